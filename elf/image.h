@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_IMAGE_H
+#define SB_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "maps.h"
+#include "../src/err.h"
+
+/*
+ * An ELF file, opened read-only and mapped; every number in it is data from outside and is
+ * bounds-checked before use. Addresses here are the file's virtual addresses ("vaddr"); a
+ * loaded copy lies at vaddr + bias.
+ *
+ * Images are shared and counted: image_get() on the same file (device, inode, size, mtime)
+ * returns the same object, so that 200 processes with one libc open it once. An image is
+ * immutable after it was opened, apart from lazily built indexes; not thread-safe.
+ *
+ * Only pages that are touched cost memory: a 1 GB library costs what its symbol table and its
+ * text need, and image_done_reading() gives the text pages back (MADV_DONTNEED).
+ */
+struct image;
+
+struct image_segment {
+	uint64_t vaddr, size;	 /* of the file-backed part, bytes */
+	uint64_t offset;	 /* in the file */
+	const uint8_t *bytes;	 /* size bytes; valid as long as the image */
+};
+
+/*
+ * open_path: what to open (e.g. "/proc/PID/map_files/a-b", "/proc/PID/root/lib/x.so", or
+ * "/proc/PID/mem"-free copies); name: the path to show, as the target sees it.
+ * Errors: SB_EFILE, SB_ENOELF (not ELF, 32-bit, another machine, truncated, damaged tables).
+ */
+int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err);
+void image_put(struct image *img); /* NULL is harmless */
+
+/*
+ * The image behind a mapped file of a process, deleted or replaced files included
+ * (/proc/PID/map_files first, then /proc/PID/root + path with inode checked).
+ */
+int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err);
+
+const char *image_name(const struct image *img);     /* path as given */
+const char *image_soname(const struct image *img);   /* DT_SONAME or "" */
+const char *image_build_id(const struct image *img); /* lower-case hex or "" */
+const char *image_interp(const struct image *img);   /* PT_INTERP or "" */
+bool image_has_textrel(const struct image *img);     /* relocations write into the text */
+bool image_is_pic(const struct image *img);	     /* ET_DYN */
+bool image_is_go(const struct image *img);	     /* has Go's own section or note */
+uint64_t image_entry(const struct image *img);
+
+/* Executable PT_LOAD segments, in order; returns how many there are, fills at most cap. */
+size_t image_text(const struct image *img, struct image_segment *seg, size_t cap);
+
+/*
+ * Load bias of an image from one of its file mappings: the address of vaddr 0. False where
+ * the mapping's offset belongs to no PT_LOAD.
+ */
+bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *bias);
+
+/*
+ * The bytes of the file at vaddr, with how many follow in the same segment; NULL outside of
+ * every file-backed PT_LOAD.
+ */
+const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avail);
+
+/* Gives the text pages that were read back to the kernel; pointers stay valid. */
+void image_done_reading(struct image *img);
+
+/*
+ * The function around vaddr, from the symbol tables, else from the .eh_frame_hdr table (which
+ * stripped files keep; its end is then the next table entry). False if neither knows it.
+ * The index is built at the first call and sorted; a call costs a binary search.
+ */
+bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
+/*
+ * Where the code before and after a function ends and starts: *prev_end is the end of the
+ * last function or FDE that ends at or below `start`, *next the start of the first one that
+ * starts above `start` (the segment's ends where there is none). Bytes between are padding
+ * candidates only: the caller checks that they are no-ops.
+ */
+void image_function_room(struct image *img, uint64_t start, uint64_t end, uint64_t *prev_end,
+			 uint64_t *next);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RESOLVE_H
+#define SB_RESOLVE_H
+
+#include "symbol.h"
+
+/*
+ * A target's MODULE and SYMBOL to addresses in one address space. Reads files and, for IFUNCs
+ * only, the target's memory through a callback, so that this room needs no ptrace.
+ *
+ * MODULE: absolute path, file name, soname, or a glob over any of these; empty: the main
+ * executable. A path is compared as the target sees it, and by device and inode, so that
+ * /lib/x and /usr/lib/x are one. libpython* falls back on an executable that holds the
+ * interpreter. An imported symbol (/bin/sleep:nanosleep) goes to the module that defines it
+ * (in the map's order, the dynamic linker's usual choice) and `via_import` says so.
+ */
+enum resolve_kind {
+	RESOLVE_SYMBOL, /* symbol pattern, see symbol.h */
+	RESOLVE_LITERAL,
+	RESOLVE_LINE,	/* symbol is the file, line the line */
+};
+
+struct resolve_request {
+	enum resolve_kind kind;
+	const char *module;
+	const char *symbol;
+	unsigned int line;
+};
+
+struct resolve_site {
+	struct image *img;  /* counted reference */
+	uint64_t bias;
+	uint64_t addr;	    /* run-time address to hook: vaddr + offset + bias */
+	uint64_t func;	    /* run-time start of the function that holds addr */
+	uint64_t size;	    /* of the function, 0 unknown */
+	bool via_import;    /* found in another module than the one named */
+	char *name;	    /* symbol, with +0xOFF where asked */
+};
+
+struct resolve_result {
+	struct resolve_site *site;
+	size_t count;
+	size_t modules;	      /* mapped modules that MODULE matched */
+	size_t ifunc_pending; /* IFUNCs whose implementation is not known yet (before relocation) */
+	char note[256];	      /* e.g. "nanosleep is defined in libc.so.6"; "" if none */
+};
+
+/* Reads len bytes of the target's memory; 0 or negative. */
+typedef int resolve_read_fn(void *ctx, uint64_t addr, void *buf, size_t len);
+
+/*
+ * pid is used to open files (map_files, root) and for the executable's path. 0 with count 0
+ * and modules 0: no mapped module matches (the caller keeps the target pending; hint in err is
+ * set to modules with near names or to another mapped module that has the symbol, code 0).
+ * Errors: SB_ENOSYMBOL and friends where a module matched and has no such function (hint:
+ * near names, and other mapped modules that do have it), SB_ENOELF, SB_EFILE.
+ * Sites are sorted by address, without duplicates.
+ *
+ * An IFUNC resolves to the implementation in use, read from the relocated slots (IRELATIVE
+ * with the resolver's address, GLOB_DAT and JUMP_SLOT of any mapped module that names it) of
+ * this process; slots that still hold the resolver or a PLT entry do not count.
+ */
+int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
+		   resolve_read_fn *read, void *ctx, struct resolve_result *out,
+		   struct sb_err *err);
+void resolve_free(struct resolve_result *res);
+
+/* True if MODULE (path, name, soname, glob) names this mapped file; img may be NULL. */
+bool resolve_module_matches(const char *module, const char *path, struct image *img);
+
+#endif

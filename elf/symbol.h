@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SYMBOL_H
+#define SB_SYMBOL_H
+
+#include "image.h"
+
+/*
+ * Names to addresses within one image. Both symbol tables are searched (.symtab, .dynsym), and
+ * for stripped files .gnu_debugdata and the separate debug file found by build-id.
+ *
+ * Pattern: a plain name, `name@VERSION` or `name@@VERSION`, a C++ or Rust demangled name with
+ * or without its parameter list, `SYMBOL+0xOFF`, `0xADDR`; tried exactly first, then as a glob
+ * over mangled and demangled names (`*` `?` `[...]`; `[` is literal where the name has it, as
+ * operator[] does). SYMBOL_LITERAL: never a glob.
+ *
+ * Aliases at one address are one match; its name is the one that was asked for, else the
+ * shortest global one. Without a version the default version wins over hidden ones
+ * (memcpy@@GLIBC_2.14 over memcpy@GLIBC_2.2.5), as the static linker would choose.
+ */
+enum symbol_flags { SYMBOL_LITERAL = 1 };
+
+struct symbol {
+	uint64_t vaddr;
+	uint64_t size;	    /* 0 where the table does not say */
+	uint32_t offset;    /* bytes past the symbol's start (SYMBOL+0xOFF), else 0 */
+	bool ifunc;	    /* vaddr is the resolver's, not the function's */
+	char *name;	    /* as in the table, with @VERSION only if that was asked for */
+};
+
+struct symbol_list {
+	struct symbol *sym;
+	size_t count;
+	struct image *img;  /* a counted reference */
+};
+
+/*
+ * Every function that the pattern names, sorted by address, at least one.
+ * Errors: SB_ENOSYMBOL (hint: near names), SB_ENOTFUNC (only data symbols match),
+ * SB_EAMBIGUOUS (one exact name, several local functions at different addresses; the hint
+ * lists them as FILE-less addresses that can be typed as 0xADDR), SB_ESPEC.
+ */
+int symbol_find(struct image *img, const char *pattern, unsigned int flags,
+		struct symbol_list *out, struct sb_err *err);
+void symbol_list_free(struct symbol_list *list);
+
+/* True if the image only imports this exact name (undefined in .dynsym). */
+bool symbol_is_import(struct image *img, const char *name);
+
+/* True if the image defines this exact name as a function in .dynsym or .symtab. */
+bool symbol_is_defined(struct image *img, const char *name);
+
+/* Near names for an error's hint: "did you mean 'a', 'b'?", or "". */
+void symbol_suggest(struct image *img, const char *name, char *buf, size_t size);
+
+/* `FILE:LINE` through DWARF: the statement starts of that line, one a match. */
+int symbol_find_line(struct image *img, const char *file, unsigned int line,
+		     struct symbol_list *out, struct sb_err *err);
+
+/* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
+bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
+
+/* Shell-style match without locale: `*` (any run, `/` included), `?`, `[a-z]`, `[!a-z]`, `\`. */
+bool glob_match(const char *pattern, const char *text);
+bool glob_is_pattern(const char *text); /* has an unescaped * ? or [ */
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PLAN_H
+#define SB_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How one site is hooked: which bytes are replaced, and what the replaced instructions become
+ * when they run somewhere else. Pure: bytes and addresses in, a plan or a refusal out; nothing
+ * of the target is touched, nothing is allocated. All addresses are run-time addresses.
+ *
+ * A window is the bytes that a jump replaces. It qualifies when it is made of whole
+ * instructions, lies on one page (a write across two can be cut in half by SIGKILL), and
+ * nothing lands behind its first byte. Three shapes, tried in this order:
+ *
+ *	body	5 bytes or more of the function:	E:  jmp rel32 stub
+ *	tail	a shorter body and no-op padding after:	E:  jmp rel32 stub
+ *	pre	2 bytes at the entry, 5 of padding	E-5: jmp rel32 stub; E: jmp rel8 E-5
+ *		before it
+ *
+ * An endbr64 at the entry stays where it is; the window starts after it.
+ */
+enum plan_refusal {
+	PLAN_OK = 0,
+	PLAN_TOO_SHORT,	      /* the body is too short and has no padding to use */
+	PLAN_LANDING,	      /* a branch or another symbol lands inside the window */
+	PLAN_LOOPS_TO_ENTRY,  /* a branch of the function's own goes to the entry and is out of reach */
+	PLAN_CROSSES_PAGE,    /* the window crosses a page boundary */
+	PLAN_UNDECODABLE,     /* an instruction that cannot be decoded */
+	PLAN_UNMOVABLE,	      /* an instruction that cannot run elsewhere (e.g. call through rsp) */
+	PLAN_OUT_OF_REACH,    /* an operand is farther than +-2 GB from the stub */
+	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
+	PLAN_GO_NOSPLIT,      /* Go function without stack check */
+	PLAN_TEXTREL,	      /* the module relocates its text */
+	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
+	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
+	PLAN_REFUSAL_COUNT
+};
+
+/* "a branch lands inside the first 5 bytes (try --mechanism int3)"; never NULL. */
+const char *plan_refusal_text(enum plan_refusal why);
+
+enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3 };
+
+enum {
+	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
+	PLAN_MAX_INSNS = 6,
+	PLAN_MAX_RETARGETS = 4,
+	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
+};
+
+/* What the caller knows of the site. Pointers are borrowed for the call. */
+struct plan_request {
+	uint64_t addr;		/* the address to hook */
+	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
+	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
+				    func_end and next; see image_function_room() */
+	const uint8_t *text;	/* bytes of the segment around addr, as in the file */
+	uint64_t text_addr;	/* run-time address of text[0] */
+	size_t text_len;
+	bool entry;		/* addr is a function's entry: flags are dead by the ABI unless the
+				   code reads them, and the red zone is free */
+	bool int3;		/* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+};
+
+struct plan_insn {
+	uint8_t off, len;	/* within the window's original bytes */
+};
+
+/* A branch of the function's own to its entry, to be sent past the hook. */
+struct plan_retarget {
+	uint64_t field;	        /* address of its rel32 field (4 bytes, on one page) */
+	uint8_t insn_end;       /* bytes from field to the end of the instruction (4) */
+};
+
+struct plan {
+	enum plan_shape shape;
+	uint64_t addr;		/* first replaced byte at the entry (after endbr64) */
+	uint8_t len;		/* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
+	uint64_t pad;		/* address of the 5 padding bytes used (pre), else 0 */
+	uint8_t orig[PLAN_MAX_WINDOW];	/* original bytes at addr, len of them */
+	uint8_t pad_orig[5];
+	uint8_t insns;
+	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
+	uint64_t resume;	/* where execution goes on after the last displaced instruction */
+	bool ends;		/* the last displaced instruction never falls through (ret, jmp) */
+	bool flags_live;	/* the stub must keep the arithmetic flags */
+	bool entry;		/* as in the request */
+	uint8_t retargets;
+	struct plan_retarget retarget[PLAN_MAX_RETARGETS];
+};
+
+/* Landings that were found inside candidate windows, see landing.h. */
+struct landing_set;
+
+/*
+ * Decides. landings may be NULL only where the caller knows that nothing lands (tests).
+ * Returns PLAN_OK or the reason; *detail (may be NULL) is filled with a short text such as
+ * "from 0x1234", or "".
+ */
+enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
+			    struct plan *plan, char *detail, size_t detail_size);
+
+/* A position in emitted code and the original address it stands for. */
+struct plan_pc {
+	uint16_t emitted;	/* offset in the emitted bytes */
+	uint64_t original;	/* the same point of the original code */
+};
+
+/*
+ * Writes the displaced instructions as they must be to run at address `at`, followed by a jump
+ * to plan->resume unless plan->ends. Branches are widened; RIP-relative operands adjusted; a
+ * call pushes the original return address and jumps. pcs (room for PLAN_MAX_INSNS + 1) gets
+ * one entry for each instruction boundary, so that a thread found there can be moved back.
+ * Returns bytes written, or 0 with *why set (PLAN_OUT_OF_REACH).
+ */
+size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
+		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
+
+/* The bytes that stand at plan->addr when hooked (plan->len of them; the rest of a window
+ * longer than the jump becomes int3, never executed), and at plan->pad. For retargets, the
+ * new rel32 so that they reach `past` (the emitted displaced code). */
+void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad);
+int32_t plan_retarget_rel(const struct plan_retarget *rt, uint64_t past);
+
+/* The offset of the emitted copy of the instruction that starts at original pc inside the
+ * window; -1 if pc is not such a boundary (then the thread is moved on otherwise). */
+int plan_emitted_pc(const struct plan_pc *pcs, size_t n, uint64_t original);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_OUT_H
+#define SB_OUT_H
+
+#include <stdio.h>
+#include "result.h"
+
+/*
+ * Writers: one file a format (out-table.c, out-json.c, out-list.c, out-status.c). They read the
+ * plain result and print; they compute nothing but layout. Widths follow the contents; a
+ * terminal narrower than the table gets it unclipped. No colour unless the stream is a terminal
+ * and NO_COLOR is unset.
+ */
+
+/*
+ * The summary of a run, as in the man page:
+ *
+ * target            mechanism  sites procs    hits  hits/s   asked   given   injected
+ * libc.so.6:getpid  jump           1     3  120034   40011  5.00us  5.00us    600.2ms
+ *
+ * Below it, where there is something to say: targets that were never called, pending, not
+ * found, refused sites with their reasons (at most 10 each, then "and N more"), overrun,
+ * lease lapses, the process table when there is more than one process, the stop times.
+ */
+void out_table(FILE *to, const struct result *res);
+
+/* The document (indented) with a newline. --jsonl uses one line. Returns 0 or -SB_EFILE. */
+int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
+
+/* `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not. */
+void out_list(FILE *to, const struct result *res);
+
+/* The line of --interval: time, hits, rate and given since the last one, for all targets. */
+struct out_status {
+	double t_s;	      /* since the hooks were armed */
+	double interval_s;
+	size_t n;
+	struct out_status_target {
+		const char *spec;
+		struct result_counts total, delta;
+		double given_ns;   /* mean of the interval, < 0: none */
+	} *target;
+};
+void out_status(FILE *to, const struct out_status *st, bool terminal);
+
+/* 1234567 -> "1234567", 600.2ms, 5.00us: three significant digits and a unit. Return buf. */
+char *out_time(double ns, char *buf, size_t size);
+char *out_rate(double per_s, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RESULT_H
+#define SB_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "err.h"
+
+/*
+ * What a run found, in plain data: filled by the session, whatever the backend; read by the
+ * writers (out-*.c). The tracer hands it to the command line as JSON (result_to_json,
+ * result_from_json), the same document that --json writes: schema "sbinject.run/1".
+ *
+ * Unknown figures are `known = false` with a reason and become null in JSON, never 0.
+ * Owned by whoever called result_new(); result_free() frees everything below.
+ */
+enum result_outcome {
+	OUTCOME_DELAYED,
+	OUTCOME_COUNTED,      /* hit, and no delay was asked for */
+	OUTCOME_NEVER_CALLED, /* hooked, no hit */
+	OUTCOME_PENDING,      /* its module never appeared */
+	OUTCOME_NO_MATCH,     /* the module is there and has no such function */
+	OUTCOME_REFUSED,      /* matched, and no site could be hooked */
+};
+
+struct result_given {	      /* delay given to a delayed hit, hook's own cost included, ns */
+	bool known;
+	double mean;
+	uint64_t p50, p99, max;
+	char reason[96];      /* why unknown */
+};
+
+struct result_site {
+	char *module, *build_id, *symbol;
+	uint64_t address;     /* run-time address in pids[0] */
+	uint64_t size;	      /* of the function, bytes, 0 unknown (list) */
+	char *mechanism;      /* "jump", "int3" */
+	pid_t *pids;
+	size_t n_pids;
+};
+
+struct result_refused {
+	char *module, *symbol, *reason;
+	uint64_t address;
+};
+
+struct result_counts {
+	uint64_t hits;
+	uint64_t delayed;
+	uint64_t injected_ns; /* measured delay of all delayed hits, without overrun */
+	uint64_t overrun_ns;  /* time beyond asked + 20 us (preemption) */
+};
+
+struct result_target {
+	char *spec;	      /* as typed */
+	uint64_t delay_ns;
+	uint64_t every;
+	enum result_outcome outcome;
+	char *reason;	      /* for pending, no_match, refused; "" otherwise */
+	double active_s;      /* how long it was hooked, enabled and inside its window */
+	struct result_counts counts;
+	struct result_given given;
+	struct result_site *site;
+	size_t n_sites;
+	struct result_refused *refused;
+	size_t n_refused;
+	size_t procs;	      /* processes in which it was hooked */
+};
+
+struct result_process {
+	pid_t pid;	      /* 0: children that were not followed */
+	unsigned int generation; /* execs seen */
+	char *comm, *exe;
+	struct result_counts *counts; /* n_targets of them */
+};
+
+struct result_tag {
+	char *key, *value;
+};
+
+struct result {
+	char *version, *host;
+	char **argv;
+	size_t n_argv;
+	struct result_tag *tag;
+	size_t n_tags;
+	struct timespec_ns { int64_t s; uint32_t ns; } started, ended; /* CLOCK_REALTIME */
+	double wall_s;
+	char *backend;
+	int exit;	      /* sbinject's exit status, -1 while unknown */
+	char *exit_reason;    /* "for", "signal", "target ended", "error: ..." */
+	struct result_target *target;
+	size_t n_targets;
+	struct result_process *process;
+	size_t n_processes;
+	uint64_t lease_lapsed_hits;
+	bool stop_known;
+	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
+	char **warning;
+	size_t n_warnings;
+};
+
+struct result *result_new(size_t n_targets); /* aborts on out of memory, as all of these do */
+void result_free(struct result *res);
+void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
+
+/* JSON, one document without newline at the end; the caller frees. */
+char *result_to_json(const struct result *res, bool indent);
+int result_from_json(const char *text, struct result **out, struct sb_err *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SPEC_H
+#define SB_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "err.h"
+
+/*
+ * The grammar of targets, delays and keys. Pure: text in, structs out, no I/O except
+ * spec_read_file(). Fuzzed.
+ *
+ *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
+ *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
+ *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
+ *	KEY	:= every=N | start=T | for=T | pid=N | thread=GLOB|TID
+ *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
+ *
+ * MODULE may be empty (the main executable) and may hold no ':'; SYMBOL may hold any
+ * (C++ names: ns::f(int)). The separator is the first ':' of the word. A word is a target if
+ * it holds a ':' (outside of KEY=VALUE), a delay if it starts with a digit or '.', '-' or '+',
+ * a key if one of the names above stands before '='; anything else is an error that names the
+ * word. A delay or key belongs to the target before it; several targets share nothing.
+ */
+enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
+
+#define SPEC_DELAY_MAX_NS  10000000000ull
+#define SPEC_DELAY_UNSET   UINT64_MAX
+#define SPEC_DEFAULT_NS	   1000ull
+
+struct spec {
+	char *text;	     /* the TARGET as typed */
+	enum spec_kind kind;
+	char *module;
+	char *symbol;	     /* or FILE */
+	unsigned int line;
+	uint64_t delay_ns;   /* SPEC_DELAY_UNSET: not given */
+	uint64_t every;	     /* 0: not given, 1: each hit */
+	uint64_t start_ns;   /* 0: at once */
+	uint64_t for_ns;     /* 0: not given, without end */
+	pid_t pid;	     /* 0: not given */
+	char *thread;	     /* glob or TID as text; NULL: not given */
+};
+
+struct spec_list {
+	struct spec *spec;
+	size_t count;
+};
+
+/*
+ * Words of a command line (or of a targets file's line) to targets. Appends; the same target
+ * twice (same text, pid and thread) is SB_ESPEC, as is everything malformed; the error's text
+ * names the word and its hint shows a right form. On error nothing was appended.
+ */
+int spec_parse_words(char *const *words, size_t count, struct spec_list *out,
+		     struct sb_err *err);
+
+/* A targets file: a GROUP a line, shell quotes, `#` comments at the line's start or after a
+ * blank; CRLF is accepted. Errors carry "FILE:LINE: ". An empty file is SB_ESPEC. */
+int spec_read_file(const char *path, struct spec_list *out, struct sb_err *err);
+int spec_parse_text(const char *text, size_t len, const char *name, struct spec_list *out,
+		    struct sb_err *err);
+
+void spec_list_free(struct spec_list *list);
+
+/* "5us" -> 5000. Delays: unit required except for 0, at most SPEC_DELAY_MAX_NS. */
+int spec_delay(const char *text, uint64_t *ns, struct sb_err *err);
+
+/* A span of time (--for, --interval, start=): the same units and m, h; no limit of 10 s. */
+int spec_duration(const char *text, uint64_t *ns, struct sb_err *err);
+
+/* "5us", "2.5us", "1.2ms": the shortest form that reads back to the same ns. Returns buf. */
+char *spec_format_ns(uint64_t ns, char *buf, size_t size);
+
+/* A list of pids: "12,13 14\n15". Empty, zero, negative and rubbish are SB_EUSAGE. Appends. */
+int spec_pids(const char *text, pid_t **pids, size_t *count, struct sb_err *err);
+
+#endif
