@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the design promises to scripts; everything not named by it is 1. */
+enum { EXIT_OTHER = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_PERMISSION = 4, EXIT_PROCESS = 5 };
+
+static const struct err_kind {
+	const char *name;
+	const char *remedy;
+	int exit_status;
+} kinds[SB_CODE_COUNT] = {
+	[SB_OK] = { "no error", "", 0 },
+	[SB_EUSAGE] = { "usage", "see sbinject --help", EXIT_USAGE },
+	[SB_ESPEC] = { "malformed target", "see sbinject-targets(5)", EXIT_USAGE },
+	[SB_EFILE] = { "file error", "", EXIT_OTHER },
+	[SB_ENOELF] = { "not an ELF file of this machine", "", EXIT_OTHER },
+	[SB_ENOMODULE] = { "no such module",
+			   "sbinject list -p PID '*:SYMBOL' shows the modules that have a symbol",
+			   EXIT_TARGET },
+	[SB_ENOSYMBOL] = { "no such function", "sbinject list shows what a pattern matches",
+			   EXIT_TARGET },
+	[SB_EAMBIGUOUS] = { "ambiguous name", "name one of them by its address, MODULE:0xADDR",
+			    EXIT_TARGET },
+	[SB_ENOTFUNC] = { "not a function", "only functions can be hooked", EXIT_TARGET },
+	[SB_EREFUSED] = { "cannot be hooked", "", EXIT_TARGET },
+	[SB_ENOPROC] = { "no such process", "", EXIT_PROCESS },
+	[SB_EPERM] = { "not permitted",
+		       "run as the target's user with ptrace allowed, or as root; "
+		       "sbinject doctor -p PID says what is missing",
+		       EXIT_PERMISSION },
+	[SB_ETRACED] = { "traced by another process", "detach the debugger or tracer that holds it",
+			 EXIT_PERMISSION },
+	[SB_EBADPROC] = { "not a process that can be hooked", "", EXIT_PROCESS },
+	[SB_EHOOKED] = { "hooked already",
+			 "end the other session; sbinject recover -p PID restores what one left",
+			 EXIT_OTHER },
+	[SB_ECONFINED] = { "confined", "sbinject doctor -p PID says by what", EXIT_PERMISSION },
+	[SB_ETARGET] = { "the target changed meanwhile", "", EXIT_OTHER },
+	[SB_ECLOCK] = { "no usable clock", "a delay of 0 (counting) works without it", EXIT_OTHER },
+	[SB_ENOMEM] = { "out of memory", "", EXIT_OTHER },
+	[SB_ESYS] = { "system call failed", "", EXIT_OTHER },
+	[SB_ENOEXEC] = { "command not executable", "", EXIT_OTHER },
+	[SB_ENOCMD] = { "command not found", "", EXIT_OTHER },
+	[SB_EINTERNAL] = { "internal error", "please report it with the output of -v", EXIT_OTHER },
+};
+
+static const struct err_kind *kind_of(enum sb_code code)
+{
+	/* A code from a newer caller must not read past the table. */
+	if ((int)code < 0 || code >= SB_CODE_COUNT)
+		code = SB_EINTERNAL;
+	return &kinds[code];
+}
+
+/* Names come from the target's files: control bytes must not reach a terminal or split a line. */
+static void make_one_line(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			*s = ' ';
+}
+
+static bool is_recorded(const struct sb_err *err)
+{
+	return err->code != SB_OK;
+}
+
+int err_set(struct sb_err *err, enum sb_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err || is_recorded(err))
+		return -(int)code;
+	err->code = code;
+	va_start(ap, fmt);
+	vsnprintf(err->what, sizeof(err->what), fmt, ap);
+	va_end(ap);
+	make_one_line(err->what);
+	return -(int)code;
+}
+
+int err_sys(struct sb_err *err, enum sb_code code, const char *fmt, ...)
+{
+	int saved = errno;
+	char text[sizeof(err->what)];
+	va_list ap;
+
+	if (!err || is_recorded(err))
+		return -(int)code;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err->sys_errno = saved;
+	err_set(err, code, "%s: %s", text, strerror(saved));
+	errno = saved;
+	return -(int)code;
+}
+
+void err_hint(struct sb_err *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+	va_end(ap);
+	make_one_line(err->hint);
+}
+
+void err_prefix(struct sb_err *err, const char *fmt, ...)
+{
+	char old[sizeof(err->what)];
+	va_list ap;
+	size_t used;
+
+	if (!err)
+		return;
+	memcpy(old, err->what, sizeof(old));
+	va_start(ap, fmt);
+	vsnprintf(err->what, sizeof(err->what), fmt, ap);
+	va_end(ap);
+	used = strlen(err->what);
+	snprintf(err->what + used, sizeof(err->what) - used, ": %s", old);
+	make_one_line(err->what);
+}
+
+const char *err_remedy(const struct sb_err *err)
+{
+	return err->hint[0] ? err->hint : kind_of(err->code)->remedy;
+}
+
+int err_exit_status(enum sb_code code)
+{
+	return kind_of(code)->exit_status;
+}
+
+const char *err_name(enum sb_code code)
+{
+	return kind_of(code)->name;
+}
