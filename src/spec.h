@@ -23,6 +23,7 @@
  * it holds a ':' (outside of KEY=VALUE), a delay if it starts with a digit or '.', '-' or '+',
  * a key if one of the names above stands before '='; anything else is an error that names the
  * word. A delay or key belongs to the target before it; several targets share nothing.
+ * A SYMBOL does not start with ':' (ns::f without its MODULE would read as module "ns").
  */
 enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
@@ -64,6 +65,7 @@ int spec_parse_text(const char *text, size_t len, const char *name, struct spec_
 		    struct sb_err *err);
 
 void spec_list_free(struct spec_list *list);
+void spec_list_cut(struct spec_list *list, size_t count); /* frees all from number `count` on */
 
 /* "5us" -> 5000. Delays: unit required except for 0, at most SPEC_DELAY_MAX_NS. */
 int spec_delay(const char *text, uint64_t *ns, struct sb_err *err);
@@ -71,10 +73,12 @@ int spec_delay(const char *text, uint64_t *ns, struct sb_err *err);
 /* A span of time (--for, --interval, start=): the same units and m, h; no limit of 10 s. */
 int spec_duration(const char *text, uint64_t *ns, struct sb_err *err);
 
-/* "5us", "2.5us", "1.2ms": the shortest form that reads back to the same ns. Returns buf. */
+/* "5us", "2.5us", "1.2ms": the shortest form with a whole part that reads back to the same ns
+ * ("0" for 0). 32 bytes hold any. Returns buf. */
 char *spec_format_ns(uint64_t ns, char *buf, size_t size);
 
-/* A list of pids: "12,13 14\n15". Empty, zero, negative and rubbish are SB_EUSAGE. Appends. */
+/* A list of pids: "12,13 14\n15". Empty, zero, negative and rubbish are SB_EUSAGE, and append
+ * nothing. Appends, each pid once. */
 int spec_pids(const char *text, pid_t **pids, size_t *count, struct sb_err *err);
 
 #endif
