@@ -6,14 +6,23 @@ ARCH    ?= $(shell uname -m)
 BUILD   ?= build$(if $(SAN),-san)$(if $(FAULT),-fault)
 PREFIX  ?= /usr/local
 DESTDIR ?=
+MANDIR  ?= $(PREFIX)/share/man
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
 CC      ?= cc
+CXX     ?= c++
+INSTALL ?= install
 PKGS    := libelf libdw capstone jansson
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 CFLAGS  ?= -O2 -g
+
+# Asked of pkg-config once, and only when something is compiled: `make deps` runs without it.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
+
 SB_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSB_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
-	-MMD -MP $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-SB_LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lpthread -lm
+	-MMD -MP $(PKG_CFLAGS)
+SB_LIBS = $(PKG_LIBS) -liberty -lpthread -lm
 
 ifdef SAN
 SB_CFLAGS += -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -33,6 +42,11 @@ UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
 
 all: $(BUILD)/sbinject ## build the sbinject binary
+
+help: ## list the targets
+	@sed -n 's/^\([a-z_.-]*\):.*## /\1\t/p' Makefile test/*.mk | sort | \
+		awk -F '\t' '{ printf "  %-22s %s\n", $$1, $$2 }'
+	@echo "  variables: PREFIX DESTDIR CC CFLAGS SAN=1 (sanitizers) FAULT=1 (fault points)"
 
 $(BUILD)/sbinject: $(BUILD)/src/main.o $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
@@ -55,5 +69,44 @@ $(BUILD)/test/unit/%: test/unit/%.c $(BUILD)/libsb.a
 
 units: $(UNITS) ## build the unit tests
 
-.PHONY: all units
+include test/test.mk
+
+deps: ## install what is missing to build (root), or print the command
+	@scripts/deps.sh build
+
+# What is installed by deps must be seen by the make that builds: hence the second make.
+demo: ## install what is missing, build, slow a live process and show it
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all victims
+	@scripts/demo.sh $(BUILD)
+
+install: all ## install the binary and the man pages (PREFIX, DESTDIR)
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin
+	$(INSTALL) -m 755 $(BUILD)/sbinject $(DESTDIR)$(PREFIX)/bin/sbinject
+	@set -e; for page in $(wildcard man/*.[1-8]); do \
+		dir=$(DESTDIR)$(MANDIR)/man$${page##*.}; \
+		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$page $$dir; \
+		echo "$(INSTALL) -m 644 $$page $$dir"; done
+	@set -e; for file in $(wildcard completion/*.bash); do \
+		dir=$(DESTDIR)$(COMPDIR); name=$${file##*/}; \
+		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$file $$dir/$${name%.bash}; done
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject
+	rm -f $(foreach page,$(wildcard man/*.[1-8]),\
+		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+	rm -f $(foreach file,$(wildcard completion/*.bash),\
+		$(DESTDIR)$(COMPDIR)/$(basename $(notdir $(file))))
+
+compile_commands.json: FORCE ## for clangd and clang-tidy
+	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -- $(SRCS) $(UNIT_SRCS) \
+		>$@.new
+	@mv $@.new $@
+
+clean: ## remove every build
+	rm -rf build build-san build-fault build-san-fault build-fuzz compile_commands.json
+
+FORCE:
+
+.PHONY: all help units deps demo install uninstall clean FORCE
 -include $(OBJS:.o=.d) $(UNITS:%=%.d)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+# How the tests, the victims and the bench are built and run. Included by the Makefile.
+
+# Victims are built without sanitizers and without the project's own code: they are strangers.
+VICTIM_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -MMD -MP
+VICTIM_LIBS := -lpthread -ldl -lrt
+
+VICTIM_SRCS := $(filter-out test/victim/calls-twin.c,$(wildcard test/victim/*.c))
+VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
+VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(filter-out victim-lib,$(VICTIM_NAMES))) \
+	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/throw
+TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
+
+FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
+FUZZ_SECONDS ?= 30
+
+$(BUILD)/test/victim/%: test/victim/%.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $< $(VICTIM_LIBS)
+
+$(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
+
+$(BUILD)/test/victim/asm-shapes: test/victim/asm-shapes.c test/victim/arch/$(ARCH)/shapes.S
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
+
+$(BUILD)/test/victim/victim-lib.so: test/victim/victim-lib.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 -o $@ $<
+
+# The only C++: built where there is a C++ compiler; its case is skipped where there is none.
+$(BUILD)/test/victim/throw: test/victim/throw.cc
+	@mkdir -p $(@D)
+	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -O2 -g -o $@ $<; \
+		$(CXX) -O2 -g -Wall -Wextra -o $@ $< -lpthread; \
+	else rm -f $@; echo "no C++ compiler: $@ is not built"; fi
+
+$(BUILD)/test/tool/%: test/tool/%.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $<
+
+$(BUILD)/test/tool/jget: test/tool/jget.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) $(PKG_CFLAGS) -o $@ $< -ljansson
+
+victims: $(VICTIMS) $(TOOLS) ## build the test programs
+
+check: ## install what is missing, build, run every test
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory all units victims
+	@test/run -b $(BUILD)
+
+bench: ## measure everything, peers too; one table and build/bench.json
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all victims bench-build
+	@$(BUILD)/test/bench/bench -b $(BUILD) $(BENCH_ARGS)
+
+BENCH_SRCS := $(wildcard test/bench/bench*.c)
+BENCH_OBJS := $(BENCH_SRCS:%.c=$(BUILD)/%.o)
+BENCH_SUBJECTS := $(patsubst %.c,$(BUILD)/%,$(wildcard test/bench/subject*.c))
+HAVE_BPF = $(shell pkg-config --exists libbpf 2>/dev/null && command -v clang >/dev/null && echo 1)
+
+$(BUILD)/test/bench/bench: $(BENCH_OBJS) $(BUILD)/libsb.a
+	$(CC) $(CFLAGS) $(SB_LDFLAGS) -o $@ $^ $(SB_LIBS) $(if $(HAVE_BPF),-lbpf) -ldl
+
+$(BUILD)/test/bench/%.o: test/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SB_CFLAGS) $(if $(HAVE_BPF),-DBENCH_BPF) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/test/bench/subject%: test/bench/subject%.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $< $(VICTIM_LIBS)
+
+$(BUILD)/test/bench/count.bpf.o: test/bench/count.bpf.c
+	@mkdir -p $(@D)
+	clang -O2 -g -target bpf -I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
+
+bench-build: $(BUILD)/test/bench/bench $(BENCH_SUBJECTS) \
+	$(if $(HAVE_BPF),$(BUILD)/test/bench/count.bpf.o)
+
+fuzz: ## run every fuzz harness for FUZZ_SECONDS
+	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+
+lint: compile_commands.json ## style and static checks; what the machine lacks is skipped
+	@scripts/lint.sh
+
+.PHONY: victims check bench bench-build fuzz lint
+-include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(BENCH_OBJS:.o=.d)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard SECONDS COMMAND...: runs a test in a session of its own, as the subreaper of all that
+ * it starts, for at most SECONDS. Whatever is left of its descendants is killed by pid.
+ *
+ * Status: the command's own; 124 after the time limit; 98 when the command passed but left
+ * processes running (a tracer that does not end is a failure), which are named.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_PROCS = 8192, GRACE_MS = 3000 };
+
+struct proc {
+	pid_t pid, parent;
+	char state;
+	bool ours;
+	char comm[32];
+};
+
+static struct proc procs[MAX_PROCS];
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static bool read_proc(const char *pid, struct proc *p)
+{
+	char path[64], line[512], *open, *close;
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	len = fread(line, 1, sizeof(line) - 1, f);
+	fclose(f);
+	line[len] = 0;
+	open = strchr(line, '(');
+	close = strrchr(line, ')');
+	if (!open || !close)
+		return false;
+	p->pid = atoi(pid);
+	snprintf(p->comm, sizeof(p->comm), "%.*s", (int)(close - open - 1), open + 1);
+	p->ours = false;
+	return sscanf(close + 1, " %c %d", &p->state, &p->parent) == 2;
+}
+
+/* All processes below this one; how many. */
+static size_t descendants(void)
+{
+	struct dirent *entry;
+	size_t n = 0, found = 0;
+	bool again = true;
+	DIR *dir = opendir("/proc");
+
+	while (dir && n < MAX_PROCS && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]) && read_proc(entry->d_name, &procs[n]))
+			n++;
+	if (dir)
+		closedir(dir);
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < n; i++) {
+			bool below = procs[i].parent == getpid();
+
+			for (size_t k = 0; k < n && !below; k++)
+				below = procs[k].ours && procs[k].pid == procs[i].parent;
+			if (below && !procs[i].ours) {
+				procs[i].ours = again = true;
+				found++;
+			}
+		}
+	}
+	for (size_t i = 0, k = 0; i < n; i++)
+		if (procs[i].ours)
+			procs[k++] = procs[i];
+	return found;
+}
+
+static void reap_all(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static size_t living(void)
+{
+	size_t n, alive = 0;
+
+	reap_all();
+	n = descendants();
+	for (size_t i = 0; i < n; i++)
+		if (procs[i].state != 'Z' && procs[i].state != 'X')
+			procs[alive++] = procs[i];
+	return alive;
+}
+
+static void kill_rest(bool report)
+{
+	size_t n;
+
+	for (int round = 0; (n = living()) > 0 && round < 500; round++) {
+		for (size_t i = 0; i < n; i++) {
+			if (report && round == 0)
+				fprintf(stderr, "guard: left running: %d (%s)\n", (int)procs[i].pid,
+					procs[i].comm);
+			kill(procs[i].pid, SIGKILL);
+		}
+		usleep(10000);
+	}
+}
+
+/* Waits for the command; true if it ended by itself. */
+static bool wait_for(pid_t child, double limit, int *status)
+{
+	double end = now() + limit;
+
+	while (!interrupted && now() < end) {
+		pid_t got = waitpid(-1, status, WNOHANG);
+
+		if (got == child)
+			return true;
+		if (got <= 0)
+			usleep(5000);
+	}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	int status = 0, result;
+	bool ended;
+	pid_t child;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: guard SECONDS COMMAND...\n");
+		return 2;
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	child = fork();
+	if (child == 0) {
+		setsid();
+		execvp(argv[2], argv + 2);
+		perror(argv[2]);
+		_exit(127);
+	}
+	ended = wait_for(child, atof(argv[1]), &status);
+	if (!ended) {
+		fprintf(stderr, "guard: %s\n", interrupted ? "interrupted" : "time limit");
+		kill_rest(true);
+		return interrupted ? 128 + interrupted : 124;
+	}
+	result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	for (int ms = 0; living() > 0 && ms < GRACE_MS; ms += 20)
+		usleep(20000);
+	if (living() > 0 && result == 0)
+		result = 98;
+	kill_rest(result != 0);
+	return result;
+}

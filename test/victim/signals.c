@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signals: what a tracer may break that nothing else would.
+ *
+ * A timer of 1 kHz interrupts one thread, whose handler and whose main line both call
+ * signal_fn(). Every other thread has all signals blocked and sits in one blocking system call
+ * after the other: nothing may interrupt or shorten them. Each of them counts the rounds, the
+ * EINTRs and the waits that were shorter than asked for:
+ *
+ *	wait NAME rounds N eintr N short N
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include "victim.h"
+
+uint64_t signal_fn(uint64_t x);
+
+enum { WAIT_MS = 30, WAIT_NS = WAIT_MS * 1000000 };
+
+static uint64_t in_handler, in_main, errors;
+
+VICTIM_HOOKED uint64_t signal_fn(uint64_t x)
+{
+	VICTIM_OPAQUE(x);
+	x = x * 9 + 4;
+	VICTIM_OPAQUE(x);
+	return x;
+}
+
+static void on_timer(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (signal_fn(in_handler) != in_handler * 9 + 4)
+		errors++;
+	in_handler++;
+	errno = saved;
+}
+
+static const struct timespec wait_ts = { 0, WAIT_NS };
+
+static int wait_nanosleep(int fd)
+{
+	(void)fd;
+	return nanosleep(&wait_ts, NULL);
+}
+
+static int wait_clock_abs(int fd)
+{
+	struct timespec ts;
+
+	(void)fd;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += WAIT_NS;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	return errno ? -1 : 0;
+}
+
+static int wait_poll(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, WAIT_MS);
+}
+
+static int wait_ppoll(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return ppoll(&p, 1, &wait_ts, NULL);
+}
+
+static int wait_select(int fd)
+{
+	struct timeval tv = { 0, WAIT_MS * 1000 };
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, &tv);
+}
+
+static int wait_epoll(int fd)
+{
+	static __thread int epoll_fd;
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (!epoll_fd) {
+		epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev);
+	}
+	return epoll_wait(epoll_fd, &ev, 1, WAIT_MS);
+}
+
+static int wait_futex(int fd)
+{
+	static uint32_t word;
+	long rc = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &wait_ts, NULL, 0);
+
+	(void)fd;
+	return rc == -1 && errno == ETIMEDOUT ? 0 : (int)rc;
+}
+
+static int wait_sigtimedwait(int fd)
+{
+	sigset_t set;
+	int rc;
+
+	(void)fd;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	rc = sigtimedwait(&set, NULL, &wait_ts);
+	return rc == -1 && errno == EAGAIN ? 0 : rc;
+}
+
+static int wait_semtimedop(int fd)
+{
+	static __thread int id = -1;
+	struct sembuf op = { 0, -1, 0 };
+	int rc;
+
+	(void)fd;
+	if (id < 0) {
+		id = semget(IPC_PRIVATE, 1, 0600);
+		if (id < 0)
+			return wait_nanosleep(fd);
+	}
+	rc = semtimedop(id, &op, 1, &wait_ts);
+	rc = rc == -1 && errno == EAGAIN ? 0 : rc;
+	if (victim_stop) {
+		semctl(id, 0, IPC_RMID);
+		id = -1;
+	}
+	return rc;
+}
+
+static int wait_cond(int fd)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+	struct timespec ts;
+	uint64_t begin = victim_now_ns();
+
+	(void)fd;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_nsec += WAIT_NS;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	pthread_mutex_lock(&lock);
+	while (victim_now_ns() - begin < WAIT_NS &&
+	       pthread_cond_timedwait(&cond, &lock, &ts) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+/* A writer feeds this pipe every WAIT_MS; read() blocks until then. */
+static int pipe_fds[2];
+
+static int wait_read(int fd)
+{
+	char byte;
+
+	(void)fd;
+	return read(pipe_fds[0], &byte, 1) == 1 ? 0 : -1;
+}
+
+static void *feed_pipe(void *arg)
+{
+	(void)arg;
+	while (!victim_stop) {
+		victim_sleep_ns(WAIT_NS);
+		if (write(pipe_fds[1], "x", 1) != 1)
+			errors++;
+	}
+	return NULL;
+}
+
+static struct wait {
+	const char *name;
+	int (*fn)(int fd);
+	bool timed;
+	uint64_t rounds, eintr, others, too_short;
+	pthread_t thread;
+} waits[] = {
+	{ .name = "nanosleep", .fn = wait_nanosleep, .timed = true },
+	{ .name = "clock_nanosleep", .fn = wait_clock_abs, .timed = true },
+	{ .name = "poll", .fn = wait_poll, .timed = true },
+	{ .name = "ppoll", .fn = wait_ppoll, .timed = true },
+	{ .name = "select", .fn = wait_select, .timed = true },
+	{ .name = "epoll_wait", .fn = wait_epoll, .timed = true },
+	{ .name = "futex", .fn = wait_futex, .timed = true },
+	{ .name = "sigtimedwait", .fn = wait_sigtimedwait, .timed = true },
+	{ .name = "semtimedop", .fn = wait_semtimedop, .timed = true },
+	{ .name = "cond_timedwait", .fn = wait_cond, .timed = true },
+	{ .name = "read", .fn = wait_read, .timed = false },
+};
+enum { WAITS = sizeof(waits) / sizeof(waits[0]) };
+
+static void *waiter(void *arg)
+{
+	struct wait *w = arg;
+	int fds[2];
+
+	if (pipe(fds) != 0)
+		return NULL;
+	while (!victim_stop) {
+		uint64_t begin = victim_now_ns();
+		int rc = w->fn(fds[0]);
+
+		if (rc == -1 && errno == EINTR)
+			w->eintr++;
+		else if (rc != 0)
+			w->others++;
+		else if (w->timed && victim_now_ns() - begin < WAIT_NS - 1000000)
+			w->too_short++;
+		w->rounds++;
+	}
+	close(fds[0]);
+	close(fds[1]);
+	return NULL;
+}
+
+static bool start_waiters(void)
+{
+	static pthread_t feeder;
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* the waiters inherit it */
+	if (pipe(pipe_fds) || pthread_create(&feeder, NULL, feed_pipe, NULL))
+		return false;
+	for (size_t i = 0; i < WAITS; i++)
+		if (pthread_create(&waits[i].thread, NULL, waiter, &waits[i]))
+			return false;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return true;
+}
+
+static bool report(void)
+{
+	bool ok = errors == 0;
+
+	for (size_t i = 0; i < WAITS; i++) {
+		struct wait *w = &waits[i];
+
+		pthread_join(w->thread, NULL);
+		printf("wait %s rounds %llu eintr %llu short %llu other %llu\n", w->name,
+		       (unsigned long long)w->rounds, (unsigned long long)w->eintr,
+		       (unsigned long long)w->too_short, (unsigned long long)w->others);
+		ok = ok && w->eintr == 0 && w->too_short == 0 && w->others == 0;
+	}
+	return ok;
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	struct itimerval ms = { { 0, 1000 }, { 0, 1000 } }, off = { 0 };
+
+	victim_catch_term();
+	if (!start_waiters())
+		return 2;
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &ms, NULL);
+	victim_ready();
+	while (!victim_stop) {
+		if (signal_fn(in_main) != in_main * 9 + 4)
+			errors++;
+		in_main++;
+		usleep(50);
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	victim_calls("in_handler", in_handler);
+	victim_calls("in_main", in_main);
+	victim_calls("signal_fn", in_handler + in_main);
+	return victim_done(report() && in_handler > 0);
+}
