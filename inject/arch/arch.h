@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_ARCH_H
+#define SB_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+#include "../plan.h"
+#include "../../src/err.h"
+
+/*
+ * Everything that differs between processors, as one table of functions. `arch` points at the
+ * table of the machine this binary was built for; a new architecture is a new folder that
+ * defines it, beside its own plan.c, landing.c and stub.S.
+ *
+ * Nothing here touches a process: registers and bytes come in and go out as data.
+ */
+enum {
+	ARCH_SITE_MAX = 512,	    /* bytes of one site's stub, at most */
+	ARCH_FRAME_MAX = 24 * 1024, /* bytes of a signal frame with its vector state, at most */
+	ARCH_XSTATE_MAX = 16 * 1024,
+};
+
+/* What a region's code is told of the page it works with. Addresses in the target. */
+struct arch_env {
+	uint64_t header;  /* control page */
+	uint64_t record;  /* private record of the address space */
+	uint64_t procs;	  /* header + procs_off */
+	uint64_t common;  /* the region's common code */
+	uint32_t slots;	  /* owned slots a cell, a power of two */
+	bool own_slots;	  /* the thread pointer may be read in user space */
+};
+
+struct arch_site {
+	uint16_t entry;	    /* offset of the first instruction to run */
+	uint16_t displaced; /* offset of the displaced instructions */
+	uint16_t size;
+	struct plan_pc pcs[PLAN_MAX_INSNS + 1]; /* offsets are from the stub's start */
+	size_t n_pcs;
+};
+
+struct arch_regs {
+	struct user_regs_struct gp;
+};
+
+/* A way to run a system call in the target and to come back without a tracer. */
+struct arch_gadgets {
+	uint64_t syscall;   /* `syscall; ret` */
+	uint64_t sigreturn; /* loads rt_sigreturn's number and calls it */
+	uint64_t pop;	    /* where sigreturn is 0: pops the number's register and returns ... */
+	uint64_t bare;	    /* ... to a bare system call instruction */
+	uint64_t result;    /* as sigreturn, after keeping a function's result; 0: none yet */
+};
+
+struct arch {
+	const char *name;
+	uint16_t elf_machine;
+
+	/* The counter that delays are measured by. */
+	uint64_t (*clock_read)(void);
+	/* Does the kernel trust it, and may user space read it? why: at least 128 bytes. */
+	bool (*clock_trusted)(char *why, size_t size);
+	/* May a program read its thread pointer in user space (AT_HWCAP2)? */
+	bool (*thread_pointer_readable)(void);
+
+	/* Common code of a region, common_size bytes, to run at env->common. */
+	size_t (*common_size)(void);
+	void (*emit_common)(const struct arch_env *env, uint8_t *buf);
+	void (*common_gadgets)(uint64_t common, struct arch_gadgets *out);
+
+	/*
+	 * One site's stub at address `at`: counts in the cell at `cell` (that of process 0), then
+	 * the plan's displaced instructions. Returns its size, or 0 with *why.
+	 */
+	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan, uint64_t cell,
+			    uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
+			    enum plan_refusal *why);
+	/* The same for the doorbell at the dynamic linker's r_brk. */
+	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
+			    uint8_t *buf, size_t cap, struct arch_site *out,
+			    enum plan_refusal *why);
+	/* Bytes of the one-byte hook (`--mechanism int3`); a trap's pc is addr + trap_advance. */
+	uint8_t trap_insn[4];
+	uint8_t trap_len, trap_advance;
+
+	/* Finds gadgets in code; fills what is still 0 in *out. Returns true when complete. */
+	bool (*find_gadgets)(const uint8_t *code, size_t len, uint64_t addr,
+			     struct arch_gadgets *out);
+
+	uint64_t (*pc)(const struct arch_regs *regs);
+	void (*set_pc)(struct arch_regs *regs, uint64_t pc); /* leaves no system call to restart */
+	uint64_t (*sp)(const struct arch_regs *regs);
+	uint64_t (*thread_pointer)(const struct arch_regs *regs);
+
+	/*
+	 * Bytes for the thread's own stack, ending below its red zone, so that a thread that
+	 * reaches the gadget's return without a tracer restores itself by rt_sigreturn:
+	 * registers, vector state (xstate as read with NT_X86_XSTATE or its like), signal mask.
+	 * A system call that the stop interrupted is restarted. Returns the frame's size (0:
+	 * does not fit cap) and its address in *sp, which is the stack pointer to call with.
+	 */
+	size_t (*build_frame)(const struct arch_regs *regs, const uint8_t *xstate,
+			      size_t xstate_len, uint64_t sigmask,
+			      const struct arch_gadgets *gadgets, uint8_t *buf, size_t cap,
+			      uint64_t *sp);
+	/* Registers for a system call at the gadget, on the stack prepared by build_frame(). */
+	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
+				uint64_t sp, long nr, const uint64_t args[6]);
+	/* Registers for a call of a function without arguments; needs gadgets->result. */
+	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function);
+	uint64_t (*syscall_result)(const struct arch_regs *regs);
+	uint64_t (*call_result)(const struct arch_regs *regs);
+};
+
+extern const struct arch *const arch;
+
+/* Machine code of a function that returns its argument plus one; for calibration. */
+extern const uint8_t arch_sample_function[];
+extern const size_t arch_sample_size;
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers, signal frames and gadgets of x86-64, and the table that the rest sees.
+ *
+ * The signal frame is the one that the kernel itself would build (struct rt_sigframe of
+ * arch/x86/include/asm/sigframe.h), so that rt_sigreturn takes it apart again: a thread whose
+ * tracer dies in the middle of a borrowed call walks back by itself.
+ */
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include "stub.h"
+
+#define RED_ZONE	   128
+#define FXSAVE_SIZE	   512
+#define XSAVE_HEADER	   64
+#define SW_RESERVED	   464	      /* in the FXSAVE image */
+#define FP_XSTATE_MAGIC1_  0x46505853 /* also in <asm/sigcontext.h>, which clashes */
+#define FP_XSTATE_MAGIC2_  0x46505845
+#define UC_FLAGS	   7	      /* UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
+#define XFEATURES_AMX	   (3ull << 17)
+#define HWCAP2_FSGSBASE_   2
+
+/* The kernel's frame: restorer, ucontext with an 8-byte mask, siginfo; then the vector state. */
+struct frame {
+	uint64_t restorer;
+	uint64_t uc_flags, uc_link;
+	uint64_t ss_sp;
+	uint32_t ss_flags, ss_pad;
+	uint64_t ss_size;
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+	uint64_t di, si, bp, bx, dx, ax, cx, sp, ip, flags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2;
+	uint64_t fpstate;
+	uint64_t reserved[8];
+	uint64_t sigmask;
+	uint8_t siginfo[128];
+};
+_Static_assert(__builtin_offsetof(struct frame, sigmask) == 8 + 40 + 256, "rt_sigframe");
+
+struct sw_bytes {
+	uint32_t magic1, extended_size;
+	uint64_t xfeatures;
+	uint32_t xstate_size;
+	uint32_t padding[7];
+};
+
+static uint64_t clock_read(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static bool clock_trusted(char *why, size_t size)
+{
+	static const char path[] = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+	char line[128] = "";
+	FILE *f = fopen(path, "re");
+
+	if (f) {
+		if (!fgets(line, sizeof(line), f))
+			line[0] = '\0';
+		fclose(f);
+	}
+	/* A TSC that the kernel found unstable is taken off this list. */
+	if (!f || strstr(line, "tsc"))
+		return true;
+	snprintf(why, size, "the kernel does not offer the TSC as a clock (%s)", path);
+	return false;
+}
+
+static bool thread_pointer_readable(void)
+{
+	return getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_;
+}
+
+static const uint8_t *find(const uint8_t *hay, size_t len, const char *needle, size_t n)
+{
+	return memmem(hay, len, needle, n);
+}
+
+static uint64_t find_at(const uint8_t *code, size_t len, uint64_t addr, const char *bytes,
+			size_t n)
+{
+	const uint8_t *hit = find(code, len, bytes, n);
+
+	return hit ? addr + (uint64_t)(hit - code) : 0;
+}
+
+static bool find_gadgets(const uint8_t *code, size_t len, uint64_t addr, struct arch_gadgets *out)
+{
+	if (!out->syscall)
+		out->syscall = find_at(code, len, addr, "\x0f\x05\xc3", 3);
+	if (!out->sigreturn)
+		out->sigreturn = find_at(code, len, addr, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	if (!out->sigreturn)
+		out->sigreturn = find_at(code, len, addr, "\xb8\x0f\0\0\0\x0f\x05", 7);
+	if (!out->pop)
+		out->pop = find_at(code, len, addr, "\x58\xc3", 2);
+	if (!out->bare)
+		out->bare = find_at(code, len, addr, "\x0f\x05", 2);
+	return out->syscall && (out->sigreturn || (out->pop && out->bare));
+}
+
+static uint64_t regs_pc(const struct arch_regs *regs)
+{
+	return regs->gp.rip;
+}
+
+static void regs_set_pc(struct arch_regs *regs, uint64_t pc)
+{
+	regs->gp.rip = pc;
+}
+
+static uint64_t regs_sp(const struct arch_regs *regs)
+{
+	return regs->gp.rsp;
+}
+
+static uint64_t regs_thread_pointer(const struct arch_regs *regs)
+{
+	return regs->gp.fs_base;
+}
+
+/*
+ * The bytes of the XSAVE image that rt_sigreturn shall restore: up to the end of the last
+ * feature in use. Tiles are left out unless they are in use: the kernel refuses a frame that
+ * is larger than what the thread was given.
+ */
+static size_t xstate_size(const uint8_t *xstate, size_t len, uint64_t *features)
+{
+	unsigned int eax, ebx, ecx, edx;
+	uint64_t sw, in_use;
+	size_t size = FXSAVE_SIZE + XSAVE_HEADER;
+
+	if (len < size)
+		return 0;
+	memcpy(&sw, xstate + SW_RESERVED, sizeof(sw));
+	memcpy(&in_use, xstate + FXSAVE_SIZE, sizeof(in_use));
+	*features = (sw & ~XFEATURES_AMX) | (in_use & XFEATURES_AMX);
+	for (unsigned int i = 2; i < 63; i++) {
+		if (!(*features >> i & 1) || !__get_cpuid_count(0xd, i, &eax, &ebx, &ecx, &edx))
+			continue;
+		if (eax + ebx > size)
+			size = eax + ebx;
+	}
+	return size <= len ? size : 0;
+}
+
+static void fill_vectors(uint8_t *at, const uint8_t *xstate, size_t size, uint64_t features)
+{
+	struct sw_bytes sw = {
+		.magic1 = FP_XSTATE_MAGIC1_,
+		.extended_size = (uint32_t)size + 4,
+		.xfeatures = features,
+		.xstate_size = (uint32_t)size,
+	};
+	uint32_t magic2 = FP_XSTATE_MAGIC2_;
+
+	memcpy(at, xstate, size);
+	memcpy(at + SW_RESERVED, &sw, sizeof(sw));
+	memcpy(at + size, &magic2, sizeof(magic2));
+}
+
+static void fill_registers(struct frame *f, const struct user_regs_struct *r)
+{
+	f->r8 = r->r8, f->r9 = r->r9, f->r10 = r->r10, f->r11 = r->r11;
+	f->r12 = r->r12, f->r13 = r->r13, f->r14 = r->r14, f->r15 = r->r15;
+	f->di = r->rdi, f->si = r->rsi, f->bp = r->rbp, f->bx = r->rbx;
+	f->dx = r->rdx, f->ax = r->rax, f->cx = r->rcx, f->sp = r->rsp;
+	f->ip = r->rip, f->flags = r->eflags, f->cs = r->cs, f->ss = r->ss;
+}
+
+/*
+ * A system call that the stop interrupted: the kernel would decide at the way out whether it
+ * starts again; rt_sigreturn knows nothing of it, so the frame says so itself. A restart block
+ * (-516) does not survive rt_sigreturn: that call returns EINTR.
+ */
+static void fill_restart(struct frame *f, const struct user_regs_struct *r)
+{
+	long result = (long)r->rax;
+
+	if ((long)r->orig_rax < 0)
+		return;
+	if (result == -512 || result == -513 || result == -514) {
+		f->ip = r->rip - 2;
+		f->ax = r->orig_rax;
+	} else if (result == -516) {
+		f->ax = (uint64_t)-EINTR;
+	}
+}
+
+/* Lower end of the frame: `pop rax; ret` needs two words more in front of it. */
+static void put_return(uint8_t *buf, size_t head, const struct arch_gadgets *g)
+{
+	uint64_t chain[3] = { g->pop, SYS_rt_sigreturn, g->bare };
+
+	if (head)
+		memcpy(buf, chain, sizeof(chain));
+	else
+		memcpy(buf, &g->sigreturn, sizeof(g->sigreturn));
+}
+
+static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, size_t xstate_len,
+			  uint64_t sigmask, const struct arch_gadgets *gadgets, uint8_t *buf,
+			  size_t cap, uint64_t *sp)
+{
+	struct frame f = { .uc_flags = UC_FLAGS, .sigmask = sigmask, .oldmask = sigmask };
+	size_t head = gadgets->sigreturn ? 0 : 16;
+	uint64_t features, vectors, base;
+	size_t vsize = xstate_size(xstate, xstate_len, &features);
+
+	if (!vsize)
+		return 0;
+	vectors = (regs->gp.rsp - RED_ZONE - vsize - 4) & ~63ull;
+	base = ((vectors - sizeof(f)) & ~15ull) - 8; /* as after a call, for function calls */
+	if (vectors + vsize + 4 - (base - head) > cap)
+		return 0;
+	memset(buf, 0, vectors - (base - head));
+	fill_registers(&f, &regs->gp);
+	fill_restart(&f, &regs->gp);
+	/* Flags that rt_sigreturn rejects: the alternate stack stays as it is. */
+	f.ss_flags = ~0u;
+	f.fpstate = vectors;
+	memcpy(buf + head, &f, sizeof(f));
+	put_return(buf, head, gadgets);
+	fill_vectors(buf + (vectors - (base - head)), xstate, vsize, features);
+	*sp = base - head;
+	return vectors + vsize + 4 - *sp;
+}
+
+static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *gadgets, uint64_t sp,
+			    long nr, const uint64_t args[6])
+{
+	struct user_regs_struct *r = &regs->gp;
+
+	r->rip = gadgets->syscall;
+	r->rsp = sp;
+	r->rax = (uint64_t)nr;
+	r->orig_rax = (uint64_t)-1;
+	r->rdi = args[0], r->rsi = args[1], r->rdx = args[2];
+	r->r10 = args[3], r->r8 = args[4], r->r9 = args[5];
+	r->eflags &= ~(1ull << 8 | 1ull << 10); /* no single step, direction up */
+}
+
+static void prepare_call(struct arch_regs *regs, uint64_t sp, uint64_t function)
+{
+	regs->gp.rip = function;
+	regs->gp.rsp = sp;
+	regs->gp.rax = 0;
+	regs->gp.orig_rax = (uint64_t)-1;
+	regs->gp.eflags &= ~(1ull << 8 | 1ull << 10);
+}
+
+static uint64_t syscall_result(const struct arch_regs *regs)
+{
+	return regs->gp.rax;
+}
+
+static uint64_t call_result(const struct arch_regs *regs)
+{
+	return regs->gp.rbx;
+}
+
+static const struct arch x86_64 = {
+	.name = "x86_64",
+	.elf_machine = EM_X86_64,
+	.clock_read = clock_read,
+	.clock_trusted = clock_trusted,
+	.thread_pointer_readable = thread_pointer_readable,
+	.common_size = stub_common_size,
+	.emit_common = stub_emit_common,
+	.common_gadgets = stub_common_gadgets,
+	.emit_site = stub_emit_site,
+	.emit_bell = stub_emit_bell,
+	.trap_insn = { 0xcc },
+	.trap_len = 1,
+	.trap_advance = 1,
+	.find_gadgets = find_gadgets,
+	.pc = regs_pc,
+	.set_pc = regs_set_pc,
+	.sp = regs_sp,
+	.thread_pointer = regs_thread_pointer,
+	.build_frame = build_frame,
+	.prepare_syscall = prepare_syscall,
+	.prepare_call = prepare_call,
+	.syscall_result = syscall_result,
+	.call_result = call_result,
+};
+
+const struct arch *const arch = &x86_64;

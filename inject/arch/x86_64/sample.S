@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* A function for calibrate.c to copy and hook: returns its argument plus one. */
+	.section .rodata
+	.globl	arch_sample_function, arch_sample_size
+	.balign	16
+arch_sample_function:
+	mov	%rdi, %rax
+	add	$1, %rax
+	ret
+.Lend:
+	.balign	8
+arch_sample_size:
+	.quad	.Lend - arch_sample_function
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code that runs inside the target.
+ *
+ * None of it runs here: these are templates in .rodata that stub.c copies into a region of the
+ * target, with addresses filled in. A region holds one copy of the common code (slow path,
+ * doorbell, gadgets) and one site after another:
+ *
+ *	site:	spill; find the cell of this process and target; count; restore
+ *		displaced instructions, relocated; jmp back
+ *
+ * What the code may rely on, and keeps:
+ *
+ * - At a function's entry the 128 bytes under rsp are dead (the red zone belongs to the callee,
+ *   which has not begun), and the kernel leaves them alone when it delivers a signal. So
+ *   everything is spilled there and rsp never moves: an unwinder or a signal handler sees the
+ *   frame of an ordinary call. In mid-function the red zone may be live; those sites step over
+ *   it first.
+ * - Every register is restored, the caller's too: with -fipa-ra a compiler knows what a callee
+ *   of its own leaves untouched. Arithmetic flags are kept where the code that follows reads
+ *   them (plan.h decides). No vector register is touched.
+ * - No lock, no call, no allocation, no system call (the doorbell excepted), so that a site may
+ *   sit in malloc, in a signal handler, in a vfork child or under seccomp.
+ * - A signal may come between any two instructions and its handler may enter the same site:
+ *   an owned slot is changed by single instructions only.
+ * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back
+ *   ends the spin instead of hanging the thread.
+ *
+ * Spill area, under rsp:
+ *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
+ *	-64 r8  -72 r9  -80 r10  -88 r11  -96 doorbell's ticket  -104 doorbell's way back
+ */
+
+/* Offsets of page-abi.h, checked there. */
+#define CELL_STATE	  0
+#define CELL_FLAGS	  4
+#define CELL_DELAY	  8
+#define CELL_EVERY	  16
+#define CELL_OVERRUN	  24
+#define CELL_RESIDUAL_MAX 32
+#define CELL_PAUSE	  40
+#define CELL_THREADS	  48
+#define CELL_CUTS	  56
+#define CELL_CUT_TICKS	  64
+#define CELL_SLOT	  1024
+#define SLOT_OWNER	  0
+#define SLOT_HITS	  8
+#define SLOT_INJECTED	  16
+#define SLOT_OVERRUN	  24
+#define SLOT_RESIDUAL	  32
+#define SLOT_LAPSED	  40
+#define SLOT_MAX	  48
+#define SLOT_BUCKET	  64
+#define BUCKETS		  120
+#define PROC_RING	  4
+#define PROC_DONE	  8
+#define HDR_LEASE	  128
+#define HDR_GENERATION	  136
+#define HDR_BELL_SPIN	  140
+#define HDR_BELL	  144
+#define STATE_COUNT	  1
+#define STATE_SLOW	  2
+#define FLAG_THREADS	  1
+#define FLAG_DELAY	  2
+#define SYS_futex	  202
+
+	.section .rodata.sb_stub, "a", @progbits
+
+/*
+ * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
+ * flags: keep the arithmetic flags. mid: step over the red zone.
+ * The slow entry stands before the entry, so that the displaced code can follow the end.
+ */
+.macro SITE name, own, flags, mid
+	.balign	16
+\name:
+.L\name\()_slow:
+	mov	%rdx, -24(%rsp)
+.L\name\()_slow_saved:
+	lea	.L\name\()_done(%rip), %rdx
+.L\name\()_jmp:
+	.byte	0xe9			/* jmp common slow path */
+	.long	0
+.L\name\()_entry:
+.if \mid
+	lea	-128(%rsp), %rsp
+.endif
+	mov	%rax, -8(%rsp)
+	mov	%rcx, -16(%rsp)
+.if \flags
+	lahf
+	seto	%al
+	mov	%rax, -32(%rsp)
+.endif
+.L\name\()_rec:
+	.byte	0x48, 0xb8		/* movabs $record, %rax */
+	.quad	0
+.L\name\()_cell:
+	.byte	0x48, 0xb9		/* movabs $cell of process 0, %rcx */
+	.quad	0
+	add	(%rax), %rcx
+	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
+	jb	.L\name\()_out
+	ja	.L\name\()_slow
+	mov	%rdx, -24(%rsp)
+.if \own
+	rdfsbase %rdx
+	mov	%edx, %eax
+	shr	$2, %eax
+.L\name\()_mask:
+	.byte	0x25			/* and $(slots - 1) << 10, %eax */
+	.long	0
+	not	%rdx
+	cmp	%rdx, CELL_SLOT+SLOT_OWNER(%rcx,%rax)
+	jne	.L\name\()_slow_saved
+	incq	CELL_SLOT+SLOT_HITS(%rcx,%rax)
+.else
+	mov	%esp, %eax
+	shr	$2, %eax
+	and	$(15 << 10), %eax
+.L\name\()_mask:
+	.byte	0x05			/* add $slots << 10, %eax */
+	.long	0
+	lock incq CELL_SLOT+SLOT_HITS(%rcx,%rax)
+.endif
+.L\name\()_done:
+	mov	-24(%rsp), %rdx
+.L\name\()_out:
+.if \flags
+	mov	-32(%rsp), %rax
+	add	$0x7f, %al
+	sahf
+.endif
+	mov	-16(%rsp), %rcx
+	mov	-8(%rsp), %rax
+.if \mid
+	lea	128(%rsp), %rsp
+.endif
+.L\name\()_end:
+.endm
+
+SITE site_own,			1, 0, 0
+SITE site_own_flags,		1, 1, 0
+SITE site_own_mid,		1, 1, 1
+SITE site_shared,		0, 0, 0
+SITE site_shared_flags,		0, 1, 0
+SITE site_shared_mid,		0, 1, 1
+
+/*
+ * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay,
+ * without overrun. Clobbers rax, rcx, rdx, rdi.
+ */
+.macro ACCOUNT lock
+	\lock addq %rax, SLOT_INJECTED(%rsi)
+	xor	%eax, %eax
+	test	%rdx, %rdx
+	cmovs	%rax, %rdx
+	shr	$2, %rdx		/* SB_PAGE_BUCKET_SHIFT */
+	cmp	$4, %rdx
+	jb	7f
+	bsr	%rdx, %rcx
+	mov	%ecx, %eax
+	sub	$2, %ecx
+	shr	%cl, %rdx
+	and	$3, %edx
+	lea	-4(%rdx,%rax,4), %rdx
+	mov	$BUCKETS - 1, %eax
+	cmp	%rax, %rdx
+	cmova	%rax, %rdx
+7:	\lock incq SLOT_BUCKET(%rsi,%rdx,8)
+.endm
+
+	.balign	64
+stub_common:
+.Lheader:	.quad	0	/* address of the control page */
+.Lrecord:	.quad	0	/* address of the private record */
+.Lprocs:	.quad	0	/* address of the process table */
+.Lown:		.long	0	/* 1: RDFSBASE may be used */
+.Lslots:	.long	0	/* owned slots << 10 */
+.Lbelltime:	.quad	0, 100000000	/* a doorbell looks up from its futex every 100 ms */
+
+/*
+ * The slow path: claims a slot, filters by thread, delays.
+ * In: rcx the cell, rdx where to go on (the site's done label); rax, rcx, rdx are spilled.
+ * r8 cell, r9 delay, r10 start (0: no delay), r11 return, rsi slot, ebx 1: slot is owned.
+ */
+.Lslow:
+	mov	%rbx, -40(%rsp)
+	mov	%rsi, -48(%rsp)
+	mov	%rdi, -56(%rsp)
+	mov	%r8, -64(%rsp)
+	mov	%r9, -72(%rsp)
+	mov	%r10, -80(%rsp)
+	mov	%r11, -88(%rsp)
+	mov	%rdx, %r11
+	mov	%rcx, %r8
+	xor	%r10d, %r10d
+	cmpl	$STATE_SLOW, CELL_STATE(%r8)
+	jb	.Lclaim
+	testl	$FLAG_DELAY, CELL_FLAGS(%r8)
+	jz	.Lfilter
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, %r10
+.Lfilter:
+	testl	$FLAG_THREADS, CELL_FLAGS(%r8)
+	jz	.Lclaim
+	rdfsbase %rdi			/* the filter is refused where this may not be used */
+	mov	.Lheader(%rip), %rsi
+	add	CELL_THREADS(%r8), %rsi
+	mov	(%rsi), %rcx		/* mask */
+	mov	%rdi, %rax
+	shr	$6, %rax
+.Lprobe:
+	and	%rcx, %rax
+	mov	8(%rsi,%rax,8), %rdx
+	cmp	%rdi, %rdx
+	je	.Lclaim
+	inc	%rax
+	test	%rdx, %rdx
+	jnz	.Lprobe
+	jmp	.Lleave			/* another thread: not even counted */
+
+.Lclaim:
+	xor	%ebx, %ebx
+	testl	$1, .Lown(%rip)
+	jz	.Lshared
+	rdfsbase %rdx
+	mov	%edx, %eax
+	shr	$2, %eax
+	mov	.Lslots(%rip), %ecx
+	sub	$1024, %ecx
+	and	%ecx, %eax
+	not	%rdx
+	lea	CELL_SLOT(%r8,%rax), %rsi
+	mov	SLOT_OWNER(%rsi), %rax
+	cmp	%rdx, %rax
+	je	.Lowned
+	test	%rax, %rax
+	jnz	.Lshared
+	lock cmpxchg %rdx, SLOT_OWNER(%rsi)
+	jne	.Lshared
+.Lowned:
+	mov	$1, %ebx
+	incq	SLOT_HITS(%rsi)
+	mov	SLOT_HITS(%rsi), %rdi
+	jmp	.Lcounted
+.Lshared:
+	mov	%esp, %eax
+	shr	$2, %eax
+	and	$(15 << 10), %eax
+	add	.Lslots(%rip), %eax
+	lea	CELL_SLOT(%r8,%rax), %rsi
+	mov	$1, %edi
+	lock xadd %rdi, SLOT_HITS(%rsi)
+	inc	%rdi
+.Lcounted:
+	test	%r10, %r10
+	jz	.Lleave
+	mov	CELL_EVERY(%r8), %rcx
+	cmp	$1, %rcx
+	jbe	.Ldue
+	mov	%rdi, %rax
+	xor	%edx, %edx
+	div	%rcx
+	test	%rdx, %rdx
+	jnz	.Lleave
+
+.Ldue:
+	mov	.Lheader(%rip), %rdi
+	mov	%r10, %rax
+	sub	HDR_LEASE(%rdi), %rax
+	jns	.Llapsed
+	mov	HDR_GENERATION(%rdi), %ecx
+	mov	CELL_DELAY(%r8), %r9
+	sub	SLOT_RESIDUAL(%rsi), %r9
+	mov	$0, %eax
+	cmovs	%rax, %r9		/* already given more than one delay too much */
+.Lspin:
+	rdtsc
+	shl	$32, %rdx
+	or	%rax, %rdx
+	mov	%rdx, %rax
+	sub	%r10, %rax		/* elapsed */
+	cmp	%r9, %rax
+	jae	.Lspent
+	cmpl	$STATE_SLOW, CELL_STATE(%r8)
+	jb	.Lcut
+	cmp	HDR_GENERATION(%rdi), %ecx
+	jne	.Lcut
+	sub	HDR_LEASE(%rdi), %rdx
+	jns	.Lcut
+	mov	%r9, %rdx
+	sub	%rax, %rdx
+	cmp	CELL_PAUSE(%r8), %rdx
+	jb	.Lspin
+	pause
+	jmp	.Lspin
+
+.Lspent:
+	cmp	SLOT_MAX(%rsi), %rax
+	jbe	1f
+	mov	%rax, SLOT_MAX(%rsi)
+1:	mov	%rax, %rdx
+	sub	CELL_DELAY(%r8), %rdx	/* excess, with a sign */
+	cmp	CELL_OVERRUN(%r8), %rdx
+	jg	.Loverrun
+	mov	%rdx, %rcx		/* carry what was too much or too little */
+	add	SLOT_RESIDUAL(%rsi), %rcx
+	mov	CELL_RESIDUAL_MAX(%r8), %rdi
+	cmp	%rdi, %rcx
+	cmovg	%rdi, %rcx
+	neg	%rdi
+	cmp	%rdi, %rcx
+	cmovl	%rdi, %rcx
+	mov	%rcx, SLOT_RESIDUAL(%rsi)
+.Laccount:
+	test	%ebx, %ebx
+	jz	2f
+	ACCOUNT
+	jmp	.Lleave
+2:	ACCOUNT lock
+	jmp	.Lleave
+
+.Loverrun:
+	mov	%rdx, %rcx
+	sub	CELL_OVERRUN(%r8), %rcx
+	lock addq %rcx, SLOT_OVERRUN(%rsi)
+	sub	%rcx, %rax
+	jmp	.Laccount
+.Llapsed:
+	lock incq SLOT_LAPSED(%rsi)
+	jmp	.Lleave
+.Lcut:
+	lock incq CELL_CUTS(%r8)
+	lock addq %rax, CELL_CUT_TICKS(%r8)
+
+.Lleave:
+	mov	%r11, %rdx
+	mov	-88(%rsp), %r11
+	mov	-80(%rsp), %r10
+	mov	-72(%rsp), %r9
+	mov	-64(%rsp), %r8
+	mov	-56(%rsp), %rdi
+	mov	-48(%rsp), %rsi
+	mov	-40(%rsp), %rbx
+	notrack jmp *%rdx
+
+/*
+ * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has
+ * answered or its lease has run out; the one place with a system call. At an ordinary call's
+ * entry; everything is kept all the same.
+ */
+.Lbell:
+	mov	%rdx, -24(%rsp)
+	mov	%rsi, -48(%rsp)
+	mov	%rdi, -56(%rsp)
+	mov	%r8, -64(%rsp)
+	mov	%r9, -72(%rsp)
+	mov	%r10, -80(%rsp)
+	mov	%r11, -88(%rsp)
+	mov	.Lheader(%rip), %r9
+	mov	.Lrecord(%rip), %rax
+	mov	.Lprocs(%rip), %r8
+	add	8(%rax), %r8
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	sub	HDR_LEASE(%r9), %rax
+	jns	.Lbell_out
+	mov	$1, %eax
+	lock xadd %eax, PROC_RING(%r8)
+	inc	%eax
+	mov	%rax, -96(%rsp)
+	lock incl HDR_BELL(%r9)
+	cmpl	$0, HDR_BELL_SPIN(%r9)
+	jne	.Lbell_wait
+	mov	$SYS_futex, %eax
+	lea	HDR_BELL(%r9), %rdi
+	mov	$1, %esi		/* FUTEX_WAKE */
+	mov	$0x7fffffff, %edx
+	syscall
+.Lbell_wait:
+	mov	PROC_DONE(%r8), %esi
+	mov	%esi, %eax
+	sub	-96(%rsp), %eax
+	jns	.Lbell_out
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	sub	HDR_LEASE(%r9), %rax
+	jns	.Lbell_out
+	cmpl	$0, HDR_BELL_SPIN(%r9)
+	jne	.Lbell_pause
+	mov	%esi, %edx
+	mov	$SYS_futex, %eax
+	lea	PROC_DONE(%r8), %rdi
+	xor	%esi, %esi		/* FUTEX_WAIT */
+	lea	.Lbelltime(%rip), %r10
+	syscall
+	jmp	.Lbell_wait
+.Lbell_pause:
+	pause
+	jmp	.Lbell_wait
+.Lbell_out:
+	mov	-24(%rsp), %rdx
+	mov	-48(%rsp), %rsi
+	mov	-56(%rsp), %rdi
+	mov	-64(%rsp), %r8
+	mov	-72(%rsp), %r9
+	mov	-80(%rsp), %r10
+	mov	-88(%rsp), %r11
+	mov	-16(%rsp), %rcx
+	notrack jmp *-104(%rsp)
+
+/*
+ * Gadgets for remote calls (remote.c): the call, and the way back for a thread whose tracer
+ * died in the middle of it.
+ */
+.Lgadget_syscall:
+	syscall
+	ret
+.Lgadget_sigreturn:
+	mov	$15, %eax		/* rt_sigreturn */
+	syscall
+/* A function call instead of a system call: its result is kept in rbx for the tracer. */
+.Lgadget_result:
+	mov	%rax, %rbx
+	mov	$15, %eax
+	syscall
+.Lcommon_end:
+
+/* The site at the dynamic linker's r_brk; -104 holds the way back. */
+	.balign	16
+site_bell:
+	mov	%rax, -8(%rsp)
+	mov	%rcx, -16(%rsp)
+	lahf
+	seto	%al
+	mov	%rax, -32(%rsp)
+	lea	.Lbell_back(%rip), %rcx
+	mov	%rcx, -104(%rsp)
+.Lbell_jmp:
+	.byte	0xe9
+	.long	0
+.Lbell_back:
+	mov	-32(%rsp), %rax
+	add	$0x7f, %al
+	sahf
+	mov	-8(%rsp), %rax
+.Lbell_end:
+
+/*
+ * What stub.c needs to know of the templates: struct stub_template and struct stub_common of
+ * stub.h, offsets from each template's start.
+ */
+	.section .data.rel.ro.sb_stub, "aw", @progbits
+	.balign	8
+.macro DESCRIBE name
+	.quad	\name
+	.long	.L\name\()_end - \name
+	.long	.L\name\()_entry - \name
+	.long	.L\name\()_jmp + 1 - \name
+	.long	.L\name\()_rec + 2 - \name
+	.long	.L\name\()_cell + 2 - \name
+	.long	.L\name\()_mask + 1 - \name
+.endm
+
+	.globl	stub_templates
+	.type	stub_templates, @object
+stub_templates:
+	DESCRIBE site_own
+	DESCRIBE site_own_flags
+	DESCRIBE site_own_mid
+	DESCRIBE site_shared
+	DESCRIBE site_shared_flags
+	DESCRIBE site_shared_mid
+	.size	stub_templates, . - stub_templates
+
+	.globl	stub_common_template
+	.type	stub_common_template, @object
+stub_common_template:
+	.quad	stub_common
+	.quad	site_bell
+	.long	.Lcommon_end - stub_common
+	.long	.Lheader - stub_common
+	.long	.Lrecord - stub_common
+	.long	.Lprocs - stub_common
+	.long	.Lown - stub_common
+	.long	.Lslots - stub_common
+	.long	.Lslow - stub_common
+	.long	.Lbell - stub_common
+	.long	.Lgadget_syscall - stub_common
+	.long	.Lgadget_sigreturn - stub_common
+	.long	.Lgadget_result - stub_common
+	.long	.Lbell_end - site_bell
+	.long	.Lbell_jmp + 1 - site_bell
+	.long	0
+	.size	stub_common_template, . - stub_common_template
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies the templates of stub.S to where they shall run and fills in their addresses.
+ */
+#include <string.h>
+#include "stub.h"
+
+enum { SITE_OWN, SITE_OWN_FLAGS, SITE_OWN_MID, SITE_SHARED, SITE_SHARED_FLAGS, SITE_SHARED_MID };
+
+static void put32(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static void put64(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+/* The displacement that a rel32 field at `field` needs to reach target. */
+static uint32_t rel32(uint64_t field, uint64_t target)
+{
+	return (uint32_t)(target - (field + 4));
+}
+
+size_t stub_common_size(void)
+{
+	return stub_common_template.size;
+}
+
+void stub_emit_common(const struct arch_env *env, uint8_t *buf)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	memcpy(buf, t->code, t->size);
+	put64(buf + t->header, env->header);
+	put64(buf + t->record, env->record);
+	put64(buf + t->procs, env->procs);
+	put32(buf + t->own, env->own_slots);
+	put32(buf + t->slots, env->slots << 10);
+}
+
+void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	memset(out, 0, sizeof(*out));
+	out->syscall = common + t->gadget_syscall;
+	out->sigreturn = common + t->gadget_sigreturn;
+	out->result = common + t->gadget_result;
+}
+
+/* Appends the displaced code and completes *out, whose entry is set. */
+static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, uint8_t *buf,
+			     size_t cap, struct arch_site *out, enum plan_refusal *why)
+{
+	size_t tail = plan_emit(plan, at + head, buf + head, cap - head, out->pcs, &out->n_pcs, why);
+
+	if (!tail)
+		return 0;
+	for (size_t i = 0; i < out->n_pcs; i++)
+		out->pcs[i].emitted += head;
+	out->displaced = head;
+	out->size = head + tail;
+	return out->size;
+}
+
+static const struct stub_template *site_template(const struct arch_env *env,
+						 const struct plan *plan)
+{
+	int variant = env->own_slots ? SITE_OWN : SITE_SHARED;
+
+	if (!plan->entry)
+		variant += 2;
+	else if (plan->flags_live)
+		variant += 1;
+	return &stub_templates[variant];
+}
+
+size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
+		      uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
+		      enum plan_refusal *why)
+{
+	const struct stub_template *t = site_template(env, plan);
+	uint32_t slots = env->slots << 10;
+
+	if (cap < t->size)
+		return 0;
+	memcpy(buf, t->code, t->size);
+	put32(buf + t->jmp, rel32(at + t->jmp, env->common + stub_common_template.slow));
+	put64(buf + t->record, env->record);
+	put64(buf + t->cell, cell);
+	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
+	out->entry = t->entry;
+	return emit_displaced(plan, at, t->size, buf, cap, out, why);
+}
+
+size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at,
+		      uint8_t *buf, size_t cap, struct arch_site *out, enum plan_refusal *why)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	if (cap < t->bell_size)
+		return 0;
+	memcpy(buf, t->bell_site, t->bell_size);
+	put32(buf + t->bell_jmp, rel32(at + t->bell_jmp, env->common + t->bell));
+	out->entry = 0;
+	return emit_displaced(plan, at, t->bell_size, buf, cap, out, why);
+}

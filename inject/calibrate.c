@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a hook costs on this machine, from the real thing: a small function in this process is
+ * hooked with the stub that targets get, and timed against its unhooked twin in interleaved
+ * rounds. The median of the rounds is taken, since a host may take the core away in any one.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "arch/arch.h"
+#include "clock.h"
+#include "page.h"
+
+enum { TEXT_SIZE = 8192, ROUNDS = 31, CALLS = 2000, DELAYED_CALLS = 150 };
+
+struct bench {
+	uint8_t *text;		       /* [0] hooked, [64] twin, [128] common code and stub */
+	struct sb_page_header *hdr;
+	struct sb_page_cell *cell;
+	struct sb_page_record record;
+	size_t memory;
+};
+
+typedef long victim_fn(long);
+
+static int bench_memory(struct bench *b)
+{
+	struct sb_page_header lay;
+
+	page_layout(&lay, 1);
+	b->memory = sizeof(lay) + 4096 + lay.cell_size;
+	b->hdr = calloc(1, b->memory);
+	b->text = mmap(NULL, TEXT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!b->hdr || b->text == MAP_FAILED)
+		return -1;
+	*b->hdr = lay;
+	b->hdr->lease_until = arch->clock_read() + (1ull << 62);
+	b->cell = (void *)(((uintptr_t)(b->hdr + 1) + 4095) & ~4095ul);
+	b->cell->overrun_limit = 1 << 20;
+	b->cell->residual_max = 1 << 10;
+	b->cell->pause_above = 1 << 20;
+	return 0;
+}
+
+static int bench_hook(struct bench *b)
+{
+	uint64_t base = (uint64_t)b->text;
+	struct arch_env env = {
+		.header = (uint64_t)b->hdr,
+		.record = (uint64_t)&b->record,
+		.procs = (uint64_t)b->hdr,
+		.common = base + 128,
+		.slots = b->hdr->slots,
+		.own_slots = arch->thread_pointer_readable(),
+	};
+	struct plan_request req = {
+		.addr = base, .func = base, .func_end = base + arch_sample_size,
+		.prev_end = base, .next = base + 64,
+		.text = b->text, .text_addr = base, .text_len = 64, .entry = true,
+	};
+	size_t stub = 128 + ((arch->common_size() + 63) & ~63ul);
+	struct arch_site site;
+	struct plan plan;
+	enum plan_refusal why;
+
+	memcpy(b->text, arch_sample_function, arch_sample_size);
+	memcpy(b->text + 64, arch_sample_function, arch_sample_size);
+	arch->emit_common(&env, b->text + 128);
+	if (plan_make(&req, NULL, &plan, NULL, 0) != PLAN_OK ||
+	    !arch->emit_site(&env, &plan, (uint64_t)b->cell, base + stub, b->text + stub,
+			     TEXT_SIZE - stub, &site, &why))
+		return -1;
+	plan_patch(&plan, base + stub + site.entry, b->text + (plan.addr - base), NULL);
+	return mprotect(b->text, TEXT_SIZE, PROT_READ | PROT_EXEC);
+}
+
+static double time_calls(const struct bench *b, size_t offset, int calls)
+{
+	victim_fn *volatile fn = (victim_fn *)(uintptr_t)(b->text + offset);
+	uint64_t start = arch->clock_read();
+
+	for (int i = 0; i < calls; i++)
+		fn(i);
+	return (double)(arch->clock_read() - start) / calls;
+}
+
+static uint64_t injected(const struct bench *b)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < b->hdr->slots + SB_PAGE_SHARED_SLOTS; i++)
+		sum += b->cell->slot[i].injected_ticks + b->cell->slot[i].overrun_ticks;
+	return sum;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ticks a call beyond the twin and beyond what the stub says it injected. */
+static double median_cost(const struct bench *b, int calls, double *spent)
+{
+	double cost[ROUNDS], given[ROUNDS];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double plain = time_calls(b, 64, calls);
+		uint64_t before = injected(b);
+		double hooked = time_calls(b, 0, calls);
+
+		given[i] = (double)(injected(b) - before) / calls;
+		cost[i] = hooked - plain - given[i];
+	}
+	qsort(cost, ROUNDS, sizeof(*cost), by_value);
+	qsort(given, ROUNDS, sizeof(*given), by_value);
+	if (spent)
+		*spent = given[ROUNDS / 2];
+	return cost[ROUNDS / 2];
+}
+
+static double at_least_0(double x)
+{
+	return x > 0 ? x : 0;
+}
+
+int clock_hook_cost(const struct clock *clk, struct hook_cost *out)
+{
+	struct bench b = { .text = MAP_FAILED };
+	double floor_spent;
+	int ret = -1;
+
+	memset(out, 0, sizeof(*out));
+	if (bench_memory(&b) < 0 || bench_hook(&b) < 0)
+		goto out;
+	time_calls(&b, 0, CALLS);
+	out->off_ns = at_least_0(clock_to_ns(clk, median_cost(&b, CALLS, NULL)));
+	b.cell->state = SB_STATE_COUNT;
+	out->count_ns = at_least_0(clock_to_ns(clk, median_cost(&b, CALLS, NULL)));
+	b.cell->flags = SB_CELL_DELAY;
+	b.cell->state = SB_STATE_SLOW;
+	out->floor_ns = at_least_0(median_cost(&b, CALLS, &floor_spent));
+	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
+	b.cell->delay_ticks = clock_ticks(clk, 500);
+	out->delay_ticks = at_least_0(median_cost(&b, DELAYED_CALLS, NULL));
+	ret = 0;
+out:
+	if (b.text != MAP_FAILED)
+		munmap(b.text, TEXT_SIZE);
+	free(b.hdr);
+	return ret;
+}

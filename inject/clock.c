@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "clock.h"
+
+#include <time.h>
+#include "arch/arch.h"
+
+#define NS 1000000000ull
+
+static uint64_t read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t clock_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC_RAW);
+}
+
+uint64_t clock_realtime_ns(void)
+{
+	return read_ns(CLOCK_REALTIME);
+}
+
+/* Both clocks at one instant: the tightest of some tries, so that a preemption does not count. */
+static void read_pair(uint64_t *ticks, uint64_t *ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 50; i++) {
+		uint64_t a = arch->clock_read();
+		uint64_t t = clock_ns();
+		uint64_t b = arch->clock_read();
+
+		if (b - a >= best)
+			continue;
+		best = b - a;
+		*ticks = a + (b - a) / 2;
+		*ns = t;
+	}
+}
+
+static double find_quantum(void)
+{
+	uint64_t last = arch->clock_read(), least = UINT64_MAX;
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t now = arch->clock_read();
+
+		if (now != last && now - last < least)
+			least = now - last;
+		last = now;
+	}
+	return (double)least;
+}
+
+void clock_refine(struct clock *clk)
+{
+	uint64_t ticks, ns;
+
+	read_pair(&ticks, &ns);
+	if (ns > clk->ns0)
+		clk->ticks_per_ns = (double)(ticks - clk->ticks0) / (double)(ns - clk->ns0);
+}
+
+void clock_open(struct clock *clk)
+{
+	read_pair(&clk->ticks0, &clk->ns0);
+	clk->quantum_ticks = find_quantum();
+	while (clock_ns() - clk->ns0 < 20000000)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	clock_refine(clk);
+}
+
+uint64_t clock_ticks(const struct clock *clk, double ns)
+{
+	return ns <= 0 ? 0 : (uint64_t)(ns * clk->ticks_per_ns + 0.5);
+}
+
+double clock_to_ns(const struct clock *clk, double ticks)
+{
+	return ticks / clk->ticks_per_ns;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_CLOCK_H
+#define SB_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The clock that delays are measured by (the TSC), against CLOCK_MONOTONIC_RAW. clock_open()
+ * takes a first reading over about 20 ms; each clock_refine() extends the base line, so that
+ * the rate gets better the longer a session runs. One clock a process; not thread-safe.
+ */
+struct clock {
+	uint64_t ticks0, ns0; /* first pair */
+	double ticks_per_ns;
+	double quantum_ticks; /* smallest step seen between two readings */
+};
+
+void clock_open(struct clock *clk);
+void clock_refine(struct clock *clk);
+uint64_t clock_ns(void);	   /* CLOCK_MONOTONIC_RAW */
+uint64_t clock_realtime_ns(void);
+uint64_t clock_ticks(const struct clock *clk, double ns);
+double clock_to_ns(const struct clock *clk, double ticks);
+
+/*
+ * What a hook costs beyond the time its stub measures, from a function in this process that is
+ * hooked as a target's would be: interleaved rounds with and without, medians. Takes about
+ * 15 ms; the target is not involved.
+ */
+struct hook_cost {
+	double count_ns;	/* a counted hit without delay */
+	double off_ns;		/* a hit while switched off */
+	double delay_ticks;	/* of a delayed hit: all that lies outside of its measurement */
+	double floor_ns;	/* the smallest delay that can be given */
+};
+
+/* 0, or negative where no executable memory can be had (then the costs are zero). */
+int clock_hook_cost(const struct clock *clk, struct hook_cost *out);
+
+#endif

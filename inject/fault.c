@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "fault.h"
+
+#ifdef SB_FAULT_POINTS
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int client_pid;
+
+void fault_client(int pid)
+{
+	client_pid = pid;
+}
+
+static void fault_kill(const char *action, int pid)
+{
+	if (!strcmp(action, "kill-target") && pid > 0)
+		kill(pid, SIGKILL);
+	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
+	    strcmp(action, "kill-target"))
+		kill(client_pid, SIGKILL);
+	if (!strcmp(action, "kill-tracer") || !strcmp(action, "kill-both"))
+		kill(getpid(), SIGKILL);
+}
+
+bool fault_point(const char *name, int pid)
+{
+	static int passed;
+	const char *want = getenv("SBINJECT_FAULT");
+	size_t len = strlen(name);
+	const char *rest;
+	int nth = 1;
+
+	if (!want || strncmp(want, name, len) || (want[len] != '=' && want[len] != ':'))
+		return false;
+	rest = want + len;
+	if (*rest == ':')
+		nth = (int)strtol(rest + 1, (char **)&rest, 10);
+	if (*rest != '=' || ++passed != nth)
+		return false;
+	if (!strcmp(rest + 1, "error"))
+		return true;
+	fault_kill(rest + 1, pid);
+	return false;
+}
+#endif

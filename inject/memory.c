@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int memory_open(struct memory *mem, pid_t pid, struct sb_err *err)
+{
+	char path[64];
+
+	mem->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (mem->fd >= 0)
+		return 0;
+	if (errno == ENOENT)
+		return err_set(err, SB_ENOPROC, "process %d ended", pid);
+	return err_sys(err, SB_EPERM, "open %s", path);
+}
+
+void memory_close(struct memory *mem)
+{
+	if (mem->fd >= 0)
+		close(mem->fd);
+	mem->fd = -1;
+}
+
+size_t memory_peek(const struct memory *mem, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(mem->fd, (char *)buf + done, len - done, (off_t)(addr + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len,
+		struct sb_err *err)
+{
+	if (memory_peek(mem, addr, buf, len) == len)
+		return 0;
+	return err_set(err, SB_ETARGET, "process %d: cannot read %zu bytes at 0x%llx", mem->pid, len,
+		       (unsigned long long)addr);
+}
+
+int memory_write(const struct memory *mem, uint64_t addr, const void *buf, size_t len,
+		 struct sb_err *err)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pwrite(mem->fd, (const char *)buf + done, len - done,
+				   (off_t)(addr + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(err, SB_ETARGET,
+				       "process %d: cannot write %zu bytes at 0x%llx", mem->pid,
+				       len, (unsigned long long)addr);
+		done += (size_t)n;
+	}
+	return 0;
+}

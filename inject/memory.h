@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_MEMORY_H
+#define SB_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "../src/err.h"
+
+/*
+ * A target's memory through /proc/PID/mem: the one way in that writes to read-only pages
+ * (process_vm_writev does not). Nobody needs to be stopped, but who writes text had better be
+ * sure that nobody runs it.
+ *
+ * A write within one page is all or nothing, even if the writer is killed; across pages it can
+ * be cut in two. The descriptor stays with the address space it was opened for: after an exec
+ * reads and writes find nothing and must be done through a new one.
+ */
+struct memory {
+	int fd;
+	pid_t pid;
+};
+
+int memory_open(struct memory *mem, pid_t pid, struct sb_err *err);
+void memory_close(struct memory *mem); /* harmless on a closed or zeroed one with fd -1 */
+
+/* All len bytes, or an error (SB_ETARGET with the address). */
+int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len,
+		struct sb_err *err);
+int memory_write(const struct memory *mem, uint64_t addr, const void *buf, size_t len,
+		 struct sb_err *err);
+
+/* As many bytes as can be read, 0 where nothing is mapped. */
+size_t memory_peek(const struct memory *mem, uint64_t addr, void *buf, size_t len);
+
+#endif

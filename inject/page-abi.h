@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PAGE_ABI_H
+#define SB_PAGE_ABI_H
+
+#include <stdint.h>
+
+/*
+ * The control page: what sbinject and the code it puts into a target share.
+ *
+ * It is a memfd, made by the target itself, mapped shared by the target, by every process it
+ * forks and by sbinject. Changing a delay, switching a target on or off and reading a counter
+ * are plain stores and loads here; the target is never stopped for them.
+ *
+ *	+0		struct sb_page_header		one page
+ *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
+ *	+blocks_off	block[procs_max]		one a process, block_size bytes
+ *	+threads_off	tables of the thread filter	(see below)
+ *
+ *	block		struct sb_page_cell[targets_max], cell_size bytes each
+ *	cell		1 KiB of settings, `slots` owned slots, 16 shared slots, 1 KiB each
+ *
+ * Process 0 is nobody's: a process whose private record is zero (a fork that nobody saw) uses
+ * its block, so that its hits are counted, if not told apart. The file is sparse: a cell that
+ * was never hit costs no memory.
+ *
+ * Who writes what: the settings, the header and the process table belong to sbinject; the
+ * slots, `ring` and `bell` to the target. Every number the target writes is data from outside
+ * for whoever reads it.
+ *
+ * A slot is owned by one thread, known by its FS base, and counted in without a lock prefix:
+ * no two threads of one process share an FS base, and a signal handler on the same thread only
+ * ever interrupts between whole instructions. Threads that find their slot taken, and all
+ * threads where RDFSBASE may not be used, count in the shared slots with a lock prefix.
+ *
+ * All times are in TSC ticks. The byte offsets are known to assembly code (stub.S): they are
+ * checked below and may never change within one version.
+ */
+#define SB_PAGE_MAGIC	      0x31656761706a6273ull /* "sbjpage1" */
+#define SB_PAGE_VERSION	      1
+#define SB_PAGE_SHARED_SLOTS  16   /* a cell, after the owned ones */
+#define SB_PAGE_SLOT_SIZE     1024
+#define SB_PAGE_BUCKETS	      120
+#define SB_PAGE_BUCKET_SHIFT  2	   /* buckets start at 4 ticks */
+
+enum sb_page_state {
+	SB_STATE_OFF = 0,   /* not counted */
+	SB_STATE_COUNT = 1, /* counted */
+	SB_STATE_SLOW = 2,  /* counted, filtered, delayed: whatever the settings say */
+};
+
+enum sb_page_flags {
+	SB_CELL_THREADS = 1, /* only threads whose FS base is in the table at threads */
+	SB_CELL_DELAY = 2,   /* delay_ticks is to be spent (0 is legal: the floor) */
+};
+
+struct sb_page_slot {
+	uint64_t owner;		 /* ~FS base, 0: free (shared slots: always 0) */
+	uint64_t hits;
+	uint64_t injected_ticks; /* measured, without the hook's fixed cost, without overrun */
+	uint64_t overrun_ticks;	 /* beyond delay + overrun_limit */
+	int64_t residual_ticks;	 /* given more (+) or less (-) than asked so far; evens out rounding */
+	uint64_t lapsed;	 /* hits not delayed because the lease had run out */
+	uint64_t max_ticks;	 /* longest time one hit took, overrun included */
+	uint64_t reserved;
+	/*
+	 * Delayed hits by excess over delay_ticks: v = excess >> BUCKET_SHIFT (below 0: 0);
+	 * bucket v for v < 4, else 4 a power of two: (e - 1) * 4 + next two bits, e = log2 v.
+	 */
+	uint64_t bucket[SB_PAGE_BUCKETS];
+};
+
+struct sb_page_cell {
+	uint32_t state;		/* enum sb_page_state; read by every hit */
+	uint32_t flags;		/* enum sb_page_flags */
+	uint64_t delay_ticks;	/* to spin; the hook's own cost is already taken off */
+	uint64_t every;		/* delay each Nth hit of a slot; 0 and 1: each */
+	uint64_t overrun_limit;	/* excess above this is overrun */
+	uint64_t residual_max;	/* bound of residual_ticks, both signs */
+	uint64_t pause_above;	/* PAUSE while more than this remains */
+	uint64_t threads;	/* offset from the header of a table; see SB_CELL_THREADS */
+	uint64_t cuts;		/* delayed hits that were told to leave early */
+	uint64_t cut_ticks;	/* what they had spent */
+	uint64_t reserved[(1024 - 72) / 8];
+	struct sb_page_slot slot[]; /* header.slots owned ones, then the shared ones */
+};
+
+/* A table of the thread filter: FS bases, open addressing, 0 ends a probe. */
+struct sb_page_threads {
+	uint64_t mask;		/* entries - 1; start at (fsbase >> 6) & mask */
+	uint64_t fsbase[];
+};
+
+struct sb_page_proc {
+	uint32_t pid;		/* 0: free */
+	uint32_t ring;		/* doorbell: rung so often (target) ... */
+	uint32_t done;		/* ... and answered so often (sbinject); a futex */
+	uint32_t reserved[13];
+};
+
+struct sb_page_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_size;
+	uint64_t session;	/* random; the same in a session's pages and stubs */
+	uint64_t size;		/* of the whole mapping, bytes */
+	uint32_t targets_max, procs_max;
+	uint32_t slots, cell_size;
+	uint64_t block_size;
+	uint64_t procs_off, blocks_off, threads_off;
+	uint64_t tsc_hz;
+	uint32_t tracer_pid;
+	uint32_t reserved0[9];
+	/* a line of its own: read by delayed hits */
+	uint64_t lease_until;	/* TSC; hits after it are not delayed */
+	uint32_t generation;	/* a change makes every spin in progress leave */
+	uint32_t bell_spin;	/* 1: doorbells wait without a system call (seccomp) */
+	uint32_t bell;		/* doorbell: a futex that sbinject sleeps on */
+	uint32_t reserved1[11];
+};
+
+#define SB_PAGE_CHECK(cond) _Static_assert(cond, #cond)
+#define SB_PAGE_OFF(type, field, off) SB_PAGE_CHECK(__builtin_offsetof(struct type, field) == (off))
+SB_PAGE_OFF(sb_page_slot, hits, 8);
+SB_PAGE_OFF(sb_page_slot, injected_ticks, 16);
+SB_PAGE_OFF(sb_page_slot, overrun_ticks, 24);
+SB_PAGE_OFF(sb_page_slot, residual_ticks, 32);
+SB_PAGE_OFF(sb_page_slot, lapsed, 40);
+SB_PAGE_OFF(sb_page_slot, max_ticks, 48);
+SB_PAGE_OFF(sb_page_slot, bucket, 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_slot) == SB_PAGE_SLOT_SIZE);
+SB_PAGE_OFF(sb_page_cell, flags, 4);
+SB_PAGE_OFF(sb_page_cell, delay_ticks, 8);
+SB_PAGE_OFF(sb_page_cell, every, 16);
+SB_PAGE_OFF(sb_page_cell, overrun_limit, 24);
+SB_PAGE_OFF(sb_page_cell, residual_max, 32);
+SB_PAGE_OFF(sb_page_cell, pause_above, 40);
+SB_PAGE_OFF(sb_page_cell, threads, 48);
+SB_PAGE_OFF(sb_page_cell, cuts, 56);
+SB_PAGE_OFF(sb_page_cell, cut_ticks, 64);
+SB_PAGE_OFF(sb_page_cell, slot, 1024);
+SB_PAGE_OFF(sb_page_proc, ring, 4);
+SB_PAGE_OFF(sb_page_proc, done, 8);
+SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
+SB_PAGE_OFF(sb_page_header, session, 16);
+SB_PAGE_OFF(sb_page_header, lease_until, 128);
+SB_PAGE_OFF(sb_page_header, generation, 136);
+SB_PAGE_OFF(sb_page_header, bell_spin, 140);
+SB_PAGE_OFF(sb_page_header, bell, 144);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
+
+/* The private record of an address space: wiped to zero in every fork (MADV_WIPEONFORK). */
+struct sb_page_record {
+	uint64_t block_off;	/* of this process's block, from blocks_off; 0: unregistered */
+	uint64_t proc_off;	/* of its sb_page_proc, from procs_off */
+};
+
+#endif

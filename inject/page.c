@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "page.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PROCS = 256, SIZE_LIMIT = 1 << 30, THREAD_SLOTS = 8192, THREAD_TABLES = 64 };
+
+static uint64_t round_page(uint64_t n)
+{
+	return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static size_t thread_table_size(void)
+{
+	return round_page(sizeof(struct sb_page_threads) + THREAD_SLOTS * sizeof(uint64_t));
+}
+
+void page_layout(struct sb_page_header *hdr, uint32_t targets)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint64_t total;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->magic = SB_PAGE_MAGIC;
+	hdr->version = SB_PAGE_VERSION;
+	hdr->header_size = sizeof(*hdr);
+	hdr->targets_max = targets + 8;
+	hdr->slots = cpus > 32 ? 256 : 64;
+	hdr->cell_size = round_page((1 + hdr->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE);
+	hdr->block_size = (uint64_t)hdr->targets_max * hdr->cell_size;
+	/* Address space only, but some targets have little of it (ulimit -v): bounded. */
+	hdr->procs_max = PROCS;
+	total = hdr->block_size * PROCS;
+	if (total > SIZE_LIMIT)
+		hdr->procs_max = SIZE_LIMIT / hdr->block_size < 16 ? 16 :
+				 (uint32_t)(SIZE_LIMIT / hdr->block_size);
+	hdr->procs_off = PAGE;
+	hdr->blocks_off = hdr->procs_off +
+			  round_page(hdr->procs_max * sizeof(struct sb_page_proc));
+	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
+	hdr->size = hdr->threads_off + THREAD_TABLES * thread_table_size();
+}
+
+static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
+{
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	page->fd = fd;
+	page->size = size;
+	page->hdr = NULL;
+	if (map != MAP_FAILED) {
+		page->hdr = map;
+		return 0;
+	}
+	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", size >> 20);
+	close(fd);
+	page->fd = -1;
+	return -SB_ENOMEM;
+}
+
+int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err)
+{
+	int ret;
+
+	memset(page, 0, sizeof(*page));
+	if (ftruncate(fd, (off_t)layout->size) < 0) {
+		ret = err_sys(err, SB_ENOMEM, "cannot size the control page");
+		close(fd);
+		page->fd = -1;
+		return ret;
+	}
+	ret = map_fd(page, fd, layout->size, err);
+	if (!ret)
+		page->lay = *page->hdr = *layout;
+	return ret;
+}
+
+static bool header_sane(const struct sb_page_header *h, uint64_t file_size)
+{
+	return h->magic == SB_PAGE_MAGIC && h->version == SB_PAGE_VERSION && h->size <= file_size &&
+	       h->size >= PAGE && h->procs_max && h->procs_max <= 1 << 16 && h->targets_max &&
+	       h->slots && !(h->slots & (h->slots - 1)) && h->slots <= 1024 &&
+	       h->cell_size >= (1 + h->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE &&
+	       h->cell_size <= 1 << 24 && h->targets_max <= 1 << 20 &&
+	       h->block_size == (uint64_t)h->targets_max * h->cell_size &&
+	       h->procs_off == PAGE && h->blocks_off >= PAGE &&
+	       h->blocks_off <= h->size && h->procs_max * 64ull <= h->blocks_off - PAGE &&
+	       h->block_size <= h->size / h->procs_max &&
+	       h->threads_off == h->blocks_off + h->block_size * h->procs_max &&
+	       h->threads_off <= h->size;
+}
+
+int page_map_existing(struct page *page, int fd, struct sb_err *err)
+{
+	struct sb_page_header hdr;
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	memset(page, 0, sizeof(*page));
+	page->fd = -1;
+	if (size < 0 || pread(fd, &hdr, sizeof(hdr), 0) != sizeof(hdr) ||
+	    !header_sane(&hdr, (uint64_t)size)) {
+		close(fd);
+		return err_set(err, SB_ETARGET, "the control page is damaged");
+	}
+	page->lay = hdr;
+	return map_fd(page, fd, hdr.size, err);
+}
+
+void page_unmap(struct page *page)
+{
+	if (page->hdr)
+		munmap(page->hdr, page->size);
+	if (page->fd >= 0)
+		close(page->fd);
+	page->hdr = NULL;
+	page->fd = -1;
+}
+
+struct sb_page_proc *page_proc(const struct page *page, uint32_t proc)
+{
+	return (struct sb_page_proc *)((char *)page->hdr + page->lay.procs_off) + proc;
+}
+
+static uint64_t cell_offset(const struct page *page, uint32_t proc, uint32_t target)
+{
+	const struct sb_page_header *h = &page->lay;
+
+	return h->blocks_off + proc * h->block_size + (uint64_t)target * h->cell_size;
+}
+
+uint64_t page_cell_offset(const struct page *page, uint32_t target)
+{
+	return cell_offset(page, 0, target);
+}
+
+static struct sb_page_cell *page_cell(const struct page *page, uint32_t proc, uint32_t target)
+{
+	return (struct sb_page_cell *)((char *)page->hdr + cell_offset(page, proc, target));
+}
+
+uint32_t page_proc_new(struct page *page, pid_t pid)
+{
+	for (uint32_t i = 1; i < page->lay.procs_max; i++) {
+		struct sb_page_proc *p = page_proc(page, i);
+
+		if (p->pid)
+			continue;
+		p->ring = p->done = 0;
+		p->pid = (uint32_t)pid;
+		return i;
+	}
+	return 0;
+}
+
+void page_proc_free(struct page *page, uint32_t proc)
+{
+	uint64_t from = cell_offset(page, proc, 0);
+
+	/* A hole again: the next process with this index starts from zero. */
+	fallocate(page->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+		  (off_t)page->lay.block_size);
+	page_proc(page, proc)->pid = 0;
+}
+
+struct sb_page_record page_record(const struct page *page, uint32_t proc)
+{
+	return (struct sb_page_record){
+		.block_off = proc * page->lay.block_size,
+		.proc_off = proc * sizeof(struct sb_page_proc),
+	};
+}
+
+static uint32_t state_of(const struct page_setting *set)
+{
+	if (!set->enabled)
+		return SB_STATE_OFF;
+	return set->delay || set->filter ? SB_STATE_SLOW : SB_STATE_COUNT;
+}
+
+void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set)
+{
+	struct sb_page_cell *cell = page_cell(page, proc, target);
+
+	cell->delay_ticks = set->delay_ticks;
+	cell->every = set->every;
+	cell->overrun_limit = set->overrun_limit;
+	cell->residual_max = set->residual_max;
+	cell->pause_above = set->pause_above;
+	cell->flags = (set->filter ? SB_CELL_THREADS : 0) | (set->delay ? SB_CELL_DELAY : 0);
+	__atomic_store_n(&cell->state, state_of(set), __ATOMIC_RELEASE);
+}
+
+/* Two tables a filtered cell, used in turn, so that no probe ever sees one being rebuilt. */
+static uint64_t next_table(struct page *page, const struct sb_page_cell *cell)
+{
+	uint64_t base = page->lay.threads_off, size = thread_table_size();
+
+	if (cell->threads >= base && cell->threads < page->lay.size)
+		return base + ((((cell->threads - base) / size) ^ 1) * size);
+	if (page->threads_used + 2 > THREAD_TABLES)
+		return 0;
+	page->threads_used += 2;
+	return base + (page->threads_used - 2) * size;
+}
+
+int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const uint64_t *fsbase,
+		     size_t count, struct sb_err *err)
+{
+	struct sb_page_cell *cell = page_cell(page, proc, target);
+	uint64_t at = next_table(page, cell);
+	struct sb_page_threads *table;
+
+	if (!at || count > THREAD_SLOTS / 2)
+		return err_set(err, SB_ENOMEM, "too many threads or processes for thread=");
+	table = (struct sb_page_threads *)((char *)page->hdr + at);
+	memset(table->fsbase, 0, THREAD_SLOTS * sizeof(uint64_t));
+	table->mask = THREAD_SLOTS - 1;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t h = (fsbase[i] >> 6) & table->mask;
+
+		while (table->fsbase[h] && table->fsbase[h] != fsbase[i])
+			h = (h + 1) & table->mask;
+		table->fsbase[h] = fsbase[i];
+	}
+	__atomic_store_n(&cell->threads, at, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void page_lease(struct page *page, uint64_t until_ticks)
+{
+	__atomic_store_n(&page->hdr->lease_until, until_ticks, __ATOMIC_RELEASE);
+}
+
+void page_kick(struct page *page)
+{
+	__atomic_add_fetch(&page->hdr->generation, 1, __ATOMIC_ACQ_REL);
+}
+
+static void answer_bells(struct page *page)
+{
+	for (uint32_t i = 0; i < page->lay.procs_max; i++) {
+		struct sb_page_proc *p = page_proc(page, i);
+
+		if (p->done == p->ring)
+			continue;
+		__atomic_store_n(&p->done, p->ring, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	}
+}
+
+void page_close_all(struct page *page)
+{
+	for (uint32_t p = 0; p < page->lay.procs_max; p++)
+		for (uint32_t t = 0; (p == 0 || page_proc(page, p)->pid) &&
+				     t < page->lay.targets_max; t++)
+			__atomic_store_n(&page_cell(page, p, t)->state, SB_STATE_OFF,
+					 __ATOMIC_RELEASE);
+	page_kick(page);
+	answer_bells(page);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PAGE_H
+#define SB_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "page-abi.h"
+#include "../src/err.h"
+
+/*
+ * sbinject's side of a control page (page-abi.h): its layout, its settings, its counters. One
+ * page serves one program image and all its forks; an exec starts a new one.
+ *
+ * page_layout() says how large the memfd must be; the target makes it; page_map() maps it
+ * here. Counters are read with holes left as holes: reading costs no memory.
+ */
+struct page {
+	struct sb_page_header *hdr;
+	struct sb_page_header lay; /* its layout, our own copy: the target can write the page */
+	int fd;
+	size_t size;
+	uint64_t target_addr;	/* where the targets see it */
+	uint32_t threads_used;	/* thread tables handed out */
+};
+
+/* What is asked of one target; times in ticks. */
+struct page_setting {
+	bool enabled;
+	bool delay;		/* false: count only */
+	bool filter;		/* by thread; see page_set_threads() */
+	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
+};
+
+/* Sums over the slots of one cell. */
+struct page_sums {
+	uint64_t hits, delayed, cuts;
+	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
+	uint64_t bucket[SB_PAGE_BUCKETS];
+	uint64_t busiest_hits;		/* of the one slot with most hits */
+	uint64_t busiest_ticks;		/* injected + overrun, of the slot with most */
+};
+
+/* Fills a header for so many targets; size in hdr->size. slots: by the number of CPUs. */
+void page_layout(struct sb_page_header *hdr, uint32_t targets);
+
+/* Maps fd (owned from here on, also on failure), sizes it and writes the header. */
+int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err);
+/* Maps a page that exists already, checking what it says; for recover. */
+int page_map_existing(struct page *page, int fd, struct sb_err *err);
+void page_unmap(struct page *page);
+
+/* A free process index (never 0) marked with pid, or 0 when the table is full. */
+uint32_t page_proc_new(struct page *page, pid_t pid);
+void page_proc_free(struct page *page, uint32_t proc); /* gives its counters' memory back */
+struct sb_page_proc *page_proc(const struct page *page, uint32_t proc);
+struct sb_page_record page_record(const struct page *page, uint32_t proc);
+
+/* The cell of a target in process 0, as an offset from the header (what stubs are given). */
+uint64_t page_cell_offset(const struct page *page, uint32_t target);
+
+/* Stores a setting: state last, so that a hit sees all of it or none. */
+void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set);
+
+/* Replaces the thread filter's table; count may be 0. SB_ENOMEM when there are too many. */
+int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const uint64_t *fsbase,
+		     size_t count, struct sb_err *err);
+
+void page_lease(struct page *page, uint64_t until_ticks);
+void page_kick(struct page *page);	/* every spin in progress leaves */
+void page_close_all(struct page *page); /* everything off, doorbells answered, spins left */
+
+/* Adds the counters of one cell to *sums. Safe against any contents. */
+void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums);
+void page_sums_add(struct page_sums *to, const struct page_sums *from);
+
+/* Excess over the delay at a quantile of all delayed hits, ticks; 0 where there are none. */
+double page_excess_quantile(const struct page_sums *sums, double quantile);
+
+#endif
