@@ -80,7 +80,10 @@ struct plan {
 	uint64_t addr;		/* first replaced byte at the entry (after endbr64) */
 	uint8_t len;		/* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
 	uint64_t pad;		/* address of the 5 padding bytes used (pre), else 0 */
-	uint8_t orig[PLAN_MAX_WINDOW];	/* original bytes at addr, len of them */
+	uint8_t skipped;	/* bytes of endbr64 before addr: 4 or 0 */
+	uint8_t orig[PLAN_MAX_WINDOW];	/* original bytes at addr: all displaced instructions, and
+					   at least len (pre and int3 replace fewer than they
+					   displace) */
 	uint8_t pad_orig[5];
 	uint8_t insns;
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
@@ -102,6 +105,12 @@ struct landing_set;
  */
 enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
 			    struct plan *plan, char *detail, size_t detail_size);
+
+/*
+ * The range whose landings plan_make() will ask for, to be handed to landing_add_window(); len
+ * is 0 where the site is refused whatever lands. Cheap: nothing is scanned.
+ */
+void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len);
 
 /* A position in emitted code and the original address it stands for. */
 struct plan_pc {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* Bytes between functions that nothing runs: what assemblers and linkers fill gaps with. */
+#include "x86.h"
+
+const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail)
+{
+	if (addr < req->text_addr || addr - req->text_addr >= req->text_len)
+		return NULL;
+	*avail = req->text_len - (addr - req->text_addr);
+	return req->text + (addr - req->text_addr);
+}
+
+/* lea 0(%rsi),%rsi and its longer forms: same register in and out, 64 bits, nothing added. */
+static bool is_lea_nop(const uint8_t *p, const struct x86_form *f)
+{
+	unsigned int reg = f->modrm >> 3 & 7;
+	unsigned int base = (f->modrm & 7) == 4 ? f->sib & 7 : f->modrm & 7;
+	uint8_t rex = f->op_off ? p[f->op_off - 1] : 0;
+
+	if (f->opcode != 0x8d || !f->rex_w || f->opsize || f->addrsize || f->rip || reg != base)
+		return false;
+	if ((rex & 2) || !(rex & 4) != !(rex & 1))
+		return false;
+	if ((f->modrm & 7) == 4 && (f->sib >> 3 & 7) != 4)
+		return false;
+	if (f->modrm < 0x40 && base == 5)
+		return false; /* disp32 alone */
+	for (unsigned int i = 0; i < f->disp_len; i++)
+		if (p[f->disp_off + i])
+			return false;
+	return f->modrm < 0xc0;
+}
+
+unsigned int x86_nop_length(const uint8_t *p, size_t avail)
+{
+	struct x86_form f;
+
+	if (!x86_length(p, avail, &f) || f.rep)
+		return 0;
+	if (f.map == 1 && f.opcode == 0x1f && !(f.modrm & 0x38))
+		return f.len;
+	if (f.map != 0)
+		return 0;
+	if (f.opcode == 0x90)
+		/* with REX.B it exchanges r8 with rax */
+		return f.op_off && (p[f.op_off - 1] & 0xf1) == 0x41 ? 0 : f.len;
+	if (f.opcode == 0xcc)
+		return f.op_off ? 0 : f.len;
+	return is_lea_nop(p, &f) ? f.len : 0;
+}
+
+bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, from, &avail);
+		unsigned int len = p ? x86_nop_length(p, avail) : 0;
+
+		if (!len)
+			return false;
+		from += len;
+	}
+	return from == to;
+}
+
+/* 1: decoding from `start` ends exactly at `end` with an instruction that never falls through;
+ * 0: it does not; -1: this start tells nothing. */
+static int stream_ends(const struct plan_request *req, uint64_t start, uint64_t end)
+{
+	bool ends = false;
+
+	while (start < end) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, start, &avail);
+
+		if (!p || x86_classify(p, avail, start, &insn) != PLAN_OK)
+			return -1;
+		ends = x86_ends(insn.kind);
+		start += insn.form.len;
+	}
+	return start == end ? ends : -1;
+}
+
+/*
+ * What stands before `end` cannot be decoded backwards, and where its function starts is not
+ * known here. But x86 streams fall into step within a few instructions: when decoding from each
+ * of 16 starts, 49 to 64 bytes before, either breaks or meets `end` with a ret or a jump, and
+ * half of them do meet it, that instruction is really there.
+ */
+static bool nothing_falls_out(const struct plan_request *req, uint64_t end)
+{
+	unsigned int agreed = 0;
+
+	for (unsigned int back = 49; back <= 64; back++) {
+		int verdict = stream_ends(req, end - back, end);
+
+		if (verdict == 0)
+			return false;
+		agreed += verdict == 1;
+	}
+	return agreed >= 8;
+}
+
+bool x86_may_use_end(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	if (to < from || to - from < 5 || !x86_only_nops(req, from, to))
+		return false;
+	/* a boundary at the jump: whoever runs through the no-ops runs into the hook, rightly */
+	return x86_only_nops(req, from, to - 5) || nothing_falls_out(req, from);
+}

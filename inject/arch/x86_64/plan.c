@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whether and how a site is hooked: see plan.h for the three shapes.
+ *
+ * The order of trial is body or tail, then pre. What stands in the way of a five-byte window
+ * (a short body, a landing at byte 2, a page's end, an immovable third instruction) often is no
+ * obstacle to a two-byte one.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "../../landing.h"
+#include "x86.h"
+
+enum { JUMP = 5, SHORT_JUMP = 2, PAGE = 4096, MAX_LANDINGS = 64 };
+
+struct attempt {
+	const struct plan_request *req;
+	const struct landing_set *landings;
+	struct plan *plan;
+	char *detail;
+	size_t detail_size;
+};
+
+static enum plan_refusal refuse(const struct attempt *a, enum plan_refusal why, const char *text,
+				uint64_t addr)
+{
+	if (a->detail_size)
+		snprintf(a->detail, a->detail_size, "%s 0x%llx", text, (unsigned long long)addr);
+	return why;
+}
+
+static bool on_one_page(uint64_t addr, unsigned int len)
+{
+	return addr / PAGE == (addr + len - 1) / PAGE;
+}
+
+static bool inside(uint64_t addr, uint64_t start, uint64_t len)
+{
+	return addr - start < len;
+}
+
+/* The end of what is known to be the function's own code. */
+static uint64_t code_end(const struct plan_request *req)
+{
+	if (req->func_end > req->addr)
+		return req->func_end;
+	return req->next > req->addr ? req->next : req->text_addr + req->text_len;
+}
+
+static enum plan_refusal read_insn(const struct plan_request *req, uint64_t pc,
+				   struct x86_decoded *insn)
+{
+	size_t avail;
+	const uint8_t *p = x86_text_at(req, pc, &avail);
+
+	return p ? x86_decode(p, avail, pc, insn) : PLAN_UNDECODABLE;
+}
+
+/* The operand is computed from rsp, which the pushed return address has moved. */
+static bool uses_rsp(const struct x86_form *f, const uint8_t *p)
+{
+	bool rex_b = f->op_off && (p[f->op_off - 1] & 0xf1) == 0x41;
+
+	if (f->modrm >= 0xc0)
+		return (f->modrm & 7) == 4 && !rex_b;
+	return (f->modrm & 7) == 4 && (f->sib & 7) == 4 && !rex_b;
+}
+
+/* Takes one instruction into the window. */
+static enum plan_refusal take(struct attempt *a, const struct x86_decoded *insn)
+{
+	struct plan *plan = a->plan;
+	unsigned int off = plan->resume - plan->addr;
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, plan->resume, &avail);
+
+	if (insn->kind == X86_FIXED || (insn->kind == X86_CALL_IND && uses_rsp(&insn->form, p)))
+		return refuse(a, PLAN_UNMOVABLE, "at", plan->resume);
+	if (plan->insns == PLAN_MAX_INSNS || off + insn->form.len > PLAN_MAX_WINDOW)
+		return refuse(a, PLAN_UNDECODABLE, "at", plan->resume);
+	memcpy(plan->orig + off, p, insn->form.len);
+	plan->insn[plan->insns++] = (struct plan_insn){ (uint8_t)off, insn->form.len };
+	plan->resume += insn->form.len;
+	plan->ends = x86_ends(insn->kind);
+	return PLAN_OK;
+}
+
+/* Takes whole instructions until they cover `want` bytes or the code ends. */
+static enum plan_refusal displace(struct attempt *a, unsigned int want)
+{
+	struct plan *plan = a->plan;
+	uint64_t end = code_end(a->req);
+
+	plan->insns = 0;
+	plan->ends = false;
+	plan->resume = plan->addr;
+	while (plan->resume < plan->addr + want && plan->resume < end && !plan->ends) {
+		struct x86_decoded insn;
+		enum plan_refusal why = read_insn(a->req, plan->resume, &insn);
+
+		if (why != PLAN_OK)
+			return refuse(a, why, "at", plan->resume);
+		if (plan->resume + insn.form.len > end)
+			return refuse(a, PLAN_TOO_SHORT, "ends at", end);
+		why = take(a, &insn);
+		if (why != PLAN_OK)
+			return why;
+	}
+	return PLAN_OK;
+}
+
+/* What one displaced instruction says about the bytes that are about to be replaced. */
+static enum plan_refusal check_insn(const struct attempt *a, unsigned int i)
+{
+	const struct plan *plan = a->plan;
+	uint64_t pc = plan->addr + plan->insn[i].off;
+	uint64_t end = pc + plan->insn[i].len;
+	struct x86_decoded insn;
+	bool call;
+
+	if (x86_classify(plan->orig + plan->insn[i].off, plan->insn[i].len, pc, &insn) != PLAN_OK)
+		return refuse(a, PLAN_UNDECODABLE, "at", pc);
+	call = insn.kind == X86_CALL || insn.kind == X86_CALL_IND;
+	/* the callee returns to the original code, not to the copy */
+	if (call && inside(end, plan->addr + 1, plan->len - 1))
+		return refuse(a, PLAN_UNMOVABLE, "call returns to", end);
+	if (!insn.target || !inside(insn.target, plan->addr + 1, plan->len - 1))
+		return PLAN_OK;
+	if (insn.form.rip || call)
+		return refuse(a, PLAN_UNMOVABLE, "refers to", insn.target);
+	for (unsigned int k = 0; k < plan->insns; k++)
+		if (plan->addr + plan->insn[k].off == insn.target)
+			return PLAN_OK;
+	return refuse(a, PLAN_LANDING, "from", pc);
+}
+
+static enum plan_refusal check_insns(const struct attempt *a)
+{
+	for (unsigned int i = 0; i < a->plan->insns; i++) {
+		enum plan_refusal why = check_insn(a, i);
+
+		if (why != PLAN_OK)
+			return why;
+	}
+	return PLAN_OK;
+}
+
+/* Refuses if anything but the displaced instructions themselves lands on [addr, addr + len). */
+static enum plan_refusal check_landings(const struct attempt *a, uint64_t addr, unsigned int len)
+{
+	struct landing found[MAX_LANDINGS];
+	size_t n;
+
+	if (!a->landings)
+		return PLAN_OK;
+	n = landing_query(a->landings, addr, len, found, MAX_LANDINGS);
+	for (size_t i = 0; i < n && i < MAX_LANDINGS; i++)
+		if (!inside(found[i].from, a->plan->addr, a->plan->resume - a->plan->addr))
+			return refuse(a, PLAN_LANDING, "from", found[i].from);
+	if (n > MAX_LANDINGS)
+		return refuse(a, PLAN_LANDING, "many on", addr);
+	return PLAN_OK;
+}
+
+/*
+ * A switch may jump to any instruction of a window in mid-function, and its table is data that
+ * no scan for branches finds. At an entry there is no room before it for the dispatch.
+ */
+static enum plan_refusal check_tables(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+	uint64_t pc = req->func, end = code_end(req);
+
+	if (req->entry || a->plan->insns < 2)
+		return PLAN_OK;
+	while (pc < end) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return refuse(a, PLAN_LANDING, "undecodable function, at", pc);
+		if (insn.kind == X86_JMP_IND && !insn.form.rip)
+			return refuse(a, PLAN_LANDING, "jump table, at", pc);
+		pc += insn.form.len;
+	}
+	return PLAN_OK;
+}
+
+/* Everything that holds for all shapes, once addr, len and the instructions stand. */
+static enum plan_refusal check_window(const struct attempt *a)
+{
+	const struct plan *plan = a->plan;
+	enum plan_refusal why;
+
+	if (inside(a->req->next, plan->addr + 1, plan->len - 1))
+		return refuse(a, PLAN_LANDING, "another symbol at", a->req->next);
+	if (!on_one_page(plan->addr, plan->len))
+		return refuse(a, PLAN_CROSSES_PAGE, "at", plan->addr);
+	why = check_insns(a);
+	if (why == PLAN_OK)
+		why = check_landings(a, plan->addr + 1, plan->len - 1);
+	if (why == PLAN_OK)
+		why = check_tables(a);
+	return why;
+}
+
+/* The no-ops behind a body that ended: up to the next function, nothing else between. */
+static bool has_tail(const struct attempt *a)
+{
+	const struct plan *plan = a->plan;
+	const struct plan_request *req = a->req;
+
+	return plan->ends && req->func_end && plan->resume == req->func_end &&
+	       req->next >= plan->addr + JUMP && x86_only_nops(req, plan->resume, req->next);
+}
+
+static enum plan_refusal try_body(struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why = displace(a, JUMP);
+	unsigned int covered = plan->resume - plan->addr;
+	size_t avail;
+
+	if (why != PLAN_OK)
+		return why;
+	plan->shape = PLAN_BODY;
+	plan->len = (uint8_t)covered;
+	if (covered < JUMP) {
+		if (!has_tail(a))
+			return refuse(a, PLAN_TOO_SHORT, "ends at", plan->resume);
+		plan->shape = PLAN_TAIL;
+		plan->len = JUMP;
+		memcpy(plan->orig, x86_text_at(a->req, plan->addr, &avail), JUMP);
+	}
+	return check_window(a);
+}
+
+static enum plan_refusal try_pre(struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	const struct plan_request *req = a->req;
+	uint64_t pad = req->func - JUMP;
+	enum plan_refusal why;
+	size_t avail;
+
+	if (!req->entry || plan->addr != req->func + plan->skipped)
+		return PLAN_TOO_SHORT;
+	if (!x86_may_use_end(req, req->prev_end, req->func) || !on_one_page(pad, JUMP))
+		return PLAN_TOO_SHORT;
+	why = displace(a, SHORT_JUMP);
+	if (why != PLAN_OK)
+		return why;
+	if (plan->resume < plan->addr + SHORT_JUMP)
+		return PLAN_TOO_SHORT;
+	plan->shape = PLAN_PRE;
+	plan->len = SHORT_JUMP;
+	plan->pad = pad;
+	memcpy(plan->pad_orig, x86_text_at(req, pad, &avail), JUMP);
+	why = check_window(a);
+	return why == PLAN_OK ? check_landings(a, pad, JUMP) : why;
+}
+
+static enum plan_refusal try_int3(struct attempt *a)
+{
+	enum plan_refusal why = displace(a, 1);
+
+	if (why != PLAN_OK)
+		return why;
+	if (!a->plan->insns)
+		return refuse(a, PLAN_TOO_SHORT, "ends at", a->plan->addr);
+	a->plan->shape = PLAN_INT3;
+	a->plan->len = 1;
+	return check_window(a);
+}
+
+/* A jump from inside the function, other than a displaced one, to its entry. */
+static bool is_loop(const struct attempt *a, const struct landing *l)
+{
+	uint64_t func = a->req->func;
+
+	return !l->call && inside(l->from, func, code_end(a->req) - func) &&
+	       !inside(l->from, a->plan->addr, a->plan->resume - a->plan->addr);
+}
+
+static enum plan_refusal retarget_from(const struct attempt *a, uint64_t to)
+{
+	struct plan *plan = a->plan;
+	struct landing found[MAX_LANDINGS * 2];
+	size_t cap = MAX_LANDINGS * 2, n = landing_query(a->landings, to, 1, found, cap);
+
+	for (size_t i = 0; i < n && i < cap; i++) {
+		const struct landing *l = &found[i];
+
+		if (!is_loop(a, l))
+			continue;
+		if (!l->confirmed || l->field_len != 4 || !on_one_page(l->field, 4) ||
+		    plan->retargets == PLAN_MAX_RETARGETS)
+			return refuse(a, PLAN_LOOPS_TO_ENTRY, "from", l->from);
+		plan->retarget[plan->retargets++] = (struct plan_retarget){ l->field, 4 };
+	}
+	return n > cap ? refuse(a, PLAN_LOOPS_TO_ENTRY, "many to", to) : PLAN_OK;
+}
+
+/* Sends the function's own branches to its entry past the hook. */
+static enum plan_refusal retarget(const struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why;
+
+	plan->retargets = 0;
+	/* in mid-function each pass counts */
+	if (!a->landings || !plan->entry)
+		return PLAN_OK;
+	why = retarget_from(a, plan->addr);
+	if (why == PLAN_OK && plan->skipped)
+		why = retarget_from(a, plan->addr - plan->skipped);
+	return why;
+}
+
+/* An address in mid-function must be met by decoding from the function's start. */
+static enum plan_refusal check_boundary(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+	uint64_t pc = req->func;
+
+	while (pc && pc < req->addr) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return refuse(a, PLAN_UNDECODABLE, "at", pc);
+		pc += insn.form.len;
+	}
+	return pc > req->addr ? refuse(a, PLAN_MID_INSTRUCTION, "in", req->addr) : PLAN_OK;
+}
+
+static void skip_endbr(const struct plan_request *req, struct plan *plan)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t avail;
+	const uint8_t *p = x86_text_at(req, req->addr, &avail);
+
+	plan->addr = req->addr;
+	if (p && avail > sizeof(endbr64) && !memcmp(p, endbr64, sizeof(endbr64)))
+		plan->skipped = sizeof(endbr64);
+	plan->addr += plan->skipped;
+}
+
+static enum plan_refusal choose_shape(struct attempt *a)
+{
+	struct plan first;
+	enum plan_refusal why;
+
+	if (a->req->int3)
+		return try_int3(a);
+	why = try_body(a);
+	if (why == PLAN_OK)
+		return why;
+	first = *a->plan;
+	/* the detail to show is that of the first trial */
+	if (try_pre(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK) {
+		if (a->detail_size)
+			a->detail[0] = '\0';
+		return PLAN_OK;
+	}
+	*a->plan = first;
+	return why;
+}
+
+enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
+			    struct plan *plan, char *detail, size_t detail_size)
+{
+	struct attempt a = { req, landings, plan, detail, detail ? detail_size : 0 };
+	enum plan_refusal why;
+
+	memset(plan, 0, sizeof(*plan));
+	if (a.detail_size)
+		detail[0] = '\0';
+	plan->entry = req->entry;
+	skip_endbr(req, plan);
+	why = check_boundary(&a);
+	if (why == PLAN_OK)
+		why = choose_shape(&a);
+	if (why == PLAN_OK)
+		why = retarget(&a);
+	plan->flags_live = why == PLAN_OK && x86_flags_live(req, plan->addr);
+	return why;
+}
+
+void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len)
+{
+	struct plan plan;
+	uint64_t end;
+	bool body = plan_make(req, NULL, &plan, NULL, 0) == PLAN_OK;
+
+	*addr = req->addr;
+	*len = 0;
+	if (!body)
+		return;
+	end = plan.addr + plan.len;
+	if (req->entry && !req->int3 && x86_may_use_end(req, req->prev_end, req->func))
+		*addr = req->func - JUMP;
+	*len = (unsigned int)(end - *addr);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "plan.h"
+
+static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
+	[PLAN_OK] = "can be hooked",
+	[PLAN_TOO_SHORT] =
+		"the function is shorter than the 5-byte jump and has no padding around it "
+		"(try --mechanism int3)",
+	[PLAN_LANDING] = "a branch lands inside the bytes that the jump would replace "
+			 "(try --mechanism int3)",
+	[PLAN_LOOPS_TO_ENTRY] =
+		"the function loops back to its own entry by a branch that cannot be moved, "
+		"each round would count as a call",
+	[PLAN_CROSSES_PAGE] = "the first instructions cross a page boundary, where a write can be "
+			      "cut in half (try --mechanism int3)",
+	[PLAN_UNDECODABLE] = "its first instructions cannot be decoded",
+	[PLAN_UNMOVABLE] = "its first instructions cannot run at another address",
+	[PLAN_OUT_OF_REACH] = "an operand of its first instructions is farther than 2 GB from "
+			      "where they would run",
+	[PLAN_MID_INSTRUCTION] = "the address is in the middle of an instruction",
+	[PLAN_GO_NOSPLIT] = "a Go function without a stack check has no room for the hook",
+	[PLAN_TEXTREL] = "the module's text has relocations (DT_TEXTREL)",
+	[PLAN_TEXT_CHANGED] = "the code in memory differs from the file: another tool has patched it",
+	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
+};
+
+const char *plan_refusal_text(enum plan_refusal why)
+{
+	if ((unsigned int)why >= PLAN_REFUSAL_COUNT || !refusal_text[why])
+		return "unknown reason";
+	return refusal_text[why];
+}
