@@ -27,6 +27,12 @@ struct landing {
 	bool confirmed;	   /* decoded; false: function start unknown */
 };
 
+/*
+ * What is no landing: a call or a jump from another function that arrives at the first byte of
+ * the window's function. Those are the ordinary calls that a hook is there for, there are
+ * hundreds of thousands of them, and they are not recorded.
+ */
+
 /* The function around addr, as image_function_at(); the scan asks it for each candidate. */
 typedef bool landing_bounds_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
@@ -36,7 +42,10 @@ void landing_free(struct landing_set *set);
 /* Asks for landings on [addr, addr + len); windows may overlap; before landing_scan() only. */
 int landing_add_window(struct landing_set *set, uint64_t addr, unsigned int len);
 
-/* Scans one text segment. May be called for several segments of the same module. */
+/*
+ * Scans one text segment. May be called for several segments of the same module. 0, or
+ * -SB_ENOMEM. text is not kept.
+ */
 int landing_scan(struct landing_set *set, const uint8_t *text, uint64_t text_addr, size_t len,
 		 landing_bounds_fn *bounds, void *ctx);
 
