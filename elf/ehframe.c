@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "ehframe.h"
+#include "view.h"
+
+/* Pointer encodings of the .eh_frame format (LSB, "DWARF Exception Header Encoding"). */
+enum {
+	PE_ABSPTR = 0x00, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
+	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
+	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_OMIT = 0xff,
+};
+
+/* Size of a value so encoded; 0: not one that a linker writes here. */
+static size_t encoded_size(uint8_t enc)
+{
+	static const uint8_t size[16] = {
+		[PE_ABSPTR] = 8, [PE_UDATA2] = 2, [PE_UDATA4] = 4, [PE_UDATA8] = 8,
+		[PE_SDATA2] = 2, [PE_SDATA4] = 4, [PE_SDATA8] = 8,
+	};
+
+	return enc == PE_OMIT ? 0 : size[enc & PE_FORMAT];
+}
+
+static uint64_t encoded_value(const uint8_t *p, uint8_t enc)
+{
+	switch (enc & PE_FORMAT) {
+	case PE_UDATA2: return ld16(p);
+	case PE_SDATA2: return (uint64_t)(int16_t)ld16(p);
+	case PE_UDATA4: return ld32(p);
+	case PE_SDATA4: return (uint64_t)(int32_t)ld32(p);
+	default: return ld64(p);
+	}
+}
+
+void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr,
+		  uint64_t size)
+{
+	size_t avail, at = 4, count_size, ptr_size;
+	const uint8_t *hdr = image_bytes(img, hdr_vaddr, &avail);
+	uint64_t count;
+
+	*eh = (struct ehframe){ .img = img, .vaddr = hdr_vaddr };
+	if (!hdr)
+		return;
+	avail = size < avail ? (size_t)size : avail;
+	/* All linkers write the table as sdata4 relative to the header. */
+	if (avail < at || hdr[0] != 1 || hdr[3] != (PE_DATAREL | PE_SDATA4))
+		return;
+	ptr_size = encoded_size(hdr[1]);
+	count_size = encoded_size(hdr[2]);
+	if (!ptr_size || !count_size || avail < at + ptr_size + count_size)
+		return;
+	at += ptr_size;
+	count = encoded_value(hdr + at, hdr[2]);
+	at += count_size;
+	if (count > (avail - at) / 8)
+		count = (avail - at) / 8;
+	eh->count = (uint32_t)(count < UINT32_MAX ? count : UINT32_MAX);
+	eh->table = eh->count ? hdr + at : NULL;
+}
+
+static uint64_t table_value(const struct ehframe *eh, uint32_t i, unsigned int column)
+{
+	return eh->vaddr + (uint64_t)(int32_t)ld32(eh->table + (size_t)i * 8 + column * 4);
+}
+
+/* A record (CIE or FDE): its bytes after the length field. */
+static bool read_record(const struct ehframe *eh, uint64_t vaddr, const uint8_t **body,
+			uint64_t *body_vaddr, size_t *len)
+{
+	size_t avail;
+	const uint8_t *p = image_bytes(eh->img, vaddr, &avail);
+	uint32_t n;
+
+	if (!p || avail < 4)
+		return false;
+	n = ld32(p);
+	/* 64-bit DWARF is never written into .eh_frame. */
+	if (n < 4 || n == UINT32_MAX || n > avail - 4)
+		return false;
+	*body = p + 4;
+	*body_vaddr = vaddr + 4;
+	*len = n;
+	return true;
+}
+
+static bool skip_leb128(const uint8_t *p, size_t len, size_t *at)
+{
+	while (*at < len)
+		if (!(p[(*at)++] & 0x80))
+			return true;
+	return false;
+}
+
+/* Steps over code alignment, data alignment, return register and the augmentation's length. */
+static bool skip_cie_numbers(const uint8_t *p, size_t len, size_t *at)
+{
+	bool ok = skip_leb128(p, len, at) && skip_leb128(p, len, at);
+
+	ok = ok && (p[4] == 1 ? ++*at <= len : skip_leb128(p, len, at));
+	return ok && skip_leb128(p, len, at);
+}
+
+/* The encoding of the FDE's addresses ('R' of the augmentation); false if unknown. */
+static bool fde_encoding(const struct ehframe *eh, uint64_t cie, uint8_t *enc)
+{
+	const uint8_t *p, *aug, *aug_end;
+	uint64_t unused;
+	size_t len, at;
+
+	if (!read_record(eh, cie, &p, &unused, &len) || len < 6 || ld32(p) != 0)
+		return false;
+	aug = p + 5;
+	aug_end = memchr(aug, '\0', len - 5);
+	if (!aug_end)
+		return false;
+	*enc = PE_ABSPTR;
+	if (*aug != 'z')
+		return !*aug;
+	at = (size_t)(aug_end - p) + 1;
+	if (!skip_cie_numbers(p, len, &at))
+		return false;
+	for (aug++; *aug; aug++) {
+		if (at >= len)
+			return false;
+		if (*aug == 'R')
+			*enc = p[at++];
+		else if (*aug == 'L')
+			at++;
+		else if (*aug == 'P')
+			at += 1 + encoded_size(p[at]);
+		else if (*aug != 'S' && *aug != 'B')
+			return false;
+	}
+	return true;
+}
+
+/* The function that an FDE covers. */
+static bool read_fde(const struct ehframe *eh, uint64_t fde, uint64_t *start, uint64_t *end)
+{
+	const uint8_t *p;
+	uint64_t body, range;
+	uint8_t enc;
+	size_t len, size;
+
+	if (!read_record(eh, fde, &p, &body, &len) || ld32(p) == 0 ||
+	    !fde_encoding(eh, body - ld32(p), &enc))
+		return false;
+	size = encoded_size(enc);
+	if (!size || len < 4 + 2 * size)
+		return false;
+	*start = encoded_value(p + 4, enc);
+	if ((enc & 0x70) == PE_PCREL)
+		*start += body + 4;
+	/* A length has the format of the address, but is neither signed nor relative. */
+	range = encoded_value(p + 4 + size, enc);
+	range &= size < 8 ? (1ull << size * 8) - 1 : UINT64_MAX;
+	*end = *start + range;
+	return *end > *start;
+}
+
+bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64_t *end)
+{
+	uint64_t fde_start;
+
+	*start = table_value(eh, i, 0);
+	return read_fde(eh, table_value(eh, i, 1), &fde_start, end) && fde_start == *start;
+}
+
+uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = eh->count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (table_value(eh, mid, 0) <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, uint64_t *start, uint64_t *end)
+{
+	uint32_t rank = ehframe_rank(eh, vaddr);
+
+	if (!rank)
+		return false;
+	if (!ehframe_entry(eh, rank - 1, start, end)) {
+		/* The next entry's start bounds it; behind the last one nothing does. */
+		if (rank >= eh->count)
+			return false;
+		*end = table_value(eh, rank, 0);
+	}
+	return *start <= vaddr && vaddr < *end;
+}

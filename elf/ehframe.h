@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_EHFRAME_H
+#define SB_EHFRAME_H
+
+#include "image.h"
+
+/*
+ * Functions of a file without symbols, from the unwinder's tables: the sorted .eh_frame_hdr
+ * table (start address -> FDE), which every loaded file keeps, and the FDE's own length. Every
+ * call checks what it reads; a damaged table gives no answer or a wrong one, never a fault.
+ */
+struct ehframe {
+	const struct image *img;
+	uint64_t vaddr;	      /* of .eh_frame_hdr, which the table's numbers are relative to */
+	const uint8_t *table; /* count pairs of int32: start, FDE; NULL: no usable table */
+	uint32_t count;
+};
+
+/* hdr_vaddr, size: PT_GNU_EH_FRAME. */
+void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr,
+		  uint64_t size);
+
+/* Entry i. False where its FDE is damaged; *start is set even then. */
+bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64_t *end);
+
+/* How many entries start at or below vaddr, so that the last of them is the one before it. */
+uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr);
+
+/* The entry around vaddr. */
+bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_IMAGE_PRIV_H
+#define SB_IMAGE_PRIV_H
+
+#include <time.h>
+#include "debugfile.h"
+#include "ehframe.h"
+#include "image.h"
+#include "symtab.h"
+
+/* What the files of this room share about an image; the others see image.h only. */
+
+struct image_load {
+	uint64_t vaddr, offset, filesz;
+	uint32_t flags;
+};
+
+/* A function of the index; start counts from the first text segment's vaddr. */
+struct image_func {
+	uint32_t start, size; /* size 0: unknown */
+	uint32_t sym;	      /* number in its table << 2 | table */
+};
+
+enum image_table { TABLE_DYNSYM, TABLE_SYMTAB, TABLE_EXTRA, TABLE_COUNT };
+
+struct image {
+	struct image *next;
+	unsigned int refs;
+	uint64_t dev, ino;
+	struct timespec mtime;
+
+	char *name;
+	char *root; /* "/proc/PID/root" of the process it was found in, or "" */
+	struct view view;
+	struct image_load *load;
+	uint32_t load_count;
+	const char *soname, *interp;
+	bool textrel, go;
+	char build_id[2 * 64 + 1];
+	struct view_range dynamic; /* PT_DYNAMIC's entries */
+
+	struct symtab tab[TABLE_COUNT];
+	struct debugfile debug; /* owns what TABLE_EXTRA is made of */
+	bool extra_tried;
+	struct ehframe eh;
+
+	struct image_func *func; /* sorted; built at the first question */
+	size_t func_count;
+	uint64_t func_base;
+	bool func_built;
+};
+
+/* True if vaddr lies in an executable segment's file-backed part. */
+bool image_in_text(const struct image *img, uint64_t vaddr);
+
+/* The value of a tag of PT_DYNAMIC; false if it is not there. */
+bool image_dynamic(const struct image *img, int64_t tag, uint64_t *value);
+
+/* The table, loaded if need be (TABLE_EXTRA); NULL where the image has none. */
+const struct symtab *image_table(struct image *img, enum image_table which);
+
+/* True if sym defines code: a function in an executable segment. labels: untyped ones too. */
+bool image_is_function(const struct image *img, const Elf64_Sym *sym, bool labels);
+
+/* Number of the index entry around vaddr, or -1. */
+ptrdiff_t image_func_around(struct image *img, uint64_t vaddr);
+
+/* The function's end: its size, or the next function's start, the segment's end at most. */
+uint64_t image_func_end(struct image *img, size_t i);
+void image_func_free(struct image *img);
+
+/* Fills soname, interp, build_id, go, textrel, .dynsym from headers that were checked. */
+int image_describe(struct image *img, struct sb_err *err);
+
+#endif

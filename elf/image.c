@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/* Opening, sharing and addressing. What the headers say is read in describe.c. */
+#include "image-priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct image *images;
+
+/* ---- open and share ---- */
+
+static bool is_same_file(const struct image *img, const struct stat *st)
+{
+	return img->ino == st->st_ino && img->dev == st->st_dev &&
+	       img->view.size == (size_t)st->st_size && img->mtime.tv_sec == st->st_mtim.tv_sec &&
+	       img->mtime.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+static struct image *find_open(const struct stat *st)
+{
+	for (struct image *img = images; img; img = img->next)
+		if (is_same_file(img, st))
+			return img;
+	return NULL;
+}
+
+static void image_free(struct image *img)
+{
+	image_func_free(img);
+	debugfile_close(&img->debug);
+	if (img->view.base)
+		munmap((void *)img->view.base, img->view.size);
+	free(img->load);
+	free(img->root);
+	free(img->name);
+	free(img);
+}
+
+void image_put(struct image *img)
+{
+	if (!img || --img->refs)
+		return;
+	for (struct image **at = &images; *at; at = &(*at)->next) {
+		if (*at == img) {
+			*at = img->next;
+			break;
+		}
+	}
+	image_free(img);
+}
+
+static int damaged(const struct image *img, struct sb_err *err)
+{
+	return err_set(err, SB_ENOELF, "%s: damaged program headers", img->name);
+}
+
+/* One PT_LOAD: inside the file, and above the one before it, as the kernel demands. */
+static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err)
+{
+	struct image_load *prev = img->load_count ? &img->load[img->load_count - 1] : NULL;
+
+	if (!view_slice(&img->view, ph->p_offset, ph->p_filesz).bytes)
+		return err_set(err, SB_ENOELF, "%s: truncated: a segment is not all there",
+			       img->name);
+	if (ph->p_filesz > ph->p_memsz || ph->p_vaddr > UINT64_MAX - ph->p_memsz ||
+	    ph->p_vaddr + ph->p_memsz > 1ull << 56 ||
+	    (prev && ph->p_vaddr < prev->vaddr + prev->filesz))
+		return damaged(img, err);
+	img->load[img->load_count++] = (struct image_load){
+		.vaddr = ph->p_vaddr, .offset = ph->p_offset, .filesz = ph->p_filesz,
+		.flags = ph->p_flags,
+	};
+	return 0;
+}
+
+static int read_loads(struct image *img, struct sb_err *err)
+{
+	Elf64_Phdr ph;
+	int ret = 0;
+
+	if (img->view.type != ET_DYN && img->view.type != ET_EXEC)
+		return err_set(err, SB_ENOELF, "%s: neither a program nor a shared library",
+			       img->name);
+	img->load = calloc(img->view.phnum ? img->view.phnum : 1, sizeof(*img->load));
+	if (!img->load)
+		return err_set(err, SB_ENOMEM, "%s: no memory", img->name);
+	for (uint32_t i = 0; !ret && view_phdr(&img->view, i, &ph); i++)
+		if (ph.p_type == PT_LOAD)
+			ret = take_load(img, &ph, err);
+	if (!ret && !img->load_count)
+		ret = err_set(err, SB_ENOELF, "%s: has no segments to load", img->name);
+	return ret;
+}
+
+/* Maps fd's file into img. */
+static int map_file(struct image *img, int fd, const struct stat *st, struct sb_err *err)
+{
+	void *base;
+
+	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(Elf64_Ehdr))
+		return err_set(err, SB_ENOELF, "%s: not an ELF file", img->name);
+	base = mmap(NULL, (size_t)st->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (base == MAP_FAILED)
+		return err_sys(err, SB_EFILE, "%s: cannot map it", img->name);
+	img->view.base = base;
+	img->view.size = (size_t)st->st_size;
+	img->dev = st->st_dev;
+	img->ino = st->st_ino;
+	img->mtime = st->st_mtim;
+	return view_open(&img->view, base, img->view.size, img->name, err);
+}
+
+static int image_new(int fd, const struct stat *st, const char *name, const char *root,
+		     struct image **out, struct sb_err *err)
+{
+	struct image *img = calloc(1, sizeof(*img));
+	int ret;
+
+	if (!img)
+		return err_set(err, SB_ENOMEM, "%s: no memory", name);
+	img->refs = 1;
+	img->name = strdup(name);
+	img->root = strdup(root);
+	ret = img->name && img->root ? map_file(img, fd, st, err) :
+				       err_set(err, SB_ENOMEM, "%s: no memory", name);
+	if (!ret)
+		ret = read_loads(img, err);
+	if (!ret)
+		ret = image_describe(img, err);
+	if (ret) {
+		image_free(img);
+		return ret;
+	}
+	img->next = images;
+	images = img;
+	*out = img;
+	return 0;
+}
+
+static int get_by_fd(int fd, const char *name, const char *root, struct image **out,
+		     struct sb_err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, SB_EFILE, "%s", name);
+	*out = find_open(&st);
+	if (!*out)
+		return image_new(fd, &st, name, root, out, err);
+	(*out)->refs++;
+	return 0;
+}
+
+/*
+ * Opens regular files only: to open a device that a process has mapped can have effects.
+ * O_NONBLOCK: a path may have become a FIFO since the stat.
+ */
+static int open_regular(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = ENOEXEC;
+		return -1;
+	}
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+static int get_by_path(const char *path, const char *name, const char *root,
+		       struct image **out, struct sb_err *err)
+{
+	int fd = open_regular(path), ret;
+
+	*out = NULL;
+	if (fd < 0 && errno == ENOEXEC)
+		return err_set(err, SB_ENOELF, "%s: not a regular file", name);
+	if (fd < 0)
+		return err_sys(err, SB_EFILE, "%s", name);
+	ret = get_by_fd(fd, name, root, out, err);
+	close(fd);
+	return ret;
+}
+
+int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err)
+{
+	return get_by_path(open_path, name, "", out, err);
+}
+
+/* Overlay and btrfs show other numbers in maps than in stat(): there only the path tells. */
+static bool is_mapped_inode(const char *path, const struct map_entry *map)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_ino == map->inode || !map->deleted);
+}
+
+int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err)
+{
+	char root[32], files[96], path[4096 + 64];
+
+	*out = NULL;
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	snprintf(files, sizeof(files), "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
+		 (unsigned long)map->end);
+	/* Always the mapped file itself, but only for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
+	if (access(files, R_OK) == 0)
+		return get_by_path(files, map->path, root, out, err);
+	snprintf(path, sizeof(path), "%s%s", root, map->path);
+	if (map->path[0] != '/')
+		return err_set(err, SB_EFILE, "%s: not a file", map->path);
+	if (!is_mapped_inode(path, map)) {
+		err_set(err, SB_EFILE, "%s was deleted or replaced since it was loaded", map->path);
+		if (err && err->code == SB_EFILE)
+			err_hint(err, "root can still read it through /proc/%d/map_files", pid);
+		return -SB_EFILE;
+	}
+	return get_by_path(path, map->path, root, out, err);
+}
+
+/* ---- addresses ---- */
+
+const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avail)
+{
+	for (uint32_t i = 0; i < img->load_count; i++) {
+		const struct image_load *l = &img->load[i];
+
+		if (vaddr < l->vaddr || vaddr - l->vaddr >= l->filesz)
+			continue;
+		*avail = l->filesz - (vaddr - l->vaddr);
+		return img->view.base + l->offset + (vaddr - l->vaddr);
+	}
+	*avail = 0;
+	return NULL;
+}
+
+size_t image_text(const struct image *img, struct image_segment *seg, size_t cap)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < img->load_count; i++) {
+		const struct image_load *l = &img->load[i];
+
+		if (!(l->flags & PF_X) || !l->filesz)
+			continue;
+		if (n < cap)
+			seg[n] = (struct image_segment){ l->vaddr, l->filesz, l->offset,
+							 img->view.base + l->offset };
+		n++;
+	}
+	return n;
+}
+
+bool image_in_text(const struct image *img, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < img->load_count; i++) {
+		const struct image_load *l = &img->load[i];
+
+		if ((l->flags & PF_X) && vaddr >= l->vaddr && vaddr - l->vaddr < l->filesz)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * How well a mapping fits a segment; 0: not at all. lld lays segments out so that two of them
+ * share a page of the file, which then is mapped twice: the permission to execute, then the
+ * segment's first page, tells which of them a mapping is.
+ */
+static int load_fit(const struct image_load *l, const struct map_entry *map, uint64_t page)
+{
+	uint64_t first = l->offset & ~(page - 1);
+
+	if (!l->filesz || map->offset < first || map->offset >= l->offset + l->filesz)
+		return 0;
+	return 1 + 2 * (map->x == !!(l->flags & PF_X)) + (map->offset == first);
+}
+
+bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *bias)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const struct image_load *best = NULL;
+	int best_fit = 0;
+
+	for (uint32_t i = 0; i < img->load_count; i++) {
+		int fit = load_fit(&img->load[i], map, page);
+
+		if (fit > best_fit) {
+			best_fit = fit;
+			best = &img->load[i];
+		}
+	}
+	if (!best)
+		return false;
+	/* Modulo 2^64: a prelinked or non-PIE file has bias 0, or a negative one. */
+	*bias = map->start - (best->vaddr - best->offset + map->offset);
+	return true;
+}
+
+void image_done_reading(struct image *img)
+{
+	view_forget(img->view.base, img->view.base + img->view.size);
+}
+
+/* ---- what it is ---- */
+
+const char *image_name(const struct image *img)
+{
+	return img->name;
+}
+
+const char *image_soname(const struct image *img)
+{
+	return img->soname;
+}
+
+const char *image_build_id(const struct image *img)
+{
+	return img->build_id;
+}
+
+const char *image_interp(const struct image *img)
+{
+	return img->interp;
+}
+
+bool image_has_textrel(const struct image *img)
+{
+	return img->textrel;
+}
+
+bool image_is_pic(const struct image *img)
+{
+	return img->view.type == ET_DYN;
+}
+
+bool image_is_go(const struct image *img)
+{
+	return img->go;
+}
+
+uint64_t image_entry(const struct image *img)
+{
+	return img->view.entry;
+}
