@@ -107,7 +107,13 @@ void result_free(struct result *res);
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
 
-/* JSON, one document without newline at the end; the caller frees. */
+/*
+ * JSON, one document without newline at the end; the caller frees. Reading it back gives the
+ * same result, names that are no UTF-8 included (result-kind.h says how); only what JSON has no
+ * number for is lost (an infinite double comes back as NaN), of tags with one key the last is
+ * kept, and an unknown `given` without a reason gets one. A damaged document is SB_EFILE, with
+ * the path to the field, and leaves *out alone.
+ */
 char *result_to_json(const struct result *res, bool indent);
 int result_from_json(const char *text, struct result **out, struct sb_err *err);
 
