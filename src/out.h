@@ -21,16 +21,25 @@
  * Below it, where there is something to say: targets that were never called, pending, not
  * found, refused sites with their reasons (at most 10 each, then "and N more"), overrun,
  * lease lapses, the process table when there is more than one process, the stop times.
+ * What is unknown is "-": the hits of a target that was never hooked, a delay given that no hit
+ * was given. Of processes 20 are shown. Warnings are not: they were told when they arose.
  */
 void out_table(FILE *to, const struct result *res);
 
-/* The document (indented) with a newline. --jsonl uses one line. Returns 0 or -SB_EFILE. */
+/*
+ * The document with a newline: indented, and in place of the file in one step; or one line,
+ * appended by one write (--jsonl). "-" is stdout. Returns 0 or -SB_EFILE.
+ */
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
 
 /* `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not. */
 void out_list(FILE *to, const struct result *res);
 
-/* The line of --interval: time, hits, rate and given since the last one, for all targets. */
+/*
+ * The line of --interval: time, hits in all, rate and given since the last one, for all targets.
+ * On a terminal it is rewritten in place (no newline: the caller ends the last one), clipped to
+ * the terminal's width; elsewhere a plain line.
+ */
 struct out_status {
 	double t_s;	      /* since the hooks were armed */
 	double interval_s;
@@ -43,7 +52,11 @@ struct out_status {
 };
 void out_status(FILE *to, const struct out_status *st, bool terminal);
 
-/* 1234567 -> "1234567", 600.2ms, 5.00us: three significant digits and a unit. Return buf. */
+/*
+ * Figures for tables. A time has three significant digits below 1 ms and four from there on
+ * (250ns, 5.00us, 12.3us, 600.2ms, 1.500s, whole seconds from 10000s), 0 is "0"; a rate has three,
+ * and all those before the point (0.50, 12.3, 40011). What is not finite is "-". Return buf.
+ */
 char *out_time(double ns, char *buf, size_t size);
 char *out_rate(double per_s, char *buf, size_t size);
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject list`: a row for each site, refused ones and targets without any included. */
+#include "out.h"
+
+#include <inttypes.h>
+#include "out-text.h"
+
+static const struct out_col list_cols[] = {
+	{ "target", false, 0 }, { "module", false, 2 },	  { "symbol", false, 2 },
+	{ "address", true, 2 }, { "size", true, 2 },	  { "mechanism", false, 2 },
+};
+
+static void add_name(struct out_grid *grid, const char *name)
+{
+	out_grid_add(grid, "%s", name ? name : "-");
+}
+
+static void add_address(struct out_grid *grid, uint64_t address)
+{
+	if (address)
+		out_grid_add(grid, "0x%" PRIx64, address);
+	else
+		out_grid_add(grid, "-");
+}
+
+static void add_site(struct out_grid *grid, const char *spec, const struct result_site *site)
+{
+	add_name(grid, spec);
+	add_name(grid, site->module);
+	add_name(grid, site->symbol);
+	add_address(grid, site->address);
+	if (site->size)
+		out_grid_add(grid, "%" PRIu64, site->size);
+	else
+		out_grid_add(grid, "-");
+	add_name(grid, site->mechanism);
+}
+
+/* A row whose last cell is why there is no mechanism. */
+static void add_refused(struct out_grid *grid, const char *spec,
+			const struct result_refused *refused)
+{
+	add_name(grid, spec);
+	add_name(grid, refused->module);
+	add_name(grid, refused->symbol);
+	add_address(grid, refused->address);
+	out_grid_add(grid, "-");
+	out_grid_add(grid, "no: %s", refused->reason ? refused->reason : "refused");
+}
+
+static const char *why_nothing(const struct result_target *target)
+{
+	const char *name = result_outcome_name(target->outcome);
+
+	return target->reason && *target->reason ? target->reason : name ? name : "nothing matched";
+}
+
+static void add_target(struct out_grid *grid, const struct result_target *target)
+{
+	struct result_refused nothing = { .reason = (char *)why_nothing(target) };
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		add_site(grid, target->spec, &target->site[i]);
+	for (size_t i = 0; i < target->n_refused; i++)
+		add_refused(grid, target->spec, &target->refused[i]);
+	if (!target->n_sites && !target->n_refused)
+		add_refused(grid, target->spec, &nothing);
+}
+
+void out_list(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { list_cols, sizeof(list_cols) / sizeof(list_cols[0]), NULL, 0 };
+
+	for (size_t i = 0; i < res->n_targets; i++)
+		add_target(&grid, &res->target[i]);
+	out_grid_print(&grid, to);
+}

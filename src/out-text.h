@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_OUT_TEXT_H
+#define SB_OUT_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * What the writers of tables share: a grid whose columns are as wide as their contents, and
+ * whether a stream takes colour. Cells are made safe to show (text.h) as they are added.
+ *
+ *	struct out_grid grid = { .col = cols, .n_cols = 3 };
+ *	out_grid_add(&grid, "%s", name);	row by row, each cell in its turn
+ *	out_grid_print(&grid, to);		prints head and rows, and frees the cells
+ */
+struct out_col {
+	const char *head;
+	bool right;	  /* aligned to the right: figures */
+	unsigned int gap; /* blanks before it */
+};
+
+struct out_grid {
+	const struct out_col *col;
+	size_t n_cols;
+	char **cell;
+	size_t n_cells;
+};
+
+void out_grid_add(struct out_grid *grid, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void out_grid_print(struct out_grid *grid, FILE *to);
+
+/* Prints a name that came from outside, made safe. */
+void out_shown(FILE *to, const char *name);
+
+/* Does the stream take escapes: a terminal, not a dumb one, and NO_COLOR unset or empty? */
+bool out_has_colour(FILE *to);
+
+#endif
