@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "demangle.h"
+
+#include <stdlib.h>
+#include <string.h>
+/* libiberty.h, which it includes, declares basename() and asprintf() its own way. */
+#define HAVE_DECL_BASENAME 1
+#define HAVE_DECL_ASPRINTF 1
+#define HAVE_DECL_VASPRINTF 1
+#include <libiberty/demangle.h>
+
+/* The demangler's work can be exponential in the length of a hostile name. */
+#define NAME_MAX_LEN 16384
+
+bool demangle_is_mangled(const char *name)
+{
+	/* _Z: C++ and old Rust; _R: Rust. */
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+char *demangle_name(const char *name, enum demangle_form form)
+{
+	int options = DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI;
+	size_t len;
+	char *plain, *out;
+
+	if (!demangle_is_mangled(name))
+		return NULL;
+	len = strcspn(name, "@");
+	if (len > NAME_MAX_LEN)
+		return NULL;
+	if (form == DEMANGLE_NO_RETURN)
+		options |= DMGL_RET_DROP;
+	if (!name[len])
+		return cplus_demangle(name, options);
+	plain = strndup(name, len);
+	out = plain ? cplus_demangle(plain, options) : NULL;
+	free(plain);
+	return out;
+}
+
+static bool ends_with(const char *s, size_t len, const char *tail, size_t *cut)
+{
+	size_t n = strlen(tail);
+
+	if (len < n || memcmp(s + len - n, tail, n) != 0)
+		return false;
+	*cut = len - n;
+	return true;
+}
+
+/* Steps back over " [clone .isra.0]", " const", " &&" and so on behind the parameters. */
+static size_t cut_qualifiers(const char *s, size_t len)
+{
+	static const char *const words[] = { " const", " volatile", " &", " &&", " noexcept" };
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			again |= ends_with(s, len, words[i], &len);
+		if (len && s[len - 1] == ']') {
+			const char *open = memrchr(s, '[', len);
+
+			if (open && open > s && strncmp(open, "[clone ", 7) == 0) {
+				len = (size_t)(open - s) - 1;
+				again = true;
+			}
+		}
+	}
+	return len;
+}
+
+void demangle_cut_parameters(char *demangled)
+{
+	size_t len = cut_qualifiers(demangled, strlen(demangled)), at = len;
+	int depth = 0;
+
+	if (!len || demangled[len - 1] != ')')
+		return;
+	while (at > 0) {
+		at--;
+		if (demangled[at] == ')')
+			depth++;
+		else if (demangled[at] == '(' && --depth == 0)
+			break;
+	}
+	/* "(anonymous namespace)" alone is no parameter list, nor is the () of operator(). */
+	if (depth || at == 0 || (at >= 8 && !memcmp(demangled + at - 8, "operator", 8)))
+		return;
+	demangled[at] = '\0';
+}
+
+/* ---- what a mangled name must contain ---- */
+
+/* Words that a demangled name may show while the mangled one has a code for them. */
+static const char *const coded_words[] = {
+	"std", "string", "basic_string", "allocator", "char_traits", "basic_istream",
+	"basic_ostream", "basic_iostream", "istream", "ostream", "iostream", "operator", "new",
+	"delete", "co_await", "void", "wchar_t", "bool", "char", "signed", "unsigned", "short",
+	"int", "long", "__int128", "float", "double", "__float128", "char8_t", "char16_t",
+	"char32_t", "auto", "decltype", "nullptr_t", "decimal32", "decimal64", "decimal128",
+	"half", "_Float16", "_Float32", "_Float64", "_Float128", "const", "volatile", "restrict",
+	"noexcept", "throw", "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast",
+	"sizeof", "alignof", "typeid", "true", "false", "anonymous", "namespace", "lambda",
+	"unnamed", "abi", "clone", "_Complex", "_Imaginary", "enable_if", "requires",
+	/* Rust */
+	"as", "impl", "dyn", "mut", "fn", "unsafe", "extern", "closure", "shim", "for", "str",
+	"usize", "isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
+	"f32", "f64",
+};
+
+/* Words of descriptions ("non-virtual thunk to f()"), which always hold a blank. */
+static const char *const phrase_words[] = {
+	"type", "parameter", "object", "this", "vtable", "typeinfo", "name", "guard", "variable",
+	"virtual", "thunk", "covariant", "return", "non", "to", "construction", "in", "TLS", "init",
+	"function", "wrapper", "reference", "temporary", "transaction", "default", "arg", "global",
+	"constructors", "destructors", "keyed", "initializers", "transactional", "template",
+	"complex", "imaginary", "static", "local", "pack",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A piece of a word, at the edge of a wildcard, may be part of any word of the list. */
+static bool is_in_list(const char *const *list, size_t count, const char *word, bool whole)
+{
+	for (size_t i = 0; i < count; i++)
+		if (whole ? strcmp(list[i], word) == 0 : strstr(list[i], word) != NULL)
+			return true;
+	return false;
+}
+
+static bool is_word_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool is_number(const char *word)
+{
+	/* 5ul is written as Lm5E: neither the suffix nor a hexadecimal form can be relied on. */
+	return word[0] >= '0' && word[0] <= '9';
+}
+
+struct demand {
+	struct glob_literal *best;
+	bool glob;
+	bool phrases; /* the pattern can match a description */
+};
+
+static void offer_word(struct demand *d, const char *word, size_t len, bool whole)
+{
+	char copy[sizeof(d->best->text)];
+
+	if (len <= d->best->len || len >= sizeof(copy))
+		return;
+	memcpy(copy, word, len);
+	copy[len] = '\0';
+	if (is_number(copy) || is_in_list(coded_words, COUNT(coded_words), copy, whole) ||
+	    (d->phrases && is_in_list(phrase_words, COUNT(phrase_words), copy, whole)))
+		return;
+	memcpy(d->best->text, copy, len + 1);
+	d->best->len = len;
+}
+
+/* Keeps the longest word of a run of literal characters that cannot be coded otherwise. */
+static void demand_words(void *ctx, const char *run)
+{
+	struct demand *d = ctx;
+	size_t at = 0;
+
+	while (run[at]) {
+		size_t len = 0;
+
+		while (is_word_char(run[at + len]))
+			len++;
+		offer_word(d, run + at, len, !d->glob || (at && run[at + len]));
+		at += len ? len : 1;
+	}
+}
+
+void demangle_required(const char *pattern, bool glob, struct glob_literal *required)
+{
+	struct demand d = { .best = required, .glob = glob,
+			    .phrases = glob || strchr(pattern, ' ') };
+
+	required->len = 0;
+	required->text[0] = '\0';
+	if (glob)
+		glob_each_literal(pattern, demand_words, &d);
+	else
+		demand_words(&d, pattern);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/* FILE:LINE to addresses, through libdw. The only place that reads DWARF. */
+#include "image-priv.h"
+#include "symbol.h"
+
+#include <elfutils/libdw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct line_search {
+	struct image *img;
+	const char *file;
+	unsigned int line;
+	uint64_t *addr;
+	size_t count, cap;
+	bool saw_file;
+	unsigned int near; /* the nearest line that has code, 0 none */
+	bool failed;
+};
+
+/* FILE is the end of the path, at a '/': "b.c" and "src/b.c" name "/home/x/src/b.c". */
+static bool is_file(const char *path, const char *file)
+{
+	size_t len = strlen(path), want = strlen(file);
+
+	while (want > 2 && file[0] == '.' && file[1] == '/') {
+		file += 2;
+		want -= 2;
+	}
+	if (len < want || strcmp(path + len - want, file) != 0)
+		return false;
+	return len == want || path[len - want - 1] == '/' || file[0] == '/';
+}
+
+static void add_addr(struct line_search *s, uint64_t addr)
+{
+	if (s->count == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 16;
+		uint64_t *more = realloc(s->addr, cap * sizeof(*more));
+
+		if (!more) {
+			s->failed = true;
+			return;
+		}
+		s->addr = more;
+		s->cap = cap;
+	}
+	s->addr[s->count++] = addr;
+}
+
+static unsigned int away(unsigned int a, unsigned int b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* One row of the line table; *inside: the row before it belongs to the line too. */
+static void take_row(struct line_search *s, Dwarf_Line *row, bool *inside)
+{
+	const char *path = dwarf_linesrc(row, NULL, NULL);
+	Dwarf_Addr addr;
+	bool statement, ends, ours;
+	int line;
+
+	if (!path || dwarf_lineno(row, &line) || dwarf_lineaddr(row, &addr) ||
+	    dwarf_linebeginstatement(row, &statement) || dwarf_lineendsequence(row, &ends))
+		return;
+	ours = !ends && is_file(path, s->file);
+	s->saw_file |= ours;
+	/* Rows at 0 are left by the linker for functions that it dropped. */
+	if (ours && statement && line > 0 && image_in_text(s->img, addr)) {
+		if ((unsigned int)line == s->line && !*inside)
+			add_addr(s, addr);
+		else if (!s->near || away((unsigned int)line, s->line) < away(s->near, s->line))
+			s->near = (unsigned int)line;
+	}
+	*inside = ours && line > 0 && (unsigned int)line == s->line;
+}
+
+static bool unit_has_file(Dwarf_Die *die, const char *file)
+{
+	Dwarf_Files *files;
+	size_t count;
+
+	if (dwarf_getsrcfiles(die, &files, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const char *path = dwarf_filesrc(files, i, NULL, NULL);
+
+		if (path && is_file(path, file))
+			return true;
+	}
+	return false;
+}
+
+static void search_unit(struct line_search *s, Dwarf_Die *die)
+{
+	Dwarf_Lines *lines;
+	size_t count;
+	bool inside = false;
+
+	if (!unit_has_file(die, s->file) || dwarf_getsrclines(die, &lines, &count))
+		return;
+	for (size_t i = 0; i < count && !s->failed; i++)
+		take_row(s, dwarf_onesrcline(lines, i), &inside);
+}
+
+static void search_dwarf(struct line_search *s, Dwarf *dw)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+
+	while (!s->failed && dwarf_get_units(dw, cu, &cu, NULL, NULL, &die, NULL) == 0)
+		search_unit(s, &die);
+}
+
+/* False where these bytes hold no DWARF at all. */
+static bool search_view(struct line_search *s, const struct view *v)
+{
+	Elf64_Shdr sh;
+	Elf *elf;
+	Dwarf *dw;
+
+	if (!view_find_section(v, ".debug_line", &sh) && !view_find_section(v, ".zdebug_line", &sh))
+		return false;
+	elf_version(EV_CURRENT);
+	/* elf_memory() does not write to the bytes as long as elf_update() is not called. */
+	elf = elf_memory((char *)v->base, v->size);
+	dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	if (dw)
+		search_dwarf(s, dw);
+	dwarf_end(dw);
+	elf_end(elf);
+	return dw;
+}
+
+static bool search_image(struct line_search *s)
+{
+	struct debugfile own = { .fd = -1 };
+	bool found = search_view(s, &s->img->view);
+
+	if (!found && debugfile_find(&own, s->img->root, s->img->build_id)) {
+		found = search_view(s, &own.view);
+		debugfile_close(&own);
+	}
+	return found;
+}
+
+static int compare_addr(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *err)
+{
+	const char *name = image_name(s->img);
+
+	if (!has_dwarf) {
+		err_set(err, SB_ENOSYMBOL, "%s has no line numbers", name);
+		err_hint(err, "build it with -g, or install its debug symbols; MODULE:SYMBOL+0xOFF "
+			 "needs none");
+		return -SB_ENOSYMBOL;
+	}
+	if (!s->saw_file)
+		return err_set(err, SB_ENOSYMBOL, "no code of %s comes from '%s'", name, s->file);
+	err_set(err, SB_ENOSYMBOL, "%s has no code for %s:%u", name, s->file, s->line);
+	if (s->near)
+		err_hint(err, "the nearest line with code is %u", s->near);
+	return -SB_ENOSYMBOL;
+}
+
+static char *line_name(struct image *img, uint64_t start)
+{
+	char name[512];
+
+	if (!symbol_name_at(img, start, name, sizeof(name)))
+		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)start);
+	return strdup(name);
+}
+
+static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err *err)
+{
+	qsort(s->addr, s->count, sizeof(*s->addr), compare_addr);
+	out->sym = calloc(s->count, sizeof(*out->sym));
+	for (size_t i = 0; out->sym && i < s->count; i++) {
+		struct symbol *sym = &out->sym[out->count];
+		uint64_t start = s->addr[i], end = start;
+
+		if (i && s->addr[i] == s->addr[i - 1])
+			continue;
+		image_function_at(s->img, s->addr[i], &start, &end);
+		*sym = (struct symbol){ .vaddr = start, .size = end - start,
+					.offset = (uint32_t)(s->addr[i] - start),
+					.name = line_name(s->img, start) };
+		out->count++;
+		if (!sym->name)
+			s->failed = true;
+	}
+	if (out->sym && !s->failed) {
+		out->img = s->img;
+		s->img->refs++;
+		return 0;
+	}
+	symbol_list_free(out);
+	return err_set(err, SB_ENOMEM, "no memory for the lines");
+}
+
+int symbol_find_line(struct image *img, const char *file, unsigned int line,
+		     struct symbol_list *out, struct sb_err *err)
+{
+	struct line_search s = { .img = img, .file = file, .line = line };
+	bool has_dwarf;
+	int ret;
+
+	*out = (struct symbol_list){ 0 };
+	has_dwarf = search_image(&s);
+	if (s.failed)
+		ret = err_set(err, SB_ENOMEM, "no memory for the lines");
+	else if (!s.count)
+		ret = no_line(&s, has_dwarf, err);
+	else
+		ret = to_list(&s, out, err);
+	free(s.addr);
+	view_forget(img->view.base, img->view.base + img->view.size);
+	return ret;
+}
