@@ -3,7 +3,7 @@
 # compile-commands.sh COMPILER FLAG... -- FILE...: prints compile_commands.json
 set -eu
 quote() { printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"; }
-args= sep=
+args='' sep=''
 while [ "$1" != -- ]; do
 	args="$args$(quote "$1"), "
 	shift

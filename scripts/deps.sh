@@ -8,7 +8,7 @@
 # quick and touches no network.
 set -u
 
-dry=
+dry=''
 [ "${1-}" = -n ] && dry=1 && shift
 [ $# -gt 0 ] || set -- build
 
@@ -16,7 +16,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 pkg() { have pkg-config && pkg-config --exists "$1"; }
 links() { have cc && echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - "$@" 2>/dev/null; }
 
-missing_deb= missing_rpm= missing=
+missing_deb='' missing_rpm='' missing=''
 # need NAME DEBIAN_PACKAGE FEDORA_PACKAGE TEST...
 need() {
 	name=$1 deb=$2 rpm=$3

@@ -4,7 +4,7 @@
 set -eu
 seconds=$1
 shift
-build=build-fuzz
+build='build-fuzz'
 flags='-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined'
 
 if [ $# -eq 0 ]; then
@@ -26,7 +26,7 @@ for harness; do
 	clang -fsanitize=fuzzer,address,undefined -o $build/"$name" $build/test/fuzz/"$name".o \
 		$build/libsb.a $(pkg-config --libs libelf libdw capstone jansson) -liberty -lpthread -lm
 	mkdir -p "$build/corpus/$name"
-	seeds=
+	seeds=''
 	[ -d "test/fuzz/corpus/$name" ] && seeds=test/fuzz/corpus/$name
 	echo "fuzz: $name for $seconds s"
 	# shellcheck disable=SC2086 # no seeds, no word

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lint.sh: style and static checks. A tool that is missing is named and skipped; status 1 when a
+# tool that is there finds something.
+set -u
+failed=0 skipped=''
+
+step() { # TOOL DESCRIPTION: false where the tool is missing
+	if ! command -v "$1" >/dev/null 2>&1; then
+		echo "lint: skipped: $2 ($1 is not installed)"
+		skipped="$skipped $1"
+		return 1
+	fi
+	echo "lint: $2"
+}
+judge() { "$@" || { failed=1; echo "lint: FAILED: $1"; }; }
+
+ours=$(find src inject elf test -name '*.[ch]' | sort)
+checked=$(find src inject elf -name '*.c' | sort)
+
+# shellcheck disable=SC2086 # lists of files are words
+{
+	step clang-format 'the format of C' && judge clang-format --dry-run -Werror $ours
+	step clang-tidy 'clang-tidy on the sources' &&
+		judge clang-tidy -p . --quiet --warnings-as-errors='*' $checked 2>/dev/null
+	step cppcheck 'cppcheck on the sources' &&
+		judge cppcheck --quiet --std=c11 --enable=warning,performance,portability \
+			--inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 \
+			-D__x86_64__ -D_GNU_SOURCE $checked
+	pages=$(find man -name '*.[1-8]' | sort)
+	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages
+	step shellcheck 'the scripts' && judge shellcheck -x -S warning .ci/run scripts/*.sh test/run \
+		test/lib.sh test/case/*.sh
+}
+
+# The limits of CONTRIBUTING: a file over 600 lines is two rooms, a function over 60 is two.
+echo 'lint: the length of files and functions'
+long=$(awk 'FNR == 1 { fn = 0 }
+	FNR == 601 { print FILENAME ": over 600 lines" }
+	/^{/ { fn = FNR }
+	/^}/ && fn { if (FNR - fn - 1 > 60) print FILENAME ":" fn ": a function of " FNR - fn - 1 " lines"; fn = 0 }
+' $ours)
+[ -n "$long" ] && echo "$long" && failed=1
+
+[ -n "$skipped" ] && echo "lint: not run:$skipped (make deps has the names: scripts/deps.sh -n lint)"
+[ $failed -eq 0 ] && echo 'lint: clean'
+exit $failed

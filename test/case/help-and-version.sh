@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Help comes from the table of verbs; what is unknown is refused with status 2.
+. "$SRC/test/lib.sh"
+
+sb --version
+ended 0
+grep -qE '^sbinject [0-9]+\.[0-9]+' "$T/sb.out" || fail "--version: $(cat "$T/sb.out")"
+sb --help
+ended 0
+for word in list recover doctor --pid --targets --delay --every --start-on --for --mechanism \
+	--max-slowdown --require-hits --json --jsonl --tag --interval --no-follow --no-children --match; do
+	grep -q -- "$word" "$T/sb.out" || fail "--help does not name $word"
+done
+refuses 2 'bogus' --bogus
+sb
+ended 2
+sb -p $$
+ended 2
+sb doctor
+[ "$rc" -le 1 ] || fail "doctor: status $rc"
+grep -q inject "$T/sb.out" || fail 'doctor does not name a backend'
+# no one-letter option for delay or targets
+sb -d 5us -p $$ :main
+ended 2
+sb -f "$T/x" -p $$
+ended 2

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# make install and uninstall: DESTDIR and PREFIX, and nothing left.
+. "$SRC/test/lib.sh"
+
+need make
+cd "$SRC" || exit 2
+build=${BUILD#"$SRC"/}
+make -s install BUILD="$build" DESTDIR="$T/root" PREFIX=/opt/sb >"$T/log" 2>&1 || fail "$(cat "$T/log")"
+[ -x "$T/root/opt/sb/bin/sbinject" ] || fail 'no binary'
+"$T/root/opt/sb/bin/sbinject" --version >/dev/null || fail 'it does not run'
+for page in man/*.[1-8]; do
+	[ -e "$page" ] || continue
+	[ -e "$T/root/opt/sb/share/man/man${page##*.}/${page##*/}" ] || fail "$page is not installed"
+done
+make -s uninstall BUILD="$build" DESTDIR="$T/root" PREFIX=/opt/sb >"$T/log" 2>&1 || fail "$(cat "$T/log")"
+same 'files left' "$(find "$T/root" -type f | wc -l)" 0
+[ "$(make help | wc -l)" -ge 12 ] || fail 'make help lists too little'

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What every case begins with: . "$SRC/test/lib.sh". A case asserts three things: that its victim
+# works before, that the effect is there during, that everything is as it was after.
+#
+# From the runner: SB the binary, V the victims, TOOL the helpers, T a directory of the case's own.
+set -u
+: "${SB:?run this by test/run}" "${V:?}" "${TOOL:?}" "${T:?}"
+cd "$T" || exit 2
+
+pids=() # what was started here; killed by pid at the end
+pid=''	# the last victim started
+rc=0	# of the last sb
+
+fail() {
+	echo "FAIL: $*" >&2
+	[ -s "$T/sb.err" ] && sed 's/^/  sbinject: /' "$T/sb.err" >&2
+	exit 1
+}
+
+skip() {
+	echo "skip: $*"
+	exit 77
+}
+
+cleanup() {
+	local status=$? p
+
+	for p in ${pids[@]+"${pids[@]}"}; do
+		kill -KILL "$p" 2>/dev/null
+	done
+	return $status
+}
+trap cleanup EXIT
+
+need() { # COMMAND...: skips the case where one of them is missing
+	local c
+	for c; do
+		command -v "$c" >/dev/null 2>&1 || skip "$c is not installed"
+	done
+}
+need_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
+
+# wait_for SECONDS COMMAND...: until it succeeds; false when the time is over
+wait_for() {
+	local end=$(($(date +%s) + $1 + 1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt $end ] || return 1
+		sleep 0.02
+	done
+}
+
+said() { grep -q -- "$2" "$T/$1.out" 2>/dev/null; }
+
+# start NAME COMMAND...: a victim; its streams are NAME.out and NAME.err, its pid is $pid
+start() {
+	local name=$1
+	shift
+	"$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null &
+	pid=$!
+	pids+=("$pid")
+	wait_for 20 said "$name" '^ready$' || fail "$name did not start: $(cat "$T/$name.err")"
+}
+
+# finish NAME PID: ends a victim, which must find everything right
+finish() {
+	local status=0
+
+	kill -TERM "$2" 2>/dev/null
+	wait "$2" || status=$?
+	[ $status -eq 0 ] && said "$1" '^self-check ok$' ||
+		fail "$1 ended with status $status: $(tail -n 5 "$T/$1.out" "$T/$1.err")"
+}
+
+# calls NAME FUNCTION: how often the victim says that it called it
+calls() { sed -n "s/^calls $2 //p" "$T/$1.out" | tail -n 1; }
+
+# rate NAME: the mean of its rate lines of the last half second
+rate() { sed -n 's/^rate //p' "$T/$1.out" | tail -n 5 | awk '{ s += $1; n++ } END { printf "%d", n ? s / n : 0 }'; }
+
+# snapshot PID [-t]: before the attach; unchanged PID [-t]: after the detach
+snapshot() {
+	"$TOOL/textcheck" "$1" >"$T/$1.text" || fail "the text of $1 differs before: $(cat "$T/$1.text")"
+	"$TOOL/procstate" ${2+"$2"} "$1" >"$T/$1.before" || fail "no state of $1"
+}
+
+unchanged() {
+	local text=0
+
+	"$TOOL/textcheck" "$1" >"$T/$1.text" || text=$?
+	[ $text -eq 0 ] || fail "the text of $1 differs from its files: $(cat "$T/$1.text")"
+	"$TOOL/procstate" ${2+"$2"} "$1" >"$T/$1.after" || fail "$1 is gone"
+	diff "$T/$1.before" "$T/$1.after" >"$T/$1.diff" || fail "$1 was changed: $(cat "$T/$1.diff")"
+	grep -q '^status TracerPid:	0$' "$T/$1.after" || fail "$1 is still traced"
+}
+
+hooked() { ! "$TOOL/textcheck" "$1" >"$T/$1.hooked" 2>&1 && [ -s "$T/$1.hooked" ]; }
+
+# sb ARGS...: runs sbinject to its end; streams in sb.out and sb.err, status in $rc
+sb() {
+	rc=0
+	timeout 50 "$SB" "$@" >"$T/sb.out" 2>"$T/sb.err" </dev/null || rc=$?
+}
+
+# sb_start ARGS...: in the background, as $sb_pid; sb_wait: its end
+sb_start() {
+	# A shell's background jobs ignore SIGINT; at a prompt it would not be so.
+	env --default-signal=INT,QUIT "$SB" "$@" >"$T/sb.out" 2>"$T/sb.err" </dev/null &
+	sb_pid=$!
+	pids+=("$sb_pid")
+}
+sb_wait() {
+	rc=0
+	wait "$sb_pid" || rc=$?
+}
+# sb_stop [SIGNAL]
+sb_stop() {
+	kill "-${1:-INT}" "$sb_pid" 2>/dev/null
+	sb_wait
+}
+
+# attach PID ARGS...: sb_start -p PID, and until the hooks are in
+attach() {
+	local target=$1
+	shift
+	sb_start -p "$target" "$@" --json "$T/run.json"
+	wait_for 20 hooked "$target" || fail "no hook was planted in $target"
+}
+
+j() { "$TOOL/jget" "$T/run.json" "$1"; } # a value of the last run's JSON
+
+ended() { [ "$rc" -eq "$1" ] || fail "exit status $rc, not $1${2:+ ($2)}"; }
+told() { grep -qi -- "$1" "$T/sb.err" || fail "stderr does not say '$1'"; }
+same() { [ "$2" = "$3" ] || fail "$1: '$2', not '$3'"; }
+more() { [ "$2" -gt "$3" ] || fail "$1: $2, not more than $3"; }
+less() { [ "$2" -lt "$3" ] || fail "$1: $2, not less than $3"; }
+
+# refuses STATUS PATTERN ARGS...: an error that names PATTERN, in at most three lines
+refuses() {
+	local status=$1 pattern=$2
+	shift 2
+	sb "$@"
+	[ "$rc" -eq "$status" ] || fail "sbinject $*: exit status $rc, not $status"
+	grep -qiE -- "$pattern" "$T/sb.err" || fail "sbinject $*: its error does not say '$pattern'"
+	[ "$(wc -l <"$T/sb.err")" -le 3 ] || fail "sbinject $*: its error is long"
+}
