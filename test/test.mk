@@ -86,5 +86,9 @@ fuzz: ## run every fuzz harness for FUZZ_SECONDS
 lint: compile_commands.json ## style and static checks; what the machine lacks is skipped
 	@scripts/lint.sh
 
-.PHONY: victims check bench bench-build fuzz lint
+format: ## lay every C file out as .clang-format says
+	clang-format -i $(wildcard src/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
+		inject/arch/*/*.[ch] test/*/*.[ch])
+
+.PHONY: format victims check bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(BENCH_OBJS:.o=.d)

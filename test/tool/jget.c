@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 	at = root;
 	for (char *part = strtok(argv[2], "."); part && at; part = strtok(NULL, ".")) {
 		if (strcmp(part, "#") == 0) {
-			printf("%zu\n", json_is_array(at) ? json_array_size(at) : json_object_size(at));
+			printf("%zu\n",
+			       json_is_array(at) ? json_array_size(at) : json_object_size(at));
 			return 0;
 		}
 		at = step(at, part);

@@ -141,8 +141,8 @@ static int print_threads(const char *pid)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = { "TracerPid:", "SigBlk:", "SigIgn:",
-					    "SigCgt:",	  "NoNewPrivs:", "Seccomp:", NULL };
+	static const char *const keys[] = { "TracerPid:",  "SigBlk:",  "SigIgn:", "SigCgt:",
+					    "NoNewPrivs:", "Seccomp:", NULL };
 	bool threads = argc == 3 && strcmp(argv[1], "-t") == 0;
 	const char *pid = argv[argc - 1];
 	char path[64];

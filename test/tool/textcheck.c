@@ -51,8 +51,8 @@ static int compare(const struct mapping *m, unsigned long long at, const uint8_t
 			continue;
 		while (i + run < n && mem[i + run] != file[i + run])
 			run++;
-		printf("%s+0x%llx (0x%llx) %zu bytes:", m->path, m->offset + at + i, m->start + at + i,
-		       run);
+		printf("%s+0x%llx (0x%llx) %zu bytes:", m->path, m->offset + at + i,
+		       m->start + at + i, run);
 		print_bytes("file", file + i, run);
 		print_bytes("memory", mem + i, run);
 		putchar('\n');

@@ -15,36 +15,135 @@ long as_ret(void), as_three(void), as_four(long), as_tight_first(long), as_tight
 	as_call_flags(long), as_cas(int *), as_rep(char *, const char *, long, long),
 	as_call_syscall(long), as_redzone(long, long), as_call_registers(void);
 
-static bool t_ret(long i) { (void)i; as_ret(); return true; }
-static bool t_three(long i) { (void)i; return as_three() == 0; }
-static bool t_four(long i) { return as_four(i) == i; }
-static bool t_tight_first(long i) { return as_tight_first(i) == i + 1; }
-static bool t_tight(long i) { return as_tight(i) == (long)(unsigned int)i; }
-static bool t_tight_last(long i) { return as_tight_last(i) == i + 2; }
-static bool t_pre(long i) { return as_pre(i) == (long)(unsigned int)i; }
-static bool t_pre_next(long i) { return as_pre_next(i) == i + 3; }
-static bool t_spin0(long i) { return as_spin0(1 + i % 5) == 7; }
-static bool t_far0(long i) { return as_far0(1 + i % 5) == 1; }
-static bool t_into(long i) { return as_into(1 + i % 5) == 9; }
-static bool t_other_into(long i) { return as_other_into(i) == i + 4; }
-static bool t_other_from(long i) { return as_other_from(i) == i + 104; }
-static bool t_jrcxz(long i) { return as_jrcxz(0, 0, 0, i & 1) == (i & 1 ? 1 : 2); }
-static bool t_loop(long i) { return as_loop(0, 0, 0, 1 + (i & 1)) == (i & 1 ? 1 : 3); }
-static bool t_jcc(long i) { return as_jcc(i & 1) == (i & 1 ? 5 : 6); }
-static bool t_jmp(long i) { return as_jmp(i) == i; }
-static bool t_jmp8(long i) { return as_jmp8(i) == i + 8; }
-static bool t_call(long i) { (void)i; return as_call() == 0; }
-static bool t_pop(long i) { return as_pop(i) == i; }
-static bool t_rip_load(long i) { return as_rip_load(i) == i + 1000; }
-static bool t_rip_cmp(long i) { (void)i; return as_rip_cmp() == 1; }
-static bool t_rip_lea(long i) { (void)i; return as_rip_lea() == (long)(uintptr_t)as_rip_lea; }
-static bool t_rip_jmp(long i) { return as_rip_jmp(i) == i; }
-static bool t_rip_call(long i) { return as_rip_call(i) == i + 1; }
-static bool t_endbr_short(long i) { return as_endbr_short(i) == i; }
-static bool t_endbr(long i) { return as_endbr(i) == i + 78; }
-static bool t_flags(long i) { return as_call_flags(i & 3) == (i & 3); }
-static bool t_syscall(long i) { (void)i; return as_call_syscall(SYS_getpid) == getpid(); }
-static bool t_redzone(long i) { return as_redzone(i, 5) == i + 5; }
+/* clang-format off: a table of one-liners */
+static bool t_ret(long i)
+{
+	(void)i;
+	as_ret();
+	return true;
+}
+static bool t_three(long i)
+{
+	(void)i;
+	return as_three() == 0;
+}
+static bool t_four(long i)
+{
+	return as_four(i) == i;
+}
+static bool t_tight_first(long i)
+{
+	return as_tight_first(i) == i + 1;
+}
+static bool t_tight(long i)
+{
+	return as_tight(i) == (long)(unsigned int)i;
+}
+static bool t_tight_last(long i)
+{
+	return as_tight_last(i) == i + 2;
+}
+static bool t_pre(long i)
+{
+	return as_pre(i) == (long)(unsigned int)i;
+}
+static bool t_pre_next(long i)
+{
+	return as_pre_next(i) == i + 3;
+}
+static bool t_spin0(long i)
+{
+	return as_spin0(1 + i % 5) == 7;
+}
+static bool t_far0(long i)
+{
+	return as_far0(1 + i % 5) == 1;
+}
+static bool t_into(long i)
+{
+	return as_into(1 + i % 5) == 9;
+}
+static bool t_other_into(long i)
+{
+	return as_other_into(i) == i + 4;
+}
+static bool t_other_from(long i)
+{
+	return as_other_from(i) == i + 104;
+}
+static bool t_jrcxz(long i)
+{
+	return as_jrcxz(0, 0, 0, i & 1) == (i & 1 ? 1 : 2);
+}
+static bool t_loop(long i)
+{
+	return as_loop(0, 0, 0, 1 + (i & 1)) == (i & 1 ? 1 : 3);
+}
+static bool t_jcc(long i)
+{
+	return as_jcc(i & 1) == (i & 1 ? 5 : 6);
+}
+static bool t_jmp(long i)
+{
+	return as_jmp(i) == i;
+}
+static bool t_jmp8(long i)
+{
+	return as_jmp8(i) == i + 8;
+}
+static bool t_call(long i)
+{
+	(void)i;
+	return as_call() == 0;
+}
+static bool t_pop(long i)
+{
+	return as_pop(i) == i;
+}
+static bool t_rip_load(long i)
+{
+	return as_rip_load(i) == i + 1000;
+}
+static bool t_rip_cmp(long i)
+{
+	(void)i;
+	return as_rip_cmp() == 1;
+}
+static bool t_rip_lea(long i)
+{
+	(void)i;
+	return as_rip_lea() == (long)(uintptr_t)as_rip_lea;
+}
+static bool t_rip_jmp(long i)
+{
+	return as_rip_jmp(i) == i;
+}
+static bool t_rip_call(long i)
+{
+	return as_rip_call(i) == i + 1;
+}
+static bool t_endbr_short(long i)
+{
+	return as_endbr_short(i) == i;
+}
+static bool t_endbr(long i)
+{
+	return as_endbr(i) == i + 78;
+}
+static bool t_flags(long i)
+{
+	return as_call_flags(i & 3) == (i & 3);
+}
+static bool t_syscall(long i)
+{
+	(void)i;
+	return as_call_syscall(SYS_getpid) == getpid();
+}
+static bool t_redzone(long i)
+{
+	return as_redzone(i, 5) == i + 5;
+}
+/* clang-format on */
 
 static bool t_retaddr(long i)
 {
@@ -140,7 +239,8 @@ int main(int argc, char **argv)
 	for (size_t s = 0; s < SHAPES; s++) {
 		victim_calls(shapes[s].name, shapes[s].calls);
 		if (shapes[s].wrong)
-			printf("wrong %s %llu\n", shapes[s].name, (unsigned long long)shapes[s].wrong);
+			printf("wrong %s %llu\n", shapes[s].name,
+			       (unsigned long long)shapes[s].wrong);
 		ok = ok && shapes[s].wrong == 0;
 	}
 	puts("called");

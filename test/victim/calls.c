@@ -139,18 +139,32 @@ static int options(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "t:n:g:p:rl:w")) != -1) {
 		switch (c) {
-		case 't': opt.threads = (unsigned int)atoi(optarg); break;
-		case 'n': opt.calls = strtoull(optarg, NULL, 0); break;
-		case 'g': opt.gate = optarg; break;
-		case 'p': opt.pause_ns = strtoull(optarg, NULL, 0); break;
-		case 'r': opt.rate = true; break;
-		case 'w': opt.linger = true; break;
+		case 't':
+			opt.threads = (unsigned int)atoi(optarg);
+			break;
+		case 'n':
+			opt.calls = strtoull(optarg, NULL, 0);
+			break;
+		case 'g':
+			opt.gate = optarg;
+			break;
+		case 'p':
+			opt.pause_ns = strtoull(optarg, NULL, 0);
+			break;
+		case 'r':
+			opt.rate = true;
+			break;
+		case 'w':
+			opt.linger = true;
+			break;
 		case 'l':
-			opt.lib_fn = (uint64_t(*)(uint64_t))dlsym(dlopen(optarg, RTLD_NOW), "lib_fn");
+			opt.lib_fn = (uint64_t(*)(uint64_t))dlsym(dlopen(optarg, RTLD_NOW),
+								  "lib_fn");
 			if (!opt.lib_fn)
 				return 2;
 			break;
-		default: return 2;
+		default:
+			return 2;
 		}
 	}
 	return opt.threads < 1 || opt.threads > MAX_THREADS ? 2 : 0;
@@ -171,7 +185,8 @@ static int report(void)
 	victim_calls("victim_work", total());
 	if (opt.lib_fn)
 		victim_calls("lib_fn", lib);
-	printf("elapsed_ns %llu\ngap_ns %llu\n", (unsigned long long)elapsed, (unsigned long long)gap);
+	printf("elapsed_ns %llu\ngap_ns %llu\n", (unsigned long long)elapsed,
+	       (unsigned long long)gap);
 	return victim_done(errors == 0 && calls_twin_user(1) == 3 && twin(1) == 2);
 }
 

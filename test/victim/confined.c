@@ -22,7 +22,7 @@ VICTIM_HOOKED uint64_t confined_fn(uint64_t x)
 	return x;
 }
 
-#define ALLOW(nr) \
+#define ALLOW(nr)                                        \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 

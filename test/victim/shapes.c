@@ -26,7 +26,8 @@ struct big {
 	uint64_t word[9];
 };
 
-static uint64_t n_recurse, n_tail, n_tailed, n_jump, n_frames, n_many, n_float, n_variadic, n_struct;
+static uint64_t n_recurse, n_tail, n_tailed, n_jump, n_frames, n_many, n_float, n_variadic,
+	n_struct;
 static bool ok = true;
 
 static void check(bool good, const char *what)
@@ -149,7 +150,8 @@ static __attribute__((noinline)) void one_round(uint64_t i)
 	if (!depth)
 		depth = now;
 	check(now == depth && now > 2, "the backtrace");
-	check(shape_many(i, 1, 2, 3, 4, 5, 6, 7) == i + 2 + 6 + 12 + 20 + 30 + 42 + 56, "arguments");
+	check(shape_many(i, 1, 2, 3, 4, 5, 6, 7) == i + 2 + 6 + 12 + 20 + 30 + 42 + 56,
+	      "arguments");
 	check(shape_float(1, 2, 3, 4, 5, 6, 7, 8) == 204.0, "floating point arguments");
 	check(shape_variadic(6, 1L, 2.0, 3L, 4.0, 5L, 6.0) == 21, "variadic arguments");
 	b = shape_struct(i);
@@ -162,10 +164,10 @@ static const struct {
 	const char *name;
 	uint64_t *count;
 } counts[] = {
-	{ "shape_recurse", &n_recurse },   { "shape_tail", &n_tail },
-	{ "shape_tailed", &n_tailed },	   { "shape_jump", &n_jump },
-	{ "shape_frames", &n_frames },	   { "shape_many", &n_many },
-	{ "shape_float", &n_float },	   { "shape_variadic", &n_variadic },
+	{ "shape_recurse", &n_recurse }, { "shape_tail", &n_tail },
+	{ "shape_tailed", &n_tailed },	 { "shape_jump", &n_jump },
+	{ "shape_frames", &n_frames },	 { "shape_many", &n_many },
+	{ "shape_float", &n_float },	 { "shape_variadic", &n_variadic },
 	{ "shape_struct", &n_struct },
 };
 enum { N_COUNTS = sizeof(counts) / sizeof(counts[0]) };
