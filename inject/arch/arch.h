@@ -56,6 +56,7 @@ struct arch_gadgets {
 struct arch {
 	const char *name;
 	uint16_t elf_machine;
+	int xstate_note; /* PTRACE_GETREGSET's name for the vector registers */
 
 	/* The counter that delays are measured by. */
 	uint64_t (*clock_read)(void);
@@ -104,11 +105,20 @@ struct arch {
 			      size_t xstate_len, uint64_t sigmask,
 			      const struct arch_gadgets *gadgets, uint8_t *buf, size_t cap,
 			      uint64_t *sp);
+	/*
+	 * A signal frame on a stack: the offset of its pc, and how many bytes frame_restorer()
+	 * wants to see from its start. That returns the code the frame returns through, or 0 if
+	 * these bytes are no signal frame.
+	 */
+	size_t frame_head, frame_pc;
+	uint64_t (*frame_restorer)(const uint8_t *head);
 	/* Registers for a system call at the gadget, on the stack prepared by build_frame(). */
 	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
 				uint64_t sp, long nr, const uint64_t args[6]);
 	/* Registers for a call of a function without arguments; needs gadgets->result. */
 	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function);
+	/* At a system call's entry: makes the kernel skip it. */
+	void (*skip_syscall)(struct arch_regs *regs);
 	uint64_t (*syscall_result)(const struct arch_regs *regs);
 	uint64_t (*call_result)(const struct arch_regs *regs);
 };

@@ -235,6 +235,15 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 	return vectors + vsize + 4 - *sp;
 }
 
+/* Code segments that the kernel gives to 64-bit user code; the rest is hard to hit by chance. */
+static uint64_t frame_restorer(const uint8_t *head)
+{
+	struct frame f;
+
+	memcpy(&f, head, sizeof(f));
+	return f.cs == 0x33 && f.uc_flags <= UC_FLAGS && f.sp > 4096 ? f.restorer : 0;
+}
+
 static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *gadgets, uint64_t sp,
 			    long nr, const uint64_t args[6])
 {
@@ -258,6 +267,11 @@ static void prepare_call(struct arch_regs *regs, uint64_t sp, uint64_t function)
 	regs->gp.eflags &= ~(1ull << 8 | 1ull << 10);
 }
 
+static void skip_syscall(struct arch_regs *regs)
+{
+	regs->gp.orig_rax = (uint64_t)-1;
+}
+
 static uint64_t syscall_result(const struct arch_regs *regs)
 {
 	return regs->gp.rax;
@@ -271,6 +285,7 @@ static uint64_t call_result(const struct arch_regs *regs)
 static const struct arch x86_64 = {
 	.name = "x86_64",
 	.elf_machine = EM_X86_64,
+	.xstate_note = NT_X86_XSTATE,
 	.clock_read = clock_read,
 	.clock_trusted = clock_trusted,
 	.thread_pointer_readable = thread_pointer_readable,
@@ -288,8 +303,12 @@ static const struct arch x86_64 = {
 	.sp = regs_sp,
 	.thread_pointer = regs_thread_pointer,
 	.build_frame = build_frame,
+	.frame_head = sizeof(struct frame),
+	.frame_pc = __builtin_offsetof(struct frame, ip),
+	.frame_restorer = frame_restorer,
 	.prepare_syscall = prepare_syscall,
 	.prepare_call = prepare_call,
+	.skip_syscall = skip_syscall,
 	.syscall_result = syscall_result,
 	.call_result = call_result,
 };

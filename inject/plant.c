@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Planting: from plans to changed text.
+ *
+ *	1. a hole in the map near the sites, stubs emitted for it	nobody stopped
+ *	2. the region mapped and filled					one thread borrowed
+ *	3. text written							all threads stopped
+ *
+ * If the tracer dies in 1 or 2, a mapping that nobody jumps into is left; in 3, each page of
+ * text is either as it was or hooked, and the journal knows about all of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include "fault.h"
+#include "frames.h"
+#include "region.h"
+#include "../elf/maps.h"
+#include "../src/log.h"
+
+enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20 };
+
+struct planting {
+	struct space *space;
+	struct tree *tree;
+	struct proc *proc;
+	struct space_site *sites;
+	size_t n;
+	struct arch_env env;
+	struct region *region;
+	uint8_t *code;		/* from the region's code_off on */
+	size_t code_len;
+};
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct space_site *x = a, *y = b;
+
+	return (x->plan.addr > y->plan.addr) - (x->plan.addr < y->plan.addr);
+}
+
+static size_t count_patches(const struct planting *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sites[i].why == PLAN_OK)
+			n += 1 + (p->sites[i].plan.pad != 0) + p->sites[i].plan.retargets;
+	return n;
+}
+
+static size_t count_sites(const struct planting *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->sites[i].why == PLAN_OK;
+	return n;
+}
+
+/* The text must be what the plan was made from: someone else's hook is not to be hooked. */
+static void check_text(struct planting *p)
+{
+	uint8_t now[PLAN_MAX_WINDOW];
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan *plan = &p->sites[i].plan;
+
+		if (p->sites[i].why != PLAN_OK)
+			continue;
+		if (memory_peek(&p->space->mem, plan->addr, now, plan->len) != plan->len ||
+		    memcmp(now, plan->orig, plan->len))
+			p->sites[i].why = PLAN_TEXT_CHANGED;
+	}
+}
+
+/* Refuses what another region of ours hooks already, and windows that overlap. */
+static void check_overlap(struct planting *p)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct space_site *s = &p->sites[i];
+
+		if (s->why != PLAN_OK)
+			continue;
+		if (s->plan.addr < end || (s->plan.pad && s->plan.pad < end))
+			s->why = PLAN_LANDING;
+		else
+			end = s->plan.addr + s->plan.len;
+	}
+}
+
+static uint64_t find_hole(const struct planting *p, uint64_t size)
+{
+	uint64_t first = p->sites[0].plan.addr, last = p->sites[p->n - 1].plan.addr;
+	uint64_t reach = (2ull << 30) - REACH_MARGIN;
+	uint64_t lo = last > reach ? last - reach : 0, hole;
+	struct maps maps;
+
+	if (maps_read(p->proc->pid, &maps, NULL) < 0)
+		return 0;
+	hole = maps_find_gap(&maps, last, lo, first + reach, size);
+	maps_free(&maps);
+	return hole;
+}
+
+static void add_patch(struct journal_patch *patch, uint64_t addr, size_t site, uint8_t len,
+		      const uint8_t *orig)
+{
+	patch->addr = addr;
+	patch->site = (uint32_t)site;
+	patch->len = len;
+	memcpy(patch->orig, orig, len);
+}
+
+/* A branch to the entry that is sent to the displaced instructions instead. */
+static size_t add_retargets(struct planting *p, const struct plan *plan, size_t site, uint64_t past,
+			    struct journal_patch *patch)
+{
+	uint8_t orig[4];
+	int32_t rel;
+
+	for (size_t i = 0; i < plan->retargets; i++) {
+		memory_peek(&p->space->mem, plan->retarget[i].field, orig, 4);
+		rel = plan_retarget_rel(&plan->retarget[i], past);
+		add_patch(&patch[i], plan->retarget[i].field, site, 4, orig);
+		memcpy(patch[i].now, &rel, 4);
+	}
+	return plan->retargets;
+}
+
+static size_t add_patches(struct planting *p, const struct space_site *s, size_t site,
+			  uint64_t stub, const struct arch_site *as, struct journal_patch *patch)
+{
+	const struct plan *plan = &s->plan;
+	size_t n = 1;
+
+	add_patch(&patch[0], plan->addr, site, plan->len, plan->orig);
+	if (plan->shape == PLAN_INT3) {
+		memcpy(patch[0].now, arch->trap_insn, arch->trap_len);
+	} else if (plan->pad) {
+		add_patch(&patch[1], plan->pad, site, sizeof(plan->pad_orig), plan->pad_orig);
+		plan_patch(plan, stub + as->entry, patch[0].now, patch[1].now);
+		n++;
+	} else {
+		plan_patch(plan, stub + as->entry, patch[0].now, NULL);
+	}
+	return n + add_retargets(p, plan, site, stub + as->displaced, patch + n);
+}
+
+static void fill_site(struct journal_site *js, const struct space_site *s, uint32_t stub,
+		      const struct arch_site *as)
+{
+	js->addr = s->plan.addr;
+	js->len = s->plan.len;
+	js->shape = (uint8_t)s->plan.shape;
+	js->stub = stub;
+	js->stub_size = as->size;
+	js->entry = as->entry;
+	js->displaced = as->displaced;
+	js->cookie = s->cookie;
+	js->n_pcs = (uint8_t)as->n_pcs;
+	for (size_t i = 0; i < as->n_pcs; i++) {
+		js->pcs[i].emitted = as->pcs[i].emitted;
+		js->pcs[i].original = (int16_t)(as->pcs[i].original - s->plan.addr);
+	}
+}
+
+static int patch_by_addr(const void *a, const void *b)
+{
+	const struct journal_patch *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+/* Emits one stub; false with s->why set where it cannot be. */
+static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint8_t *buf,
+		     struct arch_site *as)
+{
+	uint64_t cell = p->space->page_addr + page_cell_offset(&p->space->control->page, s->target);
+	enum plan_refusal why = PLAN_UNMOVABLE;
+	size_t size;
+
+	if (s->bell)
+		size = arch->emit_bell(&p->env, &s->plan, at, buf, ARCH_SITE_MAX, as, &why);
+	else
+		size = arch->emit_site(&p->env, &s->plan, cell, at, buf, ARCH_SITE_MAX, as, &why);
+	if (!size)
+		s->why = why;
+	return size != 0;
+}
+
+/* Stubs and journal for a region at addr. Sites that cannot be emitted leave an unused place. */
+static void emit_region(struct planting *p, uint64_t addr)
+{
+	struct region *r = region_new(addr, count_sites(p), count_patches(p), arch->common_size());
+	struct journal_header *h = r->journal;
+	uint32_t off = h->code_off;
+	size_t site = 0, patch = 0;
+
+	p->region = r;
+	p->env.common = addr + h->common_off;
+	p->code_len = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		struct space_site *s = &p->sites[i];
+		struct arch_site as;
+
+		if (s->why != PLAN_OK || !emit_one(p, s, addr + off, p->code + p->code_len, &as))
+			continue;
+		s->stub_entry = addr + off + as.entry;
+		fill_site(&r->sites[site], s, off, &as);
+		patch += add_patches(p, s, site, addr + off, &as, &r->patches[patch]);
+		off += (as.size + 15u) & ~15u;
+		p->code_len = off - h->code_off;
+		site++;
+	}
+	h->n_sites = (uint32_t)site;
+	h->n_patches = (uint32_t)patch;
+	qsort(r->patches, patch, sizeof(*r->patches), patch_by_addr);
+	h->session = p->space->session;
+	h->page_addr = p->space->page_addr;
+	h->page_size = p->space->page_size;
+	h->record_addr = p->space->record_addr;
+	h->record_size = 4096;
+	h->tracer_pid = p->space->control->page.lay.tracer_pid;
+	h->region_size = r->size = (off + 4095u) & ~4095u;
+}
+
+/* The journal's patches and sites may have become fewer than region_new() was told: the gap
+ * between them stays, and patches_off is still right. */
+static int write_region(struct planting *p, struct sb_err *err)
+{
+	struct region *r = p->region;
+	const struct memory *mem = &p->space->mem;
+	uint8_t *common = malloc(arch->common_size());
+	int ret;
+
+	if (!common)
+		abort();
+	arch->emit_common(&p->env, common);
+	ret = memory_write(mem, p->env.common, common, arch->common_size(), err);
+	free(common);
+	if (ret >= 0)
+		ret = memory_write(mem, r->addr + r->journal->code_off, p->code, p->code_len, err);
+	if (ret >= 0)
+		ret = memory_write(mem, r->addr + sizeof(*r->journal), r->journal + 1,
+				   r->journal->common_off - sizeof(*r->journal), err);
+	/* The header last: a journal that can be found is complete. */
+	if (ret >= 0)
+		ret = memory_write(mem, r->addr, r->journal, sizeof(*r->journal), err);
+	return ret;
+}
+
+static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_err *err)
+{
+	struct space *space = p->space;
+	struct remote r;
+	long got = -1, ret;
+	int code = remote_begin(&r, p->tree, p->proc, &space->mem, &space->gadgets, err);
+
+	if (code < 0)
+		return code;
+	code = remote_syscall(&r, &got, err, SYS_mmap, addr, size,
+			      (uint64_t)(PROT_READ | PROT_EXEC),
+			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
+			      (uint64_t)-1, 0ul);
+	if (code >= 0 && got > 0 && (uint64_t)got != addr)
+		remote_syscall(&r, &ret, err, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
+	remote_end(&r);
+	if (code < 0)
+		return code;
+	return (uint64_t)got == addr ? 0 : -SB_ENOMEM;
+}
+
+static int make_region(struct planting *p, struct sb_err *err)
+{
+	uint64_t room = count_sites(p) * (sizeof(struct journal_site) + ARCH_SITE_MAX) +
+			count_patches(p) * sizeof(struct journal_patch) + arch->common_size() + 8192;
+	int ret = -SB_ENOMEM;
+
+	p->code = malloc(room);
+	if (!p->code)
+		abort();
+	for (int i = 0; i < MAP_TRIES && ret == -SB_ENOMEM; i++) {
+		uint64_t addr = find_hole(p, (room + 4095) & ~4095ull);
+
+		if (!addr)
+			break;
+		region_put(p->region);
+		emit_region(p, addr);
+		if (!p->region->journal->n_sites)
+			return 0;
+		ret = map_at(p, addr, p->region->size, err);
+	}
+	if (ret == -SB_ENOMEM)
+		return err_set(err, SB_ENOMEM, "process %d: no room for stubs within 2 GB of the code",
+			       p->proc->pid);
+	return ret < 0 ? ret : write_region(p, err);
+}
+
+static bool in_window(void *ctx, uint64_t pc)
+{
+	return region_window_at(ctx, pc) != NULL;
+}
+
+/* A thread in the bytes to be replaced goes on in their copy. */
+static void move_thread(const struct planting *p, struct thread *t, struct arch_regs *regs)
+{
+	const struct region *r = p->region;
+	const struct journal_site *s = region_window_at(r, arch->pc(regs));
+
+	if (!s)
+		return;
+	for (int i = 0; i < s->n_pcs; i++) {
+		if (s->addr + (uint64_t)(int64_t)s->pcs[i].original != arch->pc(regs))
+			continue;
+		arch->set_pc(regs, r->addr + s->stub + s->pcs[i].emitted);
+		pt_set_regs(t->tid, regs);
+		return;
+	}
+}
+
+/* True if no thread keeps a window from being written. */
+static bool threads_clear(const struct planting *p)
+{
+	size_t scan = frames_scan_bytes(tree_count_threads(p->tree, p->space));
+	struct arch_regs regs;
+
+	for (struct proc *proc = p->tree->procs; proc; proc = proc->next) {
+		for (struct thread *t = proc->threads; t; t = t->next) {
+			if (proc->space != p->space || t->state != THREAD_STOPPED)
+				continue;
+			/* A fork in progress has copied the text already: let it be seen first. */
+			if (tree_event_pending(t))
+				return false;
+			if (pt_get_regs(t->tid, &regs) == 0 &&
+			    frames_return_to(&p->space->mem, arch->sp(&regs), scan, in_window,
+					     p->region))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void move_threads(const struct planting *p)
+{
+	struct arch_regs regs;
+
+	for (struct proc *proc = p->tree->procs; proc; proc = proc->next)
+		for (struct thread *t = proc->threads; t; t = t->next)
+			if (proc->space == p->space && t->state == THREAD_STOPPED &&
+			    pt_get_regs(t->tid, &regs) == 0)
+				move_thread(p, t, &regs);
+}
+
+static int write_text(struct planting *p, struct sb_err *err)
+{
+	struct space_restored done = { 0 };
+	int ret = region_write_text(p->region, &p->space->mem, false, &done, err);
+
+	p->space->hooked = true;
+	if (ret < 0)
+		region_write_text(p->region, &p->space->mem, true, &done, NULL);
+	return ret;
+}
+
+static int stop_and_write(struct planting *p, struct sb_err *err)
+{
+	int ret;
+
+	for (int i = 0; i < STOP_TRIES; i++) {
+		ret = tree_stop(p->tree, p->space, err);
+		if (ret < 0)
+			return ret;
+		if (threads_clear(p) || i == STOP_TRIES - 1) {
+			move_threads(p);
+			ret = write_text(p, err);
+			tree_resume(p->tree, p->space);
+			return ret;
+		}
+		tree_resume(p->tree, p->space);
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return 0;
+}
+
+static void keep_region(struct planting *p)
+{
+	struct space *space = p->space;
+
+	space->regions = realloc(space->regions, (space->n_regions + 1) * sizeof(*space->regions));
+	if (!space->regions)
+		abort();
+	space->regions[space->n_regions++] = p->region;
+	p->region = NULL;
+}
+
+int space_plant(struct space *space, struct tree *tree, struct proc *proc,
+		struct space_site *sites, size_t n, bool quiet, struct sb_err *err)
+{
+	struct planting p = {
+		.space = space, .tree = tree, .proc = proc, .sites = sites, .n = n,
+		.env = {
+			.header = space->page_addr,
+			.record = space->record_addr,
+			.procs = space->page_addr + space->control->page.lay.procs_off,
+			.slots = space->control->page.lay.slots,
+			.own_slots = arch->thread_pointer_readable(),
+		},
+	};
+	int ret = 0;
+
+	qsort(sites, n, sizeof(*sites), by_addr);
+	check_text(&p);
+	check_overlap(&p);
+	if (count_sites(&p))
+		ret = make_region(&p, err);
+	if (ret >= 0 && p.region && p.region->journal->n_sites) {
+		struct region *region = p.region;
+
+		keep_region(&p);
+		p.region = region;
+		ret = quiet ? write_text(&p, err) : stop_and_write(&p, err);
+		p.region = NULL;
+	}
+	region_put(p.region);
+	free(p.code);
+	return ret;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "ptrace.h"
+
+#include <elf.h> /* NT_PRSTATUS */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "clock.h"
+#include "memory.h"
+
+#ifndef PTRACE_EVENT_STOP
+#define PTRACE_EVENT_STOP 128
+#endif
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+#define OPT_SUSPEND_SECCOMP (1 << 21)
+
+static long options(bool follow)
+{
+	long opts = PTRACE_O_TRACESYSGOOD;
+
+	if (follow)
+		opts |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+			PTRACE_O_TRACEEXEC;
+	return opts;
+}
+
+static int result(long ret)
+{
+	return ret < 0 ? -errno : 0;
+}
+
+int pt_seize(pid_t tid, bool follow)
+{
+	return result(ptrace(PTRACE_SEIZE, tid, 0, options(follow)));
+}
+
+int pt_interrupt(pid_t tid)
+{
+	return result(ptrace(PTRACE_INTERRUPT, tid, 0, 0));
+}
+
+int pt_cont(pid_t tid, int sig)
+{
+	return result(ptrace(PTRACE_CONT, tid, 0, (long)sig));
+}
+
+int pt_syscall(pid_t tid)
+{
+	return result(ptrace(PTRACE_SYSCALL, tid, 0, 0));
+}
+
+int pt_listen(pid_t tid)
+{
+	return result(ptrace(PTRACE_LISTEN, tid, 0, 0));
+}
+
+int pt_detach(pid_t tid, int sig)
+{
+	return result(ptrace(PTRACE_DETACH, tid, 0, (long)sig));
+}
+
+int pt_get_regs(pid_t tid, struct arch_regs *regs)
+{
+	struct iovec iov = { &regs->gp, sizeof(regs->gp) };
+
+	return result(ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov));
+}
+
+int pt_set_regs(pid_t tid, const struct arch_regs *regs)
+{
+	struct iovec iov = { (void *)(uintptr_t)&regs->gp, sizeof(regs->gp) };
+
+	return result(ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &iov));
+}
+
+int pt_get_sigmask(pid_t tid, uint64_t *mask)
+{
+	return result(ptrace(PTRACE_GETSIGMASK, tid, sizeof(*mask), mask));
+}
+
+int pt_set_sigmask(pid_t tid, uint64_t mask)
+{
+	return result(ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask));
+}
+
+int pt_get_xstate(pid_t tid, void *buf, size_t *len)
+{
+	struct iovec iov = { buf, *len };
+	int ret = result(ptrace(PTRACE_GETREGSET, tid, arch->xstate_note, &iov));
+
+	*len = iov.iov_len;
+	return ret;
+}
+
+int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend)
+{
+	return result(ptrace(PTRACE_SETOPTIONS, tid, 0,
+			     options(follow) | (suspend ? OPT_SUSPEND_SECCOMP : 0)));
+}
+
+bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc)
+{
+	struct {
+		uint64_t abi;
+		uint32_t size, signature, flags, pad;
+	} conf;
+	struct {
+		uint32_t version, flags;
+		uint64_t start, length, abort;
+	} cs;
+	uint64_t at = 0;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) < 0 || !conf.abi)
+		return false;
+	if (memory_peek(mem, conf.abi + 8, &at, 8) != 8 || !at)
+		return false;
+	return memory_peek(mem, at, &cs, sizeof(cs)) == sizeof(cs) && pc - cs.start < cs.length;
+}
+
+static enum stop_kind kind_of(int code)
+{
+	static const struct {
+		int event;
+		enum stop_kind kind;
+	} table[] = {
+		{ PTRACE_EVENT_FORK, STOP_FORK },
+		{ PTRACE_EVENT_VFORK, STOP_VFORK },
+		{ PTRACE_EVENT_CLONE, STOP_CLONE },
+		{ PTRACE_EVENT_EXEC, STOP_EXEC },
+	};
+	int event = code >> 8;
+
+	if (event == PTRACE_EVENT_STOP)
+		return (code & 0x7f) == SIGTRAP ? STOP_TRAP : STOP_GROUP;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (table[i].event == event)
+			return table[i].kind;
+	return code == (SIGTRAP | 0x80) ? STOP_SYSCALL : STOP_SIGNAL;
+}
+
+static void fill_stop(struct stop *stop, const siginfo_t *si)
+{
+	memset(stop, 0, sizeof(*stop));
+	stop->tid = si->si_pid;
+	if (si->si_code == CLD_EXITED || si->si_code == CLD_KILLED || si->si_code == CLD_DUMPED) {
+		stop->kind = STOP_GONE;
+		stop->status = si->si_code == CLD_EXITED ? si->si_status << 8 : si->si_status;
+		return;
+	}
+	stop->kind = kind_of(si->si_status);
+	stop->sig = si->si_status & 0x7f;
+	ptrace(PTRACE_GETEVENTMSG, stop->tid, 0, &stop->message);
+}
+
+static bool look(pid_t tid, struct stop *stop)
+{
+	siginfo_t si = { .si_pid = 0 };
+	int flags = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+
+	if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &si, flags) < 0 || !si.si_pid)
+		return false;
+	fill_stop(stop, &si);
+	if (stop->kind != STOP_SIGNAL)
+		waitid(P_PID, (id_t)si.si_pid, &si, WEXITED | WSTOPPED | WNOHANG | __WALL);
+	return true;
+}
+
+bool pt_wait(pid_t tid, struct stop *stop, unsigned int timeout_us)
+{
+	uint64_t end = clock_ns() + timeout_us * 1000ull, now;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	while (!look(tid, stop)) {
+		struct timespec left;
+
+		now = clock_ns();
+		if (now >= end)
+			return false;
+		/* Signals of several stops merge into one: never sleep long on it. */
+		left.tv_sec = 0;
+		left.tv_nsec = end - now > 2000000 ? 2000000 : (long)(end - now);
+		sigtimedwait(&chld, NULL, &left);
+	}
+	return true;
+}

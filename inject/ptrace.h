@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PTRACE_H
+#define SB_PTRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "arch/arch.h"
+#include "../src/err.h"
+
+/*
+ * ptrace(2) and waitid(2), with the traps taken out. One thread of the tracer makes all calls.
+ *
+ * Stops are looked at with WNOWAIT first. A signal-delivery stop is never consumed: the signal
+ * stays in the thread's exit code until PTRACE_CONT replaces it, so that a tracer killed in
+ * between loses no signal (the kernel then delivers it). All other stops are consumed.
+ *
+ * Functions return 0, or -ESRCH when the thread is gone or not stopped; other errors are
+ * -errno. "Gone" is an ordinary event in this trade, so no struct sb_err is filled.
+ */
+enum stop_kind {
+	STOP_NONE,
+	STOP_SIGNAL,  /* about to get a signal: sig */
+	STOP_GROUP,   /* stopped by job control: sig */
+	STOP_TRAP,    /* asked for by PTRACE_INTERRUPT, or a new thread's first */
+	STOP_FORK,    /* made a process: message is its pid */
+	STOP_VFORK,   /* the same, and waits for it */
+	STOP_CLONE,   /* made a thread (or a process by raw clone): message */
+	STOP_EXEC,    /* runs a new image: message is its thread id before */
+	STOP_SYSCALL, /* at a system call's entry or exit, when asked for */
+	STOP_GONE,    /* ended: status as of waitpid(2) */
+};
+
+struct stop {
+	enum stop_kind kind;
+	pid_t tid;
+	int sig;
+	int status;
+	unsigned long message;
+};
+
+int pt_seize(pid_t tid, bool follow);
+int pt_interrupt(pid_t tid);
+int pt_cont(pid_t tid, int sig);
+int pt_syscall(pid_t tid);
+int pt_listen(pid_t tid);
+int pt_detach(pid_t tid, int sig);
+
+int pt_get_regs(pid_t tid, struct arch_regs *regs);
+int pt_set_regs(pid_t tid, const struct arch_regs *regs);
+int pt_get_sigmask(pid_t tid, uint64_t *mask);
+int pt_set_sigmask(pid_t tid, uint64_t mask);
+/* Vector registers; *len in: room, out: used. */
+int pt_get_xstate(pid_t tid, void *buf, size_t *len);
+/* Suspends or resumes the target's seccomp filters; needs CAP_SYS_ADMIN. Stopped thread. */
+int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend);
+/* True if the pc lies in a restartable sequence of the thread. Stopped thread. */
+struct memory;
+bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc);
+
+/*
+ * The next event of any thread (tid -1) or of one: true and *stop filled, false if there is
+ * none within timeout_us (0: only look). SIGCHLD must be blocked.
+ */
+bool pt_wait(pid_t tid, struct stop *stop, unsigned int timeout_us);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_REGION_H
+#define SB_REGION_H
+
+#include "space.h"
+
+/* Regions: between space.c, plant.c and restore.c. Descriptions only; the target is not touched
+ * except where a function says so. */
+struct region *region_get(struct region *region);
+void region_put(struct region *region);
+
+/* The head of a region (header, sites, patches), zeroed, with its offsets set. */
+struct region *region_new(uint64_t addr, size_t n_sites, size_t n_patches, size_t common_size);
+
+/* Copies and checks a journal read from a target; NULL if it does not hold together. */
+struct region *region_check(uint64_t addr, const void *head, size_t len);
+
+struct journal_site *region_site_at(const struct region *region, uint64_t addr);
+
+/* The site whose window holds pc behind its first byte, or NULL: where no thread may be. */
+struct journal_site *region_window_at(const struct region *region, uint64_t pc);
+
+/* The site whose stub holds pc, or NULL (common code, or not in the region). */
+struct journal_site *region_stub_at(const struct region *region, uint64_t pc);
+
+/* Writes the patches' new bytes (or, undo, their original ones) page by page; a page at a time
+ * is all or nothing. Undo leaves alone what is no longer ours. All threads are stopped. */
+int region_write_text(const struct region *region, const struct memory *mem, bool undo,
+		      struct space_restored *out, struct sb_err *err);
+
+#endif

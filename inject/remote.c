@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "remote.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fault.h"
+#include "../elf/maps.h"
+#include "../src/log.h"
+
+enum { SCRATCH = 64, SEARCH_CHUNK = 1 << 20, SEARCH_LIMIT = 16 << 20, STOP_TIMEOUT_US = 50000,
+       CALL_TIMEOUT_US = 2000000 };
+
+int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
+			struct arch_gadgets *out, struct sb_err *err)
+{
+	uint8_t *buf = malloc(SEARCH_CHUNK);
+	bool found = false;
+
+	memset(out, 0, sizeof(*out));
+	/* Backwards: libc and the dynamic linker usually lie above what is large. */
+	for (size_t i = maps->count; buf && i-- > 0 && !found;) {
+		const struct map_entry *m = &maps->entry[i];
+		uint64_t end = m->end - m->start > SEARCH_LIMIT ? m->start + SEARCH_LIMIT : m->end;
+
+		for (uint64_t at = m->start; m->x && m->r && at < end && !found;) {
+			size_t want = end - at > SEARCH_CHUNK ? SEARCH_CHUNK : end - at;
+			size_t got = memory_peek(mem, at, buf, want);
+
+			found = arch->find_gadgets(buf, got, at, out);
+			if (got < want || want < SEARCH_CHUNK)
+				break;
+			at += want - 16; /* a gadget may lie across two chunks */
+		}
+	}
+	free(buf);
+	if (found)
+		return 0;
+	err_set(err, SB_ETARGET, "process %d: its code has no way to return from a borrowed call",
+		mem->pid);
+	err_hint(err, "this is a program without a C library; only int3-free static programs that "
+		      "call rt_sigreturn can be attached to");
+	return -SB_ETARGET;
+}
+
+/* Lays the frame on the thread's stack, keeping what lay there. */
+static int lay_frame(struct remote *r)
+{
+	size_t len = ARCH_XSTATE_MAX;
+	uint8_t *xstate = malloc(ARCH_XSTATE_MAX);
+	uint8_t *frame = calloc(1, ARCH_FRAME_MAX);
+	int ret = -1;
+
+	if (!xstate || !frame || pt_get_xstate(r->thread->tid, xstate, &len) < 0)
+		goto out;
+	r->frame_len = arch->build_frame(&r->saved, xstate, len, r->sigmask, r->gadgets, frame,
+					 ARCH_FRAME_MAX, &r->sp);
+	r->stack = malloc(r->frame_len + SCRATCH);
+	if (!r->frame_len || !r->stack ||
+	    memory_peek(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH) !=
+		    r->frame_len + SCRATCH)
+		goto out;
+	ret = memory_write(r->mem, r->sp, frame, r->frame_len, NULL);
+out:
+	free(frame);
+	free(xstate);
+	return ret;
+}
+
+static bool seccomp_mode(pid_t tid)
+{
+	char path[64], line[128];
+	int mode = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	fclose(f);
+	return mode != 0;
+}
+
+static void drop(struct remote *r)
+{
+	free(r->stack);
+	r->stack = NULL;
+	r->thread = NULL;
+}
+
+/* Tries one thread; false leaves it as it was. */
+static bool borrow(struct remote *r, struct thread *t)
+{
+	struct tree *tree = r->tree;
+
+	r->was_stopped = t->state == THREAD_STOPPED;
+	if (!tree_stop_thread(tree, t, STOP_TIMEOUT_US))
+		return false;
+	r->thread = t;
+	if ((t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
+	    pt_get_regs(t->tid, &r->saved) < 0 || pt_get_sigmask(t->tid, &r->sigmask) < 0 ||
+	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) || lay_frame(r) < 0) {
+		if (!r->was_stopped)
+			tree_resume_thread(tree, t);
+		drop(r);
+		return false;
+	}
+	return true;
+}
+
+static int suspend_seccomp(struct remote *r, struct sb_err *err)
+{
+	pid_t tid = r->thread->tid;
+
+	if (!seccomp_mode(tid))
+		return 0;
+	if (pt_suspend_seccomp(tid, r->tree->follow, true) == 0) {
+		r->seccomp = true;
+		return 0;
+	}
+	err_set(err, SB_ECONFINED, "process %d is confined by seccomp", r->thread->proc->pid);
+	err_hint(err, "run sbinject with CAP_SYS_ADMIN, so that it may suspend the filter for the "
+		      "few calls it needs");
+	remote_end(r);
+	return -SB_ECONFINED;
+}
+
+int remote_begin(struct remote *r, struct tree *tree, struct proc *proc,
+		 const struct memory *mem, const struct arch_gadgets *gadgets,
+		 struct sb_err *err)
+{
+	pid_t pid = proc->pid;
+
+	memset(r, 0, sizeof(*r));
+	r->tree = tree;
+	r->mem = mem;
+	r->gadgets = gadgets;
+	if (fault_point("borrow", pid))
+		return err_set(err, SB_ETARGET, "fault: borrow");
+	for (int round = 0; round < 40; round++) {
+		for (struct thread *t = proc->threads; t;) {
+			struct thread *next = t->next;
+
+			if (!t->kept && borrow(r, t))
+				return suspend_seccomp(r, err);
+			proc = tree_proc(tree, pid);
+			if (!proc)
+				return err_set(err, SB_ENOPROC, "process %d ended", pid);
+			t = tree_thread(tree, next ? next->tid : 0) ? next : NULL;
+		}
+	}
+	return err_set(err, SB_ETARGET, "process %d: no thread could be borrowed (all are in "
+		       "uninterruptible sleep, or without stack to spare)", pid);
+}
+
+uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)
+{
+	if (len > SCRATCH || memory_write(r->mem, r->sp - SCRATCH, bytes, len, NULL) < 0)
+		return 0;
+	return r->sp - SCRATCH;
+}
+
+/* Lets the borrowed thread run to a system call's edge, or (trap) to the stop asked for, which
+ * is a group stop where job control has stopped the process meanwhile. */
+static int run_to(struct remote *r, bool trap, struct sb_err *err)
+{
+	struct stop stop;
+
+	for (int i = 0; i < 16; i++) {
+		if (!pt_wait(r->thread->tid, &stop, CALL_TIMEOUT_US))
+			return err_set(err, SB_ETARGET, "thread %d did not come back",
+				       r->thread->tid);
+		if (!trap && stop.kind == STOP_SYSCALL)
+			return 0;
+		if (trap && (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)) {
+			r->thread->stop = stop;
+			return 0;
+		}
+		if (stop.kind == STOP_GONE) {
+			r->thread->stop = stop;
+			return err_set(err, SB_ENOPROC, "thread %d ended", r->thread->tid);
+		}
+		/* A group stop or a late interrupt: on with the call. */
+		pt_syscall(r->thread->tid);
+	}
+	return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", r->thread->tid);
+}
+
+static int start(struct remote *r, struct sb_err *err)
+{
+	pid_t tid = r->thread->tid;
+
+	if (!r->called && pt_set_sigmask(tid, ~0ull) < 0)
+		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
+	if (pt_set_regs(tid, &r->work) < 0)
+		return err_set(err, SB_ETARGET, "thread %d ended", tid);
+	r->called = true;
+	if (fault_point("call-start", r->thread->proc->pid))
+		return err_set(err, SB_ETARGET, "fault: call-start");
+	pt_syscall(tid);
+	r->at_entry = true;
+	return run_to(r, false, err);
+}
+
+int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...)
+{
+	uint64_t args[6];
+	va_list ap;
+	int ret;
+
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(ap, uint64_t);
+	va_end(ap);
+	r->work = r->saved;
+	arch->prepare_syscall(&r->work, r->gadgets, r->sp, nr, args);
+	ret = start(r, err);
+	if (ret < 0)
+		return ret;
+	if (fault_point("call-entered", r->thread->proc->pid))
+		return err_set(err, SB_ETARGET, "fault: call-entered");
+	r->at_entry = false;
+	pt_syscall(r->thread->tid);
+	ret = run_to(r, false, err);
+	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
+		return err_set(err, SB_ETARGET, "thread %d was lost in a borrowed call",
+			       r->thread->tid);
+	*result = (long)arch->syscall_result(&r->work);
+	if (fault_point("call-left", r->thread->proc->pid))
+		return err_set(err, SB_ETARGET, "fault: call-left");
+	return 0;
+}
+
+int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err)
+{
+	int ret;
+
+	if (!r->gadgets->result)
+		return err_set(err, SB_EINTERNAL, "remote_call without a region");
+	r->work = r->saved;
+	arch->prepare_call(&r->work, r->sp, function);
+	ret = memory_write(r->mem, r->sp, &r->gadgets->result, sizeof(uint64_t), err);
+	if (ret < 0)
+		return ret;
+	ret = start(r, err); /* up to the entry of its rt_sigreturn */
+	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
+		return err_set(err, SB_ETARGET, "thread %d was lost in a borrowed call",
+			       r->thread->tid);
+	*result = arch->call_result(&r->work);
+	return 0;
+}
+
+/*
+ * Back to a stop from which the kernel looks at interrupted system calls: only there do the
+ * saved registers mean what they meant. A call that has only been entered is skipped.
+ */
+static bool leave_call(struct remote *r)
+{
+	pid_t tid = r->thread->tid;
+
+	if (r->at_entry && pt_get_regs(tid, &r->work) == 0) {
+		arch->skip_syscall(&r->work);
+		pt_set_regs(tid, &r->work);
+	}
+	if (pt_interrupt(tid) < 0)
+		return false;
+	pt_cont(tid, 0);
+	return run_to(r, true, NULL) == 0;
+}
+
+static void restore(struct remote *r)
+{
+	pid_t tid = r->thread->tid;
+
+	if (r->called && !leave_call(r))
+		return;
+	pt_set_regs(tid, &r->saved);
+	if (r->called)
+		pt_set_sigmask(tid, r->sigmask);
+	if (r->seccomp)
+		pt_suspend_seccomp(tid, r->tree->follow, false);
+	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
+}
+
+void remote_end(struct remote *r)
+{
+	if (!r->thread)
+		return;
+	if (r->thread->stop.kind != STOP_GONE)
+		restore(r);
+	fault_point("call-end", r->thread->proc->pid);
+	if (!r->was_stopped)
+		tree_resume_thread(r->tree, r->thread);
+	drop(r);
+}

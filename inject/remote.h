@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_REMOTE_H
+#define SB_REMOTE_H
+
+#include "memory.h"
+#include "tree.h"
+
+/*
+ * Remote system calls: a thread of the target is borrowed to make memory and descriptors that
+ * only the target itself can make.
+ *
+ * The hazard is that the tracer dies in the middle and leaves the thread on borrowed
+ * registers. So before anything else the thread's whole state is laid on its own stack, below
+ * the red zone, as the signal frame that the kernel would build; the call runs at a
+ * `syscall; ret` found in the target, and the ret leads to rt_sigreturn. A thread without a
+ * tracer thus walks back by itself at any point. While the tracer lives it restores the
+ * registers itself, in a stop from which the kernel restarts what the stop had interrupted, so
+ * that no call notices (rt_sigreturn alone would turn a nanosleep's rest into EINTR).
+ *
+ * All signals are blocked meanwhile (SIGKILL ends the target, that is its right). The bytes of
+ * stack that were used are put back.
+ *
+ * remote_begin() chooses a thread: not in a restartable sequence, with stack to spare, not deep
+ * in the kernel. On entry nobody need be stopped; between begin and end one thread is.
+ */
+struct remote {
+	struct tree *tree;
+	struct thread *thread;
+	const struct memory *mem;
+	const struct arch_gadgets *gadgets;
+	struct arch_regs saved, work;
+	uint64_t sigmask;
+	uint64_t sp;		  /* of the frame */
+	size_t frame_len;
+	uint8_t *stack;		  /* the bytes that lay there */
+	bool seccomp;		  /* suspended */
+	bool called;		  /* the thread has left its stop */
+	bool at_entry;		  /* it is at the entry of a system call */
+	bool was_stopped;	  /* by the caller: left stopped at the end */
+};
+
+/* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
+struct maps;
+int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
+			struct arch_gadgets *out, struct sb_err *err);
+
+/* Borrows a thread of proc. Errors: SB_ETARGET (none is fit), SB_ECONFINED (seccomp). */
+int remote_begin(struct remote *r, struct tree *tree, struct proc *proc,
+		 const struct memory *mem, const struct arch_gadgets *gadgets,
+		 struct sb_err *err);
+
+/* *result: as the kernel returns it (negative errno). SB_ETARGET: the thread was lost. */
+int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...);
+
+/* Puts up to 64 bytes where the target can read them for the calls of this borrowing; their
+ * address, or 0. */
+uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len);
+
+/* Calls a function without arguments (an IFUNC resolver). */
+int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err);
+
+/* Gives the thread back as it was, running unless it was stopped before. Also after failures. */
+void remote_end(struct remote *r);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking everything out again, from what the journals say; the same code whether the journals
+ * are our own or were read from a target that a dead tracer left behind.
+ *
+ * The text first, so that nobody enters a stub any more; then the threads that are in one are
+ * moved back, or let run until they have left; then the mappings, when no pointer to them is
+ * left on a stack.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include "fault.h"
+#include "frames.h"
+#include "region.h"
+#include "../elf/maps.h"
+#include "../src/log.h"
+
+enum { LEAVE_TRIES = 400 };
+
+int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (size_t i = space->n_regions; i-- > 0;)
+		if (region_write_text(space->regions[i], &space->mem, true, out, err) < 0)
+			ret = -SB_ETARGET;
+	return ret;
+}
+
+/* From the copy of a displaced instruction to the instruction. False: inside the stub proper. */
+static bool move_back(const struct region *region, struct thread *t, struct arch_regs *regs)
+{
+	uint64_t pc = arch->pc(regs);
+	const struct journal_site *s = region_stub_at(region, pc);
+
+	for (int i = 0; s && i < s->n_pcs; i++) {
+		if (region->addr + s->stub + s->pcs[i].emitted != pc)
+			continue;
+		arch->set_pc(regs, s->addr + (uint64_t)(int64_t)s->pcs[i].original);
+		return pt_set_regs(t->tid, regs) == 0;
+	}
+	return false;
+}
+
+static bool in_region(void *ctx, uint64_t pc)
+{
+	return space_region_at(ctx, pc) != NULL;
+}
+
+/* True if the thread has nothing to do with our stubs (any more). */
+static bool thread_out(struct space *space, struct thread *t, size_t scan)
+{
+	struct arch_regs regs;
+	const struct region *region;
+
+	if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)
+		return true;
+	if (tree_event_pending(t))
+		return false;
+	region = space_region_at(space, arch->pc(&regs));
+	if (region && !move_back(region, t, &regs))
+		return false;
+	return !frames_return_to(&space->mem, arch->sp(&regs), scan, in_region, space);
+}
+
+static bool threads_out(struct space *space, struct tree *tree)
+{
+	size_t scan = frames_scan_bytes(tree_count_threads(tree, space));
+	bool out = true;
+
+	for (struct proc *p = tree->procs; p; p = p->next)
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next)
+			if (!thread_out(space, t, scan))
+				out = false;
+	return out;
+}
+
+static void unmap_all(struct space *space, struct remote *r)
+{
+	struct sb_err ignored = { 0 };
+	long ret;
+
+	for (size_t i = 0; i < space->n_regions; i++)
+		remote_syscall(r, &ret, &ignored, SYS_munmap, space->regions[i]->addr,
+			       space->regions[i]->size, 0ul, 0ul, 0ul, 0ul);
+	if (space->record_addr)
+		remote_syscall(r, &ret, &ignored, SYS_munmap, space->record_addr, 4096ul, 0ul, 0ul,
+			       0ul, 0ul);
+	if (space->page_addr)
+		remote_syscall(r, &ret, &ignored, SYS_munmap, space->page_addr, space->page_size,
+			       0ul, 0ul, 0ul, 0ul);
+}
+
+/*
+ * One thread is borrowed while the rest stands still, so that nothing can point into the
+ * mappings between the look and the munmap.
+ */
+static int unmap(struct space *space, struct tree *tree, struct proc *proc, struct sb_err *err)
+{
+	struct remote r;
+	int ret = remote_begin(&r, tree, proc, &space->mem, &space->gadgets, err);
+
+	if (ret < 0)
+		return ret;
+	fault_point("restore-unmap", proc->pid);
+	unmap_all(space, &r);
+	remote_end(&r);
+	return 0;
+}
+
+static void forget_regions(struct space *space)
+{
+	for (size_t i = 0; i < space->n_regions; i++)
+		region_put(space->regions[i]);
+	space->n_regions = 0;
+	space->page_addr = space->record_addr = 0;
+	space->hooked = false;
+}
+
+int space_restore(struct space *space, struct tree *tree, struct proc *proc,
+		  struct space_restored *out, struct sb_err *err)
+{
+	pid_t pid = proc->pid;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	for (int i = 0; i < LEAVE_TRIES; i++) {
+		ret = tree_stop(tree, space, err);
+		if (ret < 0)
+			return ret;
+		if (i == 0)
+			ret = space_restore_text(space, out, err);
+		if (threads_out(space, tree)) {
+			proc = tree_proc(tree, pid);
+			ret = proc && space->page_addr ? unmap(space, tree, proc, err) : 0;
+			tree_resume(tree, space);
+			if (ret >= 0)
+				forget_regions(space);
+			return ret;
+		}
+		tree_resume(tree, space);
+		nanosleep(&(struct timespec){ .tv_nsec = i < 10 ? 100000 : 5000000 }, NULL);
+		tree_dispatch(tree);
+		if (!tree_proc(tree, pid))
+			return err_set(err, SB_ENOPROC, "process %d ended", pid);
+	}
+	out->left_mapped = true;
+	return 0;
+}
+
+static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t room)
+{
+	struct journal_header h;
+	struct region *region = NULL;
+	void *head;
+
+	if (memory_peek(mem, addr, &h, sizeof(h)) != sizeof(h) || h.magic != JOURNAL_MAGIC ||
+	    h.common_off > room || h.region_size > room)
+		return NULL;
+	head = malloc(h.common_off);
+	if (head && memory_peek(mem, addr, head, h.common_off) == h.common_off)
+		region = region_check(addr, head, h.common_off);
+	free(head);
+	return region;
+}
+
+static void take_region(struct space *space, struct region *region)
+{
+	space->regions = realloc(space->regions, (space->n_regions + 1) * sizeof(*space->regions));
+	if (!space->regions)
+		abort();
+	space->regions[space->n_regions++] = region;
+	space->session = region->journal->session;
+	space->page_addr = region->journal->page_addr;
+	space->page_size = region->journal->page_size;
+	space->record_addr = region->journal->record_addr;
+	space->hooked = true;
+}
+
+/* Neighbouring regions are one mapping to the kernel: one journal may follow another. */
+static void load_regions(struct space *space, const struct map_entry *map)
+{
+	uint64_t at = map->start;
+	struct region *region;
+
+	while (at < map->end && (region = load_region(&space->mem, at, map->end - at))) {
+		take_region(space, region);
+		at += region->size ? region->size : map->end - at;
+	}
+}
+
+static bool is_region_map(const struct map_entry *map)
+{
+	return map->r && map->x && !map->w && !map->shared && !map->path[0];
+}
+
+int space_load(pid_t pid, struct space **out, struct sb_err *err)
+{
+	struct space *space = space_new(pid, err);
+	struct maps maps;
+
+	if (!space)
+		return -SB_ENOPROC;
+	if (maps_read(pid, &maps, err) < 0) {
+		space_put(space);
+		return -SB_ENOPROC;
+	}
+	for (size_t i = 0; i < maps.count; i++) {
+		if (is_region_map(&maps.entry[i]))
+			load_regions(space, &maps.entry[i]);
+	}
+	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
+	maps_free(&maps);
+	*out = space;
+	return 0;
+}
+
+bool space_is_hooked(pid_t pid, pid_t *tracer)
+{
+	struct sb_err err = { 0 };
+	struct space *space;
+	bool hooked;
+
+	*tracer = 0;
+	if (space_load(pid, &space, &err) < 0)
+		return false;
+	hooked = space->n_regions > 0;
+	if (hooked)
+		*tracer = (pid_t)space->regions[0]->journal->tracer_pid;
+	space_put(space);
+	return hooked;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "fault.h"
+#include "region.h"
+#include "../elf/maps.h"
+#include "../src/log.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { RECORD_SIZE = 4096 };
+
+struct space *space_new(pid_t pid, struct sb_err *err)
+{
+	struct space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		abort();
+	space->refs = 1;
+	if (memory_open(&space->mem, pid, err) < 0) {
+		free(space);
+		return NULL;
+	}
+	return space;
+}
+
+struct space *space_get(struct space *space)
+{
+	space->refs++;
+	return space;
+}
+
+static void control_put(struct control *control)
+{
+	if (!control || --control->refs)
+		return;
+	page_unmap(&control->page);
+	free(control);
+}
+
+void space_put(struct space *space)
+{
+	if (!space || --space->refs)
+		return;
+	for (size_t i = 0; i < space->n_regions; i++)
+		region_put(space->regions[i]);
+	free(space->regions);
+	control_put(space->control);
+	memory_close(&space->mem);
+	free(space);
+}
+
+/* A call that must succeed in the target, or is explained. */
+static int remote_must(struct remote *r, const char *what, long result, struct sb_err *err)
+{
+	if (result >= 0 || result < -4095)
+		return 0;
+	errno = (int)-result;
+	return err_sys(err, SB_ETARGET, "process %d: %s failed in the target", r->thread->proc->pid,
+		       what);
+}
+
+/* Our end of the memfd that the target made. */
+static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session,
+		       uint32_t targets, struct sb_err *err)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	struct sb_page_header layout;
+	struct stat st;
+	char path[64];
+	int ours;
+
+	if (!control)
+		abort();
+	control->refs = 1;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
+	ours = open(path, O_RDWR | O_CLOEXEC);
+	if (ours < 0) {
+		free(control);
+		return err_sys(err, SB_EPERM, "open %s", path);
+	}
+	if (fstat(ours, &st) == 0)
+		control->dev_inode = st.st_ino;
+	page_layout(&layout, targets);
+	layout.session = session;
+	layout.tracer_pid = (uint32_t)getpid();
+	if (page_map(&control->page, ours, &layout, err) < 0) {
+		free(control);
+		return -SB_ENOMEM;
+	}
+	space->control = control;
+	space->session = session;
+	space->page_size = layout.size;
+	return 0;
+}
+
+/* The mappings; the memfd is open in the target as fd. */
+static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_err *err)
+{
+	long addr;
+
+	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, space->page_size,
+			   (uint64_t)(PROT_READ | PROT_WRITE),
+			   (uint64_t)(MAP_SHARED | MAP_NORESERVE), (uint64_t)fd, 0ul) < 0 ||
+	    remote_must(r, "mmap of the control page", addr, err) < 0)
+		return -SB_ETARGET;
+	space->page_addr = (uint64_t)addr;
+	space->control->page.target_addr = (uint64_t)addr;
+	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, (uint64_t)RECORD_SIZE,
+			   (uint64_t)(PROT_READ | PROT_WRITE),
+			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS), (uint64_t)-1, 0ul) < 0 ||
+	    remote_must(r, "mmap", addr, err) < 0)
+		return -SB_ETARGET;
+	space->record_addr = (uint64_t)addr;
+	if (remote_syscall(r, &addr, err, SYS_madvise, space->record_addr, (uint64_t)RECORD_SIZE,
+			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
+	return remote_must(r, "madvise(MADV_WIPEONFORK)", addr, err);
+}
+
+/* Whatever of the two mappings exists, out of the target. */
+static void unmap_theirs(struct space *space, struct remote *r)
+{
+	long ret;
+
+	if (space->record_addr)
+		remote_syscall(r, &ret, NULL, SYS_munmap, space->record_addr,
+			       (uint64_t)RECORD_SIZE, 0ul, 0ul, 0ul, 0ul);
+	if (space->page_addr)
+		remote_syscall(r, &ret, NULL, SYS_munmap, space->page_addr, space->page_size, 0ul,
+			       0ul, 0ul, 0ul);
+	space->record_addr = space->page_addr = 0;
+}
+
+/* The borrowed part: from memfd_create to close. The undo ladder runs in reverse. */
+static int setup_borrowed(struct space *space, struct remote *r, uint64_t session,
+			  uint32_t targets, struct sb_err *err)
+{
+	uint64_t name;
+	long fd, ret;
+
+	name = remote_scratch(r, "sbinject", sizeof("sbinject"));
+	if (!name ||
+	    remote_syscall(r, &fd, err, SYS_memfd_create, name, (uint64_t)MFD_CLOEXEC, 0ul, 0ul,
+			   0ul, 0ul) < 0 ||
+	    remote_must(r, "memfd_create", fd, err) < 0)
+		return err_set(err, SB_ETARGET, "no memory could be made in the target");
+	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
+		goto close_fd;
+	if (fault_point("setup-map", r->thread->proc->pid) ||
+	    map_theirs(space, r, fd, err) < 0)
+		goto unmap;
+	return remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
+
+unmap:
+	unmap_theirs(space, r);
+	control_put(space->control);
+	space->control = NULL;
+close_fd:
+	remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
+	return err_set(err, SB_ETARGET, "the control page could not be set up");
+}
+
+static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
+{
+	struct maps maps;
+	int ret = maps_read(pid, &maps, err);
+
+	if (ret < 0)
+		return ret;
+	ret = remote_find_gadgets(&space->mem, &maps, &space->gadgets, err);
+	maps_free(&maps);
+	return ret;
+}
+
+int space_setup(struct space *space, struct tree *tree, struct proc *proc, uint64_t session,
+		uint32_t targets, struct sb_err *err)
+{
+	struct remote r;
+	int ret = find_gadgets(space, proc->pid, err);
+
+	if (ret < 0)
+		return ret;
+	ret = remote_begin(&r, tree, proc, &space->mem, &space->gadgets, err);
+	if (ret < 0)
+		return ret;
+	ret = setup_borrowed(space, &r, session, targets, err);
+	remote_end(&r);
+	return ret < 0 ? ret : space_register(space, proc->pid, err);
+}
+
+int space_register(struct space *space, pid_t pid, struct sb_err *err)
+{
+	struct page *page = &space->control->page;
+	struct sb_page_record record;
+
+	space->proc = page_proc_new(page, pid);
+	if (!space->proc) {
+		log_warn("more than %u processes: process %d is counted with the unregistered ones",
+			 page->lay.procs_max - 1, pid);
+		return 0;
+	}
+	record = page_record(page, space->proc);
+	return memory_write(&space->mem, space->record_addr, &record, sizeof(record), err);
+}
+
+struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
+{
+	struct space *space = space_new(child, err);
+
+	if (!space)
+		return NULL;
+	space->session = parent->session;
+	space->page_addr = parent->page_addr;
+	space->page_size = parent->page_size;
+	space->record_addr = parent->record_addr;
+	space->gadgets = parent->gadgets;
+	space->hooked = parent->hooked;
+	space->regions = calloc(parent->n_regions + 1, sizeof(*space->regions));
+	if (!space->regions)
+		abort();
+	for (size_t i = 0; i < parent->n_regions; i++)
+		space->regions[space->n_regions++] = region_get(parent->regions[i]);
+	if (parent->control) {
+		space->control = parent->control;
+		space->control->refs++;
+		if (space_register(space, child, err) < 0) {
+			space_put(space);
+			return NULL;
+		}
+	}
+	return space;
+}
+
+struct region *space_region_at(const struct space *space, uint64_t addr)
+{
+	for (size_t i = 0; i < space->n_regions; i++)
+		if (addr - space->regions[i]->addr < space->regions[i]->size)
+			return space->regions[i];
+	return NULL;
+}
+
+uint64_t space_trap_stub(const struct space *space, uint64_t addr)
+{
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *region = space->regions[i];
+		const struct journal_site *site = region_site_at(region, addr);
+
+		if (site && site->shape == PLAN_INT3)
+			return region->addr + site->stub + site->entry;
+	}
+	return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SPACE_H
+#define SB_SPACE_H
+
+#include "journal.h"
+#include "memory.h"
+#include "page.h"
+#include "plan.h"
+#include "remote.h"
+#include "tree.h"
+
+/*
+ * One address space of the target and what sbinject has put there: the control page, the
+ * private record, regions of stubs, changed text.
+ *
+ * Life: space_new() for a process or a fresh image; space_setup() makes the page (one thread is
+ * borrowed); space_plant() hooks sites (all threads stop for its last part); forks get theirs
+ * from space_fork(), which costs the target nothing; space_restore() takes everything out.
+ * space_load() rebuilds one from the target's memory alone, after a crash.
+ *
+ * A region's description never changes once planted, so forks share it.
+ */
+struct control {	      /* a page, shared by a space and its forks */
+	struct page page;
+	unsigned int refs;
+	uint64_t dev_inode;   /* for finding its mappings in /proc/PID/maps */
+};
+
+struct region {
+	unsigned int refs;
+	uint64_t addr, size;
+	struct journal_header *journal; /* the whole head of the region, up to the common code */
+	struct journal_site *sites;	/* in it, sorted by address */
+	struct journal_patch *patches;	/* in it, sorted by address */
+};
+
+struct space {
+	unsigned int refs;	/* processes that share this memory */
+	struct memory mem;
+	struct control *control; /* NULL before space_setup() */
+	uint64_t page_addr, page_size, record_addr;
+	uint64_t session;
+	struct arch_gadgets gadgets;
+	struct region **regions;
+	size_t n_regions;
+	uint32_t proc;		/* index in the page, 0: none */
+	bool hooked;		/* text has been changed */
+};
+
+struct space *space_new(pid_t pid, struct sb_err *err);
+struct space *space_get(struct space *space);
+void space_put(struct space *space); /* forgets; takes nothing out of the target */
+
+/*
+ * Control page and private record. session: random id; targets: how many the page must hold.
+ * Nobody is stopped on entry and exit. On failure nothing is left in the target.
+ */
+int space_setup(struct space *space, struct tree *tree, struct proc *proc, uint64_t session,
+		uint32_t targets, struct sb_err *err);
+
+/* The space of a fresh fork: child is stopped at its birth; its record is written. */
+struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err);
+
+/* Gives the process an index in the page and writes its record. */
+int space_register(struct space *space, pid_t pid, struct sb_err *err);
+
+struct space_site {
+	struct plan plan;
+	uint32_t target;	/* whose cell it counts in */
+	bool bell;		/* the doorbell instead of a counting hook */
+	uint32_t cookie;	/* kept in the journal */
+	enum plan_refusal why;	/* out: PLAN_OK when planted */
+	uint64_t stub_entry;	/* out */
+};
+
+/*
+ * Hooks n sites that lie within 2 GB of each other. Sites that cannot be taken get their
+ * reason in `why`; that is no error. Every thread of the space is held while the text is
+ * written, unless `quiet`: then the caller knows that no thread can be in these windows (a
+ * library being loaded, a process stopped at its birth).
+ */
+int space_plant(struct space *space, struct tree *tree, struct proc *proc,
+		struct space_site *sites, size_t n, bool quiet, struct sb_err *err);
+
+/*
+ * Takes everything out: text restored and compared, threads moved out of stubs or waited for,
+ * mappings gone. Threads of the space must be traced; they run on exit. Counters must have
+ * been read before. *left is set when stubs had to stay mapped because a signal handler still
+ * has one on its stack. verified: text is as it was.
+ */
+struct space_restored {
+	size_t patches, changed_by_others;
+	bool left_mapped;
+};
+int space_restore(struct space *space, struct tree *tree, struct proc *proc,
+		  struct space_restored *out, struct sb_err *err);
+
+/* Only the text, of a process whose threads are all stopped (--no-children's forks). */
+int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err);
+
+/* From the journals in the target's memory. 0 with n_regions 0: nothing was left there. */
+int space_load(pid_t pid, struct space **out, struct sb_err *err);
+
+/* True if the process maps regions or a control page of any session; tracer: its pid or 0. */
+bool space_is_hooked(pid_t pid, pid_t *tracer);
+
+/* The stub's first instruction for an int3 hook at addr, 0 if there is none. */
+uint64_t space_trap_stub(const struct space *space, uint64_t addr);
+
+/* The region that holds addr, or NULL. */
+struct region *space_region_at(const struct space *space, uint64_t addr);
+
+#endif

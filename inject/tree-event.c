@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happens to a traced tree, event by event. tree_dispatch() takes events one by one;
+ * each kind has its handler in the table at the end.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "clock.h"
+#include "tree-task.h"
+#include "../src/log.h"
+
+/* A child's first stop may come before its parent's event; it waits here. */
+static void orphan_add(struct tree *tree, const struct stop *stop)
+{
+	struct stop *more = realloc(tree->orphans, (tree->n_orphans + 1) * sizeof(*more));
+
+	if (!more)
+		abort();
+	more[tree->n_orphans++] = *stop;
+	tree->orphans = more;
+}
+
+static bool orphan_take(struct tree *tree, pid_t tid, struct stop *stop)
+{
+	for (size_t i = 0; i < tree->n_orphans; i++) {
+		if (tree->orphans[i].tid != tid)
+			continue;
+		*stop = tree->orphans[i];
+		tree->orphans[i] = tree->orphans[--tree->n_orphans];
+		return true;
+	}
+	return false;
+}
+
+/* A new thread or process exists; its first stop comes, or came already. */
+static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop_kind how)
+{
+	pid_t tgid = task_tgid(tid);
+	struct proc *proc = parent->proc;
+	struct thread *thread;
+	struct stop stop;
+
+	if (tree_thread(tree, tid))
+		return;
+	if (tgid && tgid != proc->pid) {
+		bool shares = task_shares_memory(parent->tid, tid, how == STOP_VFORK);
+
+		proc = tree_proc_new(tree, tgid, parent->proc->pid);
+		proc->vfork_parent = how == STOP_VFORK && shares ? parent->proc->pid : 0;
+		proc->space = shares ? parent->proc->space : NULL;
+	}
+	thread = tree_thread_new(tree, proc, tid);
+	thread->newborn = true;
+	if (orphan_take(tree, tid, &stop))
+		tree_handle(tree, thread, &stop);
+}
+
+static void on_new_task(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	adopt(tree, thread, (pid_t)stop->message, stop->kind);
+	pt_cont(thread->tid, 0);
+}
+
+/* The first stop of a thread: before any of its user code. */
+static void on_birth(struct tree *tree, struct thread *thread)
+{
+	struct proc *proc = thread->proc;
+	struct proc *parent = tree_proc(tree, proc->parent);
+
+	thread->newborn = false;
+	if (!proc->session && parent)
+		tree->ops->forked(tree->ctx, proc, parent, proc->space && proc->space == parent->space);
+	tree->ops->thread_new(tree->ctx, thread);
+}
+
+static void on_trap(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	(void)stop;
+	thread->interrupted = false;
+	if (thread->newborn)
+		on_birth(tree, thread);
+	pt_cont(thread->tid, 0);
+}
+
+/* A newborn can be stopped by job control at once: it has been told to the session all the
+ * same. Listening threads report when SIGCONT comes. */
+static void on_group(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	(void)stop;
+	if (thread->newborn)
+		on_birth(tree, thread);
+	thread->state = THREAD_LISTENING;
+	pt_listen(thread->tid);
+}
+
+static void on_signal(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	if (stop->sig == SIGTRAP && tree->ops->trapped(tree->ctx, thread))
+		pt_cont(thread->tid, 0);
+	else
+		pt_cont(thread->tid, stop->sig);
+}
+
+static void on_syscall(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	(void)tree;
+	(void)stop;
+	pt_cont(thread->tid, 0);
+}
+
+/* exec ends every other thread; the one that called it goes on as the leader. */
+static void on_exec(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	struct proc *proc = thread->proc;
+	struct thread *t = proc->threads;
+
+	(void)stop;
+	while (t) {
+		struct thread *next = t->next;
+
+		if (t != thread)
+			tree_thread_free(tree, t);
+		t = next;
+	}
+	proc->generation++;
+	proc->vfork_parent = 0;
+	thread->newborn = false;
+	/* Out of the middle of execve, to where registers may be changed. */
+	pt_interrupt(thread->tid);
+	pt_cont(thread->tid, 0);
+	thread->interrupted = true;
+	if (!tree_stop_thread(tree, thread, 1000000))
+		return;
+	thread->held_since = clock_ns();
+	tree->ops->execed(tree->ctx, proc);
+	tree_resume_thread(tree, thread);
+}
+
+static void on_gone(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	struct proc *proc = thread->proc;
+	bool leader = thread->tid == proc->pid;
+
+	tree_thread_free(tree, thread);
+	if (proc->threads && !leader)
+		return;
+	proc->ended = true;
+	tree->ops->ended(tree->ctx, proc, stop->status);
+	tree_forget(tree, proc);
+}
+
+static void (*const handlers[])(struct tree *, struct thread *, const struct stop *) = {
+	[STOP_SIGNAL] = on_signal,
+	[STOP_GROUP] = on_group,
+	[STOP_TRAP] = on_trap,
+	[STOP_FORK] = on_new_task,
+	[STOP_VFORK] = on_new_task,
+	[STOP_CLONE] = on_new_task,
+	[STOP_EXEC] = on_exec,
+	[STOP_SYSCALL] = on_syscall,
+	[STOP_GONE] = on_gone,
+};
+
+void tree_handle(struct tree *tree, struct thread *thread, const struct stop *stop)
+{
+	struct stop copy = *stop; /* the thread may be freed by its handler */
+
+	if (copy.kind == STOP_NONE)
+		return;
+	thread->kept = false;
+	thread->state = THREAD_RUNNING;
+	handlers[copy.kind](tree, thread, &copy);
+}
+
+/* An exec by another thread than the leader is reported under the leader's id, which may have
+ * been gone from the table already. */
+static struct thread *exec_thread(struct tree *tree, const struct stop *stop)
+{
+	struct thread *former = tree_thread(tree, (pid_t)stop->message);
+	struct proc *proc = former ? former->proc : tree_proc(tree, stop->tid);
+
+	return proc ? tree_thread_new(tree, proc, stop->tid) : NULL;
+}
+
+void tree_dispatch(struct tree *tree)
+{
+	struct thread *thread;
+	struct stop stop;
+
+	while (pt_wait(-1, &stop, 0)) {
+		thread = tree_thread(tree, stop.tid);
+		if (!thread && stop.kind == STOP_EXEC)
+			thread = exec_thread(tree, &stop);
+		if (thread)
+			tree_handle(tree, thread, &stop);
+		else if (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)
+			orphan_add(tree, &stop);
+		else if (stop.kind != STOP_GONE)
+			pt_cont(stop.tid, stop.kind == STOP_SIGNAL ? stop.sig : 0);
+	}
+}
+
+/* A child nobody announced: known by its thread group, else by its parent in /proc. */
+static void settle(struct tree *tree, const struct stop *stop)
+{
+	struct proc *proc = tree_proc(tree, task_tgid(stop->tid));
+	struct proc *parent = tree_proc(tree, task_parent(stop->tid));
+	struct thread *thread;
+
+	if (!proc && !parent) {
+		pt_detach(stop->tid, 0);
+		return;
+	}
+	if (!proc) {
+		proc = tree_proc_new(tree, stop->tid, parent->pid);
+		if (task_shares_memory(parent->pid, stop->tid, false))
+			proc->space = parent->space;
+	}
+	thread = tree_thread_new(tree, proc, stop->tid);
+	thread->newborn = true;
+	tree_handle(tree, thread, stop);
+}
+
+void tree_settle(struct tree *tree)
+{
+	size_t n = tree->n_orphans;
+	struct stop *list = tree->orphans;
+
+	tree->orphans = NULL;
+	tree->n_orphans = 0;
+	for (size_t i = 0; i < n; i++)
+		settle(tree, &list[i]);
+	free(list);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree-task.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The number after "NAME:" in /proc/TID/status, or -1. */
+static long status_field(pid_t tid, const char *name)
+{
+	char path[64], line[256];
+	size_t len = strlen(name);
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	while (value < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = strtol(line + len + 1, NULL, 10);
+	fclose(f);
+	return value;
+}
+
+static char task_state(pid_t tid)
+{
+	char path[64], line[512];
+	char *paren = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 'X';
+	if (fgets(line, sizeof(line), f))
+		paren = strrchr(line, ')');
+	fclose(f);
+	return paren && paren[1] == ' ' ? paren[2] : 'X';
+}
+
+pid_t task_tgid(pid_t tid)
+{
+	long v = status_field(tid, "Tgid");
+
+	return v > 0 ? (pid_t)v : 0;
+}
+
+pid_t task_parent(pid_t tid)
+{
+	long v = status_field(tid, "PPid");
+
+	return v > 0 ? (pid_t)v : 0;
+}
+
+bool task_in_kernel(pid_t tid)
+{
+	char state = task_state(tid);
+
+	return state == 'D' || state == 'Z' || state == 'X';
+}
+
+bool task_is_dead(pid_t pid, pid_t tid)
+{
+	char state = task_state(tid);
+
+	(void)pid;
+	return state == 'Z' || state == 'X';
+}
+
+bool task_is_ours(pid_t tid)
+{
+	return status_field(tid, "TracerPid") == getpid();
+}
+
+bool task_shares_memory(pid_t a, pid_t b, bool guess)
+{
+	long ret = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+
+	return ret < 0 ? guess : ret == 0;
+}
+
+static void task_name(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(buf, (int)size, f))
+		snprintf(buf, size, "?");
+	if (f)
+		fclose(f);
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+static int yama_scope(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = -1;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = -1;
+	if (f)
+		fclose(f);
+	return scope;
+}
+
+static void permission_hint(struct sb_err *err)
+{
+	int scope = yama_scope();
+
+	if (geteuid() == 0)
+		err_hint(err, "in a container, start it with --cap-add SYS_PTRACE; under a strict "
+			      "seccomp profile allow ptrace; or start the program by sbinject");
+	else if (scope > 0)
+		err_hint(err, "run as root, give sbinject CAP_SYS_PTRACE, set "
+			      "kernel.yama.ptrace_scope=0 (it is %d), or start the program by "
+			      "sbinject: sbinject TARGET -- COMMAND", scope);
+	else
+		err_hint(err, "run as root or as the process's own user, or give sbinject "
+			      "CAP_SYS_PTRACE");
+}
+
+int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err)
+{
+	long tracer = status_field(tid, "TracerPid");
+	char name[64];
+
+	if (tracer > 0) {
+		task_name((pid_t)tracer, name, sizeof(name));
+		err_set(err, SB_ETRACED, "process %d is traced already, by %s (pid %ld)", pid, name,
+			tracer);
+		err_hint(err, "end %s or detach it from %d first", name, pid);
+		return -SB_ETRACED;
+	}
+	err_set(err, SB_EPERM, "process %d: not permitted to trace it", pid);
+	permission_hint(err);
+	return -SB_EPERM;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_TREE_TASK_H
+#define SB_TREE_TASK_H
+
+#include "tree.h"
+
+/* What /proc says of a task, for tree*.c. */
+pid_t task_tgid(pid_t tid);		 /* 0: gone */
+pid_t task_parent(pid_t tid);		 /* 0: gone */
+bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */
+bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
+bool task_is_ours(pid_t tid);		 /* traced by this thread already */
+bool task_shares_memory(pid_t a, pid_t b, bool guess);
+int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SEIZE failed */
+
+/* Between tree.c and tree-event.c. */
+struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid);
+void tree_thread_free(struct tree *tree, struct thread *thread);
+struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent);
+void tree_handle(struct tree *tree, struct thread *thread, const struct stop *stop);
+
+#endif

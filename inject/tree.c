@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "clock.h"
+#include "tree-task.h"
+#include "../src/log.h"
+
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow)
+{
+	memset(tree, 0, sizeof(*tree));
+	tree->ops = ops;
+	tree->ctx = ctx;
+	tree->follow = follow;
+}
+
+struct thread *tree_thread(const struct tree *tree, pid_t tid)
+{
+	struct thread *t = tree->hash[(unsigned int)tid % TREE_BUCKETS];
+
+	while (t && t->tid != tid)
+		t = t->hash_next;
+	return t;
+}
+
+struct proc *tree_proc(const struct tree *tree, pid_t pid)
+{
+	struct proc *p = tree->procs;
+
+	while (p && p->pid != pid)
+		p = p->next;
+	return p;
+}
+
+struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid)
+{
+	struct thread **bucket = &tree->hash[(unsigned int)tid % TREE_BUCKETS];
+	struct thread *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		abort();
+	t->tid = tid;
+	t->proc = proc;
+	t->next = proc->threads;
+	proc->threads = t;
+	t->hash_next = *bucket;
+	*bucket = t;
+	return t;
+}
+
+void tree_thread_free(struct tree *tree, struct thread *thread)
+{
+	struct thread **at = &tree->hash[(unsigned int)thread->tid % TREE_BUCKETS];
+
+	while (*at != thread)
+		at = &(*at)->hash_next;
+	*at = thread->hash_next;
+	at = &thread->proc->threads;
+	while (*at != thread)
+		at = &(*at)->next;
+	*at = thread->next;
+	free(thread);
+}
+
+struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent)
+{
+	struct proc *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		abort();
+	p->pid = pid;
+	p->parent = parent;
+	p->traced = true;
+	p->next = tree->procs;
+	tree->procs = p;
+	return p;
+}
+
+void tree_forget(struct tree *tree, struct proc *proc)
+{
+	struct proc **at = &tree->procs;
+
+	while (proc->threads)
+		tree_thread_free(tree, proc->threads);
+	while (*at != proc)
+		at = &(*at)->next;
+	*at = proc->next;
+	free(proc);
+}
+
+void tree_free(struct tree *tree)
+{
+	while (tree->procs)
+		tree_forget(tree, tree->procs);
+	free(tree->orphans);
+	tree->orphans = NULL;
+	tree->n_orphans = 0;
+}
+
+size_t tree_count_threads(const struct tree *tree, const struct space *space)
+{
+	size_t n = 0;
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+			n++;
+	return n;
+}
+
+/* Seizes threads not known yet; returns how many were new, or a negative code. */
+static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err)
+{
+	char path[64];
+	struct dirent *e;
+	int found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", proc->pid);
+	dir = opendir(path);
+	if (!dir)
+		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
+	while ((e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		int ret;
+
+		if (tid <= 0 || tree_thread(tree, tid))
+			continue;
+		ret = pt_seize(tid, tree->follow);
+		if (ret == 0) {
+			tree_thread_new(tree, proc, tid);
+			found++;
+		} else if (ret == -EPERM && !task_is_ours(tid) && !task_is_dead(proc->pid, tid)) {
+			closedir(dir);
+			return task_seize_error(proc->pid, tid, err);
+		}
+	}
+	closedir(dir);
+	return found;
+}
+
+/*
+ * Threads made by a thread that is seized are seized with it, so that the list settles once a
+ * pass finds nothing new.
+ */
+static int seize_all(struct tree *tree, struct proc *proc, struct sb_err *err)
+{
+	int found;
+
+	do
+		found = seize_listed(tree, proc, err);
+	while (found > 0);
+	if (found == 0 && !proc->threads)
+		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
+	return found;
+}
+
+int tree_add(struct tree *tree, pid_t pid, pid_t parent, struct proc **out, struct sb_err *err)
+{
+	struct proc *proc = tree_proc_new(tree, pid, parent);
+	int ret = seize_all(tree, proc, err);
+
+	if (ret < 0) {
+		tree_release(tree, proc);
+		tree_forget(tree, proc);
+		return ret;
+	}
+	*out = proc;
+	return 0;
+}
+
+int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err)
+{
+	int ret;
+
+	if (proc->traced)
+		return 0;
+	ret = seize_all(tree, proc, err);
+	if (ret < 0)
+		tree_release(tree, proc);
+	else
+		proc->traced = true;
+	return ret;
+}
+
+static void note_hold(struct tree *tree, struct thread *thread)
+{
+	uint64_t now = clock_ns();
+
+	if (thread->held_since && now - thread->held_since > tree->longest_hold_ns)
+		tree->longest_hold_ns = now - thread->held_since;
+	thread->held_since = 0;
+}
+
+/* Waits until the thread is stopped in something; events come later, by dispatch. */
+static bool await_stop(struct tree *tree, struct thread *thread, unsigned int timeout_us)
+{
+	struct stop stop;
+
+	if (!pt_wait(thread->tid, &stop, timeout_us))
+		return false;
+	if (stop.kind == STOP_TRAP)
+		thread->interrupted = false;
+	thread->stop = stop;
+	thread->state = THREAD_STOPPED;
+	thread->kept = false;
+	(void)tree;
+	return true;
+}
+
+static bool interrupt(struct thread *thread)
+{
+	if (thread->state == THREAD_STOPPED || thread->interrupted)
+		return true;
+	if (pt_interrupt(thread->tid) < 0)
+		return false;
+	thread->interrupted = true;
+	thread->held_since = clock_ns();
+	return true;
+}
+
+bool tree_event_pending(const struct thread *thread)
+{
+	enum stop_kind kind = thread->stop.kind;
+
+	return thread->state == THREAD_STOPPED &&
+	       (kind == STOP_FORK || kind == STOP_VFORK || kind == STOP_CLONE || kind == STOP_EXEC);
+}
+
+bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)
+{
+	if (thread->state == THREAD_STOPPED)
+		return true;
+	if (!interrupt(thread))
+		return false;
+	if (!await_stop(tree, thread, timeout_us))
+		return false;
+	if (thread->stop.kind != STOP_GONE)
+		return true;
+	tree_resume_thread(tree, thread);
+	return false;
+}
+
+/*
+ * A thread that does not stop is deep in the kernel: it waits for a vfork child, or for a disk.
+ * The interrupt stands, so that it stops before it runs user code again.
+ */
+static bool thread_kept(struct thread *thread)
+{
+	if (!task_in_kernel(thread->tid))
+		return false;
+	thread->kept = true;
+	return true;
+}
+
+static int stop_all(struct tree *tree, struct space *space)
+{
+	int missing = 0;
+
+	for (struct proc *p = tree->procs; p; p = p->next)
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next)
+			interrupt(t);
+	for (struct proc *p = tree->procs; p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			if (t->state == THREAD_STOPPED || t->kept)
+				continue;
+			if (!await_stop(tree, t, 20000) && !thread_kept(t))
+				missing++;
+		}
+	}
+	return missing;
+}
+
+int tree_stop(struct tree *tree, struct space *space, struct sb_err *err)
+{
+	for (int tries = 0; tries < 50; tries++) {
+		if (!stop_all(tree, space))
+			return 0;
+	}
+	tree_resume(tree, space);
+	return err_set(err, SB_ETARGET, "a thread did not stop within a second");
+}
+
+/* Lets a stopped thread go on as its stop demands; events are dispatched first. */
+void tree_resume_thread(struct tree *tree, struct thread *thread)
+{
+	if (thread->state != THREAD_STOPPED)
+		return;
+	note_hold(tree, thread);
+	thread->state = THREAD_RUNNING;
+	tree_handle(tree, thread, &thread->stop);
+}
+
+void tree_resume(struct tree *tree, struct space *space)
+{
+	bool again;
+
+	/* Plain stops first: an event's handler may take its time, or change the lists. */
+	for (struct proc *p = tree->procs; p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			if (t->state != THREAD_STOPPED || t->stop.kind != STOP_TRAP || t->newborn)
+				continue;
+			note_hold(tree, t);
+			t->state = THREAD_RUNNING;
+			pt_cont(t->tid, 0);
+		}
+	}
+	do {
+		again = false;
+		for (struct proc *p = tree->procs; p && !again; p = p->next) {
+			struct thread *t = p->threads;
+
+			while (t && (p->space != space || t->state != THREAD_STOPPED))
+				t = t->next;
+			if (t) {
+				tree_resume_thread(tree, t);
+				again = true;
+			}
+		}
+	} while (again);
+}
+
+static void release_thread(struct thread *t)
+{
+	struct stop stop;
+
+	if (t->state == THREAD_LISTENING)
+		pt_interrupt(t->tid);
+	if (t->state != THREAD_STOPPED) {
+		if (t->state == THREAD_RUNNING)
+			pt_interrupt(t->tid);
+		if (!pt_wait(t->tid, &stop, 1000000))
+			return; /* the kernel lets it go when the tracer ends */
+		t->stop = stop;
+	}
+	if (t->stop.kind != STOP_GONE)
+		pt_detach(t->tid, t->stop.kind == STOP_SIGNAL ? t->stop.sig : 0);
+}
+
+void tree_release(struct tree *tree, struct proc *proc)
+{
+	for (struct thread *t = proc->threads; t; t = t->next) {
+		if (t->state == THREAD_RUNNING)
+			interrupt(t);
+	}
+	for (struct thread *t = proc->threads; t; t = t->next) {
+		release_thread(t);
+		note_hold(tree, t);
+	}
+	while (proc->threads)
+		tree_thread_free(tree, proc->threads);
+	proc->traced = false;
+}

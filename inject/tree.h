@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_TREE_H
+#define SB_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "ptrace.h"
+#include "../src/err.h"
+
+/*
+ * The process tree under trace: which processes and threads there are, which of them are
+ * stopped, and what happened to them.
+ *
+ * A thread is running, stopped (by us, or in an event not dispatched yet), listening (stopped
+ * by job control, watched for SIGCONT) or gone. Between calls from the main loop nothing is
+ * held: tree_stop() and tree_resume() come in pairs within one call of the session.
+ *
+ * The tree knows processes and address spaces only as labels: `space` belongs to the session,
+ * which hears of everything through struct tree_ops. A process that shares its parent's memory
+ * (vfork, CLONE_VM) has the same space.
+ *
+ * If the tracer dies the kernel lets every thread run on; nothing here needs cleaning up.
+ */
+struct space;
+struct proc;
+
+enum thread_state { THREAD_RUNNING, THREAD_STOPPED, THREAD_LISTENING };
+
+struct thread {
+	pid_t tid;
+	struct proc *proc;
+	enum thread_state state;
+	struct stop stop;	  /* while STOPPED: what it is stopped in */
+	bool newborn;		  /* its first stop has not been seen yet */
+	bool interrupted;	  /* PTRACE_INTERRUPT was sent, its stop has not come */
+	bool kept;		  /* in the kernel for long (D state): stops before user code */
+	uint64_t held_since;	  /* ns, while held by tree_stop() */
+	struct thread *next;	  /* of the process */
+	struct thread *hash_next;
+};
+
+struct proc {
+	pid_t pid;
+	pid_t parent;
+	struct space *space;	  /* the session's; NULL before it was told */
+	struct thread *threads;
+	unsigned int generation;  /* execs seen */
+	bool traced;
+	bool ended;
+	pid_t vfork_parent;	  /* shares memory with it, which waits; 0: none */
+	struct proc *next;
+	void *session;		  /* the session's own record */
+};
+
+/* Called with the thread or process concerned stopped; it is resumed afterwards. */
+struct tree_ops {
+	void (*forked)(void *ctx, struct proc *child, struct proc *parent, bool shares_memory);
+	void (*execed)(void *ctx, struct proc *proc);
+	void (*ended)(void *ctx, struct proc *proc, int status); /* nobody is stopped */
+	void (*thread_new)(void *ctx, struct thread *thread);
+	/* A SIGTRAP is about to be delivered: true if it was a hook's and is dealt with. */
+	bool (*trapped)(void *ctx, struct thread *thread);
+};
+
+enum { TREE_BUCKETS = 4096 };
+
+struct tree {
+	const struct tree_ops *ops;
+	void *ctx;
+	bool follow;			/* trace forks and clones */
+	struct proc *procs;
+	struct stop *orphans;		/* stops of children whose parent's event is still to come */
+	size_t n_orphans;
+	uint64_t longest_hold_ns;	/* since it was last reset */
+	struct thread *hash[TREE_BUCKETS];
+};
+
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow);
+void tree_free(struct tree *tree); /* forgets everything; detaches nothing */
+
+/*
+ * Takes a process and all its threads under trace, running. Not its children. space: what
+ * proc->space shall be. Errors: SB_ENOPROC, SB_EPERM, SB_ETRACED; then nothing stays seized.
+ */
+int tree_add(struct tree *tree, pid_t pid, pid_t parent, struct proc **out, struct sb_err *err);
+
+/* Seizes again a process that tree_release() let go. */
+int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err);
+
+struct proc *tree_proc(const struct tree *tree, pid_t pid);
+struct thread *tree_thread(const struct tree *tree, pid_t tid);
+size_t tree_count_threads(const struct tree *tree, const struct space *space);
+
+/* Dispatches events until there are none; never blocks. Call whenever SIGCHLD came. */
+void tree_dispatch(struct tree *tree);
+
+/* Finds a place for children whose parent was killed before its event came; now and then. */
+void tree_settle(struct tree *tree);
+
+/*
+ * Stops every thread of every process in a space. On return each is stopped, or sleeps in the
+ * kernel and will stop before it runs user code again (thread->kept). SB_ETARGET if one
+ * cannot be stopped within a second: then all run again.
+ */
+int tree_stop(struct tree *tree, struct space *space, struct sb_err *err);
+void tree_resume(struct tree *tree, struct space *space);
+
+/* A stopped thread is in the middle of a fork or exec that has not been dispatched. */
+bool tree_event_pending(const struct thread *thread);
+
+/* One thread; for borrowing it. False: it is gone (and freed, with its process if that was the
+ * last), or does not stop within timeout_us. */
+bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us);
+void tree_resume_thread(struct tree *tree, struct thread *thread);
+
+/* Lets a process go untraced. Its threads may be stopped or running; they run afterwards
+ * (or stay stopped by job control). */
+void tree_release(struct tree *tree, struct proc *proc);
+
+/* Forgets a process; it must be released or gone. */
+void tree_forget(struct tree *tree, struct proc *proc);
+
+#endif
