@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct line_search {
 	struct image *img;
@@ -113,23 +114,35 @@ static void search_dwarf(struct line_search *s, Dwarf *dw)
 		search_unit(s, &die);
 }
 
-/* False where these bytes hold no DWARF at all. */
-static bool search_view(struct line_search *s, const struct view *v)
+static bool has_lines(const struct view *v)
 {
 	Elf64_Shdr sh;
+
+	return view_find_section(v, ".debug_line", &sh) || view_find_section(v, ".zdebug_line", &sh);
+}
+
+/*
+ * False where these bytes, a whole private mapping, hold no DWARF. libelf marks sections that
+ * it has unpacked in the section headers, in place: the mapping is made writable for it, and
+ * MADV_DONTNEED drops what it wrote.
+ */
+static bool search_view(struct line_search *s, const struct view *v)
+{
+	void *base = (void *)v->base;
 	Elf *elf;
 	Dwarf *dw;
 
-	if (!view_find_section(v, ".debug_line", &sh) && !view_find_section(v, ".zdebug_line", &sh))
+	if (!has_lines(v) || mprotect(base, v->size, PROT_READ | PROT_WRITE))
 		return false;
 	elf_version(EV_CURRENT);
-	/* elf_memory() does not write to the bytes as long as elf_update() is not called. */
-	elf = elf_memory((char *)v->base, v->size);
+	elf = elf_memory(base, v->size);
 	dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
 	if (dw)
 		search_dwarf(s, dw);
 	dwarf_end(dw);
 	elf_end(elf);
+	madvise(base, v->size, MADV_DONTNEED);
+	mprotect(base, v->size, PROT_READ);
 	return dw;
 }
 

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "ifunc.h"
+#include "match.h"
+#include "symbol.h"
+
+#include <stdlib.h>
+
+/* The relocations that put a function's address into a slot. */
+static const struct reloc_kinds {
+	uint16_t machine;
+	uint32_t irelative, glob_dat, jump_slot, absolute;
+} reloc_kinds[] = {
+	{ EM_X86_64, R_X86_64_IRELATIVE, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64 },
+	{ EM_AARCH64, R_AARCH64_IRELATIVE, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT,
+	  R_AARCH64_ABS64 },
+};
+
+/* Versions or aliases of one function that other modules may ask for. */
+#define NAMES_MAX 16
+/* Symbol table entries of a module that mean one of them. */
+#define WANTED_MAX 16
+
+struct alias {
+	const char *name, *version;
+	bool hidden;
+};
+
+struct ifunc_search {
+	const struct ifunc_reader *reader;
+	const struct module *def; /* the module that defines the IFUNC */
+	uint64_t vaddr;		  /* of the resolver in it */
+	const struct reloc_kinds *kinds;
+	struct alias alias[NAMES_MAX];
+	size_t alias_count;
+
+	const struct module *in;     /* the module that is looked at */
+	uint32_t wanted[WANTED_MAX]; /* its symbols that mean the IFUNC */
+	size_t wanted_count;
+	uint64_t found;
+};
+
+static const struct reloc_kinds *own_kinds(void)
+{
+	for (size_t i = 0; i < sizeof(reloc_kinds) / sizeof(reloc_kinds[0]); i++)
+		if (reloc_kinds[i].machine == view_own_machine())
+			return &reloc_kinds[i];
+	return NULL;
+}
+
+/* ---- slots ---- */
+
+static bool is_in_plt(const struct image *img, uint64_t vaddr)
+{
+	Elf64_Shdr sh;
+
+	for (uint32_t i = 1; view_shdr(&img->view, i, &sh); i++)
+		if (vaddr >= sh.sh_addr && vaddr - sh.sh_addr < sh.sh_size &&
+		    (strncmp(view_section_name(&img->view, &sh), ".plt", 4) == 0 ||
+		     strcmp(view_section_name(&img->view, &sh), ".iplt") == 0))
+			return true;
+	return false;
+}
+
+static bool is_implementation(const struct ifunc_search *s, uint64_t value)
+{
+	const struct map_entry *e = maps_find(s->reader->space->maps, value);
+	struct module m;
+	bool plt;
+
+	if (!e || !e->x || value == s->vaddr + s->def->bias)
+		return false;
+	/* A resolver may choose code outside of every file: time() lies in the vDSO. */
+	if (!module_at(s->reader->space, value, &m, NULL))
+		return true;
+	plt = is_in_plt(m.img, value - m.bias);
+	image_put(m.img);
+	return !plt;
+}
+
+/*
+ * By name a slot may be bound to another library's function of that name (a preloaded malloc
+ * or a sanitizer's memcpy); that one is no implementation of this IFUNC.
+ */
+static bool is_own_code(const struct ifunc_search *s, uint64_t value)
+{
+	return image_in_text(s->def->img, value - s->def->bias);
+}
+
+static bool take_slot(struct ifunc_search *s, uint64_t slot, bool by_name)
+{
+	const struct ifunc_reader *r = s->reader;
+	uint64_t value;
+
+	if (r->read(r->ctx, slot + s->in->bias, &value, sizeof(value)) < 0)
+		return false;
+	if ((by_name && !is_own_code(s, value)) || !is_implementation(s, value))
+		return false;
+	s->found = value;
+	return true;
+}
+
+/* ---- relocations ---- */
+
+static bool is_wanted_symbol(const struct ifunc_search *s, uint64_t index)
+{
+	for (size_t i = 0; i < s->wanted_count; i++)
+		if (s->wanted[i] == index)
+			return true;
+	return false;
+}
+
+static bool take_reloc(struct ifunc_search *s, const uint8_t *p)
+{
+	uint64_t slot = ld64(p), info = ld64(p + 8), addend = ld64(p + 16);
+	uint64_t type = ELF64_R_TYPE(info), index = ELF64_R_SYM(info);
+
+	if (type == s->kinds->irelative)
+		return s->in->img == s->def->img && s->in->bias == s->def->bias &&
+		       addend == s->vaddr && take_slot(s, slot, false);
+	if (!index || !is_wanted_symbol(s, index))
+		return false;
+	if (type == s->kinds->absolute && addend)
+		return false;
+	return (type == s->kinds->glob_dat || type == s->kinds->jump_slot ||
+		type == s->kinds->absolute) &&
+	       take_slot(s, slot, true);
+}
+
+static bool take_relocs(struct ifunc_search *s, struct view_range r, uint64_t skip)
+{
+	size_t count = r.bytes ? r.size / sizeof(Elf64_Rela) : 0;
+
+	for (size_t i = skip < count ? (size_t)skip : count; i < count; i++)
+		if (take_reloc(s, r.bytes + i * sizeof(Elf64_Rela)))
+			return true;
+	return false;
+}
+
+static struct view_range reloc_table(const struct image *img, int64_t tag, int64_t size_tag)
+{
+	struct view_range r = { NULL, 0 };
+	uint64_t at, size;
+
+	if (!image_dynamic(img, tag, &at) || !image_dynamic(img, size_tag, &size))
+		return r;
+	r.bytes = image_bytes(img, at, &r.size);
+	r.size = size < r.size ? (size_t)size : r.size;
+	return r;
+}
+
+/* A static executable has no dynamic section; its start code relocates .rela.plt itself. */
+static bool take_static_relocs(struct ifunc_search *s)
+{
+	const struct view *v = &s->in->img->view;
+	Elf64_Shdr sh;
+
+	for (uint32_t i = 1; view_shdr(v, i, &sh); i++)
+		if (sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC) &&
+		    take_relocs(s, view_section(v, &sh), 0))
+			return true;
+	return false;
+}
+
+static bool take_module_relocs(struct ifunc_search *s)
+{
+	const struct image *img = s->in->img;
+	uint64_t relative = 0;
+
+	if (!img->dynamic.bytes)
+		return take_static_relocs(s);
+	/* The relative ones come first and are the bulk: 100 MB of them in some libraries. */
+	image_dynamic(img, DT_RELACOUNT, &relative);
+	return take_relocs(s, reloc_table(img, DT_JMPREL, DT_PLTRELSZ), 0) ||
+	       take_relocs(s, reloc_table(img, DT_RELA, DT_RELASZ), relative);
+}
+
+/* ---- names ---- */
+
+static bool take_alias(void *ctx, const struct symtab *tab, uint32_t i, const Elf64_Sym *sym)
+{
+	struct ifunc_search *s = ctx;
+	struct alias *a = &s->alias[s->alias_count];
+
+	if (sym->st_value != s->vaddr || sym->st_shndx == SHN_UNDEF ||
+	    ELF64_ST_TYPE(sym->st_info) != STT_GNU_IFUNC)
+		return true;
+	a->name = symtab_name(tab, sym);
+	a->version = symtab_version(tab, i, &a->hidden);
+	if (s->wanted_count < WANTED_MAX)
+		s->wanted[s->wanted_count++] = i;
+	return ++s->alias_count < NAMES_MAX;
+}
+
+struct import_scan {
+	struct ifunc_search *search;
+	const struct alias *alias;
+};
+
+/* A reference without a version binds to the default one; with one, to that one. */
+static bool take_import(void *ctx, const struct symtab *tab, uint32_t i, const Elf64_Sym *sym)
+{
+	struct import_scan *scan = ctx;
+	struct ifunc_search *s = scan->search;
+	bool hidden;
+	const char *version;
+
+	if (sym->st_shndx != SHN_UNDEF || strcmp(symtab_name(tab, sym), scan->alias->name) != 0)
+		return true;
+	version = symtab_version(tab, i, &hidden);
+	if (*version ? strcmp(version, scan->alias->version) == 0 : !scan->alias->hidden)
+		s->wanted[s->wanted_count++] = i;
+	return s->wanted_count < WANTED_MAX;
+}
+
+static void find_imports(struct ifunc_search *s)
+{
+	const struct symtab *tab = image_table(s->in->img, TABLE_DYNSYM);
+
+	s->wanted_count = 0;
+	for (size_t i = 0; tab && i < s->alias_count && s->wanted_count < WANTED_MAX; i++) {
+		struct import_scan scan = { s, &s->alias[i] };
+		struct strset set;
+
+		if (strset_exact(&set, tab, s->alias[i].name))
+			return;
+		symtab_scan(tab, &set, take_import, &scan);
+		strset_free(&set);
+	}
+}
+
+static bool search_others(struct ifunc_search *s)
+{
+	struct module_list all;
+	bool found = false;
+
+	if (!s->alias_count || module_find(s->reader->space, NULL, &all, NULL))
+		return false;
+	for (size_t i = 0; !found && i < all.count; i++) {
+		s->in = &all.module[i];
+		if (s->in->img == s->def->img && s->in->bias == s->def->bias)
+			continue;
+		find_imports(s);
+		found = s->wanted_count && take_module_relocs(s);
+	}
+	s->in = s->def;
+	module_list_free(&all);
+	return found;
+}
+
+bool ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
+		uint64_t *addr)
+{
+	struct ifunc_search s = { .reader = r, .def = m, .in = m, .vaddr = vaddr,
+				  .kinds = own_kinds() };
+	const struct symtab *tab = image_table(m->img, TABLE_DYNSYM);
+
+	if (!s.kinds || !r->read)
+		return false;
+	if (tab)
+		symtab_scan(tab, NULL, take_alias, &s);
+	if (!take_module_relocs(&s) && !search_others(&s))
+		return false;
+	*addr = s.found;
+	return true;
+}

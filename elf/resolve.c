@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: MIT
+#include "resolve.h"
+#include "ifunc.h"
+#include "match.h"
+#include "suggest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct resolver {
+	struct module_space space;
+	struct ifunc_reader ifunc;
+	const struct resolve_request *req;
+	struct module_list named;   /* what MODULE matched */
+	struct resolve_result *out;
+	size_t cap;
+	size_t beyond;		    /* IFUNCs whose implementation is in no file */
+	char beyond_name[128];
+	struct sb_err why;	    /* the most telling failure of a module */
+};
+
+void resolve_free(struct resolve_result *res)
+{
+	for (size_t i = 0; i < res->count; i++) {
+		image_put(res->site[i].img);
+		free(res->site[i].name);
+	}
+	free(res->site);
+	*res = (struct resolve_result){ 0 };
+}
+
+/* ---- sites ---- */
+
+static int no_memory(struct sb_err *err)
+{
+	return err_set(err, SB_ENOMEM, "no memory for the sites");
+}
+
+static char *site_name(const char *name, uint32_t offset)
+{
+	char *text;
+
+	if (!offset)
+		return strdup(name);
+	return asprintf(&text, "%s+0x%x", name, offset) < 0 ? NULL : text;
+}
+
+static int add_site(struct resolver *r, const struct resolve_site *site, const char *name,
+		    uint32_t offset, struct sb_err *err)
+{
+	struct resolve_result *out = r->out;
+	struct resolve_site *s;
+
+	if (out->count == r->cap) {
+		size_t cap = r->cap ? r->cap * 2 : 8;
+		struct resolve_site *more = realloc(out->site, cap * sizeof(*more));
+
+		if (!more)
+			return no_memory(err);
+		out->site = more;
+		r->cap = cap;
+	}
+	s = &out->site[out->count];
+	*s = *site;
+	s->name = site_name(name, offset);
+	if (!s->name)
+		return no_memory(err);
+	s->img->refs++;
+	out->count++;
+	return 0;
+}
+
+static bool is_code_mapped(const struct resolver *r, uint64_t addr)
+{
+	const struct map_entry *e = maps_find(r->space.maps, addr);
+
+	return e && e->x;
+}
+
+/* An ordinary function at one of the module's places. */
+static int add_function(struct resolver *r, const struct module *m, const struct symbol *sym,
+			bool via_import, struct sb_err *err)
+{
+	struct resolve_site site = { .img = m->img, .bias = m->bias, .size = sym->size,
+				     .via_import = via_import };
+	uint64_t start, end;
+
+	site.func = sym->vaddr + m->bias;
+	site.addr = site.func + sym->offset;
+	if (!is_code_mapped(r, site.addr))
+		return 0;
+	if (!site.size && image_function_at(m->img, sym->vaddr, &start, &end))
+		site.size = end - sym->vaddr;
+	return add_site(r, &site, sym->name, sym->offset, err);
+}
+
+/* The implementation of an IFUNC, which may be in another module than its name. */
+static int add_implementation(struct resolver *r, const struct module *m,
+			      const struct symbol *sym, bool via_import, struct sb_err *err)
+{
+	struct resolve_site site = { .via_import = via_import };
+	struct module in;
+	uint64_t addr, start, end;
+	char name[512];
+	int ret;
+
+	if (!ifunc_find(&r->ifunc, m, sym->vaddr, &addr)) {
+		r->out->ifunc_pending++;
+		return 0;
+	}
+	if (!module_at(&r->space, addr, &in, NULL)) {
+		r->beyond++;
+		snprintf(r->beyond_name, sizeof(r->beyond_name), "%s", sym->name);
+		return 0;
+	}
+	site.img = in.img;
+	site.bias = in.bias;
+	site.func = addr;
+	site.addr = addr + sym->offset;
+	if (image_function_at(in.img, addr - in.bias, &start, &end))
+		site.size = end - (addr - in.bias);
+	if (!symbol_name_at(in.img, addr - in.bias, name, sizeof(name)) || strchr(name, '+'))
+		snprintf(name, sizeof(name), "%s", sym->name);
+	ret = add_site(r, &site, name, sym->offset, err);
+	image_put(in.img);
+	return ret;
+}
+
+static int add_symbols(struct resolver *r, const struct module *m,
+		       const struct symbol_list *list, bool via_import, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < list->count; i++)
+		ret = (list->sym[i].ifunc ? add_implementation : add_function)(
+			r, m, &list->sym[i], via_import, err);
+	return ret;
+}
+
+static int compare_sites(const void *pa, const void *pb)
+{
+	const struct resolve_site *a = pa, *b = pb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return a->via_import - b->via_import;
+}
+
+static void sort_sites(struct resolve_result *out)
+{
+	size_t n = 0;
+
+	if (!out->count)
+		return;
+	qsort(out->site, out->count, sizeof(*out->site), compare_sites);
+	for (size_t i = 0; i < out->count; i++) {
+		if (!n || out->site[n - 1].addr != out->site[i].addr) {
+			out->site[n++] = out->site[i];
+			continue;
+		}
+		image_put(out->site[i].img);
+		free(out->site[i].name);
+	}
+	out->count = n;
+}
+
+/* ---- one module ---- */
+
+static int find_in(struct image *img, const struct resolve_request *req,
+		   struct symbol_list *list, struct sb_err *err)
+{
+	if (req->kind == RESOLVE_LINE)
+		return symbol_find_line(img, req->symbol, req->line, list, err);
+	return symbol_find(img, req->symbol,
+			   req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0, list, err);
+}
+
+/* Of several modules' failures the one that says most is shown. */
+static int how_telling(enum sb_code code)
+{
+	static const int rank[SB_CODE_COUNT] = {
+		[SB_ENOSYMBOL] = 1, [SB_ENOTFUNC] = 2, [SB_EAMBIGUOUS] = 3,
+		[SB_ENOMEM] = 4, [SB_ESPEC] = 4,
+	};
+
+	return rank[code];
+}
+
+/*
+ * Near names are only looked for once: with a module glob hundreds of files may lack the
+ * symbol, and each search for near names reads a whole table.
+ */
+static int find_telling(struct resolver *r, struct image *img, struct symbol_list *list)
+{
+	struct sb_err err = { 0 };
+	int ret = find_in(img, r->req, list, r->why.code ? NULL : &err);
+
+	if (!ret || how_telling((enum sb_code)-ret) <= how_telling(r->why.code))
+		return ret;
+	if (!err.code)
+		find_in(img, r->req, list, &err);
+	r->why = err;
+	return ret;
+}
+
+static bool is_image_seen(const struct module_list *list, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (list->module[j].img == list->module[i].img)
+			return true;
+	return false;
+}
+
+/* Every place of one image gets the sites: dlmopen() maps a library several times. */
+static int add_everywhere(struct resolver *r, const struct module_list *modules,
+			  const struct symbol_list *list, bool via_import, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < modules->count; i++)
+		if (modules->module[i].img == list->img)
+			ret = add_symbols(r, &modules->module[i], list, via_import, err);
+	return ret;
+}
+
+static int search_named(struct resolver *r, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < r->named.count; i++) {
+		struct symbol_list list;
+
+		if (is_image_seen(&r->named, i) || find_telling(r, r->named.module[i].img, &list))
+			continue;
+		ret = add_everywhere(r, &r->named, &list, false, err);
+		symbol_list_free(&list);
+	}
+	return ret;
+}
+
+/* ---- imports ---- */
+
+/* SYMBOL without its version and offset, for questions about one exact name. */
+static void base_name(const struct resolve_request *req, char *name, size_t size)
+{
+	size_t len = strcspn(req->symbol, "@");
+	const char *plus = memrchr(req->symbol, '+', len);
+
+	if (plus && plus != req->symbol && strncmp(plus, "+0x", 3) == 0)
+		len = (size_t)(plus - req->symbol);
+	snprintf(name, size, "%.*s", (int)(len < size ? len : size - 1), req->symbol);
+}
+
+/* What the import asks for: its version, unless the user named one. */
+static int find_definition(const struct resolver *r, struct image *img, const char *name,
+			   const char *version, struct symbol_list *list)
+{
+	const char *rest = r->req->symbol + strlen(name);
+	char pattern[600];
+
+	if (*rest != '@' && *version) {
+		snprintf(pattern, sizeof(pattern), "%s@%s%s", name, version, rest);
+		if (symbol_find(img, pattern, SYMBOL_LITERAL, list, NULL) == 0)
+			return 0;
+	}
+	return symbol_find(img, r->req->symbol, SYMBOL_LITERAL, list, NULL);
+}
+
+static const char *show_name(const struct image *img)
+{
+	const char *soname = image_soname(img);
+
+	return *soname ? soname : module_file_name(image_name(img));
+}
+
+static int search_definer(struct resolver *r, const struct image *importer, const char *name,
+			  const char *version, struct sb_err *err)
+{
+	struct module_list all;
+	int ret = module_find(&r->space, NULL, &all, err);
+
+	for (size_t i = 0; !ret && i < all.count; i++) {
+		struct image *img = all.module[i].img;
+		struct symbol_list list;
+
+		if (img == importer || is_image_seen(&all, i) || !symbol_is_defined(img, name) ||
+		    find_definition(r, img, name, version, &list))
+			continue;
+		ret = add_everywhere(r, &all, &list, true, err);
+		symbol_list_free(&list);
+		snprintf(r->out->note, sizeof(r->out->note), "%.100s is defined in %.120s", name,
+			 show_name(img));
+		break;
+	}
+	module_list_free(&all);
+	return ret;
+}
+
+static int search_imports(struct resolver *r, struct sb_err *err)
+{
+	char name[512];
+	int ret = 0;
+
+	if (r->req->kind == RESOLVE_LINE)
+		return 0;
+	base_name(r->req, name, sizeof(name));
+	for (size_t i = 0; !ret && i < r->named.count && !r->out->count &&
+	     !r->out->ifunc_pending; i++) {
+		struct image *img = r->named.module[i].img;
+		const char *version = match_import(img, name);
+
+		if (version)
+			ret = search_definer(r, img, name, version, err);
+	}
+	return ret;
+}
+
+/* ---- hints ---- */
+
+/* "'x' is defined in a, b" of modules that are mapped; false if there is none. */
+static bool hint_definers(struct resolver *r, const struct module_list *all, struct sb_err *err)
+{
+	char name[512], text[200] = "";
+	size_t used = 0, found = 0;
+
+	if (r->req->kind == RESOLVE_LINE)
+		return false;
+	base_name(r->req, name, sizeof(name));
+	for (size_t i = 0; i < all->count && found < 3 && used < sizeof(text); i++) {
+		struct image *img = all->module[i].img;
+
+		if (is_image_seen(all, i) || !symbol_is_defined(img, name))
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 found++ ? ", " : "", show_name(img));
+	}
+	if (found)
+		err_hint(err, "'%.100s' is defined in %s", name, text);
+	return found;
+}
+
+static void hint_modules(struct resolver *r, const struct module_list *all, struct sb_err *err)
+{
+	const char *want = module_file_name(r->req->module);
+	struct suggester near;
+	char text[256];
+
+	if (!suggest_init(&near, want, strcspn(want, "*?")))
+		return;
+	for (size_t i = 0; i < all->count; i++) {
+		const char *name = module_file_name(all->module[i].map->path);
+
+		suggest_offer(&near, name, strlen(name));
+	}
+	suggest_print(&near, text, sizeof(text));
+	if (*text)
+		err_hint(err, "%s", text);
+}
+
+/* Where the symbol is instead, or which module may have been meant. Reads every module. */
+static void hint(struct resolver *r, bool about_module, struct sb_err *err)
+{
+	struct module_list all;
+
+	if (!err || module_find(&r->space, NULL, &all, NULL))
+		return;
+	if (!hint_definers(r, &all, err) && about_module)
+		hint_modules(r, &all, err);
+	module_list_free(&all);
+}
+
+/* ---- the whole ---- */
+
+/* An interpreter may be linked into the executable: libpython* means that one then. */
+static int find_python_executable(struct resolver *r, struct sb_err *err)
+{
+	struct image *img;
+	int ret;
+
+	if (strncmp(module_file_name(r->req->module), "libpython", 9) != 0)
+		return 0;
+	ret = module_find(&r->space, "", &r->named, err);
+	if (ret || !r->named.count)
+		return ret;
+	img = r->named.module[0].img;
+	if (!symbol_is_defined(img, "Py_BytesMain") &&
+	    !symbol_is_defined(img, "_PyEval_EvalFrameDefault"))
+		module_list_free(&r->named);
+	return 0;
+}
+
+static int fail(struct resolver *r, struct sb_err *err)
+{
+	if (r->beyond)
+		return err_set(err, SB_EREFUSED,
+			       "%s is implemented outside of every file (in the vDSO)",
+			       r->beyond_name);
+	if (!r->why.code)
+		return err_set(err, SB_ENOSYMBOL, "'%s' of %s is not mapped as code",
+			       r->req->symbol, image_name(r->named.module[0].img));
+	if (err && !err->code)
+		*err = r->why;
+	if (r->why.code == SB_ENOSYMBOL)
+		hint(r, false, err);
+	return -(int)r->why.code;
+}
+
+static int search(struct resolver *r, struct sb_err *err)
+{
+	struct resolve_result *out = r->out;
+	int ret = search_named(r, err);
+
+	if (!ret && !out->count && !out->ifunc_pending && !r->beyond)
+		ret = search_imports(r, err);
+	if (ret)
+		return ret;
+	if (!out->count && !out->ifunc_pending)
+		return fail(r, err);
+	sort_sites(out);
+	return 0;
+}
+
+int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
+		   resolve_read_fn *read, void *ctx, struct resolve_result *out,
+		   struct sb_err *err)
+{
+	struct resolver r = { .space = { pid, maps }, .req = req, .out = out };
+	int ret;
+
+	*out = (struct resolve_result){ 0 };
+	r.ifunc = (struct ifunc_reader){ &r.space, read, ctx };
+	ret = module_find(&r.space, req->module, &r.named, err);
+	if (!ret && !r.named.count)
+		ret = find_python_executable(&r, err);
+	out->modules = r.named.count;
+	if (!ret && r.named.count)
+		ret = search(&r, err);
+	else if (!ret)
+		hint(&r, true, err);
+	module_list_free(&r.named);
+	if (ret)
+		resolve_free(out);
+	return ret;
+}
