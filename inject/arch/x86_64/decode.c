@@ -137,6 +137,12 @@ static bool may_do_nothing(const struct x86_form *f, const uint8_t *p)
 	return f->map == 0 && f->rep && (f->opcode & 0xf6) == 0xa6;
 }
 
+/* fcmovcc, of which capstone's tables say nothing. */
+static bool is_fcmov(const struct x86_form *f)
+{
+	return f->map == 0 && (f->opcode & 0xfe) == 0xda && f->modrm >= 0xc0 && f->modrm < 0xe0;
+}
+
 static bool in_list(const cs_detail *detail, unsigned int reg)
 {
 	for (unsigned int i = 0; i < detail->regs_read_count; i++)
@@ -159,7 +165,8 @@ static void read_flags(csh handle, const cs_insn *cs, const uint8_t *p, struct x
 			insn->flags_out |= flag_bits[i].flag;
 	}
 	/* the two tables of capstone do not always agree: believe the one that says "reads" */
-	if (!(bits & ANY_TEST) && in_list(cs->detail, X86_REG_EFLAGS))
+	if (is_fcmov(&insn->form) ||
+	    (!(bits & ANY_TEST) && in_list(cs->detail, X86_REG_EFLAGS)))
 		insn->flags_in = X86_ARITH;
 	if (may_do_nothing(&insn->form, p))
 		insn->flags_out = 0;

@@ -369,22 +369,28 @@ static enum plan_refusal choose_shape(struct attempt *a)
 	return why;
 }
 
+static enum plan_refusal decide(struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why;
+
+	memset(plan, 0, sizeof(*plan));
+	if (a->detail_size)
+		a->detail[0] = '\0';
+	plan->entry = a->req->entry;
+	skip_endbr(a->req, plan);
+	why = check_boundary(a);
+	if (why == PLAN_OK)
+		why = choose_shape(a);
+	return why == PLAN_OK ? retarget(a) : why;
+}
+
 enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
 			    struct plan *plan, char *detail, size_t detail_size)
 {
 	struct attempt a = { req, landings, plan, detail, detail ? detail_size : 0 };
-	enum plan_refusal why;
+	enum plan_refusal why = decide(&a);
 
-	memset(plan, 0, sizeof(*plan));
-	if (a.detail_size)
-		detail[0] = '\0';
-	plan->entry = req->entry;
-	skip_endbr(req, plan);
-	why = check_boundary(&a);
-	if (why == PLAN_OK)
-		why = choose_shape(&a);
-	if (why == PLAN_OK)
-		why = retarget(&a);
 	plan->flags_live = why == PLAN_OK && x86_flags_live(req, plan->addr);
 	return why;
 }
@@ -392,15 +398,14 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
 void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len)
 {
 	struct plan plan;
-	uint64_t end;
-	bool body = plan_make(req, NULL, &plan, NULL, 0) == PLAN_OK;
+	struct attempt a = { req, NULL, &plan, NULL, 0 };
 
 	*addr = req->addr;
 	*len = 0;
-	if (!body)
+	if (decide(&a) != PLAN_OK)
 		return;
-	end = plan.addr + plan.len;
+	/* pre may be tried when a landing stands in the way of the other shapes */
 	if (req->entry && !req->int3 && x86_may_use_end(req, req->prev_end, req->func))
 		*addr = req->func - JUMP;
-	*len = (unsigned int)(end - *addr);
+	*len = (unsigned int)(plan.addr + plan.len - *addr);
 }

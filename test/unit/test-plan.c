@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: MIT
+/* Which shape a site gets, and what is refused and why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+#include "../../inject/landing.h"
+#include "../../inject/plan.h"
+
+enum { TEXT_SIZE = 0x2000 };
+
+#define BASE 0x7f0000401000ULL
+
+static uint8_t text[TEXT_SIZE];
+static struct plan plan;
+static char detail[64];
+
+/* The function under test, and the bytes of padding before it. */
+struct site {
+	uint64_t at, size, pad;
+};
+
+/* Fills the text with code that is no padding and puts the function's bytes at an offset. */
+static void put(uint64_t at, const void *bytes, size_t len)
+{
+	memcpy(text + at, bytes, len);
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	memset(text, 0x50, sizeof(text)); /* push %rax */
+	return 0;
+}
+
+static struct plan_request request(const struct site *s)
+{
+	return (struct plan_request){
+		.addr = BASE + s->at, .func = BASE + s->at, .func_end = BASE + s->at + s->size,
+		.prev_end = BASE + s->at - s->pad, .next = BASE + (s->at + s->size + 15) / 16 * 16,
+		.text = text, .text_addr = BASE, .text_len = sizeof(text), .entry = true,
+	};
+}
+
+static bool one_function(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	const struct site *s = ctx;
+
+	*start = BASE + s->at;
+	*end = BASE + s->at + s->size;
+	return addr >= *start && addr < *end;
+}
+
+/* Plans with the landings that the text really has. */
+static enum plan_refusal plan_request(const struct plan_request *req, struct site *s)
+{
+	struct landing_set *set = landing_new();
+	enum plan_refusal why;
+	unsigned int len;
+	uint64_t addr;
+
+	plan_landing_range(req, &addr, &len);
+	assert_int_equal(landing_add_window(set, addr, len), 0);
+	assert_int_equal(landing_scan(set, text, BASE, sizeof(text), one_function, s), 0);
+	why = plan_make(req, set, &plan, detail, sizeof(detail));
+	landing_free(set);
+	return why;
+}
+
+static enum plan_refusal plan_site(struct site *s)
+{
+	struct plan_request req = request(s);
+
+	return plan_request(&req, s);
+}
+
+static enum plan_refusal plan_bytes(const void *bytes, size_t len)
+{
+	struct site s = { 0x800, len, 0 };
+
+	put(s.at, bytes, len);
+	return plan_site(&s);
+}
+
+static void body_takes_whole_instructions(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x31, 0xc0, 0xc3 };
+	uint8_t at[PLAN_MAX_WINDOW];
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_BODY);
+	assert_int_equal(plan.len, 6);
+	assert_int_equal(plan.insns, 3);
+	assert_int_equal(plan.resume, BASE + 0x806);
+	assert_false(plan.ends);
+	assert_memory_equal(plan.orig, code, 6);
+	plan_patch(&plan, BASE + 0x100000, at, NULL);
+	assert_memory_equal(at, ((uint8_t[]){ 0xe9, 0xfb, 0xf7, 0x0f, 0x00, 0xcc }), 6);
+}
+
+static void endbr64_stays(void **state)
+{
+	static const uint8_t code[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x81, 0xec,
+					0x00, 0x01, 0x00, 0x00, 0xc3 };
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x804);
+	assert_int_equal(plan.skipped, 4);
+	assert_int_equal(plan.len, 7);
+}
+
+/* glibc's _dl_debug_state: a lone ret. */
+static void lone_ret_uses_its_tail(void **state)
+{
+	static const uint8_t tail[] = { 0xc3, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0,
+					0,    0,    0,	  0x0f, 0x1f, 0x40, 0 };
+	struct site s = { 0x800, 1, 0 };
+	uint8_t at[5];
+
+	(void)state;
+	put(s.at, tail, sizeof(tail));
+	assert_int_equal(plan_site(&s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_TAIL);
+	assert_int_equal(plan.len, 5);
+	assert_int_equal(plan.insns, 1);
+	assert_true(plan.ends);
+	assert_memory_equal(plan.orig, tail, 5);
+	plan_patch(&plan, BASE, at, NULL);
+	assert_int_equal(at[0], 0xe9);
+}
+
+static void tail_must_be_padding_to_its_end(void **state)
+{
+	static const uint8_t tail[] = { 0xc3, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0,
+					0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x55 };
+	struct site s = { 0x800, 1, 0 };
+
+	(void)state;
+	put(s.at, tail, sizeof(tail));
+	assert_int_equal(plan_site(&s), PLAN_TOO_SHORT);
+}
+
+static void short_body_that_falls_through_is_refused(void **state)
+{
+	static const uint8_t code[] = { 0x31, 0xc0, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+					0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 };
+	struct site s = { 0x800, 2, 0 };
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	assert_int_equal(plan_site(&s), PLAN_TOO_SHORT);
+}
+
+/* 31 c0 c3, nothing behind, eight no-op bytes before. */
+static void short_body_uses_the_padding_before_it(void **state)
+{
+	static const uint8_t code[] = { 0x0f, 0x1f, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00,
+					0x31, 0xc0, 0xc3, 0x55, 0x55 };
+	struct site s = { 0x808, 3, 8 };
+	uint8_t at[2], pad[5];
+
+	(void)state;
+	put(s.at - 8, code, sizeof(code));
+	assert_int_equal(plan_site(&s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.pad, BASE + 0x803);
+	assert_int_equal(plan.insns, 1);
+	assert_int_equal(plan.resume, BASE + 0x80a);
+	plan_patch(&plan, BASE + 0x803 + 5 + 0x11223344, at, pad);
+	assert_memory_equal(at, ((uint8_t[]){ 0xeb, 0xf9 }), 2);
+	assert_memory_equal(pad, ((uint8_t[]){ 0xe9, 0x44, 0x33, 0x22, 0x11 }), 5);
+	assert_memory_equal(plan.pad_orig, code + 3, 5);
+}
+
+/* One no-op of 8 bytes: something might run through it, and what stands before is not known to
+ * end; behind a ret it is. */
+static void padding_that_is_run_through_is_not_used(void **state)
+{
+	static const uint8_t code[] = { 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00,
+					0x31, 0xc0, 0xc3, 0x55, 0x55 };
+	struct site s = { 0x808, 3, 8 };
+
+	(void)state;
+	put(s.at - 8, code, sizeof(code));
+	assert_int_equal(plan_site(&s), PLAN_TOO_SHORT);
+	text[0x7ff] = 0xc3;
+	assert_int_equal(plan_site(&s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+}
+
+static void window_across_a_page_is_refused(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xc3 };
+	struct site s = { 0xffd, sizeof(code), 0 };
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	assert_int_equal(plan_site(&s), PLAN_CROSSES_PAGE);
+	memset(text + s.at - 8, 0x90, 8);
+	s.pad = 8;
+	assert_int_equal(plan_site(&s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+}
+
+/* 1: mov (%rdi),%eax; test %eax,%eax; je; lea -1(%rax),%edx; lock cmpxchg; jne to byte 2 */
+static void sem_trywait_lands_in_its_window(void **state)
+{
+	static const uint8_t code[] = { 0x8b, 0x07, 0x85, 0xc0, 0x74, 0x0b, 0x8d, 0x50,
+					0xff, 0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf3, 0xc3,
+					0x90, 0x31, 0xc0, 0xc3 };
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_LANDING);
+	assert_string_equal(detail, "from 0x7f000040180d");
+	/* with padding before it, two bytes are enough: nothing lands on byte 1 */
+	memset(text + 0x7f0, 0x90, 16);
+	assert_int_equal(plan_site(&(struct site){ 0x800, sizeof(code), 16 }), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.insns, 1);
+}
+
+/* lock decl (%rdi); jne 1f; ret; 1: pause; cmpl; jg back to the entry by rel8 */
+static void pthread_spin_lock_loops_to_its_entry(void **state)
+{
+	static const uint8_t code[] = { 0xf0, 0xff, 0x0f, 0x75, 0x03, 0x31, 0xc0, 0xc3,
+					0xf3, 0x90, 0x83, 0x3f, 0x00, 0x7f, 0xf1, 0xeb, 0xf7 };
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_LOOPS_TO_ENTRY);
+	assert_string_equal(detail, "from 0x7f000040180d");
+}
+
+/* Go's morestack prologue ends in a jump to the entry: rel32, so it can be sent past the hook. */
+static void loop_by_rel32_is_retargeted(void **state)
+{
+	static const uint8_t code[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8d, 0x64, 0x24, 0xf8, 0xc3,
+					0xe9, 0xf5, 0xff, 0xff, 0xff, 0xe9, 0xec, 0xff, 0xff,
+					0xff, 0xe8, 0xe7, 0xff, 0xff, 0xff };
+	int32_t rel;
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.retargets, 2);
+	assert_int_equal(plan.retarget[0].field, BASE + 0x80b);
+	assert_int_equal(plan.retarget[1].field, BASE + 0x810);
+	rel = plan_retarget_rel(&plan.retarget[0], BASE + 0x100000);
+	assert_int_equal(BASE + 0x80f + rel, BASE + 0x100000);
+}
+
+static void branch_within_the_window_is_moved_with_it(void **state)
+{
+	static const uint8_t code[] = { 0xff, 0xc9, 0x75, 0xfc, 0x90, 0xc3 };
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.retargets, 0);
+	assert_int_equal(plan.insns, 3);
+}
+
+static void mid_function_hook_counts_each_pass(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x83, 0xc0, 0x01, 0x48, 0x83, 0xf8,
+					0x09, 0x75, 0xf6, 0x5d, 0xc3 };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	req = request(&s);
+	req.entry = false;
+	req.addr += 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.len, 8);
+	assert_int_equal(plan.retargets, 0);
+	req.addr += 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_MID_INSTRUCTION);
+}
+
+static void jump_table_forbids_windows_in_mid_function(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x50, 0x58, 0x50, 0x58, 0x50, 0x58, 0xff, 0xe0 };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	req = request(&s);
+	req.entry = false;
+	req.addr += 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_LANDING);
+	assert_string_equal(detail, "jump table, at 0x7f0000401807");
+}
+
+static void another_symbol_in_the_window_is_refused(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xc3 };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	req = request(&s);
+	req.next = req.func + 4;
+	assert_int_equal(plan_request(&req, &s), PLAN_LANDING);
+}
+
+static void int3_takes_one_instruction(void **state)
+{
+	static const uint8_t code[] = { 0x8b, 0x07, 0x85, 0xc0, 0x74, 0xfc, 0xc3 };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+	uint8_t at[1];
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	req = request(&s);
+	req.int3 = true;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_INT3);
+	assert_int_equal(plan.len, 1);
+	assert_int_equal(plan.insns, 1);
+	assert_int_equal(plan.resume, BASE + 0x802);
+	plan_patch(&plan, BASE, at, NULL);
+	assert_int_equal(at[0], 0xcc);
+}
+
+struct refused {
+	const char *what;
+	enum plan_refusal why;
+	uint8_t len, bytes[16];
+};
+
+static const struct refused refused[] = {
+	{ "no instruction", PLAN_UNDECODABLE, 6, { 0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e } },
+	{ "xbegin", PLAN_UNMOVABLE, 6, { 0xc7, 0xf8, 0x10, 0, 0, 0 } },
+	{ "int3", PLAN_UNMOVABLE, 6, { 0xcc, 0x55, 0x55, 0x55, 0x55, 0xc3 } },
+	{ "call through rsp", PLAN_UNMOVABLE, 5, { 0xff, 0x54, 0x24, 0x08, 0xc3 } },
+	{ "call of rsp", PLAN_UNMOVABLE, 6, { 0x90, 0x90, 0x90, 0xff, 0xd4, 0xc3 } },
+	{ "call that returns into the window", PLAN_UNMOVABLE, 6,
+	  { 0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3 } },
+	{ "far jump", PLAN_UNMOVABLE, 6, { 0xff, 0x2f, 0x90, 0x90, 0x90, 0xc3 } },
+	{ "iret", PLAN_UNMOVABLE, 6, { 0x48, 0xcf, 0x90, 0x90, 0x90, 0xc3 } },
+	{ "eip-relative", PLAN_UNMOVABLE, 9, { 0x67, 0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xc3 } },
+	{ "16-bit jump", PLAN_UNDECODABLE, 6, { 0x66, 0xe9, 0, 0, 0, 0 } },
+	{ "address of the window's middle", PLAN_UNMOVABLE, 8,
+	  { 0x48, 0x8d, 0x05, 0xfb, 0xff, 0xff, 0xff, 0xc3 } },
+	{ "branch into an instruction", PLAN_LANDING, 6, { 0x74, 0x01, 0x48, 0xff, 0xc0, 0xc3 } },
+};
+
+static void what_cannot_move_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		enum plan_refusal why = plan_bytes(refused[i].bytes, refused[i].len);
+
+		if (why != refused[i].why)
+			fail_msg("%s: %s", refused[i].what, plan_refusal_text(why));
+	}
+}
+
+struct flags_case {
+	bool live;
+	uint8_t len, bytes[12];
+};
+
+static const struct flags_case flags_cases[] = {
+	{ false, 6, { 0x48, 0x83, 0xec, 0x08, 0x90, 0xc3 } },	    /* sub */
+	{ true, 6, { 0x0f, 0x92, 0xc0, 0x90, 0x90, 0xc3 } },	    /* setb */
+	{ true, 6, { 0x48, 0x11, 0xd8, 0x90, 0x90, 0xc3 } },	    /* adc */
+	{ true, 8, { 0xff, 0xc0, 0x48, 0x11, 0xd8, 0x90, 0x90, 0xc3 } }, /* inc keeps CF; adc */
+	{ false, 8, { 0xff, 0xc0, 0x74, 0x10, 0x90, 0x90, 0x90, 0xc3 } }, /* inc; je; ret */
+	{ true, 7, { 0x48, 0x8b, 0x07, 0x72, 0x20, 0x90, 0xc3 } },  /* mov; jb */
+	{ false, 6, { 0x48, 0x8b, 0x07, 0x90, 0x90, 0xc3 } },	    /* mov; ret */
+	{ false, 8, { 0x48, 0x8b, 0x07, 0xe8, 0x10, 0, 0, 0 } },    /* mov; call */
+	{ true, 7, { 0xd3, 0xe0, 0x0f, 0x92, 0xc0, 0x90, 0xc3 } },  /* shl %cl, maybe by 0; setb */
+	{ true, 6, { 0x9c, 0x58, 0x90, 0x90, 0x90, 0xc3 } },	    /* pushf */
+	{ true, 7, { 0x0f, 0x42, 0xc1, 0x90, 0x90, 0x90, 0xc3 } },  /* cmovb */
+	{ true, 6, { 0xda, 0xc1, 0x90, 0x90, 0x90, 0xc3 } },	    /* fcmovb */
+};
+
+static void flags_are_kept_where_they_are_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags_cases) / sizeof(flags_cases[0]); i++) {
+		assert_int_equal(plan_bytes(flags_cases[i].bytes, flags_cases[i].len), PLAN_OK);
+		if (plan.flags_live != flags_cases[i].live)
+			fail_msg("case %zu", i);
+	}
+}
+
+static void every_refusal_has_its_text(void **state)
+{
+	(void)state;
+	for (int why = 0; why < PLAN_REFUSAL_COUNT; why++)
+		assert_string_not_equal(plan_refusal_text(why), "unknown reason");
+	assert_string_equal(plan_refusal_text(PLAN_REFUSAL_COUNT), "unknown reason");
+	assert_non_null(strstr(plan_refusal_text(PLAN_LANDING), "--mechanism int3"));
+}
+
+#define TEST(F) cmocka_unit_test_setup(F, clear)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(body_takes_whole_instructions),
+		TEST(endbr64_stays),
+		TEST(lone_ret_uses_its_tail),
+		TEST(tail_must_be_padding_to_its_end),
+		TEST(short_body_that_falls_through_is_refused),
+		TEST(short_body_uses_the_padding_before_it),
+		TEST(padding_that_is_run_through_is_not_used),
+		TEST(window_across_a_page_is_refused),
+		TEST(sem_trywait_lands_in_its_window),
+		TEST(pthread_spin_lock_loops_to_its_entry),
+		TEST(loop_by_rel32_is_retargeted),
+		TEST(branch_within_the_window_is_moved_with_it),
+		TEST(mid_function_hook_counts_each_pass),
+		TEST(jump_table_forbids_windows_in_mid_function),
+		TEST(another_symbol_in_the_window_is_refused),
+		TEST(int3_takes_one_instruction),
+		TEST(what_cannot_move_is_refused),
+		TEST(flags_are_kept_where_they_are_read),
+		TEST(every_refusal_has_its_text),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
