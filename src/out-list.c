@@ -48,11 +48,21 @@ static void add_refused(struct out_grid *grid, const char *spec,
 	out_grid_add(grid, "no: %s", refused->reason ? refused->reason : "refused");
 }
 
+/* Why a target has no row of its own, where it does not say so itself. */
+static const char *const nothing_texts[] = {
+	[OUTCOME_PENDING] = "its module is not mapped",
+	[OUTCOME_NO_MATCH] = "the module has no such function",
+	[OUTCOME_REFUSED] = "no site can be hooked",
+};
+
 static const char *why_nothing(const struct result_target *target)
 {
-	const char *name = result_outcome_name(target->outcome);
+	size_t i = (size_t)target->outcome;
+	bool known = i < sizeof(nothing_texts) / sizeof(nothing_texts[0]) && nothing_texts[i];
 
-	return target->reason && *target->reason ? target->reason : name ? name : "nothing matched";
+	if (target->reason && *target->reason)
+		return target->reason;
+	return known ? nothing_texts[i] : "nothing matched";
 }
 
 static void add_target(struct out_grid *grid, const struct result_target *target)

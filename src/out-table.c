@@ -72,7 +72,7 @@ static void add_target(struct out_grid *grid, const struct result_target *target
 	out_grid_add(grid, "%s", rate);
 	add_time(grid, true, (double)target->delay_ns);
 	add_time(grid, target->given.known && counts->delayed, target->given.mean);
-	add_time(grid, hooked, (double)counts->injected_ns);
+	add_time(grid, true, (double)counts->injected_ns);
 }
 
 /* Notices: a line for each target that something is to be said about. */

@@ -212,6 +212,11 @@ static const struct kind kind_tags = { tags_put, tags_get };
 
 /* Values that are known together or not at all. */
 
+#define FIELD(type, member, kind_of, ...) \
+	{ .name = #member, .kind = &kind_of, .at = offsetof(type, member), ##__VA_ARGS__ }
+#define ARRAY(type, key, kind_of, member, n_member, ...) \
+	{ .name = key, .kind = &kind_of, .at = offsetof(type, member), \
+	  .count_at = offsetof(type, n_member), ##__VA_ARGS__ }
 #define SHAPE(type, fields) { sizeof(type), fields, sizeof(fields) / sizeof((fields)[0]) }
 
 static const struct field given_fields[] = {
@@ -296,12 +301,14 @@ static const struct kind kind_stop = { stop_put, stop_get };
 /* A process's counts, one for each target of the run, told by their place in the array. */
 
 #define COUNTS(type, member) \
-	{ .name = "hits", .kind = &kind_u64, .at = offsetof(type, member hits) }, \
 	{ .name = "delayed", .kind = &kind_u64, .at = offsetof(type, member delayed) }, \
 	{ .name = "injected_ns", .kind = &kind_u64, .at = offsetof(type, member injected_ns) }, \
 	{ .name = "overrun_ns", .kind = &kind_u64, .at = offsetof(type, member overrun_ns) }
 
-static const struct field counts_fields[] = { COUNTS(struct result_counts, ) };
+static const struct field counts_fields[] = {
+	FIELD(struct result_counts, hits, kind_u64),
+	COUNTS(struct result_counts, ),
+};
 static const struct shape counts_shape = SHAPE(struct result_counts, counts_fields);
 
 static json_t *counts_put(KIND_PUT_ARGS)
@@ -337,13 +344,25 @@ static const char *counts_get(KIND_GET_ARGS)
 
 static const struct kind kind_counts = { counts_put, counts_get };
 
-/* The document */
+/* The hits of a target: nobody counted them where it was never hooked. */
 
-#define FIELD(type, member, kind_of, ...) \
-	{ .name = #member, .kind = &kind_of, .at = offsetof(type, member), ##__VA_ARGS__ }
-#define ARRAY(type, key, kind_of, member, n_member, ...) \
-	{ .name = key, .kind = &kind_of, .at = offsetof(type, member), \
-	  .count_at = offsetof(type, n_member), ##__VA_ARGS__ }
+static json_t *hits_put(KIND_PUT_ARGS)
+{
+	const struct result_target *target = (const void *)base;
+	bool hooked = target->outcome != OUTCOME_PENDING && target->outcome != OUTCOME_NO_MATCH &&
+		      target->outcome != OUTCOME_REFUSED;
+
+	return hooked || target->counts.hits ? kind_u64.put(field, base, res) : json_null();
+}
+
+static const char *hits_get(KIND_GET_ARGS)
+{
+	return json_is_null(value) ? NULL : kind_u64.get(field, base, value, res, err);
+}
+
+static const struct kind kind_hits = { hits_put, hits_get };
+
+/* The document */
 
 static const struct field site_fields[] = {
 	FIELD(struct result_site, module, kind_string),
@@ -372,6 +391,8 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),
+	{ .name = "hits", .kind = &kind_hits, .at = offsetof(struct result_target, counts.hits),
+	  .unknown = "never hooked" },
 	COUNTS(struct result_target, counts.),
 	{ .name = "given_ns", .kind = &kind_given, .at = offsetof(struct result_target, given) },
 	ARRAY(struct result_target, "sites", kind_structs, site, n_sites, .shape = &site_shape),

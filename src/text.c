@@ -110,21 +110,22 @@ char *text_show(const char *s)
 
 char *text_quote(const char *s, char *buf, size_t size)
 {
-	size_t used = 0;
+	size_t used = 0, fits = 0; /* fits: of what was written, what leaves room for the dots */
 	char one[SHOWN_MAX];
 
 	for (buf[0] = '\0'; *s;) {
-		size_t took = show_one(s, one), len = strlen(one);
-		/* What follows must leave room for the dots, unless this is the end. */
-		size_t room = s[took] ? 4 : 1;
+		size_t len;
 
-		if (used + len + room > size) {
-			snprintf(buf + used, size - used, "...");
+		s += show_one(s, one);
+		len = strlen(one);
+		if (used + len >= size) {
+			snprintf(buf + fits, size - fits, "...");
 			break;
 		}
 		memcpy(buf + used, one, len + 1);
 		used += len;
-		s += took;
+		if (used + sizeof("...") <= size)
+			fits = used;
 	}
 	return buf;
 }

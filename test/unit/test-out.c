@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/* Golden files lie in golden/; run with SB_GOLDEN_WRITE=1 to write them anew, and read the diff. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../src/out.h"
+#include "sample.h"
+
+static char dir[] = "/tmp/sbinject-out.XXXXXX";
+
+static char *in_dir(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static char *read_text(const char *path)
+{
+	FILE *from = fopen(path, "r");
+	char *text = NULL;
+	size_t room = 0;
+
+	if (!from || getdelim(&text, &room, '\0', from) < 0)
+		fail_msg("cannot read %s", path);
+	fclose(from);
+	return text;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *to = fopen(path, "w");
+
+	assert_non_null(to);
+	assert_true(fputs(text, to) >= 0 && fclose(to) == 0);
+}
+
+static void same_as_golden(const char *name, char *text)
+{
+	const char *src = getenv("SRC");
+	char path[4096], *golden;
+
+	snprintf(path, sizeof(path), "%s/test/unit/golden/%s", src ? src : ".", name);
+	if (getenv("SB_GOLDEN_WRITE"))
+		write_text(path, text);
+	golden = read_text(path);
+	assert_string_equal(text, golden);
+	free(golden);
+	free(text);
+}
+
+typedef void writer_fn(FILE *to, const struct result *res);
+
+static char *written(writer_fn *writer, struct result *res)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	writer(to, res);
+	fclose(to);
+	result_free(res);
+	return text;
+}
+
+static void test_table_is_the_man_pages(void **state)
+{
+	(void)state;
+	same_as_golden("table-plain.txt", written(out_table, sample_plain()));
+}
+
+static void test_table_says_what_figures_alone_hide(void **state)
+{
+	(void)state;
+	same_as_golden("table-full.txt", written(out_table, sample_full()));
+}
+
+static void test_table_with_many_processes_ends(void **state)
+{
+	struct result *res = sample_plain();
+
+	(void)state;
+	for (int i = 0; i < 25; i++)
+		sample_process(res, 100 + i, "worker", i == 3 ? 0 : 10);
+	same_as_golden("table-processes.txt", written(out_table, res));
+}
+
+static void test_table_shows_no_figure_that_is_not_known(void **state)
+{
+	struct result *res = sample_plain();
+	char *text;
+
+	(void)state;
+	res->target->active_s = NAN;
+	res->target->given.known = false;
+	snprintf(res->target->given.reason, sizeof(res->target->given.reason), "no clock");
+	text = written(out_table, res);
+	assert_non_null(strstr(text, "  120034       -  5.00us      -    600.2ms\n"));
+	assert_non_null(strstr(text, "given unknown: libc.so.6:getpid: no clock\n"));
+	free(text);
+}
+
+static void test_table_without_targets_is_silent(void **state)
+{
+	char *text = written(out_table, result_new(0));
+
+	(void)state;
+	assert_string_equal(text, "");
+	free(text);
+}
+
+static void test_nothing_from_outside_reaches_the_terminal_raw(void **state)
+{
+	writer_fn *const writers[] = { out_table, out_list };
+
+	(void)state;
+	for (size_t w = 0; w < 2; w++) {
+		char *text = written(writers[w], sample_full());
+
+		for (char *c = text; *c; c++)
+			assert_true((unsigned char)*c >= ' ' || *c == '\n');
+		assert_null(strchr(text, '\xff'));
+		free(text);
+	}
+}
+
+static void test_list(void **state)
+{
+	(void)state;
+	same_as_golden("list.txt", written(out_list, sample_full()));
+}
+
+static char *json_of(bool full, bool lines)
+{
+	struct result *res = full ? sample_full() : sample_plain();
+	char *path = in_dir("golden.json"), *text;
+
+	unlink(path);
+	assert_int_equal(out_json(path, res, lines, NULL), 0);
+	result_free(res);
+	text = read_text(path);
+	unlink(path);
+	return text;
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	same_as_golden("run-plain.json", json_of(false, false));
+	same_as_golden("run-full.json", json_of(true, false));
+	same_as_golden("run-plain.jsonl", json_of(false, true));
+}
+
+static void test_json_replaces_the_file_in_one_step(void **state)
+{
+	struct result *res = sample_plain();
+	char *path = in_dir("run.json"), *text;
+	struct stat before, after;
+
+	(void)state;
+	write_text(path, "old");
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(out_json(path, res, false, NULL), 0);
+	assert_int_equal(stat(path, &after), 0);
+	assert_true(before.st_ino != after.st_ino);
+	assert_int_equal(after.st_mode & 0777, 0640);
+	text = read_text(path);
+	assert_true(text[0] == '{' && !strcmp(text + strlen(text) - 2, "}\n"));
+	free(text);
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0); /* no temporary file is left */
+	assert_int_equal(mkdir(dir, 0700), 0);
+	result_free(res);
+}
+
+static void test_json_follows_links_and_leaves_them(void **state)
+{
+	struct result *res = sample_plain();
+	char real[128], *path;
+	struct stat st;
+
+	(void)state;
+	snprintf(real, sizeof(real), "%s", in_dir("real.json"));
+	path = in_dir("link.json");
+	write_text(real, "old");
+	assert_int_equal(symlink("real.json", path), 0);
+	assert_int_equal(out_json(path, res, false, NULL), 0);
+	assert_true(lstat(path, &st) == 0 && S_ISLNK(st.st_mode));
+	assert_true(lstat(real, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 100);
+	unlink(path);
+	unlink(real);
+	result_free(res);
+}
+
+static void test_json_never_replaces_a_device_or_pipe(void **state)
+{
+	struct result *res = sample_plain();
+	char *path = in_dir("fifo"), text[8] = "";
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(out_json("/dev/null", res, false, NULL), 0);
+	assert_true(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(out_json(path, res, true, NULL), 0);
+	assert_int_equal(out_json(path, res, false, NULL), 0);
+	assert_true(stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+	assert_int_equal(read(fd, text, 7), 7);
+	assert_string_equal(text, "{\"schem");
+	close(fd);
+	unlink(path);
+	result_free(res);
+}
+
+static void test_jsonl_appends_a_line_a_run(void **state)
+{
+	struct result *res = sample_full();
+	char *path = in_dir("runs.jsonl"), *text, *line, *save;
+	int lines = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(out_json(path, res, true, NULL), 0);
+	text = read_text(path);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		struct result *again;
+
+		assert_int_equal(result_from_json(line, &again, NULL), 0);
+		result_free(again);
+		lines++;
+	}
+	assert_int_equal(lines, 3);
+	free(text);
+	unlink(path);
+	result_free(res);
+}
+
+static void test_json_errors_name_the_file(void **state)
+{
+	static const char *const bad[] = { "/nonexistent/dir/run.json", "/tmp", "/dev/full", "" };
+	struct result *res = sample_plain();
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(bad) / sizeof(bad[0]); i++) {
+		struct sb_err err = { 0 };
+		const char *path = bad[i / 2];
+
+		assert_int_equal(out_json(path, res, i % 2, &err), -SB_EFILE);
+		assert_non_null(strstr(err.what, path));
+		assert_true(err.sys_errno != 0 && *err_remedy(&err));
+	}
+	result_free(res);
+}
+
+static char *status_text(const struct out_status *st, bool terminal)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	out_status(to, st, terminal);
+	fclose(to);
+	return text;
+}
+
+static void expect_status(const struct out_status *st, bool terminal, const char *wanted)
+{
+	char *text = status_text(st, terminal);
+
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+static void test_status_line(void **state)
+{
+	struct out_status_target two[] = {
+		{ "libc.so.6:getpid", { 120034, 120034, 600200000, 0 }, { 4001, 4001, 0, 0 }, 5001 },
+		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1 },
+	};
+	struct out_status st = { 12.04, 0.1, 1, two };
+
+	(void)state;
+	setenv("COLUMNS", "62", 1);
+	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us\n");
+	expect_status(&st, true,
+		      "\r12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us\x1b[K");
+	st.n = 2;
+	expect_status(&st, false,
+		      "12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us"
+		      " \xc2\xb7 lib\\n:\xc3\xa9 hits 0 0/s given -\n");
+	expect_status(&st, true,
+		      "\r12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us"
+		      " \xc2\xb7 lib\x1b[K");
+	st.interval_s = 0;
+	st.n = 1;
+	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us\n");
+	setenv("COLUMNS", "1", 1);
+	expect_status(&st, true, "\r\x1b[K");
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_is_the_man_pages),
+		cmocka_unit_test(test_table_says_what_figures_alone_hide),
+		cmocka_unit_test(test_table_with_many_processes_ends),
+		cmocka_unit_test(test_table_shows_no_figure_that_is_not_known),
+		cmocka_unit_test(test_table_without_targets_is_silent),
+		cmocka_unit_test(test_nothing_from_outside_reaches_the_terminal_raw),
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_replaces_the_file_in_one_step),
+		cmocka_unit_test(test_json_follows_links_and_leaves_them),
+		cmocka_unit_test(test_json_never_replaces_a_device_or_pipe),
+		cmocka_unit_test(test_jsonl_appends_a_line_a_run),
+		cmocka_unit_test(test_json_errors_name_the_file),
+		cmocka_unit_test(test_status_line),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
