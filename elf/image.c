@@ -41,6 +41,12 @@ static void image_free(struct image *img)
 	free(img);
 }
 
+struct image *image_ref(struct image *img)
+{
+	img->refs++;
+	return img;
+}
+
 void image_put(struct image *img)
 {
 	if (!img || --img->refs)

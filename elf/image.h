@@ -34,6 +34,7 @@ struct image_segment {
  * Errors: SB_EFILE, SB_ENOELF (not ELF, 32-bit, another machine, truncated, damaged tables).
  */
 int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err);
+struct image *image_ref(struct image *img); /* one more holder */
 void image_put(struct image *img); /* NULL is harmless */
 
 /*
