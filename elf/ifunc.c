@@ -79,11 +79,15 @@ static bool is_implementation(const struct ifunc_search *s, uint64_t value)
 
 /*
  * By name a slot may be bound to another library's function of that name (a preloaded malloc
- * or a sanitizer's memcpy); that one is no implementation of this IFUNC.
+ * or a sanitizer's memcpy); that one is no implementation of this IFUNC. Of libc's, some are in
+ * the vDSO.
  */
 static bool is_own_code(const struct ifunc_search *s, uint64_t value)
 {
-	return image_in_text(s->def->img, value - s->def->bias);
+	const struct map_entry *e = maps_find(s->reader->space->maps, value);
+
+	return image_in_text(s->def->img, value - s->def->bias) ||
+	       (e && strcmp(e->path, "[vdso]") == 0);
 }
 
 static bool take_slot(struct ifunc_search *s, uint64_t slot, bool by_name)

@@ -425,6 +425,7 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 		   struct sb_err *err)
 {
 	struct resolver r = { .space = { pid, maps }, .req = req, .out = out };
+	size_t modules;
 	int ret;
 
 	*out = (struct resolve_result){ 0 };
@@ -432,7 +433,7 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 	ret = module_find(&r.space, req->module, &r.named, err);
 	if (!ret && !r.named.count)
 		ret = find_python_executable(&r, err);
-	out->modules = r.named.count;
+	out->modules = modules = r.named.count;
 	if (!ret && r.named.count)
 		ret = search(&r, err);
 	else if (!ret)
@@ -440,5 +441,6 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 	module_list_free(&r.named);
 	if (ret)
 		resolve_free(out);
+	out->modules = modules;
 	return ret;
 }
