@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* What a hit costs: counting, disabled, by int3, and by a kernel uprobe, side by side. */
+#include <math.h>
+#include <string.h>
+#include "bench.h"
+
+double cost_of_jump = NAN;
+
+static uint64_t scaled(uint64_t calls)
+{
+	return bench.quick ? calls / 5 : calls;
+}
+
+/* The cost of a call with these words minus that without, both of this moment. */
+static double cost_with(struct subject *s, const char *const *words, uint64_t calls,
+			const char **why)
+{
+	static char reason[200];
+	struct attached a;
+	double base, hooked;
+
+	base = subject_call(s, 1, scaled(20000000));
+	if (sb_attach(&a, s, words)) {
+		snprintf(reason, sizeof(reason), "%s", sb_why(&a));
+		*why = reason;
+		return NAN;
+	}
+	hooked = subject_call(s, 1, scaled(calls));
+	if (sb_detach(&a)) {
+		snprintf(reason, sizeof(reason), "%s", sb_why(&a));
+		*why = reason;
+		return NAN;
+	}
+	return hooked - base;
+}
+
+static double cost_of_uprobe(struct subject *s, const char **why)
+{
+	const uint64_t calls = scaled(200000);
+	double base, hooked;
+	struct uprobe *u;
+	uint64_t hits;
+
+	base = subject_call(s, 1, scaled(20000000));
+	u = uprobe_open(s, why);
+	if (!u)
+		return NAN;
+	hooked = subject_call(s, 1, calls);
+	hits = uprobe_close(u);
+	if (hits != calls) {
+		*why = "the uprobe did not count every call";
+		return NAN;
+	}
+	return hooked - base;
+}
+
+enum { JUMP, OFF, INT3, UPROBE, VARIANTS };
+
+static const char *const jump_words[] = { ":bench_fn", "0", NULL };
+static const char *const off_words[] = { ":bench_fn", "0", "start=1h", NULL };
+static const char *const int3_words[] = { ":bench_fn", "0", "--mechanism", "int3", NULL };
+
+static void one_round(struct subject *s, struct samples *cost, const char **why)
+{
+	samples_add(&cost[JUMP], cost_with(s, jump_words, 20000000, &why[JUMP]));
+	samples_add(&cost[OFF], cost_with(s, off_words, 20000000, &why[OFF]));
+	samples_add(&cost[UPROBE], cost_of_uprobe(s, &why[UPROBE]));
+	samples_add(&cost[INT3], cost_with(s, int3_words, 5000, &why[INT3]));
+}
+
+void bench_cost(void)
+{
+	static const struct {
+		const char *what, *goal;
+		double limit;
+	} rows[VARIANTS] = {
+		[JUMP] = { "a hit, jump, delay 0, counting", "<= 6 ns", 6 },
+		[OFF] = { "a hit, jump, outside its window", "<= 2 ns", 2 },
+		[INT3] = { "a hit, int3, delay 0", NULL, NAN },
+		[UPROBE] = { "a hit, kernel uprobe with a counting BPF program", NULL, NAN },
+	};
+	struct samples cost[VARIANTS] = { 0 };
+	const char *why[VARIANTS] = { 0 };
+	struct subject s = { 0 };
+	double jump, uprobe;
+
+	if (subject_start(&s, "subject", NULL, NULL))
+		return;
+	for (int i = 0; i < bench.rounds; i++)
+		one_round(&s, cost, why);
+	subject_stop(&s);
+	for (int v = 0; v < VARIANTS; v++) {
+		double value = samples_median(&cost[v]);
+
+		if (isnan(value))
+			row_missing("cost", rows[v].what, rows[v].goal, "%s",
+				    why[v] ? why[v] : "no round succeeded");
+		else
+			row_add("cost", rows[v].what, value, "ns", rows[v].goal,
+				isnan(rows[v].limit) ? -1 : met_below(value, rows[v].limit));
+	}
+	cost_of_jump = jump = samples_median(&cost[JUMP]);
+	uprobe = samples_median(&cost[UPROBE]);
+	if (!isnan(jump) && !isnan(uprobe))
+		row_add("cost", "uprobe / jump", uprobe / jump, "x", ">= 80 x",
+			uprobe / jump >= 80);
+	if (!isnan(jump) && cost[INT3].n)
+		row_add("cost", "int3 / jump", samples_median(&cost[INT3]) / jump, "x", NULL, -1);
+}

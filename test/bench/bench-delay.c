@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Is the delay given the delay asked for; are threads delayed in parallel; are hits exact. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+#include "bench.h"
+
+static const struct dose {
+	const char *text;
+	double ns;
+} doses[] = {
+	{ "20ns", 20 },	  { "30ns", 30 },     { "40ns", 40 }, { "50ns", 50 },	{ "100ns", 100 },
+	{ "200ns", 200 }, { "500ns", 500 },   { "1us", 1e3 }, { "2us", 2e3 },	{ "5us", 5e3 },
+	{ "10us", 10e3 }, { "100us", 100e3 }, { "1ms", 1e6 }, { "10ms", 10e6 },
+};
+enum { DOSES = sizeof(doses) / sizeof(doses[0]) };
+
+static uint64_t calls_for(double ns)
+{
+	double calls = (bench.quick ? 20e6 : 80e6) / (ns + 20);
+
+	return calls < 25 ? 25 : (uint64_t)calls;
+}
+
+/* The mean added cost of a call less what was asked for. */
+static double error_of(struct subject *s, const struct dose *d, int threads)
+{
+	const char *words[] = { ":bench_fn", d->text, NULL };
+	struct attached a;
+	double base, hooked;
+
+	base = subject_call(s, threads, 2000000);
+	if (sb_attach(&a, s, words))
+		return NAN;
+	hooked = subject_call(s, threads, calls_for(d->ns));
+	if (sb_detach(&a))
+		return NAN;
+	return hooked - base - d->ns;
+}
+
+static void report(int threads, struct samples *error)
+{
+	double smallest = NAN;
+
+	for (int d = DOSES - 1; d >= 0; d--) {
+		double e = samples_median(&error[d]),
+		       limit = doses[d].ns < 1e3 ? 10 : doses[d].ns / 100;
+		bool good = fabs(e) <= limit;
+		char what[80], unit[8] = "ns";
+
+		if (good && (isnan(smallest) || smallest == doses[d + 1].ns))
+			smallest = doses[d].ns;
+		snprintf(what, sizeof(what), "error of the mean delay, %s asked, %d thread%s",
+			 doses[d].text, threads, threads > 1 ? "s" : "");
+		if (doses[d].ns < 50 || isnan(e))
+			continue; /* below: only whether it is honest */
+		row_add("delay", what, e, unit, doses[d].ns < 1e3 ? "within 10 ns" : "within 1 %",
+			good);
+	}
+	if (threads > 1)
+		return;
+	if (isnan(smallest))
+		row_missing("delay", "smallest honest delay", "<= 40 ns", "none was honest");
+	else
+		row_add("delay", "smallest honest delay (error within 10 ns)", smallest, "ns",
+			"<= 40 ns", met_below(smallest, 40));
+}
+
+static void accuracy(int threads)
+{
+	struct samples error[DOSES] = { 0 };
+	struct subject s = { 0 };
+
+	if (subject_start(&s, "subject", NULL, NULL))
+		return;
+	for (int i = 0; i < bench.rounds; i++)
+		for (int d = 0; d < DOSES; d++)
+			if (threads == 1 || (doses[d].ns >= 50 && doses[d].ns <= 1e5))
+				samples_add(&error[d], error_of(&s, &doses[d], threads));
+	subject_stop(&s);
+	report(threads, error);
+}
+
+/* Elapsed time of one thread's N calls over that of as many threads as there are processors. */
+static void parallelism(int threads)
+{
+	static const char *const words[] = { ":bench_fn", "5us", NULL };
+	struct samples share = { 0 };
+	struct subject s = { 0 };
+	char what[80];
+
+	if (subject_start(&s, "subject", NULL, NULL))
+		return;
+	for (int i = 0; i < bench.rounds; i++) {
+		double one[3], all[3];
+		struct attached a;
+
+		if (sb_attach(&a, &s, words))
+			continue;
+		if (subject_ask(&s, one, 3, "call 1 40000") == 3 &&
+		    subject_ask(&s, all, 3, "call %d 40000", threads) == 3)
+			samples_add(&share, one[2] / all[2] * 100);
+		sb_detach(&a);
+	}
+	subject_stop(&s);
+	snprintf(what, sizeof(what), "%d threads of 5 us each, in parallel, of the ideal", threads);
+	row_add("delay", what, samples_median(&share), "%", ">= 98 %",
+		samples_median(&share) >= 98);
+}
+
+static void exactness(void)
+{
+	static const char *const words[] = { ":bench_fn", "0", NULL };
+	uint64_t calls = bench.quick ? 5000000 : 50000000;
+	struct subject s = { 0 };
+	struct attached a;
+	double answer[3], hits = NAN;
+	char what[80];
+
+	snprintf(what, sizeof(what), "hits missed of %.0e calls on 2 threads", (double)calls * 2);
+	if (subject_start(&s, "subject", NULL, NULL))
+		return;
+	if (sb_attach(&a, &s, words)) {
+		row_missing("delay", what, "0", "%s", sb_why(&a));
+	} else {
+		int got = subject_ask(&s, answer, 3, "call 2 %llu", (unsigned long long)calls);
+
+		if (sb_detach(&a) == 0 && got == 3)
+			hits = sb_json(&a, "targets.0.hits");
+		row_add("delay", what, (double)calls * 2 - hits, "", "0",
+			hits == (double)calls * 2);
+	}
+	subject_stop(&s);
+}
+
+void bench_delay(void)
+{
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!sb_runs()) {
+		row_missing("delay", "everything", NULL, "no %s/sbinject", bench.build);
+		return;
+	}
+	accuracy(1);
+	if (cpus > 1) {
+		accuracy(cpus < 8 ? cpus : 8);
+		parallelism(cpus < 8 ? cpus : 8);
+	} else {
+		row_missing("delay", "threads delayed in parallel", ">= 98 %", "one processor");
+	}
+	exactness();
+}

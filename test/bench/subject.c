@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subject [sleep N | busy N]: what the bench measures. Prints "ready PID ADDRESS" of bench_fn(),
+ * then obeys lines on stdin, and answers each with one line:
+ *
+ *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
+ *			the first being the median over 25 batches (the mean of a thread's own)
+ *	syscall N	getppid() N times: "NS_PER_CALL"
+ *	signal N	N signals to itself: "NS_EACH"
+ *	clone N		N threads made and joined: "NS_EACH"
+ *	gap MS		watch the clock for MS: "LARGEST_GAP_NS"
+ *
+ * The N further threads sleep, or spin.
+ */
+#include <sys/syscall.h>
+#include "../victim/victim.h"
+
+enum { MAX_THREADS = 64, BATCHES = 25 };
+
+uint64_t bench_fn(uint64_t x);
+
+static volatile sig_atomic_t signals;
+
+static struct job {
+	pthread_t thread;
+	uint64_t calls, elapsed_ns;
+	double batch[BATCHES];
+} __attribute__((aligned(128))) jobs[MAX_THREADS];
+
+static pthread_barrier_t barrier;
+
+/* With a frame pointer, as distributions build now: its entry is a push, which suits uprobes. */
+VICTIM_HOOKED uint64_t bench_fn(uint64_t x)
+{
+	void *frame = __builtin_frame_address(0);
+
+	VICTIM_OPAQUE(frame);
+	VICTIM_OPAQUE(x);
+	return x + 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void *do_job(void *arg)
+{
+	struct job *job = arg;
+	uint64_t done = 0, begin, x = 0;
+
+	pthread_barrier_wait(&barrier);
+	begin = victim_now_ns();
+	for (int b = 0; b < BATCHES; b++) {
+		uint64_t todo = (job->calls * (uint64_t)(b + 1)) / BATCHES - done;
+		uint64_t at = victim_now_ns();
+
+		for (uint64_t i = 0; i < todo; i++)
+			x = bench_fn(x);
+		job->batch[b] = todo ? (double)(victim_now_ns() - at) / (double)todo : 0;
+		done += todo;
+	}
+	job->elapsed_ns = victim_now_ns() - begin;
+	if (x != job->calls)
+		abort();
+	return NULL;
+}
+
+static void cmd_call(unsigned long threads, unsigned long calls)
+{
+	uint64_t elapsed = 0;
+	double sum = 0;
+
+	if (threads < 1 || threads > MAX_THREADS)
+		abort();
+	pthread_barrier_init(&barrier, NULL, (unsigned int)threads);
+	for (unsigned long t = 0; t < threads; t++) {
+		jobs[t].calls = calls;
+		if (t && pthread_create(&jobs[t].thread, NULL, do_job, &jobs[t]))
+			abort();
+	}
+	do_job(&jobs[0]);
+	for (unsigned long t = 0; t < threads; t++) {
+		if (t)
+			pthread_join(jobs[t].thread, NULL);
+		if (jobs[t].elapsed_ns > elapsed)
+			elapsed = jobs[t].elapsed_ns;
+		sum += median(jobs[t].batch, BATCHES);
+	}
+	pthread_barrier_destroy(&barrier);
+	printf("%.4f %lu %llu\n", sum / (double)threads, threads * calls,
+	       (unsigned long long)elapsed);
+}
+
+static void cmd_syscall(unsigned long n)
+{
+	uint64_t begin = victim_now_ns();
+
+	for (unsigned long i = 0; i < n; i++)
+		syscall(SYS_getppid);
+	printf("%.1f\n", (double)(victim_now_ns() - begin) / (double)n);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+static void cmd_signal(unsigned long n)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	uint64_t begin;
+
+	sigaction(SIGUSR1, &sa, NULL);
+	begin = victim_now_ns();
+	for (unsigned long i = 0; i < n; i++)
+		raise(SIGUSR1);
+	printf("%.1f\n", (double)(victim_now_ns() - begin) / (double)n);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void cmd_clone(unsigned long n)
+{
+	uint64_t begin = victim_now_ns();
+
+	for (unsigned long i = 0; i < n; i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, nothing, NULL))
+			abort();
+		pthread_join(t, NULL);
+	}
+	printf("%.1f\n", (double)(victim_now_ns() - begin) / (double)n);
+}
+
+static void cmd_gap(unsigned long ms)
+{
+	uint64_t end, before = victim_now_ns(), gap = 0, now;
+
+	end = before + ms * 1000000;
+	puts("watching");
+	fflush(stdout);
+	do {
+		now = victim_now_ns();
+		if (now - before > gap)
+			gap = now - before;
+		before = now;
+	} while (now < end);
+	printf("%llu\n", (unsigned long long)gap);
+}
+
+static void *extra(void *arg)
+{
+	uint64_t x = 0;
+
+	while (!arg)
+		pause();
+	while (arg)
+		VICTIM_OPAQUE(x);
+	return NULL;
+}
+
+static void start_extra(const char *mode, int n)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	for (int i = 0; i < n; i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, &attr, extra, strcmp(mode, "busy") == 0 ? &attr : NULL))
+			abort();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char line[256], verb[32];
+
+	if (argc == 3)
+		start_extra(argv[1], atoi(argv[2]));
+	printf("ready %d %p\n", (int)getpid(), (void *)(uintptr_t)bench_fn);
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned long a = 0, b = 0;
+
+		if (sscanf(line, "%31s %lu %lu", verb, &a, &b) < 2)
+			return 2;
+		if (strcmp(verb, "call") == 0)
+			cmd_call(a, b);
+		else if (strcmp(verb, "syscall") == 0)
+			cmd_syscall(a);
+		else if (strcmp(verb, "signal") == 0)
+			cmd_signal(a);
+		else if (strcmp(verb, "clone") == 0)
+			cmd_clone(a);
+		else if (strcmp(verb, "gap") == 0)
+			cmd_gap(a);
+		else
+			return 2;
+		fflush(stdout);
+	}
+	return 0;
+}
