@@ -91,7 +91,8 @@ static int write_replace(const char *path, const char *text, const struct stat *
 	int fd = open_beside(path, &name), rc = -1, saved;
 
 	if (fd >= 0) {
-		if (old && fchmod(fd, old->st_mode & 0777)) /* another's mode is no reason to fail */
+		if (old &&
+		    fchmod(fd, old->st_mode & 0777)) /* another's mode is no reason to fail */
 			errno = 0;
 		rc = write_close(fd, text, strlen(text));
 		if (!rc)

@@ -6,8 +6,8 @@
 #include "out-text.h"
 
 static const struct out_col list_cols[] = {
-	{ "target", false, 0 }, { "module", false, 2 },	  { "symbol", false, 2 },
-	{ "address", true, 2 }, { "size", true, 2 },	  { "mechanism", false, 2 },
+	{ "target", false, 0 }, { "module", false, 2 }, { "symbol", false, 2 },
+	{ "address", true, 2 }, { "size", true, 2 },	{ "mechanism", false, 2 },
 };
 
 static void add_name(struct out_grid *grid, const char *name)

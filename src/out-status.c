@@ -50,7 +50,7 @@ static size_t terminal_width(FILE *to)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
-	int n = columns ? atoi(columns) : 0;
+	long n = columns ? strtol(columns, NULL, 10) : 0;
 
 	if (!ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;

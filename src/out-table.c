@@ -183,8 +183,8 @@ static void print_stops(FILE *to, const struct result *res)
 /* Processes: a row for each target that was hit in it, or one that says that none was. */
 
 static const struct out_col process_cols[] = {
-	{ "pid", true, 0 },    { "execs", true, 2 }, { "name", false, 2 },
-	{ "target", false, 2 }, { "hits", true, 2 },  { "delayed", true, 2 },
+	{ "pid", true, 0 },	 { "execs", true, 2 }, { "name", false, 2 },
+	{ "target", false, 2 },	 { "hits", true, 2 },  { "delayed", true, 2 },
 	{ "injected", true, 2 },
 };
 
@@ -228,8 +228,8 @@ static void add_process(struct out_grid *grid, const struct result *res,
 
 static void print_processes(FILE *to, const struct result *res)
 {
-	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(process_cols[0]),
-				 NULL, 0 };
+	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(process_cols[0]), NULL,
+				 0 };
 
 	if (res->n_processes < 2)
 		return;
@@ -242,8 +242,8 @@ static void print_processes(FILE *to, const struct result *res)
 
 void out_table(FILE *to, const struct result *res)
 {
-	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]),
-				 NULL, 0 };
+	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]), NULL,
+				 0 };
 
 	for (size_t i = 0; i < res->n_targets; i++)
 		add_target(&grid, &res->target[i]);

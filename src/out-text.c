@@ -16,7 +16,8 @@ bool out_has_colour(FILE *to)
 {
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return isatty(fileno(to)) && !(no_colour && *no_colour) && term && strcmp(term, "dumb");
+	return isatty(fileno(to)) && !(no_colour && *no_colour) && term &&
+	       strcmp(term, "dumb") != 0;
 }
 
 void out_shown(FILE *to, const char *name)
@@ -114,7 +115,10 @@ struct unit {
 };
 
 static const struct unit units[] = {
-	{ "ns", 1, 3 }, { "us", 1e3, 3 }, { "ms", 1e6, 4 }, { "s", 1e9, 4 },
+	{ "ns", 1, 3 },
+	{ "us", 1e3, 3 },
+	{ "ms", 1e6, 4 },
+	{ "s", 1e9, 4 },
 };
 
 #define N_UNITS (sizeof(units) / sizeof(units[0]))

@@ -41,14 +41,14 @@ void out_list(FILE *to, const struct result *res);
  * the terminal's width; elsewhere a plain line.
  */
 struct out_status {
-	double t_s;	      /* since the hooks were armed */
+	double t_s; /* since the hooks were armed */
 	double interval_s;
 	size_t n;
 	struct out_status_target {
 		const char *spec;
 		struct result_counts total, delta;
-		double given_ns;   /* mean of the interval, < 0: none */
-	} *target;
+		double given_ns; /* mean of the interval, < 0: none */
+	} * target;
 };
 void out_status(FILE *to, const struct out_status *st, bool terminal);
 

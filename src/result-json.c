@@ -45,8 +45,7 @@ static void shape_fill(json_t *object, const struct shape *shape, const char *ba
 }
 
 /* Records what is wrong with a value, unless something inside it did already. */
-static int get_failed(const char *name, const json_t *value, const char *wanted,
-		      struct sb_err *err)
+static int get_failed(const char *name, const json_t *value, const char *wanted, struct sb_err *err)
 {
 	if (!*wanted)
 		err_prefix(err, "%s", name);
@@ -63,8 +62,8 @@ static int shape_read(const json_t *object, const struct shape *shape, char *bas
 	for (size_t i = 0; i < shape->n; i++) {
 		const struct field *field = &shape->field[i];
 		const json_t *value = json_object_get(object, field->name);
-		const char *wanted = value ? field->kind->get(field, base, value, res, err)
-					   : "there";
+		const char *wanted = value ? field->kind->get(field, base, value, res, err) :
+					     "there";
 
 		if (wanted)
 			return get_failed(field->name, value, wanted, err);
@@ -199,7 +198,8 @@ static const char *tags_get(KIND_GET_ARGS)
 	tag = kind_must(calloc(json_object_size(value) + 1, sizeof(*tag)));
 	*(struct result_tag **)(base + field->at) = tag;
 	*(size_t *)(base + field->count_at) = json_object_size(value);
-	json_object_foreach((json_t *)value, key, item) { /* the macro takes no const */
+	json_object_foreach((json_t *)value, key, item)
+	{ /* the macro takes no const */
 		tag->key = kind_to_bytes(key);
 		tag->value = kind_string_take(item);
 		if (!tag++->value && !json_is_null(item))
@@ -212,12 +212,19 @@ static const struct kind kind_tags = { tags_put, tags_get };
 
 /* Values that are known together or not at all. */
 
-#define FIELD(type, member, kind_of, ...) \
-	{ .name = #member, .kind = &kind_of, .at = offsetof(type, member), ##__VA_ARGS__ }
-#define ARRAY(type, key, kind_of, member, n_member, ...) \
-	{ .name = key, .kind = &kind_of, .at = offsetof(type, member), \
-	  .count_at = offsetof(type, n_member), ##__VA_ARGS__ }
-#define SHAPE(type, fields) { sizeof(type), fields, sizeof(fields) / sizeof((fields)[0]) }
+#define FIELD(type, member, kind_of, ...)                                                      \
+	{                                                                                      \
+		.name = #member, .kind = &kind_of, .at = offsetof(type, member), ##__VA_ARGS__ \
+	}
+#define ARRAY(type, key, kind_of, member, n_member, ...)                     \
+	{                                                                    \
+		.name = key, .kind = &kind_of, .at = offsetof(type, member), \
+		.count_at = offsetof(type, n_member), ##__VA_ARGS__          \
+	}
+#define SHAPE(type, fields)                                                \
+	{                                                                  \
+		sizeof(type), fields, sizeof(fields) / sizeof((fields)[0]) \
+	}
 
 static const struct field given_fields[] = {
 	{ .name = "mean", .kind = &kind_real, .at = offsetof(struct result_given, mean) },
@@ -300,10 +307,14 @@ static const struct kind kind_stop = { stop_put, stop_get };
 
 /* A process's counts, one for each target of the run, told by their place in the array. */
 
-#define COUNTS(type, member) \
-	{ .name = "delayed", .kind = &kind_u64, .at = offsetof(type, member delayed) }, \
-	{ .name = "injected_ns", .kind = &kind_u64, .at = offsetof(type, member injected_ns) }, \
-	{ .name = "overrun_ns", .kind = &kind_u64, .at = offsetof(type, member overrun_ns) }
+#define COUNTS(type, member)                                                                     \
+	{ .name = "delayed", .kind = &kind_u64, .at = offsetof(type, member delayed) },          \
+		{ .name = "injected_ns",                                                         \
+		  .kind = &kind_u64,                                                             \
+		  .at = offsetof(type, member injected_ns) },                                    \
+	{                                                                                        \
+		.name = "overrun_ns", .kind = &kind_u64, .at = offsetof(type, member overrun_ns) \
+	}
 
 static const struct field counts_fields[] = {
 	FIELD(struct result_counts, hits, kind_u64),
@@ -391,7 +402,9 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),
-	{ .name = "hits", .kind = &kind_hits, .at = offsetof(struct result_target, counts.hits),
+	{ .name = "hits",
+	  .kind = &kind_hits,
+	  .at = offsetof(struct result_target, counts.hits),
 	  .unknown = "never hooked" },
 	COUNTS(struct result_target, counts.),
 	{ .name = "given_ns", .kind = &kind_given, .at = offsetof(struct result_target, given) },
@@ -451,7 +464,7 @@ static int read_document(const json_t *document, struct result *res, struct sb_e
 	const char *schema = json_string_value(json_object_get(document, "schema"));
 	int rc;
 
-	if (!schema || strcmp(schema, SCHEMA))
+	if (!schema || strcmp(schema, SCHEMA) != 0)
 		return err_set(err, SB_EFILE, "not a document of schema " SCHEMA);
 	rc = shape_read(document, &run_shape, (char *)res, res, err);
 	if (rc)

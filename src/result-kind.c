@@ -215,7 +215,7 @@ static const char *exit_get(KIND_GET_ARGS)
 
 static json_t *real_put(KIND_PUT_ARGS)
 {
-	double n = *(const double *)(base + field->at);
+	double n = *(const double *)(const void *)(base + field->at);
 
 	return isfinite(n) ? json_real(n) : json_null();
 }
@@ -224,7 +224,8 @@ static const char *real_get(KIND_GET_ARGS)
 {
 	if (!json_is_number(value) && !json_is_null(value))
 		return "a number";
-	*(double *)(base + field->at) = json_is_null(value) ? NAN : json_number_value(value);
+	*(double *)(void *)(base + field->at) = json_is_null(value) ? NAN :
+								      json_number_value(value);
 	return NULL;
 }
 
@@ -253,7 +254,8 @@ static const char *address_get(KIND_GET_ARGS)
 
 static json_t *outcome_put(KIND_PUT_ARGS)
 {
-	return kind_string_new(result_outcome_name(*(const enum result_outcome *)(base + field->at)));
+	return kind_string_new(
+		result_outcome_name(*(const enum result_outcome *)(base + field->at)));
 }
 
 static const char *outcome_get(KIND_GET_ARGS)
@@ -261,7 +263,7 @@ static const char *outcome_get(KIND_GET_ARGS)
 	const char *name = json_string_value(value), *known;
 
 	for (int i = 0; name && (known = result_outcome_name((enum result_outcome)i)); i++) {
-		if (strcmp(name, known))
+		if (strcmp(name, known) != 0)
 			continue;
 		*(enum result_outcome *)(base + field->at) = (enum result_outcome)i;
 		return NULL;
@@ -290,29 +292,27 @@ static json_t *time_put(KIND_PUT_ARGS)
 {
 	char text[48];
 
-	return time_write((const void *)(base + field->at), text) ? json_string(text)
-								  : json_null();
+	return time_write((const void *)(base + field->at), text) ? json_string(text) : json_null();
 }
 
 static const char *time_get(KIND_GET_ARGS)
 {
 	struct timespec_ns *at = (void *)(base + field->at);
-	const char *s = json_string_value(value);
+	const char *s = json_string_value(value), *rest;
 	struct tm tm = { 0 };
 	char again[48];
 
 	if (json_is_null(value))
 		return NULL;
-	if (!s || sscanf(s, "%4d-%2d-%2dT%2d:%2d:%2d.%9u", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-			 &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &at->ns) != 7)
-		return "a time";
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	at->s = timegm(&tm);
-	/* sscanf and timegm forgive much; written again it must be the same text. */
-	if (!time_write(at, again) || strcmp(s, again))
-		return "a time (YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ)";
-	return NULL;
+	rest = s ? strptime(s, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (rest && *rest == '.') {
+		at->s = timegm(&tm);
+		at->ns = (uint32_t)strtoul(rest + 1, NULL, 10);
+		/* All of these forgive much; written again it must be the same text. */
+		if (time_write(at, again) && !strcmp(s, again))
+			return NULL;
+	}
+	return "a time (YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ)";
 }
 
 #define KIND(name) const struct kind kind_##name = { name##_put, name##_get }

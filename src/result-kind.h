@@ -39,13 +39,13 @@ struct field {
 };
 
 /* The parameters of put and get; a kind that needs only some of them is the rule. */
-#define KIND_PUT_ARGS \
+#define KIND_PUT_ARGS                                                        \
 	const struct field *field __attribute__((unused)), const char *base, \
-	const struct result *res __attribute__((unused))
-#define KIND_GET_ARGS \
+		const struct result *res __attribute__((unused))
+#define KIND_GET_ARGS                                                                       \
 	const struct field *field __attribute__((unused)), char *base, const json_t *value, \
-	const struct result *res __attribute__((unused)), \
-	struct sb_err *err __attribute__((unused))
+		const struct result *res __attribute__((unused)),                           \
+		struct sb_err *err __attribute__((unused))
 
 extern const struct kind kind_string;  /* char *; NULL is null */
 extern const struct kind kind_u64;     /* above 2^63 - 1: a string of digits */

@@ -25,18 +25,18 @@ enum result_outcome {
 	OUTCOME_REFUSED,      /* matched, and no site could be hooked */
 };
 
-struct result_given {	      /* delay given to a delayed hit, hook's own cost included, ns */
+struct result_given { /* delay given to a delayed hit, hook's own cost included, ns */
 	bool known;
 	double mean;
 	uint64_t p50, p99, max;
-	char reason[96];      /* why unknown */
+	char reason[96]; /* why unknown */
 };
 
 struct result_site {
 	char *module, *build_id, *symbol;
-	uint64_t address;     /* run-time address in pids[0] */
-	uint64_t size;	      /* of the function, bytes, 0 unknown (list) */
-	char *mechanism;      /* "jump", "int3" */
+	uint64_t address; /* run-time address in pids[0] */
+	uint64_t size;	  /* of the function, bytes, 0 unknown (list) */
+	char *mechanism;  /* "jump", "int3" */
 	pid_t *pids;
 	size_t n_pids;
 };
@@ -54,23 +54,23 @@ struct result_counts {
 };
 
 struct result_target {
-	char *spec;	      /* as typed */
+	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
 	enum result_outcome outcome;
-	char *reason;	      /* for pending, no_match, refused; "" otherwise */
-	double active_s;      /* how long it was hooked, enabled and inside its window */
+	char *reason;	 /* for pending, no_match, refused; "" otherwise */
+	double active_s; /* how long it was hooked, enabled and inside its window */
 	struct result_counts counts;
 	struct result_given given;
 	struct result_site *site;
 	size_t n_sites;
 	struct result_refused *refused;
 	size_t n_refused;
-	size_t procs;	      /* processes in which it was hooked */
+	size_t procs; /* processes in which it was hooked */
 };
 
 struct result_process {
-	pid_t pid;	      /* 0: children that were not followed */
+	pid_t pid;		 /* 0: children that were not followed */
 	unsigned int generation; /* execs seen */
 	char *comm, *exe;
 	struct result_counts *counts; /* n_targets of them */
@@ -86,11 +86,14 @@ struct result {
 	size_t n_argv;
 	struct result_tag *tag;
 	size_t n_tags;
-	struct timespec_ns { int64_t s; uint32_t ns; } started, ended; /* CLOCK_REALTIME */
+	struct timespec_ns {
+		int64_t s;
+		uint32_t ns;
+	} started, ended; /* CLOCK_REALTIME */
 	double wall_s;
 	char *backend;
-	int exit;	      /* sbinject's exit status, -1 while unknown */
-	char *exit_reason;    /* "for", "signal", "target ended", "error: ..." */
+	int exit;	   /* sbinject's exit status, -1 while unknown */
+	char *exit_reason; /* "for", "signal", "target ended", "error: ..." */
 	struct result_target *target;
 	size_t n_targets;
 	struct result_process *process;

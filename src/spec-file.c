@@ -98,7 +98,8 @@ static bool line_split(struct line *line, const char *s, const char *end)
 {
 	line->count = 0;
 	line->to = line->bytes;
-	line->why = memchr(s, '\0', (size_t)(end - s)) ? "a NUL byte: this is not a text file" : NULL;
+	line->why = memchr(s, '\0', (size_t)(end - s)) ? "a NUL byte: this is not a text file" :
+							 NULL;
 	while (!line->why) {
 		while (s < end && is_blank(*s))
 			s++;
@@ -141,8 +142,8 @@ static int line_read(struct line *line, const char *s, const char *end, struct s
 }
 
 /* All lines of the text; on failure *number is the line it happened in. */
-static int lines_read(struct line *line, const char *text, const char *end,
-		      struct spec_list *out, unsigned int *number, struct sb_err *err)
+static int lines_read(struct line *line, const char *text, const char *end, struct spec_list *out,
+		      unsigned int *number, struct sb_err *err)
 {
 	const char *stop;
 	int rc;

@@ -16,14 +16,11 @@ struct unit {
 };
 
 static const struct unit units[] = {
-	{ "ns", 1, true },
-	{ "us", 1000, true },
+	{ "ns", 1, true },	     { "us", 1000, true },
 	{ "\xc2\xb5s", 1000, true }, /* U+00B5 micro sign, what keyboards give */
 	{ "\xce\xbcs", 1000, true }, /* U+03BC Greek mu, what input methods give */
-	{ "ms", 1000000, true },
-	{ "s", 1000000000, true },
-	{ "m", 60000000000, false },
-	{ "h", 3600000000000, false },
+	{ "ms", 1000000, true },     { "s", 1000000000, true },
+	{ "m", 60000000000, false }, { "h", 3600000000000, false },
 };
 
 /* What is asked of a text, and what to say when it is something else. */
@@ -52,10 +49,10 @@ static const struct span duration_span = {
 
 struct number {
 	uint64_t whole;
-	uint64_t frac;	/* the digits after the point, trailing zeros left out */
+	uint64_t frac; /* the digits after the point, trailing zeros left out */
 	unsigned int digits;
-	bool huge;	/* the whole part is out of range */
-	bool fine;	/* more digits than any unit has nanoseconds */
+	bool huge; /* the whole part is out of range */
+	bool fine; /* more digits than any unit has nanoseconds */
 };
 
 /*
@@ -125,8 +122,8 @@ static const struct unit *unit_find(const char *name, bool delay)
 }
 
 /* num in units of unit_ns to ns; NULL, or what is wrong with it. */
-static const char *number_scale(const struct number *num, uint64_t unit_ns,
-				const struct span *span, uint64_t *ns)
+static const char *number_scale(const struct number *num, uint64_t unit_ns, const struct span *span,
+				uint64_t *ns)
 {
 	unsigned __int128 frac = (unsigned __int128)num->frac * unit_ns;
 	unsigned __int128 sum = (unsigned __int128)num->whole * unit_ns;
@@ -197,8 +194,10 @@ static void format_in(uint64_t ns, uint64_t unit_ns, const char *name, char out[
 char *spec_format_ns(uint64_t ns, char *buf, size_t size)
 {
 	static const struct unit shown[] = {
-		{ "s", 1000000000, true }, { "ms", 1000000, true },
-		{ "us", 1000, true },	   { "ns", 1, true },
+		{ "s", 1000000000, true },
+		{ "ms", 1000000, true },
+		{ "us", 1000, true },
+		{ "ns", 1, true },
 	};
 	char best[32] = "", form[32];
 

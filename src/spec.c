@@ -140,8 +140,8 @@ static void spec_free(struct spec *spec)
 }
 
 /* Sets module and symbol; the two parts are given by where they start and end. */
-static int target_set(struct spec *spec, const char *module, size_t module_len,
-		      const char *symbol, size_t symbol_len, struct sb_err *err)
+static int target_set(struct spec *spec, const char *module, size_t module_len, const char *symbol,
+		      size_t symbol_len, struct sb_err *err)
 {
 	spec->module = strndup(module, module_len);
 	spec->symbol = strndup(symbol, symbol_len);
@@ -213,8 +213,8 @@ static int target_parse(struct spec *spec, const char *word, struct sb_err *err)
 
 struct group {
 	struct spec_list *list;
-	struct spec *spec;	/* the target that a delay or key belongs to; NULL before any */
-	unsigned int seen;	/* bit N_KEYS: its delay, the bits below: its keys */
+	struct spec *spec; /* the target that a delay or key belongs to; NULL before any */
+	unsigned int seen; /* bit N_KEYS: its delay, the bits below: its keys */
 	struct sb_err *err;
 };
 
@@ -242,7 +242,8 @@ static int group_claim(struct group *group, size_t bit, const char *what, const 
 	if (group->seen & 1u << bit)
 		return refuse(group->err, what, word, "is given twice for one target",
 			      bit == N_KEYS ? "one delay a target; several targets each take "
-					      "their own after them" : key_hint);
+					      "their own after them" :
+					      key_hint);
 	group->seen |= 1u << bit;
 	return 0;
 }
@@ -286,8 +287,8 @@ static int group_word(struct group *group, const char *word)
 
 static bool spec_same(const struct spec *a, const struct spec *b)
 {
-	bool threads = a->thread && b->thread ? !strcmp(a->thread, b->thread)
-					      : a->thread == b->thread;
+	bool threads = a->thread && b->thread ? !strcmp(a->thread, b->thread) :
+						a->thread == b->thread;
 
 	return threads && a->pid == b->pid && !strcmp(a->text, b->text);
 }

@@ -27,22 +27,22 @@
  */
 enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
-#define SPEC_DELAY_MAX_NS  10000000000ull
-#define SPEC_DELAY_UNSET   UINT64_MAX
-#define SPEC_DEFAULT_NS	   1000ull
+#define SPEC_DELAY_MAX_NS 10000000000ull
+#define SPEC_DELAY_UNSET  UINT64_MAX
+#define SPEC_DEFAULT_NS	  1000ull
 
 struct spec {
-	char *text;	     /* the TARGET as typed */
+	char *text; /* the TARGET as typed */
 	enum spec_kind kind;
 	char *module;
-	char *symbol;	     /* or FILE */
+	char *symbol; /* or FILE */
 	unsigned int line;
-	uint64_t delay_ns;   /* SPEC_DELAY_UNSET: not given */
-	uint64_t every;	     /* 0: not given, 1: each hit */
-	uint64_t start_ns;   /* 0: at once */
-	uint64_t for_ns;     /* 0: not given, without end */
-	pid_t pid;	     /* 0: not given */
-	char *thread;	     /* glob or TID as text; NULL: not given */
+	uint64_t delay_ns; /* SPEC_DELAY_UNSET: not given */
+	uint64_t every;	   /* 0: not given, 1: each hit */
+	uint64_t start_ns; /* 0: at once */
+	uint64_t for_ns;   /* 0: not given, without end */
+	pid_t pid;	   /* 0: not given */
+	char *thread;	   /* glob or TID as text; NULL: not given */
 };
 
 struct spec_list {
@@ -55,8 +55,7 @@ struct spec_list {
  * twice (same text, pid and thread) is SB_ESPEC, as is everything malformed; the error's text
  * names the word and its hint shows a right form. On error nothing was appended.
  */
-int spec_parse_words(char *const *words, size_t count, struct spec_list *out,
-		     struct sb_err *err);
+int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err);
 
 /* A targets file: a GROUP a line, shell quotes, `#` comments at the line's start or after a
  * blank; CRLF is accepted. Errors carry "FILE:LINE: ". An empty file is SB_ESPEC. */

@@ -10,7 +10,11 @@
 #include "../../src/out.h"
 #include "../../src/result.h"
 
-#define MUST(condition) do { if (!(condition)) abort(); } while (0)
+#define MUST(condition)           \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

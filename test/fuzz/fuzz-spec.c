@@ -9,7 +9,11 @@
 #include <string.h>
 #include "../../src/spec.h"
 
-#define MUST(condition) do { if (!(condition)) abort(); } while (0)
+#define MUST(condition)           \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,7 +51,8 @@ static void try_words(char *text)
 	size_t n = 0;
 
 	list_start(&list);
-	for (char *save, *w = strtok_r(text, "\n", &save); w && n < 64; w = strtok_r(NULL, "\n", &save))
+	for (char *save, *w = strtok_r(text, "\n", &save); w && n < 64;
+	     w = strtok_r(NULL, "\n", &save))
 		words[n++] = w;
 	check_list(&list, spec_parse_words(words, n, &list, &err), &err);
 }

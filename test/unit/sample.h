@@ -24,7 +24,8 @@ static void sample_site(struct result_target *target, const char *symbol, uint64
 	site = &target->site[target->n_sites++];
 	*site = (struct result_site){
 		.module = sample_copy("/usr/lib/x86_64-linux-gnu/libc.so.6"),
-		.build_id = sample_copy(mechanism ? "c047672cae7964324658491e7dee26748ae5d2f8" : NULL),
+		.build_id = sample_copy(mechanism ? "c047672cae7964324658491e7dee26748ae5d2f8" :
+						    NULL),
 		.symbol = sample_copy(symbol),
 		.address = address,
 		.size = mechanism ? 27 : 0,
@@ -44,8 +45,10 @@ static void sample_refuse(struct result_target *target, const char *symbol, uint
 	target->refused = realloc(target->refused, (target->n_refused + 1) * sizeof(*refused));
 	refused = &target->refused[target->n_refused++];
 	*refused = (struct result_refused){
-		.module = sample_copy("libc.so.6"), .symbol = sample_copy(symbol),
-		.reason = sample_copy(reason), .address = address,
+		.module = sample_copy("libc.so.6"),
+		.symbol = sample_copy(symbol),
+		.reason = sample_copy(reason),
+		.address = address,
 	};
 }
 
@@ -69,7 +72,9 @@ static void sample_process(struct result *res, pid_t pid, const char *comm, uint
 	res->process = realloc(res->process, (res->n_processes + 1) * sizeof(*process));
 	process = &res->process[res->n_processes++];
 	*process = (struct result_process){
-		.pid = pid, .generation = pid ? 1 : 0, .comm = sample_copy(comm),
+		.pid = pid,
+		.generation = pid ? 1 : 0,
+		.comm = sample_copy(comm),
 		.exe = sample_copy(pid ? "/usr/bin/python3.11" : NULL),
 		.counts = calloc(res->n_targets, sizeof(*process->counts)),
 	};
@@ -131,7 +136,8 @@ static void sample_full_targets(struct result *res)
 /* One target of each outcome, odd names, refused sites, processes, each unknown figure once. */
 static struct result *sample_full(void)
 {
-	static const char *const argv[] = { "sbinject", "-p", "4711", "a \"b\"\n", "\xee\xbe\x80\xfe" };
+	static const char *const argv[] = { "sbinject", "-p", "4711", "a \"b\"\n",
+					    "\xee\xbe\x80\xfe" };
 	struct result *plain = sample_plain(), *res = result_new(6);
 
 	free(res->target);

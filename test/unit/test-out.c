@@ -290,7 +290,10 @@ static void expect_status(const struct out_status *st, bool terminal, const char
 static void test_status_line(void **state)
 {
 	struct out_status_target two[] = {
-		{ "libc.so.6:getpid", { 120034, 120034, 600200000, 0 }, { 4001, 4001, 0, 0 }, 5001 },
+		{ "libc.so.6:getpid",
+		  { 120034, 120034, 600200000, 0 },
+		  { 4001, 4001, 0, 0 },
+		  5001 },
 		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1 },
 	};
 	struct out_status st = { 12.04, 0.1, 1, two };
@@ -298,8 +301,7 @@ static void test_status_line(void **state)
 	(void)state;
 	setenv("COLUMNS", "62", 1);
 	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us\n");
-	expect_status(&st, true,
-		      "\r12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us\x1b[K");
+	expect_status(&st, true, "\r12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us\x1b[K");
 	st.n = 2;
 	expect_status(&st, false,
 		      "12.0s libc.so.6:getpid hits 120034 40010/s given 5.00us"

@@ -234,8 +234,10 @@ static void test_damaged_documents(void **state)
 	damage("\"argv\":[]", "\"argv\":[null]", "argv");
 	damage("\"tags\":{}", "\"tags\":{\"a\":1}", "tags");
 	damage("\"targets\":[{", "\"targets\":[3,{", "targets: 0");
-	damage("\"processes\":[]", "\"processes\":[{\"pid\":1,\"generation\":0,\"comm\":null,"
-	       "\"exe\":null,\"targets\":[{},{}]}]", "processes: 0: targets");
+	damage("\"processes\":[]",
+	       "\"processes\":[{\"pid\":1,\"generation\":0,\"comm\":null,"
+	       "\"exe\":null,\"targets\":[{},{}]}]",
+	       "processes: 0: targets");
 	damage("gpu-01", "gpu\\u0000", "line 1");
 	damage("gpu-01", "gpu\xff", "line 1");
 }

@@ -77,7 +77,8 @@ static void test_delay_and_keys_belong_to_the_target_before(void **state)
 
 	(void)state;
 	assert_int_equal(parse("a:b|5us|every=3|start=1s|for=2m|pid=7|thread=x:y*|c:d|0|e:f|.5us",
-			       &list, NULL), 0);
+			       &list, NULL),
+			 0);
 	assert_int_equal(list.count, 3);
 	assert_int_equal(list.spec[0].delay_ns, 5000);
 	assert_int_equal(list.spec[0].every, 3);
@@ -97,21 +98,46 @@ static void test_errors_name_the_word_and_append_nothing(void **state)
 	static const struct {
 		const char *line, *word;
 	} rows[] = {
-		{ "a:b|5", "5" },	     { "a:b|5xs", "5xs" },	 { "a:b|-5us", "-5us" },
-		{ "a:b|+5us", "+5us" },	     { "a:b|0x5", "0x5" },	 { "a:b|1e3ns", "1e3ns" },
-		{ "5us|a:b", "5us" },	     { "every=2|a:b", "every=2" }, { "nan", "nan" },
-		{ "a:b|evry=2", "evry=2" },  { "a:b|every=0", "every=0" }, { "main", "main" },
-		{ "a:b|every=-1", "every=-1" }, { "a:b|every=99999999999999999999", "every=9" },
-		{ "a:b|every=2|every=2", "every=2" }, { "a:b|1us|2us", "2us" },
-		{ "a:b|pid=0", "pid=0" },    { "a:b|pid=2147483648", "pid=2147483648" },
-		{ "a:b|pid=x", "pid=x" },    { "a:b|thread=", "thread=" },
-		{ "a:b|start=5", "start=5" }, { "a:b|for=0", "for=0" },	 { "a:", "a:" },
-		{ ":", ":" },		     { "a:=", "a:=" },		 { "a:@", "a:@" },
-		{ "a:@x.c", "a:@x.c" },	     { "a:@x.c:0", "a:@x.c:0" }, { "a:@x.c:-1", "a:@x.c:-1" },
-		{ "a:@:5", "a:@:5" },	     { "a:@x.c:9999999999", "x.c:9999999999" },
-		{ "py:a", "py:a" },	     { "py::f", "py::f" },	 { "py:a:", "py:a:" },
-		{ "py:a:b:c", "py:a:b:c" },  { "ns::f", "ns::f" },	 { "a:b|a:b", "a:b" },
-		{ "a:b|pid=1|a:b|pid=1", "a:b" }, { "x:y", "x:y" },	 { "a:b|--json", "--json" },
+		{ "a:b|5", "5" },
+		{ "a:b|5xs", "5xs" },
+		{ "a:b|-5us", "-5us" },
+		{ "a:b|+5us", "+5us" },
+		{ "a:b|0x5", "0x5" },
+		{ "a:b|1e3ns", "1e3ns" },
+		{ "5us|a:b", "5us" },
+		{ "every=2|a:b", "every=2" },
+		{ "nan", "nan" },
+		{ "a:b|evry=2", "evry=2" },
+		{ "a:b|every=0", "every=0" },
+		{ "main", "main" },
+		{ "a:b|every=-1", "every=-1" },
+		{ "a:b|every=99999999999999999999", "every=9" },
+		{ "a:b|every=2|every=2", "every=2" },
+		{ "a:b|1us|2us", "2us" },
+		{ "a:b|pid=0", "pid=0" },
+		{ "a:b|pid=2147483648", "pid=2147483648" },
+		{ "a:b|pid=x", "pid=x" },
+		{ "a:b|thread=", "thread=" },
+		{ "a:b|start=5", "start=5" },
+		{ "a:b|for=0", "for=0" },
+		{ "a:", "a:" },
+		{ ":", ":" },
+		{ "a:=", "a:=" },
+		{ "a:@", "a:@" },
+		{ "a:@x.c", "a:@x.c" },
+		{ "a:@x.c:0", "a:@x.c:0" },
+		{ "a:@x.c:-1", "a:@x.c:-1" },
+		{ "a:@:5", "a:@:5" },
+		{ "a:@x.c:9999999999", "x.c:9999999999" },
+		{ "py:a", "py:a" },
+		{ "py::f", "py::f" },
+		{ "py:a:", "py:a:" },
+		{ "py:a:b:c", "py:a:b:c" },
+		{ "ns::f", "ns::f" },
+		{ "a:b|a:b", "a:b" },
+		{ "a:b|pid=1|a:b|pid=1", "a:b" },
+		{ "x:y", "x:y" },
+		{ "a:b|--json", "--json" },
 		{ "a:\x1b[2Jb|a:\x1b[2Jb", "a:\\x1b[2Jb" },
 	};
 
@@ -134,7 +160,8 @@ static void test_same_target_for_another_process_or_thread(void **state)
 	struct spec_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(parse("a:b|pid=1|a:b|pid=2|a:b|a:b|thread=x|a:b|thread=y", &list, NULL), 0);
+	assert_int_equal(parse("a:b|pid=1|a:b|pid=2|a:b|a:b|thread=x|a:b|thread=y", &list, NULL),
+			 0);
 	assert_int_equal(list.count, 5);
 	spec_list_free(&list);
 }
@@ -160,15 +187,14 @@ static int parse_text(const char *text, size_t len, struct spec_list *list, stru
 
 static void test_file_quotes_comments_crlf_and_bom(void **state)
 {
-	static const char text[] =
-		"\xef\xbb\xbf# heading\r\n"
-		"libc.so.6:getpid 5us # each\r\n"
-		"\r\n"
-		"   \t\n"
-		"'lib:f(int, char)' 1ms\n"
-		"\"lib:say(\\\"x\\\", \\n)\" thread='a b'\"c\"\\ d#e\n"
-		"lib:g\\(a,\\ b\\)\t#\n"
-		"lib:last";
+	static const char text[] = "\xef\xbb\xbf# heading\r\n"
+				   "libc.so.6:getpid 5us # each\r\n"
+				   "\r\n"
+				   "   \t\n"
+				   "'lib:f(int, char)' 1ms\n"
+				   "\"lib:say(\\\"x\\\", \\n)\" thread='a b'\"c\"\\ d#e\n"
+				   "lib:g\\(a,\\ b\\)\t#\n"
+				   "lib:last";
 	struct spec_list list = { 0 };
 
 	(void)state;
@@ -188,11 +214,16 @@ static void test_file_errors_carry_the_line(void **state)
 	static const struct {
 		const char *text, *prefix;
 	} rows[] = {
-		{ "a:b\n\nc:d 5\n", "t.txt:3: " },     { "a:b\n'c:d\n", "t.txt:2: " },
-		{ "a:b \"\n", "t.txt:1: " },	       { "a:b\nc:d \\\n", "t.txt:2: " },
-		{ "a:b\nc:d e:f\n", "t.txt:2: " },     { "a:b\n5us\n", "t.txt:2: " },
-		{ "a:b\nc:d ''\n", "t.txt:2: " },      { "a:b\r\na:b", "t.txt:2: " },
-		{ "", "t.txt: " },		       { "# nothing\n\n", "t.txt: " },
+		{ "a:b\n\nc:d 5\n", "t.txt:3: " },
+		{ "a:b\n'c:d\n", "t.txt:2: " },
+		{ "a:b \"\n", "t.txt:1: " },
+		{ "a:b\nc:d \\\n", "t.txt:2: " },
+		{ "a:b\nc:d e:f\n", "t.txt:2: " },
+		{ "a:b\n5us\n", "t.txt:2: " },
+		{ "a:b\nc:d ''\n", "t.txt:2: " },
+		{ "a:b\r\na:b", "t.txt:2: " },
+		{ "", "t.txt: " },
+		{ "# nothing\n\n", "t.txt: " },
 		{ "a:f(int, char)\n", "t.txt:1: " },
 	};
 
@@ -277,8 +308,11 @@ static void test_many_targets_from_a_file(void **state)
 
 static void test_pids(void **state)
 {
-	static const char *const bad[] = { "", " \n", ",", "0", "-1", "12,x", "12 -3", "1.5",
-					   "2147483648", "99999999999999999999", "12;13" };
+	static const char *const bad[] = {
+		"",	" \n",	 ",",	"0",	      "-1",
+		"12,x", "12 -3", "1.5", "2147483648", "99999999999999999999",
+		"12;13"
+	};
 	struct sb_err err = { 0 };
 	pid_t *pids = NULL;
 	size_t count = 0;
