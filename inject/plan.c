@@ -20,7 +20,8 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 	[PLAN_MID_INSTRUCTION] = "the address is in the middle of an instruction",
 	[PLAN_GO_NOSPLIT] = "a Go function without a stack check has no room for the hook",
 	[PLAN_TEXTREL] = "the module's text has relocations (DT_TEXTREL)",
-	[PLAN_TEXT_CHANGED] = "the code in memory differs from the file: another tool has patched it",
+	[PLAN_TEXT_CHANGED] =
+		"the code in memory differs from the file: another tool has patched it",
 	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
 };
 

@@ -58,8 +58,8 @@ static void add_function(struct library *lib, uint64_t start, uint64_t size, con
 		if (!lib->func)
 			err(1, "functions");
 	}
-	lib->func[lib->count++] = (struct function){ .start = start, .end = start + size,
-						     .name = name };
+	lib->func[lib->count++] =
+		(struct function){ .start = start, .end = start + size, .name = name };
 }
 
 static const struct text *text_of(const struct library *lib, uint64_t addr)
@@ -83,8 +83,8 @@ static void read_texts(struct library *lib)
 		if (!gelf_getphdr(lib->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
 		    !(ph.p_flags & PF_X) || ph.p_offset + ph.p_filesz > size)
 			continue;
-		lib->text[lib->texts++] =
-			(struct text){ ph.p_vaddr, image + ph.p_offset, ph.p_filesz };
+		lib->text[lib->texts++] = (struct text){ ph.p_vaddr, image + ph.p_offset,
+							 ph.p_filesz };
 	}
 }
 
@@ -129,7 +129,8 @@ static void read_frames(struct library *lib, Elf_Scn *scn, const GElf_Shdr *sh, 
 
 		if (off + 16 <= fde->d_size && text_of(lib, start))
 			add_function(lib, start,
-				     (uint32_t)read32((const uint8_t *)fde->d_buf + off + 12), NULL);
+				     (uint32_t)read32((const uint8_t *)fde->d_buf + off + 12),
+				     NULL);
 	}
 }
 
@@ -219,10 +220,15 @@ static void make_request(const struct library *lib, size_t i, struct plan_reques
 	const struct text *t = text_of(lib, f->start);
 
 	*req = (struct plan_request){
-		.addr = f->start, .func = f->start, .entry = true,
+		.addr = f->start,
+		.func = f->start,
+		.entry = true,
 		.func_end = f->end > f->start ? f->end : 0,
-		.prev_end = t->addr, .next = t->addr + t->len,
-		.text = t->bytes, .text_addr = t->addr, .text_len = t->len,
+		.prev_end = t->addr,
+		.next = t->addr + t->len,
+		.text = t->bytes,
+		.text_addr = t->addr,
+		.text_len = t->len,
 	};
 	if (i + 1 < lib->count && lib->func[i + 1].start < req->next)
 		req->next = lib->func[i + 1].start;

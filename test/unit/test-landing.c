@@ -66,15 +66,15 @@ static void branches_of_all_kinds_are_found(void **state)
 	struct landing l[16];
 
 	(void)state;
-	put_rel32(0x10, "\xe8", 1, 0x2403);	    /* call */
-	put_rel32(0x400, "\xe9", 1, 0x2403);	    /* jmp */
-	put_rel32(0x900, "\x0f\x85", 2, 0x2403);    /* jne */
-	put_rel32(0xd00, "\xc7\xf8", 2, 0x2403);    /* xbegin */
-	put_rel8(0x2450, 0xeb, 0x2403);		    /* jmp */
-	put_rel8(0x2460, 0x7f, 0x2403);		    /* jg */
-	put_rel8(0x2470, 0xe2, 0x2403);		    /* loop */
-	put_rel8(0x2481, 0xe3, 0x2403);		    /* jrcxz, at its farthest */
-	put_rel8(0x2386, 0x74, 0x2403);		    /* je, forward */
+	put_rel32(0x10, "\xe8", 1, 0x2403);	 /* call */
+	put_rel32(0x400, "\xe9", 1, 0x2403);	 /* jmp */
+	put_rel32(0x900, "\x0f\x85", 2, 0x2403); /* jne */
+	put_rel32(0xd00, "\xc7\xf8", 2, 0x2403); /* xbegin */
+	put_rel8(0x2450, 0xeb, 0x2403);		 /* jmp */
+	put_rel8(0x2460, 0x7f, 0x2403);		 /* jg */
+	put_rel8(0x2470, 0xe2, 0x2403);		 /* loop */
+	put_rel8(0x2481, 0xe3, 0x2403);		 /* jrcxz, at its farthest */
+	put_rel8(0x2386, 0x74, 0x2403);		 /* je, forward */
 	assert_int_equal(scan(0x2400, 5, l, 16), 9);
 	for (int i = 0; i < 9; i++) {
 		assert_true(l[i].confirmed);

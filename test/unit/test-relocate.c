@@ -27,7 +27,7 @@
 enum { CODE_SIZE = 0x10000, CODE_AT = 0x8000, ARENA_SIZE = 0x8000, ARITH_FLAGS = 0xcd5 };
 
 /* Bit 31 set and bits above it: both halves of a pushed return address matter. */
-#define CODE_BASE 0x1c0000000ULL
+#define CODE_BASE  0x1c0000000ULL
 #define ARENA_BASE (CODE_BASE + 0x100000)
 
 static const int64_t distances[] = { 0x20000, 0x40000000, 0x7fd00000, -0x40000000, -0x7f000000 };
@@ -130,8 +130,8 @@ static void random_state(void)
 
 static void *map_at(uint64_t addr, size_t len, int prot)
 {
-	void *p = mmap((void *)addr, len, prot,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *p = mmap((void *)addr, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		       -1, 0);
 
 	assert_ptr_equal(p, (void *)addr);
 	return p;
@@ -172,9 +172,15 @@ static void place(const void *bytes, size_t len, size_t at)
 static enum plan_refusal plan_at(size_t at, size_t len, struct plan *plan)
 {
 	struct plan_request req = {
-		.addr = CODE_BASE + at, .func = CODE_BASE + at, .func_end = CODE_BASE + at + len,
-		.prev_end = CODE_BASE + at, .next = CODE_BASE + CODE_SIZE,
-		.text = code, .text_addr = CODE_BASE, .text_len = CODE_SIZE, .entry = true,
+		.addr = CODE_BASE + at,
+		.func = CODE_BASE + at,
+		.func_end = CODE_BASE + at + len,
+		.prev_end = CODE_BASE + at,
+		.next = CODE_BASE + CODE_SIZE,
+		.text = code,
+		.text_addr = CODE_BASE,
+		.text_len = CODE_SIZE,
+		.entry = true,
 	};
 
 	return plan_make(&req, NULL, plan, NULL, 0);
@@ -196,8 +202,7 @@ static void assert_same(const struct outcome *a, const struct outcome *b, uint64
 	for (int i = REG_R8; i <= REG_RSP; i++)
 		assert_int_equal(a->reg[i], b->reg[i]);
 	assert_int_equal(a->reg[REG_EFL] & ARITH_FLAGS, b->reg[REG_EFL] & ARITH_FLAGS);
-	assert_int_equal(a->reg[REG_RIP],
-			 original_pc((uint64_t)b->reg[REG_RIP], at, pcs, n));
+	assert_int_equal(a->reg[REG_RIP], original_pc((uint64_t)b->reg[REG_RIP], at, pcs, n));
 }
 
 /*
@@ -323,7 +328,9 @@ static void windows_behave_alike_elsewhere(void **state)
 /* Instructions whose outcome is not repeatable or that would harm the test itself. */
 static bool runnable(const struct plan *plan)
 {
-	static const uint8_t unwanted_0f[] = { 0x05, 0x31, 0x01, 0xa2, 0xae, 0xc7, 0x34, 0xa1, 0xa9 };
+	static const uint8_t unwanted_0f[] = {
+		0x05, 0x31, 0x01, 0xa2, 0xae, 0xc7, 0x34, 0xa1, 0xa9
+	};
 
 	for (unsigned int i = 0; i < plan->insns; i++) {
 		const uint8_t *p = plan->orig + plan->insn[i].off;
@@ -336,8 +343,7 @@ static bool runnable(const struct plan *plan)
 			/* the x87 environment holds the address of the last x87 instruction */
 			if ((p[k] & 0xfb) == 0xd9 && (p[k + 1] & 0x38) == 0x30)
 				return false;
-			if (p[k] == 0x0f &&
-			    memchr(unwanted_0f, p[k + 1], sizeof(unwanted_0f)))
+			if (p[k] == 0x0f && memchr(unwanted_0f, p[k + 1], sizeof(unwanted_0f)))
 				return false;
 		}
 	}
@@ -375,8 +381,12 @@ static unsigned int real_windows, moved_windows;
 static void try_real_window(const uint8_t *func)
 {
 	struct plan_request req = {
-		.addr = (uint64_t)func, .func = (uint64_t)func, .text = func,
-		.text_addr = (uint64_t)func, .text_len = 64, .entry = true,
+		.addr = (uint64_t)func,
+		.func = (uint64_t)func,
+		.text = func,
+		.text_addr = (uint64_t)func,
+		.text_len = 64,
+		.entry = true,
 	};
 	uint8_t bytes[PLAN_MAX_WINDOW];
 	struct plan plan;
@@ -451,11 +461,11 @@ static void golden_bytes(void **state)
 {
 	static const uint8_t code_bytes[] = { 0x55, 0xe3, 0x10, 0x31, 0xc0 };
 	static const uint8_t want[] = {
-		0x55,				    /* push %rbp */
-		0xe3, 0x02, 0xeb, 0x05,		    /* jrcxz 1f; jmp 2f */
-		0xe9, 0x09, 0x80, 0xfe, 0xff,	    /* 1: jmp CODE_AT + 0x13 */
-		0x31, 0xc0,			    /* 2: xor %eax, %eax */
-		0xe9, 0xf4, 0x7f, 0xfe, 0xff,	    /* jmp CODE_AT + 5 */
+		0x55,			      /* push %rbp */
+		0xe3, 0x02, 0xeb, 0x05,	      /* jrcxz 1f; jmp 2f */
+		0xe9, 0x09, 0x80, 0xfe, 0xff, /* 1: jmp CODE_AT + 0x13 */
+		0x31, 0xc0,		      /* 2: xor %eax, %eax */
+		0xe9, 0xf4, 0x7f, 0xfe, 0xff, /* jmp CODE_AT + 5 */
 	};
 	static const uint16_t boundaries[] = { 0, 1, 10, 12 };
 	struct plan_pc pcs[PLAN_MAX_INSNS + 1];

@@ -16,22 +16,16 @@ struct kind_rule {
 
 /* Everything not named here is plain. */
 static const struct kind_rule kind_rules[] = {
-	{ 0, 0x70, 0x7f, X86_JCC },
-	{ 0, 0xc2, 0xc3, X86_RET },
+	{ 0, 0x70, 0x7f, X86_JCC },   { 0, 0xc2, 0xc3, X86_RET },
 	{ 0, 0xca, 0xcb, X86_FIXED }, /* far ret: its frame was pushed by a far call */
 	{ 0, 0xcc, 0xcc, X86_FIXED }, /* int3: the handler looks at rip */
 	{ 0, 0xcf, 0xcf, X86_FIXED }, /* iret */
-	{ 0, 0xe0, 0xe3, X86_LOOP },
-	{ 0, 0xe8, 0xe8, X86_CALL },
-	{ 0, 0xe9, 0xe9, X86_JMP },
-	{ 0, 0xeb, 0xeb, X86_JMP },
-	{ 0, 0xf1, 0xf1, X86_FIXED }, /* int1 */
-	{ 0, 0xf4, 0xf4, X86_TRAP },
-	{ 1, 0x07, 0x07, X86_FIXED }, /* sysret */
-	{ 1, 0x0b, 0x0b, X86_TRAP },
-	{ 1, 0x34, 0x35, X86_FIXED }, /* sysenter, sysexit */
-	{ 1, 0x80, 0x8f, X86_JCC },
-	{ 1, 0xb9, 0xb9, X86_TRAP },
+	{ 0, 0xe0, 0xe3, X86_LOOP },  { 0, 0xe8, 0xe8, X86_CALL },
+	{ 0, 0xe9, 0xe9, X86_JMP },   { 0, 0xeb, 0xeb, X86_JMP },
+	{ 0, 0xf1, 0xf1, X86_FIXED },				    /* int1 */
+	{ 0, 0xf4, 0xf4, X86_TRAP },  { 1, 0x07, 0x07, X86_FIXED }, /* sysret */
+	{ 1, 0x0b, 0x0b, X86_TRAP },  { 1, 0x34, 0x35, X86_FIXED }, /* sysenter, sysexit */
+	{ 1, 0x80, 0x8f, X86_JCC },   { 1, 0xb9, 0xb9, X86_TRAP },
 	{ 1, 0xff, 0xff, X86_TRAP },
 };
 
@@ -93,7 +87,10 @@ enum plan_refusal x86_classify(const uint8_t *p, size_t avail, uint64_t addr,
 		return PLAN_UNDECODABLE;
 	insn->kind = kind_of(f);
 	switch (insn->kind) {
-	case X86_JMP: case X86_JCC: case X86_LOOP: case X86_CALL:
+	case X86_JMP:
+	case X86_JCC:
+	case X86_LOOP:
+	case X86_CALL:
 		insn->target = addr + f->len + field(p + f->imm_off, f->imm_len);
 		break;
 	default:
@@ -108,8 +105,9 @@ struct flag_bits {
 	uint64_t reads, writes;
 };
 
-#define WRITES(F) (X86_EFLAGS_MODIFY_##F | X86_EFLAGS_RESET_##F | X86_EFLAGS_SET_##F | \
-		   X86_EFLAGS_UNDEFINED_##F)
+#define WRITES(F)                                                            \
+	(X86_EFLAGS_MODIFY_##F | X86_EFLAGS_RESET_##F | X86_EFLAGS_SET_##F | \
+	 X86_EFLAGS_UNDEFINED_##F)
 
 static const struct flag_bits flag_bits[] = {
 	{ X86_CF, X86_EFLAGS_TEST_CF, WRITES(CF) }, { X86_PF, X86_EFLAGS_TEST_PF, WRITES(PF) },
@@ -117,10 +115,10 @@ static const struct flag_bits flag_bits[] = {
 	{ X86_SF, X86_EFLAGS_TEST_SF, WRITES(SF) }, { X86_OF, X86_EFLAGS_TEST_OF, WRITES(OF) },
 };
 
-#define ANY_TEST (X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF |		\
-		  X86_EFLAGS_TEST_PF | X86_EFLAGS_TEST_CF | X86_EFLAGS_TEST_AF |		\
-		  X86_EFLAGS_TEST_DF | X86_EFLAGS_TEST_NT | X86_EFLAGS_TEST_IF |		\
-		  X86_EFLAGS_TEST_TF | X86_EFLAGS_TEST_RF)
+#define ANY_TEST                                                                             \
+	(X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF | X86_EFLAGS_TEST_PF | \
+	 X86_EFLAGS_TEST_CF | X86_EFLAGS_TEST_AF | X86_EFLAGS_TEST_DF | X86_EFLAGS_TEST_NT | \
+	 X86_EFLAGS_TEST_IF | X86_EFLAGS_TEST_TF | X86_EFLAGS_TEST_RF)
 
 /* Shifts and repeated compares leave every flag alone when their count is 0. */
 static bool may_do_nothing(const struct x86_form *f, const uint8_t *p)
@@ -165,8 +163,7 @@ static void read_flags(csh handle, const cs_insn *cs, const uint8_t *p, struct x
 			insn->flags_out |= flag_bits[i].flag;
 	}
 	/* the two tables of capstone do not always agree: believe the one that says "reads" */
-	if (is_fcmov(&insn->form) ||
-	    (!(bits & ANY_TEST) && in_list(cs->detail, X86_REG_EFLAGS)))
+	if (is_fcmov(&insn->form) || (!(bits & ANY_TEST) && in_list(cs->detail, X86_REG_EFLAGS)))
 		insn->flags_in = X86_ARITH;
 	if (may_do_nothing(&insn->form, p))
 		insn->flags_out = 0;

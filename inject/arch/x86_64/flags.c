@@ -21,11 +21,16 @@ static int step(const struct plan_request *req, const struct x86_decoded *insn, 
 	if (!*open)
 		return 0;
 	switch (insn->kind) {
-	case X86_RET: case X86_TRAP: case X86_CALL: case X86_CALL_IND:
+	case X86_RET:
+	case X86_TRAP:
+	case X86_CALL:
+	case X86_CALL_IND:
 		return 0;
-	case X86_JMP: case X86_JMP_IND:
+	case X86_JMP:
+	case X86_JMP_IND:
 		return !leaves(req, insn);
-	case X86_JCC: case X86_LOOP:
+	case X86_JCC:
+	case X86_LOOP:
 		/* In the middle of a function the other way may read what is still open. */
 		return req->entry ? -1 : 1;
 	case X86_FIXED:

@@ -14,43 +14,41 @@
 #include <string.h>
 #include "x86.h"
 
-static const char map_one[257] =
-	"mmmmbz..mmmmbz.."  /* 00 */
-	"mmmmbz..mmmmbz.."  /* 10 */
-	"mmmmbz..mmmmbz.."  /* 20 */
-	"mmmmbz..mmmmbz.."  /* 30 */
-	"................"  /* 40: REX */
-	"----------------"  /* 50 */
-	"...m....zZbMrrrr"  /* 60 */
-	"jjjjjjjjjjjjjjjj"  /* 70 */
-	"MZ.Mmmmmmmmmmmmm"  /* 80 */
-	"----------.-----"  /* 90 */
-	"oooo----bz------"  /* a0 */
-	"bbbbbbbbvvvvvvvv"  /* b0 */
-	"MMw-..MZe-wr-b.r"  /* c0 */
-	"mmmm...-mmmmmmmm"  /* d0 */
-	"jjjjRRRRJJ.jrrrr"  /* e0 */
-	".r..--gg--rr--mm"; /* f0 */
+static const char map_one[257] = "mmmmbz..mmmmbz.."  /* 00 */
+				 "mmmmbz..mmmmbz.."  /* 10 */
+				 "mmmmbz..mmmmbz.."  /* 20 */
+				 "mmmmbz..mmmmbz.."  /* 30 */
+				 "................"  /* 40: REX */
+				 "----------------"  /* 50 */
+				 "...m....zZbMrrrr"  /* 60 */
+				 "jjjjjjjjjjjjjjjj"  /* 70 */
+				 "MZ.Mmmmmmmmmmmmm"  /* 80 */
+				 "----------.-----"  /* 90 */
+				 "oooo----bz------"  /* a0 */
+				 "bbbbbbbbvvvvvvvv"  /* b0 */
+				 "MMw-..MZe-wr-b.r"  /* c0 */
+				 "mmmm...-mmmmmmmm"  /* d0 */
+				 "jjjjRRRRJJ.jrrrr"  /* e0 */
+				 ".r..--gg--rr--mm"; /* f0 */
 
-static const char map_0f[257] =
-	"qmqq.-rrrr.-.m-M"  /* 00 */
-	"mmmmmmmmmmmmmmmm"  /* 10 */
-	"qqqq....mmmmmmmm"  /* 20 */
-	"r-r-rr.r........"  /* 30 */
-	"mmmmmmmmmmmmmmmm"  /* 40 */
-	"mmmmmmmmmmmmmmmm"  /* 50 */
-	"mmmmmmmmmmmmmmmm"  /* 60 */
-	"MMMMmmm-qqmmmmmm"  /* 70 */
-	"JJJJJJJJJJJJJJJJ"  /* 80 */
-	"mmmmmmmmmmmmmmmm"  /* 90 */
-	"---mMm..--rmMmmm"  /* a0 */
-	"mmmmmmmmmmMmmmmm"  /* b0 */
-	"mmMmMMMm--------"  /* c0 */
-	"mmmmmmmmmmmmmmmm"  /* d0 */
-	"mmmmmmmmmmmmmmmm"  /* e0 */
-	"mmmmmmmmmmmmmmmm"; /* f0 */
+static const char map_0f[257] = "qmqq.-rrrr.-.m-M"  /* 00 */
+				"mmmmmmmmmmmmmmmm"  /* 10 */
+				"qqqq....mmmmmmmm"  /* 20 */
+				"r-r-rr.r........"  /* 30 */
+				"mmmmmmmmmmmmmmmm"  /* 40 */
+				"mmmmmmmmmmmmmmmm"  /* 50 */
+				"mmmmmmmmmmmmmmmm"  /* 60 */
+				"MMMMmmm-qqmmmmmm"  /* 70 */
+				"JJJJJJJJJJJJJJJJ"  /* 80 */
+				"mmmmmmmmmmmmmmmm"  /* 90 */
+				"---mMm..--rmMmmm"  /* a0 */
+				"mmmmmmmmmmMmmmmm"  /* b0 */
+				"mmMmMMMm--------"  /* c0 */
+				"mmmmmmmmmmmmmmmm"  /* d0 */
+				"mmmmmmmmmmmmmmmm"  /* e0 */
+				"mmmmmmmmmmmmmmmm"; /* f0 */
 
-enum { VEX_NONE, VEX_LEGACY, VEX_VEX, VEX_EVEX, VEX_XOP };
+enum { VEX_NONE, VEX_VEX, VEX_EVEX, VEX_XOP };
 
 struct cursor {
 	const uint8_t *p;
@@ -92,7 +90,7 @@ static void read_prefixes(struct cursor *c)
 /* Reads a VEX, EVEX or XOP prefix up to its opcode; false: none that is known. */
 static bool read_vex(struct cursor *c)
 {
-	static const uint8_t size[] = { 0, 0, 3, 4, 3 };
+	static const uint8_t size[] = { 0, 3, 4, 3 };
 	uint8_t first = peek(c, 0), second = peek(c, 1);
 
 	c->vex = first == 0x62 ? VEX_EVEX : first == 0x8f ? VEX_XOP : VEX_VEX;
@@ -144,7 +142,7 @@ static char opcode_class(const struct cursor *c)
 	if (f->map != 1)
 		return f->map == 3 || f->map == 8 ? 'M' : f->map == 10 ? 'Z' : 'm';
 	class = map_0f[f->opcode];
-	if (c->vex == VEX_NONE || c->vex == VEX_LEGACY)
+	if (c->vex == VEX_NONE)
 		return class;
 	/* the vector forms of the 0f map: kmov, kortest and the AVX-512 conversions take ModRM */
 	if (class == 'M' && f->opcode != 0xa4 && f->opcode != 0xac && f->opcode != 0xba)
@@ -181,7 +179,10 @@ static unsigned int imm_length(const struct cursor *c, char class)
 	bool word = f->opsize && !f->rex_w;
 
 	switch (class) {
-	case 'b': case 'M': case 'j': case 'R':
+	case 'b':
+	case 'M':
+	case 'j':
+	case 'R':
 		return 1;
 	case 'w':
 		return 2;
@@ -189,7 +190,8 @@ static unsigned int imm_length(const struct cursor *c, char class)
 		return 3;
 	case 'J':
 		return 4;
-	case 'z': case 'Z':
+	case 'z':
+	case 'Z':
 		return word && f->map != 10 ? 2 : 4;
 	case 'v':
 		return f->rex_w ? 8 : word ? 2 : 4;
@@ -213,6 +215,12 @@ static bool ambiguous(const struct x86_form *f, char class)
 	return f->map == 1 && f->opcode == 0x78 && (f->opsize || f->rep == 0xf2);
 }
 
+/* lea has no address to take of a register; data often looks like it. */
+static bool is_lea_of_register(const struct x86_form *f)
+{
+	return f->map == 0 && f->opcode == 0x8d && f->modrm >= 0xc0;
+}
+
 unsigned int x86_length(const uint8_t *p, size_t avail, struct x86_form *form)
 {
 	struct cursor c = { p, avail > 15 ? 15 : avail, 0, form, VEX_NONE };
@@ -224,9 +232,9 @@ unsigned int x86_length(const uint8_t *p, size_t avail, struct x86_form *form)
 	class = opcode_class(&c);
 	if (class == '.' || (c.vex == VEX_NONE && ambiguous(form, class)))
 		return 0;
-	form->odd = strchr("rRq", class) != NULL;
 	if (strchr("mMZgq", class))
 		read_modrm(&c);
+	form->odd = strchr("rRq", class) || is_lea_of_register(form);
 	form->imm_len = imm_length(&c, class);
 	if (form->imm_len)
 		form->imm_off = c.pos;

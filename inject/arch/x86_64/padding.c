@@ -33,7 +33,7 @@ static bool is_lea_nop(const uint8_t *p, const struct x86_form *f)
 
 unsigned int x86_nop_length(const uint8_t *p, size_t avail)
 {
-	struct x86_form f;
+	struct x86_form f = { 0 };
 
 	if (!x86_length(p, avail, &f) || f.rep)
 		return 0;

@@ -405,7 +405,8 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 	if (decide(&a) != PLAN_OK)
 		return;
 	/* pre may be tried when a landing stands in the way of the other shapes */
-	if (req->entry && !req->int3 && x86_may_use_end(req, req->prev_end, req->func))
+	if (req->entry && !req->int3 && req->func - req->prev_end >= JUMP &&
+	    x86_only_nops(req, req->prev_end, req->func))
 		*addr = req->func - JUMP;
 	*len = (unsigned int)(plan.addr + plan.len - *addr);
 }

@@ -19,7 +19,7 @@
 #include <string.h>
 #include "x86.h"
 
-enum { PUSH_RETURN = 13, REL_JMP = 5, REL_JCC = 6, LOOP_SIZE = 9 };
+enum { PUSH_RETURN = 13, REL_JMP = 5, REL_JCC = 6, LOOP_SIZE = 9, CALL_TO_JMP = 0x30 };
 
 struct emit {
 	const struct plan *plan;
@@ -35,10 +35,11 @@ static uint64_t insn_addr(const struct plan *plan, unsigned int i)
 	return plan->addr + plan->insn[i].off;
 }
 
-static enum plan_refusal read_insn(const struct plan *plan, unsigned int i, struct x86_decoded *insn)
+static enum plan_refusal read_insn(const struct plan *plan, unsigned int i,
+				   struct x86_decoded *insn)
 {
-	return x86_classify(plan->orig + plan->insn[i].off, plan->insn[i].len,
-			    insn_addr(plan, i), insn);
+	return x86_classify(plan->orig + plan->insn[i].off, plan->insn[i].len, insn_addr(plan, i),
+			    insn);
 }
 
 static unsigned int emitted_size(const struct x86_decoded *insn)
@@ -147,7 +148,7 @@ static void put_call_ind(struct emit *e, const uint8_t *code, const struct x86_d
 	start = e->pos;
 	put_copy(e, code, insn);
 	/* group 5: /2 is call, /4 is jmp */
-	e->buf[start + insn->form.modrm_off] ^= (2 ^ 4) << 3;
+	e->buf[start + insn->form.modrm_off] ^= CALL_TO_JMP;
 }
 
 static void put_insn(struct emit *e, unsigned int i, const struct x86_decoded *insn)

@@ -16,20 +16,20 @@
 /* Where the parts of one instruction lie; offsets count from its first byte, 0: absent. */
 struct x86_form {
 	uint8_t len;
-	uint8_t map;	  /* 0: one byte, 1: 0f, 2: 0f38, 3: 0f3a, 5, 6: EVEX only, 8..10: XOP */
-	uint8_t opcode;	  /* within the map */
-	uint8_t op_off;	  /* the opcode byte: prefixes end here */
+	uint8_t map;	/* 0: one byte, 1: 0f, 2: 0f38, 3: 0f3a, 5, 6: EVEX only, 8..10: XOP */
+	uint8_t opcode; /* within the map */
+	uint8_t op_off; /* the opcode byte: prefixes end here */
 	uint8_t modrm_off;
 	uint8_t disp_off, disp_len;
 	uint8_t imm_off, imm_len; /* the displacement field of a relative branch too */
 	uint8_t modrm;
 	uint8_t sib;
-	uint8_t rep;	  /* f2, f3 or 0 */
+	uint8_t rep; /* f2, f3 or 0 */
 	bool rex_w;
-	bool opsize;	  /* 66 */
-	bool addrsize;	  /* 67 */
-	bool rip;	  /* the memory operand is RIP-relative */
-	bool odd;	  /* valid, but no user program means it: a sign of data among code */
+	bool opsize;   /* 66 */
+	bool addrsize; /* 67 */
+	bool rip;      /* the memory operand is RIP-relative */
+	bool odd;      /* valid, but no user program means it: a sign of data among code */
 };
 
 /* The length of the instruction at p, or 0 if it is none or does not end within avail bytes. */
@@ -61,8 +61,8 @@ enum x86_flag {
 struct x86_decoded {
 	struct x86_form form;
 	enum x86_kind kind;
-	uint64_t target;	       /* of a relative branch or a RIP-relative operand, else 0 */
-	uint8_t flags_in, flags_out;   /* X86_CF...; only x86_decode() fills them */
+	uint64_t target;	     /* of a relative branch or a RIP-relative operand, else 0 */
+	uint8_t flags_in, flags_out; /* X86_CF...; only x86_decode() fills them */
 };
 
 /* Lengths and kind only; 0 or PLAN_UNDECODABLE. */
