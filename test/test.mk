@@ -53,7 +53,7 @@ check: ## install what is missing, build, run every test
 	@test/run -b $(BUILD)
 
 bench: ## measure everything, peers too; one table and build/bench.json
-	@scripts/deps.sh build
+	@scripts/deps.sh build check
 	@$(MAKE) --no-print-directory all victims bench-build
 	@$(BUILD)/test/bench/bench -b $(BUILD) $(BENCH_ARGS)
 
@@ -78,7 +78,7 @@ $(BUILD)/test/bench/count.bpf.o: test/bench/count.bpf.c
 	clang -O2 -g -target bpf -I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
 
 bench-build: $(BUILD)/test/bench/bench $(BENCH_SUBJECTS) \
-	$(if $(HAVE_BPF),$(BUILD)/test/bench/count.bpf.o)
+	$(BUILD)/test/unit/survey-plan $(if $(HAVE_BPF),$(BUILD)/test/bench/count.bpf.o)
 
 fuzz: ## run every fuzz harness for FUZZ_SECONDS
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)

@@ -87,6 +87,7 @@ void bench_stop(void);	 /* bench-stop.c */
 void bench_follow(void); /* bench-stop.c */
 void bench_sites(void);	 /* bench-stop.c */
 void bench_names(void);	 /* bench-elf.c */
+void bench_hookable(void);
 
 /* A counting BPF program on a uprobe of the subject (bench-uprobe.c). */
 struct uprobe;
