@@ -27,7 +27,9 @@ for harness; do
 		$build/libsb.a $(pkg-config --libs libelf libdw capstone jansson) -liberty -lpthread -lm
 	mkdir -p "$build/corpus/$name"
 	seeds=''
-	[ -d "test/fuzz/corpus/$name" ] && seeds=test/fuzz/corpus/$name
+	for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus-${name#fuzz-}"; do
+		[ -d "$dir" ] && seeds=$dir
+	done
 	echo "fuzz: $name for $seconds s"
 	# shellcheck disable=SC2086 # no seeds, no word
 	$build/"$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
