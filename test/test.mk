@@ -50,6 +50,7 @@ victims: $(VICTIMS) $(TOOLS) ## build the test programs
 check: ## install what is missing, build, run every test
 	@scripts/deps.sh build check
 	@$(MAKE) --no-print-directory all units victims
+	@$(MAKE) --no-print-directory FAULT=1 all
 	@test/run -b $(BUILD)
 
 bench: ## measure everything, peers too; one table and build/bench.json
