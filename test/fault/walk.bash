@@ -28,6 +28,11 @@ one() {
 	SBINJECT_FAULT=$where timeout 30 "$SB" -p "$pid" :victim_work 2us :victim_other 0 \
 		--for 150ms --json "$T/run.json" >"$T/sb.out" 2>"$T/sb.err" </dev/null || rc=$?
 	[ "$rc" -ne 124 ] || fail "$where: sbinject hangs"
+	if [ "$3" = kill-target ]; then # only: sbinject ends, and says something true
+		kill -0 "$pid" 2>/dev/null || { wait "$pid"; echo "$where: status $rc"; return 0; }
+		finish calls "$pid"
+		return 1
+	fi
 	kill -0 "$pid" 2>/dev/null || fail "$where: the target died"
 	[ "$rc" -eq 0 ] && reached=''
 	wait_for 10 released || fail "$where: the target stays traced"
