@@ -121,12 +121,25 @@ static const char *const phrase_words[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A piece of a word, at the edge of a wildcard, may be part of any word of the list. */
-static bool is_in_list(const char *const *list, size_t count, const char *word, bool whole)
+/* With which words a demangled name without its return type can start, blanks aside. */
+static const char *const first_words[] = { "std", "operator" };
+
+/* How much of the word in the name is known to stand in the pattern. */
+enum extent {
+	WHOLE,	/* all of it */
+	START,	/* its beginning, which also is the name's beginning */
+	PIECE,	/* any part: it touches a wildcard */
+};
+
+static bool is_in_list(const char *const *list, size_t count, const char *word,
+		       enum extent extent)
 {
-	for (size_t i = 0; i < count; i++)
-		if (whole ? strcmp(list[i], word) == 0 : strstr(list[i], word) != NULL)
+	for (size_t i = 0; i < count; i++) {
+		if (extent == WHOLE ? strcmp(list[i], word) == 0 :
+		    extent == START ? strncmp(list[i], word, strlen(word)) == 0 :
+				      strstr(list[i], word) != NULL)
 			return true;
+	}
 	return false;
 }
 
@@ -144,10 +157,23 @@ static bool is_number(const char *word)
 struct demand {
 	struct glob_literal *best;
 	bool glob;
-	bool phrases; /* the pattern can match a description */
+	bool phrases;  /* a blank: the pattern means a description, or a return type */
+	bool at_start; /* the next run is the beginning of the pattern */
 };
 
-static void offer_word(struct demand *d, const char *word, size_t len, bool whole)
+/* True if a demangled name can show the word where the mangled one does not hold it. */
+static bool is_optional(const struct demand *d, const char *word, enum extent extent)
+{
+	if (is_number(word))
+		return true;
+	if (extent == START && !d->phrases)
+		return is_in_list(first_words, COUNT(first_words), word, extent);
+	/* "*init*" means functions of that name, and not "TLS init function for x". */
+	return is_in_list(coded_words, COUNT(coded_words), word, extent) ||
+	       (d->phrases && is_in_list(phrase_words, COUNT(phrase_words), word, extent));
+}
+
+static void offer_word(struct demand *d, const char *word, size_t len, enum extent extent)
 {
 	char copy[sizeof(d->best->text)];
 
@@ -155,8 +181,7 @@ static void offer_word(struct demand *d, const char *word, size_t len, bool whol
 		return;
 	memcpy(copy, word, len);
 	copy[len] = '\0';
-	if (is_number(copy) || is_in_list(coded_words, COUNT(coded_words), copy, whole) ||
-	    (d->phrases && is_in_list(phrase_words, COUNT(phrase_words), copy, whole)))
+	if (is_optional(d, copy, extent))
 		return;
 	memcpy(d->best->text, copy, len + 1);
 	d->best->len = len;
@@ -169,19 +194,25 @@ static void demand_words(void *ctx, const char *run)
 	size_t at = 0;
 
 	while (run[at]) {
+		enum extent extent = PIECE;
 		size_t len = 0;
 
 		while (is_word_char(run[at + len]))
 			len++;
-		offer_word(d, run + at, len, !d->glob || (at && run[at + len]));
+		if (!d->glob || (at && run[at + len]))
+			extent = WHOLE;
+		else if (!at && d->at_start)
+			extent = START;
+		offer_word(d, run + at, len, extent);
 		at += len ? len : 1;
 	}
+	d->at_start = false;
 }
 
 void demangle_required(const char *pattern, bool glob, struct glob_literal *required)
 {
-	struct demand d = { .best = required, .glob = glob,
-			    .phrases = glob || strchr(pattern, ' ') };
+	struct demand d = { .best = required, .glob = glob, .phrases = strchr(pattern, ' '),
+			    .at_start = !strchr("*?[", pattern[0]) };
 
 	required->len = 0;
 	required->text[0] = '\0';
@@ -189,4 +220,10 @@ void demangle_required(const char *pattern, bool glob, struct glob_literal *requ
 		glob_each_literal(pattern, demand_words, &d);
 	else
 		demand_words(&d, pattern);
+}
+
+bool demangle_may_be_name(const char *pattern)
+{
+	return !strchr(pattern, '?') && (strpbrk(pattern, "(<") || strstr(pattern, "operator") ||
+					 strstr(pattern, "[abi:"));
 }

@@ -33,4 +33,7 @@ void demangle_cut_parameters(char *demangled);
  */
 void demangle_required(const char *pattern, bool glob, struct glob_literal *required);
 
+/* True if a text with wildcards may be a demangled name itself: f(int*), operator[]. */
+bool demangle_may_be_name(const char *pattern);
+
 #endif

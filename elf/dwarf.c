@@ -211,8 +211,7 @@ static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err
 			s->failed = true;
 	}
 	if (out->sym && !s->failed) {
-		out->img = s->img;
-		s->img->refs++;
+		out->img = image_ref(s->img);
 		return 0;
 	}
 	symbol_list_free(out);

@@ -13,7 +13,7 @@ struct matcher {
 	const struct match_version *version;
 	char *bracketed;  /* the pattern with each '[' escaped, NULL if it has none */
 	bool glob;
-	bool demangle;
+	bool mangled, demangled; /* which forms of a name are compared */
 };
 
 void match_list_free(struct match_list *list)
@@ -83,7 +83,7 @@ static void scan_tables(struct matcher *m, const char *required, symtab_fn *fn,
 			symtab_scan(tab, NULL, fn, m);
 			continue;
 		}
-		ret = m->glob || m->demangle ? strset_containing(&set, tab, required) :
+		ret = m->mangled || m->demangled ? strset_containing(&set, tab, required) :
 					       strset_exact(&set, tab, required);
 		if (ret) {
 			m->list->failed = true;
@@ -204,6 +204,15 @@ static bool is_mangled_match(const struct matcher *m, const struct match *found)
 	return equal;
 }
 
+/* Demangling comes last: it costs more than everything before it. */
+static bool is_match(const struct matcher *m, const struct match *found)
+{
+	if (m->mangled && is_mangled_match(m, found))
+		return true;
+	return m->demangled && demangle_is_mangled(found->name) &&
+	       is_demangled_match(m, found->name);
+}
+
 static bool take_similar(void *ctx, const struct symtab *tab, uint32_t i, const Elf64_Sym *sym)
 {
 	struct matcher *m = ctx;
@@ -211,19 +220,16 @@ static bool take_similar(void *ctx, const struct symtab *tab, uint32_t i, const 
 
 	if (!image_is_function(m->img, sym, false))
 		return true;
-	if (m->demangle && !demangle_is_mangled(symtab_name(tab, sym)))
-		return true;
 	describe(tab, i, sym, &found);
-	if (is_fragment(found.name, found.name_len) || !version_fits(m->version, &found))
-		return true;
-	if (m->demangle ? is_demangled_match(m, found.name) : is_mangled_match(m, &found))
+	if (!is_fragment(found.name, found.name_len) && version_fits(m->version, &found) &&
+	    is_match(m, &found))
 		list_add(m->list, &found);
 	return !m->list->failed;
 }
 
 void match_demangled(struct image *img, const char *name, struct match_list *list)
 {
-	struct matcher m = { .img = img, .list = list, .name = name, .demangle = true };
+	struct matcher m = { .img = img, .list = list, .name = name, .demangled = true };
 	struct glob_literal required;
 	size_t kept = 0;
 
@@ -254,22 +260,31 @@ static char *escape_brackets(const char *pattern)
 	return out;
 }
 
+static void scan_for(struct matcher *m, const struct glob_literal *literal, bool mangled,
+		     bool demangled)
+{
+	m->mangled = mangled;
+	m->demangled = demangled;
+	scan_tables(m, literal->len ? literal->text : NULL, take_similar, 0, TABLE_COUNT - 1);
+}
+
 void match_glob(struct image *img, const char *pattern, const struct match_version *version,
 		struct match_list *list)
 {
 	struct matcher m = { .img = img, .list = list, .name = pattern, .version = version,
 			     .glob = true };
-	struct glob_literal literal;
+	struct glob_literal literal, word;
 
 	m.bracketed = escape_brackets(pattern);
 	glob_longest_literal(pattern, &literal);
-	scan_tables(&m, literal.len ? literal.text : NULL, take_similar, 0, TABLE_COUNT - 1);
-	/* "*" and the like took every name already. */
-	if (literal.len && !list->failed) {
-		m.demangle = true;
-		demangle_required(pattern, true, &literal);
-		scan_tables(&m, literal.len ? literal.text : NULL, take_similar, 0,
-			    TABLE_COUNT - 1);
+	demangle_required(pattern, true, &word);
+	if (strstr(pattern, "::")) {
+		scan_for(&m, &word, false, true);
+	} else if (!word.len || strcmp(word.text, literal.text) == 0) {
+		scan_for(&m, &word, true, true);
+	} else {
+		scan_for(&m, &literal, true, false);
+		scan_for(&m, &word, false, true);
 	}
 	free(m.bracketed);
 }

@@ -65,7 +65,7 @@ static int add_site(struct resolver *r, const struct resolve_site *site, const c
 	s->name = site_name(name, offset);
 	if (!s->name)
 		return no_memory(err);
-	s->img->refs++;
+	image_ref(s->img);
 	out->count++;
 	return 0;
 }

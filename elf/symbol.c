@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "symbol.h"
+#include "demangle.h"
 #include "match.h"
 
 #include <stdio.h>
@@ -190,8 +191,7 @@ static int list_init(struct symbol_list *out, struct image *img, size_t count,
 	out->sym = calloc(count, sizeof(*out->sym));
 	if (!out->sym)
 		return no_memory(err);
-	out->img = img;
-	img->refs++;
+	out->img = image_ref(img);
 	return 0;
 }
 
@@ -247,15 +247,16 @@ static int not_found(struct image *img, const struct request *r, bool saw_data,
 static int search(struct image *img, const struct request *r, struct match_list *list,
 		  struct sb_err *err)
 {
+	bool glob = !r->literal && glob_is_pattern(r->name);
 	int ret = 0;
 
 	match_exact(img, r->name, &r->version, TABLE_EXTRA, list);
 	if (list->count) {
 		ret = choose_exact(img, r, list, err);
 	} else {
-		if (!list->failed && !r->version.name)
+		if (!list->failed && !r->version.name && (!glob || demangle_may_be_name(r->name)))
 			match_demangled(img, r->name, list);
-		if (!list->failed && !list->count && !r->literal && glob_is_pattern(r->name))
+		if (!list->failed && !list->count && glob)
 			match_glob(img, r->name, &r->version, list);
 		match_sort(list);
 	}
