@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "clock.h"
 
+#include <stdlib.h>
 #include <time.h>
 #include "arch/arch.h"
 
@@ -42,18 +43,28 @@ static void read_pair(uint64_t *ticks, uint64_t *ns)
 	}
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The step that readings advance by: low among the differences, but not one odd reading. */
 static double find_quantum(void)
 {
-	uint64_t last = arch->clock_read(), least = UINT64_MAX;
+	enum { READINGS = 2000 };
+	uint64_t step[READINGS], last = arch->clock_read();
 
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < READINGS;) {
 		uint64_t now = arch->clock_read();
 
-		if (now != last && now - last < least)
-			least = now - last;
+		if (now != last)
+			step[i++] = now - last;
 		last = now;
 	}
-	return (double)least;
+	qsort(step, READINGS, sizeof(*step), by_size);
+	return (double)step[READINGS / 10];
 }
 
 void clock_refine(struct clock *clk)

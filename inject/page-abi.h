@@ -32,7 +32,7 @@
  * ever interrupts between whole instructions. Threads that find their slot taken, and all
  * threads where RDFSBASE may not be used, count in the shared slots with a lock prefix.
  *
- * All times are in TSC ticks. The byte offsets are known to assembly code (stub.S): they are
+ * All times are in TSC ticks. The byte offsets are known to assembly code (stub-code.S): they are
  * checked below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	      0x31656761706a6273ull /* "sbjpage1" */

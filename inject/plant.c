@@ -387,17 +387,6 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 	return 0;
 }
 
-static void keep_region(struct planting *p)
-{
-	struct space *space = p->space;
-
-	space->regions = realloc(space->regions, (space->n_regions + 1) * sizeof(*space->regions));
-	if (!space->regions)
-		abort();
-	space->regions[space->n_regions++] = p->region;
-	p->region = NULL;
-}
-
 int space_plant(struct space *space, struct tree *tree, struct proc *proc,
 		struct space_site *sites, size_t n, bool quiet, struct sb_err *err)
 {
@@ -419,12 +408,8 @@ int space_plant(struct space *space, struct tree *tree, struct proc *proc,
 	if (count_sites(&p))
 		ret = make_region(&p, err);
 	if (ret >= 0 && p.region && p.region->journal->n_sites) {
-		struct region *region = p.region;
-
-		keep_region(&p);
-		p.region = region;
+		space_add_region(space, region_get(p.region), false);
 		ret = quiet ? write_text(&p, err) : stop_and_write(&p, err);
-		p.region = NULL;
 	}
 	region_put(p.region);
 	free(p.code);

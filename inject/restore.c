@@ -168,10 +168,7 @@ static struct region *load_region(const struct memory *mem, uint64_t addr, uint6
 
 static void take_region(struct space *space, struct region *region)
 {
-	space->regions = realloc(space->regions, (space->n_regions + 1) * sizeof(*space->regions));
-	if (!space->regions)
-		abort();
-	space->regions[space->n_regions++] = region;
+	space_add_region(space, region, false);
 	space->session = region->journal->session;
 	space->page_addr = region->journal->page_addr;
 	space->page_size = region->journal->page_size;

@@ -46,6 +46,8 @@ static void control_put(struct control *control)
 {
 	if (!control || --control->refs)
 		return;
+	if (control->gone)
+		control->gone(control->ctx, &control->page);
 	page_unmap(&control->page);
 	free(control);
 }
@@ -57,9 +59,23 @@ void space_put(struct space *space)
 	for (size_t i = 0; i < space->n_regions; i++)
 		region_put(space->regions[i]);
 	free(space->regions);
+	free(space->stale);
 	control_put(space->control);
 	memory_close(&space->mem);
 	free(space);
+}
+
+void space_add_region(struct space *space, struct region *region, bool stale)
+{
+	size_t n = space->n_regions + 1;
+
+	space->regions = realloc(space->regions, n * sizeof(*space->regions));
+	space->stale = realloc(space->stale, n * sizeof(*space->stale));
+	if (!space->regions || !space->stale)
+		abort();
+	space->regions[n - 1] = region;
+	space->stale[n - 1] = stale;
+	space->n_regions = n;
 }
 
 /* A call that must succeed in the target, or is explained. */
@@ -92,7 +108,7 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 		return err_sys(err, SB_EPERM, "open %s", path);
 	}
 	if (fstat(ours, &st) == 0)
-		control->dev_inode = st.st_ino;
+		control->inode = st.st_ino;
 	page_layout(&layout, targets);
 	layout.session = session;
 	layout.tracer_pid = (uint32_t)getpid();
@@ -228,11 +244,8 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->record_addr = parent->record_addr;
 	space->gadgets = parent->gadgets;
 	space->hooked = parent->hooked;
-	space->regions = calloc(parent->n_regions + 1, sizeof(*space->regions));
-	if (!space->regions)
-		abort();
 	for (size_t i = 0; i < parent->n_regions; i++)
-		space->regions[space->n_regions++] = region_get(parent->regions[i]);
+		space_add_region(space, region_get(parent->regions[i]), parent->stale[i]);
 	if (parent->control) {
 		space->control = parent->control;
 		space->control->refs++;

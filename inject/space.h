@@ -23,7 +23,9 @@
 struct control {	      /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
-	uint64_t dev_inode;   /* for finding its mappings in /proc/PID/maps */
+	uint64_t inode;	      /* for finding its mappings in /proc/PID/maps */
+	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
+	void *ctx;
 };
 
 struct region {
@@ -42,6 +44,7 @@ struct space {
 	uint64_t session;
 	struct arch_gadgets gadgets;
 	struct region **regions;
+	bool *stale;		/* by region: its library was unloaded */
 	size_t n_regions;
 	uint32_t proc;		/* index in the page, 0: none */
 	bool hooked;		/* text has been changed */
@@ -106,6 +109,9 @@ bool space_is_hooked(pid_t pid, pid_t *tracer);
 
 /* The stub's first instruction for an int3 hook at addr, 0 if there is none. */
 uint64_t space_trap_stub(const struct space *space, uint64_t addr);
+
+/* Keeps a region (the reference is taken). */
+void space_add_region(struct space *space, struct region *region, bool stale);
 
 /* The region that holds addr, or NULL. */
 struct region *space_region_at(const struct space *space, uint64_t addr);

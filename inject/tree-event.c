@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "clock.h"
 #include "tree-task.h"
 #include "../src/log.h"
 
@@ -68,31 +67,49 @@ static void on_birth(struct tree *tree, struct thread *thread)
 {
 	struct proc *proc = thread->proc;
 	struct proc *parent = tree_proc(tree, proc->parent);
+	pid_t tid = thread->tid;
 
 	thread->newborn = false;
 	if (!proc->session && parent)
 		tree->ops->forked(tree->ctx, proc, parent, proc->space && proc->space == parent->space);
-	tree->ops->thread_new(tree->ctx, thread);
+	thread = tree_thread(tree, tid);
+	if (thread)
+		tree->ops->thread_new(tree->ctx, thread);
 }
 
 static void on_trap(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
-	(void)stop;
+	pid_t tid = stop->tid;
+
 	thread->interrupted = false;
-	if (thread->newborn)
+	if (thread->newborn) {
+		thread->stop = *stop;
+		thread->state = THREAD_STOPPED;
 		on_birth(tree, thread);
-	pt_cont(thread->tid, 0);
+		thread = tree_thread(tree, tid);
+		if (!thread) /* the session let it go */
+			return;
+		thread->state = THREAD_RUNNING;
+	}
+	pt_cont(tid, 0);
 }
 
 /* A newborn can be stopped by job control at once: it has been told to the session all the
  * same. Listening threads report when SIGCONT comes. */
 static void on_group(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
-	(void)stop;
-	if (thread->newborn)
+	pid_t tid = stop->tid;
+
+	if (thread->newborn) {
+		thread->stop = *stop;
+		thread->state = THREAD_STOPPED;
 		on_birth(tree, thread);
+		thread = tree_thread(tree, tid);
+		if (!thread)
+			return;
+	}
 	thread->state = THREAD_LISTENING;
-	pt_listen(thread->tid);
+	pt_listen(tid);
 }
 
 static void on_signal(struct tree *tree, struct thread *thread, const struct stop *stop)
@@ -115,8 +132,8 @@ static void on_exec(struct tree *tree, struct thread *thread, const struct stop 
 {
 	struct proc *proc = thread->proc;
 	struct thread *t = proc->threads;
+	pid_t tid = stop->tid;
 
-	(void)stop;
 	while (t) {
 		struct thread *next = t->next;
 
@@ -133,9 +150,11 @@ static void on_exec(struct tree *tree, struct thread *thread, const struct stop 
 	thread->interrupted = true;
 	if (!tree_stop_thread(tree, thread, 1000000))
 		return;
-	thread->held_since = clock_ns();
+	thread->held_since = 0; /* a new image: nothing of it has run that could be held up */
 	tree->ops->execed(tree->ctx, proc);
-	tree_resume_thread(tree, thread);
+	thread = tree_thread(tree, tid);
+	if (thread)
+		tree_resume_thread(tree, thread);
 }
 
 static void on_gone(struct tree *tree, struct thread *thread, const struct stop *stop)

@@ -74,6 +74,13 @@ bool task_is_dead(pid_t pid, pid_t tid)
 	return state == 'Z' || state == 'X';
 }
 
+pid_t task_tracer(pid_t tid)
+{
+	long v = status_field(tid, "TracerPid");
+
+	return v > 0 ? (pid_t)v : 0;
+}
+
 bool task_is_ours(pid_t tid)
 {
 	return status_field(tid, "TracerPid") == getpid();

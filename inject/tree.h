@@ -37,6 +37,7 @@ struct thread {
 	bool interrupted;	  /* PTRACE_INTERRUPT was sent, its stop has not come */
 	bool kept;		  /* in the kernel for long (D state): stops before user code */
 	uint64_t held_since;	  /* ns, while held by tree_stop() */
+	uint64_t thread_pointer;  /* for the session's thread filter; 0: not read yet */
 	struct thread *next;	  /* of the process */
 	struct thread *hash_next;
 };

@@ -12,7 +12,7 @@
 /*
  * Everything that differs between processors, as one table of functions. `arch` points at the
  * table of the machine this binary was built for; a new architecture is a new folder that
- * defines it, beside its own plan.c, landing.c and stub.S.
+ * defines it, beside its own plan.c, landing.c and stub-code.S.
  *
  * Nothing here touches a process: registers and bytes come in and go out as data.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies the templates of stub.S to where they shall run and fills in their addresses.
+ * Copies the templates of stub-code.S to where they shall run and fills in their addresses.
  */
 #include <string.h>
 #include "stub.h"

@@ -4,7 +4,7 @@
 
 #include "../arch.h"
 
-/* The templates that stub.S describes; fields are offsets from the template's start. */
+/* The templates that stub-code.S describes; fields are offsets from the template's start. */
 struct stub_template {
 	const uint8_t *code;
 	uint32_t size;

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "bell.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+enum { WAIT_MOST = 127 }; /* 128, one of them our own */
+
+/* As in <linux/futex.h> since 5.16. */
+struct bell_waitv {
+	uint64_t val, uaddr;
+	uint32_t flags, reserved;
+};
+
+struct watched {
+	struct page *page;
+	uint32_t seen;
+};
+
+struct bells {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	int fd;
+	uint32_t changed; /* futex of our own: the list changed, or the end */
+	bool stop;
+	struct watched *list;
+	size_t n;
+};
+
+static uint32_t bell_value(const struct page *page)
+{
+	return __atomic_load_n(&page->hdr->bell, __ATOMIC_ACQUIRE);
+}
+
+/* What to sleep on; true if a bell has been rung since it was last looked at. */
+static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all, bool *stop)
+{
+	bool rung = false;
+
+	pthread_mutex_lock(&b->lock);
+	*stop = b->stop;
+	*n = 0;
+	wait[(*n)++] = (struct bell_waitv){ .val = b->changed, .uaddr = (uintptr_t)&b->changed,
+					    .flags = 2 /* 32 bits */ };
+	for (size_t i = 0; i < b->n; i++) {
+		uint32_t now = bell_value(b->list[i].page);
+
+		rung |= now != b->list[i].seen;
+		b->list[i].seen = now;
+		if (*n <= WAIT_MOST)
+			wait[(*n)++] = (struct bell_waitv){
+				.val = now, .flags = 2,
+				.uaddr = (uintptr_t)&b->list[i].page->hdr->bell,
+			};
+	}
+	*all = *n == b->n + 1;
+	pthread_mutex_unlock(&b->lock);
+	return rung;
+}
+
+/* futex_waitv's timeout is absolute. */
+static void sleep_on(struct bell_waitv *wait, size_t n, bool all)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += all ? 100000000 : 10000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	if (syscall(SYS_futex_waitv, wait, n, 0, &until, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
+		nanosleep(&(struct timespec){ .tv_nsec = n > 1 ? 1000000 : 100000000 }, NULL);
+}
+
+static void *bell_main(void *arg)
+{
+	struct bell_waitv wait[WAIT_MOST + 1];
+	struct bells *b = arg;
+	uint64_t one = 1;
+	bool all, stop;
+	size_t n;
+
+	for (;;) {
+		bool rung = look(b, wait, &n, &all, &stop);
+
+		if (stop)
+			return NULL;
+		if (rung && write(b->fd, &one, sizeof(one)) < 0)
+			continue;
+		if (!rung)
+			sleep_on(wait, n, all);
+	}
+}
+
+struct bells *bells_open(void)
+{
+	struct bells *b = calloc(1, sizeof(*b));
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int ret;
+
+	if (!b)
+		return NULL;
+	pthread_mutex_init(&b->lock, NULL);
+	b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 128 << 10);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	ret = b->fd < 0 ? -1 : pthread_create(&b->thread, &attr, bell_main, b);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (ret == 0)
+		return b;
+	if (b->fd >= 0)
+		close(b->fd);
+	free(b);
+	return NULL;
+}
+
+int bells_fd(const struct bells *b)
+{
+	return b->fd;
+}
+
+static void wake(struct bells *b)
+{
+	__atomic_add_fetch(&b->changed, 1, __ATOMIC_ACQ_REL);
+	syscall(SYS_futex, &b->changed, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void bells_add(struct bells *b, struct page *page)
+{
+	pthread_mutex_lock(&b->lock);
+	b->list = realloc(b->list, (b->n + 1) * sizeof(*b->list));
+	if (!b->list)
+		abort();
+	b->list[b->n++] = (struct watched){ .page = page };
+	pthread_mutex_unlock(&b->lock);
+	wake(b);
+}
+
+void bells_remove(struct bells *b, struct page *page)
+{
+	pthread_mutex_lock(&b->lock);
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->list[i].page != page)
+			continue;
+		b->list[i] = b->list[--b->n];
+		break;
+	}
+	pthread_mutex_unlock(&b->lock);
+	wake(b);
+}
+
+void bells_close(struct bells *b)
+{
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	b->stop = true;
+	pthread_mutex_unlock(&b->lock);
+	wake(b);
+	pthread_join(b->thread, NULL);
+	close(b->fd);
+	free(b->list);
+	free(b);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_BACKEND_H
+#define SB_BACKEND_H
+
+#include "session.h"
+
+/*
+ * Ways to make a function slower, as one table. The tracer drives whichever was chosen through
+ * these functions and knows no more of it; what they promise is written at session.h, whose
+ * functions are the first backend.
+ */
+struct backend {
+	const char *name;
+	const char *summary;
+	/* Can this machine do it at all? 0, or negative with the reason and the remedy. */
+	int (*probe)(struct sb_err *err);
+	struct session *(*open)(const struct session_config *cfg, struct sb_err *err);
+	int (*check)(struct session *s, struct sb_err *err);
+	int (*attach)(struct session *s, struct sb_err *err);
+	enum session_end (*step)(struct session *s, int *next_ms, struct sb_err *err);
+	int (*fd)(const struct session *s);
+	void (*counts)(struct session *s, struct result_counts *counts, double *t_s);
+	void (*detach)(struct session *s);
+	struct result *(*result)(struct session *s);
+	struct result *(*list)(struct session *s, struct sb_err *err);
+	void (*close)(struct session *s);
+};
+
+extern const struct backend backend_inject;
+
+/* By name; "auto" is the first that its probe allows. NULL with the error: what there is. */
+const struct backend *backend_choose(const char *name, struct sb_err *err);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "log.h"
+#include "out.h"
+#include "recover.h"
+#include "text.h"
+#include "tracer.h"
+#include "wire.h"
+
+struct client {
+	struct options *opt;
+	struct client_outcome *out;
+	struct launch command;
+	bool launched;		/* the command is the target */
+	pid_t tracer;
+	struct wire_in in;
+	int sigfd;
+	bool ready, done;
+	double last_t;
+	struct wire_status_target *last; /* counters of the last status line */
+	bool status_line;	/* an unfinished line stands on the terminal */
+};
+
+static void on_log(struct client *c, const char *payload, size_t len)
+{
+	if (len)
+		log_line((enum log_level)payload[0], "%s", payload + 1);
+	(void)c;
+}
+
+static void tell_tracer(struct client *c)
+{
+	if (write(c->in.fd, &(char){ WIRE_QUIT }, 1) < 0)
+		log_debug("the tracer is gone already");
+}
+
+static void on_ready(struct client *c, const char *payload, size_t len)
+{
+	(void)payload;
+	(void)len;
+	c->ready = true;
+	if (c->command.pid && launch_go(&c->command, &c->out->error) < 0)
+		tell_tracer(c);
+	else if (!c->command.pid && isatty(STDERR_FILENO))
+		log_note("attached; Ctrl-C detaches");
+}
+
+static void on_error(struct client *c, const char *payload, size_t len)
+{
+	if (len == sizeof(c->out->error))
+		memcpy(&c->out->error, payload, len);
+	c->done = !c->ready;
+}
+
+static void fill_status(const struct client *c, struct out_status *st,
+			const struct wire_status_target *now)
+{
+	for (size_t i = 0; i < st->n; i++) {
+		struct out_status_target *t = &st->target[i];
+		uint64_t delayed = now[i].delayed - c->last[i].delayed;
+
+		t->spec = c->opt->session.targets.spec[i].text;
+		t->total = (struct result_counts){ now[i].hits, now[i].delayed,
+						   now[i].injected_ns, now[i].overrun_ns };
+		t->delta = (struct result_counts){ now[i].hits - c->last[i].hits, delayed,
+						   now[i].injected_ns - c->last[i].injected_ns,
+						   now[i].overrun_ns - c->last[i].overrun_ns };
+		t->given_ns = delayed ? (double)t->delta.injected_ns / (double)delayed : -1;
+	}
+}
+
+static void on_status(struct client *c, const char *payload, size_t len)
+{
+	size_t n = c->opt->session.targets.count;
+	const struct wire_status_target *now = (const void *)(payload + sizeof(double));
+	struct out_status st = { .n = n };
+
+	if (len != sizeof(double) + n * sizeof(*now) || c->opt->quiet)
+		return;
+	memcpy(&st.t_s, payload, sizeof(double));
+	st.interval_s = st.t_s - c->last_t;
+	st.target = calloc(n + 1, sizeof(*st.target));
+	if (!st.target)
+		abort();
+	fill_status(c, &st, now);
+	out_status(stderr, &st, isatty(STDERR_FILENO));
+	c->status_line = isatty(STDERR_FILENO);
+	memcpy(c->last, now, n * sizeof(*now));
+	c->last_t = st.t_s;
+	free(st.target);
+}
+
+static void on_end(struct client *c, const char *payload, size_t len)
+{
+	struct sb_err err = { 0 };
+	uint32_t end;
+
+	c->done = true;
+	if (len < sizeof(end))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	c->out->end = end;
+	if (result_from_json(payload + sizeof(end), &c->out->result, &err) < 0)
+		c->out->error = err;
+}
+
+static void (*const handlers[])(struct client *, const char *, size_t) = {
+	[WIRE_LOG] = on_log,	   [WIRE_READY] = on_ready, [WIRE_ERROR] = on_error,
+	[WIRE_STATUS] = on_status, [WIRE_END] = on_end,
+};
+
+static void hear_tracer(struct client *c)
+{
+	enum wire_type type;
+	char *payload;
+	size_t len;
+	int alive = wire_read(&c->in);
+
+	while (wire_next(&c->in, &type, &payload, &len))
+		if (type < sizeof(handlers) / sizeof(*handlers) && handlers[type])
+			handlers[type](c, payload, len);
+	if (alive < 0 && !c->done) {
+		c->done = true;
+		c->out->tracer_died = true;
+	}
+}
+
+/*
+ * A launched command gets its signals as without us: from the terminal it has had them already;
+ * one that was sent to us is passed on. Attached, every one of them means: detach and end.
+ */
+static void on_signal(struct client *c, const struct signalfd_siginfo *si)
+{
+	bool sent = si->ssi_code <= 0;
+
+	if (si->ssi_signo == SIGCHLD) {
+		if (launch_poll(&c->command) && !c->launched)
+			tell_tracer(c);
+		return;
+	}
+	if (!c->launched)
+		tell_tracer(c);
+	else if (!c->ready && si->ssi_signo != SIGINT)
+		tell_tracer(c);
+	if (c->command.pid && sent && !c->command.ended)
+		kill(c->command.pid, (int)si->ssi_signo);
+}
+
+static void read_signals(struct client *c)
+{
+	struct signalfd_siginfo si;
+
+	while (read(c->sigfd, &si, sizeof(si)) == sizeof(si))
+		on_signal(c, &si);
+}
+
+static void catch_signals(struct client *c)
+{
+	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		sigaddset(&set, wanted[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	c->sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void loop(struct client *c)
+{
+	struct pollfd fds[] = {
+		{ .fd = c->in.fd, .events = POLLIN },
+		{ .fd = c->sigfd, .events = POLLIN },
+	};
+
+	while (!c->done) {
+		poll(fds, 2, -1);
+		if (fds[1].revents)
+			read_signals(c);
+		if (fds[0].revents)
+			hear_tracer(c);
+	}
+	if (c->status_line)
+		fputc('\n', stderr);
+}
+
+/* The hooks are out (or never were in): the command runs on to its own end. */
+static void await_command(struct client *c)
+{
+	struct pollfd fd = { .fd = c->sigfd, .events = POLLIN };
+
+	if (!c->command.pid)
+		return;
+	if (!c->ready) {
+		launch_abandon(&c->command);
+		waitpid(c->command.pid, NULL, 0);
+		c->command.pid = 0;
+		return;
+	}
+	while (!launch_poll(&c->command)) {
+		poll(&fd, 1, -1);
+		read_signals(c);
+	}
+	c->out->has_command = true;
+	c->out->command_status = launch_exit_status(&c->command);
+}
+
+/* What a dead tracer left behind. */
+static void restore_targets(struct client *c)
+{
+	struct sb_err err = { 0 };
+	size_t n, restored = 0;
+	pid_t *pids;
+
+	waitpid(c->tracer, NULL, 0);
+	strays_find(c->opt->session.id, &pids, &n);
+	recover_processes(pids, n, &restored, &err);
+	free(pids);
+	err_set(&c->out->error, SB_EINTERNAL, "the tracer died; %zu process%s restored", restored,
+		restored == 1 ? " was" : "es were");
+	if (err.code)
+		err_hint(&c->out->error, "%s", err.what);
+	else
+		err_hint(&c->out->error, "the targets run on as before");
+}
+
+static void skip_add(struct session_config *cfg, pid_t pid)
+{
+	cfg->skip = realloc(cfg->skip, (cfg->n_skip + 1) * sizeof(*cfg->skip));
+	if (!cfg->skip)
+		abort();
+	cfg->skip[cfg->n_skip++] = pid;
+}
+
+static int start(struct client *c, const struct backend *backend)
+{
+	struct session_config *cfg = &c->opt->session;
+	struct tracer_job job = { .backend = backend, .cfg = cfg,
+				  .interval_ns = c->opt->interval_ns };
+
+	skip_add(cfg, getpid());
+	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
+		return -1;
+	if (c->command.pid)
+		skip_add(cfg, c->command.pid);
+	c->launched = c->command.pid && !cfg->n_pids;
+	cfg->launched = c->launched ? c->command.pid : 0;
+	if (c->launched)
+		cfg->n_skip--; /* it is the target */
+	catch_signals(c);
+	c->tracer = tracer_start(&job, &c->in.fd);
+	if (c->tracer < 0)
+		return err_sys(&c->out->error, SB_ESYS, "the tracer could not be started");
+	return 0;
+}
+
+void client_run(struct options *opt, const struct backend *backend, struct client_outcome *out)
+{
+	struct client c = { .opt = opt, .out = out, .sigfd = -1 };
+
+	memset(out, 0, sizeof(*out));
+	c.last = calloc(opt->session.targets.count + 1, sizeof(*c.last));
+	if (!c.last)
+		abort();
+	if (start(&c, backend) == 0) {
+		loop(&c);
+		if (out->tracer_died)
+			restore_targets(&c);
+	}
+	await_command(&c);
+	if (c.tracer > 0)
+		waitpid(c.tracer, NULL, 0);
+	free(c.in.buf);
+	free(c.last);
+}

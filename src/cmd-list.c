@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject list`: what a target matches, where, and by which mechanism; changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+#include "backend.h"
+#include "command.h"
+#include "options.h"
+#include "out.h"
+#include "text.h"
+
+static void list_help(FILE *to)
+{
+	fputs("\n", to);
+	options_help(to, VERB_LIST);
+}
+
+static int check(const struct options *opt, struct sb_err *err)
+{
+	if (opt->command) {
+		err_set(err, SB_EUSAGE, "list looks at running processes: -p PID");
+		return -SB_EUSAGE;
+	}
+	if (opt->session.n_pids && opt->session.targets.count)
+		return 0;
+	err_set(err, SB_EUSAGE, opt->session.n_pids ? "no target is given" : "no process is given");
+	err_hint(err, "sbinject list -p PID 'libc.so.6:str*'");
+	return -SB_EUSAGE;
+}
+
+static bool nothing_found(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (res->target[i].n_sites || res->target[i].n_refused)
+			return false;
+	return true;
+}
+
+static int show(const struct options *opt, struct result *res, struct sb_err *err)
+{
+	res->version = text_dup(SB_VERSION);
+	if (!opt->json || strcmp(opt->json, "-"))
+		out_list(stdout, res);
+	if (opt->json && out_json(opt->json, res, false, err) < 0)
+		return err_exit_status(err->code);
+	return nothing_found(res) ? err_exit_status(SB_ENOSYMBOL) : 0;
+}
+
+static int list(struct options *opt, struct sb_err *err)
+{
+	const struct backend *backend = backend_choose(NULL, err);
+	struct session *s;
+	struct result *res;
+	int status;
+
+	opt->session.look_only = true;
+	s = backend ? backend->open(&opt->session, err) : NULL;
+	if (!s)
+		return err_exit_status(err->code);
+	res = backend->list(s, err);
+	status = err->code ? err_exit_status(err->code) : show(opt, res, err);
+	result_free(res);
+	backend->close(s);
+	return status;
+}
+
+static int list_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	int status;
+
+	if (options_parse(argc, argv, VERB_LIST, &opt, &err) < 0) {
+		status = err_exit_status(err.code);
+	} else if (opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (check(&opt, &err) < 0) {
+		status = err_exit_status(err.code);
+	} else {
+		status = list(&opt, &err);
+	}
+	if (err.code)
+		command_print_error(&err);
+	options_free(&opt);
+	return status;
+}
+
+const struct command cmd_list = {
+	.name = "list",
+	.summary = "show what a target matches, where, and by which mechanism",
+	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]",
+	.run = list_main,
+	.help = list_help,
+};

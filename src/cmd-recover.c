@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject recover`: restores what a killed sbinject left hooked. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "command.h"
+#include "options.h"
+#include "recover.h"
+#include "../inject/space.h"
+
+static void recover_help(FILE *to)
+{
+	fputs("\n", to);
+	options_help(to, VERB_RECOVER);
+}
+
+/* A session that lives detaches by itself. */
+static int check_pid(pid_t pid, struct sb_err *err)
+{
+	pid_t tracer;
+
+	if (kill(pid, 0) < 0 && !space_is_hooked(pid, &tracer)) {
+		err_set(err, SB_ENOPROC, "no process %d", pid);
+		return -SB_ENOPROC;
+	}
+	if (!space_is_hooked(pid, &tracer) || !tracer || kill(tracer, 0) < 0)
+		return 0;
+	err_set(err, SB_EHOOKED, "process %d is hooked by an sbinject that lives (pid %d)", pid,
+		tracer);
+	err_hint(err, "end it with kill %d: it restores the process itself", tracer);
+	return -SB_EHOOKED;
+}
+
+static int recover(const struct options *opt, struct sb_err *err)
+{
+	sigset_t chld;
+	size_t restored;
+
+	/* The tree waits for its stops by this signal. */
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	for (size_t i = 0; i < opt->session.n_pids; i++)
+		if (check_pid(opt->session.pids[i], err) < 0)
+			return err_exit_status(err->code);
+	recover_processes(opt->session.pids, opt->session.n_pids, &restored, err);
+	if (err->code)
+		return err_exit_status(err->code);
+	if (restored)
+		printf("restored %zu process%s\n", restored, restored == 1 ? "" : "es");
+	else
+		printf("nothing to restore\n");
+	return 0;
+}
+
+static int recover_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	int status;
+
+	if (options_parse(argc, argv, VERB_RECOVER, &opt, &err) < 0) {
+		status = err_exit_status(err.code);
+	} else if (opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (!opt.session.n_pids) {
+		err_set(&err, SB_EUSAGE, "no process is given");
+		err_hint(&err, "sbinject recover -p PID");
+		status = err_exit_status(err.code);
+	} else {
+		status = recover(&opt, &err);
+	}
+	if (err.code)
+		command_print_error(&err);
+	options_free(&opt);
+	return status;
+}
+
+const struct command cmd_recover = {
+	.name = "recover",
+	.summary = "restore a process that a killed sbinject left hooked",
+	.usage = "recover -p PID[,PID...]",
+	.run = recover_main,
+	.help = recover_help,
+};

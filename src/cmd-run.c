@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject TARGET ... -p PID` and `sbinject TARGET ... -- COMMAND`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "client.h"
+#include "command.h"
+#include "log.h"
+#include "out.h"
+#include "text.h"
+
+enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
+
+static void run_help(FILE *to)
+{
+	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL or MODULE:@FILE:LINE; DELAY a time with "
+	      "its unit\n  (5us); KEY every=N start=T for=T pid=N thread=NAME|TID.\n\n", to);
+	options_help(to, VERB_RUN);
+	fputs("\n  sbinject list --help, sbinject recover --help; sbinject(1) has it all.\n", to);
+}
+
+/* Our own failures in launch mode are told from the command's exit statuses. */
+static int own_exit(const struct options *opt, enum sb_code code)
+{
+	if (code == SB_ENOCMD)
+		return EXIT_NOCMD;
+	if (code == SB_ENOEXEC)
+		return EXIT_NOEXEC;
+	return opt->command ? EXIT_OWN : err_exit_status(code);
+}
+
+static int check(struct options *opt, struct sb_err *err)
+{
+	bool attach = opt->session.n_pids > 0;
+
+	if (!attach && !opt->command) {
+		err_set(err, SB_EUSAGE, "neither a process (-p PID) nor a command (-- COMMAND) is given");
+		err_hint(err, "sbinject --help shows the forms");
+		return -SB_EUSAGE;
+	}
+	if (attach && !opt->session.targets.count) {
+		err_set(err, SB_EUSAGE, "no target is given");
+		err_hint(err, "sbinject -p PID libc.so.6:getpid 5us");
+		return -SB_EUSAGE;
+	}
+	if (opt->command && opt->json && !strcmp(opt->json, "-")) {
+		err_set(err, SB_EUSAGE, "--json -: standard output belongs to the command");
+		err_hint(err, "write to a file: --json result.json");
+		return -SB_EUSAGE;
+	}
+	return opt->command ? launch_check(opt->command, err) : 0;
+}
+
+static bool any_site(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (res->target[i].n_sites)
+			return true;
+	return false;
+}
+
+static bool all_hit(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (!res->target[i].counts.hits)
+			return false;
+	return true;
+}
+
+static int exit_of(const struct options *opt, const struct client_outcome *out)
+{
+	if (out->error.code && !(out->has_command && out->tracer_died))
+		return own_exit(opt, out->error.code);
+	if (opt->require_hits && out->result && !all_hit(out->result))
+		return EXIT_OWN;
+	if (out->has_command)
+		return out->command_status;
+	return out->result && !any_site(out->result) ? EXIT_NO_MATCH : 0;
+}
+
+static const char *exit_reason(const struct client_outcome *out)
+{
+	static const char *const names[] = {
+		[SESSION_RUNS] = "signal",
+		[SESSION_END_FOR] = "for",
+		[SESSION_END_TARGET] = "target ended",
+		[SESSION_END_SLOWDOWN] = "max-slowdown",
+	};
+
+	return names[out->end];
+}
+
+static void complete(struct result *res, const struct options *opt,
+		     const struct client_outcome *out, int argc, char **argv)
+{
+	free(res->version);
+	res->version = text_dup(SB_VERSION);
+	res->n_argv = (size_t)argc;
+	res->argv = calloc((size_t)argc + 1, sizeof(*res->argv));
+	res->tag = calloc(opt->n_tags + 1, sizeof(*res->tag));
+	if (!res->argv || !res->tag)
+		abort();
+	for (int i = 0; i < argc; i++)
+		res->argv[i] = text_dup(argv[i]);
+	res->n_tags = opt->n_tags;
+	for (size_t i = 0; i < opt->n_tags; i++) {
+		res->tag[i].key = text_dup(opt->tag[i].key);
+		res->tag[i].value = text_dup(opt->tag[i].value);
+	}
+	res->exit = exit_of(opt, out);
+	free(res->exit_reason);
+	res->exit_reason = text_dup(exit_reason(out));
+}
+
+static int write_result(const struct options *opt, const struct result *res)
+{
+	struct sb_err err = { 0 };
+
+	if (!opt->quiet)
+		out_table(stderr, res);
+	if (opt->json)
+		out_json(opt->json, res, false, &err);
+	if (opt->jsonl)
+		out_json(opt->jsonl, res, true, &err);
+	if (!err.code)
+		return 0;
+	command_print_error(&err);
+	return own_exit(opt, err.code);
+}
+
+static void say_unmet(const struct options *opt, const struct result *res)
+{
+	for (size_t i = 0; opt->require_hits && i < res->n_targets; i++)
+		if (!res->target[i].counts.hits)
+			log_error("--require-hits: target '%s' was never hit", res->target[i].spec);
+}
+
+static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
+{
+	const struct backend *backend = backend_choose(opt->backend, err);
+	struct client_outcome out;
+	int status, failed = 0;
+
+	if (!backend)
+		return own_exit(opt, err->code);
+	client_run(opt, backend, &out);
+	status = exit_of(opt, &out);
+	*err = out.error;
+	if (out.result) {
+		complete(out.result, opt, &out, argc, argv);
+		failed = write_result(opt, out.result);
+		say_unmet(opt, out.result);
+		result_free(out.result);
+	}
+	return failed && !out.has_command ? failed : status;
+}
+
+/* No target: there is nothing to trace for. */
+static int run_untouched(const struct options *opt, struct sb_err *err)
+{
+	execvp(opt->command[0], opt->command);
+	return own_exit(opt, err_sys(err, SB_ENOEXEC, "%s", opt->command[0]) ? SB_ENOEXEC : 0);
+}
+
+static int run_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	int status;
+
+	if (options_parse(argc, argv, VERB_RUN, &opt, &err) < 0) {
+		status = own_exit(&opt, err.code);
+	} else if (opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (opt.version) {
+		printf("sbinject %s\n", SB_VERSION);
+		status = 0;
+	} else if (check(&opt, &err) < 0) {
+		status = own_exit(&opt, err.code);
+	} else if (!opt.session.targets.count) {
+		status = run_untouched(&opt, &err);
+	} else {
+		status = run_session(&opt, argc, argv, &err);
+	}
+	if (err.code)
+		command_print_error(&err);
+	options_free(&opt);
+	return status;
+}
+
+const struct command cmd_run = {
+	.name = "",
+	.summary = "slow functions of a running or a started program",
+	.usage = "[OPTIONS] [TARGET [DELAY] [KEY=VALUE]...]... -p PID[,PID...]\n"
+		 "[OPTIONS] [TARGET [DELAY] [KEY=VALUE]...]... -- COMMAND [ARG...]\n"
+		 "[OPTIONS] TARGET ... -p PID -- COMMAND [ARG...]",
+	.run = run_main,
+	.help = run_help,
+};

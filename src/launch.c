@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "text.h"
+
+#ifndef PR_SET_PTRACER
+#define PR_SET_PTRACER 0x59616d61
+#endif
+
+static int refuse(const char *name, int why, struct sb_err *err)
+{
+	char shown[TEXT_QUOTE_SIZE];
+
+	text_quote(name, shown, sizeof(shown));
+	if (why == ENOENT || why == ENOTDIR) {
+		err_set(err, SB_ENOCMD, "%s: command not found", shown);
+		return -SB_ENOCMD;
+	}
+	errno = why;
+	return err_sys(err, SB_ENOEXEC, "%s: cannot be executed", shown);
+}
+
+/* 0, or the errno that exec would give. */
+static int try_path(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		return EACCES;
+	return 0;
+}
+
+static int search_path(const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+	char file[4096];
+	int why = ENOENT, ret;
+
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		if (snprintf(file, sizeof(file), "%.*s/%s", (int)(end - path),
+			     end == path ? "." : path, name) >= (int)sizeof(file))
+			continue;
+		ret = try_path(file);
+		if (!ret)
+			return 0;
+		if (ret == EACCES)
+			why = EACCES;
+	}
+	return why;
+}
+
+int launch_check(char *const *command, struct sb_err *err)
+{
+	int why;
+
+	if (!command[0] || !command[0][0]) {
+		err_set(err, SB_EUSAGE, "there is no command after --");
+		return -SB_EUSAGE;
+	}
+	why = strchr(command[0], '/') ? try_path(command[0]) : search_path(command[0]);
+	return why ? refuse(command[0], why, err) : 0;
+}
+
+/* The child: waits at the gate. If sbinject ends before it opens, the command never runs. */
+static void child(char *const *command, int gate, int report, const sigset_t *mask)
+{
+	int why;
+	char byte;
+
+	prctl(PR_SET_PTRACER, -1ul); /* the tracer is no ancestor; ends with this exec's */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (read(gate, &byte, 1) != 1)
+		_exit(125);
+	close(gate);
+	execvp(command[0], command);
+	why = errno;
+	if (write(report, &why, sizeof(why)) < 0)
+		_exit(126);
+	_exit(why == ENOENT ? 127 : 126);
+}
+
+int launch_start(struct launch *l, char *const *command, struct sb_err *err)
+{
+	sigset_t none, old;
+	int gate[2], report[2];
+
+	memset(l, 0, sizeof(*l));
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_sys(err, SB_ESYS, "pipe");
+	sigemptyset(&none);
+	sigprocmask(SIG_BLOCK, &none, &old);
+	l->pid = fork();
+	if (l->pid == 0) {
+		close(gate[1]);
+		close(report[0]);
+		child(command, gate[0], report[1], &old);
+	}
+	close(gate[0]);
+	close(report[1]);
+	l->gate = gate[1];
+	l->report = report[0];
+	return l->pid < 0 ? err_sys(err, SB_ESYS, "fork") : 0;
+}
+
+int launch_go(struct launch *l, struct sb_err *err)
+{
+	int why = 0;
+	ssize_t n;
+
+	if (write(l->gate, "g", 1) < 0)
+		return err_sys(err, SB_ESYS, "the command ended before it began");
+	close(l->gate);
+	do
+		n = read(l->report, &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	close(l->report);
+	if (n == (ssize_t)sizeof(why))
+		return refuse("the command", why, err);
+	return 0;
+}
+
+void launch_abandon(struct launch *l)
+{
+	close(l->gate);
+	close(l->report);
+	kill(l->pid, SIGKILL);
+}
+
+bool launch_poll(struct launch *l)
+{
+	int status;
+
+	if (!l->pid || l->ended)
+		return l->ended;
+	if (waitpid(l->pid, &status, WNOHANG) == l->pid) {
+		l->ended = true;
+		l->status = status;
+	}
+	return l->ended;
+}
+
+int launch_exit_status(const struct launch *l)
+{
+	if (WIFSIGNALED(l->status))
+		return 128 + WTERMSIG(l->status);
+	return WEXITSTATUS(l->status);
+}

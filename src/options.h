@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_OPTIONS_H
+#define SB_OPTIONS_H
+
+#include <stdio.h>
+#include "result.h"
+#include "session.h"
+
+/*
+ * The command line of a run: options and targets on the left of `--`, the command on its
+ * right. One parser for all verbs; each verb says which options it knows.
+ */
+enum option_verb { VERB_RUN = 1, VERB_LIST = 2, VERB_RECOVER = 4 };
+
+struct options {
+	struct session_config session;
+	char *backend;
+	bool require_hits, quiet, verbose, help, version;
+	uint64_t interval_ns;
+	char *json, *jsonl;
+	struct result_tag *tag;
+	size_t n_tags;
+	char **command; /* NULL: none; NULL-terminated */
+};
+
+/* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found nobody). */
+int options_parse(int argc, char **argv, enum option_verb verb, struct options *opt,
+		  struct sb_err *err);
+void options_free(struct options *opt);
+
+/* The table of options, for --help: a line each, those that the verb knows. */
+void options_help(FILE *to, enum option_verb verb);
+
+#endif

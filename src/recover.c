@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "recover.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "log.h"
+#include "../inject/region.h"
+#include "../inject/tree-task.h"
+
+static bool maps_control_page(pid_t pid)
+{
+	char path[64], line[512];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, "/memfd:sbinject") != NULL;
+	fclose(f);
+	return found;
+}
+
+static bool of_session(pid_t pid, uint64_t id)
+{
+	struct sb_err err = { 0 };
+	struct space *space;
+	bool ours;
+
+	if (space_load(pid, &space, &err) < 0)
+		return false;
+	ours = space->n_regions && (!id || space->session == id);
+	space_put(space);
+	return ours;
+}
+
+int strays_find(uint64_t id, pid_t **pids, size_t *n)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+
+	*pids = NULL;
+	*n = 0;
+	if (!dir)
+		return -SB_ESYS;
+	while ((e = readdir(dir))) {
+		pid_t pid = isdigit((unsigned char)e->d_name[0]) ?
+				    (pid_t)strtol(e->d_name, NULL, 10) : 0;
+
+		if (!pid || pid == getpid() || !maps_control_page(pid) || !of_session(pid, id))
+			continue;
+		*pids = realloc(*pids, (*n + 1) * sizeof(**pids));
+		if (!*pids)
+			abort();
+		(*pids)[(*n)++] = pid;
+	}
+	closedir(dir);
+	return 0;
+}
+
+/*
+ * Children that fork off while we work: they carry the hooks too, and the loop in
+ * recover_processes() comes to them.
+ */
+static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares)
+{
+	struct sb_err err = { 0 };
+
+	(void)ctx;
+	if (shares)
+		space_get(parent->space);
+	else if (space_load(child->pid, &child->space, &err) < 0)
+		child->space = NULL;
+	child->session = child;
+}
+
+static void on_execed(void *ctx, struct proc *proc)
+{
+	(void)ctx;
+	space_put(proc->space);
+	proc->space = NULL; /* a new image has no hooks */
+}
+
+static void on_ended(void *ctx, struct proc *proc, int status)
+{
+	(void)ctx;
+	(void)status;
+	space_put(proc->space);
+	proc->space = NULL;
+}
+
+static void on_thread_new(void *ctx, struct thread *thread)
+{
+	(void)ctx;
+	(void)thread;
+}
+
+static bool on_trapped(void *ctx, struct thread *thread)
+{
+	(void)ctx;
+	(void)thread;
+	return false;
+}
+
+static const struct tree_ops recover_ops = {
+	.forked = on_forked,
+	.execed = on_execed,
+	.ended = on_ended,
+	.thread_new = on_thread_new,
+	.trapped = on_trapped,
+};
+
+static struct space *shared(const struct tree *tree, const struct proc *proc)
+{
+	for (struct proc *p = tree->procs; p; p = p->next)
+		if (p != proc && p->space && task_shares_memory(p->pid, proc->pid, false))
+			return space_get(p->space);
+	return NULL;
+}
+
+static int take(struct tree *tree, pid_t pid, struct sb_err *err)
+{
+	struct proc *proc;
+	int ret = tree_add(tree, pid, 0, &proc, err);
+
+	if (ret < 0)
+		return ret;
+	proc->session = proc;
+	proc->space = shared(tree, proc);
+	return proc->space ? 0 : space_load(pid, &proc->space, err);
+}
+
+/*
+ * The page says that nothing is to be counted or delayed any more: threads in a spin come out
+ * now instead of when the lease ends, doorbells are answered by the lease.
+ */
+static void quiet_page(struct space *space)
+{
+	struct sb_page_header h;
+	uint64_t past = arch->clock_read() - 1;
+	uint32_t generation;
+
+	if (memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
+	    h.magic != SB_PAGE_MAGIC)
+		return;
+	generation = h.generation + 1;
+	memory_write(&space->mem, space->page_addr + offsetof(struct sb_page_header, lease_until),
+		     &past, sizeof(past), NULL);
+	memory_write(&space->mem, space->page_addr + offsetof(struct sb_page_header, generation),
+		     &generation, sizeof(generation), NULL);
+}
+
+static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
+{
+	struct space_restored done = { 0 };
+	struct space *space = proc->space;
+	int ret = 0;
+
+	if (!space || !space->n_regions)
+		return 0;
+	quiet_page(space);
+	ret = space_restore(space, tree, proc, &done, err);
+	if (done.changed_by_others)
+		log_warn("process %d: %zu places in its code were changed by someone else since "
+			 "and were left alone", space->mem.pid, done.changed_by_others);
+	if (done.left_mapped)
+		log_warn("process %d: its code is restored; a signal handler still returns into a "
+			 "hook, so one mapping stays", space->mem.pid);
+	return ret;
+}
+
+static void let_go(struct tree *tree, struct proc *proc)
+{
+	tree_release(tree, proc);
+	on_ended(NULL, proc, 0);
+	tree_forget(tree, proc);
+}
+
+int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_err *err)
+{
+	struct sb_err first = { 0 };
+	struct tree *tree = calloc(1, sizeof(*tree));
+
+	if (!tree)
+		abort();
+	*restored = 0;
+	tree_init(tree, &recover_ops, NULL, true);
+	for (size_t i = 0; i < n; i++)
+		if (!tree_proc(tree, pids[i]))
+			take(tree, pids[i], &first);
+	while (tree->procs) {
+		struct proc *proc = tree->procs;
+		pid_t pid = proc->pid;
+
+		*restored += proc->space && proc->space->n_regions;
+		restore(tree, proc, &first);
+		proc = tree_proc(tree, pid);
+		if (proc)
+			let_go(tree, proc);
+		tree_dispatch(tree);
+	}
+	tree_free(tree);
+	free(tree);
+	if (!first.code)
+		return 0;
+	*err = first;
+	return -(int)first.code;
+}

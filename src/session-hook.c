@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding what of the targets a process has, and hooking it: names (elf/) to plans (sites.c) to
+ * changed text (inject/).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+#include "session-priv.h"
+#include "text.h"
+#include "../elf/maps.h"
+
+struct finder {
+	struct session *s;
+	pid_t pid;
+	const struct space *space;
+	struct memory mem;
+	struct maps maps;
+	struct found *found;
+};
+
+static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct finder *f = ctx;
+
+	return memory_peek(&f->mem, addr, buf, len) == len ? 0 : -1;
+}
+
+static bool hooked_at(const struct space *space, uint64_t addr)
+{
+	for (size_t i = 0; space && i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		/* An endbr64 stays in front of the window. */
+		if (!space->stale[i] && (region_site_at(r, addr) || region_site_at(r, addr + 4)))
+			return true;
+	}
+	return false;
+}
+
+static bool found_at(const struct found *found, uint64_t addr, size_t *target)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		if (found->site[i].addr != addr)
+			continue;
+		*target = found->site[i].target;
+		return true;
+	}
+	return false;
+}
+
+static void note_refusal(struct session *s, size_t target, const char *module, const char *symbol,
+			 uint64_t addr, const char *reason)
+{
+	struct target *t = &s->target[target];
+	struct result_refused *r;
+
+	for (size_t i = 0; i < t->n_refused; i++)
+		if (!strcmp(t->refused[i].symbol, symbol) && !strcmp(t->refused[i].module, module))
+			return;
+	t->refused = realloc(t->refused, (t->n_refused + 1) * sizeof(*t->refused));
+	if (!t->refused)
+		abort();
+	r = &t->refused[t->n_refused++];
+	r->module = text_dup(module);
+	r->symbol = text_dup(symbol);
+	r->reason = text_dup(reason);
+	r->address = addr;
+}
+
+/* One address can count for one target only: the one named first. */
+static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
+{
+	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
+	size_t other;
+
+	if (hooked_at(f->space, rs->addr))
+		return true;
+	if (!found_at(f->found, rs->addr, &other))
+		return false;
+	if (other != target) {
+		text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
+		snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
+		note_refusal(s, target, image_name(rs->img), rs->name, rs->addr, reason);
+	}
+	return true;
+}
+
+static void add_sites(struct finder *f, size_t target, const struct resolve_result *res)
+{
+	/* A glob's own sites are sorted and distinct: look only at what came before. */
+	struct found before = { .site = f->found->site, .count = f->found->count };
+
+	for (size_t i = 0; i < res->count; i++) {
+		const struct resolve_site *rs = &res->site[i];
+		struct finder look = *f;
+		struct found_site site = {
+			.target = target, .bias = rs->bias, .addr = rs->addr,
+			.func = rs->func, .size = rs->size,
+		};
+
+		before.site = f->found->site;
+		look.found = &before;
+		if (taken(f->s, &look, target, rs))
+			continue;
+		site.img = image_ref(rs->img);
+		site.name = text_dup(rs->name);
+		found_add(f->found, &site);
+	}
+}
+
+static void find_target(struct finder *f, size_t i)
+{
+	struct target *t = &f->s->target[i];
+	struct resolve_request req = {
+		.kind = t->spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
+			t->spec->kind == SPEC_LINE ? RESOLVE_LINE : RESOLVE_SYMBOL,
+		.module = t->spec->module,
+		.symbol = t->spec->symbol,
+		.line = t->spec->line,
+	};
+	struct resolve_result res = { 0 };
+	struct sb_err why = { 0 };
+	int ret;
+
+	if (t->spec->kind == SPEC_PYTHON)
+		return;
+	ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why);
+	if (res.modules || ret < 0)
+		t->module_seen = true;
+	if (ret < 0) {
+		t->why = why;
+	} else if (!res.count) {
+		t->why = (struct sb_err){ 0 };
+		err_set(&t->why, SB_ENOMODULE, "%s",
+			res.ifunc_pending ? "its implementation is not chosen yet" :
+					    "no mapped module matches");
+		err_hint(&t->why, "%s", why.hint);
+	}
+	if (res.note[0])
+		log_debug("target '%s': %s", t->spec->text, res.note);
+	if (ret == 0)
+		add_sites(f, i, &res);
+	resolve_free(&res);
+}
+
+/* The dynamic linker's notice of a new library, unless it is hooked already. */
+static void find_bell(struct finder *f)
+{
+	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
+	struct resolve_result res = { 0 };
+	struct sb_err why = { 0 };
+	struct image *exe;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", f->pid);
+	if (image_get(path, path, &exe, &why) < 0)
+		return;
+	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
+	req.module = image_interp(exe);
+	if ((req.module[0] || symbol_is_defined(exe, req.symbol)) &&
+	    resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why) == 0 && res.count &&
+	    !hooked_at(f->space, res.site[0].addr)) {
+		struct found_site site = {
+			.bell = true, .bias = res.site[0].bias, .addr = res.site[0].addr,
+			.func = res.site[0].func, .size = res.site[0].size,
+			.img = image_ref(res.site[0].img), .name = text_dup("_dl_debug_state"),
+		};
+
+		found_add(f->found, &site);
+	}
+	resolve_free(&res);
+	image_put(exe);
+}
+
+int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
+		 struct sb_err *err)
+{
+	struct finder f = { .s = s, .pid = pid, .space = space, .found = found };
+	int ret;
+
+	if (memory_open(&f.mem, pid, err) < 0)
+		return -(int)err->code;
+	ret = maps_read(pid, &f.maps, err);
+	if (ret >= 0) {
+		for (size_t i = 0; i < s->n_targets; i++)
+			find_target(&f, i);
+		plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
+	}
+	maps_free(&f.maps);
+	memory_close(&f.mem);
+	return ret;
+}
+
+/* The bell is always a jump: it must outlive us. */
+static void find_with_bell(struct session *s, pid_t pid, const struct space *space,
+			   struct found *found)
+{
+	struct finder f = { .s = s, .pid = pid, .space = space, .found = found };
+	struct sb_err ignored = { 0 };
+
+	if (memory_open(&f.mem, pid, &ignored) < 0)
+		return;
+	if (maps_read(pid, &f.maps, &ignored) == 0)
+		find_bell(&f);
+	plans_make(s->plans, found, false);
+	maps_free(&f.maps);
+	memory_close(&f.mem);
+}
+
+static uint32_t add_site_record(struct session *s, const struct found_site *fs)
+{
+	struct site_record *r;
+
+	if ((s->n_sites & (s->n_sites - 1)) == 0) {
+		s->site = realloc(s->site, (s->n_sites ? s->n_sites * 2 : 1) * sizeof(*s->site));
+		if (!s->site)
+			abort();
+	}
+	r = &s->site[s->n_sites];
+	*r = (struct site_record){
+		.target = fs->target,
+		.module = text_dup(image_name(fs->img)),
+		.symbol = text_dup(fs->name),
+		.build_id = text_dup(image_build_id(fs->img)),
+		.address = fs->addr,
+		.size = fs->size,
+		.int3 = fs->plan.shape == PLAN_INT3,
+		.bell = fs->bell,
+	};
+	return (uint32_t)s->n_sites++;
+}
+
+static void refused(struct session *s, const struct found_site *fs, enum plan_refusal why)
+{
+	char reason[320];
+
+	if (fs->bell) {
+		session_warn(s, "libraries loaded later are not seen: the dynamic linker's notice "
+			     "cannot be hooked (%s)", plan_refusal_text(why));
+		return;
+	}
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
+		 fs->detail[0] ? ": " : "", fs->detail);
+	note_refusal(s, fs->target, image_name(fs->img), fs->name, fs->addr, reason);
+}
+
+/* Sites of one image, contiguous in found: hooked in one go. */
+static int hook_image(struct session *s, struct proc *proc, struct found_site *fs, size_t n,
+		      struct sb_err *err)
+{
+	struct space_site *sites = calloc(n, sizeof(*sites));
+	size_t m = 0;
+	int ret = 0;
+
+	if (!sites)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		if (fs[i].why != PLAN_OK) {
+			refused(s, &fs[i], fs[i].why);
+			continue;
+		}
+		sites[m].plan = fs[i].plan;
+		sites[m].target = (uint32_t)fs[i].target;
+		sites[m].bell = fs[i].bell;
+		sites[m].cookie = (uint32_t)i;
+		m++;
+	}
+	for (size_t i = 0; i < m; i++)
+		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
+	if (m)
+		ret = space_plant(proc->space, &s->tree, proc, sites, m, false, err);
+	for (size_t i = 0; i < m && ret >= 0; i++) {
+		const struct site_record *r = &s->site[sites[i].cookie];
+
+		if (sites[i].why == PLAN_OK && !r->bell)
+			s->target[r->target].planted = true;
+		else if (sites[i].why != PLAN_OK && !r->bell)
+			note_refusal(s, r->target, r->module, r->symbol, r->address,
+				     plan_refusal_text(sites[i].why));
+	}
+	free(sites);
+	return ret;
+}
+
+static int by_image(const void *a, const void *b)
+{
+	const struct found_site *x = a, *y = b;
+
+	if (x->img != y->img)
+		return x->img < y->img ? -1 : 1;
+	if (x->bias != y->bias)
+		return x->bias < y->bias ? -1 : 1;
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static int hook_found(struct session *s, struct proc *proc, struct found *found, struct sb_err *err)
+{
+	size_t first = 0, last;
+	int ret = 0;
+
+	qsort(found->site, found->count, sizeof(*found->site), by_image);
+	for (; first < found->count && ret >= 0; first = last) {
+		for (last = first + 1; last < found->count &&
+				       found->site[last].img == found->site[first].img &&
+				       found->site[last].bias == found->site[first].bias;)
+			last++;
+		ret = hook_image(s, proc, &found->site[first], last - first, err);
+	}
+	return ret;
+}
+
+/* Regions whose library was unloaded: what is mapped there now is someone else's. */
+static void drop_stale(struct space *space)
+{
+	uint8_t now[PLAN_MAX_WINDOW];
+
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct journal_patch *p = space->regions[i]->patches;
+
+		if (memory_peek(&space->mem, p->addr, now, p->len) != p->len ||
+		    memcmp(now, p->now, p->len))
+			space->stale[i] = true;
+	}
+}
+
+static void page_gone(void *ctx, struct page *page)
+{
+	struct session *s = ctx;
+
+	bells_remove(s->bells, page);
+}
+
+int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
+{
+	struct found found = { 0 }, bell = { 0 };
+	struct space *space = proc->space;
+	int ret;
+
+	drop_stale(space);
+	ret = session_find(s, proc->pid, space, &found, err);
+	if (ret >= 0)
+		find_with_bell(s, proc->pid, space, &bell);
+	if (ret >= 0 && found.count + bell.count && !space->control) {
+		ret = space_setup(space, &s->tree, proc, s->cfg->id, (uint32_t)s->n_targets, err);
+		if (ret >= 0) {
+			bells_add(s->bells, &space->control->page);
+			space->control->gone = page_gone;
+			space->control->ctx = s;
+			page_lease(&space->control->page,
+				   arch->clock_read() + clock_ticks(&s->clk, 1e9));
+		}
+	}
+	if (ret >= 0)
+		ret = hook_found(s, proc, &found, err);
+	if (ret >= 0)
+		ret = hook_found(s, proc, &bell, err);
+	found_free(&found);
+	found_free(&bell);
+	return ret;
+}

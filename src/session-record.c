@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records: what is kept of each process, from its first sight until the result is written. Its
+ * counters live in the control page while it lives and are taken from there when it ends, so
+ * that its place in the page can serve the next process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "session-priv.h"
+#include "text.h"
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void read_comm(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	FILE *f;
+
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+}
+
+static char *read_exe(pid_t pid)
+{
+	char path[64], exe[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	return text_dup(exe);
+}
+
+/* pid= means a process and its descendants: scope is inherited. */
+static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
+{
+	if (!t->spec->pid || t->spec->pid == pid)
+		return true;
+	return parent && parent->in_scope[index];
+}
+
+struct record *record_new(struct session *s, struct proc *proc, struct record *parent)
+{
+	struct record *rec = must(calloc(1, sizeof(*rec)));
+
+	rec->pid = proc->pid;
+	rec->generation = proc->generation;
+	read_comm(proc->pid, rec->comm, sizeof(rec->comm));
+	rec->exe = read_exe(proc->pid);
+	rec->space = proc->space ? space_get(proc->space) : NULL;
+	rec->in_scope = must(calloc(s->n_targets, sizeof(*rec->in_scope)));
+	rec->counts = must(calloc(s->n_targets, sizeof(*rec->counts)));
+	for (size_t i = 0; i < s->n_targets; i++)
+		rec->in_scope[i] = in_scope(&s->target[i], i, proc->pid, parent);
+	rec->next = s->records;
+	s->records = rec;
+	return rec;
+}
+
+struct record *record_of(const struct session *s, const struct space *space)
+{
+	struct record *rec = s->records;
+
+	while (rec && (rec->space != space || rec->ended))
+		rec = rec->next;
+	return rec;
+}
+
+void counts_from_sums(const struct session *s, const struct page_sums *sums,
+		      struct result_counts *counts)
+{
+	double cost = s->cost.delay_ticks;
+	double ticks = (double)(sums->injected_ticks + sums->cut_ticks);
+
+	counts->hits = sums->hits;
+	counts->delayed = sums->delayed + sums->cuts;
+	/* The stub cannot see its own way in and out: that was measured beforehand. */
+	ticks += cost * (double)counts->delayed;
+	counts->injected_ns = (uint64_t)clock_to_ns(&s->clk, ticks);
+	counts->overrun_ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->overrun_ticks);
+}
+
+void record_counts(const struct session *s, const struct record *rec, size_t target,
+		   struct page_sums *sums)
+{
+	(void)s;
+	if (rec->space && rec->space->control && rec->space->proc)
+		page_read(&rec->space->control->page, rec->space->proc, (uint32_t)target, sums);
+}
+
+static void keep_regions(struct record *rec)
+{
+	const struct space *space = rec->space;
+
+	rec->regions = must(calloc(space->n_regions + 1, sizeof(*rec->regions)));
+	for (size_t i = 0; i < space->n_regions; i++)
+		rec->regions[rec->n_regions++] = region_get(space->regions[i]);
+}
+
+void record_keep_regions(struct record *rec)
+{
+	if (rec->space && !rec->regions)
+		keep_regions(rec);
+}
+
+void record_end(struct session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+
+	if (rec->ended)
+		return;
+	rec->ended = true;
+	if (!space)
+		return;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		record_counts(s, rec, i, &sums);
+		counts_from_sums(s, &sums, &rec->counts[i]);
+		page_sums_add(&s->target[i].past, &sums);
+		s->lapsed += sums.lapsed;
+	}
+	record_keep_regions(rec);
+	if (space->control && space->proc) {
+		page_proc_free(&space->control->page, space->proc);
+		space->proc = 0;
+	}
+	space_put(space);
+	rec->space = NULL;
+}
+
+void record_free(struct record *rec)
+{
+	for (size_t i = 0; i < rec->n_regions; i++)
+		region_put(rec->regions[i]);
+	free(rec->regions);
+	space_put(rec->space);
+	free(rec->exe);
+	free(rec->in_scope);
+	free(rec->counts);
+	free(rec);
+}

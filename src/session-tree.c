@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session's side of the process tree: which processes are taken, and what is done when they
+ * fork, exec, end or load a library.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "log.h"
+#include "session-priv.h"
+#include "../inject/tree-task.h"
+
+bool session_skips(const struct session *s, pid_t pid)
+{
+	if (pid == getpid())
+		return true;
+	for (size_t i = 0; i < s->cfg->n_skip; i++)
+		if (s->cfg->skip[i] == pid)
+			return true;
+	return false;
+}
+
+static bool listed(const pid_t *pids, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void list_add(pid_t **pids, size_t *n, pid_t pid)
+{
+	*pids = realloc(*pids, (*n + 1) * sizeof(**pids));
+	if (!*pids)
+		abort();
+	(*pids)[(*n)++] = pid;
+}
+
+/* Every process with its parent, from one pass over /proc. */
+static size_t all_processes(pid_t (**out)[2])
+{
+	size_t n = 0, cap = 0;
+	struct dirent *e;
+	DIR *dir = opendir("/proc");
+
+	*out = NULL;
+	while (dir && (e = readdir(dir))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		if (n == cap) {
+			cap = cap ? cap * 2 : 256;
+			*out = realloc(*out, cap * sizeof(**out));
+			if (!*out)
+				abort();
+		}
+		(*out)[n][0] = (pid_t)strtol(e->d_name, NULL, 10);
+		(*out)[n][1] = task_parent((*out)[n][0]);
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+int session_descendants(struct session *s, pid_t **pids, size_t *n)
+{
+	pid_t(*all)[2];
+	size_t total = all_processes(&all), before;
+
+	*pids = NULL;
+	*n = 0;
+	for (size_t i = 0; i < s->cfg->n_pids; i++)
+		if (!listed(*pids, *n, s->cfg->pids[i]))
+			list_add(pids, n, s->cfg->pids[i]);
+	do {
+		before = *n;
+		for (size_t i = 0; i < total && s->cfg->children; i++)
+			if (listed(*pids, *n, all[i][1]) && !listed(*pids, *n, all[i][0]) &&
+			    !session_skips(s, all[i][0]))
+				list_add(pids, n, all[i][0]);
+	} while (*n != before);
+	free(all);
+	return 0;
+}
+
+/* The record of the nearest ancestor under trace: pid= is inherited from it. */
+static struct record *ancestor_record(struct session *s, pid_t parent)
+{
+	struct proc *p = tree_proc(&s->tree, parent);
+
+	return p ? p->session : NULL;
+}
+
+/* A vfork child that lives at attach shares its parent's memory. */
+static struct space *shared_space(struct session *s, struct proc *proc)
+{
+	for (struct proc *p = s->tree.procs; p; p = p->next)
+		if (p != proc && p->space && task_shares_memory(p->pid, proc->pid, false))
+			return space_get(p->space);
+	return NULL;
+}
+
+int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
+{
+	struct proc *proc;
+	int ret = tree_add(&s->tree, pid, parent, &proc, err);
+
+	if (ret < 0)
+		return ret;
+	proc->space = shared_space(s, proc);
+	if (proc->space) {
+		proc->session = record_of(s, proc->space);
+		return 0;
+	}
+	proc->space = space_new(pid, err);
+	if (!proc->space) {
+		tree_release(&s->tree, proc);
+		tree_forget(&s->tree, proc);
+		return -(int)err->code;
+	}
+	proc->session = record_new(s, proc, ancestor_record(s, parent));
+	return 0;
+}
+
+/* --no-children: the fork has our bytes in its text; it goes its way without them. */
+static void let_go(struct session *s, struct proc *child)
+{
+	struct space_restored done;
+	struct sb_err err = { 0 };
+
+	if (space_restore(child->space, &s->tree, child, &done, &err) < 0)
+		session_warn(s, "process %d, a child: %s", child->pid, err.what);
+	if (child->space->proc)
+		page_proc_free(&child->space->control->page, child->space->proc);
+	tree_release(&s->tree, child);
+	space_put(child->space);
+	tree_forget(&s->tree, child);
+}
+
+static bool wanted(const struct session *s, pid_t pid)
+{
+	return s->cfg->children || pid == s->cfg->launched ||
+	       listed(s->cfg->pids, s->cfg->n_pids, pid);
+}
+
+static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares_memory)
+{
+	struct session *s = ctx;
+	struct sb_err err = { 0 };
+
+	if (shares_memory) {
+		space_get(parent->space);
+		child->session = parent->session; /* counts as its parent until it execs */
+		return;
+	}
+	if (!parent->space)
+		return;
+	child->space = space_fork(parent->space, child->pid, &err);
+	if (!child->space) {
+		session_warn(s, "process %d, a child, is not followed: %s", child->pid, err.what);
+		return;
+	}
+	if (!wanted(s, child->pid)) {
+		let_go(s, child);
+		return;
+	}
+	child->session = record_new(s, child, parent->session);
+	window_apply(s, child->session);
+}
+
+static void leave_space(struct session *s, struct proc *proc)
+{
+	struct record *rec = proc->session;
+	struct space *space = proc->space;
+
+	proc->session = NULL;
+	proc->space = NULL;
+	/* A vfork child leaves the record to its parent. */
+	if (rec && rec->pid == proc->pid && !rec->ended)
+		record_end(s, rec);
+	space_put(space);
+}
+
+static void on_execed(void *ctx, struct proc *proc)
+{
+	struct session *s = ctx;
+	struct record *parent = proc->session;
+	struct sb_err err = { 0 };
+
+	/* Scope passes on, from the old image to the new one. */
+	leave_space(s, proc);
+	if (!wanted(s, proc->pid)) {
+		tree_release(&s->tree, proc);
+		tree_forget(&s->tree, proc);
+		return;
+	}
+	proc->space = space_new(proc->pid, &err);
+	if (!proc->space)
+		return;
+	proc->session = record_new(s, proc, parent);
+	if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d (%s) is not hooked: %s", proc->pid,
+			     ((struct record *)proc->session)->comm, err.what);
+	window_apply(s, proc->session);
+}
+
+static void on_ended(void *ctx, struct proc *proc, int status)
+{
+	(void)status;
+	leave_space(ctx, proc);
+}
+
+/* With a thread filter, a thread is known before its first instruction. */
+static void on_thread_new(void *ctx, struct thread *thread)
+{
+	struct session *s = ctx;
+	struct arch_regs regs;
+
+	if (s->filtered && pt_get_regs(thread->tid, &regs) == 0)
+		thread->thread_pointer = arch->thread_pointer(&regs);
+}
+
+static bool trap_mask_was_full(uint64_t mask)
+{
+	/* All but SIGTRAP, SIGKILL, SIGSTOP and libc's own two. */
+	uint64_t all = ~(1ull << (5 - 1) | 1ull << (9 - 1) | 1ull << (19 - 1) | 3ull << (32 - 1));
+
+	return (mask & all) == all;
+}
+
+/*
+ * int3: the thread goes on in the stub. The kernel has already treated the trap as a signal
+ * that cannot wait: where SIGTRAP was blocked it is unblocked now. A mask that holds every
+ * other signal is the one that libc uses around fork and thread creation: it is put back.
+ */
+static bool on_trapped(void *ctx, struct thread *thread)
+{
+	struct space *space = thread->proc->space;
+	struct arch_regs regs;
+	uint64_t stub, mask;
+
+	(void)ctx;
+	if (!space || pt_get_regs(thread->tid, &regs) < 0)
+		return false;
+	stub = space_trap_stub(space, arch->pc(&regs) - arch->trap_advance);
+	if (!stub)
+		return false;
+	arch->set_pc(&regs, stub);
+	pt_set_regs(thread->tid, &regs);
+	if (pt_get_sigmask(thread->tid, &mask) == 0 && trap_mask_was_full(mask))
+		pt_set_sigmask(thread->tid, mask | 1ull << (5 - 1));
+	return true;
+}
+
+const struct tree_ops session_tree_ops = {
+	.forked = on_forked,
+	.execed = on_execed,
+	.ended = on_ended,
+	.thread_new = on_thread_new,
+	.trapped = on_trapped,
+};
+
+static void answer(struct session *s, struct record *rec)
+{
+	struct sb_page_proc *p = page_proc(&rec->space->control->page, rec->space->proc);
+	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
+	struct proc *proc = tree_proc(&s->tree, rec->pid);
+	struct sb_err err = { 0 };
+	bool untraced;
+
+	if (ring == p->done)
+		return;
+	untraced = proc && !proc->traced;
+	if (proc && (!untraced || tree_retake(&s->tree, proc, &err) == 0)) {
+		if (session_hook(s, proc, &err) < 0)
+			session_warn(s, "process %d: a library loaded later is not hooked: %s",
+				     rec->pid, err.what);
+		window_apply(s, rec);
+	}
+	if (untraced && tree_proc(&s->tree, rec->pid))
+		tree_release(&s->tree, proc);
+	if (rec->ended)
+		return;
+	__atomic_store_n(&p->done, ring, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void session_rings(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control && rec->space->proc)
+			answer(s, rec);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When which target counts and delays: windows, filters and the limit on slowdown, all of them
+ * stores into the control pages.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "session-priv.h"
+#include "../elf/symbol.h"
+
+#define MS 1000000ull
+
+enum { OVERRUN_NS = 20000, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
+
+/* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
+static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
+{
+	return delay_ticks / 8 + (uint64_t)(4 * s->clk.quantum_ticks);
+}
+
+static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)
+{
+	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) - s->cost.delay_ticks;
+
+	memset(set, 0, sizeof(*set));
+	set->enabled = t->open;
+	set->delay = t->delay_ns > 0 && !s->slow_measuring;
+	set->filter = t->spec->thread != NULL;
+	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
+	set->every = t->every;
+	set->overrun_limit = clock_ticks(&s->clk, OVERRUN_NS);
+	set->residual_max = residual_max(s, set->delay_ticks);
+	set->pause_above = clock_ticks(&s->clk, PAUSE_ABOVE_NS);
+}
+
+/* Process 0 stands for children that nobody saw: those of a pid= target cannot be told. */
+static void apply_unregistered(struct page *page, size_t i, const struct target *t,
+			       const struct page_setting *set)
+{
+	struct page_setting copy = *set;
+
+	copy.enabled = set->enabled && !t->spec->pid && !t->spec->thread;
+	page_set(page, 0, (uint32_t)i, &copy);
+}
+
+void window_apply(struct session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+	struct page_setting set;
+
+	if (!space || !space->control)
+		return;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		setting_of(s, &s->target[i], &set);
+		apply_unregistered(&space->control->page, i, &s->target[i], &set);
+		set.enabled = set.enabled && rec->in_scope[i];
+		if (space->proc)
+			page_set(&space->control->page, space->proc, (uint32_t)i, &set);
+	}
+}
+
+void window_apply_all(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			window_apply(s, rec);
+}
+
+/* Has what --start-on waits for come about? */
+static bool window_trigger(struct session *s)
+{
+	if (!s->cfg->start_on)
+		return true;
+	if (s->start_on_target == SIZE_MAX)
+		return access(s->cfg->start_on, F_OK) == 0;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct page_sums sums = { 0 };
+
+		if (rec->ended && rec->counts[s->start_on_target].hits)
+			return true;
+		record_counts(s, rec, s->start_on_target, &sums);
+		if (sums.hits)
+			return true;
+	}
+	return false;
+}
+
+static bool should_open(const struct session *s, const struct target *t, size_t i, uint64_t now)
+{
+	uint64_t from;
+
+	if (!s->armed)
+		return false;
+	if (i == s->start_on_target)
+		return true;
+	if (!s->window_ns || now < s->window_ns)
+		return false;
+	from = s->window_ns + t->start_ns;
+	return now >= from && (!t->for_ns || now < from + t->for_ns);
+}
+
+static void switch_target(struct target *t, bool open, uint64_t now)
+{
+	if (open)
+		t->opened_at = now;
+	else
+		t->active_ns += now - t->opened_at;
+	t->open = open;
+}
+
+/* ns from now until this target's window changes, UINT64_MAX: never. */
+static uint64_t until_change(const struct session *s, const struct target *t, uint64_t now)
+{
+	uint64_t from = s->window_ns + t->start_ns;
+
+	if (!s->window_ns)
+		return MS;
+	if (now < from)
+		return from - now;
+	if (t->for_ns && now < from + t->for_ns)
+		return from + t->for_ns - now;
+	return UINT64_MAX;
+}
+
+uint64_t window_update(struct session *s, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	bool changed = false;
+
+	if (s->armed && !s->window_ns && window_trigger(s))
+		s->window_ns = now + s->cfg->start_ns;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+		bool open = should_open(s, t, i, now);
+		uint64_t left = until_change(s, t, now);
+
+		if (open != t->open) {
+			switch_target(t, open, now);
+			changed = true;
+		}
+		if (left < next)
+			next = left;
+	}
+	if (changed)
+		window_apply_all(s);
+	return next;
+}
+
+static bool thread_matches(const char *wanted, pid_t tid)
+{
+	char path[64], comm[64] = "";
+	FILE *f;
+
+	if (wanted[0] && !wanted[strspn(wanted, "0123456789")] && strtol(wanted, NULL, 10) == tid)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	return glob_match(wanted, comm);
+}
+
+/* A thread's pointer is read where it is stopped anyway, else it is stopped for it once. */
+static uint64_t thread_pointer(struct session *s, struct thread *t)
+{
+	struct arch_regs regs;
+
+	if (t->thread_pointer)
+		return t->thread_pointer;
+	if (!tree_stop_thread(&s->tree, t, 20000))
+		return 0;
+	if (pt_get_regs(t->tid, &regs) == 0)
+		t->thread_pointer = arch->thread_pointer(&regs);
+	tree_resume_thread(&s->tree, t);
+	return t->thread_pointer;
+}
+
+static void filter_process(struct session *s, struct proc *proc, size_t target)
+{
+	const char *wanted = s->target[target].spec->thread;
+	uint64_t base[MAX_FILTER];
+	pid_t tids[MAX_FILTER];
+	struct sb_err err = { 0 };
+	size_t n_tids = 0, n = 0;
+
+	/* By id: reading a thread pointer dispatches events, which may change the list. */
+	for (struct thread *t = proc->threads; t && n_tids < MAX_FILTER; t = t->next)
+		tids[n_tids++] = t->tid;
+	for (size_t i = 0; i < n_tids; i++) {
+		struct thread *t = tree_thread(&s->tree, tids[i]);
+		uint64_t tp;
+
+		if (!t || !thread_matches(wanted, t->tid))
+			continue;
+		tp = thread_pointer(s, t);
+		if (tp)
+			base[n++] = tp;
+	}
+	if (proc->space && proc->space->control && proc->space->proc &&
+	    page_set_threads(&proc->space->control->page, proc->space->proc, (uint32_t)target, base,
+			     n, &err) < 0)
+		session_warn(s, "%s", err.what);
+}
+
+void window_threads(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets && s->filtered; i++) {
+		if (!s->target[i].spec->thread)
+			continue;
+		for (struct proc *p = s->tree.procs; p; p = p->next)
+			if (p->traced && p->space)
+				filter_process(s, p, i);
+	}
+}
+
+/* The most that any one thread was delayed by a target, as a fraction of its other time. */
+static double projected(struct session *s, struct target *t, size_t i, double seconds)
+{
+	uint64_t hits = 0, ticks = 0;
+	double share;
+
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct page_sums sums = { 0 };
+
+		record_counts(s, rec, i, &sums);
+		if (sums.busiest_hits > hits)
+			hits = sums.busiest_hits;
+		if (sums.busiest_ticks > ticks)
+			ticks = sums.busiest_ticks;
+	}
+	if (s->slow_measuring) {
+		uint64_t every = t->every > 1 ? t->every : 1;
+
+		return (double)hits / (double)every * (double)t->delay_ns / (seconds * 1e9);
+	}
+	share = clock_to_ns(&s->clk, (double)ticks) / (seconds * 1e9);
+	return share < 1 ? share / (1 - share) : 1000;
+}
+
+static bool too_slow(struct session *s, struct target *t, double part, struct sb_err *err)
+{
+	double limit = s->cfg->max_slowdown;
+
+	if (limit > 0 && part > limit) {
+		err_set(err, SB_EREFUSED,
+			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
+			"%.0f%%", t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
+			part * 100, limit * 100);
+		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
+		return true;
+	}
+	if (limit == 0 && part > 0.5 && !s->slow_warned) {
+		s->slow_warned = true;
+		session_warn(s, "target '%s': its delays add %.0f %% to a thread's time (limit it "
+			     "with --max-slowdown)", t->spec->text, part * 100);
+	}
+	return false;
+}
+
+/*
+ * 200 ms of counting alone come first where a limit was given; then each look covers all the
+ * time since the window opened.
+ */
+bool window_slowdown(struct session *s, uint64_t now, struct sb_err *err)
+{
+	double seconds;
+
+	if (!s->window_ns || now < s->window_ns + 200 * MS ||
+	    (!s->slow_measuring && now - s->last_slow < 500 * MS))
+		return false;
+	s->last_slow = now;
+	seconds = (double)(now - s->window_ns) / 1e9;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->delay_ns && t->open && too_slow(s, t, projected(s, t, i, seconds), err))
+			return true;
+	}
+	if (s->slow_measuring) {
+		s->slow_measuring = false;
+		window_apply_all(s);
+	}
+	return false;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+#include "session.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "log.h"
+#include "recover.h"
+#include "session-priv.h"
+#include "../inject/tree-task.h"
+
+#define MS 1000000ull
+
+enum { TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
+
+void session_warn(struct session *s, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < s->n_warnings; i++)
+		if (!strcmp(s->warning[i], line))
+			return;
+	log_warn("%s", line);
+	s->warning = realloc(s->warning, (s->n_warnings + 1) * sizeof(*s->warning));
+	if (!s->warning)
+		abort();
+	s->warning[s->n_warnings++] = strdup(line);
+}
+
+static void target_init(struct target *t, const struct spec *spec)
+{
+	t->spec = spec;
+	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
+	t->every = spec->every ? spec->every : 1;
+	t->start_ns = spec->start_ns;
+	t->for_ns = spec->for_ns;
+}
+
+static int check_machine(struct session *s, struct sb_err *err)
+{
+	char why[160] = "";
+
+	s->clock_ok = arch->clock_trusted(why, sizeof(why));
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct target *t = &s->target[i];
+
+		if (t->delay_ns && !s->clock_ok) {
+			err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", why);
+			err_hint(err, "a delay of 0 (count only) works");
+			return -SB_ECLOCK;
+		}
+		if (t->spec->thread && !arch->thread_pointer_readable()) {
+			err_set(err, SB_EUSAGE, "target '%s': thread= needs a kernel that lets "
+				"programs read their FS base (Linux 5.9)", t->spec->text);
+			return -SB_EUSAGE;
+		}
+		if (t->spec->thread && !s->cfg->follow) {
+			err_set(err, SB_EUSAGE, "target '%s': thread= and --no-follow exclude each "
+				"other: new threads must be seen", t->spec->text);
+			return -SB_EUSAGE;
+		}
+		s->filtered |= t->spec->thread != NULL;
+	}
+	return 0;
+}
+
+static void measure_machine(struct session *s)
+{
+	clock_open(&s->clk);
+	if (clock_hook_cost(&s->clk, &s->cost) < 0)
+		session_warn(s, "the hook's own cost could not be measured here and is not taken off");
+	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
+		  "delay +%.1f ns, floor %.1f ns", s->clk.ticks_per_ns, s->clk.quantum_ticks,
+		  s->cost.count_ns, s->cost.off_ns, clock_to_ns(&s->clk, s->cost.delay_ticks),
+		  s->cost.floor_ns);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct target *t = &s->target[i];
+		bool int3 = s->cfg->mechanism == MECHANISM_INT3;
+
+		if (t->delay_ns && (double)t->delay_ns < s->cost.floor_ns && !int3)
+			session_warn(s, "target '%s': a delay below %.0f ns cannot be given on this "
+				     "machine; 'given' tells what it became", t->spec->text,
+				     s->cost.floor_ns);
+		if (int3 && t->delay_ns && t->delay_ns < 30000)
+			session_warn(s, "target '%s': by int3 each hit takes 8 to 30 us more than "
+				     "the delay, for the trap", t->spec->text);
+	}
+}
+
+/* The last target may be what --start-on waits for. */
+static void find_start_on(struct session *s)
+{
+	s->start_on_target = SIZE_MAX;
+	for (size_t i = 0; i < s->n_targets && s->cfg->start_on; i++)
+		if (!strcmp(s->target[i].spec->text, s->cfg->start_on))
+			s->start_on_target = i;
+}
+
+struct session *session_open(const struct session_config *cfg, struct sb_err *err)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		abort();
+	s->cfg = cfg;
+	s->n_targets = cfg->targets.count;
+	s->target = calloc(s->n_targets + 1, sizeof(*s->target));
+	if (!s->target)
+		abort();
+	for (size_t i = 0; i < s->n_targets; i++)
+		target_init(&s->target[i], &cfg->targets.spec[i]);
+	find_start_on(s);
+	tree_init(&s->tree, &session_tree_ops, s, cfg->follow);
+	s->plans = plans_new();
+	if (check_machine(s, err) < 0) {
+		session_free(s);
+		return NULL;
+	}
+	s->bells = bells_open();
+	if (!s->bells) {
+		err_set(err, SB_ESYS, "no thread could be started");
+		session_free(s);
+		return NULL;
+	}
+	if (!cfg->look_only)
+		measure_machine(s);
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	tree_free(&s->tree);
+	while (s->records) {
+		struct record *rec = s->records;
+
+		s->records = rec->next;
+		record_free(rec);
+	}
+	for (size_t i = 0; i < s->n_sites; i++) {
+		free(s->site[i].module);
+		free(s->site[i].symbol);
+		free(s->site[i].build_id);
+	}
+	for (size_t i = 0; i < s->n_targets; i++) {
+		for (size_t k = 0; k < s->target[i].n_refused; k++) {
+			free(s->target[i].refused[k].module);
+			free(s->target[i].refused[k].symbol);
+			free(s->target[i].refused[k].reason);
+		}
+		free(s->target[i].refused);
+	}
+	for (size_t i = 0; i < s->n_warnings; i++)
+		free(s->warning[i]);
+	free(s->warning);
+	free(s->site);
+	free(s->target);
+	plans_free(s->plans);
+	bells_close(s->bells);
+	free(s);
+}
+
+/*
+ * While threads are held the tracer must not wait for its turn behind the very threads it is
+ * about to stop. Its children would inherit the class: they do not.
+ */
+static void hurry(bool on)
+{
+	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
+
+	sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &prio);
+}
+
+/* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
+static int take_all(struct session *s, struct sb_err *err)
+{
+	size_t n, taken;
+	pid_t *pids;
+
+	if (s->cfg->launched) {
+		struct proc *proc;
+		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
+
+		if (ret == 0)
+			proc->generation = -1u; /* its first exec is the program itself */
+		return ret;
+	}
+	do {
+		taken = 0;
+		session_descendants(s, &pids, &n);
+		for (size_t i = 0; i < n; i++) {
+			struct sb_err why = { 0 };
+
+			if (tree_proc(&s->tree, pids[i]))
+				continue;
+			if (session_take(s, pids[i], task_parent(pids[i]), &why) == 0) {
+				taken++;
+			} else if (i < s->cfg->n_pids) {
+				*err = why;
+				free(pids);
+				return -(int)why.code;
+			} else if (why.code != SB_ENOPROC) {
+				session_warn(s, "%s; it is left out", why.what);
+			}
+		}
+		free(pids);
+	} while (taken);
+	return 0;
+}
+
+static int hook_all(struct session *s, struct sb_err *err)
+{
+	/* By pid: hooking dispatches events, and processes come and go. */
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct proc *proc = tree_proc(&s->tree, rec->pid);
+		struct sb_err why = { 0 };
+
+		if (!proc || rec->ended || proc->session != rec)
+			continue;
+		if (session_hook(s, proc, &why) == 0 || why.code == SB_ENOPROC)
+			continue;
+		if (s->cfg->n_pids && rec->pid == s->cfg->pids[0]) {
+			*err = why;
+			return -(int)why.code;
+		}
+		session_warn(s, "process %d is not hooked: %s", rec->pid, why.what);
+	}
+	return 0;
+}
+
+static void arm(struct session *s)
+{
+	s->attached_ns = clock_ns();
+	s->armed = true;
+	s->slow_measuring = s->cfg->max_slowdown > 0;
+	window_threads(s);
+	window_update(s, s->attached_ns);
+	window_apply_all(s);
+}
+
+static void release_all(struct session *s)
+{
+	for (struct proc *p = s->tree.procs; p; p = p->next)
+		tree_release(&s->tree, p);
+}
+
+int session_attach(struct session *s, struct sb_err *err)
+{
+	int ret;
+
+	s->started_real = clock_realtime_ns();
+	hurry(true);
+	ret = take_all(s, err);
+	if (ret == 0)
+		ret = hook_all(s, err);
+	if (ret == 0) {
+		arm(s);
+		if (!s->cfg->follow)
+			release_all(s);
+	}
+	hurry(false);
+	if (ret < 0)
+		session_detach(s);
+	s->hold_attach_ns = s->tree.longest_hold_ns;
+	s->tree.longest_hold_ns = 0;
+	return ret;
+}
+
+/* An untraced process is gone when its memory is. */
+static void sweep_untraced(struct session *s)
+{
+	struct proc *p = s->tree.procs, *next;
+	char byte;
+
+	for (; p; p = next) {
+		next = p->next;
+		if (p->traced || !p->space || !p->space->page_addr ||
+		    memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)
+			continue;
+		session_tree_ops.ended(s, p, 0);
+		tree_forget(&s->tree, p);
+	}
+}
+
+static void renew_leases(struct session *s)
+{
+	uint64_t until = arch->clock_read() + clock_ticks(&s->clk, LEASE_MS * 1e6);
+
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control)
+			page_lease(&rec->space->control->page, until);
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	s->last_tick = now;
+	renew_leases(s);
+	tree_settle(&s->tree);
+	if (s->filtered)
+		window_threads(s);
+	if (!s->cfg->follow)
+		sweep_untraced(s);
+	if (now - s->last_refine > REFINE_MS * MS) {
+		s->last_refine = now;
+		clock_refine(&s->clk);
+	}
+}
+
+static enum session_end ended(const struct session *s, uint64_t now)
+{
+	if (s->cfg->launched ? !tree_proc(&s->tree, s->cfg->launched) : !s->tree.procs)
+		return SESSION_END_TARGET;
+	if (s->cfg->for_ns && s->window_ns && now >= s->window_ns + s->cfg->for_ns)
+		return SESSION_END_FOR;
+	return SESSION_RUNS;
+}
+
+static void next_wake(const struct session *s, uint64_t now, uint64_t window, int *next_ms)
+{
+	uint64_t until = TICK_MS * MS;
+
+	if (window < until)
+		until = window;
+	if (s->slow_measuring && until > 10 * MS)
+		until = 10 * MS;
+	if (s->cfg->for_ns && s->window_ns && s->window_ns + s->cfg->for_ns - now < until)
+		until = s->window_ns + s->cfg->for_ns - now;
+	*next_ms = (int)((until + MS - 1) / MS);
+}
+
+enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
+{
+	uint64_t now, window, count;
+
+	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
+		session_rings(s);
+	tree_dispatch(&s->tree);
+	now = clock_ns();
+	if (now - s->last_tick >= TICK_MS * MS)
+		tick(s, now);
+	window = window_update(s, now);
+	if (window_slowdown(s, now, err))
+		return SESSION_END_SLOWDOWN;
+	next_wake(s, now, window, next_ms);
+	return ended(s, now);
+}
+
+int session_fd(const struct session *s)
+{
+	return bells_fd(s->bells);
+}
+
+/* Whoever maps one of our pages and is not known: forks of an untraced process. */
+static void take_strays(struct session *s)
+{
+	pid_t *pids;
+	size_t n;
+
+	if (strays_find(s->cfg->id, &pids, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct sb_err err = { 0 };
+		struct proc *proc;
+
+		if (tree_proc(&s->tree, pids[i]) || session_skips(s, pids[i]) ||
+		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
+			continue;
+		if (space_load(pids[i], &proc->space, &err) < 0)
+			proc->space = NULL;
+	}
+	free(pids);
+}
+
+static void close_windows(struct session *s)
+{
+	uint64_t now = clock_ns();
+
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->open)
+			t->active_ns += now - t->opened_at;
+		t->open = false;
+	}
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		if (rec->ended || !rec->space || !rec->space->control)
+			continue;
+		page_close_all(&rec->space->control->page);
+	}
+	if (s->armed)
+		s->wall_s = (double)(now - s->attached_ns) / 1e9;
+}
+
+/* A vfork child goes before the parent that waits for it. */
+static struct proc *next_to_release(const struct session *s)
+{
+	for (struct proc *p = s->tree.procs; p; p = p->next)
+		if (p->vfork_parent)
+			return p;
+	return s->tree.procs;
+}
+
+static void restore_space(struct session *s, struct proc *proc)
+{
+	struct space_restored done = { 0 };
+	struct sb_err err = { 0 };
+	pid_t pid = proc->pid;
+
+	if (!proc->space || (!proc->space->hooked && !proc->space->page_addr))
+		return;
+	if (space_restore(proc->space, &s->tree, proc, &done, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d: %s", pid, err.what);
+	if (done.changed_by_others)
+		session_warn(s, "process %d: %zu places in its code were changed by someone else "
+			     "since and were left alone", pid, done.changed_by_others);
+	if (done.left_mapped)
+		session_warn(s, "process %d: a signal handler still returns into a hook; the code is "
+			     "restored, one mapping stays (sbinject recover -p %d removes it later)",
+			     pid, pid);
+}
+
+static void detach_one(struct session *s, struct proc *proc)
+{
+	pid_t pid = proc->pid;
+	struct sb_err err = { 0 };
+
+	if (!proc->traced && tree_retake(&s->tree, proc, &err) < 0) {
+		session_tree_ops.ended(s, proc, 0);
+		tree_forget(&s->tree, proc);
+		return;
+	}
+	if (proc->session)
+		record_keep_regions(proc->session);
+	restore_space(s, proc);
+	proc = tree_proc(&s->tree, pid);
+	if (!proc)
+		return;
+	tree_release(&s->tree, proc);
+	session_tree_ops.ended(s, proc, 0);
+	tree_forget(&s->tree, proc);
+}
+
+void session_detach(struct session *s)
+{
+	struct proc *proc;
+
+	if (s->detached)
+		return;
+	s->detached = true;
+	hurry(true);
+	close_windows(s);
+	if (!s->cfg->follow)
+		take_strays(s);
+	tree_dispatch(&s->tree);
+	while ((proc = next_to_release(s))) {
+		detach_one(s, proc);
+		tree_dispatch(&s->tree);
+		tree_settle(&s->tree);
+	}
+	hurry(false);
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		record_end(s, rec);
+	s->hold_detach_ns = s->tree.longest_hold_ns;
+	s->ended_real = clock_realtime_ns();
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SESSION_H
+#define SB_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "err.h"
+#include "result.h"
+#include "spec.h"
+
+/*
+ * A session: targets and processes brought together, from attach to the last clean detach. It
+ * lives in the tracer process, is single-threaded and never blocks on output.
+ *
+ * Life: session_open() reads the machine's clock and what a hook costs; session_check() finds
+ * what can be found wrong without touching anything; session_attach() hooks; then the owner
+ * calls session_step() in a loop; session_detach() takes everything out, always;
+ * session_result() says what happened; session_free().
+ */
+enum mechanism { MECHANISM_AUTO, MECHANISM_JUMP, MECHANISM_INT3 };
+
+struct session_config {
+	struct spec_list targets;
+	pid_t *pids;		/* to attach to, with their descendants */
+	size_t n_pids;
+	pid_t launched;		/* instead: our command, waiting for its exec; 0: none */
+	pid_t *skip;		/* never to be touched: sbinject's own processes */
+	size_t n_skip;
+	bool follow, children;
+	enum mechanism mechanism;
+	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */
+	char *start_on;		/* a target or a file; NULL */
+	double max_slowdown;	/* of a thread's time, 0.3 is 30 %; 0: not given */
+	bool look_only;		/* for session_list(): nothing is measured */
+	uint64_t id;		/* random, marks what is ours in targets */
+};
+
+enum session_end {
+	SESSION_RUNS,
+	SESSION_END_FOR,	/* --for is over */
+	SESSION_END_TARGET,	/* the last process (or the launched command) has ended */
+	SESSION_END_SLOWDOWN,	/* --max-slowdown was exceeded */
+};
+
+struct session;
+
+struct session *session_open(const struct session_config *cfg, struct sb_err *err);
+
+/*
+ * Everything that can be refused before the target is touched: processes that cannot be traced,
+ * targets whose module is mapped and lacks the symbol, sites that cannot be hooked.
+ */
+int session_check(struct session *s, struct sb_err *err);
+
+/*
+ * Traces and hooks; on return counters run and delays are in force (or their windows wait).
+ * On failure everything has been taken out again.
+ */
+int session_attach(struct session *s, struct sb_err *err);
+
+/* Dispatches what happened, keeps leases and windows. next_ms: call again by then. */
+enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err);
+
+/* Readable when session_step() should be called (doorbells). */
+int session_fd(const struct session *s);
+
+/* Counters so far, one a target; for the status line. t_s: seconds since the hooks were armed. */
+void session_counts(struct session *s, struct result_counts *counts, double *t_s);
+
+/* Also from error paths; a second call does nothing. Problems become warnings of the result. */
+void session_detach(struct session *s);
+
+/* Fills everything but version, argv, tags, exit: those are the command line's. */
+struct result *session_result(struct session *s);
+
+/* `sbinject list`: resolves and plans in one process without touching it. */
+struct result *session_list(struct session *s, struct sb_err *err);
+
+void session_free(struct session *s);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "log.h"
+#include "wire.h"
+#include "../inject/clock.h"
+#include "../inject/fault.h"
+
+struct tracer {
+	const struct tracer_job *job;
+	struct session *session;
+	struct wire_out out;
+	int sigfd;
+	bool quit;
+	uint64_t next_status;
+};
+
+static void send_log(enum log_level level, const char *line, void *ctx)
+{
+	struct tracer *t = ctx;
+	char byte = (char)level;
+
+	wire_send(&t->out, WIRE_LOG, &byte, 1, line, strlen(line));
+}
+
+static void send_error(struct tracer *t, const struct sb_err *err)
+{
+	wire_send(&t->out, WIRE_ERROR, err, sizeof(*err), NULL, 0);
+}
+
+static void send_status(struct tracer *t)
+{
+	size_t n = t->job->cfg->targets.count;
+	struct result_counts *counts = calloc(n + 1, sizeof(*counts));
+	struct wire_status_target *list = calloc(n + 1, sizeof(*list));
+	double t_s;
+
+	if (!counts || !list)
+		abort();
+	t->job->backend->counts(t->session, counts, &t_s);
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct wire_status_target){ counts[i].hits, counts[i].delayed,
+						       counts[i].injected_ns,
+						       counts[i].overrun_ns };
+	wire_send(&t->out, WIRE_STATUS, &t_s, sizeof(t_s), list, n * sizeof(*list));
+	free(list);
+	free(counts);
+}
+
+static void send_result(struct tracer *t, enum session_end end, struct result *res)
+{
+	uint32_t code = end;
+	char *json = result_to_json(res, false);
+
+	wire_send(&t->out, WIRE_END, &code, sizeof(code), json, strlen(json));
+	free(json);
+	result_free(res);
+}
+
+/* The command line speaks in single bytes; its end is the end. */
+static void hear(struct tracer *t)
+{
+	char byte[64];
+	ssize_t n = recv(t->out.fd, byte, sizeof(byte), MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		t->out.broken = t->quit = true;
+	for (ssize_t i = 0; i < n; i++)
+		t->quit |= byte[i] == WIRE_QUIT;
+}
+
+static void read_signals(struct tracer *t)
+{
+	struct signalfd_siginfo si;
+
+	while (read(t->sigfd, &si, sizeof(si)) == sizeof(si))
+		if (si.ssi_signo != SIGCHLD)
+			t->quit = true;
+}
+
+static void wait_for_something(struct tracer *t, int ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = t->out.fd, .events = POLLIN | (t->out.len ? POLLOUT : 0) },
+		{ .fd = t->sigfd, .events = POLLIN },
+		{ .fd = t->job->backend->fd(t->session), .events = POLLIN },
+	};
+
+	poll(fds, 3, ms);
+	if (fds[0].revents)
+		hear(t);
+	if (fds[1].revents)
+		read_signals(t);
+	wire_flush(&t->out);
+}
+
+static int status_due(struct tracer *t, int ms)
+{
+	uint64_t now = clock_ns(), interval = t->job->interval_ns;
+	uint64_t left;
+
+	if (!interval)
+		return ms;
+	if (!t->next_status)
+		t->next_status = now + interval;
+	if (now >= t->next_status) {
+		send_status(t);
+		t->next_status += (now - t->next_status + interval) / interval * interval;
+	}
+	left = (t->next_status - now) / 1000000 + 1;
+	return left < (uint64_t)ms ? (int)left : ms;
+}
+
+static enum session_end run(struct tracer *t, struct sb_err *err)
+{
+	enum session_end end;
+	int ms = 0;
+
+	while (!t->quit) {
+		end = t->job->backend->step(t->session, &ms, err);
+		if (end != SESSION_RUNS)
+			return end;
+		wait_for_something(t, status_due(t, ms));
+	}
+	return SESSION_RUNS;
+}
+
+static void drain(struct tracer *t)
+{
+	struct pollfd fd = { .fd = t->out.fd, .events = POLLOUT };
+
+	/* Nothing of the target is held any more: the command line may take its time. */
+	while (!wire_flush(&t->out))
+		poll(&fd, 1, 1000);
+}
+
+static void do_run(struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	struct sb_err err = { 0 };
+	enum session_end end;
+
+	if (b->check(t->session, &err) < 0 || b->attach(t->session, &err) < 0) {
+		send_error(t, &err);
+		return;
+	}
+	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
+	end = run(t, &err);
+	b->detach(t->session);
+	if (end == SESSION_END_SLOWDOWN)
+		send_error(t, &err);
+	send_result(t, end, b->result(t->session));
+}
+
+/* Away from the terminal, its signals and its files. */
+static void detach_from_terminal(int keep_fd)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (keep_fd > 3)
+		syscall(SYS_close_range, 3, keep_fd - 1, 0);
+	syscall(SYS_close_range, keep_fd + 1, ~0u, 0);
+	prctl(PR_SET_NAME, "sbinject-tracer");
+	/* Its memory holds what it read of its targets. */
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+static void catch_signals(struct tracer *t)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	t->sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
+{
+	struct tracer t = { .job = job };
+	struct sb_err err = { 0 };
+
+	detach_from_terminal(fd);
+	catch_signals(&t);
+	wire_open(&t.out, fd);
+	log_set_sink(send_log, &t);
+	fault_client(client);
+	t.session = job->backend->open(job->cfg, &err);
+	if (!t.session) {
+		send_error(&t, &err);
+	} else {
+		do_run(&t);
+		job->backend->close(t.session);
+	}
+	drain(&t);
+	wire_close(&t.out);
+	close(t.sigfd);
+}
+
+pid_t tracer_start(const struct tracer_job *job, int *fd)
+{
+	pid_t client = getpid(), pid;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		tracer_main(job, pair[1], client);
+		_exit(0);
+	}
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	else
+		*fd = pair[0];
+	return pid;
+}
