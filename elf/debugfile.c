@@ -35,7 +35,10 @@ bool debugfile_unpack(struct debugfile *d, struct view_range packed)
 
 	*d = (struct debugfile){ .fd = -1 };
 	/* The magic of xz: anything else would be handed to whichever unpacker likes it. */
-	if (packed.size < 6 || memcmp(packed.bytes, "\xfd" "7zXZ", 6) != 0)
+	if (packed.size < 6 || memcmp(packed.bytes,
+				      "\xfd"
+				      "7zXZ",
+				      6) != 0)
 		return false;
 	d->fd = memfd_create("sbinject-debugdata", MFD_CLOEXEC);
 	if (d->fd < 0)

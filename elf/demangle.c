@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 /* libiberty.h, which it includes, declares basename() and asprintf() its own way. */
-#define HAVE_DECL_BASENAME 1
-#define HAVE_DECL_ASPRINTF 1
+#define HAVE_DECL_BASENAME  1
+#define HAVE_DECL_ASPRINTF  1
 #define HAVE_DECL_VASPRINTF 1
 #include <libiberty/demangle.h>
 
@@ -93,6 +93,9 @@ void demangle_cut_parameters(char *demangled)
 
 /* ---- what a mangled name must contain ---- */
 
+/* One word a line would hide the file behind its lists. */
+/* clang-format off */
+
 /* Words that a demangled name may show while the mangled one has a code for them. */
 static const char *const coded_words[] = {
 	"std", "string", "basic_string", "allocator", "char_traits", "basic_istream",
@@ -119,6 +122,8 @@ static const char *const phrase_words[] = {
 	"complex", "imaginary", "static", "local", "pack",
 };
 
+/* clang-format on */
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* With which words a demangled name without its return type can start, blanks aside. */
@@ -126,13 +131,12 @@ static const char *const first_words[] = { "std", "operator" };
 
 /* How much of the word in the name is known to stand in the pattern. */
 enum extent {
-	WHOLE,	/* all of it */
-	START,	/* its beginning, which also is the name's beginning */
-	PIECE,	/* any part: it touches a wildcard */
+	WHOLE, /* all of it */
+	START, /* its beginning, which also is the name's beginning */
+	PIECE, /* any part: it touches a wildcard */
 };
 
-static bool is_in_list(const char *const *list, size_t count, const char *word,
-		       enum extent extent)
+static bool is_in_list(const char *const *list, size_t count, const char *word, enum extent extent)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (extent == WHOLE ? strcmp(list[i], word) == 0 :
@@ -145,7 +149,8 @@ static bool is_in_list(const char *const *list, size_t count, const char *word,
 
 static bool is_word_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 static bool is_number(const char *word)
@@ -211,7 +216,9 @@ static void demand_words(void *ctx, const char *run)
 
 void demangle_required(const char *pattern, bool glob, struct glob_literal *required)
 {
-	struct demand d = { .best = required, .glob = glob, .phrases = strchr(pattern, ' '),
+	struct demand d = { .best = required,
+			    .glob = glob,
+			    .phrases = strchr(pattern, ' '),
 			    .at_start = !strchr("*?[", pattern[0]) };
 
 	required->len = 0;
@@ -224,6 +231,6 @@ void demangle_required(const char *pattern, bool glob, struct glob_literal *requ
 
 bool demangle_may_be_name(const char *pattern)
 {
-	return !strchr(pattern, '?') && (strpbrk(pattern, "(<") || strstr(pattern, "operator") ||
-					 strstr(pattern, "[abi:"));
+	return !strchr(pattern, '?') &&
+	       (strpbrk(pattern, "(<") || strstr(pattern, "operator") || strstr(pattern, "[abi:"));
 }

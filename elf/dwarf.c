@@ -118,7 +118,8 @@ static bool has_lines(const struct view *v)
 {
 	Elf64_Shdr sh;
 
-	return view_find_section(v, ".debug_line", &sh) || view_find_section(v, ".zdebug_line", &sh);
+	return view_find_section(v, ".debug_line", &sh) ||
+	       view_find_section(v, ".zdebug_line", &sh);
 }
 
 /*
@@ -172,7 +173,7 @@ static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *e
 	if (!has_dwarf) {
 		err_set(err, SB_ENOSYMBOL, "%s has no line numbers", name);
 		err_hint(err, "build it with -g, or install its debug symbols; MODULE:SYMBOL+0xOFF "
-			 "needs none");
+			      "needs none");
 		return -SB_ENOSYMBOL;
 	}
 	if (!s->saw_file)
@@ -203,7 +204,8 @@ static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err
 		if (i && s->addr[i] == s->addr[i - 1])
 			continue;
 		image_function_at(s->img, s->addr[i], &start, &end);
-		*sym = (struct symbol){ .vaddr = start, .size = end - start,
+		*sym = (struct symbol){ .vaddr = start,
+					.size = end - start,
 					.offset = (uint32_t)(s->addr[i] - start),
 					.name = line_name(s->img, start) };
 		out->count++;

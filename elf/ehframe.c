@@ -4,9 +4,17 @@
 
 /* Pointer encodings of the .eh_frame format (LSB, "DWARF Exception Header Encoding"). */
 enum {
-	PE_ABSPTR = 0x00, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
-	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_OMIT = 0xff,
+	PE_ABSPTR = 0x00,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_FORMAT = 0x0f,
+	PE_PCREL = 0x10,
+	PE_DATAREL = 0x30,
+	PE_OMIT = 0xff,
 };
 
 /* Size of a value so encoded; 0: not one that a linker writes here. */
@@ -23,16 +31,20 @@ static size_t encoded_size(uint8_t enc)
 static uint64_t encoded_value(const uint8_t *p, uint8_t enc)
 {
 	switch (enc & PE_FORMAT) {
-	case PE_UDATA2: return ld16(p);
-	case PE_SDATA2: return (uint64_t)(int16_t)ld16(p);
-	case PE_UDATA4: return ld32(p);
-	case PE_SDATA4: return (uint64_t)(int32_t)ld32(p);
-	default: return ld64(p);
+	case PE_UDATA2:
+		return ld16(p);
+	case PE_SDATA2:
+		return (uint64_t)(int16_t)ld16(p);
+	case PE_UDATA4:
+		return ld32(p);
+	case PE_SDATA4:
+		return (uint64_t)(int32_t)ld32(p);
+	default:
+		return ld64(p);
 	}
 }
 
-void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr,
-		  uint64_t size)
+void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr, uint64_t size)
 {
 	size_t avail, at = 4, count_size, ptr_size;
 	const uint8_t *hdr = image_bytes(img, hdr_vaddr, &avail);
@@ -94,10 +106,14 @@ static bool skip_leb128(const uint8_t *p, size_t len, size_t *at)
 /* Steps over code alignment, data alignment, return register and the augmentation's length. */
 static bool skip_cie_numbers(const uint8_t *p, size_t len, size_t *at)
 {
-	bool ok = skip_leb128(p, len, at) && skip_leb128(p, len, at);
+	for (unsigned int i = 0; i < 4; i++) {
+		/* The register was a byte in version 1. */
+		bool is_byte = i == 2 && p[4] == 1;
 
-	ok = ok && (p[4] == 1 ? ++*at <= len : skip_leb128(p, len, at));
-	return ok && skip_leb128(p, len, at);
+		if (is_byte ? ++*at > len : !skip_leb128(p, len, at))
+			return false;
+	}
+	return true;
 }
 
 /* The encoding of the FDE's addresses ('R' of the augmentation); false if unknown. */

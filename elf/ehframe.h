@@ -11,14 +11,13 @@
  */
 struct ehframe {
 	const struct image *img;
-	uint64_t vaddr;	      /* of .eh_frame_hdr, which the table's numbers are relative to */
+	uint64_t vaddr;	      /* of .eh_frame_hdr: the table is relative to it */
 	const uint8_t *table; /* count pairs of int32: start, FDE; NULL: no usable table */
 	uint32_t count;
 };
 
 /* hdr_vaddr, size: PT_GNU_EH_FRAME. */
-void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr,
-		  uint64_t size);
+void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vaddr, uint64_t size);
 
 /* Entry i. False where its FDE is damaged; *start is set even then. */
 bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64_t *end);

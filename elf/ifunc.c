@@ -254,8 +254,9 @@ static bool search_others(struct ifunc_search *s)
 bool ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
 		uint64_t *addr)
 {
-	struct ifunc_search s = { .reader = r, .def = m, .in = m, .vaddr = vaddr,
-				  .kinds = own_kinds() };
+	struct ifunc_search s = {
+		.reader = r, .def = m, .in = m, .vaddr = vaddr, .kinds = own_kinds()
+	};
 	const struct symtab *tab = image_table(m->img, TABLE_DYNSYM);
 
 	if (!s.kinds || !r->read)

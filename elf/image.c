@@ -78,7 +78,9 @@ static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err
 	    (prev && ph->p_vaddr < prev->vaddr + prev->filesz))
 		return damaged(img, err);
 	img->load[img->load_count++] = (struct image_load){
-		.vaddr = ph->p_vaddr, .offset = ph->p_offset, .filesz = ph->p_filesz,
+		.vaddr = ph->p_vaddr,
+		.offset = ph->p_offset,
+		.filesz = ph->p_filesz,
 		.flags = ph->p_flags,
 	};
 	return 0;
@@ -179,8 +181,8 @@ static int open_regular(const char *path)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-static int get_by_path(const char *path, const char *name, const char *root,
-		       struct image **out, struct sb_err *err)
+static int get_by_path(const char *path, const char *name, const char *root, struct image **out,
+		       struct sb_err *err)
 {
 	int fd = open_regular(path), ret;
 

@@ -23,9 +23,9 @@
 struct image;
 
 struct image_segment {
-	uint64_t vaddr, size;	 /* of the file-backed part, bytes */
-	uint64_t offset;	 /* in the file */
-	const uint8_t *bytes;	 /* size bytes; valid as long as the image */
+	uint64_t vaddr, size; /* of the file-backed part, bytes */
+	uint64_t offset;      /* in the file */
+	const uint8_t *bytes; /* size bytes; valid as long as the image */
 };
 
 /*
@@ -35,7 +35,7 @@ struct image_segment {
  */
 int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err);
 struct image *image_ref(struct image *img); /* one more holder */
-void image_put(struct image *img); /* NULL is harmless */
+void image_put(struct image *img);	    /* NULL is harmless */
 
 /*
  * The image behind a mapped file of a process, deleted or replaced files included

@@ -81,11 +81,11 @@ static bool take_dev(struct cursor *c, uint32_t *dev)
 static bool take_numbers(struct cursor *c, struct map_entry *e)
 {
 	return take_hex(c, &e->start) && take_char(c, '-') && take_hex(c, &e->end) &&
-	       take_char(c, ' ') && take_flag(c, 'r', '-', &e->r) && take_flag(c, 'w', '-', &e->w) &&
-	       take_flag(c, 'x', '-', &e->x) && take_flag(c, 's', 'p', &e->shared) &&
-	       take_char(c, ' ') && take_hex(c, &e->offset) && take_char(c, ' ') &&
-	       take_dev(c, &e->dev) && take_char(c, ' ') && take_decimal(c, &e->inode) &&
-	       e->start < e->end;
+	       take_char(c, ' ') && take_flag(c, 'r', '-', &e->r) &&
+	       take_flag(c, 'w', '-', &e->w) && take_flag(c, 'x', '-', &e->x) &&
+	       take_flag(c, 's', 'p', &e->shared) && take_char(c, ' ') && take_hex(c, &e->offset) &&
+	       take_char(c, ' ') && take_dev(c, &e->dev) && take_char(c, ' ') &&
+	       take_decimal(c, &e->inode) && e->start < e->end;
 }
 
 /* The kernel escapes only the newline, as \012; everything else in a path is literal. */
@@ -300,7 +300,8 @@ static uint64_t mmap_min_addr(void)
 			value = 0;
 		fclose(f);
 	}
-	/* Never nearer to NULL than the kernel's usual setting: a NULL + small offset must fault. */
+	/* Never nearer to NULL than the kernel's usual setting: a NULL + small offset must fault.
+	 */
 	min_addr = value > 0x10000 ? value : 0x10000;
 	return min_addr;
 }

@@ -17,9 +17,9 @@ struct map_entry {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* file offset of start, bytes */
 	uint64_t inode;
-	uint32_t dev;	     /* major << 20 | minor */
+	uint32_t dev; /* major << 20 | minor */
 	bool r, w, x, shared, deleted;
-	const char *path;    /* "" for anonymous memory, "[stack]", "/lib/..."; never NULL */
+	const char *path; /* "" for anonymous memory, "[stack]", "/lib/..."; never NULL */
 };
 
 struct maps {

@@ -11,7 +11,7 @@ struct matcher {
 	const char *name; /* or pattern */
 	size_t len;
 	const struct match_version *version;
-	char *bracketed;  /* the pattern with each '[' escaped, NULL if it has none */
+	char *bracketed; /* the pattern with each '[' escaped, NULL if it has none */
 	bool glob;
 	bool mangled, demangled; /* which forms of a name are compared */
 };
@@ -84,7 +84,7 @@ static void scan_tables(struct matcher *m, const char *required, symtab_fn *fn,
 			continue;
 		}
 		ret = m->mangled || m->demangled ? strset_containing(&set, tab, required) :
-					       strset_exact(&set, tab, required);
+						   strset_exact(&set, tab, required);
 		if (ret) {
 			m->list->failed = true;
 			return;
@@ -117,8 +117,9 @@ static bool take_exact(void *ctx, const struct symtab *tab, uint32_t i, const El
 void match_exact(struct image *img, const char *name, const struct match_version *version,
 		 enum image_table last, struct match_list *list)
 {
-	struct matcher m = { .img = img, .list = list, .name = name, .len = strlen(name),
-			     .version = version };
+	struct matcher m = {
+		.img = img, .list = list, .name = name, .len = strlen(name), .version = version
+	};
 
 	if (!m.len)
 		return;
@@ -271,8 +272,9 @@ static void scan_for(struct matcher *m, const struct glob_literal *literal, bool
 void match_glob(struct image *img, const char *pattern, const struct match_version *version,
 		struct match_list *list)
 {
-	struct matcher m = { .img = img, .list = list, .name = pattern, .version = version,
-			     .glob = true };
+	struct matcher m = {
+		.img = img, .list = list, .name = pattern, .version = version, .glob = true
+	};
 	struct glob_literal literal, word;
 
 	m.bracketed = escape_brackets(pattern);

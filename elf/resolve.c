@@ -11,12 +11,12 @@ struct resolver {
 	struct module_space space;
 	struct ifunc_reader ifunc;
 	const struct resolve_request *req;
-	struct module_list named;   /* what MODULE matched */
+	struct module_list named; /* what MODULE matched */
 	struct resolve_result *out;
 	size_t cap;
-	size_t beyond;		    /* IFUNCs whose implementation is in no file */
+	size_t beyond; /* IFUNCs whose implementation is in no file */
 	char beyond_name[128];
-	struct sb_err why;	    /* the most telling failure of a module */
+	struct sb_err why; /* the most telling failure of a module */
 };
 
 void resolve_free(struct resolve_result *res)
@@ -81,8 +81,9 @@ static bool is_code_mapped(const struct resolver *r, uint64_t addr)
 static int add_function(struct resolver *r, const struct module *m, const struct symbol *sym,
 			bool via_import, struct sb_err *err)
 {
-	struct resolve_site site = { .img = m->img, .bias = m->bias, .size = sym->size,
-				     .via_import = via_import };
+	struct resolve_site site = {
+		.img = m->img, .bias = m->bias, .size = sym->size, .via_import = via_import
+	};
 	uint64_t start, end;
 
 	site.func = sym->vaddr + m->bias;
@@ -95,8 +96,8 @@ static int add_function(struct resolver *r, const struct module *m, const struct
 }
 
 /* The implementation of an IFUNC, which may be in another module than its name. */
-static int add_implementation(struct resolver *r, const struct module *m,
-			      const struct symbol *sym, bool via_import, struct sb_err *err)
+static int add_implementation(struct resolver *r, const struct module *m, const struct symbol *sym,
+			      bool via_import, struct sb_err *err)
 {
 	struct resolve_site site = { .via_import = via_import };
 	struct module in;
@@ -126,14 +127,14 @@ static int add_implementation(struct resolver *r, const struct module *m,
 	return ret;
 }
 
-static int add_symbols(struct resolver *r, const struct module *m,
-		       const struct symbol_list *list, bool via_import, struct sb_err *err)
+static int add_symbols(struct resolver *r, const struct module *m, const struct symbol_list *list,
+		       bool via_import, struct sb_err *err)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < list->count; i++)
-		ret = (list->sym[i].ifunc ? add_implementation : add_function)(
-			r, m, &list->sym[i], via_import, err);
+		ret = (list->sym[i].ifunc ? add_implementation : add_function)(r, m, &list->sym[i],
+									       via_import, err);
 	return ret;
 }
 
@@ -166,13 +167,13 @@ static void sort_sites(struct resolve_result *out)
 
 /* ---- one module ---- */
 
-static int find_in(struct image *img, const struct resolve_request *req,
-		   struct symbol_list *list, struct sb_err *err)
+static int find_in(struct image *img, const struct resolve_request *req, struct symbol_list *list,
+		   struct sb_err *err)
 {
 	if (req->kind == RESOLVE_LINE)
 		return symbol_find_line(img, req->symbol, req->line, list, err);
-	return symbol_find(img, req->symbol,
-			   req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0, list, err);
+	return symbol_find(img, req->symbol, req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0,
+			   list, err);
 }
 
 /* Of several modules' failures the one that says most is shown. */
@@ -180,7 +181,7 @@ static int how_telling(enum sb_code code)
 {
 	static const int rank[SB_CODE_COUNT] = {
 		[SB_ENOSYMBOL] = 1, [SB_ENOTFUNC] = 2, [SB_EAMBIGUOUS] = 3,
-		[SB_ENOMEM] = 4, [SB_ESPEC] = 4,
+		[SB_ENOMEM] = 4,    [SB_ESPEC] = 4,
 	};
 
 	return rank[code];
@@ -195,7 +196,7 @@ static int find_telling(struct resolver *r, struct image *img, struct symbol_lis
 	struct sb_err err = { 0 };
 	int ret = find_in(img, r->req, list, r->why.code ? NULL : &err);
 
-	if (!ret || how_telling((enum sb_code)-ret) <= how_telling(r->why.code))
+	if (!ret || how_telling((enum sb_code) - ret) <= how_telling(r->why.code))
 		return ret;
 	if (!err.code)
 		find_in(img, r->req, list, &err);
@@ -304,8 +305,8 @@ static int search_imports(struct resolver *r, struct sb_err *err)
 	if (r->req->kind == RESOLVE_LINE)
 		return 0;
 	base_name(r->req, name, sizeof(name));
-	for (size_t i = 0; !ret && i < r->named.count && !r->out->count &&
-	     !r->out->ifunc_pending; i++) {
+	for (size_t i = 0; !ret && i < r->named.count && !r->out->count && !r->out->ifunc_pending;
+	     i++) {
 		struct image *img = r->named.module[i].img;
 		const char *version = match_import(img, name);
 
@@ -421,8 +422,7 @@ static int search(struct resolver *r, struct sb_err *err)
 }
 
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
-		   resolve_read_fn *read, void *ctx, struct resolve_result *out,
-		   struct sb_err *err)
+		   resolve_read_fn *read, void *ctx, struct resolve_result *out, struct sb_err *err)
 {
 	struct resolver r = { .space = { pid, maps }, .req = req, .out = out };
 	size_t modules;

@@ -17,7 +17,7 @@
 enum resolve_kind {
 	RESOLVE_SYMBOL, /* symbol pattern, see symbol.h */
 	RESOLVE_LITERAL,
-	RESOLVE_LINE,	/* symbol is the file, line the line */
+	RESOLVE_LINE, /* symbol is the file, line the line */
 };
 
 struct resolve_request {
@@ -28,13 +28,13 @@ struct resolve_request {
 };
 
 struct resolve_site {
-	struct image *img;  /* counted reference */
+	struct image *img; /* counted reference */
 	uint64_t bias;
-	uint64_t addr;	    /* run-time address to hook: vaddr + offset + bias */
-	uint64_t func;	    /* run-time start of the function that holds addr */
-	uint64_t size;	    /* of the function, 0 unknown */
-	bool via_import;    /* found in another module than the one named */
-	char *name;	    /* symbol, with +0xOFF where asked */
+	uint64_t addr;	 /* run-time address to hook: vaddr + offset + bias */
+	uint64_t func;	 /* run-time start of the function that holds addr */
+	uint64_t size;	 /* of the function, 0 unknown */
+	bool via_import; /* found in another module than the one named */
+	char *name;	 /* symbol, with +0xOFF where asked */
 };
 
 struct resolve_result {
@@ -53,7 +53,9 @@ typedef int resolve_read_fn(void *ctx, uint64_t addr, void *buf, size_t len);
  * and modules 0: no mapped module matches (the caller keeps the target pending; hint in err is
  * set to modules with near names or to another mapped module that has the symbol, code 0).
  * Errors: SB_ENOSYMBOL and friends where a module matched and has no such function (hint:
- * near names, and other mapped modules that do have it), SB_ENOELF, SB_EFILE.
+ * near names, and other mapped modules that do have it), SB_ENOELF, SB_EFILE. SB_EREFUSED: an
+ * IFUNC that ends in the vDSO. The hints read every mapped module's symbols; with err NULL they
+ * are not looked for, so that a pending target can be tried again cheaply.
  * Sites are sorted by address, without duplicates.
  *
  * An IFUNC resolves to the implementation in use, read from the relocated slots (IRELATIVE

@@ -134,8 +134,9 @@ static int search_all(struct search *s)
 
 static int fill(struct strset *set, const struct symtab *tab, const char *text, bool exact)
 {
-	struct search s = { .set = set, .tab = tab, .text = text, .len = strlen(text),
-			    .exact = exact };
+	struct search s = {
+		.set = set, .tab = tab, .text = text, .len = strlen(text), .exact = exact
+	};
 	int ret = -SB_ENOMEM;
 
 	if (set_init(set, tab))

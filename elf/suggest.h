@@ -9,7 +9,7 @@
  * The names nearest to one that was not found. suggest_init(), suggest_offer() for each
  * candidate, then suggest_print(), which also frees.
  */
-#define SUGGEST_BEST 3
+#define SUGGEST_BEST   3
 #define SUGGEST_LENGTH 96
 
 struct suggester {

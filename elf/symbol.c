@@ -103,8 +103,7 @@ static bool is_of_version(const struct match *m, const void *version)
 	return strcmp(m->version, version) == 0;
 }
 
-static bool any(const struct match_list *list,
-		bool (*fits)(const struct match *, const void *))
+static bool any(const struct match_list *list, bool (*fits)(const struct match *, const void *))
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (fits(&list->match[i], NULL))
@@ -131,16 +130,15 @@ static int ambiguous(const struct image *img, const char *name, const struct mat
 
 	for (size_t i = 0; i < list->count && used < sizeof(text) - 24; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s0x%llx",
-					 i ? ", " : "",
-					 (unsigned long long)list->match[i].vaddr);
+					 i ? ", " : "", (unsigned long long)list->match[i].vaddr);
 	err_set(err, SB_EAMBIGUOUS, "%s has %zu local functions named '%s'", image_name(img),
 		list->count, name);
 	err_hint(err, "name one of them by its address: %s", text);
 	return -SB_EAMBIGUOUS;
 }
 
-static int choose_exact(const struct image *img, const struct request *r,
-			struct match_list *list, struct sb_err *err)
+static int choose_exact(const struct image *img, const struct request *r, struct match_list *list,
+			struct sb_err *err)
 {
 	if (!r->version.name) {
 		if (any(list, is_default))
@@ -184,8 +182,7 @@ static bool offset_fits(struct image *img, const struct match *m, uint64_t offse
 	return image_in_text(img, m->vaddr + offset);
 }
 
-static int list_init(struct symbol_list *out, struct image *img, size_t count,
-		     struct sb_err *err)
+static int list_init(struct symbol_list *out, struct image *img, size_t count, struct sb_err *err)
 {
 	*out = (struct symbol_list){ 0 };
 	out->sym = calloc(count, sizeof(*out->sym));
@@ -206,7 +203,9 @@ static int to_symbols(struct image *img, const struct request *r, const struct m
 
 		if (!offset_fits(img, m, r->offset))
 			continue;
-		*s = (struct symbol){ .vaddr = m->vaddr, .size = m->size, .ifunc = m->ifunc,
+		*s = (struct symbol){ .vaddr = m->vaddr,
+				      .size = m->size,
+				      .ifunc = m->ifunc,
 				      .offset = (uint32_t)r->offset };
 		s->name = result_name(r, m);
 		out->count++;
@@ -223,8 +222,7 @@ static int to_symbols(struct image *img, const struct request *r, const struct m
 
 /* ---- finding ---- */
 
-static int not_found(struct image *img, const struct request *r, bool saw_data,
-		     struct sb_err *err)
+static int not_found(struct image *img, const struct request *r, bool saw_data, struct sb_err *err)
 {
 	char near[256];
 
@@ -300,16 +298,18 @@ static int find_by_address(struct image *img, uint64_t vaddr, struct symbol_list
 	if (ret)
 		return ret;
 	out->count = 1;
-	out->sym[0] = (struct symbol){ .vaddr = start, .size = end - start,
-				       .offset = (uint32_t)(vaddr - start), .name = strdup(name) };
+	out->sym[0] = (struct symbol){ .vaddr = start,
+				       .size = end - start,
+				       .offset = (uint32_t)(vaddr - start),
+				       .name = strdup(name) };
 	if (out->sym[0].name)
 		return 0;
 	symbol_list_free(out);
 	return no_memory(err);
 }
 
-int symbol_find(struct image *img, const char *pattern, unsigned int flags,
-		struct symbol_list *out, struct sb_err *err)
+int symbol_find(struct image *img, const char *pattern, unsigned int flags, struct symbol_list *out,
+		struct sb_err *err)
 {
 	struct request r;
 	uint64_t vaddr;

@@ -21,16 +21,16 @@ enum symbol_flags { SYMBOL_LITERAL = 1 };
 
 struct symbol {
 	uint64_t vaddr;
-	uint64_t size;	    /* 0 where the table does not say */
-	uint32_t offset;    /* bytes past the symbol's start (SYMBOL+0xOFF), else 0 */
-	bool ifunc;	    /* vaddr is the resolver's, not the function's */
-	char *name;	    /* as in the table, with @VERSION only if that was asked for */
+	uint64_t size;	 /* 0 where the table does not say */
+	uint32_t offset; /* bytes past the symbol's start (SYMBOL+0xOFF), else 0 */
+	bool ifunc;	 /* vaddr is the resolver's, not the function's */
+	char *name;	 /* as in the table, with @VERSION only if that was asked for */
 };
 
 struct symbol_list {
 	struct symbol *sym;
 	size_t count;
-	struct image *img;  /* a counted reference */
+	struct image *img; /* a counted reference */
 };
 
 /*
@@ -39,8 +39,8 @@ struct symbol_list {
  * SB_EAMBIGUOUS (one exact name, several local functions at different addresses; the hint
  * lists them as FILE-less addresses that can be typed as 0xADDR), SB_ESPEC.
  */
-int symbol_find(struct image *img, const char *pattern, unsigned int flags,
-		struct symbol_list *out, struct sb_err *err);
+int symbol_find(struct image *img, const char *pattern, unsigned int flags, struct symbol_list *out,
+		struct sb_err *err);
 void symbol_list_free(struct symbol_list *list);
 
 /* True if the image only imports this exact name (undefined in .dynsym). */

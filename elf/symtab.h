@@ -14,14 +14,14 @@
  *    compare and no random access happens for the symbols that do not qualify.
  */
 struct symtab {
-	struct view_range syms;	  /* whole entries only */
+	struct view_range syms; /* whole entries only */
 	uint32_t count;
 	struct view_range str;	  /* ends with a NUL, so every offset inside is a string */
 	struct view_range versym; /* of .dynsym; bytes NULL: none */
 	struct view_range verdef, verneed;
 	struct view_range verstr; /* names of the versions */
 	bool dynamic;
-	bool mapped;		  /* clean file pages, which may be given back at any time */
+	bool mapped; /* clean file pages, which may be given back at any time */
 };
 
 /* Cuts the tables to what is whole; false (and a table of count 0) where nothing is left. */
@@ -42,11 +42,11 @@ void symtab_forget(const struct symtab *tab);
 struct strset {
 	struct strset_span {
 		uint32_t lo, hi; /* both inclusive */
-	} *span;
+	} * span;
 	size_t count, cap;
-	uint64_t *blocks;	 /* a bit for each 64 bytes of the string table */
+	uint64_t *blocks; /* a bit for each 64 bytes of the string table */
 	size_t block_words;
-	bool failed;		 /* memory */
+	bool failed; /* memory */
 };
 
 /* st_name values of exactly this name, and of NAME@VERSION. */

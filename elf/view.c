@@ -57,8 +57,7 @@ static void read_extended_counts(struct view *v)
 		v->phnum = sh.sh_info;
 }
 
-int view_open(struct view *v, const void *base, size_t size, const char *name,
-	      struct sb_err *err)
+int view_open(struct view *v, const void *base, size_t size, const char *name, struct sb_err *err)
 {
 	Elf64_Ehdr h;
 	int ret;
@@ -112,8 +111,7 @@ struct view_range view_section(const struct view *v, const Elf64_Shdr *sh)
 
 const char *view_string(struct view_range table, uint64_t off)
 {
-	if (!table.bytes || off >= table.size ||
-	    !memchr(table.bytes + off, '\0', table.size - off))
+	if (!table.bytes || off >= table.size || !memchr(table.bytes + off, '\0', table.size - off))
 		return "";
 	return (const char *)table.bytes + off;
 }

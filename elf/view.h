@@ -32,8 +32,7 @@ struct view_range {
 };
 
 /* Errors: SB_ENOELF (no ELF, not of this machine's class and kind, header tables cut off). */
-int view_open(struct view *v, const void *base, size_t size, const char *name,
-	      struct sb_err *err);
+int view_open(struct view *v, const void *base, size_t size, const char *name, struct sb_err *err);
 
 /* The bytes [off, off + len) of the file; bytes NULL where they are not all there. */
 struct view_range view_slice(const struct view *v, uint64_t off, uint64_t len);

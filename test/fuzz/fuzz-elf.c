@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void ask_names(struct image *img)
 {
 	static const char *const patterns[] = {
-		"f", "f@V1", "f@@V2", "f*", "*", "ns::over", "ns::*", "f+0x1", "0x1000", "*[a-z]*(*",
-		"operator[]*", "nosuchname",
+		"f",	 "f@V1",  "f@@V2",  "f*",	 "*",		"ns::over",
+		"ns::*", "f+0x1", "0x1000", "*[a-z]*(*", "operator[]*", "nosuchname",
 	};
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
@@ -57,8 +57,10 @@ static void ask_addresses(struct image *img)
 	size_t n = image_text(img, seg, 8);
 
 	for (size_t i = 0; i < n && i < 8; i++) {
-		struct map_entry map = { .start = 0x7f0000000000, .end = 0x7f0000001000,
-					 .offset = seg[i].offset & ~0xfffull, .path = "" };
+		struct map_entry map = { .start = 0x7f0000000000,
+					 .end = 0x7f0000001000,
+					 .offset = seg[i].offset & ~0xfffull,
+					 .path = "" };
 		uint64_t bias;
 
 		touched += seg[i].bytes[0] + seg[i].bytes[seg[i].size - 1];

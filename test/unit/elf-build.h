@@ -80,12 +80,12 @@ static inline unsigned char *build_read(const char *path, size_t *len)
 	return bytes;
 }
 
-#define need_elf(...)                                                       \
-	do {                                                                \
-		if (!build_elf(__VA_ARGS__)) {                              \
+#define need_elf(...)                                                     \
+	do {                                                              \
+		if (!build_elf(__VA_ARGS__)) {                            \
 			print_message("skipped: no compiler for this\n"); \
-			skip();                                             \
-		}                                                           \
+			skip();                                           \
+		}                                                         \
 	} while (0)
 
 #endif

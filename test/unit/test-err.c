@@ -80,12 +80,11 @@ static void test_exit_statuses_are_the_documented_ones(void **state)
 		enum sb_code code;
 		int status;
 	} want[] = {
-		{ SB_OK, 0 },	      { SB_EUSAGE, 2 },	    { SB_ESPEC, 2 },
-		{ SB_ENOMODULE, 3 },  { SB_ENOSYMBOL, 3 },  { SB_ENOTFUNC, 3 },
-		{ SB_EAMBIGUOUS, 3 }, { SB_EREFUSED, 3 },   { SB_EPERM, 4 },
-		{ SB_ETRACED, 4 },    { SB_ECONFINED, 4 },  { SB_ENOPROC, 5 },
-		{ SB_EBADPROC, 5 },   { SB_EFILE, 1 },	    { SB_ENOMEM, 1 },
-		{ SB_EINTERNAL, 1 },  { SB_CODE_COUNT, 1 },
+		{ SB_OK, 0 },	      { SB_EUSAGE, 2 },	  { SB_ESPEC, 2 },	{ SB_ENOMODULE, 3 },
+		{ SB_ENOSYMBOL, 3 },  { SB_ENOTFUNC, 3 }, { SB_EAMBIGUOUS, 3 }, { SB_EREFUSED, 3 },
+		{ SB_EPERM, 4 },      { SB_ETRACED, 4 },  { SB_ECONFINED, 4 },	{ SB_ENOPROC, 5 },
+		{ SB_EBADPROC, 5 },   { SB_EFILE, 1 },	  { SB_ENOMEM, 1 },	{ SB_EINTERNAL, 1 },
+		{ SB_CODE_COUNT, 1 },
 	};
 
 	(void)state;

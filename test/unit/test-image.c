@@ -15,11 +15,11 @@
 #include "../../elf/symbol.h"
 #include "elf-build.h"
 
-#define SOURCE                                                       \
-	"static int hidden(int x) { return x * 3; }\n"               \
-	"int (*pointer)(int) = hidden;\n"                            \
-	"int first(int x) { return x + 1; }\n"                       \
-	"int second(int x) { return x + 2; }\n"                      \
+#define SOURCE                                         \
+	"static int hidden(int x) { return x * 3; }\n" \
+	"int (*pointer)(int) = hidden;\n"              \
+	"int first(int x) { return x + 1; }\n"         \
+	"int second(int x) { return x + 2; }\n"        \
 	"int data_object = 7;\n"
 #define LIB_FLAGS "-O1 -g0 -fPIC -shared -falign-functions=64 -Wl,-soname,libunit.so.3"
 
@@ -257,7 +257,8 @@ static void test_deleted_and_replaced_files(void **state)
 			continue;
 		seen = true;
 		assert_true(maps.entry[i].deleted);
-		/* Root reads it through map_files; everyone else is told, and gets no other file. */
+		/* Root reads it through map_files; everyone else is told, and gets no other file.
+		 */
 		if (image_of_map(getpid(), &maps.entry[i], &img, &err) == 0) {
 			assert_string_equal(image_soname(img), "libunit.so.3");
 			image_put(img);
@@ -276,8 +277,10 @@ static void test_files_that_are_no_images(void **state)
 		const char *path;
 		enum sb_code code;
 	} bad[] = {
-		{ "/nonexistent/x", SB_EFILE }, { "/dev/zero", SB_ENOELF },
-		{ "/", SB_ENOELF },		{ "/etc/passwd", SB_ENOELF },
+		{ "/nonexistent/x", SB_EFILE },
+		{ "/dev/zero", SB_ENOELF },
+		{ "/", SB_ENOELF },
+		{ "/etc/passwd", SB_ENOELF },
 		{ "/proc/self/maps", SB_ENOELF },
 	};
 
@@ -286,7 +289,8 @@ static void test_files_that_are_no_images(void **state)
 		struct sb_err err = { 0 };
 		struct image *img;
 
-		assert_int_equal(image_get(bad[i].path, bad[i].path, &img, &err), -(int)bad[i].code);
+		assert_int_equal(image_get(bad[i].path, bad[i].path, &img, &err),
+				 -(int)bad[i].code);
 		assert_true(strlen(err.what) > 0);
 	}
 }
@@ -296,8 +300,11 @@ static void test_other_machines_are_refused(void **state)
 	static const struct {
 		size_t at;
 		unsigned char value;
-	} change[] = { { EI_CLASS, ELFCLASS32 }, { EI_DATA, ELFDATA2MSB }, { 18, EM_S390 },
-		       { 16, ET_REL }, { 54, 1 } };
+	} change[] = { { EI_CLASS, ELFCLASS32 },
+		       { EI_DATA, ELFDATA2MSB },
+		       { 18, EM_S390 },
+		       { 16, ET_REL },
+		       { 54, 1 } };
 	unsigned char *bytes;
 	size_t len;
 

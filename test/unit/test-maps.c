@@ -13,14 +13,14 @@
 
 #include "../../elf/maps.h"
 
-#define TEXT                                                                                 \
-	"00400000-00401000 r--p 00000000 fe:00 123                        /usr/bin/a b c\n"  \
-	"00401000-00402000 r-xp 00001000 fe:00 123                        /usr/bin/a b c\n"  \
-	"00500000-00501000 rw-p 00000000 00:00 0 \n"                                         \
-	"00600000-00700000 rw-p 00000000 00:00 0                          [heap]\n"          \
+#define TEXT                                                                                  \
+	"00400000-00401000 r--p 00000000 fe:00 123                        /usr/bin/a b c\n"   \
+	"00401000-00402000 r-xp 00001000 fe:00 123                        /usr/bin/a b c\n"   \
+	"00500000-00501000 rw-p 00000000 00:00 0 \n"                                          \
+	"00600000-00700000 rw-p 00000000 00:00 0                          [heap]\n"           \
 	"7f0000000000-7f0000001000 rwxs 00002000 103:1f 99                /tmp/x (deleted)\n" \
-	"7f0000002000-7f0000003000 ---p 00000000 00:01 5                  /tmp/a\\012b\n"    \
-	"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                  [stack]\n"         \
+	"7f0000002000-7f0000003000 ---p 00000000 00:01 5                  /tmp/a\\012b\n"     \
+	"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                  [stack]\n"          \
 	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]\n"
 
 static void parse(const char *text, struct maps *maps)
@@ -56,9 +56,14 @@ static void test_fields_of_a_line(void **state)
 static void test_malformed_lines_are_errors(void **state)
 {
 	static const char *const bad[] = {
-		"x", "1000-", "1000-2000", "2000-1000 r--p 0 00:00 0 \n",
-		"1000-2000 rzzp 00000000 00:00 0 \n", "1000-2000 r--p 00000000 0000 0 \n",
-		"11111111111111111-2 r--p 0 00:00 0 \n", "\n",
+		"x",
+		"1000-",
+		"1000-2000",
+		"2000-1000 r--p 0 00:00 0 \n",
+		"1000-2000 rzzp 00000000 00:00 0 \n",
+		"1000-2000 r--p 00000000 0000 0 \n",
+		"11111111111111111-2 r--p 0 00:00 0 \n",
+		"\n",
 		"2000-3000 r--p 0 00:00 0 \n1000-2000 r--p 0 00:00 0 \n",
 	};
 

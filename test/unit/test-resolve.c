@@ -74,8 +74,8 @@ static void child_start(struct child *c, const char *program, uint64_t *said, si
 	assert_int_equal(maps_read(c->pid, &c->maps, &err), 0);
 }
 
-static int resolve(struct child *c, enum resolve_kind kind, const char *module,
-		   const char *symbol, struct resolve_result *res, struct sb_err *err)
+static int resolve(struct child *c, enum resolve_kind kind, const char *module, const char *symbol,
+		   struct resolve_result *res, struct sb_err *err)
 {
 	struct resolve_request req = { .kind = kind, .module = module, .symbol = symbol };
 
@@ -102,26 +102,26 @@ static uint64_t only(struct child *c, const char *module, const char *symbol)
 	return addr;
 }
 
-#define LIBRARY                                                             \
-	"int lib_call(int a) { return a + 1; }\n"                           \
-	"int lib_other(int a) { return a + 2; }\n"                          \
-	"static int impl(int a) { return a + 3; }\n"                        \
-	"static int (*choose(void))(int) { return impl; }\n"                \
-	"int chosen(int a) __attribute__((ifunc(\"choose\")));\n"           \
+#define LIBRARY                                                   \
+	"int lib_call(int a) { return a + 1; }\n"                 \
+	"int lib_other(int a) { return a + 2; }\n"                \
+	"static int impl(int a) { return a + 3; }\n"              \
+	"static int (*choose(void))(int) { return impl; }\n"      \
+	"int chosen(int a) __attribute__((ifunc(\"choose\")));\n" \
 	"void *lib_impl(void) { return (void *)impl; }\n"
 
-#define PROGRAM                                                             \
-	"#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n"    \
-	"#include <time.h>\n"                                               \
-	"int lib_call(int); int chosen(int); void *lib_impl(void);\n"       \
-	"int program_own(int a) { return a * 2; }\n"                        \
-	"size_t (*volatile len)(const char *) = strlen;\n"                  \
-	"void *(*volatile copy)(void *, const void *, size_t) = memcpy;\n"  \
-	"int main(int c, char **v) { char b[9];\n"                          \
-	"  copy(b, v[0], 1); b[0] += (char)len(v[0]);\n"                    \
+#define PROGRAM                                                                            \
+	"#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n"                   \
+	"#include <time.h>\n"                                                              \
+	"int lib_call(int); int chosen(int); void *lib_impl(void);\n"                      \
+	"int program_own(int a) { return a * 2; }\n"                                       \
+	"size_t (*volatile len)(const char *) = strlen;\n"                                 \
+	"void *(*volatile copy)(void *, const void *, size_t) = memcpy;\n"                 \
+	"int main(int c, char **v) { char b[9];\n"                                         \
+	"  copy(b, v[0], 1); b[0] += (char)len(v[0]);\n"                                   \
 	"  printf(\"%p\\n%p\\n%p\\n%p\\n%p\\n\", (void *)program_own, (void *)lib_call,\n" \
-	"    lib_impl(), (void *)len, (void *)copy);\n"                     \
-	"  fflush(stdout); (void)time(NULL); (void)getppid();\n"            \
+	"    lib_impl(), (void *)len, (void *)copy);\n"                                    \
+	"  fflush(stdout); (void)time(NULL); (void)getppid();\n"                           \
 	"  (void)chosen(c); return (int)read(0, b, 1); }\n"
 
 enum { OWN, LIB_CALL, IMPL, STRLEN, MEMCPY, SAID };
@@ -134,9 +134,8 @@ static int victim_setup(void **state)
 {
 	char flags[400];
 
-	if (build_setup(state) ||
-	    !build_elf("cc", "-O1 -fPIC -shared -Wl,-soname,libvictim.so.1", "libvictim-2.so", "c",
-		       LIBRARY))
+	if (build_setup(state) || !build_elf("cc", "-O1 -fPIC -shared -Wl,-soname,libvictim.so.1",
+					     "libvictim-2.so", "c", LIBRARY))
 		return 0;
 	snprintf(flags, sizeof(flags), "-O1 -Wl,-z,now -Wl,-rpath,%s -L%s %s", build_dir, build_dir,
 		 build_path("libvictim-2.so"));
@@ -160,12 +159,12 @@ static int victim_end(void **state)
 	return build_clean(state);
 }
 
-#define need_victim()                                             \
-	do {                                                      \
-		if (!victim_runs) {                               \
+#define need_victim()                                            \
+	do {                                                     \
+		if (!victim_runs) {                              \
 			print_message("skipped: no compiler\n"); \
-			skip();                                   \
-		}                                                 \
+			skip();                                  \
+		}                                                \
 	} while (0)
 
 static void test_modules_by_every_name(void **state)
@@ -252,8 +251,8 @@ static void test_ifunc_before_relocation_is_pending(void **state)
 
 	(void)state;
 	need_victim();
-	assert_int_equal(resolve_target(victim.pid, &victim.maps, &req, read_nothing, NULL, &res,
-					&err), 0);
+	assert_int_equal(
+		resolve_target(victim.pid, &victim.maps, &req, read_nothing, NULL, &res, &err), 0);
 	assert_int_equal(res.count, 0);
 	assert_int_equal(res.ifunc_pending, 1);
 	resolve_free(&res);
@@ -326,8 +325,9 @@ static void test_interpreter_in_the_executable(void **state)
 		struct resolve_result res;
 		struct sb_err err;
 
-		assert_int_equal(resolve(&victim, RESOLVE_SYMBOL, "libpython*", "Py_BytesMain",
-					 &res, &err), 0);
+		assert_int_equal(
+			resolve(&victim, RESOLVE_SYMBOL, "libpython*", "Py_BytesMain", &res, &err),
+			0);
 		assert_int_equal(res.modules, 0);
 	}
 }
@@ -337,8 +337,9 @@ static void test_layouts_of_programs(void **state)
 {
 	enum { FIXED = 2 };
 	static const char *const flags[] = {
-		"-O1 -no-pie", "-O1 -static", "-O1 -static-pie", "-O1 -fuse-ld=gold",
-		"-O1 -fuse-ld=lld", "-O1 -Wl,-z,noseparate-code", "-O1 -s -rdynamic",
+		"-O1 -no-pie",	     "-O1 -static",	 "-O1 -static-pie",
+		"-O1 -fuse-ld=gold", "-O1 -fuse-ld=lld", "-O1 -Wl,-z,noseparate-code",
+		"-O1 -s -rdynamic",
 	};
 
 	(void)state;
@@ -346,13 +347,14 @@ static void test_layouts_of_programs(void **state)
 		struct child c;
 		uint64_t addr[2];
 
-		if (!build_elf("cc", flags[i], "layout", "c",
-			       "#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n"
-			       "size_t (*volatile len)(const char *) = strlen;\n"
-			       "int own_code(int a) { return a * 2; }\n"
-			       "int main(int c, char **v) { printf(\"%p\\n%p\\n\", (void *)own_code,\n"
-			       "  (void *)len); fflush(stdout); c += (int)len(v[0]);\n"
-			       "  char b; return (int)read(0, &b, 1) + c; }\n"))
+		if (!build_elf(
+			    "cc", flags[i], "layout", "c",
+			    "#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n"
+			    "size_t (*volatile len)(const char *) = strlen;\n"
+			    "int own_code(int a) { return a * 2; }\n"
+			    "int main(int c, char **v) { printf(\"%p\\n%p\\n\", (void *)own_code,\n"
+			    "  (void *)len); fflush(stdout); c += (int)len(v[0]);\n"
+			    "  char b; return (int)read(0, &b, 1) + c; }\n"))
 			continue;
 		child_start(&c, build_path("layout"), addr, 2);
 		if (only(&c, "", "own_code") != addr[0])

@@ -88,17 +88,28 @@ static void test_glob(void **state)
 		const char *pattern, *text;
 		bool match;
 	} t[] = {
-		{ "", "", true },	     { "", "a", false },
-		{ "*", "", true },	     { "*", "a/b", true },
-		{ "a*c", "abbc", true },     { "a*c", "abcd", false },
-		{ "*a*b*", "xxaxxbxx", true }, { "?", "", false },
-		{ "a?c", "abc", true },	     { "[a-c]x", "bx", true },
-		{ "[!a-c]x", "bx", false },  { "[^a]x", "bx", true },
-		{ "[]x]", "]", true },	     { "[a-]", "-", true },
-		{ "a[", "a[", true },	     { "operator[]", "operator[]", true },
-		{ "\\*", "*", true },	     { "\\*", "a", false },
-		{ "a\\", "a\\", true },	     { "*.so*", "libx.so.1", true },
-		{ "a**b", "ab", true },	     { "[z-a]", "m", false },
+		{ "", "", true },
+		{ "", "a", false },
+		{ "*", "", true },
+		{ "*", "a/b", true },
+		{ "a*c", "abbc", true },
+		{ "a*c", "abcd", false },
+		{ "*a*b*", "xxaxxbxx", true },
+		{ "?", "", false },
+		{ "a?c", "abc", true },
+		{ "[a-c]x", "bx", true },
+		{ "[!a-c]x", "bx", false },
+		{ "[^a]x", "bx", true },
+		{ "[]x]", "]", true },
+		{ "[a-]", "-", true },
+		{ "a[", "a[", true },
+		{ "operator[]", "operator[]", true },
+		{ "\\*", "*", true },
+		{ "\\*", "a", false },
+		{ "a\\", "a\\", true },
+		{ "*.so*", "libx.so.1", true },
+		{ "a**b", "ab", true },
+		{ "[z-a]", "m", false },
 		{ "\xc3*", "\xc3\xa9", true },
 	};
 
@@ -220,7 +231,8 @@ static void test_cut_parameters(void **state)
 		{ "a::operator()(int) &&", "a::operator()" },
 		{ "a::operator()", "a::operator()" },
 		{ "f(int) [clone .isra.0]", "f" },
-		{ "f(int)::{lambda(int)#1}::operator()(int) const", "f(int)::{lambda(int)#1}::operator()" },
+		{ "f(int)::{lambda(int)#1}::operator()(int) const",
+		  "f(int)::{lambda(int)#1}::operator()" },
 		{ "(anonymous namespace)", "(anonymous namespace)" },
 		{ "f", "f" },
 		{ "", "" },
@@ -270,7 +282,8 @@ static void test_required_word_is_in_the_mangled_name(void **state)
 
 static void test_rust_names(void **state)
 {
-	char *name = demangle_name("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", DEMANGLE_NO_RETURN);
+	char *name = demangle_name("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+				   DEMANGLE_NO_RETURN);
 
 	(void)state;
 	assert_string_equal(name, "core::fmt::Formatter::pad");
@@ -303,8 +316,10 @@ static void test_local_twins_are_ambiguous(void **state)
 	assert_string_equal(name, "alias");
 	image_put(img);
 
-	if (!build_elf("cc", "-c", "c1.o", "c", "static __attribute__((used)) int t(void){return 1;}") ||
-	    !build_elf("cc", "-c", "c2.o", "c", "static __attribute__((used)) int t(void){return 2;}"))
+	if (!build_elf("cc", "-c", "c1.o", "c",
+		       "static __attribute__((used)) int t(void){return 1;}") ||
+	    !build_elf("cc", "-c", "c2.o", "c",
+		       "static __attribute__((used)) int t(void){return 2;}"))
 		skip();
 	{
 		char flags[512];
@@ -390,7 +405,8 @@ static void test_source_lines(void **state)
 
 	(void)state;
 	need_elf("cc", "-O0 -g -gz=zlib", "lines", "c",
-		 "int one(int a)\n{\n\treturn a + 1;\n}\n\nint main(void)\n{\n\treturn one(2);\n}\n");
+		 "int one(int a)\n{\n\treturn a + 1;\n}\n\nint main(void)\n{\n\treturn "
+		 "one(2);\n}\n");
 	img = open_image(build_path("lines"));
 	assert_int_equal(symbol_find_line(img, "lines.c", 3, &list, &err), 0);
 	assert_int_equal(list.count, 1);
@@ -449,7 +465,8 @@ static void test_compressed_and_separate_symbols(void **state)
 		 "int main(int c, char **v) { (void)v; return inner(c); }\n");
 	snprintf(cmd, sizeof(cmd),
 		 "cd '%s' && objcopy --only-keep-debug mini m.dbg && xz -k m.dbg && strip mini && "
-		 "objcopy --add-section .gnu_debugdata=m.dbg.xz mini", build_dir);
+		 "objcopy --add-section .gnu_debugdata=m.dbg.xz mini",
+		 build_dir);
 	if (system(cmd))
 		skip();
 	img = open_image(build_path("mini"));
