@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "maps.h"
+#include "../src/maps.h"
 #include "../src/err.h"
 
 /*

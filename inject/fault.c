@@ -19,6 +19,8 @@ static void fault_kill(const char *action, int pid)
 {
 	if (!strcmp(action, "kill-target") && pid > 0)
 		kill(pid, SIGKILL);
+	if (!strcmp(action, "stop-target") && pid > 0)
+		kill(pid, SIGSTOP);
 	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
 	    strcmp(action, "kill-target"))
 		kill(client_pid, SIGKILL);

@@ -17,7 +17,7 @@
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
-#include "../elf/maps.h"
+#include "../src/maps.h"
 #include "../src/log.h"
 
 enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20 };
@@ -25,7 +25,7 @@ enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20 };
 struct planting {
 	struct space *space;
 	struct tree *tree;
-	struct proc *proc;
+	pid_t pid;
 	struct space_site *sites;
 	size_t n;
 	struct arch_env env;
@@ -100,7 +100,7 @@ static uint64_t find_hole(const struct planting *p, uint64_t size)
 	uint64_t lo = last > reach ? last - reach : 0, hole;
 	struct maps maps;
 
-	if (maps_read(p->proc->pid, &maps, NULL) < 0)
+	if (maps_read(p->pid, &maps, NULL) < 0)
 		return 0;
 	hole = maps_find_gap(&maps, last, lo, first + reach, size);
 	maps_free(&maps);
@@ -259,7 +259,7 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 	struct space *space = p->space;
 	struct remote r;
 	long got = -1, ret;
-	int code = remote_begin(&r, p->tree, p->proc, &space->mem, &space->gadgets, err);
+	int code = remote_begin(&r, p->tree, space, &space->mem, &space->gadgets, err);
 
 	if (code < 0)
 		return code;
@@ -297,7 +297,7 @@ static int make_region(struct planting *p, struct sb_err *err)
 	}
 	if (ret == -SB_ENOMEM)
 		return err_set(err, SB_ENOMEM, "process %d: no room for stubs within 2 GB of the code",
-			       p->proc->pid);
+			       p->pid);
 	return ret < 0 ? ret : write_region(p, err);
 }
 
@@ -387,11 +387,11 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 	return 0;
 }
 
-int space_plant(struct space *space, struct tree *tree, struct proc *proc,
-		struct space_site *sites, size_t n, bool quiet, struct sb_err *err)
+int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
+		size_t n, struct sb_err *err)
 {
 	struct planting p = {
-		.space = space, .tree = tree, .proc = proc, .sites = sites, .n = n,
+		.space = space, .tree = tree, .pid = pid, .sites = sites, .n = n,
 		.env = {
 			.header = space->page_addr,
 			.record = space->record_addr,
@@ -409,7 +409,7 @@ int space_plant(struct space *space, struct tree *tree, struct proc *proc,
 		ret = make_region(&p, err);
 	if (ret >= 0 && p.region && p.region->journal->n_sites) {
 		space_add_region(space, region_get(p.region), false);
-		ret = quiet ? write_text(&p, err) : stop_and_write(&p, err);
+		ret = stop_and_write(&p, err);
 	}
 	region_put(p.region);
 	free(p.code);

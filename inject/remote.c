@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fault.h"
-#include "../elf/maps.h"
+#include "../src/maps.h"
 #include "../src/log.h"
 
 enum { SCRATCH = 64, SEARCH_CHUNK = 1 << 20, SEARCH_LIMIT = 16 << 20, STOP_TIMEOUT_US = 50000,
@@ -130,32 +130,48 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-int remote_begin(struct remote *r, struct tree *tree, struct proc *proc,
+/* The thread after this one among those of the space; NULL at the end. */
+static struct thread *next_thread(const struct tree *tree, const struct space *space, pid_t after)
+{
+	bool take = !after;
+
+	for (struct proc *p = tree->procs; p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			if (take)
+				return t;
+			take = t->tid == after;
+		}
+	}
+	return NULL;
+}
+
+int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
 		 const struct memory *mem, const struct arch_gadgets *gadgets,
 		 struct sb_err *err)
 {
-	pid_t pid = proc->pid;
+	struct thread *t;
 
 	memset(r, 0, sizeof(*r));
 	r->tree = tree;
 	r->mem = mem;
 	r->gadgets = gadgets;
-	if (fault_point("borrow", pid))
+	if (fault_point("borrow", mem->pid))
 		return err_set(err, SB_ETARGET, "fault: borrow");
 	for (int round = 0; round < 40; round++) {
-		for (struct thread *t = proc->threads; t;) {
-			struct thread *next = t->next;
+		pid_t tid = 0;
 
+		if (!next_thread(tree, space, 0))
+			return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
+				       mem->pid);
+		/* By id: an attempt dispatches events, and threads come and go. */
+		while ((t = next_thread(tree, space, tid))) {
+			tid = t->tid;
 			if (!t->kept && borrow(r, t))
 				return suspend_seccomp(r, err);
-			proc = tree_proc(tree, pid);
-			if (!proc)
-				return err_set(err, SB_ENOPROC, "process %d ended", pid);
-			t = tree_thread(tree, next ? next->tid : 0) ? next : NULL;
 		}
 	}
 	return err_set(err, SB_ETARGET, "process %d: no thread could be borrowed (all are in "
-		       "uninterruptible sleep, or without stack to spare)", pid);
+		       "uninterruptible sleep, or without stack to spare)", mem->pid);
 }
 
 uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)

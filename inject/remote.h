@@ -44,8 +44,9 @@ struct maps;
 int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
 			struct arch_gadgets *out, struct sb_err *err);
 
-/* Borrows a thread of proc. Errors: SB_ETARGET (none is fit), SB_ECONFINED (seccomp). */
-int remote_begin(struct remote *r, struct tree *tree, struct proc *proc,
+/* Borrows a thread of any process in this space. Errors: SB_ETARGET (none is fit), SB_ECONFINED (seccomp). */
+struct space;
+int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
 		 const struct memory *mem, const struct arch_gadgets *gadgets,
 		 struct sb_err *err);
 

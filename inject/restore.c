@@ -14,7 +14,7 @@
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
-#include "../elf/maps.h"
+#include "../src/maps.h"
 #include "../src/log.h"
 
 enum { LEAVE_TRIES = 400 };
@@ -97,14 +97,14 @@ static void unmap_all(struct space *space, struct remote *r)
  * One thread is borrowed while the rest stands still, so that nothing can point into the
  * mappings between the look and the munmap.
  */
-static int unmap(struct space *space, struct tree *tree, struct proc *proc, struct sb_err *err)
+static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 {
 	struct remote r;
-	int ret = remote_begin(&r, tree, proc, &space->mem, &space->gadgets, err);
+	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 
 	if (ret < 0)
 		return ret;
-	fault_point("restore-unmap", proc->pid);
+	fault_point("restore-unmap", space->mem.pid);
 	unmap_all(space, &r);
 	remote_end(&r);
 	return 0;
@@ -119,22 +119,33 @@ static void forget_regions(struct space *space)
 	space->hooked = false;
 }
 
-int space_restore(struct space *space, struct tree *tree, struct proc *proc,
-		  struct space_restored *out, struct sb_err *err)
+static bool still_there(const struct tree *tree, const struct space *space)
 {
-	pid_t pid = proc->pid;
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		if (p->space == space)
+			return true;
+	return false;
+}
+
+int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
+		  struct sb_err *err)
+{
 	int ret;
 
 	memset(out, 0, sizeof(*out));
 	for (int i = 0; i < LEAVE_TRIES; i++) {
+		if (!still_there(tree, space))
+			return err_set(err, SB_ENOPROC, "process %d ended", space->mem.pid);
 		ret = tree_stop(tree, space, err);
 		if (ret < 0)
 			return ret;
-		if (i == 0)
-			ret = space_restore_text(space, out, err);
+		/* While text cannot be restored the stubs it jumps into must stay. */
+		if (i == 0 && space_restore_text(space, out, err) < 0) {
+			tree_resume(tree, space);
+			return -SB_ETARGET;
+		}
 		if (threads_out(space, tree)) {
-			proc = tree_proc(tree, pid);
-			ret = proc && space->page_addr ? unmap(space, tree, proc, err) : 0;
+			ret = space->page_addr ? unmap(space, tree, err) : 0;
 			tree_resume(tree, space);
 			if (ret >= 0)
 				forget_regions(space);
@@ -143,8 +154,6 @@ int space_restore(struct space *space, struct tree *tree, struct proc *proc,
 		tree_resume(tree, space);
 		nanosleep(&(struct timespec){ .tv_nsec = i < 10 ? 100000 : 5000000 }, NULL);
 		tree_dispatch(tree);
-		if (!tree_proc(tree, pid))
-			return err_set(err, SB_ENOPROC, "process %d ended", pid);
 	}
 	out->left_mapped = true;
 	return 0;

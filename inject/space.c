@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "fault.h"
 #include "region.h"
-#include "../elf/maps.h"
+#include "../src/maps.h"
 #include "../src/log.h"
 
 #ifndef MADV_WIPEONFORK
@@ -201,20 +201,20 @@ static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
 	return ret;
 }
 
-int space_setup(struct space *space, struct tree *tree, struct proc *proc, uint64_t session,
+int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t session,
 		uint32_t targets, struct sb_err *err)
 {
 	struct remote r;
-	int ret = find_gadgets(space, proc->pid, err);
+	int ret = find_gadgets(space, pid, err);
 
 	if (ret < 0)
 		return ret;
-	ret = remote_begin(&r, tree, proc, &space->mem, &space->gadgets, err);
+	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 	if (ret < 0)
 		return ret;
 	ret = setup_borrowed(space, &r, session, targets, err);
 	remote_end(&r);
-	return ret < 0 ? ret : space_register(space, proc->pid, err);
+	return ret < 0 ? ret : space_register(space, pid, err);
 }
 
 int space_register(struct space *space, pid_t pid, struct sb_err *err)

@@ -55,10 +55,14 @@ struct space *space_get(struct space *space);
 void space_put(struct space *space); /* forgets; takes nothing out of the target */
 
 /*
+ * All of these dispatch events while they wait: processes may fork, exec or end meanwhile. So a
+ * space is held by a reference of the caller's, and threads are found by it, never by a process
+ * that may be gone.
+ *
  * Control page and private record. session: random id; targets: how many the page must hold.
  * Nobody is stopped on entry and exit. On failure nothing is left in the target.
  */
-int space_setup(struct space *space, struct tree *tree, struct proc *proc, uint64_t session,
+int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t session,
 		uint32_t targets, struct sb_err *err);
 
 /* The space of a fresh fork: child is stopped at its birth; its record is written. */
@@ -79,11 +83,10 @@ struct space_site {
 /*
  * Hooks n sites that lie within 2 GB of each other. Sites that cannot be taken get their
  * reason in `why`; that is no error. Every thread of the space is held while the text is
- * written, unless `quiet`: then the caller knows that no thread can be in these windows (a
- * library being loaded, a process stopped at its birth).
+ * written.
  */
-int space_plant(struct space *space, struct tree *tree, struct proc *proc,
-		struct space_site *sites, size_t n, bool quiet, struct sb_err *err);
+int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
+		size_t n, struct sb_err *err);
 
 /*
  * Takes everything out: text restored and compared, threads moved out of stubs or waited for,
@@ -95,8 +98,8 @@ struct space_restored {
 	size_t patches, changed_by_others;
 	bool left_mapped;
 };
-int space_restore(struct space *space, struct tree *tree, struct proc *proc,
-		  struct space_restored *out, struct sb_err *err);
+int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
+		  struct sb_err *err);
 
 /* Only the text, of a process whose threads are all stopped (--no-children's forks). */
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err);

@@ -70,11 +70,14 @@ static void on_birth(struct tree *tree, struct thread *thread)
 	pid_t tid = thread->tid;
 
 	thread->newborn = false;
+	thread->pinned = true;
 	if (!proc->session && parent)
 		tree->ops->forked(tree->ctx, proc, parent, proc->space && proc->space == parent->space);
 	thread = tree_thread(tree, tid);
-	if (thread)
-		tree->ops->thread_new(tree->ctx, thread);
+	if (!thread)
+		return;
+	tree->ops->thread_new(tree->ctx, thread);
+	thread->pinned = false;
 }
 
 static void on_trap(struct tree *tree, struct thread *thread, const struct stop *stop)
@@ -91,6 +94,7 @@ static void on_trap(struct tree *tree, struct thread *thread, const struct stop 
 			return;
 		thread->state = THREAD_RUNNING;
 	}
+	task_unnoticed(tid);
 	pt_cont(tid, 0);
 }
 
@@ -114,6 +118,7 @@ static void on_group(struct tree *tree, struct thread *thread, const struct stop
 
 static void on_signal(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
+	task_signal_unnoticed(thread->tid, stop->sig);
 	if (stop->sig == SIGTRAP && tree->ops->trapped(tree->ctx, thread))
 		pt_cont(thread->tid, 0);
 	else
@@ -151,10 +156,13 @@ static void on_exec(struct tree *tree, struct thread *thread, const struct stop 
 	if (!tree_stop_thread(tree, thread, 1000000))
 		return;
 	thread->held_since = 0; /* a new image: nothing of it has run that could be held up */
+	thread->pinned = true;
 	tree->ops->execed(tree->ctx, proc);
 	thread = tree_thread(tree, tid);
-	if (thread)
-		tree_resume_thread(tree, thread);
+	if (!thread)
+		return;
+	thread->pinned = false;
+	tree_resume_thread(tree, thread);
 }
 
 static void on_gone(struct tree *tree, struct thread *thread, const struct stop *stop)

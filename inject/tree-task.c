@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,71 @@ bool task_shares_memory(pid_t a, pid_t b, bool guess)
 	long ret = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 
 	return ret < 0 ? guess : ret == 0;
+}
+
+/* A signal mask from /proc/TID/status. */
+static uint64_t status_mask(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+
+	return line ? strtoull(line + strlen(name), NULL, 16) : 0;
+}
+
+static bool read_status(pid_t tid, char *buf, size_t size)
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(buf, 1, size - 1, f);
+	buf[n] = '\0';
+	fclose(f);
+	return true;
+}
+
+/* Signals that would be thrown away if nobody traced the thread. */
+static uint64_t ignored_signals(const char *status)
+{
+	uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) |
+			      1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
+
+	return status_mask(status, "SigIgn:") | (by_default & ~status_mask(status, "SigCgt:"));
+}
+
+static bool signal_waits(const char *status)
+{
+	uint64_t pending = status_mask(status, "SigPnd:") | status_mask(status, "ShdPnd:");
+
+	return pending & ~status_mask(status, "SigBlk:") & ~ignored_signals(status);
+}
+
+void task_unnoticed(pid_t tid)
+{
+	struct arch_regs regs;
+	char status[4096];
+
+	if (pt_get_regs(tid, &regs) < 0 || !arch->interrupted_for_good(&regs))
+		return;
+	if (!read_status(tid, status, sizeof(status)) || signal_waits(status))
+		return;
+	arch->restart_syscall(&regs);
+	pt_set_regs(tid, &regs);
+}
+
+void task_signal_unnoticed(pid_t tid, int sig)
+{
+	char status[4096];
+	struct arch_regs regs;
+
+	if (pt_get_regs(tid, &regs) < 0 || !arch->interrupted_for_good(&regs))
+		return;
+	if (read_status(tid, status, sizeof(status)) && sig > 0 && sig <= 64 &&
+	    (ignored_signals(status) >> (sig - 1) & 1))
+		task_unnoticed(tid);
 }
 
 static void task_name(pid_t pid, char *buf, size_t size)

@@ -12,6 +12,13 @@ bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
 pid_t task_tracer(pid_t tid);		 /* 0: none */
 bool task_is_ours(pid_t tid);		 /* traced by this thread already */
 bool task_shares_memory(pid_t a, pid_t b, bool guess);
+/*
+ * A few system calls return EINTR at any stop, even where no signal came (epoll_wait,
+ * sigtimedwait, semtimedop). Before a thread leaves a stop of our own making, or one for a
+ * signal that it ignores, such a call is wound back to begin again.
+ */
+void task_unnoticed(pid_t tid);
+void task_signal_unnoticed(pid_t tid, int sig);
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SEIZE failed */
 
 /* Between tree.c and tree-event.c. */

@@ -202,7 +202,7 @@ static bool await_stop(struct tree *tree, struct thread *thread, unsigned int ti
 
 	if (!pt_wait(thread->tid, &stop, timeout_us))
 		return false;
-	if (stop.kind == STOP_TRAP)
+	if (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)
 		thread->interrupted = false;
 	thread->stop = stop;
 	thread->state = THREAD_STOPPED;
@@ -301,10 +301,12 @@ void tree_resume(struct tree *tree, struct space *space)
 	/* Plain stops first: an event's handler may take its time, or change the lists. */
 	for (struct proc *p = tree->procs; p; p = p->next) {
 		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
-			if (t->state != THREAD_STOPPED || t->stop.kind != STOP_TRAP || t->newborn)
+			if (t->state != THREAD_STOPPED || t->stop.kind != STOP_TRAP || t->newborn ||
+			    t->pinned)
 				continue;
 			note_hold(tree, t);
 			t->state = THREAD_RUNNING;
+			task_unnoticed(t->tid);
 			pt_cont(t->tid, 0);
 		}
 	}
@@ -313,7 +315,8 @@ void tree_resume(struct tree *tree, struct space *space)
 		for (struct proc *p = tree->procs; p && !again; p = p->next) {
 			struct thread *t = p->threads;
 
-			while (t && (p->space != space || t->state != THREAD_STOPPED))
+			while (t && (p->space != space || t->state != THREAD_STOPPED ||
+				     t->pinned))
 				t = t->next;
 			if (t) {
 				tree_resume_thread(tree, t);
@@ -336,6 +339,8 @@ static void release_thread(struct thread *t)
 			return; /* the kernel lets it go when the tracer ends */
 		t->stop = stop;
 	}
+	if (t->stop.kind == STOP_TRAP)
+		task_unnoticed(t->tid);
 	if (t->stop.kind != STOP_GONE)
 		pt_detach(t->tid, t->stop.kind == STOP_SIGNAL ? t->stop.sig : 0);
 }

@@ -15,7 +15,8 @@
  *
  * A thread is running, stopped (by us, or in an event not dispatched yet), listening (stopped
  * by job control, watched for SIGCONT) or gone. Between calls from the main loop nothing is
- * held: tree_stop() and tree_resume() come in pairs within one call of the session.
+ * held: tree_stop() and tree_resume() come in pairs within one call of the session. Called from
+ * an event's handler they leave the thread of that event stopped throughout.
  *
  * The tree knows processes and address spaces only as labels: `space` belongs to the session,
  * which hears of everything through struct tree_ops. A process that shares its parent's memory
@@ -34,6 +35,7 @@ struct thread {
 	enum thread_state state;
 	struct stop stop;	  /* while STOPPED: what it is stopped in */
 	bool newborn;		  /* its first stop has not been seen yet */
+	bool pinned;		  /* an event is being handled: tree_resume() leaves it stopped */
 	bool interrupted;	  /* PTRACE_INTERRUPT was sent, its stop has not come */
 	bool kept;		  /* in the kernel for long (D state): stops before user code */
 	uint64_t held_since;	  /* ns, while held by tree_stop() */

@@ -20,7 +20,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 	pid_t tracer;
 
 	if (kill(pid, 0) < 0 && !space_is_hooked(pid, &tracer)) {
-		err_set(err, SB_ENOPROC, "no process %d", pid);
+		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
 	if (!space_is_hooked(pid, &tracer) || !tracer || kill(tracer, 0) < 0)

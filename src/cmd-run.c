@@ -96,6 +96,8 @@ static void complete(struct result *res, const struct options *opt,
 {
 	free(res->version);
 	res->version = text_dup(SB_VERSION);
+	free(res->argv);
+	free(res->tag);
 	res->n_argv = (size_t)argc;
 	res->argv = calloc((size_t)argc + 1, sizeof(*res->argv));
 	res->tag = calloc(opt->n_tags + 1, sizeof(*res->tag));

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "text.h"
 #include "../elf/symbol.h"
+#include "../inject/tree-task.h"
 
 /* What one parse knows besides its result. */
 struct parse {
@@ -48,11 +49,21 @@ static void read_cmdline(pid_t pid, char *buf, size_t size)
 			buf[i] = ' ';
 }
 
+/* Whoever started us has our own command line in his: timeout(1), sh -c. */
+static bool is_ancestor(pid_t pid)
+{
+	pid_t at = getpid();
+
+	while (at > 1 && at != pid)
+		at = task_parent(at);
+	return at == pid;
+}
+
 static void match_one(struct parse *p, const char *glob, pid_t pid)
 {
 	char line[4096], shown[TEXT_QUOTE_SIZE], number[16];
 
-	if (pid == getpid())
+	if (is_ancestor(pid))
 		return;
 	read_cmdline(pid, line, sizeof(line));
 	if (!line[0] || !glob_match(glob, line))
@@ -343,14 +354,17 @@ static const struct option_row *row_of(int code)
 	return NULL;
 }
 
-static int bad_option(struct parse *p, int code, const char *word)
+static int bad_option(struct parse *p, int code, const char *last)
 {
+	char letter[] = { '-', (char)optopt, '\0' };
+	const char *word = optopt > 0 && optopt < 128 ? letter : last;
+
 	if (code == ':')
 		err_set(p->err, SB_EUSAGE, "%s needs a value", word);
 	else
 		err_set(p->err, SB_EUSAGE, "unknown option %s", word);
-	err_hint(p->err, word[0] == '-' && isdigit((unsigned char)word[1]) ?
-				 "a delay cannot be negative" : "sbinject --help lists them");
+	err_hint(p->err, isdigit((unsigned char)word[1]) ? "a delay cannot be negative" :
+							    "sbinject --help lists them");
 	return -SB_EUSAGE;
 }
 

@@ -164,14 +164,16 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 
 	if (!space || !space->n_regions)
 		return 0;
+	space_get(space);
 	quiet_page(space);
-	ret = space_restore(space, tree, proc, &done, err);
+	ret = space_restore(space, tree, &done, err);
 	if (done.changed_by_others)
 		log_warn("process %d: %zu places in its code were changed by someone else since "
 			 "and were left alone", space->mem.pid, done.changed_by_others);
 	if (done.left_mapped)
 		log_warn("process %d: its code is restored; a signal handler still returns into a "
 			 "hook, so one mapping stays", space->mem.pid);
+	space_put(space);
 	return ret;
 }
 

@@ -41,7 +41,7 @@ static int check_kind(pid_t pid, struct sb_err *err)
 	pid_t tgid = task_tgid(pid);
 
 	if (!read_stat(pid, &state, &flags) || !tgid) {
-		err_set(err, SB_ENOPROC, "no process %d", pid);
+		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
 	if (flags & PF_KTHREAD)

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "session-priv.h"
 #include "text.h"
-#include "../elf/maps.h"
+#include "maps.h"
 
 struct finder {
 	struct session *s;
@@ -138,8 +138,9 @@ static void find_target(struct finder *f, size_t i)
 					    "no mapped module matches");
 		err_hint(&t->why, "%s", why.hint);
 	}
-	if (res.note[0])
-		log_debug("target '%s': %s", t->spec->text, res.note);
+	if (res.note[0] && !t->noted)
+		log_note("target '%s': %s", t->spec->text, res.note);
+	t->noted |= res.note[0] != '\0';
 	if (ret == 0)
 		add_sites(f, i, &res);
 	resolve_free(&res);
@@ -247,8 +248,8 @@ static void refused(struct session *s, const struct found_site *fs, enum plan_re
 }
 
 /* Sites of one image, contiguous in found: hooked in one go. */
-static int hook_image(struct session *s, struct proc *proc, struct found_site *fs, size_t n,
-		      struct sb_err *err)
+static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
+		      size_t n, struct sb_err *err)
 {
 	struct space_site *sites = calloc(n, sizeof(*sites));
 	size_t m = 0;
@@ -270,7 +271,7 @@ static int hook_image(struct session *s, struct proc *proc, struct found_site *f
 	for (size_t i = 0; i < m; i++)
 		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
 	if (m)
-		ret = space_plant(proc->space, &s->tree, proc, sites, m, false, err);
+		ret = space_plant(space, &s->tree, pid, sites, m, err);
 	for (size_t i = 0; i < m && ret >= 0; i++) {
 		const struct site_record *r = &s->site[sites[i].cookie];
 
@@ -295,7 +296,8 @@ static int by_image(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static int hook_found(struct session *s, struct proc *proc, struct found *found, struct sb_err *err)
+static int hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
+		      struct sb_err *err)
 {
 	size_t first = 0, last;
 	int ret = 0;
@@ -306,7 +308,7 @@ static int hook_found(struct session *s, struct proc *proc, struct found *found,
 				       found->site[last].img == found->site[first].img &&
 				       found->site[last].bias == found->site[first].bias;)
 			last++;
-		ret = hook_image(s, proc, &found->site[first], last - first, err);
+		ret = hook_image(s, space, pid, &found->site[first], last - first, err);
 	}
 	return ret;
 }
@@ -332,31 +334,39 @@ static void page_gone(void *ctx, struct page *page)
 	bells_remove(s->bells, page);
 }
 
+static int setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
+{
+	int ret = space_setup(space, &s->tree, pid, s->cfg->id, (uint32_t)s->n_targets, err);
+
+	if (ret < 0)
+		return ret;
+	bells_add(s->bells, &space->control->page);
+	space->control->gone = page_gone;
+	space->control->ctx = s;
+	page_lease(&space->control->page, arch->clock_read() + clock_ticks(&s->clk, 1e9));
+	return 0;
+}
+
+/* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
 int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 {
+	struct space *space = space_get(proc->space);
 	struct found found = { 0 }, bell = { 0 };
-	struct space *space = proc->space;
+	pid_t pid = proc->pid;
 	int ret;
 
 	drop_stale(space);
-	ret = session_find(s, proc->pid, space, &found, err);
+	ret = session_find(s, pid, space, &found, err);
 	if (ret >= 0)
-		find_with_bell(s, proc->pid, space, &bell);
-	if (ret >= 0 && found.count + bell.count && !space->control) {
-		ret = space_setup(space, &s->tree, proc, s->cfg->id, (uint32_t)s->n_targets, err);
-		if (ret >= 0) {
-			bells_add(s->bells, &space->control->page);
-			space->control->gone = page_gone;
-			space->control->ctx = s;
-			page_lease(&space->control->page,
-				   arch->clock_read() + clock_ticks(&s->clk, 1e9));
-		}
-	}
+		find_with_bell(s, pid, space, &bell);
+	if (ret >= 0 && found.count + bell.count && !space->control)
+		ret = setup(s, space, pid, err);
 	if (ret >= 0)
-		ret = hook_found(s, proc, &found, err);
+		ret = hook_found(s, space, pid, &found, err);
 	if (ret >= 0)
-		ret = hook_found(s, proc, &bell, err);
+		ret = hook_found(s, space, pid, &bell, err);
 	found_free(&found);
 	found_free(&bell);
+	space_put(space);
 	return ret;
 }

@@ -19,7 +19,7 @@ struct target {
 	bool open;			/* counted (and delayed) now */
 	uint64_t opened_at;		/* ns, while open */
 	uint64_t active_ns;		/* of earlier openings */
-	bool module_seen, planted;
+	bool module_seen, planted, noted;
 	struct sb_err why;		/* last failure to find it */
 	size_t sites_ok, sites_refused; /* as session_check() or session_list() found */
 	struct page_sums past;		/* of processes that ended */

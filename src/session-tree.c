@@ -130,13 +130,19 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 /* --no-children: the fork has our bytes in its text; it goes its way without them. */
 static void let_go(struct session *s, struct proc *child)
 {
+	struct space *space = space_get(child->space);
 	struct space_restored done;
 	struct sb_err err = { 0 };
+	pid_t pid = child->pid;
 
-	if (space_restore(child->space, &s->tree, child, &done, &err) < 0)
-		session_warn(s, "process %d, a child: %s", child->pid, err.what);
-	if (child->space->proc)
-		page_proc_free(&child->space->control->page, child->space->proc);
+	if (space_restore(space, &s->tree, &done, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d, a child: %s", pid, err.what);
+	if (space->proc)
+		page_proc_free(&space->control->page, space->proc);
+	space_put(space);
+	child = tree_proc(&s->tree, pid);
+	if (!child)
+		return;
 	tree_release(&s->tree, child);
 	space_put(child->space);
 	tree_forget(&s->tree, child);
@@ -189,7 +195,7 @@ static void leave_space(struct session *s, struct proc *proc)
 static void on_execed(void *ctx, struct proc *proc)
 {
 	struct session *s = ctx;
-	struct record *parent = proc->session;
+	struct record *parent = proc->session, *rec;
 	struct sb_err err = { 0 };
 
 	/* Scope passes on, from the old image to the new one. */
@@ -202,11 +208,11 @@ static void on_execed(void *ctx, struct proc *proc)
 	proc->space = space_new(proc->pid, &err);
 	if (!proc->space)
 		return;
-	proc->session = record_new(s, proc, parent);
+	proc->session = rec = record_new(s, proc, parent);
+	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
-		session_warn(s, "process %d (%s) is not hooked: %s", proc->pid,
-			     ((struct record *)proc->session)->comm, err.what);
-	window_apply(s, proc->session);
+		session_warn(s, "process %d (%s) is not hooked: %s", rec->pid, rec->comm, err.what);
+	window_apply(s, rec);
 }
 
 static void on_ended(void *ctx, struct proc *proc, int status)

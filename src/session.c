@@ -409,13 +409,16 @@ static struct proc *next_to_release(const struct session *s)
 static void restore_space(struct session *s, struct proc *proc)
 {
 	struct space_restored done = { 0 };
+	struct space *space = proc->space;
 	struct sb_err err = { 0 };
 	pid_t pid = proc->pid;
 
-	if (!proc->space || (!proc->space->hooked && !proc->space->page_addr))
+	if (!space || (!space->hooked && !space->page_addr))
 		return;
-	if (space_restore(proc->space, &s->tree, proc, &done, &err) < 0 && err.code != SB_ENOPROC)
+	space_get(space);
+	if (space_restore(space, &s->tree, &done, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d: %s", pid, err.what);
+	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s, "process %d: %zu places in its code were changed by someone else "
 			     "since and were left alone", pid, done.changed_by_others);

@@ -117,6 +117,10 @@ struct arch {
 				uint64_t sp, long nr, const uint64_t args[6]);
 	/* Registers for a call of a function without arguments; needs gadgets->result. */
 	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function);
+	/* The thread is on its way out of a system call that returns EINTR at any stop and that
+	 * the kernel does not restart; restart_syscall() makes it begin again. */
+	bool (*interrupted_for_good)(const struct arch_regs *regs);
+	void (*restart_syscall)(struct arch_regs *regs);
 	/* At a system call's entry: makes the kernel skip it. */
 	void (*skip_syscall)(struct arch_regs *regs);
 	uint64_t (*syscall_result)(const struct arch_regs *regs);

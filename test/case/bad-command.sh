@@ -11,12 +11,12 @@ refuses 126 '' :main 1us -- "$T"
 head -c 300 "$V/calls" >"$T/truncated"
 chmod 755 "$T/truncated"
 sb :main 1us -- "$T/truncated"
-[ "$rc" -eq 126 ] || [ "$rc" -eq 125 ] || [ "$rc" -ge 128 ] || fail "a truncated program: status $rc"
+[ "$rc" -ne 0 ] || fail 'a truncated program ran' # execvp() may give it to a shell
 # a 32-bit ELF header
 printf '\177ELF\001\001\001\000\000\000\000\000\000\000\000\000\002\000\003\000\001\000\000\000' >"$T/elf32"
 head -c 200 /dev/zero >>"$T/elf32"
 chmod 755 "$T/elf32"
 sb :main 1us -- "$T/elf32"
-[ "$rc" -eq 126 ] || [ "$rc" -eq 125 ] || [ "$rc" -ge 128 ] || fail "a 32-bit program: status $rc"
+[ "$rc" -ne 0 ] || fail 'a 32-bit program ran'
 sb :main 1us --
 [ "$rc" -eq 2 ] || [ "$rc" -eq 125 ] || fail "no command: status $rc"

@@ -5,8 +5,10 @@
 
 start calls "$V/calls"
 snapshot "$pid"
-refuses 2 'nowhere|No such' -p "$pid" :victim_work 1us --for 5s --json "$T/nowhere/run.json"
-refuses 2 'nowhere|No such' -p "$pid" :victim_work 1us --for 5s --jsonl "$T/nowhere/run.jsonl"
+for option in --json --jsonl; do
+	refuses 1 'nowhere' -p "$pid" :victim_work 1us --for 2s $option "$T/nowhere/run.json"
+	! grep -q injected "$T/sb.err" || fail "$option: the target was hooked first"
+done
 unchanged "$pid"
 # A full disk is said aloud, and the detach is clean all the same.
 sb -p "$pid" :victim_work 1us --for 100ms --json /dev/full

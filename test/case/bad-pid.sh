@@ -5,8 +5,8 @@
 
 none=4194000
 while [ -d /proc/$none ]; do none=$((none - 1)); done
-refuses 5 'no such process|not exist' -p $none :main 1us
-refuses 5 'no such process|not exist' list -p $none :main
+refuses 5 'no (such )?process' -p $none :main 1us
+refuses 5 'no (such )?process' list -p $none :main
 if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
 	# not 5: it exists; the text must say what it is
 	sb -p 2 :main 1us

@@ -5,7 +5,7 @@
 
 start calls "$V/calls"
 snapshot "$pid"
-refuses 2 'missing-file' -p "$pid" --targets "$T/missing-file"
+refuses 1 'missing-file' -p "$pid" --targets "$T/missing-file"
 : >"$T/empty"
 refuses 2 'empty' -p "$pid" --targets "$T/empty"
 printf '# only\n\n  # comments\n' >"$T/comments"
@@ -18,6 +18,6 @@ head -c 4096 /dev/urandom >"$T/noise"
 sb -p "$pid" --targets "$T/noise"
 ended 2
 sb -p "$pid" --targets "$T"
-ended 2
+[ "$rc" -ne 0 ] || fail 'a folder passed for a targets file'
 unchanged "$pid"
 finish calls "$pid"

@@ -4,13 +4,13 @@
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 4 -n 250000 -g "$T/gate" -w
-snapshot "$pid" -t
+snapshot "$pid"
 attach "$pid" :victim_work 0
 touch "$T/gate"
 wait_for 30 said calls '^called$' || fail 'the calls were not made'
 sb_stop INT
 ended 0
-unchanged "$pid" -t
+unchanged "$pid"
 finish calls "$pid"
 same hits "$(j targets.0.hits)" "$(calls calls victim_work)"
 same outcome "$(j targets.0.outcome)" counted

@@ -9,7 +9,7 @@ one=$pid
 start two "$T/odd-name-here" -t 1
 snapshot "$one"
 snapshot "$pid"
-sb --match '*odd-name-here -t*' :victim_work 1us --for 300ms --json "$T/run.json"
+sb --match "$T/odd-name-here -t*" :victim_work 1us --for 300ms --json "$T/run.json"
 ended 0
 same processes "$(j processes.#)" 2
 told "$one"

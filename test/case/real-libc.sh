@@ -16,7 +16,7 @@ for what in 'libc.so.6:str*' 'libc.so.6:*alloc*' 'libc.so.6:*'; do
 	sb -p "$pid" "$what" 0 --for 1s --json "$T/run.json"
 	ended 0 "$what"
 	more "hits of $what" "$(j targets.0.hits)" 100
-	"$TOOL/textcheck" "$pid" || fail "the text differs after $what"
+	let_go "$pid"
 done
 more sites "$(j targets.0.sites.#)" 1000
 touch "$T/stop"

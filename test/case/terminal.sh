@@ -10,7 +10,7 @@ snapshot "$target" -t
 mkfifo "$T/keys"
 sleep 100 >"$T/keys" & # keeps it open
 pids+=("$!")
-script -qfc "$SB -p $target :victim_work 2us --json $T/run.json" /dev/null <"$T/keys" >"$T/typescript" 2>&1 &
+env --default-signal=INT,QUIT script -qfc "$SB -p $target :victim_work 2us --json $T/run.json" /dev/null <"$T/keys" >"$T/typescript" 2>&1 &
 terminal=$!
 pids+=("$terminal")
 wait_for 15 hooked "$target" || fail "not hooked: $(cat "$T/typescript")"
@@ -23,7 +23,7 @@ more hits "$(j targets.0.hits)" 100
 finish calls "$target"
 
 rm "$T/run.json"
-script -qefc "$SB :victim_work 1us --json $T/run.json -- $V/calls -r" /dev/null <"$T/keys" >"$T/typescript" 2>&1 &
+env --default-signal=INT,QUIT script -qefc "$SB :victim_work 1us --json $T/run.json -- $V/calls -r" /dev/null <"$T/keys" >"$T/typescript" 2>&1 &
 terminal=$!
 pids+=("$terminal")
 wait_for 10 grep -q rate "$T/typescript" || fail "the command does not run: $(cat "$T/typescript")"

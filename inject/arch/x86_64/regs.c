@@ -177,18 +177,42 @@ static void fill_registers(struct frame *f, const struct user_regs_struct *r)
 	f->ip = r->rip, f->flags = r->eflags, f->cs = r->cs, f->ss = r->ss;
 }
 
+/* See signal(7), "never restarted after being interrupted": those without a timeout of their own
+ * to recompute, or with one that starts anew. */
+static bool interrupted_for_good(const struct arch_regs *regs)
+{
+	static const uint16_t calls[] = {
+		SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop,
+		SYS_io_getevents, 333 /* io_pgetevents */, 441 /* epoll_pwait2 */,
+	};
+
+	if ((long)regs->gp.rax != -EINTR)
+		return false;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (regs->gp.orig_rax == calls[i])
+			return true;
+	return false;
+}
+
+static void restart_syscall(struct arch_regs *regs)
+{
+	regs->gp.rip -= 2; /* length of `syscall` */
+	regs->gp.rax = regs->gp.orig_rax;
+}
+
 /*
  * A system call that the stop interrupted: the kernel would decide at the way out whether it
  * starts again; rt_sigreturn knows nothing of it, so the frame says so itself. A restart block
  * (-516) does not survive rt_sigreturn: that call returns EINTR.
  */
-static void fill_restart(struct frame *f, const struct user_regs_struct *r)
+static void fill_restart(struct frame *f, const struct arch_regs *regs)
 {
+	const struct user_regs_struct *r = &regs->gp;
 	long result = (long)r->rax;
 
 	if ((long)r->orig_rax < 0)
 		return;
-	if (result == -512 || result == -513 || result == -514) {
+	if (result == -512 || result == -513 || result == -514 || interrupted_for_good(regs)) {
 		f->ip = r->rip - 2;
 		f->ax = r->orig_rax;
 	} else if (result == -516) {
@@ -224,7 +248,7 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 		return 0;
 	memset(buf, 0, vectors - (base - head));
 	fill_registers(&f, &regs->gp);
-	fill_restart(&f, &regs->gp);
+	fill_restart(&f, regs);
 	/* Flags that rt_sigreturn rejects: the alternate stack stays as it is. */
 	f.ss_flags = ~0u;
 	f.fpstate = vectors;
@@ -308,6 +332,8 @@ static const struct arch x86_64 = {
 	.frame_restorer = frame_restorer,
 	.prepare_syscall = prepare_syscall,
 	.prepare_call = prepare_call,
+	.interrupted_for_good = interrupted_for_good,
+	.restart_syscall = restart_syscall,
 	.skip_syscall = skip_syscall,
 	.syscall_result = syscall_result,
 	.call_result = call_result,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "../src/err.h"
+#include "err.h"
 
 /*
  * The memory map of a process, read once from /proc/PID/maps; a snapshot, it never changes.
