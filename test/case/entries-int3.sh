@@ -12,7 +12,7 @@ ended 0
 targets=() taken='' refused=' '
 for n in $names; do
 	line=$(grep -E "[[:space:]]$n[[:space:]]" "$T/sb.out") || fail "list does not show $n"
-	if [[ $line =~ [[:space:]]int3 ]]; then
+	if [[ $line =~ [[:space:]]int3$ ]]; then
 		targets+=(":$n" 0) taken="$taken $n"
 	else
 		refused="$refused$n "

@@ -12,7 +12,7 @@ ended 0
 targets=() taken='' refused=' '
 for n in $names; do
 	line=$(grep -E "[[:space:]]$n[[:space:]]" "$T/sb.out") || fail "list does not show $n"
-	if [[ $line =~ [[:space:]]jump ]]; then
+	if [[ $line =~ [[:space:]]jump$ ]]; then
 		targets+=(":$n" 0) taken="$taken $n"
 	else
 		refused="$refused$n "

@@ -94,13 +94,13 @@ END as_into
 /* A branch from another function lands on byte 3. */
 FUNC as_other_into
 	mov	%rdi, %rax
-as_other_target:
+.Lother_target:
 	add	$4, %rax
 	ret
 END as_other_into
 FUNC as_other_from
 	lea	100(%rdi), %rax
-	jmp	as_other_target
+	jmp	.Lother_target
 END as_other_from
 
 /* jrcxz, loop: rel8 only, to be widened. Called with rcx as its fourth argument. */
@@ -141,11 +141,11 @@ END as_jmp8
 /* A call at the entry: the pushed return address must be this function's. */
 FUNC as_call
 	call	as_retaddr
-	lea	as_call_return(%rip), %rdx
+.Lreturned:
+	lea	.Lreturned(%rip), %rdx
 	sub	%rdx, %rax
 	ret
 END as_call
-	.set	as_call_return, as_call + 5
 
 /* Returns its return address. */
 FUNC as_retaddr
