@@ -9,5 +9,8 @@ for who in leader thread; do
 	cp "$T/sb.out" "$T/chain.out"
 	said chain '^self-check ok$' || fail "$who: the victim is not content"
 	same "hits by $who" "$(j targets.0.hits)" "$(calls chain chain_fn)"
-	same "execs by $who" "$(j processes.0.generation)" 6
+	# one row for each program that the process was: 7 of them
+	same "rows by $who" "$(j processes.#)" 7
+	same "execs by $who" "$(j processes.6.generation)" 6
+	same "one pid by $who" "$(j processes.6.pid)" "$(j processes.0.pid)"
 done

@@ -20,10 +20,10 @@ elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) all=({src,elf,inject}/**/*.[chS])
 
 forbid 'elf/ knows no ptrace and nothing of inject/' \
 	'#include.*(inject/|sys/ptrace|page-abi)' "${elf[@]}"
-# From src/ the lower rooms take errors and log lines only.
+# From src/ the lower rooms take errors, log lines and the reader of /proc/PID/maps only.
 for file in "${elf[@]}" "${inject[@]}"; do
-	hits=$(grep -nE '#include "(\.\./)+src/' "$file" | grep -vE 'src/(err|log)\.h"')
-	[ -n "$hits" ] && echo "$file takes more than err.h and log.h from src/:" && echo "$hits" && bad=1
+	hits=$(grep -nE '#include "(\.\./)+src/' "$file" | grep -vE 'src/(err|log|maps)\.h"')
+	[ -n "$hits" ] && echo "$file takes more than err.h, log.h and maps.h from src/:" && echo "$hits" && bad=1
 done
 forbid 'inject/ knows no names: it receives addresses' '#include.*elf/' "${inject[@]}"
 

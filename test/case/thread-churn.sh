@@ -9,7 +9,6 @@ for i in {1..25}; do
 	sb -p "$pid" :thread_fn 300ns --for 40ms --json "$T/run.json"
 	ended 0 "round $i"
 	more "hits of round $i" "$(j targets.0.hits)" 1
-	"$TOOL/textcheck" "$pid" >"$T/text" || fail "round $i: $(cat "$T/text")"
+	let_go "$pid"
 done
-same TracerPid "$(awk '/TracerPid/ { print $2 }' "/proc/$pid/status")" 0
 finish threads "$pid"
