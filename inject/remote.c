@@ -130,21 +130,6 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-/* The thread after this one among those of the space; NULL at the end. */
-static struct thread *next_thread(const struct tree *tree, const struct space *space, pid_t after)
-{
-	bool take = !after;
-
-	for (struct proc *p = tree->procs; p; p = p->next) {
-		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
-			if (take)
-				return t;
-			take = t->tid == after;
-		}
-	}
-	return NULL;
-}
-
 int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
 		 const struct memory *mem, const struct arch_gadgets *gadgets,
 		 struct sb_err *err)
@@ -160,11 +145,11 @@ int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
 	for (int round = 0; round < 40; round++) {
 		pid_t tid = 0;
 
-		if (!next_thread(tree, space, 0))
+		if (!tree_next_thread(tree, space, 0))
 			return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
 				       mem->pid);
 		/* By id: an attempt dispatches events, and threads come and go. */
-		while ((t = next_thread(tree, space, tid))) {
+		while ((t = tree_next_thread(tree, space, tid))) {
 			tid = t->tid;
 			if (!t->kept && borrow(r, t))
 				return suspend_seccomp(r, err);

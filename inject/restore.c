@@ -7,6 +7,7 @@
  * moved back, or let run until they have left; then the mappings, when no pointer to them is
  * left on a stack.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,7 +18,7 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { LEAVE_TRIES = 400 };
+enum { LEAVE_TRIES = 400, RUN_OUT_TRIES = 50 };
 
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
@@ -49,31 +50,96 @@ static bool in_region(void *ctx, uint64_t pc)
 	return space_region_at(ctx, pc) != NULL;
 }
 
-/* True if the thread has nothing to do with our stubs (any more). */
-static bool thread_out(struct space *space, struct thread *t, size_t scan)
+enum where { OUT, IN_STUB, IN_HANDLER, IN_EVENT };
+
+/*
+ * A word that looks like a signal frame may be what an earlier handler left behind: where the
+ * stack can be unwound to its end without meeting a stub, it was.
+ */
+static bool frame_is_stale(const struct space *space, const struct tree *tree, pid_t tid)
+{
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		if (!tree->returns_into ||
+		    tree->returns_into(space->mem.pid, tid, r->addr, r->addr + r->size) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* An int3 that was hit and not dispatched: the text is restored, the instruction runs now. */
+static void take_back_trap(const struct space *space, struct thread *t, struct arch_regs *regs)
+{
+	uint64_t addr = arch->pc(regs) - arch->trap_advance;
+
+	if (t->stop.kind != STOP_SIGNAL || t->stop.sig != SIGTRAP ||
+	    !space_trap_stub(space, addr))
+		return;
+	arch->set_pc(regs, addr);
+	if (pt_set_regs(t->tid, regs) == 0)
+		t->stop.kind = STOP_TRAP;
+}
+
+static enum where where_is(struct space *space, struct tree *tree, struct thread *t, size_t scan)
 {
 	struct arch_regs regs;
 	const struct region *region;
 
 	if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)
-		return true;
+		return OUT;
 	if (tree_event_pending(t))
-		return false;
+		return IN_EVENT;
+	take_back_trap(space, t, &regs);
 	region = space_region_at(space, arch->pc(&regs));
 	if (region && !move_back(region, t, &regs))
-		return false;
-	return !frames_return_to(&space->mem, arch->sp(&regs), scan, in_region, space);
+		return IN_STUB;
+	if (!frames_return_to(&space->mem, arch->sp(&regs), scan, in_region, space) ||
+	    frame_is_stale(space, tree, t->tid))
+		return OUT;
+	return IN_HANDLER;
 }
 
+/*
+ * A stub takes no lock and makes no call: alone on the machine, a thread is through with it in
+ * microseconds. So it runs while the others are still held.
+ */
+static enum where run_out(struct space *space, struct tree *tree, pid_t tid, size_t scan)
+{
+	enum where where = IN_STUB;
+
+	for (int i = 0; i < RUN_OUT_TRIES && where == IN_STUB; i++) {
+		struct thread *t = tree_thread(tree, tid);
+
+		if (!t || t->pinned)
+			return t ? where : OUT;
+		tree_resume_thread(tree, t);
+		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+		t = tree_thread(tree, tid);
+		if (!t || !tree_stop_thread(tree, t, 100000))
+			return OUT;
+		where = where_is(space, tree, t, scan);
+	}
+	return where;
+}
+
+/* True if no thread has anything to do with our stubs any more. All are stopped. */
 static bool threads_out(struct space *space, struct tree *tree)
 {
 	size_t scan = frames_scan_bytes(tree_count_threads(tree, space));
+	struct thread *t;
+	pid_t tid = 0;
 	bool out = true;
 
-	for (struct proc *p = tree->procs; p; p = p->next)
-		for (struct thread *t = p->threads; t && p->space == space; t = t->next)
-			if (!thread_out(space, t, scan))
-				out = false;
+	while ((t = tree_next_thread(tree, space, tid))) {
+		enum where where = where_is(space, tree, t, scan);
+
+		tid = t->tid;
+		if (where == IN_STUB)
+			where = run_out(space, tree, tid, scan);
+		if (where != OUT)
+			out = false;
+	}
 	return out;
 }
 

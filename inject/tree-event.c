@@ -7,26 +7,29 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "clock.h"
 #include "tree-task.h"
 #include "../src/log.h"
+
+#define ORPHAN_NS 500000000ull
 
 /* A child's first stop may come before its parent's event; it waits here. */
 static void orphan_add(struct tree *tree, const struct stop *stop)
 {
-	struct stop *more = realloc(tree->orphans, (tree->n_orphans + 1) * sizeof(*more));
+	struct orphan *more = realloc(tree->orphans, (tree->n_orphans + 1) * sizeof(*more));
 
 	if (!more)
 		abort();
-	more[tree->n_orphans++] = *stop;
+	more[tree->n_orphans++] = (struct orphan){ *stop, clock_ns() };
 	tree->orphans = more;
 }
 
 static bool orphan_take(struct tree *tree, pid_t tid, struct stop *stop)
 {
 	for (size_t i = 0; i < tree->n_orphans; i++) {
-		if (tree->orphans[i].tid != tid)
+		if (tree->orphans[i].stop.tid != tid)
 			continue;
-		*stop = tree->orphans[i];
+		*stop = tree->orphans[i].stop;
 		tree->orphans[i] = tree->orphans[--tree->n_orphans];
 		return true;
 	}
@@ -252,12 +255,18 @@ static void settle(struct tree *tree, const struct stop *stop)
 
 void tree_settle(struct tree *tree)
 {
-	size_t n = tree->n_orphans;
-	struct stop *list = tree->orphans;
+	uint64_t now = clock_ns();
+	size_t i = 0;
 
-	tree->orphans = NULL;
-	tree->n_orphans = 0;
-	for (size_t i = 0; i < n; i++)
-		settle(tree, &list[i]);
-	free(list);
+	while (i < tree->n_orphans) {
+		struct stop stop = tree->orphans[i].stop;
+
+		/* Its parent's event may be on the way: events come within microseconds. */
+		if (now - tree->orphans[i].since_ns < ORPHAN_NS) {
+			i++;
+			continue;
+		}
+		tree->orphans[i] = tree->orphans[--tree->n_orphans];
+		settle(tree, &stop);
+	}
 }

@@ -101,6 +101,20 @@ void tree_free(struct tree *tree)
 	tree->n_orphans = 0;
 }
 
+struct thread *tree_next_thread(const struct tree *tree, const struct space *space, pid_t after)
+{
+	bool take = !after;
+
+	for (struct proc *p = tree->procs; p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			if (take)
+				return t;
+			take = t->tid == after;
+		}
+	}
+	return NULL;
+}
+
 size_t tree_count_threads(const struct tree *tree, const struct space *space)
 {
 	size_t n = 0;

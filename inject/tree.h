@@ -69,14 +69,21 @@ struct tree_ops {
 
 enum { TREE_BUCKETS = 4096 };
 
+struct orphan {
+	struct stop stop;
+	uint64_t since_ns;
+};
+
 struct tree {
 	const struct tree_ops *ops;
 	void *ctx;
 	bool follow;			/* trace forks and clones */
 	struct proc *procs;
-	struct stop *orphans;		/* stops of children whose parent's event is still to come */
+	struct orphan *orphans;		/* stops of children whose parent's event is still to come */
 	size_t n_orphans;
 	uint64_t longest_hold_ns;	/* since it was last reset */
+	/* Does the stopped thread return into [lo, hi)? 1 yes, 0 no, -1 unknown. May be NULL. */
+	int (*returns_into)(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi);
 	struct thread *hash[TREE_BUCKETS];
 };
 
@@ -94,6 +101,9 @@ int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err);
 
 struct proc *tree_proc(const struct tree *tree, pid_t pid);
 struct thread *tree_thread(const struct tree *tree, pid_t tid);
+/* Walks the threads of a space by id, so that they may come and go meanwhile: the one after
+ * `after` (0: the first), NULL at the end. */
+struct thread *tree_next_thread(const struct tree *tree, const struct space *space, pid_t after);
 size_t tree_count_threads(const struct tree *tree, const struct space *space);
 
 /* Dispatches events until there are none; never blocks. Call whenever SIGCHLD came. */

@@ -449,23 +449,29 @@ static void detach_one(struct session *s, struct proc *proc)
 	tree_forget(&s->tree, proc);
 }
 
-void session_detach(struct session *s)
+static void detach_all(struct session *s)
 {
 	struct proc *proc;
 
-	if (s->detached)
-		return;
-	s->detached = true;
-	hurry(true);
-	close_windows(s);
-	if (!s->cfg->follow)
-		take_strays(s);
-	tree_dispatch(&s->tree);
 	while ((proc = next_to_release(s))) {
 		detach_one(s, proc);
 		tree_dispatch(&s->tree);
 		tree_settle(&s->tree);
 	}
+}
+
+void session_detach(struct session *s)
+{
+	if (s->detached)
+		return;
+	s->detached = true;
+	hurry(true);
+	close_windows(s);
+	tree_dispatch(&s->tree);
+	detach_all(s);
+	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
+	take_strays(s);
+	detach_all(s);
 	hurry(false);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
