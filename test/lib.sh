@@ -81,9 +81,13 @@ calls() { sed -n "s/^calls $2 //p" "$T/$1.out" | tail -n 1; }
 rate() { sed -n 's/^rate //p' "$T/$1.out" | tail -n 5 | awk '{ s += $1; n++ } END { printf "%d", n ? s / n : 0 }'; }
 
 # snapshot PID [-t]: before the attach; unchanged PID [-t]: after the detach
+settled() { # PID [-t]: twice the same, so that its threads are past their start
+	"$TOOL/procstate" ${2+"$2"} "$1" >"$T/$1.first" && sleep 0.03 &&
+		"$TOOL/procstate" ${2+"$2"} "$1" >"$T/$1.before" && cmp -s "$T/$1.first" "$T/$1.before"
+}
 snapshot() {
 	"$TOOL/textcheck" "$1" >"$T/$1.text" || fail "the text of $1 differs before: $(cat "$T/$1.text")"
-	"$TOOL/procstate" ${2+"$2"} "$1" >"$T/$1.before" || fail "no state of $1"
+	wait_for 10 settled "$@" || fail "no state of $1"
 }
 
 unchanged() {
