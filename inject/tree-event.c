@@ -11,7 +11,8 @@
 #include "tree-task.h"
 #include "../src/log.h"
 
-#define ORPHAN_NS 500000000ull
+#define ORPHAN_NS     500000000ull
+#define FIRST_STOP_US 500000
 
 /* A child's first stop may come before its parent's event; it waits here. */
 static void orphan_add(struct tree *tree, const struct stop *stop)
@@ -55,7 +56,12 @@ static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop
 	}
 	thread = tree_thread_new(tree, proc, tid);
 	thread->newborn = true;
-	if (orphan_take(tree, tid, &stop))
+	/*
+	 * A new process is handled while its parent still stands in the event: a daemon's parent
+	 * is gone in a moment, and with it what its child inherits.
+	 */
+	if (orphan_take(tree, tid, &stop) ||
+	    (proc != parent->proc && pt_wait(tid, &stop, FIRST_STOP_US)))
 		tree_handle(tree, thread, &stop);
 }
 
