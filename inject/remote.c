@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fault.h"
+#include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
@@ -69,23 +70,6 @@ out:
 	return ret;
 }
 
-static bool seccomp_mode(pid_t tid)
-{
-	char path[64], line[128];
-	int mode = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Seccomp: %d", &mode) == 1)
-			break;
-	fclose(f);
-	return mode != 0;
-}
-
 static void drop(struct remote *r)
 {
 	free(r->stack);
@@ -117,7 +101,7 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 {
 	pid_t tid = r->thread->tid;
 
-	if (!seccomp_mode(tid))
+	if (!task_seccomp(tid))
 		return 0;
 	if (pt_suspend_seccomp(tid, r->tree->follow, true) == 0) {
 		r->seccomp = true;

@@ -75,6 +75,11 @@ bool task_is_dead(pid_t pid, pid_t tid)
 	return state == 'Z' || state == 'X';
 }
 
+bool task_seccomp(pid_t tid)
+{
+	return status_field(tid, "Seccomp") > 0;
+}
+
 pid_t task_tracer(pid_t tid)
 {
 	long v = status_field(tid, "TracerPid");

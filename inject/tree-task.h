@@ -9,6 +9,7 @@ pid_t task_tgid(pid_t tid);		 /* 0: gone */
 pid_t task_parent(pid_t tid);		 /* 0: gone */
 bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */
 bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
+bool task_seccomp(pid_t tid);		 /* a filter or strict mode is on */
 pid_t task_tracer(pid_t tid);		 /* 0: none */
 bool task_is_ours(pid_t tid);		 /* traced by this thread already */
 bool task_shares_memory(pid_t a, pid_t b, bool guess);

@@ -4,8 +4,10 @@
 #include <string.h>
 #include "backend.h"
 #include "command.h"
+#include "launch.h"
 #include "options.h"
 #include "out.h"
+#include "preview.h"
 #include "text.h"
 
 static void list_help(FILE *to)
@@ -16,13 +18,11 @@ static void list_help(FILE *to)
 
 static int check(const struct options *opt, struct sb_err *err)
 {
-	if (opt->command) {
-		err_set(err, SB_EUSAGE, "list looks at running processes: -p PID");
-		return -SB_EUSAGE;
-	}
-	if (opt->session.n_pids && opt->session.targets.count)
-		return 0;
-	err_set(err, SB_EUSAGE, opt->session.n_pids ? "no target is given" : "no process is given");
+	bool whom = opt->session.n_pids || opt->command;
+
+	if (whom && opt->session.targets.count)
+		return opt->command ? launch_check(opt->command, err) : 0;
+	err_set(err, SB_EUSAGE, whom ? "no target is given" : "neither a process nor a command is given");
 	err_hint(err, "sbinject list -p PID 'libc.so.6:str*'");
 	return -SB_EUSAGE;
 }
@@ -63,6 +63,26 @@ static int list(struct options *opt, struct sb_err *err)
 	return status;
 }
 
+/* The command is brought to its entry point, looked at and ended. */
+static int list_command(struct options *opt, struct sb_err *err)
+{
+	struct session_config *cfg = &opt->session;
+	pid_t pid;
+	int status;
+
+	if (preview_start(opt->command, &pid, err) < 0)
+		return err_exit_status(err->code);
+	cfg->pids = realloc(cfg->pids, sizeof(*cfg->pids));
+	if (!cfg->pids)
+		abort();
+	cfg->pids[0] = pid;
+	cfg->n_pids = 1;
+	cfg->preview = true;
+	status = list(opt, err);
+	preview_end(pid);
+	return status;
+}
+
 static int list_main(const struct command *cmd, int argc, char **argv)
 {
 	struct sb_err err = { 0 };
@@ -77,7 +97,8 @@ static int list_main(const struct command *cmd, int argc, char **argv)
 	} else if (check(&opt, &err) < 0) {
 		status = err_exit_status(err.code);
 	} else {
-		status = list(&opt, &err);
+		status = opt.command && !opt.session.n_pids ? list_command(&opt, &err) :
+							      list(&opt, &err);
 	}
 	if (err.code)
 		command_print_error(&err);
@@ -88,7 +109,8 @@ static int list_main(const struct command *cmd, int argc, char **argv)
 const struct command cmd_list = {
 	.name = "list",
 	.summary = "show what a target matches, where, and by which mechanism",
-	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]",
+	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]\n"
+		 "list [OPTIONS] TARGET... -- COMMAND [ARG...]",
 	.run = list_main,
 	.help = list_help,
 };

@@ -17,7 +17,9 @@ static void run_help(FILE *to)
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL or MODULE:@FILE:LINE; DELAY a time with "
 	      "its unit\n  (5us); KEY every=N start=T for=T pid=N thread=NAME|TID.\n\n", to);
 	options_help(to, VERB_RUN);
-	fputs("\n  sbinject list --help, sbinject recover --help; sbinject(1) has it all.\n", to);
+	fputs("\n", to);
+	command_print_verbs(to);
+	fputs("\n  sbinject(1) has it all.\n", to);
 }
 
 /* Our own failures in launch mode are told from the command's exit statuses. */
@@ -49,6 +51,8 @@ static int check(struct options *opt, struct sb_err *err)
 		err_hint(err, "write to a file: --json result.json");
 		return -SB_EUSAGE;
 	}
+	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0)
+		return -(int)err->code;
 	return opt->command ? launch_check(opt->command, err) : 0;
 }
 
@@ -128,7 +132,7 @@ static int write_result(const struct options *opt, const struct result *res)
 	if (!err.code)
 		return 0;
 	command_print_error(&err);
-	return own_exit(opt, err.code);
+	return opt->command ? EXIT_OWN : 1;
 }
 
 static void say_unmet(const struct options *opt, const struct result *res)

@@ -17,10 +17,11 @@ struct command {
 	void (*help)(FILE *to);
 };
 
-extern const struct command cmd_run, cmd_list, cmd_recover;
+extern const struct command cmd_run, cmd_list, cmd_recover, cmd_doctor;
 
 /* "sbinject: what; remedy" on stderr. */
 void command_print_error(const struct sb_err *err);
+void command_print_verbs(FILE *to);
 void command_print_usage(FILE *to, const struct command *cmd);
 
 #endif

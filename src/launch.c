@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "text.h"
+#include "../elf/image.h"
 
 #ifndef PR_SET_PTRACER
 #define PR_SET_PTRACER 0x59616d61
@@ -30,6 +31,25 @@ static int refuse(const char *name, int why, struct sb_err *err)
 	return err_sys(err, SB_ENOEXEC, "%s: cannot be executed", shown);
 }
 
+/* Damaged programs are refused here: execvp would hand them to a shell as scripts. */
+static bool damaged_program(const char *path)
+{
+	struct sb_err ignored = { 0 };
+	char magic[4] = "";
+	struct image *img;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool elf = fd >= 0 && read(fd, magic, 4) == 4 && !memcmp(magic, "\177ELF", 4);
+
+	if (fd >= 0)
+		close(fd);
+	if (!elf)
+		return false;
+	if (image_get(path, path, &img, &ignored) < 0)
+		return true;
+	image_put(img);
+	return false;
+}
+
 /* 0, or the errno that exec would give. */
 static int try_path(const char *path)
 {
@@ -39,7 +59,7 @@ static int try_path(const char *path)
 		return errno;
 	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
 		return EACCES;
-	return 0;
+	return damaged_program(path) ? ENOEXEC : 0;
 }
 
 static int search_path(const char *name)
@@ -56,8 +76,8 @@ static int search_path(const char *name)
 		ret = try_path(file);
 		if (!ret)
 			return 0;
-		if (ret == EACCES)
-			why = EACCES;
+		if (ret == EACCES || ret == ENOEXEC)
+			why = ret;
 	}
 	return why;
 }

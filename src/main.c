@@ -4,7 +4,7 @@
 #include "command.h"
 #include "log.h"
 
-static const struct command *const commands[] = { &cmd_run, &cmd_list, &cmd_recover };
+static const struct command *const commands[] = { &cmd_run, &cmd_list, &cmd_recover, &cmd_doctor };
 
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 
@@ -15,6 +15,12 @@ void command_print_error(const struct sb_err *err)
 	fprintf(stderr, "sbinject: %s\n", err->what);
 	if (remedy[0])
 		fprintf(stderr, "sbinject: %s\n", remedy);
+}
+
+void command_print_verbs(FILE *to)
+{
+	for (int i = 1; i < COMMANDS; i++)
+		fprintf(to, "  sbinject %-10s %s\n", commands[i]->name, commands[i]->summary);
 }
 
 void command_print_usage(FILE *to, const struct command *cmd)

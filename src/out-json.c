@@ -6,6 +6,7 @@
  */
 #include "out.h"
 
+#include <stdio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -152,4 +153,21 @@ int out_json(const char *path, const struct result *res, bool lines, struct sb_e
 	free(text);
 	free(json);
 	return rc;
+}
+
+int out_check(const char *path, struct sb_err *err)
+{
+	const char *slash;
+	char dir[4096];
+
+	if (!path || !strcmp(path, "-") || access(path, W_OK) == 0)
+		return 0;
+	if (errno == ENOENT) {
+		slash = strrchr(path, '/');
+		snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+			 slash ? path : ".");
+		if (access(dir, W_OK | X_OK) == 0)
+			return 0;
+	}
+	return err_sys(err, SB_EFILE, "the result cannot be written to %s", path);
 }

@@ -30,6 +30,9 @@ void out_table(FILE *to, const struct result *res);
  * The document with a newline: indented, and in place of the file in one step; or one line,
  * appended by one write (--jsonl). "-" is stdout. Returns 0 or -SB_EFILE.
  */
+/* Can a result be written there later? path may be NULL or "-". Found before a run begins. */
+int out_check(const char *path, struct sb_err *err);
+
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
 
 /* `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not. */

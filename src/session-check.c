@@ -100,16 +100,20 @@ static int check_hooked(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
-static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
+int session_check_pid(pid_t pid, struct sb_err *err)
 {
-	int ret;
+	int ret = check_kind(pid, err);
 
-	if (session_skips(s, pid))
-		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
-	ret = check_kind(pid, err);
 	if (ret == 0)
 		ret = check_access(pid, err);
 	return ret < 0 ? ret : check_hooked(pid, err);
+}
+
+static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
+{
+	if (session_skips(s, pid))
+		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
+	return session_check_pid(pid, err);
 }
 
 static void count_sites(struct session *s, const struct found *found)
@@ -258,7 +262,7 @@ struct result *session_list(struct session *s, struct sb_err *err)
 	pid_t *pids;
 	size_t n;
 
-	for (size_t i = 0; i < s->cfg->n_pids && !err->code; i++)
+	for (size_t i = 0; i < s->cfg->n_pids && !err->code && !s->cfg->preview; i++)
 		if (check_kind(s->cfg->pids[i], err) == 0)
 			check_access(s->cfg->pids[i], err);
 	session_descendants(s, &pids, &n);

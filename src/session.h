@@ -33,6 +33,7 @@ struct session_config {
 	char *start_on;		/* a target or a file; NULL */
 	double max_slowdown;	/* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;		/* for session_list(): nothing is measured */
+	bool preview;		/* the process is ours, stopped at its entry point */
 	uint64_t id;		/* random, marks what is ours in targets */
 };
 
@@ -73,6 +74,9 @@ void session_detach(struct session *s);
 
 /* Fills everything but version, argv, tags, exit: those are the command line's. */
 struct result *session_result(struct session *s);
+
+/* The checks of one process alone, for `sbinject doctor`. */
+int session_check_pid(pid_t pid, struct sb_err *err);
 
 /* `sbinject list`: resolves and plans in one process without touching it. */
 struct result *session_list(struct session *s, struct sb_err *err);
