@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2207 # words of our own, without blanks
+# bash completion for sbinject(1)
+
+_sbinject() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' opts i
+	# COMP_WORDBREAKS holds '=' and ':': keys and targets arrive in pieces.
+	COMPREPLY=()
+
+	case ${COMP_WORDS[1]} in
+	list | recover | doctor) verb=${COMP_WORDS[1]} ;;
+	esac
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i]} == -- ]] || continue
+		if declare -F _command_offset >/dev/null; then
+			_command_offset $((i + 1))
+		else
+			COMPREPLY=($(compgen -c -f -- "$cur"))
+		fi
+		return
+	done
+
+	case $prev in
+	-p | --pid)
+		COMPREPLY=($(compgen -W "$(cd /proc && printf '%s\n' [0-9]*)" -- "$cur"))
+		return
+		;;
+	--mechanism)
+		COMPREPLY=($(compgen -W 'auto jump int3' -- "$cur"))
+		return
+		;;
+	--backend)
+		COMPREPLY=($(compgen -W 'auto inject' -- "$cur"))
+		return
+		;;
+	--targets | --json | --jsonl | --start-on)
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return
+		;;
+	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval)
+		return
+		;;
+	esac
+
+	opts='--pid --match --quiet --verbose --help'
+	case $verb in
+	'')
+		opts="$opts --no-children --no-follow --targets --delay --every --start --start-on
+			--for --mechanism --backend --max-slowdown --require-hits --json --jsonl
+			--tag --interval --version"
+		;;
+	list) opts="$opts --no-children --targets --mechanism --json" ;;
+	esac
+	case $cur in
+	-*) COMPREPLY=($(compgen -W "-p $opts --" -- "$cur")) ;;
+	*)
+		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W 'list recover doctor' -- "$cur"))
+		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
+			COMPREPLY=($(compgen -W 'every= start= for= pid= thread=' -- "$cur"))
+			compopt -o nospace 2>/dev/null
+		}
+		;;
+	esac
+}
+
+complete -F _sbinject sbinject
