@@ -42,6 +42,7 @@ UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
 
 all: $(BUILD)/sbinject ## build the sbinject binary
+	@:
 
 help: ## list the targets
 	@sed -n 's/^\([a-z_.-]*\):.*## /\1\t/p' Makefile test/*.mk | sort | \

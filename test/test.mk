@@ -46,6 +46,7 @@ $(BUILD)/test/tool/jget: test/tool/jget.c
 	$(CC) $(VICTIM_CFLAGS) $(PKG_CFLAGS) -o $@ $< -ljansson
 
 victims: $(VICTIMS) $(TOOLS) ## build the test programs
+	@:
 
 check: ## install what is missing, build, run every test
 	@scripts/deps.sh build check

@@ -4,6 +4,7 @@
 . "$SRC/test/lib.sh"
 
 need script mkfifo
+script -qec true /dev/null </dev/null >/dev/null 2>&1 || skip "no pseudo-terminal here"
 start calls "$V/calls" -t 2
 target=$pid
 snapshot "$target" -t
