@@ -109,13 +109,16 @@ struct sb_page_header {
 	uint64_t procs_off, blocks_off, threads_off;
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
-	uint32_t reserved0[9];
+	uint32_t reserved0;
+	/* The region being made: mapped, and without its journal yet. For recover. */
+	uint64_t region_addr, region_size;
+	uint32_t reserved1[4];
 	/* a line of its own: read by delayed hits */
 	uint64_t lease_until;	/* TSC; hits after it are not delayed */
 	uint32_t generation;	/* a change makes every spin in progress leave */
 	uint32_t bell_spin;	/* 1: doorbells wait without a system call (seccomp) */
 	uint32_t bell;		/* doorbell: a futex that sbinject sleeps on */
-	uint32_t reserved1[11];
+	uint32_t reserved2[11];
 };
 
 #define SB_PAGE_CHECK(cond) _Static_assert(cond, #cond)
@@ -148,7 +151,7 @@ SB_PAGE_OFF(sb_page_header, bell_spin, 140);
 SB_PAGE_OFF(sb_page_header, bell, 144);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 
-/* The private record of an address space: wiped to zero in every fork (MADV_WIPEONFORK). */
+/* The private record of an address space, in the page right behind the control page: wiped to zero in every fork (MADV_WIPEONFORK). */
 struct sb_page_record {
 	uint64_t block_off;	/* of this process's block, from blocks_off; 0: unregistered */
 	uint64_t proc_off;	/* of its sb_page_proc, from procs_off */

@@ -267,8 +267,8 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 			      (uint64_t)(PROT_READ | PROT_EXEC),
 			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
 			      (uint64_t)-1, 0ul);
-	if (code >= 0 && got > 0 && (uint64_t)got != addr)
-		remote_syscall(&r, &ret, err, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
+	if (got > 0 && (code < 0 || (uint64_t)got != addr))
+		remote_syscall(&r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
 	remote_end(&r);
 	if (code < 0)
 		return code;
@@ -293,6 +293,8 @@ static int make_region(struct planting *p, struct sb_err *err)
 		emit_region(p, addr);
 		if (!p->region->journal->n_sites)
 			return 0;
+		p->space->control->page.hdr->region_addr = addr;
+		p->space->control->page.hdr->region_size = p->region->size;
 		ret = map_at(p, addr, p->region->size, err);
 	}
 	if (ret == -SB_ENOMEM)

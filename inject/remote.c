@@ -176,12 +176,29 @@ static int run_to(struct remote *r, bool trap, struct sb_err *err)
 	return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", r->thread->tid);
 }
 
+/* A call that was entered and given up: the kernel is told to skip it, so that what follows
+ * starts from user code. */
+static int skip_entered(struct remote *r, struct sb_err *err)
+{
+	struct arch_regs regs;
+
+	if (pt_get_regs(r->thread->tid, &regs) < 0)
+		return err_set(err, SB_ETARGET, "thread %d ended", r->thread->tid);
+	arch->skip_syscall(&regs);
+	pt_set_regs(r->thread->tid, &regs);
+	r->at_entry = false;
+	pt_syscall(r->thread->tid);
+	return run_to(r, false, err);
+}
+
 static int start(struct remote *r, struct sb_err *err)
 {
 	pid_t tid = r->thread->tid;
 
 	if (!r->called && pt_set_sigmask(tid, ~0ull) < 0)
 		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
+	if (r->at_entry && skip_entered(r, err) < 0)
+		return -SB_ETARGET;
 	if (pt_set_regs(tid, &r->work) < 0)
 		return err_set(err, SB_ETARGET, "thread %d ended", tid);
 	r->called = true;

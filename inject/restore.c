@@ -7,11 +7,14 @@
  * moved back, or let run until they have left; then the mappings, when no pointer to them is
  * left on a stack.
  */
+#include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
@@ -86,8 +89,10 @@ static enum where where_is(struct space *space, struct tree *tree, struct thread
 	struct arch_regs regs;
 	const struct region *region;
 
-	if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)
-		return OUT;
+	if (t->state != THREAD_STOPPED)
+		return t->kept ? OUT : IN_STUB;
+	if (pt_get_regs(t->tid, &regs) < 0)
+		return OUT; /* it is ending */
 	if (tree_event_pending(t))
 		return IN_EVENT;
 	take_back_trap(space, t, &regs);
@@ -116,9 +121,13 @@ static enum where run_out(struct space *space, struct tree *tree, pid_t tid, siz
 		tree_resume_thread(tree, t);
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 		t = tree_thread(tree, tid);
-		if (!t || !tree_stop_thread(tree, t, 100000))
+		if (!t)
 			return OUT;
-		where = where_is(space, tree, t, scan);
+		/* Where it is, is known only once it stands. */
+		if (tree_stop_thread(tree, t, 100000))
+			where = where_is(space, tree, t, scan);
+		else if (!tree_thread(tree, tid))
+			return OUT;
 	}
 	return where;
 }
@@ -151,12 +160,15 @@ static void unmap_all(struct space *space, struct remote *r)
 	for (size_t i = 0; i < space->n_regions; i++)
 		remote_syscall(r, &ret, &ignored, SYS_munmap, space->regions[i]->addr,
 			       space->regions[i]->size, 0ul, 0ul, 0ul, 0ul);
-	if (space->record_addr)
-		remote_syscall(r, &ret, &ignored, SYS_munmap, space->record_addr, 4096ul, 0ul, 0ul,
-			       0ul, 0ul);
+	if (space->unfinished_size)
+		remote_syscall(r, &ret, &ignored, SYS_munmap, space->unfinished_addr,
+			       space->unfinished_size, 0ul, 0ul, 0ul, 0ul);
 	if (space->page_addr)
-		remote_syscall(r, &ret, &ignored, SYS_munmap, space->page_addr, space->page_size,
-			       0ul, 0ul, 0ul, 0ul);
+		remote_syscall(r, &ret, &ignored, SYS_munmap, space->page_addr,
+			       space->page_size + 4096, 0ul, 0ul, 0ul, 0ul);
+	for (size_t i = 0; i < space->n_fds; i++)
+		remote_syscall(r, &ret, &ignored, SYS_close, (uint64_t)space->fds[i], 0ul, 0ul,
+			       0ul, 0ul, 0ul);
 }
 
 /*
@@ -182,6 +194,7 @@ static void forget_regions(struct space *space)
 		region_put(space->regions[i]);
 	space->n_regions = 0;
 	space->page_addr = space->record_addr = 0;
+	space->unfinished_size = space->n_fds = 0;
 	space->hooked = false;
 }
 
@@ -211,7 +224,7 @@ int space_restore(struct space *space, struct tree *tree, struct space_restored 
 			return -SB_ETARGET;
 		}
 		if (threads_out(space, tree)) {
-			ret = space->page_addr ? unmap(space, tree, err) : 0;
+			ret = space_holds(space) ? unmap(space, tree, err) : 0;
 			tree_resume(tree, space);
 			if (ret >= 0)
 				forget_regions(space);
@@ -245,6 +258,7 @@ static void take_region(struct space *space, struct region *region)
 {
 	space_add_region(space, region, false);
 	space->session = region->journal->session;
+	space->tracer_pid = (pid_t)region->journal->tracer_pid;
 	space->page_addr = region->journal->page_addr;
 	space->page_size = region->journal->page_size;
 	space->record_addr = region->journal->record_addr;
@@ -268,6 +282,54 @@ static bool is_region_map(const struct map_entry *map)
 	return map->r && map->x && !map->w && !map->shared && !map->path[0];
 }
 
+/* What a tracer that was killed before its first hook left: a control page without regions, a
+ * region without a journal, the memfd's descriptor. */
+static void load_page(struct space *space, const struct maps *maps)
+{
+	struct sb_page_header h;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map_entry *m = &maps->entry[i];
+		const struct map_entry *r;
+
+		if (strcmp(m->path, "/memfd:sbinject") || m->offset ||
+		    memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
+		    h.magic != SB_PAGE_MAGIC || h.size > 1ull << 40)
+			continue;
+		space->page_addr = m->start;
+		space->page_size = h.size;
+		space->record_addr = m->start + h.size;
+		space->session = h.session;
+		space->tracer_pid = (pid_t)h.tracer_pid;
+		r = maps_find(maps, h.region_addr);
+		if (!r || !is_region_map(r) || h.region_addr + h.region_size > r->end ||
+		    space_region_at(space, h.region_addr))
+			continue;
+		space->unfinished_addr = h.region_addr;
+		space->unfinished_size = h.region_size;
+	}
+}
+
+static void load_fds(struct space *space, pid_t pid)
+{
+	char path[64], link[64];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		if (!strncmp(link, "/memfd:sbinject ", 16) &&
+		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
+			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int space_load(pid_t pid, struct space **out, struct sb_err *err)
 {
 	struct space *space = space_new(pid, err);
@@ -283,10 +345,17 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 		if (is_region_map(&maps.entry[i]))
 			load_regions(space, &maps.entry[i]);
 	}
+	load_page(space, &maps);
+	load_fds(space, pid);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
 	*out = space;
 	return 0;
+}
+
+bool space_holds(const struct space *space)
+{
+	return space->n_regions || space->page_addr || space->unfinished_size || space->n_fds;
 }
 
 bool space_is_hooked(pid_t pid, pid_t *tracer)
@@ -298,9 +367,8 @@ bool space_is_hooked(pid_t pid, pid_t *tracer)
 	*tracer = 0;
 	if (space_load(pid, &space, &err) < 0)
 		return false;
-	hooked = space->n_regions > 0;
-	if (hooked)
-		*tracer = (pid_t)space->regions[0]->journal->tracer_pid;
+	hooked = space_holds(space);
+	*tracer = space->tracer_pid;
 	space_put(space);
 	return hooked;
 }

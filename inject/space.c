@@ -122,70 +122,83 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 	return 0;
 }
 
-/* The mappings; the memfd is open in the target as fd. */
-static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_err *err)
+/*
+ * The control page with one page more, then the private record over that last page: whoever
+ * finds the one knows where the other is, at whatever instant we were killed.
+ */
+static int map_page(struct space *space, struct remote *r, long fd, struct sb_err *err)
 {
-	long addr;
+	long addr = -1;
+	int ret = remote_syscall(r, &addr, err, SYS_mmap, 0ul, space->page_size + RECORD_SIZE,
+				 (uint64_t)(PROT_READ | PROT_WRITE),
+				 (uint64_t)(MAP_SHARED | MAP_NORESERVE), (uint64_t)fd, 0ul);
 
-	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, space->page_size,
-			   (uint64_t)(PROT_READ | PROT_WRITE),
-			   (uint64_t)(MAP_SHARED | MAP_NORESERVE), (uint64_t)fd, 0ul) < 0 ||
-	    remote_must(r, "mmap of the control page", addr, err) < 0)
-		return -SB_ETARGET;
-	space->page_addr = (uint64_t)addr;
-	space->control->page.target_addr = (uint64_t)addr;
-	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, (uint64_t)RECORD_SIZE,
-			   (uint64_t)(PROT_READ | PROT_WRITE),
-			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS), (uint64_t)-1, 0ul) < 0 ||
-	    remote_must(r, "mmap", addr, err) < 0)
-		return -SB_ETARGET;
-	space->record_addr = (uint64_t)addr;
-	if (remote_syscall(r, &addr, err, SYS_madvise, space->record_addr, (uint64_t)RECORD_SIZE,
-			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
-		return -SB_ETARGET;
-	return remote_must(r, "madvise(MADV_WIPEONFORK)", addr, err);
+	if (addr > 0)
+		space->page_addr = (uint64_t)addr;
+	return ret < 0 ? ret : remote_must(r, "mmap of the control page", addr, err);
 }
 
-/* Whatever of the two mappings exists, out of the target. */
+/* The memfd is open in the target as fd. */
+static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_err *err)
+{
+	uint64_t record;
+	long ret;
+
+	if (map_page(space, r, fd, err) < 0)
+		return -SB_ETARGET;
+	record = space->page_addr + space->page_size;
+	space->control->page.target_addr = space->page_addr;
+	if (remote_syscall(r, &ret, err, SYS_mmap, record, (uint64_t)RECORD_SIZE,
+			   (uint64_t)(PROT_READ | PROT_WRITE),
+			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED), (uint64_t)-1,
+			   0ul) < 0 ||
+	    remote_must(r, "mmap", ret, err) < 0)
+		return -SB_ETARGET;
+	space->record_addr = record;
+	if (remote_syscall(r, &ret, err, SYS_madvise, record, (uint64_t)RECORD_SIZE,
+			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
+	return remote_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
+}
+
 static void unmap_theirs(struct space *space, struct remote *r)
 {
 	long ret;
 
-	if (space->record_addr)
-		remote_syscall(r, &ret, NULL, SYS_munmap, space->record_addr,
-			       (uint64_t)RECORD_SIZE, 0ul, 0ul, 0ul, 0ul);
 	if (space->page_addr)
-		remote_syscall(r, &ret, NULL, SYS_munmap, space->page_addr, space->page_size, 0ul,
-			       0ul, 0ul, 0ul);
+		remote_syscall(r, &ret, NULL, SYS_munmap, space->page_addr,
+			       space->page_size + RECORD_SIZE, 0ul, 0ul, 0ul, 0ul);
 	space->record_addr = space->page_addr = 0;
 }
 
-/* The borrowed part: from memfd_create to close. The undo ladder runs in reverse. */
+/* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
+ * was lost on its way back may have had its effect all the same. */
 static int setup_borrowed(struct space *space, struct remote *r, uint64_t session,
 			  uint32_t targets, struct sb_err *err)
 {
-	uint64_t name;
-	long fd, ret;
+	uint64_t name = remote_scratch(r, "sbinject", sizeof("sbinject"));
+	long fd = -1, ret;
 
-	name = remote_scratch(r, "sbinject", sizeof("sbinject"));
 	if (!name ||
 	    remote_syscall(r, &fd, err, SYS_memfd_create, name, (uint64_t)MFD_CLOEXEC, 0ul, 0ul,
 			   0ul, 0ul) < 0 ||
 	    remote_must(r, "memfd_create", fd, err) < 0)
-		return err_set(err, SB_ETARGET, "no memory could be made in the target");
+		goto close_fd;
 	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
 		goto close_fd;
-	if (fault_point("setup-map", r->thread->proc->pid) ||
-	    map_theirs(space, r, fd, err) < 0)
+	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
 		goto unmap;
-	return remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
+	if (remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul) == 0)
+		return 0;
+	fd = -1; /* it is closed; only the answer was lost */
 
 unmap:
 	unmap_theirs(space, r);
 	control_put(space->control);
 	space->control = NULL;
 close_fd:
-	remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
+	if (fd >= 0)
+		remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
 	return err_set(err, SB_ETARGET, "the control page could not be set up");
 }
 

@@ -48,6 +48,11 @@ struct space {
 	size_t n_regions;
 	uint32_t proc;		/* index in the page, 0: none */
 	bool hooked;		/* text has been changed */
+	/* Only as space_load() found it: */
+	pid_t tracer_pid;
+	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
+	int fds[8];		/* the memfd, not closed yet */
+	size_t n_fds;
 };
 
 struct space *space_new(pid_t pid, struct sb_err *err);
@@ -104,8 +109,11 @@ int space_restore(struct space *space, struct tree *tree, struct space_restored 
 /* Only the text, of a process whose threads are all stopped (--no-children's forks). */
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err);
 
-/* From the journals in the target's memory. 0 with n_regions 0: nothing was left there. */
+/* From what lies in the target's memory. 0 and nothing that space_holds(): it is clean. */
 int space_load(pid_t pid, struct space **out, struct sb_err *err);
+
+/* True if there is something to take out. */
+bool space_holds(const struct space *space);
 
 /* True if the process maps regions or a control page of any session; tracer: its pid or 0. */
 bool space_is_hooked(pid_t pid, pid_t *tracer);

@@ -93,7 +93,6 @@ static void on_trap(struct tree *tree, struct thread *thread, const struct stop 
 {
 	pid_t tid = stop->tid;
 
-	thread->interrupted = false;
 	if (thread->newborn) {
 		thread->stop = *stop;
 		thread->state = THREAD_STOPPED;
@@ -206,6 +205,7 @@ void tree_handle(struct tree *tree, struct thread *thread, const struct stop *st
 	if (copy.kind == STOP_NONE)
 		return;
 	thread->kept = false;
+	thread->interrupted = false; /* any stop takes a pending interrupt with it */
 	thread->state = THREAD_RUNNING;
 	handlers[copy.kind](tree, thread, &copy);
 }

@@ -178,6 +178,16 @@ static void task_name(pid_t pid, char *buf, size_t size)
 	buf[strcspn(buf, "\n")] = '\0';
 }
 
+bool task_is_tracer(pid_t pid)
+{
+	char name[64];
+
+	if (pid <= 0 || task_is_dead(pid, pid))
+		return false;
+	task_name(pid, name, sizeof(name));
+	return !strcmp(name, "sbinject-tracer");
+}
+
 static int yama_scope(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");

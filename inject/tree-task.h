@@ -11,6 +11,7 @@ bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */
 bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
 bool task_seccomp(pid_t tid);		 /* a filter or strict mode is on */
 pid_t task_tracer(pid_t tid);		 /* 0: none */
+bool task_is_tracer(pid_t pid);		 /* a living tracer of sbinject's */
 bool task_is_ours(pid_t tid);		 /* traced by this thread already */
 bool task_shares_memory(pid_t a, pid_t b, bool guess);
 /*

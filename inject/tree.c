@@ -216,8 +216,7 @@ static bool await_stop(struct tree *tree, struct thread *thread, unsigned int ti
 
 	if (!pt_wait(thread->tid, &stop, timeout_us))
 		return false;
-	if (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)
-		thread->interrupted = false;
+	thread->interrupted = false; /* any stop takes a pending interrupt with it */
 	thread->stop = stop;
 	thread->state = THREAD_STOPPED;
 	thread->kept = false;

@@ -220,12 +220,21 @@ static void await_command(struct client *c)
 /* What a dead tracer left behind. */
 static void restore_targets(struct client *c)
 {
+	const struct session_config *cfg = &c->opt->session;
 	struct sb_err err = { 0 };
 	size_t n, restored = 0;
 	pid_t *pids;
 
 	waitpid(c->tracer, NULL, 0);
 	strays_find(c->opt->session.id, &pids, &n);
+	/* A tracer killed at its very first step leaves a descriptor, without our mark. */
+	pids = realloc(pids, (n + cfg->n_pids + 1) * sizeof(*pids));
+	if (!pids)
+		abort();
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		pids[n++] = cfg->pids[i];
+	if (cfg->launched && !launch_poll(&c->command))
+		pids[n++] = cfg->launched;
 	recover_processes(pids, n, &restored, &err);
 	free(pids);
 	err_set(&c->out->error, SB_EINTERNAL, "the tracer died; %zu process%s restored", restored,

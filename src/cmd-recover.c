@@ -7,6 +7,7 @@
 #include "options.h"
 #include "recover.h"
 #include "../inject/space.h"
+#include "../inject/tree-task.h"
 
 static void recover_help(FILE *to)
 {
@@ -23,7 +24,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
-	if (!space_is_hooked(pid, &tracer) || !tracer || kill(tracer, 0) < 0)
+	if (!space_is_hooked(pid, &tracer) || !task_is_tracer(tracer))
 		return 0;
 	err_set(err, SB_EHOOKED, "process %d is hooked by an sbinject that lives (pid %d)", pid,
 		tracer);

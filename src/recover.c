@@ -35,7 +35,7 @@ static bool of_session(pid_t pid, uint64_t id)
 
 	if (space_load(pid, &space, &err) < 0)
 		return false;
-	ours = space->n_regions && (!id || space->session == id);
+	ours = space_holds(space) && (!id || space->session == id);
 	space_put(space);
 	return ours;
 }
@@ -146,7 +146,7 @@ static void quiet_page(struct space *space)
 	uint64_t past = arch->clock_read() - 1;
 	uint32_t generation;
 
-	if (memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
+	if (!space->page_addr || memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
 	    h.magic != SB_PAGE_MAGIC)
 		return;
 	generation = h.generation + 1;
@@ -162,7 +162,7 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 	struct space *space = proc->space;
 	int ret = 0;
 
-	if (!space || !space->n_regions)
+	if (!space || !space_holds(space))
 		return 0;
 	space_get(space);
 	quiet_page(space);
@@ -200,7 +200,7 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 		struct proc *proc = tree->procs;
 		pid_t pid = proc->pid;
 
-		*restored += proc->space && proc->space->n_regions;
+		*restored += proc->space && space_holds(proc->space);
 		restore(tree, proc, &first);
 		proc = tree_proc(tree, pid);
 		if (proc)

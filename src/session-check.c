@@ -88,7 +88,7 @@ static int check_hooked(pid_t pid, struct sb_err *err)
 
 	if (!space_is_hooked(pid, &tracer))
 		return 0;
-	if (tracer && kill(tracer, 0) == 0) {
+	if (task_is_tracer(tracer)) {
 		err_set(err, SB_EHOOKED, "process %d is hooked by another sbinject (pid %d)", pid,
 			tracer);
 		err_hint(err, "end that one first");
