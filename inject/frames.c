@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "frames.h"
 
-enum { SCAN_MOST = 64 << 10, SCAN_LEAST = 4 << 10, SCAN_BUDGET = 32 << 20, WORDS = 512 };
+enum { SCAN_MOST = 32 << 10, SCAN_LEAST = 8 << 10, SCAN_BUDGET = 16 << 20, WORDS = 4096 };
 
 size_t frames_scan_bytes(size_t threads)
 {

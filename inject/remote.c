@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "fault.h"
 #include "tree-task.h"
 #include "../src/maps.h"
@@ -114,31 +115,60 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
+/* Do more threads of the space want to run than there are processors? */
+static bool crowded(const struct tree *tree, const struct space *space)
+{
+	long busy = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+			if (t->state == THREAD_RUNNING && !t->kept && busy <= cpus)
+				busy += !task_sleeps(t->tid);
+	return busy > cpus;
+}
+
+static int choose_thread(struct remote *r, const struct space *space, bool asleep)
+{
+	struct thread *t;
+	pid_t tid = 0;
+
+	/* By id: an attempt dispatches events, and threads come and go. */
+	while ((t = tree_next_thread(r->tree, space, tid))) {
+		tid = t->tid;
+		if (asleep && t->state != THREAD_STOPPED && !task_sleeps(tid))
+			continue;
+		if (!t->kept && borrow(r, t))
+			return 0;
+	}
+	return -1;
+}
+
+static void release_held(struct remote *r)
+{
+	if (r->held)
+		tree_resume(r->tree, r->held);
+	r->held = NULL;
+}
+
+int remote_begin(struct remote *r, struct tree *tree, struct space *space,
 		 const struct memory *mem, const struct arch_gadgets *gadgets,
 		 struct sb_err *err)
 {
-	struct thread *t;
-
 	memset(r, 0, sizeof(*r));
 	r->tree = tree;
 	r->mem = mem;
 	r->gadgets = gadgets;
 	if (fault_point("borrow", mem->pid))
 		return err_set(err, SB_ETARGET, "fault: borrow");
-	for (int round = 0; round < 40; round++) {
-		pid_t tid = 0;
-
-		if (!tree_next_thread(tree, space, 0))
-			return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
-				       mem->pid);
-		/* By id: an attempt dispatches events, and threads come and go. */
-		while ((t = tree_next_thread(tree, space, tid))) {
-			tid = t->tid;
-			if (!t->kept && borrow(r, t))
-				return suspend_seccomp(r, err);
-		}
-	}
+	if (crowded(tree, space) && tree_stop(tree, space, NULL) == 0)
+		r->held = space;
+	for (int round = 0; round < 40 && tree_next_thread(tree, space, 0); round++)
+		if (choose_thread(r, space, round == 0) == 0)
+			return suspend_seccomp(r, err);
+	release_held(r);
+	if (!tree_next_thread(tree, space, 0))
+		return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
+			       mem->pid);
 	return err_set(err, SB_ETARGET, "process %d: no thread could be borrowed (all are in "
 		       "uninterruptible sleep, or without stack to spare)", mem->pid);
 }
@@ -299,4 +329,5 @@ void remote_end(struct remote *r)
 	if (!r->was_stopped)
 		tree_resume_thread(r->tree, r->thread);
 	drop(r);
+	release_held(r);
 }

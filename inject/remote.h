@@ -21,7 +21,9 @@
  * stack that were used are put back.
  *
  * remote_begin() chooses a thread: not in a restartable sequence, with stack to spare, not deep
- * in the kernel. On entry nobody need be stopped; between begin and end one thread is.
+ * in the kernel. On entry nobody need be stopped; between begin and end one thread is. Where
+ * more threads want to run than there are processors, all are: a call has a dozen stops, and at
+ * each of them the borrowed thread would wait for its turn behind the others.
  */
 struct remote {
 	struct tree *tree;
@@ -37,6 +39,7 @@ struct remote {
 	bool called;		  /* the thread has left its stop */
 	bool at_entry;		  /* it is at the entry of a system call */
 	bool was_stopped;	  /* by the caller: left stopped at the end */
+	struct space *held;	  /* its other threads are held for the borrowed one's sake */
 };
 
 /* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
@@ -46,7 +49,7 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
 
 /* Borrows a thread of any process in this space. Errors: SB_ETARGET (none is fit), SB_ECONFINED (seccomp). */
 struct space;
-int remote_begin(struct remote *r, struct tree *tree, const struct space *space,
+int remote_begin(struct remote *r, struct tree *tree, struct space *space,
 		 const struct memory *mem, const struct arch_gadgets *gadgets,
 		 struct sb_err *err);
 

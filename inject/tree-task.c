@@ -60,6 +60,11 @@ pid_t task_parent(pid_t tid)
 	return v > 0 ? (pid_t)v : 0;
 }
 
+bool task_sleeps(pid_t tid)
+{
+	return task_state(tid) == 'S';
+}
+
 bool task_in_kernel(pid_t tid)
 {
 	char state = task_state(tid);
