@@ -150,7 +150,8 @@ static int judge_target(const struct target *t, const struct sb_err *refused, st
 		return 0;
 	if (t->sites_refused)
 		*err = *refused;
-	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE)
+	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE &&
+		 t->why.code != SB_EFILE) /* unloaded between the look and the open: pending */
 		*err = t->why;
 	else
 		return 0;
