@@ -52,7 +52,8 @@ static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all,
 	pthread_mutex_lock(&b->lock);
 	*stop = b->stop;
 	*n = 0;
-	wait[(*n)++] = (struct bell_waitv){ .val = b->changed, .uaddr = (uintptr_t)&b->changed,
+	wait[(*n)++] = (struct bell_waitv){ .val = b->changed,
+					    .uaddr = (uintptr_t)&b->changed,
 					    .flags = 2 /* 32 bits */ };
 	for (size_t i = 0; i < b->n; i++) {
 		uint32_t now = bell_value(b->list[i].page);
@@ -61,7 +62,8 @@ static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all,
 		b->list[i].seen = now;
 		if (*n <= WAIT_MOST)
 			wait[(*n)++] = (struct bell_waitv){
-				.val = now, .flags = 2,
+				.val = now,
+				.flags = 2,
 				.uaddr = (uintptr_t)&b->list[i].page->hdr->bell,
 			};
 	}

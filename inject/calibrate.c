@@ -14,7 +14,7 @@
 enum { TEXT_SIZE = 8192, ROUNDS = 31, CALLS = 2000, DELAYED_CALLS = 150 };
 
 struct bench {
-	uint8_t *text;		       /* [0] hooked, [64] twin, [128] common code and stub */
+	uint8_t *text; /* [0] hooked, [64] twin, [128] common code and stub */
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
 	struct sb_page_record record;
@@ -54,9 +54,15 @@ static int bench_hook(struct bench *b)
 		.own_slots = arch->thread_pointer_readable(),
 	};
 	struct plan_request req = {
-		.addr = base, .func = base, .func_end = base + arch_sample_size,
-		.prev_end = base, .next = base + 64,
-		.text = b->text, .text_addr = base, .text_len = 64, .entry = true,
+		.addr = base,
+		.func = base,
+		.func_end = base + arch_sample_size,
+		.prev_end = base,
+		.next = base + 64,
+		.text = b->text,
+		.text_addr = base,
+		.text_len = 64,
+		.entry = true,
 	};
 	size_t stub = 128 + ((arch->common_size() + 63) & ~63ul);
 	struct arch_site site;

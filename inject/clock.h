@@ -18,7 +18,7 @@ struct clock {
 
 void clock_open(struct clock *clk);
 void clock_refine(struct clock *clk);
-uint64_t clock_ns(void);	   /* CLOCK_MONOTONIC_RAW */
+uint64_t clock_ns(void); /* CLOCK_MONOTONIC_RAW */
 uint64_t clock_realtime_ns(void);
 uint64_t clock_ticks(const struct clock *clk, double ns);
 double clock_to_ns(const struct clock *clk, double ticks);
@@ -29,10 +29,10 @@ double clock_to_ns(const struct clock *clk, double ticks);
  * 15 ms; the target is not involved.
  */
 struct hook_cost {
-	double count_ns;	/* a counted hit without delay */
-	double off_ns;		/* a hit while switched off */
-	double delay_ticks;	/* of a delayed hit: all that lies outside of its measurement */
-	double floor_ns;	/* the smallest delay that can be given */
+	double count_ns;    /* a counted hit without delay */
+	double off_ns;	    /* a hit while switched off */
+	double delay_ticks; /* of a delayed hit: all that lies outside of its measurement */
+	double floor_ns;    /* the smallest delay that can be given */
 };
 
 /* 0, or negative where no executable memory can be had (then the costs are zero). */

@@ -37,7 +37,8 @@ bool fault_point(const char *name, int pid)
 	int nth = 1;
 
 	/* Only in the tracer: what the command line restores after its death is not to fail. */
-	if (!client_pid || !want || strncmp(want, name, len) || (want[len] != '=' && want[len] != ':'))
+	if (!client_pid || !want || strncmp(want, name, len) ||
+	    (want[len] != '=' && want[len] != ':'))
 		return false;
 	rest = want + len;
 	if (*rest == ':')

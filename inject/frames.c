@@ -30,8 +30,8 @@ static bool is_frame(const struct memory *mem, uint64_t at)
 	return found.sigreturn == restorer;
 }
 
-bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan,
-		      frames_wanted_fn *wanted, void *ctx)
+bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan, frames_wanted_fn *wanted,
+		      void *ctx)
 {
 	uint64_t words[WORDS];
 

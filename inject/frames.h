@@ -17,8 +17,8 @@
  */
 typedef bool frames_wanted_fn(void *ctx, uint64_t pc);
 
-bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan,
-		      frames_wanted_fn *wanted, void *ctx);
+bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan, frames_wanted_fn *wanted,
+		      void *ctx);
 
 /* Bytes to look through per thread, given how many threads there are: bounds the time. */
 size_t frames_scan_bytes(size_t threads);

@@ -25,37 +25,37 @@ struct journal_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_size;
-	uint64_t session;	/* as in the control page */
+	uint64_t session; /* as in the control page */
 	uint64_t region_size;
 	uint64_t page_addr, page_size;	   /* control page */
 	uint64_t record_addr, record_size; /* private record */
 	uint32_t n_sites, n_patches;
 	uint32_t sites_off, patches_off;
-	uint32_t common_off, code_off;	   /* common code; first stub */
+	uint32_t common_off, code_off; /* common code; first stub */
 	uint32_t tracer_pid;
 	uint32_t reserved[3];
 };
 
 struct journal_pc {
-	uint16_t emitted;	/* offset in the stub */
-	int16_t original;	/* offset from the site's address */
+	uint16_t emitted; /* offset in the stub */
+	int16_t original; /* offset from the site's address */
 };
 
 struct journal_site {
-	uint64_t addr;		/* first replaced byte at the entry */
-	uint32_t stub;		/* offset in the region */
+	uint64_t addr; /* first replaced byte at the entry */
+	uint32_t stub; /* offset in the region */
 	uint16_t stub_size, entry, displaced;
-	uint8_t len;		/* bytes replaced at addr */
+	uint8_t len; /* bytes replaced at addr */
 	uint8_t n_pcs;
-	uint8_t shape;		/* enum plan_shape */
+	uint8_t shape; /* enum plan_shape */
 	uint8_t reserved[3];
 	struct journal_pc pcs[PLAN_MAX_INSNS + 1];
-	uint32_t cookie;	/* the session's own number for it */
+	uint32_t cookie; /* the session's own number for it */
 };
 
 struct journal_patch {
 	uint64_t addr;
-	uint32_t site;		/* index */
+	uint32_t site; /* index */
 	uint8_t len;
 	uint8_t reserved[3];
 	uint8_t orig[PLAN_MAX_WINDOW];

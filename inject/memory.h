@@ -25,8 +25,7 @@ int memory_open(struct memory *mem, pid_t pid, struct sb_err *err);
 void memory_close(struct memory *mem); /* harmless on a closed or zeroed one with fd -1 */
 
 /* All len bytes, or an error (SB_ETARGET with the address). */
-int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len,
-		struct sb_err *err);
+int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len, struct sb_err *err);
 int memory_write(const struct memory *mem, uint64_t addr, const void *buf, size_t len,
 		 struct sb_err *err);
 

@@ -35,12 +35,12 @@
  * All times are in TSC ticks. The byte offsets are known to assembly code (stub-code.S): they are
  * checked below and may never change within one version.
  */
-#define SB_PAGE_MAGIC	      0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	      1
-#define SB_PAGE_SHARED_SLOTS  16   /* a cell, after the owned ones */
-#define SB_PAGE_SLOT_SIZE     1024
-#define SB_PAGE_BUCKETS	      120
-#define SB_PAGE_BUCKET_SHIFT  2	   /* buckets start at 4 ticks */
+#define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
+#define SB_PAGE_VERSION	     1
+#define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
+#define SB_PAGE_SLOT_SIZE    1024
+#define SB_PAGE_BUCKETS	     120
+#define SB_PAGE_BUCKET_SHIFT 2 /* buckets start at 4 ticks */
 
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
@@ -54,11 +54,12 @@ enum sb_page_flags {
 };
 
 struct sb_page_slot {
-	uint64_t owner;		 /* ~FS base, 0: free (shared slots: always 0) */
+	uint64_t owner; /* ~FS base, 0: free (shared slots: always 0) */
 	uint64_t hits;
 	uint64_t injected_ticks; /* measured, without the hook's fixed cost, without overrun */
 	uint64_t overrun_ticks;	 /* beyond delay + overrun_limit */
-	int64_t residual_ticks;	 /* given more (+) or less (-) than asked so far; evens out rounding */
+	int64_t residual_ticks;	 /* given more (+) or less (-) than asked so far; evens out rounding
+				  */
 	uint64_t lapsed;	 /* hits not delayed because the lease had run out */
 	uint64_t max_ticks;	 /* longest time one hit took, overrun included */
 	uint64_t reserved;
@@ -74,7 +75,7 @@ struct sb_page_cell {
 	uint32_t flags;		/* enum sb_page_flags */
 	uint64_t delay_ticks;	/* to spin; the hook's own cost is already taken off */
 	uint64_t every;		/* delay each Nth hit of a slot; 0 and 1: each */
-	uint64_t overrun_limit;	/* excess above this is overrun */
+	uint64_t overrun_limit; /* excess above this is overrun */
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
 	uint64_t threads;	/* offset from the header of a table; see SB_CELL_THREADS */
@@ -86,14 +87,14 @@ struct sb_page_cell {
 
 /* A table of the thread filter: FS bases, open addressing, 0 ends a probe. */
 struct sb_page_threads {
-	uint64_t mask;		/* entries - 1; start at (fsbase >> 6) & mask */
+	uint64_t mask; /* entries - 1; start at (fsbase >> 6) & mask */
 	uint64_t fsbase[];
 };
 
 struct sb_page_proc {
-	uint32_t pid;		/* 0: free */
-	uint32_t ring;		/* doorbell: rung so often (target) ... */
-	uint32_t done;		/* ... and answered so often (sbinject); a futex */
+	uint32_t pid;  /* 0: free */
+	uint32_t ring; /* doorbell: rung so often (target) ... */
+	uint32_t done; /* ... and answered so often (sbinject); a futex */
 	uint32_t reserved[13];
 };
 
@@ -101,8 +102,8 @@ struct sb_page_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_size;
-	uint64_t session;	/* random; the same in a session's pages and stubs */
-	uint64_t size;		/* of the whole mapping, bytes */
+	uint64_t session; /* random; the same in a session's pages and stubs */
+	uint64_t size;	  /* of the whole mapping, bytes */
 	uint32_t targets_max, procs_max;
 	uint32_t slots, cell_size;
 	uint64_t block_size;
@@ -114,14 +115,14 @@ struct sb_page_header {
 	uint64_t region_addr, region_size;
 	uint32_t reserved1[4];
 	/* a line of its own: read by delayed hits */
-	uint64_t lease_until;	/* TSC; hits after it are not delayed */
-	uint32_t generation;	/* a change makes every spin in progress leave */
-	uint32_t bell_spin;	/* 1: doorbells wait without a system call (seccomp) */
-	uint32_t bell;		/* doorbell: a futex that sbinject sleeps on */
+	uint64_t lease_until; /* TSC; hits after it are not delayed */
+	uint32_t generation;  /* a change makes every spin in progress leave */
+	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
+	uint32_t bell;	      /* doorbell: a futex that sbinject sleeps on */
 	uint32_t reserved2[11];
 };
 
-#define SB_PAGE_CHECK(cond) _Static_assert(cond, #cond)
+#define SB_PAGE_CHECK(cond)	      _Static_assert(cond, #cond)
 #define SB_PAGE_OFF(type, field, off) SB_PAGE_CHECK(__builtin_offsetof(struct type, field) == (off))
 SB_PAGE_OFF(sb_page_slot, hits, 8);
 SB_PAGE_OFF(sb_page_slot, injected_ticks, 16);
@@ -151,10 +152,11 @@ SB_PAGE_OFF(sb_page_header, bell_spin, 140);
 SB_PAGE_OFF(sb_page_header, bell, 144);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 
-/* The private record of an address space, in the page right behind the control page: wiped to zero in every fork (MADV_WIPEONFORK). */
+/* The private record of an address space, in the page right behind the control page: wiped to zero
+ * in every fork (MADV_WIPEONFORK). */
 struct sb_page_record {
-	uint64_t block_off;	/* of this process's block, from blocks_off; 0: unregistered */
-	uint64_t proc_off;	/* of its sb_page_proc, from procs_off */
+	uint64_t block_off; /* of this process's block, from blocks_off; 0: unregistered */
+	uint64_t proc_off;  /* of its sb_page_proc, from procs_off */
 };
 
 #endif

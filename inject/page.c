@@ -37,11 +37,11 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets)
 	hdr->procs_max = PROCS;
 	total = hdr->block_size * PROCS;
 	if (total > SIZE_LIMIT)
-		hdr->procs_max = SIZE_LIMIT / hdr->block_size < 16 ? 16 :
-				 (uint32_t)(SIZE_LIMIT / hdr->block_size);
+		hdr->procs_max = SIZE_LIMIT / hdr->block_size < 16 ?
+					 16 :
+					 (uint32_t)(SIZE_LIMIT / hdr->block_size);
 	hdr->procs_off = PAGE;
-	hdr->blocks_off = hdr->procs_off +
-			  round_page(hdr->procs_max * sizeof(struct sb_page_proc));
+	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
 	hdr->size = hdr->threads_off + THREAD_TABLES * thread_table_size();
 }
@@ -87,9 +87,9 @@ static bool header_sane(const struct sb_page_header *h, uint64_t file_size)
 	       h->slots && !(h->slots & (h->slots - 1)) && h->slots <= 1024 &&
 	       h->cell_size >= (1 + h->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE &&
 	       h->cell_size <= 1 << 24 && h->targets_max <= 1 << 20 &&
-	       h->block_size == (uint64_t)h->targets_max * h->cell_size &&
-	       h->procs_off == PAGE && h->blocks_off >= PAGE &&
-	       h->blocks_off <= h->size && h->procs_max * 64ull <= h->blocks_off - PAGE &&
+	       h->block_size == (uint64_t)h->targets_max * h->cell_size && h->procs_off == PAGE &&
+	       h->blocks_off >= PAGE && h->blocks_off <= h->size &&
+	       h->procs_max * 64ull <= h->blocks_off - PAGE &&
 	       h->block_size <= h->size / h->procs_max &&
 	       h->threads_off == h->blocks_off + h->block_size * h->procs_max &&
 	       h->threads_off <= h->size;
@@ -256,8 +256,8 @@ static void answer_bells(struct page *page)
 void page_close_all(struct page *page)
 {
 	for (uint32_t p = 0; p < page->lay.procs_max; p++)
-		for (uint32_t t = 0; (p == 0 || page_proc(page, p)->pid) &&
-				     t < page->lay.targets_max; t++)
+		for (uint32_t t = 0;
+		     (p == 0 || page_proc(page, p)->pid) && t < page->lay.targets_max; t++)
 			__atomic_store_n(&page_cell(page, p, t)->state, SB_STATE_OFF,
 					 __ATOMIC_RELEASE);
 	page_kick(page);

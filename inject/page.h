@@ -19,15 +19,15 @@ struct page {
 	struct sb_page_header lay; /* its layout, our own copy: the target can write the page */
 	int fd;
 	size_t size;
-	uint64_t target_addr;	/* where the targets see it */
-	uint32_t threads_used;	/* thread tables handed out */
+	uint64_t target_addr;  /* where the targets see it */
+	uint32_t threads_used; /* thread tables handed out */
 };
 
 /* What is asked of one target; times in ticks. */
 struct page_setting {
 	bool enabled;
-	bool delay;		/* false: count only */
-	bool filter;		/* by thread; see page_set_threads() */
+	bool delay;  /* false: count only */
+	bool filter; /* by thread; see page_set_threads() */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };
 
@@ -36,8 +36,8 @@ struct page_sums {
 	uint64_t hits, delayed, cuts;
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
-	uint64_t busiest_hits;		/* of the one slot with most hits */
-	uint64_t busiest_ticks;		/* injected + overrun, of the slot with most */
+	uint64_t busiest_hits;	/* of the one slot with most hits */
+	uint64_t busiest_ticks; /* injected + overrun, of the slot with most */
 };
 
 /* Fills a header for so many targets; size in hdr->size. slots: by the number of CPUs. */

@@ -24,13 +24,14 @@
  */
 enum plan_refusal {
 	PLAN_OK = 0,
-	PLAN_TOO_SHORT,	      /* the body is too short and has no padding to use */
-	PLAN_LANDING,	      /* a branch or another symbol lands inside the window */
-	PLAN_LOOPS_TO_ENTRY,  /* a branch of the function's own goes to the entry and is out of reach */
-	PLAN_CROSSES_PAGE,    /* the window crosses a page boundary */
-	PLAN_UNDECODABLE,     /* an instruction that cannot be decoded */
-	PLAN_UNMOVABLE,	      /* an instruction that cannot run elsewhere (e.g. call through rsp) */
-	PLAN_OUT_OF_REACH,    /* an operand is farther than +-2 GB from the stub */
+	PLAN_TOO_SHORT,	     /* the body is too short and has no padding to use */
+	PLAN_LANDING,	     /* a branch or another symbol lands inside the window */
+	PLAN_LOOPS_TO_ENTRY, /* a branch of the function's own goes to the entry and is out of reach
+			      */
+	PLAN_CROSSES_PAGE,   /* the window crosses a page boundary */
+	PLAN_UNDECODABLE,    /* an instruction that cannot be decoded */
+	PLAN_UNMOVABLE,	     /* an instruction that cannot run elsewhere (e.g. call through rsp) */
+	PLAN_OUT_OF_REACH,   /* an operand is farther than +-2 GB from the stub */
 	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
 	PLAN_GO_NOSPLIT,      /* Go function without stack check */
 	PLAN_TEXTREL,	      /* the module relocates its text */
@@ -45,7 +46,7 @@ const char *plan_refusal_text(enum plan_refusal why);
 enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3 };
 
 enum {
-	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
+	PLAN_MAX_WINDOW = 24, /* 4 bytes of instruction + one of 15, rounded up */
 	PLAN_MAX_INSNS = 6,
 	PLAN_MAX_RETARGETS = 4,
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
@@ -53,44 +54,44 @@ enum {
 
 /* What the caller knows of the site. Pointers are borrowed for the call. */
 struct plan_request {
-	uint64_t addr;		/* the address to hook */
+	uint64_t addr;		 /* the address to hook */
 	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
 	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
 				    func_end and next; see image_function_room() */
-	const uint8_t *text;	/* bytes of the segment around addr, as in the file */
-	uint64_t text_addr;	/* run-time address of text[0] */
+	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
+	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;
-	bool entry;		/* addr is a function's entry: flags are dead by the ABI unless the
-				   code reads them, and the red zone is free */
-	bool int3;		/* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
+		       code reads them, and the red zone is free */
+	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
 };
 
 struct plan_insn {
-	uint8_t off, len;	/* within the window's original bytes */
+	uint8_t off, len; /* within the window's original bytes */
 };
 
 /* A branch of the function's own to its entry, to be sent past the hook. */
 struct plan_retarget {
-	uint64_t field;	        /* address of its rel32 field (4 bytes, on one page) */
-	uint8_t insn_end;       /* bytes from field to the end of the instruction (4) */
+	uint64_t field;	  /* address of its rel32 field (4 bytes, on one page) */
+	uint8_t insn_end; /* bytes from field to the end of the instruction (4) */
 };
 
 struct plan {
 	enum plan_shape shape;
-	uint64_t addr;		/* first replaced byte at the entry (after endbr64) */
-	uint8_t len;		/* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
-	uint64_t pad;		/* address of the 5 padding bytes used (pre), else 0 */
-	uint8_t skipped;	/* bytes of endbr64 before addr: 4 or 0 */
-	uint8_t orig[PLAN_MAX_WINDOW];	/* original bytes at addr: all displaced instructions, and
-					   at least len (pre and int3 replace fewer than they
-					   displace) */
+	uint64_t addr;	 /* first replaced byte at the entry (after endbr64) */
+	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
+	uint64_t pad;	 /* address of the 5 padding bytes used (pre), else 0 */
+	uint8_t skipped; /* bytes of endbr64 before addr: 4 or 0 */
+	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
+					  at least len (pre and int3 replace fewer than they
+					  displace) */
 	uint8_t pad_orig[5];
 	uint8_t insns;
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
-	uint64_t resume;	/* where execution goes on after the last displaced instruction */
-	bool ends;		/* the last displaced instruction never falls through (ret, jmp) */
-	bool flags_live;	/* the stub must keep the arithmetic flags */
-	bool entry;		/* as in the request */
+	uint64_t resume; /* where execution goes on after the last displaced instruction */
+	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
+	bool flags_live; /* the stub must keep the arithmetic flags */
+	bool entry;	 /* as in the request */
 	uint8_t retargets;
 	struct plan_retarget retarget[PLAN_MAX_RETARGETS];
 };
@@ -114,8 +115,8 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 
 /* A position in emitted code and the original address it stands for. */
 struct plan_pc {
-	uint16_t emitted;	/* offset in the emitted bytes */
-	uint64_t original;	/* the same point of the original code */
+	uint16_t emitted;  /* offset in the emitted bytes */
+	uint64_t original; /* the same point of the original code */
 };
 
 /*

@@ -30,7 +30,7 @@ struct planting {
 	size_t n;
 	struct arch_env env;
 	struct region *region;
-	uint8_t *code;		/* from the region's code_off on */
+	uint8_t *code; /* from the region's code_off on */
 	size_t code_len;
 };
 
@@ -263,10 +263,9 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 
 	if (code < 0)
 		return code;
-	code = remote_syscall(&r, &got, err, SYS_mmap, addr, size,
-			      (uint64_t)(PROT_READ | PROT_EXEC),
-			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
-			      (uint64_t)-1, 0ul);
+	code = remote_syscall(
+		&r, &got, err, SYS_mmap, addr, size, (uint64_t)(PROT_READ | PROT_EXEC),
+		(uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE), (uint64_t)-1, 0ul);
 	if (got > 0 && (code < 0 || (uint64_t)got != addr))
 		remote_syscall(&r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
 	remote_end(&r);
@@ -278,7 +277,8 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 static int make_region(struct planting *p, struct sb_err *err)
 {
 	uint64_t room = count_sites(p) * (sizeof(struct journal_site) + ARCH_SITE_MAX) +
-			count_patches(p) * sizeof(struct journal_patch) + arch->common_size() + 8192;
+			count_patches(p) * sizeof(struct journal_patch) + arch->common_size() +
+			8192;
 	int ret = -SB_ENOMEM;
 
 	p->code = malloc(room);
@@ -298,8 +298,8 @@ static int make_region(struct planting *p, struct sb_err *err)
 		ret = map_at(p, addr, p->region->size, err);
 	}
 	if (ret == -SB_ENOMEM)
-		return err_set(err, SB_ENOMEM, "process %d: no room for stubs within 2 GB of the code",
-			       p->pid);
+		return err_set(err, SB_ENOMEM,
+			       "process %d: no room for stubs within 2 GB of the code", p->pid);
 	return ret < 0 ? ret : write_region(p, err);
 }
 

@@ -70,9 +70,10 @@ static bool header_sane(const struct journal_header *h, size_t len)
 	return len >= sizeof(*h) && h->magic == JOURNAL_MAGIC && h->version == JOURNAL_VERSION &&
 	       h->header_size == sizeof(*h) && h->n_sites <= 1u << 24 && h->n_patches <= 1u << 24 &&
 	       h->sites_off == sizeof(*h) &&
-	       h->patches_off == h->sites_off + (uint64_t)h->n_sites * sizeof(struct journal_site) &&
-	       h->common_off >= h->patches_off +
-				(uint64_t)h->n_patches * sizeof(struct journal_patch) &&
+	       h->patches_off ==
+		       h->sites_off + (uint64_t)h->n_sites * sizeof(struct journal_site) &&
+	       h->common_off >=
+		       h->patches_off + (uint64_t)h->n_patches * sizeof(struct journal_patch) &&
 	       h->common_off <= h->code_off && h->code_off <= h->region_size &&
 	       h->common_off <= len;
 }
@@ -202,8 +203,9 @@ static int write_page(const struct region *region, const struct memory *mem, siz
 	uint8_t buf[PAGE];
 
 	if (memory_peek(mem, from, buf + (from - page), to - from) != to - from)
-		return undo ? 0 : err_set(err, SB_ETARGET, "the text at 0x%llx is gone",
-					  (unsigned long long)from);
+		return undo ? 0 :
+			      err_set(err, SB_ETARGET, "the text at 0x%llx is gone",
+				      (unsigned long long)from);
 	if (fault_point(undo ? "restore-page" : "plant-page", mem->pid))
 		return err_set(err, SB_ETARGET, "fault: text page");
 	if (!apply(region, first, last, undo, buf, page, out, &foreign))

@@ -12,11 +12,16 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { SCRATCH = 64, SEARCH_CHUNK = 1 << 20, SEARCH_LIMIT = 16 << 20, STOP_TIMEOUT_US = 50000,
-       CALL_TIMEOUT_US = 2000000 };
+enum {
+	SCRATCH = 64,
+	SEARCH_CHUNK = 1 << 20,
+	SEARCH_LIMIT = 16 << 20,
+	STOP_TIMEOUT_US = 50000,
+	CALL_TIMEOUT_US = 2000000
+};
 
-int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
-			struct arch_gadgets *out, struct sb_err *err)
+int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
+			struct sb_err *err)
 {
 	uint8_t *buf = malloc(SEARCH_CHUNK);
 	bool found = false;
@@ -150,9 +155,8 @@ static void release_held(struct remote *r)
 	r->held = NULL;
 }
 
-int remote_begin(struct remote *r, struct tree *tree, struct space *space,
-		 const struct memory *mem, const struct arch_gadgets *gadgets,
-		 struct sb_err *err)
+int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
+		 const struct arch_gadgets *gadgets, struct sb_err *err)
 {
 	memset(r, 0, sizeof(*r));
 	r->tree = tree;
@@ -169,8 +173,10 @@ int remote_begin(struct remote *r, struct tree *tree, struct space *space,
 	if (!tree_next_thread(tree, space, 0))
 		return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
 			       mem->pid);
-	return err_set(err, SB_ETARGET, "process %d: no thread could be borrowed (all are in "
-		       "uninterruptible sleep, or without stack to spare)", mem->pid);
+	return err_set(err, SB_ETARGET,
+		       "process %d: no thread could be borrowed (all are in "
+		       "uninterruptible sleep, or without stack to spare)",
+		       mem->pid);
 }
 
 uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)

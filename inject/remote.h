@@ -32,26 +32,26 @@ struct remote {
 	const struct arch_gadgets *gadgets;
 	struct arch_regs saved, work;
 	uint64_t sigmask;
-	uint64_t sp;		  /* of the frame */
+	uint64_t sp; /* of the frame */
 	size_t frame_len;
-	uint8_t *stack;		  /* the bytes that lay there */
-	bool seccomp;		  /* suspended */
-	bool called;		  /* the thread has left its stop */
-	bool at_entry;		  /* it is at the entry of a system call */
-	bool was_stopped;	  /* by the caller: left stopped at the end */
-	struct space *held;	  /* its other threads are held for the borrowed one's sake */
+	uint8_t *stack;	    /* the bytes that lay there */
+	bool seccomp;	    /* suspended */
+	bool called;	    /* the thread has left its stop */
+	bool at_entry;	    /* it is at the entry of a system call */
+	bool was_stopped;   /* by the caller: left stopped at the end */
+	struct space *held; /* its other threads are held for the borrowed one's sake */
 };
 
 /* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
 struct maps;
-int remote_find_gadgets(const struct memory *mem, const struct maps *maps,
-			struct arch_gadgets *out, struct sb_err *err);
+int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
+			struct sb_err *err);
 
-/* Borrows a thread of any process in this space. Errors: SB_ETARGET (none is fit), SB_ECONFINED (seccomp). */
+/* Borrows a thread of any process in this space. Errors: SB_ETARGET (none is fit), SB_ECONFINED
+ * (seccomp). */
 struct space;
-int remote_begin(struct remote *r, struct tree *tree, struct space *space,
-		 const struct memory *mem, const struct arch_gadgets *gadgets,
-		 struct sb_err *err);
+int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
+		 const struct arch_gadgets *gadgets, struct sb_err *err);
 
 /* *result: as the kernel returns it (negative errno). SB_ETARGET: the thread was lost. */
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...);

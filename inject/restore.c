@@ -76,8 +76,7 @@ static void take_back_trap(const struct space *space, struct thread *t, struct a
 {
 	uint64_t addr = arch->pc(regs) - arch->trap_advance;
 
-	if (t->stop.kind != STOP_SIGNAL || t->stop.sig != SIGTRAP ||
-	    !space_trap_stub(space, addr))
+	if (t->stop.kind != STOP_SIGNAL || t->stop.sig != SIGTRAP || !space_trap_stub(space, addr))
 		return;
 	arch->set_pc(regs, addr);
 	if (pt_set_regs(t->tid, regs) == 0)
@@ -167,8 +166,8 @@ static void unmap_all(struct space *space, struct remote *r)
 		remote_syscall(r, &ret, &ignored, SYS_munmap, space->page_addr,
 			       space->page_size + 4096, 0ul, 0ul, 0ul, 0ul);
 	for (size_t i = 0; i < space->n_fds; i++)
-		remote_syscall(r, &ret, &ignored, SYS_close, (uint64_t)space->fds[i], 0ul, 0ul,
-			       0ul, 0ul, 0ul);
+		remote_syscall(r, &ret, &ignored, SYS_close, (uint64_t)space->fds[i], 0ul, 0ul, 0ul,
+			       0ul, 0ul);
 }
 
 /*

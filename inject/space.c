@@ -89,8 +89,8 @@ static int remote_must(struct remote *r, const char *what, long result, struct s
 }
 
 /* Our end of the memfd that the target made. */
-static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session,
-		       uint32_t targets, struct sb_err *err)
+static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session, uint32_t targets,
+		       struct sb_err *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
 	struct sb_page_header layout;
@@ -173,8 +173,8 @@ static void unmap_theirs(struct space *space, struct remote *r)
 
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
  * was lost on its way back may have had its effect all the same. */
-static int setup_borrowed(struct space *space, struct remote *r, uint64_t session,
-			  uint32_t targets, struct sb_err *err)
+static int setup_borrowed(struct space *space, struct remote *r, uint64_t session, uint32_t targets,
+			  struct sb_err *err)
 {
 	uint64_t name = remote_scratch(r, "sbinject", sizeof("sbinject"));
 	long fd = -1, ret;

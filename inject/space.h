@@ -20,10 +20,10 @@
  *
  * A region's description never changes once planted, so forks share it.
  */
-struct control {	      /* a page, shared by a space and its forks */
+struct control { /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
-	uint64_t inode;	      /* for finding its mappings in /proc/PID/maps */
+	uint64_t inode;				    /* for finding its mappings in /proc/PID/maps */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
@@ -37,21 +37,21 @@ struct region {
 };
 
 struct space {
-	unsigned int refs;	/* processes that share this memory */
+	unsigned int refs; /* processes that share this memory */
 	struct memory mem;
 	struct control *control; /* NULL before space_setup() */
 	uint64_t page_addr, page_size, record_addr;
 	uint64_t session;
 	struct arch_gadgets gadgets;
 	struct region **regions;
-	bool *stale;		/* by region: its library was unloaded */
+	bool *stale; /* by region: its library was unloaded */
 	size_t n_regions;
-	uint32_t proc;		/* index in the page, 0: none */
-	bool hooked;		/* text has been changed */
+	uint32_t proc; /* index in the page, 0: none */
+	bool hooked;   /* text has been changed */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
-	int fds[8];		/* the memfd, not closed yet */
+	int fds[8];				   /* the memfd, not closed yet */
 	size_t n_fds;
 };
 
@@ -78,11 +78,11 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err);
 
 struct space_site {
 	struct plan plan;
-	uint32_t target;	/* whose cell it counts in */
-	bool bell;		/* the doorbell instead of a counting hook */
-	uint32_t cookie;	/* kept in the journal */
-	enum plan_refusal why;	/* out: PLAN_OK when planted */
-	uint64_t stub_entry;	/* out */
+	uint32_t target;       /* whose cell it counts in */
+	bool bell;	       /* the doorbell instead of a counting hook */
+	uint32_t cookie;       /* kept in the journal */
+	enum plan_refusal why; /* out: PLAN_OK when planted */
+	uint64_t stub_entry;   /* out */
 };
 
 /*

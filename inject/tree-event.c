@@ -81,7 +81,8 @@ static void on_birth(struct tree *tree, struct thread *thread)
 	thread->newborn = false;
 	thread->pinned = true;
 	if (!proc->session && parent)
-		tree->ops->forked(tree->ctx, proc, parent, proc->space && proc->space == parent->space);
+		tree->ops->forked(tree->ctx, proc, parent,
+				  proc->space && proc->space == parent->space);
 	thread = tree_thread(tree, tid);
 	if (!thread)
 		return;
@@ -187,15 +188,9 @@ static void on_gone(struct tree *tree, struct thread *thread, const struct stop 
 }
 
 static void (*const handlers[])(struct tree *, struct thread *, const struct stop *) = {
-	[STOP_SIGNAL] = on_signal,
-	[STOP_GROUP] = on_group,
-	[STOP_TRAP] = on_trap,
-	[STOP_FORK] = on_new_task,
-	[STOP_VFORK] = on_new_task,
-	[STOP_CLONE] = on_new_task,
-	[STOP_EXEC] = on_exec,
-	[STOP_SYSCALL] = on_syscall,
-	[STOP_GONE] = on_gone,
+	[STOP_SIGNAL] = on_signal, [STOP_GROUP] = on_group,	[STOP_TRAP] = on_trap,
+	[STOP_FORK] = on_new_task, [STOP_VFORK] = on_new_task,	[STOP_CLONE] = on_new_task,
+	[STOP_EXEC] = on_exec,	   [STOP_SYSCALL] = on_syscall, [STOP_GONE] = on_gone,
 };
 
 void tree_handle(struct tree *tree, struct thread *thread, const struct stop *stop)

@@ -131,8 +131,8 @@ static bool read_status(pid_t tid, char *buf, size_t size)
 /* Signals that would be thrown away if nobody traced the thread. */
 static uint64_t ignored_signals(const char *status)
 {
-	uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) |
-			      1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
+	uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) | 1ull << (SIGURG - 1) |
+			      1ull << (SIGWINCH - 1);
 
 	return status_mask(status, "SigIgn:") | (by_default & ~status_mask(status, "SigCgt:"));
 }
@@ -213,9 +213,11 @@ static void permission_hint(struct sb_err *err)
 		err_hint(err, "in a container, start it with --cap-add SYS_PTRACE; under a strict "
 			      "seccomp profile allow ptrace; or start the program by sbinject");
 	else if (scope > 0)
-		err_hint(err, "run as root, give sbinject CAP_SYS_PTRACE, set "
-			      "kernel.yama.ptrace_scope=0 (it is %d), or start the program by "
-			      "sbinject: sbinject TARGET -- COMMAND", scope);
+		err_hint(err,
+			 "run as root, give sbinject CAP_SYS_PTRACE, set "
+			 "kernel.yama.ptrace_scope=0 (it is %d), or start the program by "
+			 "sbinject: sbinject TARGET -- COMMAND",
+			 scope);
 	else
 		err_hint(err, "run as root or as the process's own user, or give sbinject "
 			      "CAP_SYS_PTRACE");

@@ -328,8 +328,7 @@ void tree_resume(struct tree *tree, struct space *space)
 		for (struct proc *p = tree->procs; p && !again; p = p->next) {
 			struct thread *t = p->threads;
 
-			while (t && (p->space != space || t->state != THREAD_STOPPED ||
-				     t->pinned))
+			while (t && (p->space != space || t->state != THREAD_STOPPED || t->pinned))
 				t = t->next;
 			if (t) {
 				tree_resume_thread(tree, t);

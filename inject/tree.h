@@ -33,28 +33,28 @@ struct thread {
 	pid_t tid;
 	struct proc *proc;
 	enum thread_state state;
-	struct stop stop;	  /* while STOPPED: what it is stopped in */
-	bool newborn;		  /* its first stop has not been seen yet */
-	bool pinned;		  /* an event is being handled: tree_resume() leaves it stopped */
-	bool interrupted;	  /* PTRACE_INTERRUPT was sent, its stop has not come */
-	bool kept;		  /* in the kernel for long (D state): stops before user code */
-	uint64_t held_since;	  /* ns, while held by tree_stop() */
-	uint64_t thread_pointer;  /* for the session's thread filter; 0: not read yet */
-	struct thread *next;	  /* of the process */
+	struct stop stop;	 /* while STOPPED: what it is stopped in */
+	bool newborn;		 /* its first stop has not been seen yet */
+	bool pinned;		 /* an event is being handled: tree_resume() leaves it stopped */
+	bool interrupted;	 /* PTRACE_INTERRUPT was sent, its stop has not come */
+	bool kept;		 /* in the kernel for long (D state): stops before user code */
+	uint64_t held_since;	 /* ns, while held by tree_stop() */
+	uint64_t thread_pointer; /* for the session's thread filter; 0: not read yet */
+	struct thread *next;	 /* of the process */
 	struct thread *hash_next;
 };
 
 struct proc {
 	pid_t pid;
 	pid_t parent;
-	struct space *space;	  /* the session's; NULL before it was told */
+	struct space *space; /* the session's; NULL before it was told */
 	struct thread *threads;
-	unsigned int generation;  /* execs seen */
+	unsigned int generation; /* execs seen */
 	bool traced;
 	bool ended;
-	pid_t vfork_parent;	  /* shares memory with it, which waits; 0: none */
+	pid_t vfork_parent; /* shares memory with it, which waits; 0: none */
 	struct proc *next;
-	void *session;		  /* the session's own record */
+	void *session; /* the session's own record */
 };
 
 /* Called with the thread or process concerned stopped; it is resumed afterwards. */
@@ -77,11 +77,11 @@ struct orphan {
 struct tree {
 	const struct tree_ops *ops;
 	void *ctx;
-	bool follow;			/* trace forks and clones */
+	bool follow; /* trace forks and clones */
 	struct proc *procs;
-	struct orphan *orphans;		/* stops of children whose parent's event is still to come */
+	struct orphan *orphans; /* stops of children whose parent's event is still to come */
 	size_t n_orphans;
-	uint64_t longest_hold_ns;	/* since it was last reset */
+	uint64_t longest_hold_ns; /* since it was last reset */
 	/* Does the stopped thread return into [lo, hi)? 1 yes, 0 no, -1 unknown. May be NULL. */
 	int (*returns_into)(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi);
 	struct thread *hash[TREE_BUCKETS];

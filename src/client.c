@@ -21,14 +21,14 @@ struct client {
 	struct options *opt;
 	struct client_outcome *out;
 	struct launch command;
-	bool launched;		/* the command is the target */
+	bool launched; /* the command is the target */
 	pid_t tracer;
 	struct wire_in in;
 	int sigfd;
 	bool ready, done;
 	double last_t;
 	struct wire_status_target *last; /* counters of the last status line */
-	bool status_line;	/* an unfinished line stands on the terminal */
+	bool status_line;		 /* an unfinished line stands on the terminal */
 };
 
 static void on_log(struct client *c, const char *payload, size_t len)
@@ -70,8 +70,8 @@ static void fill_status(const struct client *c, struct out_status *st,
 		uint64_t delayed = now[i].delayed - c->last[i].delayed;
 
 		t->spec = c->opt->session.targets.spec[i].text;
-		t->total = (struct result_counts){ now[i].hits, now[i].delayed,
-						   now[i].injected_ns, now[i].overrun_ns };
+		t->total = (struct result_counts){ now[i].hits, now[i].delayed, now[i].injected_ns,
+						   now[i].overrun_ns };
 		t->delta = (struct result_counts){ now[i].hits - c->last[i].hits, delayed,
 						   now[i].injected_ns - c->last[i].injected_ns,
 						   now[i].overrun_ns - c->last[i].overrun_ns };
@@ -256,7 +256,8 @@ static void skip_add(struct session_config *cfg, pid_t pid)
 static int start(struct client *c, const struct backend *backend)
 {
 	struct session_config *cfg = &c->opt->session;
-	struct tracer_job job = { .backend = backend, .cfg = cfg,
+	struct tracer_job job = { .backend = backend,
+				  .cfg = cfg,
 				  .interval_ns = c->opt->interval_ns };
 
 	skip_add(cfg, getpid());

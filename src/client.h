@@ -12,12 +12,12 @@
  * targets itself.
  */
 struct client_outcome {
-	struct result *result;	 /* NULL: there is none, see error */
+	struct result *result; /* NULL: there is none, see error */
 	enum session_end end;
-	struct sb_err error;	 /* code SB_OK: none */
+	struct sb_err error; /* code SB_OK: none */
 	bool tracer_died;
 	bool has_command;
-	int command_status;	 /* exit status of the command, if there was one */
+	int command_status; /* exit status of the command, if there was one */
 };
 
 /* Runs to the end. opt->command is hooked itself unless there are pids. */

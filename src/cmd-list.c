@@ -22,7 +22,8 @@ static int check(const struct options *opt, struct sb_err *err)
 
 	if (whom && opt->session.targets.count)
 		return opt->command ? launch_check(opt->command, err) : 0;
-	err_set(err, SB_EUSAGE, whom ? "no target is given" : "neither a process nor a command is given");
+	err_set(err, SB_EUSAGE,
+		whom ? "no target is given" : "neither a process nor a command is given");
 	err_hint(err, "sbinject list -p PID 'libc.so.6:str*'");
 	return -SB_EUSAGE;
 }

@@ -15,7 +15,8 @@ enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
 static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL or MODULE:@FILE:LINE; DELAY a time with "
-	      "its unit\n  (5us); KEY every=N start=T for=T pid=N thread=NAME|TID.\n\n", to);
+	      "its unit\n  (5us); KEY every=N start=T for=T pid=N thread=NAME|TID.\n\n",
+	      to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);
 	command_print_verbs(to);
@@ -37,7 +38,8 @@ static int check(struct options *opt, struct sb_err *err)
 	bool attach = opt->session.n_pids > 0;
 
 	if (!attach && !opt->command) {
-		err_set(err, SB_EUSAGE, "neither a process (-p PID) nor a command (-- COMMAND) is given");
+		err_set(err, SB_EUSAGE,
+			"neither a process (-p PID) nor a command (-- COMMAND) is given");
 		err_hint(err, "sbinject --help shows the forms");
 		return -SB_EUSAGE;
 	}

@@ -43,10 +43,10 @@ enum sb_code {
 
 struct sb_err {
 	enum sb_code code;
-	int sys_errno;	 /* errno where a system call failed, else 0 */
-	pid_t pid;	 /* the process it happened to, 0 if none */
-	char what[512];	 /* "target 'x:y': ..." one line, no newline */
-	char hint[320];	 /* the remedy; empty: the table's own for this code */
+	int sys_errno;	/* errno where a system call failed, else 0 */
+	pid_t pid;	/* the process it happened to, 0 if none */
+	char what[512]; /* "target 'x:y': ..." one line, no newline */
+	char hint[320]; /* the remedy; empty: the table's own for this code */
 };
 
 /* Fills err (when not NULL) unless it already holds a failure; returns -code. */

@@ -68,7 +68,8 @@ static int search_path(const char *name)
 	char file[4096];
 	int why = ENOENT, ret;
 
-	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path;
+	     path = *end ? end + 1 : end) {
 		end = strchrnul(path, ':');
 		if (snprintf(file, sizeof(file), "%.*s/%s", (int)(end - path),
 			     end == path ? "." : path, name) >= (int)sizeof(file))

@@ -364,7 +364,7 @@ static int bad_option(struct parse *p, int code, const char *last)
 	else
 		err_set(p->err, SB_EUSAGE, "unknown option %s", word);
 	err_hint(p->err, isdigit((unsigned char)word[1]) ? "a delay cannot be negative" :
-							    "sbinject --help lists them");
+							   "sbinject --help lists them");
 	return -SB_EUSAGE;
 }
 
@@ -424,14 +424,18 @@ static int check_together(struct parse *p)
 	for (size_t i = 0; i < cfg->targets.count; i++) {
 		if (cfg->targets.spec[i].kind != SPEC_PYTHON)
 			continue;
-		err_set(p->err, SB_ESPEC, "target '%s': Python functions are not supported by this "
-			"version", cfg->targets.spec[i].text);
+		err_set(p->err, SB_ESPEC,
+			"target '%s': Python functions are not supported by this "
+			"version",
+			cfg->targets.spec[i].text);
 		err_hint(p->err, "native functions are: MODULE:SYMBOL");
 		return -SB_ESPEC;
 	}
 	if (cfg->mechanism == MECHANISM_INT3 && (!cfg->follow || !cfg->children)) {
-		err_set(p->err, SB_EUSAGE, "--mechanism int3 needs the tracer for as long as it is "
-			"planted: --no-%s excludes it", cfg->follow ? "children" : "follow");
+		err_set(p->err, SB_EUSAGE,
+			"--mechanism int3 needs the tracer for as long as it is "
+			"planted: --no-%s excludes it",
+			cfg->follow ? "children" : "follow");
 		err_hint(p->err, "leave one of them out");
 		return -SB_EUSAGE;
 	}

@@ -51,7 +51,8 @@ int strays_find(uint64_t id, pid_t **pids, size_t *n)
 		return -SB_ESYS;
 	while ((e = readdir(dir))) {
 		pid_t pid = isdigit((unsigned char)e->d_name[0]) ?
-				    (pid_t)strtol(e->d_name, NULL, 10) : 0;
+				    (pid_t)strtol(e->d_name, NULL, 10) :
+				    0;
 
 		if (!pid || pid == getpid() || !maps_control_page(pid) || !of_session(pid, id))
 			continue;
@@ -146,7 +147,8 @@ static void quiet_page(struct space *space)
 	uint64_t past = arch->clock_read() - 1;
 	uint32_t generation;
 
-	if (!space->page_addr || memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
+	if (!space->page_addr ||
+	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
 	    h.magic != SB_PAGE_MAGIC)
 		return;
 	generation = h.generation + 1;
@@ -169,10 +171,12 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 	ret = space_restore(space, tree, &done, err);
 	if (done.changed_by_others)
 		log_warn("process %d: %zu places in its code were changed by someone else since "
-			 "and were left alone", space->mem.pid, done.changed_by_others);
+			 "and were left alone",
+			 space->mem.pid, done.changed_by_others);
 	if (done.left_mapped)
 		log_warn("process %d: its code is restored; a signal handler still returns into a "
-			 "hook, so one mapping stays", space->mem.pid);
+			 "hook, so one mapping stays",
+			 space->mem.pid);
 	space_put(space);
 	return ret;
 }

@@ -45,8 +45,10 @@ static int check_kind(pid_t pid, struct sb_err *err)
 		return -SB_ENOPROC;
 	}
 	if (flags & PF_KTHREAD)
-		return err_set(err, SB_EBADPROC, "process %d is a kernel thread: it has no user "
-			       "code to hook", pid);
+		return err_set(err, SB_EBADPROC,
+			       "process %d is a kernel thread: it has no user "
+			       "code to hook",
+			       pid);
 	if (state == 'Z' || state == 'X') {
 		err_set(err, SB_EBADPROC, "process %d is a zombie: it has ended", pid);
 		err_hint(err, "its parent, %d, has not collected its status", task_parent(pid));
@@ -93,8 +95,8 @@ static int check_hooked(pid_t pid, struct sb_err *err)
 			tracer);
 		err_hint(err, "end that one first");
 	} else {
-		err_set(err, SB_EHOOKED, "process %d was left hooked by an sbinject that was killed",
-			pid);
+		err_set(err, SB_EHOOKED,
+			"process %d was left hooked by an sbinject that was killed", pid);
 		err_hint(err, "sbinject recover -p %d restores it", pid);
 	}
 	return -SB_EHOOKED;
@@ -281,7 +283,8 @@ struct result *session_list(struct session *s, struct sb_err *err)
 
 		rt->spec = text_dup(t->spec->text);
 		rt->outcome = rt->n_sites || rt->n_refused ? OUTCOME_NEVER_CALLED :
-			      t->module_seen ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
+			      t->module_seen		   ? OUTCOME_NO_MATCH :
+							     OUTCOME_PENDING;
 		rt->reason = text_dup(t->why.what);
 	}
 	return res;

@@ -96,8 +96,11 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 		const struct resolve_site *rs = &res->site[i];
 		struct finder look = *f;
 		struct found_site site = {
-			.target = target, .bias = rs->bias, .addr = rs->addr,
-			.func = rs->func, .size = rs->size,
+			.target = target,
+			.bias = rs->bias,
+			.addr = rs->addr,
+			.func = rs->func,
+			.size = rs->size,
 		};
 
 		before.site = f->found->site;
@@ -115,7 +118,8 @@ static void find_target(struct finder *f, size_t i)
 	struct target *t = &f->s->target[i];
 	struct resolve_request req = {
 		.kind = t->spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
-			t->spec->kind == SPEC_LINE ? RESOLVE_LINE : RESOLVE_SYMBOL,
+			t->spec->kind == SPEC_LINE    ? RESOLVE_LINE :
+							RESOLVE_SYMBOL,
 		.module = t->spec->module,
 		.symbol = t->spec->symbol,
 		.line = t->spec->line,
@@ -164,9 +168,13 @@ static void find_bell(struct finder *f)
 	    resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why) == 0 && res.count &&
 	    !hooked_at(f->space, res.site[0].addr)) {
 		struct found_site site = {
-			.bell = true, .bias = res.site[0].bias, .addr = res.site[0].addr,
-			.func = res.site[0].func, .size = res.site[0].size,
-			.img = image_ref(res.site[0].img), .name = text_dup("_dl_debug_state"),
+			.bell = true,
+			.bias = res.site[0].bias,
+			.addr = res.site[0].addr,
+			.func = res.site[0].func,
+			.size = res.site[0].size,
+			.img = image_ref(res.site[0].img),
+			.name = text_dup("_dl_debug_state"),
 		};
 
 		found_add(f->found, &site);
@@ -238,8 +246,10 @@ static void refused(struct session *s, const struct found_site *fs, enum plan_re
 	char reason[320];
 
 	if (fs->bell) {
-		session_warn(s, "libraries loaded later are not seen: the dynamic linker's notice "
-			     "cannot be hooked (%s)", plan_refusal_text(why));
+		session_warn(s,
+			     "libraries loaded later are not seen: the dynamic linker's notice "
+			     "cannot be hooked (%s)",
+			     plan_refusal_text(why));
 		return;
 	}
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),

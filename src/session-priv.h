@@ -15,17 +15,17 @@
 struct target {
 	const struct spec *spec;
 	uint64_t delay_ns, every;
-	uint64_t start_ns, for_ns;	/* window, from when the session's own opens */
-	bool open;			/* counted (and delayed) now */
-	uint64_t opened_at;		/* ns, while open */
-	uint64_t active_ns;		/* of earlier openings */
+	uint64_t start_ns, for_ns; /* window, from when the session's own opens */
+	bool open;		   /* counted (and delayed) now */
+	uint64_t opened_at;	   /* ns, while open */
+	uint64_t active_ns;	   /* of earlier openings */
 	bool module_seen, planted, noted;
 	struct sb_err why;		/* last failure to find it */
 	size_t sites_ok, sites_refused; /* as session_check() or session_list() found */
 	struct page_sums past;		/* of processes that ended */
 	struct result_refused *refused;
 	size_t n_refused;
-	uint64_t seen_hits;		/* for --max-slowdown */
+	uint64_t seen_hits; /* for --max-slowdown */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
@@ -34,13 +34,13 @@ struct record {
 	unsigned int generation;
 	char comm[64];
 	char *exe;
-	struct space *space;		/* while it lives */
-	bool own_slots;			/* has an index of its own in the page */
-	uint32_t slot;			/* that index */
-	struct control *control;	/* the page it counts in, while it lives */
-	bool *in_scope;			/* by target: pid= matches */
-	struct result_counts *counts;	/* by target, once it has ended */
-	struct region **regions;	/* counted references: which sites it had */
+	struct space *space;	      /* while it lives */
+	bool own_slots;		      /* has an index of its own in the page */
+	uint32_t slot;		      /* that index */
+	struct control *control;      /* the page it counts in, while it lives */
+	bool *in_scope;		      /* by target: pid= matches */
+	struct result_counts *counts; /* by target, once it has ended */
+	struct region **regions;      /* counted references: which sites it had */
 	size_t n_regions;
 	bool ended;
 	struct record *next;
@@ -68,13 +68,13 @@ struct session {
 	struct image_plans *plans;
 	struct bells *bells;
 	bool armed, detached, filtered;
-	uint64_t attached_ns;		/* when armed, CLOCK_MONOTONIC_RAW */
-	uint64_t window_ns;		/* when the session's window opened; 0: not yet */
+	uint64_t attached_ns; /* when armed, CLOCK_MONOTONIC_RAW */
+	uint64_t window_ns;   /* when the session's window opened; 0: not yet */
 	uint64_t started_real;
 	double wall_s;
 	uint64_t ended_real;
 	uint64_t last_tick, last_slow, last_refine;
-	size_t start_on_target;		/* SIZE_MAX: none */
+	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
 	uint64_t lapsed;
 	uint64_t hold_attach_ns, hold_detach_ns;
@@ -93,7 +93,8 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 
 /* session-record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
-void record_end(struct session *s, struct record *rec); /* takes its counters; gives its slot back */
+void record_end(struct session *s,
+		struct record *rec); /* takes its counters; gives its slot back */
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);
@@ -103,10 +104,11 @@ void counts_from_sums(const struct session *s, const struct page_sums *sums,
 struct record *record_of(const struct session *s, const struct space *space);
 
 /* session-window.c */
-void window_apply(struct session *s, struct record *rec); /* settings of all targets into its page */
+void window_apply(struct session *s,
+		  struct record *rec); /* settings of all targets into its page */
 void window_apply_all(struct session *s);
 uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
-void window_threads(struct session *s);	/* thread= tables */
+void window_threads(struct session *s);			 /* thread= tables */
 bool window_slowdown(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 
 /* session-tree.c */

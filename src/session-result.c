@@ -48,8 +48,8 @@ static void fill_given(const struct session *s, const struct target *t,
 		return;
 	}
 	given->known = true;
-	given->mean = clock_to_ns(&s->clk, (double)sums->injected_ticks / (double)sums->delayed +
-						   cost);
+	given->mean = clock_to_ns(&s->clk,
+				  (double)sums->injected_ticks / (double)sums->delayed + cost);
 	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
 	if (base < cost)
 		base = cost;
@@ -132,8 +132,8 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 	struct result_site *site;
 
 	if ((rt->n_sites & (rt->n_sites - 1)) == 0)
-		rt->site = must(realloc(rt->site, (rt->n_sites ? rt->n_sites * 2 : 1) *
-							  sizeof(*rt->site)));
+		rt->site = must(
+			realloc(rt->site, (rt->n_sites ? rt->n_sites * 2 : 1) * sizeof(*rt->site)));
 	site = &rt->site[rt->n_sites++];
 	*site = (struct result_site){
 		.module = text_dup(r->module),
@@ -205,8 +205,8 @@ static void fill_reason(const struct target *t, struct result_target *rt)
 	char reason[900] = "";
 
 	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH)
-		snprintf(reason, sizeof(reason), "%s%s%s", t->why.what,
-			 t->why.hint[0] ? "; " : "", t->why.hint);
+		snprintf(reason, sizeof(reason), "%s%s%s", t->why.what, t->why.hint[0] ? "; " : "",
+			 t->why.hint);
 	else if (rt->outcome == OUTCOME_REFUSED)
 		snprintf(reason, sizeof(reason), "%s", rt->refused[0].reason);
 	rt->reason = text_dup(reason);

@@ -251,15 +251,18 @@ static bool too_slow(struct session *s, struct target *t, double part, struct sb
 	if (limit > 0 && part > limit) {
 		err_set(err, SB_EREFUSED,
 			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
-			"%.0f%%", t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
+			"%.0f%%",
+			t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
 			part * 100, limit * 100);
 		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
 		return true;
 	}
 	if (limit == 0 && part > 0.5 && !s->slow_warned) {
 		s->slow_warned = true;
-		session_warn(s, "target '%s': its delays add %.0f %% to a thread's time (limit it "
-			     "with --max-slowdown)", t->spec->text, part * 100);
+		session_warn(s,
+			     "target '%s': its delays add %.0f %% to a thread's time (limit it "
+			     "with --max-slowdown)",
+			     t->spec->text, part * 100);
 	}
 	return false;
 }

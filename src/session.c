@@ -57,13 +57,17 @@ static int check_machine(struct session *s, struct sb_err *err)
 			return -SB_ECLOCK;
 		}
 		if (t->spec->thread && !arch->thread_pointer_readable()) {
-			err_set(err, SB_EUSAGE, "target '%s': thread= needs a kernel that lets "
-				"programs read their FS base (Linux 5.9)", t->spec->text);
+			err_set(err, SB_EUSAGE,
+				"target '%s': thread= needs a kernel that lets "
+				"programs read their FS base (Linux 5.9)",
+				t->spec->text);
 			return -SB_EUSAGE;
 		}
 		if (t->spec->thread && !s->cfg->follow) {
-			err_set(err, SB_EUSAGE, "target '%s': thread= and --no-follow exclude each "
-				"other: new threads must be seen", t->spec->text);
+			err_set(err, SB_EUSAGE,
+				"target '%s': thread= and --no-follow exclude each "
+				"other: new threads must be seen",
+				t->spec->text);
 			return -SB_EUSAGE;
 		}
 		s->filtered |= t->spec->thread != NULL;
@@ -75,22 +79,26 @@ static void measure_machine(struct session *s)
 {
 	clock_open(&s->clk);
 	if (clock_hook_cost(&s->clk, &s->cost) < 0)
-		session_warn(s, "the hook's own cost could not be measured here and is not taken off");
+		session_warn(s,
+			     "the hook's own cost could not be measured here and is not taken off");
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
-		  "delay +%.1f ns, floor %.1f ns", s->clk.ticks_per_ns, s->clk.quantum_ticks,
-		  s->cost.count_ns, s->cost.off_ns, clock_to_ns(&s->clk, s->cost.delay_ticks),
-		  s->cost.floor_ns);
+		  "delay +%.1f ns, floor %.1f ns",
+		  s->clk.ticks_per_ns, s->clk.quantum_ticks, s->cost.count_ns, s->cost.off_ns,
+		  clock_to_ns(&s->clk, s->cost.delay_ticks), s->cost.floor_ns);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		const struct target *t = &s->target[i];
 		bool int3 = s->cfg->mechanism == MECHANISM_INT3;
 
 		if (t->delay_ns && (double)t->delay_ns < s->cost.floor_ns && !int3)
-			session_warn(s, "target '%s': a delay below %.0f ns cannot be given on this "
-				     "machine; 'given' tells what it became", t->spec->text,
-				     s->cost.floor_ns);
+			session_warn(s,
+				     "target '%s': a delay below %.0f ns cannot be given on this "
+				     "machine; 'given' tells what it became",
+				     t->spec->text, s->cost.floor_ns);
 		if (int3 && t->delay_ns && t->delay_ns < 30000)
-			session_warn(s, "target '%s': by int3 each hit takes 8 to 30 us more than "
-				     "the delay, for the trap", t->spec->text);
+			session_warn(s,
+				     "target '%s': by int3 each hit takes 8 to 30 us more than "
+				     "the delay, for the trap",
+				     t->spec->text);
 	}
 }
 
@@ -420,12 +428,16 @@ static void restore_space(struct session *s, struct proc *proc)
 		session_warn(s, "process %d: %s", pid, err.what);
 	space_put(space);
 	if (done.changed_by_others)
-		session_warn(s, "process %d: %zu places in its code were changed by someone else "
-			     "since and were left alone", pid, done.changed_by_others);
+		session_warn(s,
+			     "process %d: %zu places in its code were changed by someone else "
+			     "since and were left alone",
+			     pid, done.changed_by_others);
 	if (done.left_mapped)
-		session_warn(s, "process %d: a signal handler still returns into a hook; the code is "
-			     "restored, one mapping stays (sbinject recover -p %d removes it later)",
-			     pid, pid);
+		session_warn(
+			s,
+			"process %d: a signal handler still returns into a hook; the code is "
+			"restored, one mapping stays (sbinject recover -p %d removes it later)",
+			pid, pid);
 }
 
 static void detach_one(struct session *s, struct proc *proc)

@@ -22,26 +22,26 @@ enum mechanism { MECHANISM_AUTO, MECHANISM_JUMP, MECHANISM_INT3 };
 
 struct session_config {
 	struct spec_list targets;
-	pid_t *pids;		/* to attach to, with their descendants */
+	pid_t *pids; /* to attach to, with their descendants */
 	size_t n_pids;
-	pid_t launched;		/* instead: our command, waiting for its exec; 0: none */
-	pid_t *skip;		/* never to be touched: sbinject's own processes */
+	pid_t launched; /* instead: our command, waiting for its exec; 0: none */
+	pid_t *skip;	/* never to be touched: sbinject's own processes */
 	size_t n_skip;
 	bool follow, children;
 	enum mechanism mechanism;
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */
-	char *start_on;		/* a target or a file; NULL */
-	double max_slowdown;	/* of a thread's time, 0.3 is 30 %; 0: not given */
-	bool look_only;		/* for session_list(): nothing is measured */
-	bool preview;		/* the process is ours, stopped at its entry point */
-	uint64_t id;		/* random, marks what is ours in targets */
+	char *start_on;		   /* a target or a file; NULL */
+	double max_slowdown;	   /* of a thread's time, 0.3 is 30 %; 0: not given */
+	bool look_only;		   /* for session_list(): nothing is measured */
+	bool preview;		   /* the process is ours, stopped at its entry point */
+	uint64_t id;		   /* random, marks what is ours in targets */
 };
 
 enum session_end {
 	SESSION_RUNS,
-	SESSION_END_FOR,	/* --for is over */
-	SESSION_END_TARGET,	/* the last process (or the launched command) has ended */
-	SESSION_END_SLOWDOWN,	/* --max-slowdown was exceeded */
+	SESSION_END_FOR,      /* --for is over */
+	SESSION_END_TARGET,   /* the last process (or the launched command) has ended */
+	SESSION_END_SLOWDOWN, /* --max-slowdown was exceeded */
 };
 
 struct session;

@@ -56,7 +56,7 @@ void found_add(struct found *found, const struct found_site *site)
 {
 	if ((found->count & (found->count - 1)) == 0)
 		found->site = must(realloc(found->site, (found->count ? found->count * 2 : 1) *
-							sizeof(*found->site)));
+								sizeof(*found->site)));
 	found->site[found->count++] = *site;
 }
 

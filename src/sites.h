@@ -13,12 +13,12 @@
 struct image_plans; /* a cache, by image */
 
 struct found_site {
-	size_t target;		/* index */
-	struct image *img;	/* counted reference */
+	size_t target;	   /* index */
+	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
 	bool bell;
-	struct plan plan;	/* run-time addresses */
+	struct plan plan; /* run-time addresses */
 	enum plan_refusal why;
 	char detail[64];
 };

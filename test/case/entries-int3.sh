@@ -11,7 +11,7 @@ sb list -p "$pid" ':as_*' --mechanism int3
 ended 0
 targets=() taken='' refused=' '
 for n in $names; do
-	line=$(grep -E "[[:space:]]$n[[:space:]]" "$T/sb.out") || fail "list does not show $n"
+	line=$(grep -E "[[:space:]]${n}[[:space:]]" "$T/sb.out") || fail "list does not show $n"
 	if [[ $line =~ [[:space:]]int3$ ]]; then
 		targets+=(":$n" 0) taken="$taken $n"
 	else

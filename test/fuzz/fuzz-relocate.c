@@ -10,9 +10,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(COND)         \
-	do {                \
-		if (!(COND)) \
+#define CHECK(COND)              \
+	do {                     \
+		if (!(COND))     \
 			abort(); \
 	} while (0)
 

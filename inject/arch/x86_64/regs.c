@@ -17,15 +17,15 @@
 #include <ucontext.h>
 #include "stub.h"
 
-#define RED_ZONE	   128
-#define FXSAVE_SIZE	   512
-#define XSAVE_HEADER	   64
-#define SW_RESERVED	   464	      /* in the FXSAVE image */
-#define FP_XSTATE_MAGIC1_  0x46505853 /* also in <asm/sigcontext.h>, which clashes */
-#define FP_XSTATE_MAGIC2_  0x46505845
-#define UC_FLAGS	   7	      /* UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
-#define XFEATURES_AMX	   (3ull << 17)
-#define HWCAP2_FSGSBASE_   2
+#define RED_ZONE	  128
+#define FXSAVE_SIZE	  512
+#define XSAVE_HEADER	  64
+#define SW_RESERVED	  464	     /* in the FXSAVE image */
+#define FP_XSTATE_MAGIC1_ 0x46505853 /* also in <asm/sigcontext.h>, which clashes */
+#define FP_XSTATE_MAGIC2_ 0x46505845
+#define UC_FLAGS	  7 /* UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
+#define XFEATURES_AMX	  (3ull << 17)
+#define HWCAP2_FSGSBASE_  2
 
 /* The kernel's frame: restorer, ucontext with an 8-byte mask, siginfo; then the vector state. */
 struct frame {
@@ -59,7 +59,8 @@ static uint64_t clock_read(void)
 
 static bool clock_trusted(char *why, size_t size)
 {
-	static const char path[] = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 	char line[128] = "";
 	FILE *f = fopen(path, "re");
 
@@ -85,8 +86,7 @@ static const uint8_t *find(const uint8_t *hay, size_t len, const char *needle, s
 	return memmem(hay, len, needle, n);
 }
 
-static uint64_t find_at(const uint8_t *code, size_t len, uint64_t addr, const char *bytes,
-			size_t n)
+static uint64_t find_at(const uint8_t *code, size_t len, uint64_t addr, const char *bytes, size_t n)
 {
 	const uint8_t *hit = find(code, len, bytes, n);
 
@@ -182,8 +182,8 @@ static void fill_registers(struct frame *f, const struct user_regs_struct *r)
 static bool interrupted_for_good(const struct arch_regs *regs)
 {
 	static const uint16_t calls[] = {
-		SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop,
-		SYS_io_getevents, 333 /* io_pgetevents */, 441 /* epoll_pwait2 */,
+		SYS_epoll_wait, SYS_epoll_pwait,  SYS_rt_sigtimedwait,	   SYS_semop,
+		SYS_semtimedop, SYS_io_getevents, 333 /* io_pgetevents */, 441 /* epoll_pwait2 */,
 	};
 
 	if ((long)regs->gp.rax != -EINTR)

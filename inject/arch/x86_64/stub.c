@@ -54,7 +54,8 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
 static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, uint8_t *buf,
 			     size_t cap, struct arch_site *out, enum plan_refusal *why)
 {
-	size_t tail = plan_emit(plan, at + head, buf + head, cap - head, out->pcs, &out->n_pcs, why);
+	size_t tail = plan_emit(plan, at + head, buf + head, cap - head, out->pcs, &out->n_pcs,
+				why);
 
 	if (!tail)
 		return 0;
