@@ -77,6 +77,8 @@ static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err
 	    ph->p_vaddr + ph->p_memsz > 1ull << 56 ||
 	    (prev && ph->p_vaddr < prev->vaddr + prev->filesz))
 		return damaged(img, err);
+	if (!img->load) /* allocated for all headers by the caller */
+		return damaged(img, err);
 	img->load[img->load_count++] = (struct image_load){
 		.vaddr = ph->p_vaddr,
 		.offset = ph->p_offset,

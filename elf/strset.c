@@ -50,6 +50,8 @@ static void add_span(struct strset *set, uint32_t lo, uint32_t hi)
 		set->span = more;
 		set->cap = cap;
 	}
+	if (!set->span) /* cannot be: cap was 0 and grew */
+		return;
 	set->span[set->count++] = (struct strset_span){ lo, hi };
 	mark_blocks(set, lo, hi);
 }

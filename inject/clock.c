@@ -53,7 +53,7 @@ static int by_size(const void *a, const void *b)
 /* The step that readings advance by: low among the differences, but not one odd reading. */
 static double find_quantum(void)
 {
-	enum { READINGS = 2000 };
+	enum { READINGS = 2000, low = READINGS / 10 };
 	uint64_t step[READINGS], last = arch->clock_read();
 
 	for (int i = 0; i < READINGS;) {
@@ -64,7 +64,7 @@ static double find_quantum(void)
 		last = now;
 	}
 	qsort(step, READINGS, sizeof(*step), by_size);
-	return (double)step[READINGS / 10];
+	return (double)step[low];
 }
 
 void clock_refine(struct clock *clk)

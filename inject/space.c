@@ -257,7 +257,7 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->record_addr = parent->record_addr;
 	space->gadgets = parent->gadgets;
 	space->hooked = parent->hooked;
-	for (size_t i = 0; i < parent->n_regions; i++)
+	for (size_t i = 0; parent->regions && parent->stale && i < parent->n_regions; i++)
 		space_add_region(space, region_get(parent->regions[i]), parent->stale[i]);
 	if (parent->control) {
 		space->control = parent->control;

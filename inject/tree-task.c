@@ -220,7 +220,7 @@ static void permission_hint(struct sb_err *err)
 			 scope);
 	else
 		err_hint(err, "run as root or as the process's own user, or give sbinject "
-			      "CAP_SYS_PTRACE");
+			      "CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
 }
 
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err)

@@ -80,12 +80,21 @@ struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent)
 	return p;
 }
 
+static void free_threads(struct tree *tree, struct proc *proc)
+{
+	struct thread *next;
+
+	for (struct thread *t = proc->threads; t; t = next) {
+		next = t->next;
+		tree_thread_free(tree, t);
+	}
+}
+
 void tree_forget(struct tree *tree, struct proc *proc)
 {
 	struct proc **at = &tree->procs;
 
-	while (proc->threads)
-		tree_thread_free(tree, proc->threads);
+	free_threads(tree, proc);
 	while (*at != proc)
 		at = &(*at)->next;
 	*at = proc->next;
@@ -367,7 +376,6 @@ void tree_release(struct tree *tree, struct proc *proc)
 		release_thread(t);
 		note_hold(tree, t);
 	}
-	while (proc->threads)
-		tree_thread_free(tree, proc->threads);
+	free_threads(tree, proc);
 	proc->traced = false;
 }

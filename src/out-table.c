@@ -165,7 +165,7 @@ static void print_lapses(FILE *to, const struct result *res)
 		return;
 	fprintf(to,
 		"lease lapsed: %" PRIu64 " hit%s came while sbinject did not renew its lease; "
-		"they were not delayed and are not in the table\n",
+		"they are counted as hits and were not delayed\n",
 		res->lease_lapsed_hits, res->lease_lapsed_hits > 1 ? "s" : "");
 }
 

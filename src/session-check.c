@@ -285,7 +285,8 @@ struct result *session_list(struct session *s, struct sb_err *err)
 		rt->outcome = rt->n_sites || rt->n_refused ? OUTCOME_NEVER_CALLED :
 			      t->module_seen		   ? OUTCOME_NO_MATCH :
 							     OUTCOME_PENDING;
-		rt->reason = text_dup(t->why.what);
+		rt->reason = text_dup(t->n_refused && !rt->n_refused ? t->refused[0].reason :
+								       t->why.what);
 	}
 	return res;
 }

@@ -18,7 +18,7 @@ enum { OVERRUN_NS = 20000, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 /* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
 static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
 {
-	return delay_ticks / 8 + (uint64_t)(4 * s->clk.quantum_ticks);
+	return delay_ticks / 2 + (uint64_t)(4 * s->clk.quantum_ticks);
 }
 
 static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)

@@ -125,7 +125,8 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	for (size_t i = 0; i < s->n_targets; i++)
 		target_init(&s->target[i], &cfg->targets.spec[i]);
 	find_start_on(s);
-	tree_init(&s->tree, &session_tree_ops, s, cfg->follow);
+	/* A launched command is followed to its first image even without --follow. */
+	tree_init(&s->tree, &session_tree_ops, s, cfg->follow || cfg->launched);
 	s->plans = plans_new();
 	if (check_machine(s, err) < 0) {
 		session_free(s);
@@ -269,7 +270,7 @@ int session_attach(struct session *s, struct sb_err *err)
 		ret = hook_all(s, err);
 	if (ret == 0) {
 		arm(s);
-		if (!s->cfg->follow)
+		if (!s->cfg->follow && !s->cfg->launched)
 			release_all(s);
 	}
 	hurry(false);
@@ -288,8 +289,9 @@ static void sweep_untraced(struct session *s)
 
 	for (; p; p = next) {
 		next = p->next;
-		if (p->traced || !p->space || !p->space->page_addr ||
-		    memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)
+		if (p->traced || (!task_is_dead(p->pid, p->pid) &&
+				  (!p->space || !p->space->page_addr ||
+				   memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
 			continue;
 		session_tree_ops.ended(s, p, 0);
 		tree_forget(&s->tree, p);
@@ -342,6 +344,18 @@ static void next_wake(const struct session *s, uint64_t now, uint64_t window, in
 	*next_ms = (int)((until + MS - 1) / MS);
 }
 
+/* --no-follow with a command: once its own image is hooked it runs untraced. */
+static void release_launched(struct session *s)
+{
+	struct proc *p;
+
+	if (s->cfg->follow || !s->cfg->launched)
+		return;
+	p = tree_proc(&s->tree, s->cfg->launched);
+	if (p && p->traced && p->generation == 0)
+		release_all(s);
+}
+
 enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
 {
 	uint64_t now, window, count;
@@ -349,6 +363,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
 		session_rings(s);
 	tree_dispatch(&s->tree);
+	release_launched(s);
 	now = clock_ns();
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now);
