@@ -232,9 +232,12 @@ int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t sess
 
 int space_register(struct space *space, pid_t pid, struct sb_err *err)
 {
-	struct page *page = &space->control->page;
 	struct sb_page_record record;
+	struct page *page;
 
+	if (!space->control)
+		return err_set(err, SB_EINTERNAL, "no control page to register process %d in", pid);
+	page = &space->control->page;
 	space->proc = page_proc_new(page, pid);
 	if (!space->proc) {
 		log_warn("more than %u processes: process %d is counted with the unregistered ones",

@@ -312,6 +312,8 @@ static int hook_found(struct session *s, struct space *space, pid_t pid, struct 
 	size_t first = 0, last;
 	int ret = 0;
 
+	if (!found->count)
+		return 0;
 	qsort(found->site, found->count, sizeof(*found->site), by_image);
 	for (; first < found->count && ret >= 0; first = last) {
 		for (last = first + 1; last < found->count &&

@@ -289,9 +289,10 @@ static void sweep_untraced(struct session *s)
 
 	for (; p; p = next) {
 		next = p->next;
-		if (p->traced || (!task_is_dead(p->pid, p->pid) &&
-				  (!p->space || !p->space->page_addr ||
-				   memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
+		if (p->traced ||
+		    (!task_is_dead(p->pid, p->pid) &&
+		     (!p->space || !p->space->page_addr ||
+		      memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
 			continue;
 		session_tree_ops.ended(s, p, 0);
 		tree_forget(&s->tree, p);
