@@ -204,14 +204,14 @@ static int write_page(const struct region *region, const struct memory *mem, siz
 
 	if (memory_peek(mem, from, buf + (from - page), to - from) != to - from)
 		return undo ? 0 :
-			      err_set(err, SB_ETARGET, "the text at 0x%llx is gone",
+			      err_set(err, SB_ENOMODULE, "the text at 0x%llx is gone",
 				      (unsigned long long)from);
 	if (fault_point(undo ? "restore-page" : "plant-page", mem->pid))
 		return err_set(err, SB_ETARGET, "fault: text page");
 	if (!apply(region, first, last, undo, buf, page, out, &foreign))
 		return 0;
 	if (foreign && !undo)
-		return err_set(err, SB_ETARGET, "the text at 0x%llx changed meanwhile",
+		return err_set(err, SB_ENOMODULE, "the text at 0x%llx changed meanwhile",
 			       (unsigned long long)from);
 	return memory_write(mem, from, buf + (from - page), to - from, err);
 }

@@ -282,6 +282,11 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
+	if (ret < 0 && err->code == SB_ENOMODULE) {
+		/* Unloaded between the look and the write: as if it had not been there. */
+		*err = (struct sb_err){ 0 };
+		ret = m = 0;
+	}
 	for (size_t i = 0; i < m && ret >= 0; i++) {
 		const struct site_record *r = &s->site[sites[i].cookie];
 
