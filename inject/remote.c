@@ -47,8 +47,9 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 		return 0;
 	err_set(err, SB_ETARGET, "process %d: its code has no way to return from a borrowed call",
 		mem->pid);
-	err_hint(err, "this is a program without a C library; only int3-free static programs that "
-		      "call rt_sigreturn can be attached to");
+	err_hint(err,
+		 "it is a program without a C library: nothing in it calls rt_sigreturn, without "
+		 "which a thread could not be given back safely");
 	return -SB_ETARGET;
 }
 
