@@ -21,7 +21,7 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { LEAVE_TRIES = 400, RUN_OUT_TRIES = 50 };
+enum { LEAVE_TRIES = 400, RUN_OUT_TRIES = 50, STOP_TRIES = 10 };
 
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
@@ -205,23 +205,36 @@ static bool still_there(const struct tree *tree, const struct space *space)
 	return false;
 }
 
+static int not_restored(const struct space *space, const struct sb_err *why, struct sb_err *err)
+{
+	err_set(err, why->code, "process %d is still hooked: %s", space->mem.pid, why->what);
+	err_hint(err, "sbinject recover -p %d restores it", space->mem.pid);
+	return -(int)why->code;
+}
+
 int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
 		  struct sb_err *err)
 {
+	bool text_done = false;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
 	for (int i = 0; i < LEAVE_TRIES; i++) {
+		struct sb_err why = { 0 };
+
 		if (!still_there(tree, space))
 			return err_set(err, SB_ENOPROC, "process %d ended", space->mem.pid);
-		ret = tree_stop(tree, space, err);
+		ret = tree_stop(tree, space, &why);
+		if (ret < 0 && i < STOP_TRIES) /* a loaded machine: never left hooked for that */
+			continue;
 		if (ret < 0)
-			return ret;
+			return not_restored(space, &why, err);
 		/* While text cannot be restored the stubs it jumps into must stay. */
-		if (i == 0 && space_restore_text(space, out, err) < 0) {
+		if (!text_done && space_restore_text(space, out, err) < 0) {
 			tree_resume(tree, space);
 			return -SB_ETARGET;
 		}
+		text_done = true;
 		if (threads_out(space, tree)) {
 			ret = space_holds(space) ? unmap(space, tree, err) : 0;
 			tree_resume(tree, space);

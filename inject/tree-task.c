@@ -169,6 +169,23 @@ void task_signal_unnoticed(pid_t tid, int sig)
 		task_unnoticed(tid);
 }
 
+bool task_has_shadow_stack(pid_t pid)
+{
+	char status[8192];
+	const char *line;
+	char *end;
+
+	if (!read_status(pid, status, sizeof(status)))
+		return false;
+	line = strstr(status, "_Thread_features:");
+	if (!line)
+		return false;
+	end = strchr(line, '\n');
+	if (end)
+		*end = '\0';
+	return strstr(line, "shstk") != NULL;
+}
+
 static void task_name(pid_t pid, char *buf, size_t size)
 {
 	char path[64];

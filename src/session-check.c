@@ -75,6 +75,14 @@ static int check_access(pid_t pid, struct sb_err *err)
 	if (memory_open(&mem, pid, NULL) < 0)
 		return task_seize_error(pid, pid, err);
 	memory_close(&mem);
+	if (task_has_shadow_stack(pid)) {
+		err_set(err, SB_ECONFINED,
+			"process %d runs with a user shadow stack: a hook that "
+			"displaces a call would end it",
+			pid);
+		err_hint(err, "start it without: GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
+		return -SB_ECONFINED;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	ret = image_get(path, path, &img, err);
 	if (ret == 0)
