@@ -254,6 +254,23 @@ static void list_refused(struct result_target *rt, const struct found_site *fs)
 	r->address = fs->addr;
 }
 
+/* What another target has already: a row each, like what cannot be hooked. */
+static void list_clashes(struct result_target *rt, const struct target *t)
+{
+	for (size_t i = 0; i < t->n_refused; i++) {
+		struct result_refused *r;
+
+		rt->refused = realloc(rt->refused, (rt->n_refused + 1) * sizeof(*rt->refused));
+		if (!rt->refused)
+			abort();
+		r = &rt->refused[rt->n_refused++];
+		r->module = text_dup(t->refused[i].module);
+		r->symbol = text_dup(t->refused[i].symbol);
+		r->reason = text_dup(t->refused[i].reason);
+		r->address = t->refused[i].address;
+	}
+}
+
 static void list_found(struct result *res, const struct found *found, pid_t pid)
 {
 	for (size_t i = 0; i < found->count; i++) {
@@ -289,12 +306,12 @@ struct result *session_list(struct session *s, struct sb_err *err)
 		struct result_target *rt = &res->target[i];
 		const struct target *t = &s->target[i];
 
+		list_clashes(rt, t);
 		rt->spec = text_dup(t->spec->text);
 		rt->outcome = rt->n_sites || rt->n_refused ? OUTCOME_NEVER_CALLED :
 			      t->module_seen		   ? OUTCOME_NO_MATCH :
 							     OUTCOME_PENDING;
-		rt->reason = text_dup(t->n_refused && !rt->n_refused ? t->refused[0].reason :
-								       t->why.what);
+		rt->reason = text_dup(t->why.what);
 	}
 	return res;
 }

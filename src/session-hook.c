@@ -10,6 +10,7 @@
 #include "session-priv.h"
 #include "text.h"
 #include "maps.h"
+#include "../inject/tree-task.h"
 
 struct finder {
 	struct session *s;
@@ -27,16 +28,20 @@ static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
 	return memory_peek(&f->mem, addr, buf, len) == len ? 0 : -1;
 }
 
-static bool hooked_at(const struct space *space, uint64_t addr)
+/* The session's number of the site that is hooked at addr, or SIZE_MAX. */
+static size_t hooked_at(const struct space *space, uint64_t addr)
 {
 	for (size_t i = 0; space && i < space->n_regions; i++) {
 		const struct region *r = space->regions[i];
+		const struct journal_site *site = region_site_at(r, addr);
 
 		/* An endbr64 stays in front of the window. */
-		if (!space->stale[i] && (region_site_at(r, addr) || region_site_at(r, addr + 4)))
-			return true;
+		if (!site)
+			site = region_site_at(r, addr + 4);
+		if (site && !space->stale[i])
+			return site->cookie;
 	}
-	return false;
+	return SIZE_MAX;
 }
 
 static bool found_at(const struct found *found, uint64_t addr, size_t *target)
@@ -69,21 +74,32 @@ static void note_refusal(struct session *s, size_t target, const char *module, c
 	r->address = addr;
 }
 
+static void note_clash(struct session *s, size_t target, size_t other,
+		       const struct resolve_site *rs)
+{
+	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
+	struct target *t = &s->target[target];
+
+	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
+	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
+	note_refusal(s, target, image_name(rs->img), rs->name, rs->addr, reason);
+	t->why = (struct sb_err){ 0 };
+	err_set(&t->why, SB_ESPEC, "%.200s is already a site of target '%s'", rs->name, quoted);
+	err_hint(&t->why, "a function counts for one target: leave one of the two out, or put the "
+			  "one that names fewer functions first");
+}
+
 /* One address can count for one target only: the one named first. */
 static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
 {
-	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
-	size_t other;
+	size_t hooked = hooked_at(f->space, rs->addr), other = target;
 
-	if (hooked_at(f->space, rs->addr))
-		return true;
-	if (!found_at(f->found, rs->addr, &other))
+	if (hooked < s->n_sites)
+		other = s->site[hooked].bell ? target : s->site[hooked].target;
+	else if (hooked == SIZE_MAX && !found_at(f->found, rs->addr, &other))
 		return false;
-	if (other != target) {
-		text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
-		snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
-		note_refusal(s, target, image_name(rs->img), rs->name, rs->addr, reason);
-	}
+	if (other != target)
+		note_clash(s, target, other, rs);
 	return true;
 }
 
@@ -113,6 +129,20 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 	}
 }
 
+/* pid=: in a process out of scope a target hooks nothing, so that another one may. */
+static bool in_scope(const struct finder *f, size_t i)
+{
+	pid_t scope = f->s->target[i].spec->pid;
+
+	for (const struct record *rec = f->s->records; scope && rec; rec = rec->next)
+		if (rec->pid == f->pid && !rec->ended)
+			return rec->in_scope[i];
+	for (pid_t pid = f->pid; scope && pid != scope; pid = task_parent(pid))
+		if (pid <= 0)
+			return false;
+	return true;
+}
+
 static void find_target(struct finder *f, size_t i)
 {
 	struct target *t = &f->s->target[i];
@@ -130,6 +160,11 @@ static void find_target(struct finder *f, size_t i)
 
 	if (t->spec->kind == SPEC_PYTHON)
 		return;
+	if (!in_scope(f, i)) {
+		err_set(&t->why, SB_ENOMODULE, "process %d is not among the processes hooked",
+			t->spec->pid);
+		return;
+	}
 	ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why);
 	if (res.modules || ret < 0)
 		t->module_seen = true;
@@ -166,7 +201,7 @@ static void find_bell(struct finder *f)
 	req.module = image_interp(exe);
 	if ((req.module[0] || symbol_is_defined(exe, req.symbol)) &&
 	    resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why) == 0 && res.count &&
-	    !hooked_at(f->space, res.site[0].addr)) {
+	    hooked_at(f->space, res.site[0].addr) == SIZE_MAX) {
 		struct found_site site = {
 			.bell = true,
 			.bias = res.site[0].bias,

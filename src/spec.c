@@ -287,10 +287,7 @@ static int group_word(struct group *group, const char *word)
 
 static bool spec_same(const struct spec *a, const struct spec *b)
 {
-	bool threads = a->thread && b->thread ? !strcmp(a->thread, b->thread) :
-						a->thread == b->thread;
-
-	return threads && a->pid == b->pid && !strcmp(a->text, b->text);
+	return a->pid == b->pid && !strcmp(a->text, b->text);
 }
 
 /* Is any target from `first` on already there before it? */
@@ -299,9 +296,10 @@ static int list_check_twice(const struct spec_list *list, size_t first, struct s
 	for (size_t i = first; i < list->count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (spec_same(&list->spec[i], &list->spec[j]))
-				return refuse(err, "target", list->spec[i].text, "is given twice",
-					      "give it once, or tell the two apart by pid= or "
-					      "thread=");
+				return refuse(
+					err, "target", list->spec[i].text, "is given twice",
+					"give it once; two are told apart by pid=, and thread= "
+					"takes a glob");
 	return 0;
 }
 

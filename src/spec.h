@@ -52,7 +52,7 @@ struct spec_list {
 
 /*
  * Words of a command line (or of a targets file's line) to targets. Appends; the same target
- * twice (same text, pid and thread) is SB_ESPEC, as is everything malformed; the error's text
+ * twice (same text and pid) is SB_ESPEC, as is everything malformed; the error's text
  * names the word and its hint shows a right form. On error nothing was appended.
  */
 int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err);

@@ -155,15 +155,15 @@ static void test_errors_name_the_word_and_append_nothing(void **state)
 	}
 }
 
-static void test_same_target_for_another_process_or_thread(void **state)
+static void test_same_target_for_another_process(void **state)
 {
 	struct spec_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(parse("a:b|pid=1|a:b|pid=2|a:b|a:b|thread=x|a:b|thread=y", &list, NULL),
-			 0);
-	assert_int_equal(list.count, 5);
+	assert_int_equal(parse("a:b|pid=1|a:b|pid=2|a:b", &list, NULL), 0);
+	assert_int_equal(list.count, 3);
 	spec_list_free(&list);
+	assert_int_equal(parse("a:b|thread=x|a:b|thread=y", &list, NULL), -SB_ESPEC);
 }
 
 static void test_overlong_word_is_cut_at_a_character(void **state)
@@ -338,7 +338,7 @@ int main(void)
 		cmocka_unit_test(test_targets_split_at_the_first_colon),
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
 		cmocka_unit_test(test_errors_name_the_word_and_append_nothing),
-		cmocka_unit_test(test_same_target_for_another_process_or_thread),
+		cmocka_unit_test(test_same_target_for_another_process),
 		cmocka_unit_test(test_overlong_word_is_cut_at_a_character),
 		cmocka_unit_test(test_file_quotes_comments_crlf_and_bom),
 		cmocka_unit_test(test_file_errors_carry_the_line),
