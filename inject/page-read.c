@@ -9,8 +9,6 @@
 
 static void add_slot(struct page_sums *sums, const struct sb_page_slot *slot)
 {
-	uint64_t spent = slot->injected_ticks + slot->overrun_ticks;
-
 	sums->hits += slot->hits;
 	sums->injected_ticks += slot->injected_ticks;
 	sums->overrun_ticks += slot->overrun_ticks;
@@ -19,8 +17,6 @@ static void add_slot(struct page_sums *sums, const struct sb_page_slot *slot)
 		sums->max_ticks = slot->max_ticks;
 	if (slot->hits > sums->busiest_hits)
 		sums->busiest_hits = slot->hits;
-	if (spent > sums->busiest_ticks)
-		sums->busiest_ticks = spent;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++) {
 		sums->bucket[i] += slot->bucket[i];
 		sums->delayed += slot->bucket[i];
@@ -33,21 +29,32 @@ static void add_cell(struct page_sums *sums, const struct sb_page_cell *cell)
 	sums->cut_ticks += cell->cut_ticks;
 }
 
-/* One page of the file holds four of a cell's 1 KiB records; the first is the settings. */
-static void add_chunk(struct page_sums *sums, const uint8_t *buf, size_t len, uint64_t off_in_cell,
-		      uint32_t slots)
+/* What is done with each 1 KiB record of a cell; the first is the settings, then come slots. */
+struct reading {
+	struct page_sums *sums;
+	uint64_t *spent;
+	size_t slots;
+};
+
+static void add_chunk(const struct reading *r, const uint8_t *buf, size_t len, uint64_t off_in_cell)
 {
 	for (size_t at = 0; at + SB_PAGE_SLOT_SIZE <= len; at += SB_PAGE_SLOT_SIZE) {
 		uint64_t index = (off_in_cell + at) / SB_PAGE_SLOT_SIZE;
+		const struct sb_page_slot *slot = (const void *)(buf + at);
 
-		if (index == 0)
-			add_cell(sums, (const void *)(buf + at));
-		else if (index <= slots + SB_PAGE_SHARED_SLOTS)
-			add_slot(sums, (const void *)(buf + at));
+		if (index > r->slots)
+			return;
+		if (index == 0 && r->sums)
+			add_cell(r->sums, (const void *)(buf + at));
+		else if (index && r->sums)
+			add_slot(r->sums, slot);
+		else if (index)
+			r->spent[index - 1] = slot->injected_ticks + slot->overrun_ticks;
 	}
 }
 
-void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums)
+static void read_cell(const struct page *page, uint32_t proc, uint32_t target,
+		      const struct reading *r)
 {
 	_Alignas(8) uint8_t buf[4096];
 	const struct sb_page_header *h = &page->lay;
@@ -60,9 +67,28 @@ void page_read(const struct page *page, uint32_t proc, uint32_t target, struct p
 
 		if (n <= 0)
 			break;
-		add_chunk(sums, buf, (size_t)n, (uint64_t)at - start, h->slots);
+		add_chunk(r, buf, (size_t)n, (uint64_t)at - start);
 		at += n;
 	}
+}
+
+size_t page_slots(const struct page *page)
+{
+	return page->lay.slots + SB_PAGE_SHARED_SLOTS;
+}
+
+void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums)
+{
+	struct reading r = { .sums = sums, .slots = page_slots(page) };
+
+	read_cell(page, proc, target, &r);
+}
+
+void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, uint64_t *ticks)
+{
+	struct reading r = { .spent = ticks, .slots = page_slots(page) };
+
+	read_cell(page, proc, target, &r);
 }
 
 void page_sums_add(struct page_sums *to, const struct page_sums *from)
@@ -78,8 +104,6 @@ void page_sums_add(struct page_sums *to, const struct page_sums *from)
 		to->max_ticks = from->max_ticks;
 	if (from->busiest_hits > to->busiest_hits)
 		to->busiest_hits = from->busiest_hits;
-	if (from->busiest_ticks > to->busiest_ticks)
-		to->busiest_ticks = from->busiest_ticks;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
 		to->bucket[i] += from->bucket[i];
 }

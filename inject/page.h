@@ -36,8 +36,7 @@ struct page_sums {
 	uint64_t hits, delayed, cuts;
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
-	uint64_t busiest_hits;	/* of the one slot with most hits */
-	uint64_t busiest_ticks; /* injected + overrun, of the slot with most */
+	uint64_t busiest_hits; /* of the one slot with most hits */
 };
 
 /* Fills a header for so many targets; size in hdr->size. slots: by the number of CPUs. */
@@ -71,6 +70,10 @@ void page_close_all(struct page *page); /* everything off, doorbells answered, s
 
 /* Adds the counters of one cell to *sums. Safe against any contents. */
 void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums);
+/* How long each slot of one cell was delayed in all (injected + overrun), ticks; page_slots() of
+ * them, those that were never used left alone. */
+size_t page_slots(const struct page *page);
+void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, uint64_t *ticks);
 void page_sums_add(struct page_sums *to, const struct page_sums *from);
 
 /* Excess over the delay at a quantile of all delayed hits, ticks; 0 where there are none. */

@@ -25,7 +25,6 @@ struct target {
 	struct page_sums past;		/* of processes that ended */
 	struct result_refused *refused;
 	size_t n_refused;
-	uint64_t seen_hits; /* for --max-slowdown */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
@@ -42,6 +41,8 @@ struct record {
 	struct result_counts *counts; /* by target, once it has ended */
 	struct region **regions;      /* counted references: which sites it had */
 	size_t n_regions;
+	uint64_t since_ns;	/* when it was first seen */
+	struct slow_look *slow; /* by target; session-slow.c */
 	bool ended;
 	struct record *next;
 };
@@ -73,6 +74,7 @@ struct session {
 	uint64_t started_real;
 	double wall_s;
 	uint64_t ended_real;
+	uint64_t delays_ns; /* when delays could first be given; 0: not yet */
 	uint64_t last_tick, last_slow, last_refine;
 	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
@@ -98,7 +100,7 @@ void record_end(struct session *s,
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);
-void record_free(struct record *rec);
+void record_free(const struct session *s, struct record *rec);
 void counts_from_sums(const struct session *s, const struct page_sums *sums,
 		      struct result_counts *counts);
 struct record *record_of(const struct session *s, const struct space *space);
@@ -109,7 +111,10 @@ void window_apply(struct session *s,
 void window_apply_all(struct session *s);
 uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
 void window_threads(struct session *s);			 /* thread= tables */
-bool window_slowdown(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
+
+/* session-slow.c */
+bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
+void slow_free(struct slow_look *look, size_t n_targets);
 
 /* session-tree.c */
 extern const struct tree_ops session_tree_ops;

@@ -57,6 +57,7 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	struct record *rec = must(calloc(1, sizeof(*rec)));
 
 	rec->pid = proc->pid;
+	rec->since_ns = clock_ns();
 	rec->generation = proc->generation;
 	read_comm(proc->pid, rec->comm, sizeof(rec->comm));
 	rec->exe = read_exe(proc->pid);
@@ -142,8 +143,9 @@ void record_end(struct session *s, struct record *rec)
 	rec->space = NULL;
 }
 
-void record_free(struct record *rec)
+void record_free(const struct session *s, struct record *rec)
 {
+	slow_free(rec->slow, s->n_targets);
 	for (size_t i = 0; i < rec->n_regions; i++)
 		region_put(rec->regions[i]);
 	free(rec->regions);

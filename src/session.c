@@ -150,7 +150,7 @@ void session_free(struct session *s)
 		struct record *rec = s->records;
 
 		s->records = rec->next;
-		record_free(rec);
+		record_free(s, rec);
 	}
 	for (size_t i = 0; i < s->n_sites; i++) {
 		free(s->site[i].module);
@@ -369,7 +369,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now);
 	window = window_update(s, now);
-	if (window_slowdown(s, now, err))
+	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
 	next_wake(s, now, window, next_ms);
 	return ended(s, now);

@@ -22,3 +22,17 @@ sb -p "$pid" :victim_work 1ms --for 500ms
 ended 0
 told warning
 finish hot "$pid"
+
+# A function that becomes hot late is caught as soon as one that always was: what is looked at is
+# the last second, not the mean since the beginning. (Each hit takes a millisecond.)
+start late "$V/calls" -g "$T/gate"
+sb_start -p "$pid" :victim_work 1ms --max-slowdown 200% --json "$T/run.json"
+wait_for 10 hooked "$pid" || fail 'not hooked'
+sleep 4
+touch "$T/gate"
+sb_wait
+[ "$rc" -ne 0 ] || fail 'a function that became hot was not refused'
+told 'its delays add'
+less 'hits until it was caught' "$(j targets.0.hits)" 4500
+let_go "$pid"
+finish late "$pid"
