@@ -92,10 +92,11 @@ struct sb_page_threads {
 };
 
 struct sb_page_proc {
-	uint32_t pid;  /* 0: free */
-	uint32_t ring; /* doorbell: rung so often (target) ... */
-	uint32_t done; /* ... and answered so often (sbinject); a futex */
-	uint32_t reserved[13];
+	uint32_t pid;	/* 0: free */
+	uint32_t ring;	/* doorbell: rung so often (target) ... */
+	uint32_t done;	/* ... and answered so often (sbinject); a futex */
+	uint32_t quiet; /* not 0: an interpreter's start is not to be rung for (sbinject) */
+	uint32_t reserved[12];
 };
 
 struct sb_page_header {
@@ -113,13 +114,30 @@ struct sb_page_header {
 	uint32_t reserved0;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;
-	uint32_t reserved1[4];
+	uint64_t notes_off, notes_size; /* see struct sb_page_note */
 	/* a line of its own: read by delayed hits */
 	uint64_t lease_until; /* TSC; hits after it are not delayed */
 	uint32_t generation;  /* a change makes every spin in progress leave */
 	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
 	uint32_t bell;	      /* doorbell: a futex that sbinject sleeps on */
-	uint32_t reserved2[11];
+	uint32_t reserved2;
+	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size (target) */
+	uint64_t room_addr;  /* where a process of this page keeps its room; 0: nowhere */
+	uint32_t reserved3[6];
+};
+
+/*
+ * What the agent has to tell of a function that it found (its names are not known outside).
+ * Notes are appended to one area of the page by all its processes: space is taken by an atomic
+ * add on notes_used, in multiples of 8, and `size` is stored last. An area that is full takes
+ * no more.
+ */
+struct sb_page_note {
+	uint32_t size; /* of the whole note, a multiple of 8; 0: not written yet */
+	uint32_t cell; /* the target it belongs to */
+	uint32_t pid;
+	uint32_t line; /* where the function begins; 0: unknown */
+	char text[];   /* module NUL qualified name NUL file name NUL */
 };
 
 #define SB_PAGE_CHECK(cond)	      _Static_assert(cond, #cond)
@@ -144,12 +162,14 @@ SB_PAGE_OFF(sb_page_cell, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_cell, slot, 1024);
 SB_PAGE_OFF(sb_page_proc, ring, 4);
 SB_PAGE_OFF(sb_page_proc, done, 8);
+SB_PAGE_OFF(sb_page_proc, quiet, 12);
 SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
 SB_PAGE_OFF(sb_page_header, session, 16);
 SB_PAGE_OFF(sb_page_header, lease_until, 128);
 SB_PAGE_OFF(sb_page_header, generation, 136);
 SB_PAGE_OFF(sb_page_header, bell_spin, 140);
 SB_PAGE_OFF(sb_page_header, bell, 144);
+SB_PAGE_OFF(sb_page_header, notes_used, 152);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 
 /* The private record of an address space, in the page right behind the control page: wiped to zero
@@ -157,6 +177,80 @@ SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 struct sb_page_record {
 	uint64_t block_off; /* of this process's block, from blocks_off; 0: unregistered */
 	uint64_t proc_off;  /* of its sb_page_proc, from procs_off */
+};
+
+/*
+ * The room: private memory of one process (a fork has a copy of its own) by which sbinject
+ * speaks with its agent inside an interpreter. sbinject makes it, with the entry code in the
+ * page before it (entry.c), and asks for something by writing `command` and then `asked`; the
+ * entry code, on a thread that may run Python, carries it out and sets `done` to `asked`.
+ *
+ * The agent is one function, `int sb_agent(struct sb_room *)`, called with the GIL held at a
+ * point where Python code may run. It returns 0, or an error after writing `reason`.
+ *
+ *	APPLY	takes over the list of targets where `list` differs from the list it has, and
+ *		watches those whose cell is not OFF in this process. The first one starts it.
+ *	LIST	writes a note for every function that matches now; nothing is watched.
+ *	STOP	gives everything back. 0: the agent may be unloaded. SB_AGENT_BUSY: not yet.
+ *
+ * Cells of Python functions hold the whole delay in delay_ticks: the agent measures what its
+ * own hook costs and takes it off, and its injected_ticks and excess have that cost in them.
+ */
+#define SB_ROOM_MAGIC 0x316d6f6f726a6273ull /* "sbjroom1" */
+
+enum sb_agent_command { SB_AGENT_APPLY = 1, SB_AGENT_LIST, SB_AGENT_STOP };
+
+enum sb_agent_error {
+	SB_AGENT_OK = 0,
+	SB_AGENT_LOAD = -1,	   /* it could not be loaded: dlerror() in reason */
+	SB_AGENT_UNSUPPORTED = -2, /* interpreter too old, or not as expected */
+	SB_AGENT_NO_TOOL = -3,	   /* all of sys.monitoring's tool ids are taken */
+	SB_AGENT_PYTHON = -4,	   /* the interpreter raised an exception */
+	SB_AGENT_BUSY = -5,	   /* something of the agent is still referred to */
+	SB_AGENT_DAMAGED = -6,	   /* page or room make no sense */
+};
+
+enum sb_room_target_flags {
+	SB_TARGET_FILE = 1,   /* module is a glob over file names */
+	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
+};
+
+struct sb_room_target {
+	uint32_t cell;
+	uint32_t flags;	       /* enum sb_room_target_flags */
+	uint32_t module, name; /* globs: offsets from the room of NUL-terminated texts */
+};
+
+enum sb_room_flags { /* what the agent says of itself */
+		     SB_ROOM_FREE_THREADED = 1,
+		     SB_ROOM_ONE_TOOL =
+			     2, /* one tool id only: watching is not switched off while closed */
+};
+
+struct sb_room {
+	uint64_t magic;
+	uint32_t version; /* SB_PAGE_VERSION */
+	uint32_t size;	  /* of the room, its texts included */
+	/* Between sbinject and the entry code: see entry.h. */
+	uint32_t busy, asked, done, queued;
+	uint32_t command; /* enum sb_agent_command */
+	int32_t status;	  /* of the last command carried out: enum sb_agent_error */
+	uint32_t lent_op, parked, let_go;
+	int32_t lent_status;
+	uint64_t function[12];
+	uint64_t handle, agent;
+	uint64_t page_addr, record_addr;
+	char path[64];	  /* of the agent */
+	char reason[256]; /* of a status that is not 0 */
+	/* Between sbinject and the agent. */
+	uint32_t list; /* changes with the list of targets */
+	uint32_t n_targets;
+	uint32_t targets_off; /* struct sb_room_target[], from the room */
+	uint32_t flags;	      /* enum sb_room_flags (agent) */
+	uint32_t python;      /* PY_VERSION_HEX of the interpreter (agent) */
+	uint32_t matched;     /* code objects being watched (agent) */
+	uint64_t cost_ticks;  /* what a counted call costs (agent) */
+	uint64_t reserved[8];
 };
 
 #endif

@@ -8,7 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PROCS = 256, SIZE_LIMIT = 1 << 30, THREAD_SLOTS = 8192, THREAD_TABLES = 64 };
+enum {
+	PAGE = 4096,
+	PROCS = 256,
+	SIZE_LIMIT = 1 << 30,
+	THREAD_SLOTS = 8192,
+	THREAD_TABLES = 64,
+	NOTES = 1 << 20
+};
 
 static uint64_t round_page(uint64_t n)
 {
@@ -43,7 +50,9 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets)
 	hdr->procs_off = PAGE;
 	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
-	hdr->size = hdr->threads_off + THREAD_TABLES * thread_table_size();
+	hdr->notes_off = hdr->threads_off + THREAD_TABLES * thread_table_size();
+	hdr->notes_size = NOTES;
+	hdr->size = hdr->notes_off + hdr->notes_size;
 }
 
 static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
@@ -92,7 +101,8 @@ static bool header_sane(const struct sb_page_header *h, uint64_t file_size)
 	       h->procs_max * 64ull <= h->blocks_off - PAGE &&
 	       h->block_size <= h->size / h->procs_max &&
 	       h->threads_off == h->blocks_off + h->block_size * h->procs_max &&
-	       h->threads_off <= h->size;
+	       h->threads_off <= h->notes_off && h->notes_size <= NOTES &&
+	       h->notes_off <= h->size && h->notes_size <= h->size - h->notes_off;
 }
 
 int page_map_existing(struct page *page, int fd, struct sb_err *err)
