@@ -345,6 +345,19 @@ bool symbol_is_defined(struct image *img, const char *name)
 	return found;
 }
 
+char *symbol_shown(const char *symbol)
+{
+	size_t len = strcspn(symbol, "+");
+	char *base = strndup(symbol, len), *plain, *shown = NULL;
+
+	plain = base ? demangle_name(base, DEMANGLE_NO_RETURN) : NULL;
+	if (plain && asprintf(&shown, "%s%s", plain, symbol + len) < 0)
+		shown = NULL;
+	free(base);
+	free(plain);
+	return shown ? shown : strdup(symbol);
+}
+
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size)
 {
 	ptrdiff_t i = image_in_text(img, vaddr) ? image_func_around(img, vaddr) : -1;

@@ -59,6 +59,9 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
 /* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
 
+/* A symbol as people write it: demangled where it is mangled, "+0xOFF" kept. To be freed. */
+char *symbol_shown(const char *symbol);
+
 /* Shell-style match without locale: `*` (any run, `/` included), `?`, `[a-z]`, `[!a-z]`, `\`. */
 bool glob_match(const char *pattern, const char *text);
 bool glob_is_pattern(const char *text); /* has an unescaped * ? or [ */

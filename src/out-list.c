@@ -10,6 +10,35 @@ static const struct out_col list_cols[] = {
 	{ "address", true, 2 }, { "size", true, 2 },	{ "mechanism", false, 2 },
 };
 
+/* Where there are several processes. */
+static const struct out_col tree_cols[] = {
+	{ "target", false, 0 },	   { "module", false, 2 }, { "symbol", false, 2 },
+	{ "address", true, 2 },	   { "size", true, 2 },	   { "pids", false, 2 },
+	{ "mechanism", false, 2 },
+};
+
+#define PIDS_MAX 6 /* in a row, the rest is counted */
+
+static bool has_pids(const struct out_grid *grid)
+{
+	return grid->col == tree_cols;
+}
+
+static void add_pids(struct out_grid *grid, const pid_t *pids, size_t n)
+{
+	char text[PIDS_MAX * 12 + 40] = "-";
+	size_t used = 0;
+
+	if (!has_pids(grid))
+		return;
+	for (size_t i = 0; i < n && i < PIDS_MAX; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "",
+					 (int)pids[i]);
+	if (n > PIDS_MAX)
+		snprintf(text + used, sizeof(text) - used, " and %zu more", n - PIDS_MAX);
+	out_grid_add(grid, "%s", text);
+}
+
 static void add_name(struct out_grid *grid, const char *name)
 {
 	out_grid_add(grid, "%s", name ? name : "-");
@@ -27,12 +56,13 @@ static void add_site(struct out_grid *grid, const char *spec, const struct resul
 {
 	add_name(grid, spec);
 	add_name(grid, site->module);
-	add_name(grid, site->symbol);
+	add_name(grid, site->name ? site->name : site->symbol);
 	add_address(grid, site->address);
 	if (site->size)
 		out_grid_add(grid, "%" PRIu64, site->size);
 	else
 		out_grid_add(grid, "-");
+	add_pids(grid, site->pids, site->n_pids);
 	add_name(grid, site->mechanism);
 }
 
@@ -42,9 +72,10 @@ static void add_refused(struct out_grid *grid, const char *spec,
 {
 	add_name(grid, spec);
 	add_name(grid, refused->module);
-	add_name(grid, refused->symbol);
+	add_name(grid, refused->name ? refused->name : refused->symbol);
 	add_address(grid, refused->address);
 	out_grid_add(grid, "-");
+	add_pids(grid, refused->pids, refused->n_pids);
 	out_grid_add(grid, "no: %s", refused->reason ? refused->reason : "refused");
 }
 
@@ -81,6 +112,10 @@ void out_list(FILE *to, const struct result *res)
 {
 	struct out_grid grid = { list_cols, sizeof(list_cols) / sizeof(list_cols[0]), NULL, 0 };
 
+	if (res->n_processes > 1) {
+		grid.col = tree_cols;
+		grid.n_cols++;
+	}
 	for (size_t i = 0; i < res->n_targets; i++)
 		add_target(&grid, &res->target[i]);
 	out_grid_print(&grid, to);

@@ -131,7 +131,8 @@ static void print_refused(FILE *to, const struct result_target *target)
 	fputs(" not hooked:\n", to);
 	for (size_t i = 0; i < target->n_refused && i < NOTICES_MAX; i++) {
 		fputs("  ", to);
-		out_shown(to, target->refused[i].symbol);
+		out_shown(to, target->refused[i].name ? target->refused[i].name :
+							target->refused[i].symbol);
 		fputs(": ", to);
 		out_shown(to, target->refused[i].reason);
 		fputc('\n', to);

@@ -35,7 +35,10 @@ int out_check(const char *path, struct sb_err *err);
 
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
 
-/* `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not. */
+/*
+ * `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not, and
+ * whose they are (at most 6 pids a row) where there are several processes.
+ */
 void out_list(FILE *to, const struct result *res);
 
 /*

@@ -360,8 +360,8 @@ static const struct kind kind_counts = { counts_put, counts_get };
 static json_t *hits_put(KIND_PUT_ARGS)
 {
 	const struct result_target *target = (const void *)base;
-	bool hooked = target->outcome != OUTCOME_PENDING && target->outcome != OUTCOME_NO_MATCH &&
-		      target->outcome != OUTCOME_REFUSED;
+	bool hooked = target->outcome == OUTCOME_DELAYED || target->outcome == OUTCOME_COUNTED ||
+		      target->outcome == OUTCOME_NEVER_CALLED;
 
 	return hooked || target->counts.hits ? kind_u64.put(field, base, res) : json_null();
 }
@@ -379,6 +379,7 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, module, kind_string),
 	FIELD(struct result_site, build_id, kind_string, .unknown = "the module has none"),
 	FIELD(struct result_site, symbol, kind_string),
+	FIELD(struct result_site, name, kind_string),
 	FIELD(struct result_site, address, kind_address, .unknown = "not mapped"),
 	FIELD(struct result_site, size, kind_extent, .unknown = "the symbol has none"),
 	FIELD(struct result_site, mechanism, kind_string, .unknown = "not hooked"),
@@ -388,8 +389,10 @@ static const struct field site_fields[] = {
 static const struct field refused_fields[] = {
 	FIELD(struct result_refused, module, kind_string),
 	FIELD(struct result_refused, symbol, kind_string),
+	FIELD(struct result_refused, name, kind_string),
 	FIELD(struct result_refused, address, kind_address, .unknown = "not mapped"),
 	FIELD(struct result_refused, reason, kind_string),
+	ARRAY(struct result_refused, "pids", kind_pids, pids, n_pids),
 };
 
 static const struct shape site_shape = SHAPE(struct result_site, site_fields);

@@ -4,11 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include "text.h"
 
 static const char *const outcome_names[] = {
 	[OUTCOME_DELAYED] = "delayed",	 [OUTCOME_COUNTED] = "counted",
 	[OUTCOME_PENDING] = "pending",	 [OUTCOME_NEVER_CALLED] = "never_called",
 	[OUTCOME_NO_MATCH] = "no_match", [OUTCOME_REFUSED] = "refused",
+	[OUTCOME_MATCHED] = "matched",
 };
 
 const char *result_outcome_name(enum result_outcome outcome)
@@ -42,6 +45,53 @@ static void free_strings(char **s, size_t n)
 	free(s);
 }
 
+void result_refused_free(struct result_refused *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(list[i].module);
+		free(list[i].symbol);
+		free(list[i].name);
+		free(list[i].reason);
+		free(list[i].pids);
+	}
+	free(list);
+}
+
+void result_add_pid(pid_t **pids, size_t *n, pid_t pid)
+{
+	for (size_t i = 0; i < *n; i++)
+		if ((*pids)[i] == pid)
+			return;
+	*pids = must(reallocarray(*pids, *n + 1, sizeof(**pids)));
+	(*pids)[(*n)++] = pid;
+}
+
+void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
+		   pid_t pid)
+{
+	struct result_refused *r = *list;
+
+	while (r < *list + *n &&
+	       (strcmp(r->symbol, refused->symbol) != 0 ||
+		strcmp(r->module, refused->module) != 0 || strcmp(r->reason, refused->reason) != 0))
+		r++;
+	if (r == *list + *n) {
+		*list = must(reallocarray(*list, *n + 1, sizeof(**list)));
+		r = &(*list)[(*n)++];
+		*r = (struct result_refused){
+			.module = text_dup(refused->module),
+			.symbol = text_dup(refused->symbol),
+			.name = text_dup(refused->name),
+			.reason = text_dup(refused->reason),
+			.address = refused->address,
+		};
+	}
+	for (size_t i = 0; i < refused->n_pids; i++)
+		result_add_pid(&r->pids, &r->n_pids, refused->pids[i]);
+	if (pid)
+		result_add_pid(&r->pids, &r->n_pids, pid);
+}
+
 static void free_target(struct result_target *target)
 {
 	for (size_t i = 0; i < target->n_sites; i++) {
@@ -50,16 +100,12 @@ static void free_target(struct result_target *target)
 		free(site->module);
 		free(site->build_id);
 		free(site->symbol);
+		free(site->name);
 		free(site->mechanism);
 		free(site->pids);
 	}
-	for (size_t i = 0; i < target->n_refused; i++) {
-		free(target->refused[i].module);
-		free(target->refused[i].symbol);
-		free(target->refused[i].reason);
-	}
+	result_refused_free(target->refused, target->n_refused);
 	free(target->site);
-	free(target->refused);
 	free(target->spec);
 	free(target->reason);
 }

@@ -23,6 +23,7 @@ enum result_outcome {
 	OUTCOME_PENDING,      /* its module never appeared */
 	OUTCOME_NO_MATCH,     /* the module is there and has no such function */
 	OUTCOME_REFUSED,      /* matched, and no site could be hooked */
+	OUTCOME_MATCHED,      /* of `list`: could be hooked, and was not */
 };
 
 struct result_given { /* delay given to a delayed hit, hook's own cost included, ns */
@@ -34,6 +35,7 @@ struct result_given { /* delay given to a delayed hit, hook's own cost included,
 
 struct result_site {
 	char *module, *build_id, *symbol;
+	char *name;	  /* the symbol as people write it: demangled */
 	uint64_t address; /* run-time address in pids[0] */
 	uint64_t size;	  /* of the function, bytes, 0 unknown (list) */
 	char *mechanism;  /* "jump", "int3" */
@@ -42,8 +44,10 @@ struct result_site {
 };
 
 struct result_refused {
-	char *module, *symbol, *reason;
-	uint64_t address;
+	char *module, *symbol, *name, *reason;
+	uint64_t address; /* in pids[0] */
+	pid_t *pids;
+	size_t n_pids;
 };
 
 struct result_counts {
@@ -108,6 +112,12 @@ struct result {
 struct result *result_new(size_t n_targets); /* aborts on out of memory, as all of these do */
 void result_free(struct result *res);
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends, or adds the process to an equal one (module, symbol and reason). */
+void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
+		   pid_t pid);
+void result_refused_free(struct result_refused *list, size_t n);
+/* Adds a pid that is not there yet. */
+void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
 
 /*

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What can be found wrong before the target is touched, and what `list` shows: the same look at
- * names and plans.
- */
+/* What can be found wrong before the target is touched. */
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
@@ -110,12 +107,17 @@ static int check_hooked(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
-int session_check_pid(pid_t pid, struct sb_err *err)
+int check_readable(pid_t pid, struct sb_err *err)
 {
 	int ret = check_kind(pid, err);
 
-	if (ret == 0)
-		ret = check_access(pid, err);
+	return ret < 0 ? ret : check_access(pid, err);
+}
+
+int session_check_pid(pid_t pid, struct sb_err *err)
+{
+	int ret = check_readable(pid, err);
+
 	return ret < 0 ? ret : check_hooked(pid, err);
 }
 
@@ -207,111 +209,4 @@ int session_check(struct session *s, struct sb_err *err)
 		ret = check_targets(s, pids, n, err);
 	free(pids);
 	return ret;
-}
-
-static const char *list_mechanism(const struct found_site *fs)
-{
-	return fs->plan.shape == PLAN_INT3 ? "int3" : "jump";
-}
-
-static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
-{
-	struct result_site *site;
-
-	rt->site = realloc(rt->site, (rt->n_sites + 1) * sizeof(*rt->site));
-	if (!rt->site)
-		abort();
-	site = &rt->site[rt->n_sites++];
-	*site = (struct result_site){
-		.module = text_dup(image_name(fs->img)),
-		.build_id = text_dup(image_build_id(fs->img)),
-		.symbol = text_dup(fs->name),
-		.address = fs->addr,
-		.size = fs->size,
-		.mechanism = text_dup(list_mechanism(fs)),
-		.pids = malloc(sizeof(pid_t)),
-		.n_pids = 1,
-	};
-	if (!site->pids)
-		abort();
-	site->pids[0] = pid;
-}
-
-static void list_refused(struct result_target *rt, const struct found_site *fs)
-{
-	char reason[320];
-	struct result_refused *r;
-
-	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->why),
-		 fs->detail[0] ? ": " : "", fs->detail);
-	rt->refused = realloc(rt->refused, (rt->n_refused + 1) * sizeof(*rt->refused));
-	if (!rt->refused)
-		abort();
-	r = &rt->refused[rt->n_refused++];
-	r->module = text_dup(image_name(fs->img));
-	r->symbol = text_dup(fs->name);
-	r->reason = text_dup(reason);
-	r->address = fs->addr;
-}
-
-/* What another target has already: a row each, like what cannot be hooked. */
-static void list_clashes(struct result_target *rt, const struct target *t)
-{
-	for (size_t i = 0; i < t->n_refused; i++) {
-		struct result_refused *r;
-
-		rt->refused = realloc(rt->refused, (rt->n_refused + 1) * sizeof(*rt->refused));
-		if (!rt->refused)
-			abort();
-		r = &rt->refused[rt->n_refused++];
-		r->module = text_dup(t->refused[i].module);
-		r->symbol = text_dup(t->refused[i].symbol);
-		r->reason = text_dup(t->refused[i].reason);
-		r->address = t->refused[i].address;
-	}
-}
-
-static void list_found(struct result *res, const struct found *found, pid_t pid)
-{
-	for (size_t i = 0; i < found->count; i++) {
-		const struct found_site *fs = &found->site[i];
-		struct result_target *rt = &res->target[fs->target];
-
-		if (fs->why == PLAN_OK)
-			list_site(rt, fs, pid);
-		else
-			list_refused(rt, fs);
-	}
-}
-
-struct result *session_list(struct session *s, struct sb_err *err)
-{
-	struct result *res = result_new(s->n_targets);
-	pid_t *pids;
-	size_t n;
-
-	for (size_t i = 0; i < s->cfg->n_pids && !err->code && !s->cfg->preview; i++)
-		if (check_kind(s->cfg->pids[i], err) == 0)
-			check_access(s->cfg->pids[i], err);
-	session_descendants(s, &pids, &n);
-	for (size_t i = 0; i < n && !err->code; i++) {
-		struct found found = { 0 };
-
-		session_find(s, pids[i], NULL, &found, err);
-		list_found(res, &found, pids[i]);
-		found_free(&found);
-	}
-	free(pids);
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct result_target *rt = &res->target[i];
-		const struct target *t = &s->target[i];
-
-		list_clashes(rt, t);
-		rt->spec = text_dup(t->spec->text);
-		rt->outcome = rt->n_sites || rt->n_refused ? OUTCOME_NEVER_CALLED :
-			      t->module_seen		   ? OUTCOME_NO_MATCH :
-							     OUTCOME_PENDING;
-		rt->reason = text_dup(t->why.what);
-	}
-	return res;
 }

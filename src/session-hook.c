@@ -55,26 +55,23 @@ static bool found_at(const struct found *found, uint64_t addr, size_t *target)
 	return false;
 }
 
-static void note_refusal(struct session *s, size_t target, const char *module, const char *symbol,
-			 uint64_t addr, const char *reason)
+static void note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
+			 const char *symbol, uint64_t addr, const char *reason)
 {
 	struct target *t = &s->target[target];
-	struct result_refused *r;
+	struct result_refused r = {
+		.module = (char *)module,
+		.symbol = (char *)symbol,
+		.name = symbol_shown(symbol),
+		.reason = (char *)reason,
+		.address = addr,
+	};
 
-	for (size_t i = 0; i < t->n_refused; i++)
-		if (!strcmp(t->refused[i].symbol, symbol) && !strcmp(t->refused[i].module, module))
-			return;
-	t->refused = realloc(t->refused, (t->n_refused + 1) * sizeof(*t->refused));
-	if (!t->refused)
-		abort();
-	r = &t->refused[t->n_refused++];
-	r->module = text_dup(module);
-	r->symbol = text_dup(symbol);
-	r->reason = text_dup(reason);
-	r->address = addr;
+	result_refuse(&t->refused, &t->n_refused, &r, pid);
+	free(r.name);
 }
 
-static void note_clash(struct session *s, size_t target, size_t other,
+static void note_clash(struct session *s, size_t target, size_t other, pid_t pid,
 		       const struct resolve_site *rs)
 {
 	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
@@ -82,7 +79,7 @@ static void note_clash(struct session *s, size_t target, size_t other,
 
 	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
 	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
-	note_refusal(s, target, image_name(rs->img), rs->name, rs->addr, reason);
+	note_refusal(s, target, pid, image_name(rs->img), rs->name, rs->addr, reason);
 	t->why = (struct sb_err){ 0 };
 	err_set(&t->why, SB_ESPEC, "%.200s is already a site of target '%s'", rs->name, quoted);
 	err_hint(&t->why, "a function counts for one target: leave one of the two out, or put the "
@@ -99,7 +96,7 @@ static bool taken(struct session *s, struct finder *f, size_t target, const stru
 	else if (hooked == SIZE_MAX && !found_at(f->found, rs->addr, &other))
 		return false;
 	if (other != target)
-		note_clash(s, target, other, rs);
+		note_clash(s, target, other, f->pid, rs);
 	return true;
 }
 
@@ -276,7 +273,8 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 	return (uint32_t)s->n_sites++;
 }
 
-static void refused(struct session *s, const struct found_site *fs, enum plan_refusal why)
+static void refused(struct session *s, const struct found_site *fs, pid_t pid,
+		    enum plan_refusal why)
 {
 	char reason[320];
 
@@ -289,7 +287,7 @@ static void refused(struct session *s, const struct found_site *fs, enum plan_re
 	}
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
 		 fs->detail[0] ? ": " : "", fs->detail);
-	note_refusal(s, fs->target, image_name(fs->img), fs->name, fs->addr, reason);
+	note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
 /* Sites of one image, contiguous in found: hooked in one go. */
@@ -304,7 +302,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		abort();
 	for (size_t i = 0; i < n; i++) {
 		if (fs[i].why != PLAN_OK) {
-			refused(s, &fs[i], fs[i].why);
+			refused(s, &fs[i], pid, fs[i].why);
 			continue;
 		}
 		sites[m].plan = fs[i].plan;
@@ -328,7 +326,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		if (sites[i].why == PLAN_OK && !r->bell)
 			s->target[r->target].planted = true;
 		else if (sites[i].why != PLAN_OK && !r->bell)
-			note_refusal(s, r->target, r->module, r->symbol, r->address,
+			note_refusal(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].why));
 	}
 	free(sites);

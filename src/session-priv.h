@@ -93,6 +93,9 @@ struct found;
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err);
 
+/* session-check.c: what `list` needs of a process. */
+int check_readable(pid_t pid, struct sb_err *err);
+
 /* session-record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
 void record_end(struct session *s,
@@ -111,6 +114,8 @@ void window_apply(struct session *s,
 void window_apply_all(struct session *s);
 uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
 void window_threads(struct session *s);			 /* thread= tables */
+
+void record_read_names(pid_t pid, char *comm, size_t size, char **exe);
 
 /* session-slow.c */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */

@@ -44,6 +44,12 @@ static char *read_exe(pid_t pid)
 	return text_dup(exe);
 }
 
+void record_read_names(pid_t pid, char *comm, size_t size, char **exe)
+{
+	read_comm(pid, comm, size);
+	*exe = read_exe(pid);
+}
+
 /* pid= means a process and its descendants: scope is inherited. */
 static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
 {
@@ -59,8 +65,7 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	rec->pid = proc->pid;
 	rec->since_ns = clock_ns();
 	rec->generation = proc->generation;
-	read_comm(proc->pid, rec->comm, sizeof(rec->comm));
-	rec->exe = read_exe(proc->pid);
+	record_read_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
 	rec->in_scope = must(calloc(s->n_targets, sizeof(*rec->in_scope)));
 	rec->counts = must(calloc(s->n_targets, sizeof(*rec->counts)));

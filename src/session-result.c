@@ -139,6 +139,7 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 		.module = text_dup(r->module),
 		.build_id = text_dup(r->build_id),
 		.symbol = text_dup(r->symbol),
+		.name = must(symbol_shown(r->symbol)),
 		.address = r->address,
 		.size = r->size,
 		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
@@ -190,14 +191,8 @@ static size_t count_procs(const struct result_target *rt)
 
 static void fill_refused(const struct target *t, struct result_target *rt)
 {
-	rt->n_refused = t->n_refused;
-	rt->refused = must(calloc(t->n_refused + 1, sizeof(*rt->refused)));
-	for (size_t i = 0; i < t->n_refused; i++) {
-		rt->refused[i].module = text_dup(t->refused[i].module);
-		rt->refused[i].symbol = text_dup(t->refused[i].symbol);
-		rt->refused[i].reason = text_dup(t->refused[i].reason);
-		rt->refused[i].address = t->refused[i].address;
-	}
+	for (size_t i = 0; i < t->n_refused; i++)
+		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 }
 
 static void fill_reason(const struct target *t, struct result_target *rt)

@@ -157,14 +157,8 @@ void session_free(struct session *s)
 		free(s->site[i].symbol);
 		free(s->site[i].build_id);
 	}
-	for (size_t i = 0; i < s->n_targets; i++) {
-		for (size_t k = 0; k < s->target[i].n_refused; k++) {
-			free(s->target[i].refused[k].module);
-			free(s->target[i].refused[k].symbol);
-			free(s->target[i].refused[k].reason);
-		}
-		free(s->target[i].refused);
-	}
+	for (size_t i = 0; i < s->n_targets; i++)
+		result_refused_free(s->target[i].refused, s->target[i].n_refused);
 	for (size_t i = 0; i < s->n_warnings; i++)
 		free(s->warning[i]);
 	free(s->warning);

@@ -78,7 +78,7 @@ struct result *session_result(struct session *s);
 /* The checks of one process alone, for `sbinject doctor`. */
 int session_check_pid(pid_t pid, struct sb_err *err);
 
-/* `sbinject list`: resolves and plans in one process without touching it. */
+/* `sbinject list`: resolves and plans in all processes without touching them. */
 struct result *session_list(struct session *s, struct sb_err *err);
 
 void session_free(struct session *s);

@@ -27,6 +27,7 @@ static void sample_site(struct result_target *target, const char *symbol, uint64
 		.build_id = sample_copy(mechanism ? "c047672cae7964324658491e7dee26748ae5d2f8" :
 						    NULL),
 		.symbol = sample_copy(symbol),
+		.name = sample_copy(symbol),
 		.address = address,
 		.size = mechanism ? 27 : 0,
 		.mechanism = sample_copy(mechanism),
@@ -47,6 +48,7 @@ static void sample_refuse(struct result_target *target, const char *symbol, uint
 	*refused = (struct result_refused){
 		.module = sample_copy("libc.so.6"),
 		.symbol = sample_copy(symbol),
+		.name = sample_copy(symbol),
 		.reason = sample_copy(reason),
 		.address = address,
 	};
@@ -127,7 +129,9 @@ static void sample_full_targets(struct result *res)
 	}
 	sample_target(res, 5, ":main", 0, OUTCOME_COUNTED, "");
 	sample_site(&target[5], "main", 0x555555554000, "jump", 1);
-	sample_site(&target[5], "main.cold", 0, NULL, 0);
+	sample_site(&target[5], "_ZN2ns1fEi+0x4", 0, NULL, 0);
+	free(target[5].site[1].name);
+	target[5].site[1].name = sample_copy("ns::f(int)+0x4");
 	target[5].counts.hits = 1;
 	target[5].active_s = 3.0;
 	target[5].procs = 1;

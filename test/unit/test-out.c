@@ -141,6 +141,7 @@ static void test_list(void **state)
 {
 	(void)state;
 	same_as_golden("list.txt", written(out_list, sample_full()));
+	same_as_golden("list-one.txt", written(out_list, sample_plain()));
 }
 
 static char *json_of(bool full, bool lines)

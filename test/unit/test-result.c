@@ -46,6 +46,7 @@ static void same_target(const struct result_target *a, const struct result_targe
 		same_string(x->module, y->module);
 		same_string(x->build_id, y->build_id);
 		same_string(x->symbol, y->symbol);
+		same_string(x->name, y->name);
 		same_string(x->mechanism, y->mechanism);
 		assert_true(x->address == y->address && x->size == y->size);
 		assert_int_equal(x->n_pids, y->n_pids);
@@ -55,7 +56,9 @@ static void same_target(const struct result_target *a, const struct result_targe
 	for (size_t i = 0; i < a->n_refused; i++) {
 		same_string(a->refused[i].module, b->refused[i].module);
 		same_string(a->refused[i].symbol, b->refused[i].symbol);
+		same_string(a->refused[i].name, b->refused[i].name);
 		same_string(a->refused[i].reason, b->refused[i].reason);
+		assert_int_equal(a->refused[i].n_pids, b->refused[i].n_pids);
 		assert_true(a->refused[i].address == b->refused[i].address);
 	}
 }
