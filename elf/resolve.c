@@ -17,6 +17,7 @@ struct resolver {
 	size_t beyond; /* IFUNCs whose implementation is in no file */
 	char beyond_name[128];
 	struct sb_err why; /* the most telling failure of a module */
+	bool hints;	   /* the failure will be shown: near names are wanted */
 };
 
 void resolve_free(struct resolve_result *res)
@@ -120,6 +121,13 @@ static int add_implementation(struct resolver *r, const struct module *m, const 
 	site.addr = addr + sym->offset;
 	if (image_function_at(in.img, addr - in.bias, &start, &end))
 		site.size = end - (addr - in.bias);
+	if (site.size && sym->offset >= site.size) {
+		ret = err_set(err, SB_ENOSYMBOL,
+			      "the implementation of '%s' of %s is shorter than 0x%x bytes",
+			      sym->name, image_name(m->img), sym->offset);
+		image_put(in.img);
+		return ret;
+	}
 	if (!symbol_name_at(in.img, addr - in.bias, name, sizeof(name)) || strchr(name, '+'))
 		snprintf(name, sizeof(name), "%s", sym->name);
 	ret = add_site(r, &site, name, sym->offset, err);
@@ -193,14 +201,16 @@ static int how_telling(enum sb_code code)
  */
 static int find_telling(struct resolver *r, struct image *img, struct symbol_list *list)
 {
+	bool first = r->hints && !r->why.code;
 	struct sb_err err = { 0 };
-	int ret = find_in(img, r->req, list, r->why.code ? NULL : &err);
+	int ret = find_in(img, r->req, list, first ? &err : NULL);
 
 	if (!ret || how_telling((enum sb_code) - ret) <= how_telling(r->why.code))
 		return ret;
-	if (!err.code)
+	if (!err.code && r->hints)
 		find_in(img, r->req, list, &err);
 	r->why = err;
+	r->why.code = (enum sb_code) - ret;
 	return ret;
 }
 
@@ -318,7 +328,37 @@ static int search_imports(struct resolver *r, struct sb_err *err)
 
 /* ---- hints ---- */
 
-/* "'x' is defined in a, b" of modules that are mapped; false if there is none. */
+static bool is_named(const struct resolver *r, const struct image *img)
+{
+	for (size_t i = 0; i < r->named.count; i++)
+		if (r->named.module[i].img == img)
+			return true;
+	return false;
+}
+
+/* A pattern for several modules: the failure is that of them all. */
+static void none_has(struct resolver *r, struct sb_err *err)
+{
+	struct image **img = calloc(r->named.count, sizeof(*img));
+	char near[256] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; img && i < r->named.count; i++)
+		if (!is_image_seen(&r->named, i))
+			img[n++] = r->named.module[i].img;
+	if (n > 1 && err) {
+		*err = (struct sb_err){ 0 };
+		err_set(err, SB_ENOSYMBOL,
+			"none of the %zu modules that match '%s' has a function '%s'", n,
+			r->req->module, r->req->symbol);
+		symbol_suggest(img, n, r->req->symbol, near, sizeof(near));
+		if (*near)
+			err_hint(err, "%s", near);
+	}
+	free(img);
+}
+
+/* "'x' is defined in a, b" of other modules that are mapped; false if there is none. */
 static bool hint_definers(struct resolver *r, const struct module_list *all, struct sb_err *err)
 {
 	char name[512], text[200] = "";
@@ -330,7 +370,7 @@ static bool hint_definers(struct resolver *r, const struct module_list *all, str
 	for (size_t i = 0; i < all->count && found < 3 && used < sizeof(text); i++) {
 		struct image *img = all->module[i].img;
 
-		if (is_image_seen(all, i) || !symbol_is_defined(img, name))
+		if (is_image_seen(all, i) || is_named(r, img) || !symbol_is_defined(img, name))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
 					 found++ ? ", " : "", show_name(img));
@@ -401,6 +441,8 @@ static int fail(struct resolver *r, struct sb_err *err)
 			       r->req->symbol, image_name(r->named.module[0].img));
 	if (err && !err->code)
 		*err = r->why;
+	if (r->why.code == SB_ENOSYMBOL && r->req->kind != RESOLVE_LINE)
+		none_has(r, err);
 	if (r->why.code == SB_ENOSYMBOL)
 		hint(r, false, err);
 	return -(int)r->why.code;
@@ -421,10 +463,15 @@ static int search(struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
+static bool is_vdso(const char *module)
+{
+	return strcmp(module, "[vdso]") == 0 || strncmp(module, "linux-vdso.so", 13) == 0;
+}
+
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
 		   resolve_read_fn *read, void *ctx, struct resolve_result *out, struct sb_err *err)
 {
-	struct resolver r = { .space = { pid, maps }, .req = req, .out = out };
+	struct resolver r = { .space = { pid, maps }, .req = req, .out = out, .hints = err };
 	size_t modules;
 	int ret;
 
@@ -433,6 +480,9 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 	ret = module_find(&r.space, req->module, &r.named, err);
 	if (!ret && !r.named.count)
 		ret = find_python_executable(&r, err);
+	if (!ret && !r.named.count && is_vdso(req->module))
+		ret = err_set(err, SB_EREFUSED,
+			      "the vDSO is the kernel's, not a file's, and cannot be hooked");
 	out->modules = modules = r.named.count;
 	if (!ret && r.named.count)
 		ret = search(&r, err);

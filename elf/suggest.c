@@ -121,6 +121,7 @@ static bool consider(void *ctx, const struct symtab *tab, uint32_t i, const Elf6
 
 static void consider_all(struct walk *w, struct image *img, const char *containing)
 {
+	w->img = img;
 	for (enum image_table t = 0; t < TABLE_COUNT; t++) {
 		const struct symtab *tab = image_table(img, t);
 		struct strset set;
@@ -185,22 +186,18 @@ bool suggest_init(struct suggester *s, const char *name, size_t len)
 	return len && len <= SUGGEST_LENGTH;
 }
 
-void symbol_suggest(struct image *img, const char *name, char *buf, size_t size)
+void symbol_suggest(struct image *const *img, size_t n, const char *name, char *buf, size_t size)
 {
-	struct walk w = { .img = img };
+	struct walk w = { .img = NULL };
 	char word[64] = "";
 
 	if (size)
 		*buf = '\0';
 	if (size < 2 || !suggest_init(&w.near, name, strcspn(name, "@+(")) || strpbrk(name, "*?"))
 		return;
-	if (strstr(name, "::")) {
-		w.demangle = true;
-		longest_word(name, word, sizeof(word));
-		if (*word)
-			consider_all(&w, img, word);
-	} else {
-		consider_all(&w, img, NULL);
-	}
+	w.demangle = strstr(name, "::");
+	longest_word(name, word, sizeof(word));
+	for (size_t i = 0; i < n && (*word || !w.demangle); i++)
+		consider_all(&w, img[i], w.demangle ? word : NULL);
 	suggest_print(&w.near, buf, size);
 }

@@ -222,6 +222,22 @@ static int to_symbols(struct image *img, const struct request *r, const struct m
 
 /* ---- finding ---- */
 
+/* "GLIBC_2.2.5, GLIBC_2.14": the versions that a name has; false if it is not there at all. */
+static bool other_versions(struct image *img, const char *name, char *buf, size_t size)
+{
+	struct match_list list = { 0 };
+	size_t used = 0;
+
+	*buf = '\0';
+	match_exact(img, name, NULL, TABLE_DYNSYM, &list);
+	for (size_t i = 0; i < list.count && used < size; i++)
+		if (*list.match[i].version && !strstr(buf, list.match[i].version))
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "",
+						 list.match[i].version);
+	match_list_free(&list);
+	return used > 0 && used < size;
+}
+
 static int not_found(struct image *img, const struct request *r, bool saw_data, struct sb_err *err)
 {
 	char near[256];
@@ -236,8 +252,9 @@ static int not_found(struct image *img, const struct request *r, bool saw_data, 
 	else
 		err_set(err, SB_ENOSYMBOL, "%s has no function '%s%s%s'", image_name(img), r->name,
 			r->version.name ? "@" : "", r->version.name ? r->version.name : "");
-	symbol_suggest(img, r->name, near, sizeof(near));
-	if (*near)
+	if (r->version.name && other_versions(img, r->name, near, sizeof(near)))
+		err_hint(err, "'%s' is there as version %s", r->name, near);
+	else if (symbol_suggest(&img, 1, r->name, near, sizeof(near)), *near)
 		err_hint(err, "%s", near);
 	return -SB_ENOSYMBOL;
 }

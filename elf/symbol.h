@@ -49,8 +49,8 @@ bool symbol_is_import(struct image *img, const char *name);
 /* True if the image defines this exact name as a function in .dynsym or .symtab. */
 bool symbol_is_defined(struct image *img, const char *name);
 
-/* Near names for an error's hint: "did you mean 'a', 'b'?", or "". */
-void symbol_suggest(struct image *img, const char *name, char *buf, size_t size);
+/* Near names of n images for an error's hint: "did you mean 'a', 'b'?", or "". */
+void symbol_suggest(struct image *const *img, size_t n, const char *name, char *buf, size_t size);
 
 /* `FILE:LINE` through DWARF: the statement starts of that line, one a match. */
 int symbol_find_line(struct image *img, const char *file, unsigned int line,

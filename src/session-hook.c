@@ -153,6 +153,7 @@ static void find_target(struct finder *f, size_t i)
 	};
 	struct resolve_result res = { 0 };
 	struct sb_err why = { 0 };
+	bool again = t->why.code;
 	int ret;
 
 	if (t->spec->kind == SPEC_PYTHON)
@@ -162,12 +163,15 @@ static void find_target(struct finder *f, size_t i)
 			t->spec->pid);
 		return;
 	}
-	ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why);
+	/* Hints read whole symbol tables: not at every library that is loaded. */
+	ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, again ? NULL : &why);
+	if (again && ret < 0 && ret != -(int)t->why.code)
+		ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why);
 	if (res.modules || ret < 0)
 		t->module_seen = true;
-	if (ret < 0) {
+	if (ret < 0 && why.code) {
 		t->why = why;
-	} else if (!res.count) {
+	} else if (ret == 0 && !res.count && (!again || res.ifunc_pending)) {
 		t->why = (struct sb_err){ 0 };
 		err_set(&t->why, SB_ENOMODULE, "%s",
 			res.ifunc_pending ? "its implementation is not chosen yet" :

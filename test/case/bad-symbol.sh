@@ -10,6 +10,12 @@ refuses 3 'victim_none' -p "$pid" :victim_none_such 1us
 refuses 3 'lib_fn' -p "$pid" calls:lib_fn_ 1us
 # a symbol of another module is suggested with that module
 refuses 3 'victim-lib' -p "$pid" libc.so.6:lib_fn 1us
+# of several modules that all lack it, the near name of any
+refuses 3 'none of the [0-9]+ modules' -p "$pid" '*:nanoslep' 1us
+told "'nanosleep'"
+refuses 3 'GLIBC_2' -p "$pid" libc.so.6:memcpy@GLIBC_9 1us # the versions that are there
+refuses 3 'shorter' -p "$pid" libc.so.6:strlen+0x100000 1us
+refuses 3 'kernel' -p "$pid" '[vdso]:__vdso_time' 1us
 refuses 3 'data|not a function' -p "$pid" :victim_data 1us
 sb -p "$pid" :twin 1us
 [ "$rc" -ne 0 ] || fail 'two functions of one name were taken for one'

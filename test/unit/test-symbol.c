@@ -365,13 +365,13 @@ static void test_suggestions(void **state)
 	char buf[256], tiny[4];
 
 	(void)state;
-	symbol_suggest(img, "nanoslep", buf, sizeof(buf));
+	symbol_suggest(&img, 1, "nanoslep", buf, sizeof(buf));
 	assert_non_null(strstr(buf, "'nanosleep'"));
-	symbol_suggest(img, "GETPID", buf, sizeof(buf));
+	symbol_suggest(&img, 1, "GETPID", buf, sizeof(buf));
 	assert_non_null(strstr(buf, "'getpid'"));
-	symbol_suggest(img, "nothing_like_it_at_all", buf, sizeof(buf));
+	symbol_suggest(&img, 1, "nothing_like_it_at_all", buf, sizeof(buf));
 	assert_string_equal(buf, "");
-	symbol_suggest(img, "nanoslep", tiny, sizeof(tiny));
+	symbol_suggest(&img, 1, "nanoslep", tiny, sizeof(tiny));
 	assert_string_equal(tiny, "");
 	assert_int_equal(symbol_find(img, "nanoslep", 0, &list, &err), -SB_ENOSYMBOL);
 	assert_non_null(strstr(err.hint, "'nanosleep'"));
