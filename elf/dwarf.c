@@ -3,17 +3,27 @@
 #include "image-priv.h"
 #include "symbol.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#define DEPTH_MAX 256 /* of nested blocks; the file may be damaged */
+
+struct addr_list {
+	uint64_t *addr;
+	size_t count, cap;
+};
+
 struct line_search {
 	struct image *img;
 	const char *file;
 	unsigned int line;
-	uint64_t *addr;
-	size_t count, cap;
+	struct addr_list at;	/* what was found */
+	struct addr_list weak;	/* rows of the line that begin no statement */
+	struct addr_list begin; /* where the unit's functions and inline copies begin, sorted */
+	bool has_begin;
 	bool saw_file;
 	unsigned int near; /* the nearest line that has code, 0 none */
 	bool failed;
@@ -33,29 +43,80 @@ static bool is_file(const char *path, const char *file)
 	return len == want || path[len - want - 1] == '/' || file[0] == '/';
 }
 
-static void add_addr(struct line_search *s, uint64_t addr)
+static void add_addr(struct line_search *s, struct addr_list *list, uint64_t addr)
 {
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 16;
-		uint64_t *more = realloc(s->addr, cap * sizeof(*more));
+	if (list->count == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 16;
+		uint64_t *more = realloc(list->addr, cap * sizeof(*more));
 
 		if (!more) {
 			s->failed = true;
 			return;
 		}
-		s->addr = more;
-		s->cap = cap;
+		list->addr = more;
+		list->cap = cap;
 	}
-	s->addr[s->count++] = addr;
+	list->addr[list->count++] = addr;
 }
+
+static int compare_addr(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* ---- where functions begin ---- */
+
+static void take_begin(struct line_search *s, Dwarf_Die *die)
+{
+	Dwarf_Addr at, base, end;
+	int tag = dwarf_tag(die);
+
+	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+		return;
+	if (dwarf_entrypc(die, &at) == 0 || dwarf_ranges(die, 0, &base, &at, &end) > 0)
+		add_addr(s, &s->begin, at);
+}
+
+static void walk_dies(struct line_search *s, Dwarf_Die *parent, unsigned int depth)
+{
+	Dwarf_Die die;
+
+	if (depth > DEPTH_MAX || dwarf_child(parent, &die))
+		return;
+	do {
+		take_begin(s, &die);
+		walk_dies(s, &die, depth + 1);
+	} while (!s->failed && dwarf_siblingof(&die, &die) == 0);
+}
+
+/* Read when a row first needs it: most units of most searches never do. */
+static bool is_begin(struct line_search *s, Dwarf_Die *unit, uint64_t addr)
+{
+	if (!s->has_begin) {
+		s->begin.count = 0;
+		walk_dies(s, unit, 0);
+		if (s->begin.count)
+			qsort(s->begin.addr, s->begin.count, sizeof(addr), compare_addr);
+		s->has_begin = true;
+	}
+	return s->begin.count &&
+	       bsearch(&addr, s->begin.addr, s->begin.count, sizeof(addr), compare_addr);
+}
+
+/* ---- rows ---- */
 
 static unsigned int away(unsigned int a, unsigned int b)
 {
 	return a > b ? a - b : b - a;
 }
 
-/* One row of the line table; *inside: the row before it belongs to the line too. */
-static void take_row(struct line_search *s, Dwarf_Line *row, bool *inside)
+/*
+ * One row of the line table; *inside: the row before it belongs to the line too. Then it is only
+ * a later statement of it, unless another function or inline copy begins here.
+ */
+static void take_row(struct line_search *s, Dwarf_Die *unit, Dwarf_Line *row, bool *inside)
 {
 	const char *path = dwarf_linesrc(row, NULL, NULL);
 	Dwarf_Addr addr;
@@ -67,14 +128,16 @@ static void take_row(struct line_search *s, Dwarf_Line *row, bool *inside)
 		return;
 	ours = !ends && is_file(path, s->file);
 	s->saw_file |= ours;
+	if (ours && !statement && (unsigned int)line == s->line && image_in_text(s->img, addr))
+		add_addr(s, &s->weak, addr);
 	/* Rows at 0 are left by the linker for functions that it dropped. */
 	if (ours && statement && line > 0 && image_in_text(s->img, addr)) {
-		if ((unsigned int)line == s->line && !*inside)
-			add_addr(s, addr);
+		if ((unsigned int)line == s->line && (!*inside || is_begin(s, unit, addr)))
+			add_addr(s, &s->at, addr);
 		else if (!s->near || away((unsigned int)line, s->line) < away(s->near, s->line))
 			s->near = (unsigned int)line;
 	}
-	*inside = ours && line > 0 && (unsigned int)line == s->line;
+	*inside = ours && line > 0 && (unsigned int)line == s->line && (statement || *inside);
 }
 
 static bool unit_has_file(Dwarf_Die *die, const char *file)
@@ -101,8 +164,9 @@ static void search_unit(struct line_search *s, Dwarf_Die *die)
 
 	if (!unit_has_file(die, s->file) || dwarf_getsrclines(die, &lines, &count))
 		return;
+	s->has_begin = false;
 	for (size_t i = 0; i < count && !s->failed; i++)
-		take_row(s, dwarf_onesrcline(lines, i), &inside);
+		take_row(s, die, dwarf_onesrcline(lines, i), &inside);
 }
 
 static void search_dwarf(struct line_search *s, Dwarf *dw)
@@ -112,6 +176,46 @@ static void search_dwarf(struct line_search *s, Dwarf *dw)
 
 	while (!s->failed && dwarf_get_units(dw, cu, &cu, NULL, NULL, &die, NULL) == 0)
 		search_unit(s, &die);
+}
+
+/* Does a sorted list have an address in [start, end)? */
+static bool has_within(const uint64_t *addr, size_t count, uint64_t start, uint64_t end)
+{
+	size_t lo = 0, hi = count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (addr[mid] < start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < count && addr[lo] < end;
+}
+
+/*
+ * Optimised code may have a line without the start of a statement of it. In a function where
+ * that is so the first row of the line stands for it.
+ */
+static void take_weak(struct line_search *s)
+{
+	uint64_t start, end, done = 0;
+	size_t count = s->at.count;
+
+	if (count)
+		qsort(s->at.addr, count, sizeof(uint64_t), compare_addr);
+	if (s->weak.count)
+		qsort(s->weak.addr, s->weak.count, sizeof(uint64_t), compare_addr);
+	for (size_t i = 0; i < s->weak.count && !s->failed; i++) {
+		uint64_t addr = s->weak.addr[i];
+
+		if (addr < done || !image_function_at(s->img, addr, &start, &end) ||
+		    has_within(s->at.addr, count, start, end))
+			continue;
+		add_addr(s, &s->at, addr);
+		done = end;
+	}
 }
 
 static bool has_lines(const struct view *v)
@@ -159,13 +263,6 @@ static bool search_image(struct line_search *s)
 	return found;
 }
 
-static int compare_addr(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *err)
 {
 	const char *name = image_name(s->img);
@@ -195,18 +292,20 @@ static char *line_name(struct image *img, uint64_t start)
 
 static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err *err)
 {
-	qsort(s->addr, s->count, sizeof(*s->addr), compare_addr);
-	out->sym = calloc(s->count, sizeof(*out->sym));
-	for (size_t i = 0; out->sym && i < s->count; i++) {
-		struct symbol *sym = &out->sym[out->count];
-		uint64_t start = s->addr[i], end = start;
+	const uint64_t *addr = s->at.addr;
 
-		if (i && s->addr[i] == s->addr[i - 1])
+	qsort(s->at.addr, s->at.count, sizeof(*addr), compare_addr);
+	out->sym = calloc(s->at.count, sizeof(*out->sym));
+	for (size_t i = 0; out->sym && i < s->at.count; i++) {
+		struct symbol *sym = &out->sym[out->count];
+		uint64_t start = addr[i], end = start;
+
+		if (i && addr[i] == addr[i - 1])
 			continue;
-		image_function_at(s->img, s->addr[i], &start, &end);
+		image_function_at(s->img, addr[i], &start, &end);
 		*sym = (struct symbol){ .vaddr = start,
 					.size = end - start,
-					.offset = (uint32_t)(s->addr[i] - start),
+					.offset = (uint32_t)(addr[i] - start),
 					.name = line_name(s->img, start) };
 		out->count++;
 		if (!sym->name)
@@ -229,13 +328,16 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
 
 	*out = (struct symbol_list){ 0 };
 	has_dwarf = search_image(&s);
+	take_weak(&s);
 	if (s.failed)
 		ret = err_set(err, SB_ENOMEM, "no memory for the lines");
-	else if (!s.count)
+	else if (!s.at.count)
 		ret = no_line(&s, has_dwarf, err);
 	else
 		ret = to_list(&s, out, err);
-	free(s.addr);
+	free(s.at.addr);
+	free(s.weak.addr);
+	free(s.begin.addr);
 	view_forget(img->view.base, img->view.base + img->view.size);
 	return ret;
 }

@@ -52,7 +52,10 @@ bool symbol_is_defined(struct image *img, const char *name);
 /* Near names of n images for an error's hint: "did you mean 'a', 'b'?", or "". */
 void symbol_suggest(struct image *const *img, size_t n, const char *name, char *buf, size_t size);
 
-/* `FILE:LINE` through DWARF: the statement starts of that line, one a match. */
+/*
+ * `FILE:LINE` through DWARF: where the line begins, in each function that has it and each inline
+ * copy, one a match.
+ */
 int symbol_find_line(struct image *img, const char *file, unsigned int line,
 		     struct symbol_list *out, struct sb_err *err);
 

@@ -426,6 +426,56 @@ static void test_source_lines(void **state)
 	image_put(img);
 }
 
+static size_t places(struct image *img, const char *file, unsigned int line)
+{
+	struct symbol_list list;
+	size_t n;
+
+	if (symbol_find_line(img, file, line, &list, NULL))
+		return 0;
+	n = list.count;
+	symbol_list_free(&list);
+	return n;
+}
+
+/* Two functions on a line, a template's instances, inline copies beside each other: all of them. */
+static void test_line_of_several_functions(void **state)
+{
+	struct symbol_list list;
+	struct image *img;
+
+	(void)state;
+	need_elf("cc", "-O0 -g", "twoline", "c",
+		 "int f(int a) { return a + 1; } int g(int a) { return a + 2; }\n"
+		 "static inline __attribute__((always_inline)) int sq(int a)\n{\n"
+		 "\treturn a * a;\n}\n"
+		 "int main(int c, char **v) { (void)v; return f(c) + g(c) +\n"
+		 "sq(c) + sq(c + 1) + sq(c + 2);\n}\n");
+	img = open_image(build_path("twoline"));
+	assert_int_equal(symbol_find_line(img, "twoline.c", 1, &list, NULL), 0);
+	assert_int_equal(list.count, 2);
+	assert_string_equal(list.sym[0].name, "f");
+	assert_string_equal(list.sym[1].name, "g");
+	assert_true(list.sym[0].offset == 0 && list.sym[1].offset == 0);
+	symbol_list_free(&list);
+	assert_int_equal(places(img, "twoline.c", 4), 3);
+	image_put(img);
+	need_elf("cc", "-O2 -g", "onefun", "c",
+		 "static inline int sq(int a) { return a * a; }\n"
+		 "int vol; int main(int c, char **v)\n{\n\t(void)v;\n"
+		 "\tvol = sq(vol + c); vol = sq(vol + 3); return 0; }\n");
+	img = open_image(build_path("onefun"));
+	assert_int_equal(places(img, "onefun.c", 1), 2);
+	image_put(img);
+	need_elf("c++", "-O1 -g", "templ", "cc",
+		 "template <class T> __attribute__((noinline)) T twice(T t)\n{\n"
+		 "\treturn t + t;\n}\n"
+		 "int main() { return twice(1) + (int)twice(2.0) + (int)twice(3L); }\n");
+	img = open_image(build_path("templ"));
+	assert_int_equal(places(img, "templ.cc", 3), 3);
+	image_put(img);
+}
+
 /* Without section headers .dynsym is found through the dynamic section and the hash table. */
 static void test_file_without_section_headers(void **state)
 {
@@ -493,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_suggestions),
 		WITH_DIR(test_imports),
 		WITH_DIR(test_source_lines),
+		WITH_DIR(test_line_of_several_functions),
 		WITH_DIR(test_file_without_section_headers),
 		WITH_DIR(test_compressed_and_separate_symbols),
 	};
