@@ -58,6 +58,7 @@ said() { grep -q -- "$2" "$T/$1.out" 2>/dev/null; }
 start() {
 	local name=$1
 	shift
+	rm -f "$T/$name.out" # another victim's of that name said ready too
 	"$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null &
 	pid=$!
 	pids+=("$pid")

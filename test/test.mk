@@ -50,9 +50,15 @@ victims: $(VICTIMS) $(TOOLS) ## build the test programs
 
 check: ## install what is missing, build, run every test
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory all units victims
+	@$(MAKE) --no-print-directory all units victims $(BUILD)/test/prove/prove
 	@$(MAKE) --no-print-directory FAULT=1 all
 	@test/run -b $(BUILD)
+
+check-san: ## the same with address and undefined-behaviour sanitizers in sbinject
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory SAN=1 all units victims build-san/test/prove/prove
+	@$(MAKE) --no-print-directory SAN=1 FAULT=1 all
+	@test/run -b build-san
 
 bench: ## measure everything, peers too; one table and build/bench.json
 	@scripts/deps.sh build check
@@ -80,7 +86,13 @@ $(BUILD)/test/bench/count.bpf.o: test/bench/count.bpf.c
 	clang -O2 -g -target bpf -I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
 
 bench-build: $(BUILD)/test/bench/bench $(BENCH_SUBJECTS) \
-	$(BUILD)/test/unit/survey-plan $(if $(HAVE_BPF),$(BUILD)/test/bench/count.bpf.o)
+	$(BUILD)/test/prove/prove $(if $(HAVE_BPF),$(BUILD)/test/bench/count.bpf.o)
+
+# The proof of the relocator: prove.h says how.
+PROVE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/prove/*.c))
+
+$(BUILD)/test/prove/prove: $(PROVE_OBJS) $(BUILD)/libsb.a
+	$(CC) $(CFLAGS) $(SB_LDFLAGS) -o $@ $^ $(SB_LIBS)
 
 fuzz: ## run every fuzz harness for FUZZ_SECONDS
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
@@ -92,5 +104,5 @@ format: ## lay every C file out as .clang-format says
 	clang-format -i $(wildcard src/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
 		inject/arch/*/*.[ch] test/*/*.[ch])
 
-.PHONY: format victims check bench bench-build fuzz lint
--include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(BENCH_OBJS:.o=.d)
+.PHONY: format victims check check-san bench bench-build fuzz lint
+-include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

@@ -6,8 +6,8 @@
 # it was. Needs the build that has fault points: make FAULT=1.
 . "$SRC/test/lib.sh"
 
-SB=$SRC/build-fault/sbinject
-[ -x "$SB" ] || skip 'build-fault/sbinject is not built (make FAULT=1)'
+SB=$BUILD-fault/sbinject
+[ -x "$SB" ] || skip "$SB is not built (make FAULT=1)"
 
 points() {
 	grep -hoE 'fault_point\((undo \? )?"[a-z-]+"( : "[a-z-]+")?' "$SRC"/{src,inject}/*.c |

@@ -1,57 +1,21 @@
 // SPDX-License-Identifier: MIT
-/*
- * survey-plan [-a] [-v] LIBRARY...: how many functions of a library can be hooked by a jump, and
- * why not the others. Functions are those of the symbol tables, aliases once; -a: also those that
- * only .eh_frame knows; -v: every refused function. Exit status 0 unless a file cannot be read.
- *
- * Reads ELF through libelf alone, so that a fault in elf/ cannot hide one here.
- */
+/* The functions of a library, from its symbol tables and .eh_frame, through libelf alone. */
 #include <err.h>
 #include <fcntl.h>
-#include <gelf.h>
-#include <stdio.h>
+#include <ftw.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "../../inject/arch/x86_64/x86.h"
 #include "../../inject/landing.h"
-#include "../../inject/plan.h"
+#include "prove.h"
 
-enum { MAX_TEXTS = 8, NAMES_SHOWN = 5 };
-
-struct function {
-	uint64_t start, end;
-	const char *name; /* NULL: from .eh_frame */
-	enum plan_refusal why;
-	char detail[48];
-};
-
-struct text {
-	uint64_t addr;
-	const uint8_t *bytes;
-	size_t len;
-};
-
-struct library {
-	Elf *elf;
-	struct function *func;
-	size_t count, cap;
-	struct text text[MAX_TEXTS];
-	size_t texts;
-};
-
-static bool opt_all, opt_verbose;
-
-static double now_s(void)
+static void add_function(struct library *lib, uint64_t value, uint64_t size, const char *name)
 {
-	struct timespec ts;
+	uint64_t start = PROVE_BASE + value;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void add_function(struct library *lib, uint64_t start, uint64_t size, const char *name)
-{
 	if (lib->count == lib->cap) {
 		lib->cap = lib->cap ? lib->cap * 2 : 1024;
 		lib->func = realloc(lib->func, lib->cap * sizeof(*lib->func));
@@ -62,7 +26,7 @@ static void add_function(struct library *lib, uint64_t start, uint64_t size, con
 		(struct function){ .start = start, .end = start + size, .name = name };
 }
 
-static const struct text *text_of(const struct library *lib, uint64_t addr)
+static const struct segment *text_of(const struct library *lib, uint64_t addr)
 {
 	for (size_t i = 0; i < lib->texts; i++)
 		if (addr - lib->text[i].addr < lib->text[i].len)
@@ -70,21 +34,41 @@ static const struct text *text_of(const struct library *lib, uint64_t addr)
 	return NULL;
 }
 
-static void read_texts(struct library *lib)
+static void add_segment(struct library *lib, const GElf_Phdr *ph, const uint8_t *image)
+{
+	struct segment s = {
+		.addr = PROVE_BASE + ph->p_vaddr,
+		.bytes = image + ph->p_offset,
+		.len = ph->p_filesz,
+		.mem_len = ph->p_memsz,
+		.exec = ph->p_flags & PF_X,
+		.write = ph->p_flags & PF_W,
+	};
+
+	if (lib->low > s.addr)
+		lib->low = s.addr;
+	if (lib->high < s.addr + s.mem_len)
+		lib->high = s.addr + s.mem_len;
+	if (s.exec && lib->texts < PROVE_TEXTS)
+		lib->text[lib->texts++] = s;
+	if (!s.exec && lib->datas < PROVE_DATA)
+		lib->data[lib->datas++] = s;
+}
+
+static void read_segments(struct library *lib)
 {
 	size_t n, size;
 	const uint8_t *image = (const uint8_t *)elf_rawfile(lib->elf, &size);
 
 	if (!image || elf_getphdrnum(lib->elf, &n))
-		errx(1, "%s", elf_errmsg(-1));
-	for (size_t i = 0; i < n && lib->texts < MAX_TEXTS; i++) {
+		errx(1, "%s: %s", lib->path, elf_errmsg(-1));
+	lib->low = ~0ull;
+	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr ph;
 
-		if (!gelf_getphdr(lib->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    !(ph.p_flags & PF_X) || ph.p_offset + ph.p_filesz > size)
-			continue;
-		lib->text[lib->texts++] = (struct text){ ph.p_vaddr, image + ph.p_offset,
-							 ph.p_filesz };
+		if (gelf_getphdr(lib->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
+		    ph.p_offset + ph.p_filesz <= size)
+			add_segment(lib, &ph, image);
 	}
 }
 
@@ -100,7 +84,7 @@ static void read_symbols(struct library *lib, Elf_Scn *scn, const GElf_Shdr *sh)
 			break;
 		type = GELF_ST_TYPE(sym.st_info);
 		if ((type == STT_FUNC || type == STT_GNU_IFUNC) && sym.st_shndx != SHN_UNDEF &&
-		    text_of(lib, sym.st_value))
+		    text_of(lib, PROVE_BASE + sym.st_value))
 			add_function(lib, sym.st_value, sym.st_size,
 				     elf_strptr(lib->elf, sh->sh_link, sym.st_name));
 	}
@@ -127,7 +111,7 @@ static void read_frames(struct library *lib, Elf_Scn *scn, const GElf_Shdr *sh, 
 		uint64_t start = sh->sh_addr + (int64_t)read32(p + 12 + i * 8);
 		uint64_t off = sh->sh_addr + (int64_t)read32(p + 16 + i * 8) - fsh.sh_addr;
 
-		if (off + 16 <= fde->d_size && text_of(lib, start))
+		if (off + 16 <= fde->d_size && text_of(lib, PROVE_BASE + start))
 			add_function(lib, start,
 				     (uint32_t)read32((const uint8_t *)fde->d_buf + off + 12),
 				     NULL);
@@ -168,7 +152,7 @@ static void read_library(struct library *lib)
 	GElf_Shdr sh, hdr_sh = { 0 };
 	size_t strings;
 
-	read_texts(lib);
+	read_segments(lib);
 	elf_getshdrstrndx(lib->elf, &strings);
 	while ((scn = elf_nextscn(lib->elf, scn)) && gelf_getshdr(scn, &sh)) {
 		const char *name = elf_strptr(lib->elf, strings, sh.sh_name);
@@ -214,15 +198,34 @@ static bool bounds(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 	return false;
 }
 
-static void make_request(const struct library *lib, size_t i, struct plan_request *req)
+/* One of the first instructions behind the entry, another in each function. */
+static uint64_t middle_of(const struct segment *t, const struct function *f)
+{
+	unsigned int steps = 1 + (unsigned int)(f->start >> 4) % 13;
+	uint64_t pc = f->start;
+
+	for (unsigned int i = 0; i < steps; i++) {
+		size_t off = pc - t->addr;
+		struct x86_form form;
+		unsigned int len = x86_length(t->bytes + off, t->len - off, &form);
+
+		if (!len || pc + len >= f->end)
+			break;
+		pc += len;
+	}
+	return pc;
+}
+
+void library_request(const struct library *lib, size_t i, struct plan_request *req)
 {
 	const struct function *f = &lib->func[i];
-	const struct text *t = text_of(lib, f->start);
+	const struct segment *t = text_of(lib, f->start);
 
 	*req = (struct plan_request){
-		.addr = f->start,
+		.addr = lib->site == SITE_MIDDLE ? middle_of(t, f) : f->start,
 		.func = f->start,
-		.entry = true,
+		.entry = lib->site != SITE_MIDDLE,
+		.int3 = lib->site == SITE_INT3,
 		.func_end = f->end > f->start ? f->end : 0,
 		.prev_end = t->addr,
 		.next = t->addr + t->len,
@@ -240,106 +243,107 @@ static void make_request(const struct library *lib, size_t i, struct plan_reques
 		req->prev_end = f->start;
 }
 
-static void report(const struct library *lib, const size_t *shape, size_t total, size_t hooked)
-{
-	printf("  %zu functions, %.3f %% by jump (body %zu, tail %zu, pre %zu)\n", total,
-	       total ? 100.0 * (double)hooked / (double)total : 0.0, shape[PLAN_BODY],
-	       shape[PLAN_TAIL], shape[PLAN_PRE]);
-	for (int why = 1; why < PLAN_REFUSAL_COUNT; why++) {
-		size_t n = 0;
-
-		for (size_t i = 0; i < lib->count; i++) {
-			const struct function *f = &lib->func[i];
-
-			if ((int)f->why != why || (!opt_all && !f->name))
-				continue;
-			if (!n++)
-				printf("  refused: %s\n", plan_refusal_text(f->why));
-			if (n <= NAMES_SHOWN || opt_verbose)
-				printf("    %llx %s (%s)\n", (unsigned long long)f->start,
-				       f->name ? f->name : "-", f->detail);
-		}
-		if (n)
-			printf("    %zu in all\n", n);
-	}
-}
-
-static struct landing_set *scan(struct library *lib)
+struct landing_set *library_scan(struct library *lib)
 {
 	struct landing_set *set = landing_new();
-	double t0 = now_s(), t1, bytes = 0;
 
 	for (size_t i = 0; i < lib->count; i++) {
 		struct plan_request req;
 		uint64_t addr;
 		unsigned int len;
 
-		if (!lib->func[i].name && !opt_all)
-			continue;
-		make_request(lib, i, &req);
+		library_request(lib, i, &req);
 		plan_landing_range(&req, &addr, &len);
-		if (landing_add_window(set, addr, len))
+		if (!set || landing_add_window(set, addr, len))
 			errx(1, "out of memory");
 	}
-	t1 = now_s();
-	for (size_t i = 0; i < lib->texts; i++) {
-		bytes += (double)lib->text[i].len;
+	for (size_t i = 0; i < lib->texts; i++)
 		if (landing_scan(set, lib->text[i].bytes, lib->text[i].addr, lib->text[i].len,
 				 bounds, lib))
 			errx(1, "out of memory");
-	}
-	printf("  windows %.1f ms; scan of %.1f MB %.1f ms, %.2f GB/s\n", (t1 - t0) * 1e3,
-	       bytes / 1e6, (now_s() - t1) * 1e3, bytes / 1e9 / (now_s() - t1));
 	return set;
 }
 
-static void survey(const char *path)
+int library_open(struct library *lib, const char *path, bool all, enum prove_site site)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct library lib = { .elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL) };
-	size_t shape[4] = { 0 }, total = 0, hooked = 0;
-	struct landing_set *set;
-	double t0;
-
-	if (!lib.elf)
-		err(1, "%s", path);
-	printf("%s\n", path);
-	read_library(&lib);
-	set = scan(&lib);
-	t0 = now_s();
-	for (size_t i = 0; i < lib.count; i++) {
-		struct function *f = &lib.func[i];
-		struct plan_request req;
-		struct plan plan;
-
-		if (!f->name && !opt_all)
-			continue;
-		total++;
-		make_request(&lib, i, &req);
-		f->why = plan_make(&req, set, &plan, f->detail, sizeof(f->detail));
-		if (f->why == PLAN_OK)
-			hooked++, shape[plan.shape]++;
+	memset(lib, 0, sizeof(*lib));
+	elf_version(EV_CURRENT);
+	lib->path = path;
+	lib->all = all;
+	lib->site = site;
+	lib->fd = open(path, O_RDONLY | O_CLOEXEC);
+	lib->elf = lib->fd < 0 ? NULL : elf_begin(lib->fd, ELF_C_READ_MMAP, NULL);
+	if (!lib->elf || elf_kind(lib->elf) != ELF_K_ELF) {
+		warnx("%s: cannot be read as an ELF file", path);
+		return -1;
 	}
-	printf("  plans %.1f us each\n", total ? (now_s() - t0) * 1e6 / (double)total : 0.0);
-	report(&lib, shape, total, hooked);
-	landing_free(set);
-	free(lib.func);
-	elf_end(lib.elf);
-	close(fd);
+	read_library(lib);
+	for (size_t i = 0; i < lib->count; i++)
+		lib->func[i].chosen = all || lib->func[i].name;
+	return 0;
 }
 
-int main(int argc, char **argv)
+void library_close(struct library *lib)
 {
-	int opt;
+	free(lib->func);
+	elf_end(lib->elf);
+	close(lib->fd);
+}
 
-	while ((opt = getopt(argc, argv, "av")) != -1) {
-		opt_all |= opt == 'a';
-		opt_verbose |= opt == 'v';
-		if (opt == '?')
-			return 2;
-	}
-	elf_version(EV_CURRENT);
-	for (int i = optind; i < argc; i++)
-		survey(argv[i]);
+/* ---- where libraries are ---- */
+
+static char *largest;
+static off_t largest_size;
+
+static int look(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	const char *name = path + ftw->base;
+
+	if (type != FTW_F || st->st_size <= largest_size ||
+	    (!strstr(name, ".so.") &&
+	     !(strlen(name) > 3 && !strcmp(name + strlen(name) - 3, ".so"))))
+		return 0;
+	free(largest);
+	largest = strdup(path);
+	largest_size = st->st_size;
 	return 0;
+}
+
+static bool find_largest(char *path, size_t size)
+{
+	static const char *const roots[] = { "/usr/lib", "/usr/lib64", "/usr/local", "/opt" };
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		nftw(roots[i], look, 64, FTW_PHYS);
+	if (largest)
+		snprintf(path, size, "%s", largest);
+	return largest;
+}
+
+bool library_find(const char *name, char *path, size_t size)
+{
+	static const char *const dirs[] = { "/usr/lib/*-linux-gnu",
+					    "/lib/*-linux-gnu",
+					    "/usr/lib64",
+					    "/lib64",
+					    "/usr/lib",
+					    "/usr/local/lib",
+					    "~/.pyenv/versions/*/lib" };
+	bool found = false;
+
+	if (!strcmp(name, "largest"))
+		return find_largest(path, size);
+	snprintf(path, size, "%s", name);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]) && !found && !strchr(name, '/');
+	     i++) {
+		char pattern[256];
+		glob_t g;
+
+		snprintf(pattern, sizeof(pattern), "%s/%s", dirs[i], name);
+		found = glob(pattern, GLOB_TILDE, NULL, &g) == 0;
+		if (found)
+			snprintf(path, size, "%s", g.gl_pathv[0]);
+		globfree(&g);
+	}
+	return found || strchr(name, '/');
 }
