@@ -2,23 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Recursion, tail calls, longjmp and the rest with the one-byte hook.
 . "$SRC/test/lib.sh"
+. "$SRC/test/shapes.bash"
 
-names='shape_recurse shape_tail shape_tailed shape_jump shape_frames shape_many shape_float
-shape_variadic shape_struct'
-start shapes "$V/shapes" 200 "$T/gate"
-snapshot "$pid"
-targets=()
-for n in $names; do targets+=(":$n" 0); done
-attach "$pid" "${targets[@]}" --mechanism int3
-touch "$T/gate"
-wait_for 40 said shapes '^called$' || fail 'the calls were not made'
-sb_stop INT
-unchanged "$pid"
-finish shapes "$pid"
-ended 0
-i=0
-for n in $names; do
-	same "mechanism of $n" "$(j targets.$i.sites.0.mechanism)" int3
-	same "hits of $n" "$(j targets.$i.hits)" "$(calls shapes "$n")"
-	i=$((i + 1))
-done
+shapes int3 200
