@@ -83,6 +83,14 @@ int page_map(struct page *page, int fd, const struct sb_page_header *layout, str
 		page->fd = -1;
 		return ret;
 	}
+	/* A page that the target could cut short would end us with SIGBUS. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+	    lseek(fd, 0, SEEK_END) != (off_t)layout->size) {
+		ret = err_sys(err, SB_ETARGET, "cannot seal the control page");
+		close(fd);
+		page->fd = -1;
+		return ret;
+	}
 	ret = map_fd(page, fd, layout->size, err);
 	if (!ret)
 		page->lay = *page->hdr = *layout;
@@ -209,13 +217,32 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 static uint64_t next_table(struct page *page, const struct sb_page_cell *cell)
 {
 	uint64_t base = page->lay.threads_off, size = thread_table_size();
+	/* once, and not beyond the tables: the target can write here */
+	uint64_t now = __atomic_load_n(&cell->threads, __ATOMIC_RELAXED);
 
-	if (cell->threads >= base && cell->threads < page->lay.size)
-		return base + ((((cell->threads - base) / size) ^ 1) * size);
+	if (now >= base && now - base < THREAD_TABLES * size)
+		return base + ((((now - base) / size) ^ 1) * size);
 	if (page->threads_used + 2 > THREAD_TABLES)
 		return 0;
 	page->threads_used += 2;
 	return base + (page->threads_used - 2) * size;
+}
+
+/* Nothing that is read back here is believed: the target may be writing at the same time. */
+static void fill_table(struct sb_page_threads *table, const uint64_t *fsbase, size_t count)
+{
+	const uint64_t mask = THREAD_SLOTS - 1;
+
+	memset(table->fsbase, 0, THREAD_SLOTS * sizeof(uint64_t));
+	table->mask = mask;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t h = (fsbase[i] >> 6) & mask;
+
+		for (int n = 0; n < THREAD_SLOTS; n++, h = (h + 1) & mask)
+			if (!table->fsbase[h] || table->fsbase[h] == fsbase[i])
+				break;
+		table->fsbase[h] = fsbase[i];
+	}
 }
 
 int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const uint64_t *fsbase,
@@ -223,20 +250,10 @@ int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const ui
 {
 	struct sb_page_cell *cell = page_cell(page, proc, target);
 	uint64_t at = next_table(page, cell);
-	struct sb_page_threads *table;
 
 	if (!at || count > THREAD_SLOTS / 2)
 		return err_set(err, SB_ENOMEM, "too many threads or processes for thread=");
-	table = (struct sb_page_threads *)((char *)page->hdr + at);
-	memset(table->fsbase, 0, THREAD_SLOTS * sizeof(uint64_t));
-	table->mask = THREAD_SLOTS - 1;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t h = (fsbase[i] >> 6) & table->mask;
-
-		while (table->fsbase[h] && table->fsbase[h] != fsbase[i])
-			h = (h + 1) & table->mask;
-		table->fsbase[h] = fsbase[i];
-	}
+	fill_table((struct sb_page_threads *)((char *)page->hdr + at), fsbase, count);
 	__atomic_store_n(&cell->threads, at, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -88,6 +88,32 @@ static int remote_must(struct remote *r, const char *what, long result, struct s
 		       what);
 }
 
+/*
+ * The target's descriptor, as one of ours. Another thread of the target may have put another file
+ * under that number meanwhile, which the target itself may not be allowed to write: so it is looked
+ * at before it is opened.
+ */
+static int open_memfd(const char *path)
+{
+	char ours[64], link[64];
+	struct stat st;
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
+	ssize_t n;
+
+	if (at < 0)
+		return -1;
+	snprintf(ours, sizeof(ours), "/proc/self/fd/%d", at);
+	n = readlink(ours, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink ||
+	    strcmp(link, "/memfd:sbinject (deleted)"))
+		errno = ESTALE;
+	else
+		fd = open(ours, O_RDWR | O_CLOEXEC);
+	close(at);
+	return fd;
+}
+
 /* Our end of the memfd that the target made. */
 static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session, uint32_t targets,
 		       struct sb_err *err)
@@ -102,7 +128,7 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 		abort();
 	control->refs = 1;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
-	ours = open(path, O_RDWR | O_CLOEXEC);
+	ours = open_memfd(path);
 	if (ours < 0) {
 		free(control);
 		return err_sys(err, SB_EPERM, "open %s", path);
@@ -180,8 +206,8 @@ static int setup_borrowed(struct space *space, struct remote *r, uint64_t sessio
 	long fd = -1, ret;
 
 	if (!name ||
-	    remote_syscall(r, &fd, err, SYS_memfd_create, name, (uint64_t)MFD_CLOEXEC, 0ul, 0ul,
-			   0ul, 0ul) < 0 ||
+	    remote_syscall(r, &fd, err, SYS_memfd_create, name,
+			   (uint64_t)(MFD_CLOEXEC | MFD_ALLOW_SEALING), 0ul, 0ul, 0ul, 0ul) < 0 ||
 	    remote_must(r, "memfd_create", fd, err) < 0)
 		goto close_fd;
 	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
