@@ -75,7 +75,7 @@ static bool header_sane(const struct journal_header *h, size_t len)
 	       h->common_off >=
 		       h->patches_off + (uint64_t)h->n_patches * sizeof(struct journal_patch) &&
 	       h->common_off <= h->code_off && h->code_off <= h->region_size &&
-	       h->common_off <= len;
+	       !(h->region_size % PAGE) && h->region_size && h->common_off <= len;
 }
 
 static bool entries_sane(const struct region *region)

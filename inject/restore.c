@@ -21,7 +21,13 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { LEAVE_TRIES = 400, RUN_OUT_TRIES = 50, STOP_TRIES = 10 };
+enum {
+	PAGE = 4096,
+	SEARCH_LIMIT = 64 << 20,
+	LEAVE_TRIES = 400,
+	RUN_OUT_TRIES = 50,
+	STOP_TRIES = 10
+};
 
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
@@ -266,26 +272,36 @@ static struct region *load_region(const struct memory *mem, uint64_t addr, uint6
 	return region;
 }
 
+/* Of the page, only where the memory map says that it is: see load_page(). */
 static void take_region(struct space *space, struct region *region)
 {
 	space_add_region(space, region, false);
 	space->session = region->journal->session;
 	space->tracer_pid = (pid_t)region->journal->tracer_pid;
-	space->page_addr = region->journal->page_addr;
-	space->page_size = region->journal->page_size;
-	space->record_addr = region->journal->record_addr;
 	space->hooked = true;
 }
 
-/* Neighbouring regions are one mapping to the kernel: one journal may follow another. */
-static void load_regions(struct space *space, const struct map_entry *map)
+/*
+ * Neighbouring regions are one mapping to the kernel: one journal may follow another, or a region
+ * that was never finished. So each page is looked at, where there is anything of ours at all.
+ */
+static void load_regions(struct space *space, const struct map_entry *map, bool ours)
 {
-	uint64_t at = map->start;
-	struct region *region;
+	uint64_t at = map->start, end = map->end;
 
-	while (at < map->end && (region = load_region(&space->mem, at, map->end - at))) {
-		take_region(space, region);
-		at += region->size ? region->size : map->end - at;
+	if (end - at > SEARCH_LIMIT)
+		end = at + SEARCH_LIMIT;
+	while (at < end) {
+		struct region *region = load_region(&space->mem, at, map->end - at);
+
+		if (region) {
+			take_region(space, region);
+			at += region->size;
+		} else if (ours) {
+			at += PAGE;
+		} else {
+			break;
+		}
 	}
 }
 
@@ -294,31 +310,72 @@ static bool is_region_map(const struct map_entry *map)
 	return map->r && map->x && !map->w && !map->shared && !map->path[0];
 }
 
-/* What a tracer that was killed before its first hook left: a control page without regions, a
- * region without a journal, the memfd's descriptor. */
+/*
+ * Is the private record behind the page? Nothing merges with it, because of MADV_WIPEONFORK; before
+ * that call something may have, and the page's own word has to agree with the map.
+ */
+static bool record_follows(const struct map_entry *page, const struct map_entry *next,
+			   const struct sb_page_header *h)
+{
+	return next->start == page->end && next->r && next->w && !next->x && !next->shared &&
+	       !next->path[0] &&
+	       (next->end - next->start == PAGE || h->size == page->end - page->start);
+}
+
+/* The edge of the mapping, or of a region that is known. */
+static bool ends_here(const struct space *space, const struct map_entry *map, uint64_t at)
+{
+	return at == map->start || at == map->end || space_region_at(space, at - 1) ||
+	       space_region_at(space, at);
+}
+
+/* A region without a journal: what the page says of it is believed where the map agrees and nothing
+ * was written to it, since its header comes last. */
+static void load_unfinished(struct space *space, const struct maps *maps,
+			    const struct sb_page_header *h)
+{
+	const struct map_entry *map = maps_find(maps, h->region_addr);
+	uint64_t magic = 1;
+
+	if (!map || !is_region_map(map) || !h->region_size || h->region_size % PAGE ||
+	    h->region_size > map->end - h->region_addr || !ends_here(space, map, h->region_addr) ||
+	    !ends_here(space, map, h->region_addr + h->region_size) ||
+	    space_region_at(space, h->region_addr) ||
+	    memory_peek(&space->mem, h->region_addr, &magic, sizeof(magic)) != sizeof(magic) ||
+	    magic)
+		return;
+	space->unfinished_addr = h->region_addr;
+	space->unfinished_size = h->region_size;
+}
+
+/*
+ * The control page, and what a tracer that was killed before its first hook left besides. The
+ * target can have written anything into the page, so where it is and how large comes from the
+ * memory map: it is mapped with one page more, which is the record or will be.
+ */
 static void load_page(struct space *space, const struct maps *maps)
 {
-	struct sb_page_header h;
-
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct map_entry *m = &maps->entry[i];
-		const struct map_entry *r;
+		struct sb_page_header h = { 0 };
 
-		if (strcmp(m->path, "/memfd:sbinject") || m->offset ||
-		    memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
-		    h.magic != SB_PAGE_MAGIC || h.size > 1ull << 40)
+		if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
 			continue;
+		if (memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
+		    h.magic != SB_PAGE_MAGIC)
+			memset(&h, 0, sizeof(h));
 		space->page_addr = m->start;
-		space->page_size = h.size;
-		space->record_addr = m->start + h.size;
-		space->session = h.session;
-		space->tracer_pid = (pid_t)h.tracer_pid;
-		r = maps_find(maps, h.region_addr);
-		if (!r || !is_region_map(r) || h.region_addr + h.region_size > r->end ||
-		    space_region_at(space, h.region_addr))
+		space->record_addr = m->end - PAGE;
+		if (i + 1 < maps->count && record_follows(m, m + 1, &h))
+			space->record_addr = m->end;
+		space->page_size = space->record_addr - m->start;
+		if (!h.magic)
 			continue;
-		space->unfinished_addr = h.region_addr;
-		space->unfinished_size = h.region_size;
+		if (!space->n_regions) {
+			space->session = h.session;
+			space->tracer_pid = (pid_t)h.tracer_pid;
+		}
+		load_unfinished(space, maps, &h);
 	}
 }
 
@@ -346,6 +403,7 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 {
 	struct space *space = space_new(pid, err);
 	struct maps maps;
+	bool ours = false;
 
 	if (!space)
 		return -SB_ENOPROC;
@@ -353,10 +411,11 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 		space_put(space);
 		return -SB_ENOPROC;
 	}
-	for (size_t i = 0; i < maps.count; i++) {
+	for (size_t i = 0; i < maps.count && !ours; i++)
+		ours = !strcmp(maps.entry[i].path, "/memfd:sbinject");
+	for (size_t i = 0; i < maps.count; i++)
 		if (is_region_map(&maps.entry[i]))
-			load_regions(space, &maps.entry[i]);
-	}
+			load_regions(space, &maps.entry[i], ours);
 	load_page(space, &maps);
 	load_fds(space, pid);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
