@@ -12,6 +12,7 @@ COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 CC      ?= cc
 CXX     ?= c++
 INSTALL ?= install
+OBJCOPY ?= objcopy
 PKGS    := libelf libdw capstone jansson
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 CFLAGS  ?= -O2 -g
@@ -36,7 +37,7 @@ DIRS := src inject inject/arch/$(ARCH) elf
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
 OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o)
-LIBOBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
+LIBOBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(AGENT_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
@@ -45,9 +46,11 @@ all: $(BUILD)/sbinject ## build the sbinject binary
 	@:
 
 help: ## list the targets
-	@sed -n 's/^\([a-z_.-]*\):.*## /\1\t/p' Makefile test/*.mk | sort | \
+	@sed -n 's/^\([a-z_.-]*\):.*## /\1\t/p' Makefile */*.mk | sort | \
 		awk -F '\t' '{ printf "  %-22s %s\n", $$1, $$2 }'
 	@echo "  variables: PREFIX DESTDIR CC CFLAGS SAN=1 (sanitizers) FAULT=1 (fault points)"
+
+include python/python.mk
 
 $(BUILD)/sbinject: $(BUILD)/src/main.o $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)

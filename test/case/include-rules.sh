@@ -15,7 +15,8 @@ forbid() { # WHAT PATTERN FILE...: no file may have the pattern
 }
 
 shopt -s nullglob globstar
-elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) all=({src,elf,inject}/**/*.[chS])
+elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) python=(python/**/*.[chS])
+all=({src,elf,inject,python}/**/*.[chS])
 [ ${#all[@]} -gt 20 ] || fail "only ${#all[@]} source files found"
 
 forbid 'elf/ knows no ptrace and nothing of inject/' \
@@ -27,12 +28,15 @@ for file in "${elf[@]}" "${inject[@]}"; do
 done
 forbid 'inject/ knows no names: it receives addresses' '#include.*elf/' "${inject[@]}"
 
+others=$(grep -nE '#include "(\.\./)+' "${python[@]}" | grep -vE '"(\.\./)+inject/page-abi\.h"')
+[ -n "$others" ] && echo 'the agent shares page-abi.h and nothing else:' && echo "$others" && bad=1
+
 others=$(grep -nE '#include' inject/page-abi.h | grep -vE '<(stdint|assert|stddef)\.h>')
 [ -n "$others" ] && echo "page-abi.h includes more than <stdint.h>:" && echo "$others" && bad=1
 
 plain=()
 for file in "${all[@]}"; do
-	case $file in inject/arch/*) ;; *) plain+=("$file") ;; esac
+	case $file in inject/arch/* | python/arch/*) ;; *) plain+=("$file") ;; esac
 done
 forbid 'only inject/arch/ may ask for an architecture' '__(x86_64|aarch64|amd64|i386)(__)?' \
 	"${plain[@]}"

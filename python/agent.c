@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct agent agent;
+
+int agent_fail(int error, const char *reason)
+{
+	size_t len = strlen(reason);
+
+	if (len > 255)
+		len = 255;
+	memcpy(agent.reason, reason, len);
+	agent.reason[len] = '\0';
+	return error;
+}
+
+/* Tells the interpreter of every watch, and lets go those that no target wants any more. */
+static int settle(void)
+{
+	int rc;
+
+	for (struct watch *w = table_watches(), *next; w; w = next) {
+		next = w->next;
+		if (!py_ref_alive(w->ref, w->code)) {
+			table_drop(w);
+			continue;
+		}
+		rc = agent.backend->set(w, watch_wanted(w));
+		if (rc)
+			return rc;
+		if (!w->n)
+			table_drop(w);
+	}
+	return agent.backend->settle();
+}
+
+static int start(void)
+{
+	int rc;
+
+	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
+	agent.flags = 0;
+	rc = agent.backend->start();
+	if (rc)
+		return rc;
+	agent.started = true;
+	agent.interp = PyInterpreterState_Get();
+	return cost_measure();
+}
+
+static int relist(const struct sb_room *room, bool first)
+{
+	struct list list;
+	int rc;
+
+	if (!first && agent.list.version == room->list)
+		return 0;
+	rc = list_load(&list, room);
+	if (rc)
+		return rc;
+	list_free(&agent.list);
+	agent.list = list;
+	judge_again();
+	rc = judge_existing();
+	return rc ? rc : agent.backend->relist(first);
+}
+
+static int stop(void)
+{
+	int rc = 0;
+
+	if (!agent.started)
+		return 0;
+	agent.started = false;
+	rc = agent.backend->stop();
+	table_clear();
+	list_free(&agent.list);
+	judge_forget();
+	return rc;
+}
+
+static int apply(struct sb_room *room)
+{
+	bool first = !agent.started;
+	int rc;
+
+	if (!first && agent.interp != PyInterpreterState_Get())
+		return agent_fail(SB_AGENT_UNSUPPORTED, "called in another interpreter");
+	rc = first ? start() : 0;
+	if (!rc)
+		rc = relist(room, first);
+	if (!rc)
+		rc = settle();
+	if (rc && first && agent.started)
+		stop(); /* the reason stays that of the first failure only if this succeeds */
+	room->flags = agent.flags;
+	room->matched = table_count();
+	room->cost_ticks = agent.cost_counted;
+	return rc;
+}
+
+static int list(const struct sb_room *room)
+{
+	struct list list;
+	int rc = list_load(&list, room);
+
+	if (rc)
+		return rc;
+	rc = judge_list(&list);
+	list_free(&list);
+	return rc;
+}
+
+static int carry_out(struct sb_room *room)
+{
+	struct page page;
+	int rc;
+
+	rc = py_open();
+	if (rc)
+		return agent_fail(rc, "not a CPython of 3.10 or later");
+	room->python = py.hex;
+	if (room->command == SB_AGENT_STOP) {
+		rc = stop();
+		if (!rc)
+			py_close();
+		return rc;
+	}
+	if (page_open(&page, room))
+		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");
+	if (page.session != agent.page.session)
+		judge_forget();
+	agent.page = page;
+	if (room->command == SB_AGENT_APPLY)
+		return apply(room);
+	if (room->command == SB_AGENT_LIST)
+		return list(room);
+	return agent_fail(SB_AGENT_DAMAGED, "no such command");
+}
+
+/* Garbage collection runs the target's own code; it must not come in between. */
+static int without_collection(struct sb_room *room)
+{
+	int (*disable)(void) = (int (*)(void))py_symbol("PyGC_Disable"), rc;
+	int (*enable)(void) = (int (*)(void))py_symbol("PyGC_Enable");
+	int was = disable && enable ? disable() : 0;
+
+	rc = carry_out(room);
+	if (was)
+		enable();
+	return rc;
+}
+
+__attribute__((visibility("default"))) int sb_agent(struct sb_room *room);
+
+int sb_agent(struct sb_room *room)
+{
+	int saved_errno = errno, rc;
+	PyObject *type, *value, *traceback;
+
+	if (!room || room->magic != SB_ROOM_MAGIC)
+		return SB_AGENT_DAMAGED;
+	agent.reason = room->reason;
+	if (room->version != SB_PAGE_VERSION || room->size < sizeof(*room) || room->size > 1 << 26)
+		return agent_fail(SB_AGENT_DAMAGED, "the room makes no sense");
+	PyErr_Fetch(&type, &value, &traceback);
+	rc = without_collection(room);
+	PyErr_Restore(type, value, traceback);
+	errno = saved_errno;
+	return rc;
+}

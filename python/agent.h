@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_AGENT_H
+#define SB_AGENT_H
+
+#include "hit.h"
+#include "py.h"
+
+/*
+ * The agent: what sbinject puts into a CPython interpreter so that Python functions can be
+ * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
+ * to do in the room (page-abi.h) and does it with the GIL held. It has no thread, no file, no
+ * constructor, links to no libpython, and calls nothing of the C library but memory and strings,
+ * so that it loads into any process that holds an interpreter.
+ *
+ *	agent.c		the commands
+ *	judge.c		which targets a code object matches
+ *	table.c		code object -> watch
+ *	walk.c		the functions that exist, and their names on 3.10
+ *	monitor.c	how calls are seen on 3.12 and later; frame.c on 3.10 and 3.11
+ *	hit.c, page.c	what a call does then
+ *	cost.c		what that costs
+ *
+ * A code object is never held: its entry has a weak reference, which tells whether the object
+ * at that address is still the one that was judged. So functions made and freed by the million
+ * neither leak nor leave a stale judgement behind.
+ */
+
+struct target {
+	uint32_t cell, flags;
+	const char *module, *name;
+	const char *last; /* what the last part of a name must end with */
+	bool last_whole;
+};
+
+struct list {
+	uint32_t version;
+	size_t n;
+	struct target *targets;
+	char *texts;
+};
+
+struct watch_cell {
+	uint32_t index;
+	bool resume;
+};
+
+/* A code object that matches. */
+struct watch {
+	struct watch *next, **link;
+	PyObject *code, *ref; /* ref: weak, owned */
+	bool on;	      /* the interpreter tells of its calls */
+	bool was_on;	      /* ... or did once */
+	bool changed;	      /* what is wanted of it is not what the interpreter was told */
+	bool resume;	      /* one of its cells wants resumptions */
+	uint32_t n, line;
+	struct watch_cell *cells;
+	char *texts; /* module NUL qualified name NUL file NUL */
+	const char *module, *qualname, *file;
+};
+
+struct entry {
+	PyObject *code; /* NULL: free */
+	PyObject *ref;	/* weak, owned; NULL when the watch has it */
+	struct watch *watch;
+};
+
+/* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
+struct backend {
+	int (*start)(void);
+	int (*relist)(bool first);	     /* the list of targets is another one */
+	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
+	int (*settle)(void);		     /* after a round of set() */
+	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
+};
+
+struct agent {
+	bool started;
+	uint32_t flags; /* enum sb_room_flags */
+	struct page page;
+	struct list list;
+	const struct backend *backend;
+	void *interp;
+	uint64_t cost; /* ticks that a delayed call costs beside its spin */
+	uint64_t cost_counted;
+	char *reason; /* of the room, 256 bytes */
+};
+
+extern struct agent agent;
+extern const struct backend monitor_backend, frame_backend;
+
+/* Writes the reason and returns the error. */
+int agent_fail(int error, const char *reason);
+
+/* table.c */
+struct entry *table_find(PyObject *code); /* by address only; NULL: none */
+int table_put(PyObject *code, struct watch *watch);
+void table_drop(struct watch *watch); /* takes out and frees */
+void table_forget(void);	      /* the judgements of codes that do not match */
+void table_clear(void);
+struct watch *table_watches(void);
+uint32_t table_count(void); /* watches whose code lives */
+
+static inline bool entry_valid(const struct entry *e)
+{
+	PyObject *ref = e->watch ? e->watch->ref : e->ref;
+
+	return ref && py_ref_alive(ref, e->code);
+}
+
+/* judge.c */
+int list_load(struct list *list, const struct sb_room *room);
+void list_free(struct list *list);
+
+/*
+ * Judges a code object by its targets: a new watch, in the table and noted, or NULL.
+ * qualname NULL: found out here. generator: the object that runs the frame, where it is known.
+ */
+struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator);
+void judge_again(void);			 /* all watches, by the list that is new */
+int judge_list(const struct list *list); /* notes what matches now, watches nothing */
+int judge_existing(void);		 /* watches for what exists and is not watched */
+void judge_forget(void);		 /* what was noted */
+
+/* walk.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
+PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
+
+/*
+ * walk.c: every function that exists, and the code nested in it; qualname NULL: not known.
+ * wanted is asked by module first.
+ */
+struct walk {
+	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
+	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
+};
+int walk_functions(struct walk *walk);
+
+/* cost.c */
+int cost_measure(void);
+
+/* Whether somebody counts: a cell of it is not OFF in this process. */
+static inline bool watch_wanted(const struct watch *w)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct sb_page_cell *cell = page_cell(&agent.page, w->cells[i].index);
+
+		if (cell && page_state(cell) != SB_STATE_OFF)
+			return true;
+	}
+	return false;
+}
+
+/* A call of a watched code, or a resumption; the hot path. */
+static inline void watch_hit(const struct watch *w, bool resume)
+{
+	struct hit hit = { .page = &agent.page, .cost = agent.cost };
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct sb_page_cell *cell;
+
+		if (resume && !w->cells[i].resume)
+			continue;
+		cell = page_cell(&agent.page, w->cells[i].index);
+		if (cell)
+			hit_cell(&hit, cell);
+	}
+}
+
+#endif

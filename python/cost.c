@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#include "agent.h"
+
+int cost_measure(void)
+{
+	return 0;
+}

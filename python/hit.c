@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "hit.h"
+
+#include "cpu.h"
+
+/* Where a hit counts: a slot of the thread's own, or a shared one that needs a lock prefix. */
+struct place {
+	struct sb_page_slot *slot;
+	bool owned;
+	uint64_t hits; /* of the slot, this one included */
+};
+
+static struct sb_page_slot *slot_at(struct sb_page_cell *cell, uint64_t off)
+{
+	return (struct sb_page_slot *)((char *)cell->slot + off);
+}
+
+static void slot_add(const struct place *at, uint64_t *p, uint64_t n)
+{
+	if (at->owned)
+		cpu_add(p, n);
+	else
+		__atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+}
+
+static struct place count(const struct page *page, struct sb_page_cell *cell)
+{
+	uint64_t me = ~cpu_thread(), owner,
+		 spread = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	struct place at = { .slot = slot_at(cell, (uint32_t)~me >> 2 & page->slot_mask) };
+
+	owner = __atomic_load_n(&at.slot->owner, __ATOMIC_RELAXED);
+	at.owned = owner == me;
+	if (!at.owned && !owner)
+		at.owned = __atomic_compare_exchange_n(&at.slot->owner, &owner, me, false,
+						       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (at.owned) {
+		cpu_add(&at.slot->hits, 1);
+		at.hits = at.slot->hits;
+		return at;
+	}
+	at.slot = slot_at(cell, ((uint64_t)page->slots << 10) + (spread >> 2 & 15 << 10));
+	at.hits = __atomic_add_fetch(&at.slot->hits, 1, __ATOMIC_RELAXED);
+	return at;
+}
+
+/* Whether the thread filter lets this thread pass. A table that makes no sense lets no one. */
+static bool thread_passes(const struct page *page, const struct sb_page_cell *cell)
+{
+	uint64_t off = __atomic_load_n(&cell->threads, __ATOMIC_ACQUIRE), me = cpu_thread(), mask,
+		 i;
+	const struct sb_page_threads *table;
+
+	if (off & 7 || off > page->size - sizeof(*table))
+		return false;
+	table = (const struct sb_page_threads *)(page->base + off);
+	mask = table->mask;
+	if (mask & (mask + 1) || mask >= (page->size - off) / 8 - 1)
+		return false;
+	i = me >> 6;
+	for (uint64_t n = 0; n <= mask; n++, i++) {
+		uint64_t entry = __atomic_load_n(&table->fsbase[i & mask], __ATOMIC_RELAXED);
+
+		if (entry == me)
+			return true;
+		if (!entry)
+			return false;
+	}
+	return false;
+}
+
+static uint32_t bucket_of(int64_t excess)
+{
+	uint64_t v = excess < 0 ? 0 : (uint64_t)excess >> SB_PAGE_BUCKET_SHIFT;
+	uint32_t e, n;
+
+	if (v < 4)
+		return (uint32_t)v;
+	e = 63 - (uint32_t)__builtin_clzll(v);
+	n = (e - 1) * 4 + (v >> (e - 2) & 3);
+	return n < SB_PAGE_BUCKETS ? n : SB_PAGE_BUCKETS - 1;
+}
+
+/* given: all the time that the call was delayed, the hook's own cost included. */
+static void account(const struct sb_page_cell *cell, const struct place *at, uint64_t given)
+{
+	struct sb_page_slot *slot = at->slot;
+	int64_t excess = (int64_t)(given - cell->delay_ticks), residual, bound;
+
+	if (given > slot->max_ticks)
+		slot->max_ticks = given;
+	if (excess > (int64_t)cell->overrun_limit) {
+		uint64_t over = (uint64_t)excess - cell->overrun_limit;
+
+		__atomic_fetch_add(&slot->overrun_ticks, over, __ATOMIC_RELAXED);
+		given -= over;
+	} else {
+		bound = (int64_t)cell->residual_max;
+		residual = slot->residual_ticks + excess;
+		residual = residual > bound ? bound : residual < -bound ? -bound : residual;
+		slot->residual_ticks = residual;
+	}
+	slot_add(at, &slot->injected_ticks, given);
+	slot_add(at, &slot->bucket[bucket_of(excess)], 1);
+}
+
+/* Spins until `want` ticks after start. False: it was told to leave early. */
+static bool spin(const struct page *page, const struct sb_page_cell *cell, uint64_t start,
+		 uint64_t want, uint64_t *spent)
+{
+	const struct sb_page_header *h = page_header(page);
+	uint32_t generation = __atomic_load_n(&h->generation, __ATOMIC_RELAXED);
+	uint64_t now, pause_above = cell->pause_above;
+
+	for (;;) {
+		now = cpu_ticks();
+		*spent = now - start;
+		if (*spent >= want)
+			return true;
+		if (page_state(cell) < SB_STATE_SLOW ||
+		    __atomic_load_n(&h->generation, __ATOMIC_RELAXED) != generation ||
+		    (int64_t)(now - __atomic_load_n(&h->lease_until, __ATOMIC_RELAXED)) >= 0)
+			return false;
+		if (want - *spent >= pause_above)
+			cpu_relax();
+	}
+}
+
+static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place *at,
+		  uint64_t start)
+{
+	const struct sb_page_header *h = page_header(hit->page);
+	int64_t want;
+	uint64_t spent, cost = hit->cost;
+
+	if ((int64_t)(start - __atomic_load_n(&h->lease_until, __ATOMIC_RELAXED)) >= 0) {
+		__atomic_fetch_add(&at->slot->lapsed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	want = (int64_t)(cell->delay_ticks - cost) - at->slot->residual_ticks;
+	hit->cost = 0;
+	if (spin(hit->page, cell, start, want < 0 ? 0 : (uint64_t)want, &spent)) {
+		account(cell, at, spent + cost);
+		return;
+	}
+	__atomic_fetch_add(&cell->cuts, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cell->cut_ticks, spent + cost, __ATOMIC_RELAXED);
+}
+
+static void hit_slow(struct hit *hit, struct sb_page_cell *cell)
+{
+	uint32_t flags = __atomic_load_n(&cell->flags, __ATOMIC_RELAXED);
+	uint64_t start = flags & SB_CELL_DELAY ? cpu_ticks() : 0, every;
+	struct place at;
+
+	if (flags & SB_CELL_THREADS && !thread_passes(hit->page, cell))
+		return;
+	at = count(hit->page, cell);
+	if (!(flags & SB_CELL_DELAY))
+		return;
+	every = __atomic_load_n(&cell->every, __ATOMIC_RELAXED);
+	if (every > 1 && at.hits % every)
+		return;
+	delay(hit, cell, &at, start);
+}
+
+void hit_cell(struct hit *hit, struct sb_page_cell *cell)
+{
+	uint32_t state = page_state(cell);
+
+	if (state == SB_STATE_COUNT)
+		count(hit->page, cell);
+	else if (state != SB_STATE_OFF)
+		hit_slow(hit, cell);
+}

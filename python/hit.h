@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_AGENT_HIT_H
+#define SB_AGENT_HIT_H
+
+#include "page.h"
+
+/*
+ * A hit: counted, filtered and delayed as the native hook does it (inject/arch/.../stub-code.S),
+ * in the same slots of the same page. One call may hit several cells; what the hook itself costs
+ * is taken off once, at the first delay.
+ */
+struct hit {
+	const struct page *page;
+	uint64_t cost; /* ticks not yet taken off */
+};
+
+/* The cell is not OFF, or was not a moment ago. */
+void hit_cell(struct hit *hit, struct sb_page_cell *cell);
+
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+#include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+#define TARGETS_MAX 65536
+#define NOTED_MAX   65536
+
+/* A code object and what is asked of it, found when a target asks. */
+struct subject {
+	PyObject *code, *globals, *generator;
+	const char *module, *file, *name, *qualname;
+	PyObject *held[3]; /* the strs that the texts lie in */
+};
+
+struct matches {
+	size_t n, room;
+	struct watch_cell *cells;
+};
+
+/* ---- the list of targets ---- */
+
+void list_free(struct list *list)
+{
+	free(list->targets);
+	free(list->texts);
+	memset(list, 0, sizeof(*list));
+}
+
+/* A text of the room: it must end inside. */
+static bool text_inside(const struct sb_room *room, uint32_t off)
+{
+	return off < room->size && memchr((const char *)room + off, '\0', room->size - off);
+}
+
+static int targets_load(struct list *list, const struct sb_room *room)
+{
+	const struct sb_room_target *from = (const void *)((const char *)room + room->targets_off);
+
+	memcpy(list->texts, room, room->size);
+	for (size_t i = 0; i < list->n; i++) {
+		struct target *t = &list->targets[i];
+
+		if (from[i].cell >= agent.page.targets_max || !text_inside(room, from[i].module) ||
+		    !text_inside(room, from[i].name))
+			return SB_AGENT_DAMAGED;
+		t->cell = from[i].cell;
+		t->flags = from[i].flags;
+		t->module = list->texts + from[i].module;
+		t->name = list->texts + from[i].name;
+		t->last = glob_last_part(t->name, &t->last_whole);
+	}
+	return 0;
+}
+
+int list_load(struct list *list, const struct sb_room *room)
+{
+	uint64_t n = room->n_targets, off = room->targets_off;
+	int rc;
+
+	memset(list, 0, sizeof(*list));
+	if (n > TARGETS_MAX || off & 3 || off > room->size ||
+	    n * sizeof(struct sb_room_target) > room->size - off)
+		return agent_fail(SB_AGENT_DAMAGED, "the list of targets makes no sense");
+	list->n = n;
+	list->version = room->list;
+	list->targets = calloc(n + 1, sizeof(*list->targets));
+	list->texts = malloc(room->size + 1);
+	if (!list->targets || !list->texts) {
+		list_free(list);
+		return agent_fail(SB_AGENT_PYTHON, "no memory");
+	}
+	list->texts[room->size] = '\0';
+	rc = targets_load(list, room);
+	if (rc) {
+		list_free(list);
+		return agent_fail(rc, "a target makes no sense");
+	}
+	return 0;
+}
+
+/* ---- matching ---- */
+
+static const char *subject_text(struct subject *s, int held, enum py_name name)
+{
+	const char *text;
+
+	s->held[held] = py_attr(s->code, name);
+	text = py_text(s->held[held]);
+	return text ? text : "";
+}
+
+static const char *subject_qualname(struct subject *s)
+{
+	const char *text;
+
+	if (py.hex >= 0x030b0000)
+		return subject_text(s, 2, PY_CO_QUALNAME);
+	s->held[2] = names_find(s->code, s->name, s->generator);
+	text = py_text(s->held[2]);
+	return text ? text : s->name;
+}
+
+static void subject_close(struct subject *s)
+{
+	for (int i = 0; i < 3; i++)
+		Py_DecRef(s->held[i]);
+}
+
+static bool module_matches(const struct target *t, struct subject *s)
+{
+	if (!(t->flags & SB_TARGET_FILE)) {
+		if (!s->module)
+			s->module = py_module_name(s->globals);
+		return glob_match(t->module, s->module);
+	}
+	if (!s->file)
+		s->file = subject_text(s, 0, PY_CO_FILENAME);
+	return glob_match(t->module, s->file);
+}
+
+/* Cheap, and enough for nearly all: on 3.10 a qualified name is dear. */
+static bool last_part_fits(const struct target *t, const char *name)
+{
+	size_t len = strlen(name), need = strlen(t->last);
+
+	if (t->last_whole)
+		return !strcmp(name, t->last);
+	return len >= need && !memcmp(name + len - need, t->last, need);
+}
+
+static bool name_matches(const struct target *t, struct subject *s)
+{
+	if (!s->qualname) {
+		if (!s->name)
+			s->name = subject_text(s, 1, PY_CO_NAME);
+		if (!last_part_fits(t, s->name))
+			return false;
+		s->qualname = subject_qualname(s);
+	}
+	return glob_match(t->name, s->qualname);
+}
+
+static bool matches_add(struct matches *m, const struct target *t)
+{
+	bool resume = t->flags & SB_TARGET_RESUME;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->cells[i].index != t->cell)
+			continue;
+		m->cells[i].resume |= resume;
+		return true;
+	}
+	if (m->n == m->room) {
+		size_t room = m->room ? m->room * 2 : 2;
+		struct watch_cell *cells = realloc(m->cells, room * sizeof(*cells));
+
+		if (!cells)
+			return false;
+		m->cells = cells;
+		m->room = room;
+	}
+	m->cells[m->n++] = (struct watch_cell){ .index = t->cell, .resume = resume };
+	return true;
+}
+
+static void match(const struct list *list, struct subject *s, struct matches *m)
+{
+	*m = (struct matches){ 0 };
+	for (size_t i = 0; i < list->n; i++)
+		if (module_matches(&list->targets[i], s) && name_matches(&list->targets[i], s))
+			matches_add(m, &list->targets[i]);
+}
+
+/* ---- notes ---- */
+
+static struct {
+	uint64_t *keys; /* open addressing, 0 is free */
+	size_t mask, used;
+} noted;
+
+void judge_forget(void)
+{
+	free(noted.keys);
+	memset(&noted, 0, sizeof(noted));
+}
+
+static uint64_t hash(uint64_t h, const char *text)
+{
+	do
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	while (*text++);
+	return h;
+}
+
+/* Whether this was noted before; from now on it was. What does not fit any more is "noted". */
+static bool noted_before(uint32_t cell, const char *module, const char *qualname)
+{
+	uint64_t key = hash(hash(0xcbf29ce484222325ull ^ cell, module), qualname) | 1;
+	size_t i;
+
+	if (!noted.keys) {
+		noted.keys = calloc(NOTED_MAX * 2, sizeof(*noted.keys));
+		if (!noted.keys)
+			return true;
+		noted.mask = NOTED_MAX * 2 - 1;
+	}
+	for (i = key >> 20 & noted.mask; noted.keys[i]; i = (i + 1) & noted.mask)
+		if (noted.keys[i] == key)
+			return true;
+	if (noted.used == NOTED_MAX)
+		return true;
+	noted.keys[i] = key;
+	noted.used++;
+	return false;
+}
+
+static void note(const struct watch *w, const struct watch_cell *cells, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!noted_before(cells[i].index, w->module, w->qualname))
+			page_note(&agent.page, cells[i].index, w->line, w->module, w->qualname,
+				  w->file);
+}
+
+/* ---- judging ---- */
+
+static bool any_resume(const struct watch *w)
+{
+	bool resume = false;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		resume |= w->cells[i].resume;
+	return resume;
+}
+
+static bool watch_texts(struct watch *w, const struct subject *s)
+{
+	size_t module = strlen(s->module) + 1, name = strlen(s->qualname) + 1,
+	       file = strlen(s->file) + 1;
+
+	w->texts = malloc(module + name + file);
+	if (!w->texts)
+		return false;
+	w->module = memcpy(w->texts, s->module, module);
+	w->qualname = memcpy(w->texts + module, s->qualname, name);
+	w->file = memcpy(w->texts + module + name, s->file, file);
+	return true;
+}
+
+/* A watch for what matched; it takes the cells. */
+static struct watch *watch_new(struct subject *s, struct matches *m)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		free(m->cells);
+		return NULL;
+	}
+	if (!s->module)
+		s->module = py_module_name(s->globals);
+	if (!s->file)
+		s->file = subject_text(s, 0, PY_CO_FILENAME);
+	w->code = s->code;
+	w->cells = m->cells;
+	w->n = (uint32_t)m->n;
+	w->resume = any_resume(w);
+	w->line = (uint32_t)py_attr_long(s->code, PY_CO_FIRSTLINENO, 0);
+	w->ref = PyWeakref_NewRef(s->code, NULL);
+	if (w->ref && watch_texts(w, s) && !table_put(s->code, w))
+		return w;
+	PyErr_Clear();
+	Py_DecRef(w->ref);
+	free(w->cells);
+	free(w->texts);
+	free(w);
+	return NULL;
+}
+
+struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator)
+{
+	struct subject s = {
+		.code = code, .globals = globals, .qualname = qualname, .generator = generator
+	};
+	struct watch *w = NULL;
+	struct matches m;
+
+	match(&agent.list, &s, &m);
+	if (m.n)
+		w = watch_new(&s, &m);
+	else
+		free(m.cells);
+	if (w)
+		note(w, w->cells, w->n);
+	subject_close(&s);
+	return w;
+}
+
+void judge_again(void)
+{
+	for (struct watch *w = table_watches(), *next; w; w = next) {
+		struct subject s = { .code = w->code,
+				     .module = w->module,
+				     .file = w->file,
+				     .qualname = w->qualname };
+		struct matches m;
+
+		next = w->next;
+		match(&agent.list, &s, &m);
+		free(w->cells);
+		w->cells = m.cells;
+		w->n = (uint32_t)m.n;
+		if (w->resume != any_resume(w)) {
+			w->resume = any_resume(w);
+			w->changed = true;
+		}
+		note(w, w->cells, w->n);
+	}
+}
+
+/* ---- LIST ---- */
+
+struct lister {
+	struct walk walk;
+	const struct list *list;
+};
+
+static bool list_wanted(struct walk *walk, PyObject *globals, PyObject *code)
+{
+	const struct lister *l = (const struct lister *)walk;
+	struct subject s = { .code = code, .globals = globals };
+	bool wanted = false;
+
+	for (size_t i = 0; i < l->list->n && !wanted; i++)
+		wanted = module_matches(&l->list->targets[i], &s);
+	subject_close(&s);
+	return wanted;
+}
+
+static void list_found(struct walk *walk, PyObject *code, PyObject *globals, const char *qualname)
+{
+	const struct lister *l = (const struct lister *)walk;
+	struct subject s = { .code = code, .globals = globals, .qualname = qualname };
+	struct watch w = { 0 };
+	struct matches m;
+
+	match(l->list, &s, &m);
+	if (m.n) {
+		w.module = s.module ? s.module : py_module_name(globals);
+		w.file = s.file ? s.file : subject_text(&s, 0, PY_CO_FILENAME);
+		w.qualname = s.qualname;
+		w.line = (uint32_t)py_attr_long(code, PY_CO_FIRSTLINENO, 0);
+		note(&w, m.cells, m.n);
+	}
+	free(m.cells);
+	subject_close(&s);
+}
+
+int judge_list(const struct list *list)
+{
+	struct lister l = { .walk = { .wanted = list_wanted, .found = list_found }, .list = list };
+
+	return walk_functions(&l.walk);
+}
+
+static bool existing_wanted(struct walk *walk, PyObject *globals, PyObject *code)
+{
+	struct lister l = { .list = &agent.list };
+
+	(void)walk;
+	return list_wanted(&l.walk, globals, code);
+}
+
+static void existing_found(struct walk *walk, PyObject *code, PyObject *globals,
+			   const char *qualname)
+{
+	const struct entry *e = table_find(code);
+
+	(void)walk;
+	if (!e || !entry_valid(e))
+		judge(code, globals, qualname, NULL);
+}
+
+int judge_existing(void)
+{
+	struct walk walk = { .wanted = existing_wanted, .found = existing_found };
+
+	return walk_functions(&walk);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/*
+ * 3.12 and later: sys.monitoring (PEP 669).
+ *
+ * Two tool ids. The finder has PY_START for all code: it judges a code object at its first call
+ * and answers DISABLE, so that the interpreter itself remembers and later calls cost nothing.
+ * The watcher has PY_START (and PY_RESUME) for the code objects that matched, one by one; they
+ * are switched off while nobody counts.
+ *
+ * What the interpreter does that is written around here (Python/instrumentation.c):
+ *
+ * - DISABLE outlives its tool: the code object keeps "tool N, PY_START: active" and "not here"
+ *   until it is run under another set of events. A new owner of id N is never told of it. So a
+ *   new list of targets gets a new finder id before the old one is given back, and what exists
+ *   already is looked for at start, since an earlier attach may have left such marks. (Nor is
+ *   sys.monitoring.restart_events() a way: it brings back what other tools had disabled.)
+ * - For the same reason a watched code object is told PY_RETURN first and PY_START then: the
+ *   second is new to it whatever was left behind, and is put into the code.
+ * - free_tool_id() of 3.12 and 3.13.0 leaves events and callbacks behind: they are cleared first.
+ * - Ids 0 to 2 and 5 have names (debugger, coverage, profiler, optimizer); others are taken
+ *   first, so that what is left behind troubles nobody.
+ */
+#include "agent.h"
+
+#include <string.h>
+
+#include "table.h"
+
+#define EVENT_START  (1L << 0)
+#define EVENT_RESUME (1L << 1)
+#define EVENT_RETURN (1L << 2)
+#define NO_TOOL	     -1
+
+static struct {
+	PyObject *module; /* sys.monitoring */
+	PyObject *disable, *name;
+	PyObject *find, *watch, *resume; /* callbacks */
+	int finder, watcher;		 /* tool ids; the same one where no second is free */
+} mon;
+
+/* ---- callbacks: called for every event, must be quick, may never raise ---- */
+
+static PyObject *answer(PyObject *value)
+{
+	Py_IncRef(value);
+	return value;
+}
+
+static PyObject *on_watched(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	const struct entry *e;
+
+	(void)self;
+	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
+		watch_hit(e->watch, false);
+	return answer(Py_None);
+}
+
+static PyObject *on_resumed(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	const struct entry *e;
+
+	(void)self;
+	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
+		watch_hit(e->watch, true);
+	return answer(Py_None);
+}
+
+static int monitor_set(struct watch *w, bool on);
+
+/*
+ * The first call of a code object under this finder. If it matches, this call is counted here:
+ * the watcher is told of the next one only, since who is told of an event is decided before the
+ * first callback of it runs.
+ */
+static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	bool one = mon.finder == mon.watcher;
+	const struct entry *e;
+	struct watch *w;
+
+	(void)self;
+	if (n < 1 || !agent.started)
+		return answer(mon.disable);
+	e = table_find(args[0]);
+	if (e && entry_valid(e)) {
+		if (!one)
+			return answer(mon.disable);
+		watch_hit(e->watch, false);
+		return answer(Py_None);
+	}
+	w = judge(args[0], PyEval_GetGlobals(), NULL, NULL);
+	if (!w)
+		return answer(mon.disable);
+	monitor_set(w, watch_wanted(w));
+	watch_hit(w, false);
+	return answer(one ? Py_None : mon.disable);
+}
+
+static PyMethodDef find_def = { "sbinject", (PyCFunction)(void (*)(void))on_first, METH_FASTCALL,
+				NULL };
+static PyMethodDef watch_def = { "sbinject", (PyCFunction)(void (*)(void))on_watched, METH_FASTCALL,
+				 NULL };
+static PyMethodDef resume_def = { "sbinject", (PyCFunction)(void (*)(void))on_resumed,
+				  METH_FASTCALL, NULL };
+
+/* ---- sys.monitoring ---- */
+
+/* A call of it; false: it raised (cleared). */
+static bool ask(PyObject *result)
+{
+	if (!result)
+		PyErr_Clear();
+	Py_DecRef(result);
+	return result;
+}
+
+static bool set_local(PyObject *code, long events)
+{
+	return ask(PyObject_CallMethod(mon.module, "set_local_events", "iOl", mon.watcher, code,
+				       events));
+}
+
+static bool set_global(int tool, long events)
+{
+	return ask(PyObject_CallMethod(mon.module, "set_events", "il", tool, events));
+}
+
+static bool set_callback(int tool, long event, PyObject *callback)
+{
+	return ask(
+		PyObject_CallMethod(mon.module, "register_callback", "ilO", tool, event, callback));
+}
+
+/* Whether the id is still ours: another tool may have freed it. */
+static bool tool_is_ours(int tool)
+{
+	PyObject *name = PyObject_CallMethod(mon.module, "get_tool", "i", tool);
+
+	if (!name)
+		PyErr_Clear();
+	Py_DecRef(name);
+	return name && name == mon.name;
+}
+
+static int take_tool(void)
+{
+	static const signed char order[] = { 3, 4, 5, 2, 1, 0 };
+
+	for (size_t i = 0; i < sizeof(order); i++)
+		if (ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", order[i], mon.name)))
+			return order[i];
+	return NO_TOOL;
+}
+
+static void drop_tool(int tool)
+{
+	if (tool == NO_TOOL || !tool_is_ours(tool))
+		return;
+	set_global(tool, 0);
+	set_callback(tool, EVENT_START, Py_None);
+	set_callback(tool, EVENT_RESUME, Py_None);
+	ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
+}
+
+/* ---- the backend ---- */
+
+static int monitor_set(struct watch *w, bool on)
+{
+	long events = EVENT_START | (w->resume ? EVENT_RESUME : 0);
+
+	if (mon.finder == mon.watcher) {
+		/* The finder's own event is PY_START already; switching it off is for good. */
+		on = w->n;
+		events = EVENT_RETURN;
+		if (!w->was_on && w->resume)
+			events = EVENT_RESUME;
+	}
+	if (w->on == on && !w->changed)
+		return 0;
+	if (on && !w->was_on)
+		set_local(w->code, EVENT_RETURN);
+	w->on = set_local(w->code, on ? events : 0) && on;
+	w->was_on |= w->on;
+	w->changed = false;
+	return 0;
+}
+
+static void forget_all(void)
+{
+	PyObject **held[] = { &mon.module, &mon.disable, &mon.name,
+			      &mon.find,   &mon.watch,	 &mon.resume };
+
+	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
+		Py_DecRef(*held[i]);
+		*held[i] = NULL;
+	}
+}
+
+static int take_tools(void)
+{
+	mon.watcher = take_tool();
+	if (mon.watcher == NO_TOOL)
+		return agent_fail(SB_AGENT_NO_TOOL, "all tool ids of sys.monitoring are taken");
+	mon.finder = NO_TOOL;
+	if (set_callback(mon.watcher, EVENT_START, mon.watch) &&
+	    set_callback(mon.watcher, EVENT_RESUME, mon.resume))
+		return 0;
+	drop_tool(mon.watcher);
+	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no callback");
+}
+
+static int monitor_start(void)
+{
+	PyObject *sys = PySys_GetObject("monitoring"); /* borrowed */
+	int rc;
+
+	if (!sys)
+		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
+	Py_IncRef(sys);
+	mon.module = sys;
+	mon.disable = PyObject_GetAttrString(sys, "DISABLE");
+	mon.name = PyUnicode_FromString("sbinject");
+	mon.find = PyCFunction_NewEx(&find_def, NULL, NULL);
+	mon.watch = PyCFunction_NewEx(&watch_def, NULL, NULL);
+	mon.resume = PyCFunction_NewEx(&resume_def, NULL, NULL);
+	if (mon.disable && mon.name && mon.find && mon.watch && mon.resume)
+		rc = take_tools();
+	else
+		rc = agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
+	PyErr_Clear();
+	if (rc)
+		forget_all();
+	return rc;
+}
+
+/* One id only: it finds and watches. Codes that it has disabled cannot be had back. */
+static int share_tool(void)
+{
+	mon.finder = mon.watcher;
+	agent.flags |= SB_ROOM_ONE_TOOL;
+	if (set_callback(mon.finder, EVENT_START, mon.find) && set_global(mon.finder, EVENT_START))
+		return 0;
+	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
+}
+
+/*
+ * A finder that has seen nothing yet. Where no id is left for it, the old one stays: codes that
+ * were never called are still new to it, the others have just been looked for.
+ */
+static int monitor_relist(bool first)
+{
+	int fresh = take_tool(), old = mon.finder;
+
+	if (fresh == NO_TOOL)
+		return first ? share_tool() : 0;
+	if (!set_callback(fresh, EVENT_START, mon.find) || !set_global(fresh, EVENT_START)) {
+		drop_tool(fresh);
+		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
+	}
+	mon.finder = fresh;
+	if (old != mon.watcher)
+		drop_tool(old);
+	else if (set_global(old, 0) && set_callback(old, EVENT_START, mon.watch))
+		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
+	return 0;
+}
+
+static int monitor_settle(void)
+{
+	return 0;
+}
+
+/* How many references an object has; the interpreter's own way, whatever its layout. */
+static long references(PyObject *o)
+{
+	PyObject *count = PySys_GetObject("getrefcount"), *n; /* borrowed */
+	long refs;
+
+	n = count ? PyObject_CallFunctionObjArgs(count, o, NULL) : NULL;
+	refs = n ? PyLong_AsLong(n) : -1;
+	PyErr_Clear();
+	Py_DecRef(n);
+	return refs;
+}
+
+static bool referred_to(void)
+{
+	return references(mon.find) != 1 || references(mon.watch) != 1 ||
+	       references(mon.resume) != 1;
+}
+
+static int monitor_stop(void)
+{
+	if (!mon.module)
+		return 0;
+	if (tool_is_ours(mon.watcher))
+		for (struct watch *w = table_watches(); w; w = w->next)
+			if (w->was_on && py_ref_alive(w->ref, w->code))
+				set_local(w->code, 0);
+	if (mon.finder != mon.watcher)
+		drop_tool(mon.finder);
+	drop_tool(mon.watcher);
+	mon.finder = mon.watcher = NO_TOOL;
+	if (referred_to())
+		return agent_fail(SB_AGENT_BUSY, "a callback is still referred to");
+	forget_all();
+	return 0;
+}
+
+const struct backend monitor_backend = {
+	.start = monitor_start,
+	.relist = monitor_relist,
+	.set = monitor_set,
+	.settle = monitor_settle,
+	.stop = monitor_stop,
+};

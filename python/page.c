@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "page.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define NOTE_TEXT_MAX 1000 /* of each of a note's texts */
+
+static bool inside(uint64_t size, uint64_t off, uint64_t len)
+{
+	return off <= size && len <= size - off;
+}
+
+static bool blocks_fit(const struct sb_page_header *h)
+{
+	uint64_t cell = 1024 + (h->slots + SB_PAGE_SHARED_SLOTS) * (uint64_t)SB_PAGE_SLOT_SIZE;
+
+	return h->slots && h->slots <= 1 << 16 && !(h->slots & (h->slots - 1)) && h->targets_max &&
+	       h->targets_max <= 1 << 20 && h->procs_max && h->procs_max <= 1 << 24 &&
+	       h->cell_size >= cell && !(h->cell_size & 1023) && !(h->block_size & 1023) &&
+	       h->block_size >= (uint64_t)h->targets_max * h->cell_size &&
+	       h->block_size <= h->size / h->procs_max && !(h->blocks_off & 7) &&
+	       inside(h->size, h->blocks_off, h->block_size * h->procs_max);
+}
+
+int page_open(struct page *page, const struct sb_room *room)
+{
+	const struct sb_page_header *h = (const void *)(uintptr_t)room->page_addr;
+
+	if (!room->page_addr || room->page_addr & 4095 || !room->record_addr ||
+	    room->record_addr & 7)
+		return SB_AGENT_DAMAGED;
+	if (h->magic != SB_PAGE_MAGIC || h->version != SB_PAGE_VERSION || h->size > INT64_MAX ||
+	    h->size < sizeof(*h) || !blocks_fit(h) ||
+	    !inside(h->size, h->notes_off, h->notes_size) || h->notes_off & 7)
+		return SB_AGENT_DAMAGED;
+	*page = (struct page){
+		.base = (char *)(uintptr_t)room->page_addr,
+		.size = h->size,
+		.blocks_off = h->blocks_off,
+		.block_size = h->block_size,
+		.last_block = h->block_size * (h->procs_max - 1),
+		.cell_size = h->cell_size,
+		.threads_off = h->threads_off,
+		.notes_off = h->notes_off,
+		.notes_size = h->notes_size,
+		.targets_max = h->targets_max,
+		.slots = h->slots,
+		.slot_mask = (h->slots - 1) << 10,
+		.record = (const void *)(uintptr_t)room->record_addr,
+		.session = h->session,
+	};
+	return 0;
+}
+
+static size_t put_text(char *at, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > NOTE_TEXT_MAX)
+		len = NOTE_TEXT_MAX;
+	memcpy(at, text, len);
+	at[len] = '\0';
+	return len + 1;
+}
+
+static size_t text_size(const char *text)
+{
+	size_t len = strlen(text);
+
+	return (len > NOTE_TEXT_MAX ? NOTE_TEXT_MAX : len) + 1;
+}
+
+bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
+	       const char *qualname, const char *file)
+{
+	uint64_t *used = &page_header(page)->notes_used, at;
+	size_t size = sizeof(struct sb_page_note) + text_size(module) + text_size(qualname) +
+		      text_size(file);
+	struct sb_page_note *note;
+	char *text;
+
+	size = (size + 7) & ~(size_t)7;
+	/* Asked first, so that an area that is full is not counted further and further. */
+	if (!inside(page->notes_size, __atomic_load_n(used, __ATOMIC_RELAXED), size))
+		return false;
+	at = __atomic_fetch_add(used, size, __ATOMIC_RELAXED);
+	if (!inside(page->notes_size, at, size) || at & 7)
+		return false;
+	note = (struct sb_page_note *)(page->base + page->notes_off + at);
+	note->cell = cell;
+	note->pid = (uint32_t)getpid();
+	note->line = line;
+	text = note->text;
+	text += put_text(text, module);
+	text += put_text(text, qualname);
+	put_text(text, file);
+	__atomic_store_n(&note->size, (uint32_t)size, __ATOMIC_RELEASE);
+	return true;
+}

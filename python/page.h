@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_AGENT_PAGE_H
+#define SB_AGENT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../inject/page-abi.h"
+
+/*
+ * The agent's side of the control page. Sizes and offsets are checked once, in page_open(), and
+ * copied: nothing that is written into the page later leads outside of it.
+ */
+struct page {
+	char *base;
+	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off;
+	uint64_t notes_off, notes_size;
+	uint32_t targets_max, slots, slot_mask;
+	const struct sb_page_record *record;
+	uint64_t session;
+};
+
+/* 0, or SB_AGENT_DAMAGED; *page is changed by success only. */
+int page_open(struct page *page, const struct sb_room *room);
+
+static inline struct sb_page_header *page_header(const struct page *page)
+{
+	return (struct sb_page_header *)page->base;
+}
+
+/* A cell of the process that this is now: a fork has another one, or nobody's. NULL: none. */
+static inline struct sb_page_cell *page_cell(const struct page *page, uint32_t index)
+{
+	uint64_t block = __atomic_load_n(&page->record->block_off, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(block > page->last_block || block & 1023, 0))
+		return NULL;
+	return (struct sb_page_cell *)(page->base + page->blocks_off + block +
+				       index * page->cell_size);
+}
+
+static inline uint32_t page_state(const struct sb_page_cell *cell)
+{
+	return __atomic_load_n(&cell->state, __ATOMIC_RELAXED);
+}
+
+/* Appends a note, unless the area is full; false then. */
+bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
+	       const char *qualname, const char *file);
+
+#endif

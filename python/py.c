@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "py.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "../inject/page-abi.h"
+
+struct py py;
+
+static const char *const names[PY_N_NAMES] = {
+	[PY_NAME] = "__name__",		  [PY_QUALNAME] = "__qualname__",
+	[PY_CODE] = "__code__",		  [PY_GLOBALS] = "__globals__",
+	[PY_CO_NAME] = "co_name",	  [PY_CO_QUALNAME] = "co_qualname",
+	[PY_CO_FILENAME] = "co_filename", [PY_CO_FIRSTLINENO] = "co_firstlineno",
+	[PY_CO_CONSTS] = "co_consts",	  [PY_CO_FLAGS] = "co_flags",
+};
+
+void *py_symbol(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+/* Where an object keeps its type: after the reference count, which differs between builds. */
+static bool find_type_offset(void)
+{
+	PyObject *type = PyObject_Type(Py_None);
+
+	for (size_t off = 0; off < 64; off += sizeof(void *)) {
+		if (*(PyObject **)((char *)Py_None + off) != type)
+			continue;
+		py.type_off = off;
+		Py_DecRef(type);
+		return true;
+	}
+	Py_DecRef(type);
+	return false;
+}
+
+static uint32_t hex_version(void)
+{
+	PyObject *hex = PySys_GetObject("hexversion"); /* borrowed */
+	long value = hex ? PyLong_AsLong(hex) : 0;
+
+	PyErr_Clear();
+	return value > 0 ? (uint32_t)value : 0;
+}
+
+int py_open(void)
+{
+	if (py.open)
+		return 0;
+	memset(&py, 0, sizeof(py));
+	py.hex = hex_version();
+	py.code_type = py_symbol("PyCode_Type");
+	py.function_type = py_symbol("PyFunction_Type");
+	py.weakref_object = (PyObject * (*)(PyObject *)) py_symbol("PyWeakref_GetObject");
+	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
+	if (py.hex < 0x030a0000 || !py.code_type || !py.function_type ||
+	    (!py.weakref_get && !py.weakref_object) || !find_type_offset())
+		return SB_AGENT_UNSUPPORTED;
+	py.open = true;
+	for (int i = 0; i < PY_N_NAMES; i++) {
+		py.name[i] = PyUnicode_InternFromString(names[i]);
+		if (!py.name[i]) {
+			py_close();
+			return SB_AGENT_PYTHON;
+		}
+	}
+	return 0;
+}
+
+void py_close(void)
+{
+	for (int i = 0; i < PY_N_NAMES; i++)
+		Py_DecRef(py.name[i]);
+	py.open = false;
+	memset(py.name, 0, sizeof(py.name));
+}
+
+PyObject *py_attr(PyObject *o, enum py_name name)
+{
+	PyObject *value = PyObject_GetAttr(o, py.name[name]);
+
+	if (!value)
+		PyErr_Clear();
+	return value;
+}
+
+long py_attr_long(PyObject *o, enum py_name name, long otherwise)
+{
+	PyObject *value = py_attr(o, name);
+	long n = value ? PyLong_AsLong(value) : otherwise;
+
+	if (PyErr_Occurred()) {
+		PyErr_Clear();
+		n = otherwise;
+	}
+	Py_DecRef(value);
+	return n;
+}
+
+const char *py_text(PyObject *str)
+{
+	const char *text = str ? PyUnicode_AsUTF8AndSize(str, NULL) : NULL;
+
+	if (!text) /* not a str, or with surrogates in it */
+		PyErr_Clear();
+	return text;
+}
+
+const char *py_module_name(PyObject *globals)
+{
+	PyObject *name = globals ? PyDict_GetItemWithError(globals, py.name[PY_NAME]) : NULL;
+	const char *text;
+
+	if (!name)
+		PyErr_Clear();
+	text = py_text(name);
+	return text ? text : "";
+}
+
+bool py_ref_alive(PyObject *ref, PyObject *object)
+{
+	PyObject *now = NULL;
+
+	if (!py.weakref_get)
+		return py.weakref_object(ref) == object;
+	if (py.weakref_get(ref, &now) < 0)
+		PyErr_Clear();
+	Py_DecRef(now);
+	return now == object;
+}
+
+PyObject *py_module(const char *name, bool *was_there)
+{
+	PyObject *modules = PySys_GetObject("modules"), *module; /* borrowed */
+
+	*was_there = modules && PyMapping_HasKeyString(modules, name);
+	module = PyImport_ImportModule(name);
+	if (!module)
+		PyErr_Clear();
+	return module;
+}
+
+void py_module_drop(PyObject *module, const char *name, bool was_there)
+{
+	PyObject *modules = PySys_GetObject("modules");
+
+	if (module && modules && !was_there && PyMapping_DelItemString(modules, name) < 0)
+		PyErr_Clear();
+	Py_DecRef(module);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_AGENT_PY_H
+#define SB_AGENT_PY_H
+
+/*
+ * The interpreter, seen through its stable ABI. One binary serves every version, so nothing here
+ * looks into an object: reference counts change by calls (the macros know a layout, and
+ * free-threaded builds have another), types are compared by an offset found at start.
+ */
+#define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum py_name {
+	PY_NAME,     /* __name__ */
+	PY_QUALNAME, /* __qualname__ */
+	PY_CODE,     /* __code__ */
+	PY_GLOBALS,  /* __globals__ */
+	PY_CO_NAME,
+	PY_CO_QUALNAME,
+	PY_CO_FILENAME,
+	PY_CO_FIRSTLINENO,
+	PY_CO_CONSTS,
+	PY_CO_FLAGS,
+	PY_N_NAMES,
+};
+
+struct py {
+	bool open;
+	uint32_t hex; /* PY_VERSION_HEX of the interpreter */
+	PyObject *name[PY_N_NAMES];
+	void *code_type, *function_type;
+	size_t type_off;
+	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
+	int (*weakref_get)(PyObject *ref, PyObject **object);
+};
+
+extern struct py py;
+
+int py_open(void); /* 0, or an enum sb_agent_error */
+void py_close(void);
+
+/* A function of the interpreter that is not in the limited API; NULL where it is missing. */
+void *py_symbol(const char *name);
+
+static inline void *py_type(PyObject *o)
+{
+	return *(void **)((char *)o + py.type_off);
+}
+
+/* The attribute, a new reference; NULL without an exception when there is none. */
+PyObject *py_attr(PyObject *o, enum py_name name);
+long py_attr_long(PyObject *o, enum py_name name, long otherwise);
+
+/* The text of a str, which lives as long as it; NULL without an exception otherwise. */
+const char *py_text(PyObject *str);
+
+/* globals["__name__"] as text, borrowed from the dict; "" when there is none. */
+const char *py_module_name(PyObject *globals);
+
+bool py_ref_alive(PyObject *ref, PyObject *object);
+
+/* A built-in module; *was_there tells whether py_module_drop() must take it out again. */
+PyObject *py_module(const char *name, bool *was_there);
+void py_module_drop(PyObject *module, const char *name, bool was_there);
+
+#endif

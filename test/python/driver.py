@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""Speaks with the agent as sbinject does, from inside of the interpreter: lays out a control
+page, a record and a room (inject/page-abi.h), loads the agent and calls it."""
+import ctypes
+import gc
+import mmap
+import os
+import sys
+
+OFF, COUNT, SLOW = 0, 1, 2
+THREADS, DELAY = 1, 2
+FILE, RESUME = 1, 2
+APPLY, LIST, STOP = 1, 2, 3
+ERRORS = {0: "ok", -1: "load", -2: "unsupported", -3: "no-tool", -4: "python", -5: "busy",
+          -6: "damaged"}
+SLOTS, SHARED, PAGE_MAX = 64, 16, 1 << 20
+u32, u64, i32, i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+
+
+class Header(ctypes.Structure):
+    _fields_ = [("magic", u64), ("version", u32), ("header_size", u32), ("session", u64),
+                ("size", u64), ("targets_max", u32), ("procs_max", u32), ("slots", u32),
+                ("cell_size", u32), ("block_size", u64), ("procs_off", u64), ("blocks_off", u64),
+                ("threads_off", u64), ("tsc_hz", u64), ("tracer_pid", u32), ("reserved0", u32),
+                ("region_addr", u64), ("region_size", u64), ("notes_off", u64),
+                ("notes_size", u64), ("lease_until", u64), ("generation", u32),
+                ("bell_spin", u32), ("bell", u32), ("reserved2", u32), ("notes_used", u64),
+                ("room_addr", u64), ("reserved3", u32 * 6)]
+
+
+class Slot(ctypes.Structure):
+    _fields_ = [("owner", u64), ("hits", u64), ("injected_ticks", u64), ("overrun_ticks", u64),
+                ("residual_ticks", i64), ("lapsed", u64), ("max_ticks", u64), ("reserved", u64),
+                ("bucket", u64 * 120)]
+
+
+class Cell(ctypes.Structure):
+    _fields_ = [("state", u32), ("flags", u32), ("delay_ticks", u64), ("every", u64),
+                ("overrun_limit", u64), ("residual_max", u64), ("pause_above", u64),
+                ("threads", u64), ("cuts", u64), ("cut_ticks", u64), ("reserved", u64 * 119),
+                ("slot", Slot * (SLOTS + SHARED))]
+
+
+class Note(ctypes.Structure):
+    _fields_ = [("size", u32), ("cell", u32), ("pid", u32), ("line", u32)]
+
+
+class Target(ctypes.Structure):
+    _fields_ = [("cell", u32), ("flags", u32), ("module", u32), ("name", u32)]
+
+
+class Room(ctypes.Structure):
+    _fields_ = [("magic", u64), ("version", u32), ("size", u32), ("busy", u32), ("asked", u32),
+                ("done", u32), ("queued", u32), ("command", u32), ("status", i32),
+                ("lent_op", u32), ("parked", u32), ("let_go", u32), ("lent_status", i32),
+                ("function", u64 * 12), ("handle", u64), ("agent", u64), ("page_addr", u64),
+                ("record_addr", u64), ("path", ctypes.c_char * 64),
+                ("reason", ctypes.c_char * 256), ("list", u32), ("n_targets", u32),
+                ("targets_off", u32), ("flags", u32), ("python", u32), ("matched", u32),
+                ("cost_ticks", u64), ("reserved", u64 * 8)]
+
+
+assert ctypes.sizeof(Header) == 192 and ctypes.sizeof(Slot) == 1024
+assert Cell.slot.offset == 1024
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                      ctypes.c_long]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libdl = ctypes.PyDLL(None)
+libdl.dlclose.argtypes = [ctypes.c_void_p]
+
+
+class Agent:
+    """A control page and an agent. Targets are (MODULE, NAME[, FLAGS]), each with its own cell."""
+
+    def __init__(self, *targets, cells=16, procs=4, path=None):
+        cell = ctypes.sizeof(Cell)
+        block = cells * cell
+        blocks = 4096 + procs * 64 + 4096 & ~4095
+        threads = blocks + procs * block
+        notes = threads + 8192
+        size = notes + (1 << 20)
+        fd = os.memfd_create("sbinject")
+        os.ftruncate(fd, size)
+        self.base = libc.mmap(None, size, 3, mmap.MAP_SHARED, fd, 0)
+        os.close(fd)
+        self.record_addr = libc.mmap(None, 4096, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        assert libc.madvise(self.record_addr, 4096, 18) == 0  # MADV_WIPEONFORK
+        self.record = u64.from_address(self.record_addr)
+        self.header = Header.from_address(self.base)
+        self.header.__init__(
+            magic=0x31656761706a6273, version=1, header_size=192, session=id(self), size=size,
+            targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
+            procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
+            notes_size=1 << 20, lease_until=1 << 62)
+        self.threads_off = threads
+        self.block, self.cells_max = block, cells
+        self.record.value = block  # process 1
+        self.process = 1
+        self.room_memory = ctypes.create_string_buffer(1 << 16)
+        self.room = Room.from_buffer(self.room_memory)
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 1, 1 << 16
+        self.room.page_addr, self.room.record_addr = self.base, self.record_addr
+        self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
+        self.targets = []
+        self.set_targets(*targets)
+
+    def set_targets(self, *targets):
+        at = 1024 + len(targets) * 16
+        for i, (module, name, *rest) in enumerate(targets):
+            t = Target.from_buffer(self.room_memory, 1024 + i * 16)
+            t.flags = rest[0] if rest else 0
+            t.cell = rest[1] if len(rest) > 1 else i
+            for field, text in (("module", module), ("name", name)):
+                data = text.encode() + b"\0"
+                self.room_memory[at:at + len(data)] = data
+                setattr(t, field, at)
+                at += len(data)
+            if not self.cell(t.cell).state:
+                self.cell(t.cell).state = COUNT
+        self.room.n_targets, self.room.targets_off = len(targets), 1024
+        self.room.list += 1
+        self.targets = targets
+
+    def cell(self, i, process=None):
+        process = self.process if process is None else process
+        return Cell.from_address(self.base + self.header.blocks_off + process * self.block +
+                                 i * ctypes.sizeof(Cell))
+
+    def ask(self, command):
+        self.room.command = command
+        return self.lib.sb_agent(ctypes.byref(self.room))
+
+    def must(self, command):
+        rc = self.ask(command)
+        assert rc == 0, (ERRORS.get(rc, rc), self.room.reason)
+        return self
+
+    def apply(self):
+        return self.must(APPLY)
+
+    def stop(self):
+        return self.must(STOP)
+
+    def sum(self, field, i=0, process=None):
+        return sum(getattr(s, field) for s in self.cell(i, process).slot)
+
+    def hits(self, i=0, process=None):
+        return self.sum("hits", i, process)
+
+    def state(self, state, *cells):
+        for i in cells or range(len(self.targets)):
+            self.cell(i).state = state
+        return self.apply()
+
+    def notes(self, cell=None):
+        """(cell, MODULE, NAME, FILE, LINE) of each note."""
+        at, found = self.base + self.header.notes_off, []
+        end = at + min(self.header.notes_used, self.header.notes_size)
+        while at < end:
+            n = Note.from_address(at)
+            if not n.size:
+                break
+            text = ctypes.string_at(at + 16, n.size - 16).split(b"\0")
+            if cell is None or cell == n.cell:
+                found.append((n.cell, *(t.decode() for t in text[:3]), n.line))
+            at += n.size
+        return found
+
+    def names(self, cell=None):
+        return sorted(n[2] for n in self.notes(cell))
+
+    def unload(self):
+        handle = self.lib._handle
+        del self.lib
+        gc.collect()
+        libdl.dlclose(handle)
+
+
+def mapped(text):
+    with open("/proc/self/maps") as f:
+        return [line for line in f if text in line]
+
+
+def monitoring():
+    """All that sys.monitoring tells of itself."""
+    m = getattr(sys, "monitoring", None)
+    if not m:
+        return None
+    return [(m.get_tool(i), m.get_events(i) if m.get_tool(i) else 0) for i in range(6)]
