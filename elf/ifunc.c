@@ -8,11 +8,12 @@
 /* The relocations that put a function's address into a slot. */
 static const struct reloc_kinds {
 	uint16_t machine;
-	uint32_t irelative, glob_dat, jump_slot, absolute;
+	uint32_t irelative, glob_dat, jump_slot, absolute, relative;
 } reloc_kinds[] = {
-	{ EM_X86_64, R_X86_64_IRELATIVE, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64 },
-	{ EM_AARCH64, R_AARCH64_IRELATIVE, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT,
-	  R_AARCH64_ABS64 },
+	{ EM_X86_64, R_X86_64_IRELATIVE, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64,
+	  R_X86_64_RELATIVE },
+	{ EM_AARCH64, R_AARCH64_IRELATIVE, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_ABS64,
+	  R_AARCH64_RELATIVE },
 };
 
 /* Versions or aliases of one function that other modules may ask for. */
@@ -90,12 +91,18 @@ static bool is_own_code(const struct ifunc_search *s, uint64_t value)
 	       (e && strcmp(e->path, "[vdso]") == 0);
 }
 
+static bool read_slot(const struct ifunc_search *s, uint64_t slot, uint64_t *value)
+{
+	const struct resolve_access *a = s->reader->access;
+
+	return a->read(a->ctx, slot + s->in->bias, value, sizeof(*value)) >= 0;
+}
+
 static bool take_slot(struct ifunc_search *s, uint64_t slot, bool by_name)
 {
-	const struct ifunc_reader *r = s->reader;
 	uint64_t value;
 
-	if (r->read(r->ctx, slot + s->in->bias, &value, sizeof(value)) < 0)
+	if (!read_slot(s, slot, &value))
 		return false;
 	if ((by_name && !is_own_code(s, value)) || !is_implementation(s, value))
 		return false;
@@ -251,20 +258,112 @@ static bool search_others(struct ifunc_search *s)
 	return found;
 }
 
-bool ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
-		uint64_t *addr)
+/* ---- asking the resolver ---- */
+
+/* What one relocation says of its module: 1 it has been relocated, 0 not yet, -1 nothing. */
+static int tells(const struct ifunc_search *s, const uint8_t *p)
+{
+	uint64_t slot = ld64(p), type = ELF64_R_TYPE(ld64(p + 8)), addend = ld64(p + 16);
+	const struct map_entry *e;
+	uint64_t value;
+
+	if (type != s->kinds->relative && type != s->kinds->irelative)
+		return -1;
+	if (!read_slot(s, slot, &value))
+		return 0;
+	if (type == s->kinds->relative)
+		return s->in->bias ? value == addend + s->in->bias : -1;
+	e = maps_find(s->reader->space->maps, value);
+	return e && e->x && value != addend + s->in->bias &&
+	       !(image_in_text(s->in->img, value - s->in->bias) &&
+		 is_in_plt(s->in->img, value - s->in->bias));
+}
+
+static int table_tells(const struct ifunc_search *s, struct view_range r, bool last)
+{
+	size_t count = r.bytes ? r.size / sizeof(Elf64_Rela) : 0;
+	int said = -1;
+
+	for (size_t i = 0; i < count && said < 0; i++)
+		said = tells(s, r.bytes + (last ? count - 1 - i : i) * sizeof(Elf64_Rela));
+	return said;
+}
+
+static int static_tells(const struct ifunc_search *s)
+{
+	const struct view *v = &s->in->img->view;
+	Elf64_Shdr sh;
+	int said = -1;
+
+	for (uint32_t i = 1; view_shdr(v, i, &sh) && said < 0; i++)
+		if (sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
+			said = table_tells(s, view_section(v, &sh), true);
+	return said;
+}
+
+/* The first entry of the packed relative relocations is the address of a slot. */
+static int relr_tells(const struct ifunc_search *s)
+{
+	struct view_range r = reloc_table(s->in->img, DT_RELR, DT_RELRSZ), slot;
+	uint64_t value;
+
+	if (!r.bytes || r.size < sizeof(uint64_t) || !s->in->bias)
+		return -1;
+	slot.bytes = image_bytes(s->in->img, ld64(r.bytes), &slot.size);
+	if (!slot.bytes || slot.size < sizeof(value) || !read_slot(s, ld64(r.bytes), &value))
+		return -1;
+	return value == ld64(slot.bytes) + s->in->bias;
+}
+
+/*
+ * Only then may the resolver be asked: before, it would read slots that are still empty. The
+ * last of the table is looked at first, since a resolver's own answers are filled in last.
+ */
+static bool is_relocated(const struct ifunc_search *s)
+{
+	const struct image *img = s->in->img;
+	int said;
+
+	if (!img->dynamic.bytes)
+		return static_tells(s) != 0;
+	said = table_tells(s, reloc_table(img, DT_JMPREL, DT_PLTRELSZ), true);
+	if (said < 0)
+		said = table_tells(s, reloc_table(img, DT_RELA, DT_RELASZ), true);
+	if (said < 0)
+		said = relr_tells(s);
+	return said != 0;
+}
+
+static enum ifunc_state ask(struct ifunc_search *s, struct sb_err *err)
+{
+	const struct resolve_access *a = s->reader->access;
+
+	if (!a->call || !is_relocated(s))
+		return IFUNC_PENDING;
+	if (a->call(a->ctx, s->vaddr + s->def->bias, &s->found, err) < 0)
+		return IFUNC_UNKNOWN;
+	if (is_implementation(s, s->found))
+		return IFUNC_FOUND;
+	err_set(err, SB_EREFUSED, "its resolver answers 0x%llx, where there is no function",
+		(unsigned long long)s->found);
+	return IFUNC_UNKNOWN;
+}
+
+enum ifunc_state ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
+			    uint64_t *addr, struct sb_err *err)
 {
 	struct ifunc_search s = {
 		.reader = r, .def = m, .in = m, .vaddr = vaddr, .kinds = own_kinds()
 	};
 	const struct symtab *tab = image_table(m->img, TABLE_DYNSYM);
+	enum ifunc_state state = IFUNC_FOUND;
 
-	if (!s.kinds || !r->read)
-		return false;
+	if (!s.kinds)
+		return IFUNC_PENDING;
 	if (tab)
 		symtab_scan(tab, NULL, take_alias, &s);
 	if (!take_module_relocs(&s) && !search_others(&s))
-		return false;
+		state = ask(&s, err);
 	*addr = s.found;
-	return true;
+	return state;
 }

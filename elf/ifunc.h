@@ -7,7 +7,7 @@
 /*
  * An IFUNC's symbol is the address of a resolver, which the dynamic linker calls once to learn
  * which implementation suits this machine. What it answered stands in the relocated slots of
- * the process: that is read here, nothing is run.
+ * the process: that is read here. A resolver is only asked again where no slot shows it.
  *
  * IRELATIVE slots of the module itself name the resolver by its address; slots of any module
  * may name the symbol. A slot that is not relocated yet holds the resolver's address, an
@@ -15,15 +15,17 @@
  */
 struct ifunc_reader {
 	const struct module_space *space;
-	resolve_read_fn *read;
-	void *ctx;
+	const struct resolve_access *access;
 };
 
-/*
- * The run-time address of the implementation of the IFUNC whose resolver is at vaddr of m.
- * False if no slot shows it yet.
- */
-bool ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
-		uint64_t *addr);
+enum ifunc_state {
+	IFUNC_FOUND,
+	IFUNC_PENDING, /* the module has not been relocated yet */
+	IFUNC_UNKNOWN, /* no slot shows it and its resolver cannot be asked: err says why */
+};
+
+/* The run-time address of the implementation of the IFUNC whose resolver is at vaddr of m. */
+enum ifunc_state ifunc_find(const struct ifunc_reader *r, const struct module *m, uint64_t vaddr,
+			    uint64_t *addr, struct sb_err *err);
 
 #endif

@@ -14,10 +14,9 @@ struct resolver {
 	struct module_list named; /* what MODULE matched */
 	struct resolve_result *out;
 	size_t cap;
-	size_t beyond; /* IFUNCs whose implementation is in no file */
-	char beyond_name[128];
-	struct sb_err why; /* the most telling failure of a module */
-	bool hints;	   /* the failure will be shown: near names are wanted */
+	struct sb_err beyond; /* an IFUNC whose implementation is in no file, or unknown */
+	struct sb_err why;    /* the most telling failure of a module */
+	bool hints;	      /* the failure will be shown: near names are wanted */
 };
 
 void resolve_free(struct resolve_result *res)
@@ -26,7 +25,12 @@ void resolve_free(struct resolve_result *res)
 		image_put(res->site[i].img);
 		free(res->site[i].name);
 	}
+	for (size_t i = 0; i < res->n_settle; i++) {
+		image_put(res->settle[i].img);
+		free(res->settle[i].name);
+	}
 	free(res->site);
+	free(res->settle);
 	*res = (struct resolve_result){ 0 };
 }
 
@@ -96,6 +100,56 @@ static int add_function(struct resolver *r, const struct module *m, const struct
 	return add_site(r, &site, sym->name, sym->offset, err);
 }
 
+static int add_settle(struct resolver *r, const struct module *m, uint64_t vaddr, const char *name,
+		      struct sb_err *err)
+{
+	struct resolve_result *out = r->out;
+	struct resolve_site site = { .img = m->img, .bias = m->bias }, *more;
+	uint64_t start, end;
+
+	site.addr = site.func = vaddr + m->bias;
+	for (size_t i = 0; i < out->n_settle; i++)
+		if (out->settle[i].addr == site.addr)
+			return 0;
+	if (image_function_at(m->img, vaddr, &start, &end))
+		site.size = end - vaddr;
+	more = reallocarray(out->settle, out->n_settle + 1, sizeof(*more));
+	if (!more)
+		return no_memory(err);
+	out->settle = more;
+	site.name = strdup(name);
+	if (!site.name)
+		return no_memory(err);
+	image_ref(m->img);
+	more[out->n_settle++] = site;
+	return 0;
+}
+
+/*
+ * Where the process passes as soon as a module's IFUNCs are settled: its initializer, which the
+ * dynamic linker calls after relocation; in a static program the set-up of thread-local storage
+ * is next, and the initializer comes later.
+ */
+static int add_pending(struct resolver *r, const struct module *m, struct sb_err *err)
+{
+	static const char *const statics[] = { "__libc_setup_tls", "_init" };
+	uint64_t vaddr;
+	int ret = 0;
+
+	r->out->ifunc_pending++;
+	if (image_dynamic(m->img, DT_INIT, &vaddr))
+		return add_settle(r, m, vaddr, "_init", err);
+	for (size_t i = 0; i < 2 && !ret && !m->img->dynamic.bytes; i++) {
+		struct match_list list = { 0 };
+
+		match_exact(m->img, statics[i], NULL, TABLE_SYMTAB, &list);
+		if (list.count)
+			ret = add_settle(r, m, list.match[0].vaddr, statics[i], err);
+		match_list_free(&list);
+	}
+	return ret;
+}
+
 /* The implementation of an IFUNC, which may be in another module than its name. */
 static int add_implementation(struct resolver *r, const struct module *m, const struct symbol *sym,
 			      bool via_import, struct sb_err *err)
@@ -103,16 +157,25 @@ static int add_implementation(struct resolver *r, const struct module *m, const 
 	struct resolve_site site = { .via_import = via_import };
 	struct module in;
 	uint64_t addr, start, end;
+	struct sb_err why = { 0 };
 	char name[512];
 	int ret;
 
-	if (!ifunc_find(&r->ifunc, m, sym->vaddr, &addr)) {
-		r->out->ifunc_pending++;
+	switch (ifunc_find(&r->ifunc, m, sym->vaddr, &addr, &why)) {
+	case IFUNC_PENDING:
+		return add_pending(r, m, err);
+	case IFUNC_UNKNOWN:
+		err_set(&r->beyond, SB_EREFUSED,
+			"which implementation of %s is used cannot be "
+			"known: %s",
+			sym->name, why.what);
 		return 0;
+	case IFUNC_FOUND:
+		break;
 	}
 	if (!module_at(&r->space, addr, &in, NULL)) {
-		r->beyond++;
-		snprintf(r->beyond_name, sizeof(r->beyond_name), "%s", sym->name);
+		err_set(&r->beyond, SB_EREFUSED,
+			"%s is implemented outside of every file (in the vDSO)", sym->name);
 		return 0;
 	}
 	site.img = in.img;
@@ -432,10 +495,11 @@ static int find_python_executable(struct resolver *r, struct sb_err *err)
 
 static int fail(struct resolver *r, struct sb_err *err)
 {
-	if (r->beyond)
-		return err_set(err, SB_EREFUSED,
-			       "%s is implemented outside of every file (in the vDSO)",
-			       r->beyond_name);
+	if (r->beyond.code) {
+		if (err && !err->code)
+			*err = r->beyond;
+		return -(int)r->beyond.code;
+	}
 	if (!r->why.code)
 		return err_set(err, SB_ENOSYMBOL, "'%s' of %s is not mapped as code",
 			       r->req->symbol, image_name(r->named.module[0].img));
@@ -453,7 +517,7 @@ static int search(struct resolver *r, struct sb_err *err)
 	struct resolve_result *out = r->out;
 	int ret = search_named(r, err);
 
-	if (!ret && !out->count && !out->ifunc_pending && !r->beyond)
+	if (!ret && !out->count && !out->ifunc_pending && !r->beyond.code)
 		ret = search_imports(r, err);
 	if (ret)
 		return ret;
@@ -469,14 +533,15 @@ static bool is_vdso(const char *module)
 }
 
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
-		   resolve_read_fn *read, void *ctx, struct resolve_result *out, struct sb_err *err)
+		   const struct resolve_access *access, struct resolve_result *out,
+		   struct sb_err *err)
 {
 	struct resolver r = { .space = { pid, maps }, .req = req, .out = out, .hints = err };
 	size_t modules;
 	int ret;
 
 	*out = (struct resolve_result){ 0 };
-	r.ifunc = (struct ifunc_reader){ &r.space, read, ctx };
+	r.ifunc = (struct ifunc_reader){ &r.space, access };
 	ret = module_find(&r.space, req->module, &r.named, err);
 	if (!ret && !r.named.count)
 		ret = find_python_executable(&r, err);

@@ -42,11 +42,21 @@ struct resolve_result {
 	size_t count;
 	size_t modules;	      /* mapped modules that MODULE matched */
 	size_t ifunc_pending; /* IFUNCs whose implementation is not known yet (before relocation) */
-	char note[256];	      /* e.g. "nanosleep is defined in libc.so.6"; "" if none */
+	/* Functions that the process will pass when it is, before anything uses them. */
+	struct resolve_site *settle;
+	size_t n_settle;
+	char note[256]; /* e.g. "nanosleep is defined in libc.so.6"; "" if none */
 };
 
-/* Reads len bytes of the target's memory; 0 or negative. */
-typedef int resolve_read_fn(void *ctx, uint64_t addr, void *buf, size_t len);
+/* What this room asks of a living process. */
+struct resolve_access {
+	/* Reads len bytes of its memory; 0 or negative. */
+	int (*read)(void *ctx, uint64_t addr, void *buf, size_t len);
+	/* What the function (an IFUNC's resolver) at addr answers there, or why that cannot be
+	 * known; NULL: never. */
+	int (*call)(void *ctx, uint64_t addr, uint64_t *result, struct sb_err *err);
+	void *ctx;
+};
 
 /*
  * pid is used to open files (map_files, root) and for the executable's path. 0 with count 0
@@ -54,16 +64,17 @@ typedef int resolve_read_fn(void *ctx, uint64_t addr, void *buf, size_t len);
  * set to modules with near names or to another mapped module that has the symbol, code 0).
  * Errors: SB_ENOSYMBOL and friends where a module matched and has no such function (hint:
  * near names, and other mapped modules that do have it), SB_ENOELF, SB_EFILE. SB_EREFUSED: an
- * IFUNC that ends in the vDSO. The hints read every mapped module's symbols; with err NULL they
- * are not looked for, so that a pending target can be tried again cheaply.
- * Sites are sorted by address, without duplicates.
+ * IFUNC that ends in the vDSO, or whose resolver cannot be asked. The hints read every mapped
+ * module's symbols; with err NULL they are not looked for, so that a pending target can be tried
+ * again cheaply. Sites are sorted by address, without duplicates.
  *
  * An IFUNC resolves to the implementation in use, read from the relocated slots (IRELATIVE
  * with the resolver's address, GLOB_DAT and JUMP_SLOT of any mapped module that names it) of
- * this process; slots that still hold the resolver or a PLT entry do not count.
+ * this process; slots that still hold the resolver or a PLT entry do not count. Where nobody
+ * has such a slot (dlsym() finds it all the same) the resolver is asked through access->call.
  */
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
-		   resolve_read_fn *read, void *ctx, struct resolve_result *out,
+		   const struct resolve_access *access, struct resolve_result *out,
 		   struct sb_err *err);
 void resolve_free(struct resolve_result *res);
 

@@ -104,21 +104,47 @@ int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend)
 			     options(follow) | (suspend ? OPT_SUSPEND_SECCOMP : 0)));
 }
 
-bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc)
+int pt_own(pid_t tid)
+{
+	return result(ptrace(PTRACE_SETOPTIONS, tid, 0,
+			     (long)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)));
+}
+
+bool pt_fault_addr(pid_t tid, uint64_t *addr)
+{
+	siginfo_t si;
+
+	if (ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0)
+		return false;
+	*addr = (uint64_t)(uintptr_t)si.si_addr;
+	return true;
+}
+
+bool pt_rseq(pid_t tid, struct pt_rseq_area *area)
 {
 	struct {
 		uint64_t abi;
 		uint32_t size, signature, flags, pad;
 	} conf;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) < 0 || !conf.abi)
+		return false;
+	*area = (struct pt_rseq_area){ conf.abi, conf.size, conf.signature };
+	return true;
+}
+
+bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc)
+{
+	struct pt_rseq_area area;
 	struct {
 		uint32_t version, flags;
 		uint64_t start, length, abort;
 	} cs;
 	uint64_t at = 0;
 
-	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) < 0 || !conf.abi)
+	if (!pt_rseq(tid, &area))
 		return false;
-	if (memory_peek(mem, conf.abi + 8, &at, 8) != 8 || !at)
+	if (memory_peek(mem, area.addr + 8, &at, 8) != 8 || !at)
 		return false;
 	return memory_peek(mem, at, &cs, sizeof(cs)) == sizeof(cs) && pc - cs.start < cs.length;
 }

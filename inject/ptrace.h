@@ -54,6 +54,17 @@ int pt_set_sigmask(pid_t tid, uint64_t mask);
 int pt_get_xstate(pid_t tid, void *buf, size_t *len);
 /* Suspends or resumes the target's seccomp filters; needs CAP_SYS_ADMIN. Stopped thread. */
 int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend);
+/* A child that asked to be traced: it ends with us, and its system calls are told apart. */
+int pt_own(pid_t tid);
+/* What a thread that stopped for SIGSEGV could not reach. */
+bool pt_fault_addr(pid_t tid, uint64_t *addr);
+
+/* The area that the thread registered for restartable sequences; false: none, or unknown. */
+struct pt_rseq_area {
+	uint64_t addr;
+	uint32_t size, signature;
+};
+bool pt_rseq(pid_t tid, struct pt_rseq_area *area);
 /* True if the pc lies in a restartable sequence of the thread. Stopped thread. */
 struct memory;
 bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc);

@@ -10,6 +10,7 @@
 #include "session-priv.h"
 #include "text.h"
 #include "maps.h"
+#include "../inject/mimic.h"
 #include "../inject/tree-task.h"
 
 struct finder {
@@ -18,7 +19,10 @@ struct finder {
 	const struct space *space;
 	struct memory mem;
 	struct maps maps;
+	struct mimic *mimic; /* of the process, for IFUNC resolvers */
+	struct resolve_access access;
 	struct found *found;
+	struct found *settle; /* where to look again for IFUNCs; may be NULL */
 };
 
 static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -26,6 +30,13 @@ static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
 	const struct finder *f = ctx;
 
 	return memory_peek(&f->mem, addr, buf, len) == len ? 0 : -1;
+}
+
+static int call_target(void *ctx, uint64_t function, uint64_t *result, struct sb_err *err)
+{
+	const struct finder *f = ctx;
+
+	return mimic_call(f->mimic, function, result, err);
 }
 
 /* The session's number of the site that is hooked at addr, or SIZE_MAX. */
@@ -126,6 +137,31 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 	}
 }
 
+/* A doorbell, unless something is hooked there already. */
+static void add_bell(const struct space *space, struct found *found, const struct resolve_site *rs)
+{
+	struct found_site site = {
+		.bell = true,
+		.bias = rs->bias,
+		.addr = rs->addr,
+		.func = rs->func,
+		.size = rs->size,
+	};
+	size_t other;
+
+	if (hooked_at(space, rs->addr) != SIZE_MAX || found_at(found, rs->addr, &other))
+		return;
+	site.img = image_ref(rs->img);
+	site.name = text_dup(rs->name);
+	found_add(found, &site);
+}
+
+static void add_settling(struct finder *f, const struct resolve_result *res)
+{
+	for (size_t i = 0; i < res->n_settle && f->settle; i++)
+		add_bell(f->space, f->settle, &res->settle[i]);
+}
+
 /* pid=: in a process out of scope a target hooks nothing, so that another one may. */
 static bool in_scope(const struct finder *f, size_t i)
 {
@@ -164,9 +200,9 @@ static void find_target(struct finder *f, size_t i)
 		return;
 	}
 	/* Hints read whole symbol tables: not at every library that is loaded. */
-	ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, again ? NULL : &why);
+	ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, again ? NULL : &why);
 	if (again && ret < 0 && ret != -(int)t->why.code)
-		ret = resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why);
+		ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, &why);
 	if (res.modules || ret < 0)
 		t->module_seen = true;
 	if (ret < 0 && why.code) {
@@ -181,8 +217,10 @@ static void find_target(struct finder *f, size_t i)
 	if (res.note[0] && !t->noted)
 		log_note("target '%s': %s", t->spec->text, res.note);
 	t->noted |= res.note[0] != '\0';
-	if (ret == 0)
+	if (ret == 0) {
 		add_sites(f, i, &res);
+		add_settling(f, &res);
+	}
 	resolve_free(&res);
 }
 
@@ -201,57 +239,71 @@ static void find_bell(struct finder *f)
 	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
 	req.module = image_interp(exe);
 	if ((req.module[0] || symbol_is_defined(exe, req.symbol)) &&
-	    resolve_target(f->pid, &f->maps, &req, read_target, f, &res, &why) == 0 && res.count &&
-	    hooked_at(f->space, res.site[0].addr) == SIZE_MAX) {
-		struct found_site site = {
-			.bell = true,
-			.bias = res.site[0].bias,
-			.addr = res.site[0].addr,
-			.func = res.site[0].func,
-			.size = res.site[0].size,
-			.img = image_ref(res.site[0].img),
-			.name = text_dup("_dl_debug_state"),
-		};
-
-		found_add(f->found, &site);
-	}
+	    resolve_target(f->pid, &f->maps, &req, &f->access, &res, &why) == 0 && res.count)
+		add_bell(f->space, f->found, &res.site[0]);
 	resolve_free(&res);
 	image_put(exe);
+}
+
+static int finder_open(struct finder *f, struct session *s, pid_t pid, const struct space *space,
+		       struct found *found, struct sb_err *err)
+{
+	int ret;
+
+	*f = (struct finder){ .s = s, .pid = pid, .space = space, .found = found };
+	f->access = (struct resolve_access){ read_target, call_target, f };
+	if (memory_open(&f->mem, pid, err) < 0)
+		return -(int)err->code;
+	ret = maps_read(pid, &f->maps, err);
+	if (ret < 0)
+		memory_close(&f->mem);
+	else
+		f->mimic = mimic_open(&f->mem, &f->maps);
+	return ret;
+}
+
+static void finder_close(struct finder *f)
+{
+	mimic_close(f->mimic);
+	maps_free(&f->maps);
+	memory_close(&f->mem);
+}
+
+/* As session_find(); bells for what cannot be known yet are added to settle. */
+static int find_all(struct session *s, pid_t pid, const struct space *space, struct found *found,
+		    struct found *settle, struct sb_err *err)
+{
+	struct finder f;
+	int ret = finder_open(&f, s, pid, space, found, err);
+
+	if (ret < 0)
+		return ret;
+	f.settle = settle;
+	for (size_t i = 0; i < s->n_targets; i++)
+		find_target(&f, i);
+	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
+	finder_close(&f);
+	return 0;
 }
 
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err)
 {
-	struct finder f = { .s = s, .pid = pid, .space = space, .found = found };
-	int ret;
-
-	if (memory_open(&f.mem, pid, err) < 0)
-		return -(int)err->code;
-	ret = maps_read(pid, &f.maps, err);
-	if (ret >= 0) {
-		for (size_t i = 0; i < s->n_targets; i++)
-			find_target(&f, i);
-		plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
-	}
-	maps_free(&f.maps);
-	memory_close(&f.mem);
-	return ret;
+	return find_all(s, pid, space, found, NULL, err);
 }
 
-/* The bell is always a jump: it must outlive us. */
+/* Bells are always jumps: they must outlive us. */
 static void find_with_bell(struct session *s, pid_t pid, const struct space *space,
 			   struct found *found)
 {
-	struct finder f = { .s = s, .pid = pid, .space = space, .found = found };
 	struct sb_err ignored = { 0 };
+	struct finder f;
 
-	if (memory_open(&f.mem, pid, &ignored) < 0)
+	if (finder_open(&f, s, pid, space, found, &ignored) < 0)
 		return;
-	if (maps_read(pid, &f.maps, &ignored) == 0)
-		find_bell(&f);
+	find_bell(&f);
 	plans_make(s->plans, found, false);
-	maps_free(&f.maps);
-	memory_close(&f.mem);
+	finder_close(&f);
 }
 
 static uint32_t add_site_record(struct session *s, const struct found_site *fs)
@@ -410,7 +462,7 @@ int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 	int ret;
 
 	drop_stale(space);
-	ret = session_find(s, pid, space, &found, err);
+	ret = find_all(s, pid, space, &found, &bell, err);
 	if (ret >= 0)
 		find_with_bell(s, pid, space, &bell);
 	if (ret >= 0 && found.count + bell.count && !space->control)

@@ -118,10 +118,10 @@ static void list_target(const struct target *t, struct result_target *rt)
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
 	rt->active_s = NAN;
-	rt->outcome = rt->n_sites    ? OUTCOME_MATCHED :
-		      rt->n_refused  ? OUTCOME_REFUSED :
-		      t->module_seen ? OUTCOME_NO_MATCH :
-				       OUTCOME_PENDING;
+	rt->outcome = rt->n_sites				    ? OUTCOME_MATCHED :
+		      rt->n_refused				    ? OUTCOME_REFUSED :
+		      t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH :
+								      OUTCOME_PENDING;
 	rt->reason = text_dup(rt->n_sites   ? "" :
 			      rt->n_refused ? rt->refused[0].reason :
 					      t->why.what);

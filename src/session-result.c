@@ -67,7 +67,7 @@ static enum result_outcome outcome_of(const struct target *t, const struct page_
 		return OUTCOME_NEVER_CALLED;
 	if (rt->n_refused)
 		return OUTCOME_REFUSED;
-	return t->module_seen ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
+	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
 
 struct sighting {

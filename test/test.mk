@@ -5,10 +5,11 @@
 VICTIM_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -MMD -MP
 VICTIM_LIBS := -lpthread -ldl -lrt
 
-VICTIM_SRCS := $(filter-out test/victim/calls-twin.c,$(wildcard test/victim/*.c))
+VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wildcard test/victim/*.c))
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
-VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(filter-out victim-lib,$(VICTIM_NAMES))) \
-	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/throw
+VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
+	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
+	$(BUILD)/test/victim/throw $(BUILD)/test/victim/ifunc-static
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
 FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
@@ -29,6 +30,22 @@ $(BUILD)/test/victim/asm-shapes: test/victim/asm-shapes.c test/victim/arch/$(ARC
 $(BUILD)/test/victim/victim-lib.so: test/victim/victim-lib.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 -o $@ $<
+
+$(BUILD)/test/victim/victim-ifunc-lib.so: test/victim/victim-ifunc-lib.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -o $@ $<
+
+# Exports what nobody refers to.
+$(BUILD)/test/victim/ifunc: test/victim/ifunc.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -rdynamic -o $@ $< $(VICTIM_LIBS)
+
+# Where there is no static C library its cases are skipped.
+$(BUILD)/test/victim/ifunc-static: test/victim/ifunc.c
+	@mkdir -p $(@D)
+	@echo $(CC) -static -o $@ $<; \
+		$(CC) $(VICTIM_CFLAGS) -DVICTIM_STATIC -static -o $@ $< 2>/dev/null || \
+		{ rm -f $@; echo "no static C library: $@ is not built"; }
 
 # The only C++: built where there is a C++ compiler; its case is skipped where there is none.
 $(BUILD)/test/victim/throw: test/victim/throw.cc

@@ -84,6 +84,8 @@ struct arch {
 	/* Bytes of the one-byte hook (`--mechanism int3`); a trap's pc is addr + trap_advance. */
 	uint8_t trap_insn[4];
 	uint8_t trap_len, trap_advance;
+	uint8_t syscall_insn[4];
+	uint8_t syscall_len;
 
 	/* Finds gadgets in code; fills what is still 0 in *out. Returns true when complete. */
 	bool (*find_gadgets)(const uint8_t *code, size_t len, uint64_t addr,

@@ -100,11 +100,12 @@ static void ask_target(struct image *img, const char *path)
 	if (maps_parse(text, (size_t)len, &maps, NULL))
 		abort();
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		struct resolve_access access = { .read = read_slot, .ctx = &at };
 		struct resolve_request req = { RESOLVE_SYMBOL, i % 2 ? "*" : path, symbols[i], 0 };
 		struct sb_err err = { 0 };
 		struct resolve_result res;
 
-		if (resolve_target(getpid(), &maps, &req, read_slot, &at, &res, &err) == 0)
+		if (resolve_target(getpid(), &maps, &req, &access, &res, &err) == 0)
 			resolve_free(&res);
 		else if (!err.what[0])
 			abort();

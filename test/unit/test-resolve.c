@@ -78,9 +78,10 @@ static int resolve(struct child *c, enum resolve_kind kind, const char *module, 
 		   struct resolve_result *res, struct sb_err *err)
 {
 	struct resolve_request req = { .kind = kind, .module = module, .symbol = symbol };
+	struct resolve_access access = { .read = read_memory, .ctx = c };
 
 	*err = (struct sb_err){ 0 };
-	return resolve_target(c->pid, &c->maps, &req, read_memory, c, res, err);
+	return resolve_target(c->pid, &c->maps, &req, &access, res, err);
 }
 
 /* The address of the only site. */
@@ -246,13 +247,13 @@ static int read_nothing(void *ctx, uint64_t addr, void *buf, size_t len)
 static void test_ifunc_before_relocation_is_pending(void **state)
 {
 	struct resolve_request req = { RESOLVE_SYMBOL, "libvictim*", "chosen", 0 };
+	struct resolve_access access = { .read = read_nothing };
 	struct resolve_result res;
 	struct sb_err err = { 0 };
 
 	(void)state;
 	need_victim();
-	assert_int_equal(
-		resolve_target(victim.pid, &victim.maps, &req, read_nothing, NULL, &res, &err), 0);
+	assert_int_equal(resolve_target(victim.pid, &victim.maps, &req, &access, &res, &err), 0);
 	assert_int_equal(res.count, 0);
 	assert_int_equal(res.ifunc_pending, 1);
 	resolve_free(&res);
