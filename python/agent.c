@@ -17,6 +17,18 @@ int agent_fail(int error, const char *reason)
 	return error;
 }
 
+static bool anybody_counts(void)
+{
+	for (size_t i = 0; i < agent.list.n; i++) {
+		const struct sb_page_cell *cell = page_cell(&agent.page,
+							    agent.list.targets[i].cell);
+
+		if (cell && page_state(cell) != SB_STATE_OFF)
+			return true;
+	}
+	return false;
+}
+
 /* Tells the interpreter of every watch, and lets go those that no target wants any more. */
 static int settle(void)
 {
@@ -34,7 +46,7 @@ static int settle(void)
 		if (!w->n)
 			table_drop(w);
 	}
-	return agent.backend->settle();
+	return agent.backend->settle(anybody_counts());
 }
 
 static int start(void)
@@ -43,6 +55,7 @@ static int start(void)
 
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
+	agent.guest = false;
 	rc = agent.backend->start();
 	if (rc)
 		return rc;
@@ -117,18 +130,10 @@ static int list(const struct sb_room *room)
 static int carry_out(struct sb_room *room)
 {
 	struct page page;
-	int rc;
 
-	rc = py_open();
-	if (rc)
-		return agent_fail(rc, "not a CPython of 3.10 or later");
 	room->python = py.hex;
-	if (room->command == SB_AGENT_STOP) {
-		rc = stop();
-		if (!rc)
-			py_close();
-		return rc;
-	}
+	if (room->command == SB_AGENT_STOP)
+		return stop();
 	if (page_open(&page, room))
 		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");
 	if (page.session != agent.page.session)
@@ -144,13 +149,16 @@ static int carry_out(struct sb_room *room)
 /* Garbage collection runs the target's own code; it must not come in between. */
 static int without_collection(struct sb_room *room)
 {
-	int (*disable)(void) = (int (*)(void))py_symbol("PyGC_Disable"), rc;
-	int (*enable)(void) = (int (*)(void))py_symbol("PyGC_Enable");
-	int was = disable && enable ? disable() : 0;
+	int was, rc = py_open();
 
+	if (rc)
+		return agent_fail(rc, "not a CPython of 3.10 or later");
+	was = py.gc_disable();
 	rc = carry_out(room);
 	if (was)
-		enable();
+		py.gc_enable();
+	if (!rc && room->command == SB_AGENT_STOP)
+		py_close();
 	return rc;
 }
 

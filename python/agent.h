@@ -60,7 +60,7 @@ struct watch {
 
 struct entry {
 	PyObject *code; /* NULL: free */
-	PyObject *ref;	/* weak, owned; NULL when the watch has it */
+	PyObject *ref;	/* weak; owned, or the watch's; NULL: void */
 	struct watch *watch;
 };
 
@@ -69,12 +69,15 @@ struct backend {
 	int (*start)(void);
 	int (*relist)(bool first);	     /* the list of targets is another one */
 	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
-	int (*settle)(void);		     /* after a round of set() */
+	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
 	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
+	void (*once)(struct watch *);	     /* a hit, as the interpreter would make it */
+	uint32_t extra_ns;		     /* what the interpreter adds to that */
 };
 
 struct agent {
 	bool started;
+	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */
 	struct page page;
 	struct list list;
@@ -102,9 +105,7 @@ uint32_t table_count(void); /* watches whose code lives */
 
 static inline bool entry_valid(const struct entry *e)
 {
-	PyObject *ref = e->watch ? e->watch->ref : e->ref;
-
-	return ref && py_ref_alive(ref, e->code);
+	return e->ref && py_ref_alive(e->ref, e->code);
 }
 
 /* judge.c */

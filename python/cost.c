@@ -1,7 +1,200 @@
 // SPDX-License-Identifier: MIT
+/*
+ * What a counted call costs, measured in the interpreter that it is to be taken off in: a small
+ * function is called in a loop, watched and not watched in turns, with a page of its own that
+ * nobody else sees. What a delayed call costs beside the time that its spin measured is taken
+ * off every delay.
+ *
+ * Where another tool would see that function run, nothing is run: the hook is called directly
+ * then, and what the interpreter adds is what was measured elsewhere.
+ */
 #include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+
+#define ROUNDS 15
+#define CALLS  200
+
+struct subject {
+	PyObject *globals, *function, *code, *loop, *turns;
+	struct watch *watch;
+	struct page page; /* of its own */
+	struct sb_page_cell *cell;
+};
+
+static const struct sb_page_record nobody;
+
+static const char source[] = "def function(): pass\n"
+			     "def loop(turns):\n"
+			     " for _ in turns: function()\n";
+
+/* A page with one cell and one slot. */
+static bool page_make(struct subject *s)
+{
+	size_t cell = 1024 + (1 + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE;
+	char *memory = calloc(1, 1024 + cell);
+
+	if (!memory)
+		return false;
+	s->page = (struct page){ .base = memory,
+				 .size = 1024 + cell,
+				 .blocks_off = 1024,
+				 .block_size = cell,
+				 .cell_size = cell,
+				 .targets_max = 1,
+				 .slots = 1,
+				 .record = &nobody };
+	page_header(&s->page)->lease_until = cpu_ticks() + (1ull << 60);
+	s->cell = (struct sb_page_cell *)(memory + 1024);
+	s->cell->overrun_limit = 1 << 20;
+	s->cell->pause_above = UINT64_MAX;
+	return true;
+}
+
+static bool watch_make(struct subject *s)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return false;
+	w->code = s->code;
+	w->n = 1;
+	w->cells = calloc(1, sizeof(*w->cells));
+	w->ref = PyWeakref_NewRef(s->code, NULL);
+	if (w->cells && w->ref && !table_put(s->code, w)) {
+		s->watch = w;
+		return true;
+	}
+	Py_DecRef(w->ref);
+	free(w->cells);
+	free(w);
+	return false;
+}
+
+static bool subject_open(struct subject *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->globals = py_run(source);
+	if (!s->globals)
+		return false;
+	s->function = PyMapping_GetItemString(s->globals, "function");
+	s->loop = PyMapping_GetItemString(s->globals, "loop");
+	s->turns = PyTuple_New(CALLS);
+	for (int i = 0; s->turns && i < CALLS; i++) {
+		Py_IncRef(Py_None);
+		PyTuple_SetItem(s->turns, i, Py_None);
+	}
+	s->code = s->function ? py_attr(s->function, PY_CODE) : NULL;
+	return s->loop && s->turns && s->code && page_make(s) && watch_make(s);
+}
+
+static void subject_close(struct subject *s)
+{
+	PyObject *held[] = { s->turns, s->loop, s->code, s->function, s->globals };
+
+	if (s->watch)
+		table_drop(s->watch);
+	free(s->page.base);
+	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++)
+		Py_DecRef(held[i]);
+	PyErr_Clear();
+}
+
+/* Ticks of CALLS calls; 0: something was raised. */
+static uint64_t time_calls(struct subject *s, bool watched)
+{
+	uint64_t start;
+	PyObject *result;
+
+	agent.backend->set(s->watch, watched);
+	agent.backend->settle(watched);
+	start = cpu_ticks();
+	result = PyObject_CallFunctionObjArgs(s->loop, s->turns, NULL);
+	start = cpu_ticks() - start;
+	Py_DecRef(result);
+	return result && !py_interrupted() ? start : 0;
+}
+
+static int64_t median(int64_t *v, int n)
+{
+	for (int i = 1; i < n; i++)
+		for (int j = i; j > 0 && v[j - 1] > v[j]; j--) {
+			int64_t t = v[j];
+
+			v[j] = v[j - 1];
+			v[j - 1] = t;
+		}
+	return v[n / 2];
+}
+
+/* The median of what a watched call costs more than one that is not, beside its spin. */
+static int64_t cost_of(struct subject *s, uint32_t state)
+{
+	int64_t cost[ROUNDS];
+
+	s->cell->state = state;
+	s->cell->flags = state == SB_STATE_SLOW ? SB_CELL_DELAY : 0;
+	for (int i = -2; i < ROUNDS; i++) {
+		uint64_t spun = s->cell->slot[0].injected_ticks, off, on;
+
+		off = time_calls(s, false);
+		on = time_calls(s, true);
+		if (!off || !on)
+			return -1;
+		spun = s->cell->slot[0].injected_ticks - spun;
+		if (i >= 0)
+			cost[i] = (int64_t)(on - off - spun);
+	}
+	return median(cost, ROUNDS) / CALLS;
+}
+
+/* No tool is asked to look at the function: what the hook takes, and what was seen elsewhere. */
+static int64_t estimate(struct subject *s)
+{
+	int64_t cost[ROUNDS];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t start = cpu_ticks();
+
+		for (int j = 0; j < CALLS; j++)
+			agent.backend->once(s->watch);
+		cost[i] = (int64_t)(cpu_ticks() - start);
+	}
+	return median(cost, ROUNDS) / CALLS;
+}
 
 int cost_measure(void)
 {
+	struct page page = agent.page;
+	uint64_t hz = page_header(&page)->tsc_hz;
+	struct subject s;
+	int64_t counted = -1, delayed = -1;
+
+	agent.cost = 0;
+	if (!subject_open(&s)) {
+		py_interrupted();
+		subject_close(&s);
+		return agent_fail(SB_AGENT_PYTHON, "the hook's own cost could not be measured");
+	}
+	agent.page = s.page;
+	s.cell->delay_ticks = hz ? hz / 2000000 : 1000;
+	if (!agent.guest && !py_observed()) {
+		counted = cost_of(&s, SB_STATE_COUNT);
+		delayed = counted < 0 ? -1 : cost_of(&s, SB_STATE_SLOW);
+	}
+	agent.backend->set(s.watch, false);
+	agent.backend->settle(false);
+	if (counted < 0 || delayed < 0) {
+		s.cell->state = SB_STATE_COUNT;
+		counted = delayed = estimate(&s) +
+				    (int64_t)(hz / 1000000 * agent.backend->extra_ns / 1000);
+	}
+	agent.cost = (uint64_t)delayed;
+	agent.cost_counted = (uint64_t)counted;
+	agent.page = page;
+	subject_close(&s);
 	return 0;
 }

@@ -35,7 +35,8 @@ static struct {
 	PyObject *module; /* sys.monitoring */
 	PyObject *disable, *name;
 	PyObject *find, *watch, *resume; /* callbacks */
-	int finder, watcher;		 /* tool ids; the same one where no second is free */
+	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
+	int finder, watcher; /* tool ids; the same one where no second is free */
 } mon;
 
 /* ---- callbacks: called for every event, must be quick, may never raise ---- */
@@ -215,7 +216,9 @@ static int monitor_start(void)
 	PyObject *sys = PySys_GetObject("monitoring"); /* borrowed */
 	int rc;
 
-	if (!sys)
+	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
+		py_symbol("PyObject_Vectorcall");
+	if (!sys || !mon.call)
 		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
 	Py_IncRef(sys);
 	mon.module = sys;
@@ -266,9 +269,17 @@ static int monitor_relist(bool first)
 	return 0;
 }
 
-static int monitor_settle(void)
+static int monitor_settle(bool any)
 {
+	(void)any;
 	return 0;
+}
+
+static void monitor_once(struct watch *w)
+{
+	PyObject *args[] = { w->code, Py_None };
+
+	Py_DecRef(mon.call(mon.watch, args, 2, NULL));
 }
 
 /* How many references an object has; the interpreter's own way, whatever its layout. */
@@ -314,4 +325,6 @@ const struct backend monitor_backend = {
 	.set = monitor_set,
 	.settle = monitor_settle,
 	.stop = monitor_stop,
+	.once = monitor_once,
+	.extra_ns = 15,
 };

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <pythread.h>
 
 #include "../inject/page-abi.h"
 
@@ -46,6 +47,22 @@ static uint32_t hex_version(void)
 	return value > 0 ? (uint32_t)value : 0;
 }
 
+/* From sys.modules if it is there, which nobody can see; else imported, and taken out again. */
+static PyObject *builtin_module(const char *name)
+{
+	PyObject *modules = PySys_GetObject("modules"), *module; /* borrowed */
+
+	module = modules ? PyMapping_GetItemString(modules, name) : NULL;
+	if (module)
+		return module;
+	PyErr_Clear();
+	module = PyImport_ImportModule(name);
+	if (module && modules)
+		PyObject_DelItemString(modules, name);
+	PyErr_Clear();
+	return module;
+}
+
 int py_open(void)
 {
 	if (py.open)
@@ -56,8 +73,10 @@ int py_open(void)
 	py.function_type = py_symbol("PyFunction_Type");
 	py.weakref_object = (PyObject * (*)(PyObject *)) py_symbol("PyWeakref_GetObject");
 	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
-	if (py.hex < 0x030a0000 || !py.code_type || !py.function_type ||
-	    (!py.weakref_get && !py.weakref_object) || !find_type_offset())
+	py.gc_disable = (int (*)(void))py_symbol("PyGC_Disable");
+	py.gc_enable = (int (*)(void))py_symbol("PyGC_Enable");
+	if (py.hex < 0x030a0000 || !py.gc_disable || !py.gc_enable || !py.code_type ||
+	    !py.function_type || (!py.weakref_get && !py.weakref_object) || !find_type_offset())
 		return SB_AGENT_UNSUPPORTED;
 	py.open = true;
 	for (int i = 0; i < PY_N_NAMES; i++) {
@@ -67,13 +86,19 @@ int py_open(void)
 			return SB_AGENT_PYTHON;
 		}
 	}
-	return 0;
+	py.gc = builtin_module("gc");
+	if (py.gc)
+		return 0;
+	py_close();
+	return SB_AGENT_PYTHON;
 }
 
 void py_close(void)
 {
 	for (int i = 0; i < PY_N_NAMES; i++)
 		Py_DecRef(py.name[i]);
+	Py_DecRef(py.gc);
+	py.gc = NULL;
 	py.open = false;
 	memset(py.name, 0, sizeof(py.name));
 }
@@ -132,22 +157,59 @@ bool py_ref_alive(PyObject *ref, PyObject *object)
 	return now == object;
 }
 
-PyObject *py_module(const char *name, bool *was_there)
+PyObject *py_run(const char *text)
 {
-	PyObject *modules = PySys_GetObject("modules"), *module; /* borrowed */
+	PyObject *globals = PyDict_New(), *name = PyUnicode_FromString("sbinject");
+	PyObject *code = Py_CompileString(text, "<sbinject>", 257 /* Py_file_input */),
+		 *done = NULL;
 
-	*was_there = modules && PyMapping_HasKeyString(modules, name);
-	module = PyImport_ImportModule(name);
-	if (!module)
-		PyErr_Clear();
-	return module;
+	if (globals && name && code && !PyDict_SetItem(globals, py.name[PY_NAME], name))
+		done = PyEval_EvalCode(code, globals, globals);
+	Py_DecRef(done);
+	Py_DecRef(code);
+	Py_DecRef(name);
+	if (done)
+		return globals;
+	Py_DecRef(globals);
+	return NULL;
 }
 
-void py_module_drop(PyObject *module, const char *name, bool was_there)
+bool py_interrupted(void)
 {
-	PyObject *modules = PySys_GetObject("modules");
+	PyObject *type, *value, *traceback;
 
-	if (module && modules && !was_there && PyMapping_DelItemString(modules, name) < 0)
+	PyErr_Fetch(&type, &value, &traceback);
+	if (type)
+		PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
+	Py_DecRef(traceback);
+	Py_DecRef(value);
+	Py_DecRef(type);
+	return type;
+}
+
+static bool sys_has(const char *function)
+{
+	PyObject *get = PySys_GetObject(function), *value; /* borrowed */
+
+	value = get ? PyObject_CallObject(get, NULL) : NULL;
+	if (!value)
 		PyErr_Clear();
-	Py_DecRef(module);
+	Py_DecRef(value);
+	return value && value != Py_None;
+}
+
+bool py_observed(void)
+{
+	PyObject *monitoring = PySys_GetObject("monitoring"), *events; /* borrowed */
+	bool observed = sys_has("gettrace") || sys_has("getprofile");
+	long set;
+
+	for (int tool = 0; monitoring && tool < 6; tool++) {
+		events = PyObject_CallMethod(monitoring, "get_events", "i", tool);
+		set = events ? PyLong_AsLong(events) : 0; /* an id that nobody has raises */
+		PyErr_Clear();
+		Py_DecRef(events);
+		observed |= set != 0;
+	}
+	return observed;
 }

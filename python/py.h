@@ -36,6 +36,8 @@ struct py {
 	size_t type_off;
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
+	int (*gc_disable)(void), (*gc_enable)(void); /* return how it was */
+	PyObject *gc;				     /* the module */
 };
 
 extern struct py py;
@@ -63,8 +65,16 @@ const char *py_module_name(PyObject *globals);
 
 bool py_ref_alive(PyObject *ref, PyObject *object);
 
-/* A built-in module; *was_there tells whether py_module_drop() must take it out again. */
-PyObject *py_module(const char *name, bool *was_there);
-void py_module_drop(PyObject *module, const char *name, bool was_there);
+/* Runs source in a new dict of globals, which it returns; NULL with an exception. */
+PyObject *py_run(const char *source);
+
+/*
+ * Takes away an exception, if there is one: code of ours has let a signal handler of the program
+ * run, which raised it. It is raised again in the program, in this thread, as soon as it runs.
+ */
+bool py_interrupted(void);
+
+/* Whether a tracer, a profiler or another tool would see a function of ours run. */
+bool py_observed(void);
 
 #endif

@@ -50,13 +50,14 @@ static void link_watch(struct watch *w)
 /* Frees an entry's content; the entry itself is to be overwritten or dropped. */
 static void entry_empty(struct entry *e)
 {
-	Py_DecRef(e->ref);
-	e->ref = NULL;
 	if (e->watch) {
 		unlink_watch(e->watch);
 		watch_free(e->watch);
 		e->watch = NULL;
+	} else {
+		Py_DecRef(e->ref);
 	}
+	e->ref = NULL;
 }
 
 static struct entry *slot_for(struct table *t, PyObject *code)
@@ -103,7 +104,7 @@ static int rebuild(void)
 int table_put(PyObject *code, struct watch *watch)
 {
 	struct entry *e;
-	PyObject *ref = NULL;
+	PyObject *ref = watch ? watch->ref : NULL;
 
 	if (!table.entries || table.used * 2 > table.mask) {
 		int rc = rebuild();

@@ -20,14 +20,12 @@ struct walking {
 
 static PyObject *gc_objects(long generation)
 {
-	bool was_there;
-	PyObject *gc = py_module("gc", &was_there), *objects = NULL;
+	PyObject *objects;
 
-	if (gc && generation < 0)
-		objects = PyObject_CallMethod(gc, "get_objects", NULL);
-	else if (gc)
-		objects = PyObject_CallMethod(gc, "get_objects", "l", generation);
-	py_module_drop(gc, "gc", was_there);
+	if (generation < 0)
+		objects = PyObject_CallMethod(py.gc, "get_objects", NULL);
+	else
+		objects = PyObject_CallMethod(py.gc, "get_objects", "l", generation);
 	if (!objects)
 		PyErr_Clear();
 	return objects;
