@@ -94,7 +94,8 @@ static bool entries_sane(const struct region *region)
 		const struct journal_patch *p = &region->patches[i];
 
 		if (!p->len || p->len > PLAN_MAX_WINDOW || p->site >= h->n_sites ||
-		    (p->addr % PAGE) + p->len > PAGE || (i && p->addr < p[-1].addr))
+		    (p->addr % PAGE) + p->len > PAGE ||
+		    (i && (p->addr < p[-1].addr || p->addr - p[-1].addr < p[-1].len)))
 			return false;
 	}
 	return true;

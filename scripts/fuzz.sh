@@ -26,12 +26,15 @@ for harness; do
 	clang -fsanitize=fuzzer,address,undefined -o $build/"$name" $build/test/fuzz/"$name".o \
 		$build/libsb.a $(pkg-config --libs libelf libdw capstone jansson) -liberty -lpthread -lm
 	mkdir -p "$build/corpus/$name"
-	seeds=''
-	for dir in "test/fuzz/corpus/$name" "test/fuzz/corpus-${name#fuzz-}"; do
-		[ -d "$dir" ] && seeds=$dir
-	done
+	seeds="test/fuzz/corpus/$name"
+	maker="test/fuzz/make-corpus-${name#fuzz-}.sh" # seeds that are made, not kept
+	if [ -x "$maker" ]; then
+		seeds="$build/seeds/$name"
+		"$maker" "$PWD/$seeds" || seeds=''
+	fi
+	[ -d "$seeds" ] || seeds=''
 	echo "fuzz: $name for $seconds s"
 	# shellcheck disable=SC2086 # no seeds, no word
 	$build/"$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
-		-artifact_prefix=$build/"$name"- "$build/corpus/$name" $seeds
+		-verbosity=0 -artifact_prefix=$build/"$name"- "$build/corpus/$name" $seeds
 done
