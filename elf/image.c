@@ -216,6 +216,7 @@ int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, str
 	char root[32], files[96], path[4096 + 64];
 
 	*out = NULL;
+	pid = maps_face(pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
 	snprintf(files, sizeof(files), "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
 		 (unsigned long)map->end);

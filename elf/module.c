@@ -38,7 +38,7 @@ static bool stat_in_root(pid_t pid, const char *path, struct stat *st)
 	int dir, fd;
 	bool ok;
 
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", maps_face(pid));
 	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return false;
@@ -75,7 +75,7 @@ static void wanted_exe(struct wanted *w)
 	char link[32];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", w->space->pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", maps_face(w->space->pid));
 	n = readlink(link, w->exe, sizeof(w->exe) - 1);
 	w->exe[n > 0 ? n : 0] = '\0';
 	if (n > (ssize_t)sizeof(gone) && !strcmp(w->exe + n - (sizeof(gone) - 1), gone))

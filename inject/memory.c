@@ -5,17 +5,18 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "../src/maps.h"
 
 int memory_open(struct memory *mem, pid_t pid, struct sb_err *err)
 {
 	char path[64];
 
 	mem->pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", maps_face(pid));
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (mem->fd >= 0)
 		return 0;
-	if (errno == ENOENT)
+	if (errno == ENOENT || errno == ESRCH)
 		return err_set(err, SB_ENOPROC, "process %d ended", pid);
 	return err_sys(err, SB_EPERM, "open %s", path);
 }
@@ -25,6 +26,14 @@ void memory_close(struct memory *mem)
 	if (mem->fd >= 0)
 		close(mem->fd);
 	mem->fd = -1;
+}
+
+/* Nobody maps the first page: there reading is an error, and the end where no memory is left. */
+bool memory_gone(const struct memory *mem)
+{
+	char byte;
+
+	return pread(mem->fd, &byte, 1, 0) == 0;
 }
 
 size_t memory_peek(const struct memory *mem, uint64_t addr, void *buf, size_t len)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <stdbool.h>
 #include "../src/err.h"
 
 /*
@@ -23,6 +24,9 @@ struct memory {
 
 int memory_open(struct memory *mem, pid_t pid, struct sb_err *err);
 void memory_close(struct memory *mem); /* harmless on a closed or zeroed one with fd -1 */
+
+/* The process has ended or runs another program by now: what it was is not there any more. */
+bool memory_gone(const struct memory *mem);
 
 /* All len bytes, or an error (SB_ETARGET with the address). */
 int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len, struct sb_err *err);

@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
+#include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
@@ -325,6 +326,17 @@ static void move_thread(const struct planting *p, struct thread *t, struct arch_
 	}
 }
 
+/* Deep in the kernel and on the way back into a window: only a page fault can do that. */
+static bool faults_in_window(const struct planting *p, const struct thread *t)
+{
+	bool in_call;
+	uint64_t pc;
+
+	if (t->state == THREAD_STOPPED || !task_waits(t->tid, &pc, &in_call))
+		return false;
+	return !in_call && in_window(p->region, pc);
+}
+
 /* True if no thread keeps a window from being written. */
 static bool threads_clear(const struct planting *p)
 {
@@ -333,6 +345,8 @@ static bool threads_clear(const struct planting *p)
 
 	for (struct proc *proc = p->tree->procs; proc; proc = proc->next) {
 		for (struct thread *t = proc->threads; t; t = t->next) {
+			if (proc->space == p->space && t->kept && faults_in_window(p, t))
+				return false;
 			if (proc->space != p->space || t->state != THREAD_STOPPED)
 				continue;
 			/* A fork in progress has copied the text already: let it be seen first. */

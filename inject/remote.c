@@ -2,18 +2,23 @@
 #include "remote.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "fault.h"
+#include "stack.h"
 #include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
 enum {
 	SCRATCH = 64,
+	ROUNDS = 40,
+	FREE_ROUNDS = 3, /* odd: the next one wants a stack of the thread's own */
 	SEARCH_CHUNK = 1 << 20,
 	SEARCH_LIMIT = 16 << 20,
 	STOP_TIMEOUT_US = 50000,
@@ -58,10 +63,10 @@ static int lay_frame(struct remote *r)
 {
 	size_t len = ARCH_XSTATE_MAX;
 	uint8_t *xstate = malloc(ARCH_XSTATE_MAX);
-	uint8_t *frame = calloc(1, ARCH_FRAME_MAX);
+	uint8_t *laid = calloc(1, SCRATCH + ARCH_FRAME_MAX), *frame = laid + SCRATCH;
 	int ret = -1;
 
-	if (!xstate || !frame || pt_get_xstate(r->thread->tid, xstate, &len) < 0)
+	if (!xstate || !laid || pt_get_xstate(r->thread->tid, xstate, &len) < 0)
 		goto out;
 	r->frame_len = arch->build_frame(&r->saved, xstate, len, r->sigmask, r->gadgets, frame,
 					 ARCH_FRAME_MAX, &r->sp);
@@ -70,9 +75,13 @@ static int lay_frame(struct remote *r)
 	    memory_peek(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH) !=
 		    r->frame_len + SCRATCH)
 		goto out;
-	ret = memory_write(r->mem, r->sp, frame, r->frame_len, NULL);
+	/* The place for remote_scratch() is tried with it. */
+	memcpy(laid, r->stack, SCRATCH);
+	if (stack_write(r->thread->tid, r->mem, r->sp - SCRATCH, laid, r->stack,
+			r->frame_len + SCRATCH))
+		ret = 0;
 out:
-	free(frame);
+	free(laid);
 	free(xstate);
 	return ret;
 }
@@ -84,8 +93,8 @@ static void drop(struct remote *r)
 	r->thread = NULL;
 }
 
-/* Tries one thread; false leaves it as it was. */
-static bool borrow(struct remote *r, struct thread *t)
+/* Tries one thread; false leaves it as it was. own: only on a stack of its own. */
+static bool borrow(struct remote *r, struct thread *t, bool own)
 {
 	struct tree *tree = r->tree;
 
@@ -95,7 +104,8 @@ static bool borrow(struct remote *r, struct thread *t)
 	r->thread = t;
 	if ((t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
 	    pt_get_regs(t->tid, &r->saved) < 0 || pt_get_sigmask(t->tid, &r->sigmask) < 0 ||
-	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) || lay_frame(r) < 0) {
+	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) ||
+	    (own && !stack_is_own(t->tid, r->mem, &r->saved)) || lay_frame(r) < 0) {
 		if (!r->was_stopped)
 			tree_resume_thread(tree, t);
 		drop(r);
@@ -133,17 +143,26 @@ static bool crowded(const struct tree *tree, const struct space *space)
 	return busy > cpus;
 }
 
-static int choose_thread(struct remote *r, const struct space *space, bool asleep)
+/* What a round of choosing asks of a thread. */
+struct wish {
+	bool asleep;
+	bool own;      /* on the stack that it was born with */
+	bool follower; /* not the leader, unless it is alone */
+};
+
+static int choose_thread(struct remote *r, const struct space *space, struct wish wish)
 {
+	bool alone = tree_count_threads(r->tree, space) == 1;
 	struct thread *t;
 	pid_t tid = 0;
 
 	/* By id: an attempt dispatches events, and threads come and go. */
 	while ((t = tree_next_thread(r->tree, space, tid))) {
 		tid = t->tid;
-		if (asleep && t->state != THREAD_STOPPED && !task_sleeps(tid))
+		if (t->kept || (wish.follower && !alone && tid == t->proc->pid) ||
+		    (wish.asleep && t->state != THREAD_STOPPED && !task_sleeps(tid)))
 			continue;
-		if (!t->kept && borrow(r, t))
+		if (borrow(r, t, wish.own))
 			return 0;
 	}
 	return -1;
@@ -156,6 +175,49 @@ static void release_held(struct remote *r)
 	r->held = NULL;
 }
 
+/* Anew if they are held already: what kept a thread from being borrowed may have passed. */
+static void hold(struct remote *r, struct space *space)
+{
+	release_held(r);
+	if (tree_stop(r->tree, space, NULL) == 0)
+		r->held = space;
+}
+
+static bool held_by_caller(const struct tree *tree, const struct space *space)
+{
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+			if (t->state != THREAD_STOPPED && !t->kept)
+				return false;
+	return true;
+}
+
+/*
+ * First a thread that sleeps, then any. Then those for whose sake all others are held: on a stack
+ * that they may share, so that nobody sees the bytes under it before they are put back; and a
+ * leader, whose id passes to another thread if that one execs.
+ */
+static int choose(struct remote *r, struct space *space)
+{
+	bool theirs = held_by_caller(r->tree, space);
+	int rounds = theirs ? 3 : ROUNDS;
+
+	for (int round = 0; round < rounds && tree_next_thread(r->tree, space, 0); round++) {
+		bool alone_is_enough = round < (theirs ? 1 : FREE_ROUNDS);
+		struct wish wish = {
+			.asleep = round == 0 && !theirs,
+			.follower = alone_is_enough,
+			.own = alone_is_enough || round % 2,
+		};
+
+		if (!theirs && (!alone_is_enough || (round == 0 && crowded(r->tree, space))))
+			hold(r, space);
+		if (choose_thread(r, space, wish) == 0)
+			return 0;
+	}
+	return -1;
+}
+
 int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
 		 const struct arch_gadgets *gadgets, struct sb_err *err)
 {
@@ -165,13 +227,10 @@ int remote_begin(struct remote *r, struct tree *tree, struct space *space, const
 	r->gadgets = gadgets;
 	if (fault_point("borrow", mem->pid))
 		return err_set(err, SB_ETARGET, "fault: borrow");
-	if (crowded(tree, space) && tree_stop(tree, space, NULL) == 0)
-		r->held = space;
-	for (int round = 0; round < 40 && tree_next_thread(tree, space, 0); round++)
-		if (choose_thread(r, space, round == 0) == 0)
-			return suspend_seccomp(r, err);
+	if (choose(r, space) == 0)
+		return suspend_seccomp(r, err);
 	release_held(r);
-	if (!tree_next_thread(tree, space, 0))
+	if (!tree_next_thread(tree, space, 0) || memory_gone(mem))
 		return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
 			       mem->pid);
 	return err_set(err, SB_ETARGET,
@@ -203,10 +262,13 @@ static int run_to(struct remote *r, bool trap, struct sb_err *err)
 			r->thread->stop = stop;
 			return 0;
 		}
-		if (stop.kind == STOP_GONE) {
+		/* After an exec by another thread the leader's id is that thread's. */
+		if (stop.kind == STOP_GONE || stop.kind == STOP_EXEC) {
 			r->thread->stop = stop;
 			return err_set(err, SB_ENOPROC, "thread %d ended", r->thread->tid);
 		}
+		/* The one signal that cannot be blocked: sent again at the end. */
+		r->sigstop |= stop.kind == STOP_SIGNAL && stop.sig == SIGSTOP;
 		/* A group stop or a late interrupt: on with the call. */
 		pt_syscall(r->thread->tid);
 	}
@@ -228,10 +290,17 @@ static int skip_entered(struct remote *r, struct sb_err *err)
 	return run_to(r, false, err);
 }
 
+static bool is_lost(const struct remote *r)
+{
+	return r->thread->stop.kind == STOP_GONE || r->thread->stop.kind == STOP_EXEC;
+}
+
 static int start(struct remote *r, struct sb_err *err)
 {
 	pid_t tid = r->thread->tid;
 
+	if (is_lost(r))
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	if (!r->called && pt_set_sigmask(tid, ~0ull) < 0)
 		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
 	if (r->at_entry && skip_entered(r, err) < 0)
@@ -330,8 +399,10 @@ void remote_end(struct remote *r)
 {
 	if (!r->thread)
 		return;
-	if (r->thread->stop.kind != STOP_GONE)
+	if (!is_lost(r))
 		restore(r);
+	if (r->sigstop)
+		syscall(SYS_tgkill, r->thread->proc->pid, r->thread->tid, SIGSTOP);
 	fault_point("call-end", r->thread->proc->pid);
 	if (!r->was_stopped)
 		tree_resume_thread(r->tree, r->thread);

@@ -20,10 +20,12 @@
  * All signals are blocked meanwhile (SIGKILL ends the target, that is its right). The bytes of
  * stack that were used are put back.
  *
- * remote_begin() chooses a thread: not in a restartable sequence, with stack to spare, not deep
- * in the kernel. On entry nobody need be stopped; between begin and end one thread is. Where
- * more threads want to run than there are processors, all are: a call has a dozen stops, and at
- * each of them the borrowed thread would wait for its turn behind the others.
+ * remote_begin() chooses a thread: not in a restartable sequence, not deep in the kernel, with
+ * room under its stack pointer, and if possible one on the stack that it was born with
+ * (stack.h). Where all run on stacks of their own making they are held together. On entry nobody
+ * need be stopped; between begin and end one thread is. Where more threads want to run than there
+ * are processors, all are: a call has a dozen stops, and at each of them the borrowed thread would
+ * wait for its turn behind the others.
  */
 struct remote {
 	struct tree *tree;
@@ -38,6 +40,7 @@ struct remote {
 	bool seccomp;	    /* suspended */
 	bool called;	    /* the thread has left its stop */
 	bool at_entry;	    /* it is at the entry of a system call */
+	bool sigstop;	    /* one came meanwhile */
 	bool was_stopped;   /* by the caller: left stopped at the end */
 	struct space *held; /* its other threads are held for the borrowed one's sake */
 };

@@ -18,6 +18,7 @@
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
+#include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
@@ -25,6 +26,7 @@ enum {
 	PAGE = 4096,
 	SEARCH_LIMIT = 64 << 20,
 	LEAVE_TRIES = 400,
+	BORROW_TRIES = 40,
 	RUN_OUT_TRIES = 50,
 	STOP_TRIES = 10
 };
@@ -89,13 +91,26 @@ static void take_back_trap(const struct space *space, struct thread *t, struct a
 		t->stop.kind = STOP_TRAP;
 }
 
+/* A thread deep in the kernel: by a system call it cannot be in a stub, by a page fault it can. */
+static enum where kept_where(const struct space *space, const struct thread *t)
+{
+	bool in_call;
+	uint64_t pc;
+
+	if (task_is_dead(t->proc->pid, t->tid))
+		return OUT;
+	if (!task_waits(t->tid, &pc, &in_call))
+		return IN_STUB; /* it is on its way to its stop */
+	return !in_call && space_region_at(space, pc) ? IN_STUB : OUT;
+}
+
 static enum where where_is(struct space *space, struct tree *tree, struct thread *t, size_t scan)
 {
 	struct arch_regs regs;
 	const struct region *region;
 
 	if (t->state != THREAD_STOPPED)
-		return t->kept ? OUT : IN_STUB;
+		return t->kept ? kept_where(space, t) : IN_STUB;
 	if (pt_get_regs(t->tid, &regs) < 0)
 		return OUT; /* it is ending */
 	if (tree_event_pending(t))
@@ -218,6 +233,13 @@ static int not_restored(const struct space *space, const struct sb_err *why, str
 	return -(int)why->code;
 }
 
+static int given_up(int ret, const struct sb_err *why, struct sb_err *err)
+{
+	if (ret < 0 && err)
+		*err = *why;
+	return ret;
+}
+
 int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
 		  struct sb_err *err)
 {
@@ -242,13 +264,16 @@ int space_restore(struct space *space, struct tree *tree, struct space_restored 
 		}
 		text_done = true;
 		if (threads_out(space, tree)) {
-			ret = space_holds(space) ? unmap(space, tree, err) : 0;
+			ret = space_holds(space) ? unmap(space, tree, &why) : 0;
 			tree_resume(tree, space);
 			if (ret >= 0)
 				forget_regions(space);
-			return ret;
+			/* No thread could be borrowed where they stood: elsewhere one may. */
+			if (ret >= 0 || why.code != SB_ETARGET || i >= BORROW_TRIES)
+				return given_up(ret, &why, err);
+		} else {
+			tree_resume(tree, space);
 		}
-		tree_resume(tree, space);
 		nanosleep(&(struct timespec){ .tv_nsec = i < 10 ? 100000 : 5000000 }, NULL);
 		tree_dispatch(tree);
 	}
@@ -385,7 +410,7 @@ static void load_fds(struct space *space, pid_t pid)
 	struct dirent *e;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(pid));
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);

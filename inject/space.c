@@ -127,7 +127,7 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 	if (!control)
 		abort();
 	control->refs = 1;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
 	ours = open_memfd(path);
 	if (ours < 0) {
 		free(control);
@@ -235,7 +235,8 @@ static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
-	ret = remote_find_gadgets(&space->mem, &maps, &space->gadgets, err);
+	ret = maps.count ? remote_find_gadgets(&space->mem, &maps, &space->gadgets, err) :
+			   err_set(err, SB_ENOPROC, "process %d ended", pid);
 	maps_free(&maps);
 	return ret;
 }

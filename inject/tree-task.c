@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "../src/maps.h"
 
 /* The number after "NAME:" in /proc/TID/status, or -1. */
 static long status_field(pid_t tid, const char *name)
@@ -80,6 +81,34 @@ bool task_is_dead(pid_t pid, pid_t tid)
 	return state == 'Z' || state == 'X';
 }
 
+/* /proc/TID/syscall: "running", or "-1 SP PC" (in a fault), or "NR ARG... SP PC". */
+bool task_waits(pid_t tid, uint64_t *pc, bool *in_call)
+{
+	char path[64], line[256] = "";
+	char *last = NULL;
+	FILE *f;
+
+	*pc = 0;
+	if (task_state(tid) != 'D')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fgets(line, sizeof(line), f))
+		last = strrchr(line, ' ');
+	fclose(f);
+	if (last)
+		*pc = strtoull(last + 1, NULL, 16);
+	*in_call = strtol(line, NULL, 10) >= 0;
+	return last != NULL;
+}
+
+bool task_ended(pid_t pid)
+{
+	return task_is_dead(pid, pid) && maps_face(pid) == pid;
+}
+
 bool task_seccomp(pid_t tid)
 {
 	return status_field(tid, "Seccomp") > 0;
@@ -99,7 +128,8 @@ bool task_is_ours(pid_t tid)
 
 bool task_shares_memory(pid_t a, pid_t b, bool guess)
 {
-	long ret = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+	/* Two leaders that have ended would share nothing at all, and be equal in that. */
+	long ret = syscall(SYS_kcmp, maps_face(a), maps_face(b), KCMP_VM, 0, 0);
 
 	return ret < 0 ? guess : ret == 0;
 }

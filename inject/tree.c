@@ -10,6 +10,8 @@
 #include "tree-task.h"
 #include "../src/log.h"
 
+enum { SEIZE_TRIES = 3 };
+
 void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow)
 {
 	memset(tree, 0, sizeof(*tree));
@@ -153,6 +155,11 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 		if (tid <= 0 || tree_thread(tree, tid))
 			continue;
 		ret = pt_seize(tid, tree->follow);
+		/* A leader whose place another thread takes by exec is a zombie for a moment. */
+		for (int i = 0; ret == -EPERM && !task_tracer(tid) && i < SEIZE_TRIES &&
+				!task_is_dead(proc->pid, tid);
+		     i++)
+			ret = pt_seize(tid, tree->follow);
 		if (ret == 0) {
 			tree_thread_new(tree, proc, tid);
 			found++;
@@ -278,6 +285,19 @@ static bool thread_kept(struct thread *thread)
 	return true;
 }
 
+/* Inside a system call it may wait for long (vfork), and everyone is held meanwhile: no more
+ * patience for it. One that waits in a page fault is given its time. */
+static bool thread_waits(struct thread *thread)
+{
+	bool in_call;
+	uint64_t pc;
+
+	if (task_is_dead(thread->proc->pid, thread->tid) ||
+	    (task_waits(thread->tid, &pc, &in_call) && in_call))
+		return thread_kept(thread);
+	return false;
+}
+
 static int stop_all(struct tree *tree, struct space *space)
 {
 	int missing = 0;
@@ -289,7 +309,8 @@ static int stop_all(struct tree *tree, struct space *space)
 		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
 			if (t->state == THREAD_STOPPED || t->kept)
 				continue;
-			if (!await_stop(tree, t, 20000) && !thread_kept(t))
+			if (!await_stop(tree, t, 500) && !thread_waits(t) &&
+			    !await_stop(tree, t, 20000) && !thread_kept(t))
 				missing++;
 		}
 	}
@@ -356,7 +377,8 @@ static void release_thread(struct thread *t)
 	if (t->state != THREAD_STOPPED) {
 		if (t->state == THREAD_RUNNING)
 			pt_interrupt(t->tid);
-		if (!pt_wait(t->tid, &stop, 1000000))
+		/* A leader that ended before its threads reports nothing. */
+		if (!pt_wait(t->tid, &stop, task_is_dead(t->proc->pid, t->tid) ? 0 : 1000000))
 			return; /* the kernel lets it go when the tracer ends */
 		t->stop = stop;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "maps.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -232,6 +233,37 @@ static int read_failed(pid_t pid, struct sb_err *err)
 	return err_sys(err, SB_EFILE, "cannot read /proc/%d/maps", pid);
 }
 
+/* A task without memory has no executable either; one that may not be asked is left alone. */
+static bool has_memory(pid_t tid)
+{
+	char path[40], byte;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	return readlink(path, &byte, 1) >= 0 || (errno != ENOENT && errno != ESRCH);
+}
+
+pid_t maps_face(pid_t pid)
+{
+	struct dirent *e;
+	pid_t face = pid;
+	char path[40];
+	DIR *dir;
+
+	if (has_memory(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && face == pid && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid && has_memory(tid))
+			face = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return face;
+}
+
 int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
 {
 	char path[40], *text = NULL;
@@ -239,7 +271,7 @@ int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
 	int fd;
 
 	*maps = (struct maps){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		text = read_all(fd, &len);

@@ -28,6 +28,13 @@ struct maps {
 	char *text; /* backing store of the paths */
 };
 
+/*
+ * The thread through which /proc shows the memory, the root and the descriptors of a process:
+ * its leader, or where that has ended (pthread_exit in main) another one. PID itself where none
+ * has memory.
+ */
+pid_t maps_face(pid_t pid);
+
 /* Reads /proc/PID/maps. A process without memory (zombie, kernel thread) gives count 0 and 0. */
 int maps_read(pid_t pid, struct maps *maps, struct sb_err *err);
 

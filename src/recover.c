@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "log.h"
+#include "maps.h"
 #include "../inject/region.h"
 #include "../inject/tree-task.h"
 
@@ -17,7 +18,7 @@ static bool maps_control_page(pid_t pid)
 	bool found = false;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "maps.h"
 #include "session-priv.h"
 #include "text.h"
 #include "../inject/tree-task.h"
@@ -46,7 +47,7 @@ static int check_kind(pid_t pid, struct sb_err *err)
 			       "process %d is a kernel thread: it has no user "
 			       "code to hook",
 			       pid);
-	if (state == 'Z' || state == 'X') {
+	if ((state == 'Z' || state == 'X') && task_ended(pid)) {
 		err_set(err, SB_EBADPROC, "process %d is a zombie: it has ended", pid);
 		err_hint(err, "its parent, %d, has not collected its status", task_parent(pid));
 		return -SB_EBADPROC;
@@ -80,7 +81,7 @@ static int check_access(pid_t pid, struct sb_err *err)
 		err_hint(err, "start it without: GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
 		return -SB_ECONFINED;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
 	ret = image_get(path, path, &img, err);
 	if (ret == 0)
 		image_put(img);

@@ -233,7 +233,7 @@ static void find_bell(struct finder *f)
 	struct image *exe;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", f->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(f->pid));
 	if (image_get(path, path, &exe, &why) < 0)
 		return;
 	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
@@ -471,6 +471,10 @@ int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 		ret = hook_found(s, space, pid, &found, err);
 	if (ret >= 0)
 		ret = hook_found(s, space, pid, &bell, err);
+	if (ret < 0 && memory_gone(&space->mem)) {
+		*err = (struct sb_err){ 0 };
+		ret = err_set(err, SB_ENOPROC, "process %d ended, or runs another program", pid);
+	}
 	found_free(&found);
 	found_free(&bell);
 	space_put(space);

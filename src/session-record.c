@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "maps.h"
 #include "session-priv.h"
 #include "text.h"
 
@@ -38,7 +39,7 @@ static char *read_exe(pid_t pid)
 	char path[64], exe[4096];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	return text_dup(exe);

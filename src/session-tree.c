@@ -209,6 +209,8 @@ static void on_execed(void *ctx, struct proc *proc)
 	if (!proc->space)
 		return;
 	proc->session = rec = record_new(s, proc, parent);
+	if (s->detached) /* an exec in the middle of the detach: it has done our work */
+		return;
 	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d (%s) is not hooked: %s", rec->pid, rec->comm, err.what);

@@ -284,7 +284,7 @@ static void sweep_untraced(struct session *s)
 	for (; p; p = next) {
 		next = p->next;
 		if (p->traced ||
-		    (!task_is_dead(p->pid, p->pid) &&
+		    (!task_ended(p->pid) &&
 		     (!p->space || !p->space->page_addr ||
 		      memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
 			continue;

@@ -95,6 +95,8 @@ struct arch {
 	void (*set_pc)(struct arch_regs *regs, uint64_t pc); /* leaves no system call to restart */
 	uint64_t (*sp)(const struct arch_regs *regs);
 	uint64_t (*thread_pointer)(const struct arch_regs *regs);
+	/* Is it the address of a C library's thread control block? first: the word it points at. */
+	bool (*thread_block)(uint64_t pointer, uint64_t first);
 
 	/*
 	 * Bytes for the thread's own stack, ending below its red zone, so that a thread that

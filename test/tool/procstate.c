@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "face.h"
 
 struct range {
 	unsigned long long start, end;
@@ -145,13 +146,13 @@ int main(int argc, char **argv)
 					    "NoNewPrivs:", "Seccomp:", NULL };
 	bool threads = argc == 3 && strcmp(argv[1], "-t") == 0;
 	const char *pid = argv[argc - 1];
-	char path[64];
+	char path[64], shown[24];
 
 	if (argc < 2)
 		return 2;
 	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
-	if (print_maps(pid) || print_fds(pid) || print_status(path, "status", keys) ||
-	    (threads && print_threads(pid))) {
+	if (print_maps(face(pid, shown)) || print_fds(shown) ||
+	    print_status(path, "status", keys) || (threads && print_threads(pid))) {
 		fprintf(stderr, "procstate: %s: %s\n", pid, strerror(errno));
 		return 2;
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "face.h"
 
 enum { CHUNK = 65536 };
 
@@ -92,12 +93,13 @@ static int check_mapping(const char *pid, int mem_fd, const struct mapping *m)
 
 int main(int argc, char **argv)
 {
-	char path[64], line[2048], perms[8];
+	char path[64], line[2048], perms[8], pid[24];
 	int mem_fd, found = 0, checked = 0;
 	FILE *maps;
 
 	if (argc != 2)
 		return 2;
+	argv[1] = (char *)face(argv[1], pid);
 	snprintf(path, sizeof(path), "/proc/%.20s/mem", argv[1]);
 	mem_fd = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%.20s/maps", argv[1]);

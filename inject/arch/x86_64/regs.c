@@ -128,6 +128,12 @@ static uint64_t regs_thread_pointer(const struct arch_regs *regs)
 	return regs->gp.fs_base;
 }
 
+/* The ABI's rule for TLS: the block begins with its own address. */
+static bool regs_thread_block(uint64_t pointer, uint64_t first)
+{
+	return pointer == first;
+}
+
 /*
  * The bytes of the XSAVE image that rt_sigreturn shall restore: up to the end of the last
  * feature in use. Tiles are left out unless they are in use: the kernel refuses a frame that
@@ -328,6 +334,7 @@ static const struct arch x86_64 = {
 	.set_pc = regs_set_pc,
 	.sp = regs_sp,
 	.thread_pointer = regs_thread_pointer,
+	.thread_block = regs_thread_block,
 	.build_frame = build_frame,
 	.frame_head = sizeof(struct frame),
 	.frame_pc = __builtin_offsetof(struct frame, ip),

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_STACK_H
+#define SB_STACK_H
+
+#include "memory.h"
+#include "arch/arch.h"
+
+/*
+ * Stacks that a borrowed call may use. The frame that is laid under a thread's stack pointer
+ * takes up to ARCH_FRAME_MAX bytes, and that may be more than there is: above a guard page, or
+ * on a stack that the program made itself (coroutines, goroutines, alternate signal stacks),
+ * under which other threads keep their data.
+ */
+
+/*
+ * Does the stack pointer lie on the stack that the thread was born with? Then everything below
+ * it, down to the guard page, is nobody else's. That is so for a leader on the process's own
+ * stack, and where a thread's control block lies above on the same stack, as all C libraries
+ * place it. False where it cannot be told.
+ */
+bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs);
+
+/*
+ * Writes only where the target itself could: never into a guard page, which /proc/PID/mem
+ * would allow. False: nothing was written that does not stand there again (was: len bytes).
+ */
+bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *bytes,
+		 const void *was, size_t len);
+
+#endif

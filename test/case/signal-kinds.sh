@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Signals of every kind by the thousand, through attach, hits and detach: each arrives once, in
+# order, with what was sent along; the target's own breakpoints, steps and jobs are its own.
+# limit: 120 s
+. "$SRC/test/lib.sh"
+
+for mode in breakpoint step blocked ignored queued child job fault timer; do
+	start "$mode" "$V/kinds" "$mode"
+	for how in '' --no-follow ''; do
+		# shellcheck disable=SC2086 # no mode, no word
+		sb -p "$pid" :kinds_fn 1us --for 120ms $how --json "$T/run.json"
+		ended 0 "$mode $how"
+		more "hits of $mode" "$(j targets.0.hits)" 20
+		! grep -q 'warning' "$T/sb.err" || fail "$mode: $(cat "$T/sb.err")"
+	done
+	let_go "$pid"
+	finish "$mode" "$pid"
+done
