@@ -9,19 +9,30 @@
 #include "bench.h"
 
 static const char *const count_words[] = { ":bench_fn", "0", NULL };
+static const char *const delay_words[] = { ":bench_fn", "5us", NULL };
+
+/* What the further threads do; "delayed" ones stand in a stub nearly all of the time. */
+static const struct stop_mode {
+	const char *name;
+	const char *const *words;
+} stop_modes[] = {
+	{ "sleep", count_words },
+	{ "busy", count_words },
+	{ "delayed", delay_words },
+};
 
 /* The largest gap that the subject sees while sbinject attaches and detaches; 0: without it. */
-static double gap_seen(struct subject *s, bool attached)
+static double gap_seen(struct subject *s, const char *const *words)
 {
 	struct attached a;
 	char line[64];
 	double gap = NAN;
 
-	fputs(attached ? "gap 700\n" : "gap 300\n", s->in);
+	fputs(words ? "gap 700\n" : "gap 300\n", s->in);
 	fflush(s->in);
 	if (!fgets(line, sizeof(line), s->out)) /* "watching" */
 		return NAN;
-	if (attached && sb_attach(&a, s, count_words) == 0)
+	if (words && sb_attach(&a, s, words) == 0)
 		sb_detach(&a);
 	if (fgets(line, sizeof(line), s->out))
 		gap = atof(line) / 1e6;
@@ -33,7 +44,7 @@ struct stops {
 	const char *why;
 };
 
-static void stop_round(const char *mode, int threads, struct stops *st)
+static void stop_round(const struct stop_mode *mode, int threads, struct stops *st)
 {
 	static char reason[200];
 	struct subject s = { 0 };
@@ -41,16 +52,16 @@ static void stop_round(const char *mode, int threads, struct stops *st)
 	char n[16];
 
 	snprintf(n, sizeof(n), "%d", threads - 1);
-	if (subject_start(&s, "subject", mode, n))
+	if (subject_start(&s, "subject", mode->name, n))
 		return;
-	if (sb_attach(&a, &s, count_words)) {
+	if (sb_attach(&a, &s, mode->words)) {
 		snprintf(reason, sizeof(reason), "%s", sb_why(&a));
 		st->why = reason;
 	} else if (sb_detach(&a) == 0) {
 		samples_add(&st->attach, sb_json(&a, "stop_us.attach") / 1e3);
 		samples_add(&st->detach, sb_json(&a, "stop_us.detach") / 1e3);
-		samples_add(&st->quiet, gap_seen(&s, false));
-		samples_add(&st->gap, gap_seen(&s, true));
+		samples_add(&st->quiet, gap_seen(&s, NULL));
+		samples_add(&st->gap, gap_seen(&s, mode->words));
 	}
 	subject_stop(&s);
 }
@@ -78,17 +89,17 @@ static void stop_report(const char *mode, int threads, const struct stops *st)
 void bench_stop(void)
 {
 	static const int counts[] = { 1, 10, 100, 1000 };
-	static const char *const modes[] = { "sleep", "busy" };
+	size_t modes = sizeof(stop_modes) / sizeof(stop_modes[0]);
 
-	for (size_t m = 0; m < 2; m++)
+	for (size_t m = 0; m < modes; m++)
 		for (size_t c = 0; c < 4; c++) {
 			struct stops st = { 0 };
 
 			if (bench.quick && counts[c] == 1000)
 				continue;
 			for (int i = 0; i < bench.rounds; i++)
-				stop_round(modes[m], counts[c], &st);
-			stop_report(modes[m], counts[c], &st);
+				stop_round(&stop_modes[m], counts[c], &st);
+			stop_report(stop_modes[m].name, counts[c], &st);
 		}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subject [sleep N | busy N]: what the bench measures. Prints "ready PID ADDRESS" of bench_fn(),
- * then obeys lines on stdin, and answers each with one line:
+ * subject [sleep N | busy N | delayed N]: what the bench measures. Prints "ready PID ADDRESS" of
+ *bench_fn(), then obeys lines on stdin, and answers each with one line:
  *
  *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
  *			the first being the median over 25 batches (the mean of a thread's own)
@@ -10,7 +10,7 @@
  *	clone N		N threads made and joined: "NS_EACH"
  *	gap MS		watch the clock for MS: "LARGEST_GAP_NS"
  *
- * The N further threads sleep, or spin.
+ * The N further threads sleep, spin, or call bench_fn() all the time.
  */
 #include <sys/syscall.h>
 #include "../victim/victim.h"
@@ -162,27 +162,43 @@ static void cmd_gap(unsigned long ms)
 	printf("%llu\n", (unsigned long long)gap);
 }
 
-static void *extra(void *arg)
+static void *sleeping(void *arg)
 {
-	uint64_t x = 0;
-
-	while (!arg)
+	for (;;)
 		pause();
-	while (arg)
-		VICTIM_OPAQUE(x);
-	return NULL;
+	return arg;
+}
+
+static void *busy(void *arg)
+{
+	for (;;)
+		VICTIM_OPAQUE(arg);
+	return arg;
+}
+
+static void *calling(void *arg)
+{
+	for (uint64_t x = 0;;)
+		x = bench_fn(x);
+	return arg;
 }
 
 static void start_extra(const char *mode, int n)
 {
+	static void *(*const modes[])(void *) = { sleeping, busy, calling };
+	static const char *const names[] = { "sleep", "busy", "delayed" };
+	void *(*fn)(void *) = sleeping;
 	pthread_attr_t attr;
 
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(mode, names[i]) == 0)
+			fn = modes[i];
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 65536);
 	for (int i = 0; i < n; i++) {
 		pthread_t t;
 
-		if (pthread_create(&t, &attr, extra, strcmp(mode, "busy") == 0 ? &attr : NULL))
+		if (pthread_create(&t, &attr, fn, NULL))
 			abort();
 	}
 }
