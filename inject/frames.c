@@ -1,7 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "frames.h"
 
-enum { SCAN_MOST = 32 << 10, SCAN_LEAST = 8 << 10, SCAN_BUDGET = 16 << 20, WORDS = 4096 };
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../src/maps.h"
+
+enum {
+	SCAN_MOST = 32 << 10,
+	SCAN_LEAST = 8 << 10,
+	SCAN_BUDGET = 16 << 20,
+	HOPS = 8,
+	PAGE = 4096,
+	CHUNK_PAGES = 64,
+	PAUSE_EVERY = 2 << 20,
+};
+/* Reservations larger than this (shadow memory, arenas) are no stacks, and long to walk. */
+#define LARGEST_MAP (16ull << 30)
 
 size_t frames_scan_bytes(size_t threads)
 {
@@ -12,38 +29,140 @@ size_t frames_scan_bytes(size_t threads)
 	return each < SCAN_LEAST ? SCAN_LEAST : each & ~4095ul;
 }
 
-/* A word at `at` that could be the pc of a signal frame: is there one around it? */
-static bool is_frame(const struct memory *mem, uint64_t at)
-{
-	struct arch_gadgets found = { 0 };
-	uint8_t head[512], code[16];
-	uint64_t restorer;
-	size_t n;
+/* Where a look at one stack goes on: at the stack that a signal came upon. */
+struct hop {
+	frames_fn *fn;
+	void *ctx;
+	uint64_t from, to, next;
+};
 
-	if (memory_peek(mem, at - arch->frame_pc, head, arch->frame_head) != arch->frame_head)
-		return false;
-	restorer = arch->frame_restorer(head);
-	if (!restorer)
-		return false;
-	n = memory_peek(mem, restorer, code, sizeof(code));
-	arch->find_gadgets(code, n, restorer, &found);
-	return found.sigreturn == restorer;
+static void note_hop(void *ctx, uint64_t at, const struct arch_regs *regs)
+{
+	struct hop *hop = ctx;
+
+	hop->fn(hop->ctx, at, regs);
+	if (arch->sp(regs) - hop->from >= hop->to - hop->from)
+		hop->next = arch->sp(regs);
 }
 
-bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan, frames_wanted_fn *wanted,
-		      void *ctx)
+static void look(const uint8_t *buf, size_t len, uint64_t addr, frames_fn *fn, void *ctx)
 {
-	uint64_t words[WORDS];
+	struct arch_regs regs;
 
-	sp &= ~7ull;
-	for (size_t done = 0; done < scan; done += sizeof(words)) {
-		size_t got = memory_peek(mem, sp + done, words, sizeof(words)) / 8;
+	for (size_t at = 0; arch->context_next(buf, len, &at, &regs); at += 8)
+		fn(ctx, addr + at, &regs);
+}
 
-		for (size_t i = 0; i < got; i++)
-			if (wanted(ctx, words[i]) && is_frame(mem, sp + done + i * 8))
-				return true;
-		if (got < WORDS)
-			break;
+void frames_on_stack(const struct memory *mem, uint64_t sp, size_t scan, frames_fn *fn, void *ctx)
+{
+	struct hop hop = { .fn = fn, .ctx = ctx, .next = sp & ~7ull };
+	uint8_t buf[SCAN_MOST];
+
+	for (int i = 0; i < HOPS && hop.next; i++) {
+		size_t got = memory_peek(mem, hop.next, buf, scan < SCAN_MOST ? scan : SCAN_MOST);
+
+		hop.from = hop.next;
+		hop.to = hop.from + got;
+		hop.next = 0;
+		look(buf, got, hop.from, note_hop, &hop);
 	}
-	return false;
+}
+
+struct scan {
+	const struct memory *mem;
+	int pagemap;
+	uint64_t left, since_pause;
+	frames_fn *fn;
+	void *ctx;
+	void (*pause)(void *ctx);
+	uint8_t buf[CHUNK_PAGES * PAGE + PAGE]; /* a page of overlap in front */
+	size_t kept;				/* of that */
+};
+
+/* A run of present pages; what lies across its end belongs to the next, if that follows on. */
+static void scan_run(struct scan *s, uint64_t addr, size_t len)
+{
+	size_t got = memory_peek(s->mem, addr, s->buf + PAGE, len), keep = arch->context_size - 8;
+
+	look(s->buf + PAGE - s->kept, s->kept + got, addr - s->kept, s->fn, s->ctx);
+	s->kept = got == len && len >= keep ? keep : 0;
+	memcpy(s->buf + PAGE - s->kept, s->buf + PAGE + got - s->kept, s->kept);
+	s->left -= len < s->left ? len : s->left;
+	s->since_pause += len;
+	if (s->since_pause < PAUSE_EVERY)
+		return;
+	s->since_pause = 0;
+	s->pause(s->ctx);
+}
+
+static bool present(uint64_t entry)
+{
+	return entry >> 62; /* in memory or in swap */
+}
+
+static void scan_map(struct scan *s, const struct map_entry *m)
+{
+	uint64_t entry[CHUNK_PAGES];
+
+	s->kept = 0;
+	for (uint64_t at = m->start; at < m->end && s->left; at += CHUNK_PAGES * PAGE) {
+		ssize_t got = pread(s->pagemap, entry, sizeof(entry), (off_t)(at / PAGE * 8));
+		size_t n = got > 0 ? (size_t)got / 8 : 0, from = 0, to;
+
+		if (n > (m->end - at) / PAGE)
+			n = (m->end - at) / PAGE;
+		for (; from < n; from = to + 1) {
+			for (to = from; to < n && present(entry[to]);)
+				to++;
+			if (to > from)
+				scan_run(s, at + from * PAGE, (to - from) * PAGE);
+			if (to < n)
+				s->kept = 0;
+		}
+		if (!got)
+			return;
+	}
+}
+
+static bool can_hold_frames(const struct map_entry *m)
+{
+	return m->w && m->r && m->end - m->start <= LARGEST_MAP && m->path[0] != '(' &&
+	       strncmp(m->path, "/memfd:sbinject", 15) &&
+	       (!strcmp(m->path, "/dev/zero") || strncmp(m->path, "/dev/", 5)) &&
+	       (!m->shared || !strcmp(m->path, "/dev/zero") || !strncmp(m->path, "/memfd:", 7));
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct map_entry *x = a, *y = b;
+	uint64_t m = x->end - x->start, n = y->end - y->start;
+
+	return (m > n) - (m < n);
+}
+
+bool frames_everywhere(const struct memory *mem, uint64_t budget, frames_fn *fn, void *ctx,
+		       void (*pause)(void *ctx))
+{
+	bool complete = false;
+	struct scan *s = calloc(1, sizeof(*s));
+	struct maps maps;
+	char path[64];
+
+	if (!s)
+		abort();
+	*s = (struct scan){ .mem = mem, .left = budget, .fn = fn, .ctx = ctx, .pause = pause };
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", mem->pid);
+	s->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	if (s->pagemap >= 0 && maps_read(mem->pid, &maps, NULL) == 0) {
+		qsort(maps.entry, maps.count, sizeof(*maps.entry), by_size);
+		for (size_t i = 0; i < maps.count && s->left; i++)
+			if (can_hold_frames(&maps.entry[i]))
+				scan_map(s, &maps.entry[i]);
+		complete = s->left > 0;
+		maps_free(&maps);
+	}
+	if (s->pagemap >= 0)
+		close(s->pagemap);
+	free(s);
+	return complete;
 }

@@ -9,18 +9,31 @@
 #include "arch/arch.h"
 
 /*
- * Signal frames on a stopped thread's stack: a handler is running (or blocked) there, and will
- * return to the pc that the frame holds. Is it one that `wanted` cares about?
+ * Registers that signal handlers will return to, wherever they lie in a target's memory: in the
+ * frame of a handler that runs, on an alternate stack, on the stack of a coroutine that a
+ * handler switched away from, in a copy of a ucontext_t that a scheduler of the program keeps.
  *
- * Looks at `scan` bytes above sp at most. A word counts when it stands where a signal frame
- * keeps its pc and the rest of the frame bears that out (its restorer calls rt_sigreturn).
+ * Whether one is live cannot be told for certain. So what is found is not judged but changed
+ * into something that means the same to the program (leave.h): then it does not matter.
  */
-typedef bool frames_wanted_fn(void *ctx, uint64_t pc);
+typedef void frames_fn(void *ctx, uint64_t at, const struct arch_regs *regs);
 
-bool frames_return_to(const struct memory *mem, uint64_t sp, size_t scan, frames_wanted_fn *wanted,
-		      void *ctx);
+/*
+ * On the stack of a stopped thread: `scan` bytes above sp, and above the stack pointer of each
+ * frame that is found there, which may be on another stack.
+ */
+void frames_on_stack(const struct memory *mem, uint64_t sp, size_t scan, frames_fn *fn, void *ctx);
 
 /* Bytes to look through per thread, given how many threads there are: bounds the time. */
 size_t frames_scan_bytes(size_t threads);
+
+/*
+ * In all memory that the process can write and that is present, small mappings first, until
+ * `budget` bytes have been read. The target runs; pause() is called now and then, and may let
+ * others have the processor. Touches no page that is not there. False: the budget was too
+ * small, or the kernel does not tell which pages are present.
+ */
+bool frames_everywhere(const struct memory *mem, uint64_t budget, frames_fn *fn, void *ctx,
+		       void (*pause)(void *ctx));
 
 #endif

@@ -268,6 +268,17 @@ void page_kick(struct page *page)
 	__atomic_add_fetch(&page->hdr->generation, 1, __ATOMIC_ACQ_REL);
 }
 
+void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks)
+{
+	uint64_t off = cell - page->lay.blocks_off;
+	struct sb_page_cell *c = (struct sb_page_cell *)((char *)page->hdr + cell);
+
+	if (off >= page->lay.threads_off - page->lay.blocks_off || off % page->lay.cell_size)
+		return;
+	__atomic_add_fetch(&c->cuts, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&c->cut_ticks, ticks, __ATOMIC_RELAXED);
+}
+
 static void answer_bells(struct page *page)
 {
 	for (uint32_t i = 0; i < page->lay.procs_max; i++) {

@@ -304,26 +304,33 @@ static int make_region(struct planting *p, struct sb_err *err)
 	return ret < 0 ? ret : write_region(p, err);
 }
 
-static bool in_window(void *ctx, uint64_t pc)
+/* Registers in the bytes to be replaced go on in their copy. */
+static bool move_regs(const struct region *r, struct arch_regs *regs)
 {
-	return region_window_at(ctx, pc) != NULL;
-}
-
-/* A thread in the bytes to be replaced goes on in their copy. */
-static void move_thread(const struct planting *p, struct thread *t, struct arch_regs *regs)
-{
-	const struct region *r = p->region;
 	const struct journal_site *s = region_window_at(r, arch->pc(regs));
 
-	if (!s)
-		return;
-	for (int i = 0; i < s->n_pcs; i++) {
+	for (int i = 0; s && i < s->n_pcs; i++) {
 		if (s->addr + (uint64_t)(int64_t)s->pcs[i].original != arch->pc(regs))
 			continue;
 		arch->set_pc(regs, r->addr + s->stub + s->pcs[i].emitted);
-		pt_set_regs(t->tid, regs);
-		return;
+		return true;
 	}
+	return false;
+}
+
+/* So do those that a signal handler will return to. The copy means the same: it does not
+ * matter whether the frame is live. */
+static void move_frame(void *ctx, uint64_t at, const struct arch_regs *regs)
+{
+	const struct planting *p = ctx;
+	struct arch_regs moved = *regs;
+	uint8_t bytes[512];
+
+	if (!move_regs(p->region, &moved) || arch->context_size > sizeof(bytes) ||
+	    memory_peek(&p->space->mem, at, bytes, arch->context_size) != arch->context_size)
+		return;
+	arch->context_store(bytes, &moved);
+	memory_write(&p->space->mem, at, bytes, arch->context_size, NULL);
 }
 
 /* Deep in the kernel and on the way back into a window: only a page fault can do that. */
@@ -332,44 +339,36 @@ static bool faults_in_window(const struct planting *p, const struct thread *t)
 	bool in_call;
 	uint64_t pc;
 
-	if (t->state == THREAD_STOPPED || !task_waits(t->tid, &pc, &in_call))
+	if (!t->kept || t->state == THREAD_STOPPED || !task_waits(t->tid, &pc, &in_call))
 		return false;
-	return !in_call && in_window(p->region, pc);
+	return !in_call && region_window_at(p->region, pc);
 }
 
-/* True if no thread keeps a window from being written. */
-static bool threads_clear(const struct planting *p)
+/* A fork in progress has copied the text already: let it be seen first. */
+static bool somebody_in_the_way(const struct planting *p)
+{
+	for (struct proc *proc = p->tree->procs; proc; proc = proc->next)
+		for (struct thread *t = proc->threads; t; t = t->next)
+			if (proc->space == p->space && (tree_forks(t) || faults_in_window(p, t)))
+				return true;
+	return false;
+}
+
+static void move_threads(struct planting *p)
 {
 	size_t scan = frames_scan_bytes(tree_count_threads(p->tree, p->space));
 	struct arch_regs regs;
 
 	for (struct proc *proc = p->tree->procs; proc; proc = proc->next) {
 		for (struct thread *t = proc->threads; t; t = t->next) {
-			if (proc->space == p->space && t->kept && faults_in_window(p, t))
-				return false;
-			if (proc->space != p->space || t->state != THREAD_STOPPED)
+			if (proc->space != p->space || t->state != THREAD_STOPPED ||
+			    pt_get_regs(t->tid, &regs) < 0)
 				continue;
-			/* A fork in progress has copied the text already: let it be seen first. */
-			if (tree_event_pending(t))
-				return false;
-			if (pt_get_regs(t->tid, &regs) == 0 &&
-			    frames_return_to(&p->space->mem, arch->sp(&regs), scan, in_window,
-					     p->region))
-				return false;
+			frames_on_stack(&p->space->mem, arch->sp(&regs), scan, move_frame, p);
+			if (move_regs(p->region, &regs))
+				pt_set_regs(t->tid, &regs);
 		}
 	}
-	return true;
-}
-
-static void move_threads(const struct planting *p)
-{
-	struct arch_regs regs;
-
-	for (struct proc *proc = p->tree->procs; proc; proc = proc->next)
-		for (struct thread *t = proc->threads; t; t = t->next)
-			if (proc->space == p->space && t->state == THREAD_STOPPED &&
-			    pt_get_regs(t->tid, &regs) == 0)
-				move_thread(p, t, &regs);
 }
 
 static int write_text(struct planting *p, struct sb_err *err)
@@ -391,7 +390,7 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 		ret = tree_stop(p->tree, p->space, err);
 		if (ret < 0)
 			return ret;
-		if (threads_clear(p) || i == STOP_TRIES - 1) {
+		if (!somebody_in_the_way(p)) {
 			move_threads(p);
 			ret = write_text(p, err);
 			tree_resume(p->tree, p->space);
@@ -400,7 +399,10 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 		tree_resume(p->tree, p->space);
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
-	return 0;
+	return err_set(err, SB_ETARGET,
+		       "process %d: its threads leave no moment to change its code (forks, or page "
+		       "faults there)",
+		       p->pid);
 }
 
 int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,

@@ -150,6 +150,23 @@ struct journal_site *region_window_at(const struct region *region, uint64_t pc)
 	return site && pc > site->addr && pc < site->addr + site->len ? site : NULL;
 }
 
+struct journal_patch *region_patch_at(const struct region *region, uint64_t addr)
+{
+	size_t lo = 0, hi = region->journal->n_patches;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (region->patches[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < region->journal->n_patches && region->patches[lo].addr == addr ?
+		       &region->patches[lo] :
+		       NULL;
+}
+
 struct journal_site *region_stub_at(const struct region *region, uint64_t pc)
 {
 	uint64_t off = pc - region->addr;

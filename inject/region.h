@@ -23,6 +23,9 @@ struct journal_site *region_window_at(const struct region *region, uint64_t pc);
 /* The site whose stub holds pc, or NULL (common code, or not in the region). */
 struct journal_site *region_stub_at(const struct region *region, uint64_t pc);
 
+/* The patch that begins at addr, or NULL. */
+struct journal_patch *region_patch_at(const struct region *region, uint64_t addr);
+
 /* Writes the patches' new bytes (or, undo, their original ones) page by page; a page at a time
  * is all or nothing. Undo leaves alone what is no longer ours. All threads are stopped. */
 int region_write_text(const struct region *region, const struct memory *mem, bool undo,

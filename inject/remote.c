@@ -25,6 +25,12 @@ enum {
 	CALL_TIMEOUT_US = 2000000
 };
 
+/* A file's code. Anonymous code may be our own, which is to be unmapped by means of these. */
+static bool may_hold_gadgets(const struct map_entry *m)
+{
+	return m->x && m->r && m->path[0];
+}
+
 int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
 			struct sb_err *err)
 {
@@ -37,7 +43,7 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 		const struct map_entry *m = &maps->entry[i];
 		uint64_t end = m->end - m->start > SEARCH_LIMIT ? m->start + SEARCH_LIMIT : m->end;
 
-		for (uint64_t at = m->start; m->x && m->r && at < end && !found;) {
+		for (uint64_t at = m->start; may_hold_gadgets(m) && at < end && !found;) {
 			size_t want = end - at > SEARCH_CHUNK ? SEARCH_CHUNK : end - at;
 			size_t got = memory_peek(mem, at, buf, want);
 

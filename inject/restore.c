@@ -3,9 +3,9 @@
  * Taking everything out again, from what the journals say; the same code whether the journals
  * are our own or were read from a target that a dead tracer left behind.
  *
- * The text first, so that nobody enters a stub any more; then the threads that are in one are
- * moved back, or let run until they have left; then the mappings, when no pointer to them is
- * left on a stack.
+ * The text first, so that nobody enters a stub any more. The threads that are in one are moved to
+ * where they would be without it. So are, in a second stop, those registers that a signal
+ * handler will return to; then the mappings go, and the threads are let go from that stop.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -15,21 +15,25 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "fault.h"
 #include "frames.h"
+#include "leave.h"
 #include "region.h"
 #include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
 enum {
-	PAGE = 4096,
-	SEARCH_LIMIT = 64 << 20,
-	LEAVE_TRIES = 400,
-	BORROW_TRIES = 40,
 	RUN_OUT_TRIES = 50,
-	STOP_TRIES = 10
+	STOP_TRIES = 10,
+	SEARCH_MOST = 512 << 20, /* bytes of the target's memory; a tenth of a second */
+	SEARCH_LEAST = 4 << 20,
+	CONTEXT_MAX = 1024,
 };
+
+/* How long something may keep the stubs mapped. */
+#define LEAVE_NS 2000000000ull
 
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
@@ -41,43 +45,7 @@ int space_restore_text(struct space *space, struct space_restored *out, struct s
 	return ret;
 }
 
-/* From the copy of a displaced instruction to the instruction. False: inside the stub proper. */
-static bool move_back(const struct region *region, struct thread *t, struct arch_regs *regs)
-{
-	uint64_t pc = arch->pc(regs);
-	const struct journal_site *s = region_stub_at(region, pc);
-
-	for (int i = 0; s && i < s->n_pcs; i++) {
-		if (region->addr + s->stub + s->pcs[i].emitted != pc)
-			continue;
-		arch->set_pc(regs, s->addr + (uint64_t)(int64_t)s->pcs[i].original);
-		return pt_set_regs(t->tid, regs) == 0;
-	}
-	return false;
-}
-
-static bool in_region(void *ctx, uint64_t pc)
-{
-	return space_region_at(ctx, pc) != NULL;
-}
-
-enum where { OUT, IN_STUB, IN_HANDLER, IN_EVENT };
-
-/*
- * A word that looks like a signal frame may be what an earlier handler left behind: where the
- * stack can be unwound to its end without meeting a stub, it was.
- */
-static bool frame_is_stale(const struct space *space, const struct tree *tree, pid_t tid)
-{
-	for (size_t i = 0; i < space->n_regions; i++) {
-		const struct region *r = space->regions[i];
-
-		if (!tree->returns_into ||
-		    tree->returns_into(space->mem.pid, tid, r->addr, r->addr + r->size) != 0)
-			return false;
-	}
-	return true;
-}
+enum where { OUT, IN_STUB, IN_EVENT };
 
 /* An int3 that was hit and not dispatched: the text is restored, the instruction runs now. */
 static void take_back_trap(const struct space *space, struct thread *t, struct arch_regs *regs)
@@ -91,8 +59,9 @@ static void take_back_trap(const struct space *space, struct thread *t, struct a
 		t->stop.kind = STOP_TRAP;
 }
 
-/* A thread deep in the kernel: by a system call it cannot be in a stub, by a page fault it can. */
-static enum where kept_where(const struct space *space, const struct thread *t)
+/* A thread deep in the kernel cannot be moved. /proc says what it will return to, which may be a
+ * stub: after a page fault, or a displaced system call. */
+static enum where where_kept(const struct space *space, const struct thread *t)
 {
 	bool in_call;
 	uint64_t pc;
@@ -101,53 +70,50 @@ static enum where kept_where(const struct space *space, const struct thread *t)
 		return OUT;
 	if (!task_waits(t->tid, &pc, &in_call))
 		return IN_STUB; /* it is on its way to its stop */
-	return !in_call && space_region_at(space, pc) ? IN_STUB : OUT;
+	return leave_is_ours(space, pc) ? IN_STUB : OUT;
 }
 
-static enum where where_is(struct space *space, struct tree *tree, struct thread *t, size_t scan)
+static enum where where_is(struct space *space, struct thread *t)
 {
 	struct arch_regs regs;
-	const struct region *region;
 
 	if (t->state != THREAD_STOPPED)
-		return t->kept ? kept_where(space, t) : IN_STUB;
+		return t->kept ? where_kept(space, t) : IN_STUB;
 	if (pt_get_regs(t->tid, &regs) < 0)
 		return OUT; /* it is ending */
-	if (tree_event_pending(t))
+	if (tree_forks(t))
 		return IN_EVENT;
 	take_back_trap(space, t, &regs);
-	region = space_region_at(space, arch->pc(&regs));
-	if (region && !move_back(region, t, &regs))
-		return IN_STUB;
-	if (!frames_return_to(&space->mem, arch->sp(&regs), scan, in_region, space) ||
-	    frame_is_stale(space, tree, t->tid))
+	switch (leave_code(space, &regs, true)) {
+	case LEAVE_MOVED:
+		return pt_set_regs(t->tid, &regs) == 0 ? OUT : IN_STUB;
+	case LEAVE_OUTSIDE:
 		return OUT;
-	return IN_HANDLER;
+	default:
+		return IN_STUB;
+	}
 }
 
 /*
- * A stub takes no lock and makes no call: alone on the machine, a thread is through with it in
- * microseconds. So it runs while the others are still held.
+ * The few that cannot be moved, since they are writing down figures. A stub takes no lock and
+ * makes no call: alone on the machine, a thread is through with it in microseconds. So it runs
+ * while the others are still held.
  */
-static enum where run_out(struct space *space, struct tree *tree, pid_t tid, size_t scan)
+static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 {
 	enum where where = IN_STUB;
 
 	for (int i = 0; i < RUN_OUT_TRIES && where == IN_STUB; i++) {
 		struct thread *t = tree_thread(tree, tid);
 
-		if (!t || t->pinned)
-			return t ? where : OUT;
+		if (!t || t->pinned || t->kept)
+			return IN_STUB;
 		tree_resume_thread(tree, t);
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 		t = tree_thread(tree, tid);
-		if (!t)
-			return OUT;
 		/* Where it is, is known only once it stands. */
-		if (tree_stop_thread(tree, t, 100000))
-			where = where_is(space, tree, t, scan);
-		else if (!tree_thread(tree, tid))
-			return OUT;
+		if (t && tree_stop_thread(tree, t, 100000))
+			where = where_is(space, t);
 	}
 	return where;
 }
@@ -155,40 +121,168 @@ static enum where run_out(struct space *space, struct tree *tree, pid_t tid, siz
 /* True if no thread has anything to do with our stubs any more. All are stopped. */
 static bool threads_out(struct space *space, struct tree *tree)
 {
-	size_t scan = frames_scan_bytes(tree_count_threads(tree, space));
 	struct thread *t;
 	pid_t tid = 0;
 	bool out = true;
 
 	while ((t = tree_next_thread(tree, space, tid))) {
-		enum where where = where_is(space, tree, t, scan);
+		enum where where = where_is(space, t);
 
 		tid = t->tid;
 		if (where == IN_STUB)
-			where = run_out(space, tree, tid, scan);
+			where = run_out(space, tree, tid);
 		if (where != OUT)
 			out = false;
+		if (!tree_thread(tree, tid))
+			return false; /* it ended: the walk has lost its place */
 	}
 	return out;
 }
 
-static void unmap_all(struct space *space, struct remote *r)
+/*
+ * What signal handlers will return to. The text being restored and every thread out of the
+ * stubs, hardly a new way into them can come up: so memory is searched while the target runs,
+ * and what was found is changed while it stands, until a search finds nothing.
+ */
+struct returns {
+	struct space *space;
+	struct tree *tree;
+	uint64_t *at;
+	size_t n, cap;
+	bool searched; /* since the threads came out and the last change */
+	bool complete; /* whatever may hold a frame; otherwise stacks are looked at, stopped */
+};
+
+static void returns_add(void *ctx, uint64_t at, const struct arch_regs *regs)
 {
-	struct sb_err ignored = { 0 };
+	struct returns *r = ctx;
+
+	if (!leave_is_ours(r->space, arch->pc(regs)))
+		return;
+	if (r->n == r->cap) {
+		r->cap = r->cap ? r->cap * 2 : 16;
+		r->at = realloc(r->at, r->cap * sizeof(*r->at));
+		if (!r->at)
+			abort();
+	}
+	r->at[r->n++] = at;
+}
+
+static void returns_pause(void *ctx)
+{
+	struct returns *r = ctx;
+
+	tree_dispatch(r->tree);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+}
+
+static bool being_born(const struct tree *tree, const struct space *space)
+{
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+			if (t->pinned)
+				return true;
+	return false;
+}
+
+/* A process that stands in its birth meanwhile is not kept there for long. */
+static void returns_search(struct returns *r)
+{
+	uint64_t budget = being_born(r->tree, r->space) ? SEARCH_LEAST : SEARCH_MOST;
+
+	r->n = 0;
+	r->complete = frames_everywhere(&r->space->mem, budget, returns_add, r, returns_pause);
+	r->searched = true;
+}
+
+static void returns_search_stacks(struct returns *r)
+{
+	size_t scan = frames_scan_bytes(tree_count_threads(r->tree, r->space));
+	struct arch_regs regs;
+
+	for (struct proc *p = r->tree->procs; p; p = p->next)
+		for (struct thread *t = p->threads; t && p->space == r->space; t = t->next)
+			if (t->state == THREAD_STOPPED && pt_get_regs(t->tid, &regs) == 0)
+				frames_on_stack(&r->space->mem, arch->sp(&regs), scan, returns_add,
+						r);
+}
+
+/* All are stopped. */
+static void return_change(const struct returns *r, uint64_t at)
+{
+	const struct memory *mem = &r->space->mem;
+	struct arch_regs regs;
+	uint8_t bytes[CONTEXT_MAX];
+	size_t off = 0;
+
+	if (arch->context_size > sizeof(bytes) ||
+	    memory_peek(mem, at, bytes, arch->context_size) != arch->context_size ||
+	    !arch->context_next(bytes, arch->context_size, &off, &regs) ||
+	    leave_code(r->space, &regs, false) != LEAVE_MOVED)
+		return;
+	arch->context_store(bytes, &regs);
+	memory_write(mem, at, bytes, arch->context_size, NULL);
+}
+
+/* All are stopped and out of the stubs: true if nothing returns into them either. */
+static bool returns_none(struct returns *r)
+{
+	if (!r->space->n_regions)
+		return true;
+	if (!r->searched)
+		return false;
+	if (!r->complete)
+		returns_search_stacks(r);
+	for (size_t i = 0; i < r->n; i++)
+		return_change(r, r->at[i]);
+	r->searched = false;
+	return !r->n;
+}
+
+/* False: the borrowed thread was lost, and with it the answer. */
+static bool call_away(struct remote *r, struct sb_err *err, long nr, uint64_t a, uint64_t b)
+{
 	long ret;
 
-	for (size_t i = 0; i < space->n_regions; i++)
-		remote_syscall(r, &ret, &ignored, SYS_munmap, space->regions[i]->addr,
-			       space->regions[i]->size, 0ul, 0ul, 0ul, 0ul);
-	if (space->unfinished_size)
-		remote_syscall(r, &ret, &ignored, SYS_munmap, space->unfinished_addr,
-			       space->unfinished_size, 0ul, 0ul, 0ul, 0ul);
-	if (space->page_addr)
-		remote_syscall(r, &ret, &ignored, SYS_munmap, space->page_addr,
-			       space->page_size + 4096, 0ul, 0ul, 0ul, 0ul);
-	for (size_t i = 0; i < space->n_fds; i++)
-		remote_syscall(r, &ret, &ignored, SYS_close, (uint64_t)space->fds[i], 0ul, 0ul, 0ul,
-			       0ul, 0ul);
+	return remote_syscall(r, &ret, err, nr, a, b, 0ul, 0ul, 0ul, 0ul) == 0;
+}
+
+static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < space->n_regions && ok; i++)
+		ok = call_away(r, err, SYS_munmap, space->regions[i]->addr,
+			       space->regions[i]->size);
+	if (space->unfinished_size && ok)
+		ok = call_away(r, err, SYS_munmap, space->unfinished_addr, space->unfinished_size);
+	if (space->page_addr && ok)
+		ok = call_away(r, err, SYS_munmap, space->page_addr, space->page_size + 4096);
+	for (size_t i = 0; i < space->n_fds && ok; i++)
+		ok = call_away(r, err, SYS_close, (uint64_t)space->fds[i], 0);
+	return ok;
+}
+
+/* What was unmapped before the thread was lost must not be unmapped again: something else may
+ * have been put there. */
+static void forget_unmapped(struct space *space)
+{
+	struct sb_page_header page;
+	struct journal_header h;
+	size_t n = 0;
+
+	for (size_t i = 0; i < space->n_regions; i++) {
+		if (memory_peek(&space->mem, space->regions[i]->addr, &h, sizeof(h)) == sizeof(h) &&
+		    h.magic == JOURNAL_MAGIC && h.session == space->session)
+			space->regions[n++] = space->regions[i];
+		else
+			region_put(space->regions[i]);
+	}
+	space->n_regions = n;
+	if (memory_peek(&space->mem, space->page_addr, &page, sizeof(page)) != sizeof(page) ||
+	    page.magic != SB_PAGE_MAGIC || page.session != space->session)
+		space->page_addr = 0;
+	space->unfinished_size = space->n_fds = 0;
 }
 
 /*
@@ -198,14 +292,18 @@ static void unmap_all(struct space *space, struct remote *r)
 static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 {
 	struct remote r;
+	bool ok;
 	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 
 	if (ret < 0)
 		return ret;
 	fault_point("restore-unmap", space->mem.pid);
-	unmap_all(space, &r);
+	ok = unmap_all(space, &r, err);
 	remote_end(&r);
-	return 0;
+	if (ok)
+		return 0;
+	forget_unmapped(space);
+	return -SB_ETARGET;
 }
 
 static void forget_regions(struct space *space)
@@ -226,6 +324,15 @@ static bool still_there(const struct tree *tree, const struct space *space)
 	return false;
 }
 
+static int not_unmapped(const struct space *space, const struct sb_err *why, struct sb_err *err)
+{
+	err_set(err, why->code,
+		"process %d: its code is restored, but a mapping of sbinject's stays in it: %s",
+		space->mem.pid, why->what);
+	err_hint(err, "sbinject recover -p %d removes it", space->mem.pid);
+	return -(int)why->code;
+}
+
 static int not_restored(const struct space *space, const struct sb_err *why, struct sb_err *err)
 {
 	err_set(err, why->code, "process %d is still hooked: %s", space->mem.pid, why->what);
@@ -233,238 +340,97 @@ static int not_restored(const struct space *space, const struct sb_err *why, str
 	return -(int)why->code;
 }
 
-static int given_up(int ret, const struct sb_err *why, struct sb_err *err)
+static void let_go(struct space *space, struct tree *tree, bool release)
 {
-	if (ret < 0 && err)
-		*err = *why;
-	return ret;
+	if (!release) {
+		tree_resume(tree, space);
+		return;
+	}
+	/* A vfork child goes before the parent that waits for it. */
+	for (struct proc *p = tree->procs; p; p = p->next)
+		if (p->space == space && p->vfork_parent)
+			tree_release(tree, p);
+	for (struct proc *p = tree->procs; p; p = p->next)
+		if (p->space == space)
+			tree_release(tree, p);
 }
 
-int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
-		  struct sb_err *err)
+/* Nothing runs in the stubs or returns into them: away with them. All are stopped; they run
+ * afterwards if that went well. */
+static int take_away(struct space *space, struct tree *tree, bool release, struct sb_err *why)
 {
-	bool text_done = false;
-	int ret;
+	int ret = space_holds(space) ? unmap(space, tree, why) : 0;
 
-	memset(out, 0, sizeof(*out));
-	for (int i = 0; i < LEAVE_TRIES; i++) {
-		struct sb_err why = { 0 };
+	if (ret < 0)
+		return ret;
+	let_go(space, tree, release);
+	forget_regions(space);
+	return 0;
+}
 
+/* Stops the threads, however long a loaded machine takes: a target is not left hooked for it. */
+static int stop(struct space *space, struct tree *tree, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+
+	for (int i = 0; i < STOP_TRIES; i++) {
 		if (!still_there(tree, space))
 			return err_set(err, SB_ENOPROC, "process %d ended", space->mem.pid);
-		ret = tree_stop(tree, space, &why);
-		if (ret < 0 && i < STOP_TRIES) /* a loaded machine: never left hooked for that */
-			continue;
+		if (tree_stop(tree, space, &why) == 0)
+			return 0;
+	}
+	return not_restored(space, &why, err);
+}
+
+static int restore(struct returns *r, bool release, struct space_restored *out, struct sb_err *err)
+{
+	uint64_t end = clock_ns() + LEAVE_NS;
+	struct space *space = r->space;
+	struct tree *tree = r->tree;
+	struct sb_err why = { 0 };
+	bool text_done = false;
+
+	for (int i = 0; !i || clock_ns() < end; i++) {
+		int ret = stop(space, tree, err);
+
 		if (ret < 0)
-			return not_restored(space, &why, err);
+			return ret;
 		/* While text cannot be restored the stubs it jumps into must stay. */
 		if (!text_done && space_restore_text(space, out, err) < 0) {
 			tree_resume(tree, space);
 			return -SB_ETARGET;
 		}
 		text_done = true;
-		if (threads_out(space, tree)) {
-			ret = space_holds(space) ? unmap(space, tree, &why) : 0;
-			tree_resume(tree, space);
-			if (ret >= 0)
-				forget_regions(space);
-			/* No thread could be borrowed where they stood: elsewhere one may. */
-			if (ret >= 0 || why.code != SB_ETARGET || i >= BORROW_TRIES)
-				return given_up(ret, &why, err);
-		} else {
-			tree_resume(tree, space);
+		if (!threads_out(space, tree))
+			r->searched = false;
+		else if (returns_none(r) && take_away(space, tree, release, &why) == 0)
+			return 0;
+		tree_resume(tree, space);
+		if (why.code == SB_ENOPROC) {
+			*err = why;
+			return -SB_ENOPROC;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = i < 10 ? 100000 : 5000000 }, NULL);
 		tree_dispatch(tree);
+		/* Something is in the way: a fork in progress, a signal on every thread. */
+		if (i > 2)
+			nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		if (space->n_regions && still_there(tree, space))
+			returns_search(r);
 	}
+	if (why.code)
+		return not_unmapped(space, &why, err);
 	out->left_mapped = true;
 	return 0;
 }
 
-static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t room)
+int space_restore(struct space *space, struct tree *tree, bool release, struct space_restored *out,
+		  struct sb_err *err)
 {
-	struct journal_header h;
-	struct region *region = NULL;
-	void *head;
+	struct returns r = { .space = space, .tree = tree };
+	int ret;
 
-	if (memory_peek(mem, addr, &h, sizeof(h)) != sizeof(h) || h.magic != JOURNAL_MAGIC ||
-	    h.common_off > room || h.region_size > room)
-		return NULL;
-	head = malloc(h.common_off);
-	if (head && memory_peek(mem, addr, head, h.common_off) == h.common_off)
-		region = region_check(addr, head, h.common_off);
-	free(head);
-	return region;
-}
-
-/* Of the page, only where the memory map says that it is: see load_page(). */
-static void take_region(struct space *space, struct region *region)
-{
-	space_add_region(space, region, false);
-	space->session = region->journal->session;
-	space->tracer_pid = (pid_t)region->journal->tracer_pid;
-	space->hooked = true;
-}
-
-/*
- * Neighbouring regions are one mapping to the kernel: one journal may follow another, or a region
- * that was never finished. So each page is looked at, where there is anything of ours at all.
- */
-static void load_regions(struct space *space, const struct map_entry *map, bool ours)
-{
-	uint64_t at = map->start, end = map->end;
-
-	if (end - at > SEARCH_LIMIT)
-		end = at + SEARCH_LIMIT;
-	while (at < end) {
-		struct region *region = load_region(&space->mem, at, map->end - at);
-
-		if (region) {
-			take_region(space, region);
-			at += region->size;
-		} else if (ours) {
-			at += PAGE;
-		} else {
-			break;
-		}
-	}
-}
-
-static bool is_region_map(const struct map_entry *map)
-{
-	return map->r && map->x && !map->w && !map->shared && !map->path[0];
-}
-
-/*
- * Is the private record behind the page? Nothing merges with it, because of MADV_WIPEONFORK; before
- * that call something may have, and the page's own word has to agree with the map.
- */
-static bool record_follows(const struct map_entry *page, const struct map_entry *next,
-			   const struct sb_page_header *h)
-{
-	return next->start == page->end && next->r && next->w && !next->x && !next->shared &&
-	       !next->path[0] &&
-	       (next->end - next->start == PAGE || h->size == page->end - page->start);
-}
-
-/* The edge of the mapping, or of a region that is known. */
-static bool ends_here(const struct space *space, const struct map_entry *map, uint64_t at)
-{
-	return at == map->start || at == map->end || space_region_at(space, at - 1) ||
-	       space_region_at(space, at);
-}
-
-/* A region without a journal: what the page says of it is believed where the map agrees and nothing
- * was written to it, since its header comes last. */
-static void load_unfinished(struct space *space, const struct maps *maps,
-			    const struct sb_page_header *h)
-{
-	const struct map_entry *map = maps_find(maps, h->region_addr);
-	uint64_t magic = 1;
-
-	if (!map || !is_region_map(map) || !h->region_size || h->region_size % PAGE ||
-	    h->region_size > map->end - h->region_addr || !ends_here(space, map, h->region_addr) ||
-	    !ends_here(space, map, h->region_addr + h->region_size) ||
-	    space_region_at(space, h->region_addr) ||
-	    memory_peek(&space->mem, h->region_addr, &magic, sizeof(magic)) != sizeof(magic) ||
-	    magic)
-		return;
-	space->unfinished_addr = h->region_addr;
-	space->unfinished_size = h->region_size;
-}
-
-/*
- * The control page, and what a tracer that was killed before its first hook left besides. The
- * target can have written anything into the page, so where it is and how large comes from the
- * memory map: it is mapped with one page more, which is the record or will be.
- */
-static void load_page(struct space *space, const struct maps *maps)
-{
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct map_entry *m = &maps->entry[i];
-		struct sb_page_header h = { 0 };
-
-		if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
-			continue;
-		if (memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
-		    h.magic != SB_PAGE_MAGIC)
-			memset(&h, 0, sizeof(h));
-		space->page_addr = m->start;
-		space->record_addr = m->end - PAGE;
-		if (i + 1 < maps->count && record_follows(m, m + 1, &h))
-			space->record_addr = m->end;
-		space->page_size = space->record_addr - m->start;
-		if (!h.magic)
-			continue;
-		if (!space->n_regions) {
-			space->session = h.session;
-			space->tracer_pid = (pid_t)h.tracer_pid;
-		}
-		load_unfinished(space, maps, &h);
-	}
-}
-
-static void load_fds(struct space *space, pid_t pid)
-{
-	char path[64], link[64];
-	struct dirent *e;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(pid));
-	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
-
-		link[n > 0 ? n : 0] = '\0';
-		if (!strncmp(link, "/memfd:sbinject ", 16) &&
-		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
-			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-int space_load(pid_t pid, struct space **out, struct sb_err *err)
-{
-	struct space *space = space_new(pid, err);
-	struct maps maps;
-	bool ours = false;
-
-	if (!space)
-		return -SB_ENOPROC;
-	if (maps_read(pid, &maps, err) < 0) {
-		space_put(space);
-		return -SB_ENOPROC;
-	}
-	for (size_t i = 0; i < maps.count && !ours; i++)
-		ours = !strcmp(maps.entry[i].path, "/memfd:sbinject");
-	for (size_t i = 0; i < maps.count; i++)
-		if (is_region_map(&maps.entry[i]))
-			load_regions(space, &maps.entry[i], ours);
-	load_page(space, &maps);
-	load_fds(space, pid);
-	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
-	maps_free(&maps);
-	*out = space;
-	return 0;
-}
-
-bool space_holds(const struct space *space)
-{
-	return space->n_regions || space->page_addr || space->unfinished_size || space->n_fds;
-}
-
-bool space_is_hooked(pid_t pid, pid_t *tracer)
-{
-	struct sb_err err = { 0 };
-	struct space *space;
-	bool hooked;
-
-	*tracer = 0;
-	if (space_load(pid, &space, &err) < 0)
-		return false;
-	hooked = space_holds(space);
-	*tracer = space->tracer_pid;
-	space_put(space);
-	return hooked;
+	memset(out, 0, sizeof(*out));
+	ret = restore(&r, release, out, err);
+	free(r.at);
+	return ret;
 }

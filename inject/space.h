@@ -87,23 +87,24 @@ struct space_site {
 
 /*
  * Hooks n sites that lie within 2 GB of each other. Sites that cannot be taken get their
- * reason in `why`; that is no error. SB_ENOMODULE: their library was unloaded meanwhile. Every thread of the space is held while the text is
- * written.
+ * reason in `why`; that is no error. SB_ENOMODULE: their library was unloaded meanwhile. Every
+ * thread of the space is held while the text is written.
  */
 int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
 		size_t n, struct sb_err *err);
 
 /*
- * Takes everything out: text restored and compared, threads moved out of stubs or waited for,
- * mappings gone. Threads of the space must be traced; they run on exit. Counters must have
- * been read before. *left is set when stubs had to stay mapped because a signal handler still
- * has one on its stack. verified: text is as it was.
+ * Takes everything out: text restored and compared, threads moved out of stubs, mappings gone.
+ * Threads of the space must be traced; on exit they run. release: where all went well they run
+ * untraced, let go from the same stop in which the mappings went; their processes stay in the
+ * tree, without threads, for tree_forget(). Events are dispatched meanwhile. left_mapped: stubs
+ * had to stay, since a thread or a signal handler could not be moved out of them.
  */
 struct space_restored {
 	size_t patches, changed_by_others;
 	bool left_mapped;
 };
-int space_restore(struct space *space, struct tree *tree, struct space_restored *out,
+int space_restore(struct space *space, struct tree *tree, bool release, struct space_restored *out,
 		  struct sb_err *err);
 
 /* Only the text, of a process whose threads are all stopped (--no-children's forks). */

@@ -12,6 +12,9 @@
 
 enum { SEIZE_TRIES = 3 };
 
+/* How long the release of a process waits for threads deep in the kernel. */
+#define KEPT_NS 1000000000ull
+
 void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow)
 {
 	memset(tree, 0, sizeof(*tree));
@@ -259,6 +262,15 @@ bool tree_event_pending(const struct thread *thread)
 	       (kind == STOP_FORK || kind == STOP_VFORK || kind == STOP_CLONE || kind == STOP_EXEC);
 }
 
+bool tree_forks(const struct thread *thread)
+{
+	if (!tree_event_pending(thread))
+		return false;
+	/* Most clones make a thread, and some programs do little else. */
+	return thread->stop.kind != STOP_CLONE ||
+	       task_tgid((pid_t)thread->stop.message) != thread->proc->pid;
+}
+
 bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)
 {
 	if (thread->state == THREAD_STOPPED)
@@ -368,36 +380,68 @@ void tree_resume(struct tree *tree, struct space *space)
 	} while (again);
 }
 
-static void release_thread(struct thread *t)
+static void detach_thread(struct tree *tree, struct thread *t)
 {
-	struct stop stop;
-
-	if (t->state == THREAD_LISTENING)
-		pt_interrupt(t->tid);
-	if (t->state != THREAD_STOPPED) {
-		if (t->state == THREAD_RUNNING)
-			pt_interrupt(t->tid);
-		/* A leader that ended before its threads reports nothing. */
-		if (!pt_wait(t->tid, &stop, task_is_dead(t->proc->pid, t->tid) ? 0 : 1000000))
-			return; /* the kernel lets it go when the tracer ends */
-		t->stop = stop;
-	}
 	if (t->stop.kind == STOP_TRAP)
 		task_unnoticed(t->tid);
 	if (t->stop.kind != STOP_GONE)
 		pt_detach(t->tid, t->stop.kind == STOP_SIGNAL ? t->stop.sig : 0);
+	note_hold(tree, t);
+	tree_thread_free(tree, t);
+}
+
+/* Stops one for its release. False: it is deep in the kernel. */
+static bool stop_to_release(struct tree *tree, struct thread *t)
+{
+	if (t->state == THREAD_STOPPED)
+		return true;
+	if (t->state == THREAD_LISTENING)
+		pt_interrupt(t->tid);
+	else
+		interrupt(t);
+	return await_stop(tree, t, 2000) || (!thread_kept(t) && await_stop(tree, t, 20000));
+}
+
+/* The next that is not known to be deep in the kernel. */
+static struct thread *next_to_release(const struct proc *proc)
+{
+	struct thread *t = proc->threads;
+
+	while (t && t->kept)
+		t = t->next;
+	return t;
+}
+
+static void release_kept(struct tree *tree, struct proc *proc)
+{
+	uint64_t end = clock_ns() + KEPT_NS, now;
+
+	for (struct thread *t = proc->threads, *next; t; t = next) {
+		next = t->next;
+		now = clock_ns();
+		if (await_stop(tree, t, now < end ? (unsigned int)((end - now) / 1000) : 0))
+			detach_thread(tree, t);
+	}
 }
 
 void tree_release(struct tree *tree, struct proc *proc)
 {
-	for (struct thread *t = proc->threads; t; t = t->next) {
+	struct thread *t;
+
+	for (t = proc->threads; t; t = t->next)
 		if (t->state == THREAD_RUNNING)
 			interrupt(t);
+	/* The event of a fork is dispatched first, or the child would be left standing. */
+	while ((t = next_to_release(proc))) {
+		if (!stop_to_release(tree, t))
+			t->kept = true;
+		else if (tree_event_pending(t) && t->stop.kind != STOP_EXEC && !t->pinned)
+			tree_resume_thread(tree, t);
+		else
+			detach_thread(tree, t);
 	}
-	for (struct thread *t = proc->threads; t; t = t->next) {
-		release_thread(t);
-		note_hold(tree, t);
-	}
+	/* Nobody else is held while these are waited for. */
+	release_kept(tree, proc);
 	free_threads(tree, proc);
 	proc->traced = false;
 }

@@ -82,8 +82,6 @@ struct tree {
 	struct orphan *orphans; /* stops of children whose parent's event is still to come */
 	size_t n_orphans;
 	uint64_t longest_hold_ns; /* since it was last reset */
-	/* Does the stopped thread return into [lo, hi)? 1 yes, 0 no, -1 unknown. May be NULL. */
-	int (*returns_into)(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi);
 	struct thread *hash[TREE_BUCKETS];
 };
 
@@ -123,13 +121,17 @@ void tree_resume(struct tree *tree, struct space *space);
 /* A stopped thread is in the middle of a fork or exec that has not been dispatched. */
 bool tree_event_pending(const struct thread *thread);
 
+/* That event gives someone else a copy of its memory, or takes its memory away. */
+bool tree_forks(const struct thread *thread);
+
 /* One thread; for borrowing it. False: it is gone (and freed, with its process if that was the
  * last), or does not stop within timeout_us. */
 bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us);
 void tree_resume_thread(struct tree *tree, struct thread *thread);
 
 /* Lets a process go untraced. Its threads may be stopped or running; they run afterwards
- * (or stay stopped by job control). */
+ * (or stay stopped by job control). One that is deep in the kernel is let go last, and waited
+ * for a second at most: if it is there still, the kernel lets it go when the tracer ends. */
 void tree_release(struct tree *tree, struct proc *proc);
 
 /* Forgets a process; it must be released or gone. */

@@ -169,7 +169,7 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 		return 0;
 	space_get(space);
 	quiet_page(space);
-	ret = space_restore(space, tree, &done, err);
+	ret = space_restore(space, tree, true, &done, err);
 	if (done.changed_by_others)
 		log_warn("process %d: %zu places in its code were changed by someone else since "
 			 "and were left alone",

@@ -135,7 +135,7 @@ static void let_go(struct session *s, struct proc *child)
 	struct sb_err err = { 0 };
 	pid_t pid = child->pid;
 
-	if (space_restore(space, &s->tree, &done, &err) < 0 && err.code != SB_ENOPROC)
+	if (space_restore(space, &s->tree, false, &done, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d, a child: %s", pid, err.what);
 	if (space->proc)
 		page_proc_free(&space->control->page, space->proc);

@@ -424,6 +424,11 @@ static struct proc *next_to_release(const struct session *s)
 	return s->tree.procs;
 }
 
+static bool hooks_in(const struct space *space)
+{
+	return space && (space->hooked || space->page_addr);
+}
+
 static void restore_space(struct session *s, struct proc *proc)
 {
 	struct space_restored done = { 0 };
@@ -431,11 +436,11 @@ static void restore_space(struct session *s, struct proc *proc)
 	struct sb_err err = { 0 };
 	pid_t pid = proc->pid;
 
-	if (!space || (!space->hooked && !space->page_addr))
+	if (!hooks_in(space))
 		return;
 	space_get(space);
-	if (space_restore(space, &s->tree, &done, &err) < 0 && err.code != SB_ENOPROC)
-		session_warn(s, "process %d: %s", pid, err.what);
+	if (space_restore(space, &s->tree, true, &done, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
 	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s,
@@ -445,7 +450,7 @@ static void restore_space(struct session *s, struct proc *proc)
 	if (done.left_mapped)
 		session_warn(
 			s,
-			"process %d: a signal handler still returns into a hook; the code is "
+			"process %d: a thread could not be moved out of a hook; the code is "
 			"restored, one mapping stays (sbinject recover -p %d removes it later)",
 			pid, pid);
 }
@@ -455,7 +460,8 @@ static void detach_one(struct session *s, struct proc *proc)
 	pid_t pid = proc->pid;
 	struct sb_err err = { 0 };
 
-	if (!proc->traced && tree_retake(&s->tree, proc, &err) < 0) {
+	/* Its memory may have been restored already, with that of a process that shares it. */
+	if (!proc->traced && hooks_in(proc->space) && tree_retake(&s->tree, proc, &err) < 0) {
 		session_tree_ops.ended(s, proc, 0);
 		tree_forget(&s->tree, proc);
 		return;

@@ -53,6 +53,24 @@ struct arch_gadgets {
 	uint64_t result;    /* as sigreturn, after keeping a function's result; 0: none yet */
 };
 
+/* What lies under a thread's stack pointer while it is in a stub. */
+struct arch_spill {
+	uint64_t word[16]; /* word[i] is at sp - 8 * (i + 1) */
+};
+
+/* How a thread can be taken out of a region's common code. */
+enum arch_leave {
+	ARCH_LEAVE_NOT,	   /* not known: another version's code, or one of the gadgets */
+	ARCH_LEAVE_OK,	   /* nothing is lost */
+	ARCH_LEAVE_CUT,	   /* a delay is cut short: *cut is what the stub would have noted */
+	ARCH_LEAVE_NOTING, /* its figures are being noted: some of them are lost */
+};
+
+struct arch_cut {
+	uint64_t cell;	/* address in the target */
+	uint64_t start; /* clock_read() at the begin of the delay */
+};
+
 struct arch {
 	const char *name;
 	uint16_t elf_machine;
@@ -81,6 +99,20 @@ struct arch {
 	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
 			    uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);
+	/*
+	 * Out of a stub, without running it: the registers become what they were at the site's
+	 * entry, from what has been spilled so far; the caller sets the pc.
+	 *
+	 * leave_site: the pc is `at` bytes into a site's stub, whose code before the displaced
+	 * instructions is code[len]. leave_common: the same for a region's common code; it sets
+	 * the pc to where the site goes on, and leave_site() does the rest.
+	 */
+	bool (*leave_site)(const uint8_t *code, size_t len, size_t at,
+			   const struct arch_spill *spill, struct arch_regs *regs);
+	enum arch_leave (*leave_common)(const uint8_t *code, size_t len, size_t at,
+					const struct arch_spill *spill, struct arch_regs *regs,
+					struct arch_cut *cut);
+
 	/* Bytes of the one-byte hook (`--mechanism int3`); a trap's pc is addr + trap_advance. */
 	uint8_t trap_insn[4];
 	uint8_t trap_len, trap_advance;
@@ -92,7 +124,10 @@ struct arch {
 			     struct arch_gadgets *out);
 
 	uint64_t (*pc)(const struct arch_regs *regs);
-	void (*set_pc)(struct arch_regs *regs, uint64_t pc); /* leaves no system call to restart */
+	/* A system call that is to be restarted is: the instruction must stand before pc too. */
+	void (*set_pc)(struct arch_regs *regs, uint64_t pc);
+	/* Nothing is restarted: the thread was in a system call that is given up. */
+	void (*no_restart)(struct arch_regs *regs);
 	uint64_t (*sp)(const struct arch_regs *regs);
 	uint64_t (*thread_pointer)(const struct arch_regs *regs);
 	/* Is it the address of a C library's thread control block? first: the word it points at. */
@@ -110,12 +145,13 @@ struct arch {
 			      const struct arch_gadgets *gadgets, uint8_t *buf, size_t cap,
 			      uint64_t *sp);
 	/*
-	 * A signal frame on a stack: the offset of its pc, and how many bytes frame_restorer()
-	 * wants to see from its start. That returns the code the frame returns through, or 0 if
-	 * these bytes are no signal frame.
+	 * The registers that a signal handler will return to, as they lie in memory: in the
+	 * signal frame, or in a copy of its ucontext_t. context_next() finds the first such at
+	 * or after *at in buf[len]; context_store() changes nothing but the registers.
 	 */
-	size_t frame_head, frame_pc;
-	uint64_t (*frame_restorer)(const uint8_t *head);
+	size_t context_size;
+	bool (*context_next)(const uint8_t *buf, size_t len, size_t *at, struct arch_regs *regs);
+	void (*context_store)(uint8_t *bytes, const struct arch_regs *regs);
 	/* Registers for a system call at the gadget, on the stack prepared by build_frame(). */
 	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
 				uint64_t sp, long nr, const uint64_t args[6]);

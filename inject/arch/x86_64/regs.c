@@ -265,13 +265,50 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 	return vectors + vsize + 4 - *sp;
 }
 
-/* Code segments that the kernel gives to 64-bit user code; the rest is hard to hit by chance. */
-static uint64_t frame_restorer(const uint8_t *head)
+#define CONTEXT_AT   __builtin_offsetof(struct frame, r8)
+#define CONTEXT_SIZE (__builtin_offsetof(struct frame, fpstate) - CONTEXT_AT)
+#define SELECTORS_AT (__builtin_offsetof(struct frame, cs) - CONTEXT_AT)
+#define SELECTORS    0x002b000000000033ull /* of 64-bit user code */
+
+static bool context_load(const uint8_t *bytes, struct arch_regs *regs)
+{
+	/* Flags that user code always has, and those that it can have. */
+	const uint64_t on = 1ull << 1 | 1ull << 9, may = 0x3ffdff | on;
+	struct user_regs_struct *r = &regs->gp;
+	struct frame f;
+
+	memcpy(&f.r8, bytes, CONTEXT_SIZE);
+	if ((f.flags & on) != on || (f.flags & ~may) || f.sp < 4096)
+		return false;
+	memset(regs, 0, sizeof(*regs));
+	r->r8 = f.r8, r->r9 = f.r9, r->r10 = f.r10, r->r11 = f.r11;
+	r->r12 = f.r12, r->r13 = f.r13, r->r14 = f.r14, r->r15 = f.r15;
+	r->rdi = f.di, r->rsi = f.si, r->rbp = f.bp, r->rbx = f.bx;
+	r->rdx = f.dx, r->rax = f.ax, r->rcx = f.cx, r->rsp = f.sp;
+	r->rip = f.ip, r->eflags = f.flags, r->cs = f.cs, r->ss = f.ss;
+	r->orig_rax = (uint64_t)-1;
+	return true;
+}
+
+static bool context_next(const uint8_t *buf, size_t len, size_t *at, struct arch_regs *regs)
+{
+	uint64_t word;
+
+	for (; *at + CONTEXT_SIZE <= len; *at += 8) {
+		memcpy(&word, buf + *at + SELECTORS_AT, sizeof(word));
+		if (word == SELECTORS && context_load(buf + *at, regs))
+			return true;
+	}
+	return false;
+}
+
+static void context_store(uint8_t *bytes, const struct arch_regs *regs)
 {
 	struct frame f;
 
-	memcpy(&f, head, sizeof(f));
-	return f.cs == 0x33 && f.uc_flags <= UC_FLAGS && f.sp > 4096 ? f.restorer : 0;
+	memcpy(&f.r8, bytes, CONTEXT_SIZE);
+	fill_registers(&f, &regs->gp);
+	memcpy(bytes, &f.r8, CONTEXT_SIZE);
 }
 
 static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *gadgets, uint64_t sp,
@@ -324,6 +361,8 @@ static const struct arch x86_64 = {
 	.common_gadgets = stub_common_gadgets,
 	.emit_site = stub_emit_site,
 	.emit_bell = stub_emit_bell,
+	.leave_site = stub_leave_site,
+	.leave_common = stub_leave_common,
 	.trap_insn = { 0xcc },
 	.trap_len = 1,
 	.trap_advance = 1,
@@ -332,13 +371,14 @@ static const struct arch x86_64 = {
 	.find_gadgets = find_gadgets,
 	.pc = regs_pc,
 	.set_pc = regs_set_pc,
+	.no_restart = skip_syscall,
 	.sp = regs_sp,
 	.thread_pointer = regs_thread_pointer,
 	.thread_block = regs_thread_block,
 	.build_frame = build_frame,
-	.frame_head = sizeof(struct frame),
-	.frame_pc = __builtin_offsetof(struct frame, ip),
-	.frame_restorer = frame_restorer,
+	.context_size = CONTEXT_SIZE,
+	.context_next = context_next,
+	.context_store = context_store,
 	.prepare_syscall = prepare_syscall,
 	.prepare_call = prepare_call,
 	.interrupted_for_good = interrupted_for_good,

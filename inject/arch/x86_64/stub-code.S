@@ -67,6 +67,36 @@
 	.section .rodata.sb_stub, "a", @progbits
 
 /*
+ * Spills a register. What has been spilled stays true in memory until the stub is left, so that
+ * the state at the site's entry can be told at any instruction from the spills before it
+ * (leave.c): the list of all of them is stub_spills. num: enum stub_spilled of stub.h.
+ */
+.macro SPILL num, reg, at
+	mov	\reg, -\at(%rsp)
+.Lspill\@:
+	.pushsection .data.rel.ro.sb_spills, "aw", @progbits
+	.quad	.Lspill\@
+	.long	\num, \at
+	.popsection
+.endm
+#define SPILL_RAX	SPILL 0, %rax, 8
+#define SPILL_RCX	SPILL 1, %rcx, 16
+#define SPILL_RDX	SPILL 2, %rdx, 24
+#define SPILL_FLAGS	SPILL 3, %rax, 32
+#define SPILL_RBX	SPILL 4, %rbx, 40
+#define SPILL_RSI	SPILL 5, %rsi, 48
+#define SPILL_RDI	SPILL 6, %rdi, 56
+#define SPILL_R8	SPILL 7, %r8, 64
+#define SPILL_R9	SPILL 8, %r9, 72
+#define SPILL_R10	SPILL 9, %r10, 80
+#define SPILL_R11	SPILL 10, %r11, 88
+	.section .data.rel.ro.sb_spills, "aw", @progbits
+	.balign	8
+	.globl	stub_spills
+stub_spills:
+	.section .rodata.sb_stub, "a", @progbits
+
+/*
  * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
  * flags: keep the arithmetic flags. mid: step over the red zone.
  * The slow entry stands before the entry, so that the displaced code can follow the end.
@@ -75,7 +105,7 @@
 	.balign	16
 \name:
 .L\name\()_slow:
-	mov	%rdx, -24(%rsp)
+	SPILL_RDX
 .L\name\()_slow_saved:
 	lea	.L\name\()_done(%rip), %rdx
 .L\name\()_jmp:
@@ -85,12 +115,12 @@
 .if \mid
 	lea	-128(%rsp), %rsp
 .endif
-	mov	%rax, -8(%rsp)
-	mov	%rcx, -16(%rsp)
+	SPILL_RAX
+	SPILL_RCX
 .if \flags
 	lahf
 	seto	%al
-	mov	%rax, -32(%rsp)
+	SPILL_FLAGS
 .endif
 .L\name\()_rec:
 	.byte	0x48, 0xb8		/* movabs $record, %rax */
@@ -102,7 +132,7 @@
 	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
 	jb	.L\name\()_out
 	ja	.L\name\()_slow
-	mov	%rdx, -24(%rsp)
+	SPILL_RDX
 .if \own
 	rdfsbase %rdx
 	mov	%edx, %eax
@@ -185,14 +215,15 @@ stub_common:
  * r8 cell, r9 delay, r10 start (0: no delay), r11 return, rsi slot, ebx 1: slot is owned.
  */
 .Lslow:
-	mov	%rbx, -40(%rsp)
-	mov	%rsi, -48(%rsp)
-	mov	%rdi, -56(%rsp)
-	mov	%r8, -64(%rsp)
-	mov	%r9, -72(%rsp)
-	mov	%r10, -80(%rsp)
-	mov	%r11, -88(%rsp)
+	SPILL_RBX
+	SPILL_RSI
+	SPILL_RDI
+	SPILL_R8
+	SPILL_R9
+	SPILL_R10
+	SPILL_R11
 	mov	%rdx, %r11
+.Lkept:
 	mov	%rcx, %r8
 	xor	%r10d, %r10d
 	cmpl	$STATE_SLOW, CELL_STATE(%r8)
@@ -298,7 +329,7 @@ stub_common:
 	pause
 	jmp	.Lspin
 
-.Lspent:
+.Lspent:				/* from here to .Lleave figures are half written */
 	cmp	SLOT_MAX(%rsi), %rax
 	jbe	1f
 	mov	%rax, SLOT_MAX(%rsi)
@@ -338,6 +369,7 @@ stub_common:
 
 .Lleave:
 	mov	%r11, %rdx
+.Lback:
 	mov	-88(%rsp), %r11
 	mov	-80(%rsp), %r10
 	mov	-72(%rsp), %r9
@@ -353,13 +385,13 @@ stub_common:
  * entry; everything is kept all the same.
  */
 .Lbell:
-	mov	%rdx, -24(%rsp)
-	mov	%rsi, -48(%rsp)
-	mov	%rdi, -56(%rsp)
-	mov	%r8, -64(%rsp)
-	mov	%r9, -72(%rsp)
-	mov	%r10, -80(%rsp)
-	mov	%r11, -88(%rsp)
+	SPILL_RDX
+	SPILL_RSI
+	SPILL_RDI
+	SPILL_R8
+	SPILL_R9
+	SPILL_R10
+	SPILL_R11
 	mov	.Lheader(%rip), %r9
 	mov	.Lrecord(%rip), %rax
 	mov	.Lprocs(%rip), %r8
@@ -434,11 +466,11 @@ stub_common:
 /* The site at the dynamic linker's r_brk; -104 holds the way back. */
 	.balign	16
 site_bell:
-	mov	%rax, -8(%rsp)
-	mov	%rcx, -16(%rsp)
+	SPILL_RAX
+	SPILL_RCX
 	lahf
 	seto	%al
-	mov	%rax, -32(%rsp)
+	SPILL_FLAGS
 	lea	.Lbell_back(%rip), %rcx
 	mov	%rcx, -104(%rsp)
 .Lbell_jmp:
@@ -465,6 +497,8 @@ site_bell:
 	.long	.L\name\()_rec + 2 - \name
 	.long	.L\name\()_cell + 2 - \name
 	.long	.L\name\()_mask + 1 - \name
+	.long	.L\name\()_out - \name
+	.long	0
 .endm
 
 	.globl	stub_templates
@@ -496,7 +530,15 @@ stub_common_template:
 	.long	.Lgadget_result - stub_common
 	.long	.Lbell_end - site_bell
 	.long	.Lbell_jmp + 1 - site_bell
-	.long	0
+	.long	.Lkept - stub_common
+	.long	.Ldue - stub_common
+	.long	.Lspent - stub_common
+	.long	.Lleave - stub_common
+	.long	.Lback - stub_common
 	.size	stub_common_template, . - stub_common_template
+
+	.section .data.rel.ro.sb_spills, "aw", @progbits
+	.globl	stub_spills_end
+stub_spills_end:
 
 	.section .note.GNU-stack, "", @progbits

@@ -13,6 +13,8 @@ struct stub_template {
 	uint32_t record; /* imm64 */
 	uint32_t cell;	 /* imm64 */
 	uint32_t mask;	 /* imm32: (slots - 1) << 10 (own), slots << 10 (shared) */
+	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
+	uint32_t reserved;
 };
 
 struct stub_common {
@@ -23,8 +25,37 @@ struct stub_common {
 	uint32_t slow, bell;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;
-	uint32_t reserved;
+	uint32_t kept;	/* from here the way back is in r11 ... */
+	uint32_t due;	/* from here to spent: the delay is being spent */
+	uint32_t spent; /* from here to leave: its figures are being written */
+	uint32_t leave;
+	uint32_t back; /* ... and from here in rdx again */
 };
+
+/* Registers that stubs spill; SPILL_* of stub-code.S. */
+enum stub_spilled {
+	SPILLED_RAX,
+	SPILLED_RCX,
+	SPILLED_RDX,
+	SPILLED_FLAGS,
+	SPILLED_RBX,
+	SPILLED_RSI,
+	SPILLED_RDI,
+	SPILLED_R8,
+	SPILLED_R9,
+	SPILLED_R10,
+	SPILLED_R11,
+	SPILLED_COUNT,
+};
+
+/* One spilling instruction of a template: spilled once the pc has come to `after`. */
+struct stub_spill {
+	const uint8_t *after;
+	uint32_t what; /* enum stub_spilled */
+	uint32_t at;   /* bytes under rsp */
+};
+
+extern const struct stub_spill stub_spills[], stub_spills_end[];
 
 extern const struct stub_template stub_templates[6];
 extern const struct stub_common stub_common_template;
@@ -35,6 +66,13 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out);
 size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
 		      uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
 		      enum plan_refusal *why);
+/* leave.c; see arch.h. */
+bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
+		     struct arch_regs *regs);
+enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
+				  const struct arch_spill *spill, struct arch_regs *regs,
+				  struct arch_cut *cut);
+
 size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at,
 		      uint8_t *buf, size_t cap, struct arch_site *out, enum plan_refusal *why);
 

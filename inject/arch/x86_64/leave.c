@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Out of a stub without running it. A stub only ever spills a register once before it changes
+ * it, and what was spilled stays true until the stub is left: so the state at the site's entry
+ * is, at any instruction, what the spills before it hold and for the rest what the registers
+ * hold.
+ *
+ * The code is compared with the templates first: a target that an older sbinject hooked may
+ * hold another version of it.
+ */
+#include <string.h>
+#include "stub.h"
+
+#define ARITHMETIC 0xd5ull /* SF ZF AF PF CF, as lahf has them */
+#define OVERFLOW   0x800ull
+#define RED_ZONE   128
+
+enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITES = 6 };
+
+static uint64_t spilled(const struct arch_spill *spill, uint32_t at)
+{
+	return spill->word[at / 8 - 1];
+}
+
+static void unspill_flags(struct user_regs_struct *r, uint64_t saved)
+{
+	r->eflags &= ~(ARITHMETIC | OVERFLOW);
+	r->eflags |= saved >> 8 & ARITHMETIC;
+	if (saved & 0xff)
+		r->eflags |= OVERFLOW;
+}
+
+static void unspill(struct user_regs_struct *r, const struct stub_spill *s,
+		    const struct arch_spill *spill)
+{
+	unsigned long long *const reg[SPILLED_COUNT] = {
+		[SPILLED_RAX] = &r->rax, [SPILLED_RCX] = &r->rcx, [SPILLED_RDX] = &r->rdx,
+		[SPILLED_RBX] = &r->rbx, [SPILLED_RSI] = &r->rsi, [SPILLED_RDI] = &r->rdi,
+		[SPILLED_R8] = &r->r8,	 [SPILLED_R9] = &r->r9,	  [SPILLED_R10] = &r->r10,
+		[SPILLED_R11] = &r->r11,
+	};
+
+	if (s->what == SPILLED_FLAGS)
+		unspill_flags(r, spilled(spill, s->at));
+	else
+		*reg[s->what] = spilled(spill, s->at);
+}
+
+/* All that is spilled by the code in [from, to], when the pc is at `to`. */
+static void unspill_between(const uint8_t *from, const uint8_t *to, bool but_rdx,
+			    const struct arch_spill *spill, struct arch_regs *regs)
+{
+	for (const struct stub_spill *s = stub_spills; s < stub_spills_end; s++)
+		if (s->after > from && s->after <= to && !(but_rdx && s->what == SPILLED_RDX))
+			unspill(&regs->gp, s, spill);
+}
+
+/* Equal but for a field that is filled in when the code is copied. */
+struct field {
+	uint32_t at, len;
+};
+
+static bool same_code(const uint8_t *code, const uint8_t *template, size_t len,
+		      const struct field *field, size_t fields)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool filled = false;
+
+		for (size_t f = 0; f < fields; f++)
+			filled |= i - field[f].at < field[f].len;
+		if (!filled && code[i] != template[i])
+			return false;
+	}
+	return true;
+}
+
+static int find_site(const uint8_t *code, size_t len)
+{
+	for (int i = 0; i < SITES; i++) {
+		const struct stub_template *t = &stub_templates[i];
+		struct field fields[] = {
+			{ t->jmp, 4 }, { t->record, 8 }, { t->cell, 8 }, { t->mask, 4 }
+		};
+
+		if (len == t->size && same_code(code, t->code, len, fields, 4))
+			return i;
+	}
+	return -1;
+}
+
+static bool is_bell(const uint8_t *code, size_t len)
+{
+	struct field jmp = { stub_common_template.bell_jmp, 4 };
+
+	return len == stub_common_template.bell_size &&
+	       same_code(code, stub_common_template.bell_site, len, &jmp, 1);
+}
+
+bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
+		     struct arch_regs *regs)
+{
+	const struct stub_template *t;
+	int i = find_site(code, len);
+
+	if (at >= len)
+		return false;
+	if (i < 0 && is_bell(code, len)) {
+		code = stub_common_template.bell_site;
+		unspill_between(code, code + at, false, spill, regs);
+		return true;
+	}
+	if (i < 0)
+		return false;
+	t = &stub_templates[i];
+	if (at >= t->entry) {
+		unspill_between(t->code + t->entry, t->code + at, at >= t->out, spill, regs);
+	} else {
+		/* The way to the slow path stands before the entry and is run after it. */
+		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
+		unspill_between(t->code, t->code + at, false, spill, regs);
+	}
+	if ((i == SITE_OWN_MID || i == SITE_SHARED_MID) && at != t->entry)
+		regs->gp.rsp += RED_ZONE;
+	return true;
+}
+
+static void leave_bell(const uint8_t *base, size_t at, const struct arch_spill *spill,
+		       struct arch_regs *regs)
+{
+	unspill_between(base + stub_common_template.bell, base + at, false, spill, regs);
+	regs->gp.rip = spilled(spill, 104);
+}
+
+static void leave_slow(const uint8_t *base, size_t at, const struct arch_spill *spill,
+		       struct arch_regs *regs)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	regs->gp.rip = at >= t->kept && at < t->back ? regs->gp.r11 : regs->gp.rdx;
+	unspill_between(base + t->slow, base + at, false, spill, regs);
+}
+
+enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
+				  const struct arch_spill *spill, struct arch_regs *regs,
+				  struct arch_cut *cut)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	if (len < t->size || at < t->slow || at >= t->gadget_syscall ||
+	    memcmp(code + t->slow, t->code + t->slow, t->size - t->slow))
+		return ARCH_LEAVE_NOT;
+	if (at >= t->bell) {
+		leave_bell(t->code, at, spill, regs);
+		return ARCH_LEAVE_OK;
+	}
+	cut->cell = regs->gp.r8;
+	cut->start = regs->gp.r10;
+	leave_slow(t->code, at, spill, regs);
+	if (at < t->due || at >= t->leave)
+		return ARCH_LEAVE_OK;
+	return at < t->spent ? ARCH_LEAVE_CUT : ARCH_LEAVE_NOTING;
+}

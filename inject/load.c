@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What sbinject has put into a process, read from its memory alone: after a crash, or for forks
+ * that nobody saw. All of it lies where the target can write: the memory map is believed, and of
+ * the rest what it bears out.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "region.h"
+#include "../src/maps.h"
+
+enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20 };
+
+static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t room)
+{
+	struct journal_header h;
+	struct region *region = NULL;
+	void *head;
+
+	if (memory_peek(mem, addr, &h, sizeof(h)) != sizeof(h) || h.magic != JOURNAL_MAGIC ||
+	    h.common_off > room || h.region_size > room)
+		return NULL;
+	head = malloc(h.common_off);
+	if (head && memory_peek(mem, addr, head, h.common_off) == h.common_off)
+		region = region_check(addr, head, h.common_off);
+	free(head);
+	return region;
+}
+
+/* Of the page, only where the memory map says that it is: see load_page(). */
+static void take_region(struct space *space, struct region *region)
+{
+	space_add_region(space, region, false);
+	space->session = region->journal->session;
+	space->tracer_pid = (pid_t)region->journal->tracer_pid;
+	space->hooked = true;
+}
+
+/*
+ * Neighbouring regions are one mapping to the kernel: one journal may follow another, or a region
+ * that was never finished. So each page is looked at, where there is anything of ours at all.
+ */
+static void load_regions(struct space *space, const struct map_entry *map, bool ours)
+{
+	uint64_t at = map->start, end = map->end;
+
+	if (end - at > SEARCH_LIMIT)
+		end = at + SEARCH_LIMIT;
+	while (at < end) {
+		struct region *region = load_region(&space->mem, at, map->end - at);
+
+		if (region) {
+			take_region(space, region);
+			at += region->size;
+		} else if (ours) {
+			at += PAGE;
+		} else {
+			break;
+		}
+	}
+}
+
+static bool is_region_map(const struct map_entry *map)
+{
+	return map->r && map->x && !map->w && !map->shared && !map->path[0];
+}
+
+/*
+ * Is the private record behind the page? Nothing merges with it, because of MADV_WIPEONFORK; before
+ * that call something may have, and the page's own word has to agree with the map.
+ */
+static bool record_follows(const struct map_entry *page, const struct map_entry *next,
+			   const struct sb_page_header *h)
+{
+	return next->start == page->end && next->r && next->w && !next->x && !next->shared &&
+	       !next->path[0] &&
+	       (next->end - next->start == PAGE || h->size == page->end - page->start);
+}
+
+/* The edge of the mapping, or of a region that is known. */
+static bool ends_here(const struct space *space, const struct map_entry *map, uint64_t at)
+{
+	return at == map->start || at == map->end || space_region_at(space, at - 1) ||
+	       space_region_at(space, at);
+}
+
+/* A region without a journal: what the page says of it is believed where the map agrees and nothing
+ * was written to it, since its header comes last. */
+static void load_unfinished(struct space *space, const struct maps *maps,
+			    const struct sb_page_header *h)
+{
+	const struct map_entry *map = maps_find(maps, h->region_addr);
+	uint64_t magic = 1;
+
+	if (!map || !is_region_map(map) || !h->region_size || h->region_size % PAGE ||
+	    h->region_size > map->end - h->region_addr || !ends_here(space, map, h->region_addr) ||
+	    !ends_here(space, map, h->region_addr + h->region_size) ||
+	    space_region_at(space, h->region_addr) ||
+	    memory_peek(&space->mem, h->region_addr, &magic, sizeof(magic)) != sizeof(magic) ||
+	    magic)
+		return;
+	space->unfinished_addr = h->region_addr;
+	space->unfinished_size = h->region_size;
+}
+
+/*
+ * The control page, and what a tracer that was killed before its first hook left besides. The
+ * target can have written anything into the page, so where it is and how large comes from the
+ * memory map: it is mapped with one page more, which is the record or will be.
+ */
+static void load_page(struct space *space, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map_entry *m = &maps->entry[i];
+		struct sb_page_header h = { 0 };
+
+		if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
+			continue;
+		if (memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
+		    h.magic != SB_PAGE_MAGIC)
+			memset(&h, 0, sizeof(h));
+		space->page_addr = m->start;
+		space->record_addr = m->end - PAGE;
+		if (i + 1 < maps->count && record_follows(m, m + 1, &h))
+			space->record_addr = m->end;
+		space->page_size = space->record_addr - m->start;
+		if (!h.magic)
+			continue;
+		if (!space->n_regions) {
+			space->session = h.session;
+			space->tracer_pid = (pid_t)h.tracer_pid;
+		}
+		load_unfinished(space, maps, &h);
+	}
+}
+
+static void load_fds(struct space *space, pid_t pid)
+{
+	char path[64], link[64];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(pid));
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		if (!strncmp(link, "/memfd:sbinject ", 16) &&
+		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
+			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int space_load(pid_t pid, struct space **out, struct sb_err *err)
+{
+	struct space *space = space_new(pid, err);
+	struct maps maps;
+	bool ours = false;
+
+	if (!space)
+		return -SB_ENOPROC;
+	if (maps_read(pid, &maps, err) < 0) {
+		space_put(space);
+		return -SB_ENOPROC;
+	}
+	for (size_t i = 0; i < maps.count && !ours; i++)
+		ours = !strcmp(maps.entry[i].path, "/memfd:sbinject");
+	for (size_t i = 0; i < maps.count; i++)
+		if (is_region_map(&maps.entry[i]))
+			load_regions(space, &maps.entry[i], ours);
+	load_page(space, &maps);
+	load_fds(space, pid);
+	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
+	maps_free(&maps);
+	*out = space;
+	return 0;
+}
+
+bool space_holds(const struct space *space)
+{
+	return space->n_regions || space->page_addr || space->unfinished_size || space->n_fds;
+}
+
+bool space_is_hooked(pid_t pid, pid_t *tracer)
+{
+	struct sb_err err = { 0 };
+	struct space *space;
+	bool hooked;
+
+	*tracer = 0;
+	if (space_load(pid, &space, &err) < 0)
+		return false;
+	hooked = space_holds(space);
+	*tracer = space->tracer_pid;
+	space_put(space);
+	return hooked;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Out of a stub at every instruction of it: a child of this process is stepped through a hooked
+ * function, and at each step leave_site() and leave_common() must give the registers that it had
+ * at the entry.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "../../inject/page.h"
+#include "../../inject/ptrace.h"
+
+enum { TEXT = 8192, TEXT_AT = 0, COMMON_AT = 128, STEPS = 4000, FLAGS = 0x8d5 };
+
+struct hooked {
+	uint8_t *text; /* [0] the function, [128] common code and stub */
+	struct sb_page_header *hdr;
+	struct sb_page_cell *cell;
+	struct sb_page_record record;
+	struct sb_page_proc proc;
+	struct arch_env env;
+	struct arch_site site;
+	uint64_t stub;
+	struct plan plan;
+};
+
+struct variant {
+	bool own, flags, mid, bell;
+	uint32_t state, cell_flags;
+};
+
+static void make_page(struct hooked *h, const struct variant *v)
+{
+	struct sb_page_header lay;
+
+	page_layout(&lay, 1);
+	h->hdr = calloc(1, sizeof(lay) + 4096 + lay.cell_size);
+	*h->hdr = lay;
+	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
+	h->hdr->bell_spin = 1;
+	h->cell = (void *)(((uintptr_t)(h->hdr + 1) + 4095) & ~4095ul);
+	h->cell->state = v->state;
+	h->cell->flags = v->cell_flags;
+	h->cell->delay_ticks = 20000; /* a few dozen steps of the spin */
+	h->cell->overrun_limit = 1 << 20;
+	h->cell->residual_max = 1 << 10;
+	h->cell->pause_above = 5000;
+}
+
+static void make_plan(struct hooked *h, const struct variant *v)
+{
+	uint64_t base = (uint64_t)h->text;
+	struct plan_request req = {
+		.addr = base,
+		.func = base,
+		.func_end = base + arch_sample_size,
+		.prev_end = base,
+		.next = base + 64,
+		.text = h->text,
+		.text_addr = base,
+		.text_len = 64,
+		.entry = true,
+	};
+
+	assert_int_equal(plan_make(&req, NULL, &h->plan, NULL, 0), PLAN_OK);
+	h->plan.flags_live = v->flags;
+	h->plan.entry = !v->mid;
+}
+
+static void make_hook(struct hooked *h, const struct variant *v)
+{
+	enum plan_refusal why;
+	uint64_t base;
+	size_t size;
+
+	h->text = mmap(NULL, TEXT, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+	assert_true(h->text != MAP_FAILED);
+	base = (uint64_t)h->text;
+	memcpy(h->text, arch_sample_function, arch_sample_size);
+	h->env = (struct arch_env){
+		.header = (uint64_t)h->hdr,
+		.record = (uint64_t)&h->record,
+		.procs = (uint64_t)&h->proc,
+		.common = base + COMMON_AT,
+		.slots = h->hdr->slots,
+		.own_slots = v->own,
+	};
+	h->stub = base + COMMON_AT + ((arch->common_size() + 63) & ~63ul);
+	make_plan(h, v);
+	arch->emit_common(&h->env, h->text + COMMON_AT);
+	if (v->bell)
+		size = arch->emit_bell(&h->env, &h->plan, h->stub, (uint8_t *)h->stub, 512,
+				       &h->site, &why);
+	else
+		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell, h->stub,
+				       (uint8_t *)h->stub, 512, &h->site, &why);
+	assert_true(size > 0);
+	plan_patch(&h->plan, h->stub + h->site.entry, h->text, NULL);
+}
+
+/* Nothing between the raise and the call may be what is compared: the step before is the base. */
+static void child(const struct hooked *h)
+{
+	long (*fn)(long) = (long (*)(long))(uintptr_t)h->text;
+
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGSTOP);
+	_exit(fn(41) == 42 ? 0 : 1);
+}
+
+static void read_spill(const struct arch_regs *regs, pid_t pid, struct arch_spill *spill)
+{
+	for (int i = 0; i < 16; i++)
+		spill->word[i] = (uint64_t)ptrace(PTRACE_PEEKDATA, pid,
+						  arch->sp(regs) - 8 * (uint64_t)(i + 1), 0);
+}
+
+static bool leave(const struct hooked *h, pid_t pid, struct arch_regs *regs)
+{
+	const uint8_t *common = h->text + COMMON_AT;
+	struct arch_spill spill;
+	struct arch_cut cut;
+
+	read_spill(regs, pid, &spill);
+	if (arch->pc(regs) < h->stub &&
+	    arch->leave_common(common, arch->common_size(), arch->pc(regs) - (uint64_t)common,
+			       &spill, regs, &cut) == ARCH_LEAVE_NOT)
+		return false;
+	return arch->leave_site((const uint8_t *)h->stub, h->site.displaced,
+				arch->pc(regs) - h->stub, &spill, regs);
+}
+
+static void same(const struct arch_regs *a, const struct arch_regs *b, bool flags)
+{
+	struct arch_regs x = *a, y = *b;
+
+	x.gp.rip = y.gp.rip = 0;
+	x.gp.eflags &= flags ? FLAGS : 0;
+	y.gp.eflags &= flags ? FLAGS : 0;
+	assert_memory_equal(&x, &y, sizeof(x));
+}
+
+/* Steps the child to its end; how many steps were in our code. */
+static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
+{
+	uint64_t lo = (uint64_t)h->text + COMMON_AT, hi = h->stub + h->site.displaced;
+	struct arch_regs entry = { 0 }, regs;
+	int status, steps = 0;
+
+	for (int i = 0; i < STEPS; i++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, 0, 0), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (!WIFSTOPPED(status)) {
+			assert_int_equal(status, 0);
+			return steps;
+		}
+		assert_int_equal(pt_get_regs(pid, &regs), 0);
+		if (arch->pc(&regs) == (uint64_t)h->text)
+			entry = regs;
+		if (arch->pc(&regs) < lo || arch->pc(&regs) >= hi)
+			continue;
+		assert_true(leave(h, pid, &regs));
+		same(&entry, &regs, v->flags || v->mid || v->bell);
+		steps++;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return steps;
+}
+
+static void walk_variant(const struct variant *v, int least)
+{
+	struct hooked *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t pid;
+
+	make_page(h, v);
+	make_hook(h, v);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		child(h);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(walk(h, v, pid) >= least);
+	munmap(h->text, TEXT);
+	free(h->hdr);
+	munmap(h, sizeof(*h));
+}
+
+static void each_shape(uint32_t state, uint32_t cell_flags, int least)
+{
+	for (int shape = 0; shape < 6; shape++) {
+		struct variant v = {
+			.own = shape<3, .flags = shape % 3> 0,
+			.mid = shape % 3 == 2,
+			.state = state,
+			.cell_flags = cell_flags,
+		};
+
+		if (!v.own || arch->thread_pointer_readable())
+			walk_variant(&v, least);
+	}
+}
+
+static void test_off(void **state)
+{
+	(void)state;
+	each_shape(SB_STATE_OFF, 0, 8);
+}
+
+static void test_counting(void **state)
+{
+	(void)state;
+	each_shape(SB_STATE_COUNT, 0, 12);
+}
+
+static void test_delayed(void **state)
+{
+	(void)state;
+	each_shape(SB_STATE_SLOW, SB_CELL_DELAY, 60);
+}
+
+static void test_doorbell(void **state)
+{
+	struct variant v = { .bell = true };
+
+	(void)state;
+	walk_variant(&v, 100);
+}
+
+/* Code that is not ours, or another version's, is not guessed at. */
+static void test_other_code(void **state)
+{
+	struct arch_spill spill = { { 0 } };
+	struct arch_regs regs = { 0 };
+	struct arch_cut cut;
+	uint8_t code[4096] = { 0 };
+
+	(void)state;
+	for (size_t len = 0; len < 300; len++)
+		assert_false(arch->leave_site(code, len, len / 2, &spill, &regs));
+	for (size_t at = 0; at < arch->common_size(); at += 7)
+		assert_int_equal(arch->leave_common(code, sizeof(code), at, &spill, &regs, &cut),
+				 ARCH_LEAVE_NOT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_off),	   cmocka_unit_test(test_counting),
+		cmocka_unit_test(test_delayed),	   cmocka_unit_test(test_doorbell),
+		cmocka_unit_test(test_other_code),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
