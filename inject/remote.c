@@ -304,16 +304,20 @@ static bool is_lost(const struct remote *r)
 static int start(struct remote *r, struct sb_err *err)
 {
 	pid_t tid = r->thread->tid;
+	bool first;
 
 	if (is_lost(r))
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
-	if (!r->called && pt_set_sigmask(tid, ~0ull) < 0)
-		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
 	if (r->at_entry && skip_entered(r, err) < 0)
 		return -SB_ETARGET;
 	if (pt_set_regs(tid, &r->work) < 0)
 		return err_set(err, SB_ETARGET, "thread %d ended", tid);
+	/* The mask second: were we killed between the two, nobody would ever give it back. */
+	first = !r->called;
 	r->called = true;
+	if (fault_point("call-set", r->thread->proc->pid) ||
+	    (first && pt_set_sigmask(tid, ~0ull) < 0))
+		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
 	if (fault_point("call-start", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-start");
 	pt_syscall(tid);
@@ -393,9 +397,12 @@ static void restore(struct remote *r)
 
 	if (r->called && !leave_call(r))
 		return;
-	pt_set_regs(tid, &r->saved);
+	/* The mask first: on the borrowed registers the frame would bring it back without us. */
 	if (r->called)
 		pt_set_sigmask(tid, r->sigmask);
+	fault_point("call-unmasked", r->thread->proc->pid);
+	pt_set_regs(tid, &r->saved);
+	fault_point("call-restored", r->thread->proc->pid);
 	if (r->seccomp)
 		pt_suspend_seccomp(tid, r->tree->follow, false);
 	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
