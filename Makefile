@@ -63,6 +63,18 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
+# Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere.
+ENTRY_CFLAGS := -O2 -fPIC -ffreestanding -fno-stack-protector -fno-jump-tables -fno-sanitize=all \
+	-fno-tree-loop-distribute-patterns -fno-asynchronous-unwind-tables -mgeneral-regs-only \
+	-fcf-protection=none -fno-lto
+
+$(BUILD)/inject/entry.o: inject/entry.c
+	@mkdir -p $(@D)
+	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(ENTRY_CFLAGS) -Iinject/arch/$(ARCH) -c -o $@ $<
+	@if readelf -SW $@ | grep -q 'rela\?sb_entry'; then \
+		echo "inject/entry.c: its code refers to something outside of it" >&2; \
+		rm -f $@; exit 1; fi
+
 $(BUILD)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<

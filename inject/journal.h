@@ -36,6 +36,10 @@ struct journal_header {
 	uint32_t reserved[3];
 };
 
+enum journal_flags {
+	JOURNAL_START = 1, /* the doorbell of an interpreter's start */
+};
+
 struct journal_pc {
 	uint16_t emitted; /* offset in the stub */
 	int16_t original; /* offset from the site's address */
@@ -48,7 +52,8 @@ struct journal_site {
 	uint8_t len; /* bytes replaced at addr */
 	uint8_t n_pcs;
 	uint8_t shape; /* enum plan_shape */
-	uint8_t reserved[3];
+	uint8_t flags; /* enum journal_flags */
+	uint8_t reserved[2];
 	struct journal_pc pcs[PLAN_MAX_INSNS + 1];
 	uint32_t cookie; /* the session's own number for it */
 };

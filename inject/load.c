@@ -137,6 +137,30 @@ static void load_page(struct space *space, const struct maps *maps)
 	}
 }
 
+/* The page says where; it is believed where the memory map has a page of code of nobody's, and
+ * ordinary memory right behind. */
+static void load_room(struct space *space, const struct maps *maps)
+{
+	const struct map_entry *code, *data;
+	struct sb_page_header h;
+	struct sb_room room;
+
+	if (!space->page_addr ||
+	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
+	    h.room_addr % PAGE || h.room_addr < 2 * PAGE ||
+	    memory_peek(&space->mem, h.room_addr, &room, sizeof(room)) != sizeof(room) ||
+	    room.magic != SB_ROOM_MAGIC || room.page_addr != space->page_addr)
+		return;
+	code = maps_find(maps, h.room_addr - PAGE);
+	data = maps_find(maps, h.room_addr);
+	if (!code || !is_region_map(code) || code->end != h.room_addr || !data || !data->w ||
+	    data->x || data->shared || data->path[0] || room.size % PAGE || !room.size ||
+	    room.size > data->end - h.room_addr)
+		return;
+	space->room_addr = h.room_addr - PAGE;
+	space->room_size = room.size + PAGE;
+}
+
 static void load_fds(struct space *space, pid_t pid)
 {
 	char path[64], link[64];
@@ -149,7 +173,8 @@ static void load_fds(struct space *space, pid_t pid)
 		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
 
 		link[n > 0 ? n : 0] = '\0';
-		if (!strncmp(link, "/memfd:sbinject ", 16) &&
+		if ((!strncmp(link, "/memfd:sbinject ", 16) ||
+		     !strncmp(link, "/memfd:sbinject-agent ", 22)) &&
 		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
 			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
 	}
@@ -175,6 +200,7 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 		if (is_region_map(&maps.entry[i]))
 			load_regions(space, &maps.entry[i], ours);
 	load_page(space, &maps);
+	load_room(space, &maps);
 	load_fds(space, pid);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
@@ -184,7 +210,8 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 
 bool space_holds(const struct space *space)
 {
-	return space->n_regions || space->page_addr || space->unfinished_size || space->n_fds;
+	return space->n_regions || space->page_addr || space->room_size || space->unfinished_size ||
+	       space->n_fds;
 }
 
 bool space_is_hooked(pid_t pid, pid_t *tracer)

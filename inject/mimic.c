@@ -275,7 +275,7 @@ static int call(struct mimic *m, uint64_t function, uint64_t *result, struct sb_
 	struct arch_regs regs = m->regs;
 	int ret;
 
-	arch->prepare_call(&regs, sp, function);
+	arch->prepare_call(&regs, sp, function, 0);
 	if (memory_write(&m->own, sp, &back, sizeof(back), NULL) < 0 ||
 	    pt_set_regs(m->pid, &regs) < 0)
 		return lost(m, err);

@@ -235,8 +235,9 @@ struct sb_room {
 	uint32_t busy, asked, done, queued;
 	uint32_t command; /* enum sb_agent_command */
 	int32_t status;	  /* of the last command carried out: enum sb_agent_error */
-	uint32_t lent_op, parked, let_go;
+	uint32_t lent_op, parked;
 	int32_t lent_status;
+	uint32_t unused;
 	uint64_t function[12];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
@@ -250,7 +251,8 @@ struct sb_room {
 	uint32_t python;      /* PY_VERSION_HEX of the interpreter (agent) */
 	uint32_t matched;     /* code objects being watched (agent) */
 	uint64_t cost_ticks;  /* what a counted call costs (agent) */
-	uint64_t reserved[8];
+	uint64_t lent_until;  /* clock: a lent thread that is through waits no longer */
+	uint64_t reserved[7];
 };
 
 #endif

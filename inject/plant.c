@@ -163,6 +163,7 @@ static void fill_site(struct journal_site *js, const struct space_site *s, uint3
 	js->entry = as->entry;
 	js->displaced = as->displaced;
 	js->cookie = s->cookie;
+	js->flags = s->start ? JOURNAL_START : 0;
 	js->n_pcs = (uint8_t)as->n_pcs;
 	for (size_t i = 0; i < as->n_pcs; i++) {
 		js->pcs[i].emitted = as->pcs[i].emitted;
@@ -186,7 +187,8 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 	size_t size;
 
 	if (s->bell)
-		size = arch->emit_bell(&p->env, &s->plan, at, buf, ARCH_SITE_MAX, as, &why);
+		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
+				       &why);
 	else
 		size = arch->emit_site(&p->env, &s->plan, cell, at, buf, ARCH_SITE_MAX, as, &why);
 	if (!size)

@@ -25,10 +25,35 @@ enum {
 	CALL_TIMEOUT_US = 2000000
 };
 
-/* A file's code. Anonymous code may be our own, which is to be unmapped by means of these. */
-static bool may_hold_gadgets(const struct map_entry *m)
+/*
+ * Best is what stays mapped for good, the C library and the dynamic linker; then other files. What
+ * has no file comes last: it may be ours, and about to go.
+ */
+static int gadget_rank(const struct map_entry *m)
 {
-	return m->x && m->r && m->path[0];
+	const char *name = strrchr(m->path, '/');
+
+	if (!name || !strncmp(name, "/memfd:", 7))
+		return 2;
+	return strncmp(name, "/libc", 5) && strncmp(name, "/ld-", 4);
+}
+
+static bool search_map(const struct memory *mem, const struct map_entry *m, uint8_t *buf,
+		       struct arch_gadgets *out)
+{
+	uint64_t end = m->end - m->start > SEARCH_LIMIT ? m->start + SEARCH_LIMIT : m->end;
+	bool found = false;
+
+	for (uint64_t at = m->start; m->x && m->r && at < end && !found;) {
+		size_t want = end - at > SEARCH_CHUNK ? SEARCH_CHUNK : end - at;
+		size_t got = memory_peek(mem, at, buf, want);
+
+		found = arch->find_gadgets(buf, got, at, out);
+		if (got < want || want < SEARCH_CHUNK)
+			break;
+		at += want - 16; /* a gadget may lie across two chunks */
+	}
+	return found;
 }
 
 int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
@@ -38,21 +63,11 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 	bool found = false;
 
 	memset(out, 0, sizeof(*out));
-	/* Backwards: libc and the dynamic linker usually lie above what is large. */
-	for (size_t i = maps->count; buf && i-- > 0 && !found;) {
-		const struct map_entry *m = &maps->entry[i];
-		uint64_t end = m->end - m->start > SEARCH_LIMIT ? m->start + SEARCH_LIMIT : m->end;
-
-		for (uint64_t at = m->start; may_hold_gadgets(m) && at < end && !found;) {
-			size_t want = end - at > SEARCH_CHUNK ? SEARCH_CHUNK : end - at;
-			size_t got = memory_peek(mem, at, buf, want);
-
-			found = arch->find_gadgets(buf, got, at, out);
-			if (got < want || want < SEARCH_CHUNK)
-				break;
-			at += want - 16; /* a gadget may lie across two chunks */
-		}
-	}
+	/* Backwards: what was there first usually lies above. */
+	for (int rank = 0; rank <= 2 && !found; rank++)
+		for (size_t i = maps->count; buf && i-- > 0 && !found;)
+			found = gadget_rank(&maps->entry[i]) == rank &&
+				search_map(mem, &maps->entry[i], buf, out);
 	free(buf);
 	if (found)
 		return 0;
@@ -162,6 +177,10 @@ static int choose_thread(struct remote *r, const struct space *space, struct wis
 	struct thread *t;
 	pid_t tid = 0;
 
+	if (r->only) {
+		t = tree_thread(r->tree, r->only);
+		return t && !t->kept && borrow(r, t, true) ? 0 : -1;
+	}
 	/* By id: an attempt dispatches events, and threads come and go. */
 	while ((t = tree_next_thread(r->tree, space, tid))) {
 		tid = t->tid;
@@ -227,7 +246,15 @@ static int choose(struct remote *r, struct space *space)
 int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
 		 const struct arch_gadgets *gadgets, struct sb_err *err)
 {
+	return remote_begin_on(r, 0, tree, space, mem, gadgets, err);
+}
+
+int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space *space,
+		    const struct memory *mem, const struct arch_gadgets *gadgets,
+		    struct sb_err *err)
+{
 	memset(r, 0, sizeof(*r));
+	r->only = tid;
 	r->tree = tree;
 	r->mem = mem;
 	r->gadgets = gadgets;
@@ -361,7 +388,7 @@ int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb
 	if (!r->gadgets->result)
 		return err_set(err, SB_EINTERNAL, "remote_call without a region");
 	r->work = r->saved;
-	arch->prepare_call(&r->work, r->sp, function);
+	arch->prepare_call(&r->work, r->sp, function, 0);
 	ret = memory_write(r->mem, r->sp, &r->gadgets->result, sizeof(uint64_t), err);
 	if (ret < 0)
 		return ret;
@@ -406,6 +433,65 @@ static void restore(struct remote *r)
 	if (r->seccomp)
 		pt_suspend_seccomp(tid, r->tree->follow, false);
 	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
+}
+
+int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err)
+{
+	struct thread *t = r->thread;
+
+	if (t->stop.kind == STOP_GROUP || r->was_stopped) {
+		remote_end(r);
+		return err_set(err, SB_ETARGET, "process %d is stopped by job control",
+			       r->mem->pid);
+	}
+	r->work = r->saved;
+	arch->prepare_call(&r->work, r->sp, function, arg);
+	if (pt_set_sigmask(t->tid, ~0ull) < 0 || pt_set_regs(t->tid, &r->work) < 0) {
+		remote_end(r);
+		return err_set(err, SB_ETARGET, "thread %d ended", t->tid);
+	}
+	r->called = true;
+	r->lent = t->tid;
+	t->lent = true;
+	t->restart_lost = false;
+	fault_point("lend", r->mem->pid);
+	tree_resume_thread(r->tree, t);
+	r->thread = NULL;
+	release_held(r);
+	return 0;
+}
+
+static void recall_stopped(struct remote *r, struct thread *t, bool parked)
+{
+	t->lent = r->called = false;
+	r->thread = t;
+	if (parked) {
+		if (t->restart_lost && arch->waits_with_block(&r->saved))
+			arch->restart_syscall(&r->saved);
+		/* It stands where the kernel looks at interrupted system calls: no need to go
+		 * there, as after a call. */
+		restore(r);
+		pt_set_sigmask(t->tid, r->sigmask);
+	} else if (r->seccomp) {
+		pt_suspend_seccomp(t->tid, r->tree->follow, false);
+	}
+	fault_point("recall", r->mem->pid);
+	tree_resume_thread(r->tree, t);
+}
+
+bool remote_recall(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked, void *ctx)
+{
+	struct thread *t = tree_thread(r->tree, r->lent);
+
+	if (t && !tree_stop_thread(r->tree, t, timeout_us))
+		t = tree_thread(r->tree, r->lent);
+	if (t && t->state != THREAD_STOPPED)
+		return false;
+	if (t)
+		recall_stopped(r, t, parked(ctx));
+	r->lent = 0;
+	drop(r);
+	return true;
 }
 
 void remote_end(struct remote *r)

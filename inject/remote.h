@@ -43,6 +43,8 @@ struct remote {
 	bool sigstop;	    /* one came meanwhile */
 	bool was_stopped;   /* by the caller: left stopped at the end */
 	struct space *held; /* its other threads are held for the borrowed one's sake */
+	pid_t only;	    /* the one thread asked for; 0: any */
+	pid_t lent;	    /* it runs by itself; see remote_lend() */
 };
 
 /* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
@@ -56,6 +58,11 @@ struct space;
 int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
 		 const struct arch_gadgets *gadgets, struct sb_err *err);
 
+/* The same with one thread and no other. */
+int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space *space,
+		    const struct memory *mem, const struct arch_gadgets *gadgets,
+		    struct sb_err *err);
+
 /* *result: as the kernel returns it (negative errno). SB_ETARGET: the thread was lost. */
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...);
 
@@ -65,6 +72,24 @@ uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len);
 
 /* Calls a function without arguments (an IFUNC resolver). */
 int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err);
+
+/*
+ * For functions that take long or make system calls: the borrowed thread is let go and runs
+ * function(arg) by itself, all signals blocked, on its own stack; the tracer goes on with its
+ * work. When the function has said that it is through, and waits, remote_recall() gives the
+ * thread back what the stop had interrupted. A function that returns by itself (the tracer is
+ * gone) walks back through its signal frame. On failure the thread has been given back. The tree
+ * must be the same throughout; the thread may end meanwhile.
+ */
+int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err);
+
+/*
+ * parked: is the thread, which is stopped now, still in its wait? If it has left that by itself it
+ * is left alone. True if the thread runs on as it was before it was borrowed, or is gone; false:
+ * it cannot be stopped within timeout_us.
+ */
+typedef bool remote_parked_fn(void *ctx);
+bool remote_recall(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked, void *ctx);
 
 /* Gives the thread back as it was, running unless it was stopped before. Also after failures. */
 void remote_end(struct remote *r);

@@ -45,6 +45,8 @@ int space_restore_text(struct space *space, struct space_restored *out, struct s
 	return ret;
 }
 
+enum { PAGE = 4096 };
+
 enum where { OUT, IN_STUB, IN_EVENT };
 
 /* An int3 that was hit and not dispatched: the text is restored, the instruction runs now. */
@@ -84,6 +86,8 @@ static enum where where_is(struct space *space, struct thread *t)
 	if (tree_forks(t))
 		return IN_EVENT;
 	take_back_trap(space, t, &regs);
+	if (arch->pc(&regs) - space->room_addr < space->room_size)
+		return IN_STUB; /* on its way out of a pending call */
 	switch (leave_code(space, &regs, true)) {
 	case LEAVE_MOVED:
 		return pt_set_regs(t->tid, &regs) == 0 ? OUT : IN_STUB;
@@ -254,6 +258,8 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 	for (size_t i = 0; i < space->n_regions && ok; i++)
 		ok = call_away(r, err, SYS_munmap, space->regions[i]->addr,
 			       space->regions[i]->size);
+	if (space->room_size && ok)
+		ok = call_away(r, err, SYS_munmap, space->room_addr, space->room_size);
 	if (space->unfinished_size && ok)
 		ok = call_away(r, err, SYS_munmap, space->unfinished_addr, space->unfinished_size);
 	if (space->page_addr && ok)
@@ -268,6 +274,7 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 static void forget_unmapped(struct space *space)
 {
 	struct sb_page_header page;
+	struct sb_room room;
 	struct journal_header h;
 	size_t n = 0;
 
@@ -282,6 +289,10 @@ static void forget_unmapped(struct space *space)
 	if (memory_peek(&space->mem, space->page_addr, &page, sizeof(page)) != sizeof(page) ||
 	    page.magic != SB_PAGE_MAGIC || page.session != space->session)
 		space->page_addr = 0;
+	if (memory_peek(&space->mem, space->room_addr + PAGE, &room, sizeof(room)) !=
+		    sizeof(room) ||
+	    room.magic != SB_ROOM_MAGIC)
+		space->room_addr = space->room_size = 0;
 	space->unfinished_size = space->n_fds = 0;
 }
 
@@ -313,6 +324,7 @@ static void forget_regions(struct space *space)
 	space->n_regions = 0;
 	space->page_addr = space->record_addr = 0;
 	space->unfinished_size = space->n_fds = 0;
+	space->room_addr = space->room_size = 0;
 	space->hooked = false;
 }
 
@@ -401,9 +413,12 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 			return -SB_ETARGET;
 		}
 		text_done = true;
-		if (!threads_out(space, tree))
+		if (!threads_out(space, tree)) {
 			r->searched = false;
-		else if (returns_none(r) && take_away(space, tree, release, &why) == 0)
+		} else if (space->agent_stays && returns_none(r)) {
+			let_go(space, tree, release);
+			break;
+		} else if (returns_none(r) && take_away(space, tree, release, &why) == 0)
 			return 0;
 		tree_resume(tree, space);
 		if (why.code == SB_ENOPROC) {

@@ -287,6 +287,8 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->record_addr = parent->record_addr;
 	space->gadgets = parent->gadgets;
 	space->hooked = parent->hooked;
+	space->room_addr = parent->room_addr;
+	space->room_size = parent->room_size;
 	for (size_t i = 0; parent->regions && parent->stale && i < parent->n_regions; i++)
 		space_add_region(space, region_get(parent->regions[i]), parent->stale[i]);
 	if (parent->control) {

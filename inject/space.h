@@ -23,7 +23,8 @@
 struct control { /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
-	uint64_t inode;				    /* for finding its mappings in /proc/PID/maps */
+	uint64_t notes_read; /* bytes of the page's notes that the session has taken */
+	uint64_t inode;	     /* for finding its mappings in /proc/PID/maps */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
@@ -46,8 +47,10 @@ struct space {
 	struct region **regions;
 	bool *stale; /* by region: its library was unloaded */
 	size_t n_regions;
-	uint32_t proc; /* index in the page, 0: none */
-	bool hooked;   /* text has been changed */
+	uint32_t proc;		       /* index in the page, 0: none */
+	bool hooked;		       /* text has been changed */
+	uint64_t room_addr, room_size; /* an agent's room and its code (room.h); 0: none */
+	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
@@ -80,6 +83,7 @@ struct space_site {
 	struct plan plan;
 	uint32_t target;       /* whose cell it counts in */
 	bool bell;	       /* the doorbell instead of a counting hook */
+	bool start;	       /* ... of an interpreter's start */
 	uint32_t cookie;       /* kept in the journal */
 	enum plan_refusal why; /* out: PLAN_OK when planted */
 	uint64_t stub_entry;   /* out */

@@ -201,6 +201,8 @@ void tree_handle(struct tree *tree, struct thread *thread, const struct stop *st
 		return;
 	thread->kept = false;
 	thread->interrupted = false; /* any stop takes a pending interrupt with it */
+	if (thread->lent)
+		task_note_restart(thread);
 	thread->state = THREAD_RUNNING;
 	handlers[copy.kind](tree, thread, &copy);
 }

@@ -187,6 +187,14 @@ void task_unnoticed(pid_t tid)
 	pt_set_regs(tid, &regs);
 }
 
+void task_note_restart(struct thread *thread)
+{
+	struct arch_regs regs;
+
+	if (pt_get_regs(thread->tid, &regs) == 0 && arch->waits_with_block(&regs))
+		thread->restart_lost = true;
+}
+
 void task_signal_unnoticed(pid_t tid, int sig)
 {
 	char status[4096];

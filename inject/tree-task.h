@@ -25,6 +25,9 @@ bool task_shares_memory(pid_t a, pid_t b, bool guess);
  * signal that it ignores, such a call is wound back to begin again.
  */
 void task_unnoticed(pid_t tid);
+
+/* A lent thread has stopped: was it in a call that needs the kernel's one note to go on? */
+void task_note_restart(struct thread *thread);
 void task_signal_unnoticed(pid_t tid, int sig);
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SEIZE failed */
 

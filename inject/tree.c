@@ -236,6 +236,8 @@ static bool await_stop(struct tree *tree, struct thread *thread, unsigned int ti
 	if (!pt_wait(thread->tid, &stop, timeout_us))
 		return false;
 	thread->interrupted = false; /* any stop takes a pending interrupt with it */
+	if (thread->lent)
+		task_note_restart(thread);
 	thread->stop = stop;
 	thread->state = THREAD_STOPPED;
 	thread->kept = false;

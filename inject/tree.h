@@ -38,6 +38,8 @@ struct thread {
 	bool pinned;		 /* an event is being handled: tree_resume() leaves it stopped */
 	bool interrupted;	 /* PTRACE_INTERRUPT was sent, its stop has not come */
 	bool kept;		 /* in the kernel for long (D state): stops before user code */
+	bool lent;		 /* runs a call of ours by itself; see remote_lend() */
+	bool restart_lost;	 /* ... and a stop in it took the kernel's note of how to restart */
 	uint64_t held_since;	 /* ns, while held by tree_stop() */
 	uint64_t thread_pointer; /* for the session's thread filter; 0: not read yet */
 	struct thread *next;	 /* of the process */

@@ -421,16 +421,6 @@ static int check_together(struct parse *p)
 {
 	const struct session_config *cfg = &p->opt->session;
 
-	for (size_t i = 0; i < cfg->targets.count; i++) {
-		if (cfg->targets.spec[i].kind != SPEC_PYTHON)
-			continue;
-		err_set(p->err, SB_ESPEC,
-			"target '%s': Python functions are not supported by this "
-			"version",
-			cfg->targets.spec[i].text);
-		err_hint(p->err, "native functions are: MODULE:SYMBOL");
-		return -SB_ESPEC;
-	}
 	if (cfg->mechanism == MECHANISM_INT3 && (!cfg->follow || !cfg->children)) {
 		err_set(p->err, SB_EUSAGE,
 			"--mechanism int3 needs the tracer for as long as it is "

@@ -6,11 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "log.h"
 #include "maps.h"
+#include "../inject/clock.h"
 #include "../inject/region.h"
+#include "../inject/room.h"
 #include "../inject/tree-task.h"
+
+enum { EVICT_TRIES = 10000, EVICT_SAY = 1000 };
 
 static bool maps_control_page(pid_t pid)
 {
@@ -159,6 +164,29 @@ static void quiet_page(struct space *space)
 		     &generation, sizeof(generation), NULL);
 }
 
+/* An agent in an interpreter must be asked to go, and that may take it a while. */
+static void evict(struct tree *tree, struct space *space, pid_t pid)
+{
+	struct room *room = room_load(space, pid);
+
+	for (int i = 0; room && i < EVICT_TRIES && tree_proc(tree, pid); i++) {
+		if (room_evict(room, tree, clock_ns()))
+			break;
+		if (i == EVICT_SAY)
+			log_note("process %d: waiting for its interpreter: %s", pid,
+				 room->waits_for ? room->waits_for : "it is busy");
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		tree_dispatch(tree);
+	}
+	if (room && !room_is_quiet(room)) {
+		space->agent_stays = true;
+		log_warn("process %d: its interpreter did not come to let the agent go; try again "
+			 "later",
+			 pid);
+	}
+	room_free(room);
+}
+
 static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
 	struct space_restored done = { 0 };
@@ -169,6 +197,7 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 		return 0;
 	space_get(space);
 	quiet_page(space);
+	evict(tree, space, proc->pid);
 	ret = space_restore(space, tree, true, &done, err);
 	if (done.changed_by_others)
 		log_warn("process %d: %zu places in its code were changed by someone else since "

@@ -37,6 +37,10 @@ static void shape_fill(json_t *object, const struct shape *shape, const char *ba
 		json_t *value = kind_must(field->kind->put(field, base, res));
 		bool why = json_is_null(value) && field->unknown;
 
+		if (json_is_null(value) && field->optional) {
+			json_decref(value);
+			continue;
+		}
 		set(object, field->name, value);
 		snprintf(key, sizeof(key), "%s_reason", field->name);
 		if (why)
@@ -62,7 +66,8 @@ static int shape_read(const json_t *object, const struct shape *shape, char *bas
 	for (size_t i = 0; i < shape->n; i++) {
 		const struct field *field = &shape->field[i];
 		const json_t *value = json_object_get(object, field->name);
-		const char *wanted = value ? field->kind->get(field, base, value, res, err) :
+		const char *wanted = !value && field->optional ? NULL :
+				     value ? field->kind->get(field, base, value, res, err) :
 					     "there";
 
 		if (wanted)
@@ -383,6 +388,8 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, address, kind_address, .unknown = "not mapped"),
 	FIELD(struct result_site, size, kind_extent, .unknown = "the symbol has none"),
 	FIELD(struct result_site, mechanism, kind_string, .unknown = "not hooked"),
+	FIELD(struct result_site, file, kind_string, .optional = true),
+	FIELD(struct result_site, line, kind_extent, .optional = true),
 	ARRAY(struct result_site, "pids", kind_pids, pids, n_pids),
 };
 

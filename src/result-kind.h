@@ -33,6 +33,7 @@ struct field {
 	const char *name;
 	const struct kind *kind;
 	size_t at;		   /* of the member in its struct */
+	bool optional;		   /* left out instead of null */
 	const char *unknown;	   /* the reason beside a null, as NAME_reason */
 	size_t count_at;	   /* arrays: of the size_t that counts them */
 	const struct shape *shape; /* arrays of structs: of one */

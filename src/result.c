@@ -102,6 +102,7 @@ static void free_target(struct result_target *target)
 		free(site->symbol);
 		free(site->name);
 		free(site->mechanism);
+		free(site->file);
 		free(site->pids);
 	}
 	result_refused_free(target->refused, target->n_refused);

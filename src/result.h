@@ -38,7 +38,9 @@ struct result_site {
 	char *name;	  /* the symbol as people write it: demangled */
 	uint64_t address; /* run-time address in pids[0] */
 	uint64_t size;	  /* of the function, bytes, 0 unknown (list) */
-	char *mechanism;  /* "jump", "int3" */
+	char *mechanism;  /* "jump", "int3", "python" */
+	char *file;	  /* source file of a Python function; NULL: native */
+	uint64_t line;	  /* where it begins, 0 unknown */
 	pid_t *pids;
 	size_t n_pids;
 };

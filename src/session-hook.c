@@ -8,6 +8,7 @@
 #include <string.h>
 #include "log.h"
 #include "session-priv.h"
+#include "session-python.h"
 #include "text.h"
 #include "maps.h"
 #include "../inject/mimic.h"
@@ -325,6 +326,7 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 		.size = fs->size,
 		.int3 = fs->plan.shape == PLAN_INT3,
 		.bell = fs->bell,
+		.start = fs->start,
 	};
 	return (uint32_t)s->n_sites++;
 }
@@ -364,6 +366,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[m].plan = fs[i].plan;
 		sites[m].target = (uint32_t)fs[i].target;
 		sites[m].bell = fs[i].bell;
+		sites[m].start = fs[i].start;
 		sites[m].cookie = (uint32_t)i;
 		m++;
 	}
@@ -400,8 +403,8 @@ static int by_image(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static int hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
-		      struct sb_err *err)
+int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
+		       struct sb_err *err)
 {
 	size_t first = 0, last;
 	int ret = 0;
@@ -440,7 +443,7 @@ static void page_gone(void *ctx, struct page *page)
 	bells_remove(s->bells, page);
 }
 
-static int setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
+int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
 	int ret = space_setup(space, &s->tree, pid, s->cfg->id, (uint32_t)s->n_targets, err);
 
@@ -453,12 +456,39 @@ static int setup(struct session *s, struct space *space, pid_t pid, struct sb_er
 	return 0;
 }
 
+void session_add_bell(const struct space *space, struct found *found, struct image *img,
+		      uint64_t bias, const char *name)
+{
+	struct symbol_list list;
+
+	if (symbol_find(img, name, SYMBOL_LITERAL, &list, NULL) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		struct found_site site = {
+			.bell = true,
+			.start = true,
+			.bias = bias,
+			.addr = list.sym[i].vaddr + bias,
+			.func = list.sym[i].vaddr + bias,
+			.size = list.sym[i].size,
+		};
+
+		if (list.sym[i].ifunc || hooked_at(space, site.addr) != SIZE_MAX)
+			continue;
+		site.img = image_ref(img);
+		site.name = text_dup(name);
+		found_add(found, &site);
+	}
+	symbol_list_free(&list);
+}
+
 /* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
 int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 {
 	struct space *space = space_get(proc->space);
 	struct found found = { 0 }, bell = { 0 };
 	pid_t pid = proc->pid;
+	struct record *rec;
 	int ret;
 
 	drop_stale(space);
@@ -466,17 +496,22 @@ int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 	if (ret >= 0)
 		find_with_bell(s, pid, space, &bell);
 	if (ret >= 0 && found.count + bell.count && !space->control)
-		ret = setup(s, space, pid, err);
+		ret = session_setup(s, space, pid, err);
 	if (ret >= 0)
-		ret = hook_found(s, space, pid, &found, err);
+		ret = session_hook_found(s, space, pid, &found, err);
 	if (ret >= 0)
-		ret = hook_found(s, space, pid, &bell, err);
+		ret = session_hook_found(s, space, pid, &bell, err);
 	if (ret < 0 && memory_gone(&space->mem)) {
 		*err = (struct sb_err){ 0 };
 		ret = err_set(err, SB_ENOPROC, "process %d ended, or runs another program", pid);
 	}
 	found_free(&found);
 	found_free(&bell);
+	rec = ret >= 0 ? record_of(s, space) : NULL;
+	if (rec) {
+		ret = python_look(s, rec, space, pid, err);
+		rec->fresh = true; /* an interpreter that is mapped from now on is new */
+	}
 	space_put(space);
 	return ret;
 }

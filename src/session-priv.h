@@ -27,6 +27,18 @@ struct target {
 	size_t n_refused;
 };
 
+/* The agent of a process with an interpreter; see session-python.h. */
+struct room;
+struct python {
+	struct room *room; /* NULL: no agent in this process (yet) */
+	bool looked;	   /* an interpreter was found and dealt with */
+	bool belled;	   /* its start is awaited by doorbells */
+	bool starting;	   /* not initialized: only a bell can bring the command in */
+	bool dirty;	   /* settings have changed since the last APPLY */
+	bool said;	   /* what it waits for has been said */
+	bool applied;	   /* the agent is at work */
+};
+
 /* One program image of one process, living or ended: a row of the result's processes. */
 struct record {
 	pid_t pid;
@@ -43,6 +55,8 @@ struct record {
 	size_t n_regions;
 	uint64_t since_ns;	/* when it was first seen */
 	struct slow_look *slow; /* by target; session-slow.c */
+	struct python python;
+	bool fresh; /* whatever of an interpreter is mapped has not started yet */
 	bool ended;
 	struct record *next;
 };
@@ -52,7 +66,7 @@ struct site_record {
 	size_t target;
 	char *module, *symbol, *build_id;
 	uint64_t address, size;
-	bool int3, bell;
+	bool int3, bell, start;
 };
 
 struct session {
@@ -69,6 +83,7 @@ struct session {
 	struct image_plans *plans;
 	struct bells *bells;
 	bool armed, detached, filtered;
+	bool gil;	      /* an interpreter with a global lock was watched */
 	uint64_t attached_ns; /* when armed, CLOCK_MONOTONIC_RAW */
 	uint64_t window_ns;   /* when the session's window opened; 0: not yet */
 	uint64_t started_real;
@@ -80,6 +95,8 @@ struct session {
 	bool slow_measuring, slow_warned;
 	uint64_t lapsed;
 	uint64_t hold_attach_ns, hold_detach_ns;
+	struct python_site *pysite; /* functions that agents found */
+	size_t n_pysites;
 	char **warning;
 	size_t n_warnings;
 };
@@ -96,6 +113,14 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 /* session-check.c: what `list` needs of a process. */
 int check_readable(pid_t pid, struct sb_err *err);
 
+/* For session-python.c: the page alone; a doorbell at an interpreter's function, if it has one of
+ * that name; hooks what was found. */
+int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
+void session_add_bell(const struct space *space, struct found *found, struct image *img,
+		      uint64_t bias, const char *name);
+int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
+		       struct sb_err *err);
+
 /* session-record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
 void record_end(struct session *s,
@@ -104,7 +129,9 @@ void record_counts(const struct session *s, const struct record *rec, size_t tar
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);
 void record_free(const struct session *s, struct record *rec);
-void counts_from_sums(const struct session *s, const struct page_sums *sums,
+/* What a hook takes that its own measurement does not see; agents measure all of it. */
+double target_cost_ticks(const struct session *s, size_t target);
+void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);
 struct record *record_of(const struct session *s, const struct space *space);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "maps.h"
 #include "session-priv.h"
+#include "session-python.h"
 #include "text.h"
 
 static void *must(void *memory)
@@ -86,10 +87,15 @@ struct record *record_of(const struct session *s, const struct space *space)
 	return rec;
 }
 
-void counts_from_sums(const struct session *s, const struct page_sums *sums,
+double target_cost_ticks(const struct session *s, size_t target)
+{
+	return s->target[target].spec->kind == SPEC_PYTHON ? 0 : s->cost.delay_ticks;
+}
+
+void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts)
 {
-	double cost = s->cost.delay_ticks;
+	double cost = target_cost_ticks(s, target);
 	double ticks = (double)(sums->injected_ticks + sums->cut_ticks);
 
 	counts->hits = sums->hits;
@@ -136,10 +142,11 @@ void record_end(struct session *s, struct record *rec)
 		struct page_sums sums = { 0 };
 
 		record_counts(s, rec, i, &sums);
-		counts_from_sums(s, &sums, &rec->counts[i]);
+		counts_from_sums(s, i, &sums, &rec->counts[i]);
 		page_sums_add(&s->target[i].past, &sums);
 		s->lapsed += sums.lapsed;
 	}
+	python_notes(s, rec);
 	record_keep_regions(rec);
 	if (space->control && space->proc) {
 		page_proc_free(&space->control->page, space->proc);
@@ -155,6 +162,7 @@ void record_free(const struct session *s, struct record *rec)
 	for (size_t i = 0; i < rec->n_regions; i++)
 		region_put(rec->regions[i]);
 	free(rec->regions);
+	room_free(rec->python.room);
 	space_put(rec->space);
 	free(rec->exe);
 	free(rec->in_scope);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "session-priv.h"
+#include "session-python.h"
 #include "text.h"
 
 static void *must(void *memory)
@@ -33,7 +34,7 @@ void session_counts(struct session *s, struct result_counts *counts, double *t_s
 		struct page_sums sums;
 
 		target_sums(s, i, &sums);
-		counts_from_sums(s, &sums, &counts[i]);
+		counts_from_sums(s, i, &sums, &counts[i]);
 	}
 	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
 }
@@ -41,7 +42,7 @@ void session_counts(struct session *s, struct result_counts *counts, double *t_s
 static void fill_given(const struct session *s, const struct target *t,
 		       const struct page_sums *sums, struct result_given *given)
 {
-	double cost = s->cost.delay_ticks, base;
+	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
 
 	if (!sums->delayed) {
 		snprintf(given->reason, sizeof(given->reason), "no hit was delayed");
@@ -207,7 +208,7 @@ static void fill_reason(const struct target *t, struct result_target *rt)
 	rt->reason = text_dup(reason);
 }
 
-static void fill_target(const struct session *s, size_t i, struct result_target *rt)
+static void fill_target(struct session *s, size_t i, struct result_target *rt)
 {
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
@@ -217,9 +218,10 @@ static void fill_target(const struct session *s, size_t i, struct result_target 
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
 	rt->active_s = (double)(t->active_ns + (t->open ? clock_ns() - t->opened_at : 0)) / 1e9;
-	counts_from_sums(s, &sums, &rt->counts);
+	counts_from_sums(s, i, &sums, &rt->counts);
 	fill_given(s, t, &sums, &rt->given);
 	fill_refused(t, rt);
+	python_sites(s, i, rt);
 	rt->outcome = outcome_of(t, &sums, rt);
 	rt->procs = count_procs(rt);
 	fill_reason(t, rt);
@@ -240,7 +242,7 @@ static void fill_process(const struct session *s, const struct record *rec,
 		if (rec->ended)
 			continue;
 		record_counts(s, rec, i, &sums);
-		counts_from_sums(s, &sums, &rp->counts[i]);
+		counts_from_sums(s, i, &sums, &rp->counts[i]);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "session-priv.h"
+#include "session-python.h"
 #include "../inject/tree-task.h"
 
 bool session_skips(const struct session *s, pid_t pid)
@@ -176,6 +177,7 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		return;
 	}
 	child->session = record_new(s, child, parent->session);
+	python_forked(child->session, parent->session);
 	window_apply(s, child->session);
 }
 
@@ -211,6 +213,7 @@ static void on_execed(void *ctx, struct proc *proc)
 	proc->session = rec = record_new(s, proc, parent);
 	if (s->detached) /* an exec in the middle of the detach: it has done our work */
 		return;
+	rec->fresh = true;
 	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d (%s) is not hooked: %s", rec->pid, rec->comm, err.what);
@@ -285,12 +288,12 @@ static void answer(struct session *s, struct record *rec)
 		return;
 	untraced = proc && !proc->traced;
 	if (proc && (!untraced || tree_retake(&s->tree, proc, &err) == 0)) {
-		if (session_hook(s, proc, &err) < 0)
+		if (!python_ring(s, rec) && session_hook(s, proc, &err) < 0)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
 		window_apply(s, rec);
 	}
-	if (untraced && tree_proc(&s->tree, rec->pid))
+	if (untraced && tree_proc(&s->tree, rec->pid) && !python_busy(rec))
 		tree_release(&s->tree, proc);
 	if (rec->ended)
 		return;

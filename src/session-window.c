@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "session-priv.h"
+#include "session-python.h"
 #include "../elf/symbol.h"
 
 #define MS 1000000ull
@@ -23,7 +24,8 @@ static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
 
 static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)
 {
-	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) - s->cost.delay_ticks;
+	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) -
+		       target_cost_ticks(s, (size_t)(t - s->target));
 
 	memset(set, 0, sizeof(*set));
 	set->enabled = t->open;
@@ -60,6 +62,7 @@ void window_apply(struct session *s, struct record *rec)
 		if (space->proc)
 			page_set(&space->control->page, space->proc, (uint32_t)i, &set);
 	}
+	python_changed(rec);
 }
 
 void window_apply_all(struct session *s)

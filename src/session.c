@@ -10,6 +10,7 @@
 #include "log.h"
 #include "recover.h"
 #include "session-priv.h"
+#include "session-python.h"
 #include "../inject/tree-task.h"
 
 #define MS 1000000ull
@@ -162,6 +163,7 @@ void session_free(struct session *s)
 	for (size_t i = 0; i < s->n_warnings; i++)
 		free(s->warning[i]);
 	free(s->warning);
+	python_sites_free(s);
 	free(s->site);
 	free(s->target);
 	plans_free(s->plans);
@@ -263,6 +265,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	if (ret == 0)
 		ret = hook_all(s, err);
 	if (ret == 0) {
+		python_settle(s);
 		arm(s);
 		if (!s->cfg->follow && !s->cfg->launched)
 			release_all(s);
@@ -363,6 +366,8 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now);
 	window = window_update(s, now);
+	if (python_step(s, now) && window > 2 * MS)
+		window = 2 * MS;
 	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
 	next_wake(s, now, window, next_ms);
@@ -496,6 +501,7 @@ void session_detach(struct session *s)
 	hurry(true);
 	close_windows(s);
 	tree_dispatch(&s->tree);
+	python_stop(s);
 	detach_all(s);
 	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
 	take_strays(s);

@@ -17,7 +17,7 @@ struct found_site {
 	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
-	bool bell;
+	bool bell, start; /* a doorbell; that of an interpreter */
 	struct plan plan; /* run-time addresses */
 	enum plan_refusal why;
 	char detail[64];

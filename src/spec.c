@@ -17,7 +17,8 @@ static const char python_hint[] =
 	"write py:MODULE:QUALNAME, as py:vllm.*:Scheduler.schedule; for an ELF file named py, "
 	"give its path";
 static const char key_hint[] =
-	"the keys are every=N, start=T, for=T, pid=N and thread=GLOB|TID, each once a target";
+	"the keys are every=N, start=T, for=T, pid=N, thread=GLOB|TID and resume=yes, each once a "
+	"target";
 
 /* Records the failure of one word: `what 'word' why`. */
 static int refuse(struct sb_err *err, const char *what, const char *word, const char *why,
@@ -108,12 +109,25 @@ static int key_thread(struct spec *spec, const char *value, const char *word, st
 	return spec->thread ? 0 : refuse_memory(err);
 }
 
+static int key_resume(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "resume=yes counts each resumption of a generator or coroutine; "
+				   "only py: targets have them";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind != SPEC_PYTHON)
+		return refuse(err, "the key", word, "belongs to Python targets", hint);
+	spec->resume = !strcmp(value, "yes");
+	return 0;
+}
+
 static const struct key {
 	const char *name;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
 } keys[] = {
 	{ "every", key_every }, { "start", key_start },	  { "for", key_for },
-	{ "pid", key_pid },	{ "thread", key_thread },
+	{ "pid", key_pid },	{ "thread", key_thread }, { "resume", key_resume },
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

@@ -15,7 +15,7 @@
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
- *	KEY	:= every=N | start=T | for=T | pid=N | thread=GLOB|TID
+ *	KEY	:= every=N | start=T | for=T | pid=N | thread=GLOB|TID | resume=yes|no
  *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
  *
  * MODULE may be empty (the main executable) and may hold no ':'; SYMBOL may hold any
@@ -43,6 +43,7 @@ struct spec {
 	uint64_t for_ns;   /* 0: not given, without end */
 	pid_t pid;	   /* 0: not given */
 	char *thread;	   /* glob or TID as text; NULL: not given */
+	bool resume;	   /* Python: resumptions of generators and coroutines count too */
 };
 
 struct spec_list {

@@ -20,6 +20,8 @@ enum {
 	ARCH_SITE_MAX = 512,	    /* bytes of one site's stub, at most */
 	ARCH_FRAME_MAX = 24 * 1024, /* bytes of a signal frame with its vector state, at most */
 	ARCH_XSTATE_MAX = 16 * 1024,
+	ARCH_BELL_BACK = 104, /* below a thread's stack pointer while it waits at a doorbell: where
+				 it goes on */
 };
 
 /* What a region's code is told of the page it works with. Addresses in the target. */
@@ -95,8 +97,9 @@ struct arch {
 	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan, uint64_t cell,
 			    uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);
-	/* The same for the doorbell at the dynamic linker's r_brk. */
-	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
+	/* The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
+	 * start, where it is silent as soon as the process's `quiet` is set. */
+	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at, bool once,
 			    uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);
 	/*
@@ -155,11 +158,14 @@ struct arch {
 	/* Registers for a system call at the gadget, on the stack prepared by build_frame(). */
 	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
 				uint64_t sp, long nr, const uint64_t args[6]);
-	/* Registers for a call of a function without arguments; needs gadgets->result. */
-	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function);
+	/* Registers for a call of a function of one argument. */
+	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function, uint64_t arg);
 	/* The thread is on its way out of a system call that returns EINTR at any stop and that
 	 * the kernel does not restart; restart_syscall() makes it begin again. */
 	bool (*interrupted_for_good)(const struct arch_regs *regs);
+	/* ... that the kernel restarts from a note it keeps of it, one a thread; restart_syscall()
+	 * makes it begin again where that note is lost. */
+	bool (*waits_with_block)(const struct arch_regs *regs);
 	void (*restart_syscall)(struct arch_regs *regs);
 	/* At a system call's entry: makes the kernel skip it. */
 	void (*skip_syscall)(struct arch_regs *regs);

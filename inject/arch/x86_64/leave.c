@@ -127,7 +127,10 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 static void leave_bell(const uint8_t *base, size_t at, const struct arch_spill *spill,
 		       struct arch_regs *regs)
 {
-	unspill_between(base + stub_common_template.bell, base + at, false, spill, regs);
+	const struct stub_common *t = &stub_common_template;
+
+	if (at < t->bell_once)
+		unspill_between(base + t->bell, base + at, false, spill, regs);
 	regs->gp.rip = spilled(spill, 104);
 }
 

@@ -200,8 +200,18 @@ static bool interrupted_for_good(const struct arch_regs *regs)
 	return false;
 }
 
+static bool waits_with_block(const struct arch_regs *regs)
+{
+	return (long)regs->gp.rax == -516 && (long)regs->gp.orig_rax >= 0;
+}
+
+/* A call that was a restart itself has left no trace of what it was: that one is interrupted. */
 static void restart_syscall(struct arch_regs *regs)
 {
+	if (regs->gp.orig_rax == SYS_restart_syscall) {
+		regs->gp.rax = (uint64_t)-EINTR;
+		return;
+	}
 	regs->gp.rip -= 2; /* length of `syscall` */
 	regs->gp.rax = regs->gp.orig_rax;
 }
@@ -325,9 +335,10 @@ static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *g
 	r->eflags &= ~(1ull << 8 | 1ull << 10); /* no single step, direction up */
 }
 
-static void prepare_call(struct arch_regs *regs, uint64_t sp, uint64_t function)
+static void prepare_call(struct arch_regs *regs, uint64_t sp, uint64_t function, uint64_t arg)
 {
 	regs->gp.rip = function;
+	regs->gp.rdi = arg;
 	regs->gp.rsp = sp;
 	regs->gp.rax = 0;
 	regs->gp.orig_rax = (uint64_t)-1;
@@ -382,6 +393,7 @@ static const struct arch x86_64 = {
 	.prepare_syscall = prepare_syscall,
 	.prepare_call = prepare_call,
 	.interrupted_for_good = interrupted_for_good,
+	.waits_with_block = waits_with_block,
 	.restart_syscall = restart_syscall,
 	.skip_syscall = skip_syscall,
 	.syscall_result = syscall_result,

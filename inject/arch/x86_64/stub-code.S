@@ -54,6 +54,7 @@
 #define BUCKETS		  120
 #define PROC_RING	  4
 #define PROC_DONE	  8
+#define PROC_QUIET	  12
 #define HDR_LEASE	  128
 #define HDR_GENERATION	  136
 #define HDR_BELL_SPIN	  140
@@ -447,6 +448,19 @@ stub_common:
 	notrack jmp *-104(%rsp)
 
 /*
+ * The doorbell of an interpreter that starts: once it has been answered, nothing is rung.
+ * Behind the other one, so that whoever stops here has spilled nothing of that.
+ */
+.Lbell_once:
+	mov	.Lrecord(%rip), %rax
+	mov	8(%rax), %rax
+	add	.Lprocs(%rip), %rax
+	cmpl	$0, PROC_QUIET(%rax)
+	je	.Lbell
+	mov	-16(%rsp), %rcx
+	notrack jmp *-104(%rsp)
+
+/*
  * Gadgets for remote calls (remote.c): the call, and the way back for a thread whose tracer
  * died in the middle of it.
  */
@@ -525,6 +539,7 @@ stub_common_template:
 	.long	.Lslots - stub_common
 	.long	.Lslow - stub_common
 	.long	.Lbell - stub_common
+	.long	.Lbell_once - stub_common
 	.long	.Lgadget_syscall - stub_common
 	.long	.Lgadget_sigreturn - stub_common
 	.long	.Lgadget_result - stub_common

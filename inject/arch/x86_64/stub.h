@@ -22,7 +22,7 @@ struct stub_common {
 	uint32_t size;
 	uint32_t header, record, procs; /* 64-bit words */
 	uint32_t own, slots;		/* 32-bit words */
-	uint32_t slow, bell;
+	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;
 	uint32_t kept;	/* from here the way back is in r11 ... */
@@ -73,7 +73,7 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 				  const struct arch_spill *spill, struct arch_regs *regs,
 				  struct arch_cut *cut);
 
-size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at,
+size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at, bool once,
 		      uint8_t *buf, size_t cap, struct arch_site *out, enum plan_refusal *why);
 
 #endif

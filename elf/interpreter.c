@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "interpreter.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "module.h"
+
+/* Two names where a function was renamed; the first that is there wins. */
+static const struct {
+	const char *name, *before;
+} api[INTERPRETER_FUNCTIONS] = {
+	[INTERPRETER_DLOPEN] = { "dlopen", NULL },
+	[INTERPRETER_DLSYM] = { "dlsym", NULL },
+	[INTERPRETER_DLCLOSE] = { "dlclose", NULL },
+	[INTERPRETER_DLERROR] = { "dlerror", NULL },
+	[INTERPRETER_ADD_PENDING] = { "Py_AddPendingCall", NULL },
+	[INTERPRETER_MAKE_PENDING] = { "Py_MakePendingCalls", NULL },
+	[INTERPRETER_THIS_STATE] = { "PyGILState_GetThisThreadState", NULL },
+	[INTERPRETER_CURRENT_STATE] = { "PyThreadState_GetUnchecked",
+					"_PyThreadState_UncheckedGet" },
+	[INTERPRETER_IS_INITIALIZED] = { "Py_IsInitialized", NULL },
+	[INTERPRETER_ENSURE] = { "PyGILState_Ensure", NULL },
+	[INTERPRETER_RELEASE] = { "PyGILState_Release", NULL },
+};
+
+/*
+ * Entered between the interpreter's being ready and the first line of the user's program, in
+ * every way to start one: modules are executed, the script's code is, __main__ is made.
+ */
+const char *const interpreter_start_functions[] = {
+	"PyEval_EvalCode",
+	"Py_RunMain",
+	"PyImport_ImportModule",
+	"PyImport_AddModule",
+	"PyImport_AddModuleRef",
+	"PyImport_AddModuleObject",
+	"PyRun_SimpleStringFlags",
+	"PyRun_AnyFileExFlags",
+	NULL,
+};
+
+struct value {
+	uint64_t vaddr, size;
+};
+
+static bool take_value(void *ctx, const struct symtab *tab, uint32_t i, const Elf64_Sym *sym)
+{
+	struct value *v = ctx;
+
+	(void)tab;
+	(void)i;
+	if (sym->st_shndx == SHN_UNDEF || !sym->st_value)
+		return true;
+	v->vaddr = sym->st_value;
+	v->size = sym->st_size;
+	return false;
+}
+
+/* An exact name of whatever type; the dynamic table first. */
+static bool find_value(struct image *img, const char *name, struct value *v)
+{
+	static const enum image_table tables[] = { TABLE_DYNSYM, TABLE_SYMTAB };
+
+	*v = (struct value){ 0 };
+	for (size_t t = 0; t < 2 && !v->vaddr; t++) {
+		const struct symtab *tab = image_table(img, tables[t]);
+		struct strset set = { 0 };
+
+		if (!tab)
+			continue;
+		if (strset_exact(&set, tab, name) == 0)
+			symtab_scan(tab, &set, take_value, v);
+		strset_free(&set);
+	}
+	return v->vaddr != 0;
+}
+
+static uint64_t address_of(const struct module *m, const char *name)
+{
+	struct value v;
+
+	return name && find_value(m->img, name, &v) ? v.vaddr + m->bias : 0;
+}
+
+static void take_functions(struct interpreter *in, const struct module *m, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		if (in->function[i])
+			continue;
+		in->function[i] = address_of(m, api[i].name);
+		if (!in->function[i])
+			in->function[i] = address_of(m, api[i].before);
+	}
+}
+
+/* The first module of those that the pattern names that holds an interpreter. */
+static bool find_in(const struct module_space *space, const char *pattern, struct interpreter *in)
+{
+	struct module_list list = { 0 };
+
+	if (module_find(space, pattern, &list, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < list.count && !in->img; i++) {
+		struct module *m = &list.module[i];
+
+		if (!address_of(m, api[INTERPRETER_ADD_PENDING].name))
+			continue;
+		take_functions(in, m, INTERPRETER_ADD_PENDING, INTERPRETER_FUNCTIONS);
+		in->img = image_ref(m->img);
+		in->bias = m->bias;
+	}
+	module_list_free(&list);
+	return in->img != NULL;
+}
+
+static void find_loader(const struct module_space *space, struct interpreter *in)
+{
+	static const char *const homes[] = { "libc.*", "libdl.*", "ld-musl-*", "libc-*" };
+
+	for (size_t h = 0; h < sizeof(homes) / sizeof(*homes); h++) {
+		struct module_list list = { 0 };
+
+		if (in->function[INTERPRETER_DLERROR] ||
+		    module_find(space, homes[h], &list, NULL) < 0)
+			continue;
+		for (size_t i = 0; i < list.count; i++)
+			take_functions(in, &list.module[i], 0, INTERPRETER_ADD_PENDING);
+		module_list_free(&list);
+	}
+}
+
+static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
+{
+	const struct module m = { .img = in->img, .bias = in->bias };
+	const char *name = image_name(in->img);
+
+	/* A function that came with 3.10. */
+	if (!address_of(&m, "PyModule_AddObjectRef")) {
+		err_set(err, SB_EREFUSED, "process %d: the interpreter in %s is older than 3.10",
+			pid, name);
+		err_hint(err, "Python targets need CPython 3.10 or later");
+		return -SB_EREFUSED;
+	}
+	for (size_t i = 0; i < INTERPRETER_FUNCTIONS; i++) {
+		if (in->function[i])
+			continue;
+		/* A program that was just started: its dynamic linker has not run yet. */
+		if (i < INTERPRETER_ADD_PENDING && image_interp(in->img)[0])
+			return err_set(err, SB_ENOMODULE, "no C library is mapped yet");
+		err_set(err, SB_EREFUSED, "process %d: %s has no symbol %s", pid,
+			i < INTERPRETER_ADD_PENDING ? "its C library" : name, api[i].name);
+		err_hint(err,
+			 i < INTERPRETER_ADD_PENDING ?
+				 "the agent is a shared library: a static program cannot load it" :
+				 "is it CPython? other interpreters are not supported");
+		return -SB_EREFUSED;
+	}
+	return 0;
+}
+
+int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out,
+		     struct sb_err *err)
+{
+	struct module_space space = { .pid = pid, .maps = maps };
+	struct value v;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	if (!find_in(&space, "libpython*", out) && !find_in(&space, "", out))
+		return err_set(err, SB_ENOMODULE, "no Python interpreter is mapped");
+	find_loader(&space, out);
+	if (find_value(out->img, "_PyRuntime", &v)) {
+		out->runtime = v.vaddr + out->bias;
+		out->runtime_size = v.size;
+	}
+	if (find_value(out->img, "Py_Version", &v))
+		out->version_address = v.vaddr + out->bias;
+	ret = check(out, pid, err);
+	if (ret < 0)
+		interpreter_free(out);
+	return ret;
+}
+
+void interpreter_free(struct interpreter *in)
+{
+	if (in->img)
+		image_put(in->img);
+	in->img = NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_INTERPRETER_H
+#define SB_INTERPRETER_H
+
+#include "resolve.h"
+
+/*
+ * The CPython interpreter that a process has mapped: a libpython, or an executable that it is
+ * linked into. Only what its dynamic symbol table exports is needed, so that stripped builds
+ * work; all addresses are run-time addresses, 0 where there is no such symbol.
+ */
+enum interpreter_function {
+	INTERPRETER_DLOPEN, /* these four of the C library */
+	INTERPRETER_DLSYM,
+	INTERPRETER_DLCLOSE,
+	INTERPRETER_DLERROR,
+	INTERPRETER_ADD_PENDING, /* Py_AddPendingCall */
+	INTERPRETER_MAKE_PENDING,
+	INTERPRETER_THIS_STATE,	   /* PyGILState_GetThisThreadState */
+	INTERPRETER_CURRENT_STATE, /* PyThreadState_GetUnchecked or what it was called before */
+	INTERPRETER_IS_INITIALIZED,
+	INTERPRETER_ENSURE, /* PyGILState_Ensure, PyGILState_Release */
+	INTERPRETER_RELEASE,
+	INTERPRETER_FUNCTIONS
+};
+
+struct interpreter {
+	uint64_t function[INTERPRETER_FUNCTIONS];
+	uint64_t runtime, runtime_size; /* _PyRuntime: what the interpreter's own locks lie in */
+	uint64_t version_address;	/* Py_Version, an unsigned long; 0 before 3.11 */
+	struct image *img;		/* counted reference */
+	uint64_t bias;
+};
+
+/*
+ * 0, or: SB_ENOMODULE no interpreter is mapped (yet); SB_EREFUSED with the reason: older than
+ * 3.10, without the symbols, or a C library that cannot load libraries.
+ */
+int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out,
+		     struct sb_err *err);
+void interpreter_free(struct interpreter *in);
+
+/*
+ * Functions of the interpreter that are entered, with its lock held, early in its life and
+ * where Python code may run: sites to be told by that it has started. Written to names[],
+ * ended by NULL; those that this build lacks are left out by whoever looks them up.
+ */
+extern const char *const interpreter_start_functions[];
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_ENTRY_ARCH_H
+#define SB_ENTRY_ARCH_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+/* What entry.c cannot say in C; all of it is inlined. */
+static inline __attribute__((always_inline)) uint64_t entry_clock(void)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+static inline __attribute__((always_inline)) void entry_relax(void)
+{
+	__asm__ volatile("pause");
+}
+
+/* ppoll() of nothing: of all ways to sleep the one that a stop does not make the kernel keep a
+ * note of, which would overwrite that of the call the thread was borrowed from. */
+static inline __attribute__((always_inline)) void entry_sleep(int64_t timeout[2])
+{
+	register uint64_t r10 __asm__("r10") = 0;
+	register uint64_t r8 __asm__("r8") = 8;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"((long)SYS_ppoll), "D"(0L), "S"(0L), "d"(timeout), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+}
+
+#endif

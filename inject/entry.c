@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In-target code: no libc, no data of its own, no calls out of this section except through the
+ * room. It is compiled without sanitizers, stack protector and jump tables (see the Makefile),
+ * and the build fails if the section has a relocation.
+ */
+#include "entry.h"
+#include "entry-arch.h"
+
+#define ENTRY_SECTION __attribute__((section("sb_entry"), used, noinline))
+#define ENTRY_INLINE  static inline __attribute__((always_inline))
+
+typedef void *dlopen_fn(const char *path, int flags);
+typedef void *dlsym_fn(void *handle, const char *name);
+typedef int dlclose_fn(void *handle);
+typedef char *dlerror_fn(void);
+typedef int agent_fn(struct sb_room *room);
+typedef int add_pending_fn(int (*function)(void *), void *arg);
+typedef void *state_fn(void);
+typedef int int_fn(void);
+typedef void release_fn(int state);
+
+#define CALL(room, type, which) ((type *)(uintptr_t)(room)->function[which])
+
+#pragma GCC poison memcpy memset strlen malloc free printf dlopen dlsym
+
+ENTRY_INLINE void explain(struct sb_room *room)
+{
+	const char *why = CALL(room, dlerror_fn, ENTRY_DLERROR)();
+	unsigned int i = 0;
+
+	for (; why && why[i] && i < sizeof(room->reason) - 1; i++)
+		((volatile char *)room->reason)[i] = why[i];
+	room->reason[i] = '\0';
+}
+
+ENTRY_INLINE void load(struct sb_room *room)
+{
+	/* "sb_agent", without a string constant that would lie elsewhere. */
+	volatile uint64_t name[2];
+
+	name[0] = 0x746e6567615f6273;
+	name[1] = 0;
+	room->handle = (uintptr_t)CALL(room, dlopen_fn, ENTRY_DLOPEN)(room->path, 2 /* RTLD_NOW */);
+	if (room->handle)
+		room->agent = (uintptr_t)CALL(room, dlsym_fn, ENTRY_DLSYM)(
+			(void *)(uintptr_t)room->handle, (const char *)(uintptr_t)name);
+	if (!room->agent)
+		explain(room);
+}
+
+ENTRY_INLINE int32_t carry_out(struct sb_room *room)
+{
+	int32_t status;
+
+	if (!room->agent && room->command == SB_AGENT_STOP)
+		return SB_AGENT_OK;
+	if (!room->agent)
+		load(room);
+	if (!room->agent)
+		return SB_AGENT_LOAD;
+	status = ((agent_fn *)(uintptr_t)room->agent)(room);
+	if (room->command == SB_AGENT_STOP && status == SB_AGENT_OK) {
+		CALL(room, dlclose_fn, ENTRY_DLCLOSE)((void *)(uintptr_t)room->handle);
+		room->agent = room->handle = 0;
+	}
+	return status;
+}
+
+/* The GIL is held, or (free-threaded) the thread is attached to the interpreter. */
+ENTRY_INLINE void run(struct sb_room *room)
+{
+	uint32_t asked = __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE);
+
+	if (__atomic_exchange_n(&room->busy, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (asked != room->done) {
+		room->status = carry_out(room);
+		__atomic_store_n(&room->done, asked, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&room->busy, 0, __ATOMIC_RELEASE);
+}
+
+ENTRY_SECTION int entry_pending(void *arg)
+{
+	struct sb_room *room = arg;
+
+	run(room);
+	__atomic_sub_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+ENTRY_INLINE int32_t queue(struct sb_room *room)
+{
+	int (*pending)(void *) = (int (*)(void *))(uintptr_t)room->function[ENTRY_PENDING];
+
+	__atomic_add_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
+	if (CALL(room, add_pending_fn, ENTRY_ADD_PENDING)(pending, room) == 0)
+		return ENTRY_OK;
+	__atomic_sub_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
+	return ENTRY_FULL;
+}
+
+ENTRY_INLINE int32_t lent(struct sb_room *room)
+{
+	void *mine, *current;
+	int state;
+
+	if (!CALL(room, int_fn, ENTRY_IS_INITIALIZED)())
+		return ENTRY_NOT_READY;
+	if (room->lent_op == ENTRY_QUEUE)
+		return queue(room);
+	mine = CALL(room, state_fn, ENTRY_THIS_STATE)();
+	current = CALL(room, state_fn, ENTRY_CURRENT_STATE)();
+	if (room->lent_op == ENTRY_HERE) {
+		if (!mine || mine != current)
+			return ENTRY_NOT_READY;
+		run(room);
+		return ENTRY_OK;
+	}
+	if (!mine)
+		return ENTRY_NO_STATE;
+	if (mine == current)
+		return ENTRY_HOLDS_GIL;
+	state = CALL(room, int_fn, ENTRY_ENSURE_GIL)();
+	/* What is queued already would otherwise stay so while the main thread sleeps. */
+	if (__atomic_load_n(&room->queued, __ATOMIC_ACQUIRE))
+		CALL(room, int_fn, ENTRY_MAKE_PENDING)();
+	run(room);
+	CALL(room, release_fn, ENTRY_RELEASE_GIL)(state);
+	return ENTRY_OK;
+}
+
+ENTRY_SECTION void entry_lent(struct sb_room *room)
+{
+	volatile int64_t nap[2];
+
+	room->lent_status = lent(room);
+	__atomic_store_n(&room->parked, ENTRY_PARKED, __ATOMIC_RELEASE);
+	while ((int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
+	       0) {
+		nap[0] = 0;
+		nap[1] = 10000000;
+		entry_sleep((int64_t *)nap);
+	}
+	/* Nobody has come. From here on whoever stops this thread leaves it alone. */
+	__atomic_store_n(&room->parked, ENTRY_LEFT, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a command gets to a thread that may run Python.
+ *
+ * A point where Python may run is one where the interpreter itself would run code of the
+ * user's: that is the case in a pending call, which its main thread makes between two
+ * instructions, and on any of its threads that has released the GIL and sleeps. It is not the
+ * case on a thread that was stopped anywhere: it may hold the allocator's lock, the dynamic
+ * linker's, or the GIL in the middle of an object. So:
+ *
+ *	- the main thread sleeps in a system call that a program sleeps in of its own will (not
+ *	  on a lock of libc's or of the interpreter's): it is lent, takes the GIL, runs the
+ *	  command and gives the GIL back;
+ *	- else a pending call is queued, by any thread, preferably one that sleeps: that takes
+ *	  one short lock of the interpreter's and no more;
+ *	- where that has not run after a while, other threads that sleep are tried too.
+ *
+ * A thread that holds the GIL while it sleeps says so (enum entry_status), and is left alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "fault.h"
+#include "region.h"
+#include "room.h"
+#include "../src/log.h"
+#include "../src/maps.h"
+
+#define MS 1000000ull
+
+enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20 };
+
+#define HOLD_TICKS 5000000000ull /* a second or two */
+
+/* ---- which thread ---- */
+
+/* /proc/PID/task/TID/syscall: "nr arg1 .. arg6 sp pc", "running", or "-1 sp pc". */
+static bool blocked_in(pid_t pid, pid_t tid, long *nr, uint64_t arg[6], uint64_t *sp)
+{
+	char path[64], line[256];
+	unsigned long long a[6], stack;
+	bool ok;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	ok = fgets(line, sizeof(line), f) &&
+	     sscanf(line, "%ld %llx %llx %llx %llx %llx %llx %llx", nr, &a[0], &a[1], &a[2], &a[3],
+		    &a[4], &a[5], &stack) == 8 &&
+	     *nr >= 0;
+	fclose(f);
+	for (int i = 0; ok && i < 6; i++)
+		arg[i] = a[i];
+	*sp = ok ? stack : 0;
+	return ok;
+}
+
+/*
+ * A futex of a condition or a semaphore, that is: not of a lock. libc's own locks (malloc, the
+ * dynamic linker) wait by FUTEX_WAIT for the value 2; the interpreter's GIL lies in _PyRuntime.
+ */
+static bool futex_is_willing(const struct room *room, const uint64_t arg[6])
+{
+	uint64_t op = arg[1] & 0x7f;
+
+	if (room->runtime && arg[0] - room->runtime < room->runtime_size)
+		return false;
+	return op == 9 /* FUTEX_WAIT_BITSET */ || (op == 0 && (uint32_t)arg[2] != 2);
+}
+
+static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
+{
+	static const long willing[] = {
+		SYS_clock_nanosleep, SYS_nanosleep,	  SYS_poll,	     SYS_ppoll,
+		SYS_select,	     SYS_pselect6,	  SYS_epoll_wait,    SYS_epoll_pwait,
+		SYS_wait4,	     SYS_waitid,	  SYS_read,	     SYS_readv,
+		SYS_recvfrom,	     SYS_recvmsg,	  SYS_accept,	     SYS_accept4,
+		SYS_pause,	     SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_write,
+		SYS_sendto,	     SYS_sendmsg,	  SYS_connect,	     SYS_flock,
+	};
+	uint64_t arg[6];
+	long nr;
+
+	if (!blocked_in(room->pid, tid, &nr, arg, sp))
+		return false;
+	if (nr == SYS_futex)
+		return futex_is_willing(room, arg);
+	for (size_t i = 0; i < sizeof(willing) / sizeof(*willing); i++)
+		if (willing[i] == nr)
+			return true;
+	return false;
+}
+
+/* Loading a library takes more stack than a borrowed system call. */
+static bool has_stack(const struct room *room, uint64_t sp)
+{
+	const struct map_entry *m;
+	struct maps maps;
+	bool ok;
+
+	if (maps_read(room->pid, &maps, NULL) < 0)
+		return false;
+	m = maps_find(&maps, sp);
+	ok = m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
+	maps_free(&maps);
+	return ok;
+}
+
+static bool is_unfit(const struct room *room, pid_t tid)
+{
+	for (size_t i = 0; i < room->n_unfit; i++)
+		if (room->unfit[i] == tid)
+			return true;
+	return false;
+}
+
+static void mark_unfit(struct room *room, pid_t tid)
+{
+	if (room->n_unfit < sizeof(room->unfit) / sizeof(*room->unfit))
+		room->unfit[room->n_unfit++] = tid;
+}
+
+static bool fit(const struct room *room, pid_t tid)
+{
+	uint64_t sp;
+
+	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && has_stack(room, sp);
+}
+
+static pid_t any_fit(const struct room *room, struct tree *tree)
+{
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, room->space, tid))) {
+		tid = t->tid;
+		if (fit(room, tid))
+			return tid;
+	}
+	return 0;
+}
+
+/* ---- lending ---- */
+
+static void write_word(const struct room *room, size_t offset, uint32_t value)
+{
+	memory_write(&room->space->mem, room->addr + offset, &value, sizeof(value), NULL);
+}
+
+/* A thread that is through waits so long from now for us. */
+static void hold(const struct room *room)
+{
+	uint64_t until = arch->clock_read() + HOLD_TICKS;
+
+	memory_write(&room->space->mem, room->addr + offsetof(struct sb_room, lent_until), &until,
+		     sizeof(until), NULL);
+}
+
+static bool still_parked(void *ctx)
+{
+	const struct room *room = ctx;
+	uint32_t parked = ENTRY_LEFT;
+
+	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, parked), &parked,
+		    sizeof(parked));
+	return parked == ENTRY_PARKED;
+}
+
+/* tid 0: any thread. */
+static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t tid, uint64_t now)
+{
+	uint64_t entry = room->code + (uint64_t)((const char *)entry_lent - __start_sb_entry);
+	struct space *space = room->space;
+	struct sb_err err = { 0 };
+
+	write_word(room, offsetof(struct sb_room, lent_op), op);
+	write_word(room, offsetof(struct sb_room, lent_status), 0);
+	write_word(room, offsetof(struct sb_room, parked), ENTRY_AT_WORK);
+	hold(room);
+	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
+		    0 ||
+	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
+		log_debug("process %d: %s", room->pid, err.what);
+		room->remote = (struct remote){ 0 };
+		return false;
+	}
+	room->lent_ns = now;
+	return true;
+}
+
+/* A thread that has done its errand is given back; false: it is still at it. */
+static bool take_back(struct room *room, struct tree *tree, const struct sb_room *head,
+		      uint64_t now)
+{
+	pid_t tid = room->remote.lent;
+
+	if (head->parked == ENTRY_AT_WORK && tree_thread(tree, tid)) {
+		hold(room);
+		return false;
+	}
+	if (!remote_recall(&room->remote, RECALL_US, still_parked, room))
+		return false;
+	switch (head->lent_status) {
+	case ENTRY_HOLDS_GIL:
+		room->waits_for = "a thread holds the GIL inside native code";
+		mark_unfit(room, tid);
+		break;
+	case ENTRY_NO_STATE:
+		mark_unfit(room, tid);
+		break;
+	case ENTRY_NOT_READY:
+		room->waits_for = "the interpreter is starting or ending";
+		room->not_ready = true;
+		room->retry_ns = now + RETRY_MS * MS; /* let it get on */
+		break;
+	case ENTRY_FULL:
+		room->waits_for = "the interpreter's queue of pending calls is full";
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static void choose(struct room *room, struct tree *tree, const struct sb_room *head, uint64_t now)
+{
+	uint64_t age = now - room->asked_ns;
+	pid_t other;
+
+	if (fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
+		return;
+	if (!head->queued) {
+		if (lend(room, tree, ENTRY_QUEUE, 0, now))
+			room->queued_ns = now;
+		return;
+	}
+	if (age < 100 * MS)
+		return;
+	other = any_fit(room, tree);
+	if (other)
+		lend(room, tree, ENTRY_ENSURE, other, now);
+	else if (!room->waits_for)
+		room->waits_for = "its main thread runs native code";
+	/* Threads move on: who was unfit may be fit a little later. */
+	if (age / (200 * MS) != (age - 5 * MS) / (200 * MS))
+		room->n_unfit = 0;
+}
+
+bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell)
+{
+	const struct memory *mem = &room->space->mem;
+	struct sb_room head;
+
+	if (memory_peek(mem, room->addr, &head, sizeof(head)) != sizeof(head))
+		return false;
+	if (!room->asked_ns)
+		room->asked_ns = now;
+	if (room->remote.lent) {
+		if (!take_back(room, tree, &head, now))
+			return false;
+		if (memory_peek(mem, room->addr, &head, sizeof(head)) != sizeof(head))
+			return false;
+	}
+	if (head.done == room->asked) {
+		room->under_way = false;
+		return true;
+	}
+	if (head.busy)
+		room->waits_for = "the agent is at work";
+	else if (at_bell)
+		lend(room, tree, ENTRY_HERE, at_bell, now);
+	else if (!room->bell_only && now >= room->retry_ns)
+		choose(room, tree, &head, now);
+	return false;
+}
+
+bool room_evict(struct room *room, struct tree *tree, uint64_t now)
+{
+	room->bell_only = false;
+	if (room_is_quiet(room))
+		return true;
+	if (!room->stopping && !room_busy(room)) {
+		room->stopping = true;
+		room_ask(room, SB_AGENT_STOP);
+	}
+	if (room->under_way || room->remote.lent)
+		room_step(room, tree, now, 0);
+	return room_is_quiet(room);
+}
+
+/* A thread in a start bell's wait: the way back, kept in its red zone, leads into that stub. */
+static bool stands_at_bell(struct space *space, struct thread *t)
+{
+	struct arch_regs regs;
+	const struct region *region;
+	const struct journal_site *site;
+	uint64_t back;
+
+	if (pt_get_regs(t->tid, &regs) < 0)
+		return false;
+	region = space_region_at(space, arch->pc(&regs));
+	if (!region || memory_peek(&space->mem, arch->sp(&regs) - ARCH_BELL_BACK, &back,
+				   sizeof(back)) != sizeof(back))
+		return false;
+	site = region_stub_at(region, back);
+	return site && (site->flags & JOURNAL_START);
+}
+
+pid_t room_at_bell(struct space *space, struct tree *tree)
+{
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, space, tid))) {
+		bool there;
+
+		tid = t->tid;
+		if (!tree_stop_thread(tree, t, 10000))
+			continue;
+		there = stands_at_bell(space, t);
+		tree_resume_thread(tree, t);
+		if (there)
+			return tid;
+	}
+	return 0;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "room.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "fault.h"
+
+enum { PAGE = 4096, ROOM_SIZE = 64 << 10 };
+
+#define AGENT_NAME "sbinject-agent"
+
+static size_t code_size(void)
+{
+	return (size_t)(__stop_sb_entry - __start_sb_entry);
+}
+
+static uint64_t code_offset(const void *function)
+{
+	return (uint64_t)((const char *)function - __start_sb_entry);
+}
+
+/* ---- making it ---- */
+
+static int remote_failed(struct remote *r, const char *what, long result, struct sb_err *err)
+{
+	errno = (int)-result;
+	return err_sys(err, SB_ETARGET, "process %d: %s failed in the target", r->mem->pid, what);
+}
+
+/* The code page is never writable: it is written through /proc/PID/mem. */
+static int map_room(struct room *room, struct remote *r, struct sb_err *err)
+{
+	uint64_t size = PAGE + ROOM_SIZE;
+	long addr = -1, code = -1;
+
+	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, size, (uint64_t)(PROT_READ | PROT_WRITE),
+			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE), (uint64_t)-1,
+			   0ul) < 0)
+		return -SB_ETARGET;
+	if (addr <= 0)
+		return remote_failed(r, "mmap", addr, err);
+	room->space->control->page.hdr->room_addr = (uint64_t)addr + PAGE;
+	room->space->room_addr = (uint64_t)addr;
+	room->space->room_size = size;
+	if (fault_point("room-map", room->pid) ||
+	    remote_syscall(r, &code, err, SYS_mprotect, (uint64_t)addr, (uint64_t)PAGE,
+			   (uint64_t)(PROT_READ | PROT_EXEC), 0ul, 0ul, 0ul) < 0)
+		return err_set(err, SB_ETARGET, "fault: room-map");
+	if (code < 0)
+		return remote_failed(r, "mprotect", code, err);
+	room->code = (uint64_t)addr;
+	room->addr = (uint64_t)addr + PAGE;
+	room->size = ROOM_SIZE;
+	return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n <= 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* The agent's file: made by the target, so that it needs none of ours in its container. */
+static int make_file(struct room *room, struct remote *r, const struct room_setup *setup,
+		     struct sb_err *err)
+{
+	uint64_t name = remote_scratch(r, AGENT_NAME, sizeof(AGENT_NAME));
+	char path[64];
+	long fd = -1;
+	int ours;
+
+	if (!name || remote_syscall(r, &fd, err, SYS_memfd_create, name, (uint64_t)MFD_CLOEXEC, 0ul,
+				    0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
+	if (fd < 0)
+		return remote_failed(r, "memfd_create", fd, err);
+	room->fd = fd;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", room->pid, fd);
+	ours = open(path, O_WRONLY | O_CLOEXEC);
+	if (ours < 0 || fault_point("room-file", room->pid) ||
+	    write_all(ours, setup->agent, setup->agent_size) < 0) {
+		if (ours >= 0)
+			close(ours);
+		return err_sys(err, SB_ETARGET, "the agent could not be written to %s", path);
+	}
+	close(ours);
+	return 0;
+}
+
+static void close_file(struct room *room, struct remote *r)
+{
+	long ret;
+
+	if (room->fd >= 0)
+		remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)room->fd, 0ul, 0ul, 0ul, 0ul,
+			       0ul);
+	room->fd = -1;
+}
+
+/* The header last: a room that can be found is complete. */
+static int write_room(struct room *room, const struct room_setup *setup, struct sb_err *err)
+{
+	struct sb_room head = {
+		.magic = SB_ROOM_MAGIC,
+		.version = SB_PAGE_VERSION,
+		.size = ROOM_SIZE,
+		.page_addr = room->space->page_addr,
+		.record_addr = room->space->record_addr,
+		.targets_off = sizeof(head),
+	};
+	int ret = memory_write(&room->space->mem, room->code, __start_sb_entry, code_size(), err);
+
+	memcpy(head.function, setup->function, sizeof(setup->function));
+	head.function[ENTRY_PENDING] = room->code + code_offset((const void *)entry_pending);
+	/* Through the descriptor, under a name that no library loaded earlier can have. */
+	snprintf(head.path, sizeof(head.path), "/proc/self/fd/%s%ld",
+		 &"././././././././././././././././"[2 * (room->space->session % 16)], room -> fd);
+	return ret < 0 ? ret :
+			 memory_write(&room->space->mem, room->addr, &head, sizeof(head), err);
+}
+
+static void unmap_room(struct room *room, struct remote *r)
+{
+	long ret;
+
+	if (room->space->room_addr)
+		remote_syscall(r, &ret, NULL, SYS_munmap, room->space->room_addr,
+			       room->space->room_size, 0ul, 0ul, 0ul, 0ul);
+	room->space->room_addr = room->space->room_size = 0;
+	room->space->control->page.hdr->room_addr = 0;
+}
+
+static int open_borrowed(struct room *room, struct remote *r, const struct room_setup *setup,
+			 struct sb_err *err)
+{
+	int ret = map_room(room, r, err);
+
+	if (ret == 0)
+		ret = make_file(room, r, setup, err);
+	if (ret == 0)
+		ret = write_room(room, setup, err);
+	if (ret == 0)
+		return 0;
+	close_file(room, r);
+	unmap_room(room, r);
+	return ret;
+}
+
+static struct room *room_new(struct space *space, pid_t pid)
+{
+	struct room *room = calloc(1, sizeof(*room));
+
+	if (!room)
+		abort();
+	room->space = space_get(space);
+	room->pid = pid;
+	room->fd = -1;
+	return room;
+}
+
+void room_free(struct room *room)
+{
+	if (!room)
+		return;
+	space_put(room->space);
+	free(room->remote.stack);
+	free(room);
+}
+
+int room_open(struct room **out, struct space *space, struct tree *tree, pid_t pid,
+	      const struct room_setup *setup, struct sb_err *err)
+{
+	struct room *room = room_new(space, pid);
+	struct remote r;
+	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
+
+	if (ret == 0) {
+		ret = open_borrowed(room, &r, setup, err);
+		remote_end(&r);
+	}
+	if (ret < 0) {
+		room_free(room);
+		return ret;
+	}
+	room->runtime = setup->runtime;
+	room->runtime_size = setup->runtime_size;
+	*out = room;
+	return 0;
+}
+
+void room_close_fd(struct room *room, struct tree *tree)
+{
+	struct space *space = room->space;
+	struct remote r;
+
+	if (room->fd < 0 || remote_begin(&r, tree, space, &space->mem, &space->gadgets, NULL) < 0)
+		return;
+	close_file(room, &r);
+	remote_end(&r);
+}
+
+/* ---- copies ---- */
+
+static int write_word(const struct room *room, size_t offset, uint32_t value)
+{
+	return memory_write(&room->space->mem, room->addr + offset, &value, sizeof(value), NULL);
+}
+
+struct room *room_fork(const struct room *parent, struct space *space, pid_t child)
+{
+	struct room *room = room_new(space, child);
+
+	room->code = parent->code;
+	room->addr = parent->addr;
+	room->size = parent->size;
+	room->runtime = parent->runtime;
+	room->runtime_size = parent->runtime_size;
+	room->asked = parent->asked;
+	room->under_way = parent->under_way;
+	/* Whoever was at work in the parent is not in the child. */
+	write_word(room, offsetof(struct sb_room, busy), 0);
+	write_word(room, offsetof(struct sb_room, parked), 0);
+	return room;
+}
+
+static bool read_head(const struct room *room, struct sb_room *head)
+{
+	return memory_peek(&room->space->mem, room->addr, head, sizeof(*head)) == sizeof(*head) &&
+	       head->magic == SB_ROOM_MAGIC && head->version == SB_PAGE_VERSION;
+}
+
+struct room *room_load(struct space *space, pid_t pid)
+{
+	struct room *room;
+	struct sb_room head;
+
+	if (!space->room_addr)
+		return NULL;
+	room = room_new(space, pid);
+	room->code = space->room_addr;
+	room->addr = space->room_addr + PAGE;
+	room->size = space->room_size - PAGE;
+	if (!read_head(room, &head)) {
+		room_free(room);
+		return NULL;
+	}
+	room->asked = head.asked;
+	return room;
+}
+
+/* ---- what is said through it ---- */
+
+struct list_writer {
+	struct sb_room_target *target;
+	char *text;
+	size_t used, room;
+	uint32_t base;
+};
+
+static int put_text(struct list_writer *w, const char *text, uint32_t *offset)
+{
+	size_t len = strlen(text) + 1;
+
+	if (len > w->room - w->used)
+		return -1;
+	memcpy(w->text + w->used, text, len);
+	*offset = w->base + (uint32_t)w->used;
+	w->used += len;
+	return 0;
+}
+
+int room_targets(struct room *room, const struct room_target *target, size_t n, struct sb_err *err)
+{
+	size_t table = n * sizeof(struct sb_room_target), body = ROOM_SIZE - sizeof(struct sb_room);
+	char *bytes = calloc(1, body);
+	struct list_writer w;
+	struct sb_room head;
+	int ret = -SB_ENOMEM;
+
+	if (!bytes)
+		abort();
+	if (table > body)
+		goto out;
+	w = (struct list_writer){ (void *)bytes, bytes + table, 0, body - table,
+				  (uint32_t)(sizeof(head) + table) };
+	for (size_t i = 0; i < n; i++) {
+		w.target[i].cell = target[i].cell;
+		w.target[i].flags = target[i].flags;
+		if (put_text(&w, target[i].module, &w.target[i].module) < 0 ||
+		    put_text(&w, target[i].name, &w.target[i].name) < 0)
+			goto out;
+	}
+	ret = -SB_ETARGET;
+	if (!read_head(room, &head) ||
+	    memory_write(&room->space->mem, room->addr + sizeof(head), bytes, table + w.used, err) <
+		    0 ||
+	    write_word(room, offsetof(struct sb_room, n_targets), (uint32_t)n) < 0 ||
+	    write_word(room, offsetof(struct sb_room, list), head.list + 1) < 0)
+		goto out;
+	ret = 0;
+out:
+	free(bytes);
+	if (ret < 0 && err && !err->code)
+		err_set(err, (enum sb_code) - ret, "process %d: the list of Python targets %s",
+			room->pid,
+			ret == -SB_ENOMEM ? "is too long (64 KiB)" : "could not be written");
+	return ret;
+}
+
+void room_ask(struct room *room, enum sb_agent_command command)
+{
+	room->asked++;
+	room->under_way = true;
+	room->asked_ns = room->queued_ns = 0;
+	room->n_unfit = 0;
+	room->waits_for = NULL;
+	room->not_ready = false;
+	write_word(room, offsetof(struct sb_room, command), command);
+	write_word(room, offsetof(struct sb_room, asked), room->asked);
+}
+
+bool room_asked(const struct room *room)
+{
+	return room->under_way;
+}
+
+void room_answer(const struct room *room, struct room_answer *out)
+{
+	struct sb_room head;
+
+	memset(out, 0, sizeof(*out));
+	if (!read_head(room, &head)) {
+		out->status = SB_AGENT_DAMAGED;
+		snprintf(out->reason, sizeof(out->reason), "the room cannot be read");
+		return;
+	}
+	out->status = head.status;
+	out->flags = head.flags;
+	out->python = head.python;
+	out->matched = head.matched;
+	out->cost_ticks = head.cost_ticks;
+	out->loaded = head.agent != 0;
+	head.reason[sizeof(head.reason) - 1] = '\0';
+	for (size_t i = 0; head.reason[i]; i++)
+		out->reason[i] = isprint((unsigned char)head.reason[i]) ? head.reason[i] : '?';
+}
+
+bool room_busy(const struct room *room)
+{
+	struct sb_room head;
+
+	return room->remote.lent || (read_head(room, &head) && head.busy);
+}
+
+bool room_is_quiet(const struct room *room)
+{
+	struct sb_room head;
+
+	return !room->remote.lent && read_head(room, &head) && !head.busy && !head.queued &&
+	       !head.agent;
+}

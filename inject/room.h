@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_ROOM_H
+#define SB_ROOM_H
+
+#include "entry.h"
+#include "space.h"
+
+/*
+ * sbinject's side of a room (page-abi.h): an agent in the target's interpreter, and how a
+ * command gets to a thread that may run it.
+ *
+ * Life: room_open() maps the room and the agent's file (one thread is borrowed); room_targets()
+ * and room_ask() say what is wanted; room_step() is called until it is done; room_close() takes
+ * everything out again, when nothing of it runs. Nothing here waits: a command can take as long
+ * as the interpreter stays away from a point where it may run code.
+ *
+ * How a command gets there, see room-step.c: a thread that sleeps in the kernel without the GIL
+ * is borrowed and takes it; else the interpreter is asked to run it by a pending call; a thread
+ * that stands at an interpreter's start bell runs it on the spot.
+ */
+struct room {
+	struct space *space; /* counted reference */
+	pid_t pid;
+	uint64_t code;	     /* entry code, one page; the room lies right behind */
+	uint64_t addr, size; /* of the room */
+	uint64_t runtime, runtime_size;
+	long fd; /* the agent's file, open in the target; -1 */
+	/* the command on its way */
+	bool under_way, stopping;
+	uint32_t asked;
+	uint64_t asked_ns, queued_ns;
+	struct remote remote; /* remote.lent: the thread that carries it */
+	uint64_t lent_ns;
+	pid_t unfit[16]; /* threads that turned out not to be the ones to borrow */
+	size_t n_unfit;
+	bool bell_only;	       /* only a thread at a start bell may bring the command in */
+	uint64_t retry_ns;     /* not before this */
+	bool not_ready;	       /* the interpreter was found not to have started, or to have ended */
+	const char *waits_for; /* what keeps it, for the user; NULL */
+};
+
+/* function: by enum entry_function, in the target; agent: the shared object's bytes. */
+struct room_setup {
+	uint64_t function[ENTRY_FUNCTIONS];
+	uint64_t runtime, runtime_size;
+	const void *agent;
+	size_t agent_size;
+};
+
+struct room_target {
+	uint32_t cell, flags; /* enum sb_room_target_flags */
+	const char *module, *name;
+};
+
+/* Maps it. On failure nothing is left. The space has its control page. */
+int room_open(struct room **out, struct space *space, struct tree *tree, pid_t pid,
+	      const struct room_setup *setup, struct sb_err *err);
+
+/* The copy that a fresh fork has of its parent's room. */
+struct room *room_fork(const struct room *parent, struct space *space, pid_t child);
+
+/* What a dead tracer left in a process, as space_load() found it; NULL: nothing. */
+struct room *room_load(struct space *space, pid_t pid);
+
+/* The whole list; taken over with the next APPLY. SB_ENOMEM: it is too long. */
+int room_targets(struct room *room, const struct room_target *target, size_t n, struct sb_err *err);
+
+/* No command may be on its way. */
+void room_ask(struct room *room, enum sb_agent_command command);
+bool room_asked(const struct room *room); /* and room_step() has not said yet that it is done */
+
+/*
+ * Moves the command on. at_bell: a thread of this process that waits at a start bell, or 0.
+ * True when it has been carried out; then no thread is lent any more.
+ */
+bool room_step(struct room *room, struct tree *tree, uint64_t now_ns, pid_t at_bell);
+
+/* Takes the agent out: asks it to stop, once what it is doing is done. True when nothing of it
+ * can run any more. */
+bool room_evict(struct room *room, struct tree *tree, uint64_t now_ns);
+
+/* What the agent said; the target can write it: texts are cut and made printable. */
+struct room_answer {
+	int status; /* enum sb_agent_error */
+	char reason[256];
+	uint32_t flags, python, matched;
+	uint64_t cost_ticks;
+	bool loaded;
+};
+void room_answer(const struct room *room, struct room_answer *out);
+
+/* The descriptor through which the agent was loaded is not needed any more. */
+void room_close_fd(struct room *room, struct tree *tree);
+
+/* A thread is at work on a command, or lent for one. */
+bool room_busy(const struct room *room);
+
+/* True if no thread can be in the room's code or come there: it may be unmapped. */
+bool room_is_quiet(const struct room *room);
+
+/* Forgets; takes nothing out. */
+void room_free(struct room *room);
+
+/* The thread of the space that waits at a start bell, or 0. Threads run on exit. */
+pid_t room_at_bell(struct space *space, struct tree *tree);
+
+#endif

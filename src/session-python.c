@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "session-python.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "log.h"
+#include "text.h"
+#include "../elf/interpreter.h"
+#include "../python/agent-image.h"
+
+#define MS 1000000ull
+
+enum { SETTLE_MS = 1000, STOP_MS = 10000, SAY_AFTER_MS = 1000 };
+
+_Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
+
+bool python_wanted(const struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].spec->kind == SPEC_PYTHON)
+			return true;
+	return false;
+}
+
+/* A reason that is the same for all Python targets. */
+static void explain(struct session *s, const struct sb_err *why)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].spec->kind == SPEC_PYTHON)
+			s->target[i].why = *why;
+}
+
+static void seen(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].spec->kind == SPEC_PYTHON)
+			s->target[i].module_seen = true;
+}
+
+/* ---- getting in ---- */
+
+static int send_targets(struct session *s, struct room *room, struct sb_err *err)
+{
+	struct room_target *list = calloc(s->n_targets, sizeof(*list));
+	size_t n = 0;
+	int ret;
+
+	if (!list)
+		abort();
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct spec *spec = s->target[i].spec;
+
+		if (spec->kind != SPEC_PYTHON)
+			continue;
+		list[n].cell = (uint32_t)i;
+		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
+				(spec->resume ? SB_TARGET_RESUME : 0);
+		list[n].module = spec->module;
+		list[n].name = spec->symbol;
+		n++;
+	}
+	ret = room_targets(room, list, n, err);
+	free(list);
+	return ret;
+}
+
+static size_t agent_size(void)
+{
+	return (size_t)((uintptr_t)agent_image_end - (uintptr_t)agent_image);
+}
+
+static int make_room(struct session *s, struct record *rec, struct space *space, pid_t pid,
+		     struct sb_err *err)
+{
+	struct interpreter in;
+	struct room_setup setup = {
+		.agent = agent_image,
+		.agent_size = agent_size(),
+	};
+	struct maps maps;
+	int ret = maps_read(pid, &maps, err);
+
+	if (ret < 0)
+		return ret;
+	ret = interpreter_find(pid, &maps, &in, err);
+	maps_free(&maps);
+	if (ret < 0)
+		return ret;
+	memcpy(setup.function, in.function, sizeof(in.function));
+	setup.runtime = in.runtime;
+	setup.runtime_size = in.runtime_size;
+	interpreter_free(&in);
+	ret = room_open(&rec->python.room, space, &s->tree, pid, &setup, err);
+	if (ret == 0)
+		ret = send_targets(s, rec->python.room, err);
+	if (ret == 0)
+		room_ask(rec->python.room, SB_AGENT_APPLY);
+	return ret;
+}
+
+/* Doorbells at the functions that an interpreter enters as it starts. */
+static int hang_bells(struct session *s, struct record *rec, struct space *space, pid_t pid,
+		      struct sb_err *err)
+{
+	struct interpreter in;
+	struct found found = { 0 };
+	struct maps maps;
+	int ret = maps_read(pid, &maps, err);
+
+	if (ret < 0)
+		return ret;
+	ret = interpreter_find(pid, &maps, &in, err);
+	maps_free(&maps);
+	if (ret < 0)
+		return ret;
+	for (const char *const *name = interpreter_start_functions; *name; name++)
+		session_add_bell(space, &found, in.img, in.bias, *name);
+	interpreter_free(&in);
+	plans_make(s->plans, &found, false);
+	rec->python.belled = rec->python.starting = true;
+	if (rec->python.room)
+		rec->python.room->bell_only = true;
+	ret = session_hook_found(s, space, pid, &found, err);
+	found_free(&found);
+	return ret;
+}
+
+int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid,
+		struct sb_err *err)
+{
+	struct interpreter in;
+	struct sb_err why = { 0 };
+	struct maps maps;
+	int ret;
+
+	if (!python_wanted(s) || rec->python.looked || rec->ended || maps_read(pid, &maps, err) < 0)
+		return 0;
+	ret = interpreter_find(pid, &maps, &in, &why);
+	maps_free(&maps);
+	if (ret == 0)
+		interpreter_free(&in);
+	if (ret < 0) {
+		if (why.code != SB_ENOMODULE && !rec->python.said)
+			session_warn(s, "%s%s%s", why.what, why.hint[0] ? "; " : "", why.hint);
+		rec->python.said |= why.code != SB_ENOMODULE;
+		explain(s, &why);
+		return 0;
+	}
+	if (!agent_size())
+		return err_set(err, SB_EREFUSED,
+			       "this sbinject was built without Python support (no Python.h)");
+	rec->python.looked = true;
+	if (!space->control) {
+		ret = session_setup(s, space, pid, err);
+		if (ret < 0)
+			return ret;
+	}
+	return rec->fresh ? hang_bells(s, rec, space, pid, err) :
+			    make_room(s, rec, space, pid, err);
+}
+
+static void be_quiet(struct record *rec)
+{
+	struct space *space = rec->space;
+
+	if (space && space->control && space->proc)
+		page_proc(&space->control->page, space->proc)->quiet = 1;
+}
+
+bool python_ring(struct session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+	struct python *py = &rec->python;
+	struct sb_err err = { 0 };
+	pid_t pid = rec->pid, tid;
+
+	if (!py->belled || py->applied)
+		return false;
+	space_get(space);
+	tid = room_at_bell(space, &s->tree);
+	if (tid && !py->room && make_room(s, rec, space, pid, &err) < 0) {
+		session_warn(s, "process %d: its Python functions are not watched: %s", pid,
+			     err.what);
+		explain(s, &err);
+		py->belled = false;
+		be_quiet(rec);
+		tid = 0;
+	}
+	if (tid && py->room)
+		py->room->bell_only = true;
+	if (tid && py->room && !py->room->remote.lent)
+		room_step(py->room, &s->tree, clock_ns(), tid);
+	space_put(space);
+	return tid != 0;
+}
+
+/* ---- at work ---- */
+
+static void failed(struct session *s, struct record *rec, const struct room_answer *answer)
+{
+	struct sb_err why = { 0 };
+
+	switch (answer->status) {
+	case SB_AGENT_LOAD:
+		err_set(&why, SB_ETARGET, "the agent could not be loaded: %.160s", answer->reason);
+		break;
+	case SB_AGENT_UNSUPPORTED:
+		err_set(&why, SB_EREFUSED, "%.200s", answer->reason);
+		break;
+	case SB_AGENT_NO_TOOL:
+		err_set(&why, SB_EREFUSED, "all tool ids of sys.monitoring are taken");
+		err_hint(&why, "stop a debugger, profiler or coverage tool in that process");
+		break;
+	default:
+		err_set(&why, SB_ETARGET, "%.200s", answer->reason);
+		break;
+	}
+	explain(s, &why);
+	session_warn(s, "process %d: its Python functions are not watched: %s%s%s", rec->pid,
+		     why.what, why.hint[0] ? "; " : "", why.hint);
+}
+
+static void finished(struct session *s, struct record *rec)
+{
+	struct python *py = &rec->python;
+	struct room_answer answer;
+
+	room_answer(py->room, &answer);
+	room_close_fd(py->room, &s->tree);
+	be_quiet(rec);
+	py->starting = py->room->bell_only = false;
+	if (answer.status == SB_AGENT_OK) {
+		struct sb_err none = { 0 };
+
+		if (!py->applied)
+			log_debug("process %d: Python %u.%u, agent at work, a counted call costs "
+				  "%.0f ns",
+				  rec->pid, answer.python >> 24, answer.python >> 16 & 255,
+				  clock_to_ns(&s->clk, (double)answer.cost_ticks));
+		py->applied = true;
+		seen(s);
+		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
+		err_set(&none, SB_ENOSYMBOL, "no function of that name has been called");
+		err_hint(&none, "sbinject list -p PID shows the functions that are there");
+		explain(s, &none);
+	} else if (!py->applied) {
+		failed(s, rec, &answer);
+	}
+}
+
+static void say(struct record *rec, uint64_t now)
+{
+	struct python *py = &rec->python;
+	const char *why = py->room->waits_for;
+
+	if (py->said || !py->room->asked_ns || now - py->room->asked_ns < SAY_AFTER_MS * MS)
+		return;
+	py->said = true;
+	log_note("process %d: waiting for its interpreter: %s", rec->pid,
+		 why ? why : "it has not come to a point where Python code may run");
+}
+
+/* An interpreter that turns out not to have started is waited for. */
+static void await_start(struct session *s, struct record *rec)
+{
+	struct space *space = space_get(rec->space);
+	struct sb_err err = { 0 };
+
+	if (hang_bells(s, rec, space, rec->pid, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d: %s", rec->pid, err.what);
+	space_put(space);
+}
+
+static bool step_one(struct session *s, struct record *rec, uint64_t now)
+{
+	struct python *py = &rec->python;
+	bool under_way = true;
+
+	/* Only its bell's thread can bring a command into an interpreter that starts. */
+	if (py->starting && !py->room->remote.lent)
+		return false;
+	if (room_asked(py->room)) {
+		if (room_step(py->room, &s->tree, now, 0)) {
+			finished(s, rec);
+			under_way = false;
+		} else if (py->room->not_ready && !py->belled && !rec->ended) {
+			await_start(s, rec);
+		} else {
+			say(rec, now);
+		}
+	} else if (py->dirty && py->applied) {
+		py->dirty = false;
+		room_ask(py->room, SB_AGENT_APPLY);
+	} else {
+		under_way = false;
+	}
+	return under_way;
+}
+
+/* --no-follow: a process is traced only while something is done to it. */
+static bool step_traced(struct session *s, struct record *rec, uint64_t now)
+{
+	struct proc *proc = tree_proc(&s->tree, rec->pid);
+	struct sb_err err = { 0 };
+	bool busy;
+
+	if (!proc || proc->session != rec)
+		return false;
+	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room))
+		return false;
+	if (!proc->traced && tree_retake(&s->tree, proc, &err) < 0)
+		return false;
+	busy = step_one(s, rec, now);
+	proc = tree_proc(&s->tree, rec->pid);
+	if (proc && !busy && !s->cfg->follow && !s->cfg->launched && !s->detached && s->armed)
+		tree_release(&s->tree, proc);
+	return busy;
+}
+
+bool python_busy(const struct record *rec)
+{
+	return rec->python.room && room_busy(rec->python.room);
+}
+
+bool python_step(struct session *s, uint64_t now)
+{
+	bool busy = false;
+
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->python.room && rec->space)
+			busy |= step_traced(s, rec, now);
+	return busy;
+}
+
+void python_changed(struct record *rec)
+{
+	rec->python.dirty = true;
+}
+
+void python_forked(struct record *child, const struct record *parent)
+{
+	if (!parent || !parent->python.room || !child->space)
+		return;
+	child->python = parent->python;
+	child->python.room = room_fork(parent->python.room, child->space, child->pid);
+	if (child->python.applied)
+		be_quiet(child);
+}
+
+static void wait_a_little(struct session *s)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+	tree_dispatch(&s->tree);
+	session_rings(s);
+}
+
+void python_settle(struct session *s)
+{
+	uint64_t until = clock_ns() + SETTLE_MS * MS;
+
+	if (!python_wanted(s))
+		return;
+	while (python_step(s, clock_ns()) && clock_ns() < until)
+		wait_a_little(s);
+}
+
+/* ---- the end ---- */
+
+static bool stop_one(struct session *s, struct record *rec, uint64_t now)
+{
+	struct python *py = &rec->python;
+	struct proc *proc = tree_proc(&s->tree, rec->pid);
+	struct sb_err err = { 0 };
+
+	if (!proc || rec->ended || (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
+		return true;
+	py->said &= py->room->stopping;
+	if (room_evict(py->room, &s->tree, now))
+		return true;
+	say(rec, now);
+	return false;
+}
+
+static void left_behind(struct session *s, struct record *rec)
+{
+	rec->space->agent_stays = true;
+	session_warn(s,
+		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
+		     "there, idle; sbinject recover -p %d removes it later",
+		     rec->pid,
+		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
+		     rec->pid);
+}
+
+void python_stop(struct session *s)
+{
+	uint64_t until = clock_ns() + STOP_MS * MS, now;
+	bool all;
+
+	do {
+		all = true;
+		now = clock_ns();
+		for (struct record *rec = s->records; rec; rec = rec->next)
+			if (!rec->ended && rec->python.room && !stop_one(s, rec, now))
+				all = false;
+		if (!all)
+			wait_a_little(s);
+	} while (!all && now < until);
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
+		    tree_proc(&s->tree, rec->pid))
+			left_behind(s, rec);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SESSION_PYTHON_H
+#define SB_SESSION_PYTHON_H
+
+#include "session-priv.h"
+#include "../inject/room.h"
+
+/*
+ * The session's Python targets: an agent in each interpreter of the tree, told which functions
+ * to watch. Native targets need stops; these need the interpreter's help, and it can take a
+ * while to give it: so each process has a small state machine here, moved on by every step.
+ *
+ * All of these do nothing in a session without Python targets.
+ */
+
+/* How many of the targets are Python's. */
+bool python_wanted(const struct session *s);
+
+/*
+ * Finds the interpreter of a process that was hooked just now, and gets the agent on its way:
+ * at once where the process was running already, by doorbells at the interpreter's start where
+ * it is fresh. May dispatch events; the process may be gone on return.
+ */
+int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid,
+		struct sb_err *err);
+
+/* A doorbell was rung: true if it was an interpreter's start and nothing else. */
+bool python_ring(struct session *s, struct record *rec);
+
+/* Moves commands on; true while one is under way. */
+bool python_step(struct session *s, uint64_t now);
+
+/* A thread of this process carries a command, or will: it must stay traced. */
+bool python_busy(const struct record *rec);
+
+/* Settings of this process's page have changed. */
+void python_changed(struct record *rec);
+
+/* A fork has what its parent has. */
+void python_forked(struct record *child, const struct record *parent);
+
+/* Waits until running interpreters have taken the targets over, a second at most. */
+void python_settle(struct session *s);
+
+/* Takes every agent out; waits for that, and says what it waits for. */
+void python_stop(struct session *s);
+
+/* Notes of functions found, out of a page that may be about to go. */
+void python_notes(struct session *s, struct record *rec);
+
+/* Into the result: the functions found, as sites. */
+void python_sites(struct session *s, size_t target, struct result_target *rt);
+void python_sites_free(struct session *s);
+
+#endif
