@@ -9,6 +9,7 @@
  * If the tracer dies in 1 or 2, a mapping that nobody jumps into is left; in 3, each page of
  * text is either as it was or hooked, and the journal knows about all of them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -257,24 +258,56 @@ static int write_region(struct planting *p, struct sb_err *err)
 	return ret;
 }
 
+/* Whatever page says is there if we are killed: see load_unfinished(). */
+static void announce(struct planting *p, uint64_t addr, uint64_t size)
+{
+	p->space->control->page.hdr->region_addr = addr;
+	p->space->control->page.hdr->region_size = size;
+}
+
+static int map_locked(struct planting *p, struct remote *r, uint64_t addr, uint64_t size,
+		      struct sb_err *err)
+{
+	uint64_t at;
+	int code;
+
+	announce(p, addr, size < 8192 ? size : 8192);
+	code = remote_map(r, addr, size, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &at, err);
+	announce(p, addr, size);
+	return code;
+}
+
+static int map_region(struct planting *p, struct remote *r, uint64_t addr, uint64_t size,
+		      struct sb_err *err)
+{
+	long got = -1, ret;
+	int code;
+
+	announce(p, addr, size);
+	code = remote_syscall(r, &got, err, SYS_mmap, addr, size, (uint64_t)(PROT_READ | PROT_EXEC),
+			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
+			      (uint64_t)-1, 0ul);
+	if (code >= 0 && got == -EAGAIN) /* it locks its memory, and may not lock so much */
+		return map_locked(p, r, addr, size, err);
+	if (got > 0 && (code < 0 || (uint64_t)got != addr))
+		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
+	if (code < 0)
+		return code;
+	return (uint64_t)got == addr ? 0 : -SB_ENOMEM;
+}
+
 static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_err *err)
 {
 	struct space *space = p->space;
 	struct remote r;
-	long got = -1, ret;
 	int code = remote_begin(&r, p->tree, space, &space->mem, &space->gadgets, err);
 
 	if (code < 0)
 		return code;
-	code = remote_syscall(
-		&r, &got, err, SYS_mmap, addr, size, (uint64_t)(PROT_READ | PROT_EXEC),
-		(uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE), (uint64_t)-1, 0ul);
-	if (got > 0 && (code < 0 || (uint64_t)got != addr))
-		remote_syscall(&r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
+	code = map_region(p, &r, addr, size, err);
 	remote_end(&r);
-	if (code < 0)
-		return code;
-	return (uint64_t)got == addr ? 0 : -SB_ENOMEM;
+	return code;
 }
 
 static int make_region(struct planting *p, struct sb_err *err)
@@ -296,8 +329,6 @@ static int make_region(struct planting *p, struct sb_err *err)
 		emit_region(p, addr);
 		if (!p->region->journal->n_sites)
 			return 0;
-		p->space->control->page.hdr->region_addr = addr;
-		p->space->control->page.hdr->region_size = p->region->size;
 		ret = map_at(p, addr, p->region->size, err);
 	}
 	if (ret == -SB_ENOMEM)

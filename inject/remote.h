@@ -66,6 +66,16 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 /* *result: as the kernel returns it (negative errno). SB_ETARGET: the thread was lost. */
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...);
 
+/*
+ * mmap(2) of len bytes, len / 4096 being at least 2; flags as there. A target that has called
+ * mlockall(MCL_FUTURE) would lock them, and so fill a mapping that is to stay sparse, or be
+ * refused by its RLIMIT_MEMLOCK. So two pages are mapped, unlocked and then grown to len, with
+ * MAP_FIXED_NOREPLACE at addr. SB_ENOMEM: there is no room at addr. When the thread was lost in
+ * the last step, the mapping may be there all the same.
+ */
+int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+	       uint64_t *at, struct sb_err *err);
+
 /* Puts up to 64 bytes where the target can read them for the calls of this borrowing; their
  * address, or 0. */
 uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len);

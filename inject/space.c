@@ -154,14 +154,8 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
  */
 static int map_page(struct space *space, struct remote *r, long fd, struct sb_err *err)
 {
-	long addr = -1;
-	int ret = remote_syscall(r, &addr, err, SYS_mmap, 0ul, space->page_size + RECORD_SIZE,
-				 (uint64_t)(PROT_READ | PROT_WRITE),
-				 (uint64_t)(MAP_SHARED | MAP_NORESERVE), (uint64_t)fd, 0ul);
-
-	if (addr > 0)
-		space->page_addr = (uint64_t)addr;
-	return ret < 0 ? ret : remote_must(r, "mmap of the control page", addr, err);
+	return remote_map(r, 0, space->page_size + RECORD_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE, fd, &space->page_addr, err);
 }
 
 /* The memfd is open in the target as fd. */
@@ -187,13 +181,30 @@ static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_
 	return remote_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
 }
 
+/* How much of the page and the record is mapped from m on: a step may have had its effect though
+ * its answer was lost. */
+static uint64_t mapped_length(const struct space *space, const struct map_entry *m)
+{
+	uint64_t len = m->end - m->start;
+
+	return len == space->page_size ? len + RECORD_SIZE : len;
+}
+
 static void unmap_theirs(struct space *space, struct remote *r)
 {
+	struct maps maps;
 	long ret;
 
-	if (space->page_addr)
-		remote_syscall(r, &ret, NULL, SYS_munmap, space->page_addr,
-			       space->page_size + RECORD_SIZE, 0ul, 0ul, 0ul, 0ul);
+	if (maps_read(r->thread->proc->pid, &maps, NULL) < 0)
+		return;
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct map_entry *m = &maps.entry[i];
+
+		if (m->inode == space->control->inode && !strcmp(m->path, "/memfd:sbinject"))
+			remote_syscall(r, &ret, NULL, SYS_munmap, m->start, mapped_length(space, m),
+				       0ul, 0ul, 0ul, 0ul);
+	}
+	maps_free(&maps);
 	space->record_addr = space->page_addr = 0;
 }
 

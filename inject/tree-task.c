@@ -109,6 +109,11 @@ bool task_ended(pid_t pid)
 	return task_is_dead(pid, pid) && maps_face(pid) == pid;
 }
 
+bool task_locks_memory(pid_t pid)
+{
+	return status_field(pid, "VmLck") != 0;
+}
+
 bool task_seccomp(pid_t tid)
 {
 	return status_field(tid, "Seccomp") > 0;

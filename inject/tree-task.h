@@ -5,19 +5,20 @@
 #include "tree.h"
 
 /* What /proc says of a task, for tree*.c. */
-pid_t task_tgid(pid_t tid);	       /* 0: gone */
-pid_t task_parent(pid_t tid);	       /* 0: gone */
-bool task_has_shadow_stack(pid_t pid); /* returns are checked by the processor */
-bool task_sleeps(pid_t tid);	       /* interruptible sleep */
-bool task_in_kernel(pid_t tid);	       /* uninterruptible sleep, or dead */
+pid_t task_tgid(pid_t tid);		 /* 0: gone */
+pid_t task_parent(pid_t tid);		 /* 0: gone */
+bool task_has_shadow_stack(pid_t pid);	 /* returns are checked by the processor */
+bool task_sleeps(pid_t tid);		 /* interruptible sleep */
+bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */
 bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
 bool task_ended(pid_t pid);		 /* every thread: a leader may end before the others */
 /* In uninterruptible sleep: its user pc, and whether inside a system call or a fault. */
 bool task_waits(pid_t tid, uint64_t *pc, bool *in_call);
-bool task_seccomp(pid_t tid);	/* a filter or strict mode is on */
-pid_t task_tracer(pid_t tid);	/* 0: none */
-bool task_is_tracer(pid_t pid); /* a living tracer of sbinject's */
-bool task_is_ours(pid_t tid);	/* traced by this thread already */
+bool task_locks_memory(pid_t pid); /* some of it, or all that it maps (mlockall) */
+bool task_seccomp(pid_t tid);	   /* a filter or strict mode is on */
+pid_t task_tracer(pid_t tid);	   /* 0: none */
+bool task_is_tracer(pid_t pid);	   /* a living tracer of sbinject's */
+bool task_is_ours(pid_t tid);	   /* traced by this thread already */
 bool task_shares_memory(pid_t a, pid_t b, bool guess);
 /*
  * A few system calls return EINTR at any stop, even where no signal came (epoll_wait,
