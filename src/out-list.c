@@ -3,6 +3,7 @@
 #include "out.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include "out-text.h"
 
 static const struct out_col list_cols[] = {
@@ -52,12 +53,23 @@ static void add_address(struct out_grid *grid, uint64_t address)
 		out_grid_add(grid, "-");
 }
 
+/* Of a Python function: where it is written. */
+static void add_place(struct out_grid *grid, const struct result_site *site)
+{
+	const char *slash = site->file ? strrchr(site->file, '/') : NULL;
+
+	if (site->file)
+		out_grid_add(grid, "%s:%" PRIu64, slash ? slash + 1 : site->file, site->line);
+	else
+		add_address(grid, site->address);
+}
+
 static void add_site(struct out_grid *grid, const char *spec, const struct result_site *site)
 {
 	add_name(grid, spec);
 	add_name(grid, site->module);
 	add_name(grid, site->name ? site->name : site->symbol);
-	add_address(grid, site->address);
+	add_place(grid, site);
 	if (site->size)
 		out_grid_add(grid, "%" PRIu64, site->size);
 	else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "session-priv.h"
+#include "session-python.h"
 #include "text.h"
 
 static void *must(void *memory)
@@ -104,6 +105,7 @@ static void merge_sites(struct result_target *rt)
 		free(site->symbol);
 		free(site->name);
 		free(site->mechanism);
+		free(site->file);
 		free(site->pids);
 	}
 	rt->n_sites = n;
@@ -164,6 +166,11 @@ struct result *session_list(struct session *s, struct sb_err *err)
 		found_free(&found);
 	}
 	free(pids);
+	if (!err->code)
+		python_list(s, err);
+	for (size_t i = 0; i < s->n_targets; i++)
+		python_sites(s, i, &res->target[i]);
+	session_detach(s);
 	for (size_t i = 0; i < s->n_targets; i++)
 		list_target(&s->target[i], &res->target[i]);
 	return res;

@@ -148,6 +148,9 @@ void record_read_names(pid_t pid, char *comm, size_t size, char **exe);
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 void slow_free(struct slow_look *look, size_t n_targets);
 
+/* session.c: seizes the tree, children that come meanwhile included. */
+int session_take_all(struct session *s, struct sb_err *err);
+
 /* session-tree.c */
 extern const struct tree_ops session_tree_ops;
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);

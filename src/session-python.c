@@ -14,7 +14,7 @@
 
 #define MS 1000000ull
 
-enum { SETTLE_MS = 1000, STOP_MS = 10000, SAY_AFTER_MS = 1000 };
+enum { SETTLE_MS = 1000, STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -98,7 +98,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	if (ret == 0)
 		ret = send_targets(s, rec->python.room, err);
 	if (ret == 0)
-		room_ask(rec->python.room, SB_AGENT_APPLY);
+		room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST : SB_AGENT_APPLY);
 	return ret;
 }
 
@@ -244,8 +244,10 @@ static void finished(struct session *s, struct record *rec)
 		py->applied = true;
 		seen(s);
 		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
-		err_set(&none, SB_ENOSYMBOL, "no function of that name has been called");
-		err_hint(&none, "sbinject list -p PID shows the functions that are there");
+		err_set(&none, SB_ENOSYMBOL, "no function of that name %s",
+			s->cfg->look_only ? "is there" : "has been called");
+		if (!s->cfg->look_only)
+			err_hint(&none, "sbinject list -p PID shows the functions that are there");
 		explain(s, &none);
 	} else if (!py->applied) {
 		failed(s, rec, &answer);
@@ -364,6 +366,25 @@ void python_settle(struct session *s)
 
 	if (!python_wanted(s))
 		return;
+	while (python_step(s, clock_ns()) && clock_ns() < until)
+		wait_a_little(s);
+}
+
+/* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
+void python_list(struct session *s, struct sb_err *err)
+{
+	uint64_t until = clock_ns() + LIST_MS * MS;
+
+	if (!python_wanted(s) || s->cfg->preview || session_take_all(s, err) < 0)
+		return;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct space *space = rec->ended ? NULL : space_get(rec->space);
+		struct sb_err why = { 0 };
+
+		if (space && python_look(s, rec, space, rec->pid, &why) < 0)
+			session_warn(s, "process %d: %s", rec->pid, why.what);
+		space_put(space);
+	}
 	while (python_step(s, clock_ns()) && clock_ns() < until)
 		wait_a_little(s);
 }

@@ -42,6 +42,10 @@ void python_forked(struct record *child, const struct record *parent);
 /* Waits until running interpreters have taken the targets over, a second at most. */
 void python_settle(struct session *s);
 
+/* For `list`: traces the processes and has their agents note what is there. session_detach()
+ * takes all of it out again. */
+void python_list(struct session *s, struct sb_err *err);
+
 /* Takes every agent out; waits for that, and says what it waits for. */
 void python_stop(struct session *s);
 

@@ -139,7 +139,9 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 		session_free(s);
 		return NULL;
 	}
-	if (!cfg->look_only)
+	if (cfg->look_only)
+		clock_open(&s->clk);
+	else
 		measure_machine(s);
 	return s;
 }
@@ -183,7 +185,7 @@ static void hurry(bool on)
 }
 
 /* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
-static int take_all(struct session *s, struct sb_err *err)
+int session_take_all(struct session *s, struct sb_err *err)
 {
 	size_t n, taken;
 	pid_t *pids;
@@ -261,7 +263,7 @@ int session_attach(struct session *s, struct sb_err *err)
 
 	s->started_real = clock_realtime_ns();
 	hurry(true);
-	ret = take_all(s, err);
+	ret = session_take_all(s, err);
 	if (ret == 0)
 		ret = hook_all(s, err);
 	if (ret == 0) {
