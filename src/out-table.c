@@ -170,6 +170,14 @@ static void print_lapses(FILE *to, const struct result *res)
 		res->lease_lapsed_hits, res->lease_lapsed_hits > 1 ? "s" : "");
 }
 
+static void print_gil(FILE *to, const struct result *res)
+{
+	if (res->gil)
+		fputs("python: a call that is delayed holds the GIL; the other Python threads of "
+		      "its process wait\n",
+		      to);
+}
+
 static void print_stops(FILE *to, const struct result *res)
 {
 	char attach[32], detach[32];
@@ -258,6 +266,7 @@ void out_table(FILE *to, const struct result *res)
 		print_overrun(to, &res->target[i]);
 	}
 	print_lapses(to, res);
+	print_gil(to, res);
 	print_stops(to, res);
 	print_processes(to, res);
 }

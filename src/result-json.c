@@ -450,6 +450,7 @@ static const struct field run_fields[] = {
 	ARRAY(struct result, "targets", kind_structs, target, n_targets, .shape = &target_shape),
 	ARRAY(struct result, "processes", kind_structs, process, n_processes,
 	      .shape = &process_shape),
+	FIELD(struct result, gil, kind_string, .optional = true),
 	FIELD(struct result, lease_lapsed_hits, kind_u64),
 	{ .name = "stop_us", .kind = &kind_stop },
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),

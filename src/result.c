@@ -138,6 +138,7 @@ void result_free(struct result *res)
 	free(res->version);
 	free(res->host);
 	free(res->backend);
+	free(res->gil);
 	free(res->exit_reason);
 	free(res);
 }

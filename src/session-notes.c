@@ -117,7 +117,6 @@ void python_sites(struct session *s, size_t target, struct result_target *rt)
 		to = &rt->site[rt->n_sites++];
 		*to = (struct result_site){
 			.module = text_dup(from->module),
-			.build_id = text_dup(""),
 			.symbol = text_dup(from->symbol),
 			.name = text_dup(from->symbol),
 			.file = text_dup(from->file),

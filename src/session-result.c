@@ -281,6 +281,7 @@ struct result *session_result(struct session *s)
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
+	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
 	res->stop_known = s->detached;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
