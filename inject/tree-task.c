@@ -109,6 +109,45 @@ bool task_ended(pid_t pid)
 	return task_is_dead(pid, pid) && maps_face(pid) == pid;
 }
 
+/* Does a file below the cgroup file systems, for the cgroup at `path`, hold this text? */
+static bool cgroup_says(const char *root, const char *path, const char *file, const char *text)
+{
+	char name[4352], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/sys/fs/cgroup%s%s/%s", root, path, file);
+	f = fopen(name, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, text, strlen(text));
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool task_frozen(pid_t pid)
+{
+	char name[64], line[4096];
+	bool frozen = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	f = fopen(name, "re");
+	while (f && !frozen && fgets(line, sizeof(line), f)) {
+		const char *path = strstr(line, ":/");
+
+		line[strcspn(line, "\n")] = '\0';
+		if (path && strstr(line, ":freezer:"))
+			frozen = cgroup_says("/freezer", path + 1, "freezer.state", "FR");
+		else if (path && !strncmp(line, "0::", 3))
+			frozen = cgroup_says("", path + 1, "cgroup.events", "frozen 1") ||
+				 cgroup_says("/unified", path + 1, "cgroup.events", "frozen 1");
+	}
+	if (f)
+		fclose(f);
+	return frozen;
+}
+
 bool task_locks_memory(pid_t pid)
 {
 	return status_field(pid, "VmLck") != 0;

@@ -14,6 +14,7 @@ bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
 bool task_ended(pid_t pid);		 /* every thread: a leader may end before the others */
 /* In uninterruptible sleep: its user pc, and whether inside a system call or a fault. */
 bool task_waits(pid_t tid, uint64_t *pc, bool *in_call);
+bool task_frozen(pid_t pid);	   /* by its cgroup */
 bool task_locks_memory(pid_t pid); /* some of it, or all that it maps (mlockall) */
 bool task_seccomp(pid_t tid);	   /* a filter or strict mode is on */
 pid_t task_tracer(pid_t tid);	   /* 0: none */

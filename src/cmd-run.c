@@ -82,6 +82,8 @@ static int exit_of(const struct options *opt, const struct client_outcome *out)
 		return EXIT_OWN;
 	if (out->has_command)
 		return out->command_status;
+	if (out->result && out->result->left_behind)
+		return err_exit_status(SB_ETARGET);
 	return out->result && !any_site(out->result) ? EXIT_NO_MATCH : 0;
 }
 

@@ -452,6 +452,7 @@ static const struct field run_fields[] = {
 	      .shape = &process_shape),
 	FIELD(struct result, gil, kind_string, .optional = true),
 	FIELD(struct result, lease_lapsed_hits, kind_u64),
+	FIELD(struct result, left_behind, kind_u64),
 	{ .name = "stop_us", .kind = &kind_stop },
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };

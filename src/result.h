@@ -106,6 +106,7 @@ struct result {
 	size_t n_processes;
 	char *gil; /* "held": delayed Python calls held their interpreter's lock; NULL: none did */
 	uint64_t lease_lapsed_hits;
+	uint64_t left_behind; /* processes in which something of ours had to stay */
 	bool stop_known;
 	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
 	char **warning;

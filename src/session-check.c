@@ -73,6 +73,11 @@ static int check_access(pid_t pid, struct sb_err *err)
 	if (memory_open(&mem, pid, NULL) < 0)
 		return task_seize_error(pid, pid, err);
 	memory_close(&mem);
+	if (task_frozen(pid)) {
+		err_set(err, SB_ECONFINED, "process %d is frozen by its cgroup", pid);
+		err_hint(err, "thaw it first: nothing in it can run until then");
+		return -SB_ECONFINED;
+	}
 	if (task_has_shadow_stack(pid)) {
 		err_set(err, SB_ECONFINED,
 			"process %d runs with a user shadow stack: a hook that "

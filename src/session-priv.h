@@ -94,6 +94,7 @@ struct session {
 	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
 	uint64_t lapsed;
+	uint64_t left_behind; /* processes in which something of ours had to stay */
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
 	size_t n_pysites;

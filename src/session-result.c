@@ -283,6 +283,7 @@ struct result *session_result(struct session *s)
 	fill_processes(s, res);
 	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
+	res->left_behind = s->left_behind;
 	res->stop_known = s->detached;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;

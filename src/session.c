@@ -402,6 +402,17 @@ static void take_strays(struct session *s)
 	free(pids);
 }
 
+static uint64_t count_strays(const struct session *s)
+{
+	pid_t *pids;
+	size_t n;
+
+	if (strays_find(s->cfg->id, &pids, &n) < 0)
+		return s->left_behind;
+	free(pids);
+	return n;
+}
+
 static void close_windows(struct session *s)
 {
 	uint64_t now = clock_ns();
@@ -446,8 +457,11 @@ static void restore_space(struct session *s, struct proc *proc)
 	if (!hooks_in(space))
 		return;
 	space_get(space);
-	if (space_restore(space, &s->tree, true, &done, &err) < 0 && err.code != SB_ENOPROC)
+	if (space_restore(space, &s->tree, true, &done, &err) < 0 && err.code != SB_ENOPROC) {
+		s->left_behind = 1;
 		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
+	}
+	s->left_behind |= done.left_mapped;
 	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s,
@@ -509,6 +523,8 @@ void session_detach(struct session *s)
 	take_strays(s);
 	detach_all(s);
 	hurry(false);
+	if (s->left_behind)
+		s->left_behind = count_strays(s);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
 	s->hold_detach_ns = s->tree.longest_hold_ns;

@@ -33,7 +33,7 @@ struct hooked {
 };
 
 struct variant {
-	bool own, flags, mid, bell;
+	bool own, flags, mid, bell, once, quiet;
 	uint32_t state, cell_flags;
 };
 
@@ -47,6 +47,7 @@ static void make_page(struct hooked *h, const struct variant *v)
 	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
 	h->hdr->bell_spin = 1;
 	h->cell = (void *)(((uintptr_t)(h->hdr + 1) + 4095) & ~4095ul);
+	h->proc.quiet = v->quiet;
 	h->cell->state = v->state;
 	h->cell->flags = v->cell_flags;
 	h->cell->delay_ticks = 20000; /* a few dozen steps of the spin */
@@ -98,7 +99,7 @@ static void make_hook(struct hooked *h, const struct variant *v)
 	make_plan(h, v);
 	arch->emit_common(&h->env, h->text + COMMON_AT);
 	if (v->bell)
-		size = arch->emit_bell(&h->env, &h->plan, h->stub, (uint8_t *)h->stub, 512,
+		size = arch->emit_bell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub, 512,
 				       &h->site, &why);
 	else
 		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell, h->stub,
@@ -232,10 +233,13 @@ static void test_delayed(void **state)
 
 static void test_doorbell(void **state)
 {
-	struct variant v = { .bell = true };
+	struct variant ring = { .bell = true }, once = { .bell = true, .once = true };
+	struct variant quiet = { .bell = true, .once = true, .quiet = true };
 
 	(void)state;
-	walk_variant(&v, 100);
+	walk_variant(&ring, 100);
+	walk_variant(&once, 100);
+	walk_variant(&quiet, 10);
 }
 
 /* Code that is not ours, or another version's, is not guessed at. */
