@@ -51,6 +51,7 @@ _sbinject() {
 			--tag --interval --version"
 		;;
 	list) opts="$opts --no-children --targets --mechanism --json" ;;
+	doctor) opts="$opts --json" ;;
 	esac
 	case $cur in
 	-*) COMPREPLY=($(compgen -W "-p $opts --" -- "$cur")) ;;

@@ -18,7 +18,7 @@
 
 enum {
 	PAGE = 4096,
-	SCRATCH = 64,
+	SCRATCH = REMOTE_SCRATCH,
 	ROUNDS = 40,
 	FREE_ROUNDS = 3, /* odd: the next one wants a stack of the thread's own */
 	SEARCH_CHUNK = 1 << 20,

@@ -47,6 +47,9 @@ struct remote {
 	pid_t lent;	    /* it runs by itself; see remote_lend() */
 };
 
+/* Bytes that remote_scratch() gives, below the frame. */
+enum { REMOTE_SCRATCH = 64 };
+
 /* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
 struct maps;
 int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,

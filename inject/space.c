@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,9 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8
+#endif
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -208,18 +212,52 @@ static void unmap_theirs(struct space *space, struct remote *r)
 	space->record_addr = space->page_addr = 0;
 }
 
+/* A program may have reading the TSC end it (PR_SET_TSC); the kernel does not tell from outside. */
+static int check_clock(struct remote *r, struct sb_err *err)
+{
+	int mode = PR_TSC_ENABLE;
+	uint64_t at = remote_scratch(r, &mode, sizeof(mode));
+	long ret = -1;
+
+	if (!at || remote_syscall(r, &ret, err, SYS_prctl, (uint64_t)PR_GET_TSC, at, 0ul, 0ul, 0ul,
+				  0ul) < 0)
+		return -SB_ETARGET;
+	if (ret != 0 || memory_peek(r->mem, at, &mode, sizeof(mode)) != sizeof(mode) ||
+	    mode == PR_TSC_ENABLE)
+		return 0;
+	err_set(err, SB_ECONFINED,
+		"process %d: reading the TSC would end it (prctl PR_SET_TSC, or seccomp's strict "
+		"mode)",
+		r->thread->proc->pid);
+	err_hint(err, "it must allow that itself: prctl(PR_SET_TSC, PR_TSC_ENABLE)");
+	return -SB_ECONFINED;
+}
+
+/* Where vm.memfd_noexec is 2 a memfd must say that it is not for code; before 6.3 it cannot. */
+static int make_memfd(struct remote *r, long *fd, struct sb_err *err)
+{
+	uint64_t name = remote_scratch(r, "sbinject", sizeof("sbinject"));
+	uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+
+	if (!name || remote_syscall(r, fd, err, SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL,
+				    0ul, 0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
+	if (*fd == -EINVAL &&
+	    remote_syscall(r, fd, err, SYS_memfd_create, name, flags, 0ul, 0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
+	return remote_must(r, "memfd_create", *fd, err);
+}
+
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
  * was lost on its way back may have had its effect all the same. */
 static int setup_borrowed(struct space *space, struct remote *r, uint64_t session, uint32_t targets,
 			  struct sb_err *err)
 {
-	uint64_t name = remote_scratch(r, "sbinject", sizeof("sbinject"));
 	long fd = -1, ret;
 
-	if (!name ||
-	    remote_syscall(r, &fd, err, SYS_memfd_create, name,
-			   (uint64_t)(MFD_CLOEXEC | MFD_ALLOW_SEALING), 0ul, 0ul, 0ul, 0ul) < 0 ||
-	    remote_must(r, "memfd_create", fd, err) < 0)
+	if (check_clock(r, err) < 0)
+		return -SB_ECONFINED;
+	if (make_memfd(r, &fd, err) < 0)
 		goto close_fd;
 	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
 		goto close_fd;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "stack.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
+#include "tree-task.h"
+
+enum { LOOKS = 20 }; /* at a thread that runs */
 
 /* What a stack may measure at most to be believed. */
 #define LEADER_MOST (128ull << 20)
@@ -54,4 +59,64 @@ bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *b
 	if (n > 0)
 		memory_write(mem, at, was, (size_t)n, NULL);
 	return false;
+}
+
+/* The stack pointer is the last but one word of /proc/TID/syscall; 0 where the thread runs. */
+static uint64_t sleeping_sp(pid_t tid)
+{
+	char path[64], line[256] = "", *last;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	fclose(f);
+	last = strrchr(line, ' ');
+	if (!last)
+		return 0;
+	*last = '\0';
+	last = strrchr(line, ' ');
+	return last ? strtoull(last + 1, NULL, 16) : 0;
+}
+
+/* A stack that grows has more than is mapped; one that cannot be asked may have. */
+static bool may_have_room(pid_t tid, size_t room)
+{
+	uint64_t sp = sleeping_sp(tid);
+	char byte;
+	struct iovec ours = { &byte, 1 }, theirs = { NULL, 1 };
+
+	for (int i = 0; !sp && i < LOOKS; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+		sp = sleeping_sp(tid);
+	}
+	theirs.iov_base = (void *)(uintptr_t)(sp - room);
+	if (!sp || start_of_stack(tid) - sp < LEADER_MOST)
+		return true;
+	return process_vm_readv(tid, &ours, 1, &theirs, 1, 0) == 1 || errno != EFAULT;
+}
+
+bool stack_has_room(pid_t pid, size_t room)
+{
+	bool any = false, threads = false;
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !any && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid <= 0 || task_is_dead(pid, tid))
+			continue;
+		threads = true;
+		any = may_have_room(tid, room);
+	}
+	if (dir)
+		closedir(dir);
+	return any || !threads;
 }

@@ -27,4 +27,10 @@ bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *r
 bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *bytes,
 		 const void *was, size_t len);
 
+/*
+ * Could a borrowed call have its `room` bytes under some thread's stack pointer? From what /proc
+ * tells of threads that sleep; one that runs counts as yes. Nobody is stopped.
+ */
+bool stack_has_room(pid_t pid, size_t room);
+
 #endif

@@ -2,6 +2,7 @@
 #include "tree-task.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -125,10 +126,26 @@ static bool cgroup_says(const char *root, const char *path, const char *file, co
 	return found;
 }
 
+/* Where the kernel tells it, a frozen thread is known by where it waits, whatever is mounted. */
+static bool waits_frozen(pid_t tid)
+{
+	char path[64], line[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	fclose(f);
+	return !strcmp(line, "__refrigerator") || !strcmp(line, "do_freezer_trap");
+}
+
 bool task_frozen(pid_t pid)
 {
 	char name[64], line[4096];
-	bool frozen = false;
+	bool frozen = waits_frozen(pid);
 	FILE *f;
 
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
@@ -156,6 +173,28 @@ bool task_locks_memory(pid_t pid)
 bool task_seccomp(pid_t tid)
 {
 	return status_field(tid, "Seccomp") > 0;
+}
+
+int task_any_seccomp(pid_t pid)
+{
+	int strictest = 0;
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && strictest != 1 && (e = readdir(dir))) {
+		long mode = isdigit((unsigned char)e->d_name[0]) ?
+				    status_field((pid_t)strtol(e->d_name, NULL, 10), "Seccomp") :
+				    0;
+
+		if (mode > 0)
+			strictest = (int)mode;
+	}
+	if (dir)
+		closedir(dir);
+	return strictest;
 }
 
 pid_t task_tracer(pid_t tid)

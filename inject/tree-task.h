@@ -16,10 +16,12 @@ bool task_ended(pid_t pid);		 /* every thread: a leader may end before the other
 bool task_waits(pid_t tid, uint64_t *pc, bool *in_call);
 bool task_frozen(pid_t pid);	   /* by its cgroup */
 bool task_locks_memory(pid_t pid); /* some of it, or all that it maps (mlockall) */
-bool task_seccomp(pid_t tid);	   /* a filter or strict mode is on */
-pid_t task_tracer(pid_t tid);	   /* 0: none */
-bool task_is_tracer(pid_t pid);	   /* a living tracer of sbinject's */
-bool task_is_ours(pid_t tid);	   /* traced by this thread already */
+/* The strictest mode among its threads: 0, 2 a filter, 1 strict. */
+int task_any_seccomp(pid_t pid);
+bool task_seccomp(pid_t tid);	/* a filter or strict mode is on */
+pid_t task_tracer(pid_t tid);	/* 0: none */
+bool task_is_tracer(pid_t pid); /* a living tracer of sbinject's */
+bool task_is_ours(pid_t tid);	/* traced by this thread already */
 bool task_shares_memory(pid_t a, pid_t b, bool guess);
 /*
  * A few system calls return EINTR at any stop, even where no signal came (epoll_wait,

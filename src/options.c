@@ -276,10 +276,9 @@ static const struct option_row {
 	const char *arg; /* NULL: takes none */
 	const char *help;
 } rows[] = {
-	{ "pid", 'p', VERB_RUN | VERB_LIST | VERB_RECOVER, opt_pid, "PID[,PID...]",
+	{ "pid", 'p', VERB_ALL, opt_pid, "PID[,PID...]",
 	  "the process, its descendants and all their threads; repeatable" },
-	{ "match", 0, VERB_RUN | VERB_LIST | VERB_RECOVER, opt_match, "GLOB",
-	  "processes by their whole command line" },
+	{ "match", 0, VERB_ALL, opt_match, "GLOB", "processes by their whole command line" },
 	{ "no-children", 0, VERB_RUN | VERB_LIST, opt_no_children, NULL, "not its descendants" },
 	{ "no-follow", 0, VERB_RUN, opt_no_follow, NULL,
 	  "plant and let the target run untraced; later children are not followed" },
@@ -298,14 +297,13 @@ static const struct option_row {
 	  "refuse to add more than this to a thread's time" },
 	{ "require-hits", 0, VERB_RUN, opt_require_hits, NULL,
 	  "fail (125) when a target was never hit" },
-	{ "json", 0, VERB_RUN | VERB_LIST, opt_json, "FILE|-", "the result as JSON" },
+	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR, opt_json, "FILE|-", "the result as JSON" },
 	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },
 	{ "tag", 0, VERB_RUN, opt_tag, "K=V", "put into the JSON; repeatable" },
 	{ "interval", 0, VERB_RUN, opt_interval, "TIME", "a status line so often" },
-	{ "quiet", 'q', VERB_RUN | VERB_LIST | VERB_RECOVER, opt_quiet, NULL, "errors only" },
-	{ "verbose", 'v', VERB_RUN | VERB_LIST | VERB_RECOVER, opt_verbose, NULL,
-	  "say what is being done" },
-	{ "help", 'h', VERB_RUN | VERB_LIST | VERB_RECOVER, opt_help, NULL, "this text" },
+	{ "quiet", 'q', VERB_ALL, opt_quiet, NULL, "errors only" },
+	{ "verbose", 'v', VERB_ALL, opt_verbose, NULL, "say what is being done" },
+	{ "help", 'h', VERB_ALL, opt_help, NULL, "this text" },
 	{ "version", 0, VERB_RUN, opt_version, NULL, "the version" },
 };
 

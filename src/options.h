@@ -10,7 +10,7 @@
  * The command line of a run: options and targets on the left of `--`, the command on its
  * right. One parser for all verbs; each verb says which options it knows.
  */
-enum option_verb { VERB_RUN = 1, VERB_LIST = 2, VERB_RECOVER = 4 };
+enum option_verb { VERB_RUN = 1, VERB_LIST = 2, VERB_RECOVER = 4, VERB_DOCTOR = 8, VERB_ALL = 15 };
 
 struct options {
 	struct session_config session;

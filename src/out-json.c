@@ -137,19 +137,33 @@ static int write_document(const char *path, const char *text)
 	return rc && must_write_through(errno) ? write_through(path, text) : rc;
 }
 
+int out_document(const char *path, const char *json, struct sb_err *err)
+{
+	char *text;
+	int rc;
+
+	if (asprintf(&text, "%s\n", json) < 0)
+		abort();
+	rc = !strcmp(path, "-") ? write_stdout(text) : write_document(path, text);
+	if (rc)
+		rc = fail(path, err);
+	free(text);
+	return rc;
+}
+
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err)
 {
 	char *json = result_to_json(res, !lines), *text;
 	int rc;
 
+	if (!lines || !strcmp(path, "-")) {
+		rc = out_document(path, json, err);
+		free(json);
+		return rc;
+	}
 	if (asprintf(&text, "%s\n", json) < 0)
 		abort();
-	if (!strcmp(path, "-"))
-		rc = write_stdout(text);
-	else
-		rc = lines ? append_line(path, text) : write_document(path, text);
-	if (rc)
-		rc = fail(path, err);
+	rc = append_line(path, text) ? fail(path, err) : 0;
 	free(text);
 	free(json);
 	return rc;

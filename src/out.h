@@ -33,6 +33,7 @@ void out_table(FILE *to, const struct result *res);
 /* Can a result be written there later? path may be NULL or "-". Found before a run begins. */
 int out_check(const char *path, struct sb_err *err);
 
+int out_document(const char *path, const char *json, struct sb_err *err);
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
 
 /*

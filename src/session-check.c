@@ -7,131 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "maps.h"
+#include "check.h"
 #include "session-priv.h"
 #include "text.h"
-#include "../inject/tree-task.h"
-
-#define PF_KTHREAD 0x00200000
-
-/* Fields 3 (state) and 9 (flags) of /proc/PID/stat. */
-static bool read_stat(pid_t pid, char *state, unsigned int *flags)
-{
-	char path[64], line[1024];
-	char *paren;
-	bool ok;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	ok = fgets(line, sizeof(line), f) && (paren = strrchr(line, ')')) &&
-	     sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
-	fclose(f);
-	return ok;
-}
-
-static int check_kind(pid_t pid, struct sb_err *err)
-{
-	unsigned int flags;
-	char state;
-	pid_t tgid = task_tgid(pid);
-
-	if (!read_stat(pid, &state, &flags) || !tgid) {
-		err_set(err, SB_ENOPROC, "no such process: %d", pid);
-		return -SB_ENOPROC;
-	}
-	if (flags & PF_KTHREAD)
-		return err_set(err, SB_EBADPROC,
-			       "process %d is a kernel thread: it has no user "
-			       "code to hook",
-			       pid);
-	if ((state == 'Z' || state == 'X') && task_ended(pid)) {
-		err_set(err, SB_EBADPROC, "process %d is a zombie: it has ended", pid);
-		err_hint(err, "its parent, %d, has not collected its status", task_parent(pid));
-		return -SB_EBADPROC;
-	}
-	if (tgid != pid) {
-		err_set(err, SB_EBADPROC, "%d is a thread of process %d", pid, tgid);
-		err_hint(err, "use -p %d; thread=%d after the target limits it to that thread",
-			 tgid, pid);
-		return -SB_EBADPROC;
-	}
-	return 0;
-}
-
-static int check_access(pid_t pid, struct sb_err *err)
-{
-	struct memory mem;
-	struct image *img;
-	char path[64];
-	int ret;
-
-	if (task_tracer(pid) > 0)
-		return task_seize_error(pid, pid, err);
-	if (memory_open(&mem, pid, NULL) < 0)
-		return task_seize_error(pid, pid, err);
-	memory_close(&mem);
-	if (task_frozen(pid)) {
-		err_set(err, SB_ECONFINED, "process %d is frozen by its cgroup", pid);
-		err_hint(err, "thaw it first: nothing in it can run until then");
-		return -SB_ECONFINED;
-	}
-	if (task_has_shadow_stack(pid)) {
-		err_set(err, SB_ECONFINED,
-			"process %d runs with a user shadow stack: a hook that "
-			"displaces a call would end it",
-			pid);
-		err_hint(err, "start it without: GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
-		return -SB_ECONFINED;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
-	ret = image_get(path, path, &img, err);
-	if (ret == 0)
-		image_put(img);
-	else
-		err_prefix(err, "process %d", pid);
-	return ret;
-}
-
-static int check_hooked(pid_t pid, struct sb_err *err)
-{
-	pid_t tracer;
-
-	if (!space_is_hooked(pid, &tracer))
-		return 0;
-	if (task_is_tracer(tracer)) {
-		err_set(err, SB_EHOOKED, "process %d is hooked by another sbinject (pid %d)", pid,
-			tracer);
-		err_hint(err, "end that one first");
-	} else {
-		err_set(err, SB_EHOOKED,
-			"process %d was left hooked by an sbinject that was killed", pid);
-		err_hint(err, "sbinject recover -p %d restores it", pid);
-	}
-	return -SB_EHOOKED;
-}
-
-int check_readable(pid_t pid, struct sb_err *err)
-{
-	int ret = check_kind(pid, err);
-
-	return ret < 0 ? ret : check_access(pid, err);
-}
-
-int session_check_pid(pid_t pid, struct sb_err *err)
-{
-	int ret = check_readable(pid, err);
-
-	return ret < 0 ? ret : check_hooked(pid, err);
-}
 
 static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 {
 	if (session_skips(s, pid))
 		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
-	return session_check_pid(pid, err);
+	return check_process(pid, (uint32_t)s->n_targets, err);
 }
 
 static void count_sites(struct session *s, const struct found *found)
@@ -204,7 +88,7 @@ int session_check(struct session *s, struct sb_err *err)
 {
 	pid_t *pids;
 	size_t n;
-	int ret = 0;
+	int ret = check_machine_first(err);
 
 	for (size_t i = 0; i < s->cfg->n_pids && ret == 0; i++)
 		ret = check_pid(s, s->cfg->pids[i], err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "session-priv.h"
 #include "session-python.h"
 #include "text.h"

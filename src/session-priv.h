@@ -111,9 +111,6 @@ struct found;
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err);
 
-/* session-check.c: what `list` needs of a process. */
-int check_readable(pid_t pid, struct sb_err *err);
-
 /* For session-python.c: the page alone; a doorbell at an interpreter's function, if it has one of
  * that name; hooks what was found. */
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);

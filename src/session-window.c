@@ -192,6 +192,7 @@ static void filter_process(struct session *s, struct proc *proc, size_t target)
 	pid_t tids[MAX_FILTER];
 	struct sb_err err = { 0 };
 	size_t n_tids = 0, n = 0;
+	pid_t pid = proc->pid;
 
 	/* By id: reading a thread pointer dispatches events, which may change the list. */
 	for (struct thread *t = proc->threads; t && n_tids < MAX_FILTER; t = t->next)
@@ -206,7 +207,8 @@ static void filter_process(struct session *s, struct proc *proc, size_t target)
 		if (tp)
 			base[n++] = tp;
 	}
-	if (proc->space && proc->space->control && proc->space->proc &&
+	proc = tree_proc(&s->tree, pid);
+	if (proc && proc->space && proc->space->control && proc->space->proc &&
 	    page_set_threads(&proc->space->control->page, proc->space->proc, (uint32_t)target, base,
 			     n, &err) < 0)
 		session_warn(s, "%s", err.what);
@@ -217,8 +219,12 @@ void window_threads(struct session *s)
 	for (size_t i = 0; i < s->n_targets && s->filtered; i++) {
 		if (!s->target[i].spec->thread)
 			continue;
-		for (struct proc *p = s->tree.procs; p; p = p->next)
-			if (p->traced && p->space)
+		/* By record: events that are dispatched meanwhile may free processes. */
+		for (struct record *rec = s->records; rec; rec = rec->next) {
+			struct proc *p = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+
+			if (p && p->traced && p->space)
 				filter_process(s, p, i);
+		}
 	}
 }

@@ -75,9 +75,6 @@ void session_detach(struct session *s);
 /* Fills everything but version, argv, tags, exit: those are the command line's. */
 struct result *session_result(struct session *s);
 
-/* The checks of one process alone, for `sbinject doctor`. */
-int session_check_pid(pid_t pid, struct sb_err *err);
-
 /* `sbinject list`: resolves and plans in all processes without touching them. */
 struct result *session_list(struct session *s, struct sb_err *err);
 

@@ -105,7 +105,7 @@ unchanged() {
 let_go() {
 	"$TOOL/textcheck" "$1" >"$T/$1.text" || fail "the text of $1 differs: $(cat "$T/$1.text")"
 	grep -q '^TracerPid:	0$' "/proc/$1/status" || fail "$1 is still traced"
-	! grep 'sbinject' "/proc/$1/maps" || fail "$1 still maps sbinject's page"
+	! grep 'memfd:sbinject' "/proc/$1/maps" || fail "$1 still maps sbinject's page"
 	! grep -E '^[^ ]+ ..x. [0-9]+ 00:00 0 *$' "/proc/$1/maps" || fail "$1 still maps code of nowhere"
 }
 

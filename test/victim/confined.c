@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confined: allows itself a dozen system calls and dies of any other, as a sandbox does. Calls
- * confined_fn() until SIGTERM.
+ * confined [MODE]: confines itself and calls confined_fn() until SIGTERM. Modes:
+ *
+ *	few	allows itself a dozen system calls and dies of any other, as a sandbox does
+ *	memory	dies of mmap, mprotect, munmap and memfd_create
+ *	strict	seccomp's strict mode: read, write, exit and sigreturn
+ *	notsc	dies of reading the time stamp counter
+ *	thread	as few, but one thread only; the leader is not confined
+ *	nothing	only gives up new privileges
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -13,6 +19,8 @@
 #include "victim.h"
 
 uint64_t confined_fn(uint64_t x);
+
+static bool strict;
 
 VICTIM_HOOKED uint64_t confined_fn(uint64_t x)
 {
@@ -26,7 +34,7 @@ VICTIM_HOOKED uint64_t confined_fn(uint64_t x)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static int confine(void)
+static int confine_to_few(void)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -47,13 +55,88 @@ static int confine(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-int main(void)
+#define KILL(nr)                                         \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+static int confine_memory(void)
 {
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		KILL(SYS_mmap),
+		KILL(SYS_munmap),
+		KILL(SYS_mprotect),
+		KILL(SYS_madvise),
+		KILL(SYS_memfd_create),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static int confine_strictly(void)
+{
+	strict = true;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+}
+
+static int confine_clock(void)
+{
+	return prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+}
+
+static int confine_privileges(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static void *confined_thread(void *arg)
+{
+	if (confine_to_few() != 0)
+		abort();
+	while (!victim_stop) {
+		confined_fn(1);
+		victim_sleep_ns(1000000);
+	}
+	syscall(SYS_exit, 0); /* what a C library does at a thread's end is not allowed */
+	return arg;
+}
+
+static int confine_thread(void)
+{
+	pthread_t t;
+
+	return pthread_create(&t, NULL, confined_thread, NULL) ? -1 : pthread_detach(t);
+}
+
+static const struct mode {
+	const char *name;
+	int (*confine)(void);
+} modes[] = {
+	{ "few", confine_to_few },	   { "memory", confine_memory },
+	{ "strict", confine_strictly },	   { "thread", confine_thread },
+	{ "nothing", confine_privileges }, { "notsc", confine_clock },
+};
+
+static const struct mode *find_mode(const char *name)
+{
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(name, modes[i].name) == 0)
+			return &modes[i];
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	const struct mode *mode = find_mode(argc > 1 ? argv[1] : "few");
 	uint64_t calls = 0, errors = 0;
 
 	victim_catch_term();
 	printf("confined\n"); /* stdio's buffer is allocated before */
-	if (confine() != 0) {
+	if (mode->confine() != 0) {
 		perror("confined: seccomp");
 		return 2;
 	}
@@ -62,8 +145,11 @@ int main(void)
 		for (int i = 0; i < 100; i++, calls++)
 			if (confined_fn(calls) != calls * 13 + 8)
 				errors++;
-		victim_sleep_ns(100000);
+		if (!strict) /* it may not even sleep */
+			victim_sleep_ns(100000);
 	}
 	victim_calls("confined_fn", calls);
+	if (strict) /* exit_group is not allowed */
+		syscall(SYS_exit, victim_done(errors == 0));
 	return victim_done(errors == 0);
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "ptrace.h"
+#include "remote.h"
+
+/* In the text of every process that is a fork of ours. */
+static int probe_code(pid_t child)
+{
+	off_t at = (off_t)(uintptr_t)&probe_machine;
+	int fd, error = 0;
+	char path[64], byte;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", child);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	if (pread(fd, &byte, 1, at) != 1 || pwrite(fd, &byte, 1, at) != 1)
+		error = errno ? errno : EIO;
+	close(fd);
+	return error;
+}
+
+/* The size of a frame is the same for all threads of a machine, but for tiles in use. */
+static size_t probe_room(pid_t child)
+{
+	struct arch_gadgets gadgets = { .syscall = 1, .sigreturn = 1 };
+	size_t len = ARCH_XSTATE_MAX;
+	uint8_t *xstate = malloc(ARCH_XSTATE_MAX), *frame = malloc(ARCH_FRAME_MAX);
+	struct arch_regs regs;
+	uint64_t sp = 0;
+	size_t room = 0;
+
+	if (xstate && frame && pt_get_regs(child, &regs) == 0 &&
+	    pt_get_xstate(child, xstate, &len) == 0 &&
+	    arch->build_frame(&regs, xstate, len, 0, &gadgets, frame, ARCH_FRAME_MAX, &sp))
+		/* It depends on how the stack pointer is aligned: that of the worst. */
+		room = ((arch->sp(&regs) - sp + REMOTE_SCRATCH) | 63) + 65;
+	free(xstate);
+	free(frame);
+	return room;
+}
+
+static void probe_child(pid_t child, struct probe *out)
+{
+	int status;
+
+	out->trace = -pt_seize(child, false);
+	if (out->trace)
+		return;
+	pt_interrupt(child);
+	if (waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) {
+		out->trace = ECHILD;
+		return;
+	}
+	out->code = probe_code(child);
+	out->seccomp = -pt_suspend_seccomp(child, false, true);
+	out->room = probe_room(child);
+}
+
+/* It is told apart from the tracer, which nobody may trace (PR_SET_DUMPABLE), before it is tried.
+ */
+static pid_t fork_child(void)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return -1;
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_DUMPABLE, 1);
+		close(ready[0]);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (child > 0 && read(ready[0], &byte, 1) < 0) /* until it closes its end */
+		errno = 0;
+	close(ready[0]);
+	return child;
+}
+
+const struct probe *probe_machine(void)
+{
+	static struct probe probe;
+	static bool done;
+	pid_t child;
+
+	if (done)
+		return &probe;
+	done = true;
+	child = fork_child();
+	if (child < 0) {
+		probe.trace = errno;
+		return &probe;
+	}
+	probe_child(child, &probe);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, __WALL);
+	return &probe;
+}
