@@ -2,10 +2,12 @@
 #include "fault.h"
 
 #ifdef SB_FAULT_POINTS
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int client_pid;
@@ -15,12 +17,28 @@ void fault_client(int pid)
 	client_pid = pid;
 }
 
+/*
+ * A thread of the target waits for this file, to exec. A signal would not do: its delivery is a
+ * stop that waits for us. So the exec happens here and now, unless that thread is held.
+ */
+static void open_gate(void)
+{
+	const char *path = getenv("SBINJECT_FAULT_GATE");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+}
+
 static void fault_kill(const char *action, int pid)
 {
 	if (!strcmp(action, "kill-target") && pid > 0)
 		kill(pid, SIGKILL);
 	if (!strcmp(action, "stop-target") && pid > 0)
 		kill(pid, SIGSTOP);
+	if (!strcmp(action, "exec-target"))
+		open_gate();
 	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
 	    strcmp(action, "kill-target"))
 		kill(client_pid, SIGKILL);
