@@ -159,3 +159,22 @@ refuses() {
 	grep -qiE -- "$pattern" "$T/sb.err" || fail "sbinject $*: its error does not say '$pattern'"
 	[ "$(wc -l <"$T/sb.err")" -le 3 ] || fail "sbinject $*: its error is long"
 }
+
+# pythons: every CPython from 3.10 on that is here, one a line; PYTHONS names more
+pythons() {
+	local p
+	for p in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 \
+		/usr/local/bin/python3 ${PYTHONS:-}; do
+		[ -x "$p" ] && "$p" -c 'import sys
+sys.exit(sys.version_info < (3, 10) or sys.implementation.name != "cpython")' 2>/dev/null &&
+			echo "$p"
+	done
+}
+
+# need_python: skips the case without the agent or without an interpreter; else they are ${python[@]}
+need_python() {
+	[ -s "$BUILD/python/agent.so.stripped" ] || skip 'sbinject is built without Python targets'
+	export PYTHONDONTWRITEBYTECODE=1 # nothing into the tree
+	mapfile -t python < <(pythons)
+	[ ${#python[@]} -gt 0 ] || skip 'there is no CPython 3.10 or later'
+}
