@@ -54,7 +54,9 @@ bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *b
 
 	if (n == (ssize_t)len)
 		return true;
-	if (n < 0 && errno == ENOSYS) /* a kernel without CONFIG_CROSS_MEMORY_ATTACH */
+	/* A kernel without CONFIG_CROSS_MEMORY_ATTACH; a target that is not dumpable any more,
+	 * whose memory we hold open from before. */
+	if (n < 0 && (errno == ENOSYS || errno == EPERM))
 		return memory_write(mem, at, bytes, len, NULL) == 0;
 	if (n > 0)
 		memory_write(mem, at, was, (size_t)n, NULL);

@@ -169,7 +169,11 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		return;
 	child->space = space_fork(parent->space, child->pid, &err);
 	if (!child->space) {
-		session_warn(s, "process %d, a child, is not followed: %s", child->pid, err.what);
+		/* Of a parent that is not dumpable any more, and we are not root. */
+		session_warn(s,
+			     "process %d, a child, is not followed and keeps its hooks, which do "
+			     "nothing once sbinject has ended: %s",
+			     child->pid, err.what);
 		return;
 	}
 	if (!wanted(s, child->pid)) {
