@@ -317,7 +317,7 @@ static int skip_entered(struct remote *r, struct sb_err *err)
 	struct arch_regs regs;
 
 	if (pt_get_regs(r->thread->tid, &regs) < 0)
-		return err_set(err, SB_ETARGET, "thread %d ended", r->thread->tid);
+		return err_set(err, SB_ENOPROC, "thread %d ended", r->thread->tid);
 	arch->skip_syscall(&regs);
 	pt_set_regs(r->thread->tid, &regs);
 	r->at_entry = false;
@@ -340,7 +340,7 @@ static int start(struct remote *r, struct sb_err *err)
 	if (r->at_entry && skip_entered(r, err) < 0)
 		return -SB_ETARGET;
 	if (pt_set_regs(tid, &r->work) < 0)
-		return err_set(err, SB_ETARGET, "thread %d ended", tid);
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	/* The mask second: were we killed between the two, nobody would ever give it back. */
 	first = !r->called;
 	r->called = true;
@@ -495,6 +495,7 @@ static void restore(struct remote *r)
 int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err)
 {
 	struct thread *t = r->thread;
+	pid_t tid = t->tid;
 
 	if (t->stop.kind == STOP_GROUP || r->was_stopped) {
 		remote_end(r);
@@ -505,7 +506,7 @@ int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err
 	arch->prepare_call(&r->work, r->sp, function, arg);
 	if (pt_set_sigmask(t->tid, ~0ull) < 0 || pt_set_regs(t->tid, &r->work) < 0) {
 		remote_end(r);
-		return err_set(err, SB_ETARGET, "thread %d ended", t->tid);
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	}
 	r->called = true;
 	r->lent = t->tid;

@@ -17,6 +17,7 @@ one() {
 	run "$where" -p "$pid" :execs_fn 2us --for 150ms --json "$T/run.json"
 	[ "$rc" -ne 124 ] || fail "$where: sbinject hangs"
 	kill -0 "$pid" 2>/dev/null || fail "$where: the target died"
+	[ "$rc" -eq 0 ] || fail "$where: status $rc"
 	[ -e "$T/gate" ] || exit 3
 	wait_for 10 again || fail "$where: the new program does not run"
 	wait_for 10 released || fail "$where: the target stays traced"
