@@ -252,6 +252,8 @@ static int write_region(struct planting *p, struct sb_err *err)
 	if (ret >= 0)
 		ret = memory_write(mem, r->addr + sizeof(*r->journal), r->journal + 1,
 				   r->journal->common_off - sizeof(*r->journal), err);
+	if (ret >= 0 && fault_point("region-header", mem->pid))
+		ret = err_set(err, SB_ETARGET, "fault: region-header");
 	/* The header last: a journal that can be found is complete. */
 	if (ret >= 0)
 		ret = memory_write(mem, r->addr, r->journal, sizeof(*r->journal), err);
@@ -310,6 +312,20 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 	return code;
 }
 
+/* Nothing jumps into it yet. */
+static void unmap_region(struct planting *p)
+{
+	struct space *space = p->space;
+	struct remote r;
+	long ret;
+
+	if (remote_begin(&r, p->tree, space, &space->mem, &space->gadgets, NULL) < 0)
+		return;
+	remote_syscall(&r, &ret, NULL, SYS_munmap, p->region->addr, p->region->size, 0ul, 0ul, 0ul,
+		       0ul);
+	remote_end(&r);
+}
+
 static int make_region(struct planting *p, struct sb_err *err)
 {
 	uint64_t room = count_sites(p) * (sizeof(struct journal_site) + ARCH_SITE_MAX) +
@@ -334,7 +350,12 @@ static int make_region(struct planting *p, struct sb_err *err)
 	if (ret == -SB_ENOMEM)
 		return err_set(err, SB_ENOMEM,
 			       "process %d: no room for stubs within 2 GB of the code", p->pid);
-	return ret < 0 ? ret : write_region(p, err);
+	if (ret < 0)
+		return ret;
+	ret = write_region(p, err);
+	if (ret < 0)
+		unmap_region(p);
+	return ret;
 }
 
 /* Registers in the bytes to be replaced go on in their copy. */
@@ -425,7 +446,9 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 			return ret;
 		if (!somebody_in_the_way(p)) {
 			move_threads(p);
+			fault_point("plant-moved", p->pid);
 			ret = write_text(p, err);
+			fault_point("plant-written", p->pid);
 			tree_resume(p->tree, p->space);
 			return ret;
 		}

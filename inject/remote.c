@@ -103,6 +103,7 @@ static int lay_frame(struct remote *r)
 	if (stack_write(r->thread->tid, r->mem, r->sp - SCRATCH, laid, r->stack,
 			r->frame_len + SCRATCH))
 		ret = 0;
+	fault_point("stack-laid", r->mem->pid);
 out:
 	free(laid);
 	free(xstate);

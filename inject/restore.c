@@ -413,6 +413,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 			return -SB_ETARGET;
 		}
 		text_done = true;
+		fault_point("restore-text", space->mem.pid);
 		if (!threads_out(space, tree)) {
 			r->searched = false;
 		} else if (space->agent_stays && returns_none(r)) {

@@ -248,6 +248,17 @@ static int make_memfd(struct remote *r, long *fd, struct sb_err *err)
 	return remote_must(r, "memfd_create", *fd, err);
 }
 
+static bool is_their_memfd(pid_t pid, long fd)
+{
+	char path[64], link[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return !strcmp(link, "/memfd:sbinject (deleted)");
+}
+
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
  * was lost on its way back may have had its effect all the same. */
 static int setup_borrowed(struct space *space, struct remote *r, uint64_t session, uint32_t targets,
@@ -265,7 +276,8 @@ static int setup_borrowed(struct space *space, struct remote *r, uint64_t sessio
 		goto unmap;
 	if (remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul) == 0)
 		return 0;
-	fd = -1; /* it is closed; only the answer was lost */
+	if (!is_their_memfd(r->thread->proc->pid, fd))
+		fd = -1; /* it is closed; only the answer was lost */
 
 unmap:
 	unmap_theirs(space, r);
@@ -321,6 +333,8 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err)
 		return 0;
 	}
 	record = page_record(page, space->proc);
+	if (fault_point("register", pid))
+		return err_set(err, SB_ETARGET, "fault: register");
 	return memory_write(&space->mem, space->record_addr, &record, sizeof(record), err);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "clock.h"
+#include "fault.h"
 #include "tree-task.h"
 #include "../src/log.h"
 
@@ -166,6 +167,10 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 		if (ret == 0) {
 			tree_thread_new(tree, proc, tid);
 			found++;
+			if (fault_point("seize", proc->pid)) {
+				closedir(dir);
+				return err_set(err, SB_ETARGET, "fault: seize");
+			}
 		} else if (ret == -EPERM && !task_is_ours(tid) && !task_is_dead(proc->pid, tid)) {
 			closedir(dir);
 			return task_seize_error(proc->pid, tid, err);
@@ -388,6 +393,7 @@ static void detach_thread(struct tree *tree, struct thread *t)
 		task_unnoticed(t->tid);
 	if (t->stop.kind != STOP_GONE)
 		pt_detach(t->tid, t->stop.kind == STOP_SIGNAL ? t->stop.sig : 0);
+	fault_point("release", t->proc->pid);
 	note_hold(tree, t);
 	tree_thread_free(tree, t);
 }

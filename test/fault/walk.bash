@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# walk ACTION: at each named fault point, at its first, second and third passage, ACTION; then the
-# target must run on, be restored (by whoever is left, or by `recover` where nobody is) and be as
-# it was. Needs the build that has fault points: make FAULT=1.
+# walk ACTION [WAY...]: at each named fault point, at each of its passages up to MOST, ACTION; then
+# the target must run on, be restored (by whoever is left, or by `recover` where nobody is) and be
+# as it was. Needs the build that has fault points: make FAULT=1.
+#
+# Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
+# target that forks all the time.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
 [ -x "$SB" ] || skip "$SB is not built (make FAULT=1)"
+
+MOST=12
 
 points() {
 	grep -hoE 'fault_point\((undo \? )?"[a-z-]+"( : "[a-z-]+")?' "$SRC"/{src,inject}/*.c |
@@ -16,6 +21,7 @@ points() {
 
 released() { grep -q '^TracerPid:	0$' "/proc/$pid/status"; }
 clean() { released && "$TOOL/textcheck" "$pid"; }
+lives() { kill -0 "$pid" 2>/dev/null; }
 
 # run WHERE ARGS...: sbinject with that fault; its status in $rc, without a word from the shell
 run() {
@@ -25,21 +31,111 @@ run() {
 		echo $?) 2>/dev/null
 }
 
-# one POINT N ACTION, in a subshell: 0 reached and well, 3 never reached, 1 not well
-one() {
-	local where="$1:$2=$3" pids=()
+# ---- the ways ----
 
-	trap cleanup EXIT
+hooks=(:victim_work 2us :victim_other 0 --for 150ms)
+
+set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never began
+	local way=$1 where=$2
+
+	case $way in
+	launch)
+		rm -f "$T/pid" "$T/calls.out"
+		cat >"$T/launch.sh" <<-END
+			echo \$\$ >"$T/pid"
+			exec "$V/calls" -t 2 >"$T/calls.out" 2>"$T/calls.err"
+		END
+		launch "$where" calls:victim_work 2us calls:victim_other 0 --for 150ms
+		return
+		;;
+	forks)
+		start calls "$V/forker" "$T/trouble"
+		snapshot "$pid"
+		run "$where" -p "$pid" :fork_work 2us --for 150ms
+		return
+		;;
+	esac
 	start calls "$V/calls" -t 2
 	snapshot "$pid" -t
-	run "$where" -p "$pid" :victim_work 2us :victim_other 0 --for 150ms --json "$T/run.json"
+	case $way in
+	no-follow) run "$where" -p "$pid" "${hooks[@]}" --no-follow ;;
+	int3) run "$where" -p "$pid" :victim_work 10us --for 150ms --mechanism int3 ;;
+	*) run "$where" -p "$pid" "${hooks[@]}" --json "$T/run.json" ;;
+	esac
+}
+
+# The command goes on behind --for, and where sbinject is killed: it is told to end, or the run
+# would not. A command that never began has no pid.
+launch() {
+	local where=$1
+	shift
+	SBINJECT_FAULT=$where timeout 30 "$SB" "$@" -- sh "$T/launch.sh" \
+		>"$T/sb.out" 2>"$T/sb.err" </dev/null &
+	sb_pid=$!
+	pid=''
+	wait_for 3 test -s "$T/pid" && pid=$(cat "$T/pid") && pids+=("$pid")
+	[ -z "$pid" ] || wait_for 5 said calls '^ready$'
+	sleep 0.3
+	[ -z "$pid" ] || settle_launch
+	rc=0
+	wait $sb_pid 2>/dev/null || rc=$?
+}
+
+# With the command line alive the end of the command is its own end: look at the command first.
+settle_launch() {
+	lives || return
+	if kill -0 $sb_pid 2>/dev/null; then
+		wait_for 10 clean || touch "$T/unclean"
+		kill -TERM "$pid"
+	fi
+}
+
+same_as_before() {
+	case $1 in
+	launch) let_go "$pid" ;;
+	forks) unchanged "$pid" ;;
+	*) unchanged "$pid" -t ;;
+	esac
+}
+
+end_it() {
+	local status=0
+
+	case $1 in
+	launch)
+		kill -TERM "$pid" 2>/dev/null
+		wait_for 10 said calls '^self-check ok$' || fail "the command went wrong"
+		;;
+	forks)
+		finish calls "$pid"
+		[ ! -s "$T/trouble" ] || fail "a child went wrong: $(cat "$T/trouble")"
+		;;
+	*) finish calls "$pid" ;;
+	esac
+	return $status
+}
+
+# one POINT N ACTION WAY, in a subshell: 0 reached and well, 3 never reached, 1 not well
+one() {
+	local where="$1:$2=$3" way=$4 pids=() status
+
+	trap cleanup EXIT
+	rm -f "$T/unclean"
+	set_off "$way" "$where"
 	[ "$rc" -ne 124 ] || fail "$where: sbinject hangs"
 	if [ "$3" = kill-target ]; then # only: sbinject ends
-		! kill -0 "$pid" 2>/dev/null || exit 3
-		echo "$where: status $rc"
+		! lives || exit 3
+		echo "$way: $where: status $rc"
 		exit 0
 	fi
-	kill -0 "$pid" 2>/dev/null || fail "$where: the target died"
+	if [ "$way" = launch ] && { [ -z "$pid" ] || ! lives; }; then
+		[ ! -e "$T/unclean" ] || fail "$where: the command stayed hooked"
+		[ -z "$pid" ] || said calls '^self-check ok$' || fail "$where: the command died"
+		[ "$rc" -ne 0 ] || exit 3
+		echo "$way: $where: status $rc"
+		exit 0
+	fi
+	lives || fail "$where: the target died"
 	wait_for 10 released || fail "$where: the target stays traced"
 	if [ "$3" = kill-both ] && [ "$rc" -ne 0 ]; then
 		status=$rc
@@ -49,27 +145,36 @@ one() {
 	else
 		wait_for 10 clean || fail "$where: the target stays hooked"
 	fi
-	(unchanged "$pid" -t) || fail "$where: the target was changed"
-	finish calls "$pid"
+	(same_as_before "$way") || fail "$where: the target was changed"
+	end_it "$way"
 	[ "$rc" -ne 0 ] || exit 3
-	echo "$where: status $rc, restored"
+	echo "$way: $where: status $rc, restored"
 	exit 0
 }
 
-walk() {
-	local point n status reached=0 bad=0
+walk_way() { # ACTION WAY: adds to $reached and $bad
+	local point n status
 
-	[ "$(points | wc -l)" -gt 5 ] || fail 'no fault points found'
 	for point in $(points); do
-		for n in 1 2 3; do
+		for ((n = 1; n <= MOST; n++)); do
 			status=0
-			(one "$point" $n "$1") || status=$?
+			(one "$point" $n "$1" "$2") || status=$?
 			case $status in
 			0) reached=$((reached + 1)) ;;
 			3) break ;;
 			*) bad=$((bad + 1)) ;;
 			esac
 		done
+	done
+}
+
+walk() {
+	local action=$1 way reached=0 bad=0
+	shift
+
+	[ "$(points | wc -l)" -gt 5 ] || fail 'no fault points found'
+	for way in "${@:-attach}"; do
+		walk_way "$action" "$way"
 	done
 	[ $bad -eq 0 ] || fail "$bad passages of fault points went wrong"
 	more 'fault points reached' $reached 5

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Under int3 a step that fails is undone, and the command line may be killed.
+# limit: 300 s
+. "$SRC/test/fault/walk.bash"
+
+walk error int3
+walk kill-client int3

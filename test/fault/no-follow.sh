@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Nobody traces meanwhile: SIGKILL of either or both at every step, attach and detach.
+# limit: 300 s
+. "$SRC/test/fault/walk.bash"
+
+walk kill-both no-follow
+walk kill-tracer no-follow
