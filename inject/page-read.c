@@ -17,6 +17,9 @@ static void add_slot(struct page_sums *sums, const struct sb_page_slot *slot)
 		sums->max_ticks = slot->max_ticks;
 	if (slot->hits > sums->busiest_hits)
 		sums->busiest_hits = slot->hits;
+	sums->threads += slot->hits != 0;
+	if (slot->injected_ticks + slot->overrun_ticks > sums->busiest_ticks)
+		sums->busiest_ticks = slot->injected_ticks + slot->overrun_ticks;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++) {
 		sums->bucket[i] += slot->bucket[i];
 		sums->delayed += slot->bucket[i];
@@ -104,6 +107,9 @@ void page_sums_add(struct page_sums *to, const struct page_sums *from)
 		to->max_ticks = from->max_ticks;
 	if (from->busiest_hits > to->busiest_hits)
 		to->busiest_hits = from->busiest_hits;
+	to->threads += from->threads;
+	if (from->busiest_ticks > to->busiest_ticks)
+		to->busiest_ticks = from->busiest_ticks;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
 		to->bucket[i] += from->bucket[i];
 }

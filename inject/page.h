@@ -36,6 +36,8 @@ struct page_sums {
 	uint64_t hits, delayed, cuts;
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
+	size_t threads;	       /* slots that have counted */
+	uint64_t busiest_ticks; /* injected and overrun, of the one slot with most */
 	uint64_t busiest_hits; /* of the one slot with most hits */
 };
 

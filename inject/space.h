@@ -98,6 +98,17 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 		size_t n, struct sb_err *err);
 
 /*
+ * Takes out the hooks whose cookie is set in cookie[0..n); the others stay. Every thread of the
+ * space is held meanwhile. A hook that is not there any more is no error.
+ */
+int space_unplant(struct space *space, struct tree *tree, const bool *cookie, size_t n,
+		  struct sb_err *err);
+
+/* True if the text still has this site's hook. */
+bool space_hooks(const struct space *space, const struct region *region,
+		 const struct journal_site *site);
+
+/*
  * Takes everything out: text restored and compared, threads moved out of stubs, mappings gone.
  * Threads of the space must be traced; on exit they run. release: where all went well they run
  * untraced, let go from the same stop in which the mappings went; their processes stay in the

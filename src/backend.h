@@ -22,6 +22,17 @@ struct backend {
 	void (*counts)(struct session *s, struct result_counts *counts, double *t_s);
 	void (*detach)(struct session *s);
 	struct result *(*result)(struct session *s);
+	/* Changes while it runs: see session.h. */
+	int (*add)(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
+	int (*remove)(struct session *s, size_t index, struct sb_err *err);
+	void (*update)(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);
+	void (*enable)(struct session *s, bool on);
+	bool (*enabled)(const struct session *s);
+	void (*mute)(struct session *s, size_t index, bool mute);
+	size_t (*targets)(const struct session *s);
+	void (*target)(struct session *s, size_t index, struct session_target *out);
+	size_t (*lanes)(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
+	size_t (*pids)(struct session *s, pid_t **pids);
 	struct result *(*list)(struct session *s, struct sb_err *err);
 	void (*close)(struct session *s);
 };

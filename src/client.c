@@ -29,6 +29,11 @@ struct client {
 	double last_t;
 	struct wire_status_target *last; /* counters of the last status line */
 	bool status_line;		 /* an unfinished line stands on the terminal */
+	bool interrupted;		 /* the user wants the end */
+	bool driven;			 /* by client_open(): who drives decides about the end */
+	bool failed;			 /* there is no tracer */
+	char *answer;			 /* to what was asked last; owned */
+	bool hold_command;		 /* client_release() lets it go */
 };
 
 static void on_log(struct client *c, const char *payload, size_t len)
@@ -49,6 +54,8 @@ static void on_ready(struct client *c, const char *payload, size_t len)
 	(void)payload;
 	(void)len;
 	c->ready = true;
+	if (c->hold_command)
+		return;
 	if (c->command.pid && launch_go(&c->command, &c->out->error) < 0)
 		tell_tracer(c);
 	else if (!c->command.pid && isatty(STDERR_FILENO))
@@ -85,7 +92,8 @@ static void on_status(struct client *c, const char *payload, size_t len)
 	const struct wire_status_target *now = (const void *)(payload + sizeof(double));
 	struct out_status st = { .n = n };
 
-	if (len != sizeof(double) + n * sizeof(*now) || c->opt->quiet)
+	/* Targets that were added since are not in the status line. */
+	if (len < sizeof(double) + n * sizeof(*now) || c->opt->quiet)
 		return;
 	memcpy(&st.t_s, payload, sizeof(double));
 	st.interval_s = st.t_s - c->last_t;
@@ -114,9 +122,15 @@ static void on_end(struct client *c, const char *payload, size_t len)
 		c->out->error = err;
 }
 
+static void on_answer(struct client *c, const char *payload, size_t len)
+{
+	free(c->answer);
+	c->answer = strndup(payload, len);
+}
+
 static void (*const handlers[])(struct client *, const char *, size_t) = {
 	[WIRE_LOG] = on_log,	   [WIRE_READY] = on_ready, [WIRE_ERROR] = on_error,
-	[WIRE_STATUS] = on_status, [WIRE_END] = on_end,
+	[WIRE_STATUS] = on_status, [WIRE_END] = on_end,	    [WIRE_ANSWER] = on_answer,
 };
 
 static void hear_tracer(struct client *c)
@@ -148,6 +162,9 @@ static void on_signal(struct client *c, const struct signalfd_siginfo *si)
 			tell_tracer(c);
 		return;
 	}
+	c->interrupted = true;
+	if (c->driven)
+		return;
 	if (!c->launched)
 		tell_tracer(c);
 	else if (!c->ready && si->ssi_signo != SIGINT)
@@ -178,20 +195,27 @@ static void catch_signals(struct client *c)
 	c->sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static void loop(struct client *c)
+bool client_pump(struct client *c, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = c->in.fd, .events = POLLIN },
 		{ .fd = c->sigfd, .events = POLLIN },
 	};
 
-	while (!c->done) {
-		poll(fds, 2, -1);
-		if (fds[1].revents)
-			read_signals(c);
-		if (fds[0].revents)
-			hear_tracer(c);
-	}
+	if (c->done)
+		return false;
+	poll(fds, 2, timeout_ms);
+	if (fds[1].revents)
+		read_signals(c);
+	if (fds[0].revents)
+		hear_tracer(c);
+	return !c->done;
+}
+
+static void loop(struct client *c)
+{
+	while (client_pump(c, -1))
+		;
 	if (c->status_line)
 		fputc('\n', stderr);
 }
@@ -258,7 +282,8 @@ static int start(struct client *c, const struct backend *backend)
 	struct session_config *cfg = &c->opt->session;
 	struct tracer_job job = { .backend = backend,
 				  .cfg = cfg,
-				  .interval_ns = c->opt->interval_ns };
+				  .interval_ns = c->opt->interval_ns,
+				  .default_ns = c->opt->default_ns };
 
 	skip_add(cfg, getpid());
 	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
@@ -276,22 +301,96 @@ static int start(struct client *c, const struct backend *backend)
 	return 0;
 }
 
-void client_run(struct options *opt, const struct backend *backend, struct client_outcome *out)
+static struct client *client_new(struct options *opt, struct client_outcome *out)
 {
-	struct client c = { .opt = opt, .out = out, .sigfd = -1 };
+	struct client *c = calloc(1, sizeof(*c));
 
 	memset(out, 0, sizeof(*out));
-	c.last = calloc(opt->session.targets.count + 1, sizeof(*c.last));
-	if (!c.last)
+	if (!c)
 		abort();
-	if (start(&c, backend) == 0) {
-		loop(&c);
-		if (out->tracer_died)
-			restore_targets(&c);
+	c->opt = opt;
+	c->out = out;
+	c->sigfd = c->in.fd = -1;
+	c->last = calloc(opt->session.targets.count + 1, sizeof(*c->last));
+	if (!c->last)
+		abort();
+	return c;
+}
+
+static void client_end(struct client *c)
+{
+	if (c->tracer > 0 && !c->failed) {
+		loop(c);
+		if (c->out->tracer_died)
+			restore_targets(c);
 	}
-	await_command(&c);
-	if (c.tracer > 0)
-		waitpid(c.tracer, NULL, 0);
-	free(c.in.buf);
-	free(c.last);
+	await_command(c);
+	if (c->tracer > 0)
+		waitpid(c->tracer, NULL, 0);
+	free(c->in.buf);
+	free(c->last);
+	free(c->answer);
+	free(c);
+}
+
+void client_run(struct options *opt, const struct backend *backend, struct client_outcome *out)
+{
+	struct client *c = client_new(opt, out);
+
+	c->failed = start(c, backend) < 0;
+	client_end(c);
+}
+
+struct client *client_open(struct options *opt, const struct backend *backend, bool hold,
+			   struct client_outcome *out)
+{
+	struct client *c = client_new(opt, out);
+
+	c->driven = true;
+	c->hold_command = hold;
+	c->failed = start(c, backend) < 0;
+	while (!c->failed && !c->ready && client_pump(c, -1))
+		;
+	if (c->ready)
+		return c;
+	client_close(c);
+	return NULL;
+}
+
+int client_release(struct client *c)
+{
+	c->hold_command = false;
+	return c->command.pid ? launch_go(&c->command, &c->out->error) : 0;
+}
+
+const char *client_ask(struct client *c, const char *request)
+{
+	uint32_t len = (uint32_t)strlen(request);
+	char *msg = malloc(1 + sizeof(len) + len);
+	bool sent;
+
+	if (!msg)
+		abort();
+	msg[0] = WIRE_ASK;
+	memcpy(msg + 1, &len, sizeof(len));
+	memcpy(msg + 1 + sizeof(len), request, len);
+	free(c->answer);
+	c->answer = NULL;
+	sent = write(c->in.fd, msg, 1 + sizeof(len) + len) == (ssize_t)(1 + sizeof(len) + len);
+	free(msg);
+	while (sent && !c->answer && client_pump(c, -1))
+		;
+	return c->answer;
+}
+
+bool client_interrupted(const struct client *c)
+{
+	return c->interrupted;
+}
+
+void client_close(struct client *c)
+{
+	if (!c->done && c->in.fd >= 0)
+		tell_tracer(c);
+	client_end(c);
 }

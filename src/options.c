@@ -393,6 +393,8 @@ static void apply_defaults(struct parse *p)
 {
 	struct spec_list *list = &p->opt->session.targets;
 
+	p->opt->default_ns = p->delay_given ? p->delay_ns : SPEC_DEFAULT_NS;
+
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->spec[i].delay_ns == SPEC_DELAY_UNSET)
 			list->spec[i].delay_ns = p->delay_given ? p->delay_ns : SPEC_DEFAULT_NS;

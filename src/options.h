@@ -16,6 +16,7 @@ struct options {
 	struct session_config session;
 	char *backend;
 	bool require_hits, quiet, verbose, help, version;
+	uint64_t default_ns; /* delay of targets without one */
 	uint64_t interval_ns;
 	char *json, *jsonl;
 	struct result_tag *tag;

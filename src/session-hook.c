@@ -50,7 +50,7 @@ static size_t hooked_at(const struct space *space, uint64_t addr)
 		/* An endbr64 stays in front of the window. */
 		if (!site)
 			site = region_site_at(r, addr + 4);
-		if (site && !space->stale[i])
+		if (site && !space->stale[i] && space_hooks(space, r, site))
 			return site->cookie;
 	}
 	return SIZE_MAX;
@@ -193,7 +193,7 @@ static void find_target(struct finder *f, size_t i)
 	bool again = t->why.code;
 	int ret;
 
-	if (t->spec->kind == SPEC_PYTHON)
+	if (t->removed || t->spec->kind == SPEC_PYTHON)
 		return;
 	if (!in_scope(f, i)) {
 		err_set(&t->why, SB_ENOMODULE, "process %d is not among the processes hooked",
@@ -445,7 +445,7 @@ static void page_gone(void *ctx, struct page *page)
 
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
-	int ret = space_setup(space, &s->tree, pid, s->cfg->id, (uint32_t)s->n_targets, err);
+	int ret = space_setup(space, &s->tree, pid, s->cfg->id, (uint32_t)s->max_targets, err);
 
 	if (ret < 0)
 		return ret;

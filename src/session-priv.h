@@ -14,8 +14,10 @@
 /* What one target is doing. */
 struct target {
 	const struct spec *spec;
+	struct spec *own; /* of one that was added */
 	uint64_t delay_ns, every;
 	uint64_t start_ns, for_ns; /* window, from when the session's own opens */
+	bool removed, muted;	   /* taken out; switched off by session_mute() */
 	bool open;		   /* counted (and delayed) now */
 	uint64_t opened_at;	   /* ns, while open */
 	uint64_t active_ns;	   /* of earlier openings */
@@ -35,6 +37,8 @@ struct python {
 	bool belled;	   /* its start is awaited by doorbells */
 	bool starting;	   /* not initialized: only a bell can bring the command in */
 	bool dirty;	   /* settings have changed since the last APPLY */
+	bool relist;	   /* ... and the list of targets */
+	uint64_t on;	   /* which targets were on at that time, as a hash */
 	bool said;	   /* what it waits for has been said */
 	bool applied;	   /* the agent is at work */
 };
@@ -75,8 +79,10 @@ struct session {
 	struct clock clk;
 	struct hook_cost cost;
 	bool clock_ok;
+	char clock_why[160];
 	struct target *target;
-	size_t n_targets;
+	size_t n_targets, max_targets; /* used; the arrays' size */
+	bool enabled;
 	struct site_record *site;
 	size_t n_sites;
 	struct record *records;
@@ -137,6 +143,7 @@ struct record *record_of(const struct session *s, const struct space *space);
 void window_apply(struct session *s,
 		  struct record *rec); /* settings of all targets into its page */
 void window_apply_all(struct session *s);
+void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
 uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
 void window_threads(struct session *s);			 /* thread= tables */
 
@@ -145,6 +152,16 @@ void record_read_names(pid_t pid, char *comm, size_t size, char **exe);
 /* session-slow.c */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 void slow_free(struct slow_look *look, size_t n_targets);
+
+/* session.c: a target as its spec says, not looked for yet. */
+void session_target_init(struct target *t, const struct spec *spec);
+int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
+
+/* session-change.c */
+void session_spec_free(struct spec *spec);
+
+/* session-result.c: what ended processes left and living ones show. */
+void session_target_sums(const struct session *s, size_t target, struct page_sums *sums);
 
 /* session.c: seizes the tree, children that come meanwhile included. */
 int session_take_all(struct session *s, struct sb_err *err);

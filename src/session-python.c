@@ -21,7 +21,7 @@ _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for 
 bool python_wanted(const struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
-		if (s->target[i].spec->kind == SPEC_PYTHON)
+		if (s->target[i].spec->kind == SPEC_PYTHON && !s->target[i].removed)
 			return true;
 	return false;
 }
@@ -54,7 +54,7 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 	for (size_t i = 0; i < s->n_targets; i++) {
 		const struct spec *spec = s->target[i].spec;
 
-		if (spec->kind != SPEC_PYTHON)
+		if (spec->kind != SPEC_PYTHON || s->target[i].removed)
 			continue;
 		list[n].cell = (uint32_t)i;
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
@@ -295,7 +295,11 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 			say(rec, now);
 		}
 	} else if (py->dirty && py->applied) {
-		py->dirty = false;
+		struct sb_err err = { 0 };
+
+		if (py->relist && send_targets(s, py->room, &err) < 0)
+			session_warn(s, "%s", err.what);
+		py->dirty = py->relist = false;
 		room_ask(py->room, SB_AGENT_APPLY);
 	} else {
 		under_way = false;
@@ -338,9 +342,22 @@ bool python_step(struct session *s, uint64_t now)
 	return busy;
 }
 
-void python_changed(struct record *rec)
+void python_changed(struct session *s, struct record *rec)
 {
-	rec->python.dirty = true;
+	uint64_t on = 1469598103934665603ull;
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].spec->kind == SPEC_PYTHON)
+			on = (on ^ (i << 1 | (s->target[i].open && rec->in_scope[i]))) *
+			     1099511628211ull;
+	rec->python.dirty |= on != rec->python.on;
+	rec->python.on = on;
+}
+
+void python_relist(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		rec->python.dirty = rec->python.relist = true;
 }
 
 void python_forked(struct record *child, const struct record *parent)

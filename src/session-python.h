@@ -33,8 +33,10 @@ bool python_step(struct session *s, uint64_t now);
 /* A thread of this process carries a command, or will: it must stay traced. */
 bool python_busy(const struct record *rec);
 
-/* Settings of this process's page have changed. */
-void python_changed(struct record *rec);
+/* Settings of this process's page have changed; the agent is told where that switches a target
+ * on or off (a delay it reads from the page itself), or where the list of targets changed. */
+void python_changed(struct session *s, struct record *rec);
+void python_relist(struct session *s);
 
 /* A fork has what its parent has. */
 void python_forked(struct record *child, const struct record *parent);

@@ -69,8 +69,8 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	rec->generation = proc->generation;
 	record_read_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
-	rec->in_scope = must(calloc(s->n_targets, sizeof(*rec->in_scope)));
-	rec->counts = must(calloc(s->n_targets, sizeof(*rec->counts)));
+	rec->in_scope = must(calloc(s->max_targets, sizeof(*rec->in_scope)));
+	rec->counts = must(calloc(s->max_targets, sizeof(*rec->counts)));
 	for (size_t i = 0; i < s->n_targets; i++)
 		rec->in_scope[i] = in_scope(&s->target[i], i, proc->pid, parent);
 	rec->next = s->records;
@@ -158,7 +158,7 @@ void record_end(struct session *s, struct record *rec)
 
 void record_free(const struct session *s, struct record *rec)
 {
-	slow_free(rec->slow, s->n_targets);
+	slow_free(rec->slow, s->max_targets);
 	for (size_t i = 0; i < rec->n_regions; i++)
 		region_put(rec->regions[i]);
 	free(rec->regions);

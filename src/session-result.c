@@ -16,7 +16,7 @@ static void *must(void *memory)
 }
 
 /* Of a target: what ended processes left, and what living ones show. */
-static void target_sums(const struct session *s, size_t i, struct page_sums *sums)
+void session_target_sums(const struct session *s, size_t i, struct page_sums *sums)
 {
 	*sums = s->target[i].past;
 	for (const struct record *rec = s->records; rec; rec = rec->next)
@@ -33,7 +33,7 @@ void session_counts(struct session *s, struct result_counts *counts, double *t_s
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct page_sums sums;
 
-		target_sums(s, i, &sums);
+		session_target_sums(s, i, &sums);
 		counts_from_sums(s, i, &sums, &counts[i]);
 	}
 	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
@@ -213,7 +213,7 @@ static void fill_target(struct session *s, size_t i, struct result_target *rt)
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
 
-	target_sums(s, i, &sums);
+	session_target_sums(s, i, &sums);
 	rt->spec = text_dup(t->spec->text);
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;

@@ -38,7 +38,7 @@ static struct slow_look *look_of(struct session *s, struct record *rec, size_t t
 	struct slow_look *look;
 
 	if (!rec->slow)
-		rec->slow = must(calloc(s->n_targets, sizeof(*rec->slow)));
+		rec->slow = must(calloc(s->max_targets, sizeof(*rec->slow)));
 	look = &rec->slow[target];
 	for (int k = 0; k < 2 && !look->ticks[k]; k++) {
 		look->ticks[k] = must(calloc(slots, sizeof(uint64_t)));

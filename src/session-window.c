@@ -48,21 +48,32 @@ static void apply_unregistered(struct page *page, size_t i, const struct target 
 	page_set(page, 0, (uint32_t)i, &copy);
 }
 
-void window_apply(struct session *s, struct record *rec)
+static void apply_target(struct session *s, struct record *rec, size_t i)
 {
 	struct space *space = rec->space;
 	struct page_setting set;
 
-	if (!space || !space->control)
+	setting_of(s, &s->target[i], &set);
+	apply_unregistered(&space->control->page, i, &s->target[i], &set);
+	set.enabled = set.enabled && rec->in_scope[i];
+	if (space->proc)
+		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
+}
+
+void window_apply(struct session *s, struct record *rec)
+{
+	if (!rec->space || !rec->space->control)
 		return;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		setting_of(s, &s->target[i], &set);
-		apply_unregistered(&space->control->page, i, &s->target[i], &set);
-		set.enabled = set.enabled && rec->in_scope[i];
-		if (space->proc)
-			page_set(&space->control->page, space->proc, (uint32_t)i, &set);
-	}
-	python_changed(rec);
+	for (size_t i = 0; i < s->n_targets; i++)
+		apply_target(s, rec, i);
+	python_changed(s, rec);
+}
+
+void window_apply_target(struct session *s, size_t target)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control)
+			apply_target(s, rec, target);
 }
 
 void window_apply_all(struct session *s)
@@ -95,7 +106,7 @@ static bool should_open(const struct session *s, const struct target *t, size_t 
 {
 	uint64_t from;
 
-	if (!s->armed)
+	if (!s->armed || !s->enabled || t->removed || t->muted)
 		return false;
 	if (i == s->start_on_target)
 		return true;

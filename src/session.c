@@ -15,7 +15,7 @@
 
 #define MS 1000000ull
 
-enum { TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
+enum { SPARE_TARGETS = 64, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
 
 void session_warn(struct session *s, const char *fmt, ...)
 {
@@ -35,7 +35,7 @@ void session_warn(struct session *s, const char *fmt, ...)
 	s->warning[s->n_warnings++] = strdup(line);
 }
 
-static void target_init(struct target *t, const struct spec *spec)
+void session_target_init(struct target *t, const struct spec *spec)
 {
 	t->spec = spec;
 	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
@@ -44,36 +44,36 @@ static void target_init(struct target *t, const struct spec *spec)
 	t->for_ns = spec->for_ns;
 }
 
+int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
+{
+	if (spec->delay_ns && !s->clock_ok) {
+		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);
+		err_hint(err, "a delay of 0 (count only) works");
+		return -SB_ECLOCK;
+	}
+	if (spec->thread && !arch->thread_pointer_readable())
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= needs a kernel that lets programs read their "
+			       "FS base (Linux 5.9)",
+			       spec->text);
+	if (spec->thread && !s->cfg->follow)
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= and --no-follow exclude each other: new "
+			       "threads must be seen",
+			       spec->text);
+	return 0;
+}
+
 static int check_machine(struct session *s, struct sb_err *err)
 {
-	char why[160] = "";
+	int ret = 0;
 
-	s->clock_ok = arch->clock_trusted(why, sizeof(why));
-	for (size_t i = 0; i < s->n_targets; i++) {
-		const struct target *t = &s->target[i];
-
-		if (t->delay_ns && !s->clock_ok) {
-			err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", why);
-			err_hint(err, "a delay of 0 (count only) works");
-			return -SB_ECLOCK;
-		}
-		if (t->spec->thread && !arch->thread_pointer_readable()) {
-			err_set(err, SB_EUSAGE,
-				"target '%s': thread= needs a kernel that lets "
-				"programs read their FS base (Linux 5.9)",
-				t->spec->text);
-			return -SB_EUSAGE;
-		}
-		if (t->spec->thread && !s->cfg->follow) {
-			err_set(err, SB_EUSAGE,
-				"target '%s': thread= and --no-follow exclude each "
-				"other: new threads must be seen",
-				t->spec->text);
-			return -SB_EUSAGE;
-		}
-		s->filtered |= t->spec->thread != NULL;
+	s->clock_ok = arch->clock_trusted(s->clock_why, sizeof(s->clock_why));
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
+		ret = session_check_target(s, s->target[i].spec, err);
+		s->filtered |= s->target[i].spec->thread != NULL;
 	}
-	return 0;
+	return ret;
 }
 
 static void measure_machine(struct session *s)
@@ -119,12 +119,14 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	if (!s)
 		abort();
 	s->cfg = cfg;
+	s->enabled = true;
 	s->n_targets = cfg->targets.count;
-	s->target = calloc(s->n_targets + 1, sizeof(*s->target));
+	s->max_targets = s->n_targets + SPARE_TARGETS;
+	s->target = calloc(s->max_targets, sizeof(*s->target));
 	if (!s->target)
 		abort();
 	for (size_t i = 0; i < s->n_targets; i++)
-		target_init(&s->target[i], &cfg->targets.spec[i]);
+		session_target_init(&s->target[i], &cfg->targets.spec[i]);
 	find_start_on(s);
 	/* A launched command is followed to its first image even without --follow. */
 	tree_init(&s->tree, &session_tree_ops, s, cfg->follow || cfg->launched);
@@ -160,8 +162,10 @@ void session_free(struct session *s)
 		free(s->site[i].symbol);
 		free(s->site[i].build_id);
 	}
-	for (size_t i = 0; i < s->n_targets; i++)
+	for (size_t i = 0; i < s->n_targets; i++) {
 		result_refused_free(s->target[i].refused, s->target[i].n_refused);
+		session_spec_free(s->target[i].own);
+	}
 	for (size_t i = 0; i < s->n_warnings; i++)
 		free(s->warning[i]);
 	free(s->warning);

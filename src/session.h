@@ -66,6 +66,46 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 /* Readable when session_step() should be called (doorbells). */
 int session_fd(const struct session *s);
 
+/*
+ * Changes of a session that runs. None but adding and removing stops a thread of the target; what
+ * is changed is in force when the call returns (Python targets that are switched on or off: when
+ * the interpreter has taken it over).
+ */
+/* SB_ESPEC: it is there already; SB_ENOSYMBOL, SB_EREFUSED and so on: as for session_check(), and
+ * nothing has changed; SB_ENOMEM: the session's control pages hold no more targets. */
+int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
+int session_remove(struct session *s, size_t index, struct sb_err *err);
+void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);
+void session_enable(struct session *s, bool on); /* all of them: counting and delays */
+bool session_enabled(const struct session *s);
+void session_mute(struct session *s, size_t index, bool mute); /* one of them */
+
+/* How many targets there have been; removed ones keep their index. */
+size_t session_targets(const struct session *s);
+struct session_target {
+	const struct spec *spec; /* valid until the session is freed */
+	uint64_t delay_ns, every;
+	bool removed, open, pending; /* pending: nothing of it has been hooked yet */
+	struct result_counts counts;
+};
+void session_target(struct session *s, size_t index, struct session_target *out);
+
+/*
+ * Counters by process at one instant. injected_ns and hits are sums over the process's threads,
+ * `threads` says over how many; the busiest of them has busiest_ns.
+ */
+struct session_lane {
+	pid_t pid;
+	size_t target;
+	uint64_t hits, injected_ns, overrun_ns, busiest_ns;
+	size_t threads;
+};
+/* Lanes of living processes (the caller frees); t_ns: CLOCK_MONOTONIC_RAW. */
+size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
+
+/* The processes that are hooked now; the caller frees. */
+size_t session_pids(struct session *s, pid_t **pids);
+
 /* Counters so far, one a target; for the status line. t_s: seconds since the hooks were armed. */
 void session_counts(struct session *s, struct result_counts *counts, double *t_s);
 

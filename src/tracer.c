@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "control.h"
 #include "log.h"
 #include "wire.h"
 #include "../inject/clock.h"
@@ -26,6 +27,9 @@ struct tracer {
 	int sigfd;
 	bool quit;
 	uint64_t next_status;
+	struct control_state control;
+	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
+	size_t heard;
 };
 
 static void send_log(enum log_level level, const char *line, void *ctx)
@@ -43,7 +47,7 @@ static void send_error(struct tracer *t, const struct sb_err *err)
 
 static void send_status(struct tracer *t)
 {
-	size_t n = t->job->cfg->targets.count;
+	size_t n = t->job->backend->targets(t->session);
 	struct result_counts *counts = calloc(n + 1, sizeof(*counts));
 	struct wire_status_target *list = calloc(n + 1, sizeof(*list));
 	double t_s;
@@ -70,16 +74,57 @@ static void send_result(struct tracer *t, enum session_end end, struct result *r
 	result_free(res);
 }
 
-/* The command line speaks in single bytes; its end is the end. */
+static void answer(struct tracer *t, const char *request, size_t len)
+{
+	char *text = control_answer(&t->control, request, len);
+
+	wire_send(&t->out, WIRE_ANSWER, text, strlen(text), NULL, 0);
+	free(text);
+	t->quit |= t->control.stop;
+}
+
+/* Takes whole messages off the front of what has come. False: it makes no sense. */
+static bool take_messages(struct tracer *t)
+{
+	size_t at = 0;
+	uint32_t len;
+
+	while (at < t->heard) {
+		const char *msg = t->hear + at;
+
+		if (*msg == WIRE_QUIT) {
+			t->quit = true;
+			at++;
+			continue;
+		}
+		if (*msg != WIRE_ASK)
+			return false;
+		if (t->heard - at < 1 + sizeof(len))
+			break;
+		memcpy(&len, msg + 1, sizeof(len));
+		if (len > CONTROL_MAX_REQUEST)
+			return false;
+		if (t->heard - at < 1 + sizeof(len) + len)
+			break;
+		answer(t, msg + 1 + sizeof(len), len);
+		at += 1 + sizeof(len) + len;
+	}
+	memmove(t->hear, t->hear + at, t->heard - at);
+	t->heard -= at;
+	return true;
+}
+
+/* The end of the command line is the end. */
 static void hear(struct tracer *t)
 {
-	char byte[64];
-	ssize_t n = recv(t->out.fd, byte, sizeof(byte), MSG_DONTWAIT);
+	ssize_t n = recv(t->out.fd, t->hear + t->heard, sizeof(t->hear) - t->heard, MSG_DONTWAIT);
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		t->out.broken = t->quit = true;
-	for (ssize_t i = 0; i < n; i++)
-		t->quit |= byte[i] == WIRE_QUIT;
+	if (n > 0)
+		t->heard += (size_t)n;
+	if (!take_messages(t))
+		t->quit = true;
 }
 
 static void read_signals(struct tracer *t)
@@ -198,9 +243,10 @@ static void catch_signals(struct tracer *t)
 
 static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 {
-	struct tracer t = { .job = job };
+	static struct tracer t; /* large */
 	struct sb_err err = { 0 };
 
+	t.job = job;
 	detach_from_terminal(fd);
 	catch_signals(&t);
 	wire_open(&t.out, fd);
@@ -210,6 +256,9 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	if (!t.session) {
 		send_error(&t, &err);
 	} else {
+		t.control = (struct control_state){ .backend = job->backend,
+						    .session = t.session,
+						    .default_ns = job->default_ns };
 		do_run(&t);
 		job->backend->close(t.session);
 	}

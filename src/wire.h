@@ -11,17 +11,20 @@
  * binary. The tracer never blocks: what the socket does not take is kept, and status messages
  * are dropped while much is kept (a stopped or stalled command line).
  *
- * In the other direction single bytes: WIRE_QUIT.
+ * In the other direction: WIRE_QUIT, a single byte; or WIRE_ASK, a uint32_t length and a request in
+ * JSON (control.h), which is answered by one WIRE_ANSWER, in order.
  */
 enum wire_type {
 	WIRE_LOG = 1, /* one byte enum log_level, then text */
 	WIRE_READY,   /* hooks are in force; text for the user */
 	WIRE_ERROR,   /* struct sb_err: nothing was changed, or all was taken out again */
 	WIRE_STATUS,  /* struct wire_status */
+	WIRE_ANSWER,  /* JSON, to a WIRE_ASK */
 	WIRE_END,     /* hooks are out: uint32_t enum session_end, then the result as JSON */
 };
 
 #define WIRE_QUIT 'Q'
+#define WIRE_ASK  'A'
 
 struct wire_status_target {
 	uint64_t hits, delayed, injected_ns, overrun_ns;

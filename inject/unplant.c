@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking single hooks out while the others stay: their text becomes what it was, their stubs stay
+ * where they are, for the threads that are in one, until everything goes.
+ */
+#include <string.h>
+#include "fault.h"
+#include "region.h"
+
+static bool wanted(const struct region *region, const struct journal_patch *patch,
+		   const bool *cookie, size_t n)
+{
+	uint32_t c = region->sites[patch->site].cookie;
+
+	return c < n && cookie[c];
+}
+
+/* A thread between the two jumps of a hook with padding in front goes on at the entry. */
+static void leave_padding(struct space *space, struct tree *tree, uint64_t from, uint64_t to)
+{
+	struct arch_regs regs;
+
+	for (struct proc *p = tree->procs; p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0 ||
+			    arch->pc(&regs) != from)
+				continue;
+			arch->set_pc(&regs, to);
+			pt_set_regs(t->tid, &regs);
+		}
+	}
+}
+
+static int undo_patch(struct space *space, struct tree *tree, const struct region *region,
+		      const struct journal_patch *patch, struct sb_err *err)
+{
+	const struct journal_site *site = &region->sites[patch->site];
+	uint8_t now[PLAN_MAX_WINDOW];
+
+	if (memory_peek(&space->mem, patch->addr, now, patch->len) != patch->len ||
+	    memcmp(now, patch->now, patch->len))
+		return 0; /* not there any more */
+	if (patch->addr < site->addr)
+		leave_padding(space, tree, patch->addr, site->addr);
+	if (fault_point("unplant-text", space->mem.pid))
+		return err_set(err, SB_ETARGET, "fault: unplant-text");
+	return memory_write(&space->mem, patch->addr, patch->orig, patch->len, err);
+}
+
+int space_unplant(struct space *space, struct tree *tree, const bool *cookie, size_t n,
+		  struct sb_err *err)
+{
+	int ret = tree_stop(tree, space, err);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		/* The entry before its padding: nobody comes there any more. */
+		for (uint32_t k = r->journal->n_patches; k-- > 0 && ret == 0 && !space->stale[i];)
+			if (wanted(r, &r->patches[k], cookie, n))
+				ret = undo_patch(space, tree, r, &r->patches[k], err);
+	}
+	tree_resume(tree, space);
+	return ret;
+}
+
+bool space_hooks(const struct space *space, const struct region *region,
+		 const struct journal_site *site)
+{
+	const struct journal_patch *p = region->patches;
+	uint8_t now[PLAN_MAX_WINDOW];
+
+	for (uint32_t i = 0; i < region->journal->n_patches; i++)
+		if (&region->sites[p[i].site] == site && p[i].addr == site->addr)
+			return memory_peek(&space->mem, p[i].addr, now, p[i].len) == p[i].len &&
+			       !memcmp(now, p[i].now, p[i].len);
+	return false;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+#include "control.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+
+enum { WORDS_MAX = 16 };
+
+struct request {
+	struct control_state *c;
+	const json_t *in;
+	json_t *out;
+	struct sb_err err;
+	const char *error; /* its name; NULL: by err.code */
+};
+
+static json_t *must(json_t *value)
+{
+	if (!value)
+		abort();
+	return value;
+}
+
+static void put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, must(value)))
+		abort();
+}
+
+/* Names come as they were typed; JSON is UTF-8: what is not is shown as '?'. */
+static json_t *text(const char *from)
+{
+	json_t *value = json_string(from);
+	char *copy;
+
+	if (value)
+		return value;
+	copy = strdup(from);
+	for (char *c = copy; c && *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	value = json_string(copy ? copy : "");
+	free(copy);
+	return value;
+}
+
+static const char *error_name(enum sb_code code)
+{
+	static const char *const names[SB_CODE_COUNT] = {
+		[SB_EUSAGE] = "EINVAL",	    [SB_ESPEC] = "EINVAL",     [SB_EFILE] = "ENOENT",
+		[SB_ENOELF] = "ENOEXEC",    [SB_ENOMODULE] = "ENOENT", [SB_ENOSYMBOL] = "ENOENT",
+		[SB_EAMBIGUOUS] = "EINVAL", [SB_ENOTFUNC] = "EINVAL",  [SB_EREFUSED] = "EINVAL",
+		[SB_ENOPROC] = "ESRCH",	    [SB_EPERM] = "EPERM",      [SB_ENOMEM] = "ENOSPC",
+		[SB_ECLOCK] = "ENODEV",	    [SB_ECONFINED] = "EPERM",
+	};
+
+	return names[code] ? names[code] : "EIO";
+}
+
+static int fail(struct request *r, const char *name, const char *what, const char *hint)
+{
+	r->error = name;
+	err_set(&r->err, SB_EUSAGE, "%s", what);
+	if (hint)
+		err_hint(&r->err, "%s", hint);
+	return -1;
+}
+
+static void tell(struct request *r, const char *what, const char *target, uint64_t delay_ns)
+{
+	if (r->c->changed)
+		r->c->changed(r->c->ctx, what, target, delay_ns);
+}
+
+/* ---- what a request says ---- */
+
+/* A whole number of at least 0; absent: false. */
+static bool get_number(struct request *r, const char *key, uint64_t *n, int *ret)
+{
+	const json_t *value = json_object_get(r->in, key);
+
+	if (!value)
+		return false;
+	if (!json_is_integer(value) || json_integer_value(value) < 0) {
+		*ret = fail(r, "EINVAL", "a number is expected", key);
+		return false;
+	}
+	*n = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static int check_delay(struct request *r, uint64_t ns)
+{
+	if (ns <= SPEC_DELAY_MAX_NS)
+		return 0;
+	return fail(r, "ERANGE", "a delay above 10 s is refused", NULL);
+}
+
+/* The target that a request names, by text and pid; or by index. */
+static int get_target(struct request *r, size_t *index)
+{
+	const struct backend *b = r->c->backend;
+	const char *name = json_string_value(json_object_get(r->in, "target"));
+	uint64_t pid = 0;
+	int ret = 0;
+
+	get_number(r, "pid", &pid, &ret);
+	if (ret < 0)
+		return ret;
+	if (!name)
+		return fail(r, "EINVAL", "no target is named", NULL);
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name))
+			continue;
+		*index = i;
+		return 0;
+	}
+	fail(r, "ENOENT", "", NULL);
+	r->err = (struct sb_err){ 0 };
+	err_set(&r->err, SB_EUSAGE, "target '%.200s' is not in this session", name);
+	err_hint(&r->err, "sbctl list shows what is");
+	return -1;
+}
+
+/* ---- requests ---- */
+
+static int op_add(struct request *r)
+{
+	const json_t *words = json_object_get(r->in, "words");
+	char *word[WORDS_MAX];
+	struct spec_list list = { 0 };
+	size_t n = json_array_size(words), index = 0;
+	int ret;
+
+	if (!n || n > WORDS_MAX)
+		return fail(r, "EINVAL", "no target is named", NULL);
+	for (size_t i = 0; i < n; i++) {
+		word[i] = (char *)json_string_value(json_array_get(words, i));
+		if (!word[i])
+			return fail(r, "EINVAL", "words are strings", NULL);
+		if (strlen(word[i]) > 4096)
+			return fail(r, "ENAMETOOLONG", "a word is longer than 4096 bytes", NULL);
+	}
+	ret = spec_parse_words(word, n, &list, &r->err);
+	if (ret == 0 && list.count != 1)
+		ret = fail(r, "EINVAL", "one target at a time", NULL);
+	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
+		list.spec[0].delay_ns = r->c->default_ns;
+	if (ret == 0)
+		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
+	if (ret == -SB_ESPEC && strstr(r->err.what, "is there already"))
+		r->error = "EEXIST";
+	if (ret == 0) {
+		put(r->out, "index", json_integer((json_int_t)index));
+		put(r->out, "target", text(list.spec[0].text));
+		put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
+		tell(r, "add", list.spec[0].text, list.spec[0].delay_ns);
+	}
+	spec_list_free(&list);
+	return ret;
+}
+
+static int op_remove(struct request *r)
+{
+	struct session_target t;
+	size_t index = 0;
+	int ret = get_target(r, &index);
+
+	if (ret < 0)
+		return ret;
+	r->c->backend->target(r->c->session, index, &t);
+	ret = r->c->backend->remove(r->c->session, index, &r->err);
+	if (ret == 0)
+		tell(r, "remove", t.spec->text, t.delay_ns);
+	return ret;
+}
+
+static int op_update(struct request *r)
+{
+	struct session_target t;
+	uint64_t every, delay;
+	size_t index = 0;
+	int ret = get_target(r, &index);
+
+	if (ret < 0)
+		return ret;
+	r->c->backend->target(r->c->session, index, &t);
+	every = t.every;
+	delay = t.delay_ns;
+	get_number(r, "delay_ns", &delay, &ret);
+	get_number(r, "every", &every, &ret);
+	if (ret == 0)
+		ret = check_delay(r, delay);
+	if (ret < 0)
+		return ret;
+	r->c->backend->update(r->c->session, index, delay, every);
+	tell(r, "update", t.spec->text, delay);
+	put(r->out, "delay_ns", json_integer((json_int_t)delay));
+	return 0;
+}
+
+static int op_clear(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	int ret = 0;
+
+	for (size_t i = 0; i < b->targets(r->c->session) && ret == 0; i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		if (!t.removed)
+			ret = b->remove(r->c->session, i, &r->err);
+	}
+	tell(r, "clear", NULL, 0);
+	return ret;
+}
+
+static int op_delay(struct request *r)
+{
+	uint64_t ns = r->c->default_ns;
+	int ret = 0;
+
+	if (get_number(r, "delay_ns", &ns, &ret))
+		ret = check_delay(r, ns);
+	if (ret < 0)
+		return ret;
+	r->c->default_ns = ns;
+	put(r->out, "delay_ns", json_integer((json_int_t)ns));
+	return 0;
+}
+
+static int op_enable(struct request *r)
+{
+	r->c->backend->enable(r->c->session, true);
+	tell(r, "enable", NULL, 0);
+	return 0;
+}
+
+static int op_disable(struct request *r)
+{
+	r->c->backend->enable(r->c->session, false);
+	tell(r, "disable", NULL, 0);
+	return 0;
+}
+
+static json_t *target_json(const struct session_target *t, size_t index)
+{
+	json_t *o = must(json_object());
+
+	put(o, "index", json_integer((json_int_t)index));
+	put(o, "target", text(t->spec->text));
+	if (t->spec->pid)
+		put(o, "pid", json_integer(t->spec->pid));
+	put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
+	put(o, "every", json_integer((json_int_t)t->every));
+	put(o, "state", json_string(t->pending ? "pending" : t->open ? "on" : "off"));
+	put(o, "hits", json_integer((json_int_t)t->counts.hits));
+	put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
+	put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
+	put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
+	return o;
+}
+
+static int op_list(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	json_t *list = must(json_array());
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		if (!t.removed && json_array_append_new(list, target_json(&t, i)))
+			abort();
+	}
+	put(r->out, "targets", list);
+	return 0;
+}
+
+static int op_status(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	uint64_t hits = 0, injected = 0;
+	json_t *pids = must(json_array());
+	json_int_t targets = 0;
+	pid_t *pid;
+	size_t n;
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		targets += !t.removed;
+		hits += t.counts.hits;
+		injected += t.counts.injected_ns;
+	}
+	n = b->pids(r->c->session, &pid);
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(pids, must(json_integer(pid[i]))))
+			abort();
+	free(pid);
+	put(r->out, "enabled", json_boolean(b->enabled(r->c->session)));
+	put(r->out, "targets", json_integer(targets));
+	put(r->out, "total_hits", json_integer((json_int_t)hits));
+	put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
+	put(r->out, "backend", json_string(b->name));
+	put(r->out, "pids", pids);
+	return 0;
+}
+
+static int op_lanes(struct request *r)
+{
+	json_t *list = must(json_array());
+	struct session_lane *lane;
+	uint64_t t_ns;
+	size_t n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *o = must(json_object());
+
+		put(o, "index", json_integer((json_int_t)lane[i].target));
+		put(o, "pid", json_integer(lane[i].pid));
+		put(o, "hits", json_integer((json_int_t)lane[i].hits));
+		put(o, "injected_ns", json_integer((json_int_t)lane[i].injected_ns));
+		put(o, "overrun_ns", json_integer((json_int_t)lane[i].overrun_ns));
+		put(o, "busiest_ns", json_integer((json_int_t)lane[i].busiest_ns));
+		put(o, "threads", json_integer((json_int_t)lane[i].threads));
+		if (json_array_append_new(list, o))
+			abort();
+	}
+	free(lane);
+	put(r->out, "t_ns", json_integer((json_int_t)t_ns));
+	put(r->out, "lanes", list);
+	return 0;
+}
+
+/* One entry of an arm: checked first, for all of them, then done. */
+static int arm_one(struct request *r, const json_t *entry, bool doit)
+{
+	const struct backend *b = r->c->backend;
+	json_int_t index = json_integer_value(json_object_get(entry, "index"));
+	const json_t *delay = json_object_get(entry, "delay_ns");
+	struct session_target t;
+
+	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
+	    (size_t)index >= b->targets(r->c->session))
+		return fail(r, "ENOENT", "there is no target of that index", NULL);
+	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||
+		      check_delay(r, (uint64_t)json_integer_value(delay)) < 0))
+		return fail(r, "ERANGE", "a delay is out of range", NULL);
+	if (!doit)
+		return 0;
+	b->target(r->c->session, (size_t)index, &t);
+	if (delay)
+		b->update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
+			  t.every);
+	b->mute(r->c->session, (size_t)index, json_is_false(json_object_get(entry, "on")));
+	return 0;
+}
+
+static int op_arm(struct request *r)
+{
+	const json_t *list = json_object_get(r->in, "targets");
+
+	for (int doit = 0; doit < 2; doit++)
+		for (size_t i = 0; i < json_array_size(list); i++)
+			if (arm_one(r, json_array_get(list, i), doit) < 0)
+				return -1;
+	return 0;
+}
+
+static int op_stop(struct request *r)
+{
+	r->c->stop = true;
+	return 0;
+}
+
+static const struct op {
+	const char *name;
+	int (*run)(struct request *r);
+} ops[] = {
+	{ "add", op_add },	   { "remove", op_remove }, { "update", op_update },
+	{ "clear", op_clear },	   { "delay", op_delay },   { "enable", op_enable },
+	{ "disable", op_disable }, { "list", op_list },	    { "status", op_status },
+	{ "lanes", op_lanes },	   { "arm", op_arm },	    { "stop", op_stop },
+};
+
+static int run(struct request *r)
+{
+	const char *name = json_string_value(json_object_get(r->in, "op"));
+
+	for (size_t i = 0; name && i < sizeof(ops) / sizeof(*ops); i++)
+		if (!strcmp(ops[i].name, name))
+			return ops[i].run(r);
+	return fail(r, "EINVAL", "there is no such request", NULL);
+}
+
+char *control_answer(struct control_state *c, const char *request, size_t len)
+{
+	json_error_t why;
+	json_t *in = json_loadb(request, len, JSON_REJECT_DUPLICATES, &why);
+	struct request r = { .c = c, .in = in, .out = must(json_object()) };
+	char *answer;
+	int ret = in ? run(&r) : fail(&r, "EINVAL", "this is not JSON", why.text);
+
+	put(r.out, "ok", json_boolean(ret >= 0));
+	if (ret < 0) {
+		put(r.out, "error", json_string(r.error ? r.error : error_name(r.err.code)));
+		put(r.out, "what", text(r.err.what));
+		put(r.out, "hint", text(err_remedy(&r.err)));
+	}
+	answer = json_dumps(r.out, JSON_COMPACT);
+	json_decref(r.out);
+	json_decref(in);
+	if (!answer)
+		abort();
+	return answer;
+}

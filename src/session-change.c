@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a second terminal or a sweep changes in a session that runs. Settings are stores into the
+ * control pages; targets come and go by the same planting as at attach.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "session-priv.h"
+#include "session-python.h"
+#include "text.h"
+#include "../inject/tree-task.h"
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static char *copy(const char *text)
+{
+	return text ? text_dup(text) : NULL;
+}
+
+static struct spec *spec_copy(const struct spec *from)
+{
+	struct spec *to = must(malloc(sizeof(*to)));
+
+	*to = *from;
+	to->text = copy(from->text);
+	to->module = copy(from->module);
+	to->symbol = copy(from->symbol);
+	to->thread = copy(from->thread);
+	return to;
+}
+
+void session_spec_free(struct spec *spec)
+{
+	if (!spec)
+		return;
+	free(spec->text);
+	free(spec->module);
+	free(spec->symbol);
+	free(spec->thread);
+	free(spec);
+}
+
+static bool same(const struct spec *a, const struct spec *b)
+{
+	return a->pid == b->pid && !strcmp(a->text, b->text);
+}
+
+static size_t index_of(const struct session *s, const struct spec *spec)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (same(s->target[i].spec, spec))
+			return i;
+	return s->n_targets;
+}
+
+/* pid=: a process and its descendants, whatever their order in the list. */
+static void scope_of(struct session *s, size_t index)
+{
+	pid_t pid = s->target[index].spec->pid;
+
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		pid_t up = rec->pid;
+
+		while (pid && up > 1 && up != pid)
+			up = task_parent(up);
+		rec->in_scope[index] = !pid || up == pid;
+	}
+}
+
+/* Looks for it in every process, and hooks it there; --no-follow: traced for that long. */
+static void hook_everywhere(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct proc *proc = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+		struct sb_err err = { 0 };
+		bool untraced = proc && !proc->traced;
+
+		if (!proc || proc->session != rec ||
+		    (untraced && tree_retake(&s->tree, proc, &err) < 0))
+			continue;
+		if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
+			session_warn(s, "process %d: %s", rec->pid, err.what);
+		proc = tree_proc(&s->tree, rec->pid);
+		if (untraced && proc && !python_busy(rec))
+			tree_release(&s->tree, proc);
+	}
+}
+
+/* A target that a mapped module lacks, or that nothing can hook, is an error here as at attach. */
+static int judge(struct session *s, size_t index, struct sb_err *err)
+{
+	struct target *t = &s->target[index];
+
+	if (t->planted || t->spec->kind == SPEC_PYTHON)
+		return 0;
+	if (t->n_refused)
+		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
+	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE)
+		*err = t->why;
+	else
+		return 0;
+	return -(int)err->code;
+}
+
+static int new_index(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+{
+	size_t i = index_of(s, spec);
+
+	if (i < s->n_targets && !s->target[i].removed)
+		return err_set(err, SB_ESPEC, "target '%s' is there already", spec->text);
+	if (i == s->max_targets) {
+		err_set(err, SB_ENOMEM, "this session can hold no more than %zu targets",
+			s->max_targets);
+		err_hint(err, "name targets by a glob, or start a session of their own for them");
+		return -SB_ENOMEM;
+	}
+	*index = i;
+	return 0;
+}
+
+static void enter(struct session *s, size_t index, const struct spec *spec)
+{
+	struct target *t = &s->target[index];
+
+	if (index == s->n_targets) {
+		t->own = spec_copy(spec);
+		session_target_init(t, t->own);
+		s->n_targets++;
+		return;
+	}
+	t->removed = t->muted = false;
+	session_update(s, index, spec->delay_ns, spec->every);
+}
+
+int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+{
+	int ret = session_check_target(s, spec, err);
+
+	if (ret == 0)
+		ret = new_index(s, spec, index, err);
+	if (ret < 0)
+		return ret;
+	enter(s, *index, spec);
+	s->filtered |= spec->thread != NULL;
+	scope_of(s, *index);
+	hook_everywhere(s);
+	ret = judge(s, *index, err);
+	if (ret < 0) {
+		s->target[*index].removed = true;
+		return ret;
+	}
+	if (spec->kind == SPEC_PYTHON)
+		python_relist(s);
+	window_threads(s);
+	window_update(s, clock_ns());
+	return 0;
+}
+
+/* The session's numbers of this target's sites, as a set. */
+static bool *cookies_of(const struct session *s, size_t index)
+{
+	bool *set = must(calloc(s->n_sites + 1, sizeof(*set)));
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		set[i] = s->site[i].target == index && !s->site[i].bell;
+	return set;
+}
+
+static int unplant(struct session *s, size_t index, struct sb_err *err)
+{
+	bool *set = cookies_of(s, index);
+	int ret = 0;
+
+	for (struct record *rec = s->records; rec && ret == 0; rec = rec->next) {
+		struct proc *proc = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+		bool untraced = proc && !proc->traced;
+		struct space *space;
+
+		if (!proc || proc->session != rec || !rec->space ||
+		    (untraced && tree_retake(&s->tree, proc, err) < 0))
+			continue;
+		space = space_get(rec->space);
+		ret = space_unplant(space, &s->tree, set, s->n_sites, err);
+		space_put(space);
+		proc = tree_proc(&s->tree, rec->pid);
+		if (untraced && proc)
+			tree_release(&s->tree, proc);
+		if (ret == -SB_ENOPROC)
+			ret = 0;
+	}
+	free(set);
+	return ret;
+}
+
+int session_remove(struct session *s, size_t index, struct sb_err *err)
+{
+	struct target *t = &s->target[index];
+	int ret = 0;
+
+	t->removed = true;
+	window_update(s, clock_ns());
+	window_apply_target(s, index);
+	if (t->spec->kind == SPEC_PYTHON)
+		python_relist(s);
+	else
+		ret = unplant(s, index, err);
+	t->planted = false;
+	return ret;
+}
+
+void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
+{
+	struct target *t = &s->target[index];
+
+	t->delay_ns = delay_ns;
+	t->every = every ? every : 1;
+	window_apply_target(s, index);
+}
+
+void session_enable(struct session *s, bool on)
+{
+	s->enabled = on;
+	window_update(s, clock_ns());
+}
+
+bool session_enabled(const struct session *s)
+{
+	return s->enabled;
+}
+
+void session_mute(struct session *s, size_t index, bool mute)
+{
+	s->target[index].muted = mute;
+	window_update(s, clock_ns());
+}
+
+size_t session_targets(const struct session *s)
+{
+	return s->n_targets;
+}
+
+void session_target(struct session *s, size_t index, struct session_target *out)
+{
+	const struct target *t = &s->target[index];
+	struct page_sums sums;
+
+	session_target_sums(s, index, &sums);
+	*out = (struct session_target){
+		.spec = t->spec,
+		.delay_ns = t->delay_ns,
+		.every = t->every,
+		.removed = t->removed,
+		.open = t->open,
+		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
+	};
+	counts_from_sums(s, index, &sums, &out->counts);
+}
+
+static void lane_of(struct session *s, const struct record *rec, size_t target,
+		    struct session_lane *lane)
+{
+	struct page_sums sums = { 0 };
+	struct result_counts counts;
+	double per_hit = target_cost_ticks(s, target);
+
+	record_counts(s, rec, target, &sums);
+	counts_from_sums(s, target, &sums, &counts);
+	*lane = (struct session_lane){
+		.pid = rec->pid,
+		.target = target,
+		.hits = counts.hits,
+		.injected_ns = counts.injected_ns,
+		.overrun_ns = counts.overrun_ns,
+		.threads = sums.threads,
+		.busiest_ns = (uint64_t)clock_to_ns(
+			&s->clk, (double)sums.busiest_ticks + per_hit * (double)sums.busiest_hits),
+	};
+}
+
+size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
+{
+	size_t n = 0, cap = 0;
+
+	*lanes = NULL;
+	*t_ns = clock_ns();
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		if (rec->ended || !rec->space || !rec->space->proc)
+			continue;
+		for (size_t i = 0; i < s->n_targets; i++) {
+			if (s->target[i].removed || !rec->in_scope[i])
+				continue;
+			if (n == cap)
+				*lanes = must(reallocarray(*lanes, cap = cap ? cap * 2 : 16,
+							   sizeof(**lanes)));
+			lane_of(s, rec, i, &(*lanes)[n++]);
+		}
+	}
+	return n;
+}
+
+size_t session_pids(struct session *s, pid_t **pids)
+{
+	size_t n = 0;
+
+	*pids = NULL;
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			result_add_pid(pids, &n, rec->pid);
+	return n;
+}
