@@ -177,8 +177,13 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 {
 	struct sb_err err = { 0 };
 	struct options opt;
+	char **typed = malloc(((size_t)argc + 1) * sizeof(*typed));
 	int status;
 
+	if (!typed)
+		abort();
+	/* getopt_long() sorts the options to the front; the result shows what was typed. */
+	memcpy(typed, argv, ((size_t)argc + 1) * sizeof(*typed));
 	if (options_parse(argc, argv, VERB_RUN, &opt, &err) < 0) {
 		status = own_exit(&opt, err.code);
 	} else if (opt.help) {
@@ -192,11 +197,12 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 	} else if (!opt.session.targets.count) {
 		status = run_untouched(&opt, &err);
 	} else {
-		status = run_session(&opt, argc, argv, &err);
+		status = run_session(&opt, argc, typed, &err);
 	}
 	if (err.code)
 		command_print_error(&err);
 	options_free(&opt);
+	free(typed);
 	return status;
 }
 

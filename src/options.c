@@ -87,7 +87,10 @@ static int opt_match(struct parse *p, const char *arg)
 	if (p->opt->session.n_pids > before)
 		return 0;
 	err_set(p->err, SB_ENOPROC, "--match '%s': no process has such a command line", arg);
-	err_hint(p->err, "the pattern must match the whole line: try '*%s*'", arg);
+	err_hint(p->err,
+		 "the pattern must match the whole line, arguments and all: '*%.*s*' would "
+		 "match a part of it",
+		 (int)strcspn(arg + strspn(arg, "*"), "*"), arg + strspn(arg, "*"));
 	return -SB_ENOPROC;
 }
 

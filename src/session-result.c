@@ -203,6 +203,8 @@ static void fill_reason(const struct target *t, struct result_target *rt)
 	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH)
 		snprintf(reason, sizeof(reason), "%s%s%s", t->why.what, t->why.hint[0] ? "; " : "",
 			 t->why.hint);
+	else if (rt->outcome == OUTCOME_NEVER_CALLED && rt->active_s == 0)
+		snprintf(reason, sizeof(reason), "its window never opened: nothing was counted");
 	else if (rt->outcome == OUTCOME_REFUSED)
 		snprintf(reason, sizeof(reason), "%s", rt->refused[0].reason);
 	rt->reason = text_dup(reason);

@@ -295,7 +295,9 @@ static int group_word(struct group *group, const char *word)
 		return group_delay(group, word);
 	if (strchr(word, '='))
 		return refuse(group->err, "the key", word, "is unknown", key_hint);
-	return refuse(group->err, "the word", word, "is neither a target nor a delay nor a key",
+	return refuse(group->err, "the word", word,
+		      group->spec ? "is neither a target nor a delay nor a key" :
+				    "is neither a verb (sbinject --help lists them) nor a target",
 		      form_hint);
 }
 

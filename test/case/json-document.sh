@@ -8,6 +8,7 @@ sb -p "$pid" :victim_work 1us :victim_idle 0 --for 300ms --tag run=one --tag k=v
 	--json "$T/run.json" --jsonl "$T/all.jsonl"
 ended 0
 same schema "$(j schema)" sbinject.run/1
+same 'argv, as typed' "$(j argv.3) $(j argv.4)" ':victim_work 1us'
 for path in version argv.0 host started ended wall_s backend exit targets.0.active_s \
 	targets.0.overrun_ns targets.0.given_ns.p50 targets.0.given_ns.p99 targets.0.given_ns.max \
 	targets.0.sites.0.module targets.0.sites.0.build_id targets.0.sites.0.pids.0 \

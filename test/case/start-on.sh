@@ -25,4 +25,5 @@ sleep 0.3
 sb_stop
 ended 0
 same 'hits of access before lib_fn' "$(j targets.0.hits)" 0
+told 'window never opened' # and not that it was never called
 finish later "$pid"
