@@ -19,6 +19,7 @@
 enum {
 	PAGE = 4096,
 	SCRATCH = REMOTE_SCRATCH,
+	GADGET_MOST = 8, /* bytes from a gadget's start to its last instruction, at most */
 	ROUNDS = 40,
 	FREE_ROUNDS = 3, /* odd: the next one wants a stack of the thread's own */
 	SEARCH_CHUNK = 1 << 20,
@@ -79,6 +80,18 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 		 "it is a program without a C library: nothing in it calls rt_sigreturn, without "
 		 "which a thread could not be given back safely");
 	return -SB_ETARGET;
+}
+
+bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadgets,
+		      const struct arch_regs *regs)
+{
+	uint64_t pc = arch->pc(regs), back;
+
+	if (gadgets->sigreturn && pc - gadgets->sigreturn < GADGET_MOST)
+		return true;
+	return pc - gadgets->syscall < GADGET_MOST &&
+	       memory_peek(mem, arch->sp(regs), &back, sizeof(back)) == sizeof(back) &&
+	       (back == gadgets->sigreturn || back == gadgets->pop);
 }
 
 /* Lays the frame on the thread's stack, keeping what lay there. */

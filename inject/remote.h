@@ -52,6 +52,11 @@ enum { REMOTE_SCRATCH = 64 };
 
 /* Searches the target's code; complete or SB_ETARGET. Nobody is stopped. */
 struct maps;
+/* Is the stopped thread with these registers in a borrowed call that nobody takes it back from? On
+ * its own it is through with it in microseconds. */
+bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadgets,
+		      const struct arch_regs *regs);
+
 int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
 			struct sb_err *err);
 

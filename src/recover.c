@@ -15,7 +15,7 @@
 #include "../inject/room.h"
 #include "../inject/tree-task.h"
 
-enum { EVICT_TRIES = 10000, EVICT_SAY = 1000 };
+enum { EVICT_TRIES = 10000, EVICT_SAY = 1000, SETTLE_TRIES = 200 };
 
 static bool maps_control_page(pid_t pid)
 {
@@ -164,6 +164,48 @@ static void quiet_page(struct space *space)
 		     &generation, sizeof(generation), NULL);
 }
 
+static bool calls_under_way(const struct tree *tree, const struct space *space)
+{
+	struct arch_regs regs;
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+			if (t->state == THREAD_STOPPED && pt_get_regs(t->tid, &regs) == 0 &&
+			    remote_under_way(&space->mem, &space->gadgets, &regs))
+				return true;
+	return false;
+}
+
+/*
+ * A tracer that died a moment ago may have left a thread at the edge of a borrowed call, whose
+ * effect is still to come: it is let through first, and then looked at anew.
+ */
+static void settle_calls(struct tree *tree, pid_t pid)
+{
+	struct proc *proc = tree_proc(tree, pid);
+	struct space *space = proc ? proc->space : NULL, *anew;
+	bool seen = false, now = true;
+
+	if (!space)
+		return;
+	space_get(space);
+	for (int i = 0; i < SETTLE_TRIES && now && tree_stop(tree, space, NULL) == 0; i++) {
+		now = calls_under_way(tree, space);
+		seen |= now;
+		tree_resume(tree, space);
+		if (now)
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	proc = tree_proc(tree, pid);
+	/* one reference is ours, one the process's: nobody shares it */
+	if (seen && proc && proc->space == space && space->refs == 2 &&
+	    space_load(pid, &anew, NULL) == 0) {
+		space_put(space);
+		proc->space = anew;
+	}
+	space_put(space);
+}
+
 /* An agent in an interpreter must be asked to go, and that may take it a while. */
 static void evict(struct tree *tree, struct space *space, pid_t pid)
 {
@@ -234,6 +276,10 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 		struct proc *proc = tree->procs;
 		pid_t pid = proc->pid;
 
+		settle_calls(tree, pid);
+		proc = tree_proc(tree, pid);
+		if (!proc)
+			continue;
 		*restored += proc->space && space_holds(proc->space);
 		restore(tree, proc, &first);
 		proc = tree_proc(tree, pid);
