@@ -20,6 +20,7 @@
 #include "frames.h"
 #include "leave.h"
 #include "region.h"
+#include "stack.h"
 #include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
@@ -228,6 +229,40 @@ static void return_change(const struct returns *r, uint64_t at)
 	memory_write(mem, at, bytes, arch->context_size, NULL);
 }
 
+/*
+ * What an earlier handler left behind, below the stack pointer of a thread on its own stack:
+ * nobody returns to it, and it may lie there for ever. All are stopped.
+ */
+static bool return_is_dead(const struct returns *r, const struct maps *maps, uint64_t at)
+{
+	const struct map_entry *map = maps_find(maps, at);
+	struct arch_regs regs;
+
+	for (struct proc *p = r->tree->procs; map && p; p = p->next) {
+		for (struct thread *t = p->threads; t && p->space == r->space; t = t->next) {
+			if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)
+				continue;
+			if (arch->sp(&regs) > at && arch->sp(&regs) < map->end &&
+			    stack_is_own(t->tid, &r->space->mem, &regs))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool returns_dead(const struct returns *r)
+{
+	struct maps maps;
+	bool dead = true;
+
+	if (maps_read(r->space->mem.pid, &maps, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < r->n && dead; i++)
+		dead = return_is_dead(r, &maps, r->at[i]);
+	maps_free(&maps);
+	return dead;
+}
+
 /* All are stopped and out of the stubs: true if nothing returns into them either. */
 static bool returns_none(struct returns *r)
 {
@@ -240,7 +275,7 @@ static bool returns_none(struct returns *r)
 	for (size_t i = 0; i < r->n; i++)
 		return_change(r, r->at[i]);
 	r->searched = false;
-	return !r->n;
+	return !r->n || returns_dead(r);
 }
 
 /* False: the borrowed thread was lost, and with it the answer. */

@@ -17,6 +17,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/time.h>
 #include "victim.h"
 
@@ -190,6 +191,131 @@ static void *feed_pipe(void *arg)
 	return NULL;
 }
 
+/* A socket with a timeout: where it was interrupted it says EINTR. */
+static int quiet_socket(int type, int option)
+{
+	struct timeval tv = { 0, WAIT_MS * 1000 };
+	int fds[2];
+
+	if (socketpair(AF_UNIX, type, 0, fds) != 0 ||
+	    setsockopt(fds[0], SOL_SOCKET, option, &tv, sizeof(tv)) != 0)
+		exit(2);
+	return fds[0]; /* its other end stays open */
+}
+
+static int wait_recv(int fd)
+{
+	static __thread int sock;
+	char byte;
+	ssize_t n;
+
+	(void)fd;
+	if (!sock)
+		sock = quiet_socket(SOCK_STREAM, SO_RCVTIMEO);
+	n = recv(sock, &byte, 1, 0);
+	return n == -1 && errno == EAGAIN ? 0 : -1;
+}
+
+static int wait_read_socket(int fd)
+{
+	static __thread int sock;
+	char byte;
+	ssize_t n;
+
+	(void)fd;
+	if (!sock)
+		sock = quiet_socket(SOCK_STREAM, SO_RCVTIMEO);
+	n = read(sock, &byte, 1);
+	return n == -1 && errno == EAGAIN ? 0 : -1;
+}
+
+static int wait_send(int fd)
+{
+	static __thread int sock;
+	static const char much[4096];
+	ssize_t n;
+
+	(void)fd;
+	if (!sock) {
+		sock = quiet_socket(SOCK_DGRAM, SO_SNDTIMEO);
+		while (send(sock, much, sizeof(much), MSG_DONTWAIT) > 0)
+			;
+	}
+	n = send(sock, much, sizeof(much), 0);
+	return n == -1 && errno == EAGAIN ? 0 : -1;
+}
+
+static int wait_accept(int fd)
+{
+	static __thread int sock;
+	struct timeval tv = { 0, WAIT_MS * 1000 };
+	struct sockaddr_un any = { .sun_family = AF_UNIX };
+	int got;
+
+	(void)fd;
+	if (!sock) {
+		sock = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (bind(sock, (struct sockaddr *)&any, sizeof(sa_family_t)) || listen(sock, 1) ||
+		    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
+			exit(2);
+	}
+	got = accept(sock, NULL, NULL);
+	return got == -1 && errno == EAGAIN ? 0 : -1;
+}
+
+/*
+ * Long waits, stopped many times: each goes on with the time that remained. Were it begun anew
+ * at every stop it would last until nobody stops it any more.
+ */
+enum { LONG_MS = 20 * WAIT_MS };
+static const struct timespec long_ts = { LONG_MS / 1000, LONG_MS % 1000 * 1000000L };
+
+static int in_time(uint64_t begin, int rc)
+{
+	uint64_t took = victim_now_ns() - begin;
+
+	if (rc == 0 && !victim_stop && took > 2 * LONG_MS * 1000000ull)
+		errno = ETIME, rc = -1;
+	return rc;
+}
+
+static int wait_long_sleep(int fd)
+{
+	uint64_t begin = victim_now_ns();
+
+	(void)fd;
+	return in_time(begin, nanosleep(&long_ts, NULL));
+}
+
+static int wait_long_poll(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t begin = victim_now_ns();
+
+	return in_time(begin, poll(&p, 1, LONG_MS));
+}
+
+static int wait_long_select(int fd)
+{
+	struct timeval tv = { 0, LONG_MS * 1000 };
+	uint64_t begin = victim_now_ns();
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return in_time(begin, select(fd + 1, &set, NULL, NULL, &tv));
+}
+
+static int wait_long_futex(int fd)
+{
+	static uint32_t word;
+	uint64_t begin = victim_now_ns();
+	long rc = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &long_ts, NULL, 0);
+
+	(void)fd;
+	return in_time(begin, rc == -1 && errno == ETIMEDOUT ? 0 : -1);
+}
+
 static struct wait {
 	const char *name;
 	int (*fn)(int fd);
@@ -208,6 +334,14 @@ static struct wait {
 	{ .name = "semtimedop", .fn = wait_semtimedop, .timed = true },
 	{ .name = "cond_timedwait", .fn = wait_cond, .timed = true },
 	{ .name = "read", .fn = wait_read, .timed = false },
+	{ .name = "recv", .fn = wait_recv, .timed = true },
+	{ .name = "read_socket", .fn = wait_read_socket, .timed = true },
+	{ .name = "send", .fn = wait_send, .timed = true },
+	{ .name = "accept", .fn = wait_accept, .timed = true },
+	{ .name = "long_sleep", .fn = wait_long_sleep, .timed = true },
+	{ .name = "long_poll", .fn = wait_long_poll, .timed = true },
+	{ .name = "long_select", .fn = wait_long_select, .timed = true },
+	{ .name = "long_futex", .fn = wait_long_futex, .timed = true },
 };
 enum { WAITS = sizeof(waits) / sizeof(waits[0]) };
 

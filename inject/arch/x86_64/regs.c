@@ -183,13 +183,37 @@ static void fill_registers(struct frame *f, const struct user_regs_struct *r)
 	f->ip = r->rip, f->flags = r->eflags, f->cs = r->cs, f->ss = r->ss;
 }
 
-/* See signal(7), "never restarted after being interrupted": those without a timeout of their own
- * to recompute, or with one that starts anew. */
+/*
+ * See signal(7), "never restarted after being interrupted": those without a timeout of their own
+ * to recompute, or with one that starts anew; and what waits on a socket that has a timeout
+ * (SO_RCVTIMEO, SO_SNDTIMEO). Where they return EINTR they have moved nothing.
+ */
 static bool interrupted_for_good(const struct arch_regs *regs)
 {
 	static const uint16_t calls[] = {
-		SYS_epoll_wait, SYS_epoll_pwait,  SYS_rt_sigtimedwait,	   SYS_semop,
-		SYS_semtimedop, SYS_io_getevents, 333 /* io_pgetevents */, 441 /* epoll_pwait2 */,
+		SYS_epoll_wait,
+		SYS_epoll_pwait,
+		SYS_rt_sigtimedwait,
+		SYS_semop,
+		SYS_semtimedop,
+		SYS_io_getevents,
+		333 /* io_pgetevents */,
+		441 /* epoll_pwait2 */,
+		SYS_read,
+		SYS_readv,
+		SYS_recvfrom,
+		SYS_recvmsg,
+		SYS_recvmmsg,
+		SYS_write,
+		SYS_writev,
+		SYS_sendto,
+		SYS_sendmsg,
+		SYS_sendmmsg,
+		SYS_sendfile,
+		SYS_accept,
+		SYS_accept4,
+		SYS_connect,
+		426 /* io_uring_enter */,
 	};
 
 	if ((long)regs->gp.rax != -EINTR)
