@@ -33,7 +33,7 @@ ifdef FAULT
 SB_CFLAGS += -DSB_FAULT_POINTS
 endif
 
-DIRS := src inject inject/arch/$(ARCH) elf
+DIRS := src inject inject/arch/$(ARCH) elf sweep
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
 OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o)

@@ -15,8 +15,8 @@ step() { # TOOL DESCRIPTION: false where the tool is missing
 }
 judge() { "$@" || { failed=1; echo "lint: FAILED: $1"; }; }
 
-ours=$(find src inject elf test -name '*.[ch]' | sort)
-checked=$(find src inject elf -name '*.c' | sort)
+ours=$(find src inject elf sweep test -name '*.[ch]' | sort)
+checked=$(find src inject elf sweep -name '*.c' | sort)
 
 # shellcheck disable=SC2086 # lists of files are words
 {

@@ -121,7 +121,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 	@scripts/lint.sh
 
 format: ## lay every C file out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
+	clang-format -i $(wildcard src/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
 		inject/arch/*/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
 
 .PHONY: format victims check check-san bench bench-build fuzz lint

@@ -15,8 +15,8 @@ forbid() { # WHAT PATTERN FILE...: no file may have the pattern
 }
 
 shopt -s nullglob globstar
-elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) python=(python/**/*.[chS])
-all=({src,elf,inject,python}/**/*.[chS])
+elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) python=(python/**/*.[chS]) sweep=(sweep/*.[ch])
+all=({src,elf,inject,python,sweep}/**/*.[chS])
 [ ${#all[@]} -gt 20 ] || fail "only ${#all[@]} source files found"
 
 forbid 'elf/ knows no ptrace and nothing of inject/' \
@@ -27,6 +27,11 @@ for file in "${elf[@]}" "${inject[@]}"; do
 	[ -n "$hits" ] && echo "$file takes more than err.h, log.h and maps.h from src/:" && echo "$hits" && bad=1
 done
 forbid 'inject/ knows no names: it receives addresses' '#include.*elf/' "${inject[@]}"
+
+others=$(grep -nE '#include "(\.\./)+' "${sweep[@]}" | grep -vE '"\.\./src/(err|log|text)\.h"')
+[ -n "$others" ] && echo 'sweep/ takes err.h, log.h and text.h, and nothing else:' && echo "$others" && bad=1
+forbid 'sweep/ does no I/O: it is asked and told' \
+	'#include <(sys/|unistd|fcntl|pthread|signal|time\.h|poll)' "${sweep[@]}"
 
 others=$(grep -nE '#include "(\.\./)+' "${python[@]}" | grep -vE '"(\.\./)+inject/page-abi\.h"')
 [ -n "$others" ] && echo 'the agent shares page-abi.h and nothing else:' && echo "$others" && bad=1

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_DRIVE_H
+#define SWEEP_DRIVE_H
+
+#include "../src/err.h"
+#include "lane.h"
+#include "result.h"
+
+/*
+ * A sweep from the first window to the verdicts, as a machine without hands: it says what to do
+ * next and is told what came of it. Live mode, command mode and the simulations of the tests turn
+ * the same crank, so that what is simulated is what is used.
+ *
+ *	drive_open(&cfg, &drive, &err);
+ *	lane = drive_lane(drive, "EngineCore", pid, tid);	as they are seen
+ *	for (;;) {
+ *		drive_next(drive, &step);
+ *		if (step.what == DRIVE_DONE)
+ *			break;
+ *		set every target to step.delay_ns, or switch all hooks off if !step.hooked;
+ *		wait step.guard_ns;			what is in the pipeline leaves it
+ *		read the counters; wait step.window_ns; read them again;
+ *		drive_tell(drive, &told);		the differences
+ *	}
+ *	res = drive_end(drive);		at any time: with what is known so far
+ *	drive_close(drive);
+ *
+ * Order of events: warm-up, pilot, [control], [screening], for each target [escalation] and main
+ * blocks, each with gates. The budget is kept by the caller's clock (told.now_ns): stages are cut
+ * to fit, and where they do not fit the result says how much time is needed.
+ *
+ * Everything random comes from cfg.seed: the same answers give the same steps.
+ *
+ * Windows should begin and end at a change of the progress source where it changes slowly (a
+ * counter published every 100 ms): told.time_ns is then the time between those changes. Where the
+ * caller cannot do that, it says how often the source changed, and windows are made long enough.
+ *
+ * A window is told as it was: none is thrown away for being slow. If the target is gone, do not
+ * tell; call drive_end().
+ *
+ * Ownership: the configuration is copied. step's pointers are valid until the next call. Memory:
+ * aborts without. Not thread-safe.
+ */
+#define DRIVE_NONE ((size_t)-1)
+
+struct drive_cfg {
+	uint64_t seed;
+	size_t n_targets;
+	const char *const *spec;
+	size_t control;		 /* index of the positive control (the progress function), or
+				  * DRIVE_NONE; it gets no verdict unless it is asked for too */
+	const uint64_t *dose_ns; /* a hit, each >= 1; NULL: escalate */
+	size_t n_doses;		 /* at most DRIVE_DOSES */
+	uint64_t floor_ns;	 /* smallest honest delay; escalation does not go below */
+	double max_slowdown;	 /* 0.30: bound of x / T0 and of T / T0 - 1 */
+	double threshold;	 /* 0.1: a kappa below is as good as none */
+	bool runs;		 /* a window is a whole run: no warm-up, no guard */
+	unsigned int n_runs;	 /* runs of each arm */
+	uint64_t time_ns;	 /* budget; 0 with runs: no limit */
+	uint64_t guard_ns;	 /* 0: chosen from depth_items, the source's period and T */
+	double depth_items;	 /* items in the pipeline at once, 0 unknown */
+	bool response;		 /* kappa is that of response_sum / response_count */
+	enum lane_mode lane_mode;
+};
+#define DRIVE_DOSES 16
+
+/* Defaults as in the comments above. */
+struct drive_cfg drive_defaults(void);
+
+enum drive_what { DRIVE_WINDOW, DRIVE_DONE };
+
+struct drive_step {
+	enum drive_what what;
+	enum sweep_stage stage;
+	enum sweep_arm arm;
+	bool hooked;		  /* false: all hooks off */
+	const uint64_t *delay_ns; /* one a target; meaningful when hooked */
+	uint64_t guard_ns;	  /* after the change of arm; 0 where nothing changes */
+	uint64_t window_ns;	  /* 0: a whole run */
+	int target;		  /* treated in this experiment, -1 none or several */
+	int block, blocks;	  /* done and planned, of this experiment; 0 of 0 outside blocks */
+};
+
+struct drive_told {
+	uint64_t now_ns;  /* since drive_open(), at the window's end; never falls */
+	uint64_t time_ns; /* length of the window, without the guard; > 0 */
+	double items;	  /* in the window, >= 0 */
+	double response_sum_ns, response_count;
+	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
+	const uint64_t *hits;	       /* one a target; ignored in OFF */
+	const struct lane_count *lane; /* one a drive_lane(): of targets with a delay in this
+					* step, or in SHAM of those treated in the experiment */
+	size_t n_lanes;
+	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
+};
+
+struct drive;
+
+/* SB_EUSAGE: no target, a dose of 0, too many doses, less than 2 runs, no time, a control that
+ * is no target, a share that is none. */
+int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err);
+void drive_close(struct drive *drive);
+
+/* The index of a thread's counters in told.lane; the same triple gives the same index. */
+size_t drive_lane(struct drive *drive, const char *role, int pid, int tid);
+
+/* Which targets told.lane must sum up in this experiment: one flag a target. */
+const bool *drive_treated(const struct drive *drive);
+
+void drive_next(struct drive *drive, struct drive_step *step);
+
+/* SB_EUSAGE when it cannot be (items below 0, time 0, a clock that went back); nothing is kept
+ * of it then and the same step is asked again. */
+int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err);
+
+/* Inclusive time of the function a item, in an untreated arm; NAN and why. For the gain ceiling. */
+void drive_own_time(struct drive *drive, size_t target, double ns_per_item, const char *why);
+
+/* For the terminal: where it stands. kappas so far: NAN where nothing is known yet. */
+struct drive_status {
+	enum sweep_stage stage;
+	int target, block, blocks;
+	double left_s; /* of the budget; NAN without one */
+};
+void drive_status(const struct drive *drive, struct drive_status *status);
+struct sweep_estimate drive_kappa(const struct drive *drive, size_t target);
+
+/* The result so far; may be called more than once. */
+struct sweep_result *drive_end(struct drive *drive);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "result.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "must.h"
+
+static const char *const verdict_names[VERDICT_COUNT] = {
+	[VERDICT_CRITICAL] = "CRITICAL",     [VERDICT_PARTIAL] = "PARTIAL",
+	[VERDICT_HIDDEN] = "HIDDEN",	     [VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
+	[VERDICT_NOT_CALLED] = "NOT CALLED", [VERDICT_INVALID] = "INVALID",
+};
+static const char *const arm_names[ARM_COUNT] = { "off", "sham", "dose" };
+static const char *const stage_names[STAGE_COUNT] = {
+	[STAGE_WARMUP] = "warm-up", [STAGE_PILOT] = "pilot",	   [STAGE_CONTROL] = "control",
+	[STAGE_SCREEN] = "screen",  [STAGE_ESCALATE] = "escalate", [STAGE_MAIN] = "main",
+};
+static const char *const slack_names[SLACK_COUNT] = {
+	[SLACK_UNKNOWN] = "unknown", [SLACK_NONE] = "none",	[SLACK_FOUND] = "found",
+	[SLACK_BRACKET] = "bracket", [SLACK_BEYOND] = "beyond",
+};
+static const char *const load_names[LOAD_COUNT] = { "unknown", "closed", "open" };
+
+static const char *name_of(const char *const *names, unsigned int i, unsigned int n)
+{
+	return i < n ? names[i] : "?";
+}
+
+const char *sweep_verdict_name(enum sweep_verdict verdict)
+{
+	return name_of(verdict_names, verdict, VERDICT_COUNT);
+}
+
+const char *sweep_arm_name(enum sweep_arm arm)
+{
+	return name_of(arm_names, arm, ARM_COUNT);
+}
+
+const char *sweep_stage_name(enum sweep_stage stage)
+{
+	return name_of(stage_names, stage, STAGE_COUNT);
+}
+
+const char *sweep_slack_name(enum sweep_slack_kind kind)
+{
+	return name_of(slack_names, kind, SLACK_COUNT);
+}
+
+const char *sweep_load_name(enum sweep_load load)
+{
+	return name_of(load_names, load, LOAD_COUNT);
+}
+
+static void target_init(struct sweep_target *target)
+{
+	target->kappa = target->kappa_origin = target->kappa_robust = SWEEP_UNKNOWN;
+	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
+	target->kappa_se = target->df = target->p_random = target->p_adjusted = NAN;
+	target->mde = target->delta_aicc = target->t0_ns = target->hits_per_item = NAN;
+	target->method = "";
+	target->verdict = VERDICT_INCONCLUSIVE;
+}
+
+struct sweep_result *sweep_result_new(size_t n_targets)
+{
+	struct sweep_result *res = must_calloc(1, sizeof(*res));
+
+	res->target = must_calloc(n_targets, sizeof(*res->target));
+	res->n_targets = n_targets;
+	for (size_t i = 0; i < n_targets; i++)
+		target_init(&res->target[i]);
+	res->time_s = res->time_needed_s = res->period_ns = NAN;
+	res->window_s = res->autocorrelation_s = NAN;
+	res->gates.aa = res->gates.sham_ns = res->gates.control = SWEEP_UNKNOWN;
+	res->gates.aa_p = NAN;
+	res->gates.lane_mode = "";
+	return res;
+}
+
+void sweep_result_free(struct sweep_result *res)
+{
+	if (!res)
+		return;
+	for (size_t i = 0; i < res->n_targets; i++) {
+		struct sweep_target *target = &res->target[i];
+
+		for (size_t p = 0; p < target->n_parts; p++)
+			free(target->part[p].name);
+		free(target->part);
+		free(target->dose);
+		free(target->spec);
+	}
+	for (size_t i = 0; i < res->n_warnings; i++)
+		free(res->warning[i]);
+	free(res->warning);
+	free(res->window);
+	free(res->target);
+	free(res);
+}
+
+void sweep_result_warn(struct sweep_result *res, const char *fmt, ...)
+{
+	char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&line, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	res->warning = must_realloc(res->warning, (res->n_warnings + 1) * sizeof(char *));
+	res->warning[res->n_warnings++] = line;
+}
+
+int sweep_exit_status(const struct sweep_result *res)
+{
+	if (res->gates.unproven || !res->n_targets)
+		return 6;
+	for (size_t i = 0; i < res->n_targets; i++) {
+		enum sweep_verdict verdict = res->target[i].verdict;
+
+		if (verdict == VERDICT_INCONCLUSIVE || verdict == VERDICT_INVALID)
+			return 6;
+	}
+	return 0;
+}

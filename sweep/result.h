@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_RESULT_H
+#define SWEEP_RESULT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What a sweep found, in plain data: filled by drive_end(), read by the writers. It is the
+ * document of schema "sbinject.sweep/1" as a struct; a field here has the JSON's name.
+ *
+ * Terms. An *item* is what the progress source counts. T is time per item, x is injected time per
+ * item (lane.h says how lanes are brought together), both measured, in ns. kappa = dT/dx:
+ * 1 the delay reaches the end in full, 0 it is hidden, above 1 it is amplified.
+ * An *arm* is a setting of the hooks, a *window* a stretch of time (or a whole run) in one arm, a
+ * *block* a set of windows close in time in which every arm occurs equally often.
+ *
+ * Unknown is NAN, with a reason beside it; unbounded is INFINITY; never 0. Both are null in JSON.
+ * Owned by the caller of drive_end(); sweep_result_free() frees everything below.
+ */
+struct sweep_estimate {
+	double est, lo, hi; /* lo and hi: the 95 % interval */
+};
+
+#define SWEEP_UNKNOWN ((struct sweep_estimate){ NAN, NAN, NAN })
+#define SWEEP_REASON  192
+
+enum sweep_arm {
+	ARM_OFF,  /* hooks switched off: nothing is counted, nothing delayed */
+	ARM_SHAM, /* hooked, counted, 0 ns */
+	ARM_DOSE,
+	ARM_COUNT
+};
+
+enum sweep_stage {
+	STAGE_WARMUP,	/* until T shows no trend */
+	STAGE_PILOT,	/* noise, autocorrelation, update period of the source */
+	STAGE_CONTROL,	/* the progress function itself is delayed: kappa must be 1 */
+	STAGE_SCREEN,	/* groups of targets */
+	STAGE_ESCALATE, /* doses doubled until a response is seen */
+	STAGE_MAIN,	/* the blocks that the estimate comes from */
+	STAGE_COUNT
+};
+
+enum sweep_verdict {
+	VERDICT_CRITICAL,
+	VERDICT_PARTIAL,
+	VERDICT_HIDDEN,
+	VERDICT_INCONCLUSIVE,
+	VERDICT_NOT_CALLED,
+	VERDICT_INVALID,
+	VERDICT_COUNT
+};
+
+enum sweep_slack_kind {
+	SLACK_UNKNOWN, /* not enough was seen; see slack_reason */
+	SLACK_NONE,    /* the straight line explains it; hi bounds what may be there unseen */
+	SLACK_FOUND,   /* est and interval */
+	SLACK_BRACKET, /* fewer than two doses above it: lo and hi, est unknown */
+	SLACK_BEYOND,  /* no response up to the largest dose: lo is its x, hi unbounded */
+	SLACK_COUNT
+};
+
+enum sweep_load {
+	LOAD_UNKNOWN,
+	LOAD_CLOSED, /* time per item follows the work: what is measured is the program */
+	LOAD_OPEN,   /* throughput is pinned at the rate of arrivals: it would show 0 falsely */
+	LOAD_COUNT
+};
+
+/* One dose of a target's main blocks. T and x as means over blocks; for the plot of T against x. */
+struct sweep_dose {
+	uint64_t delay_ns; /* asked, a hit */
+	double x_ns;
+	struct sweep_estimate t_ns;	/* level: T0 of SHAM plus the contrast to it */
+	struct sweep_estimate delta_ns; /* contrast to SHAM within blocks */
+	double hits_per_item;
+};
+
+/* A part of the injected time, shown apart: a role's, or with every thread a lane. */
+struct sweep_part {
+	char *name;		     /* "role EngineCore", "by thread" */
+	size_t lanes;		     /* that were hit */
+	double x_ns;		     /* at the largest dose */
+	struct sweep_estimate kappa; /* as if this part alone were the injected time */
+};
+
+struct sweep_target {
+	char *spec;
+	struct sweep_estimate kappa;	    /* slope of the chosen model, beyond the slack if any */
+	struct sweep_estimate kappa_origin; /* slope at no delay, which the verdict is about */
+	const char *method;		    /* "t", "bootstrap-t"; static */
+	double kappa_se, df;
+	size_t blocks;
+	double p_random;		    /* randomisation test of "no effect", two-sided */
+	double p_adjusted;		    /* the verdict's test after Holm's correction */
+	struct sweep_estimate kappa_robust; /* Hodges-Lehmann, Wilcoxon interval */
+	bool robust_agrees;
+	double mde; /* smallest kappa that this run would have seen, 5 % level, 80 % power */
+	enum sweep_slack_kind slack_kind;
+	struct sweep_estimate slack_ns; /* in x: injected time per item */
+	char slack_reason[SWEEP_REASON];
+	double delta_aicc; /* AICc of the line minus AICc of the hinge: > 0 favours the slack */
+	struct sweep_estimate gain_ceiling_ns; /* kappa_origin x own time per item */
+	char gain_reason[SWEEP_REASON];	       /* why it is unknown */
+	double t0_ns;			       /* time per item in SHAM */
+	uint64_t hits;			       /* in all windows */
+	double hits_per_item;		       /* in SHAM */
+	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
+	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
+	struct sweep_dose *dose;	       /* dose[0] is SHAM with delay 0 */
+	size_t n_doses;			       /* SHAM included */
+	struct sweep_part *part;
+	size_t n_parts;
+	bool screened; /* judged in a group only */
+	enum sweep_verdict verdict;
+	char reason[SWEEP_REASON];
+};
+
+struct sweep_gates {
+	struct sweep_estimate aa; /* A/A contrast as a share of T: must hold 0 */
+	double aa_p;
+	bool aa_known, unproven;	/* unproven: A and A differed, nothing here is proven */
+	struct sweep_estimate sham_ns;	/* SHAM - OFF, a item: the tool's own cost */
+	struct sweep_estimate control;	/* kappa of the positive control */
+	bool control_asked, control_ok; /* ok: its interval holds 1 */
+	enum sweep_load load;
+	char load_reason[SWEEP_REASON];
+	size_t lanes, roles;
+	const char *lane_mode; /* "process", "thread", "all"; static */
+};
+
+/* One window as it was told, for the CSV and the plot over time. */
+struct sweep_window {
+	enum sweep_stage stage;
+	enum sweep_arm arm;
+	int target;	   /* the target treated, -1: none or a group */
+	int experiment;	   /* counted from 0; windows of one share a set of doses; -1 none */
+	int block;	   /* within the experiment, -1 none */
+	int dose;	   /* index into its doses, 0 is SHAM, -1 in OFF */
+	int label;	   /* 0 or 1: which A of an A/A block; -1 elsewhere */
+	uint64_t delay_ns; /* asked of the treated target, 0 in a group */
+	uint64_t end_ns;   /* since the sweep began */
+	uint64_t time_ns;
+	double items;
+	double response_sum_ns, response_count; /* NAN without --response */
+	uint64_t hits;				/* of the treated targets, all lanes */
+	double x_total_ns;		  /* injected in this window, lanes brought together */
+	double t_ns, x_ns, hits_per_item; /* a item; NAN without items */
+};
+
+struct sweep_result {
+	uint64_t seed;
+	double threshold;
+	bool runs;		  /* a window was a whole run of the command */
+	bool ended_early;	  /* drive_end() before DRIVE_DONE */
+	bool dead_source;	  /* progress did not move */
+	double time_s;		  /* spent */
+	double time_needed_s;	  /* for what was asked, when the budget was too small; else NAN */
+	double period_ns;	  /* update period of the source; NAN: not seen */
+	double window_s;	  /* as sized, of the last experiment */
+	double autocorrelation_s; /* integrated autocorrelation time of the pilot */
+	struct sweep_gates gates;
+	struct sweep_target *target;
+	size_t n_targets;
+	struct sweep_window *window;
+	size_t n_windows;
+	char **warning;
+	size_t n_warnings;
+};
+
+struct sweep_result *sweep_result_new(size_t n_targets); /* aborts without memory, as all here */
+void sweep_result_free(struct sweep_result *res);
+void sweep_result_warn(struct sweep_result *res, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+const char *sweep_verdict_name(enum sweep_verdict verdict); /* "CRITICAL", "NOT CALLED" */
+const char *sweep_arm_name(enum sweep_arm arm);		    /* "off", "sham", "dose" */
+const char *sweep_stage_name(enum sweep_stage stage);
+const char *sweep_slack_name(enum sweep_slack_kind kind);
+const char *sweep_load_name(enum sweep_load load);
+
+/* 0: every target has a verdict; 6: something is INCONCLUSIVE or INVALID, or A/A differed. */
+int sweep_exit_status(const struct sweep_result *res);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_SLACK_H
+#define SWEEP_SLACK_H
+
+#include "infer.h"
+
+/*
+ * How much delay fits in before anything is felt:
+ *
+ *	T_b(x) = T0_b + kappa * max(0, x - s)
+ *
+ * (a hinge, "broken stick", segmented regression: Hudson 1966), T0_b free in every block, against
+ * the straight line s = 0 by AICc (Hurvich and Tsai 1989) over the n = B * (arms - 1) contrasts.
+ * The regressor is the arm's mean dose, not the block's (infer.h says why). The interval of s is
+ * that of the profile likelihood: all s with RSS(s) <= RSS_min * (1 + F_.95(1, n - 2) / (n - 2)).
+ *
+ * Two doses above s are needed to tell slope and slack apart; with fewer only a bracket is given.
+ */
+struct slack_fit {
+	enum sweep_slack_kind kind;
+	struct sweep_estimate slack_ns;
+	struct sweep_estimate kappa;  /* of the hinge, beyond s; unknown unless SLACK_FOUND */
+	struct sweep_estimate origin; /* slope over the doses up to s (at least the smallest) */
+	double origin_se, origin_df;
+	double delta_aicc; /* line - hinge; NAN: not comparable */
+	size_t above;	   /* doses above s */
+	const char *why;   /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
+};
+
+/* threshold: a kappa below it is no response. line: infer_kappa() of the same data. */
+void slack_fit(const struct infer_data *data, const struct infer_kappa *line, double threshold,
+	       struct rng *rng, struct slack_fit *out);
+
+#endif
