@@ -58,6 +58,7 @@ struct plan_request {
 	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
 	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
 				    func_end and next; see image_function_room() */
+	uint64_t prev;		 /* where the code that ends at prev_end begins; 0: unknown */
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;

@@ -6,6 +6,7 @@
 
 entries jump 5000
 more 'entries hooked' "$taken" $((all / 2))
+[[ $refused != *' as_run_'* ]] || fail 'what memcpy() looks like was refused'
 # What a jump cannot take is refused, never taken in silence.
 for n in as_other_into as_tight; do
 	[[ $refused == *" $n "* ]] || fail "$n was hooked by a jump"

@@ -43,7 +43,7 @@ done
 [ -x "$V/ifunc-static" ] || skip 'no static C library'
 start static "$V/ifunc-static" 3000 "$T/gate2"
 snapshot "$pid"
-attach "$pid" :own_fn 0 :memset 0 :strlen 0
+attach "$pid" :own_fn 0 :memcpy 0 :strlen 0
 touch "$T/gate2"
 wait_for 20 said static '^called$' || fail 'the calls were not made'
 sb_stop

@@ -13,7 +13,8 @@ long as_ret(void), as_three(void), as_four(long), as_tight_first(long), as_tight
 	as_retaddr(void), as_pop(long), as_rip_load(long), as_rip_cmp(void), as_rip_lea(void),
 	as_rip_jmp(long), as_rip_call(long), as_endbr_short(long), as_endbr(long),
 	as_call_flags(long), as_cas(int *), as_rep(char *, const char *, long, long),
-	as_call_syscall(long), as_redzone(long, long), as_call_registers(void);
+	as_run_through(long), as_run_into(long), as_run_from(long), as_call_syscall(long),
+	as_redzone(long, long), as_call_registers(void);
 
 /* clang-format off: a table of one-liners */
 static bool t_ret(long i)
@@ -70,6 +71,18 @@ static bool t_other_into(long i)
 static bool t_other_from(long i)
 {
 	return as_other_from(i) == i + 104;
+}
+static bool t_run_through(long i)
+{
+	return as_run_through(i) == i + 5;
+}
+static bool t_run_into(long i)
+{
+	return as_run_into(i) == i + 4;
+}
+static bool t_run_from(long i)
+{
+	return as_run_from(i) == i + 104;
 }
 static bool t_jrcxz(long i)
 {
@@ -197,6 +210,9 @@ static struct {
 	{ .name = "as_into", .test = t_into },
 	{ .name = "as_other_into", .test = t_other_into },
 	{ .name = "as_other_from", .test = t_other_from },
+	{ .name = "as_run_through", .test = t_run_through },
+	{ .name = "as_run_into", .test = t_run_into, .more = 1 }, /* as_run_through */
+	{ .name = "as_run_from", .test = t_run_from },
 	{ .name = "as_jrcxz", .test = t_jrcxz },
 	{ .name = "as_loop", .test = t_loop },
 	{ .name = "as_jcc", .test = t_jcc },

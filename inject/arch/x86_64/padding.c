@@ -2,6 +2,8 @@
 /* Bytes between functions that nothing runs: what assemblers and linkers fill gaps with. */
 #include "x86.h"
 
+enum { PAD_JUMP = 5, PAD_REACH = 100 }; /* a near jump; what a short one back reaches */
+
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail)
 {
 	if (addr < req->text_addr || addr - req->text_addr >= req->text_len)
@@ -84,7 +86,7 @@ static int stream_ends(const struct plan_request *req, uint64_t start, uint64_t 
 
 /*
  * What stands before `end` cannot be decoded backwards, and where its function starts is not
- * known here. But x86 streams fall into step within a few instructions: when decoding from each
+ * always known. But x86 streams fall into step within a few instructions: when decoding from each
  * of 16 starts, 49 to 64 bytes before, either breaks or meets `end` with a ret or a jump, and
  * half of them do meet it, that instruction is really there.
  */
@@ -102,10 +104,40 @@ static bool nothing_falls_out(const struct plan_request *req, uint64_t end)
 	return agreed >= 8;
 }
 
-bool x86_may_use_end(const struct plan_request *req, uint64_t from, uint64_t to)
+/* True if whoever runs into the no-ops at `from` is known not to exist. */
+static bool nobody_enters(const struct plan_request *req, uint64_t from)
 {
-	if (to < from || to - from < 5 || !x86_only_nops(req, from, to))
-		return false;
-	/* a boundary at the jump: whoever runs through the no-ops runs into the hook, rightly */
-	return x86_only_nops(req, from, to - 5) || nothing_falls_out(req, from);
+	int verdict = req->prev ? stream_ends(req, req->prev, from) : -1;
+
+	return verdict < 0 ? nothing_falls_out(req, from) : verdict;
+}
+
+/* The last no-op of [from, to) that a jump fits into; 0: none near enough. */
+static uint64_t roomy_nop(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	uint64_t last = 0;
+
+	while (from < to) {
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, from, &avail);
+		unsigned int len = p ? x86_nop_length(p, avail) : 0;
+
+		if (len >= PAD_JUMP)
+			last = from;
+		from += len ? len : to - from;
+	}
+	return to - last <= PAD_REACH ? last : 0;
+}
+
+/*
+ * memcpy_chk() compares and runs on through the no-ops into memcpy(): those may be overwritten
+ * only by an instruction that stands where one stood, since a thread may be at any of them.
+ */
+uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	if (to < from || to - from < PAD_JUMP || !x86_only_nops(req, from, to))
+		return 0;
+	if (x86_only_nops(req, from, to - PAD_JUMP) || nobody_enters(req, from))
+		return to - PAD_JUMP;
+	return roomy_nop(req, from, to);
 }

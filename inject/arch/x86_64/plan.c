@@ -240,13 +240,13 @@ static enum plan_refusal try_pre(struct attempt *a)
 {
 	struct plan *plan = a->plan;
 	const struct plan_request *req = a->req;
-	uint64_t pad = req->func - JUMP;
+	uint64_t pad = x86_pad_place(req, req->prev_end, req->func);
 	enum plan_refusal why;
 	size_t avail;
 
 	if (!req->entry || plan->addr != req->func + plan->skipped)
 		return PLAN_TOO_SHORT;
-	if (!x86_may_use_end(req, req->prev_end, req->func) || !on_one_page(pad, JUMP))
+	if (!pad || !on_one_page(pad, JUMP))
 		return PLAN_TOO_SHORT;
 	why = displace(a, SHORT_JUMP);
 	if (why != PLAN_OK)
@@ -399,14 +399,15 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 {
 	struct plan plan;
 	struct attempt a = { req, NULL, &plan, NULL, 0 };
+	uint64_t pad;
 
 	*addr = req->addr;
 	*len = 0;
 	if (decide(&a) != PLAN_OK)
 		return;
 	/* pre may be tried when a landing stands in the way of the other shapes */
-	if (req->entry && !req->int3 && req->func - req->prev_end >= JUMP &&
-	    x86_only_nops(req, req->prev_end, req->func))
-		*addr = req->func - JUMP;
+	pad = req->entry && !req->int3 ? x86_pad_place(req, req->prev_end, req->func) : 0;
+	if (pad)
+		*addr = pad;
 	*len = (unsigned int)(plan.addr + plan.len - *addr);
 }

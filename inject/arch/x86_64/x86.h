@@ -85,9 +85,9 @@ unsigned int x86_nop_length(const uint8_t *p, size_t avail);
 /* True if [from, to) decodes as no-ops and nothing else, the last one ending at `to`. */
 bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 
-/* True if a jump may replace the last 5 of the no-ops [from, to): nothing runs into them from
- * above, or what does finds an instruction boundary there. */
-bool x86_may_use_end(const struct plan_request *req, uint64_t from, uint64_t to);
+/* Where among the no-ops [from, to) a jump of 5 bytes may stand, the later the better: nothing
+ * runs into them from above, or what does finds an instruction boundary there. 0: nowhere. */
+uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to);
 
 /* The text at a run-time address and how much follows; NULL outside. */
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail);

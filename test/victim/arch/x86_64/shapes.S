@@ -103,6 +103,23 @@ FUNC as_other_from
 	jmp	.Lother_target
 END as_other_from
 
+/* As memcpy(): its neighbour runs through the no-ops into it, and another lands on byte 3. */
+FUNC as_run_through
+	add	$1, %rdi
+END as_run_through
+	.byte	0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
+	.byte	0x66, 0x0f, 0x1f, 0x44, 0, 0
+TIGHT as_run_into
+	mov	%rdi, %rax
+.Lrun_target:
+	add	$4, %rax
+	ret
+END as_run_into
+FUNC as_run_from
+	lea	100(%rdi), %rax
+	jmp	.Lrun_target
+END as_run_from
+
 /* jrcxz, loop: rel8 only, to be widened. Called with rcx as its fourth argument. */
 FUNC as_jrcxz
 	jrcxz	1f
