@@ -213,6 +213,7 @@ enum sb_agent_error {
 enum sb_room_target_flags {
 	SB_TARGET_FILE = 1,   /* module is a glob over file names */
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
+	SB_TARGET_REST = 4,   /* leaves alone what a target before it matches */
 };
 
 struct sb_room_target {

@@ -170,9 +170,14 @@ static bool matches_add(struct matches *m, const struct target *t)
 static void match(const struct list *list, struct subject *s, struct matches *m)
 {
 	*m = (struct matches){ 0 };
-	for (size_t i = 0; i < list->n; i++)
-		if (module_matches(&list->targets[i], s) && name_matches(&list->targets[i], s))
-			matches_add(m, &list->targets[i]);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct target *t = &list->targets[i];
+
+		if (m->n && t->flags & SB_TARGET_REST)
+			continue;
+		if (module_matches(t, s) && name_matches(t, s))
+			matches_add(m, t);
+	}
 }
 
 /* ---- notes ---- */

@@ -49,16 +49,31 @@ static void tell_tracer(struct client *c)
 		log_debug("the tracer is gone already");
 }
 
+/* To whoever waits for it: a program on its descriptor, a shell behind --background. */
+static void tell_attached(const struct client *c)
+{
+	if (c->opt->status_fd)
+		dprintf(c->opt->status_fd, "attached %d\n", getpid());
+	if (!c->opt->ready_pipe)
+		return;
+	log_note("attached, in the background: kill %d detaches", getpid());
+	if (write(c->opt->ready_pipe, &(char){ 0 }, 1) < 0)
+		log_debug("nobody waited for the attach");
+	close(c->opt->ready_pipe);
+	c->opt->ready_pipe = 0;
+}
+
 static void on_ready(struct client *c, const char *payload, size_t len)
 {
 	(void)payload;
 	(void)len;
 	c->ready = true;
+	tell_attached(c);
 	if (c->hold_command)
 		return;
 	if (c->command.pid && launch_go(&c->command, &c->out->error) < 0)
 		tell_tracer(c);
-	else if (!c->command.pid && isatty(STDERR_FILENO))
+	else if (!c->command.pid && !c->opt->background && isatty(STDERR_FILENO))
 		log_note("attached; Ctrl-C detaches");
 }
 
@@ -286,6 +301,8 @@ static int start(struct client *c, const struct backend *backend)
 				  .default_ns = c->opt->default_ns };
 
 	skip_add(cfg, getpid());
+	if (c->opt->background)
+		skip_add(cfg, getppid()); /* the target may have started us */
 	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
 		return -1;
 	if (c->command.pid)

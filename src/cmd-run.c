@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `sbinject TARGET ... -p PID` and `sbinject TARGET ... -- COMMAND`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "client.h"
 #include "command.h"
@@ -14,8 +18,10 @@ enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
 
 static void run_help(FILE *to)
 {
-	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL or MODULE:@FILE:LINE; DELAY a time with "
-	      "its unit\n  (5us); KEY every=N start=T for=T pid=N thread=NAME|TID.\n\n",
+	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
+	      "py:MODULE:QUALNAME;\n"
+	      "  DELAY a time with its unit (5us); KEY every=N start=T for=T pid=N "
+	      "thread=NAME|TID.\n\n",
 	      to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);
@@ -173,6 +179,69 @@ static int run_untouched(const struct options *opt, struct sb_err *err)
 	return own_exit(opt, err_sys(err, SB_ENOEXEC, "%s", opt->command[0]) ? SB_ENOEXEC : 0);
 }
 
+/* The half that the user waits for: until the hooks are in force, or an error was printed. */
+static int await_attached(int fd, pid_t pid)
+{
+	char status = 1;
+	ssize_t n;
+
+	do
+		n = read(fd, &status, 1);
+	while (n < 0 && errno == EINTR);
+	if (status)
+		waitpid(pid, NULL, 0);
+	return status;
+}
+
+/*
+ * --background: the session goes on in a child. True in the one who only waits; *status is its
+ * exit status then.
+ */
+static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (!opt->background)
+		return false;
+	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		*status = err_exit_status((enum sb_code) - err_sys(err, SB_ESYS, "--background"));
+		return true;
+	}
+	close(fds[pid ? 1 : 0]);
+	if (pid) {
+		opt->status_fd = 0;
+		*status = await_attached(fds[0], pid);
+		return true;
+	}
+	setsid();
+	opt->ready_pipe = fds[1];
+	return false;
+}
+
+/* The last words: to whoever reads --status-fd, and to whoever waits for a --background. */
+static void tell_ended(const struct options *opt, int status)
+{
+	char byte = (char)status;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (opt->status_fd)
+		dprintf(opt->status_fd, "ended %d\n", status);
+	if (opt->ready_pipe && write(opt->ready_pipe, &byte, 1) < 0)
+		log_debug("nobody waited for the end");
+}
+
+static int run_checked(struct options *opt, int argc, char **argv, struct sb_err *err)
+{
+	int status;
+
+	if (!opt->session.targets.count)
+		return run_untouched(opt, err);
+	if (left_to_child(opt, &status, err))
+		return status;
+	return run_session(opt, argc, argv, err);
+}
+
 static int run_main(const struct command *cmd, int argc, char **argv)
 {
 	struct sb_err err = { 0 };
@@ -194,13 +263,12 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 		status = 0;
 	} else if (check(&opt, &err) < 0) {
 		status = own_exit(&opt, err.code);
-	} else if (!opt.session.targets.count) {
-		status = run_untouched(&opt, &err);
 	} else {
-		status = run_session(&opt, argc, typed, &err);
+		status = run_checked(&opt, argc, typed, &err);
 	}
 	if (err.code)
 		command_print_error(&err);
+	tell_ended(&opt, status);
 	options_free(&opt);
 	free(typed);
 	return status;

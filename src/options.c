@@ -5,11 +5,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 #include "log.h"
+#include "spec-env.h"
 #include "text.h"
 #include "../elf/symbol.h"
 #include "../inject/tree-task.h"
@@ -241,6 +244,35 @@ static int opt_interval(struct parse *p, const char *arg)
 	return ret;
 }
 
+static int opt_from_env(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->from_env = true;
+	return 0;
+}
+
+static int opt_background(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->background = true;
+	return 0;
+}
+
+static int opt_status_fd(struct parse *p, const char *arg)
+{
+	char *end;
+	long fd = strtol(arg, &end, 10);
+
+	if (isdigit((unsigned char)arg[0]) && !*end && fd > 0 && fd <= INT_MAX &&
+	    fcntl((int)fd, F_SETFD, FD_CLOEXEC) == 0) {
+		p->opt->status_fd = (int)fd;
+		return 0;
+	}
+	err_set(p->err, SB_EUSAGE, "--status-fd '%s': not an open descriptor", arg);
+	err_hint(p->err, "in a shell: --status-fd 3 3>status");
+	return -SB_EUSAGE;
+}
+
 static int opt_quiet(struct parse *p, const char *arg)
 {
 	(void)arg;
@@ -304,6 +336,12 @@ static const struct option_row {
 	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },
 	{ "tag", 0, VERB_RUN, opt_tag, "K=V", "put into the JSON; repeatable" },
 	{ "interval", 0, VERB_RUN, opt_interval, "TIME", "a status line so often" },
+	{ "from-env", 0, VERB_RUN, opt_from_env, NULL,
+	  "targets and settings of SPEED_BUMP_*, as a command without a target has them" },
+	{ "background", 0, VERB_RUN, opt_background, NULL,
+	  "return when the hooks are in force; with -p" },
+	{ "status-fd", 0, VERB_RUN, opt_status_fd, "N",
+	  "a line on descriptor N when attached and when ended" },
 	{ "quiet", 'q', VERB_ALL, opt_quiet, NULL, "errors only" },
 	{ "verbose", 'v', VERB_ALL, opt_verbose, NULL, "say what is being done" },
 	{ "help", 'h', VERB_ALL, opt_help, NULL, "this text" },
@@ -406,6 +444,52 @@ static void apply_defaults(struct parse *p)
 	}
 }
 
+static void say_env(const struct parse *p, const struct spec_env *env, size_t n)
+{
+	const struct session_config *cfg = &p->opt->session;
+	char shown[TEXT_QUOTE_SIZE], delay[32], start[32], span[32];
+
+	log_note("SPEED_BUMP_TARGETS: %zu target%s from %s; delay %s, every %" PRIu64
+		 ", start %s, for %s",
+		 n, n == 1 ? "" : "s", text_quote(env->path, shown, sizeof(shown)),
+		 spec_format_ns(p->delay_ns, delay, sizeof(delay)), p->every,
+		 spec_format_ns(cfg->start_ns, start, sizeof(start)),
+		 cfg->for_ns ? spec_format_ns(cfg->for_ns, span, sizeof(span)) : "ever");
+}
+
+/* What the environment asks for, where the line asks for nothing; its options are stronger. */
+static int take_env(struct parse *p, enum option_verb verb)
+{
+	struct session_config *cfg = &p->opt->session;
+	bool launch = p->opt->command && !cfg->n_pids;
+	struct spec_env env;
+	int ret;
+
+	if (verb != VERB_RUN || cfg->targets.count || (!launch && !p->opt->from_env))
+		return 0;
+	ret = spec_env_read(getenv, &env, p->err);
+	if (ret < 0 || !env.path)
+		return ret;
+	ret = spec_env_patterns(&env, &cfg->targets, p->err);
+	if (ret < 0)
+		return ret;
+	if (!cfg->targets.count) {
+		log_warn("SPEED_BUMP_TARGETS: there is no pattern in %s", env.path);
+		return 0;
+	}
+	p->delay_ns = p->delay_given ? p->delay_ns : env.delay_ns;
+	p->every = p->every ? p->every : env.every;
+	p->delay_given = true;
+	if (!cfg->start_ns && !cfg->start_on)
+		cfg->start_ns = env.start_ns;
+	if (!cfg->for_ns)
+		cfg->for_ns = env.for_ns;
+	say_env(p, &env, cfg->targets.count);
+	/* Else what else there is in the command that honours it would do the same once more. */
+	unsetenv("SPEED_BUMP_TARGETS");
+	return 0;
+}
+
 /* --start-on TARGET is a counting target like any other, if it is not one already. */
 static int add_start_on(struct parse *p)
 {
@@ -432,6 +516,13 @@ static int check_together(struct parse *p)
 		err_hint(p->err, "leave one of them out");
 		return -SB_EUSAGE;
 	}
+	if (p->opt->background && (p->opt->command || !cfg->n_pids)) {
+		err_set(p->err, SB_EUSAGE,
+			"--background is for running processes: -p PID, and no "
+			"command");
+		err_hint(p->err, "put & behind it in a shell");
+		return -SB_EUSAGE;
+	}
 	return 0;
 }
 
@@ -451,6 +542,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 	if (ret == 0 && optind < left)
 		ret = spec_parse_words(&argv[optind], (size_t)(left - optind),
 				       &opt->session.targets, err);
+	if (ret == 0)
+		ret = take_env(&p, verb);
 	if (ret == 0)
 		ret = add_start_on(&p);
 	if (ret < 0)

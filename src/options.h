@@ -17,6 +17,10 @@ struct options {
 	char *backend;
 	bool require_hits, quiet, verbose, help, version;
 	uint64_t default_ns; /* delay of targets without one */
+	bool from_env;	     /* --from-env */
+	bool background;
+	int status_fd;	/* lines for programs; 0: none */
+	int ready_pipe; /* set by --background: a byte ends the wait of who started us; 0 */
 	uint64_t interval_ns;
 	char *json, *jsonl;
 	struct result_tag *tag;
@@ -24,7 +28,8 @@ struct options {
 	char **command; /* NULL: none; NULL-terminated */
 };
 
-/* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found nobody). */
+/* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found nobody). A command without a
+ * target takes those of the environment (spec-env.h), and takes SPEED_BUMP_TARGETS out of it. */
 int options_parse(int argc, char **argv, enum option_verb verb, struct options *opt,
 		  struct sb_err *err);
 void options_free(struct options *opt);

@@ -58,7 +58,8 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 			continue;
 		list[n].cell = (uint32_t)i;
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
-				(spec->resume ? SB_TARGET_RESUME : 0);
+				(spec->resume ? SB_TARGET_RESUME : 0) |
+				(spec->rest ? SB_TARGET_REST : 0);
 		list[n].module = spec->module;
 		list[n].name = spec->symbol;
 		n++;
@@ -224,6 +225,24 @@ static void failed(struct session *s, struct record *rec, const struct room_answ
 		     why.what, why.hint[0] ? "; " : "", why.hint);
 }
 
+/* What is true of each target until one of its functions is found. */
+static void explain_none(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct spec *spec = s->target[i].spec;
+		struct sb_err none = { 0 };
+
+		if (spec->kind != SPEC_PYTHON)
+			continue;
+		err_set(&none, SB_ENOSYMBOL, "no function of that name%s %s",
+			spec->rest && i ? " that no pattern before it matches" : "",
+			s->cfg->look_only ? "is there" : "has been called");
+		if (!s->cfg->look_only)
+			err_hint(&none, "sbinject list -p PID shows the functions that are there");
+		s->target[i].why = none;
+	}
+}
+
 static void finished(struct session *s, struct record *rec)
 {
 	struct python *py = &rec->python;
@@ -234,8 +253,6 @@ static void finished(struct session *s, struct record *rec)
 	be_quiet(rec);
 	py->starting = py->room->bell_only = false;
 	if (answer.status == SB_AGENT_OK) {
-		struct sb_err none = { 0 };
-
 		if (!py->applied)
 			log_debug("process %d: Python %u.%u, agent at work, a counted call costs "
 				  "%.0f ns",
@@ -244,11 +261,7 @@ static void finished(struct session *s, struct record *rec)
 		py->applied = true;
 		seen(s);
 		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
-		err_set(&none, SB_ENOSYMBOL, "no function of that name %s",
-			s->cfg->look_only ? "is there" : "has been called");
-		if (!s->cfg->look_only)
-			err_hint(&none, "sbinject list -p PID shows the functions that are there");
-		explain(s, &none);
+		explain_none(s);
 	} else if (!py->applied) {
 		failed(s, rec, &answer);
 	}
@@ -434,11 +447,26 @@ static void left_behind(struct session *s, struct record *rec)
 		     rec->pid);
 }
 
+/* An agent looks at no call while the windows are closed. */
+static void explain_unopened(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
+			continue;
+		t->why = (struct sb_err){ 0 };
+		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was looked at");
+		err_hint(&t->why, "an earlier start, or a longer run");
+	}
+}
+
 void python_stop(struct session *s)
 {
 	uint64_t until = clock_ns() + STOP_MS * MS, now;
 	bool all;
 
+	explain_unopened(s);
 	do {
 		all = true;
 		now = clock_ns();

@@ -218,14 +218,14 @@ static int read_all(int fd, const char *shown, char **text, size_t *len, struct 
 	return 0;
 }
 
-static int open_text(const char *path, const char *shown, struct sb_err *err)
+static int open_text(const char *path, const char *shown, const char *from, struct sb_err *err)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, &st)) {
 		err_sys(err, SB_EFILE, "cannot open the targets file %s", shown);
-		err_hint(err, "check --targets: the file must exist and be readable by you");
+		err_hint(err, "check %s: the file must exist and be readable by you", from);
 	} else if (S_ISDIR(st.st_mode)) {
 		err_set(err, SB_EFILE, "%s is a directory, not a targets file", shown);
 		err_hint(err, "name a file in it");
@@ -237,18 +237,29 @@ static int open_text(const char *path, const char *shown, struct sb_err *err)
 	return -SB_EFILE;
 }
 
-int spec_read_file(const char *path, struct spec_list *out, struct sb_err *err)
+int spec_read_bytes(const char *path, const char *from, char **text, size_t *len,
+		    struct sb_err *err)
 {
-	char shown[TEXT_QUOTE_SIZE], *text = NULL;
-	size_t len = 0;
+	char shown[TEXT_QUOTE_SIZE];
 	int fd, rc;
 
+	*text = NULL;
+	*len = 0;
 	text_quote(path, shown, sizeof(shown));
-	fd = open_text(path, shown, err);
+	fd = open_text(path, shown, from, err);
 	if (fd < 0)
 		return fd;
-	rc = read_all(fd, shown, &text, &len, err);
+	rc = read_all(fd, shown, text, len, err);
 	close(fd);
+	return rc;
+}
+
+int spec_read_file(const char *path, struct spec_list *out, struct sb_err *err)
+{
+	char *text;
+	size_t len;
+	int rc = spec_read_bytes(path, "--targets", &text, &len, err);
+
 	if (!rc)
 		rc = spec_parse_text(text ? text : "", len, path, out, err);
 	free(text);

@@ -44,6 +44,7 @@ struct spec {
 	pid_t pid;	   /* 0: not given */
 	char *thread;	   /* glob or TID as text; NULL: not given */
 	bool resume;	   /* Python: resumptions of generators and coroutines count too */
+	bool rest;	   /* Python: not what a target before it matches (patterns of a file) */
 };
 
 struct spec_list {
@@ -62,6 +63,11 @@ int spec_parse_words(char *const *words, size_t count, struct spec_list *out, st
  * blank; CRLF is accepted. Errors carry "FILE:LINE: ". An empty file is SB_ESPEC. */
 int spec_read_file(const char *path, struct spec_list *out, struct sb_err *err);
 int spec_parse_text(const char *text, size_t len, const char *name, struct spec_list *out,
+		    struct sb_err *err);
+
+/* The whole of a file, at most 16 MiB; freed by the caller, also on failure. from: the option or
+ * variable that named it, for the hint. SB_EFILE, SB_ENOMEM. */
+int spec_read_bytes(const char *path, const char *from, char **text, size_t *len,
 		    struct sb_err *err);
 
 void spec_list_free(struct spec_list *list);
