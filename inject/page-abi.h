@@ -224,8 +224,11 @@ struct sb_room_target {
 
 enum sb_room_flags { /* what the agent says of itself */
 		     SB_ROOM_FREE_THREADED = 1,
-		     SB_ROOM_ONE_TOOL =
-			     2, /* one tool id only: watching is not switched off while closed */
+		     /* one tool id only: watching is not switched off while closed */
+		     SB_ROOM_ONE_TOOL = 2,
+		     /* 3.11: calls beneath a recursion deeper than the C stack bears were not seen
+		      */
+		     SB_ROOM_DEEP = 4,
 };
 
 struct sb_room {

@@ -132,8 +132,10 @@ static int carry_out(struct sb_room *room)
 	struct page page;
 
 	room->python = py.hex;
-	if (room->command == SB_AGENT_STOP)
+	if (room->command == SB_AGENT_STOP) {
+		room->flags = agent.flags;
 		return stop();
+	}
 	if (page_open(&page, room))
 		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");
 	if (page.session != agent.page.session)
@@ -176,6 +178,7 @@ int sb_agent(struct sb_room *room)
 		return agent_fail(SB_AGENT_DAMAGED, "the room makes no sense");
 	PyErr_Fetch(&type, &value, &traceback);
 	rc = without_collection(room);
+	py_pass_on();
 	PyErr_Restore(type, value, traceback);
 	errno = saved_errno;
 	return rc;

@@ -51,6 +51,7 @@ struct watch {
 	bool on;	      /* the interpreter tells of its calls */
 	bool was_on;	      /* ... or did once */
 	bool changed;	      /* what is wanted of it is not what the interpreter was told */
+	bool getitem;	      /* 3.11: see frame.c */
 	bool resume;	      /* one of its cells wants resumptions */
 	uint32_t n, line;
 	struct watch_cell *cells;
@@ -72,7 +73,8 @@ struct backend {
 	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
 	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
 	void (*once)(struct watch *);	     /* a hit, as the interpreter would make it */
-	uint32_t extra_ns;		     /* what the interpreter adds to that */
+	void (*function)(PyObject *function, struct watch *w); /* one that exists; or NULL */
+	uint32_t extra_ns; /* what the interpreter adds to that */
 };
 
 struct agent {
@@ -132,6 +134,8 @@ PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
 struct walk {
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
+	/* Each function object itself, after its code; may be NULL, as found may. */
+	void (*function)(struct walk *, PyObject *function, PyObject *code);
 };
 int walk_functions(struct walk *walk);
 

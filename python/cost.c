@@ -74,9 +74,13 @@ static bool watch_make(struct subject *s)
 	return false;
 }
 
-static bool subject_open(struct subject *s)
+static bool subject_open(struct subject *s, bool run)
 {
 	memset(s, 0, sizeof(*s));
+	if (!run) { /* what is never run has a code object all the same */
+		s->code = Py_CompileString("0", "<sbinject>", 258 /* Py_eval_input */);
+		return s->code && page_make(s) && watch_make(s);
+	}
 	s->globals = py_run(source);
 	if (!s->globals)
 		return false;
@@ -115,7 +119,7 @@ static uint64_t time_calls(struct subject *s, bool watched)
 	result = PyObject_CallFunctionObjArgs(s->loop, s->turns, NULL);
 	start = cpu_ticks() - start;
 	Py_DecRef(result);
-	return result && !py_interrupted() ? start : 0;
+	return py_interrupted() ? 0 : start;
 }
 
 static int64_t median(int64_t *v, int n)
@@ -170,18 +174,21 @@ int cost_measure(void)
 {
 	struct page page = agent.page;
 	uint64_t hz = page_header(&page)->tsc_hz;
+	bool run = !agent.guest && !py_observed();
 	struct subject s;
 	int64_t counted = -1, delayed = -1;
 
 	agent.cost = 0;
-	if (!subject_open(&s)) {
+	for (int tries = 0; !subject_open(&s, run); tries++) {
 		py_interrupted();
 		subject_close(&s);
-		return agent_fail(SB_AGENT_PYTHON, "the hook's own cost could not be measured");
+		if (tries == 3)
+			return agent_fail(SB_AGENT_PYTHON,
+					  "the hook's own cost could not be measured");
 	}
 	agent.page = s.page;
 	s.cell->delay_ticks = hz ? hz / 2000000 : 1000;
-	if (!agent.guest && !py_observed()) {
+	if (run) {
 		counted = cost_of(&s, SB_STATE_COUNT);
 		delayed = counted < 0 ? -1 : cost_of(&s, SB_STATE_SLOW);
 	}

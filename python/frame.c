@@ -17,7 +17,10 @@
  */
 #include "agent.h"
 
+#include <string.h>
+
 #include "table.h"
+#include "text.h"
 
 #define CO_ANY_GENERATOR 0x2a0 /* generator, coroutine, asynchronous generator */
 
@@ -34,6 +37,9 @@ typedef PyObject *eval_fn(void *tstate, void *frame, int throwing);
 /* 3.11 */
 #define FRAME11_GLOBALS	    8
 #define FRAME11_PREV_INSTR  56
+#define FRAME11_FUNCTION    0
+#define FUNCTION11_CODE	    48
+#define FUNCTION11_VERSION  128
 #define CODE11_FIRST_TRACED 168
 #define CODE11_UNITS	    184
 
@@ -47,6 +53,9 @@ static struct {
 	void (*set)(void *interp, eval_fn *fn);
 	void *interp;
 	bool installed;
+	bool inlines; /* 3.11 */
+	bool deep;    /* beneath on_deep_frame() */
+	bool versions_set;
 	bool inside; /* judging; what the interpreter runs meanwhile is passed through */
 } fr;
 
@@ -65,6 +74,55 @@ static enum moment moment_of(void *frame, PyObject *code)
 	return prev < units + 2 * FIELD(int, code, CODE11_FIRST_TRACED) ? START : RESUMPTION;
 }
 
+/*
+ * Early releases of 3.11 (3.11.2 is one) run a __getitem__ inside of its caller's evaluation,
+ * where obj[key] has been specialised for it, and never ask for the frame evaluation function.
+ * They specialise for functions whose version fits into 16 bits: a larger one keeps a function
+ * visible, at the price that others of its calls are not specialised for that long either.
+ */
+#define VISIBLE 0x80000000u
+
+static bool is_getitem(const struct watch *w)
+{
+	return py.hex < 0x030c0000 && py.hex >= 0x030b0000 && w->qualname &&
+	       !strcmp(last_part(w->qualname), "__getitem__");
+}
+
+static void keep_visible(PyObject *function, struct watch *w)
+{
+	static uint32_t last;
+	uint32_t *version = &FIELD(uint32_t, function, FUNCTION11_VERSION);
+
+	if (!is_getitem(w) || FIELD(PyObject *, function, FUNCTION11_CODE) != w->code ||
+	    *version >= VISIBLE)
+		return;
+	*version = VISIBLE | ++last;
+	fr.versions_set = true;
+}
+
+/* No version: the interpreter gives it one when it needs one. */
+static void forget_version(struct walk *walk, PyObject *function, PyObject *code)
+{
+	(void)walk;
+	if (FIELD(PyObject *, function, FUNCTION11_CODE) == code &&
+	    FIELD(uint32_t, function, FUNCTION11_VERSION) >= VISIBLE)
+		FIELD(uint32_t, function, FUNCTION11_VERSION) = 0;
+}
+
+static bool every_module(struct walk *walk, PyObject *globals, PyObject *code)
+{
+	(void)walk, (void)globals, (void)code;
+	return true;
+}
+
+static int frame_set(struct watch *w, bool on)
+{
+	w->on = on;
+	w->changed = false;
+	w->getitem = is_getitem(w);
+	return 0;
+}
+
 static struct watch *judge_frame(void *frame, PyObject *code)
 {
 	bool old = py.hex < 0x030b0000;
@@ -75,7 +133,9 @@ static struct watch *judge_frame(void *frame, PyObject *code)
 	fr.inside = true;
 	collected = py.gc_disable(); /* it would run the target's code */
 	w = judge(code, globals, NULL, old ? FIELD(PyObject *, frame, FRAME10_GEN) : NULL);
-	if (!w)
+	if (w)
+		frame_set(w, true);
+	else
 		table_put(code, NULL);
 	if (collected)
 		py.gc_enable();
@@ -96,10 +156,45 @@ static __attribute__((noinline)) void on_notable(void *frame, PyObject *code, st
 	if (!w)
 		return;
 	moment = moment_of(frame, code);
+	if (w->getitem)
+		keep_visible(FIELD(PyObject *, frame, FRAME11_FUNCTION), w);
 	if (moment == START)
 		watch_hit(w, false);
 	else if (moment == RESUMPTION && w->resume)
 		watch_hit(w, true);
+}
+
+static PyObject *on_frame(void *tstate, void *frame, int throwing);
+
+/*
+ * 3.11 runs Python calls of Python functions without the C stack, but not while there is a frame
+ * evaluation function. A recursion that relies on it (sys.setrecursionlimit()) must not die of
+ * us: from a depth that any stack bears, the rest of it runs as if we were not there, and what
+ * is called beneath is not seen. This frame of ours is the one that is on a stack meanwhile.
+ */
+#define DEEP		   5000
+#define TSTATE11_REMAINING 32
+#define TSTATE11_LIMIT	   36
+
+static __attribute__((noinline)) PyObject *on_deep_frame(void *tstate, void *frame, int throwing)
+{
+	PyObject *result;
+
+	fr.deep = true;
+	agent.flags |= SB_ROOM_DEEP;
+	fr.set(fr.interp, fr.next);
+	result = fr.next(tstate, frame, throwing);
+	fr.deep = false;
+	if (fr.installed && fr.get(fr.interp) == fr.next)
+		fr.set(fr.interp, on_frame);
+	return result;
+}
+
+static bool is_deep(const void *tstate)
+{
+	return fr.inlines &&
+	       FIELD(int, tstate, TSTATE11_LIMIT) - FIELD(int, tstate, TSTATE11_REMAINING) > DEEP &&
+	       fr.get(fr.interp) == on_frame;
 }
 
 static PyObject *on_frame(void *tstate, void *frame, int throwing)
@@ -111,10 +206,12 @@ static PyObject *on_frame(void *tstate, void *frame, int throwing)
 	/* A weak reference that has lost its object says that this is another one. */
 	if (__builtin_expect(e && e->ref && FIELD(PyObject *, e->ref, REF_OBJECT) == code, 1)) {
 		w = e->watch;
-		if (__builtin_expect(!w, 1))
+		if (__builtin_expect(!w && !is_deep(tstate), 1))
 			return fr.next(tstate, frame, throwing);
 	}
 	on_notable(frame, code, w, throwing);
+	if (__builtin_expect(is_deep(tstate), 0))
+		return on_deep_frame(tstate, frame, throwing);
 	return fr.next(tstate, frame, throwing);
 }
 
@@ -122,11 +219,12 @@ static PyObject *on_frame(void *tstate, void *frame, int throwing)
 
 static struct {
 	PyObject *code, *globals;
+	int limit;
 	unsigned seen; /* bits by enum moment */
-	bool wrong;
+	bool wrong, interrupted;
 } probed;
 
-static void probe(void *frame, PyObject *code)
+static void probe(const void *tstate, void *frame, PyObject *code)
 {
 	bool old = py.hex < 0x030b0000;
 	char *prev = old ? NULL : FIELD(char *, frame, FRAME11_PREV_INSTR);
@@ -135,6 +233,10 @@ static void probe(void *frame, PyObject *code)
 	probed.seen |= 1u << moment_of(frame, code);
 	if (FIELD(PyObject *, frame, old ? FRAME10_GLOBALS : FRAME11_GLOBALS) != probed.globals)
 		probed.wrong = true;
+	if (!old && (FIELD(int, tstate, TSTATE11_LIMIT) != probed.limit ||
+		     FIELD(int, tstate, TSTATE11_REMAINING) > probed.limit ||
+		     FIELD(int, tstate, TSTATE11_REMAINING) < -100))
+		fr.inlines = false; /* not known: deep recursions are as on 3.10 */
 	if (!old && (prev < units - 2 || prev > units + 1000))
 		probed.wrong = true;
 	if (old &&
@@ -147,7 +249,7 @@ static PyObject *on_probe(void *tstate, void *frame, int throwing)
 	PyObject *code = FIELD(PyObject *, frame, FRAME_CODE);
 
 	if (code == probed.code)
-		probe(frame, code);
+		probe(tstate, frame, code);
 	return fr.next(tstate, frame, throwing);
 }
 
@@ -158,6 +260,7 @@ static bool probe_function(PyObject *globals, const char *name, unsigned expecte
 
 	probed.code = function ? py_attr(function, PY_CODE) : NULL;
 	probed.globals = globals;
+	probed.limit = Py_GetRecursionLimit();
 	probed.seen = 0;
 	if (probed.code) {
 		fr.set(fr.interp, on_probe);
@@ -171,26 +274,27 @@ static bool probe_function(PyObject *globals, const char *name, unsigned expecte
 			probed.wrong = true;
 		Py_DecRef(ref);
 	}
-	py_interrupted();
+	probed.interrupted |= py_interrupted();
 	Py_DecRef(probed.code);
 	Py_DecRef(result);
 	Py_DecRef(function);
 	return result && probed.seen == expected;
 }
 
-static bool frames_as_expected(void)
+static bool frames_as_expected(bool *interrupted)
 {
 	PyObject *globals = py_run("def plain(): pass\n"
 				   "def generator():\n yield\n yield\n");
 	unsigned generator = 1 << START | 1 << RESUMPTION;
 	bool fine;
 
-	probed.wrong = false;
+	probed.wrong = probed.interrupted = false;
 	if (py.hex >= 0x030b0000)
 		generator |= 1 << CREATION;
 	fine = globals && probe_function(globals, "plain", 1 << START) &&
 	       probe_function(globals, "generator", generator) && !probed.wrong;
 	Py_DecRef(globals);
+	*interrupted = py_interrupted() || probed.interrupted;
 	return fine;
 }
 
@@ -201,6 +305,16 @@ static bool is_default(eval_fn *fn)
 	return fn == (eval_fn *)py_symbol("_PyEval_EvalFrameDefault");
 }
 
+/* A signal handler of the program may come in between: then once more. */
+static bool frames_checked(void)
+{
+	bool interrupted = true, fine = false;
+
+	for (int tries = 0; !fine && interrupted && tries < 4; tries++)
+		fine = frames_as_expected(&interrupted);
+	return fine;
+}
+
 static int frame_start(void)
 {
 	eval_fn *now;
@@ -208,6 +322,7 @@ static int frame_start(void)
 	fr.get = (eval_fn * (*)(void *)) py_symbol("_PyInterpreterState_GetEvalFrameFunc");
 	fr.set = (void (*)(void *, eval_fn *))py_symbol("_PyInterpreterState_SetEvalFrameFunc");
 	fr.interp = PyInterpreterState_Get();
+	fr.inlines = py.hex >= 0x030b0000;
 	if (!fr.get || !fr.set)
 		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no PEP 523");
 	now = fr.get(fr.interp);
@@ -216,7 +331,7 @@ static int frame_start(void)
 	fr.next = now;
 	if (!is_default(now))
 		agent.guest = true; /* what is there may look at code: run none of ours */
-	else if (!frames_as_expected())
+	else if (!py_observed() && !frames_checked())
 		return agent_fail(SB_AGENT_UNSUPPORTED, "frames of this interpreter are not as in "
 							"its published version");
 	return 0;
@@ -229,18 +344,15 @@ static int frame_relist(bool first)
 	return 0;
 }
 
-static int frame_set(struct watch *w, bool on)
-{
-	w->on = on;
-	w->changed = false;
-	return 0;
-}
-
 /* Whether we are out: not if another function came after us, which may call us. */
 static bool uninstall(void)
 {
 	eval_fn *now = fr.get(fr.interp);
 
+	if (fr.deep) {
+		fr.installed = false; /* it will find that out */
+		return false;
+	}
 	if (now == on_frame)
 		fr.set(fr.interp, fr.next);
 	else if (!is_default(now) && now != fr.next)
@@ -255,17 +367,28 @@ static int frame_settle(bool any)
 		uninstall();
 	if (!any || fr.installed)
 		return 0;
+	fr.installed = true;
+	if (fr.deep)
+		return 0;
 	fr.next = fr.get(fr.interp);
 	fr.set(fr.interp, on_frame);
-	fr.installed = true;
 	return 0;
 }
 
 static int frame_stop(void)
 {
+	struct walk walk = { .wanted = every_module, .function = forget_version };
+
+	if (fr.deep) {
+		fr.installed = false;
+		return agent_fail(SB_AGENT_BUSY, "a deep recursion has to return first");
+	}
 	if (fr.inside || (fr.installed && !uninstall()))
 		return agent_fail(SB_AGENT_BUSY,
 				  "another frame evaluation function came after the agent's");
+	if (fr.versions_set)
+		walk_functions(&walk);
+	fr.versions_set = false;
 	return 0;
 }
 
@@ -285,5 +408,6 @@ const struct backend frame_backend = {
 	.settle = frame_settle,
 	.stop = frame_stop,
 	.once = frame_once,
+	.function = keep_visible,
 	.extra_ns = 15,
 };

@@ -389,9 +389,20 @@ static void existing_found(struct walk *walk, PyObject *code, PyObject *globals,
 		judge(code, globals, qualname, NULL);
 }
 
+static void existing_function(struct walk *walk, PyObject *function, PyObject *code)
+{
+	const struct entry *e = table_find(code);
+
+	(void)walk;
+	if (agent.backend->function && e && e->watch && entry_valid(e))
+		agent.backend->function(function, e->watch);
+}
+
 int judge_existing(void)
 {
-	struct walk walk = { .wanted = existing_wanted, .found = existing_found };
+	struct walk walk = { .wanted = existing_wanted,
+			     .found = existing_found,
+			     .function = existing_function };
 
 	return walk_functions(&walk);
 }

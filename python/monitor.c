@@ -36,6 +36,7 @@ static struct {
 	PyObject *disable, *name;
 	PyObject *find, *watch, *resume; /* callbacks */
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
+	bool paused;	     /* the finder's global event is off */
 	int finder, watcher; /* tool ids; the same one where no second is free */
 } mon;
 
@@ -170,13 +171,8 @@ static int monitor_set(struct watch *w, bool on)
 {
 	long events = EVENT_START | (w->resume ? EVENT_RESUME : 0);
 
-	if (mon.finder == mon.watcher) {
-		/* The finder's own event is PY_START already; switching it off is for good. */
-		on = w->n;
-		events = EVENT_RETURN;
-		if (!w->was_on && w->resume)
-			events = EVENT_RESUME;
-	}
+	if (mon.finder == mon.watcher)
+		on = w->n; /* one id: it cannot be switched off without losing it for good */
 	if (w->on == on && !w->changed)
 		return 0;
 	if (on && !w->was_on)
@@ -249,14 +245,21 @@ static int share_tool(void)
 
 /*
  * A finder that has seen nothing yet. Where no id is left for it, the old one stays: codes that
- * were never called are still new to it, the others have just been looked for.
+ * were never called are still new to it, the others have just been looked for. If it is the only
+ * one, its global event is off until the new ones have been told theirs (monitor_set): a code
+ * object in which it was disabled would not take it as new.
  */
 static int monitor_relist(bool first)
 {
 	int fresh = take_tool(), old = mon.finder;
 
-	if (fresh == NO_TOOL)
-		return first ? share_tool() : 0;
+	if (fresh == NO_TOOL && first)
+		return share_tool();
+	if (fresh == NO_TOOL) {
+		if (old == mon.watcher)
+			mon.paused = set_global(old, 0);
+		return 0;
+	}
 	if (!set_callback(fresh, EVENT_START, mon.find) || !set_global(fresh, EVENT_START)) {
 		drop_tool(fresh);
 		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
@@ -272,6 +275,9 @@ static int monitor_relist(bool first)
 static int monitor_settle(bool any)
 {
 	(void)any;
+	if (mon.paused)
+		set_global(mon.finder, EVENT_START);
+	mon.paused = false;
 	return 0;
 }
 

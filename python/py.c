@@ -8,6 +8,7 @@
 #include "../inject/page-abi.h"
 
 struct py py;
+static PyObject *interruption; /* an exception's type */
 
 static const char *const names[PY_N_NAMES] = {
 	[PY_NAME] = "__name__",		  [PY_QUALNAME] = "__qualname__",
@@ -179,12 +180,24 @@ bool py_interrupted(void)
 	PyObject *type, *value, *traceback;
 
 	PyErr_Fetch(&type, &value, &traceback);
-	if (type)
-		PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
 	Py_DecRef(traceback);
 	Py_DecRef(value);
-	Py_DecRef(type);
-	return type;
+	if (!type)
+		return false;
+	if (interruption)
+		Py_DecRef(type);
+	else
+		interruption = type;
+	return true;
+}
+
+void py_pass_on(void)
+{
+	py_interrupted();
+	if (interruption)
+		PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), interruption);
+	Py_DecRef(interruption);
+	interruption = NULL;
 }
 
 static bool sys_has(const char *function)

@@ -70,9 +70,11 @@ PyObject *py_run(const char *source);
 
 /*
  * Takes away an exception, if there is one: code of ours has let a signal handler of the program
- * run, which raised it. It is raised again in the program, in this thread, as soon as it runs.
+ * run, which raised it. py_pass_on(), at the end, has it raised in the program, in this thread,
+ * as soon as that runs on.
  */
 bool py_interrupted(void);
+void py_pass_on(void);
 
 /* Whether a tracer, a profiler or another tool would see a function of ours run. */
 bool py_observed(void);

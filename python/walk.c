@@ -94,11 +94,13 @@ static void visit_function(struct walking *w, PyObject *function)
 		if (globals != w->globals || !w->wanted)
 			w->wanted = w->walk->wanted(w->walk, globals, code);
 		w->globals = globals;
-		if (w->wanted) {
+		if (w->wanted && w->walk->found) {
 			if (py.hex < 0x030b0000)
 				name = function_name(function, code);
 			visit_code(w, code, globals, py_text(name), 0);
 		}
+		if (w->wanted && w->walk->function)
+			w->walk->function(w->walk, function, code);
 	}
 	Py_DecRef(name);
 	Py_DecRef(globals);

@@ -176,7 +176,9 @@ class Agent:
         handle = self.lib._handle
         del self.lib
         gc.collect()
-        libdl.dlclose(handle)
+        name = os.environ["AGENT"]
+        while mapped(name) and libdl.dlclose(handle) == 0:
+            pass  # once for each Agent that there was
 
 
 def mapped(text):
