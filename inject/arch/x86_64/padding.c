@@ -2,7 +2,8 @@
 /* Bytes between functions that nothing runs: what assemblers and linkers fill gaps with. */
 #include "x86.h"
 
-enum { PAD_JUMP = 5, PAD_REACH = 100 }; /* a near jump; what a short one back reaches */
+/* A near jump; how far before an entry it may stand: leave.c looks for threads at it so near. */
+enum { PAD_JUMP = 5, PAD_REACH = 12 };
 
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail)
 {
