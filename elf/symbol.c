@@ -256,6 +256,9 @@ static int not_found(struct image *img, const struct request *r, bool saw_data, 
 		err_hint(err, "'%s' is there as version %s", r->name, near);
 	else if (symbol_suggest(&img, 1, r->name, near, sizeof(near)), *near)
 		err_hint(err, "%s", near);
+	else if (!image_table(img, TABLE_SYMTAB) && !image_table(img, TABLE_EXTRA))
+		err_hint(err, "it is stripped, only what it exports has a name: install its debug "
+			      "symbols, or give an address as 0xADDR");
 	return -SB_ENOSYMBOL;
 }
 
