@@ -80,6 +80,12 @@ check-san: ## the same with address and undefined-behaviour sanitizers in sbinje
 	@$(MAKE) --no-print-directory SAN=1 FAULT=1 all
 	@test/run -b build-san
 
+SOAK_SECONDS ?= 600
+soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory all victims
+	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_CYCLES=1000 test/run -b $(BUILD) -v -k case/soak
+
 bench: ## measure everything, peers too; one table and build/bench.json
 	@scripts/deps.sh build check
 	@$(MAKE) --no-print-directory all victims bench-build
@@ -124,5 +130,5 @@ format: ## lay every C file out as .clang-format says
 	clang-format -i $(wildcard src/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
 		inject/arch/*/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
 
-.PHONY: format victims check check-san bench bench-build fuzz lint
+.PHONY: format victims check check-san soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)
