@@ -180,6 +180,8 @@ static __attribute__((noinline)) PyObject *on_deep_frame(void *tstate, void *fra
 {
 	PyObject *result;
 
+	if (fr.deep || fr.get(fr.interp) != on_frame)
+		return fr.next(tstate, frame, throwing);
 	fr.deep = true;
 	agent.flags |= SB_ROOM_DEEP;
 	fr.set(fr.interp, fr.next);
@@ -193,8 +195,7 @@ static __attribute__((noinline)) PyObject *on_deep_frame(void *tstate, void *fra
 static bool is_deep(const void *tstate)
 {
 	return fr.inlines &&
-	       FIELD(int, tstate, TSTATE11_LIMIT) - FIELD(int, tstate, TSTATE11_REMAINING) > DEEP &&
-	       fr.get(fr.interp) == on_frame;
+	       FIELD(int, tstate, TSTATE11_LIMIT) - FIELD(int, tstate, TSTATE11_REMAINING) > DEEP;
 }
 
 static PyObject *on_frame(void *tstate, void *frame, int throwing)

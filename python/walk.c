@@ -107,6 +107,100 @@ static void visit_function(struct walking *w, PyObject *function)
 	Py_DecRef(code);
 }
 
+/*
+ * gc.freeze() (servers that fork call it) takes what exists out of the collector's sight. What
+ * can be reached from the modules by names is looked for there then: functions, and what holds
+ * them, in namespaces of modules and classes.
+ */
+static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int depth);
+
+static void visit_namespace(struct walking *w, PyObject *o, PyObject *seen, int depth)
+{
+	PyObject *space = PyObject_GetAttrString(o, "__dict__"), *values, *list;
+	Py_ssize_t n;
+
+	values = space ? PyMapping_Values(space) : NULL;
+	list = values ? PySequence_List(values) : NULL;
+	n = list ? PyList_Size(list) : 0;
+	for (Py_ssize_t i = 0; i < n; i++)
+		visit_object(w, PyList_GetItem(list, i), seen, depth);
+	PyErr_Clear();
+	Py_DecRef(list);
+	Py_DecRef(values);
+	Py_DecRef(space);
+}
+
+/* Attributes of types of the interpreter's own only: those run no code of the program. */
+static void visit_held(struct walking *w, PyObject *o, PyObject *seen, int depth)
+{
+	static const char *const holders[][2] = {
+		{ "PyStaticMethod_Type", "__func__" }, { "PyClassMethod_Type", "__func__" },
+		{ "PyProperty_Type", "fget" },	       { "PyProperty_Type", "fset" },
+		{ "PyProperty_Type", "fdel" },	       { "PyFunction_Type", "__wrapped__" },
+		{ "PyMethod_Type", "__func__" },
+	};
+	PyObject *held;
+
+	for (size_t i = 0; i < sizeof(holders) / sizeof(*holders); i++) {
+		if (py_type(o) != py_symbol(holders[i][0]))
+			continue;
+		held = PyObject_GetAttrString(o, holders[i][1]);
+		if (held)
+			visit_object(w, held, seen, depth);
+		PyErr_Clear();
+		Py_DecRef(held);
+	}
+}
+
+static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int depth)
+{
+	bool class = PyType_IsSubtype(py_type(o), &PyType_Type);
+	PyObject *id;
+
+	if (py_type(o) == py.function_type)
+		visit_function(w, o);
+	if (depth == DEPTH_MAX)
+		return;
+	if (class && PyType_GetSlot(py_type(o), Py_tp_getattro) !=
+			     PyType_GetSlot(&PyType_Type, Py_tp_getattro))
+		return; /* its metaclass has a __getattribute__ of its own: not to be run */
+	if (!class) {
+		visit_held(w, o, seen, depth + 1);
+		return;
+	}
+	id = PyLong_FromVoidPtr(o);
+	if (id && !PySet_Contains(seen, id) && !PySet_Add(seen, id))
+		visit_namespace(w, o, seen, depth + 1);
+	PyErr_Clear();
+	Py_DecRef(id);
+}
+
+static bool anything_frozen(void)
+{
+	PyObject *n = PyObject_CallMethod(py.gc, "get_freeze_count", NULL);
+	long frozen = n ? PyLong_AsLong(n) : 0;
+
+	PyErr_Clear();
+	Py_DecRef(n);
+	return frozen > 0;
+}
+
+static void visit_modules(struct walking *w)
+{
+	PyObject *modules = PySys_GetObject("modules"), *list, *seen; /* borrowed */
+	Py_ssize_t n;
+
+	list = modules ? PyMapping_Values(modules) : NULL;
+	seen = PySet_New(NULL);
+	n = list && seen ? PyList_Size(list) : 0;
+	for (Py_ssize_t i = 0; i < n; i++)
+		if (py_type(PyList_GetItem(list, i)) == py_symbol("PyModule_Type"))
+			visit_namespace(w, PyList_GetItem(list, i), seen, 0);
+	PyErr_Clear();
+	Py_DecRef(seen);
+	Py_DecRef(list);
+}
+
 int walk_functions(struct walk *walk)
 {
 	struct walking w = { .walk = walk };
@@ -122,6 +216,8 @@ int walk_functions(struct walk *walk)
 			visit_function(&w, o);
 	}
 	Py_DecRef(objects);
+	if (anything_frozen())
+		visit_modules(&w);
 	return 0;
 }
 

@@ -391,7 +391,7 @@ def check_signals():
         while time.monotonic() < end:
             f()
     signal.signal(signal.SIGALRM, handler)
-    rung = 0
+    rung, begun = 0, time.monotonic()
     a = Agent(("__main__", "f"))
     for i in range(60):
         try:
@@ -404,6 +404,9 @@ def check_signals():
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except Ring:
             rung += 1
+            if os.environ.get("VERBOSE"):
+                print(i, time.monotonic() - begun)
+                begun = time.monotonic()
     assert rung == 60, rung
     a.ask(STOP)
     clean()
