@@ -161,13 +161,14 @@ static void load_room(struct space *space, const struct maps *maps)
 	space->room_size = room.size + PAGE;
 }
 
-static void load_fds(struct space *space, pid_t pid)
+void space_find_files(struct space *space)
 {
 	char path[64], link[64];
 	struct dirent *e;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(pid));
+	space->n_fds = 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(space->mem.pid));
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
@@ -201,7 +202,7 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 			load_regions(space, &maps.entry[i], ours);
 	load_page(space, &maps);
 	load_room(space, &maps);
-	load_fds(space, pid);
+	space_find_files(space);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
 	*out = space;

@@ -12,8 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "fault.h"
+#include "../src/maps.h"
 
-enum { PAGE = 4096, ROOM_SIZE = 64 << 10 };
+enum { PAGE = 4096, ROOM_SIZE = 64 << 10, CLOSE_AGAIN_NS = 100000000 };
 
 #define AGENT_NAME "sbinject-agent"
 
@@ -203,15 +204,36 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	return 0;
 }
 
-void room_close_fd(struct room *room, struct tree *tree)
+/* The target may have closed it, and opened something else under its number. */
+static bool is_agent_file(const struct room *room)
+{
+	char path[64], link[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(room->pid), room->fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return !strcmp(link, "/memfd:" AGENT_NAME " (deleted)");
+}
+
+bool room_close_fd(struct room *room, struct tree *tree, uint64_t now)
 {
 	struct space *space = room->space;
 	struct remote r;
 
-	if (room->fd < 0 || remote_begin(&r, tree, space, &space->mem, &space->gadgets, NULL) < 0)
-		return;
-	close_file(room, &r);
+	if (room->fd < 0)
+		return true;
+	if (now < room->close_ns)
+		return false;
+	if (remote_begin(&r, tree, space, &space->mem, &space->gadgets, NULL) < 0) {
+		room->close_ns = now + CLOSE_AGAIN_NS;
+		return false;
+	}
+	if (is_agent_file(room))
+		close_file(room, &r);
+	room->fd = -1;
 	remote_end(&r);
+	return true;
 }
 
 /* ---- copies ---- */

@@ -35,6 +35,7 @@ struct room {
 	size_t n_unfit;
 	bool bell_only;	       /* only a thread at a start bell may bring the command in */
 	uint64_t retry_ns;     /* not before this */
+	uint64_t close_ns;     /* nor is the file closed before this */
 	bool not_ready;	       /* the interpreter was found not to have started, or to have ended */
 	const char *waits_for; /* what keeps it, for the user; NULL */
 };
@@ -89,8 +90,9 @@ struct room_answer {
 };
 void room_answer(const struct room *room, struct room_answer *out);
 
-/* The descriptor through which the agent was loaded is not needed any more. */
-void room_close_fd(struct room *room, struct tree *tree);
+/* The descriptor through which the agent was loaded is not needed any more. False: no thread
+ * could be borrowed; to be tried again. What is left in the end is closed with the mappings. */
+bool room_close_fd(struct room *room, struct tree *tree, uint64_t now_ns);
 
 /* A thread is at work on a command, or lent for one. */
 bool room_busy(const struct room *room);

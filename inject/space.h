@@ -54,7 +54,7 @@ struct space {
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
-	int fds[8];				   /* the memfd, not closed yet */
+	int fds[8]; /* memfds of ours, not closed yet; found at a restore, too */
 	size_t n_fds;
 };
 
@@ -127,6 +127,9 @@ int space_restore_text(struct space *space, struct space_restored *out, struct s
 
 /* From what lies in the target's memory. 0 and nothing that space_holds(): it is clean. */
 int space_load(pid_t pid, struct space **out, struct sb_err *err);
+
+/* Which descriptors of the process are files of ours, into fds. */
+void space_find_files(struct space *space);
 
 /* True if there is something to take out. */
 bool space_holds(const struct space *space);

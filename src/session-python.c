@@ -243,13 +243,13 @@ static void explain_none(struct session *s)
 	}
 }
 
-static void finished(struct session *s, struct record *rec)
+static void finished(struct session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	struct room_answer answer;
 
 	room_answer(py->room, &answer);
-	room_close_fd(py->room, &s->tree);
+	room_close_fd(py->room, &s->tree, now);
 	be_quiet(rec);
 	py->starting = py->room->bell_only = false;
 	if (answer.status == SB_AGENT_OK) {
@@ -259,6 +259,8 @@ static void finished(struct session *s, struct record *rec)
 				  rec->pid, answer.python >> 24, answer.python >> 16 & 255,
 				  clock_to_ns(&s->clk, (double)answer.cost_ticks));
 		py->applied = true;
+		if (s->armed && !py->dirty)
+			log_debug("process %d: Python targets in force", rec->pid);
 		seen(s);
 		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
 		explain_none(s);
@@ -300,7 +302,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 		return false;
 	if (room_asked(py->room)) {
 		if (room_step(py->room, &s->tree, now, 0)) {
-			finished(s, rec);
+			finished(s, rec, now);
 			under_way = false;
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
@@ -315,6 +317,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 		py->dirty = py->relist = false;
 		room_ask(py->room, SB_AGENT_APPLY);
 	} else {
+		room_close_fd(py->room, &s->tree, now);
 		under_way = false;
 	}
 	return under_way;
@@ -329,7 +332,8 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 
 	if (!proc || proc->session != rec)
 		return false;
-	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room))
+	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room) &&
+	    rec->python.room->fd < 0)
 		return false;
 	if (!proc->traced && tree_retake(&s->tree, proc, &err) < 0)
 		return false;
