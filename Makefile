@@ -42,7 +42,7 @@ LIBOBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(AGENT_IMAGE)
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
 
-all: $(BUILD)/sbinject ## build the sbinject binary
+all: $(BUILD)/sbinject $(BUILD)/sbctl ## build sbinject and sbctl
 	@:
 
 help: ## list the targets
@@ -53,6 +53,11 @@ help: ## list the targets
 include python/python.mk
 
 $(BUILD)/sbinject: $(BUILD)/src/main.o $(BUILD)/libsb.a
+	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
+
+CTL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard ctl/*.c))
+
+$(BUILD)/sbctl: $(CTL_OBJS) $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
 
 $(BUILD)/libsb.a: $(LIBOBJS)
@@ -99,6 +104,7 @@ demo: ## install what is missing, build, slow a live process and show it
 install: all ## install the binary and the man pages (PREFIX, DESTDIR)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin
 	$(INSTALL) -m 755 $(BUILD)/sbinject $(DESTDIR)$(PREFIX)/bin/sbinject
+	$(INSTALL) -m 755 $(BUILD)/sbctl $(DESTDIR)$(PREFIX)/bin/sbctl
 	@set -e; for page in $(wildcard man/*.[1-8]); do \
 		dir=$(DESTDIR)$(MANDIR)/man$${page##*.}; \
 		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$page $$dir; \
@@ -108,7 +114,7 @@ install: all ## install the binary and the man pages (PREFIX, DESTDIR)
 		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$file $$dir/$${name%.bash}; done
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject
+	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject $(DESTDIR)$(PREFIX)/bin/sbctl
 	rm -f $(foreach page,$(wildcard man/*.[1-8]),\
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(foreach file,$(wildcard completion/*.bash),\
@@ -125,4 +131,4 @@ clean: ## remove every build
 FORCE:
 
 .PHONY: all help units deps demo install uninstall clean FORCE
--include $(OBJS:.o=.d) $(UNITS:%=%.d)
+-include $(OBJS:.o=.d) $(CTL_OBJS:.o=.d) $(UNITS:%=%.d)

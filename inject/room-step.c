@@ -171,6 +171,37 @@ static bool still_parked(void *ctx)
 	return parked == ENTRY_PARKED;
 }
 
+/*
+ * A thread inside the dynamic linker, or at its doorbell, is not one to make calls on: it may be
+ * about to relocate the very interpreter.
+ */
+static bool in_linker(const struct room *room)
+{
+	uint64_t pc = arch->pc(&room->remote.saved);
+	const struct map_entry *m;
+	const char *name;
+	struct maps maps;
+	bool in = true;
+
+	if (space_region_at(room->space, pc))
+		return true;
+	if (maps_read(room->pid, &maps, NULL) < 0)
+		return true;
+	m = maps_find(&maps, pc);
+	name = m ? strrchr(m->path, '/') : NULL;
+	in = name && (!strncmp(name, "/ld-", 4) || !strncmp(name, "/ld.so", 6));
+	maps_free(&maps);
+	return in;
+}
+
+static bool refuse_linker(struct room *room)
+{
+	if (!in_linker(room))
+		return false;
+	remote_end(&room->remote);
+	return true;
+}
+
 /* tid 0: any thread. */
 static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t tid, uint64_t now)
 {
@@ -184,6 +215,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	hold(room);
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
+	    (op != ENTRY_HERE && refuse_linker(room)) ||
 	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
 		log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };

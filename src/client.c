@@ -298,6 +298,7 @@ static int start(struct client *c, const struct backend *backend)
 	struct tracer_job job = { .backend = backend,
 				  .cfg = cfg,
 				  .interval_ns = c->opt->interval_ns,
+				  .session_pid = getpid(),
 				  .default_ns = c->opt->default_ns };
 
 	skip_add(cfg, getpid());

@@ -83,7 +83,7 @@ static void hook_everywhere(struct session *s)
 		if (!proc || proc->session != rec ||
 		    (untraced && tree_retake(&s->tree, proc, &err) < 0))
 			continue;
-		if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
+		if (session_hook(s, proc, false, &err) < 0 && err.code != SB_ENOPROC)
 			session_warn(s, "process %d: %s", rec->pid, err.what);
 		proc = tree_proc(&s->tree, rec->pid);
 		if (untraced && proc && !python_busy(rec))
@@ -137,6 +137,19 @@ static void enter(struct session *s, size_t index, const struct spec *spec)
 	session_update(s, index, spec->delay_ns, spec->every);
 }
 
+/* One that never was is not in the result. */
+static void forget_last(struct session *s, size_t index)
+{
+	struct target *t = &s->target[index];
+
+	if (index != s->n_targets - 1 || !t->own || t->active_ns)
+		return;
+	result_refused_free(t->refused, t->n_refused);
+	session_spec_free(t->own);
+	*t = (struct target){ 0 };
+	s->n_targets--;
+}
+
 int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
 	int ret = session_check_target(s, spec, err);
@@ -152,6 +165,7 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 	ret = judge(s, *index, err);
 	if (ret < 0) {
 		s->target[*index].removed = true;
+		forget_last(s, *index);
 		return ret;
 	}
 	if (spec->kind == SPEC_PYTHON)

@@ -483,7 +483,7 @@ void session_add_bell(const struct space *space, struct found *found, struct ima
 }
 
 /* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
-int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
+int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
 {
 	struct space *space = space_get(proc->space);
 	struct found found = { 0 }, bell = { 0 };
@@ -508,10 +508,8 @@ int session_hook(struct session *s, struct proc *proc, struct sb_err *err)
 	found_free(&found);
 	found_free(&bell);
 	rec = ret >= 0 ? record_of(s, space) : NULL;
-	if (rec) {
-		ret = python_look(s, rec, space, pid, err);
-		rec->fresh = true; /* an interpreter that is mapped from now on is new */
-	}
+	if (rec)
+		ret = python_look(s, rec, space, pid, fresh, err);
 	space_put(space);
 	return ret;
 }

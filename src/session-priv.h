@@ -60,7 +60,6 @@ struct record {
 	uint64_t since_ns;	/* when it was first seen */
 	struct slow_look *slow; /* by target; session-slow.c */
 	struct python python;
-	bool fresh; /* whatever of an interpreter is mapped has not started yet */
 	bool ended;
 	struct record *next;
 };
@@ -111,7 +110,8 @@ struct session {
 void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* session-hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. */
-int session_hook(struct session *s, struct proc *proc, struct sb_err *err);
+/* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
+int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
 /* Finds sites in a process without hooking; for check and list. */
 struct found;
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,

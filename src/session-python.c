@@ -130,7 +130,7 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 	return ret;
 }
 
-int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid,
+int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
 		struct sb_err *err)
 {
 	struct interpreter in;
@@ -160,8 +160,7 @@ int python_look(struct session *s, struct record *rec, struct space *space, pid_
 		if (ret < 0)
 			return ret;
 	}
-	return rec->fresh ? hang_bells(s, rec, space, pid, err) :
-			    make_room(s, rec, space, pid, err);
+	return fresh ? hang_bells(s, rec, space, pid, err) : make_room(s, rec, space, pid, err);
 }
 
 static void be_quiet(struct record *rec)
@@ -415,7 +414,7 @@ void python_list(struct session *s, struct sb_err *err)
 		struct space *space = rec->ended ? NULL : space_get(rec->space);
 		struct sb_err why = { 0 };
 
-		if (space && python_look(s, rec, space, rec->pid, &why) < 0)
+		if (space && python_look(s, rec, space, rec->pid, false, &why) < 0)
 			session_warn(s, "process %d: %s", rec->pid, why.what);
 		space_put(space);
 	}

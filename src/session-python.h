@@ -22,7 +22,7 @@ bool python_wanted(const struct session *s);
  * it is fresh. May dispatch events; the process may be gone on return.
  */
 int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid,
-		struct sb_err *err);
+		bool fresh, struct sb_err *err);
 
 /* A doorbell was rung: true if it was an interpreter's start and nothing else. */
 bool python_ring(struct session *s, struct record *rec);

@@ -217,9 +217,8 @@ static void on_execed(void *ctx, struct proc *proc)
 	proc->session = rec = record_new(s, proc, parent);
 	if (s->detached) /* an exec in the middle of the detach: it has done our work */
 		return;
-	rec->fresh = true;
 	/* The process may be gone when this returns; its record stays. */
-	if (session_hook(s, proc, &err) < 0 && err.code != SB_ENOPROC)
+	if (session_hook(s, proc, true, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d (%s) is not hooked: %s", rec->pid, rec->comm, err.what);
 	window_apply(s, rec);
 }
@@ -292,7 +291,7 @@ static void answer(struct session *s, struct record *rec)
 		return;
 	untraced = proc && !proc->traced;
 	if (proc && (!untraced || tree_retake(&s->tree, proc, &err) == 0)) {
-		if (!python_ring(s, rec) && session_hook(s, proc, &err) < 0)
+		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
 		window_apply(s, rec);

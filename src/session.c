@@ -234,7 +234,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 
 		if (!proc || rec->ended || proc->session != rec)
 			continue;
-		if (session_hook(s, proc, &why) == 0 || why.code == SB_ENOPROC)
+		if (session_hook(s, proc, false, &why) == 0 || why.code == SB_ENOPROC)
 			continue;
 		if (s->cfg->n_pids && rec->pid == s->cfg->pids[0]) {
 			*err = why;

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "control.h"
+#include "control-server.h"
 #include "log.h"
 #include "wire.h"
 #include "../inject/clock.h"
@@ -28,6 +28,7 @@ struct tracer {
 	bool quit;
 	uint64_t next_status;
 	struct control_state control;
+	struct control_server *server;	     /* NULL: none */
 	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
 	size_t heard;
 };
@@ -70,6 +71,8 @@ static void send_result(struct tracer *t, enum session_end end, struct result *r
 	char *json = result_to_json(res, false);
 
 	wire_send(&t->out, WIRE_END, &code, sizeof(code), json, strlen(json));
+	control_server_close(t->server, json);
+	t->server = NULL;
 	free(json);
 	result_free(res);
 }
@@ -138,17 +141,21 @@ static void read_signals(struct tracer *t)
 
 static void wait_for_something(struct tracer *t, int ms)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[3 + CONTROL_FDS] = {
 		{ .fd = t->out.fd, .events = POLLIN | (t->out.len ? POLLOUT : 0) },
 		{ .fd = t->sigfd, .events = POLLIN },
 		{ .fd = t->job->backend->fd(t->session), .events = POLLIN },
 	};
+	size_t n;
 
-	poll(fds, 3, ms);
+	n = 3 + control_server_poll(t->server, fds + 3);
+	poll(fds, n, ms);
 	if (fds[0].revents)
 		hear(t);
 	if (fds[1].revents)
 		read_signals(t);
+	control_server_serve(t->server, fds + 3, n - 3, &t->control);
+	t->quit |= t->control.stop;
 	wire_flush(&t->out);
 }
 
@@ -195,13 +202,16 @@ static void drain(struct tracer *t)
 static void do_run(struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
-	struct sb_err err = { 0 };
+	struct sb_err err = { 0 }, why = { 0 };
 	enum session_end end;
 
 	if (b->check(t->session, &err) < 0 || b->attach(t->session, &err) < 0) {
 		send_error(t, &err);
 		return;
 	}
+	t->server = control_server_open(t->job->session_pid, &why);
+	if (!t->server)
+		log_debug("no socket for sbctl: %s", why.what);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
 	b->detach(t->session);

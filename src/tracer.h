@@ -14,6 +14,7 @@ struct tracer_job {
 	const struct backend *backend;
 	const struct session_config *cfg;
 	uint64_t interval_ns; /* of status messages; 0: none */
+	pid_t session_pid;    /* of the command line: names the session */
 	uint64_t default_ns;  /* delay of targets that are added without one */
 };
 

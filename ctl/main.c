@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* sbctl: changes what runs, and shows it. */
+#include <getopt.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl.h"
+#include "../src/out.h"
+#include "../src/result.h"
+#include "../src/spec.h"
+
+struct ctl {
+	const char *session;
+	bool json;
+	const char *pid;      /* --pid=N */
+	uint64_t interval_ns; /* watch */
+	struct ctl_peer *peer;
+	struct sb_err err;
+	char error[16]; /* its name, of an answer that says no */
+};
+
+struct verb {
+	const char *name, *args, *summary;
+	int min, max; /* words behind it */
+	int (*run)(struct ctl *c, int n, char **word);
+};
+
+/* A bare number is ns here; units work too. */
+static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
+{
+	char with_unit[64];
+
+	if (text[0] && !text[strspn(text, "0123456789")]) {
+		snprintf(with_unit, sizeof(with_unit), "%sns", text);
+		text = with_unit;
+	}
+	if (spec_delay(text, ns, &c->err) == 0)
+		return 0;
+	snprintf(c->error, sizeof(c->error), "%s",
+		 strstr(c->err.what, "10 s") ? "ERANGE" : "EINVAL");
+	return -1;
+}
+
+/* Asks and drops the answer, or gives it. Null: c->err says why. */
+static json_t *ask(struct ctl *c, json_t *request)
+{
+	json_t *answer = ctl_ask(c->peer, request, &c->err, c->error);
+
+	if (answer && c->json) {
+		json_dumpf(answer, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	return answer;
+}
+
+static int __attribute__((format(printf, 3, 4)))
+say(struct ctl *c, json_t *answer, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!answer)
+		return -1;
+	va_start(ap, fmt);
+	if (!c->json)
+		vprintf(fmt, ap);
+	va_end(ap);
+	json_decref(answer);
+	return 0;
+}
+
+static json_t *with_target(struct ctl *c, const char *op, const char *target)
+{
+	json_t *request = json_pack("{s:s s:s}", "op", op, "target", target);
+
+	if (request && c->pid)
+		json_object_set_new(request, "pid", json_integer(strtoll(c->pid, NULL, 10)));
+	return request;
+}
+
+static int verb_add(struct ctl *c, int n, char **word)
+{
+	json_t *words = json_array();
+	char text[64];
+	uint64_t ns;
+
+	json_array_append_new(words, json_string(word[0]));
+	for (int i = 1; i < n; i++) {
+		if (!strchr(word[i], '=')) {
+			if (read_delay(c, word[i], &ns) < 0) {
+				json_decref(words);
+				return -1;
+			}
+			snprintf(text, sizeof(text), "%lluns", (unsigned long long)ns);
+			json_array_append_new(words, json_string(ns ? text : "0"));
+		} else {
+			json_array_append_new(words, json_string(word[i]));
+		}
+	}
+	if (c->pid) {
+		snprintf(text, sizeof(text), "pid=%s", c->pid);
+		json_array_append_new(words, json_string(text));
+	}
+	return say(c, ask(c, json_pack("{s:s s:o}", "op", "add", "words", words)),
+		   "Added target: %s\n", word[0]);
+}
+
+static int verb_remove(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	return say(c, ask(c, with_target(c, "remove", word[0])), "Removed target: %s\n", word[0]);
+}
+
+static int verb_update(struct ctl *c, int n, char **word)
+{
+	json_t *request;
+	uint64_t ns;
+
+	(void)n;
+	if (read_delay(c, word[1], &ns) < 0)
+		return -1;
+	request = with_target(c, "update", word[0]);
+	json_object_set_new(request, "delay_ns", json_integer((json_int_t)ns));
+	return say(c, ask(c, request), "Updated target: %s delay=%llu ns\n", word[0],
+		   (unsigned long long)ns);
+}
+
+static int verb_clear(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	(void)word;
+	return say(c, ask(c, json_pack("{s:s}", "op", "clear")), "All targets cleared\n");
+}
+
+static int verb_enable(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	(void)word;
+	return say(c, ask(c, json_pack("{s:s}", "op", "enable")), "Probes enabled\n");
+}
+
+static int verb_disable(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	(void)word;
+	return say(c, ask(c, json_pack("{s:s}", "op", "disable")), "Probes disabled\n");
+}
+
+static int verb_delay(struct ctl *c, int n, char **word)
+{
+	json_t *request = json_pack("{s:s}", "op", "delay"), *answer;
+	uint64_t ns = 0;
+
+	if (n && read_delay(c, word[0], &ns) < 0) {
+		json_decref(request);
+		return -1;
+	}
+	if (n)
+		json_object_set_new(request, "delay_ns", json_integer((json_int_t)ns));
+	answer = ask(c, request);
+	if (!answer)
+		return -1;
+	if (!c->json && n)
+		printf("Default delay set to %llu ns\n", (unsigned long long)ns);
+	else if (!c->json)
+		printf("%lld\n",
+		       (long long)json_integer_value(json_object_get(answer, "delay_ns")));
+	json_decref(answer);
+	return 0;
+}
+
+static int verb_list(struct ctl *c, int n, char **word)
+{
+	json_t *answer = ask(c, json_pack("{s:s}", "op", "list")), *t;
+	size_t i;
+
+	(void)n;
+	(void)word;
+	if (!answer)
+		return -1;
+	json_array_foreach(json_object_get(answer, "targets"), i, t)
+	{
+		json_t *pid = json_object_get(t, "pid");
+
+		if (c->json)
+			break;
+		printf("%s delay_ns=%lld hits=%lld",
+		       json_string_value(json_object_get(t, "target")),
+		       (long long)json_integer_value(json_object_get(t, "delay_ns")),
+		       (long long)json_integer_value(json_object_get(t, "hits")));
+		if (pid)
+			printf(" pid=%lld", (long long)json_integer_value(pid));
+		putchar('\n');
+	}
+	json_decref(answer);
+	return 0;
+}
+
+static int verb_status(struct ctl *c, int n, char **word)
+{
+	json_t *answer = ask(c, json_pack("{s:s}", "op", "status"));
+
+	(void)n;
+	(void)word;
+	if (!answer)
+		return -1;
+	if (!c->json)
+		printf("enabled: %d\ntargets: %lld\ntotal_hits: %lld\ntotal_delay_ns: %lld\n",
+		       json_is_true(json_object_get(answer, "enabled")),
+		       (long long)json_integer_value(json_object_get(answer, "targets")),
+		       (long long)json_integer_value(json_object_get(answer, "total_hits")),
+		       (long long)json_integer_value(json_object_get(answer, "total_delay_ns")));
+	json_decref(answer);
+	return 0;
+}
+
+static void show_result(const struct ctl *c, const json_t *end)
+{
+	char *text = json_dumps(end, c->json ? JSON_INDENT(2) : JSON_COMPACT);
+	struct result *res = NULL;
+	struct sb_err err = { 0 };
+
+	if (text && c->json)
+		puts(text);
+	else if (text && result_from_json(text, &res, &err) == 0)
+		out_table(stdout, res);
+	result_free(res);
+	free(text);
+}
+
+static int verb_stop(struct ctl *c, int n, char **word)
+{
+	json_t *answer = ctl_ask(c->peer, json_pack("{s:s}", "op", "stop"), &c->err, c->error),
+	       *end;
+
+	(void)n;
+	(void)word;
+	if (!answer)
+		return -1;
+	json_decref(answer);
+	end = ctl_wait_end(c->peer);
+	if (end)
+		show_result(c, end);
+	json_decref(end);
+	return 0;
+}
+
+static int verb_watch(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	(void)word;
+	return ctl_watch(c->peer, c->interval_ns);
+}
+
+static int verb_sessions(struct ctl *c, int n, char **word)
+{
+	(void)n;
+	(void)word;
+	return ctl_sessions(c->json);
+}
+
+static const struct verb verbs[] = {
+	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "hook one more", 1, 8, verb_add },
+	{ "remove", "TARGET", "take one out again", 1, 1, verb_remove },
+	{ "update", "TARGET DELAY", "change its delay", 2, 2, verb_update },
+	{ "clear", "", "take all of them out", 0, 0, verb_clear },
+	{ "delay", "[DELAY]", "the default delay of what is added", 0, 1, verb_delay },
+	{ "enable", "", "count and delay", 0, 0, verb_enable },
+	{ "disable", "", "neither count nor delay", 0, 0, verb_disable },
+	{ "list", "", "targets, a line each", 0, 0, verb_list },
+	{ "status", "", "totals", 0, 0, verb_status },
+	{ "watch", "", "a live table; q ends it", 0, 0, verb_watch },
+	{ "stop", "", "detach, end the session, show its summary", 0, 0, verb_stop },
+	{ "sessions", "", "what is running", 0, 0, verb_sessions },
+};
+
+enum { VERBS = sizeof(verbs) / sizeof(*verbs), LINE_WORDS = 16 };
+
+static void usage(FILE *to)
+{
+	fputs("usage: sbctl [-s SESSION|PID] [--json] VERB [ARG...]\n"
+	      "       sbctl [-s SESSION|PID] -\t\tverbs from standard input, a line each\n\n",
+	      to);
+	for (int i = 0; i < VERBS; i++)
+		fprintf(to, "  %-8s %-30s %s\n", verbs[i].name, verbs[i].args, verbs[i].summary);
+	fputs("\n  -s, --session N    a session's number, or a process that it has hooked\n"
+	      "  --pid=N            add, remove, update: a target of that process's tree alone\n"
+	      "  --interval T       watch: between two looks (1s)\n"
+	      "  --json             the answer as it came\n"
+	      "  --help, --version\n\n"
+	      "A DELAY without a unit is in ns. Where no session runs, the kernel module is "
+	      "meant.\n",
+	      to);
+}
+
+static int complain(const struct ctl *c)
+{
+	const char *remedy = err_remedy(&c->err);
+
+	fprintf(stderr, "sbctl: %s%s%s\n", c->error, c->error[0] ? ": " : "", c->err.what);
+	if (remedy[0])
+		fprintf(stderr, "sbctl: %s\n", remedy);
+	return c->err.code == SB_EUSAGE ? 2 : 1;
+}
+
+static const struct verb *verb_of(const char *name)
+{
+	for (int i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static int run_verb(struct ctl *c, int n, char **word)
+{
+	const struct verb *verb = n ? verb_of(word[0]) : NULL;
+
+	c->err = (struct sb_err){ 0 };
+	c->error[0] = '\0';
+	if (!verb || n - 1 < verb->min || n - 1 > verb->max) {
+		if (verb)
+			err_set(&c->err, SB_EUSAGE, "sbctl %s %s", verb->name, verb->args);
+		else
+			err_set(&c->err, SB_EUSAGE, "there is no verb '%s'", n ? word[0] : "");
+		err_hint(&c->err, "sbctl --help lists them");
+		return complain(c);
+	}
+	if (!c->peer && verb->run != verb_sessions)
+		c->peer = ctl_open(c->session, &c->err);
+	if ((!c->peer && verb->run != verb_sessions) || verb->run(c, n - 1, word + 1) < 0)
+		return complain(c);
+	return 0;
+}
+
+/* Many verbs over one connection; the worst exit status of them. */
+static int run_lines(struct ctl *c)
+{
+	char *line = NULL, *word[LINE_WORDS];
+	size_t cap = 0;
+	int worst = 0;
+
+	while (getline(&line, &cap, stdin) > 0) {
+		char *save = NULL, *w = strtok_r(line, " \t\r\n", &save);
+		int n = 0, status;
+
+		for (; w && n < LINE_WORDS; w = strtok_r(NULL, " \t\r\n", &save))
+			word[n++] = w;
+		if (!n || word[0][0] == '#')
+			continue;
+		status = run_verb(c, n, word);
+		worst = status > worst ? status : worst;
+	}
+	free(line);
+	return worst;
+}
+
+static int options(struct ctl *c, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "session", 1, NULL, 's' },
+		{ "pid", 1, NULL, 'p' },
+		{ "json", 0, NULL, 'j' },
+		{ "interval", 1, NULL, 'i' },
+		{ "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
+		{ 0 },
+	};
+	int code;
+
+	while ((code = getopt_long(argc, argv, "s:", longs, NULL)) >= 0) {
+		if (code == 's')
+			c->session = optarg;
+		else if (code == 'p')
+			c->pid = optarg;
+		else if (code == 'j')
+			c->json = true;
+		else if (code == 'i' && spec_duration(optarg, &c->interval_ns, &c->err) < 0)
+			return complain(c);
+		else if (code == 'h')
+			return usage(stdout), 0;
+		else if (code == 'V')
+			return puts("sbctl " SB_VERSION), 0;
+		else if (code == '?')
+			return fputs("sbctl: see sbctl --help\n", stderr), 2;
+	}
+	if (c->pid && (!c->pid[0] || c->pid[strspn(c->pid, "0123456789")])) {
+		err_set(&c->err, SB_EUSAGE, "--pid takes a process id, not '%s'", c->pid);
+		return complain(c);
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl c = { .interval_ns = 1000000000 };
+	int status;
+
+	setlocale(LC_CTYPE, "");
+	status = options(&c, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc) {
+		usage(stderr);
+		return 2;
+	}
+	status = !strcmp(argv[optind], "-") ? run_lines(&c) :
+					      run_verb(&c, argc - optind, argv + optind);
+	ctl_close(c.peer);
+	return fflush(stdout) ? 1 : status;
+}

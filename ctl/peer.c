@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "ctl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "../src/runtime.h"
+
+enum { ANSWER_MS = 10000 };
+
+struct ctl_peer {
+	int fd;		  /* of a session; -1: the kernel module */
+	const char *kmod; /* its directory */
+	char *in;
+	size_t len, cap;
+};
+
+static struct ctl_peer *peer_new(int fd, const char *kmod)
+{
+	struct ctl_peer *peer = calloc(1, sizeof(*peer));
+
+	if (!peer)
+		abort();
+	peer->fd = fd;
+	peer->kmod = kmod;
+	return peer;
+}
+
+void ctl_close(struct ctl_peer *peer)
+{
+	if (!peer)
+		return;
+	if (peer->fd >= 0)
+		close(peer->fd);
+	free(peer->in);
+	free(peer);
+}
+
+/* The next line, without its newline; NULL: the other end has gone, or takes too long. */
+static char *read_line(struct ctl_peer *peer, int timeout_ms)
+{
+	for (;;) {
+		char *end = peer->len ? memchr(peer->in, '\n', peer->len) : NULL;
+		struct pollfd fd = { .fd = peer->fd, .events = POLLIN };
+		ssize_t n;
+
+		if (end) {
+			char *line = strndup(peer->in, (size_t)(end - peer->in));
+			size_t used = (size_t)(end - peer->in) + 1;
+
+			memmove(peer->in, peer->in + used, peer->len - used);
+			peer->len -= used;
+			return line;
+		}
+		if (peer->cap - peer->len < 65536) {
+			peer->cap += 131072;
+			peer->in = realloc(peer->in, peer->cap);
+			if (!peer->in)
+				abort();
+		}
+		if (poll(&fd, 1, timeout_ms) <= 0)
+			return NULL;
+		n = recv(peer->fd, peer->in + peer->len, peer->cap - peer->len, 0);
+		if (n <= 0)
+			return NULL;
+		peer->len += (size_t)n;
+	}
+}
+
+static bool send_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return false;
+		text += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static json_t *ask_session(struct ctl_peer *peer, const json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT), *line = NULL;
+	json_t *answer = NULL;
+
+	if (text && send_all(peer->fd, text, strlen(text)) && send_all(peer->fd, "\n", 1))
+		line = read_line(peer, ANSWER_MS);
+	if (line)
+		answer = json_loads(line, 0, NULL);
+	free(line);
+	free(text);
+	return answer;
+}
+
+json_t *ctl_ask(struct ctl_peer *peer, json_t *request, struct sb_err *err, char error[16])
+{
+	json_t *answer = peer->kmod ? ctl_kmod_ask(peer->kmod, request) :
+				      ask_session(peer, request);
+	const char *what, *hint, *name;
+
+	json_decref(request);
+	if (answer && json_is_true(json_object_get(answer, "ok")))
+		return answer;
+	name = json_string_value(json_object_get(answer, "error"));
+	what = json_string_value(json_object_get(answer, "what"));
+	hint = json_string_value(json_object_get(answer, "hint"));
+	snprintf(error, 16, "%s", name ? name : "EIO");
+	err_set(err, SB_EINTERNAL, "%s",
+		what ? what : "the session has ended, or does not answer within ten seconds");
+	err_hint(err, "%s", hint ? hint : "");
+	json_decref(answer);
+	return NULL;
+}
+
+json_t *ctl_wait_end(struct ctl_peer *peer)
+{
+	char *line = peer->fd >= 0 ? read_line(peer, -1) : NULL;
+	json_t *end = line ? json_loads(line, 0, NULL) : NULL, *result;
+
+	free(line);
+	result = json_incref(json_object_get(end, "end"));
+	json_decref(end);
+	return result;
+}
+
+/* ---- which one ---- */
+
+static struct ctl_peer *open_session(const char *dir, pid_t session)
+{
+	char path[256];
+	int fd = runtime_connect(runtime_socket(dir, session, path, sizeof(path)));
+
+	return fd < 0 ? NULL : peer_new(fd, NULL);
+}
+
+static bool has_hooked(struct ctl_peer *peer, pid_t pid)
+{
+	struct sb_err ignored = { 0 };
+	char error[16];
+	json_t *answer = ctl_ask(peer, json_pack("{s:s}", "op", "status"), &ignored, error), *one;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "pids"), i, one)
+		found |= json_integer_value(one) == pid;
+	json_decref(answer);
+	return found;
+}
+
+static struct ctl_peer *find(const char *dir, pid_t wanted, size_t *running)
+{
+	struct ctl_peer *found = wanted ? open_session(dir, wanted) : NULL;
+	pid_t *sessions;
+	size_t n = runtime_sessions(dir, &sessions);
+
+	*running = 0;
+	for (size_t i = 0; i < n && !found; i++) {
+		struct ctl_peer *peer = open_session(dir, sessions[i]);
+
+		if (!peer)
+			continue;
+		++*running;
+		if (wanted ? has_hooked(peer, wanted) : n == 1)
+			found = peer;
+		else
+			ctl_close(peer);
+	}
+	/* Dead ones among them, and one alive. */
+	for (size_t i = 0; i < n && !found && !wanted && *running == 1; i++)
+		found = open_session(dir, sessions[i]);
+	free(sessions);
+	return found;
+}
+
+struct ctl_peer *ctl_open(const char *which, struct sb_err *err)
+{
+	char dir[256], *end = NULL;
+	long wanted = which ? strtol(which, &end, 10) : 0;
+	struct ctl_peer *peer;
+	size_t running;
+
+	if (which && (!*which || *end || wanted <= 0)) {
+		err_set(err, SB_EUSAGE, "-s takes a session's number or a process id, not '%s'",
+			which);
+		err_hint(err, "sbctl sessions shows what is running");
+		return NULL;
+	}
+	peer = find(runtime_dir(dir, sizeof(dir)), (pid_t)wanted, &running);
+	if (peer)
+		return peer;
+	if (!which && !running && ctl_kmod_dir())
+		return peer_new(-1, ctl_kmod_dir());
+	if (which)
+		err_set(err, SB_ENOPROC, "no session has the number %ld or has hooked that process",
+			wanted);
+	else if (running)
+		err_set(err, SB_EUSAGE, "%zu sessions are running: which one is meant?", running);
+	else
+		err_set(err, SB_ENOPROC, "no session is running, and no kernel module is loaded");
+	err_hint(err, running ? "sbctl sessions lists them; -s N names one" :
+				"start one: sbinject --daemon -p PID");
+	return NULL;
+}
+
+int ctl_sessions(bool as_json)
+{
+	char dir[256];
+	pid_t *sessions;
+	size_t n = runtime_sessions(runtime_dir(dir, sizeof(dir)), &sessions), shown = 0;
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct ctl_peer *peer = open_session(dir, sessions[i]);
+		struct sb_err err = { 0 };
+		char error[16];
+		json_t *status = peer ? ctl_ask(peer, json_pack("{s:s}", "op", "status"), &err,
+						error) :
+					NULL;
+
+		ctl_close(peer);
+		if (!status)
+			continue;
+		json_object_set_new(status, "session", json_integer(sessions[i]));
+		json_array_append_new(all, status);
+		shown++;
+	}
+	free(sessions);
+	if (as_json) {
+		json_dumpf(all, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	for (size_t i = 0; i < json_array_size(all) && !as_json; i++) {
+		json_t *s = json_array_get(all, i), *pids = json_object_get(s, "pids");
+
+		printf("%lld  %s  targets: %lld  processes: %zu (%lld%s)  %s\n",
+		       (long long)json_integer_value(json_object_get(s, "session")),
+		       json_string_value(json_object_get(s, "backend")),
+		       (long long)json_integer_value(json_object_get(s, "targets")),
+		       json_array_size(pids),
+		       (long long)json_integer_value(json_array_get(pids, 0)),
+		       json_array_size(pids) > 1 ? ", ..." : "",
+		       json_is_true(json_object_get(s, "enabled")) ? "enabled" : "disabled");
+	}
+	json_decref(all);
+	if (!shown && !as_json)
+		fputs("sbctl: no session is running\n", stderr);
+	return 0;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "control-server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "log.h"
+#include "runtime.h"
+
+enum { KEEP_MAX = 1 << 20, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
+
+struct peer {
+	int fd; /* -1: free */
+	char *in, *out;
+	size_t in_len, out_len;
+};
+
+struct control_server {
+	int fd;
+	char path[108];
+	struct peer peer[CLIENTS];
+};
+
+static int listen_on(struct control_server *srv, struct sb_err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	mode_t old;
+	int ret;
+
+	if (strlen(srv->path) >= sizeof(addr.sun_path))
+		return err_set(err, SB_EFILE, "%s is too long for a socket", srv->path);
+	memcpy(addr.sun_path, srv->path, strlen(srv->path) + 1);
+	srv->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (srv->fd < 0)
+		return err_sys(err, SB_ESYS, "socket");
+	unlink(srv->path); /* of an earlier process of this number */
+	old = umask(077);
+	ret = bind(srv->fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(old);
+	if (ret < 0 || listen(srv->fd, CLIENTS) < 0)
+		return err_sys(err, SB_EFILE, "cannot listen on %s", srv->path);
+	return 0;
+}
+
+struct control_server *control_server_open(pid_t session, struct sb_err *err)
+{
+	struct control_server *srv = calloc(1, sizeof(*srv));
+	char dir[80];
+
+	if (!srv)
+		abort();
+	srv->fd = -1;
+	for (int i = 0; i < CLIENTS; i++)
+		srv->peer[i].fd = -1;
+	if (runtime_make(dir, sizeof(dir), err) == 0) {
+		runtime_socket(dir, session, srv->path, sizeof(srv->path));
+		if (listen_on(srv, err) == 0)
+			return srv;
+	}
+	if (srv->fd >= 0)
+		close(srv->fd);
+	free(srv);
+	return NULL;
+}
+
+static void drop(struct peer *p)
+{
+	close(p->fd);
+	free(p->in);
+	free(p->out);
+	*p = (struct peer){ .fd = -1 };
+}
+
+static bool may_ask(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == geteuid() || who.uid == 0);
+}
+
+static void welcome(struct control_server *srv)
+{
+	int fd;
+
+	while ((fd = accept4(srv->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct peer *p = srv->peer;
+
+		while (p < srv->peer + CLIENTS && p->fd >= 0)
+			p++;
+		if (p == srv->peer + CLIENTS || !may_ask(fd)) {
+			close(fd);
+			continue;
+		}
+		*p = (struct peer){ .fd = fd, .in = malloc(CONTROL_MAX_REQUEST) };
+		if (!p->in)
+			abort();
+	}
+}
+
+static bool flush(struct peer *p)
+{
+	while (p->out_len) {
+		ssize_t n = send(p->fd, p->out, p->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		memmove(p->out, p->out + n, p->out_len - (size_t)n);
+		p->out_len -= (size_t)n;
+	}
+	return true;
+}
+
+static bool reply(struct peer *p, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (p->out_len + len + 1 > KEEP_MAX)
+		return false;
+	p->out = realloc(p->out, p->out_len + len + 1);
+	if (!p->out)
+		abort();
+	memcpy(p->out + p->out_len, text, len);
+	p->out[p->out_len + len] = '\n';
+	p->out_len += len + 1;
+	return true;
+}
+
+/* Whole lines; a client that asks much takes its turn with the target's own events. */
+static bool answer_lines(struct peer *p, struct control_state *state)
+{
+	size_t at = 0;
+	bool ok = true;
+
+	for (int i = 0; ok && i < BURST; i++) {
+		const char *line = p->in + at, *end = memchr(line, '\n', p->in_len - at);
+		char *text;
+
+		if (!end)
+			break;
+		text = control_answer(state, line, (size_t)(end - line));
+		ok = reply(p, text);
+		free(text);
+		at = (size_t)(end - p->in) + 1;
+	}
+	memmove(p->in, p->in + at, p->in_len - at);
+	p->in_len -= at;
+	return ok;
+}
+
+static bool has_line(const struct peer *p)
+{
+	return p->in_len && memchr(p->in, '\n', p->in_len);
+}
+
+static bool hear(struct peer *p)
+{
+	ssize_t n = recv(p->fd, p->in + p->in_len, CONTROL_MAX_REQUEST - p->in_len, MSG_DONTWAIT);
+
+	if (n > 0)
+		p->in_len += (size_t)n;
+	/* A line that fills everything never ends. */
+	return n > 0 ? p->in_len < CONTROL_MAX_REQUEST || has_line(p) :
+		       n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void serve(struct peer *p, short events, struct control_state *state)
+{
+	bool ok = true;
+
+	if (events & (POLLIN | POLLHUP | POLLERR))
+		ok = hear(p);
+	ok = answer_lines(p, state) && ok;
+	if (!flush(p) || !ok)
+		drop(p);
+}
+
+size_t control_server_poll(const struct control_server *srv, struct pollfd *fds)
+{
+	size_t n = 0;
+
+	if (!srv)
+		return 0;
+	fds[n++] = (struct pollfd){ .fd = srv->fd, .events = POLLIN };
+	for (int i = 0; i < CLIENTS; i++) {
+		const struct peer *p = &srv->peer[i];
+
+		/* Who does not read is not heard; who has more to say is served at once. */
+		fds[n++] = (struct pollfd){
+			.fd = p->fd,
+			.events = (short)((p->out_len < KEEP_MAX / 2 ? POLLIN : 0) |
+					  (p->out_len || has_line(p) ? POLLOUT : 0)),
+		};
+	}
+	return n;
+}
+
+void control_server_serve(struct control_server *srv, const struct pollfd *fds, size_t n,
+			  struct control_state *state)
+{
+	for (size_t i = 1; srv && i < n; i++)
+		if (fds[i].fd >= 0 && fds[i].revents && srv->peer[i - 1].fd == fds[i].fd)
+			serve(&srv->peer[i - 1], fds[i].revents, state);
+	if (srv && n && fds[0].revents)
+		welcome(srv);
+}
+
+static void say_end(struct peer *p, const char *result_json)
+{
+	char *line = NULL;
+
+	if (result_json && asprintf(&line, "{\"end\":%s}", result_json) > 0)
+		reply(p, line);
+	free(line);
+}
+
+void control_server_close(struct control_server *srv, const char *result_json)
+{
+	if (!srv)
+		return;
+	for (int i = 0; i < CLIENTS; i++) {
+		struct peer *p = &srv->peer[i];
+		struct pollfd fd = { .fd = p->fd, .events = POLLOUT };
+
+		if (p->fd < 0)
+			continue;
+		say_end(p, result_json);
+		while (p->out_len && poll(&fd, 1, LAST_MS) > 0)
+			if (!flush(p))
+				break;
+		drop(p);
+	}
+	unlink(srv->path);
+	close(srv->fd);
+	free(srv);
+}

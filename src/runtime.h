@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RUNTIME_H
+#define SB_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include "err.h"
+
+/*
+ * Where running sessions can be found: one directory a user, mode 0700, with one socket a session,
+ * named by the pid of its command line. $SBINJECT_RUNTIME_DIR, else for root /run/sbinject, else
+ * $XDG_RUNTIME_DIR/sbinject, else /tmp/sbinject-UID.
+ */
+#define RUNTIME_SOCKET ".sock"
+
+/* The directory of this user, not made; returns buf. */
+char *runtime_dir(char *buf, size_t size);
+
+/* Makes it; refused (SB_EPERM) where somebody else could have put something there. */
+int runtime_make(char *buf, size_t size, struct sb_err *err);
+
+/* The socket of a session in dir; returns buf. */
+char *runtime_socket(const char *dir, pid_t session, char *buf, size_t size);
+
+/* Pids of the sessions that have a socket in dir, sorted; the caller frees. */
+size_t runtime_sessions(const char *dir, pid_t **sessions);
+
+/* Connects; a socket that nobody listens on any more is removed. -1: nobody. */
+int runtime_connect(const char *path);
+
+#endif
