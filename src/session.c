@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "log.h"
 #include "recover.h"
@@ -14,6 +15,8 @@
 #include "../inject/tree-task.h"
 
 #define MS 1000000ull
+/* How long another tracer is waited for at the detach. */
+#define RETAKE_NS 5000000000ull
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
 
@@ -480,13 +483,42 @@ static void restore_space(struct session *s, struct proc *proc)
 			pid, pid);
 }
 
+/*
+ * Takes an untraced process back. Meanwhile a debugger may have come: the hooks do nothing any
+ * more, and it is waited for, a while.
+ */
+static bool retake(struct session *s, struct proc *proc)
+{
+	uint64_t end = clock_ns() + RETAKE_NS;
+	struct sb_err err = { 0 };
+	bool told = false;
+
+	while (tree_retake(&s->tree, proc, &err) < 0) {
+		if (err.code != SB_ETRACED)
+			return false;
+		if (clock_ns() > end) {
+			s->left_behind = 1;
+			session_warn(s,
+				     "%s: its hooks stay, and do nothing; sbinject recover -p %d "
+				     "removes them when that has ended",
+				     err.what, proc->pid);
+			return false;
+		}
+		if (!told)
+			log_note("%s: waiting for that to end", err.what);
+		told = true;
+		err = (struct sb_err){ 0 };
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	}
+	return true;
+}
+
 static void detach_one(struct session *s, struct proc *proc)
 {
 	pid_t pid = proc->pid;
-	struct sb_err err = { 0 };
 
 	/* Its memory may have been restored already, with that of a process that shares it. */
-	if (!proc->traced && hooks_in(proc->space) && tree_retake(&s->tree, proc, &err) < 0) {
+	if (!proc->traced && hooks_in(proc->space) && !retake(s, proc)) {
 		session_tree_ops.ended(s, proc, 0);
 		tree_forget(&s->tree, proc);
 		return;
