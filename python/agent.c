@@ -49,10 +49,27 @@ static int settle(void)
 	return agent.backend->settle(anybody_counts());
 }
 
+/* Other threads would run in the midst of the table's changes. */
+static bool without_gil(void)
+{
+	PyObject *ask = PySys_GetObject("_is_gil_enabled"), *answer; /* borrowed; 3.13 and later */
+	bool without;
+
+	answer = ask ? PyObject_CallObject(ask, NULL) : NULL;
+	without = answer == Py_False;
+	PyErr_Clear();
+	Py_DecRef(answer);
+	return without;
+}
+
 static int start(void)
 {
 	int rc;
 
+	if (without_gil())
+		return agent_fail(SB_AGENT_UNSUPPORTED,
+				  "this interpreter runs without a GIL, which the agent needs; "
+				  "PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
 	agent.guest = false;
@@ -83,12 +100,13 @@ static int relist(const struct sb_room *room, bool first)
 
 static int stop(void)
 {
-	int rc = 0;
+	int rc;
 
-	if (!agent.started)
+	if (!agent.started && !agent.lingers)
 		return 0;
 	agent.started = false;
 	rc = agent.backend->stop();
+	agent.lingers = rc;
 	table_clear();
 	list_free(&agent.list);
 	judge_forget();

@@ -79,6 +79,7 @@ struct backend {
 
 struct agent {
 	bool started;
+	bool lingers;	/* stopped, and something refers to it still */
 	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */
 	struct page page;

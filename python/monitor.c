@@ -207,28 +207,35 @@ static int take_tools(void)
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no callback");
 }
 
-static int monitor_start(void)
+static bool make_objects(PyObject *monitoring)
 {
-	PyObject *sys = PySys_GetObject("monitoring"); /* borrowed */
-	int rc;
-
-	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
-		py_symbol("PyObject_Vectorcall");
-	if (!sys || !mon.call)
-		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
-	Py_IncRef(sys);
-	mon.module = sys;
-	mon.disable = PyObject_GetAttrString(sys, "DISABLE");
+	Py_IncRef(monitoring);
+	mon.module = monitoring;
+	mon.disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	mon.name = PyUnicode_FromString("sbinject");
 	mon.find = PyCFunction_NewEx(&find_def, NULL, NULL);
 	mon.watch = PyCFunction_NewEx(&watch_def, NULL, NULL);
 	mon.resume = PyCFunction_NewEx(&resume_def, NULL, NULL);
-	if (mon.disable && mon.name && mon.find && mon.watch && mon.resume)
-		rc = take_tools();
-	else
-		rc = agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
+	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
+		py_symbol("PyObject_Vectorcall");
 	PyErr_Clear();
-	if (rc)
+	return mon.disable && mon.name && mon.find && mon.watch && mon.resume && mon.call;
+}
+
+static int monitor_start(void)
+{
+	PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
+	int rc;
+
+	if (!monitoring)
+		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
+	/* What somebody still holds of an earlier time is taken up again, or it would be lost. */
+	if (!mon.module && !make_objects(monitoring)) {
+		forget_all();
+		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
+	}
+	rc = take_tools();
+	if (rc && !agent.lingers)
 		forget_all();
 	return rc;
 }
