@@ -3,9 +3,11 @@
 
 #include <elf.h> /* NT_PRSTATUS */
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +21,7 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 #define OPT_SUSPEND_SECCOMP (1 << 21)
+#define SEIZE_US	    3000
 
 static long options(bool follow)
 {
@@ -35,9 +38,56 @@ static int result(long ret)
 	return ret < 0 ? -errno : 0;
 }
 
+/*
+ * PTRACE_SEIZE waits for an exec in progress, and an exec waits until the tracer has seen the end
+ * of each thread that it traces: with some threads of a process seized and another in exec, both
+ * wait for ever. The kernel begins the call anew after any signal handler, so the handler leaves by
+ * siglongjmp().
+ */
+static sigjmp_buf seize_given_up;
+static volatile sig_atomic_t seizing;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	if (seizing)
+		siglongjmp(seize_given_up, 1);
+}
+
+static void alarm_us(long us)
+{
+	struct itimerval timer = { .it_value = { .tv_usec = us },
+				   .it_interval = { .tv_usec = us } };
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 int pt_seize(pid_t tid, bool follow)
 {
-	return result(ptrace(PTRACE_SEIZE, tid, 0, options(follow)));
+	struct sigaction sa = { .sa_handler = on_alarm };
+	static volatile int ret;
+	sigset_t set;
+
+	ret = -EBUSY;
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigaction(SIGALRM, &sa, NULL);
+	if (!sigsetjmp(seize_given_up, 1)) {
+		seizing = 1;
+		alarm_us(SEIZE_US);
+		ret = result(ptrace(PTRACE_SEIZE, tid, 0, options(follow)));
+	}
+	seizing = 0;
+	alarm_us(0);
+	return ret;
+}
+
+void pt_reap(pid_t tid)
+{
+	siginfo_t si;
+
+	waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | __WALL);
 }
 
 int pt_interrupt(pid_t tid)

@@ -39,7 +39,10 @@ struct stop {
 	unsigned long message;
 };
 
+/* -EBUSY: its process is in the middle of an exec, and waits for us perhaps: see pt_reap(). */
 int pt_seize(pid_t tid, bool follow);
+/* Takes the end of the thread, if it has ended, and no other event. */
+void pt_reap(pid_t tid);
 int pt_interrupt(pid_t tid);
 int pt_cont(pid_t tid, int sig);
 int pt_syscall(pid_t tid);

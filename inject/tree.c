@@ -11,7 +11,7 @@
 #include "tree-task.h"
 #include "../src/log.h"
 
-enum { SEIZE_TRIES = 3 };
+enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, IN_EXEC = 1 << 30 };
 
 /* How long the release of a process waits for threads deep in the kernel. */
 #define KEPT_NS 1000000000ull
@@ -140,30 +140,36 @@ size_t tree_count_threads(const struct tree *tree, const struct space *space)
 	return n;
 }
 
-/* Seizes threads not known yet; returns how many were new, or a negative code. */
+/* A leader whose place another thread takes by exec is a zombie for a moment. */
+static int seize(const struct tree *tree, pid_t pid, pid_t tid)
+{
+	int ret = pt_seize(tid, tree->follow);
+
+	for (int i = 0;
+	     ret == -EPERM && !task_tracer(tid) && i < SEIZE_TRIES && !task_is_dead(pid, tid); i++)
+		ret = pt_seize(tid, tree->follow);
+	return ret;
+}
+
+/* Seizes threads not known yet; returns how many were new, IN_EXEC when one of them
+ * is in the middle of an exec, or a negative code. */
 static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
 	char path[64];
 	struct dirent *e;
-	int found = 0;
+	int found = 0, ret = 0;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", proc->pid);
 	dir = opendir(path);
 	if (!dir)
 		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
-	while ((e = readdir(dir))) {
+	while (ret != -EBUSY && (e = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		int ret;
 
 		if (tid <= 0 || tree_thread(tree, tid))
 			continue;
-		ret = pt_seize(tid, tree->follow);
-		/* A leader whose place another thread takes by exec is a zombie for a moment. */
-		for (int i = 0; ret == -EPERM && !task_tracer(tid) && i < SEIZE_TRIES &&
-				!task_is_dead(proc->pid, tid);
-		     i++)
-			ret = pt_seize(tid, tree->follow);
+		ret = seize(tree, proc->pid, tid);
 		if (ret == 0) {
 			tree_thread_new(tree, proc, tid);
 			found++;
@@ -177,7 +183,33 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 		}
 	}
 	closedir(dir);
-	return found;
+	return ret == -EBUSY ? IN_EXEC : found;
+}
+
+/* An exec waits until we have seen the end of the threads that are seized already, those too that
+ * were born under trace; the one that calls it takes the leader's id, and is not seized. */
+static void let_exec(struct tree *tree, struct proc *proc)
+{
+	struct thread *next;
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", proc->pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid > 0 && tid != proc->pid)
+			pt_reap(tid);
+	}
+	if (dir)
+		closedir(dir);
+	for (struct thread *t = proc->threads; t; t = next) {
+		next = t->next;
+		if (!task_is_ours(t->tid))
+			tree_thread_free(tree, t);
+	}
 }
 
 /*
@@ -186,11 +218,17 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
  */
 static int seize_all(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
-	int found;
+	int found, execs = 0;
 
-	do
+	do {
 		found = seize_listed(tree, proc, err);
-	while (found > 0);
+		if (found != IN_EXEC)
+			continue;
+		let_exec(tree, proc);
+		if (++execs == EXEC_TRIES)
+			return err_set(err, SB_ETARGET, "process %d is in the middle of an exec",
+				       proc->pid);
+	} while (found > 0);
 	if (found == 0 && !proc->threads)
 		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
 	return found;
@@ -407,7 +445,7 @@ static bool stop_to_release(struct tree *tree, struct thread *t)
 		pt_interrupt(t->tid);
 	else
 		interrupt(t);
-	return await_stop(tree, t, 2000) || (!thread_kept(t) && await_stop(tree, t, 20000));
+	return await_stop(tree, t, 500) || (!thread_kept(t) && await_stop(tree, t, 20000));
 }
 
 /* The next that is not known to be deep in the kernel. */
@@ -420,15 +458,28 @@ static struct thread *next_to_release(const struct proc *proc)
 	return t;
 }
 
+/* Those of whom something is to be waited for: a leader that ended before the others reports
+ * nothing while they live. */
+static bool any_will_report(const struct proc *proc)
+{
+	for (const struct thread *t = proc->threads; t; t = t->next)
+		if (t->tid != proc->pid || !task_is_dead(proc->pid, t->tid))
+			return true;
+	return false;
+}
+
+/* In turn, since they may wait for each other: an exec for the end of all other threads. */
 static void release_kept(struct tree *tree, struct proc *proc)
 {
-	uint64_t end = clock_ns() + KEPT_NS, now;
+	uint64_t end = clock_ns() + KEPT_NS;
+	struct thread *next;
 
-	for (struct thread *t = proc->threads, *next; t; t = next) {
-		next = t->next;
-		now = clock_ns();
-		if (await_stop(tree, t, now < end ? (unsigned int)((end - now) / 1000) : 0))
-			detach_thread(tree, t);
+	while (any_will_report(proc) && clock_ns() < end) {
+		for (struct thread *t = proc->threads; t; t = next) {
+			next = t->next;
+			if (await_stop(tree, t, 200))
+				detach_thread(tree, t);
+		}
 	}
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * execs leader|follower GATE: two threads call execs_fn() all the time, until the file GATE exists:
- * then one of them, or the leader, replaces the program by the same one without a GATE, which says
+ * then another, or the leader, replaces the program by the same one without a GATE, which says
  * "ready" once more.
+ * execs loop GATE: the same, with forty threads, every few milliseconds until GATE exists.
  */
 #include "victim.h"
 
@@ -10,7 +11,8 @@ uint64_t execs_fn(uint64_t x);
 
 static uint64_t errors, calls;
 static const char *gate;
-static char *self;
+static char **self;
+static bool loops;
 
 VICTIM_HOOKED uint64_t execs_fn(uint64_t x)
 {
@@ -37,31 +39,35 @@ static void *caller(void *arg)
 
 static void *exec_at_gate(void *arg)
 {
-	char *args[] = { self, NULL };
+	char *args[] = { self[0], NULL };
 
-	while (!victim_stop && access(gate, F_OK) != 0)
+	while (!victim_stop && !loops && access(gate, F_OK) != 0)
 		victim_sleep_ns(1000000);
+	victim_sleep_ns(loops ? 3000000 : 0);
 	if (!victim_stop)
-		execv("/proc/self/exe", args);
+		execv("/proc/self/exe", loops && access(gate, F_OK) != 0 ? self : args);
 	return arg;
 }
 
 int main(int argc, char **argv)
 {
-	pthread_t t[3];
+	pthread_t t[64];
 	int n = 2;
 
-	self = argv[0];
+	self = argv;
+	loops = argc == 3 && strcmp(argv[1], "loop") == 0;
+	if (loops)
+		n = 40;
 	victim_catch_term();
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++)
 		if (pthread_create(&t[i], NULL, caller, NULL))
 			return 2;
 	gate = argc == 3 ? argv[2] : NULL;
-	if (gate && strcmp(argv[1], "follower") == 0 &&
+	if (gate && strcmp(argv[1], "leader") != 0 &&
 	    pthread_create(&t[n++], NULL, exec_at_gate, NULL))
 		return 2;
 	victim_ready();
-	if (gate && n == 2)
+	if (gate && strcmp(argv[1], "leader") == 0)
 		exec_at_gate(NULL);
 	while (!victim_stop)
 		victim_sleep_ns(5000000);

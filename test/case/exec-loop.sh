@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A program of many threads, one of which execs it anew every few milliseconds: attaching in the
+# middle of an exec stops neither of the two for good.
+# limit: 120 s
+. "$SRC/test/lib.sh"
+
+start execs "$V/execs" loop "$T/gate"
+hits=0
+for i in {1..20}; do
+	sb -p "$pid" :execs_fn 0 --for 30ms --json "$T/run.json" $([ $((i % 2)) -eq 0 ] || echo --no-follow)
+	[ "$rc" -ne 124 ] || fail "round $i: sbinject hangs"
+	before=$(wc -l <"$T/execs.out")
+	wait_for 5 eval '[ "$(wc -l <"$T/execs.out")" -gt '"$before"' ]' || fail "round $i: it execs no more"
+	[ "$rc" -ne 0 ] || hits=$((hits + $(j targets.0.hits)))
+done
+more hits $hits 1000
+touch "$T/gate"
+sleep 0.5
+let_go "$pid"
+finish execs "$pid"

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking a process under trace again and again while one of its threads execs it anew. Without care
+ * the tracer waits in PTRACE_SEIZE for the end of the exec, and the exec for the tracer: for ever.
+ * The child is this program too (argument "execs").
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "../../inject/tree.h"
+
+enum { THREADS = 40, ROUNDS = 120, COUNTER_FD = 9 };
+
+static void sleep_us(long us)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+}
+
+/* ---- the child ---- */
+
+static void *sleeper(void *arg)
+{
+	for (;;)
+		sleep_us(100000);
+	return arg;
+}
+
+static void *execer(void *arg)
+{
+	char *args[] = { arg, (char *)"execs", NULL };
+
+	sleep_us(2000);
+	execv("/proc/self/exe", args);
+	return NULL;
+}
+
+static int child(char *self)
+{
+	uint64_t *execs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, COUNTER_FD, 0);
+	pthread_t t;
+
+	if (execs == MAP_FAILED)
+		return 2;
+	__atomic_add_fetch(execs, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&t, NULL, i == THREADS - 1 ? execer : sleeper, self);
+	sleeper(NULL);
+	return 0;
+}
+
+/* ---- the test ---- */
+
+static void forked(void *ctx, struct proc *child_proc, struct proc *parent, bool shares)
+{
+	(void)ctx;
+	(void)parent;
+	(void)shares;
+	child_proc->session = child_proc;
+}
+
+static void execed(void *ctx, struct proc *proc)
+{
+	(void)ctx;
+	(void)proc;
+}
+
+static void ended(void *ctx, struct proc *proc, int status)
+{
+	(void)ctx;
+	(void)proc;
+	(void)status;
+}
+
+static void thread_new(void *ctx, struct thread *thread)
+{
+	(void)ctx;
+	(void)thread;
+}
+
+static bool trapped(void *ctx, struct thread *thread)
+{
+	(void)ctx;
+	(void)thread;
+	return false;
+}
+
+static const struct tree_ops ops = {
+	.forked = forked,
+	.execed = execed,
+	.ended = ended,
+	.thread_new = thread_new,
+	.trapped = trapped,
+};
+
+static pid_t start_child(uint64_t **execs)
+{
+	int fd = memfd_create("execs", 0);
+	pid_t pid;
+
+	assert_true(fd >= 0 && ftruncate(fd, 4096) == 0);
+	*execs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(*execs != MAP_FAILED);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fd, COUNTER_FD);
+		execl("/proc/self/exe", "test-tree", "execs", NULL);
+		_exit(2);
+	}
+	close(fd);
+	return pid;
+}
+
+static bool round_trip(struct tree *tree, pid_t pid)
+{
+	struct sb_err err = { 0 };
+	struct proc *proc;
+	bool taken;
+
+	tree_init(tree, &ops, NULL, true);
+	taken = tree_add(tree, pid, 0, &proc, &err) == 0;
+	if (taken) {
+		proc->session = proc;
+		tree_dispatch(tree);
+		proc = tree_proc(tree, pid);
+		if (proc)
+			tree_release(tree, proc);
+	}
+	tree_free(tree);
+	return taken;
+}
+
+static void test_exec_while_seizing(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	uint64_t *execs, before;
+	sigset_t set;
+	int taken = 0;
+	pid_t pid;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pid = start_child(&execs);
+	for (int i = 0; i < ROUNDS; i++) {
+		taken += round_trip(tree, pid);
+		sleep_us(500 + i * 37 % 3000);
+	}
+	assert_true(taken > ROUNDS / 2);
+	before = __atomic_load_n(execs, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100 && __atomic_load_n(execs, __ATOMIC_RELAXED) < before + 3; i++)
+		sleep_us(50000);
+	assert_true(__atomic_load_n(execs, __ATOMIC_RELAXED) >= before + 3);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	free(tree);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exec_while_seizing),
+	};
+
+	if (argc == 2 && strcmp(argv[1], "execs") == 0)
+		return child(argv[0]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
