@@ -15,24 +15,28 @@ step() { # TOOL DESCRIPTION: false where the tool is missing
 }
 judge() { "$@" || { failed=1; echo "lint: FAILED: $1"; }; }
 
-ours=$(find src inject elf sweep test -name '*.[ch]' | sort)
+ours=$(find src inject elf sweep python test -name '*.[ch]' | sort)
 checked=$(find src inject elf sweep -name '*.c' | sort)
+agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 
 # shellcheck disable=SC2086 # lists of files are words
 {
 	step clang-format 'the format of C' && judge clang-format --dry-run -Werror $ours
 	step clang-tidy 'clang-tidy on the sources' &&
 		judge clang-tidy -p . --quiet --warnings-as-errors='*' $checked 2>/dev/null
+	[ -n "$include" ] && step clang-tidy 'clang-tidy on the agent' &&
+		judge clang-tidy --quiet --warnings-as-errors='*' $agent -- -std=gnu11 -D_GNU_SOURCE \
+			"-Ipython/arch/$(uname -m)" -isystem "$include" 2>/dev/null
 	step cppcheck 'cppcheck on the sources' &&
 		judge cppcheck --quiet --std=c11 --enable=warning,performance,portability \
 			--inline-suppr --suppress=missingIncludeSystem \
 			--suppress=autoVariables --suppress=uninitdata --suppress=ctuuninitvar \
 			--error-exitcode=1 \
-			-D__x86_64__ -D_GNU_SOURCE $checked
+			-D__x86_64__ -D_GNU_SOURCE $checked $agent
 	pages=$(find man -name '*.[1-8]' | sort)
 	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages
 	step shellcheck 'the scripts' && judge shellcheck -x -S warning .ci/run scripts/*.sh test/run \
-		test/lib.sh test/shapes.bash test/case/*.sh
+		test/lib.sh test/python/pythons.sh test/bench/*.sh test/shapes.bash test/case/*.sh
 }
 
 # The limits of CONTRIBUTING: a file over 600 lines is two rooms, a function over 60 is two.

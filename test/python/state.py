@@ -77,6 +77,27 @@ def check_again():
         clean()
 
 
+def check_left_by_others():
+    """Another tool has had our id, and has disabled the event in a function."""
+    if not MONITORING:
+        return
+    m = sys.monitoring
+    for i in range(6):
+        m.use_tool_id(i, "other")
+        m.register_callback(i, m.events.PY_START, lambda *_: m.DISABLE)
+        m.set_events(i, m.events.PY_START)
+    f(), g(), list(gen())
+    for i in range(6):
+        m.set_events(i, 0)
+        m.register_callback(i, m.events.PY_START, None)
+        m.free_tool_id(i)
+    a = Agent(("__main__", "f"), ("__main__", "gen", RESUME)).apply()
+    times(f, 3), list(gen())
+    assert (a.hits(0), a.hits(1)) == (3, 3), (a.hits(0), a.hits(1))
+    a.stop()
+    clean()
+
+
 def check_many_attaches():
     a = Agent(("__main__", "f"))
     for i in range(60):
