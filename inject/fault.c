@@ -2,6 +2,7 @@
 #include "fault.h"
 
 #ifdef SB_FAULT_POINTS
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,54 @@ static void fault_kill(const char *action, int pid)
 		kill(getpid(), SIGKILL);
 }
 
+static void copy(FILE *to, const char *path)
+{
+	char line[4096];
+	FILE *from = fopen(path, "re");
+
+	while (from && fgets(line, sizeof(line), from))
+		fputs(line, to);
+	if (from)
+		fclose(from);
+}
+
+static void log_fds(FILE *to, int pid)
+{
+	char path[400], link[256];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		fprintf(to, "fd %s %s\n", e->d_name, link);
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", pid, e->d_name);
+		copy(to, path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void log_passage(const char *name, int pid)
+{
+	const char *to = getenv("SBINJECT_FAULT_LOG");
+	FILE *f = to ? fopen(to, "ae") : NULL;
+	char path[64];
+
+	if (!f)
+		return;
+	fprintf(f, "point %s\n", name);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	copy(f, path);
+	log_fds(f, pid);
+	fclose(f);
+}
+
 bool fault_point(const char *name, int pid)
 {
 	static int passed;
@@ -54,6 +103,8 @@ bool fault_point(const char *name, int pid)
 	const char *rest;
 	int nth = 1;
 
+	if (client_pid)
+		log_passage(name, pid);
 	/* Only in the tracer: what the command line restores after its death is not to fail. */
 	if (!client_pid || !want || strncmp(want, name, len) ||
 	    (want[len] != '=' && want[len] != ':'))

@@ -137,6 +137,7 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 		free(control);
 		return err_sys(err, SB_EPERM, "open %s", path);
 	}
+	fchmod(ours, 0600); /* nobody else opens it, whoever hands a descriptor on */
 	if (fstat(ours, &st) == 0)
 		control->inode = st.st_ino;
 	page_layout(&layout, targets);
