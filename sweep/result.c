@@ -54,7 +54,7 @@ const char *sweep_load_name(enum sweep_load load)
 
 static void target_init(struct sweep_target *target)
 {
-	target->kappa = target->kappa_origin = target->kappa_robust = SWEEP_UNKNOWN;
+	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
 	target->kappa_se = target->df = target->p_random = target->p_adjusted = NAN;
 	target->mde = target->delta_aicc = target->t0_ns = target->hits_per_item = NAN;

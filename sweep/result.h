@@ -89,8 +89,8 @@ struct sweep_part {
 
 struct sweep_target {
 	char *spec;
-	struct sweep_estimate kappa;	    /* slope of the chosen model, beyond the slack if any */
-	struct sweep_estimate kappa_origin; /* slope at no delay, which the verdict is about */
+	struct sweep_estimate kappa;	    /* slope at no delay: what the verdict is about */
+	struct sweep_estimate kappa_beyond; /* slope beyond the slack; unknown without one */
 	const char *method;		    /* "t", "bootstrap-t"; static */
 	double kappa_se, df;
 	size_t blocks;
@@ -103,7 +103,7 @@ struct sweep_target {
 	struct sweep_estimate slack_ns; /* in x: injected time per item */
 	char slack_reason[SWEEP_REASON];
 	double delta_aicc; /* AICc of the line minus AICc of the hinge: > 0 favours the slack */
-	struct sweep_estimate gain_ceiling_ns; /* kappa_origin x own time per item */
+	struct sweep_estimate gain_ceiling_ns; /* kappa x own time per item */
 	char gain_reason[SWEEP_REASON];	       /* why it is unknown */
 	double t0_ns;			       /* time per item in SHAM */
 	uint64_t hits;			       /* in all windows */
@@ -147,8 +147,8 @@ struct sweep_window {
 	double items;
 	double response_sum_ns, response_count; /* NAN without --response */
 	uint64_t hits;				/* of the treated targets, all lanes */
-	double x_total_ns;		  /* injected in this window, lanes brought together */
-	double t_ns, x_ns, hits_per_item; /* a item; NAN without items */
+	double x_total_ns;			/* injected in this window, lanes together */
+	double t_ns, x_ns, hits_per_item;	/* a item; NAN without items */
 };
 
 struct sweep_result {

@@ -7,24 +7,28 @@
 /*
  * How much delay fits in before anything is felt:
  *
- *	T_b(x) = T0_b + kappa * max(0, x - s)
+ *	T_b(x) = T0_b + kappa' * max(0, x - s)
  *
  * (a hinge, "broken stick", segmented regression: Hudson 1966), T0_b free in every block, against
  * the straight line s = 0 by AICc (Hurvich and Tsai 1989) over the n = B * (arms - 1) contrasts.
  * The regressor is the arm's mean dose, not the block's (infer.h says why). The interval of s is
  * that of the profile likelihood: all s with RSS(s) <= RSS_min * (1 + F_.95(1, n - 2) / (n - 2)).
  *
+ * The hinge is chosen when its AICc is lower by 4 and the interval of s does not hold 0.
+ * What the verdict is about is the slope at no delay: with a slack, that below it. The slope
+ * beyond, kappa', has the interval that the profile over (s, kappa') gives.
+ *
  * Two doses above s are needed to tell slope and slack apart; with fewer only a bracket is given.
  */
 struct slack_fit {
 	enum sweep_slack_kind kind;
 	struct sweep_estimate slack_ns;
-	struct sweep_estimate kappa;  /* of the hinge, beyond s; unknown unless SLACK_FOUND */
-	struct sweep_estimate origin; /* slope over the doses up to s (at least the smallest) */
-	double origin_se, origin_df;
-	double delta_aicc; /* line - hinge; NAN: not comparable */
-	size_t above;	   /* doses above s */
-	const char *why;   /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
+	struct sweep_estimate beyond; /* slope beyond s; unknown unless SLACK_FOUND */
+	struct infer_kappa origin;    /* SLACK_FOUND, _BRACKET: over the doses up to s (at least the
+				       * smallest); else the line's own */
+	double delta_aicc;	      /* line - hinge; NAN: not comparable */
+	size_t above;		      /* doses above s */
+	const char *why;	      /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
 };
 
 /* threshold: a kappa below it is no response. line: infer_kappa() of the same data. */

@@ -5,8 +5,8 @@
 #include "result.h"
 
 /*
- * What the numbers mean. Judged is kappa_origin, the slope at no delay: with a slack it is the
- * slope below it, so that a function with slack is HIDDEN and its kappa says what comes beyond.
+ * What the numbers mean. Judged is kappa, the slope at no delay: with a slack it is the slope
+ * below it, so that a function with slack is HIDDEN, and kappa_beyond says what comes after it.
  * With the interval [lo, hi] and the threshold d (0.1), in this order:
  *
  *	NOT CALLED	no hit in the whole sweep

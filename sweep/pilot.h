@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_PILOT_H
+#define SWEEP_PILOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Before the blocks: has the program settled, and how long must a window be?
+ *
+ * A pilot is a row of equally long windows without pauses, in SHAM. Unknown is NAN.
+ */
+struct pilot_window {
+	double t_ns; /* a item; NAN: no items */
+	double items;
+	double time_ns;
+	uint64_t changes; /* of the source; 0: not watched */
+};
+
+/* Settled: by Mann-Kendall no trend at 5 % over the last PILOT_SETTLE windows, or one (Theil-Sen)
+ * that over all of them is below 2 % of T. */
+#define PILOT_SETTLE 12
+bool pilot_settled(const struct pilot_window *win, size_t n);
+
+struct pilot {
+	double t_ns;	  /* a item */
+	double iact_ns;	  /* integrated autocorrelation time of T */
+	double period_ns; /* of the source's updates; NAN: not seen */
+	double cv;	  /* spread of T from window to window, as a share */
+	double window_ns;
+};
+void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out);
+
+/*
+ * Window, guard and number of blocks for a budget. As many blocks as fit with windows that hold
+ *	20 periods of the source (30 where windows are not aligned with it), 100 items,
+ *	2 autocorrelation times, 3 guards, 20 ms;
+ * if these are fewer than 8, shorter windows, down to 4 periods, 5 items, 1 guard, 5 ms. More than
+ * PILOT_BLOCKS are not made: the windows grow instead. Guard: what the pipeline needs to run dry
+ * and fill again, 2 depths, at least 20 items and one period, 5 ms.
+ */
+#define PILOT_BLOCKS	 40
+#define PILOT_BLOCKS_MIN 8
+
+struct sizing {
+	uint64_t window_ns, guard_ns;
+	size_t blocks, gates; /* gates: A/A and OFF blocks, one to four of the others, 4 at least */
+	bool enough;	      /* 8 blocks or more */
+	double needed_ns;     /* for 8 blocks of the shortest windows */
+};
+struct sizing_cfg {
+	uint64_t budget_ns, guard_ns; /* guard 0: chosen */
+	double depth_items;
+	bool aligned;
+	size_t block_windows, gate_windows;
+	size_t blocks_min, blocks_max; /* 0: as above */
+};
+uint64_t pilot_guard(const struct pilot *pilot, uint64_t asked_ns, double depth_items);
+void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct sizing *out);
+
+#endif

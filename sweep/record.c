@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "record.h"
+
+#include <stdlib.h>
+#include "must.h"
+
+void record_add(struct record *rec, const struct record_row *row)
+{
+	struct record_row *to;
+
+	if ((rec->n & (rec->n - 1)) == 0) /* grows at the powers of two */
+		rec->row = must_realloc(rec->row, (rec->n ? 2 * rec->n : 1) * sizeof(*rec->row));
+	to = &rec->row[rec->n++];
+	*to = *row;
+	to->lane = must_calloc(row->n_lanes, sizeof(*to->lane));
+	if (row->n_lanes)
+		memcpy(to->lane, row->lane, row->n_lanes * sizeof(*to->lane));
+}
+
+void record_free(struct record *rec)
+{
+	for (size_t i = 0; i < rec->n; i++)
+		free(rec->row[i].lane);
+	for (size_t i = 0; i < rec->n_roles; i++)
+		free(rec->role[i]);
+	free(rec->row);
+	free(rec->role);
+	free(rec->lane);
+	*rec = (struct record){ 0 };
+}
+
+static bool of_experiment(const struct record_row *row, int experiment)
+{
+	return experiment < 0 || row->win.experiment == experiment;
+}
+
+/* Weights of the lanes, by who was hit in the experiment. */
+static double *weigh(const struct record *rec, int experiment, const struct record_view *view,
+		     size_t *lanes)
+{
+	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
+	double *w = must_calloc(rec->n_lanes, sizeof(*w));
+	size_t hit;
+
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i];
+
+		if (!of_experiment(row, experiment) || row->win.arm == ARM_OFF)
+			continue;
+		for (size_t l = 0; l < row->n_lanes && l < rec->n_lanes; l++) {
+			total[l].hits += row->lane[l].hits;
+			total[l].injected_ns += row->lane[l].injected_ns;
+		}
+	}
+	hit = lane_weights(rec->lane, rec->n_lanes, total, view->mode, view->role, w);
+	if (lanes)
+		*lanes = hit;
+	free(total);
+	return w;
+}
+
+struct sums {
+	double time, items, response, responses, injected, hits;
+	int windows, length;
+};
+
+static double injected(const struct record_row *row, const double *w)
+{
+	double sum = 0;
+
+	for (size_t l = 0; l < row->n_lanes; l++)
+		sum += w[l] * (double)row->lane[l].injected_ns;
+	return sum;
+}
+
+static void sums_add(struct sums *sums, const struct record_row *row, const double *w)
+{
+	sums->time += (double)row->win.time_ns;
+	sums->items += row->win.items;
+	sums->response += row->win.response_sum_ns;
+	sums->responses += row->win.response_count;
+	sums->hits += (double)row->win.hits;
+	sums->injected += injected(row, w);
+	sums->windows++;
+	sums->length = row->length;
+}
+
+static struct infer_cell sums_cell(const struct record *rec, const struct sums *s, bool throughput)
+{
+	bool response = rec->response && !throughput;
+	struct infer_cell cell = { NAN, NAN, NAN };
+
+	if (!(s->items > 0))
+		return cell;
+	cell.t = s->time / s->items;
+	if (response)
+		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
+	cell.x = s->injected / s->items;
+	cell.h = s->hits / s->items;
+	return cell;
+}
+
+size_t record_blocks(const struct record *rec, int experiment)
+{
+	int last = -1;
+
+	for (size_t i = 0; i < rec->n; i++)
+		if (rec->row[i].win.experiment == experiment && rec->row[i].win.block > last)
+			last = rec->row[i].win.block;
+	return (size_t)(last + 1);
+}
+
+/* Sums by block and column; columns beyond n_columns are left out. */
+static struct sums *tabulate(const struct record *rec, int experiment, size_t blocks,
+			     size_t n_columns, const double *w)
+{
+	struct sums *sums = must_calloc(blocks * n_columns, sizeof(*sums));
+
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i];
+
+		if (row->win.experiment != experiment || row->win.block < 0 || row->column < 0 ||
+		    (size_t)row->column >= n_columns)
+			continue;
+		sums_add(&sums[(size_t)row->win.block * n_columns + (size_t)row->column], row, w);
+	}
+	return sums;
+}
+
+static bool whole(const struct sums *sums)
+{
+	return sums->windows > 0 && sums->windows == sums->length;
+}
+
+void record_data(const struct record *rec, int experiment, size_t n_doses,
+		 const struct record_view *view, struct infer_data *data, size_t *lanes)
+{
+	size_t blocks = record_blocks(rec, experiment), columns = COLUMN_DOSE + n_doses;
+	double *w = weigh(rec, experiment, view, lanes);
+	struct sums *sums = tabulate(rec, experiment, blocks, columns, w);
+	struct infer_cell *cell = must_calloc(blocks * (n_doses + 1), sizeof(*cell));
+
+	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell };
+	for (size_t b = 0; b < blocks; b++) {
+		const struct sums *in = &sums[b * columns];
+		bool ok = whole(&in[COLUMN_SHAM]);
+
+		for (size_t a = 0; a < n_doses; a++)
+			ok = ok && whole(&in[COLUMN_DOSE + a]);
+		if (!ok)
+			continue;
+		*cell++ = sums_cell(rec, &in[COLUMN_SHAM], view->throughput);
+		for (size_t a = 0; a < n_doses; a++)
+			*cell++ = sums_cell(rec, &in[COLUMN_DOSE + a], view->throughput);
+		data->n_blocks++;
+	}
+	free(sums);
+	free(w);
+}
+
+void record_data_free(struct infer_data *data)
+{
+	free((void *)data->cell);
+	data->cell = NULL;
+}
+
+size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,
+		       double *v)
+{
+	size_t blocks = record_blocks(rec, experiment), n = 0;
+	size_t columns = (size_t)(a > b ? a : b) + 1;
+	double *w = must_calloc(rec->n_lanes, sizeof(*w));
+	struct sums *sums = tabulate(rec, experiment, blocks, columns, w);
+
+	for (size_t i = 0; i < blocks; i++) {
+		const struct sums *sa = &sums[i * columns + (size_t)a];
+		const struct sums *sb = &sums[i * columns + (size_t)b];
+		double ta = sums_cell(rec, sa, false).t, tb = sums_cell(rec, sb, false).t;
+
+		if (whole(sa) && whole(sb) && isfinite(ta) && isfinite(tb))
+			v[n++] = relative ? (tb - ta) / ta : tb - ta;
+	}
+	free(sums);
+	free(w);
+	return n;
+}
+
+struct infer_cell record_level(const struct record *rec, int experiment, int column,
+			       const struct record_view *view)
+{
+	double *w = weigh(rec, experiment, view, NULL);
+	struct sums sums = { 0 };
+
+	for (size_t i = 0; i < rec->n; i++)
+		if (of_experiment(&rec->row[i], experiment) && rec->row[i].column == column)
+			sums_add(&sums, &rec->row[i], w);
+	free(w);
+	return sums_cell(rec, &sums, view->throughput);
+}
+
+void record_finish(struct record *rec, enum lane_mode mode)
+{
+	struct record_view view = { .mode = mode, .role = -1 };
+	double *w = NULL;
+	int of = -2;
+
+	for (size_t i = 0; i < rec->n; i++) {
+		struct record_row *row = &rec->row[i];
+		struct sums sums = { 0 };
+		struct infer_cell cell;
+
+		if (row->win.experiment != of) {
+			free(w);
+			of = row->win.experiment;
+			w = weigh(rec, of, &view, NULL);
+		}
+		sums_add(&sums, row, w);
+		cell = sums_cell(rec, &sums, false);
+		row->win.x_total_ns = sums.injected;
+		row->win.t_ns = cell.t;
+		row->win.x_ns = cell.x;
+		row->win.hits_per_item = row->win.arm == ARM_OFF ? NAN : cell.h;
+	}
+	free(w);
+}

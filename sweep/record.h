@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_RECORD_H
+#define SWEEP_RECORD_H
+
+#include "infer.h"
+#include "lane.h"
+#include "result.h"
+
+/*
+ * All windows as they were told, and cells made of them. Windows of one experiment, block and
+ * column are pooled. Owned by the room that keeps it; record_free() empties it.
+ */
+enum record_column {
+	COLUMN_NONE = -1, /* of no block */
+	COLUMN_OFF,
+	COLUMN_SHAM,  /* the A of an A/A block too */
+	COLUMN_SHAM2, /* its other A */
+	COLUMN_DOSE   /* the first dose; the others follow */
+};
+
+struct record_row {
+	struct sweep_window win;
+	int column, length; /* length: windows of the row's column in a whole block */
+	double busy;
+	struct lane_count *lane;
+	size_t n_lanes;
+};
+
+struct record {
+	struct record_row *row;
+	size_t n;
+	struct lane *lane; /* where a counter is */
+	char **role;	   /* names; lane[].role is an index */
+	size_t n_lanes, n_roles;
+	bool response; /* T is response_sum / response_count */
+};
+
+void record_add(struct record *rec, const struct record_row *row); /* copies the lanes */
+void record_free(struct record *rec);
+
+/* How injected time becomes one number. */
+struct record_view {
+	enum lane_mode mode;
+	int role;	 /* -1: all */
+	bool throughput; /* T is time / items even where there is a response source */
+};
+
+/* Cells of SHAM and the doses of all whole blocks that have them; *lanes: how many were hit. Free
+ * with record_data_free(). n_doses >= 1. */
+void record_data(const struct record *rec, int experiment, size_t n_doses,
+		 const struct record_view *view, struct infer_data *data, size_t *lanes);
+void record_data_free(struct infer_data *data);
+
+/* T of column b less T of column a, in every whole block that has both, as a share of T in a when
+ * `relative`; v has room for record_blocks(). Returns how many. */
+size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,
+		       double *v);
+size_t record_blocks(const struct record *rec, int experiment);
+
+/* T, x and hits over all windows of a column pooled; experiment -1: of all. */
+struct infer_cell record_level(const struct record *rec, int experiment, int column,
+			       const struct record_view *view);
+
+/* Fills in x_total_ns, x_ns of every window, each experiment's lanes weighed by themselves. */
+void record_finish(struct record *rec, enum lane_mode mode);
+
+#endif
