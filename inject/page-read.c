@@ -17,9 +17,6 @@ static void add_slot(struct page_sums *sums, const struct sb_page_slot *slot)
 		sums->max_ticks = slot->max_ticks;
 	if (slot->hits > sums->busiest_hits)
 		sums->busiest_hits = slot->hits;
-	sums->threads += slot->hits != 0;
-	if (slot->injected_ticks + slot->overrun_ticks > sums->busiest_ticks)
-		sums->busiest_ticks = slot->injected_ticks + slot->overrun_ticks;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++) {
 		sums->bucket[i] += slot->bucket[i];
 		sums->delayed += slot->bucket[i];
@@ -36,6 +33,8 @@ static void add_cell(struct page_sums *sums, const struct sb_page_cell *cell)
 struct reading {
 	struct page_sums *sums;
 	uint64_t *spent;
+	page_slot_fn *each;
+	void *ctx;
 	size_t slots;
 };
 
@@ -51,7 +50,9 @@ static void add_chunk(const struct reading *r, const uint8_t *buf, size_t len, u
 			add_cell(r->sums, (const void *)(buf + at));
 		else if (index && r->sums)
 			add_slot(r->sums, slot);
-		else if (index)
+		else if (index && r->each && slot->hits)
+			r->each(r->ctx, index - 1, slot);
+		else if (index && r->spent)
 			r->spent[index - 1] = slot->injected_ticks + slot->overrun_ticks;
 	}
 }
@@ -94,6 +95,14 @@ void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, ui
 	read_cell(page, proc, target, &r);
 }
 
+void page_each_slot(const struct page *page, uint32_t proc, uint32_t target, page_slot_fn *each,
+		    void *ctx)
+{
+	struct reading r = { .each = each, .ctx = ctx, .slots = page_slots(page) };
+
+	read_cell(page, proc, target, &r);
+}
+
 void page_sums_add(struct page_sums *to, const struct page_sums *from)
 {
 	to->hits += from->hits;
@@ -107,9 +116,6 @@ void page_sums_add(struct page_sums *to, const struct page_sums *from)
 		to->max_ticks = from->max_ticks;
 	if (from->busiest_hits > to->busiest_hits)
 		to->busiest_hits = from->busiest_hits;
-	to->threads += from->threads;
-	if (from->busiest_ticks > to->busiest_ticks)
-		to->busiest_ticks = from->busiest_ticks;
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
 		to->bucket[i] += from->bucket[i];
 }

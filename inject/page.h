@@ -36,8 +36,6 @@ struct page_sums {
 	uint64_t hits, delayed, cuts;
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
-	size_t threads;	       /* slots that have counted */
-	uint64_t busiest_ticks; /* injected and overrun, of the one slot with most */
 	uint64_t busiest_hits; /* of the one slot with most hits */
 };
 
@@ -78,6 +76,11 @@ void page_read(const struct page *page, uint32_t proc, uint32_t target, struct p
  * them, those that were never used left alone. */
 size_t page_slots(const struct page *page);
 void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, uint64_t *ticks);
+/* Every slot that has counted: a thread of its own for all but the shared ones at the end. */
+typedef void page_slot_fn(void *ctx, size_t index, const struct sb_page_slot *slot);
+void page_each_slot(const struct page *page, uint32_t proc, uint32_t target, page_slot_fn *each,
+		    void *ctx);
+
 void page_sums_add(struct page_sums *to, const struct page_sums *from);
 
 /* Excess over the delay at a quantile of all delayed hits, ticks; 0 where there are none. */

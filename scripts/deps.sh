@@ -37,6 +37,7 @@ group_build() {
 	need libdw libdw-dev elfutils-devel pkg libdw
 	need capstone libcapstone-dev capstone-devel pkg capstone
 	need jansson libjansson-dev jansson-devel pkg jansson
+	need libcurl libcurl4-openssl-dev libcurl-devel pkg libcurl
 	need libiberty libiberty-dev binutils-devel links -liberty
 }
 

@@ -321,15 +321,11 @@ static int op_lanes(struct request *r)
 	size_t n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
 
 	for (size_t i = 0; i < n; i++) {
-		json_t *o = must(json_object());
+		json_t *o = must(
+			json_pack("[I,i,I,I,I,I]", (json_int_t)lane[i].target, (int)lane[i].pid,
+				  (json_int_t)lane[i].slot, (json_int_t)lane[i].hits,
+				  (json_int_t)lane[i].injected_ns, (json_int_t)lane[i].overrun_ns));
 
-		put(o, "index", json_integer((json_int_t)lane[i].target));
-		put(o, "pid", json_integer(lane[i].pid));
-		put(o, "hits", json_integer((json_int_t)lane[i].hits));
-		put(o, "injected_ns", json_integer((json_int_t)lane[i].injected_ns));
-		put(o, "overrun_ns", json_integer((json_int_t)lane[i].overrun_ns));
-		put(o, "busiest_ns", json_integer((json_int_t)lane[i].busiest_ns));
-		put(o, "threads", json_integer((json_int_t)lane[i].threads));
 		if (json_array_append_new(list, o))
 			abort();
 	}

@@ -275,46 +275,55 @@ void session_target(struct session *s, size_t index, struct session_target *out)
 	counts_from_sums(s, index, &sums, &out->counts);
 }
 
-static void lane_of(struct session *s, const struct record *rec, size_t target,
-		    struct session_lane *lane)
-{
-	struct page_sums sums = { 0 };
-	struct result_counts counts;
-	double per_hit = target_cost_ticks(s, target);
+struct lane_list {
+	struct session *s;
+	struct session_lane *lane;
+	size_t n, cap;
+	pid_t pid;
+	size_t target;
+};
 
-	record_counts(s, rec, target, &sums);
-	counts_from_sums(s, target, &sums, &counts);
-	*lane = (struct session_lane){
-		.pid = rec->pid,
-		.target = target,
+static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
+{
+	struct lane_list *list = ctx;
+	struct page_sums sums = { .hits = slot->hits,
+				  .injected_ticks = slot->injected_ticks,
+				  .overrun_ticks = slot->overrun_ticks };
+	struct result_counts counts;
+
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
+		sums.delayed += slot->bucket[i];
+	counts_from_sums(list->s, list->target, &sums, &counts);
+	if (list->n == list->cap)
+		list->lane = must(reallocarray(list->lane,
+					       list->cap = list->cap ? list->cap * 2 : 64,
+					       sizeof(*list->lane)));
+	list->lane[list->n++] = (struct session_lane){
+		.pid = list->pid,
+		.target = list->target,
+		.slot = index,
 		.hits = counts.hits,
 		.injected_ns = counts.injected_ns,
 		.overrun_ns = counts.overrun_ns,
-		.threads = sums.threads,
-		.busiest_ns = (uint64_t)clock_to_ns(
-			&s->clk, (double)sums.busiest_ticks + per_hit * (double)sums.busiest_hits),
 	};
 }
 
 size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
 {
-	size_t n = 0, cap = 0;
+	struct lane_list list = { .s = s };
 
-	*lanes = NULL;
 	*t_ns = clock_ns();
 	for (const struct record *rec = s->records; rec; rec = rec->next) {
-		if (rec->ended || !rec->space || !rec->space->proc)
+		if (rec->ended || !rec->space || !rec->space->proc || !rec->space->control)
 			continue;
-		for (size_t i = 0; i < s->n_targets; i++) {
-			if (s->target[i].removed || !rec->in_scope[i])
-				continue;
-			if (n == cap)
-				*lanes = must(reallocarray(*lanes, cap = cap ? cap * 2 : 16,
-							   sizeof(**lanes)));
-			lane_of(s, rec, i, &(*lanes)[n++]);
-		}
+		list.pid = rec->pid;
+		for (list.target = 0; list.target < s->n_targets; list.target++)
+			if (!s->target[list.target].removed && rec->in_scope[list.target])
+				page_each_slot(&rec->space->control->page, rec->space->proc,
+					       (uint32_t)list.target, add_lane, &list);
 	}
-	return n;
+	*lanes = list.lane;
+	return list.n;
 }
 
 size_t session_pids(struct session *s, pid_t **pids)

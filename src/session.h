@@ -91,14 +91,13 @@ struct session_target {
 void session_target(struct session *s, size_t index, struct session_target *out);
 
 /*
- * Counters by process at one instant. injected_ns and hits are sums over the process's threads,
- * `threads` says over how many; the busiest of them has busiest_ns.
+ * Counters at one instant, each of one target on one thread: `slot` tells threads of a process apart
+ * (threads that share one are counted as one).
  */
 struct session_lane {
 	pid_t pid;
-	size_t target;
-	uint64_t hits, injected_ns, overrun_ns, busiest_ns;
-	size_t threads;
+	size_t target, slot;
+	uint64_t hits, injected_ns, overrun_ns;
 };
 /* Lanes of living processes (the caller frees); t_ns: CLOCK_MONOTONIC_RAW. */
 size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);

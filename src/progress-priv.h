@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PROGRESS_PRIV_H
+#define SB_PROGRESS_PRIV_H
+
+#include "progress.h"
+
+/* Between progress*.c only: a kind of source. */
+struct progress_ops {
+	int (*open)(struct progress *p, struct sb_err *err);
+	int (*read)(struct progress *p, struct progress_value *value, struct sb_err *err);
+	void (*close)(struct progress *p);
+	uint64_t poll_ns;
+};
+
+struct progress {
+	const struct progress_ops *ops;
+	char *text;	  /* as given */
+	const char *rest; /* behind the prefix */
+	bool response;
+	void *own; /* the kind's */
+};
+
+extern const struct progress_ops progress_prom, progress_stdout, progress_file, progress_cmd;
+
+/* The last number in a text; false where there is none. */
+bool progress_last_number(const char *text, double *number);
+
+#endif

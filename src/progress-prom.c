@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* prom:URL#METRIC{labels}, by libcurl; the text format is read line by line. */
+#include <ctype.h>
+#include <curl/curl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "progress-priv.h"
+
+enum { BODY_MAX = 64 << 20, TIMEOUT_MS = 2000 };
+
+struct prom {
+	CURL *curl;
+	char *url, *metric, *labels;
+	char *body;
+	size_t len;
+};
+
+/* ---- the text format ---- */
+
+static bool name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == ':';
+}
+
+/* The value of a label in `a="b",c="d"`, still escaped; false: it has none of that name. */
+static bool label_value(const char *labels, const char *end, const char *name, size_t name_len,
+			const char **value, size_t *len)
+{
+	while (labels < end) {
+		const char *key = labels;
+
+		while (labels < end && name_char(*labels))
+			labels++;
+		if (labels + 1 >= end || labels[0] != '=' || labels[1] != '"')
+			return false;
+		*value = labels + 2;
+		for (labels += 2; labels < end && *labels != '"'; labels++)
+			if (*labels == '\\')
+				labels++;
+		*len = (size_t)(labels - *value);
+		if ((size_t)(*value - 2 - key) == name_len && !strncmp(key, name, name_len))
+			return true;
+		while (labels < end && (*labels == '"' || *labels == ',' || *labels == ' '))
+			labels++;
+	}
+	return false;
+}
+
+/* Every label that is asked for is there with that value. */
+static bool labels_fit(const char *have, const char *end, const char *want)
+{
+	while (*want) {
+		size_t name = 0, len, have_len;
+		const char *value, *have_value;
+
+		while (*want == ',' || *want == ' ')
+			want++;
+		while (name_char(want[name]))
+			name++;
+		if (!name)
+			return !*want;
+		if (!label_value(want, want + strlen(want), want, name, &value, &len) ||
+		    !label_value(have, end, want, name, &have_value, &have_len) ||
+		    have_len != len || strncmp(have_value, value, len))
+			return false;
+		want = value + len + 1;
+	}
+	return true;
+}
+
+bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum)
+{
+	size_t len = strlen(metric);
+	bool found = false;
+
+	*sum = 0;
+	for (const char *line = body; line && *line; line = strchr(line, '\n')) {
+		const char *at, *open = "", *close = "";
+		char *end;
+		double value;
+
+		line += *line == '\n';
+		if (strncmp(line, metric, len) || name_char(line[len]))
+			continue;
+		at = line + len;
+		if (*at == '{') {
+			open = at + 1;
+			for (at++; *at && *at != '}' && *at != '\n'; at++)
+				if (*at == '"')
+					for (at++; *at && *at != '"' && *at != '\n'; at++)
+						at += *at == '\\' && at[1];
+			if (*at != '}')
+				continue;
+			close = at++;
+		}
+		if (!labels_fit(open, *close ? close : open, labels))
+			continue;
+		value = strtod(at, &end);
+		if (end == at || !isfinite(value))
+			continue;
+		*sum += value;
+		found = true;
+	}
+	return found;
+}
+
+/* ---- the source ---- */
+
+static size_t collect(char *bytes, size_t size, size_t n, void *ctx)
+{
+	struct prom *prom = ctx;
+
+	if (prom->len + size * n > BODY_MAX)
+		return 0;
+	prom->body = realloc(prom->body, prom->len + size * n + 1);
+	if (!prom->body)
+		abort();
+	memcpy(prom->body + prom->len, bytes, size * n);
+	prom->len += size * n;
+	prom->body[prom->len] = '\0';
+	return size * n;
+}
+
+static char *cut(const char *from, size_t len)
+{
+	char *copy = strndup(from, len);
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
+static int prom_open(struct progress *p, struct sb_err *err)
+{
+	const char *hash = strrchr(p->rest, '#'), *brace = hash ? strchr(hash, '{') : NULL;
+	size_t metric = hash ? strcspn(hash + 1, "{") : 0;
+	struct prom *prom;
+
+	if (!metric || hash == p->rest || (brace && brace[strlen(brace) - 1] != '}')) {
+		err_set(err, SB_EUSAGE, "'%s' names no metric", p->text);
+		err_hint(err, "prom:http://127.0.0.1:8000/metrics#vllm:generation_tokens_total, "
+			      "with {label=\"value\"} behind it to choose");
+		return -SB_EUSAGE;
+	}
+	prom = p->own = calloc(1, sizeof(*prom));
+	if (!prom)
+		abort();
+	prom->url = cut(p->rest, (size_t)(hash - p->rest));
+	prom->metric = cut(hash + 1, metric);
+	prom->labels = brace ? cut(brace + 1, strlen(brace) - 2) : cut("", 0);
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	prom->curl = curl_easy_init();
+	if (!prom->curl)
+		return err_set(err, SB_ENOMEM, "libcurl cannot be used");
+	curl_easy_setopt(prom->curl, CURLOPT_URL, prom->url);
+	curl_easy_setopt(prom->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+	curl_easy_setopt(prom->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(prom->curl, CURLOPT_FAILONERROR, 1L);
+	curl_easy_setopt(prom->curl, CURLOPT_FOLLOWLOCATION, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	curl_easy_setopt(prom->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl_easy_setopt(prom->curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+	curl_easy_setopt(prom->curl, CURLOPT_WRITEFUNCTION, collect);
+	curl_easy_setopt(prom->curl, CURLOPT_WRITEDATA, prom);
+	return 0;
+}
+
+static bool sum_of(const struct prom *prom, const char *suffix, double *sum)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s%s", prom->metric, suffix);
+	return progress_prom_sum(prom->body, name, prom->labels, sum);
+}
+
+static int prom_read(struct progress *p, struct progress_value *value, struct sb_err *err)
+{
+	struct prom *prom = p->own;
+	CURLcode code;
+	long status = 0;
+
+	prom->len = 0;
+	free(prom->body);
+	prom->body = cut("", 0);
+	code = curl_easy_perform(prom->curl);
+	curl_easy_getinfo(prom->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_HTTP_RETURNED_ERROR)
+		return err_set(err, SB_EFILE, "progress: %s answers with status %ld", prom->url,
+			       status);
+	if (code != CURLE_OK)
+		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url,
+			       curl_easy_strerror(code));
+	if (p->response) {
+		if (sum_of(prom, "_sum", &value->sum) && sum_of(prom, "_count", &value->count))
+			return 0;
+		return err_set(err, SB_EFILE,
+			       "response: %s has no histogram or summary '%s' with these labels",
+			       prom->url, prom->metric);
+	}
+	if (sum_of(prom, "", &value->count) || sum_of(prom, "_count", &value->count) ||
+	    sum_of(prom, "_total", &value->count))
+		return 0;
+	return err_set(err, SB_EFILE, "progress: %s has no metric '%s' with these labels",
+		       prom->url, prom->metric);
+}
+
+static void prom_close(struct progress *p)
+{
+	struct prom *prom = p->own;
+
+	if (!prom)
+		return;
+	if (prom->curl)
+		curl_easy_cleanup(prom->curl);
+	free(prom->url);
+	free(prom->metric);
+	free(prom->labels);
+	free(prom->body);
+	free(prom);
+}
+
+const struct progress_ops progress_prom = { prom_open, prom_read, prom_close, 50000000 };
