@@ -91,7 +91,8 @@ static bool subject_open(struct subject *s, bool run)
 		Py_IncRef(Py_None);
 		PyTuple_SetItem(s->turns, i, Py_None);
 	}
-	s->code = s->function ? py_attr(s->function, PY_CODE) : NULL;
+	s->code = s->function ? py.function_code(s->function) : NULL;
+	Py_IncRef(s->code);
 	return s->loop && s->turns && s->code && page_make(s) && watch_make(s);
 }
 

@@ -259,7 +259,8 @@ static bool probe_function(PyObject *globals, const char *name, unsigned expecte
 {
 	PyObject *function = PyMapping_GetItemString(globals, name), *result = NULL, *ref;
 
-	probed.code = function ? py_attr(function, PY_CODE) : NULL;
+	probed.code = function ? py.function_code(function) : NULL;
+	Py_IncRef(probed.code);
 	probed.globals = globals;
 	probed.limit = Py_GetRecursionLimit();
 	probed.seen = 0;

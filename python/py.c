@@ -12,7 +12,6 @@ static PyObject *interruption; /* an exception's type */
 
 static const char *const names[PY_N_NAMES] = {
 	[PY_NAME] = "__name__",		  [PY_QUALNAME] = "__qualname__",
-	[PY_CODE] = "__code__",		  [PY_GLOBALS] = "__globals__",
 	[PY_CO_NAME] = "co_name",	  [PY_CO_QUALNAME] = "co_qualname",
 	[PY_CO_FILENAME] = "co_filename", [PY_CO_FIRSTLINENO] = "co_firstlineno",
 	[PY_CO_CONSTS] = "co_consts",	  [PY_CO_FLAGS] = "co_flags",
@@ -74,10 +73,14 @@ int py_open(void)
 	py.function_type = py_symbol("PyFunction_Type");
 	py.weakref_object = (PyObject * (*)(PyObject *)) py_symbol("PyWeakref_GetObject");
 	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
+	py.function_code = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetCode");
+	py.function_globals = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetGlobals");
 	py.gc_disable = (int (*)(void))py_symbol("PyGC_Disable");
 	py.gc_enable = (int (*)(void))py_symbol("PyGC_Enable");
-	if (py.hex < 0x030a0000 || !py.gc_disable || !py.gc_enable || !py.code_type ||
-	    !py.function_type || (!py.weakref_get && !py.weakref_object) || !find_type_offset())
+	if (!py.gc_disable || !py.gc_enable || !py.function_code || !py.function_globals)
+		return SB_AGENT_UNSUPPORTED;
+	if (py.hex < 0x030a0000 || !py.code_type || !py.function_type ||
+	    (!py.weakref_get && !py.weakref_object) || !find_type_offset())
 		return SB_AGENT_UNSUPPORTED;
 	py.open = true;
 	for (int i = 0; i < PY_N_NAMES; i++) {

@@ -17,8 +17,6 @@
 enum py_name {
 	PY_NAME,     /* __name__ */
 	PY_QUALNAME, /* __qualname__ */
-	PY_CODE,     /* __code__ */
-	PY_GLOBALS,  /* __globals__ */
 	PY_CO_NAME,
 	PY_CO_QUALNAME,
 	PY_CO_FILENAME,
@@ -34,6 +32,8 @@ struct py {
 	PyObject *name[PY_N_NAMES];
 	void *code_type, *function_type;
 	size_t type_off;
+	/* Of a function, borrowed. Its attribute __code__ would be told to audit hooks. */
+	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
 	int (*gc_disable)(void), (*gc_enable)(void); /* return how it was */

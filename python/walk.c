@@ -86,7 +86,7 @@ static PyObject *function_name(PyObject *function, PyObject *code)
 
 static void visit_function(struct walking *w, PyObject *function)
 {
-	PyObject *code = py_attr(function, PY_CODE), *globals = py_attr(function, PY_GLOBALS);
+	PyObject *code = py.function_code(function), *globals = py.function_globals(function);
 	PyObject *name = NULL;
 
 	if (code && globals) {
@@ -103,8 +103,6 @@ static void visit_function(struct walking *w, PyObject *function)
 			w->walk->function(w->walk, function, code);
 	}
 	Py_DecRef(name);
-	Py_DecRef(globals);
-	Py_DecRef(code);
 }
 
 /*

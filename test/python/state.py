@@ -631,6 +631,18 @@ def check_deep_recursion():
     sys.setrecursionlimit(1000)
 
 
+def check_zz_audit():
+    """Hooks of sys.addaudithook() cannot be taken out: last of all."""
+    heard = []
+    sys.addaudithook(lambda event, args: heard.append(event))
+    a = Agent(("__main__", "f")).apply()
+    f()
+    exec("def f(): pass\nf()", {"__name__": "__main__"})
+    assert a.hits() == 2
+    a.stop()
+    assert heard.count("object.__getattr__") < 10, heard.count("object.__getattr__")
+
+
 def main():
     which = sys.argv[1:]
     for name, fn in list(globals().items()):
