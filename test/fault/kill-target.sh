@@ -4,4 +4,5 @@
 # limit: 240 s
 . "$SRC/test/fault/walk.bash"
 
+MOST=4
 walk kill-target
