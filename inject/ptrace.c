@@ -13,6 +13,7 @@
 #include <time.h>
 #include "clock.h"
 #include "memory.h"
+#include "tree-task.h"
 
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -80,7 +81,8 @@ int pt_seize(pid_t tid, bool follow)
 	}
 	seizing = 0;
 	alarm_us(0);
-	return ret;
+	/* The alarm may have come when the call was over. */
+	return ret == -EBUSY && task_is_ours(tid) ? 0 : ret;
 }
 
 void pt_reap(pid_t tid)

@@ -212,6 +212,17 @@ static void let_exec(struct tree *tree, struct proc *proc)
 	}
 }
 
+/* An exec by a thread that was not seized yet has given the leader's id to that thread. */
+static bool leader_is_new(struct tree *tree, struct proc *proc)
+{
+	struct thread *t = tree_thread(tree, proc->pid);
+
+	if (!t || t->proc != proc || task_is_ours(proc->pid) || task_is_dead(proc->pid, proc->pid))
+		return false;
+	tree_thread_free(tree, t);
+	return true;
+}
+
 /*
  * Threads made by a thread that is seized are seized with it, so that the list settles once a
  * pass finds nothing new.
@@ -228,7 +239,7 @@ static int seize_all(struct tree *tree, struct proc *proc, struct sb_err *err)
 		if (++execs == EXEC_TRIES)
 			return err_set(err, SB_ETARGET, "process %d is in the middle of an exec",
 				       proc->pid);
-	} while (found > 0);
+	} while (found > 0 || (found == 0 && leader_is_new(tree, proc)));
 	if (found == 0 && !proc->threads)
 		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
 	return found;
