@@ -121,7 +121,8 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(COMPDIR)/$(basename $(notdir $(file))))
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
-	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -- $(SRCS) $(UNIT_SRCS) \
+	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@
 

@@ -99,11 +99,12 @@ static int lay_frame(struct remote *r)
 {
 	size_t len = ARCH_XSTATE_MAX;
 	uint8_t *xstate = malloc(ARCH_XSTATE_MAX);
-	uint8_t *laid = calloc(1, SCRATCH + ARCH_FRAME_MAX), *frame = laid + SCRATCH;
+	uint8_t *laid = calloc(1, SCRATCH + ARCH_FRAME_MAX), *frame;
 	int ret = -1;
 
 	if (!xstate || !laid || pt_get_xstate(r->thread->tid, xstate, &len) < 0)
 		goto out;
+	frame = laid + SCRATCH;
 	r->frame_len = arch->build_frame(&r->saved, xstate, len, r->sigmask, r->gadgets, frame,
 					 ARCH_FRAME_MAX, &r->sp);
 	r->stack = malloc(r->frame_len + SCRATCH);

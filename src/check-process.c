@@ -159,7 +159,9 @@ static int look_frozen(const struct check_on *on, struct sb_err *err)
 	if (!task_frozen(on->pid))
 		return 0;
 	err_set(err, SB_ECONFINED, "process %d is frozen by its cgroup", on->pid);
-	err_hint(err, "thaw it first (freezer.state or cgroup.freeze): nothing in it can run until then");
+	err_hint(
+		err,
+		"thaw it first (freezer.state or cgroup.freeze): nothing in it can run until then");
 	return -SB_ECONFINED;
 }
 

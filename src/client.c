@@ -391,6 +391,7 @@ const char *client_ask(struct client *c, const char *request)
 		abort();
 	msg[0] = WIRE_ASK;
 	memcpy(msg + 1, &len, sizeof(len));
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length goes before it */
 	memcpy(msg + 1 + sizeof(len), request, len);
 	free(c->answer);
 	c->answer = NULL;

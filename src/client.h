@@ -33,8 +33,8 @@ struct client *client_open(struct options *opt, const struct backend *backend, b
 			   struct client_outcome *out);
 int client_release(struct client *c);
 
-/* A request and its answer, both JSON; the answer is valid until the next one. NULL: the session has
- * ended meanwhile. */
+/* A request and its answer, both JSON; the answer is valid until the next one. NULL: the session
+ * has ended meanwhile. */
 const char *client_ask(struct client *c, const char *request);
 
 /* Handles what has come, waiting for it at most timeout_ms. False: the session has ended. */

@@ -6,9 +6,9 @@
 #include "control.h"
 
 /*
- * The socket of a running session, served by the tracer between its other work. Requests and answers
- * (control.h) are lines. Nothing here blocks: what a client does not take is kept for it up to a
- * limit, and one that is over it, sends rubbish or belongs to another user is dropped.
+ * The socket of a running session, served by the tracer between its other work. Requests and
+ * answers (control.h) are lines. Nothing here blocks: what a client does not take is kept for it up
+ * to a limit, and one that is over it, sends rubbish or belongs to another user is dropped.
  */
 struct control_server;
 
@@ -25,8 +25,8 @@ size_t control_server_poll(const struct control_server *srv, struct pollfd *fds)
 void control_server_serve(struct control_server *srv, const struct pollfd *fds, size_t n,
 			  struct control_state *state);
 
-/* The session is over: sends {"end": RESULT} (NULL: nothing) to everybody and what is kept, within a
- * moment, and removes the socket. */
+/* The session is over: sends {"end": RESULT} (NULL: nothing) to everybody and what is kept, within
+ * a moment, and removes the socket. */
 void control_server_close(struct control_server *srv, const char *result_json);
 
 #endif

@@ -13,8 +13,8 @@
  *	{"op": "remove", "target": T, "pid": N}			pid: of a pid= target
  *	{"op": "update", "target": T, "pid": N, "delay_ns": N, "every": N}
  *	{"op": "clear"}						removes all
- *	{"op": "delay", "delay_ns": N}				the default of later adds; without N:
- *asks
+ *	{"op": "delay", "delay_ns": N}				the default of later adds; without
+ *N: asks
  *	{"op": "enable"} {"op": "disable"}
  *	{"op": "list"} {"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:

@@ -21,8 +21,8 @@ bool python_wanted(const struct session *s);
  * at once where the process was running already, by doorbells at the interpreter's start where
  * it is fresh. May dispatch events; the process may be gone on return.
  */
-int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid,
-		bool fresh, struct sb_err *err);
+int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
+		struct sb_err *err);
 
 /* A doorbell was rung: true if it was an interpreter's start and nothing else. */
 bool python_ring(struct session *s, struct record *rec);

@@ -162,13 +162,16 @@ int spec_parse_patterns(const char *text, size_t len, const char *name, struct s
 			struct sb_err *err)
 {
 	static const char bom[] = "\xef\xbb\xbf";
-	const char *end = text + len, *stop;
+	const char *end, *stop;
 	size_t before = out->count;
 	char shown[TEXT_QUOTE_SIZE];
 	int rc = 0;
 
-	if (len >= 3 && !memcmp(text, bom, 3))
+	if (len >= 3 && !memcmp(text, bom, 3)) {
 		text += 3;
+		len -= 3;
+	}
+	end = text + len;
 	for (unsigned int number = 1; text < end && !rc; number++) {
 		stop = memchr(text, '\n', (size_t)(end - text));
 		if (!stop)

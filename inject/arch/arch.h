@@ -99,8 +99,8 @@ struct arch {
 			    enum plan_refusal *why);
 	/* The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
 	 * start, where it is silent as soon as the process's `quiet` is set. */
-	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at, bool once,
-			    uint8_t *buf, size_t cap, struct arch_site *out,
+	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
+			    bool once, uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);
 	/*
 	 * Out of a stub, without running it: the registers become what they were at the site's

@@ -18,7 +18,7 @@ is_let_go() { (let_go "$pid"); }
 for mode in leader vfork exec burst children; do
 	start "$mode" "$V/lives" "$mode"
 	case $mode in leader | vfork) snapshot "$pid" ;; esac
-	for i in 1 2 3 4 5 6; do
+	for _ in 1 2 3 4 5 6; do
 		round "$mode"
 	done
 	case $mode in

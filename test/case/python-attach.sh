@@ -25,7 +25,7 @@ in_and_out() {
 	ended 0 "$p, $wait"
 	same "hits of $p, $wait" "$(j targets.0.hits)" 3000
 	let_go "$pid"
-	! ls -l "/proc/$pid/fd" | grep '> .*memfd' || fail "$p, $wait: a descriptor is left"
+	! find "/proc/$pid/fd" -lname '*memfd*' | grep . || fail "$p, $wait: a descriptor is left"
 	touch "$T/w/stop"
 	wait "$pid" || status=$?
 	[ $status -eq 0 ] && said "$wait" '^self-check ok$' ||

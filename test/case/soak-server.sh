@@ -19,6 +19,7 @@ cycles() {
 	shift
 	while kill -0 "$load" 2>/dev/null; do
 		n=$((n + 1))
+		# shellcheck disable=SC2046 # no option, no word
 		sb -p "$target" "$@" --for $((RANDOM % 80 + 20))ms $([ $((n % 4)) -ne 0 ] || echo --no-follow)
 		ended 0 "cycle $n"
 	done

@@ -50,6 +50,7 @@ static void unspill(struct user_regs_struct *r, const struct stub_spill *s,
 static void unspill_between(const uint8_t *from, const uint8_t *to, bool but_rdx,
 			    const struct arch_spill *spill, struct arch_regs *regs)
 {
+	/* cppcheck-suppress comparePointers ; two labels of one table */
 	for (const struct stub_spill *s = stub_spills; s < stub_spills_end; s++)
 		if (s->after > from && s->after <= to && !(but_rdx && s->what == SPILLED_RDX))
 			unspill(&regs->gp, s, spill);

@@ -309,7 +309,7 @@ static bool context_load(const uint8_t *bytes, struct arch_regs *regs)
 	/* Flags that user code always has, and those that it can have. */
 	const uint64_t on = 1ull << 1 | 1ull << 9, may = 0x3ffdff | on;
 	struct user_regs_struct *r = &regs->gp;
-	struct frame f;
+	struct frame f = { 0 };
 
 	memcpy(&f.r8, bytes, CONTEXT_SIZE);
 	if ((f.flags & on) != on || (f.flags & ~may) || f.sp < 4096)

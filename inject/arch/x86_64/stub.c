@@ -104,7 +104,8 @@ size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint6
 	if (cap < t->bell_size)
 		return 0;
 	memcpy(buf, t->bell_site, t->bell_size);
-	put32(buf + t->bell_jmp, rel32(at + t->bell_jmp, env->common + (once ? t->bell_once : t->bell)));
+	put32(buf + t->bell_jmp,
+	      rel32(at + t->bell_jmp, env->common + (once ? t->bell_once : t->bell)));
 	out->entry = 0;
 	return emit_displaced(plan, at, t->bell_size, buf, cap, out, why);
 }
