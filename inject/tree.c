@@ -91,6 +91,7 @@ static void free_threads(struct tree *tree, struct proc *proc)
 	struct thread *next;
 
 	for (struct thread *t = proc->threads; t; t = next) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 		next = t->next;
 		tree_thread_free(tree, t);
 	}
@@ -206,6 +207,7 @@ static void let_exec(struct tree *tree, struct proc *proc)
 	if (dir)
 		closedir(dir);
 	for (struct thread *t = proc->threads; t; t = next) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 		next = t->next;
 		if (!task_is_ours(t->tid))
 			tree_thread_free(tree, t);
@@ -464,6 +466,7 @@ static struct thread *next_to_release(const struct proc *proc)
 {
 	struct thread *t = proc->threads;
 
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 	while (t && t->kept)
 		t = t->next;
 	return t;
@@ -487,7 +490,8 @@ static void release_kept(struct tree *tree, struct proc *proc)
 
 	while (any_will_report(proc) && clock_ns() < end) {
 		for (struct thread *t = proc->threads; t; t = next) {
-			next = t->next;
+			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
+		next = t->next;
 			if (await_stop(tree, t, 200))
 				detach_thread(tree, t);
 		}
