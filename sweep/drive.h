@@ -48,7 +48,7 @@ struct drive_cfg {
 	size_t n_targets;
 	const char *const *spec;
 	size_t control;		 /* index of the positive control (the progress function), or
-				  * DRIVE_NONE; it gets no verdict unless it is asked for too */
+				  * DRIVE_NONE; it is measured first and has no row in the result */
 	const uint64_t *dose_ns; /* a hit, each >= 1; NULL: escalate */
 	size_t n_doses;		 /* at most DRIVE_DOSES */
 	uint64_t floor_ns;	 /* smallest honest delay; escalation does not go below */
@@ -59,6 +59,7 @@ struct drive_cfg {
 	uint64_t time_ns;	 /* budget; 0 with runs: no limit */
 	uint64_t guard_ns;	 /* 0: chosen from depth_items, the source's period and T */
 	double depth_items;	 /* items in the pipeline at once, 0 unknown */
+	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
 	bool response;		 /* kappa is that of response_sum / response_count */
 	enum lane_mode lane_mode;
 };

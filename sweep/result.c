@@ -56,7 +56,8 @@ static void target_init(struct sweep_target *target)
 {
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
-	target->kappa_se = target->df = target->p_random = target->p_adjusted = NAN;
+	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
+		target->p_adjusted = NAN;
 	target->mde = target->delta_aicc = target->t0_ns = target->hits_per_item = NAN;
 	target->method = "";
 	target->verdict = VERDICT_INCONCLUSIVE;

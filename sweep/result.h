@@ -93,7 +93,10 @@ struct sweep_target {
 	struct sweep_estimate kappa_beyond; /* slope beyond the slack; unknown without one */
 	const char *method;		    /* "t", "bootstrap-t"; static */
 	double kappa_se, df;
-	size_t blocks;
+	bool tested;			    /* hits were looked for */
+	size_t blocks, lost;		    /* lost: blocks without items, of no use */
+	double p_none;			    /* t test of "kappa is 0", two-sided */
+	double p_felt;			    /* t test of "kappa is the threshold or more" */
 	double p_random;		    /* randomisation test of "no effect", two-sided */
 	double p_adjusted;		    /* the verdict's test after Holm's correction */
 	struct sweep_estimate kappa_robust; /* Hodges-Lehmann, Wilcoxon interval */

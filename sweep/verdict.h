@@ -22,6 +22,9 @@
  * own p (of "no effect" or of "kappa >= d") must hold after Holm's correction over all targets
  * that were tested; intervals stay 95 % each.
  *
+ * A target without blocks keeps the reason that it has (its turn never came, its smallest honest
+ * delay is too large).
+ *
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE and said so.
  */
 #define VERDICT_BLOCKS 8

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+#include "drive-priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "must.h"
+#include "slack.h"
+#include "stat.h"
+#include "verdict.h"
+
+#define ANALYSIS_SEED 0x5eedfaceu /* apart from the design's: the end may be asked for twice */
+#define GATE_LEVEL    0.01	  /* an honest run is called unproven once in a hundred */
+#define CONTROL_LEVEL 0.9995	  /* and fails its control once in a thousand */
+#define CONTROL_SLACK 0.05
+#define HITS_LEVEL    0.01
+#define HITS_SHARE    0.02
+
+/* --- gates --- */
+
+/* The contrast of two columns over all gates of the sweep, each experiment's own T0 aside. */
+static size_t gather(const struct drive *drive, int a, int b, bool relative, double **out)
+{
+	size_t n = 0, room = 0;
+	double *v = NULL;
+
+	for (int e = 0; e < drive->n_experiments; e++) {
+		room = n + record_blocks(&drive->rec, e);
+		v = must_realloc(v, room * sizeof(*v));
+		n += record_contrast(&drive->rec, e, a, b, relative, v + n);
+	}
+	*out = v;
+	return n;
+}
+
+static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
+{
+	double *v;
+	size_t n = gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, &v);
+
+	gates->aa = infer_mean(v, n, &gates->aa_p);
+	gates->aa_known = n >= 2;
+	gates->unproven = gates->aa_known && gates->aa_p < GATE_LEVEL;
+	free(v);
+	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, false, &v);
+	gates->sham_ns = infer_mean(v, n, NULL);
+	free(v);
+}
+
+static void gate_control(const struct drive *drive, struct rng *rng, struct sweep_gates *gates)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
+	struct infer_kappa kappa;
+	struct infer_data data;
+	double allowed;
+
+	gates->control_asked = drive->cfg.control != DRIVE_NONE;
+	if (drive->control_experiment < 0)
+		return;
+	record_data(&drive->rec, drive->control_experiment, 1, &view, &data, NULL);
+	infer_kappa(&data, rng, &kappa);
+	record_data_free(&data);
+	gates->control = kappa.kappa;
+	allowed = fmax(CONTROL_SLACK, stat_t_quantile(CONTROL_LEVEL, kappa.df) * kappa.se);
+	gates->control_ok = fabs(kappa.kappa.est - 1) <= allowed;
+}
+
+static double busiest(const struct drive *drive)
+{
+	double sum = 0, n = 0;
+
+	for (size_t i = 0; i < drive->rec.n; i++) {
+		const struct record_row *row = &drive->rec.row[i];
+
+		if (row->win.arm != ARM_SHAM || isnan(row->busy))
+			continue;
+		sum += row->busy;
+		n++;
+	}
+	return n > 0 ? sum / n : NAN;
+}
+
+/* --- a target --- */
+
+static void fill_doses(const struct infer_data *data, const struct work *work,
+		       struct sweep_target *target)
+{
+	double t0 = infer_level(data, 0).t;
+
+	target->n_doses = data->n_arms;
+	target->dose = must_calloc(data->n_arms, sizeof(*target->dose));
+	for (size_t a = 0; a < data->n_arms; a++) {
+		struct sweep_dose *dose = &target->dose[a];
+		struct infer_cell level = infer_level(data, a);
+
+		*dose = (struct sweep_dose){ .delay_ns = a ? work->dose_ns[a - 1] : 0,
+					     .x_ns = level.x,
+					     .hits_per_item = level.h,
+					     .t_ns = { t0, NAN, NAN } };
+		if (!a)
+			continue;
+		dose->delta_ns = infer_delta(data, a, NULL);
+		dose->t_ns = (struct sweep_estimate){ t0 + dose->delta_ns.est,
+						      t0 + dose->delta_ns.lo,
+						      t0 + dose->delta_ns.hi };
+	}
+}
+
+static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *target)
+{
+	target->kappa = kappa->kappa;
+	target->kappa_se = kappa->se;
+	target->df = kappa->df;
+	target->method = kappa->method;
+	target->blocks = kappa->n;
+	target->lost = kappa->lost;
+	target->p_none = kappa->p_t;
+	target->p_random = kappa->p_random;
+	target->kappa_robust = kappa->robust;
+	target->robust_agrees = kappa->robust_agrees;
+	target->mde = kappa->mde;
+}
+
+static void fill_slack(const struct infer_data *data, double threshold, struct rng *rng,
+		       struct sweep_target *target)
+{
+	struct infer_kappa line;
+	struct slack_fit fit;
+
+	infer_kappa(data, rng, &line);
+	slack_fit(data, &line, threshold, rng, &fit);
+	fill_kappa(&fit.origin, target);
+	target->kappa_beyond = fit.beyond;
+	target->slack_kind = fit.kind;
+	target->slack_ns = fit.slack_ns;
+	target->delta_aicc = fit.delta_aicc;
+	if (fit.why)
+		snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", fit.why);
+	if (!(target->kappa_se >= 0))
+		return;
+	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
+	if (!(target->kappa_se > 0))
+		target->p_felt = target->kappa.est < threshold ? 0 : 1;
+}
+
+/* Its own time a item, as far as a delay of it is felt. */
+static void fill_gain(const struct work *work, struct sweep_target *target)
+{
+	double own = work->own_ns;
+
+	if (isnan(own)) {
+		snprintf(target->gain_reason, sizeof(target->gain_reason), "%s",
+			 work->own_why[0] ? work->own_why : "its own time was not measured");
+		return;
+	}
+	target->gain_ceiling_ns = (struct sweep_estimate){ fmax(0, target->kappa.est * own),
+							   fmax(0, target->kappa.lo * own),
+							   fmax(0, target->kappa.hi * own) };
+}
+
+static void add_part(const struct drive *drive, const struct work *work, const char *name,
+		     const struct record_view *view, struct sweep_target *target)
+{
+	struct infer_kappa kappa;
+	struct infer_data data;
+	struct sweep_part part = { 0 };
+
+	record_data(&drive->rec, work->experiment, work->n_doses, view, &data, &part.lanes);
+	infer_kappa(&data, NULL, &kappa);
+	part.kappa = kappa.kappa;
+	part.x_ns = infer_level(&data, work->n_doses).x;
+	record_data_free(&data);
+	if (!part.lanes)
+		return;
+	part.name = must_strdup(name);
+	target->part = must_realloc(target->part, (target->n_parts + 1) * sizeof(part));
+	target->part[target->n_parts++] = part;
+}
+
+/* Roles apart where there are several; by thread where a process spread its hits over several. */
+static void fill_parts(const struct drive *drive, const struct work *work, size_t lanes,
+		       struct sweep_target *target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode };
+	struct sweep_part *threads;
+	char name[SWEEP_REASON];
+
+	for (size_t r = 0; r < drive->rec.n_roles && drive->rec.n_roles > 1; r++) {
+		view.role = (int)r;
+		snprintf(name, sizeof(name), "role %s", drive->rec.role[r]);
+		add_part(drive, work, name, &view, target);
+	}
+	if (drive->cfg.lane_mode == LANE_THREAD)
+		return;
+	view = (struct record_view){ .mode = LANE_THREAD, .role = -1 };
+	add_part(drive, work, "by thread", &view, target);
+	if (!target->n_parts)
+		return;
+	threads = &target->part[target->n_parts - 1];
+	if (threads->lanes <= lanes) { /* the same lanes again */
+		free(threads->name);
+		target->n_parts--;
+	}
+}
+
+static void fill_hits(const struct infer_data *data, struct sweep_target *target)
+{
+	double p;
+
+	target->hits_per_item = infer_level(data, 0).h;
+	target->t0_ns = infer_level(data, 0).t;
+	target->hits_change = infer_hits(data, data->n_arms - 1, &p);
+	target->hits_differ = p < HITS_LEVEL && fabs(target->hits_change.est) > HITS_SHARE;
+}
+
+static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
+		     struct sweep_result *res, struct sweep_target *target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct infer_data data;
+	size_t lanes;
+
+	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, &lanes);
+	if (!drive->cfg.aligned && work->window_ns > 0 && !drive->cfg.response)
+		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
+				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
+	fill_hits(&data, target);
+	fill_doses(&data, work, target);
+	fill_slack(&data, drive->cfg.threshold, rng, target);
+	fill_gain(work, target);
+	fill_parts(drive, work, lanes, target);
+	record_data_free(&data);
+	if (lanes > res->gates.lanes)
+		res->gates.lanes = lanes;
+}
+
+static void screened(const struct work *work, struct sweep_target *target)
+{
+	target->screened = true;
+	target->kappa = (struct sweep_estimate){ NAN, -INFINITY, work->bound };
+	target->hits_per_item = work->felt;
+	target->verdict = VERDICT_HIDDEN;
+	snprintf(target->reason, sizeof(target->reason),
+		 "in a group whose kappas sum to less than %.2g", fmax(0, work->bound));
+}
+
+static void fill_target(const struct drive *drive, const struct work *work, struct rng *rng,
+			struct sweep_result *res, struct sweep_target *target)
+{
+	target->spec = must_strdup(work->spec);
+	target->hits = work->hits;
+	target->tested = drive->stage > STAGE_PILOT || (drive->done && !drive->dead);
+	target->robust_agrees = true;
+	snprintf(target->reason, sizeof(target->reason), "%s", work->reason);
+	if (work->experiment >= 0)
+		measured(drive, work, rng, res, target);
+	else if (work->state == WORK_SCREENED)
+		screened(work, target);
+	else if (!target->reason[0])
+		snprintf(target->reason, sizeof(target->reason), "%s",
+			 drive->done ? "called too rarely to measure" :
+				       "the sweep ended before its turn");
+	if (isnan(target->gain_ceiling_ns.est) && !target->gain_reason[0])
+		fill_gain(work, target);
+}
+
+/* --- the whole --- */
+
+/* Time for what was asked: enough blocks, and an interval as narrow as the threshold wants. */
+static void time_needed(const struct drive *drive, struct sweep_result *res)
+{
+	double needed = NAN;
+
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		needed = fmax(needed, drive->work[i].needed_ns);
+	for (size_t i = 0; i < res->n_targets; i++) {
+		const struct sweep_target *target = &res->target[i];
+		double ratio = target->mde / drive->cfg.threshold;
+
+		if (target->verdict == VERDICT_INCONCLUSIVE && target->blocks && ratio > 1)
+			needed = fmax(needed, (double)drive->now_ns * ratio * ratio);
+	}
+	if (!drive->cfg.runs)
+		res->time_needed_s = needed / 1e9;
+}
+
+static void warn_all(const struct drive *drive, struct sweep_result *res)
+{
+	if (drive->unsettled)
+		sweep_result_warn(res, "time per item still had a trend after the warm-up");
+	if (res->gates.unproven)
+		sweep_result_warn(res, "A and A differed by %.2g %%: nothing here is proven",
+				  100 * res->gates.aa.est);
+	for (size_t i = 0; i < res->n_targets; i++) {
+		const struct sweep_target *target = &res->target[i];
+
+		if (target->hits_differ)
+			sweep_result_warn(res,
+					  "%s: hits per item changed by %.1f %% with the delay: "
+					  "a poller absorbs it, or the work changed",
+					  target->spec, 100 * target->hits_change.est);
+		if (!target->robust_agrees)
+			sweep_result_warn(res, "%s: the robust estimate %.2f disagrees: outliers",
+					  target->spec, target->kappa_robust.est);
+	}
+}
+
+static void judge_load(const struct drive *drive, struct sweep_result *res)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
+	const struct work *work = NULL;
+	struct sweep_estimate response;
+	struct infer_kappa kappa;
+	struct infer_data data;
+
+	for (size_t i = 0; i < drive->cfg.n_targets && !work; i++)
+		if (drive->work[i].experiment >= 0)
+			work = &drive->work[i];
+	if (!drive->cfg.response || !work) {
+		verdict_load(&res->gates, drive->cfg.threshold, busiest(drive), NULL, NULL);
+		return;
+	}
+	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
+	infer_kappa(&data, NULL, &kappa);
+	record_data_free(&data);
+	response = drive_kappa(drive, (size_t)(work - drive->work));
+	verdict_load(&res->gates, drive->cfg.threshold, busiest(drive), &kappa.kappa, &response);
+}
+
+static void copy_windows(struct drive *drive, struct sweep_result *res)
+{
+	record_finish(&drive->rec, drive->cfg.lane_mode);
+	res->window = must_calloc(drive->rec.n, sizeof(*res->window));
+	res->n_windows = drive->rec.n;
+	for (size_t i = 0; i < drive->rec.n; i++)
+		res->window[i] = drive->rec.row[i].win;
+}
+
+struct sweep_result *drive_end(struct drive *drive)
+{
+	size_t n = drive->cfg.n_targets - (drive->cfg.control != DRIVE_NONE), at = 0;
+	struct sweep_result *res = sweep_result_new(n);
+	struct rng rng;
+
+	rng_seed(&rng, drive->cfg.seed ^ ANALYSIS_SEED);
+	res->seed = drive->cfg.seed;
+	res->threshold = drive->cfg.threshold;
+	res->runs = drive->cfg.runs;
+	res->ended_early = !drive->done;
+	res->dead_source = drive->dead;
+	res->time_s = (double)drive->now_ns / 1e9;
+	res->period_ns = drive->pilot.period_ns > 0 ? drive->pilot.period_ns : NAN;
+	res->window_s = drive->window_ns > 0 ? drive->window_ns / 1e9 : NAN;
+	res->autocorrelation_s = drive->pilot.iact_ns > 0 ? drive->pilot.iact_ns / 1e9 : NAN;
+	res->gates.roles = drive->rec.n_roles;
+	res->gates.lane_mode = lane_mode_name(drive->cfg.lane_mode);
+	gate_aa(drive, &res->gates);
+	gate_control(drive, &rng, &res->gates);
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (i != drive->cfg.control)
+			fill_target(drive, &drive->work[i], &rng, res, &res->target[at++]);
+	judge_load(drive, res);
+	verdict_judge(res);
+	time_needed(drive, res);
+	warn_all(drive, res);
+	copy_windows(drive, res);
+	return res;
+}

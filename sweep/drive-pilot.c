@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "drive-priv.h"
+
+#include <stdlib.h>
+#include "must.h"
+
+/* Warm-up and pilot: everything in SHAM, window after window without a pause. */
+#define PILOT_WINDOWS 40
+#define SHARE_WARMUP  0.10 /* of the budget, at most */
+
+void stage_first(struct drive *drive)
+{
+	double unit = fmin(fmax((double)drive->cfg.time_ns / 600, 20e6), 1e9);
+
+	drive->stage = STAGE_WARMUP;
+	drive->unit_ns = drive->cfg.runs ? 0 : (uint64_t)unit;
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		drive->treated[i] = true;
+	drive_set_step(drive, ARM_SHAM, -1, 0, drive->unit_ns);
+}
+
+void stage_warmup(struct drive *drive)
+{
+	bool late = (double)drive->now_ns > SHARE_WARMUP * (double)drive->cfg.time_ns;
+	bool settled = pilot_settled(drive->series, drive->n_series);
+
+	if (!drive->cfg.runs && !late && !settled) {
+		if (drive->series[drive->n_series - 1].items < 5 &&
+		    drive->unit_ns < drive->cfg.time_ns / 100) {
+			drive->unit_ns *= 2;
+			drive->n_series = 0;
+		}
+	} else {
+		drive->unsettled = !settled && !drive->cfg.runs;
+		drive->stage = STAGE_PILOT;
+		drive->n_series = 0;
+	}
+	drive_set_step(drive, ARM_SHAM, -1, 0, drive->unit_ns);
+}
+
+static size_t windows_moved(const struct drive *drive)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < drive->n_series; i++)
+		moved += drive->series[i].items > 0;
+	return moved;
+}
+
+static bool any_hits(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].hits)
+			return true;
+	return false;
+}
+
+/* Hits an item as one lane feels them: x of a delay of 1 ns. All targets share the lanes here. */
+static void study_hits(struct drive *drive)
+{
+	struct record *rec = &drive->rec;
+	double items = 0, felt = 0, hits = 0, *w = must_calloc(rec->n_lanes, sizeof(*w));
+	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
+
+	for (size_t i = 0; i < rec->n; i++) {
+		items += rec->row[i].win.items;
+		for (size_t l = 0; l < rec->row[i].n_lanes; l++)
+			total[l].hits += rec->row[i].lane[l].hits;
+	}
+	lane_weights(rec->lane, rec->n_lanes, total, drive->cfg.lane_mode, -1, w);
+	for (size_t l = 0; l < rec->n_lanes; l++) {
+		felt += w[l] * (double)total[l].hits;
+		hits += (double)total[l].hits;
+	}
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		drive->work[i].felt = (double)drive->work[i].hits / items *
+				      (hits > 0 ? felt / hits : 1);
+	free(total);
+	free(w);
+}
+
+void stage_pilot(struct drive *drive)
+{
+	size_t want = drive->cfg.runs ? 2 : PILOT_WINDOWS;
+	bool enough = drive->n_series >= want && windows_moved(drive) >= (want < 8 ? want : 8) &&
+		      any_hits(drive);
+	bool late = drive->cfg.runs ?
+			    drive->n_series >= want :
+			    (double)drive->now_ns > SHARE_PILOT * (double)drive->cfg.time_ns;
+
+	if (!enough && !late) {
+		drive_set_step(drive, ARM_SHAM, -1, 0, drive->unit_ns);
+		return;
+	}
+	pilot_study(drive->series, drive->n_series, &drive->pilot);
+	if (!(drive->pilot.t_ns > 0)) {
+		drive->dead = true;
+		drive_finish(drive);
+		return;
+	}
+	study_hits(drive);
+	stage_next(drive);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_DRIVE_PRIV_H
+#define SWEEP_DRIVE_PRIV_H
+
+#include "drive.h"
+#include "escalate.h"
+#include "pilot.h"
+#include "plan.h"
+#include "record.h"
+#include "screen.h"
+
+/*
+ * Inside the drive. drive.c takes what is told and makes the next step; drive-pilot.c is warm-up
+ * and pilot, drive-stage.c decides what is measured after them; drive-end.c makes the result.
+ */
+
+/* One set of doses, of one target or a group. */
+struct experiment {
+	int id, target; /* target -1: a group */
+	enum sweep_stage stage;
+	size_t n_doses;
+	uint64_t *delay_ns; /* [dose * n_targets + target] */
+	struct plan plan;
+	struct plan_slot slot;
+	struct sizing size;
+	uint64_t deadline_ns;
+	bool open;
+};
+
+enum work_state { WORK_OPEN, WORK_DONE, WORK_SCREENED, WORK_SKIPPED };
+
+/* What is known of a target. */
+struct work {
+	char *spec;
+	enum work_state state;
+	int experiment; /* its main blocks; -1: none */
+	size_t n_doses;
+	uint64_t dose_ns[DRIVE_DOSES];
+	uint64_t hits;
+	double felt;  /* hits an item as a lane feels them */
+	double bound; /* of a screened one's kappa */
+	double window_ns;
+	double own_ns, needed_ns;
+	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
+};
+
+struct drive {
+	struct drive_cfg cfg;
+	uint64_t *dose_ns;
+	struct rng rng; /* of the design; the analysis has one of its own */
+	struct record rec;
+	struct lane_count *told_lane;
+	int (*lane_key)[3]; /* role, pid, tid */
+	struct work *work;
+	bool *treated;
+	uint64_t *zero_ns; /* no delay, for everyone */
+
+	enum sweep_stage stage;
+	struct drive_step step;
+	enum sweep_arm last_arm; /* in force; ARM_COUNT: none yet */
+	int last_dose, last_experiment;
+	uint64_t now_ns, last_moved_ns;
+	bool done, dead;
+	double window_ns; /* of the last experiment */
+
+	struct pilot_window *series;
+	size_t n_series;
+	uint64_t unit_ns;
+	struct pilot pilot;
+	bool unsettled;
+
+	struct experiment exp;
+	int n_experiments;
+	int control_experiment; /* -1 none yet */
+	struct escalate esc;
+	bool screening, screened; /* under way; over, or not needed */
+	uint64_t screen_deadline_ns;
+	struct screen screen;
+	size_t *order; /* of the targets: survivors of the screening, strongest first */
+	size_t n_order;
+};
+
+/* Sets drive->step, or drive->done. */
+void stage_first(struct drive *drive);
+void stage_told(struct drive *drive);
+void stage_warmup(struct drive *drive);
+void stage_pilot(struct drive *drive);
+void stage_next(struct drive *drive); /* the pilot or an experiment is over */
+
+#define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */
+
+void drive_finish(struct drive *drive);
+
+/* A step in an arm; dose -1 in SHAM and OFF. */
+void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
+		    uint64_t window_ns);
+
+#endif

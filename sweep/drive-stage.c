@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: MIT
+#include "drive-priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "must.h"
+
+#define SHARE_CONTROL  0.15 /* of what is left then */
+#define SHARE_SCREEN   0.50
+#define SHARE_ESCALATE 0.35 /* of a target's */
+#define SHARE_USED     0.96 /* of what is there: the switching takes time too */
+#define SCREEN_FROM    4    /* targets */
+#define CONTROL_DOSE   0.10 /* of T0 */
+#define BLOCK_WINDOWS  2    /* an arm */
+#define GATE_WINDOWS   6
+#define RUN_DOSES      3
+
+static void exp_step(struct drive *drive);
+
+static double left_ns(const struct drive *drive)
+{
+	if (!drive->cfg.time_ns)
+		return INFINITY;
+	return fmax(0, (double)drive->cfg.time_ns - (double)drive->now_ns);
+}
+
+/* --- an experiment: one set of doses --- */
+
+static void exp_close(struct drive *drive)
+{
+	if (drive->exp.open)
+		plan_close(&drive->exp.plan);
+	free(drive->exp.delay_ns);
+	drive->exp = (struct experiment){ .id = -1, .target = -1 };
+}
+
+static void treat(struct drive *drive, const size_t *target, size_t n)
+{
+	memset(drive->treated, 0, drive->cfg.n_targets * sizeof(bool));
+	for (size_t i = 0; i < n; i++)
+		drive->treated[target[i]] = true;
+}
+
+/* Doses as delays a hit: [dose * n_targets + target]. Sized later, by exp_start(). */
+static void exp_open(struct drive *drive, enum sweep_stage stage, const size_t *target, size_t n,
+		     size_t n_doses)
+{
+	exp_close(drive);
+	treat(drive, target, n);
+	drive->stage = stage;
+	drive->exp.stage = stage;
+	drive->exp.target = n == 1 ? (int)target[0] : -1;
+	drive->exp.n_doses = n_doses;
+	drive->exp.delay_ns = must_calloc(n_doses * drive->cfg.n_targets,
+					  sizeof(*drive->exp.delay_ns));
+}
+
+static uint64_t delay_of(const struct drive *drive, size_t target, double x_ns)
+{
+	return (uint64_t)fmax(1, x_ns / drive->work[target].felt + 0.5);
+}
+
+static void exp_dose(struct drive *drive, size_t dose, size_t target, uint64_t delay_ns)
+{
+	drive->exp.delay_ns[dose * drive->cfg.n_targets + target] = delay_ns;
+}
+
+static void size_for(const struct drive *drive, double budget_ns, size_t n_doses, bool gates,
+		     size_t blocks, struct sizing *size)
+{
+	struct sizing_cfg cfg = { .guard_ns = drive->cfg.guard_ns,
+				  .depth_items = drive->cfg.depth_items,
+				  .aligned = drive->cfg.aligned,
+				  .block_windows = BLOCK_WINDOWS * (n_doses + 1),
+				  .gate_windows = gates ? GATE_WINDOWS : 0,
+				  .blocks_min = blocks,
+				  .blocks_max = blocks };
+
+	cfg.budget_ns = (uint64_t)(SHARE_USED * budget_ns);
+	if (drive->cfg.runs)
+		*size = (struct sizing){ .blocks = drive->cfg.n_runs, .enough = true };
+	else
+		pilot_size(&drive->pilot, &cfg, size);
+}
+
+static void exp_start(struct drive *drive, const struct sizing *size, double budget_ns)
+{
+	struct experiment *exp = &drive->exp;
+	struct plan_cfg cfg = { .n_doses = exp->n_doses,
+				.blocks = size->blocks,
+				.gates = size->gates,
+				.runs = drive->cfg.runs };
+
+	exp->id = drive->n_experiments++;
+	exp->size = *size;
+	drive->window_ns = (double)size->window_ns;
+	exp->deadline_ns = UINT64_MAX;
+	if (drive->cfg.time_ns)
+		exp->deadline_ns = drive->now_ns + (uint64_t)fmin(budget_ns, left_ns(drive));
+	plan_open(&exp->plan, &cfg, &drive->rng);
+	exp->open = true;
+	exp_step(drive);
+}
+
+/* --- escalation, and the main blocks --- */
+
+static double bound_ns(const struct drive *drive)
+{
+	return drive->cfg.max_slowdown * drive->pilot.t_ns;
+}
+
+static size_t targets_left(const struct drive *drive)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < drive->n_order; i++)
+		n += drive->work[drive->order[i]].state == WORK_OPEN &&
+		     drive->work[drive->order[i]].felt > 0;
+	return n;
+}
+
+/* The least that a target takes. */
+static double needed_ns(const struct drive *drive)
+{
+	struct sizing size;
+
+	size_for(drive, left_ns(drive), drive->cfg.n_doses ? drive->cfg.n_doses : 1, true, 0,
+		 &size);
+	return size.needed_ns;
+}
+
+/* Time for a target, now that it is its turn: fewer get theirs where not all can have enough. */
+static double share_ns(const struct drive *drive)
+{
+	double n = (double)targets_left(drive), left = left_ns(drive), needed = needed_ns(drive);
+
+	if (isfinite(left) && needed > 0)
+		n = fmin(n, floor(SHARE_USED * left / needed));
+	return left / fmax(1, n);
+}
+
+static bool any_measured(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].experiment >= 0)
+			return true;
+	return false;
+}
+
+static void main_begin(struct drive *drive, size_t target, const uint64_t *delay_ns, size_t n,
+		       const struct sizing *size, double budget_ns)
+{
+	struct work *work = &drive->work[target];
+
+	exp_open(drive, STAGE_MAIN, &target, 1, n);
+	work->n_doses = n;
+	for (size_t i = 0; i < n; i++) {
+		work->dose_ns[i] = delay_ns[i];
+		exp_dose(drive, i, target, delay_ns[i]);
+	}
+	work->experiment = drive->n_experiments;
+	work->window_ns = (double)size->window_ns;
+	work->needed_ns = size->enough ? NAN : (double)drive->now_ns + size->needed_ns;
+	exp_start(drive, size, budget_ns);
+}
+
+/* As many doses as the time allows eight blocks of. */
+static void main_escalated(struct drive *drive, size_t target)
+{
+	double x[ESCALATE_DOSES], budget = share_ns(drive);
+	uint64_t delay[ESCALATE_DOSES];
+	struct sizing size;
+	size_t n = 0;
+
+	for (size_t most = ESCALATE_DOSES; most > 0; most--) {
+		n = escalate_doses(&drive->esc, most, x);
+		if (!n) { /* no probe came to its end */
+			x[0] = bound_ns(drive);
+			n = 1;
+		}
+		size_for(drive, budget, n, true, 0, &size);
+		if (size.enough)
+			break;
+	}
+	for (size_t i = 0; i < n; i++)
+		delay[i] = delay_of(drive, target, x[i]);
+	main_begin(drive, target, delay, n, &size, budget);
+}
+
+/* Whole runs are dear: no probes, three doses up to the bound. */
+static void main_runs(struct drive *drive, size_t target)
+{
+	uint64_t delay[RUN_DOSES];
+	struct sizing size;
+
+	for (size_t i = 0; i < RUN_DOSES; i++)
+		delay[i] = delay_of(drive, target,
+				    ldexp(bound_ns(drive), (int)i - (RUN_DOSES - 1)));
+	size_for(drive, left_ns(drive), RUN_DOSES, true, 0, &size);
+	main_begin(drive, target, delay, RUN_DOSES, &size, left_ns(drive));
+}
+
+static void main_given(struct drive *drive, size_t target)
+{
+	double budget = share_ns(drive);
+	struct sizing size;
+
+	size_for(drive, budget, drive->cfg.n_doses, true, 0, &size);
+	main_begin(drive, target, drive->dose_ns, drive->cfg.n_doses, &size, budget);
+}
+
+static void probe_begin(struct drive *drive, size_t target)
+{
+	double x = escalate_next(&drive->esc), budget;
+	struct sizing size;
+
+	if (x > 0) {
+		/* Doublings from 1 % to the bound; one more for the target's share to shrink. */
+		double probes = 1 + fmax(1, log2(drive->cfg.max_slowdown / ESCALATE_FIRST));
+
+		budget = SHARE_ESCALATE * share_ns(drive) / probes;
+		size_for(drive, budget, 1, false, ESCALATE_PROBES, &size);
+		if (size.enough) {
+			exp_open(drive, STAGE_ESCALATE, &target, 1, 1);
+			exp_dose(drive, 0, target, delay_of(drive, target, x));
+			exp_start(drive, &size, 2 * budget);
+			return;
+		}
+	}
+	main_escalated(drive, target);
+}
+
+static void skip(struct work *work, const char *why)
+{
+	work->state = WORK_SKIPPED;
+	snprintf(work->reason, sizeof(work->reason), "%s", why);
+}
+
+/* False: there is nothing to measure of it. */
+static bool target_begin(struct drive *drive, size_t target)
+{
+	struct work *work = &drive->work[target];
+
+	if (!(work->felt > 0)) {
+		work->state = WORK_SKIPPED; /* not called, says the verdict */
+		return false;
+	}
+	if (any_measured(drive) && needed_ns(drive) > left_ns(drive)) {
+		skip(work, "the time was over before its turn");
+		work->needed_ns = (double)drive->now_ns + needed_ns(drive);
+		return false;
+	}
+	if (drive->cfg.n_doses) {
+		main_given(drive, target);
+		return true;
+	}
+	if (drive->cfg.runs) {
+		main_runs(drive, target);
+		return true;
+	}
+	if (!escalate_open(&drive->esc, drive->pilot.t_ns, drive->cfg.max_slowdown,
+			   work->felt * (double)drive->cfg.floor_ns)) {
+		skip(work, "called so often that the smallest honest delay would slow it by more "
+			   "than --max-slowdown: use every=");
+		return false;
+	}
+	probe_begin(drive, target);
+	return true;
+}
+
+static void probe_told(struct drive *drive)
+{
+	double v[8];
+	size_t target = (size_t)drive->exp.target, n;
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	double x = record_level(&drive->rec, drive->exp.id, COLUMN_DOSE, &view).x;
+
+	n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, COLUMN_DOSE, false, v);
+	if (n)
+		escalate_tell(&drive->esc, x, v, n);
+	else
+		drive->esc.over = true;
+	probe_begin(drive, target);
+}
+
+/* --- the positive control --- */
+
+static bool control_begin(struct drive *drive)
+{
+	size_t target = drive->cfg.control;
+	double budget = SHARE_CONTROL * left_ns(drive);
+	struct sizing size;
+
+	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
+	    !(drive->work[target].felt > 0))
+		return false;
+	if (drive->cfg.runs)
+		budget = left_ns(drive);
+	size_for(drive, budget, 1, false, 0, &size);
+	exp_open(drive, STAGE_CONTROL, &target, 1, 1);
+	exp_dose(drive, 0, target,
+		 delay_of(drive, target,
+			  fmin(CONTROL_DOSE, drive->cfg.max_slowdown) * drive->pilot.t_ns));
+	drive->control_experiment = drive->n_experiments;
+	exp_start(drive, &size, budget);
+	return true;
+}
+
+/* --- screening --- */
+
+static bool screening_wanted(struct drive *drive)
+{
+	size_t n = targets_left(drive);
+
+	if (drive->screened || drive->cfg.runs || n < SCREEN_FROM)
+		return false;
+	/* Not where everyone can be measured alone, with the escalation before it. */
+	return 3 * needed_ns(drive) > left_ns(drive) / (double)n;
+}
+
+static void screening_open(struct drive *drive)
+{
+	size_t *target = must_calloc(drive->n_order, sizeof(*target)), n = 0;
+
+	for (size_t i = 0; i < drive->n_order; i++)
+		if (drive->work[drive->order[i]].felt > 0)
+			target[n++] = drive->order[i];
+	screen_open(&drive->screen, target, n, drive->cfg.threshold, &drive->rng);
+	drive->screen_deadline_ns = drive->now_ns + (uint64_t)(SHARE_SCREEN * left_ns(drive));
+	drive->screening = true;
+	free(target);
+}
+
+/* Survivors in the order of what was felt; everyone else has a verdict. */
+static void screening_close(struct drive *drive)
+{
+	struct screen *screen = &drive->screen;
+
+	screen_stop(screen);
+	for (size_t i = 0; i < screen->n; i++) {
+		struct work *work = &drive->work[screen->member[i]];
+
+		if (screen->state[i] != SCREEN_HIDDEN)
+			continue;
+		work->state = WORK_SCREENED;
+		work->bound = screen->bound[i];
+	}
+	drive->n_order = screen_survivors(screen, drive->order);
+	drive->screening = false;
+	drive->screened = true;
+}
+
+/* Every member by the same injected time an item. */
+static bool group_begin(struct drive *drive)
+{
+	const size_t *member = NULL;
+	size_t n = screen_next(&drive->screen, &member), tests = screen_tests(drive->screen.n);
+	double left = (double)drive->screen_deadline_ns - (double)drive->now_ns, budget;
+	struct sizing size;
+
+	if (!n)
+		return false;
+	tests = tests > drive->screen.told + 1 ? tests - drive->screen.told : 1;
+	budget = left / (double)tests;
+	size_for(drive, budget, 1, false, 0, &size);
+	if (!size.enough && size.needed_ns > left)
+		return false;
+	budget = fmax(budget, size.needed_ns / SHARE_USED);
+	size_for(drive, budget, 1, false, 0, &size);
+	exp_open(drive, STAGE_SCREEN, member, n, 1);
+	for (size_t i = 0; i < n; i++)
+		exp_dose(drive, 0, member[i],
+			 delay_of(drive, member[i], bound_ns(drive) / (double)n));
+	exp_start(drive, &size, budget);
+	return true;
+}
+
+static void group_told(struct drive *drive)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct infer_kappa kappa;
+	struct infer_data data;
+
+	record_data(&drive->rec, drive->exp.id, 1, &view, &data, NULL);
+	infer_kappa(&data, NULL, &kappa);
+	if (kappa.n < PILOT_BLOCKS_MIN) /* cut short: nothing is said of it */
+		kappa.kappa = SWEEP_UNKNOWN;
+	screen_tell(&drive->screen, &kappa.kappa);
+	record_data_free(&data);
+}
+
+/* --- what is next --- */
+
+static void next_target(struct drive *drive)
+{
+	for (size_t i = 0; i < drive->n_order; i++) {
+		size_t target = drive->order[i];
+
+		if (drive->work[target].state == WORK_OPEN && target_begin(drive, target))
+			return;
+	}
+	drive_finish(drive);
+}
+
+void stage_next(struct drive *drive)
+{
+	if (control_begin(drive))
+		return;
+	if (!drive->screening && screening_wanted(drive))
+		screening_open(drive);
+	if (drive->screening) {
+		if (group_begin(drive))
+			return;
+		screening_close(drive);
+	}
+	drive->screened = true;
+	next_target(drive);
+}
+
+static void exp_told(struct drive *drive)
+{
+	switch (drive->exp.stage) {
+	case STAGE_ESCALATE:
+		probe_told(drive);
+		return;
+	case STAGE_SCREEN:
+		group_told(drive);
+		break;
+	case STAGE_MAIN:
+		drive->work[drive->exp.target].state = WORK_DONE;
+		break;
+	default:
+		break;
+	}
+	exp_close(drive);
+	stage_next(drive);
+}
+
+static enum sweep_arm arm_of(int column)
+{
+	if (column == COLUMN_OFF)
+		return ARM_OFF;
+	return column < COLUMN_DOSE ? ARM_SHAM : ARM_DOSE;
+}
+
+/* What the rest of a block takes, as far as is known. */
+static double block_ns(const struct drive *drive, size_t windows)
+{
+	const struct sizing *size = &drive->exp.size;
+	double each = (double)(size->window_ns + size->guard_ns);
+
+	if (drive->cfg.runs)
+		each = drive->pilot.window_ns;
+	else if (!drive->cfg.aligned && drive->pilot.period_ns > 0)
+		each += drive->pilot.period_ns / 2;
+	return each * (double)windows;
+}
+
+static void exp_step(struct drive *drive)
+{
+	struct experiment *exp = &drive->exp;
+	enum sweep_arm arm;
+
+	if (!plan_next(&exp->plan, &exp->slot) ||
+	    (exp->slot.first &&
+	     (double)drive->now_ns + block_ns(drive, exp->slot.left) > (double)exp->deadline_ns)) {
+		exp_told(drive);
+		return;
+	}
+	arm = arm_of(exp->slot.column);
+	drive_set_step(drive, arm, arm == ARM_DOSE ? exp->slot.column - COLUMN_DOSE : -1,
+		       exp->size.guard_ns, exp->size.window_ns);
+}
+
+/* A source that stands still for a quarter of the budget is dead. */
+static bool source_dead(const struct drive *drive)
+{
+	return !drive->cfg.runs && (double)(drive->now_ns - drive->last_moved_ns) >
+					   SHARE_PILOT * (double)drive->cfg.time_ns;
+}
+
+void stage_told(struct drive *drive)
+{
+	if (source_dead(drive)) {
+		drive->dead = true;
+		drive_finish(drive);
+		return;
+	}
+	if (drive->stage == STAGE_WARMUP)
+		stage_warmup(drive);
+	else if (drive->stage == STAGE_PILOT)
+		stage_pilot(drive);
+	else
+		exp_step(drive);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "drive-priv.h"
+
+#include <stdlib.h>
+#include "must.h"
+
+struct drive_cfg drive_defaults(void)
+{
+	return (struct drive_cfg){ .control = DRIVE_NONE, .max_slowdown = 0.30, .threshold = 0.1 };
+}
+
+static int check(const struct drive_cfg *cfg, struct sb_err *err)
+{
+	if (!cfg->n_targets)
+		return err_set(err, SB_EUSAGE, "no target to sweep");
+	if (cfg->n_doses > DRIVE_DOSES)
+		return err_set(err, SB_EUSAGE, "%zu doses, and %d are the most", cfg->n_doses,
+			       DRIVE_DOSES);
+	for (size_t i = 0; i < cfg->n_doses; i++)
+		if (!cfg->dose_ns[i])
+			return err_set(err, SB_EUSAGE, "a dose of 0 is what SHAM is for");
+	if (cfg->runs && cfg->n_runs < 2)
+		return err_set(err, SB_EUSAGE, "at least 2 runs of each arm are needed");
+	if (!cfg->runs && !cfg->time_ns)
+		return err_set(err, SB_EUSAGE, "a sweep needs a time");
+	if (!(cfg->max_slowdown > 0) || !(cfg->max_slowdown < 100))
+		return err_set(err, SB_EUSAGE, "the largest slowdown must lie above 0");
+	if (!(cfg->threshold > 0) || !(cfg->threshold < 0.5))
+		return err_set(err, SB_EUSAGE, "the threshold must lie between 0 and 0.5");
+	if (cfg->control != DRIVE_NONE && cfg->control >= cfg->n_targets)
+		return err_set(err, SB_EUSAGE, "the positive control is none of the targets");
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Rising and each once: a dose given twice would be an arm that is compared with itself. */
+static void copy_doses(struct drive *drive, const struct drive_cfg *cfg)
+{
+	size_t n = 0;
+
+	drive->dose_ns = must_calloc(cfg->n_doses, sizeof(*drive->dose_ns));
+	if (!cfg->n_doses)
+		return;
+	memcpy(drive->dose_ns, cfg->dose_ns, cfg->n_doses * sizeof(*drive->dose_ns));
+	qsort(drive->dose_ns, cfg->n_doses, sizeof(*drive->dose_ns), by_size);
+	for (size_t i = 0; i < cfg->n_doses; i++)
+		if (!n || drive->dose_ns[n - 1] != drive->dose_ns[i])
+			drive->dose_ns[n++] = drive->dose_ns[i];
+	drive->cfg.n_doses = n;
+}
+
+int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err)
+{
+	struct drive *drive;
+	int rc = check(cfg, err);
+
+	if (rc)
+		return rc;
+	drive = must_calloc(1, sizeof(*drive));
+	drive->cfg = *cfg;
+	copy_doses(drive, cfg);
+	drive->cfg.dose_ns = drive->dose_ns;
+	drive->cfg.spec = NULL;
+	drive->rec.response = cfg->response;
+	drive->work = must_calloc(cfg->n_targets, sizeof(*drive->work));
+	for (size_t i = 0; i < cfg->n_targets; i++) {
+		drive->work[i] = (struct work){
+			.experiment = -1, .felt = NAN, .own_ns = NAN, .needed_ns = NAN
+		};
+		drive->work[i].spec = must_strdup(cfg->spec[i]);
+	}
+	drive->treated = must_calloc(cfg->n_targets, sizeof(bool));
+	drive->zero_ns = must_calloc(cfg->n_targets, sizeof(uint64_t));
+	drive->order = must_calloc(cfg->n_targets, sizeof(*drive->order));
+	for (size_t i = 0; i < cfg->n_targets; i++)
+		if (i != cfg->control)
+			drive->order[drive->n_order++] = i;
+	rng_seed(&drive->rng, cfg->seed);
+	drive->control_experiment = -1;
+	drive->last_arm = ARM_COUNT;
+	stage_first(drive);
+	*out = drive;
+	return 0;
+}
+
+void drive_close(struct drive *drive)
+{
+	if (!drive)
+		return;
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		free(drive->work[i].spec);
+	if (drive->exp.open)
+		plan_close(&drive->exp.plan);
+	screen_close(&drive->screen);
+	record_free(&drive->rec);
+	free(drive->exp.delay_ns);
+	free(drive->lane_key);
+	free(drive->series);
+	free(drive->treated);
+	free(drive->zero_ns);
+	free(drive->order);
+	free(drive->dose_ns);
+	free(drive->work);
+	free(drive);
+}
+
+static int role_index(struct record *rec, const char *role)
+{
+	for (size_t i = 0; i < rec->n_roles; i++)
+		if (!strcmp(rec->role[i], role))
+			return (int)i;
+	rec->role = must_realloc(rec->role, (rec->n_roles + 1) * sizeof(*rec->role));
+	rec->role[rec->n_roles] = must_strdup(role);
+	return (int)rec->n_roles++;
+}
+
+size_t drive_lane(struct drive *drive, const char *role, int pid, int tid)
+{
+	struct record *rec = &drive->rec;
+	int r = role_index(rec, role);
+	size_t i;
+
+	for (i = 0; i < rec->n_lanes; i++)
+		if (drive->lane_key[i][0] == r && drive->lane_key[i][1] == pid &&
+		    drive->lane_key[i][2] == tid)
+			return i;
+	rec->lane = must_realloc(rec->lane, (i + 1) * sizeof(*rec->lane));
+	drive->lane_key = must_realloc(drive->lane_key, (i + 1) * sizeof(*drive->lane_key));
+	rec->lane[i] = (struct lane){ .role = r, .process = pid, .thread = tid };
+	drive->lane_key[i][0] = r;
+	drive->lane_key[i][1] = pid;
+	drive->lane_key[i][2] = tid;
+	return rec->n_lanes++;
+}
+
+const bool *drive_treated(const struct drive *drive)
+{
+	return drive->treated;
+}
+
+/* Half a period on average, so that windows do not fall into step with the source. */
+static uint64_t dither(struct drive *drive)
+{
+	if (drive->cfg.aligned || !(drive->pilot.period_ns > 0))
+		return 0;
+	return (uint64_t)(rng_uniform(&drive->rng) * drive->pilot.period_ns);
+}
+
+void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
+		    uint64_t window_ns)
+{
+	bool in_block = drive->exp.open, group = drive->exp.target < 0;
+	bool changed = arm != drive->last_arm || dose != drive->last_dose ||
+		       (in_block && drive->exp.id != drive->last_experiment);
+	struct drive_step *step = &drive->step;
+
+	*step = (struct drive_step){ .what = DRIVE_WINDOW,
+				     .stage = drive->stage,
+				     .arm = arm,
+				     .hooked = arm != ARM_OFF,
+				     .target = -1,
+				     .delay_ns = drive->zero_ns,
+				     .window_ns = window_ns };
+	if (!drive->cfg.runs && in_block)
+		step->guard_ns = (changed ? guard_ns : 0) + dither(drive);
+	if (in_block) {
+		step->target = group ? -1 : drive->exp.target;
+		step->block = drive->exp.slot.block;
+		step->blocks = (int)drive->exp.plan.n_blocks;
+	}
+	if (arm == ARM_DOSE)
+		step->delay_ns = &drive->exp.delay_ns[(size_t)dose * drive->cfg.n_targets];
+	drive->last_arm = arm;
+	drive->last_dose = dose;
+	drive->last_experiment = in_block ? drive->exp.id : -1;
+}
+
+void drive_finish(struct drive *drive)
+{
+	drive->done = true;
+	drive->step.what = DRIVE_DONE;
+}
+
+void drive_next(struct drive *drive, struct drive_step *step)
+{
+	*step = drive->step;
+}
+
+static int check_told(const struct drive *drive, const struct drive_told *told, struct sb_err *err)
+{
+	if (drive->done)
+		return err_set(err, SB_EUSAGE, "the sweep is over");
+	if (!told->time_ns)
+		return err_set(err, SB_EUSAGE, "a window of no time");
+	if (told->now_ns < drive->now_ns)
+		return err_set(err, SB_EUSAGE, "the clock went back");
+	if (!(told->items >= 0) || !isfinite(told->items))
+		return err_set(err, SB_EUSAGE, "progress went backwards");
+	if (drive->cfg.response && (!(told->response_count >= 0) || isnan(told->response_sum_ns)))
+		return err_set(err, SB_EUSAGE, "the response went backwards");
+	if (told->n_lanes > drive->rec.n_lanes)
+		return err_set(err, SB_EUSAGE, "%zu lanes told of %zu", told->n_lanes,
+			       drive->rec.n_lanes);
+	return 0;
+}
+
+static void fill_window(const struct drive *drive, const struct drive_told *told,
+			struct sweep_window *win)
+{
+	const struct drive_step *step = &drive->step;
+	bool in_block = drive->exp.open;
+
+	*win = (struct sweep_window){ .stage = step->stage,
+				      .arm = step->arm,
+				      .target = step->target,
+				      .experiment = -1,
+				      .block = -1,
+				      .dose = step->arm == ARM_OFF ? -1 : 0,
+				      .label = -1,
+				      .end_ns = told->now_ns,
+				      .time_ns = told->time_ns,
+				      .items = told->items,
+				      .response_sum_ns = NAN,
+				      .response_count = NAN };
+	if (drive->cfg.response) {
+		win->response_sum_ns = told->response_sum_ns;
+		win->response_count = told->response_count;
+	}
+	if (in_block) {
+		win->experiment = drive->exp.id;
+		win->block = drive->exp.slot.block;
+		if (step->arm == ARM_DOSE)
+			win->dose = drive->exp.slot.column - COLUMN_DOSE + 1;
+		if (step->arm == ARM_SHAM && drive->exp.plan.is_gate[win->block])
+			win->label = drive->exp.slot.column == COLUMN_SHAM2;
+		if (step->arm == ARM_DOSE && step->target >= 0)
+			win->delay_ns = step->delay_ns[step->target];
+	}
+	for (size_t i = 0; step->hooked && i < drive->cfg.n_targets; i++)
+		if (drive->treated[i])
+			win->hits += told->hits[i];
+}
+
+static void add_to_series(struct drive *drive, const struct drive_told *told)
+{
+	struct pilot_window *win;
+
+	drive->series = must_realloc(drive->series, (drive->n_series + 1) * sizeof(*drive->series));
+	win = &drive->series[drive->n_series++];
+	*win = (struct pilot_window){ .items = told->items,
+				      .time_ns = (double)told->time_ns,
+				      .changes = told->changes };
+	win->t_ns = told->items > 0 ? win->time_ns / win->items : NAN;
+}
+
+int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err)
+{
+	struct record_row row = { .column = COLUMN_NONE,
+				  .busy = told->busy,
+				  .lane = (struct lane_count *)told->lane,
+				  .n_lanes = told->n_lanes };
+	int rc = check_told(drive, told, err);
+
+	if (rc)
+		return rc;
+	fill_window(drive, told, &row.win);
+	if (drive->exp.open) {
+		row.column = drive->exp.slot.column;
+		row.length = drive->exp.slot.length;
+	}
+	for (size_t i = 0; drive->step.hooked && i < drive->cfg.n_targets; i++)
+		drive->work[i].hits += told->hits[i];
+	drive->now_ns = told->now_ns;
+	if (told->items > 0)
+		drive->last_moved_ns = told->now_ns;
+	record_add(&drive->rec, &row);
+	if (drive->stage <= STAGE_PILOT)
+		add_to_series(drive, told);
+	stage_told(drive);
+	return 0;
+}
+
+void drive_own_time(struct drive *drive, size_t target, double ns_per_item, const char *why)
+{
+	struct work *work = &drive->work[target];
+
+	work->own_ns = ns_per_item;
+	work->own_why[0] = '\0';
+	if (why)
+		strncat(work->own_why, why, sizeof(work->own_why) - 1);
+}
+
+void drive_status(const struct drive *drive, struct drive_status *status)
+{
+	*status = (struct drive_status){ .stage = drive->stage,
+					 .target = drive->step.target,
+					 .block = drive->step.block,
+					 .blocks = drive->step.blocks,
+					 .left_s = NAN };
+	if (drive->cfg.time_ns)
+		status->left_s = fmax(0,
+				      ((double)drive->cfg.time_ns - (double)drive->now_ns) / 1e9);
+}
+
+struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
+{
+	const struct work *work = &drive->work[target];
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct infer_kappa kappa;
+	struct infer_data data;
+
+	if (work->experiment < 0)
+		return SWEEP_UNKNOWN;
+	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
+	infer_kappa(&data, NULL, &kappa);
+	record_data_free(&data);
+	return kappa.kappa;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "escalate.h"
+
+#include <math.h>
+#include "stat.h"
+
+bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns)
+{
+	*esc = (struct escalate){ .t0_ns = t0_ns, .bound = bound, .least_ns = least_ns };
+	esc->over = !(t0_ns > 0) || !(least_ns <= bound * t0_ns);
+	return !esc->over;
+}
+
+static double top(const struct escalate *esc)
+{
+	return esc->bound * esc->t0_ns;
+}
+
+double escalate_next(const struct escalate *esc)
+{
+	double x;
+
+	if (esc->over || esc->step == ESCALATE_STEPS)
+		return 0;
+	x = fmax(ESCALATE_FIRST * esc->t0_ns, esc->least_ns);
+	x = ldexp(x, (int)esc->step);
+	return fmin(x, top(esc));
+}
+
+void escalate_tell(struct escalate *esc, double x_ns, const double *delta_ns, size_t n)
+{
+	double asked = escalate_next(esc), mean = stat_mean(delta_ns, n), se;
+	size_t i = esc->step++;
+
+	for (size_t b = 0; b < n; b++)
+		esc->ss += (delta_ns[b] - mean) * (delta_ns[b] - mean);
+	esc->df += (double)(n - 1);
+	esc->x[i] = x_ns > 0 ? x_ns : asked;
+	esc->delta[i] = mean;
+	if (esc->df > 0) {
+		se = sqrt(esc->ss / esc->df / (double)n);
+		esc->seen[i] = mean > stat_t_quantile(0.99, esc->df) * se;
+	}
+	if (i > 0 && esc->seen[i] && esc->seen[i - 1])
+		esc->over = true;
+	if (asked >= top(esc) * (1 - 1e-9) || mean >= esc->bound * esc->t0_ns)
+		esc->over = true;
+}
+
+/* The first dose of the last unbroken row of responses; step: none. */
+static size_t first_seen(const struct escalate *esc)
+{
+	size_t i = esc->step;
+
+	while (i > 0 && esc->seen[i - 1])
+		i--;
+	return i;
+}
+
+/* What T may still grow to, by the steepest slope between the last two probes. */
+static double allowed(const struct escalate *esc)
+{
+	size_t i = esc->step - 1;
+	double x0 = i ? esc->x[i - 1] : 0, d0 = i ? esc->delta[i - 1] : 0, slope, left;
+
+	slope = (esc->delta[i] - d0) / (esc->x[i] - x0);
+	left = esc->bound * esc->t0_ns - esc->delta[i];
+	if (!(slope > 0))
+		return top(esc);
+	return fmin(top(esc), esc->x[i] + fmax(0, left) / slope);
+}
+
+size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
+{
+	size_t first = first_seen(esc), n;
+	double lo, hi, d;
+
+	if (!esc->step || !most)
+		return 0;
+	if (first == esc->step || most < 3) {
+		hi = first == esc->step ? top(esc) : fmin(4 * esc->x[first], allowed(esc));
+		x_ns[most > 1] = hi;
+		x_ns[0] = most > 1 ? hi / 2 : hi;
+		return most > 1 ? 2 : 1;
+	}
+	n = most < ESCALATE_DOSES ? most : ESCALATE_DOSES;
+	d = esc->x[first];
+	lo = fmax(d / 2, esc->least_ns);
+	hi = fmax(fmin(4 * d, allowed(esc)), d);
+	x_ns[0] = lo;
+	if (hi >= 4 * d * (1 - 1e-9)) { /* d, 2 d, 4 d; with three doses in all d, 4 d */
+		x_ns[1] = d;
+		x_ns[n - 2] = n > 3 ? 2 * d : d;
+		x_ns[n - 1] = 4 * d;
+		return n;
+	}
+	/* Little room above: a slack may lie anywhere above d / 2, so spread them evenly. */
+	for (size_t i = 1; i < n; i++)
+		x_ns[i] = lo + (hi - lo) * (double)i / (double)(n - 1);
+	return n;
+}

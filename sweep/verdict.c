@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "must.h"
+#include "stat.h"
+
+#define LEVEL	  0.05
+#define FULL_HALF 0.5
+#define BUSY	  0.95 /* of a CPU: this thread sets the pace, or spins */
+
+static void decide(struct sweep_target *target, enum sweep_verdict verdict, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void decide(struct sweep_target *target, enum sweep_verdict verdict, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(target->reason, sizeof(target->reason), fmt, ap);
+	va_end(ap);
+	target->verdict = verdict;
+}
+
+static void inconclusive(struct sweep_target *target, const char *why)
+{
+	if (isfinite(target->mde))
+		decide(target, VERDICT_INCONCLUSIVE, "%s; a kappa of %.2g would have been seen",
+		       why, target->mde);
+	else
+		decide(target, VERDICT_INCONCLUSIVE, "%s", why);
+}
+
+/* What can be said without looking at kappa. */
+static bool gated(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_gates *gates = &res->gates;
+
+	if (target->tested && !target->hits)
+		decide(target, VERDICT_NOT_CALLED, "not called while it was watched");
+	else if (res->dead_source && target->blocks < VERDICT_BLOCKS)
+		decide(target, VERDICT_INVALID, "the progress source did not move");
+	else if (gates->load == LOAD_OPEN)
+		decide(target, VERDICT_INVALID, "%s: use --response", gates->load_reason);
+	else if (gates->control_asked && !gates->control_ok)
+		decide(target, VERDICT_INVALID, "the positive control's kappa is %.2f and not 1",
+		       gates->control.est);
+	else if (target->lost * 10 > target->blocks)
+		decide(target, VERDICT_INVALID, "no items in %zu of %zu blocks", target->lost,
+		       target->lost + target->blocks);
+	else
+		return false;
+	return true;
+}
+
+static bool too_little(struct sweep_target *target)
+{
+	char why[SWEEP_REASON];
+
+	if (!target->blocks && target->reason[0])
+		target->verdict = VERDICT_INCONCLUSIVE;
+	else if (target->blocks < VERDICT_BLOCKS) {
+		snprintf(why, sizeof(why), "%zu blocks, and %d are needed", target->blocks,
+			 VERDICT_BLOCKS);
+		inconclusive(target, why);
+	} else if (!isfinite(target->kappa.lo) || !isfinite(target->kappa.hi)) {
+		inconclusive(target, "kappa has no interval");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* By kappa's interval alone; the p that the verdict rests on, NAN where it rests on none. */
+static double by_interval(struct sweep_target *target, double d)
+{
+	double lo = target->kappa.lo, hi = target->kappa.hi, none;
+
+	none = fmax(target->p_none, isnan(target->p_random) ? 0 : target->p_random);
+	if (hi < -d)
+		inconclusive(target, "slowing it made the program faster");
+	else if (hi < d) {
+		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt", fmax(0, hi));
+		return target->p_felt;
+	} else if (lo > FULL_HALF && hi > 1 - d) {
+		decide(target, VERDICT_CRITICAL, "%s",
+		       lo > 1 + d ? "a delay is amplified" : "a delay is felt in full");
+		return none;
+	} else if (lo > d) {
+		decide(target, VERDICT_PARTIAL, "%s",
+		       hi > 1 - d ? "at least partly: the interval reaches 1" :
+				    "a part of a delay is felt");
+		return none;
+	} else {
+		inconclusive(target, lo > 0 ? "felt, but perhaps less than the threshold" :
+					      "neither felt nor shown to be hidden");
+	}
+	return NAN;
+}
+
+void verdict_judge(struct sweep_result *res)
+{
+	double *p = must_calloc(res->n_targets, sizeof(*p));
+
+	for (size_t i = 0; i < res->n_targets; i++) {
+		struct sweep_target *target = &res->target[i];
+
+		p[i] = NAN;
+		if (target->screened || gated(res, target) || too_little(target))
+			continue;
+		p[i] = by_interval(target, res->threshold);
+	}
+	stat_holm(p, res->n_targets);
+	for (size_t i = 0; i < res->n_targets; i++) {
+		res->target[i].p_adjusted = p[i];
+		if (p[i] > LEVEL)
+			inconclusive(&res->target[i],
+				     "what was seen may be chance (randomisation, Holm)");
+	}
+	free(p);
+}
+
+static void load_is(struct sweep_gates *gates, enum sweep_load load, const char *why)
+{
+	gates->load = load;
+	snprintf(gates->load_reason, sizeof(gates->load_reason), "%s", why);
+}
+
+void verdict_load(struct sweep_gates *gates, double threshold, double busy,
+		  const struct sweep_estimate *throughput, const struct sweep_estimate *response)
+{
+	if (response) {
+		bool pinned = throughput->hi < threshold && response->lo > threshold;
+
+		load_is(gates, LOAD_UNKNOWN, "the response was judged, not the throughput");
+		if (pinned)
+			snprintf(gates->load_reason, sizeof(gates->load_reason),
+				 "open loop: throughput stood still while the response grew");
+	} else if (gates->control_asked && gates->control.hi < FULL_HALF) {
+		load_is(gates, LOAD_OPEN,
+			"open loop: a delay of the progress function itself did not slow it");
+	} else if (gates->control_asked && gates->control_ok) {
+		load_is(gates, LOAD_CLOSED, "a delay of the progress function slowed it in full");
+	} else if (busy >= BUSY) {
+		load_is(gates, LOAD_CLOSED, "a thread was always busy");
+	} else if (isnan(busy)) {
+		load_is(gates, LOAD_UNKNOWN, "neither --self-check nor --response was given");
+	} else {
+		load_is(gates, LOAD_UNKNOWN,
+			"no thread was always busy: if load arrives at a rate of its own, "
+			"throughput "
+			"is pinned; see --self-check, --response");
+	}
+}
