@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "log.h"
 #include "session-priv.h"
 #include "session-python.h"
@@ -493,6 +494,8 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 
 	drop_stale(space);
 	ret = find_all(s, pid, space, &found, &bell, err);
+	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
+		ret = check_trap(pid, err);
 	if (ret >= 0)
 		find_with_bell(s, pid, space, &bell);
 	if (ret >= 0 && found.count + bell.count && !space->control)
