@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "client.h"
@@ -193,6 +194,19 @@ static int await_attached(int fd, pid_t pid)
 	return status;
 }
 
+/* What else whoever started us left open is not ours to hold open for the time of a session. */
+static void keep_only(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	low = low > 2 ? low : 2;
+	if (low > 3)
+		syscall(SYS_close_range, 3, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
 /*
  * --background: the session goes on in a child. True in the one who only waits; *status is its
  * exit status then.
@@ -216,6 +230,7 @@ static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
 	}
 	setsid();
 	opt->ready_pipe = fds[1];
+	keep_only(opt->status_fd, opt->ready_pipe);
 	return false;
 }
 

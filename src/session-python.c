@@ -302,7 +302,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	if (room_asked(py->room)) {
 		if (room_step(py->room, &s->tree, now, 0)) {
 			finished(s, rec, now);
-			under_way = false;
+			under_way = py->dirty && py->applied;
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
 		} else {

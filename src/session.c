@@ -276,6 +276,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	if (ret == 0) {
 		python_settle(s);
 		arm(s);
+		python_settle(s); /* an agent watches nothing before it knows of an open window */
 		if (!s->cfg->follow && !s->cfg->launched)
 			release_all(s);
 	}
