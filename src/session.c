@@ -158,7 +158,7 @@ void session_free(struct session *s)
 		struct record *rec = s->records;
 
 		s->records = rec->next;
-		record_free(s, rec);
+		record_drop(s, rec);
 	}
 	for (size_t i = 0; i < s->n_sites; i++) {
 		free(s->site[i].module);
