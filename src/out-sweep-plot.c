@@ -102,10 +102,11 @@ static void draw_dose(FILE *f, const struct sweep_target *t, size_t i)
 	fprintf(f, "  (%s)\" noenhanced\n", sweep_verdict_name(t->verdict));
 	fputs("set xlabel \"injected, us/item\"\nset ylabel \"time, us/item\"\nset key top left\n",
 	      f);
+	fprintf(f, "set xrange [0:%.9g]\n", largest_x(t) * 1.05);
 	if (!isfinite(k) || !isfinite(t->t0_ns)) {
-		fprintf(f,
-			"plot $dose%zu using 1:2:3:4 with yerrorbars pt 7 lc 1 title \"doses\"\n",
-			i);
+		fputs("set label 1 \"nothing was measured\" at graph 0.5,0.5 center\n"
+		      "plot [0:1] [0:1] -1 notitle\nunset label 1\n",
+		      f);
 		return;
 	}
 	fprintf(f, "t0=%.9g\nfit(x)=t0+%.9g*(x>%.9g?x-%.9g:0)\nlo(x)=t0+%.9g*x\nhi(x)=t0+%.9g*x\n",
