@@ -453,7 +453,7 @@ static void left_behind(struct session *s, struct record *rec)
 /* An agent looks at no call while the windows are closed. */
 static void explain_unopened(struct session *s)
 {
-	for (size_t i = 0; i < s->n_targets; i++) {
+	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
 		struct target *t = &s->target[i];
 
 		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
