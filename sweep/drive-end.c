@@ -283,16 +283,36 @@ static void time_needed(const struct drive *drive, struct sweep_result *res)
 		res->time_needed_s = needed / 1e9;
 }
 
+static void warn_carry(const struct drive *drive, struct sweep_result *res)
+{
+	int last = -1;
+
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].experiment > last)
+			last = drive->work[i].experiment;
+	if (last >= 0 && !drive->cfg.runs && record_carry(&drive->rec, last) > CARRY_T)
+		sweep_result_warn(res,
+				  "an arm is still felt in the next: the guard of %.0f ms is "
+				  "too short, and kappa too low",
+				  drive->exp_guard_ns / 1e6);
+}
+
 static void warn_all(const struct drive *drive, struct sweep_result *res)
 {
+	bool hidden = false;
+
 	if (drive->unsettled)
 		sweep_result_warn(res, "time per item still had a trend after the warm-up");
+	warn_carry(drive, res);
 	if (res->gates.unproven)
 		sweep_result_warn(res, "A and A differed by %.2g %%: nothing here is proven",
 				  100 * res->gates.aa.est);
 	for (size_t i = 0; i < res->n_targets; i++) {
 		const struct sweep_target *target = &res->target[i];
 
+		if (target->verdict == VERDICT_HIDDEN && res->gates.load == LOAD_UNKNOWN &&
+		    !drive->cfg.response && !res->runs)
+			hidden = true;
 		if (target->hits_differ)
 			sweep_result_warn(res,
 					  "%s: hits per item changed by %.1f %% with the delay: "
@@ -302,6 +322,9 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 			sweep_result_warn(res, "%s: the robust estimate %.2f disagrees: outliers",
 					  target->spec, target->kappa_robust.est);
 	}
+	if (hidden)
+		sweep_result_warn(res, "HIDDEN holds if the load is closed: %s",
+				  res->gates.load_reason);
 }
 
 static void judge_load(const struct drive *drive, struct sweep_result *res)

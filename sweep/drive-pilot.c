@@ -5,12 +5,12 @@
 #include "must.h"
 
 /* Warm-up and pilot: everything in SHAM, window after window without a pause. */
-#define PILOT_WINDOWS 40
+#define PILOT_WINDOWS 80
 #define SHARE_WARMUP  0.10 /* of the budget, at most */
 
 void stage_first(struct drive *drive)
 {
-	double unit = fmin(fmax((double)drive->cfg.time_ns / 600, 20e6), 1e9);
+	double unit = fmin(fmax((double)drive->cfg.time_ns / 1200, 10e6), 1e9);
 
 	drive->stage = STAGE_WARMUP;
 	drive->unit_ns = drive->cfg.runs ? 0 : (uint64_t)unit;

@@ -61,7 +61,7 @@ struct drive {
 	int last_dose, last_experiment;
 	uint64_t now_ns, last_moved_ns;
 	bool done, dead;
-	double window_ns; /* of the last experiment */
+	double window_ns, exp_guard_ns; /* of the last experiment */
 
 	struct pilot_window *series;
 	size_t n_series;
@@ -74,6 +74,8 @@ struct drive {
 	int control_experiment; /* -1 none yet */
 	struct escalate esc;
 	bool screening, screened; /* under way; over, or not needed */
+	uint64_t guard_ns;	  /* 0: chosen by the sizing */
+	int guard_raised, first_probe;
 	uint64_t screen_deadline_ns;
 	struct screen screen;
 	size_t *order; /* of the targets: survivors of the screening, strongest first */
@@ -87,6 +89,7 @@ void stage_warmup(struct drive *drive);
 void stage_pilot(struct drive *drive);
 void stage_next(struct drive *drive); /* the pilot or an experiment is over */
 
+#define CARRY_T	    3.0	 /* of record_carry(): the guard is too short */
 #define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */
 
 void drive_finish(struct drive *drive);

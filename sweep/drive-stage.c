@@ -13,7 +13,10 @@
 #define CONTROL_DOSE   0.10 /* of T0 */
 #define BLOCK_WINDOWS  2    /* an arm */
 #define GATE_WINDOWS   6
+#define GATES_MIN      4
 #define RUN_DOSES      3
+#define GUARD_RAISES   2
+#define GUARD_FACTOR   8
 
 static void exp_step(struct drive *drive);
 
@@ -65,14 +68,25 @@ static void exp_dose(struct drive *drive, size_t dose, size_t target, uint64_t d
 	drive->exp.delay_ns[dose * drive->cfg.n_targets + target] = delay_ns;
 }
 
-static void size_for(const struct drive *drive, double budget_ns, size_t n_doses, bool gates,
-		     size_t blocks, struct sizing *size)
+static bool any_measured(const struct drive *drive)
 {
-	struct sizing_cfg cfg = { .guard_ns = drive->cfg.guard_ns,
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].experiment >= 0)
+			return true;
+	return false;
+}
+
+/* A/A blocks are pooled over all targets: the first target's do for the others too. */
+static void size_for_time(const struct drive *drive, double time_ns, double budget_ns,
+			  size_t n_doses, bool gates, size_t blocks, struct sizing *size)
+{
+	struct sizing_cfg cfg = { .guard_ns = drive->guard_ns,
+				  .time_ns = (uint64_t)time_ns,
 				  .depth_items = drive->cfg.depth_items,
 				  .aligned = drive->cfg.aligned,
 				  .block_windows = BLOCK_WINDOWS * (n_doses + 1),
 				  .gate_windows = gates ? GATE_WINDOWS : 0,
+				  .gates_min = any_measured(drive) ? 1 : GATES_MIN,
 				  .blocks_min = blocks,
 				  .blocks_max = blocks };
 
@@ -81,6 +95,12 @@ static void size_for(const struct drive *drive, double budget_ns, size_t n_doses
 		*size = (struct sizing){ .blocks = drive->cfg.n_runs, .enough = true };
 	else
 		pilot_size(&drive->pilot, &cfg, size);
+}
+
+static void size_for(const struct drive *drive, double budget_ns, size_t n_doses, bool gates,
+		     size_t blocks, struct sizing *size)
+{
+	size_for_time(drive, (double)drive->cfg.time_ns, budget_ns, n_doses, gates, blocks, size);
 }
 
 static void exp_start(struct drive *drive, const struct sizing *size, double budget_ns)
@@ -94,6 +114,7 @@ static void exp_start(struct drive *drive, const struct sizing *size, double bud
 	exp->id = drive->n_experiments++;
 	exp->size = *size;
 	drive->window_ns = (double)size->window_ns;
+	drive->exp_guard_ns = (double)size->guard_ns;
 	exp->deadline_ns = UINT64_MAX;
 	if (drive->cfg.time_ns)
 		exp->deadline_ns = drive->now_ns + (uint64_t)fmin(budget_ns, left_ns(drive));
@@ -129,6 +150,22 @@ static double needed_ns(const struct drive *drive)
 	return size.needed_ns;
 }
 
+/* The whole time with which eight blocks would have fit, what came before taking the same share. */
+static double enough_ns(const struct drive *drive, size_t n_doses)
+{
+	double time = (double)drive->cfg.time_ns, left = left_ns(drive) / time;
+	double n = fmax(1, (double)targets_left(drive));
+	struct sizing size = { .enough = false };
+
+	if (drive->cfg.runs || !(left > 0))
+		return NAN;
+	while (!size.enough && time < 1e16) {
+		time *= 1.1;
+		size_for_time(drive, time, time * left / n, n_doses, true, 0, &size);
+	}
+	return time;
+}
+
 /* Time for a target, now that it is its turn: fewer get theirs where not all can have enough. */
 static double share_ns(const struct drive *drive)
 {
@@ -137,14 +174,6 @@ static double share_ns(const struct drive *drive)
 	if (isfinite(left) && needed > 0)
 		n = fmin(n, floor(SHARE_USED * left / needed));
 	return left / fmax(1, n);
-}
-
-static bool any_measured(const struct drive *drive)
-{
-	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		if (drive->work[i].experiment >= 0)
-			return true;
-	return false;
 }
 
 static void main_begin(struct drive *drive, size_t target, const uint64_t *delay_ns, size_t n,
@@ -160,8 +189,14 @@ static void main_begin(struct drive *drive, size_t target, const uint64_t *delay
 	}
 	work->experiment = drive->n_experiments;
 	work->window_ns = (double)size->window_ns;
-	work->needed_ns = size->enough ? NAN : (double)drive->now_ns + size->needed_ns;
+	work->needed_ns = size->enough ? NAN : enough_ns(drive, n);
 	exp_start(drive, size, budget_ns);
+}
+
+static void guard_longer(struct drive *drive, uint64_t guard_ns)
+{
+	drive->guard_raised++;
+	drive->guard_ns = GUARD_FACTOR * guard_ns;
 }
 
 /* As many doses as the time allows eight blocks of. */
@@ -172,6 +207,9 @@ static void main_escalated(struct drive *drive, size_t target)
 	struct sizing size;
 	size_t n = 0;
 
+	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
+	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
+		guard_longer(drive, drive->exp.size.guard_ns);
 	for (size_t most = ESCALATE_DOSES; most > 0; most--) {
 		n = escalate_doses(&drive->esc, most, x);
 		if (!n) { /* no probe came to its end */
@@ -247,7 +285,7 @@ static bool target_begin(struct drive *drive, size_t target)
 	}
 	if (any_measured(drive) && needed_ns(drive) > left_ns(drive)) {
 		skip(work, "the time was over before its turn");
-		work->needed_ns = (double)drive->now_ns + needed_ns(drive);
+		work->needed_ns = enough_ns(drive, drive->cfg.n_doses ? drive->cfg.n_doses : 1);
 		return false;
 	}
 	if (drive->cfg.n_doses) {
@@ -264,6 +302,7 @@ static bool target_begin(struct drive *drive, size_t target)
 			   "than --max-slowdown: use every=");
 		return false;
 	}
+	drive->first_probe = drive->n_experiments;
 	probe_begin(drive, target);
 	return true;
 }
@@ -456,20 +495,66 @@ static double block_ns(const struct drive *drive, size_t windows)
 	return each * (double)windows;
 }
 
+static void exp_window(struct drive *drive)
+{
+	const struct experiment *exp = &drive->exp;
+	enum sweep_arm arm = arm_of(exp->slot.column);
+
+	drive_set_step(drive, arm, arm == ARM_DOSE ? exp->slot.column - COLUMN_DOSE : -1,
+		       exp->size.guard_ns, exp->size.window_ns);
+}
+
+/* After a sixth and a third of the blocks: does an arm begin with what the one before it left in
+ * the pipeline? Then the guard is too short, and what was measured is biased towards none: begin
+ * anew. */
+static bool carries_over(const struct drive *drive)
+{
+	const struct experiment *exp = &drive->exp;
+	int n = (int)exp->plan.n_blocks;
+
+	if (drive->cfg.runs || drive->cfg.guard_ns || exp->stage != STAGE_MAIN ||
+	    drive->guard_raised >= GUARD_RAISES || !exp->slot.first ||
+	    (exp->slot.block != n / 6 && exp->slot.block != n / 3))
+		return false;
+	return record_carry(&drive->rec, exp->id) > CARRY_T;
+}
+
+/* With fewer doses where the time left is too short for all: the outermost, then the largest. */
+static void raise_guard(struct drive *drive)
+{
+	size_t target = (size_t)drive->exp.target, n = drive->exp.n_doses;
+	uint64_t was = drive->guard_ns, *dose = drive->work[target].dose_ns;
+	double budget = share_ns(drive);
+	struct sizing size;
+
+	guard_longer(drive, drive->exp.size.guard_ns);
+	size_for(drive, budget, n, true, 0, &size);
+	if (!size.enough && n > 2 && !drive->cfg.n_doses) {
+		dose[1] = dose[n - 1];
+		n = 2;
+		size_for(drive, budget, n, true, 0, &size);
+	}
+	if (size.enough) {
+		main_begin(drive, target, dose, n, &size, budget);
+	} else {
+		drive->guard_ns = was;
+		exp_window(drive);
+	}
+}
+
 static void exp_step(struct drive *drive)
 {
 	struct experiment *exp = &drive->exp;
-	enum sweep_arm arm;
 
 	if (!plan_next(&exp->plan, &exp->slot) ||
 	    (exp->slot.first &&
 	     (double)drive->now_ns + block_ns(drive, exp->slot.left) > (double)exp->deadline_ns)) {
 		exp_told(drive);
-		return;
+	} else if (carries_over(drive)) {
+		raise_guard(drive);
+	} else {
+		exp_window(drive);
 	}
-	arm = arm_of(exp->slot.column);
-	drive_set_step(drive, arm, arm == ARM_DOSE ? exp->slot.column - COLUMN_DOSE : -1,
-		       exp->size.guard_ns, exp->size.window_ns);
 }
 
 /* A source that stands still for a quarter of the budget is dead. */

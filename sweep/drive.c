@@ -83,6 +83,7 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 			drive->order[drive->n_order++] = i;
 	rng_seed(&drive->rng, cfg->seed);
 	drive->control_experiment = -1;
+	drive->guard_ns = cfg->guard_ns;
 	drive->last_arm = ARM_COUNT;
 	stage_first(drive);
 	*out = drive;

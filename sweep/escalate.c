@@ -70,6 +70,20 @@ static double allowed(const struct escalate *esc)
 	return fmin(top(esc), esc->x[i] + fmax(0, left) / slope);
 }
 
+/* A dose under the slack, if there is one, and not far under it: there hiding shows best. Where the
+ * line through the last two responses starts from, less a margin; d / 2 where it starts near 0. */
+static double below(const struct escalate *esc, size_t first)
+{
+	size_t i = esc->step - 1;
+	double d = esc->x[first], start;
+
+	if (i <= first)
+		return d / 2;
+	start = esc->x[i] -
+		esc->delta[i] * (esc->x[i] - esc->x[i - 1]) / (esc->delta[i] - esc->delta[i - 1]);
+	return start > 0.3 * d ? fmin(0.8 * start, 0.9 * d) : d / 2;
+}
+
 size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 {
 	size_t first = first_seen(esc), n;
@@ -85,7 +99,7 @@ size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 	}
 	n = most < ESCALATE_DOSES ? most : ESCALATE_DOSES;
 	d = esc->x[first];
-	lo = fmax(d / 2, esc->least_ns);
+	lo = fmax(below(esc, first), esc->least_ns);
 	hi = fmax(fmin(4 * d, allowed(esc)), d);
 	x_ns[0] = lo;
 	if (hi >= 4 * d * (1 - 1e-9)) { /* d, 2 d, 4 d; with three doses in all d, 4 d */

@@ -13,8 +13,9 @@
  * SHAM; a response is a contrast above what t allows at 1 % with the spread of all probes so far.
  *
  * Then the doses to measure with:
- *	response from dose d on		d/2 (below it, so that a slack has a dose under it), d,
- *					and up to 4 d, spread out: at least two above any slack
+ *	response from dose d on		one below (d/2, or nearer to where the response seems to
+ *					begin, so that a slack has a dose under it), d, and up to
+ *					4 d, spread out: at least two above any slack
  *	no response			half the bound and the bound: where hiding is hardest
  */
 #define ESCALATE_FIRST	0.01

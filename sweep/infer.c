@@ -92,7 +92,7 @@ static void contrasts_make(const struct infer_data *data, struct contrasts *c)
 		}
 		c->n++;
 	}
-	c->floor = data->resolution_ns * data->resolution_ns / 12 / c->scale;
+	c->floor = data->resolution_ns * data->resolution_ns / 48 / c->scale;
 }
 
 static double covariance(const double *a, const double *b, size_t n)
@@ -143,7 +143,7 @@ static void fieller(const struct contrasts *c, struct sweep_estimate *out)
 	out->hi = (b + sqrt(root)) / a;
 }
 
-/* Studentised: the spread of (k* - k) / se* over resamples of blocks. */
+/* Studentised and symmetric: the spread of |k* - k| / se* over resamples of blocks. */
 static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, double se,
 		      struct sweep_estimate *out)
 {
@@ -158,13 +158,13 @@ static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, doub
 			pick[i] = rng_below(rng, (uint32_t)c->n);
 		k_star = ratio(c, pick, &se_star);
 		if (se_star > 0 && isfinite(k_star))
-			t[n++] = (k_star - k) / se_star;
+			t[n++] = fabs(k_star - k) / se_star;
 	}
 	ok = n > INFER_RESAMPLES * 9 / 10;
 	if (ok) {
 		stat_sort(t, n);
-		out->lo = k - se * stat_quantile_sorted(t, n, LEVEL);
-		out->hi = k - se * stat_quantile_sorted(t, n, 1 - LEVEL);
+		out->lo = k - se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
+		out->hi = k + se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
 	}
 	free(pick);
 	free(t);

@@ -40,12 +40,42 @@ static double update_period(const struct pilot_window *win, size_t n, double tim
 	return NAN;
 }
 
+/* T of `span` windows from `from` on. */
+static double pooled(const struct pilot_window *win, size_t from, size_t span)
+{
+	double items = 0, time_ns = 0;
+
+	for (size_t i = from; i < from + span; i++) {
+		items += win[i].items;
+		time_ns += win[i].time_ns;
+	}
+	return items > 0 ? time_ns / items : NAN;
+}
+
+/* Root mean square of (A - B - B + A) / 2 where nothing is different: what a block's contrast would
+ * scatter by. */
+static double contrast_cv(const struct pilot_window *win, size_t n, size_t span, double t_ns)
+{
+	double sum = 0, m = 0;
+
+	for (size_t at = 0; at + 4 * span <= n; at += span) {
+		double c = pooled(win, at, span) - pooled(win, at + span, span) -
+			   pooled(win, at + 2 * span, span) + pooled(win, at + 3 * span, span);
+
+		if (isnan(c))
+			continue;
+		sum += c * c / 4;
+		m++;
+	}
+	return m >= 8 ? sqrt(sum / m) / t_ns : NAN;
+}
+
 void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out)
 {
 	double *t = must_calloc(n, sizeof(*t)), items = 0, time_ns = 0;
 	size_t m = 0;
 
-	*out = (struct pilot){ NAN, NAN, NAN, NAN, NAN };
+	*out = (struct pilot){ NAN, NAN, NAN, NAN, NAN, { NAN, NAN, NAN, NAN } };
 	for (size_t i = 0; i < n; i++) {
 		items += win[i].items;
 		time_ns += win[i].time_ns;
@@ -61,18 +91,39 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out)
 		out->cv = sqrt(stat_var(t, m)) / stat_mean(t, m);
 		out->iact_ns = stat_iact(t, m) * out->window_ns;
 	}
+	for (int i = 0; i < PILOT_SPANS; i++)
+		out->noise_cv[i] = contrast_cv(win, n, (size_t)1 << i, out->t_ns);
 	free(t);
 }
 
-uint64_t pilot_guard(const struct pilot *pilot, uint64_t asked_ns, double depth_items)
+static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cfg)
 {
-	double guard = fmax(5e6, 20 * pilot->t_ns);
+	double guard = fmax(25e6, 100 * pilot->t_ns), period = fmax(0, pilot->period_ns);
 
-	if (asked_ns)
-		return asked_ns;
-	if (!isnan(pilot->period_ns))
-		guard = fmax(guard, pilot->period_ns);
-	return (uint64_t)fmax(guard, 2 * depth_items * pilot->t_ns);
+	if (cfg->guard_ns)
+		return cfg->guard_ns;
+	if (cfg->depth_items > 0)
+		guard = 2 * cfg->depth_items * pilot->t_ns;
+	else
+		guard = fmin(guard, (double)cfg->time_ns / 400);
+	return (uint64_t)fmax(guard, isnan(period) ? 0 : period);
+}
+
+/* The shortest window whose contrasts say nearly as much, for their time, as the best's. */
+static double telling(const struct pilot *pilot, double guard)
+{
+	double cost[PILOT_SPANS], best = INFINITY;
+
+	for (int i = 0; i < PILOT_SPANS; i++) {
+		double cv = pilot->noise_cv[i], window = ldexp(pilot->window_ns, i);
+
+		cost[i] = isnan(cv) ? INFINITY : cv * cv * (window + guard);
+		best = fmin(best, cost[i]);
+	}
+	for (int i = 0; i < PILOT_SPANS; i++)
+		if (cost[i] <= 1.2 * best && isfinite(best))
+			return ldexp(pilot->window_ns, i);
+	return 0;
 }
 
 /* Windows never shorter than hard, if possible not shorter than soft. */
@@ -83,16 +134,14 @@ static void limits(const struct pilot *pilot, bool aligned, double guard, double
 
 	*hard = fmax(fmax(5e6, 4 * period), fmax(5 * pilot->t_ns, guard));
 	*soft = fmax(fmax(20e6, (aligned ? 20 : 30) * period), fmax(100 * pilot->t_ns, 3 * guard));
-	if (isfinite(pilot->iact_ns))
-		*soft = fmax(*soft, 2 * pilot->iact_ns);
-	*soft = fmax(*soft, *hard);
+	*soft = fmax(fmax(*soft, telling(pilot, guard)), *hard);
 }
 
 static size_t gates_for(const struct sizing_cfg *cfg, size_t blocks)
 {
 	if (!cfg->gate_windows)
 		return 0;
-	return blocks / 4 > 4 ? blocks / 4 : 4;
+	return blocks / 4 > cfg->gates_min ? blocks / 4 : cfg->gates_min;
 }
 
 static double windows(const struct sizing_cfg *cfg, size_t blocks)
@@ -106,7 +155,7 @@ void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct 
 	size_t blocks = cfg->blocks_max ? cfg->blocks_max : PILOT_BLOCKS;
 	double guard, hard, soft, window;
 
-	*out = (struct sizing){ .guard_ns = pilot_guard(pilot, cfg->guard_ns, cfg->depth_items) };
+	*out = (struct sizing){ .guard_ns = guard_for(pilot, cfg) };
 	guard = (double)out->guard_ns;
 	limits(pilot, cfg->aligned, guard, &hard, &soft);
 	/* A change of arm in every window is assumed, and half a period of dither. */

@@ -23,40 +23,50 @@ struct pilot_window {
 #define PILOT_SETTLE 12
 bool pilot_settled(const struct pilot_window *win, size_t n);
 
+#define PILOT_SPANS 4
 struct pilot {
 	double t_ns;	  /* a item */
 	double iact_ns;	  /* integrated autocorrelation time of T */
 	double period_ns; /* of the source's updates; NAN: not seen */
 	double cv;	  /* spread of T from window to window, as a share */
 	double window_ns;
+	double noise_cv[PILOT_SPANS]; /* spread of A-B-B-A contrasts of windows of 1, 2, 4, 8 of
+				       * the pilot's, as a share; NAN: too few */
 };
 void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out);
 
 /*
  * Window, guard and number of blocks for a budget. As many blocks as fit with windows that hold
- *	20 periods of the source (30 where windows are not aligned with it), 100 items,
- *	2 autocorrelation times, 3 guards, 20 ms;
+ *	the length at which the pilot's own A-B-B-A contrasts say most for the time they take
+ *	(noise and autocorrelation: short windows cancel slow noise, long ones waste less on
+ *guards), 20 periods of the source (30 where windows are not aligned with it), 100 items, 3 guards,
+ *	20 ms;
  * if these are fewer than 8, shorter windows, down to 4 periods, 5 items, 1 guard, 5 ms. More than
- * PILOT_BLOCKS are not made: the windows grow instead. Guard: what the pipeline needs to run dry
- * and fill again, 2 depths, at least 20 items and one period, 5 ms.
+ * PILOT_BLOCKS are not made: the windows grow instead.
+ *
+ * Guard: what the pipeline needs to run dry and fill again. Two depths where the depth is known;
+ * else 100 items, 25 ms at least, but no more than a 400th of the budget; always one period.
  */
 #define PILOT_BLOCKS	 40
 #define PILOT_BLOCKS_MIN 8
 
 struct sizing {
 	uint64_t window_ns, guard_ns;
-	size_t blocks, gates; /* gates: A/A and OFF blocks, one to four of the others, 4 at least */
+	size_t blocks, gates; /* gates: A/A and OFF blocks, one to four of the others, gates_min at
+				 least */
 	bool enough;	      /* 8 blocks or more */
 	double needed_ns;     /* for 8 blocks of the shortest windows */
 };
 struct sizing_cfg {
-	uint64_t budget_ns, guard_ns; /* guard 0: chosen */
+	uint64_t budget_ns;
+	uint64_t time_ns;  /* of the whole sweep */
+	uint64_t guard_ns; /* 0: chosen */
 	double depth_items;
 	bool aligned;
 	size_t block_windows, gate_windows;
+	size_t gates_min;
 	size_t blocks_min, blocks_max; /* 0: as above */
 };
-uint64_t pilot_guard(const struct pilot *pilot, uint64_t asked_ns, double depth_items);
 void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct sizing *out);
 
 #endif

@@ -185,6 +185,83 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 	return n;
 }
 
+static double window_t(const struct record *rec, const struct record_row *row)
+{
+	if (rec->response)
+		return row->win.response_count > 0 ?
+			       row->win.response_sum_ns / row->win.response_count :
+			       NAN;
+	return row->win.items > 0 ? (double)row->win.time_ns / row->win.items : NAN;
+}
+
+/* Sums of products of (T, dose, step from the dose before), block means taken off. */
+struct carry {
+	double m[3][3];
+	double n, blocks;
+};
+
+static void carry_block(const struct record *rec, size_t from, size_t to, struct carry *c)
+{
+	double mean[3] = { 0 }, v[3], n = (double)(to - from);
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = from; i < to; i++) {
+			v[0] = window_t(rec, &rec->row[i]);
+			v[1] = (double)rec->row[i].win.delay_ns;
+			v[2] = (double)rec->row[i - 1].win.delay_ns - v[1];
+			for (int a = 0; a < 3 && pass == 0; a++)
+				mean[a] += v[a] / n;
+			for (int a = 0; a < 3 && pass == 1; a++)
+				for (int b = 0; b < 3; b++)
+					c->m[a][b] += (v[a] - mean[a]) * (v[b] - mean[b]);
+		}
+	c->n += n;
+	c->blocks++;
+}
+
+static bool same_block(const struct record_row *a, const struct record_row *b)
+{
+	return a->win.experiment == b->win.experiment && a->win.block == b->win.block;
+}
+
+static double carry_t(const struct carry *c)
+{
+	double det = c->m[1][1] * c->m[2][2] - c->m[1][2] * c->m[1][2], own, step, left, df;
+
+	df = c->n - c->blocks - 2;
+	if (!(det > 0) || df < 4)
+		return 0;
+	own = (c->m[0][1] * c->m[2][2] - c->m[0][2] * c->m[1][2]) / det;
+	step = (c->m[0][2] * c->m[1][1] - c->m[0][1] * c->m[1][2]) / det;
+	left = c->m[0][0] - own * c->m[0][1] - step * c->m[0][2];
+	return left > 0 ? step / sqrt(left / df * c->m[1][1] / det) : 0;
+}
+
+double record_carry(const struct record *rec, int first)
+{
+	struct carry carry = { 0 };
+	size_t from = 1;
+
+	for (size_t i = 1; i <= rec->n; i++) {
+		const struct record_row *row = &rec->row[i - 1];
+
+		if (i < rec->n && same_block(row, &rec->row[i]))
+			continue;
+		/* A block ends at i; its first window follows another block's. */
+		for (from = i - 1; from > 0 && same_block(&rec->row[from - 1], row);)
+			from--;
+		from++;
+		if (row->win.experiment < first || row->win.block < 0 || i < from + 3)
+			continue;
+		for (size_t k = from - 1; k < i; k++)
+			if (!isfinite(window_t(rec, &rec->row[k])))
+				from = rec->n;
+		if (from < i)
+			carry_block(rec, from, i, &carry);
+	}
+	return carry_t(&carry);
+}
+
 struct infer_cell record_level(const struct record *rec, int experiment, int column,
 			       const struct record_view *view)
 {

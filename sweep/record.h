@@ -57,6 +57,12 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 		       double *v);
 size_t record_blocks(const struct record *rec, int experiment);
 
+/* Is what an arm left in the pipeline felt in the next? T of the windows of all blocks is regressed
+ * on their own dose and on the step from the dose before (block means taken off): the t of the
+ * second. Above 0: something is carried over. Experiments from `first` on; 0 where nothing can be
+ * said. */
+double record_carry(const struct record *rec, int first);
+
 /* T, x and hits over all windows of a column pooled; experiment -1: of all. */
 struct infer_cell record_level(const struct record *rec, int experiment, int column,
 			       const struct record_view *view);

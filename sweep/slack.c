@@ -6,7 +6,7 @@
 #include "stat.h"
 
 #define GRID	  400
-#define DELTA_MIN 4.0 /* of AICc, before a slack is spoken of */
+#define DELTA_MIN 7.0 /* of AICc, before a slack is spoken of */
 
 /* Everything about the cells that RSS(s) needs. T is centred within its block, so that what is
  * left of it are arm means and a constant. */
@@ -70,7 +70,7 @@ static void hinge_open(struct hinge *h, const struct infer_data *data)
 		h->x[a] = infer_level(data, a).x;
 	}
 	h->n = h->blocks * (double)(h->arms - 1);
-	h->floor_ss = h->n * data->resolution_ns * data->resolution_ns / 12;
+	h->floor_ss = h->n * data->resolution_ns * data->resolution_ns / 48;
 	hinge_doses(h);
 }
 
@@ -178,7 +178,8 @@ static size_t doses_above(const struct hinge *h, double s)
 	return n;
 }
 
-/* SHAM and the doses up to s, at least the smallest, as data of their own. */
+/* SHAM and the doses that lie surely below the slack, as data of their own. If even the smallest
+ * may lie above it, the slope before it may be as little as none. */
 static void fit_origin(const struct infer_data *data, const struct hinge *h, double s,
 		       struct rng *rng, struct slack_fit *out)
 {
@@ -196,6 +197,8 @@ static void fit_origin(const struct infer_data *data, const struct hinge *h, dou
 	sub.cell = cell;
 	sub.n_arms = arms;
 	infer_kappa(&sub, rng, &out->origin);
+	if (h->first > s)
+		out->origin.kappa.lo = fmin(out->origin.kappa.lo, 0);
 	free(cell);
 	free(keep);
 }
@@ -245,7 +248,7 @@ static struct sweep_estimate slope_interval(const struct hinge *h, double best)
 static void judge_hinge(const struct infer_data *data, const struct hinge *h, struct rng *rng,
 			const struct sweep_estimate *range, struct slack_fit *out)
 {
-	fit_origin(data, h, range->est, rng, out);
+	fit_origin(data, h, range->lo, rng, out);
 	out->slack_ns = *range;
 	if (range->hi < h->next) { /* two doses above it wherever it is */
 		out->kind = SLACK_FOUND;

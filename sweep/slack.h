@@ -14,7 +14,7 @@
  * The regressor is the arm's mean dose, not the block's (infer.h says why). The interval of s is
  * that of the profile likelihood: all s with RSS(s) <= RSS_min * (1 + F_.95(1, n - 2) / (n - 2)).
  *
- * The hinge is chosen when its AICc is lower by 4 and the interval of s does not hold 0.
+ * The hinge is chosen when its AICc is lower by 7 and the interval of s does not hold 0.
  * What the verdict is about is the slope at no delay: with a slack, that below it. The slope
  * beyond, kappa', has the interval that the profile over (s, kappa') gives.
  *
@@ -24,11 +24,11 @@ struct slack_fit {
 	enum sweep_slack_kind kind;
 	struct sweep_estimate slack_ns;
 	struct sweep_estimate beyond; /* slope beyond s; unknown unless SLACK_FOUND */
-	struct infer_kappa origin;    /* SLACK_FOUND, _BRACKET: over the doses up to s (at least the
-				       * smallest); else the line's own */
-	double delta_aicc;	      /* line - hinge; NAN: not comparable */
-	size_t above;		      /* doses above s */
-	const char *why;	      /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
+	struct infer_kappa origin; /* SLACK_FOUND, _BRACKET: over the doses below the slack's lower
+				    * end, or the smallest; then lo is at most 0. Else the line's */
+	double delta_aicc;	   /* line - hinge; NAN: not comparable */
+	size_t above;		   /* doses above s */
+	const char *why;	   /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
 };
 
 /* threshold: a kappa below it is no response. line: infer_kappa() of the same data. */

@@ -76,6 +76,7 @@ static bool too_little(struct sweep_target *target)
 /* By kappa's interval alone; the p that the verdict rests on, NAN where it rests on none. */
 static double by_interval(struct sweep_target *target, double d)
 {
+	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;
 	double lo = target->kappa.lo, hi = target->kappa.hi, none;
 
 	none = fmax(target->p_none, isnan(target->p_random) ? 0 : target->p_random);
@@ -94,8 +95,11 @@ static double by_interval(struct sweep_target *target, double d)
 				    "a part of a delay is felt");
 		return none;
 	} else {
-		inconclusive(target, lo > 0 ? "felt, but perhaps less than the threshold" :
-					      "neither felt nor shown to be hidden");
+		inconclusive(target,
+			     slack  ? "felt beyond the slack; before it neither felt nor shown "
+				      "to be hidden" :
+			     lo > 0 ? "felt, but perhaps less than the threshold" :
+				      "neither felt nor shown to be hidden");
 	}
 	return NAN;
 }

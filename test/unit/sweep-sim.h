@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_SIM_H
+#define SWEEP_SIM_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include "../../sweep/drive.h"
+#include "../../sweep/rng.h"
+
+/*
+ * A program that is slowed, made of a few numbers whose effect is known. Time per item is
+ *
+ *	T(t) = T0 * (1 + drift * t / horizon + AR(1)(t)) + sum over targets of
+ *	       low * min(x, slack) + kappa * max(0, x - slack)
+ *
+ * advanced in small steps; items are finished at the rate 1/T, with a spread from item to item,
+ * now and then a stall with a heavy tail, or at the rate of arrivals with a queue (open loop). A
+ * counter that is published every `period` is what the sweep gets to see.
+ */
+#define SIM_TARGETS 24
+#define SIM_LANES   8
+
+struct sim_target {
+	double kappa, slack_ns, low; /* low: slope below the slack */
+	double hits;		     /* an item */
+};
+
+struct sim_cfg {
+	double t0_ns;
+	struct sim_target target[SIM_TARGETS];
+	size_t n_targets;
+	double drift, horizon_s;     /* share of T0 over the horizon */
+	double ar_sd, ar_tau_s;	     /* share of T0; correlation time */
+	double item_cv;		     /* of an item's time, independent */
+	double stall_per_s, stall_s; /* Pareto, alpha 1.5, least length stall_s */
+	double period_s;	     /* of the source's publication; 0: at once */
+	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
+	double arrivals_per_s;	     /* > 0: open loop */
+	bool poisson;
+	double dead_after_s; /* the source stops; 0 never */
+	double absorb;	     /* hits an item fall by that share for a delay of T0 an item */
+	double batch;	     /* > 0: T gets less by batching as x grows: x / (1 + batch x / T0) */
+	double sham_ns;	     /* what a hook costs an item */
+	int lanes, roles;    /* replicas; different processes in one path */
+	bool shared_work;    /* an item passes one replica (workers), not all (ranks) */
+	double step_s;
+};
+
+struct sim {
+	struct sim_cfg cfg;
+	struct rng rng;
+	double t, ar, done, felt, stalled, queue, shown, shown_at;
+	uint64_t changes;
+	double hits[SIM_TARGETS], injected, response_sum, response_n;
+	double delay[SIM_TARGETS]; /* in force, ns a hit */
+	bool hooked;
+};
+
+static inline struct sim_cfg sim_defaults(void)
+{
+	return (struct sim_cfg){ .t0_ns = 100e3,
+				 .n_targets = 1,
+				 .target[0] = { .kappa = 1, .hits = 2 },
+				 .horizon_s = 60,
+				 .ar_sd = 0.01,
+				 .ar_tau_s = 0.3,
+				 .item_cv = 0.5,
+				 .lanes = 1,
+				 .roles = 1,
+				 .step_s = 0.01 };
+}
+
+static inline void sim_open(struct sim *sim, const struct sim_cfg *cfg, uint64_t seed)
+{
+	memset(sim, 0, sizeof(*sim));
+	sim->cfg = *cfg;
+	rng_seed(&sim->rng, seed * 2654435761u + 17);
+	sim->ar = cfg->ar_sd * rng_normal(&sim->rng);
+}
+
+/* Injected a item, as one lane feels it, and what comes of it. */
+static inline double sim_effect(struct sim *sim, double *x_sum)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+	double effect = sim->hooked ? cfg->sham_ns : 0;
+
+	*x_sum = 0;
+	for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++) {
+		const struct sim_target *target = &cfg->target[i];
+		double asked = target->hits * sim->delay[i], x, over;
+
+		x = asked / (1 + cfg->absorb * asked / cfg->t0_ns);
+		over = fmax(0, x - target->slack_ns);
+		*x_sum += x;
+		if (cfg->batch > 0)
+			x = over = x / (1 + cfg->batch * x / cfg->t0_ns);
+		effect += target->low * fmin(x, target->slack_ns) + target->kappa * over;
+	}
+	return effect;
+}
+
+static inline double sim_poisson(struct rng *rng, double mean)
+{
+	double limit = exp(-mean), p = rng_uniform(rng), n = 0;
+
+	if (mean > 50)
+		return fmax(0, floor(mean + sqrt(mean) * rng_normal(rng) + 0.5));
+	while (p > limit) {
+		p *= rng_uniform(rng);
+		n++;
+	}
+	return n;
+}
+
+static inline void sim_noise(struct sim *sim, double dt)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+
+	if (cfg->ar_sd > 0) {
+		double keep = exp(-dt / cfg->ar_tau_s);
+
+		sim->ar = keep * sim->ar +
+			  cfg->ar_sd * sqrt(1 - keep * keep) * rng_normal(&sim->rng);
+	}
+	if (cfg->stall_per_s > 0 && rng_uniform(&sim->rng) < cfg->stall_per_s * dt)
+		sim->stalled += cfg->stall_s * pow(rng_uniform(&sim->rng), -1 / 1.5);
+}
+
+/* Items finished in dt when one takes t ns. */
+static inline double sim_served(struct sim *sim, double dt, double t)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+	double can = dt * 1e9 / t, got, arrived;
+
+	if (sim->stalled > 0) {
+		double lost = fmin(dt, sim->stalled);
+
+		sim->stalled -= lost;
+		can *= 1 - lost / dt;
+	}
+	can = fmax(0, can + cfg->item_cv * sqrt(can) * rng_normal(&sim->rng));
+	if (!(cfg->arrivals_per_s > 0))
+		return can;
+	arrived = cfg->arrivals_per_s * dt;
+	if (cfg->poisson)
+		arrived = sim_poisson(&sim->rng, arrived);
+	sim->queue += arrived;
+	got = fmin(sim->queue, can);
+	sim->queue -= got;
+	sim->response_sum += got * (t + sim->queue * t);
+	sim->response_n += got;
+	return got;
+}
+
+static inline void sim_publish(struct sim *sim)
+{
+	double now = floor(sim->done), p = sim->cfg.period_s;
+
+	if (sim->cfg.dead_after_s > 0 && sim->t > sim->cfg.dead_after_s)
+		return;
+	if (p > 0 && floor(sim->t / p + 1e-9) == floor(sim->shown_at / p + 1e-9))
+		return;
+	sim->shown_at = sim->t;
+	sim->changes += sim->shown != now;
+	sim->shown = now;
+}
+
+static inline void sim_run(struct sim *sim, double seconds)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+
+	while (seconds > 1e-12) {
+		double dt = fmin(seconds, cfg->step_s), x, effect = sim_effect(sim, &x), t, items;
+
+		sim_noise(sim, dt);
+		sim->felt = cfg->lag_s > 0 ? effect + (sim->felt - effect) * exp(-dt / cfg->lag_s) :
+					     effect;
+		t = cfg->t0_ns * (1 + cfg->drift * sim->t / cfg->horizon_s + sim->ar) + sim->felt;
+		t = fmax(t, cfg->t0_ns * 0.05);
+		items = sim_served(sim, dt, t);
+		sim->done += items;
+		sim->injected += items * x;
+		for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++) {
+			double asked = cfg->target[i].hits * sim->delay[i];
+
+			sim->hits[i] += items * cfg->target[i].hits /
+					(1 + cfg->absorb * asked / cfg->t0_ns);
+		}
+		sim->t += dt;
+		seconds -= dt;
+		sim_publish(sim);
+	}
+}
+
+/* A command that does 10000 items and ends. */
+#define SIM_RUN_ITEMS 10000
+static inline void sim_whole_run(struct sim *sim)
+{
+	double until = sim->done + SIM_RUN_ITEMS;
+
+	while (sim->done < until)
+		sim_run(sim, sim->cfg.step_s);
+}
+
+struct sim_lanes {
+	struct lane_count count[SIM_LANES];
+	uint64_t hits[SIM_TARGETS];
+};
+
+/* What is felt once is injected once in each of the ranks, or n times in all of the workers,
+ * each of which does an nth of the items: both ways a lane's is the mean over lanes. */
+static inline void sim_counts(const struct sim *sim, double hits, double injected,
+			      struct sim_lanes *out)
+{
+	int n = sim->cfg.lanes, roles = sim->cfg.roles;
+
+	for (int i = 0; i < n * roles; i++) {
+		out->count[i].hits = (uint64_t)(hits / roles + 0.5);
+		out->count[i].injected_ns = (uint64_t)(injected / roles + 0.5);
+	}
+}
+
+static inline void sim_window(struct sim *sim, const struct drive_step *step, const bool *treated,
+			      struct drive_told *told, struct sim_lanes *lanes)
+{
+	struct sim before;
+	double hits = 0;
+
+	sim->hooked = step->hooked;
+	for (size_t i = 0; i < sim->cfg.n_targets; i++)
+		sim->delay[i] = step->hooked && step->delay_ns ? (double)step->delay_ns[i] : 0;
+	sim_run(sim, (double)step->guard_ns / 1e9);
+	before = *sim;
+	if (step->window_ns)
+		sim_run(sim, (double)step->window_ns / 1e9);
+	else
+		sim_whole_run(sim);
+	memset(lanes, 0, sizeof(*lanes));
+	*told = (struct drive_told){ .hits = lanes->hits, .lane = lanes->count, .busy = NAN };
+	told->now_ns = (uint64_t)(sim->t * 1e9 + 0.5);
+	told->time_ns = (uint64_t)((sim->t - before.t) * 1e9 + 0.5);
+	told->items = step->window_ns ? sim->shown - before.shown : 1;
+	told->changes = sim->cfg.period_s > 0 ? sim->changes - before.changes : 0;
+	told->response_sum_ns = sim->response_sum - before.response_sum;
+	told->response_count = sim->response_n - before.response_n;
+	for (size_t i = 0; i < sim->cfg.n_targets; i++) {
+		lanes->hits[i] = (uint64_t)(sim->hits[i] - before.hits[i] + 0.5);
+		if (!treated || treated[i])
+			hits += sim->hits[i] - before.hits[i];
+	}
+	told->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
+	sim_counts(sim, hits, sim->injected - before.injected, lanes);
+}
+
+/* The whole sweep of a simulated program; free the result. */
+static inline struct sweep_result *sim_sweep(const struct sim_cfg *sim_cfg,
+					     const struct drive_cfg *drive_cfg, uint64_t seed)
+{
+	static const char *const names[SIM_TARGETS] = { "a", "b", "c", "d", "e", "f", "g", "h",
+							"i", "j", "k", "l", "m", "n", "o", "p",
+							"q", "r", "s", "t", "u", "v", "w", "x" };
+	struct drive_cfg cfg = *drive_cfg;
+	struct sweep_result *res;
+	struct drive_step step;
+	struct drive_told told;
+	struct sim_lanes lanes;
+	struct drive *drive;
+	struct sim sim;
+
+	cfg.seed = seed;
+	cfg.n_targets = sim_cfg->n_targets;
+	cfg.spec = names;
+	sim_open(&sim, sim_cfg, seed);
+	if (drive_open(&cfg, &drive, NULL))
+		return NULL;
+	for (int i = 0; i < sim_cfg->lanes * sim_cfg->roles; i++)
+		drive_lane(drive, i / sim_cfg->lanes ? "engine" : "server", 100 + i, 100 + i);
+	for (;;) {
+		drive_next(drive, &step);
+		if (step.what == DRIVE_DONE)
+			break;
+		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
+		drive_tell(drive, &told, NULL);
+	}
+	res = drive_end(drive);
+	drive_close(drive);
+	return res;
+}
+
+#endif

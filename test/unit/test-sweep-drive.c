@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "sweep-sim.h"
+
+/*
+ * Whole sweeps of simulated programs (sweep-sim.h) through the machine that live sweeps use: is the
+ * verdict right, is the budget kept, is what cannot be known called unknown?
+ */
+#define RUNS 60
+
+struct tally {
+	size_t runs, verdict[VERDICT_COUNT], slack[SLACK_COUNT], load[LOAD_COUNT];
+	size_t held, slack_held, slack_near, unproven, sham_held, hits_differ;
+	double longest_s, width;
+};
+
+static bool holds(const struct sweep_estimate *e, double truth)
+{
+	return e->lo <= truth && truth <= e->hi;
+}
+
+static void tally_add(struct tally *tally, const struct sim_cfg *cfg,
+		      const struct sweep_result *res, double kappa)
+{
+	const struct sweep_target *target = &res->target[0];
+	double s = cfg->target[0].slack_ns;
+
+	tally->runs++;
+	tally->verdict[target->verdict]++;
+	tally->slack[target->slack_kind]++;
+	tally->load[res->gates.load]++;
+	tally->held += holds(&target->kappa, kappa);
+	tally->slack_held += holds(&target->slack_ns, s);
+	tally->slack_near += fabs(target->slack_ns.est - s) <= 0.1 * s;
+	tally->unproven += res->gates.unproven;
+	tally->sham_held += holds(&res->gates.sham_ns, cfg->sham_ns);
+	tally->hits_differ += target->hits_differ;
+	tally->longest_s = fmax(tally->longest_s, res->time_s);
+	tally->width += (target->kappa.hi - target->kappa.lo) / 2;
+}
+
+static struct tally sweeps(const char *name, const struct sim_cfg *cfg,
+			   const struct drive_cfg *drive, double kappa, size_t runs)
+{
+	struct tally tally = { 0 };
+
+	for (size_t i = 0; i < runs; i++) {
+		struct sweep_result *res = sim_sweep(cfg, drive, 1 + i);
+
+		tally_add(&tally, cfg, res, kappa);
+		sweep_result_free(res);
+	}
+	printf("# %-20s held %zu of %zu, +- %.3f;", name, tally.held, runs,
+	       tally.width / (double)runs);
+	for (unsigned int v = 0; v < VERDICT_COUNT; v++)
+		if (tally.verdict[v])
+			printf(" %s %zu", sweep_verdict_name(v), tally.verdict[v]);
+	printf("; A and A differed in %zu, %.1f s\n", tally.unproven, tally.longest_s);
+	return tally;
+}
+
+static struct drive_cfg minute(void)
+{
+	struct drive_cfg cfg = drive_defaults();
+
+	cfg.time_ns = 60000000000u;
+	return cfg;
+}
+
+static struct sim_cfg drifting(double kappa)
+{
+	struct sim_cfg cfg = sim_defaults();
+
+	cfg.target[0].kappa = kappa;
+	cfg.drift = 0.03;
+	return cfg;
+}
+
+/* 60 runs: 95 % is 57; fewer than 52 come about once in 300. */
+static void right(const struct tally *tally, enum sweep_verdict verdict)
+{
+	assert_true(tally->held >= RUNS * 52 / 60);
+	assert_true(tally->verdict[verdict] >= RUNS * 57 / 60);
+	assert_true(tally->unproven <= 5);
+	assert_true(tally->longest_s <= 60);
+}
+
+static void test_serial_is_critical(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("serial", &sim, &cfg, 1, RUNS);
+
+	(void)state;
+	right(&tally, VERDICT_CRITICAL);
+	assert_true(tally.slack[SLACK_NONE] >= RUNS * 57 / 60);
+}
+
+static void test_hidden_is_hidden(void **state)
+{
+	struct sim_cfg sim = drifting(0);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("hidden", &sim, &cfg, 0, RUNS);
+
+	(void)state;
+	right(&tally, VERDICT_HIDDEN);
+	assert_int_equal(tally.verdict[VERDICT_CRITICAL] + tally.verdict[VERDICT_PARTIAL], 0);
+	assert_true(tally.slack[SLACK_BEYOND] >= RUNS * 57 / 60);
+}
+
+static void test_partial_is_partial(void **state)
+{
+	struct sim_cfg sim = drifting(0.4);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("partial", &sim, &cfg, 0.4, RUNS);
+
+	(void)state;
+	right(&tally, VERDICT_PARTIAL);
+}
+
+static void test_convoy_is_critical_and_above_one(void **state)
+{
+	struct sim_cfg sim = drifting(1.8);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("convoy", &sim, &cfg, 1.8, RUNS);
+
+	(void)state;
+	right(&tally, VERDICT_CRITICAL);
+}
+
+/* At the threshold itself HIDDEN is false by definition. */
+static void test_false_hidden_is_rare(void **state)
+{
+	struct sim_cfg sim = drifting(0.1);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("at the threshold", &sim, &cfg, 0.1, 2 * RUNS);
+
+	(void)state;
+	assert_true(tally.verdict[VERDICT_HIDDEN] <= 8); /* 2.5 % of 120: 3 */
+	assert_int_equal(tally.verdict[VERDICT_CRITICAL], 0);
+}
+
+static void test_slack_is_found_and_the_function_hidden(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.target[0].slack_ns = 15e3;
+	tally = sweeps("slack 15 us", &sim, &cfg, 0, RUNS);
+	assert_true(tally.slack[SLACK_FOUND] >= RUNS * 57 / 60);
+	assert_true(tally.slack_near >= RUNS * 57 / 60);
+	assert_true(tally.slack_held >= RUNS * 52 / 60);
+	assert_true(tally.held >= RUNS * 52 / 60);
+	assert_true(tally.verdict[VERDICT_HIDDEN] >= RUNS * 50 / 60);
+	assert_int_equal(tally.verdict[VERDICT_CRITICAL], 0);
+}
+
+static void test_ranks_and_roles(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.lanes = 4;
+	tally = sweeps("4 ranks", &sim, &cfg, 1, RUNS);
+	right(&tally, VERDICT_CRITICAL);
+	sim.lanes = 2;
+	sim.roles = 2;
+	tally = sweeps("2 roles of 2", &sim, &cfg, 1, RUNS);
+	right(&tally, VERDICT_CRITICAL);
+}
+
+static void test_quantised_progress(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.period_s = 0.1;
+	tally = sweeps("every 100 ms", &sim, &cfg, 1, RUNS);
+	right(&tally, VERDICT_CRITICAL);
+}
+
+static void test_heavy_tails(void **state)
+{
+	struct sim_cfg sim = drifting(0);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.stall_per_s = 1;
+	sim.stall_s = 0.003;
+	tally = sweeps("stalls", &sim, &cfg, 0, RUNS);
+	assert_true(tally.held >= RUNS * 52 / 60);
+	assert_int_equal(tally.verdict[VERDICT_CRITICAL] + tally.verdict[VERDICT_PARTIAL], 0);
+}
+
+/* A pipeline of 60 ms: without a longer guard an arm begins with what the last one left. */
+static void test_guard_is_raised_for_a_deep_pipeline(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.ar_sd = 0.005;
+	sim.lag_s = 0.06;
+	tally = sweeps("lag 60 ms", &sim, &cfg, 1, RUNS);
+	assert_true(tally.held >= RUNS * 45 / 60);
+}
+
+static void test_cost_of_the_hook_is_measured(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.sham_ns = 2000;
+	tally = sweeps("hook of 2 us", &sim, &cfg, 1, RUNS);
+	right(&tally, VERDICT_CRITICAL);
+	assert_true(tally.sham_held >= RUNS * 52 / 60);
+}
+
+static void test_absorbed_delay_is_flagged(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	tally = sweeps("same hits", &sim, &cfg, 1, RUNS);
+	assert_true(tally.hits_differ <= 2);
+	sim.absorb = 2;
+	tally = sweeps("fewer hits", &sim, &cfg, 1, RUNS);
+	assert_true(tally.hits_differ >= RUNS * 55 / 60);
+}
+
+/* --- load that arrives at its own rate --- */
+
+static struct sim_cfg open_loop(double arrivals)
+{
+	struct sim_cfg sim = drifting(1);
+
+	sim.arrivals_per_s = arrivals; /* 10000 a second is what it can serve */
+	sim.poisson = true;
+	return sim;
+}
+
+static void test_open_loop_is_invalid_by_the_positive_control(void **state)
+{
+	struct sim_cfg sim = open_loop(6000);
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	sim.n_targets = 2;
+	sim.target[1] = (struct sim_target){ .kappa = 1, .hits = 1 };
+	cfg.control = 1;
+	tally = sweeps("open loop, control", &sim, &cfg, 0, RUNS);
+	assert_true(tally.verdict[VERDICT_INVALID] >= RUNS * 57 / 60);
+	sim.arrivals_per_s = 0;
+	tally = sweeps("closed, control", &sim, &cfg, 1, RUNS);
+	right(&tally, VERDICT_CRITICAL);
+	assert_true(tally.load[LOAD_CLOSED] >= RUNS * 58 / 60);
+}
+
+static void test_open_loop_is_right_by_its_response(void **state)
+{
+	struct sim_cfg sim = open_loop(3000);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+	size_t critical = 0;
+
+	(void)state;
+	cfg.response = true;
+	for (uint64_t seed = 1; seed <= RUNS; seed++) {
+		res = sim_sweep(&sim, &cfg, seed);
+		critical += res->target[0].verdict == VERDICT_CRITICAL;
+		sweep_result_free(res);
+	}
+	assert_true(critical >= RUNS * 55 / 60);
+}
+
+static void test_saturated_open_loop_is_as_good_as_closed(void **state)
+{
+	struct sim_cfg sim = open_loop(12000);
+	struct drive_cfg cfg = minute();
+	struct tally tally = sweeps("saturated", &sim, &cfg, 1, RUNS);
+
+	(void)state;
+	right(&tally, VERDICT_CRITICAL);
+}
+
+/* Unasked, a hidden function says upon what it depends. */
+static void test_hidden_under_an_unknown_load_warns(void **state)
+{
+	struct sim_cfg sim = drifting(0);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res = sim_sweep(&sim, &cfg, 1);
+
+	(void)state;
+	assert_int_equal(res->gates.load, LOAD_UNKNOWN);
+	assert_int_equal(res->n_warnings, 1);
+	assert_non_null(strstr(res->warning[0], "if the load is closed"));
+	sweep_result_free(res);
+}
+
+/* --- nothing to see --- */
+
+static void test_not_called(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+
+	(void)state;
+	sim.target[0].hits = 0;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->target[0].verdict, VERDICT_NOT_CALLED);
+	assert_true(isnan(res->target[0].kappa.est));
+	assert_int_equal(sweep_exit_status(res), 0);
+	assert_true(res->time_s < 20); /* a quarter of the time, and then it is believed */
+	sweep_result_free(res);
+}
+
+static void test_dead_source(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+
+	(void)state;
+	sim.dead_after_s = 0.001;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_true(res->dead_source);
+	assert_int_equal(res->target[0].verdict, VERDICT_INVALID);
+	assert_true(isnan(res->target[0].kappa.est));
+	assert_true(res->time_s < 20);
+	sweep_result_free(res);
+	sim.dead_after_s = 20; /* in the middle */
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_true(res->dead_source);
+	assert_int_equal(res->target[0].verdict, VERDICT_INVALID);
+	assert_int_equal(sweep_exit_status(res), 6);
+	sweep_result_free(res);
+}
+
+static void test_too_little_time_says_how_much(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+
+	(void)state;
+	sim.t0_ns = 200e6; /* five items a second */
+	sim.item_cv = 0.1;
+	cfg.time_ns = 20000000000u;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->target[0].verdict, VERDICT_INCONCLUSIVE);
+	assert_true(res->time_needed_s > 20);
+	assert_int_equal(sweep_exit_status(res), 6);
+	cfg.time_ns = (uint64_t)(1.3e9 * res->time_needed_s);
+	sweep_result_free(res);
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_true(res->target[0].blocks >= 8);
+	sweep_result_free(res);
+}
+
+/* --- settings --- */
+
+static void test_doses_given_are_used_as_they_are(void **state)
+{
+	static const uint64_t doses[] = { 4000, 1000, 2000, 1000 };
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+
+	(void)state;
+	cfg.dose_ns = doses;
+	cfg.n_doses = 4;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->target[0].n_doses, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(res->target[0].dose[i].delay_ns, i ? 500u << i : 0);
+	for (size_t i = 0; i < res->n_windows; i++)
+		assert_true(res->window[i].stage != STAGE_ESCALATE);
+	assert_true(fabs(res->target[0].dose[3].x_ns - 8000) < 100); /* two hits an item */
+	sweep_result_free(res);
+}
+
+static void test_whole_runs(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = drive_defaults();
+	struct tally tally;
+	struct sweep_result *res;
+	size_t arms[ARM_COUNT] = { 0 };
+
+	(void)state;
+	cfg.runs = true;
+	cfg.n_runs = 10;
+	tally = sweeps("10 runs an arm", &sim, &cfg, 10000, RUNS);
+	assert_true(tally.verdict[VERDICT_CRITICAL] >= RUNS * 55 / 60);
+	res = sim_sweep(&sim, &cfg, 1);
+	for (size_t i = 0; i < res->n_windows; i++)
+		if (res->window[i].block >= 0)
+			arms[res->window[i].arm]++;
+	assert_int_equal(arms[ARM_OFF], 10);
+	assert_int_equal(arms[ARM_SHAM], 20); /* the A/A runs among them */
+	assert_int_equal(arms[ARM_DOSE], 30);
+	sweep_result_free(res);
+	cfg.n_runs = 4;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->target[0].verdict, VERDICT_INCONCLUSIVE);
+	sweep_result_free(res);
+}
+
+static void test_many_targets(void **state)
+{
+	struct sim_cfg sim = drifting(0);
+	struct drive_cfg cfg = minute();
+	size_t wrong = 0, found = 0, hidden = 0;
+
+	(void)state;
+	sim.n_targets = 16;
+	for (size_t i = 0; i < 16; i++)
+		sim.target[i] = (struct sim_target){ .kappa = i == 5, .hits = (double)(1 + i) };
+	for (uint64_t seed = 1; seed <= RUNS; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+
+		assert_int_equal(res->n_targets, 16);
+		assert_true(res->time_s <= 60);
+		for (size_t i = 0; i < 16; i++) {
+			enum sweep_verdict v = res->target[i].verdict;
+
+			found += i == 5 && v == VERDICT_CRITICAL;
+			hidden += i != 5 && v == VERDICT_HIDDEN;
+			wrong += i == 5 ? v == VERDICT_HIDDEN :
+					  v == VERDICT_CRITICAL || v == VERDICT_PARTIAL;
+		}
+		sweep_result_free(res);
+	}
+	printf("# 16 targets, 1 critical: found in %zu of %d; of %d others %zu HIDDEN; %zu wrong\n",
+	       found, RUNS, 15 * RUNS, hidden, wrong);
+	assert_true(found >= RUNS * 57 / 60);
+	assert_true(hidden >= RUNS * 15 / 2);
+	assert_true(wrong <= RUNS / 20);
+}
+
+/* --- the machine itself --- */
+
+static void test_same_seed_same_steps(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *a, *b, *c;
+
+	(void)state;
+	a = sim_sweep(&sim, &cfg, 7);
+	b = sim_sweep(&sim, &cfg, 7);
+	c = sim_sweep(&sim, &cfg, 8);
+	assert_int_equal(a->n_windows, b->n_windows);
+	for (size_t i = 0; i < a->n_windows; i++) {
+		assert_int_equal(a->window[i].arm, b->window[i].arm);
+		assert_int_equal(a->window[i].end_ns, b->window[i].end_ns);
+	}
+	assert_true(a->target[0].kappa.lo == b->target[0].kappa.lo);
+	assert_true(a->target[0].kappa.lo != c->target[0].kappa.lo);
+	sweep_result_free(a);
+	sweep_result_free(b);
+	sweep_result_free(c);
+}
+
+/* Ctrl-C after any window: what is known, and nothing that is not. */
+static void test_ended_at_any_window(void **state)
+{
+	static const char *const spec[] = { "a" };
+	struct sim_cfg sim_cfg = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct drive_step step;
+	struct drive_told told;
+	struct sim_lanes lanes;
+	struct drive *drive;
+	struct sim sim;
+
+	(void)state;
+	cfg.n_targets = 1;
+	cfg.spec = spec;
+	cfg.time_ns = 20000000000u;
+	sim_open(&sim, &sim_cfg, 1);
+	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
+	drive_lane(drive, "engine", 1, 1);
+	for (int i = 0;; i++) {
+		struct sweep_result *res = drive_end(drive);
+
+		assert_int_equal(res->n_windows, i);
+		assert_true(res->target[0].blocks >= 8 ||
+			    res->target[0].verdict == VERDICT_INCONCLUSIVE);
+		drive_next(drive, &step);
+		assert_true(res->ended_early == (step.what == DRIVE_WINDOW));
+		sweep_result_free(res);
+		if (step.what == DRIVE_DONE)
+			break;
+		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
+		assert_int_equal(drive_tell(drive, &told, NULL), 0);
+	}
+	drive_close(drive);
+}
+
+static void test_what_cannot_be_is_refused(void **state)
+{
+	static const char *const spec[] = { "a" };
+	struct drive_cfg cfg = minute();
+	uint64_t zero = 0, hits = 1;
+	struct drive_told told = {
+		.time_ns = 1000, .now_ns = 5000, .items = 1, .hits = &hits, .busy = NAN
+	};
+	struct drive *drive;
+
+	(void)state;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE); /* no target */
+	cfg.n_targets = 1;
+	cfg.spec = spec;
+	cfg.dose_ns = &zero;
+	cfg.n_doses = 1;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.n_doses = 0;
+	cfg.control = 1;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.control = DRIVE_NONE;
+	cfg.time_ns = 0;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.time_ns = 1000000000;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
+	assert_int_equal(drive_tell(drive, &told, NULL), 0);
+	told.now_ns = 4000; /* the clock */
+	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
+	told.now_ns = 6000;
+	told.items = -1; /* a source that was reset */
+	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
+	told.items = NAN;
+	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
+	told.items = 1;
+	told.time_ns = 0;
+	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
+	drive_close(drive);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_serial_is_critical),
+		cmocka_unit_test(test_hidden_is_hidden),
+		cmocka_unit_test(test_partial_is_partial),
+		cmocka_unit_test(test_convoy_is_critical_and_above_one),
+		cmocka_unit_test(test_false_hidden_is_rare),
+		cmocka_unit_test(test_slack_is_found_and_the_function_hidden),
+		cmocka_unit_test(test_ranks_and_roles),
+		cmocka_unit_test(test_quantised_progress),
+		cmocka_unit_test(test_heavy_tails),
+		cmocka_unit_test(test_guard_is_raised_for_a_deep_pipeline),
+		cmocka_unit_test(test_cost_of_the_hook_is_measured),
+		cmocka_unit_test(test_absorbed_delay_is_flagged),
+		cmocka_unit_test(test_open_loop_is_invalid_by_the_positive_control),
+		cmocka_unit_test(test_open_loop_is_right_by_its_response),
+		cmocka_unit_test(test_saturated_open_loop_is_as_good_as_closed),
+		cmocka_unit_test(test_hidden_under_an_unknown_load_warns),
+		cmocka_unit_test(test_not_called),
+		cmocka_unit_test(test_dead_source),
+		cmocka_unit_test(test_too_little_time_says_how_much),
+		cmocka_unit_test(test_doses_given_are_used_as_they_are),
+		cmocka_unit_test(test_whole_runs),
+		cmocka_unit_test(test_many_targets),
+		cmocka_unit_test(test_same_seed_same_steps),
+		cmocka_unit_test(test_ended_at_any_window),
+		cmocka_unit_test(test_what_cannot_be_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
