@@ -13,7 +13,7 @@ CC      ?= cc
 CXX     ?= c++
 INSTALL ?= install
 OBJCOPY ?= objcopy
-PKGS    := libelf libdw capstone jansson libcurl
+PKGS    := libelf libdw capstone jansson libcurl libmicrohttpd
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 CFLAGS  ?= -O2 -g
 

@@ -38,7 +38,7 @@ _sbinject() {
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return
 		;;
-	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval --from-env --background --status-fd)
+	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval --from-env --daemon --status-fd)
 		return
 		;;
 	esac

@@ -13,6 +13,9 @@
 #include <unistd.h>
 #include "ptrace.h"
 #include "remote.h"
+#include "tree-task.h"
+
+enum { SEIZE_TRIES = 20 };
 
 /* In the text of every process that is a fork of ours. */
 static int probe_code(pid_t child)
@@ -51,13 +54,10 @@ static size_t probe_room(pid_t child)
 	return room;
 }
 
-static void probe_child(pid_t child, struct probe *out)
+static void probe_stopped(pid_t child, struct probe *out)
 {
 	int status;
 
-	out->trace = -pt_seize(child, false);
-	if (out->trace)
-		return;
 	pt_interrupt(child);
 	if (waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) {
 		out->trace = ECHILD;
@@ -66,6 +66,22 @@ static void probe_child(pid_t child, struct probe *out)
 	out->code = probe_code(child);
 	out->seccomp = -pt_suspend_seccomp(child, false, true);
 	out->room = probe_room(child);
+}
+
+static void probe_child(pid_t child, struct probe *out)
+{
+	/* Busy: not in the time that is given to it, on a loaded machine. */
+	for (int i = 0; i < SEIZE_TRIES; i++) {
+		out->trace = -pt_seize(child, false);
+		if (out->trace != EBUSY)
+			break;
+	}
+	if (out->trace == EPERM && task_is_ours(child))
+		out->trace = 0; /* the try before had succeeded */
+	if (out->trace == EBUSY)
+		out->trace = 0; /* nothing stands in the way; the rest stays unknown */
+	else if (!out->trace)
+		probe_stopped(child, out);
 }
 
 /* It is told apart from the tracer, which nobody may trace (PR_SET_DUMPABLE), before it is tried.

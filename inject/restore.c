@@ -28,6 +28,7 @@
 enum {
 	RUN_OUT_TRIES = 50,
 	STOP_TRIES = 10,
+	TEXT_TRIES = 3,
 	SEARCH_MOST = 512 << 20, /* bytes of the target's memory; a tenth of a second */
 	SEARCH_LEAST = 4 << 20,
 	CONTEXT_MAX = 1024,
@@ -433,6 +434,21 @@ static int stop(struct space *space, struct tree *tree, struct sb_err *err)
 	return not_restored(space, &why, err);
 }
 
+/* All are stopped. Tried again before it is given up: an int3 that stays kills when we are gone. */
+static bool restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+
+	for (int i = 0; i < TEXT_TRIES; i++) {
+		memset(out, 0, sizeof(*out));
+		memset(&why, 0, sizeof(why));
+		if (space_restore_text(space, out, &why) >= 0)
+			return true;
+	}
+	*err = why;
+	return false;
+}
+
 static int restore(struct returns *r, bool release, struct space_restored *out, struct sb_err *err)
 {
 	uint64_t end = clock_ns() + LEAVE_NS;
@@ -447,7 +463,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 		if (ret < 0)
 			return ret;
 		/* While text cannot be restored the stubs it jumps into must stay. */
-		if (!text_done && space_restore_text(space, out, err) < 0) {
+		if (!text_done && !restore_text(space, out, err)) {
 			tree_resume(tree, space);
 			return -SB_ETARGET;
 		}

@@ -257,6 +257,47 @@ static bool signal_waits(const char *status)
 	return pending & ~status_mask(status, "SigBlk:") & ~ignored_signals(status);
 }
 
+bool task_blocks_all(uint64_t mask)
+{
+	uint64_t all = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) |
+			 3ull << (32 - 1));
+
+	return (mask & all) == all;
+}
+
+/* Of a mask that blocks everything: SIGKILL, SIGSTOP, libc's two, and a few that are waited for. */
+enum { MASK_HOLES = 8 };
+
+const char *task_trap_unfit(pid_t pid)
+{
+	uint64_t trap = 1ull << (SIGTRAP - 1);
+	const char *why = NULL;
+	char path[64], status[8192];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !why && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		uint64_t blocked;
+
+		if (tid <= 0 || !read_status(tid, status, sizeof(status)))
+			continue;
+		blocked = status_mask(status, "SigBlk:");
+		if (status_mask(status, "SigCgt:") & trap)
+			why = "it has a handler for SIGTRAP";
+		else if (status_mask(status, "SigIgn:") & trap)
+			why = "it ignores SIGTRAP";
+		/* One that waits in sigtimedwait shows a mask without what it waits for. */
+		else if ((blocked & trap) && __builtin_popcountll(~blocked) > MASK_HOLES)
+			why = "it blocks SIGTRAP";
+	}
+	if (dir)
+		closedir(dir);
+	return why;
+}
+
 void task_unnoticed(pid_t tid)
 {
 	struct arch_regs regs;

@@ -18,7 +18,15 @@ bool task_frozen(pid_t pid);	   /* by its cgroup */
 bool task_locks_memory(pid_t pid); /* some of it, or all that it maps (mlockall) */
 /* The strictest mode among its threads: 0, 2 a filter, 1 strict. */
 int task_any_seccomp(pid_t pid);
-bool task_seccomp(pid_t tid);	/* a filter or strict mode is on */
+bool task_seccomp(pid_t tid); /* a filter or strict mode is on */
+/*
+ * Why breakpoints of a tracer's would change the process's own signal state; NULL if not. A trap
+ * that comes while SIGTRAP is blocked or ignored resets its handler and unblocks it. A thread that
+ * blocks everything is no reason: see task_blocks_all().
+ */
+const char *task_trap_unfit(pid_t pid);
+/* Every signal but SIGTRAP, which a trap has unblocked, those that nobody blocks and libc's two. */
+bool task_blocks_all(uint64_t mask);
 pid_t task_tracer(pid_t tid);	/* 0: none */
 bool task_is_tracer(pid_t pid); /* a living tracer of sbinject's */
 bool task_is_ours(pid_t tid);	/* traced by this thread already */

@@ -491,7 +491,7 @@ static void release_kept(struct tree *tree, struct proc *proc)
 	while (any_will_report(proc) && clock_ns() < end) {
 		for (struct thread *t = proc->threads; t; t = next) {
 			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
-		next = t->next;
+			next = t->next;
 			if (await_stop(tree, t, 200))
 				detach_thread(tree, t);
 		}

@@ -38,6 +38,7 @@ group_build() {
 	need capstone libcapstone-dev capstone-devel pkg capstone
 	need jansson libjansson-dev jansson-devel pkg jansson
 	need libcurl libcurl4-openssl-dev libcurl-devel pkg libcurl
+	need libmicrohttpd libmicrohttpd-dev libmicrohttpd-devel pkg libmicrohttpd
 	need libiberty libiberty-dev binutils-devel links -liberty
 }
 

@@ -303,3 +303,17 @@ int check_readable(pid_t pid, struct sb_err *err)
 			ret = check_process_rows[i].look(&on, err);
 	return ret;
 }
+
+int check_trap(pid_t pid, struct sb_err *err)
+{
+	const char *why = task_trap_unfit(pid);
+
+	if (!why)
+		return 0;
+	err_set(err, SB_EREFUSED,
+		"process %d cannot be hooked by int3: %s, and the kernel would "
+		"reset that at a hit",
+		pid, why);
+	err_hint(err, "use --mechanism jump");
+	return -SB_EREFUSED;
+}

@@ -33,6 +33,9 @@ int check_machine_first(struct sb_err *err);
 /* All rows of a process: the first that says no. */
 int check_process(pid_t pid, uint32_t targets, struct sb_err *err);
 
+/* For --mechanism int3 only: would its traps change the process's own signal state? */
+int check_trap(pid_t pid, struct sb_err *err);
+
 /* Only those that `list` needs: it changes nothing. */
 int check_readable(pid_t pid, struct sb_err *err);
 

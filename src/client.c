@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "log.h"
+#include "metrics.h"
 #include "out.h"
 #include "recover.h"
 #include "text.h"
@@ -31,6 +32,7 @@ struct client {
 	bool status_line;		 /* an unfinished line stands on the terminal */
 	bool interrupted;		 /* the user wants the end */
 	bool driven;			 /* by client_open(): who drives decides about the end */
+	struct metrics *metrics;	 /* NULL: none */
 	bool failed;			 /* there is no tracer */
 	char *answer;			 /* to what was asked last; owned */
 	bool hold_command;		 /* client_release() lets it go */
@@ -49,7 +51,7 @@ static void tell_tracer(struct client *c)
 		log_debug("the tracer is gone already");
 }
 
-/* To whoever waits for it: a program on its descriptor, a shell behind --background. */
+/* To whoever waits for it: a program on its descriptor, a shell behind --daemon. */
 static void tell_attached(const struct client *c)
 {
 	if (c->opt->status_fd)
@@ -63,11 +65,29 @@ static void tell_attached(const struct client *c)
 	c->opt->ready_pipe = 0;
 }
 
+static int start_metrics(struct client *c)
+{
+	const struct metrics_config cfg = {
+		.listen = c->opt->metrics,
+		.file = c->opt->metrics_file,
+		.by_pid = c->opt->metrics_by_pid,
+		.interval_ns = c->opt->interval_ns,
+		.session = getpid(),
+	};
+
+	return cfg.listen || cfg.file ? metrics_open(&cfg, &c->metrics, &c->out->error) : 0;
+}
+
 static void on_ready(struct client *c, const char *payload, size_t len)
 {
 	(void)payload;
 	(void)len;
 	c->ready = true;
+	if (start_metrics(c) < 0) {
+		c->ready = false;
+		tell_tracer(c);
+		return;
+	}
 	tell_attached(c);
 	if (c->hold_command)
 		return;
@@ -299,7 +319,8 @@ static int start(struct client *c, const struct backend *backend)
 				  .cfg = cfg,
 				  .interval_ns = c->opt->interval_ns,
 				  .session_pid = getpid(),
-				  .default_ns = c->opt->default_ns };
+				  .default_ns = c->opt->default_ns,
+				  .events = c->opt->events };
 
 	skip_add(cfg, getpid());
 	if (c->opt->background)
@@ -342,6 +363,7 @@ static void client_end(struct client *c)
 		if (c->out->tracer_died)
 			restore_targets(c);
 	}
+	metrics_close(c->metrics);
 	await_command(c);
 	if (c->tracer > 0)
 		waitpid(c->tracer, NULL, 0);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "client.h"
@@ -49,7 +50,7 @@ static int check(struct options *opt, struct sb_err *err)
 		err_hint(err, "sbinject --help shows the forms");
 		return -SB_EUSAGE;
 	}
-	if (attach && !opt->session.targets.count) {
+	if (attach && !opt->session.targets.count && !opt->background) {
 		err_set(err, SB_EUSAGE, "no target is given");
 		err_hint(err, "sbinject -p PID libc.so.6:getpid 5us");
 		return -SB_EUSAGE;
@@ -133,7 +134,7 @@ static int write_result(const struct options *opt, const struct result *res)
 {
 	struct sb_err err = { 0 };
 
-	if (!opt->quiet)
+	if (!opt->quiet && res->n_targets)
 		out_table(stderr, res);
 	if (opt->json)
 		out_json(opt->json, res, false, &err);
@@ -193,8 +194,21 @@ static int await_attached(int fd, pid_t pid)
 	return status;
 }
 
+/* What else whoever started us left open is not ours to hold open for the time of a session. */
+static void keep_only(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	low = low > 2 ? low : 2;
+	if (low > 3)
+		syscall(SYS_close_range, 3, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
 /*
- * --background: the session goes on in a child. True in the one who only waits; *status is its
+ * --daemon: the session goes on in a child. True in the one who only waits; *status is its
  * exit status then.
  */
 static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
@@ -205,7 +219,7 @@ static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
 	if (!opt->background)
 		return false;
 	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
-		*status = err_exit_status((enum sb_code) - err_sys(err, SB_ESYS, "--background"));
+		*status = err_exit_status((enum sb_code) - err_sys(err, SB_ESYS, "--daemon"));
 		return true;
 	}
 	close(fds[pid ? 1 : 0]);
@@ -216,10 +230,11 @@ static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
 	}
 	setsid();
 	opt->ready_pipe = fds[1];
+	keep_only(opt->status_fd, opt->ready_pipe);
 	return false;
 }
 
-/* The last words: to whoever reads --status-fd, and to whoever waits for a --background. */
+/* The last words: to whoever reads --status-fd, and to whoever waits for a --daemon. */
 static void tell_ended(const struct options *opt, int status)
 {
 	char byte = (char)status;
@@ -235,7 +250,12 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 {
 	int status;
 
-	if (!opt->session.targets.count)
+	struct sb_err none = { 0 };
+
+	/* Without a target the command is only watched, so that sbctl can add some; where that is
+	 * not allowed it runs all the same. */
+	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
+	    !backend_choose(opt->backend, &none))
 		return run_untouched(opt, err);
 	if (left_to_child(opt, &status, err))
 		return status;

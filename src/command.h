@@ -17,7 +17,7 @@ struct command {
 	void (*help)(FILE *to);
 };
 
-extern const struct command cmd_run, cmd_list, cmd_recover, cmd_doctor;
+extern const struct command cmd_run, cmd_list, cmd_sweep, cmd_compare, cmd_recover, cmd_doctor;
 
 /* "sbinject: what; remedy" on stderr. */
 void command_print_error(const struct sb_err *err);

@@ -18,8 +18,8 @@
  *	{"op": "enable"} {"op": "disable"}
  *	{"op": "list"} {"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
- *								[index, pid, slot, hits, injected_ns,
- *								overrun_ns]
+ *								[index, pid, slot, hits,
+ *injected_ns, overrun_ns]
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N}]}	all in one go
  *	{"op": "stop"}						detach and end
  *

@@ -4,7 +4,8 @@
 #include "command.h"
 #include "log.h"
 
-static const struct command *const commands[] = { &cmd_run, &cmd_list, &cmd_recover, &cmd_doctor };
+static const struct command *const commands[] = { &cmd_run,	&cmd_list,    &cmd_sweep,
+						  &cmd_compare, &cmd_recover, &cmd_doctor };
 
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 

@@ -273,6 +273,34 @@ static int opt_status_fd(struct parse *p, const char *arg)
 	return -SB_EUSAGE;
 }
 
+static int opt_metrics(struct parse *p, const char *arg)
+{
+	free(p->opt->metrics);
+	p->opt->metrics = text_dup(arg);
+	return 0;
+}
+
+static int opt_metrics_file(struct parse *p, const char *arg)
+{
+	free(p->opt->metrics_file);
+	p->opt->metrics_file = text_dup(arg);
+	return 0;
+}
+
+static int opt_metrics_by_pid(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->metrics_by_pid = true;
+	return 0;
+}
+
+static int opt_events(struct parse *p, const char *arg)
+{
+	free(p->opt->events);
+	p->opt->events = text_dup(arg);
+	return 0;
+}
+
 static int opt_quiet(struct parse *p, const char *arg)
 {
 	(void)arg;
@@ -314,34 +342,45 @@ static const struct option_row {
 	{ "pid", 'p', VERB_ALL, opt_pid, "PID[,PID...]",
 	  "the process, its descendants and all their threads; repeatable" },
 	{ "match", 0, VERB_ALL, opt_match, "GLOB", "processes by their whole command line" },
-	{ "no-children", 0, VERB_RUN | VERB_LIST, opt_no_children, NULL, "not its descendants" },
+	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_no_children, NULL,
+	  "not its descendants" },
 	{ "no-follow", 0, VERB_RUN, opt_no_follow, NULL,
 	  "plant and let the target run untraced; later children are not followed" },
-	{ "targets", 0, VERB_RUN | VERB_LIST, opt_targets, "FILE",
+	{ "targets", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_targets, "FILE",
 	  "more targets, one a line (sbinject-targets(5))" },
 	{ "delay", 0, VERB_RUN, opt_delay, "TIME", "for targets without one (default 1us)" },
-	{ "every", 0, VERB_RUN, opt_every, "N", "delay each Nth hit of a thread" },
+	{ "every", 0, VERB_RUN | VERB_SWEEP, opt_every, "N", "delay each Nth hit of a thread" },
 	{ "start", 0, VERB_RUN, opt_start, "TIME", "begin that long after attaching" },
 	{ "start-on", 0, VERB_RUN, opt_start_on, "TARGET|FILE",
 	  "begin at the target's first hit, or when the file exists" },
 	{ "for", 0, VERB_RUN, opt_for, "TIME", "detach after so long" },
-	{ "mechanism", 0, VERB_RUN | VERB_LIST, opt_mechanism, "auto|jump|int3",
+	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_mechanism, "auto|jump|int3",
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUN, opt_backend, "auto|inject", "what does the hooking" },
-	{ "max-slowdown", 0, VERB_RUN, opt_max_slowdown, "P%",
+	{ "backend", 0, VERB_RUN | VERB_SWEEP, opt_backend, "auto|inject",
+	  "what does the hooking" },
+	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, opt_max_slowdown, "P%",
 	  "refuse to add more than this to a thread's time" },
 	{ "require-hits", 0, VERB_RUN, opt_require_hits, NULL,
 	  "fail (125) when a target was never hit" },
-	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR, opt_json, "FILE|-", "the result as JSON" },
+	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, opt_json, "FILE|-",
+	  "the result as JSON" },
 	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },
-	{ "tag", 0, VERB_RUN, opt_tag, "K=V", "put into the JSON; repeatable" },
+	{ "tag", 0, VERB_RUN | VERB_SWEEP, opt_tag, "K=V", "put into the JSON; repeatable" },
 	{ "interval", 0, VERB_RUN, opt_interval, "TIME", "a status line so often" },
 	{ "from-env", 0, VERB_RUN, opt_from_env, NULL,
 	  "targets and settings of SPEED_BUMP_*, as a command without a target has them" },
-	{ "background", 0, VERB_RUN, opt_background, NULL,
+	{ "daemon", 0, VERB_RUN, opt_background, NULL,
 	  "return when the hooks are in force; with -p" },
 	{ "status-fd", 0, VERB_RUN, opt_status_fd, "N",
 	  "a line on descriptor N when attached and when ended" },
+	{ "metrics", 0, VERB_RUN, opt_metrics, "[ADDR:]PORT",
+	  "serve counters to Prometheus; on loopback where no address is given" },
+	{ "metrics-file", 0, VERB_RUN, opt_metrics_file, "FILE",
+	  "write them for the textfile collector" },
+	{ "metrics-by-pid", 0, VERB_RUN, opt_metrics_by_pid, NULL,
+	  "with a label for each process" },
+	{ "events", 0, VERB_RUN, opt_events, "FILE",
+	  "each change of state as a line of JSON, with both clocks" },
 	{ "quiet", 'q', VERB_ALL, opt_quiet, NULL, "errors only" },
 	{ "verbose", 'v', VERB_ALL, opt_verbose, NULL, "say what is being done" },
 	{ "help", 'h', VERB_ALL, opt_help, NULL, "this text" },
@@ -518,7 +557,7 @@ static int check_together(struct parse *p)
 	}
 	if (p->opt->background && (p->opt->command || !cfg->n_pids)) {
 		err_set(p->err, SB_EUSAGE,
-			"--background is for running processes: -p PID, and no "
+			"--daemon is for running processes: -p PID, and no "
 			"command");
 		err_hint(p->err, "put & behind it in a shell");
 		return -SB_EUSAGE;
@@ -562,6 +601,9 @@ void options_free(struct options *opt)
 	}
 	free(opt->tag);
 	free(opt->json);
+	free(opt->metrics);
+	free(opt->metrics_file);
+	free(opt->events);
 	free(opt->jsonl);
 	free(opt->backend);
 	free(opt->session.start_on);

@@ -10,7 +10,14 @@
  * The command line of a run: options and targets on the left of `--`, the command on its
  * right. One parser for all verbs; each verb says which options it knows.
  */
-enum option_verb { VERB_RUN = 1, VERB_LIST = 2, VERB_RECOVER = 4, VERB_DOCTOR = 8, VERB_ALL = 15 };
+enum option_verb {
+	VERB_RUN = 1,
+	VERB_LIST = 2,
+	VERB_RECOVER = 4,
+	VERB_DOCTOR = 8,
+	VERB_SWEEP = 16,
+	VERB_ALL = 31
+};
 
 struct options {
 	struct session_config session;
@@ -20,8 +27,10 @@ struct options {
 	bool from_env;	     /* --from-env */
 	bool background;
 	int status_fd;	/* lines for programs; 0: none */
-	int ready_pipe; /* set by --background: a byte ends the wait of who started us; 0 */
+	int ready_pipe; /* set by --daemon: a byte ends the wait of who started us; 0 */
 	uint64_t interval_ns;
+	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
+	bool metrics_by_pid;
 	char *json, *jsonl;
 	struct result_tag *tag;
 	size_t n_tags;

@@ -15,9 +15,9 @@
  *						series that fit are added up. A histogram's or
  *summary's own name stands for its _count (and _sum, for a response)
  *	stdout:REGEX				the launched command's standard output: a line that
- *						matches is one item; with a group, the group's number
- *is the count so far file:PATH				the last number in a file cmd:COMMAND
- *the last number that a shell command prints
+ *						matches is one item; with a group, the group's
+ *number is the count so far file:PATH				the last number in a file
+ *cmd:COMMAND the last number that a shell command prints
  *
  * Anything else is a TARGET, whose hits are counted by the session itself (exact, and free). So is
  * what is "end": the launched command's end is the one item.

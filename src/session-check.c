@@ -15,6 +15,8 @@ static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 {
 	if (session_skips(s, pid))
 		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
+	if (s->cfg->mechanism == MECHANISM_INT3 && check_trap(pid, err) < 0)
+		return -(int)err->code;
 	return check_process(pid, (uint32_t)s->n_targets, err);
 }
 

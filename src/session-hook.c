@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "log.h"
 #include "session-priv.h"
 #include "session-python.h"
@@ -482,6 +483,15 @@ void session_add_bell(const struct space *space, struct found *found, struct ima
 	symbol_list_free(&list);
 }
 
+/* A session that waits to be filled touches nothing. */
+static bool any_target(const struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (!s->target[i].removed)
+			return true;
+	return false;
+}
+
 /* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
 {
@@ -491,8 +501,14 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 	struct record *rec;
 	int ret;
 
+	if (!any_target(s)) {
+		space_put(space);
+		return 0;
+	}
 	drop_stale(space);
 	ret = find_all(s, pid, space, &found, &bell, err);
+	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
+		ret = check_trap(pid, err);
 	if (ret >= 0)
 		find_with_bell(s, pid, space, &bell);
 	if (ret >= 0 && found.count + bell.count && !space->control)

@@ -132,7 +132,7 @@ void record_end(struct session *s,
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);
-void record_free(const struct session *s, struct record *rec);
+void record_drop(const struct session *s, struct record *rec);
 /* What a hook takes that its own measurement does not see; agents measure all of it. */
 double target_cost_ticks(const struct session *s, size_t target);
 void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,

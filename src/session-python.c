@@ -302,7 +302,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	if (room_asked(py->room)) {
 		if (room_step(py->room, &s->tree, now, 0)) {
 			finished(s, rec, now);
-			under_way = false;
+			under_way = py->dirty && py->applied;
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
 		} else {
@@ -453,7 +453,7 @@ static void left_behind(struct session *s, struct record *rec)
 /* An agent looks at no call while the windows are closed. */
 static void explain_unopened(struct session *s)
 {
-	for (size_t i = 0; i < s->n_targets; i++) {
+	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
 		struct target *t = &s->target[i];
 
 		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)

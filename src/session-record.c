@@ -156,7 +156,7 @@ void record_end(struct session *s, struct record *rec)
 	rec->space = NULL;
 }
 
-void record_free(const struct session *s, struct record *rec)
+void record_drop(const struct session *s, struct record *rec)
 {
 	slow_free(rec->slow, s->max_targets);
 	for (size_t i = 0; i < rec->n_regions; i++)

@@ -239,14 +239,6 @@ static void on_thread_new(void *ctx, struct thread *thread)
 		thread->thread_pointer = arch->thread_pointer(&regs);
 }
 
-static bool trap_mask_was_full(uint64_t mask)
-{
-	/* All but SIGTRAP, SIGKILL, SIGSTOP and libc's own two. */
-	uint64_t all = ~(1ull << (5 - 1) | 1ull << (9 - 1) | 1ull << (19 - 1) | 3ull << (32 - 1));
-
-	return (mask & all) == all;
-}
-
 /*
  * int3: the thread goes on in the stub. The kernel has already treated the trap as a signal
  * that cannot wait: where SIGTRAP was blocked it is unblocked now. A mask that holds every
@@ -266,7 +258,7 @@ static bool on_trapped(void *ctx, struct thread *thread)
 		return false;
 	arch->set_pc(&regs, stub);
 	pt_set_regs(thread->tid, &regs);
-	if (pt_get_sigmask(thread->tid, &mask) == 0 && trap_mask_was_full(mask))
+	if (pt_get_sigmask(thread->tid, &mask) == 0 && task_blocks_all(mask))
 		pt_set_sigmask(thread->tid, mask | 1ull << (5 - 1));
 	return true;
 }

@@ -158,7 +158,7 @@ void session_free(struct session *s)
 		struct record *rec = s->records;
 
 		s->records = rec->next;
-		record_free(s, rec);
+		record_drop(s, rec);
 	}
 	for (size_t i = 0; i < s->n_sites; i++) {
 		free(s->site[i].module);
@@ -276,6 +276,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	if (ret == 0) {
 		python_settle(s);
 		arm(s);
+		python_settle(s); /* an agent watches nothing before it knows of an open window */
 		if (!s->cfg->follow && !s->cfg->launched)
 			release_all(s);
 	}

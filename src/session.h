@@ -91,8 +91,8 @@ struct session_target {
 void session_target(struct session *s, size_t index, struct session_target *out);
 
 /*
- * Counters at one instant, each of one target on one thread: `slot` tells threads of a process apart
- * (threads that share one are counted as one).
+ * Counters at one instant, each of one target on one thread: `slot` tells threads of a process
+ * apart (threads that share one are counted as one).
  */
 struct session_lane {
 	pid_t pid;

@@ -2,6 +2,7 @@
 #include "tracer.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,6 +30,7 @@ struct tracer {
 	uint64_t next_status;
 	struct control_state control;
 	struct control_server *server;	     /* NULL: none */
+	FILE *events;			     /* NULL: none */
 	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
 	size_t heard;
 };
@@ -199,6 +201,40 @@ static void drain(struct tracer *t)
 		poll(&fd, 1, 1000);
 }
 
+static double seconds(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* --events: to be joined with what others recorded, so both clocks. */
+static void event(void *ctx, const char *what, const char *target, uint64_t delay_ns)
+{
+	struct tracer *t = ctx;
+	json_t *o;
+	char *text;
+
+	if (!t->events)
+		return;
+	o = json_pack("{s:s s:f s:f}", "event", what, "realtime_s", seconds(CLOCK_REALTIME),
+		      "monotonic_s", seconds(CLOCK_MONOTONIC));
+	if (target) {
+		json_t *name = json_string(target);
+
+		json_object_set_new(o, "target", name ? name : json_null());
+		json_object_set_new(o, "delay_ns", json_integer((json_int_t)delay_ns));
+	}
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (!text)
+		abort();
+	fprintf(t->events, "%s\n", text);
+	fflush(t->events);
+	free(text);
+}
+
 static void do_run(struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
@@ -212,9 +248,12 @@ static void do_run(struct tracer *t)
 	t->server = control_server_open(t->job->session_pid, &why);
 	if (!t->server)
 		log_debug("no socket for sbctl: %s", why.what);
+	event(t, "attached", NULL, 0);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
+	event(t, "detaching", NULL, 0);
 	b->detach(t->session);
+	event(t, "detached", NULL, 0);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
 	send_result(t, end, b->result(t->session));
@@ -268,7 +307,10 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	} else {
 		t.control = (struct control_state){ .backend = job->backend,
 						    .session = t.session,
-						    .default_ns = job->default_ns };
+						    .default_ns = job->default_ns,
+						    .changed = event,
+						    .ctx = &t };
+		t.events = job->events ? fopen(job->events, "ae") : NULL;
 		do_run(&t);
 		job->backend->close(t.session);
 	}

@@ -15,6 +15,7 @@ struct tracer_job {
 	const struct session_config *cfg;
 	uint64_t interval_ns; /* of status messages; 0: none */
 	pid_t session_pid;    /* of the command line: names the session */
+	const char *events;   /* file for changes of state; NULL: none */
 	uint64_t default_ns;  /* delay of targets that are added without one */
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Programs are told when the hooks are in force, and shells by --background: no sleep is needed.
+# Programs are told when the hooks are in force, and shells by --daemon: no sleep is needed.
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 1 -p 2000
@@ -26,19 +26,19 @@ unchanged "$pid"
 same 'the status of an error' "$(cat "$T/status")" 'ended 3'
 
 rm -f "$T/run.json"
-sb -p "$pid" :victim_work 0 --json "$T/run.json" --background
+sb -p "$pid" :victim_work 0 --json "$T/run.json" --daemon
 ended 0
-hooked "$pid" || fail '--background returned before the hooks were in'
+hooked "$pid" || fail '--daemon returned before the hooks were in'
 number=$(sed -n 's/.*kill \([0-9]*\) detaches.*/\1/p' "$T/sb.err")
 kill -TERM "${number:?}"
-wait_for 10 test -s "$T/run.json" || fail 'no result of --background'
+wait_for 10 test -s "$T/run.json" || fail 'no result of --daemon'
 wait_for 10 [ ! -e "/proc/$number" ]
 unchanged "$pid"
-sb -p "$pid" :nothing 0 --background
+sb -p "$pid" :nothing 0 --daemon
 ended 3
 told "no function 'nothing'"
 
-refuses 125 'background' :f --background -- true
+refuses 125 'daemon' :f --daemon -- true
 refuses 125 'not an open descriptor' :f --status-fd 99 -- true
 refuses 125 'not an open descriptor' :f --status-fd x -- true
 unchanged "$pid"

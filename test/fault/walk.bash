@@ -162,20 +162,20 @@ walk_way() { # ACTION WAY: adds to $reached and $bad
 			case $status in
 			0) reached=$((reached + 1)) ;;
 			3) break ;;
-			*) bad=$((bad + 1)) ;;
+			*) bad=$((bad + 1)) wrong="$wrong $2:$point:$n=$1" ;;
 			esac
 		done
 	done
 }
 
 walk() {
-	local action=$1 way reached=0 bad=0
+	local action=$1 way reached=0 bad=0 wrong=''
 	shift
 
 	[ "$(points | wc -l)" -gt 5 ] || fail 'no fault points found'
 	for way in "${@:-attach}"; do
 		walk_way "$action" "$way"
 	done
-	[ $bad -eq 0 ] || fail "$bad passages of fault points went wrong"
+	[ $bad -eq 0 ] || fail "$bad passages of fault points went wrong:$wrong"
 	more 'fault points reached' $reached 5
 }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Where the sbinject program is. Imports nothing that is not there at Python's start anyway."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Iterator, Optional
+
+
+def _candidates() -> Iterator[str]:
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if folder:
+            yield os.path.join(folder, "sbinject")
+    for folder in (os.path.dirname(sys.executable or ""), os.path.join(sys.prefix, "bin")):
+        if folder:
+            yield os.path.join(folder, "sbinject")
+    # beside the package: pip install --target, and the source tree's own build
+    here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(os.path.dirname(here), "bin", "sbinject")
+    yield os.path.join(os.path.dirname(os.path.dirname(here)), "build", "sbinject")
+
+
+def _runs(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def find_program() -> Optional[str]:
+    """The path of the program, or None. What SBINJECT names is taken as it is."""
+    named = os.environ.get("SBINJECT")
+    if named:
+        return os.path.abspath(named) if _runs(named) else None
+    return next((os.path.abspath(p) for p in _candidates() if _runs(p)), None)
+
+
+def missing() -> str:
+    """The error where there is none."""
+    named = os.environ.get("SBINJECT")
+    if named:
+        return f"SBINJECT={named}: there is no such program"
+    return "the sbinject program was not found; put it on PATH, or its path into SBINJECT"
+
+
+def yama_restricts() -> bool:
+    """Only descendants may be traced, and sbinject is to trace the one who started it."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", "rb") as f:
+            return f.read().strip() == b"1"
+    except OSError:
+        return False
+
+
+def let_trace(allow: bool) -> None:
+    """Ask Yama for an exception for this process, or withdraw it."""
+    if not yama_restricts():
+        return
+    import ctypes
+
+    anyone = ctypes.c_ulong(-1) if allow else ctypes.c_ulong(0)
+    ctypes.CDLL(None).prctl(0x59616D61, anyone, 0, 0, 0)  # PR_SET_PTRACER
