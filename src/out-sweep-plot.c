@@ -90,6 +90,13 @@ static double largest_x(const struct sweep_target *t)
 	return most;
 }
 
+static void draw_nothing(FILE *f)
+{
+	fputs("set label 1 \"nothing was measured\" at graph 0.5,0.5 center\n"
+	      "plot [0:1] [0:1] -1 notitle\nunset label 1\n",
+	      f);
+}
+
 static void draw_dose(FILE *f, const struct sweep_target *t, size_t i)
 {
 	double k = isfinite(t->kappa_beyond.est) ? t->kappa_beyond.est : t->kappa.est;
@@ -104,9 +111,7 @@ static void draw_dose(FILE *f, const struct sweep_target *t, size_t i)
 	      f);
 	fprintf(f, "set xrange [0:%.9g]\n", largest_x(t) * 1.05);
 	if (!isfinite(k) || !isfinite(t->t0_ns)) {
-		fputs("set label 1 \"nothing was measured\" at graph 0.5,0.5 center\n"
-		      "plot [0:1] [0:1] -1 notitle\nunset label 1\n",
-		      f);
+		draw_nothing(f);
 		return;
 	}
 	fprintf(f, "t0=%.9g\nfit(x)=t0+%.9g*(x>%.9g?x-%.9g:0)\nlo(x)=t0+%.9g*x\nhi(x)=t0+%.9g*x\n",
@@ -130,8 +135,21 @@ static void draw_windows(FILE *f)
 	      f);
 }
 
+static size_t known_kappas(const struct sweep_result *res, size_t n)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++)
+		known += isfinite(res->target[i].kappa.est);
+	return known;
+}
+
 static void draw_forest(FILE *f, const struct sweep_result *res, size_t n)
 {
+	if (!known_kappas(res, n)) {
+		draw_nothing(f);
+		return;
+	}
 	fputs("set title \"kappa, 95% intervals\"\nset xlabel \"kappa\"\nunset ylabel\nunset key\n"
 	      "set ytics (",
 	      f);
