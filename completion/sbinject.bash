@@ -33,12 +33,12 @@ _sbinject() {
 		COMPREPLY=($(compgen -W 'auto inject' -- "$cur"))
 		return
 		;;
-	--targets | --json | --jsonl | --start-on)
+	--targets | --json | --jsonl | --start-on | --metrics-file | --events)
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return
 		;;
-	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval --from-env --daemon --status-fd)
+	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval | --status-fd | --metrics)
 		return
 		;;
 	esac
@@ -48,7 +48,8 @@ _sbinject() {
 	'')
 		opts="$opts --no-children --no-follow --targets --delay --every --start --start-on
 			--for --mechanism --backend --max-slowdown --require-hits --json --jsonl
-			--tag --interval --version"
+			--tag --interval --version --from-env --daemon --status-fd --metrics
+			--metrics-file --metrics-by-pid --events"
 		;;
 	list) opts="$opts --no-children --targets --mechanism --json" ;;
 	doctor) opts="$opts --json" ;;
@@ -66,3 +67,29 @@ _sbinject() {
 }
 
 complete -F _sbinject sbinject
+
+_sbctl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i verb=''
+	local verbs='add remove update clear delay enable disable list status watch stop sessions'
+	COMPREPLY=()
+
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ " $verbs " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]}
+	done
+	case $prev in
+	-s | --session)
+		COMPREPLY=($(compgen -W "$(sbctl sessions 2>/dev/null | sed 's/ .*//')" -- "$cur"))
+		return
+		;;
+	remove | update)
+		COMPREPLY=($(compgen -W "$(sbctl list 2>/dev/null | sed 's/ .*//')" -- "$cur"))
+		return
+		;;
+	esac
+	case $cur in
+	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --interval --help --version' -- "$cur")) ;;
+	*) [ -z "$verb" ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
+	esac
+}
+
+complete -F _sbctl sbctl

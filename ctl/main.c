@@ -39,7 +39,7 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 	if (spec_delay(text, ns, &c->err) == 0)
 		return 0;
 	snprintf(c->error, sizeof(c->error), "%s",
-		 strstr(c->err.what, "10 s") ? "ERANGE" : "EINVAL");
+		 strstr(c->err.what, "above 10") ? "ERANGE" : "EINVAL");
 	return -1;
 }
 

@@ -83,11 +83,6 @@ static void on_ready(struct client *c, const char *payload, size_t len)
 	(void)payload;
 	(void)len;
 	c->ready = true;
-	if (start_metrics(c) < 0) {
-		c->ready = false;
-		tell_tracer(c);
-		return;
-	}
 	tell_attached(c);
 	if (c->hold_command)
 		return;
@@ -325,6 +320,8 @@ static int start(struct client *c, const struct backend *backend)
 	skip_add(cfg, getpid());
 	if (c->opt->background)
 		skip_add(cfg, getppid()); /* the target may have started us */
+	if (start_metrics(c) < 0)
+		return -1;
 	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
 		return -1;
 	if (c->command.pid)

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "out.h"
 #include "runtime.h"
 
 enum { ANSWER_MAX = 64 << 20, TIMEOUT_S = 5 };
@@ -367,8 +368,8 @@ static int start_writer(struct metrics *m, struct sb_err *err)
 {
 	pthread_condattr_t attr;
 
-	if (write_file(m) < 0)
-		return err_sys(err, SB_EFILE, "cannot write %s", m->cfg.file);
+	if (out_check(m->cfg.file, err) < 0)
+		return -SB_EFILE;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->wake, &attr);

@@ -33,9 +33,9 @@ struct metrics_config {
 	pid_t session;
 };
 
-/* SB_EUSAGE: no such address; SB_EFILE: the port is in use, or may not be bound; the file cannot be
+/* Before the session begins: until then there is nothing to be had. SB_EUSAGE: no such address; SB_EFILE: the port is in use, or may not be bound; the file cannot be
  * written. */
 int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct sb_err *err);
-void metrics_close(struct metrics *m); /* writes the file once more, then stops; NULL is harmless */
+void metrics_close(struct metrics *m); /* NULL is harmless */
 
 #endif

@@ -9,6 +9,9 @@ set -u
 : "${SB:?run this by test/run}" "${V:?}" "${TOOL:?}" "${T:?}"
 cd "$T" || exit 2
 
+CTL=${SB%/*}/sbctl
+export SBINJECT_RUNTIME_DIR="$T/run" # other cases have sessions too
+
 pids=() # what was started here; killed by pid at the end
 pid=''	# the last victim started
 rc=0	# of the last sb

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --metrics serves what Prometheus reads, --metrics-file writes it, --events tells each change.
+. "$SRC/test/lib.sh"
+need python3
+
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+scrape() { python3 -c 'import sys, urllib.request as u
+r = u.urlopen(sys.argv[1]); print(r.headers["Content-Type"]); sys.stdout.write(r.read().decode())' "$1"; }
+value() { sed -n "s/^$1 //p" "$T/page"; }
+
+start calls "$V/calls"
+snapshot "$pid"
+attach "$pid" :victim_work 2us --metrics "$port" --metrics-file "$T/sb.prom" --metrics-by-pid \
+	--events "$T/events" --interval 200ms
+wait_for 10 scrape "http://127.0.0.1:$port/metrics" || fail 'nothing is served'
+sleep 0.5
+scrape "http://127.0.0.1:$port/metrics" >"$T/page"
+head -n 1 "$T/page" | grep -q '^application/openmetrics-text' || fail "type: $(head -n 1 "$T/page")"
+tail -n 1 "$T/page" | grep -q '^# EOF$' || fail 'it does not end as the format wants'
+hits=$(value "sbinject_hits_total{target=\":victim_work\",pid=\"$pid\"}")
+more 'hits served' "${hits%.*}" 100
+value 'sbinject_delay_seconds{target=":victim_work"}' | grep -q '2.*e-06' || fail 'the delay'
+value 'sbinject_target_state{target=":victim_work",sbinject_target_state="on"}' | grep -q '^1$' || fail 'its state'
+same processes "$(value sbinject_processes)" 1
+! scrape "http://127.0.0.1:$port/nowhere" >/dev/null 2>&1 || fail 'a page that is not there'
+grep -q '^sbinject_hits_total' "$T/sb.prom" || fail "no file: $(cat "$T/sb.prom")"
+"$CTL" disable >/dev/null && "$CTL" enable >/dev/null && "$CTL" update :victim_work 5us >/dev/null ||
+	fail 'sbctl'
+sb_stop
+ended 0
+for what in attached disable enable update detaching detached; do
+	grep -q "\"event\":\"$what\"" "$T/events" || fail "no event $what: $(cat "$T/events")"
+done
+python3 - "$T/events" <<'P' || fail 'the events are not in order'
+import json, sys
+e = [json.loads(l) for l in open(sys.argv[1])]
+assert all(a["monotonic_s"] <= b["monotonic_s"] for a, b in zip(e, e[1:])) and e[0]["realtime_s"] > 1e9
+P
+unchanged "$pid"
+
+# A port that is taken is an error before anything is hooked for good.
+python3 -c 'import socket, sys, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print("ready", flush=True); time.sleep(60)' "$port" >"$T/holder.out" &
+pids+=("$!")
+wait_for 10 said holder '^ready$' || fail 'the port was not taken'
+refuses 1 'metrics.*in use' -p "$pid" :victim_work 0 --metrics "$port"
+refuses 2 'address and port' -p "$pid" :victim_work 0 --metrics nonsense
+unchanged "$pid"
+finish calls "$pid"

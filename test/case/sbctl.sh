@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A session is changed while it runs: targets come and go, delays and counting are switched, and the
+# target is what it was afterwards. The forms are those that scripts know.
+. "$SRC/test/lib.sh"
+
+ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err"; }
+says() { ctl "${@:2}" || fail "sbctl ${*:2}: $(cat "$T/ctl.err")"; same "sbctl ${*:2}" "$(cat "$T/ctl.out")" "$1"; }
+no() { # ERROR STATUS ARGS...
+	local error=$1 want=$2 status=0
+	shift 2
+	ctl "$@" || status=$?
+	same "status of sbctl $*" "$status" "$want"
+	grep -q "^sbctl: $error" "$T/ctl.err" || fail "sbctl $*: not $error: $(cat "$T/ctl.err")"
+}
+hits_of() { ctl list && sed -n "s/^$1 .*hits=\\([0-9]*\\).*/\\1/p" "$T/ctl.out"; }
+grows() { # TARGET
+	local was now
+	was=$(hits_of "$1")
+	sleep 0.3
+	now=$(hits_of "$1")
+	[ "${now:-0}" -gt "${was:-0}" ]
+}
+
+! ctl list || fail 'sbctl list without a session'
+grep -q 'no session is running' "$T/ctl.err" || fail "$(cat "$T/ctl.err")"
+
+start calls "$V/calls" -r
+snapshot "$pid"
+attach "$pid" :victim_work 0
+wait_for 10 grows :victim_work || fail 'it does not count'
+says 'Updated target: :victim_work delay=2000 ns' update :victim_work 2000
+says 'Updated target: :victim_work delay=3000 ns' update :victim_work 3us
+ctl list && grep -q '^:victim_work delay_ns=3000 hits=[0-9]*$' "$T/ctl.out" || fail "list: $(cat "$T/ctl.out")"
+says 'Probes disabled' disable
+was=$(hits_of :victim_work)
+sleep 0.3
+same 'hits while disabled' "$(hits_of :victim_work)" "$was"
+says 'Probes enabled' enable
+wait_for 10 grows :victim_work || fail 'it does not count again'
+says 'Default delay set to 7000 ns' delay 7000
+says 7000 delay
+says "Added target: :victim_idle" add :victim_idle
+ctl list && grep -q '^:victim_idle delay_ns=7000 ' "$T/ctl.out" || fail "no default delay: $(cat "$T/ctl.out")"
+says 'Removed target: :victim_work' remove :victim_work
+says 'Added target: :victim_work' add :victim_work 1000
+wait_for 10 grows :victim_work || fail 'it does not count after it was added again'
+ctl status && grep -q '^enabled: 1$' "$T/ctl.out" && grep -q '^targets: 2$' "$T/ctl.out" &&
+	grep -q '^total_hits: [1-9]' "$T/ctl.out" && grep -q '^total_delay_ns: ' "$T/ctl.out" ||
+	fail "status: $(cat "$T/ctl.out")"
+
+# Names of errors, and their status.
+no ENOENT 1 add :no_such_function 5
+no EEXIST 1 add :victim_work 5
+no ERANGE 1 add :victim_idle2 20s
+no ERANGE 1 update :victim_work 10000000001
+no EINVAL 1 add nonsense 5
+no EINVAL 1 add :victim_work5 5parsecs
+no ENOENT 1 update :no_such_target 5
+no ENOENT 1 remove :no_such_target
+no '' 2 frobnicate
+no '' 2 add
+same sessions "$("$CTL" sessions | grep -c "^$sb_pid ")" 1
+"$CTL" -s "$sb_pid" status >/dev/null || fail 'by the number of the session'
+"$CTL" -s "$pid" status >/dev/null || fail 'by a process that it has hooked'
+! "$CTL" -s 1 status >/dev/null 2>&1 || fail 'a session of process 1?'
+ctl --json list && same 'a target in JSON' "$("$TOOL/jget" "$T/ctl.out" targets.0.target)" :victim_work
+
+# Ten thousand changes through one connection.
+for i in $(seq 10000); do echo "update :victim_work $i"; done | "$CTL" - >"$T/many" || fail 'a batch'
+same 'answers to a batch' "$(wc -l <"$T/many")" 10000
+
+says 'All targets cleared' clear
+"$CTL" stop >"$T/stop.out" 2>&1 || fail "stop: $(cat "$T/stop.out")"
+grep -q ':victim_work' "$T/stop.out" || fail "no summary: $(cat "$T/stop.out")"
+sb_wait
+ended 0
+unchanged "$pid"
+finish calls "$pid"
+[ -z "$(ls "$SBINJECT_RUNTIME_DIR")" ] || fail 'a socket is left'
