@@ -18,7 +18,7 @@ for mode in queued child job fault timer; do
 	start "$mode" "$V/kinds" "$mode"
 	sb -p "$pid" :kinds_fn 1us --for 200ms --mechanism int3 --json "$T/run.json"
 	ended 0 "$mode"
-	more "hits of $mode" "$(j targets.0.hits)" 20
+	more "hits of $mode" "$(j targets.0.hits)" 2
 	let_go "$pid"
 	finish "$mode" "$pid"
 done

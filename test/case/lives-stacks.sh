@@ -11,7 +11,7 @@ for mode in tight fibers; do
 	for i in {1..10}; do
 		sb -p "$pid" :lives_fn 1us --for 60ms --json "$T/run.json"
 		ended 0 "$mode, round $i"
-		more "hits of $mode" "$(j targets.0.hits)" 20
+		more "hits of $mode" "$(j targets.0.hits)" 5
 	done
 	unchanged "$pid"
 	finish "$mode" "$pid"

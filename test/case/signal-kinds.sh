@@ -11,7 +11,7 @@ for mode in breakpoint step blocked ignored queued child job fault timer; do
 		# shellcheck disable=SC2086 # no mode, no word
 		sb -p "$pid" :kinds_fn 1us --for 120ms $how --json "$T/run.json"
 		ended 0 "$mode $how"
-		more "hits of $mode" "$(j targets.0.hits)" 20
+		more "hits of $mode" "$(j targets.0.hits)" 2
 		! grep -q 'warning' "$T/sb.err" || fail "$mode: $(cat "$T/sb.err")"
 	done
 	let_go "$pid"
