@@ -14,6 +14,8 @@
 /* The heap grows by brk(); malloc survives a blocked brk, but is slower from then on. */
 #define HEAP_ROOM (256ull << 20)
 
+enum { READ_TRIES = 50 };
+
 /* ---- parsing ---- */
 
 struct cursor {
@@ -264,7 +266,7 @@ pid_t maps_face(pid_t pid)
 	return face;
 }
 
-int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
+static int read_once(pid_t pid, struct maps *maps, struct sb_err *err)
 {
 	char path[40], *text = NULL;
 	size_t len = 0;
@@ -283,6 +285,24 @@ int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
 	if (!text)
 		return read_failed(pid, err);
 	return parse_owned(text, len, maps, err);
+}
+
+/*
+ * The kernel prints a piece at a time: what is split or joined between two pieces can be told
+ * twice. Whoever changes its map all the time pauses in between.
+ */
+int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+	int ret = read_once(pid, maps, &why);
+
+	for (int i = 0; ret == -SB_EFILE && i < READ_TRIES; i++) {
+		why = (struct sb_err){ 0 };
+		ret = read_once(pid, maps, &why);
+	}
+	if (ret < 0 && err && !err->code)
+		*err = why;
+	return ret;
 }
 
 void maps_free(struct maps *maps)
