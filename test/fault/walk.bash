@@ -128,6 +128,10 @@ one() {
 		echo "$way: $where: status $rc"
 		exit 0
 	fi
+	# A launch ends with the command's status: only what is said tells that something failed.
+	if [ "$way" = launch ] && grep -qE 'tracer died|fault' "$T/sb.err"; then
+		[ "$rc" -ne 0 ] || rc=1
+	fi
 	if [ "$way" = launch ] && { [ -z "$pid" ] || ! lives; }; then
 		[ ! -e "$T/unclean" ] || fail "$where: the command stayed hooked"
 		[ -z "$pid" ] || said calls '^self-check ok$' || fail "$where: the command died"
