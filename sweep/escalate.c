@@ -16,6 +16,19 @@ static double top(const struct escalate *esc)
 	return esc->bound * esc->t0_ns;
 }
 
+/* The dose at which T would have grown to the bound, by the slope between the last two probes. */
+static double allowed(const struct escalate *esc)
+{
+	size_t i = esc->step - 1;
+	double x0 = i ? esc->x[i - 1] : 0, d0 = i ? esc->delta[i - 1] : 0, slope, left;
+
+	slope = (esc->delta[i] - d0) / (esc->x[i] - x0);
+	left = esc->bound * esc->t0_ns - esc->delta[i];
+	if (!(slope > 0))
+		return top(esc);
+	return fmin(top(esc), fmax(esc->least_ns, esc->x[i] + left / slope));
+}
+
 double escalate_next(const struct escalate *esc)
 {
 	double x;
@@ -23,8 +36,11 @@ double escalate_next(const struct escalate *esc)
 	if (esc->over || esc->step == ESCALATE_STEPS)
 		return 0;
 	x = fmax(ESCALATE_FIRST * esc->t0_ns, esc->least_ns);
-	x = ldexp(x, (int)esc->step);
-	return fmin(x, top(esc));
+	x = fmin(ldexp(x, (int)esc->step), top(esc));
+	if (!esc->step || !esc->seen[esc->step - 1] || x <= allowed(esc))
+		return x;
+	x = allowed(esc); /* no dose that would slow it by more than the bound */
+	return x > 1.2 * esc->x[esc->step - 1] ? x : 0;
 }
 
 void escalate_tell(struct escalate *esc, double x_ns, const double *delta_ns, size_t n)
@@ -55,19 +71,6 @@ static size_t first_seen(const struct escalate *esc)
 	while (i > 0 && esc->seen[i - 1])
 		i--;
 	return i;
-}
-
-/* What T may still grow to, by the steepest slope between the last two probes. */
-static double allowed(const struct escalate *esc)
-{
-	size_t i = esc->step - 1;
-	double x0 = i ? esc->x[i - 1] : 0, d0 = i ? esc->delta[i - 1] : 0, slope, left;
-
-	slope = (esc->delta[i] - d0) / (esc->x[i] - x0);
-	left = esc->bound * esc->t0_ns - esc->delta[i];
-	if (!(slope > 0))
-		return top(esc);
-	return fmin(top(esc), esc->x[i] + fmax(0, left) / slope);
 }
 
 /* A dose under the slack, if there is one, and not far under it: there hiding shows best. Where the

@@ -2,6 +2,8 @@
 #include "lane.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include "must.h"
 
 static const char *const mode_names[] = {
 	[LANE_PROCESS] = "process",
@@ -26,46 +28,47 @@ static bool same_lane(const struct lane *a, const struct lane *b, enum lane_mode
 	return a->process == b->process;
 }
 
-/* Lanes of i's role that were hit; *first: i is the first counter of its own lane. */
-static size_t replicas(const struct lane *lane, size_t n, const struct lane_count *total,
-		       enum lane_mode mode, size_t i, bool *first)
+/* For each counter that was hit the first one of its lane within its role, else n. */
+static void first_of_lane(const struct lane *lane, size_t n, const struct lane_count *total,
+			  enum lane_mode mode, int role, size_t *first)
+{
+	for (size_t i = 0; i < n; i++) {
+		first[i] = n;
+		if (!counted(&lane[i], &total[i], role))
+			continue;
+		first[i] = i;
+		for (size_t j = 0; j < i && first[i] == i; j++)
+			if (first[j] == j && lane[j].role == lane[i].role &&
+			    same_lane(&lane[i], &lane[j], mode))
+				first[i] = j;
+	}
+}
+
+static size_t replicas(const struct lane *lane, size_t n, const size_t *first, int role)
 {
 	size_t lanes = 0;
 
-	*first = true;
-	for (size_t j = 0; j < n; j++) {
-		bool seen = false;
-
-		if (!counted(&lane[j], &total[j], lane[i].role))
-			continue;
-		for (size_t k = 0; k < j && !seen; k++)
-			seen = counted(&lane[k], &total[k], lane[i].role) &&
-			       same_lane(&lane[j], &lane[k], mode);
-		if (seen && j == i)
-			*first = false;
-		lanes += !seen;
-	}
+	for (size_t i = 0; i < n; i++)
+		lanes += first[i] == i && lane[i].role == role;
 	return lanes;
 }
 
 size_t lane_weights(const struct lane *lane, size_t n, const struct lane_count *total,
 		    enum lane_mode mode, int role, double *w)
 {
-	size_t lanes = 0;
+	size_t lanes = 0, *first = must_calloc(n, sizeof(*first));
 
+	first_of_lane(lane, n, total, mode, role, first);
 	for (size_t i = 0; i < n; i++) {
-		bool first;
-
 		w[i] = 0;
-		if (!counted(&lane[i], &total[i], role))
+		if (first[i] == n)
 			continue;
-		if (mode == LANE_ALL) {
-			w[i] = 1;
-			lanes = 1;
-			continue;
-		}
-		w[i] = 1.0 / (double)replicas(lane, n, total, mode, i, &first);
-		lanes += first;
+		if (mode == LANE_ALL)
+			w[i] = lanes = 1;
+		else
+			w[i] = 1.0 / (double)replicas(lane, n, first, lane[i].role);
+		lanes += mode != LANE_ALL && first[i] == i;
 	}
+	free(first);
 	return lanes;
 }
