@@ -274,6 +274,10 @@ static void test_open_loop_is_invalid_by_the_positive_control(void **state)
 	tally = sweeps("closed, control", &sim, &cfg, 1, RUNS);
 	right(&tally, VERDICT_CRITICAL);
 	assert_true(tally.load[LOAD_CLOSED] >= RUNS * 58 / 60);
+	sim.target[1].kappa =
+		0.75; /* a control that is none: its delay is felt by three quarters */
+	tally = sweeps("wrong control", &sim, &cfg, 1, RUNS);
+	assert_true(tally.verdict[VERDICT_INVALID] >= RUNS * 50 / 60);
 }
 
 static void test_open_loop_is_right_by_its_response(void **state)
@@ -483,6 +487,55 @@ static void test_same_seed_same_steps(void **state)
 	sweep_result_free(c);
 }
 
+/* Main blocks of which every window was told: SHAM and each dose twice. */
+static size_t whole_blocks(const struct sweep_result *res)
+{
+	size_t whole = 0, in_block = 0;
+
+	for (size_t i = 0; i < res->n_windows; i++) {
+		const struct sweep_window *win = &res->window[i];
+
+		if (win->stage != STAGE_MAIN || win->label >= 0 || win->arm == ARM_OFF)
+			continue;
+		if (i && win[-1].block != win->block)
+			in_block = 0;
+		whole += ++in_block == 2 * res->target[0].n_doses;
+	}
+	return whole;
+}
+
+/* Windows that keep in step with a counter's updates would all round alike. */
+static void test_guards_are_dithered(void **state)
+{
+	static const char *const spec[] = { "a" };
+	struct sim_cfg sim_cfg = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct drive_step step;
+	struct drive_told told;
+	struct sim_lanes lanes;
+	uint64_t least = UINT64_MAX, most = 0;
+	struct drive *drive;
+	struct sim sim;
+
+	(void)state;
+	cfg.n_targets = 1;
+	cfg.spec = spec;
+	sim_cfg.period_s = 0.1;
+	sim_open(&sim, &sim_cfg, 1);
+	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
+	drive_lane(drive, "engine", 1, 1);
+	for (drive_next(drive, &step); step.what == DRIVE_WINDOW; drive_next(drive, &step)) {
+		if (step.stage == STAGE_MAIN && step.guard_ns < 100000000)
+			least = step.guard_ns < least ? step.guard_ns : least; /* same arm again */
+		if (step.stage == STAGE_MAIN && step.guard_ns > most)
+			most = step.guard_ns;
+		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
+		drive_tell(drive, &told, NULL);
+	}
+	assert_true(least < 30000000 && most > 170000000);
+	drive_close(drive);
+}
+
 /* Ctrl-C after any window: what is known, and nothing that is not. */
 static void test_ended_at_any_window(void **state)
 {
@@ -506,6 +559,7 @@ static void test_ended_at_any_window(void **state)
 		struct sweep_result *res = drive_end(drive);
 
 		assert_int_equal(res->n_windows, i);
+		assert_int_equal(res->target[0].blocks, whole_blocks(res));
 		assert_true(res->target[0].blocks >= 8 ||
 			    res->target[0].verdict == VERDICT_INCONCLUSIVE);
 		drive_next(drive, &step);
@@ -584,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs),
 		cmocka_unit_test(test_many_targets),
 		cmocka_unit_test(test_same_seed_same_steps),
+		cmocka_unit_test(test_guards_are_dithered),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_what_cannot_be_is_refused),
 	};

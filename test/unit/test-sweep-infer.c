@@ -444,6 +444,29 @@ static void test_outliers_are_kept_and_named(void **state)
 	assert_true(k.robust.est < 1.2); /* the median of pairs does not */
 }
 
+/* Of normal contrasts the bootstrap must find what t knows; percentiles alone are too narrow. */
+static void test_bootstrap_is_studentised(void **state)
+{
+	double ratio = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct infer_cell cell[2 * INFER_BOOT_BLOCKS];
+		struct infer_data data = table(cell, INFER_BOOT_BLOCKS, 2);
+		struct infer_kappa t, boot;
+		struct rng rng;
+
+		rng_seed(&rng, seed);
+		for (size_t b = 0; b < INFER_BOOT_BLOCKS; b++)
+			cell[2 * b + 1].t += rng_normal(&rng);
+		infer_kappa(&data, NULL, &t);
+		infer_kappa(&data, &rng, &boot);
+		assert_string_equal(boot.method, "bootstrap-t");
+		ratio += (boot.kappa.hi - boot.kappa.lo) / (t.kappa.hi - t.kappa.lo) / 200;
+	}
+	assert_true(ratio > 0.97 && ratio < 1.06);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_a_block_without_items_is_lost_and_counted),
 		cmocka_unit_test(test_no_spread_is_not_certainty_where_the_source_rounds),
 		cmocka_unit_test(test_outliers_are_kept_and_named),
+		cmocka_unit_test(test_bootstrap_is_studentised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,9 @@ static void test_settling(void **state)
 	for (int i = 0; i < PILOT_SETTLE; i++)
 		win[i].t_ns = 200 - 3 * i;
 	assert_false(pilot_settled(win, PILOT_SETTLE));
+	for (int i = 0; i < PILOT_SETTLE; i++)
+		win[i].t_ns = 200 - 0.1 * i; /* a trend, and too small to wait for */
+	assert_true(pilot_settled(win, PILOT_SETTLE));
 	win[3].t_ns = NAN;
 	assert_false(pilot_settled(win, PILOT_SETTLE));
 }

@@ -90,6 +90,8 @@ static void check_kappa(void)
 	close_to(k.kappa.est, want[0], 1e-9);
 	close_to(k.kappa.lo, want[1], 1e-6);
 	close_to(k.kappa.hi, want[2], 1e-6);
+	close_to(k.se, want[3], 1e-9);
+	close_to(k.p_t, stat_t_p2(want[0] / want[3], v[0] - 1), 1e-6);
 }
 
 static void check_hinge(void)

@@ -69,7 +69,8 @@ def fieller(t, x, k):
         e = (t - c * x) @ w
         return stats.ttest_1samp(e, 0).pvalue - 0.05
 
-    return optimize.brentq(p, k - 3, k), optimize.brentq(p, k, k + 3)
+    e = (t - k * x) @ w
+    return optimize.brentq(p, k - 3, k), optimize.brentq(p, k, k + 3), stats.sem(e) / np.mean(x @ w)
 
 
 def hinge(t, x):
