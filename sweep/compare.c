@@ -82,7 +82,6 @@ static void row_fill(struct compare_row *row)
 {
 	const struct sweep_target *a = row->a, *b = row->b;
 
-	row->spec = a ? a->spec : b->spec;
 	row->kappa = row->slack_ns = row->t0_ratio = SWEEP_UNKNOWN;
 	row->kappa_p = row->slack_p = NAN;
 	if (!a || !b)
@@ -136,6 +135,7 @@ void compare_results(const struct sweep_result *a, const struct sweep_result *b,
 	for (size_t i = 0; i < a->n_targets; i++) {
 		struct compare_row *row = &out->row[out->n_rows++];
 
+		row->spec = a->target[i].spec;
 		row->a = &a->target[i];
 		row->b = find(b, a->target[i].spec, nth_of(a, i));
 		row_fill(row);
@@ -145,6 +145,7 @@ void compare_results(const struct sweep_result *a, const struct sweep_result *b,
 
 		if (find(a, b->target[i].spec, nth_of(b, i)))
 			continue;
+		row->spec = b->target[i].spec;
 		row->b = &b->target[i];
 		row_fill(row);
 		out->n_rows++;

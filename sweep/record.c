@@ -102,12 +102,16 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 
 size_t record_blocks(const struct record *rec, int experiment)
 {
-	int last = -1;
+	size_t blocks = 0;
 
-	for (size_t i = 0; i < rec->n; i++)
-		if (rec->row[i].win.experiment == experiment && rec->row[i].win.block > last)
-			last = rec->row[i].win.block;
-	return (size_t)(last + 1);
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct sweep_window *win = &rec->row[i].win;
+
+		if (win->experiment == experiment && win->block >= 0 &&
+		    (size_t)win->block >= blocks)
+			blocks = (size_t)win->block + 1;
+	}
+	return blocks;
 }
 
 /* Sums by block and column; columns beyond n_columns are left out. */
@@ -286,7 +290,7 @@ void record_finish(struct record *rec, enum lane_mode mode)
 		struct sums sums = { 0 };
 		struct infer_cell cell;
 
-		if (row->win.experiment != of) {
+		if (!w || row->win.experiment != of) {
 			free(w);
 			of = row->win.experiment;
 			w = weigh(rec, of, &view, NULL);

@@ -157,7 +157,8 @@ static int ascending(const void *a, const void *b)
 
 void stat_sort(double *v, size_t n)
 {
-	qsort(v, n, sizeof(*v), ascending);
+	if (n)
+		qsort(v, n, sizeof(*v), ascending);
 }
 
 double stat_quantile_sorted(const double *v, size_t n, double p)

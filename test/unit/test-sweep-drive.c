@@ -382,27 +382,7 @@ static void test_too_little_time_says_how_much(void **state)
 	sweep_result_free(res);
 }
 
-/* --- settings --- */
-
-static void test_doses_given_are_used_as_they_are(void **state)
-{
-	static const uint64_t doses[] = { 4000, 1000, 2000, 1000 };
-	struct sim_cfg sim = drifting(1);
-	struct drive_cfg cfg = minute();
-	struct sweep_result *res;
-
-	(void)state;
-	cfg.dose_ns = doses;
-	cfg.n_doses = 4;
-	res = sim_sweep(&sim, &cfg, 1);
-	assert_int_equal(res->target[0].n_doses, 4);
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(res->target[0].dose[i].delay_ns, i ? 500u << i : 0);
-	for (size_t i = 0; i < res->n_windows; i++)
-		assert_true(res->window[i].stage != STAGE_ESCALATE);
-	assert_true(fabs(res->target[0].dose[3].x_ns - 8000) < 100); /* two hits an item */
-	sweep_result_free(res);
-}
+/* --- many runs, many targets --- */
 
 static void test_whole_runs(void **state)
 {
@@ -463,155 +443,6 @@ static void test_many_targets(void **state)
 	assert_true(wrong <= RUNS / 20);
 }
 
-/* --- the machine itself --- */
-
-static void test_same_seed_same_steps(void **state)
-{
-	struct sim_cfg sim = drifting(1);
-	struct drive_cfg cfg = minute();
-	struct sweep_result *a, *b, *c;
-
-	(void)state;
-	a = sim_sweep(&sim, &cfg, 7);
-	b = sim_sweep(&sim, &cfg, 7);
-	c = sim_sweep(&sim, &cfg, 8);
-	assert_int_equal(a->n_windows, b->n_windows);
-	for (size_t i = 0; i < a->n_windows; i++) {
-		assert_int_equal(a->window[i].arm, b->window[i].arm);
-		assert_int_equal(a->window[i].end_ns, b->window[i].end_ns);
-	}
-	assert_true(a->target[0].kappa.lo == b->target[0].kappa.lo);
-	assert_true(a->target[0].kappa.lo != c->target[0].kappa.lo);
-	sweep_result_free(a);
-	sweep_result_free(b);
-	sweep_result_free(c);
-}
-
-/* Main blocks of which every window was told: SHAM and each dose twice. */
-static size_t whole_blocks(const struct sweep_result *res)
-{
-	size_t whole = 0, in_block = 0;
-
-	for (size_t i = 0; i < res->n_windows; i++) {
-		const struct sweep_window *win = &res->window[i];
-
-		if (win->stage != STAGE_MAIN || win->label >= 0 || win->arm == ARM_OFF)
-			continue;
-		if (i && win[-1].block != win->block)
-			in_block = 0;
-		whole += ++in_block == 2 * res->target[0].n_doses;
-	}
-	return whole;
-}
-
-/* Windows that keep in step with a counter's updates would all round alike. */
-static void test_guards_are_dithered(void **state)
-{
-	static const char *const spec[] = { "a" };
-	struct sim_cfg sim_cfg = drifting(1);
-	struct drive_cfg cfg = minute();
-	struct drive_step step;
-	struct drive_told told;
-	struct sim_lanes lanes;
-	uint64_t least = UINT64_MAX, most = 0;
-	struct drive *drive;
-	struct sim sim;
-
-	(void)state;
-	cfg.n_targets = 1;
-	cfg.spec = spec;
-	sim_cfg.period_s = 0.1;
-	sim_open(&sim, &sim_cfg, 1);
-	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
-	drive_lane(drive, "engine", 1, 1);
-	for (drive_next(drive, &step); step.what == DRIVE_WINDOW; drive_next(drive, &step)) {
-		if (step.stage == STAGE_MAIN && step.guard_ns < 100000000)
-			least = step.guard_ns < least ? step.guard_ns : least; /* same arm again */
-		if (step.stage == STAGE_MAIN && step.guard_ns > most)
-			most = step.guard_ns;
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		drive_tell(drive, &told, NULL);
-	}
-	assert_true(least < 30000000 && most > 170000000);
-	drive_close(drive);
-}
-
-/* Ctrl-C after any window: what is known, and nothing that is not. */
-static void test_ended_at_any_window(void **state)
-{
-	static const char *const spec[] = { "a" };
-	struct sim_cfg sim_cfg = drifting(1);
-	struct drive_cfg cfg = minute();
-	struct drive_step step;
-	struct drive_told told;
-	struct sim_lanes lanes;
-	struct drive *drive;
-	struct sim sim;
-
-	(void)state;
-	cfg.n_targets = 1;
-	cfg.spec = spec;
-	cfg.time_ns = 20000000000u;
-	sim_open(&sim, &sim_cfg, 1);
-	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
-	drive_lane(drive, "engine", 1, 1);
-	for (int i = 0;; i++) {
-		struct sweep_result *res = drive_end(drive);
-
-		assert_int_equal(res->n_windows, i);
-		assert_int_equal(res->target[0].blocks, whole_blocks(res));
-		assert_true(res->target[0].blocks >= 8 ||
-			    res->target[0].verdict == VERDICT_INCONCLUSIVE);
-		drive_next(drive, &step);
-		assert_true(res->ended_early == (step.what == DRIVE_WINDOW));
-		sweep_result_free(res);
-		if (step.what == DRIVE_DONE)
-			break;
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		assert_int_equal(drive_tell(drive, &told, NULL), 0);
-	}
-	drive_close(drive);
-}
-
-static void test_what_cannot_be_is_refused(void **state)
-{
-	static const char *const spec[] = { "a" };
-	struct drive_cfg cfg = minute();
-	uint64_t zero = 0, hits = 1;
-	struct drive_told told = {
-		.time_ns = 1000, .now_ns = 5000, .items = 1, .hits = &hits, .busy = NAN
-	};
-	struct drive *drive;
-
-	(void)state;
-	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE); /* no target */
-	cfg.n_targets = 1;
-	cfg.spec = spec;
-	cfg.dose_ns = &zero;
-	cfg.n_doses = 1;
-	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
-	cfg.n_doses = 0;
-	cfg.control = 1;
-	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
-	cfg.control = DRIVE_NONE;
-	cfg.time_ns = 0;
-	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
-	cfg.time_ns = 1000000000;
-	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
-	assert_int_equal(drive_tell(drive, &told, NULL), 0);
-	told.now_ns = 4000; /* the clock */
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.now_ns = 6000;
-	told.items = -1; /* a source that was reset */
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.items = NAN;
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.items = 1;
-	told.time_ns = 0;
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	drive_close(drive);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -634,13 +465,8 @@ int main(void)
 		cmocka_unit_test(test_not_called),
 		cmocka_unit_test(test_dead_source),
 		cmocka_unit_test(test_too_little_time_says_how_much),
-		cmocka_unit_test(test_doses_given_are_used_as_they_are),
 		cmocka_unit_test(test_whole_runs),
 		cmocka_unit_test(test_many_targets),
-		cmocka_unit_test(test_same_seed_same_steps),
-		cmocka_unit_test(test_guards_are_dithered),
-		cmocka_unit_test(test_ended_at_any_window),
-		cmocka_unit_test(test_what_cannot_be_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
