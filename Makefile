@@ -33,10 +33,18 @@ ifdef FAULT
 SB_CFLAGS += -DSB_FAULT_POINTS
 endif
 
+# The uprobe backend: a program for the kernel by clang, loaded by libbpf. Without them it is not
+# built in, and says so when it is asked for. WITHOUT_UPROBE=1 leaves it out.
+HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/null && \
+	command -v clang >/dev/null && echo 1))
+UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
+UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o probe-cost.o image.o,none.o))
+SB_LIBS += $(if $(HAVE_BPF),-lbpf)
+
 DIRS := src inject inject/arch/$(ARCH) elf sweep
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
-OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o)
+OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS)
 LIBOBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(AGENT_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
@@ -68,6 +76,16 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
+$(UPROBE_PROGRAM): inject/uprobe/uprobe.bpf.c inject/uprobe/uprobe-abi.h
+	@mkdir -p $(@D)
+	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \
+		-I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
+	@! command -v llvm-strip >/dev/null || llvm-strip -g $@
+
+$(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
+	@mkdir -p $(@D)
+	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
+
 # Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere.
 ENTRY_CFLAGS := -O2 -fPIC -ffreestanding -fno-stack-protector -fno-jump-tables -fno-sanitize=all \
 	-fno-tree-loop-distribute-patterns -fno-asynchronous-unwind-tables -mgeneral-regs-only \
@@ -94,6 +112,9 @@ include test/test.mk
 
 deps: ## install what is missing to build (root), or print the command
 	@scripts/deps.sh build
+
+deps-uprobe: ## install what the uprobe backend is built with: clang, libbpf
+	@scripts/deps.sh uprobe
 
 # What is installed by deps must be seen by the make that builds: hence the second make.
 demo: ## install what is missing, build, slow a live process and show it
@@ -131,5 +152,5 @@ clean: ## remove every build
 
 FORCE:
 
-.PHONY: all help units deps demo install uninstall clean FORCE
+.PHONY: all help units deps deps-uprobe demo install uninstall clean FORCE
 -include $(OBJS:.o=.d) $(CTL_OBJS:.o=.d) $(UNITS:%=%.d)

@@ -30,7 +30,7 @@ _sbinject() {
 		return
 		;;
 	--backend)
-		COMPREPLY=($(compgen -W 'auto inject' -- "$cur"))
+		COMPREPLY=($(compgen -W 'auto inject uprobe' -- "$cur"))
 		return
 		;;
 	--targets | --json | --jsonl | --start-on | --metrics-file | --events)
@@ -46,12 +46,12 @@ _sbinject() {
 	opts='--pid --match --quiet --verbose --help'
 	case $verb in
 	'')
-		opts="$opts --no-children --no-follow --targets --delay --every --start --start-on
+		opts="$opts --all --no-children --no-follow --targets --delay --every --start --start-on
 			--for --mechanism --backend --max-slowdown --require-hits --json --jsonl
 			--tag --interval --version --from-env --daemon --status-fd --metrics
 			--metrics-file --metrics-by-pid --events"
 		;;
-	list) opts="$opts --no-children --targets --mechanism --json" ;;
+	list) opts="$opts --no-children --targets --mechanism --backend --json" ;;
 	doctor) opts="$opts --json" ;;
 	esac
 	case $cur in

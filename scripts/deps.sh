@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [-n] GROUP...	groups: build check bench lint
+# deps.sh [-n] GROUP...	groups: build uprobe check bench lint
 #
 # Installs what is missing of the groups when run as root on Debian, Ubuntu or Fedora;
 # otherwise, or with -n, prints the command and exits 1. Without anything missing it is quiet,
@@ -42,6 +42,11 @@ group_build() {
 	need libiberty libiberty-dev binutils-devel links -liberty
 }
 
+group_uprobe() { # what the uprobe backend is built with
+	need clang clang clang have clang
+	need libbpf libbpf-dev libbpf-devel pkg libbpf
+}
+
 group_check() {
 	need cmocka libcmocka-dev libcmocka-devel pkg cmocka
 }
@@ -63,8 +68,8 @@ group_lint() {
 
 for group; do
 	case $group in
-	build | check | bench | lint) "group_$group" ;;
-	*) echo "deps: no group '$group' (build check bench lint)" >&2; exit 2 ;;
+	build | uprobe | check | bench | lint) "group_$group" ;;
+	*) echo "deps: no group '$group' (build uprobe check bench lint)" >&2; exit 2 ;;
 	esac
 done
 [ -z "$missing" ] && exit 0

@@ -35,11 +35,20 @@ struct backend {
 	size_t (*pids)(struct session *s, pid_t **pids);
 	struct result *(*list)(struct session *s, struct sb_err *err);
 	void (*close)(struct session *s);
+	uint64_t delay_max_ns; /* 0: what the grammar allows */
 };
 
-extern const struct backend backend_inject;
+extern const struct backend backend_inject, backend_uprobe;
 
-/* By name; "auto" is the first that its probe allows. NULL with the error: what there is. */
-const struct backend *backend_choose(const char *name, struct sb_err *err);
+/*
+ * By name. "auto" (or NULL) is inject, unless it cannot do what is asked for (ptrace is refused, by
+ * the machine or by one of the processes; every process is meant) and another one can: then a
+ * line says why. NULL with the error: what there is, or what stands in the way.
+ */
+const struct backend *backend_choose(const char *name, const struct session_config *cfg,
+				     struct sb_err *err);
+
+/* All of them, in the order in which they are tried; NULL ends. */
+extern const struct backend *const backends[];
 
 #endif

@@ -324,10 +324,11 @@ static int start(struct client *c, const struct backend *backend)
 		return -1;
 	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
 		return -1;
-	if (c->command.pid)
+	if (c->command.pid && !cfg->all)
 		skip_add(cfg, c->command.pid);
-	c->launched = c->command.pid && !cfg->n_pids;
+	c->launched = c->command.pid && !cfg->n_pids && !cfg->all;
 	cfg->launched = c->launched ? c->command.pid : 0;
+	cfg->command = c->launched ? c->opt->command : NULL;
 	if (c->launched)
 		cfg->n_skip--; /* it is the target */
 	catch_signals(c);

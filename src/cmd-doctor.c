@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backend.h"
 #include "check.h"
 #include "command.h"
 #include "options.h"
@@ -52,6 +53,26 @@ static int look_at_process(pid_t pid, bool quiet, json_t *rows)
 	return failed;
 }
 
+/* Each way of hooking, whether it works here; --backend auto finds one that does. */
+static void look_at_backends(bool quiet, json_t *rows)
+{
+	for (size_t i = 0; backends[i]; i++) {
+		struct sb_err err = { 0 };
+		bool yes = backends[i]->probe(&err) >= 0;
+		const char *remedy = err_remedy(&err);
+
+		if (!quiet && yes)
+			printf("  %-28s yes: %s\n", backends[i]->name, backends[i]->summary);
+		else if (!quiet)
+			printf("  %-28s no: %s%s%s\n", backends[i]->name, err.what,
+			       remedy[0] ? "; " : "", remedy);
+		json_array_append_new(rows, json_pack("{s:s, s:b, s:s?, s:s?}", "backend",
+						      backends[i]->name, "ok", (int)yes, "reason",
+						      yes ? NULL : err.what, "remedy",
+						      yes || !remedy[0] ? NULL : remedy));
+	}
+}
+
 static int write_json(const char *path, json_t *doc, struct sb_err *err)
 {
 	char *text = json_dumps(doc, JSON_INDENT(2));
@@ -68,12 +89,15 @@ static int write_json(const char *path, json_t *doc, struct sb_err *err)
 static int examine(const struct options *opt, json_t *doc)
 {
 	bool quiet = opt->quiet || (opt->json && !strcmp(opt->json, "-"));
-	json_t *machine = json_array(), *processes = json_array();
+	json_t *machine = json_array(), *processes = json_array(), *ways = json_array();
 	int failed;
 
 	if (!quiet)
 		printf("this machine\n");
 	failed = look_at_machine(quiet, machine);
+	if (!quiet)
+		printf("backends\n");
+	look_at_backends(quiet, ways);
 	for (size_t i = 0; i < opt->session.n_pids; i++) {
 		pid_t pid = opt->session.pids[i];
 		json_t *rows = json_array();
@@ -85,6 +109,7 @@ static int examine(const struct options *opt, json_t *doc)
 				      json_pack("{s:i, s:o}", "pid", (int)pid, "checks", rows));
 	}
 	json_object_set_new(doc, "machine", machine);
+	json_object_set_new(doc, "backends", ways);
 	json_object_set_new(doc, "processes", processes);
 	return failed;
 }

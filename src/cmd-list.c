@@ -48,12 +48,13 @@ static int show(const struct options *opt, struct result *res, struct sb_err *er
 
 static int list(struct options *opt, struct sb_err *err)
 {
-	const struct backend *backend = backend_choose(NULL, err);
+	const struct backend *backend;
 	struct session *s;
 	struct result *res;
 	int status;
 
 	opt->session.look_only = true;
+	backend = backend_choose(opt->backend, &opt->session, err);
 	s = backend ? backend->open(&opt->session, err) : NULL;
 	if (!s)
 		return err_exit_status(err->code);

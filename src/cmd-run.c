@@ -42,7 +42,7 @@ static int own_exit(const struct options *opt, enum sb_code code)
 
 static int check(struct options *opt, struct sb_err *err)
 {
-	bool attach = opt->session.n_pids > 0;
+	bool attach = opt->session.n_pids > 0 || opt->session.all;
 
 	if (!attach && !opt->command) {
 		err_set(err, SB_EUSAGE,
@@ -155,7 +155,7 @@ static void say_unmet(const struct options *opt, const struct result *res)
 
 static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
 {
-	const struct backend *backend = backend_choose(opt->backend, err);
+	const struct backend *backend = backend_choose(opt->backend, &opt->session, err);
 	struct client_outcome out;
 	int status, failed = 0;
 

@@ -93,8 +93,14 @@ static bool get_number(struct request *r, const char *key, uint64_t *n, int *ret
 
 static int check_delay(struct request *r, uint64_t ns)
 {
-	if (ns <= SPEC_DELAY_MAX_NS)
+	uint64_t most = r->c->backend->delay_max_ns;
+
+	if (ns <= (most ? most : SPEC_DELAY_MAX_NS))
 		return 0;
+	if (most)
+		return fail(r, "ERANGE",
+			    "a delay above 10 ms is refused: this backend spends it in the kernel",
+			    "--backend inject gives up to 10 s");
 	return fail(r, "ERANGE", "a delay above 10 s is refused", NULL);
 }
 

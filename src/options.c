@@ -97,6 +97,13 @@ static int opt_match(struct parse *p, const char *arg)
 	return -SB_ENOPROC;
 }
 
+static int opt_all(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->session.all = true;
+	return 0;
+}
+
 static int opt_no_children(struct parse *p, const char *arg)
 {
 	(void)arg;
@@ -342,6 +349,8 @@ static const struct option_row {
 	{ "pid", 'p', VERB_ALL, opt_pid, "PID[,PID...]",
 	  "the process, its descendants and all their threads; repeatable" },
 	{ "match", 0, VERB_ALL, opt_match, "GLOB", "processes by their whole command line" },
+	{ "all", 'a', VERB_RUN, opt_all, NULL,
+	  "every process of the machine, those that start later too (uprobe)" },
 	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_no_children, NULL,
 	  "not its descendants" },
 	{ "no-follow", 0, VERB_RUN, opt_no_follow, NULL,
@@ -356,7 +365,7 @@ static const struct option_row {
 	{ "for", 0, VERB_RUN, opt_for, "TIME", "detach after so long" },
 	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_mechanism, "auto|jump|int3",
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUN | VERB_SWEEP, opt_backend, "auto|inject",
+	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_backend, "auto|inject|uprobe",
 	  "what does the hooking" },
 	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, opt_max_slowdown, "P%",
 	  "refuse to add more than this to a thread's time" },
@@ -555,7 +564,13 @@ static int check_together(struct parse *p)
 		err_hint(p->err, "leave one of them out");
 		return -SB_EUSAGE;
 	}
-	if (p->opt->background && (p->opt->command || !cfg->n_pids)) {
+	if (cfg->all && cfg->n_pids) {
+		err_set(p->err, SB_EUSAGE, "--all and -p exclude each other");
+		err_hint(p->err,
+			 "pid=N after a target limits it to that process and its descendants");
+		return -SB_EUSAGE;
+	}
+	if (p->opt->background && (p->opt->command || (!cfg->n_pids && !cfg->all))) {
 		err_set(p->err, SB_EUSAGE,
 			"--daemon is for running processes: -p PID, and no "
 			"command");

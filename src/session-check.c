@@ -13,7 +13,7 @@
 
 static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 {
-	if (session_skips(s, pid))
+	if (processes_skipped(s->cfg, pid))
 		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
 	if (s->cfg->mechanism == MECHANISM_INT3 && check_trap(pid, err) < 0)
 		return -(int)err->code;
@@ -96,7 +96,7 @@ int session_check(struct session *s, struct sb_err *err)
 		ret = check_pid(s, s->cfg->pids[i], err);
 	if (ret < 0)
 		return ret;
-	session_descendants(s, &pids, &n);
+	processes_descendants(s->cfg, &pids, &n);
 	if (n)
 		ret = check_targets(s, pids, n, err);
 	free(pids);

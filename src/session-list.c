@@ -141,7 +141,7 @@ static void list_process(struct result *res, pid_t pid)
 	res->process = must(reallocarray(res->process, res->n_processes + 1, sizeof(*rp)));
 	rp = &res->process[res->n_processes++];
 	*rp = (struct result_process){ .pid = pid };
-	record_read_names(pid, comm, sizeof(comm), &rp->exe);
+	processes_names(pid, comm, sizeof(comm), &rp->exe);
 	rp->comm = text_dup(comm);
 }
 
@@ -153,7 +153,7 @@ struct result *session_list(struct session *s, struct sb_err *err)
 
 	for (size_t i = 0; i < s->cfg->n_pids && !err->code && !s->cfg->preview; i++)
 		check_readable(s->cfg->pids[i], err);
-	session_descendants(s, &pids, &n);
+	processes_descendants(s->cfg, &pids, &n);
 	for (size_t i = 0; i < n && !err->code; i++) {
 		struct found found = { 0 };
 		struct sb_err why = { 0 };

@@ -3,6 +3,7 @@
 #define SB_SESSION_PRIV_H
 
 #include "session.h"
+#include "processes.h"
 #include "sites.h"
 #include "../inject/bell.h"
 #include "../inject/clock.h"
@@ -147,8 +148,6 @@ void window_apply_target(struct session *s, size_t target); /* of one target, ev
 uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
 void window_threads(struct session *s);			 /* thread= tables */
 
-void record_read_names(pid_t pid, char *comm, size_t size, char **exe);
-
 /* session-slow.c */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 void slow_free(struct slow_look *look, size_t n_targets);
@@ -170,7 +169,5 @@ int session_take_all(struct session *s, struct sb_err *err);
 extern const struct tree_ops session_tree_ops;
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
 void session_rings(struct session *s);
-int session_descendants(struct session *s, pid_t **pids, size_t *n);
-bool session_skips(const struct session *s, pid_t pid);
 
 #endif

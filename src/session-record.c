@@ -20,38 +20,6 @@ static void *must(void *memory)
 	return memory;
 }
 
-static void read_comm(pid_t pid, char *buf, size_t size)
-{
-	char path[64];
-	FILE *f;
-
-	buf[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(buf, (int)size, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
-}
-
-static char *read_exe(pid_t pid)
-{
-	char path[64], exe[4096];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
-	n = readlink(path, exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
-	return text_dup(exe);
-}
-
-void record_read_names(pid_t pid, char *comm, size_t size, char **exe)
-{
-	read_comm(pid, comm, size);
-	*exe = read_exe(pid);
-}
-
 /* pid= means a process and its descendants: scope is inherited. */
 static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
 {
@@ -67,7 +35,7 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	rec->pid = proc->pid;
 	rec->since_ns = clock_ns();
 	rec->generation = proc->generation;
-	record_read_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
+	processes_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
 	rec->in_scope = must(calloc(s->max_targets, sizeof(*rec->in_scope)));
 	rec->counts = must(calloc(s->max_targets, sizeof(*rec->counts)));

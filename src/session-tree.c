@@ -3,8 +3,6 @@
  * The session's side of the process tree: which processes are taken, and what is done when they
  * fork, exec, end or load a library.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,79 +13,6 @@
 #include "session-priv.h"
 #include "session-python.h"
 #include "../inject/tree-task.h"
-
-bool session_skips(const struct session *s, pid_t pid)
-{
-	if (pid == getpid())
-		return true;
-	for (size_t i = 0; i < s->cfg->n_skip; i++)
-		if (s->cfg->skip[i] == pid)
-			return true;
-	return false;
-}
-
-static bool listed(const pid_t *pids, size_t n, pid_t pid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
-}
-
-static void list_add(pid_t **pids, size_t *n, pid_t pid)
-{
-	*pids = realloc(*pids, (*n + 1) * sizeof(**pids));
-	if (!*pids)
-		abort();
-	(*pids)[(*n)++] = pid;
-}
-
-/* Every process with its parent, from one pass over /proc. */
-static size_t all_processes(pid_t (**out)[2])
-{
-	size_t n = 0, cap = 0;
-	struct dirent *e;
-	DIR *dir = opendir("/proc");
-
-	*out = NULL;
-	while (dir && (e = readdir(dir))) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		if (n == cap) {
-			cap = cap ? cap * 2 : 256;
-			*out = realloc(*out, cap * sizeof(**out));
-			if (!*out)
-				abort();
-		}
-		(*out)[n][0] = (pid_t)strtol(e->d_name, NULL, 10);
-		(*out)[n][1] = task_parent((*out)[n][0]);
-		n++;
-	}
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-int session_descendants(struct session *s, pid_t **pids, size_t *n)
-{
-	pid_t(*all)[2];
-	size_t total = all_processes(&all), before;
-
-	*pids = NULL;
-	*n = 0;
-	for (size_t i = 0; i < s->cfg->n_pids; i++)
-		if (!listed(*pids, *n, s->cfg->pids[i]))
-			list_add(pids, n, s->cfg->pids[i]);
-	do {
-		before = *n;
-		for (size_t i = 0; i < total && s->cfg->children; i++)
-			if (listed(*pids, *n, all[i][1]) && !listed(*pids, *n, all[i][0]) &&
-			    !session_skips(s, all[i][0]))
-				list_add(pids, n, all[i][0]);
-	} while (*n != before);
-	free(all);
-	return 0;
-}
 
 /* The record of the nearest ancestor under trace: pid= is inherited from it. */
 static struct record *ancestor_record(struct session *s, pid_t parent)
@@ -152,7 +77,7 @@ static void let_go(struct session *s, struct proc *child)
 static bool wanted(const struct session *s, pid_t pid)
 {
 	return s->cfg->children || pid == s->cfg->launched ||
-	       listed(s->cfg->pids, s->cfg->n_pids, pid);
+	       processes_listed(s->cfg->pids, s->cfg->n_pids, pid);
 }
 
 static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares_memory)

@@ -207,7 +207,7 @@ int session_take_all(struct session *s, struct sb_err *err)
 	}
 	do {
 		taken = 0;
-		session_descendants(s, &pids, &n);
+		processes_descendants(s->cfg, &pids, &n);
 		for (size_t i = 0; i < n; i++) {
 			struct sb_err why = { 0 };
 
@@ -401,7 +401,7 @@ static void take_strays(struct session *s)
 		struct sb_err err = { 0 };
 		struct proc *proc;
 
-		if (tree_proc(&s->tree, pids[i]) || session_skips(s, pids[i]) ||
+		if (tree_proc(&s->tree, pids[i]) || processes_skipped(s->cfg, pids[i]) ||
 		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
 			continue;
 		if (space_load(pids[i], &proc->space, &err) < 0)

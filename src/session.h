@@ -27,6 +27,8 @@ struct session_config {
 	pid_t launched; /* instead: our command, waiting for its exec; 0: none */
 	pid_t *skip;	/* never to be touched: sbinject's own processes */
 	size_t n_skip;
+	char *const *command; /* of launched; NULL */
+	bool all;	      /* every process of the machine (pids: none) */
 	bool follow, children;
 	enum mechanism mechanism;
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */

@@ -182,3 +182,9 @@ need_python() {
 	mapfile -t python < <(pythons)
 	[ ${#python[@]} -gt 0 ] || skip 'there is no CPython 3.10 or later'
 }
+
+# need_uprobe: skips the case where the uprobe backend is not built in or the machine forbids it
+need_uprobe() {
+	"$SB" --backend uprobe -a "$V/calls:victim_work" 0 --for 1ms >"$T/uprobe" 2>&1 ||
+		skip "$(sed -n 's/^sbinject: //p;q' "$T/uprobe")"
+}

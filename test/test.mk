@@ -95,10 +95,9 @@ bench: ## measure everything, peers too; one table and build/bench.json
 BENCH_SRCS := $(wildcard test/bench/bench*.c)
 BENCH_OBJS := $(BENCH_SRCS:%.c=$(BUILD)/%.o)
 BENCH_SUBJECTS := $(patsubst %.c,$(BUILD)/%,$(wildcard test/bench/subject*.c))
-HAVE_BPF = $(shell pkg-config --exists libbpf 2>/dev/null && command -v clang >/dev/null && echo 1)
 
 $(BUILD)/test/bench/bench: $(BENCH_OBJS) $(BUILD)/libsb.a
-	$(CC) $(CFLAGS) $(SB_LDFLAGS) -o $@ $^ $(SB_LIBS) $(if $(HAVE_BPF),-lbpf) -ldl
+	$(CC) $(CFLAGS) $(SB_LDFLAGS) -o $@ $^ $(SB_LIBS) -ldl
 
 $(BUILD)/test/bench/%.o: test/bench/%.c
 	@mkdir -p $(@D)
@@ -129,7 +128,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 
 format: ## lay every C file out as .clang-format says
 	clang-format -i $(wildcard src/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
-		inject/arch/*/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
+		inject/arch/*/*.[ch] inject/uprobe/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
 
 .PHONY: format victims check check-san soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

@@ -179,4 +179,12 @@ extern const struct arch *const arch;
 extern const uint8_t arch_sample_function[];
 extern const size_t arch_sample_size;
 
+/*
+ * Functions by what a uprobe on their first instruction costs: the kernel emulates some of them,
+ * and runs the others out of line. A sample is a function that begins with such a one and returns.
+ */
+enum { ARCH_PROBE_KINDS = 4 };
+unsigned int arch_probe_kind(const uint8_t *code, size_t len);
+const uint8_t *arch_probe_sample(unsigned int kind, size_t *len);
+
 #endif

@@ -7,7 +7,7 @@ start calls "$V/calls"
 target=$pid
 start tracer "$V/odd" tracer "$target"
 "$TOOL/procstate" "$target" >"$T/$target.before"
-sb -p "$target" :victim_work 1us --for 200ms
+sb --backend inject -p "$target" :victim_work 1us --for 200ms
 [ "$rc" -ne 0 ] || fail 'it was let in'
 told traced
 told "$pid"

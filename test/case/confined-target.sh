@@ -8,7 +8,7 @@
 for mode in strict notsc; do
 	start "$mode" "$V/confined" "$mode"
 	snapshot "$pid"
-	refuses 4 'TSC' -p "$pid" :confined_fn 1us --for 150ms
+	refuses 4 'TSC' --backend inject -p "$pid" :confined_fn 1us --for 150ms
 	unchanged "$pid"
 	finish "$mode" "$pid"
 done

@@ -32,7 +32,7 @@ first_no() {
 attach_once() { # PID: status in $rc
 	rc=0
 	# shellcheck disable=SC2086 # words
-	timeout 30 $as "$SB" -p "$1" "${2:-:lives_fn}" 1us --for 100ms >"$T/sb.out" 2>"$T/sb.err" || rc=$?
+	timeout 30 $as "$SB" --backend inject -p "$1" "${2:-:lives_fn}" 1us --for 100ms >"$T/sb.out" 2>"$T/sb.err" || rc=$?
 }
 
 agree() { # PID WHAT [ROW [TARGET]]: with ROW: it must be no, for that

@@ -40,7 +40,7 @@ try() {
 
 	freeze "$group"
 	wait_for 5 frozen "$group" || fail "$1: it does not freeze"
-	refuses 4 'frozen' -p "$pid" :victim_work 5us --for 100ms
+	refuses 4 'frozen' --backend inject -p "$pid" :victim_work 5us --for 100ms
 	thaw "$group"
 	unchanged "$pid" -t
 

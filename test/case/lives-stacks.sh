@@ -20,6 +20,6 @@ done
 # Not one thread has room: refused, and nothing happens.
 start tightest "$V/lives" tightest
 snapshot "$pid"
-refuses 1 'stack to spare' -p "$pid" :lives_fn 1us --for 60ms
+refuses 1 'stack to spare' --backend inject -p "$pid" :lives_fn 1us --for 60ms
 unchanged "$pid"
 finish tightest "$pid"

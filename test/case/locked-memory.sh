@@ -39,6 +39,6 @@ done
 start locked prlimit --memlock=65536 setpriv --reuid=65534 --regid=65534 --clear-groups \
 	"$T/locked" full
 snapshot "$pid"
-refuses 1 'prlimit' -p "$pid" :locked_fn 1us --for 100ms
+refuses 1 'prlimit' --backend inject -p "$pid" :locked_fn 1us --for 100ms
 unchanged "$pid"
 finish locked "$pid"

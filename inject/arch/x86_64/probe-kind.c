@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Which first instructions the kernel emulates for a uprobe: arch/x86/kernel/uprobes.c. */
+#include <string.h>
+#include "../arch.h"
+
+enum { OUT_OF_LINE, PUSH, NOP, NOP5 };
+
+static const struct {
+	uint8_t code[8];
+	size_t len;
+} samples[ARCH_PROBE_KINDS] = {
+	[OUT_OF_LINE] = { { 0x48, 0x8d, 0x47, 0x01, 0xc3 }, 5 }, /* lea 1(%rdi), %rax; ret */
+	[PUSH] = { { 0x55, 0x5d, 0xc3 }, 3 },			 /* push %rbp; pop %rbp; ret */
+	[NOP] = { { 0x90, 0xc3 }, 2 },				 /* nop; ret */
+	[NOP5] = { { 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3 }, 6 },	 /* nopl 0(%rax,%rax); ret */
+};
+
+unsigned int arch_probe_kind(const uint8_t *code, size_t len)
+{
+	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	bool rex = len > 1 && code[0] == 0x41;
+	uint8_t op = len ? code[rex] : 0;
+
+	if (op >= 0x50 && op <= 0x57)
+		return PUSH;
+	if (len >= sizeof(nop5) && !memcmp(code, nop5, sizeof(nop5)))
+		return NOP5; /* becomes a call on Linux 6.18 */
+	if (len && (code[0] == 0x90 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb))
+		return NOP; /* and branches: emulated too */
+	return OUT_OF_LINE;
+}
+
+const uint8_t *arch_probe_sample(unsigned int kind, size_t *len)
+{
+	*len = samples[kind].len;
+	return samples[kind].code;
+}

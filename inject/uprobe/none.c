@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Built where clang or libbpf is missing: the backend is there, and says why it does nothing. */
+#include "uprobe.h"
+
+int uprobes_probe(struct sb_err *err)
+{
+	err_set(err, SB_EUSAGE, "this sbinject was built without the uprobe backend");
+	err_hint(err, "it needs clang and libbpf where it is built (scripts/deps.sh uprobe), then "
+		      "make again");
+	return -SB_EUSAGE;
+}
+
+struct uprobes *uprobes_open(uint32_t targets, bool children, struct sb_err *err)
+{
+	(void)targets;
+	(void)children;
+	uprobes_probe(err);
+	return NULL;
+}
+
+void uprobes_close(struct uprobes *u)
+{
+	(void)u;
+}
+
+struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target)
+{
+	(void)u;
+	(void)target;
+	return NULL;
+}
+
+int uprobes_arm(struct uprobes *u, struct uprobe_place *place, uint32_t target, size_t *id,
+		struct sb_err *err)
+{
+	(void)u;
+	(void)place;
+	(void)target;
+	(void)id;
+	return uprobes_probe(err);
+}
+
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id,
+		 struct sb_err *err)
+{
+	(void)u;
+	(void)path;
+	(void)offset;
+	(void)id;
+	return uprobes_probe(err);
+}
+
+void uprobes_disarm(struct uprobes *u, size_t id)
+{
+	(void)u;
+	(void)id;
+}
+
+int uprobes_watch(struct uprobes *u, pid_t pid, uint64_t roots, uint32_t generation, uint32_t *row,
+		  struct sb_err *err)
+{
+	(void)u;
+	(void)pid;
+	(void)roots;
+	(void)generation;
+	(void)row;
+	return uprobes_probe(err);
+}
+
+int uprobes_fd(const struct uprobes *u)
+{
+	(void)u;
+	return -1;
+}
+
+void uprobes_events(struct uprobes *u, uprobes_event_fn *each, void *ctx)
+{
+	(void)u;
+	(void)each;
+	(void)ctx;
+}
+
+bool uprobes_read(const struct uprobes *u, uint32_t row, uint32_t target, struct uprobe_sum *sum)
+{
+	(void)u;
+	(void)row;
+	(void)target;
+	(void)sum;
+	return false;
+}
+
+void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target)
+{
+	(void)u;
+	(void)row;
+	(void)target;
+}
+
+uint64_t uprobes_lost_hits(const struct uprobes *u)
+{
+	(void)u;
+	return 0;
+}
+
+uint64_t uprobes_lost_events(const struct uprobes *u)
+{
+	(void)u;
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_UPROBE_ABI_H
+#define SB_UPROBE_ABI_H
+
+#include <linux/types.h>
+
+/*
+ * What the program in the kernel (uprobe.bpf.c) and its loader (uprobe.c) share. Both are built
+ * together and live as long as one session, so there is no version.
+ *
+ * Who is delayed: a process has a row of the map `procs` with a set of roots, one bit each; a
+ * target asks for one of them (0: for nobody in particular, every process of the machine). A fork
+ * inherits its parent's set. Bit 0 is the session's own tree, the others are pid= of targets.
+ *
+ * What is counted: by program image ("row": a process until it execs) and target, on each
+ * processor for itself.
+ */
+#define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, and cut in the same way, in ns */
+#define UPROBE_CLASSES	   4   /* kinds of first instructions, by what a hit of them costs */
+#define UPROBE_NO_CLASS	   UPROBE_CLASSES
+#define UPROBE_OVERRUN_NS  20000
+#define UPROBE_DELAY_MAX   10000000ull
+#define UPROBE_MAX_ROWS	   65536
+#define UPROBE_TREE	   1ull /* the root of the session's tree */
+#define UPROBE_SKIP_BIT	   62	/* the root of those that are never meant: sbinject itself */
+#define UPROBE_COOKIE_BITS 32	/* cookie: the target, and above these bits the class */
+
+enum uprobe_state { UPROBE_OFF, UPROBE_COUNT, UPROBE_DELAY };
+
+struct uprobe_target {
+	__u32 state; /* enum uprobe_state; stored last */
+	__u32 unused;
+	__u64 delay_ns, every;
+	__u64 need; /* one of these roots; 0: any process */
+};
+
+struct uprobe_proc {
+	__u64 roots;
+	__u32 row, generation;
+};
+
+struct uprobe_key {
+	__u32 row, target;
+};
+
+struct uprobe_counts {
+	__u64 hits, cuts;
+	__u64 injected_ns; /* spent, with what the way in and out costs, without overrun */
+	__u64 overrun_ns, cut_ns, max_ns;
+	__s64 residual_ns; /* given more (+) or less (-) than asked so far */
+	__u64 bucket[UPROBE_BUCKETS];
+};
+
+enum uprobe_event_kind {
+	UPROBE_EVENT_FORK, /* a process joined the tree */
+	UPROBE_EVENT_EXEC, /* a process began another row */
+	UPROBE_EVENT_EXIT,
+	UPROBE_EVENT_FIRST, /* somebody who is in no tree had a first hit */
+	UPROBE_EVENT_BELL,  /* its dynamic linker has mapped something */
+};
+
+struct uprobe_event {
+	__u32 kind;
+	__u32 pid, row, generation;
+	__u32 parent; /* fork: the parent's row */
+	__u32 unused;
+	__u64 roots;
+};
+
+#endif

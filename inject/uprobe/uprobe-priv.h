@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_UPROBE_PRIV_H
+#define SB_UPROBE_PRIV_H
+
+#include "uprobe.h"
+
+/* Shared by the files of this room only. */
+struct bpf_link;
+struct bpf_object;
+struct bpf_program;
+struct ring_buffer;
+
+enum { TREE_PROGRAMS = 3, SECTIONS = 4 };
+
+struct uprobes {
+	struct bpf_object *obj;
+	struct bpf_program *on_hit, *on_bell;
+	struct bpf_link *tree[TREE_PROGRAMS];
+	struct bpf_link **link; /* NULL: taken out */
+	size_t n_links;
+	struct ring_buffer *ring;
+	int procs, counts; /* descriptors of maps */
+	struct uprobe_target *targets;
+	size_t targets_size;
+	uint32_t n_targets; /* the last one is probe_cost()'s */
+	struct {
+		const char *name;
+		void *at;
+		size_t size;
+	} section[SECTIONS]; /* of the program's variables */
+	uint32_t *inherit, *next_row;
+	uint64_t *cost_ns, *hits_lost, *events_lost;
+	bool measured[UPROBE_CLASSES];
+	struct uprobe_counts *percpu; /* to read into */
+	int cpus;
+	uprobes_event_fn *each;
+	void *each_ctx;
+};
+
+int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
+		  uint64_t cookie, size_t *id, struct sb_err *err);
+void uprobes_unwatch(struct uprobes *u, pid_t pid);
+
+/* probe-cost.c: what a hit costs, beyond what the program itself can measure, where the first
+ * instruction is of this kind. 0 where it cannot be measured here. */
+void probe_cost(struct uprobes *u, unsigned int kind, uint64_t *ns);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_UPROBE_H
+#define SB_UPROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "uprobe-abi.h"
+#include "../../src/err.h"
+
+/*
+ * Functions slowed by the kernel: a uprobe on a place in a file, which every process that maps the
+ * file passes, and a BPF program behind it that counts and spins for those it is meant for. No
+ * process is stopped, traced or written to by us. All of it belongs to descriptors of ours, so the
+ * kernel takes everything out when we end, however we end.
+ *
+ * One object a session, single-threaded. Without clang and libbpf at build time only
+ * uprobes_probe() is there, and says so.
+ */
+struct uprobes;
+
+/* Can this kernel do it, and may we? SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). */
+int uprobes_probe(struct sb_err *err);
+
+/* targets: how many there can be. children: forks belong to their parent's roots. */
+struct uprobes *uprobes_open(uint32_t targets, bool children, struct sb_err *err);
+void uprobes_close(struct uprobes *u); /* NULL is harmless */
+
+/* The settings of one target, shared with the kernel; see uprobe-abi.h. */
+struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target);
+
+/*
+ * Arms a place in a file (path is opened now, as we see it) for a target; code: the bytes there, at
+ * least 16 or up to the end of the function, by which the cost of a hit is known. *id: to take it
+ * out again. SB_EREFUSED where the kernel does not put a probe there.
+ */
+struct uprobe_place {
+	const char *path;
+	uint64_t offset; /* in the file */
+	const uint8_t *code;
+	size_t len;
+	uint64_t cost_ns; /* out: what a hit there costs at least, 0 unknown */
+};
+int uprobes_arm(struct uprobes *u, struct uprobe_place *place, uint32_t target, size_t *id,
+		struct sb_err *err);
+/* A place at which an event is to be made, for processes of a tree. */
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id,
+		 struct sb_err *err);
+void uprobes_disarm(struct uprobes *u, size_t id);
+
+/* Adds roots to a process, which gets a row (generation as given) if it has none. */
+int uprobes_watch(struct uprobes *u, pid_t pid, uint64_t roots, uint32_t generation, uint32_t *row,
+		  struct sb_err *err);
+
+/* Readable when there are events; hands out what has come. */
+int uprobes_fd(const struct uprobes *u);
+typedef void uprobes_event_fn(void *ctx, const struct uprobe_event *event);
+void uprobes_events(struct uprobes *u, uprobes_event_fn *each, void *ctx);
+
+/* What one row has counted for one target. busiest: the processor that did most. */
+struct uprobe_sum {
+	struct uprobe_counts all;
+	uint64_t busiest_hits, busiest_ns;
+};
+bool uprobes_read(const struct uprobes *u, uint32_t row, uint32_t target, struct uprobe_sum *sum);
+void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target);
+
+/* Hits that could not be counted, and events that found no room. */
+uint64_t uprobes_lost_hits(const struct uprobes *u);
+uint64_t uprobes_lost_events(const struct uprobes *u);
+
+#endif

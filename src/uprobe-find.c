@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From targets to places in files: names are found in a process (or in a file that none has
+ * mapped), addresses become offsets, and each offset of each file is armed once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include "log.h"
+#include "text.h"
+#include "uprobe-priv.h"
+#include "../inject/memory.h"
+#include "../inject/mimic.h"
+
+/* One place as it was found; what must be known to arm it. */
+struct candidate {
+	size_t target;
+	bool bell;
+	struct image *img;
+	const char *name;
+	uint64_t vaddr, func; /* in the file's own addresses */
+	uint64_t address, size;
+	uint32_t dev;
+	uint64_t inode;
+	char path[96]; /* to open it by */
+};
+
+struct finder {
+	struct session *s;
+	pid_t pid;
+	uint32_t row;
+	struct memory mem;
+	struct maps maps;
+	struct mimic *mimic;
+	struct resolve_access access;
+};
+
+static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct finder *f = ctx;
+
+	return memory_peek(&f->mem, addr, buf, len) == len ? 0 : -1;
+}
+
+static int call_target(void *ctx, uint64_t function, uint64_t *result, struct sb_err *err)
+{
+	const struct finder *f = ctx;
+
+	return mimic_call(f->mimic, function, result, err);
+}
+
+/* ---- arming ---- */
+
+static bool file_offset(const struct image *img, uint64_t vaddr, uint64_t *offset)
+{
+	struct image_segment seg[16];
+	size_t n = image_text(img, seg, 16);
+
+	for (size_t i = 0; i < n && i < 16; i++) {
+		if (vaddr < seg[i].vaddr || vaddr - seg[i].vaddr >= seg[i].size)
+			continue;
+		*offset = seg[i].offset + (vaddr - seg[i].vaddr);
+		return true;
+	}
+	return false;
+}
+
+static void refuse(struct session *s, const struct candidate *c, pid_t pid, const char *reason)
+{
+	struct utarget *t = &s->target[c->target];
+	struct result_refused r = {
+		.module = (char *)image_name(c->img),
+		.symbol = (char *)c->name,
+		.name = symbol_shown(c->name),
+		.reason = (char *)reason,
+		.address = c->address,
+	};
+
+	if (!c->bell)
+		result_refuse(&t->refused, &t->n_refused, &r, pid);
+	free(r.name);
+}
+
+static struct uplace *place_at(struct session *s, const struct candidate *c, uint64_t offset)
+{
+	for (size_t i = 0; i < s->n_places; i++) {
+		struct uplace *p = &s->place[i];
+
+		if (p->offset == offset && p->inode == c->inode && p->dev == c->dev &&
+		    p->bell == c->bell && (p->armed || p->target == c->target))
+			return p;
+	}
+	return NULL;
+}
+
+static struct uplace *place_new(struct session *s, const struct candidate *c, uint64_t offset)
+{
+	struct uplace *p;
+
+	if ((s->n_places & (s->n_places - 1)) == 0)
+		s->place = usession_must(
+			realloc(s->place, (s->n_places ? s->n_places * 2 : 1) * sizeof(*s->place)));
+	p = &s->place[s->n_places++];
+	*p = (struct uplace){
+		.target = c->target,
+		.bell = c->bell,
+		.dev = c->dev,
+		.inode = c->inode,
+		.offset = offset,
+		.module = text_dup(image_name(c->img)),
+		.symbol = text_dup(c->name),
+		.build_id = text_dup(image_build_id(c->img)),
+		.address = c->address,
+		.size = c->size,
+	};
+	return p;
+}
+
+static void place_row(struct uplace *p, uint32_t row)
+{
+	for (size_t i = 0; i < p->n_rows; i++)
+		if (p->rows[i] == row)
+			return;
+	if (!row)
+		return;
+	p->rows = usession_must(realloc(p->rows, (p->n_rows + 1) * sizeof(*p->rows)));
+	p->rows[p->n_rows++] = row;
+}
+
+static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
+{
+	const struct utarget *t = &s->target[target];
+	char least[32];
+
+	if (!t->delay_ns || t->delay_ns >= cost_ns)
+		return;
+	spec_format_ns((cost_ns + 99) / 100 * 100, least, sizeof(least));
+	usession_warn(s,
+		      "target '%s': by a uprobe a hit takes at least %s here, whatever is asked; "
+		      "'given' tells what it became",
+		      t->spec->text, least);
+}
+
+static int arm(struct session *s, const struct candidate *c, struct uplace *p, struct sb_err *err)
+{
+	struct uprobe_place place = { .path = c->path, .offset = p->offset };
+	int ret;
+
+	if (!s->u)
+		return 0;
+	if (c->bell) {
+		ret = uprobes_bell(s->u, c->path, p->offset, &p->id, err);
+	} else {
+		place.code = image_bytes(c->img, c->vaddr, &place.len);
+		ret = uprobes_arm(s->u, &place, (uint32_t)c->target, &p->id, err);
+		warn_floor(s, c->target, place.cost_ns);
+	}
+	return ret;
+}
+
+static void note_clash(struct session *s, const struct candidate *c, size_t other, pid_t pid)
+{
+	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
+
+	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
+	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
+	refuse(s, c, pid, reason);
+}
+
+static void take(struct session *s, const struct candidate *c, pid_t pid, uint32_t row)
+{
+	struct sb_err why = { 0 };
+	struct uplace *p;
+	uint64_t offset;
+
+	if (c->vaddr != c->func && !c->bell) {
+		refuse(s, c, pid, "the uprobe backend hooks the entries of functions only");
+		return;
+	}
+	if (!file_offset(c->img, c->vaddr, &offset)) {
+		refuse(s, c, pid, "it is not in a part of the file that can be executed");
+		return;
+	}
+	p = place_at(s, c, offset);
+	if (p && p->target != c->target && !c->bell) {
+		note_clash(s, c, p->target, pid);
+		return;
+	}
+	if (!p)
+		p = place_new(s, c, offset);
+	if (!p->armed && arm(s, c, p, &why) < 0) {
+		refuse(s, c, pid, why.what);
+		log_debug("%s: %s", c->name, why.what);
+		return;
+	}
+	p->armed = true;
+	place_row(p, row);
+	if (!c->bell)
+		s->target[c->target].planted = true;
+}
+
+/* ---- in a process ---- */
+
+static void take_site(struct finder *f, size_t target, bool bell, const struct resolve_site *rs)
+{
+	const struct map_entry *map = maps_find(&f->maps, rs->addr);
+	struct candidate c = {
+		.target = target,
+		.bell = bell,
+		.img = rs->img,
+		.name = rs->name,
+		.vaddr = rs->addr - rs->bias,
+		.func = rs->func - rs->bias,
+		.address = rs->addr,
+		.size = rs->size,
+	};
+
+	if (!map)
+		return;
+	c.dev = map->dev;
+	c.inode = map->inode;
+	/* As the process has it: deleted and replaced files, other mount namespaces. */
+	snprintf(c.path, sizeof(c.path), "/proc/%d/map_files/%llx-%llx", maps_face(f->pid),
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	take(f->s, &c, f->pid, f->row);
+}
+
+static struct resolve_request request_of(const struct spec *spec)
+{
+	return (struct resolve_request){
+		.kind = spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
+			spec->kind == SPEC_LINE	   ? RESOLVE_LINE :
+						     RESOLVE_SYMBOL,
+		.module = spec->module,
+		.symbol = spec->symbol,
+		.line = spec->line,
+	};
+}
+
+static void note_why(struct utarget *t, int ret, const struct resolve_result *res, bool again,
+		     const struct sb_err *why)
+{
+	if (res->modules || ret < 0)
+		t->module_seen = true;
+	if (ret < 0 && why->code) {
+		t->why = *why;
+		return;
+	}
+	if (ret < 0 || res->count || (again && !res->ifunc_pending))
+		return;
+	t->why = (struct sb_err){ 0 };
+	err_set(&t->why, SB_ENOMODULE, "%s",
+		res->ifunc_pending ? "its implementation is not chosen yet" :
+				     "no mapped module matches");
+	err_hint(&t->why, "%s", why->hint);
+}
+
+static void find_target(struct finder *f, size_t i)
+{
+	struct utarget *t = &f->s->target[i];
+	struct resolve_request req = request_of(t->spec);
+	struct resolve_result res = { 0 };
+	struct sb_err why = { 0 };
+	bool again = t->why.code || f->s->cfg->all;
+	int ret;
+
+	if (t->removed)
+		return;
+	/* Hints read whole symbol tables: not for every process. */
+	ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, again ? NULL : &why);
+	note_why(t, ret, &res, again, &why);
+	if (res.note[0] && !t->noted)
+		log_note("target '%s': %s", t->spec->text, res.note);
+	t->noted |= res.note[0] != '\0';
+	for (size_t k = 0; ret == 0 && k < res.count; k++)
+		take_site(f, i, false, &res.site[k]);
+	resolve_free(&res);
+}
+
+/* The dynamic linker's notice that it has mapped something. */
+static void find_bell(struct finder *f)
+{
+	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
+	struct resolve_result res = { 0 };
+	struct sb_err ignored = { 0 };
+	struct image *exe;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(f->pid));
+	if (image_get(path, path, &exe, &ignored) < 0)
+		return;
+	req.module = image_interp(exe);
+	if (req.module[0] && resolve_target(f->pid, &f->maps, &req, &f->access, &res, NULL) == 0 &&
+	    res.count)
+		take_site(f, 0, true, &res.site[0]);
+	resolve_free(&res);
+	image_put(exe);
+}
+
+void usession_look(struct session *s, pid_t pid, uint32_t row)
+{
+	struct finder f = { .s = s, .pid = pid, .row = row };
+
+	f.access = (struct resolve_access){ read_target, call_target, &f };
+	if (memory_open(&f.mem, pid, NULL) < 0)
+		return;
+	if (maps_read(pid, &f.maps, NULL) == 0 && f.maps.count) {
+		f.mimic = mimic_open(&f.mem, &f.maps);
+		for (size_t i = 0; i < s->n_targets; i++)
+			find_target(&f, i);
+		if (s->u && !s->cfg->all)
+			find_bell(&f);
+		mimic_close(f.mimic);
+	}
+	maps_free(&f.maps);
+	memory_close(&f.mem);
+}
+
+/* ---- in a file ---- */
+
+static void take_symbols(struct session *s, size_t target, const char *path,
+			 const struct symbol_list *list)
+{
+	struct utarget *t = &s->target[target];
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct symbol *sym = &list->sym[i];
+		uint64_t start = 0, end = 0;
+		struct candidate c = {
+			.target = target,
+			.img = list->img,
+			.name = sym->name,
+			.vaddr = sym->vaddr + sym->offset,
+			.address = sym->vaddr + sym->offset,
+			.size = sym->size,
+			.dev = (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)),
+			.inode = st.st_ino,
+		};
+
+		c.func = image_function_at(list->img, c.vaddr, &start, &end) ? start : sym->vaddr;
+		snprintf(c.path, sizeof(c.path), "%s", path);
+		if (sym->ifunc)
+			refuse(s, &c, 0,
+			       "which implementation is used is decided in a process, and "
+			       "none has it mapped");
+		else if (strlen(path) < sizeof(c.path))
+			take(s, &c, 0, 0);
+	}
+	t->module_seen = true;
+}
+
+static void look_file(struct session *s, size_t target, const char *path)
+{
+	struct utarget *t = &s->target[target];
+	const struct spec *spec = t->spec;
+	struct symbol_list list = { 0 };
+	struct sb_err why = { 0 };
+	struct image *img;
+	int ret = image_get(path, path, &img, &why);
+
+	if (ret == 0) {
+		ret = spec->kind == SPEC_LINE ?
+			      symbol_find_line(img, spec->symbol, spec->line, &list, &why) :
+			      symbol_find(img, spec->symbol,
+					  spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0, &list,
+					  &why);
+		image_put(img);
+		t->module_seen = true;
+	}
+	if (ret < 0 && !t->planted)
+		t->why = why;
+	if (ret == 0)
+		take_symbols(s, target, path, &list);
+	symbol_list_free(&list);
+}
+
+void usession_look_files(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct utarget *t = &s->target[i];
+		struct stat st;
+
+		if (t->removed || t->planted || t->n_refused || t->spec->module[0] != '/' ||
+		    glob_is_pattern(t->spec->module) || stat(t->spec->module, &st) < 0)
+			continue;
+		look_file(s, i, t->spec->module);
+	}
+}
+
+int usession_judge(const struct session *s, size_t target, struct sb_err *err)
+{
+	const struct utarget *t = &s->target[target];
+	char quoted[TEXT_QUOTE_SIZE];
+
+	if (t->planted || t->removed)
+		return 0;
+	if (t->n_refused) {
+		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
+	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE &&
+		   t->why.code != SB_EFILE) {
+		*err = t->why;
+	} else if (s->cfg->all) {
+		err_set(err, SB_ENOMODULE,
+			"no process has such a module mapped, and it is no file");
+		err_hint(err, "give the file's whole path: it is armed before anybody runs it");
+	} else {
+		return 0;
+	}
+	err_prefix(err, "target '%s'", text_quote(t->spec->text, quoted, sizeof(quoted)));
+	return -(int)err->code;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* When which target counts and delays: stores into the settings that the kernel's side reads. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "uprobe-priv.h"
+#include "../inject/clock.h"
+
+#define MS 1000000ull
+
+enum { COUNT_MS = 200, LOOK_MS = 500 };
+
+void usession_apply(struct session *s, size_t target)
+{
+	const struct utarget *t = &s->target[target];
+	struct uprobe_target *u = uprobes_target(s->u, (uint32_t)target);
+	bool delay = t->delay_ns > 0 && !s->slow_measuring;
+
+	u->delay_ns = t->delay_ns;
+	u->every = t->every;
+	u->need = t->root;
+	__atomic_store_n(&u->state,
+			 !t->open ? UPROBE_OFF :
+			 delay	  ? UPROBE_DELAY :
+				    UPROBE_COUNT,
+			 __ATOMIC_RELEASE);
+}
+
+/* Has what --start-on waits for come about? */
+static bool triggered(const struct session *s)
+{
+	struct page_sums sums;
+
+	if (!s->cfg->start_on)
+		return true;
+	if (s->start_on_target == SIZE_MAX)
+		return access(s->cfg->start_on, F_OK) == 0;
+	usession_target_sums(s, s->start_on_target, &sums);
+	return sums.hits > 0;
+}
+
+static bool should_open(const struct session *s, size_t i, uint64_t now)
+{
+	const struct utarget *t = &s->target[i];
+	uint64_t from = s->window_ns + t->spec->start_ns;
+
+	if (!s->armed || !s->enabled || t->removed || t->muted)
+		return false;
+	if (i == s->start_on_target)
+		return true;
+	return s->window_ns && now >= from && (!t->spec->for_ns || now < from + t->spec->for_ns);
+}
+
+static uint64_t until_change(const struct session *s, const struct utarget *t, uint64_t now)
+{
+	uint64_t from = s->window_ns + t->spec->start_ns;
+
+	if (!s->window_ns)
+		return MS;
+	if (now < from)
+		return from - now;
+	if (t->spec->for_ns && now < from + t->spec->for_ns)
+		return from + t->spec->for_ns - now;
+	return UINT64_MAX;
+}
+
+static void switch_target(struct session *s, size_t i, bool open, uint64_t now)
+{
+	struct utarget *t = &s->target[i];
+
+	if (open)
+		t->opened_at = now;
+	else
+		t->active_ns += now - t->opened_at;
+	t->open = open;
+	usession_apply(s, i);
+}
+
+uint64_t usession_windows(struct session *s, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (s->armed && !s->window_ns && triggered(s))
+		s->window_ns = now + s->cfg->start_ns;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		bool open = should_open(s, i, now);
+		uint64_t left = until_change(s, &s->target[i], now);
+
+		if (open != s->target[i].open)
+			switch_target(s, i, open, now);
+		if (left < next)
+			next = left;
+	}
+	return next;
+}
+
+void usession_close_windows(struct session *s)
+{
+	uint64_t now = clock_ns();
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].open)
+			switch_target(s, i, false, now);
+	if (s->armed)
+		s->wall_s = (double)(now - s->attached_ns) / 1e9;
+}
+
+/* ---- --max-slowdown ---- */
+
+static uint64_t threads_of(pid_t pid)
+{
+	uint64_t n = 0;
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n ? n : 1;
+}
+
+/*
+ * What of a process's total the most delayed thread has: counters are by processor, so it is at
+ * least an even share, and at least what the busiest processor saw.
+ */
+static uint64_t of_one_thread(const struct urecord *rec, uint64_t total, uint64_t busiest)
+{
+	uint64_t share = total / threads_of(rec->pid);
+
+	return share > busiest ? share : busiest;
+}
+
+static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t now)
+{
+	const struct utarget *t = &s->target[i];
+	uint64_t since = rec->since_ns > s->last_slow ? rec->since_ns : s->last_slow, spent, before;
+	struct uprobe_sum sum;
+	double share;
+
+	if (!uprobes_read(s->u, rec->row, (uint32_t)i, &sum))
+		return 0;
+	if (s->slow_measuring)
+		return (double)of_one_thread(rec, sum.all.hits, sum.busiest_hits) /
+		       (double)t->every * (double)t->delay_ns / (double)(now - s->window_ns);
+	spent = of_one_thread(rec, sum.all.injected_ns + sum.all.overrun_ns, sum.busiest_ns);
+	before = rec->spent[i];
+	rec->spent[i] = spent;
+	if (!before || now < since + COUNT_MS * MS || spent < before)
+		return 0;
+	share = (double)(spent - before) / (double)(now - since);
+	return share < 1 ? share / (1 - share) : 1000;
+}
+
+static bool too_slow(struct session *s, const struct utarget *t, double part, struct sb_err *err)
+{
+	double limit = s->cfg->max_slowdown;
+
+	if (limit > 0 && part > limit) {
+		err_set(err, SB_EREFUSED,
+			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
+			"%.0f%%",
+			t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
+			part * 100, limit * 100);
+		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
+		return true;
+	}
+	if (limit == 0 && part > 0.5 && !s->slow_warned) {
+		s->slow_warned = true;
+		usession_warn(s,
+			      "target '%s': its delays add %.0f %% to a thread's time (limit it "
+			      "with --max-slowdown)",
+			      t->spec->text, part * 100);
+	}
+	return false;
+}
+
+static double worst(struct session *s, size_t i, uint64_t now)
+{
+	double most = 0;
+
+	for (struct urecord *rec = s->records; rec; rec = rec->next) {
+		double part = rec->ended ? 0 : part_of(s, rec, i, now);
+
+		if (part > most)
+			most = part;
+	}
+	return most;
+}
+
+bool usession_slow(struct session *s, uint64_t now, struct sb_err *err)
+{
+	if (!s->window_ns || now < s->window_ns + COUNT_MS * MS ||
+	    (!s->slow_measuring && now - s->last_slow < LOOK_MS * MS))
+		return false;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct utarget *t = &s->target[i];
+
+		if (t->delay_ns && t->open && too_slow(s, t, worst(s, i, now), err))
+			return true;
+	}
+	s->last_slow = now;
+	if (s->slow_measuring) {
+		s->slow_measuring = false;
+		for (size_t i = 0; i < s->n_targets; i++)
+			usession_apply(s, i);
+	}
+	return false;
+}
