@@ -255,7 +255,7 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 	/* Without a target the command is only watched, so that sbctl can add some; where that is
 	 * not allowed it runs all the same. */
 	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
-	    !backend_choose(opt->backend, &none))
+	    !backend_choose(opt->backend, &opt->session, &none))
 		return run_untouched(opt, err);
 	if (left_to_child(opt, &status, err))
 		return status;

@@ -208,7 +208,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 
 	c->job.opt = &c->opt;
 	c->job.quiet = c->opt.quiet;
-	c->job.backend = backend_choose(c->opt.backend, &c->err);
+	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);
 	/* Its hooks are switched, never its threads stopped, while it is measured. */
