@@ -156,7 +156,7 @@ class _Program:
             raise
 
     def _start(self, path: str, pid: int, words: list[str], status: int) -> None:
-        argv = [path, *words, "-p", str(pid), "-q", "--json", "-", "--background"]
+        argv = [path, *words, "-p", str(pid), "-q", "--json", "-", "--daemon"]
         let_trace(True)
         try:
             try:

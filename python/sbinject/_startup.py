@@ -34,7 +34,7 @@ def _traced() -> bool:
 
 def _run(path: str, status: int) -> int:
     """Until the hooks are in force: sbinject's exit status. No module is loaded for it."""
-    argv = [path, "--from-env", "-p", str(os.getpid()), "--background", "--status-fd", "3"]
+    argv = [path, "--from-env", "-p", str(os.getpid()), "--daemon", "--status-fd", "3"]
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
