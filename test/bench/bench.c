@@ -14,7 +14,7 @@ static const struct group {
 } groups[] = {
 	{ "cost", bench_cost },	  { "peers", bench_peers },	  { "delay", bench_delay },
 	{ "stop", bench_stop },	  { "follow", bench_follow },	  { "sites", bench_sites },
-	{ "names", bench_names }, { "hookable", bench_hookable },
+	{ "names", bench_names }, { "hookable", bench_hookable }, { "sweep", bench_sweep },
 };
 
 static const struct option options[] = {
