@@ -2,7 +2,6 @@
 #include "options.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,8 +13,6 @@
 #include "log.h"
 #include "spec-env.h"
 #include "text.h"
-#include "../elf/symbol.h"
-#include "../inject/tree-task.h"
 
 /* What one parse knows besides its result. */
 struct parse {
@@ -32,69 +29,9 @@ static int opt_pid(struct parse *p, const char *arg)
 	return spec_pids(arg, &p->opt->session.pids, &p->opt->session.n_pids, p->err);
 }
 
-/* A process's command line with blanks between its words; "" for what has none. */
-static void read_cmdline(pid_t pid, char *buf, size_t size)
-{
-	char path[64];
-	ssize_t n = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, buf, size - 1);
-		close(fd);
-	}
-	n = n > 0 ? n : 0;
-	buf[n] = '\0';
-	for (ssize_t i = 0; i + 1 < n; i++)
-		if (!buf[i])
-			buf[i] = ' ';
-}
-
-/* Whoever started us has our own command line in his: timeout(1), sh -c. */
-static bool is_ancestor(pid_t pid)
-{
-	pid_t at = getpid();
-
-	while (at > 1 && at != pid)
-		at = task_parent(at);
-	return at == pid;
-}
-
-static void match_one(struct parse *p, const char *glob, pid_t pid)
-{
-	char line[4096], shown[TEXT_QUOTE_SIZE], number[16];
-
-	if (is_ancestor(pid))
-		return;
-	read_cmdline(pid, line, sizeof(line));
-	if (!line[0] || !glob_match(glob, line))
-		return;
-	log_note("--match: %d %s", pid, text_quote(line, shown, sizeof(shown)));
-	snprintf(number, sizeof(number), "%d", pid);
-	opt_pid(p, number);
-}
-
 static int opt_match(struct parse *p, const char *arg)
 {
-	size_t before = p->opt->session.n_pids;
-	DIR *dir = opendir("/proc");
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (isdigit((unsigned char)e->d_name[0]))
-			match_one(p, arg, (pid_t)strtol(e->d_name, NULL, 10));
-	if (dir)
-		closedir(dir);
-	if (p->opt->session.n_pids > before)
-		return 0;
-	err_set(p->err, SB_ENOPROC, "--match '%s': no process has such a command line", arg);
-	err_hint(p->err,
-		 "the pattern must match the whole line, arguments and all: '*%.*s*' would "
-		 "match a part of it",
-		 (int)strcspn(arg + strspn(arg, "*"), "*"), arg + strspn(arg, "*"));
-	return -SB_ENOPROC;
+	return options_match(arg, &p->opt->session.pids, &p->opt->session.n_pids, p->err);
 }
 
 static int opt_all(struct parse *p, const char *arg)

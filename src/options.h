@@ -43,6 +43,10 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		  struct sb_err *err);
 void options_free(struct options *opt);
 
+/* The processes whose whole command line matches, listed on stderr; ourselves and our ancestors
+ * left out. Appends. SB_ENOPROC: there is none. */
+int options_match(const char *glob, pid_t **pids, size_t *count, struct sb_err *err);
+
 /* The table of options, for --help: a line each, those that the verb knows. */
 void options_help(FILE *to, enum option_verb verb);
 
