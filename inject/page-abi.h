@@ -198,7 +198,12 @@ struct sb_page_record {
  */
 #define SB_ROOM_MAGIC 0x316d6f6f726a6273ull /* "sbjroom1" */
 
-enum sb_agent_command { SB_AGENT_APPLY = 1, SB_AGENT_LIST, SB_AGENT_STOP };
+enum sb_agent_command {
+	SB_AGENT_APPLY = 1, /* watch what counts in this process */
+	SB_AGENT_LIST,
+	SB_AGENT_STOP,
+	SB_AGENT_READY, /* APPLY, and watch what is off, too: it is about to be switched on */
+};
 
 enum sb_agent_error {
 	SB_AGENT_OK = 0,

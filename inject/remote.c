@@ -512,7 +512,7 @@ int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err
 	struct thread *t = r->thread;
 	pid_t tid = t->tid;
 
-	if (t->stop.kind == STOP_GROUP || r->was_stopped) {
+	if (t->stop.kind == STOP_GROUP || (r->was_stopped && !r->held)) {
 		remote_end(r);
 		return err_set(err, SB_ETARGET, "process %d is stopped by job control",
 			       r->mem->pid);

@@ -23,7 +23,7 @@ static bool anybody_counts(void)
 		const struct sb_page_cell *cell = page_cell(&agent.page,
 							    agent.list.targets[i].cell);
 
-		if (cell && page_state(cell) != SB_STATE_OFF)
+		if (cell && (agent.ready || page_state(cell) != SB_STATE_OFF))
 			return true;
 	}
 	return false;
@@ -159,7 +159,8 @@ static int carry_out(struct sb_room *room)
 	if (page.session != agent.page.session)
 		judge_forget();
 	agent.page = page;
-	if (room->command == SB_AGENT_APPLY)
+	agent.ready = room->command == SB_AGENT_READY;
+	if (room->command == SB_AGENT_APPLY || agent.ready)
 		return apply(room);
 	if (room->command == SB_AGENT_LIST)
 		return list(room);

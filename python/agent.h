@@ -79,6 +79,7 @@ struct backend {
 
 struct agent {
 	bool started;
+	bool ready;	/* what is off now is watched as well: SB_AGENT_READY */
 	bool lingers;	/* stopped, and something refers to it still */
 	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */
@@ -149,7 +150,7 @@ static inline bool watch_wanted(const struct watch *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct sb_page_cell *cell = page_cell(&agent.page, w->cells[i].index);
 
-		if (cell && page_state(cell) != SB_STATE_OFF)
+		if (cell && (agent.ready || page_state(cell) != SB_STATE_OFF))
 			return true;
 	}
 	return false;

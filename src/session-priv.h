@@ -42,6 +42,7 @@ struct python {
 	uint64_t on;	   /* which targets were on at that time, as a hash */
 	bool said;	   /* what it waits for has been said */
 	bool applied;	   /* the agent is at work */
+	bool leaving;	   /* it is being taken out */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */

@@ -99,7 +99,9 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	if (ret == 0)
 		ret = send_targets(s, rec->python.room, err);
 	if (ret == 0)
-		room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST : SB_AGENT_APPLY);
+		room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST :
+					   s->armed	     ? SB_AGENT_APPLY :
+							       SB_AGENT_READY);
 	return ret;
 }
 
@@ -432,7 +434,9 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 
 	if (!proc || rec->ended || (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
 		return true;
-	py->said &= py->room->stopping;
+	if (!py->leaving)
+		py->said = false;
+	py->leaving = true;
 	if (room_evict(py->room, &s->tree, now))
 		return true;
 	say(rec, now);

@@ -8,6 +8,7 @@ waits for good, another one does all that.
 """
 import asyncio
 import ctypes
+import hashlib
 import os
 import queue
 import select
@@ -84,6 +85,22 @@ def busy():
     while look():
         for _ in range(20000):
             pass
+
+
+def crowded():
+    """More threads at work than there are processors, most of them without the GIL."""
+    data = bytes(1 << 22)
+
+    def work():
+        while not stop.is_set():
+            hashlib.sha256(data).digest()
+
+    others = [threading.Thread(target=work) for _ in range(2 * os.cpu_count())]
+    for t in others:
+        t.start()
+    busy()
+    for t in others:
+        t.join()
 
 
 def lock():
@@ -242,6 +259,7 @@ def server():
 
 WAITS = {
     "busy": busy,
+    "crowded": crowded,
     "sleep": timed(time.sleep),
     "lock": for_good(lock),
     "lock-timeout": timed(rlock_timeout),
