@@ -60,6 +60,7 @@ struct drive {
 	enum sweep_arm last_arm; /* in force; ARM_COUNT: none yet */
 	int last_dose, last_experiment;
 	uint64_t now_ns, last_moved_ns;
+	double overhead_ns, n_windows; /* a window, beyond guard and window: switching, reading */
 	bool done, dead;
 	double window_ns, exp_guard_ns; /* of the last experiment */
 

@@ -84,6 +84,7 @@ static void size_for_time(const struct drive *drive, double time_ns, double budg
 				  .time_ns = (uint64_t)time_ns,
 				  .depth_items = drive->cfg.depth_items,
 				  .aligned = drive->cfg.aligned,
+				  .overhead_ns = drive->overhead_ns,
 				  .block_windows = BLOCK_WINDOWS * (n_doses + 1),
 				  .gate_windows = gates ? GATE_WINDOWS : 0,
 				  .gates_min = any_measured(drive) ? 1 : GATES_MIN,
@@ -492,7 +493,7 @@ static double block_ns(const struct drive *drive, size_t windows)
 		each = drive->pilot.window_ns;
 	else if (!drive->cfg.aligned && drive->pilot.period_ns > 0)
 		each += drive->pilot.period_ns / 2;
-	return each * (double)windows;
+	return (each + (drive->cfg.runs ? 0 : drive->overhead_ns)) * (double)windows;
 }
 
 static void exp_window(struct drive *drive)

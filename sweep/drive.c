@@ -260,6 +260,16 @@ static void add_to_series(struct drive *drive, const struct drive_told *told)
 	win->t_ns = told->items > 0 ? win->time_ns / win->items : NAN;
 }
 
+/* What a window really takes is more than was asked for: the mean over all so far. */
+static void count_overhead(struct drive *drive, const struct drive_told *told)
+{
+	double spent = (double)(told->now_ns - drive->now_ns);
+	double over = spent - (double)(drive->step.guard_ns + drive->step.window_ns);
+
+	drive->n_windows++;
+	drive->overhead_ns += (fmax(0, over) - drive->overhead_ns) / drive->n_windows;
+}
+
 int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err)
 {
 	struct record_row row = { .column = COLUMN_NONE,
@@ -277,6 +287,7 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 	}
 	for (size_t i = 0; drive->step.hooked && i < drive->cfg.n_targets; i++)
 		drive->work[i].hits += told->hits[i];
+	count_overhead(drive, told);
 	drive->now_ns = told->now_ns;
 	if (told->items > 0)
 		drive->last_moved_ns = told->now_ns;

@@ -127,14 +127,15 @@ static double telling(const struct pilot *pilot, double guard)
 }
 
 /* Windows never shorter than hard, if possible not shorter than soft. */
-static void limits(const struct pilot *pilot, bool aligned, double guard, double *hard,
-		   double *soft)
+static void limits(const struct pilot *pilot, const struct sizing_cfg *cfg, double guard,
+		   double *hard, double *soft)
 {
 	double period = isnan(pilot->period_ns) ? 0 : pilot->period_ns;
 
 	*hard = fmax(fmax(5e6, 4 * period), fmax(5 * pilot->t_ns, guard));
-	*soft = fmax(fmax(20e6, (aligned ? 20 : 30) * period), fmax(100 * pilot->t_ns, 3 * guard));
-	*soft = fmax(fmax(*soft, telling(pilot, guard)), *hard);
+	*soft = fmax(fmax(20e6, (cfg->aligned ? 20 : 30) * period),
+		     fmax(100 * pilot->t_ns, 3 * guard));
+	*soft = fmax(fmax(*soft, telling(pilot, guard + cfg->overhead_ns)), *hard);
 }
 
 static size_t gates_for(const struct sizing_cfg *cfg, size_t blocks)
@@ -157,10 +158,11 @@ void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct 
 
 	*out = (struct sizing){ .guard_ns = guard_for(pilot, cfg) };
 	guard = (double)out->guard_ns;
-	limits(pilot, cfg->aligned, guard, &hard, &soft);
+	limits(pilot, cfg, guard, &hard, &soft);
 	/* A change of arm in every window is assumed, and half a period of dither. */
-	if (!isnan(pilot->period_ns))
+	if (!isnan(pilot->period_ns) && !cfg->aligned)
 		guard += pilot->period_ns / 2;
+	guard += cfg->overhead_ns;
 	out->needed_ns = windows(cfg, least) * (hard + guard);
 	for (;; blocks--) {
 		window = (double)cfg->budget_ns / windows(cfg, blocks) - guard;

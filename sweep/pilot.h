@@ -64,6 +64,7 @@ struct sizing_cfg {
 	double depth_items;
 	bool aligned;
 	size_t block_windows, gate_windows;
+	double overhead_ns; /* of a window, beyond itself and its guard */
 	size_t gates_min;
 	size_t blocks_min, blocks_max; /* 0: as above */
 };

@@ -39,6 +39,7 @@ struct sim_cfg {
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
 	double arrivals_per_s;	     /* > 0: open loop */
 	bool poisson;
+	double overhead_s;   /* of a window: switching and reading */
 	double dead_after_s; /* the source stops; 0 never */
 	double absorb;	     /* hits an item fall by that share for a delay of T0 an item */
 	double batch;	     /* > 0: T gets less by batching as x grows: x / (1 + batch x / T0) */
@@ -231,7 +232,7 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 	sim->hooked = step->hooked;
 	for (size_t i = 0; i < sim->cfg.n_targets; i++)
 		sim->delay[i] = step->hooked && step->delay_ns ? (double)step->delay_ns[i] : 0;
-	sim_run(sim, (double)step->guard_ns / 1e9);
+	sim_run(sim, (double)step->guard_ns / 1e9 + sim->cfg.overhead_s);
 	before = *sim;
 	if (step->window_ns)
 		sim_run(sim, (double)step->window_ns / 1e9);

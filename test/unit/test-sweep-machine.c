@@ -195,12 +195,33 @@ static void test_what_cannot_be_is_refused(void **state)
 	drive_close(drive);
 }
 
+/* Switching and reading take their time too: no block is lost to it, and no budget overrun. */
+static void test_overhead_is_counted(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+
+	(void)state;
+	sim.overhead_s = 0.02;
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		for (uint64_t seconds = 15; seconds <= 60; seconds *= 2) {
+			struct sweep_result *res;
+
+			cfg.time_ns = seconds * 1000000000u;
+			res = sim_sweep(&sim, &cfg, seed);
+			assert_true(res->target[0].blocks >= 8);
+			assert_true(res->time_s <= (double)seconds);
+			sweep_result_free(res);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doses_given_are_used_as_they_are),
 		cmocka_unit_test(test_same_seed_same_steps),
 		cmocka_unit_test(test_guards_are_dithered),
+		cmocka_unit_test(test_overhead_is_counted),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_what_cannot_be_is_refused),
 	};
