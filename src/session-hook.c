@@ -15,6 +15,8 @@
 #include "../inject/mimic.h"
 #include "../inject/tree-task.h"
 
+enum { PIDS_SHOWN = 1000 };
+
 struct finder {
 	struct session *s;
 	pid_t pid;
@@ -80,6 +82,10 @@ static void note_refusal(struct session *s, size_t target, pid_t pid, const char
 		.address = addr,
 	};
 
+	/* Of a server that forks for ever the first thousand say enough. */
+	for (size_t i = 0; i < t->n_refused; i++)
+		if (t->refused[i].n_pids > PIDS_SHOWN)
+			pid = 0;
 	result_refuse(&t->refused, &t->n_refused, &r, pid);
 	free(r.name);
 }
@@ -308,17 +314,28 @@ static void find_with_bell(struct session *s, pid_t pid, const struct space *spa
 	finder_close(&f);
 }
 
-static uint32_t add_site_record(struct session *s, const struct found_site *fs)
+/* A place for one more: one that is free, or at the end. */
+static uint32_t new_site(struct session *s)
 {
-	struct site_record *r;
+	if (s->free_site) {
+		size_t i = s->free_site - 1;
 
+		s->free_site = s->site[i].next_free;
+		return (uint32_t)i;
+	}
 	if ((s->n_sites & (s->n_sites - 1)) == 0) {
 		s->site = realloc(s->site, (s->n_sites ? s->n_sites * 2 : 1) * sizeof(*s->site));
 		if (!s->site)
 			abort();
 	}
-	r = &s->site[s->n_sites];
-	*r = (struct site_record){
+	return (uint32_t)s->n_sites++;
+}
+
+static uint32_t add_site_record(struct session *s, const struct found_site *fs)
+{
+	uint32_t index = new_site(s);
+
+	s->site[index] = (struct site_record){
 		.target = fs->target,
 		.module = text_dup(image_name(fs->img)),
 		.symbol = text_dup(fs->name),
@@ -329,7 +346,7 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 		.bell = fs->bell,
 		.start = fs->start,
 	};
-	return (uint32_t)s->n_sites++;
+	return index;
 }
 
 static void refused(struct session *s, const struct found_site *fs, pid_t pid,
@@ -381,13 +398,15 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		ret = m = 0;
 	}
 	for (size_t i = 0; i < m && ret >= 0; i++) {
-		const struct site_record *r = &s->site[sites[i].cookie];
+		struct site_record *r = &s->site[sites[i].cookie];
 
 		if (sites[i].why == PLAN_OK && !r->bell)
 			s->target[r->target].planted = true;
 		else if (sites[i].why != PLAN_OK && !r->bell)
 			note_refusal(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].why));
+		if (sites[i].why != PLAN_OK)
+			record_free_site(s, sites[i].cookie);
 	}
 	free(sites);
 	return ret;

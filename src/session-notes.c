@@ -5,6 +5,8 @@
 #include "session-python.h"
 #include "text.h"
 
+enum { PIDS_SHOWN = 1000 };
+
 /* A function of Python's, as often as it was found in processes. */
 struct python_site {
 	size_t target;
@@ -63,7 +65,8 @@ static void take_note(struct session *s, const struct sb_page_note *note)
 		site->file = text_dup(file);
 		site->line = note->line;
 	}
-	result_add_pid(&site->pids, &site->n_pids, (pid_t)note->pid);
+	if (site->n_pids < PIDS_SHOWN)
+		result_add_pid(&site->pids, &site->n_pids, (pid_t)note->pid);
 	s->target[note->cell].planted = true;
 }
 

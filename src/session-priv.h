@@ -72,6 +72,7 @@ struct site_record {
 	char *module, *symbol, *build_id;
 	uint64_t address, size;
 	bool int3, bell, start;
+	size_t next_free; /* while it is free: number of the next one, from 1 */
 };
 
 struct session {
@@ -87,6 +88,8 @@ struct session {
 	struct site_record *site;
 	size_t n_sites;
 	struct record *records;
+	size_t n_folded;  /* records that were forgotten */
+	size_t free_site; /* number of a free entry of site[], from 1; 0: none */
 	struct image_plans *plans;
 	struct bells *bells;
 	bool armed, detached, filtered;
@@ -134,7 +137,9 @@ void record_end(struct session *s,
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);
-void record_drop(const struct session *s, struct record *rec);
+void record_drop(struct session *s, struct record *rec);
+void record_free_site(struct session *s, uint32_t cookie);
+void record_fold(struct session *s); /* forgets the oldest of those that have ended */
 /* What a hook takes that its own measurement does not see; agents measure all of it. */
 double target_cost_ticks(const struct session *s, size_t target);
 void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,

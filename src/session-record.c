@@ -13,6 +13,8 @@
 #include "session-python.h"
 #include "text.h"
 
+enum { KEEP_ENDED = 500 };
+
 static void *must(void *memory)
 {
 	if (!memory)
@@ -124,11 +126,33 @@ void record_end(struct session *s, struct record *rec)
 	rec->space = NULL;
 }
 
-void record_drop(const struct session *s, struct record *rec)
+void record_free_site(struct session *s, uint32_t cookie)
+{
+	struct site_record *site = cookie < s->n_sites ? &s->site[cookie] : NULL;
+
+	if (!site || !site->module)
+		return;
+	free(site->module);
+	free(site->symbol);
+	free(site->build_id);
+	*site = (struct site_record){ .target = SIZE_MAX, .next_free = s->free_site };
+	s->free_site = cookie + 1;
+}
+
+/* Sites of a region that nobody has any more: their places are used again. */
+static void free_sites(struct session *s, const struct region *region)
+{
+	for (uint32_t i = 0; region->refs == 1 && i < region->journal->n_sites; i++)
+		record_free_site(s, region->sites[i].cookie);
+}
+
+void record_drop(struct session *s, struct record *rec)
 {
 	slow_free(rec->slow, s->max_targets);
-	for (size_t i = 0; i < rec->n_regions; i++)
+	for (size_t i = 0; i < rec->n_regions; i++) {
+		free_sites(s, rec->regions[i]);
 		region_put(rec->regions[i]);
+	}
 	free(rec->regions);
 	room_free(rec->python.room);
 	space_put(rec->space);
@@ -136,4 +160,36 @@ void record_drop(const struct session *s, struct record *rec)
 	free(rec->in_scope);
 	free(rec->counts);
 	free(rec);
+}
+
+/* A vfork child may still count as a parent that has ended. */
+static bool in_use(const struct session *s, const struct record *rec)
+{
+	for (const struct proc *p = s->tree.procs; p; p = p->next)
+		if (p->session == rec)
+			return true;
+	return false;
+}
+
+/*
+ * A server that forks or execs for each request must not fill our memory: of processes that have
+ * ended only so many rows are kept, the newest. Their counts are in the targets' totals already.
+ * Nobody may be walking the list.
+ */
+void record_fold(struct session *s)
+{
+	struct record **at = &s->records;
+	size_t ended = 0;
+
+	while (*at) {
+		struct record *rec = *at;
+
+		if (!rec->ended || ++ended <= KEEP_ENDED || in_use(s, rec)) {
+			at = &rec->next;
+			continue;
+		}
+		*at = rec->next;
+		record_drop(s, rec);
+		s->n_folded++;
+	}
 }

@@ -283,6 +283,11 @@ struct result *session_result(struct session *s)
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
+	if (s->n_folded)
+		result_warn(res,
+			    "%zu processes that ended early are counted in the totals and not "
+			    "listed",
+			    s->n_folded);
 	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
 	res->left_behind = s->left_behind;

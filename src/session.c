@@ -373,6 +373,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	tree_dispatch(&s->tree);
 	release_launched(s);
 	now = clock_ns();
+	record_fold(s);
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now);
 	window = window_update(s, now);
