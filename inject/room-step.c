@@ -202,6 +202,18 @@ static bool refuse_linker(struct room *room)
 	return true;
 }
 
+/*
+ * A thread that was found asleep may have woken before it was stopped, and stand in the middle of
+ * taking the GIL: taking it once more there would wait for itself. Looked at again, stopped.
+ */
+static bool refuse_woken(struct room *room, pid_t tid)
+{
+	if (fit(room, tid))
+		return false;
+	remote_end(&room->remote);
+	return true;
+}
+
 /* tid 0: any thread. */
 static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t tid, uint64_t now)
 {
@@ -216,6 +228,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
 	    (op != ENTRY_HERE && refuse_linker(room)) ||
+	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) ||
 	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
 		log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };
