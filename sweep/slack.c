@@ -210,6 +210,8 @@ static void judge_line(const struct infer_kappa *line, double threshold, const s
 	if (line->kappa.hi < threshold) {
 		out->kind = SLACK_BEYOND;
 		out->slack_ns = (struct sweep_estimate){ NAN, h->top, INFINITY };
+	} else if (line->kappa.lo > 0 && h->arms < 3) {
+		out->why = "one dose does not tell a slack from a slope";
 	} else if (line->kappa.lo > 0) {
 		out->kind = SLACK_NONE;
 		out->slack_ns = (struct sweep_estimate){ 0, 0, range->hi };

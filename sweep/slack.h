@@ -18,7 +18,8 @@
  * What the verdict is about is the slope at no delay: with a slack, that below it. The slope
  * beyond, kappa', has the interval that the profile over (s, kappa') gives.
  *
- * Two doses above s are needed to tell slope and slack apart; with fewer only a bracket is given.
+ * Two doses above s are needed to tell slope and slack apart; with fewer only a bracket is given,
+ * and with one dose in all nothing is said of a slack.
  */
 struct slack_fit {
 	enum sweep_slack_kind kind;

@@ -284,6 +284,25 @@ static void test_slack_with_one_dose_above_is_a_bracket(void **state)
 	assert_true(brackets >= 36);
 }
 
+/* Half of it felt: by half, or beyond a slack? Two points lie on any number of hinges. */
+static void test_one_dose_says_nothing_of_a_slack(void **state)
+{
+	struct sim_cfg cfg = drifting(1);
+	struct infer_kappa k;
+	struct slack_fit fit;
+	struct run run;
+
+	(void)state;
+	cfg.target[0].slack_ns = 5e3;
+	run_blocks(&run, &cfg, &few, 1);
+	infer_kappa(&run.data, NULL, &k);
+	slack_fit(&run.data, &k, 0.1, NULL, &fit);
+	assert_true(k.kappa.lo > 0);
+	assert_int_equal(fit.kind, SLACK_UNKNOWN);
+	assert_true(isnan(fit.slack_ns.est) && isnan(fit.slack_ns.hi));
+	assert_non_null(fit.why);
+}
+
 /* --- what the blocks are for --- */
 
 /* First everything without delay, then everything with it, and Welch's interval. */
@@ -479,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_slack),
 		cmocka_unit_test(test_no_slack_is_seen_where_there_is_none),
 		cmocka_unit_test(test_slack_with_one_dose_above_is_a_bracket),
+		cmocka_unit_test(test_one_dose_says_nothing_of_a_slack),
 		cmocka_unit_test(test_drift_fools_before_and_after_and_not_blocks),
 		cmocka_unit_test(test_nothing_injected_is_unknown),
 		cmocka_unit_test(test_injected_time_that_may_be_none_is_unknown),
