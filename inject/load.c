@@ -12,7 +12,7 @@
 #include "region.h"
 #include "../src/maps.h"
 
-enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20 };
+enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20, PROCS_MOST = 256 };
 
 static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t room)
 {
@@ -137,28 +137,70 @@ static void load_page(struct space *space, const struct maps *maps)
 	}
 }
 
-/* The page says where; it is believed where the memory map has a page of code of nobody's, and
- * ordinary memory right behind. */
-static void load_room(struct space *space, const struct maps *maps)
+/* Is there a room at addr? The page says where; it is believed where the memory map has a page of
+ * code of nobody's, and ordinary memory right behind. */
+static bool take_room(struct space *space, const struct maps *maps, uint64_t addr)
 {
 	const struct map_entry *code, *data;
-	struct sb_page_header h;
 	struct sb_room room;
+
+	if (addr % PAGE || addr < 2 * PAGE ||
+	    memory_peek(&space->mem, addr, &room, sizeof(room)) != sizeof(room) ||
+	    room.magic != SB_ROOM_MAGIC || room.page_addr != space->page_addr)
+		return false;
+	code = maps_find(maps, addr - PAGE);
+	data = maps_find(maps, addr);
+	if (!code || !is_region_map(code) || code->end != addr || !data || !data->w || data->x ||
+	    data->shared || data->path[0] || room.size % PAGE || !room.size ||
+	    room.size > data->end - addr)
+		return false;
+	space->room_addr = addr - PAGE;
+	space->room_size = room.size + PAGE;
+	return true;
+}
+
+/*
+ * A room that was never finished: believed where the memory map has mappings of just that length,
+ * one or two, and nothing was written into the room, since its header comes last.
+ */
+static void load_unfinished_room(struct space *space, const struct maps *maps, uint64_t addr,
+				 uint64_t size)
+{
+	const struct map_entry *first = maps_find(maps, addr - PAGE), *last;
+	uint64_t magic = 1;
+
+	if (addr % PAGE || addr < 2 * PAGE || size % PAGE || size <= PAGE || size > 1 << 20 ||
+	    !first || first->start != addr - PAGE)
+		return;
+	last = maps_find(maps, addr - PAGE + size - 1);
+	if (!last || last->end != addr - PAGE + size || last - first > 1 || first->shared ||
+	    first->path[0] || last->shared || last->path[0] || !last->w || last->x ||
+	    (last != first && !is_region_map(first)) ||
+	    memory_peek(&space->mem, addr, &magic, sizeof(magic)) != sizeof(magic) || magic)
+		return;
+	space->room_addr = addr - PAGE;
+	space->room_size = size;
+}
+
+/* The room made last is in the page's header; processes that came to theirs after they had been
+ * forked have different ones. */
+static void load_room(struct space *space, const struct maps *maps)
+{
+	struct sb_page_proc proc[PROCS_MOST];
+	struct sb_page_header h;
+	size_t n;
 
 	if (!space->page_addr ||
 	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
-	    h.room_addr % PAGE || h.room_addr < 2 * PAGE ||
-	    memory_peek(&space->mem, h.room_addr, &room, sizeof(room)) != sizeof(room) ||
-	    room.magic != SB_ROOM_MAGIC || room.page_addr != space->page_addr)
+	    take_room(space, maps, h.room_addr) || h.procs_off != PAGE)
 		return;
-	code = maps_find(maps, h.room_addr - PAGE);
-	data = maps_find(maps, h.room_addr);
-	if (!code || !is_region_map(code) || code->end != h.room_addr || !data || !data->w ||
-	    data->x || data->shared || data->path[0] || room.size % PAGE || !room.size ||
-	    room.size > data->end - h.room_addr)
-		return;
-	space->room_addr = h.room_addr - PAGE;
-	space->room_size = room.size + PAGE;
+	n = h.procs_max < PROCS_MOST ? h.procs_max : PROCS_MOST;
+	n = memory_peek(&space->mem, space->page_addr + PAGE, proc, n * sizeof(*proc)) /
+	    sizeof(*proc);
+	for (size_t i = 0; i < n; i++)
+		if (take_room(space, maps, proc[i].room))
+			return;
+	load_unfinished_room(space, maps, h.room_addr, h.room_size);
 }
 
 void space_find_files(struct space *space)

@@ -96,7 +96,8 @@ struct sb_page_proc {
 	uint32_t ring;	/* doorbell: rung so often (target) ... */
 	uint32_t done;	/* ... and answered so often (sbinject); a futex */
 	uint32_t quiet; /* not 0: an interpreter's start is not to be rung for (sbinject) */
-	uint32_t reserved[12];
+	uint64_t room;	/* where it keeps its room; forks that nobody saw have one there, too */
+	uint32_t reserved[10];
 };
 
 struct sb_page_header {
@@ -122,8 +123,9 @@ struct sb_page_header {
 	uint32_t bell;	      /* doorbell: a futex that sbinject sleeps on */
 	uint32_t reserved2;
 	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size (target) */
-	uint64_t room_addr;  /* where a process of this page keeps its room; 0: nowhere */
-	uint32_t reserved3[6];
+	/* The room made last, or being made; its length with the code in front of it. */
+	uint64_t room_addr, room_size;
+	uint32_t reserved3[4];
 };
 
 /*
@@ -163,6 +165,7 @@ SB_PAGE_OFF(sb_page_cell, slot, 1024);
 SB_PAGE_OFF(sb_page_proc, ring, 4);
 SB_PAGE_OFF(sb_page_proc, done, 8);
 SB_PAGE_OFF(sb_page_proc, quiet, 12);
+SB_PAGE_OFF(sb_page_proc, room, 16);
 SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
 SB_PAGE_OFF(sb_page_header, session, 16);
 SB_PAGE_OFF(sb_page_header, lease_until, 128);

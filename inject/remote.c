@@ -519,7 +519,9 @@ int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err
 	}
 	r->work = r->saved;
 	arch->prepare_call(&r->work, r->sp, function, arg);
-	if (pt_set_sigmask(t->tid, ~0ull) < 0 || pt_set_regs(t->tid, &r->work) < 0) {
+	/* The mask second, as in start(). */
+	if (pt_set_regs(tid, &r->work) < 0 || fault_point("lend-set", r->mem->pid) ||
+	    pt_set_sigmask(tid, ~0ull) < 0) {
 		remote_end(r);
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	}
@@ -542,9 +544,9 @@ static void recall_stopped(struct remote *r, struct thread *t, bool parked)
 		if (t->restart_lost && arch->waits_with_block(&r->saved))
 			arch->restart_syscall(&r->saved);
 		/* It stands where the kernel looks at interrupted system calls: no need to go
-		 * there, as after a call. */
-		restore(r);
+		 * there, as after a call. The mask first, as there. */
 		pt_set_sigmask(t->tid, r->sigmask);
+		restore(r);
 	} else if (r->seccomp) {
 		pt_suspend_seccomp(t->tid, r->tree->follow, false);
 	}

@@ -14,7 +14,7 @@
 #include "fault.h"
 #include "../src/maps.h"
 
-enum { PAGE = 4096, ROOM_SIZE = 64 << 10, CLOSE_AGAIN_NS = 100000000 };
+enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8, CLOSE_AGAIN_NS = 100000000 };
 
 #define AGENT_NAME "sbinject-agent"
 
@@ -37,19 +37,58 @@ static int remote_failed(struct remote *r, const char *what, long result, struct
 	return err_sys(err, SB_ETARGET, "process %d: %s failed in the target", r->mem->pid, what);
 }
 
+/* Whatever page says is there if we are killed: see load_room(). */
+static void announce(const struct room *room, uint64_t addr, uint64_t size)
+{
+	room->space->control->page.hdr->room_addr = addr;
+	room->space->control->page.hdr->room_size = size;
+}
+
+static uint64_t find_hole(const struct room *room, uint64_t size)
+{
+	uint64_t hole = 0;
+	struct maps maps;
+
+	if (maps_read(room->pid, &maps, NULL) < 0)
+		return 0;
+	hole = maps_find_gap(&maps, room->space->page_addr, 0, 1ull << 47, size);
+	maps_free(&maps);
+	return hole;
+}
+
+static int map_hole(struct room *room, struct remote *r, uint64_t size, long *addr,
+		    struct sb_err *err)
+{
+	int code = 0;
+
+	*addr = -EEXIST;
+	for (int i = 0; i < MAP_TRIES && code == 0 && *addr == -EEXIST; i++) {
+		uint64_t at = find_hole(room, size);
+
+		if (!at)
+			return err_set(err, SB_ETARGET, "process %d: no room in its memory",
+				       room->pid);
+		announce(room, at + PAGE, size);
+		code = remote_syscall(r, addr, err, SYS_mmap, at, size,
+				      (uint64_t)(PROT_READ | PROT_WRITE),
+				      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+						 MAP_FIXED_NOREPLACE),
+				      (uint64_t)-1, 0ul);
+	}
+	return code;
+}
+
 /* The code page is never writable: it is written through /proc/PID/mem. */
 static int map_room(struct room *room, struct remote *r, struct sb_err *err)
 {
 	uint64_t size = PAGE + ROOM_SIZE;
 	long addr = -1, code = -1;
 
-	if (remote_syscall(r, &addr, err, SYS_mmap, 0ul, size, (uint64_t)(PROT_READ | PROT_WRITE),
-			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE), (uint64_t)-1,
-			   0ul) < 0)
+	if (map_hole(room, r, size, &addr, err) < 0)
 		return -SB_ETARGET;
 	if (addr <= 0)
 		return remote_failed(r, "mmap", addr, err);
-	room->space->control->page.hdr->room_addr = (uint64_t)addr + PAGE;
+	announce(room, (uint64_t)addr + PAGE, size);
 	room->space->room_addr = (uint64_t)addr;
 	room->space->room_size = size;
 	if (fault_point("room-map", room->pid) ||
@@ -144,7 +183,7 @@ static void unmap_room(struct room *room, struct remote *r)
 		remote_syscall(r, &ret, NULL, SYS_munmap, room->space->room_addr,
 			       room->space->room_size, 0ul, 0ul, 0ul, 0ul);
 	room->space->room_addr = room->space->room_size = 0;
-	room->space->control->page.hdr->room_addr = 0;
+	announce(room, 0, 0);
 }
 
 static int open_borrowed(struct room *room, struct remote *r, const struct room_setup *setup,
@@ -201,6 +240,7 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	}
 	room->runtime = setup->runtime;
 	room->runtime_size = setup->runtime_size;
+	page_proc(&space->control->page, space->proc)->room = room->addr;
 	*out = room;
 	return 0;
 }

@@ -6,7 +6,8 @@
 # as it was. Needs the build that has fault points: make FAULT=1.
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
-# target that forks all the time.
+# target that forks all the time; python-sleep and python-busy, of an interpreter that does that. Of
+# POINTS, where set, and of no others.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -15,6 +16,10 @@ SB=$BUILD-fault/sbinject
 MOST=12
 
 points() {
+	if [ -n "${POINTS:-}" ]; then
+		printf '%s\n' $POINTS
+		return
+	fi
 	grep -hoE 'fault_point\((undo \? )?"[a-z-]+"( : "[a-z-]+")?' "$SRC"/{src,inject}/*.c |
 		grep -oE '"[a-z-]+"' | tr -d '"' | sort -u
 }
@@ -54,6 +59,12 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		run "$where" -p "$pid" :fork_work 2us --for 150ms
 		return
 		;;
+	python-*)
+		start calls "${python[0]}" "$SRC/test/victim/python/walked.py" "${way#*-}"
+		snapshot "$pid" -t
+		run "$where" -p "$pid" py:__main__:step 2us --for 150ms
+		return
+		;;
 	esac
 	start calls "$V/calls" -t 2
 	snapshot "$pid" -t
@@ -90,10 +101,19 @@ settle_launch() {
 	fi
 }
 
+# An interpreter's heap grows and shrinks as it likes; its descriptors and signal masks do not.
+python_unchanged() {
+	let_go "$pid"
+	"$TOOL/procstate" -t "$pid" >"$T/$pid.after" || fail 'it is gone'
+	diff <(grep -v '^map' "$T/$pid.before") <(grep -v '^map' "$T/$pid.after") >"$T/$pid.diff" ||
+		fail "it was changed: $(cat "$T/$pid.diff")"
+}
+
 same_as_before() {
 	case $1 in
 	launch) let_go "$pid" ;;
 	forks) unchanged "$pid" ;;
+	python-*) python_unchanged ;;
 	*) unchanged "$pid" -t ;;
 	esac
 }

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# SIGKILL of the tracer, or of both, at each step of what brings an agent into an interpreter and out
+# of it: no thread keeps the signal mask of a call of ours, the agent goes, the program runs on.
+# limit: 600 s
+. "$SRC/test/fault/walk.bash"
+need_python
+
+POINTS='room-map room-file lend-set lend recall call-unmasked call-restored restore-unmap release'
+walk kill-tracer python-sleep python-busy
+walk kill-both python-sleep python-busy
