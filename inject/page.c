@@ -168,7 +168,7 @@ uint32_t page_proc_new(struct page *page, pid_t pid)
 
 		if (p->pid)
 			continue;
-		p->ring = p->done = 0;
+		p->ring = p->done = p->quiet = 0;
 		p->pid = (uint32_t)pid;
 		return i;
 	}
@@ -279,16 +279,21 @@ void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks)
 	__atomic_add_fetch(&c->cut_ticks, ticks, __ATOMIC_RELAXED);
 }
 
+void page_answer(struct page *page, uint32_t proc)
+{
+	struct sb_page_proc *p = page_proc(page, proc);
+	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
+
+	if (p->done == ring)
+		return;
+	__atomic_store_n(&p->done, ring, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
 static void answer_bells(struct page *page)
 {
-	for (uint32_t i = 0; i < page->lay.procs_max; i++) {
-		struct sb_page_proc *p = page_proc(page, i);
-
-		if (p->done == p->ring)
-			continue;
-		__atomic_store_n(&p->done, p->ring, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-	}
+	for (uint32_t i = 0; i < page->lay.procs_max; i++)
+		page_answer(page, i);
 }
 
 void page_close_all(struct page *page)

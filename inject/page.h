@@ -68,6 +68,8 @@ void page_lease(struct page *page, uint64_t until_ticks);
 void page_kick(struct page *page); /* every spin in progress leaves */
 /* A delay that was ended from outside after so many ticks; cell: offset, from the target. */
 void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks);
+/* Doorbells of nobody's processes (0), or of one, that nothing is to be done for. */
+void page_answer(struct page *page, uint32_t proc);
 void page_close_all(struct page *page); /* everything off, doorbells answered, spins left */
 
 /* Adds the counters of one cell to *sums. Safe against any contents. */

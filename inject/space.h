@@ -24,6 +24,7 @@ struct control { /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
 	uint64_t notes_read; /* bytes of the page's notes that the session has taken */
+	uint64_t look;	     /* a mark of the session's */
 	uint64_t inode;	     /* for finding its mappings in /proc/PID/maps */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;

@@ -52,9 +52,6 @@ struct record {
 	char comm[64];
 	char *exe;
 	struct space *space;	      /* while it lives */
-	bool own_slots;		      /* has an index of its own in the page */
-	uint32_t slot;		      /* that index */
-	struct control *control;      /* the page it counts in, while it lives */
 	bool *in_scope;		      /* by target: pid= matches */
 	struct result_counts *counts; /* by target, once it has ended */
 	struct region **regions;      /* counted references: which sites it had */
@@ -108,6 +105,9 @@ struct session {
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
 	size_t n_pysites;
+	struct guest *guest; /* agents in processes without a record */
+	size_t n_guests;
+	uint64_t look; /* of session_target_sums(), to see each page once */
 	char **warning;
 	size_t n_warnings;
 };
@@ -166,7 +166,7 @@ int session_check_target(const struct session *s, const struct spec *spec, struc
 void session_spec_free(struct spec *spec);
 
 /* session-result.c: what ended processes left and living ones show. */
-void session_target_sums(const struct session *s, size_t target, struct page_sums *sums);
+void session_target_sums(struct session *s, size_t target, struct page_sums *sums);
 
 /* session.c: seizes the tree, children that come meanwhile included. */
 int session_take_all(struct session *s, struct sb_err *err);
@@ -175,5 +175,7 @@ int session_take_all(struct session *s, struct sb_err *err);
 extern const struct tree_ops session_tree_ops;
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
 void session_rings(struct session *s);
+/* Takes the hooks out of a process that is not followed, and releases it. */
+void session_let_go(struct session *s, struct proc *proc);
 
 #endif

@@ -51,6 +51,20 @@ void python_list(struct session *s, struct sb_err *err);
 /* Takes every agent out; waits for that, and says what it waits for. */
 void python_stop(struct session *s);
 
+/*
+ * session-guest.c: agents in processes that have no record. guest_forked(): true if the fork has
+ * one that must go before the fork can be let go. guest_load(): of a process that space_load()
+ * knows. guests_step(): moves them on; true while one is at it. guests_let_go(): those that are
+ * out. guests_stop(): waits for all of them, and forgets them.
+ */
+bool guest_forked(struct session *s, const struct proc *child, const struct proc *parent);
+void guest_load(struct session *s, const struct proc *proc);
+bool guests_step(struct session *s, uint64_t now);
+void guests_answer(struct session *s); /* their doorbells */
+void guests_let_go(struct session *s);
+void guests_stop(struct session *s);
+void guests_free(struct session *s);
+
 /* Notes of functions found, out of a page that may be about to go. */
 void python_notes(struct session *s, struct record *rec);
 

@@ -99,6 +99,21 @@ void record_keep_regions(struct record *rec)
 		keep_regions(rec);
 }
 
+/* Process 0 of the page goes with the last process that is known to use it. */
+static void end_unseen(struct session *s, const struct space *space)
+{
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control == space->control)
+			return;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		page_read(&space->control->page, 0, (uint32_t)i, &sums);
+		page_sums_add(&s->target[i].past, &sums);
+		s->lapsed += sums.lapsed;
+	}
+}
+
 void record_end(struct session *s, struct record *rec)
 {
 	struct space *space = rec->space;
@@ -118,6 +133,8 @@ void record_end(struct session *s, struct record *rec)
 	}
 	python_notes(s, rec);
 	record_keep_regions(rec);
+	if (space->control)
+		end_unseen(s, space);
 	if (space->control && space->proc) {
 		page_proc_free(&space->control->page, space->proc);
 		space->proc = 0;

@@ -16,16 +16,22 @@ static void *must(void *memory)
 }
 
 /* Of a target: what ended processes left, and what living ones show. */
-void session_target_sums(const struct session *s, size_t i, struct page_sums *sums)
+void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
 {
 	*sums = s->target[i].past;
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
 			record_counts(s, rec, i, sums);
-	/* The rows of children that nobody saw: process 0 of each page, once. */
-	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->space && rec->space->control && rec->slot == 1)
-			page_read(&rec->space->control->page, 0, (uint32_t)i, sums);
+	/* Children that nobody saw: process 0 of each page, once. */
+	s->look++;
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		if (!control || control->look == s->look)
+			continue;
+		control->look = s->look;
+		page_read(&control->page, 0, (uint32_t)i, sums);
+	}
 }
 
 void session_counts(struct session *s, struct result_counts *counts, double *t_s)

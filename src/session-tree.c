@@ -54,7 +54,7 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 }
 
 /* --no-children: the fork has our bytes in its text; it goes its way without them. */
-static void let_go(struct session *s, struct proc *child)
+void session_let_go(struct session *s, struct proc *child)
 {
 	struct space *space = space_get(child->space);
 	struct space_restored done;
@@ -102,7 +102,8 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		return;
 	}
 	if (!wanted(s, child->pid)) {
-		let_go(s, child);
+		if (!guest_forked(s, child, parent))
+			session_let_go(s, child);
 		return;
 	}
 	child->session = record_new(s, child, parent->session);
@@ -221,9 +222,16 @@ static void answer(struct session *s, struct record *rec)
 	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+/* Forks that nobody saw ring at process 0: they load what they like. So do those that are let go.
+ */
 void session_rings(struct session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->space && rec->space->control && rec->space->proc)
-			answer(s, rec);
+		if (!rec->ended && rec->space && rec->space->control) {
+			if (rec->space->proc)
+				answer(s, rec);
+			if (!rec->ended)
+				page_answer(&rec->space->control->page, 0);
+		}
+	guests_answer(s);
 }

@@ -173,6 +173,7 @@ void session_free(struct session *s)
 		free(s->warning[i]);
 	free(s->warning);
 	python_sites_free(s);
+	guests_free(s);
 	free(s->site);
 	free(s->target);
 	plans_free(s->plans);
@@ -377,8 +378,9 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now);
 	window = window_update(s, now);
-	if (python_step(s, now) && window > 2 * MS)
+	if ((python_step(s, now) | guests_step(s, now)) && window > 2 * MS)
 		window = 2 * MS;
+	guests_let_go(s);
 	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
 	next_wake(s, now, window, next_ms);
@@ -407,6 +409,7 @@ static void take_strays(struct session *s)
 			continue;
 		if (space_load(pids[i], &proc->space, &err) < 0)
 			proc->space = NULL;
+		guest_load(s, proc);
 	}
 	free(pids);
 }
@@ -556,9 +559,11 @@ void session_detach(struct session *s)
 	close_windows(s);
 	tree_dispatch(&s->tree);
 	python_stop(s);
+	guests_stop(s);
 	detach_all(s);
 	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
 	take_strays(s);
+	guests_stop(s);
 	detach_all(s);
 	hurry(false);
 	if (s->left_behind)
