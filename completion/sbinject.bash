@@ -87,7 +87,7 @@ _sbctl() {
 		;;
 	esac
 	case $cur in
-	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --interval --help --version' -- "$cur")) ;;
+	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --kmod --interval --help --version' -- "$cur")) ;;
 	*) [ -z "$verb" ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	esac
 }

@@ -17,6 +17,7 @@ struct ctl_peer;
 /* which: NULL, a session's number, or a process that a session has hooked. Errors: none runs,
  * several do and none was named. */
 struct ctl_peer *ctl_open(const char *which, struct sb_err *err);
+struct ctl_peer *ctl_open_kmod(struct sb_err *err); /* the module, whatever runs */
 void ctl_close(struct ctl_peer *peer);
 
 /* The answer (owned by the caller), never NULL without the error: {"ok": true, ...}. On an answer

@@ -57,7 +57,7 @@ static int write_file(const char *dir, const char *file, const char *text)
 	int fd, code;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
 		return errno;
 	n = write(fd, text, strlen(text));

@@ -13,7 +13,7 @@
 
 struct ctl {
 	const char *session;
-	bool json;
+	bool json, kmod;
 	const char *pid;      /* --pid=N */
 	uint64_t interval_ns; /* watch */
 	struct ctl_peer *peer;
@@ -287,6 +287,7 @@ static void usage(FILE *to)
 	fputs("\n  -s, --session N    a session's number, or a process that it has hooked\n"
 	      "  --pid=N            add, remove, update: a target of that process's tree alone\n"
 	      "  --interval T       watch: between two looks (1s)\n"
+	      "  --kmod             the kernel module, even where sessions run\n"
 	      "  --json             the answer as it came\n"
 	      "  --help, --version\n\n"
 	      "A DELAY without a unit is in ns. Where no session runs, the kernel module is "
@@ -327,7 +328,7 @@ static int run_verb(struct ctl *c, int n, char **word)
 		return complain(c);
 	}
 	if (!c->peer && verb->run != verb_sessions)
-		c->peer = ctl_open(c->session, &c->err);
+		c->peer = c->kmod ? ctl_open_kmod(&c->err) : ctl_open(c->session, &c->err);
 	if ((!c->peer && verb->run != verb_sessions) || verb->run(c, n - 1, word + 1) < 0)
 		return complain(c);
 	return 0;
@@ -358,13 +359,10 @@ static int run_lines(struct ctl *c)
 static int options(struct ctl *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "session", 1, NULL, 's' },
-		{ "pid", 1, NULL, 'p' },
-		{ "json", 0, NULL, 'j' },
-		{ "interval", 1, NULL, 'i' },
-		{ "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },
-		{ 0 },
+		{ "session", 1, NULL, 's' },  { "pid", 1, NULL, 'p' },
+		{ "json", 0, NULL, 'j' },     { "kmod", 0, NULL, 'k' },
+		{ "interval", 1, NULL, 'i' }, { "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },  { 0 },
 	};
 	int code;
 
@@ -375,6 +373,8 @@ static int options(struct ctl *c, int argc, char **argv)
 			c->pid = optarg;
 		else if (code == 'j')
 			c->json = true;
+		else if (code == 'k')
+			c->kmod = true;
 		else if (code == 'i' && spec_duration(optarg, &c->interval_ns, &c->err) < 0)
 			return complain(c);
 		else if (code == 'h')

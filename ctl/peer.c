@@ -208,6 +208,15 @@ struct ctl_peer *ctl_open(const char *which, struct sb_err *err)
 	return NULL;
 }
 
+struct ctl_peer *ctl_open_kmod(struct sb_err *err)
+{
+	if (ctl_kmod_dir())
+		return peer_new(-1, ctl_kmod_dir());
+	err_set(err, SB_ENOPROC, "the kernel module is not loaded");
+	err_hint(err, "modprobe speed_bump, or leave --kmod out to speak to a session");
+	return NULL;
+}
+
 int ctl_sessions(bool as_json)
 {
 	char dir[256];
