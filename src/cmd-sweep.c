@@ -211,8 +211,9 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);
-	/* Its hooks are switched, never its threads stopped, while it is measured. */
-	c->opt.session.follow = false;
+	/* A live process is untraced while it is measured; what a launched one starts is followed.
+	 */
+	c->opt.session.follow = c->opt.command && !c->opt.session.n_pids;
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {
 		c->err = why;

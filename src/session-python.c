@@ -432,7 +432,8 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
 	struct sb_err err = { 0 };
 
-	if (!proc || rec->ended || (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
+	if (!proc || rec->ended || memory_gone(&rec->space->mem) ||
+	    (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
 		return true;
 	if (!py->leaving)
 		py->said = false;
@@ -485,6 +486,6 @@ void python_stop(struct session *s)
 	} while (!all && now < until);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
-		    tree_proc(&s->tree, rec->pid))
+		    !memory_gone(&rec->space->mem) && tree_proc(&s->tree, rec->pid))
 			left_behind(s, rec);
 }
