@@ -349,13 +349,23 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 	verdict_load(&res->gates, drive->cfg.threshold, busiest(drive), &kappa.kappa, &response);
 }
 
+/* A target's row in the result, which has none for the control. */
+static int row_of(const struct drive *drive, int target)
+{
+	if (target < 0 || drive->cfg.control == DRIVE_NONE || (size_t)target < drive->cfg.control)
+		return target;
+	return (size_t)target == drive->cfg.control ? -1 : target - 1;
+}
+
 static void copy_windows(struct drive *drive, struct sweep_result *res)
 {
 	record_finish(&drive->rec, drive->cfg.lane_mode);
 	res->window = must_calloc(drive->rec.n, sizeof(*res->window));
 	res->n_windows = drive->rec.n;
-	for (size_t i = 0; i < drive->rec.n; i++)
+	for (size_t i = 0; i < drive->rec.n; i++) {
 		res->window[i] = drive->rec.row[i].win;
+		res->window[i].target = row_of(drive, res->window[i].target);
+	}
 }
 
 struct sweep_result *drive_end(struct drive *drive)

@@ -139,7 +139,7 @@ struct sweep_gates {
 struct sweep_window {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
-	int target;	   /* the target treated, -1: none or a group */
+	int target;	   /* the target treated; -1: none, a group, or the control */
 	int experiment;	   /* counted from 0; windows of one share a set of doses; -1 none */
 	int block;	   /* within the experiment, -1 none */
 	int dose;	   /* index into its doses, 0 is SHAM, -1 in OFF */

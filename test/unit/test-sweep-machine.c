@@ -195,6 +195,34 @@ static void test_what_cannot_be_is_refused(void **state)
 	drive_close(drive);
 }
 
+/* The control has windows, and no row among the targets: theirs are numbered without it. */
+static void test_control_has_no_row(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+	size_t control = 0, main_blocks = 0;
+
+	(void)state;
+	sim.n_targets = 2;
+	sim.target[1] = (struct sim_target){ .kappa = 0, .hits = 1 };
+	cfg.control = 0;
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->n_targets, 1);
+	assert_string_equal(res->target[0].spec, "b");
+	for (size_t i = 0; i < res->n_windows; i++) {
+		control += res->window[i].stage == STAGE_CONTROL;
+		main_blocks += res->window[i].stage == STAGE_MAIN;
+		if (res->window[i].stage == STAGE_MAIN)
+			assert_int_equal(res->window[i].target, 0);
+		else if (res->window[i].stage == STAGE_CONTROL)
+			assert_int_equal(res->window[i].target, -1);
+	}
+	assert_true(control >= 32 && main_blocks >= 32);
+	assert_int_equal(res->target[0].verdict, VERDICT_HIDDEN);
+	sweep_result_free(res);
+}
+
 /* Switching and reading take their time too: no block is lost to it, and no budget overrun. */
 static void test_overhead_is_counted(void **state)
 {
@@ -221,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_doses_given_are_used_as_they_are),
 		cmocka_unit_test(test_same_seed_same_steps),
 		cmocka_unit_test(test_guards_are_dithered),
+		cmocka_unit_test(test_control_has_no_row),
 		cmocka_unit_test(test_overhead_is_counted),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_what_cannot_be_is_refused),
