@@ -141,6 +141,7 @@ static int fill_job(struct sweep_command *c)
 	if (cfg->max_slowdown > 0)
 		d->max_slowdown = cfg->max_slowdown;
 	cfg->max_slowdown = 0; /* doses are chosen within it */
+	cfg->sweeping = true;
 	if (c->own.threshold > 0)
 		d->threshold = c->own.threshold;
 	d->runs = c->own.runs != 0;

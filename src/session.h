@@ -33,6 +33,7 @@ struct session_config {
 	enum mechanism mechanism;
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */
 	char *start_on;		   /* a target or a file; NULL */
+	bool sweeping;		   /* doses are chosen with care: no warning of a slowdown */
 	double max_slowdown;	   /* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;		   /* for session_list(): nothing is measured */
 	bool preview;		   /* the process is ours, stopped at its entry point */

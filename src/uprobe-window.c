@@ -169,7 +169,7 @@ static bool too_slow(struct session *s, const struct utarget *t, double part, st
 		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
 		return true;
 	}
-	if (limit == 0 && part > 0.5 && !s->slow_warned) {
+	if (limit == 0 && part > 0.5 && !s->slow_warned && !s->cfg->sweeping) {
 		s->slow_warned = true;
 		usession_warn(s,
 			      "target '%s': its delays add %.0f %% to a thread's time (limit it "
