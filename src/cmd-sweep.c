@@ -132,7 +132,8 @@ static int fill_job(struct sweep_command *c)
 			     "--progress lib:sym --self-check");
 	if (c->own.self_check) {
 		d->control = c->job.progress_index;
-		if (d->control == d->n_targets)
+		d->control_too = d->control < d->n_targets;
+		if (!d->control_too)
 			d->n_targets++;
 	}
 	d->seed = choose_seed(&c->own);

@@ -352,8 +352,8 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 /* A target's row in the result, which has none for the control. */
 static int row_of(const struct drive *drive, int target)
 {
-	if (target < 0 || drive->cfg.control == DRIVE_NONE || (size_t)target < drive->cfg.control)
-		return target;
+	if (target < 0 || drive->cfg.control_too || (size_t)target < drive->cfg.control)
+		return target; /* DRIVE_NONE is above all */
 	return (size_t)target == drive->cfg.control ? -1 : target - 1;
 }
 
@@ -370,7 +370,8 @@ static void copy_windows(struct drive *drive, struct sweep_result *res)
 
 struct sweep_result *drive_end(struct drive *drive)
 {
-	size_t n = drive->cfg.n_targets - (drive->cfg.control != DRIVE_NONE), at = 0;
+	bool without = drive->cfg.control != DRIVE_NONE && !drive->cfg.control_too;
+	size_t n = drive->cfg.n_targets - without, at = 0;
 	struct sweep_result *res = sweep_result_new(n);
 	struct rng rng;
 
@@ -389,7 +390,7 @@ struct sweep_result *drive_end(struct drive *drive)
 	gate_aa(drive, &res->gates);
 	gate_control(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		if (i != drive->cfg.control)
+		if (drive_has_row(drive, i))
 			fill_target(drive, &drive->work[i], &rng, res, &res->target[at++]);
 	judge_load(drive, res);
 	verdict_judge(res);

@@ -94,6 +94,7 @@ void stage_next(struct drive *drive); /* the pilot or an experiment is over */
 #define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */
 
 void drive_finish(struct drive *drive);
+bool drive_has_row(const struct drive *drive, size_t target); /* in the result */
 
 /* A step in an arm; dose -1 in SHAM and OFF. */
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,

@@ -79,7 +79,7 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	drive->zero_ns = must_calloc(cfg->n_targets, sizeof(uint64_t));
 	drive->order = must_calloc(cfg->n_targets, sizeof(*drive->order));
 	for (size_t i = 0; i < cfg->n_targets; i++)
-		if (i != cfg->control)
+		if (drive_has_row(drive, i))
 			drive->order[drive->n_order++] = i;
 	rng_seed(&drive->rng, cfg->seed);
 	drive->control_experiment = -1;
@@ -180,6 +180,11 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 	drive->last_arm = arm;
 	drive->last_dose = dose;
 	drive->last_experiment = in_block ? drive->exp.id : -1;
+}
+
+bool drive_has_row(const struct drive *drive, size_t target)
+{
+	return target != drive->cfg.control || drive->cfg.control_too;
 }
 
 void drive_finish(struct drive *drive)

@@ -48,7 +48,8 @@ struct drive_cfg {
 	size_t n_targets;
 	const char *const *spec;
 	size_t control;		 /* index of the positive control (the progress function), or
-				  * DRIVE_NONE; it is measured first and has no row in the result */
+				  * DRIVE_NONE; measured first. It has no row in the result */
+	bool control_too;	 /* unless it is a target of its own as well */
 	const uint64_t *dose_ns; /* a hit, each >= 1; NULL: escalate */
 	size_t n_doses;		 /* at most DRIVE_DOSES */
 	uint64_t floor_ns;	 /* smallest honest delay; escalation does not go below */

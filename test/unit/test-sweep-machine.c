@@ -221,6 +221,12 @@ static void test_control_has_no_row(void **state)
 	assert_true(control >= 32 && main_blocks >= 32);
 	assert_int_equal(res->target[0].verdict, VERDICT_HIDDEN);
 	sweep_result_free(res);
+	cfg.control_too = true; /* asked for as a target as well */
+	res = sim_sweep(&sim, &cfg, 1);
+	assert_int_equal(res->n_targets, 2);
+	assert_int_equal(res->target[0].verdict, VERDICT_CRITICAL);
+	assert_true(res->gates.control_ok);
+	sweep_result_free(res);
 }
 
 /* Switching and reading take their time too: no block is lost to it, and no budget overrun. */
