@@ -116,6 +116,14 @@ deps: ## install what is missing to build (root), or print the command
 deps-uprobe: ## install what the uprobe backend is built with: clang, libbpf
 	@scripts/deps.sh uprobe
 
+deps-emulator: ## bring an emulator and two kernels to test the kernel module in
+	@scripts/deps.sh emulator
+	@scripts/emulator.sh
+
+# The module for the kernel that runs (KDIR=DIR: another one's headers); it is not part of `all`.
+kmod: ## build the kernel module, inject/kmod/speed_bump.ko
+	$(MAKE) -C inject/kmod modules
+
 # What is installed by deps must be seen by the make that builds: hence the second make.
 demo: ## install what is missing, build, slow a live process and show it
 	@scripts/deps.sh build
@@ -143,7 +151,8 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(UNIT_SRCS) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) inject/uprobe/uprobe.c inject/uprobe/probe-cost.c \
+		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@
 
@@ -152,5 +161,5 @@ clean: ## remove every build
 
 FORCE:
 
-.PHONY: all help units deps deps-uprobe demo install uninstall clean FORCE
+.PHONY: all help units deps deps-uprobe deps-emulator kmod demo install uninstall clean FORCE
 -include $(OBJS:.o=.d) $(CTL_OBJS:.o=.d) $(UNITS:%=%.d)

@@ -99,7 +99,7 @@ static json_t *kmod_add(const char *dir, const json_t *request)
 	for (size_t i = 0; i < json_array_size(words); i++) {
 		const char *word = json_string_value(json_array_get(words, i));
 		size_t digits = strspn(word, "0123456789");
-		bool delay = i && digits && !strcmp(word + digits, "ns");
+		bool delay = i && digits && (!word[digits] || !strcmp(word + digits, "ns"));
 
 		if (i && !delay && strncmp(word, "pid=", 4) != 0)
 			return no("EINVAL", "the kernel module knows a delay and pid=N, no more",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [-n] GROUP...	groups: build uprobe check bench lint
+# deps.sh [-n] GROUP...	groups: build uprobe check bench lint emulator
 #
 # Installs what is missing of the groups when run as root on Debian, Ubuntu or Fedora;
 # otherwise, or with -n, prints the command and exits 1. Without anything missing it is quiet,
@@ -58,6 +58,12 @@ group_bench() { # the peers that `make bench` measures beside sbinject
 	need strace strace strace have strace
 }
 
+group_emulator() { # what boots the kernel module; the kernels come by emulator.sh
+	need qemu qemu-system-x86 qemu-system-x86-core have qemu-system-x86_64
+	need busybox busybox-static busybox have busybox
+	need readelf binutils binutils have readelf
+}
+
 group_lint() {
 	need clang-format clang-format clang-tools-extra have clang-format
 	need clang-tidy clang-tidy clang-tools-extra have clang-tidy
@@ -68,8 +74,8 @@ group_lint() {
 
 for group; do
 	case $group in
-	build | uprobe | check | bench | lint) "group_$group" ;;
-	*) echo "deps: no group '$group' (build uprobe check bench lint)" >&2; exit 2 ;;
+	build | uprobe | check | bench | lint | emulator) "group_$group" ;;
+	*) echo "deps: no group '$group' (build uprobe check bench lint emulator)" >&2; exit 2 ;;
 	esac
 done
 [ -z "$missing" ] && exit 0

@@ -128,7 +128,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 
 format: ## lay every C file out as .clang-format says
 	clang-format -i $(wildcard src/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
-		inject/arch/*/*.[ch] inject/uprobe/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
+		inject/arch/*/*.[ch] inject/uprobe/*.[ch] inject/kmod/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
 
 .PHONY: format victims check check-san soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)
