@@ -16,6 +16,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 pkg() { have pkg-config && pkg-config --exists "$1"; }
 links() { have cc && echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - "$@" 2>/dev/null; }
 
+# Of 3.10 or later, for the agent that Python targets need.
+has_python_h() { [ -n "$("${0%/*}/find-python.sh")" ]; }
+
 missing_deb='' missing_rpm='' missing=''
 # need NAME DEBIAN_PACKAGE FEDORA_PACKAGE TEST...
 need() {
@@ -40,6 +43,7 @@ group_build() {
 	need libcurl libcurl4-openssl-dev libcurl-devel pkg libcurl
 	need libmicrohttpd libmicrohttpd-dev libmicrohttpd-devel pkg libmicrohttpd
 	need libiberty libiberty-dev binutils-devel links -liberty
+	need Python.h python3-dev python3-devel has_python_h
 }
 
 group_uprobe() { # what the uprobe backend is built with
