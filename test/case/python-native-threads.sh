@@ -21,7 +21,7 @@ print("calls step", calls)
 print("self-check ok", flush=True)
 P
 for p in "${python[@]}"; do
-	start busy "$p" "$T/busy.py" 4
+	start busy "$p" "$T/busy.py" 2
 	sb -p "$pid" py:__main__:step 0 --for 500ms --json "$T/run.json"
 	ended 0 "$p: $(cat "$T/sb.err")"
 	more "hits of $p" "$(j targets.0.hits)" 0
