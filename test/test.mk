@@ -26,6 +26,10 @@ $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
 
+$(BUILD)/test/victim/sweep-shapes: test/victim/sweep-shapes.c test/victim/victim-sweep-server.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -o $@ $(filter %.c,$^) $(VICTIM_LIBS)
+
 $(BUILD)/test/victim/asm-shapes: test/victim/asm-shapes.c test/victim/arch/$(ARCH)/shapes.S
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)

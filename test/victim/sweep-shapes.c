@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sweep-shapes SHAPE [NAME=VALUE]...: programs whose sensitivity is known; see victim-sweep.h.
+ *
+ *	serial [item=200]		crit() in every item: kappa 1
+ *	never				the same; never() is not called
+ *	drift [item=200 drift=0.03 over=20 ar=0.02]	the same, getting slower, with AR(1) noise
+ *	hidden [item=1000 slack=400]	hid() runs beside the item and ends `slack` before it
+ *	partial [item=300 every=4]	part() holds up each `every`th item, else runs aside
+ *	convoy [workers=2 item=200]	processes that take turns at one lock: kappa = workers
+ *	ranks [workers=2 item=1000]	processes side by side: kappa 1
+ *	threads [workers=2 item=1000]	the same with threads: 1/workers, and 1 by thread
+ *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
+ *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
+ *	open [service=300 every=1000]	requests come at a rate of their own
+ */
+#include <sys/resource.h>
+#include "victim-sweep.h"
+
+struct sweep_shared *sweep_shared;
+static char **words;
+
+static struct {
+	uint64_t crit, hid, part, a, b, c;
+} count;
+
+/* Bodies that the compiler keeps apart, and that jump can take. */
+#define HOOKED(name, counter)                                            \
+	VICTIM_HOOKED void name(void)                                    \
+	{                                                                \
+		__atomic_fetch_add(&count.counter, 1, __ATOMIC_RELAXED); \
+	}
+HOOKED(crit, crit)
+HOOKED(hid, hid)
+HOOKED(part, part)
+HOOKED(stage_a, a)
+HOOKED(stage_b, b)
+HOOKED(stage_c, c)
+
+VICTIM_HOOKED void never(void)
+{
+	count.crit += 1000;
+}
+
+VICTIM_HOOKED void item(void)
+{
+	__atomic_fetch_add(&sweep_shared->items, 1, __ATOMIC_RELAXED);
+}
+
+void item_done(void)
+{
+	item();
+}
+
+double sweep_param(const char *name, double otherwise)
+{
+	size_t len = strlen(name);
+
+	for (char **w = words; *w; w++)
+		if (!strncmp(*w, name, len) && (*w)[len] == '=')
+			return atof(*w + len + 1);
+	return otherwise;
+}
+
+void sweep_spin(double us)
+{
+	uint64_t until = victim_now_ns() + (uint64_t)(us * 1e3);
+
+	while (victim_now_ns() < until)
+		;
+}
+
+void sweep_sleep_until(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR && !victim_stop)
+		;
+}
+
+void sweep_sleep(double us)
+{
+	if (us > 0)
+		sweep_sleep_until(victim_now_ns() + (uint64_t)(us * 1e3));
+}
+
+void sweep_truth(const char *function, double kappa, double slack_ns)
+{
+	printf("truth %s %.4f %.0f\n", function, kappa, slack_ns);
+}
+
+void sweep_until_stopped(void)
+{
+	while (!victim_stop)
+		victim_sleep_ns(20000000);
+}
+
+/* Those that work at the same time are on processors of their own, so that one's delay does not
+ * take another's time. */
+void sweep_pin(int nth)
+{
+	static cpu_set_t all;
+	cpu_set_t one;
+	int n;
+
+	if (!CPU_COUNT(&all))
+		sched_getaffinity(0, sizeof(all), &all);
+	n = nth % CPU_COUNT(&all);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && n-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			sched_setaffinity(0, sizeof(one), &one);
+		}
+}
+
+static void spawn(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, arg))
+		exit(2);
+	pthread_detach(thread);
+}
+
+/* ---- one thread ---- */
+
+static int shape_serial(void)
+{
+	double us = sweep_param("item", 200);
+
+	sweep_truth("crit", 1, 0);
+	victim_ready();
+	while (!victim_stop) {
+		sweep_spin(us);
+		crit();
+		item();
+	}
+	return 0;
+}
+
+static double noise(void)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) / 9007199254740992.0 - 0.5;
+}
+
+static int shape_drift(void)
+{
+	double us = sweep_param("item", 200), drift = sweep_param("drift", 0.03);
+	double over = sweep_param("over", 20), ar = sweep_param("ar", 0.02), level = 0;
+	uint64_t from = victim_now_ns(), next = from;
+
+	sweep_truth("crit", 1, 0);
+	victim_ready();
+	while (!victim_stop) {
+		uint64_t now = victim_now_ns();
+
+		if (now >= next) { /* a step of the noise each 20 ms */
+			level = 0.95 * level + 0.31 * 3.46 * ar * noise();
+			next = now + 20000000;
+		}
+		sweep_spin(us * (1 + drift * (double)(now - from) / 1e9 / over + level));
+		crit();
+		item();
+	}
+	return 0;
+}
+
+/* As many as a step of `step` us has room for after its fixed part: slower is smaller batches. */
+static int shape_batch(void)
+{
+	double step = sweep_param("step", 4000), fixed = sweep_param("fixed", 800);
+	double each = sweep_param("each", 20);
+
+	sweep_truth("crit", step / (step - fixed), 0);
+	victim_ready();
+	while (!victim_stop) {
+		uint64_t from = victim_now_ns();
+		double carry, room;
+		static double left;
+
+		sweep_spin(fixed);
+		crit();
+		room = step - (double)(victim_now_ns() - from) / 1e3;
+		carry = room / each + left;
+		for (left = carry; left >= 1; left--) {
+			sweep_spin(each);
+			item();
+		}
+	}
+	return 0;
+}
+
+/* ---- a helper beside ---- */
+
+static sem_t begin, end;
+static double hidden_us;
+
+static void *helper(void *arg)
+{
+	(void)arg;
+	sweep_pin(1);
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (;;) {
+		while (sem_wait(&begin))
+			;
+		sweep_sleep(hidden_us);
+		hid();
+		sem_post(&end);
+	}
+	return NULL;
+}
+
+/* crit() is on the way of every item, hid() beside it. */
+static int shape_hidden(void)
+{
+	double us = sweep_param("item", 1000), slack = sweep_param("slack", 400);
+
+	hidden_us = us - slack;
+	sem_init(&begin, 0, 0);
+	sem_init(&end, 0, 0);
+	spawn(helper, NULL);
+	sweep_truth("hid", 0, slack * 1e3);
+	sweep_truth("crit", 1, 0);
+	victim_ready();
+	while (!victim_stop) {
+		sem_post(&begin);
+		sweep_spin(us);
+		while (sem_wait(&end))
+			;
+		crit();
+		item();
+	}
+	return 0;
+}
+
+static void *aside(void *arg)
+{
+	(void)arg;
+	sweep_pin(1);
+	for (;;) {
+		while (sem_wait(&begin))
+			;
+		part();
+	}
+	return NULL;
+}
+
+static int shape_partial(void)
+{
+	double us = sweep_param("item", 300);
+	int every = (int)sweep_param("every", 4);
+
+	sem_init(&begin, 0, 0);
+	spawn(aside, NULL);
+	sweep_truth("part", 1.0 / every, 0);
+	victim_ready();
+	for (int i = 0; !victim_stop; i++) {
+		sweep_spin(us);
+		if (i % every == 0)
+			part();
+		else
+			sem_post(&begin);
+		item();
+	}
+	return 0;
+}
+
+/* ---- several processes or threads ---- */
+
+static double worker_us;
+
+static void ready_and_go(void)
+{
+	sem_post(&sweep_shared->ready);
+	while (sem_wait(&sweep_shared->go))
+		;
+}
+
+static int worker, n_workers;
+
+/* A lock that is always waited for, handed on in turn. */
+static void convoy_worker(void)
+{
+	while (!victim_stop) {
+		while (sem_wait(&sweep_shared->turn[worker]))
+			;
+		sweep_spin(worker_us);
+		crit();
+		item();
+		sem_post(&sweep_shared->turn[(worker + 1) % n_workers]);
+	}
+}
+
+/* Sleeps for its work: more of them than processors do not matter. */
+static void rank_worker(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!victim_stop) {
+		sweep_sleep(worker_us);
+		crit();
+		item();
+	}
+}
+
+static int workers(void (*run)(void), int n)
+{
+	pid_t pid[SWEEP_WORKERS];
+
+	if (n < 1 || n > SWEEP_WORKERS)
+		return 2;
+	n_workers = n;
+	for (int i = 0; i < n; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			sweep_pin(i);
+			worker = i;
+			ready_and_go();
+			run();
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		sem_wait(&sweep_shared->ready);
+	victim_ready();
+	for (int i = 0; i < n; i++)
+		sem_post(&sweep_shared->go);
+	sem_post(&sweep_shared->turn[0]);
+	sweep_until_stopped();
+	for (int i = 0; i < n; i++)
+		kill(pid[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+static int shape_convoy(void)
+{
+	int n = (int)sweep_param("workers", 2);
+
+	worker_us = sweep_param("item", 200);
+	sweep_truth("crit", n, 0);
+	return workers(convoy_worker, n);
+}
+
+static int shape_ranks(void)
+{
+	worker_us = sweep_param("item", 1000);
+	sweep_truth("crit", 1, 0);
+	return workers(rank_worker, (int)sweep_param("workers", 2));
+}
+
+static void *rank_thread(void *arg)
+{
+	sweep_pin((int)(intptr_t)arg);
+	rank_worker();
+	return arg;
+}
+
+static int shape_threads(void)
+{
+	int n = (int)sweep_param("workers", 2);
+
+	worker_us = sweep_param("item", 1000);
+	sweep_truth("crit", 1.0 / n, 0);
+	for (int i = 0; i < n; i++)
+		spawn(rank_thread, (void *)(intptr_t)i);
+	victim_ready();
+	sweep_until_stopped();
+	return 0;
+}
+
+/* ---- which ---- */
+
+/* Where it may: what else runs on the machine is noise. Priorities count within a session where
+ * those are scheduled as groups. */
+static void go_first(void)
+{
+	FILE *f;
+
+	setsid();
+	f = fopen("/proc/self/autogroup", "w");
+	if (f) {
+		fputs("-19", f);
+		fclose(f);
+	}
+	setpriority(PRIO_PROCESS, 0, -15);
+}
+
+static void *shared_memory(void)
+{
+	struct sweep_shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (sh == MAP_FAILED)
+		exit(2);
+	for (int i = 0; i < SWEEP_WORKERS; i++)
+		sem_init(&sh->turn[i], 1, 0);
+	sem_init(&sh->ready, 1, 0);
+	sem_init(&sh->go, 1, 0);
+	return sh;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} shapes[] = {
+	{ "serial", shape_serial },	{ "never", shape_serial },    { "drift", shape_drift },
+	{ "hidden", shape_hidden },	{ "partial", shape_partial }, { "convoy", shape_convoy },
+	{ "ranks", shape_ranks },	{ "threads", shape_threads }, { "batch", shape_batch },
+	{ "pipeline", sweep_pipeline }, { "open", sweep_open_loop },
+};
+
+int main(int argc, char **argv)
+{
+	victim_catch_term();
+	signal(SIGPIPE, SIG_IGN);
+	words = argv;
+	sweep_pin(0);
+	go_first();
+	sweep_shared = shared_memory();
+	for (size_t i = 0; argc > 1 && i < sizeof(shapes) / sizeof(*shapes); i++)
+		if (!strcmp(shapes[i].name, argv[1])) {
+			int status = shapes[i].run();
+
+			victim_calls("item", sweep_shared->items);
+			victim_calls("crit", count.crit);
+			return status ? status : victim_done(true);
+		}
+	fprintf(stderr, "sweep-shapes SHAPE [NAME=VALUE]...\n");
+	return 2;
+}
