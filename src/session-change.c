@@ -185,8 +185,9 @@ static bool *cookies_of(const struct session *s, size_t index)
 	return set;
 }
 
-static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
+static int unplant(struct session *s, size_t index, struct sb_err *err)
 {
+	bool *set = cookies_of(s, index);
 	int ret = 0;
 
 	for (struct record *rec = s->records; rec && ret == 0; rec = rec->next) {
@@ -195,7 +196,6 @@ static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 		struct space *space;
 
 		if (!proc || proc->session != rec || !rec->space ||
-		    !space_has_hooks(rec->space, set, s->n_sites) ||
 		    (untraced && tree_retake(&s->tree, proc, err) < 0))
 			continue;
 		space = space_get(rec->space);
@@ -207,20 +207,6 @@ static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 		if (ret == -SB_ENOPROC)
 			ret = 0;
 	}
-	return ret;
-}
-
-/* Until nobody new has come: a fork in progress has a copy of the hooks already. */
-static int unplant(struct session *s, size_t index, struct sb_err *err)
-{
-	bool *set = cookies_of(s, index);
-	const struct record *newest;
-	int ret;
-
-	do {
-		newest = s->records;
-		ret = unplant_pass(s, set, err);
-	} while (ret == 0 && s->records != newest);
 	free(set);
 	return ret;
 }
@@ -297,17 +283,11 @@ struct lane_list {
 	size_t target;
 };
 
-static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
+static void add_sums(struct lane_list *list, size_t index, const struct page_sums *sums)
 {
-	struct lane_list *list = ctx;
-	struct page_sums sums = { .hits = slot->hits,
-				  .injected_ticks = slot->injected_ticks,
-				  .overrun_ticks = slot->overrun_ticks };
 	struct result_counts counts;
 
-	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
-		sums.delayed += slot->bucket[i];
-	counts_from_sums(list->s, list->target, &sums, &counts);
+	counts_from_sums(list->s, list->target, sums, &counts);
 	if (list->n == list->cap)
 		list->lane = must(reallocarray(list->lane,
 					       list->cap = list->cap ? list->cap * 2 : 64,
@@ -320,6 +300,30 @@ static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
 		.injected_ns = counts.injected_ns,
 		.overrun_ns = counts.overrun_ns,
 	};
+}
+
+static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
+{
+	struct page_sums sums = { .hits = slot->hits,
+				  .injected_ticks = slot->injected_ticks,
+				  .overrun_ticks = slot->overrun_ticks };
+
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
+		sums.delayed += slot->bucket[i];
+	add_sums(ctx, index, &sums);
+}
+
+/* What has no process of its own any more, or never had. */
+static void add_others(struct session *s, struct lane_list *list)
+{
+	list->pid = 0;
+	for (list->target = 0; list->target < s->n_targets; list->target++) {
+		struct page_sums sums;
+
+		session_other_sums(s, list->target, &sums);
+		if (sums.hits)
+			add_sums(list, 0, &sums);
+	}
 }
 
 size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
@@ -336,6 +340,7 @@ size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t
 				page_each_slot(&rec->space->control->page, rec->space->proc,
 					       (uint32_t)list.target, add_lane, &list);
 	}
+	add_others(s, &list);
 	*lanes = list.lane;
 	return list.n;
 }

@@ -166,6 +166,7 @@ int session_check_target(const struct session *s, const struct spec *spec, struc
 void session_spec_free(struct spec *spec);
 
 /* session-result.c: what ended processes left and living ones show. */
+void session_other_sums(struct session *s, size_t i, struct page_sums *sums);
 void session_target_sums(struct session *s, size_t target, struct page_sums *sums);
 
 /* session.c: seizes the tree, children that come meanwhile included. */

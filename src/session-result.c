@@ -15,13 +15,10 @@ static void *must(void *memory)
 	return memory;
 }
 
-/* Of a target: what ended processes left, and what living ones show. */
-void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
+/* Of a target: what ended processes left, and children that nobody saw. */
+void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 {
 	*sums = s->target[i].past;
-	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended)
-			record_counts(s, rec, i, sums);
 	/* Children that nobody saw: process 0 of each page, once. */
 	s->look++;
 	for (const struct record *rec = s->records; rec; rec = rec->next) {
@@ -32,6 +29,15 @@ void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
 		control->look = s->look;
 		page_read(&control->page, 0, (uint32_t)i, sums);
 	}
+}
+
+/* With what living processes show. */
+void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
+{
+	session_other_sums(s, i, sums);
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			record_counts(s, rec, i, sums);
 }
 
 void session_counts(struct session *s, struct result_counts *counts, double *t_s)

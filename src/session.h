@@ -102,7 +102,8 @@ struct session_lane {
 	size_t target, slot;
 	uint64_t hits, injected_ns, overrun_ns;
 };
-/* Lanes of living processes (the caller frees); t_ns: CLOCK_MONOTONIC_RAW. */
+/* Lanes of living processes, and under pid 0 what others left: those that ended, and children that
+ * nobody saw. The sum never falls. The caller frees; t_ns: CLOCK_MONOTONIC_RAW. */
 size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
 
 /* The processes that are hooked now; the caller frees. */
