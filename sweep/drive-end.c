@@ -53,9 +53,11 @@ static void gate_control(const struct drive *drive, struct rng *rng, struct swee
 	struct infer_data data;
 	double allowed;
 
-	gates->control_asked = drive->cfg.control != DRIVE_NONE;
+	gates->control_asked = drive->cfg.control != DRIVE_NONE && !drive->cfg.control_auto;
 	if (drive->control_experiment < 0)
 		return;
+	if (drive->cfg.control_auto) /* items may be done side by side by threads */
+		view.mode = LANE_THREAD;
 	record_data(&drive->rec, drive->control_experiment, 1, &view, &data, NULL);
 	infer_kappa(&data, rng, &kappa);
 	record_data_free(&data);
@@ -64,7 +66,7 @@ static void gate_control(const struct drive *drive, struct rng *rng, struct swee
 	gates->control_ok = fabs(kappa.kappa.est - 1) <= allowed;
 }
 
-static double busiest(const struct drive *drive)
+double drive_busiest(const struct drive *drive)
 {
 	double sum = 0, n = 0;
 
@@ -339,14 +341,16 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 		if (drive->work[i].experiment >= 0)
 			work = &drive->work[i];
 	if (!drive->cfg.response || !work) {
-		verdict_load(&res->gates, drive->cfg.threshold, busiest(drive), NULL, NULL);
+		verdict_load(&res->gates, drive->cfg.threshold, drive_busiest(drive), NULL, NULL);
+		verdict_load_seen(res);
 		return;
 	}
 	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
 	infer_kappa(&data, NULL, &kappa);
 	record_data_free(&data);
 	response = drive_kappa(drive, (size_t)(work - drive->work));
-	verdict_load(&res->gates, drive->cfg.threshold, busiest(drive), &kappa.kappa, &response);
+	verdict_load(&res->gates, drive->cfg.threshold, drive_busiest(drive), &kappa.kappa,
+		     &response);
 }
 
 /* A target's row in the result, which has none for the control. */

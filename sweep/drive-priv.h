@@ -94,6 +94,9 @@ void stage_next(struct drive *drive); /* the pilot or an experiment is over */
 #define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */
 
 void drive_finish(struct drive *drive);
+
+/* Share of a CPU of the busiest thread in SHAM so far; NAN unknown. */
+double drive_busiest(const struct drive *drive);
 bool drive_has_row(const struct drive *drive, size_t target); /* in the result */
 
 /* A step in an arm; dose -1 in SHAM and OFF. */

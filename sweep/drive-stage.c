@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "must.h"
+#include "verdict.h"
 
 #define SHARE_CONTROL  0.15 /* of what is left then */
 #define SHARE_SCREEN   0.50
@@ -333,6 +334,8 @@ static bool control_begin(struct drive *drive)
 
 	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
 	    !(drive->work[target].felt > 0))
+		return false;
+	if (drive->cfg.control_auto && drive_busiest(drive) >= VERDICT_BUSY)
 		return false;
 	if (drive->cfg.runs)
 		budget = left_ns(drive);

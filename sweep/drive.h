@@ -50,6 +50,8 @@ struct drive_cfg {
 	size_t control;		 /* index of the positive control (the progress function), or
 				  * DRIVE_NONE; measured first. It has no row in the result */
 	bool control_too;	 /* unless it is a target of its own as well */
+	bool control_auto;	 /* only where no thread is always busy, to tell an open loop; it
+				  * is no gate then */
 	const uint64_t *dose_ns; /* a hit, each >= 1; NULL: escalate */
 	size_t n_doses;		 /* at most DRIVE_DOSES */
 	uint64_t floor_ns;	 /* smallest honest delay; escalation does not go below */

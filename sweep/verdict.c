@@ -9,7 +9,6 @@
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5
-#define BUSY	  0.95 /* of a CPU: this thread sets the pace, or spins */
 
 static void decide(struct sweep_target *target, enum sweep_verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -147,7 +146,7 @@ void verdict_load(struct sweep_gates *gates, double threshold, double busy,
 			"open loop: a delay of the progress function itself did not slow it");
 	} else if (gates->control_asked && gates->control_ok) {
 		load_is(gates, LOAD_CLOSED, "a delay of the progress function slowed it in full");
-	} else if (busy >= BUSY) {
+	} else if (busy >= VERDICT_BUSY) {
 		load_is(gates, LOAD_CLOSED, "a thread was always busy");
 	} else if (isnan(busy)) {
 		load_is(gates, LOAD_UNKNOWN, "neither --self-check nor --response was given");
@@ -157,4 +156,23 @@ void verdict_load(struct sweep_gates *gates, double threshold, double busy,
 			"throughput "
 			"is pinned; see --self-check, --response");
 	}
+}
+
+void verdict_load_seen(struct sweep_result *res)
+{
+	struct sweep_gates *gates = &res->gates;
+	bool measured = false, felt = gates->control.lo > FULL_HALF;
+
+	if (gates->load != LOAD_UNKNOWN || gates->control_asked)
+		return;
+	for (size_t i = 0; i < res->n_targets; i++) {
+		measured |= res->target[i].kappa.hi < FULL_HALF;
+		felt |= res->target[i].kappa.lo > res->threshold;
+	}
+	if (felt)
+		load_is(gates, LOAD_CLOSED, "a delay slowed it");
+	else if (measured && gates->control.hi < FULL_HALF)
+		load_is(gates, LOAD_OPEN,
+			"open loop: no thread is always busy, and a delay of the progress "
+			"function itself did not slow it");
 }

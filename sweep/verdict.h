@@ -28,6 +28,7 @@
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE and said so.
  */
 #define VERDICT_BLOCKS 8
+#define VERDICT_BUSY   0.95 /* of a CPU: this thread sets the pace, or spins */
 
 /* Fills verdict, reason and p_adjusted of every target from the rest of the result. Targets with
  * `screened` set keep theirs. */
@@ -38,5 +39,12 @@ void verdict_judge(struct sweep_result *res);
  * throughput, response: kappas of both where a response source is given, else NULL. */
 void verdict_load(struct sweep_gates *gates, double threshold, double busy,
 		  const struct sweep_estimate *throughput, const struct sweep_estimate *response);
+
+/*
+ * What is still unknown then, by what was seen: who feels a delay does not run at the rate of
+ * arrivals. Where no target was felt and neither was the progress function (gates.control, though
+ * it was not asked for), something else sets the pace, and the sweep cannot tell what.
+ */
+void verdict_load_seen(struct sweep_result *res);
 
 #endif
