@@ -9,7 +9,6 @@
 const struct backend *const backends[] = {
 	&backend_inject,
 	&backend_uprobe,
-	&backend_kmod,
 	NULL,
 };
 

@@ -108,6 +108,17 @@ static uint64_t choose_seed(const struct sweep_options *own)
 	return seed;
 }
 
+/* Whether requests come at a rate of their own is tried on the progress function, where there is
+ * one and no thread's being busy tells. */
+static void look_for_open_loop(struct sweep_command *c, struct drive_cfg *d)
+{
+	d->control = c->job.progress_index;
+	d->control_auto = d->control != DRIVE_NONE;
+	d->control_too = d->control_auto && d->control < d->n_targets;
+	if (d->control_auto && !d->control_too)
+		d->n_targets++;
+}
+
 static int fill_job(struct sweep_command *c)
 {
 	struct session_config *cfg = &c->opt.session;
@@ -136,6 +147,8 @@ static int fill_job(struct sweep_command *c)
 		if (!d->control_too)
 			d->n_targets++;
 	}
+	if (!c->own.self_check && !c->own.runs && !c->own.response)
+		look_for_open_loop(c, d);
 	d->seed = choose_seed(&c->own);
 	d->dose_ns = c->own.dose_ns;
 	d->n_doses = c->own.n_doses;
