@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,17 +119,14 @@ static int write_all(int fd, const char *bytes, size_t len)
 static int make_file(struct room *room, struct remote *r, const struct room_setup *setup,
 		     struct sb_err *err)
 {
-	uint64_t name = remote_scratch(r, AGENT_NAME, sizeof(AGENT_NAME));
 	char path[64];
 	long fd = -1;
-	int ours;
+	int ours, ret = space_memfd(r, AGENT_NAME, &fd, err);
 
-	if (!name || remote_syscall(r, &fd, err, SYS_memfd_create, name, (uint64_t)MFD_CLOEXEC, 0ul,
-				    0ul, 0ul, 0ul) < 0)
-		return -SB_ETARGET;
-	if (fd < 0)
-		return remote_failed(r, "memfd_create", fd, err);
-	room->fd = fd;
+	if (fd >= 0)
+		room->fd = fd;
+	if (ret < 0)
+		return ret;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", room->pid, fd);
 	ours = open(path, O_WRONLY | O_CLOEXEC);
 	if (ours < 0 || fault_point("room-file", room->pid) ||

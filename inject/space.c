@@ -234,17 +234,18 @@ static int check_clock(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-/* Where vm.memfd_noexec is 2 a memfd must say that it is not for code; before 6.3 it cannot. */
-static int make_memfd(struct remote *r, long *fd, struct sb_err *err)
+/* Where vm.memfd_noexec is 2 a memfd must not be for code, or say nothing; kernels from 6.3 to 6.6
+ * log those that say nothing, in the target's name; before 6.3 it cannot say anything. */
+int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err)
 {
-	uint64_t name = remote_scratch(r, "sbinject", sizeof("sbinject"));
+	uint64_t at = remote_scratch(r, name, strlen(name) + 1);
 	uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 
-	if (!name || remote_syscall(r, fd, err, SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL,
-				    0ul, 0ul, 0ul, 0ul) < 0)
+	if (!at || remote_syscall(r, fd, err, SYS_memfd_create, at, flags | MFD_NOEXEC_SEAL, 0ul,
+				  0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
 	if (*fd == -EINVAL &&
-	    remote_syscall(r, fd, err, SYS_memfd_create, name, flags, 0ul, 0ul, 0ul, 0ul) < 0)
+	    remote_syscall(r, fd, err, SYS_memfd_create, at, flags, 0ul, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
 	return remote_must(r, "memfd_create", *fd, err);
 }
@@ -269,7 +270,7 @@ static int setup_borrowed(struct space *space, struct remote *r, uint64_t sessio
 
 	if (check_clock(r, err) < 0)
 		return -SB_ECONFINED;
-	if (make_memfd(r, &fd, err) < 0)
+	if (space_memfd(r, "sbinject", &fd, err) < 0)
 		goto close_fd;
 	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
 		goto close_fd;

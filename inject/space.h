@@ -129,6 +129,10 @@ int space_restore_text(struct space *space, struct space_restored *out, struct s
 /* From what lies in the target's memory. 0 and nothing that space_holds(): it is clean. */
 int space_load(pid_t pid, struct space **out, struct sb_err *err);
 
+/* A file in memory, made by the borrowed thread; to map code from it is permitted all the same. On
+ * failure *fd may be that of a file whose answer was lost. */
+int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err);
+
 /* Which descriptors of the process are files of ours, into fds. */
 void space_find_files(struct space *space);
 
