@@ -30,7 +30,7 @@ _sbinject() {
 		return
 		;;
 	--backend)
-		COMPREPLY=($(compgen -W 'auto inject uprobe' -- "$cur"))
+		COMPREPLY=($(compgen -W 'auto inject uprobe kmod' -- "$cur"))
 		return
 		;;
 	--targets | --json | --jsonl | --start-on | --metrics-file | --events)

@@ -154,7 +154,7 @@ static void draw_row(const struct watch *w, const struct row *r, int name_cols, 
 	       time_text(r->given_ns, given, sizeof(given)));
 	if (spark_cols > 0)
 		sparkline(w, r, spark_cols);
-	fputs(w->terminal ? "\033[K\r\n" : "\n", stdout);
+	fputs(w->terminal ? "\033[K\n" : "\n", stdout);
 }
 
 static void draw(const struct watch *w)
@@ -172,7 +172,7 @@ static void draw(const struct watch *w)
 	if (w->terminal)
 		fputs("\033[H", stdout);
 	printf("%-*s %-7s %12s %12s %9s %9s%s", name_cols, "target", "state", "hits", "hits/s",
-	       "asked", "given", w->terminal ? "\033[K\r\n" : "\n");
+	       "asked", "given", w->terminal ? "\033[K\n" : "\n");
 	lines = (int)size.ws_row - 3;
 	for (size_t i = 0; i < w->n && (!w->terminal || (int)i < lines); i++)
 		draw_row(w, &w->row[i], name_cols, spark_cols > HISTORY ? HISTORY : spark_cols);

@@ -8,7 +8,6 @@
  * handler will return to; then the mappings go, and the threads are let go from that stop.
  */
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "leave.h"
 #include "region.h"
 #include "stack.h"
+#include "trap.h"
 #include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
@@ -51,18 +51,6 @@ enum { PAGE = 4096 };
 
 enum where { OUT, IN_STUB, IN_EVENT };
 
-/* An int3 that was hit and not dispatched: the text is restored, the instruction runs now. */
-static void take_back_trap(const struct space *space, struct thread *t, struct arch_regs *regs)
-{
-	uint64_t addr = arch->pc(regs) - arch->trap_advance;
-
-	if (t->stop.kind != STOP_SIGNAL || t->stop.sig != SIGTRAP || !space_trap_stub(space, addr))
-		return;
-	arch->set_pc(regs, addr);
-	if (pt_set_regs(t->tid, regs) == 0)
-		t->stop.kind = STOP_TRAP;
-}
-
 /* A thread deep in the kernel cannot be moved. /proc says what it will return to, which may be a
  * stub: after a page fault, or a displaced system call. */
 static enum where where_kept(const struct space *space, const struct thread *t)
@@ -87,7 +75,8 @@ static enum where where_is(struct space *space, struct thread *t)
 		return OUT; /* it is ending */
 	if (tree_forks(t))
 		return IN_EVENT;
-	take_back_trap(space, t, &regs);
+	if (!trap_take_back(space, t, &regs))
+		return IN_STUB;
 	if (arch->pc(&regs) - space->room_addr < space->room_size)
 		return IN_STUB; /* on its way out of a pending call */
 	switch (leave_code(space, &regs, true)) {

@@ -31,7 +31,7 @@
 
 #define MS 1000000ull
 
-enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20 };
+enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20, QUEUED_MAX = 16 };
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
 
@@ -272,6 +272,28 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	return true;
 }
 
+/*
+ * The interpreter's main thread first, which is the process's as a rule: before 3.13 a call that
+ * another thread queues is not looked at until something else wakes the interpreter's loop. Where
+ * it is not run, the other threads have their turn: one of them may be the main one of an
+ * interpreter that is embedded.
+ */
+static void queue(struct room *room, struct tree *tree, uint64_t now)
+{
+	struct thread *next;
+	pid_t tid = room->queued_ns ? room->queue_from : 0;
+
+	if (!room->queued_ns) {
+		tid = room->pid;
+	} else {
+		next = tree_next_thread(tree, room->space, tid);
+		tid = room->queue_from = next ? next->tid : 0;
+	}
+	if ((tid && lend(room, tree, ENTRY_QUEUE, tid, now)) ||
+	    (!room->queued_ns && lend(room, tree, ENTRY_QUEUE, 0, now)))
+		room->queued_ns = now;
+}
+
 static void choose(struct room *room, struct tree *tree, const struct sb_room *head, uint64_t now)
 {
 	uint64_t age = now - room->asked_ns;
@@ -279,9 +301,8 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 
 	if (fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
 		return;
-	if (!head->queued) {
-		if (lend(room, tree, ENTRY_QUEUE, 0, now))
-			room->queued_ns = now;
+	if (!head->queued || (now - room->queued_ns > 100 * MS && head->queued < QUEUED_MAX)) {
+		queue(room, tree, now);
 		return;
 	}
 	if (age < 100 * MS)

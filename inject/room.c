@@ -386,6 +386,7 @@ void room_ask(struct room *room, enum sb_agent_command command)
 	room->asked++;
 	room->under_way = true;
 	room->asked_ns = room->queued_ns = 0;
+	room->queue_from = 0;
 	room->n_unfit = 0;
 	room->waits_for = NULL;
 	room->not_ready = false;

@@ -29,6 +29,7 @@ struct room {
 	bool under_way, stopping;
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
+	pid_t queue_from; /* whose turn it was last to queue it */
 	struct remote remote; /* remote.lent: the thread that carries it */
 	uint64_t lent_ns;
 	pid_t unfit[16]; /* threads that turned out not to be the ones to borrow */

@@ -377,7 +377,8 @@ struct region *space_region_at(const struct space *space, uint64_t addr)
 
 uint64_t space_trap_stub(const struct space *space, uint64_t addr)
 {
-	for (size_t i = 0; i < space->n_regions; i++) {
+	/* The newest first: a hook that was taken out may have come again, for another target. */
+	for (size_t i = space->n_regions; i-- > 0;) {
 		const struct region *region = space->regions[i];
 		const struct journal_site *site = region_site_at(region, addr);
 

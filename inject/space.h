@@ -105,6 +105,12 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 int space_unplant(struct space *space, struct tree *tree, const bool *cookie, size_t n,
 		  struct sb_err *err);
 
+/* True if there are any of them: nobody need be stopped for it. */
+bool space_has_hooks(const struct space *space, const bool *cookie, size_t n);
+
+/* True if the text still has any hook of this region. */
+bool space_hooks_any(const struct space *space, const struct region *region);
+
 /* True if the text still has this site's hook. */
 bool space_hooks(const struct space *space, const struct region *region,
 		 const struct journal_site *site);

@@ -257,6 +257,14 @@ static bool signal_waits(const char *status)
 	return pending & ~status_mask(status, "SigBlk:") & ~ignored_signals(status);
 }
 
+bool task_signal_waits(pid_t tid, int sig)
+{
+	char status[8192];
+
+	return read_status(tid, status, sizeof(status)) &&
+	       (status_mask(status, "SigPnd:") >> (sig - 1) & 1);
+}
+
 bool task_blocks_all(uint64_t mask)
 {
 	uint64_t all = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) |

@@ -25,6 +25,8 @@ bool task_seccomp(pid_t tid); /* a filter or strict mode is on */
  * blocks everything is no reason: see task_blocks_all().
  */
 const char *task_trap_unfit(pid_t pid);
+/* Sent to this thread, and not delivered yet. */
+bool task_signal_waits(pid_t tid, int sig);
 /* Every signal but SIGTRAP, which a trap has unblocked, those that nobody blocks and libc's two. */
 bool task_blocks_all(uint64_t mask);
 pid_t task_tracer(pid_t tid);	/* 0: none */

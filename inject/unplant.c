@@ -47,6 +47,14 @@ static int undo_patch(struct space *space, struct tree *tree, const struct regio
 	return memory_write(&space->mem, patch->addr, patch->orig, patch->len, err);
 }
 
+static bool in_place(const struct space *space, const struct journal_patch *patch)
+{
+	uint8_t now[PLAN_MAX_WINDOW];
+
+	return memory_peek(&space->mem, patch->addr, now, patch->len) == patch->len &&
+	       !memcmp(now, patch->now, patch->len);
+}
+
 int space_unplant(struct space *space, struct tree *tree, const bool *cookie, size_t n,
 		  struct sb_err *err)
 {
@@ -66,15 +74,30 @@ int space_unplant(struct space *space, struct tree *tree, const bool *cookie, si
 	return ret;
 }
 
+bool space_has_hooks(const struct space *space, const bool *cookie, size_t n)
+{
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		for (uint32_t k = 0; k < r->journal->n_patches && !space->stale[i]; k++)
+			if (wanted(r, &r->patches[k], cookie, n) && in_place(space, &r->patches[k]))
+				return true;
+	}
+	return false;
+}
+
+bool space_hooks_any(const struct space *space, const struct region *region)
+{
+	for (uint32_t i = 0; i < region->journal->n_patches; i++)
+		if (in_place(space, &region->patches[i]))
+			return true;
+	return false;
+}
+
 bool space_hooks(const struct space *space, const struct region *region,
 		 const struct journal_site *site)
 {
-	const struct journal_patch *p = region->patches;
-	uint8_t now[PLAN_MAX_WINDOW];
+	const struct journal_patch *patch = region_patch_at(region, site->addr);
 
-	for (uint32_t i = 0; i < region->journal->n_patches; i++)
-		if (&region->sites[p[i].site] == site && p[i].addr == site->addr)
-			return memory_peek(&space->mem, p[i].addr, now, p[i].len) == p[i].len &&
-			       !memcmp(now, p[i].now, p[i].len);
-	return false;
+	return patch && in_place(space, patch);
 }

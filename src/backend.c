@@ -9,6 +9,7 @@
 const struct backend *const backends[] = {
 	&backend_inject,
 	&backend_uprobe,
+	&backend_kmod,
 	NULL,
 };
 

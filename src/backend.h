@@ -35,10 +35,12 @@ struct backend {
 	size_t (*pids)(struct session *s, pid_t **pids);
 	struct result *(*list)(struct session *s, struct sb_err *err);
 	void (*close)(struct session *s);
+	/* NULL, or takes out what a tracer that died has left outside of processes. */
+	void (*recover)(void);
 	uint64_t delay_max_ns; /* 0: what the grammar allows */
 };
 
-extern const struct backend backend_inject, backend_uprobe;
+extern const struct backend backend_inject, backend_uprobe, backend_kmod;
 
 /*
  * By name. "auto" (or NULL) is inject, unless it cannot do what is asked for (ptrace is refused, by

@@ -20,6 +20,7 @@
 
 struct client {
 	struct options *opt;
+	const struct backend *backend;
 	struct client_outcome *out;
 	struct launch command;
 	bool launched; /* the command is the target */
@@ -280,6 +281,8 @@ static void restore_targets(struct client *c)
 	pid_t *pids;
 
 	waitpid(c->tracer, NULL, 0);
+	if (c->backend->recover)
+		c->backend->recover();
 	strays_find(c->opt->session.id, &pids, &n);
 	/* A tracer killed at its very first step leaves a descriptor, without our mark. */
 	pids = realloc(pids, (n + cfg->n_pids + 1) * sizeof(*pids));
@@ -317,6 +320,7 @@ static int start(struct client *c, const struct backend *backend)
 				  .default_ns = c->opt->default_ns,
 				  .events = c->opt->events };
 
+	c->backend = backend;
 	skip_add(cfg, getpid());
 	if (c->opt->background)
 		skip_add(cfg, getppid()); /* the target may have started us */

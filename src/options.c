@@ -302,7 +302,7 @@ static const struct option_row {
 	{ "for", 0, VERB_RUN, opt_for, "TIME", "detach after so long" },
 	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_mechanism, "auto|jump|int3",
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_backend, "auto|inject|uprobe",
+	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_backend, "auto|inject|uprobe|kmod",
 	  "what does the hooking" },
 	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, opt_max_slowdown, "P%",
 	  "refuse to add more than this to a thread's time" },

@@ -13,6 +13,7 @@
 #include "../inject/clock.h"
 #include "../inject/region.h"
 #include "../inject/room.h"
+#include "../inject/trap.h"
 #include "../inject/tree-task.h"
 
 enum { EVICT_TRIES = 10000, EVICT_SAY = 1000, SETTLE_TRIES = 200 };
@@ -110,9 +111,10 @@ static void on_thread_new(void *ctx, struct thread *thread)
 
 static bool on_trapped(void *ctx, struct thread *thread)
 {
+	struct space *space = thread->proc->space;
+
 	(void)ctx;
-	(void)thread;
-	return false;
+	return space && trap_to_stub(space, thread);
 }
 
 static const struct tree_ops recover_ops = {

@@ -185,9 +185,8 @@ static bool *cookies_of(const struct session *s, size_t index)
 	return set;
 }
 
-static int unplant(struct session *s, size_t index, struct sb_err *err)
+static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 {
-	bool *set = cookies_of(s, index);
 	int ret = 0;
 
 	for (struct record *rec = s->records; rec && ret == 0; rec = rec->next) {
@@ -196,6 +195,7 @@ static int unplant(struct session *s, size_t index, struct sb_err *err)
 		struct space *space;
 
 		if (!proc || proc->session != rec || !rec->space ||
+		    !space_has_hooks(rec->space, set, s->n_sites) ||
 		    (untraced && tree_retake(&s->tree, proc, err) < 0))
 			continue;
 		space = space_get(rec->space);
@@ -207,6 +207,20 @@ static int unplant(struct session *s, size_t index, struct sb_err *err)
 		if (ret == -SB_ENOPROC)
 			ret = 0;
 	}
+	return ret;
+}
+
+/* Until nobody new has come: a fork in progress has a copy of the hooks already. */
+static int unplant(struct session *s, size_t index, struct sb_err *err)
+{
+	bool *set = cookies_of(s, index);
+	const struct record *newest;
+	int ret;
+
+	do {
+		newest = s->records;
+		ret = unplant_pass(s, set, err);
+	} while (ret == 0 && s->records != newest);
 	free(set);
 	return ret;
 }

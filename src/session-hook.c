@@ -442,18 +442,15 @@ int session_hook_found(struct session *s, struct space *space, pid_t pid, struct
 	return ret;
 }
 
-/* Regions whose library was unloaded: what is mapped there now is someone else's. */
+/*
+ * Regions whose library was unloaded: what is mapped there now is someone else's. Of one that is
+ * still there single hooks may have been taken out, its first too.
+ */
 static void drop_stale(struct space *space)
 {
-	uint8_t now[PLAN_MAX_WINDOW];
-
-	for (size_t i = 0; i < space->n_regions; i++) {
-		const struct journal_patch *p = space->regions[i]->patches;
-
-		if (memory_peek(&space->mem, p->addr, now, p->len) != p->len ||
-		    memcmp(now, p->now, p->len))
+	for (size_t i = 0; i < space->n_regions; i++)
+		if (!space->stale[i] && !space_hooks_any(space, space->regions[i]))
 			space->stale[i] = true;
-	}
 }
 
 static void page_gone(void *ctx, struct page *page)

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "session-priv.h"
 #include "session-python.h"
+#include "../inject/trap.h"
 #include "../inject/tree-task.h"
 
 /* The record of the nearest ancestor under trace: pid= is inherited from it. */
@@ -165,28 +166,13 @@ static void on_thread_new(void *ctx, struct thread *thread)
 		thread->thread_pointer = arch->thread_pointer(&regs);
 }
 
-/*
- * int3: the thread goes on in the stub. The kernel has already treated the trap as a signal
- * that cannot wait: where SIGTRAP was blocked it is unblocked now. A mask that holds every
- * other signal is the one that libc uses around fork and thread creation: it is put back.
- */
+/* int3: the thread goes on in the stub. */
 static bool on_trapped(void *ctx, struct thread *thread)
 {
 	struct space *space = thread->proc->space;
-	struct arch_regs regs;
-	uint64_t stub, mask;
 
 	(void)ctx;
-	if (!space || pt_get_regs(thread->tid, &regs) < 0)
-		return false;
-	stub = space_trap_stub(space, arch->pc(&regs) - arch->trap_advance);
-	if (!stub)
-		return false;
-	arch->set_pc(&regs, stub);
-	pt_set_regs(thread->tid, &regs);
-	if (pt_get_sigmask(thread->tid, &mask) == 0 && task_blocks_all(mask))
-		pt_set_sigmask(thread->tid, mask | 1ull << (5 - 1));
-	return true;
+	return space && trap_to_stub(space, thread);
 }
 
 const struct tree_ops session_tree_ops = {

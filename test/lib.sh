@@ -188,3 +188,12 @@ need_uprobe() {
 	"$SB" --backend uprobe -a "$V/calls:victim_work" 0 --for 1ms >"$T/uprobe" 2>&1 ||
 		skip "$(sed -n 's/^sbinject: //p;q' "$T/uprobe")"
 }
+
+# attach_told PID ARGS...: as attach, and until sbinject itself says that all is in force
+attach_told() {
+	local target=$1
+	shift
+	rm -f "$T/told"
+	sb_start -p "$target" "$@" --json "$T/run.json" --status-fd 9 9>"$T/told"
+	wait_for 20 grep -q '^attached' "$T/told" || fail "no attach to $target"
+}

@@ -12,6 +12,7 @@ file -L "$(command -v busybox)" 2>/dev/null | grep -q 'statically' || ! ldd "$(c
 mapfile -t releases < <(ls -d "$kernels"/*/ready 2>/dev/null)
 [ ${#releases[@]} -gt 0 ] || skip "no kernels in $kernels (make deps-emulator brings them)"
 
+! ldd "$SB" | grep -q libasan || skip "a sanitized build wants more memory than the guest has"
 root=$T/root
 mkdir -p "$root"/{bin,proc,sys,tmp,dev,lib64,lib/x86_64-linux-gnu}
 take() { # PROGRAM...: with its libraries
@@ -27,9 +28,9 @@ take() { # PROGRAM...: with its libraries
 }
 cp -L "$(command -v busybox)" "$root/bin/busybox"
 ln -s busybox "$root/bin/sh"
-take "$V/calls" "$V/tree" "$CTL"
-[ "${SAN:-}" ] || take "$SB"
+take "$V/calls" "$V/tree" "$CTL" "$SB"
 cp "$SRC/test/emulator/guest.sh" "$root/init"
+cp "$SRC/test/emulator/more.sh" "$root/"
 chmod +x "$root/init"
 [ -e "$root/lib/x86_64-linux-gnu/libc.so.6" ] || skip 'the C library is not where the guest expects it'
 readelf -W --dyn-syms "$root/lib/x86_64-linux-gnu/libc.so.6" |

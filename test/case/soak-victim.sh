@@ -98,7 +98,8 @@ busy
 end=$(($(date +%s) + seconds))
 for ((n = 1; n <= cycles || $(date +%s) < end; n++)); do
 	one_cycle
-	[ $((n % 20)) -ne 0 ] || wait_for 5 "$TOOL/textcheck" "$pid" || fail "$cycle: the text differs"
+	[ $((n % 20)) -ne 0 ] || wait_for 5 "$TOOL/textcheck" "$pid" ||
+		fail "$cycle: the text differs: $("$TOOL/textcheck" "$pid")"
 done
 quiet after
 diff "$T/before.state" "$T/after.state" || fail "maps or descriptors differ after $n cycles"

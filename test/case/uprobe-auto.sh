@@ -8,7 +8,7 @@ need_uprobe
 start calls "$V/calls" -t 2 -n 5000 -g "$T/gate" -w
 target=$pid
 start tracer "$V/odd" tracer "$target"
-attach "$target" :victim_work 20us
+attach_told "$target" :victim_work 20us
 grep -q "^TracerPid:	$pid\$" "/proc/$target/status" || fail 'its tracer has lost it'
 touch "$T/gate"
 wait_for 30 said calls '^called$' || fail 'the calls were not made'

@@ -6,7 +6,7 @@ need_uprobe
 
 for threads in 1 4; do
 	start calls "$V/calls" -t $threads -n $((40000 / threads)) -g "$T/gate" -w
-	attach "$pid" --backend uprobe :victim_work 0
+	attach_told "$pid" --backend uprobe :victim_work 0
 	grep -q '^TracerPid:	0$' "/proc/$pid/status" || fail 'it is traced'
 	touch "$T/gate"
 	wait_for 40 said calls '^called$' || fail 'the calls were not made'

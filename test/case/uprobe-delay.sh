@@ -8,7 +8,7 @@ need_uprobe
 start calls "$V/calls" -r
 wait_for 5 said calls '^rate' && sleep 0.6
 before=$(rate calls)
-attach "$pid" --backend uprobe :victim_work 1ms
+attach_told "$pid" --backend uprobe :victim_work 1ms
 sleep 1.2
 during=$(rate calls)
 sb_stop TERM
@@ -34,7 +34,7 @@ let_go "$pid"
 finish calls "$pid"
 
 start calls "$V/calls" -t 2 -n 10000 -g "$T/gate" -w
-attach "$pid" --backend uprobe :victim_work 1us every=10
+attach_told "$pid" --backend uprobe :victim_work 1us every=10
 touch "$T/gate"
 wait_for 30 said calls '^called$' || fail 'the calls were not made'
 sb_stop

@@ -8,7 +8,7 @@ children() { cat "/proc/$1/task/$1/children"; }
 
 for who in tracer client both; do
 	start calls "$V/calls" -r
-	attach "$pid" --backend uprobe :victim_work 100us
+	attach_told "$pid" --backend uprobe :victim_work 100us
 	read -r tracer _ < <(children "$sb_pid")
 	case $who in
 	tracer) kill -KILL "$tracer" ;;

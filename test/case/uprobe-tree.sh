@@ -16,7 +16,7 @@ rows() { # their sum
 }
 
 start tree "$V/tree" 200 3 "$T/gate"
-attach "$pid" --backend uprobe :tree_fn 1us
+attach_told "$pid" --backend uprobe :tree_fn 1us
 touch "$T/gate"
 wait_for 30 said tree '^called$' || fail 'the tree did not grow'
 sb_stop INT

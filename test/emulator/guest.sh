@@ -193,7 +193,7 @@ cn EINVAL add $V:victim_other 5 every=2
 cs "Removed target: $V:victim_work" remove $V:victim_work
 cs 'All targets cleared' clear
 same list "$(cat $D/targets_list)" ''
-[ ! -e /guest-more.sh ] || . /guest-more.sh
+. /more.sh
 
 # ---- unloaded under load, in the middle of a delay
 w targets "+$V:victim_work 3000000000"
