@@ -88,7 +88,8 @@ void bench_follow(void); /* bench-stop.c */
 void bench_sites(void);	 /* bench-stop.c */
 void bench_names(void);	 /* bench-elf.c */
 void bench_hookable(void);
-void bench_sweep(void); /* bench-sweep.c */
+void bench_backend(void); /* bench-backend.c */
+void bench_sweep(void);	  /* bench-sweep.c */
 
 /* A counting BPF program on a uprobe of the subject (bench-uprobe.c). */
 struct uprobe;
