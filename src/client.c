@@ -431,6 +431,13 @@ bool client_interrupted(const struct client *c)
 	return c->interrupted;
 }
 
+void client_detach(struct client *c)
+{
+	if (!c->done && c->in.fd >= 0)
+		tell_tracer(c);
+	loop(c);
+}
+
 void client_close(struct client *c)
 {
 	if (!c->done && c->in.fd >= 0)

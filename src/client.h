@@ -41,6 +41,9 @@ const char *client_ask(struct client *c, const char *request);
 bool client_pump(struct client *c, int timeout_ms);
 bool client_interrupted(const struct client *c); /* Ctrl-C, SIGTERM, SIGHUP */
 
+/* Ends the session: the hooks are out on return, and a command runs on. */
+void client_detach(struct client *c);
+
 /* Ends the session (if it has not ended itself), waits for a command, and fills *out. */
 void client_close(struct client *c);
 

@@ -231,6 +231,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->opt.session.follow = c->opt.command && !c->opt.session.n_pids;
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {
+		sweep_live_end(&c->job, &why);
 		c->err = why;
 		return err_exit_status(why.code);
 	}
@@ -238,7 +239,8 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	status = sweep_exit_status(res);
 	if (write_all(c, res, &about) < 0)
 		status = err_exit_status(c->err.code);
-	else if (why.code) {
+	fflush(NULL);
+	if (sweep_live_end(&c->job, &why) < 0 && !c->err.code) {
 		c->err = why;
 		status = err_exit_status(why.code);
 	}

@@ -3,6 +3,7 @@
 #define SB_SWEEP_JOB_H
 
 #include "backend.h"
+#include "client.h"
 #include "options.h"
 #include "progress.h"
 #include "../sweep/drive.h"
@@ -22,11 +23,15 @@ struct sweep_job {
 	size_t n_targets;			   /* asked about; the progress target may follow */
 	FILE *events;				   /* --events; NULL: none */
 	bool quiet;
+	struct client *client; /* after sweep_live(): a launched command runs on, not hooked */
+	struct client_outcome outcome;
 };
 
 /* The result so far, also where the sweep ended early (*err then says why, or is empty after
  * Ctrl-C). NULL: nothing was measured. */
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err);
+/* Waits for the launched command, if it still runs; 0, or what went wrong at the detach. */
+int sweep_live_end(struct sweep_job *job, struct sb_err *err);
 struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err);
 
 /* What is told on the terminal while it goes on: stage, block, time left, kappas so far. Overwrites

@@ -283,18 +283,43 @@ static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
 		*l->err = (struct sb_err){ 0 };
 }
 
+/* The hooks are taken out. A command of ours is not waited for yet: the result is there now. */
+static void detach(struct live *l)
+{
+	struct sweep_job *job = l->job;
+
+	if (job->opt->command && !job->opt->session.n_pids) {
+		client_detach(l->client);
+		job->client = l->client;
+	} else {
+		client_close(l->client);
+	}
+	sweep_reader_free(l->reader);
+}
+
+int sweep_live_end(struct sweep_job *job, struct sb_err *err)
+{
+	if (job->client)
+		client_close(job->client);
+	job->client = NULL;
+	if (job->outcome.error.code && !err->code)
+		*err = job->outcome.error;
+	result_free(job->outcome.result);
+	job->outcome = (struct client_outcome){ 0 };
+	return err->code ? -1 : 0;
+}
+
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
-	struct client_outcome out;
 	struct sweep_result *res = NULL;
 	bool interrupted;
 
 	if (check_sources(&l) < 0 || drive_open(&job->cfg, &l.drive, err) < 0)
 		return NULL;
-	l.client = client_open(job->opt, job->backend, false, &out);
+	l.client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!l.client) {
-		*err = out.error;
+		*err = job->outcome.error;
 		drive_close(l.drive);
 		return NULL;
 	}
@@ -302,17 +327,13 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	l.start_ns = clock_ns();
 	crank(&l);
 	interrupted = client_interrupted(l.client);
-	client_close(l.client);
-	sweep_reader_free(l.reader);
+	detach(&l);
 	res = drive_end(l.drive);
 	drive_close(l.drive);
 	say_why(&l, interrupted, res);
-	if (!err->code && out.error.code)
-		*err = out.error;
 	if (err->code && !res->n_windows) {
 		sweep_result_free(res);
 		res = NULL;
 	}
-	result_free(out.result);
 	return res;
 }

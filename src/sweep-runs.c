@@ -252,5 +252,13 @@ struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
 	sweep_show(job, r.drive, true);
 	res = drive_end(r.drive);
 	drive_close(r.drive);
+	if (r.interrupted)
+		sweep_result_warn(res, "ended by the user after %.1f s", res->time_s);
+	else if (err->code)
+		sweep_result_warn(res, "ended after %.1f s: %s", res->time_s, err->what);
+	if (err->code && !res->n_windows) {
+		sweep_result_free(res);
+		res = NULL;
+	}
 	return res;
 }

@@ -2,7 +2,7 @@
 /*
  * sweep-shapes SHAPE [NAME=VALUE]...: programs whose sensitivity is known; see victim-sweep.h.
  *
- *	serial [item=200]		crit() in every item: kappa 1
+ *	serial [item=200 n=0]		crit() in every item: kappa 1; ends after n
  *	never				the same; never() is not called
  *	drift [item=200 drift=0.03 over=20 ar=0.02]	the same, getting slower, with AR(1) noise
  *	hidden [item=1000 slack=400]	hid() runs beside the item and ends `slack` before it
@@ -127,7 +127,7 @@ static void spawn(void *(*run)(void *), void *arg)
 
 static int shape_serial(void)
 {
-	double us = sweep_param("item", 200);
+	double us = sweep_param("item", 200), n = sweep_param("n", 0);
 
 	sweep_truth("crit", 1, 0);
 	victim_ready();
@@ -135,6 +135,10 @@ static int shape_serial(void)
 		sweep_spin(us);
 		crit();
 		item();
+		if (n > 0 && --n == 0) { /* a whole run */
+			printf("items done: %llu\n", (unsigned long long)sweep_shared->items);
+			break;
+		}
 	}
 	return 0;
 }
