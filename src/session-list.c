@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `list` shows: the look at names and plans that check and hooking take, as a result. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,9 +146,34 @@ static void list_process(struct result *res, pid_t pid)
 	rp->comm = text_dup(comm);
 }
 
+/* While an interpreter is asked, threads of the target are held or lent: a signal that ends or
+ * stops us waits until all of it is undone. */
+static void list_signals(sigset_t *set)
+{
+	static const int numbers[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
+				       SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE };
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		sigaddset(set, numbers[i]);
+}
+
+bool session_interrupted(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t waits;
+
+	sigpending(&waits);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (sigismember(&waits, ends[i]))
+			return true;
+	return false;
+}
+
 struct result *session_list(struct session *s, struct sb_err *err)
 {
 	struct result *res = result_new(s->n_targets);
+	sigset_t set, old;
 	pid_t *pids;
 	size_t n;
 
@@ -167,11 +193,14 @@ struct result *session_list(struct session *s, struct sb_err *err)
 		found_free(&found);
 	}
 	free(pids);
+	list_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
 	if (!err->code)
 		python_list(s, err);
 	for (size_t i = 0; i < s->n_targets; i++)
 		python_sites(s, i, &res->target[i]);
 	session_detach(s);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (size_t i = 0; i < s->n_targets; i++)
 		list_target(&s->target[i], &res->target[i]);
 	return res;

@@ -169,6 +169,10 @@ void session_spec_free(struct spec *spec);
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums);
 void session_target_sums(struct session *s, size_t target, struct page_sums *sums);
 
+/* session-list.c: a signal waits that would end or stop `list`. */
+bool session_interrupted(void);
+/* session.c: another second for delays; due every tenth of one. */
+void session_renew_leases(struct session *s);
 /* session.c: seizes the tree, children that come meanwhile included. */
 int session_take_all(struct session *s, struct sb_err *err);
 

@@ -401,8 +401,10 @@ void python_settle(struct session *s)
 
 	if (!python_wanted(s))
 		return;
-	while (python_step(s, clock_ns()) && clock_ns() < until)
+	while (python_step(s, clock_ns()) && clock_ns() < until) {
+		session_renew_leases(s); /* other targets may be at work already */
 		wait_a_little(s);
+	}
 }
 
 /* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
@@ -420,7 +422,7 @@ void python_list(struct session *s, struct sb_err *err)
 			session_warn(s, "process %d: %s", rec->pid, why.what);
 		space_put(space);
 	}
-	while (python_step(s, clock_ns()) && clock_ns() < until)
+	while (!session_interrupted() && python_step(s, clock_ns()) && clock_ns() < until)
 		wait_a_little(s);
 }
 

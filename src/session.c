@@ -259,10 +259,12 @@ static void arm(struct session *s)
 	window_apply_all(s);
 }
 
+/* But for one with a thread that is lent to its agent: that is released when it has come back. */
 static void release_all(struct session *s)
 {
 	for (struct proc *p = s->tree.procs; p; p = p->next)
-		tree_release(&s->tree, p);
+		if (!p->session || !python_busy(p->session))
+			tree_release(&s->tree, p);
 }
 
 int session_attach(struct session *s, struct sb_err *err)
@@ -307,7 +309,7 @@ static void sweep_untraced(struct session *s)
 	}
 }
 
-static void renew_leases(struct session *s)
+void session_renew_leases(struct session *s)
 {
 	uint64_t until = arch->clock_read() + clock_ticks(&s->clk, LEASE_MS * 1e6);
 
@@ -319,7 +321,7 @@ static void renew_leases(struct session *s)
 static void tick(struct session *s, uint64_t now)
 {
 	s->last_tick = now;
-	renew_leases(s);
+	session_renew_leases(s);
 	tree_settle(&s->tree);
 	if (s->filtered)
 		window_threads(s);
