@@ -188,6 +188,22 @@ struct journal_site *region_stub_at(const struct region *region, uint64_t pc)
 	return NULL;
 }
 
+/*
+ * Somebody else's breakpoint (a uprobe's, say) over the first bytes of our hook, or the file's own
+ * bytes where that one was taken away again: what is behind them is still ours, and is put back.
+ */
+static bool breakpoint_over(const struct journal_patch *p, uint8_t *at)
+{
+	size_t len = arch->trap_len;
+
+	if (p->len <= len || !memcmp(at, p->now, len) ||
+	    (memcmp(at, arch->trap_insn, len) && memcmp(at, p->orig, len)) ||
+	    memcmp(at + len, p->now + len, p->len - len))
+		return false;
+	memcpy(at + len, p->orig + len, p->len - len);
+	return true;
+}
+
 /* Patches first..last lie on one page, whose bytes are in buf. True if anything changes. */
 static bool apply(const struct region *region, size_t first, size_t last, bool undo, uint8_t *buf,
 		  uint64_t page, struct space_restored *out, bool *foreign)
@@ -198,6 +214,11 @@ static bool apply(const struct region *region, size_t first, size_t last, bool u
 		const struct journal_patch *p = &region->patches[i];
 		uint8_t *at = buf + (p->addr - page);
 
+		if (undo && breakpoint_over(p, at)) {
+			change = true;
+			out->patches++;
+			continue;
+		}
 		if (memcmp(at, undo ? p->now : p->orig, p->len)) {
 			*foreign = true;
 			if (undo && memcmp(at, p->orig, p->len))

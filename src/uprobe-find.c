@@ -148,8 +148,16 @@ static int arm(struct session *s, const struct candidate *c, struct uplace *p, s
 	struct uprobe_place place = { .path = c->path, .offset = p->offset };
 	int ret;
 
+	pid_t hooked;
+
 	if (!s->u)
 		return 0;
+	hooked = usession_clash(c->dev, c->inode, p->offset);
+	if (hooked)
+		return err_set(err, SB_EHOOKED,
+			       "process %d has it hooked by another sbinject: a uprobe there would "
+			       "end that process",
+			       hooked);
 	if (c->bell) {
 		ret = uprobes_bell(s->u, c->path, p->offset, &p->id, err);
 	} else {

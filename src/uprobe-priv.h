@@ -131,4 +131,7 @@ void usession_counts_from(const struct page_sums *sums, struct result_counts *co
 struct result *usession_result(struct session *s);
 struct result *usession_list(struct session *s, struct sb_err *err);
 
+/* uprobe-clash.c: a process that has a jump of sbinject's at this place of a file, or 0. */
+pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset);
+
 #endif
