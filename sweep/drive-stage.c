@@ -330,8 +330,11 @@ static bool control_begin(struct drive *drive)
 {
 	size_t target = drive->cfg.control;
 	double budget = SHARE_CONTROL * left_ns(drive);
+	double dose = fmin(CONTROL_DOSE, drive->cfg.max_slowdown);
 	struct sizing size;
 
+	if (drive->cfg.control_auto) /* felt or not is all that is asked */
+		dose = drive->cfg.max_slowdown;
 	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
 	    !(drive->work[target].felt > 0))
 		return false;
@@ -341,9 +344,7 @@ static bool control_begin(struct drive *drive)
 		budget = left_ns(drive);
 	size_for(drive, budget, 1, false, 0, &size);
 	exp_open(drive, STAGE_CONTROL, &target, 1, 1);
-	exp_dose(drive, 0, target,
-		 delay_of(drive, target,
-			  fmin(CONTROL_DOSE, drive->cfg.max_slowdown) * drive->pilot.t_ns));
+	exp_dose(drive, 0, target, delay_of(drive, target, dose * drive->pilot.t_ns));
 	drive->control_experiment = drive->n_experiments;
 	exp_start(drive, &size, budget);
 	return true;

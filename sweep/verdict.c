@@ -46,6 +46,9 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 	else if (gates->control_asked && !gates->control_ok)
 		decide(target, VERDICT_INVALID, "the positive control's kappa is %.2f and not 1",
 		       gates->control.est);
+	else if (target->kappa.hi < res->threshold && gates->load == LOAD_UNKNOWN &&
+		 !gates->control_asked && isfinite(gates->control.est))
+		decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
 	else if (target->lost * 10 > target->blocks)
 		decide(target, VERDICT_INVALID, "no items in %zu of %zu blocks", target->lost,
 		       target->lost + target->blocks);
@@ -175,4 +178,7 @@ void verdict_load_seen(struct sweep_result *res)
 		load_is(gates, LOAD_OPEN,
 			"open loop: no thread is always busy, and a delay of the progress "
 			"function itself did not slow it");
+	else if (isfinite(gates->control.est))
+		load_is(gates, LOAD_UNKNOWN,
+			"whether load comes at a rate of its own could not be told: more --time");
 }
