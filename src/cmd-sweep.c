@@ -13,6 +13,7 @@
 #include "sweep-options.h"
 #include "text.h"
 
+#define FLOOR_NS	40 /* smallest delay that is given honestly */
 #define DEFAULT_TIME_NS 60000000000ull
 
 struct sweep_command {
@@ -54,6 +55,11 @@ static int check_words(struct sweep_command *c)
 		return usage(&c->err, "no progress source is given: what counts the items done?",
 			     "--progress TARGET (a function called once an item), "
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
+	for (size_t i = 0; i < c->own.n_doses; i++)
+		if (c->own.dose_ns[i] < FLOOR_NS)
+			return usage(&c->err,
+				     "a dose lies below the smallest honest delay, 40ns",
+				     "leave --doses out: they are chosen by what is felt");
 	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
 		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
 	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;
@@ -164,8 +170,7 @@ static int fill_job(struct sweep_command *c)
 	d->guard_ns = c->own.guard_ns;
 	d->response = c->own.response != NULL;
 	d->lane_mode = c->own.lane;
-	if (!d->floor_ns)
-		d->floor_ns = 40;
+	d->floor_ns = FLOOR_NS;
 	return c->own.response ? progress_open(c->own.response, true, &c->job.response, &c->err) :
 				 0;
 }

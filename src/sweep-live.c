@@ -279,7 +279,7 @@ static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
 		sweep_result_warn(res, "the target ended after %.1f s", res->time_s);
 	else if (l->err->code)
 		sweep_result_warn(res, "ended after %.1f s: %s", res->time_s, l->err->what);
-	if (l->over || interrupted)
+	if (l->over || interrupted || l->err->code == SB_ENOPROC)
 		*l->err = (struct sb_err){ 0 };
 }
 
