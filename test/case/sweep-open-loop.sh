@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Requests at a rate of their own: throughput says nothing and that is said; at saturation it does;
+# the latency that the server publishes tells below it too.
+# limit: 150 s
+. "$SRC/test/lib.sh"
+. "$SRC/test/sweep.bash"
+
+start open "$V/sweep-shapes" open
+port=$(sed -n 's/^port //p' open.out)
+url="prom:http://127.0.0.1:$port/metrics#"
+finds 'INVALID INCONCLUSIVE' "$pid" :crit --progress :item --time 8s
+same 'exit status' "$rc" 6
+finds 'CRITICAL PARTIAL' "$pid" :crit --progress "${url}app:items_total{kind=\"good\"}" \
+	--response "${url}latency_seconds" --time 10s
+let_go "$pid"
+finish open "$pid"
+
+start open "$V/sweep-shapes" open every=150
+port=$(sed -n 's/^port //p' open.out)
+finds CRITICAL "$pid" :crit --progress "prom:http://127.0.0.1:$port/metrics#app:items_total" --time 8s
+holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
+finish open "$pid"

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Whole runs of a command, interleaved: their time, or a number that they print, is the progress.
+# limit: 120 s
+. "$SRC/test/lib.sh"
+. "$SRC/test/sweep.bash"
+
+runs() { sb sweep -q :crit --runs 8 --doses 50us,100us --seed 3 --json "$T/sweep.json" "$@"; }
+runs -- "$V/sweep-shapes" serial n=300
+[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc"
+holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
+same 'hits a run' "$(sj targets.0.hits_per_item | cut -d. -f1)" 300
+same 'runs' "$(sj runs)" true
+runs --progress 'stdout:items done: ([0-9]+)' -- "$V/sweep-shapes" serial n=300
+same 'hits an item' "$(sj targets.0.hits_per_item | cut -d. -f1)" 1
+holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
+before=$T/sweep.json
+cp "$before" a.json
+runs -- "$V/sweep-shapes" serial n=300
+sb compare a.json "$T/sweep.json"
+[ "$rc" -le 1 ] || fail "compare: exit status $rc"
+grep -q '^:crit' sb.out || fail "compare: $(cat sb.out)"
+refuses 1 'matched nothing' sweep -q :crit --runs 2 --progress 'stdout:never' -- "$V/sweep-shapes" serial n=50
+refuses 1 'status 1' sweep -q :crit --runs 2 -- false
+refuses 1 'not found' sweep -q :crit --runs 2 -- ./nonexistent
+refuses 2 'runs' sweep -q :crit --runs 2 --progress :item -p 1 -- true
+refuses 2 'cannot|no such' compare a.json ./nonexistent

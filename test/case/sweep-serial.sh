@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What every item passes through is critical, and the same seed means the same order; every form of
+# output says the same, and the target is left as it was.
+# limit: 90 s
+. "$SRC/test/lib.sh"
+. "$SRC/test/sweep.bash"
+
+start serial "$V/sweep-shapes" serial
+snapshot "$pid"
+finds CRITICAL "$pid" :crit --progress :item --time 6s --csv "$T/s.csv" --html "$T/s.html" \
+	--events "$T/s.ev"
+holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
+unchanged "$pid"
+same schema "$(sj schema)" sbinject.sweep/1
+same 'hits an item' "$(sj targets.0.hits_per_item | cut -c1-3 | sed 's/0.9/1.0/')" 1.0
+same 'windows in the CSV' "$(($(wc -l <s.csv) - 1))" "$(sj 'windows.#')"
+[ "$(wc -l <s.ev)" -ge "$(sj 'windows.#')" ] || fail 'fewer events than windows'
+"$TOOL/jget" -l s.ev 0.arm >/dev/null || fail "an event is no JSON: $(head -n 1 s.ev)"
+grep -q '</html>' s.html || fail 'the page has no end'
+! grep -qE '(src|href)="?https?:' s.html || fail 'the page needs something from elsewhere'
+grep -q "seed $(sj seed)" sb.out || fail 'the seed is not shown'
+
+# An order by the seed: the arms of the first blocks are the same twice.
+arms() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { c[$i] = i } next }
+	$c["stage"] == "main" && n++ < 12 { print $c["arm"] }' "$1"; }
+for run in a b; do
+	sweep "$pid" :crit --progress :item --doses 40us,80us --time 3s --seed 7 --csv "$T/$run.csv"
+done
+[ -n "$(arms a.csv)" ] || fail 'no main blocks'
+same 'order by one seed' "$(arms a.csv)" "$(arms b.csv)"
+unchanged "$pid"
+finish serial "$pid"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# What the cases of sweeps share; after test/lib.sh. A verdict takes a quiet enough machine: what
+# comes out INCONCLUSIVE is tried again, and the opposite of the truth is a failure at once.
+
+# sweep PID ARGS...: runs one to its end; streams in sb.out and sb.err, document in sweep.json
+sweep() {
+	sb sweep -q -p "$@" --json "$T/sweep.json"
+}
+sj() { "$TOOL/jget" "$T/sweep.json" "$1"; }
+verdict() { sj "targets.${1:-0}.verdict"; }
+
+# truth SHAPE FUNCTION: what the victim says kappa is
+truth() { sed -n "s/^truth $2 \([0-9.]*\) .*/\1/p" "$T/$1.out"; }
+
+# holds N KAPPA: the interval of target N holds it, or misses it by less than a fifth
+holds() {
+	local lo hi
+
+	lo=$(sj "targets.$1.kappa_ci.0") hi=$(sj "targets.$1.kappa_ci.1")
+	awk -v lo="$lo" -v hi="$hi" -v k="$2" 'BEGIN { exit !(lo - 0.2 <= k && k <= hi + 0.2) }'
+}
+
+# finds VERDICT... -- PID ARGS...: one of these verdicts (of the first target) in one of 4 tries;
+# INCONCLUSIVE and PARTIAL are what noise makes of the others, everything else is wrong
+finds() {
+	local want=" $1 " try v
+
+	shift
+	for try in 1 2 3 4; do
+		sweep "$@" --seed "$try"
+		[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc"
+		v=$(verdict)
+		[[ $want == *" ${v// /_} "* ]] && return
+		[[ $v == INCONCLUSIVE || $v == PARTIAL ]] ||
+			fail "$v, not$want: $(cat "$T/sb.out")"
+	done
+	skip "too noisy a machine: $v four times, not$want"
+}
