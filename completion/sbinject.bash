@@ -8,7 +8,7 @@ _sbinject() {
 	COMPREPLY=()
 
 	case ${COMP_WORDS[1]} in
-	list | recover | doctor) verb=${COMP_WORDS[1]} ;;
+	list | recover | doctor | sweep | compare) verb=${COMP_WORDS[1]} ;;
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -- ]] || continue
@@ -33,12 +33,21 @@ _sbinject() {
 		COMPREPLY=($(compgen -W 'auto inject uprobe kmod' -- "$cur"))
 		return
 		;;
-	--targets | --json | --jsonl | --start-on | --metrics-file | --events)
+	--lane)
+		COMPREPLY=($(compgen -W 'process thread all' -- "$cur"))
+		return
+		;;
+	--progress)
+		COMPREPLY=($(compgen -W 'prom: file: cmd: stdout:' -- "$cur"))
+		compopt -o nospace 2>/dev/null
+		return
+		;;
+	--csv | --html | --plot | --targets | --json | --jsonl | --start-on | --metrics-file | --events)
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return
 		;;
-	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval | --status-fd | --metrics)
+	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval | --status-fd | --metrics | --response | --doses | --time | --runs | --guard | --threshold | --seed)
 		return
 		;;
 	esac
@@ -53,11 +62,21 @@ _sbinject() {
 		;;
 	list) opts="$opts --no-children --targets --mechanism --backend --json" ;;
 	doctor) opts="$opts --json" ;;
+	sweep)
+		opts="$opts --no-children --targets --every --mechanism --backend --max-slowdown --json
+			--tag --progress --response --doses --time --runs --guard --threshold --lane
+			--self-check --seed --csv --html --plot --events"
+		;;
+	compare)
+		opts=--help
+		compopt -o filenames 2>/dev/null
+		[[ $cur == -* ]] || COMPREPLY=($(compgen -f -- "$cur"))
+		;;
 	esac
 	case $cur in
 	-*) COMPREPLY=($(compgen -W "-p $opts --" -- "$cur")) ;;
 	*)
-		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W 'list recover doctor' -- "$cur"))
+		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W 'list recover doctor sweep compare' -- "$cur"))
 		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
 			COMPREPLY=($(compgen -W 'every= start= for= pid= thread=' -- "$cur"))
 			compopt -o nospace 2>/dev/null
