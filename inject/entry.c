@@ -139,6 +139,8 @@ ENTRY_SECTION void entry_lent(struct sb_room *room)
 	__atomic_store_n(&room->parked, ENTRY_PARKED, __ATOMIC_RELEASE);
 	while ((int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
 	       0) {
+		if (room->confined) /* suspended while we live, which may be over */
+			continue;
 		nap[0] = 0;
 		nap[1] = 10000000;
 		entry_sleep((int64_t *)nap);

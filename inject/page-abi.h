@@ -249,7 +249,7 @@ struct sb_room {
 	int32_t status;	  /* of the last command carried out: enum sb_agent_error */
 	uint32_t lent_op, parked;
 	int32_t lent_status;
-	uint32_t unused;
+	uint32_t confined; /* the lent thread has a seccomp filter: it makes no call of ours */
 	uint64_t function[12];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;

@@ -26,6 +26,7 @@
 #include "fault.h"
 #include "region.h"
 #include "room.h"
+#include "tree-task.h"
 #include "../src/log.h"
 #include "../src/maps.h"
 
@@ -214,6 +215,12 @@ static bool refuse_woken(struct room *room, pid_t tid)
 	return true;
 }
 
+static bool tell_confined(const struct room *room)
+{
+	write_word(room, offsetof(struct sb_room, confined), room->remote.seccomp);
+	return true;
+}
+
 /* tid 0: any thread. */
 static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t tid, uint64_t now)
 {
@@ -228,7 +235,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
 	    (op != ENTRY_HERE && refuse_linker(room)) ||
-	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) ||
+	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || !tell_confined(room) ||
 	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
 		log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };
@@ -301,7 +308,15 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 
 	if (fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
 		return;
-	if (!head->queued || (now - room->queued_ns > 100 * MS && head->queued < QUEUED_MAX)) {
+	/*
+	 * A filter may end the process for what loading the agent takes, and only a lent thread's
+	 * is suspended. Afterwards the agent calls for nothing but memory.
+	 */
+	if (!head->agent && task_any_seccomp(room->pid)) {
+		room->waits_for = "it is confined by seccomp: a thread that sleeps could load the "
+				  "agent, and none does";
+	} else if (!head->queued ||
+		   (now - room->queued_ns > 100 * MS && head->queued < QUEUED_MAX)) {
 		queue(room, tree, now);
 		return;
 	}
