@@ -11,8 +11,12 @@
 #include <unistd.h>
 #include "log.h"
 #include "runtime.h"
+#include "../inject/clock.h"
 
 enum { KEEP_MAX = 1 << 20, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
+
+/* What one client's requests may take in one turn, ns: leases, forks and the others wait. */
+#define TURN_NS 5000000ull
 
 struct peer {
 	int fd; /* -1: free */
@@ -117,41 +121,43 @@ static bool flush(struct peer *p)
 	return true;
 }
 
-static bool reply(struct peer *p, const char *text)
+static void reply(struct peer *p, const char *text)
 {
 	size_t len = strlen(text);
 
-	if (p->out_len + len + 1 > KEEP_MAX)
-		return false;
 	p->out = realloc(p->out, p->out_len + len + 1);
 	if (!p->out)
 		abort();
 	memcpy(p->out + p->out_len, text, len);
 	p->out[p->out_len + len] = '\n';
 	p->out_len += len + 1;
-	return true;
+}
+
+/* Who does not read its answers gets no more of them for now. */
+static bool has_room(const struct peer *p)
+{
+	return p->out_len < KEEP_MAX / 2;
 }
 
 /* Whole lines; a client that asks much takes its turn with the target's own events. */
-static bool answer_lines(struct peer *p, struct control_state *state)
+static void answer_lines(struct peer *p, struct control_state *state)
 {
+	uint64_t end_ns = clock_ns() + TURN_NS;
 	size_t at = 0;
-	bool ok = true;
 
-	for (int i = 0; ok && i < BURST; i++) {
+	for (int i = 0; i < BURST && has_room(p) && (!i || clock_ns() < end_ns); i++) {
 		const char *line = p->in + at, *end = memchr(line, '\n', p->in_len - at);
 		char *text;
 
 		if (!end)
 			break;
 		text = control_answer(state, line, (size_t)(end - line));
-		ok = reply(p, text);
+		reply(p, text);
 		free(text);
 		at = (size_t)(end - p->in) + 1;
 	}
 	memmove(p->in, p->in + at, p->in_len - at);
 	p->in_len -= at;
-	return ok;
 }
 
 static bool has_line(const struct peer *p)
@@ -161,7 +167,11 @@ static bool has_line(const struct peer *p)
 
 static bool hear(struct peer *p)
 {
-	ssize_t n = recv(p->fd, p->in + p->in_len, CONTROL_MAX_REQUEST - p->in_len, MSG_DONTWAIT);
+	ssize_t n;
+
+	if (p->in_len == CONTROL_MAX_REQUEST) /* lines that wait for their turn */
+		return true;
+	n = recv(p->fd, p->in + p->in_len, CONTROL_MAX_REQUEST - p->in_len, MSG_DONTWAIT);
 
 	if (n > 0)
 		p->in_len += (size_t)n;
@@ -176,7 +186,7 @@ static void serve(struct peer *p, short events, struct control_state *state)
 
 	if (events & (POLLIN | POLLHUP | POLLERR))
 		ok = hear(p);
-	ok = answer_lines(p, state) && ok;
+	answer_lines(p, state);
 	if (!flush(p) || !ok)
 		drop(p);
 }
@@ -194,7 +204,7 @@ size_t control_server_poll(const struct control_server *srv, struct pollfd *fds)
 		/* Who does not read is not heard; who has more to say is served at once. */
 		fds[n++] = (struct pollfd){
 			.fd = p->fd,
-			.events = (short)((p->out_len < KEEP_MAX / 2 ? POLLIN : 0) |
+			.events = (short)((has_room(p) ? POLLIN : 0) |
 					  (p->out_len || has_line(p) ? POLLOUT : 0)),
 		};
 	}
