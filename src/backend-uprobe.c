@@ -107,6 +107,7 @@ static void usession_free(struct session *s)
 		free(s->warning[i]);
 	free(s->warning);
 	free(s->place);
+	free(s->pending);
 	free(s->target);
 	free(s);
 }

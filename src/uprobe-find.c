@@ -143,29 +143,81 @@ static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
 		      t->spec->text, least);
 }
 
-static int arm(struct session *s, const struct candidate *c, struct uplace *p, struct sb_err *err)
+/* What is to be armed; its candidate's pointers are valid until then. */
+struct upending {
+	size_t place;
+	uint32_t row;
+	struct candidate c;
+};
+
+static void pend(struct session *s, const struct candidate *c, size_t place, uint32_t row)
 {
-	struct uprobe_place place = { .path = c->path, .offset = p->offset };
-	int ret;
+	if ((s->n_pending & (s->n_pending - 1)) == 0)
+		s->pending = usession_must(realloc(
+			s->pending, (s->n_pending ? s->n_pending * 2 : 1) * sizeof(*s->pending)));
+	s->pending[s->n_pending++] = (struct upending){ place, row, *c };
+	s->place[place].waiting = true;
+}
 
-	pid_t hooked;
+static void settle(struct session *s, const struct upending *w, const struct uprobe_place *at,
+		   pid_t pid)
+{
+	struct uplace *p = &s->place[w->place];
+	char why[160];
 
-	if (!s->u)
-		return 0;
-	hooked = usession_clash(c->dev, c->inode, p->offset);
-	if (hooked)
-		return err_set(err, SB_EHOOKED,
-			       "process %d has it hooked by another sbinject: a uprobe there would "
-			       "end that process",
-			       hooked);
-	if (c->bell) {
-		ret = uprobes_bell(s->u, c->path, p->offset, &p->id, err);
-	} else {
-		place.code = image_bytes(c->img, c->vaddr, &place.len);
-		ret = uprobes_arm(s->u, &place, (uint32_t)c->target, &p->id, err);
-		warn_floor(s, c->target, place.cost_ns);
+	p->waiting = false;
+	if (at->refused) {
+		refuse(s, &w->c, pid, uprobes_refusal(at->refused, why, sizeof(why)));
+		return;
 	}
-	return ret;
+	p->armed = true;
+	p->id = at->id;
+	place_row(p, w->row);
+	s->target[p->target].planted = true;
+	warn_floor(s, p->target, at->cost_ns);
+}
+
+/* Arms what waits, all of one target: those of one file together. */
+static void arm_pending(struct session *s, pid_t pid)
+{
+	struct uprobe_place *at = usession_must(calloc(s->n_pending + 1, sizeof(*at)));
+	size_t first = 0, n;
+
+	for (; first < s->n_pending; first += n) {
+		const struct upending *w = &s->pending[first];
+
+		for (n = 0; first + n < s->n_pending && !strcmp(w[n].c.path, w->c.path); n++) {
+			at[n] = (struct uprobe_place){ .offset = s->place[w[n].place].offset };
+			at[n].code = image_bytes(w[n].c.img, w[n].c.vaddr, &at[n].len);
+		}
+		if (s->u)
+			uprobes_arm(s->u, w->c.path, (uint32_t)w->c.target, at, n);
+		for (size_t i = 0; i < n; i++)
+			settle(s, &w[i], &at[i], pid);
+	}
+	s->n_pending = 0;
+	free(at);
+}
+
+/* A place that cannot be armed as things are. */
+static bool clashes(struct session *s, const struct candidate *c, const struct uplace *p, pid_t pid)
+{
+	pid_t hooked = s->u && !p->armed ? usession_clash(c->dev, c->inode, p->offset) : 0;
+	char reason[128];
+
+	if (!hooked)
+		return false;
+	snprintf(reason, sizeof(reason),
+		 "process %d has it hooked by another sbinject: a uprobe there would end that "
+		 "process",
+		 hooked);
+	refuse(s, c, pid, reason);
+	return true;
+}
+
+static void ring(struct session *s, const struct candidate *c, struct uplace *p)
+{
+	p->armed = s->u && uprobes_bell(s->u, c->path, p->offset, &p->id) == 0;
 }
 
 static void note_clash(struct session *s, const struct candidate *c, size_t other, pid_t pid)
@@ -179,7 +231,6 @@ static void note_clash(struct session *s, const struct candidate *c, size_t othe
 
 static void take(struct session *s, const struct candidate *c, pid_t pid, uint32_t row)
 {
-	struct sb_err why = { 0 };
 	struct uplace *p;
 	uint64_t offset;
 
@@ -198,15 +249,14 @@ static void take(struct session *s, const struct candidate *c, pid_t pid, uint32
 	}
 	if (!p)
 		p = place_new(s, c, offset);
-	if (!p->armed && arm(s, c, p, &why) < 0) {
-		refuse(s, c, pid, why.what);
-		log_debug("%s: %s", c->name, why.what);
+	if (clashes(s, c, p, pid))
 		return;
-	}
-	p->armed = true;
-	place_row(p, row);
-	if (!c->bell)
-		s->target[c->target].planted = true;
+	if (c->bell && !p->armed)
+		ring(s, c, p);
+	else if (!c->bell && !p->armed && !p->waiting)
+		pend(s, c, (size_t)(p - s->place), row);
+	if (p->armed)
+		place_row(p, row);
 }
 
 /* ---- in a process ---- */
@@ -284,6 +334,7 @@ static void find_target(struct finder *f, size_t i)
 	t->noted |= res.note[0] != '\0';
 	for (size_t k = 0; ret == 0 && k < res.count; k++)
 		take_site(f, i, false, &res.site[k]);
+	arm_pending(f->s, f->pid);
 	resolve_free(&res);
 }
 
@@ -384,6 +435,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 		t->why = why;
 	if (ret == 0)
 		take_symbols(s, target, path, &list);
+	arm_pending(s, 0);
 	symbol_list_free(&list);
 }
 

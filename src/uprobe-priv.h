@@ -49,6 +49,7 @@ struct utarget {
 struct uplace {
 	size_t target;
 	bool bell, armed;
+	bool waiting; /* for usession_look() to arm what it has found together */
 	uint32_t dev;
 	uint64_t inode, offset;
 	size_t id; /* of uprobes_arm() */
@@ -67,6 +68,8 @@ struct session {
 	struct urecord *records;
 	struct uplace *place;
 	size_t n_places;
+	struct upending *pending;
+	size_t n_pending;
 	pid_t root_pid[64]; /* pid= of targets; the index is the bit */
 	uint64_t attached_ns, window_ns, delays_ns, last_slow, last_tick;
 	uint64_t started_real, ended_real;

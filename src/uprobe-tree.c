@@ -264,6 +264,9 @@ static void on_event(void *ctx, const struct uprobe_event *e)
 		[UPROBE_EVENT_BELL] = see_bell,
 	};
 
+	/* Children of our own. */
+	if (e->roots >> UPROBE_SKIP_BIT & 1)
+		return;
 	if (e->kind < sizeof(handlers) / sizeof(*handlers))
 		handlers[e->kind](ctx, e);
 }

@@ -185,6 +185,8 @@ extern const size_t arch_sample_size;
  */
 enum { ARCH_PROBE_KINDS = 4 };
 unsigned int arch_probe_kind(const uint8_t *code, size_t len);
+/* False: the kernel would run the first instruction wrongly, and harm whoever passes. */
+bool arch_probe_safe(const uint8_t *code, size_t len);
 const uint8_t *arch_probe_sample(unsigned int kind, size_t *len);
 
 #endif

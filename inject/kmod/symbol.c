@@ -163,6 +163,29 @@ static int search(const struct elf_file *e, u32 type, const char *want, u64 *vad
 	return -ENOENT;
 }
 
+/*
+ * Up to 6.18 at least the kernel takes a vector instruction (VEX, EVEX) whose opcode is that of a
+ * push, a branch or a no-op for one, and runs it wrongly.
+ */
+static int check_code(struct file *file, loff_t offset)
+{
+	int ret;
+	u8 code[8], op;
+	size_t at;
+
+	ret = read_at(file, offset, code, sizeof(code));
+	if (ret)
+		return ret;
+	at = code[0] == 0xc5 ? 2 : code[0] == 0xc4 ? 3 : code[0] == 0x62 ? 4 : 0;
+	if (!at)
+		return 0;
+	op = code[at];
+	if ((op >= 0x50 && op <= 0x57) || (op >= 0x70 && op <= 0x7f) || op == 0x90 || op == 0xe8 ||
+	    op == 0xe9 || op == 0xeb)
+		return -EINVAL;
+	return 0;
+}
+
 int sb_symbol_offset(struct file *file, const char *symbol, loff_t *offset)
 {
 	struct elf_file e = {};
@@ -175,6 +198,8 @@ int sb_symbol_offset(struct file *file, const char *symbol, loff_t *offset)
 		ret = search(&e, SHT_SYMTAB, symbol, &vaddr);
 	if (!ret)
 		ret = to_offset(&e, vaddr, offset);
+	if (!ret)
+		ret = check_code(file, *offset);
 	elf_close(&e);
 	return ret;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Built where clang or libbpf is missing: the backend is there, and says why it does nothing. */
+#include <errno.h>
+#include <stdio.h>
 #include "uprobe.h"
 
 int uprobes_probe(struct sb_err *err)
@@ -30,24 +32,30 @@ struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target)
 	return NULL;
 }
 
-int uprobes_arm(struct uprobes *u, struct uprobe_place *place, uint32_t target, size_t *id,
-		struct sb_err *err)
+void uprobes_arm(struct uprobes *u, const char *path, uint32_t target, struct uprobe_place *place,
+		 size_t n)
 {
 	(void)u;
-	(void)place;
+	(void)path;
 	(void)target;
-	(void)id;
-	return uprobes_probe(err);
+	for (size_t i = 0; i < n; i++)
+		place[i].refused = ENOSYS;
 }
 
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id,
-		 struct sb_err *err)
+const char *uprobes_refusal(int refused, char *buf, size_t size)
+{
+	(void)refused;
+	snprintf(buf, size, "built without the uprobe backend");
+	return buf;
+}
+
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id)
 {
 	(void)u;
 	(void)path;
 	(void)offset;
 	(void)id;
-	return uprobes_probe(err);
+	return ENOSYS;
 }
 
 void uprobes_disarm(struct uprobes *u, size_t id)

@@ -20,6 +20,7 @@
 #define UPROBE_NO_CLASS	   UPROBE_CLASSES
 #define UPROBE_OVERRUN_NS  20000
 #define UPROBE_DELAY_MAX   10000000ull
+#define UPROBE_MULTI	   48 /* BPF_TRACE_UPROBE_MULTI */
 #define UPROBE_MAX_ROWS	   65536
 #define UPROBE_TREE	   1ull /* the root of the session's tree */
 #define UPROBE_SKIP_BIT	   62	/* the root of those that are never meant: sbinject itself */

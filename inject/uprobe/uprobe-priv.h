@@ -14,9 +14,12 @@ enum { TREE_PROGRAMS = 3, SECTIONS = 4 };
 
 struct uprobes {
 	struct bpf_object *obj;
-	struct bpf_program *on_hit, *on_bell;
+	struct bpf_program *on_hit, *on_hits, *on_bell;
 	struct bpf_link *tree[TREE_PROGRAMS];
-	struct bpf_link **link; /* NULL: taken out */
+	struct uprobe_link {
+		struct bpf_link *perf; /* one place */
+		int multi;	       /* many, a descriptor; 0 none */
+	} * link;
 	size_t n_links;
 	struct ring_buffer *ring;
 	int procs, counts; /* descriptors of maps */
@@ -37,8 +40,9 @@ struct uprobes {
 	void *each_ctx;
 };
 
+/* probe-links.c: one place; 0 or errno. */
 int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
-		  uint64_t cookie, size_t *id, struct sb_err *err);
+		  uint64_t cookie, size_t *id);
 void uprobes_unwatch(struct uprobes *u, pid_t pid);
 
 /* probe-cost.c: what a hit costs, beyond what the program itself can measure, where the first

@@ -284,8 +284,7 @@ static __always_inline void delay(struct uprobe_target *t, struct uprobe_counts 
 	note(c, &s, asked, cost);
 }
 
-SEC("uprobe")
-int on_hit(void *ctx)
+static __always_inline int hit(void *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), start = 0, hits;
 	__u32 index = (__u32)cookie, kind = (__u32)(cookie >> UPROBE_COOKIE_BITS), pid;
@@ -317,6 +316,19 @@ int on_hit(void *ctx)
 	if (start && kind <= UPROBE_NO_CLASS && (t->every <= 1 || hits % t->every == 0))
 		delay(t, c, start, cost_ns[kind]);
 	return 0;
+}
+
+SEC("uprobe")
+int on_hit(void *ctx)
+{
+	return hit(ctx);
+}
+
+/* The same, for places that are registered together. */
+SEC("uprobe")
+int on_hits(void *ctx)
+{
+	return hit(ctx);
 }
 
 SEC("uprobe")

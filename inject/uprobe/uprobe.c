@@ -134,9 +134,12 @@ static int load(struct uprobes *u, struct sb_err *err)
 	if (!u->obj)
 		return load_failed(err);
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(u->obj, "targets"), u->n_targets);
+	bpf_program__set_expected_attach_type(bpf_object__find_program_by_name(u->obj, "on_hits"),
+					      UPROBE_MULTI);
 	if (bpf_object__load(u->obj) < 0)
 		return load_failed(err);
 	u->on_hit = bpf_object__find_program_by_name(u->obj, "on_hit");
+	u->on_hits = bpf_object__find_program_by_name(u->obj, "on_hits");
 	u->on_bell = bpf_object__find_program_by_name(u->obj, "on_bell");
 	u->procs = bpf_map__fd(bpf_object__find_map_by_name(u->obj, "procs"));
 	u->counts = bpf_map__fd(bpf_object__find_map_by_name(u->obj, "counts"));
@@ -318,72 +321,6 @@ void uprobes_close(struct uprobes *u)
 struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target)
 {
 	return &u->targets[target];
-}
-
-/* ---- places ---- */
-
-static size_t new_link(struct uprobes *u)
-{
-	if ((u->n_links & (u->n_links - 1)) == 0)
-		u->link = realloc(u->link, (u->n_links ? u->n_links * 2 : 1) * sizeof(*u->link));
-	if (!u->link)
-		abort();
-	u->link[u->n_links] = NULL;
-	return u->n_links++;
-}
-
-static int attach_failed(const char *path, uint64_t offset, struct sb_err *err)
-{
-	int code = errno;
-
-	err_sys(err, code == EPERM || code == EACCES ? SB_EPERM : SB_EREFUSED,
-		"the kernel puts no probe at offset 0x%llx of %s", (unsigned long long)offset,
-		path);
-	if (code == EMFILE)
-		err_hint(err, "raise the limit on open files (ulimit -n): a function takes one");
-	else if (code == ENOTSUP || code == EOPNOTSUPP || code == EINVAL)
-		err_hint(err, "its first instruction is one that uprobes cannot take");
-	return -(int)err->code;
-}
-
-int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
-		  uint64_t cookie, size_t *id, struct sb_err *err)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, -1, path, (size_t)offset,
-								&opts);
-
-	if (!link)
-		return attach_failed(path, offset, err);
-	*id = new_link(u);
-	u->link[*id] = link;
-	return 0;
-}
-
-int uprobes_arm(struct uprobes *u, struct uprobe_place *place, uint32_t target, size_t *id,
-		struct sb_err *err)
-{
-	unsigned int kind = arch_probe_kind(place->code, place->len);
-
-	if (!u->measured[kind]) {
-		u->measured[kind] = true;
-		probe_cost(u, kind, &u->cost_ns[kind]);
-	}
-	place->cost_ns = u->cost_ns[kind];
-	return uprobes_place(u, u->on_hit, place->path, place->offset,
-			     target | (uint64_t)kind << UPROBE_COOKIE_BITS, id, err);
-}
-
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id,
-		 struct sb_err *err)
-{
-	return uprobes_place(u, u->on_bell, path, offset, 0, id, err);
-}
-
-void uprobes_disarm(struct uprobes *u, size_t id)
-{
-	bpf_link__destroy(u->link[id]);
-	u->link[id] = NULL;
 }
 
 /* ---- processes ---- */

@@ -31,23 +31,26 @@ void uprobes_close(struct uprobes *u); /* NULL is harmless */
 struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target);
 
 /*
- * Arms a place in a file (path is opened now, as we see it) for a target; code: the bytes there, at
- * least 16 or up to the end of the function, by which the cost of a hit is known. *id: to take it
- * out again. SB_EREFUSED where the kernel does not put a probe there.
+ * Arms places in one file (path is opened now, as we see it) for a target; code: the bytes there,
+ * as many as there are, by which the cost of a hit is known. Many at once are one registration
+ * where the kernel can (Linux 6.6), else each is one, at some 100 ms.
  */
 struct uprobe_place {
-	const char *path;
 	uint64_t offset; /* in the file */
 	const uint8_t *code;
 	size_t len;
-	uint64_t cost_ns; /* out: what a hit there costs at least, 0 unknown */
+	/* Out: */
+	int refused;	  /* errno; 0: it is armed */
+	size_t id;	  /* to take it out again; places may share one */
+	uint64_t cost_ns; /* what a hit there costs at least, 0 unknown */
 };
-int uprobes_arm(struct uprobes *u, struct uprobe_place *place, uint32_t target, size_t *id,
-		struct sb_err *err);
+void uprobes_arm(struct uprobes *u, const char *path, uint32_t target, struct uprobe_place *place,
+		 size_t n);
+/* Why, in words. */
+const char *uprobes_refusal(int refused, char *buf, size_t size);
 /* A place at which an event is to be made, for processes of a tree. */
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id,
-		 struct sb_err *err);
-void uprobes_disarm(struct uprobes *u, size_t id);
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id); /* errno */
+void uprobes_disarm(struct uprobes *u, size_t id); /* harmless a second time */
 
 /* Adds roots to a process, which gets a row (generation as given) if it has none. */
 int uprobes_watch(struct uprobes *u, pid_t pid, uint64_t roots, uint32_t generation, uint32_t *row,

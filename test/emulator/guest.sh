@@ -27,6 +27,15 @@ ms() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 INVALID='Invalid argument' NOENT='No such file' NOEXEC='Exec format' LONG='ame too long'
 RANGE='out of range\|too large\|not representable' EXIST='exists' NOSPC='No space'
 
+until_said() { # PATTERN FILE: for twenty seconds
+	n=0
+	until grep -q "$1" "$2" 2>/dev/null; do
+		[ $n -lt 200 ] || return 1
+		n=$((n + 1))
+		sleep 0.1
+	done
+}
+
 # ---- loading, and what is there
 insmod /speed_bump.ko || fail insmod
 for f in enabled default_delay_ns targets targets_list stats; do [ -e $D/$f ] || fail "no $f"; done

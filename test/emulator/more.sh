@@ -7,14 +7,14 @@ sleep 1
 sbinject --backend kmod -p $victim :victim_work 20us --json /tmp/run.json --status-fd 9 9>/tmp/told \
 	2>/tmp/sb.err &
 sb=$!
-until grep -q attached /tmp/told; do sleep 0.1; done
+until_said attached /tmp/told || fail "no attach: $(cat /tmp/sb.err)"
 same 'the line of a run' "$(sed 's/hits=.*pid/pid/' $D/targets_list)" "$V:victim_work delay_ns=20000 pid=$victim"
 ! sbinject --backend kmod -p 1 /bin/busybox:x 0 --for 1ms 2>/tmp/why || fail 'a second session'
 grep -q 'in use' /tmp/why || fail "a second session: $(cat /tmp/why)"
 sbctl -s $sb update :victim_work 30000 >/tmp/ctl.out 2>&1 || fail "update: $(cat /tmp/ctl.out)"
 same 'updated' "$(sed 's/hits=.*//' $D/targets_list)" "$V:victim_work delay_ns=30000 "
 touch /tmp/gate
-until grep -q '^called' /tmp/out; do sleep 0.1; done
+until_said '^called' /tmp/out || fail 'the calls were not made'
 sbctl -s $sb list >/tmp/ctl.out 2>&1
 same 'a session lists' "$(cat /tmp/ctl.out)" ":victim_work delay_ns=30000 hits=3000"
 kill -INT $sb
@@ -33,7 +33,7 @@ $V -w >/tmp/out &
 victim=$!
 sbinject --backend kmod -p $victim $V:victim_work 20us --status-fd 9 9>/tmp/told 2>/tmp/sb.err &
 sb=$!
-until grep -q attached /tmp/told; do sleep 0.1; done
+until_said attached /tmp/told || fail "no attach: $(cat /tmp/sb.err)"
 kill -9 "$(cat /proc/$sb/task/$sb/children)"
 wait $sb
 same 'list after a kill' "$(cat $D/targets_list)" ''

@@ -35,3 +35,20 @@ const uint8_t *arch_probe_sample(unsigned int kind, size_t *len)
 	*len = samples[kind].len;
 	return samples[kind].code;
 }
+
+/*
+ * The kernel looks at the opcode alone to find what it emulates: up to 6.18 at least it takes a
+ * vector instruction (VEX, EVEX) whose opcode is that of a push, a branch or a no-op for one.
+ * vxorps at an entry (c5 f8 57 c0) became a push of rdi, vpbroadcastb (62 e2 7d 28 7a ce) nothing.
+ */
+bool arch_probe_safe(const uint8_t *code, size_t len)
+{
+	size_t at = !len ? 0 : code[0] == 0xc5 ? 2 : code[0] == 0xc4 ? 3 : code[0] == 0x62 ? 4 : 0;
+	uint8_t op;
+
+	if (!at || at >= len)
+		return true;
+	op = code[at];
+	return !((op >= 0x50 && op <= 0x57) || (op >= 0x70 && op <= 0x7f) || op == 0x90 ||
+		 op == 0xe8 || op == 0xe9 || op == 0xeb);
+}
