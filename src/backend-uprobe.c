@@ -253,12 +253,23 @@ static int usession_attach(struct session *s, struct sb_err *err)
 
 /* ---- the loop ---- */
 
+/* Libraries that came without a bell. */
+static void look_again(struct session *s, uint64_t now)
+{
+	s->last_tick = now;
+	for (struct urecord *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->generation != -1u)
+			usession_look(s, rec->pid, rec->row);
+}
+
 static enum session_end usession_step(struct session *s, int *next_ms, struct sb_err *err)
 {
 	uint64_t now, window, until = TICK_MS * MS;
 
 	usession_hear(s);
 	now = clock_ns();
+	if (s->deaf && now - s->last_tick >= TICK_MS * MS)
+		look_again(s, now);
 	window = usession_windows(s, now);
 	if (usession_slow(s, now, err))
 		return SESSION_END_SLOWDOWN;

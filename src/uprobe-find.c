@@ -207,6 +207,7 @@ static bool clashes(struct session *s, const struct candidate *c, const struct u
 
 	if (!hooked)
 		return false;
+	s->deaf |= c->bell;
 	snprintf(reason, sizeof(reason),
 		 "process %d has it hooked by another sbinject: a uprobe there would end that "
 		 "process",

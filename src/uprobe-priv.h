@@ -65,6 +65,7 @@ struct session {
 	struct utarget *target;
 	size_t n_targets, max_targets;
 	bool enabled, armed, detached;
+	bool deaf; /* a dynamic linker has no doorbell: its processes are looked at now and then */
 	struct urecord *records;
 	struct uplace *place;
 	size_t n_places;
