@@ -245,6 +245,7 @@ void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t
 {
 	struct target *t = &s->target[index];
 
+	t->changed |= t->delay_ns != delay_ns;
 	t->delay_ns = delay_ns;
 	t->every = every ? every : 1;
 	window_apply_target(s, index);

@@ -18,6 +18,7 @@ struct target {
 	struct spec *own; /* of one that was added */
 	uint64_t delay_ns, every;
 	uint64_t start_ns, for_ns; /* window, from when the session's own opens */
+	bool changed;		   /* its delay, while it ran */
 	bool removed, muted;	   /* taken out; switched off by session_mute() */
 	bool open;		   /* counted (and delayed) now */
 	uint64_t opened_at;	   /* ns, while open */

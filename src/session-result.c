@@ -60,6 +60,11 @@ static void fill_given(const struct session *s, const struct target *t,
 		snprintf(given->reason, sizeof(given->reason), "no hit was delayed");
 		return;
 	}
+	if (t->changed) {
+		snprintf(given->reason, sizeof(given->reason),
+			 "its delay was changed while it ran: see injected_ns over delayed");
+		return;
+	}
 	given->known = true;
 	given->mean = clock_to_ns(&s->clk,
 				  (double)sums->injected_ticks / (double)sums->delayed + cost);

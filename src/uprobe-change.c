@@ -153,6 +153,7 @@ void usession_update(struct session *s, size_t index, uint64_t delay_ns, uint64_
 {
 	struct utarget *t = &s->target[index];
 
+	t->changed |= t->delay_ns != delay_ns;
 	t->delay_ns = delay_ns;
 	t->every = every ? every : 1;
 	usession_apply(s, index);

@@ -32,6 +32,7 @@ struct urecord {
 };
 
 struct utarget {
+	bool changed; /* its delay, while it ran */
 	const struct spec *spec;
 	struct spec *own; /* of one that was added */
 	uint64_t delay_ns, every;

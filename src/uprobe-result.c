@@ -46,6 +46,11 @@ static void fill_given(const struct utarget *t, const struct page_sums *sums,
 		snprintf(given->reason, sizeof(given->reason), "no hit was delayed");
 		return;
 	}
+	if (t->changed) {
+		snprintf(given->reason, sizeof(given->reason),
+			 "its delay was changed while it ran: see injected_ns over delayed");
+		return;
+	}
 	given->known = true;
 	given->mean = (double)sums->injected_ticks / (double)sums->delayed;
 	/* A hit's own cost may be more than was asked for: then that is what was given. */

@@ -75,6 +75,8 @@ says 'All targets cleared' clear
 grep -q ':victim_work' "$T/stop.out" || fail "no summary: $(cat "$T/stop.out")"
 sb_wait
 ended 0
+# Of a delay that was changed there is no one figure that was given.
+grep -q 'its delay was changed' "$T/run.json" || fail 'figures of a mixture of delays'
 unchanged "$pid"
 finish calls "$pid"
 [ -z "$(ls "$SBINJECT_RUNTIME_DIR")" ] || fail 'a socket is left'
