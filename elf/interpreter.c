@@ -21,6 +21,8 @@ static const struct {
 	[INTERPRETER_IS_INITIALIZED] = { "Py_IsInitialized", NULL },
 	[INTERPRETER_ENSURE] = { "PyGILState_Ensure", NULL },
 	[INTERPRETER_RELEASE] = { "PyGILState_Release", NULL },
+	[INTERPRETER_ADD_ANY] = { "_PyEval_AddPendingCall", NULL },
+	[INTERPRETER_MAIN] = { "PyInterpreterState_Main", NULL },
 };
 
 /*
@@ -94,11 +96,12 @@ static void take_functions(struct interpreter *in, const struct module *m, size_
 }
 
 /* The first module of those that the pattern names that holds an interpreter. */
-static bool find_in(const struct module_space *space, const char *pattern, struct interpreter *in)
+static bool find_in(const struct module_space *space, const char *pattern, struct interpreter *in,
+		    struct sb_err *why)
 {
 	struct module_list list = { 0 };
 
-	if (module_find(space, pattern, &list, NULL) < 0)
+	if (module_find(space, pattern, &list, why) < 0)
 		return false;
 	for (size_t i = 0; i < list.count && !in->img; i++) {
 		struct module *m = &list.module[i];
@@ -106,6 +109,9 @@ static bool find_in(const struct module_space *space, const char *pattern, struc
 		if (!address_of(m, api[INTERPRETER_ADD_PENDING].name))
 			continue;
 		take_functions(in, m, INTERPRETER_ADD_PENDING, INTERPRETER_FUNCTIONS);
+		/* Came with 3.12, as did the fourth argument of the other. */
+		if (!in->function[INTERPRETER_MAIN] || !address_of(m, "PyErr_GetRaisedException"))
+			in->function[INTERPRETER_ADD_ANY] = 0;
 		in->img = image_ref(m->img);
 		in->bias = m->bias;
 	}
@@ -141,7 +147,7 @@ static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 		err_hint(err, "Python targets need CPython 3.10 or later");
 		return -SB_EREFUSED;
 	}
-	for (size_t i = 0; i < INTERPRETER_FUNCTIONS; i++) {
+	for (size_t i = 0; i < INTERPRETER_REQUIRED; i++) {
 		if (in->function[i])
 			continue;
 		/* A program that was just started: its dynamic linker has not run yet. */
@@ -162,12 +168,14 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 		     struct sb_err *err)
 {
 	struct module_space space = { .pid = pid, .maps = maps };
+	struct sb_err why = { 0 };
 	struct value v;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	if (!find_in(&space, "libpython*", out) && !find_in(&space, "", out))
-		return err_set(err, SB_ENOMODULE, "no Python interpreter is mapped");
+	if (!find_in(&space, "libpython*", out, &why) && !find_in(&space, "", out, &why))
+		return err_set(err, SB_ENOMODULE, "no Python interpreter is mapped%s%.200s",
+			       why.what[0] ? ": " : "", why.what);
 	find_loader(&space, out);
 	if (find_value(out->img, "_PyRuntime", &v)) {
 		out->runtime = v.vaddr + out->bias;

@@ -21,6 +21,10 @@ enum interpreter_function {
 	INTERPRETER_IS_INITIALIZED,
 	INTERPRETER_ENSURE, /* PyGILState_Ensure, PyGILState_Release */
 	INTERPRETER_RELEASE,
+	INTERPRETER_REQUIRED,
+	/* _PyEval_AddPendingCall; 0 before 3.12, when only the main thread ran what it adds */
+	INTERPRETER_ADD_ANY = INTERPRETER_REQUIRED,
+	INTERPRETER_MAIN, /* PyInterpreterState_Main; may be 0, too */
 	INTERPRETER_FUNCTIONS
 };
 

@@ -16,6 +16,7 @@ typedef int dlclose_fn(void *handle);
 typedef char *dlerror_fn(void);
 typedef int agent_fn(struct sb_room *room);
 typedef int add_pending_fn(int (*function)(void *), void *arg);
+typedef int add_any_fn(void *interpreter, int (*function)(void *), void *arg, int flags);
 typedef void *state_fn(void);
 typedef int int_fn(void);
 typedef void release_fn(int state);
@@ -59,7 +60,9 @@ ENTRY_INLINE int32_t carry_out(struct sb_room *room)
 		load(room);
 	if (!room->agent)
 		return SB_AGENT_LOAD;
-	status = ((agent_fn *)(uintptr_t)room->agent)(room);
+	status = SB_AGENT_OK;
+	if (room->command != SB_AGENT_STOP || !(room->flags & SB_ROOM_ENDED))
+		status = ((agent_fn *)(uintptr_t)room->agent)(room);
 	if (room->command == SB_AGENT_STOP && status == SB_AGENT_OK) {
 		CALL(room, dlclose_fn, ENTRY_DLCLOSE)((void *)(uintptr_t)room->handle);
 		room->agent = room->handle = 0;
@@ -90,15 +93,33 @@ ENTRY_SECTION int entry_pending(void *arg)
 	return 0;
 }
 
-ENTRY_INLINE int32_t queue(struct sb_room *room)
+ENTRY_INLINE int add_pending(struct sb_room *room)
 {
 	int (*pending)(void *) = (int (*)(void *))(uintptr_t)room->function[ENTRY_PENDING];
+	void *interpreter;
 
+	if (room->lent_op == ENTRY_QUEUE)
+		return CALL(room, add_pending_fn, ENTRY_ADD_PENDING)(pending, room);
+	interpreter = CALL(room, state_fn, ENTRY_MAIN_INTERPRETER)();
+	return CALL(room, add_any_fn, ENTRY_ADD_ANY)(interpreter, pending, room, 0);
+}
+
+ENTRY_INLINE int32_t queue(struct sb_room *room)
+{
 	__atomic_add_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
-	if (CALL(room, add_pending_fn, ENTRY_ADD_PENDING)(pending, room) == 0)
+	if (add_pending(room) == 0)
 		return ENTRY_OK;
 	__atomic_sub_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
 	return ENTRY_FULL;
+}
+
+/* An interpreter that has ended holds nothing of the agent any more: no need to ask it. */
+ENTRY_INLINE int32_t without_interpreter(struct sb_room *room)
+{
+	if (room->command != SB_AGENT_STOP || (room->agent && !(room->flags & SB_ROOM_ENDED)))
+		return ENTRY_NOT_READY;
+	run(room);
+	return ENTRY_OK;
 }
 
 ENTRY_INLINE int32_t lent(struct sb_room *room)
@@ -107,8 +128,8 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	int state;
 
 	if (!CALL(room, int_fn, ENTRY_IS_INITIALIZED)())
-		return ENTRY_NOT_READY;
-	if (room->lent_op == ENTRY_QUEUE)
+		return room->lent_op == ENTRY_ENSURE ? without_interpreter(room) : ENTRY_NOT_READY;
+	if (room->lent_op == ENTRY_QUEUE || room->lent_op == ENTRY_QUEUE_ANY)
 		return queue(room);
 	mine = CALL(room, state_fn, ENTRY_THIS_STATE)();
 	current = CALL(room, state_fn, ENTRY_CURRENT_STATE)();

@@ -27,6 +27,7 @@ enum entry_op {
 	ENTRY_QUEUE = 1, /* Py_AddPendingCall(entry_pending, room) */
 	ENTRY_ENSURE,	 /* take the GIL, carry out, give it back */
 	ENTRY_HERE,	 /* carry out, if this thread holds the GIL */
+	ENTRY_QUEUE_ANY, /* a pending call for whichever thread comes first; from 3.12 on */
 };
 
 enum entry_status {
@@ -57,6 +58,8 @@ enum entry_function {
 	ENTRY_IS_INITIALIZED,
 	ENTRY_ENSURE_GIL,
 	ENTRY_RELEASE_GIL,
+	ENTRY_ADD_ANY, /* _PyEval_AddPendingCall as of 3.12, or 0 */
+	ENTRY_MAIN_INTERPRETER,
 	ENTRY_PENDING, /* where entry_pending is */
 	ENTRY_FUNCTIONS
 };

@@ -92,11 +92,13 @@ struct sb_page_threads {
 };
 
 struct sb_page_proc {
-	uint32_t pid;	/* 0: free */
-	uint32_t ring;	/* doorbell: rung so often (target) ... */
-	uint32_t done;	/* ... and answered so often (sbinject); a futex */
-	uint32_t quiet; /* not 0: an interpreter's start is not to be rung for (sbinject) */
-	uint64_t room;	/* where it keeps its room; forks that nobody saw have one there, too */
+	uint32_t pid;  /* 0: free */
+	uint32_t ring; /* doorbell: rung so often (target) ... */
+	uint32_t done; /* ... and answered so often (sbinject); a futex */
+	/* Not 0: an interpreter's start is not to be rung for (sbinject). The agent clears it when
+	 * its interpreter ends. */
+	uint32_t quiet;
+	uint64_t room; /* where it keeps its room; forks that nobody saw have one there, too */
 	uint32_t reserved[10];
 };
 
@@ -237,6 +239,9 @@ enum sb_room_flags { /* what the agent says of itself */
 		     /* 3.11: calls beneath a recursion deeper than the C stack bears were not seen
 		      */
 		     SB_ROOM_DEEP = 4,
+		     /* the interpreter has ended, and with it all that the agent did; another one
+		      * may start in this process */
+		     SB_ROOM_ENDED = 8,
 };
 
 struct sb_room {
@@ -250,7 +255,7 @@ struct sb_room {
 	uint32_t lent_op, parked;
 	int32_t lent_status;
 	uint32_t confined; /* the lent thread has a seccomp filter: it makes no call of ours */
-	uint64_t function[12];
+	uint64_t function[14];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
 	char path[64];	  /* of the agent */
@@ -264,7 +269,7 @@ struct sb_room {
 	uint32_t matched;     /* code objects being watched (agent) */
 	uint64_t cost_ticks;  /* what a counted call costs (agent) */
 	uint64_t lent_until;  /* clock: a lent thread that is through waits no longer */
-	uint64_t reserved[7];
+	uint64_t reserved[5];
 };
 
 #endif

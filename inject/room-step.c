@@ -13,7 +13,10 @@
  *	  command and gives the GIL back;
  *	- else a pending call is queued, by any thread, preferably one that sleeps: that takes
  *	  one short lock of the interpreter's and no more;
- *	- where that has not run after a while, other threads that sleep are tried too.
+ *	- where that has not run after a while, other threads that sleep are tried too;
+ *	- where none does, it is queued from 3.12 on for all threads as well, unless one of them has
+ *	  too small a stack to load a library on: a main thread that is at work in C does not keep
+ *	  us out while others run Python.
  *
  * A thread that holds the GIL while it sleeps says so (enum entry_status), and is left alone.
  */
@@ -32,7 +35,7 @@
 
 #define MS 1000000ull
 
-enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20, QUEUED_MAX = 16 };
+enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20, SLOW_MS = 400, QUEUED_MAX = 16 };
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
 
@@ -98,16 +101,21 @@ static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 }
 
 /* Loading a library takes more stack than a borrowed system call. */
+static bool stack_at(const struct maps *maps, uint64_t sp)
+{
+	const struct map_entry *m = maps_find(maps, sp);
+
+	return m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
+}
+
 static bool has_stack(const struct room *room, uint64_t sp)
 {
-	const struct map_entry *m;
 	struct maps maps;
 	bool ok;
 
 	if (maps_read(room->pid, &maps, NULL) < 0)
 		return false;
-	m = maps_find(&maps, sp);
-	ok = m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
+	ok = stack_at(&maps, sp);
 	maps_free(&maps);
 	return ok;
 }
@@ -237,7 +245,8 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	    (op != ENTRY_HERE && refuse_linker(room)) ||
 	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || !tell_confined(room) ||
 	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
-		log_debug("process %d: %s", room->pid, err.what);
+		if (err.what[0])
+			log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };
 		return false;
 	}
@@ -301,9 +310,48 @@ static void queue(struct room *room, struct tree *tree, uint64_t now)
 		room->queued_ns = now;
 }
 
+/*
+ * Whoever runs a call that is queued for all loads a library on that thread's stack: ENTRY_QUEUE
+ * where one's is too small, 0 where that cannot be told now, a thread being slow to stop.
+ */
+static enum entry_op queue_for(const struct room *room, struct tree *tree)
+{
+	enum entry_op op = room->main_only ? ENTRY_QUEUE : ENTRY_QUEUE_ANY;
+	struct arch_regs regs;
+	struct maps maps;
+	struct thread *t;
+	pid_t tid = 0;
+
+	if (maps_read(room->pid, &maps, NULL) < 0)
+		return 0;
+	while (op == ENTRY_QUEUE_ANY && (t = tree_next_thread(tree, room->space, tid))) {
+		tid = t->tid;
+		if (!tree_stop_thread(tree, t, 10000)) {
+			op = 0;
+			break;
+		}
+		if (pt_get_regs(tid, &regs) < 0)
+			op = 0;
+		else if (!stack_at(&maps, arch->sp(&regs)))
+			op = ENTRY_QUEUE;
+		tree_resume_thread(tree, t);
+	}
+	maps_free(&maps);
+	return op;
+}
+
+/* The main thread has not run its call: it is at work in C, and others may run Python. */
+static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
+{
+	room->retry_ns = now + RETRY_MS * MS; /* a thread may be slow to stop */
+	room->queued_any = queue_for(room, tree) == ENTRY_QUEUE_ANY &&
+			   lend(room, tree, ENTRY_QUEUE_ANY, 0, now);
+}
+
 static void choose(struct room *room, struct tree *tree, const struct sb_room *head, uint64_t now)
 {
 	uint64_t age = now - room->asked_ns;
+	bool confined;
 	pid_t other;
 
 	if (fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
@@ -312,20 +360,25 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 	 * A filter may end the process for what loading the agent takes, and only a lent thread's
 	 * is suspended. Afterwards the agent calls for nothing but memory.
 	 */
-	if (!head->agent && task_any_seccomp(room->pid)) {
+	confined = !head->agent && task_any_seccomp(room->pid);
+	if (confined) {
 		room->waits_for = "it is confined by seccomp: a thread that sleeps could load the "
 				  "agent, and none does";
-	} else if (!head->queued ||
-		   (now - room->queued_ns > 100 * MS && head->queued < QUEUED_MAX)) {
+	} else if (!room->not_ready && (!head->queued || (now - room->queued_ns > 100 * MS &&
+							  head->queued < QUEUED_MAX))) {
 		queue(room, tree, now);
 		return;
 	}
+	/* An interpreter that has ended takes no call, and any thread that sleeps will do. */
+	room->not_ready = false;
 	if (age < 100 * MS)
 		return;
 	other = any_fit(room, tree);
 	if (other)
 		lend(room, tree, ENTRY_ENSURE, other, now);
-	else if (!room->waits_for)
+	else if (age > SLOW_MS * MS && !confined && !room->queued_any && !room->main_only)
+		queue_for_all(room, tree, now);
+	if (!room->waits_for)
 		room->waits_for = "its main thread runs native code";
 	/* Threads move on: who was unfit may be fit a little later. */
 	if (age / (200 * MS) != (age - 5 * MS) / (200 * MS))
@@ -348,7 +401,7 @@ bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell
 			return false;
 	}
 	if (head.done == room->asked) {
-		room->under_way = false;
+		room->under_way = room->ended = false;
 		return true;
 	}
 	if (head.busy)
@@ -371,6 +424,8 @@ bool room_evict(struct room *room, struct tree *tree, uint64_t now)
 	}
 	if (room->under_way || room->remote.lent)
 		room_step(room, tree, now, 0);
+	if (!room->under_way && !room_is_quiet(room))
+		room->waits_for = "its main thread runs native code, and a call waits for it";
 	return room_is_quiet(room);
 }
 

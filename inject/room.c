@@ -236,6 +236,7 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	}
 	room->runtime = setup->runtime;
 	room->runtime_size = setup->runtime_size;
+	room->main_only = !setup->function[ENTRY_ADD_ANY];
 	page_proc(&space->control->page, space->proc)->room = room->addr;
 	*out = room;
 	return 0;
@@ -289,6 +290,7 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	room->size = parent->size;
 	room->runtime = parent->runtime;
 	room->runtime_size = parent->runtime_size;
+	room->main_only = parent->main_only;
 	room->asked = parent->asked;
 	room->under_way = parent->under_way;
 	/* Whoever was at work in the parent is not in the child. */
@@ -319,6 +321,7 @@ struct room *room_load(struct space *space, pid_t pid)
 		return NULL;
 	}
 	room->asked = head.asked;
+	room->main_only = !head.function[ENTRY_ADD_ANY];
 	return room;
 }
 
@@ -388,6 +391,7 @@ void room_ask(struct room *room, enum sb_agent_command command)
 	room->asked_ns = room->queued_ns = 0;
 	room->queue_from = 0;
 	room->n_unfit = 0;
+	room->queued_any = false;
 	room->waits_for = NULL;
 	room->not_ready = false;
 	write_word(room, offsetof(struct sb_room, command), command);
@@ -418,6 +422,18 @@ void room_answer(const struct room *room, struct room_answer *out)
 	head.reason[sizeof(head.reason) - 1] = '\0';
 	for (size_t i = 0; head.reason[i]; i++)
 		out->reason[i] = isprint((unsigned char)head.reason[i]) ? head.reason[i] : '?';
+}
+
+bool room_ended(struct room *room)
+{
+	uint32_t flags = 0;
+	bool ended;
+
+	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, flags), &flags,
+		    sizeof(flags));
+	ended = flags & SB_ROOM_ENDED && !room->ended;
+	room->ended = flags & SB_ROOM_ENDED;
+	return ended;
 }
 
 bool room_busy(const struct room *room)

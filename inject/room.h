@@ -15,8 +15,8 @@
  * as the interpreter stays away from a point where it may run code.
  *
  * How a command gets there, see room-step.c: a thread that sleeps in the kernel without the GIL
- * is borrowed and takes it; else the interpreter is asked to run it by a pending call; a thread
- * that stands at an interpreter's start bell runs it on the spot.
+ * is borrowed and takes it; else the interpreter is asked to run it by a pending call, of its main
+ * thread's or of any's; a thread that stands at an interpreter's start bell runs it on the spot.
  */
 struct room {
 	struct space *space; /* counted reference */
@@ -26,7 +26,8 @@ struct room {
 	uint64_t runtime, runtime_size;
 	long fd; /* the agent's file, open in the target; -1 */
 	/* the command on its way */
-	bool under_way, stopping;
+	bool under_way, stopping, queued_any;
+	bool main_only; /* the interpreter has no queue that all its threads look at */
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
 	pid_t queue_from; /* whose turn it was last to queue it */
@@ -37,6 +38,7 @@ struct room {
 	bool bell_only;	       /* only a thread at a start bell may bring the command in */
 	uint64_t retry_ns;     /* not before this */
 	uint64_t close_ns;     /* nor is the file closed before this */
+	bool ended;	       /* and room_ended() has said so */
 	bool not_ready;	       /* the interpreter was found not to have started, or to have ended */
 	const char *waits_for; /* what keeps it, for the user; NULL */
 };
@@ -94,6 +96,9 @@ void room_answer(const struct room *room, struct room_answer *out);
 /* The descriptor through which the agent was loaded is not needed any more. False: no thread
  * could be borrowed; to be tried again. What is left in the end is closed with the mappings. */
 bool room_close_fd(struct room *room, struct tree *tree, uint64_t now_ns);
+
+/* The agent's interpreter has ended; another may have started. True once for each. */
+bool room_ended(struct room *room);
 
 /* A thread is at work on a command, or lent for one. */
 bool room_busy(const struct room *room);

@@ -62,6 +62,51 @@ static bool without_gil(void)
 	return without;
 }
 
+/*
+ * The interpreter ends, while the process goes on: an embedded one, which may be started again.
+ * Nothing of its objects may be touched later; what comes next begins anew.
+ */
+static void ended(PyObject *capsule)
+{
+	struct sb_page_proc *proc;
+
+	(void)capsule;
+	agent.token = NULL;
+	if (!agent.started && !agent.lingers)
+		return;
+	agent.started = agent.lingers = false;
+	agent.backend->ended();
+	table_clear();
+	list_free(&agent.list);
+	py_close();
+	proc = page_proc(&agent.page);
+	if (proc)
+		__atomic_store_n(&proc->quiet, 0, __ATOMIC_RELEASE);
+	__atomic_or_fetch(&agent.room->flags, SB_ROOM_ENDED, __ATOMIC_RELEASE);
+}
+
+/* An object that nobody sees and that dies with the interpreter, while objects still can. */
+static void token_hang(void)
+{
+	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
+
+	if (!dict || agent.token)
+		return;
+	agent.token = PyCapsule_New(&agent, NULL, ended);
+	if (agent.token && !PyDict_SetItemString(dict, "sbinject", agent.token))
+		Py_DecRef(agent.token); /* the dict's from here on */
+	PyErr_Clear();
+}
+
+static void token_take(void)
+{
+	PyObject *dict = agent.token ? PyInterpreterState_GetDict(agent.interp) : NULL;
+
+	if (dict && PyDict_DelItemString(dict, "sbinject"))
+		PyErr_Clear();
+	agent.token = NULL;
+}
+
 static int start(void)
 {
 	int rc;
@@ -78,6 +123,7 @@ static int start(void)
 		return rc;
 	agent.started = true;
 	agent.interp = PyInterpreterState_Get();
+	token_hang();
 	return cost_measure();
 }
 
@@ -107,6 +153,8 @@ static int stop(void)
 	agent.started = false;
 	rc = agent.backend->stop();
 	agent.lingers = rc;
+	if (!rc)
+		token_take();
 	table_clear();
 	list_free(&agent.list);
 	judge_forget();
@@ -160,6 +208,7 @@ static int carry_out(struct sb_room *room)
 		judge_forget();
 	agent.page = page;
 	agent.ready = room->command == SB_AGENT_READY;
+	agent.room = room;
 	if (room->command == SB_AGENT_APPLY || agent.ready)
 		return apply(room);
 	if (room->command == SB_AGENT_LIST)

@@ -72,6 +72,7 @@ struct backend {
 	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
 	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
 	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
+	void (*ended)(void);		     /* the interpreter ends: let go of all */
 	void (*once)(struct watch *);	     /* a hit, as the interpreter would make it */
 	void (*function)(PyObject *function, struct watch *w); /* one that exists; or NULL */
 	uint32_t extra_ns; /* what the interpreter adds to that */
@@ -87,6 +88,8 @@ struct agent {
 	struct list list;
 	const struct backend *backend;
 	void *interp;
+	PyObject *token; /* in the interpreter's dict: see token_hang() */
+	struct sb_room *room;
 	uint64_t cost; /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
 	char *reason; /* of the room, 256 bytes */

@@ -394,6 +394,13 @@ static int frame_stop(void)
 	return 0;
 }
 
+static void frame_ended(void)
+{
+	if (fr.installed)
+		uninstall();
+	fr.installed = fr.versions_set = false;
+}
+
 /* As the interpreter would, for an estimate. */
 static void frame_once(struct watch *w)
 {
@@ -409,6 +416,7 @@ const struct backend frame_backend = {
 	.set = frame_set,
 	.settle = frame_settle,
 	.stop = frame_stop,
+	.ended = frame_ended,
 	.once = frame_once,
 	.function = keep_visible,
 	.extra_ns = 3, /* 1 on 3.10, 7 on 3.11 */

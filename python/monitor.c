@@ -332,12 +332,21 @@ static int monitor_stop(void)
 	return 0;
 }
 
+/* Tool ids, events and callbacks go with the interpreter. */
+static void monitor_ended(void)
+{
+	mon.finder = mon.watcher = NO_TOOL;
+	mon.paused = false;
+	forget_all();
+}
+
 const struct backend monitor_backend = {
 	.start = monitor_start,
 	.relist = monitor_relist,
 	.set = monitor_set,
 	.settle = monitor_settle,
 	.stop = monitor_stop,
+	.ended = monitor_ended,
 	.once = monitor_once,
 	.extra_ns = 2, /* seen on 3.12 to 3.14 */
 };

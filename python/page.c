@@ -20,7 +20,9 @@ static bool blocks_fit(const struct sb_page_header *h)
 	       h->cell_size >= cell && !(h->cell_size & 1023) && !(h->block_size & 1023) &&
 	       h->block_size >= (uint64_t)h->targets_max * h->cell_size &&
 	       h->block_size <= h->size / h->procs_max && !(h->blocks_off & 7) &&
-	       inside(h->size, h->blocks_off, h->block_size * h->procs_max);
+	       inside(h->size, h->blocks_off, h->block_size * h->procs_max) &&
+	       !(h->procs_off & 7) &&
+	       inside(h->size, h->procs_off, h->procs_max * sizeof(struct sb_page_proc));
 }
 
 int page_open(struct page *page, const struct sb_room *room)
@@ -42,6 +44,8 @@ int page_open(struct page *page, const struct sb_room *room)
 		.last_block = h->block_size * (h->procs_max - 1),
 		.cell_size = h->cell_size,
 		.threads_off = h->threads_off,
+		.procs_off = h->procs_off,
+		.last_proc = (h->procs_max - 1) * sizeof(struct sb_page_proc),
 		.notes_off = h->notes_off,
 		.notes_size = h->notes_size,
 		.targets_max = h->targets_max,

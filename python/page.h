@@ -15,7 +15,7 @@
 struct page {
 	char *base;
 	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off;
-	uint64_t notes_off, notes_size;
+	uint64_t notes_off, notes_size, procs_off, last_proc;
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
 	uint64_t session;
@@ -38,6 +38,16 @@ static inline struct sb_page_cell *page_cell(const struct page *page, uint32_t i
 		return NULL;
 	return (struct sb_page_cell *)(page->base + page->blocks_off + block +
 				       index * page->cell_size);
+}
+
+/* What sbinject knows of the process that this is now; NULL: nothing. */
+static inline struct sb_page_proc *page_proc(const struct page *page)
+{
+	uint64_t off = __atomic_load_n(&page->record->proc_off, __ATOMIC_RELAXED);
+
+	if (!off || off > page->last_proc || off % sizeof(struct sb_page_proc))
+		return NULL;
+	return (struct sb_page_proc *)(page->base + page->procs_off + off);
 }
 
 static inline uint32_t page_state(const struct sb_page_cell *cell)

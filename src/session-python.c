@@ -14,7 +14,7 @@
 
 #define MS 1000000ull
 
-enum { SETTLE_MS = 1000, STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000 };
+enum { SETTLE_MS = 1000, STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -173,6 +173,20 @@ static void be_quiet(struct record *rec)
 		page_proc(&space->control->page, space->proc)->quiet = 1;
 }
 
+/* An interpreter has ended, as an embedded one may: the next that starts is asked anew. */
+static void begin_anew(struct session *s, struct record *rec)
+{
+	struct python *py = &rec->python;
+
+	if (!py->applied || py->leaving || !room_ended(py->room))
+		return;
+	log_debug("process %d: its interpreter has ended", rec->pid);
+	py->applied = false;
+	py->starting = py->belled;
+	room_ask(py->room, s->armed ? SB_AGENT_APPLY : SB_AGENT_READY);
+	py->room->retry_ns = clock_ns() + ANEW_MS * MS; /* most likely the process ends, too */
+}
+
 bool python_ring(struct session *s, struct record *rec)
 {
 	struct space *space = rec->space;
@@ -180,6 +194,8 @@ bool python_ring(struct session *s, struct record *rec)
 	struct sb_err err = { 0 };
 	pid_t pid = rec->pid, tid;
 
+	if (py->belled && py->room)
+		begin_anew(s, rec);
 	if (!py->belled || py->applied)
 		return false;
 	space_get(space);
@@ -298,6 +314,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	struct python *py = &rec->python;
 	bool under_way = true;
 
+	begin_anew(s, rec);
 	/* Only its bell's thread can bring a command into an interpreter that starts. */
 	if (py->starting && !py->room->remote.lent)
 		return false;

@@ -53,11 +53,11 @@ class Room(ctypes.Structure):
     _fields_ = [("magic", u64), ("version", u32), ("size", u32), ("busy", u32), ("asked", u32),
                 ("done", u32), ("queued", u32), ("command", u32), ("status", i32),
                 ("lent_op", u32), ("parked", u32), ("let_go", u32), ("lent_status", i32),
-                ("function", u64 * 12), ("handle", u64), ("agent", u64), ("page_addr", u64),
+                ("function", u64 * 14), ("handle", u64), ("agent", u64), ("page_addr", u64),
                 ("record_addr", u64), ("path", ctypes.c_char * 64),
                 ("reason", ctypes.c_char * 256), ("list", u32), ("n_targets", u32),
                 ("targets_off", u32), ("flags", u32), ("python", u32), ("matched", u32),
-                ("cost_ticks", u64), ("reserved", u64 * 8)]
+                ("cost_ticks", u64), ("reserved", u64 * 6)]
 
 
 assert ctypes.sizeof(Header) == 192 and ctypes.sizeof(Slot) == 1024
