@@ -37,6 +37,7 @@ until_said() { # PATTERN FILE: for twenty seconds
 }
 
 # ---- loading, and what is there
+echo "== loading, and what is there"
 insmod /speed_bump.ko || fail insmod
 for f in enabled default_delay_ns targets targets_list stats; do [ -e $D/$f ] || fail "no $f"; done
 same modes "$(stat -c %a $D/enabled $D/default_delay_ns $D/targets $D/targets_list $D/stats | tr '\n' ' ')" \
@@ -50,6 +51,7 @@ total_hits: 0
 total_delay_ns: 0"
 
 # ---- commands, and each error
+echo "== commands, and each error"
 w targets "+$V:victim_work 10000000"
 same list "$(cat $D/targets_list)" "$V:victim_work delay_ns=10000000 hits=0"
 no "$EXIST" targets "+$V:victim_work 5"
@@ -100,6 +102,7 @@ for n in 1 40 64 100 200 1000 5000 10000 15000; do
 done
 
 # ---- sixty-four, and not one more; a list longer than a page
+echo "== sixty-four, and not one more; a list longer than a page"
 n=0
 while read -r f && [ $n -lt 64 ]; do
 	(echo "+/lib/x86_64-linux-gnu/libc.so.6:$f 5" >$D/targets) 2>/tmp/why && n=$((n + 1))
@@ -114,6 +117,7 @@ same lines "$(wc -l <$D/targets_list)" 3
 w targets '-*'
 
 # ---- counting: exactly, only while enabled
+echo "== counting: exactly, only while enabled"
 w targets "+$V:victim_work 0"
 $V -n 500 >/tmp/out || fail 'the victim, not enabled'
 same 'hits while not enabled' "$(hits $V:victim_work)" 0
@@ -131,6 +135,7 @@ total_delay_ns: 0"
 w targets '-*'
 
 # ---- delays
+echo "== delays"
 w targets "+$V:victim_work 10000000"
 w enabled 1
 start=$(ms)
@@ -157,6 +162,7 @@ done
 w targets '-*'
 
 # ---- pid=: a process and its descendants, daemons too; nobody else
+echo "== pid=: a process and its descendants, daemons too; nobody else"
 sh -c 'sleep 1; exec /bin/tree 20 2' >/tmp/tree &
 tree=$!
 w targets "+/bin/tree:tree_fn 0 pid=$tree"
@@ -168,6 +174,7 @@ same line "$(cat $D/targets_list)" "/bin/tree:tree_fn delay_ns=0 hits=$(hits /bi
 w targets '-*'
 
 # ---- the same by sbctl
+echo "== the same by sbctl"
 c() { sbctl --kmod "$@" >/tmp/ctl.out 2>/tmp/ctl.err || fail "sbctl $*: $(cat /tmp/ctl.err)"; }
 cs() { want=$1; shift; c "$@"; same "sbctl $*" "$(cat /tmp/ctl.out)" "$want"; }
 cn() { # ERROR ARGS
@@ -205,6 +212,7 @@ same list "$(cat $D/targets_list)" ''
 . /more.sh
 
 # ---- unloaded under load, in the middle of a delay
+echo "== unloaded under load, in the middle of a delay"
 w targets "+$V:victim_work 3000000000"
 w enabled 1
 $V -t 2 -w >/tmp/out &
