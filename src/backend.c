@@ -30,6 +30,10 @@ static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *wh
 		[SB_ETARGET] = true, [SB_ENOMEM] = true,
 	};
 
+	/* Two sbinjects on one target are a mistake as a rule: inject says so. */
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (check_is_hooked(cfg->pids[i]))
+			return false;
 	for (size_t i = 0; i < cfg->n_pids; i++)
 		if (check_process(cfg->pids[i], (uint32_t)cfg->targets.count, why) < 0)
 			return refusal[why->code];

@@ -99,6 +99,13 @@ static int look_program(const struct check_on *on, struct sb_err *err)
 	return ret;
 }
 
+bool check_is_hooked(pid_t pid)
+{
+	pid_t tracer;
+
+	return space_is_hooked(pid, &tracer);
+}
+
 static int look_hooked(const struct check_on *on, struct sb_err *err)
 {
 	pid_t pid = on->pid;

@@ -39,4 +39,7 @@ int check_trap(pid_t pid, struct sb_err *err);
 /* Only those that `list` needs: it changes nothing. */
 int check_readable(pid_t pid, struct sb_err *err);
 
+/* Is it hooked by an sbinject, or was it left so? */
+bool check_is_hooked(pid_t pid);
+
 #endif

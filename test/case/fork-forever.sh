@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# limit: 240 s
 # A server that forks or execs for each request: our own memory does not grow with every one of them,
 # and the totals stay exact.
 . "$SRC/test/lib.sh"
@@ -15,7 +16,7 @@ while [ $i -lt "$1" ]; do
 done
 echo done
 S
-env --default-signal=INT,QUIT "$SB" libc.so.6:getpid 0 --json "$T/run.json" -- /bin/sh "$T/loop.sh" 1000 650 \
+env --default-signal=INT,QUIT "$SB" libc.so.6:getpid 0 --json "$T/run.json" -- /bin/sh "$T/loop.sh" 800 600 \
 	>"$T/loop.out" 2>"$T/sb.err" </dev/null &
 sb_pid=$!
 pids+=("$sb_pid")
