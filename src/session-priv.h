@@ -177,9 +177,17 @@ void session_renew_leases(struct session *s);
 /* session.c: seizes the tree, children that come meanwhile included. */
 int session_take_all(struct session *s, struct sb_err *err);
 
+/* session.c: the tracer does not wait for its turn. */
+void session_hurry(bool on);
+
 /* session-tree.c */
 extern const struct tree_ops session_tree_ops;
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
+/*
+ * Takes processes that run in the memory of one in the tree and are not in it: vfork children born
+ * while nobody traced their parent. True if there was one.
+ */
+bool session_take_sharers(struct session *s);
 void session_rings(struct session *s);
 /* Takes the hooks out of a process that is not followed, and releases it. */
 void session_let_go(struct session *s, struct proc *proc);

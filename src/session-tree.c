@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "log.h"
+#include "recover.h"
 #include "session-priv.h"
 #include "session-python.h"
 #include "../inject/trap.h"
@@ -23,13 +24,26 @@ static struct record *ancestor_record(struct session *s, pid_t parent)
 	return p ? p->session : NULL;
 }
 
-/* A vfork child that lives at attach shares its parent's memory. */
-static struct space *shared_space(struct session *s, struct proc *proc)
+static struct proc *sharer_of(const struct session *s, pid_t pid)
 {
 	for (struct proc *p = s->tree.procs; p; p = p->next)
-		if (p != proc && p->space && task_shares_memory(p->pid, proc->pid, false))
-			return space_get(p->space);
+		if (p->pid != pid && p->space && task_shares_memory(p->pid, pid, false))
+			return p;
 	return NULL;
+}
+
+/* A vfork child whose birth was not seen. It counts as its parent until it execs. */
+static bool share(struct session *s, struct proc *proc)
+{
+	struct proc *other = sharer_of(s, proc->pid);
+
+	if (!other)
+		return false;
+	proc->space = space_get(other->space);
+	proc->session = record_of(s, proc->space);
+	if (task_parent(proc->pid) == other->pid)
+		proc->vfork_parent = other->pid;
+	return true;
 }
 
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
@@ -39,11 +53,8 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
-	proc->space = shared_space(s, proc);
-	if (proc->space) {
-		proc->session = record_of(s, proc->space);
+	if (share(s, proc))
 		return 0;
-	}
 	proc->space = space_new(pid, err);
 	if (!proc->space) {
 		tree_release(&s->tree, proc);
@@ -52,6 +63,32 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 	}
 	proc->session = record_new(s, proc, ancestor_record(s, parent));
 	return 0;
+}
+
+bool session_take_sharers(struct session *s)
+{
+	bool any = false;
+	pid_t *pids;
+	size_t n;
+
+	if (strays_find(s->cfg->id, &pids, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct sb_err err = { 0 };
+		struct proc *proc;
+
+		if (tree_proc(&s->tree, pids[i]) || !sharer_of(s, pids[i]) ||
+		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
+			continue;
+		any = true;
+		if (share(s, proc))
+			continue;
+		/* It has run an exec meanwhile. */
+		tree_release(&s->tree, proc);
+		tree_forget(&s->tree, proc);
+	}
+	free(pids);
+	return any;
 }
 
 /* --no-children: the fork has our bytes in its text; it goes its way without them. */

@@ -15,8 +15,6 @@
 #include "../inject/tree-task.h"
 
 #define MS 1000000ull
-/* How long another tracer is waited for at the detach. */
-#define RETAKE_NS 5000000000ull
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
 
@@ -185,7 +183,7 @@ void session_free(struct session *s)
  * While threads are held the tracer must not wait for its turn behind the very threads it is
  * about to stop. Its children would inherit the class: they do not.
  */
-static void hurry(bool on)
+void session_hurry(bool on)
 {
 	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
 
@@ -272,7 +270,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	int ret;
 
 	s->started_real = clock_realtime_ns();
-	hurry(true);
+	session_hurry(true);
 	ret = session_take_all(s, err);
 	if (ret == 0)
 		ret = hook_all(s, err);
@@ -283,7 +281,7 @@ int session_attach(struct session *s, struct sb_err *err)
 		if (!s->cfg->follow && !s->cfg->launched)
 			release_all(s);
 	}
-	hurry(false);
+	session_hurry(false);
 	if (ret < 0)
 		session_detach(s);
 	s->hold_attach_ns = s->tree.longest_hold_ns;
@@ -392,186 +390,4 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 int session_fd(const struct session *s)
 {
 	return bells_fd(s->bells);
-}
-
-/* Whoever maps one of our pages and is not known: forks of an untraced process. */
-static void take_strays(struct session *s)
-{
-	pid_t *pids;
-	size_t n;
-
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		struct sb_err err = { 0 };
-		struct proc *proc;
-
-		if (tree_proc(&s->tree, pids[i]) || processes_skipped(s->cfg, pids[i]) ||
-		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
-			continue;
-		if (space_load(pids[i], &proc->space, &err) < 0)
-			proc->space = NULL;
-		guest_load(s, proc);
-	}
-	free(pids);
-}
-
-static uint64_t count_strays(const struct session *s)
-{
-	pid_t *pids;
-	size_t n;
-
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
-		return s->left_behind;
-	free(pids);
-	return n;
-}
-
-static void close_windows(struct session *s)
-{
-	uint64_t now = clock_ns();
-
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct target *t = &s->target[i];
-
-		if (t->open)
-			t->active_ns += now - t->opened_at;
-		t->open = false;
-	}
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		if (rec->ended || !rec->space || !rec->space->control)
-			continue;
-		page_close_all(&rec->space->control->page);
-	}
-	if (s->armed)
-		s->wall_s = (double)(now - s->attached_ns) / 1e9;
-}
-
-/* A vfork child goes before the parent that waits for it. */
-static struct proc *next_to_release(const struct session *s)
-{
-	for (struct proc *p = s->tree.procs; p; p = p->next)
-		if (p->vfork_parent)
-			return p;
-	return s->tree.procs;
-}
-
-static bool hooks_in(const struct space *space)
-{
-	return space && (space->hooked || space->page_addr);
-}
-
-static void restore_space(struct session *s, struct proc *proc)
-{
-	struct space_restored done = { 0 };
-	struct space *space = proc->space;
-	struct sb_err err = { 0 };
-	pid_t pid = proc->pid;
-
-	if (!hooks_in(space))
-		return;
-	space_get(space);
-	if (space_restore(space, &s->tree, true, &done, &err) < 0 && err.code != SB_ENOPROC) {
-		s->left_behind = 1;
-		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
-	}
-	s->left_behind |= done.left_mapped;
-	space_put(space);
-	if (done.changed_by_others)
-		session_warn(s,
-			     "process %d: %zu places in its code were changed by someone else "
-			     "since and were left alone",
-			     pid, done.changed_by_others);
-	if (done.left_mapped)
-		session_warn(
-			s,
-			"process %d: a thread could not be moved out of a hook; the code is "
-			"restored, one mapping stays (sbinject recover -p %d removes it later)",
-			pid, pid);
-}
-
-/*
- * Takes an untraced process back. Meanwhile a debugger may have come: the hooks do nothing any
- * more, and it is waited for, a while.
- */
-static bool retake(struct session *s, struct proc *proc)
-{
-	uint64_t end = clock_ns() + RETAKE_NS;
-	struct sb_err err = { 0 };
-	bool told = false;
-
-	while (tree_retake(&s->tree, proc, &err) < 0) {
-		if (err.code != SB_ETRACED)
-			return false;
-		if (clock_ns() > end) {
-			s->left_behind = 1;
-			session_warn(s,
-				     "%s: its hooks stay, and do nothing; sbinject recover -p %d "
-				     "removes them when that has ended",
-				     err.what, proc->pid);
-			return false;
-		}
-		if (!told)
-			log_note("%s: waiting for that to end", err.what);
-		told = true;
-		err = (struct sb_err){ 0 };
-		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-	}
-	return true;
-}
-
-static void detach_one(struct session *s, struct proc *proc)
-{
-	pid_t pid = proc->pid;
-
-	/* Its memory may have been restored already, with that of a process that shares it. */
-	if (!proc->traced && hooks_in(proc->space) && !retake(s, proc)) {
-		session_tree_ops.ended(s, proc, 0);
-		tree_forget(&s->tree, proc);
-		return;
-	}
-	if (proc->session)
-		record_keep_regions(proc->session);
-	restore_space(s, proc);
-	proc = tree_proc(&s->tree, pid);
-	if (!proc)
-		return;
-	tree_release(&s->tree, proc);
-	session_tree_ops.ended(s, proc, 0);
-	tree_forget(&s->tree, proc);
-}
-
-static void detach_all(struct session *s)
-{
-	struct proc *proc;
-
-	while ((proc = next_to_release(s))) {
-		detach_one(s, proc);
-		tree_dispatch(&s->tree);
-		tree_settle(&s->tree);
-	}
-}
-
-void session_detach(struct session *s)
-{
-	if (s->detached)
-		return;
-	s->detached = true;
-	hurry(true);
-	close_windows(s);
-	tree_dispatch(&s->tree);
-	python_stop(s);
-	guests_stop(s);
-	detach_all(s);
-	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
-	take_strays(s);
-	guests_stop(s);
-	detach_all(s);
-	hurry(false);
-	if (s->left_behind)
-		s->left_behind = count_strays(s);
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		record_end(s, rec);
-	s->hold_detach_ns = s->tree.longest_hold_ns;
-	s->ended_real = clock_realtime_ns();
 }

@@ -170,6 +170,34 @@ static void live_vfork(void)
 	pthread_join(t[1], NULL);
 }
 
+/* Its vfork child does nothing but call, in the memory that it shares. */
+static void *vfork_caller(void *arg)
+{
+	(void)arg;
+	while (!victim_stop) {
+		int status = 0;
+		pid_t pid = vfork();
+
+		if (pid == 0) {
+			for (int i = 0; i < 30000 && !victim_stop; i++)
+				call();
+			_exit(7);
+		}
+		note(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7, "a vfork child");
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void live_shares(void)
+{
+	pthread_t t = thread(vfork_caller, 0);
+
+	victim_ready();
+	caller(NULL);
+	pthread_join(t, NULL);
+}
+
 /* A thread that is not the leader execs the program again and again. */
 static void *execer(void *arg)
 {
@@ -490,7 +518,7 @@ static const struct life {
 	{ "nodump", live_nodump },   { "setuid", live_setuid },	    { "become", live_become },
 	{ "tight", live_tight },     { "tightest", live_tightest }, { "fibers", live_fibers },
 	{ "mdwe", live_mdwe },	     { "nofile", live_nofile },	    { "noroom", live_noroom },
-	{ "inherit", live_inherit },
+	{ "inherit", live_inherit }, { "shares", live_shares },
 };
 
 int main(int argc, char **argv)
