@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Sourced by guest.sh where sbinject itself is in the guest: --backend kmod.
+echo '== --backend kmod'
 $V -n 3000 -g /tmp/gate -w >/tmp/out &
 victim=$!
 sleep 1
@@ -29,6 +30,8 @@ wait $victim || fail "the victim of sbinject: $?"
 rm /tmp/gate
 
 # A tracer that is killed leaves nothing.
+echo '== --backend kmod, its tracer killed'
+rm /tmp/told # what the first one said is not its
 $V -w >/tmp/out &
 victim=$!
 sbinject --backend kmod -p $victim $V:victim_work 20us --status-fd 9 9>/tmp/told 2>/tmp/sb.err &
@@ -40,6 +43,7 @@ same 'list after a kill' "$(cat $D/targets_list)" ''
 kill -TERM $victim
 wait $victim
 
+echo '== --backend kmod, a command'
 # A command: counted from its first call on.
 sbinject --backend kmod /bin/calls:victim_work 0 --json /tmp/run.json -- /bin/calls -n 77 >/tmp/out 2>/tmp/sb.err ||
 	fail "a command: $? $(cat /tmp/sb.err)"
