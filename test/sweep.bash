@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # rc is set by sb
 # What the cases of sweeps share; after test/lib.sh. A verdict takes a quiet enough machine: what
 # comes out INCONCLUSIVE is tried again, and the opposite of the truth is a failure at once.
 
@@ -8,7 +8,7 @@ sweep() {
 	sb sweep -q -p "$@" --json "$T/sweep.json"
 }
 sj() { "$TOOL/jget" "$T/sweep.json" "$1"; }
-verdict() { sj "targets.${1:-0}.verdict"; }
+verdict() { sj targets.0.verdict; }
 
 # truth SHAPE FUNCTION: what the victim says kappa is
 truth() { sed -n "s/^truth $2 \([0-9.]*\) .*/\1/p" "$T/$1.out"; }

@@ -95,6 +95,7 @@ bench: ## measure everything, peers too; one table and build/bench.json
 	@$(MAKE) --no-print-directory all victims bench-build
 	@$(BUILD)/test/bench/bench -b $(BUILD) $(BENCH_ARGS)
 	@test/bench/bench-python.sh $(BUILD)
+	@test/bench/bench-sweep.sh $(BUILD)
 
 BENCH_SRCS := $(wildcard test/bench/bench*.c)
 BENCH_OBJS := $(BENCH_SRCS:%.c=$(BUILD)/%.o)
