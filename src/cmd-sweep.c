@@ -57,8 +57,7 @@ static int check_words(struct sweep_command *c)
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
 	for (size_t i = 0; i < c->own.n_doses; i++)
 		if (c->own.dose_ns[i] < FLOOR_NS)
-			return usage(&c->err,
-				     "a dose lies below the smallest honest delay, 40ns",
+			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
 				     "leave --doses out: they are chosen by what is felt");
 	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
 		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
