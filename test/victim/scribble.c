@@ -88,10 +88,13 @@ static void write_random(uint64_t at, size_t len)
 }
 
 /* Not the lease, the generation, the settings: what a stub obeys. */
-static void scribble_numbers(uint64_t page)
+/* The page begins small and grows: what lies behind it is not to be written to. */
+static void scribble_numbers(uint64_t page, uint64_t end)
 {
 	struct sb_page_header h;
 
+	if (end - page < FIRST_BLOCKS)
+		return;
 	if (pread(mem, &h, sizeof(h), (off_t)page) != sizeof(h))
 		return;
 	write_random(page, __builtin_offsetof(struct sb_page_header, lease_until));
@@ -128,7 +131,7 @@ static void scribble_header(uint64_t start, uint64_t end)
 static void scribble(const char *what, uint64_t start, uint64_t end)
 {
 	if (!strcmp(what, "numbers"))
-		scribble_numbers(start);
+		scribble_numbers(start, end);
 	else if (!strcmp(what, "all"))
 		scribble_all(start, end);
 	else
