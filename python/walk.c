@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions that exist: those that the garbage collector knows or that a module holds, and the
- * code nested in theirs, since a function that is made at each call of another one exists for
- * moments only.
+ * The functions that exist: those that the garbage collector knows, and the code nested in
+ * theirs, since a function that is made at each call of another one exists for moments only.
  */
 #include "agent.h"
 
@@ -107,10 +106,9 @@ static void visit_function(struct walking *w, PyObject *function)
 }
 
 /*
- * The collector does not show all: gc.freeze() (servers that fork call it) takes what exists out of
- * its sight, and so does a collection that has let another thread run, in a finalizer or a
- * callback, for as long as it lasts. So what can be reached from the modules by names is looked for
- * there, too: functions, and what holds them, in namespaces of modules and classes.
+ * gc.freeze() (servers that fork call it) takes what exists out of the collector's sight. What
+ * can be reached from the modules by names is looked for there then: functions, and what holds
+ * them, in namespaces of modules and classes.
  */
 static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int depth);
 
@@ -175,6 +173,16 @@ static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int dep
 	Py_DecRef(id);
 }
 
+static bool anything_frozen(void)
+{
+	PyObject *n = PyObject_CallMethod(py.gc, "get_freeze_count", NULL);
+	long frozen = n ? PyLong_AsLong(n) : 0;
+
+	PyErr_Clear();
+	Py_DecRef(n);
+	return frozen > 0;
+}
+
 static void visit_modules(struct walking *w)
 {
 	PyObject *modules = PySys_GetObject("modules"), *list, *seen; /* borrowed */
@@ -206,7 +214,8 @@ int walk_functions(struct walk *walk)
 			visit_function(&w, o);
 	}
 	Py_DecRef(objects);
-	visit_modules(&w);
+	if (anything_frozen())
+		visit_modules(&w);
 	return 0;
 }
 

@@ -447,7 +447,7 @@ class delay:
 
 
 # Rows of `sbinject doctor` whose "no" does not matter to a process that attaches to itself.
-_OTHERS = ("processes of the same user", "processes under seccomp", "thread=")
+_OTHERS = ("processes of the same user", "processes under seccomp", "thread=", "uprobe ", "kmod ")
 
 
 def why_not_available(pid: Optional[int] = None) -> Optional[str]:

@@ -588,23 +588,6 @@ def check_gc():
     a.stop()
 
 
-def check_collected():
-    """A collection that is going on, and has let another thread run, hides nothing."""
-    a = Agent(("__main__", "f"), ("__main__", "Frozen.*"))
-    names = []
-
-    class Late:
-        def __del__(self):
-            a.must(LIST)
-            names.append((a.names(0), a.names(1)))
-    it = Late()
-    it.me = it
-    del it
-    gc.collect()
-    assert names == [(["f"], ["Frozen.a", "Frozen.b", "Frozen.c", "Frozen.d"])], names
-    a.stop()
-
-
 class Frozen:
     def a(self):
         pass
