@@ -5,7 +5,7 @@
 # forks all the time: no deadlock, and no mapping, descriptor, thread or memory more than before.
 . "$SRC/test/lib.sh"
 need_python
-CYCLES=${CYCLES:-40}
+CYCLES=${CYCLES:-15}
 
 # still: until the program stands still; moving: on with it
 still() {
