@@ -65,6 +65,7 @@ killed_both() {
 	[ "$tracer" -eq 0 ] || kill -KILL "$tracer" 2>/dev/null
 	kill -KILL "$sb_pid"
 	sb_wait
+	[ "$tracer" -ne 0 ] || return # it was not there yet: it lives, and lets go by itself
 	sb recover -p "$pid"
 	ended 0 "recover, $cycle"
 }
