@@ -30,7 +30,7 @@ struct room {
 	bool main_only; /* the interpreter has no queue that all its threads look at */
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
-	pid_t queue_from; /* whose turn it was last to queue it */
+	pid_t queue_from;     /* whose turn it was last to queue it */
 	struct remote remote; /* remote.lent: the thread that carries it */
 	uint64_t lent_ns;
 	pid_t unfit[16]; /* threads that turned out not to be the ones to borrow */

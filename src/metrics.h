@@ -8,9 +8,9 @@
 #include "err.h"
 
 /*
- * A running session's counters for Prometheus, in the OpenMetrics text format: over HTTP, or as a file
- * for the node exporter's textfile collector. Both ask the session through its own socket, from a
- * thread of the command line: neither the tracer nor the target waits for them.
+ * A running session's counters for Prometheus, in the OpenMetrics text format: over HTTP, or as a
+ *file for the node exporter's textfile collector. Both ask the session through its own socket, from
+ *a thread of the command line: neither the tracer nor the target waits for them.
  *
  *	sbinject_hits_total{target=}			calls counted
  *	sbinject_delayed_total{target=}
@@ -20,8 +20,8 @@
  *	sbinject_target_state{target=,state=}		1 for the one it is in: on off pending
  *	sbinject_enabled, sbinject_processes
  *
- * by_pid: the first two and injected with a pid label each; a label value a process ever seen, so it
- * has to be asked for.
+ * by_pid: the first two and injected with a pid label each; a label value a process ever seen, so
+ *it has to be asked for.
  */
 struct metrics;
 
@@ -33,8 +33,8 @@ struct metrics_config {
 	pid_t session;
 };
 
-/* Before the session begins: until then there is nothing to be had. SB_EUSAGE: no such address; SB_EFILE: the port is in use, or may not be bound; the file cannot be
- * written. */
+/* Before the session begins: until then there is nothing to be had. SB_EUSAGE: no such address;
+ * SB_EFILE: the port is in use, or may not be bound; the file cannot be written. */
 int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct sb_err *err);
 void metrics_close(struct metrics *m); /* NULL is harmless */
 
