@@ -73,6 +73,24 @@ static inline struct sim_cfg sim_defaults(void)
 				 .step_s = 0.01 };
 }
 
+/* The machine the tests start from: one minute, a program whose speed drifts by 3 %. */
+static inline struct drive_cfg minute(void)
+{
+	struct drive_cfg cfg = drive_defaults();
+
+	cfg.time_ns = 60000000000u;
+	return cfg;
+}
+
+static inline struct sim_cfg drifting(double kappa)
+{
+	struct sim_cfg cfg = sim_defaults();
+
+	cfg.target[0].kappa = kappa;
+	cfg.drift = 0.03;
+	return cfg;
+}
+
 static inline void sim_open(struct sim *sim, const struct sim_cfg *cfg, uint64_t seed)
 {
 	memset(sim, 0, sizeof(*sim));

@@ -66,23 +66,6 @@ static struct tally sweeps(const char *name, const struct sim_cfg *cfg,
 	return tally;
 }
 
-static struct drive_cfg minute(void)
-{
-	struct drive_cfg cfg = drive_defaults();
-
-	cfg.time_ns = 60000000000u;
-	return cfg;
-}
-
-static struct sim_cfg drifting(double kappa)
-{
-	struct sim_cfg cfg = sim_defaults();
-
-	cfg.target[0].kappa = kappa;
-	cfg.drift = 0.03;
-	return cfg;
-}
-
 /* 60 runs: 95 % is 57; fewer than 52 come about once in 300. */
 static void right(const struct tally *tally, enum sweep_verdict verdict)
 {

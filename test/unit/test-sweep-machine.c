@@ -11,23 +11,6 @@
 
 /* The machine of sweep/drive.h itself: its steps, its end at any time, what it refuses. */
 
-static struct drive_cfg minute(void)
-{
-	struct drive_cfg cfg = drive_defaults();
-
-	cfg.time_ns = 60000000000u;
-	return cfg;
-}
-
-static struct sim_cfg drifting(double kappa)
-{
-	struct sim_cfg cfg = sim_defaults();
-
-	cfg.target[0].kappa = kappa;
-	cfg.drift = 0.03;
-	return cfg;
-}
-
 static void test_doses_given_are_used_as_they_are(void **state)
 {
 	static const uint64_t doses[] = { 4000, 1000, 2000, 1000 };
