@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # limit: 180 s
-# The agent comes, changes its mind and goes, beside other tools, and leaves nothing behind.
+# The agent comes, changes its mind and goes, alone and beside other tools, and leaves nothing behind.
 . "$SRC/test/lib.sh"
 . "$SRC/test/python/pythons.sh"
 
 each_python state.py
+each_python beside.py
