@@ -155,3 +155,17 @@ void result_warn(struct result *res, const char *fmt, ...)
 	res->warning = must(reallocarray(res->warning, res->n_warnings + 1, sizeof(char *)));
 	res->warning[res->n_warnings++] = text;
 }
+
+void result_reason(struct result_target *rt, const struct sb_err *why)
+{
+	char reason[900] = "";
+
+	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH)
+		snprintf(reason, sizeof(reason), "%s%s%s", why->what, why->hint[0] ? "; " : "",
+			 why->hint);
+	else if (rt->outcome == OUTCOME_NEVER_CALLED && rt->active_s == 0)
+		snprintf(reason, sizeof(reason), "its window never opened: nothing was counted");
+	else if (rt->outcome == OUTCOME_REFUSED)
+		snprintf(reason, sizeof(reason), "%s", rt->refused[0].reason);
+	rt->reason = text_dup(reason);
+}

@@ -122,6 +122,8 @@ void result_refuse(struct result_refused **list, size_t *n, const struct result_
 void result_refused_free(struct result_refused *list, size_t n);
 /* Adds a pid that is not there yet. */
 void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
+/* Why it has not what the outcome lacks; why: of the last attempt to find it. */
+void result_reason(struct result_target *rt, const struct sb_err *why);
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
 
 /*

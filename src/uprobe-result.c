@@ -134,20 +134,6 @@ static size_t count_procs(const struct result_target *rt)
 	return n;
 }
 
-static void fill_reason(const struct utarget *t, struct result_target *rt)
-{
-	char reason[900] = "";
-
-	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH)
-		snprintf(reason, sizeof(reason), "%s%s%s", t->why.what, t->why.hint[0] ? "; " : "",
-			 t->why.hint);
-	else if (rt->outcome == OUTCOME_NEVER_CALLED && rt->active_s == 0)
-		snprintf(reason, sizeof(reason), "its window never opened: nothing was counted");
-	else if (rt->outcome == OUTCOME_REFUSED)
-		snprintf(reason, sizeof(reason), "%s", rt->refused[0].reason);
-	rt->reason = text_dup(reason);
-}
-
 static void fill_target(const struct session *s, size_t i, struct result_target *rt)
 {
 	const struct utarget *t = &s->target[i];
@@ -165,7 +151,7 @@ static void fill_target(const struct session *s, size_t i, struct result_target 
 	fill_sites(s, i, rt);
 	rt->outcome = outcome_of(t, &sums, rt);
 	rt->procs = count_procs(rt);
-	fill_reason(t, rt);
+	result_reason(rt, &t->why);
 }
 
 static void fill_process(const struct session *s, const struct urecord *rec,
