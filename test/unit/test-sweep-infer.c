@@ -161,19 +161,18 @@ static void covers(const char *name, const struct sim_cfg *cfg, double kappa, do
 	}
 }
 
-static struct sim_cfg drifting(double kappa)
+/* Drifts, and its noise is twice that of the machine the other tests start from. */
+static struct sim_cfg noisy(double kappa)
 {
-	struct sim_cfg cfg = sim_defaults();
+	struct sim_cfg cfg = drifting(kappa);
 
-	cfg.target[0].kappa = kappa;
-	cfg.drift = 0.03;
 	cfg.ar_sd = 0.02;
 	return cfg;
 }
 
 static void test_serial(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 
 	(void)state;
 	covers("serial", &cfg, 1, 0.98, 2);
@@ -181,7 +180,7 @@ static void test_serial(void **state)
 
 static void test_hidden_and_size_of_the_randomisation_test(void **state)
 {
-	struct sim_cfg cfg = drifting(0);
+	struct sim_cfg cfg = noisy(0);
 
 	(void)state;
 	covers("hidden", &cfg, 0, 0.98, DESIGNS);
@@ -189,7 +188,7 @@ static void test_hidden_and_size_of_the_randomisation_test(void **state)
 
 static void test_partial(void **state)
 {
-	struct sim_cfg cfg = drifting(0.4);
+	struct sim_cfg cfg = noisy(0.4);
 
 	(void)state;
 	covers("partial", &cfg, 0.4, 0.98, 1);
@@ -197,7 +196,7 @@ static void test_partial(void **state)
 
 static void test_convoy(void **state)
 {
-	struct sim_cfg cfg = drifting(1.8);
+	struct sim_cfg cfg = noisy(1.8);
 
 	(void)state;
 	covers("convoy", &cfg, 1.8, 0.98, 1);
@@ -205,7 +204,7 @@ static void test_convoy(void **state)
 
 static void test_heavy_tails_do_not_make_it_bold(void **state)
 {
-	struct sim_cfg cfg = drifting(0);
+	struct sim_cfg cfg = noisy(0);
 
 	(void)state;
 	cfg.ar_sd = 0.005;
@@ -217,7 +216,7 @@ static void test_heavy_tails_do_not_make_it_bold(void **state)
 /* A counter published every 30 ms, and windows that are no multiple of it. */
 static void test_quantised_progress(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	struct design d = several;
 	struct coverage c;
 
@@ -229,7 +228,7 @@ static void test_quantised_progress(void **state)
 
 static void test_slack(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	struct coverage c;
 
 	(void)state;
@@ -249,7 +248,7 @@ static void test_slack(void **state)
 
 static void test_no_slack_is_seen_where_there_is_none(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	struct coverage c;
 
 	(void)state;
@@ -261,7 +260,7 @@ static void test_no_slack_is_seen_where_there_is_none(void **state)
 /* One dose above it says that there is a slack, not where: its slope may be anything. */
 static void test_slack_with_one_dose_above_is_a_bracket(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	struct design d = { 4, 24, { 0, 5e3, 10e3, 30e3 }, 0.1, 0.02 };
 	struct infer_kappa k;
 	struct slack_fit fit;
@@ -287,7 +286,7 @@ static void test_slack_with_one_dose_above_is_a_bracket(void **state)
 /* Half of it felt: by half, or beyond a slack? Two points lie on any number of hinges. */
 static void test_one_dose_says_nothing_of_a_slack(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	struct infer_kappa k;
 	struct slack_fit fit;
 	struct run run;
@@ -335,7 +334,7 @@ static struct sweep_estimate before_and_after(const struct sim_cfg *cfg, uint64_
 /* The same program, windows and time, once before and after, once in blocks. */
 static void test_drift_fools_before_and_after_and_not_blocks(void **state)
 {
-	struct sim_cfg cfg = drifting(1);
+	struct sim_cfg cfg = noisy(1);
 	double held = 0, mean = 0;
 	struct coverage c;
 
