@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "session-priv.h"
+#include "slowdown.h"
 
 #define MS 1000000ull
 
@@ -109,23 +110,13 @@ static double worst(struct session *s, size_t target, uint64_t now)
 
 static bool too_slow(struct session *s, struct target *t, double part, struct sb_err *err)
 {
-	double limit = s->cfg->max_slowdown;
+	char warning[SLOWDOWN_WARNING];
 
-	if (limit > 0 && part > limit) {
-		err_set(err, SB_EREFUSED,
-			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
-			"%.0f%%",
-			t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
-			part * 100, limit * 100);
-		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
+	if (slowdown_refused(s->cfg, t->spec->text, part, s->slow_measuring, warning, err))
 		return true;
-	}
-	if (limit == 0 && part > 0.5 && !s->slow_warned && !s->cfg->sweeping) {
+	if (warning[0] && !s->slow_warned) {
 		s->slow_warned = true;
-		session_warn(s,
-			     "target '%s': its delays add %.0f %% to a thread's time (limit it "
-			     "with --max-slowdown)",
-			     t->spec->text, part * 100);
+		session_warn(s, "%s", warning);
 	}
 	return false;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "slowdown.h"
 #include "uprobe-priv.h"
 #include "../inject/clock.h"
 
@@ -158,23 +159,13 @@ static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t
 
 static bool too_slow(struct session *s, const struct utarget *t, double part, struct sb_err *err)
 {
-	double limit = s->cfg->max_slowdown;
+	char warning[SLOWDOWN_WARNING];
 
-	if (limit > 0 && part > limit) {
-		err_set(err, SB_EREFUSED,
-			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
-			"%.0f%%",
-			t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
-			part * 100, limit * 100);
-		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
+	if (slowdown_refused(s->cfg, t->spec->text, part, s->slow_measuring, warning, err))
 		return true;
-	}
-	if (limit == 0 && part > 0.5 && !s->slow_warned && !s->cfg->sweeping) {
+	if (warning[0] && !s->slow_warned) {
 		s->slow_warned = true;
-		usession_warn(s,
-			      "target '%s': its delays add %.0f %% to a thread's time (limit it "
-			      "with --max-slowdown)",
-			      t->spec->text, part * 100);
+		usession_warn(s, "%s", warning);
 	}
 	return false;
 }
