@@ -14,6 +14,8 @@
 #define ORPHAN_NS     500000000ull
 #define FIRST_STOP_US 500000
 
+enum { ROUND = 64 };
+
 /* A child's first stop may come before its parent's event; it waits here. */
 static void orphan_add(struct tree *tree, const struct stop *stop)
 {
@@ -217,22 +219,53 @@ static struct thread *exec_thread(struct tree *tree, const struct stop *stop)
 	return proc ? tree_thread_new(tree, proc, stop->tid) : NULL;
 }
 
-void tree_dispatch(struct tree *tree)
+static void dispatch_one(struct tree *tree, const struct stop *stop)
 {
-	struct thread *thread;
+	struct thread *thread = tree_thread(tree, stop->tid);
+
+	if (!thread && stop->kind == STOP_EXEC)
+		thread = exec_thread(tree, stop);
+	if (thread)
+		tree_handle(tree, thread, stop);
+	else if (stop->kind == STOP_TRAP || stop->kind == STOP_GROUP)
+		orphan_add(tree, stop);
+	else if (stop->kind != STOP_GONE)
+		pt_cont(stop->tid, stop->kind == STOP_SIGNAL ? stop->sig : 0);
+}
+
+/* Of several threads that have stopped the kernel names the same first each time: here all have
+ * their turn. By id: handlers may free any of them. */
+static void dispatch_each(struct tree *tree)
+{
+	size_t n = 0;
+	pid_t *tids = NULL;
 	struct stop stop;
 
-	while (pt_wait(-1, &stop, 0)) {
-		thread = tree_thread(tree, stop.tid);
-		if (!thread && stop.kind == STOP_EXEC)
-			thread = exec_thread(tree, &stop);
-		if (thread)
-			tree_handle(tree, thread, &stop);
-		else if (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)
-			orphan_add(tree, &stop);
-		else if (stop.kind != STOP_GONE)
-			pt_cont(stop.tid, stop.kind == STOP_SIGNAL ? stop.sig : 0);
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t; t = t->next) {
+			if (n % TREE_BUCKETS == 0)
+				tids = realloc(tids, (n + TREE_BUCKETS) * sizeof(*tids));
+			if (!tids)
+				abort();
+			tids[n++] = t->tid;
+		}
+	for (size_t i = 0; i < n; i++)
+		if (tree_thread(tree, tids[i]) && pt_wait(tids[i], &stop, 0))
+			dispatch_one(tree, &stop);
+	free(tids);
+}
+
+bool tree_dispatch(struct tree *tree)
+{
+	struct stop stop;
+
+	for (int i = 0; i < ROUND; i++) {
+		if (!pt_wait(-1, &stop, 0))
+			return false;
+		dispatch_one(tree, &stop);
 	}
+	dispatch_each(tree);
+	return true;
 }
 
 /* A child nobody announced: known by its thread group, else by its parent in /proc. */

@@ -106,8 +106,12 @@ struct thread *tree_thread(const struct tree *tree, pid_t tid);
 struct thread *tree_next_thread(const struct tree *tree, const struct space *space, pid_t after);
 size_t tree_count_threads(const struct tree *tree, const struct space *space);
 
-/* Dispatches events until there are none; never blocks. Call whenever SIGCHLD came. */
-void tree_dispatch(struct tree *tree);
+/*
+ * Dispatches the events that wait; never blocks. Call whenever SIGCHLD came. Threads that stop all
+ * the time, at an int3 or by signals, could keep it busy for ever: true when it left some for the
+ * next call, which is to follow soon; each thread has had its turn then.
+ */
+bool tree_dispatch(struct tree *tree);
 
 /* Finds a place for children whose parent was killed before its event came; now and then. */
 void tree_settle(struct tree *tree);

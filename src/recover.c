@@ -262,10 +262,29 @@ static void let_go(struct tree *tree, struct proc *proc)
 	tree_forget(tree, proc);
 }
 
+/* True where there was anything to restore. */
+static bool recover_one(struct tree *tree, pid_t pid, struct sb_err *err)
+{
+	struct proc *proc;
+	bool held;
+
+	settle_calls(tree, pid);
+	proc = tree_proc(tree, pid);
+	if (!proc)
+		return false;
+	held = proc->space && space_holds(proc->space);
+	restore(tree, proc, err);
+	proc = tree_proc(tree, pid);
+	if (proc)
+		let_go(tree, proc);
+	return held;
+}
+
 int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_err *err)
 {
 	struct sb_err first = { 0 };
 	struct tree *tree = calloc(1, sizeof(*tree));
+	bool more;
 
 	if (!tree)
 		abort();
@@ -274,21 +293,11 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 	for (size_t i = 0; i < n; i++)
 		if (!tree_proc(tree, pids[i]))
 			take(tree, pids[i], &first);
-	while (tree->procs) {
-		struct proc *proc = tree->procs;
-		pid_t pid = proc->pid;
-
-		settle_calls(tree, pid);
-		proc = tree_proc(tree, pid);
-		if (!proc)
-			continue;
-		*restored += proc->space && space_holds(proc->space);
-		restore(tree, proc, &first);
-		proc = tree_proc(tree, pid);
-		if (proc)
-			let_go(tree, proc);
-		tree_dispatch(tree);
-	}
+	do {
+		if (tree->procs)
+			*restored += recover_one(tree, tree->procs->pid, &first);
+		more = tree_dispatch(tree);
+	} while (more || tree->procs);
 	tree_free(tree);
 	free(tree);
 	if (!first.code)

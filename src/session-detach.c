@@ -176,15 +176,22 @@ static void detach_one(struct session *s, struct proc *proc)
 	tree_forget(&s->tree, proc);
 }
 
+/* To the last event: a child that was born just now may be all that is left, and its parent's
+ * event may be on the way. */
 static void detach_all(struct session *s)
 {
 	struct proc *proc;
+	bool more;
 
-	while ((proc = next_to_release(s))) {
-		detach_one(s, proc);
-		tree_dispatch(&s->tree);
+	do {
+		proc = next_to_release(s);
+		if (proc)
+			detach_one(s, proc);
+		else if (s->tree.n_orphans)
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		more = tree_dispatch(&s->tree);
 		tree_settle(&s->tree);
-	}
+	} while (more || s->tree.procs || s->tree.n_orphans);
 }
 
 void session_detach(struct session *s)

@@ -368,10 +368,11 @@ static void release_launched(struct session *s)
 enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
 {
 	uint64_t now, window, count;
+	bool more;
 
 	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
 		session_rings(s);
-	tree_dispatch(&s->tree);
+	more = tree_dispatch(&s->tree);
 	release_launched(s);
 	now = clock_ns();
 	record_fold(s);
@@ -384,6 +385,8 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
 	next_wake(s, now, window, next_ms);
+	if (more)
+		*next_ms = 0;
 	return ended(s, now);
 }
 
