@@ -36,6 +36,7 @@ enum {
 
 /* How long something may keep the stubs mapped. */
 #define LEAVE_NS 2000000000ull
+#define PASS_NS	 5000000ull
 
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
@@ -438,6 +439,21 @@ static bool restore_text(struct space *space, struct space_restored *out, struct
 	return false;
 }
 
+/*
+ * Something is in the way: a fork in progress, a signal on every thread. Whoever starts threads or
+ * children without end stands in the event of the next one unless it is dispatched all along.
+ */
+static void let_pass(struct tree *tree, int attempt)
+{
+	uint64_t until = clock_ns() + (attempt > 2 ? PASS_NS : 0);
+
+	tree_dispatch(tree);
+	while (clock_ns() < until) {
+		nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+		tree_dispatch(tree);
+	}
+}
+
 static int restore(struct returns *r, bool release, struct space_restored *out, struct sb_err *err)
 {
 	uint64_t end = clock_ns() + LEAVE_NS;
@@ -470,10 +486,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 			*err = why;
 			return -SB_ENOPROC;
 		}
-		tree_dispatch(tree);
-		/* Something is in the way: a fork in progress, a signal on every thread. */
-		if (i > 2)
-			nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		let_pass(tree, i);
 		if (space->n_regions && still_there(tree, space))
 			returns_search(r);
 	}

@@ -151,7 +151,9 @@ static void fill_gain(const struct work *work, struct sweep_target *target)
 
 	if (isnan(own)) {
 		snprintf(target->gain_reason, sizeof(target->gain_reason), "%s",
-			 work->own_why[0] ? work->own_why : "its own time was not measured: hooks are at entries only");
+			 work->own_why[0] ?
+				 work->own_why :
+				 "its own time was not measured: hooks are at entries only");
 		return;
 	}
 	target->gain_ceiling_ns = (struct sweep_estimate){ fmax(0, target->kappa.est * own),
