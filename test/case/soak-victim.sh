@@ -43,29 +43,33 @@ stalled() {
 	kill -CONT "$sb_pid" 2>/dev/null
 	sb_wait
 }
-tracer_of() { awk '/^TracerPid/ { print $2 }' "/proc/$pid/status"; }
+# The command line's child: it may not have come to the target yet.
+tracer_of() { tr -d ' ' <"/proc/$sb_pid/task/$sb_pid/children"; }
+gone() { [ ! -e "/proc/$1" ] || grep -q '^State:	Z' "/proc/$1/status"; }
 killed_tracer() {
 	sb_start -p "$pid" "${hooks[@]}" --for 2s
 	sleep 0.$((RANDOM % 200 + 100))
 	tracer=$(tracer_of)
-	[ "$tracer" -eq 0 ] || kill -KILL "$tracer" 2>/dev/null
+	[ -z "$tracer" ] || kill -KILL "$tracer" 2>/dev/null
 	sb_wait
 }
 killed_client() {
 	sb_start -p "$pid" "${hooks[@]}" --for 2s
 	sleep 0.$((RANDOM % 200 + 100))
+	kill -STOP "$sb_pid"
+	tracer=$(tracer_of)
 	kill -KILL "$sb_pid"
 	sb_wait
+	[ -z "$tracer" ] || wait_for 20 gone "$tracer" || fail "$cycle: its tracer lives"
 }
 killed_both() {
 	sb_start -p "$pid" "${hooks[@]}" --for 2s
 	sleep 0.$((RANDOM % 200 + 100))
-	tracer=$(tracer_of)
 	kill -STOP "$sb_pid"
-	[ "$tracer" -eq 0 ] || kill -KILL "$tracer" 2>/dev/null
+	tracer=$(tracer_of)
+	[ -z "$tracer" ] || kill -KILL "$tracer" 2>/dev/null
 	kill -KILL "$sb_pid"
 	sb_wait
-	[ "$tracer" -ne 0 ] || return # it was not there yet: it lives, and lets go by itself
 	sb recover -p "$pid"
 	ended 0 "recover, $cycle"
 }
