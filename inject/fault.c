@@ -19,8 +19,8 @@ void fault_client(int pid)
 }
 
 /*
- * A thread of the target waits for this file, to exec. A signal would not do: its delivery is a
- * stop that waits for us. So the exec happens here and now, unless that thread is held.
+ * A thread of the target waits for this file, to exec or to fork. A signal would not do: its
+ * delivery is a stop that waits for us. So it happens here and now, unless that thread is held.
  */
 static void open_gate(void)
 {
@@ -38,7 +38,7 @@ static void fault_kill(const char *action, int pid)
 		kill(pid, SIGKILL);
 	if (!strcmp(action, "stop-target") && pid > 0)
 		kill(pid, SIGSTOP);
-	if (!strcmp(action, "exec-target"))
+	if (!strcmp(action, "exec-target") || !strcmp(action, "fork-target"))
 		open_gate();
 	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
 	    strcmp(action, "kill-target"))

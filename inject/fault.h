@@ -8,10 +8,10 @@
  * Named fault points: every step that changes a target passes one. In builds made for tests
  * (make FAULT=1) SBINJECT_FAULT=NAME[:N]=ACTION makes the Nth passage (1, the first, without
  * :N) fail, or kills: ACTION is error, kill-tracer, kill-client, kill-both, kill-target,
- * stop-target or exec-target (the file SBINJECT_FAULT_GATE is made, for which a thread of the
- * target waits to exec; it gets 20 ms). SBINJECT_FAULT_LOG=FILE: each passage writes its name
- * there, what the target has mapped and which descriptors it has open. In ordinary builds they cost
- * nothing and cannot be reached.
+ * stop-target, exec-target or fork-target (the file SBINJECT_FAULT_GATE is made, for which a thread
+ * of the target waits to exec or to fork; it gets 20 ms). SBINJECT_FAULT_LOG=FILE: each passage
+ * writes its name there, what the target has mapped and which descriptors it has open. In ordinary
+ * builds they cost nothing and cannot be reached.
  */
 #ifdef SB_FAULT_POINTS
 /* True: fail here. pid: the target's, for kill-target. */

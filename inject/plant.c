@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include "clock.h"
 #include "fault.h"
 #include "frames.h"
 #include "region.h"
@@ -431,6 +432,7 @@ static int write_text(struct planting *p, struct sb_err *err)
 	int ret = region_write_text(p->region, &p->space->mem, false, &done, err);
 
 	p->space->hooked = true;
+	p->region->planted_ns = clock_ns();
 	if (ret < 0)
 		region_write_text(p->region, &p->space->mem, true, &done, NULL);
 	return ret;

@@ -337,7 +337,7 @@ static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 	fault_point("restore-unmap", space->mem.pid);
 	/* A file that could not be closed at once, a fork's copy of it: closed by what it is, since
 	 * the target may have reused its number. */
-	if (space->room_size)
+	if (space->room_size || space->lacks)
 		space_find_files(space);
 	ok = unmap_all(space, &r, err);
 	remote_end(&r);

@@ -281,6 +281,40 @@ static int write_word(const struct room *room, size_t offset, uint32_t value)
 	return memory_write(&room->space->mem, room->addr + offset, &value, sizeof(value), NULL);
 }
 
+static bool read_head(const struct room *room, struct sb_room *head)
+{
+	return memory_peek(&room->space->mem, room->addr, head, sizeof(*head)) == sizeof(*head) &&
+	       head->magic == SB_ROOM_MAGIC && head->version == SB_PAGE_VERSION;
+}
+
+/*
+ * The child may have been copied from before the list or the command was written: what its parent
+ * is told by now, it is told, too. Whether it has done it is another matter.
+ */
+static void tell_child(struct room *room, const struct room *parent)
+{
+	const struct memory *mem = &room->space->mem;
+	struct sb_room head, own;
+	char *list;
+
+	room->under_way = true;
+	if (!read_head(parent, &head) || !read_head(room, &own))
+		return;
+	room->under_way = parent->under_way || own.done != parent->asked;
+	list = own.list != head.list ? malloc(ROOM_SIZE) : NULL;
+	if (list && memory_peek(&parent->space->mem, parent->addr, list, ROOM_SIZE) == ROOM_SIZE) {
+		memory_write(mem, room->addr + sizeof(head), list + sizeof(head),
+			     ROOM_SIZE - sizeof(head), NULL);
+		write_word(room, offsetof(struct sb_room, n_targets), head.n_targets);
+		write_word(room, offsetof(struct sb_room, list), head.list);
+	}
+	free(list);
+	if (own.asked == parent->asked)
+		return;
+	write_word(room, offsetof(struct sb_room, command), head.command);
+	write_word(room, offsetof(struct sb_room, asked), parent->asked);
+}
+
 struct room *room_fork(const struct room *parent, struct space *space, pid_t child)
 {
 	struct room *room = room_new(space, child);
@@ -292,17 +326,11 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	room->runtime_size = parent->runtime_size;
 	room->main_only = parent->main_only;
 	room->asked = parent->asked;
-	room->under_way = parent->under_way;
+	tell_child(room, parent);
 	/* Whoever was at work in the parent is not in the child. */
 	write_word(room, offsetof(struct sb_room, busy), 0);
 	write_word(room, offsetof(struct sb_room, parked), 0);
 	return room;
-}
-
-static bool read_head(const struct room *room, struct sb_room *head)
-{
-	return memory_peek(&room->space->mem, room->addr, head, sizeof(*head)) == sizeof(*head) &&
-	       head->magic == SB_ROOM_MAGIC && head->version == SB_PAGE_VERSION;
 }
 
 struct room *room_load(struct space *space, pid_t pid)

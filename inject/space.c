@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "clock.h"
 #include "fault.h"
 #include "region.h"
 #include "../src/maps.h"
@@ -131,6 +132,7 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 	if (!control)
 		abort();
 	control->refs = 1;
+	control->made_ns = clock_ns();
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
 	ours = open_memfd(path);
 	if (ours < 0) {
@@ -338,33 +340,6 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err)
 	if (fault_point("register", pid))
 		return err_set(err, SB_ETARGET, "fault: register");
 	return memory_write(&space->mem, space->record_addr, &record, sizeof(record), err);
-}
-
-struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
-{
-	struct space *space = space_new(child, err);
-
-	if (!space)
-		return NULL;
-	space->session = parent->session;
-	space->page_addr = parent->page_addr;
-	space->page_size = parent->page_size;
-	space->record_addr = parent->record_addr;
-	space->gadgets = parent->gadgets;
-	space->hooked = parent->hooked;
-	space->room_addr = parent->room_addr;
-	space->room_size = parent->room_size;
-	for (size_t i = 0; parent->regions && parent->stale && i < parent->n_regions; i++)
-		space_add_region(space, region_get(parent->regions[i]), parent->stale[i]);
-	if (parent->control) {
-		space->control = parent->control;
-		space->control->refs++;
-		if (space_register(space, child, err) < 0) {
-			space_put(space);
-			return NULL;
-		}
-	}
-	return space;
 }
 
 struct region *space_region_at(const struct space *space, uint64_t addr)

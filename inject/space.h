@@ -23,6 +23,7 @@
 struct control { /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
+	uint64_t made_ns;
 	uint64_t notes_read; /* bytes of the page's notes that the session has taken */
 	uint64_t look;	     /* a mark of the session's */
 	uint64_t inode;	     /* for finding its mappings in /proc/PID/maps */
@@ -36,6 +37,7 @@ struct region {
 	struct journal_header *journal; /* the whole head of the region, up to the common code */
 	struct journal_site *sites;	/* in it, sorted by address */
 	struct journal_patch *patches;	/* in it, sorted by address */
+	uint64_t planted_ns;		/* when its hooks came into the text first; 0: not yet */
 };
 
 struct space {
@@ -52,7 +54,8 @@ struct space {
 	bool hooked;		       /* text has been changed */
 	uint64_t room_addr, room_size; /* an agent's room and its code (room.h); 0: none */
 	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
-	/* Only as space_load() found it: */
+	bool lacks; /* a fork from the middle of a change: its parent has more by now */
+	/* Only as space_load() or space_fork() found it: */
 	pid_t tracer_pid;
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
 	int fds[8]; /* memfds of ours, not closed yet; found at a restore, too */
@@ -74,7 +77,8 @@ void space_put(struct space *space); /* forgets; takes nothing out of the target
 int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t session,
 		uint32_t targets, struct sb_err *err);
 
-/* The space of a fresh fork: child is stopped at its birth; its record is written. */
+/* The space of a fresh fork: child is stopped at its birth; its record is written. It has what is
+ * in the child, which may be less than the parent has: see fork.c, and lacks. */
 struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err);
 
 /* Gives the process an index in the page and writes its record. */
@@ -110,6 +114,9 @@ bool space_has_hooks(const struct space *space, const bool *cookie, size_t n);
 
 /* True if the text still has any hook of this region. */
 bool space_hooks_any(const struct space *space, const struct region *region);
+
+/* True if the text has these bytes of a hook. */
+bool space_patch_in_place(const struct space *space, const struct journal_patch *patch);
 
 /* True if the text still has this site's hook. */
 bool space_hooks(const struct space *space, const struct region *region,

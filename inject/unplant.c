@@ -47,7 +47,7 @@ static int undo_patch(struct space *space, struct tree *tree, const struct regio
 	return memory_write(&space->mem, patch->addr, patch->orig, patch->len, err);
 }
 
-static bool in_place(const struct space *space, const struct journal_patch *patch)
+bool space_patch_in_place(const struct space *space, const struct journal_patch *patch)
 {
 	uint8_t now[PLAN_MAX_WINDOW];
 
@@ -80,7 +80,8 @@ bool space_has_hooks(const struct space *space, const bool *cookie, size_t n)
 		const struct region *r = space->regions[i];
 
 		for (uint32_t k = 0; k < r->journal->n_patches && !space->stale[i]; k++)
-			if (wanted(r, &r->patches[k], cookie, n) && in_place(space, &r->patches[k]))
+			if (wanted(r, &r->patches[k], cookie, n) &&
+			    space_patch_in_place(space, &r->patches[k]))
 				return true;
 	}
 	return false;
@@ -89,7 +90,7 @@ bool space_has_hooks(const struct space *space, const bool *cookie, size_t n)
 bool space_hooks_any(const struct space *space, const struct region *region)
 {
 	for (uint32_t i = 0; i < region->journal->n_patches; i++)
-		if (in_place(space, &region->patches[i]))
+		if (space_patch_in_place(space, &region->patches[i]))
 			return true;
 	return false;
 }
@@ -99,5 +100,5 @@ bool space_hooks(const struct space *space, const struct region *region,
 {
 	const struct journal_patch *patch = region_patch_at(region, site->addr);
 
-	return patch && in_place(space, patch);
+	return patch && space_patch_in_place(space, patch);
 }

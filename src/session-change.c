@@ -75,8 +75,10 @@ static void scope_of(struct session *s, size_t index)
 /* Looks for it in every process, and hooks it there; --no-follow: traced for that long. */
 static void hook_everywhere(struct session *s)
 {
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		struct proc *proc = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+	struct record *rec;
+
+	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
+		struct proc *proc = tree_proc(&s->tree, rec->pid);
 		struct sb_err err = { 0 };
 		bool untraced = proc && !proc->traced;
 

@@ -45,7 +45,9 @@ bool guest_forked(struct session *s, const struct proc *child, const struct proc
 	const struct record *rec = parent->session;
 	const struct guest *guest = guest_of(s, parent->pid);
 	const struct room *from = rec ? rec->python.room : guest ? guest->room : NULL;
-	struct room *room = from ? room_fork(from, child->space, child->pid) : NULL;
+	struct room *room = from && child->space->room_size ?
+				    room_fork(from, child->space, child->pid) :
+				    NULL;
 
 	if (!room || room_is_quiet(room)) {
 		room_free(room);

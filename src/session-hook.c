@@ -521,6 +521,9 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 		space_put(space);
 		return 0;
 	}
+	rec = record_of(s, space);
+	if (rec)
+		rec->looking = true;
 	drop_stale(space);
 	ret = find_all(s, pid, space, &found, &bell, err);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
@@ -539,6 +542,8 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 	}
 	found_free(&found);
 	found_free(&bell);
+	if (rec)
+		rec->looking = false;
 	rec = ret >= 0 ? record_of(s, space) : NULL;
 	if (rec)
 		ret = python_look(s, rec, space, pid, fresh, err);

@@ -60,6 +60,8 @@ struct record {
 	uint64_t since_ns;	/* when it was first seen */
 	struct slow_look *slow; /* by target; session-slow.c */
 	struct python python;
+	uint64_t looked; /* the last round of looking for targets that was done here */
+	bool looking;	 /* for targets, just now */
 	bool ended;
 	struct record *next;
 };
@@ -86,6 +88,7 @@ struct session {
 	struct site_record *site;
 	size_t n_sites;
 	struct record *records;
+	uint64_t round;	  /* of looking for targets in every process */
 	size_t n_folded;  /* records that were forgotten */
 	size_t free_site; /* number of a free entry of site[], from 1; 0: none */
 	struct image_plans *plans;
@@ -133,6 +136,11 @@ int session_hook_found(struct session *s, struct space *space, pid_t pid, struct
 
 /* session-record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
+
+/* Of those that have not ended the next that this round of looking for targets has not come to, or
+ * NULL. Forks join meanwhile, at the head; one of a process that is through is through, too. */
+struct record *record_next(const struct session *s);
+
 void record_end(struct session *s,
 		struct record *rec); /* takes its counters; gives its slot back */
 void record_counts(const struct session *s, const struct record *rec, size_t target,

@@ -397,7 +397,7 @@ void python_relist(struct session *s)
 
 void python_forked(struct record *child, const struct record *parent)
 {
-	if (!parent || !parent->python.room || !child->space)
+	if (!parent || !parent->python.room || !child->space || !child->space->room_size)
 		return;
 	child->python = parent->python;
 	child->python.room = room_fork(parent->python.room, child->space, child->pid);

@@ -36,6 +36,7 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 
 	rec->pid = proc->pid;
 	rec->since_ns = clock_ns();
+	rec->looked = parent ? parent->looked : 0;
 	rec->generation = proc->generation;
 	processes_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
@@ -45,6 +46,15 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 		rec->in_scope[i] = in_scope(&s->target[i], i, proc->pid, parent);
 	rec->next = s->records;
 	s->records = rec;
+	return rec;
+}
+
+struct record *record_next(const struct session *s)
+{
+	struct record *rec = s->records;
+
+	while (rec && (rec->ended || rec->looked == s->round))
+		rec = rec->next;
 	return rec;
 }
 

@@ -118,6 +118,25 @@ static bool wanted(const struct session *s, pid_t pid)
 	       processes_listed(s->cfg->pids, s->cfg->n_pids, pid);
 }
 
+/* Born in the middle of a change: what its parent has got by now, it gets by itself. */
+static void complete(struct session *s, struct proc *child)
+{
+	struct sb_err err = { 0 };
+	struct record *rec = child->session;
+
+	log_debug("process %d, a child, was born while its parent was changed", child->pid);
+	/* The process may be gone when this returns; its record stays. */
+	if (session_hook(s, child, false, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d (%s), a child, is not hooked: %s", rec->pid, rec->comm,
+			     err.what);
+	window_apply(s, rec);
+}
+
+static bool looks(const struct record *rec)
+{
+	return rec && rec->looking;
+}
+
 static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares_memory)
 {
 	struct session *s = ctx;
@@ -147,6 +166,8 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 	child->session = record_new(s, child, parent->session);
 	python_forked(child->session, parent->session);
 	window_apply(s, child->session);
+	if (!s->detached && (child->space->lacks || looks(parent->session)))
+		complete(s, child);
 }
 
 static void leave_space(struct session *s, struct proc *proc)

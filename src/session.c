@@ -229,12 +229,14 @@ int session_take_all(struct session *s, struct sb_err *err)
 
 static int hook_all(struct session *s, struct sb_err *err)
 {
+	struct record *rec;
+
 	/* By pid: hooking dispatches events, and processes come and go. */
-	for (struct record *rec = s->records; rec; rec = rec->next) {
+	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
 		struct proc *proc = tree_proc(&s->tree, rec->pid);
 		struct sb_err why = { 0 };
 
-		if (!proc || rec->ended || proc->session != rec)
+		if (!proc || proc->session != rec)
 			continue;
 		if (session_hook(s, proc, false, &why) == 0 || why.code == SB_ENOPROC)
 			continue;

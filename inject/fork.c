@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a fork has of what its parent has.
+ *
+ * The kernel copies the memory at one moment and tells of the fork at a later one. Whatever was
+ * made in the parent between the two is known to us by then and is not in the child: a page, a
+ * region of stubs, a room, of which the child may have nothing or a part, and hooks in its text.
+ * So the child's own memory is asked. All or nothing of each is seen there, since its header is
+ * written last; of what is incomplete only the mapping is remembered, to be taken out at the end.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "clock.h"
+#include "region.h"
+
+enum { PAGE = 4096 };
+
+/* A fork is told of long before: looking closer costs every fork, so it is done this long. */
+#define RECENT_NS 10000000000ull
+
+static bool recent(uint64_t made_ns)
+{
+	return clock_ns() - made_ns < RECENT_NS;
+}
+
+/* A part of something that was being made: one at a time. */
+static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
+{
+	char byte;
+
+	space->lacks = true;
+	if (memory_peek(&space->mem, addr, &byte, 1) != 1)
+		return;
+	space->unfinished_addr = addr;
+	space->unfinished_size = size;
+}
+
+/* Its last step is that the record behind it is wiped in forks. */
+static bool page_is_there(const struct space *space, const struct space *parent)
+{
+	char line[512], path[64], mark[40];
+	bool in = false, there = false;
+	FILE *f;
+
+	if (!recent(parent->control->made_ns))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/smaps", space->mem.pid);
+	snprintf(mark, sizeof(mark), "%" PRIx64 "-%" PRIx64 " ", parent->record_addr,
+		 parent->record_addr + PAGE);
+	f = fopen(path, "re");
+	while (f && !there && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, mark, strlen(mark)))
+			in = true;
+		else if (in && !strncmp(line, "VmFlags:", 8))
+			there = strstr(line, " wf") != NULL, in = false;
+	}
+	if (f)
+		fclose(f);
+	return there;
+}
+
+static bool region_is_there(const struct space *space, const struct region *region)
+{
+	struct journal_header h;
+
+	return memory_peek(&space->mem, region->addr, &h, sizeof(h)) == sizeof(h) &&
+	       !memcmp(&h, region->journal, sizeof(h));
+}
+
+/* One that was taken out since is not missed. */
+static bool hooks_are_there(const struct space *space, const struct space *parent,
+			    const struct region *region)
+{
+	if (!region->planted_ns)
+		return false; /* about to be, in the parent */
+	if (!recent(region->planted_ns))
+		return true;
+	for (uint32_t i = 0; i < region->journal->n_patches; i++) {
+		const struct journal_patch *patch = &region->patches[i];
+
+		if (space_patch_in_place(parent, patch) && !space_patch_in_place(space, patch))
+			return false;
+	}
+	return true;
+}
+
+static void take_regions(struct space *space, const struct space *parent)
+{
+	for (size_t i = 0; i < parent->n_regions; i++) {
+		struct region *region = parent->regions[i];
+
+		if (!region_is_there(space, region)) {
+			leave_unfinished(space, region->addr, region->size);
+			continue;
+		}
+		space_add_region(space, region_get(region), parent->stale[i]);
+		if (!parent->stale[i] && !hooks_are_there(space, parent, region))
+			space->lacks = true;
+	}
+}
+
+static void take_room(struct space *space, const struct space *parent)
+{
+	struct sb_room room;
+
+	if (!parent->room_size)
+		return;
+	if (memory_peek(&space->mem, parent->room_addr + PAGE, &room, sizeof(room)) ==
+		    sizeof(room) &&
+	    room.magic == SB_ROOM_MAGIC) {
+		space->room_addr = parent->room_addr;
+		space->room_size = parent->room_size;
+	} else {
+		leave_unfinished(space, parent->room_addr, parent->room_size);
+	}
+}
+
+struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
+{
+	struct space *space = space_new(child, err);
+
+	if (!space)
+		return NULL;
+	space->session = parent->session;
+	space->gadgets = parent->gadgets;
+	if (!parent->control)
+		return space;
+	if (!page_is_there(space, parent)) {
+		leave_unfinished(space, parent->page_addr, parent->page_size + PAGE);
+		return space;
+	}
+	space->page_addr = parent->page_addr;
+	space->page_size = parent->page_size;
+	space->record_addr = parent->record_addr;
+	space->hooked = parent->hooked;
+	take_regions(space, parent);
+	take_room(space, parent);
+	space->control = parent->control;
+	space->control->refs++;
+	if (space_register(space, child, err) < 0) {
+		space_put(space);
+		return NULL;
+	}
+	return space;
+}
