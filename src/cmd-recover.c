@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include "command.h"
 #include "options.h"
 #include "recover.h"
 #include "../inject/space.h"
 #include "../inject/tree-task.h"
+
+enum { GONE_TRIES = 50 }; /* a second */
 
 static void recover_help(FILE *to)
 {
@@ -15,7 +18,17 @@ static void recover_help(FILE *to)
 	options_help(to, VERB_RECOVER);
 }
 
-/* A session that lives detaches by itself. */
+/* A session that lives detaches by itself. One that was killed, or is at it, is gone in a moment. */
+static bool lives_on(pid_t pid, pid_t *tracer)
+{
+	for (int i = 0; i < GONE_TRIES; i++) {
+		if (!space_is_hooked(pid, tracer) || !task_is_tracer(*tracer))
+			return false;
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	}
+	return true;
+}
+
 static int check_pid(pid_t pid, struct sb_err *err)
 {
 	pid_t tracer;
@@ -24,7 +37,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
-	if (!space_is_hooked(pid, &tracer) || !task_is_tracer(tracer))
+	if (!lives_on(pid, &tracer))
 		return 0;
 	err_set(err, SB_EHOOKED, "process %d is hooked by an sbinject that lives (pid %d)", pid,
 		tracer);
