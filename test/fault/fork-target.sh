@@ -8,6 +8,15 @@
 
 child_of() { sed -n 's/^child //p' "$T/midfork.out"; }
 
+child_runs() {
+	wait_for 10 has_forked || fail "$where: it has not forked"
+	child=$(child_of)
+	pids+=("$child")
+	sleep "$settle" # an agent in the child has a second to come into force
+	touch "$T/go"
+	wait_for 10 said midfork '^child ready$' || fail "$where: the child does not run"
+}
+
 # In the place of walk.bash's: 0 reached and well, 3 never reached, 1 not well
 one() {
 	local where="$1:$2=$3" pids=() child
@@ -17,36 +26,40 @@ one() {
 	start midfork "${victim[@]}" "$T/gate" "$T/go"
 	export SBINJECT_FAULT_GATE=$T/gate SBINJECT_FAULT=$where
 	attach_told "$pid" "$target" 1us
-	[ -e "$T/gate" ] || exit 3
-	wait_for 10 child_of_is_there || fail "$where: it has not forked"
-	child=$(child_of)
-	pids+=("$child")
-	sleep "$settle" # an agent in the child has a second to come into force
-	touch "$T/go"
-	wait_for 10 said midfork '^child ready$' || fail "$where: the child does not run"
+	[ $when = detach ] || [ -e "$T/gate" ] || exit 3
+	[ $when = detach ] || child_runs
 	sb_stop
 	[ "$rc" -eq 0 ] || fail "$where: status $rc"
-	[ "$(j targets.0.hits)" -eq 1000 ] || fail "$where: $(j targets.0.hits) hits of 1000"
+	[ -e "$T/gate" ] || exit 3
+	[ $when = attach ] || child_runs
+	[ $when = detach ] || [ "$(j targets.0.hits)" -eq 1000 ] ||
+		fail "$where: $(j targets.0.hits) hits of 1000"
 	for pid in "$pid" "$child"; do
 		kill -0 "$pid" 2>/dev/null || fail "$where: process $pid died"
 		(let_go "$pid") || fail "$where: something stays in process $pid"
 	done
 	finish midfork "${pids[0]}"
-	echo "$where: 1000 hits"
+	echo "$where: its child is well"
 	exit 0
 }
 
-child_of_is_there() { [ -n "$(child_of)" ]; }
+has_forked() { [ -n "$(child_of)" ]; }
 
-MOST=4
+MOST=4 LEAST=3
 
-# What is made: the page, a region of stubs, hooks in the text, a room for an agent.
-POINTS='borrow setup-map register region-header plant-moved plant-written plant-page call-entered call-left'
+# What is made: the page, a region of stubs, hooks in the text, a room for an agent. What is undone.
+making='borrow setup-map register region-header plant-moved plant-written plant-page call-entered call-left'
+undoing='restore-text restore-page restore-unmap release'
 victim=("$V/midfork") target=:midfork_fn settle=0.2
+when=attach POINTS=$making
+walk fork-target
+when=detach POINTS=$undoing
 walk fork-target
 if (need_python) >/dev/null; then
 	need_python
-	POINTS='borrow setup-map register room-map room-file lend lend-set recall'
 	victim=("${python[-1]}" "$SRC/test/victim/python/midfork.py") target=py:__main__:step settle=0.7
+	when=attach POINTS='borrow setup-map register room-map room-file lend lend-set recall'
+	walk fork-target
+	when=detach POINTS="lend lend-set recall borrow $undoing"
 	walk fork-target
 fi

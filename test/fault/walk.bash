@@ -7,7 +7,7 @@
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; python-sleep and python-busy, of an interpreter that does that. Of
-# POINTS, where set, and of no others.
+# POINTS, where set, and of no others; more than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -196,10 +196,10 @@ walk() {
 	local action=$1 way reached=0 bad=0 wrong=''
 	shift
 
-	[ "$(points | wc -l)" -gt 5 ] || fail 'no fault points found'
+	[ -n "${POINTS:-}" ] || [ "$(points | wc -l)" -gt 5 ] || fail 'no fault points found'
 	for way in "${@:-attach}"; do
 		walk_way "$action" "$way"
 	done
 	[ $bad -eq 0 ] || fail "$bad passages of fault points went wrong:$wrong"
-	more 'fault points reached' $reached 5
+	more 'fault points reached' "$reached" "${LEAST:-5}"
 }
