@@ -18,7 +18,8 @@ static void recover_help(FILE *to)
 	options_help(to, VERB_RECOVER);
 }
 
-/* A session that lives detaches by itself. One that was killed, or is at it, is gone in a moment. */
+/* A session that lives detaches by itself. One that was killed, or is at it, is gone in a moment.
+ */
 static bool lives_on(pid_t pid, pid_t *tracer)
 {
 	for (int i = 0; i < GONE_TRIES; i++) {
