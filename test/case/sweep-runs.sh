@@ -6,14 +6,20 @@
 . "$SRC/test/sweep.bash"
 
 runs() { sb sweep -q :crit --runs 8 --doses 50us,100us --seed 3 --json "$T/sweep.json" "$@"; }
-runs -- "$V/sweep-shapes" serial n=300
-[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc"
-holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
+# As measures() asks: not three in a row.
+runs_hold() {
+	for _ in 1 2 3; do
+		runs "$@" -- "$V/sweep-shapes" serial n=300
+		[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc"
+		holds 0 1 && return
+	done
+	fail "the interval does not hold 1: $(cat sb.out)"
+}
+runs_hold
 same 'hits a run' "$(sj targets.0.hits_per_item | cut -d. -f1)" 300
 same 'runs' "$(sj runs)" true
-runs --progress 'stdout:items done: ([0-9]+)' -- "$V/sweep-shapes" serial n=300
+runs_hold --progress 'stdout:items done: ([0-9]+)'
 same 'hits an item' "$(sj targets.0.hits_per_item | cut -d. -f1)" 1
-holds 0 1 || fail "the interval does not hold 1: $(cat sb.out)"
 before=$T/sweep.json
 cp "$before" a.json
 runs -- "$V/sweep-shapes" serial n=300
