@@ -11,8 +11,9 @@
  *	- the main thread sleeps in a system call that a program sleeps in of its own will (not
  *	  on a lock of libc's or of the interpreter's): it is lent, takes the GIL, runs the
  *	  command and gives the GIL back;
- *	- else a pending call is queued, by any thread, preferably one that sleeps: that takes
- *	  one short lock of the interpreter's and no more;
+ *	- else a pending call is queued, by the main thread, or by any: that takes one short lock
+ *	  of the interpreter's and no more. But the main thread itself holds that lock while it
+ *	  looks for calls, and would wait for itself: see may_queue();
  *	- where that has not run after a while, other threads that sleep are tried too;
  *	- where none does, it is queued from 3.12 on for all threads as well, unless one of them has
  *	  too small a stack to load a library on: a main thread that is at work in C does not keep
@@ -35,7 +36,15 @@
 
 #define MS 1000000ull
 
-enum { STACK_ROOM = 256 << 10, RECALL_US = 2000, RETRY_MS = 20, SLOW_MS = 400, QUEUED_MAX = 16 };
+enum {
+	STACK_ROOM = 256 << 10,
+	RECALL_US = 2000,
+	RETRY_MS = 20,
+	SLOW_MS = 400,
+	QUEUED_MAX = 16,
+	RAN_NS = 300000,
+	OTHERS_MS = 100,
+};
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
 
@@ -223,6 +232,38 @@ static bool refuse_woken(struct room *room, pid_t tid)
 	return true;
 }
 
+/*
+ * Who looks for queued calls holds the queue's lock for some instructions; lent just there it would
+ * wait for itself, for ever. That is not rare: it is the call of ours which we wait for that ends
+ * there, and on a loaded machine its thread may not get on before the next session has come. But
+ * nobody sleeps there, and a thread that has run for a while since, with no call in the queue, is
+ * out of it. Into the main thread's queue no other ever looks.
+ */
+static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool sleeps)
+{
+	uint32_t queued = 1;
+
+	if (sleeps || (op == ENTRY_QUEUE && tid != room->pid))
+		return true;
+	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, queued), &queued,
+		    sizeof(queued));
+	return tid == room->pid && !queued && task_run_ns(tid) - room->run_ns > RAN_NS;
+}
+
+/* As refuse_woken(), for who is to queue a call. */
+static bool refuse_queue(struct room *room, enum entry_op op)
+{
+	pid_t tid = room->remote.thread->tid;
+	uint64_t arg[6], sp;
+	long nr;
+
+	if ((op != ENTRY_QUEUE && op != ENTRY_QUEUE_ANY) ||
+	    may_queue(room, op, tid, blocked_in(tid, tid, &nr, arg, &sp)))
+		return false;
+	remote_end(&room->remote);
+	return true;
+}
+
 static bool tell_confined(const struct room *room)
 {
 	write_word(room, offsetof(struct sb_room, confined), room->remote.seccomp);
@@ -243,8 +284,8 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
 	    (op != ENTRY_HERE && refuse_linker(room)) ||
-	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || !tell_confined(room) ||
-	    remote_lend(&room->remote, entry, room->addr, &err) < 0) {
+	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || refuse_queue(room, op) ||
+	    !tell_confined(room) || remote_lend(&room->remote, entry, room->addr, &err) < 0) {
 		if (err.what[0])
 			log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };
@@ -288,6 +329,26 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	return true;
 }
 
+/* Another thread than the main one: the one after `after` that may queue a call. */
+static pid_t other_to_queue(const struct room *room, struct tree *tree, enum entry_op op,
+			    pid_t after)
+{
+	struct thread *t;
+
+	while ((t = tree_next_thread(tree, room->space, after))) {
+		after = t->tid;
+		if (after != room->pid && may_queue(room, op, after, task_sleeps(after)))
+			return after;
+	}
+	return 0;
+}
+
+static bool main_may_queue(const struct room *room, struct tree *tree, enum entry_op op)
+{
+	return tree_thread(tree, room->pid) &&
+	       may_queue(room, op, room->pid, task_sleeps(room->pid));
+}
+
 /*
  * The interpreter's main thread first, which is the process's as a rule: before 3.13 a call that
  * another thread queues is not looked at until something else wakes the interpreter's loop. Where
@@ -296,17 +357,17 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
  */
 static void queue(struct room *room, struct tree *tree, uint64_t now)
 {
-	struct thread *next;
-	pid_t tid = room->queued_ns ? room->queue_from : 0;
+	pid_t tid;
 
-	if (!room->queued_ns) {
-		tid = room->pid;
-	} else {
-		next = tree_next_thread(tree, room->space, tid);
-		tid = room->queue_from = next ? next->tid : 0;
+	if (!room->queued_ns && main_may_queue(room, tree, ENTRY_QUEUE) &&
+	    lend(room, tree, ENTRY_QUEUE, room->pid, now)) {
+		room->queued_ns = now;
+		return;
 	}
-	if ((tid && lend(room, tree, ENTRY_QUEUE, tid, now)) ||
-	    (!room->queued_ns && lend(room, tree, ENTRY_QUEUE, 0, now)))
+	if (!room->queued_ns && now - room->asked_ns < OTHERS_MS * MS)
+		return; /* it may be able to soon */
+	tid = room->queue_from = other_to_queue(room, tree, ENTRY_QUEUE, room->queue_from);
+	if (tid && lend(room, tree, ENTRY_QUEUE, tid, now))
 		room->queued_ns = now;
 }
 
@@ -343,9 +404,15 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 /* The main thread has not run its call: it is at work in C, and others may run Python. */
 static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 {
+	pid_t tid;
+
 	room->retry_ns = now + RETRY_MS * MS; /* a thread may be slow to stop */
-	room->queued_any = queue_for(room, tree) == ENTRY_QUEUE_ANY &&
-			   lend(room, tree, ENTRY_QUEUE_ANY, 0, now);
+	if (queue_for(room, tree) != ENTRY_QUEUE_ANY)
+		return;
+	tid = main_may_queue(room, tree, ENTRY_QUEUE_ANY) ?
+		      room->pid :
+		      other_to_queue(room, tree, ENTRY_QUEUE_ANY, 0);
+	room->queued_any = tid && lend(room, tree, ENTRY_QUEUE_ANY, tid, now);
 }
 
 static void choose(struct room *room, struct tree *tree, const struct sb_room *head, uint64_t now)
@@ -402,6 +469,7 @@ bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell
 	}
 	if (head.done == room->asked) {
 		room->under_way = room->ended = false;
+		room->run_ns = task_run_ns(room->pid);
 		return true;
 	}
 	if (head.busy)

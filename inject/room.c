@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "fault.h"
+#include "tree-task.h"
 #include "../src/maps.h"
 
 enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8, CLOSE_AGAIN_NS = 100000000 };
@@ -206,6 +207,7 @@ static struct room *room_new(struct space *space, pid_t pid)
 		abort();
 	room->space = space_get(space);
 	room->pid = pid;
+	room->run_ns = task_run_ns(pid);
 	room->fd = -1;
 	return room;
 }

@@ -30,6 +30,7 @@ struct room {
 	bool main_only; /* the interpreter has no queue that all its threads look at */
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
+	uint64_t run_ns;      /* how long the main thread had run when it may have been in a call */
 	pid_t queue_from;     /* whose turn it was last to queue it */
 	struct remote remote; /* remote.lent: the thread that carries it */
 	uint64_t lent_ns;

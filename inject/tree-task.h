@@ -10,6 +10,7 @@ pid_t task_parent(pid_t tid);		 /* 0: gone */
 bool task_has_shadow_stack(pid_t pid);	 /* returns are checked by the processor */
 bool task_sleeps(pid_t tid);		 /* interruptible sleep */
 bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */
+uint64_t task_run_ns(pid_t tid);	 /* how long it has run; some milliseconds late */
 bool task_is_dead(pid_t pid, pid_t tid); /* zombie or gone */
 bool task_ended(pid_t pid);		 /* every thread: a leader may end before the others */
 /* In uninterruptible sleep: its user pc, and whether inside a system call or a fault. */

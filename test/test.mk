@@ -9,6 +9,7 @@ VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wi
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
+	$(BUILD)/test/victim/victim-slow-post.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/ifunc-static
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
@@ -38,7 +39,8 @@ $(BUILD)/test/victim/victim-lib.so: test/victim/victim-lib.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 -o $@ $<
 
-$(BUILD)/test/victim/victim-ifunc-lib.so: test/victim/victim-ifunc-lib.c
+$(BUILD)/test/victim/victim-ifunc-lib.so $(BUILD)/test/victim/victim-slow-post.so: \
+$(BUILD)/test/victim/%.so: test/victim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -o $@ $<
 
