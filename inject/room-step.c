@@ -42,7 +42,7 @@ enum {
 	RETRY_MS = 20,
 	SLOW_MS = 400,
 	QUEUED_MAX = 16,
-	RAN_NS = 300000,
+	RAN_NS = 2000000,
 	OTHERS_MS = 100,
 };
 
@@ -237,7 +237,8 @@ static bool refuse_woken(struct room *room, pid_t tid)
  * wait for itself, for ever. That is not rare: it is the call of ours which we wait for that ends
  * there, and on a loaded machine its thread may not get on before the next session has come. But
  * nobody sleeps there, and a thread that has run for a while since, with no call in the queue, is
- * out of it. Into the main thread's queue no other ever looks.
+ * out of it. So it is in a fork, which begins with the lock as it was in its parent and makes it
+ * anew. Into the main thread's queue no other ever looks.
  */
 static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool sleeps)
 {
