@@ -158,7 +158,7 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 
 	if (!task_seccomp(tid))
 		return 0;
-	if (pt_suspend_seccomp(tid, r->tree->follow, true) == 0) {
+	if (pt_suspend_seccomp(tid, true) == 0) {
 		r->seccomp = true;
 		return 0;
 	}
@@ -503,7 +503,7 @@ static void restore(struct remote *r)
 	pt_set_regs(tid, &r->saved);
 	fault_point("call-restored", r->thread->proc->pid);
 	if (r->seccomp)
-		pt_suspend_seccomp(tid, r->tree->follow, false);
+		pt_suspend_seccomp(tid, false);
 	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
 }
 
@@ -548,7 +548,7 @@ static void recall_stopped(struct remote *r, struct thread *t, bool parked)
 		pt_set_sigmask(t->tid, r->sigmask);
 		restore(r);
 	} else if (r->seccomp) {
-		pt_suspend_seccomp(t->tid, r->tree->follow, false);
+		pt_suspend_seccomp(t->tid, false);
 	}
 	fault_point("recall", r->mem->pid);
 	tree_resume_thread(r->tree, t);

@@ -16,12 +16,11 @@ enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, IN_EXEC = 1 << 30 };
 /* How long the release of a process waits for threads deep in the kernel. */
 #define KEPT_NS 1000000000ull
 
-void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow)
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx)
 {
 	memset(tree, 0, sizeof(*tree));
 	tree->ops = ops;
 	tree->ctx = ctx;
-	tree->follow = follow;
 }
 
 struct thread *tree_thread(const struct tree *tree, pid_t tid)
@@ -142,13 +141,13 @@ size_t tree_count_threads(const struct tree *tree, const struct space *space)
 }
 
 /* A leader whose place another thread takes by exec is a zombie for a moment. */
-static int seize(const struct tree *tree, pid_t pid, pid_t tid)
+static int seize(pid_t pid, pid_t tid)
 {
-	int ret = pt_seize(tid, tree->follow);
+	int ret = pt_seize(tid);
 
 	for (int i = 0;
 	     ret == -EPERM && !task_tracer(tid) && i < SEIZE_TRIES && !task_is_dead(pid, tid); i++)
-		ret = pt_seize(tid, tree->follow);
+		ret = pt_seize(tid);
 	return ret;
 }
 
@@ -170,7 +169,7 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 
 		if (tid <= 0 || tree_thread(tree, tid))
 			continue;
-		ret = seize(tree, proc->pid, tid);
+		ret = seize(proc->pid, tid);
 		if (ret == 0) {
 			tree_thread_new(tree, proc, tid);
 			found++;

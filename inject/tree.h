@@ -79,7 +79,6 @@ struct orphan {
 struct tree {
 	const struct tree_ops *ops;
 	void *ctx;
-	bool follow; /* trace forks and clones */
 	struct proc *procs;
 	struct orphan *orphans; /* stops of children whose parent's event is still to come */
 	size_t n_orphans;
@@ -87,7 +86,7 @@ struct tree {
 	struct thread *hash[TREE_BUCKETS];
 };
 
-void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow);
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx);
 void tree_free(struct tree *tree); /* forgets everything; detaches nothing */
 
 /*

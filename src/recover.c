@@ -289,7 +289,7 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 	if (!tree)
 		abort();
 	*restored = 0;
-	tree_init(tree, &recover_ops, NULL, true);
+	tree_init(tree, &recover_ops, NULL);
 	for (size_t i = 0; i < n; i++)
 		if (!tree_proc(tree, pids[i]))
 			take(tree, pids[i], &first);
