@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "clock.h"
 #include "fault.h"
 #include "tree-task.h"
@@ -435,6 +436,45 @@ void tree_resume(struct tree *tree, struct space *space)
 			}
 		}
 	} while (again);
+}
+
+static bool all_kept(const struct tree *tree, const struct space *space)
+{
+	size_t n = 0;
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next, n++)
+			if (!t->kept)
+				return false;
+	return n > 0;
+}
+
+/* By id: the end of one may free others. */
+static bool look_at_kept(struct tree *tree, const struct space *space)
+{
+	bool any = false;
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, space, tid))) {
+		tid = t->tid;
+		if (!t->kept || t->state == THREAD_STOPPED || !await_stop(tree, t, 0))
+			continue;
+		any = true;
+		if (t->stop.kind == STOP_GONE || t->stop.kind == STOP_EXEC) {
+			tree_resume_thread(tree, t);
+			tid = 0;
+		}
+	}
+	return any;
+}
+
+void tree_await_kept(struct tree *tree, const struct space *space, unsigned int timeout_us)
+{
+	uint64_t end = clock_ns() + timeout_us * 1000ull;
+
+	while (all_kept(tree, space) && !look_at_kept(tree, space) && clock_ns() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 }
 
 static void detach_thread(struct tree *tree, struct thread *t)

@@ -122,6 +122,12 @@ void tree_settle(struct tree *tree);
  */
 int tree_stop(struct tree *tree, struct space *space, struct sb_err *err);
 void tree_resume(struct tree *tree, struct space *space);
+/*
+ * Where all threads are deep in the kernel (thread->kept): waits a while until one has come out. It
+ * is stopped then, or its end or its exec is dispatched. An exec waits for the end of all other
+ * threads to be seen, so not to look is to wait for ever.
+ */
+void tree_await_kept(struct tree *tree, const struct space *space, unsigned int timeout_us);
 
 /* A stopped thread is in the middle of a fork or exec that has not been dispatched. */
 bool tree_event_pending(const struct thread *thread);

@@ -6,8 +6,8 @@
 # as it was. Needs the build that has fault points: make FAULT=1.
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
-# target that forks all the time; python-sleep and python-busy, of an interpreter that does that. Of
-# POINTS, where set, and of no others.
+# target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
+# python-busy, of an interpreter that does that. Of POINTS, where set, and of no others.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -63,6 +63,12 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		start calls "${python[0]}" "$SRC/test/victim/python/walked.py" "${way#*-}"
 		snapshot "$pid" -t
 		run "$where" -p "$pid" py:__main__:step 2us --for 150ms
+		return
+		;;
+	confined)
+		start calls "$V/confined" memory
+		snapshot "$pid" -t
+		run "$where" -p "$pid" :confined_fn 2us --for 150ms
 		return
 		;;
 	esac
