@@ -22,7 +22,7 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20 };
+enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20, UNWINDER_READS = 16 };
 
 struct planting {
 	struct space *space;
@@ -230,7 +230,8 @@ static void emit_region(struct planting *p, uint64_t addr)
 	h->record_addr = p->space->record_addr;
 	h->record_size = 4096;
 	h->tracer_pid = p->space->control->page.lay.tracer_pid;
-	h->region_size = r->size = (off + 4095u) & ~4095u;
+	/* Unwinders look for rt_sigreturn's instructions at a pc that they do not know. */
+	h->region_size = r->size = (off + UNWINDER_READS + 4095u) & ~4095u;
 }
 
 /* The journal's patches and sites may have become fewer than region_new() was told: the gap

@@ -22,6 +22,9 @@ $(BUILD)/test/victim/%: test/victim/%.c
 # Binding at the first call takes more of a stack than some of its threads have.
 $(BUILD)/test/victim/lives: VICTIM_LIBS += -Wl,-z,now
 
+# Cancelled threads run what stands in the way.
+$(BUILD)/test/victim/unwinds: VICTIM_CFLAGS += -fexceptions
+
 $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
