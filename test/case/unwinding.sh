@@ -8,12 +8,11 @@
 
 for ((i = 0; i < ${ROUNDS:-2}; i++)); do
 	start prof "$V/unwinds" prof
-	snapshot "$pid" -t
 	attach "$pid" :through 20us :leaf 300us
 	sleep "${SECONDS_EACH:-2}"
 	sb_stop
 	ended 0
-	unchanged "$pid" -t
+	let_go "$pid"
 	finish prof "$pid"
 	same 'hits of through' "$(($(j targets.0.hits) > 100))" 1
 	traces=$(sed -n 's/^traces //p' "$T/prof.out")

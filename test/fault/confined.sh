@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGKILL of the tracer, or of it and the command line, at every step, where the target would die of
 # a call made in its name once nobody suspends its seccomp filter.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 : "${POINTS:=borrow stack-laid call-set call-start call-entered call-left call-unmasked call-restored}"
