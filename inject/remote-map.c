@@ -5,8 +5,6 @@
 #include "remote.h"
 #include "tree-task.h"
 
-enum { PAGE = 4096 };
-
 static int map_refused(const struct remote *r, long result, struct sb_err *err)
 {
 	pid_t pid = r->thread->proc->pid;
@@ -45,7 +43,7 @@ static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bo
 int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
 	       uint64_t *at, struct sb_err *err)
 {
-	uint64_t first = len < 2 * PAGE ? len : 2 * PAGE;
+	uint64_t first = len < REMOTE_MAP_FIRST ? len : REMOTE_MAP_FIRST;
 	long got = -1, ret;
 	int code = remote_syscall(r, &got, err, SYS_mmap, addr, first, (uint64_t)prot,
 				  (uint64_t)flags, (uint64_t)fd, 0ul);

@@ -7,7 +7,8 @@
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
-# python-busy, of an interpreter that does that. Of POINTS, where set, and of no others.
+# python-busy, of an interpreter that does that; locked, of one that locks its memory and has two
+# pages to its limit. Of POINTS, where set, and of no others.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -71,6 +72,15 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		run "$where" -p "$pid" :confined_fn 2us --for 150ms
 		return
 		;;
+	locked)
+		cp "$V/locked" "$T/locked"
+		start calls setpriv --reuid=65534 --regid=65534 --clear-groups "$T/locked" future
+		prlimit --pid "$pid" \
+			--memlock=$(($(sed -n 's/^VmLck:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status") * 1024 + 8192))
+		snapshot "$pid"
+		run "$where" -p "$pid" :locked_fn 2us --for 150ms
+		return
+		;;
 	esac
 	start calls "$V/calls" -t 2
 	snapshot "$pid" -t
@@ -118,7 +128,7 @@ python_unchanged() {
 same_as_before() {
 	case $1 in
 	launch) let_go "$pid" ;;
-	forks) unchanged "$pid" ;;
+	forks | locked) unchanged "$pid" ;;
 	python-*) python_unchanged ;;
 	*) unchanged "$pid" -t ;;
 	esac
