@@ -3,16 +3,27 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include "command.h"
 #include "options.h"
 #include "recover.h"
 #include "../inject/space.h"
 #include "../inject/tree-task.h"
 
+enum { END_TRIES = 100 };
+
 static void recover_help(FILE *to)
 {
 	fputs("\n", to);
 	options_help(to, VERB_RECOVER);
+}
+
+/* One that was killed just now may take a while to end, on a machine with much to do. */
+static bool lives_on(pid_t tracer)
+{
+	for (int i = 0; i < END_TRIES && task_is_tracer(tracer); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	return task_is_tracer(tracer);
 }
 
 /* A session that lives detaches by itself. */
@@ -24,7 +35,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
-	if (!space_is_hooked(pid, &tracer) || !task_is_tracer(tracer))
+	if (!space_is_hooked(pid, &tracer) || !lives_on(tracer))
 		return 0;
 	err_set(err, SB_EHOOKED, "process %d is hooked by an sbinject that lives (pid %d)", pid,
 		tracer);
