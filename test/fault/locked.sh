@@ -8,7 +8,7 @@
 need_root
 need setpriv prlimit
 chmod 755 "$T"
-: "${POINTS:=borrow call-set call-entered call-left region-header restore-unmap}"
-MOST=24
+: "${POINTS:=borrow call-entered call-left region-header restore-unmap setup-map}"
+MOST=16
 walk error locked
 walk kill-both locked

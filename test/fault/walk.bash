@@ -7,8 +7,8 @@
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
-# python-busy, of an interpreter that does that; locked, of one that locks its memory and has two
-# pages to its limit. Of POINTS, where set, and of no others.
+# python-busy, of an interpreter that does that; locked, of one that locks its memory and has less
+# to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -75,10 +75,11 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 	locked)
 		cp "$V/locked" "$T/locked"
 		start calls setpriv --reuid=65534 --regid=65534 --clear-groups "$T/locked" future
-		prlimit --pid "$pid" \
-			--memlock=$(($(sed -n 's/^VmLck:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status") * 1024 + 8192))
+		# its own user lowers it: root may lack CAP_SYS_RESOURCE
+		setpriv --reuid=65534 --regid=65534 --clear-groups prlimit --pid "$pid" \
+			--memlock=$(($(sed -n 's/^VmLck:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status") * 1024 + 81920))
 		snapshot "$pid"
-		run "$where" -p "$pid" :locked_fn 2us --for 150ms
+		run "$where" -p "$pid" :locked_fn 2us 'libc.so.6:*' 0 --for 150ms
 		return
 		;;
 	esac
