@@ -16,7 +16,7 @@ for ((i = 0; i < ${ROUNDS:-2}; i++)); do
 	finish prof "$pid"
 	same 'hits of through' "$(($(j targets.0.hits) > 100))" 1
 	traces=$(sed -n 's/^traces //p' "$T/prof.out")
-	more 'traces' "$traces" 50
+	more 'traces' "$traces" 5
 	more 'traces of a thread in a hook' "$(sed -n 's/^ended in a hook //p' "$T/prof.out")" $((traces / 4))
 
 	for mode in cancel async; do
