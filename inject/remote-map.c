@@ -19,7 +19,8 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
-/* Two pages at most are mapped at `at`: to their full length. */
+/* Two pages at most are mapped at `at`: to their full length. *at 0: how long it is now, nobody
+ * knows. */
 static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
 		struct sb_err *err)
 {
@@ -32,8 +33,10 @@ static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bo
 		return code;
 	code = remote_syscall(r, &ret, err, SYS_mremap, *at, first, len,
 			      (uint64_t)(may_move ? MREMAP_MAYMOVE : 0), 0ul, 0ul);
-	if (code < 0)
+	if (code < 0) {
+		*at = 0;
 		return code;
+	}
 	if (ret < 0 && ret > -4096)
 		return ret == -ENOMEM && !may_move ? -SB_ENOMEM : map_refused(r, ret, err);
 	*at = (uint64_t)ret;
@@ -55,7 +58,7 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
 		code = -SB_ENOMEM;
 	if (code >= 0)
 		code = grow(r, at, first, len, !addr, err);
-	if (code < 0 && got > 0)
+	if (code < 0 && got > 0 && *at)
 		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
 	return code;
 }

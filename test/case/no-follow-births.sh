@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 # --no-follow: threads and vfork children that are born while a hook is put in or taken out are held
 # like everybody else, at attach and at each change; untraced again afterwards, their mothers as well.
-# limit: 120 s
+# limit: 240 s
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>&1 || fail "sbctl $*: $(cat "$T/ctl.out")"; }
 untraced() { ! grep -h '^TracerPid:' "/proc/$pid/task/"*/status 2>/dev/null | grep -qv '	0$'; }
 lives() { ! grep -q '^State:	[ZX]' "/proc/$pid/status" || fail "$1: the target died"; }
 
-for ((i = 0; i < ${ROUNDS:-3}; i++)); do
+for ((i = 0; i < ${ROUNDS:-2}; i++)); do
 	start births "$V/births"
 	attach_told "$pid" :births_fn 0 --no-follow
 	wait_for 10 untraced || fail "round $i: it is still traced after the attach"
