@@ -87,23 +87,49 @@ static bool ends_here(const struct space *space, const struct map_entry *map, ui
 	       space_region_at(space, at);
 }
 
+/* How much of [addr, addr + size) is there: all of it, or what remote_map() begins with; 0: it is
+ * not as it would be. */
+static uint64_t unfinished_size(const struct space *space, const struct map_entry *map,
+				uint64_t addr, uint64_t size)
+{
+	const uint64_t sizes[] = { size, REMOTE_MAP_FIRST };
+
+	for (int i = 0; i < 2; i++)
+		if (sizes[i] && sizes[i] <= size && sizes[i] <= map->end - addr &&
+		    ends_here(space, map, addr + sizes[i]))
+			return sizes[i];
+	return 0;
+}
+
 /* A region without a journal: what the page says of it is believed where the map agrees and nothing
  * was written to it, since its header comes last. */
 static void load_unfinished(struct space *space, const struct maps *maps,
 			    const struct sb_page_header *h)
 {
-	const struct map_entry *map = maps_find(maps, h->region_addr);
-	uint64_t magic = 1;
+	uint64_t addr = h->region_addr, size = h->region_size, magic = 1;
+	const struct map_entry *map = maps_find(maps, addr);
 
-	if (!map || !is_region_map(map) || !h->region_size || h->region_size % PAGE ||
-	    h->region_size > map->end - h->region_addr || !ends_here(space, map, h->region_addr) ||
-	    !ends_here(space, map, h->region_addr + h->region_size) ||
-	    space_region_at(space, h->region_addr) ||
-	    memory_peek(&space->mem, h->region_addr, &magic, sizeof(magic)) != sizeof(magic) ||
-	    magic)
+	if (!map || !is_region_map(map) || size % PAGE || !ends_here(space, map, addr) ||
+	    space_region_at(space, addr) ||
+	    memory_peek(&space->mem, addr, &magic, sizeof(magic)) != sizeof(magic) || magic)
 		return;
-	space->unfinished_addr = h->region_addr;
-	space->unfinished_size = h->region_size;
+	size = unfinished_size(space, map, addr, size);
+	if (size) {
+		space->unfinished_addr = addr;
+		space->unfinished_size = size;
+	}
+}
+
+void space_find_unfinished(struct space *space)
+{
+	struct sb_page_header h;
+	struct maps maps;
+
+	if (!space->control || maps_read(space->mem.pid, &maps, NULL) < 0)
+		return;
+	h = *space->control->page.hdr; /* the target can write to it meanwhile */
+	load_unfinished(space, &maps, &h);
+	maps_free(&maps);
 }
 
 /*

@@ -23,7 +23,7 @@
 #include "../src/maps.h"
 #include "../src/log.h"
 
-enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20 };
+enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20, UNWINDER_READS = 16 };
 
 struct planting {
 	struct space *space;
@@ -231,7 +231,8 @@ static void emit_region(struct planting *p, uint64_t addr)
 	h->record_addr = p->space->record_addr;
 	h->record_size = 4096;
 	h->tracer_pid = p->space->control->page.lay.tracer_pid;
-	h->region_size = r->size = (off + 4095u) & ~4095u;
+	/* Unwinders look for rt_sigreturn's instructions at a pc that they do not know. */
+	h->region_size = r->size = (off + UNWINDER_READS + 4095u) & ~4095u;
 }
 
 /* The journal's patches and sites may have become fewer than region_new() was told: the gap
@@ -268,17 +269,12 @@ static void announce(struct planting *p, uint64_t addr, uint64_t size)
 	p->space->control->page.hdr->region_size = size;
 }
 
-static int map_locked(struct planting *p, struct remote *r, uint64_t addr, uint64_t size,
-		      struct sb_err *err)
+static int map_locked(struct remote *r, uint64_t addr, uint64_t size, struct sb_err *err)
 {
 	uint64_t at;
-	int code;
 
-	announce(p, addr, size < 8192 ? size : 8192);
-	code = remote_map(r, addr, size, PROT_READ | PROT_EXEC,
+	return remote_map(r, addr, size, PROT_READ | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &at, err);
-	announce(p, addr, size);
-	return code;
 }
 
 static int map_region(struct planting *p, struct remote *r, uint64_t addr, uint64_t size,
@@ -292,7 +288,7 @@ static int map_region(struct planting *p, struct remote *r, uint64_t addr, uint6
 			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
 			      (uint64_t)-1, 0ul);
 	if (code >= 0 && got == -EAGAIN) /* it locks its memory, and may not lock so much */
-		return map_locked(p, r, addr, size, err);
+		return map_locked(r, addr, size, err);
 	if (got > 0 && (code < 0 || (uint64_t)got != addr))
 		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
 	if (code < 0)

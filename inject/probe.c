@@ -64,7 +64,7 @@ static void probe_stopped(pid_t child, struct probe *out)
 		return;
 	}
 	out->code = probe_code(child);
-	out->seccomp = -pt_suspend_seccomp(child, false, true);
+	out->seccomp = -pt_suspend_seccomp(child, true);
 	out->room = probe_room(child);
 }
 
@@ -72,7 +72,7 @@ static void probe_child(pid_t child, struct probe *out)
 {
 	/* Busy: not in the time that is given to it, on a loaded machine. */
 	for (int i = 0; i < SEIZE_TRIES; i++) {
-		out->trace = -pt_seize(child, false);
+		out->trace = -pt_seize(child);
 		if (out->trace != EBUSY)
 			break;
 	}

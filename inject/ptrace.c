@@ -24,15 +24,8 @@
 #define OPT_SUSPEND_SECCOMP (1 << 21)
 #define SEIZE_US	    3000
 
-static long options(bool follow)
-{
-	long opts = PTRACE_O_TRACESYSGOOD;
-
-	if (follow)
-		opts |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-			PTRACE_O_TRACEEXEC;
-	return opts;
-}
+static const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+			    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 
 static int result(long ret)
 {
@@ -63,7 +56,7 @@ static void alarm_us(long us)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-int pt_seize(pid_t tid, bool follow)
+int pt_seize(pid_t tid)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	static volatile int ret;
@@ -77,7 +70,7 @@ int pt_seize(pid_t tid, bool follow)
 	if (!sigsetjmp(seize_given_up, 1)) {
 		seizing = 1;
 		alarm_us(SEIZE_US);
-		ret = result(ptrace(PTRACE_SEIZE, tid, 0, options(follow)));
+		ret = result(ptrace(PTRACE_SEIZE, tid, 0, options));
 	}
 	seizing = 0;
 	alarm_us(0);
@@ -150,10 +143,10 @@ int pt_get_xstate(pid_t tid, void *buf, size_t *len)
 	return ret;
 }
 
-int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend)
+int pt_suspend_seccomp(pid_t tid, bool suspend)
 {
-	return result(ptrace(PTRACE_SETOPTIONS, tid, 0,
-			     options(follow) | (suspend ? OPT_SUSPEND_SECCOMP : 0)));
+	return result(
+		ptrace(PTRACE_SETOPTIONS, tid, 0, options | (suspend ? OPT_SUSPEND_SECCOMP : 0)));
 }
 
 int pt_own(pid_t tid)

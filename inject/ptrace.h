@@ -39,8 +39,9 @@ struct stop {
 	unsigned long message;
 };
 
-/* -EBUSY: its process is in the middle of an exec, and waits for us perhaps: see pt_reap(). */
-int pt_seize(pid_t tid, bool follow);
+/* Births and execs are reported from then on. -EBUSY: its process is in the middle of an exec, and
+ * waits for us perhaps: see pt_reap(). */
+int pt_seize(pid_t tid);
 /* Takes the end of the thread, if it has ended, and no other event. */
 void pt_reap(pid_t tid);
 int pt_interrupt(pid_t tid);
@@ -56,7 +57,7 @@ int pt_set_sigmask(pid_t tid, uint64_t mask);
 /* Vector registers; *len in: room, out: used. */
 int pt_get_xstate(pid_t tid, void *buf, size_t *len);
 /* Suspends or resumes the target's seccomp filters; needs CAP_SYS_ADMIN. Stopped thread. */
-int pt_suspend_seccomp(pid_t tid, bool follow, bool suspend);
+int pt_suspend_seccomp(pid_t tid, bool suspend);
 /* A child that asked to be traced: it ends with us, and its system calls are told apart. */
 int pt_own(pid_t tid);
 /* What a thread that stopped for SIGSEGV could not reach. */

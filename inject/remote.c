@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "fault.h"
@@ -17,7 +16,6 @@
 #include "../src/log.h"
 
 enum {
-	PAGE = 4096,
 	SCRATCH = REMOTE_SCRATCH,
 	GADGET_MOST = 8, /* bytes from a gadget's start to its last instruction, at most */
 	ROUNDS = 40,
@@ -85,13 +83,18 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadgets,
 		      const struct arch_regs *regs)
 {
-	uint64_t pc = arch->pc(regs), back;
+	uint64_t pc = arch->pc(regs), back[4] = { 0 };
 
 	if (gadgets->sigreturn && pc - gadgets->sigreturn < GADGET_MOST)
 		return true;
-	return pc - gadgets->syscall < GADGET_MOST &&
-	       memory_peek(mem, arch->sp(regs), &back, sizeof(back)) == sizeof(back) &&
-	       (back == gadgets->sigreturn || back == gadgets->pop);
+	if (pc - gadgets->syscall >= GADGET_MOST)
+		return false;
+	/* At its edge the stack pointer is where the return, or rt_sigreturn, wants it. */
+	memory_peek(mem, arch->sp(regs) - 24, back, sizeof(back));
+	for (int i = 0; i < 4; i++)
+		if (back[i] && (back[i] == gadgets->sigreturn || back[i] == gadgets->pop))
+			return true;
+	return false;
 }
 
 /* Lays the frame on the thread's stack, keeping what lay there. */
@@ -158,7 +161,7 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 
 	if (!task_seccomp(tid))
 		return 0;
-	if (pt_suspend_seccomp(tid, r->tree->follow, true) == 0) {
+	if (pt_suspend_seccomp(tid, true) == 0) {
 		r->seccomp = true;
 		return 0;
 	}
@@ -227,11 +230,15 @@ static void hold(struct remote *r, struct space *space)
 
 static bool held_by_caller(const struct tree *tree, const struct space *space)
 {
+	bool any = false;
+
 	for (const struct proc *p = tree->procs; p; p = p->next)
-		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next) {
+			any |= t->state == THREAD_STOPPED;
 			if (t->state != THREAD_STOPPED && !t->kept)
 				return false;
-	return true;
+		}
+	return any;
 }
 
 /*
@@ -256,6 +263,10 @@ static int choose(struct remote *r, struct space *space)
 			hold(r, space);
 		if (choose_thread(r, space, wish) == 0)
 			return 0;
+		if (theirs)
+			continue;
+		release_held(r);
+		tree_await_kept(r->tree, space, STOP_TIMEOUT_US);
 	}
 	return -1;
 }
@@ -333,7 +344,7 @@ static int skip_entered(struct remote *r, struct sb_err *err)
 
 	if (pt_get_regs(r->thread->tid, &regs) < 0)
 		return err_set(err, SB_ENOPROC, "thread %d ended", r->thread->tid);
-	arch->skip_syscall(&regs);
+	arch->enter_syscall(&regs, r->sp, -1);
 	pt_set_regs(r->thread->tid, &regs);
 	r->at_entry = false;
 	pt_syscall(r->thread->tid);
@@ -369,6 +380,24 @@ static int start(struct remote *r, struct sb_err *err)
 	return run_to(r, false, err);
 }
 
+/*
+ * At the entry the call is still rt_sigreturn: a thread whose tracer has died by now goes back from
+ * here, and a seccomp filter, which is suspended only while the tracer lives, sees nothing else.
+ * Only now is it the call that is meant; the filter looks next, a moment later.
+ */
+static int enter(struct remote *r, long nr, struct sb_err *err)
+{
+	pid_t tid = r->thread->tid;
+
+	if (pt_get_regs(tid, &r->work) < 0)
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
+	arch->enter_syscall(&r->work, r->sp, nr);
+	r->at_entry = false;
+	if (pt_set_regs(tid, &r->work) < 0 || pt_syscall(tid) < 0)
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
+	return 0;
+}
+
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...)
 {
 	uint64_t args[6];
@@ -381,13 +410,15 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 	va_end(ap);
 	r->work = r->saved;
 	arch->prepare_syscall(&r->work, r->gadgets, r->sp, nr, args);
+	arch->defer_syscall(&r->work, r->gadgets, r->sp);
 	ret = start(r, err);
 	if (ret < 0)
 		return ret;
 	if (fault_point("call-entered", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-entered");
-	r->at_entry = false;
-	pt_syscall(r->thread->tid);
+	ret = enter(r, nr, err);
+	if (ret < 0)
+		return ret;
 	ret = run_to(r, false, err);
 	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
 		return err_set(err, SB_ETARGET, "thread %d was lost in a borrowed call",
@@ -396,61 +427,6 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 	if (fault_point("call-left", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-left");
 	return 0;
-}
-
-static int map_refused(const struct remote *r, long result, struct sb_err *err)
-{
-	pid_t pid = r->thread->proc->pid;
-
-	errno = (int)-result;
-	err_sys(err, SB_ETARGET, "process %d: mmap failed in the target", pid);
-	if (result == -EAGAIN)
-		err_hint(err,
-			 "it locks all memory that it maps (mlockall) and is at its limit: "
-			 "prlimit --pid %d --memlock=... raises that",
-			 pid);
-	return -SB_ETARGET;
-}
-
-/* Two pages at most are mapped at `at`: to their full length. */
-static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
-		struct sb_err *err)
-{
-	long ret = 0;
-	int code = 0;
-
-	if (task_locks_memory(r->thread->proc->pid))
-		code = remote_syscall(r, &ret, err, SYS_munlock, *at, first, 0ul, 0ul, 0ul, 0ul);
-	if (code < 0 || len == first)
-		return code;
-	code = remote_syscall(r, &ret, err, SYS_mremap, *at, first, len,
-			      (uint64_t)(may_move ? MREMAP_MAYMOVE : 0), 0ul, 0ul);
-	if (code < 0)
-		return code;
-	if (ret < 0 && ret > -4096)
-		return ret == -ENOMEM && !may_move ? -SB_ENOMEM : map_refused(r, ret, err);
-	*at = (uint64_t)ret;
-	return 0;
-}
-
-int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
-	       uint64_t *at, struct sb_err *err)
-{
-	uint64_t first = len < 2 * PAGE ? len : 2 * PAGE;
-	long got = -1, ret;
-	int code = remote_syscall(r, &got, err, SYS_mmap, addr, first, (uint64_t)prot,
-				  (uint64_t)flags, (uint64_t)fd, 0ul);
-
-	if (code >= 0 && got < 0 && got > -4096)
-		return got == -EEXIST ? -SB_ENOMEM : map_refused(r, got, err);
-	*at = (uint64_t)got;
-	if (code >= 0 && addr && *at != addr)
-		code = -SB_ENOMEM;
-	if (code >= 0)
-		code = grow(r, at, first, len, !addr, err);
-	if (code < 0 && got > 0)
-		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
-	return code;
 }
 
 int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err)
@@ -481,7 +457,7 @@ static bool leave_call(struct remote *r)
 	pid_t tid = r->thread->tid;
 
 	if (r->at_entry && pt_get_regs(tid, &r->work) == 0) {
-		arch->skip_syscall(&r->work);
+		arch->enter_syscall(&r->work, r->sp, -1);
 		pt_set_regs(tid, &r->work);
 	}
 	if (pt_interrupt(tid) < 0)
@@ -503,7 +479,7 @@ static void restore(struct remote *r)
 	pt_set_regs(tid, &r->saved);
 	fault_point("call-restored", r->thread->proc->pid);
 	if (r->seccomp)
-		pt_suspend_seccomp(tid, r->tree->follow, false);
+		pt_suspend_seccomp(tid, false);
 	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
 }
 
@@ -548,7 +524,7 @@ static void recall_stopped(struct remote *r, struct thread *t, bool parked)
 		pt_set_sigmask(t->tid, r->sigmask);
 		restore(r);
 	} else if (r->seccomp) {
-		pt_suspend_seccomp(t->tid, r->tree->follow, false);
+		pt_suspend_seccomp(t->tid, false);
 	}
 	fault_point("recall", r->mem->pid);
 	tree_resume_thread(r->tree, t);

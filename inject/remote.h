@@ -74,6 +74,8 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 /* *result: as the kernel returns it (negative errno). SB_ETARGET: the thread was lost. */
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...);
 
+enum { REMOTE_MAP_FIRST = 8192 };
+
 /*
  * mmap(2) of len bytes, len / 4096 being at least 2; flags as there. A target that has called
  * mlockall(MCL_FUTURE) would lock them, and so fill a mapping that is to stay sparse, or be

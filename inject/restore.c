@@ -339,6 +339,7 @@ static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 	 * the target may have reused its number. */
 	if (space->room_size || space->lacks)
 		space_find_files(space);
+	space_find_unfinished(space);
 	ok = unmap_all(space, &r, err);
 	remote_end(&r);
 	if (ok)

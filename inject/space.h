@@ -55,9 +55,9 @@ struct space {
 	uint64_t room_addr, room_size; /* an agent's room and its code (room.h); 0: none */
 	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
 	bool lacks; /* a fork from the middle of a change: its parent has more by now */
-	/* Only as space_load() or space_fork() found it: */
+	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, found so */
+	/* Only as space_load() found it: */
 	pid_t tracer_pid;
-	uint64_t unfinished_addr, unfinished_size; /* a region without a journal */
 	int fds[8]; /* memfds of ours, not closed yet; found at a restore, too */
 	size_t n_fds;
 };
@@ -145,6 +145,10 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err);
 /* A file in memory, made by the borrowed thread; to map code from it is permitted all the same. On
  * failure *fd may be that of a file whose answer was lost. */
 int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err);
+
+/* A region whose mapping was lost on its way, as after a crash: the borrowed thread did not come
+ * back in time, and the call had its effect all the same. */
+void space_find_unfinished(struct space *space);
 
 /* Which descriptors of the process are files of ours, into fds. */
 void space_find_files(struct space *space);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "clock.h"
 #include "fault.h"
 #include "tree-task.h"
@@ -16,12 +17,11 @@ enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, IN_EXEC = 1 << 30 };
 /* How long the release of a process waits for threads deep in the kernel. */
 #define KEPT_NS 1000000000ull
 
-void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow)
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx)
 {
 	memset(tree, 0, sizeof(*tree));
 	tree->ops = ops;
 	tree->ctx = ctx;
-	tree->follow = follow;
 }
 
 struct thread *tree_thread(const struct tree *tree, pid_t tid)
@@ -142,13 +142,13 @@ size_t tree_count_threads(const struct tree *tree, const struct space *space)
 }
 
 /* A leader whose place another thread takes by exec is a zombie for a moment. */
-static int seize(const struct tree *tree, pid_t pid, pid_t tid)
+static int seize(pid_t pid, pid_t tid)
 {
-	int ret = pt_seize(tid, tree->follow);
+	int ret = pt_seize(tid);
 
 	for (int i = 0;
 	     ret == -EPERM && !task_tracer(tid) && i < SEIZE_TRIES && !task_is_dead(pid, tid); i++)
-		ret = pt_seize(tid, tree->follow);
+		ret = pt_seize(tid);
 	return ret;
 }
 
@@ -170,7 +170,7 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 
 		if (tid <= 0 || tree_thread(tree, tid))
 			continue;
-		ret = seize(tree, proc->pid, tid);
+		ret = seize(proc->pid, tid);
 		if (ret == 0) {
 			tree_thread_new(tree, proc, tid);
 			found++;
@@ -436,6 +436,45 @@ void tree_resume(struct tree *tree, struct space *space)
 			}
 		}
 	} while (again);
+}
+
+static bool all_kept(const struct tree *tree, const struct space *space)
+{
+	size_t n = 0;
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t && p->space == space; t = t->next, n++)
+			if (!t->kept)
+				return false;
+	return n > 0;
+}
+
+/* By id: the end of one may free others. */
+static bool look_at_kept(struct tree *tree, const struct space *space)
+{
+	bool any = false;
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, space, tid))) {
+		tid = t->tid;
+		if (!t->kept || t->state == THREAD_STOPPED || !await_stop(tree, t, 0))
+			continue;
+		any = true;
+		if (t->stop.kind == STOP_GONE || t->stop.kind == STOP_EXEC) {
+			tree_resume_thread(tree, t);
+			tid = 0;
+		}
+	}
+	return any;
+}
+
+void tree_await_kept(struct tree *tree, const struct space *space, unsigned int timeout_us)
+{
+	uint64_t end = clock_ns() + timeout_us * 1000ull;
+
+	while (all_kept(tree, space) && !look_at_kept(tree, space) && clock_ns() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 }
 
 static void detach_thread(struct tree *tree, struct thread *t)

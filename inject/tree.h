@@ -79,7 +79,6 @@ struct orphan {
 struct tree {
 	const struct tree_ops *ops;
 	void *ctx;
-	bool follow; /* trace forks and clones */
 	struct proc *procs;
 	struct orphan *orphans; /* stops of children whose parent's event is still to come */
 	size_t n_orphans;
@@ -87,7 +86,7 @@ struct tree {
 	struct thread *hash[TREE_BUCKETS];
 };
 
-void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx, bool follow);
+void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx);
 void tree_free(struct tree *tree); /* forgets everything; detaches nothing */
 
 /*
@@ -123,6 +122,12 @@ void tree_settle(struct tree *tree);
  */
 int tree_stop(struct tree *tree, struct space *space, struct sb_err *err);
 void tree_resume(struct tree *tree, struct space *space);
+/*
+ * Where all threads are deep in the kernel (thread->kept): waits a while until one has come out. It
+ * is stopped then, or its end or its exec is dispatched. An exec waits for the end of all other
+ * threads to be seen, so not to look is to wait for ever.
+ */
+void tree_await_kept(struct tree *tree, const struct space *space, unsigned int timeout_us);
 
 /* A stopped thread is in the middle of a fork or exec that has not been dispatched. */
 bool tree_event_pending(const struct thread *thread);

@@ -10,7 +10,7 @@
 #include "../inject/space.h"
 #include "../inject/tree-task.h"
 
-enum { GONE_TRIES = 50 }; /* a second */
+enum { END_TRIES = 100 };
 
 static void recover_help(FILE *to)
 {
@@ -18,18 +18,15 @@ static void recover_help(FILE *to)
 	options_help(to, VERB_RECOVER);
 }
 
-/* A session that lives detaches by itself. One that was killed, or is at it, is gone in a moment.
- */
-static bool lives_on(pid_t pid, pid_t *tracer)
+/* One that was killed just now may take a while to end, on a machine with much to do. */
+static bool lives_on(pid_t tracer)
 {
-	for (int i = 0; i < GONE_TRIES; i++) {
-		if (!space_is_hooked(pid, tracer) || !task_is_tracer(*tracer))
-			return false;
-		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-	}
-	return true;
+	for (int i = 0; i < END_TRIES && task_is_tracer(tracer); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	return task_is_tracer(tracer);
 }
 
+/* A session that lives detaches by itself. */
 static int check_pid(pid_t pid, struct sb_err *err)
 {
 	pid_t tracer;
@@ -38,7 +35,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 		err_set(err, SB_ENOPROC, "no such process: %d", pid);
 		return -SB_ENOPROC;
 	}
-	if (!lives_on(pid, &tracer))
+	if (!space_is_hooked(pid, &tracer) || !lives_on(tracer))
 		return 0;
 	err_set(err, SB_EHOOKED, "process %d is hooked by an sbinject that lives (pid %d)", pid,
 		tracer);

@@ -77,7 +77,7 @@ int preview_start(char *const *command, pid_t *pid, struct sb_err *err)
 		return ret;
 	*pid = l.pid;
 	sigprocmask(SIG_BLOCK, &chld, NULL);
-	ret = pt_seize(l.pid, true);
+	ret = pt_seize(l.pid);
 	if (ret < 0)
 		ret = err_set(err, SB_EPERM, "the command cannot be traced");
 	else

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "maps.h"
+#include "processes.h"
 #include "../inject/clock.h"
 #include "../inject/region.h"
 #include "../inject/room.h"
@@ -262,9 +263,11 @@ static void let_go(struct tree *tree, struct proc *proc)
 	tree_forget(tree, proc);
 }
 
-/* True where there was anything to restore. */
-static bool recover_one(struct tree *tree, pid_t pid, struct sb_err *err)
+/* True where there was anything to restore. named: it is no child that was met on the way; that one
+ * of those has ended meanwhile is no failure. */
+static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err *err)
 {
+	struct sb_err why = { 0 };
 	struct proc *proc;
 	bool held;
 
@@ -273,7 +276,9 @@ static bool recover_one(struct tree *tree, pid_t pid, struct sb_err *err)
 	if (!proc)
 		return false;
 	held = proc->space && space_holds(proc->space);
-	restore(tree, proc, err);
+	restore(tree, proc, &why);
+	if (why.code && !err->code && (named || why.code != SB_ENOPROC))
+		*err = why;
 	proc = tree_proc(tree, pid);
 	if (proc)
 		let_go(tree, proc);
@@ -289,13 +294,16 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 	if (!tree)
 		abort();
 	*restored = 0;
-	tree_init(tree, &recover_ops, NULL, true);
+	tree_init(tree, &recover_ops, NULL);
 	for (size_t i = 0; i < n; i++)
 		if (!tree_proc(tree, pids[i]))
 			take(tree, pids[i], &first);
 	do {
-		if (tree->procs)
-			*restored += recover_one(tree, tree->procs->pid, &first);
+		if (tree->procs) {
+			pid_t pid = tree->procs->pid;
+
+			*restored += recover_one(tree, pid, processes_listed(pids, n, pid), &first);
+		}
 		more = tree_dispatch(tree);
 	} while (more || tree->procs);
 	tree_free(tree);

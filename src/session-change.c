@@ -80,16 +80,12 @@ static void hook_everywhere(struct session *s)
 	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
 		struct proc *proc = tree_proc(&s->tree, rec->pid);
 		struct sb_err err = { 0 };
-		bool untraced = proc && !proc->traced;
 
-		if (!proc || proc->session != rec ||
-		    (untraced && tree_retake(&s->tree, proc, &err) < 0))
+		if (!proc || proc->session != rec || session_retake(s, proc, &err) < 0)
 			continue;
 		if (session_hook(s, proc, false, &err) < 0 && err.code != SB_ENOPROC)
 			session_warn(s, "process %d: %s", rec->pid, err.what);
-		proc = tree_proc(&s->tree, rec->pid);
-		if (untraced && proc && !python_busy(rec))
-			tree_release(&s->tree, proc);
+		session_untrace(s);
 	}
 }
 
@@ -193,19 +189,16 @@ static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 
 	for (struct record *rec = s->records; rec && ret == 0; rec = rec->next) {
 		struct proc *proc = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
-		bool untraced = proc && !proc->traced;
 		struct space *space;
 
 		if (!proc || proc->session != rec || !rec->space ||
 		    !space_has_hooks(rec->space, set, s->n_sites) ||
-		    (untraced && tree_retake(&s->tree, proc, err) < 0))
+		    session_retake(s, proc, err) < 0)
 			continue;
 		space = space_get(rec->space);
 		ret = space_unplant(space, &s->tree, set, s->n_sites, err);
 		space_put(space);
-		proc = tree_proc(&s->tree, rec->pid);
-		if (untraced && proc)
-			tree_release(&s->tree, proc);
+		session_untrace(s);
 		if (ret == -SB_ENOPROC)
 			ret = 0;
 	}

@@ -148,7 +148,6 @@ static void retake_all(struct session *s)
 {
 	struct proc *p;
 
-	s->tree.follow = true;
 	do {
 		for (p = s->tree.procs; p && (p->traced || !hooks_in(p->space)); p = p->next)
 			;

@@ -26,6 +26,11 @@ static struct guest *guest_of(const struct session *s, pid_t pid)
 	return NULL;
 }
 
+bool guest_is(const struct session *s, pid_t pid)
+{
+	return guest_of(s, pid) != NULL;
+}
+
 static void guest_add(struct session *s, pid_t pid, struct room *room)
 {
 	s->guest = realloc(s->guest, (s->n_guests + 1) * sizeof(*s->guest));

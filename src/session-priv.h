@@ -44,6 +44,7 @@ struct python {
 	bool said;	   /* what it waits for has been said */
 	bool applied;	   /* the agent is at work */
 	bool leaving;	   /* it is being taken out */
+	bool at_work;	   /* something is under way in its interpreter */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
@@ -115,6 +116,8 @@ struct session {
 	char **warning;
 	size_t n_warnings;
 };
+
+#define NO_IMAGE (-1u) /* generation of a launched process before its command's own image */
 
 void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -191,13 +194,26 @@ void session_hurry(bool on);
 /* session-tree.c */
 extern const struct tree_ops session_tree_ops;
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
+void session_rings(struct session *s);
+/* Takes the hooks out of a process that is not followed, and releases it. */
+void session_let_go(struct session *s, struct proc *proc);
+
+/* session-untraced.c */
 /*
  * Takes processes that run in the memory of one in the tree and are not in it: vfork children born
  * while nobody traced their parent. True if there was one.
  */
 bool session_take_sharers(struct session *s);
-void session_rings(struct session *s);
-/* Takes the hooks out of a process that is not followed, and releases it. */
-void session_let_go(struct session *s, struct proc *proc);
+void session_hold_sharers(struct session *s, const struct space *space); /* ... of this one's */
+/* True if the process, which is new, runs in the memory of another: it counts as that. */
+bool session_share(struct session *s, struct proc *proc);
+/*
+ * Back under trace for a change, with whoever shares its memory; births are traced from then on.
+ * Nobody is stopped. Dispatches nothing. session_untrace() is to follow.
+ */
+int session_retake(struct session *s, struct proc *proc, struct sb_err *err);
+/* --no-follow: lets everyone go with whom nothing is under way. Dispatches events; processes may be
+ * forgotten. Does nothing in a session that follows, or before its hooks are in. */
+void session_untrace(struct session *s);
 
 #endif

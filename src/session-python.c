@@ -353,18 +353,17 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room) &&
 	    rec->python.room->fd < 0)
 		return false;
-	if (!proc->traced && tree_retake(&s->tree, proc, &err) < 0)
+	if (session_retake(s, proc, &err) < 0)
 		return false;
+	rec->python.at_work = true;
 	busy = step_one(s, rec, now);
-	proc = tree_proc(&s->tree, rec->pid);
-	if (proc && !busy && !s->cfg->follow && !s->cfg->launched && !s->detached && s->armed)
-		tree_release(&s->tree, proc);
+	rec->python.at_work = busy;
 	return busy;
 }
 
 bool python_busy(const struct record *rec)
 {
-	return rec->python.room && room_busy(rec->python.room);
+	return rec->python.room && (rec->python.at_work || room_busy(rec->python.room));
 }
 
 bool python_step(struct session *s, uint64_t now)

@@ -58,6 +58,7 @@ void python_stop(struct session *s);
  * out. guests_stop(): waits for all of them, and forgets them.
  */
 bool guest_forked(struct session *s, const struct proc *child, const struct proc *parent);
+bool guest_is(const struct session *s, pid_t pid);
 void guest_load(struct session *s, const struct proc *proc);
 bool guests_step(struct session *s, uint64_t now);
 void guests_answer(struct session *s); /* their doorbells */

@@ -5,12 +5,10 @@
  */
 #include <linux/futex.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "log.h"
-#include "recover.h"
 #include "session-priv.h"
 #include "session-python.h"
 #include "../inject/trap.h"
@@ -24,28 +22,6 @@ static struct record *ancestor_record(struct session *s, pid_t parent)
 	return p ? p->session : NULL;
 }
 
-static struct proc *sharer_of(const struct session *s, pid_t pid)
-{
-	for (struct proc *p = s->tree.procs; p; p = p->next)
-		if (p->pid != pid && p->space && task_shares_memory(p->pid, pid, false))
-			return p;
-	return NULL;
-}
-
-/* A vfork child whose birth was not seen. It counts as its parent until it execs. */
-static bool share(struct session *s, struct proc *proc)
-{
-	struct proc *other = sharer_of(s, proc->pid);
-
-	if (!other)
-		return false;
-	proc->space = space_get(other->space);
-	proc->session = record_of(s, proc->space);
-	if (task_parent(proc->pid) == other->pid)
-		proc->vfork_parent = other->pid;
-	return true;
-}
-
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 {
 	struct proc *proc;
@@ -53,7 +29,7 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
-	if (share(s, proc))
+	if (session_share(s, proc))
 		return 0;
 	proc->space = space_new(pid, err);
 	if (!proc->space) {
@@ -62,33 +38,9 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 		return -(int)err->code;
 	}
 	proc->session = record_new(s, proc, ancestor_record(s, parent));
+	if (!s->cfg->children) /* else it is among the descendants that are taken anyway */
+		session_hold_sharers(s, proc->space);
 	return 0;
-}
-
-bool session_take_sharers(struct session *s)
-{
-	bool any = false;
-	pid_t *pids;
-	size_t n;
-
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		struct sb_err err = { 0 };
-		struct proc *proc;
-
-		if (tree_proc(&s->tree, pids[i]) || !sharer_of(s, pids[i]) ||
-		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
-			continue;
-		any = true;
-		if (share(s, proc))
-			continue;
-		/* It has run an exec meanwhile. */
-		tree_release(&s->tree, proc);
-		tree_forget(&s->tree, proc);
-	}
-	free(pids);
-	return any;
 }
 
 /* --no-children: the fork has our bytes in its text; it goes its way without them. */
@@ -247,19 +199,16 @@ static void answer(struct session *s, struct record *rec)
 	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
 	struct sb_err err = { 0 };
-	bool untraced;
 
 	if (ring == p->done)
 		return;
-	untraced = proc && !proc->traced;
-	if (proc && (!untraced || tree_retake(&s->tree, proc, &err) == 0)) {
+	if (proc && session_retake(s, proc, &err) == 0) {
 		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
 		window_apply(s, rec);
 	}
-	if (untraced && tree_proc(&s->tree, rec->pid) && !python_busy(rec))
-		tree_release(&s->tree, proc);
+	session_untrace(s);
 	if (rec->ended)
 		return;
 	__atomic_store_n(&p->done, ring, __ATOMIC_RELEASE);

@@ -129,8 +129,7 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	for (size_t i = 0; i < s->n_targets; i++)
 		session_target_init(&s->target[i], &cfg->targets.spec[i]);
 	find_start_on(s);
-	/* A launched command is followed to its first image even without --follow. */
-	tree_init(&s->tree, &session_tree_ops, s, cfg->follow || cfg->launched);
+	tree_init(&s->tree, &session_tree_ops, s);
 	s->plans = plans_new();
 	if (check_machine(s, err) < 0) {
 		session_free(s);
@@ -201,7 +200,7 @@ int session_take_all(struct session *s, struct sb_err *err)
 		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
 
 		if (ret == 0)
-			proc->generation = -1u; /* its first exec is the program itself */
+			proc->generation = NO_IMAGE; /* its first exec is the program itself */
 		return ret;
 	}
 	do {
@@ -259,14 +258,6 @@ static void arm(struct session *s)
 	window_apply_all(s);
 }
 
-/* But for one with a thread that is lent to its agent: that is released when it has come back. */
-static void release_all(struct session *s)
-{
-	for (struct proc *p = s->tree.procs; p; p = p->next)
-		if (!p->session || !python_busy(p->session))
-			tree_release(&s->tree, p);
-}
-
 int session_attach(struct session *s, struct sb_err *err)
 {
 	int ret;
@@ -280,8 +271,7 @@ int session_attach(struct session *s, struct sb_err *err)
 		python_settle(s);
 		arm(s);
 		python_settle(s); /* an agent watches nothing before it knows of an open window */
-		if (!s->cfg->follow && !s->cfg->launched)
-			release_all(s);
+		session_untrace(s);
 	}
 	session_hurry(false);
 	if (ret < 0)
@@ -355,18 +345,6 @@ static void next_wake(const struct session *s, uint64_t now, uint64_t window, in
 	*next_ms = (int)((until + MS - 1) / MS);
 }
 
-/* --no-follow with a command: once its own image is hooked it runs untraced. */
-static void release_launched(struct session *s)
-{
-	struct proc *p;
-
-	if (s->cfg->follow || !s->cfg->launched)
-		return;
-	p = tree_proc(&s->tree, s->cfg->launched);
-	if (p && p->traced && p->generation == 0)
-		release_all(s);
-}
-
 enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
 {
 	uint64_t now, window, count;
@@ -375,7 +353,6 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
 		session_rings(s);
 	more = tree_dispatch(&s->tree);
-	release_launched(s);
 	now = clock_ns();
 	record_fold(s);
 	if (now - s->last_tick >= TICK_MS * MS)
@@ -386,6 +363,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	guests_let_go(s);
 	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
+	session_untrace(s);
 	next_wake(s, now, window, next_ms);
 	if (more)
 		*next_ms = 0;

@@ -10,7 +10,7 @@ VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
 	$(BUILD)/test/victim/victim-slow-post.so \
-	$(BUILD)/test/victim/throw $(BUILD)/test/victim/ifunc-static
+	$(BUILD)/test/victim/throw $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
 FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
@@ -22,6 +22,9 @@ $(BUILD)/test/victim/%: test/victim/%.c
 
 # Binding at the first call takes more of a stack than some of its threads have.
 $(BUILD)/test/victim/lives: VICTIM_LIBS += -Wl,-z,now
+
+# Cancelled threads run what stands in the way.
+$(BUILD)/test/victim/unwinds: VICTIM_CFLAGS += -fexceptions
 
 $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	@mkdir -p $(@D)
@@ -62,6 +65,22 @@ $(BUILD)/test/victim/throw: test/victim/throw.cc
 	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -O2 -g -o $@ $<; \
 		$(CXX) -O2 -g -Wall -Wextra -o $@ $< -lpthread; \
 	else rm -f $@; echo "no C++ compiler: $@ is not built"; fi
+
+# The same victims with another C library, where musl-gcc is; its case is skipped where it is not.
+MUSL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g
+$(BUILD)/test/victim/musl.built: $(addprefix test/victim/,calls.c calls-twin.c tree.c later.c victim-lib.c \
+		victim.h victim-lib.h)
+	@mkdir -p $(@D)/musl
+	@if command -v musl-gcc >/dev/null; then set -e; echo musl-gcc -o $(@D)/musl/...; \
+		musl-gcc $(MUSL_CFLAGS) -o $(@D)/musl/calls test/victim/calls.c test/victim/calls-twin.c; \
+		musl-gcc $(MUSL_CFLAGS) -static -o $(@D)/musl/calls-static test/victim/calls.c \
+			test/victim/calls-twin.c; \
+		musl-gcc $(MUSL_CFLAGS) -o $(@D)/musl/tree test/victim/tree.c; \
+		musl-gcc $(MUSL_CFLAGS) -o $(@D)/musl/later test/victim/later.c; \
+		musl-gcc $(MUSL_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 \
+			-o $(@D)/musl/victim-lib.so test/victim/victim-lib.c; \
+	else rm -rf $(@D)/musl; echo "no musl-gcc: $(@D)/musl is not built"; fi
+	@touch $@
 
 $(BUILD)/test/tool/%: test/tool/%.c
 	@mkdir -p $(@D)

@@ -155,9 +155,16 @@ struct arch {
 	size_t context_size;
 	bool (*context_next)(const uint8_t *buf, size_t len, size_t *at, struct arch_regs *regs);
 	void (*context_store)(uint8_t *bytes, const struct arch_regs *regs);
-	/* Registers for a system call at the gadget, on the stack prepared by build_frame(). */
+	/*
+	 * Registers for a system call at the gadget, on the stack prepared by build_frame().
+	 * defer_syscall() makes rt_sigreturn of it, for as long as it has not been entered;
+	 * enter_syscall(), at its entry, the one that is meant; -1: none, the kernel skips it.
+	 */
 	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
 				uint64_t sp, long nr, const uint64_t args[6]);
+	void (*defer_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
+			      uint64_t sp);
+	void (*enter_syscall)(struct arch_regs *regs, uint64_t sp, long nr);
 	/* Registers for a call of a function of one argument. */
 	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function, uint64_t arg);
 	/* The thread is on its way out of a system call that returns EINTR at any stop and that

@@ -68,6 +68,8 @@ tracer=$(sed -n 's/^TracerPid:	//p' "/proc/$pid/status")
 kill -KILL "$sb_pid" "$tracer"
 wait "$sb_pid" 2>/dev/null
 [ -S "$socket" ] || fail 'no stale socket to clean'
+gone() { ! kill -0 "$tracer"; } # a process that ends may take its time over it
+wait_for 10 gone || fail 'the tracer lives on'
 "$CTL" sessions >"$T/sessions" 2>&1
 ! grep -q "^$sb_pid " "$T/sessions" || fail 'a dead session is listed'
 [ ! -e "$socket" ] || fail 'the stale socket is still there'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The target execs at every step, by its leader or by another thread: the new program is let go, and
 # nothing of ours is in it.
-# limit: 240 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 # In the place of walk.bash's: 0 reached and well, 3 never reached, 1 not well

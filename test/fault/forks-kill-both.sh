@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of both while the target forks: it and its children run on, and recover restores it.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk kill-both forks

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of the tracer while the target forks: the command line restores it.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk kill-tracer forks

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Under int3 a step that fails is undone, and the command line may be killed.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk error int3

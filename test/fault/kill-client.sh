@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of the command line at every step: the tracer lets the target go.
-# limit: 240 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk kill-client

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The target is killed at every step: sbinject ends, without hanging.
-# limit: 240 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 MOST=4

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of the tracer at every step: the command line restores the target.
-# limit: 240 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk kill-tracer

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A command that is started: SIGKILL of tracer, command line or both at every step.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 MOST=2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Nobody traces meanwhile: SIGKILL of either or both at every step, attach and detach.
-# limit: 300 s
+# limit: 600 s
 . "$SRC/test/fault/walk.bash"
 
 walk kill-both no-follow

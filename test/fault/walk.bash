@@ -6,8 +6,10 @@
 # as it was. Needs the build that has fault points: make FAULT=1.
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
-# target that forks all the time; python-sleep and python-busy, of an interpreter that does that. Of
-# POINTS, where set, and of no others; more than LEAST (5) must be reached.
+# target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
+# python-busy, of an interpreter that does that; locked, of one that locks its memory and has less
+# to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others; more
+# than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
 
 SB=$BUILD-fault/sbinject
@@ -65,6 +67,22 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		run "$where" -p "$pid" py:__main__:step 2us --for 150ms
 		return
 		;;
+	confined)
+		start calls "$V/confined" memory
+		snapshot "$pid" -t
+		run "$where" -p "$pid" :confined_fn 2us --for 150ms
+		return
+		;;
+	locked)
+		cp "$V/locked" "$T/locked"
+		start calls setpriv --reuid=65534 --regid=65534 --clear-groups "$T/locked" future
+		# its own user lowers it: root may lack CAP_SYS_RESOURCE
+		setpriv --reuid=65534 --regid=65534 --clear-groups prlimit --pid "$pid" \
+			--memlock=$(($(sed -n 's/^VmLck:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status") * 1024 + 81920))
+		snapshot "$pid"
+		run "$where" -p "$pid" :locked_fn 2us 'libc.so.6:*' 0 --for 150ms
+		return
+		;;
 	esac
 	start calls "$V/calls" -t 2
 	snapshot "$pid" -t
@@ -112,7 +130,7 @@ python_unchanged() {
 same_as_before() {
 	case $1 in
 	launch) let_go "$pid" ;;
-	forks) unchanged "$pid" ;;
+	forks | locked) unchanged "$pid" ;;
 	python-*) python_unchanged ;;
 	*) unchanged "$pid" -t ;;
 	esac

@@ -164,6 +164,7 @@ static void test_same_target_for_another_process(void **state)
 	assert_int_equal(list.count, 3);
 	spec_list_free(&list);
 	assert_int_equal(parse("a:b|thread=x|a:b|thread=y", &list, NULL), -SB_ESPEC);
+	spec_list_free(&list);
 }
 
 static void test_overlong_word_is_cut_at_a_character(void **state)

@@ -127,7 +127,7 @@ static bool round_trip(struct tree *tree, pid_t pid)
 	struct proc *proc;
 	bool taken;
 
-	tree_init(tree, &ops, NULL, true);
+	tree_init(tree, &ops, NULL);
 	taken = tree_add(tree, pid, 0, &proc, &err) == 0;
 	if (taken) {
 		proc->session = proc;

@@ -11,7 +11,7 @@
 #include "../../landing.h"
 #include "x86.h"
 
-enum { JUMP = 5, SHORT_JUMP = 2, PAGE = 4096, MAX_LANDINGS = 64 };
+enum { JUMP = 5, SHORT_JUMP = 2, CODE_ALIGN = 16, PAGE = 4096, MAX_LANDINGS = 64 };
 
 struct attempt {
 	const struct plan_request *req;
@@ -205,14 +205,23 @@ static enum plan_refusal check_window(const struct attempt *a)
 	return why;
 }
 
-/* The no-ops behind a body that ended: up to the next function, nothing else between. */
+/*
+ * The no-ops behind a body that ended: up to the next function, nothing else between. In a stripped
+ * file that one may have no name (musl's neighbour of _dl_debug_state()): it begins where the fill
+ * ends, on a multiple of what compilers align functions to.
+ */
 static bool has_tail(const struct attempt *a)
 {
 	const struct plan *plan = a->plan;
 	const struct plan_request *req = a->req;
+	uint64_t aligned = (plan->resume + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
 
-	return plan->ends && req->func_end && plan->resume == req->func_end &&
-	       req->next >= plan->addr + JUMP && x86_only_nops(req, plan->resume, req->next);
+	if (!plan->ends || !req->func_end || plan->resume != req->func_end)
+		return false;
+	if (req->next >= plan->addr + JUMP && x86_only_nops(req, plan->resume, req->next))
+		return true;
+	return aligned >= plan->addr + JUMP && aligned <= req->next &&
+	       x86_only_nops(req, plan->resume, aligned);
 }
 
 static enum plan_refusal try_body(struct attempt *a)

@@ -260,7 +260,13 @@ static void fill_restart(struct frame *f, const struct arch_regs *regs)
 	}
 }
 
-/* Lower end of the frame: `pop rax; ret` needs two words more in front of it. */
+/* `pop rax; ret` needs two words more in front of the frame. */
+static size_t frame_head(const struct arch_gadgets *gadgets)
+{
+	return gadgets->sigreturn ? 0 : 16;
+}
+
+/* Lower end of the frame. */
 static void put_return(uint8_t *buf, size_t head, const struct arch_gadgets *g)
 {
 	uint64_t chain[3] = { g->pop, SYS_rt_sigreturn, g->bare };
@@ -276,7 +282,7 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 			  size_t cap, uint64_t *sp)
 {
 	struct frame f = { .uc_flags = UC_FLAGS, .sigmask = sigmask, .oldmask = sigmask };
-	size_t head = gadgets->sigreturn ? 0 : 16;
+	size_t head = frame_head(gadgets);
 	uint64_t features, vectors, base;
 	size_t vsize = xstate_size(xstate, xstate_len, &features);
 
@@ -359,6 +365,18 @@ static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *g
 	r->eflags &= ~(1ull << 8 | 1ull << 10); /* no single step, direction up */
 }
 
+static void defer_syscall(struct arch_regs *regs, const struct arch_gadgets *gadgets, uint64_t sp)
+{
+	regs->gp.rax = SYS_rt_sigreturn;
+	regs->gp.rsp = sp + frame_head(gadgets) + 8; /* its return address is popped */
+}
+
+static void enter_syscall(struct arch_regs *regs, uint64_t sp, long nr)
+{
+	regs->gp.orig_rax = (uint64_t)nr;
+	regs->gp.rsp = sp;
+}
+
 static void prepare_call(struct arch_regs *regs, uint64_t sp, uint64_t function, uint64_t arg)
 {
 	regs->gp.rip = function;
@@ -415,6 +433,8 @@ static const struct arch x86_64 = {
 	.context_next = context_next,
 	.context_store = context_store,
 	.prepare_syscall = prepare_syscall,
+	.defer_syscall = defer_syscall,
+	.enter_syscall = enter_syscall,
 	.prepare_call = prepare_call,
 	.interrupted_for_good = interrupted_for_good,
 	.waits_with_block = waits_with_block,
