@@ -32,13 +32,37 @@ static void *must(void *memory)
 	return memory;
 }
 
+/* Does the file hold this? One that cannot be read holds nothing. */
+static bool says(const char *path, const char *word)
+{
+	char text[128] = "";
+	FILE *f = fopen(path, "re");
+	bool got = f && fgets(text, sizeof(text), f) && strstr(text, word);
+
+	if (f)
+		fclose(f);
+	return got;
+}
+
+static bool wants_signature(void)
+{
+	return says("/sys/kernel/security/lockdown", "[integrity]") ||
+	       says("/sys/kernel/security/lockdown", "[confidentiality]") ||
+	       says("/sys/module/module/parameters/sig_enforce", "Y");
+}
+
 static int kmod_probe(struct sb_err *err)
 {
 	if (!kmod_dir()) {
 		err_set(err, SB_ECONFINED,
 			"the kernel module is not loaded: there is no "
 			"/sys/kernel/speed_bump");
-		err_hint(err, "make kmod and insmod inject/kmod/speed_bump.ko");
+		err_hint(err, "%s",
+			 wants_signature() ?
+				 "this kernel is locked down and takes signed modules only: sign "
+				 "speed_bump.ko with a key that it trusts, or boot without "
+				 "lockdown (Secure Boot may bring it)" :
+				 "make kmod and insmod inject/kmod/speed_bump.ko");
 		return -SB_ECONFINED;
 	}
 	if (geteuid()) {
