@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "log.h"
+#include "runtime.h"
 
 enum { WORDS_MAX = 16 };
 
@@ -316,6 +317,7 @@ static int op_status(struct request *r)
 	put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
 	put(r->out, "backend", json_string(b->name));
 	put(r->out, "pids", pids);
+	put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
 	return 0;
 }
 
