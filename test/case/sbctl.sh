@@ -43,6 +43,10 @@ says 7000 delay
 says "Added target: :victim_idle" add :victim_idle
 ctl list && grep -q '^:victim_idle delay_ns=7000 ' "$T/ctl.out" || fail "no default delay: $(cat "$T/ctl.out")"
 says 'Removed target: :victim_work' remove :victim_work
+# What comes again has the keys that it comes with now.
+says 'Added target: :victim_work' add :victim_work 1000 thread=nobody-has-this-name
+! wait_for 1 grows :victim_work || fail 'it counts threads that were not meant'
+says 'Removed target: :victim_work' remove :victim_work
 says 'Added target: :victim_work' add :victim_work 1000
 wait_for 10 grows :victim_work || fail 'it does not count after it was added again'
 ctl status && grep -q '^enabled: 1$' "$T/ctl.out" && grep -q '^targets: 2$' "$T/ctl.out" &&
