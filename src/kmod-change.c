@@ -19,13 +19,11 @@ int ksession_add(struct session *s, const struct spec *spec, size_t *index, stru
 {
 	struct target *t;
 	int ret = ksession_check_spec(spec, err);
-	bool again;
 
 	if (ret == 0)
 		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
 	if (ret < 0)
 		return ret;
-	again = *index < s->n_targets;
 	targets_enter(s->target, &s->n_targets, *index, spec);
 	t = &s->target[*index];
 	ret = ksession_find(s, t, err);
@@ -34,7 +32,7 @@ int ksession_add(struct session *s, const struct spec *spec, size_t *index, stru
 	if (ret == 0)
 		return 0;
 	ksession_take_out(t);
-	if (!again)
+	if (!t->again)
 		ksession_free_lines(t);
 	targets_forget(s->target, &s->n_targets, *index);
 	return ret;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "targets.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "log.h"
 #include "text.h"
 #include "../elf/symbol.h"
@@ -66,14 +70,14 @@ void targets_enter(struct target *list, size_t *n, size_t index, const struct sp
 	struct target *t = &list[index];
 	struct spec *old = t->own;
 	uint64_t delay_ns = t->delay_ns;
-	bool again = index < *n;
 
+	t->again = index < *n;
 	t->own = spec_copy(spec);
 	target_init(t, t->own);
 	spec_copy_free(old);
-	t->changed |= again && t->delay_ns != delay_ns;
+	t->changed |= t->again && t->delay_ns != delay_ns;
 	t->removed = t->muted = false;
-	*n += !again;
+	*n += !t->again;
 }
 
 /* One that never was is not in the result. */
@@ -82,7 +86,7 @@ void targets_forget(struct target *list, size_t *n, size_t index)
 	struct target *t = &list[index];
 
 	t->removed = true;
-	if (index != *n - 1 || !t->own || t->active_ns)
+	if (index != *n - 1 || !t->own || t->again)
 		return;
 	target_free(t);
 	*t = (struct target){ 0 };
@@ -143,6 +147,47 @@ int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 		log_note("target '%s': %s", t->spec->text, res->note);
 	t->noted |= res->note[0] != '\0';
 	return ret;
+}
+
+/* pid: whose root it is looked for in; 0: ours. 0, SB_EFILE, SB_ENOELF. */
+static enum sb_code look_at_file(const char *module, pid_t pid)
+{
+	char path[4200], magic[4] = "";
+	int fd;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/root%s", maps_face(pid), module);
+	else
+		snprintf(path, sizeof(path), "%s", module);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) /* one that we may not read is there */
+		return errno == ENOENT || errno == ENOTDIR ? SB_EFILE : SB_OK;
+	if (read(fd, magic, 4) != 4 || memcmp(magic, ELFMAG, SELFMAG) != 0) {
+		close(fd);
+		return SB_ENOELF;
+	}
+	close(fd);
+	return SB_OK;
+}
+
+int target_check_file(const struct target *t, const pid_t *pids, size_t n, struct sb_err *err)
+{
+	const char *module = t->spec->module;
+	enum sb_code code;
+
+	if (t->planted || t->module_seen || t->spec->kind == SPEC_PYTHON || module[0] != '/' ||
+	    glob_is_pattern(module))
+		return 0;
+	code = look_at_file(module, n ? pids[0] : 0);
+	for (size_t i = 1; i < n && code == SB_EFILE; i++)
+		code = look_at_file(module, pids[i]);
+	if (code == SB_OK)
+		return 0;
+	err_set(err, code, code == SB_EFILE ? "there is no file %s" : "%s is not an ELF file",
+		module);
+	if (code == SB_EFILE)
+		err_hint(err, "one that comes later is named by a pattern, as in '*/NAME:SYMBOL'");
+	return -(int)code;
 }
 
 bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,

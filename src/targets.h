@@ -17,6 +17,7 @@ struct target {
 	uint64_t delay_ns, every;
 	bool changed;	     /* its delay, while it ran */
 	bool removed, muted; /* taken out; switched off by itself */
+	bool again;	     /* it had been here before: its sites and figures have its number */
 	bool open;	     /* counted (and delayed) now */
 	uint64_t opened_at;  /* ns, while open */
 	uint64_t active_ns;  /* of earlier openings */
@@ -51,6 +52,10 @@ size_t targets_start_on(const struct target *list, size_t n, const char *text);
 struct resolve_request target_request(const struct spec *spec);
 int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 		   const struct resolve_access *access, bool hints, struct resolve_result *res);
+
+/* One that is added and that nobody maps: no process will where its file is not there (SB_EFILE, in
+ * none of their roots; our own without any) or is no ELF file (SB_ENOELF). */
+int target_check_file(const struct target *t, const pid_t *pids, size_t n, struct sb_err *err);
 
 /* The dynamic linker's notice of a new library, where the process has one. The caller frees res. */
 bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
