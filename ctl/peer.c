@@ -115,7 +115,7 @@ json_t *ctl_ask(struct ctl_peer *peer, json_t *request, struct sb_err *err, char
 	what = json_string_value(json_object_get(answer, "what"));
 	hint = json_string_value(json_object_get(answer, "hint"));
 	snprintf(error, 16, "%s", name ? name : "EIO");
-	err_set(err, SB_EINTERNAL, "%s",
+	err_set(err, SB_ESYS, "%s",
 		what ? what : "the session has ended, or does not answer within ten seconds");
 	err_hint(err, "%s", hint ? hint : "");
 	json_decref(answer);

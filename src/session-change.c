@@ -52,15 +52,20 @@ static void hook_everywhere(struct session *s)
 static int judge(struct session *s, size_t index, struct sb_err *err)
 {
 	struct target *t = &s->target[index];
+	size_t n;
+	pid_t *pids;
 
 	if (t->planted || t->spec->kind == SPEC_PYTHON)
 		return 0;
-	if (t->n_refused)
+	if (t->n_refused) {
 		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
-	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE)
+	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE) {
 		*err = t->why;
-	else
-		return 0;
+	} else {
+		n = session_pids(s, &pids);
+		target_check_file(t, pids, n, err);
+		free(pids);
+	}
 	return -(int)err->code;
 }
 

@@ -4,6 +4,16 @@
 #include "uprobe-priv.h"
 #include "../inject/clock.h"
 
+static int judge_file(struct session *s, size_t index, struct sb_err *err)
+{
+	pid_t *pids;
+	size_t n = usession_pids(s, &pids);
+	int ret = target_check_file(&s->target[index], pids, n, err);
+
+	free(pids);
+	return ret;
+}
+
 int usession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
 	int ret = usession_check_spec(s, spec, err);
@@ -23,6 +33,8 @@ int usession_add(struct session *s, const struct spec *spec, size_t *index, stru
 		usession_look_files(s);
 		ret = usession_judge(s, *index, err);
 	}
+	if (ret == 0)
+		ret = judge_file(s, *index, err);
 	if (ret < 0) {
 		targets_forget(s->target, &s->n_targets, *index);
 		return ret;

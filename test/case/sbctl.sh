@@ -60,6 +60,10 @@ no ERANGE 1 add :victim_idle2 20s
 no ERANGE 1 update :victim_work 10000000001
 no EINVAL 1 add nonsense 5
 no EINVAL 1 add :victim_work5 5parsecs
+no ENOENT 1 add /nowhere/at/all:f 5
+no ENOEXEC 1 add /etc/passwd:f 5
+! grep -q report "$T/ctl.err" || fail "a wrong remedy: $(cat "$T/ctl.err")"
+no ENAMETOOLONG 1 add ":$(printf '%05000d' 0)" 5
 no ENOENT 1 update :no_such_target 5
 no ENOENT 1 remove :no_such_target
 no '' 2 frobnicate
@@ -73,6 +77,10 @@ ctl --json list && same 'a target in JSON' "$("$TOOL/jget" "$T/ctl.out" targets.
 # Ten thousand changes through one connection.
 for i in $(seq 10000); do echo "update :victim_work $i"; done | "$CTL" - >"$T/many" || fail 'a batch'
 same 'answers to a batch' "$(wc -l <"$T/many")" 10000
+
+for i in $(seq 100); do echo "add later$i.so:f 5"; done | "$CTL" - >"$T/many" 2>"$T/ctl.err" && fail 'no end of room'
+grep -q '^sbctl: ENOSPC' "$T/ctl.err" || fail "a full session: $(cat "$T/ctl.err")"
+more 'targets in a session' "$(wc -l <"$T/many")" 60
 
 says 'All targets cleared' clear
 "$CTL" stop >"$T/stop.out" 2>&1 || fail "stop: $(cat "$T/stop.out")"
