@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A session is changed while it runs: targets come and go, delays and counting are switched, and the
 # target is what it was afterwards. The forms are those that scripts know.
+# limit: 120 s
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err"; }
