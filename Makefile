@@ -86,10 +86,12 @@ $(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
 	@mkdir -p $(@D)
 	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
 
-# Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere.
+# Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere. clang
+# makes no calls of loops where it is told of no builtins, and does not know gcc's word for it.
+NO_LOOP_CALLS := $(if $(findstring clang,$(CC)),-fno-builtin,-fno-tree-loop-distribute-patterns)
 ENTRY_CFLAGS := -O2 -fPIC -ffreestanding -fno-stack-protector -fno-jump-tables -fno-sanitize=all \
-	-fno-tree-loop-distribute-patterns -fno-asynchronous-unwind-tables -mgeneral-regs-only \
-	-fcf-protection=none -fno-lto
+	$(NO_LOOP_CALLS) -fno-asynchronous-unwind-tables -mgeneral-regs-only -fcf-protection=none \
+	-fno-lto
 
 $(BUILD)/inject/entry.o: inject/entry.c
 	@mkdir -p $(@D)

@@ -14,8 +14,8 @@
  */
 struct ctl_peer;
 
-/* which: NULL, a session's number, or a process that a session has hooked. Errors: none runs,
- * several do and none was named. */
+/* which: NULL, a session's number, or a process that a session has hooked (for root: of whatever
+ * user). Errors: none runs, several do and none was named, it is another user's (SB_EPERM). */
 struct ctl_peer *ctl_open(const char *which, struct sb_err *err);
 struct ctl_peer *ctl_open_kmod(struct sb_err *err); /* the module, whatever runs */
 void ctl_close(struct ctl_peer *peer);
@@ -35,7 +35,7 @@ json_t *ctl_kmod_ask(const char *dir, const json_t *request);
 /* A live table until the user ends it. */
 int ctl_watch(struct ctl_peer *peer, uint64_t interval_ns);
 
-/* One line a session. */
-int ctl_sessions(bool as_json);
+/* One line a session. SB_EPERM: they are another user's. */
+int ctl_sessions(bool as_json, struct sb_err *err);
 
 #endif

@@ -257,7 +257,7 @@ static int verb_sessions(struct ctl *c, int n, char **word)
 {
 	(void)n;
 	(void)word;
-	return ctl_sessions(c->json);
+	return ctl_sessions(c->json, &c->err);
 }
 
 static const struct verb verbs[] = {
@@ -298,8 +298,9 @@ static void usage(FILE *to)
 static int complain(const struct ctl *c)
 {
 	const char *remedy = err_remedy(&c->err);
+	const char *name = c->err.code == SB_EPERM ? "EPERM" : c->error;
 
-	fprintf(stderr, "sbctl: %s%s%s\n", c->error, c->error[0] ? ": " : "", c->err.what);
+	fprintf(stderr, "sbctl: %s%s%s\n", name, *name ? ": " : "", c->err.what);
 	if (remedy[0])
 		fprintf(stderr, "sbctl: %s\n", remedy);
 	return c->err.code == SB_EUSAGE ? 2 : 1;

@@ -2,11 +2,13 @@
 #include "ctl.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "../src/runtime.h"
 
@@ -89,8 +91,10 @@ static json_t *ask_session(struct ctl_peer *peer, const json_t *request)
 	char *text = json_dumps(request, JSON_COMPACT), *line = NULL;
 	json_t *answer = NULL;
 
-	if (text && send_all(peer->fd, text, strlen(text)) && send_all(peer->fd, "\n", 1))
-		line = read_line(peer, ANSWER_MS);
+	/* What it said before it hung up is its answer too. */
+	if (text && send_all(peer->fd, text, strlen(text)))
+		send_all(peer->fd, "\n", 1);
+	line = read_line(peer, ANSWER_MS);
 	if (line)
 		answer = json_loads(line, 0, NULL);
 	free(line);
@@ -111,7 +115,7 @@ json_t *ctl_ask(struct ctl_peer *peer, json_t *request, struct sb_err *err, char
 	what = json_string_value(json_object_get(answer, "what"));
 	hint = json_string_value(json_object_get(answer, "hint"));
 	snprintf(error, 16, "%s", name ? name : "EIO");
-	err_set(err, SB_EINTERNAL, "%s",
+	err_set(err, SB_ESYS, "%s",
 		what ? what : "the session has ended, or does not answer within ten seconds");
 	err_hint(err, "%s", hint ? hint : "");
 	json_decref(answer);
@@ -131,6 +135,17 @@ json_t *ctl_wait_end(struct ctl_peer *peer)
 
 /* ---- which one ---- */
 
+/* Sockets in somebody else's directory may be anybody's; root looks where it was told to. */
+static bool may_look(const char *dir, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+
+	if (geteuid() == 0 || runtime_check(dir, geteuid(), &why) != -SB_EPERM)
+		return true;
+	*err = why;
+	return false;
+}
+
 static struct ctl_peer *open_session(const char *dir, pid_t session)
 {
 	char path[256];
@@ -147,8 +162,11 @@ static bool has_hooked(struct ctl_peer *peer, pid_t pid)
 	bool found = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(answer, "pids"), i, one)
-		found |= json_integer_value(one) == pid;
+	/* One in a container speaks of other processes by our numbers. */
+	if (json_integer_value(json_object_get(answer, "pid_namespace")) ==
+	    (json_int_t)runtime_namespace())
+		json_array_foreach(json_object_get(answer, "pids"), i, one)
+			found |= json_integer_value(one) == pid;
 	json_decref(answer);
 	return found;
 }
@@ -178,6 +196,43 @@ static struct ctl_peer *find(const char *dir, pid_t wanted, size_t *running)
 	return found;
 }
 
+/* Root asked for a session or process of another user's: it is where that user's are. */
+static struct ctl_peer *find_of_other(pid_t wanted, struct sb_err *err)
+{
+	char path[64], dir[256];
+	struct sb_err ignored = { 0 };
+	struct stat st;
+	size_t running;
+
+	snprintf(path, sizeof(path), "/proc/%d", wanted);
+	if (stat(path, &st) < 0 || st.st_uid == geteuid())
+		return NULL;
+	if (geteuid() == 0) {
+		runtime_dir_of(st.st_uid, dir, sizeof(dir));
+		return runtime_check(dir, st.st_uid, &ignored) < 0 ? NULL :
+								     find(dir, wanted, &running);
+	}
+	err_set(err, SB_EPERM, "process %d is another user's (uid %u)", wanted,
+		(unsigned int)st.st_uid);
+	err_hint(err, "a session is for its own user and root: sudo sbctl");
+	return NULL;
+}
+
+static void say_none(const char *which, size_t running, struct sb_err *err)
+{
+	if (which)
+		err_set(err, SB_ENOPROC, "no session has the number %s or has hooked that process",
+			which);
+	else if (running)
+		err_set(err, SB_EUSAGE, "%zu sessions are running: which one is meant?", running);
+	else
+		err_set(err, SB_ENOPROC, "no session is running, and no kernel module is loaded");
+	err_hint(err, "%s%s",
+		 running ? "sbctl sessions lists them; -s N names one" :
+			   "start one: sbinject --daemon -p PID",
+		 running || geteuid() == 0 ? "" : "; those of root: sudo sbctl");
+}
+
 struct ctl_peer *ctl_open(const char *which, struct sb_err *err)
 {
 	char dir[256], *end = NULL;
@@ -185,27 +240,22 @@ struct ctl_peer *ctl_open(const char *which, struct sb_err *err)
 	struct ctl_peer *peer;
 	size_t running;
 
-	if (which && (!*which || *end || wanted <= 0)) {
+	if (which && (!*which || *end || wanted <= 0 || wanted > INT_MAX)) {
 		err_set(err, SB_EUSAGE, "-s takes a session's number or a process id, not '%s'",
 			which);
 		err_hint(err, "sbctl sessions shows what is running");
 		return NULL;
 	}
-	peer = find(runtime_dir(dir, sizeof(dir)), (pid_t)wanted, &running);
-	if (peer)
-		return peer;
-	if (!which && !running && ctl_kmod_dir())
-		return peer_new(-1, ctl_kmod_dir());
-	if (which)
-		err_set(err, SB_ENOPROC, "no session has the number %ld or has hooked that process",
-			wanted);
-	else if (running)
-		err_set(err, SB_EUSAGE, "%zu sessions are running: which one is meant?", running);
-	else
-		err_set(err, SB_ENOPROC, "no session is running, and no kernel module is loaded");
-	err_hint(err, running ? "sbctl sessions lists them; -s N names one" :
-				"start one: sbinject --daemon -p PID");
-	return NULL;
+	if (!may_look(runtime_dir(dir, sizeof(dir)), err))
+		return NULL;
+	peer = find(dir, (pid_t)wanted, &running);
+	if (!peer && wanted)
+		peer = find_of_other((pid_t)wanted, err);
+	if (!peer && !which && !running && ctl_kmod_dir())
+		peer = peer_new(-1, ctl_kmod_dir());
+	if (!peer && !err->code)
+		say_none(which, running, err);
+	return peer;
 }
 
 struct ctl_peer *ctl_open_kmod(struct sb_err *err)
@@ -217,18 +267,38 @@ struct ctl_peer *ctl_open_kmod(struct sb_err *err)
 	return NULL;
 }
 
-int ctl_sessions(bool as_json)
+static void show_session(const json_t *s)
+{
+	const json_t *pids = json_object_get(s, "pids");
+	bool ours = json_integer_value(json_object_get(s, "pid_namespace")) ==
+		    (json_int_t)runtime_namespace();
+
+	printf("%lld  %s  targets: %lld  processes: %zu (%lld%s)  %s%s\n",
+	       (long long)json_integer_value(json_object_get(s, "session")),
+	       json_string_value(json_object_get(s, "backend")),
+	       (long long)json_integer_value(json_object_get(s, "targets")), json_array_size(pids),
+	       (long long)json_integer_value(json_array_get(pids, 0)),
+	       json_array_size(pids) > 1 ? ", ..." : "",
+	       json_is_true(json_object_get(s, "enabled")) ? "enabled" : "disabled",
+	       ours ? "" : "  (its numbers are of another pid namespace)");
+}
+
+int ctl_sessions(bool as_json, struct sb_err *err)
 {
 	char dir[256];
 	pid_t *sessions;
-	size_t n = runtime_sessions(runtime_dir(dir, sizeof(dir)), &sessions), shown = 0;
-	json_t *all = json_array();
+	size_t n, shown = 0;
+	json_t *all;
 
+	if (!may_look(runtime_dir(dir, sizeof(dir)), err))
+		return -(int)err->code;
+	n = runtime_sessions(dir, &sessions);
+	all = json_array();
 	for (size_t i = 0; i < n; i++) {
 		struct ctl_peer *peer = open_session(dir, sessions[i]);
-		struct sb_err err = { 0 };
+		struct sb_err ignored = { 0 };
 		char error[16];
-		json_t *status = peer ? ctl_ask(peer, json_pack("{s:s}", "op", "status"), &err,
+		json_t *status = peer ? ctl_ask(peer, json_pack("{s:s}", "op", "status"), &ignored,
 						error) :
 					NULL;
 
@@ -244,18 +314,8 @@ int ctl_sessions(bool as_json)
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
 	}
-	for (size_t i = 0; i < json_array_size(all) && !as_json; i++) {
-		json_t *s = json_array_get(all, i), *pids = json_object_get(s, "pids");
-
-		printf("%lld  %s  targets: %lld  processes: %zu (%lld%s)  %s\n",
-		       (long long)json_integer_value(json_object_get(s, "session")),
-		       json_string_value(json_object_get(s, "backend")),
-		       (long long)json_integer_value(json_object_get(s, "targets")),
-		       json_array_size(pids),
-		       (long long)json_integer_value(json_array_get(pids, 0)),
-		       json_array_size(pids) > 1 ? ", ..." : "",
-		       json_is_true(json_object_get(s, "enabled")) ? "enabled" : "disabled");
-	}
+	for (size_t i = 0; i < json_array_size(all) && !as_json; i++)
+		show_session(json_array_get(all, i));
 	json_decref(all);
 	if (!shown && !as_json)
 		fputs("sbctl: no session is running\n", stderr);

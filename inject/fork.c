@@ -24,16 +24,21 @@ static bool recent(uint64_t made_ns)
 	return clock_ns() - made_ns < RECENT_NS;
 }
 
-/* A part of something that was being made: one at a time. */
-static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
+static bool mapped(const struct space *space, uint64_t addr)
 {
 	char byte;
 
+	return memory_peek(&space->mem, addr, &byte, 1) == 1;
+}
+
+/* A part of something that was being made: one at a time, in a step or two. */
+static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
+{
 	space->lacks = true;
-	if (memory_peek(&space->mem, addr, &byte, 1) != 1)
+	if (!mapped(space, addr))
 		return;
 	space->unfinished_addr = addr;
-	space->unfinished_size = size;
+	space->unfinished_size = mapped(space, addr + size - 1) ? size : REMOTE_MAP_FIRST;
 }
 
 /* Its last step is that the record behind it is wiped in forks. */

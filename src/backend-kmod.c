@@ -32,13 +32,37 @@ static void *must(void *memory)
 	return memory;
 }
 
+/* Does the file hold this? One that cannot be read holds nothing. */
+static bool says(const char *path, const char *word)
+{
+	char text[128] = "";
+	FILE *f = fopen(path, "re");
+	bool got = f && fgets(text, sizeof(text), f) && strstr(text, word);
+
+	if (f)
+		fclose(f);
+	return got;
+}
+
+static bool wants_signature(void)
+{
+	return says("/sys/kernel/security/lockdown", "[integrity]") ||
+	       says("/sys/kernel/security/lockdown", "[confidentiality]") ||
+	       says("/sys/module/module/parameters/sig_enforce", "Y");
+}
+
 static int kmod_probe(struct sb_err *err)
 {
 	if (!kmod_dir()) {
 		err_set(err, SB_ECONFINED,
 			"the kernel module is not loaded: there is no "
 			"/sys/kernel/speed_bump");
-		err_hint(err, "make kmod and insmod inject/kmod/speed_bump.ko");
+		err_hint(err, "%s",
+			 wants_signature() ?
+				 "this kernel is locked down and takes signed modules only: sign "
+				 "speed_bump.ko with a key that it trusts, or boot without "
+				 "lockdown (Secure Boot may bring it)" :
+				 "make kmod and insmod inject/kmod/speed_bump.ko");
 		return -SB_ECONFINED;
 	}
 	if (geteuid()) {
@@ -91,12 +115,6 @@ static int check_config(const struct session_config *cfg, struct sb_err *err)
 	return ret;
 }
 
-static void target_init(struct target *t, const struct spec *spec)
-{
-	*t = (struct target){ .spec = spec };
-	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
-}
-
 static struct session *kmod_open(const struct session_config *cfg, struct sb_err *err)
 {
 	struct session *s;
@@ -114,19 +132,24 @@ static struct session *kmod_open(const struct session_config *cfg, struct sb_err
 	return s;
 }
 
+void ksession_free_lines(struct target *t)
+{
+	for (size_t i = 0; i < t->n_lines; i++) {
+		free(t->line[i].name);
+		free(t->line[i].module);
+		free(t->line[i].symbol);
+		free(t->line[i].build_id);
+	}
+	free(t->line);
+	t->line = NULL;
+	t->n_lines = 0;
+}
+
 static void kmod_close(struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
-		struct target *t = &s->target[i];
-
-		for (size_t k = 0; k < t->n_lines; k++) {
-			free(t->line[k].name);
-			free(t->line[k].module);
-			free(t->line[k].symbol);
-			free(t->line[k].build_id);
-		}
-		free(t->line);
-		spec_list_free(&t->own);
+		ksession_free_lines(&s->target[i]);
+		target_free(&s->target[i]);
 	}
 	free(s->target);
 	free(s);
@@ -170,10 +193,7 @@ static void add_line(struct target *t, const char *module, const char *symbol,
 /* Names that patterns mean are found in the process; the module itself is told plain ones. */
 static int find_in_process(struct session *s, struct target *t, struct sb_err *err)
 {
-	struct resolve_request req = { .kind = t->spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
-									       RESOLVE_SYMBOL,
-				       .module = t->spec->module,
-				       .symbol = t->spec->symbol };
+	struct resolve_request req = target_request(t->spec);
 	struct resolve_access none = { 0 };
 	struct resolve_result res = { 0 };
 	struct maps maps = { 0 };
@@ -242,8 +262,8 @@ int ksession_put_in(struct session *s, struct target *t, struct sb_err *err)
 				 (unsigned long long)t->delay_ns, limit);
 		t->line[i].in = ret == 0;
 	}
-	if (ret == 0)
-		t->opened_at = clock_ns();
+	if (ret == 0 && !t->open)
+		target_switch(t, true, clock_ns());
 	return ret;
 }
 
@@ -267,9 +287,8 @@ void ksession_take_out(struct target *t)
 	struct sb_err ignored = { 0 };
 	uint64_t hits;
 
-	if (t->opened_at)
-		t->active_ns += clock_ns() - t->opened_at;
-	t->opened_at = 0;
+	if (t->open)
+		target_switch(t, false, clock_ns());
 	for (size_t i = 0; i < t->n_lines; i++) {
 		struct line *l = &t->line[i];
 
@@ -365,11 +384,7 @@ static void kmod_counts(struct session *s, struct result_counts *counts, double 
 
 static void fill_target(struct session *s, const struct target *t, struct result_target *rt)
 {
-	rt->spec = text_dup(t->spec->text);
-	rt->delay_ns = t->delay_ns;
-	rt->every = 1;
-	rt->active_s = (double)(t->active_ns + (t->opened_at ? clock_ns() - t->opened_at : 0)) /
-		       1e9;
+	target_fill(t, clock_ns(), rt);
 	rt->outcome = rt->counts.delayed ? OUTCOME_DELAYED :
 		      rt->counts.hits	 ? OUTCOME_COUNTED :
 		      t->n_lines	 ? OUTCOME_NEVER_CALLED :
@@ -395,25 +410,13 @@ static void fill_target(struct session *s, const struct target *t, struct result
 	rt->procs = t->n_lines && ksession_whom(s, t);
 }
 
-static void split(uint64_t ns, struct timespec_ns *out)
-{
-	out->s = (int64_t)(ns / 1000000000);
-	out->ns = (uint32_t)(ns % 1000000000);
-}
-
 static struct result *kmod_result(struct session *s)
 {
-	struct result *res = result_new(s->n_targets);
+	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	struct result *res = result_of_session(s->n_targets, "kmod", s->started_real, ended,
+					       s->wall_s);
 	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
-	char host[256] = "";
 
-	gethostname(host, sizeof(host) - 1);
-	res->host = text_dup(host);
-	res->backend = text_dup("kmod");
-	res->exit = -1;
-	split(s->started_real, &res->started);
-	split(s->ended_real ? s->ended_real : clock_realtime_ns(), &res->ended);
-	res->wall_s = s->wall_s;
 	ksession_counts_of(s, counts);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		res->target[i].counts = counts[i];

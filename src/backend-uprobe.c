@@ -18,22 +18,6 @@
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100 };
 
-void usession_warn(struct session *s, const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	for (size_t i = 0; i < s->n_warnings; i++)
-		if (!strcmp(s->warning[i], line))
-			return;
-	log_warn("%s", line);
-	s->warning = usession_must(realloc(s->warning, (s->n_warnings + 1) * sizeof(char *)));
-	s->warning[s->n_warnings++] = usession_must(strdup(line));
-}
-
 void *usession_must(void *memory)
 {
 	if (!memory)
@@ -42,14 +26,6 @@ void *usession_must(void *memory)
 }
 
 /* ---- open ---- */
-
-void usession_target_init(struct session *s, struct utarget *t, const struct spec *spec)
-{
-	t->spec = spec;
-	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
-	t->every = spec->every ? spec->every : 1;
-	t->root = usession_root(s, spec->pid);
-}
 
 /* What the kernel's side cannot do, whatever the process. */
 int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err)
@@ -76,14 +52,6 @@ int usession_check_spec(const struct session *s, const struct spec *spec, struct
 	return -(int)err->code;
 }
 
-static void find_start_on(struct session *s)
-{
-	s->start_on_target = SIZE_MAX;
-	for (size_t i = 0; i < s->n_targets && s->cfg->start_on; i++)
-		if (!strcmp(s->target[i].spec->text, s->cfg->start_on))
-			s->start_on_target = i;
-}
-
 static void usession_free(struct session *s)
 {
 	uprobes_close(s->u);
@@ -99,13 +67,9 @@ static void usession_free(struct session *s)
 		free(s->place[i].build_id);
 		free(s->place[i].rows);
 	}
-	for (size_t i = 0; i < s->n_targets; i++) {
-		result_refused_free(s->target[i].refused, s->target[i].n_refused);
-		usession_spec_free(s->target[i].own);
-	}
-	for (size_t i = 0; i < s->n_warnings; i++)
-		free(s->warning[i]);
-	free(s->warning);
+	for (size_t i = 0; i < s->n_targets; i++)
+		target_free(&s->target[i]);
+	warnings_free(&s->warnings);
 	free(s->place);
 	free(s->pending);
 	free(s->target);
@@ -138,9 +102,11 @@ static struct session *usession_open(const struct session_config *cfg, struct sb
 	s->n_targets = cfg->targets.count;
 	s->max_targets = s->n_targets + SPARE_TARGETS;
 	s->target = usession_must(calloc(s->max_targets, sizeof(*s->target)));
-	for (size_t i = 0; i < s->n_targets; i++)
-		usession_target_init(s, &s->target[i], &cfg->targets.spec[i]);
-	find_start_on(s);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		target_init(&s->target[i], &cfg->targets.spec[i]);
+		s->target[i].root = usession_root(s, s->target[i].spec->pid);
+	}
+	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	if (check_config(s, err) < 0)
 		goto fail;
 	if (cfg->look_only)
@@ -197,23 +163,6 @@ static void look_ahead(struct session *s)
 	preview_end(pid);
 }
 
-static void look_everywhere(struct session *s)
-{
-	pid_t(*all)[2];
-	size_t n = s->cfg->all ? processes_all(&all) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		usession_look(s, all[i][0], 0);
-	if (s->cfg->all)
-		free(all);
-	for (struct urecord *rec = s->records; rec && !s->cfg->all; rec = rec->next)
-		if (!rec->ended && rec->generation != -1u)
-			usession_look(s, rec->pid, rec->row);
-	if (s->cfg->launched && s->cfg->command)
-		look_ahead(s);
-	usession_look_files(s);
-}
-
 static void usession_detach(struct session *s)
 {
 	if (s->detached)
@@ -236,7 +185,10 @@ static int usession_attach(struct session *s, struct sb_err *err)
 	s->started_real = clock_realtime_ns();
 	ret = usession_take_all(s, err);
 	if (ret == 0) {
-		look_everywhere(s);
+		usession_look_everywhere(s);
+		if (s->cfg->launched && s->cfg->command)
+			look_ahead(s);
+		usession_look_files(s);
 		ret = judge_all(s, err);
 	}
 	if (ret < 0) {
@@ -253,23 +205,16 @@ static int usession_attach(struct session *s, struct sb_err *err)
 
 /* ---- the loop ---- */
 
-/* Libraries that came without a bell. */
-static void look_again(struct session *s, uint64_t now)
-{
-	s->last_tick = now;
-	for (struct urecord *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->generation != -1u)
-			usession_look(s, rec->pid, rec->row);
-}
-
 static enum session_end usession_step(struct session *s, int *next_ms, struct sb_err *err)
 {
 	uint64_t now, window, until = TICK_MS * MS;
 
 	usession_hear(s);
 	now = clock_ns();
-	if (s->deaf && now - s->last_tick >= TICK_MS * MS)
-		look_again(s, now);
+	if (s->deaf && now - s->last_tick >= TICK_MS * MS) { /* libraries come without a bell */
+		s->last_tick = now;
+		usession_look_everywhere(s);
+	}
 	window = usession_windows(s, now);
 	if (usession_slow(s, now, err))
 		return SESSION_END_SLOWDOWN;

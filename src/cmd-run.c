@@ -60,7 +60,8 @@ static int check(struct options *opt, struct sb_err *err)
 		err_hint(err, "write to a file: --json result.json");
 		return -SB_EUSAGE;
 	}
-	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0)
+	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0 ||
+	    out_check(opt->events, err) < 0)
 		return -(int)err->code;
 	return opt->command ? launch_check(opt->command, err) : 0;
 }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "log.h"
 #include "runtime.h"
@@ -26,48 +24,25 @@ struct peer {
 
 struct control_server {
 	int fd;
-	char path[108];
+	char path[300];
 	struct peer peer[CLIENTS];
 };
-
-static int listen_on(struct control_server *srv, struct sb_err *err)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	mode_t old;
-	int ret;
-
-	if (strlen(srv->path) >= sizeof(addr.sun_path))
-		return err_set(err, SB_EFILE, "%s is too long for a socket", srv->path);
-	memcpy(addr.sun_path, srv->path, strlen(srv->path) + 1);
-	srv->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (srv->fd < 0)
-		return err_sys(err, SB_ESYS, "socket");
-	unlink(srv->path); /* of an earlier process of this number */
-	old = umask(077);
-	ret = bind(srv->fd, (struct sockaddr *)&addr, sizeof(addr));
-	umask(old);
-	if (ret < 0 || listen(srv->fd, CLIENTS) < 0)
-		return err_sys(err, SB_EFILE, "cannot listen on %s", srv->path);
-	return 0;
-}
 
 struct control_server *control_server_open(pid_t session, struct sb_err *err)
 {
 	struct control_server *srv = calloc(1, sizeof(*srv));
-	char dir[80];
+	char dir[256];
 
 	if (!srv)
 		abort();
-	srv->fd = -1;
 	for (int i = 0; i < CLIENTS; i++)
 		srv->peer[i].fd = -1;
 	if (runtime_make(dir, sizeof(dir), err) == 0) {
 		runtime_socket(dir, session, srv->path, sizeof(srv->path));
-		if (listen_on(srv, err) == 0)
+		srv->fd = runtime_listen(srv->path, CLIENTS, err);
+		if (srv->fd >= 0)
 			return srv;
 	}
-	if (srv->fd >= 0)
-		close(srv->fd);
 	free(srv);
 	return NULL;
 }
@@ -89,6 +64,16 @@ static bool may_ask(int fd)
 	       (who.uid == geteuid() || who.uid == 0);
 }
 
+/* Modes keep others out as a rule; who got past them is told why it ends here. */
+static void turn_away(int fd)
+{
+	static const char line[] = "{\"ok\":false,\"error\":\"EPERM\",\"what\":\"this session is "
+				   "another user's\"}\n";
+
+	send(fd, line, sizeof(line) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
 static void welcome(struct control_server *srv)
 {
 	int fd;
@@ -98,7 +83,11 @@ static void welcome(struct control_server *srv)
 
 		while (p < srv->peer + CLIENTS && p->fd >= 0)
 			p++;
-		if (p == srv->peer + CLIENTS || !may_ask(fd)) {
+		if (!may_ask(fd)) {
+			turn_away(fd);
+			continue;
+		}
+		if (p == srv->peer + CLIENTS) {
 			close(fd);
 			continue;
 		}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "log.h"
+#include "runtime.h"
 
 enum { WORDS_MAX = 16 };
 
@@ -104,32 +105,65 @@ static int check_delay(struct request *r, uint64_t ns)
 	return fail(r, "ERANGE", "a delay above 10 s is refused", NULL);
 }
 
-/* The target that a request names, by text and pid; or by index. */
-static int get_target(struct request *r, size_t *index)
+/* How many targets in force have this text, of whatever process; *index: the last of them. */
+static size_t count_named(struct request *r, const char *name, size_t *index)
 {
 	const struct backend *b = r->c->backend;
-	const char *name = json_string_value(json_object_get(r->in, "target"));
-	uint64_t pid = 0;
-	int ret = 0;
+	size_t n = 0;
 
-	get_number(r, "pid", &pid, &ret);
-	if (ret < 0)
-		return ret;
-	if (!name)
-		return fail(r, "EINVAL", "no target is named", NULL);
 	for (size_t i = 0; i < b->targets(r->c->session); i++) {
 		struct session_target t;
 
 		b->target(r->c->session, i, &t);
-		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name))
+		if (t.removed || strcmp(t.spec->text, name) != 0)
 			continue;
 		*index = i;
-		return 0;
+		n++;
 	}
-	fail(r, "ENOENT", "", NULL);
-	r->err = (struct sb_err){ 0 };
-	err_set(&r->err, SB_EUSAGE, "target '%.200s' is not in this session", name);
-	err_hint(&r->err, "sbctl list shows what is");
+	return n;
+}
+
+static bool find_exactly(struct request *r, const char *name, uint64_t pid, size_t *index)
+{
+	const struct backend *b = r->c->backend;
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name) != 0)
+			continue;
+		*index = i;
+		return true;
+	}
+	return false;
+}
+
+/* The target that a request names, by text and pid; the only one of its text needs no pid. */
+static int get_target(struct request *r, size_t *index)
+{
+	const char *name = json_string_value(json_object_get(r->in, "target"));
+	uint64_t pid = 0;
+	size_t alike;
+	bool given;
+	int ret = 0;
+
+	given = get_number(r, "pid", &pid, &ret);
+	if (ret < 0)
+		return ret;
+	if (!name)
+		return fail(r, "EINVAL", "no target is named", NULL);
+	if (find_exactly(r, name, pid, index))
+		return 0;
+	alike = given ? 0 : count_named(r, name, index);
+	if (alike == 1)
+		return 0;
+	r->error = alike ? "EINVAL" : "ENOENT";
+	err_set(&r->err, SB_EUSAGE,
+		alike ? "target '%.200s' is there for several processes" :
+			"target '%.200s' is not in this session",
+		name);
+	err_hint(&r->err, alike ? "--pid=N says which is meant" : "sbctl list shows what is");
 	return -1;
 }
 
@@ -316,6 +350,7 @@ static int op_status(struct request *r)
 	put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
 	put(r->out, "backend", json_string(b->name));
 	put(r->out, "pids", pids);
+	put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
 	return 0;
 }
 

@@ -17,37 +17,24 @@ static void *must(void *memory)
 
 int ksession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
-	struct target *t = &s->target[s->n_targets];
-	char *words[3], delay[32], limit[32];
-	size_t n = 0;
+	struct target *t;
 	int ret = ksession_check_spec(spec, err);
 
-	if (ret == 0 && s->n_targets == s->max_targets)
-		ret = err_set(err, SB_ENOMEM, "this session can hold no more targets");
+	if (ret == 0)
+		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
 	if (ret < 0)
 		return ret;
-	words[n++] = spec->text;
-	snprintf(delay, sizeof(delay), spec->delay_ns ? "%lluns" : "0",
-		 (unsigned long long)spec->delay_ns);
-	words[n++] = delay;
-	snprintf(limit, sizeof(limit), "pid=%d", spec->pid);
-	if (spec->pid)
-		words[n++] = limit;
-	*t = (struct target){ 0 };
-	ret = spec_parse_words(words, n, &t->own, err);
-	if (ret == 0) {
-		t->spec = &t->own.spec[0];
-		t->delay_ns = t->spec->delay_ns;
-		ret = ksession_find(s, t, err);
-	}
+	targets_enter(s->target, &s->n_targets, *index, spec);
+	t = &s->target[*index];
+	ret = ksession_find(s, t, err);
 	if (ret == 0)
 		ret = ksession_put_in(s, t, err);
-	*index = s->n_targets;
-	s->n_targets++;
-	if (ret < 0) {
-		ksession_take_out(t);
-		t->removed = true;
-	}
+	if (ret == 0)
+		return 0;
+	ksession_take_out(t);
+	if (!t->again)
+		ksession_free_lines(t);
+	targets_forget(s->target, &s->n_targets, *index);
 	return ret;
 }
 
@@ -64,8 +51,7 @@ void ksession_update(struct session *s, size_t index, uint64_t delay_ns, uint64_
 	struct target *t = &s->target[index];
 	struct sb_err ignored = { 0 };
 
-	(void)every;
-	t->delay_ns = delay_ns;
+	target_change(t, delay_ns, every);
 	for (size_t i = 0; i < t->n_lines; i++)
 		if (t->line[i].in)
 			kmod_write("targets", &ignored, "=%s %llu", t->line[i].name,
@@ -110,13 +96,10 @@ void ksession_target(struct session *s, size_t index, struct session_target *out
 	const struct target *t = &s->target[index];
 
 	ksession_counts_of(s, counts);
-	*out = (struct session_target){ .spec = t->spec,
-					.delay_ns = t->delay_ns,
-					.every = 1,
-					.removed = t->removed,
-					.open = s->enabled && !t->muted && !t->removed,
-					.pending = !t->n_lines,
-					.counts = counts[index] };
+	target_show(t, out);
+	out->open = t->open && s->enabled;
+	out->pending = !t->n_lines;
+	out->counts = counts[index];
 	free(counts);
 }
 

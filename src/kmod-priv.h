@@ -2,25 +2,16 @@
 #ifndef SB_KMOD_PRIV_H
 #define SB_KMOD_PRIV_H
 
-#include "session.h"
+#include "targets.h"
 
 /* The session of the kmod backend; shared by backend-kmod.c and kmod-change.c only. */
 
-/* PATH:SYMBOL as the module has it. */
+/* PATH:SYMBOL as the module has it. A target is open while its lines are in the list. */
 struct line {
 	char *name, *module, *symbol, *build_id;
 	uint64_t address, size;
 	bool in;       /* it is in the list now */
 	uint64_t past; /* hits of earlier times there */
-};
-
-struct target {
-	const struct spec *spec;
-	struct spec_list own; /* of one that was added */
-	uint64_t delay_ns, opened_at, active_ns;
-	bool removed, muted;
-	struct line *line;
-	size_t n_lines;
 };
 
 struct session {
@@ -34,8 +25,9 @@ struct session {
 };
 
 int ksession_check_spec(const struct spec *spec, struct sb_err *err);
-/* The lines that a target is, in the module's own form. */
+/* The lines that a target is (t->line), in the module's own form. */
 int ksession_find(struct session *s, struct target *t, struct sb_err *err);
+void ksession_free_lines(struct target *t);
 int ksession_put_in(struct session *s, struct target *t, struct sb_err *err);
 void ksession_take_out(struct target *t); /* its hits so far are kept */
 pid_t ksession_whom(const struct session *s, const struct target *t);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "log.h"
 #include "out.h"
 #include "runtime.h"
 
@@ -319,25 +320,18 @@ static int start_http(struct metrics *m, struct sb_err *err)
 /* ---- the file ---- */
 
 /* In one step: the collector sees the old one or the new one. */
-static int write_file(const struct metrics *m)
+static void write_file(const struct metrics *m)
 {
+	struct sb_err err = { 0 };
 	size_t len = 0;
-	char *text = render(m, &len), *name = NULL;
-	FILE *f = NULL;
-	int ret = -1;
+	char *text = render(m, &len);
 
-	if (text && asprintf(&name, "%s.%d.tmp", m->cfg.file, getpid()) > 0)
-		f = fopen(name, "we");
-	if (f) {
-		ret = fwrite(text, 1, len, f) == len ? 0 : -1;
-		if (fclose(f) || ret < 0 || rename(name, m->cfg.file) < 0) {
-			unlink(name);
-			ret = -1;
-		}
-	}
-	free(name);
+	if (!text)
+		return;
+	text[len - 1] = '\0'; /* a document ends in a newline of its own */
+	if (out_document(m->cfg.file, text, &err) < 0)
+		log_debug("%s", err.what);
 	free(text);
-	return ret;
 }
 
 static void *writer_main(void *arg)

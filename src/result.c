@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "text.h"
 
 static const char *const outcome_names[] = {
@@ -116,6 +117,51 @@ static void free_process(struct result_process *process)
 	free(process->comm);
 	free(process->exe);
 	free(process->counts);
+}
+
+static void split(uint64_t ns, struct timespec_ns *out)
+{
+	out->s = (int64_t)(ns / 1000000000);
+	out->ns = (uint32_t)(ns % 1000000000);
+}
+
+struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
+				 uint64_t ended, double wall_s)
+{
+	struct result *res = result_new(n_targets);
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	res->host = text_dup(host);
+	res->backend = text_dup(backend);
+	res->exit = -1;
+	split(started, &res->started);
+	split(ended, &res->ended);
+	res->wall_s = wall_s;
+	return res;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	return *(const pid_t *)a - *(const pid_t *)b;
+}
+
+size_t result_processes(const struct result_target *rt)
+{
+	size_t n = 0, total = 0, distinct = 0;
+	pid_t *pids;
+
+	for (size_t i = 0; i < rt->n_sites; i++)
+		total += rt->site[i].n_pids;
+	pids = must(malloc((total + 1) * sizeof(*pids)));
+	for (size_t i = 0; i < rt->n_sites; i++)
+		for (size_t k = 0; k < rt->site[i].n_pids; k++)
+			pids[n++] = rt->site[i].pids[k];
+	qsort(pids, n, sizeof(*pids), by_pid);
+	for (size_t i = 0; i < n; i++)
+		distinct += !i || pids[i] != pids[i - 1];
+	free(pids);
+	return distinct;
 }
 
 void result_free(struct result *res)

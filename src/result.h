@@ -114,6 +114,9 @@ struct result {
 };
 
 struct result *result_new(size_t n_targets); /* aborts on out of memory, as all of these do */
+/* With what every session says of itself; the times are CLOCK_REALTIME, ns. */
+struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
+				 uint64_t ended, double wall_s);
 void result_free(struct result *res);
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends, or adds the process to an equal one (module, symbol and reason). */
@@ -122,6 +125,8 @@ void result_refuse(struct result_refused **list, size_t *n, const struct result_
 void result_refused_free(struct result_refused *list, size_t n);
 /* Adds a pid that is not there yet. */
 void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
+/* Distinct processes in which a target has a site. */
+size_t result_processes(const struct result_target *rt);
 /* Why it has not what the outcome lacks; why: of the last attempt to find it. */
 void result_reason(struct result_target *rt, const struct sb_err *why);
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */

@@ -12,6 +12,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { CONNECT_S = 10 };
+
+/* A directory, and not a link to one, that nobody but this user writes into. */
+static bool is_own(const char *dir, uid_t user, mode_t closed)
+{
+	struct stat st;
+
+	return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == user &&
+	       !(st.st_mode & closed);
+}
+
 char *runtime_dir(char *buf, size_t size)
 {
 	const char *own = getenv("SBINJECT_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
@@ -20,27 +31,52 @@ char *runtime_dir(char *buf, size_t size)
 		snprintf(buf, size, "%s", own);
 	else if (geteuid() == 0)
 		snprintf(buf, size, "/run/sbinject");
-	else if (xdg && *xdg)
+	else if (xdg && *xdg == '/' && is_own(xdg, geteuid(), 022))
 		snprintf(buf, size, "%s/sbinject", xdg);
 	else
 		snprintf(buf, size, "/tmp/sbinject-%u", (unsigned int)geteuid());
 	return buf;
 }
 
-int runtime_make(char *buf, size_t size, struct sb_err *err)
+char *runtime_dir_of(uid_t user, char *buf, size_t size)
+{
+	snprintf(buf, size, "/run/user/%u/sbinject", (unsigned int)user);
+	if (access(buf, F_OK) < 0)
+		snprintf(buf, size, "/tmp/sbinject-%u", (unsigned int)user);
+	return buf;
+}
+
+uint64_t runtime_namespace(void)
 {
 	struct stat st;
 
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : st.st_ino;
+}
+
+int runtime_check(const char *dir, uid_t user, struct sb_err *err)
+{
+	struct stat st;
+
+	if (is_own(dir, user, 077))
+		return 0;
+	if (lstat(dir, &st) < 0)
+		return err_sys(err, errno == ENOENT ? SB_ENOPROC : SB_EPERM, "%s", dir);
+	if (S_ISDIR(st.st_mode) && st.st_uid != user)
+		err_set(err, SB_EPERM, "%s is another user's (uid %u)", dir,
+			(unsigned int)st.st_uid);
+	else
+		err_set(err, SB_EPERM, "%s is not a directory for its user alone (mode 0700)", dir);
+	err_hint(err, "sessions are for their own user and root: another SBINJECT_RUNTIME_DIR is "
+		      "needed");
+	return -SB_EPERM;
+}
+
+int runtime_make(char *buf, size_t size, struct sb_err *err)
+{
 	runtime_dir(buf, size);
 	if (mkdir(buf, 0700) < 0 && errno != EEXIST)
 		return err_sys(err, SB_EFILE, "cannot make %s", buf);
-	if (lstat(buf, &st) < 0)
-		return err_sys(err, SB_EFILE, "cannot look at %s", buf);
-	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
-		return 0;
-	err_set(err, SB_EPERM, "%s is not a directory of this user's alone", buf);
-	err_hint(err, "remove it, or set SBINJECT_RUNTIME_DIR");
-	return -SB_EPERM;
+	return runtime_check(buf, geteuid(), err);
 }
 
 char *runtime_socket(const char *dir, pid_t session, char *buf, size_t size)
@@ -79,19 +115,82 @@ size_t runtime_sessions(const char *dir, pid_t **sessions)
 	return n;
 }
 
-int runtime_connect(const char *path)
+static int socket_at(const char *path, int flags, struct sockaddr_un *addr)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(addr->sun_path)) {
+		errno = ENAMETOOLONG;
 		return -1;
-	memcpy(addr.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+	}
+	memcpy(addr->sun_path, path, strlen(path) + 1);
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+}
+
+/* EAGAIN: somebody listens, and does not get round to it. */
+static int dial(const char *path, int flags)
+{
+	struct timeval limit = { .tv_sec = CONNECT_S };
+	struct sockaddr_un addr;
+	int fd = socket_at(path, flags, &addr), saved;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
 		return fd;
+	saved = errno;
 	if (errno == ECONNREFUSED)
 		unlink(path);
 	close(fd);
+	errno = saved;
 	return -1;
+}
+
+int runtime_connect(const char *path)
+{
+	return dial(path, 0);
+}
+
+/* It has its name only when it listens: one that refuses is taken for dead, and removed. */
+static int listen_as(int fd, const char *new, const char *path, const struct sockaddr_un *addr,
+		     int backlog)
+{
+	mode_t old;
+	int ret;
+
+	unlink(new); /* of an earlier process of this number */
+	old = umask(077);
+	ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr));
+	umask(old);
+	if (ret < 0)
+		return -1;
+	if (listen(fd, backlog) == 0 && rename(new, path) == 0)
+		return 0;
+	unlink(new);
+	return -1;
+}
+
+int runtime_listen(const char *path, int backlog, struct sb_err *err)
+{
+	struct sockaddr_un addr;
+	char new[sizeof(addr.sun_path) + 8];
+	int fd = dial(path, SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 || errno == EAGAIN) { /* pids of two namespaces may be alike */
+		err_set(err, SB_EHOOKED, "%s is a running session's, of another pid namespace",
+			path);
+		err_hint(err, "set SBINJECT_RUNTIME_DIR to a directory of this namespace's own");
+		return -SB_EHOOKED;
+	}
+	snprintf(new, sizeof(new), "%s.new", path);
+	fd = socket_at(new, SOCK_NONBLOCK, &addr);
+	if (fd < 0)
+		return err_sys(err, SB_EFILE, "cannot listen on %s", path);
+	if (listen_as(fd, new, path, &addr, backlog) == 0)
+		return fd;
+	err_sys(err, SB_EFILE, "cannot listen on %s", path);
+	close(fd);
+	return -SB_EFILE;
 }

@@ -4,10 +4,8 @@
  * control pages; targets come and go by the same planting as at attach.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "session-priv.h"
 #include "session-python.h"
-#include "text.h"
 #include "../inject/tree-task.h"
 
 static void *must(void *memory)
@@ -15,47 +13,6 @@ static void *must(void *memory)
 	if (!memory)
 		abort();
 	return memory;
-}
-
-static char *copy(const char *text)
-{
-	return text ? text_dup(text) : NULL;
-}
-
-static struct spec *spec_copy(const struct spec *from)
-{
-	struct spec *to = must(malloc(sizeof(*to)));
-
-	*to = *from;
-	to->text = copy(from->text);
-	to->module = copy(from->module);
-	to->symbol = copy(from->symbol);
-	to->thread = copy(from->thread);
-	return to;
-}
-
-void session_spec_free(struct spec *spec)
-{
-	if (!spec)
-		return;
-	free(spec->text);
-	free(spec->module);
-	free(spec->symbol);
-	free(spec->thread);
-	free(spec);
-}
-
-static bool same(const struct spec *a, const struct spec *b)
-{
-	return a->pid == b->pid && !strcmp(a->text, b->text);
-}
-
-static size_t index_of(const struct session *s, const struct spec *spec)
-{
-	for (size_t i = 0; i < s->n_targets; i++)
-		if (same(s->target[i].spec, spec))
-			return i;
-	return s->n_targets;
 }
 
 /* pid=: a process and its descendants, whatever their order in the list. */
@@ -93,59 +50,21 @@ static void hook_everywhere(struct session *s)
 static int judge(struct session *s, size_t index, struct sb_err *err)
 {
 	struct target *t = &s->target[index];
+	size_t n;
+	pid_t *pids;
 
 	if (t->planted || t->spec->kind == SPEC_PYTHON)
 		return 0;
-	if (t->n_refused)
+	if (t->n_refused) {
 		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
-	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE)
+	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE) {
 		*err = t->why;
-	else
-		return 0;
+	} else {
+		n = session_pids(s, &pids);
+		target_check_file(t, pids, n, err);
+		free(pids);
+	}
 	return -(int)err->code;
-}
-
-static int new_index(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
-{
-	size_t i = index_of(s, spec);
-
-	if (i < s->n_targets && !s->target[i].removed)
-		return err_set(err, SB_ESPEC, "target '%s' is there already", spec->text);
-	if (i == s->max_targets) {
-		err_set(err, SB_ENOMEM, "this session can hold no more than %zu targets",
-			s->max_targets);
-		err_hint(err, "name targets by a glob, or start a session of their own for them");
-		return -SB_ENOMEM;
-	}
-	*index = i;
-	return 0;
-}
-
-static void enter(struct session *s, size_t index, const struct spec *spec)
-{
-	struct target *t = &s->target[index];
-
-	if (index == s->n_targets) {
-		t->own = spec_copy(spec);
-		session_target_init(t, t->own);
-		s->n_targets++;
-		return;
-	}
-	t->removed = t->muted = false;
-	session_update(s, index, spec->delay_ns, spec->every);
-}
-
-/* One that never was is not in the result. */
-static void forget_last(struct session *s, size_t index)
-{
-	struct target *t = &s->target[index];
-
-	if (index != s->n_targets - 1 || !t->own || t->active_ns)
-		return;
-	result_refused_free(t->refused, t->n_refused);
-	session_spec_free(t->own);
-	*t = (struct target){ 0 };
-	s->n_targets--;
 }
 
 int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
@@ -153,17 +72,17 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 	int ret = session_check_target(s, spec, err);
 
 	if (ret == 0)
-		ret = new_index(s, spec, index, err);
+		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
 	if (ret < 0)
 		return ret;
-	enter(s, *index, spec);
+	targets_enter(s->target, &s->n_targets, *index, spec);
 	s->filtered |= spec->thread != NULL;
 	scope_of(s, *index);
+	window_apply_target(s, *index);
 	hook_everywhere(s);
 	ret = judge(s, *index, err);
 	if (ret < 0) {
-		s->target[*index].removed = true;
-		forget_last(s, *index);
+		targets_forget(s->target, &s->n_targets, *index);
 		return ret;
 	}
 	if (spec->kind == SPEC_PYTHON)
@@ -238,11 +157,7 @@ int session_remove(struct session *s, size_t index, struct sb_err *err)
 
 void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
 {
-	struct target *t = &s->target[index];
-
-	t->changed |= t->delay_ns != delay_ns;
-	t->delay_ns = delay_ns;
-	t->every = every ? every : 1;
+	target_change(&s->target[index], delay_ns, every);
 	window_apply_target(s, index);
 }
 
@@ -274,14 +189,8 @@ void session_target(struct session *s, size_t index, struct session_target *out)
 	struct page_sums sums;
 
 	session_target_sums(s, index, &sums);
-	*out = (struct session_target){
-		.spec = t->spec,
-		.delay_ns = t->delay_ns,
-		.every = t->every,
-		.removed = t->removed,
-		.open = t->open,
-		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
-	};
+	target_show(t, out);
+	out->pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen);
 	counts_from_sums(s, index, &sums, &out->counts);
 }
 

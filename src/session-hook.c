@@ -187,18 +187,7 @@ static bool in_scope(const struct finder *f, size_t i)
 static void find_target(struct finder *f, size_t i)
 {
 	struct target *t = &f->s->target[i];
-	struct resolve_request req = {
-		.kind = t->spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
-			t->spec->kind == SPEC_LINE    ? RESOLVE_LINE :
-							RESOLVE_SYMBOL,
-		.module = t->spec->module,
-		.symbol = t->spec->symbol,
-		.line = t->spec->line,
-	};
 	struct resolve_result res = { 0 };
-	struct sb_err why = { 0 };
-	bool again = t->why.code;
-	int ret;
 
 	if (t->removed || t->spec->kind == SPEC_PYTHON)
 		return;
@@ -207,50 +196,21 @@ static void find_target(struct finder *f, size_t i)
 			t->spec->pid);
 		return;
 	}
-	/* Hints read whole symbol tables: not at every library that is loaded. */
-	ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, again ? NULL : &why);
-	if (again && ret < 0 && ret != -(int)t->why.code)
-		ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, &why);
-	if (res.modules || ret < 0)
-		t->module_seen = true;
-	if (ret < 0 && why.code) {
-		t->why = why;
-	} else if (ret == 0 && !res.count && (!again || res.ifunc_pending)) {
-		t->why = (struct sb_err){ 0 };
-		err_set(&t->why, SB_ENOMODULE, "%s",
-			res.ifunc_pending ? "its implementation is not chosen yet" :
-					    "no mapped module matches");
-		err_hint(&t->why, "%s", why.hint);
-	}
-	if (res.note[0] && !t->noted)
-		log_note("target '%s': %s", t->spec->text, res.note);
-	t->noted |= res.note[0] != '\0';
-	if (ret == 0) {
+	if (target_resolve(t, f->pid, &f->maps, &f->access, true, &res) == 0) {
 		add_sites(f, i, &res);
 		add_settling(f, &res);
 	}
 	resolve_free(&res);
 }
 
-/* The dynamic linker's notice of a new library, unless it is hooked already. */
+/* Unless it is hooked already. */
 static void find_bell(struct finder *f)
 {
-	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
 	struct resolve_result res = { 0 };
-	struct sb_err why = { 0 };
-	struct image *exe;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(f->pid));
-	if (image_get(path, path, &exe, &why) < 0)
-		return;
-	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
-	req.module = image_interp(exe);
-	if ((req.module[0] || symbol_is_defined(exe, req.symbol)) &&
-	    resolve_target(f->pid, &f->maps, &req, &f->access, &res, &why) == 0 && res.count)
+	if (target_find_bell(f->pid, &f->maps, &f->access, &res))
 		add_bell(f->space, f->found, &res.site[0]);
 	resolve_free(&res);
-	image_put(exe);
 }
 
 static int finder_open(struct finder *f, struct session *s, pid_t pid, const struct space *space,

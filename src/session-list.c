@@ -116,19 +116,7 @@ static void merge_sites(struct result_target *rt)
 static void list_target(const struct target *t, struct result_target *rt)
 {
 	merge_sites(rt);
-	for (size_t i = 0; i < t->n_refused; i++) /* what another target has already */
-		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
-	rt->spec = text_dup(t->spec->text);
-	rt->delay_ns = t->delay_ns;
-	rt->every = t->every;
-	rt->active_s = NAN;
-	rt->outcome = rt->n_sites				    ? OUTCOME_MATCHED :
-		      rt->n_refused				    ? OUTCOME_REFUSED :
-		      t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH :
-								      OUTCOME_PENDING;
-	rt->reason = text_dup(rt->n_sites   ? "" :
-			      rt->n_refused ? rt->refused[0].reason :
-					      t->why.what);
+	target_list(t, rt); /* with what another target has already */
 	for (size_t i = 0; i < rt->n_sites; i++)
 		if (rt->site[i].n_pids > rt->procs)
 			rt->procs = rt->site[i].n_pids;

@@ -5,31 +5,14 @@
 #include "session.h"
 #include "processes.h"
 #include "sites.h"
+#include "targets.h"
+#include "warnings.h"
 #include "../inject/bell.h"
 #include "../inject/clock.h"
 #include "../inject/region.h"
 #include "../inject/space.h"
 
 /* Shared by session*.c only. */
-
-/* What one target is doing. */
-struct target {
-	const struct spec *spec;
-	struct spec *own; /* of one that was added */
-	uint64_t delay_ns, every;
-	uint64_t start_ns, for_ns; /* window, from when the session's own opens */
-	bool changed;		   /* its delay, while it ran */
-	bool removed, muted;	   /* taken out; switched off by session_mute() */
-	bool open;		   /* counted (and delayed) now */
-	uint64_t opened_at;	   /* ns, while open */
-	uint64_t active_ns;	   /* of earlier openings */
-	bool module_seen, planted, noted;
-	struct sb_err why;		/* last failure to find it */
-	size_t sites_ok, sites_refused; /* as session_check() or session_list() found */
-	struct page_sums past;		/* of processes that ended */
-	struct result_refused *refused;
-	size_t n_refused;
-};
 
 /* The agent of a process with an interpreter; see session-python.h. */
 struct room;
@@ -113,13 +96,12 @@ struct session {
 	struct guest *guest; /* agents in processes without a record */
 	size_t n_guests;
 	uint64_t look; /* of session_target_sums(), to see each page once */
-	char **warning;
-	size_t n_warnings;
+	struct warnings warnings;
 };
 
 #define NO_IMAGE (-1u) /* generation of a launched process before its command's own image */
 
-void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
 /* session-hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. */
 /* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
@@ -170,12 +152,8 @@ void window_threads(struct session *s);			 /* thread= tables */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 void slow_free(struct slow_look *look, size_t n_targets);
 
-/* session.c: a target as its spec says, not looked for yet. */
-void session_target_init(struct target *t, const struct spec *spec);
+/* session.c */
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
-
-/* session-change.c */
-void session_spec_free(struct spec *spec);
 
 /* session-result.c: what ended processes left and living ones show. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "session-priv.h"
 #include "session-python.h"
 #include "text.h"
@@ -56,16 +55,8 @@ static void fill_given(const struct session *s, const struct target *t,
 {
 	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
 
-	if (!sums->delayed) {
-		snprintf(given->reason, sizeof(given->reason), "no hit was delayed");
+	if (!target_has_given(t, sums, given))
 		return;
-	}
-	if (t->changed) {
-		snprintf(given->reason, sizeof(given->reason),
-			 "its delay was changed while it ran: see injected_ns over delayed");
-		return;
-	}
-	given->known = true;
 	given->mean = clock_to_ns(&s->clk,
 				  (double)sums->injected_ticks / (double)sums->delayed + cost);
 	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
@@ -74,18 +65,6 @@ static void fill_given(const struct session *s, const struct target *t,
 	given->p50 = (uint64_t)clock_to_ns(&s->clk, base + page_excess_quantile(sums, 0.50));
 	given->p99 = (uint64_t)clock_to_ns(&s->clk, base + page_excess_quantile(sums, 0.99));
 	given->max = (uint64_t)clock_to_ns(&s->clk, (double)sums->max_ticks + cost);
-}
-
-static enum result_outcome outcome_of(const struct target *t, const struct page_sums *sums,
-				      const struct result_target *rt)
-{
-	if (sums->hits)
-		return sums->delayed + sums->cuts ? OUTCOME_DELAYED : OUTCOME_COUNTED;
-	if (rt->n_sites)
-		return OUTCOME_NEVER_CALLED;
-	if (rt->n_refused)
-		return OUTCOME_REFUSED;
-	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
 
 struct sighting {
@@ -183,53 +162,17 @@ static void fill_sites(struct session *s, struct result *res)
 	free(see);
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	return *(const pid_t *)a - *(const pid_t *)b;
-}
-
-/* Distinct processes in which a target has a site. */
-static size_t count_procs(const struct result_target *rt)
-{
-	size_t n = 0, total = 0, distinct = 0;
-	pid_t *pids;
-
-	for (size_t i = 0; i < rt->n_sites; i++)
-		total += rt->site[i].n_pids;
-	pids = must(malloc((total + 1) * sizeof(*pids)));
-	for (size_t i = 0; i < rt->n_sites; i++)
-		for (size_t k = 0; k < rt->site[i].n_pids; k++)
-			pids[n++] = rt->site[i].pids[k];
-	qsort(pids, n, sizeof(*pids), by_pid);
-	for (size_t i = 0; i < n; i++)
-		distinct += !i || pids[i] != pids[i - 1];
-	free(pids);
-	return distinct;
-}
-
-static void fill_refused(const struct target *t, struct result_target *rt)
-{
-	for (size_t i = 0; i < t->n_refused; i++)
-		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
-}
-
 static void fill_target(struct session *s, size_t i, struct result_target *rt)
 {
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
 
 	session_target_sums(s, i, &sums);
-	rt->spec = text_dup(t->spec->text);
-	rt->delay_ns = t->delay_ns;
-	rt->every = t->every;
-	rt->active_s = (double)(t->active_ns + (t->open ? clock_ns() - t->opened_at : 0)) / 1e9;
+	target_fill(t, clock_ns(), rt);
 	counts_from_sums(s, i, &sums, &rt->counts);
 	fill_given(s, t, &sums, &rt->given);
-	fill_refused(t, rt);
 	python_sites(s, i, rt);
-	rt->outcome = outcome_of(t, &sums, rt);
-	rt->procs = count_procs(rt);
-	result_reason(rt, &t->why);
+	target_outcome(t, &sums, rt);
 }
 
 static void fill_process(const struct session *s, const struct record *rec,
@@ -264,24 +207,12 @@ static void fill_processes(const struct session *s, struct result *res)
 		fill_process(s, rec, &res->process[--n]);
 }
 
-static void split(uint64_t ns, struct timespec_ns *out)
-{
-	out->s = (int64_t)(ns / 1000000000);
-	out->ns = (uint32_t)(ns % 1000000000);
-}
-
 struct result *session_result(struct session *s)
 {
-	struct result *res = result_new(s->n_targets);
-	char host[256] = "";
+	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	struct result *res = result_of_session(s->n_targets, "inject", s->started_real, ended,
+					       s->wall_s);
 
-	gethostname(host, sizeof(host) - 1);
-	res->host = text_dup(host);
-	res->backend = text_dup("inject");
-	res->exit = -1;
-	split(s->started_real, &res->started);
-	split(s->ended_real ? s->ended_real : clock_realtime_ns(), &res->ended);
-	res->wall_s = s->wall_s;
 	fill_sites(s, res);
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
@@ -297,7 +228,6 @@ struct result *session_result(struct session *s)
 	res->stop_known = s->detached;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;
-	for (size_t i = 0; i < s->n_warnings; i++)
-		result_warn(res, "%s", s->warning[i]);
+	warnings_tell(&s->warnings, res);
 	return res;
 }

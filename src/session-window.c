@@ -12,8 +12,6 @@
 #include "session-python.h"
 #include "../elf/symbol.h"
 
-#define MS 1000000ull
-
 enum { OVERRUN_NS = 20000, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 
 /* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
@@ -104,39 +102,9 @@ static bool window_trigger(struct session *s)
 
 static bool should_open(const struct session *s, const struct target *t, size_t i, uint64_t now)
 {
-	uint64_t from;
-
 	if (!s->armed || !s->enabled || t->removed || t->muted)
 		return false;
-	if (i == s->start_on_target)
-		return true;
-	if (!s->window_ns || now < s->window_ns)
-		return false;
-	from = s->window_ns + t->start_ns;
-	return now >= from && (!t->for_ns || now < from + t->for_ns);
-}
-
-static void switch_target(struct target *t, bool open, uint64_t now)
-{
-	if (open)
-		t->opened_at = now;
-	else
-		t->active_ns += now - t->opened_at;
-	t->open = open;
-}
-
-/* ns from now until this target's window changes, UINT64_MAX: never. */
-static uint64_t until_change(const struct session *s, const struct target *t, uint64_t now)
-{
-	uint64_t from = s->window_ns + t->start_ns;
-
-	if (!s->window_ns)
-		return MS;
-	if (now < from)
-		return from - now;
-	if (t->for_ns && now < from + t->for_ns)
-		return from + t->for_ns - now;
-	return UINT64_MAX;
+	return i == s->start_on_target || target_in_window(t, s->window_ns, now);
 }
 
 uint64_t window_update(struct session *s, uint64_t now)
@@ -149,10 +117,10 @@ uint64_t window_update(struct session *s, uint64_t now)
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct target *t = &s->target[i];
 		bool open = should_open(s, t, i, now);
-		uint64_t left = until_change(s, t, now);
+		uint64_t left = target_until_change(t, s->window_ns, now);
 
 		if (open != t->open) {
-			switch_target(t, open, now);
+			target_switch(t, open, now);
 			changed = true;
 		}
 		if (left < next)

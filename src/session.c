@@ -18,33 +18,6 @@
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
 
-void session_warn(struct session *s, const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	for (size_t i = 0; i < s->n_warnings; i++)
-		if (!strcmp(s->warning[i], line))
-			return;
-	log_warn("%s", line);
-	s->warning = realloc(s->warning, (s->n_warnings + 1) * sizeof(*s->warning));
-	if (!s->warning)
-		abort();
-	s->warning[s->n_warnings++] = strdup(line);
-}
-
-void session_target_init(struct target *t, const struct spec *spec)
-{
-	t->spec = spec;
-	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
-	t->every = spec->every ? spec->every : 1;
-	t->start_ns = spec->start_ns;
-	t->for_ns = spec->for_ns;
-}
-
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
 {
 	if (spec->delay_ns && !s->clock_ok) {
@@ -104,15 +77,6 @@ static void measure_machine(struct session *s)
 	}
 }
 
-/* The last target may be what --start-on waits for. */
-static void find_start_on(struct session *s)
-{
-	s->start_on_target = SIZE_MAX;
-	for (size_t i = 0; i < s->n_targets && s->cfg->start_on; i++)
-		if (!strcmp(s->target[i].spec->text, s->cfg->start_on))
-			s->start_on_target = i;
-}
-
 struct session *session_open(const struct session_config *cfg, struct sb_err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -127,8 +91,8 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	if (!s->target)
 		abort();
 	for (size_t i = 0; i < s->n_targets; i++)
-		session_target_init(&s->target[i], &cfg->targets.spec[i]);
-	find_start_on(s);
+		target_init(&s->target[i], &cfg->targets.spec[i]);
+	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	tree_init(&s->tree, &session_tree_ops, s);
 	s->plans = plans_new();
 	if (check_machine(s, err) < 0) {
@@ -162,13 +126,9 @@ void session_free(struct session *s)
 		free(s->site[i].symbol);
 		free(s->site[i].build_id);
 	}
-	for (size_t i = 0; i < s->n_targets; i++) {
-		result_refused_free(s->target[i].refused, s->target[i].n_refused);
-		session_spec_free(s->target[i].own);
-	}
-	for (size_t i = 0; i < s->n_warnings; i++)
-		free(s->warning[i]);
-	free(s->warning);
+	for (size_t i = 0; i < s->n_targets; i++)
+		target_free(&s->target[i]);
+	warnings_free(&s->warnings);
 	python_sites_free(s);
 	guests_free(s);
 	free(s->site);

@@ -153,6 +153,33 @@ static void spec_free(struct spec *spec)
 	free(spec->thread);
 }
 
+static char *copy(const char *text)
+{
+	return text ? text_dup(text) : NULL;
+}
+
+struct spec *spec_copy(const struct spec *from)
+{
+	struct spec *to = malloc(sizeof(*to));
+
+	if (!to)
+		abort();
+	*to = *from;
+	to->text = copy(from->text);
+	to->module = copy(from->module);
+	to->symbol = copy(from->symbol);
+	to->thread = copy(from->thread);
+	return to;
+}
+
+void spec_copy_free(struct spec *spec)
+{
+	if (!spec)
+		return;
+	spec_free(spec);
+	free(spec);
+}
+
 /* Sets module and symbol; the two parts are given by where they start and end. */
 static int target_set(struct spec *spec, const char *module, size_t module_len, const char *symbol,
 		      size_t symbol_len, struct sb_err *err)

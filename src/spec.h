@@ -71,6 +71,10 @@ int spec_read_bytes(const char *path, const char *from, char **text, size_t *len
 		    struct sb_err *err);
 
 void spec_list_free(struct spec_list *list);
+
+/* One by itself, with texts of its own; frees both (NULL is harmless). */
+struct spec *spec_copy(const struct spec *from);
+void spec_copy_free(struct spec *spec);
 void spec_list_cut(struct spec_list *list, size_t count); /* frees all from number `count` on */
 
 /* "5us" -> 5000. Delays: unit required except for 0, at most SPEC_DELAY_MAX_NS. */

@@ -235,19 +235,33 @@ static void event(void *ctx, const char *what, const char *target, uint64_t dela
 	free(text);
 }
 
+/* A pipe whose reader sleeps loses lines; it does not hold the tracer, nor so the target. */
+static int open_events(struct tracer *t, struct sb_err *err)
+{
+	int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = t->job->events ? open(t->job->events, flags, 0666) : -1;
+
+	t->events = fd < 0 ? NULL : fdopen(fd, "a");
+	return t->events || !t->job->events ?
+		       0 :
+		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
+}
+
 static void do_run(struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
 	struct sb_err err = { 0 }, why = { 0 };
 	enum session_end end;
 
-	if (b->check(t->session, &err) < 0 || b->attach(t->session, &err) < 0) {
+	if (open_events(t, &err) < 0 || b->check(t->session, &err) < 0 ||
+	    b->attach(t->session, &err) < 0) {
 		send_error(t, &err);
 		return;
 	}
 	t->server = control_server_open(t->job->session_pid, &why);
 	if (!t->server)
-		log_debug("no socket for sbctl: %s", why.what);
+		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
+			 why.hint[0] ? "; " : "", why.hint);
 	event(t, "attached", NULL, 0);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
@@ -310,7 +324,6 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 						    .default_ns = job->default_ns,
 						    .changed = event,
 						    .ctx = &t };
-		t.events = job->events ? fopen(job->events, "ae") : NULL;
 		do_run(&t);
 		job->backend->close(t.session);
 	}

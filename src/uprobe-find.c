@@ -69,7 +69,7 @@ static bool file_offset(const struct image *img, uint64_t vaddr, uint64_t *offse
 
 static void refuse(struct session *s, const struct candidate *c, pid_t pid, const char *reason)
 {
-	struct utarget *t = &s->target[c->target];
+	struct target *t = &s->target[c->target];
 	struct result_refused r = {
 		.module = (char *)image_name(c->img),
 		.symbol = (char *)c->name,
@@ -131,7 +131,7 @@ static void place_row(struct uplace *p, uint32_t row)
 
 static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
 {
-	const struct utarget *t = &s->target[target];
+	const struct target *t = &s->target[target];
 	char least[32];
 
 	if (!t->delay_ns || t->delay_ns >= cost_ns)
@@ -286,77 +286,28 @@ static void take_site(struct finder *f, size_t target, bool bell, const struct r
 	take(f->s, &c, f->pid, f->row);
 }
 
-static struct resolve_request request_of(const struct spec *spec)
-{
-	return (struct resolve_request){
-		.kind = spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
-			spec->kind == SPEC_LINE	   ? RESOLVE_LINE :
-						     RESOLVE_SYMBOL,
-		.module = spec->module,
-		.symbol = spec->symbol,
-		.line = spec->line,
-	};
-}
-
-static void note_why(struct utarget *t, int ret, const struct resolve_result *res, bool again,
-		     const struct sb_err *why)
-{
-	if (res->modules || ret < 0)
-		t->module_seen = true;
-	if (ret < 0 && why->code) {
-		t->why = *why;
-		return;
-	}
-	if (ret < 0 || res->count || (again && !res->ifunc_pending))
-		return;
-	t->why = (struct sb_err){ 0 };
-	err_set(&t->why, SB_ENOMODULE, "%s",
-		res->ifunc_pending ? "its implementation is not chosen yet" :
-				     "no mapped module matches");
-	err_hint(&t->why, "%s", why->hint);
-}
-
 static void find_target(struct finder *f, size_t i)
 {
-	struct utarget *t = &f->s->target[i];
-	struct resolve_request req = request_of(t->spec);
 	struct resolve_result res = { 0 };
-	struct sb_err why = { 0 };
-	bool again = t->why.code || f->s->cfg->all;
+	bool hints = !f->s->cfg->all; /* not for every process */
 	int ret;
 
-	if (t->removed)
+	if (f->s->target[i].removed)
 		return;
-	/* Hints read whole symbol tables: not for every process. */
-	ret = resolve_target(f->pid, &f->maps, &req, &f->access, &res, again ? NULL : &why);
-	note_why(t, ret, &res, again, &why);
-	if (res.note[0] && !t->noted)
-		log_note("target '%s': %s", t->spec->text, res.note);
-	t->noted |= res.note[0] != '\0';
+	ret = target_resolve(&f->s->target[i], f->pid, &f->maps, &f->access, hints, &res);
 	for (size_t k = 0; ret == 0 && k < res.count; k++)
 		take_site(f, i, false, &res.site[k]);
 	arm_pending(f->s, f->pid);
 	resolve_free(&res);
 }
 
-/* The dynamic linker's notice that it has mapped something. */
 static void find_bell(struct finder *f)
 {
-	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
 	struct resolve_result res = { 0 };
-	struct sb_err ignored = { 0 };
-	struct image *exe;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(f->pid));
-	if (image_get(path, path, &exe, &ignored) < 0)
-		return;
-	req.module = image_interp(exe);
-	if (req.module[0] && resolve_target(f->pid, &f->maps, &req, &f->access, &res, NULL) == 0 &&
-	    res.count)
+	if (target_find_bell(f->pid, &f->maps, &f->access, &res))
 		take_site(f, 0, true, &res.site[0]);
 	resolve_free(&res);
-	image_put(exe);
 }
 
 void usession_look(struct session *s, pid_t pid, uint32_t row)
@@ -378,12 +329,36 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 	memory_close(&f.mem);
 }
 
+/* A fork maps what its parent maps, and while that lives it is looked at there. */
+static bool looked_at_elsewhere(const struct session *s, const struct urecord *fork)
+{
+	for (const struct urecord *rec = s->records; rec && fork->image != fork->row;
+	     rec = rec->next)
+		if (rec->row == fork->image && !rec->ended)
+			return true;
+	return false;
+}
+
+void usession_look_everywhere(struct session *s)
+{
+	pid_t(*all)[2];
+	size_t n = s->cfg->all ? processes_all(&all) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		usession_look(s, all[i][0], 0);
+	if (s->cfg->all)
+		free(all);
+	for (struct urecord *rec = s->records; rec && !s->cfg->all; rec = rec->next)
+		if (!rec->ended && rec->generation != -1u && !looked_at_elsewhere(s, rec))
+			usession_look(s, rec->pid, rec->row);
+}
+
 /* ---- in a file ---- */
 
 static void take_symbols(struct session *s, size_t target, const char *path,
 			 const struct symbol_list *list)
 {
-	struct utarget *t = &s->target[target];
+	struct target *t = &s->target[target];
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -416,7 +391,7 @@ static void take_symbols(struct session *s, size_t target, const char *path,
 
 static void look_file(struct session *s, size_t target, const char *path)
 {
-	struct utarget *t = &s->target[target];
+	struct target *t = &s->target[target];
 	const struct spec *spec = t->spec;
 	struct symbol_list list = { 0 };
 	struct sb_err why = { 0 };
@@ -443,7 +418,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 void usession_look_files(struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
-		struct utarget *t = &s->target[i];
+		struct target *t = &s->target[i];
 		struct stat st;
 
 		if (t->removed || t->planted || t->n_refused || t->spec->module[0] != '/' ||
@@ -455,7 +430,7 @@ void usession_look_files(struct session *s)
 
 int usession_judge(const struct session *s, size_t target, struct sb_err *err)
 {
-	const struct utarget *t = &s->target[target];
+	const struct target *t = &s->target[target];
 	char quoted[TEXT_QUOTE_SIZE];
 
 	if (t->planted || t->removed)

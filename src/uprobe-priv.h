@@ -3,9 +3,8 @@
 #define SB_UPROBE_SESSION_H
 
 #include "processes.h"
-#include "session.h"
-#include "../elf/resolve.h"
-#include "../inject/page.h"
+#include "targets.h"
+#include "warnings.h"
 #include "../inject/uprobe/uprobe.h"
 
 /*
@@ -31,21 +30,6 @@ struct urecord {
 	struct urecord *next;
 };
 
-struct utarget {
-	bool changed; /* its delay, while it ran */
-	const struct spec *spec;
-	struct spec *own; /* of one that was added */
-	uint64_t delay_ns, every;
-	uint64_t root; /* whom it is for; 0: every process */
-	bool removed, muted, open;
-	uint64_t opened_at, active_ns;
-	bool module_seen, planted, noted;
-	struct sb_err why;
-	struct page_sums past; /* in ns; of images that ended */
-	struct result_refused *refused;
-	size_t n_refused;
-};
-
 /* A place in a file that is armed for a target, or a doorbell. */
 struct uplace {
 	size_t target;
@@ -63,7 +47,7 @@ struct uplace {
 struct session {
 	const struct session_config *cfg;
 	struct uprobes *u; /* NULL: only looking */
-	struct utarget *target;
+	struct target *target;
 	size_t n_targets, max_targets;
 	bool enabled, armed, detached;
 	bool deaf; /* a dynamic linker has no doorbell: its processes are looked at now and then */
@@ -79,18 +63,18 @@ struct session {
 	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
 	uint64_t lost; /* events, as known so far */
-	char **warning;
-	size_t n_warnings;
+	struct warnings warnings;
 };
 
-void usession_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define usession_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 void *usession_must(void *memory);
 
 /* backend-uprobe.c */
-void usession_target_init(struct session *s, struct utarget *t, const struct spec *spec);
 int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err);
 
-/* uprobe-find.c: what of the targets a process maps, armed unless the session only looks. row: its
+/* uprobe-find.c: everybody who is meant; what was found before is armed already. */
+void usession_look_everywhere(struct session *s);
+/* What of the targets a process maps, armed unless the session only looks. row: its
  * image's, 0: nobody's. */
 void usession_look(struct session *s, pid_t pid, uint32_t row);
 /* Targets whose MODULE is a path, in files that nobody needs to have mapped. */
@@ -127,7 +111,6 @@ size_t usession_targets(const struct session *s);
 void usession_target(struct session *s, size_t index, struct session_target *out);
 size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
 size_t usession_pids(struct session *s, pid_t **pids);
-void usession_spec_free(struct spec *spec);
 
 /* uprobe-result.c */
 void usession_counts(struct session *s, struct result_counts *counts, double *t_s);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From the kernel's counters and the records to the plain result. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "check.h"
 #include "text.h"
 #include "uprobe-priv.h"
@@ -37,21 +35,13 @@ void usession_counts(struct session *s, struct result_counts *counts, double *t_
 	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
 }
 
-static void fill_given(const struct utarget *t, const struct page_sums *sums,
+static void fill_given(const struct target *t, const struct page_sums *sums,
 		       struct result_given *given)
 {
 	double least = 0, base;
 
-	if (!sums->delayed) {
-		snprintf(given->reason, sizeof(given->reason), "no hit was delayed");
+	if (!target_has_given(t, sums, given))
 		return;
-	}
-	if (t->changed) {
-		snprintf(given->reason, sizeof(given->reason),
-			 "its delay was changed while it ran: see injected_ns over delayed");
-		return;
-	}
-	given->known = true;
 	given->mean = (double)sums->injected_ticks / (double)sums->delayed;
 	/* A hit's own cost may be more than was asked for: then that is what was given. */
 	if (given->mean > (double)t->delay_ns)
@@ -60,18 +50,6 @@ static void fill_given(const struct utarget *t, const struct page_sums *sums,
 	given->p50 = (uint64_t)(base + page_excess_quantile(sums, 0.50));
 	given->p99 = (uint64_t)(base + page_excess_quantile(sums, 0.99));
 	given->max = sums->max_ticks;
-}
-
-static enum result_outcome outcome_of(const struct utarget *t, const struct page_sums *sums,
-				      const struct result_target *rt)
-{
-	if (sums->hits)
-		return sums->delayed + sums->cuts ? OUTCOME_DELAYED : OUTCOME_COUNTED;
-	if (rt->n_sites)
-		return OUTCOME_NEVER_CALLED;
-	if (rt->n_refused)
-		return OUTCOME_REFUSED;
-	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
 
 static bool maps_it(const struct uplace *p, const struct urecord *rec)
@@ -122,36 +100,17 @@ static void fill_sites(const struct session *s, size_t target, struct result_tar
 			fill_site(s, &s->place[i], &rt->site[rt->n_sites++]);
 }
 
-static size_t count_procs(const struct result_target *rt)
-{
-	pid_t *pids = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < rt->n_sites; i++)
-		for (size_t k = 0; k < rt->site[i].n_pids; k++)
-			result_add_pid(&pids, &n, rt->site[i].pids[k]);
-	free(pids);
-	return n;
-}
-
 static void fill_target(const struct session *s, size_t i, struct result_target *rt)
 {
-	const struct utarget *t = &s->target[i];
+	const struct target *t = &s->target[i];
 	struct page_sums sums;
 
 	usession_target_sums(s, i, &sums);
-	rt->spec = text_dup(t->spec->text);
-	rt->delay_ns = t->delay_ns;
-	rt->every = t->every;
-	rt->active_s = (double)(t->active_ns + (t->open ? clock_ns() - t->opened_at : 0)) / 1e9;
+	target_fill(t, clock_ns(), rt);
 	usession_counts_from(&sums, &rt->counts);
 	fill_given(t, &sums, &rt->given);
-	for (size_t k = 0; k < t->n_refused; k++)
-		result_refuse(&rt->refused, &rt->n_refused, &t->refused[k], 0);
 	fill_sites(s, i, rt);
-	rt->outcome = outcome_of(t, &sums, rt);
-	rt->procs = count_procs(rt);
-	result_reason(rt, &t->why);
+	target_outcome(t, &sums, rt);
 }
 
 static void fill_process(const struct session *s, const struct urecord *rec,
@@ -187,32 +146,13 @@ static void fill_processes(const struct session *s, struct result *res)
 			fill_process(s, rec, &res->process[--n]);
 }
 
-static void split(uint64_t ns, struct timespec_ns *out)
-{
-	out->s = (int64_t)(ns / 1000000000);
-	out->ns = (uint32_t)(ns % 1000000000);
-}
-
-static struct result *result_begin(const struct session *s)
-{
-	struct result *res = result_new(s->n_targets);
-	char host[256] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	res->host = text_dup(host);
-	res->backend = text_dup("uprobe");
-	res->exit = -1;
-	return res;
-}
-
 struct result *usession_result(struct session *s)
 {
-	struct result *res = result_begin(s);
+	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
 	uint64_t lost = uprobes_lost_hits(s->u);
+	struct result *res = result_of_session(s->n_targets, "uprobe", s->started_real, ended,
+					       s->wall_s);
 
-	split(s->started_real, &res->started);
-	split(s->ended_real ? s->ended_real : clock_realtime_ns(), &res->ended);
-	res->wall_s = s->wall_s;
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
@@ -222,33 +162,11 @@ struct result *usession_result(struct session *s)
 			      "%llu hits could not be counted: there was no room for more "
 			      "processes",
 			      (unsigned long long)lost);
-	for (size_t i = 0; i < s->n_warnings; i++)
-		result_warn(res, "%s", s->warning[i]);
+	warnings_tell(&s->warnings, res);
 	return res;
 }
 
 /* ---- list ---- */
-
-static void list_target(const struct session *s, size_t i, struct result_target *rt)
-{
-	const struct utarget *t = &s->target[i];
-
-	rt->spec = text_dup(t->spec->text);
-	rt->delay_ns = t->delay_ns;
-	rt->every = t->every;
-	rt->active_s = NAN;
-	for (size_t k = 0; k < t->n_refused; k++)
-		result_refuse(&rt->refused, &rt->n_refused, &t->refused[k], 0);
-	fill_sites(s, i, rt);
-	rt->outcome = rt->n_sites				    ? OUTCOME_MATCHED :
-		      rt->n_refused				    ? OUTCOME_REFUSED :
-		      t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH :
-								      OUTCOME_PENDING;
-	rt->reason = text_dup(rt->n_sites   ? "" :
-			      rt->n_refused ? rt->refused[0].reason :
-					      t->why.what);
-	rt->procs = count_procs(rt);
-}
 
 /* Rows are made up, one a process. */
 struct result *usession_list(struct session *s, struct sb_err *err)
@@ -274,9 +192,12 @@ struct result *usession_list(struct session *s, struct sb_err *err)
 	}
 	usession_look_files(s);
 	free(pids);
-	res = result_begin(s);
-	for (size_t i = 0; i < s->n_targets; i++)
-		list_target(s, i, &res->target[i]);
+	res = result_of_session(s->n_targets, "uprobe", 0, 0, 0);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		fill_sites(s, i, &res->target[i]);
+		target_list(&s->target[i], &res->target[i]);
+		res->target[i].procs = result_processes(&res->target[i]);
+	}
 	fill_processes(s, res);
 	return res;
 }

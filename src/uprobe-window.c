@@ -14,7 +14,7 @@ enum { COUNT_MS = 200, LOOK_MS = 500 };
 
 void usession_apply(struct session *s, size_t target)
 {
-	const struct utarget *t = &s->target[target];
+	const struct target *t = &s->target[target];
 	struct uprobe_target *u = uprobes_target(s->u, (uint32_t)target);
 	bool delay = t->delay_ns > 0 && !s->slow_measuring;
 
@@ -43,38 +43,16 @@ static bool triggered(const struct session *s)
 
 static bool should_open(const struct session *s, size_t i, uint64_t now)
 {
-	const struct utarget *t = &s->target[i];
-	uint64_t from = s->window_ns + t->spec->start_ns;
+	const struct target *t = &s->target[i];
 
 	if (!s->armed || !s->enabled || t->removed || t->muted)
 		return false;
-	if (i == s->start_on_target)
-		return true;
-	return s->window_ns && now >= from && (!t->spec->for_ns || now < from + t->spec->for_ns);
-}
-
-static uint64_t until_change(const struct session *s, const struct utarget *t, uint64_t now)
-{
-	uint64_t from = s->window_ns + t->spec->start_ns;
-
-	if (!s->window_ns)
-		return MS;
-	if (now < from)
-		return from - now;
-	if (t->spec->for_ns && now < from + t->spec->for_ns)
-		return from + t->spec->for_ns - now;
-	return UINT64_MAX;
+	return i == s->start_on_target || target_in_window(t, s->window_ns, now);
 }
 
 static void switch_target(struct session *s, size_t i, bool open, uint64_t now)
 {
-	struct utarget *t = &s->target[i];
-
-	if (open)
-		t->opened_at = now;
-	else
-		t->active_ns += now - t->opened_at;
-	t->open = open;
+	target_switch(&s->target[i], open, now);
 	usession_apply(s, i);
 }
 
@@ -86,7 +64,7 @@ uint64_t usession_windows(struct session *s, uint64_t now)
 		s->window_ns = now + s->cfg->start_ns;
 	for (size_t i = 0; i < s->n_targets; i++) {
 		bool open = should_open(s, i, now);
-		uint64_t left = until_change(s, &s->target[i], now);
+		uint64_t left = target_until_change(&s->target[i], s->window_ns, now);
 
 		if (open != s->target[i].open)
 			switch_target(s, i, open, now);
@@ -138,7 +116,7 @@ static uint64_t of_one_thread(const struct urecord *rec, uint64_t total, uint64_
 
 static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t now)
 {
-	const struct utarget *t = &s->target[i];
+	const struct target *t = &s->target[i];
 	uint64_t since = rec->since_ns > s->last_slow ? rec->since_ns : s->last_slow, spent, before;
 	struct uprobe_sum sum;
 	double share;
@@ -157,7 +135,7 @@ static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t
 	return share < 1 ? share / (1 - share) : 1000;
 }
 
-static bool too_slow(struct session *s, const struct utarget *t, double part, struct sb_err *err)
+static bool too_slow(struct session *s, const struct target *t, double part, struct sb_err *err)
 {
 	char warning[SLOWDOWN_WARNING];
 
@@ -189,7 +167,7 @@ bool usession_slow(struct session *s, uint64_t now, struct sb_err *err)
 	    (!s->slow_measuring && now - s->last_slow < LOOK_MS * MS))
 		return false;
 	for (size_t i = 0; i < s->n_targets; i++) {
-		const struct utarget *t = &s->target[i];
+		const struct target *t = &s->target[i];
 
 		if (t->delay_ns && t->open && too_slow(s, t, worst(s, i, now), err))
 			return true;

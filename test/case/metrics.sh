@@ -48,4 +48,19 @@ wait_for 10 said holder '^ready$' || fail 'the port was not taken'
 refuses 1 'metrics.*in use' -p "$pid" :victim_work 0 --metrics "$port"
 refuses 2 'address and port' -p "$pid" :victim_work 0 --metrics nonsense
 unchanged "$pid"
+
+# Events that cannot be written are an error beforehand, too; a reader that sleeps holds nobody.
+refuses 1 'cannot be written' -p "$pid" :victim_work 0 --events "$T/nowhere/events"
+mkfifo "$T/pipe"
+refuses 1 'cannot write' -p "$pid" :victim_work 0 --events "$T/pipe"
+sleep 60 <>"$T/pipe" &
+pids+=("$!")
+attach "$pid" :victim_work 0 --events "$T/pipe"
+for i in $(seq 3000); do echo "update :victim_work $i"; done | timeout 20 "$CTL" - >"$T/many" ||
+	fail 'a pipe that nobody reads holds the session'
+same 'changes made' "$(wc -l <"$T/many")" 3000
+sb_stop
+ended 0
+same 'lapsed hits' "$(j lease_lapsed_hits)" 0
+unchanged "$pid"
 finish calls "$pid"

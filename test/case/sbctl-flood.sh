@@ -9,8 +9,8 @@ start calls "$V/forker" "$T/trouble"
 targets=()
 for i in $(seq 30); do targets+=("later$i.so:function_$i" 5us); done
 attach "$pid" :fork_work 1us "${targets[@]}"
-sock=$(echo "$SBINJECT_RUNTIME_DIR"/*)
-wait_for 10 test -S "$sock" || fail 'no socket'
+wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
+sock=$(echo "$SBINJECT_RUNTIME_DIR"/*.sock)
 cat >"$T/flood.py" <<'END'
 import socket, sys, threading, time
 

@@ -8,6 +8,7 @@ need python3
 start calls "$V/calls"
 snapshot "$pid"
 attach "$pid" :victim_work 0
+wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
 socket=$(ls "$SBINJECT_RUNTIME_DIR"/*.sock)
 same 'mode of the directory' "$(stat -c %a "$SBINJECT_RUNTIME_DIR")" 700
 [ "$(stat -c %a "$socket")" = 600 ] || [ "$(stat -c %a "$socket")" = 700 ] || fail "mode of the socket"
@@ -68,11 +69,9 @@ tracer=$(sed -n 's/^TracerPid:	//p' "/proc/$pid/status")
 kill -KILL "$sb_pid" "$tracer"
 wait "$sb_pid" 2>/dev/null
 [ -S "$socket" ] || fail 'no stale socket to clean'
-gone() { ! kill -0 "$tracer"; } # a process that ends may take its time over it
-wait_for 10 gone || fail 'the tracer lives on'
-"$CTL" sessions >"$T/sessions" 2>&1
+cleaned() { "$CTL" sessions >"$T/sessions" 2>&1; [ ! -e "$socket" ]; }
+wait_for 10 cleaned || fail 'the stale socket is still there' # a killed tracer takes its time to die
 ! grep -q "^$sb_pid " "$T/sessions" || fail 'a dead session is listed'
-[ ! -e "$socket" ] || fail 'the stale socket is still there'
 sb recover -p "$pid"
 ended 0
 unchanged "$pid"

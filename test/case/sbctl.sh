@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A session is changed while it runs: targets come and go, delays and counting are switched, and the
 # target is what it was afterwards. The forms are those that scripts know.
+# limit: 120 s
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err"; }
@@ -43,6 +44,10 @@ says 7000 delay
 says "Added target: :victim_idle" add :victim_idle
 ctl list && grep -q '^:victim_idle delay_ns=7000 ' "$T/ctl.out" || fail "no default delay: $(cat "$T/ctl.out")"
 says 'Removed target: :victim_work' remove :victim_work
+# What comes again has the keys that it comes with now.
+says 'Added target: :victim_work' add :victim_work 1000 thread=nobody-has-this-name
+! wait_for 1 grows :victim_work || fail 'it counts threads that were not meant'
+says 'Removed target: :victim_work' remove :victim_work
 says 'Added target: :victim_work' add :victim_work 1000
 wait_for 10 grows :victim_work || fail 'it does not count after it was added again'
 ctl status && grep -q '^enabled: 1$' "$T/ctl.out" && grep -q '^targets: 2$' "$T/ctl.out" &&
@@ -56,6 +61,10 @@ no ERANGE 1 add :victim_idle2 20s
 no ERANGE 1 update :victim_work 10000000001
 no EINVAL 1 add nonsense 5
 no EINVAL 1 add :victim_work5 5parsecs
+no ENOENT 1 add /nowhere/at/all:f 5
+no ENOEXEC 1 add /etc/passwd:f 5
+! grep -q report "$T/ctl.err" || fail "a wrong remedy: $(cat "$T/ctl.err")"
+no ENAMETOOLONG 1 add ":$(printf '%05000d' 0)" 5
 no ENOENT 1 update :no_such_target 5
 no ENOENT 1 remove :no_such_target
 no '' 2 frobnicate
@@ -69,6 +78,10 @@ ctl --json list && same 'a target in JSON' "$("$TOOL/jget" "$T/ctl.out" targets.
 # Ten thousand changes through one connection.
 for i in $(seq 10000); do echo "update :victim_work $i"; done | "$CTL" - >"$T/many" || fail 'a batch'
 same 'answers to a batch' "$(wc -l <"$T/many")" 10000
+
+for i in $(seq 100); do echo "add later$i.so:f 5"; done | "$CTL" - >"$T/many" 2>"$T/ctl.err" && fail 'no end of room'
+grep -q '^sbctl: ENOSPC' "$T/ctl.err" || fail "a full session: $(cat "$T/ctl.err")"
+more 'targets in a session' "$(wc -l <"$T/many")" 60
 
 says 'All targets cleared' clear
 "$CTL" stop >"$T/stop.out" 2>&1 || fail "stop: $(cat "$T/stop.out")"
