@@ -123,7 +123,7 @@ static void list_target(const struct target *t, struct result_target *rt)
 	rt->every = t->every;
 	rt->active_s = NAN;
 	rt->outcome = rt->n_sites				    ? OUTCOME_MATCHED :
-		      rt->n_refused				    ? OUTCOME_REFUSED :
+		      rt->n_refused || python_refused(t)	    ? OUTCOME_REFUSED :
 		      t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH :
 								      OUTCOME_PENDING;
 	rt->reason = text_dup(rt->n_sites   ? "" :

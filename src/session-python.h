@@ -16,6 +16,12 @@
 /* How many of the targets are Python's. */
 bool python_wanted(const struct session *s);
 
+/* No process of these has an interpreter that an agent can get into, and one has another: that. */
+int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb_err *err);
+
+/* An interpreter is there, and its functions cannot be watched: target->why. */
+bool python_refused(const struct target *t);
+
 /*
  * Finds the interpreter of a process that was hooked just now, and gets the agent on its way:
  * at once where the process was running already, by doorbells at the interpreter's start where

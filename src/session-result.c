@@ -83,7 +83,7 @@ static enum result_outcome outcome_of(const struct target *t, const struct page_
 		return sums->delayed + sums->cuts ? OUTCOME_DELAYED : OUTCOME_COUNTED;
 	if (rt->n_sites)
 		return OUTCOME_NEVER_CALLED;
-	if (rt->n_refused)
+	if (rt->n_refused || python_refused(t))
 		return OUTCOME_REFUSED;
 	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
