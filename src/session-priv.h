@@ -44,6 +44,9 @@ struct python {
 	bool said;	   /* what it waits for has been said */
 	bool applied;	   /* the agent is at work */
 	bool leaving;	   /* it is being taken out */
+	uint32_t warned;   /* of these of its flags, enum sb_room_flags */
+	uint64_t peeked;   /* when its chain was last looked at */
+	uint64_t unsteady; /* until then that is done often: it was found taken out */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */

@@ -416,8 +416,10 @@ bool python_step(struct session *s, uint64_t now)
 	bool busy = false;
 
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && rec->space)
+		if (!rec->ended && rec->python.room && rec->space) {
+			busy |= python_peek(s, rec, now);
 			busy |= step_traced(s, rec, now);
+		}
 	return busy;
 }
 
@@ -501,8 +503,10 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 	if (!py->leaving)
 		py->said = false;
 	py->leaving = true;
-	if (room_evict(py->room, &s->tree, now))
+	if (room_evict(py->room, &s->tree, now)) {
+		python_warn_unseen(s, rec);
 		return true;
+	}
 	say(rec, now);
 	return false;
 }

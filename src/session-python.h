@@ -36,6 +36,14 @@ bool python_ring(struct session *s, struct record *rec);
 /* Moves commands on; true while one is under way. */
 bool python_step(struct session *s, uint64_t now);
 
+/*
+ * session-unseen.c. python_peek(): whether the agent is still told of calls; if not it is to come
+ * back (python.dirty). True while that is looked at closely. python_warn_unseen(): what keeps its
+ * hits from being all of them, once each.
+ */
+bool python_peek(struct session *s, struct record *rec, uint64_t now);
+void python_warn_unseen(struct session *s, struct record *rec);
+
 /* A thread of this process carries a command, or will: it must stay traced. */
 bool python_busy(const struct record *rec);
 
