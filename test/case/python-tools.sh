@@ -27,7 +27,7 @@ attached() {
 	mkdir "$T/w"
 	start beside "$p" -W ignore "$VICTIM" "$way" "$T/w" "${@:3}"
 	sb_start -v -p "$pid" py:__main__:step 1us --json "$T/run.json"
-	wait_for 15 in_force || fail "$*: the agent did not get in"
+	wait_for 15 in_force || fail "$*: the agent did not get in: $(tail -n 5 "$T/beside.err")"
 	touch "$T/w/go"
 	[ "$way" != put-out ] || put_back "$p"
 	wait_for 30 went || fail "$*: the program does not go on: $(cat "$T/beside.err")"
