@@ -242,6 +242,9 @@ enum sb_room_flags { /* what the agent says of itself */
 		     /* the interpreter has ended, and with it all that the agent did; another one
 		      * may start in this process */
 		     SB_ROOM_ENDED = 8,
+		     /* 3.10, 3.11: another frame evaluation function's owner took the agent's out;
+		      * calls were not seen until it was put back */
+		     SB_ROOM_DROPPED = 16,
 };
 
 struct sb_room {
@@ -269,7 +272,10 @@ struct sb_room {
 	uint32_t matched;     /* code objects being watched (agent) */
 	uint64_t cost_ticks;  /* what a counted call costs (agent) */
 	uint64_t lent_until;  /* clock: a lent thread that is through waits no longer */
-	uint64_t reserved[5];
+	/* 3.10, 3.11 (agent): the interpreter's word for its frame evaluation function, 0: none;
+	 * one of these two values in it means that the agent's was taken out. */
+	uint64_t eval_at, eval_gone, eval_next;
+	uint64_t reserved[2];
 };
 
 #endif

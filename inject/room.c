@@ -466,6 +466,25 @@ bool room_ended(struct room *room)
 	return ended;
 }
 
+static uint64_t word_at(const struct room *room, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	memory_peek(&room->space->mem, addr, &word, sizeof(word));
+	return word;
+}
+
+bool room_dropped(const struct room *room)
+{
+	uint64_t at = word_at(room, room->addr + offsetof(struct sb_room, eval_at)), now;
+
+	if (!at)
+		return false;
+	now = word_at(room, at);
+	return now == word_at(room, room->addr + offsetof(struct sb_room, eval_gone)) ||
+	       now == word_at(room, room->addr + offsetof(struct sb_room, eval_next));
+}
+
 bool room_busy(const struct room *room)
 {
 	struct sb_room head;

@@ -101,6 +101,10 @@ bool room_close_fd(struct room *room, struct tree *tree, uint64_t now_ns);
 /* The agent's interpreter has ended; another may have started. True once for each. */
 bool room_ended(struct room *room);
 
+/* Another tool took the agent out of the chain of frame evaluation functions (3.10, 3.11): an
+ * APPLY puts it back. */
+bool room_dropped(const struct room *room);
+
 /* A thread is at work on a command, or lent for one. */
 bool room_busy(const struct room *room);
 

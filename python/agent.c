@@ -199,8 +199,10 @@ static int carry_out(struct sb_room *room)
 
 	room->python = py.hex;
 	if (room->command == SB_AGENT_STOP) {
+		int rc = stop();
+
 		room->flags = agent.flags;
-		return stop();
+		return rc;
 	}
 	if (page_open(&page, room))
 		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");

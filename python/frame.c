@@ -43,6 +43,10 @@ typedef PyObject *eval_fn(void *tstate, void *frame, int throwing);
 #define CODE11_FIRST_TRACED 168
 #define CODE11_UNITS	    184
 
+/* Of the interpreter's state: */
+#define INTERP10_EVAL 0x558
+#define INTERP11_EVAL 0x590
+
 #define FIELD(type, object, off) (*(type *)((char *)(object) + (off)))
 
 enum moment { CREATION, START, RESUMPTION };
@@ -52,6 +56,8 @@ static struct {
 	eval_fn *(*get)(void *interp);
 	void (*set)(void *interp, eval_fn *fn);
 	void *interp;
+	uint64_t *word; /* where the interpreter has it; NULL: not known */
+	uint64_t gone;	/* what is there while there is none */
 	bool installed;
 	bool inlines; /* 3.11 */
 	bool deep;    /* beneath on_deep_frame() */
@@ -167,6 +173,56 @@ static __attribute__((noinline)) void on_notable(void *frame, PyObject *code, st
 static PyObject *on_frame(void *tstate, void *frame, int throwing);
 
 /*
+ * Whoever was there before us puts back what was there before it when it leaves, and that takes
+ * us out as well: torch dynamo comes and goes with each call of a compiled function. Nobody tells
+ * us. So sbinject looks at the interpreter's word now and then, and sends an APPLY. No function of
+ * a chain that we are in can be found there as `none` or as the one after us: then we are out.
+ */
+static void find_word(eval_fn *now)
+{
+	eval_fn *none = (eval_fn *)py_symbol("_PyEval_EvalFrameDefault");
+	uint64_t *word = &FIELD(uint64_t, fr.interp,
+				py.hex < 0x030b0000 ? INTERP10_EVAL : INTERP11_EVAL);
+	bool ours;
+
+	fr.word = NULL;
+	if (!none)
+		return;
+	fr.set(fr.interp, on_frame);
+	ours = *word == (uint64_t)on_frame;
+	fr.set(fr.interp, none);
+	fr.gone = *word;
+	fr.set(fr.interp, now);
+	if (ours && fr.gone != (uint64_t)on_frame)
+		fr.word = word;
+}
+
+/* We are in the chain, or not any more. */
+static void announce(bool in)
+{
+	if (!agent.room)
+		return;
+	agent.room->eval_next = fr.next ? (uint64_t)fr.next : fr.gone;
+	agent.room->eval_gone = fr.gone;
+	__atomic_store_n(&agent.room->eval_at, in ? (uint64_t)fr.word : 0, __ATOMIC_RELEASE);
+}
+
+static bool is_default(eval_fn *fn)
+{
+	return fn == (eval_fn *)py_symbol("_PyEval_EvalFrameDefault");
+}
+
+static bool was_dropped(void)
+{
+	eval_fn *now = fr.get(fr.interp);
+
+	if (!fr.installed || fr.deep || (now != fr.next && !is_default(now)))
+		return false;
+	agent.flags |= SB_ROOM_DROPPED;
+	return true;
+}
+
+/*
  * 3.11 runs Python calls of Python functions without the C stack, but not while there is a frame
  * evaluation function. A recursion that relies on it (sys.setrecursionlimit()) must not die of
  * us: from a depth that any stack bears, the rest of it runs as if we were not there, and what
@@ -184,11 +240,13 @@ static __attribute__((noinline)) PyObject *on_deep_frame(void *tstate, void *fra
 		return fr.next(tstate, frame, throwing);
 	fr.deep = true;
 	agent.flags |= SB_ROOM_DEEP;
+	announce(false);
 	fr.set(fr.interp, fr.next);
 	result = fr.next(tstate, frame, throwing);
 	fr.deep = false;
 	if (fr.installed && fr.get(fr.interp) == fr.next)
 		fr.set(fr.interp, on_frame);
+	announce(fr.installed);
 	return result;
 }
 
@@ -302,11 +360,6 @@ static bool frames_as_expected(bool *interrupted)
 
 /* ---- the backend ---- */
 
-static bool is_default(eval_fn *fn)
-{
-	return fn == (eval_fn *)py_symbol("_PyEval_EvalFrameDefault");
-}
-
 /* A signal handler of the program may come in between: then once more. */
 static bool frames_checked(void)
 {
@@ -336,6 +389,7 @@ static int frame_start(void)
 	else if (!py_observed() && !frames_checked())
 		return agent_fail(SB_AGENT_UNSUPPORTED, "frames of this interpreter are not as in "
 							"its published version");
+	find_word(now);
 	return 0;
 }
 
@@ -357,9 +411,10 @@ static bool uninstall(void)
 	}
 	if (now == on_frame)
 		fr.set(fr.interp, fr.next);
-	else if (!is_default(now) && now != fr.next)
+	else if (!was_dropped())
 		return false;
 	fr.installed = false;
+	announce(false);
 	return true;
 }
 
@@ -367,13 +422,14 @@ static int frame_settle(bool any)
 {
 	if (!any && fr.installed)
 		uninstall();
-	if (!any || fr.installed)
+	if (!any || (fr.installed && !was_dropped()))
 		return 0;
 	fr.installed = true;
 	if (fr.deep)
 		return 0;
 	fr.next = fr.get(fr.interp);
 	fr.set(fr.interp, on_frame);
+	announce(true);
 	return 0;
 }
 

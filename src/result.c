@@ -206,7 +206,8 @@ void result_reason(struct result_target *rt, const struct sb_err *why)
 {
 	char reason[900] = "";
 
-	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH)
+	if (rt->outcome == OUTCOME_PENDING || rt->outcome == OUTCOME_NO_MATCH ||
+	    (rt->outcome == OUTCOME_REFUSED && !rt->n_refused))
 		snprintf(reason, sizeof(reason), "%s%s%s", why->what, why->hint[0] ? "; " : "",
 			 why->hint);
 	else if (rt->outcome == OUTCOME_NEVER_CALLED && rt->active_s == 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "session-priv.h"
+#include "session-python.h"
 #include "text.h"
 
 static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
@@ -83,7 +84,7 @@ static int check_targets(struct session *s, const pid_t *pids, size_t n, struct 
 	for (size_t t = 0; t < s->n_targets && ret == 0; t++)
 		ret = judge_target(&s->target[t], &refused[t], err);
 	free(refused);
-	return ret;
+	return ret < 0 ? ret : python_check(s, pids, n, err);
 }
 
 int session_check(struct session *s, struct sb_err *err)

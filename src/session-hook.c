@@ -309,16 +309,21 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 	return index;
 }
 
+static void bell_refused(struct session *s, pid_t pid, enum plan_refusal why)
+{
+	session_warn(s,
+		     "process %d: libraries loaded later are not seen: the dynamic linker's notice "
+		     "cannot be hooked (%s)",
+		     pid, plan_refusal_text(why));
+}
+
 static void refused(struct session *s, const struct found_site *fs, pid_t pid,
 		    enum plan_refusal why)
 {
 	char reason[320];
 
 	if (fs->bell) {
-		session_warn(s,
-			     "libraries loaded later are not seen: the dynamic linker's notice "
-			     "cannot be hooked (%s)",
-			     plan_refusal_text(why));
+		bell_refused(s, pid, why);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
@@ -365,6 +370,8 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		else if (sites[i].why != PLAN_OK && !r->bell)
 			note_refusal(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].why));
+		else if (sites[i].why != PLAN_OK && !r->start)
+			bell_refused(s, pid, sites[i].why);
 		if (sites[i].why != PLAN_OK)
 			record_free_site(s, sites[i].cookie);
 	}

@@ -14,7 +14,14 @@
 
 #define MS 1000000ull
 
-enum { SETTLE_MS = 1000, STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50 };
+enum {
+	SETTLE_MS = 1000,
+	STOP_MS = 10000,
+	LIST_MS = 10000,
+	SAY_AFTER_MS = 1000,
+	ANEW_MS = 50,
+	PEEK_MS = 50
+};
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -26,11 +33,11 @@ bool python_wanted(const struct session *s)
 	return false;
 }
 
-/* A reason that is the same for all Python targets. */
+/* A reason that is the same for all Python targets; where an agent is at work none of it is. */
 static void explain(struct session *s, const struct sb_err *why)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
-		if (s->target[i].spec->kind == SPEC_PYTHON)
+		if (s->target[i].spec->kind == SPEC_PYTHON && !s->target[i].module_seen)
 			s->target[i].why = *why;
 }
 
@@ -39,6 +46,41 @@ static void seen(struct session *s)
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON)
 			s->target[i].module_seen = true;
+}
+
+static int look_for_one(pid_t pid, struct sb_err *err)
+{
+	struct interpreter in;
+	struct maps maps;
+	int ret = maps_read(pid, &maps, err);
+
+	if (ret < 0)
+		return ret;
+	ret = interpreter_find(pid, &maps, &in, err);
+	maps_free(&maps);
+	if (ret == 0)
+		interpreter_free(&in);
+	return ret;
+}
+
+int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb_err *err)
+{
+	struct sb_err refused = { 0 };
+
+	if (!python_wanted(s))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		struct sb_err why = { 0 };
+
+		if (look_for_one(pids[i], &why) == 0)
+			return 0;
+		if (why.code == SB_EREFUSED && !refused.code)
+			refused = why;
+	}
+	if (!refused.code)
+		return 0; /* none is there yet; a child may have one */
+	*err = refused;
+	return -(int)err->code;
 }
 
 /* ---- getting in ---- */
@@ -135,18 +177,13 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
 		struct sb_err *err)
 {
-	struct interpreter in;
 	struct sb_err why = { 0 };
-	struct maps maps;
-	int ret;
 
-	if (!python_wanted(s) || rec->python.looked || rec->ended || maps_read(pid, &maps, err) < 0)
+	if (!python_wanted(s) || rec->python.looked || rec->ended)
 		return 0;
-	ret = interpreter_find(pid, &maps, &in, &why);
-	maps_free(&maps);
-	if (ret == 0)
-		interpreter_free(&in);
-	if (ret < 0) {
+	if (look_for_one(pid, &why) < 0) {
+		if (why.code == SB_ENOPROC)
+			return 0;
 		if (why.code != SB_ENOMODULE && !rec->python.said)
 			session_warn(s, "%s%s%s", why.what, why.hint[0] ? "; " : "", why.hint);
 		rec->python.said |= why.code != SB_ENOMODULE;
@@ -158,7 +195,8 @@ int python_look(struct session *s, struct record *rec, struct space *space, pid_
 			       "this sbinject was built without Python support (no Python.h)");
 	rec->python.looked = true;
 	if (!space->control) {
-		ret = session_setup(s, space, pid, err);
+		int ret = session_setup(s, space, pid, err);
+
 		if (ret < 0)
 			return ret;
 	}
@@ -371,8 +409,10 @@ bool python_step(struct session *s, uint64_t now)
 	bool busy = false;
 
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && rec->space)
+		if (!rec->ended && rec->python.room && rec->space) {
+			busy |= python_peek(s, rec, now);
 			busy |= step_traced(s, rec, now);
+		}
 	return busy;
 }
 
@@ -456,8 +496,10 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 	if (!py->leaving)
 		py->said = false;
 	py->leaving = true;
-	if (room_evict(py->room, &s->tree, now))
+	if (room_evict(py->room, &s->tree, now)) {
+		python_warn_unseen(s, rec);
 		return true;
+	}
 	say(rec, now);
 	return false;
 }

@@ -16,6 +16,9 @@
 /* How many of the targets are Python's. */
 bool python_wanted(const struct session *s);
 
+/* No process of these has an interpreter that an agent can get into, and one has another: that. */
+int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb_err *err);
+
 /*
  * Finds the interpreter of a process that was hooked just now, and gets the agent on its way:
  * at once where the process was running already, by doorbells at the interpreter's start where
@@ -29,6 +32,14 @@ bool python_ring(struct session *s, struct record *rec);
 
 /* Moves commands on; true while one is under way. */
 bool python_step(struct session *s, uint64_t now);
+
+/*
+ * session-unseen.c. python_peek(): whether the agent is still told of calls; if not it is to come
+ * back (python.dirty). True while that is looked at closely. python_warn_unseen(): what keeps its
+ * hits from being all of them, once each.
+ */
+bool python_peek(struct session *s, struct record *rec, uint64_t now);
+void python_warn_unseen(struct session *s, struct record *rec);
 
 /* A thread of this process carries a command, or will: it must stay traced. */
 bool python_busy(const struct record *rec);

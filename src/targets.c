@@ -264,10 +264,17 @@ void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 }
 
+/* An interpreter is there, and its functions cannot be watched. */
+static bool python_refused(const struct target *t)
+{
+	return t->spec->kind == SPEC_PYTHON && !t->module_seen &&
+	       (t->why.code == SB_EREFUSED || t->why.code == SB_ETARGET);
+}
+
 /* There is nothing of it to be hooked, for now or for good. */
 static enum result_outcome missing(const struct target *t, const struct result_target *rt)
 {
-	if (rt->n_refused)
+	if (rt->n_refused || python_refused(t))
 		return OUTCOME_REFUSED;
 	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }

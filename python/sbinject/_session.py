@@ -385,7 +385,9 @@ def add(
     ``resume=True``. Returns the Run, filled by ``remove``.
 
     >>> run = sbinject.add("py:__main__:step", "10us")
+    >>> step()
     >>> sbinject.remove("py:__main__:step").hits
+    1
 
     Raises Error where sbinject refuses, with its reason; whatever was there before stays in
     force. A function that has not been called yet, or a module that is not loaded yet, is no
@@ -406,7 +408,7 @@ class delay:
     """A context in which each call of ``target`` takes ``delay`` longer.
 
     >>> with sbinject.delay("libc.so.6:getpid", "5us") as run:
-    ...     os.getpid()
+    ...     pid = os.getpid()
     >>> run.hits, run.outcome
     (1, 'delayed')
 

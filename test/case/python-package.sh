@@ -25,9 +25,10 @@ if len(sys.argv) == 1:
 EOF
 printf '__main__:f\n' >"$T/targets"
 
-hook() { # ENV... -- the script in the venv, under the environment alone
+hook() { # ENV... -- the script in the venv, under the environment alone; $flags of the interpreter
 	rc=0
-	timeout 50 env "$@" "$T/venv/bin/python" "$T/bench.py" >"$T/sb.out" 2>"$T/sb.err" || rc=$?
+	# shellcheck disable=SC2086 # words
+	timeout 50 env "$@" "$T/venv/bin/python" ${flags:-} "$T/bench.py" >"$T/sb.out" 2>"$T/sb.err" || rc=$?
 }
 
 each() {
@@ -47,6 +48,16 @@ each() {
 	told 'SPEED_BUMP_TARGETS: 1 target .*delay 2us'
 	grep -qE '^py:__main__:f +python +1 +[23] +81 ' "$T/sb.err" || fail "$1: not 81 hits"
 	same 'summaries' "$(grep -c '^py:' "$T/sb.err")" 1
+
+	flags='-I -E'
+	hook SPEED_BUMP_TARGETS="$T/targets" SPEED_BUMP_DELAY_NS=2000
+	ended 0 "$flags"
+	grep -qE '^py:__main__:f +python +1 +[23] +81 ' "$T/sb.err" || fail "$1 $flags: not 81 hits"
+	flags=-S # no site, no hook
+	hook SPEED_BUMP_TARGETS="$T/targets"
+	ended 0 "$flags"
+	[ ! -s "$T/sb.err" ] || fail "$1 $flags: $(cat "$T/sb.err")"
+	flags=''
 
 	hook SPEED_BUMP_TARGETS="$T/missing"
 	ended 0

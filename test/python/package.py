@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The sbinject package, on the process that uses it. Run by test/case/python-package.sh."""
 
+import doctest
 import os
 import subprocess
 import sys
@@ -18,6 +19,10 @@ def f():
 
 
 def g():
+    pass
+
+
+def step():
     pass
 
 
@@ -167,10 +172,22 @@ def spin():
     refused(TypeError, "float", sbinject.spin_delay_ns, 1.5)
 
 
+def documented():
+    """The examples of the docstrings, as they stand there."""
+    examples = 0
+    for module in (sbinject, sbinject._session, sbinject._spin, native):
+        for test in doctest.DocTestFinder().find(module, globs={**globals(), "native": native}):
+            result = doctest.DocTestRunner().run(test)
+            same(test.name, result.failed, 0)
+            examples += result.attempted
+    assert examples >= 6, examples
+    clean()
+
+
 fds = sorted(os.listdir("/proc/self/fd"))
 assert sbinject.is_available(), sbinject.why_not_available()
 for case in (native_and_python, nested, by_hand, children_and_threads, raising, bad_input, probes,
-             spin):
+             spin, documented):
     case()
 sbinject.add("py:__main__:f", 0)  # left to the end of the process
 print("ok")
