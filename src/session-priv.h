@@ -21,6 +21,7 @@ struct target {
 	bool changed;		   /* its delay, while it ran */
 	bool removed, muted;	   /* taken out; switched off by session_mute() */
 	bool open;		   /* counted (and delayed) now */
+	bool timed, timed_once;	   /* how long its calls take is asked for, or was */
 	uint64_t opened_at;	   /* ns, while open */
 	uint64_t active_ns;	   /* of earlier openings */
 	bool module_seen, planted, noted;
