@@ -25,6 +25,7 @@
 struct sim_target {
 	double kappa, slack_ns, low; /* low: slope below the slack */
 	double hits;		     /* an item */
+	double own_ns, missed;	     /* of its calls, an item; share of them that is not timed */
 };
 
 struct sim_cfg {
@@ -46,6 +47,7 @@ struct sim_cfg {
 	double sham_ns;	     /* what a hook costs an item */
 	int lanes, roles;    /* replicas; different processes in one path */
 	bool shared_work;    /* an item passes one replica (workers), not all (ranks) */
+	bool never_timed;    /* the interpreter does not come to it */
 	double step_s;
 };
 
@@ -226,6 +228,7 @@ static inline void sim_whole_run(struct sim *sim)
 struct sim_lanes {
 	struct lane_count count[SIM_LANES];
 	uint64_t hits[SIM_TARGETS];
+	struct drive_own own[SIM_TARGETS];
 };
 
 /* What is felt once is injected once in each of the ranks, or n times in all of the workers,
@@ -238,6 +241,25 @@ static inline void sim_counts(const struct sim *sim, double hits, double injecte
 	for (int i = 0; i < n * roles; i++) {
 		out->count[i].hits = (uint64_t)(hits / roles + 0.5);
 		out->count[i].injected_ns = (uint64_t)(injected / roles + 0.5);
+	}
+}
+
+/* Each lane's calls take what they take; from item to item as differently as the items. */
+static inline void sim_own(struct sim *sim, double items, struct sim_lanes *out)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+
+	for (size_t i = 0; i < cfg->n_targets; i++) {
+		const struct sim_target *target = &cfg->target[i];
+		double calls = items * target->hits * cfg->lanes;
+		double spread = cfg->item_cv * sqrt(items) * rng_normal(&sim->rng);
+
+		out->own[i] = (struct drive_own){
+			.ns = fmax(0, items + spread) * target->own_ns * cfg->lanes *
+			      (1 - target->missed),
+			.calls = calls * (1 - target->missed),
+			.missed = calls * target->missed,
+		};
 	}
 }
 
@@ -268,6 +290,10 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 		lanes->hits[i] = (uint64_t)(sim->hits[i] - before.hits[i] + 0.5);
 		if (!treated || treated[i])
 			hits += sim->hits[i] - before.hits[i];
+	}
+	if (step->timed && !sim->cfg.never_timed) {
+		sim_own(sim, sim->done - before.done, lanes);
+		told->own = lanes->own;
 	}
 	told->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
 	sim_counts(sim, hits, sim->injected - before.injected, lanes);
