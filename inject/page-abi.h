@@ -51,6 +51,7 @@ enum sb_page_state {
 enum sb_page_flags {
 	SB_CELL_THREADS = 1, /* only threads whose FS base is in the table at threads */
 	SB_CELL_DELAY = 2,   /* delay_ticks is to be spent (0 is legal: the floor) */
+	SB_CELL_SPANS = 4,   /* calls are timed (agent): see span_ticks */
 };
 
 struct sb_page_slot {
@@ -81,7 +82,15 @@ struct sb_page_cell {
 	uint64_t threads;	/* offset from the header of a table; see SB_CELL_THREADS */
 	uint64_t cuts;		/* delayed hits that were told to leave early */
 	uint64_t cut_ticks;	/* what they had spent */
-	uint64_t reserved[(1024 - 72) / 8];
+	/*
+	 * Of the agent, while SB_CELL_SPANS is set: how long calls took from entry to return, what
+	 * they called included and the timing itself taken off; of a generator or a coroutine, the
+	 * stretches in which it ran. A call within a call of the same cell is part of that one.
+	 */
+	uint64_t span_ticks;
+	uint64_t spans;	       /* calls, or stretches, that these are the sum of */
+	uint64_t spans_missed; /* and those that were not timed */
+	uint64_t reserved[(1024 - 96) / 8];
 	struct sb_page_slot slot[]; /* header.slots owned ones, then the shared ones */
 };
 
@@ -163,6 +172,9 @@ SB_PAGE_OFF(sb_page_cell, pause_above, 40);
 SB_PAGE_OFF(sb_page_cell, threads, 48);
 SB_PAGE_OFF(sb_page_cell, cuts, 56);
 SB_PAGE_OFF(sb_page_cell, cut_ticks, 64);
+SB_PAGE_OFF(sb_page_cell, span_ticks, 72);
+SB_PAGE_OFF(sb_page_cell, spans, 80);
+SB_PAGE_OFF(sb_page_cell, spans_missed, 88);
 SB_PAGE_OFF(sb_page_cell, slot, 1024);
 SB_PAGE_OFF(sb_page_proc, ring, 4);
 SB_PAGE_OFF(sb_page_proc, done, 8);
@@ -224,6 +236,7 @@ enum sb_room_target_flags {
 	SB_TARGET_FILE = 1,   /* module is a glob over file names */
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
 	SB_TARGET_REST = 4,   /* leaves alone what a target before it matches */
+	SB_TARGET_SPANS = 8,  /* its calls may come to be timed: SB_CELL_SPANS */
 };
 
 struct sb_room_target {

@@ -209,7 +209,8 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	cell->overrun_limit = set->overrun_limit;
 	cell->residual_max = set->residual_max;
 	cell->pause_above = set->pause_above;
-	cell->flags = (set->filter ? SB_CELL_THREADS : 0) | (set->delay ? SB_CELL_DELAY : 0);
+	cell->flags = (set->filter ? SB_CELL_THREADS : 0) | (set->delay ? SB_CELL_DELAY : 0) |
+		      (set->spans ? SB_CELL_SPANS : 0);
 	__atomic_store_n(&cell->state, state_of(set), __ATOMIC_RELEASE);
 }
 

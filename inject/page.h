@@ -28,6 +28,7 @@ struct page_setting {
 	bool enabled;
 	bool delay;  /* false: count only */
 	bool filter; /* by thread; see page_set_threads() */
+	bool spans;  /* calls are timed, where an agent can */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };
 
@@ -37,6 +38,7 @@ struct page_sums {
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
 	uint64_t busiest_hits; /* of the one slot with most hits */
+	uint64_t span_ticks, spans, spans_missed;
 };
 
 /* Fills a header for so many targets; size in hdr->size. slots: by the number of CPUs. */

@@ -482,6 +482,30 @@ bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell
 	return false;
 }
 
+static const char *why_not_quiet(struct room *room)
+{
+	struct room_answer answer;
+
+	room_answer(room, &answer);
+	if (answer.status == SB_AGENT_BUSY && room->stopping)
+		return "something that the agent watches has not returned yet";
+	return "its main thread runs native code, and a call waits for it";
+}
+
+/*
+ * The agent was asked to go and something refers to it still: a call that it times has not
+ * returned, a recursion is too deep. That may be over in a moment, so it is asked again.
+ */
+static bool told_to_wait(const struct room *room, uint64_t now)
+{
+	struct room_answer answer;
+
+	if (!room->stopping || room->under_way || now < room->retry_ns || room_busy(room))
+		return false;
+	room_answer(room, &answer);
+	return answer.status == SB_AGENT_BUSY;
+}
+
 bool room_evict(struct room *room, struct tree *tree, uint64_t now)
 {
 	room->bell_only = false;
@@ -490,11 +514,14 @@ bool room_evict(struct room *room, struct tree *tree, uint64_t now)
 	if (!room->stopping && !room_busy(room)) {
 		room->stopping = true;
 		room_ask(room, SB_AGENT_STOP);
+	} else if (told_to_wait(room, now)) {
+		room_ask(room, SB_AGENT_STOP);
+		room->retry_ns = now + RETRY_MS * MS;
 	}
 	if (room->under_way || room->remote.lent)
 		room_step(room, tree, now, 0);
 	if (!room->under_way && !room_is_quiet(room))
-		room->waits_for = "its main thread runs native code, and a call waits for it";
+		room->waits_for = why_not_quiet(room);
 	return room_is_quiet(room);
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "span.h"
+
 struct agent agent;
 
 int agent_fail(int error, const char *reason)
@@ -29,6 +31,30 @@ static bool anybody_counts(void)
 	return false;
 }
 
+static bool anybody_times(void)
+{
+	for (size_t i = 0; i < agent.list.n; i++) {
+		const struct sb_page_cell *cell = page_cell(&agent.page,
+							    agent.list.targets[i].cell);
+
+		if (cell && page_spans(cell))
+			return true;
+	}
+	return false;
+}
+
+/* Calls are timed from now on, or no more: what is under way belongs to neither. */
+static void settle_spans(void)
+{
+	bool any = anybody_times();
+
+	if (any == agent.times)
+		return;
+	agent.times = any;
+	span_reset();
+	agent.backend->spans(any);
+}
+
 /* Tells the interpreter of every watch, and lets go those that no target wants any more. */
 static int settle(void)
 {
@@ -46,6 +72,7 @@ static int settle(void)
 		if (!w->n)
 			table_drop(w);
 	}
+	settle_spans();
 	return agent.backend->settle(anybody_counts());
 }
 
@@ -76,6 +103,7 @@ static void ended(PyObject *capsule)
 		return;
 	agent.started = agent.lingers = false;
 	agent.backend->ended();
+	span_reset();
 	table_clear();
 	list_free(&agent.list);
 	py_close();
@@ -107,7 +135,21 @@ static void token_take(void)
 	agent.token = NULL;
 }
 
-static int start(void)
+/* Whether a target of the list may come to be timed. */
+static bool may_time(const struct sb_room *room)
+{
+	const struct sb_room_target *t = (const void *)((const char *)room + room->targets_off);
+	uint64_t n = room->n_targets, off = room->targets_off;
+
+	if (off & 3 || off > room->size || n * sizeof(*t) > room->size - off)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		if (t[i].flags & SB_TARGET_SPANS)
+			return true;
+	return false;
+}
+
+static int start(const struct sb_room *room)
 {
 	int rc;
 
@@ -117,14 +159,14 @@ static int start(void)
 				  "PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
-	agent.guest = false;
+	agent.guest = agent.times = false;
 	rc = agent.backend->start();
 	if (rc)
 		return rc;
 	agent.started = true;
 	agent.interp = PyInterpreterState_Get();
 	token_hang();
-	return cost_measure();
+	return cost_measure(may_time(room));
 }
 
 static int relist(const struct sb_room *room, bool first)
@@ -139,6 +181,7 @@ static int relist(const struct sb_room *room, bool first)
 		return rc;
 	list_free(&agent.list);
 	agent.list = list;
+	span_reset(); /* cells may be others' */
 	judge_again();
 	rc = judge_existing();
 	return rc ? rc : agent.backend->relist(first);
@@ -150,8 +193,9 @@ static int stop(void)
 
 	if (!agent.started && !agent.lingers)
 		return 0;
-	agent.started = false;
+	agent.started = agent.times = false;
 	rc = agent.backend->stop();
+	span_reset();
 	agent.lingers = rc;
 	if (!rc)
 		token_take();
@@ -168,7 +212,7 @@ static int apply(struct sb_room *room)
 
 	if (!first && agent.interp != PyInterpreterState_Get())
 		return agent_fail(SB_AGENT_UNSUPPORTED, "called in another interpreter");
-	rc = first ? start() : 0;
+	rc = first ? start(room) : 0;
 	if (!rc)
 		rc = relist(room, first);
 	if (!rc)

@@ -18,6 +18,7 @@
  *	walk.c		the functions that exist, and their names on 3.10
  *	monitor.c	how calls are seen on 3.12 and later; frame.c on 3.10 and 3.11
  *	hit.c, page.c	what a call does then
+ *	span.c		how long calls take, while somebody asks
  *	cost.c		what that costs
  *
  * A code object is never held: its entry has a weak reference, which tells whether the object
@@ -53,6 +54,7 @@ struct watch {
 	bool changed;	      /* what is wanted of it is not what the interpreter was told */
 	bool getitem;	      /* 3.11: see frame.c */
 	bool resume;	      /* one of its cells wants resumptions */
+	bool spans;	      /* its calls are timed: one of its cells asks for that */
 	uint32_t n, line;
 	struct watch_cell *cells;
 	char *texts; /* module NUL qualified name NUL file NUL */
@@ -74,6 +76,8 @@ struct backend {
 	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
 	void (*ended)(void);		     /* the interpreter ends: let go of all */
 	void (*once)(struct watch *);	     /* a hit, as the interpreter would make it */
+	void (*spans)(bool any);	     /* calls of some are timed, or of none any more */
+	void (*span)(struct watch *);	     /* as once, for the two ends of a timed call */
 	void (*function)(PyObject *function, struct watch *w); /* one that exists; or NULL */
 	uint32_t extra_ns; /* what the interpreter adds to that */
 };
@@ -82,6 +86,7 @@ struct agent {
 	bool started;
 	bool ready;	/* what is off now is watched as well: SB_AGENT_READY */
 	bool lingers;	/* stopped, and something refers to it still */
+	bool times;	/* calls of some are timed */
 	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */
 	struct page page;
@@ -92,6 +97,9 @@ struct agent {
 	struct sb_room *room;
 	uint64_t cost; /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
+	uint64_t
+		cost_span; /* what a timed call costs, and how much of it falls into its own time */
+	uint64_t cost_within;
 	char *reason; /* of the room, 256 bytes */
 };
 
@@ -145,7 +153,7 @@ struct walk {
 int walk_functions(struct walk *walk);
 
 /* cost.c */
-int cost_measure(void);
+int cost_measure(bool spans); /* ... those of timed calls as well */
 
 /* Whether somebody counts: a cell of it is not OFF in this process. */
 static inline bool watch_wanted(const struct watch *w)
@@ -154,6 +162,18 @@ static inline bool watch_wanted(const struct watch *w)
 		const struct sb_page_cell *cell = page_cell(&agent.page, w->cells[i].index);
 
 		if (cell && (agent.ready || page_state(cell) != SB_STATE_OFF))
+			return true;
+	}
+	return false;
+}
+
+/* Whether somebody wants its calls timed. */
+static inline bool watch_spans(const struct watch *w)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct sb_page_cell *cell = page_cell(&agent.page, w->cells[i].index);
+
+		if (cell && page_spans(cell))
 			return true;
 	}
 	return false;

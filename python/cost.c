@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "span.h"
 
 #define ROUNDS 15
 #define CALLS  200
@@ -171,7 +172,55 @@ static int64_t estimate(struct subject *s)
 	return median(cost, ROUNDS) / CALLS;
 }
 
-int cost_measure(void)
+/* What timed calls of one round, in ticks a call: their whole cost, and what lies within them. */
+static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *within)
+{
+	uint64_t ticks = s->cell->span_ticks, n = s->cell->spans, off = 0, on;
+
+	if (run) {
+		off = time_calls(s, false);
+		on = time_calls(s, true);
+	} else {
+		on = cpu_ticks();
+		for (int i = 0; i < CALLS; i++)
+			agent.backend->span(s->watch);
+		on = cpu_ticks() - on;
+	}
+	ticks = s->cell->span_ticks - ticks;
+	n = s->cell->spans - n;
+	if (!on || (run && !off) || !n)
+		return false;
+	*whole = (int64_t)(on - off) / CALLS;
+	*within = (int64_t)(ticks / n);
+	return true;
+}
+
+/* The time of a function that does nothing is what the timing adds to every other's. */
+static bool span_costs(struct subject *s, bool run)
+{
+	int64_t whole[ROUNDS], within[ROUNDS], cost;
+	bool fine = true;
+
+	s->cell->state = SB_STATE_COUNT;
+	s->cell->flags = SB_CELL_SPANS;
+	agent.cost_span = agent.cost_within = 0;
+	agent.backend->spans(true);
+	for (int i = -2; i < ROUNDS && fine; i++)
+		fine = span_round(s, run, &whole[i < 0 ? 0 : i], &within[i < 0 ? 0 : i]);
+	s->cell->flags = 0;
+	agent.backend->set(s->watch, false);
+	agent.backend->settle(false);
+	agent.backend->spans(false);
+	span_reset();
+	if (!fine)
+		return false;
+	cost = median(whole, ROUNDS);
+	agent.cost_span = cost > 0 ? (uint64_t)cost : 0;
+	agent.cost_within = (uint64_t)median(within, ROUNDS);
+	return true;
+}
+
+int cost_measure(bool spans)
 {
 	struct page page = agent.page;
 	uint64_t hz = page_header(&page)->tsc_hz;
@@ -200,6 +249,8 @@ int cost_measure(void)
 		counted = delayed = estimate(&s) +
 				    (int64_t)(hz / 1000000 * agent.backend->extra_ns / 1000);
 	}
+	if (spans && !(run && span_costs(&s, true)))
+		span_costs(&s, false);
 	agent.cost = (uint64_t)delayed;
 	agent.cost_counted = (uint64_t)counted;
 	agent.page = page;

@@ -13,12 +13,17 @@
  *   frame is not evaluated before. On 3.11 it is, once, to make the generator; that is none.
  * - throw() into a frame is neither a call nor a resumption.
  *
+ * While calls are timed, those of a function that asks for it are called from here and return to
+ * here: the agent cannot be unloaded before they have. So a function's first call by a thread is
+ * handed on as any other: what is called once may be the loop that a program spends its life in.
+ *
  * The frame's fields are known by version and checked at start, with functions of our own.
  */
 #include "agent.h"
 
 #include <string.h>
 
+#include "span.h"
 #include "table.h"
 #include "text.h"
 
@@ -59,8 +64,9 @@ static struct {
 	uint64_t *word; /* where the interpreter has it; NULL: not known */
 	uint64_t gone;	/* what is there while there is none */
 	bool installed;
-	bool inlines; /* 3.11 */
-	bool deep;    /* beneath on_deep_frame() */
+	bool inlines;	     /* 3.11 */
+	bool deep;	     /* beneath on_deep_frame() */
+	unsigned long timed; /* calls that on_timed_frame() waits for */
 	bool versions_set;
 	bool inside; /* judging; what the interpreter runs meanwhile is passed through */
 } fr;
@@ -124,6 +130,7 @@ static bool every_module(struct walk *walk, PyObject *globals, PyObject *code)
 static int frame_set(struct watch *w, bool on)
 {
 	w->on = on;
+	w->spans = on && watch_spans(w);
 	w->changed = false;
 	w->getitem = is_getitem(w);
 	return 0;
@@ -256,6 +263,28 @@ static bool is_deep(const void *tstate)
 	       FIELD(int, tstate, TSTATE11_LIMIT) - FIELD(int, tstate, TSTATE11_REMAINING) > DEEP;
 }
 
+static __attribute__((noinline)) PyObject *on_timed_frame(void *tstate, void *frame, int throwing)
+{
+	PyObject *code = FIELD(PyObject *, frame, FRAME_CODE), *result;
+	const struct entry *e = table_lookup(code);
+	const struct watch *w = e ? e->watch : NULL;
+	uint32_t epoch = span_epoch();
+
+	if (!w || !agent.started || fr.inside || moment_of(frame, code) == CREATION ||
+	    !span_enter(w, true))
+		return fr.next(tstate, frame, throwing);
+	fr.timed++;
+	result = fr.next(tstate, frame, throwing);
+	fr.timed--;
+	/* It may have been a long time: is everything still there? */
+	if (epoch != span_epoch() || !table.entries)
+		return result;
+	e = table_lookup(code);
+	if (e && e->watch == w)
+		span_leave(w);
+	return result;
+}
+
 static PyObject *on_frame(void *tstate, void *frame, int throwing)
 {
 	PyObject *code = FIELD(PyObject *, frame, FRAME_CODE);
@@ -271,6 +300,8 @@ static PyObject *on_frame(void *tstate, void *frame, int throwing)
 	on_notable(frame, code, w, throwing);
 	if (__builtin_expect(is_deep(tstate), 0))
 		return on_deep_frame(tstate, frame, throwing);
+	if (__builtin_expect(w && w->spans, 0))
+		return on_timed_frame(tstate, frame, throwing);
 	return fr.next(tstate, frame, throwing);
 }
 
@@ -447,6 +478,8 @@ static int frame_stop(void)
 	if (fr.versions_set)
 		walk_functions(&walk);
 	fr.versions_set = false;
+	if (fr.timed)
+		return agent_fail(SB_AGENT_BUSY, "a call that is timed has to return first");
 	return 0;
 }
 
@@ -466,6 +499,18 @@ static void frame_once(struct watch *w)
 		watch_hit(e->watch, false);
 }
 
+static void frame_spans(bool any)
+{
+	(void)any;
+}
+
+static void frame_span(struct watch *w)
+{
+	frame_once(w);
+	if (span_enter(w, true))
+		span_leave(w);
+}
+
 const struct backend frame_backend = {
 	.start = frame_start,
 	.relist = frame_relist,
@@ -474,6 +519,8 @@ const struct backend frame_backend = {
 	.stop = frame_stop,
 	.ended = frame_ended,
 	.once = frame_once,
+	.spans = frame_spans,
+	.span = frame_span,
 	.function = keep_visible,
 	.extra_ns = 3, /* 1 on 3.10, 7 on 3.11 */
 };

@@ -164,6 +164,13 @@ static void hit_slow(struct hit *hit, struct sb_page_cell *cell)
 	delay(hit, cell, &at, start);
 }
 
+bool hit_passes(const struct page *page, const struct sb_page_cell *cell)
+{
+	uint32_t flags = __atomic_load_n(&cell->flags, __ATOMIC_RELAXED);
+
+	return !(flags & SB_CELL_THREADS) || thread_passes(page, cell);
+}
+
 void hit_cell(struct hit *hit, struct sb_page_cell *cell)
 {
 	uint32_t state = page_state(cell);

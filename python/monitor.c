@@ -17,6 +17,8 @@
  * - For the same reason a watched code object is told PY_RETURN first and PY_START then: the
  *   second is new to it whatever was left behind, and is put into the code.
  * - free_tool_id() of 3.12 and 3.13.0 leaves events and callbacks behind: they are cleared first.
+ * - A frame that ends by an exception, and a generator that is thrown into, are told for all code
+ *   or for none: the watcher asks for these two while calls are timed, and sorts them out itself.
  * - Ids 0 to 2 and 5 have names (debugger, coverage, profiler, optimizer); others are taken
  *   first, so that what is left behind troubles nobody.
  */
@@ -24,17 +26,21 @@
 
 #include <string.h>
 
+#include "span.h"
 #include "table.h"
 
 #define EVENT_START  (1L << 0)
 #define EVENT_RESUME (1L << 1)
 #define EVENT_RETURN (1L << 2)
+#define EVENT_YIELD  (1L << 3)
 #define NO_TOOL	     -1
 
 static struct {
 	PyObject *module; /* sys.monitoring */
 	PyObject *disable, *name;
-	PyObject *find, *watch, *resume; /* callbacks */
+	PyObject *find, *watch, *resume, *leave, *throw; /* callbacks */
+	long unwind, throw_event; /* events whose numbers differ between versions */
+	bool spans;		  /* the watcher asks for these */
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
 	bool paused;	     /* the finder's global event is off */
 	int finder, watcher; /* tool ids; the same one where no second is free */
@@ -48,13 +54,20 @@ static PyObject *answer(PyObject *value)
 	return value;
 }
 
+static void begun(const struct watch *w, bool resumed)
+{
+	watch_hit(w, resumed);
+	if (w->spans)
+		span_enter(w, false);
+}
+
 static PyObject *on_watched(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
 	const struct entry *e;
 
 	(void)self;
 	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
-		watch_hit(e->watch, false);
+		begun(e->watch, false);
 	return answer(Py_None);
 }
 
@@ -64,7 +77,29 @@ static PyObject *on_resumed(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 	(void)self;
 	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
-		watch_hit(e->watch, true);
+		begun(e->watch, true);
+	return answer(Py_None);
+}
+
+/* Returned, raised or yielded. */
+static PyObject *on_left(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	const struct entry *e;
+
+	(void)self;
+	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch && e->watch->spans)
+		span_leave(e->watch);
+	return answer(Py_None);
+}
+
+/* Resumed by an exception, which is no hit. */
+static PyObject *on_thrown(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	const struct entry *e;
+
+	(void)self;
+	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch && e->watch->spans)
+		span_enter(e->watch, false);
 	return answer(Py_None);
 }
 
@@ -88,7 +123,7 @@ static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	if (e && entry_valid(e)) {
 		if (!one)
 			return answer(mon.disable);
-		watch_hit(e->watch, false);
+		begun(e->watch, false);
 		return answer(Py_None);
 	}
 	w = judge(args[0], PyEval_GetGlobals(), NULL, NULL);
@@ -105,6 +140,10 @@ static PyMethodDef watch_def = { "sbinject", (PyCFunction)(void (*)(void))on_wat
 				 NULL };
 static PyMethodDef resume_def = { "sbinject", (PyCFunction)(void (*)(void))on_resumed,
 				  METH_FASTCALL, NULL };
+static PyMethodDef leave_def = { "sbinject", (PyCFunction)(void (*)(void))on_left, METH_FASTCALL,
+				 NULL };
+static PyMethodDef throw_def = { "sbinject", (PyCFunction)(void (*)(void))on_thrown, METH_FASTCALL,
+				 NULL };
 
 /* ---- sys.monitoring ---- */
 
@@ -157,11 +196,14 @@ static int take_tool(void)
 
 static void drop_tool(int tool)
 {
+	const long events[] = { EVENT_START, EVENT_RESUME, EVENT_RETURN,
+				EVENT_YIELD, mon.unwind,   mon.throw_event };
+
 	if (tool == NO_TOOL || !tool_is_ours(tool))
 		return;
 	set_global(tool, 0);
-	set_callback(tool, EVENT_START, Py_None);
-	set_callback(tool, EVENT_RESUME, Py_None);
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
+		set_callback(tool, events[i], Py_None);
 	ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
 }
 
@@ -170,23 +212,45 @@ static void drop_tool(int tool)
 static int monitor_set(struct watch *w, bool on)
 {
 	long events = EVENT_START | (w->resume ? EVENT_RESUME : 0);
+	bool spans = on && watch_spans(w);
 
 	if (mon.finder == mon.watcher)
 		on = w->n; /* one id: it cannot be switched off without losing it for good */
-	if (w->on == on && !w->changed)
+	if (w->on == on && w->spans == spans && !w->changed)
 		return 0;
+	if (spans)
+		events |= EVENT_RESUME | EVENT_RETURN | EVENT_YIELD;
 	if (on && !w->was_on)
 		set_local(w->code, EVENT_RETURN);
+	if (spans) /* which is new to it by the next line only */
+		set_local(w->code, EVENT_START);
 	w->on = set_local(w->code, on ? events : 0) && on;
 	w->was_on |= w->on;
+	w->spans = w->on && spans;
 	w->changed = false;
 	return 0;
 }
 
+/* What the watcher is told of all code. */
+static long watcher_events(void)
+{
+	long events = mon.spans ? mon.unwind | mon.throw_event : 0;
+
+	return mon.finder == mon.watcher && !mon.paused ? events | EVENT_START : events;
+}
+
+static void monitor_spans(bool any)
+{
+	if (mon.spans == any)
+		return;
+	mon.spans = any;
+	set_global(mon.watcher, watcher_events());
+}
+
 static void forget_all(void)
 {
-	PyObject **held[] = { &mon.module, &mon.disable, &mon.name,
-			      &mon.find,   &mon.watch,	 &mon.resume };
+	PyObject **held[] = { &mon.module, &mon.disable, &mon.name,  &mon.find,
+			      &mon.watch,  &mon.resume,	 &mon.leave, &mon.throw };
 
 	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
 		Py_DecRef(*held[i]);
@@ -201,10 +265,28 @@ static int take_tools(void)
 		return agent_fail(SB_AGENT_NO_TOOL, "all tool ids of sys.monitoring are taken");
 	mon.finder = NO_TOOL;
 	if (set_callback(mon.watcher, EVENT_START, mon.watch) &&
-	    set_callback(mon.watcher, EVENT_RESUME, mon.resume))
+	    set_callback(mon.watcher, EVENT_RESUME, mon.resume) &&
+	    set_callback(mon.watcher, EVENT_RETURN, mon.leave) &&
+	    set_callback(mon.watcher, EVENT_YIELD, mon.leave) &&
+	    set_callback(mon.watcher, mon.unwind, mon.leave) &&
+	    set_callback(mon.watcher, mon.throw_event, mon.throw))
 		return 0;
 	drop_tool(mon.watcher);
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no callback");
+}
+
+/* An event's bit, as the interpreter itself calls it. */
+static long event_of(PyObject *monitoring, const char *name)
+{
+	PyObject *events = PyObject_GetAttrString(monitoring, "events"), *value;
+	long bit;
+
+	value = events ? PyObject_GetAttrString(events, name) : NULL;
+	bit = value ? PyLong_AsLong(value) : 0;
+	PyErr_Clear();
+	Py_DecRef(value);
+	Py_DecRef(events);
+	return bit > 0 ? bit : 0;
 }
 
 static bool make_objects(PyObject *monitoring)
@@ -216,10 +298,15 @@ static bool make_objects(PyObject *monitoring)
 	mon.find = PyCFunction_NewEx(&find_def, NULL, NULL);
 	mon.watch = PyCFunction_NewEx(&watch_def, NULL, NULL);
 	mon.resume = PyCFunction_NewEx(&resume_def, NULL, NULL);
+	mon.leave = PyCFunction_NewEx(&leave_def, NULL, NULL);
+	mon.throw = PyCFunction_NewEx(&throw_def, NULL, NULL);
+	mon.unwind = event_of(monitoring, "PY_UNWIND");
+	mon.throw_event = event_of(monitoring, "PY_THROW");
 	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
 		py_symbol("PyObject_Vectorcall");
 	PyErr_Clear();
-	return mon.disable && mon.name && mon.find && mon.watch && mon.resume && mon.call;
+	return mon.disable && mon.name && mon.find && mon.watch && mon.resume && mon.leave &&
+	       mon.throw &&mon.unwind && mon.throw_event && mon.call;
 }
 
 static int monitor_start(void)
@@ -245,7 +332,8 @@ static int share_tool(void)
 {
 	mon.finder = mon.watcher;
 	agent.flags |= SB_ROOM_ONE_TOOL;
-	if (set_callback(mon.finder, EVENT_START, mon.find) && set_global(mon.finder, EVENT_START))
+	if (set_callback(mon.finder, EVENT_START, mon.find) &&
+	    set_global(mon.finder, watcher_events()))
 		return 0;
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
 }
@@ -274,7 +362,7 @@ static int monitor_relist(bool first)
 	mon.finder = fresh;
 	if (old != mon.watcher)
 		drop_tool(old);
-	else if (set_global(old, 0) && set_callback(old, EVENT_START, mon.watch))
+	else if (set_global(old, watcher_events()) && set_callback(old, EVENT_START, mon.watch))
 		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
 	return 0;
 }
@@ -282,9 +370,10 @@ static int monitor_relist(bool first)
 static int monitor_settle(bool any)
 {
 	(void)any;
-	if (mon.paused)
-		set_global(mon.finder, EVENT_START);
-	mon.paused = false;
+	if (mon.paused) {
+		mon.paused = false;
+		set_global(mon.finder, watcher_events());
+	}
 	return 0;
 }
 
@@ -293,6 +382,14 @@ static void monitor_once(struct watch *w)
 	PyObject *args[] = { w->code, Py_None };
 
 	Py_DecRef(mon.call(mon.watch, args, 2, NULL));
+}
+
+static void monitor_span(struct watch *w)
+{
+	PyObject *args[] = { w->code, Py_None, Py_None };
+
+	Py_DecRef(mon.call(mon.watch, args, 2, NULL));
+	Py_DecRef(mon.call(mon.leave, args, 3, NULL));
 }
 
 /* How many references an object has; the interpreter's own way, whatever its layout. */
@@ -311,7 +408,8 @@ static long references(PyObject *o)
 static bool referred_to(void)
 {
 	return references(mon.find) != 1 || references(mon.watch) != 1 ||
-	       references(mon.resume) != 1;
+	       references(mon.resume) != 1 || references(mon.leave) != 1 ||
+	       references(mon.throw) != 1;
 }
 
 static int monitor_stop(void)
@@ -326,6 +424,7 @@ static int monitor_stop(void)
 		drop_tool(mon.finder);
 	drop_tool(mon.watcher);
 	mon.finder = mon.watcher = NO_TOOL;
+	mon.spans = false;
 	if (referred_to())
 		return agent_fail(SB_AGENT_BUSY, "a callback is still referred to");
 	forget_all();
@@ -336,7 +435,7 @@ static int monitor_stop(void)
 static void monitor_ended(void)
 {
 	mon.finder = mon.watcher = NO_TOOL;
-	mon.paused = false;
+	mon.paused = mon.spans = false;
 	forget_all();
 }
 
@@ -348,5 +447,7 @@ const struct backend monitor_backend = {
 	.stop = monitor_stop,
 	.ended = monitor_ended,
 	.once = monitor_once,
+	.spans = monitor_spans,
+	.span = monitor_span,
 	.extra_ns = 2, /* seen on 3.12 to 3.14 */
 };

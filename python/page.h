@@ -55,6 +55,12 @@ static inline uint32_t page_state(const struct sb_page_cell *cell)
 	return __atomic_load_n(&cell->state, __ATOMIC_RELAXED);
 }
 
+static inline bool page_spans(const struct sb_page_cell *cell)
+{
+	return __atomic_load_n(&cell->flags, __ATOMIC_RELAXED) & SB_CELL_SPANS &&
+	       page_state(cell) != SB_STATE_OFF;
+}
+
 /* Appends a note, unless the area is full; false then. */
 bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
 	       const char *qualname, const char *file);

@@ -29,6 +29,10 @@ struct backend {
 	void (*enable)(struct session *s, bool on);
 	bool (*enabled)(const struct session *s);
 	void (*mute)(struct session *s, size_t index, bool mute);
+	/* All three NULL: it cannot tell how long calls take. */
+	void (*time)(struct session *s, size_t index, bool on);
+	void (*spans)(struct session *s, size_t index, struct session_spans *spans);
+	bool (*timing)(const struct session *s);
 	size_t (*targets)(const struct session *s);
 	void (*target)(struct session *s, size_t index, struct session_target *out);
 	size_t (*lanes)(struct session *s, struct session_lane **lanes, uint64_t *t_ns);

@@ -354,6 +354,26 @@ static int op_status(struct request *r)
 	return 0;
 }
 
+/* How long calls took, of targets of which some were timed. */
+static void put_spans(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	json_t *list = must(json_array());
+
+	for (size_t i = 0; b->spans && i < b->targets(r->c->session); i++) {
+		struct session_spans s;
+
+		b->spans(r->c->session, i, &s);
+		if ((s.calls || s.missed) &&
+		    json_array_append_new(
+			    list, must(json_pack("[I,I,I,I]", (json_int_t)i, (json_int_t)s.ns,
+						 (json_int_t)s.calls, (json_int_t)s.missed))))
+			abort();
+	}
+	put(r->out, "spans", list);
+	put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
+}
+
 static int op_lanes(struct request *r)
 {
 	json_t *list = must(json_array());
@@ -371,6 +391,7 @@ static int op_lanes(struct request *r)
 			abort();
 	}
 	free(lane);
+	put_spans(r);
 	put(r->out, "t_ns", json_integer((json_int_t)t_ns));
 	put(r->out, "lanes", list);
 	return 0;
@@ -396,6 +417,8 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 	if (delay)
 		b->update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
 			  t.every);
+	if (b->time)
+		b->time(r->c->session, (size_t)index, json_is_true(json_object_get(entry, "time")));
 	b->mute(r->c->session, (size_t)index, json_is_false(json_object_get(entry, "on")));
 	return 0;
 }

@@ -20,7 +20,10 @@
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,
  *injected_ns, overrun_ns]
- *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N}]}	all in one go
+ *			"spans": [[index, ns, calls, missed]]	of targets that are timed, or were
+ *			"timing": true				what "time" asked for is in force
+ *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
+ *								all in one go
  *	{"op": "stop"}						detach and end
  *
  * An answer is {"ok": true, ...} or {"ok": false, "error": "ENOENT", "what": .., "hint": ..}. Error

@@ -107,6 +107,7 @@ static json_t *target_json(const struct sweep_target *t)
 	put(o, "slack_kind", text(sweep_slack_name(t->slack_kind)));
 	put_estimate(o, "slack_ns", t->slack_ns, t->slack_reason);
 	put(o, "delta_aicc", real(t->delta_aicc));
+	put_estimate(o, "inclusive_ns", t->inclusive_ns, t->inclusive_reason);
 	put_estimate(o, "gain_ceiling_ns", t->gain_ceiling_ns, t->gain_reason);
 	put(o, "t0_ns", real(t->t0_ns));
 	put(o, "hits", json_integer((json_int_t)t->hits));

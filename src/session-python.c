@@ -101,7 +101,8 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 		list[n].cell = (uint32_t)i;
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
 				(spec->resume ? SB_TARGET_RESUME : 0) |
-				(spec->rest ? SB_TARGET_REST : 0);
+				(spec->rest ? SB_TARGET_REST : 0) |
+				(s->cfg->sweeping ? SB_TARGET_SPANS : 0);
 		list[n].module = spec->module;
 		list[n].name = spec->symbol;
 		n++;
@@ -422,10 +423,20 @@ void python_changed(struct session *s, struct record *rec)
 
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON)
-			on = (on ^ (i << 1 | (s->target[i].open && rec->in_scope[i]))) *
+			on = (on ^ (i << 2 | (size_t)s->target[i].timed << 1 |
+				    (s->target[i].open && rec->in_scope[i]))) *
 			     1099511628211ull;
 	rec->python.dirty |= on != rec->python.on;
 	rec->python.on = on;
+}
+
+bool session_timing(const struct session *s)
+{
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->python.room && rec->python.applied &&
+		    (rec->python.dirty || room_asked(rec->python.room)))
+			return false;
+	return true;
 }
 
 void python_relist(struct session *s)

@@ -29,6 +29,7 @@ static void setting_of(const struct session *s, const struct target *t, struct p
 	set->enabled = t->open;
 	set->delay = t->delay_ns > 0 && !s->slow_measuring;
 	set->filter = t->spec->thread != NULL;
+	set->spans = t->timed;
 	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
 	set->every = t->every;
 	set->overrun_limit = clock_ticks(&s->clk, OVERRUN_NS);

@@ -83,6 +83,18 @@ void session_enable(struct session *s, bool on); /* all of them: counting and de
 bool session_enabled(const struct session *s);
 void session_mute(struct session *s, size_t index, bool mute); /* one of them */
 
+/*
+ * How long calls of a target take, from entry to return, while that is asked for. Only an agent can
+ * tell: native entries are hooked, returns are not. It takes effect when session_timing() says so.
+ */
+void session_time(struct session *s, size_t index, bool on);
+struct session_spans {
+	uint64_t ns, calls, missed; /* missed: were not timed */
+};
+void session_spans(struct session *s, size_t index, struct session_spans *spans);
+/* Whether every interpreter has taken over what was asked of it. */
+bool session_timing(const struct session *s);
+
 /* How many targets there have been; removed ones keep their index. */
 size_t session_targets(const struct session *s);
 struct session_target {

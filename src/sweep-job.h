@@ -34,6 +34,10 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err);
 int sweep_live_end(struct sweep_job *job, struct sb_err *err);
 struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err);
 
+/* Which targets' calls can be timed, one a target; why the others' cannot is told to the drive,
+ * unless it is NULL. */
+void sweep_can_time(const struct sweep_job *job, bool live, bool *can, struct drive *drive);
+
 /* What is told on the terminal while it goes on: stage, block, time left, kappas so far. Overwrites
  * itself on a terminal, a line now and then elsewhere. */
 void sweep_show(struct sweep_job *job, struct drive *drive, bool last);

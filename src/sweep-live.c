@@ -15,16 +15,18 @@
 #define MS 1000000ull
 #define S  (1000 * MS)
 
-enum { PUMP_MS = 20, PROBE_CHANGES = 8 };
+enum { PUMP_MS = 20, PROBE_CHANGES = 8, TIMING_MS = 2000 };
 
 struct live {
 	struct sweep_job *job;
 	struct client *client;
 	struct sweep_reader *reader;
 	struct drive *drive;
-	size_t n_all; /* targets of the session */
+	bool *can_time; /* one a target */
+	size_t n_all;	/* targets of the session */
 	uint64_t start_ns;
 	uint64_t period_ns; /* of a source that is published now and then; 0: it is read as it is */
+	bool timed;	    /* calls are being timed */
 	bool over;	    /* the user, or the target, ended it */
 	struct sb_err *err;
 };
@@ -39,9 +41,10 @@ static int set_arm(struct live *l, const struct drive_step *step)
 		bool asked = i < l->job->cfg.n_targets;
 		json_int_t delay = asked && step->hooked ? (json_int_t)step->delay_ns[i] : 0;
 
-		if (json_array_append_new(list,
-					  json_pack("{s:I s:b s:I}", "index", (json_int_t)i, "on",
-						    step->hooked || progress, "delay_ns", delay)))
+		if (json_array_append_new(
+			    list, json_pack("{s:I s:b s:I s:b}", "index", (json_int_t)i, "on",
+					    step->hooked || progress, "delay_ns", delay, "time",
+					    asked && step->timed && l->job->cfg.can_time[i])))
 			abort();
 	}
 	answer = sweep_ask(l->reader, json_pack("{s:s s:o}", "op", "arm", "targets", list), l->err);
@@ -92,10 +95,35 @@ static int await_change(struct live *l)
 	return 0;
 }
 
+/*
+ * Interpreters take up when they come to it that calls are timed, or no more: so long it is waited,
+ * so that no delayed window pays for it. One that does not come is found out by the readings.
+ */
+static int await_timing(struct live *l, const struct drive_step *step)
+{
+	uint64_t limit = clock_ns() + TIMING_MS * MS;
+	bool in_force = step->timed == l->timed;
+
+	l->timed = step->timed;
+	while (!in_force && clock_ns() < limit) {
+		struct sweep_reading r = { 0 };
+		bool taken;
+
+		if (!wait_until(l, clock_ns() + PUMP_MS * MS / 2))
+			return -1;
+		taken = sweep_reading_take(l->reader, &r, l->err) == 0;
+		in_force = r.timing;
+		sweep_reading_free(&r);
+		if (!taken)
+			return -1;
+	}
+	return 0;
+}
+
 /* ---- windows ---- */
 
-static int tell(struct live *l, const struct sweep_reading *a, const struct sweep_reading *b,
-		double busy)
+static int tell(struct live *l, const struct drive_step *step, const struct sweep_reading *a,
+		const struct sweep_reading *b, double busy)
 {
 	struct drive_told told = {
 		.now_ns = clock_ns() - l->start_ns,
@@ -106,6 +134,7 @@ static int tell(struct live *l, const struct sweep_reading *a, const struct swee
 		.busy = busy,
 	};
 	struct lane_count *lane = NULL;
+	struct drive_own *own = NULL;
 	uint64_t *hits = NULL;
 	int ret;
 
@@ -124,9 +153,12 @@ static int tell(struct live *l, const struct sweep_reading *a, const struct swee
 	sweep_reading_between(l->reader, l->drive, a, b, &hits, &lane, &told.n_lanes);
 	told.hits = hits;
 	told.lane = lane;
+	if (step->timed)
+		told.own = own = sweep_reading_own(l->reader, a, b);
 	ret = drive_tell(l->drive, &told, l->err);
 	free(hits);
 	free(lane);
+	free(own);
 	return ret;
 }
 
@@ -139,7 +171,8 @@ static int one_window(struct live *l, const struct drive_step *step)
 	double busy = NAN;
 	int ret = -1;
 
-	if (set_arm(l, step) < 0 || !wait_until(l, clock_ns() + step->guard_ns))
+	if (set_arm(l, step) < 0 || await_timing(l, step) < 0 ||
+	    !wait_until(l, clock_ns() + step->guard_ns))
 		return -1;
 	if (l->period_ns && await_change(l) < 0)
 		return -1;
@@ -153,7 +186,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 			sweep_cpu_take(l->reader, &after);
 			busy = sweep_cpu_busiest(&before, &after, (double)(b.t_ns - a.t_ns));
 		}
-		ret = tell(l, &a, &b, busy);
+		ret = tell(l, step, &a, &b, busy);
 	}
 	sweep_reading_free(&a);
 	sweep_reading_free(&b);
@@ -309,18 +342,36 @@ int sweep_live_end(struct sweep_job *job, struct sb_err *err)
 	return err->code ? -1 : 0;
 }
 
+static int open_drive(struct live *l)
+{
+	struct drive_cfg *cfg = &l->job->cfg;
+
+	l->can_time = calloc(cfg->n_targets + 1, sizeof(*l->can_time));
+	if (!l->can_time)
+		abort();
+	sweep_can_time(l->job, true, l->can_time, NULL);
+	cfg->can_time = l->can_time;
+	if (drive_open(cfg, &l->drive, l->err) < 0)
+		return -1;
+	sweep_can_time(l->job, true, l->can_time, l->drive);
+	return 0;
+}
+
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
 	struct sweep_result *res = NULL;
 	bool interrupted;
 
-	if (check_sources(&l) < 0 || drive_open(&job->cfg, &l.drive, err) < 0)
+	if (check_sources(&l) < 0 || open_drive(&l) < 0) {
+		free(l.can_time);
 		return NULL;
+	}
 	l.client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!l.client) {
 		*err = job->outcome.error;
 		drive_close(l.drive);
+		free(l.can_time);
 		return NULL;
 	}
 	l.reader = sweep_reader_new(job, l.client, l.n_all);
@@ -330,6 +381,7 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	detach(&l);
 	res = drive_end(l.drive);
 	drive_close(l.drive);
+	free(l.can_time);
 	say_why(&l, interrupted, res);
 	if (err->code && !res->n_windows) {
 		sweep_result_free(res);

@@ -98,6 +98,22 @@ static void take_rows(struct sweep_reading *r, const json_t *list)
 	qsort(r->row, r->n_rows, sizeof(*r->row), by_place);
 }
 
+static void take_own(const struct sweep_reader *reader, struct sweep_reading *r, json_t *answer)
+{
+	json_t *row;
+	size_t i;
+
+	r->timing = json_is_true(json_object_get(answer, "timing"));
+	r->own = must(calloc(reader->n_all, sizeof(*r->own)));
+	json_array_foreach(json_object_get(answer, "spans"), i,
+			   row) if (number(row, 0) < reader->n_all)
+		r->own[number(row, 0)] = (struct drive_own){
+		.ns = (double)number(row, 1),
+		.calls = (double)number(row, 2),
+		.missed = (double)number(row, 3),
+	};
+}
+
 static int take_counters(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err)
 {
 	json_t *answer = sweep_ask(reader, json_pack("{s:s}", "op", "lanes"), err);
@@ -107,6 +123,7 @@ static int take_counters(struct sweep_reader *reader, struct sweep_reading *r, s
 	r->hits = must(calloc(reader->n_all, sizeof(*r->hits)));
 	r->spent_ns = must(calloc(reader->n_all, sizeof(*r->spent_ns)));
 	take_rows(r, json_object_get(answer, "lanes"));
+	take_own(reader, r, answer);
 	for (size_t i = 0; i < r->n_rows; i++)
 		if (r->row[i].target < reader->n_all) {
 			r->hits[r->row[i].target] += r->row[i].hits;
@@ -148,6 +165,7 @@ void sweep_reading_free(struct sweep_reading *r)
 	free(r->row);
 	free(r->hits);
 	free(r->spent_ns);
+	free(r->own);
 	*r = (struct sweep_reading){ 0 };
 }
 
@@ -226,6 +244,23 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 	free(rest);
 	*lane = lanes.lane;
 	*n_lanes = lanes.n;
+}
+
+struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
+				    const struct sweep_reading *a, const struct sweep_reading *b)
+{
+	struct drive_own *own;
+
+	if (!a->timing || !b->timing)
+		return NULL;
+	own = must(calloc(reader->n_all, sizeof(*own)));
+	for (size_t i = 0; i < reader->n_all; i++)
+		own[i] = (struct drive_own){
+			.ns = fmax(0, b->own[i].ns - a->own[i].ns),
+			.calls = fmax(0, b->own[i].calls - a->own[i].calls),
+			.missed = fmax(0, b->own[i].missed - a->own[i].missed),
+		};
+	return own;
 }
 
 /* ---- CPU time ---- */

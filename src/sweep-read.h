@@ -22,6 +22,8 @@ struct sweep_reading {
 	struct sweep_row *row; /* living threads, sorted */
 	size_t n_rows;
 	uint64_t *hits, *spent_ns; /* by target, ended processes included */
+	struct drive_own *own;	   /* by target: what its calls took so far, where they are timed */
+	bool timing;		   /* they are, or are not, as was last asked for */
 };
 
 struct sweep_reader;
@@ -42,6 +44,11 @@ void sweep_reading_free(struct sweep_reading *r);
 void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   const struct sweep_reading *a, const struct sweep_reading *b,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes);
+
+/* What calls took between the two, one a target, for drive_tell(); the caller's. NULL: they were
+ * not timed everywhere. */
+struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
+				    const struct sweep_reading *a, const struct sweep_reading *b);
 
 /* CPU time of threads: run, or waiting for a processor. */
 struct sweep_cpu {

@@ -222,6 +222,16 @@ static int tell(struct runs *r, const struct run *run)
 	return ret;
 }
 
+static void say_not_timed(struct runs *r)
+{
+	bool *can = calloc(r->job->cfg.n_targets + 1, sizeof(*can));
+
+	if (!can)
+		abort();
+	sweep_can_time(r->job, false, can, r->drive);
+	free(can);
+}
+
 struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
 {
 	struct runs r = { .job = job, .start_ns = clock_ns(), .err = err };
@@ -230,6 +240,7 @@ struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
 
 	if (drive_open(&job->cfg, &r.drive, err) < 0)
 		return NULL;
+	say_not_timed(&r);
 	r.step = &step;
 	for (;;) {
 		struct run run = { 0 };

@@ -15,12 +15,13 @@ struct target {
 	const struct spec *spec;
 	struct spec *own; /* of one that was added */
 	uint64_t delay_ns, every;
-	bool changed;	     /* its delay, while it ran */
-	bool removed, muted; /* taken out; switched off by itself */
-	bool again;	     /* it had been here before: its sites and figures have its number */
-	bool open;	     /* counted (and delayed) now */
-	uint64_t opened_at;  /* ns, while open */
-	uint64_t active_ns;  /* of earlier openings */
+	bool changed;		/* its delay, while it ran */
+	bool removed, muted;	/* taken out; switched off by itself */
+	bool again;		/* it had been here before: its sites and figures have its number */
+	bool open;		/* counted (and delayed) now */
+	bool timed, timed_once; /* how long its calls take is asked for, or was */
+	uint64_t opened_at;	/* ns, while open */
+	uint64_t active_ns;	/* of earlier openings */
 	bool module_seen, planted, noted;
 	struct sb_err why;     /* last failure to find it */
 	struct page_sums past; /* of processes that ended */

@@ -144,21 +144,36 @@ static void fill_slack(const struct infer_data *data, double threshold, struct r
 		target->p_felt = target->kappa.est < threshold ? 0 : 1;
 }
 
-/* Its own time a item, as far as a delay of it is felt. */
+/* Of a product of two estimates: the ends of its interval by those of its factors (the method of
+ * variance estimates recovery; Zou and Donner, 2008). */
+static double product_end(double a, double a_end, double b, double b_end)
+{
+	double way = a_end < a || b_end < b ? -1 : 1;
+
+	return a * b + way * hypot(b * (a_end - a), a * (b_end - b));
+}
+
+/* Its own time an item, as far as a delay of it is felt: never below 0. */
 static void fill_gain(const struct work *work, struct sweep_target *target)
 {
-	double own = work->own_ns;
+	struct sweep_estimate k = target->kappa, own = work->own_ns;
+	const char *why = work->own_why;
 
-	if (isnan(own)) {
-		snprintf(target->gain_reason, sizeof(target->gain_reason), "%s",
-			 work->own_why[0] ?
-				 work->own_why :
-				 "its own time was not measured: hooks are at entries only");
-		return;
+	target->inclusive_ns = own;
+	if (!why[0])
+		why = "its own time was not measured";
+	if (isnan(own.est)) {
+		snprintf(target->inclusive_reason, SWEEP_REASON, "%s", why);
+		snprintf(target->gain_reason, SWEEP_REASON, "%s", why);
+	} else if (isnan(k.est)) {
+		snprintf(target->gain_reason, SWEEP_REASON, "kappa is not known");
+	} else {
+		target->gain_ceiling_ns = (struct sweep_estimate){
+			fmax(0, k.est * own.est),
+			fmax(0, product_end(k.est, k.lo, own.est, own.lo)),
+			fmax(0, product_end(k.est, k.hi, own.est, own.hi))
+		};
 	}
-	target->gain_ceiling_ns = (struct sweep_estimate){ fmax(0, target->kappa.est * own),
-							   fmax(0, target->kappa.lo * own),
-							   fmax(0, target->kappa.hi * own) };
 }
 
 static void add_part(const struct drive *drive, const struct work *work, const char *name,
@@ -263,7 +278,7 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 		snprintf(target->reason, sizeof(target->reason), "%s",
 			 drive->done ? "called too rarely to measure" :
 				       "the sweep ended before its turn");
-	if (isnan(target->gain_ceiling_ns.est) && !target->gain_reason[0])
+	if (isnan(target->inclusive_ns.est) && !target->inclusive_reason[0])
 		fill_gain(work, target);
 }
 

@@ -72,9 +72,12 @@ static void study_hits(struct drive *drive)
 		felt += w[l] * (double)total[l].hits;
 		hits += (double)total[l].hits;
 	}
-	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		drive->work[i].felt = (double)drive->work[i].hits / items *
-				      (hits > 0 ? felt / hits : 1);
+	for (size_t i = 0; i < drive->cfg.n_targets; i++) {
+		struct work *work = &drive->work[i];
+
+		work->share = hits > 0 ? felt / hits : 1;
+		work->felt = (double)work->hits / items * work->share;
+	}
 	free(total);
 	free(w);
 }
@@ -99,5 +102,6 @@ void stage_pilot(struct drive *drive)
 		return;
 	}
 	study_hits(drive);
-	stage_next(drive);
+	if (!own_begin(drive))
+		stage_next(drive);
 }

@@ -11,7 +11,8 @@
 
 /*
  * Inside the drive. drive.c takes what is told and makes the next step; drive-pilot.c is warm-up
- * and pilot, drive-stage.c decides what is measured after them; drive-end.c makes the result.
+ * and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured after them;
+ * drive-end.c makes the result.
  */
 
 /* One set of doses, of one target or a group. */
@@ -38,9 +39,11 @@ struct work {
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
 	double felt;  /* hits an item as a lane feels them */
+	double share; /* ... of all of them */
 	double bound; /* of a screened one's kappa */
 	double window_ns;
-	double own_ns, needed_ns;
+	struct sweep_estimate own_ns; /* an item, as a lane spends it */
+	double needed_ns;
 	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
 };
 
@@ -70,6 +73,9 @@ struct drive {
 	struct pilot pilot;
 	bool unsettled;
 
+	struct own_window *own; /* windows in which calls were timed, n_targets of them each */
+	size_t n_own, own_asked;
+
 	struct experiment exp;
 	int n_experiments;
 	int control_experiment; /* -1 none yet */
@@ -82,6 +88,18 @@ struct drive {
 	size_t *order; /* of the targets: survivors of the screening, strongest first */
 	size_t n_order;
 };
+
+/* Calls of a target that were timed, and the items done meanwhile. */
+struct own_window {
+	double items;
+	struct drive_own own;
+};
+
+/* drive-own.c: what was told of a step that was timed. False: there is no more to do. */
+bool own_begin(struct drive *drive);
+bool own_next(struct drive *drive);
+void own_told(struct drive *drive, const struct drive_told *told);
+void own_study(struct drive *drive); /* how long, of all that was told */
 
 /* Sets drive->step, or drive->done. */
 void stage_first(struct drive *drive);

@@ -580,6 +580,10 @@ void stage_told(struct drive *drive)
 		stage_warmup(drive);
 	else if (drive->stage == STAGE_PILOT)
 		stage_pilot(drive);
+	else if (drive->stage == STAGE_OWN && own_next(drive))
+		return;
+	else if (drive->stage == STAGE_OWN)
+		stage_next(drive);
 	else
 		exp_step(drive);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "drive-priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include "must.h"
 
@@ -67,11 +68,14 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	copy_doses(drive, cfg);
 	drive->cfg.dose_ns = drive->dose_ns;
 	drive->cfg.spec = NULL;
+	drive->cfg.can_time = must_calloc(cfg->n_targets, sizeof(bool));
+	if (cfg->can_time)
+		memcpy((bool *)drive->cfg.can_time, cfg->can_time, cfg->n_targets * sizeof(bool));
 	drive->rec.response = cfg->response;
 	drive->work = must_calloc(cfg->n_targets, sizeof(*drive->work));
 	for (size_t i = 0; i < cfg->n_targets; i++) {
 		drive->work[i] = (struct work){
-			.experiment = -1, .felt = NAN, .own_ns = NAN, .needed_ns = NAN
+			.experiment = -1, .felt = NAN, .own_ns = SWEEP_UNKNOWN, .needed_ns = NAN
 		};
 		drive->work[i].spec = must_strdup(cfg->spec[i]);
 	}
@@ -102,6 +106,8 @@ void drive_close(struct drive *drive)
 	record_free(&drive->rec);
 	free(drive->exp.delay_ns);
 	free(drive->lane_key);
+	free((bool *)drive->cfg.can_time);
+	free(drive->own);
 	free(drive->series);
 	free(drive->treated);
 	free(drive->zero_ns);
@@ -165,6 +171,7 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 				     .stage = drive->stage,
 				     .arm = arm,
 				     .hooked = arm != ARM_OFF,
+				     .timed = drive->stage == STAGE_OWN,
 				     .target = -1,
 				     .delay_ns = drive->zero_ns,
 				     .window_ns = window_ns };
@@ -271,6 +278,8 @@ static void count_overhead(struct drive *drive, const struct drive_told *told)
 	double spent = (double)(told->now_ns - drive->now_ns);
 	double over = spent - (double)(drive->step.guard_ns + drive->step.window_ns);
 
+	if (drive->step.timed) /* interpreters were waited for */
+		return;
 	drive->n_windows++;
 	drive->overhead_ns += (fmax(0, over) - drive->overhead_ns) / drive->n_windows;
 }
@@ -297,20 +306,19 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 	if (told->items > 0)
 		drive->last_moved_ns = told->now_ns;
 	record_add(&drive->rec, &row);
+	if (drive->step.timed)
+		own_told(drive, told);
 	if (drive->stage <= STAGE_PILOT)
 		add_to_series(drive, told);
 	stage_told(drive);
 	return 0;
 }
 
-void drive_own_time(struct drive *drive, size_t target, double ns_per_item, const char *why)
+void drive_own_why(struct drive *drive, size_t target, const char *why)
 {
 	struct work *work = &drive->work[target];
 
-	work->own_ns = ns_per_item;
-	work->own_why[0] = '\0';
-	if (why)
-		strncat(work->own_why, why, sizeof(work->own_why) - 1);
+	snprintf(work->own_why, sizeof(work->own_why), "%s", why);
 }
 
 void drive_status(const struct drive *drive, struct drive_status *status)

@@ -25,9 +25,9 @@
  *	res = drive_end(drive);		at any time: with what is known so far
  *	drive_close(drive);
  *
- * Order of events: warm-up, pilot, [control], [screening], for each target [escalation] and main
- * blocks, each with gates. The budget is kept by the caller's clock (told.now_ns): stages are cut
- * to fit, and where they do not fit the result says how much time is needed.
+ * Order of events: warm-up, pilot, [own time], [control], [screening], for each target [escalation]
+ *and main blocks, each with gates. The budget is kept by the caller's clock (told.now_ns): stages
+ *are cut to fit, and where they do not fit the result says how much time is needed.
  *
  * Everything random comes from cfg.seed: the same answers give the same steps.
  *
@@ -66,6 +66,7 @@ struct drive_cfg {
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
 	bool response;		 /* kappa is that of response_sum / response_count */
 	enum lane_mode lane_mode;
+	const bool *can_time; /* whose calls can be timed, one a target; NULL: nobody's */
 };
 #define DRIVE_DOSES 16
 
@@ -79,11 +80,17 @@ struct drive_step {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
 	bool hooked;		  /* false: all hooks off */
+	bool timed;		  /* calls of those that can be are to be timed, told in told.own */
 	const uint64_t *delay_ns; /* one a target; meaningful when hooked */
 	uint64_t guard_ns;	  /* after the change of arm; 0 where nothing changes */
 	uint64_t window_ns;	  /* 0: a whole run */
 	int target;		  /* treated in this experiment, -1 none or several */
 	int block, blocks;	  /* done and planned, of this experiment; 0 of 0 outside blocks */
+};
+
+/* What calls of a target took in a window, from entry to return, all processes together. */
+struct drive_own {
+	double ns, calls, missed; /* missed: calls that were not timed */
 };
 
 struct drive_told {
@@ -96,6 +103,7 @@ struct drive_told {
 	const struct lane_count *lane; /* one a drive_lane(): of targets with a delay in this
 					* step, or in SHAM of those treated in the experiment */
 	size_t n_lanes;
+	const struct drive_own *own; /* one a target, in a step that is timed; NULL: not known */
 	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
 };
 
@@ -118,8 +126,8 @@ void drive_next(struct drive *drive, struct drive_step *step);
  * of it then and the same step is asked again. */
 int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err);
 
-/* Inclusive time of the function a item, in an untreated arm; NAN and why. For the gain ceiling. */
-void drive_own_time(struct drive *drive, size_t target, double ns_per_item, const char *why);
+/* Why a target's calls cannot be timed. */
+void drive_own_why(struct drive *drive, size_t target, const char *why);
 
 /* For the terminal: where it stands. kappas so far: NAN where nothing is known yet. */
 struct drive_status {

@@ -13,8 +13,9 @@ static const char *const verdict_names[VERDICT_COUNT] = {
 };
 static const char *const arm_names[ARM_COUNT] = { "off", "sham", "dose" };
 static const char *const stage_names[STAGE_COUNT] = {
-	[STAGE_WARMUP] = "warm-up", [STAGE_PILOT] = "pilot",	   [STAGE_CONTROL] = "control",
-	[STAGE_SCREEN] = "screen",  [STAGE_ESCALATE] = "escalate", [STAGE_MAIN] = "main",
+	[STAGE_WARMUP] = "warm-up",  [STAGE_PILOT] = "pilot",	[STAGE_OWN] = "own time",
+	[STAGE_CONTROL] = "control", [STAGE_SCREEN] = "screen", [STAGE_ESCALATE] = "escalate",
+	[STAGE_MAIN] = "main",
 };
 static const char *const slack_names[SLACK_COUNT] = {
 	[SLACK_UNKNOWN] = "unknown", [SLACK_NONE] = "none",	[SLACK_FOUND] = "found",
@@ -56,6 +57,7 @@ static void target_init(struct sweep_target *target)
 {
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
+	target->inclusive_ns = SWEEP_UNKNOWN;
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
 	target->mde = target->delta_aicc = target->t0_ns = target->hits_per_item = NAN;

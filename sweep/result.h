@@ -37,6 +37,7 @@ enum sweep_arm {
 enum sweep_stage {
 	STAGE_WARMUP,	/* until T shows no trend */
 	STAGE_PILOT,	/* noise, autocorrelation, update period of the source */
+	STAGE_OWN,	/* how long the targets' own calls take, with no delay */
 	STAGE_CONTROL,	/* the progress function itself is delayed: kappa must be 1 */
 	STAGE_SCREEN,	/* groups of targets */
 	STAGE_ESCALATE, /* doses doubled until a response is seen */
@@ -106,6 +107,8 @@ struct sweep_target {
 	struct sweep_estimate slack_ns; /* in x: injected time per item */
 	char slack_reason[SWEEP_REASON];
 	double delta_aicc; /* AICc of the line minus AICc of the hinge: > 0 favours the slack */
+	struct sweep_estimate inclusive_ns;    /* its own time per item, as a lane spends it */
+	char inclusive_reason[SWEEP_REASON];   /* why it is unknown */
 	struct sweep_estimate gain_ceiling_ns; /* kappa x own time per item */
 	char gain_reason[SWEEP_REASON];	       /* why it is unknown */
 	double t0_ns;			       /* time per item in SHAM */

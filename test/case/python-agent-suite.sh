@@ -20,7 +20,7 @@ for p in $(pythons); do
 	"$p" -c 'import test.test_bdb, test.test_generators' 2>/dev/null || continue
 	n=$((n + 1))
 	run "$p" plain
-	for mode in count flip; do
+	for mode in count flip time; do
 		run "$p" $mode
 		diff "$T/plain.results" "$T/$mode.results" >"$T/diff" || fail "$p $mode: $(cat "$T/diff")"
 	done

@@ -8,8 +8,8 @@ import os
 import sys
 
 OFF, COUNT, SLOW = 0, 1, 2
-THREADS, DELAY = 1, 2
-FILE, RESUME = 1, 2
+THREADS, DELAY, SPANS = 1, 2, 4
+FILE, RESUME, TIMED = 1, 2, 8
 APPLY, LIST, STOP = 1, 2, 3
 ERRORS = {0: "ok", -1: "load", -2: "unsupported", -3: "no-tool", -4: "python", -5: "busy",
           -6: "damaged"}
@@ -37,7 +37,8 @@ class Slot(ctypes.Structure):
 class Cell(ctypes.Structure):
     _fields_ = [("state", u32), ("flags", u32), ("delay_ticks", u64), ("every", u64),
                 ("overrun_limit", u64), ("residual_max", u64), ("pause_above", u64),
-                ("threads", u64), ("cuts", u64), ("cut_ticks", u64), ("reserved", u64 * 119),
+                ("threads", u64), ("cuts", u64), ("cut_ticks", u64), ("span_ticks", u64),
+                ("spans", u64), ("spans_missed", u64), ("reserved", u64 * 116),
                 ("slot", Slot * (SLOTS + SHARED))]
 
 
@@ -153,6 +154,12 @@ class Agent:
     def state(self, state, *cells):
         for i in cells or range(len(self.targets)):
             self.cell(i).state = state
+        return self.apply()
+
+    def time(self, on, *cells):
+        """Calls are timed from now on, or no more."""
+        for i in cells or range(len(self.targets)):
+            self.cell(i).flags = self.cell(i).flags & ~SPANS | (SPANS if on else 0)
         return self.apply()
 
     def notes(self, cell=None):

@@ -193,7 +193,7 @@ def check_busy():
     a = Agent(("__main__", "f")).apply()
     mine = [o for o in gc.get_objects() if type(o).__name__ == "builtin_function_or_method"
             and o.__name__ == "sbinject"]
-    assert len(mine) == 3
+    assert len(mine) == 5
     assert a.ask(STOP) == -5, a.room.reason
     clean()
     f()

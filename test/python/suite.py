@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """suite.py MODE MODULE...: modules of the interpreter's own tests with every function watched
-(count), while windows open and close (flip), or without the agent (plain); prints their results."""
+(count), while windows open and close (flip), while calls are timed now and then (time), or without the agent (plain); prints their results."""
 import os
 import sys
 import threading
 import unittest
 
-from driver import COUNT, OFF, RESUME, Agent
+from driver import COUNT, OFF, RESUME, TIMED, Agent
 
 
 def main(mode, *modules):
-    agent = Agent(("*", "*"), ("*", "*", RESUME), ("test*", "*.test_*"))
+    agent = Agent(("*", "*", TIMED), ("*", "*", RESUME), ("test*", "*.test_*"))
     done = threading.Event()
     if mode != "plain":
         agent.apply()
@@ -20,8 +20,15 @@ def main(mode, *modules):
             agent.state(OFF)
             done.wait(0.02)
             agent.state(COUNT)
-    thread = threading.Thread(target=flip, daemon=True)
-    if mode == "flip":
+
+    def times():
+        while not done.wait(0.02):
+            agent.time(True, 0)
+            done.wait(0.2)
+            agent.time(False, 0)
+    beside = {"flip": flip, "time": times}.get(mode)
+    thread = threading.Thread(target=beside, daemon=True)
+    if beside:
         thread.start()
     for module in modules:
         tests = unittest.defaultTestLoader.loadTestsFromName("test." + module)
@@ -30,12 +37,13 @@ def main(mode, *modules):
         bad = [str(test) for test, _ in result.failures + result.errors]
         print("result", module, result.testsRun, len(result.skipped), *bad, flush=True)
     done.set()
-    if mode == "flip":
+    if beside:
         thread.join()
     if mode != "plain":
         agent.stop()
         assert agent.hits(0) > 1000 and agent.hits(1) >= agent.hits(0)
         assert mode == "flip" or agent.hits(2) > 10
+        assert mode != "time" or agent.cell(0).spans > 1000
 
 
 if __name__ == "__main__":

@@ -15,16 +15,19 @@
  *	T(t) = T0 * (1 + drift * t / horizon + AR(1)(t)) + sum over targets of
  *	       low * min(x, slack) + kappa * max(0, x - slack)
  *
+ * or, of a pipeline, what its slowest stage takes, or, of a batcher, what its batch takes a item;
  * advanced in small steps; items are finished at the rate 1/T, with a spread from item to item,
  * now and then a stall with a heavy tail, or at the rate of arrivals with a queue (open loop). A
  * counter that is published every `period` is what the sweep gets to see.
  */
 #define SIM_TARGETS 24
 #define SIM_LANES   8
+#define SIM_STAGES  3
 
 struct sim_target {
 	double kappa, slack_ns, low; /* low: slope below the slack */
 	double hits;		     /* an item */
+	double own_ns, missed;	     /* of its calls, an item; share of them that is not timed */
 };
 
 struct sim_cfg {
@@ -42,10 +45,16 @@ struct sim_cfg {
 	double overhead_s;   /* of a window: switching and reading */
 	double dead_after_s; /* the source stops; 0 never */
 	double absorb;	     /* hits an item fall by that share for a delay of T0 an item */
-	double batch;	     /* > 0: T gets less by batching as x grows: x / (1 + batch x / T0) */
 	double sham_ns;	     /* what a hook costs an item */
-	int lanes, roles;    /* replicas; different processes in one path */
-	bool shared_work;    /* an item passes one replica (workers), not all (ranks) */
+	/* > 0: target i is in stage first_stage + i of a pipeline, whose t0_ns is the slowest's */
+	double stage_ns[SIM_STAGES];
+	size_t first_stage;
+	/* > 0: a step of that length has a fixed part, the target's one call in it, and as many
+	 * items as there is time left for; t0_ns is step * each / (step - fixed) */
+	double step_ns, fixed_ns, each_ns;
+	int lanes, roles; /* replicas; different processes in one path */
+	bool shared_work; /* an item passes one replica (workers), not all (ranks) */
+	bool never_timed; /* the interpreter does not come to it */
 	double step_s;
 };
 
@@ -71,6 +80,31 @@ static inline struct sim_cfg sim_defaults(void)
 				 .lanes = 1,
 				 .roles = 1,
 				 .step_s = 0.01 };
+}
+
+/* Three stages, the second sets the pace: the third has 15 % of slack, the first more than any dose
+ * reaches. A change is felt when what lies between the stages is through. */
+static inline void sim_pipeline(struct sim_cfg *cfg)
+{
+	const double stage_ns[SIM_STAGES] = { 50e3, 100e3, 85e3 };
+
+	memcpy(cfg->stage_ns, stage_ns, sizeof(stage_ns));
+	cfg->t0_ns = 100e3;
+	cfg->lag_s = 0.002;
+	for (size_t i = 0; i < SIM_STAGES; i++)
+		cfg->target[i] = (struct sim_target){ .kappa = i == 1, .hits = 1 };
+}
+
+/* Steps of 4 ms, 0.8 ms of them fixed: a delay takes the place of items, and of their share of it.
+ */
+#define SIM_BATCHER_KAPPA 1.25
+static inline void sim_batcher(struct sim_cfg *cfg)
+{
+	cfg->step_ns = 4e6;
+	cfg->fixed_ns = 0.8e6;
+	cfg->each_ns = 80e3;
+	cfg->t0_ns = cfg->step_ns * cfg->each_ns / (cfg->step_ns - cfg->fixed_ns);
+	cfg->target[0] = (struct sim_target){ .kappa = SIM_BATCHER_KAPPA, .hits = 1 };
 }
 
 /* The machine the tests start from: one minute, a program whose speed drifts by 3 %. */
@@ -99,24 +133,55 @@ static inline void sim_open(struct sim *sim, const struct sim_cfg *cfg, uint64_t
 	sim->ar = cfg->ar_sd * rng_normal(&sim->rng);
 }
 
+/* Hits an item of a target under its delay. */
+static inline double sim_hits(const struct sim *sim, size_t i)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+	double hits = cfg->target[i].hits, room = cfg->step_ns - cfg->fixed_ns - sim->delay[i];
+
+	if (cfg->step_ns > 0)
+		return hits > 0 ? cfg->each_ns / fmax(room, cfg->each_ns) : 0;
+	return hits / (1 + cfg->absorb * hits * sim->delay[i] / cfg->t0_ns);
+}
+
+/* The slowest stage's time; x: injected into each target's. */
+static inline double sim_pace(const struct sim_cfg *cfg, const double *x)
+{
+	double slowest = 0;
+
+	for (size_t i = 0; i < SIM_STAGES; i++) {
+		bool hit = i >= cfg->first_stage && i - cfg->first_stage < cfg->n_targets;
+
+		slowest = fmax(slowest, cfg->stage_ns[i] + (hit ? x[i - cfg->first_stage] : 0));
+	}
+	return slowest;
+}
+
+/* What comes of x injected a item into one target alone. */
+static inline double sim_felt(const struct sim_cfg *cfg, const struct sim_target *target, double x)
+{
+	double over = fmax(0, x - target->slack_ns);
+
+	if (cfg->step_ns >
+	    0) /* the batch has the less items, by as much as its call takes longer */
+		return x * cfg->step_ns / (cfg->step_ns - cfg->fixed_ns);
+	return target->low * fmin(x, target->slack_ns) + target->kappa * over;
+}
+
 /* Injected a item, as one lane feels it, and what comes of it. */
 static inline double sim_effect(struct sim *sim, double *x_sum)
 {
 	const struct sim_cfg *cfg = &sim->cfg;
-	double effect = sim->hooked ? cfg->sham_ns : 0;
+	double effect = sim->hooked ? cfg->sham_ns : 0, x[SIM_TARGETS] = { 0 };
 
 	*x_sum = 0;
 	for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++) {
-		const struct sim_target *target = &cfg->target[i];
-		double asked = target->hits * sim->delay[i], x, over;
-
-		x = asked / (1 + cfg->absorb * asked / cfg->t0_ns);
-		over = fmax(0, x - target->slack_ns);
-		*x_sum += x;
-		if (cfg->batch > 0)
-			x = over = x / (1 + cfg->batch * x / cfg->t0_ns);
-		effect += target->low * fmin(x, target->slack_ns) + target->kappa * over;
+		x[i] = sim_hits(sim, i) * sim->delay[i];
+		*x_sum += x[i];
+		effect += sim_felt(cfg, &cfg->target[i], x[i]);
 	}
+	if (cfg->stage_ns[0] > 0)
+		return sim_pace(cfg, x) - cfg->t0_ns;
 	return effect;
 }
 
@@ -201,12 +266,8 @@ static inline void sim_run(struct sim *sim, double seconds)
 		items = sim_served(sim, dt, t);
 		sim->done += items;
 		sim->injected += items * x;
-		for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++) {
-			double asked = cfg->target[i].hits * sim->delay[i];
-
-			sim->hits[i] += items * cfg->target[i].hits /
-					(1 + cfg->absorb * asked / cfg->t0_ns);
-		}
+		for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++)
+			sim->hits[i] += items * sim_hits(sim, i);
 		sim->t += dt;
 		seconds -= dt;
 		sim_publish(sim);
@@ -226,6 +287,7 @@ static inline void sim_whole_run(struct sim *sim)
 struct sim_lanes {
 	struct lane_count count[SIM_LANES];
 	uint64_t hits[SIM_TARGETS];
+	struct drive_own own[SIM_TARGETS];
 };
 
 /* What is felt once is injected once in each of the ranks, or n times in all of the workers,
@@ -238,6 +300,25 @@ static inline void sim_counts(const struct sim *sim, double hits, double injecte
 	for (int i = 0; i < n * roles; i++) {
 		out->count[i].hits = (uint64_t)(hits / roles + 0.5);
 		out->count[i].injected_ns = (uint64_t)(injected / roles + 0.5);
+	}
+}
+
+/* Each lane's calls take what they take; from item to item as differently as the items. */
+static inline void sim_own(struct sim *sim, double items, struct sim_lanes *out)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+
+	for (size_t i = 0; i < cfg->n_targets; i++) {
+		const struct sim_target *target = &cfg->target[i];
+		double calls = items * target->hits * cfg->lanes;
+		double spread = cfg->item_cv * sqrt(items) * rng_normal(&sim->rng);
+
+		out->own[i] = (struct drive_own){
+			.ns = fmax(0, items + spread) * target->own_ns * cfg->lanes *
+			      (1 - target->missed),
+			.calls = calls * (1 - target->missed),
+			.missed = calls * target->missed,
+		};
 	}
 }
 
@@ -268,6 +349,10 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 		lanes->hits[i] = (uint64_t)(sim->hits[i] - before.hits[i] + 0.5);
 		if (!treated || treated[i])
 			hits += sim->hits[i] - before.hits[i];
+	}
+	if (step->timed && !sim->cfg.never_timed) {
+		sim_own(sim, sim->done - before.done, lanes);
+		told->own = lanes->own;
 	}
 	told->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
 	sim_counts(sim, hits, sim->injected - before.injected, lanes);

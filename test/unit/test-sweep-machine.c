@@ -232,6 +232,115 @@ static void test_overhead_is_counted(void **state)
 		}
 }
 
+/* --- the targets' own time --- */
+
+static const bool first_can[SIM_TARGETS] = { true };
+
+static void test_own_time_is_taken_before_any_delay(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+	size_t own = 0, last_own = 0, first_dose = SIZE_MAX;
+
+	(void)state;
+	sim.n_targets = 2;
+	sim.target[0].own_ns = 30e3;
+	sim.target[1] = (struct sim_target){ .kappa = 0, .hits = 1, .own_ns = 5e3 };
+	cfg.can_time = first_can;
+	res = sim_sweep(&sim, &cfg, 1);
+	for (size_t i = 0; i < res->n_windows; i++) {
+		const struct sweep_window *win = &res->window[i];
+
+		if (win->stage == STAGE_OWN) {
+			assert_int_equal(win->arm, ARM_SHAM);
+			last_own = i;
+			own++;
+		} else if (win->arm == ARM_DOSE && first_dose == SIZE_MAX) {
+			first_dose = i;
+		}
+	}
+	assert_true(own >= 8 && last_own < first_dose);
+	assert_true(fabs(res->target[0].inclusive_ns.est - 30e3) < 600);
+	assert_true(isnan(res->target[1].inclusive_ns.est));
+	assert_string_equal(res->target[1].gain_reason, "its own time was not measured");
+	assert_true(res->time_s <= 60);
+	sweep_result_free(res);
+	cfg.can_time = NULL;
+	res = sim_sweep(&sim, &cfg, 1);
+	for (size_t i = 0; i < res->n_windows; i++)
+		assert_true(res->window[i].stage != STAGE_OWN);
+	sweep_result_free(res);
+}
+
+static bool within(const struct sweep_estimate *e, double truth)
+{
+	return e->lo <= truth && truth <= e->hi;
+}
+
+/* Ranks spend it side by side; the ceiling of what half of its delay is felt of is half of it. */
+static void gains(int lanes, double kappa)
+{
+	struct sim_cfg sim = drifting(kappa);
+	struct drive_cfg cfg = minute();
+	size_t held = 0, own_held = 0;
+
+	sim.target[0].own_ns = 30e3;
+	sim.lanes = lanes;
+	cfg.can_time = first_can;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+		const struct sweep_target *target = &res->target[0];
+
+		own_held += within(&target->inclusive_ns, 30e3);
+		held += within(&target->gain_ceiling_ns, kappa * 30e3);
+		assert_true(target->gain_ceiling_ns.lo >= 0);
+		sweep_result_free(res);
+	}
+	printf("# %d lanes, kappa %.2g: own time held in %zu of 60, gain ceiling in %zu\n", lanes,
+	       kappa, own_held, held);
+	assert_true(own_held >= 52 && held >= 52);
+}
+
+static void test_gain_ceiling_is_kappa_times_own_time(void **state)
+{
+	(void)state;
+	gains(1, 0.5);
+	gains(4, 1);
+	gains(1, 0);
+}
+
+static void no_own_time(struct sim_cfg *sim, const char *why)
+{
+	struct drive_cfg cfg = minute();
+	struct sweep_result *res;
+
+	cfg.can_time = first_can;
+	res = sim_sweep(sim, &cfg, 1);
+	assert_true(isnan(res->target[0].inclusive_ns.est));
+	assert_true(isnan(res->target[0].gain_ceiling_ns.est));
+	assert_non_null(strstr(res->target[0].inclusive_reason, why));
+	assert_non_null(strstr(res->target[0].gain_reason, why));
+	assert_int_equal(res->target[0].verdict, VERDICT_CRITICAL);
+	assert_true(res->time_s <= 60);
+	sweep_result_free(res);
+}
+
+static void test_own_time_that_was_not_seen_is_unknown(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+
+	(void)state;
+	sim.target[0].own_ns = 30e3;
+	sim.target[0].missed = 1;
+	no_own_time(&sim, "began and ended");
+	sim.target[0].missed = 0.2;
+	no_own_time(&sim, "20 % of its calls");
+	sim.target[0].missed = 0;
+	sim.never_timed = true;
+	no_own_time(&sim, "did not come");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +349,9 @@ int main(void)
 		cmocka_unit_test(test_guards_are_dithered),
 		cmocka_unit_test(test_control_has_no_row),
 		cmocka_unit_test(test_overhead_is_counted),
+		cmocka_unit_test(test_own_time_is_taken_before_any_delay),
+		cmocka_unit_test(test_gain_ceiling_is_kappa_times_own_time),
+		cmocka_unit_test(test_own_time_that_was_not_seen_is_unknown),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_what_cannot_be_is_refused),
 	};

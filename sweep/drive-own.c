@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "drive-priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "must.h"
+#include "stat.h"
+
+/*
+ * The targets' own time: a few windows between the pilot and the first delay, hooked and not
+ * delayed, in which calls are timed from entry to return. That costs the program something, so it
+ * is done here and never beside a delay.
+ */
+#define OWN_WINDOWS 12
+#define OWN_TRIES   (2 * OWN_WINDOWS) /* windows of which nothing is told are asked again */
+#define SHARE_OWN   0.05	      /* of the budget, at most */
+#define OWN_MISSED  0.05	      /* of the calls may go untimed */
+#define GUARD_ITEMS 20
+
+static bool wanted(const struct drive *drive, size_t target)
+{
+	return drive->cfg.can_time[target] && drive_has_row(drive, target) &&
+	       drive->work[target].felt > 0;
+}
+
+static bool any_wanted(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (wanted(drive, i))
+			return true;
+	return false;
+}
+
+static void own_step(struct drive *drive)
+{
+	double window = SHARE_OWN / OWN_WINDOWS * (double)drive->cfg.time_ns;
+
+	drive_set_step(drive, ARM_SHAM, -1, 0, (uint64_t)fmin(window, 1e9));
+	if (!drive->own_asked) /* calls that had begun before leave the pipeline */
+		drive->step.guard_ns = (uint64_t)fmin(window, GUARD_ITEMS * drive->pilot.t_ns);
+	drive->own_asked++;
+}
+
+bool own_begin(struct drive *drive)
+{
+	if (drive->cfg.runs || !any_wanted(drive))
+		return false;
+	drive->stage = STAGE_OWN;
+	own_step(drive);
+	return true;
+}
+
+void own_told(struct drive *drive, const struct drive_told *told)
+{
+	struct own_window *to;
+
+	if (!told->own)
+		return;
+	drive->own = must_realloc(drive->own,
+				  (drive->n_own + 1) * drive->cfg.n_targets * sizeof(*drive->own));
+	to = &drive->own[drive->n_own++ * drive->cfg.n_targets];
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		to[i] = (struct own_window){ .items = told->items, .own = told->own[i] };
+}
+
+bool own_next(struct drive *drive)
+{
+	if (drive->n_own < OWN_WINDOWS && drive->own_asked < OWN_TRIES) {
+		own_step(drive);
+		return true;
+	}
+	own_study(drive);
+	return false;
+}
+
+static const struct own_window *window_of(const struct drive *drive, size_t window, size_t target)
+{
+	return &drive->own[window * drive->cfg.n_targets + target];
+}
+
+static struct own_window sum_of(const struct drive *drive, size_t target)
+{
+	struct own_window sum = { 0 };
+
+	for (size_t i = 0; i < drive->n_own; i++) {
+		const struct own_window *win = window_of(drive, i, target);
+
+		sum.items += win->items;
+		sum.own.ns += win->own.ns;
+		sum.own.calls += win->own.calls;
+		sum.own.missed += win->own.missed;
+	}
+	return sum;
+}
+
+/* The ratio of two sums over windows, and a t interval by its linearised variance. */
+static struct sweep_estimate ratio(const struct drive *drive, size_t target,
+				   const struct own_window *sum)
+{
+	double n = (double)drive->n_own, r = sum->own.ns / sum->items, squares = 0, half;
+
+	for (size_t i = 0; i < drive->n_own; i++) {
+		const struct own_window *win = window_of(drive, i, target);
+		double e = win->own.ns - r * win->items;
+
+		squares += e * e;
+	}
+	if (drive->n_own < 2)
+		return (struct sweep_estimate){ r, NAN, NAN };
+	half = stat_t_quantile(0.975, n - 1) * sqrt(squares * n / (n - 1)) / sum->items;
+	return (struct sweep_estimate){ r, fmax(0, r - half), r + half };
+}
+
+static void study(struct drive *drive, size_t target)
+{
+	struct own_window sum = sum_of(drive, target);
+	double all = sum.own.calls + sum.own.missed;
+	struct work *work = &drive->work[target];
+	struct sweep_estimate e;
+
+	if (!drive->n_own || !(sum.items > 0)) {
+		drive_own_why(drive, target, "its interpreter did not come to time its calls");
+	} else if (!(sum.own.calls > 0)) {
+		drive_own_why(drive, target,
+			      "no call of it began and ended while calls were timed");
+	} else if (sum.own.missed > OWN_MISSED * all) {
+		snprintf(work->own_why, sizeof(work->own_why),
+			 "%.0f %% of its calls could not be timed: before 3.12 a thread's first "
+			 "call of a function is not",
+			 100 * sum.own.missed / all);
+	} else {
+		e = ratio(drive, target, &sum);
+		work->own_ns = (struct sweep_estimate){ e.est * work->share, e.lo * work->share,
+							e.hi * work->share };
+	}
+}
+
+void own_study(struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (wanted(drive, i))
+			study(drive, i);
+}
