@@ -8,16 +8,16 @@
  * So the child's own memory is asked. All or nothing of each is seen there, since its header is
  * written last; of what is incomplete only the mapping is remembered, to be taken out at the end.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "clock.h"
 #include "region.h"
+#include "../src/log.h"
+#include "../src/maps.h"
 
 enum { PAGE = 4096 };
 
 /* A fork is told of long before: looking closer costs every fork, so it is done this long. */
-#define RECENT_NS 10000000000ull
+#define RECENT_NS 2000000000ull
 
 static bool recent(uint64_t made_ns)
 {
@@ -35,34 +35,12 @@ static bool mapped(const struct space *space, uint64_t addr)
 static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
 {
 	space->lacks = true;
+	log_debug("process %d, a child, was born before what is at 0x%llx", space->mem.pid,
+		  (unsigned long long)addr);
 	if (!mapped(space, addr))
 		return;
 	space->unfinished_addr = addr;
 	space->unfinished_size = mapped(space, addr + size - 1) ? size : REMOTE_MAP_FIRST;
-}
-
-/* Its last step is that the record behind it is wiped in forks. */
-static bool page_is_there(const struct space *space, const struct space *parent)
-{
-	char line[512], path[64], mark[40];
-	bool in = false, there = false;
-	FILE *f;
-
-	if (!recent(parent->control->made_ns))
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/smaps", space->mem.pid);
-	snprintf(mark, sizeof(mark), "%" PRIx64 "-%" PRIx64 " ", parent->record_addr,
-		 parent->record_addr + PAGE);
-	f = fopen(path, "re");
-	while (f && !there && fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, mark, strlen(mark)))
-			in = true;
-		else if (in && !strncmp(line, "VmFlags:", 8))
-			there = strstr(line, " wf") != NULL, in = false;
-	}
-	if (f)
-		fclose(f);
-	return there;
 }
 
 static bool region_is_there(const struct space *space, const struct region *region)
@@ -70,7 +48,37 @@ static bool region_is_there(const struct space *space, const struct region *regi
 	struct journal_header h;
 
 	return memory_peek(&space->mem, region->addr, &h, sizeof(h)) == sizeof(h) &&
-	       !memcmp(&h, region->journal, sizeof(h));
+	       h.magic == JOURNAL_MAGIC && h.session == region->journal->session &&
+	       h.region_size == region->size;
+}
+
+/* The file and the record behind it. A record that forks do not lose yet is one all the same: it is
+ * written anew for each that we see. */
+static bool page_is_mapped(const struct space *space, const struct space *parent)
+{
+	const struct map_entry *page, *record;
+	struct maps maps;
+	bool mapped;
+
+	if (maps_read(space->mem.pid, &maps, NULL) < 0)
+		return false;
+	page = maps_find(&maps, parent->page_addr);
+	record = maps_find(&maps, parent->record_addr);
+	mapped = page && !strcmp(page->path, "/memfd:sbinject") && record && !record->shared &&
+		 !record->path[0];
+	maps_free(&maps);
+	return mapped;
+}
+
+/* It comes before all else. */
+static bool page_is_there(const struct space *space, const struct space *parent)
+{
+	if (!recent(parent->control->made_ns))
+		return true;
+	for (size_t i = 0; i < parent->n_regions; i++)
+		if (region_is_there(space, parent->regions[i]))
+			return true;
+	return page_is_mapped(space, parent);
 }
 
 /* One that was taken out since is not missed. */

@@ -246,6 +246,8 @@ static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool
 
 	if (sleeps || (op == ENTRY_QUEUE && tid != room->pid))
 		return true;
+	if (tid == room->busy_tid)
+		return !room->queued_any && task_run_ns(tid) - room->busy_run_ns > RAN_NS;
 	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, queued), &queued,
 		    sizeof(queued));
 	return tid == room->pid && !queued && task_run_ns(tid) - room->run_ns > RAN_NS;
@@ -344,10 +346,10 @@ static pid_t other_to_queue(const struct room *room, struct tree *tree, enum ent
 	return 0;
 }
 
-static bool main_may_queue(const struct room *room, struct tree *tree, enum entry_op op)
+static bool main_may_queue(const struct room *room, struct tree *tree)
 {
 	return tree_thread(tree, room->pid) &&
-	       may_queue(room, op, room->pid, task_sleeps(room->pid));
+	       may_queue(room, ENTRY_QUEUE, room->pid, task_sleeps(room->pid));
 }
 
 /*
@@ -360,7 +362,7 @@ static void queue(struct room *room, struct tree *tree, uint64_t now)
 {
 	pid_t tid;
 
-	if (!room->queued_ns && main_may_queue(room, tree, ENTRY_QUEUE) &&
+	if (!room->queued_ns && main_may_queue(room, tree) &&
 	    lend(room, tree, ENTRY_QUEUE, room->pid, now)) {
 		room->queued_ns = now;
 		return;
@@ -402,6 +404,20 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 	return op;
 }
 
+/* Where none sleeps: another that has run since it was looked at first. */
+static pid_t busy_to_queue(struct room *room, struct tree *tree)
+{
+	struct thread *t = tree_next_thread(tree, room->space, 0);
+
+	if (t && t->tid == room->pid)
+		t = tree_next_thread(tree, room->space, t->tid);
+	if (t && t->tid == room->busy_tid)
+		return may_queue(room, ENTRY_QUEUE_ANY, t->tid, false) ? t->tid : 0;
+	room->busy_tid = t ? t->tid : 0;
+	room->busy_run_ns = t ? task_run_ns(t->tid) : 0;
+	return 0;
+}
+
 /* The main thread has not run its call: it is at work in C, and others may run Python. */
 static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 {
@@ -410,9 +426,9 @@ static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 	room->retry_ns = now + RETRY_MS * MS; /* a thread may be slow to stop */
 	if (queue_for(room, tree) != ENTRY_QUEUE_ANY)
 		return;
-	tid = main_may_queue(room, tree, ENTRY_QUEUE_ANY) ?
-		      room->pid :
-		      other_to_queue(room, tree, ENTRY_QUEUE_ANY, 0);
+	tid = other_to_queue(room, tree, ENTRY_QUEUE_ANY, 0);
+	if (!tid)
+		tid = busy_to_queue(room, tree);
 	room->queued_any = tid && lend(room, tree, ENTRY_QUEUE_ANY, tid, now);
 }
 
@@ -471,6 +487,7 @@ bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell
 	if (head.done == room->asked) {
 		room->under_way = room->ended = false;
 		room->run_ns = task_run_ns(room->pid);
+		room->busy_tid = 0;
 		return true;
 	}
 	if (head.busy)

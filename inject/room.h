@@ -31,6 +31,8 @@ struct room {
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
 	uint64_t run_ns;      /* how long the main thread had run when it may have been in a call */
+	pid_t busy_tid;	      /* another thread that never sleeps, and what it had run */
+	uint64_t busy_run_ns; /* when it was looked at first */
 	pid_t queue_from;     /* whose turn it was last to queue it */
 	struct remote remote; /* remote.lent: the thread that carries it */
 	uint64_t lent_ns;

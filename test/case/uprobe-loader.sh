@@ -6,7 +6,7 @@
 need_uprobe
 
 start calls "$V/calls" -r
-sb_start --backend uprobe -p "$pid" :victim_work 0 # its probe is in every process
+sb_start --backend uprobe -p "$pid" :victim_work 0 never.so:fn 0 # its probe is in every process
 wait_for 10 test -e "/proc/$sb_pid"
 sleep 1
 rc=0

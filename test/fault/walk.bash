@@ -27,7 +27,7 @@ points() {
 }
 
 released() { grep -q '^TracerPid:	0$' "/proc/$pid/status"; }
-clean() { released && "$TOOL/textcheck" "$pid"; }
+clean() { released && "$TOOL/textcheck" "$pid" && ! grep -q memfd:sbinject "/proc/$pid/maps"; }
 lives() { kill -0 "$pid" 2>/dev/null; }
 
 # run WHERE ARGS...: sbinject with that fault; its status in $rc, without a word from the shell
