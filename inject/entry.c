@@ -152,14 +152,24 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	return ENTRY_OK;
 }
 
-ENTRY_SECTION void entry_lent(struct sb_room *room)
+/* In a room that another sbinject has come to since, a thread that was left behind just leaves. */
+ENTRY_SECTION void entry_lent(uintptr_t arg)
 {
+	struct sb_room *room = (struct sb_room *)(arg & ~(uintptr_t)ENTRY_TURNS);
+	uint32_t turn = (uint32_t)(arg & ENTRY_TURNS) << ENTRY_TURN_SHIFT;
+	uint32_t at_work = turn | ENTRY_AT_WORK, parked = turn | ENTRY_PARKED;
+	int32_t status = lent(room);
 	volatile int64_t nap[2];
 
-	room->lent_status = lent(room);
-	__atomic_store_n(&room->parked, ENTRY_PARKED, __ATOMIC_RELEASE);
-	while ((int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
-	       0) {
+	if (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) != at_work)
+		return;
+	room->lent_status = status;
+	if (!__atomic_compare_exchange_n(&room->parked, &at_work, parked, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return;
+	while (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) == parked &&
+	       (int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
+		       0) {
 		if (room->confined) /* suspended while we live, which may be over */
 			continue;
 		nap[0] = 0;
@@ -167,5 +177,6 @@ ENTRY_SECTION void entry_lent(struct sb_room *room)
 		entry_sleep((int64_t *)nap);
 	}
 	/* Nobody has come. From here on whoever stops this thread leaves it alone. */
-	__atomic_store_n(&room->parked, ENTRY_LEFT, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&room->parked, &parked, turn | ENTRY_LEFT, 0, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 }

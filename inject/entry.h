@@ -39,11 +39,15 @@ enum entry_status {
 	ENTRY_FULL,	 /* QUEUE: the interpreter's queue is full */
 };
 
+/* room->parked: this, and above it whose turn it is. A thread that was lent by an sbinject that is
+ * dead may still be there; its turn is over when the next is lent. */
 enum entry_parked {
 	ENTRY_AT_WORK,
 	ENTRY_PARKED, /* waits; registers may be changed */
 	ENTRY_LEFT,   /* on its way back by itself: hands off */
 };
+
+enum { ENTRY_TURN_SHIFT = 8, ENTRY_TURNS = 0xfff };
 
 /* Order of room->function. */
 enum entry_function {
@@ -67,6 +71,6 @@ enum entry_function {
 /* The code, and where in it the ways in are. */
 extern const char __start_sb_entry[], __stop_sb_entry[];
 int entry_pending(void *room);
-void entry_lent(struct sb_room *room);
+void entry_lent(uintptr_t arg); /* the room, and in its low bits the turn */
 
 #endif

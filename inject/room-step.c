@@ -186,7 +186,7 @@ static bool still_parked(void *ctx)
 
 	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, parked), &parked,
 		    sizeof(parked));
-	return parked == ENTRY_PARKED;
+	return parked == (room->turn << ENTRY_TURN_SHIFT | ENTRY_PARKED);
 }
 
 /*
@@ -273,6 +273,18 @@ static bool tell_confined(const struct room *room)
 	return true;
 }
 
+/* Whoever was lent in an earlier one, and has not been taken back, leaves by itself. */
+static void begin_turn(struct room *room)
+{
+	uint32_t parked = 0;
+
+	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, parked), &parked,
+		    sizeof(parked));
+	room->turn = ((parked >> ENTRY_TURN_SHIFT) + 1) & ENTRY_TURNS;
+	write_word(room, offsetof(struct sb_room, parked),
+		   room->turn << ENTRY_TURN_SHIFT | ENTRY_AT_WORK);
+}
+
 /* tid 0: any thread. */
 static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t tid, uint64_t now)
 {
@@ -282,13 +294,14 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 
 	write_word(room, offsetof(struct sb_room, lent_op), op);
 	write_word(room, offsetof(struct sb_room, lent_status), 0);
-	write_word(room, offsetof(struct sb_room, parked), ENTRY_AT_WORK);
+	begin_turn(room);
 	hold(room);
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
 	    (op != ENTRY_HERE && refuse_linker(room)) ||
 	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || refuse_queue(room, op) ||
-	    !tell_confined(room) || remote_lend(&room->remote, entry, room->addr, &err) < 0) {
+	    !tell_confined(room) ||
+	    remote_lend(&room->remote, entry, room->addr | room->turn, &err) < 0) {
 		if (err.what[0])
 			log_debug("process %d: %s", room->pid, err.what);
 		room->remote = (struct remote){ 0 };
@@ -304,7 +317,8 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 {
 	pid_t tid = room->remote.lent;
 
-	if (head->parked == ENTRY_AT_WORK && tree_thread(tree, tid)) {
+	if (head->parked == (room->turn << ENTRY_TURN_SHIFT | ENTRY_AT_WORK) &&
+	    tree_thread(tree, tid)) {
 		hold(room);
 		return false;
 	}

@@ -35,6 +35,7 @@ struct room {
 	uint64_t busy_run_ns; /* when it was looked at first */
 	pid_t queue_from;     /* whose turn it was last to queue it */
 	struct remote remote; /* remote.lent: the thread that carries it */
+	uint32_t turn;	      /* of the thread that is lent: see entry.h */
 	uint64_t lent_ns;
 	pid_t unfit[16]; /* threads that turned out not to be the ones to borrow */
 	size_t n_unfit;

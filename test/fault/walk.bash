@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# walk ACTION [WAY...]: at each named fault point, at each of its passages up to MOST, ACTION; then
+# walk ACTION [WAY...]: at each named fault point, at each of its passages up to MOST (5, or what
+# FAULT_PASSAGES says), ACTION; then
 # the target must run on, be restored (by whoever is left, or by `recover` where nobody is) and be
 # as it was. Needs the build that has fault points: make FAULT=1.
 #
@@ -15,7 +16,7 @@
 SB=$BUILD-fault/sbinject
 [ -x "$SB" ] || skip "$SB is not built (make FAULT=1)"
 
-MOST=12
+MOST=${FAULT_PASSAGES:-5}
 
 points() {
 	if [ -n "${POINTS:-}" ]; then
