@@ -143,7 +143,10 @@ static bool borrow(struct remote *r, struct thread *t, bool own)
 	if (!tree_stop_thread(tree, t, STOP_TIMEOUT_US))
 		return false;
 	r->thread = t;
-	if ((t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
+	/* A program that starts threads without end stands there at each stop. */
+	tree_pass_clone(tree, t, STOP_TIMEOUT_US);
+	if (t->state != THREAD_STOPPED ||
+	    (t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
 	    pt_get_regs(t->tid, &r->saved) < 0 || pt_get_sigmask(t->tid, &r->sigmask) < 0 ||
 	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) ||
 	    (own && !stack_is_own(t->tid, r->mem, &r->saved)) || lay_frame(r) < 0) {

@@ -73,6 +73,18 @@ static void on_new_task(struct tree *tree, struct thread *thread, const struct s
 	pt_cont(thread->tid, 0);
 }
 
+bool tree_pass_clone(struct tree *tree, struct thread *thread, unsigned int timeout_us)
+{
+	if (!tree_event_pending(thread) || thread->stop.kind != STOP_CLONE || tree_forks(thread))
+		return false;
+	pt_interrupt(thread->tid);
+	adopt(tree, thread, (pid_t)thread->stop.message, STOP_CLONE);
+	pt_cont(thread->tid, 0);
+	thread->state = THREAD_RUNNING;
+	thread->interrupted = true;
+	return tree_stop_thread(tree, thread, timeout_us);
+}
+
 /* The first stop of a thread: before any of its user code. */
 static void on_birth(struct tree *tree, struct thread *thread)
 {
@@ -233,22 +245,29 @@ static void dispatch_one(struct tree *tree, const struct stop *stop)
 		pt_cont(stop->tid, stop->kind == STOP_SIGNAL ? stop->sig : 0);
 }
 
+static size_t count_threads(const struct tree *tree)
+{
+	size_t n = 0;
+
+	for (const struct proc *p = tree->procs; p; p = p->next)
+		for (const struct thread *t = p->threads; t; t = t->next)
+			n++;
+	return n;
+}
+
 /* Of several threads that have stopped the kernel names the same first each time: here all have
  * their turn. By id: handlers may free any of them. */
 static void dispatch_each(struct tree *tree)
 {
-	size_t n = 0;
-	pid_t *tids = NULL;
+	size_t n = 0, most = count_threads(tree);
+	pid_t *tids = malloc((most + 1) * sizeof(*tids));
 	struct stop stop;
 
+	if (!tids)
+		abort();
 	for (const struct proc *p = tree->procs; p; p = p->next)
-		for (const struct thread *t = p->threads; t; t = t->next) {
-			if (n % TREE_BUCKETS == 0)
-				tids = realloc(tids, (n + TREE_BUCKETS) * sizeof(*tids));
-			if (!tids)
-				abort();
+		for (const struct thread *t = p->threads; t; t = t->next)
 			tids[n++] = t->tid;
-		}
 	for (size_t i = 0; i < n; i++)
 		if (tree_thread(tree, tids[i]) && pt_wait(tids[i], &stop, 0))
 			dispatch_one(tree, &stop);

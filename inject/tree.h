@@ -132,6 +132,13 @@ void tree_await_kept(struct tree *tree, const struct space *space, unsigned int 
 /* A stopped thread is in the middle of a fork or exec that has not been dispatched. */
 bool tree_event_pending(const struct thread *thread);
 
+/*
+ * Where it is in the event of a thread that it has started: on to the end of that call, where it is
+ * stopped again before it runs any code of its own. The new thread stays in its birth until the
+ * next dispatch. False: it was another event, or the stop has not come.
+ */
+bool tree_pass_clone(struct tree *tree, struct thread *thread, unsigned int timeout_us);
+
 /* That event gives someone else a copy of its memory, or takes its memory away. */
 bool tree_forks(const struct thread *thread);
 

@@ -33,7 +33,7 @@
 #define EVENT_RESUME (1L << 1)
 #define EVENT_RETURN (1L << 2)
 #define EVENT_YIELD  (1L << 3)
-#define NO_TOOL	     -1
+#define NO_TOOL	     (-1)
 
 static struct {
 	PyObject *module; /* sys.monitoring */

@@ -33,7 +33,10 @@ agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 			--inline-suppr --suppress=missingIncludeSystem \
 			--suppress=autoVariables --suppress=uninitdata --suppress=ctuuninitvar \
 			--error-exitcode=1 \
-			-D__x86_64__ -D_GNU_SOURCE $checked $agent
+			-D__x86_64__ -D_GNU_SOURCE \
+			-D'LIBBPF_OPTS(type,name,...)=struct type name = { __VA_ARGS__ }' \
+			-D'json_array_foreach(a,i,v)=for (i = 0; (v = json_array_get(a, i)); i++)' \
+			$checked $agent
 	pages=$(find man -name '*.[1-8]' | sort)
 	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages
 	step shellcheck 'the scripts' && judge shellcheck -x -S warning .ci/run scripts/*.sh test/run \

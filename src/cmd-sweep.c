@@ -65,13 +65,13 @@ static int check_words(struct sweep_command *c)
 }
 
 /* A function's hits as the progress: a target like the others, counted in every arm. */
-static int add_progress_target(struct sweep_command *c)
+static int add_progress_target(struct sweep_command *c, char *text)
 {
 	struct spec_list *list = &c->opt.session.targets;
-	char *words[2] = { c->own.progress, (char[]){ "0" } };
+	char *words[2] = { text, (char[]){ "0" } };
 
 	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->spec[i].text, c->own.progress)) {
+		if (!strcmp(list->spec[i].text, text)) {
 			c->job.progress_index = i;
 			return 0;
 		}
@@ -97,8 +97,8 @@ static int open_progress(struct sweep_command *c)
 	if (kind == PROGRESS_STDOUT && !c->own.runs)
 		return usage(&c->err, "stdout: is for --runs N -- COMMAND",
 			     "for a live process: file:, cmd:, prom: or a TARGET");
-	if (kind == PROGRESS_TARGET)
-		return add_progress_target(c);
+	if (kind == PROGRESS_TARGET && c->own.progress)
+		return add_progress_target(c, c->own.progress);
 	return progress_open(text, false, &c->job.progress, &c->err);
 }
 
@@ -193,10 +193,7 @@ static void describe(const struct sweep_command *c, int argc, char **argv,
 		.argv = argv,
 		.progress = c->job.progress_text,
 		.response = c->own.response,
-		.n_targets = c->own.self_check &&
-					     c->job.progress_index == c->job.cfg.n_targets - 1 ?
-				     c->job.cfg.n_targets :
-				     c->job.cfg.n_targets,
+		.n_targets = c->job.cfg.n_targets,
 	};
 }
 

@@ -88,7 +88,7 @@ int err_set(struct sb_err *err, enum sb_code code, const char *fmt, ...)
 int err_sys(struct sb_err *err, enum sb_code code, const char *fmt, ...)
 {
 	int saved = errno;
-	char text[sizeof(err->what)];
+	char text[sizeof(((struct sb_err){ 0 }).what)];
 	va_list ap;
 
 	if (!err || is_recorded(err))

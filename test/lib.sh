@@ -9,6 +9,7 @@ set -u
 : "${SB:?run this by test/run}" "${V:?}" "${TOOL:?}" "${T:?}"
 cd "$T" || exit 2
 
+# shellcheck disable=SC2034 # cases use it
 CTL=${SB%/*}/sbctl
 export SBINJECT_RUNTIME_DIR="$T/run" # other cases have sessions too
 

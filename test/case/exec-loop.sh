@@ -8,7 +8,9 @@
 start execs "$V/execs" loop "$T/gate"
 hits=0
 for i in {1..20}; do
-	sb -p "$pid" :execs_fn 0 --for 30ms --json "$T/run.json" $([ $((i % 2)) -eq 0 ] || echo --no-follow)
+	follow=(--no-follow)
+	[ $((i % 2)) -ne 0 ] || follow=()
+	sb -p "$pid" :execs_fn 0 --for 30ms --json "$T/run.json" ${follow[@]+"${follow[@]}"}
 	[ "$rc" -ne 124 ] || fail "round $i: sbinject hangs"
 	before=$(wc -l <"$T/execs.out")
 	wait_for 5 eval '[ "$(wc -l <"$T/execs.out")" -gt '"$before"' ]' || fail "round $i: it execs no more"

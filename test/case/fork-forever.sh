@@ -26,7 +26,7 @@ tracer=$(for t in /proc/[0-9]*; do
 done)
 [ -n "$tracer" ] || fail 'no tracer'
 half=$(rss "$tracer")
-wait_for 100 said loop done || fail 'it does not end'
+wait_for 100 said loop 'done' || fail 'it does not end'
 end=$(rss "$tracer" 2>/dev/null || echo "$half")
 sb_wait
 ended 0

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 # The guide's server and what the guide says of it: the cold function sets the pace.
 . "$SRC/test/lib.sh"
-python=$(command -v python3) || skip 'python3 is not installed'
+guide=$(command -v python3) || skip 'python3 is not installed'
 # the interpreter itself, not a wrapper: it is attached to by its pid
-python=$("$python" -c 'import sys; print(sys.executable); sys.exit(sys.version_info < (3, 10))') ||
+guide=$("$guide" -c 'import sys; print(sys.executable); sys.exit(sys.version_info < (3, 10))') ||
 	skip 'python3 is older than 3.10'
-"$SB" py:a:b 0 -- "$python" -c 0 2>&1 | grep -q 'without Python support' && skip 'built without Python'
+"$SB" py:a:b 0 -- "$guide" -c 0 2>&1 | grep -q 'without Python support' && skip 'built without Python'
 
-"$python" "$SRC/docs/example/server.py" 0 >"$T/server.out" 2>"$T/server.err" &
+"$guide" "$SRC/docs/example/server.py" 0 >"$T/server.out" 2>"$T/server.err" &
 pid=$!
 pids+=("$pid")
 wait_for 20 said server '^pid ' || fail "no server: $(cat "$T/server.err")"
 port=$(sed -n 's/.* port //p' "$T/server.out")
 
 answered() { # TARGET DELAY: under it, in three seconds
-	sb -p "$pid" --json "$T/run.json" "$1" "$2" -- "$python" "$SRC/docs/example/load.py" "$port" 3
+	sb -p "$pid" --json "$T/run.json" "$1" "$2" -- "$guide" "$SRC/docs/example/load.py" "$port" 3
 	ended 0
 	requests=$(sed 's/ .*//' "$T/sb.out")
 }
