@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 400 s
 # An agent gets into an interpreter wherever its main thread waits, counts exactly, and gets out:
 # no wait is cut short or prolonged, nothing is left behind.

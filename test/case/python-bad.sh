@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 120 s
 # What cannot be done to an interpreter is said with its reason, at once where that is possible, and
 # is never passed off as "not called"; the interpreter works on as before.

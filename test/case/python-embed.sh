@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 400 s
 # A C program that loads libpython late, starts it in its main thread or another one, ends it and
 # starts it again: each interpreter's calls are counted, and nothing is in the way of its end.

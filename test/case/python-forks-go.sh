@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 240 s
 # A fork has its parent's agent at work in it. Where forks are not followed, or not seen, the agent
 # goes before the page that it counts in: no child dies of it.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 400 s
 # Servers, pools, executors and queues of the standard library under load: attached to and let go in
 # the midst of it, and launched, each call is counted once, in whatever process and thread it is made.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 400 s
 # Profilers, debuggers, coverage, frame evaluators that share the interpreter's hooks see what they
 # see alone, whether they begin before, while or after sbinject is there; and every hit is counted.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # Code on huge pages and on anonymous memory, in a memfd, in a library that was upgraded; without
 # address randomisation; restartable sequences at work.
 # limit: 90 s
