@@ -141,6 +141,7 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 		return space;
 	if (!page_is_there(space, parent)) {
 		leave_unfinished(space, parent->page_addr, parent->page_size + PAGE);
+		space_find_files(space);
 		return space;
 	}
 	space->page_addr = parent->page_addr;

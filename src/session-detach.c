@@ -77,7 +77,7 @@ static struct proc *next_to_release(const struct session *s)
 
 static bool hooks_in(const struct space *space)
 {
-	return space && (space->hooked || space->page_addr);
+	return space && (space->hooked || space_holds(space));
 }
 
 static void restore_space(struct session *s, struct proc *proc)

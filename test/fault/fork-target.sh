@@ -37,6 +37,8 @@ one() {
 	for pid in "$pid" "$child"; do
 		kill -0 "$pid" 2>/dev/null || fail "$where: process $pid died"
 		(let_go "$pid") || fail "$where: something stays in process $pid"
+		! find "/proc/$pid/fd" -lname '/memfd:sbinject*' | grep -q . ||
+			fail "$where: a file of ours stays open in process $pid"
 	done
 	finish midfork "${pids[0]}"
 	echo "$where: its child is well"
