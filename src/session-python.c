@@ -48,16 +48,23 @@ static void seen(struct session *s)
 			s->target[i].module_seen = true;
 }
 
-static int look_for_one(pid_t pid, struct sb_err *err)
+static int find_interpreter(pid_t pid, struct interpreter *in, struct sb_err *err)
 {
-	struct interpreter in;
 	struct maps maps;
 	int ret = maps_read(pid, &maps, err);
 
 	if (ret < 0)
 		return ret;
-	ret = interpreter_find(pid, &maps, &in, err);
+	ret = interpreter_find(pid, &maps, in, err);
 	maps_free(&maps);
+	return ret;
+}
+
+static int look_for_one(pid_t pid, struct sb_err *err)
+{
+	struct interpreter in;
+	int ret = find_interpreter(pid, &in, err);
+
 	if (ret == 0)
 		interpreter_free(&in);
 	return ret;
@@ -125,13 +132,8 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 		.agent = agent_image,
 		.agent_size = agent_size(),
 	};
-	struct maps maps;
-	int ret = maps_read(pid, &maps, err);
+	int ret = find_interpreter(pid, &in, err);
 
-	if (ret < 0)
-		return ret;
-	ret = interpreter_find(pid, &maps, &in, err);
-	maps_free(&maps);
 	if (ret < 0)
 		return ret;
 	memcpy(setup.function, in.function, sizeof(in.function));
@@ -154,13 +156,8 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 {
 	struct interpreter in;
 	struct found found = { 0 };
-	struct maps maps;
-	int ret = maps_read(pid, &maps, err);
+	int ret = find_interpreter(pid, &in, err);
 
-	if (ret < 0)
-		return ret;
-	ret = interpreter_find(pid, &maps, &in, err);
-	maps_free(&maps);
 	if (ret < 0)
 		return ret;
 	for (const char *const *name = interpreter_start_functions; *name; name++)
