@@ -11,6 +11,12 @@ need setpriv prlimit
 chmod 755 "$T"
 cp "$V/locked" "$T/locked"
 
+# maps mapping|resting: whether the victim maps memory of its own, too
+maps() {
+	kill -USR1 "$pid"
+	wait_for 10 said locked "^$1$" || fail "the victim is not $1"
+}
+
 # one HOW LIMIT COMMAND... (no LIMIT: as it is)
 one() {
 	local how=$1 limit=$2 rss locked
@@ -18,12 +24,14 @@ one() {
 	start locked ${limit:+prlimit "--memlock=$limit"} "$@" "$T/locked" "$how"
 	snapshot "$pid"
 	rss=$(field "$pid" VmRSS) locked=$(field "$pid" VmLck)
+	maps mapping
 	attach "$pid" :locked_fn 1us
 	sleep 0.2
 	less "$how, $limit: KiB more in memory" $(($(field "$pid" VmRSS) - rss)) 4096
 	less "$how, $limit: KiB more locked" $(($(field "$pid" VmLck) - locked)) 200
 	sb_stop
 	ended 0 "$how, $limit"
+	maps resting
 	more hits "$(j targets.0.hits)" 50
 	less "$how, $limit: KiB locked after" $(($(field "$pid" VmLck) - locked)) 1
 	unchanged "$pid"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * locked future|onfault|full: all memory that it maps from now on is locked (mlockall). It calls
- * locked_fn() all the time, and in between maps and unmaps memory of its own. full: it has locked
- * as much as its limit allows, to the last page.
+ * locked_fn() all the time. At SIGUSR1 it begins to map and unmap memory of its own in between
+ * ("mapping"), at the next one it rests from that ("resting"). full: it has locked as much as its
+ * limit allows, to the last page.
  */
 #include <sys/mman.h>
 #include "victim.h"
@@ -15,6 +16,14 @@ VICTIM_HOOKED uint64_t locked_fn(uint64_t x)
 	x = x * 13 + 8;
 	VICTIM_OPAQUE(x);
 	return x;
+}
+
+static volatile sig_atomic_t asked;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	asked = !asked;
 }
 
 /* What it could map before it can map at all times. */
@@ -32,9 +41,11 @@ int main(int argc, char **argv)
 {
 	int how = argc > 1 && strcmp(argv[1], "onfault") == 0 ? MCL_ONFAULT : 0;
 	bool full = argc > 1 && strcmp(argv[1], "full") == 0;
+	bool mapping = false;
 	uint64_t calls = 0, errors = 0;
 
 	victim_catch_term();
+	signal(SIGUSR1, on_usr1);
 	if (mlockall(MCL_FUTURE | how) || !map_own())
 		return 2;
 	while (full &&
@@ -45,7 +56,11 @@ int main(int argc, char **argv)
 		if (locked_fn(calls) != calls * 13 + 8)
 			errors++;
 		calls++;
-		if (!full && calls % 64 == 0 && !map_own())
+		if (mapping != (bool)asked) {
+			mapping = asked;
+			puts(mapping ? "mapping" : "resting");
+		}
+		if (mapping && calls % 64 == 0 && !map_own())
 			errors++;
 		victim_sleep_ns(100000);
 	}
