@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # A library that comes and goes: hooked each time, nothing left behind.
 . "$SRC/test/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # A target that its cgroup freezes: refused if it is frozen already; if it is frozen while hooked,
 # the detach gives up after a while, says what stays, and `recover` takes that out later.
 # limit: 90 s

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # list shows what matches, where and how, and touches nothing.
 . "$SRC/test/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # list over a tree: whose each row is, one row for what forks share, names as people write them.
 . "$SRC/test/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 300 s
 # The interpreter's own tests of what the agent shares with others say with it what they say without.
 . "$SRC/test/lib.sh"

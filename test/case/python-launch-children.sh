@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 300 s
 # Children made in every way that Python has: each counts for itself, natively too, and exactly.
 . "$SRC/test/lib.sh"

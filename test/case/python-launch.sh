@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 300 s
 # However an interpreter is started, its functions are counted from the first line on, exactly.
 . "$SRC/test/lib.sh"

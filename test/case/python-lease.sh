@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # An interpreter that does not come is waited for: the delays of other targets are given meanwhile, and
 # without --follow the process is let go with all of its threads its own.
 . "$SRC/test/lib.sh"

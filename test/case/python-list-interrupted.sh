@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # Ctrl-C while `list` asks an interpreter ends it when nothing of ours is in the target any more;
 # Ctrl-Z does not leave a thread of the target standing.
 . "$SRC/test/lib.sh"

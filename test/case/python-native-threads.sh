@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # An interpreter whose main thread is busy, beside threads that are none of its own and sleep: before
 # 3.13 a call that one of those queues is not looked at, so the main thread must queue it.
 . "$SRC/test/lib.sh"

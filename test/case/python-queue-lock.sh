@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # An interpreter whose only thread is stopped while it holds the lock of the queue of pending calls,
 # which is where it stands when a call of ours ends: it is not made to queue the next one there, where
 # it would wait for itself for ever. The lock is held for long here, so that it comes to that.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # All of libc hooked at once under a shell that forks and execs.
 . "$SRC/test/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # A sweep that is ended while calls are timed, by the user or by SIGKILL of all its processes, leaves
 # nothing of the agent behind: on 3.10 and 3.11 that has to wait for calls that it is beneath.
 # limit: 240 s
