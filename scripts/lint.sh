@@ -15,9 +15,9 @@ step() { # TOOL DESCRIPTION: false where the tool is missing
 }
 judge() { "$@" || { failed=1; echo "lint: FAILED: $1"; }; }
 
-ours=$(find src inject elf sweep python test -name '*.[ch]' | sort)
+ours=$(find src ctl inject elf sweep python test -name '*.[ch]' | sort)
 # What runs in a kernel is compiled by other rules.
-checked=$(find src inject elf sweep -name '*.c' ! -path 'inject/kmod/*' ! -name '*.bpf.c' | sort)
+checked=$(find src ctl inject elf sweep -name '*.c' ! -path 'inject/kmod/*' ! -name '*.bpf.c' | sort)
 agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 
 # shellcheck disable=SC2086 # lists of files are words
@@ -34,8 +34,7 @@ agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 			--suppress=autoVariables --suppress=uninitdata --suppress=ctuuninitvar \
 			--error-exitcode=1 \
 			-D__x86_64__ -D_GNU_SOURCE \
-			-D'LIBBPF_OPTS(type,name,...)=struct type name = { __VA_ARGS__ }' \
-			-D'json_array_foreach(a,i,v)=for (i = 0; (v = json_array_get(a, i)); i++)' \
+			--include=scripts/cppcheck.h \
 			$checked $agent
 	pages=$(find man -name '*.[1-8]' | sort)
 	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages

@@ -153,7 +153,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 	@scripts/lint.sh
 
 format: ## lay every C file out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
+	clang-format -i $(wildcard src/*.[ch] ctl/*.[ch] sweep/*.[ch] elf/*.[ch] inject/*.[ch] inject/arch/*.[ch] \
 		inject/arch/*/*.[ch] inject/uprobe/*.[ch] inject/kmod/*.[ch] python/*.[ch] python/arch/*/*.[ch] test/*/*.[ch])
 
 .PHONY: format victims check check-san soak bench bench-build fuzz lint

@@ -88,6 +88,7 @@ static int try_reading(struct sb_err *err)
 {
 	static const struct bpf_insn reads[] = {
 		{ BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_10, 0, 0 },
+		/* NOLINTNEXTLINE(misc-redundant-expression): BPF_ADD and BPF_K are both 0 */
 		{ BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, -8 },
 		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 8 },
 		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 0 },
@@ -143,9 +144,10 @@ static int load_failed(struct sb_err *err)
 
 static int load(struct uprobes *u, struct sb_err *err)
 {
+	/* cppcheck-suppress comparePointers ; the linker's bounds of one file */
+	size_t size = (size_t)(sb_uprobe_image_end - sb_uprobe_image);
 
-	u->obj = bpf_object__open_mem(sb_uprobe_image,
-				      (size_t)(sb_uprobe_image_end - sb_uprobe_image), NULL);
+	u->obj = bpf_object__open_mem(sb_uprobe_image, size, NULL);
 	if (!u->obj)
 		return load_failed(err);
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(u->obj, "targets"), u->n_targets);
