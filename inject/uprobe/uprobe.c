@@ -103,6 +103,11 @@ static int try_reading(struct sb_err *err)
 		close(fd);
 		return 0;
 	}
+	if (errno != EINVAL) { /* what the verifier says of a helper that is not there */
+		err_sys(err, SB_ECONFINED, "this kernel takes no BPF program");
+		err_hint(err, "--backend inject needs none");
+		return -SB_ECONFINED;
+	}
 	err_set(err, SB_EPERM,
 		"BPF may not read the kernel's memory: it is locked down (confidentiality)");
 	err_hint(err, "--backend inject needs no BPF; a kernel booted without "
