@@ -31,7 +31,7 @@ struct backend {
 	void (*mute)(struct session *s, size_t index, bool mute);
 	/* All three NULL: it cannot tell how long calls take. */
 	void (*time)(struct session *s, size_t index, bool on);
-	void (*spans)(struct session *s, size_t index, struct session_spans *spans);
+	void (*spans)(struct session *s, size_t index, struct result_spans *spans);
 	bool (*timing)(const struct session *s);
 	size_t (*targets)(const struct session *s);
 	void (*target)(struct session *s, size_t index, struct session_target *out);

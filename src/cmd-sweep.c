@@ -277,6 +277,7 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 		fclose(c.job.events);
 	sweep_options_free(&c.own);
 	options_free(&c.opt);
+	free(c.job.can_time);
 	free(c.spec);
 	free(whole);
 	return status;

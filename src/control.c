@@ -361,7 +361,7 @@ static void put_spans(struct request *r)
 	json_t *list = must(json_array());
 
 	for (size_t i = 0; b->spans && i < b->targets(r->c->session); i++) {
-		struct session_spans s;
+		struct result_spans s;
 
 		b->spans(r->c->session, i, &s);
 		if ((s.calls || s.missed) &&

@@ -405,6 +405,12 @@ static const struct field refused_fields[] = {
 static const struct shape site_shape = SHAPE(struct result_site, site_fields);
 static const struct shape refused_shape = SHAPE(struct result_refused, refused_fields);
 
+#define SPANS(member)                                                                \
+	{                                                                            \
+		.name = "span_" #member, .kind = &kind_extent,                       \
+		.at = offsetof(struct result_target, spans.member), .optional = true \
+	}
+
 static const struct field target_fields[] = {
 	FIELD(struct result_target, spec, kind_string),
 	FIELD(struct result_target, delay_ns, kind_u64),
@@ -418,6 +424,9 @@ static const struct field target_fields[] = {
 	  .unknown = "never hooked" },
 	COUNTS(struct result_target, counts.),
 	{ .name = "given_ns", .kind = &kind_given, .at = offsetof(struct result_target, given) },
+	SPANS(ns),
+	SPANS(calls),
+	SPANS(missed),
 	ARRAY(struct result_target, "sites", kind_structs, site, n_sites, .shape = &site_shape),
 	ARRAY(struct result_target, "sites_refused", kind_structs, refused, n_refused,
 	      .shape = &refused_shape),

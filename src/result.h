@@ -59,6 +59,10 @@ struct result_counts {
 	uint64_t overrun_ns;  /* time beyond asked + 20 us (preemption) */
 };
 
+struct result_spans { /* how long calls took, of a target that was timed; JSON has it only then */
+	uint64_t ns, calls, missed; /* missed: were not timed */
+};
+
 struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
@@ -68,6 +72,7 @@ struct result_target {
 	double active_s; /* how long it was hooked, enabled and inside its window */
 	struct result_counts counts;
 	struct result_given given;
+	struct result_spans spans;
 	struct result_site *site;
 	size_t n_sites;
 	struct result_refused *refused;

@@ -189,13 +189,13 @@ void session_time(struct session *s, size_t index, bool on)
 	window_apply_all(s);
 }
 
-void session_spans(struct session *s, size_t index, struct session_spans *spans)
+void session_spans(struct session *s, size_t index, struct result_spans *spans)
 {
 	struct page_sums sums = { 0 };
 
 	if (s->target[index].timed_once)
 		session_target_sums(s, index, &sums);
-	*spans = (struct session_spans){
+	*spans = (struct result_spans){
 		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),
 		.calls = sums.spans,
 		.missed = sums.spans_missed,

@@ -171,6 +171,7 @@ static void fill_target(struct session *s, size_t i, struct result_target *rt)
 	target_fill(t, clock_ns(), rt);
 	counts_from_sums(s, i, &sums, &rt->counts);
 	fill_given(s, t, &sums, &rt->given);
+	session_spans(s, i, &rt->spans);
 	python_sites(s, i, rt);
 	target_outcome(t, &sums, rt);
 }

@@ -90,8 +90,10 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	s->target = calloc(s->max_targets, sizeof(*s->target));
 	if (!s->target)
 		abort();
-	for (size_t i = 0; i < s->n_targets; i++)
+	for (size_t i = 0; i < s->n_targets; i++) {
 		target_init(&s->target[i], &cfg->targets.spec[i]);
+		session_time(s, i, cfg->timed);
+	}
 	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	tree_init(&s->tree, &session_tree_ops, s);
 	s->plans = plans_new();

@@ -34,6 +34,7 @@ struct session_config {
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */
 	char *start_on;		   /* a target or a file; NULL */
 	bool sweeping;		   /* doses are chosen with care: no warning of a slowdown */
+	bool timed;		   /* as session_time() of every target, from the start on */
 	double max_slowdown;	   /* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;		   /* for session_list(): nothing is measured */
 	bool preview;		   /* the process is ours, stopped at its entry point */
@@ -88,10 +89,7 @@ void session_mute(struct session *s, size_t index, bool mute); /* one of them */
  * tell: native entries are hooked, returns are not. It takes effect when session_timing() says so.
  */
 void session_time(struct session *s, size_t index, bool on);
-struct session_spans {
-	uint64_t ns, calls, missed; /* missed: were not timed */
-};
-void session_spans(struct session *s, size_t index, struct session_spans *spans);
+void session_spans(struct session *s, size_t index, struct result_spans *spans);
 /* Whether every interpreter has taken over what was asked of it. */
 bool session_timing(const struct session *s);
 

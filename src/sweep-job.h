@@ -17,6 +17,7 @@ struct sweep_job {
 	struct options *opt; /* processes, targets, command; what every verb has */
 	const struct backend *backend;
 	struct drive_cfg cfg;
+	bool *can_time;				   /* cfg.can_time; free() it */
 	const char *progress_text, *response_text; /* NULL: none */
 	struct progress *progress, *response;	   /* NULL: a TARGET's hits, or the command's end */
 	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
@@ -34,9 +35,9 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err);
 int sweep_live_end(struct sweep_job *job, struct sb_err *err);
 struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err);
 
-/* Which targets' calls can be timed, one a target; why the others' cannot is told to the drive,
- * unless it is NULL. */
-void sweep_can_time(const struct sweep_job *job, bool live, bool *can, struct drive *drive);
+/* Opens the drive, which is told which targets' calls can be timed, and why the others' cannot.
+ * cfg.can_time is the job's; NULL: as drive_open(). */
+struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err);
 
 /* What is told on the terminal while it goes on: stage, block, time left, kappas so far. Overwrites
  * itself on a terminal, a line now and then elsewhere. */

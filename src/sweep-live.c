@@ -22,8 +22,7 @@ struct live {
 	struct client *client;
 	struct sweep_reader *reader;
 	struct drive *drive;
-	bool *can_time; /* one a target */
-	size_t n_all;	/* targets of the session */
+	size_t n_all; /* targets of the session */
 	uint64_t start_ns;
 	uint64_t period_ns; /* of a source that is published now and then; 0: it is read as it is */
 	bool timed;	    /* calls are being timed */
@@ -342,36 +341,21 @@ int sweep_live_end(struct sweep_job *job, struct sb_err *err)
 	return err->code ? -1 : 0;
 }
 
-static int open_drive(struct live *l)
-{
-	struct drive_cfg *cfg = &l->job->cfg;
-
-	l->can_time = calloc(cfg->n_targets + 1, sizeof(*l->can_time));
-	if (!l->can_time)
-		abort();
-	sweep_can_time(l->job, true, l->can_time, NULL);
-	cfg->can_time = l->can_time;
-	if (drive_open(cfg, &l->drive, l->err) < 0)
-		return -1;
-	sweep_can_time(l->job, true, l->can_time, l->drive);
-	return 0;
-}
-
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
 	struct sweep_result *res = NULL;
 	bool interrupted;
 
-	if (check_sources(&l) < 0 || open_drive(&l) < 0) {
-		free(l.can_time);
+	if (check_sources(&l) < 0)
 		return NULL;
-	}
+	l.drive = sweep_drive(job, err);
+	if (!l.drive)
+		return NULL;
 	l.client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!l.client) {
 		*err = job->outcome.error;
 		drive_close(l.drive);
-		free(l.can_time);
 		return NULL;
 	}
 	l.reader = sweep_reader_new(job, l.client, l.n_all);
@@ -381,7 +365,6 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	detach(&l);
 	res = drive_end(l.drive);
 	drive_close(l.drive);
-	free(l.can_time);
 	say_why(&l, interrupted, res);
 	if (err->code && !res->n_windows) {
 		sweep_result_free(res);

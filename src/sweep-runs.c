@@ -104,6 +104,7 @@ static int run_hooked(struct runs *r, int out_fd, struct run *run)
 	uint64_t from, to;
 
 	set_delays(r);
+	r->job->opt->session.timed = r->step->timed;
 	c = client_open(r->job->opt, r->job->backend, true, &out);
 	if (!c) {
 		*r->err = out.error;
@@ -196,9 +197,26 @@ static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 	}
 }
 
+/* Of a run in which calls were timed; the caller frees. */
+static struct drive_own *own_of(const struct runs *r, const struct run *run)
+{
+	size_t n = r->job->cfg.n_targets;
+	struct drive_own *own = calloc(n + 1, sizeof(*own));
+
+	if (!own)
+		abort();
+	for (size_t i = 0; run->result && i < run->result->n_targets && i < n; i++) {
+		const struct result_spans *s = &run->result->target[i].spans;
+
+		own[i] = (struct drive_own){ (double)s->ns, (double)s->calls, (double)s->missed };
+	}
+	return own;
+}
+
 static int tell(struct runs *r, const struct run *run)
 {
 	uint64_t *hits = calloc(r->job->cfg.n_targets + 1, sizeof(*hits));
+	struct drive_own *own = r->step->timed ? own_of(r, run) : NULL;
 	struct lane_count *lane = NULL;
 	size_t n_lanes = 0;
 	struct drive_told told;
@@ -214,22 +232,14 @@ static int tell(struct runs *r, const struct run *run)
 		.hits = hits,
 		.lane = lane,
 		.n_lanes = n_lanes,
+		.own = own,
 		.busy = NAN,
 	};
 	ret = drive_tell(r->drive, &told, r->err);
+	free(own);
 	free(hits);
 	free(lane);
 	return ret;
-}
-
-static void say_not_timed(struct runs *r)
-{
-	bool *can = calloc(r->job->cfg.n_targets + 1, sizeof(*can));
-
-	if (!can)
-		abort();
-	sweep_can_time(r->job, false, can, r->drive);
-	free(can);
 }
 
 struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
@@ -238,9 +248,9 @@ struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
 	struct sweep_result *res;
 	struct drive_step step;
 
-	if (drive_open(&job->cfg, &r.drive, err) < 0)
+	r.drive = sweep_drive(job, err);
+	if (!r.drive)
 		return NULL;
-	say_not_timed(&r);
 	r.step = &step;
 	for (;;) {
 		struct run run = { 0 };

@@ -46,24 +46,6 @@ void sweep_role(pid_t pid, char *buf, size_t size)
 		snprintf(buf, size, "process");
 }
 
-void sweep_can_time(const struct sweep_job *job, bool live, bool *can, struct drive *drive)
-{
-	const struct spec_list *targets = &job->opt->session.targets;
-
-	for (size_t i = 0; i < job->cfg.n_targets; i++) {
-		bool python = targets->spec[i].kind == SPEC_PYTHON;
-
-		can[i] = python && live && job->backend->time;
-		if (!drive || can[i])
-			continue;
-		drive_own_why(drive, i,
-			      python ? "its own time is measured in a process that lives, not with "
-				       "--runs" :
-				       "its own time is not measured: of a native function the "
-				       "entry is hooked, its return is not");
-	}
-}
-
 static double seconds(clockid_t id)
 {
 	struct timespec ts;

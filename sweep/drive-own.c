@@ -12,9 +12,10 @@
  * is done here and never beside a delay.
  */
 #define OWN_WINDOWS 12
-#define OWN_TRIES   (2 * OWN_WINDOWS) /* windows of which nothing is told are asked again */
-#define SHARE_OWN   0.05	      /* of the budget, at most */
-#define OWN_MISSED  0.05	      /* of the calls may go untimed */
+#define OWN_RUNS    3	 /* whole ones are dear */
+#define OWN_TRIES   2	 /* times as many: windows of which nothing is told are asked again */
+#define SHARE_OWN   0.05 /* of the budget, at most */
+#define OWN_MISSED  0.05 /* of the calls may go untimed */
 #define GUARD_ITEMS 20
 
 static bool wanted(const struct drive *drive, size_t target)
@@ -31,6 +32,11 @@ static bool any_wanted(const struct drive *drive)
 	return false;
 }
 
+static size_t windows_wanted(const struct drive *drive)
+{
+	return drive->cfg.runs ? OWN_RUNS : OWN_WINDOWS;
+}
+
 static void own_step(struct drive *drive)
 {
 	double window = SHARE_OWN / OWN_WINDOWS * (double)drive->cfg.time_ns;
@@ -43,7 +49,7 @@ static void own_step(struct drive *drive)
 
 bool own_begin(struct drive *drive)
 {
-	if (drive->cfg.runs || !any_wanted(drive))
+	if (!any_wanted(drive))
 		return false;
 	drive->stage = STAGE_OWN;
 	own_step(drive);
@@ -65,7 +71,9 @@ void own_told(struct drive *drive, const struct drive_told *told)
 
 bool own_next(struct drive *drive)
 {
-	if (drive->n_own < OWN_WINDOWS && drive->own_asked < OWN_TRIES) {
+	size_t want = windows_wanted(drive);
+
+	if (drive->n_own < want && drive->own_asked < OWN_TRIES * want) {
 		own_step(drive);
 		return true;
 	}

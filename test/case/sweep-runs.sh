@@ -26,6 +26,25 @@ runs -- "$V/sweep-shapes" serial n=300
 sb compare a.json "$T/sweep.json"
 [ "$rc" -le 1 ] || fail "compare: exit status $rc"
 grep -q '^:crit' sb.out || fail "compare: $(cat sb.out)"
+
+# A Python function's own time a run: it spins for 100 us, 200 times; preemption may add to that.
+if [ -s "$BUILD/python/agent.so.stripped" ] && mapfile -t python < <(pythons) && [ ${#python[@]} -gt 0 ]; then
+	cat >crit.py <<-'EOF'
+		import time
+		def crit():
+		    until = time.perf_counter_ns() + 100000
+		    while time.perf_counter_ns() < until:
+		        pass
+		for _ in range(200):
+		    crit()
+	EOF
+	sb sweep -q py:__main__:crit --runs 2 --doses 100us --json "$T/sweep.json" -- "${python[-1]}" crit.py
+	own=$(sj targets.0.inclusive_ns)
+	[ "$own" != null ] || fail "no own time: $(sj targets.0.inclusive_ns_reason)"
+	more 'own time a run' "${own%.*}" 19000000
+	less 'own time a run' "${own%.*}" 2000000000
+	same 'runs for own time' "$(grep -o '"own time"' sweep.json | wc -l)" 3
+fi
 refuses 1 'matched nothing' sweep -q :crit --runs 2 --progress 'stdout:never' -- "$V/sweep-shapes" serial n=50
 refuses 1 'status 1' sweep -q :crit --runs 2 -- false
 refuses 1 'not found' sweep -q :crit --runs 2 -- ./nonexistent

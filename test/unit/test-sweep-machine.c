@@ -273,6 +273,29 @@ static void test_own_time_is_taken_before_any_delay(void **state)
 	sweep_result_free(res);
 }
 
+/* Whole runs: a few of their own. */
+static void test_own_time_of_whole_runs(void **state)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = drive_defaults();
+	struct sweep_result *res;
+	size_t own = 0;
+
+	(void)state;
+	sim.target[0].own_ns = 30e3;
+	cfg.can_time = first_can;
+	cfg.runs = true;
+	cfg.n_runs = 8;
+	res = sim_sweep(&sim, &cfg, 1);
+	for (size_t i = 0; i < res->n_windows; i++)
+		own += res->window[i].stage == STAGE_OWN;
+	assert_int_equal(own, 3);
+	/* Of a run, which is an item. */
+	assert_true(fabs(res->target[0].inclusive_ns.est / SIM_RUN_ITEMS - 30e3) < 600);
+	assert_false(isnan(res->target[0].gain_ceiling_ns.est));
+	sweep_result_free(res);
+}
+
 static bool within(const struct sweep_estimate *e, double truth)
 {
 	return e->lo <= truth && truth <= e->hi;
@@ -350,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_control_has_no_row),
 		cmocka_unit_test(test_overhead_is_counted),
 		cmocka_unit_test(test_own_time_is_taken_before_any_delay),
+		cmocka_unit_test(test_own_time_of_whole_runs),
 		cmocka_unit_test(test_gain_ceiling_is_kappa_times_own_time),
 		cmocka_unit_test(test_own_time_that_was_not_seen_is_unknown),
 		cmocka_unit_test(test_ended_at_any_window),

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep-job.h"
+
+#include <stdlib.h>
+
+struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
+{
+	const struct spec_list *targets = &job->opt->session.targets;
+	struct drive *drive;
+
+	job->can_time = calloc(job->cfg.n_targets + 1, sizeof(*job->can_time));
+	if (!job->can_time)
+		abort();
+	for (size_t i = 0; i < job->cfg.n_targets; i++)
+		job->can_time[i] = targets->spec[i].kind == SPEC_PYTHON && job->backend->time;
+	job->cfg.can_time = job->can_time;
+	if (drive_open(&job->cfg, &drive, err) < 0)
+		return NULL;
+	for (size_t i = 0; i < job->cfg.n_targets; i++)
+		if (!job->can_time[i])
+			drive_own_why(drive, i,
+				      "its own time is not measured: of a native function the "
+				      "entry is hooked, its return is not");
+	return drive;
+}
