@@ -409,6 +409,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 		image_put(img);
 		t->module_seen = true;
 	}
+	t->module_seen |= why.code == SB_ENOELF; /* it is there, and is none that can be armed */
 	if (ret < 0 && !t->planted)
 		t->why = why;
 	if (ret == 0)
