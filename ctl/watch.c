@@ -23,8 +23,8 @@ enum { HISTORY = 120, NAME_MAX_COLS = 48, LINE_MAX_BYTES = 1024 };
 
 struct row {
 	char *name;
-	json_int_t pid; /* it is limited to; two may have one name */
-	bool seen, known; /* in the last answer; in one before it */
+	json_int_t pid;			   /* it is limited to; two may have one name */
+	bool seen, known;		   /* in the last answer; in one before it */
 	double hits, injected_ns, delayed; /* as they were last seen */
 	double rate[HISTORY];		   /* newest last */
 	size_t n;
@@ -96,8 +96,7 @@ static void take(struct watch *w, const json_t *t, double dt)
 {
 	const char *name = json_string_value(json_object_get(t, "target"));
 	const char *state = json_string_value(json_object_get(t, "state"));
-	struct row *r =
-		row_of(w, name ? name : "?", json_integer_value(json_object_get(t, "pid")));
+	struct row *r = row_of(w, name ? name : "?", json_integer_value(json_object_get(t, "pid")));
 	double hits = number(t, "hits"), injected = number(t, "injected_ns");
 	double delayed = number(t, "delayed");
 
