@@ -90,7 +90,14 @@ complete -F _sbinject sbinject
 _sbctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i verb=''
 	local verbs='add remove update clear delay enable disable list status watch stop sessions'
+	local line=${COMP_LINE:0:COMP_POINT} whole known
 	COMPREPLY=()
+
+	# A target's pieces are put together again; what is offered is the rest of it.
+	whole=${line##*[[:space:]]}
+	known=${whole%"${whole##*[:=]}"}
+	line=${line%"$whole"}
+	line=${line%"${line##*[![:space:]]}"}
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ " $verbs " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]}
@@ -100,8 +107,11 @@ _sbctl() {
 		COMPREPLY=($(compgen -W "$(sbctl sessions 2>/dev/null | sed 's/ .*//')" -- "$cur"))
 		return
 		;;
+	esac
+	case ${line##*[[:space:]]} in
 	remove | update)
-		COMPREPLY=($(compgen -W "$(sbctl list 2>/dev/null | sed 's/ .*//')" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(sbctl list 2>/dev/null | sed 's/ .*//')" -- "$whole"))
+		COMPREPLY=("${COMPREPLY[@]#"$known"}")
 		return
 		;;
 	esac

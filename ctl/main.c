@@ -9,6 +9,7 @@
 #include "ctl.h"
 #include "../src/out.h"
 #include "../src/result.h"
+#include "../src/runtime.h"
 #include "../src/spec.h"
 
 struct ctl {
@@ -31,13 +32,20 @@ struct verb {
 static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 {
 	char with_unit[64];
+	size_t digits = strspn(text, "0123456789");
+	int ret = -1;
 
-	if (text[0] && !text[strspn(text, "0123456789")]) {
+	if (digits && !text[digits] && digits < sizeof(with_unit) - 2) {
 		snprintf(with_unit, sizeof(with_unit), "%sns", text);
 		text = with_unit;
 	}
-	if (spec_delay(text, ns, &c->err) == 0)
+	if (digits > 20) /* more than any unit makes small enough */
+		err_set(&c->err, SB_ESPEC, "the delay '%.40s...' is above 10 s", text);
+	else
+		ret = spec_delay(text, ns, &c->err);
+	if (ret == 0)
 		return 0;
+	err_hint(&c->err, "5000 is in ns, 5us and 2.5ms have their unit; 10s at most");
 	snprintf(c->error, sizeof(c->error), "%s",
 		 strstr(c->err.what, "above 10") ? "ERANGE" : "EINVAL");
 	return -1;
@@ -335,26 +343,66 @@ static int run_verb(struct ctl *c, int n, char **word)
 	return 0;
 }
 
+static int check_pid(struct ctl *c)
+{
+	if (!c->pid || (c->pid[0] && !c->pid[strspn(c->pid, "0123456789")]))
+		return 0;
+	err_set(&c->err, SB_EUSAGE, "--pid takes a process id, not '%s'", c->pid);
+	return complain(c);
+}
+
+/* A verb and its words; --pid=N is for this line alone. */
+static int run_line(struct ctl *c, char *line)
+{
+	char *word[LINE_WORDS], *save = NULL;
+	const char *pid = c->pid;
+	int n = 0, status;
+
+	for (char *w = strtok_r(line, " \t\r\n", &save); w && n < LINE_WORDS;
+	     w = strtok_r(NULL, " \t\r\n", &save)) {
+		if (!strncmp(w, "--pid=", 6))
+			c->pid = w + 6;
+		else
+			word[n++] = w;
+	}
+	if (!n || word[0][0] == '#')
+		return c->pid = pid, 0;
+	c->error[0] = '\0';
+	status = check_pid(c);
+	if (!status)
+		status = run_verb(c, n, word);
+	c->pid = pid;
+	return status;
+}
+
 /* Many verbs over one connection; the worst exit status of them. */
 static int run_lines(struct ctl *c)
 {
-	char *line = NULL, *word[LINE_WORDS];
+	char *line = NULL;
 	size_t cap = 0;
 	int worst = 0;
 
 	while (getline(&line, &cap, stdin) > 0) {
-		char *save = NULL, *w = strtok_r(line, " \t\r\n", &save);
-		int n = 0, status;
+		int status = run_line(c, line);
 
-		for (; w && n < LINE_WORDS; w = strtok_r(NULL, " \t\r\n", &save))
-			word[n++] = w;
-		if (!n || word[0][0] == '#')
-			continue;
-		status = run_verb(c, n, word);
 		worst = status > worst ? status : worst;
 	}
 	free(line);
 	return worst;
+}
+
+/* A delay below zero would be taken for options. */
+static int refuse_negative(struct ctl *c, int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++) {
+		if (argv[i][0] != '-' || !argv[i][1] || argv[i][1] < '0' || argv[i][1] > '9' ||
+		    !strcmp(argv[i - 1], "-s") || !strcmp(argv[i - 1], "--session"))
+			continue;
+		snprintf(c->error, sizeof(c->error), "EINVAL");
+		err_set(&c->err, SB_ESPEC, "'%s' is below 0", argv[i]);
+		return complain(c);
+	}
+	return -1;
 }
 
 static int options(struct ctl *c, int argc, char **argv)
@@ -365,8 +413,10 @@ static int options(struct ctl *c, int argc, char **argv)
 		{ "interval", 1, NULL, 'i' }, { "help", 0, NULL, 'h' },
 		{ "version", 0, NULL, 'V' },  { 0 },
 	};
-	int code;
+	int code = refuse_negative(c, argc, argv);
 
+	if (code >= 0)
+		return code;
 	while ((code = getopt_long(argc, argv, "s:", longs, NULL)) >= 0) {
 		if (code == 's')
 			c->session = optarg;
@@ -385,11 +435,7 @@ static int options(struct ctl *c, int argc, char **argv)
 		else if (code == '?')
 			return fputs("sbctl: see sbctl --help\n", stderr), 2;
 	}
-	if (c->pid && (!c->pid[0] || c->pid[strspn(c->pid, "0123456789")])) {
-		err_set(&c->err, SB_EUSAGE, "--pid takes a process id, not '%s'", c->pid);
-		return complain(c);
-	}
-	return -1;
+	return check_pid(c) ? 2 : -1;
 }
 
 int main(int argc, char **argv)
@@ -397,6 +443,7 @@ int main(int argc, char **argv)
 	struct ctl c = { .interval_ns = 1000000000 };
 	int status;
 
+	runtime_hold_streams();
 	setlocale(LC_CTYPE, "");
 	status = options(&c, argc, argv);
 	if (status >= 0)

@@ -19,10 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HISTORY = 120, NAME_MAX_COLS = 48 };
+enum { HISTORY = 120, NAME_MAX_COLS = 48, LINE_MAX_BYTES = 1024 };
 
 struct row {
 	char *name;
+	json_int_t pid;			   /* it is limited to; two may have one name */
+	bool seen, known;		   /* in the last answer; in one before it */
 	double hits, injected_ns, delayed; /* as they were last seen */
 	double rate[HISTORY];		   /* newest last */
 	size_t n;
@@ -36,7 +38,9 @@ struct watch {
 	struct row *row;
 	size_t n;
 	double seen_at;
-	bool utf8, terminal;
+	bool utf8;
+	bool screen; /* the terminal's other one is drawn on; else tables follow each other */
+	bool keys;   /* are read */
 	struct termios before;
 };
 
@@ -53,16 +57,30 @@ static double number(const json_t *o, const char *key)
 	return (double)json_integer_value(json_object_get(o, key));
 }
 
-static struct row *row_of(struct watch *w, const char *name)
+static struct row *row_of(struct watch *w, const char *name, json_int_t pid)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (!strcmp(w->row[i].name, name))
+		if (!strcmp(w->row[i].name, name) && w->row[i].pid == pid)
 			return &w->row[i];
 	w->row = realloc(w->row, (w->n + 1) * sizeof(*w->row));
 	if (!w->row)
 		abort();
-	w->row[w->n] = (struct row){ .name = strdup(name), .given_ns = -1 };
+	w->row[w->n] = (struct row){ .name = strdup(name), .pid = pid, .given_ns = -1 };
 	return &w->row[w->n++];
+}
+
+/* What was removed is not shown any more. */
+static void forget_unseen(struct watch *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->row[i].seen)
+			w->row[kept++] = w->row[i];
+		else
+			free(w->row[i].name);
+	}
+	w->n = kept;
 }
 
 static void push(struct row *r, double rate)
@@ -77,11 +95,13 @@ static void push(struct row *r, double rate)
 static void take(struct watch *w, const json_t *t, double dt)
 {
 	const char *name = json_string_value(json_object_get(t, "target"));
-	struct row *r = row_of(w, name ? name : "?");
+	const char *state = json_string_value(json_object_get(t, "state"));
+	struct row *r = row_of(w, name ? name : "?", json_integer_value(json_object_get(t, "pid")));
 	double hits = number(t, "hits"), injected = number(t, "injected_ns");
 	double delayed = number(t, "delayed");
 
-	if (dt > 0)
+	/* Of a new one nothing is known yet; the module's begin at 0 when they come again. */
+	if (dt > 0 && r->known && hits >= r->hits)
 		push(r, (hits - r->hits) / dt);
 	r->given_ns = delayed > r->delayed ? (injected - r->injected_ns) / (delayed - r->delayed) :
 					     -1;
@@ -89,8 +109,8 @@ static void take(struct watch *w, const json_t *t, double dt)
 	r->injected_ns = injected;
 	r->delayed = delayed;
 	r->asked_ns = number(t, "delay_ns");
-	snprintf(r->state, sizeof(r->state), "%s",
-		 json_string_value(json_object_get(t, "state")) ?: "");
+	snprintf(r->state, sizeof(r->state), "%s", state ? state : "");
+	r->known = r->seen = true;
 }
 
 static bool look(struct watch *w, struct sb_err *err)
@@ -102,7 +122,10 @@ static bool look(struct watch *w, struct sb_err *err)
 
 	if (!answer)
 		return false;
+	for (i = 0; i < w->n; i++)
+		w->row[i].seen = false;
 	json_array_foreach(json_object_get(answer, "targets"), i, t) take(w, t, dt);
+	forget_unseen(w);
 	w->seen_at = now;
 	json_decref(answer);
 	return true;
@@ -128,7 +151,7 @@ static char *time_text(double ns, char *buf, size_t size)
 	return buf;
 }
 
-static void sparkline(const struct watch *w, const struct row *r, int cols)
+static void sparkline(FILE *to, const struct watch *w, const struct row *r, int cols)
 {
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	static const char *const ascii[] = { " ", ".", ".", ":", ":", "-", "=", "#", "#" };
@@ -140,59 +163,132 @@ static void sparkline(const struct watch *w, const struct row *r, int cols)
 	for (size_t i = r->n - n; i < r->n; i++) {
 		int level = most > 0 && r->rate[i] > 0 ? 1 + (int)(r->rate[i] / most * 7) : 0;
 
-		fputs((w->utf8 ? blocks : ascii)[level], stdout);
+		fputs((w->utf8 ? blocks : ascii)[level], to);
 	}
 }
 
-static void draw_row(const struct watch *w, const struct row *r, int name_cols, int spark_cols)
+static bool continues(char c)
 {
-	char given[24], asked[24];
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
 
-	printf("%-*.*s %-7s %12.0f %12.0f %9s %9s ", name_cols, name_cols, r->name, r->state,
-	       r->hits, r->n ? r->rate[r->n - 1] : 0.0,
-	       time_text(r->asked_ns, asked, sizeof(asked)),
-	       time_text(r->given_ns, given, sizeof(given)));
+/* Columns, where a character has one. */
+static int cols_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += !continues(*text);
+	return n;
+}
+
+/* Exactly so many columns; what a terminal would take for more than a character is shown as '?'. */
+static void put_cols(FILE *to, const char *text, int cols)
+{
+	for (; *text && (cols > 0 || continues(*text)); text++) {
+		cols -= !continues(*text);
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, to);
+	}
+	for (; cols > 0; cols--)
+		fputc(' ', to);
+}
+
+/* A line as wide as the screen at most: one that the terminal breaks moves all below it. */
+static void put_line(const struct watch *w, const char *line, int cols)
+{
+	if (!w->screen) {
+		puts(line);
+		return;
+	}
+	for (; *line && (cols > 0 || continues(*line)); line++) {
+		cols -= !continues(*line);
+		putchar(*line);
+	}
+	fputs("\033[K\n", stdout);
+}
+
+static void draw_row(const struct watch *w, const struct row *r, int name_cols, int cols)
+{
+	char line[LINE_MAX_BYTES] = "", given[24], asked[24], whose[24] = "";
+	int spark_cols = cols - name_cols - 55, own = cols_of(r->name), room;
+	FILE *to = fmemopen(line, sizeof(line) - 1, "w");
+
+	if (!to)
+		abort();
+	if (r->pid)
+		snprintf(whose, sizeof(whose), " pid=%lld", (long long)r->pid);
+	room = name_cols - (int)strlen(whose);
+	own = own < room ? own : room;
+	put_cols(to, r->name, own);
+	fprintf(to, "%-*s %-7s %12.0f %12.0f %9s %9s ", name_cols - own, whose, r->state, r->hits,
+		r->n ? r->rate[r->n - 1] : 0.0, time_text(r->asked_ns, asked, sizeof(asked)),
+		time_text(r->given_ns, given, sizeof(given)));
 	if (spark_cols > 0)
-		sparkline(w, r, spark_cols);
-	fputs(w->terminal ? "\033[K\n" : "\n", stdout);
+		sparkline(to, w, r, spark_cols > HISTORY ? HISTORY : spark_cols);
+	fclose(to);
+	put_line(w, line, cols);
+}
+
+/* As wide as the longest name, within bounds; two of one name are told apart. */
+static int name_width(const struct watch *w)
+{
+	int cols = 6;
+
+	for (size_t i = 0; i < w->n; i++) {
+		int own = cols_of(w->row[i].name) + (w->row[i].pid ? 12 : 0);
+
+		cols = own > cols ? own : cols;
+	}
+	return cols < NAME_MAX_COLS ? cols : NAME_MAX_COLS;
 }
 
 static void draw(const struct watch *w)
 {
-	struct winsize size = { .ws_row = 24, .ws_col = 80 };
-	int name_cols = 6, spark_cols, lines;
+	struct winsize size = { 0 };
+	int name_cols = name_width(w), rows, cols;
+	char line[LINE_MAX_BYTES];
+	size_t shown = w->n;
 
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	for (size_t i = 0; i < w->n; i++)
-		if ((int)strlen(w->row[i].name) > name_cols)
-			name_cols = (int)strlen(w->row[i].name);
-	if (name_cols > NAME_MAX_COLS)
-		name_cols = NAME_MAX_COLS;
-	spark_cols = (int)size.ws_col - name_cols - 55;
-	if (w->terminal)
+	rows = size.ws_row ? size.ws_row : 24; /* one that was never told its size says 0 */
+	cols = size.ws_col ? size.ws_col : 80;
+	if (w->screen && (int)shown > rows - 2)
+		shown = rows > 2 ? (size_t)rows - 2 : 0;
+	if (w->screen)
 		fputs("\033[H", stdout);
-	printf("%-*s %-7s %12s %12s %9s %9s%s", name_cols, "target", "state", "hits", "hits/s",
-	       "asked", "given", w->terminal ? "\033[K\n" : "\n");
-	lines = (int)size.ws_row - 3;
-	for (size_t i = 0; i < w->n && (!w->terminal || (int)i < lines); i++)
-		draw_row(w, &w->row[i], name_cols, spark_cols > HISTORY ? HISTORY : spark_cols);
-	if (w->terminal)
-		fputs("\033[Jq ends", stdout);
+	snprintf(line, sizeof(line), "%-*s %-7s %12s %12s %9s %9s", name_cols, "target", "state",
+		 "hits", "hits/s", "asked", "given");
+	if (rows > 1 || !w->screen)
+		put_line(w, line, cols);
+	for (size_t i = 0; i < shown; i++)
+		draw_row(w, &w->row[i], name_cols, cols);
+	if (w->screen)
+		fputs("\033[J", stdout);
+	snprintf(line, sizeof(line), shown < w->n ? "q ends   %zu more" : "q ends", w->n - shown);
+	if (w->screen)
+		printf("%.*s", cols - 1, line);
 	fflush(stdout);
 }
 
 /* ---- the terminal ---- */
 
+/* Does it understand what moves its cursor? */
+static bool has_screen(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
 static void enter(struct watch *w)
 {
 	struct termios raw;
 
-	w->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	w->terminal = isatty(STDOUT_FILENO);
-	if (!w->terminal)
-		return;
-	fputs("\033[?1049h\033[?25l\033[2J", stdout);
-	if (tcgetattr(STDIN_FILENO, &w->before) < 0)
+	if (w->screen) {
+		fputs("\033[?1049h\033[?25l\033[2J", stdout);
+		fflush(stdout);
+	}
+	if (!w->keys)
 		return;
 	raw = w->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -201,43 +297,64 @@ static void enter(struct watch *w)
 
 static void leave(const struct watch *w)
 {
-	if (!w->terminal)
-		return;
-	tcsetattr(STDIN_FILENO, TCSANOW, &w->before);
-	fputs("\033[?25h\033[?1049l", stdout);
+	if (w->keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &w->before);
+	if (w->screen)
+		fputs("\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
 }
 
 static int signals(void)
 {
+	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGWINCH);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Ctrl-Z: the terminal is the shell's meanwhile. */
+static void pause_for_shell(struct watch *w)
+{
+	leave(w);
+	raise(SIGSTOP);
+	enter(w);
+	if (w->screen)
+		draw(w);
+}
+
+/* True: the user wants to go. */
+static bool read_signals(struct watch *w, int sig)
+{
+	struct signalfd_siginfo si;
+
+	while (read(sig, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGTSTP)
+			pause_for_shell(w);
+		else if (si.ssi_signo != SIGWINCH)
+			return true;
+		else if (w->screen)
+			draw(w);
+	}
+	return false;
+}
+
 /* Until the next look; a changed size is drawn at once. True: the user wants to go. */
-static bool wait_until(const struct watch *w, int sig, double until)
+static bool wait_until(struct watch *w, int sig, double until)
 {
 	struct pollfd fds[] = { { .fd = sig, .events = POLLIN },
-				{ .fd = w->terminal ? STDIN_FILENO : -1, .events = POLLIN } };
-	struct signalfd_siginfo si;
+				{ .fd = w->keys ? STDIN_FILENO : -1, .events = POLLIN } };
 	char key;
 
 	for (double left; (left = until - now_s()) > 0;) {
 		poll(fds, 2, (int)(left * 1000) + 1);
-		while (read(sig, &si, sizeof(si)) == sizeof(si)) {
-			if (si.ssi_signo != SIGWINCH)
-				return true;
-			draw(w);
-		}
-		if ((fds[1].revents & POLLIN) && read(STDIN_FILENO, &key, 1) == 1 &&
-		    (key == 'q' || key == 'Q' || key == 4))
+		if (read_signals(w, sig))
+			return true;
+		if ((fds[1].revents & POLLIN) &&
+		    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == 4))
 			return true;
 		if (fds[1].revents & (POLLHUP | POLLERR))
 			return true;
@@ -255,6 +372,9 @@ int ctl_watch(struct ctl_peer *peer, uint64_t interval_ns)
 
 	if (interval < 0.05)
 		interval = 0.05;
+	w.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	w.screen = has_screen();
+	w.keys = isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &w.before) == 0;
 	enter(&w);
 	alive = look(&w, &err);
 	next = now_s() + (interval < 0.3 ? interval : 0.3); /* rates soon */

@@ -155,6 +155,7 @@ struct sb_page_note {
 
 #define SB_PAGE_CHECK(cond)	      _Static_assert(cond, #cond)
 #define SB_PAGE_OFF(type, field, off) SB_PAGE_CHECK(__builtin_offsetof(struct type, field) == (off))
+SB_PAGE_OFF(sb_page_slot, owner, 0);
 SB_PAGE_OFF(sb_page_slot, hits, 8);
 SB_PAGE_OFF(sb_page_slot, injected_ticks, 16);
 SB_PAGE_OFF(sb_page_slot, overrun_ticks, 24);
@@ -163,6 +164,7 @@ SB_PAGE_OFF(sb_page_slot, lapsed, 40);
 SB_PAGE_OFF(sb_page_slot, max_ticks, 48);
 SB_PAGE_OFF(sb_page_slot, bucket, 64);
 SB_PAGE_CHECK(sizeof(struct sb_page_slot) == SB_PAGE_SLOT_SIZE);
+SB_PAGE_OFF(sb_page_cell, state, 0);
 SB_PAGE_OFF(sb_page_cell, flags, 4);
 SB_PAGE_OFF(sb_page_cell, delay_ticks, 8);
 SB_PAGE_OFF(sb_page_cell, every, 16);
@@ -176,18 +178,46 @@ SB_PAGE_OFF(sb_page_cell, span_ticks, 72);
 SB_PAGE_OFF(sb_page_cell, spans, 80);
 SB_PAGE_OFF(sb_page_cell, spans_missed, 88);
 SB_PAGE_OFF(sb_page_cell, slot, 1024);
+SB_PAGE_OFF(sb_page_proc, pid, 0);
 SB_PAGE_OFF(sb_page_proc, ring, 4);
 SB_PAGE_OFF(sb_page_proc, done, 8);
 SB_PAGE_OFF(sb_page_proc, quiet, 12);
 SB_PAGE_OFF(sb_page_proc, room, 16);
 SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
+SB_PAGE_OFF(sb_page_header, magic, 0);
+SB_PAGE_OFF(sb_page_header, version, 8);
+SB_PAGE_OFF(sb_page_header, header_size, 12);
 SB_PAGE_OFF(sb_page_header, session, 16);
+SB_PAGE_OFF(sb_page_header, size, 24);
+SB_PAGE_OFF(sb_page_header, targets_max, 32);
+SB_PAGE_OFF(sb_page_header, procs_max, 36);
+SB_PAGE_OFF(sb_page_header, slots, 40);
+SB_PAGE_OFF(sb_page_header, cell_size, 44);
+SB_PAGE_OFF(sb_page_header, block_size, 48);
+SB_PAGE_OFF(sb_page_header, procs_off, 56);
+SB_PAGE_OFF(sb_page_header, blocks_off, 64);
+SB_PAGE_OFF(sb_page_header, threads_off, 72);
+SB_PAGE_OFF(sb_page_header, tsc_hz, 80);
+SB_PAGE_OFF(sb_page_header, tracer_pid, 88);
+SB_PAGE_OFF(sb_page_header, region_addr, 96);
+SB_PAGE_OFF(sb_page_header, region_size, 104);
+SB_PAGE_OFF(sb_page_header, notes_off, 112);
+SB_PAGE_OFF(sb_page_header, notes_size, 120);
 SB_PAGE_OFF(sb_page_header, lease_until, 128);
 SB_PAGE_OFF(sb_page_header, generation, 136);
 SB_PAGE_OFF(sb_page_header, bell_spin, 140);
 SB_PAGE_OFF(sb_page_header, bell, 144);
 SB_PAGE_OFF(sb_page_header, notes_used, 152);
+SB_PAGE_OFF(sb_page_header, room_addr, 160);
+SB_PAGE_OFF(sb_page_header, room_size, 168);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
+SB_PAGE_OFF(sb_page_note, size, 0);
+SB_PAGE_OFF(sb_page_note, cell, 4);
+SB_PAGE_OFF(sb_page_note, pid, 8);
+SB_PAGE_OFF(sb_page_note, line, 12);
+SB_PAGE_OFF(sb_page_note, text, 16);
+SB_PAGE_OFF(sb_page_threads, mask, 0);
+SB_PAGE_OFF(sb_page_threads, fsbase, 8);
 
 /* The private record of an address space, in the page right behind the control page: wiped to zero
  * in every fork (MADV_WIPEONFORK). */

@@ -211,9 +211,10 @@ static enum session_end usession_step(struct session *s, int *next_ms, struct sb
 
 	usession_hear(s);
 	now = clock_ns();
-	if (s->deaf && now - s->last_tick >= TICK_MS * MS) { /* libraries come without a bell */
-		s->last_tick = now;
+	if (s->deaf && now >= s->next_look) { /* libraries come without a bell */
 		usession_look_everywhere(s);
+		s->next_look = now + TICK_MS * MS +
+			       (clock_ns() - now) * 9; /* a tenth of the time */
 	}
 	window = usession_windows(s, now);
 	if (usession_slow(s, now, err))

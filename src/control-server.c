@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "log.h"
@@ -16,10 +17,18 @@ enum { KEEP_MAX = 1 << 20, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200
 /* What one client's requests may take in one turn, ns: leases, forks and the others wait. */
 #define TURN_NS 5000000ull
 
+/* Who holds a place and does nothing with it gives it up where another wants it: soon where nothing
+ * was ever asked, later where answers are not taken, then where nothing more is asked. ns. */
+#define SILENT_NS 100000000ull
+#define DEAF_NS	  1000000000ull
+#define IDLE_NS	  5000000000ull
+
 struct peer {
 	int fd; /* -1: free */
 	char *in, *out;
 	size_t in_len, out_len;
+	bool asked;	    /* a whole line, once at least */
+	uint64_t active_ns; /* when it last asked, or took an answer, or came */
 };
 
 struct control_server {
@@ -74,24 +83,52 @@ static void turn_away(int fd)
 	close(fd);
 }
 
+static bool is_idle(const struct peer *p, uint64_t now)
+{
+	int unread = 0;
+
+	if (p->asked)
+		return now - p->active_ns > (p->out_len ? DEAF_NS : IDLE_NS);
+	/* One that came a while ago may not have been heard yet. */
+	return now - p->active_ns > SILENT_NS && (ioctl(p->fd, FIONREAD, &unread) < 0 || !unread);
+}
+
+/* A free place, else that of the idle one that asked nothing, or least lately. NULL: none. */
+static struct peer *place_for_one(struct control_server *srv)
+{
+	uint64_t now = clock_ns();
+	struct peer *best = NULL;
+
+	for (struct peer *p = srv->peer; p < srv->peer + CLIENTS; p++) {
+		if (p->fd < 0)
+			return p;
+		if (is_idle(p, now) &&
+		    (!best || p->asked < best->asked ||
+		     (p->asked == best->asked && p->active_ns < best->active_ns)))
+			best = p;
+	}
+	return best;
+}
+
+/* Who finds no place waits in the socket's queue until there is one. */
 static void welcome(struct control_server *srv)
 {
+	struct peer *p;
 	int fd;
 
-	while ((fd = accept4(srv->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct peer *p = srv->peer;
-
-		while (p < srv->peer + CLIENTS && p->fd >= 0)
-			p++;
+	while ((p = place_for_one(srv)) &&
+	       (fd = accept4(srv->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (!may_ask(fd)) {
 			turn_away(fd);
 			continue;
 		}
-		if (p == srv->peer + CLIENTS) {
-			close(fd);
-			continue;
-		}
-		*p = (struct peer){ .fd = fd, .in = malloc(CONTROL_MAX_REQUEST) };
+		if (p->fd >= 0)
+			drop(p);
+		*p = (struct peer){
+			.fd = fd,
+			.in = malloc(CONTROL_MAX_REQUEST),
+			.active_ns = clock_ns(),
+		};
 		if (!p->in)
 			abort();
 	}
@@ -106,6 +143,7 @@ static bool flush(struct peer *p)
 			return errno == EAGAIN || errno == EINTR;
 		memmove(p->out, p->out + n, p->out_len - (size_t)n);
 		p->out_len -= (size_t)n;
+		p->active_ns = clock_ns();
 	}
 	return true;
 }
@@ -140,6 +178,8 @@ static void answer_lines(struct peer *p, struct control_state *state)
 
 		if (!end)
 			break;
+		p->asked = true;
+		p->active_ns = clock_ns();
 		text = control_answer(state, line, (size_t)(end - line));
 		reply(p, text);
 		free(text);
@@ -180,13 +220,13 @@ static void serve(struct peer *p, short events, struct control_state *state)
 		drop(p);
 }
 
-size_t control_server_poll(const struct control_server *srv, struct pollfd *fds)
+size_t control_server_poll(struct control_server *srv, struct pollfd *fds)
 {
 	size_t n = 0;
 
 	if (!srv)
 		return 0;
-	fds[n++] = (struct pollfd){ .fd = srv->fd, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = place_for_one(srv) ? srv->fd : -1, .events = POLLIN };
 	for (int i = 0; i < CLIENTS; i++) {
 		const struct peer *p = &srv->peer[i];
 

@@ -263,13 +263,17 @@ static int op_clear(struct request *r)
 static int op_delay(struct request *r)
 {
 	uint64_t ns = r->c->default_ns;
+	bool given;
 	int ret = 0;
 
-	if (get_number(r, "delay_ns", &ns, &ret))
+	given = get_number(r, "delay_ns", &ns, &ret);
+	if (given)
 		ret = check_delay(r, ns);
 	if (ret < 0)
 		return ret;
 	r->c->default_ns = ns;
+	if (given)
+		tell(r, "delay", NULL, ns);
 	put(r->out, "delay_ns", json_integer((json_int_t)ns));
 	return 0;
 }
@@ -408,12 +412,14 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
 	    (size_t)index >= b->targets(r->c->session))
 		return fail(r, "ENOENT", "there is no target of that index", NULL);
+	b->target(r->c->session, (size_t)index, &t);
+	if (t.removed)
+		return fail(r, "ENOENT", "the target of that index was removed", NULL);
 	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||
 		      check_delay(r, (uint64_t)json_integer_value(delay)) < 0))
 		return fail(r, "ERANGE", "a delay is out of range", NULL);
 	if (!doit)
 		return 0;
-	b->target(r->c->session, (size_t)index, &t);
 	if (delay)
 		b->update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
 			  t.every);

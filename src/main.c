@@ -3,6 +3,7 @@
 #include <string.h>
 #include "command.h"
 #include "log.h"
+#include "runtime.h"
 
 static const struct command *const commands[] = { &cmd_run,	&cmd_list,    &cmd_sweep,
 						  &cmd_compare, &cmd_recover, &cmd_doctor };
@@ -45,6 +46,7 @@ static void log_to_stderr(enum log_level level, const char *line, void *ctx)
 
 int main(int argc, char **argv)
 {
+	runtime_hold_streams();
 	setlocale(LC_CTYPE, "");
 	log_set_sink(log_to_stderr, NULL);
 	log_set_level(LOG_NOTE);

@@ -81,28 +81,48 @@ static void put_label(FILE *f, const char *s)
 	}
 }
 
-static void head(FILE *f, const char *name, const char *type, const char *unit, const char *help)
+/*
+ * The text is OpenMetrics; the textfile collector reads what was before it, which names a counter
+ * as its samples are, knows no state sets (one of them and the file is thrown away whole) and takes
+ * units for comments.
+ */
+struct page {
+	FILE *f;
+	bool openmetrics;
+};
+
+static void head(const struct page *p, const char *name, const char *type, const char *unit,
+		 const char *help)
 {
-	fprintf(f, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(f, "# UNIT %s %s\n", name, unit);
-	fprintf(f, "# HELP %s %s\n", name, help);
+	const char *suffix = !p->openmetrics && !strcmp(type, "counter") ? "_total" : "";
+
+	if (!p->openmetrics && !strcmp(type, "stateset"))
+		type = "gauge";
+	fprintf(p->f, "# TYPE %s%s %s\n", name, suffix, type);
+	if (unit && p->openmetrics)
+		fprintf(p->f, "# UNIT %s %s\n", name, unit);
+	fprintf(p->f, "# HELP %s%s %s\n", name, suffix, help);
 }
 
-static const char *spec_of(const json_t *t)
+/* Which target; of one that is limited to a process's tree, which: two may have one name. */
+static void put_target(FILE *f, const char *name, const json_t *t)
 {
 	const char *spec = json_string_value(json_object_get(t, "target"));
+	const json_t *tree = json_object_get(t, "pid");
 
-	return spec ? spec : "";
+	fprintf(f, "%s{target=\"", name);
+	put_label(f, spec ? spec : "");
+	fputc('"', f);
+	if (tree)
+		fprintf(f, ",tree=\"%lld\"", (long long)json_integer_value(tree));
 }
 
-static void row(FILE *f, const char *name, const char *spec, pid_t pid, double value)
+static void row(FILE *f, const char *name, const json_t *t, pid_t pid, double value)
 {
-	fprintf(f, "%s{target=\"", name);
-	put_label(f, spec);
+	put_target(f, name, t);
 	if (pid)
-		fprintf(f, "\",pid=\"%d", pid);
-	fprintf(f, "\"} %.17g\n", value);
+		fprintf(f, ",pid=\"%d\"", pid);
+	fprintf(f, "} %.17g\n", value);
 }
 
 static const struct counter {
@@ -150,77 +170,78 @@ static void rows_by_pid(FILE *f, const struct counter *c, const json_t *targets,
 					json_array_get(other, (size_t)c->lane));
 			}
 			if (first)
-				row(f, name, spec_of(t), (pid_t)pid, sum * c->scale);
+				row(f, name, t, (pid_t)pid, sum * c->scale);
 		}
 	}
 }
 
-static void put_counters(FILE *f, const json_t *targets, const json_t *lanes)
+static void put_counters(const struct page *p, const json_t *targets, const json_t *lanes)
 {
+	FILE *f = p->f;
 	char name[80];
 	json_t *t;
 	size_t i;
 
 	for (int c = 0; c < COUNTERS; c++) {
-		head(f, counters[c].name, "counter", counters[c].unit, counters[c].help);
+		head(p, counters[c].name, "counter", counters[c].unit, counters[c].help);
 		snprintf(name, sizeof(name), "%s_total", counters[c].name);
 		if (lanes && counters[c].lane) {
 			rows_by_pid(f, &counters[c], targets, lanes);
 			continue;
 		}
 		json_array_foreach((json_t *)targets, i, t)
-			row(f, name, spec_of(t), 0,
+			row(f, name, t, 0,
 			    (double)json_integer_value(json_object_get(t, counters[c].key)) *
 				    counters[c].scale);
 	}
 }
 
-static void put_gauges(FILE *f, const json_t *targets, const json_t *status)
+static void put_gauges(const struct page *p, const json_t *targets, const json_t *status)
 {
 	static const char *const states[] = { "on", "off", "pending" };
+	FILE *f = p->f;
 	json_t *t;
 	size_t i;
 
-	head(f, "sbinject_delay_seconds", "gauge", "seconds", "Delay asked for a call.");
+	head(p, "sbinject_delay_seconds", "gauge", "seconds", "Delay asked for a call.");
 	json_array_foreach((json_t *)targets, i, t)
-		row(f, "sbinject_delay_seconds", spec_of(t), 0,
+		row(f, "sbinject_delay_seconds", t, 0,
 		    (double)json_integer_value(json_object_get(t, "delay_ns")) * 1e-9);
-	head(f, "sbinject_target_state", "stateset", NULL, "What a target is doing.");
+	head(p, "sbinject_target_state", "stateset", NULL, "What a target is doing.");
 	json_array_foreach((json_t *)targets, i, t)
 	{
 		const char *is = json_string_value(json_object_get(t, "state"));
 
 		for (int s = 0; s < 3; s++) {
-			fputs("sbinject_target_state{target=\"", f);
-			put_label(f, spec_of(t));
-			fprintf(f, "\",sbinject_target_state=\"%s\"} %d\n", states[s],
+			put_target(f, "sbinject_target_state", t);
+			fprintf(f, ",sbinject_target_state=\"%s\"} %d\n", states[s],
 				is && !strcmp(is, states[s]));
 		}
 	}
-	head(f, "sbinject_enabled", "gauge", NULL, "1 while targets count and delay.");
+	head(p, "sbinject_enabled", "gauge", NULL, "1 while targets count and delay.");
 	fprintf(f, "sbinject_enabled %d\n", json_is_true(json_object_get(status, "enabled")));
-	head(f, "sbinject_processes", "gauge", NULL, "Processes in the session.");
+	head(p, "sbinject_processes", "gauge", NULL, "Processes in the session.");
 	fprintf(f, "sbinject_processes %zu\n", json_array_size(json_object_get(status, "pids")));
 }
 
 /* The whole text; NULL: the session does not answer. The caller frees. */
-static char *render(const struct metrics *m, size_t *len)
+static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 {
+	struct page p = { .openmetrics = openmetrics };
 	json_t *list = ask(m->cfg.session, "{\"op\":\"list\"}\n");
 	json_t *status = list ? ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
 	json_t *lanes = status && m->cfg.by_pid ? ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
 						  NULL;
 	char *text = NULL;
-	FILE *f;
 
 	if (status) {
-		f = open_memstream(&text, len);
-		if (!f)
+		p.f = open_memstream(&text, len);
+		if (!p.f)
 			abort();
-		put_counters(f, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
-		put_gauges(f, json_object_get(list, "targets"), status);
-		fputs("# EOF\n", f);
-		fclose(f);
+		put_counters(&p, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
+		put_gauges(&p, json_object_get(list, "targets"), status);
+		fputs("# EOF\n", p.f);
+		fclose(p.f);
 	}
 	json_decref(list);
 	json_decref(status);
@@ -260,7 +281,7 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char 
 		return reply(conn, 405, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
 	if (strcmp(url, "/metrics") != 0)
 		return reply(conn, 404, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
-	text = render(ctx, &len);
+	text = render(ctx, true, &len);
 	if (!text)
 		return reply(conn, 503, gone, strlen(gone), MHD_RESPMEM_PERSISTENT);
 	return reply(conn, 200, text, len, MHD_RESPMEM_MUST_FREE);
@@ -324,7 +345,7 @@ static void write_file(const struct metrics *m)
 {
 	struct sb_err err = { 0 };
 	size_t len = 0;
-	char *text = render(m, &len);
+	char *text = render(m, false, &len);
 
 	if (!text)
 		return;

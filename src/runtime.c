@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,4 +194,15 @@ int runtime_listen(const char *path, int backlog, struct sb_err *err)
 	err_sys(err, SB_EFILE, "cannot listen on %s", path);
 	close(fd);
 	return -SB_EFILE;
+}
+
+void runtime_hold_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }

@@ -43,4 +43,11 @@ int runtime_connect(const char *path);
 /* Listens there. A dead session's socket is replaced; SB_EHOOKED: a living one has that name. */
 int runtime_listen(const char *path, int backlog, struct sb_err *err);
 
+/*
+ * Standard streams that whoever started us had closed: the next file or socket that is opened would
+ * be taken for one of them. They are opened for reading only, so that writing fails as it would
+ * have, and are closed again in a program that is started.
+ */
+void runtime_hold_streams(void);
+
 #endif

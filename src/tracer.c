@@ -224,8 +224,9 @@ static void event(void *ctx, const char *what, const char *target, uint64_t dela
 		json_t *name = json_string(target);
 
 		json_object_set_new(o, "target", name ? name : json_null());
-		json_object_set_new(o, "delay_ns", json_integer((json_int_t)delay_ns));
 	}
+	if (target || !strcmp(what, "delay"))
+		json_object_set_new(o, "delay_ns", json_integer((json_int_t)delay_ns));
 	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	if (!text)

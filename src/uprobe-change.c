@@ -18,6 +18,7 @@ int usession_add(struct session *s, const struct spec *spec, size_t *index, stru
 {
 	int ret = usession_check_spec(s, spec, err);
 
+	usession_hear(s); /* what was loaded before it was asked for */
 	if (ret == 0)
 		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
 	if (ret < 0)

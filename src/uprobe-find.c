@@ -219,6 +219,7 @@ static bool clashes(struct session *s, const struct candidate *c, const struct u
 static void ring(struct session *s, const struct candidate *c, struct uplace *p)
 {
 	p->armed = s->u && uprobes_bell(s->u, c->path, p->offset, &p->id) == 0;
+	s->deaf |= !p->armed;
 }
 
 static void note_clash(struct session *s, const struct candidate *c, size_t other, pid_t pid)
@@ -329,10 +330,11 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 	memory_close(&f.mem);
 }
 
-/* A fork maps what its parent maps, and while that lives it is looked at there. */
+/* A fork maps what its parent maps until a bell says otherwise, and while that lives it is looked
+ * at there. */
 static bool looked_at_elsewhere(const struct session *s, const struct urecord *fork)
 {
-	for (const struct urecord *rec = s->records; rec && fork->image != fork->row;
+	for (const struct urecord *rec = s->records; rec && fork->image != fork->row && !s->deaf;
 	     rec = rec->next)
 		if (rec->row == fork->image && !rec->ended)
 			return true;
@@ -407,6 +409,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 		image_put(img);
 		t->module_seen = true;
 	}
+	t->module_seen |= why.code == SB_ENOELF; /* it is there, and is none that can be armed */
 	if (ret < 0 && !t->planted)
 		t->why = why;
 	if (ret == 0)

@@ -57,7 +57,7 @@ struct session {
 	struct upending *pending;
 	size_t n_pending;
 	pid_t root_pid[64]; /* pid= of targets; the index is the bit */
-	uint64_t attached_ns, window_ns, delays_ns, last_slow, last_tick;
+	uint64_t attached_ns, window_ns, delays_ns, last_slow, next_look;
 	uint64_t started_real, ended_real;
 	double wall_s;
 	size_t start_on_target; /* SIZE_MAX: none */

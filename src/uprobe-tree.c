@@ -251,8 +251,12 @@ static void see_first(struct session *s, const struct uprobe_event *e)
 		record_new(s, (pid_t)e->pid, e->row, e->generation);
 }
 
+/* From now on it maps something else than its parent and its own forks do. */
 static void see_bell(struct session *s, const struct uprobe_event *e)
 {
+	for (struct urecord *rec = s->records; rec; rec = rec->next)
+		if (rec->row == e->row || rec->image == e->row)
+			rec->image = rec->row;
 	usession_look(s, (pid_t)e->pid, e->row);
 }
 

@@ -25,11 +25,11 @@ value 'sbinject_target_state{target=":victim_work",sbinject_target_state="on"}' 
 same processes "$(value sbinject_processes)" 1
 ! scrape "http://127.0.0.1:$port/nowhere" >/dev/null 2>&1 || fail 'a page that is not there'
 grep -q '^sbinject_hits_total' "$T/sb.prom" || fail "no file: $(cat "$T/sb.prom")"
-"$CTL" disable >/dev/null && "$CTL" enable >/dev/null && "$CTL" update :victim_work 5us >/dev/null ||
-	fail 'sbctl'
+"$CTL" disable >/dev/null && "$CTL" enable >/dev/null && "$CTL" update :victim_work 5us >/dev/null &&
+	"$CTL" delay 4us >/dev/null || fail 'sbctl'
 sb_stop
 ended 0
-for what in attached disable enable update detaching detached; do
+for what in attached disable enable update delay detaching detached; do
 	grep -q "\"event\":\"$what\"" "$T/events" || fail "no event $what: $(cat "$T/events")"
 done
 python3 - "$T/events" <<'P' || fail 'the events are not in order'

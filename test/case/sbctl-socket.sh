@@ -57,6 +57,13 @@ try:
         deaf.sendall(b'{"op":"lanes"}\n' * 100)
 except (socket.timeout, ConnectionError, BrokenPipeError):
     pass
+s = dial()  # what was removed is not armed again
+assert ask(s, {"op": "add", "words": [":victim_idle", "5us"]})["ok"]
+index = ask(s, {"op": "list"})["targets"][1]["index"]
+assert ask(s, {"op": "arm", "targets": [{"index": index, "on": True, "delay_ns": 7}]})["ok"]
+assert ask(s, {"op": "update", "target": ":victim_idle", "every": 0})["ok"]
+assert ask(s, {"op": "remove", "target": ":victim_idle"})["ok"]
+assert ask(s, {"op": "arm", "targets": [{"index": index, "on": True, "delay_ns": 8}]})["error"] == "ENOENT"
 many = [dial() for _ in range(24)]
 for s in many:
     assert ask(s, {"op": "status"})["ok"]

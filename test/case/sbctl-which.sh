@@ -44,7 +44,9 @@ done
 # Two of one name need --pid, one alone does not: as scripts for the kernel module have it.
 ctl -s "$first" add :victim_idle 5 "--pid=$one" && ctl -s "$first" add :victim_idle 6 "--pid=$two" || fail add
 no 1 '^sbctl: EINVAL: .*several' -s "$first" update :victim_idle 7
-ctl -s "$first" remove :victim_idle "--pid=$two" || fail 'remove by pid'
+printf 'update :victim_idle 8 --pid=%d\nremove :victim_idle --pid=%d\n' "$one" "$two" >"$T/lines"
+ctl -s "$first" - <"$T/lines" || fail "lines with --pid: $(cat "$T/ctl.err")"
+ctl -s "$first" list && grep -q "^:victim_idle delay_ns=8 .* pid=$one\$" "$T/ctl.out" || fail 'the line of one'
 ctl -s "$first" update :victim_idle 7 || fail "update: $(cat "$T/ctl.err")"
 ctl -s "$first" list && grep -q "^:victim_idle delay_ns=7 hits=[0-9]* pid=$one\$" "$T/ctl.out" ||
 	fail "list: $(cat "$T/ctl.out")"

@@ -59,6 +59,11 @@ no ENOENT 1 add :no_such_function 5
 no EEXIST 1 add :victim_work 5
 no ERANGE 1 add :victim_idle2 20s
 no ERANGE 1 update :victim_work 10000000001
+no ERANGE 1 update :victim_work "$(printf '9%.0s' {1..80})"
+no ERANGE 1 delay 99999999999999999999s
+no EINVAL 1 update :victim_work -5
+no EINVAL 1 delay -1
+no EINVAL 1 delay ''
 no EINVAL 1 add nonsense 5
 no EINVAL 1 add :victim_work5 5parsecs
 no ENOENT 1 add /nowhere/at/all:f 5

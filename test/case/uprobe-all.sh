@@ -43,3 +43,11 @@ n=$(j processes.#)
 for ((i = 0; i < n; i++)); do
 	[ "$(j "processes.$i.comm")" != sbinject ] || fail 'sbinject counts itself'
 done
+
+# A file that is no program is not called absent.
+sb -a /etc/passwd:f 0 --for 1ms
+[ "$rc" -ne 0 ] && told 'not an ELF file' || fail "no program: $rc, $(cat "$T/sb.err")"
+sb_start -a "$T/early:victim_work" 0 --status-fd 3 3>"$T/status2"
+wait_for 20 grep -q attached "$T/status2" || fail 'nothing was armed'
+! "$CTL" add /etc/passwd:f 2>"$T/ctl.err" && grep -q '^sbctl: ENOEXEC: ' "$T/ctl.err" || fail "sbctl: $(cat "$T/ctl.err")"
+sb_stop

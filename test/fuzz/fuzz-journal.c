@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "../../inject/arch/arch.h"
 #include "../../inject/region.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -84,14 +85,32 @@ static void ask(const struct region *r, uint64_t pc)
 	CHECK(!s || (pc - r->addr >= s->stub && pc - r->addr - s->stub < s->stub_size));
 }
 
-/* What must be there: no two patches have a byte in common. */
+/* A breakpoint over the first bytes of what a patch put there, or the original where it was. */
+static bool is_broken(const struct journal_patch *p, const uint8_t *at)
+{
+	size_t len = arch->trap_len;
+
+	return p->len > len && memcmp(at, p->now, len) != 0 &&
+	       (!memcmp(at, arch->trap_insn, len) || !memcmp(at, p->orig, len)) &&
+	       !memcmp(at + len, p->now + len, p->len - len);
+}
+
+/* What must be there: no two patches have a byte in common. A breakpoint is its owner's. */
 static void model(const struct region *r, uint8_t *memory)
 {
 	for (uint32_t i = 0; i < r->journal->n_patches; i++) {
 		const struct journal_patch *p = &r->patches[i];
 
-		if (p->addr + p->len <= MEMORY && !memcmp(memory + p->addr, p->now, p->len))
-			memcpy(memory + p->addr, p->orig, p->len);
+		uint8_t *at;
+
+		if (p->addr > MEMORY || p->len > MEMORY - p->addr)
+			continue;
+		at = memory + p->addr;
+		if (!memcmp(at, p->now, p->len))
+			memcpy(at, p->orig, p->len);
+		else if (is_broken(p, at))
+			memcpy(at + arch->trap_len, p->orig + arch->trap_len,
+			       p->len - arch->trap_len);
 	}
 }
 
@@ -119,9 +138,14 @@ static void fill(const struct region *r)
 		if (p->addr < MEMORY && p->len <= MEMORY - p->addr)
 			memcpy(before + p->addr, p->now, p->len);
 	}
-	for (uint32_t i = 0; i < r->journal->n_patches; i++)
-		if (r->patches[i].addr < MEMORY && r->patches[i].reserved[2] % 4 == 3)
-			before[r->patches[i].addr] ^= 1;
+	for (uint32_t i = 0; i < r->journal->n_patches; i++) {
+		const struct journal_patch *p = &r->patches[i];
+
+		if (p->addr < MEMORY && p->reserved[2] % 4 == 3)
+			before[p->addr] ^= 1;
+		if (p->addr < MEMORY - arch->trap_len && p->reserved[2] % 4 == 2)
+			memcpy(before + p->addr, arch->trap_insn, arch->trap_len);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Completion at a prompt: verbs and options are those of the programs, and a target is completed as a
+# whole though bash takes its colon for the end of a word.
+# beside others
+. "$SRC/test/lib.sh"
+
+sbctl() { # of a session that runs
+	printf '%s delay_ns=0 hits=1\n' :victim_work :victim_idle libc.so.6:getpid
+}
+. "$SRC/completion/sbinject.bash"
+complete_as() { # FUNCTION WORD...: as readline has them; what is offered, in $offered
+	COMP_LINE=$line COMP_POINT=${#line} COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2)) COMPREPLY=()
+	"$1"
+	offered=${COMPREPLY[*]}
+}
+
+line='sbctl remove '
+complete_as _sbctl sbctl remove ''
+same "$line" "$offered" ':victim_work :victim_idle libc.so.6:getpid'
+line='sbctl remove :victim_i'
+complete_as _sbctl sbctl remove : victim_i
+same "$line" "$offered" victim_idle
+line='sbctl --json update libc.so.6:g'
+complete_as _sbctl sbctl --json update libc.so.6 : g
+same "$line" "$offered" getpid
+line='sbctl update libc'
+complete_as _sbctl sbctl update libc
+same "$line" "$offered" libc.so.6:getpid
+line='sbctl update :victim_work '
+complete_as _sbctl sbctl update : victim_work ''
+same "$line" "$offered" ''
+
+line='sbctl '
+complete_as _sbctl sbctl ''
+same verbs "$offered" "$("$CTL" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | tr '\n' ' ' | sed 's/ $//')"
+line='sbctl --'
+complete_as _sbctl sbctl --
+for option in $("$CTL" --help | grep -o -- '--[a-z]*'); do
+	[[ " $offered" == *" $option"* ]] || fail "sbctl $option is not offered"
+done
+line='sbinject --'
+complete_as _sbinject sbinject --
+for option in $("$SB" --help | sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
+	[[ " $offered " == *" $option "* ]] || fail "sbinject $option is not offered"
+done

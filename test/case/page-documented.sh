@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# sbinject-page(5) says of the control page what its header has, field by field: every offset of the
+# one is checked by the compiler in the other, and none is left out.
+# beside others
+. "$SRC/test/lib.sh"
+need python3
+
+python3 - "$SRC" <<'P' || fail 'the manual page and inject/page-abi.h differ'
+import re, sys
+
+abi = open(sys.argv[1] + "/inject/page-abi.h").read()
+man = open(sys.argv[1] + "/man/sbinject-page.5").read()
+structs = {"Header": "header", "Process table": "proc", "Cell": "cell", "Slot": "slot", "Note": "note"}
+documented = {}
+for title, name in structs.items():
+    part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]
+    fields = documented[name] = {}
+    for offset, kind, text in re.findall(r"^\.It (\d+) Ta (\S+) Ta (.*)$", part, re.M):
+        pair = re.match(r"(\w+), (\w+_\w+)\b", text)  # "region_addr, region_size: ..."
+        fields[re.match(r"\w+", text)[0]] = int(offset)
+        if pair:
+            fields[pair[2]] = int(offset) + 8
+for name, fields in documented.items():
+    checked = {f: int(o) for f, o in re.findall(r"SB_PAGE_OFF\(sb_page_%s, (\w+), (\d+)\)" % name, abi)}
+    assert fields == checked, (name, set(fields.items()) ^ set(checked.items()))
+    body = re.search(r"^struct sb_page_%s \{(.*?)^\};" % name, abi, re.M | re.S)[1]
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot)\s+([^;]*);", body)
+                for f in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line)}
+    assert {f for f in declared if not f.startswith("reserved")} == set(fields), (name, declared ^ set(fields))
+P
