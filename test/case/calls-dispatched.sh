@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # beside others
-# A thread whose system calls are sent back to it (PR_SET_SYSCALL_USER_DISPATCH, Wine) is not borrowed
-# while that is so: the target is hooked at another moment, or refused, and never dies of it.
+# A thread whose system calls are sent back to it (PR_SET_SYSCALL_USER_DISPATCH, Wine) is not
+# borrowed while that is so: the target is hooked at another moment, or refused, and never dies.
 . "$SRC/test/lib.sh"
 
 start itself "$V/confined" itself || skip 'no system call user dispatch'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # beside others
-# `recover` of several processes, of which one has ended and one is hooked by a session that lives: the
-# others are restored all the same, and what is wrong with the one is said.
+# `recover` of several processes, of which one has ended and one is hooked by a session that lives:
+# the others are restored all the same, and what is wrong with the one is said.
 . "$SRC/test/lib.sh"
 
 left_hooked() { # PID
