@@ -138,7 +138,7 @@ static void rest(void)
 	sigset_t waiting;
 
 	dispatched = 0;
-	victim_sleep_ns(100000);
+	victim_sleep_ns(was ? 1000000 : 100000);
 	if (was && sigpending(&waiting) == 0 && sigismember(&waiting, SIGTERM))
 		victim_stop = 1;
 	dispatched = was && !victim_stop;
