@@ -88,8 +88,8 @@ static void probe_child(pid_t child, struct probe *out)
  */
 static pid_t fork_child(void)
 {
+	pid_t child, parent = getpid();
 	int ready[2];
-	pid_t child;
 	char byte;
 
 	if (pipe2(ready, O_CLOEXEC) < 0)
@@ -97,6 +97,8 @@ static pid_t fork_child(void)
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent) /* killed before that: nobody would end us */
+			_exit(0);
 		prctl(PR_SET_DUMPABLE, 1);
 		close(ready[0]);
 		close(ready[1]);

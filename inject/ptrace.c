@@ -21,6 +21,7 @@
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
+#define GET_USER_DISPATCH   0x4211 /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
 #define OPT_SUSPEND_SECCOMP (1 << 21)
 #define SEIZE_US	    3000
 
@@ -192,6 +193,18 @@ bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc)
 	if (memory_peek(mem, area.addr + 8, &at, 8) != 8 || !at)
 		return false;
 	return memory_peek(mem, at, &cs, sizeof(cs)) == sizeof(cs) && pc - cs.start < cs.length;
+}
+
+bool pt_dispatches_calls(pid_t tid, uint64_t *selector)
+{
+	struct {
+		uint64_t mode, selector, offset, len;
+	} conf;
+
+	if (ptrace(GET_USER_DISPATCH, tid, sizeof(conf), &conf) < 0 || !conf.mode)
+		return false;
+	*selector = conf.selector;
+	return true;
 }
 
 static enum stop_kind kind_of(int code)

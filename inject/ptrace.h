@@ -73,6 +73,10 @@ bool pt_rseq(pid_t tid, struct pt_rseq_area *area);
 struct memory;
 bool pt_in_rseq(pid_t tid, const struct memory *mem, uint64_t pc);
 
+/* True if the thread's system calls are sent back to it (Linux 5.11; told from 6.4 on) unless the
+ * byte at *selector, which may be 0, forbids that. Stopped thread. */
+bool pt_dispatches_calls(pid_t tid, uint64_t *selector);
+
 /*
  * The next event of any thread (tid -1) or of one: true and *stop filled, false if there is
  * none within timeout_us (0: only look). SIGCHLD must be blocked.

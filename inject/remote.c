@@ -23,7 +23,8 @@ enum {
 	SEARCH_CHUNK = 1 << 20,
 	SEARCH_LIMIT = 16 << 20,
 	STOP_TIMEOUT_US = 50000,
-	CALL_TIMEOUT_US = 2000000
+	CALL_TIMEOUT_US = 2000000,
+	PR_SYS_ALLOW = 0 /* SYSCALL_DISPATCH_FILTER_ALLOW */
 };
 
 /*
@@ -97,8 +98,8 @@ bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadge
 	return false;
 }
 
-/* Lays the frame on the thread's stack, keeping what lay there. */
-static int lay_frame(struct remote *r)
+/* Lays the frame on the thread's stack, not below low, keeping what lay there. */
+static int lay_frame(struct remote *r, uint64_t low)
 {
 	size_t len = ARCH_XSTATE_MAX;
 	uint8_t *xstate = malloc(ARCH_XSTATE_MAX);
@@ -111,7 +112,7 @@ static int lay_frame(struct remote *r)
 	r->frame_len = arch->build_frame(&r->saved, xstate, len, r->sigmask, r->gadgets, frame,
 					 ARCH_FRAME_MAX, &r->sp);
 	r->stack = malloc(r->frame_len + SCRATCH);
-	if (!r->frame_len || !r->stack ||
+	if (!r->frame_len || !r->stack || r->sp - SCRATCH < low ||
 	    memory_peek(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH) !=
 		    r->frame_len + SCRATCH)
 		goto out;
@@ -134,10 +135,25 @@ static void drop(struct remote *r)
 	r->thread = NULL;
 }
 
+/*
+ * A thread may have its system calls sent to itself, as SIGSYS, while a byte of its own says so
+ * (prctl PR_SET_SYSCALL_USER_DISPATCH; Wine). With all signals blocked that would end the process.
+ * While we have the thread nobody changes that byte.
+ */
+static bool calls_pass(pid_t tid, const struct memory *mem)
+{
+	uint64_t selector;
+	uint8_t says = 0;
+
+	return !pt_dispatches_calls(tid, &selector) ||
+	       (memory_peek(mem, selector, &says, 1) == 1 && says == PR_SYS_ALLOW);
+}
+
 /* Tries one thread; false leaves it as it was. own: only on a stack of its own. */
 static bool borrow(struct remote *r, struct thread *t, bool own)
 {
 	struct tree *tree = r->tree;
+	uint64_t low = 0;
 
 	r->was_stopped = t->state == THREAD_STOPPED;
 	if (!tree_stop_thread(tree, t, STOP_TIMEOUT_US))
@@ -148,8 +164,8 @@ static bool borrow(struct remote *r, struct thread *t, bool own)
 	if (t->state != THREAD_STOPPED ||
 	    (t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
 	    pt_get_regs(t->tid, &r->saved) < 0 || pt_get_sigmask(t->tid, &r->sigmask) < 0 ||
-	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) ||
-	    (own && !stack_is_own(t->tid, r->mem, &r->saved)) || lay_frame(r) < 0) {
+	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) || !calls_pass(t->tid, r->mem) ||
+	    (own && !stack_is_own(t->tid, r->mem, &r->saved, &low)) || lay_frame(r, low) < 0) {
 		if (!r->was_stopped)
 			tree_resume_thread(tree, t);
 		drop(r);
@@ -299,7 +315,8 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 			       mem->pid);
 	return err_set(err, SB_ETARGET,
 		       "process %d: no thread could be borrowed (all are in "
-		       "uninterruptible sleep, or without stack to spare)",
+		       "uninterruptible sleep, without stack to spare, or dispatch their system "
+		       "calls to themselves)",
 		       mem->pid);
 }
 

@@ -228,13 +228,14 @@ static bool return_is_dead(const struct returns *r, const struct maps *maps, uin
 {
 	const struct map_entry *map = maps_find(maps, at);
 	struct arch_regs regs;
+	uint64_t low;
 
 	for (struct proc *p = r->tree->procs; map && p; p = p->next) {
 		for (struct thread *t = p->threads; t && p->space == r->space; t = t->next) {
 			if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)
 				continue;
 			if (arch->sp(&regs) > at && arch->sp(&regs) < map->end &&
-			    stack_is_own(t->tid, &r->space->mem, &regs))
+			    stack_is_own(t->tid, &r->space->mem, &regs, &low) && at >= low)
 				return true;
 		}
 	}

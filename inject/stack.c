@@ -10,7 +10,12 @@
 #include <time.h>
 #include "tree-task.h"
 
-enum { LOOKS = 20 }; /* at a thread that runs */
+enum {
+	LOOKS = 20,	   /* at a thread that runs */
+	BLOCK_WORDS = 512, /* of a control block that are looked at */
+	STACK_LEAST = 4096,
+	BLOCK_MOST = 64 << 10 /* from a control block to the end of its mapping */
+};
 
 /* What a stack may measure at most to be believed. */
 #define LEADER_MOST (128ull << 20)
@@ -34,15 +39,49 @@ static uint64_t start_of_stack(pid_t tid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs)
+/*
+ * The offsets are the C library's own affair and differ between its versions: any two words that
+ * could be the bounds are taken for them, and of several the narrowest. glibc has the lower end and
+ * the size, the block being part of it; musl the upper end, below the block, and the size.
+ */
+uint64_t stack_low(const uint64_t *word, size_t n, uint64_t sp, uint64_t block)
 {
-	uint64_t sp = arch->sp(regs), block = arch->thread_pointer(regs), word = 0;
+	uint64_t with = 0, without = 0, low;
 
-	if (block > sp && block - sp < THREAD_MOST &&
-	    memory_peek(mem, block, &word, sizeof(word)) == sizeof(word) &&
-	    arch->thread_block(block, word))
+	for (size_t i = 0; i + 1 < n; i++) {
+		uint64_t first = word[i], size = word[i + 1], end = first + size;
+
+		if (!first || first >= block || size < STACK_LEAST || size > THREAD_MOST)
+			continue;
+		if (end > block && end - block <= BLOCK_MOST)
+			with = first > with ? first : with;
+		else if (block - first <= BLOCK_MOST && first > sp && first - size > without)
+			without = first - size;
+	}
+	low = with ? with : without;
+	return low <= sp ? low : 0;
+}
+
+/* Nearness of the block alone says nothing: what a program maps for its coroutines lies just below
+ * its threads' stacks, too. */
+static uint64_t block_low(const struct memory *mem, uint64_t block, uint64_t sp)
+{
+	uint64_t word[BLOCK_WORDS];
+	size_t n = memory_peek(mem, block, word, sizeof(word)) / sizeof(*word);
+
+	return n && arch->thread_block(block, word[0]) ? stack_low(word, n, sp, block) : 0;
+}
+
+bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs, uint64_t *low)
+{
+	uint64_t sp = arch->sp(regs), block = arch->thread_pointer(regs);
+
+	*low = 0;
+	if (start_of_stack(tid) - sp < LEADER_MOST)
 		return true;
-	return start_of_stack(tid) - sp < LEADER_MOST;
+	if (block > sp && block - sp < THREAD_MOST)
+		*low = block_low(mem, block, sp);
+	return *low;
 }
 
 bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *bytes,

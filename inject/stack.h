@@ -14,11 +14,15 @@
 
 /*
  * Does the stack pointer lie on the stack that the thread was born with? Then everything below
- * it, down to the guard page, is nobody else's. That is so for a leader on the process's own
- * stack, and where a thread's control block lies above on the same stack, as all C libraries
- * place it. False where it cannot be told.
+ * it, down to *low, is nobody else's. That is so for a leader on the process's own stack (*low is
+ * 0: down to its guard), and where a thread's control block, in which its C library keeps the
+ * bounds of its stack, says so. False where it cannot be told.
  */
-bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs);
+bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs, uint64_t *low);
+
+/* The lower end of the stack that holds sp, as the n words of the control block at `block` have it;
+ * 0 where it is no stack of theirs. */
+uint64_t stack_low(const uint64_t *word, size_t n, uint64_t sp, uint64_t block);
 
 /*
  * Writes only where the target itself could: never into a guard page, which /proc/PID/mem

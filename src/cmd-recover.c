@@ -43,26 +43,28 @@ static int check_pid(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
-static int recover(const struct options *opt, struct sb_err *err)
+/* *err: the first failure; the others are tried all the same. */
+static int recover(struct options *opt, struct sb_err *err)
 {
+	struct sb_err why = { 0 };
+	pid_t *pids = opt->session.pids;
 	sigset_t chld;
-	size_t restored;
+	size_t restored = 0, n = 0;
 
 	/* The tree waits for its stops by this signal. */
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
+	/* One of a list may have ended by now: that keeps no other one hooked. */
 	for (size_t i = 0; i < opt->session.n_pids; i++)
-		if (check_pid(opt->session.pids[i], err) < 0)
-			return err_exit_status(err->code);
-	recover_processes(opt->session.pids, opt->session.n_pids, &restored, err);
-	if (err->code)
-		return err_exit_status(err->code);
+		if (check_pid(opt->session.pids[i], err->code ? &why : err) == 0)
+			pids[n++] = opt->session.pids[i];
+	recover_processes(pids, n, &restored, err->code ? &why : err);
 	if (restored)
 		printf("restored %zu process%s\n", restored, restored == 1 ? "" : "es");
-	else
+	else if (!err->code)
 		printf("nothing to restore\n");
-	return 0;
+	return err->code ? err_exit_status(err->code) : 0;
 }
 
 static int recover_main(const struct command *cmd, int argc, char **argv)

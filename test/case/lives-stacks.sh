@@ -5,7 +5,7 @@
 # limit: 90 s
 . "$SRC/test/lib.sh"
 
-for mode in tight fibers; do
+for mode in tight fibers mapped; do
 	start "$mode" "$V/lives" "$mode"
 	snapshot "$pid"
 	for i in {1..10}; do

@@ -8,6 +8,7 @@
  *	notsc	dies of reading the time stamp counter
  *	thread	as few, but one thread only; the leader is not confined
  *	nothing	only gives up new privileges
+ *	itself	has system calls sent to itself, as Wine does, but for those of a moment each round
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -18,9 +19,14 @@
 #include <sys/syscall.h>
 #include "victim.h"
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+
 uint64_t confined_fn(uint64_t x);
 
 static bool strict;
+static volatile char dispatched;
 
 VICTIM_HOOKED uint64_t confined_fn(uint64_t x)
 {
@@ -112,6 +118,32 @@ static int confine_thread(void)
 	return pthread_create(&t, NULL, confined_thread, NULL) ? -1 : pthread_detach(t);
 }
 
+/* SIGTERM is asked for: the end of its handler would be a system call, too. */
+static int confine_to_itself(void)
+{
+	sigset_t term;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0, 0, &dispatched) != 0)
+		exit(77);
+	dispatched = 1;
+	return 0;
+}
+
+static void rest(void)
+{
+	bool was = dispatched;
+	sigset_t waiting;
+
+	dispatched = 0;
+	victim_sleep_ns(was ? 1000000 : 100000);
+	if (was && sigpending(&waiting) == 0 && sigismember(&waiting, SIGTERM))
+		victim_stop = 1;
+	dispatched = was && !victim_stop;
+}
+
 static const struct mode {
 	const char *name;
 	int (*confine)(void);
@@ -119,6 +151,7 @@ static const struct mode {
 	{ "few", confine_to_few },	   { "memory", confine_memory },
 	{ "strict", confine_strictly },	   { "thread", confine_thread },
 	{ "nothing", confine_privileges }, { "notsc", confine_clock },
+	{ "itself", confine_to_itself },
 };
 
 static const struct mode *find_mode(const char *name)
@@ -133,6 +166,7 @@ int main(int argc, char **argv)
 {
 	const struct mode *mode = find_mode(argc > 1 ? argv[1] : "few");
 	uint64_t calls = 0, errors = 0;
+	char was;
 
 	victim_catch_term();
 	printf("confined\n"); /* stdio's buffer is allocated before */
@@ -140,13 +174,15 @@ int main(int argc, char **argv)
 		perror("confined: seccomp");
 		return 2;
 	}
+	was = dispatched, dispatched = 0;
 	victim_ready();
+	dispatched = was;
 	while (!victim_stop) {
-		for (int i = 0; i < 100; i++, calls++)
+		for (int i = 0; i < (was ? 100000 : 100); i++, calls++)
 			if (confined_fn(calls) != calls * 13 + 8)
 				errors++;
 		if (!strict) /* it may not even sleep */
-			victim_sleep_ns(100000);
+			rest();
 	}
 	victim_calls("confined_fn", calls);
 	if (strict) /* exit_group is not allowed */

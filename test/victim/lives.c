@@ -397,7 +397,17 @@ static struct fiber {
 	uint64_t counter[1024];
 	char stack[FIBER_STACK];
 	ucontext_t ctx, home;
-} fibers[THREADS + 1] __attribute__((aligned(4096)));
+} fiber_memory[THREADS + 1] __attribute__((aligned(4096)));
+static struct fiber *fibers;
+
+static struct fiber *all_fibers(void)
+{
+	struct fiber *all;
+
+	while (!(all = __atomic_load_n(&fibers, __ATOMIC_ACQUIRE)))
+		usleep(1000);
+	return all;
+}
 
 static void on_fiber(void)
 {
@@ -423,26 +433,27 @@ static void *fiber_thread(void *arg)
 {
 	static int next;
 
-	run_fiber(&fibers[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)]);
+	run_fiber(&all_fibers()[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)]);
 	return arg;
 }
 
 /* On a stack of its own as well: else it would be the one thread with room to borrow. */
 static void *count_below(void *arg)
 {
+	struct fiber *all = all_fibers();
 	uint64_t n = 0;
 
 	while (!victim_stop) {
 		n++;
 		for (int f = 0; f <= THREADS; f++)
 			for (int i = 0; i < 1024; i++)
-				if (fibers[f].counter[i]++ != n - 1 && !victim_stop)
+				if (all[f].counter[i]++ != n - 1 && !victim_stop)
 					note(false, "memory below a fiber's stack changed");
 	}
 	return arg;
 }
 
-static void live_fibers(void)
+static void with_fibers(bool mapped)
 {
 	pthread_t t[THREADS], counter = thread(count_below, 0);
 
@@ -450,11 +461,27 @@ static void live_fibers(void)
 	block_term();
 	for (int i = 0; i < THREADS; i++)
 		t[i] = thread(fiber_thread, 0);
+	/* Mapped last, it lies right below the threads' own stacks. */
+	__atomic_store_n(&fibers,
+			 mapped ? mmap(NULL, sizeof(fiber_memory), PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
+				  fiber_memory,
+			 __ATOMIC_RELEASE);
 	victim_ready();
 	run_fiber(&fibers[THREADS]);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	pthread_join(counter, NULL);
+}
+
+static void live_fibers(void)
+{
+	with_fibers(false);
+}
+
+static void live_mapped(void)
+{
+	with_fibers(true);
 }
 
 /* Memory may not gain PROT_EXEC any more. */
@@ -518,7 +545,7 @@ static const struct life {
 	{ "nodump", live_nodump },   { "setuid", live_setuid },	    { "become", live_become },
 	{ "tight", live_tight },     { "tightest", live_tightest }, { "fibers", live_fibers },
 	{ "mdwe", live_mdwe },	     { "nofile", live_nofile },	    { "noroom", live_noroom },
-	{ "inherit", live_inherit }, { "shares", live_shares },
+	{ "inherit", live_inherit }, { "shares", live_shares },	    { "mapped", live_mapped },
 };
 
 int main(int argc, char **argv)

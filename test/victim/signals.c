@@ -10,6 +10,7 @@
  *	wait NAME rounds N eintr N short N
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -229,6 +230,21 @@ static int wait_read_socket(int fd)
 	return n == -1 && errno == EAGAIN ? 0 : -1;
 }
 
+static int wait_splice(int fd)
+{
+	static __thread int sock, out[2];
+	ssize_t n;
+
+	(void)fd;
+	if (!sock) {
+		sock = quiet_socket(SOCK_STREAM, SO_RCVTIMEO);
+		if (pipe(out) != 0)
+			exit(2);
+	}
+	n = splice(sock, NULL, out[1], NULL, 1, 0);
+	return n == -1 && errno == EAGAIN ? 0 : -1;
+}
+
 static int wait_send(int fd)
 {
 	static __thread int sock;
@@ -336,6 +352,7 @@ static struct wait {
 	{ .name = "read", .fn = wait_read, .timed = false },
 	{ .name = "recv", .fn = wait_recv, .timed = true },
 	{ .name = "read_socket", .fn = wait_read_socket, .timed = true },
+	{ .name = "splice", .fn = wait_splice, .timed = true },
 	{ .name = "send", .fn = wait_send, .timed = true },
 	{ .name = "accept", .fn = wait_accept, .timed = true },
 	{ .name = "long_sleep", .fn = wait_long_sleep, .timed = true },

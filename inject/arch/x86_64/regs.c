@@ -210,6 +210,7 @@ static bool interrupted_for_good(const struct arch_regs *regs)
 		SYS_sendmsg,
 		SYS_sendmmsg,
 		SYS_sendfile,
+		SYS_splice,
 		SYS_accept,
 		SYS_accept4,
 		SYS_connect,
