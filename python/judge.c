@@ -110,12 +110,19 @@ static void subject_close(struct subject *s)
 		Py_DecRef(s->held[i]);
 }
 
+/* A child that multiprocessing has spawned imports its parent's script under a name of its own. */
+static bool is_script(const char *module)
+{
+	return !strcmp(module, "__main__") || !strcmp(module, "__mp_main__");
+}
+
 static bool module_matches(const struct target *t, struct subject *s)
 {
 	if (!(t->flags & SB_TARGET_FILE)) {
 		if (!s->module)
 			s->module = py_module_name(s->globals);
-		return glob_match(t->module, s->module);
+		return glob_match(t->module, s->module) ||
+		       (is_script(s->module) && glob_match(t->module, "__main__"));
 	}
 	if (!s->file)
 		s->file = subject_text(s, 0, PY_CO_FILENAME);

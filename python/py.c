@@ -15,6 +15,7 @@ static const char *const names[PY_N_NAMES] = {
 	[PY_CO_NAME] = "co_name",	  [PY_CO_QUALNAME] = "co_qualname",
 	[PY_CO_FILENAME] = "co_filename", [PY_CO_FIRSTLINENO] = "co_firstlineno",
 	[PY_CO_CONSTS] = "co_consts",	  [PY_CO_FLAGS] = "co_flags",
+	[PY_WRAPPED] = "__wrapped__",
 };
 
 void *py_symbol(const char *name)

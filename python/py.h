@@ -23,6 +23,7 @@ enum py_name {
 	PY_CO_FIRSTLINENO,
 	PY_CO_CONSTS,
 	PY_CO_FLAGS,
+	PY_WRAPPED, /* __wrapped__ */
 	PY_N_NAMES,
 };
 
