@@ -281,7 +281,7 @@ static struct watch *watch_new(struct subject *s, struct matches *m)
 	w->n = (uint32_t)m->n;
 	w->resume = any_resume(w);
 	w->line = (uint32_t)py_attr_long(s->code, PY_CO_FIRSTLINENO, 0);
-	w->ref = PyWeakref_NewRef(s->code, NULL);
+	w->ref = py_ref_new(s->code);
 	if (w->ref && watch_texts(w, s) && !table_put(s->code, w))
 		return w;
 	PyErr_Clear();

@@ -150,6 +150,15 @@ const char *py_module_name(PyObject *globals)
 	return text ? text : "";
 }
 
+PyObject *py_ref_new(PyObject *object)
+{
+	PyObject *ref = PyWeakref_NewRef(object, NULL);
+
+	if (ref)
+		PyObject_GC_UnTrack(ref);
+	return ref;
+}
+
 bool py_ref_alive(PyObject *ref, PyObject *object)
 {
 	PyObject *now = NULL;
