@@ -137,7 +137,7 @@ class Trace:
     def end(self):
         sys.settrace(None)
         threading.settrace(None)
-        return sorted(self.seen, key=lambda e: e[0])
+        return [e[1:] for e in sorted(self.seen, key=lambda e: e[0])]
 
 
 class Setprofile:
