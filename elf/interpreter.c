@@ -173,7 +173,9 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	if (!find_in(&space, "libpython*", out, &why) && !find_in(&space, "", out, &why))
+	/* Last: what the dynamic linker runs, where that was started as a program itself. */
+	if (!find_in(&space, "libpython*", out, &why) && !find_in(&space, "", out, &why) &&
+	    !find_in(&space, "python*", out, NULL))
 		return err_set(err, SB_ENOMODULE, "no Python interpreter is mapped%s%.200s",
 			       why.what[0] ? ": " : "", why.what);
 	find_loader(&space, out);

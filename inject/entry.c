@@ -79,7 +79,8 @@ ENTRY_INLINE void run(struct sb_room *room)
 		return;
 	if (asked != room->done) {
 		room->status = carry_out(room);
-		__atomic_store_n(&room->done, asked, __ATOMIC_RELEASE);
+		if (room->status != SB_AGENT_ELSEWHERE)
+			__atomic_store_n(&room->done, asked, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&room->busy, 0, __ATOMIC_RELEASE);
 }
@@ -149,6 +150,10 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 		CALL(room, int_fn, ENTRY_MAKE_PENDING)();
 	run(room);
 	CALL(room, release_fn, ENTRY_RELEASE_GIL)(state);
+	if (__atomic_load_n(&room->done, __ATOMIC_ACQUIRE) !=
+		    __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE) &&
+	    room->status == SB_AGENT_ELSEWHERE)
+		return ENTRY_ELSEWHERE;
 	return ENTRY_OK;
 }
 

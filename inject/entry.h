@@ -37,6 +37,7 @@ enum entry_status {
 	ENTRY_NO_STATE,	 /* ENSURE: no thread of the interpreter's */
 	ENTRY_NOT_READY, /* the interpreter is not initialized, or ends */
 	ENTRY_FULL,	 /* QUEUE: the interpreter's queue is full */
+	ENTRY_ELSEWHERE, /* ENSURE: the thread sleeps in a subinterpreter, from 3.12 on */
 };
 
 /* room->parked: this, and above it whose turn it is. A thread that was lent by an sbinject that is

@@ -260,6 +260,7 @@ enum sb_agent_error {
 	SB_AGENT_PYTHON = -4,	   /* the interpreter raised an exception */
 	SB_AGENT_BUSY = -5,	   /* something of the agent is still referred to */
 	SB_AGENT_DAMAGED = -6,	   /* page or room make no sense */
+	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter: nothing was done, ask again */
 };
 
 enum sb_room_target_flags {

@@ -332,6 +332,10 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	case ENTRY_NO_STATE:
 		mark_unfit(room, tid);
 		break;
+	case ENTRY_ELSEWHERE:
+		room->waits_for = "its main thread runs in a subinterpreter";
+		mark_unfit(room, tid);
+		break;
 	case ENTRY_NOT_READY:
 		room->waits_for = "the interpreter is starting or ending";
 		room->not_ready = true;

@@ -278,6 +278,17 @@ static int without_collection(struct sb_room *room)
 	return rc;
 }
 
+/*
+ * From 3.12 on PyGILState_Ensure() leads a thread back to the subinterpreter in which it sleeps.
+ * Objects of one interpreter may not be touched in another.
+ */
+static bool in_subinterpreter(void)
+{
+	void *(*main)(void) = (void *(*)(void))py_symbol("PyInterpreterState_Main");
+
+	return main && main() != (void *)PyInterpreterState_Get();
+}
+
 __attribute__((visibility("default"))) int sb_agent(struct sb_room *room);
 
 int sb_agent(struct sb_room *room)
@@ -287,6 +298,8 @@ int sb_agent(struct sb_room *room)
 
 	if (!room || room->magic != SB_ROOM_MAGIC)
 		return SB_AGENT_DAMAGED;
+	if (in_subinterpreter())
+		return SB_AGENT_ELSEWHERE;
 	agent.reason = room->reason;
 	if (room->version != SB_PAGE_VERSION || room->size < sizeof(*room) || room->size > 1 << 26)
 		return agent_fail(SB_AGENT_DAMAGED, "the room makes no sense");

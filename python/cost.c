@@ -64,7 +64,7 @@ static bool watch_make(struct subject *s)
 	w->code = s->code;
 	w->n = 1;
 	w->cells = calloc(1, sizeof(*w->cells));
-	w->ref = PyWeakref_NewRef(s->code, NULL);
+	w->ref = py_ref_new(s->code);
 	if (w->cells && w->ref && !table_put(s->code, w)) {
 		s->watch = w;
 		return true;

@@ -110,12 +110,19 @@ static void subject_close(struct subject *s)
 		Py_DecRef(s->held[i]);
 }
 
+/* A child that multiprocessing has spawned imports its parent's script under a name of its own. */
+static bool is_script(const char *module)
+{
+	return !strcmp(module, "__main__") || !strcmp(module, "__mp_main__");
+}
+
 static bool module_matches(const struct target *t, struct subject *s)
 {
 	if (!(t->flags & SB_TARGET_FILE)) {
 		if (!s->module)
 			s->module = py_module_name(s->globals);
-		return glob_match(t->module, s->module);
+		return glob_match(t->module, s->module) ||
+		       (is_script(s->module) && glob_match(t->module, "__main__"));
 	}
 	if (!s->file)
 		s->file = subject_text(s, 0, PY_CO_FILENAME);
@@ -274,7 +281,7 @@ static struct watch *watch_new(struct subject *s, struct matches *m)
 	w->n = (uint32_t)m->n;
 	w->resume = any_resume(w);
 	w->line = (uint32_t)py_attr_long(s->code, PY_CO_FIRSTLINENO, 0);
-	w->ref = PyWeakref_NewRef(s->code, NULL);
+	w->ref = py_ref_new(s->code);
 	if (w->ref && watch_texts(w, s) && !table_put(s->code, w))
 		return w;
 	PyErr_Clear();

@@ -15,6 +15,7 @@ static const char *const names[PY_N_NAMES] = {
 	[PY_CO_NAME] = "co_name",	  [PY_CO_QUALNAME] = "co_qualname",
 	[PY_CO_FILENAME] = "co_filename", [PY_CO_FIRSTLINENO] = "co_firstlineno",
 	[PY_CO_CONSTS] = "co_consts",	  [PY_CO_FLAGS] = "co_flags",
+	[PY_WRAPPED] = "__wrapped__",
 };
 
 void *py_symbol(const char *name)
@@ -147,6 +148,15 @@ const char *py_module_name(PyObject *globals)
 		PyErr_Clear();
 	text = py_text(name);
 	return text ? text : "";
+}
+
+PyObject *py_ref_new(PyObject *object)
+{
+	PyObject *ref = PyWeakref_NewRef(object, NULL);
+
+	if (ref)
+		PyObject_GC_UnTrack(ref);
+	return ref;
 }
 
 bool py_ref_alive(PyObject *ref, PyObject *object)

@@ -23,6 +23,7 @@ enum py_name {
 	PY_CO_FIRSTLINENO,
 	PY_CO_CONSTS,
 	PY_CO_FLAGS,
+	PY_WRAPPED, /* __wrapped__ */
 	PY_N_NAMES,
 };
 
@@ -63,6 +64,11 @@ const char *py_text(PyObject *str);
 /* globals["__name__"] as text, borrowed from the dict; "" when there is none. */
 const char *py_module_name(PyObject *globals);
 
+/*
+ * A weak reference that the program does not meet among the objects of its garbage collector, and
+ * that this need not look at: it refers to nothing that could be part of a cycle.
+ */
+PyObject *py_ref_new(PyObject *object);
 bool py_ref_alive(PyObject *ref, PyObject *object);
 
 /* Runs source in a new dict of globals, which it returns; NULL with an exception. */

@@ -113,7 +113,7 @@ int table_put(PyObject *code, struct watch *watch)
 			return rc;
 	}
 	if (!watch) {
-		ref = PyWeakref_NewRef(code, NULL);
+		ref = py_ref_new(code);
 		if (!ref) {
 			PyErr_Clear();
 			return SB_AGENT_PYTHON;

@@ -31,14 +31,39 @@ static PyObject *gc_objects(long generation)
 	return objects;
 }
 
+/*
+ * 3.10: the body of a class stores __qualname__ first of all, so that is its first constant; NULL
+ * for other code. The function that it is run by for a moment bears the last part only.
+ */
+static PyObject *class_name(PyObject *code)
+{
+	PyObject *consts = NULL, *first = NULL, *name;
+	const char *whole, *last;
+
+	if (py_attr_long(code, PY_CO_FLAGS, CO_OPTIMIZED) & CO_OPTIMIZED)
+		return NULL;
+	name = py_attr(code, PY_CO_NAME);
+	consts = py_attr(code, PY_CO_CONSTS);
+	if (consts && PyTuple_Size(consts) > 0)
+		first = PyTuple_GetItem(consts, 0);
+	last = py_text(name);
+	whole = first ? py_text(first) : NULL;
+	if (!whole || !last || strcmp(last_part(whole), last))
+		first = NULL;
+	Py_IncRef(first);
+	Py_DecRef(consts);
+	Py_DecRef(name);
+	return first;
+}
+
 /* The qualified name of code in the code of that name; a new str, or NULL. */
 static PyObject *nested_name(PyObject *outer, const char *outer_name, PyObject *code)
 {
-	PyObject *name = py_attr(code, PY_CO_NAME), *whole = NULL;
+	PyObject *name = py_attr(code, PY_CO_NAME), *whole = class_name(code);
 	const char *text = py_text(name);
 	bool function = py_attr_long(outer, PY_CO_FLAGS, 0) & CO_OPTIMIZED;
 
-	if (text)
+	if (text && !whole)
 		whole = PyUnicode_FromFormat(function ? "%s.<locals>.%s" : "%s.%s", outer_name,
 					     text);
 	if (!whole)
@@ -70,13 +95,17 @@ static void visit_code(struct walking *w, PyObject *code, PyObject *globals, con
 	Py_DecRef(consts);
 }
 
-/* What a function calls itself is its code's name only when nobody has renamed it. */
+/*
+ * What a function calls itself is its code's name only when nobody has renamed it, as
+ * functools.wraps() does: a wrapper may be called wrapper in its own right, too.
+ */
 static PyObject *function_name(PyObject *function, PyObject *code)
 {
 	PyObject *qualname = py_attr(function, PY_QUALNAME), *name = py_attr(code, PY_CO_NAME);
 	const char *whole = py_text(qualname), *last = py_text(name);
 
-	if (!whole || !last || strcmp(last_part(whole), last)) {
+	if (!whole || !last || strcmp(last_part(whole), last) ||
+	    PyObject_HasAttr(function, py.name[PY_WRAPPED])) {
 		Py_DecRef(qualname);
 		qualname = NULL;
 	}
@@ -96,6 +125,8 @@ static void visit_function(struct walking *w, PyObject *function)
 		w->globals = globals;
 		if (w->wanted && w->walk->found) {
 			if (py.hex < 0x030b0000)
+				name = class_name(code);
+			if (py.hex < 0x030b0000 && !name)
 				name = function_name(function, code);
 			visit_code(w, code, globals, py_text(name), 0);
 		}
@@ -268,6 +299,9 @@ PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator)
 	if (text && !strcmp(last_part(text), co_name))
 		return name;
 	Py_DecRef(name);
+	name = class_name(code);
+	if (name)
+		return name;
 	if (!strcmp(co_name, "<module>"))
 		return PyUnicode_FromString(co_name);
 	for (long generation = 0; generation < 3; generation++)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "session-python.h"
 
-#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include "log.h"
 #include "text.h"
 #include "../elf/interpreter.h"
@@ -48,6 +51,27 @@ static void seen(struct session *s)
 			s->target[i].module_seen = true;
 }
 
+/* The agent has no file, so the dynamic linker is given it as /proc/self/fd/N. */
+static int check_proc(pid_t pid, struct sb_err *err)
+{
+	char path[64], root[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
+	if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	n = readlink(path, root, sizeof(root) - 1);
+	if (n < 0)
+		return 0; /* it is gone */
+	root[n] = '\0';
+	err_set(err, SB_EREFUSED,
+		"process %d: its root directory has no /proc, which the agent needs", pid);
+	err_hint(err, "mount -t proc proc %.100s/proc", strcmp(root, "/") ? root : "");
+	return -SB_EREFUSED;
+}
+
 static int find_interpreter(pid_t pid, struct interpreter *in, struct sb_err *err)
 {
 	struct maps maps;
@@ -57,6 +81,10 @@ static int find_interpreter(pid_t pid, struct interpreter *in, struct sb_err *er
 		return ret;
 	ret = interpreter_find(pid, &maps, in, err);
 	maps_free(&maps);
+	if (ret == 0)
+		ret = check_proc(pid, err);
+	if (ret < 0)
+		interpreter_free(in);
 	return ret;
 }
 

@@ -144,10 +144,20 @@ static int add_pattern(const char *s, const char *colon, const char *end, struct
 	return rc;
 }
 
+/* Behind a blank, as in a targets file: no name of Python has either in it. */
+static const char *before_comment(const char *s, const char *end)
+{
+	for (const char *p = s; p + 1 < end; p++)
+		if (is_blank(p[0]) && p[1] == '#')
+			return p;
+	return end;
+}
+
 static int parse_line(const char *s, const char *end, struct spec_list *out, struct sb_err *err)
 {
 	const char *colon;
 
+	end = before_comment(s, end);
 	trim(&s, &end);
 	if (s == end || *s == '#')
 		return 0;

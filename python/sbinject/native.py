@@ -27,7 +27,7 @@ def _delay(delay_ns: int) -> str:
 
 
 def probe(
-    binary_path: str, symbol: str, delay_ns: int = 0, pid: Optional[int] = None
+    binary_path: str, symbol: str, delay_ns: int = 1000, pid: Optional[int] = None
 ) -> _session.delay:
     """A context in which each call of ``symbol`` in ``binary_path`` takes ``delay_ns`` longer.
 
@@ -38,7 +38,7 @@ def probe(
 
 
 def add_probe(
-    binary_path: str, symbol: str, delay_ns: int = 0, pid: Optional[int] = None
+    binary_path: str, symbol: str, delay_ns: int = 1000, pid: Optional[int] = None
 ) -> Run:
     """As ``probe``, until ``remove_probe`` or the end of this process."""
     return _session.add(f"{binary_path}:{symbol}", _delay(delay_ns), pid=pid)

@@ -23,7 +23,7 @@ for pid in hits:
 }
 
 for p in "${python[@]}"; do
-	sb py:counted:hit 1us libc.so.6:getsid 0 --json "$T/run.json" -- \
+	sb py:counted:hit 1us libc.so.6:getsid 0 py:__main__:work 1us --json "$T/run.json" -- \
 		"$p" "$SRC/test/victim/python/ways.py"
 	ended 0 "$p"
 	grep -q '^self-check ok$' "$T/sb.out" || fail "$p: the victim is not content"
@@ -33,4 +33,5 @@ for p in "${python[@]}"; do
 		rows $i >"$T/seen"
 		diff "$T/said" "$T/seen" >"$T/diff" || fail "$p: target $i: $(cat "$T/diff")"
 	done
+	same "$p: the script's own, in its children" "$(j targets.2.hits)" 73 # 3 x (20 + 1) + 10
 done

@@ -30,6 +30,7 @@ scripts() { # PYTHON
 	chmod +x "$T/env/wrapped" "$T/env/console"
 }
 
+loader=/lib64/ld-linux-x86-64.so.2 # bundles start their programs by it
 for p in "${python[@]}"; do
 	rm -rf "$T/env"
 	scripts "$p"
@@ -45,6 +46,7 @@ for p in "${python[@]}"; do
 	exact __main__ 1009 env "PATH=${p%/*}:$PATH" env python3 "$PY/app.py" 1009
 	exact __main__ 1010 "$p" -O -B -X faulthandler -W ignore "$PY/app.py" 1010
 	exact __main__ 1011 env PYTHONMALLOC=debug PYTHONDEVMODE=1 "$p" "$PY/app.py" 1011
+	[ ! -x "$loader" ] || exact __main__ 1014 "$loader" "$p" "$PY/app.py" 1014
 	"$p" -m venv --without-pip "$T/env/venv" 2>/dev/null || continue
 	exact __main__ 1012 "$T/env/venv/bin/python" "$PY/app.py" 1012
 done

@@ -350,6 +350,47 @@ def check_modules():
         sys.path.remove(d)
 
 
+def check_names():
+    """Names of what is run once, or is called like what it wraps; __main__ by its other name."""
+    made.clear()
+    names = ["K", "K.In", "K.In.In", "late.<locals>.L", "late.<locals>.L.In", "late.<locals>.__P",
+             "same.<locals>.w", "w", "late.<locals>.<lambda>"]
+    a = Agent(*[("fresh", n) for n in names], ("__main__", "spawned"), ("__mp_main__", "spawned"),
+              ("__m?in__", "spawned"), ("__mai", "spawned"), cells=16).apply()
+    exec("""
+class K:
+    "Text"
+    called("K")
+    class In:
+        called("K.In")
+        class In: called("K.In.In")
+def late():
+    class L:
+        called("late.<locals>.L")
+        class In: called("late.<locals>.L.In")
+    class __P:
+        called("late.<locals>.__P")
+    (lambda: called("late.<locals>.<lambda>"))()
+def same(fn):
+    @functools.wraps(fn)
+    def w():
+        called("same.<locals>.w")
+        fn()
+    return w
+@same
+def w(): called("w")
+for i in range(4):
+    late(), w()
+""", {"called": called, "__name__": "fresh", "functools": functools})
+    space = {"called": called, "__name__": "__mp_main__"}
+    exec("def spawned(): called('spawned')\nspawned(); spawned()", space)
+    a.stop()
+    for i, name in enumerate(names):
+        compare(a, name, i)
+    assert [a.hits(i) for i in range(9, 13)] == [2, 2, 2, 0], [a.hits(i) for i in range(9, 13)]
+    assert made["K.In"] == 1 and made["w"] == made["late.<locals>.L"] == 4, made
+
+
 def check_list():
     a = Agent(("__main__", "Base.*"), ("nowhere", "*"), ("*/counts.py", "outer*", FILE))
     before = monitoring()

@@ -158,6 +158,9 @@ def probes():
     same("probe", (run.hits, run["targets"][0]["delay_ns"]), (1, 1500))
     native.add_probe("libc.so.6", "getpid", delay_ns=0)
     same("probe", native.remove_probe("libc.so.6", "getpid").outcome, "never_called")
+    with native.probe("libc.so.6", "getpid") as run:
+        os.getpid()
+    same("default", (run.hits, run["targets"][0]["delay_ns"]), (1, 1000))
     refused(ValueError, "delay_ns", native.probe, "libc.so.6", "getpid", delay_ns=-1)
     clean()
 

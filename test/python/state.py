@@ -75,6 +75,27 @@ def check_again():
         clean()
 
 
+def check_collector():
+    """A program that counts its garbage collector's objects does not find the agent's among them."""
+    space = {"__name__": "__main__"}
+    exec("".join(f"def fresh{i}(): pass\ndef other{i}(): pass\n" for i in range(50)), space)
+    call = [space[n + str(i)] for i in range(50) for n in ("fresh", "other")]
+    a = Agent(("__main__", "fresh*")).apply()
+    before = after = 0
+    gc.collect()
+    before = len(gc.get_objects())
+    for fn in call:
+        fn()
+    after = len(gc.get_objects())
+    assert after - before < 10, after - before
+    gc.collect()
+    assert a.hits(0) == 50, a.hits(0)
+    del call, fn, space
+    gc.collect()
+    a.stop()
+    clean()
+
+
 def check_many_attaches():
     a = Agent(("__main__", "f"))
     for i in range(60):

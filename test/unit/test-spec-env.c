@@ -106,7 +106,7 @@ static void test_patterns_are_python_targets(void **state)
 				   "  transformers.modeling_llama:LlamaAttention.*  \r\n"
 				   "\t# again\n"
 				   "a : b\n"
-				   "a:b\n"
+				   "a:b  # why: because\n"
 				   "pkg:f.<locals>.g";
 	struct spec_list list = { 0 };
 	struct sb_err err = { 0 };

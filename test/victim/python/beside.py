@@ -116,26 +116,28 @@ class OldProfile:
 
 
 class Trace:
-    """A debugger's sys.settrace(), in every thread."""
+    """A debugger's sys.settrace(), in every thread; what one thread sees has an order, no more."""
 
     def begin(self):
         self.seen = []
+        self.main = threading.get_ident()
         threading.settrace(self.on)
         sys.settrace(self.on)
 
     def on(self, frame, event, arg):
         name = name_of(frame.f_code)
         assert frame.f_code.co_filename != "<sbinject>"
+        main = threading.get_ident() == self.main
         if name and name != "call":
-            self.seen.append((event, name, frame.f_lineno - frame.f_code.co_firstlineno))
-        elif name:
-            self.seen.append((event, name) if event != "line" else ("line",))
+            self.seen.append((main, event, name, frame.f_lineno - frame.f_code.co_firstlineno))
+        elif name and event != "line":
+            self.seen.append((main, event, name))
         return self.on if name else None
 
     def end(self):
         sys.settrace(None)
         threading.settrace(None)
-        return [e for e in self.seen if e != ("line",)]
+        return [e[1:] for e in sorted(self.seen, key=lambda e: e[0])]
 
 
 class Setprofile:
