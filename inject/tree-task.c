@@ -436,6 +436,13 @@ static void permission_hint(struct sb_err *err)
 			      "CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
 }
 
+int task_no_permission(pid_t pid, struct sb_err *err)
+{
+	err_set(err, SB_EPERM, "process %d: not permitted to trace it, or to read its memory", pid);
+	permission_hint(err);
+	return -SB_EPERM;
+}
+
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err)
 {
 	long tracer = status_field(tid, "TracerPid");
@@ -448,7 +455,5 @@ int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err)
 		err_hint(err, "end %s or detach it from %d first", name, pid);
 		return -SB_ETRACED;
 	}
-	err_set(err, SB_EPERM, "process %d: not permitted to trace it", pid);
-	permission_hint(err);
-	return -SB_EPERM;
+	return task_no_permission(pid, err);
 }

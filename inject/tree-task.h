@@ -45,6 +45,8 @@ void task_unnoticed(pid_t tid);
 void task_note_restart(struct thread *thread);
 void task_signal_unnoticed(pid_t tid, int sig);
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SEIZE failed */
+/* The same, where it is not another tracer that stands in the way; of reading its memory, too. */
+int task_no_permission(pid_t pid, struct sb_err *err);
 
 /* Between tree.c and tree-event.c. */
 struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid);

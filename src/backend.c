@@ -52,6 +52,10 @@ static bool uprobe_can(const struct session_config *cfg)
 		     spec->delay_ns > backend_uprobe.delay_max_ns))
 			return false;
 	}
+	/* Without ptrace a process's map must be readable all the same. */
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (check_readable(cfg->pids[i], &ignored) < 0)
+			return false;
 	return cfg->mechanism == MECHANISM_AUTO && backend_uprobe.probe(&ignored) == 0;
 }
 

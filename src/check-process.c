@@ -79,7 +79,7 @@ static int look_permission(const struct check_on *on, struct sb_err *err)
 	struct memory mem;
 
 	if (memory_open(&mem, on->pid, NULL) < 0)
-		return task_seize_error(on->pid, on->pid, err);
+		return task_no_permission(on->pid, err);
 	memory_close(&mem);
 	return 0;
 }

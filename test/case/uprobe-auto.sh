@@ -31,6 +31,18 @@ refuses 4 'traced' -p "$target" :victim_work 20ms
 finish tracer "$pid"
 finish calls "$target"
 
+# Nor what has more capabilities than we: where its functions are cannot be read either.
+if command -v setpriv >/dev/null; then
+	start calls "$V/calls"
+	less=-sys_ptrace,-sys_resource rc=0
+	setpriv --inh-caps "$less" --bounding-set "$less" "$SB" -p "$pid" :victim_work 5us --for 1ms \
+		2>sb.err || rc=$?
+	ended 4
+	told 'read its memory'
+	! grep 'taking' sb.err || fail 'uprobes were taken'
+	finish calls "$pid"
+fi
+
 # Where it can be traced, auto is inject.
 start calls "$V/calls"
 sb -p "$pid" :victim_work 1us --for 50ms --json "$T/run.json"
