@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "log.h"
 #include "out-sweep.h"
+#include "out.h"
 #include "sweep-job.h"
 #include "sweep-options.h"
 #include "text.h"
@@ -174,8 +175,14 @@ static int fill_job(struct sweep_command *c)
 				 0;
 }
 
+/* Found before the target is touched, and not after an hour. */
 static int open_outputs(struct sweep_command *c)
 {
+	const char *path[] = { c->opt.json, c->own.csv, c->own.html, c->own.plot };
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(*path); i++)
+		if (out_check(path[i], &c->err) < 0)
+			return -1;
 	if (c->own.plot && !out_sweep_can_plot())
 		return usage(&c->err, "--plot needs gnuplot, and there is none", "install gnuplot");
 	if (!c->own.events)
