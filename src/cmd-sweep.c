@@ -56,6 +56,9 @@ static int check_words(struct sweep_command *c)
 		return usage(&c->err, "no progress source is given: what counts the items done?",
 			     "--progress TARGET (a function called once an item), "
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
+	if (c->opt.command && c->opt.json && !strcmp(c->opt.json, "-"))
+		return usage(&c->err, "--json -: standard output belongs to the command",
+			     "write to a file: --json sweep.json");
 	for (size_t i = 0; i < c->own.n_doses; i++)
 		if (c->own.dose_ns[i] < FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
