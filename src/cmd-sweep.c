@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "log.h"
 #include "out-sweep.h"
+#include "out.h"
 #include "sweep-job.h"
 #include "sweep-options.h"
 #include "text.h"
@@ -55,6 +56,9 @@ static int check_words(struct sweep_command *c)
 		return usage(&c->err, "no progress source is given: what counts the items done?",
 			     "--progress TARGET (a function called once an item), "
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
+	if (c->opt.command && c->opt.json && !strcmp(c->opt.json, "-"))
+		return usage(&c->err, "--json -: standard output belongs to the command",
+			     "write to a file: --json sweep.json");
 	for (size_t i = 0; i < c->own.n_doses; i++)
 		if (c->own.dose_ns[i] < FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
@@ -174,8 +178,14 @@ static int fill_job(struct sweep_command *c)
 				 0;
 }
 
+/* Found before the target is touched, and not after an hour. */
 static int open_outputs(struct sweep_command *c)
 {
+	const char *path[] = { c->opt.json, c->own.csv, c->own.html, c->own.plot };
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(*path); i++)
+		if (out_check(path[i], &c->err) < 0)
+			return -1;
 	if (c->own.plot && !out_sweep_can_plot())
 		return usage(&c->err, "--plot needs gnuplot, and there is none", "install gnuplot");
 	if (!c->own.events)

@@ -22,16 +22,17 @@ bool out_sweep_can_plot(void)
 	return system("command -v gnuplot >/dev/null 2>&1") == 0;
 }
 
-/* A text within gnuplot's double quotes. */
+/* A text from outside, between single quotes: within double ones gnuplot runs what stands between
+ * backquotes as a command. */
 static void put_text(FILE *f, const char *s)
 {
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if (*s == '\n')
-			fputc(' ', f);
-		else
-			fputc(*s, f);
+	fputc('\'', f);
+	for (; *s; s++) {
+		if (*s == '\'')
+			fputc('\'', f);
+		fputc(*s == '\n' ? ' ' : *s, f);
+	}
+	fputc('\'', f);
 }
 
 /* us of time a item keep the axes readable from ns to s. */
@@ -104,9 +105,9 @@ static void draw_dose(FILE *f, const struct sweep_target *t, size_t i)
 	double lo = isfinite(t->kappa.lo) ? t->kappa.lo : k;
 	double hi = isfinite(t->kappa.hi) ? t->kappa.hi : k;
 
-	fputs("set title \"", f);
+	fputs("set title ", f);
 	put_text(f, t->spec);
-	fprintf(f, "  (%s)\" noenhanced\n", sweep_verdict_name(t->verdict));
+	fprintf(f, " . '  (%s)' noenhanced\n", sweep_verdict_name(t->verdict));
 	fputs("set xlabel \"injected, us/item\"\nset ylabel \"time, us/item\"\nset key top left\n",
 	      f);
 	fprintf(f, "set xrange [0:%.9g]\n", largest_x(t) * 1.05);
@@ -154,12 +155,13 @@ static void draw_forest(FILE *f, const struct sweep_result *res, size_t n)
 	      "set ytics (",
 	      f);
 	for (size_t i = 0; i < n; i++) {
-		fprintf(f, "%s\"", i ? ", " : "");
+		fputs(i ? ", " : "", f);
 		put_text(f, res->target[i].spec);
-		fprintf(f, "\" %zu", n - i);
+		fprintf(f, " %zu", n - i);
 	}
 	fprintf(f,
-		") noenhanced\nset yrange [0.3:%zu.7]\nset arrow 1 from 0, graph 0 to 0, graph 1 "
+		") noenhanced\nset yrange [0.3:%zu.7]\nset xrange [*<0:1<*]\nset arrow 1 from 0, "
+		"graph 0 to 0, graph 1 "
 		"nohead dt 2\n"
 		"set arrow 2 from 1, graph 0 to 1, graph 1 nohead dt 2\n"
 		"plot $forest using 1:4:2:3 with xerrorbars pt 7 lc 7\n",
@@ -176,11 +178,11 @@ void out_sweep_script(FILE *f, const char *terminal, const char *path,
 		dose_data(f, &res->target[i], i);
 	window_data(f, res);
 	forest_data(f, res, n);
-	fprintf(f, "set terminal %s size %zu,%zu\nset output \"", terminal,
+	fprintf(f, "set terminal %s size %zu,%zu\nset output ", terminal,
 		strstr(terminal, "pdf") ? (size_t)12 : (size_t)1100,
 		strstr(terminal, "pdf") ? rows * 4 : rows * 380);
 	put_text(f, path);
-	fprintf(f, "\"\nset multiplot layout %zu,%zu\nset grid\n", rows, cols);
+	fprintf(f, "\nset multiplot layout %zu,%zu\nset grid\n", rows, cols);
 	for (size_t i = 0; i < shown; i++)
 		draw_dose(f, &res->target[i], i);
 	draw_windows(f);

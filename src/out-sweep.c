@@ -119,6 +119,21 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 	}
 }
 
+/* Why a gain ceiling is "-", each reason once. */
+static void print_gains(FILE *to, const struct sweep_result *res, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *why = res->target[i].gain_reason;
+		bool said = !why[0] || isnan(res->target[i].kappa.est);
+
+		for (size_t k = 0; k < i && !said; k++)
+			said = !isnan(res->target[k].kappa.est) &&
+			       !strcmp(why, res->target[k].gain_reason);
+		if (!said)
+			fprintf(to, "gain ceiling -: %s\n", why);
+	}
+}
+
 static void print_gates(FILE *to, const struct sweep_result *res)
 {
 	const struct sweep_gates *g = &res->gates;
@@ -147,6 +162,7 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 		add_target(&grid, &res->target[i]);
 	out_grid_print(&grid, to);
 	print_reasons(to, res, n);
+	print_gains(to, res, n);
 	print_gates(to, res);
 	for (size_t i = 0; i < res->n_warnings; i++)
 		fprintf(to, "%s\n", res->warning[i]);

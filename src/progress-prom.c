@@ -134,7 +134,8 @@ static char *cut(const char *from, size_t len)
 
 static int prom_open(struct progress *p, struct sb_err *err)
 {
-	const char *hash = strrchr(p->rest, '#'), *brace = hash ? strchr(hash, '{') : NULL;
+	/* The first: a label's value may hold another. */
+	const char *hash = strchr(p->rest, '#'), *brace = hash ? strchr(hash, '{') : NULL;
 	size_t metric = hash ? strcspn(hash + 1, "{") : 0;
 	struct prom *prom;
 

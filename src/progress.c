@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 65536 };
@@ -100,6 +101,8 @@ bool progress_last_number(const char *text, double *number)
 	for (; *at && !found; at++) {
 		char *end;
 
+		if (*at == '-' && at > text && isalnum((unsigned char)at[-1]))
+			continue; /* "step-45" */
 		*number = strtod(at, &end);
 		found = end > at && isfinite(*number);
 	}
@@ -115,6 +118,9 @@ static void nothing(struct progress *p)
 
 static int file_open(struct progress *p, struct sb_err *err)
 {
+	p->own = calloc(1, sizeof(bool)); /* a number was seen in it */
+	if (!p->own)
+		abort();
 	if (*p->rest)
 		return 0;
 	err_set(err, SB_EUSAGE, "file: names no file");
@@ -122,7 +128,7 @@ static int file_open(struct progress *p, struct sb_err *err)
 	return -SB_EUSAGE;
 }
 
-static int file_read(struct progress *p, struct progress_value *value, struct sb_err *err)
+static int file_look(struct progress *p, struct progress_value *value, struct sb_err *err)
 {
 	char text[4097];
 	off_t size;
@@ -142,6 +148,24 @@ static int file_read(struct progress *p, struct progress_value *value, struct sb
 	if (progress_last_number(text, &value->count))
 		return 0;
 	return err_set(err, SB_EFILE, "progress: there is no number in %s", p->rest);
+}
+
+/* Who writes a file anew truncates it first, who rotates it takes it away first: a number that was
+ * there is waited for. */
+static int file_read(struct progress *p, struct progress_value *value, struct sb_err *err)
+{
+	bool *known = p->own;
+	struct sb_err why = { 0 };
+	int ret = file_look(p, value, &why);
+
+	for (int waited_ms = 0; ret < 0 && waited_ms < (*known ? 2000 : 200); waited_ms += 2) {
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+		ret = file_look(p, value, &why);
+	}
+	if (ret < 0 && !err->code)
+		*err = why;
+	*known |= ret == 0;
+	return ret;
 }
 
 const struct progress_ops progress_file = { file_open, file_read, nothing, 2000000 };

@@ -274,13 +274,39 @@ static int probe_source(struct live *l)
 	return 0;
 }
 
+/* A latency of nothing is none: something must be answered while we look. */
+static int probe_response(struct live *l)
+{
+	struct progress *response = l->job->response;
+	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	struct progress_value was, v;
+
+	if (progress_read(response, &was, l->err) < 0)
+		return -1;
+	while (clock_ns() < until) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)progress_poll_ns(response) }, NULL);
+		if (progress_read(response, &v, l->err) < 0)
+			return -1;
+		if (v.count > was.count)
+			return 0;
+	}
+	err_set(l->err, SB_EFILE, "response: '%s' does not move: its count was %.15g for %.3g s",
+		progress_text(response), was.count, (double)limit / 1e9);
+	return err_hint(l->err, "is the program under load, and are these its requests?"), -1;
+}
+
+/* What this takes comes off the budget. */
 static int check_sources(struct live *l)
 {
-	struct progress_value v;
+	uint64_t from = clock_ns(), *time = &l->job->cfg.time_ns, spent;
 
 	if (l->job->progress && probe_source(l) < 0)
 		return -1;
-	return l->job->response ? progress_read(l->job->response, &v, l->err) : 0;
+	if (l->job->response && probe_response(l) < 0)
+		return -1;
+	spent = clock_ns() - from;
+	*time -= spent < *time / 2 ? spent : *time / 2;
+	return 0;
 }
 
 /* ---- the whole ---- */

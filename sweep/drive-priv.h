@@ -117,6 +117,13 @@ void drive_finish(struct drive *drive);
 double drive_busiest(const struct drive *drive);
 bool drive_has_row(const struct drive *drive, size_t target); /* in the result */
 
+/* The most by which a window of that dose is put off; 0 where many items fit into it. */
+double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns);
+
+/* The same before the windows are sized: of the largest dose that was given, for whoever of the
+ * targets left is hit most. */
+double drive_given_dither(const struct drive *drive, double budget_ns);
+
 /* A step in an arm; dose -1 in SHAM and OFF. */
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
 		    uint64_t window_ns);

@@ -92,6 +92,9 @@ static void size_for_time(const struct drive *drive, double time_ns, double budg
 				  .blocks_min = blocks,
 				  .blocks_max = blocks };
 
+	/* Windows of large doses that were given are put off by up to an item. */
+	if (drive->cfg.n_doses && n_doses == drive->cfg.n_doses)
+		cfg.overhead_ns += drive_given_dither(drive, budget_ns) / 2;
 	cfg.budget_ns = (uint64_t)(SHARE_USED * budget_ns);
 	if (drive->cfg.runs)
 		*size = (struct sizing){ .blocks = drive->cfg.n_runs, .enough = true };
@@ -497,6 +500,8 @@ static double block_ns(const struct drive *drive, size_t windows)
 		each = drive->pilot.window_ns;
 	else if (!drive->cfg.aligned && drive->pilot.period_ns > 0)
 		each += drive->pilot.period_ns / 2;
+	if (!drive->cfg.runs && drive->exp.n_doses)
+		each += drive_item_dither(drive, (int)drive->exp.n_doses - 1, size->window_ns) / 2;
 	return (each + (drive->cfg.runs ? 0 : drive->overhead_ns)) * (double)windows;
 }
 

@@ -152,11 +152,47 @@ const bool *drive_treated(const struct drive *drive)
 }
 
 /* Half a period on average, so that windows do not fall into step with the source. */
-static uint64_t dither(struct drive *drive)
+static double dither_ns(const struct drive *drive)
 {
-	if (drive->cfg.aligned || !(drive->pilot.period_ns > 0))
+	return !drive->cfg.aligned && drive->pilot.period_ns > 0 ? drive->pilot.period_ns : 0;
+}
+
+/* Nor with the items, where a delay makes one so long that few fit into a window: begun at the same
+ * phase each time, it would always hold one too many, or one too few. */
+double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns)
+{
+	const struct experiment *exp = &drive->exp;
+	double x = 0;
+
+	for (size_t i = 0; dose >= 0 && i < drive->cfg.n_targets; i++)
+		x += drive->work[i].felt > 0 ?
+			     drive->work[i].felt *
+				     (double)exp
+					     ->delay_ns[(size_t)dose * drive->cfg.n_targets + i] :
+			     0;
+	if (drive->cfg.aligned || !(x > drive->pilot.t_ns))
 		return 0;
-	return (uint64_t)(rng_uniform(&drive->rng) * drive->pilot.period_ns);
+	return fmin(x + drive->pilot.t_ns, (double)window_ns);
+}
+
+double drive_given_dither(const struct drive *drive, double budget_ns)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].state == WORK_OPEN)
+			most = fmax(most, drive->work[i].felt);
+	most *= (double)drive->cfg.dose_ns[drive->cfg.n_doses - 1];
+	if (drive->cfg.aligned || !(most > drive->pilot.t_ns))
+		return 0;
+	return fmin(most + drive->pilot.t_ns, budget_ns / 200);
+}
+
+static uint64_t dither(struct drive *drive, int dose, uint64_t window_ns)
+{
+	double most = dither_ns(drive) + drive_item_dither(drive, dose, window_ns);
+
+	return most > 0 ? (uint64_t)(rng_uniform(&drive->rng) * most) : 0;
 }
 
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
@@ -176,7 +212,7 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 				     .delay_ns = drive->zero_ns,
 				     .window_ns = window_ns };
 	if (!drive->cfg.runs && in_block)
-		step->guard_ns = (changed ? guard_ns : 0) + dither(drive);
+		step->guard_ns = (changed ? guard_ns : 0) + dither(drive, dose, window_ns);
 	if (in_block) {
 		step->target = group ? -1 : drive->exp.target;
 		step->block = drive->exp.slot.block;

@@ -132,6 +132,7 @@ struct sweep_gates {
 	struct sweep_estimate sham_ns;	/* SHAM - OFF, a item: the tool's own cost */
 	struct sweep_estimate control;	/* kappa of the positive control */
 	bool control_asked, control_ok; /* ok: its interval holds 1 */
+	bool idle;			/* no thread was always busy */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
 	size_t lanes, roles;

@@ -39,7 +39,7 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 
 	if (target->tested && !target->hits)
 		decide(target, VERDICT_NOT_CALLED, "not called while it was watched");
-	else if (res->dead_source && target->blocks < VERDICT_BLOCKS)
+	else if (res->dead_source && target->blocks < VERDICT_BLOCKS && !target->screened)
 		decide(target, VERDICT_INVALID, "the progress source did not move");
 	else if (gates->load == LOAD_OPEN)
 		decide(target, VERDICT_INVALID, "%s: use --response", gates->load_reason);
@@ -47,7 +47,7 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 		decide(target, VERDICT_INVALID, "the positive control's kappa is %.2f and not 1",
 		       gates->control.est);
 	else if (target->kappa.hi < res->threshold && gates->load == LOAD_UNKNOWN &&
-		 !gates->control_asked && isfinite(gates->control.est))
+		 !gates->control_asked && (gates->idle || isfinite(gates->control.est)))
 		decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
 	else if (target->lost * 10 > target->blocks)
 		decide(target, VERDICT_INVALID, "no items in %zu of %zu blocks", target->lost,
@@ -114,7 +114,7 @@ void verdict_judge(struct sweep_result *res)
 		struct sweep_target *target = &res->target[i];
 
 		p[i] = NAN;
-		if (target->screened || gated(res, target) || too_little(target))
+		if (gated(res, target) || target->screened || too_little(target))
 			continue;
 		p[i] = by_interval(target, res->threshold);
 	}
@@ -154,6 +154,7 @@ void verdict_load(struct sweep_gates *gates, double threshold, double busy,
 	} else if (isnan(busy)) {
 		load_is(gates, LOAD_UNKNOWN, "neither --self-check nor --response was given");
 	} else {
+		gates->idle = true;
 		load_is(gates, LOAD_UNKNOWN,
 			"no thread was always busy: if load arrives at a rate of its own, "
 			"throughput "

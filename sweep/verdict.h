@@ -22,6 +22,9 @@
  * own p (of "no effect" or of "kappa >= d") must hold after Holm's correction over all targets
  * that were tested; intervals stay 95 % each.
  *
+ * Not felt, no thread always busy and no control that could have told an open loop from a closed
+ * one: INCONCLUSIVE, since throughput that is pinned looks the same.
+ *
  * A target without blocks keeps the reason that it has (its turn never came, its smallest honest
  * delay is too large).
  *
@@ -31,7 +34,7 @@
 #define VERDICT_BUSY   0.95 /* of a CPU: this thread sets the pace, or spins */
 
 /* Fills verdict, reason and p_adjusted of every target from the rest of the result. Targets with
- * `screened` set keep theirs. */
+ * `screened` set keep theirs, unless a gate forbids it. */
 void verdict_judge(struct sweep_result *res);
 
 /* Open loop or closed, from what is known; fills gates.load and load_reason.

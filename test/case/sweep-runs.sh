@@ -18,6 +18,7 @@ runs_hold() {
 runs_hold
 same 'hits a run' "$(sj targets.0.hits_per_item | cut -d. -f1)" 300
 same 'runs' "$(sj runs)" true
+grep -q 'gain ceiling -: its own time is not measured' sb.out || fail 'why there is no ceiling is not said'
 runs_hold --progress 'stdout:items done: ([0-9]+)'
 same 'hits an item' "$(sj targets.0.hits_per_item | cut -d. -f1)" 1
 before=$T/sweep.json
@@ -48,5 +49,6 @@ fi
 refuses 1 'matched nothing' sweep -q :crit --runs 2 --progress 'stdout:never' -- "$V/sweep-shapes" serial n=50
 refuses 1 'status 1' sweep -q :crit --runs 2 -- false
 refuses 1 'not found' sweep -q :crit --runs 2 -- ./nonexistent
+refuses 2 'belongs to the command' sweep -q :crit --runs 2 --json - -- true
 refuses 2 'runs' sweep -q :crit --runs 2 --progress :item -p 1 -- true
 refuses 2 'cannot|no such' compare a.json ./nonexistent

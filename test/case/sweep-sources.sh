@@ -17,7 +17,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(20)
         self.send_response(500 if self.path == "/500" else 200)
         self.end_headers()
-        self.wfile.write(b"stands_total 7\nfalls_total %d\n" % (1e9 - time.time() * 10 % 1e8))
+        self.wfile.write(b"lat_sum 5\nlat_count 3\nstands_total 7\nfalls_total %d\n" % (1e9 - time.time() * 10 % 1e8))
     def log_message(self, *args):
         pass
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -44,6 +44,8 @@ no 'no number' "file:$T/text"
 no 'failed' cmd:false
 no 'does not move.* 5 ' 'cmd:echo 5'
 no 'does not move' :never
+refuses 1 'does not move.* 3 ' sweep -q -p "$pid" :crit --time 4s --progress :item \
+	--response "prom:$url/#lat"
 usage 'no progress'
 usage 'names no metric' --progress prom:http://127.0.0.1
 usage 'runs' --progress 'stdout:x'

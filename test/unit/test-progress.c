@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Sources of progress that can be read without a target, and what is drawn of their names. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/out-sweep-plot.h"
+#include "../../src/progress.h"
+
+static char path[64];
+
+static void put(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void *put_later(void *text)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
+	put(text);
+	return NULL;
+}
+
+static struct progress *open_file(void)
+{
+	char source[80];
+	struct progress *p = NULL;
+	struct sb_err err = { 0 };
+	int fd;
+
+	strcpy(path, "/tmp/test-progress-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(source, sizeof(source), "file:%s", path);
+	assert_int_equal(progress_open(source, false, &p, &err), 0);
+	return p;
+}
+
+static double value_of(struct progress *p)
+{
+	struct progress_value v;
+	struct sb_err err = { 0 };
+
+	assert_int_equal(progress_read(p, &v, &err), 0);
+	assert_int_equal(err.code, 0);
+	return v.count;
+}
+
+/* A reader comes between the truncation and the write, or between a rotation's two steps. */
+static void test_file_is_empty_or_away_for_a_moment(void **state)
+{
+	struct progress *p = open_file();
+	pthread_t writer;
+
+	(void)state;
+	put("41\n");
+	assert_true(value_of(p) == 41);
+	for (int away = 0; away < 2; away++) {
+		put("");
+		if (away)
+			unlink(path);
+		assert_int_equal(pthread_create(&writer, NULL, put_later, away ? "43" : "42"), 0);
+		assert_true(value_of(p) == 42 + away);
+		pthread_join(writer, NULL);
+	}
+	progress_close(p);
+	unlink(path);
+}
+
+static void test_file_that_never_had_a_number(void **state)
+{
+	struct progress *p = open_file();
+	struct progress_value v;
+	struct sb_err err = { 0 };
+
+	(void)state;
+	put("text");
+	assert_int_equal(progress_read(p, &v, &err), -SB_EFILE);
+	assert_non_null(strstr(err.what, "no number"));
+	progress_close(p);
+	unlink(path);
+}
+
+static void test_last_number(void **state)
+{
+	static const struct {
+		const char *text;
+		double number;
+	} row[] = {
+		{ "7", 7 },
+		{ "step-45", 45 },
+		{ "name-45 of it\n", 45 },
+		{ "1 2 3 done\n", 3 },
+		{ "x=-2.5e-1", -0.25 },
+		{ "items: 12.", 12 },
+	};
+	struct progress *p = open_file();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		put(row[i].text);
+		assert_true(value_of(p) == row[i].number);
+	}
+	progress_close(p);
+	unlink(path);
+}
+
+static void test_hash_within_a_label(void **state)
+{
+	struct progress *p = NULL;
+	struct progress_value v;
+	struct sb_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		progress_open("prom:http://127.0.0.1:1/m#x_total{path=\"/a#b\"}", false, &p, &err),
+		0);
+	assert_int_equal(progress_read(p, &v, &err), -SB_EFILE);
+	assert_non_null(strstr(err.what, "http://127.0.0.1:1/m: "));
+	progress_close(p);
+}
+
+/* gnuplot runs what stands between backquotes in double quotes. */
+static void test_names_are_no_commands_of_gnuplot(void **state)
+{
+	struct sweep_result *res = sweep_result_new(1);
+	char *script = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&script, &len);
+
+	(void)state;
+	res->target[0].spec = strdup(":a`touch x`'\"b\\");
+	out_sweep_script(f, "svg", "a`b'.svg", res, 1);
+	fclose(f);
+	assert_non_null(strstr(script, "set title ':a`touch x`''\"b\\' . "));
+	assert_non_null(strstr(script, "set output 'a`b''.svg'\n"));
+	free(script);
+	sweep_result_free(res);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file_is_empty_or_away_for_a_moment),
+		cmocka_unit_test(test_file_that_never_had_a_number),
+		cmocka_unit_test(test_last_number),
+		cmocka_unit_test(test_hash_within_a_label),
+		cmocka_unit_test(test_names_are_no_commands_of_gnuplot),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
