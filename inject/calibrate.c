@@ -27,7 +27,7 @@ static int bench_memory(struct bench *b)
 {
 	struct sb_page_header lay;
 
-	page_layout(&lay, 1);
+	page_layout(&lay, 1, 0, true);
 	b->memory = sizeof(lay) + 4096 + lay.cell_size;
 	b->hdr = calloc(1, b->memory);
 	b->text = mmap(NULL, TEXT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

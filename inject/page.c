@@ -11,11 +11,16 @@
 enum {
 	PAGE = 4096,
 	PROCS = 256,
-	SIZE_LIMIT = 1 << 30,
+	PROCS_LEAST = 16,
+	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
 	THREAD_SLOTS = 8192,
 	THREAD_TABLES = 64,
 	NOTES = 1 << 20
 };
+
+/* Of a page: address space only, of which some targets have little (ulimit -v). */
+#define SIZE_LIMIT  (8ull << 30)
+#define SIZE_LITTLE (1ull << 30)
 
 static uint64_t round_page(uint64_t n)
 {
@@ -27,26 +32,22 @@ static size_t thread_table_size(void)
 	return round_page(sizeof(struct sb_page_threads) + THREAD_SLOTS * sizeof(uint64_t));
 }
 
-void page_layout(struct sb_page_header *hdr, uint32_t targets)
+void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little)
 {
+	uint64_t limit = little ? SIZE_LITTLE : SIZE_LIMIT;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint64_t total;
+	uint64_t procs;
 
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->magic = SB_PAGE_MAGIC;
 	hdr->version = SB_PAGE_VERSION;
 	hdr->header_size = sizeof(*hdr);
-	hdr->targets_max = targets + 8;
+	hdr->targets_max = targets + (little && more > MORE_LITTLE ? MORE_LITTLE : more);
 	hdr->slots = cpus > 32 ? 256 : 64;
 	hdr->cell_size = round_page((1 + hdr->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE);
 	hdr->block_size = (uint64_t)hdr->targets_max * hdr->cell_size;
-	/* Address space only, but some targets have little of it (ulimit -v): bounded. */
-	hdr->procs_max = PROCS;
-	total = hdr->block_size * PROCS;
-	if (total > SIZE_LIMIT)
-		hdr->procs_max = SIZE_LIMIT / hdr->block_size < 16 ?
-					 16 :
-					 (uint32_t)(SIZE_LIMIT / hdr->block_size);
+	procs = limit / hdr->block_size;
+	hdr->procs_max = procs < PROCS_LEAST ? PROCS_LEAST : procs > PROCS ? PROCS : procs;
 	hdr->procs_off = PAGE;
 	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
@@ -204,6 +205,8 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 {
 	struct sb_page_cell *cell = page_cell(page, proc, target);
 
+	if (page->targets_used <= target)
+		page->targets_used = target + 1;
 	cell->delay_ticks = set->delay_ticks;
 	cell->every = set->every;
 	cell->overrun_limit = set->overrun_limit;
@@ -300,8 +303,8 @@ static void answer_bells(struct page *page)
 void page_close_all(struct page *page)
 {
 	for (uint32_t p = 0; p < page->lay.procs_max; p++)
-		for (uint32_t t = 0;
-		     (p == 0 || page_proc(page, p)->pid) && t < page->lay.targets_max; t++)
+		for (uint32_t t = 0; (p == 0 || page_proc(page, p)->pid) && t < page->targets_used;
+		     t++)
 			__atomic_store_n(&page_cell(page, p, t)->state, SB_STATE_OFF,
 					 __ATOMIC_RELEASE);
 	page_kick(page);

@@ -21,6 +21,7 @@ struct page {
 	size_t size;
 	uint64_t target_addr;  /* where the targets see it */
 	uint32_t threads_used; /* thread tables handed out */
+	uint32_t targets_used; /* cells that were set: the others' memory is not there yet */
 };
 
 /* What is asked of one target; times in ticks. */
@@ -41,8 +42,12 @@ struct page_sums {
 	uint64_t span_ticks, spans, spans_missed;
 };
 
-/* Fills a header for so many targets; size in hdr->size. slots: by the number of CPUs. */
-void page_layout(struct sb_page_header *hdr, uint32_t targets);
+/*
+ * Fills a header for so many targets and as many more as may come; size in hdr->size. little: who
+ * maps it has little address space, so fewer more, and fewer processes. slots: by the number of
+ * CPUs.
+ */
+void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little);
 
 /* Maps fd (owned from here on, also on failure), sizes it and writes the header. */
 int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err);

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "region.h"
+#include "tree-task.h"
 #include "../src/maps.h"
 #include "../src/log.h"
 
@@ -119,8 +120,15 @@ static int open_memfd(const char *path)
 	return fd;
 }
 
+/* We map the page, too. */
+static bool has_little_space(pid_t pid)
+{
+	return task_limit(pid, "Max address space") != UINT64_MAX ||
+	       task_limit(getpid(), "Max address space") != UINT64_MAX;
+}
+
 /* Our end of the memfd that the target made. */
-static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session, uint32_t targets,
+static int open_theirs(struct space *space, pid_t pid, long fd, const struct space_want *want,
 		       struct sb_err *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
@@ -142,15 +150,15 @@ static int open_theirs(struct space *space, pid_t pid, long fd, uint64_t session
 	fchmod(ours, 0600); /* nobody else opens it, whoever hands a descriptor on */
 	if (fstat(ours, &st) == 0)
 		control->inode = st.st_ino;
-	page_layout(&layout, targets);
-	layout.session = session;
+	page_layout(&layout, want->targets, want->more, has_little_space(pid));
+	layout.session = want->session;
 	layout.tracer_pid = (uint32_t)getpid();
 	if (page_map(&control->page, ours, &layout, err) < 0) {
 		free(control);
 		return -SB_ENOMEM;
 	}
 	space->control = control;
-	space->session = session;
+	space->session = want->session;
 	space->page_size = layout.size;
 	return 0;
 }
@@ -175,6 +183,12 @@ static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_
 		return -SB_ETARGET;
 	record = space->page_addr + space->page_size;
 	space->control->page.target_addr = space->page_addr;
+	/* A core dump would read all of it, and so turn what is address space only into memory. */
+	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr,
+			   space->page_size + RECORD_SIZE, (uint64_t)MADV_DONTDUMP, 0ul, 0ul,
+			   0ul) < 0 ||
+	    remote_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
+		return -SB_ETARGET;
 	if (remote_syscall(r, &ret, err, SYS_mmap, record, (uint64_t)RECORD_SIZE,
 			   (uint64_t)(PROT_READ | PROT_WRITE),
 			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED), (uint64_t)-1,
@@ -265,7 +279,7 @@ static bool is_their_memfd(pid_t pid, long fd)
 
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
  * was lost on its way back may have had its effect all the same. */
-static int setup_borrowed(struct space *space, struct remote *r, uint64_t session, uint32_t targets,
+static int setup_borrowed(struct space *space, struct remote *r, const struct space_want *want,
 			  struct sb_err *err)
 {
 	long fd = -1, ret;
@@ -274,7 +288,7 @@ static int setup_borrowed(struct space *space, struct remote *r, uint64_t sessio
 		return -SB_ECONFINED;
 	if (space_memfd(r, "sbinject", &fd, err) < 0)
 		goto close_fd;
-	if (open_theirs(space, r->thread->proc->pid, fd, session, targets, err) < 0)
+	if (open_theirs(space, r->thread->proc->pid, fd, want, err) < 0)
 		goto close_fd;
 	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
 		goto unmap;
@@ -306,8 +320,8 @@ static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
 	return ret;
 }
 
-int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t session,
-		uint32_t targets, struct sb_err *err)
+int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
+		struct sb_err *err)
 {
 	struct remote r;
 	int ret = find_gadgets(space, pid, err);
@@ -317,7 +331,7 @@ int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t sess
 	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 	if (ret < 0)
 		return ret;
-	ret = setup_borrowed(space, &r, session, targets, err);
+	ret = setup_borrowed(space, &r, want, err);
 	remote_end(&r);
 	return ret < 0 ? ret : space_register(space, pid, err);
 }

@@ -66,16 +66,22 @@ struct space *space_new(pid_t pid, struct sb_err *err);
 struct space *space_get(struct space *space);
 void space_put(struct space *space); /* forgets; takes nothing out of the target */
 
+/* session: random id; the targets that the page must hold, and so many more if there is room. */
+struct space_want {
+	uint64_t session;
+	uint32_t targets, more;
+};
+
 /*
  * All of these dispatch events while they wait: processes may fork, exec or end meanwhile. So a
  * space is held by a reference of the caller's, and threads are found by it, never by a process
  * that may be gone.
  *
- * Control page and private record. session: random id; targets: how many the page must hold.
+ * Control page and private record.
  * Nobody is stopped on entry and exit. On failure nothing is left in the target.
  */
-int space_setup(struct space *space, struct tree *tree, pid_t pid, uint64_t session,
-		uint32_t targets, struct sb_err *err);
+int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
+		struct sb_err *err);
 
 /* The space of a fresh fork: child is stopped at its birth; its record is written. It has what is
  * in the child, which may be less than the parent has: see fork.c, and lacks. */

@@ -436,6 +436,26 @@ static void permission_hint(struct sb_err *err)
 			      "CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
 }
 
+uint64_t task_limit(pid_t pid, const char *name)
+{
+	char path[64], line[256];
+	uint64_t limit = UINT64_MAX;
+	size_t len = strlen(name);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *value = line + len + strspn(line + len, " ");
+
+		if (!strncmp(line, name, len) && isdigit((unsigned char)*value))
+			limit = strtoull(value, NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return limit;
+}
+
 int task_no_permission(pid_t pid, struct sb_err *err)
 {
 	err_set(err, SB_EPERM, "process %d: not permitted to trace it, or to read its memory", pid);

@@ -44,6 +44,8 @@ void task_unnoticed(pid_t tid);
 /* A lent thread has stopped: was it in a call that needs the kernel's one note to go on? */
 void task_note_restart(struct thread *thread);
 void task_signal_unnoticed(pid_t tid, int sig);
+/* A soft limit of /proc/PID/limits, by its name there; the largest number where there is none. */
+uint64_t task_limit(pid_t pid, const char *name);
 int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SEIZE failed */
 /* The same, where it is not another tracer that stands in the way; of reading its memory, too. */
 int task_no_permission(pid_t pid, struct sb_err *err);

@@ -16,7 +16,7 @@
 
 #define MS 1000000ull
 
-enum { SPARE_TARGETS = 64, TICK_MS = 100 };
+enum { SPARE_TARGETS = 512, TICK_MS = 100 };
 
 void *usession_must(void *memory)
 {

@@ -203,31 +203,10 @@ static int look_stacks(const struct check_on *on, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
-/* A soft limit of /proc/PID/limits; the largest number where there is none. */
-static uint64_t soft_limit(pid_t pid, const char *name)
-{
-	char path[64], line[256];
-	uint64_t limit = UINT64_MAX;
-	size_t len = strlen(name);
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		const char *value = line + len + strspn(line + len, " ");
-
-		if (!strncmp(line, name, len) && isdigit((unsigned char)*value))
-			limit = strtoull(value, NULL, 10);
-	}
-	if (f)
-		fclose(f);
-	return limit;
-}
-
 /* One descriptor is needed for a moment: a free number below the limit. */
 static int look_descriptors(const struct check_on *on, struct sb_err *err)
 {
-	uint64_t limit = soft_limit(on->pid, "Max open files"), used = 0;
+	uint64_t limit = task_limit(on->pid, "Max open files"), used = 0;
 	struct dirent *e;
 	char path[64];
 	DIR *dir;
@@ -250,12 +229,12 @@ static int look_descriptors(const struct check_on *on, struct sb_err *err)
 
 static int look_room(const struct check_on *on, struct sb_err *err)
 {
-	uint64_t limit = soft_limit(on->pid, "Max address space"), pages = 0, need;
+	uint64_t limit = task_limit(on->pid, "Max address space"), pages = 0, need;
 	struct sb_page_header layout;
 	char path[64];
 	FILE *f;
 
-	page_layout(&layout, on->targets);
+	page_layout(&layout, on->targets, UINT32_MAX, true);
 	need = layout.size + (1 << 20);
 	snprintf(path, sizeof(path), "/proc/%d/statm", maps_face(on->pid));
 	f = fopen(path, "re");

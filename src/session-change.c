@@ -67,12 +67,26 @@ static int judge(struct session *s, size_t index, struct sb_err *err)
 	return -(int)err->code;
 }
 
+/* Where address space is short a page has room for fewer. */
+static size_t most_targets(const struct session *s)
+{
+	size_t most = s->max_targets;
+
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		const struct control *c = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		if (c && c->page.lay.targets_max < most)
+			most = c->page.lay.targets_max;
+	}
+	return most;
+}
+
 int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
 	int ret = session_check_target(s, spec, err);
 
 	if (ret == 0)
-		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
+		ret = targets_place(s->target, s->n_targets, most_targets(s), spec, index, err);
 	if (ret < 0)
 		return ret;
 	targets_enter(s->target, &s->n_targets, *index, spec);

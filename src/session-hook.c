@@ -429,7 +429,9 @@ static void page_gone(void *ctx, struct page *page)
 
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
-	int ret = space_setup(space, &s->tree, pid, s->cfg->id, (uint32_t)s->max_targets, err);
+	struct space_want want = { s->cfg->id, (uint32_t)s->n_targets,
+				   (uint32_t)(s->max_targets - s->n_targets) };
+	int ret = space_setup(space, &s->tree, pid, &want, err);
 
 	if (ret < 0)
 		return ret;

@@ -16,7 +16,7 @@
 
 #define MS 1000000ull
 
-enum { SPARE_TARGETS = 64, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
+enum { SPARE_TARGETS = 512, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
 
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
 {

@@ -55,7 +55,7 @@ int targets_place(const struct target *list, size_t n, size_t max, const struct 
 
 	if (i < n && !list[i].removed)
 		return err_set(err, SB_ESPEC, "target '%s' is there already", spec->text);
-	if (i == max) {
+	if (i >= max) {
 		err_set(err, SB_ENOMEM, "this session can hold no more than %zu targets", max);
 		err_hint(err, "name targets by a glob, or start a session of their own for them");
 		return -SB_ENOMEM;

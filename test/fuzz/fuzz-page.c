@@ -28,7 +28,7 @@ static void open_page(struct page *page, uint32_t targets)
 	struct sb_page_header lay;
 	struct sb_err err = { 0 };
 
-	page_layout(&lay, targets);
+	page_layout(&lay, targets, 0, true);
 	CHECK(!page_map(page, memfd_create("fuzz", MFD_ALLOW_SEALING), &lay, &err));
 }
 

@@ -41,7 +41,7 @@ static void make_page(struct hooked *h, const struct variant *v)
 {
 	struct sb_page_header lay;
 
-	page_layout(&lay, 1);
+	page_layout(&lay, 1, 0, true);
 	h->hdr = calloc(1, sizeof(lay) + 4096 + lay.cell_size);
 	*h->hdr = lay;
 	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
