@@ -30,7 +30,7 @@ static void scope_of(struct session *s, size_t index)
 }
 
 /* Looks for it in every process, and hooks it there; --no-follow: traced for that long. */
-static void hook_everywhere(struct session *s)
+static void hook_everywhere(struct session *s, size_t index)
 {
 	struct record *rec;
 
@@ -40,7 +40,7 @@ static void hook_everywhere(struct session *s)
 
 		if (!proc || proc->session != rec || session_retake(s, proc, &err) < 0)
 			continue;
-		if (session_hook(s, proc, false, &err) < 0 && err.code != SB_ENOPROC)
+		if (session_hook_one(s, proc, index, &err) < 0 && err.code != SB_ENOPROC)
 			session_warn(s, "process %d: %s", rec->pid, err.what);
 		session_untrace(s);
 	}
@@ -93,7 +93,7 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 	s->filtered |= spec->thread != NULL;
 	scope_of(s, *index);
 	window_apply_target(s, *index);
-	hook_everywhere(s);
+	hook_everywhere(s, *index);
 	ret = judge(s, *index, err);
 	if (ret < 0) {
 		targets_forget(s->target, &s->n_targets, *index);

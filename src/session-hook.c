@@ -15,6 +15,8 @@
 #include "../inject/mimic.h"
 #include "../inject/tree-task.h"
 
+#define EVERY SIZE_MAX /* targets */
+
 enum { PIDS_SHOWN = 1000 };
 
 struct finder {
@@ -237,9 +239,10 @@ static void finder_close(struct finder *f)
 	memory_close(&f->mem);
 }
 
-/* As session_find(); bells for what cannot be known yet are added to settle. */
-static int find_all(struct session *s, pid_t pid, const struct space *space, struct found *found,
-		    struct found *settle, struct sb_err *err)
+/* As session_find(), of one target or of EVERY; bells for what cannot be known yet are added to
+ * settle. */
+static int find_all(struct session *s, pid_t pid, const struct space *space, size_t which,
+		    struct found *found, struct found *settle, struct sb_err *err)
 {
 	struct finder f;
 	int ret = finder_open(&f, s, pid, space, found, err);
@@ -248,7 +251,8 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, str
 		return ret;
 	f.settle = settle;
 	for (size_t i = 0; i < s->n_targets; i++)
-		find_target(&f, i);
+		if (which == EVERY || which == i)
+			find_target(&f, i);
 	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
 	finder_close(&f);
 	return 0;
@@ -257,7 +261,7 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, str
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err)
 {
-	return find_all(s, pid, space, found, NULL, err);
+	return find_all(s, pid, space, EVERY, found, NULL, err);
 }
 
 /* Bells are always jumps: they must outlive us. */
@@ -478,7 +482,7 @@ static bool any_target(const struct session *s)
 }
 
 /* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
-int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
+static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, struct sb_err *err)
 {
 	struct space *space = space_get(proc->space);
 	struct found found = { 0 }, bell = { 0 };
@@ -494,7 +498,7 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 	if (rec)
 		rec->looking = true;
 	drop_stale(space);
-	ret = find_all(s, pid, space, &found, &bell, err);
+	ret = find_all(s, pid, space, which, &found, &bell, err);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
 	if (ret >= 0)
@@ -518,4 +522,14 @@ int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err
 		ret = python_look(s, rec, space, pid, fresh, err);
 	space_put(space);
 	return ret;
+}
+
+int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
+{
+	return hook(s, proc, EVERY, fresh, err);
+}
+
+int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err)
+{
+	return hook(s, proc, target, false, err);
 }

@@ -109,6 +109,8 @@ struct session {
 /* session-hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. */
 /* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
+/* Of one target only, which is new: the others are where they can be. */
+int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err);
 /* Finds sites in a process without hooking; for check and list. */
 struct found;
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
