@@ -165,8 +165,13 @@ int session_remove(struct session *s, size_t index, struct sb_err *err)
 		python_relist(s);
 	else
 		ret = unplant(s, index, err);
+	if (ret < 0) { /* still in some process, and does nothing: to be removed again */
+		t->removed = false;
+		t->muted = true;
+		return ret;
+	}
 	t->planted = false;
-	return ret;
+	return 0;
 }
 
 void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # sbctl watch draws on a terminal of any size, follows its changes, and leaves it as it was; elsewhere
 # it prints plain tables. It ends with the session.
 . "$SRC/test/lib.sh"
