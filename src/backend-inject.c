@@ -40,6 +40,7 @@ const struct backend backend_inject = {
 	.timing = session_timing,
 	.targets = session_targets,
 	.target = session_target,
+	.state = session_state,
 	.lanes = session_lanes,
 	.pids = session_pids,
 	.list = session_list,

@@ -474,6 +474,7 @@ const struct backend backend_kmod = {
 	.mute = ksession_mute,
 	.targets = ksession_targets,
 	.target = ksession_target,
+	.state = ksession_state,
 	.lanes = ksession_lanes,
 	.pids = ksession_pids,
 	.list = kmod_list,

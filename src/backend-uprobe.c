@@ -258,6 +258,7 @@ const struct backend backend_uprobe = {
 	.mute = usession_mute,
 	.targets = usession_targets,
 	.target = usession_target,
+	.state = usession_state,
 	.lanes = usession_lanes,
 	.pids = usession_pids,
 	.list = usession_list,

@@ -69,10 +69,18 @@ static int fail(struct request *r, const char *name, const char *what, const cha
 	return -1;
 }
 
-static void tell(struct request *r, const char *what, const char *target, uint64_t delay_ns)
+static void tell(struct request *r, const char *what, const struct session_target *t)
 {
 	if (r->c->changed)
-		r->c->changed(r->c->ctx, what, target, delay_ns);
+		r->c->changed(r->c->ctx, what, t);
+}
+
+static void tell_target(struct request *r, const char *what, size_t index)
+{
+	struct session_target t;
+
+	r->c->backend->state(r->c->session, index, &t);
+	tell(r, what, &t);
 }
 
 /* ---- what a request says ---- */
@@ -114,7 +122,7 @@ static size_t count_named(struct request *r, const char *name, size_t *index)
 	for (size_t i = 0; i < b->targets(r->c->session); i++) {
 		struct session_target t;
 
-		b->target(r->c->session, i, &t);
+		b->state(r->c->session, i, &t);
 		if (t.removed || strcmp(t.spec->text, name) != 0)
 			continue;
 		*index = i;
@@ -130,7 +138,7 @@ static bool find_exactly(struct request *r, const char *name, uint64_t pid, size
 	for (size_t i = 0; i < b->targets(r->c->session); i++) {
 		struct session_target t;
 
-		b->target(r->c->session, i, &t);
+		b->state(r->c->session, i, &t);
 		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name) != 0)
 			continue;
 		*index = i;
@@ -199,7 +207,7 @@ static int op_add(struct request *r)
 		put(r->out, "index", json_integer((json_int_t)index));
 		put(r->out, "target", text(list.spec[0].text));
 		put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
-		tell(r, "add", list.spec[0].text, list.spec[0].delay_ns);
+		tell_target(r, "add", index);
 	}
 	spec_list_free(&list);
 	return ret;
@@ -207,16 +215,14 @@ static int op_add(struct request *r)
 
 static int op_remove(struct request *r)
 {
-	struct session_target t;
 	size_t index = 0;
 	int ret = get_target(r, &index);
 
 	if (ret < 0)
 		return ret;
-	r->c->backend->target(r->c->session, index, &t);
 	ret = r->c->backend->remove(r->c->session, index, &r->err);
 	if (ret == 0)
-		tell(r, "remove", t.spec->text, t.delay_ns);
+		tell_target(r, "remove", index);
 	return ret;
 }
 
@@ -229,7 +235,7 @@ static int op_update(struct request *r)
 
 	if (ret < 0)
 		return ret;
-	r->c->backend->target(r->c->session, index, &t);
+	r->c->backend->state(r->c->session, index, &t);
 	every = t.every;
 	delay = t.delay_ns;
 	get_number(r, "delay_ns", &delay, &ret);
@@ -239,7 +245,7 @@ static int op_update(struct request *r)
 	if (ret < 0)
 		return ret;
 	r->c->backend->update(r->c->session, index, delay, every);
-	tell(r, "update", t.spec->text, delay);
+	tell_target(r, "update", index);
 	put(r->out, "delay_ns", json_integer((json_int_t)delay));
 	return 0;
 }
@@ -252,11 +258,11 @@ static int op_clear(struct request *r)
 	for (size_t i = 0; i < b->targets(r->c->session) && ret == 0; i++) {
 		struct session_target t;
 
-		b->target(r->c->session, i, &t);
+		b->state(r->c->session, i, &t);
 		if (!t.removed)
 			ret = b->remove(r->c->session, i, &r->err);
 	}
-	tell(r, "clear", NULL, 0);
+	tell(r, "clear", NULL);
 	return ret;
 }
 
@@ -273,7 +279,7 @@ static int op_delay(struct request *r)
 		return ret;
 	r->c->default_ns = ns;
 	if (given)
-		tell(r, "delay", NULL, ns);
+		tell(r, "delay", &(struct session_target){ .delay_ns = ns });
 	put(r->out, "delay_ns", json_integer((json_int_t)ns));
 	return 0;
 }
@@ -281,14 +287,14 @@ static int op_delay(struct request *r)
 static int op_enable(struct request *r)
 {
 	r->c->backend->enable(r->c->session, true);
-	tell(r, "enable", NULL, 0);
+	tell(r, "enable", NULL);
 	return 0;
 }
 
 static int op_disable(struct request *r)
 {
 	r->c->backend->enable(r->c->session, false);
-	tell(r, "disable", NULL, 0);
+	tell(r, "disable", NULL);
 	return 0;
 }
 

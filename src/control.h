@@ -36,8 +36,9 @@ struct control_state {
 	struct session *session;
 	uint64_t default_ns; /* of targets that are added without a delay */
 	bool stop;	     /* somebody has asked for the end */
-	/* Told of each change, for --events; may be NULL. what: "add", "disable", ... */
-	void (*changed)(void *ctx, const char *what, const char *target, uint64_t delay_ns);
+	/* Told of each change, for --events; may be NULL. what: "add", "disable", ...; t: of which
+	 * target, or (its spec is NULL) a delay that is no target's; NULL: neither. */
+	void (*changed)(void *ctx, const char *what, const struct session_target *t);
 	void *ctx;
 };
 

@@ -90,15 +90,21 @@ size_t ksession_targets(const struct session *s)
 	return s->n_targets;
 }
 
-void ksession_target(struct session *s, size_t index, struct session_target *out)
+void ksession_state(const struct session *s, size_t index, struct session_target *out)
 {
-	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
 	const struct target *t = &s->target[index];
 
-	ksession_counts_of(s, counts);
 	target_show(t, out);
 	out->open = t->open && s->enabled;
 	out->pending = !t->n_lines;
+}
+
+void ksession_target(struct session *s, size_t index, struct session_target *out)
+{
+	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
+
+	ksession_state(s, index, out);
+	ksession_counts_of(s, counts);
 	out->counts = counts[index];
 	free(counts);
 }

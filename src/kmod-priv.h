@@ -42,6 +42,7 @@ bool ksession_enabled(const struct session *s);
 void ksession_mute(struct session *s, size_t index, bool mute);
 size_t ksession_targets(const struct session *s);
 void ksession_target(struct session *s, size_t index, struct session_target *out);
+void ksession_state(const struct session *s, size_t index, struct session_target *out);
 size_t ksession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
 size_t ksession_pids(struct session *s, pid_t **pids);
 

@@ -226,14 +226,20 @@ size_t session_targets(const struct session *s)
 	return s->n_targets;
 }
 
-void session_target(struct session *s, size_t index, struct session_target *out)
+void session_state(const struct session *s, size_t index, struct session_target *out)
 {
 	const struct target *t = &s->target[index];
-	struct page_sums sums;
 
-	session_target_sums(s, index, &sums);
 	target_show(t, out);
 	out->pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen);
+}
+
+void session_target(struct session *s, size_t index, struct session_target *out)
+{
+	struct page_sums sums;
+
+	session_state(s, index, out);
+	session_target_sums(s, index, &sums);
 	counts_from_sums(s, index, &sums, &out->counts);
 }
 

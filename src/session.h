@@ -102,6 +102,8 @@ struct session_target {
 	struct result_counts counts;
 };
 void session_target(struct session *s, size_t index, struct session_target *out);
+/* The same without its counts, which is cheap. */
+void session_state(const struct session *s, size_t index, struct session_target *out);
 
 /*
  * Counters at one instant, each of one target on one thread: `slot` tells threads of a process

@@ -29,8 +29,12 @@ struct tracer {
 	bool quit;
 	uint64_t next_status;
 	struct control_state control;
-	struct control_server *server;	     /* NULL: none */
-	FILE *events;			     /* NULL: none */
+	struct control_server *server; /* NULL: none */
+	FILE *events;		       /* NULL: none */
+	struct {
+		bool hooked, open;
+	} * known; /* by target: what --events was told last */
+	size_t n_known;
 	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
 	size_t heard;
 };
@@ -178,20 +182,6 @@ static int status_due(struct tracer *t, int ms)
 	return left < (uint64_t)ms ? (int)left : ms;
 }
 
-static enum session_end run(struct tracer *t, struct sb_err *err)
-{
-	enum session_end end;
-	int ms = 0;
-
-	while (!t->quit) {
-		end = t->job->backend->step(t->session, &ms, err);
-		if (end != SESSION_RUNS)
-			return end;
-		wait_for_something(t, status_due(t, ms));
-	}
-	return SESSION_RUNS;
-}
-
 static void drain(struct tracer *t)
 {
 	struct pollfd fd = { .fd = t->out.fd, .events = POLLOUT };
@@ -209,31 +199,64 @@ static double seconds(clockid_t id)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* --events: to be joined with what others recorded, so both clocks. */
-static void event(void *ctx, const char *what, const char *target, uint64_t delay_ns)
+static void put_target(json_t *o, const struct session_target *t)
 {
-	struct tracer *t = ctx;
+	json_t *name = json_string(t->spec->text);
+
+	json_object_set_new(o, "target", name ? name : json_null());
+	json_object_set_new(o, "every", json_integer((json_int_t)t->every));
+	if (t->spec->pid)
+		json_object_set_new(o, "pid", json_integer(t->spec->pid));
+}
+
+/* --events: to be joined with what others recorded, so both clocks. */
+static void event(void *ctx, const char *what, const struct session_target *t)
+{
+	struct tracer *tracer = ctx;
 	json_t *o;
 	char *text;
 
-	if (!t->events)
+	if (!tracer->events)
 		return;
 	o = json_pack("{s:s s:f s:f}", "event", what, "realtime_s", seconds(CLOCK_REALTIME),
 		      "monotonic_s", seconds(CLOCK_MONOTONIC));
-	if (target) {
-		json_t *name = json_string(target);
-
-		json_object_set_new(o, "target", name ? name : json_null());
-	}
-	if (target || !strcmp(what, "delay"))
-		json_object_set_new(o, "delay_ns", json_integer((json_int_t)delay_ns));
+	if (t && t->spec)
+		put_target(o, t);
+	if (t)
+		json_object_set_new(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
 	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	if (!text)
 		abort();
-	fprintf(t->events, "%s\n", text);
-	fflush(t->events);
+	fprintf(tracer->events, "%s\n", text);
+	fflush(tracer->events);
 	free(text);
+}
+
+/* What nobody asked for just now: a window opens or closes, a library brings a function. */
+static void tell_states(struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	size_t n = t->events ? b->targets(t->session) : 0;
+
+	if (n > t->n_known) {
+		t->known = reallocarray(t->known, n, sizeof(*t->known));
+		if (!t->known)
+			abort();
+		memset(t->known + t->n_known, 0, (n - t->n_known) * sizeof(*t->known));
+		t->n_known = n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct session_target now;
+
+		b->state(t->session, i, &now);
+		if (!now.pending && !t->known[i].hooked)
+			event(t, "hooked", &now);
+		if (now.open != t->known[i].open)
+			event(t, now.open ? "open" : "close", &now);
+		t->known[i].hooked = !now.pending;
+		t->known[i].open = now.open;
+	}
 }
 
 /* A pipe whose reader sleeps loses lines; it does not hold the tracer, nor so the target. */
@@ -246,6 +269,21 @@ static int open_events(struct tracer *t, struct sb_err *err)
 	return t->events || !t->job->events ?
 		       0 :
 		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
+}
+
+static enum session_end run(struct tracer *t, struct sb_err *err)
+{
+	enum session_end end;
+	int ms = 0;
+
+	while (!t->quit) {
+		end = t->job->backend->step(t->session, &ms, err);
+		tell_states(t);
+		if (end != SESSION_RUNS)
+			return end;
+		wait_for_something(t, status_due(t, ms));
+	}
+	return SESSION_RUNS;
 }
 
 static void do_run(struct tracer *t)
@@ -263,12 +301,14 @@ static void do_run(struct tracer *t)
 	if (!t->server)
 		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
 			 why.hint[0] ? "; " : "", why.hint);
-	event(t, "attached", NULL, 0);
+	event(t, "attached", NULL);
+	tell_states(t);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
-	event(t, "detaching", NULL, 0);
+	event(t, "detaching", NULL);
 	b->detach(t->session);
-	event(t, "detached", NULL, 0);
+	tell_states(t);
+	event(t, "detached", NULL);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
 	send_result(t, end, b->result(t->session));
@@ -329,6 +369,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 		job->backend->close(t.session);
 	}
 	drain(&t);
+	free(t.known);
 	wire_close(&t.out);
 	close(t.sigfd);
 }

@@ -92,14 +92,18 @@ size_t usession_targets(const struct session *s)
 	return s->n_targets;
 }
 
+void usession_state(const struct session *s, size_t index, struct session_target *out)
+{
+	target_show(&s->target[index], out);
+	out->pending = !s->target[index].planted;
+}
+
 void usession_target(struct session *s, size_t index, struct session_target *out)
 {
-	const struct target *t = &s->target[index];
 	struct page_sums sums;
 
+	usession_state(s, index, out);
 	usession_target_sums(s, index, &sums);
-	target_show(t, out);
-	out->pending = !t->planted;
 	usession_counts_from(&sums, &out->counts);
 }
 

@@ -109,6 +109,7 @@ bool usession_enabled(const struct session *s);
 void usession_mute(struct session *s, size_t index, bool mute);
 size_t usession_targets(const struct session *s);
 void usession_target(struct session *s, size_t index, struct session_target *out);
+void usession_state(const struct session *s, size_t index, struct session_target *out);
 size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
 size_t usession_pids(struct session *s, pid_t **pids);
 

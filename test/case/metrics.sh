@@ -39,6 +39,23 @@ assert all(a["monotonic_s"] <= b["monotonic_s"] for a, b in zip(e, e[1:])) and e
 P
 unchanged "$pid"
 
+# What nobody asks for at the moment is told, too: windows that open and close.
+rm "$T/events"
+sb -p "$pid" :victim_work 2us start=100ms for=200ms every=3 "$V/victim-lib.so:lib_fn" 0 --for 500ms \
+	--events "$T/events"
+ended 0
+python3 - "$T/events" <<'P' || fail "windows in the events: $(cat "$T/events")"
+import json, sys
+e = [json.loads(l) for l in open(sys.argv[1])]
+mine = [x["event"] for x in e if x.get("target", ":victim_work") == ":victim_work"]
+assert mine == ["attached", "hooked", "open", "close", "detaching", "detached"], mine
+at = {x["event"]: x for x in e if x.get("target") == ":victim_work"}
+assert at["open"]["delay_ns"] == 2000 and at["open"]["every"] == 3
+assert 0.19 < at["close"]["monotonic_s"] - at["open"]["monotonic_s"] < 2
+assert not [x for x in e if "lib_fn" in x.get("target", "") and x["event"] == "hooked"]
+P
+unchanged "$pid"
+
 # A port that is taken is an error before anything is hooked for good.
 python3 -c 'import socket, sys, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

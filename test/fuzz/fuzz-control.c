@@ -87,6 +87,11 @@ static void target(struct session *s, size_t index, struct session_target *out)
 	target_show(&s->target[index], out);
 }
 
+static void state_of(const struct session *s, size_t index, struct session_target *out)
+{
+	target((struct session *)s, index, out);
+}
+
 static size_t lanes(struct session *s, struct session_lane **out, uint64_t *t_ns)
 {
 	*out = calloc(s->n + 1, sizeof(**out));
@@ -112,6 +117,7 @@ static const struct backend nobody = {
 	.mute = mute,
 	.targets = targets,
 	.target = target,
+	.state = state_of,
 	.lanes = lanes,
 	.pids = pids,
 };
