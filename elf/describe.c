@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* What the headers of an image say: names, notes, flags and where the symbol tables are. */
 #include "image-priv.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* FILE:LINE to addresses, through libdw. The only place that reads DWARF. */
 #include "image-priv.h"
 #include "symbol.h"

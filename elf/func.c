@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The index of functions: 12 bytes each, sorted by start. It is built at the first question
  * about an address; looking a name up does not need it.

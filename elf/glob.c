@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Not fnmatch(): that follows the locale (a multibyte conversion for each call is 20 times
  * slower here, and a name that is no valid UTF-8 never matches).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "ifunc.h"
 #include "match.h"
 #include "symbol.h"

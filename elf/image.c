@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Opening, sharing and addressing. What the headers say is read in describe.c. */
 #include "image-priv.h"
 

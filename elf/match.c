@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "match.h"
 #include "demangle.h"
 #include "symbol.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "resolve.h"
 #include "ifunc.h"
 #include "match.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Near names for an error's hint. It runs once, on the way to an error: clarity over speed. */
 #include "demangle.h"
 #include "image-priv.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "symbol.h"
 #include "demangle.h"
 #include "match.h"

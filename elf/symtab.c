@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "symtab.h"
 
 bool symtab_init(struct symtab *tab, struct view_range syms, struct view_range str)

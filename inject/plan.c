@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "plan.h"
 
 static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {

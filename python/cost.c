@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * What a counted call costs, measured in the interpreter that it is to be taken off in: a small
  * function is called in a loop, watched and not watched in turns, with a page of its own that

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * 3.10 and 3.11: a frame evaluation function (PEP 523). One for all threads, beneath every
  * profiler and tracer, and taken out while nobody counts.

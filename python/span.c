@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * One table for three kinds of things to remember of a thread: what timed calls have cost it so
  * far, how deep it is in each target, and which functions it has called. All under the GIL.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Open addressing by the address of the code object. An entry whose code was freed stays until
  * its address is judged anew or the table grows: its weak reference says that it is void.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The functions that exist: those that the garbage collector knows, and the code nested in
  * theirs, since a function that is made at each call of another one exists for moments only.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Python calls that an agent could not see: said aloud, and as few as possible. */
 #include "session-python.h"
 

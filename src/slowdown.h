@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #ifndef SB_SLOWDOWN_H
 #define SB_SLOWDOWN_H
 

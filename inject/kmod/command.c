@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /* What is written to the files. */
 #include <linux/ctype.h>
 #include <linux/kernel.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /* The files of /sys/kernel/speed_bump. */
 #include <linux/kobject.h>
 #include <linux/module.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Probes, and what is done at a hit. The spin is in the context of the thread that made the call:
  * it can be killed and preempted, and leaves when its target goes or changes.

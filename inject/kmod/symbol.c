@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Names to offsets: the symbol tables of a 64-bit ELF file. Whatever is read is data from outside
  * and is checked before it is used; tables are read in pieces, so that a large one costs no

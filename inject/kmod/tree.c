@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
  * pid=N means process N and all its descendants. Ancestry cannot be read off a process later (a
  * daemon has lost its own), so membership is inherited at fork: a table of processes, each with

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as an ELF file. Every question that the image and symbol rooms answer is
  * put to it; an error is fine, and so is a wrong answer about a damaged file.

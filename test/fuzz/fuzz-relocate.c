@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as code. What is planned must be consistent, what is emitted must decode
  * to as many instructions as the original had, or more, with the same operands.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* A window as it stood, as it was moved, as it is hooked; and what must be alike. */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The functions of a library, from its symbol tables and .eh_frame, through libelf alone. */
 #include <err.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* What was emitted, read by capstone alone and held against the window it came from. */
 #include <capstone/capstone.h>
 #include <stdlib.h>

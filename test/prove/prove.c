@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * prove [-a] [-v] [-e N] [-s STATES] [-r FILE] [-w run|read] [-m] [-i] [-d N] LIBRARY...
  *

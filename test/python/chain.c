@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Another user of PEP 523, as a compiler of Python code is one: counts frames, hands them on. */
 #include <stddef.h>
 

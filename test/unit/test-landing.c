@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The landing scan against branches that are known, and against a slow scan of everything. */
 #include <link.h>
 #include <setjmp.h>

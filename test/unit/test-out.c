@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Golden files lie in golden/; run with SB_GOLDEN_WRITE=1 to write them anew, and read the diff. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Which shape a site gets, and what is refused and why. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * embed LIBPYTHON FOLDER WAY...: a C program that starts an interpreter late, runs it in the way
  * named, ends it, and does so again for each WAY:

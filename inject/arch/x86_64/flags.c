@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Whether the stub has to keep the arithmetic flags. Saving them costs about 2 ns a hit. */
 #include "x86.h"
 

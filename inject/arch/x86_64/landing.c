@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The landing scan (see landing.h). Three sieves, each far cheaper a byte than the next:
  *

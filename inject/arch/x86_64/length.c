@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * How long an x86-64 instruction is, and where its fields lie. One character an opcode:
  *

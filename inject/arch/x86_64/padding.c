@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Bytes between functions that nothing runs: what assemblers and linkers fill gaps with. */
 #include "x86.h"
 
