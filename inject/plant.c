@@ -439,7 +439,7 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 	int ret;
 
 	for (int i = 0; i < STOP_TRIES; i++) {
-		ret = tree_stop(p->tree, p->space, err);
+		ret = tree_stop_patiently(p->tree, p->space, err);
 		if (ret < 0)
 			return ret;
 		if (!somebody_in_the_way(p)) {

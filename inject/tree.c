@@ -12,7 +12,7 @@
 #include "tree-task.h"
 #include "../src/log.h"
 
-enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, IN_EXEC = 1 << 30 };
+enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, STOP_PATIENCE = 3, IN_EXEC = 1 << 30 };
 
 /* How long the release of a process waits for threads deep in the kernel. */
 #define KEPT_NS 1000000000ull
@@ -395,6 +395,21 @@ int tree_stop(struct tree *tree, struct space *space, struct sb_err *err)
 	}
 	tree_resume(tree, space);
 	return err_set(err, SB_ETARGET, "a thread did not stop within a second");
+}
+
+int tree_stop_patiently(struct tree *tree, struct space *space, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+	int ret = -1;
+
+	for (int i = 0; i < STOP_PATIENCE && ret < 0; i++)
+		ret = tree_stop(tree, space, &why);
+	if (ret < 0) {
+		err_set(err, why.code, "%s", why.what);
+		err_hint(err,
+			 "the machine is busy, or the thread is deep in the kernel: try again");
+	}
+	return ret;
 }
 
 /* Lets a stopped thread go on as its stop demands; events are dispatched first. */

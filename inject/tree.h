@@ -121,6 +121,8 @@ void tree_settle(struct tree *tree);
  * cannot be stopped within a second: then all run again.
  */
 int tree_stop(struct tree *tree, struct space *space, struct sb_err *err);
+/* As tree_stop(), a few times: between them everybody runs. */
+int tree_stop_patiently(struct tree *tree, struct space *space, struct sb_err *err);
 void tree_resume(struct tree *tree, struct space *space);
 /*
  * Where all threads are deep in the kernel (thread->kept): waits a while until one has come out. It

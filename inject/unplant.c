@@ -7,8 +7,6 @@
 #include "fault.h"
 #include "region.h"
 
-enum { STOP_TRIES = 3 };
-
 static bool wanted(const struct region *region, const struct journal_patch *patch,
 		   const bool *cookie, size_t n)
 {
@@ -57,26 +55,10 @@ bool space_patch_in_place(const struct space *space, const struct journal_patch 
 	       !memcmp(now, patch->now, patch->len);
 }
 
-/* A loaded machine may take longer than one try. */
-static int stop(struct space *space, struct tree *tree, struct sb_err *err)
-{
-	struct sb_err why = { 0 };
-	int ret = -1;
-
-	for (int i = 0; i < STOP_TRIES && ret < 0; i++)
-		ret = tree_stop(tree, space, &why);
-	if (ret < 0) {
-		err_set(err, why.code, "process %d: %s", space->mem.pid, why.what);
-		err_hint(err,
-			 "the machine is busy, or the thread is deep in the kernel: try again");
-	}
-	return ret;
-}
-
 int space_unplant(struct space *space, struct tree *tree, const bool *cookie, size_t n,
 		  struct sb_err *err)
 {
-	int ret = stop(space, tree, err);
+	int ret = tree_stop_patiently(tree, space, err);
 
 	if (ret < 0)
 		return ret;

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
 # A leader that has ended, or ends while hooked; vfork parents that wait in the kernel; exec by a
 # thread that is not the leader; threads and children by the hundred.
 # limit: 120 s
