@@ -157,13 +157,37 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	return ENTRY_OK;
 }
 
+/*
+ * First it is said who is inside, then looked whether the turn is over. Whoever ends a turn first
+ * and looks afterwards who is inside thus misses nobody: a thread that has not begun does nothing.
+ */
+ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
+{
+	const unsigned int places = sizeof(room->inside) / sizeof(*room->inside);
+	int32_t status = ENTRY_NOT_READY;
+	uint64_t self = entry_thread(), none;
+	unsigned int i = 0;
+
+	for (none = 0;
+	     i < places && !__atomic_compare_exchange_n(&room->inside[i], &none, self, 0,
+							__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	     none = 0)
+		i++;
+	if (i == places)
+		return status;
+	if (__atomic_load_n(&room->parked, __ATOMIC_SEQ_CST) == at_work)
+		status = lent(room);
+	__atomic_store_n(&room->inside[i], 0, __ATOMIC_SEQ_CST);
+	return status;
+}
+
 /* In a room that another sbinject has come to since, a thread that was left behind just leaves. */
 ENTRY_SECTION void entry_lent(uintptr_t arg)
 {
 	struct sb_room *room = (struct sb_room *)(arg & ~(uintptr_t)ENTRY_TURNS);
 	uint32_t turn = (uint32_t)(arg & ENTRY_TURNS) << ENTRY_TURN_SHIFT;
 	uint32_t at_work = turn | ENTRY_AT_WORK, parked = turn | ENTRY_PARKED;
-	int32_t status = lent(room);
+	int32_t status = lent_in_turn(room, at_work);
 	volatile int64_t nap[2];
 
 	if (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) != at_work)

@@ -317,6 +317,8 @@ static void tell_child(struct room *room, const struct room *parent)
 	write_word(room, offsetof(struct sb_room, asked), parent->asked);
 }
 
+static const uint64_t nobody[sizeof(((struct sb_room *)0)->inside) / sizeof(uint64_t)];
+
 struct room *room_fork(const struct room *parent, struct space *space, pid_t child)
 {
 	struct room *room = room_new(space, child);
@@ -332,10 +334,55 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	/* Whoever was at work in the parent is not in the child. */
 	write_word(room, offsetof(struct sb_room, busy), 0);
 	write_word(room, offsetof(struct sb_room, parked), 0);
+	memory_write(&space->mem, room->addr + offsetof(struct sb_room, inside), nobody,
+		     sizeof(nobody), NULL);
 	return room;
 }
 
-struct room *room_load(struct space *space, pid_t pid)
+static bool has_thread(struct tree *tree, const struct space *space, uint64_t pointer)
+{
+	struct arch_regs regs;
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, space, tid))) {
+		bool it;
+
+		tid = t->tid;
+		if (!tree_stop_thread(tree, t, 10000))
+			return true; /* who knows */
+		it = t->state == THREAD_STOPPED && pt_get_regs(tid, &regs) == 0 &&
+		     arch->thread_pointer(&regs) == pointer;
+		tree_resume_thread(tree, t);
+		if (it)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whoever was lent, and has not begun, does nothing any more; who is inside is waited for. In a
+ * fork that nobody saw its parent's threads are not.
+ */
+static void end_turn(struct room *room, struct tree *tree)
+{
+	struct sb_room head;
+
+	if (!read_head(room, &head))
+		return;
+	room->turn = ((head.parked >> ENTRY_TURN_SHIFT) + 1) & ENTRY_TURNS;
+	write_word(room, offsetof(struct sb_room, parked),
+		   room->turn << ENTRY_TURN_SHIFT | ENTRY_LEFT);
+	if (!read_head(room, &head))
+		return;
+	for (size_t i = 0; i < sizeof(head.inside) / sizeof(*head.inside); i++)
+		if (head.inside[i] && !has_thread(tree, room->space, head.inside[i]))
+			memory_write(&room->space->mem,
+				     room->addr + offsetof(struct sb_room, inside[i]), nobody,
+				     sizeof(*nobody), NULL);
+}
+
+struct room *room_load(struct space *space, struct tree *tree, pid_t pid)
 {
 	struct room *room;
 	struct sb_room head;
@@ -352,6 +399,7 @@ struct room *room_load(struct space *space, pid_t pid)
 	}
 	room->asked = head.asked;
 	room->main_only = !head.function[ENTRY_ADD_ANY];
+	end_turn(room, tree);
 	return room;
 }
 
@@ -497,5 +545,5 @@ bool room_is_quiet(const struct room *room)
 	struct sb_room head;
 
 	return !room->remote.lent && read_head(room, &head) && !head.busy && !head.queued &&
-	       !head.agent;
+	       !head.agent && !memcmp(head.inside, nobody, sizeof(nobody));
 }

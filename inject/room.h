@@ -67,8 +67,9 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 /* The copy that a fresh fork has of its parent's room. */
 struct room *room_fork(const struct room *parent, struct space *space, pid_t child);
 
-/* What a dead tracer left in a process, as space_load() found it; NULL: nothing. */
-struct room *room_load(struct space *space, pid_t pid);
+/* What a dead tracer left in a process, as space_load() found it; NULL: nothing. A thread that it
+ * had lent, and that has not begun, does nothing any more. */
+struct room *room_load(struct space *space, struct tree *tree, pid_t pid);
 
 /* The whole list; taken over with the next APPLY. SB_ENOMEM: it is too long. */
 int room_targets(struct room *room, const struct room_target *target, size_t n, struct sb_err *err);

@@ -212,7 +212,7 @@ static void settle_calls(struct tree *tree, pid_t pid)
 /* An agent in an interpreter must be asked to go, and that may take it a while. */
 static void evict(struct tree *tree, struct space *space, pid_t pid)
 {
-	struct room *room = room_load(space, pid);
+	struct room *room = room_load(space, tree, pid);
 
 	for (int i = 0; room && i < EVICT_TRIES && tree_proc(tree, pid); i++) {
 		if (room_evict(room, tree, clock_ns()))

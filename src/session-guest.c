@@ -64,10 +64,11 @@ bool guest_forked(struct session *s, const struct proc *child, const struct proc
 
 void guest_load(struct session *s, const struct proc *proc)
 {
-	struct room *room = proc->space ? room_load(proc->space, proc->pid) : NULL;
+	pid_t pid = proc->pid; /* the process may end meanwhile */
+	struct room *room = proc->space ? room_load(proc->space, &s->tree, pid) : NULL;
 
 	if (room)
-		guest_add(s, proc->pid, room);
+		guest_add(s, pid, room);
 }
 
 /* One that ended, or runs another program, took its agent with it. */

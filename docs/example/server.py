@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A small inference server to practise on: HTTP in front, batches for a device behind.
 
-    python3 server.py [PORT]
+    python3 server.py [PORT [LINGER_MS]]
 
 Requests are parsed and queued; the engine takes up to eight, lets the device compute for 40 ms,
 and answers. The device is a thread that sleeps: like a GPU it needs no Python while it works.
+Before it takes them the engine lingers for 4 ms (LINGER_MS), so that more may come.
 """
 
 import asyncio
@@ -23,12 +24,14 @@ def device_run(batch):
 
 
 class Engine:
-    def __init__(self):
+    def __init__(self, linger_s):
         self.waiting = asyncio.Queue()
         self.device = ThreadPoolExecutor(1)
+        self.linger_s = linger_s
 
     def schedule(self, batch):
         """Fill the batch from what waits."""
+        time.sleep(self.linger_s)
         while len(batch) < BATCH and not self.waiting.empty():
             batch.append(self.waiting.get_nowait())
 
@@ -73,8 +76,8 @@ async def serve(engine, audit, reader, writer):
     writer.close()
 
 
-async def main(port):
-    engine, audit = Engine(), Audit()
+async def main(port, linger_ms):
+    engine, audit = Engine(linger_ms / 1000), Audit()
     server = await asyncio.start_server(
         lambda r, w: serve(engine, audit, r, w), "127.0.0.1", port
     )
@@ -83,4 +86,5 @@ async def main(port):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 8017))
+    port, linger = (sys.argv[1:] + ["8017", "4"][len(sys.argv) - 1 :])[:2]
+    asyncio.run(main(int(port), float(linger)))

@@ -14,6 +14,15 @@ static inline __attribute__((always_inline)) uint64_t entry_clock(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
+/* As arch->thread_pointer() has it: all C libraries keep it there, too. */
+static inline __attribute__((always_inline)) uint64_t entry_thread(void)
+{
+	uint64_t self;
+
+	__asm__("mov %%fs:0, %0" : "=r"(self));
+	return self;
+}
+
 static inline __attribute__((always_inline)) void entry_relax(void)
 {
 	__asm__ volatile("pause");
