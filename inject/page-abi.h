@@ -319,8 +319,8 @@ struct sb_room {
 	/* 3.10, 3.11 (agent): the interpreter's word for its frame evaluation function, 0: none;
 	 * one of these two values in it means that the agent's was taken out. */
 	uint64_t eval_at, eval_gone, eval_next;
-	uint64_t
-		inside[4]; /* thread pointers of lent threads that are at work in the interpreter */
+	/* Thread pointers of lent threads that are at work in the interpreter. */
+	uint64_t inside[4];
 	uint64_t reserved[2];
 };
 

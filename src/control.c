@@ -418,7 +418,7 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
 	    (size_t)index >= b->targets(r->c->session))
 		return fail(r, "ENOENT", "there is no target of that index", NULL);
-	b->target(r->c->session, (size_t)index, &t);
+	b->state(r->c->session, (size_t)index, &t);
 	if (t.removed)
 		return fail(r, "ENOENT", "the target of that index was removed", NULL);
 	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||

@@ -11,18 +11,22 @@
  * A running session's counters for Prometheus: over HTTP in the OpenMetrics text format, or as a
  * file for the node exporter's textfile collector in the format before it. Both ask the session
  * through its own socket, from a thread of the command line: neither the tracer nor the target
- *waits for them.
+ * waits for them.
  *
  *	sbinject_hits_total{target=}			calls counted
  *	sbinject_delayed_total{target=}
  *	sbinject_injected_seconds_total{target=}	measured
  *	sbinject_overrun_seconds_total{target=}
  *	sbinject_delay_seconds{target=}			asked, a call
- *	sbinject_target_state{target=,sbinject_target_state=}	1 for the one it is in: on off
- *pending sbinject_enabled, sbinject_processes
+ *	sbinject_target_state{target=,
+ *		sbinject_target_state=}			1 for the one it is in: on off pending
+ *	sbinject_enabled
+ *	sbinject_processes
  *
- * Targets that are limited to a process's tree (pid=N) have a tree=N label. by_pid: hits, injected
- *and overrun with a pid label each; a label value a process ever seen, so it has to be asked for.
+ * Targets that are limited to a process's tree (pid=N) have a tree=N label.
+ *
+ * by_pid: hits, injected and overrun with a pid label each; a label value a process ever seen, so
+ * it has to be asked for.
  */
 struct metrics;
 

@@ -21,6 +21,10 @@
 #include "../inject/clock.h"
 #include "../inject/fault.h"
 
+struct told {
+	bool hooked, open;
+};
+
 struct tracer {
 	const struct tracer_job *job;
 	struct session *session;
@@ -31,9 +35,7 @@ struct tracer {
 	struct control_state control;
 	struct control_server *server; /* NULL: none */
 	FILE *events;		       /* NULL: none */
-	struct {
-		bool hooked, open;
-	} * known; /* by target: what --events was told last */
+	struct told *known;	       /* by target: what --events was told last */
 	size_t n_known;
 	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
 	size_t heard;

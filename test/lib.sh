@@ -147,6 +147,11 @@ attach() {
 	wait_for 20 hooked "$target" || fail "no hook was planted in $target"
 }
 
+# until sbctl can reach the session that was started
+await_session() {
+	wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
+}
+
 j() { "$TOOL/jget" "$T/run.json" "$1"; } # a value of the last run's JSON
 
 ended() { [ "$rc" -eq "$1" ] || fail "exit status $rc, not $1${2:+ ($2)}"; }

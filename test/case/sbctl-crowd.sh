@@ -9,7 +9,7 @@ need python3
 start calls "$V/calls"
 snapshot "$pid"
 attach "$pid" :victim_work 0
-wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
+await_session
 cat >"$T/crowd.py" <<'P'
 import os, socket, sys, time
 

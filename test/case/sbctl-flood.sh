@@ -9,7 +9,7 @@ start calls "$V/forker" "$T/trouble"
 targets=()
 for i in $(seq 30); do targets+=("later$i.so:function_$i" 5us); done
 attach "$pid" :fork_work 1us "${targets[@]}"
-wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
+await_session
 sock=$(echo "$SBINJECT_RUNTIME_DIR"/*.sock)
 cat >"$T/flood.py" <<'END'
 import socket, sys, threading, time

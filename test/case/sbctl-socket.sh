@@ -8,7 +8,7 @@ need python3
 start calls "$V/calls"
 snapshot "$pid"
 attach "$pid" :victim_work 0
-wait_for 10 compgen -G "$SBINJECT_RUNTIME_DIR/*.sock" || fail 'no socket'
+await_session
 socket=$(ls "$SBINJECT_RUNTIME_DIR"/*.sock)
 same 'mode of the directory' "$(stat -c %a "$SBINJECT_RUNTIME_DIR")" 700
 [ "$(stat -c %a "$socket")" = 600 ] || [ "$(stat -c %a "$socket")" = 700 ] || fail "mode of the socket"

@@ -4,38 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <cmocka.h>
 #include <string.h>
-#include "../../sweep/compare.h"
-#include "../../sweep/escalate.h"
-#include "../../sweep/lane.h"
-#include "../../sweep/must.h"
-#include "../../sweep/pilot.h"
-#include "../../sweep/plan.h"
-#include "../../sweep/screen.h"
-#include "../../sweep/stat.h"
 #include "../../sweep/verdict.h"
-
-static struct sweep_result *judged(double est, double half)
-{
-	struct sweep_result *res = sweep_result_new(1);
-	struct sweep_target *target = &res->target[0];
-
-	res->threshold = 0.1;
-	target->spec = must_strdup("a");
-	target->tested = true;
-	target->hits = 1000;
-	target->blocks = 12;
-	target->kappa = (struct sweep_estimate){ est, est - half, est + half };
-	target->kappa_se = half / 2.2;
-	target->df = 11;
-	target->mde = 3 * target->kappa_se;
-	target->p_none = stat_t_p2(est / target->kappa_se, 11);
-	target->p_felt = stat_t_cdf((est - 0.1) / target->kappa_se, 11);
-	target->p_random = fmax(0.0005, target->p_none);
-	return res;
-}
+#include "sweep-judged.h"
 
 /* An open loop whose source is no function: there is no control to tell. */
 static void test_not_felt_by_an_idle_program_is_not_hidden(void **state)

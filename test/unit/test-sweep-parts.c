@@ -16,6 +16,7 @@
 #include "../../sweep/screen.h"
 #include "../../sweep/stat.h"
 #include "../../sweep/verdict.h"
+#include "sweep-judged.h"
 
 /* The parts of a sweep one by one: orders, lanes, doses, groups, verdicts, comparisons. */
 
@@ -355,26 +356,6 @@ static void test_screening_stopped_leaves_survivors(void **state)
 }
 
 /* --- verdicts --- */
-
-static struct sweep_result *judged(double est, double half)
-{
-	struct sweep_result *res = sweep_result_new(1);
-	struct sweep_target *target = &res->target[0];
-
-	res->threshold = 0.1;
-	target->spec = must_strdup("a");
-	target->tested = true;
-	target->hits = 1000;
-	target->blocks = 12;
-	target->kappa = (struct sweep_estimate){ est, est - half, est + half };
-	target->kappa_se = half / 2.2;
-	target->df = 11;
-	target->mde = 3 * target->kappa_se;
-	target->p_none = stat_t_p2(est / target->kappa_se, 11);
-	target->p_felt = stat_t_cdf((est - 0.1) / target->kappa_se, 11);
-	target->p_random = fmax(0.0005, target->p_none);
-	return res;
-}
 
 static void verdict_is(double est, double half, enum sweep_verdict want)
 {
