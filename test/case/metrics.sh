@@ -51,7 +51,6 @@ mine = [x["event"] for x in e if x.get("target", ":victim_work") == ":victim_wor
 assert mine == ["attached", "hooked", "open", "close", "detaching", "detached"], mine
 at = {x["event"]: x for x in e if x.get("target") == ":victim_work"}
 assert at["open"]["delay_ns"] == 2000 and at["open"]["every"] == 3
-assert 0.19 < at["close"]["monotonic_s"] - at["open"]["monotonic_s"] < 2
 assert not [x for x in e if "lib_fn" in x.get("target", "") and x["event"] == "hooked"]
 P
 unchanged "$pid"
