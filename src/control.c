@@ -4,8 +4,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include "log.h"
 #include "runtime.h"
+#include "../inject/clock.h"
 
 enum { WORDS_MAX = 16 };
 
@@ -384,13 +387,60 @@ static void put_spans(struct request *r)
 	put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
 }
 
+static uint64_t hits_of(struct request *r, size_t index)
+{
+	struct session_target t;
+
+	r->c->backend->target(r->c->session, index, &t);
+	return t.counts.hits;
+}
+
+/* False: no call came in the time. The slack of sleeps would be as long as they are. */
+static bool await_call(struct request *r, size_t index, uint64_t poll_ns)
+{
+	uint64_t was = hits_of(r, index), limit = clock_ns() + CONTROL_AFTER_NS;
+	int slack = prctl(PR_GET_TIMERSLACK);
+	bool moved = false;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!moved && clock_ns() < limit) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)poll_ns }, NULL);
+		moved = hits_of(r, index) != was;
+	}
+	prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
+	return moved;
+}
+
+/* "after", where it is asked for. */
+static int lanes_after(struct request *r)
+{
+	const json_t *after = json_object_get(r->in, "after");
+	json_int_t index = json_integer_value(json_object_get(after, "index"));
+	json_int_t poll_ns = json_integer_value(json_object_get(after, "poll_ns"));
+
+	if (!after)
+		return 0;
+	if (!json_is_integer(json_object_get(after, "index")) || index < 0 ||
+	    (size_t)index >= r->c->backend->targets(r->c->session))
+		return fail(r, "ENOENT", "there is no target of that index", NULL);
+	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
+		return fail(r, "ERANGE", "poll_ns lies between 1 and 5000000", NULL);
+	put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
+	return 0;
+}
+
 static int op_lanes(struct request *r)
 {
 	json_t *list = must(json_array());
 	struct session_lane *lane;
 	uint64_t t_ns;
-	size_t n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
+	size_t n;
 
+	if (lanes_after(r) < 0) {
+		json_decref(list);
+		return -1;
+	}
+	n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
 	for (size_t i = 0; i < n; i++) {
 		json_t *o = must(
 			json_pack("[I,i,I,I,I,I]", (json_int_t)lane[i].target, (int)lane[i].pid,

@@ -7,7 +7,8 @@
 /*
  * What may be asked of a running session, as JSON: one object a request, one object an answer,
  * whoever asks and over whatever line (the command line's own socket, sbctl's, a sweep's). Pure but
- * for the session it is about; nothing here blocks, and no text from outside is trusted.
+ * for the session it is about; no text from outside is trusted, and nothing blocks but "lanes" with
+ * "after", for CONTROL_AFTER_NS at most.
  *
  *	{"op": "add", "words": ["TARGET", "5us", "every=2"]}
  *	{"op": "remove", "target": T, "pid": N}			pid: of a pid= target
@@ -22,6 +23,9 @@
  *injected_ns, overrun_ns]
  *			"spans": [[index, ns, calls, missed]]	of targets that are timed, or were
  *			"timing": true				what "time" asked for is in force
+ *		"after": {"index": I, "poll_ns": N}		right after the next call of that
+ *target, which is looked for so often "moved": true				there was one in the
+ *time
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
  *								all in one go
  *	{"op": "stop"}						detach and end
@@ -30,6 +34,7 @@
  * names are those of sbctl: EINVAL ENOENT EEXIST ENOSPC ENOEXEC ENAMETOOLONG ERANGE EPERM EIO.
  */
 #define CONTROL_MAX_REQUEST 65536
+#define CONTROL_AFTER_NS    5000000u
 
 struct control_state {
 	const struct backend *backend;

@@ -17,6 +17,8 @@
 
 enum { PUMP_MS = 20, PROBE_CHANGES = 8, TIMING_MS = 2000 };
 
+#define ITEM_LONG_NS 100e3
+
 struct live {
 	struct sweep_job *job;
 	struct client *client;
@@ -24,6 +26,7 @@ struct live {
 	struct drive *drive;
 	size_t n_all; /* targets of the session */
 	uint64_t start_ns;
+	double item_ns;	    /* time per item of the last window; 0: not known yet */
 	uint64_t period_ns; /* of a source that is published now and then; 0: it is read as it is */
 	bool timed;	    /* calls are being timed */
 	bool over;	    /* the user, or the target, ended it */
@@ -121,6 +124,28 @@ static int await_timing(struct live *l, const struct drive_step *step)
 
 /* ---- windows ---- */
 
+/*
+ * One end of a window. Where few items fit into one, a count taken at any moment is off by up to an
+ * item, and not by chance alone: windows fall into step with the items. Read right after an item
+ * there is no rounding. (Windows then end at the first item after their time, which is a stopping
+ * time: the mean over them is not biased, by Wald's identity.)
+ */
+static int take_edge(struct live *l, struct sweep_reading *r)
+{
+	uint64_t limit = clock_ns() + (uint64_t)(8 * l->item_ns) + 100 * MS;
+	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 50, 20e3), 1e6);
+
+	if (l->job->progress || l->item_ns < ITEM_LONG_NS)
+		return sweep_reading_take(l->reader, r, l->err);
+	for (;;) {
+		if (sweep_reading_take_after(l->reader, poll, r, l->err) < 0)
+			return -1;
+		if (r->moved || clock_ns() >= limit || !wait_until(l, clock_ns() + 1))
+			return 0;
+		sweep_reading_free(r);
+	}
+}
+
 static int tell(struct live *l, const struct drive_step *step, const struct sweep_reading *a,
 		const struct sweep_reading *b, double busy)
 {
@@ -131,12 +156,15 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		.response_sum_ns = (b->response_sum - a->response_sum) * 1e9,
 		.response_count = b->response_count - a->response_count,
 		.busy = busy,
+		.exact = a->moved && b->moved,
 	};
 	struct lane_count *lane = NULL;
 	struct drive_own *own = NULL;
 	uint64_t *hits = NULL;
 	int ret;
 
+	if (told.items > 0)
+		l->item_ns = (double)told.time_ns / told.items;
 	if (l->period_ns)
 		told.changes = 1 + told.time_ns / l->period_ns;
 	if (told.items < 0 || told.response_count < 0) {
@@ -177,10 +205,8 @@ static int one_window(struct live *l, const struct drive_step *step)
 		return -1;
 	if (look)
 		sweep_cpu_take(l->reader, &before);
-	if (sweep_reading_take(l->reader, &a, l->err) == 0 &&
-	    wait_until(l, clock_ns() + step->window_ns) &&
-	    (!l->period_ns || await_change(l) == 0) &&
-	    sweep_reading_take(l->reader, &b, l->err) == 0) {
+	if (take_edge(l, &a) == 0 && wait_until(l, clock_ns() + step->window_ns) &&
+	    (!l->period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
 		if (look) {
 			sweep_cpu_take(l->reader, &after);
 			busy = sweep_cpu_busiest(&before, &after, (double)(b.t_ns - a.t_ns));

@@ -114,12 +114,14 @@ static void take_own(const struct sweep_reader *reader, struct sweep_reading *r,
 	};
 }
 
-static int take_counters(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err)
+static int take_counters(struct sweep_reader *reader, json_t *request, struct sweep_reading *r,
+			 struct sb_err *err)
 {
-	json_t *answer = sweep_ask(reader, json_pack("{s:s}", "op", "lanes"), err);
+	json_t *answer = sweep_ask(reader, request, err);
 
 	if (!answer)
 		return -1;
+	r->moved = json_is_true(json_object_get(answer, "moved"));
 	r->hits = must(calloc(reader->n_all, sizeof(*r->hits)));
 	r->spent_ns = must(calloc(reader->n_all, sizeof(*r->spent_ns)));
 	take_rows(r, json_object_get(answer, "lanes"));
@@ -149,7 +151,7 @@ int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, str
 		r->items = v.count;
 		r->t_ns = before + (clock_ns() - before) / 2; /* it answers in between */
 	}
-	if (take_counters(reader, r, err) < 0)
+	if (take_counters(reader, json_pack("{s:s}", "op", "lanes"), r, err) < 0)
 		return -1;
 	if (!reader->job->response)
 		return 0;
@@ -158,6 +160,17 @@ int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, str
 	r->response_sum = v.sum;
 	r->response_count = v.count;
 	return 0;
+}
+
+int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, struct sweep_reading *r,
+			     struct sb_err *err)
+{
+	json_t *request = json_pack("{s:s s:{s:I s:I}}", "op", "lanes", "after", "index",
+				    (json_int_t)reader->job->progress_index, "poll_ns",
+				    (json_int_t)poll_ns);
+
+	*r = (struct sweep_reading){ 0 };
+	return take_counters(reader, request, r, err);
 }
 
 void sweep_reading_free(struct sweep_reading *r)

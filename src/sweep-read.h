@@ -23,6 +23,7 @@ struct sweep_reading {
 	size_t n_rows;
 	uint64_t *hits, *spent_ns; /* by target, ended processes included */
 	struct drive_own *own;	   /* by target: what its calls took so far, where they are timed */
+	bool moved;		   /* an item had just been done */
 	bool timing;		   /* they are, or are not, as was last asked for */
 };
 
@@ -37,6 +38,10 @@ void sweep_reader_free(struct sweep_reader *reader);
 json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err);
 
 int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err);
+/* The same right after an item, where the items are calls of a target: looks for one every poll_ns,
+ * for a few ms; r->moved is false where none came. */
+int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, struct sweep_reading *r,
+			     struct sb_err *err);
 void sweep_reading_free(struct sweep_reading *r);
 
 /* From a to b: hits and lanes of the treated targets, for drive_tell(). Both arrays are the

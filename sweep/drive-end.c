@@ -239,7 +239,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	size_t lanes;
 
 	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, &lanes);
-	if (!drive->cfg.aligned && work->window_ns > 0 && !drive->cfg.response)
+	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)
 		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
 				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
 	fill_hits(&data, target);

@@ -65,6 +65,7 @@ struct drive {
 	uint64_t now_ns, last_moved_ns;
 	double overhead_ns, n_windows; /* a window, beyond guard and window: switching, reading */
 	bool done, dead;
+	bool rounded;			/* a window of a block that was not exact */
 	double window_ns, exp_guard_ns; /* of the last experiment */
 
 	struct pilot_window *series;

@@ -157,9 +157,8 @@ static double dither_ns(const struct drive *drive)
 	return !drive->cfg.aligned && drive->pilot.period_ns > 0 ? drive->pilot.period_ns : 0;
 }
 
-/* Nor with the items, where a delay makes one so long that few fit into a window: begun at the same
- * phase each time, it would always hold one too many, or one too few. */
-double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns)
+/* What a dose adds to an item, as a lane feels it; dose -1: none. */
+static double dose_x_ns(const struct drive *drive, int dose)
 {
 	const struct experiment *exp = &drive->exp;
 	double x = 0;
@@ -170,6 +169,15 @@ double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns
 				     (double)exp
 					     ->delay_ns[(size_t)dose * drive->cfg.n_targets + i] :
 			     0;
+	return x;
+}
+
+/* Nor with the items, where a delay makes one so long that few fit into a window: begun at the same
+ * phase each time, it would always hold one too many, or one too few. */
+double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns)
+{
+	double x = dose_x_ns(drive, dose);
+
 	if (drive->cfg.aligned || !(x > drive->pilot.t_ns))
 		return 0;
 	return fmin(x + drive->pilot.t_ns, (double)window_ns);
@@ -195,6 +203,21 @@ static uint64_t dither(struct drive *drive, int dose, uint64_t window_ns)
 	return most > 0 ? (uint64_t)(rng_uniform(&drive->rng) * most) : 0;
 }
 
+/*
+ * A window begins right after some lane's item. Were all of one length, they would end after the
+ * same lane's item, or always after another's: the time would not fit the items. So they are longer
+ * or shorter by up to half of what a lane's item takes.
+ */
+static uint64_t uneven(struct drive *drive, int dose, uint64_t window_ns)
+{
+	double item = drive->pilot.t_ns + dose_x_ns(drive, dose);
+	double most = fmin(item * fmax(1, (double)drive->rec.n_lanes), (double)window_ns);
+
+	if (drive->cfg.aligned || !(item > 0))
+		return window_ns;
+	return (uint64_t)((double)window_ns + (rng_uniform(&drive->rng) - 0.5) * most);
+}
+
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
 		    uint64_t window_ns)
 {
@@ -213,6 +236,8 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 				     .window_ns = window_ns };
 	if (!drive->cfg.runs && in_block)
 		step->guard_ns = (changed ? guard_ns : 0) + dither(drive, dose, window_ns);
+	if (!drive->cfg.runs && in_block)
+		step->window_ns = uneven(drive, dose, window_ns);
 	if (in_block) {
 		step->target = group ? -1 : drive->exp.target;
 		step->block = drive->exp.slot.block;
@@ -337,6 +362,7 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 	}
 	for (size_t i = 0; drive->step.hooked && i < drive->cfg.n_targets; i++)
 		drive->work[i].hits += told->hits[i];
+	drive->rounded |= drive->exp.open && !told->exact;
 	count_overhead(drive, told);
 	drive->now_ns = told->now_ns;
 	if (told->items > 0)

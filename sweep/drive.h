@@ -104,6 +104,7 @@ struct drive_told {
 					* step, or in SHAM of those treated in the experiment */
 	size_t n_lanes;
 	const struct drive_own *own; /* one a target, in a step that is timed; NULL: not known */
+	bool exact;  /* it began and ended right after an item: there is no rounding */
 	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
 };
 

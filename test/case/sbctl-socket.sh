@@ -62,6 +62,13 @@ assert ask(s, {"op": "add", "words": [":victim_idle", "5us"]})["ok"]
 index = ask(s, {"op": "list"})["targets"][1]["index"]
 assert ask(s, {"op": "arm", "targets": [{"index": index, "on": True, "delay_ns": 7}]})["ok"]
 assert ask(s, {"op": "update", "target": ":victim_idle", "every": 0})["ok"]
+# A reading right after a call: it waits for one, but not for long.
+after = lambda index, poll_ns: ask(s, {"op": "lanes", "after": {"index": index, "poll_ns": poll_ns}})
+assert after(0, 1000)["moved"] is True
+assert after(index, 1000)["moved"] is False
+assert "moved" not in ask(s, {"op": "lanes"})
+assert after(99, 1000)["error"] == "ENOENT" and after(None, 1)["error"] == "ENOENT"
+assert after(0, 0)["error"] == "ERANGE" and after(0, 10**9)["error"] == "ERANGE"
 assert ask(s, {"op": "remove", "target": ":victim_idle"})["ok"]
 assert ask(s, {"op": "arm", "targets": [{"index": index, "on": True, "delay_ns": 8}]})["error"] == "ENOENT"
 many = [dial() for _ in range(24)]

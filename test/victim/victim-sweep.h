@@ -52,7 +52,8 @@ void sweep_truth(const char *function, double kappa, double slack_ns);
 enum { SWEEP_WORKERS = 16 };
 struct sweep_shared {
 	uint64_t items;
-	sem_t ready, go, turn[SWEEP_WORKERS];
+	sem_t ready, go;
+	int turn; /* whose it is: convoy */
 };
 extern struct sweep_shared *sweep_shared;
 
