@@ -97,15 +97,39 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 	out_grid_add(grid, "%s%s", sweep_verdict_name(t->verdict), t->screened ? " (group)" : "");
 }
 
+enum { NAMES_MOST = 3 };
+
+/* A reason once, with those that it is the reason of: "a, b, c and 115 more: ..." */
+static void print_reason(FILE *to, const struct sweep_result *res, size_t n, size_t first)
+{
+	const char *reason = res->target[first].reason;
+	size_t named = 0, more = 0;
+
+	for (size_t i = 0; i < first; i++)
+		if (!strcmp(res->target[i].reason, reason))
+			return;
+	for (size_t i = first; i < n; i++) {
+		if (strcmp(res->target[i].reason, reason) != 0)
+			continue;
+		if (named == NAMES_MOST) {
+			more++;
+			continue;
+		}
+		fputs(named++ ? ", " : "", to);
+		out_shown(to, res->target[i].spec);
+	}
+	if (more)
+		fprintf(to, " and %zu more", more);
+	fprintf(to, ": %s\n", reason);
+}
+
 static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct sweep_target *t = &res->target[i];
 
-		if (t->reason[0]) {
-			out_shown(to, t->spec);
-			fprintf(to, ": %s\n", t->reason);
-		}
+		if (t->reason[0])
+			print_reason(to, res, n, i);
 		if (t->hits_differ)
 			fprintf(to,
 				"%s: hits per item differ between arms (%+.1f %%): the delay "

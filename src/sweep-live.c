@@ -133,14 +133,16 @@ static int await_timing(struct live *l, const struct drive_step *step)
 static int take_edge(struct live *l, struct sweep_reading *r)
 {
 	uint64_t limit = clock_ns() + (uint64_t)(8 * l->item_ns) + 100 * MS;
-	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 50, 20e3), 1e6);
+	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 20, 50e3), 1e6);
+	uint64_t over = l->start_ns + l->job->cfg.time_ns;
 
 	if (l->job->progress || l->item_ns < ITEM_LONG_NS)
 		return sweep_reading_take(l->reader, r, l->err);
 	for (;;) {
 		if (sweep_reading_take_after(l->reader, poll, r, l->err) < 0)
 			return -1;
-		if (r->moved || clock_ns() >= limit || !wait_until(l, clock_ns() + 1))
+		if (r->moved || clock_ns() >= (limit < over ? limit : over) ||
+		    !wait_until(l, clock_ns() + 1))
 			return 0;
 		sweep_reading_free(r);
 	}

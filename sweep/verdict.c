@@ -50,8 +50,10 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 		 !gates->control_asked && (gates->idle || isfinite(gates->control.est)))
 		decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
 	else if (target->lost * 10 > target->blocks)
-		decide(target, VERDICT_INVALID, "no items in %zu of %zu blocks", target->lost,
-		       target->lost + target->blocks);
+		decide(target, VERDICT_INVALID,
+		       "no items in %zu of %zu blocks: the load stopped, or a window is shorter "
+		       "than an item with that delay: smaller --doses, or more --time",
+		       target->lost, target->lost + target->blocks);
 	else
 		return false;
 	return true;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A sweep's table for people. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../sweep/must.h"
+#include "../../src/out-sweep.h"
+
+static char *table(const struct sweep_result *res)
+{
+	struct out_sweep_about about = { .n_targets = res->n_targets };
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	out_sweep_table(to, res, &about);
+	fclose(to);
+	return text;
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+/* A sweep of a whole library may leave hundreds without their turn. */
+static void test_a_reason_is_told_once(void **state)
+{
+	struct sweep_result *res = sweep_result_new(120);
+	char spec[32], *text;
+
+	(void)state;
+	for (size_t i = 0; i < res->n_targets; i++) {
+		snprintf(spec, sizeof(spec), "f%zu", i);
+		res->target[i].spec = must_strdup(spec);
+		snprintf(res->target[i].reason, sizeof(res->target[i].reason), "%s",
+			 i == 1 ? "a reason of its own" : "no time was left");
+	}
+	text = table(res);
+	assert_non_null(strstr(text, "\nf0, f2, f3 and 116 more: no time was left\n"));
+	assert_non_null(strstr(text, "\nf1: a reason of its own\n"));
+	assert_int_equal(count(text, "no time was left"), 1);
+	free(text);
+	sweep_result_free(res);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_reason_is_told_once) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
