@@ -12,6 +12,7 @@ again() { # OPTION...
 	start calls "$V/calls" -r
 	snapshot "$pid"
 	attach "$pid" :victim_work 0 :victim_other 0 "$@"
+	await_session
 	# The lowest hook of the region goes; then everything is looked for anew.
 	ctl remove :victim_work
 	ctl add :victim_idle 0

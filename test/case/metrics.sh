@@ -72,6 +72,7 @@ refuses 1 'cannot write' -p "$pid" :victim_work 0 --events "$T/pipe"
 sleep 60 <>"$T/pipe" &
 pids+=("$!")
 attach "$pid" :victim_work 0 --events "$T/pipe"
+await_session
 for i in $(seq 3000); do echo "update :victim_work $i"; done | timeout 20 "$CTL" - >"$T/many" ||
 	fail 'a pipe that nobody reads holds the session'
 same 'changes made' "$(wc -l <"$T/many")" 3000

@@ -9,6 +9,7 @@ need python3
 start calls "$V/calls"
 snapshot "$pid"
 attach "$pid" :victim_work 0
+await_session
 cat >"$T/watch.py" <<'P'
 import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 

@@ -29,6 +29,7 @@ grep -q 'no session is running' "$T/ctl.err" || fail "$(cat "$T/ctl.err")"
 start calls "$V/calls" -r
 snapshot "$pid"
 attach "$pid" :victim_work 0
+await_session
 wait_for 10 grows :victim_work || fail 'it does not count'
 says 'Updated target: :victim_work delay=2000 ns' update :victim_work 2000
 says 'Updated target: :victim_work delay=3000 ns' update :victim_work 3us

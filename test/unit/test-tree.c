@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -140,6 +141,19 @@ static bool round_trip(struct tree *tree, pid_t pid)
 	return taken;
 }
 
+/* Where the threads of one that does not go on stand. */
+static void show_threads(pid_t pid)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "cd /proc/%d/task && grep -E '^(State|TracerPid|SigBlk)' */status; "
+		 "grep . */wchan */syscall",
+		 pid);
+	if (system(command) != 0)
+		print_message("process %d is gone\n", pid);
+}
+
 static void test_exec_while_seizing(void **state)
 {
 	struct tree *tree = calloc(1, sizeof(*tree));
@@ -159,8 +173,10 @@ static void test_exec_while_seizing(void **state)
 	}
 	assert_true(taken > ROUNDS / 2);
 	before = __atomic_load_n(execs, __ATOMIC_RELAXED);
-	for (int i = 0; i < 100 && __atomic_load_n(execs, __ATOMIC_RELAXED) < before + 3; i++)
+	for (int i = 0; i < 400 && __atomic_load_n(execs, __ATOMIC_RELAXED) < before + 3; i++)
 		sleep_us(50000);
+	if (__atomic_load_n(execs, __ATOMIC_RELAXED) < before + 3)
+		show_threads(pid);
 	assert_true(__atomic_load_n(execs, __ATOMIC_RELAXED) >= before + 3);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
