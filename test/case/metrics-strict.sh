@@ -12,6 +12,7 @@ snapshot "$pid"
 odd=$'od"d\\name\nin two.so:fn' # a file may be called that
 attach "$pid" :victim_work 2us "$odd" 5us later.so:fn 1us later.so:fn 2us pid="$pid" --metrics "$port" \
 	--metrics-file "$T/sb.prom" --metrics-by-pid --interval 100ms
+await_session
 cat >"$T/strict.py" <<'P'
 import re, sys, time, urllib.request
 
