@@ -23,9 +23,9 @@
  *injected_ns, overrun_ns]
  *			"spans": [[index, ns, calls, missed]]	of targets that are timed, or were
  *			"timing": true				what "time" asked for is in force
- *		"after": {"index": I, "poll_ns": N}		right after the next call of that
- *target, which is looked for so often "moved": true				there was one in the
- *time
+ *		"after": {"index": I, "poll_ns": N}		read right after that target's next
+ *								call, looked for so often
+ *			"moved": true				there was one in the time
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
  *								all in one go
  *	{"op": "stop"}						detach and end

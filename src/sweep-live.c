@@ -136,7 +136,8 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 20, 50e3), 1e6);
 	uint64_t over = l->start_ns + l->job->cfg.time_ns;
 
-	if (l->job->progress || l->item_ns < ITEM_LONG_NS)
+	/* A response is a mean over what was answered: nothing is rounded to whole items there. */
+	if (l->job->progress || l->job->response || l->item_ns < ITEM_LONG_NS)
 		return sweep_reading_take(l->reader, r, l->err);
 	for (;;) {
 		if (sweep_reading_take_after(l->reader, poll, r, l->err) < 0)
