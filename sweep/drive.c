@@ -234,10 +234,10 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 				     .target = -1,
 				     .delay_ns = drive->zero_ns,
 				     .window_ns = window_ns };
-	if (!drive->cfg.runs && in_block)
+	if (!drive->cfg.runs && in_block) {
 		step->guard_ns = (changed ? guard_ns : 0) + dither(drive, dose, window_ns);
-	if (!drive->cfg.runs && in_block)
 		step->window_ns = uneven(drive, dose, window_ns);
+	}
 	if (in_block) {
 		step->target = group ? -1 : drive->exp.target;
 		step->block = drive->exp.slot.block;

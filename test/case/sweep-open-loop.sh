@@ -13,6 +13,7 @@ finds 'INVALID INCONCLUSIVE' "$pid" :crit --progress :item --time 8s
 same 'exit status' "$rc" 6
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress "${url}app:items_total{kind=\"good\"}" \
 	--response "${url}latency_seconds" --time 10s
+finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --response "${url}latency_seconds" --time 10s
 let_go "$pid"
 finish open "$pid"
 
