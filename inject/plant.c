@@ -63,20 +63,27 @@ static size_t count_sites(const struct planting *p)
 	return n;
 }
 
-/* The text must be what the plan was made from: someone else's hook is not to be hooked. */
-static void check_text(struct planting *p)
+/* The text must be what the plan was made from: someone else's hook is not to be hooked. Of a
+ * process that has ended meanwhile nothing can be read, which says nothing about its text. */
+static int check_text(struct planting *p, struct sb_err *err)
 {
+	const struct memory *mem = &p->space->mem;
 	uint8_t now[PLAN_MAX_WINDOW];
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct plan *plan = &p->sites[i].plan;
+		size_t len;
 
 		if (p->sites[i].why != PLAN_OK)
 			continue;
-		if (memory_peek(&p->space->mem, plan->addr, now, plan->len) != plan->len ||
-		    memcmp(now, plan->orig, plan->len))
+		len = memory_peek(mem, plan->addr, now, plan->len);
+		if (len != plan->len && memory_gone(mem))
+			return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
+				       p->pid);
+		if (len != plan->len || memcmp(now, plan->orig, len))
 			p->sites[i].why = PLAN_TEXT_CHANGED;
 	}
+	return 0;
 }
 
 /* Refuses what another region of ours hooks already, and windows that overlap. */
@@ -472,10 +479,12 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.own_slots = arch->thread_pointer_readable(),
 		},
 	};
-	int ret = 0;
+	int ret;
 
 	qsort(sites, n, sizeof(*sites), by_addr);
-	check_text(&p);
+	ret = check_text(&p, err);
+	if (ret < 0)
+		return ret;
 	check_overlap(&p);
 	if (count_sites(&p))
 		ret = make_region(&p, err);

@@ -102,8 +102,8 @@ struct space_site {
 
 /*
  * Hooks n sites that lie within 2 GB of each other. Sites that cannot be taken get their
- * reason in `why`; that is no error. SB_ENOMODULE: their library was unloaded meanwhile. Every
- * thread of the space is held while the text is written.
+ * reason in `why`; that is no error. SB_ENOMODULE: their library was unloaded meanwhile;
+ * SB_ENOPROC: the process ended. Every thread of the space is held while the text is written.
  */
 int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
 		size_t n, struct sb_err *err);

@@ -340,7 +340,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		      size_t n, struct sb_err *err)
 {
 	struct space_site *sites = calloc(n, sizeof(*sites));
-	size_t m = 0;
+	size_t m = 0, regions = space->n_regions;
 	int ret = 0;
 
 	if (!sites)
@@ -361,6 +361,9 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
+	/* A region keeps its sites' places until nobody has it any more. */
+	for (size_t i = 0; i < m && ret < 0 && space->n_regions == regions; i++)
+		record_free_site(s, sites[i].cookie);
 	if (ret < 0 && err->code == SB_ENOMODULE) {
 		/* Unloaded between the look and the write: as if it had not been there. */
 		*err = (struct sb_err){ 0 };

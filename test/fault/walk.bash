@@ -161,8 +161,9 @@ one() {
 	rm -f "$T/unclean"
 	set_off "$way" "$where"
 	[ "$rc" -ne 124 ] || fail "$where: sbinject hangs"
-	if [ "$3" = kill-target ]; then # only: sbinject ends
+	if [ "$3" = kill-target ]; then # only: sbinject ends, and says nothing untrue of it
 		! lives || exit 3
+		! grep -h 'another tool' "$T/sb.err" "$T/sb.out" || fail "$where: it had only ended"
 		echo "$way: $where: status $rc"
 		exit 0
 	fi
