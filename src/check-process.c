@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "check.h"
 #include "maps.h"
@@ -19,6 +20,8 @@
 #include "../inject/tree-task.h"
 
 #define PF_KTHREAD 0x00200000
+
+enum { EXEC_TRIES = 20 };
 
 /* Fields 3 (state) and 9 (flags) of /proc/PID/stat. */
 static bool read_stat(pid_t pid, char *state, unsigned int *flags)
@@ -77,8 +80,11 @@ static int look_tracer(const struct check_on *on, struct sb_err *err)
 static int look_permission(const struct check_on *on, struct sb_err *err)
 {
 	struct memory mem;
+	int ret = memory_open(&mem, on->pid, NULL);
 
-	if (memory_open(&mem, on->pid, NULL) < 0)
+	if (ret == -SB_ENOPROC)
+		return err_set(err, SB_ENOPROC, "process %d ended", on->pid);
+	if (ret < 0)
 		return task_no_permission(on->pid, err);
 	memory_close(&mem);
 	return 0;
@@ -269,13 +275,37 @@ const struct check check_process_rows[] = {
 };
 const size_t check_process_count = sizeof(check_process_rows) / sizeof(*check_process_rows);
 
+/* What a process has is not all there while it starts another program: the old memory is gone, the
+ * new one is mapped bit by bit, the file's name comes late, and a leader whose place another thread
+ * takes is a zombie for a moment. An attach waits for the end of all that. */
+static bool may_pass(const struct sb_err *err)
+{
+	return err->code == SB_ETARGET || err->code == SB_ENOPROC || err->code == SB_EFILE ||
+	       err->code == SB_EBADPROC;
+}
+
+int check_look(const struct check *check, const struct check_on *on, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+	int ret = check->look(on, &why);
+
+	for (int i = 1; i < EXEC_TRIES && ret < 0 && on && may_pass(&why); i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		why = (struct sb_err){ 0 };
+		ret = check->look(on, &why);
+	}
+	if (ret < 0 && err)
+		*err = why;
+	return ret;
+}
+
 int check_process(pid_t pid, uint32_t targets, struct sb_err *err)
 {
 	struct check_on on = { pid, targets };
 	int ret = 0;
 
 	for (size_t i = 0; i < check_process_count && ret == 0; i++)
-		ret = check_process_rows[i].look(&on, err);
+		ret = check_look(&check_process_rows[i], &on, err);
 	return ret;
 }
 
@@ -286,7 +316,7 @@ int check_readable(pid_t pid, struct sb_err *err)
 
 	for (size_t i = 0; i < check_process_count && ret == 0; i++)
 		if (check_process_rows[i].first)
-			ret = check_process_rows[i].look(&on, err);
+			ret = check_look(&check_process_rows[i], &on, err);
 	return ret;
 }
 

@@ -27,6 +27,12 @@ struct check {
 extern const struct check check_machine_rows[], check_process_rows[];
 extern const size_t check_machine_count, check_process_count;
 
+/*
+ * One row; on: NULL for the machine's. What can pass is looked at again for up to 20 ms: a process
+ * that starts another program has not all of what is asked for in the midst of that.
+ */
+int check_look(const struct check *check, const struct check_on *on, struct sb_err *err);
+
 /* What an attach needs of the machine, whatever is asked for. */
 int check_machine_first(struct sb_err *err);
 

@@ -14,7 +14,7 @@
 static bool say(const struct check *check, const struct check_on *on, bool quiet, json_t *rows)
 {
 	struct sb_err err = { 0 };
-	bool yes = check->look(on, &err) >= 0;
+	bool yes = check_look(check, on, &err) >= 0;
 	const char *remedy = err_remedy(&err);
 
 	if (!quiet && yes)

@@ -12,7 +12,7 @@
 #include "runtime.h"
 #include "../inject/clock.h"
 
-enum { KEEP_MAX = 1 << 20, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
+enum { UNREAD_MAX = 64 << 10, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
 
 /* What one client's requests may take in one turn, ns: leases, forks and the others wait. */
 #define TURN_NS 5000000ull
@@ -160,10 +160,11 @@ static void reply(struct peer *p, const char *text)
 	p->out_len += len + 1;
 }
 
-/* Who does not read its answers gets no more of them for now. */
+/* Who does not read its answers gets no more of them for now: soon, since each costs us time until
+ * then. One answer may be longer than that. */
 static bool has_room(const struct peer *p)
 {
-	return p->out_len < KEEP_MAX / 2;
+	return p->out_len < UNREAD_MAX;
 }
 
 /* Whole lines; a client that asks much takes its turn with the target's own events. */

@@ -130,8 +130,9 @@ sb() {
 # sb_start ARGS...: in the background, as $sb_pid; sb_wait: its end
 sb_start() {
 	rm -f "$T/sb.out" "$T/sb.err" # what an earlier one said is not its
+	# Appended: one that runs beside it and says its own there is not overwritten.
 	# A shell's background jobs ignore SIGINT; at a prompt it would not be so.
-	env --default-signal=INT,QUIT "$SB" "$@" >"$T/sb.out" 2>"$T/sb.err" </dev/null &
+	env --default-signal=INT,QUIT "$SB" "$@" >>"$T/sb.out" 2>>"$T/sb.err" </dev/null &
 	sb_pid=$!
 	pids+=("$sb_pid")
 }

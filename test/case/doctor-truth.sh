@@ -29,10 +29,10 @@ first_no() {
 	done
 }
 
-attach_once() { # PID: status in $rc
+attach_once() { # PID: status in $rc; the one that goes on meanwhile writes elsewhere
 	rc=0
 	# shellcheck disable=SC2086 # words
-	timeout 30 $as "$SB" --backend inject -p "$1" "${2:-:lives_fn}" 1us --for 100ms >"$T/sb.out" 2>"$T/sb.err" || rc=$?
+	timeout 30 $as "$SB" --backend inject -p "$1" "${2:-:lives_fn}" 1us --for 100ms >"$T/once.out" 2>"$T/once.err" || rc=$?
 }
 
 agree() { # PID WHAT [ROW [TARGET]]: with ROW: it must be no, for that
@@ -48,10 +48,10 @@ agree() { # PID WHAT [ROW [TARGET]]: with ROW: it must be no, for that
 	fi
 	same "$2: doctor's row" "$name" "$3"
 	[ "$rc" -ne 0 ] || fail "$2: doctor says '$reason'; the attach succeeds"
-	grep -qF -- "$reason" "$T/sb.err" || fail "$2: the attach does not say '$reason'"
+	grep -qF -- "$reason" "$T/once.err" || fail "$2: the attach does not say '$reason'"
 	grep -qE "^  $3 +no: .*; ." "$T/doctor.out" ||
 		grep -qF "  $3" "$T/doctor.out" || fail "$2: doctor's table lacks the row"
-	[ "$(wc -l <"$T/sb.err")" -ge 2 ] || fail "$2: no remedy"
+	[ "$(wc -l <"$T/once.err")" -ge 2 ] || fail "$2: no remedy"
 }
 
 start calls "$V/lives" leader

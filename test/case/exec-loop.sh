@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A program of many threads, one of which execs it anew every few milliseconds: attaching in the
-# middle of an exec stops neither of the two for good.
+# middle of an exec stops neither of the two for good, and nothing is missed of a process that has
+# but a part of its new image yet.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 
@@ -14,9 +15,16 @@ for i in {1..20}; do
 	[ "$rc" -ne 124 ] || fail "round $i: sbinject hangs"
 	before=$(wc -l <"$T/execs.out")
 	wait_for 5 eval '[ "$(wc -l <"$T/execs.out")" -gt '"$before"' ]' || fail "round $i: it execs no more"
+	! grep 'backend uprobe' "$T/sb.err" || fail "round $i: it is taken for one that cannot be traced"
 	[ "$rc" -ne 0 ] || hits=$((hits + $(j targets.0.hits)))
 done
 more hits $hits 1000
+for i in {1..100}; do
+	sb doctor -p "$pid"
+	sed '1,/^process/d' "$T/sb.out" >"$T/rows"
+	more "rows of look $i" "$(wc -l <"$T/rows")" 10
+	! grep -v ' yes$' "$T/rows" || fail "look $i"
+done
 touch "$T/gate"
 sleep 0.5
 let_go "$pid"
