@@ -19,7 +19,7 @@ echo done
 S
 # A sanitizer keeps what is freed, up to hundreds of megabytes, unless it is told not to.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64 \
-	env --default-signal=INT,QUIT "$SB" libc.so.6:getpid 0 --json "$T/run.json" -- /bin/sh "$T/loop.sh" 1000 600 900 \
+	env --default-signal=INT,QUIT "$SB" libc.so.6:__libc_start_main 0 --json "$T/run.json" -- /bin/sh "$T/loop.sh" 1000 600 900 \
 	>"$T/loop.out" 2>"$T/sb.err" </dev/null &
 sb_pid=$!
 pids+=("$sb_pid")
@@ -35,5 +35,7 @@ late=$(rss "$tracer")
 sb_wait
 ended 0
 [ "$late" -le $((early + 2048)) ] || fail "the tracer grew from $early to $late KiB"
+# of the shell and of each command it started
+same hits "$(j targets.0.hits)" 1001
 grep -q 'ended early' "$T/run.json" || fail 'nothing says that some are not listed'
 more 'processes listed' "$(grep -c '"generation"' "$T/run.json")" 400
