@@ -121,6 +121,11 @@ let_go() {
 
 hooked() { ! "$TOOL/textcheck" "$1" >"$T/$1.hooked" 2>&1 && [ -s "$T/$1.hooked" ]; }
 
+# By nobody, in any thread. A session that does not follow lets go only some time after the first
+# hook can be seen.
+untraced() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '	0$'; }
+await_untraced() { wait_for "${2:-10}" untraced "$1" || fail "$1 is still traced"; }
+
 # sb ARGS...: runs sbinject to its end; streams in sb.out and sb.err, status in $rc
 sb() {
 	rc=0

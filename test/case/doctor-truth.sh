@@ -93,6 +93,7 @@ start tracer "$V/odd" tracer "$target"
 agree "$target" 'a traced one' 'not traced by another' :victim_work
 finish tracer "$pid"
 attach "$target" :victim_work 1us --no-follow
+await_untraced "$target"
 agree "$target" 'a hooked one' 'not hooked yet' :victim_work
 sb_stop
 agree "$target" 'one that was hooked' '' :victim_work

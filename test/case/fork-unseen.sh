@@ -7,7 +7,7 @@
 start unseen "$V/unseen" "$V/victim-lib.so" "$T/gate"
 snapshot "$pid"
 attach "$pid" :unseen_work 1us --no-follow
-wait_for 10 grep -q '^TracerPid:	0$' "/proc/$pid/status" || fail 'it is still traced'
+await_untraced "$pid"
 sleep 0.3
 touch "$T/gate"
 wait_for 15 said unseen '^forked$' || fail 'its children do not get on'

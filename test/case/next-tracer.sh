@@ -20,11 +20,12 @@ look() { # WHEN: by each tool there is
 		timeout -s INT 1 strace -f -o "$T/strace.out" -p "$target" >"$T/strace.err" 2>&1
 		grep -q 'nanosleep' "$T/strace.out" || fail "strace, $1: $(cat "$T/strace.err")"
 	fi
-	wait_for 5 grep -q '^TracerPid:	0$' "/proc/$target/status" || fail "still traced, $1"
+	wait_for 5 untraced "$target" || fail "still traced, $1"
 }
 
 command -v gdb >/dev/null || command -v strace >/dev/null || skip 'neither gdb nor strace'
 attach "$target" :victim_work 20us --no-follow
+await_untraced "$target"
 look 'beside an untraced session'
 hooked "$target" || fail 'the hooks are gone'
 sb_stop
@@ -46,6 +47,7 @@ look 'after a session that followed'
 
 # Another tracer stands in the way of the detach: it is waited for; or said what stays.
 attach "$target" :victim_work 20us --no-follow
+await_untraced "$target"
 start tracer "$V/odd" tracer "$target"
 other=$pid
 kill -INT "$sb_pid"
@@ -55,6 +57,7 @@ sb_wait
 ended 0 'after the other tracer has ended'
 unchanged "$target" -t
 attach "$target" :victim_work 20us --no-follow
+await_untraced "$target"
 start tracer "$V/odd" tracer "$target"
 other=$pid
 sb_stop

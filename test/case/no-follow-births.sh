@@ -6,20 +6,19 @@
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>&1 || fail "sbctl $*: $(cat "$T/ctl.out")"; }
-untraced() { ! grep -h '^TracerPid:' "/proc/$pid/task/"*/status 2>/dev/null | grep -qv '	0$'; }
 lives() { ! grep -q '^State:	[ZX]' "/proc/$pid/status" || fail "$1: the target died"; }
 
 for ((i = 0; i < ${ROUNDS:-2}; i++)); do
 	start births "$V/births"
 	attach_told "$pid" :births_fn 0 --no-follow
-	wait_for 10 untraced || fail "round $i: it is still traced after the attach"
+	wait_for 10 untraced "$pid" || fail "round $i: it is still traced after the attach"
 	for ((k = 0; k < 25; k++)); do
 		ctl remove :births_fn
 		lives "round $i, remove $k"
 		ctl add :births_fn 0
 		lives "round $i, add $k"
 	done
-	wait_for 10 untraced || fail "round $i: it is still traced after a change"
+	wait_for 10 untraced "$pid" || fail "round $i: it is still traced after a change"
 	sb_stop
 	ended 0 "round $i"
 	more "hits in round $i" "$(j targets.0.hits)" 1000

@@ -7,7 +7,7 @@ start calls "$V/calls" -t 2
 target=$pid
 snapshot "$target" -t
 attach "$target" :victim_work 2us --no-follow
-wait_for 5 grep -q '^TracerPid:	0$' "/proc/$target/status" || fail 'it is still traced'
+await_untraced "$target"
 start tracer "$V/odd" tracer "$target"
 sleep 0.3
 finish tracer "$pid"

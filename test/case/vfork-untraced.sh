@@ -12,7 +12,7 @@ one_child() { [ "$(child | wc -w)" -eq 1 ]; }
 start shares "$V/lives" shares
 for ((i = 0; i < 12; i++)); do
 	attach "$pid" :lives_fn 2ms --no-follow
-	wait_for 5 grep -q '^TracerPid:	0$' "/proc/$pid/status" || fail 'it is still traced'
+	await_untraced "$pid"
 	sleep 0.1
 	c=''
 	if [ $((i % 3)) -ne 0 ]; then # as if it had to wait for a processor, in its delay
