@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How long calls take, as the agent times them, against what the program measures itself."""
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -172,26 +173,35 @@ def check_coroutines():
     case("awaits", runs, spans=2)
 
 
-def check_nothing_takes_nothing():
-    """What the timing costs is taken off: of the function, and of one that calls it often."""
-    a = Agent(("__main__", "nothing", TIMED), ("__main__", "calls", TIMED)).apply().time(True)
+def nothing_takes_nothing():
+    """What the timing costs is taken off: of the function, and of one that calls it often. The cost is
+    measured anew in each round, for a processor that may be of another speed a moment later."""
     space = {"__name__": "__main__", "nothing": nothing}
     exec("def calls():\n for _ in range(1000): nothing()", space)
-    timed, plain = [], []
-    space["calls"]()
-    for _ in range(60):
+    calls, ratio = space["calls"], []
+    for _ in range(25):
+        a = Agent(("__main__", "nothing", TIMED), ("__main__", "calls", TIMED)).apply().time(True)
+        calls()
         before = a.cell(1).span_ticks
-        space["calls"]()
-        timed.append((a.cell(1).span_ticks - before) / RATE)
-    a.time(False)
-    for _ in range(60):
+        for _ in range(3):
+            calls()
+        timed = (a.cell(1).span_ticks - before) / RATE
+        a.stop()
+        calls()
         begin = time.perf_counter_ns()
-        space["calls"]()
-        plain.append(time.perf_counter_ns() - begin)
-    timed, plain = statistics.median(timed), statistics.median(plain)
-    assert timed < 2 * plain and plain < 3 * timed, (timed, plain)
-    a.stop()
+        for _ in range(3):
+            calls()
+        ratio.append(timed / (time.perf_counter_ns() - begin))
+    # With nothing taken off it is 1.7 and more, with twice as much 0.3 and less.
     clean()
+    return 0.35 < statistics.median(ratio) < 1.6 or print(sorted(ratio))
+
+
+def check_nothing_takes_nothing():
+    """In one process of some hundred, for as long as it lasts, the cost is 15 ns a call less than
+    what was measured of it: where things happen to lie in memory. So in one of three."""
+    assert any(subprocess.run([sys.executable, __file__, "nothing"]).returncode == 0
+               for _ in range(3))
 
 
 def check_threads():
@@ -327,5 +337,7 @@ def main(*which):
 
 if __name__ == "__main__":
     RATE = ticks_per_ns()
+    if sys.argv[1:] == ["nothing"]:
+        sys.exit(not nothing_takes_nothing())
     main(*sys.argv[1:])
     print("ok")
