@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "span.h"
+#include "turn.h"
+
+#define PATIENCE 100000 /* naps: ten seconds or more */
 
 struct agent agent;
 
@@ -76,19 +79,6 @@ static int settle(void)
 	return agent.backend->settle(anybody_counts());
 }
 
-/* Other threads would run in the midst of the table's changes. */
-static bool without_gil(void)
-{
-	PyObject *ask = PySys_GetObject("_is_gil_enabled"), *answer; /* borrowed; 3.13 and later */
-	bool without;
-
-	answer = ask ? PyObject_CallObject(ask, NULL) : NULL;
-	without = answer == Py_False;
-	PyErr_Clear();
-	Py_DecRef(answer);
-	return without;
-}
-
 /*
  * The interpreter ends, while the process goes on: an embedded one, which may be started again.
  * Nothing of its objects may be touched later; what comes next begins anew.
@@ -153,10 +143,6 @@ static int start(const struct sb_room *room)
 {
 	int rc;
 
-	if (without_gil())
-		return agent_fail(SB_AGENT_UNSUPPORTED,
-				  "this interpreter runs without a GIL, which the agent needs; "
-				  "PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
 	agent.guest = agent.times = false;
@@ -202,6 +188,8 @@ static int stop(void)
 	table_clear();
 	list_free(&agent.list);
 	judge_forget();
+	if (!rc)
+		retired_free();
 	return rc;
 }
 
@@ -219,7 +207,7 @@ static int apply(struct sb_room *room)
 		rc = settle();
 	if (rc && first && agent.started)
 		stop(); /* the reason stays that of the first failure only if this succeeds */
-	room->flags = agent.flags;
+	room->flags = agent.flags | (py_gil() ? 0 : SB_ROOM_FREE_THREADED);
 	room->matched = table_count();
 	room->cost_ticks = agent.cost_counted;
 	return rc;
@@ -262,6 +250,17 @@ static int carry_out(struct sb_room *room)
 	return agent_fail(SB_AGENT_DAMAGED, "no such command");
 }
 
+static int carry_out_in_turn(struct sb_room *room)
+{
+	int rc;
+
+	if (!turn_take(PATIENCE))
+		return agent_fail(SB_AGENT_PYTHON, "another thread of it keeps the agent busy");
+	rc = carry_out(room);
+	turn_give();
+	return rc;
+}
+
 /* Garbage collection runs the target's own code; it must not come in between. */
 static int without_collection(struct sb_room *room)
 {
@@ -270,7 +269,7 @@ static int without_collection(struct sb_room *room)
 	if (rc)
 		return agent_fail(rc, "not a CPython of 3.10 or later");
 	was = py.gc_disable();
-	rc = carry_out(room);
+	rc = carry_out_in_turn(room);
 	if (was)
 		py.gc_enable();
 	if (!rc && room->command == SB_AGENT_STOP)

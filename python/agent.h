@@ -20,10 +20,14 @@
  *	hit.c, page.c	what a call does then
  *	span.c		how long calls take, while somebody asks
  *	cost.c		what that costs
+ *	turn.c		who may change what, where there is no GIL
  *
  * A code object is never held: its entry has a weak reference, which tells whether the object
  * at that address is still the one that was judged. So functions made and freed by the million
  * neither leak nor leave a stale judgement behind.
+ *
+ * In a free-threaded interpreter calls come in several threads at once, during a command, too.
+ * What they change they change in turn; what they only look at is published at once: turn.h.
  */
 
 struct target {
@@ -41,9 +45,11 @@ struct list {
 };
 
 struct watch_cell {
-	uint32_t index;
+	uint32_t index; /* CELL_NONE after the last */
 	bool resume;
 };
+
+#define CELL_NONE UINT32_MAX
 
 /* A code object that matches. */
 struct watch {
@@ -56,7 +62,7 @@ struct watch {
 	bool resume;	      /* one of its cells wants resumptions */
 	bool spans;	      /* its calls are timed: one of its cells asks for that */
 	uint32_t n, line;
-	struct watch_cell *cells;
+	struct watch_cell *cells; /* n; the hot paths may see those before */
 	char *texts; /* module NUL qualified name NUL file NUL */
 	const char *module, *qualname, *file;
 };
@@ -123,7 +129,13 @@ static inline bool entry_valid(const struct entry *e)
 	return e->ref && py_ref_alive(e->ref, e->code);
 }
 
+static inline const struct watch_cell *watch_cells(const struct watch *w)
+{
+	return __atomic_load_n(&w->cells, __ATOMIC_ACQUIRE);
+}
+
 /* judge.c */
+void cells_retire(struct watch_cell *cells);
 int list_load(struct list *list, const struct sb_room *room);
 void list_free(struct list *list);
 
@@ -179,18 +191,23 @@ static inline bool watch_spans(const struct watch *w)
 	return false;
 }
 
-/* A call of a watched code, or a resumption; the hot path. */
+/*
+ * A call of a watched code, or a resumption; the hot path. Where there is no GIL, the watch may
+ * be gone when this returns.
+ */
 static inline void watch_hit(const struct watch *w, bool resume)
 {
 	struct hit hit = { .page = &agent.page, .cost = agent.cost };
+	const struct watch_cell *next = watch_cells(w);
+	struct watch_cell now = *next;
 
-	for (uint32_t i = 0; i < w->n; i++) {
-		struct sb_page_cell *cell;
+	while (now.index != CELL_NONE) {
+		struct sb_page_cell *cell = page_cell(&agent.page, now.index);
+		bool counts = cell && (!resume || now.resume);
 
-		if (resume && !w->cells[i].resume)
-			continue;
-		cell = page_cell(&agent.page, w->cells[i].index);
-		if (cell)
+		now = *++next;
+		hit.last = now.index == CELL_NONE; /* next may be freed during it */
+		if (counts)
 			hit_cell(&hit, cell);
 	}
 }

@@ -21,6 +21,7 @@
 
 struct subject {
 	PyObject *globals, *function, *code, *loop, *turns;
+	PyObject *beside; /* a loop of a function that is not watched; or NULL */
 	struct watch *watch;
 	struct page page; /* of its own */
 	struct sb_page_cell *cell;
@@ -30,7 +31,10 @@ static const struct sb_page_record nobody;
 
 static const char source[] = "def function(): pass\n"
 			     "def loop(turns):\n"
-			     " for _ in turns: function()\n";
+			     " for _ in turns: function()\n"
+			     "def other(): pass\n"
+			     "def beside(turns):\n"
+			     " for _ in turns: other()\n";
 
 /* A page with one cell and one slot. */
 static bool page_make(struct subject *s)
@@ -63,8 +67,10 @@ static bool watch_make(struct subject *s)
 		return false;
 	w->code = s->code;
 	w->n = 1;
-	w->cells = calloc(1, sizeof(*w->cells));
+	w->cells = calloc(2, sizeof(*w->cells));
 	w->ref = py_ref_new(s->code);
+	if (w->cells)
+		w->cells[1].index = CELL_NONE;
 	if (w->cells && w->ref && !table_put(s->code, w)) {
 		s->watch = w;
 		return true;
@@ -87,19 +93,21 @@ static bool subject_open(struct subject *s, bool run)
 		return false;
 	s->function = PyMapping_GetItemString(s->globals, "function");
 	s->loop = PyMapping_GetItemString(s->globals, "loop");
+	/* Where there is no GIL, switching one function on and off stops all threads each time. */
+	if (py.threads)
+		s->beside = PyMapping_GetItemString(s->globals, "beside");
 	s->turns = PyTuple_New(CALLS);
 	for (int i = 0; s->turns && i < CALLS; i++) {
 		Py_IncRef(Py_None);
 		PyTuple_SetItem(s->turns, i, Py_None);
 	}
-	s->code = s->function ? py.function_code(s->function) : NULL;
-	Py_IncRef(s->code);
+	s->code = s->function ? py_function_code(s->function) : NULL;
 	return s->loop && s->turns && s->code && page_make(s) && watch_make(s);
 }
 
 static void subject_close(struct subject *s)
 {
-	PyObject *held[] = { s->turns, s->loop, s->code, s->function, s->globals };
+	PyObject *held[] = { s->turns, s->loop, s->code, s->function, s->beside, s->globals };
 
 	if (s->watch)
 		table_drop(s->watch);
@@ -112,13 +120,15 @@ static void subject_close(struct subject *s)
 /* Ticks of CALLS calls; 0: something was raised. */
 static uint64_t time_calls(struct subject *s, bool watched)
 {
+	PyObject *result, *loop = s->beside && !watched ? s->beside : s->loop;
 	uint64_t start;
-	PyObject *result;
 
-	agent.backend->set(s->watch, watched);
-	agent.backend->settle(watched);
+	if (loop == s->loop) {
+		agent.backend->set(s->watch, watched);
+		agent.backend->settle(watched);
+	}
 	start = cpu_ticks();
-	result = PyObject_CallFunctionObjArgs(s->loop, s->turns, NULL);
+	result = PyObject_CallFunctionObjArgs(loop, s->turns, NULL);
 	start = cpu_ticks() - start;
 	Py_DecRef(result);
 	return py_interrupted() ? 0 : start;

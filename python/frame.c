@@ -277,7 +277,7 @@ static __attribute__((noinline)) PyObject *on_timed_frame(void *tstate, void *fr
 	result = fr.next(tstate, frame, throwing);
 	fr.timed--;
 	/* It may have been a long time: is everything still there? */
-	if (epoch != span_epoch() || !table.entries)
+	if (epoch != span_epoch())
 		return result;
 	e = table_lookup(code);
 	if (e && e->watch == w)
@@ -288,7 +288,7 @@ static __attribute__((noinline)) PyObject *on_timed_frame(void *tstate, void *fr
 static PyObject *on_frame(void *tstate, void *frame, int throwing)
 {
 	PyObject *code = FIELD(PyObject *, frame, FRAME_CODE);
-	struct entry *e = table.entries ? table_lookup(code) : NULL;
+	struct entry *e = table_lookup(code);
 	struct watch *w = NULL;
 
 	/* A weak reference that has lost its object says that this is another one. */
@@ -348,8 +348,7 @@ static bool probe_function(PyObject *globals, const char *name, unsigned expecte
 {
 	PyObject *function = PyMapping_GetItemString(globals, name), *result = NULL, *ref;
 
-	probed.code = function ? py.function_code(function) : NULL;
-	Py_IncRef(probed.code);
+	probed.code = function ? py_function_code(function) : NULL;
 	probed.globals = globals;
 	probed.limit = Py_GetRecursionLimit();
 	probed.seen = 0;

@@ -2,6 +2,10 @@
 #include "hit.h"
 
 #include "cpu.h"
+#include "py.h"
+#include "turn.h"
+
+#define LONG_SPINS_PER_S 20000 /* as long as that many in a second, or longer */
 
 /* Where a hit counts: a slot of the thread's own, or a shared one that needs a lock prefix. */
 struct place {
@@ -126,6 +130,26 @@ static bool spin(const struct page *page, const struct sb_page_cell *cell, uint6
 	}
 }
 
+/*
+ * Where other threads run meanwhile, one that spins for long is none of the interpreter's: whoever
+ * has to stop all threads, the garbage collection above all, would wait for it.
+ */
+static bool spin_aside(const struct hit *hit, const struct sb_page_cell *cell, uint64_t start,
+		       uint64_t want, uint64_t *spent)
+{
+	PyThreadState *state;
+	bool whole;
+
+	if (!py.threads || !hit->last || want < page_header(hit->page)->tsc_hz / LONG_SPINS_PER_S)
+		return spin(hit->page, cell, start, want, spent);
+	turn_enter();
+	state = PyEval_SaveThread();
+	whole = spin(hit->page, cell, start, want, spent);
+	PyEval_RestoreThread(state);
+	turn_leave();
+	return whole;
+}
+
 static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place *at,
 		  uint64_t start)
 {
@@ -139,7 +163,7 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 	}
 	want = (int64_t)(cell->delay_ticks - cost) - at->slot->residual_ticks;
 	hit->cost = 0;
-	if (spin(hit->page, cell, start, want < 0 ? 0 : (uint64_t)want, &spent)) {
+	if (spin_aside(hit, cell, start, want < 0 ? 0 : (uint64_t)want, &spent)) {
 		account(cell, at, spent + cost);
 		return;
 	}

@@ -12,6 +12,7 @@
 struct hit {
 	const struct page *page;
 	uint64_t cost; /* ticks not yet taken off */
+	bool last;     /* the caller looks at nothing of the agent's after this */
 };
 
 /* The cell is not OFF, or was not a moment ago. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "turn.h"
 
 #define TARGETS_MAX 65536
 #define NOTED_MAX   65536
@@ -13,7 +14,7 @@
 struct subject {
 	PyObject *code, *globals, *generator;
 	const char *module, *file, *name, *qualname;
-	PyObject *held[3]; /* the strs that the texts lie in */
+	PyObject *held[4]; /* the strs that the texts lie in */
 };
 
 struct matches {
@@ -106,7 +107,7 @@ static const char *subject_qualname(struct subject *s)
 
 static void subject_close(struct subject *s)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		Py_DecRef(s->held[i]);
 }
 
@@ -116,14 +117,18 @@ static bool is_script(const char *module)
 	return !strcmp(module, "__main__") || !strcmp(module, "__mp_main__");
 }
 
+static const char *subject_module(struct subject *s)
+{
+	if (!s->module)
+		s->module = py_module_name(s->globals, &s->held[3]);
+	return s->module;
+}
+
 static bool module_matches(const struct target *t, struct subject *s)
 {
-	if (!(t->flags & SB_TARGET_FILE)) {
-		if (!s->module)
-			s->module = py_module_name(s->globals);
-		return glob_match(t->module, s->module) ||
+	if (!(t->flags & SB_TARGET_FILE))
+		return glob_match(t->module, subject_module(s)) ||
 		       (is_script(s->module) && glob_match(t->module, "__main__"));
-	}
 	if (!s->file)
 		s->file = subject_text(s, 0, PY_CO_FILENAME);
 	return glob_match(t->module, s->file);
@@ -151,6 +156,14 @@ static bool name_matches(const struct target *t, struct subject *s)
 	return glob_match(t->name, s->qualname);
 }
 
+static struct watch_cell no_cells = { .index = CELL_NONE };
+
+void cells_retire(struct watch_cell *cells)
+{
+	if (cells != &no_cells)
+		retire(cells);
+}
+
 static bool matches_add(struct matches *m, const struct target *t)
 {
 	bool resume = t->flags & SB_TARGET_RESUME;
@@ -161,7 +174,7 @@ static bool matches_add(struct matches *m, const struct target *t)
 		m->cells[i].resume |= resume;
 		return true;
 	}
-	if (m->n == m->room) {
+	if (m->n + 1 >= m->room) {
 		size_t room = m->room ? m->room * 2 : 2;
 		struct watch_cell *cells = realloc(m->cells, room * sizeof(*cells));
 
@@ -171,6 +184,7 @@ static bool matches_add(struct matches *m, const struct target *t)
 		m->room = room;
 	}
 	m->cells[m->n++] = (struct watch_cell){ .index = t->cell, .resume = resume };
+	m->cells[m->n].index = CELL_NONE;
 	return true;
 }
 
@@ -272,8 +286,7 @@ static struct watch *watch_new(struct subject *s, struct matches *m)
 		free(m->cells);
 		return NULL;
 	}
-	if (!s->module)
-		s->module = py_module_name(s->globals);
+	subject_module(s);
 	if (!s->file)
 		s->file = subject_text(s, 0, PY_CO_FILENAME);
 	w->code = s->code;
@@ -322,8 +335,8 @@ void judge_again(void)
 
 		next = w->next;
 		match(&agent.list, &s, &m);
-		free(w->cells);
-		w->cells = m.cells;
+		cells_retire(w->cells);
+		__atomic_store_n(&w->cells, m.n ? m.cells : &no_cells, __ATOMIC_RELEASE);
 		w->n = (uint32_t)m.n;
 		if (w->resume != any_resume(w)) {
 			w->resume = any_resume(w);
@@ -361,7 +374,7 @@ static void list_found(struct walk *walk, PyObject *code, PyObject *globals, con
 
 	match(l->list, &s, &m);
 	if (m.n) {
-		w.module = s.module ? s.module : py_module_name(globals);
+		w.module = subject_module(&s);
 		w.file = s.file ? s.file : subject_text(&s, 0, PY_CO_FILENAME);
 		w.qualname = s.qualname;
 		w.line = (uint32_t)py_attr_long(code, PY_CO_FIRSTLINENO, 0);

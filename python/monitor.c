@@ -28,12 +28,16 @@
 
 #include "span.h"
 #include "table.h"
+#include "turn.h"
 
 #define EVENT_START  (1L << 0)
 #define EVENT_RESUME (1L << 1)
 #define EVENT_RETURN (1L << 2)
 #define EVENT_YIELD  (1L << 3)
 #define NO_TOOL	     (-1)
+#define TOOLS	     6
+#define PATIENCE     10000 /* naps that a first call waits for its turn: a second or more */
+#define DRAIN	     5000  /* naps for all to leave */
 
 static struct {
 	PyObject *module; /* sys.monitoring */
@@ -54,84 +58,150 @@ static PyObject *answer(PyObject *value)
 	return value;
 }
 
-static void begun(const struct watch *w, bool resumed)
+static void begun(const PyObject *code, bool resumed)
 {
+	const struct watch *w = table_watch(code);
+
+	if (!w)
+		return;
 	watch_hit(w, resumed);
-	if (w->spans)
+	if (py.threads)
+		w = table_watch(code);
+	if (w && w->spans)
 		span_enter(w, false);
+}
+
+/*
+ * Without a GIL: what the watcher leaves for the finder, which is told of the same event after
+ * it. It lies before the arguments, where the interpreter's way of calling allows a function to
+ * write (PY_VECTORCALL_ARGUMENTS_OFFSET), and nowhere else: that is made anew for each event.
+ */
+static PyObject **told(PyObject *const *args)
+{
+	return (PyObject **)(uintptr_t)args - 1;
 }
 
 static PyObject *on_watched(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	const struct entry *e;
-
 	(void)self;
-	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
-		begun(e->watch, false);
+	if (n > 0)
+		begun(args[0], false);
+	if (py.threads)
+		*told(args) = mon.watch;
 	return answer(Py_None);
 }
 
 static PyObject *on_resumed(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	const struct entry *e;
-
 	(void)self;
-	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch)
-		begun(e->watch, true);
+	if (n > 0)
+		begun(args[0], true);
 	return answer(Py_None);
 }
 
 /* Returned, raised or yielded. */
 static PyObject *on_left(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	const struct entry *e;
+	const struct watch *w = n > 0 ? table_watch(args[0]) : NULL;
 
 	(void)self;
-	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch && e->watch->spans)
-		span_leave(e->watch);
+	if (w && w->spans)
+		span_leave(w);
 	return answer(Py_None);
 }
 
 /* Resumed by an exception, which is no hit. */
 static PyObject *on_thrown(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	const struct entry *e;
+	const struct watch *w = n > 0 ? table_watch(args[0]) : NULL;
 
 	(void)self;
-	if (n > 0 && table.entries && (e = table_lookup(args[0])) && e->watch && e->watch->spans)
-		span_enter(e->watch, false);
+	if (w && w->spans)
+		span_enter(w, false);
 	return answer(Py_None);
 }
 
 static int monitor_set(struct watch *w, bool on);
+static bool set_global(int tool, long events);
+static long watcher_events(void);
+
+/* What is retired is freed after all threads have been stopped once, as each such call does. */
+static void free_retired(void)
+{
+	set_global(mon.watcher, watcher_events());
+	retired_free();
+}
+
+enum first {
+	FIRST_NOTHING,
+	FIRST_FOUND,  /* it matches, and nobody but us is told of this call */
+	FIRST_SHARED, /* as always, where one id does it all */
+};
+
+/*
+ * A code object that others have judged before us: in this call, in another thread, if the
+ * watcher was not told of it.
+ */
+static enum first known(const struct entry *e, bool watched)
+{
+	if (mon.finder == mon.watcher)
+		return FIRST_SHARED;
+	return watched || !e->watch ? FIRST_NOTHING : FIRST_FOUND;
+}
+
+static enum first first_call(PyObject *code, bool watched)
+{
+	const struct entry *e = table_find(code);
+	struct watch *w;
+
+	if (!agent.started)
+		return FIRST_NOTHING;
+	if (e && entry_valid(e))
+		return known(e, watched);
+	w = judge(code, PyEval_GetGlobals(), NULL, NULL);
+	if (!w)
+		return FIRST_NOTHING;
+	monitor_set(w, watch_wanted(w));
+	if (py.threads && retired_many())
+		free_retired();
+	return FIRST_FOUND;
+}
+
+static PyObject *judged(PyObject *code, bool watched)
+{
+	bool one = mon.finder == mon.watcher;
+	const struct watch *w;
+	enum first first;
+
+	if (!turn_take(PATIENCE))
+		return Py_None; /* the next call is a first one again */
+	first = first_call(code, watched);
+	turn_give();
+	if (first == FIRST_SHARED)
+		begun(code, false);
+	else if (first == FIRST_FOUND && (w = table_watch(code)))
+		watch_hit(w, false);
+	return one && first != FIRST_NOTHING ? Py_None : mon.disable;
+}
 
 /*
  * The first call of a code object under this finder. If it matches, this call is counted here:
  * the watcher is told of the next one only, since who is told of an event is decided before the
- * first callback of it runs.
+ * first callback of it runs. Without a GIL it may be the first call in several threads, of which
+ * one judges; the watcher's id is the higher one there, so that it is told first and says so.
  */
 static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	bool one = mon.finder == mon.watcher;
-	const struct entry *e;
-	struct watch *w;
+	bool watched = !py.threads || mon.finder > mon.watcher || *told(args) == mon.watch;
+	PyObject *result;
 
 	(void)self;
 	if (n < 1 || !agent.started)
 		return answer(mon.disable);
-	e = table_find(args[0]);
-	if (e && entry_valid(e)) {
-		if (!one)
-			return answer(mon.disable);
-		begun(e->watch, false);
-		return answer(Py_None);
-	}
-	w = judge(args[0], PyEval_GetGlobals(), NULL, NULL);
-	if (!w)
-		return answer(mon.disable);
-	monitor_set(w, watch_wanted(w));
-	watch_hit(w, false);
-	return answer(one ? Py_None : mon.disable);
+	turn_enter();
+	result = answer(judged(args[0], watched));
+	turn_leave();
+	return result;
 }
 
 static PyMethodDef find_def = { "sbinject", (PyCFunction)(void (*)(void))on_first, METH_FASTCALL,
@@ -184,27 +254,53 @@ static bool tool_is_ours(int tool)
 	return name && name == mon.name;
 }
 
-static int take_tool(void)
+/* An id below that one. */
+static int take_tool(int below)
 {
 	static const signed char order[] = { 3, 4, 5, 2, 1, 0 };
 
 	for (size_t i = 0; i < sizeof(order); i++)
-		if (ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", order[i], mon.name)))
+		if (order[i] < below &&
+		    ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", order[i], mon.name)))
 			return order[i];
 	return NO_TOOL;
 }
 
-static void drop_tool(int tool)
+static int take_watcher(void)
+{
+	int tool = NO_TOOL;
+
+	for (int id = 5; py.threads && id > 3 && tool == NO_TOOL; id--)
+		if (ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", id, mon.name)))
+			tool = id;
+	return tool == NO_TOOL ? take_tool(TOOLS) : tool;
+}
+
+static int take_finder(void)
+{
+	int tool = py.threads ? take_tool(mon.watcher) : NO_TOOL;
+
+	return tool == NO_TOOL ? take_tool(TOOLS) : tool;
+}
+
+/* Nobody is told of anything any more. */
+static bool silence_tool(int tool)
 {
 	const long events[] = { EVENT_START, EVENT_RESUME, EVENT_RETURN,
 				EVENT_YIELD, mon.unwind,   mon.throw_event };
 
 	if (tool == NO_TOOL || !tool_is_ours(tool))
-		return;
+		return false;
 	set_global(tool, 0);
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
 		set_callback(tool, events[i], Py_None);
-	ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
+	return true;
+}
+
+static void drop_tool(int tool)
+{
+	if (silence_tool(tool))
+		ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
 }
 
 /* ---- the backend ---- */
@@ -260,7 +356,7 @@ static void forget_all(void)
 
 static int take_tools(void)
 {
-	mon.watcher = take_tool();
+	mon.watcher = take_watcher();
 	if (mon.watcher == NO_TOOL)
 		return agent_fail(SB_AGENT_NO_TOOL, "all tool ids of sys.monitoring are taken");
 	mon.finder = NO_TOOL;
@@ -346,7 +442,7 @@ static int share_tool(void)
  */
 static int monitor_relist(bool first)
 {
-	int fresh = take_tool(), old = mon.finder;
+	int fresh = take_finder(), old = mon.finder;
 
 	if (fresh == NO_TOOL && first)
 		return share_tool();
@@ -379,17 +475,17 @@ static int monitor_settle(bool any)
 
 static void monitor_once(struct watch *w)
 {
-	PyObject *args[] = { w->code, Py_None };
+	PyObject *args[] = { NULL, w->code, Py_None };
 
-	Py_DecRef(mon.call(mon.watch, args, 2, NULL));
+	Py_DecRef(mon.call(mon.watch, args + 1, 2, NULL));
 }
 
 static void monitor_span(struct watch *w)
 {
-	PyObject *args[] = { w->code, Py_None, Py_None };
+	PyObject *args[] = { NULL, w->code, Py_None, Py_None };
 
-	Py_DecRef(mon.call(mon.watch, args, 2, NULL));
-	Py_DecRef(mon.call(mon.leave, args, 3, NULL));
+	Py_DecRef(mon.call(mon.watch, args + 1, 2, NULL));
+	Py_DecRef(mon.call(mon.leave, args + 1, 3, NULL));
 }
 
 /* How many references an object has; the interpreter's own way, whatever its layout. */
@@ -412,8 +508,30 @@ static bool referred_to(void)
 	       references(mon.throw) != 1;
 }
 
+/*
+ * Whether every other thread has left our code. Nobody comes any more, and who was seen to be in
+ * it is counted; those just before or after that pass a point where they can be stopped.
+ */
+static bool drained(void)
+{
+	bool ours = tool_is_ours(mon.watcher);
+
+	for (int i = 0; py.threads && turn_anyone(); i++) {
+		if (i == DRAIN)
+			return false;
+		turn_rest();
+	}
+	if (py.threads && ours)
+		set_global(mon.watcher, 0);
+	else if (py.threads)
+		ask(PyObject_CallMethod(py.gc, "get_objects", NULL));
+	return !py.threads || !turn_anyone();
+}
+
 static int monitor_stop(void)
 {
+	bool gone;
+
 	if (!mon.module)
 		return 0;
 	if (tool_is_ours(mon.watcher))
@@ -422,9 +540,14 @@ static int monitor_stop(void)
 				set_local(w->code, 0);
 	if (mon.finder != mon.watcher)
 		drop_tool(mon.finder);
+	mon.finder = mon.watcher;
+	silence_tool(mon.watcher);
+	gone = drained();
 	drop_tool(mon.watcher);
 	mon.finder = mon.watcher = NO_TOOL;
 	mon.spans = false;
+	if (!gone)
+		return agent_fail(SB_AGENT_BUSY, "a thread is still in a callback");
 	if (referred_to())
 		return agent_fail(SB_AGENT_BUSY, "a callback is still referred to");
 	forget_all();

@@ -48,6 +48,14 @@ static uint32_t hex_version(void)
 	return value > 0 ? (uint32_t)value : 0;
 }
 
+static bool free_threaded(void)
+{
+	PyObject *flags = PySys_GetObject("abiflags"); /* borrowed */
+	const char *text = py_text(flags);
+
+	return text && strchr(text, 't');
+}
+
 /* From sys.modules if it is there, which nobody can see; else imported, and taken out again. */
 static PyObject *builtin_module(const char *name)
 {
@@ -78,10 +86,15 @@ int py_open(void)
 	py.function_globals = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetGlobals");
 	py.gc_disable = (int (*)(void))py_symbol("PyGC_Disable");
 	py.gc_enable = (int (*)(void))py_symbol("PyGC_Enable");
+	py.dict_get = (int (*)(PyObject *, PyObject *, PyObject **))py_symbol("PyDict_GetItemRef");
+	py.finalizing = (int (*)(void))py_symbol("Py_IsFinalizing");
 	if (!py.gc_disable || !py.gc_enable || !py.function_code || !py.function_globals)
 		return SB_AGENT_UNSUPPORTED;
 	if (py.hex < 0x030a0000 || !py.code_type || !py.function_type ||
 	    (!py.weakref_get && !py.weakref_object) || !find_type_offset())
+		return SB_AGENT_UNSUPPORTED;
+	py.threads = free_threaded();
+	if (py.threads && (!py.weakref_get || !py.dict_get || !py.finalizing))
 		return SB_AGENT_UNSUPPORTED;
 	py.open = true;
 	for (int i = 0; i < PY_N_NAMES; i++) {
@@ -139,13 +152,21 @@ const char *py_text(PyObject *str)
 	return text;
 }
 
-const char *py_module_name(PyObject *globals)
+const char *py_module_name(PyObject *globals, PyObject **held)
 {
-	PyObject *name = globals ? PyDict_GetItemWithError(globals, py.name[PY_NAME]) : NULL;
+	PyObject *name = NULL;
 	const char *text;
 
-	if (!name)
-		PyErr_Clear();
+	if (globals && py.dict_get) {
+		if (py.dict_get(globals, py.name[PY_NAME], &name) < 0)
+			PyErr_Clear();
+	} else if (globals) {
+		name = PyDict_GetItemWithError(globals, py.name[PY_NAME]);
+		if (!name)
+			PyErr_Clear();
+		Py_IncRef(name);
+	}
+	*held = name;
 	text = py_text(name);
 	return text ? text : "";
 }
@@ -157,6 +178,27 @@ PyObject *py_ref_new(PyObject *object)
 	if (ref)
 		PyObject_GC_UnTrack(ref);
 	return ref;
+}
+
+/*
+ * Borrowed for an instant. Another thread may give the function another code meanwhile; where
+ * that can be, the counts of codes are deferred: only a collection frees one, and that waits for
+ * this thread to come to a point where it may be stopped.
+ */
+PyObject *py_function_code(PyObject *function)
+{
+	PyObject *code = py.function_code(function);
+
+	Py_IncRef(code);
+	return code;
+}
+
+PyObject *py_function_globals(PyObject *function)
+{
+	PyObject *globals = py.function_globals(function);
+
+	Py_IncRef(globals);
+	return globals;
 }
 
 bool py_ref_alive(PyObject *ref, PyObject *object)
@@ -211,6 +253,18 @@ void py_pass_on(void)
 		PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), interruption);
 	Py_DecRef(interruption);
 	interruption = NULL;
+}
+
+bool py_gil(void)
+{
+	PyObject *ask = PySys_GetObject("_is_gil_enabled"), *answer; /* borrowed; 3.13 and later */
+	bool without;
+
+	answer = ask ? PyObject_CallObject(ask, NULL) : NULL;
+	without = answer == Py_False;
+	PyErr_Clear();
+	Py_DecRef(answer);
+	return !without;
 }
 
 static bool sys_has(const char *function)

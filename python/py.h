@@ -29,14 +29,18 @@ enum py_name {
 
 struct py {
 	bool open;
+	bool threads; /* a free-threaded build: Python runs in several threads at once */
 	uint32_t hex; /* PY_VERSION_HEX of the interpreter */
 	PyObject *name[PY_N_NAMES];
 	void *code_type, *function_type;
 	size_t type_off;
-	/* Of a function, borrowed. Its attribute __code__ would be told to audit hooks. */
+	/* Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to audit hooks. */
 	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
+	/* 3.13 and later; NULL before. */
+	int (*dict_get)(PyObject *dict, PyObject *key, PyObject **value);
+	int (*finalizing)(void);
 	int (*gc_disable)(void), (*gc_enable)(void); /* return how it was */
 	PyObject *gc;				     /* the module */
 };
@@ -61,8 +65,12 @@ long py_attr_long(PyObject *o, enum py_name name, long otherwise);
 /* The text of a str, which lives as long as it; NULL without an exception otherwise. */
 const char *py_text(PyObject *str);
 
-/* globals["__name__"] as text, borrowed from the dict; "" when there is none. */
-const char *py_module_name(PyObject *globals);
+/* globals["__name__"] as text, which lives as long as *held, a new reference; "": there is none. */
+const char *py_module_name(PyObject *globals, PyObject **held);
+
+/* Of a function, new references. */
+PyObject *py_function_code(PyObject *function);
+PyObject *py_function_globals(PyObject *function);
 
 /*
  * A weak reference that the program does not meet among the objects of its garbage collector, and
@@ -81,6 +89,9 @@ PyObject *py_run(const char *source);
  */
 bool py_interrupted(void);
 void py_pass_on(void);
+
+/* Whether one thread at a time runs Python now. */
+bool py_gil(void);
 
 /* Whether a tracer, a profiler or another tool would see a function of ours run. */
 bool py_observed(void);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One table for three kinds of things to remember of a thread: what timed calls have cost it so
- * far, how deep it is in each target, and which functions it has called. All under the GIL.
+ * far, how deep it is in each target, and which functions it has called. Under the GIL; without
+ * one there are as many tables as threads rarely outnumber, each of whose threads takes its lock.
+ * Nothing is asked of the interpreter under it, and nobody is stopped by it there.
  */
 #include "span.h"
 
@@ -20,25 +22,56 @@ struct span {
 	uint64_t lost; /* of a thread: ticks that timing has cost; of a cell: that when it began */
 };
 
-static struct {
+struct spans {
 	struct span *entries;
 	size_t mask, used;
-	uint32_t epoch;
-} spans;
+	uint32_t locked;
+} __attribute__((aligned(64)));
+
+#define TABLES 64
+
+static struct spans tables[TABLES]; /* the first one only, where there is a GIL */
+static uint32_t epoch_now;
 
 static const char thread_itself;
 
 uint32_t span_epoch(void)
 {
-	return spans.epoch;
+	return epoch_now;
+}
+
+static struct spans *lock(struct spans *t)
+{
+	while (py.threads && __atomic_exchange_n(&t->locked, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&t->locked, __ATOMIC_RELAXED))
+			cpu_relax();
+	return t;
+}
+
+static struct spans *lock_thread(uint64_t thread)
+{
+	uint64_t i = (thread >> 6) * 0x9e3779b97f4a7c15ull >> 58;
+
+	return lock(&tables[py.threads ? i : 0]);
+}
+
+static void unlock(struct spans *t)
+{
+	if (py.threads)
+		__atomic_store_n(&t->locked, 0, __ATOMIC_RELEASE);
 }
 
 void span_reset(void)
 {
-	free(spans.entries);
-	spans.entries = NULL;
-	spans.mask = spans.used = 0;
-	spans.epoch++;
+	for (int i = 0; i < TABLES; i++) {
+		struct spans *t = lock(&tables[i]);
+
+		free(t->entries);
+		t->entries = NULL;
+		t->mask = t->used = 0;
+		unlock(t);
+	}
+	epoch_now++;
 }
 
 static struct span *slot_for(struct span *entries, size_t mask, uint64_t thread, const void *what)
@@ -51,36 +84,36 @@ static struct span *slot_for(struct span *entries, size_t mask, uint64_t thread,
 }
 
 /* Room for so many more; what is found before does not stay where it is. */
-static bool make_room(size_t more)
+static bool make_room(struct spans *t, size_t more)
 {
-	size_t size = spans.entries ? spans.mask + 1 : 256;
+	size_t size = t->entries ? t->mask + 1 : 256;
 	struct span *entries;
 
-	if (spans.entries && (spans.used + more) * 2 <= size)
+	if (t->entries && (t->used + more) * 2 <= size)
 		return true;
-	while ((spans.used + more) * 2 > size)
+	while ((t->used + more) * 2 > size)
 		size *= 2;
 	entries = size <= SPANS_MAX ? calloc(size, sizeof(*entries)) : NULL;
 	if (!entries)
 		return false;
-	for (size_t i = 0; spans.entries && i <= spans.mask; i++)
-		if (spans.entries[i].thread)
-			*slot_for(entries, size - 1, spans.entries[i].thread,
-				  spans.entries[i].what) = spans.entries[i];
-	free(spans.entries);
-	spans.entries = entries;
-	spans.mask = size - 1;
+	for (size_t i = 0; t->entries && i <= t->mask; i++)
+		if (t->entries[i].thread)
+			*slot_for(entries, size - 1, t->entries[i].thread, t->entries[i].what) =
+				t->entries[i];
+	free(t->entries);
+	t->entries = entries;
+	t->mask = size - 1;
 	return true;
 }
 
 /* There must be room. */
-static struct span *span_made(uint64_t thread, const void *what)
+static struct span *span_made(struct spans *t, uint64_t thread, const void *what)
 {
-	struct span *s = slot_for(spans.entries, spans.mask, thread, what);
+	struct span *s = slot_for(t->entries, t->mask, thread, what);
 
 	if (!s->thread) {
 		*s = (struct span){ .thread = thread, .what = what };
-		spans.used++;
+		t->used++;
 	}
 	return s;
 }
@@ -90,18 +123,18 @@ static const void *cell_key(uint32_t index)
 	return (const void *)(uintptr_t)(index + 1); /* no address is as low */
 }
 
-/* A cell of it that asks for this thread's calls; NULL: not this one. */
-static struct sb_page_cell *asks(const struct watch *w, uint32_t i)
+/* The cell, if it asks for this thread's calls. */
+static struct sb_page_cell *asks(const struct watch_cell *c)
 {
-	struct sb_page_cell *cell = page_cell(&agent.page, w->cells[i].index);
+	struct sb_page_cell *cell = page_cell(&agent.page, c->index);
 
 	return cell && page_spans(cell) && hit_passes(&agent.page, cell) ? cell : NULL;
 }
 
-static bool miss(const struct watch *w)
+static bool miss(const struct watch_cell *c)
 {
-	for (uint32_t i = 0; i < w->n; i++) {
-		struct sb_page_cell *cell = asks(w, i);
+	for (; c->index != CELL_NONE; c++) {
+		struct sb_page_cell *cell = asks(c);
 
 		if (cell)
 			__atomic_fetch_add(&cell->spans_missed, 1, __ATOMIC_RELAXED);
@@ -110,33 +143,54 @@ static bool miss(const struct watch *w)
 }
 
 /* Whether this thread has called it before; from now on it has. */
-static bool called_before(uint64_t thread, const struct watch *w)
+static bool called_before(struct spans *t, uint64_t thread, const struct watch *w)
 {
-	struct span *s = span_made(thread, w);
+	struct span *s = span_made(t, thread, w);
 
 	return s->depth++ > 0;
 }
 
-bool span_enter(const struct watch *w, bool known)
+static size_t count_cells(const struct watch_cell *c)
 {
-	uint64_t thread = cpu_thread(), lost;
+	size_t n = 0;
+
+	while (c[n].index != CELL_NONE)
+		n++;
+	return n;
+}
+
+static bool begin(struct spans *t, uint64_t thread, const struct watch_cell *c)
+{
+	uint64_t lost = span_made(t, thread, &thread_itself)->lost;
 	bool any = false;
 
-	if (!make_room(w->n + 2) || (known && !called_before(thread, w)))
-		return miss(w);
-	lost = span_made(thread, &thread_itself)->lost;
-	for (uint32_t i = 0; i < w->n; i++) {
+	for (; c->index != CELL_NONE; c++) {
 		struct span *s;
 
-		if (!asks(w, i))
+		if (!asks(c))
 			continue;
-		s = span_made(thread, cell_key(w->cells[i].index));
+		s = span_made(t, thread, cell_key(c->index));
 		any = true;
 		if (s->depth++)
 			continue;
 		s->lost = lost;
 		s->start = cpu_ticks();
 	}
+	return any;
+}
+
+bool span_enter(const struct watch *w, bool known)
+{
+	const struct watch_cell *cells = watch_cells(w);
+	uint64_t thread = cpu_thread();
+	struct spans *t = lock_thread(thread);
+	bool any;
+
+	if (!make_room(t, count_cells(cells) + 2) || (known && !called_before(t, thread, w)))
+		any = miss(cells);
+	else
+		any = begin(t, thread, cells);
+	unlock(t);
 	return any;
 }
 
@@ -150,24 +204,30 @@ static void add(uint32_t index, int64_t ticks)
 	__atomic_fetch_add(&cell->spans, 1, __ATOMIC_RELAXED);
 }
 
-void span_leave(const struct watch *w)
+static void end(const struct spans *t, uint64_t thread, const struct watch_cell *c, uint64_t now)
 {
-	uint64_t now = cpu_ticks(), thread = cpu_thread();
-	struct span *self, *s;
+	struct span *self = slot_for(t->entries, t->mask, thread, &thread_itself), *s;
 	bool any = false;
 
-	if (!spans.entries || !agent.started)
-		return;
-	self = slot_for(spans.entries, spans.mask, thread, &thread_itself);
-	for (uint32_t i = 0; i < w->n; i++) {
-		s = slot_for(spans.entries, spans.mask, thread, cell_key(w->cells[i].index));
+	for (; c->index != CELL_NONE; c++) {
+		s = slot_for(t->entries, t->mask, thread, cell_key(c->index));
 		if (!s->thread || !s->depth)
 			continue;
 		any = true;
 		if (--s->depth == 0)
-			add(w->cells[i].index,
+			add(c->index,
 			    (int64_t)(now - s->start - (self->lost - s->lost) - agent.cost_within));
 	}
 	if (any)
 		self->lost += agent.cost_span;
+}
+
+void span_leave(const struct watch *w)
+{
+	uint64_t now = cpu_ticks(), thread = cpu_thread();
+	struct spans *t = lock_thread(thread);
+
+	if (t->entries && agent.started)
+		end(t, thread, watch_cells(w), now);
+	unlock(t);
 }

@@ -2,6 +2,9 @@
 /*
  * Open addressing by the address of the code object. An entry whose code was freed stays until
  * its address is judged anew or the table grows: its weak reference says that it is void.
+ *
+ * Other threads may look while it is changed here: an entry's code is stored last, its watch at
+ * once, and what they may still look at is retired.
  */
 #include "agent.h"
 
@@ -9,16 +12,19 @@
 #include <string.h>
 
 #include "table.h"
+#include "turn.h"
 
-struct table table;
+uintptr_t table;
+static size_t used;
+static void *memory; /* the entries, as they were allocated */
 static struct watch *watches;
 
 static void watch_free(struct watch *w)
 {
 	Py_DecRef(w->ref);
-	free(w->cells);
-	free(w->texts);
-	free(w);
+	cells_retire(w->cells);
+	retire(w->texts);
+	retire(w);
 }
 
 struct watch *table_watches(void)
@@ -28,7 +34,7 @@ struct watch *table_watches(void)
 
 struct entry *table_find(PyObject *code)
 {
-	return table.entries ? table_lookup(code) : NULL;
+	return table_lookup(code);
 }
 
 static void unlink_watch(struct watch *w)
@@ -50,42 +56,63 @@ static void link_watch(struct watch *w)
 /* Frees an entry's content; the entry itself is to be overwritten or dropped. */
 static void entry_empty(struct entry *e)
 {
-	if (e->watch) {
-		unlink_watch(e->watch);
-		watch_free(e->watch);
-		e->watch = NULL;
+	struct watch *w = e->watch;
+
+	if (w) {
+		unlink_watch(w);
+		__atomic_store_n(&e->watch, NULL, __ATOMIC_RELEASE);
+		watch_free(w);
 	} else {
 		Py_DecRef(e->ref);
 	}
 	e->ref = NULL;
 }
 
-static struct entry *slot_for(struct table *t, PyObject *code)
+static struct entry *slot_for(uintptr_t t, PyObject *code)
 {
+	struct entry *entries = table_entries(t);
 	size_t i = table_start(t, code);
 
-	while (t->entries[i].code && t->entries[i].code != code)
-		i = (i + 1) & t->mask;
-	return &t->entries[i];
+	while (entries[i].code && entries[i].code != code)
+		i = (i + 1) & table_mask(t);
+	return &entries[i];
+}
+
+static size_t table_size(void)
+{
+	return table ? table_mask(table) + 1 : 0;
+}
+
+/* 0: no memory. */
+static uintptr_t table_new(size_t size, void **allocated)
+{
+	uintptr_t at;
+
+	*allocated = calloc(1, size * sizeof(struct entry) + TABLE_ALIGN);
+	if (!*allocated)
+		return 0;
+	at = ((uintptr_t)*allocated + TABLE_ALIGN - 1) & ~(TABLE_ALIGN - 1);
+	return at | (64 - (unsigned)__builtin_ctzll(size));
 }
 
 /* A table of twice the living entries, or as large as before when many have died. */
 static int rebuild(void)
 {
-	struct table old = table, new = { 0 };
-	size_t live = 0, size = 256;
+	struct entry *old = table_entries(table);
+	size_t live = 0, size = 256, old_size = table_size();
+	void *allocated;
+	uintptr_t new;
 
-	for (size_t i = 0; old.entries && i <= old.mask; i++)
-		live += old.entries[i].code && entry_valid(&old.entries[i]);
+	for (size_t i = 0; i < old_size; i++)
+		live += old[i].code && entry_valid(&old[i]);
 	while (size < live * 4)
 		size *= 2;
-	new.entries = calloc(size, sizeof(*new.entries));
-	if (!new.entries)
+	new = table_new(size, &allocated);
+	if (!new)
 		return SB_AGENT_PYTHON;
-	new.mask = size - 1;
-	new.shift = 64 - (unsigned)__builtin_ctzll(size);
-	for (size_t i = 0; old.entries && i <= old.mask; i++) {
-		struct entry *e = &old.entries[i];
+	used = 0;
+	for (size_t i = 0; i < old_size; i++) {
+		struct entry *e = &old[i];
 
 		if (!e->code)
 			continue;
@@ -93,11 +120,12 @@ static int rebuild(void)
 			entry_empty(e);
 			continue;
 		}
-		*slot_for(&new, e->code) = *e;
-		new.used++;
+		*slot_for(new, e->code) = *e;
+		used++;
 	}
-	table = new;
-	free(old.entries);
+	__atomic_store_n(&table, new, __ATOMIC_RELEASE);
+	retire(memory);
+	memory = allocated;
 	return 0;
 }
 
@@ -106,7 +134,7 @@ int table_put(PyObject *code, struct watch *watch)
 	struct entry *e;
 	PyObject *ref = watch ? watch->ref : NULL;
 
-	if (!table.entries || table.used * 2 > table.mask) {
+	if (used * 2 >= table_size()) {
 		int rc = rebuild();
 
 		if (rc)
@@ -119,12 +147,14 @@ int table_put(PyObject *code, struct watch *watch)
 			return SB_AGENT_PYTHON;
 		}
 	}
-	e = slot_for(&table, code);
+	e = slot_for(table, code);
 	if (e->code)
 		entry_empty(e);
 	else
-		table.used++;
-	*e = (struct entry){ .code = code, .ref = ref, .watch = watch };
+		used++;
+	e->ref = ref;
+	__atomic_store_n(&e->watch, watch, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->code, code, __ATOMIC_RELEASE);
 	if (watch)
 		link_watch(watch);
 	return 0;
@@ -140,18 +170,24 @@ void table_drop(struct watch *watch)
 
 void table_forget(void)
 {
-	for (size_t i = 0; table.entries && i <= table.mask; i++)
-		if (table.entries[i].code && !table.entries[i].watch)
-			entry_empty(&table.entries[i]);
+	struct entry *entries = table_entries(table);
+
+	for (size_t i = 0, n = table_size(); i < n; i++)
+		if (entries[i].code && !entries[i].watch)
+			entry_empty(&entries[i]);
 }
 
 void table_clear(void)
 {
-	for (size_t i = 0; table.entries && i <= table.mask; i++)
-		if (table.entries[i].code)
-			entry_empty(&table.entries[i]);
-	free(table.entries);
-	memset(&table, 0, sizeof(table));
+	struct entry *entries = table_entries(table);
+
+	for (size_t i = 0, n = table_size(); i < n; i++)
+		if (entries[i].code)
+			entry_empty(&entries[i]);
+	__atomic_store_n(&table, 0, __ATOMIC_RELEASE);
+	retire(memory);
+	memory = NULL;
+	used = 0;
 }
 
 uint32_t table_count(void)

@@ -4,31 +4,53 @@
 
 #include "agent.h"
 
-/* The table as the hot paths see it. */
-struct table {
-	struct entry *entries;
-	size_t mask, used;
-	unsigned shift;
-};
+/*
+ * The table as the hot paths see it: the address of its entries, in whose low bits is how far
+ * right a hash is shifted to be a number of an entry. One word, so that it changes at once. 0:
+ * there are none.
+ */
+#define TABLE_ALIGN ((uintptr_t)64)
 
-extern struct table table;
+extern uintptr_t table;
 
-static inline size_t table_start(const struct table *t, const PyObject *code)
+static inline struct entry *table_entries(uintptr_t t)
 {
-	return (uint64_t)(uintptr_t)code * 0x9e3779b97f4a7c15ull >> t->shift;
+	return (struct entry *)(t & ~(TABLE_ALIGN - 1));
 }
 
-/* By address, there must be entries. */
+static inline size_t table_mask(uintptr_t t)
+{
+	return ~(size_t)0 >> (t & (TABLE_ALIGN - 1));
+}
+
+static inline size_t table_start(uintptr_t t, const PyObject *code)
+{
+	return (uint64_t)(uintptr_t)code * 0x9e3779b97f4a7c15ull >> (t & (TABLE_ALIGN - 1));
+}
+
+/* By address. */
 static inline struct entry *table_lookup(const PyObject *code)
 {
-	for (size_t i = table_start(&table, code);; i = (i + 1) & table.mask) {
-		struct entry *e = &table.entries[i];
+	uintptr_t t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 
-		if (e->code == code)
+	if (!t)
+		return NULL;
+	for (size_t i = table_start(t, code);; i = (i + 1) & table_mask(t)) {
+		struct entry *e = &table_entries(t)[i];
+		const PyObject *at = __atomic_load_n(&e->code, __ATOMIC_ACQUIRE);
+
+		if (at == code)
 			return e;
-		if (!e->code)
+		if (!at)
 			return NULL;
 	}
+}
+
+static inline struct watch *table_watch(const PyObject *code)
+{
+	const struct entry *e = table_lookup(code);
+
+	return e ? __atomic_load_n(&e->watch, __ATOMIC_ACQUIRE) : NULL;
 }
 
 #endif

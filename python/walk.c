@@ -115,7 +115,7 @@ static PyObject *function_name(PyObject *function, PyObject *code)
 
 static void visit_function(struct walking *w, PyObject *function)
 {
-	PyObject *code = py.function_code(function), *globals = py.function_globals(function);
+	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
 	PyObject *name = NULL;
 
 	if (code && globals) {
@@ -134,6 +134,8 @@ static void visit_function(struct walking *w, PyObject *function)
 			w->walk->function(w->walk, function, code);
 	}
 	Py_DecRef(name);
+	Py_DecRef(globals);
+	Py_DecRef(code);
 }
 
 /*

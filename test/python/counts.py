@@ -299,6 +299,11 @@ def check_resume():
     assert a.hits(5) == 5, a.hits(5)
 
 
+def immortal():
+    """Whether codes live forever: so on free-threaded 3.13 once a thread was started."""
+    return sys.version_info < (3, 14) and not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
 def check_churn():
     """Functions made and freed: none is missed, none is taken for another one."""
     made.clear()
@@ -316,7 +321,8 @@ def check_churn():
     compare(a, "other.m", 1)
     gc.collect()
     a.apply()
-    assert a.room.matched < 50, a.room.matched  # those that died are not held
+    if not immortal():
+        assert a.room.matched < 50, a.room.matched  # those that died are not held
     # Closures: one code object, many functions.
     for i in range(10000):
         outer(i)
