@@ -164,6 +164,24 @@ static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 	return 0;
 }
 
+/*
+ * A free-threaded build: extension modules have this call from its Py_DECREF(). Where the function
+ * that runs Python is hidden nothing is known to be in it.
+ */
+static void find_eval(struct interpreter *in)
+{
+	struct value v;
+
+	if (!find_value(in->img, "_Py_DecRefShared", &v))
+		return;
+	in->eval = v.vaddr + in->bias;
+	in->eval_size = 0;
+	if (find_value(in->img, "_PyEval_EvalFrameDefault", &v)) {
+		in->eval = v.vaddr + in->bias;
+		in->eval_size = v.size;
+	}
+}
+
 int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out,
 		     struct sb_err *err)
 {
@@ -183,6 +201,7 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 		out->runtime = v.vaddr + out->bias;
 		out->runtime_size = v.size;
 	}
+	find_eval(out);
 	if (find_value(out->img, "Py_Version", &v))
 		out->version_address = v.vaddr + out->bias;
 	ret = check(out, pid, err);

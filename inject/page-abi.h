@@ -260,7 +260,7 @@ enum sb_agent_error {
 	SB_AGENT_PYTHON = -4,	   /* the interpreter raised an exception */
 	SB_AGENT_BUSY = -5,	   /* something of the agent is still referred to */
 	SB_AGENT_DAMAGED = -6,	   /* page or room make no sense */
-	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter: nothing was done, ask again */
+	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter, or not its turn: ask again */
 };
 
 enum sb_room_target_flags {
@@ -321,7 +321,8 @@ struct sb_room {
 	uint64_t eval_at, eval_gone, eval_next;
 	/* Thread pointers of lent threads that are at work in the interpreter. */
 	uint64_t inside[4];
-	uint64_t reserved[2];
+	/* As in room_setup, for whoever comes to recover. */
+	uint64_t eval, eval_size;
 };
 
 #endif

@@ -24,12 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "fault.h"
 #include "region.h"
-#include "room.h"
+#include "room-thread.h"
 #include "tree-task.h"
 #include "../src/log.h"
 #include "../src/maps.h"
@@ -37,7 +36,6 @@
 #define MS 1000000ull
 
 enum {
-	STACK_ROOM = 256 << 10,
 	RECALL_US = 2000,
 	RETRY_MS = 20,
 	SLOW_MS = 400,
@@ -47,121 +45,6 @@ enum {
 };
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
-
-/* ---- which thread ---- */
-
-/* /proc/PID/task/TID/syscall: "nr arg1 .. arg6 sp pc", "running", or "-1 sp pc". */
-static bool blocked_in(pid_t pid, pid_t tid, long *nr, uint64_t arg[6], uint64_t *sp)
-{
-	char path[64], line[256];
-	unsigned long long a[6], stack;
-	bool ok;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	ok = fgets(line, sizeof(line), f) &&
-	     sscanf(line, "%ld %llx %llx %llx %llx %llx %llx %llx", nr, &a[0], &a[1], &a[2], &a[3],
-		    &a[4], &a[5], &stack) == 8 &&
-	     *nr >= 0;
-	fclose(f);
-	for (int i = 0; ok && i < 6; i++)
-		arg[i] = a[i];
-	*sp = ok ? stack : 0;
-	return ok;
-}
-
-/*
- * A futex of a condition or a semaphore, that is: not of a lock. libc's own locks (malloc, the
- * dynamic linker) wait by FUTEX_WAIT for the value 2; the interpreter's GIL lies in _PyRuntime.
- */
-static bool futex_is_willing(const struct room *room, const uint64_t arg[6])
-{
-	uint64_t op = arg[1] & 0x7f;
-
-	if (room->runtime && arg[0] - room->runtime < room->runtime_size)
-		return false;
-	return op == 9 /* FUTEX_WAIT_BITSET */ || (op == 0 && (uint32_t)arg[2] != 2);
-}
-
-static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
-{
-	static const long willing[] = {
-		SYS_clock_nanosleep, SYS_nanosleep,	  SYS_poll,	     SYS_ppoll,
-		SYS_select,	     SYS_pselect6,	  SYS_epoll_wait,    SYS_epoll_pwait,
-		SYS_wait4,	     SYS_waitid,	  SYS_read,	     SYS_readv,
-		SYS_recvfrom,	     SYS_recvmsg,	  SYS_accept,	     SYS_accept4,
-		SYS_pause,	     SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_write,
-		SYS_sendto,	     SYS_sendmsg,	  SYS_connect,	     SYS_flock,
-	};
-	uint64_t arg[6];
-	long nr;
-
-	if (!blocked_in(room->pid, tid, &nr, arg, sp))
-		return false;
-	if (nr == SYS_futex)
-		return futex_is_willing(room, arg);
-	for (size_t i = 0; i < sizeof(willing) / sizeof(*willing); i++)
-		if (willing[i] == nr)
-			return true;
-	return false;
-}
-
-/* Loading a library takes more stack than a borrowed system call. */
-static bool stack_at(const struct maps *maps, uint64_t sp)
-{
-	const struct map_entry *m = maps_find(maps, sp);
-
-	return m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
-}
-
-static bool has_stack(const struct room *room, uint64_t sp)
-{
-	struct maps maps;
-	bool ok;
-
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return false;
-	ok = stack_at(&maps, sp);
-	maps_free(&maps);
-	return ok;
-}
-
-static bool is_unfit(const struct room *room, pid_t tid)
-{
-	for (size_t i = 0; i < room->n_unfit; i++)
-		if (room->unfit[i] == tid)
-			return true;
-	return false;
-}
-
-static void mark_unfit(struct room *room, pid_t tid)
-{
-	if (room->n_unfit < sizeof(room->unfit) / sizeof(*room->unfit))
-		room->unfit[room->n_unfit++] = tid;
-}
-
-static bool fit(const struct room *room, pid_t tid)
-{
-	uint64_t sp;
-
-	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && has_stack(room, sp);
-}
-
-static pid_t any_fit(const struct room *room, struct tree *tree)
-{
-	struct thread *t;
-	pid_t tid = 0;
-
-	while ((t = tree_next_thread(tree, room->space, tid))) {
-		tid = t->tid;
-		if (fit(room, tid))
-			return tid;
-	}
-	return 0;
-}
 
 /* ---- lending ---- */
 
@@ -226,10 +109,19 @@ static bool refuse_linker(struct room *room)
  */
 static bool refuse_woken(struct room *room, pid_t tid)
 {
-	if (fit(room, tid))
+	if (room_thread_fit(room, tid))
 		return false;
 	remote_end(&room->remote);
 	return true;
+}
+
+/*
+ * Without a GIL a call that is queued for all takes the lock of the list of threads as well, which
+ * many a thread holds for an instant. Whether this one does is told by where it stands.
+ */
+static bool told_by_place(const struct room *room, enum entry_op op, pid_t tid)
+{
+	return room->eval && (op == ENTRY_QUEUE_ANY || tid != room->pid);
 }
 
 /*
@@ -244,7 +136,7 @@ static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool
 {
 	uint32_t queued = 1;
 
-	if (sleeps || (op == ENTRY_QUEUE && tid != room->pid))
+	if (sleeps || (op == ENTRY_QUEUE && tid != room->pid) || told_by_place(room, op, tid))
 		return true;
 	if (tid == room->busy_tid)
 		return !room->queued_any && task_run_ns(tid) - room->busy_run_ns > RAN_NS;
@@ -257,14 +149,17 @@ static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool
 static bool refuse_queue(struct room *room, enum entry_op op)
 {
 	pid_t tid = room->remote.thread->tid;
-	uint64_t arg[6], sp;
-	long nr;
+	bool may;
 
-	if ((op != ENTRY_QUEUE && op != ENTRY_QUEUE_ANY) ||
-	    may_queue(room, op, tid, blocked_in(tid, tid, &nr, arg, &sp)))
+	if (op != ENTRY_QUEUE && op != ENTRY_QUEUE_ANY)
 		return false;
-	remote_end(&room->remote);
-	return true;
+	if (told_by_place(room, op, tid))
+		may = room_thread_holds_none(room, tid, arch->pc(&room->remote.saved));
+	else
+		may = may_queue(room, op, tid, room_thread_waits(tid));
+	if (!may)
+		remote_end(&room->remote);
+	return !may;
 }
 
 static bool tell_confined(const struct room *room)
@@ -327,14 +222,14 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	switch (head->lent_status) {
 	case ENTRY_HOLDS_GIL:
 		room->waits_for = "a thread holds the GIL inside native code";
-		mark_unfit(room, tid);
+		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_NO_STATE:
-		mark_unfit(room, tid);
+		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_ELSEWHERE:
 		room->waits_for = "its main thread runs in a subinterpreter";
-		mark_unfit(room, tid);
+		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_NOT_READY:
 		room->waits_for = "the interpreter is starting or ending";
@@ -414,7 +309,7 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 		}
 		if (pt_get_regs(tid, &regs) < 0)
 			op = 0;
-		else if (!stack_at(&maps, arch->sp(&regs)))
+		else if (!room_stack_at(&maps, arch->sp(&regs)))
 			op = ENTRY_QUEUE;
 		tree_resume_thread(tree, t);
 	}
@@ -444,8 +339,9 @@ static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 	room->retry_ns = now + RETRY_MS * MS; /* a thread may be slow to stop */
 	if (queue_for(room, tree) != ENTRY_QUEUE_ANY)
 		return;
-	tid = other_to_queue(room, tree, ENTRY_QUEUE_ANY, 0);
-	if (!tid)
+	tid = other_to_queue(room, tree, ENTRY_QUEUE_ANY, room->eval ? room->queue_from : 0);
+	room->queue_from = tid;
+	if (!tid && !room->eval)
 		tid = busy_to_queue(room, tree);
 	room->queued_any = tid && lend(room, tree, ENTRY_QUEUE_ANY, tid, now);
 }
@@ -456,7 +352,7 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 	bool confined;
 	pid_t other;
 
-	if (fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
+	if (room_thread_fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
 		return;
 	/*
 	 * A filter may end the process for what loading the agent takes, and only a lent thread's
@@ -475,7 +371,7 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 	room->not_ready = false;
 	if (age < 100 * MS)
 		return;
-	other = any_fit(room, tree);
+	other = room_any_fit(room, tree);
 	if (other)
 		lend(room, tree, ENTRY_ENSURE, other, now);
 	else if (age > SLOW_MS * MS && !confined && !room->queued_any && !room->main_only)

@@ -16,8 +16,6 @@
 
 enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8, CLOSE_AGAIN_NS = 100000000 };
 
-#define AGENT_NAME "sbinject-agent"
-
 static size_t code_size(void)
 {
 	/* cppcheck-suppress comparePointers ; the linker's bounds of one section */
@@ -122,7 +120,7 @@ static int make_file(struct room *room, struct remote *r, const struct room_setu
 {
 	char path[64];
 	long fd = -1;
-	int ours, ret = space_memfd(r, AGENT_NAME, &fd, err);
+	int ours, ret = space_memfd(r, ROOM_AGENT_NAME, &fd, err);
 
 	if (fd >= 0)
 		room->fd = fd;
@@ -160,6 +158,8 @@ static int write_room(struct room *room, const struct room_setup *setup, struct 
 		.page_addr = room->space->page_addr,
 		.record_addr = room->space->record_addr,
 		.targets_off = sizeof(head),
+		.eval = setup->eval,
+		.eval_size = setup->eval_size,
 	};
 	int ret = memory_write(&room->space->mem, room->code, __start_sb_entry, code_size(), err);
 
@@ -238,6 +238,8 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	}
 	room->runtime = setup->runtime;
 	room->runtime_size = setup->runtime_size;
+	room->eval = setup->eval;
+	room->eval_size = setup->eval_size;
 	room->main_only = !setup->function[ENTRY_ADD_ANY];
 	page_proc(&space->control->page, space->proc)->room = room->addr;
 	*out = room;
@@ -253,7 +255,7 @@ static bool is_agent_file(const struct room *room)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(room->pid), room->fd);
 	n = readlink(path, link, sizeof(link) - 1);
 	link[n > 0 ? n : 0] = '\0';
-	return !strcmp(link, "/memfd:" AGENT_NAME " (deleted)");
+	return !strcmp(link, "/memfd:" ROOM_AGENT_NAME " (deleted)");
 }
 
 bool room_close_fd(struct room *room, struct tree *tree, uint64_t now)
@@ -328,6 +330,8 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	room->size = parent->size;
 	room->runtime = parent->runtime;
 	room->runtime_size = parent->runtime_size;
+	room->eval = parent->eval;
+	room->eval_size = parent->eval_size;
 	room->main_only = parent->main_only;
 	room->asked = parent->asked;
 	tell_child(room, parent);
@@ -398,6 +402,8 @@ struct room *room_load(struct space *space, struct tree *tree, pid_t pid)
 		return NULL;
 	}
 	room->asked = head.asked;
+	room->eval = head.eval;
+	room->eval_size = head.eval_size;
 	room->main_only = !head.function[ENTRY_ADD_ANY];
 	end_turn(room, tree);
 	return room;

@@ -5,6 +5,8 @@
 #include "entry.h"
 #include "space.h"
 
+#define ROOM_AGENT_NAME "sbinject-agent"
+
 /*
  * sbinject's side of a room (page-abi.h): an agent in the target's interpreter, and how a
  * command gets to a thread that may run it.
@@ -24,6 +26,7 @@ struct room {
 	uint64_t code;	     /* entry code, one page; the room lies right behind */
 	uint64_t addr, size; /* of the room */
 	uint64_t runtime, runtime_size;
+	uint64_t eval, eval_size; /* see room_setup */
 	long fd; /* the agent's file, open in the target; -1 */
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
@@ -47,10 +50,14 @@ struct room {
 	const char *waits_for; /* what keeps it, for the user; NULL */
 };
 
-/* function: by enum entry_function, in the target; agent: the shared object's bytes. */
+/*
+ * function: by enum entry_function, in the target; agent: the shared object's bytes; eval: where a
+ * free-threaded interpreter runs Python, 0 in others.
+ */
 struct room_setup {
 	uint64_t function[ENTRY_FUNCTIONS];
 	uint64_t runtime, runtime_size;
+	uint64_t eval, eval_size;
 	const void *agent;
 	size_t agent_size;
 };

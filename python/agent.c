@@ -7,7 +7,7 @@
 #include "span.h"
 #include "turn.h"
 
-#define PATIENCE 100000 /* naps: ten seconds or more */
+#define PATIENCE 2000 /* naps: some tenths of a second; then another time */
 
 struct agent agent;
 
@@ -250,12 +250,16 @@ static int carry_out(struct sb_room *room)
 	return agent_fail(SB_AGENT_DAMAGED, "no such command");
 }
 
+/*
+ * Not in the midst of a change that this thread makes further up, nor does the program wait for
+ * long while another one makes its own: nothing has been done then, and it is asked again.
+ */
 static int carry_out_in_turn(struct sb_room *room)
 {
 	int rc;
 
-	if (!turn_take(PATIENCE))
-		return agent_fail(SB_AGENT_PYTHON, "another thread of it keeps the agent busy");
+	if (turn_mine() || !turn_take(PATIENCE))
+		return SB_AGENT_ELSEWHERE;
 	rc = carry_out(room);
 	turn_give();
 	return rc;

@@ -2,7 +2,6 @@
 #include "turn.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cpu.h"
@@ -11,6 +10,7 @@
 #define PID_SHIFT    42 /* of the owner: a pid has 22 bits at most, an address 48, of 64 bytes' steps */
 #define COUNT_BITS   32
 #define RETIRED_MANY 256
+#define NAP_NS	     50000
 
 struct retired {
 	struct retired *next;
@@ -40,11 +40,9 @@ static bool try_take(uint64_t self)
 					   __ATOMIC_RELAXED);
 }
 
-static void nap(void)
+bool turn_mine(void)
 {
-	const struct timespec t = { .tv_nsec = 50000 };
-
-	nanosleep(&t, NULL);
+	return py.threads && __atomic_load_n(&turn.owner, __ATOMIC_RELAXED) == me();
 }
 
 bool turn_take(unsigned naps)
@@ -64,7 +62,7 @@ bool turn_take(unsigned naps)
 	if (!mine) {
 		state = PyEval_SaveThread();
 		for (; !mine && naps; naps--) {
-			nap();
+			cpu_nap(NAP_NS);
 			mine = try_take(self);
 		}
 		if (mine) /* first: this thread may be lent to a command while it comes back */
@@ -96,7 +94,7 @@ void turn_rest(void)
 	__atomic_store_n(&turn.owner, 0, __ATOMIC_RELEASE);
 	state = PyEval_SaveThread();
 	do
-		nap();
+		cpu_nap(NAP_NS);
 	while (!try_take(self));
 	turn.depth = depth;
 	PyEval_RestoreThread(state);

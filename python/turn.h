@@ -23,6 +23,7 @@
  */
 bool turn_take(unsigned naps);
 void turn_give(void);
+bool turn_mine(void);	/* this thread has it, in a call further up */
 bool turn_nested(void); /* it was taken more than once */
 
 /* Threads that are in the agent's code and detached, or may be: stopping all does not prove them gone. */

@@ -167,6 +167,8 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	memcpy(setup.function, in.function, sizeof(in.function));
 	setup.runtime = in.runtime;
 	setup.runtime_size = in.runtime_size;
+	setup.eval = in.eval;
+	setup.eval_size = in.eval_size;
 	interpreter_free(&in);
 	ret = room_open(&rec->python.room, space, &s->tree, pid, &setup, err);
 	if (ret == 0)

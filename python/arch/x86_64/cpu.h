@@ -3,6 +3,7 @@
 #define SB_AGENT_CPU_H
 
 #include <stdint.h>
+#include <sys/syscall.h>
 
 /*
  * What the agent asks of the processor. An architecture is a folder beside this one with the
@@ -30,6 +31,23 @@ static inline uint64_t cpu_thread(void)
 static inline void cpu_relax(void)
 {
 	__builtin_ia32_pause();
+}
+
+/*
+ * Sleeps for so long, in the way of who waits for a lock of libc's, by FUTEX_WAIT for the value 2:
+ * sbinject lends no such thread. errno stays.
+ */
+static inline void cpu_nap(int64_t ns)
+{
+	static const uint32_t two = 2;
+	const int64_t timeout[2] = { 0, ns };
+	register const int64_t *r10 __asm__("r10") = timeout;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"((long)SYS_futex), "D"(&two), "S"(128L), "d"(2L), "r"(r10)
+			 : "rcx", "r11", "memory");
 }
 
 /* Single instructions, as the owner of a slot must: see page-abi.h. */

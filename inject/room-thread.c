@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which thread may run Python for us, or queue a call: see room-step.c.
+ *
+ * With a GIL a thread that does not have it is outside of the interpreter, and a thread that has it
+ * is told by that. A free-threaded interpreter has many small locks instead (PyMutex), each with a
+ * queue of threads that sleep in a semaphore on their own stack (Python/parking_lot.c). Such a
+ * thread has let go of the interpreter, and looks as if it slept of its own will; but who unlocks
+ * hands the lock to the one that has waited for a millisecond, without asking whether it runs. Lent
+ * at that moment it holds the lock unknowingly, and waits for itself as soon as what we ask needs
+ * that lock: above all the one under which all threads are stopped, which every change of
+ * sys.monitoring takes, and under which functions are given their instrumentation. So a thread that
+ * waits so is lent only if it waits for something of the program's: a lock of threading's, another
+ * thread's end.
+ */
+#include "room-thread.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { STACK_ROOM = 256 << 10 };
+
+/* Of an object of a free-threaded interpreter: its type stands last in its head; of a type: its
+ * name follows the head and a size. */
+enum { TYPE_NAME = 40 };
+
+/* /proc/PID/task/TID/syscall: "nr arg1 .. arg6 sp pc", "running", or "-1 sp pc". */
+static bool blocked_in(pid_t pid, pid_t tid, long *nr, uint64_t arg[6], uint64_t *sp)
+{
+	char path[64], line[256];
+	unsigned long long a[6], stack;
+	bool ok;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	ok = fgets(line, sizeof(line), f) &&
+	     sscanf(line, "%ld %llx %llx %llx %llx %llx %llx %llx", nr, &a[0], &a[1], &a[2], &a[3],
+		    &a[4], &a[5], &stack) == 8 &&
+	     *nr >= 0;
+	fclose(f);
+	for (int i = 0; ok && i < 6; i++)
+		arg[i] = a[i];
+	*sp = ok ? stack : 0;
+	return ok;
+}
+
+bool room_thread_waits(pid_t tid)
+{
+	uint64_t arg[6], sp;
+	long nr;
+
+	return blocked_in(tid, tid, &nr, arg, &sp);
+}
+
+static bool in_runtime(const struct room *room, uint64_t addr)
+{
+	return addr - room->runtime < room->runtime_size;
+}
+
+/* ---- the interpreter's queues of sleeping threads ---- */
+
+static uint64_t word_at(const struct room *room, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	memory_peek(&room->space->mem, addr, &word, sizeof(word));
+	return word;
+}
+
+/* A mutex in a lock of threading's (3.14): first in the object, behind its head. */
+static bool is_lock_object(const struct room *room, uint64_t mutex)
+{
+	uint64_t name_at = word_at(room, word_at(room, mutex - 8) + TYPE_NAME);
+	char name[16] = "";
+
+	memory_peek(&room->space->mem, name_at, name, sizeof(name) - 1);
+	return !strcmp(name, "_thread.lock") || !strcmp(name, "_thread.RLock");
+}
+
+/*
+ * What a thread in such a queue waits for stands right before its semaphore, and before that where
+ * it is to be told how: for a mutex a time and whether it was handed over, for a queue.SimpleQueue
+ * the item, for an event, as another thread's end is one, nowhere. The lock of the interpreter's
+ * that has none either lies in its runtime.
+ */
+static bool waits_for_program(const struct room *room, uint64_t semaphore)
+{
+	uint64_t told = word_at(room, semaphore - 16), what = word_at(room, semaphore - 8);
+
+	if (told)
+		return !word_at(room, told) || is_lock_object(room, what);
+	return what && room->runtime && !in_runtime(room, what);
+}
+
+static bool on_stack_of(const struct room *room, uint64_t sp, uint64_t addr)
+{
+	const struct map_entry *m;
+	struct maps maps;
+	bool on = true;
+
+	if (addr < sp || maps_read(room->pid, &maps, NULL) < 0)
+		return addr >= sp; /* who knows */
+	m = maps_find(&maps, sp);
+	on = m && addr < m->end;
+	maps_free(&maps);
+	return on;
+}
+
+/* ---- who sleeps ---- */
+
+/*
+ * A futex of a condition or a semaphore, that is: not of a lock. libc's own locks (malloc, the
+ * dynamic linker) wait by FUTEX_WAIT for the value 2; the interpreter's GIL lies in _PyRuntime.
+ */
+static bool futex_is_willing(const struct room *room, const uint64_t arg[6], uint64_t sp)
+{
+	uint64_t op = arg[1] & 0x7f;
+
+	if (room->runtime && in_runtime(room, arg[0]))
+		return false;
+	if (op != 9 /* FUTEX_WAIT_BITSET */ && (op != 0 || (uint32_t)arg[2] == 2))
+		return false;
+	return !room->eval || !on_stack_of(room, sp, arg[0]) || waits_for_program(room, arg[0]);
+}
+
+static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
+{
+	static const long willing[] = {
+		SYS_clock_nanosleep, SYS_nanosleep,	  SYS_poll,	     SYS_ppoll,
+		SYS_select,	     SYS_pselect6,	  SYS_epoll_wait,    SYS_epoll_pwait,
+		SYS_wait4,	     SYS_waitid,	  SYS_read,	     SYS_readv,
+		SYS_recvfrom,	     SYS_recvmsg,	  SYS_accept,	     SYS_accept4,
+		SYS_pause,	     SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_write,
+		SYS_sendto,	     SYS_sendmsg,	  SYS_connect,	     SYS_flock,
+	};
+	uint64_t arg[6];
+	long nr;
+
+	if (!blocked_in(room->pid, tid, &nr, arg, sp))
+		return false;
+	if (nr == SYS_futex)
+		return futex_is_willing(room, arg, *sp);
+	for (size_t i = 0; i < sizeof(willing) / sizeof(*willing); i++)
+		if (willing[i] == nr)
+			return true;
+	return false;
+}
+
+/* Loading a library takes more stack than a borrowed system call. */
+bool room_stack_at(const struct maps *maps, uint64_t sp)
+{
+	const struct map_entry *m = maps_find(maps, sp);
+
+	return m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
+}
+
+static bool has_stack(const struct room *room, uint64_t sp)
+{
+	struct maps maps;
+	bool ok;
+
+	if (maps_read(room->pid, &maps, NULL) < 0)
+		return false;
+	ok = room_stack_at(&maps, sp);
+	maps_free(&maps);
+	return ok;
+}
+
+static bool is_unfit(const struct room *room, pid_t tid)
+{
+	for (size_t i = 0; i < room->n_unfit; i++)
+		if (room->unfit[i] == tid)
+			return true;
+	return false;
+}
+
+void room_thread_unfit(struct room *room, pid_t tid)
+{
+	if (room->n_unfit < sizeof(room->unfit) / sizeof(*room->unfit))
+		room->unfit[room->n_unfit++] = tid;
+}
+
+bool room_thread_fit(const struct room *room, pid_t tid)
+{
+	uint64_t sp;
+
+	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && has_stack(room, sp);
+}
+
+pid_t room_any_fit(const struct room *room, struct tree *tree)
+{
+	struct thread *t;
+	pid_t tid = 0;
+
+	while ((t = tree_next_thread(tree, room->space, tid))) {
+		tid = t->tid;
+		if (room_thread_fit(room, tid))
+			return tid;
+	}
+	return 0;
+}
+
+/* ---- who holds nothing ---- */
+
+/*
+ * Code of the program's own, that is: not the interpreter's, nor what its locks are made of. The
+ * agent's delays count as such.
+ */
+static bool is_foreign(const struct map_entry *m, const struct map_entry *interpreter)
+{
+	static const char *const not[] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
+	const char *name = m ? strrchr(m->path, '/') : NULL;
+
+	if (!name || !interpreter || !strcmp(m->path, interpreter->path))
+		return false;
+	for (size_t i = 0; i < sizeof(not) / sizeof(*not); i++)
+		if (!strncmp(name + 1, not[i], strlen(not[i])))
+			return false;
+	return strncmp(name, "/memfd:", 7) != 0 || strstr(name, ROOM_AGENT_NAME) != NULL;
+}
+
+static bool runs_foreign(const struct room *room, uint64_t pc)
+{
+	struct maps maps;
+	bool foreign;
+
+	if (space_region_at(room->space, pc) || maps_read(room->pid, &maps, NULL) < 0)
+		return false;
+	foreign = is_foreign(maps_find(&maps, pc), maps_find(&maps, room->eval));
+	maps_free(&maps);
+	return foreign;
+}
+
+/*
+ * The function that runs Python holds no lock of the interpreter's own while it does, since what it
+ * runs may take any; who is under one is further down in the interpreter, or in libc.
+ */
+bool room_thread_holds_none(const struct room *room, pid_t tid, uint64_t pc)
+{
+	uint64_t sp;
+
+	if (room_thread_waits(tid))
+		return sleeps_willingly(room, tid, &sp);
+	return pc - room->eval < room->eval_size || runs_foreign(room, pc);
+}
