@@ -80,6 +80,17 @@ static int settle(void)
 }
 
 /*
+ * Before 3.14.1 a thread that is about to stop all others, as each change of sys.monitoring does,
+ * has the lock for that while it waits for one that forks. The child inherits the lock, taken, and
+ * waits for ever as soon as it stops its threads, for a collection for instance. We would make
+ * that likely in a program that forks, and cannot tell which does.
+ */
+static bool harms_children(void)
+{
+	return py.hex < 0x030e0100 && !py_gil();
+}
+
+/*
  * The interpreter ends, while the process goes on: an embedded one, which may be started again.
  * Nothing of its objects may be touched later; what comes next begins anew.
  */
@@ -143,6 +154,10 @@ static int start(const struct sb_room *room)
 {
 	int rc;
 
+	if (harms_children())
+		return agent_fail(SB_AGENT_UNSUPPORTED,
+				  "without a GIL an interpreter before 3.14.1 can lock up in a forked "
+				  "child when it is watched; PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
 	agent.guest = agent.times = false;

@@ -8,7 +8,7 @@
 /*
  * The agent: what sbinject puts into a CPython interpreter so that Python functions can be
  * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
- * to do in the room (page-abi.h) and does it with the GIL held. It has no thread, no file, no
+ * to do in the room (page-abi.h) and does it with the GIL held, or attached where there is none. It has no thread, no file, no
  * constructor, links to no libpython, and calls nothing of the C library but memory and strings,
  * so that it loads into any process that holds an interpreter.
  *
