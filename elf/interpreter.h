@@ -33,8 +33,8 @@ struct interpreter {
 	uint64_t runtime, runtime_size; /* _PyRuntime: what the interpreter's own locks lie in */
 	/* Where a free-threaded one runs Python; 0 in others. */
 	uint64_t eval, eval_size;
-	uint64_t version_address;	/* Py_Version, an unsigned long; 0 before 3.11 */
-	struct image *img;		/* counted reference */
+	uint64_t version_address; /* Py_Version, an unsigned long; 0 before 3.11 */
+	struct image *img;	  /* counted reference */
 	uint64_t bias;
 };
 

@@ -212,13 +212,13 @@ pid_t room_any_fit(const struct room *room, struct tree *tree)
  */
 static bool is_foreign(const struct map_entry *m, const struct map_entry *interpreter)
 {
-	static const char *const not[] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
+	static const char *const not [] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
 	const char *name = m ? strrchr(m->path, '/') : NULL;
 
 	if (!name || !interpreter || !strcmp(m->path, interpreter->path))
 		return false;
-	for (size_t i = 0; i < sizeof(not) / sizeof(*not); i++)
-		if (!strncmp(name + 1, not[i], strlen(not[i])))
+	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
+		if (!strncmp(name + 1, not [i], strlen(not [i])))
 			return false;
 	return strncmp(name, "/memfd:", 7) != 0 || strstr(name, ROOM_AGENT_NAME) != NULL;
 }

@@ -27,7 +27,7 @@ struct room {
 	uint64_t addr, size; /* of the room */
 	uint64_t runtime, runtime_size;
 	uint64_t eval, eval_size; /* see room_setup */
-	long fd; /* the agent's file, open in the target; -1 */
+	long fd;		  /* the agent's file, open in the target; -1 */
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
 	bool main_only; /* the interpreter has no queue that all its threads look at */

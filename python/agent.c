@@ -100,7 +100,7 @@ static void ended(PyObject *capsule)
 
 	(void)capsule;
 	agent.token = NULL;
-	if (!agent.started && !agent.lingers)
+	if (agent.leaving || (!agent.started && !agent.lingers))
 		return;
 	agent.started = agent.lingers = false;
 	agent.backend->ended();
@@ -131,9 +131,15 @@ static void token_take(void)
 {
 	PyObject *dict = agent.token ? PyInterpreterState_GetDict(agent.interp) : NULL;
 
+	agent.leaving = true;
+	/* Without a GIL it may die when we are gone: the thread that made it is told to see to it.
+	 */
+	if (agent.token)
+		PyCapsule_SetDestructor(agent.token, NULL);
 	if (dict && PyDict_DelItemString(dict, "sbinject"))
 		PyErr_Clear();
 	agent.token = NULL;
+	agent.leaving = false;
 }
 
 /* Whether a target of the list may come to be timed. */
@@ -152,16 +158,20 @@ static bool may_time(const struct sb_room *room)
 
 static int start(const struct sb_room *room)
 {
+	bool was = agent.lingers;
 	int rc;
 
 	if (harms_children())
-		return agent_fail(SB_AGENT_UNSUPPORTED,
-				  "without a GIL an interpreter before 3.14.1 can lock up in a forked "
-				  "child when it is watched; PYTHON_GIL=1 gives it one");
+		return agent_fail(
+			SB_AGENT_UNSUPPORTED,
+			"without a GIL an interpreter before 3.14.1 can lock up in a forked "
+			"child when it is watched; PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
 	agent.guest = agent.times = false;
+	agent.lingers = true; /* a child that is forked meanwhile has half of it */
 	rc = agent.backend->start();
+	agent.lingers = was && rc;
 	if (rc)
 		return rc;
 	agent.started = true;
@@ -182,10 +192,15 @@ static int relist(const struct sb_room *room, bool first)
 		return rc;
 	list_free(&agent.list);
 	agent.list = list;
-	span_reset(); /* cells may be others' */
+	agent.list.version = 0; /* none's: a child that is forked meanwhile begins anew */
+	span_reset();		/* cells may be others' */
 	judge_again();
 	rc = judge_existing();
-	return rc ? rc : agent.backend->relist(first);
+	if (!rc)
+		rc = agent.backend->relist(first);
+	if (!rc)
+		agent.list.version = list.version;
+	return rc;
 }
 
 static int stop(void)
@@ -195,9 +210,9 @@ static int stop(void)
 	if (!agent.started && !agent.lingers)
 		return 0;
 	agent.started = agent.times = false;
+	agent.lingers = true; /* a child that is forked meanwhile does it again */
 	rc = agent.backend->stop();
 	span_reset();
-	agent.lingers = rc;
 	if (!rc)
 		token_take();
 	table_clear();
@@ -205,6 +220,7 @@ static int stop(void)
 	judge_forget();
 	if (!rc)
 		retired_free();
+	agent.lingers = rc;
 	return rc;
 }
 

@@ -8,9 +8,9 @@
 /*
  * The agent: what sbinject puts into a CPython interpreter so that Python functions can be
  * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
- * to do in the room (page-abi.h) and does it with the GIL held, or attached where there is none. It has no thread, no file, no
- * constructor, links to no libpython, and calls nothing of the C library but memory and strings,
- * so that it loads into any process that holds an interpreter.
+ * to do in the room (page-abi.h) and does it with the GIL held, or attached where there is none. It
+ *has no thread, no file, no constructor, links to no libpython, and calls nothing of the C library
+ *but memory and strings, so that it loads into any process that holds an interpreter.
  *
  *	agent.c		the commands
  *	judge.c		which targets a code object matches
@@ -63,7 +63,7 @@ struct watch {
 	bool spans;	      /* its calls are timed: one of its cells asks for that */
 	uint32_t n, line;
 	struct watch_cell *cells; /* n; the hot paths may see those before */
-	char *texts; /* module NUL qualified name NUL file NUL */
+	char *texts;		  /* module NUL qualified name NUL file NUL */
 	const char *module, *qualname, *file;
 };
 
@@ -91,7 +91,8 @@ struct backend {
 struct agent {
 	bool started;
 	bool ready;	/* what is off now is watched as well: SB_AGENT_READY */
-	bool lingers;	/* stopped, and something refers to it still */
+	bool lingers;	/* not started, and something may refer to it still */
+	bool leaving;	/* the token is taken out by us */
 	bool times;	/* calls of some are timed */
 	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */

@@ -48,6 +48,7 @@ static struct {
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
 	bool paused;	     /* the finder's global event is off */
 	int finder, watcher; /* tool ids; the same one where no second is free */
+	int passing;	     /* one more than the id of a finder that comes or goes */
 } mon;
 
 /* ---- callbacks: called for every event, must be quick, may never raise ---- */
@@ -204,16 +205,25 @@ static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	return result;
 }
 
-static PyMethodDef find_def = { "sbinject", (PyCFunction)(void (*)(void))on_first, METH_FASTCALL,
-				NULL };
-static PyMethodDef watch_def = { "sbinject", (PyCFunction)(void (*)(void))on_watched, METH_FASTCALL,
-				 NULL };
-static PyMethodDef resume_def = { "sbinject", (PyCFunction)(void (*)(void))on_resumed,
-				  METH_FASTCALL, NULL };
-static PyMethodDef leave_def = { "sbinject", (PyCFunction)(void (*)(void))on_left, METH_FASTCALL,
-				 NULL };
-static PyMethodDef throw_def = { "sbinject", (PyCFunction)(void (*)(void))on_thrown, METH_FASTCALL,
-				 NULL };
+/*
+ * A function object. Its definition lies in an object that it holds: without a GIL the thread that
+ * made it is told to free it, and that may be when the agent is gone.
+ */
+static PyObject *function_new(PyObject *(*call)(PyObject *, PyObject *const *, Py_ssize_t))
+{
+	static const char name[] = "sbinject";
+	PyObject *held = PyBytes_FromStringAndSize(NULL, sizeof(PyMethodDef) + sizeof(name)), *f;
+	PyMethodDef *def = held ? (PyMethodDef *)(void *)PyBytes_AsString(held) : NULL;
+
+	if (!def)
+		return NULL;
+	*def = (PyMethodDef){ (char *)(def + 1), (PyCFunction)(void (*)(void))call, METH_FASTCALL,
+			      NULL };
+	memcpy(def + 1, name, sizeof(name));
+	f = PyCFunction_NewEx(def, held, NULL);
+	Py_DecRef(held);
+	return f;
+}
 
 /* ---- sys.monitoring ---- */
 
@@ -301,6 +311,17 @@ static void drop_tool(int tool)
 {
 	if (silence_tool(tool))
 		ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
+}
+
+/*
+ * A child that is forked while another thread is in the midst of that has it half done: it is
+ * finished there before anything else.
+ */
+static void drop_passing(void)
+{
+	if (mon.passing)
+		drop_tool(mon.passing - 1);
+	mon.passing = 0;
 }
 
 /* ---- the backend ---- */
@@ -391,11 +412,11 @@ static bool make_objects(PyObject *monitoring)
 	mon.module = monitoring;
 	mon.disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	mon.name = PyUnicode_FromString("sbinject");
-	mon.find = PyCFunction_NewEx(&find_def, NULL, NULL);
-	mon.watch = PyCFunction_NewEx(&watch_def, NULL, NULL);
-	mon.resume = PyCFunction_NewEx(&resume_def, NULL, NULL);
-	mon.leave = PyCFunction_NewEx(&leave_def, NULL, NULL);
-	mon.throw = PyCFunction_NewEx(&throw_def, NULL, NULL);
+	mon.find = function_new(on_first);
+	mon.watch = function_new(on_watched);
+	mon.resume = function_new(on_resumed);
+	mon.leave = function_new(on_left);
+	mon.throw = function_new(on_thrown);
 	mon.unwind = event_of(monitoring, "PY_UNWIND");
 	mon.throw_event = event_of(monitoring, "PY_THROW");
 	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
@@ -408,17 +429,24 @@ static bool make_objects(PyObject *monitoring)
 static int monitor_start(void)
 {
 	PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
+	bool fresh = !mon.module;
 	int rc;
 
 	if (!monitoring)
 		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
+	/* In the child of a fork in the midst of an earlier start. */
+	if (!fresh) {
+		drop_passing();
+		drop_tool(mon.finder);
+		drop_tool(mon.watcher);
+	}
 	/* What somebody still holds of an earlier time is taken up again, or it would be lost. */
-	if (!mon.module && !make_objects(monitoring)) {
+	if (fresh && !make_objects(monitoring)) {
 		forget_all();
 		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
 	}
 	rc = take_tools();
-	if (rc && !agent.lingers)
+	if (rc && fresh)
 		forget_all();
 	return rc;
 }
@@ -442,8 +470,10 @@ static int share_tool(void)
  */
 static int monitor_relist(bool first)
 {
-	int fresh = take_finder(), old = mon.finder;
+	int fresh, old = mon.finder;
 
+	drop_passing();
+	fresh = take_finder();
 	if (fresh == NO_TOOL && first)
 		return share_tool();
 	if (fresh == NO_TOOL) {
@@ -451,14 +481,17 @@ static int monitor_relist(bool first)
 			mon.paused = set_global(old, 0);
 		return 0;
 	}
+	mon.passing = fresh + 1;
 	if (!set_callback(fresh, EVENT_START, mon.find) || !set_global(fresh, EVENT_START)) {
-		drop_tool(fresh);
+		drop_passing();
 		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
 	}
 	mon.finder = fresh;
+	mon.passing = old != mon.watcher ? old + 1 : 0;
+	drop_passing();
 	if (old != mon.watcher)
-		drop_tool(old);
-	else if (set_global(old, watcher_events()) && set_callback(old, EVENT_START, mon.watch))
+		return 0;
+	if (set_global(old, watcher_events()) && set_callback(old, EVENT_START, mon.watch))
 		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
 	return 0;
 }
@@ -538,6 +571,7 @@ static int monitor_stop(void)
 		for (struct watch *w = table_watches(); w; w = w->next)
 			if (w->was_on && py_ref_alive(w->ref, w->code))
 				set_local(w->code, 0);
+	drop_passing();
 	if (mon.finder != mon.watcher)
 		drop_tool(mon.finder);
 	mon.finder = mon.watcher;
@@ -558,6 +592,7 @@ static int monitor_stop(void)
 static void monitor_ended(void)
 {
 	mon.finder = mon.watcher = NO_TOOL;
+	mon.passing = 0;
 	mon.paused = mon.spans = false;
 	forget_all();
 }

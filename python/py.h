@@ -34,7 +34,8 @@ struct py {
 	PyObject *name[PY_N_NAMES];
 	void *code_type, *function_type;
 	size_t type_off;
-	/* Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to audit hooks. */
+	/* Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to
+	 * audit hooks. */
 	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);

@@ -98,8 +98,8 @@ static bool make_room(struct spans *t, size_t more)
 		return false;
 	for (size_t i = 0; t->entries && i <= t->mask; i++)
 		if (t->entries[i].thread)
-			*slot_for(entries, size - 1, t->entries[i].thread, t->entries[i].what) =
-				t->entries[i];
+			*slot_for(entries, size - 1, t->entries[i].thread,
+				  t->entries[i].what) = t->entries[i];
 	free(t->entries);
 	t->entries = entries;
 	t->mask = size - 1;

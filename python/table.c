@@ -19,9 +19,9 @@ static size_t used;
 static void *memory; /* the entries, as they were allocated */
 static struct watch *watches;
 
+/* But for its reference. */
 static void watch_free(struct watch *w)
 {
-	Py_DecRef(w->ref);
 	cells_retire(w->cells);
 	retire(w->texts);
 	retire(w);
@@ -53,19 +53,23 @@ static void link_watch(struct watch *w)
 	watches = w;
 }
 
-/* Frees an entry's content; the entry itself is to be overwritten or dropped. */
+/*
+ * Frees an entry's content; the entry itself is to be overwritten or dropped. The reference last:
+ * giving it back may take a lock of the interpreter's, and another thread fork meanwhile, whose
+ * child goes on with what it finds here.
+ */
 static void entry_empty(struct entry *e)
 {
 	struct watch *w = e->watch;
+	PyObject *ref = e->ref;
 
+	e->ref = NULL;
 	if (w) {
 		unlink_watch(w);
 		__atomic_store_n(&e->watch, NULL, __ATOMIC_RELEASE);
 		watch_free(w);
-	} else {
-		Py_DecRef(e->ref);
 	}
-	e->ref = NULL;
+	Py_DecRef(ref);
 }
 
 static struct entry *slot_for(uintptr_t t, PyObject *code)
@@ -99,7 +103,7 @@ static uintptr_t table_new(size_t size, void **allocated)
 static int rebuild(void)
 {
 	struct entry *old = table_entries(table);
-	size_t live = 0, size = 256, old_size = table_size();
+	size_t live = 0, size = 256, old_size = table_size(), kept = 0;
 	void *allocated;
 	uintptr_t new;
 
@@ -110,7 +114,6 @@ static int rebuild(void)
 	new = table_new(size, &allocated);
 	if (!new)
 		return SB_AGENT_PYTHON;
-	used = 0;
 	for (size_t i = 0; i < old_size; i++) {
 		struct entry *e = &old[i];
 
@@ -121,9 +124,10 @@ static int rebuild(void)
 			continue;
 		}
 		*slot_for(new, e->code) = *e;
-		used++;
+		kept++;
 	}
 	__atomic_store_n(&table, new, __ATOMIC_RELEASE);
+	used = kept;
 	retire(memory);
 	memory = allocated;
 	return 0;

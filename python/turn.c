@@ -7,7 +7,8 @@
 #include "cpu.h"
 #include "py.h"
 
-#define PID_SHIFT    42 /* of the owner: a pid has 22 bits at most, an address 48, of 64 bytes' steps */
+#define PID_SHIFT \
+	42 /* of the owner: a pid has 22 bits at most, an address 48, of 64 bytes' steps */
 #define COUNT_BITS   32
 #define RETIRED_MANY 256
 #define NAP_NS	     50000
@@ -108,8 +109,7 @@ static void count_inside(int by)
 		return;
 	pid = (uint64_t)getpid() << COUNT_BITS;
 	do /* a fork's child has none of its parent's */
-		now = was >> COUNT_BITS == pid >> COUNT_BITS ? was + (uint64_t)by :
-							       pid + (by > 0);
+		now = was >> COUNT_BITS == pid >> COUNT_BITS ? was + (uint64_t)by : pid + (by > 0);
 	while (!__atomic_compare_exchange_n(&turn.inside, &was, now, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_RELAXED));
 }
