@@ -340,8 +340,9 @@ static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 	if (queue_for(room, tree) != ENTRY_QUEUE_ANY)
 		return;
 	tid = other_to_queue(room, tree, ENTRY_QUEUE_ANY, room->eval ? room->queue_from : 0);
-	room->queue_from = tid;
-	if (!tid && !room->eval)
+	if (room->eval)
+		room->queue_from = tid;
+	else if (!tid)
 		tid = busy_to_queue(room, tree);
 	room->queued_any = tid && lend(room, tree, ENTRY_QUEUE_ANY, tid, now);
 }
