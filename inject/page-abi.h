@@ -232,9 +232,9 @@ struct sb_page_record {
  * page before it (entry.c), and asks for something by writing `command` and then `asked`; the
  * entry code, on a thread that may run Python, carries it out and sets `done` to `asked`.
  *
- * The agent is one function, `int sb_agent(struct sb_room *)`, called with the GIL held (where
- *there is none: attached to the interpreter) at a point where Python code may run. It returns 0, or
- *an error after writing `reason`.
+ * The agent is one function, `int sb_agent(struct sb_room *)`, called at a point where Python code
+ * may run, with the GIL held, or where there is none attached to the interpreter. It returns 0, or
+ * an error after writing `reason`.
  *
  *	APPLY	takes over the list of targets where `list` differs from the list it has, and
  *		watches those whose cell is not OFF in this process. The first one starts it.

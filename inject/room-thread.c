@@ -21,8 +21,10 @@
 
 enum { STACK_ROOM = 256 << 10 };
 
-/* Of an object of a free-threaded interpreter: its type stands last in its head; of a type: its
- * name follows the head and a size. */
+/*
+ * Of an object of a free-threaded interpreter: its type stands last in its head; of a type: its
+ * name follows the head and a size.
+ */
 enum { TYPE_NAME = 40 };
 
 /* /proc/PID/task/TID/syscall: "nr arg1 .. arg6 sp pc", "running", or "-1 sp pc". */
@@ -212,13 +214,13 @@ pid_t room_any_fit(const struct room *room, struct tree *tree)
  */
 static bool is_foreign(const struct map_entry *m, const struct map_entry *interpreter)
 {
-	static const char *const not [] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
+	static const char *const system[] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
 	const char *name = m ? strrchr(m->path, '/') : NULL;
 
 	if (!name || !interpreter || !strcmp(m->path, interpreter->path))
 		return false;
-	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
-		if (!strncmp(name + 1, not [i], strlen(not [i])))
+	for (size_t i = 0; i < sizeof(system) / sizeof(*system); i++)
+		if (!strncmp(name + 1, system[i], strlen(system[i])))
 			return false;
 	return strncmp(name, "/memfd:", 7) != 0 || strstr(name, ROOM_AGENT_NAME) != NULL;
 }

@@ -7,8 +7,10 @@
 
 /* Which thread of a room's process may be lent for what; between room-step.c and room-thread.c. */
 
-/* It sleeps in a call that a program sleeps in of its own will, and its stack has room to load a
- * library on: it may carry a command out. */
+/*
+ * It sleeps in a call that a program sleeps in of its own will, and its stack has room to load a
+ * library on: it may carry a command out.
+ */
 bool room_thread_fit(const struct room *room, pid_t tid);
 pid_t room_any_fit(const struct room *room, struct tree *tree);
 

@@ -132,8 +132,7 @@ static void token_take(void)
 	PyObject *dict = agent.token ? PyInterpreterState_GetDict(agent.interp) : NULL;
 
 	agent.leaving = true;
-	/* Without a GIL it may die when we are gone: the thread that made it is told to see to it.
-	 */
+	/* Without a GIL it may die when we are gone: the thread that made it is told to do it. */
 	if (agent.token)
 		PyCapsule_SetDestructor(agent.token, NULL);
 	if (dict && PyDict_DelItemString(dict, "sbinject"))

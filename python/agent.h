@@ -8,15 +8,17 @@
 /*
  * The agent: what sbinject puts into a CPython interpreter so that Python functions can be
  * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
- * to do in the room (page-abi.h) and does it with the GIL held, or attached where there is none. It
- *has no thread, no file, no constructor, links to no libpython, and calls nothing of the C library
- *but memory and strings, so that it loads into any process that holds an interpreter.
+ * to do in the room (page-abi.h), and does it in a thread that may run Python: with the GIL, or,
+ * where there is none, attached to the interpreter. It has no thread, no file, no constructor,
+ *links to no libpython, and calls nothing of the C library but memory and strings, so that it loads
+ * into any process that holds an interpreter.
  *
  *	agent.c		the commands
  *	judge.c		which targets a code object matches
  *	table.c		code object -> watch
  *	walk.c		the functions that exist, and their names on 3.10
- *	monitor.c	how calls are seen on 3.12 and later; frame.c on 3.10 and 3.11
+ *	monitor.c	how calls are seen on 3.12 and later, by tools of sys.monitoring (tool.c)
+ *	frame.c		how on 3.10 and 3.11
  *	hit.c, page.c	what a call does then
  *	span.c		how long calls take, while somebody asks
  *	cost.c		what that costs
@@ -104,9 +106,8 @@ struct agent {
 	struct sb_room *room;
 	uint64_t cost; /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
-	uint64_t
-		cost_span; /* what a timed call costs, and how much of it falls into its own time */
-	uint64_t cost_within;
+	/* What a timed call costs, and how much of it falls into its own time. */
+	uint64_t cost_span, cost_within;
 	char *reason; /* of the room, 256 bytes */
 };
 

@@ -16,39 +16,27 @@
  *   sys.monitoring.restart_events() a way: it brings back what other tools had disabled.)
  * - For the same reason a watched code object is told PY_RETURN first and PY_START then: the
  *   second is new to it whatever was left behind, and is put into the code.
- * - free_tool_id() of 3.12 and 3.13.0 leaves events and callbacks behind: they are cleared first.
  * - A frame that ends by an exception, and a generator that is thrown into, are told for all code
  *   or for none: the watcher asks for these two while calls are timed, and sorts them out itself.
- * - Ids 0 to 2 and 5 have names (debugger, coverage, profiler, optimizer); others are taken
- *   first, so that what is left behind troubles nobody.
  */
 #include "agent.h"
 
-#include <string.h>
-
 #include "span.h"
 #include "table.h"
+#include "tool.h"
 #include "turn.h"
 
-#define EVENT_START  (1L << 0)
-#define EVENT_RESUME (1L << 1)
-#define EVENT_RETURN (1L << 2)
-#define EVENT_YIELD  (1L << 3)
-#define NO_TOOL	     (-1)
-#define TOOLS	     6
-#define PATIENCE     10000 /* naps that a first call waits for its turn: a second or more */
-#define DRAIN	     5000  /* naps for all to leave */
+#define PATIENCE 10000 /* naps that a first call waits for its turn: a second or more */
+#define DRAIN	 5000  /* naps for all to leave */
 
 static struct {
-	PyObject *module; /* sys.monitoring */
-	PyObject *disable, *name;
+	bool open; /* what follows is there */
+	PyObject *disable;
 	PyObject *find, *watch, *resume, *leave, *throw; /* callbacks */
-	long unwind, throw_event; /* events whose numbers differ between versions */
-	bool spans;		  /* the watcher asks for these */
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
+	bool spans;	     /* the watcher is told of frames that end by an exception */
 	bool paused;	     /* the finder's global event is off */
 	int finder, watcher; /* tool ids; the same one where no second is free */
-	int passing;	     /* one more than the id of a finder that comes or goes */
 } mon;
 
 /* ---- callbacks: called for every event, must be quick, may never raise ---- */
@@ -123,14 +111,24 @@ static PyObject *on_thrown(PyObject *self, PyObject *const *args, Py_ssize_t n)
 }
 
 static int monitor_set(struct watch *w, bool on);
-static bool set_global(int tool, long events);
 static long watcher_events(void);
 
-/* What is retired is freed after all threads have been stopped once, as each such call does. */
-static void free_retired(void)
+/*
+ * Without a GIL: all other threads have been stopped once and go on, each outside of the hot path.
+ * A change of a tool's events does so even where it changes nothing; but the id must be ours.
+ */
+static void pass_all(void)
 {
-	set_global(mon.watcher, watcher_events());
-	retired_free();
+	PyObject *objects;
+
+	if (tool_is_ours(mon.watcher)) {
+		tool_set(mon.watcher, watcher_events());
+		return;
+	}
+	objects = PyObject_CallMethod(py.gc, "get_objects", NULL);
+	if (!objects)
+		PyErr_Clear();
+	Py_DecRef(objects);
 }
 
 enum first {
@@ -163,8 +161,10 @@ static enum first first_call(PyObject *code, bool watched)
 	if (!w)
 		return FIRST_NOTHING;
 	monitor_set(w, watch_wanted(w));
-	if (py.threads && retired_many())
-		free_retired();
+	if (py.threads && retired_many()) {
+		pass_all();
+		retired_free();
+	}
 	return FIRST_FOUND;
 }
 
@@ -205,123 +205,21 @@ static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	return result;
 }
 
-/*
- * A function object. Its definition lies in an object that it holds: without a GIL the thread that
- * made it is told to free it, and that may be when the agent is gone.
- */
-static PyObject *function_new(PyObject *(*call)(PyObject *, PyObject *const *, Py_ssize_t))
-{
-	static const char name[] = "sbinject";
-	PyObject *held = PyBytes_FromStringAndSize(NULL, sizeof(PyMethodDef) + sizeof(name)), *f;
-	PyMethodDef *def = held ? (PyMethodDef *)(void *)PyBytes_AsString(held) : NULL;
-
-	if (!def)
-		return NULL;
-	*def = (PyMethodDef){ (char *)(def + 1), (PyCFunction)(void (*)(void))call, METH_FASTCALL,
-			      NULL };
-	memcpy(def + 1, name, sizeof(name));
-	f = PyCFunction_NewEx(def, held, NULL);
-	Py_DecRef(held);
-	return f;
-}
-
-/* ---- sys.monitoring ---- */
-
-/* A call of it; false: it raised (cleared). */
-static bool ask(PyObject *result)
-{
-	if (!result)
-		PyErr_Clear();
-	Py_DecRef(result);
-	return result;
-}
-
-static bool set_local(PyObject *code, long events)
-{
-	return ask(PyObject_CallMethod(mon.module, "set_local_events", "iOl", mon.watcher, code,
-				       events));
-}
-
-static bool set_global(int tool, long events)
-{
-	return ask(PyObject_CallMethod(mon.module, "set_events", "il", tool, events));
-}
-
-static bool set_callback(int tool, long event, PyObject *callback)
-{
-	return ask(
-		PyObject_CallMethod(mon.module, "register_callback", "ilO", tool, event, callback));
-}
-
-/* Whether the id is still ours: another tool may have freed it. */
-static bool tool_is_ours(int tool)
-{
-	PyObject *name = PyObject_CallMethod(mon.module, "get_tool", "i", tool);
-
-	if (!name)
-		PyErr_Clear();
-	Py_DecRef(name);
-	return name && name == mon.name;
-}
-
-/* An id below that one. */
-static int take_tool(int below)
-{
-	static const signed char order[] = { 3, 4, 5, 2, 1, 0 };
-
-	for (size_t i = 0; i < sizeof(order); i++)
-		if (order[i] < below &&
-		    ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", order[i], mon.name)))
-			return order[i];
-	return NO_TOOL;
-}
-
 static int take_watcher(void)
 {
 	int tool = NO_TOOL;
 
 	for (int id = 5; py.threads && id > 3 && tool == NO_TOOL; id--)
-		if (ask(PyObject_CallMethod(mon.module, "use_tool_id", "iO", id, mon.name)))
+		if (tool_take(id))
 			tool = id;
-	return tool == NO_TOOL ? take_tool(TOOLS) : tool;
+	return tool == NO_TOOL ? tool_take_below(TOOLS) : tool;
 }
 
 static int take_finder(void)
 {
-	int tool = py.threads ? take_tool(mon.watcher) : NO_TOOL;
+	int tool = py.threads ? tool_take_below(mon.watcher) : NO_TOOL;
 
-	return tool == NO_TOOL ? take_tool(TOOLS) : tool;
-}
-
-/* Nobody is told of anything any more. */
-static bool silence_tool(int tool)
-{
-	const long events[] = { EVENT_START, EVENT_RESUME, EVENT_RETURN,
-				EVENT_YIELD, mon.unwind,   mon.throw_event };
-
-	if (tool == NO_TOOL || !tool_is_ours(tool))
-		return false;
-	set_global(tool, 0);
-	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
-		set_callback(tool, events[i], Py_None);
-	return true;
-}
-
-static void drop_tool(int tool)
-{
-	if (silence_tool(tool))
-		ask(PyObject_CallMethod(mon.module, "free_tool_id", "i", tool));
-}
-
-/*
- * A child that is forked while another thread is in the midst of that has it half done: it is
- * finished there before anything else.
- */
-static void drop_passing(void)
-{
-	if (mon.passing)
-		drop_tool(mon.passing - 1);
-	mon.passing = 0;
+	return tool == NO_TOOL ? tool_take_below(TOOLS) : tool;
 }
 
 /* ---- the backend ---- */
@@ -338,10 +236,10 @@ static int monitor_set(struct watch *w, bool on)
 	if (spans)
 		events |= EVENT_RESUME | EVENT_RETURN | EVENT_YIELD;
 	if (on && !w->was_on)
-		set_local(w->code, EVENT_RETURN);
+		tool_set_local(mon.watcher, w->code, EVENT_RETURN);
 	if (spans) /* which is new to it by the next line only */
-		set_local(w->code, EVENT_START);
-	w->on = set_local(w->code, on ? events : 0) && on;
+		tool_set_local(mon.watcher, w->code, EVENT_START);
+	w->on = tool_set_local(mon.watcher, w->code, on ? events : 0) && on;
 	w->was_on |= w->on;
 	w->spans = w->on && spans;
 	w->changed = false;
@@ -351,7 +249,7 @@ static int monitor_set(struct watch *w, bool on)
 /* What the watcher is told of all code. */
 static long watcher_events(void)
 {
-	long events = mon.spans ? mon.unwind | mon.throw_event : 0;
+	long events = mon.spans ? tool_event.unwind | tool_event.throw : 0;
 
 	return mon.finder == mon.watcher && !mon.paused ? events | EVENT_START : events;
 }
@@ -361,14 +259,16 @@ static void monitor_spans(bool any)
 	if (mon.spans == any)
 		return;
 	mon.spans = any;
-	set_global(mon.watcher, watcher_events());
+	tool_set(mon.watcher, watcher_events());
 }
 
 static void forget_all(void)
 {
-	PyObject **held[] = { &mon.module, &mon.disable, &mon.name,  &mon.find,
-			      &mon.watch,  &mon.resume,	 &mon.leave, &mon.throw };
+	PyObject **held[] = { &mon.disable, &mon.find,	&mon.watch,
+			      &mon.resume,  &mon.leave, &mon.throw };
 
+	mon.open = false;
+	tool_close();
 	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
 		Py_DecRef(*held[i]);
 		*held[i] = NULL;
@@ -381,70 +281,55 @@ static int take_tools(void)
 	if (mon.watcher == NO_TOOL)
 		return agent_fail(SB_AGENT_NO_TOOL, "all tool ids of sys.monitoring are taken");
 	mon.finder = NO_TOOL;
-	if (set_callback(mon.watcher, EVENT_START, mon.watch) &&
-	    set_callback(mon.watcher, EVENT_RESUME, mon.resume) &&
-	    set_callback(mon.watcher, EVENT_RETURN, mon.leave) &&
-	    set_callback(mon.watcher, EVENT_YIELD, mon.leave) &&
-	    set_callback(mon.watcher, mon.unwind, mon.leave) &&
-	    set_callback(mon.watcher, mon.throw_event, mon.throw))
+	if (tool_call(mon.watcher, EVENT_START, mon.watch) &&
+	    tool_call(mon.watcher, EVENT_RESUME, mon.resume) &&
+	    tool_call(mon.watcher, EVENT_RETURN, mon.leave) &&
+	    tool_call(mon.watcher, EVENT_YIELD, mon.leave) &&
+	    tool_call(mon.watcher, tool_event.unwind, mon.leave) &&
+	    tool_call(mon.watcher, tool_event.throw, mon.throw))
 		return 0;
-	drop_tool(mon.watcher);
+	tool_drop(mon.watcher);
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no callback");
-}
-
-/* An event's bit, as the interpreter itself calls it. */
-static long event_of(PyObject *monitoring, const char *name)
-{
-	PyObject *events = PyObject_GetAttrString(monitoring, "events"), *value;
-	long bit;
-
-	value = events ? PyObject_GetAttrString(events, name) : NULL;
-	bit = value ? PyLong_AsLong(value) : 0;
-	PyErr_Clear();
-	Py_DecRef(value);
-	Py_DecRef(events);
-	return bit > 0 ? bit : 0;
 }
 
 static bool make_objects(PyObject *monitoring)
 {
-	Py_IncRef(monitoring);
-	mon.module = monitoring;
+	bool open = tool_open(monitoring);
+
 	mon.disable = PyObject_GetAttrString(monitoring, "DISABLE");
-	mon.name = PyUnicode_FromString("sbinject");
-	mon.find = function_new(on_first);
-	mon.watch = function_new(on_watched);
-	mon.resume = function_new(on_resumed);
-	mon.leave = function_new(on_left);
-	mon.throw = function_new(on_thrown);
-	mon.unwind = event_of(monitoring, "PY_UNWIND");
-	mon.throw_event = event_of(monitoring, "PY_THROW");
+	mon.find = py_callable(on_first);
+	mon.watch = py_callable(on_watched);
+	mon.resume = py_callable(on_resumed);
+	mon.leave = py_callable(on_left);
+	mon.throw = py_callable(on_thrown);
 	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
 		py_symbol("PyObject_Vectorcall");
 	PyErr_Clear();
-	return mon.disable && mon.name && mon.find && mon.watch && mon.resume && mon.leave &&
-	       mon.throw &&mon.unwind && mon.throw_event && mon.call;
+	mon.open = open && mon.disable && mon.find && mon.watch && mon.resume && mon.leave &&
+		   mon.throw &&mon.call;
+	return mon.open;
 }
 
+/*
+ * What somebody still holds of an earlier time is taken up again, or it would be lost. In the
+ * child of a fork in the midst of an earlier start tools may be ours that nobody knows of.
+ */
 static int monitor_start(void)
 {
 	PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
-	bool fresh = !mon.module;
+	bool fresh = !mon.open;
 	int rc;
 
 	if (!monitoring)
 		return agent_fail(SB_AGENT_UNSUPPORTED, "this interpreter has no sys.monitoring");
-	/* In the child of a fork in the midst of an earlier start. */
-	if (!fresh) {
-		drop_passing();
-		drop_tool(mon.finder);
-		drop_tool(mon.watcher);
-	}
-	/* What somebody still holds of an earlier time is taken up again, or it would be lost. */
-	if (fresh && !make_objects(monitoring)) {
+	if (fresh) {
 		forget_all();
-		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
+		if (!make_objects(monitoring)) {
+			forget_all();
+			return agent_fail(SB_AGENT_PYTHON, "sys.monitoring is not as expected");
+		}
 	}
+	tool_drop_others(NO_TOOL, NO_TOOL);
 	rc = take_tools();
 	if (rc && fresh)
 		forget_all();
@@ -456,8 +341,7 @@ static int share_tool(void)
 {
 	mon.finder = mon.watcher;
 	agent.flags |= SB_ROOM_ONE_TOOL;
-	if (set_callback(mon.finder, EVENT_START, mon.find) &&
-	    set_global(mon.finder, watcher_events()))
+	if (tool_call(mon.finder, EVENT_START, mon.find) && tool_set(mon.finder, watcher_events()))
 		return 0;
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
 }
@@ -472,26 +356,25 @@ static int monitor_relist(bool first)
 {
 	int fresh, old = mon.finder;
 
-	drop_passing();
+	tool_drop_others(old, mon.watcher); /* as in monitor_start() */
 	fresh = take_finder();
 	if (fresh == NO_TOOL && first)
 		return share_tool();
 	if (fresh == NO_TOOL) {
 		if (old == mon.watcher)
-			mon.paused = set_global(old, 0);
+			mon.paused = tool_set(old, 0);
 		return 0;
 	}
-	mon.passing = fresh + 1;
-	if (!set_callback(fresh, EVENT_START, mon.find) || !set_global(fresh, EVENT_START)) {
-		drop_passing();
+	if (!tool_call(fresh, EVENT_START, mon.find) || !tool_set(fresh, EVENT_START)) {
+		tool_drop(fresh);
 		return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
 	}
 	mon.finder = fresh;
-	mon.passing = old != mon.watcher ? old + 1 : 0;
-	drop_passing();
-	if (old != mon.watcher)
+	if (old != mon.watcher) {
+		tool_drop(old);
 		return 0;
-	if (set_global(old, watcher_events()) && set_callback(old, EVENT_START, mon.watch))
+	}
+	if (tool_set(old, watcher_events()) && tool_call(old, EVENT_START, mon.watch))
 		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
 	return 0;
 }
@@ -501,7 +384,7 @@ static int monitor_settle(bool any)
 	(void)any;
 	if (mon.paused) {
 		mon.paused = false;
-		set_global(mon.finder, watcher_events());
+		tool_set(mon.finder, watcher_events());
 	}
 	return 0;
 }
@@ -521,24 +404,11 @@ static void monitor_span(struct watch *w)
 	Py_DecRef(mon.call(mon.leave, args + 1, 3, NULL));
 }
 
-/* How many references an object has; the interpreter's own way, whatever its layout. */
-static long references(PyObject *o)
-{
-	PyObject *count = PySys_GetObject("getrefcount"), *n; /* borrowed */
-	long refs;
-
-	n = count ? PyObject_CallFunctionObjArgs(count, o, NULL) : NULL;
-	refs = n ? PyLong_AsLong(n) : -1;
-	PyErr_Clear();
-	Py_DecRef(n);
-	return refs;
-}
-
 static bool referred_to(void)
 {
-	return references(mon.find) != 1 || references(mon.watch) != 1 ||
-	       references(mon.resume) != 1 || references(mon.leave) != 1 ||
-	       references(mon.throw) != 1;
+	return py_references(mon.find) != 1 || py_references(mon.watch) != 1 ||
+	       py_references(mon.resume) != 1 || py_references(mon.leave) != 1 ||
+	       py_references(mon.throw) != 1;
 }
 
 /*
@@ -547,39 +417,36 @@ static bool referred_to(void)
  */
 static bool drained(void)
 {
-	bool ours = tool_is_ours(mon.watcher);
-
-	for (int i = 0; py.threads && turn_anyone(); i++) {
+	if (!py.threads)
+		return true;
+	for (int i = 0; turn_anyone(); i++) {
 		if (i == DRAIN)
 			return false;
 		turn_rest();
 	}
-	if (py.threads && ours)
-		set_global(mon.watcher, 0);
-	else if (py.threads)
-		ask(PyObject_CallMethod(py.gc, "get_objects", NULL));
-	return !py.threads || !turn_anyone();
+	pass_all();
+	return !turn_anyone();
 }
 
 static int monitor_stop(void)
 {
 	bool gone;
 
-	if (!mon.module)
+	if (!mon.open)
 		return 0;
 	if (tool_is_ours(mon.watcher))
 		for (struct watch *w = table_watches(); w; w = w->next)
 			if (w->was_on && py_ref_alive(w->ref, w->code))
-				set_local(w->code, 0);
-	drop_passing();
-	if (mon.finder != mon.watcher)
-		drop_tool(mon.finder);
+				tool_set_local(mon.watcher, w->code, 0);
+	tool_drop_others(mon.watcher, mon.watcher);
 	mon.finder = mon.watcher;
-	silence_tool(mon.watcher);
-	gone = drained();
-	drop_tool(mon.watcher);
-	mon.finder = mon.watcher = NO_TOOL;
 	mon.spans = false;
+	mon.paused = true; /* asks for nothing */
+	tool_silence(mon.watcher);
+	gone = drained();
+	tool_drop(mon.watcher);
+	mon.finder = mon.watcher = NO_TOOL;
+	mon.paused = false;
 	if (!gone)
 		return agent_fail(SB_AGENT_BUSY, "a thread is still in a callback");
 	if (referred_to())
@@ -592,7 +459,6 @@ static int monitor_stop(void)
 static void monitor_ended(void)
 {
 	mon.finder = mon.watcher = NO_TOOL;
-	mon.passing = 0;
 	mon.paused = mon.spans = false;
 	forget_all();
 }

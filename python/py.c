@@ -213,6 +213,34 @@ bool py_ref_alive(PyObject *ref, PyObject *object)
 	return now == object;
 }
 
+PyObject *py_callable(PyObject *(*call)(PyObject *, PyObject *const *, Py_ssize_t))
+{
+	static const char name[] = "sbinject";
+	PyObject *held = PyBytes_FromStringAndSize(NULL, sizeof(PyMethodDef) + sizeof(name)), *f;
+	PyMethodDef *def = held ? (PyMethodDef *)(void *)PyBytes_AsString(held) : NULL;
+
+	if (!def)
+		return NULL;
+	*def = (PyMethodDef){ (char *)(def + 1), (PyCFunction)(void (*)(void))call, METH_FASTCALL,
+			      NULL };
+	memcpy(def + 1, name, sizeof(name));
+	f = PyCFunction_NewEx(def, held, NULL);
+	Py_DecRef(held);
+	return f;
+}
+
+long py_references(PyObject *object)
+{
+	PyObject *count = PySys_GetObject("getrefcount"), *n; /* borrowed */
+	long refs;
+
+	n = count ? PyObject_CallFunctionObjArgs(count, object, NULL) : NULL;
+	refs = n ? PyLong_AsLong(n) : -1;
+	PyErr_Clear();
+	Py_DecRef(n);
+	return refs;
+}
+
 PyObject *py_run(const char *text)
 {
 	PyObject *globals = PyDict_New(), *name = PyUnicode_FromString("sbinject");

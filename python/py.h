@@ -34,8 +34,10 @@ struct py {
 	PyObject *name[PY_N_NAMES];
 	void *code_type, *function_type;
 	size_t type_off;
-	/* Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to
-	 * audit hooks. */
+	/*
+	 * Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to
+	 * audit hooks.
+	 */
 	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
@@ -79,6 +81,15 @@ PyObject *py_function_globals(PyObject *function);
  */
 PyObject *py_ref_new(PyObject *object);
 bool py_ref_alive(PyObject *ref, PyObject *object);
+
+/*
+ * A function object, for code that may be gone before it: its definition lies in an object that it
+ * holds, since without a GIL the thread that made it is told to free it, and that may be late.
+ */
+PyObject *py_callable(PyObject *(*call)(PyObject *self, PyObject *const *args, Py_ssize_t n));
+
+/* How many references an object has, by the interpreter's own count; -1: unknown. */
+long py_references(PyObject *object);
 
 /* Runs source in a new dict of globals, which it returns; NULL with an exception. */
 PyObject *py_run(const char *source);

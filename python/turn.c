@@ -7,9 +7,9 @@
 #include "cpu.h"
 #include "py.h"
 
-#define PID_SHIFT \
-	42 /* of the owner: a pid has 22 bits at most, an address 48, of 64 bytes' steps */
-#define COUNT_BITS   32
+/* Of the owner: a pid has 22 bits at most, an address 48, of which 64 bytes' steps tell threads. */
+#define PID_SHIFT    42
+#define COUNT_BITS   32 /* of those inside */
 #define RETIRED_MANY 256
 #define NAP_NS	     50000
 

@@ -26,13 +26,14 @@ void turn_give(void);
 bool turn_mine(void);	/* this thread has it, in a call further up */
 bool turn_nested(void); /* it was taken more than once */
 
-/* Threads that are in the agent's code and detached, or may be: stopping all does not prove them
- * gone. */
+/*
+ * Threads that are in the agent's code and detached, or may be: stopping all does not prove them
+ * gone.
+ */
 void turn_enter(void);
 void turn_leave(void);
 bool turn_anyone(void);
-/* Lets go of the turn for a moment. */
-void turn_rest(void);
+void turn_rest(void); /* lets go of the turn for a moment */
 
 /* free(), when nobody can look at it any more. To be called by whoever has the turn. */
 void retire(void *memory);

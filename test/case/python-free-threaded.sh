@@ -3,8 +3,9 @@
 # limit: 600 s
 # Interpreters without a GIL (PYTHON_FT names some; else those of pyenv, PATH and PYTHONS): calls in
 # several threads at once are counted exactly and delayed at the same time, from the start and
-# attached; those before 3.14.1 are refused. And no thread is lent that may hold one of the interpreter's many locks, so that nobody
-# waits for himself ($CYCLES attaches to programs that take these locks all the time).
+# attached; those before 3.14.1 are refused. And no thread is lent that may hold one of the
+# interpreter's many locks, so that nobody waits for himself ($CYCLES attaches to programs that
+# take these locks all the time).
 . "$SRC/test/lib.sh"
 [ -s "$BUILD/python/agent.so.stripped" ] || skip 'sbinject is built without Python targets'
 export PYTHONDONTWRITEBYTECODE=1
@@ -55,7 +56,7 @@ cycles() {
 	finish "$program" "$pid"
 }
 
-# refused PYTHON: its children could lock up; the program runs on unharmed, and with a GIL it is served
+# refused PYTHON: its children could lock up; the program runs on, and with a GIL it is served
 refused() {
 	sb py:__main__:step 1us -- "$1" "$PY/app.py" 1000
 	told 'without a GIL.*3.14.1.*PYTHON_GIL=1'
