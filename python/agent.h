@@ -10,7 +10,7 @@
  * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
  * to do in the room (page-abi.h), and does it in a thread that may run Python: with the GIL, or,
  * where there is none, attached to the interpreter. It has no thread, no file, no constructor,
- *links to no libpython, and calls nothing of the C library but memory and strings, so that it loads
+ * names no library, and calls nothing of the C library but memory and strings, so that it loads
  * into any process that holds an interpreter.
  *
  *	agent.c		the commands
@@ -200,15 +200,15 @@ static inline bool watch_spans(const struct watch *w)
 static inline void watch_hit(const struct watch *w, bool resume)
 {
 	struct hit hit = { .page = &agent.page, .cost = agent.cost };
-	const struct watch_cell *next = watch_cells(w);
-	struct watch_cell now = *next;
+	const struct watch_cell *c = watch_cells(w);
 
-	while (now.index != CELL_NONE) {
-		struct sb_page_cell *cell = page_cell(&agent.page, now.index);
-		bool counts = cell && (!resume || now.resume);
+	hit.last = c->index == CELL_NONE;
+	while (!hit.last) {
+		struct sb_page_cell *cell = page_cell(&agent.page, c->index);
+		bool counts = cell && (!resume || c->resume);
 
-		now = *++next;
-		hit.last = now.index == CELL_NONE; /* next may be freed during it */
+		c++;
+		hit.last = c->index == CELL_NONE; /* looked at before: it may be freed meanwhile */
 		if (counts)
 			hit_cell(&hit, cell);
 	}

@@ -130,21 +130,25 @@ static bool spin(const struct page *page, const struct sb_page_cell *cell, uint6
 	}
 }
 
+static bool spins_aside(const struct hit *hit, uint64_t want)
+{
+	return py.threads && hit->last && want >= page_header(hit->page)->tsc_hz / LONG_SPINS_PER_S;
+}
+
 /*
  * Where other threads run meanwhile, one that spins for long is none of the interpreter's: whoever
  * has to stop all threads, the garbage collection above all, would wait for it.
  */
-static bool spin_aside(const struct hit *hit, const struct sb_page_cell *cell, uint64_t start,
-		       uint64_t want, uint64_t *spent)
+static __attribute__((noinline)) bool spin_aside(const struct page *page,
+						 const struct sb_page_cell *cell, uint64_t start,
+						 uint64_t want, uint64_t *spent)
 {
 	PyThreadState *state;
 	bool whole;
 
-	if (!py.threads || !hit->last || want < page_header(hit->page)->tsc_hz / LONG_SPINS_PER_S)
-		return spin(hit->page, cell, start, want, spent);
 	turn_enter();
 	state = PyEval_SaveThread();
-	whole = spin(hit->page, cell, start, want, spent);
+	whole = spin(page, cell, start, want, spent);
 	PyEval_RestoreThread(state);
 	turn_leave();
 	return whole;
@@ -154,16 +158,20 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 		  uint64_t start)
 {
 	const struct sb_page_header *h = page_header(hit->page);
-	int64_t want;
-	uint64_t spent, cost = hit->cost;
+	int64_t left;
+	uint64_t want, spent, cost = hit->cost;
+	bool whole;
 
 	if ((int64_t)(start - __atomic_load_n(&h->lease_until, __ATOMIC_RELAXED)) >= 0) {
 		__atomic_fetch_add(&at->slot->lapsed, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	want = (int64_t)(cell->delay_ticks - cost) - at->slot->residual_ticks;
+	left = (int64_t)(cell->delay_ticks - cost) - at->slot->residual_ticks;
+	want = left < 0 ? 0 : (uint64_t)left;
 	hit->cost = 0;
-	if (spin_aside(hit, cell, start, want < 0 ? 0 : (uint64_t)want, &spent)) {
+	whole = spins_aside(hit, want) ? spin_aside(hit->page, cell, start, want, &spent) :
+					 spin(hit->page, cell, start, want, &spent);
+	if (whole) {
 		account(cell, at, spent + cost);
 		return;
 	}

@@ -47,23 +47,28 @@ static PyObject *answer(PyObject *value)
 	return value;
 }
 
-static void begun(const PyObject *code, bool resumed)
+/* In the caller's own code, which saves a nanosecond a call. */
+static inline __attribute__((always_inline)) void begun(const PyObject *code, bool resumed)
 {
 	const struct watch *w = table_watch(code);
+	bool spans;
 
 	if (!w)
 		return;
+	spans = w->spans;
 	watch_hit(w, resumed);
-	if (py.threads)
+	if (spans && py.threads)
 		w = table_watch(code);
-	if (w && w->spans)
+	if (spans && w && w->spans)
 		span_enter(w, false);
 }
 
 /*
- * Without a GIL: what the watcher leaves for the finder, which is told of the same event after
- * it. It lies before the arguments, where the interpreter's way of calling allows a function to
- * write (PY_VECTORCALL_ARGUMENTS_OFFSET), and nowhere else: that is made anew for each event.
+ * Without a GIL: what the watcher leaves for the finder, which is told of the same event after it.
+ * It lies before the arguments, which the interpreter passes with PY_VECTORCALL_ARGUMENTS_OFFSET:
+ * a callee may write there. Who was called is to put back what he found; here it is NULL in an
+ * array that is made anew for each event and passed to all its callbacks, so that the note ends
+ * with the event. Nothing is written over what is not NULL: that is somebody else's call.
  */
 static PyObject **told(PyObject *const *args)
 {
@@ -75,9 +80,14 @@ static PyObject *on_watched(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	(void)self;
 	if (n > 0)
 		begun(args[0], false);
-	if (py.threads)
-		*told(args) = mon.watch;
 	return answer(Py_None);
+}
+
+static PyObject *on_watched_without_gil(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+	if (!*told(args))
+		*told(args) = mon.watch;
+	return on_watched(self, args, n);
 }
 
 static PyObject *on_resumed(PyObject *self, PyObject *const *args, Py_ssize_t n)
@@ -298,7 +308,7 @@ static bool make_objects(PyObject *monitoring)
 
 	mon.disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	mon.find = py_callable(on_first);
-	mon.watch = py_callable(on_watched);
+	mon.watch = py_callable(py.threads ? on_watched_without_gil : on_watched);
 	mon.resume = py_callable(on_resumed);
 	mon.leave = py_callable(on_left);
 	mon.throw = py_callable(on_thrown);

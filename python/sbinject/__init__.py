@@ -13,8 +13,8 @@
 A target is written as on sbinject's command line (sbinject-targets(5)): ``MODULE:SYMBOL`` for a
 native function, ``py:MODULE:QUALNAME`` for a Python one, both sides globs. A delay is a text with
 its unit (``"500ns"``, ``"2.5us"``, ``"1ms"``), or 0, which only counts. The delay is spent on the
-thread that makes the call, a Python function's with the GIL held. The process, the children that
-it has and those that it makes are covered.
+thread that makes the call, a Python function's with the GIL held where the interpreter has one. The
+process, the children that it has and those that it makes are covered.
 
 The work is done by the ``sbinject`` program, which attaches to this process from outside: it is
 the file that the environment variable SBINJECT names, else the one on PATH, else the one

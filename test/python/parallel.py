@@ -19,7 +19,7 @@ MAIN = "__main__"
 
 
 def together(work, beside=None):
-    """Every thread's work(i), begun at the same time; beside() in this thread until all are done."""
+    """work(i) in every thread, begun at the same time; beside() in this one until all are done."""
     begin, failed = threading.Barrier(N), []
 
     def run(i):
@@ -86,6 +86,11 @@ def check_first_calls(tools=0):
     for i in range(tools):
         sys.monitoring.free_tool_id(i)
     clean()
+
+
+def check_one_tool():
+    """The same with one free id, which both finds and watches."""
+    check_first_calls(5)
 
 
 def check_churn():
@@ -279,9 +284,9 @@ if __name__ == "__main__":
         print("ok")
         raise SystemExit
     RATE = ticks_per_s()
-    for check in (check_collection, check_first_calls, lambda: check_first_calls(5), check_churn, check_commands,
+    for check in (check_collection, check_first_calls, check_one_tool, check_churn, check_commands,
                   check_switching, check_cycles, check_delays, check_leaving, check_forks):
         begin = time.perf_counter()
         check()
-        print(getattr(check, "__name__", check), round(time.perf_counter() - begin, 2), flush=True)
+        print(check.__name__, round(time.perf_counter() - begin, 2), flush=True)
     print("ok")
