@@ -36,6 +36,11 @@ bool memory_gone(const struct memory *mem)
 	return pread(mem->fd, &byte, 1, 0) == 0;
 }
 
+int memory_err_gone(pid_t pid, struct sb_err *err)
+{
+	return err_set(err, SB_ENOPROC, "process %d ended, or runs another program", pid);
+}
+
 size_t memory_peek(const struct memory *mem, uint64_t addr, void *buf, size_t len)
 {
 	size_t done = 0;

@@ -27,6 +27,7 @@ void memory_close(struct memory *mem); /* harmless on a closed or zeroed one wit
 
 /* The process has ended or runs another program by now: what it was is not there any more. */
 bool memory_gone(const struct memory *mem);
+int memory_err_gone(pid_t pid, struct sb_err *err); /* says so: SB_ENOPROC */
 
 /* All len bytes, or an error (SB_ETARGET with the address). */
 int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len, struct sb_err *err);

@@ -78,8 +78,7 @@ static int check_text(struct planting *p, struct sb_err *err)
 			continue;
 		len = memory_peek(mem, plan->addr, now, plan->len);
 		if (len != plan->len && memory_gone(mem))
-			return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
-				       p->pid);
+			return memory_err_gone(p->pid, err);
 		if (len != plan->len || memcmp(now, plan->orig, len))
 			p->sites[i].why = PLAN_TEXT_CHANGED;
 	}

@@ -311,8 +311,7 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 		return suspend_seccomp(r, err);
 	release_held(r);
 	if (!tree_next_thread(tree, space, 0) || memory_gone(mem))
-		return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
-			       mem->pid);
+		return memory_err_gone(mem->pid, err);
 	return err_set(err, SB_ETARGET,
 		       "process %d: no thread could be borrowed (all are in "
 		       "uninterruptible sleep, without stack to spare, or dispatch their system "

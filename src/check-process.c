@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,8 +279,10 @@ const size_t check_process_count = sizeof(check_process_rows) / sizeof(*check_pr
 /* What a process has is not all there while it starts another program: the old memory is gone, the
  * new one is mapped bit by bit, the file's name comes late, and a leader whose place another thread
  * takes is a zombie for a moment. An attach waits for the end of all that. */
-static bool may_pass(const struct sb_err *err)
+static bool may_pass(pid_t pid, const struct sb_err *err)
 {
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return false;
 	return err->code == SB_ETARGET || err->code == SB_ENOPROC || err->code == SB_EFILE ||
 	       err->code == SB_EBADPROC;
 }
@@ -289,7 +292,7 @@ int check_look(const struct check *check, const struct check_on *on, struct sb_e
 	struct sb_err why = { 0 };
 	int ret = check->look(on, &why);
 
-	for (int i = 1; i < EXEC_TRIES && ret < 0 && on && may_pass(&why); i++) {
+	for (int i = 1; i < EXEC_TRIES && ret < 0 && on && may_pass(on->pid, &why); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		why = (struct sb_err){ 0 };
 		ret = check->look(on, &why);

@@ -514,7 +514,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 		ret = session_hook_found(s, space, pid, &bell, err);
 	if (ret < 0 && memory_gone(&space->mem)) {
 		*err = (struct sb_err){ 0 };
-		ret = err_set(err, SB_ENOPROC, "process %d ended, or runs another program", pid);
+		ret = memory_err_gone(pid, err);
 	}
 	found_free(&found);
 	found_free(&bell);

@@ -123,8 +123,7 @@ int session_retake(struct session *s, struct proc *proc, struct sb_err *err)
 		return ret;
 	if (proc->space && memory_gone(&proc->space->mem)) {
 		tree_release(&s->tree, proc);
-		return err_set(err, SB_ENOPROC, "process %d ended, or runs another program",
-			       proc->pid);
+		return memory_err_gone(proc->pid, err);
 	}
 	session_hold_sharers(s, proc->space);
 	return 0;
