@@ -315,8 +315,8 @@ static bool make_objects(PyObject *monitoring)
 	mon.call = (PyObject * (*)(PyObject *, PyObject *const *, size_t, PyObject *))
 		py_symbol("PyObject_Vectorcall");
 	PyErr_Clear();
-	mon.open = open && mon.disable && mon.find && mon.watch && mon.resume && mon.leave &&
-		   mon.throw &&mon.call;
+	mon.open = open && mon.call && mon.disable && mon.find && mon.watch && mon.resume &&
+		   mon.leave && mon.throw;
 	return mon.open;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # Stacks without room: the smallest legal ones used up to their guard page, and such as a program
 # makes itself, with other threads' memory below. Nothing outside of a stack is touched.
 # limit: 90 s

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # Other tools want the target: gdb and strace, beside an untraced session and after any; they see
 # what they would have seen, and leave a target that can still be let go.
 # limit: 90 s

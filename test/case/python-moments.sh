@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # limit: 400 s
 # An attach or a detach at any moment of an interpreter's short life, its start and its end among
 # them: the program says what it always says, ends as it always ends, and nobody hangs.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# beside others
 # Backtraces while a hooked function runs, and a profiler's at 1 kHz in the middle of its delays: below
 # a hook the callers are the true ones, and no trace does harm. Threads are cancelled in a hooked
 # function, at once or behind it, and unwound through it.

@@ -42,6 +42,10 @@ run() {
 
 hooks=(:victim_work 2us :victim_other 0 --for 150ms)
 
+# The victim's threads run all the time at a point's second passage; else they sleep most of it, and
+# leave the processors to the walks beside this one.
+calls_victim() { echo "$V/calls -t 2$([ "${n:-1}" -eq 2 ] || echo ' -p 50000')"; }
+
 set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never began
 	local way=$1 where=$2
 
@@ -50,7 +54,7 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		rm -f "$T/pid" "$T/calls.out"
 		cat >"$T/launch.sh" <<-END
 			echo \$\$ >"$T/pid"
-			exec "$V/calls" -t 2 >"$T/calls.out" 2>"$T/calls.err"
+			exec $(calls_victim) >"$T/calls.out" 2>"$T/calls.err"
 		END
 		launch "$where" calls:victim_work 2us calls:victim_other 0 --for 150ms
 		return
@@ -84,7 +88,8 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		return
 		;;
 	esac
-	start calls "$V/calls" -t 2
+	# shellcheck disable=SC2046 # words
+	start calls $(calls_victim)
 	snapshot "$pid" -t
 	case $way in
 	no-follow) run "$where" -p "$pid" "${hooks[@]}" --no-follow ;;
