@@ -301,7 +301,9 @@ static int without_collection(struct sb_room *room)
 	int was, rc = py_open();
 
 	if (rc)
-		return agent_fail(rc, "not a CPython of 3.10 or later");
+		return agent_fail(rc, rc == SB_AGENT_UNSUPPORTED ?
+					      "not a CPython of 3.10 or later" :
+					      "its module gc cannot be imported");
 	was = py.gc_disable();
 	rc = carry_out_in_turn(room);
 	if (was)

@@ -56,7 +56,11 @@ static bool free_threaded(void)
 	return text && strchr(text, 't');
 }
 
-/* From sys.modules if it is there, which nobody can see; else imported, and taken out again. */
+/*
+ * From sys.modules if it is there, which nobody can see; else imported, and taken out again. By the
+ * interpreter's own import: PyImport_ImportModule() asks the builtins of the code that is under
+ * way, which may have none.
+ */
 static PyObject *builtin_module(const char *name)
 {
 	PyObject *modules = PySys_GetObject("modules"), *module; /* borrowed */
@@ -65,7 +69,7 @@ static PyObject *builtin_module(const char *name)
 	if (module)
 		return module;
 	PyErr_Clear();
-	module = PyImport_ImportModule(name);
+	module = PyImport_ImportModuleLevel(name, NULL, NULL, NULL, 0);
 	if (module && modules)
 		PyObject_DelItemString(modules, name);
 	PyErr_Clear();

@@ -87,6 +87,18 @@ def busy():
             pass
 
 
+def bare():
+    """At work in a function without builtins, as a namedtuple's __new__ is one, and without gc."""
+    gc = sys.modules.pop("gc", None)
+    space = {"__builtins__": {}}
+    exec("def work(turns):\n for _ in turns: pass", space)
+    work, turns = space["work"], bytes(400000)
+    while look():
+        work(turns)
+    if gc:
+        sys.modules["gc"] = gc
+
+
 def crowded():
     """More threads at work than there are processors, most of them without the GIL."""
     data = bytes(1 << 22)
@@ -259,6 +271,7 @@ def server():
 
 WAITS = {
     "busy": busy,
+    "bare": bare,
     "crowded": crowded,
     "sleep": timed(time.sleep),
     "lock": for_good(lock),
