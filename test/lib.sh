@@ -48,10 +48,10 @@ need_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
 
 # wait_for SECONDS COMMAND...: until it succeeds; false when the time is over
 wait_for() {
-	local end=$(($(date +%s) + $1 + 1))
+	local end=$((EPOCHSECONDS + $1 + 1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt $end ] || return 1
+		[ "$EPOCHSECONDS" -lt $end ] || return 1
 		sleep 0.02
 	done
 }

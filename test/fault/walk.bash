@@ -42,9 +42,14 @@ run() {
 
 hooks=(:victim_work 2us :victim_other 0 --for 150ms)
 
-# The victim's threads run all the time at a point's second passage; else they sleep most of it, and
-# leave the processors to the walks beside this one.
-calls_victim() { echo "$V/calls -t 2$([ "${n:-1}" -eq 2 ] || echo ' -p 50000')"; }
+# The victim's threads run all the time at the second passages of two of the actions; else they sleep
+# for most of it, and leave the processors to the walks beside this one.
+calls_victim() { # WHERE
+	local pace='-p 50000'
+
+	[[ $1 != *:2=@(error|kill-both) ]] || pace=''
+	echo "$V/calls -t 2 $pace"
+}
 
 set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never began
 	local way=$1 where=$2
@@ -54,7 +59,7 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		rm -f "$T/pid" "$T/calls.out"
 		cat >"$T/launch.sh" <<-END
 			echo \$\$ >"$T/pid"
-			exec $(calls_victim) >"$T/calls.out" 2>"$T/calls.err"
+			exec $(calls_victim "$where") >"$T/calls.out" 2>"$T/calls.err"
 		END
 		launch "$where" calls:victim_work 2us calls:victim_other 0 --for 150ms
 		return
@@ -89,7 +94,7 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		;;
 	esac
 	# shellcheck disable=SC2046 # words
-	start calls $(calls_victim)
+	start calls $(calls_victim "$where")
 	snapshot "$pid" -t
 	case $way in
 	no-follow) run "$where" -p "$pid" "${hooks[@]}" --no-follow ;;
