@@ -31,7 +31,10 @@ enum interpreter_function {
 struct interpreter {
 	uint64_t function[INTERPRETER_FUNCTIONS];
 	uint64_t runtime, runtime_size; /* _PyRuntime: what the interpreter's own locks lie in */
-	/* Where a free-threaded one runs Python; 0 in others. */
+	/*
+	 * Where a free-threaded one runs Python; 0 in others. A size of 0: that function is hidden,
+	 * and eval is another place in it.
+	 */
 	uint64_t eval, eval_size;
 	uint64_t version_address; /* Py_Version, an unsigned long; 0 before 3.11 */
 	struct image *img;	  /* counted reference */

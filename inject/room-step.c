@@ -228,7 +228,9 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_ELSEWHERE:
-		room->waits_for = "its main thread runs in a subinterpreter";
+		room->waits_for = room->eval ? "its main thread runs in a subinterpreter, or "
+					       "in the midst of another change" :
+					       "its main thread runs in a subinterpreter";
 		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_NOT_READY:

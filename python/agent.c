@@ -303,7 +303,8 @@ static int without_collection(struct sb_room *room)
 	if (rc)
 		return agent_fail(rc, rc == SB_AGENT_UNSUPPORTED ?
 					      "not a CPython of 3.10 or later" :
-					      "its module gc cannot be imported");
+					      "the agent cannot be set up (gc cannot be imported, "
+					      "or memory is short); another attach may do");
 	was = py.gc_disable();
 	rc = carry_out_in_turn(room);
 	if (was)

@@ -44,11 +44,8 @@ hooks=(:victim_work 2us :victim_other 0 --for 150ms)
 
 # The victim's threads run all the time at the second passages of two of the actions; else they sleep
 # for most of it, and leave the processors to the walks beside this one.
-calls_victim() { # WHERE
-	local pace='-p 50000'
-
-	[[ $1 != *:2=@(error|kill-both) ]] || pace=''
-	echo "$V/calls -t 2 $pace"
+pace() { # WHERE: options of calls
+	[[ $1 == *:2=@(error|kill-both) ]] || echo '-p 50000'
 }
 
 set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never began
@@ -59,7 +56,7 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		rm -f "$T/pid" "$T/calls.out"
 		cat >"$T/launch.sh" <<-END
 			echo \$\$ >"$T/pid"
-			exec $(calls_victim "$where") >"$T/calls.out" 2>"$T/calls.err"
+			exec "$V/calls" -t 2 $(pace "$where") >"$T/calls.out" 2>"$T/calls.err"
 		END
 		launch "$where" calls:victim_work 2us calls:victim_other 0 --for 150ms
 		return
@@ -94,7 +91,7 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		;;
 	esac
 	# shellcheck disable=SC2046 # words
-	start calls $(calls_victim "$where")
+	start calls "$V/calls" -t 2 $(pace "$where")
 	snapshot "$pid" -t
 	case $way in
 	no-follow) run "$where" -p "$pid" "${hooks[@]}" --no-follow ;;
