@@ -8,6 +8,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 MANDIR  ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 
 CC      ?= cc
 CXX     ?= c++
@@ -24,6 +26,17 @@ PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(
 SB_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSB_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
 	-MMD -MP $(PKG_CFLAGS)
 SB_LIBS = $(PKG_LIBS) -liberty -lpthread -lm
+
+# What a mistake in the programs' own code can be made into. Nothing of it is for code that runs in
+# targets, which has flags of its own: ENTRY_CFLAGS here and AGENT_CFLAGS in python/python.mk, and the
+# stubs are assembly. HARDEN= leaves it out.
+X86 := $(filter x86_64 i%86,$(ARCH))
+HARDEN ?= -fPIE -fstack-protector-strong $(if $(X86),-fcf-protection=full) $(if $(strip $(SAN) \
+	$(findstring -fsanitize,$(CFLAGS)) $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),,no)),, \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack
+SB_CFLAGS += $(HARDEN)
+SB_LDFLAGS = $(HARDEN_LD)
 
 ifdef SAN
 SB_CFLAGS += -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -91,7 +104,7 @@ $(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
 NO_LOOP_CALLS := $(if $(findstring clang,$(CC)),-fno-builtin,-fno-tree-loop-distribute-patterns)
 ENTRY_CFLAGS := -O2 -fPIC -ffreestanding -fno-stack-protector -fno-jump-tables -fno-sanitize=all \
 	$(NO_LOOP_CALLS) -fno-asynchronous-unwind-tables -mgeneral-regs-only -fcf-protection=none \
-	-fno-lto
+	-U_FORTIFY_SOURCE -fno-lto
 
 $(BUILD)/inject/entry.o: inject/entry.c
 	@mkdir -p $(@D)
@@ -114,6 +127,7 @@ include test/test.mk
 
 deps: ## install what is missing to build (root), or print the command
 	@scripts/deps.sh build
+	@scripts/deps.sh -t uprobe
 
 deps-uprobe: ## install what the uprobe backend is built with: clang, libbpf
 	@scripts/deps.sh uprobe
@@ -132,7 +146,7 @@ demo: ## install what is missing, build, slow a live process and show it
 	@$(MAKE) --no-print-directory all victims
 	@scripts/demo.sh $(BUILD)
 
-install: all ## install the binary and the man pages (PREFIX, DESTDIR)
+install: all ## install the programs, man pages and completions (PREFIX, DESTDIR)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin
 	$(INSTALL) -m 755 $(BUILD)/sbinject $(DESTDIR)$(PREFIX)/bin/sbinject
 	$(INSTALL) -m 755 $(BUILD)/sbctl $(DESTDIR)$(PREFIX)/bin/sbctl
@@ -140,16 +154,18 @@ install: all ## install the binary and the man pages (PREFIX, DESTDIR)
 		dir=$(DESTDIR)$(MANDIR)/man$${page##*.}; \
 		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$page $$dir; \
 		echo "$(INSTALL) -m 644 $$page $$dir"; done
-	@set -e; for file in $(wildcard completion/*.bash); do \
-		dir=$(DESTDIR)$(COMPDIR); name=$${file##*/}; \
-		$(INSTALL) -d $$dir; $(INSTALL) -m 644 $$file $$dir/$${name%.bash}; done
+	$(INSTALL) -d $(DESTDIR)$(COMPDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	$(INSTALL) -m 644 completion/sbinject.bash $(DESTDIR)$(COMPDIR)/sbinject
+	$(INSTALL) -m 644 completion/sbinject.bash $(DESTDIR)$(COMPDIR)/sbctl
+	$(INSTALL) -m 644 completion/_sbinject $(DESTDIR)$(ZSHDIR)/_sbinject
+	$(INSTALL) -m 644 $(wildcard completion/*.fish) $(DESTDIR)$(FISHDIR)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject $(DESTDIR)$(PREFIX)/bin/sbctl
 	rm -f $(foreach page,$(wildcard man/*.[1-8]),\
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
-	rm -f $(foreach file,$(wildcard completion/*.bash),\
-		$(DESTDIR)$(COMPDIR)/$(basename $(notdir $(file))))
+	rm -f $(DESTDIR)$(COMPDIR)/sbinject $(DESTDIR)$(COMPDIR)/sbctl $(DESTDIR)$(ZSHDIR)/_sbinject
+	rm -f $(foreach file,$(wildcard completion/*.fish),$(DESTDIR)$(FISHDIR)/$(notdir $(file)))
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \

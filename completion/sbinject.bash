@@ -2,8 +2,16 @@
 # shellcheck shell=bash disable=SC2207 # words of our own, without blanks
 # bash completion for sbinject(1)
 
+# _sbinject_symbols PID MODULE:PREFIX: targets of a process, a line each. Nothing in it is changed;
+# py: targets are left out, for which a process would be.
+_sbinject_symbols() {
+	[[ $1 == [0-9]* && $2 == *:* && $2 != *[*?[]* && $2 != py:* && $2 != *:@* ]] || return
+	timeout 3 sbinject list -p "$1" "$2*" 2>/dev/null |
+		awk -v module="${2%%:*}:" 'NR > 1 && $3 ~ /^[A-Za-z_][A-Za-z0-9_.]*$/ && !seen[$3]++ { print module $3 }'
+}
+
 _sbinject() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' opts i
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' opts i whole pid=''
 	# COMP_WORDBREAKS holds '=' and ':': keys and targets arrive in pieces.
 	COMPREPLY=()
 
@@ -77,8 +85,19 @@ _sbinject() {
 	-*) COMPREPLY=($(compgen -W "-p $opts --" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W 'list recover doctor sweep compare' -- "$cur"))
+		# Bash takes a colon for the end of a word: what is offered is the rest.
+		whole=${COMP_LINE:0:COMP_POINT}
+		whole=${whole##*[[:space:]]}
+		for ((i = 1; i < COMP_CWORD; i++)); do
+			[[ ${COMP_WORDS[i]} != -p && ${COMP_WORDS[i]} != --pid ]] || pid=${COMP_WORDS[i + 1]}
+		done
+		if [[ $whole == *:* && $pid ]]; then
+			COMPREPLY=($(_sbinject_symbols "${pid%%,*}" "$whole"))
+			COMPREPLY=("${COMPREPLY[@]#"${whole%%:*}:"}")
+			return
+		fi
 		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
-			COMPREPLY=($(compgen -W 'every= start= for= pid= thread=' -- "$cur"))
+			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume=' -- "$cur"))
 			compopt -o nospace 2>/dev/null
 		}
 		;;

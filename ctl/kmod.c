@@ -16,7 +16,7 @@ enum { COMMAND_MAX = 512 };
 
 const char *ctl_kmod_dir(void)
 {
-	const char *own = getenv("SBINJECT_KMOD_DIR");
+	const char *own = secure_getenv("SBINJECT_KMOD_DIR");
 	const char *dir = own && *own ? own : "/sys/kernel/speed_bump";
 
 	return access(dir, F_OK) == 0 ? dir : NULL;
@@ -119,7 +119,7 @@ static json_t *kmod_change(const char *dir, const json_t *request, char sign)
 	char line[COMMAND_MAX + 2];
 	int n = snprintf(line, sizeof(line), "%c%s", sign, target);
 
-	if (sign == '=' && delay)
+	if (n <= COMMAND_MAX && sign == '=' && delay)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " %lld",
 			      (long long)json_integer_value(delay));
 	if (n > COMMAND_MAX)

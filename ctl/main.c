@@ -11,10 +11,13 @@
 #include "../src/result.h"
 #include "../src/runtime.h"
 #include "../src/spec.h"
+#include "../src/text.h"
 
 struct ctl {
 	const char *session;
 	bool json, kmod;
+	bool bare;	      /* a delay came without a unit */
+	bool batch;	      /* verbs from standard input */
 	const char *pid;      /* --pid=N */
 	uint64_t interval_ns; /* watch */
 	struct ctl_peer *peer;
@@ -38,6 +41,7 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 	if (digits && !text[digits] && digits < sizeof(with_unit) - 2) {
 		snprintf(with_unit, sizeof(with_unit), "%sns", text);
 		text = with_unit;
+		c->bare = true;
 	}
 	if (digits > 20) /* more than any unit makes small enough */
 		err_set(&c->err, SB_ESPEC, "the delay '%.40s...' is above 10 s", text);
@@ -78,6 +82,15 @@ say(struct ctl *c, json_t *answer, const char *fmt, ...)
 	return 0;
 }
 
+/* On standard error: what is printed on the other is what scripts know. */
+static int say_unit(const struct ctl *c, int ret, uint64_t ns)
+{
+	if (ret == 0 && c->bare && ns && !c->json && !c->batch)
+		fprintf(stderr, "sbctl: delay_ns=%llu: a number without a unit is in nanoseconds\n",
+			(unsigned long long)ns);
+	return ret;
+}
+
 static json_t *with_target(struct ctl *c, const char *op, const char *target)
 {
 	json_t *request = json_pack("{s:s s:s}", "op", op, "target", target);
@@ -89,9 +102,10 @@ static json_t *with_target(struct ctl *c, const char *op, const char *target)
 
 static int verb_add(struct ctl *c, int n, char **word)
 {
-	json_t *words = json_array();
+	json_t *words = json_array(), *answer;
+	const char *why;
 	char text[64];
-	uint64_t ns;
+	uint64_t ns = 0;
 
 	json_array_append_new(words, json_string(word[0]));
 	for (int i = 1; i < n; i++) {
@@ -110,8 +124,11 @@ static int verb_add(struct ctl *c, int n, char **word)
 		snprintf(text, sizeof(text), "pid=%s", c->pid);
 		json_array_append_new(words, json_string(text));
 	}
-	return say(c, ask(c, json_pack("{s:s s:o}", "op", "add", "words", words)),
-		   "Added target: %s\n", word[0]);
+	answer = ask(c, json_pack("{s:s s:o}", "op", "add", "words", words));
+	why = json_string_value(json_object_get(answer, "why"));
+	if (why && !c->json)
+		fprintf(stderr, "sbctl: %s is pending: %s\n", word[0], why);
+	return say_unit(c, say(c, answer, "Added target: %s\n", word[0]), ns);
 }
 
 static int verb_remove(struct ctl *c, int n, char **word)
@@ -130,8 +147,10 @@ static int verb_update(struct ctl *c, int n, char **word)
 		return -1;
 	request = with_target(c, "update", word[0]);
 	json_object_set_new(request, "delay_ns", json_integer((json_int_t)ns));
-	return say(c, ask(c, request), "Updated target: %s delay=%llu ns\n", word[0],
-		   (unsigned long long)ns);
+	return say_unit(c,
+			say(c, ask(c, request), "Updated target: %s delay=%llu ns\n", word[0],
+			    (unsigned long long)ns),
+			ns);
 }
 
 static int verb_clear(struct ctl *c, int n, char **word)
@@ -175,7 +194,7 @@ static int verb_delay(struct ctl *c, int n, char **word)
 		printf("%lld\n",
 		       (long long)json_integer_value(json_object_get(answer, "delay_ns")));
 	json_decref(answer);
-	return 0;
+	return say_unit(c, 0, ns);
 }
 
 static int verb_list(struct ctl *c, int n, char **word)
@@ -190,16 +209,18 @@ static int verb_list(struct ctl *c, int n, char **word)
 	json_array_foreach(json_object_get(answer, "targets"), i, t)
 	{
 		json_t *pid = json_object_get(t, "pid");
+		char *target;
 
 		if (c->json)
 			break;
-		printf("%s delay_ns=%lld hits=%lld",
-		       json_string_value(json_object_get(t, "target")),
+		target = text_show(json_string_value(json_object_get(t, "target")));
+		printf("%s delay_ns=%lld hits=%lld", target,
 		       (long long)json_integer_value(json_object_get(t, "delay_ns")),
 		       (long long)json_integer_value(json_object_get(t, "hits")));
 		if (pid)
 			printf(" pid=%lld", (long long)json_integer_value(pid));
 		putchar('\n');
+		free(target);
 	}
 	json_decref(answer);
 	return 0;
@@ -271,7 +292,8 @@ static int verb_sessions(struct ctl *c, int n, char **word)
 static const struct verb verbs[] = {
 	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "hook one more", 1, 8, verb_add },
 	{ "remove", "TARGET", "take one out again", 1, 1, verb_remove },
-	{ "update", "TARGET DELAY", "change its delay", 2, 2, verb_update },
+	{ "update", "TARGET DELAY", "change its delay: 5 is 5 ns, 5us has its unit", 2, 2,
+	  verb_update },
 	{ "clear", "", "take all of them out", 0, 0, verb_clear },
 	{ "delay", "[DELAY]", "the default delay of what is added", 0, 1, verb_delay },
 	{ "enable", "", "count and delay", 0, 0, verb_enable },
@@ -298,8 +320,8 @@ static void usage(FILE *to)
 	      "  --kmod             the kernel module, even where sessions run\n"
 	      "  --json             the answer as it came\n"
 	      "  --help, --version\n\n"
-	      "A DELAY without a unit is in ns. Where no session runs, the kernel module is "
-	      "meant.\n",
+	      "A DELAY without a unit is in nanoseconds (sbinject demands one).\n"
+	      "Where no session runs, the kernel module is meant.\n",
 	      to);
 }
 
@@ -328,6 +350,7 @@ static int run_verb(struct ctl *c, int n, char **word)
 
 	c->err = (struct sb_err){ 0 };
 	c->error[0] = '\0';
+	c->bare = false;
 	if (!verb || n - 1 < verb->min || n - 1 > verb->max) {
 		if (verb)
 			err_set(&c->err, SB_EUSAGE, "sbctl %s %s", verb->name, verb->args);
@@ -382,6 +405,7 @@ static int run_lines(struct ctl *c)
 	size_t cap = 0;
 	int worst = 0;
 
+	c->batch = true;
 	while (getline(&line, &cap, stdin) > 0) {
 		int status = run_line(c, line);
 
@@ -445,6 +469,10 @@ int main(int argc, char **argv)
 
 	runtime_hold_streams();
 	setlocale(LC_CTYPE, "");
+	if (runtime_refuse_gained(&c.err) < 0) {
+		fprintf(stderr, "sbctl: %s\nsbctl: %s\n", c.err.what, c.err.hint);
+		return 1;
+	}
 	status = options(&c, argc, argv);
 	if (status >= 0)
 		return status;

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "../src/runtime.h"
+#include "../src/text.h"
 
-enum { ANSWER_MS = 10000 };
+enum { ANSWER_MS = 10000, LINE_MAX_BYTES = 64 << 20 };
 
 struct ctl_peer {
 	int fd;		  /* of a session; -1: the kernel module */
@@ -42,9 +44,30 @@ void ctl_close(struct ctl_peer *peer)
 	free(peer);
 }
 
-/* The next line, without its newline; NULL: the other end has gone, or takes too long. */
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* What is left until then; -1: for ever. */
+static int left_ms(int64_t until)
+{
+	int64_t left = until - now_ms();
+
+	return until < 0 ? -1 : left > 0 ? (int)left : 0;
+}
+
+/*
+ * The next line, without its newline; NULL: the other end has gone, takes too long for all of it,
+ * or says more than any session does. It may be another user's.
+ */
 static char *read_line(struct ctl_peer *peer, int timeout_ms)
 {
+	int64_t until = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+
 	for (;;) {
 		char *end = peer->len ? memchr(peer->in, '\n', peer->len) : NULL;
 		struct pollfd fd = { .fd = peer->fd, .events = POLLIN };
@@ -64,7 +87,7 @@ static char *read_line(struct ctl_peer *peer, int timeout_ms)
 			if (!peer->in)
 				abort();
 		}
-		if (poll(&fd, 1, timeout_ms) <= 0)
+		if (peer->len > LINE_MAX_BYTES || poll(&fd, 1, left_ms(until)) <= 0)
 			return NULL;
 		n = recv(peer->fd, peer->in + peer->len, peer->cap - peer->len, 0);
 		if (n <= 0)
@@ -269,13 +292,15 @@ struct ctl_peer *ctl_open_kmod(struct sb_err *err)
 
 static void show_session(const json_t *s)
 {
+	char backend[TEXT_QUOTE_SIZE];
 	const json_t *pids = json_object_get(s, "pids");
 	bool ours = json_integer_value(json_object_get(s, "pid_namespace")) ==
 		    (json_int_t)runtime_namespace();
 
 	printf("%lld  %s  targets: %lld  processes: %zu (%lld%s)  %s%s\n",
 	       (long long)json_integer_value(json_object_get(s, "session")),
-	       json_string_value(json_object_get(s, "backend")),
+	       text_quote(json_string_value(json_object_get(s, "backend")), backend,
+			  sizeof(backend)),
 	       (long long)json_integer_value(json_object_get(s, "targets")), json_array_size(pids),
 	       (long long)json_integer_value(json_array_get(pids, 0)),
 	       json_array_size(pids) > 1 ? ", ..." : "",

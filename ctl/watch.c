@@ -5,6 +5,7 @@
  * was.
  */
 #include "ctl.h"
+#include "../src/text.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -94,9 +95,10 @@ static void push(struct row *r, double rate)
 
 static void take(struct watch *w, const json_t *t, double dt)
 {
-	const char *name = json_string_value(json_object_get(t, "target"));
-	const char *state = json_string_value(json_object_get(t, "state"));
-	struct row *r = row_of(w, name ? name : "?", json_integer_value(json_object_get(t, "pid")));
+	/* Whoever answers may be another user's. */
+	char *name = text_show(json_string_value(json_object_get(t, "target")));
+	char *state = text_show(json_string_value(json_object_get(t, "state")));
+	struct row *r = row_of(w, name, json_integer_value(json_object_get(t, "pid")));
 	double hits = number(t, "hits"), injected = number(t, "injected_ns");
 	double delayed = number(t, "delayed");
 
@@ -109,7 +111,9 @@ static void take(struct watch *w, const json_t *t, double dt)
 	r->injected_ns = injected;
 	r->delayed = delayed;
 	r->asked_ns = number(t, "delay_ns");
-	snprintf(r->state, sizeof(r->state), "%s", state ? state : "");
+	snprintf(r->state, sizeof(r->state), "%s", strcmp(state, "-") ? state : "");
+	free(name);
+	free(state);
 	r->known = r->seen = true;
 }
 
@@ -275,7 +279,7 @@ static void draw(const struct watch *w)
 /* Does it understand what moves its cursor? */
 static bool has_screen(void)
 {
-	const char *term = getenv("TERM");
+	const char *term = secure_getenv("TERM");
 
 	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }

@@ -2,6 +2,7 @@
 #ifndef SB_DEBUGFILE_H
 #define SB_DEBUGFILE_H
 
+#include "mapping.h"
 #include "view.h"
 
 /*
@@ -10,14 +11,21 @@
  */
 struct debugfile {
 	struct view view;
-	void *map; /* of a file, view.size bytes; NULL: none */
-	void *elf; /* libelf's handle that owns the unpacked bytes */
-	int fd;	   /* of the unpacked bytes; valid while elf is set */
+	struct mapping map; /* of a file of its own */
+	bool packed;	    /* it was packed inside of the file itself */
 	char path[512];
 };
 
-/* Unpacks a .gnu_debugdata section. False where it is damaged or cannot be unpacked here. */
-bool debugfile_unpack(struct debugfile *d, struct view_range packed);
+/*
+ * Unpacks a .gnu_debugdata section, in a process of its own without privileges, with limits on
+ * memory and time: a few bytes can be made to unpack to any size.
+ */
+enum unpacked {
+	UNPACK_DONE,
+	UNPACK_DAMAGED, /* or it cannot be unpacked here */
+	UNPACK_TOO_MUCH,
+};
+enum unpacked debugfile_unpack(struct debugfile *d, struct view_range packed);
 
 /* Finds ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, then the same without ROOT. */
 bool debugfile_find(struct debugfile *d, const char *root, const char *build_id);

@@ -6,6 +6,8 @@
 
 #define NT_GO_BUILD_ID 4
 
+enum { NOTES_MOST = 1 << 20, HASHED_MOST = 1 << 26, DYNAMIC_MOST = 1 << 20 };
+
 /* ---- dynamic section ---- */
 
 bool image_dynamic(const struct image *img, int64_t tag, uint64_t *value)
@@ -78,6 +80,7 @@ static void read_notes(struct image *img, struct view_range r, size_t align)
 	size_t at = 0;
 	Elf64_Nhdr n;
 
+	r.size = r.size < NOTES_MOST ? r.size : NOTES_MOST;
 	while (r.bytes && at <= r.size && r.size - at >= sizeof(n)) {
 		const uint8_t *name = r.bytes + at + sizeof(n), *desc;
 		size_t room = r.size - at - sizeof(n), name_len, desc_len;
@@ -103,6 +106,16 @@ static bool is_cut_off(const struct image *img, const Elf64_Shdr *sh)
 	return sh->sh_type != SHT_NOBITS && !view_section(&img->view, sh).bytes;
 }
 
+/* Of the names of a symbol table. */
+static uint64_t table_size(const struct image *img, const Elf64_Shdr *sh)
+{
+	Elf64_Shdr names;
+
+	return view_shdr(&img->view, sh->sh_link, &names) && names.sh_type == SHT_STRTAB ?
+		       names.sh_size :
+		       0;
+}
+
 static int read_sections(struct image *img, struct sb_err *err)
 {
 	Elf64_Shdr sh;
@@ -110,16 +123,23 @@ static int read_sections(struct image *img, struct sb_err *err)
 	for (uint32_t i = 1; view_shdr(&img->view, i, &sh); i++) {
 		const char *name = view_section_name(&img->view, &sh);
 		bool dynamic = sh.sh_type == SHT_DYNSYM;
+		enum image_table which;
 
 		if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0)
 			img->go = true;
-		if (sh.sh_type != SHT_SYMTAB && !dynamic)
+		which = dynamic ? TABLE_DYNSYM : TABLE_SYMTAB;
+		if ((sh.sh_type != SHT_SYMTAB && !dynamic) || img->tab[which].count)
 			continue;
 		if (is_cut_off(img, &sh))
 			return err_set(err, SB_ENOELF, "%s: truncated: %s is not all there",
 				       img->name, name);
-		symtab_from_section(&img->tab[dynamic ? TABLE_DYNSYM : TABLE_SYMTAB], &img->view,
-				    &sh);
+		if (table_size(img, &sh) > BUDGET_STRINGS || sh.sh_size > BUDGET_SYMBOLS)
+			return err_set(
+				err, SB_ENOELF,
+				"%s: its %s is larger than sbinject reads (%llu MB of names, "
+				"%llu MB of symbols)",
+				img->name, name, BUDGET_STRINGS >> 20, BUDGET_SYMBOLS >> 20);
+		symtab_from_section(&img->tab[which], &img->view, &sh);
 	}
 	return 0;
 }
@@ -133,7 +153,7 @@ static uint64_t count_by_gnu_hash(const struct view_range *h)
 	uint64_t buckets = ld32(h->bytes), first = ld32(h->bytes + 4), bloom = ld32(h->bytes + 8);
 	uint64_t table = 16 + bloom * 8, chains = table + buckets * 4, last = 0;
 
-	if (chains > h->size)
+	if (chains > h->size || buckets > HASHED_MOST)
 		return 0;
 	for (uint64_t i = 0; i < buckets; i++)
 		if (ld32(h->bytes + table + i * 4) > last)
@@ -143,7 +163,7 @@ static uint64_t count_by_gnu_hash(const struct view_range *h)
 	for (;; last++) {
 		uint64_t at = chains + (last - first) * 4;
 
-		if (at + 4 > h->size)
+		if (at + 4 > h->size || last - first > HASHED_MOST)
 			return 0;
 		if (ld32(h->bytes + at) & 1)
 			return last + 1;
@@ -186,6 +206,8 @@ static void read_segment(struct image *img, const Elf64_Phdr *ph)
 	switch (ph->p_type) {
 	case PT_DYNAMIC:
 		img->dynamic = r;
+		if (r.size > DYNAMIC_MOST)
+			img->dynamic.size = DYNAMIC_MOST;
 		break;
 	case PT_INTERP:
 		img->interp = view_string(r, 0);
@@ -216,6 +238,7 @@ int image_describe(struct image *img, struct sb_err *err)
 	if (!img->tab[TABLE_DYNSYM].count)
 		read_dynsym(img);
 	img->tab[TABLE_DYNSYM].mapped = img->tab[TABLE_SYMTAB].mapped = true;
+	img->tab[TABLE_DYNSYM].budget = img->tab[TABLE_SYMTAB].budget = &img->budget;
 	return 0;
 }
 
@@ -232,14 +255,11 @@ static bool table_from_debug(struct symtab *tab, const struct debugfile *d)
 }
 
 /* The separate file has every symbol, the packed one only the functions that .dynsym lacks. */
-static void load_extra(struct image *img)
+static void open_extra(struct image *img)
 {
 	struct symtab *tab = &img->tab[TABLE_EXTRA];
 	Elf64_Shdr sh;
 
-	img->extra_tried = true;
-	if (img->tab[TABLE_SYMTAB].count)
-		return;
 	if (debugfile_find(&img->debug, img->root, img->build_id)) {
 		if (table_from_debug(tab, &img->debug)) {
 			tab->mapped = true;
@@ -247,10 +267,32 @@ static void load_extra(struct image *img)
 		}
 		debugfile_close(&img->debug);
 	}
-	if (!view_find_section(&img->view, ".gnu_debugdata", &sh) ||
-	    !debugfile_unpack(&img->debug, view_section(&img->view, &sh)))
+	if (!view_find_section(&img->view, ".gnu_debugdata", &sh))
 		return;
-	table_from_debug(tab, &img->debug);
+	switch (debugfile_unpack(&img->debug, view_section(&img->view, &sh))) {
+	case UNPACK_DONE:
+		table_from_debug(tab, &img->debug);
+		break;
+	case UNPACK_TOO_MUCH:
+		img->flaw = "its .gnu_debugdata unpacks to more than 256 MB, or takes longer than "
+			    "10 s to unpack";
+		break;
+	default:
+		break;
+	}
+}
+
+static void load_extra(struct image *img)
+{
+	struct budget_run run;
+
+	img->extra_tried = true;
+	if (img->tab[TABLE_SYMTAB].count)
+		return;
+	budget_begin(&run, &img->budget);
+	open_extra(img);
+	img->tab[TABLE_EXTRA].budget = &img->budget;
+	budget_end(&run);
 }
 
 const struct symtab *image_table(struct image *img, enum image_table which)

@@ -4,6 +4,7 @@
 #include "symbol.h"
 
 #include <dwarf.h>
+#include <endian.h>
 #include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct line_search {
 	bool saw_file;
 	unsigned int near; /* the nearest line that has code, 0 none */
 	bool failed;
+	struct budget_run run;
 };
 
 /* FILE is the end of the path, at a '/': "b.c" and "src/b.c" name "/home/x/src/b.c". */
@@ -86,6 +88,8 @@ static void walk_dies(struct line_search *s, Dwarf_Die *parent, unsigned int dep
 	if (depth > DEPTH_MAX || dwarf_child(parent, &die))
 		return;
 	do {
+		if (budget_over(&s->run))
+			return;
 		take_begin(s, &die);
 		walk_dies(s, &die, depth + 1);
 	} while (!s->failed && dwarf_siblingof(&die, &die) == 0);
@@ -165,7 +169,7 @@ static void search_unit(struct line_search *s, Dwarf_Die *die)
 	if (!unit_has_file(die, s->file) || dwarf_getsrclines(die, &lines, &count))
 		return;
 	s->has_begin = false;
-	for (size_t i = 0; i < count && !s->failed; i++)
+	for (size_t i = 0; i < count && !s->failed && !budget_over(&s->run); i++)
 		take_row(s, die, dwarf_onesrcline(lines, i), &inside);
 }
 
@@ -174,7 +178,8 @@ static void search_dwarf(struct line_search *s, Dwarf *dw)
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 
-	while (!s->failed && dwarf_get_units(dw, cu, &cu, NULL, NULL, &die, NULL) == 0)
+	while (!s->failed && !budget_over_now(&s->run) &&
+	       dwarf_get_units(dw, cu, &cu, NULL, NULL, &die, NULL) == 0)
 		search_unit(s, &die);
 }
 
@@ -226,6 +231,25 @@ static bool has_lines(const struct view *v)
 	       view_find_section(v, ".zdebug_line", &sh);
 }
 
+/* What the compressed sections say that they unpack to; libdw makes room for that at once. */
+static uint64_t unpacked_size(const struct view *v)
+{
+	uint64_t sum = 0;
+	Elf64_Shdr sh;
+
+	for (uint32_t i = 1; view_shdr(v, i, &sh); i++) {
+		struct view_range r = view_section(v, &sh);
+		uint64_t size = 0;
+
+		if (r.bytes && (sh.sh_flags & SHF_COMPRESSED) && r.size >= sizeof(Elf64_Chdr))
+			size = ld64(r.bytes + offsetof(Elf64_Chdr, ch_size));
+		else if (r.bytes && r.size >= 12 && !memcmp(r.bytes, "ZLIB", 4))
+			size = be64toh(ld64(r.bytes + 4));
+		sum = size > UINT64_MAX - sum ? UINT64_MAX : sum + size;
+	}
+	return sum;
+}
+
 /*
  * False where these bytes, a whole private mapping, hold no DWARF. libelf marks sections that
  * it has unpacked in the section headers, in place: the mapping is made writable for it, and
@@ -239,6 +263,10 @@ static bool search_view(struct line_search *s, const struct view *v)
 
 	if (!has_lines(v) || mprotect(base, v->size, PROT_READ | PROT_WRITE))
 		return false;
+	if (unpacked_size(v) > BUDGET_UNPACKED) {
+		s->img->flaw = "its debug sections unpack to more than 1024 MB";
+		return false;
+	}
 	elf_version(EV_CURRENT);
 	elf = elf_memory(base, v->size);
 	dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
@@ -253,7 +281,7 @@ static bool search_view(struct line_search *s, const struct view *v)
 
 static bool search_image(struct line_search *s)
 {
-	struct debugfile own = { .fd = -1 };
+	struct debugfile own = { 0 };
 	bool found = search_view(s, &s->img->view);
 
 	if (!found && debugfile_find(&own, s->img->root, s->img->build_id)) {
@@ -327,7 +355,9 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
 	int ret;
 
 	*out = (struct symbol_list){ 0 };
+	budget_begin(&s.run, &img->budget);
 	has_dwarf = search_image(&s);
+	budget_end(&s.run);
 	take_weak(&s);
 	if (s.failed)
 		ret = err_set(err, SB_ENOMEM, "no memory for the lines");

@@ -227,6 +227,43 @@ bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint6
 	return true;
 }
 
+struct entry_question {
+	struct image *img;
+	uint64_t vaddr;
+	bool found;
+};
+
+static bool is_symbol_at(void *ctx, const struct symtab *tab, uint32_t i, const Elf64_Sym *sym)
+{
+	struct entry_question *q = ctx;
+
+	(void)tab;
+	(void)i;
+	q->found = sym->st_value == q->vaddr && image_is_function(q->img, sym, false);
+	return !q->found;
+}
+
+bool image_is_entry(struct image *img, uint64_t vaddr)
+{
+	struct entry_question q = { .img = img, .vaddr = vaddr };
+	uint64_t start, end;
+	size_t rank;
+
+	if (!image_in_text(img, vaddr))
+		return false;
+	rank = func_rank(img, vaddr);
+	if (rank && func_start(img, rank - 1) == vaddr &&
+	    ((img->func[rank - 1].sym & 3) != TABLE_EXTRA || img->debug.packed))
+		return true;
+	if (ehframe_find(&img->eh, vaddr, &start, &end) && start == vaddr)
+		return true;
+	/* The index has one name an address, which may be the debug file's. */
+	for (enum image_table t = TABLE_DYNSYM; t < TABLE_EXTRA && !q.found; t++)
+		if (image_table(img, t))
+			symtab_scan(image_table(img, t), NULL, is_symbol_at, &q);
+	return q.found;
+}
+
 /*
  * Where nothing is known of the bytes before a function they count as used: a neighbour of
  * unknown length, or one that reaches into it, leaves no room.

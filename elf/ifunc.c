@@ -156,6 +156,7 @@ static struct view_range reloc_table(const struct image *img, int64_t tag, int64
 		return r;
 	r.bytes = image_bytes(img, at, &r.size);
 	r.size = size < r.size ? (size_t)size : r.size;
+	r.size = r.size < BUDGET_SYMBOLS ? r.size : BUDGET_SYMBOLS;
 	return r;
 }
 

@@ -3,9 +3,12 @@
 #define SB_IMAGE_PRIV_H
 
 #include <time.h>
+#include "budget.h"
 #include "debugfile.h"
 #include "ehframe.h"
 #include "image.h"
+#include "mapping.h"
+#include "names.h"
 #include "symtab.h"
 
 /* What the files of this room share about an image; the others see image.h only. */
@@ -28,18 +31,28 @@ struct image {
 	unsigned int refs;
 	uint64_t dev, ino;
 	struct timespec mtime;
+	uint32_t map_dev; /* as /proc/PID/maps shows the file; map_ino 0: not looked up yet */
+	uint64_t map_ino;
+	int fd; /* what was parsed, open as long as the image; -1: no descriptor was left */
 
 	char *name;
 	char *root; /* "/proc/PID/root" of the process it was found in, or "" */
-	struct view view;
+	struct budget budget;
+	const char
+		*flaw; /* see image_flaw(); NULL: none besides a torn mapping and a spent budget */
+	struct mapping map;
+	struct view view; /* of map */
 	struct image_load *load;
 	uint32_t load_count;
+	uint64_t loaded, executed; /* bytes */
 	const char *soname, *interp;
 	bool textrel, go;
 	char build_id[2 * 64 + 1];
 	struct view_range dynamic; /* PT_DYNAMIC's entries */
 
 	struct symtab tab[TABLE_COUNT];
+	struct names names[TABLE_COUNT]; /* built when many exact names have been asked for */
+	unsigned int exact_asked;
 	struct debugfile debug; /* owns what TABLE_EXTRA is made of */
 	bool extra_tried;
 	struct ehframe eh;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,10 +20,26 @@ static bool is_same_file(const struct image *img, const struct stat *st)
 	       img->mtime.tv_nsec == st->st_mtim.tv_nsec;
 }
 
+const char *image_flaw(const struct image *img)
+{
+	if (img->map.torn || img->debug.map.torn)
+		return "it was truncated while it was read";
+	if (img->flaw)
+		return img->flaw;
+	return img->budget.over ? "reading it takes longer than 10 s" : NULL;
+}
+
+int image_refuse(const struct image *img, struct sb_err *err)
+{
+	if (err)
+		*err = (struct sb_err){ 0 };
+	return err_set(err, SB_ENOELF, "%s: %s", img->name, image_flaw(img));
+}
+
 static struct image *find_open(const struct stat *st)
 {
 	for (struct image *img = images; img; img = img->next)
-		if (is_same_file(img, st))
+		if (is_same_file(img, st) && !image_flaw(img))
 			return img;
 	return NULL;
 }
@@ -32,9 +47,12 @@ static struct image *find_open(const struct stat *st)
 static void image_free(struct image *img)
 {
 	image_func_free(img);
+	for (int t = 0; t < TABLE_COUNT; t++)
+		names_free(&img->names[t]);
 	debugfile_close(&img->debug);
-	if (img->view.base)
-		munmap((void *)img->view.base, img->view.size);
+	mapping_close(&img->map);
+	if (img->fd >= 0)
+		close(img->fd);
 	free(img->load);
 	free(img->root);
 	free(img->name);
@@ -77,6 +95,12 @@ static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err
 	    ph->p_vaddr + ph->p_memsz > 1ull << 56 ||
 	    (prev && ph->p_vaddr < prev->vaddr + prev->filesz))
 		return damaged(img, err);
+	img->loaded += ph->p_filesz;
+	img->executed += ph->p_flags & PF_X ? ph->p_filesz : 0;
+	if (img->loaded > BUDGET_LOAD || img->executed > BUDGET_TEXT)
+		return err_set(err, SB_ENOELF,
+			       "%s: it is larger than sbinject reads (%llu MB, %llu MB of code)",
+			       img->name, BUDGET_LOAD >> 20, BUDGET_TEXT >> 20);
 	if (!img->load) /* allocated for all headers by the caller */
 		return damaged(img, err);
 	img->load[img->load_count++] = (struct image_load){
@@ -110,19 +134,14 @@ static int read_loads(struct image *img, struct sb_err *err)
 /* Maps fd's file into img. */
 static int map_file(struct image *img, int fd, const struct stat *st, struct sb_err *err)
 {
-	void *base;
-
 	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(Elf64_Ehdr))
 		return err_set(err, SB_ENOELF, "%s: not an ELF file", img->name);
-	base = mmap(NULL, (size_t)st->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (base == MAP_FAILED)
+	if (!mapping_open(&img->map, fd, (size_t)st->st_size))
 		return err_sys(err, SB_EFILE, "%s: cannot map it", img->name);
-	img->view.base = base;
-	img->view.size = (size_t)st->st_size;
 	img->dev = st->st_dev;
 	img->ino = st->st_ino;
 	img->mtime = st->st_mtim;
-	return view_open(&img->view, base, img->view.size, img->name, err);
+	return view_open(&img->view, img->map.base, img->map.size, img->name, err);
 }
 
 static int image_new(int fd, const struct stat *st, const char *name, const char *root,
@@ -134,6 +153,7 @@ static int image_new(int fd, const struct stat *st, const char *name, const char
 	if (!img)
 		return err_set(err, SB_ENOMEM, "%s: no memory", name);
 	img->refs = 1;
+	img->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	img->name = strdup(name);
 	img->root = strdup(root);
 	ret = img->name && img->root ? map_file(img, fd, st, err) :
@@ -142,6 +162,8 @@ static int image_new(int fd, const struct stat *st, const char *name, const char
 		ret = read_loads(img, err);
 	if (!ret)
 		ret = image_describe(img, err);
+	if (image_flaw(img))
+		ret = image_refuse(img, err);
 	if (ret) {
 		image_free(img);
 		return ret;
@@ -233,6 +255,37 @@ int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, str
 		return -SB_EFILE;
 	}
 	return get_by_path(path, map->path, root, out, err);
+}
+
+/* ---- the file itself ---- */
+
+bool image_own_path(const struct image *img, char *buf, size_t size)
+{
+	char self[32];
+	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
+
+	if (img->fd < 0 || n <= 0)
+		return false;
+	self[n] = '\0';
+	return (size_t)snprintf(buf, size, "/proc/%s/fd/%d", self, img->fd) < size;
+}
+
+/* Overlay and btrfs show other numbers there than stat() does: our own mapping of it is looked up.
+ */
+bool image_mapped_as(struct image *img, uint32_t *dev, uint64_t *inode)
+{
+	const struct map_entry *e;
+	struct maps maps;
+
+	if (!img->map_ino && maps_read(getpid(), &maps, NULL) == 0) {
+		e = maps_find(&maps, (uint64_t)(uintptr_t)img->view.base);
+		img->map_dev = e ? e->dev : 0;
+		img->map_ino = e ? e->inode : 0;
+		maps_free(&maps);
+	}
+	*dev = img->map_dev;
+	*inode = img->map_ino;
+	return img->map_ino;
 }
 
 /* ---- addresses ---- */

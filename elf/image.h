@@ -43,6 +43,25 @@ void image_put(struct image *img);	    /* NULL is harmless */
  */
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err);
 
+/*
+ * A path that leads whoever opens it to the very file that was parsed, as long as the image is
+ * held: its descriptor, by the number that /proc gives this process. The path that the file was
+ * found by may lead elsewhere by now; its owner can see to that. False: no descriptor was left.
+ */
+bool image_own_path(const struct image *img, char *buf, size_t size);
+
+/* The device and the inode that /proc/PID/maps shows for that file; false: /proc cannot be read. */
+bool image_mapped_as(struct image *img, uint32_t *dev, uint64_t *inode);
+
+/*
+ * Why nothing that was read of this image may be used; NULL: it may. Its owner can change a file at
+ * any time, so this is asked after it was read, and before anything is done. image_get() does not
+ * hand out such an image; one that is held may become one. image_refuse(): SB_ENOELF, with the
+ * name.
+ */
+const char *image_flaw(const struct image *img);
+int image_refuse(const struct image *img, struct sb_err *err);
+
 const char *image_name(const struct image *img);     /* path as given */
 const char *image_soname(const struct image *img);   /* DT_SONAME or "" */
 const char *image_build_id(const struct image *img); /* lower-case hex or "" */
@@ -76,6 +95,13 @@ void image_done_reading(struct image *img);
  * The index is built at the first call and sorted; a call costs a binary search.
  */
 bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
+/*
+ * Does a function begin at vaddr, by the tables of the file itself: its symbols (those that
+ * .gnu_debugdata holds, too) and the unwinder's? A separate debug file does not count: who may
+ * change that one need not be who may change this one.
+ */
+bool image_is_entry(struct image *img, uint64_t vaddr);
 
 /*
  * Where the code before and after a function ends and starts: *prev_end is the end of the

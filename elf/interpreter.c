@@ -165,17 +165,19 @@ static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 }
 
 /*
- * A free-threaded build: extension modules have this call from its Py_DECREF(). Where the function
- * that runs Python is hidden nothing is known to be in it.
+ * A free-threaded build: extension modules have _Py_DecRefShared() from its Py_DECREF().
+ * PyMutex_Lock() came with 3.13. Where the function that runs Python is hidden nothing is known to
+ * be in it.
  */
 static void find_eval(struct interpreter *in)
 {
 	struct value v;
 
-	if (!find_value(in->img, "_Py_DecRefShared", &v))
+	in->eval = in->eval_size = 0;
+	in->gil = !find_value(in->img, "_Py_DecRefShared", &v);
+	if (in->gil && !find_value(in->img, "PyMutex_Lock", &v))
 		return;
 	in->eval = v.vaddr + in->bias;
-	in->eval_size = 0;
 	if (find_value(in->img, "_PyEval_EvalFrameDefault", &v)) {
 		in->eval = v.vaddr + in->bias;
 		in->eval_size = v.size;

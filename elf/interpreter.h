@@ -32,10 +32,13 @@ struct interpreter {
 	uint64_t function[INTERPRETER_FUNCTIONS];
 	uint64_t runtime, runtime_size; /* _PyRuntime: what the interpreter's own locks lie in */
 	/*
-	 * Where a free-threaded one runs Python; 0 in others. A size of 0: that function is hidden,
-	 * and eval is another place in it.
+	 * Where it runs Python, in builds in which queueing a call takes locks that threads hold
+	 * for an instant: free-threaded ones, and those with a GIL from 3.13 on (gil: a call for
+	 * all takes the GIL's own mutex). 0 in others. A size of 0: that function is hidden, and
+	 * eval is another place in the interpreter.
 	 */
 	uint64_t eval, eval_size;
+	bool gil;
 	uint64_t version_address; /* Py_Version, an unsigned long; 0 before 3.11 */
 	struct image *img;	  /* counted reference */
 	uint64_t bias;

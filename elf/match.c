@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { NAMES_PAY = 16 };
+
 struct matcher {
 	struct image *img;
 	struct match_list *list;
@@ -114,6 +116,27 @@ static bool take_exact(void *ctx, const struct symtab *tab, uint32_t i, const El
 	return !m->list->failed;
 }
 
+/* The table's names, where so many were asked for that it pays; else NULL. */
+static const struct names *names_of(struct image *img, enum image_table t, const struct symtab *tab)
+{
+	struct names *names = &img->names[t];
+
+	if (img->exact_asked < NAMES_PAY)
+		return NULL;
+	return names->entry || names_build(names, tab) ? names : NULL;
+}
+
+static void find_exact(struct matcher *m, enum image_table t)
+{
+	const struct symtab *tab = image_table(m->img, t);
+	const struct names *names = tab ? names_of(m->img, t, tab) : NULL;
+
+	if (names)
+		names_each(names, tab, m->name, take_exact, m);
+	else if (tab)
+		scan_tables(m, m->name, take_exact, t, t);
+}
+
 void match_exact(struct image *img, const char *name, const struct match_version *version,
 		 enum image_table last, struct match_list *list)
 {
@@ -123,8 +146,9 @@ void match_exact(struct image *img, const char *name, const struct match_version
 
 	if (!m.len)
 		return;
+	img->exact_asked++;
 	for (enum image_table t = 0; t <= last && !list->count && !list->failed; t++)
-		scan_tables(&m, name, take_exact, t, t);
+		find_exact(&m, t);
 }
 
 /* ---- demangled and globs ---- */

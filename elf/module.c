@@ -193,6 +193,53 @@ static bool is_text_mapped(const struct maps *maps, const struct image *img, uin
 	return e && e->x;
 }
 
+struct resolve_cache {
+	const struct maps *maps;
+	struct image **img; /* by entry of the maps, counted; NULL: not opened yet */
+};
+
+struct resolve_cache *resolve_cache_new(const struct maps *maps)
+{
+	struct resolve_cache *cache = calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return NULL;
+	cache->maps = maps;
+	cache->img = calloc(maps->count + 1, sizeof(struct image *));
+	if (cache->img)
+		return cache;
+	free(cache);
+	return NULL;
+}
+
+void resolve_cache_free(struct resolve_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; i < cache->maps->count; i++)
+		image_put(cache->img[i]);
+	free(cache->img);
+	free(cache);
+}
+
+static int open_mapped(const struct module_space *space, const struct map_entry *e,
+		       struct image **out, struct sb_err *err)
+{
+	struct image **kept = NULL;
+	int ret;
+
+	if (space->cache && space->cache->maps == space->maps)
+		kept = &space->cache->img[e - space->maps->entry];
+	if (kept && *kept) {
+		*out = image_ref(*kept);
+		return 0;
+	}
+	ret = image_of_map(space->pid, e, out, err);
+	if (ret == 0 && kept)
+		*kept = image_ref(*out);
+	return ret;
+}
+
 /* Looks at one mapping; an error only where it was named and cannot be opened. */
 static int consider(const struct wanted *w, const struct map_entry *e, struct module_list *list,
 		    struct sb_err *err)
@@ -205,7 +252,7 @@ static int consider(const struct wanted *w, const struct map_entry *e, struct mo
 
 	if (!named && (w->by_path || !*w->pattern))
 		return 0;
-	ret = image_of_map(w->space->pid, e, &img, &why);
+	ret = open_mapped(w->space, e, &img, &why);
 	if (ret) {
 		if (!named || !w->pattern)
 			return 0;
@@ -258,7 +305,7 @@ bool module_at(const struct module_space *space, uint64_t addr, struct module *m
 {
 	const struct map_entry *e = maps_find(space->maps, addr);
 
-	if (!e || e->path[0] != '/' || image_of_map(space->pid, e, &m->img, err))
+	if (!e || e->path[0] != '/' || open_mapped(space, e, &m->img, err))
 		return false;
 	m->map = e;
 	if (image_bias(m->img, e, &m->bias))

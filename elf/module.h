@@ -23,6 +23,7 @@ struct module_list {
 struct module_space {
 	pid_t pid;
 	const struct maps *maps;
+	struct resolve_cache *cache; /* of these maps; NULL: none */
 };
 
 /*

@@ -178,8 +178,16 @@ static int add_implementation(struct resolver *r, const struct module *m, const 
 			"%s is implemented outside of every file (in the vDSO)", sym->name);
 		return 0;
 	}
+	if (!image_is_entry(in.img, addr - in.bias)) {
+		err_set(&r->beyond, SB_EREFUSED,
+			"the process implements %s at 0x%llx, where no function of %s begins",
+			sym->name, (unsigned long long)addr, image_name(in.img));
+		image_put(in.img);
+		return 0;
+	}
 	site.img = in.img;
 	site.bias = in.bias;
+	site.elsewhere = in.img != m->img;
 	site.func = addr;
 	site.addr = addr + sym->offset;
 	if (image_function_at(in.img, addr - in.bias, &start, &end))
@@ -527,6 +535,18 @@ static int search(struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
+/* What was read of a file that changed meanwhile is nothing to go by. */
+static int check_flaws(const struct resolver *r, struct sb_err *err)
+{
+	for (size_t i = 0; i < r->named.count; i++)
+		if (image_flaw(r->named.module[i].img))
+			return image_refuse(r->named.module[i].img, err);
+	for (size_t i = 0; i < r->out->count; i++)
+		if (image_flaw(r->out->site[i].img))
+			return image_refuse(r->out->site[i].img, err);
+	return 0;
+}
+
 static bool is_vdso(const char *module)
 {
 	return strcmp(module, "[vdso]") == 0 || strncmp(module, "linux-vdso.so", 13) == 0;
@@ -536,9 +556,12 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 		   const struct resolve_access *access, struct resolve_result *out,
 		   struct sb_err *err)
 {
-	struct resolver r = { .space = { pid, maps }, .req = req, .out = out, .hints = err };
+	struct resolver r = { .space = { pid, maps, access ? access->cache : NULL },
+			      .req = req,
+			      .out = out,
+			      .hints = err };
 	size_t modules;
-	int ret;
+	int ret, flawed;
 
 	*out = (struct resolve_result){ 0 };
 	r.ifunc = (struct ifunc_reader){ &r.space, access };
@@ -553,6 +576,8 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 		ret = search(&r, err);
 	else if (!ret)
 		hint(&r, true, err);
+	flawed = check_flaws(&r, err);
+	ret = flawed ? flawed : ret;
 	module_list_free(&r.named);
 	if (ret)
 		resolve_free(out);

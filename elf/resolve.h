@@ -34,6 +34,7 @@ struct resolve_site {
 	uint64_t func;	 /* run-time start of the function that holds addr */
 	uint64_t size;	 /* of the function, 0 unknown */
 	bool via_import; /* found in another module than the one named */
+	bool elsewhere;	 /* an IFUNC, implemented in another file than the one that names it */
 	char *name;	 /* symbol, with +0xOFF where asked */
 };
 
@@ -56,7 +57,15 @@ struct resolve_access {
 	 * known; NULL: never. */
 	int (*call)(void *ctx, uint64_t addr, uint64_t *result, struct sb_err *err);
 	void *ctx;
+	struct resolve_cache *cache; /* NULL: none */
 };
+
+/*
+ * The files that a process has mapped, kept open for as long as many targets are looked up in the
+ * same maps. NULL without memory, which is no cache.
+ */
+struct resolve_cache *resolve_cache_new(const struct maps *maps);
+void resolve_cache_free(struct resolve_cache *cache);
 
 /*
  * pid is used to open files (map_files, root) and for the executable's path. 0 with count 0
@@ -72,6 +81,8 @@ struct resolve_access {
  * with the resolver's address, GLOB_DAT and JUMP_SLOT of any mapped module that names it) of
  * this process; slots that still hold the resolver or a PLT entry do not count. Where nobody
  * has such a slot (dlsym() finds it all the same) the resolver is asked through access->call.
+ * Both are the target's word: it is taken only where a function begins by the tables of a mapped
+ * file, else it is SB_EREFUSED; `elsewhere` says that the file is not the one that was asked for.
  */
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
 		   const struct resolve_access *access, struct resolve_result *out,

@@ -112,8 +112,10 @@ static int search_all(struct search *s)
 	const uint8_t *str = s->tab->str.bytes;
 	/* The last byte is the NUL, which the text cannot hold: take_hit() may look behind. */
 	size_t end = s->tab->str.size - 1, at = 0, piece = 0;
+	struct budget_run run;
 
-	while (s->len && at + s->len <= end && !s->set->failed) {
+	budget_begin(&run, s->tab->budget);
+	while (s->len && at + s->len <= end && !s->set->failed && !budget_over(&run)) {
 		size_t stop = piece + PIECE + s->len - 1 < end ? piece + PIECE + s->len - 1 : end;
 		const uint8_t *hit = memmem(str + at, stop - at, s->text, s->len);
 
@@ -131,6 +133,7 @@ static int search_all(struct search *s)
 		piece += PIECE;
 		at = at > piece ? at : piece;
 	}
+	budget_end(&run);
 	return s->set->failed ? -SB_ENOMEM : 0;
 }
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "symtab.h"
 
+enum { STRINGS_TAIL = 1 << 20 };
+
 bool symtab_init(struct symtab *tab, struct view_range syms, struct view_range str)
 {
 	const uint8_t *last;
+	size_t tail;
 
 	*tab = (struct symtab){ 0 };
 	if (!syms.bytes || !str.bytes)
 		return false;
-	/* st_name has 32 bits; and no string may run out of the table. */
-	str.size = str.size < UINT32_MAX ? str.size : UINT32_MAX;
-	last = memrchr(str.bytes, '\0', str.size);
-	if (!last || syms.size / sizeof(Elf64_Sym) > UINT32_MAX)
+	if (syms.size > BUDGET_SYMBOLS || str.size > BUDGET_STRINGS)
+		return false;
+	/* No string may run out of the table; one of a linker's making ends with a NUL. */
+	tail = str.size < STRINGS_TAIL ? str.size : STRINGS_TAIL;
+	last = memrchr(str.bytes + (str.size - tail), '\0', tail);
+	if (!last)
 		return false;
 	str.size = (size_t)(last - str.bytes) + 1;
 	tab->syms = syms;
@@ -161,17 +166,22 @@ void symtab_forget(const struct symtab *tab)
 void symtab_scan(const struct symtab *tab, const struct strset *set, symtab_fn *fn, void *ctx)
 {
 	const uint8_t *p = tab->syms.bytes;
+	struct budget_run run;
 	Elf64_Sym sym;
 
 	if (set && !set->count)
 		return;
+	budget_begin(&run, tab->budget);
 	for (uint32_t i = 0; i < tab->count; i++, p += sizeof(Elf64_Sym)) {
 		if (tab->mapped && i && i % SCAN_STRIDE == 0)
 			view_forget(p - SCAN_STRIDE * sizeof(Elf64_Sym), p);
+		if (i % SCAN_STRIDE == 0 && budget_over_now(&run))
+			break;
 		if (set && !strset_has(set, ld32(p)))
 			continue;
 		memcpy(&sym, p, sizeof(sym));
-		if (!fn(ctx, tab, i, &sym))
+		if (budget_over(&run) || !fn(ctx, tab, i, &sym))
 			break;
 	}
+	budget_end(&run);
 }

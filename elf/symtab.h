@@ -2,6 +2,7 @@
 #ifndef SB_SYMTAB_H
 #define SB_SYMTAB_H
 
+#include "budget.h"
 #include "view.h"
 
 /*
@@ -21,7 +22,8 @@ struct symtab {
 	struct view_range verdef, verneed;
 	struct view_range verstr; /* names of the versions */
 	bool dynamic;
-	bool mapped; /* clean file pages, which may be given back at any time */
+	struct budget *budget; /* of the image; NULL: none */
+	bool mapped;	       /* clean file pages, which may be given back at any time */
 };
 
 /* Cuts the tables to what is whole; false (and a table of count 0) where nothing is left. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view.h"
+#include "budget.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -80,6 +81,8 @@ int view_open(struct view *v, const void *base, size_t size, const char *name, s
 	    (v->shnum && h.e_shentsize != sizeof(Elf64_Shdr)))
 		return not_elf(err, name, "damaged ELF header");
 	read_extended_counts(v);
+	if (v->shnum > BUDGET_SECTIONS || v->phnum > BUDGET_SECTIONS)
+		return not_elf(err, name, "more than a million sections or segments");
 	if (!view_slice(v, v->phoff, (uint64_t)v->phnum * sizeof(Elf64_Phdr)).bytes ||
 	    !view_slice(v, v->shoff, (uint64_t)v->shnum * sizeof(Elf64_Shdr)).bytes)
 		return not_elf(err, name, "truncated: its header tables are not all there");
@@ -109,9 +112,17 @@ struct view_range view_section(const struct view *v, const Elf64_Shdr *sh)
 	return view_slice(v, sh->sh_offset, sh->sh_size);
 }
 
+/* Names of files, sections and versions: a longer one is none. */
+enum { STRING_MOST = 4096 };
+
 const char *view_string(struct view_range table, uint64_t off)
 {
-	if (!table.bytes || off >= table.size || !memchr(table.bytes + off, '\0', table.size - off))
+	size_t room;
+
+	if (!table.bytes || off >= table.size)
+		return "";
+	room = table.size - off < STRING_MOST ? table.size - off : STRING_MOST;
+	if (!memchr(table.bytes + off, '\0', room))
 		return "";
 	return (const char *)table.bytes + off;
 }

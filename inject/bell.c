@@ -11,12 +11,19 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "arch/arch.h"
+#include "clock.h"
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
 
-enum { WAIT_MOST = 127 }; /* 128, one of them our own */
+enum {
+	WAIT_MOST = 127, /* 128, one of them our own */
+	RENEW_NS = 90000000,
+	LATE_NS = 500000000,
+	RUNG_NS = 50000,
+};
 
 /* As in <linux/futex.h> since 5.16. */
 struct bell_waitv {
@@ -35,6 +42,9 @@ struct bells {
 	int fd;
 	uint32_t changed; /* futex of our own: the list changed, or the end */
 	bool stop;
+	uint64_t lease_ticks; /* 0: leases are not ours yet */
+	uint64_t alive_ns;    /* when the session last showed that it is alive */
+	uint64_t renewed_ns;
 	struct watched *list;
 	size_t n;
 };
@@ -44,6 +54,25 @@ static uint32_t bell_value(const struct page *page)
 	return __atomic_load_n(&page->hdr->bell, __ATOMIC_ACQUIRE);
 }
 
+static void renew(const struct bells *b, struct page *page)
+{
+	if (b->lease_ticks)
+		page_lease(page, arch->clock_read() + b->lease_ticks);
+}
+
+/* The lock is held. */
+static void renew_all(struct bells *b)
+{
+	uint64_t now = clock_ns();
+
+	if (now - b->renewed_ns < RENEW_NS ||
+	    now - __atomic_load_n(&b->alive_ns, __ATOMIC_RELAXED) > BELLS_ALIVE_MS * 1000000ull)
+		return;
+	b->renewed_ns = now;
+	for (size_t i = 0; i < b->n; i++)
+		renew(b, b->list[i].page);
+}
+
 /* What to sleep on; true if a bell has been rung since it was last looked at. */
 static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all, bool *stop)
 {
@@ -51,6 +80,7 @@ static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all,
 
 	pthread_mutex_lock(&b->lock);
 	*stop = b->stop;
+	renew_all(b);
 	*n = 0;
 	wait[(*n)++] = (struct bell_waitv){ .val = b->changed,
 					    .uaddr = (uintptr_t)&b->changed,
@@ -87,6 +117,18 @@ static void sleep_on(struct bell_waitv *wait, size_t n, bool all)
 		nanosleep(&(struct timespec){ .tv_nsec = n > 1 ? 1000000 : 100000000 }, NULL);
 }
 
+/*
+ * Before the session, which has a real-time class itself while it holds threads: a lease that waits
+ * for it, or for fifty busy threads of the target, lapses. Where this is not permitted it goes as
+ * it goes.
+ */
+static void go_first(void)
+{
+	struct sched_param prio = { .sched_priority = 2 };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &prio);
+}
+
 static void *bell_main(void *arg)
 {
 	struct bell_waitv wait[WAIT_MOST + 1];
@@ -95,15 +137,20 @@ static void *bell_main(void *arg)
 	bool all, stop;
 	size_t n;
 
+	go_first();
 	for (;;) {
 		bool rung = look(b, wait, &n, &all, &stop);
 
 		if (stop)
 			return NULL;
-		if (rung && write(b->fd, &one, sizeof(one)) < 0)
-			continue;
-		if (!rung)
+		if (!rung) {
 			sleep_on(wait, n, all);
+			continue;
+		}
+		if (write(b->fd, &one, sizeof(one)) < 0 && errno != EAGAIN) /* EAGAIN: readable */
+			return NULL;
+		/* Who rings without end must not have a processor for it. */
+		nanosleep(&(struct timespec){ .tv_nsec = RUNG_NS }, NULL);
 	}
 }
 
@@ -144,6 +191,29 @@ static void wake(struct bells *b)
 	syscall(SYS_futex, &b->changed, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+void bells_lease(struct bells *b, uint64_t ticks)
+{
+	bells_alive(b);
+	pthread_mutex_lock(&b->lock);
+	b->lease_ticks = ticks;
+	pthread_mutex_unlock(&b->lock);
+}
+
+void bells_alive(struct bells *b)
+{
+	uint64_t now = clock_ns();
+	bool late = now - __atomic_load_n(&b->alive_ns, __ATOMIC_RELAXED) > LATE_NS;
+
+	__atomic_store_n(&b->alive_ns, now, __ATOMIC_RELAXED);
+	if (!late)
+		return;
+	/* Leases may have lapsed: they do not wait for the thread's next turn. */
+	pthread_mutex_lock(&b->lock);
+	b->renewed_ns = 0;
+	renew_all(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
 void bells_add(struct bells *b, struct page *page)
 {
 	pthread_mutex_lock(&b->lock);
@@ -151,6 +221,7 @@ void bells_add(struct bells *b, struct page *page)
 	if (!b->list)
 		abort();
 	b->list[b->n++] = (struct watched){ .page = page };
+	renew(b, page);
 	pthread_mutex_unlock(&b->lock);
 	wake(b);
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a hook costs on this machine, from the real thing: a small function in this process is
- * hooked with the stub that targets get, and timed against its unhooked twin in interleaved
- * rounds. The median of the rounds is taken, since a host may take the core away in any one.
+ * hooked with the stub that targets get, and timed against its unhooked twin in interleaved rounds.
+ *
+ * What is measured too high is taken off every delay of the session. A process that has just
+ * started runs on a core that may not have reached its speed, or that its sibling shares: readings
+ * are high by as much as the hook itself costs, and their median with them. So rounds are short,
+ * the low ones count (of the function and of its twin alike), and batches of rounds are taken until
+ * two of them agree.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +17,16 @@
 #include "clock.h"
 #include "page.h"
 
-enum { TEXT_SIZE = 8192, ROUNDS = 31, CALLS = 2000, DELAYED_CALLS = 150 };
+enum {
+	TEXT_SIZE = 8192,
+	ROUNDS = 60, /* a batch */
+	LOW = ROUNDS / 10,
+	BATCHES = 12,
+	CALLS = 500,
+	DELAYED_CALLS = 200,
+};
+
+#define AGREE_TICKS 0.75 /* 0.3 ns or less */
 
 struct bench {
 	uint8_t *text; /* [0] hooked, [64] twin, [128] common code and stub */
@@ -106,24 +121,55 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ticks a call beyond the twin and beyond what the stub says it injected. */
-static double median_cost(const struct bench *b, int calls, double *spent)
+/* Ticks a call: of the twin, and of the hooked function beside what the stub says it injected. */
+struct reading {
+	double plain, hooked, given;
+};
+
+/* The low ones of a batch. */
+static struct reading read_batch(const struct bench *b, int calls)
 {
-	double cost[ROUNDS], given[ROUNDS];
+	double plain[ROUNDS], hooked[ROUNDS], given[ROUNDS];
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double plain = time_calls(b, 64, calls);
-		uint64_t before = injected(b);
-		double hooked = time_calls(b, 0, calls);
+		uint64_t before;
 
+		plain[i] = time_calls(b, 64, calls);
+		before = injected(b);
+		hooked[i] = time_calls(b, 0, calls);
 		given[i] = (double)(injected(b) - before) / calls;
-		cost[i] = hooked - plain - given[i];
+		hooked[i] -= given[i];
 	}
-	qsort(cost, ROUNDS, sizeof(*cost), by_value);
+	qsort(plain, ROUNDS, sizeof(*plain), by_value);
+	qsort(hooked, ROUNDS, sizeof(*hooked), by_value);
 	qsort(given, ROUNDS, sizeof(*given), by_value);
+	return (struct reading){ plain[LOW], hooked[LOW], given[LOW] };
+}
+
+/*
+ * Ticks a call beyond the twin and beyond what the stub says it injected: of the lowest batch, once
+ * another one agrees with it. spent: what the stub says; spread: by how much the two differ.
+ */
+static double low_cost(const struct bench *b, int calls, double *spent, double *spread)
+{
+	struct reading low = read_batch(b, calls);
+	double off = 0;
+
+	for (int i = 1; i < BATCHES; i++) {
+		struct reading r = read_batch(b, calls);
+
+		off = fabs(r.hooked - low.hooked) + fabs(r.plain - low.plain);
+		low.plain = r.plain < low.plain ? r.plain : low.plain;
+		low.hooked = r.hooked < low.hooked ? r.hooked : low.hooked;
+		low.given = r.given < low.given ? r.given : low.given;
+		if (off <= AGREE_TICKS)
+			break;
+	}
 	if (spent)
-		*spent = given[ROUNDS / 2];
-	return cost[ROUNDS / 2];
+		*spent = low.given;
+	if (spread)
+		*spread = off;
+	return low.hooked - low.plain;
 }
 
 static double at_least_0(double x)
@@ -141,15 +187,15 @@ int clock_hook_cost(const struct clock *clk, struct hook_cost *out)
 	if (bench_memory(&b) < 0 || bench_hook(&b) < 0)
 		goto out;
 	time_calls(&b, 0, CALLS);
-	out->off_ns = at_least_0(clock_to_ns(clk, median_cost(&b, CALLS, NULL)));
+	out->off_ns = at_least_0(clock_to_ns(clk, low_cost(&b, CALLS, NULL, NULL)));
 	b.cell->state = SB_STATE_COUNT;
-	out->count_ns = at_least_0(clock_to_ns(clk, median_cost(&b, CALLS, NULL)));
+	out->count_ns = at_least_0(clock_to_ns(clk, low_cost(&b, CALLS, NULL, NULL)));
 	b.cell->flags = SB_CELL_DELAY;
 	b.cell->state = SB_STATE_SLOW;
-	out->floor_ns = at_least_0(median_cost(&b, CALLS, &floor_spent));
+	out->floor_ns = at_least_0(low_cost(&b, CALLS, &floor_spent, NULL));
 	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
-	b.cell->delay_ticks = clock_ticks(clk, 500);
-	out->delay_ticks = at_least_0(median_cost(&b, DELAYED_CALLS, NULL));
+	b.cell->delay_ticks = clock_ticks(clk, 200);
+	out->delay_ticks = at_least_0(low_cost(&b, DELAYED_CALLS, NULL, &out->spread_ticks));
 	ret = 0;
 out:
 	if (b.text != MAP_FAILED)

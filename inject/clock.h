@@ -25,14 +25,15 @@ double clock_to_ns(const struct clock *clk, double ticks);
 
 /*
  * What a hook costs beyond the time its stub measures, from a function in this process that is
- * hooked as a target's would be: interleaved rounds with and without, medians. Takes about
- * 15 ms; the target is not involved.
+ * hooked as a target's would be: interleaved rounds with and without, the low ones, until two
+ * batches of them agree. Takes 10 to 60 ms; the target is not involved.
  */
 struct hook_cost {
-	double count_ns;    /* a counted hit without delay */
-	double off_ns;	    /* a hit while switched off */
-	double delay_ticks; /* of a delayed hit: all that lies outside of its measurement */
-	double floor_ns;    /* the smallest delay that can be given */
+	double count_ns;     /* a counted hit without delay */
+	double off_ns;	     /* a hit while switched off */
+	double delay_ticks;  /* of a delayed hit: all that lies outside of its measurement */
+	double spread_ticks; /* by how much two measurements of it differ */
+	double floor_ns;     /* the smallest delay that can be given */
 };
 
 /* 0, or negative where no executable memory can be had (then the costs are zero). */

@@ -70,17 +70,45 @@ ENTRY_INLINE int32_t carry_out(struct sb_room *room)
 	return status;
 }
 
-/* The GIL is held, or (free-threaded) the thread is attached to the interpreter. */
-ENTRY_INLINE void run(struct sb_room *room)
+ENTRY_INLINE void note_hold(struct sb_room *room, uint64_t since)
+{
+	uint64_t *held = &room->held_ticks[room->command == SB_AGENT_STOP], ticks;
+
+	ticks = entry_clock() - since;
+	if ((int64_t)ticks > 0 && ticks > *held)
+		*held = ticks;
+}
+
+/* Two calls that were queued at once would do two pieces at once. */
+ENTRY_INLINE int too_early(const struct sb_room *room, uint64_t now)
+{
+	return room->status == SB_AGENT_AGAIN && now - room->paused_at < room->slice_ticks;
+}
+
+/*
+ * The GIL is held, or (free-threaded) the thread is attached to the interpreter. Whole: the command
+ * is not done in pieces.
+ */
+ENTRY_INLINE void run(struct sb_room *room, int whole)
 {
 	uint32_t asked = __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE);
+	uint64_t since = entry_clock();
+	int32_t status;
 
 	if (__atomic_exchange_n(&room->busy, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (asked != room->done) {
-		room->status = carry_out(room);
-		if (room->status != SB_AGENT_ELSEWHERE)
+	if (asked != room->done && (whole || !too_early(room, since))) {
+		do
+			status = carry_out(room);
+		while (whole && status == SB_AGENT_AGAIN);
+		note_hold(room, since);
+		room->status = status;
+		if (status == SB_AGENT_AGAIN) {
+			room->paused_at = entry_clock();
+			__atomic_store_n(&room->pieces, room->pieces + 1, __ATOMIC_RELEASE);
+		} else if (status != SB_AGENT_ELSEWHERE) {
 			__atomic_store_n(&room->done, asked, __ATOMIC_RELEASE);
+		}
 	}
 	__atomic_store_n(&room->busy, 0, __ATOMIC_RELEASE);
 }
@@ -89,7 +117,7 @@ ENTRY_SECTION int entry_pending(void *arg)
 {
 	struct sb_room *room = arg;
 
-	run(room);
+	run(room, 0);
 	__atomic_sub_fetch(&room->queued, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
@@ -119,7 +147,7 @@ ENTRY_INLINE int32_t without_interpreter(struct sb_room *room)
 {
 	if (room->command != SB_AGENT_STOP || (room->agent && !(room->flags & SB_ROOM_ENDED)))
 		return ENTRY_NOT_READY;
-	run(room);
+	run(room, 1);
 	return ENTRY_OK;
 }
 
@@ -137,7 +165,7 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	if (room->lent_op == ENTRY_HERE) {
 		if (!mine || mine != current)
 			return ENTRY_NOT_READY;
-		run(room);
+		run(room, 1);
 		return ENTRY_OK;
 	}
 	if (!mine)
@@ -148,7 +176,7 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	/* What is queued already would otherwise stay so while the main thread sleeps. */
 	if (__atomic_load_n(&room->queued, __ATOMIC_ACQUIRE))
 		CALL(room, int_fn, ENTRY_MAKE_PENDING)();
-	run(room);
+	run(room, 0);
 	CALL(room, release_fn, ENTRY_RELEASE_GIL)(state);
 	if (__atomic_load_n(&room->done, __ATOMIC_ACQUIRE) !=
 		    __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE) &&

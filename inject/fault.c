@@ -24,7 +24,7 @@ void fault_client(int pid)
  */
 static void open_gate(void)
 {
-	const char *path = getenv("SBINJECT_FAULT_GATE");
+	const char *path = secure_getenv("SBINJECT_FAULT_GATE");
 	int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
 
 	if (fd >= 0)
@@ -82,7 +82,7 @@ static void log_fds(FILE *to, int pid)
 
 static void log_passage(const char *name, int pid)
 {
-	const char *to = getenv("SBINJECT_FAULT_LOG");
+	const char *to = secure_getenv("SBINJECT_FAULT_LOG");
 	FILE *f = to ? fopen(to, "ae") : NULL;
 	char path[64];
 
@@ -98,7 +98,7 @@ static void log_passage(const char *name, int pid)
 bool fault_point(const char *name, int pid)
 {
 	static int passed;
-	const char *want = getenv("SBINJECT_FAULT");
+	const char *want = secure_getenv("SBINJECT_FAULT");
 	size_t len = strlen(name);
 	const char *rest;
 	int nth = 1;

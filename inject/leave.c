@@ -46,11 +46,15 @@ static bool from_site(const struct memory *mem, const struct region *region,
 	return true;
 }
 
+/* A thread that was preempted in its spin has been in it for longer than it was to spend. */
 static void note_cut(const struct space *space, const struct arch_cut *cut)
 {
+	uint64_t spent = arch->clock_read() - cut->start;
+	uint64_t given = spent < cut->want ? spent : cut->want;
+
 	if (space->control)
-		page_note_cut(&space->control->page, cut->cell - space->page_addr,
-			      arch->clock_read() - cut->start);
+		page_note_cut(&space->control->page, cut->cell - space->page_addr, given,
+			      spent - given);
 }
 
 static enum leave from_common(const struct space *space, const struct region *region,

@@ -36,7 +36,7 @@
  * checked below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     1
+#define SB_PAGE_VERSION	     2
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -58,7 +58,7 @@ struct sb_page_slot {
 	uint64_t owner; /* ~FS base, 0: free (shared slots: always 0) */
 	uint64_t hits;
 	uint64_t injected_ticks; /* measured, without the hook's fixed cost, without overrun */
-	uint64_t overrun_ticks;	 /* beyond delay + overrun_limit */
+	uint64_t overrun_ticks;	 /* of hits that ended overrun_limit late: what went beyond */
 	int64_t residual_ticks;	 /* given more (+) or less (-) than asked so far; evens out rounding
 				  */
 	uint64_t lapsed;	 /* hits not delayed because the lease had run out */
@@ -76,7 +76,7 @@ struct sb_page_cell {
 	uint32_t flags;		/* enum sb_page_flags */
 	uint64_t delay_ticks;	/* to spin; the hook's own cost is already taken off */
 	uint64_t every;		/* delay each Nth hit of a slot; 0 and 1: each */
-	uint64_t overrun_limit; /* excess above this is overrun */
+	uint64_t overrun_limit; /* a spin that ends later by more than this was interrupted */
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
 	uint64_t threads;	/* offset from the header of a table; see SB_CELL_THREADS */
@@ -132,8 +132,8 @@ struct sb_page_header {
 	uint32_t generation;  /* a change makes every spin in progress leave */
 	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
 	uint32_t bell;	      /* doorbell: a futex that sbinject sleeps on */
-	uint32_t reserved2;
-	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size (target) */
+	uint32_t bells_lost;  /* rings that did not wait for their answer any longer (target) */
+	uint64_t notes_used;  /* bytes of notes taken so far; may exceed notes_size (target) */
 	/* The room made last, or being made; its length with the code in front of it. */
 	uint64_t room_addr, room_size;
 	uint32_t reserved3[4];
@@ -207,6 +207,7 @@ SB_PAGE_OFF(sb_page_header, lease_until, 128);
 SB_PAGE_OFF(sb_page_header, generation, 136);
 SB_PAGE_OFF(sb_page_header, bell_spin, 140);
 SB_PAGE_OFF(sb_page_header, bell, 144);
+SB_PAGE_OFF(sb_page_header, bells_lost, 148);
 SB_PAGE_OFF(sb_page_header, notes_used, 152);
 SB_PAGE_OFF(sb_page_header, room_addr, 160);
 SB_PAGE_OFF(sb_page_header, room_size, 168);
@@ -241,6 +242,10 @@ struct sb_page_record {
  *	LIST	writes a note for every function that matches now; nothing is watched.
  *	STOP	gives everything back. 0: the agent may be unloaded. SB_AGENT_BUSY: not yet.
  *
+ * APPLY and STOP hold the GIL for about slice_ticks, keep their place, and return SB_AGENT_AGAIN;
+ * the entry code leaves `done` as it is then, and sbinject sees to it that it is called again.
+ * Whatever is `asked` meanwhile takes the place of what is not finished.
+ *
  * Cells of Python functions hold the whole delay in delay_ticks: the agent measures what its
  * own hook costs and takes it off, and its injected_ticks and excess have that cost in them.
  */
@@ -262,6 +267,7 @@ enum sb_agent_error {
 	SB_AGENT_BUSY = -5,	   /* something of the agent is still referred to */
 	SB_AGENT_DAMAGED = -6,	   /* page or room make no sense */
 	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter, or not its turn: ask again */
+	SB_AGENT_AGAIN = -8,	   /* a piece of it is done: ask again for the next */
 };
 
 enum sb_room_target_flags {
@@ -324,6 +330,14 @@ struct sb_room {
 	uint64_t inside[4];
 	/* As in room_setup, for whoever comes to recover. */
 	uint64_t eval, eval_size;
+	/* The longest that a thread was in a command without a break, loading the agent included,
+	 * and so held the GIL: in those before STOP, and in STOP (entry code). */
+	uint64_t held_ticks[2];
+	uint64_t slice_ticks; /* a command that takes longer is done in pieces; 0: never (sbinject)
+			       */
+	uint64_t paused_at;   /* clock: the last piece was done then ... */
+	uint32_t pieces;      /* ... and so many before it (entry code) */
+	uint32_t gil;	      /* as eval */
 };
 
 #endif

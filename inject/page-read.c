@@ -35,7 +35,7 @@ static void add_cell(struct page_sums *sums, const struct sb_page_cell *cell)
 /* What is done with each 1 KiB record of a cell; the first is the settings, then come slots. */
 struct reading {
 	struct page_sums *sums;
-	uint64_t *spent;
+	struct page_spent *spent;
 	page_slot_fn *each;
 	void *ctx;
 	size_t slots;
@@ -56,7 +56,8 @@ static void add_chunk(const struct reading *r, const uint8_t *buf, size_t len, u
 		else if (index && r->each && slot->hits)
 			r->each(r->ctx, index - 1, slot);
 		else if (index && r->spent)
-			r->spent[index - 1] = slot->injected_ticks + slot->overrun_ticks;
+			r->spent[index - 1] = (struct page_spent){ slot->injected_ticks,
+								   slot->overrun_ticks };
 	}
 }
 
@@ -91,9 +92,10 @@ void page_read(const struct page *page, uint32_t proc, uint32_t target, struct p
 	read_cell(page, proc, target, &r);
 }
 
-void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, uint64_t *ticks)
+void page_read_spent(const struct page *page, uint32_t proc, uint32_t target,
+		     struct page_spent *spent)
 {
-	struct reading r = { .spent = ticks, .slots = page_slots(page) };
+	struct reading r = { .spent = spent, .slots = page_slots(page) };
 
 	read_cell(page, proc, target, &r);
 }

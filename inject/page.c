@@ -267,12 +267,17 @@ void page_lease(struct page *page, uint64_t until_ticks)
 	__atomic_store_n(&page->hdr->lease_until, until_ticks, __ATOMIC_RELEASE);
 }
 
+uint32_t page_bells_lost(const struct page *page)
+{
+	return __atomic_load_n(&page->hdr->bells_lost, __ATOMIC_RELAXED);
+}
+
 void page_kick(struct page *page)
 {
 	__atomic_add_fetch(&page->hdr->generation, 1, __ATOMIC_ACQ_REL);
 }
 
-void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks)
+void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t overrun)
 {
 	uint64_t off = cell - page->lay.blocks_off;
 	struct sb_page_cell *c = (struct sb_page_cell *)((char *)page->hdr + cell);
@@ -281,6 +286,8 @@ void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks)
 		return;
 	__atomic_add_fetch(&c->cuts, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&c->cut_ticks, ticks, __ATOMIC_RELAXED);
+	/* The shared slots are added to by atomic additions alone, ours included. */
+	__atomic_add_fetch(&c->slot[page->lay.slots].overrun_ticks, overrun, __ATOMIC_RELAXED);
 }
 
 void page_answer(struct page *page, uint32_t proc)

@@ -72,19 +72,26 @@ int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const ui
 		     size_t count, struct sb_err *err);
 
 void page_lease(struct page *page, uint64_t until_ticks);
+/* Doorbells that gave up waiting: what the program did until they were answered was not seen. */
+uint32_t page_bells_lost(const struct page *page);
 void page_kick(struct page *page); /* every spin in progress leaves */
-/* A delay that was ended from outside after so many ticks; cell: offset, from the target. */
-void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks);
+/* A delay that was ended from outside: ticks of it were given, overrun ticks passed beyond what was
+ * asked; cell: offset, from the target. */
+void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t overrun);
 /* Doorbells of nobody's processes (0), or of one, that nothing is to be done for. */
 void page_answer(struct page *page, uint32_t proc);
 void page_close_all(struct page *page); /* everything off, doorbells answered, spins left */
 
 /* Adds the counters of one cell to *sums. Safe against any contents. */
 void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums);
-/* How long each slot of one cell was delayed in all (injected + overrun), ticks; page_slots() of
- * them, those that were never used left alone. */
+/* How long each slot of one cell was delayed and interrupted in all, ticks; page_slots() of them,
+ * those that were never used left alone. */
+struct page_spent {
+	uint64_t injected, overrun;
+};
 size_t page_slots(const struct page *page);
-void page_read_spent(const struct page *page, uint32_t proc, uint32_t target, uint64_t *ticks);
+void page_read_spent(const struct page *page, uint32_t proc, uint32_t target,
+		     struct page_spent *spent);
 /* Every slot that has counted: a thread of its own for all but the shared ones at the end. */
 typedef void page_slot_fn(void *ctx, size_t index, const struct sb_page_slot *slot);
 void page_each_slot(const struct page *page, uint32_t proc, uint32_t target, page_slot_fn *each,

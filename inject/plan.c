@@ -19,6 +19,7 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 			      "where they would run",
 	[PLAN_MID_INSTRUCTION] = "the address is in the middle of an instruction",
 	[PLAN_GO_NOSPLIT] = "a Go function without a stack check has no room for the hook",
+	[PLAN_FILE_CHANGED] = "the module's file was changed while it was read",
 	[PLAN_TEXTREL] = "the module's text has relocations (DT_TEXTREL)",
 	[PLAN_TEXT_CHANGED] =
 		"the code in memory differs from the file: another tool has patched it",

@@ -35,6 +35,7 @@ enum plan_refusal {
 	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
 	PLAN_GO_NOSPLIT,      /* Go function without stack check */
 	PLAN_TEXTREL,	      /* the module relocates its text */
+	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
 	PLAN_REFUSAL_COUNT

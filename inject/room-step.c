@@ -42,6 +42,7 @@ enum {
 	QUEUED_MAX = 16,
 	RAN_NS = 2000000,
 	OTHERS_MS = 100,
+	PAUSE_MS = 1,
 };
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
@@ -117,11 +118,13 @@ static bool refuse_woken(struct room *room, pid_t tid)
 
 /*
  * Without a GIL a call that is queued for all takes the lock of the list of threads as well, which
- * many a thread holds for an instant. Whether this one does is told by where it stands.
+ * many a thread holds for an instant; with one, from 3.13 on, the GIL's own mutex, which a thread
+ * that takes the GIL holds: lent there it would wait for itself, and the GIL be lost. Where the
+ * thread stands decides.
  */
 static bool told_by_place(const struct room *room, enum entry_op op, pid_t tid)
 {
-	return room->eval && (op == ENTRY_QUEUE_ANY || tid != room->pid);
+	return room->eval && (op == ENTRY_QUEUE_ANY || (!room->gil && tid != room->pid));
 }
 
 /*
@@ -130,14 +133,16 @@ static bool told_by_place(const struct room *room, enum entry_op op, pid_t tid)
  * there, and on a loaded machine its thread may not get on before the next session has come. But
  * nobody sleeps there, and a thread that has run for a while since, with no call in the queue, is
  * out of it. So it is in a fork, which begins with the lock as it was in its parent and makes it
- * anew. Into the main thread's queue no other ever looks.
+ * anew. Into the main thread's queue no other ever looks; but which that is, we only guess.
  */
 static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool sleeps)
 {
 	uint32_t queued = 1;
 
-	if (sleeps || (op == ENTRY_QUEUE && tid != room->pid) || told_by_place(room, op, tid))
+	if (sleeps || told_by_place(room, op, tid))
 		return true;
+	if (op == ENTRY_QUEUE && tid != room->pid)
+		return tid != room->queuer || task_run_ns(tid) - room->queuer_run_ns > RAN_NS;
 	if (tid == room->busy_tid)
 		return !room->queued_any && task_run_ns(tid) - room->busy_run_ns > RAN_NS;
 	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, queued), &queued,
@@ -203,6 +208,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 		return false;
 	}
 	room->lent_ns = now;
+	room->saw_queued |= op == ENTRY_QUEUE || op == ENTRY_QUEUE_ANY;
 	return true;
 }
 
@@ -228,9 +234,10 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_ELSEWHERE:
-		room->waits_for = room->eval ? "its main thread runs in a subinterpreter, or "
-					       "in the midst of another change" :
-					       "its main thread runs in a subinterpreter";
+		room->waits_for = room->eval && !room->gil ?
+					  "its main thread runs in a subinterpreter, or "
+					  "in the midst of another change" :
+					  "its main thread runs in a subinterpreter";
 		room_thread_unfit(room, tid);
 		break;
 	case ENTRY_NOT_READY:
@@ -267,6 +274,15 @@ static bool main_may_queue(const struct room *room, struct tree *tree)
 	       may_queue(room, ENTRY_QUEUE, room->pid, task_sleeps(room->pid));
 }
 
+static bool queue_by(struct room *room, struct tree *tree, pid_t tid, uint64_t now)
+{
+	if (!lend(room, tree, ENTRY_QUEUE, tid, now))
+		return false;
+	room->queued_ns = now;
+	room->queuer = tid;
+	return true;
+}
+
 /*
  * The interpreter's main thread first, which is the process's as a rule: before 3.13 a call that
  * another thread queues is not looked at until something else wakes the interpreter's loop. Where
@@ -275,18 +291,22 @@ static bool main_may_queue(const struct room *room, struct tree *tree)
  */
 static void queue(struct room *room, struct tree *tree, uint64_t now)
 {
-	pid_t tid;
+	bool early = now - room->asked_ns < OTHERS_MS * MS;
+	pid_t tid = room->queuer;
 
-	if (!room->queued_ns && main_may_queue(room, tree) &&
-	    lend(room, tree, ENTRY_QUEUE, room->pid, now)) {
-		room->queued_ns = now;
+	if (!room->queued_ns && tid && tid != room->pid && tree_thread(tree, tid)) {
+		if (!may_queue(room, ENTRY_QUEUE, tid, task_sleeps(tid)))
+			return; /* its call for the last piece has run: soon */
+		queue_by(room, tree, tid, now);
 		return;
 	}
-	if (!room->queued_ns && now - room->asked_ns < OTHERS_MS * MS)
+	if (!room->queued_ns && main_may_queue(room, tree) && queue_by(room, tree, room->pid, now))
+		return;
+	if (!room->queued_ns && early)
 		return; /* it may be able to soon */
 	tid = room->queue_from = other_to_queue(room, tree, ENTRY_QUEUE, room->queue_from);
-	if (tid && lend(room, tree, ENTRY_QUEUE, tid, now))
-		room->queued_ns = now;
+	if (tid)
+		queue_by(room, tree, tid, now);
 }
 
 /*
@@ -386,6 +406,51 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 		room->n_unfit = 0;
 }
 
+/*
+ * When the last call that was queued is seen to have run, its thread may still stand at the end of
+ * it: see may_queue().
+ */
+static void watch_queue(struct room *room, const struct sb_room *head)
+{
+	if (head->queued) {
+		room->saw_queued = true;
+		return;
+	}
+	if (!room->saw_queued)
+		return;
+	room->saw_queued = false;
+	room->run_ns = task_run_ns(room->pid);
+	room->queuer_run_ns = room->queuer ? task_run_ns(room->queuer) : 0;
+	if (head->status == SB_AGENT_AGAIN)
+		room->queued_ns = 0;
+}
+
+/*
+ * A piece has been done. The next one begins as the command did, once the program has had its turn,
+ * with what was tried last then: it is not waited for once more that what is better fails.
+ */
+static void next_piece(struct room *room, const struct sb_room *head, uint64_t now)
+{
+	uint64_t age = now - room->asked_ns;
+
+	if (head->pieces == room->pieces || head->busy || head->done == room->asked)
+		return;
+	room->pieces = head->pieces;
+	room->asked_ns = now;
+	if (room->queuer == room->pid && !head->queued)
+		; /* the main thread did it: it is the one to wait for */
+	else if (age > SLOW_MS * MS)
+		room->asked_ns -= (SLOW_MS + 1) * MS;
+	else if (age > OTHERS_MS * MS)
+		room->asked_ns -= (OTHERS_MS + 1) * MS;
+	if (room->queuer != room->pid && now - room->queued_ns > OTHERS_MS * MS)
+		room->queuer = 0; /* its call was not looked at for long */
+	room->waits_for = NULL;
+	room->retry_ns = now + PAUSE_MS * MS;
+	room->queued_any = false;
+	room->busy_tid = 0;
+}
+
 bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell)
 {
 	const struct memory *mem = &room->space->mem;
@@ -401,6 +466,8 @@ bool room_step(struct room *room, struct tree *tree, uint64_t now, pid_t at_bell
 		if (memory_peek(mem, room->addr, &head, sizeof(head)) != sizeof(head))
 			return false;
 	}
+	next_piece(room, &head, now);
+	watch_queue(room, &head);
 	if (head.done == room->asked) {
 		room->under_way = room->ended = false;
 		room->run_ns = task_run_ns(room->pid);

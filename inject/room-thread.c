@@ -126,7 +126,8 @@ static bool futex_is_willing(const struct room *room, const uint64_t arg[6], uin
 		return false;
 	if (op != 9 /* FUTEX_WAIT_BITSET */ && (op != 0 || (uint32_t)arg[2] == 2))
 		return false;
-	return !room->eval || !on_stack_of(room, sp, arg[0]) || waits_for_program(room, arg[0]);
+	return !room->eval || room->gil || !on_stack_of(room, sp, arg[0]) ||
+	       waits_for_program(room, arg[0]);
 }
 
 static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)

@@ -21,8 +21,8 @@ bool room_thread_waits(pid_t tid); /* in a system call, whichever it is */
 bool room_stack_at(const struct maps *maps, uint64_t sp);
 
 /*
- * Free-threaded interpreters: whether the thread, stopped at pc, surely holds none of the locks of
- * the interpreter's that queueing a call takes.
+ * Interpreters with an `eval` (room_setup): whether the thread, stopped at pc, surely holds none of
+ * the locks of the interpreter's that queueing a call takes.
  */
 bool room_thread_holds_none(const struct room *room, pid_t tid, uint64_t pc);
 

@@ -15,6 +15,7 @@
 #include "../src/maps.h"
 
 enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8, CLOSE_AGAIN_NS = 100000000 };
+enum { SLICES_A_SECOND = 1000 };
 
 static size_t code_size(void)
 {
@@ -160,6 +161,8 @@ static int write_room(struct room *room, const struct room_setup *setup, struct 
 		.targets_off = sizeof(head),
 		.eval = setup->eval,
 		.eval_size = setup->eval_size,
+		.gil = setup->gil,
+		.slice_ticks = room->space->control->page.hdr->tsc_hz / SLICES_A_SECOND,
 	};
 	int ret = memory_write(&room->space->mem, room->code, __start_sb_entry, code_size(), err);
 
@@ -240,6 +243,7 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	room->runtime_size = setup->runtime_size;
 	room->eval = setup->eval;
 	room->eval_size = setup->eval_size;
+	room->gil = setup->gil;
 	room->main_only = !setup->function[ENTRY_ADD_ANY];
 	page_proc(&space->control->page, space->proc)->room = room->addr;
 	*out = room;
@@ -332,6 +336,7 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	room->runtime_size = parent->runtime_size;
 	room->eval = parent->eval;
 	room->eval_size = parent->eval_size;
+	room->gil = parent->gil;
 	room->main_only = parent->main_only;
 	room->asked = parent->asked;
 	tell_child(room, parent);
@@ -404,6 +409,7 @@ struct room *room_load(struct space *space, struct tree *tree, pid_t pid)
 	room->asked = head.asked;
 	room->eval = head.eval;
 	room->eval_size = head.eval_size;
+	room->gil = head.gil;
 	room->main_only = !head.function[ENTRY_ADD_ANY];
 	end_turn(room, tree);
 	return room;
@@ -473,7 +479,7 @@ void room_ask(struct room *room, enum sb_agent_command command)
 	room->asked++;
 	room->under_way = true;
 	room->asked_ns = room->queued_ns = 0;
-	room->queue_from = 0;
+	room->queue_from = room->queuer = 0;
 	room->n_unfit = 0;
 	room->queued_any = false;
 	room->waits_for = NULL;
@@ -502,6 +508,7 @@ void room_answer(const struct room *room, struct room_answer *out)
 	out->python = head.python;
 	out->matched = head.matched;
 	out->cost_ticks = head.cost_ticks;
+	memcpy(out->held_ticks, head.held_ticks, sizeof(out->held_ticks));
 	out->loaded = head.agent != 0;
 	head.reason[sizeof(head.reason) - 1] = '\0';
 	for (size_t i = 0; head.reason[i]; i++)

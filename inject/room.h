@@ -19,6 +19,8 @@
  * How a command gets there, see room-step.c: a thread that sleeps in the kernel without the GIL
  * is borrowed and takes it; else the interpreter is asked to run it by a pending call, of its main
  * thread's or of any's; a thread that stands at an interpreter's start bell runs it on the spot.
+ * A command that takes more than a millisecond is done in pieces, each of which gets there so; the
+ * program runs in between. Nobody outside of the room needs to know.
  */
 struct room {
 	struct space *space; /* counted reference */
@@ -27,10 +29,15 @@ struct room {
 	uint64_t addr, size; /* of the room */
 	uint64_t runtime, runtime_size;
 	uint64_t eval, eval_size; /* see room_setup */
-	long fd;		  /* the agent's file, open in the target; -1 */
+	bool gil;
+	long fd; /* the agent's file, open in the target; -1 */
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
-	bool main_only; /* the interpreter has no queue that all its threads look at */
+	bool saw_queued;	/* a call of ours may be on its way since run_ns was taken */
+	pid_t queuer;		/* who has queued the last one; 0: nobody for this command */
+	uint64_t queuer_run_ns; /* as run_ns */
+	uint32_t pieces;	/* of the command that have been done */
+	bool main_only;		/* the interpreter has no queue that all its threads look at */
 	uint32_t asked;
 	uint64_t asked_ns, queued_ns;
 	uint64_t run_ns;      /* how long the main thread had run when it may have been in a call */
@@ -51,13 +58,14 @@ struct room {
 };
 
 /*
- * function: by enum entry_function, in the target; agent: the shared object's bytes; eval: where a
- * free-threaded interpreter runs Python, 0 in others.
+ * function: by enum entry_function, in the target; agent: the shared object's bytes; eval, gil: as
+ * in struct interpreter (elf/interpreter.h).
  */
 struct room_setup {
 	uint64_t function[ENTRY_FUNCTIONS];
 	uint64_t runtime, runtime_size;
 	uint64_t eval, eval_size;
+	bool gil;
 	const void *agent;
 	size_t agent_size;
 };
@@ -101,6 +109,7 @@ struct room_answer {
 	char reason[256];
 	uint32_t flags, python, matched;
 	uint64_t cost_ticks;
+	uint64_t held_ticks[2]; /* the longest hold of the GIL before STOP, and in STOP */
 	bool loaded;
 };
 void room_answer(const struct room *room, struct room_answer *out);

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "clock.h"
 #include "fault.h"
@@ -150,6 +151,9 @@ static int open_theirs(struct space *space, pid_t pid, long fd, const struct spa
 	fchmod(ours, 0600); /* nobody else opens it, whoever hands a descriptor on */
 	if (fstat(ours, &st) == 0)
 		control->inode = st.st_ino;
+	if (want->made)
+		want->made(want->ctx, pid, (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)),
+			   control->inode);
 	page_layout(&layout, want->targets, want->more, has_little_space(pid));
 	layout.session = want->session;
 	layout.tracer_pid = (uint32_t)getpid();

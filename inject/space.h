@@ -70,6 +70,9 @@ void space_put(struct space *space); /* forgets; takes nothing out of the target
 struct space_want {
 	uint64_t session;
 	uint32_t targets, more;
+	/* A page was made for pid, and is mapped nowhere yet; dev as /proc/PID/maps shows it. */
+	void (*made)(void *ctx, pid_t pid, uint32_t dev, uint64_t inode);
+	void *ctx;
 };
 
 /*

@@ -62,6 +62,60 @@ pid_t task_parent(pid_t tid)
 	return v > 0 ? (pid_t)v : 0;
 }
 
+bool task_read_ids(pid_t pid, struct task_ids *ids)
+{
+	uid_t *u = ids->uid, *g = ids->gid;
+	char path[64], line[256];
+	int found = 0;
+	FILE *f;
+
+	memset(ids, 0, sizeof(*ids));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		found += sscanf(line, "Uid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) == 4;
+		found += sscanf(line, "Gid: %u %u %u %u", &g[0], &g[1], &g[2], &g[3]) == 4;
+	}
+	if (f)
+		fclose(f);
+	return found == 2;
+}
+
+bool task_is_user(pid_t pid, uid_t uid)
+{
+	struct task_ids ids;
+	bool is = task_read_ids(pid, &ids);
+
+	for (int i = 0; i < 4; i++)
+		is &= ids.uid[i] == uid;
+	return is;
+}
+
+/* Field 22 of /proc/PID/stat; the name before it may hold blanks, parentheses and line ends. */
+uint64_t task_start(pid_t pid)
+{
+	unsigned long long start = 0;
+	char path[64], text[1024];
+	const char *rest;
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+	}
+	text[n] = '\0';
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest + 1,
+			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			    "%*d %*d %llu",
+			    &start) != 1)
+		return 0;
+	return start;
+}
+
 bool task_sleeps(pid_t tid)
 {
 	return task_state(tid) == 'S';

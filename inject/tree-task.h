@@ -5,8 +5,16 @@
 #include "tree.h"
 
 /* What /proc says of a task, for tree*.c. */
-pid_t task_tgid(pid_t tid);		 /* 0: gone */
-pid_t task_parent(pid_t tid);		 /* 0: gone */
+pid_t task_tgid(pid_t tid);   /* 0: gone */
+pid_t task_parent(pid_t tid); /* 0: gone */
+/* Real, effective, saved, of files. */
+struct task_ids {
+	uid_t uid[4], gid[4];
+};
+bool task_read_ids(pid_t pid, struct task_ids *ids); /* false: gone */
+uint64_t task_start(pid_t pid); /* when it began, in ticks of the clock; 0: gone */
+/* Are all its user ids (real, effective, saved, of files) this one? False: gone, too. */
+bool task_is_user(pid_t pid, uid_t uid);
 bool task_has_shadow_stack(pid_t pid);	 /* returns are checked by the processor */
 bool task_sleeps(pid_t tid);		 /* interruptible sleep */
 bool task_in_kernel(pid_t tid);		 /* uninterruptible sleep, or dead */

@@ -58,23 +58,87 @@ static void settle_spans(void)
 	agent.backend->spans(any);
 }
 
-/* Tells the interpreter of every watch, and lets go those that no target wants any more. */
-static int settle(void)
+/* ---- a command in pieces ---- */
+
+/*
+ * What a command has to do can be much, and as long as it does that no other thread runs Python.
+ * So after about a millisecond it leaves the rest for later (SB_AGENT_AGAIN), and sbinject asks
+ * again. What comes in between can be anything: modules come and go, a fork, another command in
+ * this one's place, the end of the interpreter.
+ */
+static struct {
+	bool open;
+	uint32_t asked, command;
+	int stage;
+	bool first; /* APPLY: of all lists */
+	bool begun; /* the stage */
+	bool inside;
+	uint32_t list, matched;
+} job;
+
+static void job_drop(void)
+{
+	walk_drop();
+	cost_drop();
+	memset(&job, 0, sizeof(job));
+}
+
+/* In the child of a fork in the midst of a piece nothing of it is as it should be. */
+static void job_lose(void)
+{
+	walk_lose();
+	cost_lose();
+	memset(&job, 0, sizeof(job));
+}
+
+static int stages(int (*const stage[])(struct sb_room *), int n, struct sb_room *room)
 {
 	int rc;
 
-	for (struct watch *w = table_watches(), *next; w; w = next) {
-		next = w->next;
-		if (!py_ref_alive(w->ref, w->code)) {
-			table_drop(w);
-			continue;
-		}
-		rc = agent.backend->set(w, watch_wanted(w));
+	do {
+		rc = stage[job.stage](room);
 		if (rc)
 			return rc;
-		if (!w->n)
-			table_drop(w);
+		job.begun = false;
+	} while (++job.stage < n && !slice_over());
+	return job.stage < n ? SB_AGENT_AGAIN : 0;
+}
+
+/* Tells the interpreter of a watch, and lets it go if no target wants it any more. */
+static int settle_one(struct watch *w)
+{
+	int rc;
+
+	if (!py_ref_alive(w->ref, w->code)) {
+		table_drop(w);
+		return 0;
 	}
+	rc = agent.backend->set(w, watch_wanted(w));
+	if (!rc && !w->n)
+		table_drop(w);
+	else
+		job.matched++;
+	return rc;
+}
+
+static int settle(struct sb_room *room)
+{
+	struct watch *w;
+
+	if (!job.begun) {
+		table_rewind();
+		job.matched = 0;
+	}
+	job.begun = true;
+	while ((w = table_step())) {
+		int rc = settle_one(w);
+
+		if (rc)
+			return rc;
+		if (slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	room->matched = job.matched;
 	settle_spans();
 	return agent.backend->settle(anybody_counts());
 }
@@ -102,7 +166,8 @@ static void ended(PyObject *capsule)
 	agent.token = NULL;
 	if (agent.leaving || (!agent.started && !agent.lingers))
 		return;
-	agent.started = agent.lingers = false;
+	agent.started = agent.listed = agent.lingers = false;
+	job_drop();
 	agent.backend->ended();
 	span_reset();
 	table_clear();
@@ -155,7 +220,7 @@ static bool may_time(const struct sb_room *room)
 	return false;
 }
 
-static int start(const struct sb_room *room)
+static int start(void)
 {
 	bool was = agent.lingers;
 	int rc;
@@ -167,7 +232,7 @@ static int start(const struct sb_room *room)
 			"child when it is watched; PYTHON_GIL=1 gives it one");
 	agent.backend = py.hex >= 0x030c0000 ? &monitor_backend : &frame_backend;
 	agent.flags = 0;
-	agent.guest = agent.times = false;
+	agent.guest = agent.times = agent.listed = agent.costed = false;
 	agent.lingers = true; /* a child that is forked meanwhile has half of it */
 	rc = agent.backend->start();
 	agent.lingers = was && rc;
@@ -176,15 +241,37 @@ static int start(const struct sb_room *room)
 	agent.started = true;
 	agent.interp = PyInterpreterState_Get();
 	token_hang();
-	return cost_measure(may_time(room));
+	return 0;
 }
 
-static int relist(const struct sb_room *room, bool first)
+/* ---- APPLY ---- */
+
+static int apply_start(struct sb_room *room)
+{
+	(void)room;
+	job.first = !agent.listed;
+	return agent.started ? 0 : start();
+}
+
+static int apply_cost(struct sb_room *room)
+{
+	int rc = agent.costed ? 0 : cost_piece(may_time(room));
+
+	agent.costed = !rc;
+	return rc;
+}
+
+static bool list_is_new(const struct sb_room *room)
+{
+	return job.first || agent.list.version != room->list;
+}
+
+static int apply_list(struct sb_room *room)
 {
 	struct list list;
 	int rc;
 
-	if (!first && agent.list.version == room->list)
+	if (!list_is_new(room))
 		return 0;
 	rc = list_load(&list, room);
 	if (rc)
@@ -192,24 +279,97 @@ static int relist(const struct sb_room *room, bool first)
 	list_free(&agent.list);
 	agent.list = list;
 	agent.list.version = 0; /* none's: a child that is forked meanwhile begins anew */
-	span_reset();		/* cells may be others' */
+	job.list = list.version;
+	span_reset(); /* cells may be others' */
 	judge_again();
-	rc = judge_existing();
-	if (!rc)
-		rc = agent.backend->relist(first);
-	if (!rc)
-		agent.list.version = list.version;
-	return rc;
+	return 0;
 }
 
-static int stop(void)
+static int apply_existing(struct sb_room *room)
+{
+	if (!list_is_new(room))
+		return 0;
+	return judge_existing(agent.backend->stale && agent.backend->stale());
+}
+
+static int apply_backend(struct sb_room *room)
 {
 	int rc;
 
-	if (!agent.started && !agent.lingers)
+	if (!list_is_new(room))
 		return 0;
-	agent.started = agent.times = false;
+	rc = agent.backend->relist(job.first);
+	if (rc)
+		return rc;
+	agent.list.version = job.list;
+	agent.listed = true;
+	return 0;
+}
+
+static int stop_at_once(struct sb_room *room);
+
+static int apply(struct sb_room *room)
+{
+	static int (*const stage[])(struct sb_room *) = { apply_start,	  apply_cost,	 apply_list,
+							  apply_existing, apply_backend, settle };
+	int rc;
+
+	if (agent.started && agent.interp != PyInterpreterState_Get())
+		return agent_fail(SB_AGENT_UNSUPPORTED, "called in another interpreter");
+	rc = stages(stage, sizeof(stage) / sizeof(*stage), room);
+	if (rc && rc != SB_AGENT_AGAIN && job.first && agent.started)
+		stop_at_once(room); /* the reason stays that of the first failure only if this
+				       succeeds */
+	room->flags = agent.flags | (py_gil() ? 0 : SB_ROOM_FREE_THREADED);
+	room->cost_ticks = agent.cost_counted;
+	return rc;
+}
+
+/* ---- STOP ---- */
+
+static bool nothing_to_stop(void)
+{
+	return !agent.started && !agent.lingers;
+}
+
+static int stop_begin(struct sb_room *room)
+{
+	(void)room;
+	if (nothing_to_stop())
+		return 0;
+	agent.started = agent.listed = agent.times = false;
 	agent.lingers = true; /* a child that is forked meanwhile does it again */
+	agent.backend->quiet();
+	return 0;
+}
+
+static int stop_watches(struct sb_room *room)
+{
+	struct watch *w;
+
+	(void)room;
+	if (nothing_to_stop())
+		return 0;
+	if (!job.begun)
+		table_rewind();
+	job.begun = true;
+	while ((w = table_step())) {
+		if (agent.backend->let_go)
+			agent.backend->let_go(w);
+		table_drop(w);
+		if (slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	return 0;
+}
+
+static int stop_end(struct sb_room *room)
+{
+	int rc;
+
+	(void)room;
+	if (nothing_to_stop())
+		return 0;
 	rc = agent.backend->stop();
 	span_reset();
 	if (!rc)
@@ -223,26 +383,30 @@ static int stop(void)
 	return rc;
 }
 
-static int apply(struct sb_room *room)
+static int stop(struct sb_room *room)
 {
-	bool first = !agent.started;
-	int rc;
+	static int (*const stage[])(struct sb_room *) = { stop_begin, stop_watches, stop_end };
+	int rc = stages(stage, sizeof(stage) / sizeof(*stage), room);
 
-	if (!first && agent.interp != PyInterpreterState_Get())
-		return agent_fail(SB_AGENT_UNSUPPORTED, "called in another interpreter");
-	rc = first ? start(room) : 0;
-	if (!rc)
-		rc = relist(room, first);
-	if (!rc)
-		rc = settle();
-	if (rc && first && agent.started)
-		stop(); /* the reason stays that of the first failure only if this succeeds */
-	room->flags = agent.flags | (py_gil() ? 0 : SB_ROOM_FREE_THREADED);
-	room->matched = table_count();
-	room->cost_ticks = agent.cost_counted;
+	room->flags = agent.flags;
 	return rc;
 }
 
+static int stop_at_once(struct sb_room *room)
+{
+	uint64_t end = agent.slice_end;
+	int rc;
+
+	job_drop();
+	agent.slice_end = 0;
+	rc = stop(room);
+	agent.slice_end = end;
+	return rc;
+}
+
+/* ---- LIST ---- */
+
+/* In one piece: nothing would tell us that the interpreter ends before the next. */
 static int list(const struct sb_room *room)
 {
 	struct list list;
@@ -250,22 +414,22 @@ static int list(const struct sb_room *room)
 
 	if (rc)
 		return rc;
+	agent.slice_end = 0;
 	rc = judge_list(&list);
 	list_free(&list);
 	return rc;
 }
+
+/* ---- commands ---- */
 
 static int carry_out(struct sb_room *room)
 {
 	struct page page;
 
 	room->python = py.hex;
-	if (room->command == SB_AGENT_STOP) {
-		int rc = stop();
-
-		room->flags = agent.flags;
-		return rc;
-	}
+	agent.slice_end = room->slice_ticks ? cpu_ticks() + room->slice_ticks : 0;
+	if (room->command == SB_AGENT_STOP)
+		return stop(room);
 	if (page_open(&page, room))
 		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");
 	if (page.session != agent.page.session)
@@ -280,6 +444,27 @@ static int carry_out(struct sb_room *room)
 	return agent_fail(SB_AGENT_DAMAGED, "no such command");
 }
 
+/* The next piece of the command that is under way, or another command in its place. */
+static int carry_on(struct sb_room *room)
+{
+	int rc;
+
+	if (job.inside)
+		job_lose();
+	if (job.open && (job.asked != room->asked || job.command != room->command))
+		job_drop();
+	job.open = job.inside = true;
+	job.asked = room->asked;
+	job.command = room->command;
+	agent.at_work = true;
+	rc = carry_out(room);
+	agent.at_work = false;
+	job.inside = false;
+	if (rc != SB_AGENT_AGAIN)
+		job_drop();
+	return rc;
+}
+
 /*
  * Not in the midst of a change that this thread makes further up, nor does the program wait for
  * long while another one makes its own: nothing has been done then, and it is asked again.
@@ -290,7 +475,7 @@ static int carry_out_in_turn(struct sb_room *room)
 
 	if (turn_mine() || !turn_take(PATIENCE))
 		return SB_AGENT_ELSEWHERE;
-	rc = carry_out(room);
+	rc = carry_on(room);
 	turn_give();
 	return rc;
 }

@@ -2,6 +2,7 @@
 #ifndef SB_AGENT_H
 #define SB_AGENT_H
 
+#include "cpu.h"
 #include "hit.h"
 #include "py.h"
 
@@ -34,6 +35,8 @@
 
 struct target {
 	uint32_t cell, flags;
+	bool found;  /* something matches */
+	bool likely; /* a module does */
 	const char *module, *name;
 	const char *last; /* what the last part of a name must end with */
 	bool last_whole;
@@ -78,23 +81,31 @@ struct entry {
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
+	bool (*stale)(void); /* calls of code that exists may be told to nobody; NULL: never */
 	int (*relist)(bool first);	     /* the list of targets is another one */
 	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
 	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
-	int (*stop)(void);		     /* 0, or SB_AGENT_BUSY */
-	void (*ended)(void);		     /* the interpreter ends: let go of all */
-	void (*once)(struct watch *);	     /* a hit, as the interpreter would make it */
-	void (*spans)(bool any);	     /* calls of some are timed, or of none any more */
-	void (*span)(struct watch *);	     /* as once, for the two ends of a timed call */
+	/* Before all watches are let go one by one: told of no new code, and as little else as may
+	 * be. Before stop(). */
+	void (*quiet)(void);
+	void (*let_go)(struct watch *);
+	int (*stop)(void);	      /* 0, or SB_AGENT_BUSY */
+	void (*ended)(void);	      /* the interpreter ends: let go of all */
+	void (*once)(struct watch *); /* a hit, as the interpreter would make it */
+	void (*spans)(bool any);      /* calls of some are timed, or of none any more */
+	void (*span)(struct watch *); /* as once, for the two ends of a timed call */
 	void (*function)(PyObject *function, struct watch *w); /* one that exists; or NULL */
 	uint32_t extra_ns; /* what the interpreter adds to that */
 };
 
 struct agent {
 	bool started;
+	bool costed;	/* and what it costs is known */
+	bool listed;	/* and a list of targets has been taken over */
 	bool ready;	/* what is off now is watched as well: SB_AGENT_READY */
 	bool lingers;	/* not started, and something may refer to it still */
 	bool leaving;	/* the token is taken out by us */
+	bool at_work;	/* on a command */
 	bool times;	/* calls of some are timed */
 	bool guest;	/* something else looks at all code: run none of our own */
 	uint32_t flags; /* enum sb_room_flags */
@@ -104,7 +115,8 @@ struct agent {
 	void *interp;
 	PyObject *token; /* in the interpreter's dict: see token_hang() */
 	struct sb_room *room;
-	uint64_t cost; /* ticks that a delayed call costs beside its spin */
+	uint64_t slice_end; /* clock: who works longer leaves the rest for later; 0: nobody does */
+	uint64_t cost;	    /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
 	/* What a timed call costs, and how much of it falls into its own time. */
 	uint64_t cost_span, cost_within;
@@ -113,6 +125,12 @@ struct agent {
 
 extern struct agent agent;
 extern const struct backend monitor_backend, frame_backend;
+
+/* The program has waited long enough for this piece of a command. */
+static inline bool slice_over(void)
+{
+	return agent.slice_end && (int64_t)(cpu_ticks() - agent.slice_end) >= 0;
+}
 
 /* Writes the reason and returns the error. */
 int agent_fail(int error, const char *reason);
@@ -124,7 +142,10 @@ void table_drop(struct watch *watch); /* takes out and frees */
 void table_forget(void);	      /* the judgements of codes that do not match */
 void table_clear(void);
 struct watch *table_watches(void);
-uint32_t table_count(void); /* watches whose code lives */
+/* One watch after another, with the program at work in between: table_step() NULL: those that were
+ * there at table_rewind() have been had. */
+void table_rewind(void);
+struct watch *table_step(void);
 
 static inline bool entry_valid(const struct entry *e)
 {
@@ -146,28 +167,38 @@ void list_free(struct list *list);
  * qualname NULL: found out here. generator: the object that runs the frame, where it is known.
  */
 struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator);
-void judge_again(void);			 /* all watches, by the list that is new */
-int judge_list(const struct list *list); /* notes what matches now, watches nothing */
-int judge_existing(void);		 /* watches for what exists and is not watched */
-void judge_forget(void);		 /* what was noted */
+void judge_again(void);		   /* all watches, by the list that is new */
+int judge_list(struct list *list); /* notes what matches now, watches nothing */
+/* Watches for what exists and is not watched; stale: calls of some code may be told to nobody. In
+ * pieces: SB_AGENT_AGAIN before the last. */
+int judge_existing(bool stale);
+void judge_forget(void); /* what was noted */
 
 /* walk.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
 PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
 
 /*
  * walk.c: every function that exists, and the code nested in it; qualname NULL: not known.
- * wanted is asked by module first.
+ * wanted is asked by module first; code NULL: could any function of this module be?
+ * thorough: whether more is to be looked at than names lead to; NULL: always.
  */
 struct walk {
+	bool (*thorough)(struct walk *);
+	bool by_file; /* it goes by the code's file as well */
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
 	/* Each function object itself, after its code; may be NULL, as found may. */
 	void (*function)(struct walk *, PyObject *function, PyObject *code);
 };
-int walk_functions(struct walk *walk);
+void walk_functions(struct walk *walk); /* all at once */
+int walk_piece(struct walk *walk);	/* SB_AGENT_AGAIN: not through yet */
+void walk_drop(void);			/* the rest of it */
+void walk_lose(void);			/* forgets it, and gives nothing back */
 
 /* cost.c */
-int cost_measure(bool spans); /* ... those of timed calls as well */
+int cost_piece(bool spans); /* ... those of timed calls as well. As walk_piece(). */
+void cost_drop(void);
+void cost_lose(void);
 
 /* Whether somebody counts: a cell of it is not OFF in this process. */
 static inline bool watch_wanted(const struct watch *w)

@@ -107,13 +107,14 @@ static bool subject_open(struct subject *s, bool run)
 
 static void subject_close(struct subject *s)
 {
-	PyObject *held[] = { s->turns, s->loop, s->code, s->function, s->beside, s->globals };
+	PyObject *held[] = { s->turns, s->loop, s->code, s->function, s->beside };
 
 	if (s->watch)
 		table_drop(s->watch);
 	free(s->page.base);
 	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++)
 		Py_DecRef(held[i]);
+	py_run_end(s->globals);
 	PyErr_Clear();
 }
 
@@ -146,25 +147,59 @@ static int64_t median(int64_t *v, int n)
 	return v[n / 2];
 }
 
-/* The median of what a watched call costs more than one that is not, beside its spin. */
-static int64_t cost_of(struct subject *s, uint32_t state)
-{
+/* What is being measured, from one piece to the next. */
+static struct measuring {
+	bool open, run; /* run: the function is called */
+	struct subject subject;
+	struct page page; /* the agent's own */
+	uint32_t state;	  /* SB_STATE_COUNT, then SB_STATE_SLOW */
+	int round;
 	int64_t cost[ROUNDS];
+	int64_t counted, delayed; /* -1: not known */
+} m;
 
-	s->cell->state = state;
-	s->cell->flags = state == SB_STATE_SLOW ? SB_CELL_DELAY : 0;
-	for (int i = -2; i < ROUNDS; i++) {
-		uint64_t spun = s->cell->slot[0].injected_ticks, off, on;
+#define WARM_UP (-2)
 
-		off = time_calls(s, false);
-		on = time_calls(s, true);
-		if (!off || !on)
-			return -1;
-		spun = s->cell->slot[0].injected_ticks - spun;
-		if (i >= 0)
-			cost[i] = (int64_t)(on - off - spun);
+/* One round: what a watched call costs more than one that is not, beside its spin. */
+static bool round_of(struct subject *s)
+{
+	uint64_t spun, off, on;
+
+	s->cell->state = m.state;
+	s->cell->flags = m.state == SB_STATE_SLOW ? SB_CELL_DELAY : 0;
+	spun = s->cell->slot[0].injected_ticks;
+	off = time_calls(s, false);
+	on = time_calls(s, true);
+	if (!off || !on)
+		return false;
+	spun = s->cell->slot[0].injected_ticks - spun;
+	if (m.round >= 0)
+		m.cost[m.round] = (int64_t)(on - off - spun);
+	return true;
+}
+
+/* False: there are more rounds to come. */
+static bool rounds(void)
+{
+	while (m.state <= SB_STATE_SLOW) {
+		bool fine = round_of(&m.subject);
+
+		if (!fine)
+			return true;
+		if (++m.round == ROUNDS) {
+			int64_t cost = median(m.cost, ROUNDS) / CALLS;
+
+			if (m.state == SB_STATE_COUNT)
+				m.counted = cost;
+			else
+				m.delayed = cost;
+			m.state++;
+			m.round = WARM_UP;
+		}
+		if (m.state <= SB_STATE_SLOW && slice_over())
+			return false;
 	}
-	return median(cost, ROUNDS) / CALLS;
+	return true;
 }
 
 /* No tool is asked to look at the function: what the hook takes, and what was seen elsewhere. */
@@ -230,40 +265,84 @@ static bool span_costs(struct subject *s, bool run)
 	return true;
 }
 
-int cost_measure(bool spans)
+static int begin(void)
 {
-	struct page page = agent.page;
-	uint64_t hz = page_header(&page)->tsc_hz;
-	bool run = !agent.guest && !py_observed();
-	struct subject s;
-	int64_t counted = -1, delayed = -1;
+	uint64_t hz = page_header(&agent.page)->tsc_hz;
+	struct subject *s = &m.subject;
 
+	m = (struct measuring){ .run = !agent.guest && !py_observed(),
+				.state = SB_STATE_COUNT,
+				.round = WARM_UP,
+				.counted = -1,
+				.delayed = -1 };
 	agent.cost = 0;
-	for (int tries = 0; !subject_open(&s, run); tries++) {
+	for (int tries = 0; !subject_open(s, m.run); tries++) {
 		py_interrupted();
-		subject_close(&s);
+		subject_close(s);
 		if (tries == 3)
 			return agent_fail(SB_AGENT_PYTHON,
 					  "the hook's own cost could not be measured");
 	}
-	agent.page = s.page;
-	s.cell->delay_ticks = hz ? hz / 2000000 : 1000;
-	if (run) {
-		counted = cost_of(&s, SB_STATE_COUNT);
-		delayed = counted < 0 ? -1 : cost_of(&s, SB_STATE_SLOW);
-	}
-	agent.backend->set(s.watch, false);
-	agent.backend->settle(false);
-	if (counted < 0 || delayed < 0) {
-		s.cell->state = SB_STATE_COUNT;
-		counted = delayed = estimate(&s) +
-				    (int64_t)(hz / 1000000 * agent.backend->extra_ns / 1000);
-	}
-	if (spans && !(run && span_costs(&s, true)))
-		span_costs(&s, false);
-	agent.cost = (uint64_t)delayed;
-	agent.cost_counted = (uint64_t)counted;
-	agent.page = page;
-	subject_close(&s);
+	s->cell->delay_ticks = hz ? hz / 2000000 : 1000;
+	m.open = true;
 	return 0;
+}
+
+static void settled_by(bool spans)
+{
+	struct subject *s = &m.subject;
+
+	if (m.counted < 0 || m.delayed < 0) {
+		uint64_t hz = page_header(&m.page)->tsc_hz;
+
+		s->cell->state = SB_STATE_COUNT;
+		m.counted = m.delayed = estimate(s) +
+					(int64_t)(hz / 1000000 * agent.backend->extra_ns / 1000);
+	}
+	if (spans && !(m.run && span_costs(s, true)))
+		span_costs(s, false);
+	agent.cost = (uint64_t)m.delayed;
+	agent.cost_counted = (uint64_t)m.counted;
+}
+
+/* The agent has a page of its own only while nothing of the program's runs. */
+int cost_piece(bool spans)
+{
+	struct page page = agent.page;
+	int rc = m.open ? 0 : begin();
+	bool all;
+
+	if (rc)
+		return rc;
+	/* A tool that has begun since the last piece would see the function run. */
+	if (m.run && py_observed()) {
+		m.run = false;
+		m.counted = m.delayed = -1;
+	}
+	m.page = page;
+	agent.page = m.subject.page;
+	all = !m.run || rounds();
+	agent.backend->set(m.subject.watch, false);
+	agent.backend->settle(false);
+	if (all)
+		settled_by(spans);
+	agent.page = page;
+	if (!all)
+		return SB_AGENT_AGAIN;
+	cost_drop();
+	return 0;
+}
+
+void cost_lose(void)
+{
+	memset(&m, 0, sizeof(m));
+}
+
+void cost_drop(void)
+{
+	struct measuring was = m;
+
+	cost_lose();
+	if (was.open)
+		subject_close(&was.subject);
 }

@@ -383,7 +383,7 @@ static bool frames_as_expected(bool *interrupted)
 		generator |= 1 << CREATION;
 	fine = globals && probe_function(globals, "plain", 1 << START) &&
 	       probe_function(globals, "generator", generator) && !probed.wrong;
-	Py_DecRef(globals);
+	py_run_end(globals);
 	*interrupted = py_interrupted() || probed.interrupted;
 	return fine;
 }
@@ -463,6 +463,12 @@ static int frame_settle(bool any)
 	return 0;
 }
 
+static void frame_quiet(void)
+{
+	if (fr.installed && !fr.inside)
+		uninstall();
+}
+
 static int frame_stop(void)
 {
 	struct walk walk = { .wanted = every_module, .function = forget_version };
@@ -515,6 +521,7 @@ const struct backend frame_backend = {
 	.relist = frame_relist,
 	.set = frame_set,
 	.settle = frame_settle,
+	.quiet = frame_quiet,
 	.stop = frame_stop,
 	.ended = frame_ended,
 	.once = frame_once,

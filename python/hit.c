@@ -85,25 +85,27 @@ static uint32_t bucket_of(int64_t excess)
 	return n < SB_PAGE_BUCKETS ? n : SB_PAGE_BUCKETS - 1;
 }
 
-/* given: all the time that the call was delayed, the hook's own cost included. */
-static void account(const struct sb_page_cell *cell, const struct place *at, uint64_t given)
+/*
+ * delay: what was asked of this call when it began; want: what it was to be given of it; given:
+ * what it was given. All with the hook's own cost. As in the stub: what goes beyond `want` by more
+ * than the limit is an interruption, and no residual outlives a call that was delayed to its end.
+ */
+static void account(const struct sb_page_cell *cell, const struct place *at, uint64_t delay,
+		    uint64_t want, uint64_t given)
 {
 	struct sb_page_slot *slot = at->slot;
-	int64_t excess = (int64_t)(given - cell->delay_ticks), residual, bound;
+	int64_t excess, residual, bound = (int64_t)cell->residual_max;
 
 	if (given > slot->max_ticks)
 		slot->max_ticks = given;
-	if (excess > (int64_t)cell->overrun_limit) {
-		uint64_t over = (uint64_t)excess - cell->overrun_limit;
-
-		__atomic_fetch_add(&slot->overrun_ticks, over, __ATOMIC_RELAXED);
-		given -= over;
-	} else {
-		bound = (int64_t)cell->residual_max;
-		residual = slot->residual_ticks + excess;
-		residual = residual > bound ? bound : residual < -bound ? -bound : residual;
-		slot->residual_ticks = residual;
+	if (given - want > cell->overrun_limit) {
+		__atomic_fetch_add(&slot->overrun_ticks, given - want, __ATOMIC_RELAXED);
+		given = want;
 	}
+	excess = (int64_t)(given - delay);
+	residual = slot->residual_ticks + excess;
+	residual = residual > bound ? bound : residual < -bound ? -bound : residual;
+	slot->residual_ticks = residual;
 	slot_add(at, &slot->injected_ticks, given);
 	slot_add(at, &slot->bucket[bucket_of(excess)], 1);
 }
@@ -159,20 +161,21 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 {
 	const struct sb_page_header *h = page_header(hit->page);
 	int64_t left;
-	uint64_t want, spent, cost = hit->cost;
+	uint64_t want, spent, cost = hit->cost, asked;
 	bool whole;
 
 	if ((int64_t)(start - __atomic_load_n(&h->lease_until, __ATOMIC_RELAXED)) >= 0) {
 		__atomic_fetch_add(&at->slot->lapsed, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	left = (int64_t)(cell->delay_ticks - cost) - at->slot->residual_ticks;
+	asked = __atomic_load_n(&cell->delay_ticks, __ATOMIC_RELAXED);
+	left = (int64_t)(asked - cost) - at->slot->residual_ticks;
 	want = left < 0 ? 0 : (uint64_t)left;
 	hit->cost = 0;
 	whole = spins_aside(hit, want) ? spin_aside(hit->page, cell, start, want, &spent) :
 					 spin(hit->page, cell, start, want, &spent);
 	if (whole) {
-		account(cell, at, spent + cost);
+		account(cell, at, asked, want + cost, spent + cost);
 		return;
 	}
 	__atomic_fetch_add(&cell->cuts, 1, __ATOMIC_RELAXED);

@@ -129,6 +129,8 @@ static bool module_matches(const struct target *t, struct subject *s)
 	if (!(t->flags & SB_TARGET_FILE))
 		return glob_match(t->module, subject_module(s)) ||
 		       (is_script(s->module) && glob_match(t->module, "__main__"));
+	if (!s->code) /* a module as such: its functions may come from any file */
+		return true;
 	if (!s->file)
 		s->file = subject_text(s, 0, PY_CO_FILENAME);
 	return glob_match(t->module, s->file);
@@ -196,8 +198,10 @@ static void match(const struct list *list, struct subject *s, struct matches *m)
 
 		if (m->n && t->flags & SB_TARGET_REST)
 			continue;
-		if (module_matches(t, s) && name_matches(t, s))
-			matches_add(m, t);
+		if (!module_matches(t, s) || !name_matches(t, s))
+			continue;
+		list->targets[i].found = true;
+		matches_add(m, t);
 	}
 }
 
@@ -346,11 +350,12 @@ void judge_again(void)
 	}
 }
 
-/* ---- LIST ---- */
+/* ---- what exists ---- */
 
 struct lister {
 	struct walk walk;
 	const struct list *list;
+	bool stale;
 };
 
 static bool list_wanted(struct walk *walk, PyObject *globals, PyObject *code)
@@ -359,8 +364,14 @@ static bool list_wanted(struct walk *walk, PyObject *globals, PyObject *code)
 	struct subject s = { .code = code, .globals = globals };
 	bool wanted = false;
 
-	for (size_t i = 0; i < l->list->n && !wanted; i++)
-		wanted = module_matches(&l->list->targets[i], &s);
+	for (size_t i = 0; i < l->list->n && (!wanted || !code); i++) {
+		struct target *t = &l->list->targets[i];
+
+		if (!module_matches(t, &s))
+			continue;
+		wanted = true;
+		t->likely |= !code;
+	}
 	subject_close(&s);
 	return wanted;
 }
@@ -384,19 +395,22 @@ static void list_found(struct walk *walk, PyObject *code, PyObject *globals, con
 	subject_close(&s);
 }
 
-int judge_list(const struct list *list)
+static bool goes_by_file(const struct list *list)
 {
-	struct lister l = { .walk = { .wanted = list_wanted, .found = list_found }, .list = list };
-
-	return walk_functions(&l.walk);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->targets[i].flags & SB_TARGET_FILE)
+			return true;
+	return false;
 }
 
-static bool existing_wanted(struct walk *walk, PyObject *globals, PyObject *code)
+int judge_list(struct list *list)
 {
-	struct lister l = { .list = &agent.list };
+	struct lister l = { .walk = { .by_file = goes_by_file(list),
+				      .wanted = list_wanted,
+				      .found = list_found },
+			    .list = list };
 
-	(void)walk;
-	return list_wanted(&l.walk, globals, code);
+	return walk_piece(&l.walk);
 }
 
 static void existing_found(struct walk *walk, PyObject *code, PyObject *globals,
@@ -414,15 +428,42 @@ static void existing_function(struct walk *walk, PyObject *function, PyObject *c
 	const struct entry *e = table_find(code);
 
 	(void)walk;
-	if (agent.backend->function && e && e->watch && entry_valid(e))
+	if (e && e->watch && entry_valid(e))
 		agent.backend->function(function, e->watch);
 }
 
-int judge_existing(void)
+/*
+ * A look at all that the collector knows holds the program up for as long as that is much: it is
+ * taken where something would be missed, or where a target's module is there and names have led to
+ * none of its functions.
+ */
+static bool existing_thorough(struct walk *walk)
 {
-	struct walk walk = { .wanted = existing_wanted,
-			     .found = existing_found,
-			     .function = existing_function };
+	const struct lister *l = (const struct lister *)walk;
 
-	return walk_functions(&walk);
+	if (l->stale)
+		return true;
+	for (size_t i = 0; i < l->list->n; i++) {
+		const struct target *t = &l->list->targets[i];
+
+		if ((t->likely && !t->found) ||
+		    (walk->function && py.hex >= 0x030b0000 &&
+		     last_part_fits(t, "__getitem__"))) /* see frame.c */
+			return true;
+	}
+	return false;
+}
+
+int judge_existing(bool stale)
+{
+	struct lister l = { .walk = { .by_file = goes_by_file(&agent.list),
+				      .wanted = list_wanted,
+				      .thorough = existing_thorough,
+				      .found = existing_found },
+			    .list = &agent.list,
+			    .stale = stale };
+
+	if (agent.backend->function)
+		l.walk.function = existing_function;
+	return walk_piece(&l.walk);
 }

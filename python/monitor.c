@@ -357,6 +357,27 @@ static int share_tool(void)
 }
 
 /*
+ * Whether a finder was here before, in this session or an earlier one: what it has disabled may
+ * not be told to the next. The interpreter's own dict, which no code of the program's sees, knows.
+ */
+static const char marked[] = "sbinject finder";
+
+static bool monitor_stale(void)
+{
+	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
+
+	return !dict || py.threads || PyDict_GetItemString(dict, marked);
+}
+
+static void mark(void)
+{
+	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
+
+	if (dict && PyDict_SetItemString(dict, marked, Py_None))
+		PyErr_Clear();
+}
+
+/*
  * A finder that has seen nothing yet. Where no id is left for it, the old one stays: codes that
  * were never called are still new to it, the others have just been looked for. If it is the only
  * one, its global event is off until the new ones have been told theirs (monitor_set): a code
@@ -366,6 +387,7 @@ static int monitor_relist(bool first)
 {
 	int fresh, old = mon.finder;
 
+	mark();
 	tool_drop_others(old, mon.watcher); /* as in monitor_start() */
 	fresh = take_finder();
 	if (fresh == NO_TOOL && first)
@@ -438,20 +460,30 @@ static bool drained(void)
 	return !turn_anyone();
 }
 
+static void monitor_quiet(void)
+{
+	if (!mon.open)
+		return;
+	tool_drop_others(mon.watcher, mon.watcher);
+	mon.finder = mon.watcher;
+	mon.spans = false;
+	mon.paused = true; /* asks for nothing */
+	if (tool_is_ours(mon.watcher))
+		tool_set(mon.watcher, 0);
+}
+
+static void monitor_let_go(struct watch *w)
+{
+	if (w->was_on && py_ref_alive(w->ref, w->code) && tool_is_ours(mon.watcher))
+		tool_set_local(mon.watcher, w->code, 0);
+}
+
 static int monitor_stop(void)
 {
 	bool gone;
 
 	if (!mon.open)
 		return 0;
-	if (tool_is_ours(mon.watcher))
-		for (struct watch *w = table_watches(); w; w = w->next)
-			if (w->was_on && py_ref_alive(w->ref, w->code))
-				tool_set_local(mon.watcher, w->code, 0);
-	tool_drop_others(mon.watcher, mon.watcher);
-	mon.finder = mon.watcher;
-	mon.spans = false;
-	mon.paused = true; /* asks for nothing */
 	tool_silence(mon.watcher);
 	gone = drained();
 	tool_drop(mon.watcher);
@@ -475,9 +507,12 @@ static void monitor_ended(void)
 
 const struct backend monitor_backend = {
 	.start = monitor_start,
+	.stale = monitor_stale,
 	.relist = monitor_relist,
 	.set = monitor_set,
 	.settle = monitor_settle,
+	.quiet = monitor_quiet,
+	.let_go = monitor_let_go,
 	.stop = monitor_stop,
 	.ended = monitor_ended,
 	.once = monitor_once,

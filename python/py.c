@@ -84,10 +84,18 @@ int py_open(void)
 	py.hex = hex_version();
 	py.code_type = py_symbol("PyCode_Type");
 	py.function_type = py_symbol("PyFunction_Type");
+	py.module_type = py_symbol("PyModule_Type");
+	py.static_method_type = py_symbol("PyStaticMethod_Type");
+	py.class_method_type = py_symbol("PyClassMethod_Type");
+	py.property_type = py_symbol("PyProperty_Type");
+	py.method_type = py_symbol("PyMethod_Type");
 	py.weakref_object = (PyObject * (*)(PyObject *)) py_symbol("PyWeakref_GetObject");
 	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
 	py.function_code = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetCode");
 	py.function_globals = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetGlobals");
+	py.function_closure = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetClosure");
+	py.cell_get = (PyObject * (*)(PyObject *)) py_symbol("PyCell_Get");
+	py.dict_of = (PyObject * *(*)(PyObject *)) py_symbol("_PyObject_GetDictPtr");
 	py.gc_disable = (int (*)(void))py_symbol("PyGC_Disable");
 	py.gc_enable = (int (*)(void))py_symbol("PyGC_Enable");
 	py.dict_get = (int (*)(PyObject *, PyObject *, PyObject **))py_symbol("PyDict_GetItemRef");
@@ -262,6 +270,13 @@ PyObject *py_run(const char *text)
 	return NULL;
 }
 
+void py_run_end(PyObject *globals)
+{
+	if (globals)
+		PyDict_Clear(globals);
+	Py_DecRef(globals);
+}
+
 bool py_interrupted(void)
 {
 	PyObject *type, *value, *traceback;
@@ -310,6 +325,19 @@ static bool sys_has(const char *function)
 	return value && value != Py_None;
 }
 
+/* A tool id of the agent's own, by its name. */
+static bool is_ours(PyObject *monitoring, int tool)
+{
+	PyObject *name = PyObject_CallMethod(monitoring, "get_tool", "i", tool);
+	const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) :
+							   NULL;
+	bool ours = text && !strncmp(text, "sbinject", 8);
+
+	PyErr_Clear();
+	Py_DecRef(name);
+	return ours;
+}
+
 bool py_observed(void)
 {
 	PyObject *monitoring = PySys_GetObject("monitoring"), *events; /* borrowed */
@@ -317,6 +345,8 @@ bool py_observed(void)
 	long set;
 
 	for (int tool = 0; monitoring && tool < 6; tool++) {
+		if (is_ours(monitoring, tool))
+			continue;
 		events = PyObject_CallMethod(monitoring, "get_events", "i", tool);
 		set = events ? PyLong_AsLong(events) : 0; /* an id that nobody has raises */
 		PyErr_Clear();

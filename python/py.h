@@ -32,7 +32,9 @@ struct py {
 	bool threads; /* a free-threaded build: Python runs in several threads at once */
 	uint32_t hex; /* PY_VERSION_HEX of the interpreter */
 	PyObject *name[PY_N_NAMES];
-	void *code_type, *function_type;
+	/* Looked up once: dlsym() takes long in a process of hundreds of libraries. */
+	void *code_type, *function_type, *module_type;
+	void *static_method_type, *class_method_type, *property_type, *method_type;
 	size_t type_off;
 	/*
 	 * Of a function, borrowed: see py_function_code(). Its attribute __code__ would be told to
@@ -41,6 +43,9 @@ struct py {
 	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
 	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
+	/* NULL where there is none: less is found by names then. */
+	PyObject *(*function_closure)(PyObject *), *(*cell_get)(PyObject *),
+		**(*dict_of)(PyObject *);
 	/* 3.13 and later; NULL before. */
 	int (*dict_get)(PyObject *dict, PyObject *key, PyObject **value);
 	int (*finalizing)(void);
@@ -93,6 +98,9 @@ long py_references(PyObject *object);
 
 /* Runs source in a new dict of globals, which it returns; NULL with an exception. */
 PyObject *py_run(const char *source);
+
+/* Gives the globals back, and the functions that refer to them; they may be NULL. */
+void py_run_end(PyObject *globals);
 
 /*
  * Takes away an exception, if there is one: code of ours has let a signal handler of the program

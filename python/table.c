@@ -18,6 +18,7 @@ uintptr_t table;
 static size_t used;
 static void *memory; /* the entries, as they were allocated */
 static struct watch *watches;
+static struct watch *cursor; /* the next one of table_step() */
 
 /* But for its reference. */
 static void watch_free(struct watch *w)
@@ -37,8 +38,24 @@ struct entry *table_find(PyObject *code)
 	return table_lookup(code);
 }
 
+void table_rewind(void)
+{
+	cursor = watches;
+}
+
+struct watch *table_step(void)
+{
+	struct watch *w = cursor;
+
+	if (w)
+		cursor = w->next;
+	return w;
+}
+
 static void unlink_watch(struct watch *w)
 {
+	if (cursor == w)
+		cursor = w->next;
 	*w->link = w->next;
 	if (w->next)
 		w->next->link = w->link;
@@ -99,16 +116,20 @@ static uintptr_t table_new(size_t size, void **allocated)
 	return at | (64 - (unsigned)__builtin_ctzll(size));
 }
 
-/* A table of twice the living entries, or as large as before when many have died. */
+/*
+ * A table of twice the living entries, or as large as before when many have died. In the midst of a
+ * command that is not looked at, which takes long: what it adds lives.
+ */
 static int rebuild(void)
 {
+	bool look = !agent.at_work;
 	struct entry *old = table_entries(table);
 	size_t live = 0, size = 256, old_size = table_size(), kept = 0;
 	void *allocated;
 	uintptr_t new;
 
 	for (size_t i = 0; i < old_size; i++)
-		live += old[i].code && entry_valid(&old[i]);
+		live += old[i].code && (!look || entry_valid(&old[i]));
 	while (size < live * 4)
 		size *= 2;
 	new = table_new(size, &allocated);
@@ -119,7 +140,7 @@ static int rebuild(void)
 
 		if (!e->code)
 			continue;
-		if (!entry_valid(e)) {
+		if (look && !entry_valid(e)) {
 			entry_empty(e);
 			continue;
 		}
@@ -192,13 +213,4 @@ void table_clear(void)
 	retire(memory);
 	memory = NULL;
 	used = 0;
-}
-
-uint32_t table_count(void)
-{
-	uint32_t n = 0;
-
-	for (const struct watch *w = watches; w; w = w->next)
-		n += py_ref_alive(w->ref, w->code);
-	return n;
 }

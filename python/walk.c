@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that exist: those that the garbage collector knows, and the code nested in
- * theirs, since a function that is made at each call of another one exists for moments only.
+ * The functions that exist: those that names lead to, those that the garbage collector knows, and
+ * the code nested in theirs, since a function that is made at each call of another one exists for
+ * moments only.
  */
 #include "agent.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -17,6 +19,113 @@ struct walking {
 	PyObject *globals; /* of the function before: functions of a module come in rows */
 	bool wanted;
 };
+
+/* ---- what is to be looked at ---- */
+
+/* It is the code that matters, not the function: from 3.12 on. */
+static bool by_code(const struct walking *w)
+{
+	return py.hex >= 0x030c0000 && !w->walk->function;
+}
+
+/*
+ * A walk is done in pieces, and the program runs in between: what is kept from one piece to the
+ * next is held by strong references, in memory of our own, where the garbage collector and the
+ * program do not meet it. A code object comes with the globals of its function; what is a function
+ * is kept itself only where its object matters.
+ */
+struct todo {
+	PyObject *object, *globals; /* globals: object is code */
+	int depth;		    /* how far from a namespace, through objects of any kind */
+};
+
+struct pointers { /* open addressing */
+	uintptr_t *slot;
+	size_t n, size;
+};
+
+static struct place {
+	struct walking walking;
+	enum { HAS_NONE, BY_NAMES, BY_COLLECTOR, LEAVING } stage;
+	struct todo *todo;
+	size_t n_todo, room_todo;
+	PyObject **kept; /* so that no pointer in `seen` comes to mean another object */
+	size_t n_kept, room_kept;
+	struct pointers seen;
+	size_t n_others; /* looked at, of objects that are neither functions nor classes */
+} place;
+
+enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
+
+static bool grown(void **array, size_t n, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 256;
+	void *bigger;
+
+	if (n < *room)
+		return true;
+	bigger = realloc(*array, more * size);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = more;
+	return true;
+}
+
+/* What does not fit any more is not looked at; its first call is seen all the same. */
+static void todo_add(PyObject *object, PyObject *globals, int depth)
+{
+	if (!grown((void **)&place.todo, place.n_todo, &place.room_todo, sizeof(*place.todo)))
+		return;
+	Py_IncRef(object);
+	Py_IncRef(globals);
+	place.todo[place.n_todo++] = (struct todo){ object, globals, depth };
+}
+
+static uintptr_t *pointer_slot(const struct pointers *p, uintptr_t key)
+{
+	size_t i = (key >> 4) * 0x9e3779b97f4a7c15ull >> 20 & (p->size - 1);
+
+	while (p->slot[i] && p->slot[i] != key)
+		i = (i + 1) & (p->size - 1);
+	return &p->slot[i];
+}
+
+static bool pointers_grow(struct pointers *p)
+{
+	struct pointers bigger = { .n = p->n, .size = p->size ? p->size * 2 : 1024 };
+
+	bigger.slot = calloc(bigger.size, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return false;
+	for (size_t i = 0; i < p->size; i++)
+		if (p->slot[i])
+			*pointer_slot(&bigger, p->slot[i]) = p->slot[i];
+	free(p->slot);
+	*p = bigger;
+	return true;
+}
+
+/* Whether it was there before; from now on it is, and lives until the walk ends. */
+static bool seen_before(PyObject *o)
+{
+	uintptr_t *slot;
+
+	if (place.seen.n * 2 >= place.seen.size && !pointers_grow(&place.seen))
+		return true;
+	slot = pointer_slot(&place.seen, (uintptr_t)o);
+	if (*slot)
+		return true;
+	if (!grown((void **)&place.kept, place.n_kept, &place.room_kept, sizeof(*place.kept)))
+		return true;
+	Py_IncRef(o);
+	place.kept[place.n_kept++] = o;
+	*slot = (uintptr_t)o;
+	place.seen.n++;
+	return false;
+}
+
+/* ---- functions and their code ---- */
 
 static PyObject *gc_objects(long generation)
 {
@@ -113,24 +222,29 @@ static PyObject *function_name(PyObject *function, PyObject *code)
 	return qualname;
 }
 
+static bool is_wanted(struct walking *w, PyObject *globals, PyObject *code)
+{
+	/* A file's functions share their globals, too, but not only they do. */
+	if (globals != w->globals || (!w->wanted && w->walk->by_file))
+		w->wanted = w->walk->wanted(w->walk, globals, code);
+	w->globals = globals;
+	return w->wanted;
+}
+
 static void visit_function(struct walking *w, PyObject *function)
 {
 	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
 	PyObject *name = NULL;
 
-	if (code && globals) {
-		/* A file's functions share their globals, too. */
-		if (globals != w->globals || !w->wanted)
-			w->wanted = w->walk->wanted(w->walk, globals, code);
-		w->globals = globals;
-		if (w->wanted && w->walk->found) {
+	if (code && globals && is_wanted(w, globals, code)) {
+		if (w->walk->found && !(w == &place.walking && by_code(w) && seen_before(code))) {
 			if (py.hex < 0x030b0000)
 				name = class_name(code);
 			if (py.hex < 0x030b0000 && !name)
 				name = function_name(function, code);
 			visit_code(w, code, globals, py_text(name), 0);
 		}
-		if (w->wanted && w->walk->function)
+		if (w->walk->function)
 			w->walk->function(w->walk, function, code);
 	}
 	Py_DecRef(name);
@@ -138,103 +252,204 @@ static void visit_function(struct walking *w, PyObject *function)
 	Py_DecRef(code);
 }
 
+/* ---- by names ---- */
+
 /*
- * gc.freeze() (servers that fork call it) takes what exists out of the collector's sight. What
- * can be reached from the modules by names is looked for there then: functions, and what holds
- * them, in namespaces of modules and classes.
+ * From the modules that are wanted all is looked at that names lead to: functions, classes, and
+ * what holds functions. That takes no look at the program's other objects, of which there can be
+ * millions; and gc.freeze() (servers that fork call it) takes what exists out of the collector's
+ * sight.
  */
-static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int depth);
-
-static void visit_namespace(struct walking *w, PyObject *o, PyObject *seen, int depth)
+static bool is_class(PyObject *o)
 {
-	PyObject *space = PyObject_GetAttrString(o, "__dict__"), *values, *list;
-	Py_ssize_t n;
+	return PyType_IsSubtype(py_type(o), &PyType_Type);
+}
 
-	values = space ? PyMapping_Values(space) : NULL;
-	list = values ? PySequence_List(values) : NULL;
-	n = list ? PyList_Size(list) : 0;
-	for (Py_ssize_t i = 0; i < n; i++)
-		visit_object(w, PyList_GetItem(list, i), seen, depth);
+static bool leads_on(PyObject *o, int depth)
+{
+	if (py_type(o) == py.function_type || is_class(o))
+		return true;
+	return depth < OTHERS_DEPTH && py_type(o) != py.module_type && PyObject_GC_IsTracked(o);
+}
+
+static void todo_add_all(PyObject *sequence, int depth)
+{
+	PyObject *list = sequence ? PySequence_List(sequence) : NULL;
+	Py_ssize_t n = list ? PyList_Size(list) : 0;
+
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *o = PyList_GetItem(list, i);
+
+		if (leads_on(o, depth))
+			todo_add(o, NULL, depth);
+	}
 	PyErr_Clear();
 	Py_DecRef(list);
+}
+
+static void visit_namespace(PyObject *space)
+{
+	PyObject *values = space ? PyMapping_Values(space) : NULL;
+
+	PyErr_Clear();
+	todo_add_all(values, 0);
 	Py_DecRef(values);
+}
+
+static void visit_class(PyObject *o)
+{
+	PyObject *space;
+
+	if (PyType_GetSlot(py_type(o), Py_tp_getattro) !=
+	    PyType_GetSlot(&PyType_Type, Py_tp_getattro))
+		return; /* its metaclass has a __getattribute__ of its own: not to be run */
+	if (seen_before(o))
+		return;
+	space = PyObject_GetAttrString(o, "__dict__");
+	PyErr_Clear();
+	visit_namespace(space);
 	Py_DecRef(space);
 }
 
-/* Attributes of types of the interpreter's own only: those run no code of the program. */
-static void visit_held(struct walking *w, PyObject *o, PyObject *seen, int depth)
+/* What a decorator has put around it is in its closure, or in its attributes. */
+static void visit_around(PyObject *function, int depth)
 {
-	static const char *const holders[][2] = {
-		{ "PyStaticMethod_Type", "__func__" }, { "PyClassMethod_Type", "__func__" },
-		{ "PyProperty_Type", "fget" },	       { "PyProperty_Type", "fset" },
-		{ "PyProperty_Type", "fdel" },	       { "PyFunction_Type", "__wrapped__" },
-		{ "PyMethod_Type", "__func__" },
-	};
-	PyObject *held;
+	PyObject *closure = py.function_closure ? py.function_closure(function) : NULL;
+	PyObject **dict = py.dict_of ? py.dict_of(function) : NULL;
+	Py_ssize_t n = closure ? PyTuple_Size(closure) : 0;
+	PyObject *o;
 
-	for (size_t i = 0; i < sizeof(holders) / sizeof(*holders); i++) {
-		if (py_type(o) != py_symbol(holders[i][0]))
-			continue;
-		held = PyObject_GetAttrString(o, holders[i][1]);
-		if (held)
-			visit_object(w, held, seen, depth);
-		PyErr_Clear();
-		Py_DecRef(held);
+	for (Py_ssize_t i = 0; i < n && py.cell_get; i++) {
+		o = py.cell_get(PyTuple_GetItem(closure, i));
+		if (o && leads_on(o, depth))
+			todo_add(o, NULL, depth);
+		Py_DecRef(o);
+	}
+	if (dict && *dict) {
+		o = PyDict_GetItemWithError(*dict, py.name[PY_WRAPPED]); /* borrowed */
+		if (o && leads_on(o, depth))
+			todo_add(o, NULL, depth);
+	}
+	PyErr_Clear();
+}
+
+/* What a class has its functions in, as a rule; it does not change. */
+static bool is_descriptor(PyObject *o)
+{
+	const void *type = py_type(o);
+
+	return type == py.static_method_type || type == py.class_method_type ||
+	       type == py.property_type || type == py.method_type;
+}
+
+/* Of other objects there can be any number; without a GIL they change while they are looked at. */
+static bool is_looked_at(PyObject *o)
+{
+	if (is_descriptor(o))
+		return true;
+	if (py.threads || place.n_others == OTHERS_MAX ||
+	    (PyDict_CheckExact(o) && PyDict_Size(o) > OTHERS_SIZE) ||
+	    (PyList_CheckExact(o) && PyList_Size(o) > OTHERS_SIZE) ||
+	    (PyTuple_CheckExact(o) && PyTuple_Size(o) > OTHERS_SIZE))
+		return false;
+	place.n_others++;
+	return true;
+}
+
+static int visit_referent(PyObject *o, void *depth)
+{
+	if (leads_on(o, *(int *)depth))
+		todo_add(o, NULL, *(int *)depth);
+	return 0;
+}
+
+/*
+ * What it refers to, as the collector would ask it: gc.get_referents() tells audit hooks, which are
+ * code of the program's.
+ */
+static void visit_other(PyObject *o, int depth)
+{
+	traverseproc traverse = (traverseproc)PyType_GetSlot(py_type(o), Py_tp_traverse);
+
+	if (!traverse || !is_looked_at(o))
+		return;
+	depth++;
+	traverse(o, visit_referent, &depth);
+}
+
+static void visit_todo(struct todo *t)
+{
+	struct walking *w = &place.walking;
+
+	if (t->globals) {
+		visit_code(w, t->object, t->globals, NULL, 0);
+	} else if (py_type(t->object) == py.function_type) {
+		if (!seen_before(t->object)) {
+			visit_function(w, t->object);
+			visit_around(t->object, t->depth);
+		}
+	} else if (is_class(t->object)) {
+		visit_class(t->object);
+	} else if (py_type(t->object) == py.module_type) {
+		visit_namespace(PyModule_GetDict(t->object));
+	} else {
+		visit_other(t->object, t->depth);
 	}
 }
 
-static void visit_object(struct walking *w, PyObject *o, PyObject *seen, int depth)
+static int visit_all(void)
 {
-	bool class = PyType_IsSubtype(py_type(o), &PyType_Type);
-	PyObject *id;
+	while (place.n_todo) {
+		struct todo t = place.todo[--place.n_todo]; /* NOLINT(*unix.Malloc): walk_drop() */
 
-	if (py_type(o) == py.function_type)
-		visit_function(w, o);
-	if (depth == DEPTH_MAX)
-		return;
-	if (class && PyType_GetSlot(py_type(o), Py_tp_getattro) !=
-			     PyType_GetSlot(&PyType_Type, Py_tp_getattro))
-		return; /* its metaclass has a __getattribute__ of its own: not to be run */
-	if (!class) {
-		visit_held(w, o, seen, depth + 1);
-		return;
+		visit_todo(&t);
+		Py_DecRef(t.globals);
+		Py_DecRef(t.object);
+		if (slice_over())
+			return SB_AGENT_AGAIN;
 	}
-	id = PyLong_FromVoidPtr(o);
-	if (id && !PySet_Contains(seen, id) && !PySet_Add(seen, id))
-		visit_namespace(w, o, seen, depth + 1);
-	PyErr_Clear();
-	Py_DecRef(id);
+	return 0;
 }
 
-static bool anything_frozen(void)
+static void add_modules(void)
 {
-	PyObject *n = PyObject_CallMethod(py.gc, "get_freeze_count", NULL);
-	long frozen = n ? PyLong_AsLong(n) : 0;
-
-	PyErr_Clear();
-	Py_DecRef(n);
-	return frozen > 0;
-}
-
-static void visit_modules(struct walking *w)
-{
-	PyObject *modules = PySys_GetObject("modules"), *list, *seen; /* borrowed */
+	PyObject *modules = PySys_GetObject("modules"), *list; /* borrowed */
+	struct walk *walk = place.walking.walk;
 	Py_ssize_t n;
 
 	list = modules ? PyMapping_Values(modules) : NULL;
-	seen = PySet_New(NULL);
-	n = list && seen ? PyList_Size(list) : 0;
-	for (Py_ssize_t i = 0; i < n; i++)
-		if (py_type(PyList_GetItem(list, i)) == py_symbol("PyModule_Type"))
-			visit_namespace(w, PyList_GetItem(list, i), seen, 0);
+	n = list ? PyList_Size(list) : 0;
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *module = PyList_GetItem(list, i);
+
+		if (py_type(module) == py.module_type &&
+		    walk->wanted(walk, PyModule_GetDict(module), NULL))
+			todo_add(module, NULL, 0);
+	}
 	PyErr_Clear();
-	Py_DecRef(seen);
 	Py_DecRef(list);
 }
 
-int walk_functions(struct walk *walk)
+/* ---- by what the collector knows ---- */
+
+/* Of many functions with one code, one is enough where it is the code that matters. */
+static void add_function(struct walking *w, PyObject *function)
 {
-	struct walking w = { .walk = walk };
+	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
+
+	if (!code || !globals || !is_wanted(w, globals, code))
+		;
+	else if (!by_code(w))
+		todo_add(function, NULL, 0);
+	else if (!seen_before(code))
+		todo_add(code, globals, 0);
+	Py_DecRef(globals);
+	Py_DecRef(code);
+}
+
+/* In one piece: the collector's list cannot be held on to, nor looked at in parts. */
+static int add_known(struct walking *w)
+{
 	PyObject *objects = gc_objects(-1);
 	Py_ssize_t n = objects ? PyList_Size(objects) : 0;
 
@@ -244,12 +459,80 @@ int walk_functions(struct walk *walk)
 		PyObject *o = PyList_GetItem(objects, i);
 
 		if (py_type(o) == py.function_type)
-			visit_function(&w, o);
+			add_function(w, o);
 	}
 	Py_DecRef(objects);
-	if (anything_frozen())
-		visit_modules(&w);
 	return 0;
+}
+
+/* ---- a walk ---- */
+
+void walk_lose(void)
+{
+	memset(&place, 0, sizeof(place));
+}
+
+void walk_drop(void)
+{
+	struct place was = place;
+
+	/* Giving objects back runs code of the program's. */
+	walk_lose();
+	for (size_t i = 0; i < was.n_todo; i++) {
+		Py_DecRef(was.todo[i].globals);
+		Py_DecRef(was.todo[i].object);
+	}
+	for (size_t i = 0; i < was.n_kept; i++)
+		Py_DecRef(was.kept[i]);
+	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
+	free(was.kept);
+	free(was.seen.slot);
+}
+
+/* Nothing is seen any more: what was kept goes back bit by bit. */
+static int leave(void)
+{
+	place.stage = LEAVING;
+	while (place.n_kept) {
+		Py_DecRef(place.kept[--place.n_kept]); /* NOLINT(*unix.Malloc): walk_drop() */
+		if (!(place.n_kept & 63) && slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	return 0;
+}
+
+int walk_piece(struct walk *walk)
+{
+	struct walking *w = &place.walking;
+	int rc = 0;
+
+	*w = (struct walking){ .walk = walk }; /* what was seen last may be gone */
+	if (place.stage == HAS_NONE) {
+		add_modules();
+		place.stage = BY_NAMES;
+	}
+	rc = visit_all();
+	if (!rc && place.stage == BY_NAMES && (!walk->thorough || walk->thorough(walk))) {
+		place.stage = BY_COLLECTOR;
+		rc = add_known(w);
+		if (!rc)
+			rc = slice_over() ? SB_AGENT_AGAIN : visit_all();
+	}
+	if (!rc)
+		rc = leave();
+	if (rc != SB_AGENT_AGAIN)
+		walk_drop();
+	return rc;
+}
+
+void walk_functions(struct walk *walk)
+{
+	uint64_t end = agent.slice_end;
+
+	walk_drop();
+	agent.slice_end = 0;
+	walk_piece(walk);
+	agent.slice_end = end;
 }
 
 /* ---- 3.10: the name of one code object ---- */

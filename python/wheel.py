@@ -2,8 +2,9 @@
 """How pip builds the `sbinject` package: a build backend (PEP 517, 660) that needs nothing but Python.
 
 So `pip install .` works without a network, and where there is no setuptools. The wheel has the
-package, the hook file that lets SPEED_BUMP_* work (sbinject.pth), and the program itself where it
-was built already (`make`).
+package, the hook file that lets SPEED_BUMP_* work (sbinject.pth), and the programs, which `make`
+builds first where that was not done yet. Without them nothing works: where they cannot be built the
+installation is refused with the command that helps.
 """
 
 import base64
@@ -11,11 +12,15 @@ import hashlib
 import os
 import platform
 import re
+import subprocess
+import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(HERE)
-PROGRAM = os.path.join(TREE, "build", "sbinject")
+PROGRAMS = [os.path.join(TREE, "build", name) for name in ("sbinject", "sbctl")]
+# Where a make or a test runs pip: what they set is theirs.
+NOT_OURS = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "SAN", "FAULT", "DESTDIR")
 
 
 def _version():
@@ -37,6 +42,29 @@ def _metadata():
         "Classifier: Typing :: Typed\n"
         "Description-Content-Type: text/markdown\n\n" + readme
     )
+
+
+def _built():
+    return all(os.access(program, os.X_OK) for program in PROGRAMS)
+
+
+def _build():
+    """Both programs are there afterwards, or the installation has ended."""
+    if _built():
+        return
+    env = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+    make = ["make", "-s", f"-j{os.cpu_count() or 1}", "-C", TREE, "BUILD=build", "all"]
+    try:
+        done = subprocess.run(make, env=env, stdin=subprocess.DEVNULL).returncode == 0
+    except OSError as e:
+        print(f"make: {e.strerror}", file=sys.stderr)
+        done = False
+    if not done or not _built():
+        sys.stdout.flush()
+        sys.exit(
+            "sbinject: the program could not be built. Run this first, as root where it installs "
+            f"packages:\n    make -C {TREE} deps && make -C {TREE}"
+        )
 
 
 def _tag(program):
@@ -86,21 +114,22 @@ def _add_hook(wheel):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    program = os.access(PROGRAM, os.X_OK)
-    wheel = _Wheel(wheel_directory, program)
+    _build()
+    wheel = _Wheel(wheel_directory, True)
     package = os.path.join(HERE, "sbinject")
     for name in sorted(os.listdir(package)):
         if name.endswith((".py", ".typed")):
             wheel.add_file(f"sbinject/{name}", os.path.join(package, name))
     _add_hook(wheel)
-    if program:
+    for program in PROGRAMS:
         scripts = f"sbinject-{_version()}.data/scripts"
-        wheel.add_file(f"{scripts}/sbinject", PROGRAM, 0o755)
+        wheel.add_file(f"{scripts}/{os.path.basename(program)}", program, 0o755)
     return wheel.close()
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     """The package stays in the tree; the program is the tree's own build."""
+    _build()
     wheel = _Wheel(wheel_directory, False)
     wheel.add("__editable__.sbinject.pth", HERE + "\n")
     _add_hook(wheel)

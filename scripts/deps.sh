@@ -1,15 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [-n] GROUP...	groups: build uprobe check bench lint emulator
+# deps.sh [-n | -t] GROUP...	groups: build uprobe check tests bench lint emulator
 #
 # Installs what is missing of the groups when run as root on Debian, Ubuntu or Fedora;
-# otherwise, or with -n, prints the command and exits 1. Without anything missing it is quiet,
-# quick and touches no network.
+# otherwise, or with -n, prints the command and exits 1. With -t it tries: what cannot be installed
+# is named, and the status is 0. Without anything missing it is quiet, quick and touches no network.
+#
+# The packages of redis and nginx bring services. Debian's start them when they are installed and at
+# each boot: here they are kept from it, so that nothing listens that did not before. A service of an
+# installed package is left as it is.
 set -u
 
-dry=''
-[ "${1-}" = -n ] && dry=1 && shift
+dry='' try=''
+case ${1-} in
+-n) dry=1 && shift ;;
+-t) try=1 && shift ;;
+esac
 [ $# -gt 0 ] || set -- build
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -55,6 +62,35 @@ group_check() {
 	need cmocka libcmocka-dev libcmocka-devel pkg cmocka
 }
 
+group_tests() { # programs that cases drive, and skip where they are not
+	need c++ g++ gcc-c++ have c++
+	need musl-gcc musl-tools musl-gcc have musl-gcc
+	need redis-server redis-server redis have redis-server
+	need redis-benchmark redis-tools redis have redis-benchmark
+	need nginx nginx nginx has_nginx
+	need wrk wrk wrk have wrk
+	need gdb gdb gdb have gdb
+	need strace strace strace have strace
+	need python3 python3 python3 have python3
+	need ensurepip python3-venv python3 python_has ensurepip
+	need "Python's tests" "$(python_tests)" python3-test python_has test.test_generators
+	need xz xz-utils xz have xz
+	need script bsdutils util-linux have script
+	need setpriv util-linux util-linux have setpriv
+	need zsh zsh zsh have zsh
+	need fish fish fish have fish
+	need pgrep procps procps-ng have pgrep
+	need curl curl curl have curl
+	need prometheus prometheus golang-github-prometheus have prometheus
+}
+
+has_nginx() { have nginx || [ -x /usr/sbin/nginx ]; }
+python_has() { have python3 && python3 -c "import $1" 2>/dev/null; }
+python_tests() { # Debian's package of them has the version in its name
+	have python3 && python3 -c 'import sys
+print("libpython3.%d-testsuite" % sys.version_info[1])' || echo libpython3-testsuite
+}
+
 group_bench() { # the peers that `make bench` measures beside sbinject
 	need clang clang clang have clang
 	need libbpf libbpf-dev libbpf-devel pkg libbpf
@@ -78,36 +114,84 @@ group_lint() {
 
 for group; do
 	case $group in
-	build | uprobe | check | bench | lint | emulator) "group_$group" ;;
-	*) echo "deps: no group '$group' (build uprobe check bench lint emulator)" >&2; exit 2 ;;
+	build | uprobe | check | tests | bench | lint | emulator) "group_$group" ;;
+	*) echo "deps: no group '$group' (build uprobe check tests bench lint emulator)" >&2; exit 2 ;;
 	esac
 done
 [ -z "$missing" ] && exit 0
 
+status=1
+[ -z "$try" ] || status=0
 words() { echo "$@" | tr ' ' '\n' | grep . | sort -u | tr '\n' ' ' | sed 's, $,,'; }
 if have apt-get; then
-	install="apt-get install -y --no-install-recommends $(words "$missing_deb")"
+	packages=$(words "$missing_deb")
+	install='apt-get install -y --no-install-recommends'
 	refresh='apt-get update'
 elif have dnf; then
-	install="dnf install -y $(words "$missing_rpm")"
+	packages=$(words "$missing_rpm")
+	install='dnf install -y'
 	refresh=true
 else
 	echo "deps: missing:$missing" >&2
 	echo "deps: install them with this system's package manager (Debian's names:$missing_deb)" >&2
-	exit 1
+	exit $status
 fi
 
 if [ -n "$dry" ] || [ "$(id -u)" -ne 0 ]; then
 	echo "deps: missing:$missing" >&2
 	echo "deps: run as root:" >&2
-	echo "$install"
-	exit 1
+	echo "$install $packages"
+	exit $status
 fi
-echo "deps: missing:$missing"
-echo "deps: $install"
-export DEBIAN_FRONTEND=noninteractive
-# shellcheck disable=SC2086 # the commands are words
-$install || { $refresh && $install; } || {
-	echo "deps: could not install; run this yourself: $install" >&2
-	exit 1
+
+# Services of the packages that are about to come. systemd starts no masked unit. In a container
+# without an init Debian's packages start nothing; another init has started them when they are
+# installed, so they are stopped.
+systemd() { [ -d /run/systemd/system ] && systemctl "$@" >/dev/null 2>&1; }
+hold_services() {
+	units=''
+	for package in $packages; do
+		case $package in
+		redis | redis-server) units="$units redis-server.service" ;;
+		nginx) units="$units nginx.service" ;;
+		esac
+	done
+	[ -z "$units" ] && return
+	echo "deps:$units: will be installed, and stay off"
+	# shellcheck disable=SC2086 # units are words
+	systemd mask $units
 }
+release_services() {
+	[ -z "$units" ] && return
+	# shellcheck disable=SC2086 # units are words
+	systemd unmask $units
+	for unit in $units; do
+		name=${unit%.service}
+		systemd disable "$unit"
+		[ -d /run/systemd/system ] || [ ! -x "/etc/init.d/$name" ] ||
+			"/etc/init.d/$name" stop >/dev/null 2>&1
+		! have update-rc.d || update-rc.d "$name" disable >/dev/null 2>&1
+	done
+}
+
+bring() { # PACKAGE...
+	$install "$@" || { [ -z "$refreshed" ] && refreshed=1 && $refresh && $install "$@"; }
+}
+
+echo "deps: missing:$missing"
+echo "deps: $install $packages"
+export DEBIAN_FRONTEND=noninteractive
+refreshed=''
+hold_services
+trap release_services EXIT
+trap 'exit 130' INT TERM
+# shellcheck disable=SC2086 # the packages are words
+bring $packages && exit 0
+if [ -n "$try" ]; then # one that this system does not have stops no other
+	for package in $packages; do
+		bring "$package" || echo "deps: there is no $package: what needs it is skipped" >&2
+	done
+	exit 0
+fi
+echo "deps: could not install; run this yourself: $install $packages" >&2
+exit 1

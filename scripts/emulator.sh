@@ -21,6 +21,10 @@ release() {
 
 fetch() { # SERIES
 	r=$(release "$1")
+	if [ -z "$r" ] && [ "$(id -u)" -eq 0 ] && [ -z "$updated" ]; then # no lists on a bare machine
+		apt-get update
+		r=$(release "$1")
+	fi
 	[ -n "$r" ] || { echo "emulator: no kernel $1 in this system's package lists" >&2; return 1; }
 	[ -e "$dir/$r/ready" ] && return
 	common=${r%-cloud-amd64}
@@ -39,8 +43,9 @@ fetch() { # SERIES
 }
 
 mkdir -p "$dir" || exit 1
-status=0
+status=0 updated=''
 for series in 6.1 6.12; do
 	(fetch "$series") || status=1
+	updated=1
 done
 exit $status

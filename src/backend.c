@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "check.h"
 #include "log.h"
+#include "../inject/tree-task.h"
 
 const struct backend *const backends[] = {
 	&backend_inject,
@@ -40,6 +42,20 @@ static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *wh
 	return false;
 }
 
+/*
+ * A process can have itself traced, and so choose the backend. What the uprobe backend does reaches
+ * everybody who maps a file; for a process of another user nothing but the user's word chooses it.
+ */
+static bool another_users(const struct session_config *cfg, pid_t *pid)
+{
+	for (size_t i = 0; i < cfg->n_pids; i++) {
+		*pid = cfg->pids[i];
+		if (!task_is_user(*pid, geteuid()))
+			return true;
+	}
+	return false;
+}
+
 static bool uprobe_can(const struct session_config *cfg)
 {
 	struct sb_err ignored = { 0 };
@@ -62,11 +78,20 @@ static bool uprobe_can(const struct session_config *cfg)
 static const struct backend *choose(const struct session_config *cfg, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
+	pid_t pid;
 
 	if (cfg->all)
 		return backend_uprobe.probe(err) < 0 ? NULL : &backend_uprobe;
 	if (backend_inject.probe(&why) == 0 && (cfg->look_only || !cannot_be_traced(cfg, &why)))
 		return &backend_inject;
+	if (uprobe_can(cfg) && another_users(cfg, &pid)) {
+		*err = why;
+		err_hint(err,
+			 "process %d is another user's, so --backend uprobe, which needs no "
+			 "ptrace, is not taken unless it is asked for",
+			 pid);
+		return NULL;
+	}
 	if (uprobe_can(cfg)) {
 		log_note("%s: taking --backend uprobe, which needs no ptrace", why.what);
 		return &backend_uprobe;

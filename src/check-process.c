@@ -27,19 +27,20 @@ enum { EXEC_TRIES = 20 };
 /* Fields 3 (state) and 9 (flags) of /proc/PID/stat. */
 static bool read_stat(pid_t pid, char *state, unsigned int *flags)
 {
-	char path[64], line[1024];
-	char *paren;
-	bool ok;
+	char path[64], text[1024];
+	const char *paren;
+	size_t n;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	ok = fgets(line, sizeof(line), f) && (paren = strrchr(line, ')')) &&
-	     sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
+	n = fread(text, 1, sizeof(text) - 1, f); /* the name may hold line ends, and ')' */
 	fclose(f);
-	return ok;
+	text[n] = '\0';
+	paren = strrchr(text, ')');
+	return paren && sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
 }
 
 static int look_kind(const struct check_on *on, struct sb_err *err)

@@ -2,18 +2,21 @@
 #include "client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "log.h"
 #include "metrics.h"
 #include "out.h"
 #include "recover.h"
+#include "strays.h"
 #include "text.h"
 #include "tracer.h"
 #include "wire.h"
@@ -52,6 +55,39 @@ static void tell_tracer(struct client *c)
 		log_debug("the tracer is gone already");
 }
 
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_stdout(const char *path)
+{
+	return path && (!strcmp(path, "-") || !strncmp(path, "/dev/", 5));
+}
+
+/*
+ * A terminal has its prompt back by now, and whoever reads a pipe waits for its end. A file that
+ * was redirected to is written on. --json - keeps standard output; --from-env, which a program
+ * starts for itself, keeps standard error.
+ */
+static void release_streams(const struct options *opt)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool kept[3] = {
+		[STDOUT_FILENO] = is_stdout(opt->json) || is_stdout(opt->jsonl),
+		[STDERR_FILENO] = opt->from_env,
+	};
+
+	fflush(NULL);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		if (!kept[fd] && !is_file(fd))
+			dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
 /* To whoever waits for it: a program on its descriptor, a shell behind --daemon. */
 static void tell_attached(const struct client *c)
 {
@@ -60,6 +96,9 @@ static void tell_attached(const struct client *c)
 	if (!c->opt->ready_pipe)
 		return;
 	log_note("attached, in the background: kill %d detaches", getpid());
+	if (c->opt->interval_ns && !c->opt->metrics_file && isatty(STDERR_FILENO))
+		log_note("--interval shows nothing from there: sbctl watch does");
+	release_streams(c->opt);
 	if (write(c->opt->ready_pipe, &(char){ 0 }, 1) < 0)
 		log_debug("nobody waited for the attach");
 	close(c->opt->ready_pipe);
@@ -283,16 +322,17 @@ static void restore_targets(struct client *c)
 	waitpid(c->tracer, NULL, 0);
 	if (c->backend->recover)
 		c->backend->recover();
-	strays_find(c->opt->session.id, &pids, &n);
+	strays_find(cfg->strays, &pids, &n, NULL);
 	/* A tracer killed at its very first step leaves a descriptor, without our mark. */
 	pids = realloc(pids, (n + cfg->n_pids + 1) * sizeof(*pids));
 	if (!pids)
 		abort();
 	for (size_t i = 0; i < cfg->n_pids; i++)
-		pids[n++] = cfg->pids[i];
+		if (strays_is_root(cfg->strays, cfg->pids[i]))
+			pids[n++] = cfg->pids[i];
 	if (cfg->launched && !launch_poll(&c->command))
 		pids[n++] = cfg->launched;
-	recover_processes(pids, n, &restored, &err);
+	recover_processes(pids, n, n, &restored, &err);
 	free(pids);
 	err_set(&c->out->error, SB_EINTERNAL, "the tracer died; %zu process%s restored", restored,
 		restored == 1 ? " was" : "es were");
@@ -308,6 +348,20 @@ static void skip_add(struct session_config *cfg, pid_t pid)
 	if (!cfg->skip)
 		abort();
 	cfg->skip[cfg->n_skip++] = pid;
+}
+
+/* Whom the user has named is known by its time of start, too: its number may come to mean another.
+ */
+static int start_strays(struct session_config *cfg)
+{
+	cfg->strays = strays_new();
+	if (!cfg->strays)
+		return -1;
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		strays_root(cfg->strays, cfg->pids[i]);
+	if (cfg->launched)
+		strays_root(cfg->strays, cfg->launched);
+	return 0;
 }
 
 static int start(struct client *c, const struct backend *backend)
@@ -335,6 +389,8 @@ static int start(struct client *c, const struct backend *backend)
 	cfg->command = c->launched ? c->opt->command : NULL;
 	if (c->launched)
 		cfg->n_skip--; /* it is the target */
+	if (start_strays(cfg) < 0)
+		return err_set(&c->out->error, SB_ENOMEM, "no memory for the tracer");
 	catch_signals(c);
 	c->tracer = tracer_start(&job, &c->in.fd);
 	if (c->tracer < 0)
@@ -369,6 +425,8 @@ static void client_end(struct client *c)
 	await_command(c);
 	if (c->tracer > 0)
 		waitpid(c->tracer, NULL, 0);
+	strays_free(c->opt->session.strays);
+	c->opt->session.strays = NULL;
 	free(c->in.buf);
 	free(c->last);
 	free(c->answer);

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "command.h"
 #include "options.h"
+#include "processes.h"
 #include "recover.h"
 #include "../inject/space.h"
 #include "../inject/tree-task.h"
@@ -43,23 +44,62 @@ static int check_pid(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
+/* By a session that does not live; living: one that is known to. */
+static bool left_hooked(pid_t pid, pid_t *living)
+{
+	pid_t tracer;
+
+	if (!space_is_hooked(pid, &tracer) || tracer == *living)
+		return false;
+	if (!lives_on(tracer))
+		return true;
+	*living = tracer; /* waited for once */
+	return false;
+}
+
+/*
+ * Those named and, unless --no-children is given, their descendants: a tree is hooked as a whole. A
+ * descendant that a living session has hooked is that session's. The first *named of the list are
+ * those named.
+ */
+static size_t list_pids(const struct options *opt, pid_t **pids, size_t *named, struct sb_err *err)
+{
+	const struct session_config *cfg = &opt->session;
+	struct sb_err why = { 0 };
+	size_t all, n = 0;
+	pid_t living = -1;
+
+	*named = 0;
+	processes_descendants(cfg, pids, &all);
+	for (size_t i = 0; i < all; i++) {
+		pid_t pid = (*pids)[i];
+		bool listed = processes_listed(cfg->pids, cfg->n_pids, pid);
+
+		/* One of a list may have ended by now: that keeps no other one hooked. */
+		if (listed ? check_pid(pid, err->code ? &why : err) < 0 :
+			     !left_hooked(pid, &living))
+			continue;
+		(*pids)[n++] = pid;
+		*named += listed;
+	}
+	return n;
+}
+
 /* *err: the first failure; the others are tried all the same. */
 static int recover(struct options *opt, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
-	pid_t *pids = opt->session.pids;
+	pid_t *pids;
 	sigset_t chld;
-	size_t restored = 0, n = 0;
+	size_t restored = 0, n, named;
 
 	/* The tree waits for its stops by this signal. */
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
-	/* One of a list may have ended by now: that keeps no other one hooked. */
-	for (size_t i = 0; i < opt->session.n_pids; i++)
-		if (check_pid(opt->session.pids[i], err->code ? &why : err) == 0)
-			pids[n++] = opt->session.pids[i];
-	recover_processes(pids, n, &restored, err->code ? &why : err);
+	n = list_pids(opt, &pids, &named, err);
+	recover_processes(pids, n, named, &restored, err->code ? &why : err);
+	free(pids);
 	if (restored)
 		printf("restored %zu process%s\n", restored, restored == 1 ? "" : "es");
 	else if (!err->code)
@@ -94,7 +134,7 @@ static int recover_main(const struct command *cmd, int argc, char **argv)
 const struct command cmd_recover = {
 	.name = "recover",
 	.summary = "restore a process that a killed sbinject left hooked",
-	.usage = "recover -p PID[,PID...]",
+	.usage = "recover -p PID[,PID...] [--no-children]",
 	.run = recover_main,
 	.help = recover_help,
 };

@@ -22,7 +22,7 @@ static void run_help(FILE *to)
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
 	      "py:MODULE:QUALNAME;\n"
 	      "  DELAY a time with its unit (5us); KEY every=N start=T for=T pid=N "
-	      "thread=NAME|TID.\n\n",
+	      "thread=NAME|TID resume=yes|no.\n\n",
 	      to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);
@@ -88,6 +88,9 @@ static int exit_of(const struct options *opt, const struct client_outcome *out)
 		return own_exit(opt, out->error.code);
 	if (opt->require_hits && out->result && !all_hit(out->result))
 		return EXIT_OWN;
+	/* Figures that are not whole are a failure of sbinject's own. */
+	if (out->result && result_incomplete(out->result) && !out->command_status)
+		return opt->command ? EXIT_OWN : err_exit_status(SB_ESYS);
 	if (out->has_command)
 		return out->command_status;
 	if (out->result && out->result->left_behind)

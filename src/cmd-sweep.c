@@ -8,6 +8,7 @@
 #include "command.h"
 #include "launch.h"
 #include "log.h"
+#include "out-place.h"
 #include "out-sweep.h"
 #include "out.h"
 #include "sweep-job.h"
@@ -190,7 +191,7 @@ static int open_outputs(struct sweep_command *c)
 		return usage(&c->err, "--plot needs gnuplot, and there is none", "install gnuplot");
 	if (!c->own.events)
 		return 0;
-	c->job.events = fopen(c->own.events, "we");
+	c->job.events = out_place_stream(c->own.events);
 	return c->job.events ? 0 : err_sys(&c->err, SB_EFILE, "cannot write %s", c->own.events);
 }
 

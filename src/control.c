@@ -8,9 +8,10 @@
 #include <time.h>
 #include "log.h"
 #include "runtime.h"
+#include "../elf/symbol.h"
 #include "../inject/clock.h"
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 16, PATH_MOST = 256 };
 
 struct request {
 	struct control_state *c;
@@ -180,6 +181,43 @@ static int get_target(struct request *r, size_t *index)
 
 /* ---- requests ---- */
 
+/* What waits for its module, and why. */
+static void put_pending(struct request *r, size_t index)
+{
+	struct session_target t = { 0 };
+	char *why;
+
+	r->c->backend->state(r->c->session, index, &t);
+	if (!t.pending || !t.why)
+		return;
+	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
+		abort();
+	put(r->out, "state", json_string("pending"));
+	put(r->out, "why", text(why));
+	free(why);
+}
+
+/* The limit of the kernel module holds here, too: scripts see one and the same error. */
+static int check_length(struct request *r, const struct spec *spec)
+{
+	if (spec->kind == SPEC_PYTHON || spec->module[0] != '/' || glob_is_pattern(spec->module) ||
+	    strlen(spec->module) <= PATH_MOST)
+		return 0;
+	return fail(r, "ENAMETOOLONG", "a path of more than 256 bytes",
+		    "a pattern names the file: '*/NAME:SYMBOL'");
+}
+
+/* The errors of an add that have a name of their own. */
+static void name_refusal(struct request *r)
+{
+	if (r->err.code == SB_ESPEC && strstr(r->err.what, "is there already")) {
+		r->error = "EEXIST";
+	} else if (strstr(r->err.what, "already a site of target")) {
+		r->error = "EEXIST";
+		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
+	}
+}
+
 static int op_add(struct request *r)
 {
 	const json_t *words = json_object_get(r->in, "words");
@@ -200,17 +238,20 @@ static int op_add(struct request *r)
 	ret = spec_parse_words(word, n, &list, &r->err);
 	if (ret == 0 && list.count != 1)
 		ret = fail(r, "EINVAL", "one target at a time", NULL);
+	if (ret == 0)
+		ret = check_length(r, &list.spec[0]);
 	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
 		list.spec[0].delay_ns = r->c->default_ns;
 	if (ret == 0)
 		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
-	if (ret == -SB_ESPEC && strstr(r->err.what, "is there already"))
-		r->error = "EEXIST";
+	if (ret < 0 && !r->error)
+		name_refusal(r);
 	if (ret == 0) {
 		put(r->out, "index", json_integer((json_int_t)index));
 		put(r->out, "target", text(list.spec[0].text));
 		put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
 		tell_target(r, "add", index);
+		put_pending(r, index);
 	}
 	spec_list_free(&list);
 	return ret;

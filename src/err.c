@@ -47,6 +47,7 @@ static const struct err_kind {
 	[SB_ESYS] = { "system call failed", "", EXIT_OTHER },
 	[SB_ENOEXEC] = { "command not executable", "", EXIT_OTHER },
 	[SB_ENOCMD] = { "command not found", "", EXIT_OTHER },
+	[SB_EINTERRUPTED] = { "interrupted", "", EXIT_OTHER },
 	[SB_EINTERNAL] = { "internal error", "please report it with the output of -v", EXIT_OTHER },
 };
 
@@ -58,12 +59,20 @@ static const struct err_kind *kind_of(enum sb_code code)
 	return &kinds[code];
 }
 
-/* Names come from the target's files: control bytes must not reach a terminal or split a line. */
+/*
+ * Names come from the target's files: control characters must not reach a terminal or split a line.
+ * The upper ones are the two bytes c2 80 to c2 9f, or one byte that is no part of a character.
+ */
 static void make_one_line(char *s)
 {
-	for (; *s; s++)
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			*s = ' ';
+	for (unsigned char *c = (unsigned char *)s; *c; c++) {
+		bool alone = c == (unsigned char *)s || c[-1] < 0x80;
+
+		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+			*c = c[1] = ' ';
+		if (*c < ' ' || *c == 0x7f || (alone && *c >= 0x80 && *c < 0xa0))
+			*c = ' ';
+	}
 }
 
 static bool is_recorded(const struct sb_err *err)

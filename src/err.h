@@ -16,28 +16,29 @@
  */
 enum sb_code {
 	SB_OK = 0,
-	SB_EUSAGE,     /* the command line is wrong */
-	SB_ESPEC,      /* a target, delay or key is malformed */
-	SB_EFILE,      /* a file cannot be read or written */
-	SB_ENOELF,     /* not an ELF file of this machine */
-	SB_ENOMODULE,  /* no mapped module matches */
-	SB_ENOSYMBOL,  /* the module has no such function */
-	SB_EAMBIGUOUS, /* the name means several different functions */
-	SB_ENOTFUNC,   /* the symbol is data */
-	SB_EREFUSED,   /* the site cannot be hooked; the text says why */
-	SB_ENOPROC,    /* no such process, or it ended */
-	SB_EPERM,      /* the kernel does not permit it */
-	SB_ETRACED,    /* another tracer holds the process */
-	SB_EBADPROC,   /* kernel thread, zombie, 32-bit, or sbinject itself */
-	SB_EHOOKED,    /* the target is hooked already, or was left hooked */
-	SB_ECONFINED,  /* seccomp or a namespace stands in the way */
-	SB_ETARGET,    /* the target did something that the step cannot go on after */
-	SB_ECLOCK,     /* the TSC cannot be used for delays */
-	SB_ENOMEM,     /* memory, here or in the target */
-	SB_ESYS,       /* a system call failed; see sys_errno */
-	SB_ENOEXEC,    /* the command to launch is not executable */
-	SB_ENOCMD,     /* the command to launch was not found */
-	SB_EINTERNAL,  /* a bug in sbinject */
+	SB_EUSAGE,	 /* the command line is wrong */
+	SB_ESPEC,	 /* a target, delay or key is malformed */
+	SB_EFILE,	 /* a file cannot be read or written */
+	SB_ENOELF,	 /* not an ELF file of this machine */
+	SB_ENOMODULE,	 /* no mapped module matches */
+	SB_ENOSYMBOL,	 /* the module has no such function */
+	SB_EAMBIGUOUS,	 /* the name means several different functions */
+	SB_ENOTFUNC,	 /* the symbol is data */
+	SB_EREFUSED,	 /* the site cannot be hooked; the text says why */
+	SB_ENOPROC,	 /* no such process, or it ended */
+	SB_EPERM,	 /* the kernel does not permit it */
+	SB_ETRACED,	 /* another tracer holds the process */
+	SB_EBADPROC,	 /* kernel thread, zombie, 32-bit, or sbinject itself */
+	SB_EHOOKED,	 /* the target is hooked already, or was left hooked */
+	SB_ECONFINED,	 /* seccomp or a namespace stands in the way */
+	SB_ETARGET,	 /* the target did something that the step cannot go on after */
+	SB_ECLOCK,	 /* the TSC cannot be used for delays */
+	SB_ENOMEM,	 /* memory, here or in the target */
+	SB_ESYS,	 /* a system call failed; see sys_errno */
+	SB_ENOEXEC,	 /* the command to launch is not executable */
+	SB_ENOCMD,	 /* the command to launch was not found */
+	SB_EINTERRUPTED, /* the user asked for the end before anything was done */
+	SB_EINTERNAL,	 /* a bug in sbinject */
 	SB_CODE_COUNT
 };
 

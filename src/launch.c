@@ -64,7 +64,7 @@ static int try_path(const char *path)
 
 static int search_path(const char *name)
 {
-	const char *path = getenv("PATH"), *end;
+	const char *path = secure_getenv("PATH"), *end;
 	char file[4096];
 	int why = ENOENT, ret;
 

@@ -46,8 +46,14 @@ static void log_to_stderr(enum log_level level, const char *line, void *ctx)
 
 int main(int argc, char **argv)
 {
+	struct sb_err err = { 0 };
+
 	runtime_hold_streams();
 	setlocale(LC_CTYPE, "");
+	if (runtime_refuse_gained(&err) < 0) {
+		command_print_error(&err);
+		return 1;
+	}
 	log_set_sink(log_to_stderr, NULL);
 	log_set_level(LOG_NOTE);
 	if (argc == 2 && !strcmp(argv[1], "help"))

@@ -20,7 +20,10 @@
 
 enum { ANSWER_MAX = 64 << 20, TIMEOUT_S = 5 };
 
-#define CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define OPENMETRICS "application/openmetrics-text"
+#define CLASSIC	    "text/plain; version=0.0.4; charset=utf-8"
+
+enum { OPEN_LIMIT = 32, OPEN_MOST = 16 };
 
 struct metrics {
 	struct metrics_config cfg;
@@ -29,6 +32,8 @@ struct metrics {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool writing, stop;
+	int open[OPEN_LIMIT]; /* connections, the oldest first; the server's thread's */
+	size_t n_open;
 };
 
 /* ---- asking ---- */
@@ -82,9 +87,9 @@ static void put_label(FILE *f, const char *s)
 }
 
 /*
- * The text is OpenMetrics; the textfile collector reads what was before it, which names a counter
- * as its samples are, knows no state sets (one of them and the file is thrown away whole) and takes
- * units for comments.
+ * The text is OpenMetrics, or the format before it, which the textfile collector reads: that names
+ * a counter as its samples are, knows no state sets (one of them and the file is thrown away whole)
+ * and takes units for comments.
  */
 struct page {
 	FILE *f;
@@ -134,7 +139,7 @@ static const struct counter {
 	{ "sbinject_delayed", "delayed", NULL, "Calls delayed.", 1, 0 },
 	{ "sbinject_injected_seconds", "injected_ns", "seconds", "Measured delay given.", 1e-9, 4 },
 	{ "sbinject_overrun_seconds", "overrun_ns", "seconds",
-	  "Time beyond the asked delay and 20 us: preemption.", 1e-9, 5 },
+	  "Time in which delays were interrupted: preemption.", 1e-9, 5 },
 };
 
 enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
@@ -251,18 +256,35 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 
 /* ---- HTTP ---- */
 
-static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, char *text,
-			     size_t len, enum MHD_ResponseMemoryMode mode)
+/* type: NULL: plain words. */
+static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, const char *type,
+			     char *text, size_t len, enum MHD_ResponseMemoryMode mode)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, text, mode);
 	enum MHD_Result ret;
 
 	if (!r)
 		return MHD_NO;
-	MHD_add_response_header(r, "Content-Type", status == 200 ? CONTENT_TYPE : "text/plain");
+	MHD_add_response_header(r, "Content-Type", type ? type : "text/plain");
 	ret = MHD_queue_response(conn, status, r);
 	MHD_destroy_response(r);
 	return ret;
+}
+
+/*
+ * OpenMetrics for who names it, as Prometheus does; for all others the format before it, which
+ * every reader of metrics knows.
+ */
+static bool reads_openmetrics(struct MHD_Connection *conn)
+{
+	const char *accept = MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Accept");
+	const char *at = accept ? strcasestr(accept, OPENMETRICS) : NULL, *end, *q;
+
+	if (!at)
+		return false;
+	end = at + strcspn(at, ",");
+	q = strcasestr(at, ";q=");
+	return !q || q > end || strtod(q + 3, NULL) > 0;
 }
 
 static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char *url,
@@ -270,6 +292,7 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char 
 			     size_t *upload_size, void **state)
 {
 	static char nothing[] = "metrics are at /metrics\n", gone[] = "the session is busy\n";
+	bool openmetrics;
 	size_t len = 0;
 	char *text;
 
@@ -278,13 +301,16 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char 
 	(void)upload_size;
 	(void)state;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return reply(conn, 405, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
+		return reply(conn, 405, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
 	if (strcmp(url, "/metrics") != 0)
-		return reply(conn, 404, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
-	text = render(ctx, true, &len);
+		return reply(conn, 404, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
+	openmetrics = reads_openmetrics(conn);
+	text = render(ctx, openmetrics, &len);
 	if (!text)
-		return reply(conn, 503, gone, strlen(gone), MHD_RESPMEM_PERSISTENT);
-	return reply(conn, 200, text, len, MHD_RESPMEM_MUST_FREE);
+		return reply(conn, 503, NULL, gone, strlen(gone), MHD_RESPMEM_PERSISTENT);
+	return reply(conn, 200,
+		     openmetrics ? OPENMETRICS "; version=1.0.0; charset=utf-8" : CLASSIC, text,
+		     len, MHD_RESPMEM_MUST_FREE);
 }
 
 static int parse_listen(const char *text, struct sockaddr_storage *addr, socklen_t *len)
@@ -318,6 +344,37 @@ static int parse_listen(const char *text, struct sockaddr_storage *addr, socklen
 	return -1;
 }
 
+/*
+ * A scrape takes a moment. Whoever opens connections and says nothing, or a byte now and then,
+ * would keep all others out until each of them is given up: so there are always some to spare, and
+ * a new one ends the oldest. Called by the server's one thread.
+ */
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info;
+	struct metrics *m = ctx;
+
+	(void)socket;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!info)
+		return;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		for (size_t i = 0; i + OPEN_MOST <= m->n_open; i++)
+			shutdown(m->open[i], SHUT_RDWR);
+		if (m->n_open < OPEN_LIMIT)
+			m->open[m->n_open++] = info->connect_fd;
+		return;
+	}
+	for (size_t i = 0; i < m->n_open; i++) {
+		if (m->open[i] != info->connect_fd)
+			continue;
+		memmove(&m->open[i], &m->open[i + 1], (m->n_open - i - 1) * sizeof(*m->open));
+		m->n_open--;
+		return;
+	}
+}
+
 static int start_http(struct metrics *m, struct sb_err *err)
 {
 	struct sockaddr_storage addr;
@@ -333,8 +390,9 @@ static int start_http(struct metrics *m, struct sb_err *err)
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	m->http = MHD_start_daemon(flags, 0, NULL, NULL, serve, m, MHD_OPTION_SOCK_ADDR, &addr,
+				   MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
 				   MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_CONNECTION_LIMIT,
-				   32u, MHD_OPTION_END);
+				   (unsigned int)OPEN_LIMIT, MHD_OPTION_END);
 	return m->http ? 0 : err_sys(err, SB_EFILE, "--metrics %s", m->cfg.listen);
 }
 

@@ -8,10 +8,10 @@
 #include "err.h"
 
 /*
- * A running session's counters for Prometheus: over HTTP in the OpenMetrics text format, or as a
- * file for the node exporter's textfile collector in the format before it. Both ask the session
- * through its own socket, from a thread of the command line: neither the tracer nor the target
- * waits for them.
+ * A running session's counters for Prometheus: over HTTP in the OpenMetrics text format where the
+ * request's Accept names it, else in the format before it, or in that as a file for the node
+ *exporter's textfile collector. Both ask the session through its own socket, from a thread of the
+ *command line: neither the tracer nor the target waits for them.
  *
  *	sbinject_hits_total{target=}			calls counted
  *	sbinject_delayed_total{target=}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "guess.h"
 #include "log.h"
 #include "spec-env.h"
 #include "text.h"
@@ -19,6 +20,8 @@ struct parse {
 	struct options *opt;
 	uint64_t delay_ns, every;
 	bool delay_given;
+	char *const *words; /* before --, without the first */
+	size_t n_words;
 	struct sb_err *err;
 };
 
@@ -288,7 +291,7 @@ static const struct option_row {
 	{ "match", 0, VERB_ALL, opt_match, "GLOB", "processes by their whole command line" },
 	{ "all", 'a', VERB_RUN, opt_all, NULL,
 	  "every process of the machine, those that start later too (uprobe)" },
-	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_no_children, NULL,
+	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP | VERB_RECOVER, opt_no_children, NULL,
 	  "not its descendants" },
 	{ "no-follow", 0, VERB_RUN, opt_no_follow, NULL,
 	  "plant and let the target run untraced; later children are not followed" },
@@ -378,6 +381,16 @@ static const struct option_row *row_of(int code)
 	return NULL;
 }
 
+/* A program's name where none belongs: its options were taken for ours. */
+static bool hint_command(const struct parse *p)
+{
+	const char *word = p->opt->command ? NULL : guess_command(p->words, p->n_words);
+
+	if (word)
+		err_hint(p->err, "if '%.100s' is the command to run, -- goes before it", word);
+	return word;
+}
+
 static int bad_option(struct parse *p, int code, const char *last)
 {
 	char letter[] = { '-', (char)optopt, '\0' };
@@ -387,6 +400,8 @@ static int bad_option(struct parse *p, int code, const char *last)
 		err_set(p->err, SB_EUSAGE, "%s needs a value", word);
 	else
 		err_set(p->err, SB_EUSAGE, "unknown option %s", word);
+	if (hint_command(p))
+		return -SB_EUSAGE;
 	err_hint(p->err, isdigit((unsigned char)word[1]) ? "a delay cannot be negative" :
 							   "sbinject --help lists them");
 	return -SB_EUSAGE;
@@ -520,7 +535,7 @@ static int check_together(struct parse *p)
 int options_parse(int argc, char **argv, enum option_verb verb, struct options *opt,
 		  struct sb_err *err)
 {
-	struct parse p = { .opt = opt, .err = err };
+	struct parse p = { .opt = opt, .err = err, .words = argv + 1 };
 	int left = 0, ret;
 
 	memset(opt, 0, sizeof(*opt));
@@ -529,10 +544,13 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		left++;
 	if (left < argc)
 		opt->command = &argv[left + 1];
+	p.n_words = left > 0 ? (size_t)left - 1 : 0;
 	ret = parse_options(&p, left, argv, verb);
 	if (ret == 0 && optind < left)
 		ret = spec_parse_words(&argv[optind], (size_t)(left - optind),
 				       &opt->session.targets, err);
+	if (ret == -SB_ESPEC)
+		hint_command(&p);
 	if (ret == 0)
 		ret = take_env(&p, verb);
 	if (ret == 0)

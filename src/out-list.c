@@ -7,15 +7,15 @@
 #include "out-text.h"
 
 static const struct out_col list_cols[] = {
-	{ "target", false, 0 }, { "module", false, 2 }, { "symbol", false, 2 },
-	{ "address", true, 2 }, { "size", true, 2 },	{ "mechanism", false, 2 },
+	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
+	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "mechanism", OUT_TEXT, 2 },
 };
 
 /* Where there are several processes. */
 static const struct out_col tree_cols[] = {
-	{ "target", false, 0 },	   { "module", false, 2 }, { "symbol", false, 2 },
-	{ "address", true, 2 },	   { "size", true, 2 },	   { "pids", false, 2 },
-	{ "mechanism", false, 2 },
+	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
+	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "pids", OUT_TEXT, 2 },
+	{ "mechanism", OUT_TEXT, 2 },
 };
 
 #define PIDS_MAX 6 /* in a row, the rest is counted */

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include "out-text.h"
 #include "text.h"
 
@@ -46,24 +45,13 @@ static char *make_line(const struct out_status *st)
 	return text;
 }
 
-static size_t terminal_width(FILE *to)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	long n = columns ? strtol(columns, NULL, 10) : 0;
-
-	if (!ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return n > 0 ? (size_t)n : 80;
-}
-
 void out_status(FILE *to, const struct out_status *st, bool terminal)
 {
 	char *line = make_line(st);
 
 	if (terminal) {
 		/* The last column stays free: some terminals wrap as soon as it is written. */
-		size_t bytes = text_clip(line, terminal_width(to) - 1);
+		size_t bytes = text_clip(line, out_columns(to) - 1);
 
 		fprintf(to, "\r%.*s" CLEAR_TO_END, (int)bytes, line);
 	} else {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include "out-place.h"
 #include "out-sweep.h"
 
 static void number(FILE *f, double v)
@@ -46,7 +47,7 @@ static void window(FILE *f, const struct sweep_result *res, const struct sweep_w
 int out_sweep_csv(const char *path, const struct sweep_result *res,
 		  const struct out_sweep_about *about, struct sb_err *err)
 {
-	FILE *f = fopen(path, "we");
+	FILE *f = out_place_stream(path);
 
 	(void)about;
 	if (!f)

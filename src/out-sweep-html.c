@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include "out-place.h"
 #include "out-sweep-plot.h"
 
 static void escaped(FILE *f, const char *s)
@@ -105,7 +106,7 @@ int out_sweep_html(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err)
 {
 	size_t n = about->n_targets < res->n_targets ? about->n_targets : res->n_targets;
-	FILE *f = fopen(path, "we");
+	FILE *f = out_place_stream(path);
 
 	if (!f)
 		return err_sys(err, SB_EFILE, "cannot write %s", path);

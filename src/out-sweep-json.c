@@ -104,6 +104,7 @@ static json_t *target_json(const struct sweep_target *t)
 	put(o, "p_random", real(t->p_random));
 	put(o, "p_adjusted", real(t->p_adjusted));
 	put(o, "mde", real(t->mde));
+	put(o, "dose_given", real(t->dose_given));
 	put(o, "slack_kind", text(sweep_slack_name(t->slack_kind)));
 	put_estimate(o, "slack_ns", t->slack_ns, t->slack_reason);
 	put(o, "delta_aicc", real(t->delta_aicc));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "out-place.h"
 #include "out-sweep-plot.h"
 
 enum { TARGETS_MAX = 12 };
@@ -211,6 +212,19 @@ static size_t shown_targets(const struct sweep_result *res, const struct out_swe
 	return about->n_targets < res->n_targets ? about->n_targets : res->n_targets;
 }
 
+static int copy(int from, const char *path, struct sb_err *err)
+{
+	FILE *to = out_place_stream(path);
+	char buf[65536];
+	ssize_t n;
+
+	if (!to)
+		return err_sys(err, SB_EFILE, "cannot write %s", path);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		fwrite(buf, 1, (size_t)n, to);
+	return fclose(to) || n < 0 ? err_sys(err, SB_EFILE, "cannot write %s", path) : 0;
+}
+
 int out_sweep_plot(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err)
 {
@@ -219,5 +233,16 @@ int out_sweep_plot(const char *path, const struct sweep_result *res,
 			       !strcmp(dot, ".pdf") ? "pdfcairo" :
 						      "svg";
 
-	return out_sweep_gnuplot(terminal, path, res, shown_targets(res, about), err);
+	char drawn[] = "/tmp/sbinject-plot-XXXXXX";
+	int fd = mkstemp(drawn), ret;
+
+	if (fd < 0)
+		return err_sys(err, SB_EFILE, "cannot make %s", drawn);
+	/* gnuplot opens its file by a path; the user's is opened here. */
+	ret = out_sweep_gnuplot(terminal, drawn, res, shown_targets(res, about), err);
+	if (ret == 0)
+		ret = copy(fd, path, err);
+	close(fd);
+	unlink(drawn);
+	return ret;
 }

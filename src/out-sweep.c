@@ -9,9 +9,11 @@
 #include "out-text.h"
 
 static const struct out_col columns[] = {
-	{ "target", false, 0 },	  { "kappa", true, 2 },	       { "95% interval", false, 1 },
-	{ "slack", true, 2 },	  { "gain ceiling", true, 2 }, { "hits/item", true, 2 },
-	{ "time/item", true, 2 }, { "doses", false, 2 },       { "verdict", false, 2 },
+	{ "target", OUT_NAME, 0 },	   { "kappa", OUT_FIGURE, 2 },
+	{ "95% interval", OUT_TEXT, 1 },   { "slack", OUT_FIGURE, 2 },
+	{ "gain ceiling", OUT_FIGURE, 2 }, { "hits/item", OUT_FIGURE, 2 },
+	{ "time/item", OUT_FIGURE, 2 },	   { "doses", OUT_TEXT, 2 },
+	{ "verdict", OUT_TEXT, 2 },
 };
 
 /* "1.25ms"; "-" where it is unknown. */
@@ -201,9 +203,9 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 /* ---- compare ---- */
 
 static const struct out_col compare_columns[] = {
-	{ "target", false, 0 }, { "kappa A", true, 2 },	      { "kappa B", true, 2 },
-	{ "B - A", true, 2 },	{ "95% interval", false, 1 }, { "slack A", true, 2 },
-	{ "slack B", true, 2 }, { "time/item", true, 2 },     { "changed", false, 2 },
+	{ "target", OUT_NAME, 0 },    { "kappa A", OUT_FIGURE, 2 },    { "kappa B", OUT_FIGURE, 2 },
+	{ "B - A", OUT_FIGURE, 2 },   { "95% interval", OUT_TEXT, 1 }, { "slack A", OUT_FIGURE, 2 },
+	{ "slack B", OUT_FIGURE, 2 }, { "time/item", OUT_FIGURE, 2 },  { "changed", OUT_TEXT, 2 },
 };
 
 static void add_number(struct out_grid *grid, double v)

@@ -15,9 +15,9 @@
 #define PROCESSES_MAX 20
 
 static const struct out_col target_cols[] = {
-	{ "target", false, 0 }, { "mechanism", false, 2 }, { "sites", true, 2 },
-	{ "procs", true, 1 },	{ "hits", true, 2 },	   { "hits/s", true, 2 },
-	{ "asked", true, 2 },	{ "given", true, 2 },	   { "injected", true, 3 },
+	{ "target", OUT_NAME, 0 },  { "mechanism", OUT_TEXT, 2 }, { "sites", OUT_FIGURE, 2 },
+	{ "procs", OUT_FIGURE, 1 }, { "hits", OUT_FIGURE, 2 },	  { "hits/s", OUT_FIGURE, 2 },
+	{ "asked", OUT_FIGURE, 2 }, { "given", OUT_FIGURE, 2 },	  { "injected", OUT_FIGURE, 3 },
 };
 
 /* Was it ever hooked? Otherwise its hits are unknown, and not 0. */
@@ -144,11 +144,14 @@ static void print_overrun(FILE *to, const struct result_target *target)
 {
 	char buf[32];
 
-	if (!target->counts.overrun_ns)
+	/* Timer ticks are in it too: what is not worth a line is in the JSON. */
+	if (target->counts.overrun_ns < target->counts.injected_ns / 1000 + 1)
 		return;
 	fputs("overrun: ", to);
 	out_shown(to, target->spec);
-	fprintf(to, ": %s beyond asked + 20us (preemption), not counted as injected\n",
+	fprintf(to,
+		": %s in which its delays were interrupted (preemption), not "
+		"counted as injected\n",
 		out_time((double)target->counts.overrun_ns, buf, sizeof(buf)));
 }
 
@@ -160,14 +163,26 @@ static void print_unknown_given(FILE *to, const struct result_target *target)
 		     *target->given.reason ? target->given.reason : "not measured");
 }
 
+/* What was lost since sbinject itself was held up; which targets it may concern. */
 static void print_lapses(FILE *to, const struct result *res)
 {
-	if (!res->lease_lapsed_hits)
-		return;
-	fprintf(to,
-		"lease lapsed: %" PRIu64 " hit%s came while sbinject did not renew its lease; "
-		"they are counted as hits and were not delayed\n",
-		res->lease_lapsed_hits, res->lease_lapsed_hits > 1 ? "s" : "");
+	char buf[32];
+
+	if (res->lease_lapsed_hits)
+		fprintf(to,
+			"lease lapsed: %" PRIu64 " hit%s came while sbinject did not renew its "
+			"lease; they are counted as hits and were not delayed\n",
+			res->lease_lapsed_hits, res->lease_lapsed_hits > 1 ? "s" : "");
+	if (res->doorbells_lost)
+		fprintf(to,
+			"incomplete: %" PRIu64 " time%s a program ran on before its libraries were "
+			"hooked; its calls until then are not counted, of any target\n",
+			res->doorbells_lost, res->doorbells_lost > 1 ? "s" : "");
+	if (result_incomplete(res) && res->stalled_s > 0)
+		fprintf(to,
+			"sbinject could not go on for %s: a machine with less load, or a "
+			"higher priority (nice, chrt), helps\n",
+			out_time(res->stalled_s * 1e9, buf, sizeof(buf)));
 }
 
 static void print_gil(FILE *to, const struct result *res)
@@ -184,17 +199,22 @@ static void print_stops(FILE *to, const struct result *res)
 
 	if (!res->stop_known)
 		return;
-	fprintf(to, "stopped: at most %s at attach, %s at detach (the thread held longest)\n",
+	fprintf(to, "stopped: at most %s at attach, %s at detach (the thread held longest)",
 		out_time((double)res->stop_attach_us * 1e3, attach, sizeof(attach)),
 		out_time((double)res->stop_detach_us * 1e3, detach, sizeof(detach)));
+	if (res->gil && res->gil_known)
+		fprintf(to, "; the GIL at most %s and %s",
+			out_time((double)res->gil_attach_us * 1e3, attach, sizeof(attach)),
+			out_time((double)res->gil_detach_us * 1e3, detach, sizeof(detach)));
+	fputc('\n', to);
 }
 
 /* Processes: a row for each target that was hit in it, or one that says that none was. */
 
 static const struct out_col process_cols[] = {
-	{ "pid", true, 0 },	 { "execs", true, 2 }, { "name", false, 2 },
-	{ "target", false, 2 },	 { "hits", true, 2 },  { "delayed", true, 2 },
-	{ "injected", true, 2 },
+	{ "pid", OUT_FIGURE, 0 },      { "execs", OUT_FIGURE, 2 }, { "name", OUT_TEXT, 2 },
+	{ "target", OUT_NAME, 2 },     { "hits", OUT_FIGURE, 2 },  { "delayed", OUT_FIGURE, 2 },
+	{ "injected", OUT_FIGURE, 2 },
 };
 
 static void add_process_head(struct out_grid *grid, const struct result_process *process)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "out.h"
 #include "text.h"
@@ -14,10 +15,21 @@
 
 bool out_has_colour(FILE *to)
 {
-	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no_colour = secure_getenv("NO_COLOR"), *term = secure_getenv("TERM");
 
 	return isatty(fileno(to)) && !(no_colour && *no_colour) && term &&
 	       strcmp(term, "dumb") != 0;
+}
+
+size_t out_columns(FILE *to)
+{
+	const char *columns = secure_getenv("COLUMNS");
+	struct winsize size;
+	long n = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (!ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return n > 0 ? (size_t)n : 80;
 }
 
 void out_shown(FILE *to, const char *name)
@@ -59,6 +71,50 @@ static size_t column_width(const struct out_grid *grid, size_t col)
 	return width;
 }
 
+enum { NAME_LEAST = 40 }; /* a name of so many columns is shown whole, wherever lines end */
+
+/* The widest of the names that may still be cut; n_cols: none. */
+static size_t widest_name(const struct out_grid *grid, const size_t *width)
+{
+	size_t widest = grid->n_cols;
+
+	for (size_t col = 0; col < grid->n_cols; col++)
+		if (grid->col[col].kind == OUT_NAME && width[col] > NAME_LEAST &&
+		    (widest == grid->n_cols || width[col] > width[widest]))
+			widest = col;
+	return widest;
+}
+
+static void cut_column(struct out_grid *grid, size_t col, size_t width)
+{
+	for (size_t i = col; i < grid->n_cells; i += grid->n_cols) {
+		char *cut = text_middle(grid->cell[i], width);
+
+		free(grid->cell[i]);
+		grid->cell[i] = cut;
+	}
+}
+
+/* On a terminal lines that wrap are no table: the longest names give way. */
+static void fit(struct out_grid *grid, FILE *to, size_t *width)
+{
+	size_t total = 0, most, col;
+
+	if (!isatty(fileno(to)))
+		return;
+	for (col = 0; col < grid->n_cols; col++)
+		total += width[col] + grid->col[col].gap;
+	for (most = out_columns(to); total > most; total--) {
+		col = widest_name(grid, width);
+		if (col == grid->n_cols)
+			break;
+		width[col]--;
+	}
+	for (col = 0; col < grid->n_cols; col++)
+		if (grid->col[col].kind == OUT_NAME)
+			cut_column(grid, col, width[col]);
+}
+
 /* One cell; the last column is not padded, so that no line ends in blanks. */
 static void print_cell(FILE *to, const struct out_grid *grid, size_t col, const char *text,
 		       size_t width)
@@ -67,7 +123,7 @@ static void print_cell(FILE *to, const struct out_grid *grid, size_t col, const 
 	int pad = (int)(width - taken), gap = (int)grid->col[col].gap;
 	bool last = col + 1 == grid->n_cols;
 
-	if (grid->col[col].right)
+	if (grid->col[col].kind == OUT_FIGURE)
 		fprintf(to, "%*s%s", gap + pad, "", text);
 	else
 		fprintf(to, "%*s%s%*s", gap, "", text, last ? 0 : pad, "");
@@ -91,6 +147,7 @@ void out_grid_print(struct out_grid *grid, FILE *to)
 		abort();
 	for (size_t col = 0; col < grid->n_cols; col++)
 		width[col] = column_width(grid, col);
+	fit(grid, to, width);
 	print_head(to, grid, width);
 	for (size_t i = 0; i < grid->n_cells; i++) {
 		size_t col = i % grid->n_cols;

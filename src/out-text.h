@@ -6,16 +6,23 @@
 #include <stdio.h>
 
 /*
- * What the writers of tables share: a grid whose columns are as wide as their contents, and
- * whether a stream takes colour. Cells are made safe to show (text.h) as they are added.
+ * What the writers of tables share: a grid whose columns are as wide as their contents (on a
+ * terminal long names lose their middle, so that lines fit), and whether a stream takes colour.
+ *Cells are made safe to show (text.h) as they are added.
  *
  *	struct out_grid grid = { .col = cols, .n_cols = 3 };
  *	out_grid_add(&grid, "%s", name);	row by row, each cell in its turn
  *	out_grid_print(&grid, to);		prints head and rows, and frees the cells
  */
+enum out_kind {
+	OUT_TEXT,
+	OUT_NAME,   /* of any length: cut where a terminal is narrower than the table */
+	OUT_FIGURE, /* aligned to the right */
+};
+
 struct out_col {
 	const char *head;
-	bool right;	  /* aligned to the right: figures */
+	enum out_kind kind;
 	unsigned int gap; /* blanks before it */
 };
 
@@ -29,6 +36,9 @@ struct out_grid {
 void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void out_grid_print(struct out_grid *grid, FILE *to);
+
+/* How wide the terminal is that a stream leads to; for others what COLUMNS says, or 80. */
+size_t out_columns(FILE *to);
 
 /* Prints a name that came from outside, made safe. */
 void out_shown(FILE *to, const char *name);

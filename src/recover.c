@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "recover.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,60 +16,6 @@
 #include "../inject/tree-task.h"
 
 enum { EVICT_TRIES = 10000, EVICT_SAY = 1000, SETTLE_TRIES = 200 };
-
-static bool maps_control_page(pid_t pid)
-{
-	char path[64], line[512];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (!found && fgets(line, sizeof(line), f))
-		found = strstr(line, "/memfd:sbinject") != NULL;
-	fclose(f);
-	return found;
-}
-
-static bool of_session(pid_t pid, uint64_t id)
-{
-	struct sb_err err = { 0 };
-	struct space *space;
-	bool ours;
-
-	if (space_load(pid, &space, &err) < 0)
-		return false;
-	ours = space_holds(space) && (!id || space->session == id);
-	space_put(space);
-	return ours;
-}
-
-int strays_find(uint64_t id, pid_t **pids, size_t *n)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *e;
-
-	*pids = NULL;
-	*n = 0;
-	if (!dir)
-		return -SB_ESYS;
-	while ((e = readdir(dir))) {
-		pid_t pid = isdigit((unsigned char)e->d_name[0]) ?
-				    (pid_t)strtol(e->d_name, NULL, 10) :
-				    0;
-
-		if (!pid || pid == getpid() || !maps_control_page(pid) || !of_session(pid, id))
-			continue;
-		*pids = realloc(*pids, (*n + 1) * sizeof(**pids));
-		if (!*pids)
-			abort();
-		(*pids)[(*n)++] = pid;
-	}
-	closedir(dir);
-	return 0;
-}
 
 /*
  * Children that fork off while we work: they carry the hooks too, and the loop in
@@ -285,7 +229,8 @@ static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err 
 	return held;
 }
 
-int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_err *err)
+int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restored,
+		      struct sb_err *err)
 {
 	struct sb_err first = { 0 };
 	struct tree *tree = calloc(1, sizeof(*tree));
@@ -296,13 +241,19 @@ int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_e
 	*restored = 0;
 	tree_init(tree, &recover_ops, NULL);
 	for (size_t i = 0; i < n; i++)
-		if (!tree_proc(tree, pids[i]))
-			take(tree, pids[i], &first);
+		if (!tree_proc(tree, pids[i])) {
+			struct sb_err why = { 0 };
+
+			if (take(tree, pids[i], &why) < 0 && !first.code &&
+			    (i < named || why.code != SB_ENOPROC))
+				first = why;
+		}
 	do {
 		if (tree->procs) {
 			pid_t pid = tree->procs->pid;
 
-			*restored += recover_one(tree, pid, processes_listed(pids, n, pid), &first);
+			*restored += recover_one(tree, pid, processes_listed(pids, named, pid),
+						 &first);
 		}
 		more = tree_dispatch(tree);
 	} while (more || tree->procs);

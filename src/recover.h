@@ -12,13 +12,12 @@
  * Used by `sbinject recover` and by the command line when its tracer has died.
  */
 
-/* Processes that hold hooks of session id (0: of any). *pids is the caller's to free. */
-int strays_find(uint64_t id, pid_t **pids, size_t *n);
-
 /*
  * Restores these processes. A process without hooks counts as nothing. *restored: how many had
- * some. Errors: the first failure; the others are tried all the same.
+ * some. Errors: the first failure; the others are tried all the same. The first `named` of them are
+ * those that were asked for: that another one has ended meanwhile is no failure.
  */
-int recover_processes(const pid_t *pids, size_t n, size_t *restored, struct sb_err *err);
+int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restored,
+		      struct sb_err *err);
 
 #endif

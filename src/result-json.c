@@ -236,6 +236,10 @@ static const struct field given_fields[] = {
 	{ .name = "p50", .kind = &kind_u64, .at = offsetof(struct result_given, p50) },
 	{ .name = "p99", .kind = &kind_u64, .at = offsetof(struct result_given, p99) },
 	{ .name = "max", .kind = &kind_u64, .at = offsetof(struct result_given, max) },
+	{ .name = "uncertainty",
+	  .kind = &kind_real,
+	  .at = offsetof(struct result_given, uncertainty),
+	  .unknown = "it is not measured for such targets" },
 };
 
 static const struct field stop_fields[] = {
@@ -243,8 +247,14 @@ static const struct field stop_fields[] = {
 	{ .name = "detach", .kind = &kind_u64, .at = offsetof(struct result, stop_detach_us) },
 };
 
+static const struct field gil_fields[] = {
+	{ .name = "attach", .kind = &kind_u64, .at = offsetof(struct result, gil_attach_us) },
+	{ .name = "detach", .kind = &kind_u64, .at = offsetof(struct result, gil_detach_us) },
+};
+
 static const struct shape given_shape = SHAPE(struct result_given, given_fields);
 static const struct shape stop_shape = SHAPE(struct result, stop_fields);
+static const struct shape gil_shape = SHAPE(struct result, gil_fields);
 
 static json_t *known_put(const struct shape *shape, const char *base, bool known,
 			 const char *reason)
@@ -307,8 +317,22 @@ static const char *stop_get(KIND_GET_ARGS)
 	return known_get(&stop_shape, base, value, &((struct result *)base)->stop_known, err);
 }
 
+/* Left out where no interpreter with a GIL was watched, as "gil" is. */
+static json_t *gil_put(KIND_PUT_ARGS)
+{
+	const struct result *run = (const void *)base;
+
+	return run->gil ? known_put(&gil_shape, base, run->gil_known, "") : kind_must(json_null());
+}
+
+static const char *gil_get(KIND_GET_ARGS)
+{
+	return known_get(&gil_shape, base, value, &((struct result *)base)->gil_known, err);
+}
+
 static const struct kind kind_given = { given_put, given_get };
 static const struct kind kind_stop = { stop_put, stop_get };
+static const struct kind kind_gil = { gil_put, gil_get };
 
 /* A process's counts, one for each target of the run, told by their place in the array. */
 
@@ -461,8 +485,11 @@ static const struct field run_fields[] = {
 	      .shape = &process_shape),
 	FIELD(struct result, gil, kind_string, .optional = true),
 	FIELD(struct result, lease_lapsed_hits, kind_u64),
+	FIELD(struct result, doorbells_lost, kind_u64),
+	FIELD(struct result, stalled_s, kind_real, .unknown = "this backend does not measure it"),
 	FIELD(struct result, left_behind, kind_u64),
 	{ .name = "stop_us", .kind = &kind_stop },
+	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,11 @@ static const char *const outcome_names[] = {
 	[OUTCOME_NO_MATCH] = "no_match", [OUTCOME_REFUSED] = "refused",
 	[OUTCOME_MATCHED] = "matched",
 };
+
+bool result_incomplete(const struct result *res)
+{
+	return res->lease_lapsed_hits || res->doorbells_lost;
+}
 
 const char *result_outcome_name(enum result_outcome outcome)
 {
@@ -138,6 +144,7 @@ struct result *result_of_session(size_t n_targets, const char *backend, uint64_t
 	split(started, &res->started);
 	split(ended, &res->ended);
 	res->wall_s = wall_s;
+	res->stalled_s = NAN;
 	return res;
 }
 

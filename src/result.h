@@ -30,7 +30,8 @@ struct result_given { /* delay given to a delayed hit, hook's own cost included,
 	bool known;
 	double mean;
 	uint64_t p50, p99, max;
-	char reason[96]; /* why unknown */
+	double uncertainty; /* of the mean: what is not known of the hook's own cost; NAN */
+	char reason[96];    /* why unknown */
 };
 
 struct result_site {
@@ -56,7 +57,7 @@ struct result_counts {
 	uint64_t hits;
 	uint64_t delayed;
 	uint64_t injected_ns; /* measured delay of all delayed hits, without overrun */
-	uint64_t overrun_ns;  /* time beyond asked + 20 us (preemption) */
+	uint64_t overrun_ns;  /* time in which delays were interrupted (preemption) */
 };
 
 struct result_spans { /* how long calls took, of a target that was timed; JSON has it only then */
@@ -111,9 +112,13 @@ struct result {
 	size_t n_processes;
 	char *gil; /* "held": delayed Python calls held their interpreter's lock; NULL: none did */
 	uint64_t lease_lapsed_hits;
-	uint64_t left_behind; /* processes in which something of ours had to stay */
+	uint64_t doorbells_lost; /* libraries that a program used before they could be hooked */
+	double stalled_s;	 /* for which sbinject got no processor, or was stopped */
+	uint64_t left_behind;	 /* processes in which something of ours had to stay */
 	bool stop_known;
 	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
+	bool gil_known;				 /* an interpreter that has one was watched */
+	uint64_t gil_attach_us, gil_detach_us;	 /* longest time that an agent held a GIL */
 	char **warning;
 	size_t n_warnings;
 };
@@ -134,6 +139,8 @@ void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
 size_t result_processes(const struct result_target *rt);
 /* Why it has not what the outcome lacks; why: of the last attempt to find it. */
 void result_reason(struct result_target *rt, const struct sb_err *why);
+/* Did something go uncounted or undelayed since sbinject was held up? */
+bool result_incomplete(const struct result *res);
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
 
 /*

@@ -5,15 +5,48 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum { CONNECT_S = 10 };
+
+/* Capabilities that neither the user is root for nor were handed down (ambient ones): the file's.
+ */
+static bool has_file_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct cap[2];
+
+	if (getuid() == 0 || syscall(SYS_capget, &header, cap) < 0)
+		return false;
+	for (unsigned int i = 0; i < 64; i++)
+		if ((cap[i / 32].permitted >> i % 32 & 1) &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, i, 0, 0) != 1)
+			return true;
+	return false;
+}
+
+int runtime_refuse_gained(struct sb_err *err)
+{
+	bool ids = getuid() != geteuid() || getgid() != getegid();
+
+	if (!ids && !has_file_capabilities())
+		return 0;
+	err_set(err, SB_EPERM, "refused: this program has rights that its user does not have (%s)",
+		ids ? "its set-user-id or set-group-id bit" : "its file capabilities");
+	err_hint(err,
+		 "it reads and writes files that its user names: run it as root (sudo), or take "
+		 "those rights from it (chmod ug-s, setcap -r)");
+	return -SB_EPERM;
+}
 
 /* A directory, and not a link to one, that nobody but this user writes into. */
 static bool is_own(const char *dir, uid_t user, mode_t closed)
@@ -26,7 +59,8 @@ static bool is_own(const char *dir, uid_t user, mode_t closed)
 
 char *runtime_dir(char *buf, size_t size)
 {
-	const char *own = getenv("SBINJECT_RUNTIME_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+	const char *own = secure_getenv("SBINJECT_RUNTIME_DIR"),
+		   *xdg = secure_getenv("XDG_RUNTIME_DIR");
 
 	if (own && *own)
 		snprintf(buf, size, "%s", own);

@@ -44,6 +44,13 @@ int runtime_connect(const char *path);
 int runtime_listen(const char *path, int backlog, struct sb_err *err);
 
 /*
+ * Refuses (SB_EPERM) where the program was given rights that whoever runs it does not have: real
+ * and effective ids differ, or there are capabilities of the file's. Nothing here is made for that:
+ * paths that the user names are opened with all rights there are. Asked before anything else.
+ */
+int runtime_refuse_gained(struct sb_err *err);
+
+/*
  * Standard streams that whoever started us had closed: the next file or socket that is opened would
  * be taken for one of them. They are opened for reading only, so that writing fails as it would
  * have, and are closed again in a program that is started.

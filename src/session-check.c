@@ -11,6 +11,7 @@
 #include "session-priv.h"
 #include "session-python.h"
 #include "text.h"
+#include "../inject/tree-task.h"
 
 static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 {
@@ -33,16 +34,15 @@ static void count_sites(struct session *s, const struct found *found)
 	}
 }
 
-static void why_refused(const struct found *found, size_t target, struct sb_err *err)
+/* The first reason of each target; refused: one a target. */
+static void why_refused(const struct found *found, struct sb_err *refused)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const struct found_site *fs = &found->site[i];
 
-		if (fs->target != target || fs->why == PLAN_OK)
-			continue;
-		err_set(err, SB_EREFUSED, "%s%s%s", plan_refusal_text(fs->why),
-			fs->detail[0] ? ": " : "", fs->detail);
-		return;
+		if (fs->why != PLAN_OK && !refused[fs->target].code)
+			err_set(&refused[fs->target], SB_EREFUSED, "%s%s%s",
+				plan_refusal_text(fs->why), fs->detail[0] ? ": " : "", fs->detail);
 	}
 }
 
@@ -71,20 +71,46 @@ static int check_targets(struct session *s, const pid_t *pids, size_t n, struct 
 
 	if (!refused)
 		abort();
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && ret == 0; i++) {
 		struct found found = { 0 };
-		struct sb_err ignored = { 0 };
+		struct sb_err why = { 0 };
 
-		session_find(s, pids[i], NULL, &found, &ignored);
+		if (session_find(s, pids[i], NULL, &found, &why) == -SB_EINTERRUPTED) {
+			*err = why;
+			ret = -SB_EINTERRUPTED;
+		}
 		count_sites(s, &found);
-		for (size_t t = 0; t < s->n_targets; t++)
-			why_refused(&found, t, &refused[t]);
+		why_refused(&found, refused);
 		found_free(&found);
 	}
 	for (size_t t = 0; t < s->n_targets && ret == 0; t++)
 		ret = judge_target(&s->target[t], &refused[t], err);
 	free(refused);
 	return ret < 0 ? ret : python_check(s, pids, n, err);
+}
+
+/*
+ * What a killed sbinject left in a descendant counts in a page of its own: its calls would be
+ * missing, and its hooks look like those of another tool. One that lives keeps its processes; a
+ * warning names those.
+ */
+static int check_left_hooked(const struct session *s, const pid_t *pids, size_t n,
+			     struct sb_err *err)
+{
+	pid_t tracer;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!space_is_hooked(pids[i], &tracer) || task_is_tracer(tracer))
+			continue;
+		err_set(err, SB_EHOOKED,
+			"process %d, a descendant of %d, was left hooked by an sbinject that was "
+			"killed",
+			pids[i], s->cfg->pids[0]);
+		err_hint(err, "sbinject recover -p %d restores it, with all of its tree",
+			 s->cfg->pids[0]);
+		return -SB_EHOOKED;
+	}
+	return 0;
 }
 
 int session_check(struct session *s, struct sb_err *err)
@@ -98,7 +124,8 @@ int session_check(struct session *s, struct sb_err *err)
 	if (ret < 0)
 		return ret;
 	processes_descendants(s->cfg, &pids, &n);
-	if (n)
+	ret = check_left_hooked(s, pids, n, err);
+	if (n && ret == 0)
 		ret = check_targets(s, pids, n, err);
 	free(pids);
 	return ret;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 #include "log.h"
-#include "recover.h"
 #include "session-priv.h"
 #include "session-python.h"
+#include "strays.h"
 
 /* How long another tracer is waited for. */
 #define RETAKE_NS 5000000000ull
@@ -16,11 +16,16 @@
 /* Whoever maps one of our pages and is not known: forks of an untraced process. */
 static void take_strays(struct session *s)
 {
-	pid_t *pids;
+	pid_t *pids, other;
 	size_t n;
 
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
+	if (strays_find(s->cfg->strays, &pids, &n, &other) < 0)
 		return;
+	if (other)
+		session_warn(s,
+			     "process %d maps this session's memory, but runs with other user or "
+			     "group ids and is no child of a target: it is left alone",
+			     other);
 	for (size_t i = 0; i < n; i++) {
 		struct sb_err err = { 0 };
 		struct proc *proc;
@@ -40,7 +45,7 @@ static uint64_t count_strays(const struct session *s)
 	pid_t *pids;
 	size_t n;
 
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
+	if (strays_find(s->cfg->strays, &pids, &n, NULL) < 0)
 		return s->left_behind;
 	free(pids);
 	return n;

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "session-priv.h"
 #include "session-python.h"
+#include "strays.h"
 #include "text.h"
 #include "maps.h"
 #include "../inject/mimic.h"
@@ -17,7 +18,7 @@
 
 #define EVERY SIZE_MAX /* targets */
 
-enum { PIDS_SHOWN = 1000 };
+enum { PIDS_SHOWN = 1000, CACHE_PAYS = 8, TARGETS_A_LOOK = 64 };
 
 struct finder {
 	struct session *s;
@@ -28,6 +29,7 @@ struct finder {
 	struct mimic *mimic; /* of the process, for IFUNC resolvers */
 	struct resolve_access access;
 	struct found *found;
+	uint64_t bell;	      /* the dynamic linker's notice; 0: not looked for yet, 1: none */
 	struct found *settle; /* where to look again for IFUNCs; may be NULL */
 };
 
@@ -107,6 +109,19 @@ static void note_clash(struct session *s, size_t target, size_t other, pid_t pid
 			  "one that names fewer functions first");
 }
 
+static uint64_t bell_address(struct finder *f)
+{
+	struct resolve_result res = { 0 };
+
+	if (!f->bell) {
+		bool found = target_find_bell(f->pid, &f->maps, &f->access, &res);
+
+		f->bell = found ? res.site[0].addr : 1;
+		resolve_free(&res);
+	}
+	return f->bell;
+}
+
 /* One address can count for one target only: the one named first. */
 static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
 {
@@ -128,7 +143,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 
 	for (size_t i = 0; i < res->count; i++) {
 		const struct resolve_site *rs = &res->site[i];
-		struct finder look = *f;
+		struct finder look;
 		struct found_site site = {
 			.target = target,
 			.bias = rs->bias,
@@ -137,7 +152,13 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			.size = rs->size,
 		};
 
+		if (rs->addr == bell_address(f)) {
+			note_refusal(f->s, target, f->pid, image_name(rs->img), rs->name, rs->addr,
+				     "sbinject itself hooks it, to see libraries that are loaded");
+			continue;
+		}
 		before.site = f->found->site;
+		look = *f;
 		look.found = &before;
 		if (taken(f->s, &look, target, rs))
 			continue;
@@ -221,7 +242,7 @@ static int finder_open(struct finder *f, struct session *s, pid_t pid, const str
 	int ret;
 
 	*f = (struct finder){ .s = s, .pid = pid, .space = space, .found = found };
-	f->access = (struct resolve_access){ read_target, call_target, f };
+	f->access = (struct resolve_access){ .read = read_target, .call = call_target, .ctx = f };
 	if (memory_open(&f->mem, pid, err) < 0)
 		return -(int)err->code;
 	ret = maps_read(pid, &f->maps, err);
@@ -235,6 +256,7 @@ static int finder_open(struct finder *f, struct session *s, pid_t pid, const str
 static void finder_close(struct finder *f)
 {
 	mimic_close(f->mimic);
+	resolve_cache_free(f->access.cache);
 	maps_free(&f->maps);
 	memory_close(&f->mem);
 }
@@ -250,9 +272,22 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, siz
 	if (ret < 0)
 		return ret;
 	f.settle = settle;
-	for (size_t i = 0; i < s->n_targets; i++)
+	if (which == EVERY && s->n_targets >= CACHE_PAYS)
+		f.access.cache = resolve_cache_new(&f.maps);
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
 		if (which == EVERY || which == i)
 			find_target(&f, i);
+		if (i % TARGETS_A_LOOK)
+			continue;
+		session_alive(s);
+		if (session_ends(s))
+			ret = err_set(err, SB_EINTERRUPTED,
+				      "interrupted while names were looked up");
+	}
+	if (ret < 0) {
+		finder_close(&f);
+		return ret;
+	}
 	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
 	finder_close(&f);
 	return 0;
@@ -432,20 +467,31 @@ static void page_gone(void *ctx, struct page *page)
 	struct session *s = ctx;
 
 	bells_remove(s->bells, page);
+	s->bells_lost += page_bells_lost(page);
+}
+
+static void page_made(void *ctx, pid_t pid, uint32_t dev, uint64_t inode)
+{
+	struct session *s = ctx;
+
+	strays_page(s->cfg->strays, pid, dev, inode);
 }
 
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
-	struct space_want want = { s->cfg->id, (uint32_t)s->n_targets,
-				   (uint32_t)(s->max_targets - s->n_targets) };
+	struct space_want want = { .session = s->cfg->id,
+				   .targets = (uint32_t)s->n_targets,
+				   .more = (uint32_t)(s->max_targets - s->n_targets),
+				   .made = page_made,
+				   .ctx = s };
 	int ret = space_setup(space, &s->tree, pid, &want, err);
 
 	if (ret < 0)
 		return ret;
+	space->control->page.hdr->tsc_hz = (uint64_t)(s->clk.ticks_per_ns * 1e9);
 	bells_add(s->bells, &space->control->page);
 	space->control->gone = page_gone;
 	space->control->ctx = s;
-	page_lease(&space->control->page, arch->clock_read() + clock_ticks(&s->clk, 1e9));
 	return 0;
 }
 

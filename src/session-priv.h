@@ -82,6 +82,7 @@ struct session {
 	struct bells *bells;
 	bool armed, detached, filtered;
 	bool gil;	      /* an interpreter with a global lock was watched */
+	uint64_t gil_ns[2];   /* the longest that an agent held one: at attach, at detach */
 	uint64_t attached_ns; /* when armed, CLOCK_MONOTONIC_RAW */
 	uint64_t window_ns;   /* when the session's window opened; 0: not yet */
 	uint64_t started_real;
@@ -92,6 +93,9 @@ struct session {
 	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
 	uint64_t lapsed;
+	uint64_t bells_lost; /* doorbells of pages that are gone that gave up waiting */
+	uint64_t stalled_ns; /* time in which the session could not look after its processes */
+	uint64_t last_step;
 	uint64_t left_behind; /* processes in which something of ours had to stay */
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
@@ -167,7 +171,10 @@ void session_target_sums(struct session *s, size_t target, struct page_sums *sum
 /* session-list.c: a signal waits that would end or stop `list`. */
 bool session_interrupted(void);
 /* session.c: another second for delays; due every tenth of one. */
-void session_renew_leases(struct session *s);
+/* Has the user asked for the end? What the session says meanwhile is passed on. */
+bool session_ends(const struct session *s);
+/* Says that the session is alive, for the leases, and adds up how long it was not. */
+void session_alive(struct session *s);
 /* session.c: seizes the tree, children that come meanwhile included. */
 int session_take_all(struct session *s, struct sb_err *err);
 

@@ -17,14 +17,7 @@
 
 #define MS 1000000ull
 
-enum {
-	SETTLE_MS = 1000,
-	STOP_MS = 10000,
-	LIST_MS = 10000,
-	SAY_AFTER_MS = 1000,
-	ANEW_MS = 50,
-	PEEK_MS = 50
-};
+enum { STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, PEEK_MS = 50 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -169,6 +162,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	setup.runtime_size = in.runtime_size;
 	setup.eval = in.eval;
 	setup.eval_size = in.eval_size;
+	setup.gil = in.gil;
 	interpreter_free(&in);
 	ret = room_open(&rec->python.room, space, &s->tree, pid, &setup, err);
 	if (ret == 0)
@@ -346,6 +340,7 @@ static void finished(struct session *s, struct record *rec, uint64_t now)
 			log_debug("process %d: Python targets in force", rec->pid);
 		seen(s);
 		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
+		python_held(s, rec);
 		explain_none(s);
 	} else if (!py->applied) {
 		failed(s, rec, &answer);
@@ -484,21 +479,36 @@ void python_forked(struct record *child, const struct record *parent)
 
 static void wait_a_little(struct session *s)
 {
+	session_alive(s); /* other targets may be at work already */
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	tree_dispatch(&s->tree);
 	session_rings(s);
 }
 
-void python_settle(struct session *s)
+void python_warn_of_late(struct session *s, uint64_t patience_ms)
 {
-	uint64_t until = clock_ns() + SETTLE_MS * MS;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		const struct room *room = rec->ended ? NULL : rec->python.room;
 
-	if (!python_wanted(s))
-		return;
-	while (python_step(s, clock_ns()) && clock_ns() < until) {
-		session_renew_leases(s); /* other targets may be at work already */
-		wait_a_little(s);
+		if (room && room_asked(room) && !rec->python.starting)
+			session_warn(s,
+				     "process %d: its interpreter did not come within %d s (%s); "
+				     "its calls count from when it does",
+				     rec->pid, (int)(patience_ms / 1000),
+				     room->waits_for ? room->waits_for : "it is busy");
 	}
+}
+
+bool python_settle(struct session *s, uint64_t patience_ms)
+{
+	uint64_t until = clock_ns() + patience_ms * MS;
+	bool busy = python_wanted(s);
+
+	while (busy && !session_ends(s) && clock_ns() < until) {
+		wait_a_little(s);
+		busy = python_step(s, clock_ns());
+	}
+	return !busy || session_ends(s);
 }
 
 /* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
@@ -535,6 +545,7 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 		py->said = false;
 	py->leaving = true;
 	if (room_evict(py->room, &s->tree, now)) {
+		python_held(s, rec);
 		python_warn_unseen(s, rec);
 		return true;
 	}

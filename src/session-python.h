@@ -41,6 +41,9 @@ bool python_step(struct session *s, uint64_t now);
 bool python_peek(struct session *s, struct record *rec, uint64_t now);
 void python_warn_unseen(struct session *s, struct record *rec);
 
+/* How long the agent has held the GIL at most, where there is one. */
+void python_held(struct session *s, const struct record *rec);
+
 /* A thread of this process carries a command, or will: it must stay traced. */
 bool python_busy(const struct record *rec);
 
@@ -52,8 +55,11 @@ void python_relist(struct session *s);
 /* A fork has what its parent has. */
 void python_forked(struct record *child, const struct record *parent);
 
-/* Waits until running interpreters have taken the targets over, a second at most. */
-void python_settle(struct session *s);
+/* Waits until running interpreters have taken the targets over, or the user asks for the end.
+ * False: some had not within patience_ms; python_warn_of_late() names them: their calls count from
+ * when they come. */
+bool python_settle(struct session *s, uint64_t patience_ms);
+void python_warn_of_late(struct session *s, uint64_t patience_ms);
 
 /* For `list`: traces the processes and has their agents note what is there. session_detach()
  * takes all of it out again. */

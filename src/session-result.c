@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* From counters and records to the plain result. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "session-priv.h"
 #include "session-python.h"
 #include "text.h"
+
+/* Between these shares of what was asked the mean delay of so many hits must lie. */
+#define GIVEN_LEAST 0.95
+#define GIVEN_MOST  1.1
+enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
 
 static void *must(void *memory)
 {
@@ -50,21 +56,50 @@ void session_counts(struct session *s, struct result_counts *counts, double *t_s
 	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
 }
 
-static void fill_given(const struct session *s, const struct target *t,
-		       const struct page_sums *sums, struct result_given *given)
+/*
+ * Of all delayed hits, as `delayed` and `injected_ns` have them: those that were cut short, by a
+ * change or the end of a window, were given less than asked and come first.
+ */
+static double given_quantile(const struct session *s, const struct target *t,
+			     const struct page_sums *sums, double quantile)
 {
 	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
+	double want = quantile * (double)(sums->delayed + sums->cuts) - (double)sums->cuts;
 
-	if (!target_has_given(t, sums, given))
-		return;
-	given->mean = clock_to_ns(&s->clk,
-				  (double)sums->injected_ticks / (double)sums->delayed + cost);
+	if (want < 0 || !sums->delayed)
+		return (double)sums->cut_ticks / (double)sums->cuts + cost;
 	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
 	if (base < cost)
 		base = cost;
-	given->p50 = (uint64_t)clock_to_ns(&s->clk, base + page_excess_quantile(sums, 0.50));
-	given->p99 = (uint64_t)clock_to_ns(&s->clk, base + page_excess_quantile(sums, 0.99));
-	given->max = (uint64_t)clock_to_ns(&s->clk, (double)sums->max_ticks + cost);
+	return base + page_excess_quantile(sums, want / (double)sums->delayed);
+}
+
+static uint64_t whole_ns(const struct session *s, double ticks)
+{
+	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
+}
+
+static void fill_given(const struct session *s, const struct target *t,
+		       const struct page_sums *sums, struct result_given *given)
+{
+	double cost = target_cost_ticks(s, (size_t)(t - s->target));
+	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+
+	if (!target_has_given(t, sums, given))
+		return;
+	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
+	/* What two measurements of the hook's cost differ by, and a step of the clock over all
+	 * hits. */
+	given->uncertainty =
+		t->spec->kind == SPEC_PYTHON ?
+			NAN :
+			clock_to_ns(&s->clk,
+				    s->cost.spread_ticks +
+					    s->clk.quantum_ticks /
+						    sqrt((double)(sums->delayed + sums->cuts)));
+	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
+	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
+	given->max = whole_ns(s, (double)sums->max_ticks + cost);
 }
 
 struct sighting {
@@ -162,7 +197,29 @@ static void fill_sites(struct session *s, struct result *res)
 	free(see);
 }
 
-static void fill_target(struct session *s, size_t i, struct result_target *rt)
+/*
+ * Hits times delay and what was injected must agree. A delay that was changed, cut short or is
+ * below the floor has its own word elsewhere.
+ */
+static void check_given(const struct session *s, size_t i, const struct page_sums *sums,
+			const struct result_given *given, struct result *res)
+{
+	const struct target *t = &s->target[i];
+	double asked = (double)t->delay_ns, floor = s->cost.floor_ns + 20;
+
+	if (t->spec->kind == SPEC_PYTHON)
+		floor = PYTHON_FLOOR_NS;
+	if (!given->known || asked < floor || sums->delayed < CHECK_HITS ||
+	    sums->cuts * 100 > sums->delayed)
+		return;
+	if (given->mean < asked * GIVEN_LEAST || given->mean > asked * GIVEN_MOST)
+		result_warn(res,
+			    "target '%s': its calls were given %.0f ns on average and %.0f were "
+			    "asked: do not rely on its delay",
+			    t->spec->text, given->mean, asked);
+}
+
+static void fill_target(struct session *s, size_t i, struct result_target *rt, struct result *res)
 {
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
@@ -171,6 +228,7 @@ static void fill_target(struct session *s, size_t i, struct result_target *rt)
 	target_fill(t, clock_ns(), rt);
 	counts_from_sums(s, i, &sums, &rt->counts);
 	fill_given(s, t, &sums, &rt->given);
+	check_given(s, i, &sums, &rt->given, res);
 	session_spans(s, i, &rt->spans);
 	python_sites(s, i, rt);
 	target_outcome(t, &sums, rt);
@@ -208,6 +266,23 @@ static void fill_processes(const struct session *s, struct result *res)
 		fill_process(s, rec, &res->process[--n]);
 }
 
+/* Doorbells that gave up: of pages that are gone, and of each that is still there, once. */
+static uint64_t bells_lost(struct session *s)
+{
+	uint64_t lost = s->bells_lost;
+
+	s->look++;
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		if (!control || control->look == s->look)
+			continue;
+		control->look = s->look;
+		lost += page_bells_lost(&control->page);
+	}
+	return lost;
+}
+
 struct result *session_result(struct session *s)
 {
 	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
@@ -216,7 +291,7 @@ struct result *session_result(struct session *s)
 
 	fill_sites(s, res);
 	for (size_t i = 0; i < s->n_targets; i++)
-		fill_target(s, i, &res->target[i]);
+		fill_target(s, i, &res->target[i], res);
 	fill_processes(s, res);
 	if (s->n_folded)
 		result_warn(res,
@@ -225,10 +300,15 @@ struct result *session_result(struct session *s)
 			    s->n_folded);
 	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
+	res->doorbells_lost = bells_lost(s);
+	res->stalled_s = (double)s->stalled_ns / 1e9;
 	res->left_behind = s->left_behind;
 	res->stop_known = s->detached;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;
+	res->gil_known = s->detached && s->gil;
+	res->gil_attach_us = s->gil_ns[0] / 1000;
+	res->gil_detach_us = s->gil_ns[1] / 1000;
 	warnings_tell(&s->warnings, res);
 	return res;
 }

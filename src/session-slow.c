@@ -16,14 +16,14 @@ enum { COUNT_MS = 200, LOOK_MS = 500, SHORT_MS = 200 };
 /* What each slot had been delayed at the last two looks. */
 struct slow_look {
 	uint64_t at[2]; /* ns; the older one first */
-	uint64_t *ticks[2];
+	struct page_spent *spent[2];
 };
 
 void slow_free(struct slow_look *look, size_t n_targets)
 {
 	for (size_t i = 0; look && i < n_targets; i++)
 		for (int k = 0; k < 2; k++)
-			free(look[i].ticks[k]);
+			free(look[i].spent[k]);
 	free(look);
 }
 
@@ -41,8 +41,8 @@ static struct slow_look *look_of(struct session *s, struct record *rec, size_t t
 	if (!rec->slow)
 		rec->slow = must(calloc(s->max_targets, sizeof(*rec->slow)));
 	look = &rec->slow[target];
-	for (int k = 0; k < 2 && !look->ticks[k]; k++) {
-		look->ticks[k] = must(calloc(slots, sizeof(uint64_t)));
+	for (int k = 0; k < 2 && !look->spent[k]; k++) {
+		look->spent[k] = must(calloc(slots, sizeof(struct page_spent)));
 		look->at[k] = rec->since_ns > s->delays_ns ? rec->since_ns : s->delays_ns;
 	}
 	return look;
@@ -54,30 +54,44 @@ static double slowdown(double share)
 	return share < 1 ? share / (1 - share) : 1000;
 }
 
+/*
+ * The share of a thread's time between two looks that went into its delays. While a delay is
+ * interrupted the thread does not run: that is none of its time.
+ */
+static double share(const struct page_spent *from, const struct page_spent *to, double ticks)
+{
+	double injected = (double)to->injected - (double)from->injected;
+	double ran = ticks - ((double)to->overrun - (double)from->overrun);
+
+	if (injected <= 0)
+		return 0;
+	return ran > injected ? injected / ran : 1;
+}
+
 /* The most that any one thread of a process was delayed by a target of late. */
 static double recent(struct session *s, struct record *rec, size_t target, uint64_t now)
 {
 	const struct page *page = &rec->space->control->page;
 	size_t slots = page_slots(page);
 	struct slow_look *look = look_of(s, rec, target, slots);
-	double ns = (double)(now - look->at[0]);
-	uint64_t *older = look->ticks[0], most = 0;
-	uint64_t *ticks = must(calloc(slots, sizeof(*ticks)));
+	struct page_spent *spent, *older = look->spent[0];
+	double ns = (double)(now - look->at[0]), most = 0;
 
-	page_read_spent(page, rec->space->proc, (uint32_t)target, ticks);
-	for (size_t i = 0; i < slots; i++)
-		if (ticks[i] > older[i] && ticks[i] - older[i] > most)
-			most = ticks[i] - older[i];
-	if (ns < SHORT_MS * MS) {
-		free(ticks);
+	if (ns < SHORT_MS * MS)
 		return 0;
+	spent = must(calloc(slots, sizeof(*spent)));
+	page_read_spent(page, rec->space->proc, (uint32_t)target, spent);
+	for (size_t i = 0; i < slots; i++) {
+		double part = share(&older[i], &spent[i], ns * s->clk.ticks_per_ns);
+
+		most = part > most ? part : most;
 	}
-	look->ticks[0] = look->ticks[1];
+	look->spent[0] = look->spent[1];
 	look->at[0] = look->at[1];
-	look->ticks[1] = ticks;
+	look->spent[1] = spent;
 	look->at[1] = now;
 	free(older);
-	return slowdown(clock_to_ns(&s->clk, (double)most) / ns);
+	return slowdown(most);
 }
 
 /* While only counting: hits times delay, of the thread with most hits. */

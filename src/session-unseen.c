@@ -17,6 +17,19 @@ static const struct {
 };
 
 /* What keeps its hits from being all is said once. */
+void python_held(struct session *s, const struct record *rec)
+{
+	struct room_answer answer;
+
+	room_answer(rec->python.room, &answer);
+	for (int i = 0; i < 2 && !(answer.flags & SB_ROOM_FREE_THREADED); i++) {
+		uint64_t ns = (uint64_t)clock_to_ns(&s->clk, (double)answer.held_ticks[i]);
+
+		if (rec->python.applied && ns > s->gil_ns[i])
+			s->gil_ns[i] = ns;
+	}
+}
+
 void python_warn_unseen(struct session *s, struct record *rec)
 {
 	struct room_answer answer;

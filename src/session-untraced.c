@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "recover.h"
+#include "strays.h"
 #include "session-priv.h"
 #include "session-python.h"
 #include "../inject/tree-task.h"
@@ -66,7 +66,7 @@ bool session_take_sharers(struct session *s)
 	pid_t *pids;
 	size_t n;
 
-	if (strays_find(s->cfg->id, &pids, &n) < 0)
+	if (strays_find(s->cfg->strays, &pids, &n, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		any |= take_sharer(s, pids[i]);

@@ -12,12 +12,23 @@
 #include "session-python.h"
 #include "../elf/symbol.h"
 
-enum { OVERRUN_NS = 20000, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
+enum { OVERRUN_NS = 200, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 
 /* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
 static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
 {
 	return delay_ticks / 2 + (uint64_t)(4 * s->clk.quantum_ticks);
+}
+
+/*
+ * A spin that ends later than this was interrupted: by the machine, the kernel or the target's own
+ * signal handlers. One that was not ends within a step of the spin, which the floor holds.
+ */
+static uint64_t overrun_limit(const struct session *s)
+{
+	double floor = 4 * s->cost.floor_ns;
+
+	return clock_ticks(&s->clk, floor > OVERRUN_NS ? floor : OVERRUN_NS);
 }
 
 static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)
@@ -32,7 +43,7 @@ static void setting_of(const struct session *s, const struct target *t, struct p
 	set->spans = t->timed;
 	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
 	set->every = t->every;
-	set->overrun_limit = clock_ticks(&s->clk, OVERRUN_NS);
+	set->overrun_limit = overrun_limit(s);
 	set->residual_max = residual_max(s, set->delay_ticks);
 	set->pause_above = clock_ticks(&s->clk, PAUSE_ABOVE_NS);
 }

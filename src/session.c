@@ -16,7 +16,15 @@
 
 #define MS 1000000ull
 
-enum { SPARE_TARGETS = 512, TICK_MS = 100, LEASE_MS = 1000, REFINE_MS = 1000 };
+enum {
+	SPARE_TARGETS = 512,
+	TICK_MS = 100,
+	LEASE_MS = 1000,
+	STALL_MS = 1000,
+	REFINE_MS = 1000,
+	AWAIT_PYTHON_MS = 10000,
+	SETTLE_MS = 1000
+};
 
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
 {
@@ -57,9 +65,10 @@ static void measure_machine(struct session *s)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
-		  "delay +%.1f ns, floor %.1f ns",
+		  "delay +%.1f ns (within %.1f ns), floor %.1f ns",
 		  s->clk.ticks_per_ns, s->clk.quantum_ticks, s->cost.count_ns, s->cost.off_ns,
-		  clock_to_ns(&s->clk, s->cost.delay_ticks), s->cost.floor_ns);
+		  clock_to_ns(&s->clk, s->cost.delay_ticks),
+		  clock_to_ns(&s->clk, s->cost.spread_ticks), s->cost.floor_ns);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		const struct target *t = &s->target[i];
 		bool int3 = s->cfg->mechanism == MECHANISM_INT3;
@@ -111,6 +120,7 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 		clock_open(&s->clk);
 	else
 		measure_machine(s);
+	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
 	return s;
 }
 
@@ -201,7 +211,8 @@ static int hook_all(struct session *s, struct sb_err *err)
 			continue;
 		if (session_hook(s, proc, false, &why) == 0 || why.code == SB_ENOPROC)
 			continue;
-		if (s->cfg->n_pids && rec->pid == s->cfg->pids[0]) {
+		if (why.code == SB_EINTERRUPTED ||
+		    (s->cfg->n_pids && rec->pid == s->cfg->pids[0])) {
 			*err = why;
 			return -(int)why.code;
 		}
@@ -213,6 +224,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 static void arm(struct session *s)
 {
 	s->attached_ns = clock_ns();
+	session_alive(s); /* the attach may have taken longer than leases last without a word */
 	s->armed = true;
 	s->slow_measuring = s->cfg->max_slowdown > 0;
 	window_threads(s);
@@ -230,9 +242,11 @@ int session_attach(struct session *s, struct sb_err *err)
 	if (ret == 0)
 		ret = hook_all(s, err);
 	if (ret == 0) {
-		python_settle(s);
+		/* Windows, --for and a COMMAND begin when what they are about is watched. */
+		if (!python_settle(s, AWAIT_PYTHON_MS))
+			python_warn_of_late(s, AWAIT_PYTHON_MS);
 		arm(s);
-		python_settle(s); /* an agent watches nothing before it knows of an open window */
+		python_settle(s, SETTLE_MS); /* agents take note of open windows */
 		session_untrace(s);
 	}
 	session_hurry(false);
@@ -261,19 +275,24 @@ static void sweep_untraced(struct session *s)
 	}
 }
 
-void session_renew_leases(struct session *s)
+bool session_ends(const struct session *s)
 {
-	uint64_t until = arch->clock_read() + clock_ticks(&s->clk, LEASE_MS * 1e6);
+	return s->cfg->ends && s->cfg->ends(s->cfg->ends_ctx);
+}
 
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->space && rec->space->control)
-			page_lease(&rec->space->control->page, until);
+void session_alive(struct session *s)
+{
+	uint64_t now = clock_ns();
+
+	if (s->last_step && now - s->last_step > STALL_MS * MS)
+		s->stalled_ns += now - s->last_step;
+	s->last_step = now;
+	bells_alive(s->bells);
 }
 
 static void tick(struct session *s, uint64_t now)
 {
 	s->last_tick = now;
-	session_renew_leases(s);
 	tree_settle(&s->tree);
 	if (s->filtered)
 		window_threads(s);
@@ -312,6 +331,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	uint64_t now, window, count;
 	bool more;
 
+	session_alive(s);
 	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
 		session_rings(s);
 	more = tree_dispatch(&s->tree);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "guess.h"
 #include "err.h"
 #include "result.h"
 #include "spec.h"
@@ -39,6 +40,10 @@ struct session_config {
 	bool look_only;		   /* for session_list(): nothing is measured */
 	bool preview;		   /* the process is ours, stopped at its entry point */
 	uint64_t id;		   /* random, marks what is ours in targets */
+	/* Has the user asked for the end? For what waits outside of session_step(). NULL: no. */
+	bool (*ends)(void *ctx);
+	void *ends_ctx;
+	struct strays *strays; /* who carries hooks of this session; NULL: no stray is looked for */
 };
 
 enum session_end {
@@ -99,6 +104,8 @@ struct session_target {
 	const struct spec *spec; /* valid until the session is freed */
 	uint64_t delay_ns, every;
 	bool removed, open, pending; /* pending: nothing of it has been hooked yet */
+	const struct sb_err *why;    /* no module matches, with what was probably meant; or NULL */
+	enum guess guess;	     /* of its hint */
 	struct result_counts counts;
 };
 void session_target(struct session *s, size_t index, struct session_target *out);

@@ -241,7 +241,7 @@ static void use_cached(const struct image_plan *ip, struct found_site *s, bool i
 	const struct entry *e = entry_find(ip, s->addr - s->bias, int3);
 
 	s->plan = e->plan;
-	s->why = e->why;
+	s->why = image_flaw(ip->img) ? PLAN_FILE_CHANGED : e->why;
 	memcpy(s->detail, e->detail, sizeof(s->detail));
 	rebase(&s->plan, s->bias);
 }

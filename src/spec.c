@@ -244,6 +244,7 @@ static int target_parse(struct spec *spec, const char *word, struct sb_err *err)
 	*spec = (struct spec){ .delay_ns = SPEC_DELAY_UNSET, .text = strdup(word) };
 	if (!spec->text)
 		return refuse_memory(err);
+	spec->text_len = strlen(spec->text);
 	colon = strchr(spec->text, ':');
 	if (colon - spec->text == 2 && !memcmp(spec->text, "py", 2))
 		return target_python(spec, colon + 1, err);
@@ -328,9 +329,12 @@ static int group_word(struct group *group, const char *word)
 		      form_hint);
 }
 
+/* The ends of names differ where their beginnings, a module's, are the same. */
 static bool spec_same(const struct spec *a, const struct spec *b)
 {
-	return a->pid == b->pid && !strcmp(a->text, b->text);
+	return a->text_len == b->text_len && a->pid == b->pid &&
+	       a->text[a->text_len - 1] == b->text[b->text_len - 1] &&
+	       !memcmp(a->text, b->text, a->text_len);
 }
 
 /* Is any target from `first` on already there before it? */

@@ -33,6 +33,7 @@ enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
 struct spec {
 	char *text; /* the TARGET as typed */
+	size_t text_len;
 	enum spec_kind kind;
 	char *module;
 	char *symbol; /* or FILE */

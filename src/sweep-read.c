@@ -94,6 +94,7 @@ static void take_rows(struct sweep_reading *r, const json_t *list)
 		.slot = number(row, 2),
 		.hits = number(row, 3),
 		.spent_ns = number(row, 4) + number(row, 5),
+		.overrun_ns = number(row, 5),
 	};
 	qsort(r->row, r->n_rows, sizeof(*r->row), by_place);
 }
@@ -124,12 +125,14 @@ static int take_counters(struct sweep_reader *reader, json_t *request, struct sw
 	r->moved = json_is_true(json_object_get(answer, "moved"));
 	r->hits = must(calloc(reader->n_all, sizeof(*r->hits)));
 	r->spent_ns = must(calloc(reader->n_all, sizeof(*r->spent_ns)));
+	r->overrun_ns = must(calloc(reader->n_all, sizeof(*r->overrun_ns)));
 	take_rows(r, json_object_get(answer, "lanes"));
 	take_own(reader, r, answer);
 	for (size_t i = 0; i < r->n_rows; i++)
 		if (r->row[i].target < reader->n_all) {
 			r->hits[r->row[i].target] += r->row[i].hits;
 			r->spent_ns[r->row[i].target] += r->row[i].spent_ns;
+			r->overrun_ns[r->row[i].target] += r->row[i].overrun_ns;
 		}
 	if (reader->job->progress_index != DRIVE_NONE) {
 		r->items = (double)r->hits[reader->job->progress_index];
@@ -178,6 +181,7 @@ void sweep_reading_free(struct sweep_reading *r)
 	free(r->row);
 	free(r->hits);
 	free(r->spent_ns);
+	free(r->overrun_ns);
 	free(r->own);
 	*r = (struct sweep_reading){ 0 };
 }
@@ -203,15 +207,16 @@ struct lanes {
 	size_t n;
 };
 
-static void add_lane(struct lanes *lanes, size_t at, uint64_t hits, uint64_t spent_ns)
+static void add_lane(struct lanes *lanes, size_t at, const struct lane_count *count)
 {
 	if (at >= lanes->n) {
 		lanes->lane = must(reallocarray(lanes->lane, at + 1, sizeof(*lanes->lane)));
 		memset(lanes->lane + lanes->n, 0, (at + 1 - lanes->n) * sizeof(*lanes->lane));
 		lanes->n = at + 1;
 	}
-	lanes->lane[at].hits += hits;
-	lanes->lane[at].injected_ns += spent_ns;
+	lanes->lane[at].hits += count->hits;
+	lanes->lane[at].injected_ns += count->injected_ns;
+	lanes->lane[at].overrun_ns += count->overrun_ns;
 }
 
 static uint64_t grown(uint64_t from, uint64_t to)
@@ -219,41 +224,50 @@ static uint64_t grown(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
+static void take_off(struct lane_count *from, const struct lane_count *count)
+{
+	from->hits = grown(count->hits, from->hits);
+	from->injected_ns = grown(count->injected_ns, from->injected_ns);
+	from->overrun_ns = grown(count->overrun_ns, from->overrun_ns);
+}
+
 void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   const struct sweep_reading *a, const struct sweep_reading *b,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes)
 {
 	const bool *treated = drive_treated(drive);
-	uint64_t *rest = must(calloc(reader->n_all, 2 * sizeof(*rest)));
+	struct lane_count *rest = must(calloc(reader->n_all, sizeof(*rest)));
 	struct lanes lanes = { 0 };
 	const char *role = "process";
 
 	*hits = must(calloc(reader->n_all, sizeof(**hits)));
 	for (size_t i = 0; i < reader->n_all; i++) {
-		(*hits)[i] = rest[2 * i] = grown(a->hits[i], b->hits[i]);
-		rest[2 * i + 1] = grown(a->spent_ns[i], b->spent_ns[i]);
+		(*hits)[i] = rest[i].hits = grown(a->hits[i], b->hits[i]);
+		rest[i].injected_ns = grown(a->spent_ns[i], b->spent_ns[i]);
+		rest[i].overrun_ns = grown(a->overrun_ns[i], b->overrun_ns[i]);
 	}
 	for (size_t i = 0, k = 0; i < b->n_rows; i++) {
 		struct sweep_row d = b->row[i];
+		struct lane_count count;
 
 		while (k < a->n_rows && by_place(&a->row[k], &d) < 0)
 			k++;
 		if (k < a->n_rows && !by_place(&a->row[k], &d)) {
 			d.hits = grown(a->row[k].hits, d.hits);
 			d.spent_ns = grown(a->row[k].spent_ns, d.spent_ns);
+			d.overrun_ns = grown(a->row[k].overrun_ns, d.overrun_ns);
 		}
 		if (!d.pid || d.target >= reader->job->cfg.n_targets || !treated[d.target])
 			continue;
 		role = role_of(reader, d.pid);
-		add_lane(&lanes, drive_lane(drive, role, d.pid, (int)d.slot), d.hits, d.spent_ns);
-		rest[2 * d.target] = grown(d.hits, rest[2 * d.target]);
-		rest[2 * d.target + 1] = grown(d.spent_ns, rest[2 * d.target + 1]);
+		count = (struct lane_count){ d.hits, d.spent_ns, d.overrun_ns };
+		add_lane(&lanes, drive_lane(drive, role, d.pid, (int)d.slot), &count);
+		take_off(&rest[d.target], &count);
 	}
 	/* Of processes that ended meanwhile, or whose birth was not seen: one lane for all. */
 	for (size_t i = 0; i < reader->job->cfg.n_targets; i++)
-		if (treated[i] && rest[2 * i])
-			add_lane(&lanes, drive_lane(drive, role, 0, 0), rest[2 * i],
-				 rest[2 * i + 1]);
+		if (treated[i] && rest[i].hits)
+			add_lane(&lanes, drive_lane(drive, role, 0, 0), &rest[i]);
 	free(rest);
 	*lane = lanes.lane;
 	*n_lanes = lanes.n;

@@ -13,7 +13,8 @@
 struct sweep_row {
 	pid_t pid;
 	size_t target, slot;
-	uint64_t hits, spent_ns; /* spent: injected and overrun, what the thread really lost */
+	/* spent: injected and overrun, what the thread really lost */
+	uint64_t hits, spent_ns, overrun_ns;
 };
 
 struct sweep_reading {
@@ -21,10 +22,10 @@ struct sweep_reading {
 	double items, response_sum, response_count;
 	struct sweep_row *row; /* living threads, sorted */
 	size_t n_rows;
-	uint64_t *hits, *spent_ns; /* by target, ended processes included */
-	struct drive_own *own;	   /* by target: what its calls took so far, where they are timed */
-	bool moved;		   /* an item had just been done */
-	bool timing;		   /* they are, or are not, as was last asked for */
+	uint64_t *hits, *spent_ns, *overrun_ns; /* by target, ended processes included */
+	struct drive_own *own; /* by target: what its calls took so far, where they are timed */
+	bool moved;	       /* an item had just been done */
+	bool timing;	       /* they are, or are not, as was last asked for */
 };
 
 struct sweep_reader;

@@ -193,6 +193,7 @@ static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 			(*lane)[at].hits += res->process[p].counts[i].hits;
 			(*lane)[at].injected_ns += res->process[p].counts[i].injected_ns +
 						   res->process[p].counts[i].overrun_ns;
+			(*lane)[at].overrun_ns += res->process[p].counts[i].overrun_ns;
 		}
 	}
 }

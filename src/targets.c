@@ -115,6 +115,15 @@ struct resolve_request target_request(const struct spec *spec)
 	};
 }
 
+/* Near names, and what else was probably meant. */
+static void note_guess(struct target *t, pid_t pid, const struct maps *maps, const char *near)
+{
+	char hint[sizeof(t->why.hint)];
+
+	t->guess = guess_target(t->spec, pid, maps, near, hint, sizeof(hint));
+	err_hint(&t->why, "%s", hint);
+}
+
 static void note_why(struct target *t, int ret, const struct resolve_result *res, bool again,
 		     const struct sb_err *why)
 {
@@ -129,7 +138,8 @@ static void note_why(struct target *t, int ret, const struct resolve_result *res
 	err_set(&t->why, SB_ENOMODULE, "%s",
 		res->ifunc_pending ? "its implementation is not chosen yet" :
 				     "no mapped module matches");
-	err_hint(&t->why, "%s", why->hint);
+	if (res->ifunc_pending)
+		err_hint(&t->why, "%s", why->hint);
 }
 
 int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
@@ -143,6 +153,8 @@ int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 	if (again && hints && ret < 0 && ret != -(int)t->why.code)
 		ret = resolve_target(pid, maps, &req, access, res, &why);
 	note_why(t, ret, res, again, &why);
+	if (ret == 0 && !res->modules && !res->count && !again)
+		note_guess(t, pid, maps, why.hint);
 	if (res->note[0] && !t->noted)
 		log_note("target '%s': %s", t->spec->text, res->note);
 	t->noted |= res->note[0] != '\0';
@@ -161,7 +173,8 @@ static enum sb_code look_at_file(const char *module, pid_t pid)
 		snprintf(path, sizeof(path), "%s", module);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) /* one that we may not read is there */
-		return errno == ENOENT || errno == ENOTDIR ? SB_EFILE : SB_OK;
+		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SB_EFILE :
+										      SB_OK;
 	if (read(fd, magic, 4) != 4 || memcmp(magic, ELFMAG, SELFMAG) != 0) {
 		close(fd);
 		return SB_ENOELF;
@@ -251,7 +264,10 @@ void target_show(const struct target *t, struct session_target *out)
 		.every = t->every,
 		.removed = t->removed,
 		.open = t->open,
+		.guess = t->guess,
 	};
+	if (t->why.code == SB_ENOMODULE && !t->module_seen && t->spec->kind != SPEC_PYTHON)
+		out->why = &t->why;
 }
 
 void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
@@ -292,12 +308,13 @@ void target_outcome(const struct target *t, const struct page_sums *sums, struct
 bool target_has_given(const struct target *t, const struct page_sums *sums,
 		      struct result_given *given)
 {
-	given->known = sums->delayed && !t->changed;
+	given->known = sums->delayed + sums->cuts && !t->changed;
 	if (!given->known)
 		snprintf(given->reason, sizeof(given->reason), "%s",
-			 sums->delayed ? "its delay was changed while it ran: see injected_ns over "
-					 "delayed" :
-					 "no hit was delayed");
+			 sums->delayed + sums->cuts ?
+				 "its delay was changed while it ran: see injected_ns over "
+				 "delayed" :
+				 "no hit was delayed");
 	return given->known;
 }
 
@@ -306,7 +323,8 @@ void target_list(const struct target *t, struct result_target *rt)
 	target_fill(t, 0, rt);
 	rt->active_s = NAN;
 	rt->outcome = rt->n_sites ? OUTCOME_MATCHED : missing(t, rt);
-	rt->reason = text_dup(rt->n_sites   ? "" :
-			      rt->n_refused ? rt->refused[0].reason :
-					      t->why.what);
+	if (rt->n_sites || rt->n_refused)
+		rt->reason = text_dup(rt->n_sites ? "" : rt->refused[0].reason);
+	else
+		result_reason(rt, &t->why);
 }

@@ -165,3 +165,22 @@ size_t text_clip(const char *s, size_t columns)
 	}
 	return bytes;
 }
+
+char *text_middle(const char *s, size_t columns)
+{
+	size_t width = text_width(s), keep, head, tail = 0, one;
+	char *cut = NULL;
+
+	if (width <= columns)
+		return text_dup(s);
+	keep = columns > 3 ? columns - 3 : 0;
+	head = text_clip(s, keep / 3); /* the end, with the function's name, tells more */
+	while (width > keep - keep / 3) {
+		tail += measure_one(s + tail, &one);
+		width -= one;
+	}
+	if (asprintf(&cut, "%.*s%.*s%s", (int)head, s, columns < 3 ? (int)columns : 3, "...",
+		     s + tail) < 0)
+		abort();
+	return cut;
+}

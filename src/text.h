@@ -32,6 +32,9 @@ size_t text_width(const char *s);
 /* How many bytes of s fit into so many columns. */
 size_t text_clip(const char *s, size_t columns);
 
+/* s in so many columns: what is too long loses its middle to "..."; the caller frees. */
+char *text_middle(const char *s, size_t columns);
+
 char *text_dup(const char *s); /* NULL stays NULL */
 
 #endif

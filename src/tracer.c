@@ -17,9 +17,12 @@
 #include <unistd.h>
 #include "control-server.h"
 #include "log.h"
+#include "out-place.h"
 #include "wire.h"
 #include "../inject/clock.h"
 #include "../inject/fault.h"
+
+enum { PENDING_TOLD = 5 }; /* targets that wait, of many */
 
 struct told {
 	bool hooked, open;
@@ -167,6 +170,21 @@ static void wait_for_something(struct tracer *t, int ms)
 	wire_flush(&t->out);
 }
 
+/*
+ * For a session in the midst of something: what it says is passed on. A request is left where it
+ * is, since it would change the session under its own feet; only the end is heard.
+ */
+static bool asked_to_end(void *ctx)
+{
+	struct tracer *t = ctx;
+	char byte = 0;
+	ssize_t n = recv(t->out.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	read_signals(t);
+	wire_flush(&t->out);
+	return t->quit || n == 0 || (n == 1 && !t->heard && byte == WIRE_QUIT);
+}
+
 static int status_due(struct tracer *t, int ms)
 {
 	uint64_t now = clock_ns(), interval = t->job->interval_ns;
@@ -264,13 +282,52 @@ static void tell_states(struct tracer *t)
 /* A pipe whose reader sleeps loses lines; it does not hold the tracer, nor so the target. */
 static int open_events(struct tracer *t, struct sb_err *err)
 {
-	int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	int fd = t->job->events ? open(t->job->events, flags, 0666) : -1;
+	int flags = O_APPEND | O_CREAT | O_NONBLOCK;
+	int fd = t->job->events ? out_place_open(t->job->events, flags) : -1;
 
 	t->events = fd < 0 ? NULL : fdopen(fd, "a");
 	return t->events || !t->job->events ?
 		       0 :
 		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
+}
+
+/* Of a command that has not begun only what no library that it loads will change. */
+static bool tell_one(const struct tracer *t, const struct session_target *s)
+{
+	char hint[sizeof(s->why->hint)];
+	const struct maps none = { 0 };
+
+	if (!s->pending || s->spec->kind == SPEC_PYTHON)
+		return false;
+	if (t->job->cfg->launched) {
+		if (guess_target(s->spec, 0, &none, "", hint, sizeof(hint)) != GUESS_WRITTEN)
+			return false;
+		log_warn("target '%s': %s", s->spec->text, hint);
+	} else if (!s->why) {
+		return false;
+	} else if (s->guess == GUESS_AWAITED) {
+		log_note("target '%s' is pending: %s", s->spec->text, s->why->hint);
+	} else {
+		log_warn("target '%s' is pending: %s%s%s", s->spec->text, s->why->what,
+			 s->why->hint[0] ? "; " : "", s->why->hint);
+	}
+	return true;
+}
+
+/* What is waited for is not waited for in silence. */
+static void tell_pending(const struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	size_t told = 0, n = b->targets(t->session);
+
+	for (size_t i = 0; i < n && told < PENDING_TOLD; i++) {
+		struct session_target s = { 0 };
+
+		b->state(t->session, i, &s);
+		told += tell_one(t, &s);
+	}
+	if (told == PENDING_TOLD)
+		log_note("more may be pending: sbctl list shows what is hooked");
 }
 
 static enum session_end run(struct tracer *t, struct sb_err *err)
@@ -304,6 +361,7 @@ static void do_run(struct tracer *t)
 		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
 			 why.hint[0] ? "; " : "", why.hint);
 	event(t, "attached", NULL);
+	tell_pending(t);
 	tell_states(t);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
@@ -350,6 +408,7 @@ static void catch_signals(struct tracer *t)
 static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 {
 	static struct tracer t; /* large */
+	struct session_config cfg = *job->cfg;
 	struct sb_err err = { 0 };
 
 	t.job = job;
@@ -358,7 +417,9 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	wire_open(&t.out, fd);
 	log_set_sink(send_log, &t);
 	fault_client(client);
-	t.session = job->backend->open(job->cfg, &err);
+	cfg.ends = asked_to_end;
+	cfg.ends_ctx = &t;
+	t.session = job->backend->open(&cfg, &err);
 	if (!t.session) {
 		send_error(&t, &err);
 	} else {

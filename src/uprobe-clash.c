@@ -6,7 +6,7 @@
  * armed.
  */
 #include <stdlib.h>
-#include "recover.h"
+#include "strays.h"
 #include "uprobe-priv.h"
 #include "../inject/region.h"
 
@@ -46,7 +46,7 @@ pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset)
 	pid_t *pids, clash = 0;
 	size_t n;
 
-	if (strays_find(0, &pids, &n) < 0)
+	if (strays_looking_hooked(&pids, &n) < 0)
 		return 0;
 	for (size_t i = 0; i < n && !clash; i++)
 		if (hooked_in(pids[i], dev, inode, offset))

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include "log.h"
 #include "text.h"
 #include "uprobe-priv.h"
@@ -22,9 +21,10 @@ struct candidate {
 	const char *name;
 	uint64_t vaddr, func; /* in the file's own addresses */
 	uint64_t address, size;
-	uint32_t dev;
+	bool elsewhere; /* the target says that another file implements the function */
+	uint32_t dev;	/* as /proc/PID/maps shows them */
 	uint64_t inode;
-	char path[96]; /* to open it by */
+	char path[64]; /* of the descriptor that was parsed; no other is ever armed */
 };
 
 struct finder {
@@ -231,17 +231,44 @@ static void note_clash(struct session *s, const struct candidate *c, size_t othe
 	refuse(s, c, pid, reason);
 }
 
-static void take(struct session *s, const struct candidate *c, pid_t pid, uint32_t row)
+/*
+ * What is armed is armed for everybody who maps the file. So neither what a process says of itself
+ * (its map, its slots, its resolvers) nor a path that it can change decides about that: only the
+ * file that was read, and what its own tables call a function. NULL: it may be armed.
+ */
+static const char *why_not(const struct candidate *c, uint64_t *offset)
+{
+	if (image_flaw(c->img))
+		return image_flaw(c->img);
+	if (c->elsewhere)
+		return "the process names an implementation in another file, and the uprobe "
+		       "backend arms only the file that the target names";
+	if (c->vaddr != c->func)
+		return "the uprobe backend hooks the entries of functions only";
+	if (!file_offset(c->img, c->vaddr, offset))
+		return "it is not in a part of the file that can be executed";
+	if (!image_is_entry(c->img, c->vaddr))
+		return "no function begins there by the file's own tables, and the uprobe backend "
+		       "goes by nothing else";
+	if (!*c->path)
+		return "the limit on open files is reached (ulimit -n)";
+	return NULL;
+}
+
+static void take(struct session *s, struct candidate *c, pid_t pid, uint32_t row)
 {
 	struct uplace *p;
-	uint64_t offset;
+	uint64_t offset = 0;
+	const char *why;
 
-	if (c->vaddr != c->func && !c->bell) {
-		refuse(s, c, pid, "the uprobe backend hooks the entries of functions only");
-		return;
-	}
-	if (!file_offset(c->img, c->vaddr, &offset)) {
-		refuse(s, c, pid, "it is not in a part of the file that can be executed");
+	c->path[0] = '\0';
+	if (!image_mapped_as(c->img, &c->dev, &c->inode) ||
+	    !image_own_path(c->img, c->path, sizeof(c->path)))
+		c->path[0] = '\0';
+	why = why_not(c, &offset);
+	if (why) {
+		s->deaf |= c->bell;
+		refuse(s, c, pid, why);
 		return;
 	}
 	p = place_at(s, c, offset);
@@ -265,10 +292,10 @@ static void take(struct session *s, const struct candidate *c, pid_t pid, uint32
 
 static void take_site(struct finder *f, size_t target, bool bell, const struct resolve_site *rs)
 {
-	const struct map_entry *map = maps_find(&f->maps, rs->addr);
 	struct candidate c = {
 		.target = target,
 		.bell = bell,
+		.elsewhere = rs->elsewhere,
 		.img = rs->img,
 		.name = rs->name,
 		.vaddr = rs->addr - rs->bias,
@@ -277,13 +304,6 @@ static void take_site(struct finder *f, size_t target, bool bell, const struct r
 		.size = rs->size,
 	};
 
-	if (!map)
-		return;
-	c.dev = map->dev;
-	c.inode = map->inode;
-	/* As the process has it: deleted and replaced files, other mount namespaces. */
-	snprintf(c.path, sizeof(c.path), "/proc/%d/map_files/%llx-%llx", maps_face(f->pid),
-		 (unsigned long long)map->start, (unsigned long long)map->end);
 	take(f->s, &c, f->pid, f->row);
 }
 
@@ -315,7 +335,7 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 {
 	struct finder f = { .s = s, .pid = pid, .row = row };
 
-	f.access = (struct resolve_access){ read_target, call_target, &f };
+	f.access = (struct resolve_access){ .read = read_target, .call = call_target, .ctx = &f };
 	if (memory_open(&f.mem, pid, NULL) < 0)
 		return;
 	if (maps_read(pid, &f.maps, NULL) == 0 && f.maps.count) {
@@ -357,14 +377,10 @@ void usession_look_everywhere(struct session *s)
 
 /* ---- in a file ---- */
 
-static void take_symbols(struct session *s, size_t target, const char *path,
-			 const struct symbol_list *list)
+static void take_symbols(struct session *s, size_t target, const struct symbol_list *list)
 {
 	struct target *t = &s->target[target];
-	struct stat st;
 
-	if (stat(path, &st) < 0)
-		return;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct symbol *sym = &list->sym[i];
 		uint64_t start = 0, end = 0;
@@ -375,17 +391,14 @@ static void take_symbols(struct session *s, size_t target, const char *path,
 			.vaddr = sym->vaddr + sym->offset,
 			.address = sym->vaddr + sym->offset,
 			.size = sym->size,
-			.dev = (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)),
-			.inode = st.st_ino,
 		};
 
 		c.func = image_function_at(list->img, c.vaddr, &start, &end) ? start : sym->vaddr;
-		snprintf(c.path, sizeof(c.path), "%s", path);
 		if (sym->ifunc)
 			refuse(s, &c, 0,
 			       "which implementation is used is decided in a process, and "
 			       "none has it mapped");
-		else if (strlen(path) < sizeof(c.path))
+		else
 			take(s, &c, 0, 0);
 	}
 	t->module_seen = true;
@@ -406,6 +419,10 @@ static void look_file(struct session *s, size_t target, const char *path)
 			      symbol_find(img, spec->symbol,
 					  spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0, &list,
 					  &why);
+		if (image_flaw(img)) {
+			symbol_list_free(&list);
+			ret = image_refuse(img, &why);
+		}
 		image_put(img);
 		t->module_seen = true;
 	}
@@ -413,7 +430,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 	if (ret < 0 && !t->planted)
 		t->why = why;
 	if (ret == 0)
-		take_symbols(s, target, path, &list);
+		take_symbols(s, target, &list);
 	arm_pending(s, 0);
 	symbol_list_free(&list);
 }

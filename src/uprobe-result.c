@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From the kernel's counters and the records to the plain result. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static void fill_given(const struct target *t, const struct page_sums *sums,
 
 	if (!target_has_given(t, sums, given))
 		return;
+	given->uncertainty = NAN;
 	given->mean = (double)sums->injected_ticks / (double)sums->delayed;
 	/* A hit's own cost may be more than was asked for: then that is what was given. */
 	if (given->mean > (double)t->delay_ns)

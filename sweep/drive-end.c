@@ -247,6 +247,8 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_slack(&data, drive->cfg.threshold, rng, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
+	target->dose_given = record_given(&drive->rec, work->experiment,
+					  drive->cfg.every[work - drive->work]);
 	record_data_free(&data);
 	if (lanes > res->gates.lanes)
 		res->gates.lanes = lanes;

@@ -68,6 +68,9 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	copy_doses(drive, cfg);
 	drive->cfg.dose_ns = drive->dose_ns;
 	drive->cfg.spec = NULL;
+	drive->cfg.every = must_calloc(cfg->n_targets, sizeof(uint64_t));
+	if (cfg->every)
+		memcpy((uint64_t *)drive->cfg.every, cfg->every, cfg->n_targets * sizeof(uint64_t));
 	drive->cfg.can_time = must_calloc(cfg->n_targets, sizeof(bool));
 	if (cfg->can_time)
 		memcpy((bool *)drive->cfg.can_time, cfg->can_time, cfg->n_targets * sizeof(bool));
@@ -106,6 +109,7 @@ void drive_close(struct drive *drive)
 	record_free(&drive->rec);
 	free(drive->exp.delay_ns);
 	free(drive->lane_key);
+	free((uint64_t *)drive->cfg.every);
 	free((bool *)drive->cfg.can_time);
 	free(drive->own);
 	free(drive->series);

@@ -66,7 +66,8 @@ struct drive_cfg {
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
 	bool response;		 /* kappa is that of response_sum / response_count */
 	enum lane_mode lane_mode;
-	const bool *can_time; /* whose calls can be timed, one a target; NULL: nobody's */
+	const uint64_t *every; /* each Nth hit is delayed, one a target; NULL or 0: each */
+	const bool *can_time;  /* whose calls can be timed, one a target; NULL: no target's */
 };
 #define DRIVE_DOSES 16
 

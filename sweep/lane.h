@@ -33,6 +33,7 @@ struct lane {
 struct lane_count {
 	uint64_t hits;
 	uint64_t injected_ns; /* measured, overrun included: what the thread really lost */
+	uint64_t overrun_ns;  /* of it: interruptions, which no one asked for */
 };
 
 /* Weights w with x = sum w[i] * injected[i]; total[i] over all windows says who was hit. A role

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include "must.h"
 
+/* With fewer, those that a window cuts in two would weigh. */
+enum { GIVEN_HITS = 1000 };
+
 void record_add(struct record *rec, const struct record_row *row)
 {
 	struct record_row *to;
@@ -50,6 +53,7 @@ static double *weigh(const struct record *rec, int experiment, const struct reco
 		for (size_t l = 0; l < row->n_lanes && l < rec->n_lanes; l++) {
 			total[l].hits += row->lane[l].hits;
 			total[l].injected_ns += row->lane[l].injected_ns;
+			total[l].overrun_ns += row->lane[l].overrun_ns;
 		}
 	}
 	hit = lane_weights(rec->lane, rec->n_lanes, total, view->mode, view->role, w);
@@ -277,6 +281,28 @@ struct infer_cell record_level(const struct record *rec, int experiment, int col
 			sums_add(&sums, &rec->row[i], w);
 	free(w);
 	return sums_cell(rec, &sums, view->throughput);
+}
+
+double record_given(const struct record *rec, int experiment, uint64_t every)
+{
+	double hits = 0, asked = 0, given = 0;
+
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i];
+
+		if (row->win.experiment != experiment || row->column < COLUMN_DOSE ||
+		    !row->win.delay_ns)
+			continue;
+		for (size_t l = 0; l < row->n_lanes; l++) {
+			const struct lane_count *c = &row->lane[l];
+
+			hits += (double)c->hits;
+			asked += (double)c->hits * (double)row->win.delay_ns;
+			given += (double)c->injected_ns - (double)c->overrun_ns;
+		}
+	}
+	every = every ? every : 1;
+	return hits >= GIVEN_HITS * (double)every ? given * (double)every / asked : NAN;
 }
 
 void record_finish(struct record *rec, enum lane_mode mode)

@@ -67,6 +67,11 @@ double record_carry(const struct record *rec, int first);
 struct infer_cell record_level(const struct record *rec, int experiment, int column,
 			       const struct record_view *view);
 
+/* What hits under a dose were given over what was asked, hits times delay, interruptions left out;
+ * of an experiment of one target, each every-th of whose hits is delayed (0: each). 1 where delays
+ * are what was asked; NAN where there were too few hits. */
+double record_given(const struct record *rec, int experiment, uint64_t every);
+
 /* Fills in x_total_ns, x_ns of every window, each experiment's lanes weighed by themselves. */
 void record_finish(struct record *rec, enum lane_mode mode);
 

@@ -60,7 +60,8 @@ static void target_init(struct sweep_target *target)
 	target->inclusive_ns = SWEEP_UNKNOWN;
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
-	target->mde = target->delta_aicc = target->t0_ns = target->hits_per_item = NAN;
+	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =
+		target->hits_per_item = NAN;
 	target->method = "";
 	target->verdict = VERDICT_INCONCLUSIVE;
 }

@@ -116,8 +116,9 @@ struct sweep_target {
 	double hits_per_item;		       /* in SHAM */
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
-	struct sweep_dose *dose;	       /* dose[0] is SHAM with delay 0 */
-	size_t n_doses;			       /* SHAM included */
+	double dose_given; /* hits under a dose: given over asked, interruptions left out; NAN */
+	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
+	size_t n_doses;		 /* SHAM included */
 	struct sweep_part *part;
 	size_t n_parts;
 	bool screened; /* judged in a group only */

@@ -9,6 +9,9 @@
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5
+/* Between these what was injected is hits times dose. */
+#define GIVEN_LEAST 0.95
+#define GIVEN_MOST  1.1
 
 static void decide(struct sweep_target *target, enum sweep_verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -49,6 +52,11 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 	else if (target->kappa.hi < res->threshold && gates->load == LOAD_UNKNOWN &&
 		 !gates->control_asked && (gates->idle || isfinite(gates->control.est)))
 		decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
+	else if (target->dose_given < GIVEN_LEAST || target->dose_given > GIVEN_MOST)
+		decide(target, VERDICT_INVALID,
+		       "its calls were given %.0f %% of the delay that was asked: hits x dose and "
+		       "what was injected must agree",
+		       target->dose_given * 100);
 	else if (target->lost * 10 > target->blocks)
 		decide(target, VERDICT_INVALID,
 		       "no items in %zu of %zu blocks: the load stopped, or a window is shorter "

@@ -11,7 +11,8 @@
  *
  *	NOT CALLED	no hit in the whole sweep
  *	INVALID		throughput is pinned at the rate of arrivals and there is no response
- *			source; or the positive control failed; or a share of the windows had no
+ *			source; or the positive control failed; or what was injected is not hits
+ *			times dose (0.95 to 1.1); or a share of the windows had no
  *items INCONCLUSIVE	fewer than 8 blocks, or no interval
  *	HIDDEN		hi < d: an equivalence test (Schuirmann 1987), its level 2.5 %
  *	CRITICAL	lo > 1/2 and hi > 1 - d

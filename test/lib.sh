@@ -13,7 +13,7 @@ cd "$T" || exit 2
 CTL=${SB%/*}/sbctl
 export SBINJECT_RUNTIME_DIR="$T/run" # other cases have sessions too
 
-pids=() # what was started here; killed by pid at the end
+pids=() # what was started here; what of it still runs is killed at the end
 pid=''	# the last victim started
 rc=0	# of the last sb
 
@@ -28,10 +28,27 @@ skip() {
 	exit 77
 }
 
-cleanup() {
-	local status=$? p
+# The session of a process, in $session; false: it is gone. No fork.
+session_of() { # PID
+	local stat
 
-	for p in ${pids[@]+"${pids[@]}"}; do
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	# shellcheck disable=SC2086 # fields
+	set -- ${stat##*) }
+	session=$4
+}
+
+# The kernel gives the number of a process that has ended to another one, of whoever's. What is
+# killed is of this case's session, or a job of this shell that has not ended.
+cleanup() {
+	local status=$? p session='' own jobs
+
+	[ ${#pids[@]} -gt 0 ] || return $status
+	session_of $$ && own=$session
+	jobs=" $(jobs -pr | tr '\n' ' ')"
+	for p in "${pids[@]}"; do
+		session_of "$p" || continue
+		[ "$session" = "${own:-none}" ] || [[ $jobs == *" $p "* ]] || continue
 		kill -KILL "$p" 2>/dev/null
 	done
 	return $status
@@ -125,6 +142,18 @@ hooked() { ! "$TOOL/textcheck" "$1" >"$T/$1.hooked" 2>&1 && [ -s "$T/$1.hooked" 
 # hook can be seen.
 untraced() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '	0$'; }
 await_untraced() { wait_for "${2:-10}" untraced "$1" || fail "$1 is still traced"; }
+
+# free_port: one on loopback, below those that the kernel hands out to clients: a port of that
+# range may be in use before the server binds it.
+free_port() {
+	local port
+
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		port=$((10000 + (RANDOM << 15 | RANDOM) % 22000)) # a subshell has numbers of its own
+		(: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	echo "$port"
+}
 
 # sb ARGS...: runs sbinject to its end; streams in sb.out and sb.err, status in $rc
 sb() {

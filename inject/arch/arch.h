@@ -71,6 +71,7 @@ enum arch_leave {
 struct arch_cut {
 	uint64_t cell;	/* address in the target */
 	uint64_t start; /* clock_read() at the begin of the delay */
+	uint64_t want;	/* the time that the stub was to spend, ticks */
 };
 
 struct arch {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The files of /sys/kernel/speed_bump. */
+#include <linux/capability.h>
 #include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -26,6 +27,8 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr, 
 {
 	int ret, on;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (kstrtoint(buf, 10, &on) || on < 0 || on > 1)
 		return -EINVAL;
 	mutex_lock(&sb_lock);
@@ -46,6 +49,8 @@ static ssize_t default_delay_ns_store(struct kobject *kobj, struct kobj_attribut
 	u64 ns;
 	int ret;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	strscpy(text, buf, sizeof(text));
 	ret = sb_parse_delay(strim(text), &ns);
 	if (!ret)
@@ -59,6 +64,8 @@ static ssize_t targets_store(struct kobject *kobj, struct kobj_attribute *attr, 
 	char *text;
 	int ret;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (count > SB_MAX_COMMAND)
 		return -EINVAL;
 	text = kstrndup(buf, count, GFP_KERNEL);

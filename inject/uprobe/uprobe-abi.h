@@ -18,7 +18,7 @@
 #define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, and cut in the same way, in ns */
 #define UPROBE_CLASSES	   4   /* kinds of first instructions, by what a hit of them costs */
 #define UPROBE_NO_CLASS	   UPROBE_CLASSES
-#define UPROBE_OVERRUN_NS  20000
+#define UPROBE_OVERRUN_NS  2000 /* a spin that ends later than that was interrupted */
 #define UPROBE_DELAY_MAX   10000000ull
 #define UPROBE_MULTI	   48 /* BPF_TRACE_UPROBE_MULTI */
 #define UPROBE_MAX_ROWS	   65536

@@ -247,9 +247,10 @@ static __always_inline __u32 bucket_of(__u64 excess)
 static __always_inline void note(struct uprobe_counts *c, const struct spin *s, __u64 asked,
 				 __u64 cost)
 {
-	__u64 excess = s->spent > asked ? s->spent - asked : 0;
-	__u64 over = excess > UPROBE_OVERRUN_NS ? excess - UPROBE_OVERRUN_NS : 0;
-	__u32 b = bucket_of(excess);
+	/* As in the stub: an interruption is no delay, and no residual outlives a hit. */
+	__u64 over = s->spent > s->want + UPROBE_OVERRUN_NS ? s->spent - s->want : 0;
+	__u64 given = s->spent - over;
+	__u32 b = bucket_of(given > asked ? given - asked : 0);
 
 	if (s->spent + cost > c->max_ns)
 		c->max_ns = s->spent + cost;
@@ -258,10 +259,9 @@ static __always_inline void note(struct uprobe_counts *c, const struct spin *s, 
 		__sync_fetch_and_add(&c->cut_ns, s->spent + cost);
 		return;
 	}
-	__sync_fetch_and_add(&c->injected_ns, s->spent - over + cost);
+	__sync_fetch_and_add(&c->injected_ns, given + cost);
 	__sync_fetch_and_add(&c->overrun_ns, over);
-	if (!over)
-		c->residual_ns += (__s64)s->spent - (__s64)asked;
+	c->residual_ns += (__s64)given - (__s64)asked;
 	if (b < UPROBE_BUCKETS)
 		__sync_fetch_and_add(&c->bucket[b], 1);
 }

@@ -31,7 +31,8 @@ void uprobes_close(struct uprobes *u); /* NULL is harmless */
 struct uprobe_target *uprobes_target(struct uprobes *u, uint32_t target);
 
 /*
- * Arms places in one file (path is opened now, as we see it) for a target; code: the bytes there,
+ * Arms places in one file (path is opened now: image_own_path(), nothing that a target can change)
+ * for a target; code: the bytes there,
  * as many as there are, by which the cost of a hit is known. Many at once are one registration
  * where the kernel can (Linux 6.6), else each is one, at some 100 ms.
  */

@@ -25,9 +25,21 @@ def _runs(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
+def _named() -> Optional[str]:
+    """What SBINJECT names, unless Python is told to ignore its environment (-E, -I)."""
+    return None if sys.flags.ignore_environment else os.environ.get("SBINJECT")
+
+
+def _gained() -> bool:
+    """Does this process have another user's or group's rights than those who started it?"""
+    return len(set(os.getresuid())) > 1 or len(set(os.getresgid())) > 1
+
+
 def find_program() -> Optional[str]:
     """The path of the program, or None. What SBINJECT names is taken as it is."""
-    named = os.environ.get("SBINJECT")
+    if _gained():
+        return None
+    named = _named()
     if named:
         return os.path.abspath(named) if _runs(named) else None
     return next((os.path.abspath(p) for p in _candidates() if _runs(p)), None)
@@ -35,7 +47,9 @@ def find_program() -> Optional[str]:
 
 def missing() -> str:
     """The error where there is none."""
-    named = os.environ.get("SBINJECT")
+    if _gained():
+        return "this process runs with other user or group ids than those who started it"
+    named = _named()
     if named:
         return f"SBINJECT={named}: there is no such program"
     return "the sbinject program was not found; put it on PATH, or its path into SBINJECT"

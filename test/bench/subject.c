@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include "../victim/victim.h"
 
-enum { MAX_THREADS = 64, BATCHES = 25 };
+enum { MAX_THREADS = 64, BATCHES = 200 };
 
 uint64_t bench_fn(uint64_t x);
 
@@ -52,20 +52,30 @@ static double median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/*
+ * Batches are short: a machine that loses a part of its time in interruptions of 20 to 200 us would
+ * show that part in the time of every long one, and it would look like an error of the delay.
+ */
+static int batches_of(uint64_t calls)
+{
+	return calls < BATCHES ? (int)calls : BATCHES;
+}
+
 static void *do_job(void *arg)
 {
 	struct job *job = arg;
+	int batches = batches_of(job->calls);
 	uint64_t done = 0, begin, x = 0;
 
 	pthread_barrier_wait(&barrier);
 	begin = victim_now_ns();
-	for (int b = 0; b < BATCHES; b++) {
-		uint64_t todo = (job->calls * (uint64_t)(b + 1)) / BATCHES - done;
+	for (int b = 0; b < batches; b++) {
+		uint64_t todo = (job->calls * (uint64_t)(b + 1)) / (uint64_t)batches - done;
 		uint64_t at = victim_now_ns();
 
 		for (uint64_t i = 0; i < todo; i++)
 			x = bench_fn(x);
-		job->batch[b] = todo ? (double)(victim_now_ns() - at) / (double)todo : 0;
+		job->batch[b] = (double)(victim_now_ns() - at) / (double)todo;
 		done += todo;
 	}
 	job->elapsed_ns = victim_now_ns() - begin;
@@ -93,7 +103,7 @@ static void cmd_call(unsigned long threads, unsigned long calls)
 			pthread_join(jobs[t].thread, NULL);
 		if (jobs[t].elapsed_ns > elapsed)
 			elapsed = jobs[t].elapsed_ns;
-		sum += median(jobs[t].batch, BATCHES);
+		sum += median(jobs[t].batch, (size_t)batches_of(calls));
 	}
 	pthread_barrier_destroy(&barrier);
 	printf("%.4f %lu %llu\n", sum / (double)threads, threads * calls,

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # -p PID ... -- COMMAND: hooked while COMMAND runs, which is not hooked; its status.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"
 snapshot "$pid"
-sb -p "$pid" :victim_work 5us --json "$T/run.json" -- "$V/calls" -n 1000
+sb -p "$pid" :victim_work 5us --json "$T/run.json" -- "$V/calls" -n 1000 -p 500000
 ended 0
 grep -q '^calls victim_work 1000$' "$T/sb.out" || fail 'the command did not run'
 more hits "$(j targets.0.hits)" 0

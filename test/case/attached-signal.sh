@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Programs are told when the hooks are in force, and shells by --daemon: no sleep is needed.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 1 -p 2000

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # No such pid, kernel threads, zombies, itself: each its own error, with a remedy.
+# quick
 . "$SRC/test/lib.sh"
 
 none=4194000

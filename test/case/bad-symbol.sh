@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # No such module or symbol, an ambiguous one, data: status, near names, target untouched.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -l "$V/victim-lib.so"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Malformed targets, delays, keys; the same target twice: status 2, before anything.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

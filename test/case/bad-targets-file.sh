@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A targets file that is missing, empty or has a bad line, which is numbered.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

@@ -3,6 +3,7 @@
 # Completion at a prompt: verbs and options are those of the programs, and a target is completed as a
 # whole though bash takes its colon for the end of a word.
 # beside others
+# quick
 . "$SRC/test/lib.sh"
 
 sbctl() { # of a session that runs
@@ -39,6 +40,27 @@ complete_as _sbctl sbctl --
 for option in $("$CTL" --help | grep -o -- '--[a-z]*'); do
 	[[ " $offered" == *" $option"* ]] || fail "sbctl $option is not offered"
 done
+keys=$("$SB" --help | sed -n '/^ *TARGET is/,/^$/p' | grep -oE '[a-z]+=' | tr '\n' ' ')
+[[ $keys == *resume=* ]] || fail "--help names no key resume=: $keys"
+for key in $keys; do
+	complete_as _sbinject sbinject :f "${key:0:2}"
+	[[ " $offered " == *" $key "* ]] || fail "the key $key is not offered"
+done
+# Functions of the process that is named.
+mkdir "$T/bin"
+ln -s "$SB" "$T/bin/sbinject"
+PATH=$T/bin:$PATH
+start calls "$V/calls" -p 2000
+line="sbinject -p $pid :victim_w"
+complete_as _sbinject sbinject -p "$pid" : victim_w
+same "$line" "$offered" victim_work
+line="sbinject list -p $pid libc.so.6:clock_nanos"
+complete_as _sbinject sbinject list -p "$pid" libc.so.6 : clock_nanos
+same "$line" "$offered" clock_nanosleep
+line="sbinject -p $pid py:__main__:f"
+complete_as _sbinject sbinject -p "$pid" py : __main__ : f
+same "$line" "$offered" ''
+finish calls "$pid"
 line='sbinject --'
 complete_as _sbinject sbinject --
 for option in $("$SB" --help | sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # hits == calls, exactly: 4 threads, attached before the first call.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 4 -n 250000 -g "$T/gate" -w

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # With everything there `make deps` is quick, quiet and changes nothing; else it names the command.
+# quick
 . "$SRC/test/lib.sh"
 
 cd "$SRC" || exit 2
@@ -18,6 +19,13 @@ for package in gcc pkg-config libelf-dev libdw-dev libcapstone-dev libjansson-de
 	libcmocka-dev; do
 	grep -q "^apt-get install.* $package" "$T/deps.out" || fail "$package is not named"
 done
+rc=0 # what only tests drive is tried: nothing fails without it
+PATH=$T/bin scripts/deps.sh -n tests emulator >"$T/deps.out" 2>"$T/deps.err" || rc=$?
+same status "$rc" 1
+for package in redis-server wrk musl-tools busybox-static qemu-system-x86; do
+	grep -q "^apt-get install.* $package" "$T/deps.out" || fail "$package is not named"
+done
+PATH=$T/bin scripts/deps.sh -t check >"$T/deps.out" 2>"$T/deps.err" || fail '-t fails where a package is not to be had'
 rm "$T/bin/apt-get"
 cp /bin/true "$T/bin/dnf"
 rc=0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGINT, SIGTERM, SIGHUP and --for all end in the same clean detach and status 0.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

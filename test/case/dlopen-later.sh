@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A pending target is hooked when its library appears: the constructor counts.
+# quick
 . "$SRC/test/lib.sh"
 
 start later "$V/later" "$V/victim-lib.so" 500 1 "$T/gate"

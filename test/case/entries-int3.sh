@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The same entries with the one-byte hook, which takes nearly all of them.
+# quick
 . "$SRC/test/lib.sh"
 . "$SRC/test/shapes.bash"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Short, looping, calling, rip-relative and flag-reading entries: right, or refused by name.
+# quick
 . "$SRC/test/lib.sh"
 . "$SRC/test/shapes.bash"
 

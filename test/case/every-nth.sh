@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # every=N delays each Nth hit and counts all.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2 -n 100000 -g "$T/gate" -w

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # C++ exceptions through hooked functions, named as C++ does.
+# quick
 . "$SRC/test/lib.sh"
 
 [ -x "$V/throw" ] || skip 'no C++ compiler'

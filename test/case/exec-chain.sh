@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # exec drops every hook; the new image is hooked before its first call, leader or not.
+# quick
 . "$SRC/test/lib.sh"
 
 for who in leader thread; do

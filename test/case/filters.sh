@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # pid= and thread= hold for one process, one thread, and nobody else.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 3 -n 2000 -g "$T/gate" -w

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Children of a process that nobody traces are not seen: what they call is counted all the same, and
 # one that loads a library does not wait for an answer that never comes.
+# quick
 . "$SRC/test/lib.sh"
 
 start unseen "$V/unseen" "$V/victim-lib.so" "$T/gate"

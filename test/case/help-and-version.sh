@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Help comes from the table of verbs; what is unknown is refused with status 2.
+# quick
 . "$SRC/test/lib.sh"
 
 sb --version
@@ -10,7 +11,8 @@ sb --help
 ended 0
 for word in list recover doctor --pid --targets --delay --every --start-on --for --mechanism \
 	--max-slowdown --require-hits --json --jsonl --tag --interval --no-follow --no-children --match \
-	--from-env --daemon --status-fd --metrics --metrics-file --metrics-by-pid --events sweep compare; do
+	--from-env --daemon --status-fd --metrics --metrics-file --metrics-by-pid --events sweep compare \
+	every= start= for= pid= thread= resume=; do
 	grep -q -- "$word" "$T/sb.out" || fail "--help does not name $word"
 done
 refuses 2 'bogus' --bogus
@@ -21,6 +23,12 @@ ended 2
 sb doctor
 [ "$rc" -le 1 ] || fail "doctor: status $rc"
 grep -q inject "$T/sb.out" || fail 'doctor does not name a backend'
+# Quotes that a manual page opens it closes: a nested list of them swallows what follows.
+if command -v mandoc >/dev/null; then
+	for page in "$SRC"/man/*; do
+		! mandoc -Tascii "$page" 2>/dev/null | sed 's/.\x08//g' | grep '"""' || fail "$page: quotes"
+	done
+fi
 # no one-letter option for delay or targets
 sb -d 5us -p $$ :main
 ended 2

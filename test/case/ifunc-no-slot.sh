@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # An IFUNC whose implementation no slot shows: its resolver is asked in a copy of the process.
+# quick
 . "$SRC/test/lib.sh"
 
 lib=$V/victim-ifunc-lib.so

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Who may know whom: the design by #include, checked.
+# quick
 . "$SRC/test/lib.sh"
 
 cd "$SRC" || exit 2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # make install and uninstall: DESTDIR and PREFIX, and nothing left.
+# quick
 . "$SRC/test/lib.sh"
 
 need make
@@ -16,6 +17,13 @@ for page in man/*.[1-8]; do
 	[ -e "$page" ] || continue
 	[ -e "$T/root/opt/sb/share/man/man${page##*.}/${page##*/}" ] || fail "$page is not installed"
 done
+# Each shell looks for a file that is named for the command.
+share=$T/root/opt/sb/share
+for file in bash-completion/completions/sbinject bash-completion/completions/sbctl \
+	zsh/site-functions/_sbinject fish/vendor_completions.d/sbinject.fish fish/vendor_completions.d/sbctl.fish; do
+	[ -s "$share/$file" ] || fail "$file is not installed"
+done
+(. "$share/bash-completion/completions/sbctl" && complete -p sbctl) >"$T/log" || fail 'bash does not complete sbctl'
 make -s uninstall BUILD="$build" DESTDIR="$T/root" PREFIX=/opt/sb >"$T/log" 2>&1 || fail "$(cat "$T/log")"
 same 'files left' "$(find "$T/root" -type f | wc -l)" 0
 [ "$(make help | wc -l)" -ge 12 ] || fail 'make help lists too little'

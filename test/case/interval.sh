@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --interval prints the state as it goes.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

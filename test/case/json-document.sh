@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The JSON document: every field of the schema, --jsonl appends, --tag, --json -.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

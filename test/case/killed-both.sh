@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGKILL of both: the target runs on; `recover` restores it; a clean one needs nothing.
 # limit: 90 s
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2 -r

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of the command line: the tracer lets the target go, clean.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

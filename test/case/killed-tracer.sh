@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SIGKILL of the tracer: the command line restores the target, and says so.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # sbctl on the module's files, in a folder that stands for /sys/kernel/speed_bump: what it writes is
 # the interface's, byte for byte, and what it prints is what is there.
+# quick
 . "$SRC/test/lib.sh"
 
 export SBINJECT_KMOD_DIR=$T/speed_bump

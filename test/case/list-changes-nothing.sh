@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # beside others
 # list shows what matches, where and how, and touches nothing.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

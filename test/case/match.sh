@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --match finds processes by their command line, lists them, and hooks them.
+# quick
 . "$SRC/test/lib.sh"
 
 cp "$V/calls" "$T/odd-name-here"

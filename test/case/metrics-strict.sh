@@ -3,10 +3,11 @@
 # What is served parses as OpenMetrics by the letter, and the file as what the textfile collector
 # reads: one sample of its name and labels, whatever targets are called, two of one name among them.
 # beside others
+# quick
 . "$SRC/test/lib.sh"
 need python3
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 start calls "$V/calls"
 snapshot "$pid"
 odd=$'od"d\\name\nin two.so:fn' # a file may be called that
@@ -61,9 +62,20 @@ def parse(text, openmetrics):
     assert any(n == "sbinject_hits_total" and l.get("pid") == pid for n, l in all_labels)
 
 time.sleep(0.5)
-r = urllib.request.urlopen("http://127.0.0.1:%s/metrics" % sys.argv[1])
-assert r.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
-parse(r.read().decode(), True)
+def get(accept):
+    headers = {"Accept": accept} if accept else {}
+    r = urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:%s/metrics" % sys.argv[1], headers=headers))
+    openmetrics = r.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert openmetrics or r.headers["Content-Type"].startswith("text/plain; version=0.0.4"), r.headers
+    parse(r.read().decode(), openmetrics)
+    return openmetrics
+
+# as Prometheus asks
+assert get("application/openmetrics-text;version=1.0.0;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,"
+           "text/plain;version=0.0.4;q=0.4,*/*;q=0.3")
+assert get("application/openmetrics-text")
+for other in (None, "*/*", "text/plain", "application/openmetrics-text;q=0, text/plain"):
+    assert not get(other), other
 for i in range(20):  # never a part of it
     parse(open(sys.argv[4]).read(), False)
     time.sleep(0.02)

@@ -4,9 +4,10 @@
 . "$SRC/test/lib.sh"
 need python3
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 scrape() { python3 -c 'import sys, urllib.request as u
-r = u.urlopen(sys.argv[1]); print(r.headers["Content-Type"]); sys.stdout.write(r.read().decode())' "$1"; }
+r = u.urlopen(u.Request(sys.argv[1], headers={"Accept": "application/openmetrics-text"}))
+print(r.headers["Content-Type"]); sys.stdout.write(r.read().decode())' "$1"; }
 value() { sed -n "s/^$1 //p" "$T/page"; }
 
 start calls "$V/calls"

@@ -3,6 +3,7 @@
 # Another C library: programs of musl's, linked to it and static, attached to, launched and let go;
 # a library that one loads later is hooked when it appears.
 # limit: 180 s
+# quick
 . "$SRC/test/lib.sh"
 
 M=$V/musl

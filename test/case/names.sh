@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every form of a name reaches the same function.
+# quick
 . "$SRC/test/lib.sh"
 
 need nm

@@ -3,6 +3,7 @@
 # Targets in other worlds: user and pid namespaces, a chroot with a C library of its own, a file
 # system that is read-only. And a /proc that is not ours: said, before anything is done.
 # limit: 90 s
+# quick
 . "$SRC/test/lib.sh"
 
 need_root

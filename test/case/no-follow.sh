@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --no-follow: hooked and untraced; a debugger may attach; detach comes back clean.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

@@ -3,6 +3,7 @@
 # sbinject-page(5) says of the control page what its header has, field by field: every offset of the
 # one is checked by the compiler in the other, and none is left out.
 # beside others
+# quick
 . "$SRC/test/lib.sh"
 need python3
 

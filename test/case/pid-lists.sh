@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Pids by commas, blanks, newlines and repeated -p; nonsense is an error.
+# quick
 . "$SRC/test/lib.sh"
 
 start one "$V/calls"

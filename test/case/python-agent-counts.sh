@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # limit: 180 s
 # What the agent counts is what Python programs count themselves, on every CPython here.
+# quick
 . "$SRC/test/lib.sh"
 . "$SRC/test/python/pythons.sh"
 

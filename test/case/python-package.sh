@@ -32,6 +32,18 @@ hook() { # ENV... -- the script in the venv, under the environment alone; $flags
 	timeout 50 env "$@" "$T/venv/bin/python" ${flags:-} "$T/bench.py" >"$T/sb.out" 2>"$T/sb.err" || rc=$?
 }
 
+# A process that has another user's rights runs nothing that its environment names.
+gained() { # PYTHON
+	if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then return; fi
+	for ids in '--ruid=65534' '--rgid=65534 --clear-groups'; do
+		# shellcheck disable=SC2086 # words
+		SPEED_BUMP_TARGETS="$T/targets" SBINJECT="$T/planted" setpriv $ids "$1" -c 'pass' \
+			2>"$T/sb.err" || fail "$ids: status $?"
+		told 'nothing is slowed: this process runs with other user or group ids'
+		! grep 'it was run' "$T/sb.err" || fail "$ids: SBINJECT was run"
+	done
+}
+
 each() {
 	rm -rf "$T/venv"
 	"$1" -m venv --without-pip "$T/venv" || fail "$1: no venv"
@@ -50,14 +62,15 @@ each() {
 	grep -qE '^py:__main__:f +python +1 +[23] +81 ' "$T/sb.err" || fail "$1: not 81 hits"
 	same 'summaries' "$(grep -c '^py:' "$T/sb.err")" 1
 
-	flags='-I -E'
-	hook SPEED_BUMP_TARGETS="$T/targets" SPEED_BUMP_DELAY_NS=2000
-	ended 0 "$flags"
-	grep -qE '^py:__main__:f +python +1 +[23] +81 ' "$T/sb.err" || fail "$1 $flags: not 81 hits"
-	flags=-S # no site, no hook
-	hook SPEED_BUMP_TARGETS="$T/targets"
-	ended 0 "$flags"
-	[ ! -s "$T/sb.err" ] || fail "$1 $flags: $(cat "$T/sb.err")"
+	# no site, no hook; nor where the environment is not to be believed, whatever program it names
+	printf '#!/bin/sh\necho it was run >&2\n' >"$T/planted" && chmod 755 "$T/planted"
+	for flags in -S -I -E; do
+		hook SPEED_BUMP_TARGETS="$T/targets" SBINJECT="$T/planted"
+		ended 0 "$flags"
+		[ ! -s "$T/sb.err" ] || fail "$1 $flags: $(cat "$T/sb.err")"
+	done
+	flags=''
+	gained "$T/venv/bin/python"
 	flags=''
 
 	hook SPEED_BUMP_TARGETS="$T/missing"

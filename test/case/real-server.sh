@@ -4,7 +4,7 @@
 . "$SRC/test/lib.sh"
 
 need redis-server redis-benchmark redis-cli
-port=$((20000 + $$ % 20000))
+port=$(free_port)
 redis-server --port $port --save '' --appendonly no --daemonize no >"$T/redis.out" 2>&1 &
 server=$!
 pids+=("$server")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Two targets that mean one function: the second is refused by name, before anything is touched.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Several sessions of one user: nobody guesses which one is meant; a dead one is in nobody's way, and
 # the numbers of another pid namespace are not taken for ours.
+# quick
 . "$SRC/test/lib.sh"
 need python3
 

@@ -32,7 +32,10 @@ attach "$pid" :victim_work 0
 await_session
 wait_for 10 grows :victim_work || fail 'it does not count'
 says 'Updated target: :victim_work delay=2000 ns' update :victim_work 2000
+# A bare number is in ns, where sbinject demands a unit: what was taken is said.
+grep -q '^sbctl: delay_ns=2000: .*nanoseconds' "$T/ctl.err" || fail "no unit in the answer: $(cat "$T/ctl.err")"
 says 'Updated target: :victim_work delay=3000 ns' update :victim_work 3us
+same 'what is said of a delay with a unit' "$(cat "$T/ctl.err")" ''
 ctl list && grep -q '^:victim_work delay_ns=3000 hits=[0-9]*$' "$T/ctl.out" || fail "list: $(cat "$T/ctl.out")"
 says 'Probes disabled' disable
 was=$(hits_of :victim_work)
@@ -58,6 +61,7 @@ ctl status && grep -q '^enabled: 1$' "$T/ctl.out" && grep -q '^targets: 2$' "$T/
 # Names of errors, and their status.
 no ENOENT 1 add :no_such_function 5
 no EEXIST 1 add :victim_work 5
+no EEXIST 1 add :victim_work 5 --pid="$pid" # its place is taken
 no ERANGE 1 add :victim_idle2 20s
 no ERANGE 1 update :victim_work 10000000001
 no ERANGE 1 update :victim_work "$(printf '9%.0s' {1..80})"
@@ -70,6 +74,10 @@ no EINVAL 1 add :victim_work5 5parsecs
 no ENOENT 1 add /nowhere/at/all:f 5
 no ENOEXEC 1 add /etc/passwd:f 5
 ! grep -q report "$T/ctl.err" || fail "a wrong remedy: $(cat "$T/ctl.err")"
+no ENAMETOOLONG 1 add "/$(printf '%0260d' 0):f" 5
+no ENAMETOOLONG 1 add "/usr$(printf '/%0100d' 1 2 3):f" 5
+says "Added target: /*$(printf '%0260d' 0):f" add "/*$(printf '%0260d' 0):f" 5
+says "Removed target: /*$(printf '%0260d' 0):f" remove "/*$(printf '%0260d' 0):f"
 no ENAMETOOLONG 1 add ":$(printf '%05000d' 0)" 5
 no ENOENT 1 update :no_such_target 5
 no ENOENT 1 remove :no_such_target

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A session without a target touches nothing until sbctl fills it: launched, or on a live process.
+# quick
 . "$SRC/test/lib.sh"
 
 listed() { "$CTL" sessions 2>/dev/null | grep -q "^$1 "; }

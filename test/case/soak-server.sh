@@ -36,7 +36,8 @@ compare() { # PID
 }
 
 redis() {
-	local server port=$((20000 + $$ % 20000))
+	local server port
+	port=$(free_port)
 
 	redis-server --port $port --save '' --appendonly no --daemonize no >"$T/redis.out" 2>&1 &
 	server=$!
@@ -66,7 +67,8 @@ redis() {
 }
 
 nginx_server() {
-	local server port=$((41000 + $$ % 20000))
+	local server port
+	port=$(free_port)
 
 	mkdir -p "$T/www"
 	chmod -R a+rX "$T"

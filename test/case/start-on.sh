@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --start-on: a file, or the first hit of a target, opens the window.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

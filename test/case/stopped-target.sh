@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A target in group stop stays stopped through attach and detach, and goes on at SIGCONT.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

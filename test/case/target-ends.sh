@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The target may end or be killed while it is hooked: the figures stay.
+# quick
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -n 30000 -g "$T/gate"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Targets from a file: quotes, comments, CRLF; together with those on the line.
+# quick
 . "$SRC/test/lib.sh"
 
 cat >"$T/targets" <<'END'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The terminal goes away: a clean detach. Ctrl-C in launch mode reaches the command.
+# quick
 . "$SRC/test/lib.sh"
 
 need script mkfifo

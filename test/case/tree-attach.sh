@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Children of an attached process, daemons too, are hooked, counted and let go.
+# quick
 . "$SRC/test/lib.sh"
 
 start tree "$V/tree" 1000 5 "$T/gate"

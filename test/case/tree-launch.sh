@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every way to make a child: each counts for itself, and the sum is exact.
+# quick
 . "$SRC/test/lib.sh"
 
 sb :tree_fn 0 --json "$T/run.json" -- "$V/tree" 1000 5

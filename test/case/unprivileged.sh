@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A user without privileges attaches to a process of its own, and launches.
+# quick
 . "$SRC/test/lib.sh"
 
 need_root

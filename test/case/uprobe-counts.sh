@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # By uprobes: hits == calls, exactly, of one thread and of four; nobody is stopped or traced.
+# quick
 . "$SRC/test/lib.sh"
 need_uprobe
 

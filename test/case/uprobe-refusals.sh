@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What uprobes cannot do is refused beforehand, with the reason and the backend that can.
+# quick
 . "$SRC/test/lib.sh"
 need_uprobe
 

@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < HEAD)
 		return 0;
-	open_page(&page, data[0] % 8);
+	open_page(&page, 1 + data[0] % 8); /* a page without any is never made */
 	target = data[2] % page.lay.targets_max;
 	scribble(&page, data + HEAD, size - HEAD);
 	check_sums(&page, data[1] % 2, target);

@@ -12,7 +12,7 @@ THREADS, DELAY, SPANS = 1, 2, 4
 FILE, RESUME, TIMED = 1, 2, 8
 APPLY, LIST, STOP = 1, 2, 3
 ERRORS = {0: "ok", -1: "load", -2: "unsupported", -3: "no-tool", -4: "python", -5: "busy",
-          -6: "damaged"}
+          -6: "damaged", -7: "elsewhere", -8: "again"}
 SLOTS, SHARED, PAGE_MAX = 64, 16, 1 << 20
 u32, u64, i32, i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
 
@@ -58,7 +58,8 @@ class Room(ctypes.Structure):
                 ("record_addr", u64), ("path", ctypes.c_char * 64),
                 ("reason", ctypes.c_char * 256), ("list", u32), ("n_targets", u32),
                 ("targets_off", u32), ("flags", u32), ("python", u32), ("matched", u32),
-                ("cost_ticks", u64), ("reserved", u64 * 6)]
+                ("cost_ticks", u64), ("others", u64 * 10), ("held_ticks", u64 * 2),
+                ("slice_ticks", u64), ("paused_at", u64), ("pieces", u32), ("last", u32)]
 
 
 assert ctypes.sizeof(Header) == 192 and ctypes.sizeof(Slot) == 1024
@@ -92,7 +93,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=1, header_size=192, session=id(self), size=size,
+            magic=0x31656761706a6273, version=2, header_size=192, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62)
@@ -102,7 +103,7 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 1, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 2, 1 << 16
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr
         self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
         self.targets = []

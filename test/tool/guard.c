@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * guard SECONDS COMMAND...: runs a test in a session of its own, as the subreaper of all that
- * it starts, for at most SECONDS. Whatever is left of its descendants is killed by pid.
+ * it starts, for at most SECONDS. Whatever is left of its descendants is killed by pidfd: the
+ * number of one that has ended may be a stranger's by then.
  *
  * Status: the command's own; 124 after the time limit; 98 when the command passed but left
  * processes running (a tracer that does not end is a failure), which are named.
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@ enum { MAX_PROCS = 8192, GRACE_MS = 3000 };
 struct proc {
 	pid_t pid, parent;
 	char state;
+	unsigned long long start; /* ticks since boot */
 	bool ours;
 	char comm[32];
 };
@@ -64,7 +67,10 @@ static bool read_proc(const char *pid, struct proc *p)
 	p->pid = atoi(pid);
 	snprintf(p->comm, sizeof(p->comm), "%.*s", (int)(close - open - 1), open + 1);
 	p->ours = false;
-	return sscanf(close + 1, " %c %d", &p->state, &p->parent) == 2;
+	return sscanf(close + 1,
+		      " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		      "%llu",
+		      &p->state, &p->parent, &p->start) == 3;
 }
 
 /* All processes below this one; how many. */
@@ -117,6 +123,20 @@ static size_t living(void)
 	return alive;
 }
 
+/* Of the same number and the same start: it is the one that was seen, and the pidfd is its. */
+static void kill_one(const struct proc *seen)
+{
+	int fd = (int)syscall(SYS_pidfd_open, seen->pid, 0);
+	struct proc now_there;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%d", (int)seen->pid);
+	if (fd >= 0 && read_proc(name, &now_there) && now_there.start == seen->start)
+		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void kill_rest(bool report)
 {
 	size_t n;
@@ -126,7 +146,7 @@ static void kill_rest(bool report)
 			if (report && round == 0)
 				fprintf(stderr, "guard: left running: %d (%s)\n", (int)procs[i].pid,
 					procs[i].comm);
-			kill(procs[i].pid, SIGKILL);
+			kill_one(&procs[i]);
 		}
 		usleep(10000);
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../src/result.h"
+#include "../../src/text.h"
 
 static char *sample_copy(const char *s)
 {
@@ -102,7 +103,7 @@ static struct result *sample_plain(void)
 	target->procs = 3;
 	target->active_s = 3.0;
 	target->counts = (struct result_counts){ 120034, 120034, 600200000, 0 };
-	target->given = (struct result_given){ true, 5000.2, 5000, 5120, 7310, "" };
+	target->given = (struct result_given){ true, 5000.2, 5000, 5120, 7310, 0.5, "" };
 	return res;
 }
 
@@ -169,9 +170,15 @@ static struct result *sample_full(void)
 	free(res->process[1].counts);
 	res->process[1].counts = NULL;
 	res->lease_lapsed_hits = 17;
+	res->doorbells_lost = 3;
+	res->stalled_s = 2.5;
 	res->stop_known = true;
 	res->stop_attach_us = 840;
 	res->stop_detach_us = 1234;
+	res->gil = text_dup("held");
+	res->gil_known = true;
+	res->gil_attach_us = 975;
+	res->gil_detach_us = 210;
 	result_warn(res, "the clock %s", "moved");
 	return res;
 }

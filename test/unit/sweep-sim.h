@@ -54,6 +54,7 @@ struct sim_cfg {
 	double step_ns, fixed_ns, each_ns;
 	int lanes, roles; /* replicas; different processes in one path */
 	bool shared_work; /* an item passes one replica (workers), not all (ranks) */
+	double given;	  /* of each delay asked; 0: all of it */
 	bool never_timed; /* the interpreter does not come to it */
 	double step_s;
 };
@@ -355,7 +356,9 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 		told->own = lanes->own;
 	}
 	told->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
-	sim_counts(sim, hits, sim->injected - before.injected, lanes);
+	sim_counts(sim, hits,
+		   (sim->injected - before.injected) * (sim->cfg.given > 0 ? sim->cfg.given : 1),
+		   lanes);
 }
 
 /* The whole sweep of a simulated program; free the result. */

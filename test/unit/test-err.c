@@ -60,6 +60,12 @@ static void test_text_is_one_line(void **state)
 	(void)state;
 	err_set(&err, SB_EFILE, "a\nb\033[31m");
 	assert_string_equal(err.what, "a b [31m");
+	err = (struct sb_err){ 0 };
+	err_set(&err, SB_EFILE,
+		"a\xc2\x9b"
+		"3m b\x9b"
+		"3m \xc3\x9b \xe2\x82\x9b");
+	assert_string_equal(err.what, "a  3m b 3m \xc3\x9b \xe2\x82\x9b");
 }
 
 static void test_remedy_prefers_the_recorded_hint(void **state)

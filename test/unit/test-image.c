@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "../../elf/image.h"
+#include "../../elf/mapping.h"
 #include "../../elf/symbol.h"
 #include "elf-build.h"
 
@@ -84,6 +85,88 @@ static void test_one_file_is_one_image(void **state)
 	image_put(b);
 	image_put(c);
 	image_put(NULL);
+}
+
+/* The path by which a file was found may lead elsewhere later; its own path may not. */
+static void test_the_path_of_the_very_file(void **state)
+{
+	struct image *img;
+	struct stat parsed, st;
+	uint64_t inode, first, second;
+	uint32_t dev;
+	char own[64];
+
+	(void)state;
+	need_elf("cc", LIB_FLAGS, "lib.so", "c", SOURCE);
+	assert_int_equal(stat(build_path("lib.so"), &parsed), 0);
+	img = open_image(build_path("lib.so"));
+	need_elf("cc", LIB_FLAGS " -DOTHER", "new.so", "c", SOURCE);
+	assert_int_equal(rename(build_path("new.so"), build_path("lib.so")), 0);
+	assert_true(image_own_path(img, own, sizeof(own)));
+	assert_null(strstr(own, "self"));
+	assert_int_equal(stat(own, &st), 0);
+	assert_int_equal(st.st_ino, parsed.st_ino);
+	assert_true(image_mapped_as(img, &dev, &inode));
+	assert_int_equal(inode, parsed.st_ino);
+	first = vaddr_of(img, "first");
+	second = vaddr_of(img, "second");
+	assert_true(image_is_entry(img, first) && image_is_entry(img, second));
+	assert_false(image_is_entry(img, first + 1));
+	assert_false(image_is_entry(img, vaddr_of(img, "hidden") - 1));
+	assert_false(image_is_entry(img, 0));
+	image_put(img);
+	assert_int_equal(stat(own, &st), -1);
+}
+
+/* Whoever owns a file may cut it short while it is read; that is an error, and no SIGBUS. */
+static void test_a_file_cut_short_while_it_is_held(void **state)
+{
+	struct sb_err err = { 0 };
+	struct image *img, *anew;
+	struct symbol_list list;
+	uint64_t first, start, end;
+
+	(void)state;
+	need_elf("cc", LIB_FLAGS, "lib.so", "c", SOURCE);
+	img = open_image(build_path("lib.so"));
+	first = vaddr_of(img, "first");
+	assert_null(image_flaw(img));
+	assert_int_equal(truncate(build_path("lib.so"), 0), 0);
+	image_done_reading(img);
+	symbol_find(img, "second", 0, &list, &err);
+	image_function_at(img, first, &start, &end);
+	assert_non_null(image_flaw(img));
+	assert_int_equal(image_refuse(img, &err), -SB_ENOELF);
+	assert_non_null(strstr(err.what, "lib.so: it was truncated"));
+	assert_int_equal(image_get(build_path("lib.so"), "lib.so", &anew, &err), -SB_ENOELF);
+	/* Written anew, as by cp: what was read before does not come back by it. */
+	need_elf("cc", LIB_FLAGS, "lib.so", "c", SOURCE);
+	anew = open_image(build_path("lib.so"));
+	assert_ptr_not_equal(anew, img);
+	assert_int_equal(vaddr_of(anew, "first"), first);
+	assert_null(image_flaw(anew));
+	image_put(anew);
+	image_put(img);
+}
+
+/* A string that loses its end while it is looked at ends behind the file. */
+static void test_zeros_follow_the_file(void **state)
+{
+	struct mapping m;
+	char text[8192];
+	int fd = open(build_path("text"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	assert_true(mapping_open(&m, fd, sizeof(text)));
+	close(fd);
+	assert_int_equal(strlen((const char *)m.base), sizeof(text));
+	assert_int_equal(truncate(build_path("text"), 4096), 0);
+	assert_int_equal(strlen((const char *)m.base), 4096);
+	assert_true(m.torn);
+	mapping_close(&m);
+	mapping_close(&m);
 }
 
 static void test_functions_from_symbols(void **state)
@@ -391,6 +474,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_DIR(test_what_a_library_says_of_itself),
 		WITH_DIR(test_one_file_is_one_image),
+		WITH_DIR(test_the_path_of_the_very_file),
+		WITH_DIR(test_a_file_cut_short_while_it_is_held),
+		WITH_DIR(test_zeros_follow_the_file),
 		WITH_DIR(test_functions_from_symbols),
 		WITH_DIR(test_functions_from_unwind_tables),
 		WITH_DIR(test_room_between_functions),

@@ -15,98 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../inject/page.h"
 #include "../../inject/ptrace.h"
+#include "hooked.h"
 
-enum { TEXT = 8192, TEXT_AT = 0, COMMON_AT = 128, STEPS = 4000, FLAGS = 0x8d5 };
-
-struct hooked {
-	uint8_t *text; /* [0] the function, [128] common code and stub */
-	struct sb_page_header *hdr;
-	struct sb_page_cell *cell;
-	struct sb_page_record record;
-	struct sb_page_proc proc;
-	struct arch_env env;
-	struct arch_site site;
-	uint64_t stub;
-	struct plan plan;
-};
-
-struct variant {
-	bool own, flags, mid, bell, once, quiet;
-	uint32_t state, cell_flags;
-};
-
-static void make_page(struct hooked *h, const struct variant *v)
-{
-	struct sb_page_header lay;
-
-	page_layout(&lay, 1, 0, true);
-	h->hdr = calloc(1, sizeof(lay) + 4096 + lay.cell_size);
-	*h->hdr = lay;
-	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
-	h->hdr->bell_spin = 1;
-	h->cell = (void *)(((uintptr_t)(h->hdr + 1) + 4095) & ~4095ul);
-	h->proc.quiet = v->quiet;
-	h->cell->state = v->state;
-	h->cell->flags = v->cell_flags;
-	h->cell->delay_ticks = 20000; /* a few dozen steps of the spin */
-	h->cell->overrun_limit = 1 << 20;
-	h->cell->residual_max = 1 << 10;
-	h->cell->pause_above = 5000;
-}
-
-static void make_plan(struct hooked *h, const struct variant *v)
-{
-	uint64_t base = (uint64_t)h->text;
-	struct plan_request req = {
-		.addr = base,
-		.func = base,
-		.func_end = base + arch_sample_size,
-		.prev_end = base,
-		.next = base + 64,
-		.text = h->text,
-		.text_addr = base,
-		.text_len = 64,
-		.entry = true,
-	};
-
-	assert_int_equal(plan_make(&req, NULL, &h->plan, NULL, 0), PLAN_OK);
-	h->plan.flags_live = v->flags;
-	h->plan.entry = !v->mid;
-}
-
-static void make_hook(struct hooked *h, const struct variant *v)
-{
-	enum plan_refusal why;
-	uint64_t base;
-	size_t size;
-
-	h->text = mmap(NULL, TEXT, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-		       -1, 0);
-	assert_true(h->text != MAP_FAILED);
-	base = (uint64_t)h->text;
-	memcpy(h->text, arch_sample_function, arch_sample_size);
-	h->env = (struct arch_env){
-		.header = (uint64_t)h->hdr,
-		.record = (uint64_t)&h->record,
-		.procs = (uint64_t)&h->proc,
-		.common = base + COMMON_AT,
-		.slots = h->hdr->slots,
-		.own_slots = v->own,
-	};
-	h->stub = base + COMMON_AT + ((arch->common_size() + 63) & ~63ul);
-	make_plan(h, v);
-	arch->emit_common(&h->env, h->text + COMMON_AT);
-	if (v->bell)
-		size = arch->emit_bell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub, 512,
-				       &h->site, &why);
-	else
-		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell, h->stub,
-				       (uint8_t *)h->stub, 512, &h->site, &why);
-	assert_true(size > 0);
-	plan_patch(&h->plan, h->stub + h->site.entry, h->text, NULL);
-}
+enum { STEPS = 4000, FLAGS = 0x8d5 };
 
 /* Nothing between the raise and the call may be what is compared: the step before is the base. */
 static void child(const struct hooked *h)
@@ -193,8 +105,7 @@ static void walk_variant(const struct variant *v, int least)
 		child(h);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(walk(h, v, pid) >= least);
-	munmap(h->text, TEXT);
-	free(h->hdr);
+	free_hook(h);
 	munmap(h, sizeof(*h));
 }
 

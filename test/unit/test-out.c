@@ -317,6 +317,66 @@ static void test_status_line(void **state)
 	expect_status(&st, true, "\r\x1b[K");
 }
 
+/* What the writer prints on a terminal of so many columns. */
+static char *on_terminal(writer_fn *writer, struct result *res, unsigned short columns)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = columns };
+	int master = posix_openpt(O_RDWR | O_NOCTTY);
+	char *text = calloc(1, 65536);
+	size_t used = 0;
+	ssize_t n;
+	FILE *to;
+
+	assert_true(master >= 0 && text && grantpt(master) == 0 && unlockpt(master) == 0);
+	to = fopen(ptsname(master), "w");
+	assert_non_null(to);
+	assert_int_equal(ioctl(master, TIOCSWINSZ, &size), 0);
+	setvbuf(to, NULL, _IOFBF, 65536);
+	writer(to, res);
+	fflush(to);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	while ((n = read(master, text + used, 65535 - used)) > 0)
+		used += (size_t)n;
+	fclose(to);
+	close(master);
+	result_free(res);
+	return text;
+}
+
+static struct result *sample_long(void)
+{
+	struct result *res = sample_plain();
+	char *path = malloc(300);
+
+	memset(path, 'x', 300);
+	memcpy(path, "/opt/", 5);
+	strcpy(path + 260, "/lib.so:work");
+	free(res->target[0].spec);
+	res->target[0].spec = path;
+	return res;
+}
+
+static void test_long_names_are_cut_on_a_terminal(void **state)
+{
+	char *narrow, *wide, *file;
+
+	(void)state;
+	setenv("NO_COLOR", "1", 1);
+	narrow = on_terminal(out_table, sample_long(), 120);
+	wide = on_terminal(out_table, sample_long(), 500);
+	assert_true(strcspn(narrow, "\r\n") <= 120);
+	assert_non_null(strstr(narrow, "/opt/xxx"));
+	assert_non_null(strstr(narrow, "xxx...xxx"));
+	assert_non_null(strstr(narrow, "/lib.so:work  jump"));
+	assert_non_null(strstr(wide, "xxxxxx/lib.so:work  jump"));
+	assert_null(strstr(wide, "..."));
+	file = written(out_table, sample_long());
+	assert_null(strstr(file, "..."));
+	free(narrow);
+	free(wide);
+	free(file);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -346,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_jsonl_appends_a_line_a_run),
 		cmocka_unit_test(test_json_errors_name_the_file),
 		cmocka_unit_test(test_status_line),
+		cmocka_unit_test(test_long_names_are_cut_on_a_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

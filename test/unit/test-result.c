@@ -36,6 +36,7 @@ static void same_target(const struct result_target *a, const struct result_targe
 	assert_memory_equal(&a->counts, &b->counts, sizeof(a->counts));
 	assert_true(a->given.known == b->given.known && a->given.mean == b->given.mean);
 	assert_true(a->given.p50 == b->given.p50 && a->given.p99 == b->given.p99);
+	assert_true(!a->given.known || a->given.uncertainty == b->given.uncertainty);
 	assert_true(a->given.max == b->given.max && a->procs == b->procs);
 	same_string(a->given.reason, b->given.reason);
 	assert_int_equal(a->n_sites, b->n_sites);
@@ -93,9 +94,13 @@ static void same_result(const struct result *a, const struct result *b)
 	assert_true(a->ended.s == b->ended.s && a->ended.ns == b->ended.ns);
 	assert_true(a->wall_s == b->wall_s && a->exit == b->exit);
 	assert_true(a->lease_lapsed_hits == b->lease_lapsed_hits);
+	assert_true(a->doorbells_lost == b->doorbells_lost && a->stalled_s == b->stalled_s);
 	assert_true(a->stop_known == b->stop_known);
 	assert_true(a->stop_attach_us == b->stop_attach_us);
 	assert_true(a->stop_detach_us == b->stop_detach_us);
+	assert_true(a->gil_known == b->gil_known);
+	assert_true(a->gil_attach_us == b->gil_attach_us);
+	assert_true(a->gil_detach_us == b->gil_detach_us);
 	assert_int_equal(a->n_targets, b->n_targets);
 	for (size_t i = 0; i < a->n_targets; i++)
 		same_target(&a->target[i], &b->target[i]);

@@ -31,6 +31,30 @@ static void test_doses_given_are_used_as_they_are(void **state)
 	sweep_result_free(res);
 }
 
+/* Hits times dose and what was injected must agree, whatever kappa looks like. */
+static void test_delays_that_were_not_given_judge_nothing(void **state)
+{
+	static const double given[] = { 1.0, 0.9, 1.4 };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct sim_cfg sim = drifting(1);
+		struct drive_cfg cfg = minute();
+		struct sweep_result *res;
+
+		sim.given = given[i];
+		res = sim_sweep(&sim, &cfg, 1);
+		assert_true(fabs(res->target[0].dose_given - given[i]) < 0.01);
+		if (i)
+			assert_int_equal(res->target[0].verdict, VERDICT_INVALID);
+		else
+			assert_int_equal(res->target[0].verdict, VERDICT_CRITICAL);
+		if (i == 2)
+			assert_non_null(strstr(res->target[0].reason, "140 %"));
+		sweep_result_free(res);
+	}
+}
+
 static void test_same_seed_same_steps(void **state)
 {
 	struct sim_cfg sim = drifting(1);
@@ -411,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doses_given_are_used_as_they_are),
+		cmocka_unit_test(test_delays_that_were_not_given_judge_nothing),
 		cmocka_unit_test(test_same_seed_same_steps),
 		cmocka_unit_test(test_guards_are_dithered),
 		cmocka_unit_test(test_long_items_do_not_keep_in_step_with_windows),

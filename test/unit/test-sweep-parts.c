@@ -135,8 +135,8 @@ static void test_lanes(void **state)
 	static const struct lane lane[] = {
 		{ 0, 1, 1 }, { 0, 1, 2 }, { 0, 2, 3 }, { 0, 2, 4 }, { 1, 9, 5 }, { 1, 9, 6 },
 	};
-	static const struct lane_count count[] = { { 1, 100 }, { 1, 100 }, { 1, 100 },
-						   { 1, 100 }, { 1, 50 },  { 0, 0 } };
+	static const struct lane_count count[] = { { 1, 100, 0 }, { 1, 100, 0 }, { 1, 100, 0 },
+						   { 1, 100, 0 }, { 1, 50, 0 },	 { 0, 0, 0 } };
 	size_t lanes;
 
 	(void)state;

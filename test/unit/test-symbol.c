@@ -156,6 +156,38 @@ static void test_names_of_libc(void **state)
 	image_put(img);
 }
 
+/* Of many names each is found by an index, and not by a pass over the table: it is the same. */
+static void test_many_names_are_found_as_one_is(void **state)
+{
+	static const char *const names[] = {
+		"getpid",	"memcpy", "memcpy@GLIBC_2.2.5", "write",
+		"nanosleep",	"strlen", "pthread_create",	"environ",
+		"no_such_name", "fopen",  "fopen@@GLIBC_2.2.5", "realpath",
+	};
+	enum { NAMES = sizeof(names) / sizeof(*names), MANY = 100 };
+
+	(void)state;
+	for (int i = 0; i < NAMES; i++) {
+		struct symbol_list one = { 0 }, many = { 0 };
+		struct image *img = open_libc(); /* anew: nothing has been asked of it */
+		int ret = symbol_find(img, names[i], SYMBOL_LITERAL, &one, NULL);
+
+		for (int k = 0; k < MANY; k++) {
+			symbol_list_free(&many);
+			assert_int_equal(symbol_find(img, names[i], SYMBOL_LITERAL, &many, NULL),
+					 ret);
+		}
+		assert_int_equal(one.count, many.count);
+		for (size_t k = 0; k < one.count; k++) {
+			assert_int_equal(one.sym[k].vaddr, many.sym[k].vaddr);
+			assert_string_equal(one.sym[k].name, many.sym[k].name);
+		}
+		symbol_list_free(&one);
+		symbol_list_free(&many);
+		image_put(img);
+	}
+}
+
 static void test_default_version_wins(void **state)
 {
 	struct image *img;
@@ -533,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_glob),
 		cmocka_unit_test(test_glob_is_not_exponential),
 		cmocka_unit_test(test_names_of_libc),
+		cmocka_unit_test(test_many_names_are_found_as_one_is),
 		WITH_DIR(test_default_version_wins),
 		WITH_DIR(test_cxx_names),
 		cmocka_unit_test(test_cut_parameters),

@@ -15,7 +15,7 @@ static struct {
 
 VICTIM_HOOKED uint64_t work_item(uint64_t x)
 {
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		VICTIM_OPAQUE(x);
 	}

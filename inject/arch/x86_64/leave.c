@@ -159,6 +159,7 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 	}
 	cut->cell = regs->gp.r8;
 	cut->start = regs->gp.r10;
+	cut->want = at >= t->spin ? regs->gp.r9 : 0;
 	leave_slow(t->code, at, spill, regs);
 	if (at < t->due || at >= t->leave)
 		return ARCH_LEAVE_OK;

@@ -59,6 +59,7 @@
 #define HDR_GENERATION	  136
 #define HDR_BELL_SPIN	  140
 #define HDR_BELL	  144
+#define HDR_LOST	  148
 #define STATE_COUNT	  1
 #define STATE_SLOW	  2
 #define FLAG_THREADS	  1
@@ -213,7 +214,14 @@ stub_common:
 /*
  * The slow path: claims a slot, filters by thread, delays.
  * In: rcx the cell, rdx where to go on (the site's done label); rax, rcx, rdx are spilled.
- * r8 cell, r9 delay, r10 start (0: no delay), r11 return, rsi slot, ebx 1: slot is owned.
+ * r8 cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from
+ * .Lspin on the bits above it hold the delay, and r9 the time to spend.
+ *
+ * A hit is held against the delay that it began with: the settings may change while it spins,
+ * and its excess over another delay would go into the residual, which every later hit pays for.
+ * What it spends beyond r9 by more than the limit is an interruption: the hit counts with r9, the
+ * rest is overrun, and the residual that went into r9 is used up, whatever it was. So no residual
+ * outlives a hit that ran to its end.
  */
 .Lslow:
 	SPILL_RBX
@@ -306,6 +314,7 @@ stub_common:
 	jns	.Llapsed
 	mov	HDR_GENERATION(%rdi), %ecx
 	mov	CELL_DELAY(%r8), %r9
+	lea	(%rbx,%r9,2), %rbx
 	sub	SLOT_RESIDUAL(%rsi), %r9
 	mov	$0, %eax
 	cmovs	%rax, %r9		/* already given more than one delay too much */
@@ -335,9 +344,14 @@ stub_common:
 	jbe	1f
 	mov	%rax, SLOT_MAX(%rsi)
 1:	mov	%rax, %rdx
-	sub	CELL_DELAY(%r8), %rdx	/* excess, with a sign */
+	sub	%r9, %rdx		/* beyond what was to be spent; never below 0 */
 	cmp	CELL_OVERRUN(%r8), %rdx
-	jg	.Loverrun
+	ja	.Loverrun
+.Lexcess:
+	mov	%rbx, %rcx
+	shr	%rcx			/* the delay that this hit began with */
+	mov	%rax, %rdx
+	sub	%rcx, %rdx		/* excess, with a sign */
 	mov	%rdx, %rcx		/* carry what was too much or too little */
 	add	SLOT_RESIDUAL(%rsi), %rcx
 	mov	CELL_RESIDUAL_MAX(%r8), %rdi
@@ -347,8 +361,7 @@ stub_common:
 	cmp	%rdi, %rcx
 	cmovl	%rdi, %rcx
 	mov	%rcx, SLOT_RESIDUAL(%rsi)
-.Laccount:
-	test	%ebx, %ebx
+	test	$1, %bl
 	jz	2f
 	ACCOUNT
 	jmp	.Lleave
@@ -356,11 +369,9 @@ stub_common:
 	jmp	.Lleave
 
 .Loverrun:
-	mov	%rdx, %rcx
-	sub	CELL_OVERRUN(%r8), %rcx
-	lock addq %rcx, SLOT_OVERRUN(%rsi)
-	sub	%rcx, %rax
-	jmp	.Laccount
+	lock addq %rdx, SLOT_OVERRUN(%rsi)
+	mov	%r9, %rax
+	jmp	.Lexcess
 .Llapsed:
 	lock incq SLOT_LAPSED(%rsi)
 	jmp	.Lleave
@@ -382,7 +393,7 @@ stub_common:
 
 /*
  * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has
- * answered or its lease has run out; the one place with a system call. At an ordinary call's
+ * answered or its lease has run out, which is counted; the one place with a system call. At an ordinary call's
  * entry; everything is kept all the same.
  */
 .Lbell:
@@ -397,11 +408,6 @@ stub_common:
 	mov	.Lrecord(%rip), %rax
 	mov	.Lprocs(%rip), %r8
 	add	8(%rax), %r8
-	rdtsc
-	shl	$32, %rdx
-	or	%rdx, %rax
-	sub	HDR_LEASE(%r9), %rax
-	jns	.Lbell_out
 	mov	$1, %eax
 	lock xadd %eax, PROC_RING(%r8)
 	inc	%eax
@@ -423,7 +429,7 @@ stub_common:
 	shl	$32, %rdx
 	or	%rdx, %rax
 	sub	HDR_LEASE(%r9), %rax
-	jns	.Lbell_out
+	jns	.Lbell_lost
 	cmpl	$0, HDR_BELL_SPIN(%r9)
 	jne	.Lbell_pause
 	mov	%esi, %edx
@@ -436,6 +442,8 @@ stub_common:
 .Lbell_pause:
 	pause
 	jmp	.Lbell_wait
+.Lbell_lost:
+	lock incl HDR_LOST(%r9)		/* it has rung: it is answered late, if at all */
 .Lbell_out:
 	mov	-24(%rsp), %rdx
 	mov	-48(%rsp), %rsi
@@ -547,6 +555,7 @@ stub_common_template:
 	.long	.Lbell_jmp + 1 - site_bell
 	.long	.Lkept - stub_common
 	.long	.Ldue - stub_common
+	.long	.Lspin - stub_common
 	.long	.Lspent - stub_common
 	.long	.Lleave - stub_common
 	.long	.Lback - stub_common

@@ -27,6 +27,7 @@ struct stub_common {
 	uint32_t bell_size, bell_jmp;
 	uint32_t kept;	/* from here the way back is in r11 ... */
 	uint32_t due;	/* from here to spent: the delay is being spent */
+	uint32_t spin;	/* from here to spent: r9 is the time to spend */
 	uint32_t spent; /* from here to leave: its figures are being written */
 	uint32_t leave;
 	uint32_t back; /* ... and from here in rdx again */

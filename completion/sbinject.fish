@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# fish completion for sbinject(1). Options and verbs come from --help.
+
+function __sbinject_verb
+    set -l words (commandline -opc)
+    if set -q words[2]; and contains -- $words[2] list recover doctor sweep compare
+        echo $words[2]
+    end
+end
+
+# Of the verb that is typed: "--name", a tab, what it does.
+function __sbinject_options
+    sbinject (__sbinject_verb) --help 2>/dev/null |
+        sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\( [^ ][^ ]*\)\{0,1\}  *\([^ ].*\)/\2\t\4/p'
+end
+
+function __sbinject_verbs
+    sbinject --help 2>/dev/null | sed -n 's/^  sbinject \([a-z]*\)  *\(.*\)/\1\t\2/p'
+end
+
+function __sbinject_first
+    test (count (commandline -opc)) -eq 1
+end
+
+function __sbinject_at_option
+    string match -q -- '-*' (commandline -ct)
+end
+
+function __sbinject_after
+    set -l words (commandline -opc)
+    contains -- $words[-1] $argv
+end
+
+# Of the process behind -p, what begins as the word does. py: targets would change it.
+function __sbinject_symbols
+    set -l words (commandline -opc)
+    set -l word (commandline -ct)
+    set -l i (contains -i -- -p $words; or contains -i -- --pid $words)
+    set -q i[1]; and string match -qr '^[^*?[]*:' -- $word; or return
+    string match -qr '^py:|:@' -- $word; and return
+    set -l module (string replace -r ':.*' ':' -- $word)
+    timeout 3 sbinject list -p (string replace -r ',.*' '' -- $words[(math $i[1] + 1)]) "$word*" 2>/dev/null |
+        awk -v module=$module 'NR > 1 && $3 ~ /^[A-Za-z_][A-Za-z0-9_.]*$/ && !seen[$3]++ { print module $3 }'
+end
+
+# The command that it starts: everything after --.
+function __sbinject_command
+    contains -- -- (commandline -opc)
+end
+
+function __sbinject_subcommand
+    set -l words (commandline -opc)
+    set -l i (contains -i -- -- $words)
+    set -e words[1..$i]
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
+end
+
+complete -c sbinject -n __sbinject_command -x -a '(__sbinject_subcommand)'
+complete -c sbinject -n 'not __sbinject_command; and __sbinject_first' -f -a '(__sbinject_verbs)'
+complete -c sbinject -n 'not __sbinject_command; and __sbinject_at_option' -f -a '(__sbinject_options)'
+complete -c sbinject -n 'not __sbinject_command; and string match -q "*:*" -- (commandline -ct)' -f -a '(__sbinject_symbols)'
+complete -c sbinject -n '__sbinject_after -p --pid' -x -a '(__fish_complete_pids)'
+complete -c sbinject -n '__sbinject_after --mechanism' -x -a 'auto jump int3'
+complete -c sbinject -n '__sbinject_after --backend' -x -a 'auto inject uprobe kmod'
+complete -c sbinject -n '__sbinject_after --lane' -x -a 'process thread all'

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mini debug info (.gnu_debugdata, xz) is unpacked in a child: its size is known only when it is
+ * unpacked, and an unpacker that is made to fail or to run on harms no other process. The child
+ * drops its privileges first, and hands the bytes over in a file in memory.
+ */
+#include "debugfile.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "budget.h"
+
+#define PACKED_MAX   (64u << 20)
+#define UNPACKED_MAX (256u << 20) /* real ones are below 10 MB */
+#define WORK_MAX     (64u << 20)  /* of the unpacker besides */
+
+enum { IN = 3, OUT = 4, NOBODY = 65534 };
+enum { EXIT_DAMAGED = 10, EXIT_TOO_MUCH }; /* an allocator of another kind exits with 1 */
+
+static bool write_all(int fd, const uint8_t *p, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n <= 0)
+			return false;
+		p += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* Bytes of ordinary memory that the process has now, and of any that it touches. */
+static uint64_t data_size(uint64_t *resident)
+{
+	unsigned long pages = 0, rss = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*u %lu %*u %*u %*u %lu", &rss, &pages) != 2)
+		pages = rss = 0;
+	if (f)
+		fclose(f);
+	*resident = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit(int what, uint64_t most)
+{
+	struct rlimit old, new = { most, most };
+
+	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < most)
+		new.rlim_cur = new.rlim_max = old.rlim_max;
+	setrlimit((__rlimit_resource_t)what, &new);
+}
+
+/* In a user namespace there may be no other ids to take; what is left is no more than its own. */
+static void drop_privileges(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (geteuid() == 0) {
+		int left = setgroups(0, NULL);
+
+		left += setresgid(NOBODY, NOBODY, NOBODY);
+		left += setresuid(NOBODY, NOBODY, NOBODY);
+		(void)left;
+	}
+	syscall(SYS_capset, &header, none);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Nothing of ours is left to the child but the two files. */
+static bool confine(int in, int out)
+{
+	in = fcntl(in, F_DUPFD, OUT + 1);
+	out = fcntl(out, F_DUPFD, OUT + 1);
+	if (in < 0 || out < 0 || dup2(in, IN) < 0 || dup2(out, OUT) < 0 ||
+	    syscall(SYS_close_range, OUT + 1, ~0u, 0) < 0)
+		return false;
+	limit(RLIMIT_CPU, BUDGET_SECONDS);
+	limit(RLIMIT_CORE, 0);
+	drop_privileges();
+	return true;
+}
+
+/* libdw unpacks a compressed ELF file that it is given as a descriptor; so no library for xz has to
+ * be linked. */
+static int unpack(int in, int out)
+{
+	uint64_t resident, had = data_size(&resident);
+	struct rusage used;
+	size_t size = 0;
+	char *base = NULL;
+	Elf *elf;
+
+	if (!confine(in, out))
+		return EXIT_DAMAGED;
+	limit(RLIMIT_DATA, had + UNPACKED_MAX + WORK_MAX);
+	elf_version(EV_CURRENT);
+	elf = dwelf_elf_begin(IN);
+	if (elf)
+		base = elf_rawfile(elf, &size);
+	if (!base) /* for want of memory, or for another reason? */
+		return getrusage(RUSAGE_SELF, &used) == 0 && (uint64_t)used.ru_maxrss * 1024 >
+								     resident + UNPACKED_MAX / 2 ?
+			       EXIT_TOO_MUCH :
+			       EXIT_DAMAGED;
+	if (size > UNPACKED_MAX)
+		return EXIT_TOO_MUCH;
+	return write_all(OUT, (const uint8_t *)base, size) ? 0 : EXIT_DAMAGED;
+}
+
+/* Its exit status, or -1 where it did not come to an end of its own in time. */
+static int await(pid_t child)
+{
+	struct pollfd fd = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	int status = 0;
+
+	if (fd.fd < 0 || poll(&fd, 1, BUDGET_SECONDS * 1000) != 1)
+		kill(child, SIGKILL);
+	if (fd.fd >= 0)
+		close(fd.fd);
+	if (waitpid(child, &status, __WALL) != child || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static int run(struct view_range packed, int in, int out)
+{
+	sigset_t chld, mask;
+	pid_t child;
+	int status;
+
+	if (!write_all(in, packed.bytes, packed.size) || lseek(in, 0, SEEK_SET) < 0)
+		return EXIT_DAMAGED;
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, &mask);
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(unpack(in, out));
+	}
+	status = child < 0 ? EXIT_DAMAGED : await(child);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return status;
+}
+
+static bool take(struct debugfile *d, int out)
+{
+	struct stat st;
+
+	if (fstat(out, &st) < 0 || st.st_size <= 0 || st.st_size > UNPACKED_MAX ||
+	    !mapping_open(&d->map, out, (size_t)st.st_size))
+		return false;
+	d->packed = true;
+	return view_open(&d->view, d->map.base, d->map.size, ".gnu_debugdata", NULL) == 0;
+}
+
+enum unpacked debugfile_unpack(struct debugfile *d, struct view_range packed)
+{
+	static const uint8_t magic[6] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+	enum unpacked got = UNPACK_DAMAGED;
+	int in, out, status;
+
+	*d = (struct debugfile){ 0 };
+	/* Anything else would be handed to whichever unpacker likes it. */
+	if (packed.size < sizeof(magic) || memcmp(packed.bytes, magic, sizeof(magic)) != 0)
+		return UNPACK_DAMAGED;
+	if (packed.size > PACKED_MAX)
+		return UNPACK_TOO_MUCH;
+	in = memfd_create("sbinject-debugdata", MFD_CLOEXEC);
+	out = memfd_create("sbinject-unpacked", MFD_CLOEXEC);
+	if (in >= 0 && out >= 0) {
+		status = run(packed, in, out);
+		if (status == 0 && take(d, out))
+			got = UNPACK_DONE;
+		else if (status != 0 && status != EXIT_DAMAGED)
+			got = UNPACK_TOO_MUCH;
+	}
+	if (got != UNPACK_DONE)
+		debugfile_close(d);
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return got;
+}
