@@ -64,6 +64,7 @@ static int bench_hook(struct bench *b)
 		.header = (uint64_t)b->hdr,
 		.record = (uint64_t)&b->record,
 		.procs = (uint64_t)b->hdr,
+		.most_ticks = 1ull << 40,
 		.common = base + 128,
 		.slots = b->hdr->slots,
 		.own_slots = arch->thread_pointer_readable(),

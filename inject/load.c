@@ -87,6 +87,24 @@ static bool ends_here(const struct space *space, const struct map_entry *map, ui
 	       space_region_at(space, at);
 }
 
+/*
+ * What was announced last: where the process has a record of its own, that says it, since the page
+ * can be written by processes of fewer rights. A fork that nobody saw has an empty one.
+ */
+static void take_announced(const struct space *space, struct sb_page_header *h)
+{
+	struct sb_page_record record;
+
+	if (memory_peek(&space->mem, space->record_addr, &record, sizeof(record)) !=
+		    sizeof(record) ||
+	    !record.block_off)
+		return;
+	h->region_addr = record.region_addr;
+	h->region_size = record.region_size;
+	h->room_addr = record.room_addr;
+	h->room_size = record.room_size;
+}
+
 /* How much of [addr, addr + size) is there: all of it, or what remote_map() begins with; 0: it is
  * not as it would be. */
 static uint64_t unfinished_size(const struct space *space, const struct map_entry *map,
@@ -101,7 +119,7 @@ static uint64_t unfinished_size(const struct space *space, const struct map_entr
 	return 0;
 }
 
-/* A region without a journal: what the page says of it is believed where the map agrees and nothing
+/* A region without a journal: what was announced of it is believed where the map agrees and nothing
  * was written to it, since its header comes last. */
 static void load_unfinished(struct space *space, const struct maps *maps,
 			    const struct sb_page_header *h)
@@ -128,6 +146,7 @@ void space_find_unfinished(struct space *space)
 	if (!space->control || maps_read(space->mem.pid, &maps, NULL) < 0)
 		return;
 	h = *space->control->page.hdr; /* the target can write to it meanwhile */
+	take_announced(space, &h);
 	load_unfinished(space, &maps, &h);
 	maps_free(&maps);
 }
@@ -159,6 +178,7 @@ static void load_page(struct space *space, const struct maps *maps)
 			space->session = h.session;
 			space->tracer_pid = (pid_t)h.tracer_pid;
 		}
+		take_announced(space, &h);
 		load_unfinished(space, maps, &h);
 	}
 }
@@ -208,8 +228,8 @@ static void load_unfinished_room(struct space *space, const struct maps *maps, u
 	space->room_size = size;
 }
 
-/* The room made last is in the page's header; processes that came to theirs after they had been
- * forked have different ones. */
+/* The room made last is in the record and in the page's header; processes that came to theirs after
+ * they had been forked have different ones. */
 static void load_room(struct space *space, const struct maps *maps)
 {
 	struct sb_page_proc proc[PROCS_MOST];
@@ -217,8 +237,10 @@ static void load_room(struct space *space, const struct maps *maps)
 	size_t n;
 
 	if (!space->page_addr ||
-	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
-	    take_room(space, maps, h.room_addr) || h.procs_off != PAGE)
+	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h))
+		return;
+	take_announced(space, &h);
+	if (take_room(space, maps, h.room_addr))
 		return;
 	n = h.procs_max < PROCS_MOST ? h.procs_max : PROCS_MOST;
 	n = memory_peek(&space->mem, space->page_addr + PAGE, proc, n * sizeof(*proc)) /

@@ -27,6 +27,13 @@
  * slots, `ring` and `bell` to the target. Every number the target writes is data from outside
  * for whoever reads it.
  *
+ * Any process that maps the page can write all of it, and a fork may have dropped its privileges
+ * since. So code in a target takes no address and no bound of a loop from here: the layout stands
+ * in private memory (the stub's own words, struct sb_page_layout in the room), `threads` counts
+ * modulo the tables that there are, a probe of such a table ends after its length, a delay after
+ * the longest that was ever asked for (struct sb_page_record), and a doorbell's wait after some
+ * seconds. What a foreign hand can spoil here is counts, and delays within that bound.
+ *
  * A slot is owned by one thread, known by its FS base, and counted in without a lock prefix:
  * no two threads of one process share an FS base, and a signal handler on the same thread only
  * ever interrupts between whole instructions. Threads that find their slot taken, and all
@@ -36,11 +43,13 @@
  * checked below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     2
+#define SB_PAGE_VERSION	     3
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
-#define SB_PAGE_BUCKET_SHIFT 2 /* buckets start at 4 ticks */
+#define SB_PAGE_BUCKET_SHIFT 2	  /* buckets start at 4 ticks */
+#define SB_PAGE_TABLES	     128  /* of the thread filter; a power of two */
+#define SB_PAGE_TABLE_SLOTS  8192 /* FS bases in each; a power of two */
 
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
@@ -79,7 +88,7 @@ struct sb_page_cell {
 	uint64_t overrun_limit; /* a spin that ends later by more than this was interrupted */
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
-	uint64_t threads;	/* offset from the header of a table; see SB_CELL_THREADS */
+	uint64_t threads;	/* number of a table, modulo SB_PAGE_TABLES; SB_CELL_THREADS */
 	uint64_t cuts;		/* delayed hits that were told to leave early */
 	uint64_t cut_ticks;	/* what they had spent */
 	/*
@@ -94,10 +103,10 @@ struct sb_page_cell {
 	struct sb_page_slot slot[]; /* header.slots owned ones, then the shared ones */
 };
 
-/* A table of the thread filter: FS bases, open addressing, 0 ends a probe. */
+/* A table of the thread filter: FS bases, open addressing from (fsbase >> 6) % SB_PAGE_TABLE_SLOTS
+ * on; 0 ends a probe, and so does the whole table. Table 0 stays empty. */
 struct sb_page_threads {
-	uint64_t mask; /* entries - 1; start at (fsbase >> 6) & mask */
-	uint64_t fsbase[];
+	uint64_t fsbase[SB_PAGE_TABLE_SLOTS];
 };
 
 struct sb_page_proc {
@@ -217,14 +226,40 @@ SB_PAGE_OFF(sb_page_note, cell, 4);
 SB_PAGE_OFF(sb_page_note, pid, 8);
 SB_PAGE_OFF(sb_page_note, line, 12);
 SB_PAGE_OFF(sb_page_note, text, 16);
-SB_PAGE_OFF(sb_page_threads, mask, 0);
-SB_PAGE_OFF(sb_page_threads, fsbase, 8);
+SB_PAGE_OFF(sb_page_threads, fsbase, 0);
+SB_PAGE_CHECK(sizeof(struct sb_page_threads) == 1 << 16);
 
-/* The private record of an address space, in the page right behind the control page: wiped to zero
- * in every fork (MADV_WIPEONFORK). */
+/*
+ * The private record of an address space, in the page right behind the control page: wiped to zero
+ * in every fork (MADV_WIPEONFORK). sbinject writes it through /proc/PID/mem.
+ *
+ * most_shift: no delay of this process takes longer than 1 << most_shift ticks, whatever its cell
+ * says; 0: ten seconds. It is a byte so that it is never seen half written, goes up before a
+ * longer delay is set, and never goes down: a hit is held against the delay it began with.
+ */
 struct sb_page_record {
 	uint64_t block_off; /* of this process's block, from blocks_off; 0: unregistered */
 	uint64_t proc_off;  /* of its sb_page_proc, from procs_off */
+	uint8_t most_shift;
+	uint8_t reserved[7];
+	/* What the header says of a region and a room: where this process is registered, only what
+	 * both of them say is believed. */
+	uint64_t region_addr, region_size;
+	uint64_t room_addr, room_size;
+};
+SB_PAGE_OFF(sb_page_record, block_off, 0);
+SB_PAGE_OFF(sb_page_record, proc_off, 8);
+SB_PAGE_OFF(sb_page_record, most_shift, 16);
+SB_PAGE_OFF(sb_page_record, region_addr, 24);
+SB_PAGE_OFF(sb_page_record, region_size, 32);
+SB_PAGE_OFF(sb_page_record, room_addr, 40);
+SB_PAGE_OFF(sb_page_record, room_size, 48);
+
+/* The layout of a page as its header has it, for those who must not take it from there. */
+struct sb_page_layout {
+	uint64_t session, size;
+	uint32_t targets_max, procs_max, slots, cell_size;
+	uint64_t block_size, procs_off, blocks_off, threads_off, notes_off, notes_size, tsc_hz;
 };
 
 /*
@@ -312,6 +347,7 @@ struct sb_room {
 	uint64_t function[14];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
+	struct sb_page_layout page;
 	char path[64];	  /* of the agent */
 	char reason[256]; /* of a status that is not 0 */
 	/* Between sbinject and the agent. */

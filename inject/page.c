@@ -10,12 +10,10 @@
 
 enum {
 	PAGE = 4096,
-	PROCS = 256,
 	PROCS_LEAST = 16,
 	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
-	THREAD_SLOTS = 8192,
-	THREAD_TABLES = 64,
-	NOTES = 1 << 20
+	NOTES = 1 << 20,
+	MOST_S = 10, /* the longest delay that may be asked for */
 };
 
 /* Of a page: address space only, of which some targets have little (ulimit -v). */
@@ -25,11 +23,6 @@ enum {
 static uint64_t round_page(uint64_t n)
 {
 	return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-static size_t thread_table_size(void)
-{
-	return round_page(sizeof(struct sb_page_threads) + THREAD_SLOTS * sizeof(uint64_t));
 }
 
 void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little)
@@ -47,11 +40,13 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->cell_size = round_page((1 + hdr->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE);
 	hdr->block_size = (uint64_t)hdr->targets_max * hdr->cell_size;
 	procs = limit / hdr->block_size;
-	hdr->procs_max = procs < PROCS_LEAST ? PROCS_LEAST : procs > PROCS ? PROCS : procs;
+	hdr->procs_max = procs < PROCS_LEAST ? PROCS_LEAST :
+			 procs > PAGE_PROCS  ? PAGE_PROCS :
+					       procs;
 	hdr->procs_off = PAGE;
 	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
-	hdr->notes_off = hdr->threads_off + THREAD_TABLES * thread_table_size();
+	hdr->notes_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
 	hdr->notes_size = NOTES;
 	hdr->size = hdr->notes_off + hdr->notes_size;
 }
@@ -98,38 +93,6 @@ int page_map(struct page *page, int fd, const struct sb_page_header *layout, str
 	return ret;
 }
 
-static bool header_sane(const struct sb_page_header *h, uint64_t file_size)
-{
-	return h->magic == SB_PAGE_MAGIC && h->version == SB_PAGE_VERSION && h->size <= file_size &&
-	       h->size >= PAGE && h->procs_max && h->procs_max <= 1 << 16 && h->targets_max &&
-	       h->slots && !(h->slots & (h->slots - 1)) && h->slots <= 1024 &&
-	       h->cell_size >= (1 + h->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE &&
-	       h->cell_size <= 1 << 24 && h->targets_max <= 1 << 20 &&
-	       h->block_size == (uint64_t)h->targets_max * h->cell_size && h->procs_off == PAGE &&
-	       h->blocks_off >= PAGE && h->blocks_off <= h->size &&
-	       h->procs_max * 64ull <= h->blocks_off - PAGE &&
-	       h->block_size <= h->size / h->procs_max &&
-	       h->threads_off == h->blocks_off + h->block_size * h->procs_max &&
-	       h->threads_off <= h->notes_off && h->notes_size <= NOTES &&
-	       h->notes_off <= h->size && h->notes_size <= h->size - h->notes_off;
-}
-
-int page_map_existing(struct page *page, int fd, struct sb_err *err)
-{
-	struct sb_page_header hdr;
-	off_t size = lseek(fd, 0, SEEK_END);
-
-	memset(page, 0, sizeof(*page));
-	page->fd = -1;
-	if (size < 0 || pread(fd, &hdr, sizeof(hdr), 0) != sizeof(hdr) ||
-	    !header_sane(&hdr, (uint64_t)size)) {
-		close(fd);
-		return err_set(err, SB_ETARGET, "the control page is damaged");
-	}
-	page->lay = hdr;
-	return map_fd(page, fd, hdr.size, err);
-}
-
 void page_unmap(struct page *page)
 {
 	if (page->hdr)
@@ -167,8 +130,9 @@ uint32_t page_proc_new(struct page *page, pid_t pid)
 	for (uint32_t i = 1; i < page->lay.procs_max; i++) {
 		struct sb_page_proc *p = page_proc(page, i);
 
-		if (p->pid)
+		if (page->proc_used[i])
 			continue;
+		page->proc_used[i] = true;
 		p->ring = p->done = p->quiet = 0;
 		p->pid = (uint32_t)pid;
 		return i;
@@ -184,14 +148,58 @@ void page_proc_free(struct page *page, uint32_t proc)
 	fallocate(page->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
 		  (off_t)page->lay.block_size);
 	page_proc(page, proc)->pid = 0;
+	page->proc_used[proc] = false;
+	for (int i = 0; i < PAGE_TABLE_PAIRS; i++)
+		if (page->tables[i].proc == proc)
+			page->tables[i].used = false;
 }
 
 struct sb_page_record page_record(const struct page *page, uint32_t proc)
 {
-	return (struct sb_page_record){
-		.block_off = proc * page->lay.block_size,
-		.proc_off = proc * sizeof(struct sb_page_proc),
+	struct sb_page_record record = page->record;
+
+	record.block_off = proc * page->lay.block_size;
+	record.proc_off = proc * sizeof(struct sb_page_proc);
+	return record;
+}
+
+void page_set_clock(struct page *page, uint64_t tsc_hz)
+{
+	page->lay.tsc_hz = page->hdr->tsc_hz = tsc_hz;
+}
+
+uint64_t page_most_ticks(const struct page *page)
+{
+	return page->lay.tsc_hz ? MOST_S * page->lay.tsc_hz : 1ull << 35;
+}
+
+struct sb_page_layout page_layout_of(const struct page *page)
+{
+	const struct sb_page_header *h = &page->lay;
+
+	return (struct sb_page_layout){
+		.session = h->session,
+		.size = h->size,
+		.targets_max = h->targets_max,
+		.procs_max = h->procs_max,
+		.slots = h->slots,
+		.cell_size = h->cell_size,
+		.block_size = h->block_size,
+		.procs_off = h->procs_off,
+		.blocks_off = h->blocks_off,
+		.threads_off = h->threads_off,
+		.notes_off = h->notes_off,
+		.notes_size = h->notes_size,
+		.tsc_hz = h->tsc_hz,
 	};
+}
+
+/* A delay, and what the slot may carry over from others. An agent's hook has its own cost in it. */
+uint8_t page_most_shift(const struct page_setting *set)
+{
+	uint64_t most = (set->delay ? set->delay_ticks + set->residual_max : 0) | 1;
+
+	return (uint8_t)(64 - __builtin_clzll(most));
 }
 
 static uint32_t state_of(const struct page_setting *set)
@@ -217,32 +225,34 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	__atomic_store_n(&cell->state, state_of(set), __ATOMIC_RELEASE);
 }
 
-/* Two tables a filtered cell, used in turn, so that no probe ever sees one being rebuilt. */
-static uint64_t next_table(struct page *page, const struct sb_page_cell *cell)
+/* Two tables a filtered cell, used in turn, so that no probe ever sees one being rebuilt. Pair 0 is
+ * of cells that have none. */
+static struct page_tables *tables_of(struct page *page, uint32_t proc, uint32_t target)
 {
-	uint64_t base = page->lay.threads_off, size = thread_table_size();
-	/* once, and not beyond the tables: the target can write here */
-	uint64_t now = __atomic_load_n(&cell->threads, __ATOMIC_RELAXED);
+	struct page_tables *t, *free = NULL;
 
-	if (now >= base && now - base < THREAD_TABLES * size)
-		return base + ((((now - base) / size) ^ 1) * size);
-	if (page->threads_used + 2 > THREAD_TABLES)
-		return 0;
-	page->threads_used += 2;
-	return base + (page->threads_used - 2) * size;
+	for (int i = PAGE_TABLE_PAIRS - 1; i > 0; i--) {
+		t = &page->tables[i];
+		if (t->used && t->proc == proc && t->target == target)
+			return t;
+		if (!t->used)
+			free = t;
+	}
+	if (free)
+		*free = (struct page_tables){ .proc = proc, .target = target, .used = true };
+	return free;
 }
 
 /* Nothing that is read back here is believed: the target may be writing at the same time. */
 static void fill_table(struct sb_page_threads *table, const uint64_t *fsbase, size_t count)
 {
-	const uint64_t mask = THREAD_SLOTS - 1;
+	const uint64_t mask = SB_PAGE_TABLE_SLOTS - 1;
 
-	memset(table->fsbase, 0, THREAD_SLOTS * sizeof(uint64_t));
-	table->mask = mask;
+	memset(table, 0, sizeof(*table));
 	for (size_t i = 0; i < count; i++) {
 		uint64_t h = (fsbase[i] >> 6) & mask;
 
-		for (int n = 0; n < THREAD_SLOTS; n++, h = (h + 1) & mask)
+		for (int n = 0; n < SB_PAGE_TABLE_SLOTS; n++, h = (h + 1) & mask)
 			if (!table->fsbase[h] || table->fsbase[h] == fsbase[i])
 				break;
 		table->fsbase[h] = fsbase[i];
@@ -252,13 +262,16 @@ static void fill_table(struct sb_page_threads *table, const uint64_t *fsbase, si
 int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const uint64_t *fsbase,
 		     size_t count, struct sb_err *err)
 {
-	struct sb_page_cell *cell = page_cell(page, proc, target);
-	uint64_t at = next_table(page, cell);
+	struct sb_page_threads *table = (void *)((char *)page->hdr + page->lay.threads_off);
+	struct page_tables *t = tables_of(page, proc, target);
+	uint64_t number;
 
-	if (!at || count > THREAD_SLOTS / 2)
+	if (!t || count > SB_PAGE_TABLE_SLOTS / 2)
 		return err_set(err, SB_ENOMEM, "too many threads or processes for thread=");
-	fill_table((struct sb_page_threads *)((char *)page->hdr + at), fsbase, count);
-	__atomic_store_n(&cell->threads, at, __ATOMIC_RELEASE);
+	t->second = !t->second;
+	number = 2 * (uint64_t)(t - page->tables) + t->second;
+	fill_table(table + number, fsbase, count);
+	__atomic_store_n(&page_cell(page, proc, target)->threads, number, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -310,8 +323,7 @@ static void answer_bells(struct page *page)
 void page_close_all(struct page *page)
 {
 	for (uint32_t p = 0; p < page->lay.procs_max; p++)
-		for (uint32_t t = 0; (p == 0 || page_proc(page, p)->pid) && t < page->targets_used;
-		     t++)
+		for (uint32_t t = 0; (p == 0 || page->proc_used[p]) && t < page->targets_used; t++)
 			__atomic_store_n(&page_cell(page, p, t)->state, SB_STATE_OFF,
 					 __ATOMIC_RELEASE);
 	page_kick(page);

@@ -14,14 +14,25 @@
  * page_layout() says how large the memfd must be; the target makes it; page_map() maps it
  * here. Counters are read with holes left as holes: reading costs no memory.
  */
+enum { PAGE_PROCS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
+
+/* Two tables of the thread filter that serve one cell in turn. */
+struct page_tables {
+	uint32_t proc, target;
+	bool used, second; /* the second is the one in use */
+};
+
 struct page {
 	struct sb_page_header *hdr;
 	struct sb_page_header lay; /* its layout, our own copy: the target can write the page */
 	int fd;
 	size_t size;
-	uint64_t target_addr;  /* where the targets see it */
-	uint32_t threads_used; /* thread tables handed out */
+	uint64_t target_addr;	    /* where the targets see it */
+	bool proc_used[PAGE_PROCS]; /* what is handed out is known here, not from the page */
+	struct page_tables tables[PAGE_TABLE_PAIRS];
 	uint32_t targets_used; /* cells that were set: the others' memory is not there yet */
+	/* What new records are given: the longest delay so far, the mappings announced last. */
+	struct sb_page_record record;
 };
 
 /* What is asked of one target; times in ticks. */
@@ -51,9 +62,14 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 
 /* Maps fd (owned from here on, also on failure), sizes it and writes the header. */
 int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err);
-/* Maps a page that exists already, checking what it says; for recover. */
-int page_map_existing(struct page *page, int fd, struct sb_err *err);
 void page_unmap(struct page *page);
+
+/* Ticks a second, which those in the target go by. */
+void page_set_clock(struct page *page, uint64_t tsc_hz);
+/* The layout that they go by, for memory of their own. */
+struct sb_page_layout page_layout_of(const struct page *page);
+/* What a delay or a doorbell takes at most, where nothing else is known; ticks. */
+uint64_t page_most_ticks(const struct page *page);
 
 /* A free process index (never 0) marked with pid, or 0 when the table is full. */
 uint32_t page_proc_new(struct page *page, pid_t pid);
@@ -63,6 +79,9 @@ struct sb_page_record page_record(const struct page *page, uint32_t proc);
 
 /* The cell of a target in process 0, as an offset from the header (what stubs are given). */
 uint64_t page_cell_offset(const struct page *page, uint32_t target);
+
+/* What a record must allow for before such a setting is stored: see most_shift. */
+uint8_t page_most_shift(const struct page_setting *set);
 
 /* Stores a setting: state last, so that a hit sees all of it or none. */
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set);

@@ -268,13 +268,6 @@ static int write_region(struct planting *p, struct sb_err *err)
 	return ret;
 }
 
-/* Whatever page says is there if we are killed: see load_unfinished(). */
-static void announce(struct planting *p, uint64_t addr, uint64_t size)
-{
-	p->space->control->page.hdr->region_addr = addr;
-	p->space->control->page.hdr->region_size = size;
-}
-
 static int map_locked(struct remote *r, uint64_t addr, uint64_t size, struct sb_err *err)
 {
 	uint64_t at;
@@ -289,7 +282,7 @@ static int map_region(struct planting *p, struct remote *r, uint64_t addr, uint6
 	long got = -1, ret;
 	int code;
 
-	announce(p, addr, size);
+	space_announce_region(p->space, addr, size);
 	code = remote_syscall(r, &got, err, SYS_mmap, addr, size, (uint64_t)(PROT_READ | PROT_EXEC),
 			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
 			      (uint64_t)-1, 0ul);
@@ -474,6 +467,8 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.header = space->page_addr,
 			.record = space->record_addr,
 			.procs = space->page_addr + space->control->page.lay.procs_off,
+			.tables = space->page_addr + space->control->page.lay.threads_off,
+			.most_ticks = page_most_ticks(&space->control->page),
 			.slots = space->control->page.lay.slots,
 			.own_slots = arch->thread_pointer_readable(),
 		},

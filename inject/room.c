@@ -36,13 +36,6 @@ static int remote_failed(struct remote *r, const char *what, long result, struct
 	return err_sys(err, SB_ETARGET, "process %d: %s failed in the target", r->mem->pid, what);
 }
 
-/* Whatever page says is there if we are killed: see load_room(). */
-static void announce(const struct room *room, uint64_t addr, uint64_t size)
-{
-	room->space->control->page.hdr->room_addr = addr;
-	room->space->control->page.hdr->room_size = size;
-}
-
 static uint64_t find_hole(const struct room *room, uint64_t size)
 {
 	uint64_t hole = 0;
@@ -67,7 +60,7 @@ static int map_hole(struct room *room, struct remote *r, uint64_t size, long *ad
 		if (!at)
 			return err_set(err, SB_ETARGET, "process %d: no room in its memory",
 				       room->pid);
-		announce(room, at + PAGE, size);
+		space_announce_room(room->space, at + PAGE, size);
 		code = remote_syscall(r, addr, err, SYS_mmap, at, size,
 				      (uint64_t)(PROT_READ | PROT_WRITE),
 				      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
@@ -87,7 +80,7 @@ static int map_room(struct room *room, struct remote *r, struct sb_err *err)
 		return -SB_ETARGET;
 	if (addr <= 0)
 		return remote_failed(r, "mmap", addr, err);
-	announce(room, (uint64_t)addr + PAGE, size);
+	space_announce_room(room->space, (uint64_t)addr + PAGE, size);
 	room->space->room_addr = (uint64_t)addr;
 	room->space->room_size = size;
 	if (fault_point("room-map", room->pid) ||
@@ -158,11 +151,12 @@ static int write_room(struct room *room, const struct room_setup *setup, struct 
 		.size = ROOM_SIZE,
 		.page_addr = room->space->page_addr,
 		.record_addr = room->space->record_addr,
+		.page = page_layout_of(&room->space->control->page),
 		.targets_off = sizeof(head),
 		.eval = setup->eval,
 		.eval_size = setup->eval_size,
 		.gil = setup->gil,
-		.slice_ticks = room->space->control->page.hdr->tsc_hz / SLICES_A_SECOND,
+		.slice_ticks = room->space->control->page.lay.tsc_hz / SLICES_A_SECOND,
 	};
 	int ret = memory_write(&room->space->mem, room->code, __start_sb_entry, code_size(), err);
 
@@ -183,7 +177,7 @@ static void unmap_room(struct room *room, struct remote *r)
 		remote_syscall(r, &ret, NULL, SYS_munmap, room->space->room_addr,
 			       room->space->room_size, 0ul, 0ul, 0ul, 0ul);
 	room->space->room_addr = room->space->room_size = 0;
-	announce(room, 0, 0);
+	space_announce_room(room->space, 0, 0);
 }
 
 static int open_borrowed(struct room *room, struct remote *r, const struct room_setup *setup,

@@ -355,9 +355,50 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err)
 		return 0;
 	}
 	record = page_record(page, space->proc);
+	space->most_shift = record.most_shift;
 	if (fault_point("register", pid))
 		return err_set(err, SB_ETARGET, "fault: register");
 	return memory_write(&space->mem, space->record_addr, &record, sizeof(record), err);
+}
+
+int space_allow(struct space *space, uint8_t most_shift)
+{
+	struct page *page = &space->control->page;
+	const uint64_t at = space->record_addr + offsetof(struct sb_page_record, most_shift);
+
+	if (page->record.most_shift < most_shift)
+		page->record.most_shift = most_shift;
+	if (!space->proc || space->most_shift >= most_shift)
+		return 0;
+	space->most_shift = most_shift;
+	return memory_write(&space->mem, at, &most_shift, sizeof(most_shift), NULL);
+}
+
+/* From `field` on, the size after the address. */
+static void write_range(const struct space *space, size_t field, uint64_t addr, uint64_t size)
+{
+	const uint64_t range[2] = { addr, size };
+
+	if (space->proc)
+		memory_write(&space->mem, space->record_addr + field, range, sizeof(range), NULL);
+}
+
+void space_announce_region(struct space *space, uint64_t addr, uint64_t size)
+{
+	struct page *page = &space->control->page;
+
+	write_range(space, offsetof(struct sb_page_record, region_addr), addr, size);
+	page->record.region_addr = page->hdr->region_addr = addr;
+	page->record.region_size = page->hdr->region_size = size;
+}
+
+void space_announce_room(struct space *space, uint64_t addr, uint64_t size)
+{
+	struct page *page = &space->control->page;
+
+	write_range(space, offsetof(struct sb_page_record, room_addr), addr, size);
+	page->record.room_addr = page->hdr->room_addr = addr;
+	page->record.room_size = page->hdr->room_size = size;
 }
 
 struct region *space_region_at(const struct space *space, uint64_t addr)

@@ -51,6 +51,7 @@ struct space {
 	bool *stale; /* by region: its library was unloaded */
 	size_t n_regions;
 	uint32_t proc;		       /* index in the page, 0: none */
+	uint8_t most_shift;	       /* as its record has it */
 	bool hooked;		       /* text has been changed */
 	uint64_t room_addr, room_size; /* an agent's room and its code (room.h); 0: none */
 	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
@@ -92,6 +93,14 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err);
 
 /* Gives the process an index in the page and writes its record. */
 int space_register(struct space *space, pid_t pid, struct sb_err *err);
+
+/* Its record allows for such delays from now on: before they are set. */
+int space_allow(struct space *space, uint8_t most_shift);
+
+/* A region or a room is about to be mapped there: noted in the record and in the page, for whoever
+ * comes to recover. */
+void space_announce_region(struct space *space, uint64_t addr, uint64_t size);
+void space_announce_room(struct space *space, uint64_t addr, uint64_t size);
 
 struct space_site {
 	struct plan plan;

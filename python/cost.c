@@ -267,7 +267,7 @@ static bool span_costs(struct subject *s, bool run)
 
 static int begin(void)
 {
-	uint64_t hz = page_header(&agent.page)->tsc_hz;
+	uint64_t hz = agent.page.tsc_hz;
 	struct subject *s = &m.subject;
 
 	m = (struct measuring){ .run = !agent.guest && !py_observed(),
@@ -293,7 +293,7 @@ static void settled_by(bool spans)
 	struct subject *s = &m.subject;
 
 	if (m.counted < 0 || m.delayed < 0) {
-		uint64_t hz = page_header(&m.page)->tsc_hz;
+		uint64_t hz = m.page.tsc_hz;
 
 		s->cell->state = SB_STATE_COUNT;
 		m.counted = m.delayed = estimate(s) +
@@ -321,6 +321,7 @@ int cost_piece(bool spans)
 	}
 	m.page = page;
 	agent.page = m.subject.page;
+	agent.page.tsc_hz = page.tsc_hz; /* long spins are told from short ones by it */
 	all = !m.run || rounds();
 	agent.backend->set(m.subject.watch, false);
 	agent.backend->settle(false);

@@ -48,22 +48,16 @@ static struct place count(const struct page *page, struct sb_page_cell *cell)
 	return at;
 }
 
-/* Whether the thread filter lets this thread pass. A table that makes no sense lets no one. */
+/* Whether the thread filter lets this thread pass. */
 static bool thread_passes(const struct page *page, const struct sb_page_cell *cell)
 {
-	uint64_t off = __atomic_load_n(&cell->threads, __ATOMIC_ACQUIRE), me = cpu_thread(), mask,
-		 i;
-	const struct sb_page_threads *table;
+	uint64_t number = __atomic_load_n(&cell->threads, __ATOMIC_ACQUIRE) & (SB_PAGE_TABLES - 1);
+	const struct sb_page_threads *table = (const void *)(page->base + page->threads_off);
+	uint64_t me = cpu_thread(), i = me >> 6;
 
-	if (off & 7 || off > page->size - sizeof(*table))
-		return false;
-	table = (const struct sb_page_threads *)(page->base + off);
-	mask = table->mask;
-	if (mask & (mask + 1) || mask >= (page->size - off) / 8 - 1)
-		return false;
-	i = me >> 6;
-	for (uint64_t n = 0; n <= mask; n++, i++) {
-		uint64_t entry = __atomic_load_n(&table->fsbase[i & mask], __ATOMIC_RELAXED);
+	for (uint64_t n = 0; n < SB_PAGE_TABLE_SLOTS; n++, i++) {
+		uint64_t entry = __atomic_load_n(
+			&table[number].fsbase[i & (SB_PAGE_TABLE_SLOTS - 1)], __ATOMIC_RELAXED);
 
 		if (entry == me)
 			return true;
@@ -134,7 +128,7 @@ static bool spin(const struct page *page, const struct sb_page_cell *cell, uint6
 
 static bool spins_aside(const struct hit *hit, uint64_t want)
 {
-	return py.threads && hit->last && want >= page_header(hit->page)->tsc_hz / LONG_SPINS_PER_S;
+	return py.threads && hit->last && want >= hit->page->tsc_hz / LONG_SPINS_PER_S;
 }
 
 /*
@@ -171,6 +165,8 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 	asked = __atomic_load_n(&cell->delay_ticks, __ATOMIC_RELAXED);
 	left = (int64_t)(asked - cost) - at->slot->residual_ticks;
 	want = left < 0 ? 0 : (uint64_t)left;
+	if (want > page_most(hit->page))
+		want = page_most(hit->page);
 	hit->cost = 0;
 	whole = spins_aside(hit, want) ? spin_aside(hit->page, cell, start, want, &spent) :
 					 spin(hit->page, cell, start, want, &spent);

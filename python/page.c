@@ -11,48 +11,55 @@ static bool inside(uint64_t size, uint64_t off, uint64_t len)
 	return off <= size && len <= size - off;
 }
 
-static bool blocks_fit(const struct sb_page_header *h)
+static bool blocks_fit(const struct sb_page_layout *p)
 {
-	uint64_t cell = 1024 + (h->slots + SB_PAGE_SHARED_SLOTS) * (uint64_t)SB_PAGE_SLOT_SIZE;
+	uint64_t cell = 1024 + (p->slots + SB_PAGE_SHARED_SLOTS) * (uint64_t)SB_PAGE_SLOT_SIZE;
 
-	return h->slots && h->slots <= 1 << 16 && !(h->slots & (h->slots - 1)) && h->targets_max &&
-	       h->targets_max <= 1 << 20 && h->procs_max && h->procs_max <= 1 << 24 &&
-	       h->cell_size >= cell && !(h->cell_size & 1023) && !(h->block_size & 1023) &&
-	       h->block_size >= (uint64_t)h->targets_max * h->cell_size &&
-	       h->block_size <= h->size / h->procs_max && !(h->blocks_off & 7) &&
-	       inside(h->size, h->blocks_off, h->block_size * h->procs_max) &&
-	       !(h->procs_off & 7) &&
-	       inside(h->size, h->procs_off, h->procs_max * sizeof(struct sb_page_proc));
+	return p->slots && p->slots <= 1 << 16 && !(p->slots & (p->slots - 1)) && p->targets_max &&
+	       p->targets_max <= 1 << 20 && p->procs_max && p->procs_max <= 1 << 24 &&
+	       p->cell_size >= cell && !(p->cell_size & 1023) && !(p->block_size & 1023) &&
+	       p->block_size >= (uint64_t)p->targets_max * p->cell_size &&
+	       p->block_size <= p->size / p->procs_max && !(p->blocks_off & 7) &&
+	       inside(p->size, p->blocks_off, p->block_size * p->procs_max) &&
+	       !(p->procs_off & 7) &&
+	       inside(p->size, p->procs_off, p->procs_max * sizeof(struct sb_page_proc));
+}
+
+static bool rest_fits(const struct sb_page_layout *p)
+{
+	return inside(p->size, p->threads_off, SB_PAGE_TABLES * sizeof(struct sb_page_threads)) &&
+	       !(p->threads_off & 7) && inside(p->size, p->notes_off, p->notes_size) &&
+	       !(p->notes_off & 7);
 }
 
 int page_open(struct page *page, const struct sb_room *room)
 {
-	const struct sb_page_header *h = (const void *)(uintptr_t)room->page_addr;
+	const struct sb_page_layout *p = &room->page;
 
 	if (!room->page_addr || room->page_addr & 4095 || !room->record_addr ||
 	    room->record_addr & 7)
 		return SB_AGENT_DAMAGED;
-	if (h->magic != SB_PAGE_MAGIC || h->version != SB_PAGE_VERSION || h->size > INT64_MAX ||
-	    h->size < sizeof(*h) || !blocks_fit(h) ||
-	    !inside(h->size, h->notes_off, h->notes_size) || h->notes_off & 7)
+	if (p->size > INT64_MAX || p->size < sizeof(struct sb_page_header) || !blocks_fit(p) ||
+	    !rest_fits(p))
 		return SB_AGENT_DAMAGED;
 	*page = (struct page){
 		.base = (char *)(uintptr_t)room->page_addr,
-		.size = h->size,
-		.blocks_off = h->blocks_off,
-		.block_size = h->block_size,
-		.last_block = h->block_size * (h->procs_max - 1),
-		.cell_size = h->cell_size,
-		.threads_off = h->threads_off,
-		.procs_off = h->procs_off,
-		.last_proc = (h->procs_max - 1) * sizeof(struct sb_page_proc),
-		.notes_off = h->notes_off,
-		.notes_size = h->notes_size,
-		.targets_max = h->targets_max,
-		.slots = h->slots,
-		.slot_mask = (h->slots - 1) << 10,
+		.size = p->size,
+		.blocks_off = p->blocks_off,
+		.block_size = p->block_size,
+		.last_block = p->block_size * (p->procs_max - 1),
+		.cell_size = p->cell_size,
+		.threads_off = p->threads_off,
+		.procs_off = p->procs_off,
+		.last_proc = (p->procs_max - 1) * sizeof(struct sb_page_proc),
+		.notes_off = p->notes_off,
+		.notes_size = p->notes_size,
+		.targets_max = p->targets_max,
+		.slots = p->slots,
+		.slot_mask = (p->slots - 1) << 10,
 		.record = (const void *)(uintptr_t)room->record_addr,
-		.session = h->session,
+		.session = p->session,
+		.tsc_hz = p->tsc_hz,
 	};
 	return 0;
 }

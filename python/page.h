@@ -9,8 +9,9 @@
 #include "../inject/page-abi.h"
 
 /*
- * The agent's side of the control page. Sizes and offsets are checked once, in page_open(), and
- * copied: nothing that is written into the page later leads outside of it.
+ * The agent's side of the control page. Sizes and offsets come from the room, which is this
+ * process's own memory, and are checked once, in page_open(): nothing that is written into the
+ * page, which a fork of fewer rights can do as well, leads outside of it.
  */
 struct page {
 	char *base;
@@ -18,7 +19,7 @@ struct page {
 	uint64_t notes_off, notes_size, procs_off, last_proc;
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
-	uint64_t session;
+	uint64_t session, tsc_hz;
 };
 
 /* 0, or SB_AGENT_DAMAGED; *page is changed by success only. */
@@ -48,6 +49,16 @@ static inline struct sb_page_proc *page_proc(const struct page *page)
 	if (!off || off > page->last_proc || off % sizeof(struct sb_page_proc))
 		return NULL;
 	return (struct sb_page_proc *)(page->base + page->procs_off + off);
+}
+
+/* No delay takes longer, whatever its cell says. */
+static inline uint64_t page_most(const struct page *page)
+{
+	uint32_t shift = __atomic_load_n(&page->record->most_shift, __ATOMIC_RELAXED);
+
+	if (shift)
+		return 1ull << (shift & 63);
+	return page->tsc_hz ? 10 * page->tsc_hz : 1ull << 35;
 }
 
 static inline uint32_t page_state(const struct sb_page_cell *cell)

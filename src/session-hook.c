@@ -488,7 +488,7 @@ int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_e
 
 	if (ret < 0)
 		return ret;
-	space->control->page.hdr->tsc_hz = (uint64_t)(s->clk.ticks_per_ns * 1e9);
+	page_set_clock(&space->control->page, (uint64_t)(s->clk.ticks_per_ns * 1e9));
 	bells_add(s->bells, &space->control->page);
 	space->control->gone = page_gone;
 	space->control->ctx = s;

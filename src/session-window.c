@@ -64,6 +64,7 @@ static void apply_target(struct session *s, struct record *rec, size_t i)
 	struct page_setting set;
 
 	setting_of(s, &s->target[i], &set);
+	space_allow(space, page_most_shift(&set));
 	apply_unregistered(&space->control->page, i, &s->target[i], &set);
 	set.enabled = set.enabled && rec->in_scope[i];
 	if (space->proc)

@@ -12,7 +12,8 @@ import re, sys
 
 abi = open(sys.argv[1] + "/inject/page-abi.h").read()
 man = open(sys.argv[1] + "/man/sbinject-page.5").read()
-structs = {"Header": "header", "Process table": "proc", "Cell": "cell", "Slot": "slot", "Note": "note"}
+structs = {"Header": "header", "Process table": "proc", "Private record": "record", "Cell": "cell",
+           "Slot": "slot", "Note": "note"}
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]

@@ -32,11 +32,11 @@ static void open_page(struct page *page, uint32_t targets)
 	CHECK(!page_map(page, memfd_create("fuzz", MFD_ALLOW_SEALING), &lay, &err));
 }
 
-/* A thread table's offset near an end of where it may be. */
+/* A thread table's number near an end of those that there are, or an offset. */
 static void misplace_table(struct page *page, const uint8_t *data)
 {
 	const struct sb_page_header *lay = &page->lay;
-	uint64_t ends[] = { lay->threads_off, lay->notes_off, lay->size, ~0ull };
+	uint64_t ends[] = { SB_PAGE_TABLES, lay->notes_off, lay->size, ~0ull };
 	uint64_t at = ends[data[0] % 4] + (uint64_t)(int8_t)data[1] * (data[2] ? 64 * data[2] : 1);
 
 	for (uint32_t proc = 0; proc < FIRST_PROCS; proc++)

@@ -311,6 +311,7 @@ static void map_control(void)
 		.header = CONTROL,
 		.record = CONTROL + 0x2000,
 		.procs = CONTROL + 0x3000,
+		.most_ticks = 1ull << 40,
 		.common = SITE_LOW + SITE_SIZE,
 		.slots = 64,
 		.own_slots = bases && arch->thread_pointer_readable(),

@@ -14,6 +14,7 @@ APPLY, LIST, STOP = 1, 2, 3
 ERRORS = {0: "ok", -1: "load", -2: "unsupported", -3: "no-tool", -4: "python", -5: "busy",
           -6: "damaged", -7: "elsewhere", -8: "again"}
 SLOTS, SHARED, PAGE_MAX = 64, 16, 1 << 20
+TABLES, TABLE = 128, 1 << 16  # of the thread filter, and bytes of each
 u32, u64, i32, i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
 
 
@@ -50,12 +51,19 @@ class Target(ctypes.Structure):
     _fields_ = [("cell", u32), ("flags", u32), ("module", u32), ("name", u32)]
 
 
+class Layout(ctypes.Structure):
+    _fields_ = [("session", u64), ("size", u64), ("targets_max", u32), ("procs_max", u32),
+                ("slots", u32), ("cell_size", u32), ("block_size", u64), ("procs_off", u64),
+                ("blocks_off", u64), ("threads_off", u64), ("notes_off", u64),
+                ("notes_size", u64), ("tsc_hz", u64)]
+
+
 class Room(ctypes.Structure):
     _fields_ = [("magic", u64), ("version", u32), ("size", u32), ("busy", u32), ("asked", u32),
                 ("done", u32), ("queued", u32), ("command", u32), ("status", i32),
                 ("lent_op", u32), ("parked", u32), ("let_go", u32), ("lent_status", i32),
                 ("function", u64 * 14), ("handle", u64), ("agent", u64), ("page_addr", u64),
-                ("record_addr", u64), ("path", ctypes.c_char * 64),
+                ("record_addr", u64), ("page", Layout), ("path", ctypes.c_char * 64),
                 ("reason", ctypes.c_char * 256), ("list", u32), ("n_targets", u32),
                 ("targets_off", u32), ("flags", u32), ("python", u32), ("matched", u32),
                 ("cost_ticks", u64), ("others", u64 * 10), ("held_ticks", u64 * 2),
@@ -82,7 +90,7 @@ class Agent:
         block = cells * cell
         blocks = 4096 + procs * 64 + 4096 & ~4095
         threads = blocks + procs * block
-        notes = threads + 8192
+        notes = threads + TABLES * TABLE
         size = notes + (1 << 20)
         fd = os.memfd_create("sbinject")
         os.ftruncate(fd, size)
@@ -93,7 +101,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=2, header_size=192, session=id(self), size=size,
+            magic=0x31656761706a6273, version=3, header_size=192, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62)
@@ -103,7 +111,9 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 2, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 3, 1 << 16
+        for field, _ in Layout._fields_:
+            setattr(self.room.page, field, getattr(self.header, field))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr
         self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
         self.targets = []
@@ -128,7 +138,7 @@ class Agent:
 
     def cell(self, i, process=None):
         process = self.process if process is None else process
-        return Cell.from_address(self.base + self.header.blocks_off + process * self.block +
+        return Cell.from_address(self.base + self.room.page.blocks_off + process * self.block +
                                  i * ctypes.sizeof(Cell))
 
     def ask(self, command):
@@ -165,8 +175,8 @@ class Agent:
 
     def notes(self, cell=None):
         """(cell, MODULE, NAME, FILE, LINE) of each note."""
-        at, found = self.base + self.header.notes_off, []
-        end = at + min(self.header.notes_used, self.header.notes_size)
+        at, found = self.base + self.room.page.notes_off, []
+        end = at + min(self.header.notes_used, self.room.page.notes_size)
         while at < end:
             n = Note.from_address(at)
             if not n.size:

@@ -9,8 +9,8 @@ import threading
 import time
 import weakref
 
-from driver import (COUNT, DELAY, OFF, RESUME, SLOW, THREADS, APPLY, LIST, STOP, Agent, mapped,
-                    monitoring, u64)
+from driver import (COUNT, DELAY, OFF, RESUME, SLOW, TABLE, TABLES, THREADS, APPLY, LIST, STOP,
+                    Agent, mapped, monitoring, u64)
 
 V = sys.version_info
 MONITORING = V >= (3, 12)
@@ -237,26 +237,47 @@ def check_every_and_threads():
     times(f, 40)
     assert a.hits() == 40 and sum(sum(s.bucket) for s in c.slot) == 10
     # Only threads of the table: first none, then this one.
-    table = (u64 * 9).from_address(a.base + a.threads_off)
-    table[0] = 7
+    slots = TABLE // 8
+    table = (u64 * slots).from_address(a.base + a.threads_off + 5 * TABLE)
     d = a.cell(1)
-    d.threads, d.flags, d.state = a.threads_off, THREADS, SLOW
+    d.threads, d.flags, d.state = 5, THREADS, SLOW
     times(g, 10)
     assert a.hits(1) == 0
     me = threading.get_ident()  # glibc: the thread's FS base
-    table[1 + ((me >> 6) & 7)] = me
+    table[(me >> 6) % slots] = me
     times(g, 10)
     t = threading.Thread(target=times, args=(g, 10))
     t.start(), t.join()
     assert a.hits(1) == 10, a.hits(1)
-    for bad in (1 << 62, a.header.size - 8, 4, 3):
+    for bad in (1 << 62, a.header.size - 8, 4, 3, TABLES):
         d.threads = bad
         g()
-    table[0] = 1 << 60
-    d.threads = a.threads_off
-    g()
     assert a.hits(1) == 10
+    # A number beyond the tables is one of theirs; a search ends, though nothing in a table does.
+    d.threads = 3 * TABLES + 5
+    g()
+    assert a.hits(1) == 11
+    for i in range(slots):
+        table[i] = 1
+    g()
+    assert a.hits(1) == 11
     a.stop()
+
+
+def check_bounded():
+    """No delay is longer than the process's own record allows, whatever the page says."""
+    a = Agent(("__main__", "f"))
+    c = a.cell(0)
+    c.flags, c.state, c.delay_ticks, c.overrun_limit = DELAY, SLOW, 1 << 62, 1 << 60
+    u64.from_address(a.record_addr + 16).value = 20
+    a.apply()
+    times(f, 3)
+    c.delay_ticks, c.residual_max = 1000, 1 << 62
+    for s in c.slot:
+        s.residual_ticks = -1 << 61
+    times(f, 3)
+    a.stop()
+    assert a.hits() == 6
 
 
 def check_threads_share():
@@ -335,7 +356,7 @@ def check_fork():
 
 def check_damaged():
     a = Agent(("__main__", "f"))
-    room, header = a.room, a.header
+    room, layout = a.room, a.room.page
 
     def bad(thing, field, *values):
         good = getattr(thing, field)
@@ -344,20 +365,25 @@ def check_damaged():
             assert a.ask(APPLY) == -6, (field, v, room.reason)
             setattr(thing, field, good)
     bad(room, "magic", 0)
-    bad(room, "version", 0, 3)
+    bad(room, "version", 0, 2, 4)
     bad(room, "size", 0, 100, 0xffffffff)
     bad(room, "page_addr", 0, a.base + 8)
     bad(room, "record_addr", 0, 3)
     bad(room, "n_targets", 0xffffffff, 1 << 16)
     bad(room, "targets_off", 1, 0xfffffff0, 1 << 16)
-    for field in ("magic", "version", "slots", "targets_max", "procs_max", "cell_size",
-                  "block_size"):
-        bad(header, field, 0, (1 << 32) - 1)
-    bad(header, "slots", 3, 1 << 20)
-    bad(header, "blocks_off", 1 << 63, header.size)
-    bad(header, "notes_off", 1 << 63, header.size, 4)
-    bad(header, "notes_size", 1 << 63)
-    bad(header, "size", 0, 100, 1 << 63)
+    for field in ("slots", "targets_max", "procs_max", "cell_size", "block_size"):
+        bad(layout, field, 0, (1 << 32) - 1)
+    bad(layout, "slots", 3, 1 << 20)
+    bad(layout, "blocks_off", 1 << 63, layout.size)
+    bad(layout, "threads_off", 1 << 63, layout.size, 4)
+    bad(layout, "notes_off", 1 << 63, layout.size, 4)
+    bad(layout, "notes_size", 1 << 63)
+    bad(layout, "size", 0, 100, 1 << 63)
+    # The page's header can be written by others: nothing depends on it.
+    for field in ("magic", "version", "header_size", "session", "size", "targets_max", "procs_max",
+                  "slots", "cell_size", "block_size", "procs_off", "blocks_off", "threads_off",
+                  "notes_off", "notes_size", "tsc_hz"):
+        setattr(a.header, field, (1 << 32) - 1)
     for at in (1024, 1032, 1036):  # cell, module, name of the first target
         keep = a.room_memory[at:at + 4]
         a.room_memory[at:at + 4] = b"\xff\xff\xff\x7f"
@@ -371,7 +397,7 @@ def check_damaged():
     assert a.hits() == 1
     # Notes that do not fit are not written; nothing else is.
     b = Agent(("*", "*"))
-    b.header.notes_size = 1000
+    b.room.page.notes_size = 1000
     b.must(LIST)
     used = b.header.notes_used
     b.apply()

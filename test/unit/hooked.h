@@ -23,6 +23,7 @@ struct hooked {
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
 	struct sb_page_record record;
+	struct sb_page_threads *tables; /* the test's own, where it needs them */
 	struct sb_page_proc proc;
 	struct arch_env env;
 	struct arch_site site;
@@ -33,6 +34,7 @@ struct hooked {
 struct variant {
 	bool own, flags, mid, bell, once, quiet;
 	uint32_t state, cell_flags;
+	uint64_t most; /* ticks; 0: some seconds */
 };
 
 static inline void make_page(struct hooked *h, const struct variant *v)
@@ -89,6 +91,8 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 		.header = (uint64_t)h->hdr,
 		.record = (uint64_t)&h->record,
 		.procs = (uint64_t)&h->proc,
+		.tables = (uint64_t)h->tables,
+		.most_ticks = v->most ? v->most : 1ull << 34,
 		.common = base + COMMON_AT,
 		.slots = h->hdr->slots,
 		.own_slots = v->own,

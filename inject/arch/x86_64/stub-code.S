@@ -25,10 +25,14 @@
  *   an owned slot is changed by single instructions only.
  * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back
  *   ends the spin instead of hanging the thread.
+ * - The page can be written by whoever maps it, also by a fork of fewer rights: nothing that is
+ *   read there becomes an address, or the length of a loop, without a bound that stands here or in
+ *   the private record.
  *
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
  *	-64 r8  -72 r9  -80 r10  -88 r11  -96 doorbell's ticket  -104 doorbell's way back
+ *	-112 when it was rung
  */
 
 /* Offsets of page-abi.h, checked there. */
@@ -55,6 +59,11 @@
 #define PROC_RING	  4
 #define PROC_DONE	  8
 #define PROC_QUIET	  12
+#define REC_PROC	  8
+#define REC_MOST	  16
+#define TABLES		  128
+#define TABLE_SLOTS	  8192
+#define TABLE_SHIFT	  16		/* log2 of a table's bytes */
 #define HDR_LEASE	  128
 #define HDR_GENERATION	  136
 #define HDR_BELL_SPIN	  140
@@ -207,6 +216,9 @@ stub_common:
 .Lheader:	.quad	0	/* address of the control page */
 .Lrecord:	.quad	0	/* address of the private record */
 .Lprocs:	.quad	0	/* address of the process table */
+.Ltables:	.quad	0	/* address of the thread filter's tables */
+.Lmost:		.quad	0	/* ticks: the longest delay where the record has none */
+.Lring_most:	.quad	0	/* ... and the longest wait for a doorbell's answer */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
 .Lbelltime:	.quad	0, 100000000	/* a doorbell looks up from its futex every 100 ms */
@@ -247,20 +259,24 @@ stub_common:
 	testl	$FLAG_THREADS, CELL_FLAGS(%r8)
 	jz	.Lclaim
 	rdfsbase %rdi			/* the filter is refused where this may not be used */
-	mov	.Lheader(%rip), %rsi
-	add	CELL_THREADS(%r8), %rsi
-	mov	(%rsi), %rcx		/* mask */
+	mov	CELL_THREADS(%r8), %esi
+	and	$TABLES - 1, %esi
+	shl	$TABLE_SHIFT, %esi
+	add	.Ltables(%rip), %rsi
 	mov	%rdi, %rax
 	shr	$6, %rax
+	mov	$TABLE_SLOTS, %ecx
 .Lprobe:
-	and	%rcx, %rax
-	mov	8(%rsi,%rax,8), %rdx
+	and	$TABLE_SLOTS - 1, %eax
+	mov	(%rsi,%rax,8), %rdx
 	cmp	%rdi, %rdx
 	je	.Lclaim
-	inc	%rax
+	inc	%eax
 	test	%rdx, %rdx
+	jz	.Lleave			/* another thread: not even counted */
+	dec	%ecx
 	jnz	.Lprobe
-	jmp	.Lleave			/* another thread: not even counted */
+	jmp	.Lleave
 
 .Lclaim:
 	xor	%ebx, %ebx
@@ -312,12 +328,20 @@ stub_common:
 	mov	%r10, %rax
 	sub	HDR_LEASE(%rdi), %rax
 	jns	.Llapsed
-	mov	HDR_GENERATION(%rdi), %ecx
 	mov	CELL_DELAY(%r8), %r9
 	lea	(%rbx,%r9,2), %rbx
 	sub	SLOT_RESIDUAL(%rsi), %r9
 	mov	$0, %eax
 	cmovs	%rax, %r9		/* already given more than one delay too much */
+	mov	.Lrecord(%rip), %rax
+	movzbl	REC_MOST(%rax), %ecx
+	mov	$1, %edx
+	shl	%cl, %rdx
+	test	%ecx, %ecx
+	cmovz	.Lmost(%rip), %rdx
+	cmp	%rdx, %r9
+	cmova	%rdx, %r9
+	mov	HDR_GENERATION(%rdi), %ecx
 .Lspin:
 	rdtsc
 	shl	$32, %rdx
@@ -393,8 +417,9 @@ stub_common:
 
 /*
  * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has
- * answered or its lease has run out, which is counted; the one place with a system call. At an ordinary call's
- * entry; everything is kept all the same.
+ * answered or its lease has run out, or it has waited for longer than any answer takes, which is
+ * counted; the one place with a system call. At an ordinary call's entry; everything is kept all the
+ * same.
  */
 .Lbell:
 	SPILL_RDX
@@ -407,7 +432,11 @@ stub_common:
 	mov	.Lheader(%rip), %r9
 	mov	.Lrecord(%rip), %rax
 	mov	.Lprocs(%rip), %r8
-	add	8(%rax), %r8
+	add	REC_PROC(%rax), %r8
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, -112(%rsp)
 	mov	$1, %eax
 	lock xadd %eax, PROC_RING(%r8)
 	inc	%eax
@@ -427,9 +456,13 @@ stub_common:
 	jns	.Lbell_out
 	rdtsc
 	shl	$32, %rdx
-	or	%rdx, %rax
+	or	%rax, %rdx
+	mov	%rdx, %rax
 	sub	HDR_LEASE(%r9), %rax
 	jns	.Lbell_lost
+	sub	-112(%rsp), %rdx
+	cmp	.Lring_most(%rip), %rdx
+	ja	.Lbell_lost
 	cmpl	$0, HDR_BELL_SPIN(%r9)
 	jne	.Lbell_pause
 	mov	%esi, %edx
@@ -461,7 +494,7 @@ stub_common:
  */
 .Lbell_once:
 	mov	.Lrecord(%rip), %rax
-	mov	8(%rax), %rax
+	mov	REC_PROC(%rax), %rax
 	add	.Lprocs(%rip), %rax
 	cmpl	$0, PROC_QUIET(%rax)
 	je	.Lbell
@@ -543,6 +576,9 @@ stub_common_template:
 	.long	.Lheader - stub_common
 	.long	.Lrecord - stub_common
 	.long	.Lprocs - stub_common
+	.long	.Ltables - stub_common
+	.long	.Lmost - stub_common
+	.long	.Lring_most - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
 	.long	.Lslow - stub_common

@@ -36,6 +36,9 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->header, env->header);
 	put64(buf + t->record, env->record);
 	put64(buf + t->procs, env->procs);
+	put64(buf + t->tables, env->tables);
+	put64(buf + t->most, env->most_ticks);
+	put64(buf + t->ring_most, env->most_ticks);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
 }

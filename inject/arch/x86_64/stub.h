@@ -20,8 +20,8 @@ struct stub_template {
 struct stub_common {
 	const uint8_t *code, *bell_site;
 	uint32_t size;
-	uint32_t header, record, procs; /* 64-bit words */
-	uint32_t own, slots;		/* 32-bit words */
+	uint32_t header, record, procs, tables, most, ring_most; /* 64-bit words */
+	uint32_t own, slots;					 /* 32-bit words */
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# beside others
+# limit: 120 s
+# A fork that has become nobody, and writes anything into the page that it shares with its parent,
+# spoils counts and delays, and no more: root's parent neither dies nor hangs nor has its memory
+# written to, while targets are added and changed in it.
+. "$SRC/test/lib.sh"
+need_root
+
+runs_on() { # it still calls its functions
+	local was now
+
+	was=$(grep -c '^rate' "$T/$1.out")
+	wait_for 10 more_lines "$1" $((was + 3)) || fail "$1 does not run any more: $(tail -n 3 "$T/$1.out" "$T/$1.err")"
+	now=$(tail -n 2 "$T/$1.out" | sed -n 's/^rate //p' | tail -n 1)
+	[ "${now:-0}" -gt 0 ] || fail "$1 hangs in a call"
+}
+more_lines() { [ "$(grep -c '^rate' "$T/$1.out")" -gt "$2" ]; }
+ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err"; }
+
+native() { # HOW TARGET...
+	local how=$1
+
+	rm -rf "$SBINJECT_RUNTIME_DIR"
+	start "$how" "$V/dropped" "$how"
+	snapshot "$pid"
+	runs_on "$how"
+	attach "$pid" "${@:2}"
+	await_session
+	kill -USR1 "$pid"
+	wait_for 20 said "$how" '^scribbled$' || fail "$how: nothing was overwritten"
+	runs_on "$how"
+	ctl add :dropped_other 1us || fail "$how: add: $(cat "$T/ctl.err")"
+	runs_on "$how"
+	ctl update :dropped_other 2us || fail "$how: update: $(cat "$T/ctl.err")"
+	runs_on "$how"
+	sb_stop
+	# What was counted makes no sense, and a document of it may not.
+	[ "$rc" -le 1 ] || fail "$how: sbinject ended with status $rc"
+	unchanged "$pid"
+	runs_on "$how"
+	finish "$how" "$pid"
+}
+
+native noise :dropped_fn 1us
+native tables :dropped_fn 1us thread='dropp*'
+native delays :dropped_fn 1us

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dropped HOW: calls dropped_fn() and dropped_other() on two threads, and prints its rate. When
+ * SIGUSR1 comes it forks a worker that becomes nobody and from then on overwrites what it shares
+ * with its parent, without an end:
+ *
+ *	noise		all of it with random bytes
+ *	tables		every cell asks for a thread filter, whose tables lie anywhere, or have no
+ *end delays		every cell asks for years of delay, every slot owes some
+ *
+ * The worker prints "scribbled" after the first time. Nothing of this may reach the parent, which
+ * checks what its functions return. It knows the layout.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include "../../inject/page-abi.h"
+#include "victim.h"
+
+enum { THREADS = 2, NOBODY = 65534, PROCS = 4, CELLS = 2, CHUNK = 1 << 16 };
+
+uint64_t dropped_fn(uint64_t x), dropped_other(uint64_t x);
+
+static uint64_t calls[THREADS], errors;
+static volatile sig_atomic_t asked;
+
+VICTIM_HOOKED uint64_t dropped_fn(uint64_t x)
+{
+	VICTIM_OPAQUE(x);
+	x = x * 5 + 9;
+	VICTIM_OPAQUE(x);
+	return x;
+}
+
+VICTIM_HOOKED uint64_t dropped_other(uint64_t x)
+{
+	VICTIM_OPAQUE(x);
+	x = x * 7 + 3;
+	VICTIM_OPAQUE(x);
+	return x;
+}
+
+static void *caller(void *arg)
+{
+	uint64_t *n = arg;
+
+	for (; !victim_stop; __atomic_store_n(n, *n + 1, __ATOMIC_RELAXED)) {
+		if (dropped_fn(*n) != *n * 5 + 9 || dropped_other(*n) != *n * 7 + 3)
+			__atomic_add_fetch(&errors, 1, __ATOMIC_RELAXED);
+		if (*n % 16 == 0)
+			victim_sleep_ns(100000);
+	}
+	return NULL;
+}
+
+/* ---- the worker ---- */
+
+static struct sb_page_header first; /* before it was overwritten */
+
+static uint64_t random64(void)
+{
+	static uint64_t x = 88172645463325252ULL;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	return x ^= x << 17;
+}
+
+/* The page may be taken away at any time; a process of other ids may not open /proc/self/mem. */
+static void put(uint64_t at, const void *bytes, size_t len)
+{
+	struct iovec from = { (void *)(uintptr_t)bytes, len }, to = { (void *)(uintptr_t)at, len };
+
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) < 0 && errno != EFAULT)
+		_exit(3);
+}
+
+static bool find_page(uint64_t *start, uint64_t *end)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	bool found = false;
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		char *rest;
+
+		if (!strstr(line, "/memfd:sbinject "))
+			continue;
+		*start = strtoull(line, &rest, 16);
+		*end = strtoull(rest + 1, NULL, 16);
+		found = true;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static void noise(uint64_t at, size_t len)
+{
+	static uint64_t bytes[CHUNK / 8];
+	uint64_t kind = random64() % 3;
+
+	for (size_t i = 0; i < len / 8; i++)
+		bytes[i] = kind == 0 ? random64() : kind == 1 ? ~0ull : random64() % 3;
+	put(at, bytes, len);
+}
+
+static void noise_all(uint64_t page)
+{
+	uint64_t lease = 1ull << 62;
+
+	noise(page, 4096);
+	put(page + __builtin_offsetof(struct sb_page_header, lease_until), &lease, 8);
+	noise(page + first.procs_off, PROCS * sizeof(struct sb_page_proc));
+	for (uint64_t p = 0; p < PROCS; p++)
+		for (uint64_t at = 0; at < CELLS * (uint64_t)first.cell_size; at += 4096)
+			noise(page + first.blocks_off + p * first.block_size + at, 4096);
+	noise(page + first.threads_off, CHUNK);
+	noise(page + first.notes_off, 4096);
+}
+
+static void write_cells(uint64_t page, const struct sb_page_cell *cell, int64_t owed)
+{
+	for (uint64_t p = 0; p < PROCS; p++)
+		for (uint64_t c = 0; c < CELLS; c++) {
+			uint64_t at = page + first.blocks_off + p * first.block_size +
+				      c * first.cell_size;
+
+			put(at, cell, 64);
+			for (uint64_t s = 1; owed && s <= first.slots; s++)
+				put(at + s * 1024 + 32, &owed, 8);
+		}
+}
+
+static void write_lease(uint64_t page)
+{
+	uint64_t lease = 1ull << 62;
+
+	put(page + __builtin_offsetof(struct sb_page_header, lease_until), &lease, 8);
+}
+
+static void tables(uint64_t page)
+{
+	struct sb_page_cell cell = { .state = SB_STATE_SLOW, .flags = SB_CELL_THREADS };
+	static uint64_t full[CHUNK / 8];
+
+	cell.threads = random64() % 4 ? random64() >> random64() % 64 : first.threads_off;
+	write_cells(page, &cell, 0);
+	if (!full[0])
+		memset(full, 1, sizeof(full));
+	for (uint64_t at = first.threads_off; at + CHUNK <= first.notes_off; at += CHUNK)
+		put(page + at, full, CHUNK);
+}
+
+static void delays(uint64_t page)
+{
+	struct sb_page_cell cell = { .state = SB_STATE_SLOW,
+				     .flags = SB_CELL_DELAY,
+				     .delay_ticks = 1ull << 60,
+				     .residual_max = 1ull << 60,
+				     .overrun_limit = 1ull << 60 };
+
+	write_lease(page);
+	write_cells(page, &cell, -(1ll << 60));
+}
+
+static void worker(const char *how)
+{
+	uint64_t page, end;
+	bool said = false;
+
+	signal(SIGTERM, SIG_DFL);
+	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+		_exit(4);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (find_page(&page, &end) && end - page < (4 << 20))
+		victim_sleep_ns(1000000);
+	memcpy(&first, (const void *)(uintptr_t)page, sizeof(first));
+	for (;;) {
+		if (find_page(&page, &end)) {
+			!strcmp(how, "noise")  ? noise_all(page) :
+			!strcmp(how, "tables") ? tables(page) :
+						 delays(page);
+			if (!said)
+				puts("scribbled");
+			said = true;
+		}
+		victim_sleep_ns(2000000);
+	}
+}
+
+/* ---- the parent ---- */
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	asked = 1;
+}
+
+static uint64_t all_calls(void)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		n += __atomic_load_n(&calls[i], __ATOMIC_RELAXED);
+	return n;
+}
+
+static void say_rate(void)
+{
+	static uint64_t before;
+	uint64_t now = all_calls();
+
+	printf("rate %llu\n", (unsigned long long)(now - before) * 10);
+	before = now;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[THREADS];
+	pid_t child = 0;
+	int status = 0;
+
+	if (argc != 2)
+		return 2;
+	victim_catch_term();
+	signal(SIGUSR1, on_usr1);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, caller, &calls[i]);
+	victim_ready();
+	while (!victim_stop) {
+		if (asked && !child) {
+			child = fork();
+			if (!child)
+				worker(argv[1]);
+		}
+		victim_sleep_ns(100000000);
+		say_rate();
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	victim_calls("dropped_fn", all_calls());
+	return victim_done(errors == 0 && (!child || WIFSIGNALED(status)));
+}
