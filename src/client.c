@@ -126,7 +126,7 @@ static void on_ready(struct client *c, const char *payload, size_t len)
 	tell_attached(c);
 	if (c->hold_command)
 		return;
-	if (c->command.pid && launch_go(&c->command, &c->out->error) < 0)
+	if (c->command.pid && launch_go(&c->command, c->tracer, &c->out->error) < 0)
 		tell_tracer(c);
 	else if (!c->command.pid && !c->opt->background && isatty(STDERR_FILENO))
 		log_note("attached; Ctrl-C detaches");
@@ -380,11 +380,12 @@ static int start(struct client *c, const struct backend *backend)
 		skip_add(cfg, getppid()); /* the target may have started us */
 	if (start_metrics(c) < 0)
 		return -1;
-	if (c->opt->command && launch_start(&c->command, c->opt->command, &c->out->error) < 0)
+	c->launched = c->opt->command && !cfg->n_pids && !cfg->all;
+	if (c->opt->command &&
+	    launch_start(&c->command, c->opt->command, c->launched, &c->out->error) < 0)
 		return -1;
 	if (c->command.pid && !cfg->all)
 		skip_add(cfg, c->command.pid);
-	c->launched = c->command.pid && !cfg->n_pids && !cfg->all;
 	cfg->launched = c->launched ? c->command.pid : 0;
 	cfg->command = c->launched ? c->opt->command : NULL;
 	if (c->launched)
@@ -460,7 +461,7 @@ struct client *client_open(struct options *opt, const struct backend *backend, b
 int client_release(struct client *c)
 {
 	c->hold_command = false;
-	return c->command.pid ? launch_go(&c->command, &c->out->error) : 0;
+	return c->command.pid ? launch_go(&c->command, c->tracer, &c->out->error) : 0;
 }
 
 const char *client_ask(struct client *c, const char *request)

@@ -96,15 +96,19 @@ int launch_check(char *const *command, struct sb_err *err)
 }
 
 /* The child: waits at the gate. If sbinject ends before it opens, the command never runs. */
-static void child(char *const *command, int gate, int report, const sigset_t *mask)
+static void child(char *const *command, bool target, int gate, int report, const sigset_t *mask)
 {
-	int why;
-	char byte;
+	pid_t tracer;
+	int why = 0;
 
-	prctl(PR_SET_PTRACER, -1ul); /* the tracer is no ancestor; ends with this exec's */
+	if (target)
+		prctl(PR_SET_PTRACER, (unsigned long)getppid());
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (read(gate, &byte, 1) != 1)
+	if (write(report, &why, sizeof(why)) < 0 || /* whoever traces may come */
+	    read(gate, &tracer, sizeof(tracer)) != (ssize_t)sizeof(tracer))
 		_exit(125);
+	if (target)
+		prctl(PR_SET_PTRACER, (unsigned long)tracer);
 	close(gate);
 	execvp(command[0], command);
 	why = errno;
@@ -113,7 +117,19 @@ static void child(char *const *command, int gate, int report, const sigset_t *ma
 	_exit(why == ENOENT ? 127 : 126);
 }
 
-int launch_start(struct launch *l, char *const *command, struct sb_err *err)
+/* The next report: 0, the errno of an exec that failed, or -1 at its end. */
+static int next_report(const struct launch *l)
+{
+	ssize_t n;
+	int why;
+
+	do
+		n = read(l->report, &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(why) ? why : -1;
+}
+
+int launch_start(struct launch *l, char *const *command, bool target, struct sb_err *err)
 {
 	sigset_t none, old;
 	int gate[2], report[2];
@@ -127,30 +143,28 @@ int launch_start(struct launch *l, char *const *command, struct sb_err *err)
 	if (l->pid == 0) {
 		close(gate[1]);
 		close(report[0]);
-		child(command, gate[0], report[1], &old);
+		child(command, target, gate[0], report[1], &old);
 	}
 	close(gate[0]);
 	close(report[1]);
 	l->gate = gate[1];
 	l->report = report[0];
-	return l->pid < 0 ? err_sys(err, SB_ESYS, "fork") : 0;
+	if (l->pid < 0)
+		return err_sys(err, SB_ESYS, "fork");
+	next_report(l); /* one that ended before it waits is found out about later */
+	return 0;
 }
 
-int launch_go(struct launch *l, struct sb_err *err)
+int launch_go(struct launch *l, pid_t tracer, struct sb_err *err)
 {
-	int why = 0;
-	ssize_t n;
+	int why;
 
-	if (write(l->gate, "g", 1) < 0)
+	if (write(l->gate, &tracer, sizeof(tracer)) < 0)
 		return err_sys(err, SB_ESYS, "the command ended before it began");
 	close(l->gate);
-	do
-		n = read(l->report, &why, sizeof(why));
-	while (n < 0 && errno == EINTR);
+	why = next_report(l);
 	close(l->report);
-	if (n == (ssize_t)sizeof(why))
-		return refuse("the command", why, err);
-	return 0;
+	return why > 0 ? refuse("the command", why, err) : 0;
 }
 
 void launch_abandon(struct launch *l)

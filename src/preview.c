@@ -72,7 +72,7 @@ int preview_start(char *const *command, pid_t *pid, struct sb_err *err)
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
-	ret = launch_start(&l, command, err);
+	ret = launch_start(&l, command, false, err); /* it is traced by its parent */
 	if (ret < 0)
 		return ret;
 	*pid = l.pid;
@@ -81,7 +81,7 @@ int preview_start(char *const *command, pid_t *pid, struct sb_err *err)
 	if (ret < 0)
 		ret = err_set(err, SB_EPERM, "the command cannot be traced");
 	else
-		ret = launch_go(&l, err);
+		ret = launch_go(&l, 0, err);
 	if (ret == 0)
 		ret = run_to_entry(l.pid, err);
 	if (ret < 0)

@@ -81,7 +81,7 @@ static int run_plain(struct runs *r, int out_fd, struct run *run)
 	struct launch l;
 	struct sb_err err = { 0 };
 
-	if (launch_start(&l, r->job->opt->command, &err) < 0 || launch_go(&l, &err) < 0) {
+	if (launch_start(&l, r->job->opt->command, false, &err) < 0 || launch_go(&l, 0, &err) < 0) {
 		*r->err = err;
 		return -1;
 	}

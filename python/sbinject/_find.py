@@ -65,10 +65,10 @@ def yama_restricts() -> bool:
 
 
 def let_trace(allow: bool) -> None:
-    """Ask Yama for an exception for this process, or withdraw it."""
+    """Ask Yama for an exception for this process, for its own descendants, or withdraw it."""
     if not yama_restricts():
         return
     import ctypes
 
-    anyone = ctypes.c_ulong(-1) if allow else ctypes.c_ulong(0)
-    ctypes.CDLL(None).prctl(0x59616D61, anyone, 0, 0, 0)  # PR_SET_PTRACER
+    whose = ctypes.c_ulong(os.getpid() if allow else 0)
+    ctypes.CDLL(None).prctl(0x59616D61, whose, 0, 0, 0)  # PR_SET_PTRACER
