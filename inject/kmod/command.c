@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What is written to the files. */
 #include <linux/ctype.h>
+#include <linux/file.h>
 #include <linux/kernel.h>
 #include <linux/namei.h>
 #include <linux/slab.h>
@@ -40,29 +41,38 @@ static struct sb_target *find(const char *name)
 	return NULL;
 }
 
+/* Of no file but an ordinary one is even open() called: that of a FIFO waits for who writes to it.
+ */
 static int resolve(struct sb_target *t, const char *path, const char *symbol)
 {
-	struct file *file = filp_open(path, O_RDONLY | O_LARGEFILE, 0);
-	int ret;
+	struct file *file;
+	int ret = kern_path(path, LOOKUP_FOLLOW, &t->path);
 
+	if (ret)
+		return ret == -ENOMEM ? -ENOMEM : -ENOENT;
+	if (!d_is_reg(t->path.dentry))
+		return -ENOEXEC;
+	file = dentry_open(&t->path, O_RDONLY | O_LARGEFILE, current_cred());
 	if (IS_ERR(file))
 		return PTR_ERR(file) == -ENOMEM ? -ENOMEM : -ENOENT;
-	ret = S_ISREG(file_inode(file)->i_mode) ? sb_symbol_offset(file, symbol, &t->offset) :
-						  -ENOEXEC;
-	if (!ret) {
-		t->path = file->f_path;
-		path_get(&t->path);
-	}
-	filp_close(file, NULL);
+	ret = sb_symbol_offset(file, symbol, &t->offset);
+	fput(file);
 	return ret;
+}
+
+void sb_target_put(struct sb_target *t)
+{
+	if (!refcount_dec_and_test(&t->refs))
+		return;
+	kfree(t->name);
+	kfree(t);
 }
 
 static void target_free(struct sb_target *t)
 {
 	if (t->path.dentry)
 		path_put(&t->path);
-	kfree(t->name);
-	kfree(t);
+	sb_target_put(t);
 }
 
 static void target_remove(struct sb_target *t)
@@ -118,6 +128,40 @@ static int put_in(struct sb_target *t)
 	return ret;
 }
 
+/* Under sb_lock: is there a place for it? */
+static int find_place(struct sb_target *t)
+{
+	if (find(t->name))
+		return -EEXIST;
+	t->bit = free_bit();
+	return t->bit == SB_MAX_TARGETS ? -ENOSPC : 0;
+}
+
+/* A file may be one that a program answers for, and keep us: not under the lock. So what was true
+ * before is looked at again afterwards. */
+static int resolve_and_put_in(struct sb_target *t, const char *path, const char *symbol)
+{
+	int ret;
+
+	mutex_lock(&sb_lock);
+	ret = find_place(t);
+	mutex_unlock(&sb_lock);
+	if (!ret)
+		ret = resolve(t, path, symbol);
+	if (ret) {
+		target_free(t);
+		return ret;
+	}
+	mutex_lock(&sb_lock);
+	ret = find_place(t);
+	if (ret)
+		target_free(t);
+	else
+		ret = put_in(t);
+	mutex_unlock(&sb_lock);
+	return ret;
+}
+
 static int add(char *name, char *words)
 {
 	struct sb_target *t = kzalloc(sizeof(*t), GFP_KERNEL);
@@ -126,23 +170,15 @@ static int add(char *name, char *words)
 
 	if (!t)
 		return -ENOMEM;
-	t->delay_ns = sb_default_delay_ns;
+	refcount_set(&t->refs, 1);
+	t->delay_ns = READ_ONCE(sb_default_delay_ns);
 	t->name = kstrdup(name, GFP_KERNEL);
-	if (!t->name)
-		goto fail;
-	ret = parse_words(words, t);
+	if (t->name)
+		ret = parse_words(words, t);
 	if (!ret)
 		ret = split(name, &path, &symbol);
-	if (!ret && find(t->name))
-		ret = -EEXIST;
-	t->bit = free_bit();
-	if (!ret && t->bit == SB_MAX_TARGETS)
-		ret = -ENOSPC;
 	if (!ret)
-		ret = resolve(t, path, symbol);
-	if (!ret)
-		return put_in(t);
-fail:
+		return resolve_and_put_in(t, path, symbol);
 	target_free(t);
 	return ret;
 }
@@ -193,18 +229,20 @@ int sb_command(char *text)
 {
 	char sign = *text++, *words = text, *name;
 
+	int ret = -EINVAL;
+
 	name = sign ? strsep(&words, " \t") : NULL;
 	if (!name || !*name)
 		return -EINVAL;
-	switch (sign) {
-	case '+':
+	if (sign == '+')
 		return add(name, words);
-	case '-':
-		return remove(name, words);
-	case '=':
-		return update(name, words);
-	}
-	return -EINVAL;
+	mutex_lock(&sb_lock);
+	if (sign == '-')
+		ret = remove(name, words);
+	else if (sign == '=')
+		ret = update(name, words);
+	mutex_unlock(&sb_lock);
+	return ret;
 }
 
 void sb_clear(void)

@@ -71,9 +71,7 @@ static ssize_t targets_store(struct kobject *kobj, struct kobj_attribute *attr, 
 	text = kstrndup(buf, count, GFP_KERNEL);
 	if (!text)
 		return -ENOMEM;
-	mutex_lock(&sb_lock);
 	ret = strchr(strim(text), '\n') ? -EINVAL : sb_command(strim(text));
-	mutex_unlock(&sb_lock);
 	kfree(text);
 	return ret ? ret : count;
 }
@@ -172,6 +170,7 @@ static void __exit speed_bump_exit(void)
 	WRITE_ONCE(sb_enabled, false);
 	sb_clear();
 	mutex_unlock(&sb_lock);
+	sb_probe_stop();
 	sb_tree_stop();
 }
 

@@ -2,12 +2,28 @@
 /*
  * Probes, and what is done at a hit. The spin is in the context of the thread that made the call:
  * it can be killed and preempted, and leaves when its target goes or changes.
+ *
+ * It is not in the probe's handler: that is a read section of the kernel's, for which whoever takes
+ * out a uprobe waits, of any program and any tool (up to 6.11: of this place). So a hit leaves the
+ * spin as work for when the thread goes back to user space, which it does right after. The work
+ * holds its target; `waiting` counts those that are not done, for the module to stay until then.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+#include <linux/wait_bit.h>
 #include "speed_bump.h"
+
+struct delay {
+	struct callback_head work;
+	struct sb_target *target;
+};
+
+static atomic_t waiting;
 
 static bool must_leave(const struct sb_target *t)
 {
@@ -27,6 +43,39 @@ static void spin(struct sb_target *t)
 	atomic64_add(spent, &sb_total_delay_ns);
 }
 
+static void waited(struct delay *d)
+{
+	sb_target_put(d->target);
+	kfree(d);
+	if (atomic_dec_and_test(&waiting))
+		wake_up_var(&waiting);
+}
+
+static void spin_now(struct callback_head *work)
+{
+	struct delay *d = container_of(work, struct delay, work);
+
+	spin(d->target);
+	waited(d);
+}
+
+/* Without memory, or where the thread ends, it is spent in the handler all the same. */
+static void spin_outside(struct sb_target *t)
+{
+	struct delay *d = kmalloc(sizeof(*d), GFP_KERNEL);
+
+	if (!d) {
+		spin(t);
+		return;
+	}
+	refcount_inc(&t->refs);
+	atomic_inc(&waiting);
+	d->target = t;
+	init_task_work(&d->work, spin_now);
+	if (task_work_add(current, &d->work, TWA_RESUME))
+		spin_now(&d->work);
+}
+
 static int on_hit(struct sb_target *t)
 {
 	if (must_leave(t) || (t->pid && !sb_tree_has(t->bit)))
@@ -34,7 +83,7 @@ static int on_hit(struct sb_target *t)
 	atomic64_inc(&t->hits);
 	atomic64_inc(&sb_total_hits);
 	if (READ_ONCE(t->delay_ns))
-		spin(t);
+		spin_outside(t);
 	return 0;
 }
 
@@ -90,4 +139,12 @@ void sb_unprobe(struct sb_target *t)
 	if (t->probed)
 		take_out(t);
 	t->probed = false;
+}
+
+/* All targets are marked as gone. Who has counted himself out may still be on his last instructions
+ * here: these are over when every task has been scheduled once. */
+void sb_probe_stop(void)
+{
+	wait_var_event(&waiting, !atomic_read(&waiting));
+	synchronize_rcu_tasks();
 }

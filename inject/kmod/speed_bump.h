@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/path.h>
+#include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/uprobes.h>
 #include <linux/version.h>
@@ -25,8 +26,9 @@
  * file is no ELF file of 64 bits; ENAMETOOLONG; ERANGE a delay above 10 s; EEXIST; ENOSPC.
  *
  * main.c has the files, command.c what is written to them, symbol.c names to offsets, probe.c the
- * probes and the spin, tree.c who descends from whom. sb_lock guards the list of targets; a hit
- * takes no lock but, for pid=, the one of tree.c's table.
+ * probes and the spin, tree.c who descends from whom. sb_lock guards the list of targets, and is
+ *not held while a file is opened or read, which may take as long as it likes; a hit takes no lock
+ *but, for pid=, the one of tree.c's table.
  */
 enum {
 	SB_MAX_TARGETS = 64, /* a bit each in tree.c */
@@ -48,6 +50,7 @@ struct sb_target {
 	unsigned int bit;
 	bool gone; /* a spin in progress leaves */
 	bool probed;
+	refcount_t refs; /* the list's, and one of each delay that is waited for */
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
 };
@@ -59,18 +62,21 @@ extern bool sb_enabled;
 extern u64 sb_default_delay_ns;
 extern atomic64_t sb_total_hits, sb_total_delay_ns;
 
-/* command.c; the caller holds sb_lock */
+/* command.c; for all but these two the caller holds sb_lock */
 int sb_command(char *text);
+int sb_parse_delay(const char *text, u64 *ns);
 int sb_enable(bool on);
 void sb_clear(void);
-int sb_parse_delay(const char *text, u64 *ns);
+void sb_target_put(struct sb_target *t);
 
 /* symbol.c: the offset in the file of a function's entry; -ENOENT, -ENOEXEC, ... */
 int sb_symbol_offset(struct file *file, const char *symbol, loff_t *offset);
 
-/* probe.c: a probe in and out; out waits until nobody is in it. */
+/* probe.c: a probe in and out; out waits until nobody is in its handler. Delays are spent behind
+ * that, and hold a target: sb_probe_stop() waits for the last of them. */
 int sb_probe(struct sb_target *t);
 void sb_unprobe(struct sb_target *t);
+void sb_probe_stop(void);
 
 /* tree.c: which processes descend from the pid= of which targets. */
 int sb_tree_start(void);

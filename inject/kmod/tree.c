@@ -2,13 +2,16 @@
 /*
  * pid=N means process N and all its descendants. Ancestry cannot be read off a process later (a
  * daemon has lost its own), so membership is inherited at fork: a table of processes, each with
- * a bit for every target that it belongs to. Processes are known by their number in the first
- * pid namespace; what was written is in the writer's own.
+ * a bit for every target that it belongs to. A process is known by its struct pid, which is held
+ * and so is no other's for as long: its number may come to mean another process. A number that is
+ * awaited is one of the namespace in which it was written, and means the first process that bears
+ * it.
  *
  * sched_process_fork and sched_process_exit are not exported; they are found by name.
  */
 #include <linux/hashtable.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -21,50 +24,67 @@
 
 struct member {
 	struct hlist_node node;
-	pid_t tgid;
+	struct pid *pid; /* held */
 	u64 bits;
+};
+
+struct awaited {
+	pid_t nr; /* 0: none */
+	struct pid_namespace *ns;
 };
 
 static DEFINE_HASHTABLE(members, 10);
 static DEFINE_SPINLOCK(members_lock);
-static u64 bits_in_use;		      /* under members_lock */
-static pid_t awaited[SB_MAX_TARGETS]; /* pid= of a process that is not there yet */
+static u64 bits_in_use;			       /* under members_lock */
+static struct awaited awaited[SB_MAX_TARGETS]; /* pid= of a process that is not there yet */
 static struct tracepoint *on_fork_tp, *on_exit_tp;
 
 /* Under members_lock. */
-static struct member *find(pid_t tgid)
+static struct member *find(const struct pid *pid)
 {
 	struct member *m;
 
-	hash_for_each_possible(members, m, node, tgid) if (m->tgid == tgid) return m;
+	hash_for_each_possible(members, m, node, (unsigned long)pid) if (m->pid == pid) return m;
 	return NULL;
 }
 
 /* Under members_lock. True: it is new in one of them. */
-static bool join(pid_t tgid, u64 bits)
+static bool join(struct pid *pid, u64 bits)
 {
-	struct member *m = find(tgid);
+	struct member *m = find(pid);
 	bool fresh;
 
 	if (!m) {
 		m = kzalloc(sizeof(*m), GFP_ATOMIC);
 		if (!m)
 			return false;
-		m->tgid = tgid;
-		hash_add(members, &m->node, tgid);
+		m->pid = get_pid(pid);
+		hash_add(members, &m->node, (unsigned long)pid);
 	}
 	fresh = bits & ~m->bits;
 	m->bits |= bits;
 	return fresh;
 }
 
-static u64 awaits(pid_t tgid)
+static void member_free(struct member *m)
+{
+	put_pid(m->pid);
+	kfree(m);
+}
+
+/* Under members_lock. Once it has come it is not awaited any more. */
+static u64 awaits(struct pid *pid)
 {
 	u64 bits = 0;
 
-	for (unsigned int i = 0; i < SB_MAX_TARGETS; i++)
-		if (awaited[i] && awaited[i] == tgid)
-			bits |= 1ull << i;
+	for (unsigned int i = 0; i < SB_MAX_TARGETS; i++) {
+		struct awaited *a = &awaited[i];
+
+		if (!a->nr || pid_nr_ns(pid, a->ns) != a->nr)
+			continue;
+		a->nr = 0;
+		bits |= 1ull << i;
+	}
 	return bits & bits_in_use;
 }
 
@@ -77,10 +97,10 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 	if (!READ_ONCE(bits_in_use) || parent->tgid == child->tgid)
 		return;
 	spin_lock_irqsave(&members_lock, flags);
-	m = find(parent->tgid);
-	bits = (m ? m->bits : 0) | awaits(child->tgid);
+	m = find(task_tgid(parent));
+	bits = (m ? m->bits : 0) | awaits(task_tgid(child));
 	if (bits)
-		join(child->tgid, bits);
+		join(task_tgid(child), bits);
 	spin_unlock_irqrestore(&members_lock, flags);
 }
 
@@ -97,11 +117,12 @@ static void on_exit(void *data, struct task_struct *task)
 	if (!READ_ONCE(bits_in_use) || atomic_read(&task->signal->live))
 		return;
 	spin_lock_irqsave(&members_lock, flags);
-	m = find(task->tgid);
+	m = find(task_tgid(task));
 	if (m)
 		hash_del(&m->node);
 	spin_unlock_irqrestore(&members_lock, flags);
-	kfree(m);
+	if (m)
+		member_free(m);
 }
 
 bool sb_tree_has(unsigned int bit)
@@ -111,7 +132,7 @@ bool sb_tree_has(unsigned int bit)
 	bool has;
 
 	spin_lock_irqsave(&members_lock, flags);
-	m = find(current->tgid);
+	m = find(task_tgid(current));
 	has = m && m->bits >> bit & 1;
 	spin_unlock_irqrestore(&members_lock, flags);
 	return has;
@@ -127,17 +148,31 @@ static bool take_children(u64 bit)
 	for_each_process(p)
 	{
 		const struct member *m;
+		struct pid *pid = task_tgid(p);
 		unsigned long flags;
-		pid_t parent = rcu_dereference(p->real_parent)->tgid;
 
 		spin_lock_irqsave(&members_lock, flags);
-		m = find(parent);
-		if (m && m->bits & bit && atomic_read(&p->signal->live))
-			more |= join(p->tgid, bit);
+		m = find(task_tgid(rcu_dereference(p->real_parent)));
+		if (pid && m && m->bits & bit && atomic_read(&p->signal->live))
+			more |= join(pid, bit);
 		spin_unlock_irqrestore(&members_lock, flags);
 	}
 	rcu_read_unlock();
 	return more;
+}
+
+/* Under members_lock: on_exit() has not passed for it yet. One that has ended and was not reaped
+ * has no calls to count, and no exit to come by which it would be let go. */
+static bool is_alive(struct pid *pid)
+{
+	const struct task_struct *p;
+	bool alive;
+
+	rcu_read_lock();
+	p = pid_task(pid, PIDTYPE_TGID);
+	alive = p && atomic_read(&p->signal->live);
+	rcu_read_unlock();
+	return alive;
 }
 
 int sb_tree_add(pid_t pid, unsigned int bit)
@@ -147,9 +182,11 @@ int sb_tree_add(pid_t pid, unsigned int bit)
 
 	spin_lock_irqsave(&members_lock, flags);
 	WRITE_ONCE(bits_in_use, bits_in_use | 1ull << bit);
-	awaited[bit] = root ? 0 : pid;
-	if (root)
-		join(pid_nr(root), 1ull << bit);
+	smp_mb(); /* on_exit() looks in reverse order: whether it lives, and then at the bits */
+	if (!root)
+		awaited[bit] = (struct awaited){ pid, get_pid_ns(task_active_pid_ns(current)) };
+	else if (is_alive(root))
+		join(root, 1ull << bit);
 	spin_unlock_irqrestore(&members_lock, flags);
 	put_pid(root);
 	while (take_children(1ull << bit))
@@ -159,6 +196,8 @@ int sb_tree_add(pid_t pid, unsigned int bit)
 
 void sb_tree_remove(unsigned int bit)
 {
+	struct pid_namespace *ns;
+	HLIST_HEAD(dead);
 	struct hlist_node *next;
 	struct member *m;
 	unsigned long flags;
@@ -166,16 +205,20 @@ void sb_tree_remove(unsigned int bit)
 
 	spin_lock_irqsave(&members_lock, flags);
 	WRITE_ONCE(bits_in_use, bits_in_use & ~(1ull << bit));
-	awaited[bit] = 0;
+	ns = awaited[bit].ns;
+	awaited[bit] = (struct awaited){};
 	hash_for_each_safe(members, bucket, next, m, node)
 	{
 		m->bits &= ~(1ull << bit);
 		if (m->bits)
 			continue;
 		hash_del(&m->node);
-		kfree(m);
+		hlist_add_head(&m->node, &dead);
 	}
 	spin_unlock_irqrestore(&members_lock, flags);
+	if (ns)
+		put_pid_ns(ns);
+	hlist_for_each_entry_safe(m, next, &dead, node) member_free(m);
 }
 
 static void look_at(struct tracepoint *tp, void *priv)

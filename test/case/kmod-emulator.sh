@@ -7,7 +7,11 @@
 . "$SRC/test/emulator/boot.bash"
 need readelf
 guest "$SRC/test/emulator/guest.sh" "$V/calls" "$V/tree" "$CTL" "$SB"
-cp "$SRC/test/emulator/more.sh" "$root/"
+cp "$SRC/test/emulator/more.sh" "$SRC/test/emulator/whose.sh" "$root/"
+# where in its file the function begins, for another tool than the module
+read -r offset address < <(readelf -lW "$V/calls" | awk '/^  LOAD .* R E / { print $2, $3 }')
+value=$(readelf -sW "$V/calls" | awk '$8 == "victim_work" { print $2; exit }')
+echo $((0x$value - address + offset)) >"$root/victim_work"
 readelf -W --dyn-syms "$root/lib/x86_64-linux-gnu/libc.so.6" |
 	awk '$4 == "FUNC" && $5 == "GLOBAL" && $7 != "UND" { sub(/@.*/, "", $8); print $8 }' |
 	sort -u | grep '^get\|^set' >"$root/functions"

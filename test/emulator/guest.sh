@@ -218,6 +218,7 @@ cs "Removed target: $V:victim_work" remove $V:victim_work
 cs 'All targets cleared' clear
 same list "$(cat $D/targets_list)" ''
 . /more.sh
+. /whose.sh
 
 # ---- unloaded under load, in the middle of a delay
 echo "== unloaded under load, in the middle of a delay"
