@@ -112,4 +112,11 @@ bool image_is_entry(struct image *img, uint64_t vaddr);
 void image_function_room(struct image *img, uint64_t start, uint64_t end, uint64_t *prev_end,
 			 uint64_t *next);
 
+/*
+ * The end of the bytes from vaddr on that no section holds: what the linker puts between two of
+ * them, which nothing runs or reads. vaddr itself where a section holds it, where none follows, or
+ * where the file has no section headers.
+ */
+uint64_t image_fill_end(struct image *img, uint64_t vaddr);
+
 #endif

@@ -16,9 +16,11 @@
  * nothing lands behind its first byte. Three shapes, tried in this order:
  *
  *	body	5 bytes or more of the function:	E:  jmp rel32 stub
- *	tail	a shorter body and no-op padding after:	E:  jmp rel32 stub
- *	pre	2 bytes at the entry, 5 of padding	E-5: jmp rel32 stub; E: jmp rel8 E-5
- *		before it
+ *	tail	a shorter body and no-op padding after,	E:  jmp rel32 stub
+ *		or the linker's fill between sections
+ *	pre	2 bytes at the entry (padding and fill	E-5: jmp rel32 stub; E: jmp rel8 E-5
+ *		after a shorter body count, too), 5 of
+ *		padding before it
  *
  * An endbr64 at the entry stays where it is; the window starts after it.
  */
@@ -59,6 +61,7 @@ struct plan_request {
 	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
 	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
 				    func_end and next; see image_function_room() */
+	uint64_t fill_end;	 /* no section holds [func_end, fill_end); 0: nothing is known */
 	uint64_t prev;		 /* where the code that ends at prev_end begins; 0: unknown */
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */

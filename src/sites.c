@@ -152,6 +152,8 @@ static bool make_request(const struct found_site *s, bool int3, struct plan_requ
 		req->func_end = end;
 	image_function_room(s->img, req->func, req->func_end ? req->func_end : req->func + 1,
 			    &req->prev_end, &req->next);
+	if (req->func_end)
+		req->fill_end = image_fill_end(s->img, req->func_end);
 	if (image_function_at(s->img, req->prev_end - 1, &start, &end) && end == req->prev_end)
 		req->prev = start;
 	return true;

@@ -213,6 +213,48 @@ static void padding_of_small_noops_that_is_run_through_is_not_used(void **state)
 	assert_int_equal(plan_site(&s), PLAN_OK);
 }
 
+/* c3, three bytes that no section holds, eight no-op bytes before. */
+static void last_byte_of_a_section_uses_the_fill_behind_it(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+					0xc3, 0x00, 0x00, 0x00, 0x48, 0x83, 0xec, 0x08 };
+	struct site s = { 0x808, 1, 8 };
+	struct plan_request req = request(&s);
+
+	(void)state;
+	put(s.at - 8, code, sizeof(code));
+	req.next = BASE + 0x80c;
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.fill_end = BASE + 0x809; /* a section begins at once */
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.fill_end = BASE + 0x80c;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.insns, 1);
+	assert_true(plan.ends);
+	assert_memory_equal(plan.orig, code + 8, 2);
+}
+
+/* A neighbour without a length reaches up to the function, as far as tables tell. */
+static void padding_behind_a_function_of_unknown_length_is_found(void **state)
+{
+	static const uint8_t code[] = { 0x31, 0xc0, 0xc3, 0x0f, 0x1f, 0x80, 0x00, 0x00,
+					0x00, 0x00, 0x31, 0xc0, 0xc3, 0x55, 0x55 };
+	struct site s = { 0x80a, 3, 0 };
+	struct plan_request req = request(&s);
+
+	(void)state;
+	put(s.at - 10, code, sizeof(code));
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.prev = BASE + 0x800;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.pad, BASE + 0x805);
+	text[0x802] = 0x90; /* no ret: it runs on into the function */
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+}
+
 static void window_across_a_page_is_refused(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xc3 };
@@ -440,6 +482,8 @@ int main(void)
 		TEST(short_body_uses_the_padding_before_it),
 		TEST(padding_that_is_run_through_keeps_its_boundary),
 		TEST(padding_of_small_noops_that_is_run_through_is_not_used),
+		TEST(last_byte_of_a_section_uses_the_fill_behind_it),
+		TEST(padding_behind_a_function_of_unknown_length_is_found),
 		TEST(window_across_a_page_is_refused),
 		TEST(sem_trywait_lands_in_its_window),
 		TEST(pthread_spin_lock_loops_to_its_entry),

@@ -206,21 +206,25 @@ static enum plan_refusal check_window(const struct attempt *a)
 }
 
 /*
- * The no-ops behind a body that ended: up to the next function, nothing else between. In a stripped
- * file that one may have no name (musl's neighbour of _dl_debug_state()): it begins where the fill
- * ends, on a multiple of what compilers align functions to.
+ * A window of `want` bytes may go on behind a body that ended. In the no-ops up to the next function,
+ * nothing else between: in a stripped file that one may have no name (musl's neighbour of
+ * _dl_debug_state()), and begins where the no-ops end, on a multiple of what compilers align
+ * functions to. Or in what the linker leaves between .text and .fini, whatever that is.
  */
-static bool has_tail(const struct attempt *a)
+static bool has_tail(const struct attempt *a, unsigned int want)
 {
 	const struct plan *plan = a->plan;
 	const struct plan_request *req = a->req;
 	uint64_t aligned = (plan->resume + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
+	uint64_t end = plan->addr + want;
+	size_t avail;
 
-	if (!plan->ends || !req->func_end || plan->resume != req->func_end)
+	if (!plan->ends || !req->func_end || plan->resume != req->func_end || req->next < end ||
+	    !x86_text_at(req, end - 1, &avail))
 		return false;
-	if (req->next >= plan->addr + JUMP && x86_only_nops(req, plan->resume, req->next))
+	if (req->fill_end >= end || x86_only_nops(req, plan->resume, req->next))
 		return true;
-	return aligned >= plan->addr + JUMP && aligned <= req->next &&
+	return aligned >= end && aligned <= req->next &&
 	       x86_only_nops(req, plan->resume, aligned);
 }
 
@@ -236,7 +240,7 @@ static enum plan_refusal try_body(struct attempt *a)
 	plan->shape = PLAN_BODY;
 	plan->len = (uint8_t)covered;
 	if (covered < JUMP) {
-		if (!has_tail(a))
+		if (!has_tail(a, JUMP))
 			return refuse(a, PLAN_TOO_SHORT, "ends at", plan->resume);
 		plan->shape = PLAN_TAIL;
 		plan->len = JUMP;
@@ -260,8 +264,11 @@ static enum plan_refusal try_pre(struct attempt *a)
 	why = displace(a, SHORT_JUMP);
 	if (why != PLAN_OK)
 		return why;
-	if (plan->resume < plan->addr + SHORT_JUMP)
-		return PLAN_TOO_SHORT;
+	if (plan->resume < plan->addr + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(req, plan->addr, &avail), SHORT_JUMP);
+	}
 	plan->shape = PLAN_PRE;
 	plan->len = SHORT_JUMP;
 	plan->pad = pad;
