@@ -206,8 +206,8 @@ static enum plan_refusal check_window(const struct attempt *a)
 }
 
 /*
- * A window of `want` bytes may go on behind a body that ended. In the no-ops up to the next function,
- * nothing else between: in a stripped file that one may have no name (musl's neighbour of
+ * A window of `want` bytes may go on behind a body that ended. In the no-ops up to the next
+ * function, nothing else between: in a stripped file that one may have no name (musl's neighbour of
  * _dl_debug_state()), and begins where the no-ops end, on a multiple of what compilers align
  * functions to. Or in what the linker leaves between .text and .fini, whatever that is.
  */
@@ -224,8 +224,7 @@ static bool has_tail(const struct attempt *a, unsigned int want)
 		return false;
 	if (req->fill_end >= end || x86_only_nops(req, plan->resume, req->next))
 		return true;
-	return aligned >= end && aligned <= req->next &&
-	       x86_only_nops(req, plan->resume, aligned);
+	return aligned >= end && aligned <= req->next && x86_only_nops(req, plan->resume, aligned);
 }
 
 static enum plan_refusal try_body(struct attempt *a)
