@@ -22,7 +22,9 @@
  *		after a shorter body count, too), 5 of
  *		padding before it
  *
- * An endbr64 at the entry stays where it is; the window starts after it.
+ * An endbr64 at the entry stays where it is; the window starts after it. So does another first
+ * instruction that only pushes a register, moves the stack pointer down or computes a register,
+ * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
  */
 enum plan_refusal {
 	PLAN_OK = 0,
@@ -83,10 +85,10 @@ struct plan_retarget {
 
 struct plan {
 	enum plan_shape shape;
-	uint64_t addr;	 /* first replaced byte at the entry (after endbr64) */
+	uint64_t addr;	 /* first replaced byte at the entry (after `skipped`) */
 	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
 	uint64_t pad;	 /* address of the 5 padding bytes used (pre), else 0 */
-	uint8_t skipped; /* bytes of endbr64 before addr: 4 or 0 */
+	uint8_t skipped; /* bytes of the entry's first instruction that stay before addr, or 0 */
 	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
 					  at least len (pre and int3 replace fewer than they
 					  displace) */

@@ -77,7 +77,7 @@ static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
 			return steps;
 		}
 		assert_int_equal(pt_get_regs(pid, &regs), 0);
-		if (arch->pc(&regs) == (uint64_t)h->text)
+		if (arch->pc(&regs) == h->plan.addr)
 			entry = regs;
 		if (arch->pc(&regs) < lo || arch->pc(&regs) >= hi)
 			continue;

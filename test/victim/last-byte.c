@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * last-byte [CALLS GATE]: calls functions of one byte, a `ret` each, CALLS times after GATE exists.
+ * last-byte [CALLS GATE]: calls functions of one byte, a `ret` each, CALLS times at most after GATE
+ * exists.
  *
  *	last_ret	ends its section; another section begins 3 bytes later
  *	after_start	begins where a function without a length (as those of start files) pads
@@ -51,12 +52,12 @@ __asm__(".pushsection .lastbyte, \"ax\", @progbits\n"
 
 int main(int argc, char **argv)
 {
-	uint64_t calls = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000;
+	uint64_t calls = 0, most = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000;
 
 	victim_catch_term();
 	victim_ready();
 	victim_gate(argc > 2 ? argv[2] : NULL);
-	for (uint64_t i = 0; i < calls; i++) {
+	for (; calls < most && !victim_stop; calls++) {
 		last_ret();
 		after_start();
 	}

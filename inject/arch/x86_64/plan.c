@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether and how a site is hooked: see plan.h for the three shapes.
+ * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
  *
- * The order of trial is body or tail, then pre. What stands in the way of a five-byte window
+ * The order of trial is body or tail behind the first instruction, body or tail, then pre. What stands in the way of a five-byte window
  * (a short body, a landing at byte 2, a page's end, an immovable third instruction) often is no
  * obstacle to a two-byte one.
  */
@@ -363,13 +363,54 @@ static void skip_endbr(const struct plan_request *req, struct plan *plan)
 	plan->addr += plan->skipped;
 }
 
+/* A branch of the function's own goes to its entry, and would pass a window behind it again. */
+static bool loops_to_entry(const struct attempt *a)
+{
+	struct landing found[MAX_LANDINGS];
+	size_t n = a->landings ? landing_query(a->landings, a->req->addr, 1, found, MAX_LANDINGS) :
+				 0;
+
+	for (size_t i = 0; i < n && i < MAX_LANDINGS; i++)
+		if (!found[i].call && inside(found[i].from, a->req->func,
+					     code_end(a->req) - a->req->func))
+			return true;
+	return n > MAX_LANDINGS;
+}
+
+/*
+ * A uprobe of another tool's, put on the entry of a function that is hooked there, makes the kernel
+ * run the file's first instruction and go on behind it, in the middle of the jump. So where the
+ * first instruction may as well run before the stub it stays, and the window begins behind it.
+ */
+static enum plan_refusal try_behind(struct attempt *a)
+{
+	struct x86_decoded insn;
+	enum plan_refusal why;
+	size_t avail;
+
+	if (!a->req->entry || a->plan->skipped || loops_to_entry(a) ||
+	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK ||
+	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn))
+		return PLAN_TOO_SHORT;
+	a->plan->skipped = insn.form.len;
+	a->plan->addr += insn.form.len;
+	if (x86_flags_live(a->req, a->plan->addr))
+		return PLAN_TOO_SHORT;
+	why = try_body(a);
+	/* What comes there by another way than by the first instruction is no call. */
+	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
-	struct plan first;
+	struct plan first = *a->plan;
 	enum plan_refusal why;
 
 	if (a->req->int3)
 		return try_int3(a);
+	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
+		return PLAN_OK;
+	*a->plan = first;
 	why = try_body(a);
 	if (why == PLAN_OK)
 		return why;
