@@ -103,8 +103,7 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell, h->stub,
 				       (uint8_t *)h->stub, 512, &h->site, &why);
 	assert_true(size > 0);
-	plan_patch(&h->plan, h->stub + h->site.entry,
-		   h->text + (h->plan.addr - base), NULL);
+	plan_patch(&h->plan, h->stub + h->site.entry, h->text + (h->plan.addr - base), NULL);
 }
 
 static inline void free_hook(struct hooked *h)

@@ -2,9 +2,9 @@
 /*
  * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
  *
- * The order of trial is body or tail behind the first instruction, body or tail, then pre. What stands in the way of a five-byte window
- * (a short body, a landing at byte 2, a page's end, an immovable third instruction) often is no
- * obstacle to a two-byte one.
+ * The order of trial is body or tail behind the first instruction, body or tail, then pre. What
+ * stands in the way of a five-byte window (a short body, a landing at byte 2, a page's end, an
+ * immovable third instruction) often is no obstacle to a two-byte one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -371,8 +371,8 @@ static bool loops_to_entry(const struct attempt *a)
 				 0;
 
 	for (size_t i = 0; i < n && i < MAX_LANDINGS; i++)
-		if (!found[i].call && inside(found[i].from, a->req->func,
-					     code_end(a->req) - a->req->func))
+		if (!found[i].call &&
+		    inside(found[i].from, a->req->func, code_end(a->req) - a->req->func))
 			return true;
 	return n > MAX_LANDINGS;
 }
