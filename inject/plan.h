@@ -41,6 +41,7 @@ enum plan_refusal {
 	PLAN_TEXTREL,	      /* the module relocates its text */
 	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
+	PLAN_BREAKPOINT,      /* by another tool's breakpoint alone */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
 	PLAN_REFUSAL_COUNT
 };

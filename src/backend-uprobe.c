@@ -12,6 +12,7 @@
 #include "log.h"
 #include "preview.h"
 #include "uprobe-priv.h"
+#include "../elf/image.h"
 #include "../inject/clock.h"
 
 #define MS 1000000ull
@@ -62,6 +63,7 @@ static void usession_free(struct session *s)
 		usession_record_free(rec);
 	}
 	for (size_t i = 0; i < s->n_places; i++) {
+		image_put(s->place[i].img);
 		free(s->place[i].module);
 		free(s->place[i].symbol);
 		free(s->place[i].build_id);

@@ -370,6 +370,19 @@ static void refused(struct session *s, const struct found_site *fs, pid_t pid,
 	note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
+/* Only in the memory was it seen why. */
+static void not_planted(struct session *s, const struct site_record *r, pid_t pid,
+			enum plan_refusal why)
+{
+	char reason[512], by[64] = "";
+
+	if (why == PLAN_BREAKPOINT)
+		session_probes_in(s, pid, r->module, by, sizeof(by));
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
+		 by[0] ? "; its file has uprobes of " : "", by);
+	note_refusal(s, r->target, pid, r->module, r->symbol, r->address, reason);
+}
+
 /* Sites of one image, contiguous in found: hooked in one go. */
 static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
 		      size_t n, struct sb_err *err)
@@ -410,8 +423,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		if (sites[i].why == PLAN_OK && !r->bell)
 			s->target[r->target].planted = true;
 		else if (sites[i].why != PLAN_OK && !r->bell)
-			note_refusal(s, r->target, pid, r->module, r->symbol, r->address,
-				     plan_refusal_text(sites[i].why));
+			not_planted(s, r, pid, sites[i].why);
 		else if (sites[i].why != PLAN_OK && !r->start)
 			bell_refused(s, pid, sites[i].why);
 		if (sites[i].why != PLAN_OK)

@@ -3,6 +3,7 @@
 #define SB_SESSION_PRIV_H
 
 #include "session.h"
+#include "foreign.h"
 #include "processes.h"
 #include "sites.h"
 #include "targets.h"
@@ -79,6 +80,8 @@ struct session {
 	size_t n_folded;  /* records that were forgotten */
 	size_t free_site; /* number of a free entry of site[], from 1; 0: none */
 	struct image_plans *plans;
+	struct foreign foreign; /* uprobes of other tools, once they were asked for */
+	bool foreign_known;
 	struct bells *bells;
 	bool armed, detached, filtered;
 	bool gil;	      /* an interpreter with a global lock was watched */
@@ -162,6 +165,9 @@ bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: t
 void slow_free(struct slow_look *look, size_t n_targets);
 
 /* session.c */
+/* Another tool that has uprobes in that module of the process's: "NAME (pid N)", or "" where the
+ * kernel tells of none. */
+void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size);
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
 
 /* session-result.c: what ended processes left and living ones show. */

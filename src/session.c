@@ -145,6 +145,7 @@ void session_free(struct session *s)
 	guests_free(s);
 	free(s->site);
 	free(s->target);
+	foreign_free(&s->foreign);
 	plans_free(s->plans);
 	bells_close(s->bells);
 	free(s);

@@ -109,6 +109,7 @@ static struct uplace *place_new(struct session *s, const struct candidate *c, ui
 		.dev = c->dev,
 		.inode = c->inode,
 		.offset = offset,
+		.img = image_ref(c->img),
 		.module = text_dup(image_name(c->img)),
 		.symbol = text_dup(c->name),
 		.build_id = text_dup(image_build_id(c->img)),

@@ -38,6 +38,8 @@ struct uplace {
 	uint32_t dev;
 	uint64_t inode, offset;
 	size_t id; /* of uprobes_arm() */
+	/* Held: the kernel names the place by a descriptor of the image's, to other tools, too. */
+	struct image *img;
 	char *module, *symbol, *build_id;
 	uint64_t address, size; /* in the first process that was looked at */
 	uint32_t *rows;		/* images that map it */
