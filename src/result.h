@@ -44,6 +44,8 @@ struct result_site {
 	uint64_t line;	  /* where it begins, 0 unknown */
 	pid_t *pids;
 	size_t n_pids;
+	bool each;     /* it has a counter of its own; JSON has its hits only then */
+	uint64_t hits; /* of this function alone, in all processes that have it at that address */
 };
 
 struct result_refused {

@@ -12,20 +12,10 @@ struct python_site {
 	size_t target;
 	char *module, *symbol, *file;
 	uint32_t line;
+	uint32_t each; /* number of its own counter, 0: none */
 	pid_t *pids;
 	size_t n_pids;
 };
-
-/* The text of a note, NUL by NUL; NULL where it does not hold together. */
-static const char *next_text(const char **at, const char *end)
-{
-	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
-
-	if (!nul)
-		return NULL;
-	*at = nul + 1;
-	return text;
-}
 
 static struct python_site *site_of(struct session *s, size_t target, const char *module,
 				   const char *symbol)
@@ -50,60 +40,39 @@ static struct python_site *site_of(struct session *s, size_t target, const char 
 	return site;
 }
 
-/* note is a copy, `size` bytes whole. */
-static void take_note(struct session *s, const struct sb_page_note *note)
+static void take_note(struct session *s, const struct page_note *note)
 {
-	const char *at = note->text, *end = (const char *)note + note->size;
-	const char *module = next_text(&at, end), *symbol = module ? next_text(&at, end) : NULL;
-	const char *file = symbol ? next_text(&at, end) : NULL;
 	struct python_site *site;
 
-	if (!file || note->cell >= s->n_targets || s->target[note->cell].spec->kind != SPEC_PYTHON)
+	if (note->cell >= s->n_targets || s->target[note->cell].spec->kind != SPEC_PYTHON)
 		return;
-	site = site_of(s, note->cell, module, symbol);
+	site = site_of(s, note->cell, note->module, note->symbol);
 	if (!site->file) {
-		site->file = text_dup(file);
+		site->file = text_dup(note->file);
 		site->line = note->line;
 	}
 	if (site->n_pids < PIDS_SHOWN)
 		result_add_pid(&site->pids, &site->n_pids, (pid_t)note->pid);
+	site->each = each_number(s, note->cell, note->module, note->symbol, 0);
 	s->target[note->cell].planted = true;
 }
 
-/* From where the last look ended. The area can be written by the target at any time. */
+/* From where the last look ended. */
 void python_notes(struct session *s, struct record *rec)
 {
 	struct control *control = rec->space ? rec->space->control : NULL;
-	const struct sb_page_header *lay;
-	const char *area;
-	uint64_t used;
+	struct page_note note = { 0 };
 
 	if (!control || !python_wanted(s))
 		return;
-	lay = &control->page.lay;
-	area = (const char *)control->page.hdr + lay->notes_off;
-	used = __atomic_load_n(&control->page.hdr->notes_used, __ATOMIC_ACQUIRE);
-	if (used > lay->notes_size)
-		used = lay->notes_size;
-	while (control->notes_read + sizeof(struct sb_page_note) <= used) {
-		const struct sb_page_note *shared = (const void *)(area + control->notes_read);
-		uint32_t size = __atomic_load_n(&shared->size, __ATOMIC_ACQUIRE);
-		struct sb_page_note *copy;
-
-		if (size < sizeof(*shared) || size % 8 || size > used - control->notes_read)
-			return;
-		copy = malloc(size);
-		if (!copy)
-			abort();
-		memcpy(copy, shared, size);
-		copy->size = size;
-		take_note(s, copy);
-		free(copy);
-		control->notes_read += size;
-	}
+	note.at = control->notes_read;
+	while (page_next_note(&control->page, &note))
+		take_note(s, &note);
+	control->notes_read = note.at;
+	page_note_done(&note);
 }
 
-void python_sites(struct session *s, size_t target, struct result_target *rt)
+void python_sites(struct session *s, size_t target, const uint64_t *each, struct result_target *rt)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
@@ -125,6 +94,8 @@ void python_sites(struct session *s, size_t target, struct result_target *rt)
 			.file = text_dup(from->file),
 			.line = from->line,
 			.mechanism = text_dup("python"),
+			.each = each && from->each,
+			.hits = each && from->each ? each[from->each - 1] : 0,
 		};
 		for (size_t k = 0; k < from->n_pids; k++)
 			result_add_pid(&to->pids, &to->n_pids, from->pids[k]);

@@ -162,6 +162,51 @@ static bool bounds(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 	return image_function_at(ctx, addr, start, end);
 }
 
+/* What the scan takes for a function's entry it does not record the calls of. */
+struct callee {
+	struct image *img;
+	uint64_t vaddr;
+};
+
+static bool bounds_but_of_callee(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	const struct callee *c = ctx;
+
+	return addr != c->vaddr && image_function_at(c->img, addr, start, end);
+}
+
+static bool is_call(struct image *img, const struct landing *l)
+{
+	size_t avail;
+	const uint8_t *p = image_bytes(img, l->from, &avail);
+
+	return l->confirmed && p && avail >= 5 && (*p & 0xfe) == 0xe8; /* call or jmp, rel32 */
+}
+
+size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap)
+{
+	struct landing_set *set = landing_new();
+	struct callee callee = { img, vaddr };
+	struct image_segment seg[MAX_SEGMENTS];
+	struct landing *found = must(calloc(cap, sizeof(*found)));
+	size_t segs = image_text(img, seg, MAX_SEGMENTS), n = 0;
+	bool known = set && landing_add_window(set, vaddr, 1) == 0;
+
+	for (size_t i = 0; i < segs && i < MAX_SEGMENTS && known; i++)
+		known = landing_scan(set, seg[i].bytes, seg[i].vaddr, seg[i].size,
+				     bounds_but_of_callee, &callee) == 0;
+	if (known)
+		n = landing_query(set, vaddr, 1, found, cap);
+	known &= n <= cap;
+	for (size_t i = 0; i < n && known; i++) {
+		known = is_call(img, &found[i]);
+		from[i] = found[i].from;
+	}
+	landing_free(set);
+	free(found);
+	return known ? n : 0;
+}
+
 static void scan(struct landing_set *set, struct image *img)
 {
 	struct image_segment seg[MAX_SEGMENTS];
