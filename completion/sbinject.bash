@@ -97,7 +97,7 @@ _sbinject() {
 			return
 		fi
 		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
-			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume=' -- "$cur"))
+			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume= inline=' -- "$cur"))
 			compopt -o nospace 2>/dev/null
 		}
 		;;

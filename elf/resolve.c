@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { INLINE_LOOKS = 4 }; /* modules whose DWARF is read for a hint */
+
 struct resolver {
 	struct module_space space;
 	struct ifunc_reader ifunc;
@@ -246,13 +248,44 @@ static void sort_sites(struct resolve_result *out)
 
 /* ---- one module ---- */
 
+/* The function itself, where it is there, and its copies. */
+static int find_inlined(struct image *img, const struct resolve_request *req, unsigned int flags,
+			struct symbol_list *list, struct sb_err *err)
+{
+	struct symbol_list itself;
+	int ret = symbol_find_inlined(img, req->symbol, flags, list, err);
+	struct symbol *all;
+
+	if (symbol_find(img, req->symbol, flags, &itself, NULL) < 0)
+		return ret;
+	if (ret < 0) {
+		*list = itself;
+		return 0;
+	}
+	all = realloc(list->sym, (list->count + itself.count) * sizeof(*all));
+	if (!all) {
+		symbol_list_free(&itself);
+		symbol_list_free(list);
+		return no_memory(err);
+	}
+	memcpy(all + list->count, itself.sym, itself.count * sizeof(*all));
+	list->sym = all;
+	list->count += itself.count;
+	itself.count = 0; /* its names are the other list's now */
+	symbol_list_free(&itself);
+	return 0;
+}
+
 static int find_in(struct image *img, const struct resolve_request *req, struct symbol_list *list,
 		   struct sb_err *err)
 {
+	unsigned int flags = req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0;
+
 	if (req->kind == RESOLVE_LINE)
 		return symbol_find_line(img, req->symbol, req->line, list, err);
-	return symbol_find(img, req->symbol, req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0,
-			   list, err);
+	if (req->inlined)
+		return find_inlined(img, req, flags, list, err);
+	return symbol_find(img, req->symbol, flags, list, err);
 }
 
 /* Of several modules' failures the one that says most is shown. */
@@ -469,6 +502,25 @@ static void hint_modules(struct resolver *r, const struct module_list *all, stru
 		err_hint(err, "%s", text);
 }
 
+/* A function that the compiler has put into its callers is no symbol of any module. */
+static bool hint_inlined(struct resolver *r, struct sb_err *err)
+{
+	size_t n = 0;
+
+	if (!err || r->req->kind == RESOLVE_LINE || r->req->inlined ||
+	    glob_is_pattern(r->req->symbol))
+		return false;
+	for (size_t i = 0; i < r->named.count && i < INLINE_LOOKS; i++)
+		if (!is_image_seen(&r->named, i))
+			n += symbol_count_inlined(r->named.module[i].img, r->req->symbol);
+	if (n)
+		err_hint(err,
+			 "it is inlined at %zu place%s: inline=yes hooks them, as "
+			 "MODULE:@FILE:LINE does one line",
+			 n, n > 1 ? "s" : "");
+	return n;
+}
+
 /* Where the symbol is instead, or which module may have been meant. Reads every module. */
 static void hint(struct resolver *r, bool about_module, struct sb_err *err)
 {
@@ -515,7 +567,7 @@ static int fail(struct resolver *r, struct sb_err *err)
 		*err = r->why;
 	if (r->why.code == SB_ENOSYMBOL && r->req->kind != RESOLVE_LINE)
 		none_has(r, err);
-	if (r->why.code == SB_ENOSYMBOL)
+	if (r->why.code == SB_ENOSYMBOL && !hint_inlined(r, err))
 		hint(r, false, err);
 	return -(int)r->why.code;
 }

@@ -15,7 +15,7 @@ enum {
 	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
 	THREAD_SLOTS = 8192,
 	THREAD_TABLES = 64,
-	NOTES = 1 << 20,
+	NOTES = 1 << 23,
 	EACH = 1 << 16
 };
 

@@ -51,6 +51,7 @@ struct result_site {
 struct result_refused {
 	char *module, *symbol, *name, *reason;
 	uint64_t address; /* in pids[0] */
+	uint64_t hash;	  /* of its texts; result_refuse() */
 	pid_t *pids;
 	size_t n_pids;
 };

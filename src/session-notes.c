@@ -17,21 +17,60 @@ struct python_site {
 	size_t n_pids;
 };
 
+static uint64_t hash(uint64_t h, const char *text)
+{
+	do
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	while (*text++);
+	return h;
+}
+
+/* The slot of a function, or the free one where it goes. */
+static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
+			 const char *symbol)
+{
+	uint64_t h = hash(hash(0xcbf29ce484222325ull ^ target, module), symbol);
+	size_t mask = s->pysite_slots - 1, i = (h ^ h >> 32) & mask;
+
+	for (; s->pysite_slot[i]; i = (i + 1) & mask) {
+		const struct python_site *at = &s->pysite[s->pysite_slot[i] - 1];
+
+		if (at->target == target && !strcmp(at->symbol, symbol) &&
+		    !strcmp(at->module, module))
+			break;
+	}
+	return &s->pysite_slot[i];
+}
+
+/* Room for twice as many: interpreters have functions by the ten thousand. */
+static void grow(struct session *s)
+{
+	size_t more = s->pysite_slots ? s->pysite_slots * 2 : 1024;
+
+	s->pysite = reallocarray(s->pysite, more / 2, sizeof(*s->pysite));
+	free(s->pysite_slot);
+	s->pysite_slot = calloc(more, sizeof(*s->pysite_slot));
+	if (!s->pysite || !s->pysite_slot)
+		abort();
+	s->pysite_slots = more;
+	for (size_t i = 0; i < s->n_pysites; i++)
+		*slot_of(s, s->pysite[i].target, s->pysite[i].module,
+			 s->pysite[i].symbol) = (uint32_t)i + 1;
+}
+
 static struct python_site *site_of(struct session *s, size_t target, const char *module,
 				   const char *symbol)
 {
 	struct python_site *site;
+	uint32_t *slot;
 
-	for (size_t i = 0; i < s->n_pysites; i++) {
-		site = &s->pysite[i];
-		if (site->target == target && !strcmp(site->module, module) &&
-		    !strcmp(site->symbol, symbol))
-			return site;
-	}
-	s->pysite = realloc(s->pysite, (s->n_pysites + 1) * sizeof(*s->pysite));
-	if (!s->pysite)
-		abort();
+	if (s->n_pysites >= s->pysite_slots / 2)
+		grow(s);
+	slot = slot_of(s, target, module, symbol);
+	if (*slot)
+		return &s->pysite[*slot - 1];
 	site = &s->pysite[s->n_pysites++];
+	*slot = (uint32_t)s->n_pysites;
 	*site = (struct python_site){
 		.target = target,
 		.module = text_dup(module),
@@ -111,4 +150,5 @@ void python_sites_free(struct session *s)
 		free(s->pysite[i].pids);
 	}
 	free(s->pysite);
+	free(s->pysite_slot);
 }

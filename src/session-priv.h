@@ -101,6 +101,8 @@ struct session {
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
 	size_t n_pysites;
+	uint32_t *pysite_slot; /* pysite[] by hash: number from 1, 0 free */
+	size_t pysite_slots;
 	struct each *each; /* functions with a counter of their own; session-each.c */
 	size_t n_each;
 	uint32_t *each_slot; /* each[] by hash: number from 1, 0 free */

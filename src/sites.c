@@ -6,7 +6,7 @@
 #include <string.h>
 #include "../inject/landing.h"
 
-enum { MAX_SEGMENTS = 16 };
+enum { MAX_SEGMENTS = 16, MAX_BRANCHES = 64 };
 
 struct entry {
 	uint64_t vaddr;
@@ -217,6 +217,23 @@ static void scan(struct landing_set *set, struct image *img)
 	image_done_reading(img);
 }
 
+/* Each pass of a place in mid-function counts: a loop of the inlined function's own must not be
+ * taken for calls. */
+static bool inlined_loop(const struct found_site *s, const struct landing_set *set)
+{
+	struct landing found[MAX_BRANCHES];
+	uint64_t vaddr = s->addr - s->bias;
+	size_t n;
+
+	if (!image_inlined_from(s->img, vaddr, vaddr))
+		return false;
+	n = landing_query(set, vaddr, 1, found, MAX_BRANCHES);
+	for (size_t i = 0; i < n && i < MAX_BRANCHES; i++)
+		if (image_inlined_from(s->img, vaddr, found[i].from))
+			return true;
+	return n > MAX_BRANCHES;
+}
+
 static void plan_one(const struct found_site *s, const struct landing_set *set, struct entry *e)
 {
 	struct plan_request req;
@@ -230,6 +247,12 @@ static void plan_one(const struct found_site *s, const struct landing_set *set, 
 		e->why = PLAN_GO_NOSPLIT;
 	else
 		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
+	if (e->why != PLAN_OK || s->addr == s->func)
+		return;
+	if (image_inlined_again(s->img, e->vaddr))
+		e->why = PLAN_INLINE_SEVERAL;
+	else if (inlined_loop(s, set))
+		e->why = PLAN_INLINE_LOOPS;
 }
 
 /* Plans the sites of one image that the cache lacks, with one scan of its text. */

@@ -112,6 +112,7 @@ struct resolve_request target_request(const struct spec *spec)
 		.module = spec->module,
 		.symbol = spec->symbol,
 		.line = spec->line,
+		.inlined = spec->inlined,
 	};
 }
 
