@@ -344,3 +344,38 @@ int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
 	free(s.copy);
 	return ret;
 }
+
+int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
+			   struct symbol_list *list, struct sb_err *err)
+{
+	struct symbol_list itself;
+	int ret = symbol_find_inlined(img, name, flags, list, err);
+	struct symbol *all;
+
+	if (symbol_find(img, name, flags, &itself, NULL) < 0)
+		return ret;
+	if (ret < 0) {
+		*list = itself;
+		return 0;
+	}
+	all = realloc(list->sym, (list->count + itself.count) * sizeof(*all));
+	if (!all) {
+		symbol_list_free(&itself);
+		symbol_list_free(list);
+		return err_set(err, SB_ENOMEM, "no memory for the inlined copies");
+	}
+	memcpy(all + list->count, itself.sym, itself.count * sizeof(*all));
+	list->sym = all;
+	list->count += itself.count;
+	itself.count = 0; /* its names are the other list's now */
+	symbol_list_free(&itself);
+	return 0;
+}
+
+void symbol_hint_inlined(size_t n, struct sb_err *err)
+{
+	err_hint(err,
+		 "it is inlined at %zu place%s: inline=yes hooks %s, as MODULE:@FILE:LINE does "
+		 "one line",
+		 n, n > 1 ? "s" : "", n > 1 ? "them" : "it");
+}

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 enum { INLINE_LOOKS = 4 }; /* modules whose DWARF is read for a hint */
-
 struct resolver {
 	struct module_space space;
 	struct ifunc_reader ifunc;
@@ -248,34 +247,6 @@ static void sort_sites(struct resolve_result *out)
 
 /* ---- one module ---- */
 
-/* The function itself, where it is there, and its copies. */
-static int find_inlined(struct image *img, const struct resolve_request *req, unsigned int flags,
-			struct symbol_list *list, struct sb_err *err)
-{
-	struct symbol_list itself;
-	int ret = symbol_find_inlined(img, req->symbol, flags, list, err);
-	struct symbol *all;
-
-	if (symbol_find(img, req->symbol, flags, &itself, NULL) < 0)
-		return ret;
-	if (ret < 0) {
-		*list = itself;
-		return 0;
-	}
-	all = realloc(list->sym, (list->count + itself.count) * sizeof(*all));
-	if (!all) {
-		symbol_list_free(&itself);
-		symbol_list_free(list);
-		return no_memory(err);
-	}
-	memcpy(all + list->count, itself.sym, itself.count * sizeof(*all));
-	list->sym = all;
-	list->count += itself.count;
-	itself.count = 0; /* its names are the other list's now */
-	symbol_list_free(&itself);
-	return 0;
-}
-
 static int find_in(struct image *img, const struct resolve_request *req, struct symbol_list *list,
 		   struct sb_err *err)
 {
@@ -283,9 +254,8 @@ static int find_in(struct image *img, const struct resolve_request *req, struct 
 
 	if (req->kind == RESOLVE_LINE)
 		return symbol_find_line(img, req->symbol, req->line, list, err);
-	if (req->inlined)
-		return find_inlined(img, req, flags, list, err);
-	return symbol_find(img, req->symbol, flags, list, err);
+	return (req->inlined ? symbol_find_everywhere : symbol_find)(img, req->symbol, flags, list,
+								     err);
 }
 
 /* Of several modules' failures the one that says most is shown. */
@@ -514,10 +484,7 @@ static bool hint_inlined(struct resolver *r, struct sb_err *err)
 		if (!is_image_seen(&r->named, i))
 			n += symbol_count_inlined(r->named.module[i].img, r->req->symbol);
 	if (n)
-		err_hint(err,
-			 "it is inlined at %zu place%s: inline=yes hooks them, as "
-			 "MODULE:@FILE:LINE does one line",
-			 n, n > 1 ? "s" : "");
+		symbol_hint_inlined(n, err);
 	return n;
 }
 
@@ -599,11 +566,6 @@ static int check_flaws(const struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
-static bool is_vdso(const char *module)
-{
-	return strcmp(module, "[vdso]") == 0 || strncmp(module, "linux-vdso.so", 13) == 0;
-}
-
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
 		   const struct resolve_access *access, struct resolve_result *out,
 		   struct sb_err *err)
@@ -620,7 +582,7 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 	ret = module_find(&r.space, req->module, &r.named, err);
 	if (!ret && !r.named.count)
 		ret = find_python_executable(&r, err);
-	if (!ret && !r.named.count && is_vdso(req->module))
+	if (!ret && !r.named.count && module_is_vdso(req->module))
 		ret = err_set(err, SB_EREFUSED,
 			      "the vDSO is the kernel's, not a file's, and cannot be hooked");
 	out->modules = modules = r.named.count;

@@ -66,7 +66,11 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
  */
 int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
 			struct symbol_list *out, struct sb_err *err);
+/* The function itself, where it is there, and its copies. */
+int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
+			   struct symbol_list *list, struct sb_err *err);
 size_t symbol_count_inlined(struct image *img, const char *name);
+void symbol_hint_inlined(size_t n, struct sb_err *err); /* says what to do about n copies */
 
 /* What begins at start, by its name or its address; to be freed. */
 char *symbol_holder(struct image *img, uint64_t start);
