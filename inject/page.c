@@ -71,6 +71,9 @@ static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
 		return 0;
 	}
 	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", size >> 20);
+	err_hint(err,
+		 "where address space is limited (ulimit -v) lift the limit of sbinject and of the "
+		 "target: the room is not memory used");
 	close(fd);
 	page->fd = -1;
 	return -SB_ENOMEM;

@@ -482,6 +482,17 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	return ret;
 }
 
+void session_bar(struct session *s, const struct record *rec, const struct sb_err *err)
+{
+	const char *remedy = err_remedy(err);
+
+	session_warn(s, "process %d (%s) is not hooked: %s%s%s", rec->pid, rec->comm, err->what,
+		     *remedy ? "; " : "", remedy);
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (rec->in_scope[i] && !s->target[i].planted && !s->target[i].removed)
+			s->target[i].barred = *err;
+}
+
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
 {
 	return hook(s, proc, EVERY, fresh, err);

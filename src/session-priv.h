@@ -118,6 +118,8 @@ struct session {
 
 #define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
+/* session-hook.c: a process is not hooked: says so, and why its targets came to nothing. */
+void session_bar(struct session *s, const struct record *rec, const struct sb_err *err);
 /* session-hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. */
 /* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);

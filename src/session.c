@@ -217,7 +217,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 			*err = why;
 			return -(int)why.code;
 		}
-		session_warn(s, "process %d is not hooked: %s", rec->pid, why.what);
+		session_bar(s, rec, &why);
 	}
 	return 0;
 }
