@@ -86,6 +86,12 @@ bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *
  */
 const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avail);
 
+/* Is `from` inside of a copy of an inlined function that begins at entry? Of those that
+ * symbol_find_inlined() has found. */
+bool image_inlined_from(const struct image *img, uint64_t entry, uint64_t from);
+/* Of these: does the copy begin at other places, too, or is it not known where? */
+bool image_inlined_again(const struct image *img, uint64_t entry);
+
 /* Gives the text pages that were read back to the kernel; pointers stay valid. */
 void image_done_reading(struct image *img);
 

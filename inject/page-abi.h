@@ -15,6 +15,8 @@
  *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
  *	+blocks_off	block[procs_max]		one a process, block_size bytes
  *	+threads_off	tables of the thread filter	(see below)
+ *	+notes_off	notes of agents
+ *	+each_off	uint64_t[each_max]		functions' own counters
  *
  *	block		struct sb_page_cell[targets_max], cell_size bytes each
  *	cell		1 KiB of settings, `slots` owned slots, 16 shared slots, 1 KiB each
@@ -136,7 +138,10 @@ struct sb_page_header {
 	uint64_t notes_used;  /* bytes of notes taken so far; may exceed notes_size (target) */
 	/* The room made last, or being made; its length with the code in front of it. */
 	uint64_t room_addr, room_size;
-	uint32_t reserved3[4];
+	/* Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
+	 * of a function that has one counts there, too (target). */
+	uint64_t each_off;
+	uint32_t each_max, reserved3;
 };
 
 /*
@@ -150,7 +155,7 @@ struct sb_page_note {
 	uint32_t cell; /* the target it belongs to */
 	uint32_t pid;
 	uint32_t line; /* where the function begins; 0: unknown */
-	char text[];   /* module NUL qualified name NUL file name NUL */
+	char text[];   /* module NUL qualified name NUL file name NUL; its last 8 bytes: its hits */
 };
 
 #define SB_PAGE_CHECK(cond)	      _Static_assert(cond, #cond)
@@ -211,6 +216,8 @@ SB_PAGE_OFF(sb_page_header, bells_lost, 148);
 SB_PAGE_OFF(sb_page_header, notes_used, 152);
 SB_PAGE_OFF(sb_page_header, room_addr, 160);
 SB_PAGE_OFF(sb_page_header, room_size, 168);
+SB_PAGE_OFF(sb_page_header, each_off, 176);
+SB_PAGE_OFF(sb_page_header, each_max, 184);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 SB_PAGE_OFF(sb_page_note, size, 0);
 SB_PAGE_OFF(sb_page_note, cell, 4);
@@ -275,6 +282,7 @@ enum sb_room_target_flags {
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
 	SB_TARGET_REST = 4,   /* leaves alone what a target before it matches */
 	SB_TARGET_SPANS = 8,  /* its calls may come to be timed: SB_CELL_SPANS */
+	SB_TARGET_EACH = 16,  /* a function's hits count in its note as well */
 };
 
 struct sb_room_target {

@@ -15,7 +15,8 @@ enum {
 	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
 	THREAD_SLOTS = 8192,
 	THREAD_TABLES = 64,
-	NOTES = 1 << 20
+	NOTES = 1 << 23,
+	EACH = 1 << 16
 };
 
 /* Of a page: address space only, of which some targets have little (ulimit -v). */
@@ -53,7 +54,9 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
 	hdr->notes_off = hdr->threads_off + THREAD_TABLES * thread_table_size();
 	hdr->notes_size = NOTES;
-	hdr->size = hdr->notes_off + hdr->notes_size;
+	hdr->each_off = hdr->notes_off + hdr->notes_size;
+	hdr->each_max = EACH;
+	hdr->size = hdr->each_off + EACH * sizeof(uint64_t);
 }
 
 static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
@@ -68,6 +71,9 @@ static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
 		return 0;
 	}
 	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", size >> 20);
+	err_hint(err,
+		 "where address space is limited (ulimit -v) lift the limit of sbinject and of the "
+		 "target: the room is not memory used");
 	close(fd);
 	page->fd = -1;
 	return -SB_ENOMEM;
@@ -111,7 +117,9 @@ static bool header_sane(const struct sb_page_header *h, uint64_t file_size)
 	       h->block_size <= h->size / h->procs_max &&
 	       h->threads_off == h->blocks_off + h->block_size * h->procs_max &&
 	       h->threads_off <= h->notes_off && h->notes_size <= NOTES &&
-	       h->notes_off <= h->size && h->notes_size <= h->size - h->notes_off;
+	       h->notes_off <= h->size && h->notes_size <= h->size - h->notes_off &&
+	       h->each_max <= EACH && h->each_off <= h->size && !(h->each_off % sizeof(uint64_t)) &&
+	       h->each_max * sizeof(uint64_t) <= h->size - h->each_off;
 }
 
 int page_map_existing(struct page *page, int fd, struct sb_err *err)
@@ -155,6 +163,11 @@ static uint64_t cell_offset(const struct page *page, uint32_t proc, uint32_t tar
 uint64_t page_cell_offset(const struct page *page, uint32_t target)
 {
 	return cell_offset(page, 0, target);
+}
+
+uint64_t page_each_offset(const struct page *page, uint32_t each)
+{
+	return each < page->lay.each_max ? page->lay.each_off + each * sizeof(uint64_t) : 0;
 }
 
 static struct sb_page_cell *page_cell(const struct page *page, uint32_t proc, uint32_t target)

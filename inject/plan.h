@@ -42,6 +42,8 @@ enum plan_refusal {
 	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
 	PLAN_BREAKPOINT,      /* by another tool's breakpoint alone */
+	PLAN_INLINE_LOOPS,    /* an inlined copy branches back to where it begins */
+	PLAN_INLINE_SEVERAL,  /* an inlined copy begins at more than one place */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
 	PLAN_REFUSAL_COUNT
 };

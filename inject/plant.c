@@ -198,6 +198,14 @@ static int patch_by_addr(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
+/* Of the function's own counter; 0: it has none. */
+static uint64_t each_address(const struct planting *p, const struct space_site *s)
+{
+	uint64_t off = s->each ? page_each_offset(&p->space->control->page, s->each - 1) : 0;
+
+	return off ? p->space->page_addr + off : 0;
+}
+
 /* Emits one stub; false with s->why set where it cannot be. */
 static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint8_t *buf,
 		     struct arch_site *as)
@@ -210,7 +218,8 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
 				       &why);
 	else
-		size = arch->emit_site(&p->env, &s->plan, cell, at, buf, ARCH_SITE_MAX, as, &why);
+		size = arch->emit_site(&p->env, &s->plan, cell, each_address(p, s), at, buf,
+				       ARCH_SITE_MAX, as, &why);
 	if (!size)
 		s->why = why;
 	return size != 0;

@@ -96,6 +96,7 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err);
 struct space_site {
 	struct plan plan;
 	uint32_t target;       /* whose cell it counts in */
+	uint32_t each;	       /* number of its own counter, from 1; 0: none */
 	bool bell;	       /* the doorbell instead of a counting hook */
 	bool start;	       /* ... of an interpreter's start */
 	uint32_t cookie;       /* kept in the journal */

@@ -52,6 +52,8 @@ struct list {
 struct watch_cell {
 	uint32_t index; /* CELL_NONE after the last */
 	bool resume;
+	bool by_each;	/* SB_TARGET_EACH */
+	uint64_t *each; /* the function's own counter; NULL: it has none */
 };
 
 #define CELL_NONE UINT32_MAX
@@ -238,6 +240,7 @@ static inline void watch_hit(const struct watch *w, bool resume)
 		struct sb_page_cell *cell = page_cell(&agent.page, c->index);
 		bool counts = cell && (!resume || c->resume);
 
+		hit.each = c->each;
 		c++;
 		hit.last = c->index == CELL_NONE; /* looked at before: it may be freed meanwhile */
 		if (counts)

@@ -130,7 +130,8 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
 				(spec->resume ? SB_TARGET_RESUME : 0) |
 				(spec->rest ? SB_TARGET_REST : 0) |
-				(s->cfg->sweeping ? SB_TARGET_SPANS : 0);
+				(s->cfg->sweeping ? SB_TARGET_SPANS : 0) |
+				(s->cfg->by_function && !spec->thread ? SB_TARGET_EACH : 0);
 		list[n].module = spec->module;
 		list[n].name = spec->symbol;
 		n++;

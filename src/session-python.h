@@ -87,7 +87,7 @@ void guests_free(struct session *s);
 void python_notes(struct session *s, struct record *rec);
 
 /* Into the result: the functions found, as sites. */
-void python_sites(struct session *s, size_t target, struct result_target *rt);
+void python_sites(struct session *s, size_t target, const uint64_t *each, struct result_target *rt);
 void python_sites_free(struct session *s);
 
 #endif

@@ -61,7 +61,7 @@ static int check_machine(struct session *s, struct sb_err *err)
 static void measure_machine(struct session *s)
 {
 	clock_open(&s->clk);
-	if (clock_hook_cost(&s->clk, &s->cost) < 0)
+	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost) < 0)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
@@ -142,6 +142,7 @@ void session_free(struct session *s)
 		target_free(&s->target[i]);
 	warnings_free(&s->warnings);
 	python_sites_free(s);
+	each_free(s);
 	guests_free(s);
 	free(s->site);
 	free(s->target);
@@ -217,7 +218,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 			*err = why;
 			return -(int)why.code;
 		}
-		session_warn(s, "process %d is not hooked: %s", rec->pid, why.what);
+		session_bar(s, rec, &why);
 	}
 	return 0;
 }

@@ -100,10 +100,11 @@ stub_spills:
 
 /*
  * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
- * flags: keep the arithmetic flags. mid: step over the red zone.
+ * flags: keep the arithmetic flags. mid: step over the red zone. each: count in the function's own
+ * counter as well.
  * The slow entry stands before the entry, so that the displaced code can follow the end.
  */
-.macro SITE name, own, flags, mid
+.macro SITE name, own, flags, mid, each
 	.balign	16
 \name:
 .L\name\()_slow:
@@ -133,6 +134,15 @@ stub_spills:
 	add	(%rax), %rcx
 	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
 	jb	.L\name\()_out
+.if \each
+.L\name\()_each:
+	.byte	0x48, 0xb8		/* movabs $counter, %rax */
+	.quad	0
+	lock incq (%rax)
+	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
+.else
+.L\name\()_each = \name - 2
+.endif
 	ja	.L\name\()_slow
 	SPILL_RDX
 .if \own
@@ -171,12 +181,18 @@ stub_spills:
 .L\name\()_end:
 .endm
 
-SITE site_own,			1, 0, 0
-SITE site_own_flags,		1, 1, 0
-SITE site_own_mid,		1, 1, 1
-SITE site_shared,		0, 0, 0
-SITE site_shared_flags,		0, 1, 0
-SITE site_shared_mid,		0, 1, 1
+SITE site_own,			1, 0, 0, 0
+SITE site_own_flags,		1, 1, 0, 0
+SITE site_own_mid,		1, 1, 1, 0
+SITE site_shared,		0, 0, 0, 0
+SITE site_shared_flags,		0, 1, 0, 0
+SITE site_shared_mid,		0, 1, 1, 0
+SITE each_own,			1, 0, 0, 1
+SITE each_own_flags,		1, 1, 0, 1
+SITE each_own_mid,		1, 1, 1, 1
+SITE each_shared,		0, 0, 0, 1
+SITE each_shared_flags,		0, 1, 0, 1
+SITE each_shared_mid,		0, 1, 1, 1
 
 /*
  * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay,
@@ -520,6 +536,8 @@ site_bell:
 	.long	.L\name\()_cell + 2 - \name
 	.long	.L\name\()_mask + 1 - \name
 	.long	.L\name\()_out - \name
+	.long	.L\name\()_each + 2 - \name
+	.long	.L\name\()_done - \name
 	.long	0
 .endm
 
@@ -532,6 +550,12 @@ stub_templates:
 	DESCRIBE site_shared
 	DESCRIBE site_shared_flags
 	DESCRIBE site_shared_mid
+	DESCRIBE each_own
+	DESCRIBE each_own_flags
+	DESCRIBE each_own_mid
+	DESCRIBE each_shared
+	DESCRIBE each_shared_flags
+	DESCRIBE each_shared_mid
 	.size	stub_templates, . - stub_templates
 
 	.globl	stub_common_template
@@ -553,6 +577,7 @@ stub_common_template:
 	.long	.Lgadget_result - stub_common
 	.long	.Lbell_end - site_bell
 	.long	.Lbell_jmp + 1 - site_bell
+	.long	.Lcounted - stub_common
 	.long	.Lkept - stub_common
 	.long	.Ldue - stub_common
 	.long	.Lspin - stub_common
