@@ -17,7 +17,8 @@
  *	agent.c		the commands
  *	judge.c		which targets a code object matches
  *	table.c		code object -> watch
- *	walk.c		the functions that exist, and their names on 3.10
+ *	walk.c		the functions that exist
+ *	function.c	their code, and what it is called
  *	monitor.c	how calls are seen on 3.12 and later, by tools of sys.monitoring (tool.c)
  *	frame.c		how on 3.10 and 3.11
  *	hit.c, page.c	what a call does then
@@ -174,7 +175,7 @@ int judge_list(struct list *list); /* notes what matches now, watches nothing */
 int judge_existing(bool stale);
 void judge_forget(void); /* what was noted */
 
-/* walk.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
+/* function.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
 PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
 
 /*

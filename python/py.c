@@ -253,6 +253,19 @@ long py_references(PyObject *object)
 	return refs;
 }
 
+PyObject *py_objects(long generation)
+{
+	PyObject *objects;
+
+	if (generation < 0)
+		objects = PyObject_CallMethod(py.gc, "get_objects", NULL);
+	else
+		objects = PyObject_CallMethod(py.gc, "get_objects", "l", generation);
+	if (!objects)
+		PyErr_Clear();
+	return objects;
+}
+
 PyObject *py_run(const char *text)
 {
 	PyObject *globals = PyDict_New(), *name = PyUnicode_FromString("sbinject");

@@ -96,6 +96,9 @@ PyObject *py_callable(PyObject *(*call)(PyObject *self, PyObject *const *args, P
 /* How many references an object has, by the interpreter's own count; -1: unknown. */
 long py_references(PyObject *object);
 
+/* What the garbage collector knows, of one generation or (-1) of all; a new list, or NULL. */
+PyObject *py_objects(long generation);
+
 /* Runs source in a new dict of globals, which it returns; NULL with an exception. */
 PyObject *py_run(const char *source);
 
