@@ -51,6 +51,7 @@ struct py {
 	int (*finalizing)(void);
 	int (*gc_disable)(void), (*gc_enable)(void); /* return how it was */
 	PyObject *gc;				     /* the module */
+	PyObject *class_dict;			     /* the descriptor type.__dict__["__dict__"] */
 };
 
 extern struct py py;

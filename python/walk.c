@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that exist: those that names lead to, those that the garbage collector knows, and
- * the code nested in theirs, since a function that is made at each call of another one exists for
- * moments only.
+ * The functions that exist: those that names lead to, those of classes, those that the garbage
+ * collector knows, and the code nested in theirs, since a function that is made at each call of
+ * another one exists for moments only.
  */
 #include "function.h"
 
@@ -35,12 +35,12 @@ struct pointers { /* open addressing */
 
 static struct place {
 	struct walking walking;
-	enum { HAS_NONE, BY_NAMES, BY_COLLECTOR, LEAVING } stage;
+	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
 	struct todo *todo;
 	size_t n_todo, room_todo;
 	PyObject **kept; /* so that no pointer in `seen` comes to mean another object */
 	size_t n_kept, room_kept;
-	struct pointers seen;
+	struct pointers seen, parents; /* parents: classes whose subclasses are to be seen, too */
 	size_t n_others; /* looked at, of objects that are neither functions nor classes */
 } place;
 
@@ -96,13 +96,13 @@ static bool pointers_grow(struct pointers *p)
 }
 
 /* Whether it was there before; from now on it is, and lives until the walk ends. */
-static bool seen_before(PyObject *o)
+static bool met_before(struct pointers *p, PyObject *o)
 {
 	uintptr_t *slot;
 
-	if (place.seen.n * 2 >= place.seen.size && !pointers_grow(&place.seen))
+	if (p->n * 2 >= p->size && !pointers_grow(p))
 		return true;
-	slot = pointer_slot(&place.seen, (uintptr_t)o);
+	slot = pointer_slot(p, (uintptr_t)o);
 	if (*slot)
 		return true;
 	if (!grown((void **)&place.kept, place.n_kept, &place.room_kept, sizeof(*place.kept)))
@@ -110,8 +110,13 @@ static bool seen_before(PyObject *o)
 	Py_IncRef(o);
 	place.kept[place.n_kept++] = o;
 	*slot = (uintptr_t)o;
-	place.seen.n++;
+	p->n++;
 	return false;
+}
+
+static bool seen_before(PyObject *o)
+{
+	return met_before(&place.seen, o);
 }
 
 static bool seen_code(struct walking *w, PyObject *code)
@@ -154,28 +159,44 @@ static void todo_add_all(PyObject *sequence, int depth)
 	Py_DecRef(list);
 }
 
-static void visit_namespace(PyObject *space)
+static void visit_namespace(PyObject *space, int depth)
 {
 	PyObject *values = space ? PyMapping_Values(space) : NULL;
 
 	PyErr_Clear();
-	todo_add_all(values, 0);
+	todo_add_all(values, depth);
 	Py_DecRef(values);
 }
 
-static void visit_class(PyObject *o)
+/* As type.__dict__ has it: what a metaclass makes of attributes is not to be run. */
+static void visit_class(PyObject *o, int depth)
 {
+	descrgetfunc get = (descrgetfunc)PyType_GetSlot(py_type(py.class_dict), Py_tp_descr_get);
 	PyObject *space;
 
-	if (PyType_GetSlot(py_type(o), Py_tp_getattro) !=
-	    PyType_GetSlot(&PyType_Type, Py_tp_getattro))
-		return; /* its metaclass has a __getattribute__ of its own: not to be run */
-	if (seen_before(o))
+	if (!get || seen_before(o))
 		return;
-	space = PyObject_GetAttrString(o, "__dict__");
+	space = get(py.class_dict, o, (PyObject *)py_type(o));
 	PyErr_Clear();
-	visit_namespace(space);
+	visit_namespace(space, depth);
 	Py_DecRef(space);
+}
+
+/*
+ * Every class there is descends from object. In those that no name of a wanted module has led to
+ * only functions are of interest, and descriptors.
+ */
+static void visit_family(PyObject *o)
+{
+	PyObject *children;
+
+	visit_class(o, OTHERS_DEPTH - 1);
+	if (met_before(&place.parents, o))
+		return;
+	children = PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", o);
+	PyErr_Clear();
+	todo_add_all(children, OTHERS_DEPTH - 1);
+	Py_DecRef(children);
 }
 
 /* What a decorator has put around it is in its closure, or in its attributes. */
@@ -256,9 +277,12 @@ static void visit_todo(struct todo *t)
 			visit_around(t->object, t->depth);
 		}
 	} else if (is_class(t->object)) {
-		visit_class(t->object);
+		if (place.stage == BY_CLASSES)
+			visit_family(t->object);
+		else
+			visit_class(t->object, 0);
 	} else if (py_type(t->object) == py.module_type) {
-		visit_namespace(PyModule_GetDict(t->object));
+		visit_namespace(PyModule_GetDict(t->object), 0);
 	} else {
 		visit_other(t->object, t->depth);
 	}
@@ -354,6 +378,7 @@ void walk_drop(void)
 	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
 	free(was.kept);
 	free(was.seen.slot);
+	free(was.parents.slot);
 }
 
 /* Nothing is seen any more: what was kept goes back bit by bit. */
@@ -368,6 +393,23 @@ static int leave(void)
 	return 0;
 }
 
+static int look_further(struct walking *w)
+{
+	enum walk_more more = w->walk->more ? w->walk->more(w->walk) : WALK_ALL;
+	int rc = 0;
+
+	if (more == WALK_NO_MORE)
+		return 0;
+	place.stage = more == WALK_ALL ? BY_COLLECTOR : BY_CLASSES;
+	if (more == WALK_ALL)
+		rc = add_known(w);
+	else
+		todo_add((PyObject *)&PyBaseObject_Type, NULL, 0);
+	if (rc)
+		return rc;
+	return slice_over() ? SB_AGENT_AGAIN : visit_all();
+}
+
 int walk_piece(struct walk *walk)
 {
 	struct walking *w = &place.walking;
@@ -380,25 +422,11 @@ int walk_piece(struct walk *walk)
 		place.stage = BY_NAMES;
 	}
 	rc = visit_all();
-	if (!rc && place.stage == BY_NAMES && (!walk->thorough || walk->thorough(walk))) {
-		place.stage = BY_COLLECTOR;
-		rc = add_known(w);
-		if (!rc)
-			rc = slice_over() ? SB_AGENT_AGAIN : visit_all();
-	}
+	if (!rc && place.stage == BY_NAMES)
+		rc = look_further(w);
 	if (!rc)
 		rc = leave();
 	if (rc != SB_AGENT_AGAIN)
 		walk_drop();
 	return rc;
-}
-
-void walk_functions(struct walk *walk)
-{
-	uint64_t end = agent.slice_end;
-
-	walk_drop();
-	agent.slice_end = 0;
-	walk_piece(walk);
-	agent.slice_end = end;
 }
