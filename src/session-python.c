@@ -17,7 +17,7 @@
 
 #define MS 1000000ull
 
-enum { STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, PEEK_MS = 50 };
+enum { LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, PEEK_MS = 50 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -347,7 +347,7 @@ static void finished(struct session *s, struct record *rec, uint64_t now)
 	}
 }
 
-static void say(struct record *rec, uint64_t now)
+void python_say(struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	const char *why = py->room->waits_for;
@@ -386,7 +386,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
 		} else {
-			say(rec, now);
+			python_say(rec, now);
 		}
 	} else if (py->dirty && py->applied) {
 		struct sb_err err = { 0 };
@@ -477,7 +477,7 @@ void python_forked(struct record *child, const struct record *parent)
 		be_quiet(child);
 }
 
-static void wait_a_little(struct session *s)
+void python_wait(struct session *s)
 {
 	session_alive(s); /* other targets may be at work already */
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
@@ -505,7 +505,7 @@ bool python_settle(struct session *s, uint64_t patience_ms)
 	bool busy = python_wanted(s);
 
 	while (busy && !session_ends(s) && clock_ns() < until) {
-		wait_a_little(s);
+		python_wait(s);
 		busy = python_step(s, clock_ns());
 	}
 	return !busy || session_ends(s);
@@ -527,74 +527,5 @@ void python_list(struct session *s, struct sb_err *err)
 		space_put(space);
 	}
 	while (!session_interrupted() && python_step(s, clock_ns()) && clock_ns() < until)
-		wait_a_little(s);
-}
-
-/* ---- the end ---- */
-
-static bool stop_one(struct session *s, struct record *rec, uint64_t now)
-{
-	struct python *py = &rec->python;
-	struct proc *proc = tree_proc(&s->tree, rec->pid);
-	struct sb_err err = { 0 };
-
-	if (!proc || rec->ended || memory_gone(&rec->space->mem) ||
-	    (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
-		return true;
-	if (!py->leaving)
-		py->said = false;
-	py->leaving = true;
-	if (room_evict(py->room, &s->tree, now)) {
-		python_held(s, rec);
-		python_warn_unseen(s, rec);
-		return true;
-	}
-	say(rec, now);
-	return false;
-}
-
-static void left_behind(struct session *s, struct record *rec)
-{
-	rec->space->agent_stays = true;
-	session_warn(s,
-		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
-		     "there, idle; sbinject recover -p %d removes it later",
-		     rec->pid,
-		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
-		     rec->pid);
-}
-
-/* An agent looks at no call while the windows are closed. */
-static void explain_unopened(struct session *s)
-{
-	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
-		struct target *t = &s->target[i];
-
-		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
-			continue;
-		t->why = (struct sb_err){ 0 };
-		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was looked at");
-		err_hint(&t->why, "an earlier start, or a longer run");
-	}
-}
-
-void python_stop(struct session *s)
-{
-	uint64_t until = clock_ns() + STOP_MS * MS, now;
-	bool all;
-
-	explain_unopened(s);
-	do {
-		all = true;
-		now = clock_ns();
-		for (struct record *rec = s->records; rec; rec = rec->next)
-			if (!rec->ended && rec->python.room && !stop_one(s, rec, now))
-				all = false;
-		if (!all)
-			wait_a_little(s);
-	} while (!all && now < until);
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
-		    !memory_gone(&rec->space->mem) && tree_proc(&s->tree, rec->pid))
-			left_behind(s, rec);
+		python_wait(s);
 }
