@@ -123,7 +123,9 @@ struct sb_page_header {
 	uint64_t procs_off, blocks_off, threads_off;
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
-	uint32_t reserved0;
+	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
+	 * is in the way of nobody (sbinject). */
+	uint32_t dormant;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
@@ -199,6 +201,7 @@ SB_PAGE_OFF(sb_page_header, blocks_off, 64);
 SB_PAGE_OFF(sb_page_header, threads_off, 72);
 SB_PAGE_OFF(sb_page_header, tsc_hz, 80);
 SB_PAGE_OFF(sb_page_header, tracer_pid, 88);
+SB_PAGE_OFF(sb_page_header, dormant, 92);
 SB_PAGE_OFF(sb_page_header, region_addr, 96);
 SB_PAGE_OFF(sb_page_header, region_size, 104);
 SB_PAGE_OFF(sb_page_header, notes_off, 112);

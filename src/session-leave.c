@@ -32,7 +32,7 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 
 static void left_behind(struct session *s, struct record *rec)
 {
-	rec->space->agent_stays = true;
+	rec->space->agent_stays = rec->python.stays = true;
 	session_warn(s,
 		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
 		     "there, idle; sbinject recover -p %d removes it later",

@@ -28,6 +28,7 @@ struct python {
 	bool applied;	   /* the agent is at work */
 	bool leaving;	   /* it is being taken out */
 	bool at_work;	   /* something is under way in its interpreter */
+	bool stays;	   /* it could not be taken out */
 	uint32_t warned;   /* of these of its flags, enum sb_room_flags */
 	uint64_t peeked;   /* when its chain was last looked at */
 	uint64_t unsteady; /* until then that is done often: it was found taken out */

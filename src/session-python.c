@@ -196,6 +196,23 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 	return ret;
 }
 
+/* Two agents in one interpreter would take each other's work for their own. */
+static bool has_dormant(struct session *s, struct record *rec, pid_t pid)
+{
+	struct sb_err why = { 0 };
+	bool agent;
+
+	if (!space_has_dormant(pid, &agent) || !agent)
+		return false;
+	err_set(&why, SB_EREFUSED, "an agent of an earlier sbinject is still in its interpreter");
+	err_hint(&why, "sbinject recover -p %d removes it when that comes to let it go", pid);
+	if (!rec->python.said)
+		session_warn(s, "process %d: %s; %s", pid, why.what, why.hint);
+	rec->python.said = true;
+	explain(s, &why);
+	return true;
+}
+
 int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
 		struct sb_err *err)
 {
@@ -212,6 +229,8 @@ int python_look(struct session *s, struct record *rec, struct space *space, pid_
 		explain(s, &why);
 		return 0;
 	}
+	if (has_dormant(s, rec, pid))
+		return 0;
 	if (!agent_size())
 		return err_set(err, SB_EREFUSED,
 			       "this sbinject was built without Python support (no Python.h)");
