@@ -315,7 +315,7 @@ struct sb_room {
 	uint64_t function[14];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
-	char path[64];	  /* of the agent */
+	char path[64];	  /* of the agent, but for the number of its descriptor (see image) */
 	char reason[256]; /* of a status that is not 0 */
 	/* Between sbinject and the agent. */
 	uint32_t list; /* changes with the list of targets */
@@ -341,6 +341,15 @@ struct sb_room {
 	uint64_t paused_at;   /* clock: the last piece was done then ... */
 	uint32_t pieces;      /* ... and so many before it (entry code) */
 	uint32_t gil;	      /* as eval */
+	/*
+	 * The agent's bytes, from the room, and what the file in memory is called that they are
+	 * loaded from. The entry code makes that and closes it again: a descriptor that stayed open
+	 * in between could be closed by the program.
+	 */
+	uint32_t image_off, image_size;
+	char image_name[16];
+	uint32_t path_len;
+	uint32_t reserved;
 };
 
 #endif

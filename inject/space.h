@@ -59,7 +59,7 @@ struct space {
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	bool dormant; /* its session is over, and no text is changed: see sb_page_header */
-	int fds[8]; /* memfds of ours, not closed yet; found at a restore, too */
+	int fds[8];   /* memfds of ours, not closed yet; found at a restore, too */
 	size_t n_fds;
 };
 
@@ -136,9 +136,9 @@ bool space_hooks(const struct space *space, const struct region *region,
  * Takes everything out: text restored and compared, threads moved out of stubs, mappings gone.
  * Threads of the space must be traced; on exit they run. release: where all went well they run
  * untraced, let go from the same stop in which the mappings went; their processes stay in the
- * tree, without threads, for tree_forget(). Events are dispatched meanwhile. left_mapped: what is in
- * the way of unmapping, or NULL; the text is restored all the same, and the page says that the rest
- * is dormant.
+ * tree, without threads, for tree_forget(). Events are dispatched meanwhile. left_mapped: what is
+ * in the way of unmapping, or NULL; the text is restored all the same, and the page says that the
+ * rest is dormant.
  */
 struct space_restored {
 	size_t patches, changed_by_others;

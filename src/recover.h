@@ -23,9 +23,9 @@ int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restore
 		      struct sb_err *err);
 
 /*
- * What is dormant in this process is taken out, and nothing else, if an agent that is part of it goes
- * within that time. ends: to be given up, asked now and then; may be NULL. Without a word; false: it
- * stays, and why has the reason.
+ * What is dormant in this process is taken out, and nothing else, if an agent that is part of it
+ * goes within that time. ends: to be given up, asked now and then; may be NULL. Without a word;
+ * false: it stays, and why has the reason.
  */
 bool recover_dormant(pid_t pid, uint64_t patience_ns, bool (*ends)(void *), void *ctx,
 		     struct sb_err *why);

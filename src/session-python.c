@@ -17,7 +17,7 @@
 
 #define MS 1000000ull
 
-enum { LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, PEEK_MS = 50 };
+enum { LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -145,6 +145,13 @@ static size_t agent_size(void)
 	return (size_t)((uintptr_t)agent_image_end - (uintptr_t)agent_image);
 }
 
+static void ask(const struct session *s, struct room *room)
+{
+	room_ask(room, s->cfg->look_only ? SB_AGENT_LIST :
+		       s->armed		 ? SB_AGENT_APPLY :
+					   SB_AGENT_READY);
+}
+
 static int make_room(struct session *s, struct record *rec, struct space *space, pid_t pid,
 		     struct sb_err *err)
 {
@@ -168,9 +175,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	if (ret == 0)
 		ret = send_targets(s, rec->python.room, err);
 	if (ret == 0)
-		room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST :
-					   s->armed	     ? SB_AGENT_APPLY :
-							       SB_AGENT_READY);
+		ask(s, rec->python.room);
 	return ret;
 }
 
@@ -345,7 +350,11 @@ static void finished(struct session *s, struct record *rec, uint64_t now)
 	struct room_answer answer;
 
 	room_answer(py->room, &answer);
-	room_close_fd(py->room, &s->tree, now);
+	if (answer.status == SB_AGENT_LOAD && !py->applied && py->loads++ < LOAD_TRIES) {
+		ask(s, py->room);
+		py->room->retry_ns = now + LOAD_AGAIN_MS * MS;
+		return;
+	}
 	be_quiet(rec);
 	py->starting = py->room->bell_only = false;
 	if (answer.status == SB_AGENT_OK) {
@@ -401,7 +410,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	if (room_asked(py->room)) {
 		if (room_step(py->room, &s->tree, now, 0)) {
 			finished(s, rec, now);
-			under_way = py->dirty && py->applied;
+			under_way = (py->dirty && py->applied) || room_asked(py->room);
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
 		} else {
@@ -415,7 +424,6 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 		py->dirty = py->relist = false;
 		room_ask(py->room, SB_AGENT_APPLY);
 	} else {
-		room_close_fd(py->room, &s->tree, now);
 		under_way = false;
 	}
 	return under_way;
@@ -430,8 +438,7 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 
 	if (!proc || proc->session != rec)
 		return false;
-	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room) &&
-	    rec->python.room->fd < 0)
+	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room))
 		return false;
 	if (session_retake(s, proc, &err) < 0)
 		return false;

@@ -89,6 +89,7 @@ grep -qi 'nothing to restore' "$T/sb.out" || fail 'something was left'
 attach_python
 hold
 block
+# shellcheck disable=SC2119 # by SIGINT
 sb_stop
 ended 1 'a detach that leaves the agent'
 told 'let the agent go (a call is queued for its main thread.*stays there, idle'
