@@ -290,13 +290,16 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 	return remote_must(r, "memfd_create", *fd, err);
 }
 
+/* Where that cannot be seen it is taken for theirs, as it was made a moment ago. */
 static bool is_their_memfd(pid_t pid, long fd)
 {
 	char path[64], link[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
 	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0 && errno != ENOENT)
+		return true;
 	link[n > 0 ? n : 0] = '\0';
 	return !strcmp(link, "/memfd:sbinject (deleted)");
 }
