@@ -125,7 +125,9 @@ struct sb_page_header {
 	uint64_t procs_off, blocks_off, threads_off;
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
-	uint32_t reserved0;
+	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
+	 * is in the way of nobody (sbinject). */
+	uint32_t dormant;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
@@ -204,6 +206,7 @@ SB_PAGE_OFF(sb_page_header, blocks_off, 64);
 SB_PAGE_OFF(sb_page_header, threads_off, 72);
 SB_PAGE_OFF(sb_page_header, tsc_hz, 80);
 SB_PAGE_OFF(sb_page_header, tracer_pid, 88);
+SB_PAGE_OFF(sb_page_header, dormant, 92);
 SB_PAGE_OFF(sb_page_header, region_addr, 96);
 SB_PAGE_OFF(sb_page_header, region_size, 104);
 SB_PAGE_OFF(sb_page_header, notes_off, 112);
@@ -320,7 +323,7 @@ struct sb_room {
 	uint64_t function[14];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
-	char path[64];	  /* of the agent */
+	char path[64];	  /* of the agent, but for the number of its descriptor (see image) */
 	char reason[256]; /* of a status that is not 0 */
 	/* Between sbinject and the agent. */
 	uint32_t list; /* changes with the list of targets */
@@ -346,6 +349,15 @@ struct sb_room {
 	uint64_t paused_at;   /* clock: the last piece was done then ... */
 	uint32_t pieces;      /* ... and so many before it (entry code) */
 	uint32_t gil;	      /* as eval */
+	/*
+	 * The agent's bytes, from the room, and what the file in memory is called that they are
+	 * loaded from. The entry code makes that and closes it again: a descriptor that stayed open
+	 * in between could be closed by the program.
+	 */
+	uint32_t image_off, image_size;
+	char image_name[16];
+	uint32_t path_len;
+	uint32_t reserved;
 };
 
 #endif

@@ -344,26 +344,34 @@ struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyO
 	return w;
 }
 
-void judge_again(void)
+static void judge_one_again(struct watch *w)
 {
-	for (struct watch *w = table_watches(), *next; w; w = next) {
-		struct subject s = { .code = w->code,
-				     .module = w->module,
-				     .file = w->file,
-				     .qualname = w->qualname };
-		struct matches m;
+	struct subject s = {
+		.code = w->code, .module = w->module, .file = w->file, .qualname = w->qualname
+	};
+	struct matches m;
 
-		next = w->next;
-		match(&agent.list, &s, &m);
-		note(w, m.cells, m.n);
-		cells_retire(w->cells);
-		__atomic_store_n(&w->cells, m.n ? m.cells : &no_cells, __ATOMIC_RELEASE);
-		w->n = (uint32_t)m.n;
-		if (w->resume != any_resume(w)) {
-			w->resume = any_resume(w);
-			w->changed = true;
-		}
+	match(&agent.list, &s, &m);
+	note(w, m.cells, m.n);
+	cells_retire(w->cells);
+	__atomic_store_n(&w->cells, m.n ? m.cells : &no_cells, __ATOMIC_RELEASE);
+	w->n = (uint32_t)m.n;
+	if (w->resume != any_resume(w)) {
+		w->resume = any_resume(w);
+		w->changed = true;
 	}
+}
+
+int judge_again(void)
+{
+	struct watch *w;
+
+	while ((w = table_step())) {
+		judge_one_again(w);
+		if (slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	return 0;
 }
 
 /* ---- what exists ---- */
@@ -450,31 +458,32 @@ static void existing_function(struct walk *walk, PyObject *function, PyObject *c
 
 /*
  * A look at all that the collector knows holds the program up for as long as that is much: it is
- * taken where something would be missed, or where a target's module is there and names have led to
- * none of its functions.
+ * taken only where something would be missed. Where a target's module is there and names have led
+ * to none of its functions, classes may; what they do not lead to either is found when it is
+ * called.
  */
-static bool existing_thorough(struct walk *walk)
+static enum walk_more existing_more(struct walk *walk)
 {
 	const struct lister *l = (const struct lister *)walk;
 
 	if (l->stale)
-		return true;
+		return WALK_ALL;
 	for (size_t i = 0; i < l->list->n; i++) {
 		const struct target *t = &l->list->targets[i];
 
 		if ((t->likely && !t->found) ||
 		    (walk->function && py.hex >= 0x030b0000 &&
 		     last_part_fits(t, "__getitem__"))) /* see frame.c */
-			return true;
+			return WALK_CLASSES;
 	}
-	return false;
+	return WALK_NO_MORE;
 }
 
 int judge_existing(bool stale)
 {
 	struct lister l = { .walk = { .by_file = goes_by_file(&agent.list),
 				      .wanted = list_wanted,
-				      .thorough = existing_thorough,
+				      .more = existing_more,
 				      .found = existing_found },
 			    .list = &agent.list,
 			    .stale = stale };

@@ -18,20 +18,22 @@
 /* The agent of a process with an interpreter; see session-python.h. */
 struct room;
 struct python {
-	struct room *room; /* NULL: no agent in this process (yet) */
-	bool looked;	   /* an interpreter was found and dealt with */
-	bool belled;	   /* its start is awaited by doorbells */
-	bool starting;	   /* not initialized: only a bell can bring the command in */
-	bool dirty;	   /* settings have changed since the last APPLY */
-	bool relist;	   /* ... and the list of targets */
-	uint64_t on;	   /* which targets were on at that time, as a hash */
-	bool said;	   /* what it waits for has been said */
-	bool applied;	   /* the agent is at work */
-	bool leaving;	   /* it is being taken out */
-	bool at_work;	   /* something is under way in its interpreter */
-	uint32_t warned;   /* of these of its flags, enum sb_room_flags */
-	uint64_t peeked;   /* when its chain was last looked at */
-	uint64_t unsteady; /* until then that is done often: it was found taken out */
+	struct room *room;  /* NULL: no agent in this process (yet) */
+	bool looked;	    /* an interpreter was found and dealt with */
+	bool belled;	    /* its start is awaited by doorbells */
+	bool starting;	    /* not initialized: only a bell can bring the command in */
+	bool dirty;	    /* settings have changed since the last APPLY */
+	bool relist;	    /* ... and the list of targets */
+	uint64_t on;	    /* which targets were on at that time, as a hash */
+	bool said;	    /* what it waits for has been said */
+	bool applied;	    /* the agent is at work */
+	bool leaving;	    /* it is being taken out */
+	unsigned int loads; /* how often it could not be loaded */
+	bool at_work;	    /* something is under way in its interpreter */
+	bool stays;	    /* it could not be taken out */
+	uint32_t warned;    /* of these of its flags, enum sb_room_flags */
+	uint64_t peeked;    /* when its chain was last looked at */
+	uint64_t unsteady;  /* until then that is done often: it was found taken out */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
