@@ -64,7 +64,7 @@ _sbinject() {
 	case $verb in
 	'')
 		opts="$opts --all --no-children --no-follow --targets --delay --every --start --start-on
-			--for --mechanism --backend --max-slowdown --require-hits --json --jsonl
+			--for --mechanism --backend --max-slowdown --require-hits --hits-by-function --json --jsonl
 			--tag --interval --version --from-env --daemon --status-fd --metrics
 			--metrics-file --metrics-by-pid --events"
 		;;
@@ -97,7 +97,7 @@ _sbinject() {
 			return
 		fi
 		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
-			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume=' -- "$cur"))
+			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume= inline=' -- "$cur"))
 			compopt -o nospace 2>/dev/null
 		}
 		;;
@@ -135,7 +135,7 @@ _sbctl() {
 		;;
 	esac
 	case $cur in
-	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --kmod --interval --help --version' -- "$cur")) ;;
+	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --kmod --interval --hits-by-function --help --version' -- "$cur")) ;;
 	*) [ -z "$verb" ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	esac
 }

@@ -16,6 +16,7 @@
 struct ctl {
 	const char *session;
 	bool json, kmod;
+	bool by_function;     /* list */
 	bool bare;	      /* a delay came without a unit */
 	bool batch;	      /* verbs from standard input */
 	const char *pid;      /* --pid=N */
@@ -197,9 +198,49 @@ static int verb_delay(struct ctl *c, int n, char **word)
 	return say_unit(c, 0, ns);
 }
 
+static int by_hits(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	json_int_t n = json_integer_value(json_object_get(x, "hits"));
+	json_int_t m = json_integer_value(json_object_get(y, "hits"));
+
+	if (n != m)
+		return n < m ? 1 : -1;
+	return strcmp(json_string_value(json_object_get(x, "name")),
+		      json_string_value(json_object_get(y, "name")));
+}
+
+/* Those that were called, the most called first. False: the session does not count them. */
+static bool print_functions(const json_t *list)
+{
+	size_t n = json_array_size(list);
+	json_t **sorted = calloc(n + 1, sizeof(*sorted));
+
+	for (size_t i = 0; sorted && i < n; i++)
+		sorted[i] = json_array_get(list, i);
+	if (sorted)
+		qsort(sorted, n, sizeof(*sorted), by_hits);
+	for (size_t i = 0; sorted && i < n; i++) {
+		json_int_t hits = json_integer_value(json_object_get(sorted[i], "hits"));
+		char *name = text_show(json_string_value(json_object_get(sorted[i], "name")));
+
+		if (hits)
+			printf("  %lld %s\n", (long long)hits, name);
+		else
+			n = i;
+		free(name);
+	}
+	if (n < json_array_size(list))
+		printf("  0 %zu more\n", json_array_size(list) - n);
+	free(sorted);
+	return list;
+}
+
 static int verb_list(struct ctl *c, int n, char **word)
 {
-	json_t *answer = ask(c, json_pack("{s:s}", "op", "list")), *t;
+	json_t *answer = ask(c, json_pack("{s:s s:b}", "op", "list", "functions", c->by_function)),
+	       *t;
+	bool counted = true;
 	size_t i;
 
 	(void)n;
@@ -221,9 +262,16 @@ static int verb_list(struct ctl *c, int n, char **word)
 			printf(" pid=%lld", (long long)json_integer_value(pid));
 		putchar('\n');
 		free(target);
+		if (c->by_function)
+			counted &= print_functions(json_object_get(t, "functions"));
 	}
 	json_decref(answer);
-	return 0;
+	if (counted)
+		return 0;
+	err_set(&c->err, SB_EUSAGE, "this session does not count by function");
+	err_hint(&c->err, "start it with sbinject --hits-by-function");
+	snprintf(c->error, sizeof(c->error), "EINVAL");
+	return -1;
 }
 
 static int verb_status(struct ctl *c, int n, char **word)
@@ -317,6 +365,7 @@ static void usage(FILE *to)
 	fputs("\n  -s, --session N    a session's number, or a process that it has hooked\n"
 	      "  --pid=N            add, remove, update: a target of that process's tree alone\n"
 	      "  --interval T       watch: between two looks (1s)\n"
+	      "  --hits-by-function list: each target's functions by their own hits\n"
 	      "  --kmod             the kernel module, even where sessions run\n"
 	      "  --json             the answer as it came\n"
 	      "  --help, --version\n\n"
@@ -432,10 +481,15 @@ static int refuse_negative(struct ctl *c, int argc, char **argv)
 static int options(struct ctl *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "session", 1, NULL, 's' },  { "pid", 1, NULL, 'p' },
-		{ "json", 0, NULL, 'j' },     { "kmod", 0, NULL, 'k' },
-		{ "interval", 1, NULL, 'i' }, { "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },  { 0 },
+		{ "session", 1, NULL, 's' },
+		{ "pid", 1, NULL, 'p' },
+		{ "json", 0, NULL, 'j' },
+		{ "kmod", 0, NULL, 'k' },
+		{ "interval", 1, NULL, 'i' },
+		{ "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
+		{ "hits-by-function", 0, NULL, 'f' },
+		{ 0 },
 	};
 	int code = refuse_negative(c, argc, argv);
 
@@ -452,6 +506,8 @@ static int options(struct ctl *c, int argc, char **argv)
 			c->kmod = true;
 		else if (code == 'i' && spec_duration(optarg, &c->interval_ns, &c->err) < 0)
 			return complain(c);
+		else if (code == 'f')
+			c->by_function = true;
 		else if (code == 'h')
 			return usage(stdout), 0;
 		else if (code == 'V')

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* FILE:LINE to addresses, through libdw. The only place that reads DWARF. */
-#include "image-priv.h"
+/* FILE:LINE to addresses, through libdw. */
+#include "dwarf-units.h"
 #include "symbol.h"
 
 #include <dwarf.h>
-#include <endian.h>
-#include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-#define DEPTH_MAX 256 /* of nested blocks; the file may be damaged */
 
 struct addr_list {
 	uint64_t *addr;
@@ -85,7 +80,7 @@ static void walk_dies(struct line_search *s, Dwarf_Die *parent, unsigned int dep
 {
 	Dwarf_Die die;
 
-	if (depth > DEPTH_MAX || dwarf_child(parent, &die))
+	if (depth > DWARF_DEPTH_MAX || dwarf_child(parent, &die))
 		return;
 	do {
 		if (budget_over(&s->run))
@@ -160,27 +155,19 @@ static bool unit_has_file(Dwarf_Die *die, const char *file)
 	return false;
 }
 
-static void search_unit(struct line_search *s, Dwarf_Die *die)
+static bool search_unit(void *ctx, Dwarf_Die *die)
 {
+	struct line_search *s = ctx;
 	Dwarf_Lines *lines;
 	size_t count;
 	bool inside = false;
 
 	if (!unit_has_file(die, s->file) || dwarf_getsrclines(die, &lines, &count))
-		return;
+		return true;
 	s->has_begin = false;
 	for (size_t i = 0; i < count && !s->failed && !budget_over(&s->run); i++)
 		take_row(s, die, dwarf_onesrcline(lines, i), &inside);
-}
-
-static void search_dwarf(struct line_search *s, Dwarf *dw)
-{
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
-
-	while (!s->failed && !budget_over_now(&s->run) &&
-	       dwarf_get_units(dw, cu, &cu, NULL, NULL, &die, NULL) == 0)
-		search_unit(s, &die);
+	return !s->failed;
 }
 
 /* Does a sorted list have an address in [start, end)? */
@@ -223,74 +210,6 @@ static void take_weak(struct line_search *s)
 	}
 }
 
-static bool has_lines(const struct view *v)
-{
-	Elf64_Shdr sh;
-
-	return view_find_section(v, ".debug_line", &sh) ||
-	       view_find_section(v, ".zdebug_line", &sh);
-}
-
-/* What the compressed sections say that they unpack to; libdw makes room for that at once. */
-static uint64_t unpacked_size(const struct view *v)
-{
-	uint64_t sum = 0;
-	Elf64_Shdr sh;
-
-	for (uint32_t i = 1; view_shdr(v, i, &sh); i++) {
-		struct view_range r = view_section(v, &sh);
-		uint64_t size = 0;
-
-		if (r.bytes && (sh.sh_flags & SHF_COMPRESSED) && r.size >= sizeof(Elf64_Chdr))
-			size = ld64(r.bytes + offsetof(Elf64_Chdr, ch_size));
-		else if (r.bytes && r.size >= 12 && !memcmp(r.bytes, "ZLIB", 4))
-			size = be64toh(ld64(r.bytes + 4));
-		sum = size > UINT64_MAX - sum ? UINT64_MAX : sum + size;
-	}
-	return sum;
-}
-
-/*
- * False where these bytes, a whole private mapping, hold no DWARF. libelf marks sections that
- * it has unpacked in the section headers, in place: the mapping is made writable for it, and
- * MADV_DONTNEED drops what it wrote.
- */
-static bool search_view(struct line_search *s, const struct view *v)
-{
-	void *base = (void *)v->base;
-	Elf *elf;
-	Dwarf *dw;
-
-	if (!has_lines(v) || mprotect(base, v->size, PROT_READ | PROT_WRITE))
-		return false;
-	if (unpacked_size(v) > BUDGET_UNPACKED) {
-		s->img->flaw = "its debug sections unpack to more than 1024 MB";
-		return false;
-	}
-	elf_version(EV_CURRENT);
-	elf = elf_memory(base, v->size);
-	dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-	if (dw)
-		search_dwarf(s, dw);
-	dwarf_end(dw);
-	elf_end(elf);
-	madvise(base, v->size, MADV_DONTNEED);
-	mprotect(base, v->size, PROT_READ);
-	return dw;
-}
-
-static bool search_image(struct line_search *s)
-{
-	struct debugfile own = { 0 };
-	bool found = search_view(s, &s->img->view);
-
-	if (!found && debugfile_find(&own, s->img->root, s->img->build_id)) {
-		found = search_view(s, &own.view);
-		debugfile_close(&own);
-	}
-	return found;
-}
-
 static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *err)
 {
 	const char *name = image_name(s->img);
@@ -309,7 +228,7 @@ static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *e
 	return -SB_ENOSYMBOL;
 }
 
-static char *line_name(struct image *img, uint64_t start)
+char *symbol_holder(struct image *img, uint64_t start)
 {
 	char name[512];
 
@@ -334,7 +253,7 @@ static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err
 		*sym = (struct symbol){ .vaddr = start,
 					.size = end - start,
 					.offset = (uint32_t)(addr[i] - start),
-					.name = line_name(s->img, start) };
+					.name = symbol_holder(s->img, start) };
 		out->count++;
 		if (!sym->name)
 			s->failed = true;
@@ -356,7 +275,7 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
 
 	*out = (struct symbol_list){ 0 };
 	budget_begin(&s.run, &img->budget);
-	has_dwarf = search_image(&s);
+	has_dwarf = dwarf_units(img, &s.run, search_unit, &s);
 	budget_end(&s.run);
 	take_weak(&s);
 	if (s.failed)

@@ -327,3 +327,19 @@ void image_function_room(struct image *img, uint64_t start, uint64_t end, uint64
 	*prev_end = last_end_by_fde(img, start, last_end_by_symbols(img, start, floor));
 	*next = next_start(img, start, ceiling);
 }
+
+uint64_t image_fill_end(struct image *img, uint64_t vaddr)
+{
+	uint64_t end = UINT64_MAX;
+	Elf64_Shdr sh;
+
+	for (uint32_t i = 1; view_shdr(&img->view, i, &sh); i++) {
+		if (!(sh.sh_flags & SHF_ALLOC) || !sh.sh_size)
+			continue;
+		if (vaddr - sh.sh_addr < sh.sh_size)
+			return vaddr;
+		if (sh.sh_addr > vaddr)
+			end = min_u64(end, sh.sh_addr);
+	}
+	return end == UINT64_MAX ? vaddr : min_u64(end, segment_end(img, vaddr));
+}

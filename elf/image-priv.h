@@ -57,6 +57,12 @@ struct image {
 	bool extra_tried;
 	struct ehframe eh;
 
+	struct inline_copy { /* a range of a copy of an inlined function, as far as asked for */
+		uint64_t entry, begin, end;
+		bool several; /* it begins at several places, or that is not known */
+	} * inlined;	      /* sorted by entry */
+	size_t n_inlined;
+
 	struct image_func *func; /* sorted; built at the first question */
 	size_t func_count;
 	uint64_t func_base;

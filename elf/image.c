@@ -47,6 +47,7 @@ static struct image *find_open(const struct stat *st)
 static void image_free(struct image *img)
 {
 	image_func_free(img);
+	free(img->inlined);
 	for (int t = 0; t < TABLE_COUNT; t++)
 		names_free(&img->names[t]);
 	debugfile_close(&img->debug);

@@ -86,6 +86,12 @@ bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *
  */
 const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avail);
 
+/* Is `from` inside of a copy of an inlined function that begins at entry? Of those that
+ * symbol_find_inlined() has found. */
+bool image_inlined_from(const struct image *img, uint64_t entry, uint64_t from);
+/* Of these: does the copy begin at other places, too, or is it not known where? */
+bool image_inlined_again(const struct image *img, uint64_t entry);
+
 /* Gives the text pages that were read back to the kernel; pointers stay valid. */
 void image_done_reading(struct image *img);
 
@@ -111,5 +117,12 @@ bool image_is_entry(struct image *img, uint64_t vaddr);
  */
 void image_function_room(struct image *img, uint64_t start, uint64_t end, uint64_t *prev_end,
 			 uint64_t *next);
+
+/*
+ * The end of the bytes from vaddr on that no section holds: what the linker puts between two of
+ * them, which nothing runs or reads. vaddr itself where a section holds it, where none follows, or
+ * where the file has no section headers.
+ */
+uint64_t image_fill_end(struct image *img, uint64_t vaddr);
 
 #endif

@@ -313,3 +313,8 @@ bool module_at(const struct module_space *space, uint64_t addr, struct module *m
 	image_put(m->img);
 	return false;
 }
+
+bool module_is_vdso(const char *module)
+{
+	return strcmp(module, "[vdso]") == 0 || strncmp(module, "linux-vdso.so", 13) == 0;
+}

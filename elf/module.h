@@ -42,4 +42,7 @@ void module_list_free(struct module_list *list);
 /* The last part of a path. */
 const char *module_file_name(const char *path);
 
+/* A name of the code that the kernel maps by itself. */
+bool module_is_vdso(const char *module);
+
 #endif

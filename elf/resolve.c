@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { INLINE_LOOKS = 4 }; /* modules whose DWARF is read for a hint */
 struct resolver {
 	struct module_space space;
 	struct ifunc_reader ifunc;
@@ -249,10 +250,12 @@ static void sort_sites(struct resolve_result *out)
 static int find_in(struct image *img, const struct resolve_request *req, struct symbol_list *list,
 		   struct sb_err *err)
 {
+	unsigned int flags = req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0;
+
 	if (req->kind == RESOLVE_LINE)
 		return symbol_find_line(img, req->symbol, req->line, list, err);
-	return symbol_find(img, req->symbol, req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0,
-			   list, err);
+	return (req->inlined ? symbol_find_everywhere : symbol_find)(img, req->symbol, flags, list,
+								     err);
 }
 
 /* Of several modules' failures the one that says most is shown. */
@@ -469,6 +472,22 @@ static void hint_modules(struct resolver *r, const struct module_list *all, stru
 		err_hint(err, "%s", text);
 }
 
+/* A function that the compiler has put into its callers is no symbol of any module. */
+static bool hint_inlined(struct resolver *r, struct sb_err *err)
+{
+	size_t n = 0;
+
+	if (!err || r->req->kind == RESOLVE_LINE || r->req->inlined ||
+	    glob_is_pattern(r->req->symbol))
+		return false;
+	for (size_t i = 0; i < r->named.count && i < INLINE_LOOKS; i++)
+		if (!is_image_seen(&r->named, i))
+			n += symbol_count_inlined(r->named.module[i].img, r->req->symbol);
+	if (n)
+		symbol_hint_inlined(n, err);
+	return n;
+}
+
 /* Where the symbol is instead, or which module may have been meant. Reads every module. */
 static void hint(struct resolver *r, bool about_module, struct sb_err *err)
 {
@@ -515,7 +534,7 @@ static int fail(struct resolver *r, struct sb_err *err)
 		*err = r->why;
 	if (r->why.code == SB_ENOSYMBOL && r->req->kind != RESOLVE_LINE)
 		none_has(r, err);
-	if (r->why.code == SB_ENOSYMBOL)
+	if (r->why.code == SB_ENOSYMBOL && !hint_inlined(r, err))
 		hint(r, false, err);
 	return -(int)r->why.code;
 }
@@ -547,11 +566,6 @@ static int check_flaws(const struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
-static bool is_vdso(const char *module)
-{
-	return strcmp(module, "[vdso]") == 0 || strncmp(module, "linux-vdso.so", 13) == 0;
-}
-
 int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_request *req,
 		   const struct resolve_access *access, struct resolve_result *out,
 		   struct sb_err *err)
@@ -568,7 +582,7 @@ int resolve_target(pid_t pid, const struct maps *maps, const struct resolve_requ
 	ret = module_find(&r.space, req->module, &r.named, err);
 	if (!ret && !r.named.count)
 		ret = find_python_executable(&r, err);
-	if (!ret && !r.named.count && is_vdso(req->module))
+	if (!ret && !r.named.count && module_is_vdso(req->module))
 		ret = err_set(err, SB_EREFUSED,
 			      "the vDSO is the kernel's, not a file's, and cannot be hooked");
 	out->modules = modules = r.named.count;

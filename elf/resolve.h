@@ -25,6 +25,7 @@ struct resolve_request {
 	const char *module;
 	const char *symbol;
 	unsigned int line;
+	bool inlined; /* a symbol's inlined copies as well, each a site in mid-function */
 };
 
 struct resolve_site {

@@ -59,6 +59,22 @@ void symbol_suggest(struct image *const *img, size_t n, const char *name, char *
 int symbol_find_line(struct image *img, const char *file, unsigned int line,
 		     struct symbol_list *out, struct sb_err *err);
 
+/*
+ * Where the compiler inlined functions of that name (exact, a glob, mangled or not), as DWARF has
+ * it; the name of each is that of the function around it. SB_ENOSYMBOL: nowhere, or there is no
+ * DWARF. symbol_count_inlined(): how many copies an exact name has.
+ */
+int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
+			struct symbol_list *out, struct sb_err *err);
+/* The function itself, where it is there, and its copies. */
+int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
+			   struct symbol_list *list, struct sb_err *err);
+size_t symbol_count_inlined(struct image *img, const char *name);
+void symbol_hint_inlined(size_t n, struct sb_err *err); /* says what to do about n copies */
+
+/* What begins at start, by its name or its address; to be freed. */
+char *symbol_holder(struct image *img, uint64_t start);
+
 /* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
 

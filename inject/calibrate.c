@@ -33,6 +33,7 @@ struct bench {
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
 	struct sb_page_record record;
+	uint64_t each;
 	size_t memory;
 };
 
@@ -57,7 +58,7 @@ static int bench_memory(struct bench *b)
 	return 0;
 }
 
-static int bench_hook(struct bench *b)
+static int bench_hook(struct bench *b, bool each)
 {
 	uint64_t base = (uint64_t)b->text;
 	struct arch_env env = {
@@ -89,8 +90,8 @@ static int bench_hook(struct bench *b)
 	memcpy(b->text + 64, arch_sample_function, arch_sample_size);
 	arch->emit_common(&env, b->text + 128);
 	if (plan_make(&req, NULL, &plan, NULL, 0) != PLAN_OK ||
-	    !arch->emit_site(&env, &plan, (uint64_t)b->cell, base + stub, b->text + stub,
-			     TEXT_SIZE - stub, &site, &why))
+	    !arch->emit_site(&env, &plan, (uint64_t)b->cell, each ? (uint64_t)&b->each : 0,
+			     base + stub, b->text + stub, TEXT_SIZE - stub, &site, &why))
 		return -1;
 	plan_patch(&plan, base + stub + site.entry, b->text + (plan.addr - base), NULL);
 	return mprotect(b->text, TEXT_SIZE, PROT_READ | PROT_EXEC);
@@ -178,14 +179,14 @@ static double at_least_0(double x)
 	return x > 0 ? x : 0;
 }
 
-int clock_hook_cost(const struct clock *clk, struct hook_cost *out)
+int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out)
 {
 	struct bench b = { .text = MAP_FAILED };
 	double floor_spent;
 	int ret = -1;
 
 	memset(out, 0, sizeof(*out));
-	if (bench_memory(&b) < 0 || bench_hook(&b) < 0)
+	if (bench_memory(&b) < 0 || bench_hook(&b, each) < 0)
 		goto out;
 	time_calls(&b, 0, CALLS);
 	out->off_ns = at_least_0(clock_to_ns(clk, low_cost(&b, CALLS, NULL, NULL)));

@@ -36,7 +36,8 @@ struct hook_cost {
 	double floor_ns;     /* the smallest delay that can be given */
 };
 
-/* 0, or negative where no executable memory can be had (then the costs are zero). */
-int clock_hook_cost(const struct clock *clk, struct hook_cost *out);
+/* each: of a hook that counts in its function's own counter, too. 0, or negative where no
+ * executable memory can be had (then the costs are zero). */
+int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out);
 
 #endif

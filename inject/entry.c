@@ -21,6 +21,8 @@ typedef void *state_fn(void);
 typedef int int_fn(void);
 typedef void release_fn(int state);
 
+enum { LOAD_TRIES = 8, LOAD_NAP_NS = 300000 };
+
 #define CALL(room, type, which) ((type *)(uintptr_t)(room)->function[which])
 
 #pragma GCC poison memcpy memset strlen malloc free printf dlopen dlsym
@@ -35,19 +37,95 @@ ENTRY_INLINE void explain(struct sb_room *room)
 	room->reason[i] = '\0';
 }
 
-ENTRY_INLINE void load(struct sb_room *room)
+/* The program may have closed it, and opened something else under its number. */
+ENTRY_INLINE int is_image(long fd, const uint64_t id[2])
 {
-	/* "sb_agent", without a string constant that would lie elsewhere. */
-	volatile uint64_t name[2];
+	uint64_t now[2];
 
+	return !entry_file(fd, now) && now[0] == id[0] && now[1] == id[1];
+}
+
+ENTRY_INLINE void close_image(long fd, const uint64_t id[2])
+{
+	if (is_image(fd, id))
+		entry_call(SYS_close, (uint64_t)fd, 0, 0);
+}
+
+/* A file in memory with the agent in it; its descriptor, or less than 0. */
+ENTRY_INLINE long make_image(struct sb_room *room, uint64_t id[2])
+{
+	uint64_t from = (uintptr_t)room + room->image_off, name = (uintptr_t)room->image_name;
+	uint32_t done = 0;
+	long fd, n;
+
+	fd = entry_call(SYS_memfd_create, name, 1 | 8 /* MFD_CLOEXEC | MFD_NOEXEC_SEAL */, 0);
+	if (fd < 0) /* before 6.3 */
+		fd = entry_call(SYS_memfd_create, name, 1, 0);
+	if (fd < 0 || entry_file(fd, id))
+		return -1;
+	while (done < room->image_size) {
+		n = -1;
+		if (is_image(fd, id))
+			n = entry_call(SYS_write, (uint64_t)fd, from + done,
+				       room->image_size - done);
+		if (n <= 0) {
+			close_image(fd, id);
+			return -1;
+		}
+		done += (uint32_t)n;
+	}
+	return fd;
+}
+
+ENTRY_INLINE void write_number(volatile char *at, long number)
+{
+	long unit = 1;
+
+	while (number / unit >= 10)
+		unit *= 10;
+	for (; unit; unit /= 10)
+		*at++ = (char)('0' + number / unit % 10);
+	*at = '\0';
+}
+
+ENTRY_INLINE void open_image(struct sb_room *room)
+{
+	volatile uint64_t name[2];
+	uint64_t id[2];
+	long fd = make_image(room, id);
+
+	if (fd < 0)
+		return;
+	/* "sb_agent", without a string constant that would lie elsewhere. */
 	name[0] = 0x746e6567615f6273;
 	name[1] = 0;
+	write_number(room->path + room->path_len, fd);
 	room->handle = (uintptr_t)CALL(room, dlopen_fn, ENTRY_DLOPEN)(room->path, 2 /* RTLD_NOW */);
 	if (room->handle)
 		room->agent = (uintptr_t)CALL(room, dlsym_fn, ENTRY_DLSYM)(
 			(void *)(uintptr_t)room->handle, (const char *)(uintptr_t)name);
 	if (!room->agent)
 		explain(room);
+	close_image(fd, id);
+}
+
+/*
+ * A thread that closes descriptors which it does not know may take this one, or one of the dynamic
+ * linker's. A thread of Python's is through with that soon, and does not begin anew while the GIL
+ * is held. Not inlined: all of the code must fit into a page.
+ */
+ENTRY_SECTION static void load(struct sb_room *room)
+{
+	volatile int64_t nap[2];
+
+	for (int i = 0; i < LOAD_TRIES && !room->agent; i++) {
+		if (i) {
+			nap[0] = 0;
+			nap[1] = LOAD_NAP_NS;
+			entry_sleep((int64_t *)nap);
+		}
+		open_image(room);
+	}
 }
 
 ENTRY_INLINE int32_t carry_out(struct sb_room *room)

@@ -29,17 +29,17 @@ static bool from_copy(const struct region *region, const struct journal_site *s,
 	return false;
 }
 
-/* From the code of the site's stub in front of the displaced instructions. */
+/* From the code of the site's stub in front of the displaced instructions. half: see arch.h. */
 static bool from_site(const struct memory *mem, const struct region *region,
 		      const struct journal_site *s, const struct arch_spill *spill,
-		      struct arch_regs *regs)
+		      struct arch_regs *regs, bool *half)
 {
 	uint64_t stub = region->addr + s->stub;
 	uint8_t code[ARCH_SITE_MAX];
 
 	if (s->displaced > sizeof(code) ||
 	    memory_peek(mem, stub, code, s->displaced) != s->displaced ||
-	    !arch->leave_site(code, s->displaced, arch->pc(regs) - stub, spill, regs))
+	    !arch->leave_site(code, s->displaced, arch->pc(regs) - stub, spill, regs, half))
 		return false;
 	arch->set_pc(regs, s->addr);
 	arch->no_restart(regs);
@@ -67,6 +67,7 @@ static enum leave from_common(const struct space *space, const struct region *re
 	enum arch_leave how = ARCH_LEAVE_NOT;
 	struct arch_cut cut;
 	uint8_t *code = malloc(len);
+	bool half;
 
 	if (!code)
 		abort();
@@ -76,7 +77,8 @@ static enum leave from_common(const struct space *space, const struct region *re
 	if (how == ARCH_LEAVE_NOT || (exact && how == ARCH_LEAVE_NOTING))
 		return LEAVE_NOT;
 	s = region_stub_at(region, arch->pc(&at));
-	if (!s || !from_site(&space->mem, region, s, spill, &at))
+	half = !cut.counted;
+	if (!s || !from_site(&space->mem, region, s, spill, &at, &half) || (exact && half))
 		return LEAVE_NOT;
 	if (exact && how == ARCH_LEAVE_CUT)
 		note_cut(space, &cut);
@@ -107,6 +109,8 @@ enum leave leave_code(const struct space *space, struct arch_regs *regs, bool ex
 	const struct region *region = space_region_at(space, arch->pc(regs));
 	const struct journal_site *s;
 	struct arch_spill spill;
+	struct arch_regs at;
+	bool half = false;
 
 	if (!region) {
 		s = pad_at(space, arch->pc(regs));
@@ -121,5 +125,9 @@ enum leave leave_code(const struct space *space, struct arch_regs *regs, bool ex
 		return LEAVE_NOT;
 	if (!s)
 		return from_common(space, region, &spill, regs, exact);
-	return from_site(&space->mem, region, s, &spill, regs) ? LEAVE_MOVED : LEAVE_NOT;
+	at = *regs;
+	if (!from_site(&space->mem, region, s, &spill, &at, &half) || (exact && half))
+		return LEAVE_NOT;
+	*regs = at;
+	return LEAVE_MOVED;
 }

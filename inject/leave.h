@@ -19,8 +19,8 @@ enum leave {
 	LEAVE_NOT, /* between two instructions of which no pair stands in the original */
 };
 
-/* exact: LEAVE_NOT also where the stub is about to write down figures, which would be lost. A
- * delay that is cut short is noted in the control page. */
+/* exact: LEAVE_NOT also where the stub is about to write down figures, which would be lost, or
+ * where one of two counters has the hit. A delay that is cut short is noted in the control page. */
 enum leave leave_code(const struct space *space, struct arch_regs *regs, bool exact);
 
 /* True if leave_code() would not say LEAVE_OUTSIDE. */

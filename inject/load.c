@@ -30,15 +30,6 @@ static struct region *load_region(const struct memory *mem, uint64_t addr, uint6
 	return region;
 }
 
-/* Of the page, only where the memory map says that it is: see load_page(). */
-static void take_region(struct space *space, struct region *region)
-{
-	space_add_region(space, region, false);
-	space->session = region->journal->session;
-	space->tracer_pid = (pid_t)region->journal->tracer_pid;
-	space->hooked = true;
-}
-
 /*
  * Neighbouring regions are one mapping to the kernel: one journal may follow another, or a region
  * that was never finished. So each page is looked at, where there is anything of ours at all.
@@ -53,7 +44,7 @@ static void load_regions(struct space *space, const struct map_entry *map, bool 
 		struct region *region = load_region(&space->mem, at, map->end - at);
 
 		if (region) {
-			take_region(space, region);
+			space_add_region(space, region, false);
 			at += region->size;
 		} else if (ours) {
 			at += PAGE;
@@ -151,36 +142,101 @@ void space_find_unfinished(struct space *space)
 	maps_free(&maps);
 }
 
+/* Is a control page mapped there? *h: its header, or zeros where that makes no sense. */
+static bool is_page(const struct space *space, const struct map_entry *m, struct sb_page_header *h)
+{
+	memset(h, 0, sizeof(*h));
+	if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
+		return false;
+	if (memory_peek(&space->mem, m->start, h, sizeof(*h)) != sizeof(*h) ||
+	    h->magic != SB_PAGE_MAGIC)
+		memset(h, 0, sizeof(*h));
+	return true;
+}
+
+static void drop_regions(struct space *space, uint64_t session)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < space->n_regions; i++) {
+		if (space->regions[i]->journal->session == session)
+			region_put(space->regions[i]);
+		else
+			space->regions[n++] = space->regions[i]; /* none is stale here */
+	}
+	space->n_regions = n;
+}
+
+/* A session that is over, and none of whose hooks is in the text, as it would be. */
+static bool is_dormant(const struct space *space, const struct sb_page_header *h)
+{
+	if (!h->dormant)
+		return false;
+	for (size_t i = 0; i < space->n_regions; i++)
+		if (space->regions[i]->journal->session == h->session &&
+		    space_hooks_any(space, space->regions[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Beside what is dormant another session may have come: one at a time, the dormant one last or, if
+ * that is what is asked for, only such a one. The regions of others are dropped.
+ */
+static const struct map_entry *choose_page(struct space *space, const struct maps *maps,
+					   bool dormant)
+{
+	const struct map_entry *chosen = NULL;
+	struct sb_page_header h;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		if (!is_page(space, &maps->entry[i], &h) || (dormant && !is_dormant(space, &h)))
+			continue;
+		if (chosen && is_dormant(space, &h))
+			continue;
+		chosen = &maps->entry[i];
+		space->dormant = is_dormant(space, &h);
+	}
+	for (size_t i = 0; i < maps->count; i++)
+		if (&maps->entry[i] != chosen && is_page(space, &maps->entry[i], &h) &&
+		    (dormant || is_dormant(space, &h)))
+			drop_regions(space, h.session);
+	return chosen;
+}
+
 /*
  * The control page, and what a tracer that was killed before its first hook left besides. The
  * target can have written anything into the page, so where it is and how large comes from the
  * memory map: it is mapped with one page more, which is the record or will be.
  */
-static void load_page(struct space *space, const struct maps *maps)
+static void load_page(struct space *space, const struct maps *maps, bool dormant)
 {
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct map_entry *m = &maps->entry[i];
-		struct sb_page_header h = { 0 };
+	const struct map_entry *m = choose_page(space, maps, dormant);
+	const struct journal_header *last = NULL;
+	struct sb_page_header h;
 
-		if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
-			continue;
-		if (memory_peek(&space->mem, m->start, &h, sizeof(h)) != sizeof(h) ||
-		    h.magic != SB_PAGE_MAGIC)
-			memset(&h, 0, sizeof(h));
-		space->page_addr = m->start;
-		space->record_addr = m->end - PAGE;
-		if (i + 1 < maps->count && record_follows(m, m + 1, &h))
-			space->record_addr = m->end;
-		space->page_size = space->record_addr - m->start;
-		if (!h.magic)
-			continue;
-		if (!space->n_regions) {
-			space->session = h.session;
-			space->tracer_pid = (pid_t)h.tracer_pid;
-		}
-		take_announced(space, &h);
-		load_unfinished(space, maps, &h);
+	if (space->n_regions)
+		last = space->regions[space->n_regions - 1]->journal;
+	space->hooked = last;
+	space->session = last ? last->session : 0;
+	space->tracer_pid = last ? (pid_t)last->tracer_pid : 0;
+	if (!m || !is_page(space, m, &h))
+		return;
+	space->page_addr = m->start;
+	space->record_addr = m->end - PAGE;
+	if (m + 1 < maps->entry + maps->count && record_follows(m, m + 1, &h))
+		space->record_addr = m->end;
+	space->page_size = space->record_addr - m->start;
+	if (!h.magic)
+		return;
+	if (last && last->session != h.session)
+		space->dormant = false; /* hooks without a page */
+	if (!last) {
+		space->session = h.session;
+		space->tracer_pid = (pid_t)h.tracer_pid;
 	}
+	take_announced(space, &h);
+	load_unfinished(space, maps, &h);
 }
 
 /* Is there a room at addr? The page says where; it is believed where the memory map has a page of
@@ -273,7 +329,7 @@ void space_find_files(struct space *space)
 		closedir(dir);
 }
 
-int space_load(pid_t pid, struct space **out, struct sb_err *err)
+static int load(pid_t pid, bool dormant, struct space **out, struct sb_err *err)
 {
 	struct space *space = space_new(pid, err);
 	struct maps maps;
@@ -290,13 +346,33 @@ int space_load(pid_t pid, struct space **out, struct sb_err *err)
 	for (size_t i = 0; i < maps.count; i++)
 		if (is_region_map(&maps.entry[i]))
 			load_regions(space, &maps.entry[i], ours);
-	load_page(space, &maps);
+	load_page(space, &maps, dormant);
 	load_room(space, &maps);
 	space_find_files(space);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
 	*out = space;
 	return 0;
+}
+
+int space_load(pid_t pid, struct space **out, struct sb_err *err)
+{
+	return load(pid, false, out, err);
+}
+
+bool space_has_dormant(pid_t pid, bool *agent)
+{
+	struct sb_err err = { 0 };
+	struct space *space;
+	bool dormant;
+
+	*agent = false;
+	if (load(pid, true, &space, &err) < 0)
+		return false;
+	dormant = space->dormant;
+	*agent = dormant && space->room_size;
+	space_put(space);
+	return dormant;
 }
 
 bool space_holds(const struct space *space)
@@ -314,7 +390,7 @@ bool space_is_hooked(pid_t pid, pid_t *tracer)
 	*tracer = 0;
 	if (space_load(pid, &space, &err) < 0)
 		return false;
-	hooked = space_holds(space);
+	hooked = space_holds(space) && !space->dormant;
 	*tracer = space->tracer_pid;
 	space_put(space);
 	return hooked;

@@ -15,6 +15,8 @@
  *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
  *	+blocks_off	block[procs_max]		one a process, block_size bytes
  *	+threads_off	tables of the thread filter	(see below)
+ *	+notes_off	notes of agents
+ *	+each_off	uint64_t[each_max]		functions' own counters
  *
  *	block		struct sb_page_cell[targets_max], cell_size bytes each
  *	cell		1 KiB of settings, `slots` owned slots, 16 shared slots, 1 KiB each
@@ -132,7 +134,9 @@ struct sb_page_header {
 	uint64_t procs_off, blocks_off, threads_off;
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
-	uint32_t reserved0;
+	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
+	 * is in the way of nobody (sbinject). */
+	uint32_t dormant;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
@@ -145,7 +149,10 @@ struct sb_page_header {
 	uint64_t notes_used;  /* bytes of notes taken so far; may exceed notes_size (target) */
 	/* The room made last, or being made; its length with the code in front of it. */
 	uint64_t room_addr, room_size;
-	uint32_t reserved3[4];
+	/* Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
+	 * of a function that has one counts there, too (target). */
+	uint64_t each_off;
+	uint32_t each_max, reserved3;
 };
 
 /*
@@ -159,7 +166,7 @@ struct sb_page_note {
 	uint32_t cell; /* the target it belongs to */
 	uint32_t pid;
 	uint32_t line; /* where the function begins; 0: unknown */
-	char text[];   /* module NUL qualified name NUL file name NUL */
+	char text[];   /* module NUL qualified name NUL file name NUL; its last 8 bytes: its hits */
 };
 
 #define SB_PAGE_CHECK(cond)	      _Static_assert(cond, #cond)
@@ -208,6 +215,7 @@ SB_PAGE_OFF(sb_page_header, blocks_off, 64);
 SB_PAGE_OFF(sb_page_header, threads_off, 72);
 SB_PAGE_OFF(sb_page_header, tsc_hz, 80);
 SB_PAGE_OFF(sb_page_header, tracer_pid, 88);
+SB_PAGE_OFF(sb_page_header, dormant, 92);
 SB_PAGE_OFF(sb_page_header, region_addr, 96);
 SB_PAGE_OFF(sb_page_header, region_size, 104);
 SB_PAGE_OFF(sb_page_header, notes_off, 112);
@@ -220,6 +228,8 @@ SB_PAGE_OFF(sb_page_header, bells_lost, 148);
 SB_PAGE_OFF(sb_page_header, notes_used, 152);
 SB_PAGE_OFF(sb_page_header, room_addr, 160);
 SB_PAGE_OFF(sb_page_header, room_size, 168);
+SB_PAGE_OFF(sb_page_header, each_off, 176);
+SB_PAGE_OFF(sb_page_header, each_max, 184);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
 SB_PAGE_OFF(sb_page_note, size, 0);
 SB_PAGE_OFF(sb_page_note, cell, 4);
@@ -310,6 +320,7 @@ enum sb_room_target_flags {
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
 	SB_TARGET_REST = 4,   /* leaves alone what a target before it matches */
 	SB_TARGET_SPANS = 8,  /* its calls may come to be timed: SB_CELL_SPANS */
+	SB_TARGET_EACH = 16,  /* a function's hits count in its note as well */
 };
 
 struct sb_room_target {
@@ -348,7 +359,7 @@ struct sb_room {
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
 	struct sb_page_layout page;
-	char path[64];	  /* of the agent */
+	char path[64];	  /* of the agent, but for the number of its descriptor (see image) */
 	char reason[256]; /* of a status that is not 0 */
 	/* Between sbinject and the agent. */
 	uint32_t list; /* changes with the list of targets */
@@ -374,6 +385,15 @@ struct sb_room {
 	uint64_t paused_at;   /* clock: the last piece was done then ... */
 	uint32_t pieces;      /* ... and so many before it (entry code) */
 	uint32_t gil;	      /* as eval */
+	/*
+	 * The agent's bytes, from the room, and what the file in memory is called that they are
+	 * loaded from. The entry code makes that and closes it again: a descriptor that stayed open
+	 * in between could be closed by the program.
+	 */
+	uint32_t image_off, image_size;
+	char image_name[16];
+	uint32_t path_len;
+	uint32_t reserved;
 };
 
 #endif

@@ -3,6 +3,7 @@
  * Reading counters. The page is written by the target, so every value is taken as it is and
  * only ever added up; reads go through the file, where a hole stays a hole.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "page.h"
@@ -106,6 +107,77 @@ void page_each_slot(const struct page *page, uint32_t proc, uint32_t target, pag
 	struct reading r = { .each = each, .ctx = ctx, .slots = page_slots(page) };
 
 	read_cell(page, proc, target, &r);
+}
+
+void page_each_add(const struct page *page, uint64_t *sums, size_t n)
+{
+	uint64_t buf[512], at = page->lay.each_off;
+
+	n = n < page->lay.each_max ? n : page->lay.each_max;
+	for (size_t i = 0; i < n; i += 512) {
+		size_t some = n - i < 512 ? n - i : 512, len = some * sizeof(*buf);
+
+		if (pread(page->fd, buf, len, (off_t)(at + i * sizeof(*buf))) != (ssize_t)len)
+			return;
+		for (size_t k = 0; k < some; k++)
+			sums[i + k] += buf[k];
+	}
+}
+
+/* The text of a note, NUL by NUL; NULL where it does not hold together. */
+static const char *next_text(const char **at, const char *end)
+{
+	const char *text = *at, *nul = text ? memchr(text, '\0', (size_t)(end - text)) : NULL;
+
+	*at = nul ? nul + 1 : NULL;
+	return nul ? text : NULL;
+}
+
+/* copy: `size` bytes. */
+static bool read_note(struct page_note *note, const struct sb_page_note *copy, size_t size)
+{
+	const char *end = (const char *)copy + size - sizeof(note->hits), *at = copy->text;
+
+	note->cell = copy->cell;
+	note->pid = copy->pid;
+	note->line = copy->line;
+	note->module = next_text(&at, end);
+	note->symbol = next_text(&at, end);
+	note->file = next_text(&at, end);
+	memcpy(&note->hits, end, sizeof(note->hits));
+	return note->file;
+}
+
+/* The area can be written by the target at any time. */
+bool page_next_note(const struct page *page, struct page_note *note)
+{
+	const char *area = (const char *)page->hdr + page->lay.notes_off;
+	uint64_t used = __atomic_load_n(&page->hdr->notes_used, __ATOMIC_ACQUIRE);
+
+	used = used < page->lay.notes_size ? used : page->lay.notes_size;
+	while (note->at + sizeof(struct sb_page_note) <= used) {
+		const struct sb_page_note *shared = (const void *)(area + note->at);
+		uint32_t size = __atomic_load_n(&shared->size, __ATOMIC_ACQUIRE);
+
+		if (size < sizeof(*shared) + sizeof(note->hits) || size % 8 ||
+		    size > used - note->at)
+			return false;
+		free(note->copy);
+		note->copy = malloc(size);
+		if (!note->copy)
+			abort();
+		memcpy(note->copy, shared, size);
+		note->at += size;
+		if (read_note(note, note->copy, size))
+			return true;
+	}
+	return false;
+}
+
+void page_note_done(struct page_note *note)
+{
+	free(note->copy);
+	note->copy = NULL;
 }
 
 void page_sums_add(struct page_sums *to, const struct page_sums *from)

@@ -12,7 +12,8 @@ enum {
 	PAGE = 4096,
 	PROCS_LEAST = 16,
 	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
-	NOTES = 1 << 20,
+	NOTES = 1 << 23,
+	EACH = 1 << 16,
 	MOST_S = 10, /* the longest delay that may be asked for */
 };
 
@@ -48,7 +49,9 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
 	hdr->notes_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
 	hdr->notes_size = NOTES;
-	hdr->size = hdr->notes_off + hdr->notes_size;
+	hdr->each_off = hdr->notes_off + hdr->notes_size;
+	hdr->each_max = EACH;
+	hdr->size = hdr->each_off + EACH * sizeof(uint64_t);
 }
 
 static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
@@ -63,6 +66,9 @@ static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
 		return 0;
 	}
 	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", size >> 20);
+	err_hint(err,
+		 "where address space is limited (ulimit -v) lift the limit of sbinject and of the "
+		 "target: the room is not memory used");
 	close(fd);
 	page->fd = -1;
 	return -SB_ENOMEM;
@@ -118,6 +124,11 @@ static uint64_t cell_offset(const struct page *page, uint32_t proc, uint32_t tar
 uint64_t page_cell_offset(const struct page *page, uint32_t target)
 {
 	return cell_offset(page, 0, target);
+}
+
+uint64_t page_each_offset(const struct page *page, uint32_t each)
+{
+	return each < page->lay.each_max ? page->lay.each_off + each * sizeof(uint64_t) : 0;
 }
 
 static struct sb_page_cell *page_cell(const struct page *page, uint32_t proc, uint32_t target)

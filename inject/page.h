@@ -83,6 +83,26 @@ uint64_t page_cell_offset(const struct page *page, uint32_t target);
 /* What a record must allow for before such a setting is stored: see most_shift. */
 uint8_t page_most_shift(const struct page_setting *set);
 
+/* A function's own counter, as an offset from the header; 0: there is none of that number. And what
+ * the first n have counted, in all processes of the page, added to sums. */
+uint64_t page_each_offset(const struct page *page, uint32_t each);
+void page_each_add(const struct page *page, uint64_t *sums, size_t n);
+
+/*
+ * The notes of agents, one after another: begin with `at` 0, or where an earlier look ended. False:
+ * no more is whole yet. What is told is a copy, valid until the next call; page_note_done() frees
+ * it.
+ */
+struct page_note {
+	uint64_t at; /* where the next one begins */
+	uint32_t cell, pid, line;
+	const char *module, *symbol, *file;
+	uint64_t hits;
+	void *copy;
+};
+bool page_next_note(const struct page *page, struct page_note *note);
+void page_note_done(struct page_note *note);
+
 /* Stores a setting: state last, so that a hit sees all of it or none. */
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set);
 

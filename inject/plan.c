@@ -23,6 +23,13 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 	[PLAN_TEXTREL] = "the module's text has relocations (DT_TEXTREL)",
 	[PLAN_TEXT_CHANGED] =
 		"the code in memory differs from the file: another tool has patched it",
+	[PLAN_BREAKPOINT] = "another tool has put a breakpoint there: a kernel uprobe (perf, "
+			    "bpftrace, a profiler), or a debugger's",
+	[PLAN_INLINE_LOOPS] = "the inlined code loops back to where it begins, each round would "
+			      "count as a call",
+	[PLAN_INLINE_SEVERAL] =
+		"the inlined code begins at more than one place (an unrolled loop, as "
+		"it looks), its calls cannot be counted at one",
 	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
 };
 

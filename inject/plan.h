@@ -16,11 +16,15 @@
  * nothing lands behind its first byte. Three shapes, tried in this order:
  *
  *	body	5 bytes or more of the function:	E:  jmp rel32 stub
- *	tail	a shorter body and no-op padding after:	E:  jmp rel32 stub
- *	pre	2 bytes at the entry, 5 of padding	E-5: jmp rel32 stub; E: jmp rel8 E-5
- *		before it
+ *	tail	a shorter body and no-op padding after,	E:  jmp rel32 stub
+ *		or the linker's fill between sections
+ *	pre	2 bytes at the entry (padding and fill	E-5: jmp rel32 stub; E: jmp rel8 E-5
+ *		after a shorter body count, too), 5 of
+ *		padding before it
  *
- * An endbr64 at the entry stays where it is; the window starts after it.
+ * An endbr64 at the entry stays where it is; the window starts after it. So does another first
+ * instruction that only pushes a register, moves the stack pointer down or computes a register,
+ * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
  */
 enum plan_refusal {
 	PLAN_OK = 0,
@@ -37,6 +41,9 @@ enum plan_refusal {
 	PLAN_TEXTREL,	      /* the module relocates its text */
 	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
+	PLAN_BREAKPOINT,      /* by another tool's breakpoint alone */
+	PLAN_INLINE_LOOPS,    /* an inlined copy branches back to where it begins */
+	PLAN_INLINE_SEVERAL,  /* an inlined copy begins at more than one place */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
 	PLAN_REFUSAL_COUNT
 };
@@ -59,6 +66,7 @@ struct plan_request {
 	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
 	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
 				    func_end and next; see image_function_room() */
+	uint64_t fill_end;	 /* no section holds [func_end, fill_end); 0: nothing is known */
 	uint64_t prev;		 /* where the code that ends at prev_end begins; 0: unknown */
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
@@ -80,10 +88,10 @@ struct plan_retarget {
 
 struct plan {
 	enum plan_shape shape;
-	uint64_t addr;	 /* first replaced byte at the entry (after endbr64) */
+	uint64_t addr;	 /* first replaced byte at the entry (after `skipped`) */
 	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
 	uint64_t pad;	 /* address of the 5 padding bytes used (pre), else 0 */
-	uint8_t skipped; /* bytes of endbr64 before addr: 4 or 0 */
+	uint8_t skipped; /* bytes of the entry's first instruction that stay before addr, or 0 */
 	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
 					  at least len (pre and int3 replace fewer than they
 					  displace) */

@@ -63,6 +63,15 @@ static size_t count_sites(const struct planting *p)
 	return n;
 }
 
+/* What a uprobe or a debugger leaves: traps in place of first bytes, and nothing else. */
+static bool only_breakpoints(const uint8_t *now, const uint8_t *orig, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (now[i] != orig[i] && now[i] != arch->trap_insn[0])
+			return false;
+	return true;
+}
+
 /* The text must be what the plan was made from: someone else's hook is not to be hooked. Of a
  * process that has ended meanwhile nothing can be read, which says nothing about its text. */
 static int check_text(struct planting *p, struct sb_err *err)
@@ -80,7 +89,10 @@ static int check_text(struct planting *p, struct sb_err *err)
 		if (len != plan->len && memory_gone(mem))
 			return memory_err_gone(p->pid, err);
 		if (len != plan->len || memcmp(now, plan->orig, len))
-			p->sites[i].why = PLAN_TEXT_CHANGED;
+			p->sites[i].why = len == plan->len &&
+							  only_breakpoints(now, plan->orig, len) ?
+						  PLAN_BREAKPOINT :
+						  PLAN_TEXT_CHANGED;
 	}
 	return 0;
 }
@@ -186,6 +198,14 @@ static int patch_by_addr(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
+/* Of the function's own counter; 0: it has none. */
+static uint64_t each_address(const struct planting *p, const struct space_site *s)
+{
+	uint64_t off = s->each ? page_each_offset(&p->space->control->page, s->each - 1) : 0;
+
+	return off ? p->space->page_addr + off : 0;
+}
+
 /* Emits one stub; false with s->why set where it cannot be. */
 static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint8_t *buf,
 		     struct arch_site *as)
@@ -198,7 +218,8 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
 				       &why);
 	else
-		size = arch->emit_site(&p->env, &s->plan, cell, at, buf, ARCH_SITE_MAX, as, &why);
+		size = arch->emit_site(&p->env, &s->plan, cell, each_address(p, s), at, buf,
+				       ARCH_SITE_MAX, as, &why);
 	if (!size)
 		s->why = why;
 	return size != 0;

@@ -239,7 +239,9 @@ static void fill_stop(struct stop *stop, const siginfo_t *si)
 	}
 	stop->kind = kind_of(si->si_status);
 	stop->sig = si->si_status & 0x7f;
-	ptrace(PTRACE_GETEVENTMSG, stop->tid, 0, &stop->message);
+	if (stop->kind == STOP_FORK || stop->kind == STOP_VFORK || stop->kind == STOP_CLONE ||
+	    stop->kind == STOP_EXEC)
+		ptrace(PTRACE_GETEVENTMSG, stop->tid, 0, &stop->message);
 }
 
 static bool look(pid_t tid, struct stop *stop)

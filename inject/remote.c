@@ -326,6 +326,18 @@ uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)
 	return r->sp - SCRATCH;
 }
 
+/* A thread that does not get a processor, or hangs in the kernel: on a lock of its memory, say. */
+static int not_back(const struct remote *r, struct sb_err *err)
+{
+	err_set(err, SB_ETARGET,
+		"thread %d of process %d, which was to make a system call for us, did not come "
+		"back within %d s",
+		r->thread->tid, r->mem->pid, CALL_TIMEOUT_US / 1000000);
+	err_hint(err, "try again when the machine has less to do; --no-children leaves other "
+		      "processes than -p names out, --backend uprobe needs no thread of it");
+	return -SB_ETARGET;
+}
+
 /* Lets the borrowed thread run to a system call's edge, or (trap) to the stop asked for, which
  * is a group stop where job control has stopped the process meanwhile. */
 static int run_to(struct remote *r, bool trap, struct sb_err *err)
@@ -334,8 +346,7 @@ static int run_to(struct remote *r, bool trap, struct sb_err *err)
 
 	for (int i = 0; i < 16; i++) {
 		if (!pt_wait(r->thread->tid, &stop, CALL_TIMEOUT_US))
-			return err_set(err, SB_ETARGET, "thread %d did not come back",
-				       r->thread->tid);
+			return not_back(r, err);
 		if (!trap && stop.kind == STOP_SYSCALL)
 			return 0;
 		if (trap && (stop.kind == STOP_TRAP || stop.kind == STOP_GROUP)) {

@@ -456,12 +456,24 @@ static void let_pass(struct tree *tree, int attempt)
 	}
 }
 
+/* The text is as it was. */
+static void mark_dormant(const struct space *space)
+{
+	uint32_t dormant = 1;
+
+	if (space->page_addr)
+		memory_write(&space->mem,
+			     space->page_addr + offsetof(struct sb_page_header, dormant), &dormant,
+			     sizeof(dormant), NULL);
+}
+
 static int restore(struct returns *r, bool release, struct space_restored *out, struct sb_err *err)
 {
 	uint64_t end = clock_ns() + LEAVE_NS;
 	struct space *space = r->space;
 	struct tree *tree = r->tree;
 	struct sb_err why = { 0 };
+	const char *in_way = NULL;
 	bool text_done = false;
 
 	for (int i = 0; !i || clock_ns() < end; i++) {
@@ -477,11 +489,16 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 		text_done = true;
 		fault_point("restore-text", space->mem.pid);
 		if (!threads_out(space, tree)) {
+			in_way = "a thread could not be moved out of a hook";
 			r->searched = false;
-		} else if (space->agent_stays && returns_none(r)) {
+		} else if (!returns_none(r)) {
+			in_way = "a signal handler still returns into a hook";
+		} else if (space->agent_stays) {
+			in_way = "an agent stays in its Python interpreter";
+			mark_dormant(space);
 			let_go(space, tree, release);
 			break;
-		} else if (returns_none(r) && take_away(space, tree, release, &why) == 0)
+		} else if (take_away(space, tree, release, &why) == 0)
 			return 0;
 		tree_resume(tree, space);
 		if (why.code == SB_ENOPROC) {
@@ -494,7 +511,8 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 	}
 	if (why.code)
 		return not_unmapped(space, &why, err);
-	out->left_mapped = true;
+	mark_dormant(space);
+	out->left_mapped = in_way;
 	return 0;
 }
 

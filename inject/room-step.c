@@ -387,6 +387,9 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 				  "agent, and none does";
 	} else if (!room->not_ready && (!head->queued || (now - room->queued_ns > 100 * MS &&
 							  head->queued < QUEUED_MAX))) {
+		if (head->queued)
+			room->waits_for = "a call is queued for its main thread, which runs native "
+					  "code or sleeps in it";
 		queue(room, tree, now);
 		return;
 	}

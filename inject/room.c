@@ -14,7 +14,7 @@
 #include "tree-task.h"
 #include "../src/maps.h"
 
-enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8, CLOSE_AGAIN_NS = 100000000 };
+enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8 };
 enum { SLICES_A_SECOND = 1000 };
 
 static size_t code_size(void)
@@ -71,11 +71,14 @@ static int map_hole(struct room *room, struct remote *r, uint64_t size, long *ad
 }
 
 /* The code page is never writable: it is written through /proc/PID/mem. */
-static int map_room(struct room *room, struct remote *r, struct sb_err *err)
+static int map_room(struct room *room, struct remote *r, const struct room_setup *setup,
+		    struct sb_err *err)
 {
-	uint64_t size = PAGE + ROOM_SIZE;
+	uint64_t size = PAGE + ROOM_SIZE + ((setup->agent_size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
 	long addr = -1, code = -1;
 
+	if (code_size() > PAGE)
+		return err_set(err, SB_EINTERNAL, "the entry code does not fit into its page");
 	if (map_hole(room, r, size, &addr, err) < 0)
 		return -SB_ETARGET;
 	if (addr <= 0)
@@ -91,55 +94,8 @@ static int map_room(struct room *room, struct remote *r, struct sb_err *err)
 		return remote_failed(r, "mprotect", code, err);
 	room->code = (uint64_t)addr;
 	room->addr = (uint64_t)addr + PAGE;
-	room->size = ROOM_SIZE;
+	room->size = size - PAGE;
 	return 0;
-}
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n <= 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* The agent's file: made by the target, so that it needs none of ours in its container. */
-static int make_file(struct room *room, struct remote *r, const struct room_setup *setup,
-		     struct sb_err *err)
-{
-	char path[64];
-	long fd = -1;
-	int ours, ret = space_memfd(r, ROOM_AGENT_NAME, &fd, err);
-
-	if (fd >= 0)
-		room->fd = fd;
-	if (ret < 0)
-		return ret;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", room->pid, fd);
-	ours = open(path, O_WRONLY | O_CLOEXEC);
-	if (ours < 0 || fault_point("room-file", room->pid) ||
-	    write_all(ours, setup->agent, setup->agent_size) < 0) {
-		if (ours >= 0)
-			close(ours);
-		return err_sys(err, SB_ETARGET, "the agent could not be written to %s", path);
-	}
-	close(ours);
-	return 0;
-}
-
-static void close_file(struct room *room, struct remote *r)
-{
-	long ret;
-
-	if (room->fd >= 0)
-		remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)room->fd, 0ul, 0ul, 0ul, 0ul,
-			       0ul);
-	room->fd = -1;
 }
 
 /* The header last: a room that can be found is complete. */
@@ -148,7 +104,7 @@ static int write_room(struct room *room, const struct room_setup *setup, struct 
 	struct sb_room head = {
 		.magic = SB_ROOM_MAGIC,
 		.version = SB_PAGE_VERSION,
-		.size = ROOM_SIZE,
+		.size = (uint32_t)room->size,
 		.page_addr = room->space->page_addr,
 		.record_addr = room->space->record_addr,
 		.page = page_layout_of(&room->space->control->page),
@@ -157,16 +113,24 @@ static int write_room(struct room *room, const struct room_setup *setup, struct 
 		.eval_size = setup->eval_size,
 		.gil = setup->gil,
 		.slice_ticks = room->space->control->page.lay.tsc_hz / SLICES_A_SECOND,
+		.image_off = ROOM_SIZE,
+		.image_size = (uint32_t)setup->agent_size,
+		.image_name = ROOM_AGENT_NAME,
+		.reason = "no file in memory can be made, or it is closed at once", /* until then */
 	};
-	int ret = memory_write(&room->space->mem, room->code, __start_sb_entry, code_size(), err);
+	const struct memory *mem = &room->space->mem;
+	int ret = memory_write(mem, room->code, __start_sb_entry, code_size(), err);
 
 	memcpy(head.function, setup->function, sizeof(setup->function));
 	head.function[ENTRY_PENDING] = room->code + code_offset((const void *)entry_pending);
 	/* Through the descriptor, under a name that no library loaded earlier can have. */
-	snprintf(head.path, sizeof(head.path), "/proc/self/fd/%s%ld",
-		 &"././././././././././././././././"[2 * (room->space->session % 16)], room -> fd);
-	return ret < 0 ? ret :
-			 memory_write(&room->space->mem, room->addr, &head, sizeof(head), err);
+	head.path_len = (uint32_t)snprintf(
+		head.path, sizeof(head.path), "/proc/self/fd/%s",
+		&"././././././././././././././././"[2 * (room->space->session % 16)]);
+	if (ret == 0)
+		ret = memory_write(mem, room->addr + ROOM_SIZE, setup->agent, setup->agent_size,
+				   err);
+	return ret < 0 ? ret : memory_write(mem, room->addr, &head, sizeof(head), err);
 }
 
 static void unmap_room(struct room *room, struct remote *r)
@@ -183,15 +147,12 @@ static void unmap_room(struct room *room, struct remote *r)
 static int open_borrowed(struct room *room, struct remote *r, const struct room_setup *setup,
 			 struct sb_err *err)
 {
-	int ret = map_room(room, r, err);
+	int ret = map_room(room, r, setup, err);
 
-	if (ret == 0)
-		ret = make_file(room, r, setup, err);
 	if (ret == 0)
 		ret = write_room(room, setup, err);
 	if (ret == 0)
 		return 0;
-	close_file(room, r);
 	unmap_room(room, r);
 	return ret;
 }
@@ -205,7 +166,6 @@ static struct room *room_new(struct space *space, pid_t pid)
 	room->space = space_get(space);
 	room->pid = pid;
 	room->run_ns = task_run_ns(pid);
-	room->fd = -1;
 	return room;
 }
 
@@ -242,38 +202,6 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	page_proc(&space->control->page, space->proc)->room = room->addr;
 	*out = room;
 	return 0;
-}
-
-/* The target may have closed it, and opened something else under its number. */
-static bool is_agent_file(const struct room *room)
-{
-	char path[64], link[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(room->pid), room->fd);
-	n = readlink(path, link, sizeof(link) - 1);
-	link[n > 0 ? n : 0] = '\0';
-	return !strcmp(link, "/memfd:" ROOM_AGENT_NAME " (deleted)");
-}
-
-bool room_close_fd(struct room *room, struct tree *tree, uint64_t now)
-{
-	struct space *space = room->space;
-	struct remote r;
-
-	if (room->fd < 0)
-		return true;
-	if (now < room->close_ns)
-		return false;
-	if (remote_begin(&r, tree, space, &space->mem, &space->gadgets, NULL) < 0) {
-		room->close_ns = now + CLOSE_AGAIN_NS;
-		return false;
-	}
-	if (is_agent_file(room))
-		close_file(room, &r);
-	room->fd = -1;
-	remote_end(&r);
-	return true;
 }
 
 /* ---- copies ---- */

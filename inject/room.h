@@ -11,10 +11,10 @@
  * sbinject's side of a room (page-abi.h): an agent in the target's interpreter, and how a
  * command gets to a thread that may run it.
  *
- * Life: room_open() maps the room and the agent's file (one thread is borrowed); room_targets()
- * and room_ask() say what is wanted; room_step() is called until it is done; room_close() takes
- * everything out again, when nothing of it runs. Nothing here waits: a command can take as long
- * as the interpreter stays away from a point where it may run code.
+ * Life: room_open() maps the room, with the agent's bytes in it (one thread is borrowed);
+ * room_targets() and room_ask() say what is wanted; room_step() is called until it is done;
+ * room_close() takes everything out again, when nothing of it runs. Nothing here waits: a command
+ * can take as long as the interpreter stays away from a point where it may run code.
  *
  * How a command gets there, see room-step.c: a thread that sleeps in the kernel without the GIL
  * is borrowed and takes it; else the interpreter is asked to run it by a pending call, of its main
@@ -30,7 +30,6 @@ struct room {
 	uint64_t runtime, runtime_size;
 	uint64_t eval, eval_size; /* see room_setup */
 	bool gil;
-	long fd; /* the agent's file, open in the target; -1 */
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
 	bool saw_queued;	/* a call of ours may be on its way since run_ns was taken */
@@ -51,7 +50,6 @@ struct room {
 	size_t n_unfit;
 	bool bell_only;	       /* only a thread at a start bell may bring the command in */
 	uint64_t retry_ns;     /* not before this */
-	uint64_t close_ns;     /* nor is the file closed before this */
 	bool ended;	       /* and room_ended() has said so */
 	bool not_ready;	       /* the interpreter was found not to have started, or to have ended */
 	const char *waits_for; /* what keeps it, for the user; NULL */
@@ -113,10 +111,6 @@ struct room_answer {
 	bool loaded;
 };
 void room_answer(const struct room *room, struct room_answer *out);
-
-/* The descriptor through which the agent was loaded is not needed any more. False: no thread
- * could be borrowed; to be tried again. What is left in the end is closed with the mappings. */
-bool room_close_fd(struct room *room, struct tree *tree, uint64_t now_ns);
 
 /* The agent's interpreter has ended; another may have started. True once for each. */
 bool room_ended(struct room *room);

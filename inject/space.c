@@ -146,7 +146,8 @@ static int open_theirs(struct space *space, pid_t pid, long fd, const struct spa
 	ours = open_memfd(path);
 	if (ours < 0) {
 		free(control);
-		return err_sys(err, SB_EPERM, "open %s", path);
+		return err_sys(err, errno == EACCES || errno == EPERM ? SB_EPERM : SB_ETARGET,
+			       "open %s", path);
 	}
 	fchmod(ours, 0600); /* nobody else opens it, whoever hands a descriptor on */
 	if (fstat(ours, &st) == 0)
@@ -173,8 +174,27 @@ static int open_theirs(struct space *space, pid_t pid, long fd, const struct spa
  */
 static int map_page(struct space *space, struct remote *r, long fd, struct sb_err *err)
 {
-	return remote_map(r, 0, space->page_size + RECORD_SIZE, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_NORESERVE, fd, &space->page_addr, err);
+	uint64_t at = 0, len = space->page_size + RECORD_SIZE;
+	const struct map_entry *m;
+	struct maps maps;
+	bool ours;
+	long ret;
+
+	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, &at,
+		       err) < 0 ||
+	    maps_read(r->thread->proc->pid, &maps, err) < 0)
+		return -SB_ETARGET;
+	m = maps_find(&maps, at);
+	ours = m && m->inode == space->control->inode && !strcmp(m->path, "/memfd:sbinject");
+	maps_free(&maps);
+	space->page_addr = ours ? at : 0;
+	if (ours)
+		return 0;
+	/* The number came to be another file's: nothing was written to it. */
+	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
+	errno = ESTALE;
+	return err_sys(err, SB_ETARGET, "process %d closed a descriptor that is not its own",
+		       r->thread->proc->pid);
 }
 
 /* The memfd is open in the target as fd. */
@@ -270,21 +290,25 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 	return remote_must(r, "memfd_create", *fd, err);
 }
 
+/* Where that cannot be seen it is taken for theirs, as it was made a moment ago. */
 static bool is_their_memfd(pid_t pid, long fd)
 {
 	char path[64], link[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
 	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0 && errno != ENOENT)
+		return true;
 	link[n > 0 ? n : 0] = '\0';
 	return !strcmp(link, "/memfd:sbinject (deleted)");
 }
 
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
- * was lost on its way back may have had its effect all the same. */
+ * was lost on its way back may have had its effect all the same. closed: the descriptor was, by the
+ * program, and so it failed. */
 static int setup_borrowed(struct space *space, struct remote *r, const struct space_want *want,
-			  struct sb_err *err)
+			  bool *closed, struct sb_err *err)
 {
 	long fd = -1, ret;
 
@@ -296,17 +320,17 @@ static int setup_borrowed(struct space *space, struct remote *r, const struct sp
 		goto close_fd;
 	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
 		goto unmap;
-	if (remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul) == 0)
-		return 0;
-	if (!is_their_memfd(r->thread->proc->pid, fd))
-		fd = -1; /* it is closed; only the answer was lost */
+	if (!is_their_memfd(r->thread->proc->pid, fd) ||
+	    remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul) == 0)
+		return 0; /* or the program has closed it already */
 
 unmap:
 	unmap_theirs(space, r);
 	control_put(space->control);
 	space->control = NULL;
 close_fd:
-	if (fd >= 0)
+	*closed = fd >= 0 && !is_their_memfd(r->thread->proc->pid, fd);
+	if (fd >= 0 && !*closed)
 		remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
 	return err_set(err, SB_ETARGET, "the control page could not be set up");
 }
@@ -324,20 +348,40 @@ static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
 	return ret;
 }
 
-int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
-		struct sb_err *err)
+static int setup(struct space *space, struct tree *tree, const struct space_want *want,
+		 bool *closed, struct sb_err *err)
 {
 	struct remote r;
-	int ret = find_gadgets(space, pid, err);
+	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 
 	if (ret < 0)
 		return ret;
-	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
+	ret = setup_borrowed(space, &r, want, closed, err);
+	remote_end(&r);
+	return ret;
+}
+
+int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
+		struct sb_err *err)
+{
+	int ret = find_gadgets(space, pid, err);
+	struct sb_err why = { 0 };
+	bool closed = false;
+
 	if (ret < 0)
 		return ret;
-	ret = setup_borrowed(space, &r, want, err);
-	remote_end(&r);
-	return ret < 0 ? ret : space_register(space, pid, err);
+	ret = setup(space, tree, want, &closed, &why);
+	/* A thread may close what it does not know: not while it is held. */
+	if (closed && tree_stop(tree, space, NULL) == 0) {
+		why = (struct sb_err){ 0 };
+		ret = setup(space, tree, want, &closed, &why);
+		tree_resume(tree, space);
+	}
+	if (ret < 0) {
+		*err = why;
+		return ret;
+	}
+	return space_register(space, pid, err);
 }
 
 int space_register(struct space *space, pid_t pid, struct sb_err *err)

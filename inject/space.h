@@ -59,7 +59,8 @@ struct space {
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, found so */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
-	int fds[8]; /* memfds of ours, not closed yet; found at a restore, too */
+	bool dormant; /* its session is over, and no text is changed: see sb_page_header */
+	int fds[8];   /* memfds of ours, not closed yet; found at a restore, too */
 	size_t n_fds;
 };
 
@@ -105,6 +106,7 @@ void space_announce_room(struct space *space, uint64_t addr, uint64_t size);
 struct space_site {
 	struct plan plan;
 	uint32_t target;       /* whose cell it counts in */
+	uint32_t each;	       /* number of its own counter, from 1; 0: none */
 	bool bell;	       /* the doorbell instead of a counting hook */
 	bool start;	       /* ... of an interpreter's start */
 	uint32_t cookie;       /* kept in the journal */
@@ -144,12 +146,13 @@ bool space_hooks(const struct space *space, const struct region *region,
  * Takes everything out: text restored and compared, threads moved out of stubs, mappings gone.
  * Threads of the space must be traced; on exit they run. release: where all went well they run
  * untraced, let go from the same stop in which the mappings went; their processes stay in the
- * tree, without threads, for tree_forget(). Events are dispatched meanwhile. left_mapped: stubs
- * had to stay, since a thread or a signal handler could not be moved out of them.
+ * tree, without threads, for tree_forget(). Events are dispatched meanwhile. left_mapped: what is
+ * in the way of unmapping, or NULL; the text is restored all the same, and the page says that the
+ * rest is dormant.
  */
 struct space_restored {
 	size_t patches, changed_by_others;
-	bool left_mapped;
+	const char *left_mapped;
 };
 int space_restore(struct space *space, struct tree *tree, bool release, struct space_restored *out,
 		  struct sb_err *err);
@@ -157,8 +160,12 @@ int space_restore(struct space *space, struct tree *tree, bool release, struct s
 /* Only the text, of a process whose threads are all stopped (--no-children's forks). */
 int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err);
 
-/* From what lies in the target's memory. 0 and nothing that space_holds(): it is clean. */
+/* From what lies in the target's memory. 0 and nothing that space_holds(): it is clean. Of several
+ * sessions one: one that is not dormant where there is one. */
 int space_load(pid_t pid, struct space **out, struct sb_err *err);
+
+/* What is dormant, and whether an agent is part of it. */
+bool space_has_dormant(pid_t pid, bool *agent);
 
 /* A file in memory, made by the borrowed thread; to map code from it is permitted all the same. On
  * failure *fd may be that of a file whose answer was lost. */
@@ -174,7 +181,8 @@ void space_find_files(struct space *space);
 /* True if there is something to take out. */
 bool space_holds(const struct space *space);
 
-/* True if the process maps regions or a control page of any session; tracer: its pid or 0. */
+/* True if the process maps regions or a control page of any session that are not dormant; tracer:
+ * its pid or 0. */
 bool space_is_hooked(pid_t pid, pid_t *tracer);
 
 /* The stub's first instruction for an int3 hook at addr, 0 if there is none. */

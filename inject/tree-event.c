@@ -42,13 +42,14 @@ static bool orphan_take(struct tree *tree, pid_t tid, struct stop *stop)
 /* A new thread or process exists; its first stop comes, or came already. */
 static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop_kind how)
 {
-	pid_t tgid = task_tgid(tid);
 	struct proc *proc = parent->proc;
 	struct thread *thread;
 	struct stop stop;
+	pid_t tgid;
 
 	if (tree_thread(tree, tid))
 		return;
+	tgid = how == STOP_CLONE && task_is_thread(proc->pid, tid) ? proc->pid : task_tgid(tid);
 	if (tgid && tgid != proc->pid) {
 		bool shares = task_shares_memory(parent->tid, tid, how == STOP_VFORK);
 
@@ -116,8 +117,9 @@ static void on_trap(struct tree *tree, struct thread *thread, const struct stop 
 		if (!thread) /* the session let it go */
 			return;
 		thread->state = THREAD_RUNNING;
+	} else {
+		task_unnoticed(tid);
 	}
-	task_unnoticed(tid);
 	pt_cont(tid, 0);
 }
 

@@ -55,6 +55,11 @@ pid_t task_tgid(pid_t tid)
 	return v > 0 ? (pid_t)v : 0;
 }
 
+bool task_is_thread(pid_t pid, pid_t tid)
+{
+	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
+}
+
 pid_t task_parent(pid_t tid)
 {
 	long v = status_field(tid, "PPid");

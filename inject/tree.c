@@ -326,7 +326,7 @@ bool tree_forks(const struct thread *thread)
 		return false;
 	/* Most clones make a thread, and some programs do little else. */
 	return thread->stop.kind != STOP_CLONE ||
-	       task_tgid((pid_t)thread->stop.message) != thread->proc->pid;
+	       !task_is_thread(thread->proc->pid, (pid_t)thread->stop.message);
 }
 
 bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)

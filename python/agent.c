@@ -72,6 +72,7 @@ static struct {
 	int stage;
 	bool first; /* APPLY: of all lists */
 	bool begun; /* the stage */
+	bool stale; /* see struct backend */
 	bool inside;
 	uint32_t list, matched;
 } job;
@@ -281,15 +282,27 @@ static int apply_list(struct sb_room *room)
 	agent.list.version = 0; /* none's: a child that is forked meanwhile begins anew */
 	job.list = list.version;
 	span_reset(); /* cells may be others' */
-	judge_again();
 	return 0;
+}
+
+static int apply_again(struct sb_room *room)
+{
+	if (!list_is_new(room))
+		return 0;
+	if (!job.begun)
+		table_rewind();
+	job.begun = true;
+	return judge_again();
 }
 
 static int apply_existing(struct sb_room *room)
 {
 	if (!list_is_new(room))
 		return 0;
-	return judge_existing(agent.backend->stale && agent.backend->stale());
+	if (!job.begun)
+		job.stale = agent.backend->stale && agent.backend->stale();
+	job.begun = true;
+	return judge_existing(job.stale);
 }
 
 static int apply_backend(struct sb_room *room)
@@ -310,8 +323,9 @@ static int stop_at_once(struct sb_room *room);
 
 static int apply(struct sb_room *room)
 {
-	static int (*const stage[])(struct sb_room *) = { apply_start,	  apply_cost,	 apply_list,
-							  apply_existing, apply_backend, settle };
+	static int (*const stage[])(
+		struct sb_room *) = { apply_start,    apply_cost,    apply_list, apply_again,
+				      apply_existing, apply_backend, settle };
 	int rc;
 
 	if (agent.started && agent.interp != PyInterpreterState_Get())

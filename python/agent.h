@@ -17,7 +17,8 @@
  *	agent.c		the commands
  *	judge.c		which targets a code object matches
  *	table.c		code object -> watch
- *	walk.c		the functions that exist, and their names on 3.10
+ *	walk.c		the functions that exist
+ *	function.c	their code, and what it is called
  *	monitor.c	how calls are seen on 3.12 and later, by tools of sys.monitoring (tool.c)
  *	frame.c		how on 3.10 and 3.11
  *	hit.c, page.c	what a call does then
@@ -52,6 +53,8 @@ struct list {
 struct watch_cell {
 	uint32_t index; /* CELL_NONE after the last */
 	bool resume;
+	bool by_each;	/* SB_TARGET_EACH */
+	uint64_t *each; /* the function's own counter; NULL: it has none */
 };
 
 #define CELL_NONE UINT32_MAX
@@ -81,7 +84,9 @@ struct entry {
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
-	bool (*stale)(void); /* calls of code that exists may be told to nobody; NULL: never */
+	/* Calls of code that exists may be told to nobody, whatever relist() does; NULL: never. To
+	 * be asked before each relist(). */
+	bool (*stale)(void);
 	int (*relist)(bool first);	     /* the list of targets is another one */
 	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
 	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
@@ -167,33 +172,38 @@ void list_free(struct list *list);
  * qualname NULL: found out here. generator: the object that runs the frame, where it is known.
  */
 struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator);
-void judge_again(void);		   /* all watches, by the list that is new */
+int judge_again(void); /* watches, by the list that is new, from table_rewind() on; in pieces */
 int judge_list(struct list *list); /* notes what matches now, watches nothing */
 /* Watches for what exists and is not watched; stale: calls of some code may be told to nobody. In
  * pieces: SB_AGENT_AGAIN before the last. */
 int judge_existing(bool stale);
 void judge_forget(void); /* what was noted */
 
-/* walk.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
+/* function.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
 PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
 
 /*
  * walk.c: every function that exists, and the code nested in it; qualname NULL: not known.
  * wanted is asked by module first; code NULL: could any function of this module be?
- * thorough: whether more is to be looked at than names lead to; NULL: always.
+ * more: what is to be looked at beside what names lead to, when that has been; NULL: all.
  */
+enum walk_more {
+	WALK_NO_MORE,
+	WALK_CLASSES, /* every class, whoever has it */
+	WALK_ALL,     /* what the collector knows, in one piece: the program waits for as long */
+};
+
 struct walk {
-	bool (*thorough)(struct walk *);
+	enum walk_more (*more)(struct walk *);
 	bool by_file; /* it goes by the code's file as well */
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
 	/* Each function object itself, after its code; may be NULL, as found may. */
 	void (*function)(struct walk *, PyObject *function, PyObject *code);
 };
-void walk_functions(struct walk *walk); /* all at once */
-int walk_piece(struct walk *walk);	/* SB_AGENT_AGAIN: not through yet */
-void walk_drop(void);			/* the rest of it */
-void walk_lose(void);			/* forgets it, and gives nothing back */
+int walk_piece(struct walk *walk); /* SB_AGENT_AGAIN: not through yet */
+void walk_drop(void);		   /* the rest of it */
+void walk_lose(void);		   /* forgets it, and gives nothing back */
 
 /* cost.c */
 int cost_piece(bool spans); /* ... those of timed calls as well. As walk_piece(). */
@@ -238,6 +248,7 @@ static inline void watch_hit(const struct watch *w, bool resume)
 		struct sb_page_cell *cell = page_cell(&agent.page, c->index);
 		bool counts = cell && (!resume || c->resume);
 
+		hit.each = c->each;
 		c++;
 		hit.last = c->index == CELL_NONE; /* looked at before: it may be freed meanwhile */
 		if (counts)

@@ -21,6 +21,7 @@
  */
 #include "agent.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "span.h"
@@ -35,6 +36,7 @@ typedef PyObject *eval_fn(void *tstate, void *frame, int throwing);
 #define FRAME_CODE 32
 #define CODE_FLAGS 48 /* 3.11 */
 #define REF_OBJECT 16 /* of a weak reference */
+#define REF_COUNT  0
 /* 3.10 */
 #define FRAME10_GLOBALS 48
 #define FRAME10_GEN	88
@@ -67,8 +69,7 @@ static struct {
 	bool inlines;	     /* 3.11 */
 	bool deep;	     /* beneath on_deep_frame() */
 	unsigned long timed; /* calls that on_timed_frame() waits for */
-	bool versions_set;
-	bool inside; /* judging; what the interpreter runs meanwhile is passed through */
+	bool inside;	     /* judging; what the interpreter runs meanwhile is passed through */
 } fr;
 
 static enum moment moment_of(void *frame, PyObject *code)
@@ -94,6 +95,72 @@ static enum moment moment_of(void *frame, PyObject *code)
  */
 #define VISIBLE 0x80000000u
 
+/* Weak references to these functions, hidden as those of py_ref_new() are; but not one that the
+ * program has, too. */
+static struct {
+	PyObject **ref;
+	size_t n, room;
+} visible;
+
+/* Those that have died go; if they are few, there is to be more room. */
+static bool visible_grow(void)
+{
+	size_t kept = 0, room;
+	PyObject **bigger;
+
+	for (size_t i = 0; i < visible.n; i++) {
+		PyObject *ref = visible.ref[i];
+
+		if (FIELD(PyObject *, ref, REF_OBJECT) == Py_None)
+			Py_DecRef(ref);
+		else
+			visible.ref[kept++] = ref;
+	}
+	visible.n = kept;
+	if (kept < visible.room / 2)
+		return true;
+	room = visible.room ? visible.room * 2 : 64;
+	bigger = realloc(visible.ref, room * sizeof(*bigger));
+	if (!bigger)
+		return false;
+	visible.ref = bigger;
+	visible.room = room;
+	return true;
+}
+
+static bool visible_add(PyObject *function)
+{
+	int collected = py.gc_disable(); /* it would run the target's code */
+	PyObject *ref = NULL;
+
+	if (visible.n < visible.room || visible_grow())
+		ref = PyWeakref_NewRef(function, NULL);
+	if (collected)
+		py.gc_enable();
+	if (!ref) {
+		PyErr_Clear();
+		return false;
+	}
+	if (FIELD(Py_ssize_t, ref, REF_COUNT) == 1)
+		PyObject_GC_UnTrack(ref);
+	visible.ref[visible.n++] = ref;
+	return true;
+}
+
+/* No version: the interpreter gives it one when it needs one. */
+static void visible_forget(void)
+{
+	for (size_t i = 0; i < visible.n; i++) {
+		PyObject *ref = visible.ref[i], *function = FIELD(PyObject *, ref, REF_OBJECT);
+
+		if (function != Py_None && FIELD(uint32_t, function, FUNCTION11_VERSION) >= VISIBLE)
+			FIELD(uint32_t, function, FUNCTION11_VERSION) = 0;
+		Py_DecRef(ref);
+	}
+	free(visible.ref);
+	memset(&visible, 0, sizeof(visible));
+}
+
 static bool is_getitem(const struct watch *w)
 {
 	return py.hex < 0x030c0000 && py.hex >= 0x030b0000 && w->qualname &&
@@ -106,25 +173,9 @@ static void keep_visible(PyObject *function, struct watch *w)
 	uint32_t *version = &FIELD(uint32_t, function, FUNCTION11_VERSION);
 
 	if (!is_getitem(w) || FIELD(PyObject *, function, FUNCTION11_CODE) != w->code ||
-	    *version >= VISIBLE)
+	    *version >= VISIBLE || !visible_add(function))
 		return;
 	*version = VISIBLE | ++last;
-	fr.versions_set = true;
-}
-
-/* No version: the interpreter gives it one when it needs one. */
-static void forget_version(struct walk *walk, PyObject *function, PyObject *code)
-{
-	(void)walk;
-	if (FIELD(PyObject *, function, FUNCTION11_CODE) == code &&
-	    FIELD(uint32_t, function, FUNCTION11_VERSION) >= VISIBLE)
-		FIELD(uint32_t, function, FUNCTION11_VERSION) = 0;
-}
-
-static bool every_module(struct walk *walk, PyObject *globals, PyObject *code)
-{
-	(void)walk, (void)globals, (void)code;
-	return true;
 }
 
 static int frame_set(struct watch *w, bool on)
@@ -471,8 +522,6 @@ static void frame_quiet(void)
 
 static int frame_stop(void)
 {
-	struct walk walk = { .wanted = every_module, .function = forget_version };
-
 	if (fr.deep) {
 		fr.installed = false;
 		return agent_fail(SB_AGENT_BUSY, "a deep recursion has to return first");
@@ -480,9 +529,7 @@ static int frame_stop(void)
 	if (fr.inside || (fr.installed && !uninstall()))
 		return agent_fail(SB_AGENT_BUSY,
 				  "another frame evaluation function came after the agent's");
-	if (fr.versions_set)
-		walk_functions(&walk);
-	fr.versions_set = false;
+	visible_forget();
 	if (fr.timed)
 		return agent_fail(SB_AGENT_BUSY, "a call that is timed has to return first");
 	return 0;
@@ -492,7 +539,8 @@ static void frame_ended(void)
 {
 	if (fr.installed)
 		uninstall();
-	fr.installed = fr.versions_set = false;
+	fr.installed = false;
+	visible_forget();
 }
 
 /* As the interpreter would, for an estimate. */

@@ -27,12 +27,15 @@ static void slot_add(const struct place *at, uint64_t *p, uint64_t n)
 		__atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 }
 
-static struct place count(const struct page *page, struct sb_page_cell *cell)
+static struct place count(const struct hit *hit, struct sb_page_cell *cell)
 {
+	const struct page *page = hit->page;
 	uint64_t me = ~cpu_thread(), owner,
 		 spread = (uint64_t)(uintptr_t)__builtin_frame_address(0);
 	struct place at = { .slot = slot_at(cell, (uint32_t)~me >> 2 & page->slot_mask) };
 
+	if (hit->each)
+		__atomic_fetch_add(hit->each, 1, __ATOMIC_RELAXED);
 	owner = __atomic_load_n(&at.slot->owner, __ATOMIC_RELAXED);
 	at.owned = owner == me;
 	if (!at.owned && !owner)
@@ -186,7 +189,7 @@ static void hit_slow(struct hit *hit, struct sb_page_cell *cell)
 
 	if (flags & SB_CELL_THREADS && !thread_passes(hit->page, cell))
 		return;
-	at = count(hit->page, cell);
+	at = count(hit, cell);
 	if (!(flags & SB_CELL_DELAY))
 		return;
 	every = __atomic_load_n(&cell->every, __ATOMIC_RELAXED);
@@ -207,7 +210,7 @@ void hit_cell(struct hit *hit, struct sb_page_cell *cell)
 	uint32_t state = page_state(cell);
 
 	if (state == SB_STATE_COUNT)
-		count(hit->page, cell);
+		count(hit, cell);
 	else if (state != SB_STATE_OFF)
 		hit_slow(hit, cell);
 }

@@ -11,8 +11,9 @@
  */
 struct hit {
 	const struct page *page;
-	uint64_t cost; /* ticks not yet taken off */
-	bool last;     /* the caller looks at nothing of the agent's after this */
+	uint64_t cost;	/* ticks not yet taken off */
+	uint64_t *each; /* the function's own counter; NULL: it has none */
+	bool last;	/* the caller looks at nothing of the agent's after this */
 };
 
 /* The cell is not OFF, or was not a moment ago. */

@@ -185,7 +185,9 @@ static bool matches_add(struct matches *m, const struct target *t)
 		m->cells = cells;
 		m->room = room;
 	}
-	m->cells[m->n++] = (struct watch_cell){ .index = t->cell, .resume = resume };
+	m->cells[m->n++] = (struct watch_cell){ .index = t->cell,
+						.resume = resume,
+						.by_each = t->flags & SB_TARGET_EACH };
 	m->cells[m->n].index = CELL_NONE;
 	return true;
 }
@@ -208,13 +210,15 @@ static void match(const struct list *list, struct subject *s, struct matches *m)
 /* ---- notes ---- */
 
 static struct {
-	uint64_t *keys; /* open addressing, 0 is free */
+	uint64_t *keys;	 /* open addressing, 0 is free */
+	uint64_t **each; /* of each key: where its hits are counted */
 	size_t mask, used;
 } noted;
 
 void judge_forget(void)
 {
 	free(noted.keys);
+	free(noted.each);
 	memset(&noted, 0, sizeof(noted));
 }
 
@@ -226,34 +230,45 @@ static uint64_t hash(uint64_t h, const char *text)
 	return h;
 }
 
-/* Whether this was noted before; from now on it was. What does not fit any more is "noted". */
-static bool noted_before(uint32_t cell, const char *module, const char *qualname)
+static bool noted_open(void)
 {
-	uint64_t key = hash(hash(0xcbf29ce484222325ull ^ cell, module), qualname) | 1;
-	size_t i;
-
-	if (!noted.keys) {
-		noted.keys = calloc(NOTED_MAX * 2, sizeof(*noted.keys));
-		if (!noted.keys)
-			return true;
-		noted.mask = NOTED_MAX * 2 - 1;
-	}
-	for (i = key >> 20 & noted.mask; noted.keys[i]; i = (i + 1) & noted.mask)
-		if (noted.keys[i] == key)
-			return true;
-	if (noted.used == NOTED_MAX)
+	if (noted.keys)
 		return true;
-	noted.keys[i] = key;
-	noted.used++;
-	return false;
+	noted.keys = calloc(NOTED_MAX * 2, sizeof(*noted.keys));
+	noted.each = calloc(NOTED_MAX * 2, sizeof(*noted.each));
+	noted.mask = NOTED_MAX * 2 - 1;
+	if (!noted.keys || !noted.each)
+		judge_forget();
+	return noted.keys;
 }
 
-static void note(const struct watch *w, const struct watch_cell *cells, size_t n)
+/* Notes a function once; what does not fit any more is left out. Where its hits are counted. */
+static uint64_t *note_once(const struct watch *w, uint32_t cell)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!noted_before(cells[i].index, w->module, w->qualname))
-			page_note(&agent.page, cells[i].index, w->line, w->module, w->qualname,
-				  w->file);
+	uint64_t key = hash(hash(0xcbf29ce484222325ull ^ cell, w->module), w->qualname) | 1;
+	size_t i;
+
+	if (!noted_open())
+		return NULL;
+	for (i = key >> 20 & noted.mask; noted.keys[i]; i = (i + 1) & noted.mask)
+		if (noted.keys[i] == key)
+			return noted.each[i];
+	if (noted.used == NOTED_MAX)
+		return NULL;
+	noted.keys[i] = key;
+	noted.used++;
+	noted.each[i] = page_note(&agent.page, cell, w->line, w->module, w->qualname, w->file);
+	return noted.each[i];
+}
+
+static void note(const struct watch *w, struct watch_cell *cells, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *each = note_once(w, cells[i].index);
+
+		if (cells[i].by_each)
+			__atomic_store_n(&cells[i].each, each, __ATOMIC_RELAXED);
+	}
 }
 
 /* ---- judging ---- */
@@ -299,8 +314,11 @@ static struct watch *watch_new(struct subject *s, struct matches *m)
 	w->resume = any_resume(w);
 	w->line = (uint32_t)py_attr_long(s->code, PY_CO_FIRSTLINENO, 0);
 	w->ref = py_ref_new(s->code);
-	if (w->ref && watch_texts(w, s) && !table_put(s->code, w))
-		return w;
+	if (w->ref && watch_texts(w, s)) {
+		note(w, w->cells, w->n); /* before a call can find it */
+		if (!table_put(s->code, w))
+			return w;
+	}
 	PyErr_Clear();
 	Py_DecRef(w->ref);
 	free(w->cells);
@@ -322,32 +340,38 @@ struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyO
 		w = watch_new(&s, &m);
 	else
 		free(m.cells);
-	if (w)
-		note(w, w->cells, w->n);
 	subject_close(&s);
 	return w;
 }
 
-void judge_again(void)
+static void judge_one_again(struct watch *w)
 {
-	for (struct watch *w = table_watches(), *next; w; w = next) {
-		struct subject s = { .code = w->code,
-				     .module = w->module,
-				     .file = w->file,
-				     .qualname = w->qualname };
-		struct matches m;
+	struct subject s = {
+		.code = w->code, .module = w->module, .file = w->file, .qualname = w->qualname
+	};
+	struct matches m;
 
-		next = w->next;
-		match(&agent.list, &s, &m);
-		cells_retire(w->cells);
-		__atomic_store_n(&w->cells, m.n ? m.cells : &no_cells, __ATOMIC_RELEASE);
-		w->n = (uint32_t)m.n;
-		if (w->resume != any_resume(w)) {
-			w->resume = any_resume(w);
-			w->changed = true;
-		}
-		note(w, w->cells, w->n);
+	match(&agent.list, &s, &m);
+	note(w, m.cells, m.n);
+	cells_retire(w->cells);
+	__atomic_store_n(&w->cells, m.n ? m.cells : &no_cells, __ATOMIC_RELEASE);
+	w->n = (uint32_t)m.n;
+	if (w->resume != any_resume(w)) {
+		w->resume = any_resume(w);
+		w->changed = true;
 	}
+}
+
+int judge_again(void)
+{
+	struct watch *w;
+
+	while ((w = table_step())) {
+		judge_one_again(w);
+		if (slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	return 0;
 }
 
 /* ---- what exists ---- */
@@ -434,31 +458,32 @@ static void existing_function(struct walk *walk, PyObject *function, PyObject *c
 
 /*
  * A look at all that the collector knows holds the program up for as long as that is much: it is
- * taken where something would be missed, or where a target's module is there and names have led to
- * none of its functions.
+ * taken only where something would be missed. Where a target's module is there and names have led
+ * to none of its functions, classes may; what they do not lead to either is found when it is
+ * called.
  */
-static bool existing_thorough(struct walk *walk)
+static enum walk_more existing_more(struct walk *walk)
 {
 	const struct lister *l = (const struct lister *)walk;
 
 	if (l->stale)
-		return true;
+		return WALK_ALL;
 	for (size_t i = 0; i < l->list->n; i++) {
 		const struct target *t = &l->list->targets[i];
 
 		if ((t->likely && !t->found) ||
 		    (walk->function && py.hex >= 0x030b0000 &&
 		     last_part_fits(t, "__getitem__"))) /* see frame.c */
-			return true;
+			return WALK_CLASSES;
 	}
-	return false;
+	return WALK_NO_MORE;
 }
 
 int judge_existing(bool stale)
 {
 	struct lister l = { .walk = { .by_file = goes_by_file(&agent.list),
 				      .wanted = list_wanted,
-				      .thorough = existing_thorough,
+				      .more = existing_more,
 				      .found = existing_found },
 			    .list = &agent.list,
 			    .stale = stale };

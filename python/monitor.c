@@ -11,9 +11,10 @@
  *
  * - DISABLE outlives its tool: the code object keeps "tool N, PY_START: active" and "not here"
  *   until it is run under another set of events. A new owner of id N is never told of it. So a
- *   new list of targets gets a new finder id before the old one is given back, and what exists
- *   already is looked for at start, since an earlier attach may have left such marks. (Nor is
- *   sys.monitoring.restart_events() a way: it brings back what other tools had disabled.)
+ *   new list of targets gets a new finder id before the old one is given back, and
+ *   sys.monitoring.restart_events() voids the marks that an earlier one has left. It would also
+ *   bring back what other tools have disabled: where there is one, what exists is looked for
+ *   instead, in all that the garbage collector knows.
  * - For the same reason a watched code object is told PY_RETURN first and PY_START then: the
  *   second is new to it whatever was left behind, and is put into the code.
  * - A frame that ends by an exception, and a generator that is thrown into, are told for all code
@@ -36,6 +37,7 @@ static struct {
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
 	bool spans;	     /* the watcher is told of frames that end by an exception */
 	bool paused;	     /* the finder's global event is off */
+	bool restarts;	     /* the next finder voids what those before it have disabled */
 	int finder, watcher; /* tool ids; the same one where no second is free */
 } mon;
 
@@ -358,15 +360,18 @@ static int share_tool(void)
 
 /*
  * Whether a finder was here before, in this session or an earlier one: what it has disabled may
- * not be told to the next. The interpreter's own dict, which no code of the program's sees, knows.
+ * not be told to the next, unless that restarts events. The interpreter's own dict, which no code
+ * of the program's sees, knows.
  */
 static const char marked[] = "sbinject finder";
 
 static bool monitor_stale(void)
 {
 	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
+	bool stale = !dict || PyDict_GetItemString(dict, marked);
 
-	return !dict || py.threads || PyDict_GetItemString(dict, marked);
+	mon.restarts = stale && !py.threads && tool_is_alone();
+	return py.threads || (stale && !mon.restarts);
 }
 
 static void mark(void)
@@ -383,11 +388,10 @@ static void mark(void)
  * one, its global event is off until the new ones have been told theirs (monitor_set): a code
  * object in which it was disabled would not take it as new.
  */
-static int monitor_relist(bool first)
+static int new_finder(bool first)
 {
 	int fresh, old = mon.finder;
 
-	mark();
 	tool_drop_others(old, mon.watcher); /* as in monitor_start() */
 	fresh = take_finder();
 	if (fresh == NO_TOOL && first)
@@ -409,6 +413,18 @@ static int monitor_relist(bool first)
 	if (tool_set(old, watcher_events()) && tool_call(old, EVENT_START, mon.watch))
 		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
 	return 0;
+}
+
+static int monitor_relist(bool first)
+{
+	int rc;
+
+	mark();
+	rc = new_finder(first);
+	if (!rc && mon.restarts)
+		tool_restart();
+	mon.restarts = false;
+	return rc;
 }
 
 static int monitor_settle(bool any)

@@ -82,8 +82,8 @@ static size_t text_size(const char *text)
 	return (len > NOTE_TEXT_MAX ? NOTE_TEXT_MAX : len) + 1;
 }
 
-bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
-	       const char *qualname, const char *file)
+uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
+		    const char *qualname, const char *file)
 {
 	uint64_t *used = &page_header(page)->notes_used, at;
 	size_t size = sizeof(struct sb_page_note) + text_size(module) + text_size(qualname) +
@@ -91,13 +91,13 @@ bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char
 	struct sb_page_note *note;
 	char *text;
 
-	size = (size + 7) & ~(size_t)7;
+	size = ((size + 7) & ~(size_t)7) + sizeof(uint64_t);
 	/* Asked first, so that an area that is full is not counted further and further. */
 	if (!inside(page->notes_size, __atomic_load_n(used, __ATOMIC_RELAXED), size))
-		return false;
+		return NULL;
 	at = __atomic_fetch_add(used, size, __ATOMIC_RELAXED);
 	if (!inside(page->notes_size, at, size) || at & 7)
-		return false;
+		return NULL;
 	note = (struct sb_page_note *)(page->base + page->notes_off + at);
 	note->cell = cell;
 	note->pid = (uint32_t)getpid();
@@ -107,5 +107,5 @@ bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char
 	text += put_text(text, qualname);
 	put_text(text, file);
 	__atomic_store_n(&note->size, (uint32_t)size, __ATOMIC_RELEASE);
-	return true;
+	return (uint64_t *)((char *)note + size) - 1;
 }

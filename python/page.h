@@ -72,8 +72,9 @@ static inline bool page_spans(const struct sb_page_cell *cell)
 	       page_state(cell) != SB_STATE_OFF;
 }
 
-/* Appends a note, unless the area is full; false then. */
-bool page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
-	       const char *qualname, const char *file);
+/* Appends a note, unless the area is full, and returns where its function's hits are counted;
+ * NULL then. */
+uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
+		    const char *qualname, const char *file);
 
 #endif

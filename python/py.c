@@ -76,6 +76,16 @@ static PyObject *builtin_module(const char *name)
 	return module;
 }
 
+static PyObject *class_dict(void)
+{
+	PyObject *space = PyObject_GetAttrString((PyObject *)&PyType_Type, "__dict__"), *own;
+
+	own = space ? PyMapping_GetItemString(space, "__dict__") : NULL;
+	PyErr_Clear();
+	Py_DecRef(space);
+	return own;
+}
+
 int py_open(void)
 {
 	if (py.open)
@@ -117,7 +127,8 @@ int py_open(void)
 		}
 	}
 	py.gc = builtin_module("gc");
-	if (py.gc)
+	py.class_dict = class_dict();
+	if (py.gc && py.class_dict)
 		return 0;
 	py_close();
 	return SB_AGENT_PYTHON;
@@ -128,7 +139,8 @@ void py_close(void)
 	for (int i = 0; i < PY_N_NAMES; i++)
 		Py_DecRef(py.name[i]);
 	Py_DecRef(py.gc);
-	py.gc = NULL;
+	Py_DecRef(py.class_dict);
+	py.gc = py.class_dict = NULL;
 	py.open = false;
 	memset(py.name, 0, sizeof(py.name));
 }
@@ -251,6 +263,19 @@ long py_references(PyObject *object)
 	PyErr_Clear();
 	Py_DecRef(n);
 	return refs;
+}
+
+PyObject *py_objects(long generation)
+{
+	PyObject *objects;
+
+	if (generation < 0)
+		objects = PyObject_CallMethod(py.gc, "get_objects", NULL);
+	else
+		objects = PyObject_CallMethod(py.gc, "get_objects", "l", generation);
+	if (!objects)
+		PyErr_Clear();
+	return objects;
 }
 
 PyObject *py_run(const char *text)

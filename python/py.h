@@ -51,6 +51,7 @@ struct py {
 	int (*finalizing)(void);
 	int (*gc_disable)(void), (*gc_enable)(void); /* return how it was */
 	PyObject *gc;				     /* the module */
+	PyObject *class_dict;			     /* the descriptor type.__dict__["__dict__"] */
 };
 
 extern struct py py;
@@ -95,6 +96,9 @@ PyObject *py_callable(PyObject *(*call)(PyObject *self, PyObject *const *args, P
 
 /* How many references an object has, by the interpreter's own count; -1: unknown. */
 long py_references(PyObject *object);
+
+/* What the garbage collector knows, of one generation or (-1) of all; a new list, or NULL. */
+PyObject *py_objects(long generation);
 
 /* Runs source in a new dict of globals, which it returns; NULL with an exception. */
 PyObject *py_run(const char *source);

@@ -77,6 +77,21 @@ bool tool_is_ours(int id)
 	return now && now == name;
 }
 
+bool tool_is_alone(void)
+{
+	bool alone = true;
+
+	for (int id = 0; id < TOOLS && alone; id++) {
+		PyObject *now = PyObject_CallMethod(module, "get_tool", "i", id);
+
+		if (!now)
+			PyErr_Clear();
+		alone = now && (now == Py_None || now == name);
+		Py_DecRef(now);
+	}
+	return alone;
+}
+
 void tool_silence(int id)
 {
 	const long events[] = { EVENT_START, EVENT_RESUME,	EVENT_RETURN,
@@ -117,4 +132,9 @@ bool tool_set_local(int id, PyObject *code, long events)
 bool tool_call(int id, long event, PyObject *callback)
 {
 	return ask(PyObject_CallMethod(module, "register_callback", "ilO", id, event, callback));
+}
+
+bool tool_restart(void)
+{
+	return ask(PyObject_CallMethod(module, "restart_events", NULL));
 }

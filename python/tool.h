@@ -33,6 +33,7 @@ bool tool_take(int id); /* this very id */
 /* Some id below that one, those that have no name first; NO_TOOL: none is left. */
 int tool_take_below(int id);
 bool tool_is_ours(int id);
+bool tool_is_alone(void);	     /* whoever else has an id? Nobody. */
 void tool_silence(int id);	     /* nobody is told of anything any more, if it is ours */
 void tool_drop(int id);		     /* silenced and given back, if it is ours */
 void tool_drop_others(int a, int b); /* all of ours but these */
@@ -40,5 +41,6 @@ void tool_drop_others(int a, int b); /* all of ours but these */
 bool tool_set(int id, long events);			  /* of all code */
 bool tool_set_local(int id, PyObject *code, long events); /* of this one */
 bool tool_call(int id, long event, PyObject *callback);
+bool tool_restart(void); /* what any tool has disabled is told again */
 
 #endif

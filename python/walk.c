@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that exist: those that names lead to, those that the garbage collector knows, and
- * the code nested in theirs, since a function that is made at each call of another one exists for
- * moments only.
+ * The functions that exist: those that names lead to, those of classes, those that the garbage
+ * collector knows, and the code nested in theirs, since a function that is made at each call of
+ * another one exists for moments only.
  */
-#include "agent.h"
+#include "function.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "text.h"
-
-#define DEPTH_MAX    32
-#define CO_OPTIMIZED 1
-
-struct walking {
-	struct walk *walk;
-	PyObject *globals; /* of the function before: functions of a module come in rows */
-	bool wanted;
-};
 
 /* ---- what is to be looked at ---- */
 
@@ -46,12 +35,12 @@ struct pointers { /* open addressing */
 
 static struct place {
 	struct walking walking;
-	enum { HAS_NONE, BY_NAMES, BY_COLLECTOR, LEAVING } stage;
+	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
 	struct todo *todo;
 	size_t n_todo, room_todo;
 	PyObject **kept; /* so that no pointer in `seen` comes to mean another object */
 	size_t n_kept, room_kept;
-	struct pointers seen;
+	struct pointers seen, parents; /* parents: classes whose subclasses are to be seen, too */
 	size_t n_others; /* looked at, of objects that are neither functions nor classes */
 } place;
 
@@ -107,13 +96,13 @@ static bool pointers_grow(struct pointers *p)
 }
 
 /* Whether it was there before; from now on it is, and lives until the walk ends. */
-static bool seen_before(PyObject *o)
+static bool met_before(struct pointers *p, PyObject *o)
 {
 	uintptr_t *slot;
 
-	if (place.seen.n * 2 >= place.seen.size && !pointers_grow(&place.seen))
+	if (p->n * 2 >= p->size && !pointers_grow(p))
 		return true;
-	slot = pointer_slot(&place.seen, (uintptr_t)o);
+	slot = pointer_slot(p, (uintptr_t)o);
 	if (*slot)
 		return true;
 	if (!grown((void **)&place.kept, place.n_kept, &place.room_kept, sizeof(*place.kept)))
@@ -121,135 +110,18 @@ static bool seen_before(PyObject *o)
 	Py_IncRef(o);
 	place.kept[place.n_kept++] = o;
 	*slot = (uintptr_t)o;
-	place.seen.n++;
+	p->n++;
 	return false;
 }
 
-/* ---- functions and their code ---- */
-
-static PyObject *gc_objects(long generation)
+static bool seen_before(PyObject *o)
 {
-	PyObject *objects;
-
-	if (generation < 0)
-		objects = PyObject_CallMethod(py.gc, "get_objects", NULL);
-	else
-		objects = PyObject_CallMethod(py.gc, "get_objects", "l", generation);
-	if (!objects)
-		PyErr_Clear();
-	return objects;
+	return met_before(&place.seen, o);
 }
 
-/*
- * 3.10: the body of a class stores __qualname__ first of all, so that is its first constant; NULL
- * for other code. The function that it is run by for a moment bears the last part only.
- */
-static PyObject *class_name(PyObject *code)
+static bool seen_code(struct walking *w, PyObject *code)
 {
-	PyObject *consts = NULL, *first = NULL, *name;
-	const char *whole, *last;
-
-	if (py_attr_long(code, PY_CO_FLAGS, CO_OPTIMIZED) & CO_OPTIMIZED)
-		return NULL;
-	name = py_attr(code, PY_CO_NAME);
-	consts = py_attr(code, PY_CO_CONSTS);
-	if (consts && PyTuple_Size(consts) > 0)
-		first = PyTuple_GetItem(consts, 0);
-	last = py_text(name);
-	whole = first ? py_text(first) : NULL;
-	if (!whole || !last || strcmp(last_part(whole), last))
-		first = NULL;
-	Py_IncRef(first);
-	Py_DecRef(consts);
-	Py_DecRef(name);
-	return first;
-}
-
-/* The qualified name of code in the code of that name; a new str, or NULL. */
-static PyObject *nested_name(PyObject *outer, const char *outer_name, PyObject *code)
-{
-	PyObject *name = py_attr(code, PY_CO_NAME), *whole = class_name(code);
-	const char *text = py_text(name);
-	bool function = py_attr_long(outer, PY_CO_FLAGS, 0) & CO_OPTIMIZED;
-
-	if (text && !whole)
-		whole = PyUnicode_FromFormat(function ? "%s.<locals>.%s" : "%s.%s", outer_name,
-					     text);
-	if (!whole)
-		PyErr_Clear();
-	Py_DecRef(name);
-	return whole;
-}
-
-static void visit_code(struct walking *w, PyObject *code, PyObject *globals, const char *qualname,
-		       int depth)
-{
-	PyObject *consts;
-	Py_ssize_t n;
-
-	if (qualname || py.hex >= 0x030b0000)
-		w->walk->found(w->walk, code, globals, qualname);
-	consts = depth < DEPTH_MAX ? py_attr(code, PY_CO_CONSTS) : NULL;
-	n = consts ? PyTuple_Size(consts) : 0;
-	for (Py_ssize_t i = 0; i < n; i++) {
-		PyObject *inner = PyTuple_GetItem(consts, i), *name = NULL;
-
-		if (py_type(inner) != py.code_type)
-			continue;
-		if (py.hex < 0x030b0000 && qualname)
-			name = nested_name(code, qualname, inner);
-		visit_code(w, inner, globals, py_text(name), depth + 1);
-		Py_DecRef(name);
-	}
-	Py_DecRef(consts);
-}
-
-/*
- * What a function calls itself is its code's name only when nobody has renamed it, as
- * functools.wraps() does: a wrapper may be called wrapper in its own right, too.
- */
-static PyObject *function_name(PyObject *function, PyObject *code)
-{
-	PyObject *qualname = py_attr(function, PY_QUALNAME), *name = py_attr(code, PY_CO_NAME);
-	const char *whole = py_text(qualname), *last = py_text(name);
-
-	if (!whole || !last || strcmp(last_part(whole), last) ||
-	    PyObject_HasAttr(function, py.name[PY_WRAPPED])) {
-		Py_DecRef(qualname);
-		qualname = NULL;
-	}
-	Py_DecRef(name);
-	return qualname;
-}
-
-static bool is_wanted(struct walking *w, PyObject *globals, PyObject *code)
-{
-	/* A file's functions share their globals, too, but not only they do. */
-	if (globals != w->globals || (!w->wanted && w->walk->by_file))
-		w->wanted = w->walk->wanted(w->walk, globals, code);
-	w->globals = globals;
-	return w->wanted;
-}
-
-static void visit_function(struct walking *w, PyObject *function)
-{
-	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
-	PyObject *name = NULL;
-
-	if (code && globals && is_wanted(w, globals, code)) {
-		if (w->walk->found && !(w == &place.walking && by_code(w) && seen_before(code))) {
-			if (py.hex < 0x030b0000)
-				name = class_name(code);
-			if (py.hex < 0x030b0000 && !name)
-				name = function_name(function, code);
-			visit_code(w, code, globals, py_text(name), 0);
-		}
-		if (w->walk->function)
-			w->walk->function(w->walk, function, code);
-	}
-	Py_DecRef(name);
-	Py_DecRef(globals);
-	Py_DecRef(code);
+	return by_code(w) && seen_before(code);
 }
 
 /* ---- by names ---- */
@@ -287,28 +159,44 @@ static void todo_add_all(PyObject *sequence, int depth)
 	Py_DecRef(list);
 }
 
-static void visit_namespace(PyObject *space)
+static void visit_namespace(PyObject *space, int depth)
 {
 	PyObject *values = space ? PyMapping_Values(space) : NULL;
 
 	PyErr_Clear();
-	todo_add_all(values, 0);
+	todo_add_all(values, depth);
 	Py_DecRef(values);
 }
 
-static void visit_class(PyObject *o)
+/* As type.__dict__ has it: what a metaclass makes of attributes is not to be run. */
+static void visit_class(PyObject *o, int depth)
 {
+	descrgetfunc get = (descrgetfunc)PyType_GetSlot(py_type(py.class_dict), Py_tp_descr_get);
 	PyObject *space;
 
-	if (PyType_GetSlot(py_type(o), Py_tp_getattro) !=
-	    PyType_GetSlot(&PyType_Type, Py_tp_getattro))
-		return; /* its metaclass has a __getattribute__ of its own: not to be run */
-	if (seen_before(o))
+	if (!get || seen_before(o))
 		return;
-	space = PyObject_GetAttrString(o, "__dict__");
+	space = get(py.class_dict, o, (PyObject *)py_type(o));
 	PyErr_Clear();
-	visit_namespace(space);
+	visit_namespace(space, depth);
 	Py_DecRef(space);
+}
+
+/*
+ * Every class there is descends from object. In those that no name of a wanted module has led to
+ * only functions are of interest, and descriptors.
+ */
+static void visit_family(PyObject *o)
+{
+	PyObject *children;
+
+	visit_class(o, OTHERS_DEPTH - 1);
+	if (met_before(&place.parents, o))
+		return;
+	children = PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", o);
+	PyErr_Clear();
+	todo_add_all(children, OTHERS_DEPTH - 1);
+	Py_DecRef(children);
 }
 
 /* What a decorator has put around it is in its closure, or in its attributes. */
@@ -389,9 +277,12 @@ static void visit_todo(struct todo *t)
 			visit_around(t->object, t->depth);
 		}
 	} else if (is_class(t->object)) {
-		visit_class(t->object);
+		if (place.stage == BY_CLASSES)
+			visit_family(t->object);
+		else
+			visit_class(t->object, 0);
 	} else if (py_type(t->object) == py.module_type) {
-		visit_namespace(PyModule_GetDict(t->object));
+		visit_namespace(PyModule_GetDict(t->object), 0);
 	} else {
 		visit_other(t->object, t->depth);
 	}
@@ -437,7 +328,7 @@ static void add_function(struct walking *w, PyObject *function)
 {
 	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
 
-	if (!code || !globals || !is_wanted(w, globals, code))
+	if (!code || !globals || !visit_wanted(w, globals, code))
 		;
 	else if (!by_code(w))
 		todo_add(function, NULL, 0);
@@ -450,7 +341,7 @@ static void add_function(struct walking *w, PyObject *function)
 /* In one piece: the collector's list cannot be held on to, nor looked at in parts. */
 static int add_known(struct walking *w)
 {
-	PyObject *objects = gc_objects(-1);
+	PyObject *objects = py_objects(-1);
 	Py_ssize_t n = objects ? PyList_Size(objects) : 0;
 
 	if (!objects)
@@ -487,6 +378,7 @@ void walk_drop(void)
 	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
 	free(was.kept);
 	free(was.seen.slot);
+	free(was.parents.slot);
 }
 
 /* Nothing is seen any more: what was kept goes back bit by bit. */
@@ -501,96 +393,40 @@ static int leave(void)
 	return 0;
 }
 
+static int look_further(struct walking *w)
+{
+	enum walk_more more = w->walk->more ? w->walk->more(w->walk) : WALK_ALL;
+	int rc = 0;
+
+	if (more == WALK_NO_MORE)
+		return 0;
+	place.stage = more == WALK_ALL ? BY_COLLECTOR : BY_CLASSES;
+	if (more == WALK_ALL)
+		rc = add_known(w);
+	else
+		todo_add((PyObject *)&PyBaseObject_Type, NULL, 0);
+	if (rc)
+		return rc;
+	return slice_over() ? SB_AGENT_AGAIN : visit_all();
+}
+
 int walk_piece(struct walk *walk)
 {
 	struct walking *w = &place.walking;
 	int rc = 0;
 
-	*w = (struct walking){ .walk = walk }; /* what was seen last may be gone */
+	/* what was seen last may be gone */
+	*w = (struct walking){ .walk = walk, .seen = seen_code };
 	if (place.stage == HAS_NONE) {
 		add_modules();
 		place.stage = BY_NAMES;
 	}
 	rc = visit_all();
-	if (!rc && place.stage == BY_NAMES && (!walk->thorough || walk->thorough(walk))) {
-		place.stage = BY_COLLECTOR;
-		rc = add_known(w);
-		if (!rc)
-			rc = slice_over() ? SB_AGENT_AGAIN : visit_all();
-	}
+	if (!rc && place.stage == BY_NAMES)
+		rc = look_further(w);
 	if (!rc)
 		rc = leave();
 	if (rc != SB_AGENT_AGAIN)
 		walk_drop();
 	return rc;
-}
-
-void walk_functions(struct walk *walk)
-{
-	uint64_t end = agent.slice_end;
-
-	walk_drop();
-	agent.slice_end = 0;
-	walk_piece(walk);
-	agent.slice_end = end;
-}
-
-/* ---- 3.10: the name of one code object ---- */
-
-struct search {
-	struct walk walk;
-	PyObject *code;
-	PyObject *name; /* found */
-};
-
-static bool search_wanted(struct walk *walk, PyObject *globals, PyObject *code)
-{
-	(void)globals, (void)code;
-	return !((struct search *)walk)->name;
-}
-
-static void search_found(struct walk *walk, PyObject *code, PyObject *globals, const char *qualname)
-{
-	struct search *s = (struct search *)walk;
-
-	(void)globals;
-	if (code == s->code && !s->name)
-		s->name = PyUnicode_FromString(qualname);
-}
-
-/* A function that is called for the first time is young: most searches end in generation 0. */
-static PyObject *search_generation(struct search *s, long generation)
-{
-	struct walking w = { .walk = &s->walk };
-	PyObject *objects = gc_objects(generation), *o;
-	Py_ssize_t n = objects ? PyList_Size(objects) : 0;
-
-	for (Py_ssize_t i = n - 1; i >= 0 && !s->name; i--) {
-		o = PyList_GetItem(objects, i);
-		if (py_type(o) == py.function_type)
-			visit_function(&w, o);
-	}
-	Py_DecRef(objects);
-	return s->name;
-}
-
-PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator)
-{
-	struct search s = { .walk = { .wanted = search_wanted, .found = search_found },
-			    .code = code };
-	PyObject *name = generator ? py_attr(generator, PY_QUALNAME) : NULL;
-	const char *text = py_text(name);
-
-	if (text && !strcmp(last_part(text), co_name))
-		return name;
-	Py_DecRef(name);
-	name = class_name(code);
-	if (name)
-		return name;
-	if (!strcmp(co_name, "<module>"))
-		return PyUnicode_FromString(co_name);
-	for (long generation = 0; generation < 3; generation++)
-		if (search_generation(&s, generation))
-			return s.name;
-	return PyUnicode_FromString(co_name);
 }

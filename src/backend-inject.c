@@ -41,6 +41,7 @@ const struct backend backend_inject = {
 	.targets = session_targets,
 	.target = session_target,
 	.state = session_state,
+	.functions = session_functions,
 	.lanes = session_lanes,
 	.pids = session_pids,
 	.list = session_list,

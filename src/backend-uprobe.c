@@ -12,6 +12,7 @@
 #include "log.h"
 #include "preview.h"
 #include "uprobe-priv.h"
+#include "../elf/image.h"
 #include "../inject/clock.h"
 
 #define MS 1000000ull
@@ -62,6 +63,7 @@ static void usession_free(struct session *s)
 		usession_record_free(rec);
 	}
 	for (size_t i = 0; i < s->n_places; i++) {
+		image_put(s->place[i].img);
 		free(s->place[i].module);
 		free(s->place[i].symbol);
 		free(s->place[i].build_id);
@@ -80,6 +82,11 @@ static int check_config(struct session *s, struct sb_err *err)
 {
 	int ret = 0;
 
+	if (s->cfg->by_function) {
+		err_set(err, SB_EUSAGE, "--hits-by-function is for the inject backend");
+		err_hint(err, "a uprobe counts for its target: name one function a target");
+		return -SB_EUSAGE;
+	}
 	if (s->cfg->mechanism != MECHANISM_AUTO && !s->cfg->look_only) {
 		err_set(err, SB_EUSAGE, "--mechanism is for the inject backend");
 		err_hint(err, "leave it out: the mechanism is a uprobe");
@@ -169,6 +176,7 @@ static void usession_detach(struct session *s)
 		return;
 	s->detached = true;
 	usession_close_windows(s);
+	usession_ring_none(s); /* first: a program that is fast again may load libraries for ever */
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->place[i].armed)
 			uprobes_disarm(s->u, s->place[i].id);

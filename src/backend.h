@@ -36,6 +36,8 @@ struct backend {
 	size_t (*targets)(const struct session *s);
 	void (*target)(struct session *s, size_t index, struct session_target *out);
 	void (*state)(const struct session *s, size_t index, struct session_target *out);
+	/* NULL: it cannot count by function. */
+	size_t (*functions)(struct session *s, size_t index, struct session_function **list);
 	size_t (*lanes)(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
 	size_t (*pids)(struct session *s, pid_t **pids);
 	struct result *(*list)(struct session *s, struct sb_err *err);

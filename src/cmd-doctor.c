@@ -7,8 +7,10 @@
 #include "backend.h"
 #include "check.h"
 #include "command.h"
+#include "foreign.h"
 #include "options.h"
 #include "out.h"
+#include "text.h"
 
 /* Prints a row, and notes it for the JSON; false: no. */
 static bool say(const struct check *check, const struct check_on *on, bool quiet, json_t *rows)
@@ -53,6 +55,29 @@ static int look_at_process(pid_t pid, bool quiet, json_t *rows)
 	return failed;
 }
 
+/* No obstacle by itself: those that stand on a function are found when it is to be hooked. */
+static json_t *say_uprobes(pid_t pid, const struct foreign *foreign, bool quiet)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < foreign->n; i++) {
+		const struct foreign_probe *p = &foreign->probe[i];
+		char text[256], *path;
+
+		if (!foreign_is_mapped(p, pid))
+			continue;
+		foreign_text(p, text, sizeof(text));
+		if (!quiet)
+			printf("  %-28s %s\n", "uprobes of another tool", text);
+		path = text_show(p->path);
+		json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:i}", "path", path, "pid",
+						      (int)p->pid, "name", p->name, "places",
+						      (int)p->places));
+		free(path);
+	}
+	return list;
+}
+
 /* Each way of hooking, whether it works here; --backend auto finds one that does. */
 static void look_at_backends(bool quiet, json_t *rows)
 {
@@ -90,6 +115,7 @@ static int examine(const struct options *opt, json_t *doc)
 {
 	bool quiet = opt->quiet || (opt->json && !strcmp(opt->json, "-"));
 	json_t *machine = json_array(), *processes = json_array(), *ways = json_array();
+	struct foreign foreign;
 	int failed;
 
 	if (!quiet)
@@ -98,6 +124,7 @@ static int examine(const struct options *opt, json_t *doc)
 	if (!quiet)
 		printf("backends\n");
 	look_at_backends(quiet, ways);
+	foreign_read(&foreign);
 	for (size_t i = 0; i < opt->session.n_pids; i++) {
 		pid_t pid = opt->session.pids[i];
 		json_t *rows = json_array();
@@ -106,8 +133,10 @@ static int examine(const struct options *opt, json_t *doc)
 			printf("process %d\n", pid);
 		failed += look_at_process(pid, quiet, rows);
 		json_array_append_new(processes,
-				      json_pack("{s:i, s:o}", "pid", (int)pid, "checks", rows));
+				      json_pack("{s:i, s:o, s:o}", "pid", (int)pid, "checks", rows,
+						"uprobes", say_uprobes(pid, &foreign, quiet)));
 	}
+	foreign_free(&foreign);
 	json_object_set_new(doc, "machine", machine);
 	json_object_set_new(doc, "backends", ways);
 	json_object_set_new(doc, "processes", processes);

@@ -44,12 +44,15 @@ static int check_pid(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
-/* By a session that does not live; living: one that is known to. */
+/* By a session that does not live, dormant or not; living: one that is known to. */
 static bool left_hooked(pid_t pid, pid_t *living)
 {
 	pid_t tracer;
+	bool agent;
 
-	if (!space_is_hooked(pid, &tracer) || tracer == *living)
+	if (!space_is_hooked(pid, &tracer))
+		return space_has_dormant(pid, &agent);
+	if (tracer == *living)
 		return false;
 	if (!lives_on(tracer))
 		return true;

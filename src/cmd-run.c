@@ -22,7 +22,7 @@ static void run_help(FILE *to)
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
 	      "py:MODULE:QUALNAME;\n"
 	      "  DELAY a time with its unit (5us); KEY every=N start=T for=T pid=N "
-	      "thread=NAME|TID resume=yes|no.\n\n",
+	      "thread=NAME|TID resume=yes|no inline=yes|no.\n\n",
 	      to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control.h"
+#include "control-json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -20,36 +20,6 @@ struct request {
 	struct sb_err err;
 	const char *error; /* its name; NULL: by err.code */
 };
-
-static json_t *must(json_t *value)
-{
-	if (!value)
-		abort();
-	return value;
-}
-
-static void put(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, must(value)))
-		abort();
-}
-
-/* Names come as they were typed; JSON is UTF-8: what is not is shown as '?'. */
-static json_t *text(const char *from)
-{
-	json_t *value = json_string(from);
-	char *copy;
-
-	if (value)
-		return value;
-	copy = strdup(from);
-	for (char *c = copy; c && *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	value = json_string(copy ? copy : "");
-	free(copy);
-	return value;
-}
 
 static const char *error_name(enum sb_code code)
 {
@@ -192,8 +162,8 @@ static void put_pending(struct request *r, size_t index)
 		return;
 	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
 		abort();
-	put(r->out, "state", json_string("pending"));
-	put(r->out, "why", text(why));
+	json_put(r->out, "state", json_string("pending"));
+	json_put(r->out, "why", json_shown(why));
 	free(why);
 }
 
@@ -247,9 +217,9 @@ static int op_add(struct request *r)
 	if (ret < 0 && !r->error)
 		name_refusal(r);
 	if (ret == 0) {
-		put(r->out, "index", json_integer((json_int_t)index));
-		put(r->out, "target", text(list.spec[0].text));
-		put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
+		json_put(r->out, "index", json_integer((json_int_t)index));
+		json_put(r->out, "target", json_shown(list.spec[0].text));
+		json_put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
 		tell_target(r, "add", index);
 		put_pending(r, index);
 	}
@@ -290,7 +260,7 @@ static int op_update(struct request *r)
 		return ret;
 	r->c->backend->update(r->c->session, index, delay, every);
 	tell_target(r, "update", index);
-	put(r->out, "delay_ns", json_integer((json_int_t)delay));
+	json_put(r->out, "delay_ns", json_integer((json_int_t)delay));
 	return 0;
 }
 
@@ -324,7 +294,7 @@ static int op_delay(struct request *r)
 	r->c->default_ns = ns;
 	if (given)
 		tell(r, "delay", &(struct session_target){ .delay_ns = ns });
-	put(r->out, "delay_ns", json_integer((json_int_t)ns));
+	json_put(r->out, "delay_ns", json_integer((json_int_t)ns));
 	return 0;
 }
 
@@ -342,37 +312,26 @@ static int op_disable(struct request *r)
 	return 0;
 }
 
-static json_t *target_json(const struct session_target *t, size_t index)
-{
-	json_t *o = must(json_object());
-
-	put(o, "index", json_integer((json_int_t)index));
-	put(o, "target", text(t->spec->text));
-	if (t->spec->pid)
-		put(o, "pid", json_integer(t->spec->pid));
-	put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
-	put(o, "every", json_integer((json_int_t)t->every));
-	put(o, "state", json_string(t->pending ? "pending" : t->open ? "on" : "off"));
-	put(o, "hits", json_integer((json_int_t)t->counts.hits));
-	put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
-	put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
-	put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
-	return o;
-}
-
 static int op_list(struct request *r)
 {
 	const struct backend *b = r->c->backend;
-	json_t *list = must(json_array());
+	json_t *list = json_must(json_array());
 
 	for (size_t i = 0; i < b->targets(r->c->session); i++) {
 		struct session_target t;
 
+		json_t *o;
+
 		b->target(r->c->session, i, &t);
-		if (!t.removed && json_array_append_new(list, target_json(&t, i)))
+		if (t.removed)
+			continue;
+		o = control_target(&t, i);
+		if (json_is_true(json_object_get(r->in, "functions")))
+			control_functions(b, r->c->session, i, o);
+		if (json_array_append_new(list, o))
 			abort();
 	}
-	put(r->out, "targets", list);
+	json_put(r->out, "targets", list);
 	return 0;
 }
 
@@ -380,7 +339,7 @@ static int op_status(struct request *r)
 {
 	const struct backend *b = r->c->backend;
 	uint64_t hits = 0, injected = 0;
-	json_t *pids = must(json_array());
+	json_t *pids = json_must(json_array());
 	json_int_t targets = 0;
 	pid_t *pid;
 	size_t n;
@@ -395,16 +354,16 @@ static int op_status(struct request *r)
 	}
 	n = b->pids(r->c->session, &pid);
 	for (size_t i = 0; i < n; i++)
-		if (json_array_append_new(pids, must(json_integer(pid[i]))))
+		if (json_array_append_new(pids, json_must(json_integer(pid[i]))))
 			abort();
 	free(pid);
-	put(r->out, "enabled", json_boolean(b->enabled(r->c->session)));
-	put(r->out, "targets", json_integer(targets));
-	put(r->out, "total_hits", json_integer((json_int_t)hits));
-	put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
-	put(r->out, "backend", json_string(b->name));
-	put(r->out, "pids", pids);
-	put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
+	json_put(r->out, "enabled", json_boolean(b->enabled(r->c->session)));
+	json_put(r->out, "targets", json_integer(targets));
+	json_put(r->out, "total_hits", json_integer((json_int_t)hits));
+	json_put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
+	json_put(r->out, "backend", json_string(b->name));
+	json_put(r->out, "pids", pids);
+	json_put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
 	return 0;
 }
 
@@ -412,7 +371,7 @@ static int op_status(struct request *r)
 static void put_spans(struct request *r)
 {
 	const struct backend *b = r->c->backend;
-	json_t *list = must(json_array());
+	json_t *list = json_must(json_array());
 
 	for (size_t i = 0; b->spans && i < b->targets(r->c->session); i++) {
 		struct result_spans s;
@@ -420,12 +379,12 @@ static void put_spans(struct request *r)
 		b->spans(r->c->session, i, &s);
 		if ((s.calls || s.missed) &&
 		    json_array_append_new(
-			    list, must(json_pack("[I,I,I,I]", (json_int_t)i, (json_int_t)s.ns,
-						 (json_int_t)s.calls, (json_int_t)s.missed))))
+			    list, json_must(json_pack("[I,I,I,I]", (json_int_t)i, (json_int_t)s.ns,
+						      (json_int_t)s.calls, (json_int_t)s.missed))))
 			abort();
 	}
-	put(r->out, "spans", list);
-	put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
+	json_put(r->out, "spans", list);
+	json_put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
 }
 
 static uint64_t hits_of(struct request *r, size_t index)
@@ -466,13 +425,13 @@ static int lanes_after(struct request *r)
 		return fail(r, "ENOENT", "there is no target of that index", NULL);
 	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
 		return fail(r, "ERANGE", "poll_ns lies between 1 and 5000000", NULL);
-	put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
+	json_put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
 	return 0;
 }
 
 static int op_lanes(struct request *r)
 {
-	json_t *list = must(json_array());
+	json_t *list = json_must(json_array());
 	struct session_lane *lane;
 	uint64_t t_ns;
 	size_t n;
@@ -483,7 +442,7 @@ static int op_lanes(struct request *r)
 	}
 	n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
 	for (size_t i = 0; i < n; i++) {
-		json_t *o = must(
+		json_t *o = json_must(
 			json_pack("[I,i,I,I,I,I]", (json_int_t)lane[i].target, (int)lane[i].pid,
 				  (json_int_t)lane[i].slot, (json_int_t)lane[i].hits,
 				  (json_int_t)lane[i].injected_ns, (json_int_t)lane[i].overrun_ns));
@@ -493,8 +452,8 @@ static int op_lanes(struct request *r)
 	}
 	free(lane);
 	put_spans(r);
-	put(r->out, "t_ns", json_integer((json_int_t)t_ns));
-	put(r->out, "lanes", list);
+	json_put(r->out, "t_ns", json_integer((json_int_t)t_ns));
+	json_put(r->out, "lanes", list);
 	return 0;
 }
 
@@ -567,15 +526,15 @@ char *control_answer(struct control_state *c, const char *request, size_t len)
 {
 	json_error_t why;
 	json_t *in = json_loadb(request, len, JSON_REJECT_DUPLICATES, &why);
-	struct request r = { .c = c, .in = in, .out = must(json_object()) };
+	struct request r = { .c = c, .in = in, .out = json_must(json_object()) };
 	char *answer;
 	int ret = in ? run(&r) : fail(&r, "EINVAL", "this is not JSON", why.text);
 
-	put(r.out, "ok", json_boolean(ret >= 0));
+	json_put(r.out, "ok", json_boolean(ret >= 0));
 	if (ret < 0) {
-		put(r.out, "error", json_string(r.error ? r.error : error_name(r.err.code)));
-		put(r.out, "what", text(r.err.what));
-		put(r.out, "hint", text(err_remedy(&r.err)));
+		json_put(r.out, "error", json_string(r.error ? r.error : error_name(r.err.code)));
+		json_put(r.out, "what", json_shown(r.err.what));
+		json_put(r.out, "hint", json_shown(err_remedy(&r.err)));
 	}
 	answer = json_dumps(r.out, JSON_COMPACT);
 	json_decref(r.out);

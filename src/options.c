@@ -146,6 +146,13 @@ static int opt_require_hits(struct parse *p, const char *arg)
 	return 0;
 }
 
+static int opt_by_function(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->session.by_function = true;
+	return 0;
+}
+
 static int opt_json(struct parse *p, const char *arg)
 {
 	free(p->opt->json);
@@ -311,6 +318,8 @@ static const struct option_row {
 	  "refuse to add more than this to a thread's time" },
 	{ "require-hits", 0, VERB_RUN, opt_require_hits, NULL,
 	  "fail (125) when a target was never hit" },
+	{ "hits-by-function", 0, VERB_RUN, opt_by_function, NULL,
+	  "count each function of a target by itself as well" },
 	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, opt_json, "FILE|-",
 	  "the result as JSON" },
 	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },

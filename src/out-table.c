@@ -269,6 +269,83 @@ static void print_processes(FILE *to, const struct result *res)
 	print_more(to, res->n_processes, PROCESSES_MAX);
 }
 
+/* By function: what was called, the most called first; the rest is counted. */
+
+static const struct out_col function_cols[] = {
+	{ "hits", OUT_FIGURE, 2 },
+	{ "function", OUT_NAME, 2 },
+	{ "module", OUT_NAME, 2 },
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct result_site *x = *(struct result_site *const *)a,
+				 *y = *(struct result_site *const *)b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : strcmp(x->module, y->module);
+}
+
+static int by_hits(const void *a, const void *b)
+{
+	const struct result_site *x = *(struct result_site *const *)a,
+				 *y = *(struct result_site *const *)b;
+
+	if (x->hits != y->hits)
+		return x->hits < y->hits ? 1 : -1;
+	return by_name(a, b);
+}
+
+/* A function has a site for each address that processes have it at: those are added up. */
+static size_t add_up(const struct result_target *target, struct result_site *sum,
+		     struct result_site **order)
+{
+	size_t n = 0, m = 0;
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		if (target->site[i].each) {
+			sum[n] = target->site[i];
+			order[n] = &sum[n];
+			n++;
+		}
+	qsort(order, n, sizeof(*order), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (m && !by_name(&order[m - 1], &order[i]))
+			order[m - 1]->hits += order[i]->hits;
+		else
+			order[m++] = order[i];
+	}
+	qsort(order, m, sizeof(*order), by_hits);
+	return m;
+}
+
+static void print_functions(FILE *to, const struct result_target *target)
+{
+	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(function_cols[0]),
+				 NULL, 0 };
+	struct result_site *sum = calloc(target->n_sites + 1, sizeof(*sum));
+	struct result_site **order = calloc(target->n_sites + 1, sizeof(struct result_site *));
+	size_t n, called = 0;
+
+	if (!sum || !order)
+		abort();
+	n = add_up(target, sum, order);
+	for (; called < n && order[called]->hits; called++) {
+		out_grid_add(&grid, "%" PRIu64, order[called]->hits);
+		out_grid_add(&grid, "%s", order[called]->name);
+		out_grid_add(&grid, "%s", order[called]->module);
+	}
+	if (n) {
+		fputs("\nfunctions of ", to);
+		out_shown(to, target->spec);
+		fprintf(to, ": %zu of %zu were called\n", called, n);
+	}
+	if (called)
+		out_grid_print(&grid, to);
+	free(order);
+	free(sum);
+}
+
 void out_table(FILE *to, const struct result *res)
 {
 	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]), NULL,
@@ -289,4 +366,6 @@ void out_table(FILE *to, const struct result *res)
 	print_gil(to, res);
 	print_stops(to, res);
 	print_processes(to, res);
+	for (size_t i = 0; i < res->n_targets; i++)
+		print_functions(to, &res->target[i]);
 }

@@ -59,19 +59,25 @@ void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 	free(text);
 }
 
-static size_t column_width(const struct out_grid *grid, size_t col)
+enum {
+	NAME_LEAST = 40, /* a name of so many columns is shown whole, wherever lines end */
+	NAME_MOST =
+		160, /* one that is wider moves its own line only: those of templates have no end */
+};
+
+static size_t column_width(const struct out_grid *grid, size_t col, bool terminal)
 {
 	size_t width = strlen(grid->col[col].head);
+	bool name = grid->col[col].kind == OUT_NAME && !terminal;
 
 	for (size_t i = col; i < grid->n_cells; i += grid->n_cols) {
 		size_t cell = text_width(grid->cell[i]);
 
+		cell = name && cell > NAME_MOST ? NAME_MOST : cell;
 		width = cell > width ? cell : width;
 	}
 	return width;
 }
-
-enum { NAME_LEAST = 40 }; /* a name of so many columns is shown whole, wherever lines end */
 
 /* The widest of the names that may still be cut; n_cols: none. */
 static size_t widest_name(const struct out_grid *grid, const size_t *width)
@@ -120,7 +126,7 @@ static void print_cell(FILE *to, const struct out_grid *grid, size_t col, const 
 		       size_t width)
 {
 	size_t taken = text_width(text);
-	int pad = (int)(width - taken), gap = (int)grid->col[col].gap;
+	int pad = taken < width ? (int)(width - taken) : 0, gap = (int)grid->col[col].gap;
 	bool last = col + 1 == grid->n_cols;
 
 	if (grid->col[col].kind == OUT_FIGURE)
@@ -146,7 +152,7 @@ void out_grid_print(struct out_grid *grid, FILE *to)
 	if (!width)
 		abort();
 	for (size_t col = 0; col < grid->n_cols; col++)
-		width[col] = column_width(grid, col);
+		width[col] = column_width(grid, col, isatty(fileno(to)));
 	fit(grid, to, width);
 	print_head(to, grid, width);
 	for (size_t i = 0; i < grid->n_cells; i++) {

@@ -15,21 +15,44 @@
 #include "../inject/trap.h"
 #include "../inject/tree-task.h"
 
-enum { EVICT_TRIES = 10000, EVICT_SAY = 1000, SETTLE_TRIES = 200 };
+enum { SETTLE_TRIES = 200, SESSIONS_MOST = 8 };
+
+#define EVICT_NS 20000000000ull
+#define SAY_NS	 1000000000ull
+
+struct recovery {
+	uint64_t patience_ns; /* how long an interpreter is waited for */
+	bool dormant;	      /* only what is that, and without a word */
+	bool stays;	      /* something does */
+	bool (*ends)(void *); /* NULL: never */
+	void *ctx;
+};
+
+/* What there is to be restored; NULL: nothing, or it is somebody else's. */
+static struct space *load(const struct recovery *r, pid_t pid, struct sb_err *err)
+{
+	struct space *space;
+
+	if (space_load(pid, &space, err) < 0)
+		return NULL;
+	if (!r->dormant || space->dormant)
+		return space;
+	space_put(space);
+	return NULL;
+}
 
 /*
  * Children that fork off while we work: they carry the hooks too, and the loop in
- * recover_processes() comes to them.
+ * recover_round() comes to them.
  */
 static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares)
 {
 	struct sb_err err = { 0 };
 
-	(void)ctx;
 	if (shares)
 		space_get(parent->space);
-	else if (space_load(child->pid, &child->space, &err) < 0)
-		child->space = NULL;
+	else
+		child->space = load(ctx, child->pid, &err);
 	child->session = child;
 }
 
@@ -87,7 +110,9 @@ static int take(struct tree *tree, pid_t pid, struct sb_err *err)
 		return ret;
 	proc->session = proc;
 	proc->space = shared(tree, proc);
-	return proc->space ? 0 : space_load(pid, &proc->space, err);
+	if (!proc->space)
+		proc->space = load(tree->ctx, pid, err);
+	return proc->space ? 0 : -(int)err->code;
 }
 
 /*
@@ -145,57 +170,95 @@ static void settle_calls(struct tree *tree, pid_t pid)
 	}
 	proc = tree_proc(tree, pid);
 	/* one reference is ours, one the process's: nobody shares it */
-	if (seen && proc && proc->space == space && space->refs == 2 &&
-	    space_load(pid, &anew, NULL) == 0) {
+	anew = seen && proc && proc->space == space && space->refs == 2 ?
+		       load(tree->ctx, pid, NULL) :
+		       NULL;
+	if (anew) {
 		space_put(space);
 		proc->space = anew;
 	}
 	space_put(space);
 }
 
+static const char *reason(const struct room *room)
+{
+	return room->waits_for ? room->waits_for : "it has not come to a point where it may go";
+}
+
+static void await_interpreter(struct tree *tree, struct room *room, pid_t pid)
+{
+	const struct recovery *r = tree->ctx;
+	uint64_t begun = clock_ns(), now = begun;
+	bool said = r->dormant;
+
+	while (tree_proc(tree, pid) && !room_evict(room, tree, now) &&
+	       now - begun < r->patience_ns && !(r->ends && r->ends(r->ctx))) {
+		if (!said && now - begun > SAY_NS) {
+			log_note("process %d: waiting for its interpreter: %s", pid, reason(room));
+			said = true;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		tree_dispatch(tree);
+		now = clock_ns();
+	}
+}
+
 /* An agent in an interpreter must be asked to go, and that may take it a while. */
-static void evict(struct tree *tree, struct space *space, pid_t pid)
+static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_err *err)
 {
 	struct room *room = room_load(space, tree, pid);
 
-	for (int i = 0; room && i < EVICT_TRIES && tree_proc(tree, pid); i++) {
-		if (room_evict(room, tree, clock_ns()))
-			break;
-		if (i == EVICT_SAY)
-			log_note("process %d: waiting for its interpreter: %s", pid,
-				 room->waits_for ? room->waits_for : "it is busy");
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		tree_dispatch(tree);
-	}
-	if (room && !room_is_quiet(room)) {
+	if (!room)
+		return;
+	await_interpreter(tree, room, pid);
+	if (tree_proc(tree, pid) && !room_is_quiet(room)) {
 		space->agent_stays = true;
-		log_warn("process %d: its interpreter did not come to let the agent go; try again "
-			 "later",
+		err_set(err, SB_ETARGET,
+			"process %d: an agent stays in its Python interpreter, which did not come "
+			"to let it go: %s",
+			pid, reason(room));
+		err_hint(err,
+			 "the agent does nothing, and is in nobody's way; sbinject recover -p %d "
+			 "removes it later",
 			 pid);
 	}
 	room_free(room);
 }
 
+/* The text is as it was, and something of ours is mapped all the same. */
+static void left(const struct space *space, const struct space_restored *done, struct recovery *r)
+{
+	r->stays = true;
+	if (!r->dormant && !space->agent_stays)
+		log_warn("process %d: its code is restored; %s, so one mapping stays",
+			 space->mem.pid, done->left_mapped);
+}
+
 static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
 	struct space_restored done = { 0 };
+	struct recovery *r = tree->ctx;
 	struct space *space = proc->space;
+	struct sb_err why = { 0 };
 	int ret = 0;
 
 	if (!space || !space_holds(space))
 		return 0;
 	space_get(space);
 	quiet_page(space);
-	evict(tree, space, proc->pid);
+	evict(tree, space, proc->pid, &why);
 	ret = space_restore(space, tree, true, &done, err);
-	if (done.changed_by_others)
+	if (why.code && ret == 0) {
+		*err = why;
+		ret = -(int)why.code;
+	}
+	/* Where a session came after it, its hooks are in the places of those that are dormant. */
+	if (done.changed_by_others && !space->dormant)
 		log_warn("process %d: %zu places in its code were changed by someone else since "
 			 "and were left alone",
 			 space->mem.pid, done.changed_by_others);
 	if (done.left_mapped)
-		log_warn("process %d: its code is restored; a signal handler still returns into a "
-			 "hook, so one mapping stays",
-			 space->mem.pid);
+		left(space, &done, r);
 	space_put(space);
 	return ret;
 }
@@ -229,38 +292,80 @@ static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err 
 	return held;
 }
 
-int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restored,
-		      struct sb_err *err)
+/* One session's of each. */
+static size_t recover_round(struct recovery *r, const pid_t *pids, size_t n, size_t named,
+			    struct sb_err *first)
 {
-	struct sb_err first = { 0 };
 	struct tree *tree = calloc(1, sizeof(*tree));
+	size_t restored = 0;
 	bool more;
 
 	if (!tree)
 		abort();
-	*restored = 0;
-	tree_init(tree, &recover_ops, NULL);
+	tree_init(tree, &recover_ops, r);
 	for (size_t i = 0; i < n; i++)
 		if (!tree_proc(tree, pids[i])) {
 			struct sb_err why = { 0 };
 
-			if (take(tree, pids[i], &why) < 0 && !first.code &&
+			if (take(tree, pids[i], &why) < 0 && !first->code &&
 			    (i < named || why.code != SB_ENOPROC))
-				first = why;
+				*first = why;
 		}
 	do {
 		if (tree->procs) {
 			pid_t pid = tree->procs->pid;
 
-			*restored += recover_one(tree, pid, processes_listed(pids, named, pid),
-						 &first);
+			restored += recover_one(tree, pid, processes_listed(pids, named, pid),
+						first);
 		}
 		more = tree_dispatch(tree);
 	} while (more || tree->procs);
 	tree_free(tree);
 	free(tree);
+	return restored;
+}
+
+/* Of these, where an earlier session had left something, too. */
+static bool holds_more(const pid_t *pids, size_t n)
+{
+	bool holds = false;
+
+	for (size_t i = 0; i < n && !holds; i++) {
+		struct sb_err err = { 0 };
+		struct space *space;
+
+		if (space_load(pids[i], &space, &err) < 0)
+			continue;
+		holds = space_holds(space);
+		space_put(space);
+	}
+	return holds;
+}
+
+int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restored,
+		      struct sb_err *err)
+{
+	struct recovery r = { .patience_ns = EVICT_NS };
+	struct sb_err first = { 0 };
+
+	*restored = recover_round(&r, pids, n, named, &first);
+	for (int i = 1; i < SESSIONS_MOST && !first.code && !r.stays && holds_more(pids, n); i++)
+		recover_round(&r, pids, n, named, &first);
 	if (!first.code)
 		return 0;
 	*err = first;
 	return -(int)first.code;
+}
+
+bool recover_dormant(pid_t pid, uint64_t patience_ns, bool (*ends)(void *), void *ctx,
+		     struct sb_err *why)
+{
+	struct recovery r = {
+		.patience_ns = patience_ns, .dormant = true, .ends = ends, .ctx = ctx
+	};
+	bool agent, more = true;
+
+	for (int i = 0; i < SESSIONS_MOST && more && space_has_dormant(pid, &agent); i++)
+		more = recover_round(&r, &pid, 1, 1, why) && !r.stays && !why->code;
+	return !space_has_dormant(pid, &agent);
 }

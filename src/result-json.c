@@ -402,6 +402,23 @@ static const char *hits_get(KIND_GET_ARGS)
 
 static const struct kind kind_hits = { hits_put, hits_get };
 
+/* Those of a function, where it has a counter of its own. */
+
+static json_t *each_put(KIND_PUT_ARGS)
+{
+	const struct result_site *site = (const void *)base;
+
+	return site->each ? kind_u64.put(field, base, res) : json_null();
+}
+
+static const char *each_get(KIND_GET_ARGS)
+{
+	((struct result_site *)base)->each = true;
+	return kind_u64.get(field, base, value, res, err);
+}
+
+static const struct kind kind_each = { each_put, each_get };
+
 /* The document */
 
 static const struct field site_fields[] = {
@@ -415,6 +432,7 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, file, kind_string, .optional = true),
 	FIELD(struct result_site, line, kind_extent, .optional = true),
 	ARRAY(struct result_site, "pids", kind_pids, pids, n_pids),
+	FIELD(struct result_site, hits, kind_each, .optional = true),
 };
 
 static const struct field refused_fields[] = {

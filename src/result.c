@@ -73,14 +73,30 @@ void result_add_pid(pid_t **pids, size_t *n, pid_t pid)
 	(*pids)[(*n)++] = pid;
 }
 
+static uint64_t hash(uint64_t h, const char *text)
+{
+	do
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	while (*text++);
+	return h;
+}
+
+/* Of ten thousand the texts of few are compared. */
+static bool is_refused(const struct result_refused *r, const struct result_refused *refused,
+		       uint64_t key)
+{
+	return r->hash == key && !strcmp(r->symbol, refused->symbol) &&
+	       !strcmp(r->module, refused->module) && !strcmp(r->reason, refused->reason);
+}
+
 void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
 		   pid_t pid)
 {
+	uint64_t key = hash(hash(hash(0xcbf29ce484222325ull, refused->symbol), refused->module),
+			    refused->reason);
 	struct result_refused *r = *list;
 
-	while (r < *list + *n &&
-	       (strcmp(r->symbol, refused->symbol) != 0 ||
-		strcmp(r->module, refused->module) != 0 || strcmp(r->reason, refused->reason) != 0))
+	while (r < *list + *n && !is_refused(r, refused, key))
 		r++;
 	if (r == *list + *n) {
 		*list = must(reallocarray(*list, *n + 1, sizeof(**list)));
@@ -91,6 +107,7 @@ void result_refuse(struct result_refused **list, size_t *n, const struct result_
 			.name = text_dup(refused->name),
 			.reason = text_dup(refused->reason),
 			.address = refused->address,
+			.hash = key,
 		};
 	}
 	for (size_t i = 0; i < refused->n_pids; i++)

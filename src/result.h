@@ -44,11 +44,14 @@ struct result_site {
 	uint64_t line;	  /* where it begins, 0 unknown */
 	pid_t *pids;
 	size_t n_pids;
+	bool each;     /* it has a counter of its own; JSON has its hits only then */
+	uint64_t hits; /* of this function alone, in all processes that have it at that address */
 };
 
 struct result_refused {
 	char *module, *symbol, *name, *reason;
 	uint64_t address; /* in pids[0] */
+	uint64_t hash;	  /* of its texts; result_refuse() */
 	pid_t *pids;
 	size_t n_pids;
 };

@@ -130,3 +130,14 @@ int session_check(struct session *s, struct sb_err *err)
 	free(pids);
 	return ret;
 }
+
+void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (!s->foreign_known)
+		foreign_read(&s->foreign);
+	s->foreign_known = true;
+	for (size_t i = 0; i < s->foreign.n && !buf[0]; i++)
+		if (foreign_is_in(&s->foreign.probe[i], pid, module))
+			foreign_holder(&s->foreign.probe[i], buf, size);
+}

@@ -13,6 +13,15 @@
 /* How long another tracer is waited for. */
 #define RETAKE_NS 5000000000ull
 
+/* Its agent stays, and nothing else: all that could be done was done. */
+static bool is_left(const struct session *s, pid_t pid)
+{
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (rec->pid == pid && rec->python.stays)
+			return true;
+	return false;
+}
+
 /* Whoever maps one of our pages and is not known: forks of an untraced process. */
 static void take_strays(struct session *s)
 {
@@ -31,7 +40,7 @@ static void take_strays(struct session *s)
 		struct proc *proc;
 
 		if (tree_proc(&s->tree, pids[i]) || processes_skipped(s->cfg, pids[i]) ||
-		    tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
+		    is_left(s, pids[i]) || tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
 			continue;
 		if (space_load(pids[i], &proc->space, &err) < 0)
 			proc->space = NULL;
@@ -91,6 +100,7 @@ static void restore_space(struct session *s, struct proc *proc)
 	struct space *space = proc->space;
 	struct sb_err err = { 0 };
 	pid_t pid = proc->pid;
+	bool stays;
 
 	if (!hooks_in(space))
 		return;
@@ -99,19 +109,19 @@ static void restore_space(struct session *s, struct proc *proc)
 		s->left_behind = 1;
 		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
 	}
-	s->left_behind |= done.left_mapped;
+	s->left_behind |= done.left_mapped != NULL;
+	stays = space->agent_stays; /* which has been said */
 	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s,
 			     "process %d: %zu places in its code were changed by someone else "
 			     "since and were left alone",
 			     pid, done.changed_by_others);
-	if (done.left_mapped)
-		session_warn(
-			s,
-			"process %d: a thread could not be moved out of a hook; the code is "
-			"restored, one mapping stays (sbinject recover -p %d removes it later)",
-			pid, pid);
+	if (done.left_mapped && !stays)
+		session_warn(s,
+			     "process %d: %s; the code is restored, one mapping stays (sbinject "
+			     "recover -p %d removes it later)",
+			     pid, done.left_mapped, pid);
 }
 
 /*

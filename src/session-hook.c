@@ -47,33 +47,6 @@ static int call_target(void *ctx, uint64_t function, uint64_t *result, struct sb
 	return mimic_call(f->mimic, function, result, err);
 }
 
-/* The session's number of the site that is hooked at addr, or SIZE_MAX. */
-static size_t hooked_at(const struct space *space, uint64_t addr)
-{
-	for (size_t i = 0; space && i < space->n_regions; i++) {
-		const struct region *r = space->regions[i];
-		const struct journal_site *site = region_site_at(r, addr);
-
-		/* An endbr64 stays in front of the window. */
-		if (!site)
-			site = region_site_at(r, addr + 4);
-		if (site && !space->stale[i] && space_hooks(space, r, site))
-			return site->cookie;
-	}
-	return SIZE_MAX;
-}
-
-static bool found_at(const struct found *found, uint64_t addr, size_t *target)
-{
-	for (size_t i = 0; i < found->count; i++) {
-		if (found->site[i].addr != addr)
-			continue;
-		*target = found->site[i].target;
-		return true;
-	}
-	return false;
-}
-
 static void note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
 			 const char *symbol, uint64_t addr, const char *reason)
 {
@@ -125,11 +98,11 @@ static uint64_t bell_address(struct finder *f)
 /* One address can count for one target only: the one named first. */
 static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
 {
-	size_t hooked = hooked_at(f->space, rs->addr), other = target;
+	size_t hooked = session_hooked_at(f->space, rs->addr), other = target;
 
 	if (hooked < s->n_sites)
 		other = s->site[hooked].bell ? target : s->site[hooked].target;
-	else if (hooked == SIZE_MAX && !found_at(f->found, rs->addr, &other))
+	else if (hooked == SIZE_MAX && !session_found_at(f->found, rs->addr, &other))
 		return false;
 	if (other != target)
 		note_clash(s, target, other, f->pid, rs);
@@ -168,29 +141,10 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 	}
 }
 
-/* A doorbell, unless something is hooked there already. */
-static void add_bell(const struct space *space, struct found *found, const struct resolve_site *rs)
-{
-	struct found_site site = {
-		.bell = true,
-		.bias = rs->bias,
-		.addr = rs->addr,
-		.func = rs->func,
-		.size = rs->size,
-	};
-	size_t other;
-
-	if (hooked_at(space, rs->addr) != SIZE_MAX || found_at(found, rs->addr, &other))
-		return;
-	site.img = image_ref(rs->img);
-	site.name = text_dup(rs->name);
-	found_add(found, &site);
-}
-
 static void add_settling(struct finder *f, const struct resolve_result *res)
 {
 	for (size_t i = 0; i < res->n_settle && f->settle; i++)
-		add_bell(f->space, f->settle, &res->settle[i]);
+		bell_add(f->space, f->settle, &res->settle[i]);
 }
 
 /* pid=: in a process out of scope a target hooks nothing, so that another one may. */
@@ -223,16 +177,6 @@ static void find_target(struct finder *f, size_t i)
 		add_sites(f, i, &res);
 		add_settling(f, &res);
 	}
-	resolve_free(&res);
-}
-
-/* Unless it is hooked already. */
-static void find_bell(struct finder *f)
-{
-	struct resolve_result res = { 0 };
-
-	if (target_find_bell(f->pid, &f->maps, &f->access, &res))
-		add_bell(f->space, f->found, &res.site[0]);
 	resolve_free(&res);
 }
 
@@ -299,20 +243,6 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 	return find_all(s, pid, space, EVERY, found, NULL, err);
 }
 
-/* Bells are always jumps: they must outlive us. */
-static void find_with_bell(struct session *s, pid_t pid, const struct space *space,
-			   struct found *found)
-{
-	struct sb_err ignored = { 0 };
-	struct finder f;
-
-	if (finder_open(&f, s, pid, space, found, &ignored) < 0)
-		return;
-	find_bell(&f);
-	plans_make(s->plans, found, false);
-	finder_close(&f);
-}
-
 /* A place for one more: one that is free, or at the end. */
 static uint32_t new_site(struct session *s)
 {
@@ -345,6 +275,9 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 		.bell = fs->bell,
 		.start = fs->start,
 	};
+	if (!fs->bell)
+		s->site[index].each = each_number(s, fs->target, s->site[index].module,
+						  s->site[index].symbol, fs->addr);
 	return index;
 }
 
@@ -370,6 +303,19 @@ static void refused(struct session *s, const struct found_site *fs, pid_t pid,
 	note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
+/* Only in the memory was it seen why. */
+static void not_planted(struct session *s, const struct site_record *r, pid_t pid,
+			enum plan_refusal why)
+{
+	char reason[512], by[64] = "";
+
+	if (why == PLAN_BREAKPOINT)
+		session_probes_in(s, pid, r->module, by, sizeof(by));
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
+		 by[0] ? "; its file has uprobes of " : "", by);
+	note_refusal(s, r->target, pid, r->module, r->symbol, r->address, reason);
+}
+
 /* Sites of one image, contiguous in found: hooked in one go. */
 static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
 		      size_t n, struct sb_err *err)
@@ -392,8 +338,10 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[m].cookie = (uint32_t)i;
 		m++;
 	}
-	for (size_t i = 0; i < m; i++)
+	for (size_t i = 0; i < m; i++) {
 		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
+		sites[i].each = s->site[sites[i].cookie].each;
+	}
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
 	/* A region keeps its sites' places until nobody has it any more. */
@@ -410,8 +358,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		if (sites[i].why == PLAN_OK && !r->bell)
 			s->target[r->target].planted = true;
 		else if (sites[i].why != PLAN_OK && !r->bell)
-			note_refusal(s, r->target, pid, r->module, r->symbol, r->address,
-				     plan_refusal_text(sites[i].why));
+			not_planted(s, r, pid, sites[i].why);
 		else if (sites[i].why != PLAN_OK && !r->start)
 			bell_refused(s, pid, sites[i].why);
 		if (sites[i].why != PLAN_OK)
@@ -495,32 +442,6 @@ int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_e
 	return 0;
 }
 
-void session_add_bell(const struct space *space, struct found *found, struct image *img,
-		      uint64_t bias, const char *name)
-{
-	struct symbol_list list;
-
-	if (symbol_find(img, name, SYMBOL_LITERAL, &list, NULL) < 0)
-		return;
-	for (size_t i = 0; i < list.count; i++) {
-		struct found_site site = {
-			.bell = true,
-			.start = true,
-			.bias = bias,
-			.addr = list.sym[i].vaddr + bias,
-			.func = list.sym[i].vaddr + bias,
-			.size = list.sym[i].size,
-		};
-
-		if (list.sym[i].ifunc || hooked_at(space, site.addr) != SIZE_MAX)
-			continue;
-		site.img = image_ref(img);
-		site.name = text_dup(name);
-		found_add(found, &site);
-	}
-	symbol_list_free(&list);
-}
-
 /* A session that waits to be filled touches nothing. */
 static bool any_target(const struct session *s)
 {
@@ -551,7 +472,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
 	if (ret >= 0)
-		find_with_bell(s, pid, space, &bell);
+		bell_find(s, pid, space, &bell);
 	if (ret >= 0 && found.count + bell.count && !space->control)
 		ret = session_setup(s, space, pid, err);
 	if (ret >= 0)
@@ -571,6 +492,17 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 		ret = python_look(s, rec, space, pid, fresh, err);
 	space_put(space);
 	return ret;
+}
+
+void session_bar(struct session *s, const struct record *rec, const struct sb_err *err)
+{
+	const char *remedy = err_remedy(err);
+
+	session_warn(s, "process %d (%s) is not hooked: %s%s%s", rec->pid, rec->comm, err->what,
+		     *remedy ? "; " : "", remedy);
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (rec->in_scope[i] && !s->target[i].planted && !s->target[i].removed)
+			s->target[i].barred = *err;
 }
 
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)

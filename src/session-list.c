@@ -186,7 +186,7 @@ struct result *session_list(struct session *s, struct sb_err *err)
 	if (!err->code)
 		python_list(s, err);
 	for (size_t i = 0; i < s->n_targets; i++)
-		python_sites(s, i, &res->target[i]);
+		python_sites(s, i, NULL, &res->target[i]);
 	session_detach(s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (size_t i = 0; i < s->n_targets; i++)

@@ -12,36 +12,65 @@ struct python_site {
 	size_t target;
 	char *module, *symbol, *file;
 	uint32_t line;
+	uint32_t each; /* number of its own counter, 0: none */
 	pid_t *pids;
 	size_t n_pids;
 };
 
-/* The text of a note, NUL by NUL; NULL where it does not hold together. */
-static const char *next_text(const char **at, const char *end)
+static uint64_t hash(uint64_t h, const char *text)
 {
-	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
+	do
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	while (*text++);
+	return h;
+}
 
-	if (!nul)
-		return NULL;
-	*at = nul + 1;
-	return text;
+/* The slot of a function, or the free one where it goes. */
+static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
+			 const char *symbol)
+{
+	uint64_t h = hash(hash(0xcbf29ce484222325ull ^ target, module), symbol);
+	size_t mask = s->pysite_slots - 1, i = (h ^ h >> 32) & mask;
+
+	for (; s->pysite_slot[i]; i = (i + 1) & mask) {
+		const struct python_site *at = &s->pysite[s->pysite_slot[i] - 1];
+
+		if (at->target == target && !strcmp(at->symbol, symbol) &&
+		    !strcmp(at->module, module))
+			break;
+	}
+	return &s->pysite_slot[i];
+}
+
+/* Room for twice as many: interpreters have functions by the ten thousand. */
+static void grow(struct session *s)
+{
+	size_t more = s->pysite_slots ? s->pysite_slots * 2 : 1024;
+
+	s->pysite = reallocarray(s->pysite, more / 2, sizeof(*s->pysite));
+	free(s->pysite_slot);
+	s->pysite_slot = calloc(more, sizeof(*s->pysite_slot));
+	if (!s->pysite || !s->pysite_slot)
+		abort();
+	s->pysite_slots = more;
+	for (size_t i = 0; i < s->n_pysites; i++)
+		*slot_of(s, s->pysite[i].target, s->pysite[i].module,
+			 s->pysite[i].symbol) = (uint32_t)i + 1;
 }
 
 static struct python_site *site_of(struct session *s, size_t target, const char *module,
 				   const char *symbol)
 {
 	struct python_site *site;
+	uint32_t *slot;
 
-	for (size_t i = 0; i < s->n_pysites; i++) {
-		site = &s->pysite[i];
-		if (site->target == target && !strcmp(site->module, module) &&
-		    !strcmp(site->symbol, symbol))
-			return site;
-	}
-	s->pysite = realloc(s->pysite, (s->n_pysites + 1) * sizeof(*s->pysite));
-	if (!s->pysite)
-		abort();
+	if (s->n_pysites >= s->pysite_slots / 2)
+		grow(s);
+	slot = slot_of(s, target, module, symbol);
+	if (*slot)
+		return &s->pysite[*slot - 1];
 	site = &s->pysite[s->n_pysites++];
+	*slot = (uint32_t)s->n_pysites;
 	*site = (struct python_site){
 		.target = target,
 		.module = text_dup(module),
@@ -50,60 +79,39 @@ static struct python_site *site_of(struct session *s, size_t target, const char 
 	return site;
 }
 
-/* note is a copy, `size` bytes whole. */
-static void take_note(struct session *s, const struct sb_page_note *note)
+static void take_note(struct session *s, const struct page_note *note)
 {
-	const char *at = note->text, *end = (const char *)note + note->size;
-	const char *module = next_text(&at, end), *symbol = module ? next_text(&at, end) : NULL;
-	const char *file = symbol ? next_text(&at, end) : NULL;
 	struct python_site *site;
 
-	if (!file || note->cell >= s->n_targets || s->target[note->cell].spec->kind != SPEC_PYTHON)
+	if (note->cell >= s->n_targets || s->target[note->cell].spec->kind != SPEC_PYTHON)
 		return;
-	site = site_of(s, note->cell, module, symbol);
+	site = site_of(s, note->cell, note->module, note->symbol);
 	if (!site->file) {
-		site->file = text_dup(file);
+		site->file = text_dup(note->file);
 		site->line = note->line;
 	}
 	if (site->n_pids < PIDS_SHOWN)
 		result_add_pid(&site->pids, &site->n_pids, (pid_t)note->pid);
+	site->each = each_number(s, note->cell, note->module, note->symbol, 0);
 	s->target[note->cell].planted = true;
 }
 
-/* From where the last look ended. The area can be written by the target at any time. */
+/* From where the last look ended. */
 void python_notes(struct session *s, struct record *rec)
 {
 	struct control *control = rec->space ? rec->space->control : NULL;
-	const struct sb_page_header *lay;
-	const char *area;
-	uint64_t used;
+	struct page_note note = { 0 };
 
 	if (!control || !python_wanted(s))
 		return;
-	lay = &control->page.lay;
-	area = (const char *)control->page.hdr + lay->notes_off;
-	used = __atomic_load_n(&control->page.hdr->notes_used, __ATOMIC_ACQUIRE);
-	if (used > lay->notes_size)
-		used = lay->notes_size;
-	while (control->notes_read + sizeof(struct sb_page_note) <= used) {
-		const struct sb_page_note *shared = (const void *)(area + control->notes_read);
-		uint32_t size = __atomic_load_n(&shared->size, __ATOMIC_ACQUIRE);
-		struct sb_page_note *copy;
-
-		if (size < sizeof(*shared) || size % 8 || size > used - control->notes_read)
-			return;
-		copy = malloc(size);
-		if (!copy)
-			abort();
-		memcpy(copy, shared, size);
-		copy->size = size;
-		take_note(s, copy);
-		free(copy);
-		control->notes_read += size;
-	}
+	note.at = control->notes_read;
+	while (page_next_note(&control->page, &note))
+		take_note(s, &note);
+	control->notes_read = note.at;
+	page_note_done(&note);
 }
 
-void python_sites(struct session *s, size_t target, struct result_target *rt)
+void python_sites(struct session *s, size_t target, const uint64_t *each, struct result_target *rt)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
@@ -125,6 +133,8 @@ void python_sites(struct session *s, size_t target, struct result_target *rt)
 			.file = text_dup(from->file),
 			.line = from->line,
 			.mechanism = text_dup("python"),
+			.each = each && from->each,
+			.hits = each && from->each ? each[from->each - 1] : 0,
 		};
 		for (size_t k = 0; k < from->n_pids; k++)
 			result_add_pid(&to->pids, &to->n_pids, from->pids[k]);
@@ -140,4 +150,5 @@ void python_sites_free(struct session *s)
 		free(s->pysite[i].pids);
 	}
 	free(s->pysite);
+	free(s->pysite_slot);
 }

@@ -3,6 +3,7 @@
 #define SB_SESSION_PRIV_H
 
 #include "session.h"
+#include "foreign.h"
 #include "processes.h"
 #include "sites.h"
 #include "targets.h"
@@ -17,20 +18,22 @@
 /* The agent of a process with an interpreter; see session-python.h. */
 struct room;
 struct python {
-	struct room *room; /* NULL: no agent in this process (yet) */
-	bool looked;	   /* an interpreter was found and dealt with */
-	bool belled;	   /* its start is awaited by doorbells */
-	bool starting;	   /* not initialized: only a bell can bring the command in */
-	bool dirty;	   /* settings have changed since the last APPLY */
-	bool relist;	   /* ... and the list of targets */
-	uint64_t on;	   /* which targets were on at that time, as a hash */
-	bool said;	   /* what it waits for has been said */
-	bool applied;	   /* the agent is at work */
-	bool leaving;	   /* it is being taken out */
-	bool at_work;	   /* something is under way in its interpreter */
-	uint32_t warned;   /* of these of its flags, enum sb_room_flags */
-	uint64_t peeked;   /* when its chain was last looked at */
-	uint64_t unsteady; /* until then that is done often: it was found taken out */
+	struct room *room;  /* NULL: no agent in this process (yet) */
+	bool looked;	    /* an interpreter was found and dealt with */
+	bool belled;	    /* its start is awaited by doorbells */
+	bool starting;	    /* not initialized: only a bell can bring the command in */
+	bool dirty;	    /* settings have changed since the last APPLY */
+	bool relist;	    /* ... and the list of targets */
+	uint64_t on;	    /* which targets were on at that time, as a hash */
+	bool said;	    /* what it waits for has been said */
+	bool applied;	    /* the agent is at work */
+	bool leaving;	    /* it is being taken out */
+	unsigned int loads; /* how often it could not be loaded */
+	bool at_work;	    /* something is under way in its interpreter */
+	bool stays;	    /* it could not be taken out */
+	uint32_t warned;    /* of these of its flags, enum sb_room_flags */
+	uint64_t peeked;    /* when its chain was last looked at */
+	uint64_t unsteady;  /* until then that is done often: it was found taken out */
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
@@ -58,6 +61,7 @@ struct site_record {
 	size_t target;
 	char *module, *symbol, *build_id;
 	uint64_t address, size;
+	uint32_t each; /* number of its own counter, from 1; 0: none */
 	bool int3, bell, start;
 	size_t next_free; /* while it is free: number of the next one, from 1 */
 };
@@ -79,6 +83,8 @@ struct session {
 	size_t n_folded;  /* records that were forgotten */
 	size_t free_site; /* number of a free entry of site[], from 1; 0: none */
 	struct image_plans *plans;
+	struct foreign foreign; /* uprobes of other tools, once they were asked for */
+	bool foreign_known;
 	struct bells *bells;
 	bool armed, detached, filtered;
 	bool gil;	      /* an interpreter with a global lock was watched */
@@ -100,6 +106,13 @@ struct session {
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
 	size_t n_pysites;
+	uint32_t *pysite_slot; /* pysite[] by hash: number from 1, 0 free */
+	size_t pysite_slots;
+	struct each *each; /* functions with a counter of their own; session-each.c */
+	size_t n_each;
+	uint32_t *each_slot; /* each[] by hash: number from 1, 0 free */
+	size_t each_slots;
+	bool each_full;
 	struct guest *guest; /* agents in processes without a record */
 	size_t n_guests;
 	uint64_t look; /* of session_target_sums(), to see each page once */
@@ -110,6 +123,8 @@ struct session {
 
 #define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
+/* session-hook.c: a process is not hooked: says so, and why its targets came to nothing. */
+void session_bar(struct session *s, const struct record *rec, const struct sb_err *err);
 /* session-hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. */
 /* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
@@ -120,11 +135,20 @@ struct found;
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err);
 
-/* For session-python.c: the page alone; a doorbell at an interpreter's function, if it has one of
- * that name; hooks what was found. */
-int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
+/* session-bell.c: a doorbell, unless something is hooked or found there already; the dynamic
+ * linker's, with plans for all of found; one at an interpreter's function, if it has one of that
+ * name. */
+void bell_add(const struct space *space, struct found *found, const struct resolve_site *rs);
+void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found);
 void session_add_bell(const struct space *space, struct found *found, struct image *img,
 		      uint64_t bias, const char *name);
+/* The session's number of the site that is hooked at addr, or SIZE_MAX; is one found there, and of
+ * which target? */
+size_t session_hooked_at(const struct space *space, uint64_t addr);
+bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
+
+/* For session-python.c: the page alone; hooks what was found. */
+int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
 int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
 		       struct sb_err *err);
 
@@ -149,6 +173,18 @@ void counts_from_sums(const struct session *s, size_t target, const struct page_
 		      struct result_counts *counts);
 struct record *record_of(const struct session *s, const struct space *space);
 
+/*
+ * session-each.c: functions' own counters. each_number(): that of a function, from 1; 0: there are
+ * none in this session, of this target (thread=), or any more. address: 0 of Python's functions.
+ * each_keep(): what a page has counted that nobody uses any more. each_sums(): what each has
+ * counted, by number; the caller frees. NULL: there are none.
+ */
+uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
+		     uint64_t address);
+void each_keep(struct session *s, const struct page *page);
+uint64_t *each_sums(struct session *s);
+void each_free(struct session *s);
+
 /* session-window.c */
 void window_apply(struct session *s,
 		  struct record *rec); /* settings of all targets into its page */
@@ -162,6 +198,9 @@ bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: t
 void slow_free(struct slow_look *look, size_t n_targets);
 
 /* session.c */
+/* Another tool that has uprobes in that module of the process's: "NAME (pid N)", or "" where the
+ * kernel tells of none. */
+void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size);
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
 
 /* session-result.c: what ended processes left and living ones show. */

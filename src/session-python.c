@@ -17,7 +17,7 @@
 
 #define MS 1000000ull
 
-enum { STOP_MS = 10000, LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, PEEK_MS = 50 };
+enum { LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -130,7 +130,8 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
 				(spec->resume ? SB_TARGET_RESUME : 0) |
 				(spec->rest ? SB_TARGET_REST : 0) |
-				(s->cfg->sweeping ? SB_TARGET_SPANS : 0);
+				(s->cfg->sweeping ? SB_TARGET_SPANS : 0) |
+				(s->cfg->by_function && !spec->thread ? SB_TARGET_EACH : 0);
 		list[n].module = spec->module;
 		list[n].name = spec->symbol;
 		n++;
@@ -143,6 +144,13 @@ static int send_targets(struct session *s, struct room *room, struct sb_err *err
 static size_t agent_size(void)
 {
 	return (size_t)((uintptr_t)agent_image_end - (uintptr_t)agent_image);
+}
+
+static void ask(const struct session *s, struct room *room)
+{
+	room_ask(room, s->cfg->look_only ? SB_AGENT_LIST :
+		       s->armed		 ? SB_AGENT_APPLY :
+					   SB_AGENT_READY);
 }
 
 static int make_room(struct session *s, struct record *rec, struct space *space, pid_t pid,
@@ -168,9 +176,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	if (ret == 0)
 		ret = send_targets(s, rec->python.room, err);
 	if (ret == 0)
-		room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST :
-					   s->armed	     ? SB_AGENT_APPLY :
-							       SB_AGENT_READY);
+		ask(s, rec->python.room);
 	return ret;
 }
 
@@ -196,6 +202,23 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 	return ret;
 }
 
+/* Two agents in one interpreter would take each other's work for their own. */
+static bool has_dormant(struct session *s, struct record *rec, pid_t pid)
+{
+	struct sb_err why = { 0 };
+	bool agent;
+
+	if (!space_has_dormant(pid, &agent) || !agent)
+		return false;
+	err_set(&why, SB_EREFUSED, "an agent of an earlier sbinject is still in its interpreter");
+	err_hint(&why, "sbinject recover -p %d removes it when that comes to let it go", pid);
+	if (!rec->python.said)
+		session_warn(s, "process %d: %s; %s", pid, why.what, why.hint);
+	rec->python.said = true;
+	explain(s, &why);
+	return true;
+}
+
 int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
 		struct sb_err *err)
 {
@@ -212,6 +235,8 @@ int python_look(struct session *s, struct record *rec, struct space *space, pid_
 		explain(s, &why);
 		return 0;
 	}
+	if (has_dormant(s, rec, pid))
+		return 0;
 	if (!agent_size())
 		return err_set(err, SB_EREFUSED,
 			       "this sbinject was built without Python support (no Python.h)");
@@ -326,7 +351,11 @@ static void finished(struct session *s, struct record *rec, uint64_t now)
 	struct room_answer answer;
 
 	room_answer(py->room, &answer);
-	room_close_fd(py->room, &s->tree, now);
+	if (answer.status == SB_AGENT_LOAD && !py->applied && py->loads++ < LOAD_TRIES) {
+		ask(s, py->room);
+		py->room->retry_ns = now + LOAD_AGAIN_MS * MS;
+		return;
+	}
 	be_quiet(rec);
 	py->starting = py->room->bell_only = false;
 	if (answer.status == SB_AGENT_OK) {
@@ -347,7 +376,7 @@ static void finished(struct session *s, struct record *rec, uint64_t now)
 	}
 }
 
-static void say(struct record *rec, uint64_t now)
+void python_say(struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	const char *why = py->room->waits_for;
@@ -382,11 +411,11 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	if (room_asked(py->room)) {
 		if (room_step(py->room, &s->tree, now, 0)) {
 			finished(s, rec, now);
-			under_way = py->dirty && py->applied;
+			under_way = (py->dirty && py->applied) || room_asked(py->room);
 		} else if (py->room->not_ready && !py->belled && !rec->ended) {
 			await_start(s, rec);
 		} else {
-			say(rec, now);
+			python_say(rec, now);
 		}
 	} else if (py->dirty && py->applied) {
 		struct sb_err err = { 0 };
@@ -396,7 +425,6 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 		py->dirty = py->relist = false;
 		room_ask(py->room, SB_AGENT_APPLY);
 	} else {
-		room_close_fd(py->room, &s->tree, now);
 		under_way = false;
 	}
 	return under_way;
@@ -411,8 +439,7 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 
 	if (!proc || proc->session != rec)
 		return false;
-	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room) &&
-	    rec->python.room->fd < 0)
+	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room))
 		return false;
 	if (session_retake(s, proc, &err) < 0)
 		return false;
@@ -477,7 +504,7 @@ void python_forked(struct record *child, const struct record *parent)
 		be_quiet(child);
 }
 
-static void wait_a_little(struct session *s)
+void python_wait(struct session *s)
 {
 	session_alive(s); /* other targets may be at work already */
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
@@ -505,7 +532,7 @@ bool python_settle(struct session *s, uint64_t patience_ms)
 	bool busy = python_wanted(s);
 
 	while (busy && !session_ends(s) && clock_ns() < until) {
-		wait_a_little(s);
+		python_wait(s);
 		busy = python_step(s, clock_ns());
 	}
 	return !busy || session_ends(s);
@@ -527,74 +554,5 @@ void python_list(struct session *s, struct sb_err *err)
 		space_put(space);
 	}
 	while (!session_interrupted() && python_step(s, clock_ns()) && clock_ns() < until)
-		wait_a_little(s);
-}
-
-/* ---- the end ---- */
-
-static bool stop_one(struct session *s, struct record *rec, uint64_t now)
-{
-	struct python *py = &rec->python;
-	struct proc *proc = tree_proc(&s->tree, rec->pid);
-	struct sb_err err = { 0 };
-
-	if (!proc || rec->ended || memory_gone(&rec->space->mem) ||
-	    (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
-		return true;
-	if (!py->leaving)
-		py->said = false;
-	py->leaving = true;
-	if (room_evict(py->room, &s->tree, now)) {
-		python_held(s, rec);
-		python_warn_unseen(s, rec);
-		return true;
-	}
-	say(rec, now);
-	return false;
-}
-
-static void left_behind(struct session *s, struct record *rec)
-{
-	rec->space->agent_stays = true;
-	session_warn(s,
-		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
-		     "there, idle; sbinject recover -p %d removes it later",
-		     rec->pid,
-		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
-		     rec->pid);
-}
-
-/* An agent looks at no call while the windows are closed. */
-static void explain_unopened(struct session *s)
-{
-	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
-		struct target *t = &s->target[i];
-
-		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
-			continue;
-		t->why = (struct sb_err){ 0 };
-		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was looked at");
-		err_hint(&t->why, "an earlier start, or a longer run");
-	}
-}
-
-void python_stop(struct session *s)
-{
-	uint64_t until = clock_ns() + STOP_MS * MS, now;
-	bool all;
-
-	explain_unopened(s);
-	do {
-		all = true;
-		now = clock_ns();
-		for (struct record *rec = s->records; rec; rec = rec->next)
-			if (!rec->ended && rec->python.room && !stop_one(s, rec, now))
-				all = false;
-		if (!all)
-			wait_a_little(s);
-	} while (!all && now < until);
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
-		    !memory_gone(&rec->space->mem) && tree_proc(&s->tree, rec->pid))
-			left_behind(s, rec);
+		python_wait(s);
 }

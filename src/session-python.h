@@ -41,6 +41,12 @@ bool python_step(struct session *s, uint64_t now);
 bool python_peek(struct session *s, struct record *rec, uint64_t now);
 void python_warn_unseen(struct session *s, struct record *rec);
 
+/* What an interpreter is waited for, once, when that has taken a while. */
+void python_say(struct record *rec, uint64_t now);
+
+/* Half a millisecond in which events are dispatched and doorbells answered. */
+void python_wait(struct session *s);
+
 /* How long the agent has held the GIL at most, where there is one. */
 void python_held(struct session *s, const struct record *rec);
 
@@ -65,7 +71,7 @@ void python_warn_of_late(struct session *s, uint64_t patience_ms);
  * takes all of it out again. */
 void python_list(struct session *s, struct sb_err *err);
 
-/* Takes every agent out; waits for that, and says what it waits for. */
+/* session-leave.c. Takes every agent out; waits for that, and says what it waits for. */
 void python_stop(struct session *s);
 
 /*
@@ -87,7 +93,7 @@ void guests_free(struct session *s);
 void python_notes(struct session *s, struct record *rec);
 
 /* Into the result: the functions found, as sites. */
-void python_sites(struct session *s, size_t target, struct result_target *rt);
+void python_sites(struct session *s, size_t target, const uint64_t *each, struct result_target *rt);
 void python_sites_free(struct session *s);
 
 #endif

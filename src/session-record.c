@@ -115,6 +115,7 @@ static void end_unseen(struct session *s, const struct space *space)
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->space && rec->space->control == space->control)
 			return;
+	each_keep(s, &space->control->page);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct page_sums sums = { 0 };
 

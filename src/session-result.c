@@ -158,7 +158,7 @@ static size_t all_sightings(struct session *s, struct sighting **out)
 }
 
 static void add_site(struct session *s, struct result_target *rt, const struct sighting *see,
-		     size_t n)
+		     size_t n, const uint64_t *each)
 {
 	const struct site_record *r = &s->site[see->site];
 	struct result_site *site;
@@ -176,13 +176,15 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 		.size = r->size,
 		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
 		.pids = must(calloc(n, sizeof(pid_t))),
+		.each = each && r->each,
+		.hits = each && r->each ? each[r->each - 1] : 0,
 	};
 	for (size_t i = 0; i < n; i++)
 		if (!site->n_pids || site->pids[site->n_pids - 1] != see[i].pid)
 			site->pids[site->n_pids++] = see[i].pid;
 }
 
-static void fill_sites(struct session *s, struct result *res)
+static void fill_sites(struct session *s, struct result *res, const uint64_t *each)
 {
 	struct sighting *see;
 	size_t n = all_sightings(s, &see), first, last;
@@ -192,7 +194,7 @@ static void fill_sites(struct session *s, struct result *res)
 
 		for (last = first + 1; last < n && !site_cmp(r, &s->site[see[last].site]);)
 			last++;
-		add_site(s, &res->target[r->target], &see[first], last - first);
+		add_site(s, &res->target[r->target], &see[first], last - first, each);
 	}
 	free(see);
 }
@@ -219,7 +221,8 @@ static void check_given(const struct session *s, size_t i, const struct page_sum
 			    t->spec->text, given->mean, asked);
 }
 
-static void fill_target(struct session *s, size_t i, struct result_target *rt, struct result *res)
+static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result_target *rt,
+			struct result *res)
 {
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
@@ -230,7 +233,7 @@ static void fill_target(struct session *s, size_t i, struct result_target *rt, s
 	fill_given(s, t, &sums, &rt->given);
 	check_given(s, i, &sums, &rt->given, res);
 	session_spans(s, i, &rt->spans);
-	python_sites(s, i, rt);
+	python_sites(s, i, each, rt);
 	target_outcome(t, &sums, rt);
 }
 
@@ -286,12 +289,14 @@ static uint64_t bells_lost(struct session *s)
 struct result *session_result(struct session *s)
 {
 	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	uint64_t *each = each_sums(s);
 	struct result *res = result_of_session(s->n_targets, "inject", s->started_real, ended,
 					       s->wall_s);
 
-	fill_sites(s, res);
+	fill_sites(s, res, each);
 	for (size_t i = 0; i < s->n_targets; i++)
-		fill_target(s, i, &res->target[i], res);
+		fill_target(s, i, each, &res->target[i], res);
+	free(each);
 	fill_processes(s, res);
 	if (s->n_folded)
 		result_warn(res,

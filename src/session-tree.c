@@ -79,8 +79,7 @@ static void complete(struct session *s, struct proc *child)
 	log_debug("process %d, a child, was born while its parent was changed", child->pid);
 	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, child, false, &err) < 0 && err.code != SB_ENOPROC)
-		session_warn(s, "process %d (%s), a child, is not hooked: %s", rec->pid, rec->comm,
-			     err.what);
+		session_bar(s, rec, &err);
 	window_apply(s, rec);
 }
 
@@ -156,7 +155,7 @@ static void on_execed(void *ctx, struct proc *proc)
 		return;
 	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, proc, true, &err) < 0 && err.code != SB_ENOPROC)
-		session_warn(s, "process %d (%s) is not hooked: %s", rec->pid, rec->comm, err.what);
+		session_bar(s, rec, &err);
 	window_apply(s, rec);
 }
 

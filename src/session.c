@@ -23,6 +23,7 @@ enum {
 	STALL_MS = 1000,
 	REFINE_MS = 1000,
 	AWAIT_PYTHON_MS = 10000,
+	ADOPT_MS = 300,
 	SETTLE_MS = 1000
 };
 
@@ -61,7 +62,7 @@ static int check_machine(struct session *s, struct sb_err *err)
 static void measure_machine(struct session *s)
 {
 	clock_open(&s->clk);
-	if (clock_hook_cost(&s->clk, &s->cost) < 0)
+	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost) < 0)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
@@ -142,9 +143,11 @@ void session_free(struct session *s)
 		target_free(&s->target[i]);
 	warnings_free(&s->warnings);
 	python_sites_free(s);
+	each_free(s);
 	guests_free(s);
 	free(s->site);
 	free(s->target);
+	foreign_free(&s->foreign);
 	plans_free(s->plans);
 	bells_close(s->bells);
 	free(s);
@@ -198,6 +201,37 @@ int session_take_all(struct session *s, struct sb_err *err)
 	return 0;
 }
 
+static bool ends(void *s)
+{
+	return session_ends(s);
+}
+
+/*
+ * What an earlier session had to leave, and what does nothing any more. Where an agent is part of
+ * it no other can come into that interpreter; native targets take no notice.
+ */
+static void adopt_dormant(struct session *s)
+{
+	uint64_t wait = (python_wanted(s) ? AWAIT_PYTHON_MS : ADOPT_MS) * MS, now = clock_ns();
+	uint64_t until = now + wait;
+	pid_t *pids;
+	size_t n;
+
+	if (s->cfg->launched)
+		return;
+	processes_descendants(s->cfg, &pids, &n);
+	for (size_t i = 0; i < n && !session_ends(s); i++, now = clock_ns()) {
+		struct sb_err why = { 0 };
+		bool agent;
+
+		if (space_has_dormant(pids[i], &agent) &&
+		    !recover_dormant(pids[i], now < until ? until - now : 0, ends, s, &why) &&
+		    agent && python_wanted(s))
+			session_warn(s, "%s", why.what);
+	}
+	free(pids);
+}
+
 static int hook_all(struct session *s, struct sb_err *err)
 {
 	struct record *rec;
@@ -216,7 +250,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 			*err = why;
 			return -(int)why.code;
 		}
-		session_warn(s, "process %d is not hooked: %s", rec->pid, why.what);
+		session_bar(s, rec, &why);
 	}
 	return 0;
 }
@@ -237,6 +271,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	int ret;
 
 	s->started_real = clock_realtime_ns();
+	adopt_dormant(s);
 	session_hurry(true);
 	ret = session_take_all(s, err);
 	if (ret == 0)

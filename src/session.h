@@ -35,6 +35,7 @@ struct session_config {
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, without end */
 	char *start_on;		   /* a target or a file; NULL */
 	bool sweeping;		   /* doses are chosen with care: no warning of a slowdown */
+	bool by_function;	   /* hits of each function are counted, too */
 	bool timed;		   /* as session_time() of every target, from the start on */
 	double max_slowdown;	   /* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;		   /* for session_list(): nothing is measured */
@@ -111,6 +112,15 @@ struct session_target {
 void session_target(struct session *s, size_t index, struct session_target *out);
 /* The same without its counts, which is cheap. */
 void session_state(const struct session *s, size_t index, struct session_target *out);
+
+/* by_function: what each function of a target has counted so far, those that were never called
+ * included. Texts are valid until the next call into the session; the caller frees the list. NULL:
+ * the session does not count so. */
+struct session_function {
+	const char *module, *symbol;
+	uint64_t hits;
+};
+size_t session_functions(struct session *s, size_t index, struct session_function **list);
 
 /*
  * Counters at one instant, each of one target on one thread: `slot` tells threads of a process

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "../inject/landing.h"
 
-enum { MAX_SEGMENTS = 16 };
+enum { MAX_SEGMENTS = 16, MAX_BRANCHES = 64 };
 
 struct entry {
 	uint64_t vaddr;
@@ -152,6 +152,8 @@ static bool make_request(const struct found_site *s, bool int3, struct plan_requ
 		req->func_end = end;
 	image_function_room(s->img, req->func, req->func_end ? req->func_end : req->func + 1,
 			    &req->prev_end, &req->next);
+	if (req->func_end)
+		req->fill_end = image_fill_end(s->img, req->func_end);
 	if (image_function_at(s->img, req->prev_end - 1, &start, &end) && end == req->prev_end)
 		req->prev = start;
 	return true;
@@ -162,6 +164,51 @@ static bool bounds(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 	return image_function_at(ctx, addr, start, end);
 }
 
+/* What the scan takes for a function's entry it does not record the calls of. */
+struct callee {
+	struct image *img;
+	uint64_t vaddr;
+};
+
+static bool bounds_but_of_callee(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	const struct callee *c = ctx;
+
+	return addr != c->vaddr && image_function_at(c->img, addr, start, end);
+}
+
+static bool is_call(struct image *img, const struct landing *l)
+{
+	size_t avail;
+	const uint8_t *p = image_bytes(img, l->from, &avail);
+
+	return l->confirmed && p && avail >= 5 && (*p & 0xfe) == 0xe8; /* call or jmp, rel32 */
+}
+
+size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap)
+{
+	struct landing_set *set = landing_new();
+	struct callee callee = { img, vaddr };
+	struct image_segment seg[MAX_SEGMENTS];
+	struct landing *found = must(calloc(cap, sizeof(*found)));
+	size_t segs = image_text(img, seg, MAX_SEGMENTS), n = 0;
+	bool known = set && landing_add_window(set, vaddr, 1) == 0;
+
+	for (size_t i = 0; i < segs && i < MAX_SEGMENTS && known; i++)
+		known = landing_scan(set, seg[i].bytes, seg[i].vaddr, seg[i].size,
+				     bounds_but_of_callee, &callee) == 0;
+	if (known)
+		n = landing_query(set, vaddr, 1, found, cap);
+	known &= n <= cap;
+	for (size_t i = 0; i < n && known; i++) {
+		known = is_call(img, &found[i]);
+		from[i] = found[i].from;
+	}
+	landing_free(set);
+	free(found);
+	return known ? n : 0;
+}
+
 static void scan(struct landing_set *set, struct image *img)
 {
 	struct image_segment seg[MAX_SEGMENTS];
@@ -170,6 +217,23 @@ static void scan(struct landing_set *set, struct image *img)
 	for (size_t i = 0; i < n && i < MAX_SEGMENTS; i++)
 		landing_scan(set, seg[i].bytes, seg[i].vaddr, seg[i].size, bounds, img);
 	image_done_reading(img);
+}
+
+/* Each pass of a place in mid-function counts: a loop of the inlined function's own must not be
+ * taken for calls. */
+static bool inlined_loop(const struct found_site *s, const struct landing_set *set)
+{
+	struct landing found[MAX_BRANCHES];
+	uint64_t vaddr = s->addr - s->bias;
+	size_t n;
+
+	if (!image_inlined_from(s->img, vaddr, vaddr))
+		return false;
+	n = landing_query(set, vaddr, 1, found, MAX_BRANCHES);
+	for (size_t i = 0; i < n && i < MAX_BRANCHES; i++)
+		if (image_inlined_from(s->img, vaddr, found[i].from))
+			return true;
+	return n > MAX_BRANCHES;
 }
 
 static void plan_one(const struct found_site *s, const struct landing_set *set, struct entry *e)
@@ -185,6 +249,12 @@ static void plan_one(const struct found_site *s, const struct landing_set *set, 
 		e->why = PLAN_GO_NOSPLIT;
 	else
 		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
+	if (e->why != PLAN_OK || s->addr == s->func)
+		return;
+	if (image_inlined_again(s->img, e->vaddr))
+		e->why = PLAN_INLINE_SEVERAL;
+	else if (inlined_loop(s, set))
+		e->why = PLAN_INLINE_LOOPS;
 }
 
 /* Plans the sites of one image that the cache lacks, with one scan of its text. */

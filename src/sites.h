@@ -35,6 +35,13 @@ void plans_free(struct image_plans *plans);
 /* Fills plan, why and detail of every site that has none yet. All by int3, or all by jump. */
 void plans_make(struct image_plans *plans, struct found *found, bool int3);
 
+/*
+ * The places of an image that call the function at vaddr, or end in a jump to it: together they see
+ * what a hook in the function itself would, and what lies under the stack pointer is as dead there.
+ * Fills at most cap; 0: there is none, or not all of them can be known.
+ */
+size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap);
+
 void found_add(struct found *found, const struct found_site *site); /* takes the references */
 void found_free(struct found *found);
 

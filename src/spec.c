@@ -16,9 +16,9 @@ static const char form_hint[] =
 static const char python_hint[] =
 	"write py:MODULE:QUALNAME, as py:vllm.*:Scheduler.schedule; for an ELF file named py, "
 	"give its path";
-static const char key_hint[] =
-	"the keys are every=N, start=T, for=T, pid=N, thread=GLOB|TID and resume=yes, each once a "
-	"target";
+static const char key_hint[] = "the keys are every=N, start=T, for=T, pid=N, thread=GLOB|TID, "
+			       "resume=yes and inline=yes, each once a "
+			       "target";
 
 /* Records the failure of one word: `what 'word' why`. */
 static int refuse(struct sb_err *err, const char *what, const char *word, const char *why,
@@ -122,12 +122,27 @@ static int key_resume(struct spec *spec, const char *value, const char *word, st
 	return 0;
 }
 
+static int key_inline(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "inline=yes hooks the places where the compiler inlined a "
+				   "function, too, as libfoo.so:f inline=yes";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
+		return refuse(err, "the key", word, "belongs to the name of a native function",
+			      hint);
+	spec->inlined = !strcmp(value, "yes");
+	return 0;
+}
+
 static const struct key {
 	const char *name;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
 } keys[] = {
-	{ "every", key_every }, { "start", key_start },	  { "for", key_for },
-	{ "pid", key_pid },	{ "thread", key_thread }, { "resume", key_resume },
+	{ "every", key_every },	  { "start", key_start },   { "for", key_for },
+	{ "pid", key_pid },	  { "thread", key_thread }, { "resume", key_resume },
+	{ "inline", key_inline },
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

@@ -16,6 +16,7 @@
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
  *	KEY	:= every=N | start=T | for=T | pid=N | thread=GLOB|TID | resume=yes|no
+ *		 | inline=yes|no
  *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
  *
  * MODULE may be empty (the main executable) and may hold no ':'; SYMBOL may hold any
@@ -45,6 +46,7 @@ struct spec {
 	pid_t pid;	   /* 0: not given */
 	char *thread;	   /* glob or TID as text; NULL: not given */
 	bool resume;	   /* Python: resumptions of generators and coroutines count too */
+	bool inlined;	   /* native: where the compiler inlined it, too */
 	bool rest;	   /* Python: not what a target before it matches (patterns of a file) */
 };
 

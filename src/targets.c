@@ -112,6 +112,7 @@ struct resolve_request target_request(const struct spec *spec)
 		.module = spec->module,
 		.symbol = spec->symbol,
 		.line = spec->line,
+		.inlined = spec->inlined,
 	};
 }
 
@@ -290,7 +291,7 @@ static bool python_refused(const struct target *t)
 /* There is nothing of it to be hooked, for now or for good. */
 static enum result_outcome missing(const struct target *t, const struct result_target *rt)
 {
-	if (rt->n_refused || python_refused(t))
+	if (rt->n_refused || python_refused(t) || t->barred.code)
 		return OUTCOME_REFUSED;
 	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
@@ -302,7 +303,7 @@ void target_outcome(const struct target *t, const struct page_sums *sums, struct
 		      rt->n_sites ? OUTCOME_NEVER_CALLED :
 				    missing(t, rt);
 	rt->procs = result_processes(rt);
-	result_reason(rt, &t->why);
+	result_reason(rt, t->barred.code && !rt->n_refused ? &t->barred : &t->why);
 }
 
 bool target_has_given(const struct target *t, const struct page_sums *sums,

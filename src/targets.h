@@ -24,6 +24,7 @@ struct target {
 	uint64_t active_ns;	/* of earlier openings */
 	bool module_seen, planted, noted;
 	struct sb_err why;     /* last failure to find it */
+	struct sb_err barred;  /* what kept a process from being hooked at all */
 	enum guess guess;      /* what its hint is */
 	struct page_sums past; /* of processes that ended */
 	struct result_refused *refused;

@@ -137,8 +137,12 @@ char *text_quote(const char *s, char *buf, size_t size)
 static size_t measure_one(const char *s, size_t *columns)
 {
 	uint32_t point = 0;
-	size_t len = text_utf8(s, &point);
+	size_t len;
 
+	*columns = 1;
+	if (*s > 0) /* ASCII */
+		return 1;
+	len = text_utf8(s, &point);
 	*columns = IN(point, wide_points) ? 2 : IN(point, combining_points) ? 0 : 1;
 	return len ? len : 1;
 }

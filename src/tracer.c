@@ -22,7 +22,7 @@
 #include "../inject/clock.h"
 #include "../inject/fault.h"
 
-enum { PENDING_TOLD = 5 }; /* targets that wait, of many */
+enum { PENDING_TOLD = 5, /* targets that wait, of many */ SIGNALS = 8 /* read at once */ };
 
 struct told {
 	bool hooked, open;
@@ -143,11 +143,15 @@ static void hear(struct tracer *t)
 
 static void read_signals(struct tracer *t)
 {
-	struct signalfd_siginfo si;
+	struct signalfd_siginfo si[SIGNALS];
+	ssize_t n;
 
-	while (read(t->sigfd, &si, sizeof(si)) == sizeof(si))
-		if (si.ssi_signo != SIGCHLD)
-			t->quit = true;
+	do {
+		n = read(t->sigfd, si, sizeof(si));
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(*si); i++)
+			if (si[i].ssi_signo != SIGCHLD)
+				t->quit = true;
+	} while (n == sizeof(si));
 }
 
 static void wait_for_something(struct tracer *t, int ms)

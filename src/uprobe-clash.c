@@ -22,7 +22,7 @@ static bool is_at(const struct maps *maps, const struct journal_patch *patch, ui
 	       offset < at + patch->len;
 }
 
-static bool hooked_in(pid_t pid, uint32_t dev, uint64_t inode, uint64_t offset)
+bool usession_clash_in(pid_t pid, uint32_t dev, uint64_t inode, uint64_t offset)
 {
 	struct space *space;
 	struct maps maps;
@@ -49,7 +49,7 @@ pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset)
 	if (strays_looking_hooked(&pids, &n) < 0)
 		return 0;
 	for (size_t i = 0; i < n && !clash; i++)
-		if (hooked_in(pids[i], dev, inode, offset))
+		if (usession_clash_in(pids[i], dev, inode, offset))
 			clash = pids[i];
 	free(pids);
 	return clash;

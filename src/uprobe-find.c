@@ -109,6 +109,7 @@ static struct uplace *place_new(struct session *s, const struct candidate *c, ui
 		.dev = c->dev,
 		.inode = c->inode,
 		.offset = offset,
+		.img = image_ref(c->img),
 		.module = text_dup(image_name(c->img)),
 		.symbol = text_dup(c->name),
 		.build_id = text_dup(image_build_id(c->img)),
@@ -216,9 +217,21 @@ static bool clashes(struct session *s, const struct candidate *c, const struct u
 	return true;
 }
 
-static void ring(struct session *s, const struct candidate *c, struct uplace *p)
+/* Of a few processes that stay by themselves each has its own; else one is in every process, ours
+ * or not, for as long as the session lasts. */
+static void ring(struct session *s, const struct candidate *c, uint64_t offset, pid_t pid,
+		 uint32_t row)
 {
-	p->armed = s->u && uprobes_bell(s->u, c->path, p->offset, &p->id) == 0;
+	struct uplace *p;
+
+	if (!s->u || usession_ring_one(s, c->path, c->dev, c->inode, offset, pid, row))
+		return;
+	p = place_at(s, c, offset);
+	if (!p)
+		p = place_new(s, c, offset);
+	if (p->armed || clashes(s, c, p, pid))
+		return;
+	p->armed = uprobes_bell(s->u, c->path, offset, 0, &p->id) == 0;
 	s->deaf |= !p->armed;
 }
 
@@ -271,8 +284,12 @@ static void take(struct session *s, struct candidate *c, pid_t pid, uint32_t row
 		refuse(s, c, pid, why);
 		return;
 	}
+	if (c->bell) {
+		ring(s, c, offset, pid, row);
+		return;
+	}
 	p = place_at(s, c, offset);
-	if (p && p->target != c->target && !c->bell) {
+	if (p && p->target != c->target) {
 		note_clash(s, c, p->target, pid);
 		return;
 	}
@@ -280,9 +297,7 @@ static void take(struct session *s, struct candidate *c, pid_t pid, uint32_t row
 		p = place_new(s, c, offset);
 	if (clashes(s, c, p, pid))
 		return;
-	if (c->bell && !p->armed)
-		ring(s, c, p);
-	else if (!c->bell && !p->armed && !p->waiting)
+	if (!p->armed && !p->waiting)
 		pend(s, c, (size_t)(p - s->place), row);
 	if (p->armed)
 		place_row(p, row);
@@ -322,13 +337,15 @@ static void find_target(struct finder *f, size_t i)
 	resolve_free(&res);
 }
 
-static void find_bell(struct finder *f)
+static void hang_bell(struct finder *f)
 {
 	struct resolve_result res = { 0 };
 
-	if (target_find_bell(f->pid, &f->maps, &f->access, &res))
+	if (maps_read(f->pid, &f->maps, NULL) == 0 && f->maps.count &&
+	    target_find_bell(f->pid, &f->maps, &f->access, &res))
 		take_site(f, 0, true, &res.site[0]);
 	resolve_free(&res);
+	maps_free(&f->maps);
 }
 
 void usession_look(struct session *s, pid_t pid, uint32_t row)
@@ -338,12 +355,12 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 	f.access = (struct resolve_access){ .read = read_target, .call = call_target, .ctx = &f };
 	if (memory_open(&f.mem, pid, NULL) < 0)
 		return;
+	if (s->u && !s->cfg->all && usession_awaits(s))
+		hang_bell(&f); /* first: what is mapped from now on is heard of */
 	if (maps_read(pid, &f.maps, NULL) == 0 && f.maps.count) {
 		f.mimic = mimic_open(&f.mem, &f.maps);
 		for (size_t i = 0; i < s->n_targets; i++)
 			find_target(&f, i);
-		if (s->u && !s->cfg->all)
-			find_bell(&f);
 		mimic_close(f.mimic);
 	}
 	maps_free(&f.maps);

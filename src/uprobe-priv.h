@@ -27,6 +27,9 @@ struct urecord {
 	struct result_counts *counts; /* by target, once it has ended */
 	uint64_t since_ns;
 	uint64_t *spent; /* by target: what it had been delayed at the last look */
+	bool rung;	 /* it has loaded libraries since it was looked at */
+	bool belled;	 /* the dynamic linker's notice is armed in it alone, as ... */
+	size_t bell;	 /* ... of uprobes_bell() */
 	struct urecord *next;
 };
 
@@ -38,6 +41,8 @@ struct uplace {
 	uint32_t dev;
 	uint64_t inode, offset;
 	size_t id; /* of uprobes_arm() */
+	/* Held: the kernel names the place by a descriptor of the image's, to other tools, too. */
+	struct image *img;
 	char *module, *symbol, *build_id;
 	uint64_t address, size; /* in the first process that was looked at */
 	uint32_t *rows;		/* images that map it */
@@ -50,7 +55,8 @@ struct session {
 	struct target *target;
 	size_t n_targets, max_targets;
 	bool enabled, armed, detached;
-	bool deaf; /* a dynamic linker has no doorbell: its processes are looked at now and then */
+	bool grown; /* it has forked or execed since it was taken */
+	bool deaf;  /* a dynamic linker has no doorbell: its processes are looked at now and then */
 	struct urecord *records;
 	struct uplace *place;
 	size_t n_places;
@@ -89,6 +95,7 @@ int usession_roots(struct session *s, struct sb_err *err); /* pid= of targets, i
 uint64_t usession_root(struct session *s, pid_t pid);	   /* 0: there are too many */
 void usession_hear(struct session *s);			   /* what the kernel told */
 void usession_end_record(struct session *s, struct urecord *rec);
+struct urecord *usession_record(const struct session *s, uint32_t row); /* NULL: none */
 void usession_record_free(struct urecord *rec);
 void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
 		   struct page_sums *sums);
@@ -120,7 +127,19 @@ void usession_counts_from(const struct page_sums *sums, struct result_counts *co
 struct result *usession_result(struct session *s);
 struct result *usession_list(struct session *s, struct sb_err *err);
 
-/* uprobe-clash.c: a process that has a jump of sbinject's at this place of a file, or 0. */
+/* uprobe-clash.c: a process that has a jump of sbinject's at this place of a file, or 0; has one?
+ */
 pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset);
+bool usession_clash_in(pid_t pid, uint32_t dev, uint64_t inode, uint64_t offset);
+
+/* uprobe-bell.c: is there a target that a library could bring? */
+bool usession_awaits(const struct session *s);
+/* The dynamic linker's notice armed in one process only, whose image has that row: true, it is (or
+ * cannot be, and the session is deaf); false: it is to be armed for all. */
+bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64_t inode,
+		       uint64_t offset, pid_t pid, uint32_t row);
+void usession_ring_none(struct session *s); /* at the end: nobody's rings any more */
+/* There are more processes than were taken: from now on it is armed for all. */
+void usession_grow(struct session *s);
 
 #endif

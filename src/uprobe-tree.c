@@ -8,7 +8,7 @@
 #include "../inject/clock.h"
 #include "../inject/tree-task.h"
 
-static struct urecord *record_of_row(const struct session *s, uint32_t row)
+struct urecord *usession_record(const struct session *s, uint32_t row)
 {
 	struct urecord *rec = s->records;
 
@@ -128,7 +128,7 @@ static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generati
 
 	if (uprobes_watch(s->u, pid, roots, generation, &row, err) < 0)
 		return -(int)err->code;
-	if (!record_of_row(s, row))
+	if (!usession_record(s, row))
 		record_new(s, pid, row, generation);
 	return 0;
 }
@@ -217,12 +217,13 @@ bool usession_running(const struct session *s)
 
 static void see_fork(struct session *s, const struct uprobe_event *e)
 {
-	struct urecord *rec = record_of_row(s, e->row), *parent = record_of_row(s, e->parent);
+	struct urecord *rec = usession_record(s, e->row), *parent = usession_record(s, e->parent);
 
 	if (!rec)
 		rec = record_new(s, (pid_t)e->pid, e->row, e->generation);
 	if (parent)
 		rec->image = parent->image;
+	usession_grow(s);
 }
 
 static void see_exec(struct session *s, const struct uprobe_event *e)
@@ -231,15 +232,16 @@ static void see_exec(struct session *s, const struct uprobe_event *e)
 
 	if (old && old->row != e->row)
 		usession_end_record(s, old);
-	if (!record_of_row(s, e->row))
+	if (!usession_record(s, e->row))
 		record_new(s, (pid_t)e->pid, e->row, e->generation);
+	usession_grow(s);
 	if (!s->cfg->all)
 		usession_look(s, (pid_t)e->pid, e->row);
 }
 
 static void see_exit(struct session *s, const struct uprobe_event *e)
 {
-	struct urecord *rec = record_of_row(s, e->row);
+	struct urecord *rec = usession_record(s, e->row);
 
 	if (rec)
 		usession_end_record(s, rec);
@@ -247,17 +249,29 @@ static void see_exit(struct session *s, const struct uprobe_event *e)
 
 static void see_first(struct session *s, const struct uprobe_event *e)
 {
-	if (!record_of_row(s, e->row))
+	if (!usession_record(s, e->row))
 		record_new(s, (pid_t)e->pid, e->row, e->generation);
 }
 
 /* From now on it maps something else than its parent and its own forks do. */
 static void see_bell(struct session *s, const struct uprobe_event *e)
 {
-	for (struct urecord *rec = s->records; rec; rec = rec->next)
+	for (struct urecord *rec = s->records; rec; rec = rec->next) {
 		if (rec->row == e->row || rec->image == e->row)
 			rec->image = rec->row;
-	usession_look(s, (pid_t)e->pid, e->row);
+		rec->rung |= rec->row == e->row;
+	}
+}
+
+/* Of a program that loads libraries faster than they are looked at one look is enough. */
+static void look_where_rung(struct session *s)
+{
+	for (struct urecord *rec = s->records; rec; rec = rec->next) {
+		if (!rec->rung || rec->ended)
+			continue;
+		rec->rung = false;
+		usession_look(s, rec->pid, rec->row);
+	}
 }
 
 static void on_event(void *ctx, const struct uprobe_event *e)
@@ -294,5 +308,7 @@ static void catch_up(struct session *s)
 void usession_hear(struct session *s)
 {
 	uprobes_events(s->u, on_event, s);
+	if (!s->detached)
+		look_where_rung(s);
 	catch_up(s);
 }

@@ -74,6 +74,7 @@ struct arch_cut {
 	uint64_t cell;	/* address in the target */
 	uint64_t start; /* clock_read() at the begin of the delay */
 	uint64_t want;	/* the time that the stub was to spend, ticks */
+	bool counted;	/* the hit is in its cell */
 };
 
 struct arch {
@@ -94,12 +95,14 @@ struct arch {
 	void (*common_gadgets)(uint64_t common, struct arch_gadgets *out);
 
 	/*
-	 * One site's stub at address `at`: counts in the cell at `cell` (that of process 0), then
-	 * the plan's displaced instructions. Returns its size, or 0 with *why.
+	 * One site's stub at address `at`: counts in the cell at `cell` (that of process 0) and in
+	 * the counter at `each`, if that is not 0; then the plan's displaced instructions. A hit
+	 * that the thread filter leaves out is in `each` all the same. Returns its size, or 0 with
+	 * *why.
 	 */
 	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-			    uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
-			    enum plan_refusal *why);
+			    uint64_t each, uint64_t at, uint8_t *buf, size_t cap,
+			    struct arch_site *out, enum plan_refusal *why);
 	/* The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
 	 * start, where it is silent as soon as the process's `quiet` is set. */
 	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
@@ -112,9 +115,13 @@ struct arch {
 	 * leave_site: the pc is `at` bytes into a site's stub, whose code before the displaced
 	 * instructions is code[len]. leave_common: the same for a region's common code; it sets
 	 * the pc to where the site goes on, and leave_site() does the rest.
+	 *
+	 * half: the function's own counter may have this hit, and its cell has it not. To be set
+	 * by the caller: true where leave_common() was asked first and has said that it is not
+	 * counted.
 	 */
 	bool (*leave_site)(const uint8_t *code, size_t len, size_t at,
-			   const struct arch_spill *spill, struct arch_regs *regs);
+			   const struct arch_spill *spill, struct arch_regs *regs, bool *half);
 	enum arch_leave (*leave_common)(const uint8_t *code, size_t len, size_t at,
 					const struct arch_spill *spill, struct arch_regs *regs,
 					struct arch_cut *cut);

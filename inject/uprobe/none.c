@@ -49,8 +49,9 @@ const char *uprobes_refusal(int refused, char *buf, size_t size)
 	return buf;
 }
 
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id)
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
 {
+	(void)pid;
 	(void)u;
 	(void)path;
 	(void)offset;

@@ -34,11 +34,11 @@ static size_t new_link(struct uprobes *u)
 	return u->n_links++;
 }
 
-int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
-		  uint64_t cookie, size_t *id)
+static int place_in(struct uprobes *u, struct bpf_program *prog, pid_t pid, const char *path,
+		    uint64_t offset, uint64_t cookie, size_t *id)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, -1, path, (size_t)offset,
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, pid, path, (size_t)offset,
 								&opts);
 
 	if (!link)
@@ -46,6 +46,12 @@ int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path,
 	*id = new_link(u);
 	u->link[*id].perf = link;
 	return 0;
+}
+
+int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
+		  uint64_t cookie, size_t *id)
+{
+	return place_in(u, prog, -1, path, offset, cookie, id);
 }
 
 static int place_many(struct uprobes *u, const char *path, uint32_t target,
@@ -157,9 +163,9 @@ const char *uprobes_refusal(int refused, char *buf, size_t size)
 	return buf;
 }
 
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id)
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
 {
-	return uprobes_place(u, u->on_bell, path, offset, 0, id);
+	return place_in(u, u->on_bell, pid ? pid : -1, path, offset, 0, id);
 }
 
 void uprobes_disarm(struct uprobes *u, size_t id)

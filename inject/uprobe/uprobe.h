@@ -49,8 +49,9 @@ void uprobes_arm(struct uprobes *u, const char *path, uint32_t target, struct up
 		 size_t n);
 /* Why, in words. */
 const char *uprobes_refusal(int refused, char *buf, size_t size);
-/* A place at which an event is to be made, for processes of a tree. */
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, size_t *id); /* errno */
+/* A place at which an event is to be made, for processes of a tree; pid: the kernel arms it in that
+ * process only, and not in its forks; 0: wherever the file is mapped. errno. */
+int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id);
 void uprobes_disarm(struct uprobes *u, size_t id); /* harmless a second time */
 
 /* Adds roots to a process, which gets a row (generation as given) if it has none. */

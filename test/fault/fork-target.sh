@@ -60,7 +60,7 @@ walk fork-target
 if (need_python) >/dev/null; then
 	need_python
 	victim=("${python[-1]}" "$SRC/test/victim/python/midfork.py") target=py:__main__:step settle=0.7
-	when=attach POINTS='borrow setup-map register room-map room-file lend lend-set recall'
+	when=attach POINTS='borrow setup-map register room-map lend lend-set recall'
 	walk fork-target
 	when=detach POINTS="lend lend-set recall borrow $undoing"
 	walk fork-target

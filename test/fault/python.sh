@@ -6,7 +6,7 @@
 . "$SRC/test/fault/walk.bash"
 need_python
 
-POINTS='room-map room-file lend-set lend recall call-unmasked call-restored restore-unmap release'
+POINTS='room-map lend-set lend recall call-unmasked call-restored restore-unmap release'
 walk kill-tracer python-sleep python-busy
 walk kill-both python-sleep python-busy
 

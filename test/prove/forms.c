@@ -50,7 +50,7 @@ static const char *hook(const struct plan *plan, uint64_t *entry)
 	enum plan_refusal why = PLAN_UNMOVABLE;
 
 	memset((void *)at, 0xcc, SITE_SIZE / 2);
-	if (!arch->emit_site(&env, plan, (uint64_t)cell, at, (uint8_t *)at, ARCH_SITE_MAX, &site,
+	if (!arch->emit_site(&env, plan, (uint64_t)cell, 0, at, (uint8_t *)at, ARCH_SITE_MAX, &site,
 			     &why))
 		return plan_refusal_text(why);
 	plan_patch(plan, at + site.entry, head, pad);

@@ -25,6 +25,7 @@ struct hooked {
 	struct sb_page_record record;
 	struct sb_page_threads *tables; /* the test's own, where it needs them */
 	struct sb_page_proc proc;
+	uint64_t each;
 	struct arch_env env;
 	struct arch_site site;
 	uint64_t stub;
@@ -32,7 +33,7 @@ struct hooked {
 };
 
 struct variant {
-	bool own, flags, mid, bell, once, quiet;
+	bool own, flags, mid, bell, once, quiet, each;
 	uint32_t state, cell_flags;
 	uint64_t most; /* ticks; 0: some seconds */
 };
@@ -104,10 +105,11 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 		size = arch->emit_bell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub, 512,
 				       &h->site, &why);
 	else
-		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell, h->stub,
+		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell,
+				       v->each ? (uint64_t)&h->each : 0, h->stub,
 				       (uint8_t *)h->stub, 512, &h->site, &why);
 	assert_true(size > 0);
-	plan_patch(&h->plan, h->stub + h->site.entry, h->text, NULL);
+	plan_patch(&h->plan, h->stub + h->site.entry, h->text + (h->plan.addr - base), NULL);
 }
 
 static inline void free_hook(struct hooked *h)

@@ -42,6 +42,7 @@ static bool leave(const struct hooked *h, pid_t pid, struct arch_regs *regs)
 	const uint8_t *common = h->text + COMMON_AT;
 	struct arch_spill spill;
 	struct arch_cut cut;
+	bool half = false;
 
 	read_spill(regs, pid, &spill);
 	if (arch->pc(regs) < h->stub &&
@@ -49,7 +50,7 @@ static bool leave(const struct hooked *h, pid_t pid, struct arch_regs *regs)
 			       &spill, regs, &cut) == ARCH_LEAVE_NOT)
 		return false;
 	return arch->leave_site((const uint8_t *)h->stub, h->site.displaced,
-				arch->pc(regs) - h->stub, &spill, regs);
+				arch->pc(regs) - h->stub, &spill, regs, &half);
 }
 
 static void same(const struct arch_regs *a, const struct arch_regs *b, bool flags)
@@ -77,7 +78,7 @@ static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
 			return steps;
 		}
 		assert_int_equal(pt_get_regs(pid, &regs), 0);
-		if (arch->pc(&regs) == (uint64_t)h->text)
+		if (arch->pc(&regs) == h->plan.addr)
 			entry = regs;
 		if (arch->pc(&regs) < lo || arch->pc(&regs) >= hi)
 			continue;
@@ -111,10 +112,12 @@ static void walk_variant(const struct variant *v, int least)
 
 static void each_shape(uint32_t state, uint32_t cell_flags, int least)
 {
-	for (int shape = 0; shape < 6; shape++) {
+	for (int shape = 0; shape < 12; shape++) {
 		struct variant v = {
-			.own = shape<3, .flags = shape % 3> 0,
+			.own = shape % 6 < 3,
+			.flags = shape % 3 > 0,
 			.mid = shape % 3 == 2,
+			.each = shape >= 6,
 			.state = state,
 			.cell_flags = cell_flags,
 		};
@@ -160,10 +163,11 @@ static void test_other_code(void **state)
 	struct arch_regs regs = { 0 };
 	struct arch_cut cut;
 	uint8_t code[4096] = { 0 };
+	bool half = false;
 
 	(void)state;
 	for (size_t len = 0; len < 300; len++)
-		assert_false(arch->leave_site(code, len, len / 2, &spill, &regs));
+		assert_false(arch->leave_site(code, len, len / 2, &spill, &regs, &half));
 	for (size_t at = 0; at < arch->common_size(); at += 7)
 		assert_int_equal(arch->leave_common(code, sizeof(code), at, &spill, &regs, &cut),
 				 ARCH_LEAVE_NOT);

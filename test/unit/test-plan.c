@@ -90,19 +90,89 @@ static enum plan_refusal plan_bytes(const void *bytes, size_t len)
 
 static void body_takes_whole_instructions(void **state)
 {
-	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x31, 0xc0, 0xc3 };
+	static const uint8_t code[] = { 0x8b, 0x48, 0x10, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xc3 };
 	uint8_t at[PLAN_MAX_WINDOW];
 
 	(void)state;
 	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
 	assert_int_equal(plan.shape, PLAN_BODY);
+	assert_int_equal(plan.addr, BASE + 0x800);
 	assert_int_equal(plan.len, 6);
-	assert_int_equal(plan.insns, 3);
+	assert_int_equal(plan.insns, 2);
 	assert_int_equal(plan.resume, BASE + 0x806);
 	assert_false(plan.ends);
 	assert_memory_equal(plan.orig, code, 6);
 	plan_patch(&plan, BASE + 0x100000, at, NULL);
 	assert_memory_equal(at, ((uint8_t[]){ 0xe9, 0xfb, 0xf7, 0x0f, 0x00, 0xcc }), 6);
+}
+
+/* push %rbp; mov %rsp,%rbp; push %r15; xor %eax,%eax; ret */
+static const uint8_t with_frame[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x31, 0xc0, 0xc3 };
+
+static void first_instruction_that_may_stay_stays(void **state)
+{
+	static const struct {
+		uint8_t code[10], size, stays;
+	} first[] = {
+		{ { 0x41, 0x57 }, 2, true },			/* push %r15 */
+		{ { 0x48, 0x83, 0xec, 0x18 }, 4, true },	/* sub $24,%rsp */
+		{ { 0x48, 0x8d, 0x04, 0x37 }, 4, true },	/* lea (%rdi,%rsi),%rax */
+		{ { 0x89, 0xf8 }, 2, true },			/* mov %edi,%eax */
+		{ { 0x31, 0xc0 }, 2, true },			/* xor %eax,%eax */
+		{ { 0x48, 0x83, 0xc4, 0x18 }, 4, false },	/* add $24,%rsp */
+		{ { 0x48, 0x89, 0xfc }, 3, false },		/* mov %rdi,%rsp */
+		{ { 0x48, 0x89, 0x7c, 0x24, 0xf8 }, 5, false }, /* mov %rdi,-8(%rsp) */
+		{ { 0x5d }, 1, false },				/* pop %rbp */
+		{ { 0x48, 0x81, 0xec, 0, 0, 1, 0 }, 7, false }, /* sub $65536,%rsp */
+	};
+	uint8_t code[32];
+
+	(void)state;
+	assert_int_equal(plan_bytes(with_frame, sizeof(with_frame)), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x801);
+	assert_int_equal(plan.skipped, 1);
+	assert_int_equal(plan.len, 5);
+	assert_int_equal(plan.insns, 2);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		memcpy(code, first[i].code, first[i].size);
+		memcpy(code + first[i].size, with_frame, sizeof(with_frame));
+		assert_int_equal(plan_bytes(code, first[i].size + sizeof(with_frame)), PLAN_OK);
+		assert_int_equal(plan.skipped, first[i].stays ? first[i].size : 0);
+		assert_int_equal(plan.addr, BASE + 0x800 + plan.skipped);
+	}
+}
+
+/* A call is counted once: not where a branch comes by another way than by the first instruction,
+ * nor where the function's own goes back to it. */
+static void window_behind_the_first_instruction_is_passed_once_a_call(void **state)
+{
+	/* push %rbp; mov %rsp,%rbp; push %r15; dec %edi; jne; ret */
+	static uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xff, 0xcf,
+				  0x0f, 0x85, 0,    0,	  0,	0,    0xc3 };
+
+	(void)state;
+	code[10] = 2; /* further on */
+	memset(code + 11, 0, 3);
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.skipped, 1);
+	for (int to = 0; to <= 1; to++) {
+		code[10] = (uint8_t)(to - 14);
+		memset(code + 11, 0xff, 3);
+		assert_int_equal(plan_bytes(code, sizeof(code)), to ? PLAN_LANDING : PLAN_OK);
+		assert_int_equal(plan.skipped, 0);
+		assert_int_equal(plan.retargets, !to);
+	}
+}
+
+/* sub $24,%rsp; mov; js: what the first instruction says is read behind it. */
+static void first_instruction_whose_flags_are_read_does_not_stay(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0xf8, 0x0f,
+					0x88, 0x02, 0x00, 0x00, 0x00, 0x31, 0xc0, 0xc3 };
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.skipped, 0);
 }
 
 static void endbr64_stays(void **state)
@@ -211,6 +281,48 @@ static void padding_of_small_noops_that_is_run_through_is_not_used(void **state)
 	assert_int_equal(plan_site(&s), PLAN_TOO_SHORT);
 	text[0x7ff] = 0xc3;
 	assert_int_equal(plan_site(&s), PLAN_OK);
+}
+
+/* c3, three bytes that no section holds, eight no-op bytes before. */
+static void last_byte_of_a_section_uses_the_fill_behind_it(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+					0xc3, 0x00, 0x00, 0x00, 0x48, 0x83, 0xec, 0x08 };
+	struct site s = { 0x808, 1, 8 };
+	struct plan_request req = request(&s);
+
+	(void)state;
+	put(s.at - 8, code, sizeof(code));
+	req.next = BASE + 0x80c;
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.fill_end = BASE + 0x809; /* a section begins at once */
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.fill_end = BASE + 0x80c;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.insns, 1);
+	assert_true(plan.ends);
+	assert_memory_equal(plan.orig, code + 8, 2);
+}
+
+/* A neighbour without a length reaches up to the function, as far as tables tell. */
+static void padding_behind_a_function_of_unknown_length_is_found(void **state)
+{
+	static const uint8_t code[] = { 0x31, 0xc0, 0xc3, 0x0f, 0x1f, 0x80, 0x00, 0x00,
+					0x00, 0x00, 0x31, 0xc0, 0xc3, 0x55, 0x55 };
+	struct site s = { 0x80a, 3, 0 };
+	struct plan_request req = request(&s);
+
+	(void)state;
+	put(s.at - 10, code, sizeof(code));
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
+	req.prev = BASE + 0x800;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_PRE);
+	assert_int_equal(plan.pad, BASE + 0x805);
+	text[0x802] = 0x90; /* no ret: it runs on into the function */
+	assert_int_equal(plan_request(&req, &s), PLAN_TOO_SHORT);
 }
 
 static void window_across_a_page_is_refused(void **state)
@@ -440,6 +552,11 @@ int main(void)
 		TEST(short_body_uses_the_padding_before_it),
 		TEST(padding_that_is_run_through_keeps_its_boundary),
 		TEST(padding_of_small_noops_that_is_run_through_is_not_used),
+		TEST(first_instruction_that_may_stay_stays),
+		TEST(window_behind_the_first_instruction_is_passed_once_a_call),
+		TEST(first_instruction_whose_flags_are_read_does_not_stay),
+		TEST(last_byte_of_a_section_uses_the_fill_behind_it),
+		TEST(padding_behind_a_function_of_unknown_length_is_found),
 		TEST(window_across_a_page_is_refused),
 		TEST(sem_trywait_lands_in_its_window),
 		TEST(pthread_spin_lock_loops_to_its_entry),

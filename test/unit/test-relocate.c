@@ -342,7 +342,9 @@ static void call_pushes_the_original_return_address(void **state)
 			      &why));
 	random_state();
 	got = run_at((uint64_t)copies[1], arena_original);
-	assert_int_equal(got.reg[REG_RSP], wanted[REG_RSP] - 16);
+	/* The push before it stays where it is. */
+	assert_int_equal(plan.skipped, 1);
+	assert_int_equal(got.reg[REG_RSP], wanted[REG_RSP] - 8);
 	memcpy(&ret, arena_original + (got.reg[REG_RSP] - ARENA_BASE), 8);
 	assert_int_equal(ret, CODE_BASE + CODE_AT + sizeof(call));
 	assert_int_equal(got.reg[REG_RIP], CODE_BASE + CODE_AT + sizeof(call) + 0x1000 + 1);

@@ -67,6 +67,39 @@ bool x86_ends(enum x86_kind kind)
 	return kind == X86_JMP || kind == X86_JMP_IND || kind == X86_RET || kind == X86_TRAP;
 }
 
+enum { RSP = 4 };
+
+bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn)
+{
+	const struct x86_form *f = &insn->form;
+	uint8_t rm = f->modrm & 7, reg = f->modrm >> 3 & 7;
+	bool registers = f->modrm_off && f->modrm >= 0xc0;
+
+	/* Of prefixes a REX at most. */
+	if (insn->kind != X86_PLAIN || f->map || f->op_off > 1 ||
+	    (f->op_off && (p[0] & 0xf0) != 0x40))
+		return false;
+	switch (f->opcode) {
+	case 0x50 ... 0x57: /* push */
+		return true;
+	case 0x83: /* sub $imm8,%rsp; a large frame may end where no page is */
+		return f->modrm == 0xec && f->rex_w && !(p[0] & 1);
+	case 0x89: /* mov, xor between registers; in doubt about the REX bits, not into rsp */
+	case 0x31:
+		return registers && rm != RSP;
+	case 0x8b:
+	case 0x33:
+	case 0x63:
+		return registers && reg != RSP;
+	case 0x8d: /* lea */
+		return reg != RSP;
+	case 0xb8 ... 0xbf: /* mov $imm */
+		return (f->opcode & 7) != RSP;
+	default:
+		return false;
+	}
+}
+
 static int64_t field(const uint8_t *p, unsigned int len)
 {
 	int32_t wide;

@@ -42,4 +42,27 @@ static inline __attribute__((always_inline)) void entry_sleep(int64_t timeout[2]
 			 : "rcx", "r11", "memory");
 }
 
+static inline __attribute__((always_inline)) long entry_call(long nr, uint64_t a, uint64_t b,
+							     uint64_t c)
+{
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* Which file that is: device and inode. Not 0: none. */
+static inline __attribute__((always_inline)) long entry_file(long fd, uint64_t id[2])
+{
+	uint64_t st[32]; /* struct stat has 144 bytes, and these first */
+	long ret = entry_call(SYS_fstat, (uint64_t)fd, (uint64_t)(uintptr_t)st, 0);
+
+	id[0] = ret ? 0 : st[0];
+	id[1] = ret ? 0 : st[1];
+	return ret;
+}
+
 #endif

@@ -15,7 +15,7 @@
 #define OVERFLOW   0x800ull
 #define RED_ZONE   128
 
-enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITES = 6 };
+enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITE_KINDS = 6, SITES = 2 * SITE_KINDS };
 
 static uint64_t spilled(const struct arch_spill *spill, uint32_t at)
 {
@@ -80,10 +80,14 @@ static int find_site(const uint8_t *code, size_t len)
 	for (int i = 0; i < SITES; i++) {
 		const struct stub_template *t = &stub_templates[i];
 		struct field fields[] = {
-			{ t->jmp, 4 }, { t->record, 8 }, { t->cell, 8 }, { t->mask, 4 }
+			{ t->jmp, 4 },
+			{ t->record, 8 },
+			{ t->cell, 8 },
+			{ t->mask, 4 },
+			{ t->each, t->each ? 8 : 0 },
 		};
 
-		if (len == t->size && same_code(code, t->code, len, fields, 4))
+		if (len == t->size && same_code(code, t->code, len, fields, 5))
 			return i;
 	}
 	return -1;
@@ -97,8 +101,15 @@ static bool is_bell(const uint8_t *code, size_t len)
 	       same_code(code, stub_common_template.bell_site, len, &jmp, 1);
 }
 
+/* Is the pc between the function's own counter and the slot? The way to the slow path stands before
+ * the entry, and what that has done is known already. */
+static bool is_half(const struct stub_template *t, size_t at, bool was)
+{
+	return t->each && (was || at < t->entry || (at > t->each && at < t->done));
+}
+
 bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
-		     struct arch_regs *regs)
+		     struct arch_regs *regs, bool *half)
 {
 	const struct stub_template *t;
 	int i = find_site(code, len);
@@ -108,11 +119,13 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 	if (i < 0 && is_bell(code, len)) {
 		code = stub_common_template.bell_site;
 		unspill_between(code, code + at, false, spill, regs);
+		*half = false;
 		return true;
 	}
 	if (i < 0)
 		return false;
 	t = &stub_templates[i];
+	*half = is_half(t, at, *half);
 	if (at >= t->entry) {
 		unspill_between(t->code + t->entry, t->code + at, at >= t->out, spill, regs);
 	} else {
@@ -120,6 +133,7 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
 		unspill_between(t->code, t->code + at, false, spill, regs);
 	}
+	i %= SITE_KINDS;
 	if ((i == SITE_OWN_MID || i == SITE_SHARED_MID) && at != t->entry)
 		regs->gp.rsp += RED_ZONE;
 	return true;
@@ -153,12 +167,14 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 	if (len < t->size || at < t->slow || at >= t->gadget_syscall ||
 	    memcmp(code + t->slow, t->code + t->slow, t->size - t->slow))
 		return ARCH_LEAVE_NOT;
+	cut->counted = true;
 	if (at >= t->bell) {
 		leave_bell(t->code, at, spill, regs);
 		return ARCH_LEAVE_OK;
 	}
 	cut->cell = regs->gp.r8;
 	cut->start = regs->gp.r10;
+	cut->counted = at >= t->counted;
 	cut->want = at >= t->spin ? regs->gp.r9 : 0;
 	leave_slow(t->code, at, spill, regs);
 	if (at < t->due || at >= t->leave)

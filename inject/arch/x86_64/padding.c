@@ -3,7 +3,7 @@
 #include "x86.h"
 
 /* A near jump; how far before an entry it may stand: leave.c looks for threads at it so near. */
-enum { PAD_JUMP = 5, PAD_REACH = 12 };
+enum { PAD_JUMP = 5, PAD_REACH = 12, SHORT_FUNCTION = 256 };
 
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail)
 {
@@ -131,11 +131,35 @@ static uint64_t roomy_nop(const struct plan_request *req, uint64_t from, uint64_
 }
 
 /*
+ * Where the code of [start, end) ends: behind its last ret or jump, where only no-ops follow. Start
+ * files have functions without a length, which then reach up to the next one.
+ */
+static uint64_t code_end(const struct plan_request *req, uint64_t start, uint64_t end)
+{
+	uint64_t pc = start, last = end;
+
+	while (pc < end) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return end;
+		if (!x86_nop_length(p, avail))
+			last = x86_ends(insn.kind) ? pc + insn.form.len : end;
+		pc += insn.form.len;
+	}
+	return pc == end ? last : end;
+}
+
+/*
  * memcpy_chk() compares and runs on through the no-ops into memcpy(): those may be overwritten
  * only by an instruction that stands where one stood, since a thread may be at any of them.
  */
 uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to)
 {
+	if (from == to && req->prev && to - req->prev <= SHORT_FUNCTION)
+		from = code_end(req, req->prev, to);
 	if (to < from || to - from < PAD_JUMP || !x86_only_nops(req, from, to))
 		return 0;
 	if (x86_only_nops(req, from, to - PAD_JUMP) || nobody_enters(req, from))

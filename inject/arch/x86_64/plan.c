@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether and how a site is hooked: see plan.h for the three shapes.
+ * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
  *
- * The order of trial is body or tail, then pre. What stands in the way of a five-byte window
- * (a short body, a landing at byte 2, a page's end, an immovable third instruction) often is no
- * obstacle to a two-byte one.
+ * The order of trial is body or tail behind the first instruction, body or tail, then pre. What
+ * stands in the way of a five-byte window (a short body, a landing at byte 2, a page's end, an
+ * immovable third instruction) often is no obstacle to a two-byte one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -206,22 +206,25 @@ static enum plan_refusal check_window(const struct attempt *a)
 }
 
 /*
- * The no-ops behind a body that ended: up to the next function, nothing else between. In a stripped
- * file that one may have no name (musl's neighbour of _dl_debug_state()): it begins where the fill
- * ends, on a multiple of what compilers align functions to.
+ * A window of `want` bytes may go on behind a body that ended. In the no-ops up to the next
+ * function, nothing else between: in a stripped file that one may have no name (musl's neighbour of
+ * _dl_debug_state()), and begins where the no-ops end, on a multiple of what compilers align
+ * functions to. Or in what the linker leaves between .text and .fini, whatever that is.
  */
-static bool has_tail(const struct attempt *a)
+static bool has_tail(const struct attempt *a, unsigned int want)
 {
 	const struct plan *plan = a->plan;
 	const struct plan_request *req = a->req;
 	uint64_t aligned = (plan->resume + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
+	uint64_t end = plan->addr + want;
+	size_t avail;
 
-	if (!plan->ends || !req->func_end || plan->resume != req->func_end)
+	if (!plan->ends || !req->func_end || plan->resume != req->func_end || req->next < end ||
+	    !x86_text_at(req, end - 1, &avail))
 		return false;
-	if (req->next >= plan->addr + JUMP && x86_only_nops(req, plan->resume, req->next))
+	if (req->fill_end >= end || x86_only_nops(req, plan->resume, req->next))
 		return true;
-	return aligned >= plan->addr + JUMP && aligned <= req->next &&
-	       x86_only_nops(req, plan->resume, aligned);
+	return aligned >= end && aligned <= req->next && x86_only_nops(req, plan->resume, aligned);
 }
 
 static enum plan_refusal try_body(struct attempt *a)
@@ -236,7 +239,7 @@ static enum plan_refusal try_body(struct attempt *a)
 	plan->shape = PLAN_BODY;
 	plan->len = (uint8_t)covered;
 	if (covered < JUMP) {
-		if (!has_tail(a))
+		if (!has_tail(a, JUMP))
 			return refuse(a, PLAN_TOO_SHORT, "ends at", plan->resume);
 		plan->shape = PLAN_TAIL;
 		plan->len = JUMP;
@@ -260,8 +263,11 @@ static enum plan_refusal try_pre(struct attempt *a)
 	why = displace(a, SHORT_JUMP);
 	if (why != PLAN_OK)
 		return why;
-	if (plan->resume < plan->addr + SHORT_JUMP)
-		return PLAN_TOO_SHORT;
+	if (plan->resume < plan->addr + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(req, plan->addr, &avail), SHORT_JUMP);
+	}
 	plan->shape = PLAN_PRE;
 	plan->len = SHORT_JUMP;
 	plan->pad = pad;
@@ -357,13 +363,54 @@ static void skip_endbr(const struct plan_request *req, struct plan *plan)
 	plan->addr += plan->skipped;
 }
 
+/* A branch of the function's own goes to its entry, and would pass a window behind it again. */
+static bool loops_to_entry(const struct attempt *a)
+{
+	struct landing found[MAX_LANDINGS];
+	size_t n = a->landings ? landing_query(a->landings, a->req->addr, 1, found, MAX_LANDINGS) :
+				 0;
+
+	for (size_t i = 0; i < n && i < MAX_LANDINGS; i++)
+		if (!found[i].call &&
+		    inside(found[i].from, a->req->func, code_end(a->req) - a->req->func))
+			return true;
+	return n > MAX_LANDINGS;
+}
+
+/*
+ * A uprobe of another tool's, put on the entry of a function that is hooked there, makes the kernel
+ * run the file's first instruction and go on behind it, in the middle of the jump. So where the
+ * first instruction may as well run before the stub it stays, and the window begins behind it.
+ */
+static enum plan_refusal try_behind(struct attempt *a)
+{
+	struct x86_decoded insn;
+	enum plan_refusal why;
+	size_t avail;
+
+	if (!a->req->entry || a->plan->skipped || loops_to_entry(a) ||
+	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK ||
+	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn))
+		return PLAN_TOO_SHORT;
+	a->plan->skipped = insn.form.len;
+	a->plan->addr += insn.form.len;
+	if (x86_flags_live(a->req, a->plan->addr))
+		return PLAN_TOO_SHORT;
+	why = try_body(a);
+	/* What comes there by another way than by the first instruction is no call. */
+	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
-	struct plan first;
+	struct plan first = *a->plan;
 	enum plan_refusal why;
 
 	if (a->req->int3)
 		return try_int3(a);
+	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
+		return PLAN_OK;
+	*a->plan = first;
 	why = try_body(a);
 	if (why == PLAN_OK)
 		return why;

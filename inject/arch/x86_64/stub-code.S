@@ -35,45 +35,7 @@
  *	-112 when it was rung
  */
 
-/* Offsets of page-abi.h, checked there. */
-#define CELL_STATE	  0
-#define CELL_FLAGS	  4
-#define CELL_DELAY	  8
-#define CELL_EVERY	  16
-#define CELL_OVERRUN	  24
-#define CELL_RESIDUAL_MAX 32
-#define CELL_PAUSE	  40
-#define CELL_THREADS	  48
-#define CELL_CUTS	  56
-#define CELL_CUT_TICKS	  64
-#define CELL_SLOT	  1024
-#define SLOT_OWNER	  0
-#define SLOT_HITS	  8
-#define SLOT_INJECTED	  16
-#define SLOT_OVERRUN	  24
-#define SLOT_RESIDUAL	  32
-#define SLOT_LAPSED	  40
-#define SLOT_MAX	  48
-#define SLOT_BUCKET	  64
-#define BUCKETS		  120
-#define PROC_RING	  4
-#define PROC_DONE	  8
-#define PROC_QUIET	  12
-#define REC_PROC	  8
-#define REC_MOST	  16
-#define TABLES		  128
-#define TABLE_SLOTS	  8192
-#define TABLE_SHIFT	  16		/* log2 of a table's bytes */
-#define HDR_LEASE	  128
-#define HDR_GENERATION	  136
-#define HDR_BELL_SPIN	  140
-#define HDR_BELL	  144
-#define HDR_LOST	  148
-#define STATE_COUNT	  1
-#define STATE_SLOW	  2
-#define FLAG_THREADS	  1
-#define FLAG_DELAY	  2
-#define SYS_futex	  202
+#include "stub-offsets.h"
 
 	.section .rodata.sb_stub, "a", @progbits
 
@@ -109,10 +71,11 @@ stub_spills:
 
 /*
  * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
- * flags: keep the arithmetic flags. mid: step over the red zone.
+ * flags: keep the arithmetic flags. mid: step over the red zone. each: count in the function's own
+ * counter as well.
  * The slow entry stands before the entry, so that the displaced code can follow the end.
  */
-.macro SITE name, own, flags, mid
+.macro SITE name, own, flags, mid, each
 	.balign	16
 \name:
 .L\name\()_slow:
@@ -142,6 +105,15 @@ stub_spills:
 	add	(%rax), %rcx
 	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
 	jb	.L\name\()_out
+.if \each
+.L\name\()_each:
+	.byte	0x48, 0xb8		/* movabs $counter, %rax */
+	.quad	0
+	lock incq (%rax)
+	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
+.else
+.L\name\()_each = \name - 2
+.endif
 	ja	.L\name\()_slow
 	SPILL_RDX
 .if \own
@@ -180,12 +152,18 @@ stub_spills:
 .L\name\()_end:
 .endm
 
-SITE site_own,			1, 0, 0
-SITE site_own_flags,		1, 1, 0
-SITE site_own_mid,		1, 1, 1
-SITE site_shared,		0, 0, 0
-SITE site_shared_flags,		0, 1, 0
-SITE site_shared_mid,		0, 1, 1
+SITE site_own,			1, 0, 0, 0
+SITE site_own_flags,		1, 1, 0, 0
+SITE site_own_mid,		1, 1, 1, 0
+SITE site_shared,		0, 0, 0, 0
+SITE site_shared_flags,		0, 1, 0, 0
+SITE site_shared_mid,		0, 1, 1, 0
+SITE each_own,			1, 0, 0, 1
+SITE each_own_flags,		1, 1, 0, 1
+SITE each_own_mid,		1, 1, 1, 1
+SITE each_shared,		0, 0, 0, 1
+SITE each_shared_flags,		0, 1, 0, 1
+SITE each_shared_mid,		0, 1, 1, 1
 
 /*
  * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay,
@@ -553,6 +531,8 @@ site_bell:
 	.long	.L\name\()_cell + 2 - \name
 	.long	.L\name\()_mask + 1 - \name
 	.long	.L\name\()_out - \name
+	.long	.L\name\()_each + 2 - \name
+	.long	.L\name\()_done - \name
 	.long	0
 .endm
 
@@ -565,6 +545,12 @@ stub_templates:
 	DESCRIBE site_shared
 	DESCRIBE site_shared_flags
 	DESCRIBE site_shared_mid
+	DESCRIBE each_own
+	DESCRIBE each_own_flags
+	DESCRIBE each_own_mid
+	DESCRIBE each_shared
+	DESCRIBE each_shared_flags
+	DESCRIBE each_shared_mid
 	.size	stub_templates, . - stub_templates
 
 	.globl	stub_common_template
@@ -589,6 +575,7 @@ stub_common_template:
 	.long	.Lgadget_result - stub_common
 	.long	.Lbell_end - site_bell
 	.long	.Lbell_jmp + 1 - site_bell
+	.long	.Lcounted - stub_common
 	.long	.Lkept - stub_common
 	.long	.Ldue - stub_common
 	.long	.Lspin - stub_common

@@ -5,7 +5,15 @@
 #include <string.h>
 #include "stub.h"
 
-enum { SITE_OWN, SITE_OWN_FLAGS, SITE_OWN_MID, SITE_SHARED, SITE_SHARED_FLAGS, SITE_SHARED_MID };
+enum {
+	SITE_OWN,
+	SITE_OWN_FLAGS,
+	SITE_OWN_MID,
+	SITE_SHARED,
+	SITE_SHARED_FLAGS,
+	SITE_SHARED_MID,
+	SITE_EACH, /* from here on all of them once more, with a counter of the function's own */
+};
 
 static void put32(uint8_t *at, uint32_t value)
 {
@@ -70,9 +78,9 @@ static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, 
 }
 
 static const struct stub_template *site_template(const struct arch_env *env,
-						 const struct plan *plan)
+						 const struct plan *plan, bool each)
 {
-	int variant = env->own_slots ? SITE_OWN : SITE_SHARED;
+	int variant = (each ? SITE_EACH : 0) + (env->own_slots ? SITE_OWN : SITE_SHARED);
 
 	if (!plan->entry)
 		variant += 2;
@@ -82,10 +90,10 @@ static const struct stub_template *site_template(const struct arch_env *env,
 }
 
 size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-		      uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
+		      uint64_t each, uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
 		      enum plan_refusal *why)
 {
-	const struct stub_template *t = site_template(env, plan);
+	const struct stub_template *t = site_template(env, plan, each != 0);
 	uint32_t slots = env->slots << 10;
 
 	if (cap < t->size)
@@ -94,6 +102,8 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	put32(buf + t->jmp, rel32(at + t->jmp, env->common + stub_common_template.slow));
 	put64(buf + t->record, env->record);
 	put64(buf + t->cell, cell);
+	if (t->each)
+		put64(buf + t->each, each);
 	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);

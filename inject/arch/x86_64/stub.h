@@ -14,6 +14,8 @@ struct stub_template {
 	uint32_t cell;	 /* imm64 */
 	uint32_t mask;	 /* imm32: (slots - 1) << 10 (own), slots << 10 (shared) */
 	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
+	uint32_t each;	 /* imm64, the function's own counter; 0: it has none */
+	uint32_t done;	 /* the hit is counted */
 	uint32_t reserved;
 };
 
@@ -25,10 +27,12 @@ struct stub_common {
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;
-	uint32_t kept;	/* from here the way back is in r11 ... */
-	uint32_t due;	/* from here to spent: the delay is being spent */
-	uint32_t spin;	/* from here to spent: r9 is the time to spend */
-	uint32_t spent; /* from here to leave: its figures are being written */
+	uint32_t counted; /* from here on the hit is in its slot, but for a thread that is left out
+			   */
+	uint32_t kept;	  /* from here the way back is in r11 ... */
+	uint32_t due;	  /* from here to spent: the delay is being spent */
+	uint32_t spin;	  /* from here to spent: r9 is the time to spend */
+	uint32_t spent;	  /* from here to leave: its figures are being written */
 	uint32_t leave;
 	uint32_t back; /* ... and from here in rdx again */
 };
@@ -58,18 +62,18 @@ struct stub_spill {
 
 extern const struct stub_spill stub_spills[], stub_spills_end[];
 
-extern const struct stub_template stub_templates[6];
+extern const struct stub_template stub_templates[12];
 extern const struct stub_common stub_common_template;
 
 size_t stub_common_size(void);
 void stub_emit_common(const struct arch_env *env, uint8_t *buf);
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out);
 size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-		      uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
+		      uint64_t each, uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
 		      enum plan_refusal *why);
 /* leave.c; see arch.h. */
 bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
-		     struct arch_regs *regs);
+		     struct arch_regs *regs, bool *half);
 enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 				  const struct arch_spill *spill, struct arch_regs *regs,
 				  struct arch_cut *cut);

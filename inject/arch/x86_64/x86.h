@@ -76,6 +76,10 @@ enum plan_refusal x86_decode(const uint8_t *p, size_t avail, uint64_t addr,
 /* True for kinds after which execution never goes on behind the instruction. */
 bool x86_ends(enum x86_kind kind);
 
+/* An entry's first instruction that may run before the stub: it leaves what lies under the stack
+ * pointer alone, and goes on behind itself. */
+bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn);
+
 /* True where the arithmetic flags at pc may still be read. */
 bool x86_flags_live(const struct plan_request *req, uint64_t pc);
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_FOREIGN_H
+#define SB_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The kernel uprobes that other tools have put into files: perf, bpftrace, continuous profilers. As
+ * far as the kernel names them: those of BPF programs (Linux 6.6 and later) and those in tracefs.
+ * What perf_event_open() alone has put there is not seen. Reading them needs root; nothing is
+ * changed.
+ */
+struct foreign_probe {
+	char path[4096]; /* the file, as its tool named it */
+	uint64_t dev, inode;
+	pid_t pid;     /* a process that holds it; 0: none is known */
+	char name[32]; /* that process's name, printable; "tracefs", "a pinned BPF link" */
+	size_t places; /* in that file, by that process */
+};
+
+struct foreign {
+	struct foreign_probe *probe;
+	size_t n;
+};
+
+/* Those of this process's own are left out. *out is to be given to foreign_free(). */
+void foreign_read(struct foreign *out);
+void foreign_free(struct foreign *foreign);
+
+/* Is it in that file, a path as process `pid` (0: this one) sees it? */
+bool foreign_is_in(const struct foreign_probe *probe, pid_t pid, const char *path);
+
+/* Does the process map that file as code? */
+bool foreign_is_mapped(const struct foreign_probe *probe, pid_t pid);
+
+/* "bpftrace (pid 4711)" */
+void foreign_holder(const struct foreign_probe *probe, char *buf, size_t size);
+/* "bpftrace (pid 4711): /usr/lib/libc.so.6, 2 places" */
+void foreign_text(const struct foreign_probe *probe, char *buf, size_t size);
+
+#endif
