@@ -12,17 +12,24 @@
 
 enum { MAX_CALLERS = 64 };
 
-size_t session_hooked_at(const struct space *space, uint64_t addr)
+/* The first instruction may stay in front of the window: the record has the address that was asked
+ * for. */
+static bool is_site_of(const struct session *s, const struct journal_site *site, uint64_t addr)
+{
+	return site->cookie >= s->n_sites || s->site[site->cookie].address == addr;
+}
+
+size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr)
 {
 	for (size_t i = 0; space && i < space->n_regions; i++) {
 		const struct region *r = space->regions[i];
-		const struct journal_site *site = region_site_at(r, addr);
 
-		/* An endbr64 stays in front of the window. */
-		if (!site)
-			site = region_site_at(r, addr + 4);
-		if (site && !space->stale[i] && space_hooks(space, r, site))
-			return site->cookie;
+		for (uint64_t at = addr; at <= addr + PLAN_MAX_SKIPPED && !space->stale[i]; at++) {
+			const struct journal_site *site = region_site_at(r, at);
+
+			if (site && is_site_of(s, site, addr) && space_hooks(space, r, site))
+				return site->cookie;
+		}
 	}
 	return SIZE_MAX;
 }
@@ -38,7 +45,8 @@ bool session_found_at(const struct found *found, uint64_t addr, size_t *target)
 	return false;
 }
 
-void bell_add(const struct space *space, struct found *found, const struct resolve_site *rs)
+void bell_add(const struct session *s, const struct space *space, struct found *found,
+	      const struct resolve_site *rs)
 {
 	struct found_site site = {
 		.bell = true,
@@ -49,7 +57,7 @@ void bell_add(const struct space *space, struct found *found, const struct resol
 	};
 	size_t other;
 
-	if (session_hooked_at(space, rs->addr) != SIZE_MAX ||
+	if (session_hooked_at(s, space, rs->addr) != SIZE_MAX ||
 	    session_found_at(found, rs->addr, &other))
 		return;
 	site.img = image_ref(rs->img);
@@ -57,8 +65,8 @@ void bell_add(const struct space *space, struct found *found, const struct resol
 	found_add(found, &site);
 }
 
-void session_add_bell(const struct space *space, struct found *found, struct image *img,
-		      uint64_t bias, const char *name)
+void session_add_bell(const struct session *s, const struct space *space, struct found *found,
+		      struct image *img, uint64_t bias, const char *name)
 {
 	struct symbol_list list;
 
@@ -74,7 +82,7 @@ void session_add_bell(const struct space *space, struct found *found, struct ima
 			.size = list.sym[i].size,
 		};
 
-		if (list.sym[i].ifunc || session_hooked_at(space, site.addr) != SIZE_MAX)
+		if (list.sym[i].ifunc || session_hooked_at(s, space, site.addr) != SIZE_MAX)
 			continue;
 		site.img = image_ref(img);
 		site.name = text_dup(name);
@@ -112,7 +120,7 @@ static void take_callers(struct session *s, const struct space *space, struct fo
 		if (image_function_at(notice.img, from[i], &rs.func, &end))
 			rs.size = end - rs.func;
 		rs.func += notice.bias;
-		bell_add(space, found, &rs);
+		bell_add(s, space, found, &rs);
 	}
 	image_put(notice.img);
 	free(notice.name);
@@ -132,7 +140,7 @@ void bell_find(struct session *s, pid_t pid, const struct space *space, struct f
 		return;
 	if (maps_read(pid, &maps, NULL) == 0) {
 		if (target_find_bell(pid, &maps, &access, &res))
-			bell_add(space, found, &res.site[0]);
+			bell_add(s, space, found, &res.site[0]);
 		resolve_free(&res);
 		plans_make(s->plans, found, false);
 		if (found->count > had && occupied(&mem, &found->site[had]))

@@ -98,7 +98,7 @@ static uint64_t bell_address(struct finder *f)
 /* One address can count for one target only: the one named first. */
 static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
 {
-	size_t hooked = session_hooked_at(f->space, rs->addr), other = target;
+	size_t hooked = session_hooked_at(f->s, f->space, rs->addr), other = target;
 
 	if (hooked < s->n_sites)
 		other = s->site[hooked].bell ? target : s->site[hooked].target;
@@ -144,7 +144,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 static void add_settling(struct finder *f, const struct resolve_result *res)
 {
 	for (size_t i = 0; i < res->n_settle && f->settle; i++)
-		bell_add(f->space, f->settle, &res->settle[i]);
+		bell_add(f->s, f->space, f->settle, &res->settle[i]);
 }
 
 /* pid=: in a process out of scope a target hooks nothing, so that another one may. */

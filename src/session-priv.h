@@ -138,13 +138,14 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 /* session-bell.c: a doorbell, unless something is hooked or found there already; the dynamic
  * linker's, with plans for all of found; one at an interpreter's function, if it has one of that
  * name. */
-void bell_add(const struct space *space, struct found *found, const struct resolve_site *rs);
+void bell_add(const struct session *s, const struct space *space, struct found *found,
+	      const struct resolve_site *rs);
 void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found);
-void session_add_bell(const struct space *space, struct found *found, struct image *img,
-		      uint64_t bias, const char *name);
+void session_add_bell(const struct session *s, const struct space *space, struct found *found,
+		      struct image *img, uint64_t bias, const char *name);
 /* The session's number of the site that is hooked at addr, or SIZE_MAX; is one found there, and of
  * which target? */
-size_t session_hooked_at(const struct space *space, uint64_t addr);
+size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr);
 bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 
 /* For session-python.c: the page alone; hooks what was found. */

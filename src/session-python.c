@@ -191,7 +191,7 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 	if (ret < 0)
 		return ret;
 	for (const char *const *name = interpreter_start_functions; *name; name++)
-		session_add_bell(space, &found, in.img, in.bias, *name);
+		session_add_bell(s, space, &found, in.img, in.bias, *name);
 	interpreter_free(&in);
 	plans_make(s->plans, &found, false);
 	rec->python.belled = rec->python.starting = true;

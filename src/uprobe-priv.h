@@ -141,5 +141,6 @@ bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64
 void usession_ring_none(struct session *s); /* at the end: nobody's rings any more */
 /* There are more processes than were taken: from now on it is armed for all. */
 void usession_grow(struct session *s);
+bool usession_hears_all(const struct session *s); /* it is armed for all */
 
 #endif

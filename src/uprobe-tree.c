@@ -221,7 +221,8 @@ static void see_fork(struct session *s, const struct uprobe_event *e)
 
 	if (!rec)
 		rec = record_new(s, (pid_t)e->pid, e->row, e->generation);
-	if (parent)
+	/* What it loads is heard of only where all are: else its own map is looked at. */
+	if (parent && usession_hears_all(s))
 		rec->image = parent->image;
 	usession_grow(s);
 }
