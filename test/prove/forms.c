@@ -97,13 +97,28 @@ static bool same_state(const struct outcome *a, const struct outcome *b)
 	       !memcmp(a->state + 576, b->state + 576, state_len - 576);
 }
 
+/* How far the instruction that stays before the hook moves rsp: a push, or a sub of an imm8. */
+static size_t taken_before(const struct plan *plan)
+{
+	const struct segment *s = text_at(plan->addr - plan->skipped);
+	const uint8_t *p = s->bytes + (plan->addr - plan->skipped - s->addr);
+	uint8_t opcode = plan->skipped > 1 && (p[0] & 0xf0) == 0x40 ? p[1] : p[0];
+
+	if (!plan->skipped)
+		return 0;
+	if ((opcode & 0xf8) == 0x50)
+		return 8;
+	return opcode == 0x83 ? p[plan->skipped - 1] : 0;
+}
+
 /*
  * A stub spills under rsp at an entry, where nothing lives, and under the red zone elsewhere. What
  * the window itself wrote there counts.
  */
-static bool same_stack(const struct outcome *a, const struct outcome *b, bool entry)
+static bool same_stack(const struct plan *plan, const struct outcome *a, const struct outcome *b)
 {
-	size_t to = (size_t)wanted[REG_RSP] - STACK - (entry ? 0 : RED_ZONE);
+	bool entry = plan->entry;
+	size_t to = (size_t)wanted[REG_RSP] - STACK - (entry ? taken_before(plan) : RED_ZONE);
 	size_t from = to - (entry ? RED_ZONE : 2 * RED_ZONE);
 
 	for (size_t i = from; i < to; i++)
@@ -120,7 +135,7 @@ static bool same_memory(const struct plan *plan, enum form form)
 	if (memcmp(a->memory, b->memory, ARENA_SIZE))
 		return false;
 	if (form == HOOKED)
-		return same_stack(a, b, plan->entry);
+		return same_stack(plan, a, b);
 	return !memcmp(a->stack, b->stack, STACK_SIZE);
 }
 
@@ -187,7 +202,7 @@ static const char *state_differs(const struct plan *plan, uint32_t state, bool *
 
 	random_state();
 	place_original(plan);
-	run_form(PLACED, plan->addr - plan->skipped);
+	run_form(PLACED, plan->addr);
 	*ran = got[PLACED].sig != SIGVTALRM;
 	if (!*ran)
 		return NULL; /* an endless loop, as in a spin lock */
@@ -202,6 +217,9 @@ static const char *state_differs(const struct plan *plan, uint32_t state, bool *
 		run_form(f, sites[f]);
 		why = form_differs(plan, f);
 	}
+	/* The hook with what stays in front of it, as a call meets it. */
+	if (!why && plan->skipped)
+		run_form(PLACED, plan->addr - plan->skipped);
 	if (!why)
 		why = hook(plan, &entry);
 	if (why)
