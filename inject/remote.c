@@ -400,9 +400,11 @@ static int start(struct remote *r, struct sb_err *err)
 	/* The mask second: were we killed between the two, nobody would ever give it back. */
 	first = !r->called;
 	r->called = true;
-	if (fault_point("call-set", r->thread->proc->pid) ||
-	    (first && pt_set_sigmask(tid, ~0ull) < 0))
+	if (fault_point("call-set", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
+	/* Another thread's exec may have ended it since. */
+	if (first && pt_set_sigmask(tid, ~0ull) < 0)
+		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	if (fault_point("call-start", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-start");
 	pt_syscall(tid);
