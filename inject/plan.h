@@ -55,7 +55,7 @@ enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3 };
 
 enum {
 	PLAN_MAX_SKIPPED = 15, /* bytes of the entry that stay in front of the window */
-	PLAN_MAX_WINDOW = 24, /* 4 bytes of instruction + one of 15, rounded up */
+	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
 	PLAN_MAX_INSNS = 6,
 	PLAN_MAX_RETARGETS = 4,
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */

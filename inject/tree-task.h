@@ -5,7 +5,7 @@
 #include "tree.h"
 
 /* What /proc says of a task, for tree*.c. */
-pid_t task_tgid(pid_t tid);   /* 0: gone */
+pid_t task_tgid(pid_t tid); /* 0: gone */
 /* A living thread of that process? One system call, where task_tgid() takes 20 us. */
 bool task_is_thread(pid_t pid, pid_t tid);
 pid_t task_parent(pid_t tid); /* 0: gone */

@@ -30,7 +30,7 @@
 #define REC_MOST	  16
 #define TABLES		  128
 #define TABLE_SLOTS	  8192
-#define TABLE_SHIFT	  16		/* log2 of a table's bytes */
+#define TABLE_SHIFT	  16 /* log2 of a table's bytes */
 #define HDR_LEASE	  128
 #define HDR_GENERATION	  136
 #define HDR_BELL_SPIN	  140
