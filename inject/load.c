@@ -80,7 +80,7 @@ static bool ends_here(const struct space *space, const struct map_entry *map, ui
 
 /*
  * What was announced last: where the process has a record of its own, that says it, since the page
- * can be written by processes of fewer rights. A fork that nobody saw has an empty one.
+ * can be written by processes of fewer rights. A fork that no tracer saw has an empty one.
  */
 static void take_announced(const struct space *space, struct sb_page_header *h)
 {

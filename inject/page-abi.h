@@ -135,7 +135,7 @@ struct sb_page_header {
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
 	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
-	 * is in the way of nobody (sbinject). */
+	 * blocks no attach (sbinject). */
 	uint32_t dormant;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;

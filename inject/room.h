@@ -33,7 +33,7 @@ struct room {
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
 	bool saw_queued;	/* a call of ours may be on its way since run_ns was taken */
-	pid_t queuer;		/* who has queued the last one; 0: nobody for this command */
+	pid_t queuer;		/* who has queued the last one; 0: none for this command */
 	uint64_t queuer_run_ns; /* as run_ns */
 	uint32_t pieces;	/* of the command that have been done */
 	bool main_only;		/* the interpreter has no queue that all its threads look at */

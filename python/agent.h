@@ -84,7 +84,7 @@ struct entry {
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
-	/* Calls of code that exists may be told to nobody, whatever relist() does; NULL: never. To
+	/* Calls of code that exists may be reported nowhere, whatever relist() does; NULL: never. To
 	 * be asked before each relist(). */
 	bool (*stale)(void);
 	int (*relist)(bool first);	     /* the list of targets is another one */
@@ -120,7 +120,7 @@ struct agent {
 	void *interp;
 	PyObject *token; /* in the interpreter's dict: see token_hang() */
 	struct sb_room *room;
-	uint64_t slice_end; /* clock: who works longer leaves the rest for later; 0: nobody does */
+	uint64_t slice_end; /* clock: longer work leaves the rest for later; 0: none does */
 	uint64_t cost;	    /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
 	/* What a timed call costs, and how much of it falls into its own time. */
@@ -174,7 +174,7 @@ void list_free(struct list *list);
 struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator);
 int judge_again(void); /* watches, by the list that is new, from table_rewind() on; in pieces */
 int judge_list(struct list *list); /* notes what matches now, watches nothing */
-/* Watches for what exists and is not watched; stale: calls of some code may be told to nobody. In
+/* Watches for what exists and is not watched; stale: calls of some code may be reported nowhere. In
  * pieces: SB_AGENT_AGAIN before the last. */
 int judge_existing(bool stale);
 void judge_forget(void); /* what was noted */

@@ -74,7 +74,7 @@ void visit_code(struct walking *w, PyObject *code, PyObject *globals, const char
 }
 
 /*
- * What a function calls itself is its code's name only when nobody has renamed it, as
+ * What a function calls itself is its code's name only when the program has not renamed it, as
  * functools.wraps() does: a wrapper may be called wrapper in its own right, too.
  */
 static PyObject *function_name(PyObject *function, PyObject *code)

@@ -28,7 +28,7 @@ struct recovery {
 	void *ctx;
 };
 
-/* What there is to be restored; NULL: nothing, or it is somebody else's. */
+/* What there is to be restored; NULL: nothing, or it is another session's. */
 static struct space *load(const struct recovery *r, pid_t pid, struct sb_err *err)
 {
 	struct space *space;
@@ -218,7 +218,7 @@ static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_e
 			"to let it go: %s",
 			pid, reason(room));
 		err_hint(err,
-			 "the agent does nothing, and is in nobody's way; sbinject recover -p %d "
+			 "the agent does nothing, and blocks no attach; sbinject recover -p %d "
 			 "removes it later",
 			 pid);
 	}

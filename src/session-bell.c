@@ -91,7 +91,7 @@ void session_add_bell(const struct session *s, const struct space *space, struct
 	symbol_list_free(&list);
 }
 
-/* No hook fits there, or somebody else has one: a debugger, or the kernel for a uprobe. */
+/* No hook fits there, or another tool has one: a debugger, or the kernel for a uprobe. */
 static bool occupied(const struct memory *mem, const struct found_site *fs)
 {
 	uint8_t now[PLAN_MAX_WINDOW];

@@ -122,21 +122,16 @@ void each_keep(struct session *s, const struct page *page)
 uint64_t *each_sums(struct session *s)
 {
 	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
+	const struct page *page;
 
 	if (!s->n_each)
 		return NULL;
 	must(sums);
 	for (size_t i = 0; i < s->n_each; i++)
 		sums[i] = s->each[i].past;
-	s->look++;
-	for (const struct record *rec = s->records; rec; rec = rec->next) {
-		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
-
-		if (!control || control->look == s->look)
-			continue;
-		control->look = s->look;
-		add_page(s, &control->page, sums);
-	}
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		add_page(s, page, sums);
 	return sums;
 }
 

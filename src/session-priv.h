@@ -115,7 +115,8 @@ struct session {
 	bool each_full;
 	struct guest *guest; /* agents in processes without a record */
 	size_t n_guests;
-	uint64_t look; /* of session_target_sums(), to see each page once */
+	uint64_t look;		   /* of page_walk_begin(), to see each page once */
+	const struct record *walk; /* where page_walk_next() is */
 	struct warnings warnings;
 };
 
@@ -156,6 +157,10 @@ int session_hook_found(struct session *s, struct space *space, pid_t pid, struct
 /* session-record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
 
+/* The pages of living processes, each once: forks share one. The next, until NULL;
+ * no record may come or go meanwhile. */
+void page_walk_begin(struct session *s);
+const struct page *page_walk_next(struct session *s);
 /* Of those that have not ended the next that this round of looking for targets has not come to, or
  * NULL. Forks join meanwhile, at the head; one of a process that is through is through, too. */
 struct record *record_next(const struct session *s);
@@ -177,7 +182,7 @@ struct record *record_of(const struct session *s, const struct space *space);
 /*
  * session-each.c: functions' own counters. each_number(): that of a function, from 1; 0: there are
  * none in this session, of this target (thread=), or any more. address: 0 of Python's functions.
- * each_keep(): what a page has counted that nobody uses any more. each_sums(): what each has
+ * each_keep(): what a page has counted that no process uses any more. each_sums(): what each has
  * counted, by number; the caller frees. NULL: there are none.
  */
 uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,

@@ -221,3 +221,24 @@ void record_fold(struct session *s)
 		s->n_folded++;
 	}
 }
+
+void page_walk_begin(struct session *s)
+{
+	s->look++;
+	s->walk = s->records;
+}
+
+const struct page *page_walk_next(struct session *s)
+{
+	while (s->walk) {
+		const struct record *rec = s->walk;
+		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		s->walk = rec->next;
+		if (!control || control->look == s->look)
+			continue;
+		control->look = s->look;
+		return &control->page;
+	}
+	return NULL;
+}

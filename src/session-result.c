@@ -23,17 +23,13 @@ static void *must(void *memory)
 /* Of a target: what ended processes left, and children that nobody saw. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 {
+	const struct page *page;
+
 	*sums = s->target[i].past;
 	/* Children that nobody saw: process 0 of each page, once. */
-	s->look++;
-	for (const struct record *rec = s->records; rec; rec = rec->next) {
-		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
-
-		if (!control || control->look == s->look)
-			continue;
-		control->look = s->look;
-		page_read(&control->page, 0, (uint32_t)i, sums);
-	}
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		page_read(page, 0, (uint32_t)i, sums);
 }
 
 /* With what living processes show. */
@@ -273,16 +269,11 @@ static void fill_processes(const struct session *s, struct result *res)
 static uint64_t bells_lost(struct session *s)
 {
 	uint64_t lost = s->bells_lost;
+	const struct page *page;
 
-	s->look++;
-	for (const struct record *rec = s->records; rec; rec = rec->next) {
-		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
-
-		if (!control || control->look == s->look)
-			continue;
-		control->look = s->look;
-		lost += page_bells_lost(&control->page);
-	}
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		lost += page_bells_lost(page);
 	return lost;
 }
 

@@ -72,7 +72,7 @@ void sb_target_put(struct sb_target *t);
 /* symbol.c: the offset in the file of a function's entry; -ENOENT, -ENOEXEC, ... */
 int sb_symbol_offset(struct file *file, const char *symbol, loff_t *offset);
 
-/* probe.c: a probe in and out; out waits until nobody is in its handler. Delays are spent behind
+/* probe.c: a probe in and out; out waits until no thread is in its handler. Delays are spent behind
  * that, and hold a target: sb_probe_stop() waits for the last of them. */
 int sb_probe(struct sb_target *t);
 void sb_unprobe(struct sb_target *t);

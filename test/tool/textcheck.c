@@ -6,7 +6,7 @@
  * A uprobe of another session, or of another user of the machine, puts its breakpoint into every
  * process that maps the file: into this one, too, which is how it is told from a breakpoint that
  * sbinject put into the one process. It is no difference. In the victims' own folder (V) it is:
- * nobody else probes there.
+ * no other test probes there.
  */
 #include <errno.h>
 #include <fcntl.h>
