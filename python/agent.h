@@ -84,8 +84,8 @@ struct entry {
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
-	/* Calls of code that exists may be reported nowhere, whatever relist() does; NULL: never. To
-	 * be asked before each relist(). */
+	/* Calls of code that exists may be reported nowhere, whatever relist() does; NULL: never.
+	 * To be asked before each relist(). */
 	bool (*stale)(void);
 	int (*relist)(bool first);	     /* the list of targets is another one */
 	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */

@@ -53,7 +53,7 @@ static void must(const void *memory)
 uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
 		     uint64_t address)
 {
-	uint32_t *slot;
+	uint32_t *slot, number;
 
 	if (!s->cfg->by_function || s->target[target].spec->thread)
 		return 0;
@@ -62,8 +62,9 @@ uint32_t each_number(struct session *s, size_t target, const char *module, const
 		must(s->each_slot);
 	}
 	slot = slot_of(s, target, module, symbol, address);
-	if (*slot)
-		return *slot;
+	number = *slot;
+	if (number)
+		return number;
 	if (s->n_each == EACH_MAX) {
 		if (!s->each_full)
 			session_warn(s,

@@ -58,8 +58,10 @@ static inline __attribute__((always_inline)) long entry_call(long nr, uint64_t a
 static inline __attribute__((always_inline)) long entry_file(long fd, uint64_t id[2])
 {
 	uint64_t st[32]; /* struct stat has 144 bytes, and these first */
-	long ret = entry_call(SYS_fstat, (uint64_t)fd, (uint64_t)(uintptr_t)st, 0);
+	long ret;
 
+	st[0] = st[1] = 0; /* the analyzer does not see that the kernel writes them */
+	ret = entry_call(SYS_fstat, (uint64_t)fd, (uint64_t)(uintptr_t)st, 0);
 	id[0] = ret ? 0 : st[0];
 	id[1] = ret ? 0 : st[1];
 	return ret;
