@@ -24,7 +24,7 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) 2>/dev/nu
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
 
 SB_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSB_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
-	-MMD -MP $(PKG_CFLAGS)
+	-MMD -MP -iquote . $(PKG_CFLAGS)
 SB_LIBS = $(PKG_LIBS) -liberty -lpthread -lm
 
 # What a mistake in the programs' own code can be made into. Nothing of it is for code that runs in
@@ -54,11 +54,11 @@ UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o probe-cost.o probe-links.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
-DIRS := src inject inject/arch/$(ARCH) elf sweep
+DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
 OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS)
-LIBOBJS = $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(AGENT_IMAGE)
+LIBOBJS = $(filter-out $(BUILD)/src/cli/main.o,$(OBJS)) $(AGENT_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
@@ -73,7 +73,7 @@ help: ## list the targets
 
 include python/python.mk
 
-$(BUILD)/sbinject: $(BUILD)/src/main.o $(BUILD)/libsb.a
+$(BUILD)/sbinject: $(BUILD)/src/cli/main.o $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
 
 CTL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard ctl/*.c))
@@ -83,7 +83,7 @@ $(BUILD)/sbctl: $(CTL_OBJS) $(BUILD)/libsb.a
 
 $(BUILD)/libsb.a: $(LIBOBJS)
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

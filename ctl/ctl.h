@@ -5,12 +5,12 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "../src/err.h"
+#include "src/base/err.h"
 
 /*
  * sbctl: one program for whatever is running, a session of sbinject's or the kernel module. Each is
- * spoken to by requests of src/control.h; the module's side makes reads and writes of its sysfs
- * files of them. So a verb does not know whom it speaks to.
+ * spoken to by requests of src/control/control.h; the module's side makes reads and writes of its
+ * sysfs files of them. So a verb does not know whom it speaks to.
  */
 struct ctl_peer;
 

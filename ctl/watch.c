@@ -5,7 +5,7 @@
  * was.
  */
 #include "ctl.h"
-#include "../src/text.h"
+#include "src/base/text.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "../src/err.h"
+#include "src/base/err.h"
 
 /*
  * The bytes of an ELF file, whatever holds them (a mapped file, unpacked .gnu_debugdata), and

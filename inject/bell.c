@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "arch/arch.h"
+#include "inject/arch/arch.h"
 #include "clock.h"
 
 #ifndef SYS_futex_waitv

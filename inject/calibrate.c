@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "arch/arch.h"
+#include "inject/arch/arch.h"
 #include "clock.h"
 #include "page.h"
 

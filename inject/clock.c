@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <time.h>
-#include "arch/arch.h"
+#include "inject/arch/arch.h"
 
 #define NS 1000000000ull
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include "clock.h"
 #include "region.h"
-#include "../src/log.h"
-#include "../src/maps.h"
+#include "src/base/log.h"
+#include "src/base/maps.h"
 
 enum { PAGE = 4096 };
 

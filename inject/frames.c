@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 enum {
 	SCAN_MOST = 32 << 10,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "memory.h"
-#include "arch/arch.h"
+#include "inject/arch/arch.h"
 
 /*
  * Registers that signal handlers will return to, wherever they lie in a target's memory: in the

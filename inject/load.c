@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "region.h"
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20, PROCS_MOST = 256 };
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 int memory_open(struct memory *mem, pid_t pid, struct sb_err *err)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <stdbool.h>
-#include "../src/err.h"
+#include "src/base/err.h"
 
 /*
  * A target's memory through /proc/PID/mem: the one way in that writes to read-only pages

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 #include "memory.h"
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 /*
  * A mimic runs a small function of a process without that process: a child of ours, emptied of

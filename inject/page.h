@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "page-abi.h"
-#include "../src/err.h"
+#include "src/base/err.h"
 
 /*
  * sbinject's side of a control page (page-abi.h): its layout, its settings, its counters. One

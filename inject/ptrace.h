@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "arch/arch.h"
-#include "../src/err.h"
+#include "inject/arch/arch.h"
+#include "src/base/err.h"
 
 /*
  * ptrace(2) and waitid(2), with the traps taken out. One thread of the tracer makes all calls.

@@ -12,8 +12,8 @@
 #include "fault.h"
 #include "stack.h"
 #include "tree-task.h"
-#include "../src/maps.h"
-#include "../src/log.h"
+#include "src/base/maps.h"
+#include "src/base/log.h"
 
 enum {
 	SCRATCH = REMOTE_SCRATCH,

@@ -30,8 +30,8 @@
 #include "region.h"
 #include "room-thread.h"
 #include "tree-task.h"
-#include "../src/log.h"
-#include "../src/maps.h"
+#include "src/base/log.h"
+#include "src/base/maps.h"
 
 #define MS 1000000ull
 

@@ -3,7 +3,7 @@
 #define SB_ROOM_THREAD_H
 
 #include "room.h"
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 /* Which thread of a room's process may be lent for what; between room-step.c and room-thread.c. */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "fault.h"
 #include "tree-task.h"
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 enum { PAGE = 4096, ROOM_SIZE = 64 << 10, MAP_TRIES = 8 };
 enum { SLICES_A_SECOND = 1000 };

@@ -3,7 +3,7 @@
 #define SB_STACK_H
 
 #include "memory.h"
-#include "arch/arch.h"
+#include "inject/arch/arch.h"
 
 /*
  * Stacks that a borrowed call may use. The frame that is laid under a thread's stack pointer

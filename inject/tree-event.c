@@ -9,7 +9,7 @@
 #include <string.h>
 #include "clock.h"
 #include "tree-task.h"
-#include "../src/log.h"
+#include "src/base/log.h"
 
 #define ORPHAN_NS     500000000ull
 #define FIRST_STOP_US 500000

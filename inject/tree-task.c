@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "../src/maps.h"
+#include "src/base/maps.h"
 
 /* The number after "NAME:" in /proc/TID/status, or -1. */
 static long status_field(pid_t tid, const char *name)

@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "tree-task.h"
-#include "../src/log.h"
+#include "src/base/log.h"
 
 enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, STOP_PATIENCE = 3, IN_EXEC = 1 << 30 };
 

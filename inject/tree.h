@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "ptrace.h"
-#include "../src/err.h"
+#include "src/base/err.h"
 
 /*
  * The process tree under trace: which processes and threads there are, which of them are

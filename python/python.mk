@@ -5,34 +5,34 @@
 # Of the C library only memory and strings, unversioned, and no library is named: it loads
 # beside an older libc than the one here, and beside one that is not glibc.
 AGENT_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden \
-	-fno-strict-aliasing -fno-stack-protector -foptimize-sibling-calls -U_FORTIFY_SOURCE -MMD -MP
+	-fno-strict-aliasing -fno-stack-protector -foptimize-sibling-calls -U_FORTIFY_SOURCE -MMD -MP -iquote .
 AGENT_LDFLAGS = -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack,--build-id=sha1
 
-AGENT_SRCS := $(wildcard python/*.c)
+AGENT_SRCS := $(wildcard python/agent/*.c)
 AGENT_OBJS := $(AGENT_SRCS:%.c=$(BUILD)/%.o)
 AGENT := $(BUILD)/python/agent.so
-AGENT_IMAGE := $(BUILD)/python/agent-image.o
+AGENT_IMAGE := $(BUILD)/python/agent/agent-image.o
 
 PYTHON_INCLUDE = $(eval PYTHON_INCLUDE := $$(shell scripts/find-python.sh))$(PYTHON_INCLUDE)
 
 # Built without Python once, and there is one now: again.
 $(shell [ -s $(AGENT).stripped ] || rm -f $(AGENT).stripped)
 
-$(BUILD)/python/%.o: python/%.c
+$(BUILD)/python/agent/%.o: python/agent/%.c
 	@mkdir -p $(@D)
-	$(CC) $(AGENT_CFLAGS) -Ipython/arch/$(ARCH) -isystem $(PYTHON_INCLUDE) -c -o $@ $<
+	$(CC) $(AGENT_CFLAGS) -Ipython/agent/arch/$(ARCH) -isystem $(PYTHON_INCLUDE) -c -o $@ $<
 
 $(AGENT): $(AGENT_OBJS)
 	$(CC) $(AGENT_LDFLAGS) -o $@ $^
 
-$(AGENT).stripped: $(AGENT_SRCS) $(wildcard python/*.h python/arch/*/*.h inject/page-abi.h)
+$(AGENT).stripped: $(AGENT_SRCS) $(wildcard python/agent/*.h python/agent/arch/*/*.h inject/page-abi.h)
 	@mkdir -p $(@D)
 	@if [ -n "$(PYTHON_INCLUDE)" ]; then $(MAKE) --no-print-directory $(AGENT) && \
 		$(OBJCOPY) --strip-unneeded $(AGENT) $@; \
 	else echo "no Python.h of 3.10 or later here (PYTHON_INCLUDE=DIR names one):" \
 		"sbinject is built without Python targets"; : >$@; fi
 
-$(AGENT_IMAGE): python/agent-image.S $(AGENT).stripped
+$(AGENT_IMAGE): python/agent/agent-image.S $(AGENT).stripped
 	@mkdir -p $(@D)
 	$(CC) -DSB_AGENT_FILE='"$(AGENT).stripped"' -c -o $@ $<
 

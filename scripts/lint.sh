@@ -27,14 +27,14 @@ agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 		judge clang-tidy -p . --quiet --warnings-as-errors='*' $checked 2>/dev/null
 	[ -n "$include" ] && step clang-tidy 'clang-tidy on the agent' &&
 		judge clang-tidy --quiet --warnings-as-errors='*' $agent -- -std=gnu11 -D_GNU_SOURCE \
-			"-Ipython/arch/$(uname -m)" -isystem "$include" 2>/dev/null
+			-iquote . "-Ipython/agent/arch/$(uname -m)" -isystem "$include" 2>/dev/null
 	step cppcheck 'cppcheck on the sources' &&
 		judge cppcheck --quiet --std=c11 --enable=warning,performance,portability \
 			--inline-suppr --suppress=missingIncludeSystem \
 			--suppress=autoVariables --suppress=uninitdata --suppress=ctuuninitvar \
 			--error-exitcode=1 \
 			-D__x86_64__ -D_GNU_SOURCE \
-			--include=scripts/cppcheck.h \
+			--include=scripts/cppcheck.h -I. \
 			$checked $agent
 	pages=$(find man -name '*.[1-8]' | sort)
 	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages

@@ -2,7 +2,7 @@
 #ifndef SWEEP_DRIVE_H
 #define SWEEP_DRIVE_H
 
-#include "../src/err.h"
+#include "src/base/err.h"
 #include "lane.h"
 #include "result.h"
 

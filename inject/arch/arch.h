@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
-#include "../plan.h"
-#include "../../src/err.h"
+#include "inject/plan.h"
+#include "src/base/err.h"
 
 /*
  * Everything that differs between processors, as one table of functions. `arch` points at the

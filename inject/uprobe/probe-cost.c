@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "uprobe-priv.h"
-#include "../arch/arch.h"
-#include "../clock.h"
-#include "../../src/log.h"
+#include "inject/arch/arch.h"
+#include "inject/clock.h"
+#include "src/base/log.h"
 
 enum { ROUNDS = 12, CALLS = 150, QUIET = ROUNDS / 4, PAGE = 4096 };
 

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "uprobe-priv.h"
-#include "../arch/arch.h"
+#include "inject/arch/arch.h"
 
 /* bpf_attr of BPF_LINK_CREATE with BPF_TRACE_UPROBE_MULTI, as include/uapi/linux/bpf.h has it. */
 struct multi_attr {

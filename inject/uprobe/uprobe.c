@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "uprobe-priv.h"
-#include "../arch/arch.h"
-#include "../../src/log.h"
+#include "inject/arch/arch.h"
+#include "src/base/log.h"
 
 /* /proc/self/ns/pid of who lives in the first namespace: include/linux/proc_ns.h */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu

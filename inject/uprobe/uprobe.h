@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "uprobe-abi.h"
-#include "../../src/err.h"
+#include "src/base/err.h"
 
 /*
  * Functions slowed by the kernel: a uprobe on a place in a file, which every process that maps the

@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench.h"
-#include "../../elf/image.h"
-#include "../../elf/symbol.h"
-#include "../../inject/landing.h"
+#include "elf/image.h"
+#include "elf/symbol.h"
+#include "inject/landing.h"
 
 enum { CANDIDATES = 12, SEGMENTS = 16 };
 

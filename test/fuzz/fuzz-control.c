@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../src/control.h"
-#include "../../src/targets.h"
+#include "src/control/control.h"
+#include "src/session/targets.h"
 
 #define MUST(condition)           \
 	do {                      \

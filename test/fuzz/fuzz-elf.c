@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../elf/image-priv.h"
-#include "../../elf/resolve.h"
+#include "elf/image-priv.h"
+#include "elf/resolve.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

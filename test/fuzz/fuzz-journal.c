@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../../inject/arch/arch.h"
-#include "../../inject/region.h"
+#include "inject/arch/arch.h"
+#include "inject/region.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* libFuzzer: any text as /proc/PID/maps, whose paths the target chooses. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../src/maps.h"
+#include "src/base/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

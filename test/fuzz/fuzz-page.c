@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../../inject/page.h"
+#include "inject/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

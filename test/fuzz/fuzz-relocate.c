@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "../../inject/arch/x86_64/x86.h"
-#include "../../inject/landing.h"
+#include "inject/arch/x86_64/x86.h"
+#include "inject/landing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../src/out.h"
-#include "../../src/result.h"
+#include "src/out/out.h"
+#include "src/result/result.h"
 
 #define MUST(condition)           \
 	do {                      \

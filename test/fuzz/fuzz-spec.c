@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../src/spec.h"
+#include "src/spec/spec.h"
 
 #define MUST(condition)           \
 	do {                      \

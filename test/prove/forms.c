@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../inject/arch/x86_64/x86.h"
+#include "inject/arch/x86_64/x86.h"
 #include "sandbox.h"
 
 unsigned int sandbox_damage;

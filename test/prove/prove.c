@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../../inject/landing.h"
+#include "inject/landing.h"
 #include "prove.h"
 
 enum { NAMES_SHOWN = 5, WRONG_SHOWN = 20 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "../../inject/plan.h"
+#include "inject/plan.h"
 
 /*
  * prove: plans every function of a library and proves each displaced window, in two ways:

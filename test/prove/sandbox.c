@@ -21,7 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
-#include "../../inject/arch/x86_64/x86.h"
+#include "inject/arch/x86_64/x86.h"
 #include "sandbox.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH

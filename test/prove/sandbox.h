@@ -3,8 +3,8 @@
 #define SANDBOX_H
 
 #include <ucontext.h>
-#include "../../inject/arch/arch.h"
-#include "../../inject/page-abi.h"
+#include "inject/arch/arch.h"
+#include "inject/page-abi.h"
 #include "prove.h"
 
 /*

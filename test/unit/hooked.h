@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
-#include "../../inject/arch/arch.h"
-#include "../../inject/page.h"
+#include "inject/arch/arch.h"
+#include "inject/page.h"
 
 /*
  * The sample function of this process, hooked with the stub that targets get: struct variant says

@@ -3,9 +3,9 @@
 #define SWEEP_JUDGED_H
 
 #include <math.h>
-#include "../../sweep/must.h"
-#include "../../sweep/result.h"
-#include "../../sweep/stat.h"
+#include "sweep/must.h"
+#include "sweep/result.h"
+#include "sweep/stat.h"
 
 /* A result with one target that was tested, whose kappa is est, within half of it. */
 static inline struct sweep_result *judged(double est, double half)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "../../sweep/drive.h"
-#include "../../sweep/rng.h"
+#include "sweep/drive.h"
+#include "sweep/rng.h"
 
 /*
  * A program that is slowed, made of a few numbers whose effect is known. Time per item is

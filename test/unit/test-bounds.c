@@ -5,7 +5,7 @@
  * what private memory allows for.
  */
 #include "hooked.h"
-#include "../../inject/clock.h"
+#include "inject/clock.h"
 
 enum { MOST_SHIFT = 22 }; /* about a millisecond */
 

@@ -9,8 +9,8 @@
 
 #include <sys/resource.h>
 
-#include "../../elf/image-priv.h"
-#include "../../elf/symbol.h"
+#include "elf/image-priv.h"
+#include "elf/symbol.h"
 #include "elf-build.h"
 
 static struct image *open_image(const char *path)

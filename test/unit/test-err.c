@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../src/err.h"
-#include "../../src/log.h"
+#include "src/base/err.h"
+#include "src/base/log.h"
 
 static void test_first_failure_wins(void **state)
 {

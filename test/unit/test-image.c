@@ -11,9 +11,9 @@
 #include <gnu/libc-version.h>
 #include <sys/mman.h>
 
-#include "../../elf/image.h"
-#include "../../elf/mapping.h"
-#include "../../elf/symbol.h"
+#include "elf/image.h"
+#include "elf/mapping.h"
+#include "elf/symbol.h"
 #include "elf-build.h"
 
 #define SOURCE                                         \

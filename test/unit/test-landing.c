@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <capstone/capstone.h>
-#include "../../inject/arch/x86_64/x86.h"
-#include "../../inject/landing.h"
+#include "inject/arch/x86_64/x86.h"
+#include "inject/landing.h"
 
 enum { TEXT_SIZE = 0x4000, FUNC_SIZE = 0x400 };
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../inject/ptrace.h"
+#include "inject/ptrace.h"
 #include "hooked.h"
 
 enum { STEPS = 4000, FLAGS = 0x8d5 };

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/maps.h"
+#include "src/base/maps.h"
 
 #define TEXT                                                                                  \
 	"00400000-00401000 r--p 00000000 fe:00 123                        /usr/bin/a b c\n"   \

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/out.h"
+#include "src/out/out.h"
 #include "sample.h"
 
 static char dir[] = "/tmp/sbinject-out.XXXXXX";

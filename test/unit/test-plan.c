@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../inject/landing.h"
-#include "../../inject/plan.h"
+#include "inject/landing.h"
+#include "inject/plan.h"
 
 enum { TEXT_SIZE = 0x2000 };
 

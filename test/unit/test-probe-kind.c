@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "../../inject/arch/arch.h"
+#include "inject/arch/arch.h"
 
 #define SAFE(...) \
 	arch_probe_safe((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))

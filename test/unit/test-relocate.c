@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 #include <cmocka.h>
-#include "../../inject/plan.h"
+#include "inject/plan.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

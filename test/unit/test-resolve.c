@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../../elf/resolve.h"
+#include "elf/resolve.h"
 #include "elf-build.h"
 
 /* A live program whose map and memory are read. */

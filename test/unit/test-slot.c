@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <time.h>
 #include "hooked.h"
-#include "../../inject/clock.h"
+#include "inject/clock.h"
 
 enum { HITS = 9, BATCHES = 200, SHORT_US = 20, LONG_US = 400 };
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/spec-env.h"
+#include "src/spec/env.h"
 
 /* The environment: name, value, name, value, NULL. */
 static const char *const *vars;

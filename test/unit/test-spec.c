@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/spec.h"
+#include "src/spec/spec.h"
 
 /* Words separated by '|', for what a shell would hand over. */
 static int parse(const char *line, struct spec_list *list, struct sb_err *err)

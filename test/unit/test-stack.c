@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "../../inject/stack.h"
+#include "inject/stack.h"
 
 enum { PAGE = 4096 };
 

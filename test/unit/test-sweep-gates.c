@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "../../sweep/verdict.h"
+#include "sweep/verdict.h"
 #include "sweep-judged.h"
 
 /* An open loop whose source is no function: there is no control to tell. */

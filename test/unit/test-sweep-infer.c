@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../sweep/infer.h"
-#include "../../sweep/order.h"
-#include "../../sweep/slack.h"
-#include "../../sweep/stat.h"
+#include "sweep/infer.h"
+#include "sweep/order.h"
+#include "sweep/slack.h"
+#include "sweep/stat.h"
 #include "sweep-sim.h"
 
 /*

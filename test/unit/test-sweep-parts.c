@@ -7,15 +7,15 @@
 #include <cmocka.h>
 
 #include <string.h>
-#include "../../sweep/compare.h"
-#include "../../sweep/escalate.h"
-#include "../../sweep/lane.h"
-#include "../../sweep/must.h"
-#include "../../sweep/pilot.h"
-#include "../../sweep/plan.h"
-#include "../../sweep/screen.h"
-#include "../../sweep/stat.h"
-#include "../../sweep/verdict.h"
+#include "sweep/compare.h"
+#include "sweep/escalate.h"
+#include "sweep/lane.h"
+#include "sweep/must.h"
+#include "sweep/pilot.h"
+#include "sweep/plan.h"
+#include "sweep/screen.h"
+#include "sweep/stat.h"
+#include "sweep/verdict.h"
 #include "sweep-judged.h"
 
 /* The parts of a sweep one by one: orders, lanes, doses, groups, verdicts, comparisons. */

@@ -9,8 +9,8 @@
 
 #include <math.h>
 #include <string.h>
-#include "../../sweep/slack.h"
-#include "../../sweep/stat.h"
+#include "sweep/slack.h"
+#include "sweep/stat.h"
 
 /* Against values that SciPy computed by other ways: golden/sweep-reference.py says how. */
 #define MAX_VALUES 512

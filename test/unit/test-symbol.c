@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 
-#include "../../elf/demangle.h"
-#include "../../elf/symbol.h"
+#include "elf/demangle.h"
+#include "elf/symbol.h"
 #include "elf-build.h"
 
 #define CXX_SOURCE                                                                      \

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "../../src/targets.h"
+#include "src/session/targets.h"
 
 enum { ROOM = 2 };
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../inject/tree.h"
+#include "inject/tree.h"
 
 enum { THREADS = 40, ROUNDS = 120, COUNTER_FD = 9 };
 

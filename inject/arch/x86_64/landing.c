@@ -13,8 +13,8 @@
 #include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../landing.h"
-#include "../../../src/err.h"
+#include "inject/landing.h"
+#include "src/base/err.h"
 #include "x86.h"
 
 enum { REACH8 = 128, MAP_BITS = 1 << 22, MIN_SHIFT = 3 };

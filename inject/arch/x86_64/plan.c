@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "../../landing.h"
+#include "inject/landing.h"
 #include "x86.h"
 
 enum { JUMP = 5, SHORT_JUMP = 2, CODE_ALIGN = 16, PAGE = 4096, MAX_LANDINGS = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which first instructions the kernel emulates for a uprobe: arch/x86/kernel/uprobes.c. */
 #include <string.h>
-#include "../arch.h"
+#include "inject/arch/arch.h"
 
 enum { OUT_OF_LINE, PUSH, NOP, NOP5 };
 

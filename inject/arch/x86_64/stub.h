@@ -2,7 +2,7 @@
 #ifndef SB_X86_STUB_H
 #define SB_X86_STUB_H
 
-#include "../arch.h"
+#include "inject/arch/arch.h"
 
 /* The templates that stub-code.S describes; fields are offsets from the template's start. */
 struct stub_template {

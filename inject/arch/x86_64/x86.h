@@ -2,7 +2,7 @@
 #ifndef SB_X86_H
 #define SB_X86_H
 
-#include "../../plan.h"
+#include "inject/plan.h"
 
 /*
  * Reading x86-64 instructions, for this folder only.

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_AGENT_PAGE_H
+#define SB_AGENT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inject/page-abi.h"
+
+/*
+ * The agent's side of the control page. Sizes and offsets come from the room, which is this
+ * process's own memory, and are checked once, in page_open(): nothing that is written into the
+ * page, which a fork of fewer rights can do as well, leads outside of it.
+ */
+struct page {
+	char *base;
+	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off;
+	uint64_t notes_off, notes_size, procs_off, last_proc;
+	uint32_t targets_max, slots, slot_mask;
+	const struct sb_page_record *record;
+	uint64_t session, tsc_hz;
+};
+
+/* 0, or SB_AGENT_DAMAGED; *page is changed by success only. */
+int page_open(struct page *page, const struct sb_room *room);
+
+static inline struct sb_page_header *page_header(const struct page *page)
+{
+	return (struct sb_page_header *)page->base;
+}
+
+/* A cell of the process that this is now: a fork has another one, or nobody's. NULL: none. */
+static inline struct sb_page_cell *page_cell(const struct page *page, uint32_t index)
+{
+	uint64_t block = __atomic_load_n(&page->record->block_off, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(block > page->last_block || block & 1023, 0))
+		return NULL;
+	return (struct sb_page_cell *)(page->base + page->blocks_off + block +
+				       index * page->cell_size);
+}
+
+/* What sbinject knows of the process that this is now; NULL: nothing. */
+static inline struct sb_page_proc *page_proc(const struct page *page)
+{
+	uint64_t off = __atomic_load_n(&page->record->proc_off, __ATOMIC_RELAXED);
+
+	if (!off || off > page->last_proc || off % sizeof(struct sb_page_proc))
+		return NULL;
+	return (struct sb_page_proc *)(page->base + page->procs_off + off);
+}
+
+/* No delay takes longer, whatever its cell says. */
+static inline uint64_t page_most(const struct page *page)
+{
+	uint32_t shift = __atomic_load_n(&page->record->most_shift, __ATOMIC_RELAXED);
+
+	if (shift)
+		return 1ull << (shift & 63);
+	return page->tsc_hz ? 10 * page->tsc_hz : 1ull << 35;
+}
+
+static inline uint32_t page_state(const struct sb_page_cell *cell)
+{
+	return __atomic_load_n(&cell->state, __ATOMIC_RELAXED);
+}
+
+static inline bool page_spans(const struct sb_page_cell *cell)
+{
+	return __atomic_load_n(&cell->flags, __ATOMIC_RELAXED) & SB_CELL_SPANS &&
+	       page_state(cell) != SB_STATE_OFF;
+}
+
+/* Appends a note, unless the area is full, and returns where its function's hits are counted;
+ * NULL then. */
+uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
+		    const char *qualname, const char *file);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_COMMAND_H
+#define SB_COMMAND_H
+
+#include <stdio.h>
+#include "src/base/err.h"
+
+/*
+ * The verbs, one file each (cmd-*.c). Help, completion and the check of the man page's synopsis
+ * come from the table in main.c. run() returns the exit status; argv[0] is the verb.
+ */
+struct command {
+	const char *name;    /* "" for a run */
+	const char *summary; /* one line */
+	const char *usage;   /* one or more lines, each without "sbinject " */
+	int (*run)(const struct command *cmd, int argc, char **argv);
+	void (*help)(FILE *to);
+};
+
+extern const struct command cmd_run, cmd_list, cmd_sweep, cmd_compare, cmd_recover, cmd_doctor;
+
+/* "sbinject: what; remedy" on stderr. */
+void command_print_error(const struct sb_err *err);
+void command_print_verbs(FILE *to);
+void command_print_usage(FILE *to, const struct command *cmd);
+
+#endif

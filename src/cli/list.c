@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject list`: what a target matches, where, and by which mechanism; changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+#include "src/session/backend.h"
+#include "command.h"
+#include "src/session/launch.h"
+#include "options.h"
+#include "src/out/out.h"
+#include "src/session/preview.h"
+#include "src/base/text.h"
+
+static void list_help(FILE *to)
+{
+	fputs("\n", to);
+	options_help(to, VERB_LIST);
+}
+
+static int check(const struct options *opt, struct sb_err *err)
+{
+	bool whom = opt->session.n_pids || opt->command;
+
+	if (whom && opt->session.targets.count)
+		return opt->command ? launch_check(opt->command, err) : 0;
+	err_set(err, SB_EUSAGE,
+		whom ? "no target is given" : "neither a process nor a command is given");
+	err_hint(err, "sbinject list -p PID 'libc.so.6:str*'");
+	return -SB_EUSAGE;
+}
+
+static bool nothing_found(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (res->target[i].n_sites || res->target[i].n_refused)
+			return false;
+	return true;
+}
+
+static int show(const struct options *opt, struct result *res, struct sb_err *err)
+{
+	res->version = text_dup(SB_VERSION);
+	if (!opt->json || strcmp(opt->json, "-"))
+		out_list(stdout, res);
+	if (opt->json && out_json(opt->json, res, false, err) < 0)
+		return err_exit_status(err->code);
+	return nothing_found(res) ? err_exit_status(SB_ENOSYMBOL) : 0;
+}
+
+static int list(struct options *opt, struct sb_err *err)
+{
+	const struct backend *backend;
+	struct session *s;
+	struct result *res;
+	int status;
+
+	opt->session.look_only = true;
+	backend = backend_choose(opt->backend, &opt->session, err);
+	s = backend ? backend->open(&opt->session, err) : NULL;
+	if (!s)
+		return err_exit_status(err->code);
+	res = backend->list(s, err);
+	status = err->code ? err_exit_status(err->code) : show(opt, res, err);
+	result_free(res);
+	backend->close(s);
+	return status;
+}
+
+/* The command is brought to its entry point, looked at and ended. */
+static int list_command(struct options *opt, struct sb_err *err)
+{
+	struct session_config *cfg = &opt->session;
+	pid_t pid;
+	int status;
+
+	if (preview_start(opt->command, &pid, err) < 0)
+		return err_exit_status(err->code);
+	cfg->pids = realloc(cfg->pids, sizeof(*cfg->pids));
+	if (!cfg->pids)
+		abort();
+	cfg->pids[0] = pid;
+	cfg->n_pids = 1;
+	cfg->preview = true;
+	status = list(opt, err);
+	preview_end(pid);
+	return status;
+}
+
+static int list_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	int status;
+
+	if (options_parse(argc, argv, VERB_LIST, &opt, &err) < 0) {
+		status = err_exit_status(err.code);
+	} else if (opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (check(&opt, &err) < 0) {
+		status = err_exit_status(err.code);
+	} else {
+		status = opt.command && !opt.session.n_pids ? list_command(&opt, &err) :
+							      list(&opt, &err);
+	}
+	if (err.code)
+		command_print_error(&err);
+	options_free(&opt);
+	return status;
+}
+
+const struct command cmd_list = {
+	.name = "list",
+	.summary = "show what a target matches, where, and by which mechanism",
+	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]\n"
+		 "list [OPTIONS] TARGET... -- COMMAND [ARG...]",
+	.run = list_main,
+	.help = list_help,
+};

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject TARGET ... -p PID` and `sbinject TARGET ... -- COMMAND`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "src/run/client.h"
+#include "command.h"
+#include "src/base/log.h"
+#include "src/out/out.h"
+#include "src/base/text.h"
+
+enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
+
+static void run_help(FILE *to)
+{
+	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
+	      "py:MODULE:QUALNAME;\n"
+	      "  DELAY a time with its unit (5us); KEY every=N start=T for=T pid=N "
+	      "thread=NAME|TID resume=yes|no inline=yes|no.\n\n",
+	      to);
+	options_help(to, VERB_RUN);
+	fputs("\n", to);
+	command_print_verbs(to);
+	fputs("\n  sbinject(1) has it all.\n", to);
+}
+
+/* Our own failures in launch mode are told from the command's exit statuses. */
+static int own_exit(const struct options *opt, enum sb_code code)
+{
+	if (code == SB_ENOCMD)
+		return EXIT_NOCMD;
+	if (code == SB_ENOEXEC)
+		return EXIT_NOEXEC;
+	return opt->command ? EXIT_OWN : err_exit_status(code);
+}
+
+static int check(struct options *opt, struct sb_err *err)
+{
+	bool attach = opt->session.n_pids > 0 || opt->session.all;
+
+	if (!attach && !opt->command) {
+		err_set(err, SB_EUSAGE,
+			"neither a process (-p PID) nor a command (-- COMMAND) is given");
+		err_hint(err, "sbinject --help shows the forms");
+		return -SB_EUSAGE;
+	}
+	if (attach && !opt->session.targets.count && !opt->background) {
+		err_set(err, SB_EUSAGE, "no target is given");
+		err_hint(err, "sbinject -p PID libc.so.6:getpid 5us");
+		return -SB_EUSAGE;
+	}
+	if (opt->command && opt->json && !strcmp(opt->json, "-")) {
+		err_set(err, SB_EUSAGE, "--json -: standard output belongs to the command");
+		err_hint(err, "write to a file: --json result.json");
+		return -SB_EUSAGE;
+	}
+	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0 ||
+	    out_check(opt->events, err) < 0)
+		return -(int)err->code;
+	return opt->command ? launch_check(opt->command, err) : 0;
+}
+
+static bool any_site(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (res->target[i].n_sites)
+			return true;
+	return false;
+}
+
+static bool all_hit(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (!res->target[i].counts.hits)
+			return false;
+	return true;
+}
+
+static int exit_of(const struct options *opt, const struct client_outcome *out)
+{
+	if (out->error.code && !(out->has_command && out->tracer_died))
+		return own_exit(opt, out->error.code);
+	if (opt->require_hits && out->result && !all_hit(out->result))
+		return EXIT_OWN;
+	/* Figures that are not whole are a failure of sbinject's own. */
+	if (out->result && result_incomplete(out->result) && !out->command_status)
+		return opt->command ? EXIT_OWN : err_exit_status(SB_ESYS);
+	if (out->has_command)
+		return out->command_status;
+	if (out->result && out->result->left_behind)
+		return err_exit_status(SB_ETARGET);
+	return out->result && !any_site(out->result) ? EXIT_NO_MATCH : 0;
+}
+
+static const char *exit_reason(const struct client_outcome *out)
+{
+	static const char *const names[] = {
+		[SESSION_RUNS] = "signal",
+		[SESSION_END_FOR] = "for",
+		[SESSION_END_TARGET] = "target ended",
+		[SESSION_END_SLOWDOWN] = "max-slowdown",
+	};
+
+	return names[out->end];
+}
+
+static void complete(struct result *res, const struct options *opt,
+		     const struct client_outcome *out, int argc, char **argv)
+{
+	free(res->version);
+	res->version = text_dup(SB_VERSION);
+	free(res->argv);
+	free(res->tag);
+	res->n_argv = (size_t)argc;
+	res->argv = calloc((size_t)argc + 1, sizeof(*res->argv));
+	res->tag = calloc(opt->n_tags + 1, sizeof(*res->tag));
+	if (!res->argv || !res->tag)
+		abort();
+	for (int i = 0; i < argc; i++)
+		res->argv[i] = text_dup(argv[i]);
+	res->n_tags = opt->n_tags;
+	for (size_t i = 0; i < opt->n_tags; i++) {
+		res->tag[i].key = text_dup(opt->tag[i].key);
+		res->tag[i].value = text_dup(opt->tag[i].value);
+	}
+	res->exit = exit_of(opt, out);
+	free(res->exit_reason);
+	res->exit_reason = text_dup(exit_reason(out));
+}
+
+static int write_result(const struct options *opt, const struct result *res)
+{
+	struct sb_err err = { 0 };
+
+	if (!opt->quiet && res->n_targets)
+		out_table(stderr, res);
+	if (opt->json)
+		out_json(opt->json, res, false, &err);
+	if (opt->jsonl)
+		out_json(opt->jsonl, res, true, &err);
+	if (!err.code)
+		return 0;
+	command_print_error(&err);
+	return opt->command ? EXIT_OWN : 1;
+}
+
+static void say_unmet(const struct options *opt, const struct result *res)
+{
+	for (size_t i = 0; opt->require_hits && i < res->n_targets; i++)
+		if (!res->target[i].counts.hits)
+			log_error("--require-hits: target '%s' was never hit", res->target[i].spec);
+}
+
+static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
+{
+	const struct backend *backend = backend_choose(opt->backend, &opt->session, err);
+	struct client_outcome out;
+	int status, failed = 0;
+
+	if (!backend)
+		return own_exit(opt, err->code);
+	client_run(opt, backend, &out);
+	status = exit_of(opt, &out);
+	*err = out.error;
+	if (out.result) {
+		complete(out.result, opt, &out, argc, argv);
+		failed = write_result(opt, out.result);
+		say_unmet(opt, out.result);
+		result_free(out.result);
+	}
+	return failed && !out.has_command ? failed : status;
+}
+
+/* No target: there is nothing to trace for. */
+static int run_untouched(const struct options *opt, struct sb_err *err)
+{
+	execvp(opt->command[0], opt->command);
+	return own_exit(opt, err_sys(err, SB_ENOEXEC, "%s", opt->command[0]) ? SB_ENOEXEC : 0);
+}
+
+/* The half that the user waits for: until the hooks are in force, or an error was printed. */
+static int await_attached(int fd, pid_t pid)
+{
+	char status = 1;
+	ssize_t n;
+
+	do
+		n = read(fd, &status, 1);
+	while (n < 0 && errno == EINTR);
+	if (status)
+		waitpid(pid, NULL, 0);
+	return status;
+}
+
+/* What else whoever started us left open is not ours to hold open for the time of a session. */
+static void keep_only(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	low = low > 2 ? low : 2;
+	if (low > 3)
+		syscall(SYS_close_range, 3, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
+/*
+ * --daemon: the session goes on in a child. True in the one who only waits; *status is its
+ * exit status then.
+ */
+static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (!opt->background)
+		return false;
+	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		*status = err_exit_status((enum sb_code) - err_sys(err, SB_ESYS, "--daemon"));
+		return true;
+	}
+	close(fds[pid ? 1 : 0]);
+	if (pid) {
+		opt->status_fd = 0;
+		*status = await_attached(fds[0], pid);
+		return true;
+	}
+	setsid();
+	opt->ready_pipe = fds[1];
+	keep_only(opt->status_fd, opt->ready_pipe);
+	return false;
+}
+
+/* The last words: to whoever reads --status-fd, and to whoever waits for a --daemon. */
+static void tell_ended(const struct options *opt, int status)
+{
+	char byte = (char)status;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (opt->status_fd)
+		dprintf(opt->status_fd, "ended %d\n", status);
+	if (opt->ready_pipe && write(opt->ready_pipe, &byte, 1) < 0)
+		log_debug("nobody waited for the end");
+}
+
+static int run_checked(struct options *opt, int argc, char **argv, struct sb_err *err)
+{
+	int status;
+
+	struct sb_err none = { 0 };
+
+	/* Without a target the command is only watched, so that sbctl can add some; where that is
+	 * not allowed it runs all the same. */
+	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
+	    !backend_choose(opt->backend, &opt->session, &none))
+		return run_untouched(opt, err);
+	if (left_to_child(opt, &status, err))
+		return status;
+	return run_session(opt, argc, argv, err);
+}
+
+static int run_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	char **typed = malloc(((size_t)argc + 1) * sizeof(*typed));
+	int status;
+
+	if (!typed)
+		abort();
+	/* getopt_long() sorts the options to the front; the result shows what was typed. */
+	memcpy(typed, argv, ((size_t)argc + 1) * sizeof(*typed));
+	if (options_parse(argc, argv, VERB_RUN, &opt, &err) < 0) {
+		status = own_exit(&opt, err.code);
+	} else if (opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (opt.version) {
+		printf("sbinject %s\n", SB_VERSION);
+		status = 0;
+	} else if (check(&opt, &err) < 0) {
+		status = own_exit(&opt, err.code);
+	} else {
+		status = run_checked(&opt, argc, typed, &err);
+	}
+	if (err.code)
+		command_print_error(&err);
+	tell_ended(&opt, status);
+	options_free(&opt);
+	free(typed);
+	return status;
+}
+
+const struct command cmd_run = {
+	.name = "",
+	.summary = "slow functions of a running or a started program",
+	.usage = "[OPTIONS] [TARGET [DELAY] [KEY=VALUE]...]... -p PID[,PID...]\n"
+		 "[OPTIONS] [TARGET [DELAY] [KEY=VALUE]...]... -- COMMAND [ARG...]\n"
+		 "[OPTIONS] TARGET ... -p PID -- COMMAND [ARG...]",
+	.run = run_main,
+	.help = run_help,
+};

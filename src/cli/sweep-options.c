@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep-options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/spec/spec.h"
+#include "src/base/text.h"
+
+typedef int take_fn(struct sweep_options *o, const char *arg, struct sb_err *err);
+
+static int keep(char **to, const char *arg)
+{
+	free(*to);
+	*to = text_dup(arg);
+	return 0;
+}
+
+static int take_progress(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)err;
+	return keep(&o->progress, arg);
+}
+
+static int take_response(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)err;
+	return keep(&o->response, arg);
+}
+
+static int take_csv(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)err;
+	return keep(&o->csv, arg);
+}
+
+static int take_html(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)err;
+	return keep(&o->html, arg);
+}
+
+static int take_plot(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	const char *dot = strrchr(arg, '.');
+
+	if (dot && (!strcmp(dot, ".svg") || !strcmp(dot, ".png") || !strcmp(dot, ".pdf")))
+		return keep(&o->plot, arg);
+	err_set(err, SB_EUSAGE, "--plot '%s': what kind of picture?", arg);
+	err_hint(err, "the name ends in .svg, .png or .pdf");
+	return -SB_EUSAGE;
+}
+
+static int take_events(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)err;
+	return keep(&o->events, arg);
+}
+
+static int take_doses(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	char *copy = text_dup(arg), *save = NULL;
+	int ret = 0;
+
+	for (char *word = strtok_r(copy, ",", &save); word && ret == 0;
+	     word = strtok_r(NULL, ",", &save)) {
+		uint64_t ns;
+
+		ret = spec_delay(word, &ns, err);
+		if (ret == 0 && !ns)
+			ret = err_set(err, SB_EUSAGE, "--doses: 0 is measured anyway");
+		if (ret == 0 && o->n_doses == DRIVE_DOSES)
+			ret = err_set(err, SB_EUSAGE, "--doses: at most %d", DRIVE_DOSES);
+		if (ret < 0)
+			break;
+		o->dose_ns = reallocarray(o->dose_ns, o->n_doses + 1, sizeof(*o->dose_ns));
+		if (!o->dose_ns)
+			abort();
+		o->dose_ns[o->n_doses++] = ns;
+	}
+	free(copy);
+	if (ret == 0 && !o->n_doses)
+		ret = err_set(err, SB_EUSAGE, "--doses: none is given");
+	return ret;
+}
+
+static int take_time(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	return spec_duration(arg, &o->time_ns, err);
+}
+
+static int take_guard(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	return spec_duration(arg, &o->guard_ns, err);
+}
+
+static int take_number(const char *option, const char *arg, uint64_t *n, struct sb_err *err)
+{
+	char *end;
+
+	*n = strtoull(arg, &end, 10);
+	if (isdigit((unsigned char)arg[0]) && !*end)
+		return 0;
+	return err_set(err, SB_EUSAGE, "%s '%s': not a number", option, arg);
+}
+
+static int take_runs(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	uint64_t n;
+
+	if (take_number("--runs", arg, &n, err) < 0)
+		return -SB_EUSAGE;
+	if (n < 2 || n > 100000) {
+		err_set(err, SB_EUSAGE, "--runs %s: between 2 and 100000 runs of each arm", arg);
+		err_hint(err, "eight give an interval that means something");
+		return -SB_EUSAGE;
+	}
+	o->runs = (unsigned int)n;
+	return 0;
+}
+
+static int take_seed(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	o->seed_given = true;
+	return take_number("--seed", arg, &o->seed, err);
+}
+
+static int take_threshold(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	char *end;
+
+	o->threshold = strtod(arg, &end);
+	if (end != arg && !*end && o->threshold > 0 && o->threshold < 1)
+		return 0;
+	return err_set(err, SB_EUSAGE, "--threshold '%s': a kappa between 0 and 1, as 0.1", arg);
+}
+
+static int take_lane(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	for (int mode = LANE_PROCESS; mode <= LANE_ALL; mode++)
+		if (!strcmp(arg, lane_mode_name((enum lane_mode)mode))) {
+			o->lane = (enum lane_mode)mode;
+			return 0;
+		}
+	return err_set(err, SB_EUSAGE, "--lane '%s': process, thread or all", arg);
+}
+
+static int take_self_check(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	(void)arg;
+	(void)err;
+	o->self_check = true;
+	return 0;
+}
+
+static const struct row {
+	const char *name;
+	take_fn *take;
+	const char *arg; /* NULL: takes none */
+	const char *help;
+} rows[] = {
+	{ "progress", take_progress, "SOURCE",
+	  "what counts items: a TARGET's hits, prom:URL#METRIC{..}, file:PATH, cmd:.., "
+	  "stdout:REGEX" },
+	{ "response", take_response, "SOURCE",
+	  "a latency instead of time per item: prom:URL#HISTOGRAM (right for open-loop load)" },
+	{ "doses", take_doses, "TIME,...", "delays a hit (default: doubled until they are felt)" },
+	{ "time", take_time, "TIME", "budget of the whole sweep (default 60s)" },
+	{ "runs", take_runs, "N", "run COMMAND N times in each arm, instead of a live process" },
+	{ "guard", take_guard, "TIME", "left out after each change (default: by the pipeline)" },
+	{ "threshold", take_threshold, "K", "a kappa below is as good as none (0.1)" },
+	{ "lane", take_lane, "process|thread|all", "what is delayed side by side (process)" },
+	{ "self-check", take_self_check, NULL,
+	  "first delay the progress function itself: kappa must be 1" },
+	{ "seed", take_seed, "N", "of the order of arms; as recorded in the result" },
+	{ "csv", take_csv, "FILE", "every window" },
+	{ "html", take_html, "FILE", "one page with tables and pictures" },
+	{ "plot", take_plot, "FILE.svg|png|pdf", "pictures, by gnuplot" },
+	{ "events", take_events, "FILE", "each change of arm as a line of JSON, with both clocks" },
+};
+
+enum { ROWS = sizeof(rows) / sizeof(*rows) };
+
+void sweep_options_help(FILE *to)
+{
+	fputs("\noptions of a sweep:\n", to);
+	for (int i = 0; i < ROWS; i++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
+			 rows[i].arg ? rows[i].arg : "");
+		fprintf(to, "  %-28s %s\n", left, rows[i].help);
+	}
+}
+
+/* The row that a word names, with its argument where that is in the same word. */
+static const struct row *row_of(const char *word, const char **arg)
+{
+	size_t len;
+
+	if (strncmp(word, "--", 2) != 0 || !word[2])
+		return NULL;
+	word += 2;
+	len = strcspn(word, "=");
+	*arg = word[len] ? word + len + 1 : NULL;
+	for (int i = 0; i < ROWS; i++)
+		if (strlen(rows[i].name) == len && !strncmp(rows[i].name, word, len))
+			return &rows[i];
+	return NULL;
+}
+
+int sweep_options_take(int *argc, char **argv, struct sweep_options *out, struct sb_err *err)
+{
+	int kept = 1, at = 1, ret = 0;
+
+	while (at < *argc && strcmp(argv[at], "--") != 0) {
+		const char *arg = NULL;
+		const struct row *row = row_of(argv[at], &arg);
+
+		if (!row) {
+			argv[kept++] = argv[at++];
+			continue;
+		}
+		at++;
+		if (row->arg && !arg) {
+			if (at == *argc || !strcmp(argv[at], "--"))
+				return err_set(err, SB_EUSAGE, "--%s needs %s", row->name,
+					       row->arg);
+			arg = argv[at++];
+		}
+		if (!row->arg && arg)
+			return err_set(err, SB_EUSAGE, "--%s takes no argument", row->name);
+		ret = row->take(out, arg, err);
+		if (ret < 0)
+			return ret;
+	}
+	while (at < *argc)
+		argv[kept++] = argv[at++];
+	argv[kept] = NULL;
+	*argc = kept;
+	return 0;
+}
+
+void sweep_options_free(struct sweep_options *opt)
+{
+	free(opt->progress);
+	free(opt->response);
+	free(opt->csv);
+	free(opt->html);
+	free(opt->plot);
+	free(opt->events);
+	free(opt->dose_ns);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SWEEP_OPTIONS_H
+#define SB_SWEEP_OPTIONS_H
+
+#include <stdio.h>
+#include "options.h"
+#include "sweep/drive.h"
+
+/* The options that only `sweep` has; the others are those of options.h. */
+struct sweep_options {
+	char *progress, *response, *csv, *html, *plot, *events;
+	uint64_t *dose_ns;
+	size_t n_doses;
+	uint64_t time_ns, guard_ns;
+	unsigned int runs; /* 0: live */
+	double threshold;  /* 0: the default */
+	uint64_t seed;
+	bool seed_given, self_check;
+	enum lane_mode lane;
+};
+
+/*
+ * Takes its own options out of argv (which keeps the rest, argc is adjusted); what is behind `--`
+ * is left alone. SB_EUSAGE with the option and the remedy.
+ */
+int sweep_options_take(int *argc, char **argv, struct sweep_options *out, struct sb_err *err);
+void sweep_options_free(struct sweep_options *opt);
+void sweep_options_help(FILE *to);
+
+#endif

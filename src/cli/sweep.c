@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject sweep`: how much of a function's delay reaches the end result? */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "command.h"
+#include "src/session/launch.h"
+#include "src/base/log.h"
+#include "src/out/place.h"
+#include "src/out/sweep.h"
+#include "src/out/out.h"
+#include "src/live/job.h"
+#include "sweep-options.h"
+#include "src/base/text.h"
+
+#define FLOOR_NS	40 /* smallest delay that is given honestly */
+#define DEFAULT_TIME_NS 60000000000ull
+
+struct sweep_command {
+	struct options opt;
+	struct sweep_options own;
+	struct sweep_job job;
+	const char **spec; /* of the targets asked about */
+	struct sb_err err;
+};
+
+static void sweep_help(FILE *to)
+{
+	sweep_options_help(to);
+	fputs("\n", to);
+	options_help(to, VERB_SWEEP);
+}
+
+static int usage(struct sb_err *err, const char *what, const char *hint)
+{
+	err_set(err, SB_EUSAGE, "%s", what);
+	err_hint(err, "%s", hint);
+	return -SB_EUSAGE;
+}
+
+static int check_words(struct sweep_command *c)
+{
+	const struct session_config *cfg = &c->opt.session;
+
+	if (!cfg->targets.count)
+		return usage(&c->err, "no target is given",
+			     "sbinject sweep -p PID lib:sym --progress SOURCE");
+	if (!cfg->n_pids && !c->opt.command)
+		return usage(&c->err, "neither a process nor a command is given",
+			     "-p PID, or -- COMMAND");
+	if (c->own.runs && (!c->opt.command || cfg->n_pids))
+		return usage(&c->err, "--runs is for a command that is run again and again",
+			     "sbinject sweep TARGET --runs 10 -- COMMAND");
+	if (!c->own.runs && !c->own.progress)
+		return usage(&c->err, "no progress source is given: what counts the items done?",
+			     "--progress TARGET (a function called once an item), "
+			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
+	if (c->opt.command && c->opt.json && !strcmp(c->opt.json, "-"))
+		return usage(&c->err, "--json -: standard output belongs to the command",
+			     "write to a file: --json sweep.json");
+	for (size_t i = 0; i < c->own.n_doses; i++)
+		if (c->own.dose_ns[i] < FLOOR_NS)
+			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
+				     "leave --doses out: they are chosen by what is felt");
+	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
+		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
+	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;
+}
+
+/* A function's hits as the progress: a target like the others, counted in every arm. */
+static int add_progress_target(struct sweep_command *c, char *text)
+{
+	struct spec_list *list = &c->opt.session.targets;
+	char *words[2] = { text, (char[]){ "0" } };
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->spec[i].text, text)) {
+			c->job.progress_index = i;
+			return 0;
+		}
+	c->job.progress_index = list->count;
+	return spec_parse_words(words, 2, list, &c->err);
+}
+
+static int open_progress(struct sweep_command *c)
+{
+	const char *text = c->own.progress ? c->own.progress : "end";
+	enum progress_kind kind = progress_kind_of(text);
+
+	c->job.progress_text = text;
+	c->job.progress_index = DRIVE_NONE;
+	if (kind == PROGRESS_END && c->own.runs)
+		return 0;
+	if (kind == PROGRESS_END)
+		return usage(&c->err, "the end of a command is progress of whole runs only",
+			     "--runs N");
+	if (c->own.runs && kind != PROGRESS_STDOUT)
+		return usage(&c->err, "whole runs are measured by their time, or by stdout:REGEX",
+			     "leave --progress out, or sweep a live process");
+	if (kind == PROGRESS_STDOUT && !c->own.runs)
+		return usage(&c->err, "stdout: is for --runs N -- COMMAND",
+			     "for a live process: file:, cmd:, prom: or a TARGET");
+	if (kind == PROGRESS_TARGET && c->own.progress)
+		return add_progress_target(c, c->own.progress);
+	return progress_open(text, false, &c->job.progress, &c->err);
+}
+
+static uint64_t choose_seed(const struct sweep_options *own)
+{
+	uint32_t seed = 1;
+
+	if (own->seed_given)
+		return own->seed;
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = (uint32_t)getpid();
+	return seed;
+}
+
+/* Whether requests come at a rate of their own is tried on the progress function, where there is
+ * one and no thread's being busy tells. */
+static void look_for_open_loop(struct sweep_command *c, struct drive_cfg *d)
+{
+	d->control = c->job.progress_index;
+	d->control_auto = d->control != DRIVE_NONE;
+	d->control_too = d->control_auto && d->control < d->n_targets;
+	if (d->control_auto && !d->control_too)
+		d->n_targets++;
+}
+
+static int fill_job(struct sweep_command *c)
+{
+	struct session_config *cfg = &c->opt.session;
+	struct drive_cfg *d = &c->job.cfg;
+
+	*d = drive_defaults();
+	d->n_targets = cfg->targets.count;
+	if (open_progress(c) < 0)
+		return -1;
+	c->spec = calloc(cfg->targets.count + 1, sizeof(*c->spec));
+	if (!c->spec)
+		abort();
+	for (size_t i = 0; i < cfg->targets.count; i++) {
+		c->spec[i] = cfg->targets.spec[i].text;
+		cfg->targets.spec[i].delay_ns = 0;
+	}
+	d->spec = c->spec;
+	d->control = DRIVE_NONE;
+	if (c->own.self_check && c->job.progress_index == DRIVE_NONE)
+		return usage(&c->err,
+			     "--self-check delays the progress function: that must be a TARGET",
+			     "--progress lib:sym --self-check");
+	if (c->own.self_check) {
+		d->control = c->job.progress_index;
+		d->control_too = d->control < d->n_targets;
+		if (!d->control_too)
+			d->n_targets++;
+	}
+	if (!c->own.self_check && !c->own.runs && !c->own.response)
+		look_for_open_loop(c, d);
+	d->seed = choose_seed(&c->own);
+	d->dose_ns = c->own.dose_ns;
+	d->n_doses = c->own.n_doses;
+	if (cfg->max_slowdown > 0)
+		d->max_slowdown = cfg->max_slowdown;
+	cfg->max_slowdown = 0; /* doses are chosen within it */
+	cfg->sweeping = true;
+	if (c->own.threshold > 0)
+		d->threshold = c->own.threshold;
+	d->runs = c->own.runs != 0;
+	d->n_runs = c->own.runs;
+	d->time_ns = c->own.time_ns ? c->own.time_ns : d->runs ? 0 : DEFAULT_TIME_NS;
+	d->guard_ns = c->own.guard_ns;
+	d->response = c->own.response != NULL;
+	d->lane_mode = c->own.lane;
+	d->floor_ns = FLOOR_NS;
+	return c->own.response ? progress_open(c->own.response, true, &c->job.response, &c->err) :
+				 0;
+}
+
+/* Found before the target is touched, and not after an hour. */
+static int open_outputs(struct sweep_command *c)
+{
+	const char *path[] = { c->opt.json, c->own.csv, c->own.html, c->own.plot };
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(*path); i++)
+		if (out_check(path[i], &c->err) < 0)
+			return -1;
+	if (c->own.plot && !out_sweep_can_plot())
+		return usage(&c->err, "--plot needs gnuplot, and there is none", "install gnuplot");
+	if (!c->own.events)
+		return 0;
+	c->job.events = out_place_stream(c->own.events);
+	return c->job.events ? 0 : err_sys(&c->err, SB_EFILE, "cannot write %s", c->own.events);
+}
+
+/* The pieces of one command line, for the documents. */
+static void describe(const struct sweep_command *c, int argc, char **argv,
+		     struct out_sweep_about *about)
+{
+	*about = (struct out_sweep_about){
+		.argc = argc,
+		.argv = argv,
+		.progress = c->job.progress_text,
+		.response = c->own.response,
+		.n_targets = c->job.cfg.n_targets,
+	};
+}
+
+static int write_all(struct sweep_command *c, const struct sweep_result *res,
+		     const struct out_sweep_about *about)
+{
+	int ret = 0;
+
+	if (!c->opt.json || strcmp(c->opt.json, "-") != 0)
+		out_sweep_table(stdout, res, about);
+	if (c->opt.json)
+		ret = out_sweep_json(c->opt.json, res, about, &c->err);
+	if (ret == 0 && c->own.csv)
+		ret = out_sweep_csv(c->own.csv, res, about, &c->err);
+	if (ret == 0 && c->own.plot)
+		ret = out_sweep_plot(c->own.plot, res, about, &c->err);
+	if (ret == 0 && c->own.html)
+		ret = out_sweep_html(c->own.html, res, about, &c->err);
+	return ret;
+}
+
+static int sweep(struct sweep_command *c, int argc, char **argv)
+{
+	struct out_sweep_about about;
+	struct sweep_result *res;
+	struct sb_err why = { 0 };
+	int status;
+
+	c->job.opt = &c->opt;
+	c->job.quiet = c->opt.quiet;
+	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
+	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
+		return err_exit_status(c->err.code);
+	/* A live process is untraced while it is measured; what a launched one starts is followed.
+	 */
+	c->opt.session.follow = c->opt.command && !c->opt.session.n_pids;
+	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
+	if (!res) {
+		sweep_live_end(&c->job, &why);
+		c->err = why;
+		return err_exit_status(why.code);
+	}
+	describe(c, argc, argv, &about);
+	status = sweep_exit_status(res);
+	if (write_all(c, res, &about) < 0)
+		status = err_exit_status(c->err.code);
+	fflush(NULL);
+	if (sweep_live_end(&c->job, &why) < 0 && !c->err.code) {
+		c->err = why;
+		status = err_exit_status(why.code);
+	}
+	sweep_result_free(res);
+	return status;
+}
+
+static int sweep_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sweep_command c = { 0 };
+	char **whole = malloc((size_t)(argc + 1) * sizeof(*whole));
+	int status, whole_argc = argc;
+
+	if (!whole)
+		abort();
+	memcpy(whole, argv, (size_t)(argc + 1) * sizeof(*whole));
+	if (sweep_options_take(&argc, argv, &c.own, &c.err) < 0 ||
+	    options_parse(argc, argv, VERB_SWEEP, &c.opt, &c.err) < 0) {
+		status = err_exit_status(c.err.code);
+	} else if (c.opt.help) {
+		command_print_usage(stdout, cmd);
+		status = 0;
+	} else if (check_words(&c) < 0) {
+		status = err_exit_status(c.err.code);
+	} else {
+		status = sweep(&c, whole_argc, whole);
+	}
+	if (c.err.code)
+		command_print_error(&c.err);
+	progress_close(c.job.progress);
+	progress_close(c.job.response);
+	if (c.job.events)
+		fclose(c.job.events);
+	sweep_options_free(&c.own);
+	options_free(&c.opt);
+	free(c.job.can_time);
+	free(c.spec);
+	free(whole);
+	return status;
+}
+
+const struct command cmd_sweep = {
+	.name = "sweep",
+	.summary = "measure how much of a function's delay reaches the end result",
+	.usage = "sweep TARGET... --progress SOURCE [OPTIONS] -p PID[,PID...]\n"
+		 "sweep TARGET... --progress SOURCE [OPTIONS] -- COMMAND [ARG...]\n"
+		 "sweep TARGET... --runs N [OPTIONS] -- COMMAND [ARG...]",
+	.run = sweep_main,
+	.help = sweep_help,
+};

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "src/base/log.h"
+#include "runtime.h"
+#include "elf/symbol.h"
+#include "inject/clock.h"
+
+enum { WORDS_MAX = 16, PATH_MOST = 256 };
+
+struct request {
+	struct control_state *c;
+	const json_t *in;
+	json_t *out;
+	struct sb_err err;
+	const char *error; /* its name; NULL: by err.code */
+};
+
+static const char *error_name(enum sb_code code)
+{
+	static const char *const names[SB_CODE_COUNT] = {
+		[SB_EUSAGE] = "EINVAL",	    [SB_ESPEC] = "EINVAL",     [SB_EFILE] = "ENOENT",
+		[SB_ENOELF] = "ENOEXEC",    [SB_ENOMODULE] = "ENOENT", [SB_ENOSYMBOL] = "ENOENT",
+		[SB_EAMBIGUOUS] = "EINVAL", [SB_ENOTFUNC] = "EINVAL",  [SB_EREFUSED] = "EINVAL",
+		[SB_ENOPROC] = "ESRCH",	    [SB_EPERM] = "EPERM",      [SB_ENOMEM] = "ENOSPC",
+		[SB_ECLOCK] = "ENODEV",	    [SB_ECONFINED] = "EPERM",
+	};
+
+	return names[code] ? names[code] : "EIO";
+}
+
+static int fail(struct request *r, const char *name, const char *what, const char *hint)
+{
+	r->error = name;
+	err_set(&r->err, SB_EUSAGE, "%s", what);
+	if (hint)
+		err_hint(&r->err, "%s", hint);
+	return -1;
+}
+
+static void tell(struct request *r, const char *what, const struct session_target *t)
+{
+	if (r->c->changed)
+		r->c->changed(r->c->ctx, what, t);
+}
+
+static void tell_target(struct request *r, const char *what, size_t index)
+{
+	struct session_target t;
+
+	r->c->backend->state(r->c->session, index, &t);
+	tell(r, what, &t);
+}
+
+/* ---- what a request says ---- */
+
+/* A whole number of at least 0; absent: false. */
+static bool get_number(struct request *r, const char *key, uint64_t *n, int *ret)
+{
+	const json_t *value = json_object_get(r->in, key);
+
+	if (!value)
+		return false;
+	if (!json_is_integer(value) || json_integer_value(value) < 0) {
+		*ret = fail(r, "EINVAL", "a number is expected", key);
+		return false;
+	}
+	*n = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static int check_delay(struct request *r, uint64_t ns)
+{
+	uint64_t most = r->c->backend->delay_max_ns;
+
+	if (ns <= (most ? most : SPEC_DELAY_MAX_NS))
+		return 0;
+	if (most)
+		return fail(r, "ERANGE",
+			    "a delay above 10 ms is refused: this backend spends it in the kernel",
+			    "--backend inject gives up to 10 s");
+	return fail(r, "ERANGE", "a delay above 10 s is refused", NULL);
+}
+
+/* How many targets in force have this text, of whatever process; *index: the last of them. */
+static size_t count_named(struct request *r, const char *name, size_t *index)
+{
+	const struct backend *b = r->c->backend;
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->state(r->c->session, i, &t);
+		if (t.removed || strcmp(t.spec->text, name) != 0)
+			continue;
+		*index = i;
+		n++;
+	}
+	return n;
+}
+
+static bool find_exactly(struct request *r, const char *name, uint64_t pid, size_t *index)
+{
+	const struct backend *b = r->c->backend;
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->state(r->c->session, i, &t);
+		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name) != 0)
+			continue;
+		*index = i;
+		return true;
+	}
+	return false;
+}
+
+/* The target that a request names, by text and pid; the only one of its text needs no pid. */
+static int get_target(struct request *r, size_t *index)
+{
+	const char *name = json_string_value(json_object_get(r->in, "target"));
+	uint64_t pid = 0;
+	size_t alike;
+	bool given;
+	int ret = 0;
+
+	given = get_number(r, "pid", &pid, &ret);
+	if (ret < 0)
+		return ret;
+	if (!name)
+		return fail(r, "EINVAL", "no target is named", NULL);
+	if (find_exactly(r, name, pid, index))
+		return 0;
+	alike = given ? 0 : count_named(r, name, index);
+	if (alike == 1)
+		return 0;
+	r->error = alike ? "EINVAL" : "ENOENT";
+	err_set(&r->err, SB_EUSAGE,
+		alike ? "target '%.200s' is there for several processes" :
+			"target '%.200s' is not in this session",
+		name);
+	err_hint(&r->err, alike ? "--pid=N says which is meant" : "sbctl list shows what is");
+	return -1;
+}
+
+/* ---- requests ---- */
+
+/* What waits for its module, and why. */
+static void put_pending(struct request *r, size_t index)
+{
+	struct session_target t = { 0 };
+	char *why;
+
+	r->c->backend->state(r->c->session, index, &t);
+	if (!t.pending || !t.why)
+		return;
+	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
+		abort();
+	json_put(r->out, "state", json_string("pending"));
+	json_put(r->out, "why", json_shown(why));
+	free(why);
+}
+
+/* The limit of the kernel module holds here, too: scripts see one and the same error. */
+static int check_length(struct request *r, const struct spec *spec)
+{
+	if (spec->kind == SPEC_PYTHON || spec->module[0] != '/' || glob_is_pattern(spec->module) ||
+	    strlen(spec->module) <= PATH_MOST)
+		return 0;
+	return fail(r, "ENAMETOOLONG", "a path of more than 256 bytes",
+		    "a pattern names the file: '*/NAME:SYMBOL'");
+}
+
+/* The errors of an add that have a name of their own. */
+static void name_refusal(struct request *r)
+{
+	if (r->err.code == SB_ESPEC && strstr(r->err.what, "is there already")) {
+		r->error = "EEXIST";
+	} else if (strstr(r->err.what, "already a site of target")) {
+		r->error = "EEXIST";
+		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
+	}
+}
+
+static int op_add(struct request *r)
+{
+	const json_t *words = json_object_get(r->in, "words");
+	char *word[WORDS_MAX];
+	struct spec_list list = { 0 };
+	size_t n = json_array_size(words), index = 0;
+	int ret;
+
+	if (!n || n > WORDS_MAX)
+		return fail(r, "EINVAL", "no target is named", NULL);
+	for (size_t i = 0; i < n; i++) {
+		word[i] = (char *)json_string_value(json_array_get(words, i));
+		if (!word[i])
+			return fail(r, "EINVAL", "words are strings", NULL);
+		if (strlen(word[i]) > 4096)
+			return fail(r, "ENAMETOOLONG", "a word is longer than 4096 bytes", NULL);
+	}
+	ret = spec_parse_words(word, n, &list, &r->err);
+	if (ret == 0 && list.count != 1)
+		ret = fail(r, "EINVAL", "one target at a time", NULL);
+	if (ret == 0)
+		ret = check_length(r, &list.spec[0]);
+	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
+		list.spec[0].delay_ns = r->c->default_ns;
+	if (ret == 0)
+		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
+	if (ret < 0 && !r->error)
+		name_refusal(r);
+	if (ret == 0) {
+		json_put(r->out, "index", json_integer((json_int_t)index));
+		json_put(r->out, "target", json_shown(list.spec[0].text));
+		json_put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
+		tell_target(r, "add", index);
+		put_pending(r, index);
+	}
+	spec_list_free(&list);
+	return ret;
+}
+
+static int op_remove(struct request *r)
+{
+	size_t index = 0;
+	int ret = get_target(r, &index);
+
+	if (ret < 0)
+		return ret;
+	ret = r->c->backend->remove(r->c->session, index, &r->err);
+	if (ret == 0)
+		tell_target(r, "remove", index);
+	return ret;
+}
+
+static int op_update(struct request *r)
+{
+	struct session_target t;
+	uint64_t every, delay;
+	size_t index = 0;
+	int ret = get_target(r, &index);
+
+	if (ret < 0)
+		return ret;
+	r->c->backend->state(r->c->session, index, &t);
+	every = t.every;
+	delay = t.delay_ns;
+	get_number(r, "delay_ns", &delay, &ret);
+	get_number(r, "every", &every, &ret);
+	if (ret == 0)
+		ret = check_delay(r, delay);
+	if (ret < 0)
+		return ret;
+	r->c->backend->update(r->c->session, index, delay, every);
+	tell_target(r, "update", index);
+	json_put(r->out, "delay_ns", json_integer((json_int_t)delay));
+	return 0;
+}
+
+static int op_clear(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	int ret = 0;
+
+	for (size_t i = 0; i < b->targets(r->c->session) && ret == 0; i++) {
+		struct session_target t;
+
+		b->state(r->c->session, i, &t);
+		if (!t.removed)
+			ret = b->remove(r->c->session, i, &r->err);
+	}
+	tell(r, "clear", NULL);
+	return ret;
+}
+
+static int op_delay(struct request *r)
+{
+	uint64_t ns = r->c->default_ns;
+	bool given;
+	int ret = 0;
+
+	given = get_number(r, "delay_ns", &ns, &ret);
+	if (given)
+		ret = check_delay(r, ns);
+	if (ret < 0)
+		return ret;
+	r->c->default_ns = ns;
+	if (given)
+		tell(r, "delay", &(struct session_target){ .delay_ns = ns });
+	json_put(r->out, "delay_ns", json_integer((json_int_t)ns));
+	return 0;
+}
+
+static int op_enable(struct request *r)
+{
+	r->c->backend->enable(r->c->session, true);
+	tell(r, "enable", NULL);
+	return 0;
+}
+
+static int op_disable(struct request *r)
+{
+	r->c->backend->enable(r->c->session, false);
+	tell(r, "disable", NULL);
+	return 0;
+}
+
+static int op_list(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		json_t *o;
+
+		b->target(r->c->session, i, &t);
+		if (t.removed)
+			continue;
+		o = control_target(&t, i);
+		if (json_is_true(json_object_get(r->in, "functions")))
+			control_functions(b, r->c->session, i, o);
+		if (json_array_append_new(list, o))
+			abort();
+	}
+	json_put(r->out, "targets", list);
+	return 0;
+}
+
+static int op_status(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	uint64_t hits = 0, injected = 0;
+	json_t *pids = json_must(json_array());
+	json_int_t targets = 0;
+	pid_t *pid;
+	size_t n;
+
+	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+		struct session_target t;
+
+		b->target(r->c->session, i, &t);
+		targets += !t.removed;
+		hits += t.counts.hits;
+		injected += t.counts.injected_ns;
+	}
+	n = b->pids(r->c->session, &pid);
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(pids, json_must(json_integer(pid[i]))))
+			abort();
+	free(pid);
+	json_put(r->out, "enabled", json_boolean(b->enabled(r->c->session)));
+	json_put(r->out, "targets", json_integer(targets));
+	json_put(r->out, "total_hits", json_integer((json_int_t)hits));
+	json_put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
+	json_put(r->out, "backend", json_string(b->name));
+	json_put(r->out, "pids", pids);
+	json_put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
+	return 0;
+}
+
+/* How long calls took, of targets of which some were timed. */
+static void put_spans(struct request *r)
+{
+	const struct backend *b = r->c->backend;
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; b->spans && i < b->targets(r->c->session); i++) {
+		struct result_spans s;
+
+		b->spans(r->c->session, i, &s);
+		if ((s.calls || s.missed) &&
+		    json_array_append_new(
+			    list, json_must(json_pack("[I,I,I,I]", (json_int_t)i, (json_int_t)s.ns,
+						      (json_int_t)s.calls, (json_int_t)s.missed))))
+			abort();
+	}
+	json_put(r->out, "spans", list);
+	json_put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
+}
+
+static uint64_t hits_of(struct request *r, size_t index)
+{
+	struct session_target t;
+
+	r->c->backend->target(r->c->session, index, &t);
+	return t.counts.hits;
+}
+
+/* False: no call came in the time. The slack of sleeps would be as long as they are. */
+static bool await_call(struct request *r, size_t index, uint64_t poll_ns)
+{
+	uint64_t was = hits_of(r, index), limit = clock_ns() + CONTROL_AFTER_NS;
+	int slack = prctl(PR_GET_TIMERSLACK);
+	bool moved = false;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!moved && clock_ns() < limit) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)poll_ns }, NULL);
+		moved = hits_of(r, index) != was;
+	}
+	prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
+	return moved;
+}
+
+/* "after", where it is asked for. */
+static int lanes_after(struct request *r)
+{
+	const json_t *after = json_object_get(r->in, "after");
+	json_int_t index = json_integer_value(json_object_get(after, "index"));
+	json_int_t poll_ns = json_integer_value(json_object_get(after, "poll_ns"));
+
+	if (!after)
+		return 0;
+	if (!json_is_integer(json_object_get(after, "index")) || index < 0 ||
+	    (size_t)index >= r->c->backend->targets(r->c->session))
+		return fail(r, "ENOENT", "there is no target of that index", NULL);
+	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
+		return fail(r, "ERANGE", "poll_ns lies between 1 and 5000000", NULL);
+	json_put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
+	return 0;
+}
+
+static int op_lanes(struct request *r)
+{
+	json_t *list = json_must(json_array());
+	struct session_lane *lane;
+	uint64_t t_ns;
+	size_t n;
+
+	if (lanes_after(r) < 0) {
+		json_decref(list);
+		return -1;
+	}
+	n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
+	for (size_t i = 0; i < n; i++) {
+		json_t *o = json_must(
+			json_pack("[I,i,I,I,I,I]", (json_int_t)lane[i].target, (int)lane[i].pid,
+				  (json_int_t)lane[i].slot, (json_int_t)lane[i].hits,
+				  (json_int_t)lane[i].injected_ns, (json_int_t)lane[i].overrun_ns));
+
+		if (json_array_append_new(list, o))
+			abort();
+	}
+	free(lane);
+	put_spans(r);
+	json_put(r->out, "t_ns", json_integer((json_int_t)t_ns));
+	json_put(r->out, "lanes", list);
+	return 0;
+}
+
+/* One entry of an arm: checked first, for all of them, then done. */
+static int arm_one(struct request *r, const json_t *entry, bool doit)
+{
+	const struct backend *b = r->c->backend;
+	json_int_t index = json_integer_value(json_object_get(entry, "index"));
+	const json_t *delay = json_object_get(entry, "delay_ns");
+	struct session_target t;
+
+	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
+	    (size_t)index >= b->targets(r->c->session))
+		return fail(r, "ENOENT", "there is no target of that index", NULL);
+	b->state(r->c->session, (size_t)index, &t);
+	if (t.removed)
+		return fail(r, "ENOENT", "the target of that index was removed", NULL);
+	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||
+		      check_delay(r, (uint64_t)json_integer_value(delay)) < 0))
+		return fail(r, "ERANGE", "a delay is out of range", NULL);
+	if (!doit)
+		return 0;
+	if (delay)
+		b->update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
+			  t.every);
+	if (b->time)
+		b->time(r->c->session, (size_t)index, json_is_true(json_object_get(entry, "time")));
+	b->mute(r->c->session, (size_t)index, json_is_false(json_object_get(entry, "on")));
+	return 0;
+}
+
+static int op_arm(struct request *r)
+{
+	const json_t *list = json_object_get(r->in, "targets");
+
+	for (int doit = 0; doit < 2; doit++)
+		for (size_t i = 0; i < json_array_size(list); i++)
+			if (arm_one(r, json_array_get(list, i), doit) < 0)
+				return -1;
+	return 0;
+}
+
+static int op_stop(struct request *r)
+{
+	r->c->stop = true;
+	return 0;
+}
+
+static const struct op {
+	const char *name;
+	int (*run)(struct request *r);
+} ops[] = {
+	{ "add", op_add },	   { "remove", op_remove }, { "update", op_update },
+	{ "clear", op_clear },	   { "delay", op_delay },   { "enable", op_enable },
+	{ "disable", op_disable }, { "list", op_list },	    { "status", op_status },
+	{ "lanes", op_lanes },	   { "arm", op_arm },	    { "stop", op_stop },
+};
+
+static int run(struct request *r)
+{
+	const char *name = json_string_value(json_object_get(r->in, "op"));
+
+	for (size_t i = 0; name && i < sizeof(ops) / sizeof(*ops); i++)
+		if (!strcmp(ops[i].name, name))
+			return ops[i].run(r);
+	return fail(r, "EINVAL", "there is no such request", NULL);
+}
+
+char *control_answer(struct control_state *c, const char *request, size_t len)
+{
+	json_error_t why;
+	json_t *in = json_loadb(request, len, JSON_REJECT_DUPLICATES, &why);
+	struct request r = { .c = c, .in = in, .out = json_must(json_object()) };
+	char *answer;
+	int ret = in ? run(&r) : fail(&r, "EINVAL", "this is not JSON", why.text);
+
+	json_put(r.out, "ok", json_boolean(ret >= 0));
+	if (ret < 0) {
+		json_put(r.out, "error", json_string(r.error ? r.error : error_name(r.err.code)));
+		json_put(r.out, "what", json_shown(r.err.what));
+		json_put(r.out, "hint", json_shown(err_remedy(&r.err)));
+	}
+	answer = json_dumps(r.out, JSON_COMPACT);
+	json_decref(r.out);
+	json_decref(in);
+	if (!answer)
+		abort();
+	return answer;
+}

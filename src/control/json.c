@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "elf/symbol.h"
+
+json_t *json_must(json_t *value)
+{
+	if (!value)
+		abort();
+	return value;
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, json_must(value)))
+		abort();
+}
+
+json_t *json_shown(const char *from)
+{
+	json_t *value = json_string(from);
+	char *copy;
+
+	if (value)
+		return value;
+	copy = strdup(from);
+	for (char *c = copy; c && *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	value = json_string(copy ? copy : "");
+	free(copy);
+	return value;
+}
+
+json_t *control_target(const struct session_target *t, size_t index)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "index", json_integer((json_int_t)index));
+	json_put(o, "target", json_shown(t->spec->text));
+	if (t->spec->pid)
+		json_put(o, "pid", json_integer(t->spec->pid));
+	json_put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
+	json_put(o, "every", json_integer((json_int_t)t->every));
+	json_put(o, "state", json_string(t->pending ? "pending" : t->open ? "on" : "off"));
+	json_put(o, "hits", json_integer((json_int_t)t->counts.hits));
+	json_put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
+	json_put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
+	json_put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
+	return o;
+}
+
+static json_t *function_json(const struct session_function *f)
+{
+	char *name = symbol_shown(f->symbol);
+	json_t *o = json_must(json_object());
+
+	json_put(o, "module", json_shown(f->module));
+	json_put(o, "name", json_shown(name ? name : f->symbol));
+	json_put(o, "hits", json_integer((json_int_t)f->hits));
+	free(name);
+	return o;
+}
+
+void control_functions(const struct backend *b, struct session *s, size_t index, json_t *target)
+{
+	struct session_function *list = NULL;
+	size_t n = b->functions ? b->functions(s, index, &list) : 0;
+	json_t *array;
+
+	if (!list)
+		return;
+	array = json_must(json_array());
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(array, function_json(&list[i])))
+			abort();
+	free(list);
+	json_put(target, "functions", array);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+#include "metrics.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "src/base/log.h"
+#include "src/out/out.h"
+#include "runtime.h"
+
+enum { ANSWER_MAX = 64 << 20, TIMEOUT_S = 5 };
+
+#define OPENMETRICS "application/openmetrics-text"
+#define CLASSIC	    "text/plain; version=0.0.4; charset=utf-8"
+
+enum { OPEN_LIMIT = 32, OPEN_MOST = 16 };
+
+struct metrics {
+	struct metrics_config cfg;
+	struct MHD_Daemon *http;
+	pthread_t writer;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool writing, stop;
+	int open[OPEN_LIMIT]; /* connections, the oldest first; the server's thread's */
+	size_t n_open;
+};
+
+/* ---- asking ---- */
+
+static json_t *ask(pid_t session, const char *request)
+{
+	struct timeval limit = { .tv_sec = TIMEOUT_S };
+	char dir[256], path[300], *in = NULL;
+	size_t len = 0, cap = 0;
+	json_t *answer = NULL;
+	int fd = runtime_connect(
+		runtime_socket(runtime_dir(dir, sizeof(dir)), session, path, sizeof(path)));
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
+		goto out;
+	do {
+		if (cap - len < 65536) {
+			cap += 262144;
+			in = realloc(in, cap);
+			if (!in)
+				abort();
+		}
+		n = recv(fd, in + len, cap - len, 0);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && in[len - 1] != '\n' && len < ANSWER_MAX);
+	if (n > 0)
+		answer = json_loadb(in, len, 0, NULL);
+out:
+	close(fd);
+	free(in);
+	return answer;
+}
+
+/* ---- the text ---- */
+
+/* A label's value, escaped as the format has it. */
+static void put_label(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\\' || *s == '"')
+			fprintf(f, "\\%c", *s);
+		else if (*s == '\n')
+			fputs("\\n", f);
+		else
+			fputc(*s, f);
+	}
+}
+
+/*
+ * The text is OpenMetrics, or the format before it, which the textfile collector reads: that names
+ * a counter as its samples are, knows no state sets (one of them and the file is thrown away whole)
+ * and takes units for comments.
+ */
+struct page {
+	FILE *f;
+	bool openmetrics;
+};
+
+static void head(const struct page *p, const char *name, const char *type, const char *unit,
+		 const char *help)
+{
+	const char *suffix = !p->openmetrics && !strcmp(type, "counter") ? "_total" : "";
+
+	if (!p->openmetrics && !strcmp(type, "stateset"))
+		type = "gauge";
+	fprintf(p->f, "# TYPE %s%s %s\n", name, suffix, type);
+	if (unit && p->openmetrics)
+		fprintf(p->f, "# UNIT %s %s\n", name, unit);
+	fprintf(p->f, "# HELP %s%s %s\n", name, suffix, help);
+}
+
+/* Which target; of one that is limited to a process's tree, which: two may have one name. */
+static void put_target(FILE *f, const char *name, const json_t *t)
+{
+	const char *spec = json_string_value(json_object_get(t, "target"));
+	const json_t *tree = json_object_get(t, "pid");
+
+	fprintf(f, "%s{target=\"", name);
+	put_label(f, spec ? spec : "");
+	fputc('"', f);
+	if (tree)
+		fprintf(f, ",tree=\"%lld\"", (long long)json_integer_value(tree));
+}
+
+static void row(FILE *f, const char *name, const json_t *t, pid_t pid, double value)
+{
+	put_target(f, name, t);
+	if (pid)
+		fprintf(f, ",pid=\"%d\"", pid);
+	fprintf(f, "} %.17g\n", value);
+}
+
+static const struct counter {
+	const char *name, *key, *unit, *help;
+	double scale;
+	int lane; /* its column in a lane; 0: not by process */
+} counters[] = {
+	{ "sbinject_hits", "hits", NULL, "Calls counted.", 1, 3 },
+	{ "sbinject_delayed", "delayed", NULL, "Calls delayed.", 1, 0 },
+	{ "sbinject_injected_seconds", "injected_ns", "seconds", "Measured delay given.", 1e-9, 4 },
+	{ "sbinject_overrun_seconds", "overrun_ns", "seconds",
+	  "Time in which delays were interrupted: preemption.", 1e-9, 5 },
+};
+
+enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
+
+/* Lanes come by thread: those of a process and target are added up. */
+static void rows_by_pid(FILE *f, const struct counter *c, const json_t *targets,
+			const json_t *lanes)
+{
+	size_t i, k, j;
+	json_t *t, *lane, *other;
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s_total", c->name);
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		json_int_t index = json_integer_value(json_object_get(t, "index"));
+
+		json_array_foreach((json_t *)lanes, k, lane)
+		{
+			json_int_t pid = json_integer_value(json_array_get(lane, 1));
+			double sum = 0;
+			bool first = true;
+
+			if (json_integer_value(json_array_get(lane, 0)) != index)
+				continue;
+			json_array_foreach((json_t *)lanes, j, other)
+			{
+				if (json_integer_value(json_array_get(other, 0)) != index ||
+				    json_integer_value(json_array_get(other, 1)) != pid)
+					continue;
+				first &= j >= k;
+				sum += (double)json_integer_value(
+					json_array_get(other, (size_t)c->lane));
+			}
+			if (first)
+				row(f, name, t, (pid_t)pid, sum * c->scale);
+		}
+	}
+}
+
+static void put_counters(const struct page *p, const json_t *targets, const json_t *lanes)
+{
+	FILE *f = p->f;
+	char name[80];
+	json_t *t;
+	size_t i;
+
+	for (int c = 0; c < COUNTERS; c++) {
+		head(p, counters[c].name, "counter", counters[c].unit, counters[c].help);
+		snprintf(name, sizeof(name), "%s_total", counters[c].name);
+		if (lanes && counters[c].lane) {
+			rows_by_pid(f, &counters[c], targets, lanes);
+			continue;
+		}
+		json_array_foreach((json_t *)targets, i, t)
+			row(f, name, t, 0,
+			    (double)json_integer_value(json_object_get(t, counters[c].key)) *
+				    counters[c].scale);
+	}
+}
+
+static void put_gauges(const struct page *p, const json_t *targets, const json_t *status)
+{
+	static const char *const states[] = { "on", "off", "pending" };
+	FILE *f = p->f;
+	json_t *t;
+	size_t i;
+
+	head(p, "sbinject_delay_seconds", "gauge", "seconds", "Delay asked for a call.");
+	json_array_foreach((json_t *)targets, i, t)
+		row(f, "sbinject_delay_seconds", t, 0,
+		    (double)json_integer_value(json_object_get(t, "delay_ns")) * 1e-9);
+	head(p, "sbinject_target_state", "stateset", NULL, "What a target is doing.");
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		const char *is = json_string_value(json_object_get(t, "state"));
+
+		for (int s = 0; s < 3; s++) {
+			put_target(f, "sbinject_target_state", t);
+			fprintf(f, ",sbinject_target_state=\"%s\"} %d\n", states[s],
+				is && !strcmp(is, states[s]));
+		}
+	}
+	head(p, "sbinject_enabled", "gauge", NULL, "1 while targets count and delay.");
+	fprintf(f, "sbinject_enabled %d\n", json_is_true(json_object_get(status, "enabled")));
+	head(p, "sbinject_processes", "gauge", NULL, "Processes in the session.");
+	fprintf(f, "sbinject_processes %zu\n", json_array_size(json_object_get(status, "pids")));
+}
+
+/* The whole text; NULL: the session does not answer. The caller frees. */
+static char *render(const struct metrics *m, bool openmetrics, size_t *len)
+{
+	struct page p = { .openmetrics = openmetrics };
+	json_t *list = ask(m->cfg.session, "{\"op\":\"list\"}\n");
+	json_t *status = list ? ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
+	json_t *lanes = status && m->cfg.by_pid ? ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
+						  NULL;
+	char *text = NULL;
+
+	if (status) {
+		p.f = open_memstream(&text, len);
+		if (!p.f)
+			abort();
+		put_counters(&p, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
+		put_gauges(&p, json_object_get(list, "targets"), status);
+		fputs("# EOF\n", p.f);
+		fclose(p.f);
+	}
+	json_decref(list);
+	json_decref(status);
+	json_decref(lanes);
+	return text;
+}
+
+/* ---- HTTP ---- */
+
+/* type: NULL: plain words. */
+static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, const char *type,
+			     char *text, size_t len, enum MHD_ResponseMemoryMode mode)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(len, text, mode);
+	enum MHD_Result ret;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, "Content-Type", type ? type : "text/plain");
+	ret = MHD_queue_response(conn, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+/*
+ * OpenMetrics for who names it, as Prometheus does; for all others the format before it, which
+ * every reader of metrics knows.
+ */
+static bool reads_openmetrics(struct MHD_Connection *conn)
+{
+	const char *accept = MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Accept");
+	const char *at = accept ? strcasestr(accept, OPENMETRICS) : NULL, *end, *q;
+
+	if (!at)
+		return false;
+	end = at + strcspn(at, ",");
+	q = strcasestr(at, ";q=");
+	return !q || q > end || strtod(q + 3, NULL) > 0;
+}
+
+static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char *url,
+			     const char *method, const char *version, const char *upload,
+			     size_t *upload_size, void **state)
+{
+	static char nothing[] = "metrics are at /metrics\n", gone[] = "the session is busy\n";
+	bool openmetrics;
+	size_t len = 0;
+	char *text;
+
+	(void)version;
+	(void)upload;
+	(void)upload_size;
+	(void)state;
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return reply(conn, 405, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
+	if (strcmp(url, "/metrics") != 0)
+		return reply(conn, 404, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
+	openmetrics = reads_openmetrics(conn);
+	text = render(ctx, openmetrics, &len);
+	if (!text)
+		return reply(conn, 503, NULL, gone, strlen(gone), MHD_RESPMEM_PERSISTENT);
+	return reply(conn, 200,
+		     openmetrics ? OPENMETRICS "; version=1.0.0; charset=utf-8" : CLASSIC, text,
+		     len, MHD_RESPMEM_MUST_FREE);
+}
+
+static int parse_listen(const char *text, struct sockaddr_storage *addr, socklen_t *len)
+{
+	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+	struct sockaddr_in *v4 = (void *)addr;
+	struct sockaddr_in6 *v6 = (void *)addr;
+	char host[64] = "127.0.0.1", *end;
+	long number = strtol(port, &end, 10);
+
+	if (!isdigit((unsigned char)*port) || *end || number < 1 || number > 65535)
+		return -1;
+	if (colon)
+		snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
+	memset(addr, 0, sizeof(*addr));
+	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)number);
+		*len = sizeof(*v4);
+		return 0;
+	}
+	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
+		host[strlen(host) - 1] = '\0';
+		if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) != 1)
+			return -1;
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)number);
+		*len = sizeof(*v6);
+		return 0;
+	}
+	return -1;
+}
+
+/*
+ * A scrape takes a moment. Whoever opens connections and says nothing, or a byte now and then,
+ * would keep all others out until each of them is given up: so there are always some to spare, and
+ * a new one ends the oldest. Called by the server's one thread.
+ */
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info;
+	struct metrics *m = ctx;
+
+	(void)socket;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!info)
+		return;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		for (size_t i = 0; i + OPEN_MOST <= m->n_open; i++)
+			shutdown(m->open[i], SHUT_RDWR);
+		if (m->n_open < OPEN_LIMIT)
+			m->open[m->n_open++] = info->connect_fd;
+		return;
+	}
+	for (size_t i = 0; i < m->n_open; i++) {
+		if (m->open[i] != info->connect_fd)
+			continue;
+		memmove(&m->open[i], &m->open[i + 1], (m->n_open - i - 1) * sizeof(*m->open));
+		m->n_open--;
+		return;
+	}
+}
+
+static int start_http(struct metrics *m, struct sb_err *err)
+{
+	struct sockaddr_storage addr;
+	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
+	socklen_t len;
+
+	if (parse_listen(m->cfg.listen, &addr, &len) < 0) {
+		err_set(err, SB_EUSAGE, "--metrics '%s': no address and port", m->cfg.listen);
+		err_hint(err, "--metrics 9100, 0.0.0.0:9100 or [::1]:9100");
+		return -SB_EUSAGE;
+	}
+	if (addr.ss_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	errno = 0;
+	m->http = MHD_start_daemon(flags, 0, NULL, NULL, serve, m, MHD_OPTION_SOCK_ADDR, &addr,
+				   MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
+				   MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_CONNECTION_LIMIT,
+				   (unsigned int)OPEN_LIMIT, MHD_OPTION_END);
+	return m->http ? 0 : err_sys(err, SB_EFILE, "--metrics %s", m->cfg.listen);
+}
+
+/* ---- the file ---- */
+
+/* In one step: the collector sees the old one or the new one. */
+static void write_file(const struct metrics *m)
+{
+	struct sb_err err = { 0 };
+	size_t len = 0;
+	char *text = render(m, false, &len);
+
+	if (!text)
+		return;
+	text[len - 1] = '\0'; /* a document ends in a newline of its own */
+	if (out_document(m->cfg.file, text, &err) < 0)
+		log_debug("%s", err.what);
+	free(text);
+}
+
+static void *writer_main(void *arg)
+{
+	struct metrics *m = arg;
+	struct timespec until;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->stop) {
+		pthread_mutex_unlock(&m->lock);
+		write_file(m);
+		pthread_mutex_lock(&m->lock);
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += (time_t)(m->cfg.interval_ns / 1000000000);
+		until.tv_nsec += (long)(m->cfg.interval_ns % 1000000000);
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_sec++;
+			until.tv_nsec -= 1000000000;
+		}
+		if (!m->stop)
+			pthread_cond_timedwait(&m->wake, &m->lock, &until);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+static int start_writer(struct metrics *m, struct sb_err *err)
+{
+	pthread_condattr_t attr;
+
+	if (out_check(m->cfg.file, err) < 0)
+		return -SB_EFILE;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&m->lock, NULL);
+	if (pthread_create(&m->writer, NULL, writer_main, m))
+		return err_set(err, SB_ESYS, "no thread could be started");
+	m->writing = true;
+	return 0;
+}
+
+int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct sb_err *err)
+{
+	struct metrics *m = calloc(1, sizeof(*m));
+	sigset_t all, old;
+	int ret = 0;
+
+	if (!m)
+		abort();
+	m->cfg = *cfg;
+	if (!m->cfg.interval_ns)
+		m->cfg.interval_ns = 5000000000ull;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are the main thread's */
+	if (cfg->listen)
+		ret = start_http(m, err);
+	if (ret == 0 && cfg->file)
+		ret = start_writer(m, err);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret == 0) {
+		*out = m;
+		return 0;
+	}
+	metrics_close(m);
+	return ret;
+}
+
+void metrics_close(struct metrics *m)
+{
+	if (!m)
+		return;
+	if (m->http)
+		MHD_stop_daemon(m->http);
+	if (m->writing) {
+		pthread_mutex_lock(&m->lock);
+		m->stop = true;
+		pthread_cond_signal(&m->wake);
+		pthread_mutex_unlock(&m->lock);
+		pthread_join(m->writer, NULL);
+	}
+	free(m);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sweep of a process that lives. The session's hooks stay planted throughout; an arm is a few
+ * stores into its control pages. Counters of all threads and, where the progress is a target's
+ * hits, of the progress are read at one instant by the tracer; other sources are read right beside.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "src/base/log.h"
+#include "read.h"
+#include "inject/clock.h"
+
+#define MS 1000000ull
+#define S  (1000 * MS)
+
+enum { PUMP_MS = 20, PROBE_CHANGES = 8, TIMING_MS = 2000 };
+
+#define ITEM_LONG_NS 100e3
+
+struct live {
+	struct sweep_job *job;
+	struct client *client;
+	struct sweep_reader *reader;
+	struct drive *drive;
+	size_t n_all; /* targets of the session */
+	uint64_t start_ns;
+	double item_ns;	    /* time per item of the last window; 0: not known yet */
+	uint64_t period_ns; /* of a source that is published now and then; 0: it is read as it is */
+	bool timed;	    /* calls are being timed */
+	bool over;	    /* the user, or the target, ended it */
+	struct sb_err *err;
+};
+
+/* The progress target counts in every arm; it is delayed only where the step says so. */
+static int set_arm(struct live *l, const struct drive_step *step)
+{
+	json_t *list = json_array(), *answer;
+
+	for (size_t i = 0; i < l->n_all; i++) {
+		bool progress = i == l->job->progress_index;
+		bool asked = i < l->job->cfg.n_targets;
+		json_int_t delay = asked && step->hooked ? (json_int_t)step->delay_ns[i] : 0;
+
+		if (json_array_append_new(
+			    list, json_pack("{s:I s:b s:I s:b}", "index", (json_int_t)i, "on",
+					    step->hooked || progress, "delay_ns", delay, "time",
+					    asked && step->timed && l->job->cfg.can_time[i])))
+			abort();
+	}
+	answer = sweep_ask(l->reader, json_pack("{s:s s:o}", "op", "arm", "targets", list), l->err);
+	json_decref(answer);
+	sweep_event(l->job, step);
+	return answer ? 0 : -1;
+}
+
+/* ---- waiting ---- */
+
+/* False: the user, or the target's end, ends it. */
+static bool wait_until(struct live *l, uint64_t until)
+{
+	for (uint64_t now = clock_ns(); now < until && !l->over; now = clock_ns()) {
+		uint64_t left = until - now;
+
+		if (left < MS) {
+			nanosleep(&(struct timespec){ .tv_nsec = (long)left }, NULL);
+			continue;
+		}
+		l->over = !client_pump(l->client, left > PUMP_MS * MS ? PUMP_MS : (int)(left / MS));
+		l->over |= client_interrupted(l->client);
+	}
+	return !l->over;
+}
+
+/*
+ * A source that is published now and then (a counter in a file that is written each second) is read
+ * right after it changed: rounding to its period goes. It is only looked at about when that is due,
+ * since a look may cost its owner something.
+ */
+static int await_change(struct live *l)
+{
+	uint64_t limit = clock_ns() + 4 * l->period_ns + 200 * MS, poll = l->period_ns / 50;
+	uint64_t most = progress_poll_ns(l->job->progress);
+	struct progress_value before, v;
+
+	poll = poll > most ? most : poll < MS ? MS : poll;
+	if (progress_read(l->job->progress, &before, l->err) < 0)
+		return -1;
+	while (clock_ns() < limit) {
+		if (!wait_until(l, clock_ns() + poll) ||
+		    progress_read(l->job->progress, &v, l->err) < 0)
+			return -1;
+		if (v.count != before.count)
+			break;
+	}
+	return 0;
+}
+
+/*
+ * Interpreters take up when they come to it that calls are timed, or no more: so long it is waited,
+ * so that no delayed window pays for it. One that does not come is found out by the readings.
+ */
+static int await_timing(struct live *l, const struct drive_step *step)
+{
+	uint64_t limit = clock_ns() + TIMING_MS * MS;
+	bool in_force = step->timed == l->timed;
+
+	l->timed = step->timed;
+	while (!in_force && clock_ns() < limit) {
+		struct sweep_reading r = { 0 };
+		bool taken;
+
+		if (!wait_until(l, clock_ns() + PUMP_MS * MS / 2))
+			return -1;
+		taken = sweep_reading_take(l->reader, &r, l->err) == 0;
+		in_force = r.timing;
+		sweep_reading_free(&r);
+		if (!taken)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- windows ---- */
+
+/*
+ * One end of a window. Where few items fit into one, a count taken at any moment is off by up to an
+ * item, and not by chance alone: windows fall into step with the items. Read right after an item
+ * there is no rounding. (Windows then end at the first item after their time, which is a stopping
+ * time: the mean over them is not biased, by Wald's identity.)
+ */
+static int take_edge(struct live *l, struct sweep_reading *r)
+{
+	uint64_t limit = clock_ns() + (uint64_t)(8 * l->item_ns) + 100 * MS;
+	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 20, 50e3), 1e6);
+	uint64_t over = l->start_ns + l->job->cfg.time_ns;
+
+	/* A response is a mean over what was answered: nothing is rounded to whole items there. */
+	if (l->job->progress || l->job->response || l->item_ns < ITEM_LONG_NS)
+		return sweep_reading_take(l->reader, r, l->err);
+	for (;;) {
+		if (sweep_reading_take_after(l->reader, poll, r, l->err) < 0)
+			return -1;
+		if (r->moved || clock_ns() >= (limit < over ? limit : over) ||
+		    !wait_until(l, clock_ns() + 1))
+			return 0;
+		sweep_reading_free(r);
+	}
+}
+
+static int tell(struct live *l, const struct drive_step *step, const struct sweep_reading *a,
+		const struct sweep_reading *b, double busy)
+{
+	struct drive_told told = {
+		.now_ns = clock_ns() - l->start_ns,
+		.time_ns = b->t_ns - a->t_ns,
+		.items = b->items - a->items,
+		.response_sum_ns = (b->response_sum - a->response_sum) * 1e9,
+		.response_count = b->response_count - a->response_count,
+		.busy = busy,
+		.exact = a->moved && b->moved,
+	};
+	struct lane_count *lane = NULL;
+	struct drive_own *own = NULL;
+	uint64_t *hits = NULL;
+	int ret;
+
+	if (told.items > 0)
+		l->item_ns = (double)told.time_ns / told.items;
+	if (l->period_ns)
+		told.changes = 1 + told.time_ns / l->period_ns;
+	if (told.items < 0 || told.response_count < 0) {
+		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
+			      told.items < 0 ? "progress" : "response",
+			      told.items < 0 ? l->job->progress_text :
+					       progress_text(l->job->response),
+			      told.items < 0 ? a->items : a->response_count,
+			      told.items < 0 ? b->items : b->response_count);
+		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");
+		return ret;
+	}
+	sweep_reading_between(l->reader, l->drive, a, b, &hits, &lane, &told.n_lanes);
+	told.hits = hits;
+	told.lane = lane;
+	if (step->timed)
+		told.own = own = sweep_reading_own(l->reader, a, b);
+	ret = drive_tell(l->drive, &told, l->err);
+	free(hits);
+	free(lane);
+	free(own);
+	return ret;
+}
+
+/* CPU times are read in SHAM only: that is what tells an idle program from a busy one. */
+static int one_window(struct live *l, const struct drive_step *step)
+{
+	static struct sweep_cpu before, after;
+	bool look = step->arm == ARM_SHAM;
+	struct sweep_reading a = { 0 }, b = { 0 };
+	double busy = NAN;
+	int ret = -1;
+
+	if (set_arm(l, step) < 0 || await_timing(l, step) < 0 ||
+	    !wait_until(l, clock_ns() + step->guard_ns))
+		return -1;
+	if (l->period_ns && await_change(l) < 0)
+		return -1;
+	if (look)
+		sweep_cpu_take(l->reader, &before);
+	if (take_edge(l, &a) == 0 && wait_until(l, clock_ns() + step->window_ns) &&
+	    (!l->period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
+		if (look) {
+			sweep_cpu_take(l->reader, &after);
+			busy = sweep_cpu_busiest(&before, &after, (double)(b.t_ns - a.t_ns));
+		}
+		ret = tell(l, step, &a, &b, busy);
+	}
+	sweep_reading_free(&a);
+	sweep_reading_free(&b);
+	return ret;
+}
+
+/* ---- the source, before anything is measured ---- */
+
+static uint64_t move_limit_ns(const struct sweep_job *job)
+{
+	uint64_t limit = job->cfg.time_ns / 4;
+
+	return limit < 2 * S ? 2 * S : limit > 30 * S ? 30 * S : limit;
+}
+
+static int does_not_move(struct live *l, double was, uint64_t limit_ns)
+{
+	err_set(l->err, SB_EFILE, "progress: '%s' does not move: it was %.15g for %.3g s",
+		l->job->progress_text, was, (double)limit_ns / 1e9);
+	if (l->job->progress)
+		err_hint(l->err, "is the program under load, and is this what counts its items?");
+	else
+		err_hint(l->err,
+			 "is the program under load? sbinject -p PID '%s' 0 counts a function's "
+			 "calls",
+			 l->job->progress_text);
+	return -1;
+}
+
+/* A target's hits; others are tried before the process is touched (probe_source()). */
+static int check_moves(struct live *l)
+{
+	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	struct sweep_reading r;
+	double was = NAN, is;
+
+	while (!l->job->progress && clock_ns() < until) {
+		if (sweep_reading_take(l->reader, &r, l->err) < 0)
+			return -1;
+		is = r.items;
+		sweep_reading_free(&r);
+		if (is > was)
+			return 0;
+		was = is;
+		if (!wait_until(l, clock_ns() + 50 * MS))
+			return -1;
+	}
+	return l->job->progress ? 0 : does_not_move(l, was, limit);
+}
+
+/*
+ * Does it answer, does it move, how often? One that changes at every look is a live counter; one
+ * that stands still between looks is published with a period, which windows will respect.
+ */
+static int probe_source(struct live *l)
+{
+	uint64_t limit = move_limit_ns(l->job), from = clock_ns(), first = 0, last = 0;
+	uint64_t poll = progress_poll_ns(l->job->progress);
+	struct progress_value was, v;
+	unsigned int looks = 0, changes = 0;
+
+	if (progress_read(l->job->progress, &was, l->err) < 0)
+		return -1;
+	while (changes < PROBE_CHANGES && clock_ns() - from < (changes ? limit / 2 : limit)) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)poll }, NULL);
+		if (progress_read(l->job->progress, &v, l->err) < 0)
+			return -1;
+		looks++;
+		if (v.count < was.count) {
+			err_set(l->err, SB_EFILE, "progress: '%s' went back, from %.15g to %.15g",
+				l->job->progress_text, was.count, v.count);
+			return err_hint(l->err, "a sweep needs a number that only grows"), -1;
+		}
+		if (v.count == was.count)
+			continue;
+		last = clock_ns();
+		first = changes++ ? first : last;
+		was = v;
+	}
+	if (!changes)
+		return does_not_move(l, was.count, limit);
+	if (2 * changes > looks)
+		return 0;
+	l->period_ns = changes > 1 ? (last - first) / (changes - 1) : last - from;
+	l->job->cfg.aligned = true;
+	return 0;
+}
+
+/* A latency of nothing is none: something must be answered while we look. */
+static int probe_response(struct live *l)
+{
+	struct progress *response = l->job->response;
+	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	struct progress_value was, v;
+
+	if (progress_read(response, &was, l->err) < 0)
+		return -1;
+	while (clock_ns() < until) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)progress_poll_ns(response) }, NULL);
+		if (progress_read(response, &v, l->err) < 0)
+			return -1;
+		if (v.count > was.count)
+			return 0;
+	}
+	err_set(l->err, SB_EFILE, "response: '%s' does not move: its count was %.15g for %.3g s",
+		progress_text(response), was.count, (double)limit / 1e9);
+	return err_hint(l->err, "is the program under load, and are these its requests?"), -1;
+}
+
+/* What this takes comes off the budget. */
+static int check_sources(struct live *l)
+{
+	uint64_t from = clock_ns(), *time = &l->job->cfg.time_ns, spent;
+
+	if (l->job->progress && probe_source(l) < 0)
+		return -1;
+	if (l->job->response && probe_response(l) < 0)
+		return -1;
+	spent = clock_ns() - from;
+	*time -= spent < *time / 2 ? spent : *time / 2;
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static void crank(struct live *l)
+{
+	struct drive_step step;
+
+	if (check_moves(l) < 0)
+		return;
+	for (;;) {
+		drive_next(l->drive, &step);
+		if (step.what == DRIVE_DONE || one_window(l, &step) < 0)
+			break;
+		sweep_show(l->job, l->drive, false);
+	}
+	sweep_show(l->job, l->drive, true);
+}
+
+/* What ended it early belongs to the result: what was measured until then stands. */
+static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
+{
+	if (!res->ended_early)
+		return;
+	if (interrupted)
+		sweep_result_warn(res, "ended by the user after %.1f s", res->time_s);
+	else if (l->over || l->err->code == SB_ENOPROC)
+		sweep_result_warn(res, "the target ended after %.1f s", res->time_s);
+	else if (l->err->code)
+		sweep_result_warn(res, "ended after %.1f s: %s", res->time_s, l->err->what);
+	if (l->over || interrupted || l->err->code == SB_ENOPROC)
+		*l->err = (struct sb_err){ 0 };
+}
+
+/* The hooks are taken out. A command of ours is not waited for yet: the result is there now. */
+static void detach(struct live *l)
+{
+	struct sweep_job *job = l->job;
+
+	if (job->opt->command && !job->opt->session.n_pids) {
+		client_detach(l->client);
+		job->client = l->client;
+	} else {
+		client_close(l->client);
+	}
+	sweep_reader_free(l->reader);
+}
+
+int sweep_live_end(struct sweep_job *job, struct sb_err *err)
+{
+	if (job->client)
+		client_close(job->client);
+	job->client = NULL;
+	if (job->outcome.error.code && !err->code)
+		*err = job->outcome.error;
+	result_free(job->outcome.result);
+	job->outcome = (struct client_outcome){ 0 };
+	return err->code ? -1 : 0;
+}
+
+struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
+{
+	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
+	struct sweep_result *res = NULL;
+	bool interrupted;
+
+	if (check_sources(&l) < 0)
+		return NULL;
+	l.drive = sweep_drive(job, err);
+	if (!l.drive)
+		return NULL;
+	l.client = client_open(job->opt, job->backend, false, &job->outcome);
+	if (!l.client) {
+		*err = job->outcome.error;
+		drive_close(l.drive);
+		return NULL;
+	}
+	l.reader = sweep_reader_new(job, l.client, l.n_all);
+	l.start_ns = clock_ns();
+	crank(&l);
+	interrupted = client_interrupted(l.client);
+	detach(&l);
+	res = drive_end(l.drive);
+	drive_close(l.drive);
+	say_why(&l, interrupted, res);
+	if (err->code && !res->n_windows) {
+		sweep_result_free(res);
+		res = NULL;
+	}
+	return res;
+}

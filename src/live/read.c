@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "read.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "inject/clock.h"
+
+struct role {
+	pid_t pid;
+	char name[64];
+};
+
+struct sweep_reader {
+	struct sweep_job *job;
+	struct client *client;
+	size_t n_all;
+	struct role *role; /* a process keeps the one that it had when it was first seen */
+	size_t n_roles;
+};
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+struct sweep_reader *sweep_reader_new(struct sweep_job *job, struct client *client, size_t n_all)
+{
+	struct sweep_reader *reader = must(calloc(1, sizeof(*reader)));
+
+	reader->job = job;
+	reader->client = client;
+	reader->n_all = n_all;
+	return reader;
+}
+
+void sweep_reader_free(struct sweep_reader *reader)
+{
+	if (reader)
+		free(reader->role);
+	free(reader);
+}
+
+json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err)
+{
+	char *text = must(json_dumps(request, JSON_COMPACT));
+	const char *answer = client_ask(reader->client, text);
+	json_t *out = answer ? json_loads(answer, 0, NULL) : NULL;
+
+	json_decref(request);
+	free(text);
+	if (!out) {
+		err_set(err, SB_ENOPROC, "the target has ended");
+		return NULL;
+	}
+	if (json_is_true(json_object_get(out, "ok")))
+		return out;
+	err_set(err, SB_EINTERNAL, "%s", json_string_value(json_object_get(out, "what")));
+	json_decref(out);
+	return NULL;
+}
+
+/* ---- a reading ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct sweep_row *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->target != y->target)
+		return x->target < y->target ? -1 : 1;
+	return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+static uint64_t number(const json_t *row, size_t at)
+{
+	return (uint64_t)json_integer_value(json_array_get(row, at));
+}
+
+static void take_rows(struct sweep_reading *r, const json_t *list)
+{
+	const json_t *row;
+	size_t i;
+
+	r->row = must(calloc(json_array_size(list) + 1, sizeof(*r->row)));
+	json_array_foreach((json_t *)list, i, row) r->row[r->n_rows++] = (struct sweep_row){
+		.target = number(row, 0),
+		.pid = (pid_t)number(row, 1),
+		.slot = number(row, 2),
+		.hits = number(row, 3),
+		.spent_ns = number(row, 4) + number(row, 5),
+		.overrun_ns = number(row, 5),
+	};
+	qsort(r->row, r->n_rows, sizeof(*r->row), by_place);
+}
+
+static void take_own(const struct sweep_reader *reader, struct sweep_reading *r, json_t *answer)
+{
+	json_t *row;
+	size_t i;
+
+	r->timing = json_is_true(json_object_get(answer, "timing"));
+	r->own = must(calloc(reader->n_all, sizeof(*r->own)));
+	json_array_foreach(json_object_get(answer, "spans"), i,
+			   row) if (number(row, 0) < reader->n_all)
+		r->own[number(row, 0)] = (struct drive_own){
+		.ns = (double)number(row, 1),
+		.calls = (double)number(row, 2),
+		.missed = (double)number(row, 3),
+	};
+}
+
+static int take_counters(struct sweep_reader *reader, json_t *request, struct sweep_reading *r,
+			 struct sb_err *err)
+{
+	json_t *answer = sweep_ask(reader, request, err);
+
+	if (!answer)
+		return -1;
+	r->moved = json_is_true(json_object_get(answer, "moved"));
+	r->hits = must(calloc(reader->n_all, sizeof(*r->hits)));
+	r->spent_ns = must(calloc(reader->n_all, sizeof(*r->spent_ns)));
+	r->overrun_ns = must(calloc(reader->n_all, sizeof(*r->overrun_ns)));
+	take_rows(r, json_object_get(answer, "lanes"));
+	take_own(reader, r, answer);
+	for (size_t i = 0; i < r->n_rows; i++)
+		if (r->row[i].target < reader->n_all) {
+			r->hits[r->row[i].target] += r->row[i].hits;
+			r->spent_ns[r->row[i].target] += r->row[i].spent_ns;
+			r->overrun_ns[r->row[i].target] += r->row[i].overrun_ns;
+		}
+	if (reader->job->progress_index != DRIVE_NONE) {
+		r->items = (double)r->hits[reader->job->progress_index];
+		r->t_ns = (uint64_t)json_integer_value(json_object_get(answer, "t_ns"));
+	}
+	json_decref(answer);
+	return 0;
+}
+
+int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err)
+{
+	struct progress_value v = { 0 };
+	uint64_t before = clock_ns();
+
+	*r = (struct sweep_reading){ 0 };
+	if (reader->job->progress) {
+		if (progress_read(reader->job->progress, &v, err) < 0)
+			return -1;
+		r->items = v.count;
+		r->t_ns = before + (clock_ns() - before) / 2; /* it answers in between */
+	}
+	if (take_counters(reader, json_pack("{s:s}", "op", "lanes"), r, err) < 0)
+		return -1;
+	if (!reader->job->response)
+		return 0;
+	if (progress_read(reader->job->response, &v, err) < 0)
+		return -1;
+	r->response_sum = v.sum;
+	r->response_count = v.count;
+	return 0;
+}
+
+int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, struct sweep_reading *r,
+			     struct sb_err *err)
+{
+	json_t *request = json_pack("{s:s s:{s:I s:I}}", "op", "lanes", "after", "index",
+				    (json_int_t)reader->job->progress_index, "poll_ns",
+				    (json_int_t)poll_ns);
+
+	*r = (struct sweep_reading){ 0 };
+	return take_counters(reader, request, r, err);
+}
+
+void sweep_reading_free(struct sweep_reading *r)
+{
+	free(r->row);
+	free(r->hits);
+	free(r->spent_ns);
+	free(r->overrun_ns);
+	free(r->own);
+	*r = (struct sweep_reading){ 0 };
+}
+
+/* ---- between two ---- */
+
+static const char *role_of(struct sweep_reader *reader, pid_t pid)
+{
+	struct role *role;
+
+	for (size_t i = 0; i < reader->n_roles; i++)
+		if (reader->role[i].pid == pid)
+			return reader->role[i].name;
+	reader->role = must(reallocarray(reader->role, reader->n_roles + 1, sizeof(*reader->role)));
+	role = &reader->role[reader->n_roles++];
+	role->pid = pid;
+	sweep_role(pid, role->name, sizeof(role->name));
+	return role->name;
+}
+
+struct lanes {
+	struct lane_count *lane;
+	size_t n;
+};
+
+static void add_lane(struct lanes *lanes, size_t at, const struct lane_count *count)
+{
+	if (at >= lanes->n) {
+		lanes->lane = must(reallocarray(lanes->lane, at + 1, sizeof(*lanes->lane)));
+		memset(lanes->lane + lanes->n, 0, (at + 1 - lanes->n) * sizeof(*lanes->lane));
+		lanes->n = at + 1;
+	}
+	lanes->lane[at].hits += count->hits;
+	lanes->lane[at].injected_ns += count->injected_ns;
+	lanes->lane[at].overrun_ns += count->overrun_ns;
+}
+
+static uint64_t grown(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+static void take_off(struct lane_count *from, const struct lane_count *count)
+{
+	from->hits = grown(count->hits, from->hits);
+	from->injected_ns = grown(count->injected_ns, from->injected_ns);
+	from->overrun_ns = grown(count->overrun_ns, from->overrun_ns);
+}
+
+void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
+			   const struct sweep_reading *a, const struct sweep_reading *b,
+			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes)
+{
+	const bool *treated = drive_treated(drive);
+	struct lane_count *rest = must(calloc(reader->n_all, sizeof(*rest)));
+	struct lanes lanes = { 0 };
+	const char *role = "process";
+
+	*hits = must(calloc(reader->n_all, sizeof(**hits)));
+	for (size_t i = 0; i < reader->n_all; i++) {
+		(*hits)[i] = rest[i].hits = grown(a->hits[i], b->hits[i]);
+		rest[i].injected_ns = grown(a->spent_ns[i], b->spent_ns[i]);
+		rest[i].overrun_ns = grown(a->overrun_ns[i], b->overrun_ns[i]);
+	}
+	for (size_t i = 0, k = 0; i < b->n_rows; i++) {
+		struct sweep_row d = b->row[i];
+		struct lane_count count;
+
+		while (k < a->n_rows && by_place(&a->row[k], &d) < 0)
+			k++;
+		if (k < a->n_rows && !by_place(&a->row[k], &d)) {
+			d.hits = grown(a->row[k].hits, d.hits);
+			d.spent_ns = grown(a->row[k].spent_ns, d.spent_ns);
+			d.overrun_ns = grown(a->row[k].overrun_ns, d.overrun_ns);
+		}
+		if (!d.pid || d.target >= reader->job->cfg.n_targets || !treated[d.target])
+			continue;
+		role = role_of(reader, d.pid);
+		count = (struct lane_count){ d.hits, d.spent_ns, d.overrun_ns };
+		add_lane(&lanes, drive_lane(drive, role, d.pid, (int)d.slot), &count);
+		take_off(&rest[d.target], &count);
+	}
+	/* Of processes that ended meanwhile, or whose birth was not seen: one lane for all. */
+	for (size_t i = 0; i < reader->job->cfg.n_targets; i++)
+		if (treated[i] && rest[i].hits)
+			add_lane(&lanes, drive_lane(drive, role, 0, 0), &rest[i]);
+	free(rest);
+	*lane = lanes.lane;
+	*n_lanes = lanes.n;
+}
+
+struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
+				    const struct sweep_reading *a, const struct sweep_reading *b)
+{
+	struct drive_own *own;
+
+	if (!a->timing || !b->timing)
+		return NULL;
+	own = must(calloc(reader->n_all, sizeof(*own)));
+	for (size_t i = 0; i < reader->n_all; i++)
+		own[i] = (struct drive_own){
+			.ns = fmax(0, b->own[i].ns - a->own[i].ns),
+			.calls = fmax(0, b->own[i].calls - a->own[i].calls),
+			.missed = fmax(0, b->own[i].missed - a->own[i].missed),
+		};
+	return own;
+}
+
+/* ---- CPU time ---- */
+
+/* Run time, and time spent waiting for a processor: a busy thread is busy on a busy machine too. */
+static double thread_ns(pid_t pid, pid_t tid)
+{
+	unsigned long long run = 0, wait = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu", &run, &wait) != 2)
+		run = wait = 0;
+	fclose(f);
+	return (double)run + (double)wait;
+}
+
+static void take_process(pid_t pid, struct sweep_cpu *cpu)
+{
+	const size_t most = sizeof(cpu->thread) / sizeof(*cpu->thread);
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && cpu->n < most && (e = readdir(dir)))
+		if (e->d_name[0] != '.') {
+			pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+			cpu->thread[cpu->n++] = (struct sweep_thread){ tid, thread_ns(pid, tid) };
+		}
+	if (dir)
+		closedir(dir);
+}
+
+void sweep_cpu_take(struct sweep_reader *reader, struct sweep_cpu *cpu)
+{
+	struct sb_err err = { 0 };
+	json_t *answer = sweep_ask(reader, json_pack("{s:s}", "op", "status"), &err), *pid;
+	size_t i;
+
+	cpu->n = 0;
+	json_array_foreach(json_object_get(answer, "pids"), i, pid)
+		take_process((pid_t)json_integer_value(pid), cpu);
+	json_decref(answer);
+}
+
+double sweep_cpu_busiest(const struct sweep_cpu *a, const struct sweep_cpu *b, double time_ns)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		for (size_t k = 0; k < a->n; k++)
+			if (a->thread[k].tid == b->thread[i].tid)
+				most = fmax(most, b->thread[i].ns - a->thread[k].ns);
+	if (!a->n || a->n == sizeof(a->thread) / sizeof(*a->thread) || !(time_ns > 0))
+		return NAN;
+	return most / time_ns;
+}

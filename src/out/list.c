@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject list`: a row for each site, refused ones and targets without any included. */
+#include "out.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "grid.h"
+
+static const struct out_col list_cols[] = {
+	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
+	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "mechanism", OUT_TEXT, 2 },
+};
+
+/* Where there are several processes. */
+static const struct out_col tree_cols[] = {
+	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
+	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "pids", OUT_TEXT, 2 },
+	{ "mechanism", OUT_TEXT, 2 },
+};
+
+#define PIDS_MAX 6 /* in a row, the rest is counted */
+
+static bool has_pids(const struct out_grid *grid)
+{
+	return grid->col == tree_cols;
+}
+
+static void add_pids(struct out_grid *grid, const pid_t *pids, size_t n)
+{
+	char text[PIDS_MAX * 12 + 40] = "-";
+	size_t used = 0;
+
+	if (!has_pids(grid))
+		return;
+	for (size_t i = 0; i < n && i < PIDS_MAX; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "",
+					 (int)pids[i]);
+	if (n > PIDS_MAX)
+		snprintf(text + used, sizeof(text) - used, " and %zu more", n - PIDS_MAX);
+	out_grid_add(grid, "%s", text);
+}
+
+static void add_name(struct out_grid *grid, const char *name)
+{
+	out_grid_add(grid, "%s", name ? name : "-");
+}
+
+static void add_address(struct out_grid *grid, uint64_t address)
+{
+	if (address)
+		out_grid_add(grid, "0x%" PRIx64, address);
+	else
+		out_grid_add(grid, "-");
+}
+
+/* Of a Python function: where it is written. */
+static void add_place(struct out_grid *grid, const struct result_site *site)
+{
+	const char *slash = site->file ? strrchr(site->file, '/') : NULL;
+
+	if (site->file)
+		out_grid_add(grid, "%s:%" PRIu64, slash ? slash + 1 : site->file, site->line);
+	else
+		add_address(grid, site->address);
+}
+
+static void add_site(struct out_grid *grid, const char *spec, const struct result_site *site)
+{
+	add_name(grid, spec);
+	add_name(grid, site->module);
+	add_name(grid, site->name ? site->name : site->symbol);
+	add_place(grid, site);
+	if (site->size)
+		out_grid_add(grid, "%" PRIu64, site->size);
+	else
+		out_grid_add(grid, "-");
+	add_pids(grid, site->pids, site->n_pids);
+	add_name(grid, site->mechanism);
+}
+
+/* A row whose last cell is why there is no mechanism. */
+static void add_refused(struct out_grid *grid, const char *spec,
+			const struct result_refused *refused)
+{
+	add_name(grid, spec);
+	add_name(grid, refused->module);
+	add_name(grid, refused->name ? refused->name : refused->symbol);
+	add_address(grid, refused->address);
+	out_grid_add(grid, "-");
+	add_pids(grid, refused->pids, refused->n_pids);
+	out_grid_add(grid, "no: %s", refused->reason ? refused->reason : "refused");
+}
+
+/* Why a target has no row of its own, where it does not say so itself. */
+static const char *const nothing_texts[] = {
+	[OUTCOME_PENDING] = "its module is not mapped",
+	[OUTCOME_NO_MATCH] = "the module has no such function",
+	[OUTCOME_REFUSED] = "no site can be hooked",
+};
+
+static const char *why_nothing(const struct result_target *target)
+{
+	size_t i = (size_t)target->outcome;
+	bool known = i < sizeof(nothing_texts) / sizeof(nothing_texts[0]) && nothing_texts[i];
+
+	if (target->reason && *target->reason)
+		return target->reason;
+	return known ? nothing_texts[i] : "nothing matched";
+}
+
+static void add_target(struct out_grid *grid, const struct result_target *target)
+{
+	struct result_refused nothing = { .reason = (char *)why_nothing(target) };
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		add_site(grid, target->spec, &target->site[i]);
+	for (size_t i = 0; i < target->n_refused; i++)
+		add_refused(grid, target->spec, &target->refused[i]);
+	if (!target->n_sites && !target->n_refused)
+		add_refused(grid, target->spec, &nothing);
+}
+
+void out_list(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { list_cols, sizeof(list_cols) / sizeof(list_cols[0]), NULL, 0 };
+
+	if (res->n_processes > 1) {
+		grid.col = tree_cols;
+		grid.n_cols++;
+	}
+	for (size_t i = 0; i < res->n_targets; i++)
+		add_target(&grid, &res->target[i]);
+	out_grid_print(&grid, to);
+}

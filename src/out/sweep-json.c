@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* Schema "sbinject.sweep/1": written, and read back for compare. Unknown is null with a reason. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "sweep.h"
+#include "out.h"
+
+#define SCHEMA "sbinject.sweep/1"
+
+static json_t *must(json_t *value)
+{
+	if (!value)
+		abort();
+	return value;
+}
+
+static void put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, must(value)))
+		abort();
+}
+
+static json_t *real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *integer(double v)
+{
+	return isfinite(v) ? json_integer((json_int_t)llround(v)) : json_null();
+}
+
+static json_t *interval(struct sweep_estimate e)
+{
+	json_t *pair = must(json_array());
+
+	json_array_append_new(pair, must(real(e.lo)));
+	json_array_append_new(pair, must(real(e.hi)));
+	return pair;
+}
+
+static json_t *text(const char *s)
+{
+	json_t *t = json_string(s ? s : "");
+
+	return t ? t : json_string("?");
+}
+
+static void put_estimate(json_t *o, const char *name, struct sweep_estimate e, const char *why)
+{
+	char key[64];
+
+	put(o, name, real(e.est));
+	snprintf(key, sizeof(key), "%s_ci", name);
+	put(o, key, interval(e));
+	snprintf(key, sizeof(key), "%s_reason", name);
+	if (!isfinite(e.est))
+		put(o, key, text(why && *why ? why : "not known"));
+}
+
+static json_t *dose_json(const struct sweep_dose *d)
+{
+	json_t *o = must(json_object());
+
+	put(o, "delay_ns", json_integer((json_int_t)d->delay_ns));
+	put(o, "x_ns", real(d->x_ns));
+	put_estimate(o, "t_ns", d->t_ns, NULL);
+	put_estimate(o, "delta_ns", d->delta_ns, NULL);
+	put(o, "hits_per_item", real(d->hits_per_item));
+	return o;
+}
+
+static json_t *part_json(const struct sweep_part *p)
+{
+	json_t *o = must(json_object());
+
+	put(o, "name", text(p->name));
+	put(o, "lanes", json_integer((json_int_t)p->lanes));
+	put(o, "x_ns", real(p->x_ns));
+	put_estimate(o, "kappa", p->kappa, NULL);
+	return o;
+}
+
+static json_t *target_json(const struct sweep_target *t)
+{
+	json_t *o = must(json_object()), *list = must(json_array());
+
+	put(o, "spec", text(t->spec));
+	put(o, "verdict", text(sweep_verdict_name(t->verdict)));
+	put(o, "reason", text(t->reason));
+	put_estimate(o, "kappa", t->kappa, t->reason);
+	put_estimate(o, "kappa_beyond", t->kappa_beyond, "there is no slack");
+	put_estimate(o, "kappa_robust", t->kappa_robust, NULL);
+	put(o, "robust_agrees", json_boolean(t->robust_agrees));
+	put(o, "method", text(t->method));
+	put(o, "kappa_se", real(t->kappa_se));
+	put(o, "df", real(t->df));
+	put(o, "blocks", json_integer((json_int_t)t->blocks));
+	put(o, "p_random", real(t->p_random));
+	put(o, "p_adjusted", real(t->p_adjusted));
+	put(o, "mde", real(t->mde));
+	put(o, "dose_given", real(t->dose_given));
+	put(o, "slack_kind", text(sweep_slack_name(t->slack_kind)));
+	put_estimate(o, "slack_ns", t->slack_ns, t->slack_reason);
+	put(o, "delta_aicc", real(t->delta_aicc));
+	put_estimate(o, "inclusive_ns", t->inclusive_ns, t->inclusive_reason);
+	put_estimate(o, "gain_ceiling_ns", t->gain_ceiling_ns, t->gain_reason);
+	put(o, "t0_ns", real(t->t0_ns));
+	put(o, "hits", json_integer((json_int_t)t->hits));
+	put(o, "hits_per_item", real(t->hits_per_item));
+	put_estimate(o, "hits_change", t->hits_change, NULL);
+	put(o, "hits_differ", json_boolean(t->hits_differ));
+	put(o, "screened", json_boolean(t->screened));
+	for (size_t i = 1; i < t->n_doses; i++)
+		json_array_append_new(list, must(json_integer((json_int_t)t->dose[i].delay_ns)));
+	put(o, "doses_ns", list);
+	list = must(json_array());
+	for (size_t i = 0; i < t->n_doses; i++)
+		json_array_append_new(list, dose_json(&t->dose[i]));
+	put(o, "doses", list);
+	list = must(json_array());
+	for (size_t i = 0; i < t->n_parts; i++)
+		json_array_append_new(list, part_json(&t->part[i]));
+	put(o, "parts", list);
+	return o;
+}
+
+static json_t *gates_json(const struct sweep_gates *g)
+{
+	json_t *o = must(json_object());
+
+	put_estimate(o, "aa", g->aa, "no A/A blocks were run");
+	put(o, "aa_p", real(g->aa_p));
+	put(o, "unproven", json_boolean(g->unproven));
+	put_estimate(o, "sham_ns", g->sham_ns, "OFF and SHAM were not both run");
+	if (g->control_asked) {
+		put_estimate(o, "control", g->control, NULL);
+		put(o, "control_ok", json_boolean(g->control_ok));
+	}
+	put(o, "lanes", json_integer((json_int_t)g->lanes));
+	put(o, "roles", json_integer((json_int_t)g->roles));
+	put(o, "lane_mode", text(g->lane_mode));
+	put(o, "load", text(sweep_load_name(g->load)));
+	put(o, "load_reason", text(g->load_reason));
+	return o;
+}
+
+static json_t *window_json(const struct sweep_window *w)
+{
+	json_t *o = must(json_object());
+
+	put(o, "stage", text(sweep_stage_name(w->stage)));
+	put(o, "arm", text(sweep_arm_name(w->arm)));
+	put(o, "target", json_integer(w->target));
+	put(o, "experiment", json_integer(w->experiment));
+	put(o, "block", json_integer(w->block));
+	put(o, "dose", json_integer(w->dose));
+	put(o, "delay_ns", json_integer((json_int_t)w->delay_ns));
+	put(o, "end_s", real((double)w->end_ns / 1e9));
+	put(o, "time_s", real((double)w->time_ns / 1e9));
+	put(o, "items", real(w->items));
+	put(o, "hits", json_integer((json_int_t)w->hits));
+	put(o, "t_ns", real(w->t_ns));
+	put(o, "x_ns", real(w->x_ns));
+	if (!isnan(w->response_count)) {
+		put(o, "response_sum_ns", real(w->response_sum_ns));
+		put(o, "response_count", real(w->response_count));
+	}
+	return o;
+}
+
+static void put_about(json_t *doc, const struct out_sweep_about *about)
+{
+	json_t *argv = must(json_array());
+	struct utsname u = { 0 };
+	char host[256] = "";
+
+	for (int i = 0; i < about->argc; i++)
+		json_array_append_new(argv, must(text(about->argv[i])));
+	put(doc, "argv", argv);
+	gethostname(host, sizeof(host) - 1);
+	put(doc, "host", text(host));
+	uname(&u);
+	put(doc, "machine", text(u.machine));
+	put(doc, "kernel", text(u.release));
+	put(doc, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	put(doc, "progress", text(about->progress));
+	put(doc, "response", about->response ? text(about->response) : json_null());
+}
+
+int out_sweep_json(const char *path, const struct sweep_result *res,
+		   const struct out_sweep_about *about, struct sb_err *err)
+{
+	json_t *doc = must(json_object()), *list = must(json_array());
+	char *out;
+	int ret;
+
+	put(doc, "schema", json_string(SCHEMA));
+	put(doc, "version", json_string(SB_VERSION));
+	put_about(doc, about);
+	put(doc, "seed", json_integer((json_int_t)res->seed));
+	put(doc, "threshold", real(res->threshold));
+	put(doc, "runs", json_boolean(res->runs));
+	put(doc, "ended_early", json_boolean(res->ended_early));
+	put(doc, "time_s", real(res->time_s));
+	put(doc, "time_needed_s", real(res->time_needed_s));
+	put(doc, "period_ns", integer(res->period_ns));
+	put(doc, "window_s", real(res->window_s));
+	put(doc, "autocorrelation_s", real(res->autocorrelation_s));
+	put(doc, "gates", gates_json(&res->gates));
+	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)
+		json_array_append_new(list, target_json(&res->target[i]));
+	put(doc, "targets", list);
+	list = must(json_array());
+	for (size_t i = 0; i < res->n_windows; i++)
+		json_array_append_new(list, window_json(&res->window[i]));
+	put(doc, "windows", list);
+	list = must(json_array());
+	for (size_t i = 0; i < res->n_warnings; i++)
+		json_array_append_new(list, must(text(res->warning[i])));
+	put(doc, "warnings", list);
+	out = json_dumps(doc, JSON_INDENT(2));
+	json_decref(doc);
+	if (!out)
+		abort();
+	ret = out_document(path, out, err);
+	free(out);
+	return ret;
+}
+
+/* ---- reading ---- */
+
+static double real_of(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static struct sweep_estimate estimate_of(const json_t *o, const char *name)
+{
+	struct sweep_estimate e = { .est = real_of(o, name) };
+	char key[64];
+	const json_t *pair;
+
+	snprintf(key, sizeof(key), "%s_ci", name);
+	pair = json_object_get(o, key);
+	e.lo = json_is_number(json_array_get(pair, 0)) ?
+		       json_number_value(json_array_get(pair, 0)) :
+		       NAN;
+	e.hi = json_is_number(json_array_get(pair, 1)) ?
+		       json_number_value(json_array_get(pair, 1)) :
+		       NAN;
+	return e;
+}
+
+static int name_index(const json_t *o, const char *key, int n, const char *(*name)(int i))
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	for (int i = 0; s && i < n; i++)
+		if (!strcmp(s, name(i)))
+			return i;
+	return 0;
+}
+
+static const char *verdict_at(int i)
+{
+	return sweep_verdict_name((enum sweep_verdict)i);
+}
+
+static const char *slack_at(int i)
+{
+	return sweep_slack_name((enum sweep_slack_kind)i);
+}
+
+static void read_target(const json_t *o, struct sweep_target *t)
+{
+	const char *spec = json_string_value(json_object_get(o, "spec"));
+
+	free(t->spec);
+	t->spec = strdup(spec ? spec : "");
+	if (!t->spec)
+		abort();
+	t->kappa = estimate_of(o, "kappa");
+	t->kappa_beyond = estimate_of(o, "kappa_beyond");
+	t->kappa_se = real_of(o, "kappa_se");
+	t->df = real_of(o, "df");
+	t->slack_ns = estimate_of(o, "slack_ns");
+	t->slack_kind = (enum sweep_slack_kind)name_index(o, "slack_kind", SLACK_COUNT, slack_at);
+	if (t->slack_kind == SLACK_BEYOND)
+		t->slack_ns.hi = INFINITY;
+	t->t0_ns = real_of(o, "t0_ns");
+	t->verdict = (enum sweep_verdict)name_index(o, "verdict", VERDICT_COUNT, verdict_at);
+	t->blocks = (size_t)json_integer_value(json_object_get(o, "blocks"));
+	t->hits = (uint64_t)json_integer_value(json_object_get(o, "hits"));
+}
+
+int out_sweep_read(const char *path, struct sweep_result **res, struct sb_err *err)
+{
+	json_error_t why;
+	json_t *doc = json_load_file(path, 0, &why), *list;
+	const char *schema = json_string_value(json_object_get(doc, "schema"));
+
+	if (!doc)
+		return err_set(err, SB_EFILE, "%s: %s (line %d)", path, why.text, why.line);
+	list = json_object_get(doc, "targets");
+	if (!schema || strcmp(schema, SCHEMA) != 0 || !json_is_array(list)) {
+		json_decref(doc);
+		err_set(err, SB_EFILE, "%s is not the result of a sweep", path);
+		err_hint(err, "sbinject sweep --json FILE writes one");
+		return -SB_EFILE;
+	}
+	*res = sweep_result_new(json_array_size(list));
+	for (size_t i = 0; i < json_array_size(list); i++)
+		read_target(json_array_get(list, i), &(*res)->target[i]);
+	json_decref(doc);
+	return 0;
+}

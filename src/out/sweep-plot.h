@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_OUT_SWEEP_PLOT_H
+#define SB_OUT_SWEEP_PLOT_H
+
+#include "sweep.h"
+
+/* Between the writers that draw. n: targets to show. */
+void out_sweep_script(FILE *f, const char *terminal, const char *path,
+		      const struct sweep_result *res, size_t n);
+int out_sweep_gnuplot(const char *terminal, const char *path, const struct sweep_result *res,
+		      size_t n, struct sb_err *err);
+
+#endif

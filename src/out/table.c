@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The summary of a run: the table of targets, and below it what the table alone would leave to
+ * be misread: a target without hits is never passed off as one that does not matter.
+ */
+#include "out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "grid.h"
+
+#define NOTICES_MAX   10 /* of one sort, the rest is counted */
+#define PROCESSES_MAX 20
+
+static const struct out_col target_cols[] = {
+	{ "target", OUT_NAME, 0 },  { "mechanism", OUT_TEXT, 2 }, { "sites", OUT_FIGURE, 2 },
+	{ "procs", OUT_FIGURE, 1 }, { "hits", OUT_FIGURE, 2 },	  { "hits/s", OUT_FIGURE, 2 },
+	{ "asked", OUT_FIGURE, 2 }, { "given", OUT_FIGURE, 2 },	  { "injected", OUT_FIGURE, 3 },
+};
+
+/* Was it ever hooked? Otherwise its hits are unknown, and not 0. */
+static bool was_hooked(const struct result_target *target)
+{
+	return target->outcome == OUTCOME_DELAYED || target->outcome == OUTCOME_COUNTED ||
+	       target->outcome == OUTCOME_NEVER_CALLED;
+}
+
+static void add_time(struct out_grid *grid, bool known, double ns)
+{
+	char buf[32];
+
+	out_grid_add(grid, "%s", known ? out_time(ns, buf, sizeof(buf)) : "-");
+}
+
+static void add_count(struct out_grid *grid, bool known, uint64_t n)
+{
+	if (known)
+		out_grid_add(grid, "%" PRIu64, n);
+	else
+		out_grid_add(grid, "-");
+}
+
+/* The mechanisms of a target's sites, each once: "jump", "jump,int3". */
+static void add_mechanisms(struct out_grid *grid, const struct result_target *target)
+{
+	char text[64] = "";
+
+	for (size_t i = 0; i < target->n_sites; i++) {
+		const char *name = target->site[i].mechanism;
+		size_t used = strlen(text);
+
+		if (name && !strstr(text, name))
+			snprintf(text + used, sizeof(text) - used, "%s%s", used ? "," : "", name);
+	}
+	out_grid_add(grid, "%s", *text ? text : "-");
+}
+
+static void add_target(struct out_grid *grid, const struct result_target *target)
+{
+	bool hooked = was_hooked(target), timed = hooked && target->active_s > 0;
+	const struct result_counts *counts = &target->counts;
+	char rate[32];
+
+	out_grid_add(grid, "%s", target->spec ? target->spec : "-");
+	add_mechanisms(grid, target);
+	add_count(grid, true, target->n_sites);
+	add_count(grid, true, target->procs);
+	add_count(grid, hooked, counts->hits);
+	out_rate(timed ? (double)counts->hits / target->active_s : NAN, rate, sizeof(rate));
+	out_grid_add(grid, "%s", rate);
+	add_time(grid, true, (double)target->delay_ns);
+	add_time(grid, target->given.known && counts->delayed, target->given.mean);
+	add_time(grid, true, (double)counts->injected_ns);
+}
+
+/* Notices: a line for each target that something is to be said about. */
+
+struct notice {
+	const char *label;
+	enum result_outcome outcome;
+	const char *otherwise; /* where the target carries no reason */
+};
+
+static const struct notice notices[] = {
+	{ "never called", OUTCOME_NEVER_CALLED, "hooked, and no call came" },
+	{ "pending", OUTCOME_PENDING, "its module never appeared" },
+	{ "not found", OUTCOME_NO_MATCH, "the module has no such function" },
+	{ "refused", OUTCOME_REFUSED, "no site could be hooked" },
+};
+
+static void print_notice(FILE *to, const char *label, const char *name, const char *why)
+{
+	fprintf(to, "%s: ", label);
+	out_shown(to, name);
+	fputs(": ", to);
+	out_shown(to, why);
+	fputc('\n', to);
+}
+
+static void print_more(FILE *to, size_t n, size_t shown)
+{
+	if (n > shown)
+		fprintf(to, "  and %zu more\n", n - shown);
+}
+
+static void print_outcomes(FILE *to, const struct result *res, const struct notice *notice)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < res->n_targets; i++) {
+		const struct result_target *target = &res->target[i];
+		bool told = target->reason && *target->reason;
+
+		if (target->outcome != notice->outcome || n++ >= NOTICES_MAX)
+			continue;
+		print_notice(to, notice->label, target->spec,
+			     told ? target->reason : notice->otherwise);
+	}
+	print_more(to, n, NOTICES_MAX);
+}
+
+/* The sites of one target that could not be hooked. */
+static void print_refused(FILE *to, const struct result_target *target)
+{
+	if (!target->n_refused)
+		return;
+	fprintf(to, "%zu site%s of ", target->n_refused, target->n_refused > 1 ? "s" : "");
+	out_shown(to, target->spec);
+	fputs(" not hooked:\n", to);
+	for (size_t i = 0; i < target->n_refused && i < NOTICES_MAX; i++) {
+		fputs("  ", to);
+		out_shown(to, target->refused[i].name ? target->refused[i].name :
+							target->refused[i].symbol);
+		fputs(": ", to);
+		out_shown(to, target->refused[i].reason);
+		fputc('\n', to);
+	}
+	print_more(to, target->n_refused, NOTICES_MAX);
+}
+
+static void print_overrun(FILE *to, const struct result_target *target)
+{
+	char buf[32];
+
+	/* Timer ticks are in it too: what is not worth a line is in the JSON. */
+	if (target->counts.overrun_ns < target->counts.injected_ns / 1000 + 1)
+		return;
+	fputs("overrun: ", to);
+	out_shown(to, target->spec);
+	fprintf(to,
+		": %s in which its delays were interrupted (preemption), not "
+		"counted as injected\n",
+		out_time((double)target->counts.overrun_ns, buf, sizeof(buf)));
+}
+
+static void print_unknown_given(FILE *to, const struct result_target *target)
+{
+	if (!target->counts.delayed || target->given.known)
+		return;
+	print_notice(to, "given unknown", target->spec,
+		     *target->given.reason ? target->given.reason : "not measured");
+}
+
+/* What was lost since sbinject itself was held up; which targets it may concern. */
+static void print_lapses(FILE *to, const struct result *res)
+{
+	char buf[32];
+
+	if (res->lease_lapsed_hits)
+		fprintf(to,
+			"lease lapsed: %" PRIu64 " hit%s came while sbinject did not renew its "
+			"lease; they are counted as hits and were not delayed\n",
+			res->lease_lapsed_hits, res->lease_lapsed_hits > 1 ? "s" : "");
+	if (res->doorbells_lost)
+		fprintf(to,
+			"incomplete: %" PRIu64 " time%s a program ran on before its libraries were "
+			"hooked; its calls until then are not counted, of any target\n",
+			res->doorbells_lost, res->doorbells_lost > 1 ? "s" : "");
+	if (result_incomplete(res) && res->stalled_s > 0)
+		fprintf(to,
+			"sbinject could not go on for %s: a machine with less load, or a "
+			"higher priority (nice, chrt), helps\n",
+			out_time(res->stalled_s * 1e9, buf, sizeof(buf)));
+}
+
+static void print_gil(FILE *to, const struct result *res)
+{
+	if (res->gil)
+		fputs("python: a call that is delayed holds the GIL; the other Python threads of "
+		      "its process wait\n",
+		      to);
+}
+
+static void print_stops(FILE *to, const struct result *res)
+{
+	char attach[32], detach[32];
+
+	if (!res->stop_known)
+		return;
+	fprintf(to, "stopped: at most %s at attach, %s at detach (the thread held longest)",
+		out_time((double)res->stop_attach_us * 1e3, attach, sizeof(attach)),
+		out_time((double)res->stop_detach_us * 1e3, detach, sizeof(detach)));
+	if (res->gil && res->gil_known)
+		fprintf(to, "; the GIL at most %s and %s",
+			out_time((double)res->gil_attach_us * 1e3, attach, sizeof(attach)),
+			out_time((double)res->gil_detach_us * 1e3, detach, sizeof(detach)));
+	fputc('\n', to);
+}
+
+/* Processes: a row for each target that was hit in it, or one that says that none was. */
+
+static const struct out_col process_cols[] = {
+	{ "pid", OUT_FIGURE, 0 },      { "execs", OUT_FIGURE, 2 }, { "name", OUT_TEXT, 2 },
+	{ "target", OUT_NAME, 2 },     { "hits", OUT_FIGURE, 2 },  { "delayed", OUT_FIGURE, 2 },
+	{ "injected", OUT_FIGURE, 2 },
+};
+
+static void add_process_head(struct out_grid *grid, const struct result_process *process)
+{
+	const char *name = process->comm ? process->comm : "-";
+
+	if (process->pid)
+		out_grid_add(grid, "%d", (int)process->pid);
+	else
+		out_grid_add(grid, "-");
+	add_count(grid, process->pid != 0, process->generation);
+	out_grid_add(grid, "%s", process->pid ? name : "(children not followed)");
+}
+
+static void add_process_row(struct out_grid *grid, const struct result_process *process,
+			    const char *spec, const struct result_counts *counts)
+{
+	add_process_head(grid, process);
+	out_grid_add(grid, "%s", spec ? spec : "-");
+	add_count(grid, counts, counts ? counts->hits : 0);
+	add_count(grid, counts, counts ? counts->delayed : 0);
+	add_time(grid, counts, counts ? (double)counts->injected_ns : 0);
+}
+
+static void add_process(struct out_grid *grid, const struct result *res,
+			const struct result_process *process)
+{
+	static const struct result_counts none;
+	size_t rows = 0;
+
+	for (size_t i = 0; process->counts && i < res->n_targets; i++) {
+		if (!process->counts[i].hits)
+			continue;
+		add_process_row(grid, process, res->target[i].spec, &process->counts[i]);
+		rows++;
+	}
+	if (!rows)
+		add_process_row(grid, process, NULL, process->counts ? &none : NULL);
+}
+
+static void print_processes(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(process_cols[0]), NULL,
+				 0 };
+
+	if (res->n_processes < 2)
+		return;
+	for (size_t i = 0; i < res->n_processes && i < PROCESSES_MAX; i++)
+		add_process(&grid, res, &res->process[i]);
+	fputc('\n', to);
+	out_grid_print(&grid, to);
+	print_more(to, res->n_processes, PROCESSES_MAX);
+}
+
+/* By function: what was called, the most called first; the rest is counted. */
+
+static const struct out_col function_cols[] = {
+	{ "hits", OUT_FIGURE, 2 },
+	{ "function", OUT_NAME, 2 },
+	{ "module", OUT_NAME, 2 },
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct result_site *x = *(struct result_site *const *)a,
+				 *y = *(struct result_site *const *)b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : strcmp(x->module, y->module);
+}
+
+static int by_hits(const void *a, const void *b)
+{
+	const struct result_site *x = *(struct result_site *const *)a,
+				 *y = *(struct result_site *const *)b;
+
+	if (x->hits != y->hits)
+		return x->hits < y->hits ? 1 : -1;
+	return by_name(a, b);
+}
+
+/* A function has a site for each address that processes have it at: those are added up. */
+static size_t add_up(const struct result_target *target, struct result_site *sum,
+		     struct result_site **order)
+{
+	size_t n = 0, m = 0;
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		if (target->site[i].each) {
+			sum[n] = target->site[i];
+			order[n] = &sum[n];
+			n++;
+		}
+	qsort(order, n, sizeof(*order), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (m && !by_name(&order[m - 1], &order[i]))
+			order[m - 1]->hits += order[i]->hits;
+		else
+			order[m++] = order[i];
+	}
+	qsort(order, m, sizeof(*order), by_hits);
+	return m;
+}
+
+static void print_functions(FILE *to, const struct result_target *target)
+{
+	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(function_cols[0]),
+				 NULL, 0 };
+	struct result_site *sum = calloc(target->n_sites + 1, sizeof(*sum));
+	struct result_site **order = calloc(target->n_sites + 1, sizeof(struct result_site *));
+	size_t n, called = 0;
+
+	if (!sum || !order)
+		abort();
+	n = add_up(target, sum, order);
+	for (; called < n && order[called]->hits; called++) {
+		out_grid_add(&grid, "%" PRIu64, order[called]->hits);
+		out_grid_add(&grid, "%s", order[called]->name);
+		out_grid_add(&grid, "%s", order[called]->module);
+	}
+	if (n) {
+		fputs("\nfunctions of ", to);
+		out_shown(to, target->spec);
+		fprintf(to, ": %zu of %zu were called\n", called, n);
+	}
+	if (called)
+		out_grid_print(&grid, to);
+	free(order);
+	free(sum);
+}
+
+void out_table(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]), NULL,
+				 0 };
+
+	for (size_t i = 0; i < res->n_targets; i++)
+		add_target(&grid, &res->target[i]);
+	if (res->n_targets)
+		out_grid_print(&grid, to);
+	for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
+		print_outcomes(to, res, &notices[i]);
+	for (size_t i = 0; i < res->n_targets; i++) {
+		print_refused(to, &res->target[i]);
+		print_unknown_given(to, &res->target[i]);
+		print_overrun(to, &res->target[i]);
+	}
+	print_lapses(to, res);
+	print_gil(to, res);
+	print_stops(to, res);
+	print_processes(to, res);
+	for (size_t i = 0; i < res->n_targets; i++)
+		print_functions(to, &res->target[i]);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The document of a run: tables of fields, from the site up to the whole, and the walks over
+ * them. An array's count is set before its items are read, so that result_free() finds whatever
+ * a document that breaks off half-way left behind.
+ */
+#include "kind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/base/text.h"
+
+#define SCHEMA "sbinject.run/1"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value))
+		abort(); /* no memory: kind_to_text() makes valid UTF-8 of anything */
+}
+
+static void append(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value))
+		abort();
+}
+
+/* Shapes */
+
+static void shape_fill(json_t *object, const struct shape *shape, const char *base,
+		       const struct result *res)
+{
+	char key[64];
+
+	for (size_t i = 0; i < shape->n; i++) {
+		const struct field *field = &shape->field[i];
+		json_t *value = kind_must(field->kind->put(field, base, res));
+		bool why = json_is_null(value) && field->unknown;
+
+		if (json_is_null(value) && field->optional) {
+			json_decref(value);
+			continue;
+		}
+		set(object, field->name, value);
+		snprintf(key, sizeof(key), "%s_reason", field->name);
+		if (why)
+			set(object, key, json_string(field->unknown));
+	}
+}
+
+/* Records what is wrong with a value, unless something inside it did already. */
+static int get_failed(const char *name, const json_t *value, const char *wanted, struct sb_err *err)
+{
+	if (!*wanted)
+		err_prefix(err, "%s", name);
+	else if (!value)
+		err_set(err, SB_EFILE, "%s: is missing", name);
+	else
+		err_set(err, SB_EFILE, "%s: is not %s", name, wanted);
+	return -SB_EFILE;
+}
+
+static int shape_read(const json_t *object, const struct shape *shape, char *base,
+		      const struct result *res, struct sb_err *err)
+{
+	for (size_t i = 0; i < shape->n; i++) {
+		const struct field *field = &shape->field[i];
+		const json_t *value = json_object_get(object, field->name);
+		const char *wanted = !value && field->optional ? NULL :
+				     value ? field->kind->get(field, base, value, res, err) :
+					     "there";
+
+		if (wanted)
+			return get_failed(field->name, value, wanted, err);
+	}
+	return 0;
+}
+
+/* Arrays: of structs, of strings, of pids */
+
+static size_t count_of(const struct field *field, const char *base)
+{
+	return *(const size_t *)(base + field->count_at);
+}
+
+static void *array_alloc(const struct field *field, char *base, const json_t *value, size_t size)
+{
+	size_t n = json_array_size(value);
+	void *items = n ? kind_must(calloc(n, size)) : NULL;
+
+	*(void **)(base + field->at) = items;
+	*(size_t *)(base + field->count_at) = n;
+	return items;
+}
+
+static json_t *structs_put(KIND_PUT_ARGS)
+{
+	const char *item = *(char *const *)(base + field->at);
+	json_t *array = kind_must(json_array());
+
+	for (size_t i = 0; i < count_of(field, base); i++, item += field->shape->size) {
+		json_t *object = kind_must(json_object());
+
+		shape_fill(object, field->shape, item, res);
+		append(array, object);
+	}
+	return array;
+}
+
+static const char *structs_get(KIND_GET_ARGS)
+{
+	char *item, nth[32];
+
+	if (!json_is_array(value))
+		return "an array";
+	item = array_alloc(field, base, value, field->shape->size);
+	for (size_t i = 0; i < json_array_size(value); i++, item += field->shape->size) {
+		if (!shape_read(json_array_get(value, i), field->shape, item, res, err))
+			continue;
+		snprintf(nth, sizeof(nth), "%zu", i);
+		err_prefix(err, "%s", nth);
+		return "";
+	}
+	return NULL;
+}
+
+static json_t *strings_put(KIND_PUT_ARGS)
+{
+	char *const *s = *(char *const *const *)(base + field->at);
+	json_t *array = kind_must(json_array());
+
+	for (size_t i = 0; i < count_of(field, base); i++)
+		append(array, kind_string_new(s[i]));
+	return array;
+}
+
+static const char *strings_get(KIND_GET_ARGS)
+{
+	char **s;
+
+	if (!json_is_array(value))
+		return "an array of strings";
+	s = array_alloc(field, base, value, sizeof(*s));
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		s[i] = kind_string_take(json_array_get(value, i));
+		if (!s[i])
+			return "an array of strings";
+	}
+	return NULL;
+}
+
+static json_t *pids_put(KIND_PUT_ARGS)
+{
+	const pid_t *pids = *(pid_t *const *)(base + field->at);
+	json_t *array = kind_must(json_array());
+
+	for (size_t i = 0; i < count_of(field, base); i++)
+		append(array, json_integer(pids[i]));
+	return array;
+}
+
+static const char *pids_get(KIND_GET_ARGS)
+{
+	pid_t *pids;
+
+	if (!json_is_array(value))
+		return "an array of process ids";
+	pids = array_alloc(field, base, value, sizeof(*pids));
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (!kind_pid_read(json_array_get(value, i), &pids[i]))
+			return "an array of process ids";
+	return NULL;
+}
+
+static const struct kind kind_structs = { structs_put, structs_get };
+static const struct kind kind_strings = { strings_put, strings_get };
+static const struct kind kind_pids = { pids_put, pids_get };
+
+/* Tags are an object of strings; a key given twice keeps its last value. */
+
+static json_t *tags_put(KIND_PUT_ARGS)
+{
+	const struct result_tag *tag = *(struct result_tag *const *)(base + field->at);
+	json_t *object = kind_must(json_object());
+
+	for (size_t i = 0; i < count_of(field, base); i++) {
+		char *key = kind_to_text(tag[i].key ? tag[i].key : "");
+
+		set(object, key, kind_string_new(tag[i].value));
+		free(key);
+	}
+	return object;
+}
+
+static const char *tags_get(KIND_GET_ARGS)
+{
+	struct result_tag *tag;
+	const char *key;
+	json_t *item;
+
+	if (!json_is_object(value))
+		return "an object";
+	tag = kind_must(calloc(json_object_size(value) + 1, sizeof(*tag)));
+	*(struct result_tag **)(base + field->at) = tag;
+	*(size_t *)(base + field->count_at) = json_object_size(value);
+	json_object_foreach((json_t *)value, key, item)
+	{ /* the macro takes no const */
+		tag->key = kind_to_bytes(key);
+		tag->value = kind_string_take(item);
+		if (!tag++->value && !json_is_null(item))
+			return "an object of strings";
+	}
+	return NULL;
+}
+
+static const struct kind kind_tags = { tags_put, tags_get };
+
+/* Values that are known together or not at all. */
+
+#define FIELD(type, member, kind_of, ...)                                                      \
+	{                                                                                      \
+		.name = #member, .kind = &kind_of, .at = offsetof(type, member), ##__VA_ARGS__ \
+	}
+#define ARRAY(type, key, kind_of, member, n_member, ...)                     \
+	{                                                                    \
+		.name = key, .kind = &kind_of, .at = offsetof(type, member), \
+		.count_at = offsetof(type, n_member), ##__VA_ARGS__          \
+	}
+#define SHAPE(type, fields)                                                \
+	{                                                                  \
+		sizeof(type), fields, sizeof(fields) / sizeof((fields)[0]) \
+	}
+
+static const struct field given_fields[] = {
+	{ .name = "mean", .kind = &kind_real, .at = offsetof(struct result_given, mean) },
+	{ .name = "p50", .kind = &kind_u64, .at = offsetof(struct result_given, p50) },
+	{ .name = "p99", .kind = &kind_u64, .at = offsetof(struct result_given, p99) },
+	{ .name = "max", .kind = &kind_u64, .at = offsetof(struct result_given, max) },
+	{ .name = "uncertainty",
+	  .kind = &kind_real,
+	  .at = offsetof(struct result_given, uncertainty),
+	  .unknown = "it is not measured for such targets" },
+};
+
+static const struct field stop_fields[] = {
+	{ .name = "attach", .kind = &kind_u64, .at = offsetof(struct result, stop_attach_us) },
+	{ .name = "detach", .kind = &kind_u64, .at = offsetof(struct result, stop_detach_us) },
+};
+
+static const struct field gil_fields[] = {
+	{ .name = "attach", .kind = &kind_u64, .at = offsetof(struct result, gil_attach_us) },
+	{ .name = "detach", .kind = &kind_u64, .at = offsetof(struct result, gil_detach_us) },
+};
+
+static const struct shape given_shape = SHAPE(struct result_given, given_fields);
+static const struct shape stop_shape = SHAPE(struct result, stop_fields);
+static const struct shape gil_shape = SHAPE(struct result, gil_fields);
+
+static json_t *known_put(const struct shape *shape, const char *base, bool known,
+			 const char *reason)
+{
+	json_t *object = kind_must(json_object());
+
+	if (known)
+		shape_fill(object, shape, base, NULL);
+	for (size_t i = 0; !known && i < shape->n; i++)
+		set(object, shape->field[i].name, json_null());
+	if (!known && !*reason)
+		reason = "not measured";
+	if (*reason)
+		set(object, "reason", kind_string_new(reason));
+	return object;
+}
+
+/* All of the fields, or a null for each of them. */
+static const char *known_get(const struct shape *shape, char *base, const json_t *value,
+			     bool *known, struct sb_err *err)
+{
+	size_t nulls = 0;
+
+	for (size_t i = 0; i < shape->n; i++)
+		nulls += json_is_null(json_object_get(value, shape->field[i].name));
+	*known = nulls < shape->n;
+	return *known && shape_read(value, shape, base, NULL, err) ? "" : NULL;
+}
+
+static json_t *given_put(KIND_PUT_ARGS)
+{
+	const struct result_given *given = (const void *)(base + field->at);
+
+	return known_put(&given_shape, base + field->at, given->known, given->reason);
+}
+
+static const char *given_get(KIND_GET_ARGS)
+{
+	struct result_given *given = (void *)(base + field->at);
+	char *reason = kind_string_take(json_object_get(value, "reason"));
+	size_t len = reason ? strlen(reason) : 0;
+
+	if (len >= sizeof(given->reason)) /* never in the middle of a character */
+		for (len = sizeof(given->reason) - 1; (reason[len] & 0xc0) == 0x80 && len; len--)
+			;
+	if (reason)
+		memcpy(given->reason, reason, len);
+	given->reason[len] = '\0';
+	free(reason);
+	return known_get(&given_shape, base + field->at, value, &given->known, err);
+}
+
+static json_t *stop_put(KIND_PUT_ARGS)
+{
+	return known_put(&stop_shape, base, ((const struct result *)base)->stop_known, "");
+}
+
+static const char *stop_get(KIND_GET_ARGS)
+{
+	return known_get(&stop_shape, base, value, &((struct result *)base)->stop_known, err);
+}
+
+/* Left out where no interpreter with a GIL was watched, as "gil" is. */
+static json_t *gil_put(KIND_PUT_ARGS)
+{
+	const struct result *run = (const void *)base;
+
+	return run->gil ? known_put(&gil_shape, base, run->gil_known, "") : kind_must(json_null());
+}
+
+static const char *gil_get(KIND_GET_ARGS)
+{
+	return known_get(&gil_shape, base, value, &((struct result *)base)->gil_known, err);
+}
+
+static const struct kind kind_given = { given_put, given_get };
+static const struct kind kind_stop = { stop_put, stop_get };
+static const struct kind kind_gil = { gil_put, gil_get };
+
+/* A process's counts, one for each target of the run, told by their place in the array. */
+
+#define COUNTS(type, member)                                                                     \
+	{ .name = "delayed", .kind = &kind_u64, .at = offsetof(type, member delayed) },          \
+		{ .name = "injected_ns",                                                         \
+		  .kind = &kind_u64,                                                             \
+		  .at = offsetof(type, member injected_ns) },                                    \
+	{                                                                                        \
+		.name = "overrun_ns", .kind = &kind_u64, .at = offsetof(type, member overrun_ns) \
+	}
+
+static const struct field counts_fields[] = {
+	FIELD(struct result_counts, hits, kind_u64),
+	COUNTS(struct result_counts, ),
+};
+static const struct shape counts_shape = SHAPE(struct result_counts, counts_fields);
+
+static json_t *counts_put(KIND_PUT_ARGS)
+{
+	const struct result_counts *counts = *(struct result_counts *const *)(base + field->at);
+	json_t *array = kind_must(json_array());
+
+	for (size_t i = 0; counts && i < res->n_targets; i++) {
+		json_t *object = kind_must(json_object());
+
+		set(object, "spec", kind_string_new(res->target[i].spec));
+		shape_fill(object, &counts_shape, (const char *)&counts[i], res);
+		append(array, object);
+	}
+	return array;
+}
+
+static const char *counts_get(KIND_GET_ARGS)
+{
+	size_t n = json_array_size(value);
+	struct result_counts *counts;
+
+	if (!json_is_array(value) || (n && n != res->n_targets))
+		return "an array with one entry for each target";
+	counts = n ? kind_must(calloc(n, sizeof(*counts))) : NULL;
+	*(struct result_counts **)(base + field->at) = counts;
+	for (size_t i = 0; i < n; i++)
+		if (shape_read(json_array_get(value, i), &counts_shape, (char *)&counts[i], res,
+			       err))
+			return "";
+	return NULL;
+}
+
+static const struct kind kind_counts = { counts_put, counts_get };
+
+/* The hits of a target: nobody counted them where it was never hooked. */
+
+static json_t *hits_put(KIND_PUT_ARGS)
+{
+	const struct result_target *target = (const void *)base;
+	bool hooked = target->outcome == OUTCOME_DELAYED || target->outcome == OUTCOME_COUNTED ||
+		      target->outcome == OUTCOME_NEVER_CALLED;
+
+	return hooked || target->counts.hits ? kind_u64.put(field, base, res) : json_null();
+}
+
+static const char *hits_get(KIND_GET_ARGS)
+{
+	return json_is_null(value) ? NULL : kind_u64.get(field, base, value, res, err);
+}
+
+static const struct kind kind_hits = { hits_put, hits_get };
+
+/* Those of a function, where it has a counter of its own. */
+
+static json_t *each_put(KIND_PUT_ARGS)
+{
+	const struct result_site *site = (const void *)base;
+
+	return site->each ? kind_u64.put(field, base, res) : json_null();
+}
+
+static const char *each_get(KIND_GET_ARGS)
+{
+	((struct result_site *)base)->each = true;
+	return kind_u64.get(field, base, value, res, err);
+}
+
+static const struct kind kind_each = { each_put, each_get };
+
+/* The document */
+
+static const struct field site_fields[] = {
+	FIELD(struct result_site, module, kind_string),
+	FIELD(struct result_site, build_id, kind_string, .unknown = "the module has none"),
+	FIELD(struct result_site, symbol, kind_string),
+	FIELD(struct result_site, name, kind_string),
+	FIELD(struct result_site, address, kind_address, .unknown = "not mapped"),
+	FIELD(struct result_site, size, kind_extent, .unknown = "the symbol has none"),
+	FIELD(struct result_site, mechanism, kind_string, .unknown = "not hooked"),
+	FIELD(struct result_site, file, kind_string, .optional = true),
+	FIELD(struct result_site, line, kind_extent, .optional = true),
+	ARRAY(struct result_site, "pids", kind_pids, pids, n_pids),
+	FIELD(struct result_site, hits, kind_each, .optional = true),
+};
+
+static const struct field refused_fields[] = {
+	FIELD(struct result_refused, module, kind_string),
+	FIELD(struct result_refused, symbol, kind_string),
+	FIELD(struct result_refused, name, kind_string),
+	FIELD(struct result_refused, address, kind_address, .unknown = "not mapped"),
+	FIELD(struct result_refused, reason, kind_string),
+	ARRAY(struct result_refused, "pids", kind_pids, pids, n_pids),
+};
+
+static const struct shape site_shape = SHAPE(struct result_site, site_fields);
+static const struct shape refused_shape = SHAPE(struct result_refused, refused_fields);
+
+#define SPANS(member)                                                                \
+	{                                                                            \
+		.name = "span_" #member, .kind = &kind_extent,                       \
+		.at = offsetof(struct result_target, spans.member), .optional = true \
+	}
+
+static const struct field target_fields[] = {
+	FIELD(struct result_target, spec, kind_string),
+	FIELD(struct result_target, delay_ns, kind_u64),
+	FIELD(struct result_target, every, kind_u64),
+	FIELD(struct result_target, outcome, kind_outcome),
+	FIELD(struct result_target, reason, kind_string),
+	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),
+	{ .name = "hits",
+	  .kind = &kind_hits,
+	  .at = offsetof(struct result_target, counts.hits),
+	  .unknown = "never hooked" },
+	COUNTS(struct result_target, counts.),
+	{ .name = "given_ns", .kind = &kind_given, .at = offsetof(struct result_target, given) },
+	SPANS(ns),
+	SPANS(calls),
+	SPANS(missed),
+	ARRAY(struct result_target, "sites", kind_structs, site, n_sites, .shape = &site_shape),
+	ARRAY(struct result_target, "sites_refused", kind_structs, refused, n_refused,
+	      .shape = &refused_shape),
+	FIELD(struct result_target, procs, kind_size),
+};
+
+static const struct field process_fields[] = {
+	FIELD(struct result_process, pid, kind_pid),
+	FIELD(struct result_process, generation, kind_uint),
+	FIELD(struct result_process, comm, kind_string, .unknown = "not read"),
+	FIELD(struct result_process, exe, kind_string, .unknown = "not read"),
+	{ .name = "targets", .kind = &kind_counts, .at = offsetof(struct result_process, counts) },
+};
+
+static const struct shape target_shape = SHAPE(struct result_target, target_fields);
+static const struct shape process_shape = SHAPE(struct result_process, process_fields);
+
+static const struct field run_fields[] = {
+	FIELD(struct result, version, kind_string),
+	ARRAY(struct result, "argv", kind_strings, argv, n_argv),
+	FIELD(struct result, host, kind_string, .unknown = "not read"),
+	ARRAY(struct result, "tags", kind_tags, tag, n_tags),
+	FIELD(struct result, started, kind_time, .unknown = "nothing was started"),
+	FIELD(struct result, ended, kind_time, .unknown = "has not ended"),
+	FIELD(struct result, wall_s, kind_real, .unknown = "not measured"),
+	FIELD(struct result, backend, kind_string, .unknown = "none was chosen"),
+	FIELD(struct result, exit, kind_exit, .unknown = "has not ended"),
+	FIELD(struct result, exit_reason, kind_string),
+	/* Before the processes, which have counts for each target. */
+	ARRAY(struct result, "targets", kind_structs, target, n_targets, .shape = &target_shape),
+	ARRAY(struct result, "processes", kind_structs, process, n_processes,
+	      .shape = &process_shape),
+	FIELD(struct result, gil, kind_string, .optional = true),
+	FIELD(struct result, lease_lapsed_hits, kind_u64),
+	FIELD(struct result, doorbells_lost, kind_u64),
+	FIELD(struct result, stalled_s, kind_real, .unknown = "this backend does not measure it"),
+	FIELD(struct result, left_behind, kind_u64),
+	{ .name = "stop_us", .kind = &kind_stop },
+	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
+	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
+};
+
+static const struct shape run_shape = SHAPE(struct result, run_fields);
+
+char *result_to_json(const struct result *res, bool indent)
+{
+	json_t *document = kind_must(json_object());
+	char *text;
+
+	set(document, "schema", json_string(SCHEMA));
+	shape_fill(document, &run_shape, (const char *)res, res);
+	text = kind_must(json_dumps(document, indent ? JSON_INDENT(2) : JSON_COMPACT));
+	json_decref(document);
+	return text;
+}
+
+static int read_document(const json_t *document, struct result *res, struct sb_err *err)
+{
+	const char *schema = json_string_value(json_object_get(document, "schema"));
+	int rc;
+
+	if (!schema || strcmp(schema, SCHEMA) != 0)
+		return err_set(err, SB_EFILE, "not a document of schema " SCHEMA);
+	rc = shape_read(document, &run_shape, (char *)res, res, err);
+	if (rc)
+		err_prefix(err, "result document");
+	return rc;
+}
+
+int result_from_json(const char *text, struct result **out, struct sb_err *err)
+{
+	json_error_t error;
+	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	char quoted[TEXT_QUOTE_SIZE];
+	struct result *res;
+	int rc;
+
+	if (!document)
+		return err_set(err, SB_EFILE, "result document, line %d: %s", error.line,
+			       text_quote(error.text, quoted, sizeof(quoted)));
+	res = result_new(0);
+	rc = read_document(document, res, err);
+	json_decref(document);
+	if (rc)
+		result_free(res);
+	else
+		*out = res;
+	return rc;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "kind.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "src/base/text.h"
+
+void *kind_must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* Bytes and Unicode */
+
+#define BYTE_POINT 0xef00u /* U+EF80 to U+EFFF stand for bytes 0x80 to 0xff */
+
+static bool is_byte_point(uint32_t point)
+{
+	return point >= BYTE_POINT + 0x80 && point <= BYTE_POINT + 0xff;
+}
+
+char *kind_to_text(const char *s)
+{
+	char *text = kind_must(malloc(strlen(s) * 3 + 1)), *to = text;
+
+	while (*s) {
+		uint32_t point = 0;
+		size_t len = text_utf8(s, &point);
+
+		if (len && !is_byte_point(point)) {
+			memcpy(to, s, len);
+			to += len;
+			s += len;
+			continue;
+		}
+		*to++ = '\xee';
+		*to++ = (char)(0x80 | ((BYTE_POINT | (unsigned char)*s) >> 6 & 0x3f));
+		*to++ = (char)(0x80 | ((unsigned char)*s++ & 0x3f));
+	}
+	*to = '\0';
+	return text;
+}
+
+char *kind_to_bytes(const char *s)
+{
+	char *bytes = kind_must(malloc(strlen(s) + 1)), *to = bytes;
+
+	while (*s) {
+		uint32_t point = 0;
+		size_t len = text_utf8(s, &point);
+
+		if (is_byte_point(point)) {
+			*to++ = (char)(point & 0xff);
+		} else {
+			len = len ? len : 1; /* jansson gives valid UTF-8; be safe anyway */
+			memcpy(to, s, len);
+			to += len;
+		}
+		s += len;
+	}
+	*to = '\0';
+	return bytes;
+}
+
+json_t *kind_string_new(const char *s)
+{
+	char *text = s ? kind_to_text(s) : NULL;
+	json_t *value = text ? json_string(text) : json_null();
+
+	free(text);
+	return value;
+}
+
+char *kind_string_take(const json_t *value)
+{
+	return json_is_string(value) ? kind_to_bytes(json_string_value(value)) : NULL;
+}
+
+/* Simple kinds */
+
+static json_t *string_put(KIND_PUT_ARGS)
+{
+	return kind_string_new(*(char *const *)(base + field->at));
+}
+
+static const char *string_get(KIND_GET_ARGS)
+{
+	if (!json_is_string(value) && !json_is_null(value))
+		return "a string";
+	*(char **)(base + field->at) = kind_string_take(value);
+	return NULL;
+}
+
+/* JSON integers end at 2^63 - 1 here; what is beyond is a string of digits. */
+static json_t *u64_new(uint64_t n)
+{
+	char digits[24];
+
+	if (n <= INT64_MAX)
+		return json_integer((json_int_t)n);
+	snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	return json_string(digits);
+}
+
+static bool u64_read(const json_t *value, uint64_t *n)
+{
+	const char *s = json_string_value(value);
+	json_int_t i = json_integer_value(value);
+
+	*n = (uint64_t)i;
+	if (!s)
+		return json_is_integer(value) && i >= 0;
+	for (*n = 0; *s >= '0' && *s <= '9'; s++)
+		if (__builtin_mul_overflow(*n, 10, n) ||
+		    __builtin_add_overflow(*n, (uint64_t)(*s - '0'), n))
+			return false;
+	return !*s && *n > INT64_MAX; /* smaller ones have one form only */
+}
+
+static json_t *u64_put(KIND_PUT_ARGS)
+{
+	return u64_new(*(const uint64_t *)(base + field->at));
+}
+
+static const char *u64_get(KIND_GET_ARGS)
+{
+	return u64_read(value, (uint64_t *)(base + field->at)) ? NULL : "a whole number";
+}
+
+/* A size of 0 means that it is not known. */
+static json_t *extent_put(KIND_PUT_ARGS)
+{
+	uint64_t n = *(const uint64_t *)(base + field->at);
+
+	return n ? u64_new(n) : json_null();
+}
+
+static const char *extent_get(KIND_GET_ARGS)
+{
+	return json_is_null(value) ? NULL : u64_get(field, base, value, res, err);
+}
+
+static json_t *size_put(KIND_PUT_ARGS)
+{
+	return u64_new(*(const size_t *)(base + field->at));
+}
+
+static const char *size_get(KIND_GET_ARGS)
+{
+	uint64_t n;
+
+	if (!u64_read(value, &n) || n > SIZE_MAX)
+		return "a whole number";
+	*(size_t *)(base + field->at) = (size_t)n;
+	return NULL;
+}
+
+static json_t *uint_put(KIND_PUT_ARGS)
+{
+	return json_integer(*(const unsigned int *)(base + field->at));
+}
+
+static const char *uint_get(KIND_GET_ARGS)
+{
+	uint64_t n;
+
+	if (!u64_read(value, &n) || n > UINT_MAX)
+		return "a whole number";
+	*(unsigned int *)(base + field->at) = (unsigned int)n;
+	return NULL;
+}
+
+bool kind_pid_read(const json_t *value, pid_t *pid)
+{
+	json_int_t n = json_integer_value(value);
+
+	*pid = (pid_t)n;
+	return json_is_integer(value) && n >= 0 && n <= INT_MAX;
+}
+
+static json_t *pid_put(KIND_PUT_ARGS)
+{
+	return json_integer(*(const pid_t *)(base + field->at));
+}
+
+static const char *pid_get(KIND_GET_ARGS)
+{
+	return kind_pid_read(value, (pid_t *)(base + field->at)) ? NULL : "a process id";
+}
+
+/* sbinject's exit status; -1 is unknown. */
+static json_t *exit_put(KIND_PUT_ARGS)
+{
+	int status = *(const int *)(base + field->at);
+
+	return status == -1 ? json_null() : json_integer(status);
+}
+
+static const char *exit_get(KIND_GET_ARGS)
+{
+	json_int_t n = json_is_null(value) ? -1 : json_integer_value(value);
+
+	if ((!json_is_integer(value) && !json_is_null(value)) || n < INT_MIN || n > INT_MAX)
+		return "an exit status";
+	*(int *)(base + field->at) = (int)n;
+	return NULL;
+}
+
+static json_t *real_put(KIND_PUT_ARGS)
+{
+	double n = *(const double *)(const void *)(base + field->at);
+
+	return isfinite(n) ? json_real(n) : json_null();
+}
+
+static const char *real_get(KIND_GET_ARGS)
+{
+	if (!json_is_number(value) && !json_is_null(value))
+		return "a number";
+	*(double *)(void *)(base + field->at) = json_is_null(value) ? NAN :
+								      json_number_value(value);
+	return NULL;
+}
+
+/* Addresses are strings: most readers of JSON round integers at 2^53. 0 is unknown. */
+static json_t *address_put(KIND_PUT_ARGS)
+{
+	uint64_t address = *(const uint64_t *)(base + field->at);
+	char hex[24];
+
+	snprintf(hex, sizeof(hex), "0x%" PRIx64, address);
+	return address ? json_string(hex) : json_null();
+}
+
+static const char *address_get(KIND_GET_ARGS)
+{
+	const char *s = json_string_value(value);
+	size_t digits = s && !strncmp(s, "0x", 2) ? strspn(s + 2, "0123456789abcdefABCDEF") : 0;
+
+	if (json_is_null(value))
+		return NULL;
+	if (!digits || digits > 16 || s[2 + digits])
+		return "an address (\"0x...\")";
+	*(uint64_t *)(base + field->at) = strtoull(s + 2, NULL, 16);
+	return NULL;
+}
+
+static json_t *outcome_put(KIND_PUT_ARGS)
+{
+	return kind_string_new(
+		result_outcome_name(*(const enum result_outcome *)(base + field->at)));
+}
+
+static const char *outcome_get(KIND_GET_ARGS)
+{
+	const char *name = json_string_value(value), *known;
+
+	for (int i = 0; name && (known = result_outcome_name((enum result_outcome)i)); i++) {
+		if (strcmp(name, known) != 0)
+			continue;
+		*(enum result_outcome *)(base + field->at) = (enum result_outcome)i;
+		return NULL;
+	}
+	return "an outcome";
+}
+
+/* Times: ISO 8601, UTC, nine digits of a second. The epoch itself means unknown. */
+#define YEARS_END 253402300800 /* the first second of the year 10000 */
+
+/* False for what has no four-digit year, and for the epoch. */
+static bool time_write(const struct timespec_ns *at, char text[48])
+{
+	time_t s = (time_t)at->s;
+	struct tm tm;
+	size_t len;
+
+	if ((!at->s && !at->ns) || at->s < 0 || at->s >= YEARS_END || at->ns >= 1000000000)
+		return false;
+	len = strftime(text, 32, "%Y-%m-%dT%H:%M:%S", gmtime_r(&s, &tm));
+	snprintf(text + len, 48 - len, ".%09uZ", (unsigned int)at->ns);
+	return true;
+}
+
+static json_t *time_put(KIND_PUT_ARGS)
+{
+	char text[48];
+
+	return time_write((const void *)(base + field->at), text) ? json_string(text) : json_null();
+}
+
+static const char *time_get(KIND_GET_ARGS)
+{
+	struct timespec_ns *at = (void *)(base + field->at);
+	const char *s = json_string_value(value), *rest;
+	struct tm tm = { 0 };
+	char again[48];
+
+	if (json_is_null(value))
+		return NULL;
+	rest = s ? strptime(s, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (rest && *rest == '.') {
+		at->s = timegm(&tm);
+		at->ns = (uint32_t)strtoul(rest + 1, NULL, 10);
+		/* All of these forgive much; written again it must be the same text. */
+		if (time_write(at, again) && !strcmp(s, again))
+			return NULL;
+	}
+	return "a time (YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ)";
+}
+
+#define KIND(name) const struct kind kind_##name = { name##_put, name##_get }
+
+KIND(string);
+KIND(u64);
+KIND(extent);
+KIND(size);
+KIND(uint);
+KIND(pid);
+KIND(exit);
+KIND(real);
+KIND(address);
+KIND(outcome);
+KIND(time);

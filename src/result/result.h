@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RESULT_H
+#define SB_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "src/base/err.h"
+
+/*
+ * What a run found, in plain data: filled by the session, whatever the backend; read by the
+ * writers (out-*.c). The tracer hands it to the command line as JSON (result_to_json,
+ * result_from_json), the same document that --json writes: schema "sbinject.run/1".
+ *
+ * Unknown figures are `known = false` with a reason and become null in JSON, never 0.
+ * Owned by whoever called result_new(); result_free() frees everything below.
+ */
+enum result_outcome {
+	OUTCOME_DELAYED,
+	OUTCOME_COUNTED,      /* hit, and no delay was asked for */
+	OUTCOME_NEVER_CALLED, /* hooked, no hit */
+	OUTCOME_PENDING,      /* its module never appeared */
+	OUTCOME_NO_MATCH,     /* the module is there and has no such function */
+	OUTCOME_REFUSED,      /* matched, and no site could be hooked */
+	OUTCOME_MATCHED,      /* of `list`: could be hooked, and was not */
+};
+
+struct result_given { /* delay given to a delayed hit, hook's own cost included, ns */
+	bool known;
+	double mean;
+	uint64_t p50, p99, max;
+	double uncertainty; /* of the mean: what is not known of the hook's own cost; NAN */
+	char reason[96];    /* why unknown */
+};
+
+struct result_site {
+	char *module, *build_id, *symbol;
+	char *name;	  /* the symbol as people write it: demangled */
+	uint64_t address; /* run-time address in pids[0] */
+	uint64_t size;	  /* of the function, bytes, 0 unknown (list) */
+	char *mechanism;  /* "jump", "int3", "python" */
+	char *file;	  /* source file of a Python function; NULL: native */
+	uint64_t line;	  /* where it begins, 0 unknown */
+	pid_t *pids;
+	size_t n_pids;
+	bool each;     /* it has a counter of its own; JSON has its hits only then */
+	uint64_t hits; /* of this function alone, in all processes that have it at that address */
+};
+
+struct result_refused {
+	char *module, *symbol, *name, *reason;
+	uint64_t address; /* in pids[0] */
+	uint64_t hash;	  /* of its texts; result_refuse() */
+	pid_t *pids;
+	size_t n_pids;
+};
+
+struct result_counts {
+	uint64_t hits;
+	uint64_t delayed;
+	uint64_t injected_ns; /* measured delay of all delayed hits, without overrun */
+	uint64_t overrun_ns;  /* time in which delays were interrupted (preemption) */
+};
+
+struct result_spans { /* how long calls took, of a target that was timed; JSON has it only then */
+	uint64_t ns, calls, missed; /* missed: were not timed */
+};
+
+struct result_target {
+	char *spec; /* as typed */
+	uint64_t delay_ns;
+	uint64_t every;
+	enum result_outcome outcome;
+	char *reason;	 /* for pending, no_match, refused; "" otherwise */
+	double active_s; /* how long it was hooked, enabled and inside its window */
+	struct result_counts counts;
+	struct result_given given;
+	struct result_spans spans;
+	struct result_site *site;
+	size_t n_sites;
+	struct result_refused *refused;
+	size_t n_refused;
+	size_t procs; /* processes in which it was hooked */
+};
+
+struct result_process {
+	pid_t pid;		 /* 0: children that were not followed */
+	unsigned int generation; /* execs seen */
+	char *comm, *exe;
+	struct result_counts *counts; /* n_targets of them */
+};
+
+struct result_tag {
+	char *key, *value;
+};
+
+struct result {
+	char *version, *host;
+	char **argv;
+	size_t n_argv;
+	struct result_tag *tag;
+	size_t n_tags;
+	struct timespec_ns {
+		int64_t s;
+		uint32_t ns;
+	} started, ended; /* CLOCK_REALTIME */
+	double wall_s;
+	char *backend;
+	int exit;	   /* sbinject's exit status, -1 while unknown */
+	char *exit_reason; /* "for", "signal", "target ended", "error: ..." */
+	struct result_target *target;
+	size_t n_targets;
+	struct result_process *process;
+	size_t n_processes;
+	char *gil; /* "held": delayed Python calls held their interpreter's lock; NULL: none did */
+	uint64_t lease_lapsed_hits;
+	uint64_t doorbells_lost; /* libraries that a program used before they could be hooked */
+	double stalled_s;	 /* for which sbinject got no processor, or was stopped */
+	uint64_t left_behind;	 /* processes in which something of ours had to stay */
+	bool stop_known;
+	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
+	bool gil_known;				 /* an interpreter that has one was watched */
+	uint64_t gil_attach_us, gil_detach_us;	 /* longest time that an agent held a GIL */
+	char **warning;
+	size_t n_warnings;
+};
+
+struct result *result_new(size_t n_targets); /* aborts on out of memory, as all of these do */
+/* With what every session says of itself; the times are CLOCK_REALTIME, ns. */
+struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
+				 uint64_t ended, double wall_s);
+void result_free(struct result *res);
+void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends, or adds the process to an equal one (module, symbol and reason). */
+void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
+		   pid_t pid);
+void result_refused_free(struct result_refused *list, size_t n);
+/* Adds a pid that is not there yet. */
+void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
+/* Distinct processes in which a target has a site. */
+size_t result_processes(const struct result_target *rt);
+/* Why it has not what the outcome lacks; why: of the last attempt to find it. */
+void result_reason(struct result_target *rt, const struct sb_err *why);
+/* Did something go uncounted or undelayed since sbinject was held up? */
+bool result_incomplete(const struct result *res);
+const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
+
+/*
+ * JSON, one document without newline at the end; the caller frees. Reading it back gives the
+ * same result, names that are no UTF-8 included (result/kind.h says how); only what JSON has no
+ * number for is lost (an infinite double comes back as NaN), of tags with one key the last is
+ * kept, and an unknown `given` without a reason gets one. A damaged document is SB_EFILE, with
+ * the path to the field, and leaves *out alone.
+ */
+char *result_to_json(const struct result *res, bool indent);
+int result_from_json(const char *text, struct result **out, struct sb_err *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "src/session/backend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/session/check.h"
+#include "src/base/log.h"
+#include "inject/tree-task.h"
+
+const struct backend *const backends[] = {
+	&backend_inject,
+	&backend_uprobe,
+	&backend_kmod,
+	NULL,
+};
+
+static void list_names(char *buf, size_t size)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; backends[i] && len < size; i++)
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", i ? ", " : "",
+					backends[i]->name);
+}
+
+/* Whether it is the process that refuses to be traced; anything else is for inject to say. */
+static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *why)
+{
+	static const bool refusal[SB_CODE_COUNT] = {
+		[SB_EPERM] = true,   [SB_ETRACED] = true, [SB_ECONFINED] = true,
+		[SB_ETARGET] = true, [SB_ENOMEM] = true,
+	};
+
+	/* Two sbinjects on one target are a mistake as a rule: inject says so. */
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (check_is_hooked(cfg->pids[i]))
+			return false;
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (check_process(cfg->pids[i], (uint32_t)cfg->targets.count, why) < 0)
+			return refusal[why->code];
+	return false;
+}
+
+/*
+ * A process can have itself traced, and so choose the backend. What the uprobe backend does reaches
+ * everybody who maps a file; for a process of another user nothing but the user's word chooses it.
+ */
+static bool another_users(const struct session_config *cfg, pid_t *pid)
+{
+	for (size_t i = 0; i < cfg->n_pids; i++) {
+		*pid = cfg->pids[i];
+		if (!task_is_user(*pid, geteuid()))
+			return true;
+	}
+	return false;
+}
+
+static bool uprobe_can(const struct session_config *cfg)
+{
+	struct sb_err ignored = { 0 };
+
+	for (size_t i = 0; i < cfg->targets.count; i++) {
+		const struct spec *spec = &cfg->targets.spec[i];
+
+		if (spec->kind == SPEC_PYTHON || spec->thread ||
+		    (spec->delay_ns != SPEC_DELAY_UNSET &&
+		     spec->delay_ns > backend_uprobe.delay_max_ns))
+			return false;
+	}
+	/* Without ptrace a process's map must be readable all the same. */
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (check_readable(cfg->pids[i], &ignored) < 0)
+			return false;
+	return cfg->mechanism == MECHANISM_AUTO && backend_uprobe.probe(&ignored) == 0;
+}
+
+static const struct backend *choose(const struct session_config *cfg, struct sb_err *err)
+{
+	struct sb_err why = { 0 };
+	pid_t pid;
+
+	if (cfg->all)
+		return backend_uprobe.probe(err) < 0 ? NULL : &backend_uprobe;
+	if (backend_inject.probe(&why) == 0 && (cfg->look_only || !cannot_be_traced(cfg, &why)))
+		return &backend_inject;
+	if (uprobe_can(cfg) && another_users(cfg, &pid)) {
+		*err = why;
+		err_hint(err,
+			 "process %d is another user's, so --backend uprobe, which needs no "
+			 "ptrace, is not taken unless it is asked for",
+			 pid);
+		return NULL;
+	}
+	if (uprobe_can(cfg)) {
+		log_note("%s: taking --backend uprobe, which needs no ptrace", why.what);
+		return &backend_uprobe;
+	}
+	/* What the process refuses is told by who tries. */
+	return backend_inject.probe(err) < 0 ? NULL : &backend_inject;
+}
+
+const struct backend *backend_choose(const char *name, const struct session_config *cfg,
+				     struct sb_err *err)
+{
+	char names[128];
+
+	if (!name || !strcmp(name, "auto"))
+		return choose(cfg, err);
+	for (size_t i = 0; backends[i]; i++) {
+		if (strcmp(name, backends[i]->name) != 0)
+			continue;
+		if (cfg->all && backends[i] == &backend_inject) {
+			err_set(err, SB_EUSAGE,
+				"--all is for --backend uprobe: inject hooks "
+				"processes, one by one");
+			err_hint(err, "leave --backend out");
+			return NULL;
+		}
+		return backends[i]->probe(err) < 0 ? NULL : backends[i];
+	}
+	list_names(names, sizeof(names));
+	err_set(err, SB_EUSAGE, "--backend: there is no '%s' in this build", name);
+	err_hint(err, "it has: auto, %s", names);
+	return NULL;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+#include "tracer.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "src/control/server.h"
+#include "src/base/log.h"
+#include "src/out/place.h"
+#include "wire.h"
+#include "inject/clock.h"
+#include "inject/fault.h"
+
+enum { PENDING_TOLD = 5, /* targets that wait, of many */ SIGNALS = 8 /* read at once */ };
+
+struct told {
+	bool hooked, open;
+};
+
+struct tracer {
+	const struct tracer_job *job;
+	struct session *session;
+	struct wire_out out;
+	int sigfd;
+	bool quit;
+	uint64_t next_status;
+	struct control_state control;
+	struct control_server *server; /* NULL: none */
+	FILE *events;		       /* NULL: none */
+	struct told *known;	       /* by target: what --events was told last */
+	size_t n_known;
+	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
+	size_t heard;
+};
+
+static void send_log(enum log_level level, const char *line, void *ctx)
+{
+	struct tracer *t = ctx;
+	char byte = (char)level;
+
+	wire_send(&t->out, WIRE_LOG, &byte, 1, line, strlen(line));
+}
+
+static void send_error(struct tracer *t, const struct sb_err *err)
+{
+	wire_send(&t->out, WIRE_ERROR, err, sizeof(*err), NULL, 0);
+}
+
+static void send_status(struct tracer *t)
+{
+	size_t n = t->job->backend->targets(t->session);
+	struct result_counts *counts = calloc(n + 1, sizeof(*counts));
+	struct wire_status_target *list = calloc(n + 1, sizeof(*list));
+	double t_s;
+
+	if (!counts || !list)
+		abort();
+	t->job->backend->counts(t->session, counts, &t_s);
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct wire_status_target){ counts[i].hits, counts[i].delayed,
+						       counts[i].injected_ns,
+						       counts[i].overrun_ns };
+	wire_send(&t->out, WIRE_STATUS, &t_s, sizeof(t_s), list, n * sizeof(*list));
+	free(list);
+	free(counts);
+}
+
+static void send_result(struct tracer *t, enum session_end end, struct result *res)
+{
+	uint32_t code = end;
+	char *json = result_to_json(res, false);
+
+	wire_send(&t->out, WIRE_END, &code, sizeof(code), json, strlen(json));
+	control_server_close(t->server, json);
+	t->server = NULL;
+	free(json);
+	result_free(res);
+}
+
+static void answer(struct tracer *t, const char *request, size_t len)
+{
+	char *text = control_answer(&t->control, request, len);
+
+	wire_send(&t->out, WIRE_ANSWER, text, strlen(text), NULL, 0);
+	free(text);
+	t->quit |= t->control.stop;
+}
+
+/* Takes whole messages off the front of what has come. False: it makes no sense. */
+static bool take_messages(struct tracer *t)
+{
+	size_t at = 0;
+	uint32_t len;
+
+	while (at < t->heard) {
+		const char *msg = t->hear + at;
+
+		if (*msg == WIRE_QUIT) {
+			t->quit = true;
+			at++;
+			continue;
+		}
+		if (*msg != WIRE_ASK)
+			return false;
+		if (t->heard - at < 1 + sizeof(len))
+			break;
+		memcpy(&len, msg + 1, sizeof(len));
+		if (len > CONTROL_MAX_REQUEST)
+			return false;
+		if (t->heard - at < 1 + sizeof(len) + len)
+			break;
+		answer(t, msg + 1 + sizeof(len), len);
+		at += 1 + sizeof(len) + len;
+	}
+	memmove(t->hear, t->hear + at, t->heard - at);
+	t->heard -= at;
+	return true;
+}
+
+/* The end of the command line is the end. */
+static void hear(struct tracer *t)
+{
+	ssize_t n = recv(t->out.fd, t->hear + t->heard, sizeof(t->hear) - t->heard, MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		t->out.broken = t->quit = true;
+	if (n > 0)
+		t->heard += (size_t)n;
+	if (!take_messages(t))
+		t->quit = true;
+}
+
+static void read_signals(struct tracer *t)
+{
+	struct signalfd_siginfo si[SIGNALS];
+	ssize_t n;
+
+	do {
+		n = read(t->sigfd, si, sizeof(si));
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(*si); i++)
+			if (si[i].ssi_signo != SIGCHLD)
+				t->quit = true;
+	} while (n == sizeof(si));
+}
+
+static void wait_for_something(struct tracer *t, int ms)
+{
+	struct pollfd fds[3 + CONTROL_FDS] = {
+		{ .fd = t->out.fd, .events = POLLIN | (t->out.len ? POLLOUT : 0) },
+		{ .fd = t->sigfd, .events = POLLIN },
+		{ .fd = t->job->backend->fd(t->session), .events = POLLIN },
+	};
+	size_t n;
+
+	n = 3 + control_server_poll(t->server, fds + 3);
+	poll(fds, n, ms);
+	if (fds[0].revents)
+		hear(t);
+	if (fds[1].revents)
+		read_signals(t);
+	control_server_serve(t->server, fds + 3, n - 3, &t->control);
+	t->quit |= t->control.stop;
+	wire_flush(&t->out);
+}
+
+/*
+ * For a session in the midst of something: what it says is passed on. A request is left where it
+ * is, since it would change the session under its own feet; only the end is heard.
+ */
+static bool asked_to_end(void *ctx)
+{
+	struct tracer *t = ctx;
+	char byte = 0;
+	ssize_t n = recv(t->out.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	read_signals(t);
+	wire_flush(&t->out);
+	return t->quit || n == 0 || (n == 1 && !t->heard && byte == WIRE_QUIT);
+}
+
+static int status_due(struct tracer *t, int ms)
+{
+	uint64_t now = clock_ns(), interval = t->job->interval_ns;
+	uint64_t left;
+
+	if (!interval)
+		return ms;
+	if (!t->next_status)
+		t->next_status = now + interval;
+	if (now >= t->next_status) {
+		send_status(t);
+		t->next_status += (now - t->next_status + interval) / interval * interval;
+	}
+	left = (t->next_status - now) / 1000000 + 1;
+	return left < (uint64_t)ms ? (int)left : ms;
+}
+
+static void drain(struct tracer *t)
+{
+	struct pollfd fd = { .fd = t->out.fd, .events = POLLOUT };
+
+	/* Nothing of the target is held any more: the command line may take its time. */
+	while (!wire_flush(&t->out))
+		poll(&fd, 1, 1000);
+}
+
+static double seconds(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void put_target(json_t *o, const struct session_target *t)
+{
+	json_t *name = json_string(t->spec->text);
+
+	json_object_set_new(o, "target", name ? name : json_null());
+	json_object_set_new(o, "every", json_integer((json_int_t)t->every));
+	if (t->spec->pid)
+		json_object_set_new(o, "pid", json_integer(t->spec->pid));
+}
+
+/* --events: to be joined with what others recorded, so both clocks. */
+static void event(void *ctx, const char *what, const struct session_target *t)
+{
+	struct tracer *tracer = ctx;
+	json_t *o;
+	char *text;
+
+	if (!tracer->events)
+		return;
+	o = json_pack("{s:s s:f s:f}", "event", what, "realtime_s", seconds(CLOCK_REALTIME),
+		      "monotonic_s", seconds(CLOCK_MONOTONIC));
+	if (t && t->spec)
+		put_target(o, t);
+	if (t)
+		json_object_set_new(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (!text)
+		abort();
+	fprintf(tracer->events, "%s\n", text);
+	fflush(tracer->events);
+	free(text);
+}
+
+/* What nobody asked for just now: a window opens or closes, a library brings a function. */
+static void tell_states(struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	size_t n = t->events ? b->targets(t->session) : 0;
+
+	if (n > t->n_known) {
+		t->known = reallocarray(t->known, n, sizeof(*t->known));
+		if (!t->known)
+			abort();
+		memset(t->known + t->n_known, 0, (n - t->n_known) * sizeof(*t->known));
+		t->n_known = n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct session_target now;
+
+		b->state(t->session, i, &now);
+		if (!now.pending && !t->known[i].hooked)
+			event(t, "hooked", &now);
+		if (now.open != t->known[i].open)
+			event(t, now.open ? "open" : "close", &now);
+		t->known[i].hooked = !now.pending;
+		t->known[i].open = now.open;
+	}
+}
+
+/* A pipe whose reader sleeps loses lines; it does not hold the tracer, nor so the target. */
+static int open_events(struct tracer *t, struct sb_err *err)
+{
+	int flags = O_APPEND | O_CREAT | O_NONBLOCK;
+	int fd = t->job->events ? out_place_open(t->job->events, flags) : -1;
+
+	t->events = fd < 0 ? NULL : fdopen(fd, "a");
+	return t->events || !t->job->events ?
+		       0 :
+		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
+}
+
+/* Of a command that has not begun only what no library that it loads will change. */
+static bool tell_one(const struct tracer *t, const struct session_target *s)
+{
+	char hint[sizeof(s->why->hint)];
+	const struct maps none = { 0 };
+
+	if (!s->pending || s->spec->kind == SPEC_PYTHON)
+		return false;
+	if (t->job->cfg->launched) {
+		if (guess_target(s->spec, 0, &none, "", hint, sizeof(hint)) != GUESS_WRITTEN)
+			return false;
+		log_warn("target '%s': %s", s->spec->text, hint);
+	} else if (!s->why) {
+		return false;
+	} else if (s->guess == GUESS_AWAITED) {
+		log_note("target '%s' is pending: %s", s->spec->text, s->why->hint);
+	} else {
+		log_warn("target '%s' is pending: %s%s%s", s->spec->text, s->why->what,
+			 s->why->hint[0] ? "; " : "", s->why->hint);
+	}
+	return true;
+}
+
+/* What is waited for is not waited for in silence. */
+static void tell_pending(const struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	size_t told = 0, n = b->targets(t->session);
+
+	for (size_t i = 0; i < n && told < PENDING_TOLD; i++) {
+		struct session_target s = { 0 };
+
+		b->state(t->session, i, &s);
+		told += tell_one(t, &s);
+	}
+	if (told == PENDING_TOLD)
+		log_note("more may be pending: sbctl list shows what is hooked");
+}
+
+static enum session_end run(struct tracer *t, struct sb_err *err)
+{
+	enum session_end end;
+	int ms = 0;
+
+	while (!t->quit) {
+		end = t->job->backend->step(t->session, &ms, err);
+		tell_states(t);
+		if (end != SESSION_RUNS)
+			return end;
+		wait_for_something(t, status_due(t, ms));
+	}
+	return SESSION_RUNS;
+}
+
+static void do_run(struct tracer *t)
+{
+	const struct backend *b = t->job->backend;
+	struct sb_err err = { 0 }, why = { 0 };
+	enum session_end end;
+
+	if (open_events(t, &err) < 0 || b->check(t->session, &err) < 0 ||
+	    b->attach(t->session, &err) < 0) {
+		send_error(t, &err);
+		return;
+	}
+	t->server = control_server_open(t->job->session_pid, &why);
+	if (!t->server)
+		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
+			 why.hint[0] ? "; " : "", why.hint);
+	event(t, "attached", NULL);
+	tell_pending(t);
+	tell_states(t);
+	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
+	end = run(t, &err);
+	event(t, "detaching", NULL);
+	b->detach(t->session);
+	tell_states(t);
+	event(t, "detached", NULL);
+	if (end == SESSION_END_SLOWDOWN)
+		send_error(t, &err);
+	send_result(t, end, b->result(t->session));
+}
+
+/* Away from the terminal, its signals and its files. */
+static void detach_from_terminal(int keep_fd)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (keep_fd > 3)
+		syscall(SYS_close_range, 3, keep_fd - 1, 0);
+	syscall(SYS_close_range, keep_fd + 1, ~0u, 0);
+	prctl(PR_SET_NAME, "sbinject-tracer");
+	/* Its memory holds what it read of its targets. */
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+static void catch_signals(struct tracer *t)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	t->sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
+{
+	static struct tracer t; /* large */
+	struct session_config cfg = *job->cfg;
+	struct sb_err err = { 0 };
+
+	t.job = job;
+	detach_from_terminal(fd);
+	catch_signals(&t);
+	wire_open(&t.out, fd);
+	log_set_sink(send_log, &t);
+	fault_client(client);
+	cfg.ends = asked_to_end;
+	cfg.ends_ctx = &t;
+	t.session = job->backend->open(&cfg, &err);
+	if (!t.session) {
+		send_error(&t, &err);
+	} else {
+		t.control = (struct control_state){ .backend = job->backend,
+						    .session = t.session,
+						    .default_ns = job->default_ns,
+						    .changed = event,
+						    .ctx = &t };
+		do_run(&t);
+		job->backend->close(t.session);
+	}
+	drain(&t);
+	free(t.known);
+	wire_close(&t.out);
+	close(t.sigfd);
+}
+
+pid_t tracer_start(const struct tracer_job *job, int *fd)
+{
+	pid_t client = getpid(), pid;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		tracer_main(job, pair[1], client);
+		_exit(0);
+	}
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	else
+		*fd = pair[0];
+	return pid;
+}

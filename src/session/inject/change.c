@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a second terminal or a sweep changes in a session that runs. Settings are stores into the
+ * control pages; targets come and go by the same planting as at attach.
+ */
+#include <stdlib.h>
+#include "priv.h"
+#include "python.h"
+#include "inject/tree-task.h"
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* pid=: a process and its descendants, whatever their order in the list. */
+static void scope_of(struct session *s, size_t index)
+{
+	pid_t pid = s->target[index].spec->pid;
+
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		pid_t up = rec->pid;
+
+		while (pid && up > 1 && up != pid)
+			up = task_parent(up);
+		rec->in_scope[index] = !pid || up == pid;
+	}
+}
+
+/* Looks for it in every process, and hooks it there; --no-follow: traced for that long. */
+static void hook_everywhere(struct session *s, size_t index)
+{
+	struct record *rec;
+
+	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
+		struct proc *proc = tree_proc(&s->tree, rec->pid);
+		struct sb_err err = { 0 };
+
+		if (!proc || proc->session != rec || session_retake(s, proc, &err) < 0)
+			continue;
+		if (session_hook_one(s, proc, index, &err) < 0 && err.code != SB_ENOPROC)
+			session_warn(s, "process %d: %s", rec->pid, err.what);
+		session_untrace(s);
+	}
+}
+
+/* A target that a mapped module lacks, or that nothing can hook, is an error here as at attach. */
+static int judge(struct session *s, size_t index, struct sb_err *err)
+{
+	struct target *t = &s->target[index];
+	size_t n;
+	pid_t *pids;
+
+	if (t->planted || t->spec->kind == SPEC_PYTHON)
+		return 0;
+	if (t->n_refused) {
+		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
+	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE) {
+		*err = t->why;
+	} else {
+		n = session_pids(s, &pids);
+		target_check_file(t, pids, n, err);
+		free(pids);
+	}
+	return -(int)err->code;
+}
+
+/* Where address space is short a page has room for fewer. */
+static size_t most_targets(const struct session *s)
+{
+	size_t most = s->max_targets;
+
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		const struct control *c = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		if (c && c->page.lay.targets_max < most)
+			most = c->page.lay.targets_max;
+	}
+	return most;
+}
+
+int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+{
+	int ret = session_check_target(s, spec, err);
+
+	if (ret == 0)
+		ret = targets_place(s->target, s->n_targets, most_targets(s), spec, index, err);
+	if (ret < 0)
+		return ret;
+	targets_enter(s->target, &s->n_targets, *index, spec);
+	s->filtered |= spec->thread != NULL;
+	scope_of(s, *index);
+	window_apply_target(s, *index);
+	hook_everywhere(s, *index);
+	ret = judge(s, *index, err);
+	if (ret < 0) {
+		targets_forget(s->target, &s->n_targets, *index);
+		return ret;
+	}
+	if (spec->kind == SPEC_PYTHON)
+		python_relist(s);
+	window_threads(s);
+	window_update(s, clock_ns());
+	return 0;
+}
+
+/* The session's numbers of this target's sites, as a set. */
+static bool *cookies_of(const struct session *s, size_t index)
+{
+	bool *set = must(calloc(s->n_sites + 1, sizeof(*set)));
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		set[i] = s->site[i].target == index && !s->site[i].bell;
+	return set;
+}
+
+static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (struct record *rec = s->records; rec && ret == 0; rec = rec->next) {
+		struct proc *proc = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+		struct space *space;
+
+		if (!proc || proc->session != rec || !rec->space ||
+		    !space_has_hooks(rec->space, set, s->n_sites) ||
+		    session_retake(s, proc, err) < 0)
+			continue;
+		space = space_get(rec->space);
+		ret = space_unplant(space, &s->tree, set, s->n_sites, err);
+		space_put(space);
+		session_untrace(s);
+		if (ret == -SB_ENOPROC)
+			ret = 0;
+	}
+	return ret;
+}
+
+/* Until nobody new has come: a fork in progress has a copy of the hooks already. */
+static int unplant(struct session *s, size_t index, struct sb_err *err)
+{
+	bool *set = cookies_of(s, index);
+	const struct record *newest;
+	int ret;
+
+	do {
+		newest = s->records;
+		ret = unplant_pass(s, set, err);
+	} while (ret == 0 && s->records != newest);
+	free(set);
+	return ret;
+}
+
+int session_remove(struct session *s, size_t index, struct sb_err *err)
+{
+	struct target *t = &s->target[index];
+	int ret = 0;
+
+	t->removed = true;
+	window_update(s, clock_ns());
+	window_apply_target(s, index);
+	if (t->spec->kind == SPEC_PYTHON)
+		python_relist(s);
+	else
+		ret = unplant(s, index, err);
+	if (ret < 0) { /* still in some process, and does nothing: to be removed again */
+		t->removed = false;
+		t->muted = true;
+		return ret;
+	}
+	t->planted = false;
+	return 0;
+}
+
+void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
+{
+	target_change(&s->target[index], delay_ns, every);
+	window_apply_target(s, index);
+}
+
+void session_enable(struct session *s, bool on)
+{
+	s->enabled = on;
+	window_update(s, clock_ns());
+}
+
+bool session_enabled(const struct session *s)
+{
+	return s->enabled;
+}
+
+void session_mute(struct session *s, size_t index, bool mute)
+{
+	s->target[index].muted = mute;
+	window_update(s, clock_ns());
+}
+
+void session_time(struct session *s, size_t index, bool on)
+{
+	struct target *t = &s->target[index];
+
+	if (t->timed == on || t->spec->kind != SPEC_PYTHON)
+		return;
+	t->timed = on;
+	t->timed_once = true;
+	window_apply_all(s);
+}
+
+void session_spans(struct session *s, size_t index, struct result_spans *spans)
+{
+	struct page_sums sums = { 0 };
+
+	if (s->target[index].timed_once)
+		session_target_sums(s, index, &sums);
+	*spans = (struct result_spans){
+		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),
+		.calls = sums.spans,
+		.missed = sums.spans_missed,
+	};
+}
+
+size_t session_targets(const struct session *s)
+{
+	return s->n_targets;
+}
+
+void session_state(const struct session *s, size_t index, struct session_target *out)
+{
+	const struct target *t = &s->target[index];
+
+	target_show(t, out);
+	out->pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen);
+}
+
+void session_target(struct session *s, size_t index, struct session_target *out)
+{
+	struct page_sums sums;
+
+	session_state(s, index, out);
+	session_target_sums(s, index, &sums);
+	counts_from_sums(s, index, &sums, &out->counts);
+}
+
+struct lane_list {
+	struct session *s;
+	struct session_lane *lane;
+	size_t n, cap;
+	pid_t pid;
+	size_t target;
+};
+
+static void add_sums(struct lane_list *list, size_t index, const struct page_sums *sums)
+{
+	struct result_counts counts;
+
+	counts_from_sums(list->s, list->target, sums, &counts);
+	if (list->n == list->cap)
+		list->lane = must(reallocarray(list->lane,
+					       list->cap = list->cap ? list->cap * 2 : 64,
+					       sizeof(*list->lane)));
+	list->lane[list->n++] = (struct session_lane){
+		.pid = list->pid,
+		.target = list->target,
+		.slot = index,
+		.hits = counts.hits,
+		.injected_ns = counts.injected_ns,
+		.overrun_ns = counts.overrun_ns,
+	};
+}
+
+static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
+{
+	struct page_sums sums = { .hits = slot->hits,
+				  .injected_ticks = slot->injected_ticks,
+				  .overrun_ticks = slot->overrun_ticks };
+
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
+		sums.delayed += slot->bucket[i];
+	add_sums(ctx, index, &sums);
+}
+
+/* What has no process of its own any more, or never had. */
+static void add_others(struct session *s, struct lane_list *list)
+{
+	list->pid = 0;
+	for (list->target = 0; list->target < s->n_targets; list->target++) {
+		struct page_sums sums;
+
+		session_other_sums(s, list->target, &sums);
+		if (sums.hits)
+			add_sums(list, 0, &sums);
+	}
+}
+
+size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
+{
+	struct lane_list list = { .s = s };
+
+	*t_ns = clock_ns();
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
+		if (rec->ended || !rec->space || !rec->space->proc || !rec->space->control)
+			continue;
+		list.pid = rec->pid;
+		for (list.target = 0; list.target < s->n_targets; list.target++)
+			if (!s->target[list.target].removed && rec->in_scope[list.target])
+				page_each_slot(&rec->space->control->page, rec->space->proc,
+					       (uint32_t)list.target, add_lane, &list);
+	}
+	add_others(s, &list);
+	*lanes = list.lane;
+	return list.n;
+}
+
+size_t session_pids(struct session *s, pid_t **pids)
+{
+	size_t n = 0;
+
+	*pids = NULL;
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			result_add_pid(pids, &n, rec->pid);
+	return n;
+}

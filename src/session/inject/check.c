@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be found wrong before the target is touched. */
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/session/check.h"
+#include "priv.h"
+#include "python.h"
+#include "src/base/text.h"
+#include "inject/tree-task.h"
+
+static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
+{
+	if (processes_skipped(s->cfg, pid))
+		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
+	if (s->cfg->mechanism == MECHANISM_INT3 && check_trap(pid, err) < 0)
+		return -(int)err->code;
+	return check_process(pid, (uint32_t)s->n_targets, err);
+}
+
+static void count_sites(struct session *s, const struct found *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		struct target *t = &s->target[found->site[i].target];
+
+		if (found->site[i].why == PLAN_OK)
+			t->sites_ok++;
+		else
+			t->sites_refused++;
+	}
+}
+
+/* The first reason of each target; refused: one a target. */
+static void why_refused(const struct found *found, struct sb_err *refused)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		const struct found_site *fs = &found->site[i];
+
+		if (fs->why != PLAN_OK && !refused[fs->target].code)
+			err_set(&refused[fs->target], SB_EREFUSED, "%s%s%s",
+				plan_refusal_text(fs->why), fs->detail[0] ? ": " : "", fs->detail);
+	}
+}
+
+/* A target is hopeless if its module is mapped somewhere and nothing of it can be hooked. */
+static int judge_target(const struct target *t, const struct sb_err *refused, struct sb_err *err)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+
+	if (t->sites_ok || t->spec->kind == SPEC_PYTHON)
+		return 0;
+	if (t->sites_refused)
+		*err = *refused;
+	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE &&
+		 t->why.code != SB_EFILE) /* unloaded between the look and the open: pending */
+		*err = t->why;
+	else
+		return 0;
+	err_prefix(err, "target '%s'", text_quote(t->spec->text, quoted, sizeof(quoted)));
+	return -(int)err->code;
+}
+
+static int check_targets(struct session *s, const pid_t *pids, size_t n, struct sb_err *err)
+{
+	struct sb_err *refused = calloc(s->n_targets + 1, sizeof(*refused));
+	int ret = 0;
+
+	if (!refused)
+		abort();
+	for (size_t i = 0; i < n && ret == 0; i++) {
+		struct found found = { 0 };
+		struct sb_err why = { 0 };
+
+		if (session_find(s, pids[i], NULL, &found, &why) == -SB_EINTERRUPTED) {
+			*err = why;
+			ret = -SB_EINTERRUPTED;
+		}
+		count_sites(s, &found);
+		why_refused(&found, refused);
+		found_free(&found);
+	}
+	for (size_t t = 0; t < s->n_targets && ret == 0; t++)
+		ret = judge_target(&s->target[t], &refused[t], err);
+	free(refused);
+	return ret < 0 ? ret : python_check(s, pids, n, err);
+}
+
+/*
+ * What a killed sbinject left in a descendant counts in a page of its own: its calls would be
+ * missing, and its hooks look like those of another tool. One that lives keeps its processes; a
+ * warning names those.
+ */
+static int check_left_hooked(const struct session *s, const pid_t *pids, size_t n,
+			     struct sb_err *err)
+{
+	pid_t tracer;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!space_is_hooked(pids[i], &tracer) || task_is_tracer(tracer))
+			continue;
+		err_set(err, SB_EHOOKED,
+			"process %d, a descendant of %d, was left hooked by an sbinject that was "
+			"killed",
+			pids[i], s->cfg->pids[0]);
+		err_hint(err, "sbinject recover -p %d restores it, with all of its tree",
+			 s->cfg->pids[0]);
+		return -SB_EHOOKED;
+	}
+	return 0;
+}
+
+int session_check(struct session *s, struct sb_err *err)
+{
+	pid_t *pids;
+	size_t n;
+	int ret = check_machine_first(err);
+
+	for (size_t i = 0; i < s->cfg->n_pids && ret == 0; i++)
+		ret = check_pid(s, s->cfg->pids[i], err);
+	if (ret < 0)
+		return ret;
+	processes_descendants(s->cfg, &pids, &n);
+	ret = check_left_hooked(s, pids, n, err);
+	if (n && ret == 0)
+		ret = check_targets(s, pids, n, err);
+	free(pids);
+	return ret;
+}
+
+void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (!s->foreign_known)
+		foreign_read(&s->foreign);
+	s->foreign_known = true;
+	for (size_t i = 0; i < s->foreign.n && !buf[0]; i++)
+		if (foreign_is_in(&s->foreign.probe[i], pid, module))
+			foreign_holder(&s->foreign.probe[i], buf, size);
+}

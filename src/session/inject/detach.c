@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a session: everything is taken out of every process, whoever made it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "src/base/log.h"
+#include "priv.h"
+#include "python.h"
+#include "src/session/strays.h"
+
+/* How long another tracer is waited for. */
+#define RETAKE_NS 5000000000ull
+
+/* Its agent stays, and nothing else: all that could be done was done. */
+static bool is_left(const struct session *s, pid_t pid)
+{
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (rec->pid == pid && rec->python.stays)
+			return true;
+	return false;
+}
+
+/* Whoever maps one of our pages and is not known: forks of an untraced process. */
+static void take_strays(struct session *s)
+{
+	pid_t *pids, other;
+	size_t n;
+
+	if (strays_find(s->cfg->strays, &pids, &n, &other) < 0)
+		return;
+	if (other)
+		session_warn(s,
+			     "process %d maps this session's memory, but runs with other user or "
+			     "group ids and is no child of a target: it is left alone",
+			     other);
+	for (size_t i = 0; i < n; i++) {
+		struct sb_err err = { 0 };
+		struct proc *proc;
+
+		if (tree_proc(&s->tree, pids[i]) || processes_skipped(s->cfg, pids[i]) ||
+		    is_left(s, pids[i]) || tree_add(&s->tree, pids[i], 0, &proc, &err) < 0)
+			continue;
+		if (space_load(pids[i], &proc->space, &err) < 0)
+			proc->space = NULL;
+		guest_load(s, proc);
+	}
+	free(pids);
+}
+
+static uint64_t count_strays(const struct session *s)
+{
+	pid_t *pids;
+	size_t n;
+
+	if (strays_find(s->cfg->strays, &pids, &n, NULL) < 0)
+		return s->left_behind;
+	free(pids);
+	return n;
+}
+
+static void close_windows(struct session *s)
+{
+	uint64_t now = clock_ns();
+
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->open)
+			t->active_ns += now - t->opened_at;
+		t->open = false;
+	}
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		if (rec->ended || !rec->space || !rec->space->control)
+			continue;
+		page_close_all(&rec->space->control->page);
+	}
+	if (s->armed)
+		s->wall_s = (double)(now - s->attached_ns) / 1e9;
+}
+
+/* A vfork child goes before the parent that waits for it. */
+static struct proc *next_to_release(const struct session *s)
+{
+	for (struct proc *p = s->tree.procs; p; p = p->next)
+		if (p->vfork_parent)
+			return p;
+	return s->tree.procs;
+}
+
+static bool hooks_in(const struct space *space)
+{
+	return space && (space->hooked || space_holds(space));
+}
+
+static void restore_space(struct session *s, struct proc *proc)
+{
+	struct space_restored done = { 0 };
+	struct space *space = proc->space;
+	struct sb_err err = { 0 };
+	pid_t pid = proc->pid;
+	bool stays;
+
+	if (!hooks_in(space))
+		return;
+	space_get(space);
+	if (space_restore(space, &s->tree, true, &done, &err) < 0 && err.code != SB_ENOPROC) {
+		s->left_behind = 1;
+		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
+	}
+	s->left_behind |= done.left_mapped != NULL;
+	stays = space->agent_stays; /* which has been said */
+	space_put(space);
+	if (done.changed_by_others)
+		session_warn(s,
+			     "process %d: %zu places in its code were changed by someone else "
+			     "since and were left alone",
+			     pid, done.changed_by_others);
+	if (done.left_mapped && !stays)
+		session_warn(s,
+			     "process %d: %s; the code is restored, one mapping stays (sbinject "
+			     "recover -p %d removes it later)",
+			     pid, done.left_mapped, pid);
+}
+
+/*
+ * Takes an untraced process back. Meanwhile a debugger may have come: the hooks do nothing any
+ * more, and it is waited for, a while.
+ */
+static bool retake(struct session *s, struct proc *proc)
+{
+	uint64_t end = clock_ns() + RETAKE_NS;
+	struct sb_err err = { 0 };
+	bool told = false;
+
+	while (tree_retake(&s->tree, proc, &err) < 0) {
+		if (err.code != SB_ETRACED)
+			return false;
+		if (clock_ns() > end) {
+			s->left_behind = 1;
+			session_warn(s,
+				     "%s: its hooks stay, and do nothing; sbinject recover -p %d "
+				     "removes them when that has ended",
+				     err.what, proc->pid);
+			return false;
+		}
+		if (!told)
+			log_note("%s: waiting for that to end", err.what);
+		told = true;
+		err = (struct sb_err){ 0 };
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	}
+	return true;
+}
+
+/*
+ * Untraced processes fork as they please, and a vfork child runs in the very memory that is about
+ * to change: it has to be held with its parent. Once they are under trace again nothing is born
+ * unseen; then whoever was born before is looked for.
+ */
+static void retake_all(struct session *s)
+{
+	struct proc *p;
+
+	do {
+		for (p = s->tree.procs; p && (p->traced || !hooks_in(p->space)); p = p->next)
+			;
+		if (p && !retake(s, p)) {
+			session_tree_ops.ended(s, p, 0);
+			tree_forget(&s->tree, p);
+		}
+	} while (p);
+	while (session_take_sharers(s))
+		tree_dispatch(&s->tree);
+}
+
+static void detach_one(struct session *s, struct proc *proc)
+{
+	pid_t pid = proc->pid;
+
+	if (proc->session)
+		record_keep_regions(proc->session);
+	restore_space(s, proc);
+	proc = tree_proc(&s->tree, pid);
+	if (!proc)
+		return;
+	tree_release(&s->tree, proc);
+	session_tree_ops.ended(s, proc, 0);
+	tree_forget(&s->tree, proc);
+}
+
+/* To the last event: a child that was born just now may be all that is left, and its parent's
+ * event may be on the way. */
+static void detach_all(struct session *s)
+{
+	struct proc *proc;
+	bool more;
+
+	do {
+		proc = next_to_release(s);
+		if (proc)
+			detach_one(s, proc);
+		else if (s->tree.n_orphans)
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		more = tree_dispatch(&s->tree);
+		tree_settle(&s->tree);
+	} while (more || s->tree.procs || s->tree.n_orphans);
+}
+
+void session_detach(struct session *s)
+{
+	if (s->detached)
+		return;
+	s->detached = true;
+	session_hurry(true);
+	close_windows(s);
+	tree_dispatch(&s->tree);
+	python_stop(s);
+	guests_stop(s);
+	if (!s->cfg->follow)
+		retake_all(s);
+	detach_all(s);
+	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
+	take_strays(s);
+	guests_stop(s);
+	detach_all(s);
+	session_hurry(false);
+	if (s->left_behind)
+		s->left_behind = count_strays(s);
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		record_end(s, rec);
+	s->hold_detach_ns = s->tree.longest_hold_ns;
+	s->ended_real = clock_realtime_ns();
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions' own counters (--hits-by-function): a native one has a word in every control page, of
+ * the same number in all of them, a Python one a word in each note that agents wrote of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "python.h"
+#include "src/base/text.h"
+
+enum { EACH_MAX = 1 << 16, SLOTS = EACH_MAX * 2 };
+
+struct each {
+	size_t target;
+	char *module, *symbol;
+	uint64_t address; /* 0: a Python function */
+	uint64_t past;	  /* of pages that are gone */
+};
+
+static uint64_t hash(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return h;
+}
+
+static bool is_it(const struct each *e, size_t target, const char *module, const char *symbol,
+		  uint64_t address)
+{
+	return e->target == target && e->address == address && !strcmp(e->symbol, symbol) &&
+	       !strcmp(e->module, module);
+}
+
+/* Its slot, or the free one where it goes. */
+static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
+			 const char *symbol, uint64_t address)
+{
+	uint64_t h = hash(hash((0xcbf29ce484222325ull ^ target) + address, symbol), module);
+	size_t i = (h ^ h >> 32) % SLOTS;
+
+	while (s->each_slot[i] &&
+	       !is_it(&s->each[s->each_slot[i] - 1], target, module, symbol, address))
+		i = (i + 1) % SLOTS;
+	return &s->each_slot[i];
+}
+
+static void must(const void *memory)
+{
+	if (!memory)
+		abort();
+}
+
+uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
+		     uint64_t address)
+{
+	uint32_t *slot, number;
+
+	if (!s->cfg->by_function || s->target[target].spec->thread)
+		return 0;
+	if (!s->each_slot) {
+		s->each_slot = calloc(SLOTS, sizeof(*s->each_slot));
+		must(s->each_slot);
+	}
+	slot = slot_of(s, target, module, symbol, address);
+	number = *slot;
+	if (number)
+		return number;
+	if (s->n_each == EACH_MAX) {
+		if (!s->each_full)
+			session_warn(s,
+				     "there are more than %d functions: those found last have no "
+				     "hits of their own",
+				     EACH_MAX);
+		s->each_full = true;
+		return 0;
+	}
+	if (!(s->n_each & (s->n_each - 1))) {
+		s->each = realloc(s->each, (s->n_each ? s->n_each * 2 : 1) * sizeof(*s->each));
+		must(s->each);
+	}
+	s->each[s->n_each++] = (struct each){ .target = target,
+					      .module = text_dup(module),
+					      .symbol = text_dup(symbol),
+					      .address = address };
+	return *slot = (uint32_t)s->n_each;
+}
+
+/* The hits in a note, which the target may have written over. */
+static void add_note(struct session *s, const struct page_note *note, uint64_t *sums)
+{
+	uint32_t *slot;
+
+	if (note->cell >= s->n_targets)
+		return;
+	slot = slot_of(s, note->cell, note->module, note->symbol, 0);
+	if (*slot)
+		sums[*slot - 1] += note->hits;
+}
+
+static void add_page(struct session *s, const struct page *page, uint64_t *sums)
+{
+	struct page_note note = { 0 };
+
+	page_each_add(page, sums, s->n_each);
+	while (page_next_note(page, &note))
+		add_note(s, &note, sums);
+	page_note_done(&note);
+}
+
+void each_keep(struct session *s, const struct page *page)
+{
+	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
+
+	if (!s->n_each)
+		return;
+	must(sums);
+	add_page(s, page, sums);
+	for (size_t i = 0; i < s->n_each; i++)
+		s->each[i].past += sums[i];
+	free(sums);
+}
+
+uint64_t *each_sums(struct session *s)
+{
+	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
+	const struct page *page;
+
+	if (!s->n_each)
+		return NULL;
+	must(sums);
+	for (size_t i = 0; i < s->n_each; i++)
+		sums[i] = s->each[i].past;
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		add_page(s, page, sums);
+	return sums;
+}
+
+size_t session_functions(struct session *s, size_t index, struct session_function **list)
+{
+	uint64_t *sums;
+	size_t n = 0;
+
+	*list = NULL;
+	if (!s->cfg->by_function)
+		return 0;
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			python_notes(s, rec);
+	sums = each_sums(s);
+	*list = calloc(s->n_each + 1, sizeof(**list));
+	must(*list);
+	for (size_t i = 0; i < s->n_each; i++)
+		if (s->each[i].target == index)
+			(*list)[n++] = (struct session_function){ s->each[i].module,
+								  s->each[i].symbol, sums[i] };
+	free(sums);
+	return n;
+}
+
+void each_free(struct session *s)
+{
+	for (size_t i = 0; i < s->n_each; i++) {
+		free(s->each[i].module);
+		free(s->each[i].symbol);
+	}
+	free(s->each);
+	free(s->each_slot);
+}

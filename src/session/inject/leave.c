@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a session's Python targets: agents are taken out of their interpreters. */
+#include "python.h"
+
+#include <string.h>
+#include "inject/clock.h"
+
+#define MS 1000000ull
+
+enum { STOP_MS = 10000 };
+
+static bool stop_one(struct session *s, struct record *rec, uint64_t now)
+{
+	struct python *py = &rec->python;
+	struct proc *proc = tree_proc(&s->tree, rec->pid);
+	struct sb_err err = { 0 };
+
+	if (!proc || rec->ended || memory_gone(&rec->space->mem) ||
+	    (!proc->traced && tree_retake(&s->tree, proc, &err) < 0))
+		return true;
+	if (!py->leaving)
+		py->said = false;
+	py->leaving = true;
+	if (room_evict(py->room, &s->tree, now)) {
+		python_held(s, rec);
+		python_warn_unseen(s, rec);
+		return true;
+	}
+	python_say(rec, now);
+	return false;
+}
+
+static void left_behind(struct session *s, struct record *rec)
+{
+	rec->space->agent_stays = rec->python.stays = true;
+	session_warn(s,
+		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
+		     "there, idle; sbinject recover -p %d removes it later",
+		     rec->pid,
+		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
+		     rec->pid);
+}
+
+/* An agent looks at no call while the windows are closed. */
+static void explain_unopened(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
+			continue;
+		t->why = (struct sb_err){ 0 };
+		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was looked at");
+		err_hint(&t->why, "an earlier start, or a longer run");
+	}
+}
+
+void python_stop(struct session *s)
+{
+	uint64_t until = clock_ns() + STOP_MS * MS, now;
+	bool all;
+
+	explain_unopened(s);
+	do {
+		all = true;
+		now = clock_ns();
+		for (struct record *rec = s->records; rec; rec = rec->next)
+			if (!rec->ended && rec->python.room && !stop_one(s, rec, now))
+				all = false;
+		if (!all)
+			python_wait(s);
+	} while (!all && now < until);
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
+		    !memory_gone(&rec->space->mem) && tree_proc(&s->tree, rec->pid))
+			left_behind(s, rec);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* What `list` shows: the look at names and plans that check and hooking take, as a result. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/session/check.h"
+#include "priv.h"
+#include "python.h"
+#include "src/base/text.h"
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	struct result_site *site;
+
+	if (!(rt->n_sites & (rt->n_sites - 1)))
+		rt->site = must(reallocarray(rt->site, rt->n_sites ? rt->n_sites * 2 : 1,
+					     sizeof(*rt->site)));
+	site = &rt->site[rt->n_sites++];
+	*site = (struct result_site){
+		.module = text_dup(image_name(fs->img)),
+		.build_id = text_dup(image_build_id(fs->img)),
+		.symbol = text_dup(fs->name),
+		.name = must(symbol_shown(fs->name)),
+		.address = fs->addr,
+		.size = fs->size,
+		.mechanism = text_dup(fs->plan.shape == PLAN_INT3 ? "int3" : "jump"),
+	};
+	result_add_pid(&site->pids, &site->n_pids, pid);
+}
+
+static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	char reason[320];
+	struct result_refused r = {
+		.module = (char *)image_name(fs->img),
+		.symbol = fs->name,
+		.name = must(symbol_shown(fs->name)),
+		.reason = reason,
+		.address = fs->addr,
+	};
+
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->why),
+		 fs->detail[0] ? ": " : "", fs->detail);
+	result_refuse(&rt->refused, &rt->n_refused, &r, pid);
+	free(r.name);
+}
+
+static void list_found(struct result *res, const struct found *found, pid_t pid)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		const struct found_site *fs = &found->site[i];
+		struct result_target *rt = &res->target[fs->target];
+
+		if (fs->why == PLAN_OK)
+			list_site(rt, fs, pid);
+		else
+			list_refused(rt, fs, pid);
+	}
+}
+
+/* Equal sites of forks follow each other; of one site the processes keep their order. */
+static int by_place(const void *a, const void *b)
+{
+	const struct result_site *x = a, *y = b;
+	int c;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	c = strcmp(x->module, y->module);
+	if (c == 0)
+		c = strcmp(x->symbol, y->symbol);
+	return c ? c : (x->pids[0] > y->pids[0]) - (x->pids[0] < y->pids[0]);
+}
+
+static bool same_site(const struct result_site *a, const struct result_site *b)
+{
+	return a->address == b->address && a->size == b->size && !strcmp(a->module, b->module) &&
+	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism);
+}
+
+/* Leaves one row for what several processes have at one place. */
+static void merge_sites(struct result_target *rt)
+{
+	size_t n = 0;
+
+	if (rt->n_sites)
+		qsort(rt->site, rt->n_sites, sizeof(*rt->site), by_place);
+	for (size_t i = 0; i < rt->n_sites; i++) {
+		struct result_site *last = n ? &rt->site[n - 1] : NULL, *site = &rt->site[i];
+
+		if (!last || !same_site(last, site)) {
+			rt->site[n++] = *site;
+			continue;
+		}
+		result_add_pid(&last->pids, &last->n_pids, site->pids[0]);
+		free(site->module);
+		free(site->build_id);
+		free(site->symbol);
+		free(site->name);
+		free(site->mechanism);
+		free(site->file);
+		free(site->pids);
+	}
+	rt->n_sites = n;
+}
+
+static void list_target(const struct target *t, struct result_target *rt)
+{
+	merge_sites(rt);
+	target_list(t, rt); /* with what another target has already */
+	for (size_t i = 0; i < rt->n_sites; i++)
+		if (rt->site[i].n_pids > rt->procs)
+			rt->procs = rt->site[i].n_pids;
+}
+
+static void list_process(struct result *res, pid_t pid)
+{
+	struct result_process *rp;
+	char comm[64];
+
+	res->process = must(reallocarray(res->process, res->n_processes + 1, sizeof(*rp)));
+	rp = &res->process[res->n_processes++];
+	*rp = (struct result_process){ .pid = pid };
+	processes_names(pid, comm, sizeof(comm), &rp->exe);
+	rp->comm = text_dup(comm);
+}
+
+/* While an interpreter is asked, threads of the target are held or lent: a signal that ends or
+ * stops us waits until all of it is undone. */
+static void list_signals(sigset_t *set)
+{
+	static const int numbers[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
+				       SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE };
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		sigaddset(set, numbers[i]);
+}
+
+bool session_interrupted(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t waits;
+
+	sigpending(&waits);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (sigismember(&waits, ends[i]))
+			return true;
+	return false;
+}
+
+struct result *session_list(struct session *s, struct sb_err *err)
+{
+	struct result *res = result_new(s->n_targets);
+	sigset_t set, old;
+	pid_t *pids;
+	size_t n;
+
+	for (size_t i = 0; i < s->cfg->n_pids && !err->code && !s->cfg->preview; i++)
+		check_readable(s->cfg->pids[i], err);
+	processes_descendants(s->cfg, &pids, &n);
+	for (size_t i = 0; i < n && !err->code; i++) {
+		struct found found = { 0 };
+		struct sb_err why = { 0 };
+
+		if (session_find(s, pids[i], NULL, &found, &why) == 0) {
+			list_found(res, &found, pids[i]);
+			list_process(res, pids[i]);
+		} else if (i < s->cfg->n_pids) {
+			*err = why;
+		}
+		found_free(&found);
+	}
+	free(pids);
+	list_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	if (!err->code)
+		python_list(s, err);
+	for (size_t i = 0; i < s->n_targets; i++)
+		python_sites(s, i, NULL, &res->target[i]);
+	session_detach(s);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	for (size_t i = 0; i < s->n_targets; i++)
+		list_target(&s->target[i], &res->target[i]);
+	return res;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records: what is kept of each process, from its first sight until the result is written. Its
+ * counters live in the control page while it lives and are taken from there when it ends, so
+ * that its place in the page can serve the next process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/base/maps.h"
+#include "priv.h"
+#include "python.h"
+#include "src/base/text.h"
+
+enum { KEEP_ENDED = 500 };
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* pid= means a process and its descendants: scope is inherited. */
+static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
+{
+	if (!t->spec->pid || t->spec->pid == pid)
+		return true;
+	return parent && parent->in_scope[index];
+}
+
+struct record *record_new(struct session *s, struct proc *proc, struct record *parent)
+{
+	struct record *rec = must(calloc(1, sizeof(*rec)));
+
+	rec->pid = proc->pid;
+	rec->since_ns = clock_ns();
+	rec->looked = parent ? parent->looked : 0;
+	rec->generation = proc->generation;
+	processes_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
+	rec->space = proc->space ? space_get(proc->space) : NULL;
+	rec->in_scope = must(calloc(s->max_targets, sizeof(*rec->in_scope)));
+	rec->counts = must(calloc(s->max_targets, sizeof(*rec->counts)));
+	for (size_t i = 0; i < s->n_targets; i++)
+		rec->in_scope[i] = in_scope(&s->target[i], i, proc->pid, parent);
+	rec->next = s->records;
+	s->records = rec;
+	return rec;
+}
+
+struct record *record_next(const struct session *s)
+{
+	struct record *rec = s->records;
+
+	while (rec && (rec->ended || rec->looked == s->round))
+		rec = rec->next;
+	return rec;
+}
+
+struct record *record_of(const struct session *s, const struct space *space)
+{
+	struct record *rec = s->records;
+
+	while (rec && (rec->space != space || rec->ended))
+		rec = rec->next;
+	return rec;
+}
+
+double target_cost_ticks(const struct session *s, size_t target)
+{
+	return s->target[target].spec->kind == SPEC_PYTHON ? 0 : s->cost.delay_ticks;
+}
+
+void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
+		      struct result_counts *counts)
+{
+	double cost = target_cost_ticks(s, target);
+	double ticks = (double)(sums->injected_ticks + sums->cut_ticks);
+
+	counts->hits = sums->hits;
+	counts->delayed = sums->delayed + sums->cuts;
+	/* The stub cannot see its own way in and out: that was measured beforehand. */
+	ticks += cost * (double)counts->delayed;
+	counts->injected_ns = (uint64_t)clock_to_ns(&s->clk, ticks);
+	counts->overrun_ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->overrun_ticks);
+}
+
+void record_counts(const struct session *s, const struct record *rec, size_t target,
+		   struct page_sums *sums)
+{
+	(void)s;
+	if (rec->space && rec->space->control && rec->space->proc)
+		page_read(&rec->space->control->page, rec->space->proc, (uint32_t)target, sums);
+}
+
+static void keep_regions(struct record *rec)
+{
+	const struct space *space = rec->space;
+
+	rec->regions = must(calloc(space->n_regions + 1, sizeof(*rec->regions)));
+	for (size_t i = 0; i < space->n_regions; i++)
+		rec->regions[rec->n_regions++] = region_get(space->regions[i]);
+}
+
+void record_keep_regions(struct record *rec)
+{
+	if (rec->space && !rec->regions)
+		keep_regions(rec);
+}
+
+/* Process 0 of the page goes with the last process that is known to use it. */
+static void end_unseen(struct session *s, const struct space *space)
+{
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control == space->control)
+			return;
+	each_keep(s, &space->control->page);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		page_read(&space->control->page, 0, (uint32_t)i, &sums);
+		page_sums_add(&s->target[i].past, &sums);
+		s->lapsed += sums.lapsed;
+	}
+}
+
+void record_end(struct session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+
+	if (rec->ended)
+		return;
+	rec->ended = true;
+	if (!space)
+		return;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		record_counts(s, rec, i, &sums);
+		counts_from_sums(s, i, &sums, &rec->counts[i]);
+		page_sums_add(&s->target[i].past, &sums);
+		s->lapsed += sums.lapsed;
+	}
+	python_notes(s, rec);
+	record_keep_regions(rec);
+	if (space->control)
+		end_unseen(s, space);
+	if (space->control && space->proc) {
+		page_proc_free(&space->control->page, space->proc);
+		space->proc = 0;
+	}
+	space_put(space);
+	rec->space = NULL;
+}
+
+void record_free_site(struct session *s, uint32_t cookie)
+{
+	struct site_record *site = cookie < s->n_sites ? &s->site[cookie] : NULL;
+
+	if (!site || !site->module)
+		return;
+	free(site->module);
+	free(site->symbol);
+	free(site->build_id);
+	*site = (struct site_record){ .target = SIZE_MAX, .next_free = s->free_site };
+	s->free_site = cookie + 1;
+}
+
+/* Sites of a region that nobody has any more: their places are used again. */
+static void free_sites(struct session *s, const struct region *region)
+{
+	for (uint32_t i = 0; region->refs == 1 && i < region->journal->n_sites; i++)
+		record_free_site(s, region->sites[i].cookie);
+}
+
+void record_drop(struct session *s, struct record *rec)
+{
+	slow_free(rec->slow, s->max_targets);
+	for (size_t i = 0; i < rec->n_regions; i++) {
+		free_sites(s, rec->regions[i]);
+		region_put(rec->regions[i]);
+	}
+	free(rec->regions);
+	room_free(rec->python.room);
+	space_put(rec->space);
+	free(rec->exe);
+	free(rec->in_scope);
+	free(rec->counts);
+	free(rec);
+}
+
+/* A vfork child may still count as a parent that has ended. */
+static bool in_use(const struct session *s, const struct record *rec)
+{
+	for (const struct proc *p = s->tree.procs; p; p = p->next)
+		if (p->session == rec)
+			return true;
+	return false;
+}
+
+/*
+ * A server that forks or execs for each request must not fill our memory: of processes that have
+ * ended only so many rows are kept, the newest. Their counts are in the targets' totals already.
+ * Nobody may be walking the list.
+ */
+void record_fold(struct session *s)
+{
+	struct record **at = &s->records;
+	size_t ended = 0;
+
+	while (*at) {
+		struct record *rec = *at;
+
+		if (!rec->ended || ++ended <= KEEP_ENDED || in_use(s, rec)) {
+			at = &rec->next;
+			continue;
+		}
+		*at = rec->next;
+		record_drop(s, rec);
+		s->n_folded++;
+	}
+}
+
+void page_walk_begin(struct session *s)
+{
+	s->look++;
+	s->walk = s->records;
+}
+
+const struct page *page_walk_next(struct session *s)
+{
+	while (s->walk) {
+		const struct record *rec = s->walk;
+		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
+
+		s->walk = rec->next;
+		if (!control || control->look == s->look)
+			continue;
+		control->look = s->look;
+		return &control->page;
+	}
+	return NULL;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* From counters and records to the plain result. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "priv.h"
+#include "python.h"
+#include "src/base/text.h"
+
+/* Between these shares of what was asked the mean delay of so many hits must lie. */
+#define GIVEN_LEAST 0.95
+#define GIVEN_MOST  1.1
+enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* Of a target: what ended processes left, and children that nobody saw. */
+void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
+{
+	const struct page *page;
+
+	*sums = s->target[i].past;
+	/* Children that nobody saw: process 0 of each page, once. */
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		page_read(page, 0, (uint32_t)i, sums);
+}
+
+/* With what living processes show. */
+void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
+{
+	session_other_sums(s, i, sums);
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			record_counts(s, rec, i, sums);
+}
+
+void session_counts(struct session *s, struct result_counts *counts, double *t_s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums;
+
+		session_target_sums(s, i, &sums);
+		counts_from_sums(s, i, &sums, &counts[i]);
+	}
+	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
+}
+
+/*
+ * Of all delayed hits, as `delayed` and `injected_ns` have them: those that were cut short, by a
+ * change or the end of a window, were given less than asked and come first.
+ */
+static double given_quantile(const struct session *s, const struct target *t,
+			     const struct page_sums *sums, double quantile)
+{
+	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
+	double want = quantile * (double)(sums->delayed + sums->cuts) - (double)sums->cuts;
+
+	if (want < 0 || !sums->delayed)
+		return (double)sums->cut_ticks / (double)sums->cuts + cost;
+	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
+	if (base < cost)
+		base = cost;
+	return base + page_excess_quantile(sums, want / (double)sums->delayed);
+}
+
+static uint64_t whole_ns(const struct session *s, double ticks)
+{
+	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
+}
+
+static void fill_given(const struct session *s, const struct target *t,
+		       const struct page_sums *sums, struct result_given *given)
+{
+	double cost = target_cost_ticks(s, (size_t)(t - s->target));
+	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+
+	if (!target_has_given(t, sums, given))
+		return;
+	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
+	/* What two measurements of the hook's cost differ by, and a step of the clock over all
+	 * hits. */
+	given->uncertainty =
+		t->spec->kind == SPEC_PYTHON ?
+			NAN :
+			clock_to_ns(&s->clk,
+				    s->cost.spread_ticks +
+					    s->clk.quantum_ticks /
+						    sqrt((double)(sums->delayed + sums->cuts)));
+	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
+	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
+	given->max = whole_ns(s, (double)sums->max_ticks + cost);
+}
+
+struct sighting {
+	uint32_t site; /* index of the first equal record */
+	pid_t pid;
+};
+
+static int site_cmp(const struct site_record *a, const struct site_record *b)
+{
+	int c;
+
+	if (a->target != b->target)
+		return a->target < b->target ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	c = strcmp(a->module, b->module);
+	return c ? c : strcmp(a->symbol, b->symbol);
+}
+
+static const struct site_record *sort_base;
+
+static int by_sighting(const void *a, const void *b)
+{
+	const struct sighting *x = a, *y = b;
+	int c = site_cmp(&sort_base[x->site], &sort_base[y->site]);
+
+	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Every (site, process) pair, from the regions that each record had. */
+static size_t all_sightings(struct session *s, struct sighting **out)
+{
+	size_t n = 0, cap = 0;
+
+	*out = NULL;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		record_keep_regions(rec);
+		for (size_t i = 0; i < rec->n_regions; i++) {
+			const struct region *r = rec->regions[i];
+
+			for (uint32_t k = 0; k < r->journal->n_sites; k++) {
+				if (r->sites[k].cookie >= s->n_sites ||
+				    s->site[r->sites[k].cookie].bell)
+					continue;
+				if (n == cap)
+					*out = must(realloc(*out, (cap = cap ? cap * 2 : 256) *
+									  sizeof(**out)));
+				(*out)[n++] = (struct sighting){ r->sites[k].cookie, rec->pid };
+			}
+		}
+	}
+	sort_base = s->site;
+	if (n)
+		qsort(*out, n, sizeof(**out), by_sighting);
+	return n;
+}
+
+static void add_site(struct session *s, struct result_target *rt, const struct sighting *see,
+		     size_t n, const uint64_t *each)
+{
+	const struct site_record *r = &s->site[see->site];
+	struct result_site *site;
+
+	if ((rt->n_sites & (rt->n_sites - 1)) == 0)
+		rt->site = must(
+			realloc(rt->site, (rt->n_sites ? rt->n_sites * 2 : 1) * sizeof(*rt->site)));
+	site = &rt->site[rt->n_sites++];
+	*site = (struct result_site){
+		.module = text_dup(r->module),
+		.build_id = text_dup(r->build_id),
+		.symbol = text_dup(r->symbol),
+		.name = must(symbol_shown(r->symbol)),
+		.address = r->address,
+		.size = r->size,
+		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
+		.pids = must(calloc(n, sizeof(pid_t))),
+		.each = each && r->each,
+		.hits = each && r->each ? each[r->each - 1] : 0,
+	};
+	for (size_t i = 0; i < n; i++)
+		if (!site->n_pids || site->pids[site->n_pids - 1] != see[i].pid)
+			site->pids[site->n_pids++] = see[i].pid;
+}
+
+static void fill_sites(struct session *s, struct result *res, const uint64_t *each)
+{
+	struct sighting *see;
+	size_t n = all_sightings(s, &see), first, last;
+
+	for (first = 0; first < n; first = last) {
+		const struct site_record *r = &s->site[see[first].site];
+
+		for (last = first + 1; last < n && !site_cmp(r, &s->site[see[last].site]);)
+			last++;
+		add_site(s, &res->target[r->target], &see[first], last - first, each);
+	}
+	free(see);
+}
+
+/*
+ * Hits times delay and what was injected must agree. A delay that was changed, cut short or is
+ * below the floor has its own word elsewhere.
+ */
+static void check_given(const struct session *s, size_t i, const struct page_sums *sums,
+			const struct result_given *given, struct result *res)
+{
+	const struct target *t = &s->target[i];
+	double asked = (double)t->delay_ns, floor = s->cost.floor_ns + 20;
+
+	if (t->spec->kind == SPEC_PYTHON)
+		floor = PYTHON_FLOOR_NS;
+	if (!given->known || asked < floor || sums->delayed < CHECK_HITS ||
+	    sums->cuts * 100 > sums->delayed)
+		return;
+	if (given->mean < asked * GIVEN_LEAST || given->mean > asked * GIVEN_MOST)
+		result_warn(res,
+			    "target '%s': its calls were given %.0f ns on average and %.0f were "
+			    "asked: do not rely on its delay",
+			    t->spec->text, given->mean, asked);
+}
+
+static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result_target *rt,
+			struct result *res)
+{
+	const struct target *t = &s->target[i];
+	struct page_sums sums;
+
+	session_target_sums(s, i, &sums);
+	target_fill(t, clock_ns(), rt);
+	counts_from_sums(s, i, &sums, &rt->counts);
+	fill_given(s, t, &sums, &rt->given);
+	check_given(s, i, &sums, &rt->given, res);
+	session_spans(s, i, &rt->spans);
+	python_sites(s, i, each, rt);
+	target_outcome(t, &sums, rt);
+}
+
+static void fill_process(const struct session *s, const struct record *rec,
+			 struct result_process *rp)
+{
+	rp->pid = rec->pid;
+	rp->generation = rec->generation;
+	rp->comm = text_dup(rec->comm);
+	rp->exe = text_dup(rec->exe);
+	rp->counts = must(calloc(s->n_targets + 1, sizeof(*rp->counts)));
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		rp->counts[i] = rec->counts[i];
+		if (rec->ended)
+			continue;
+		record_counts(s, rec, i, &sums);
+		counts_from_sums(s, i, &sums, &rp->counts[i]);
+	}
+}
+
+static void fill_processes(const struct session *s, struct result *res)
+{
+	size_t n = 0;
+
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		n++;
+	res->process = must(calloc(n + 1, sizeof(*res->process)));
+	res->n_processes = n;
+	/* The list has the newest first; people read in order of time. */
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		fill_process(s, rec, &res->process[--n]);
+}
+
+/* Doorbells that gave up: of pages that are gone, and of each that is still there, once. */
+static uint64_t bells_lost(struct session *s)
+{
+	uint64_t lost = s->bells_lost;
+	const struct page *page;
+
+	page_walk_begin(s);
+	while ((page = page_walk_next(s)))
+		lost += page_bells_lost(page);
+	return lost;
+}
+
+struct result *session_result(struct session *s)
+{
+	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	uint64_t *each = each_sums(s);
+	struct result *res = result_of_session(s->n_targets, "inject", s->started_real, ended,
+					       s->wall_s);
+
+	fill_sites(s, res, each);
+	for (size_t i = 0; i < s->n_targets; i++)
+		fill_target(s, i, each, &res->target[i], res);
+	free(each);
+	fill_processes(s, res);
+	if (s->n_folded)
+		result_warn(res,
+			    "%zu processes that ended early are counted in the totals and not "
+			    "listed",
+			    s->n_folded);
+	res->gil = s->gil ? text_dup("held") : NULL;
+	res->lease_lapsed_hits = s->lapsed;
+	res->doorbells_lost = bells_lost(s);
+	res->stalled_s = (double)s->stalled_ns / 1e9;
+	res->left_behind = s->left_behind;
+	res->stop_known = s->detached;
+	res->stop_attach_us = s->hold_attach_ns / 1000;
+	res->stop_detach_us = s->hold_detach_ns / 1000;
+	res->gil_known = s->detached && s->gil;
+	res->gil_attach_us = s->gil_ns[0] / 1000;
+	res->gil_detach_us = s->gil_ns[1] / 1000;
+	warnings_tell(&s->warnings, res);
+	return res;
+}

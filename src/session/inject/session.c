@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "src/session/session.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "src/base/log.h"
+#include "recover.h"
+#include "priv.h"
+#include "python.h"
+#include "inject/tree-task.h"
+
+#define MS 1000000ull
+
+enum {
+	SPARE_TARGETS = 512,
+	TICK_MS = 100,
+	LEASE_MS = 1000,
+	STALL_MS = 1000,
+	REFINE_MS = 1000,
+	AWAIT_PYTHON_MS = 10000,
+	ADOPT_MS = 300,
+	SETTLE_MS = 1000
+};
+
+int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
+{
+	if (spec->delay_ns && !s->clock_ok) {
+		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);
+		err_hint(err, "a delay of 0 (count only) works");
+		return -SB_ECLOCK;
+	}
+	if (spec->thread && !arch->thread_pointer_readable())
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= needs a kernel that lets programs read their "
+			       "FS base (Linux 5.9)",
+			       spec->text);
+	if (spec->thread && !s->cfg->follow)
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= and --no-follow exclude each other: new "
+			       "threads must be seen",
+			       spec->text);
+	return 0;
+}
+
+static int check_machine(struct session *s, struct sb_err *err)
+{
+	int ret = 0;
+
+	s->clock_ok = arch->clock_trusted(s->clock_why, sizeof(s->clock_why));
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
+		ret = session_check_target(s, s->target[i].spec, err);
+		s->filtered |= s->target[i].spec->thread != NULL;
+	}
+	return ret;
+}
+
+static void measure_machine(struct session *s)
+{
+	clock_open(&s->clk);
+	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost) < 0)
+		session_warn(s,
+			     "the hook's own cost could not be measured here and is not taken off");
+	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
+		  "delay +%.1f ns (within %.1f ns), floor %.1f ns",
+		  s->clk.ticks_per_ns, s->clk.quantum_ticks, s->cost.count_ns, s->cost.off_ns,
+		  clock_to_ns(&s->clk, s->cost.delay_ticks),
+		  clock_to_ns(&s->clk, s->cost.spread_ticks), s->cost.floor_ns);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct target *t = &s->target[i];
+		bool int3 = s->cfg->mechanism == MECHANISM_INT3;
+
+		if (t->delay_ns && (double)t->delay_ns < s->cost.floor_ns && !int3)
+			session_warn(s,
+				     "target '%s': a delay below %.0f ns cannot be given on this "
+				     "machine; 'given' tells what it became",
+				     t->spec->text, s->cost.floor_ns);
+		if (int3 && t->delay_ns && t->delay_ns < 30000)
+			session_warn(s,
+				     "target '%s': by int3 each hit takes 8 to 30 us more than "
+				     "the delay, for the trap",
+				     t->spec->text);
+	}
+}
+
+struct session *session_open(const struct session_config *cfg, struct sb_err *err)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		abort();
+	s->cfg = cfg;
+	s->enabled = true;
+	s->n_targets = cfg->targets.count;
+	s->max_targets = s->n_targets + SPARE_TARGETS;
+	s->target = calloc(s->max_targets, sizeof(*s->target));
+	if (!s->target)
+		abort();
+	for (size_t i = 0; i < s->n_targets; i++) {
+		target_init(&s->target[i], &cfg->targets.spec[i]);
+		session_time(s, i, cfg->timed);
+	}
+	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
+	tree_init(&s->tree, &session_tree_ops, s);
+	s->plans = plans_new();
+	if (check_machine(s, err) < 0) {
+		session_free(s);
+		return NULL;
+	}
+	s->bells = bells_open();
+	if (!s->bells) {
+		err_set(err, SB_ESYS, "no thread could be started");
+		session_free(s);
+		return NULL;
+	}
+	if (cfg->look_only)
+		clock_open(&s->clk);
+	else
+		measure_machine(s);
+	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	tree_free(&s->tree);
+	while (s->records) {
+		struct record *rec = s->records;
+
+		s->records = rec->next;
+		record_drop(s, rec);
+	}
+	for (size_t i = 0; i < s->n_sites; i++) {
+		free(s->site[i].module);
+		free(s->site[i].symbol);
+		free(s->site[i].build_id);
+	}
+	for (size_t i = 0; i < s->n_targets; i++)
+		target_free(&s->target[i]);
+	warnings_free(&s->warnings);
+	python_sites_free(s);
+	each_free(s);
+	guests_free(s);
+	free(s->site);
+	free(s->target);
+	foreign_free(&s->foreign);
+	plans_free(s->plans);
+	bells_close(s->bells);
+	free(s);
+}
+
+/*
+ * While threads are held the tracer must not wait for its turn behind the very threads it is
+ * about to stop. Its children would inherit the class: they do not.
+ */
+void session_hurry(bool on)
+{
+	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
+
+	sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &prio);
+}
+
+/* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
+int session_take_all(struct session *s, struct sb_err *err)
+{
+	size_t n, taken;
+	pid_t *pids;
+
+	if (s->cfg->launched) {
+		struct proc *proc;
+		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
+
+		if (ret == 0)
+			proc->generation = NO_IMAGE; /* its first exec is the program itself */
+		return ret;
+	}
+	do {
+		taken = 0;
+		processes_descendants(s->cfg, &pids, &n);
+		for (size_t i = 0; i < n; i++) {
+			struct sb_err why = { 0 };
+
+			if (tree_proc(&s->tree, pids[i]))
+				continue;
+			if (session_take(s, pids[i], task_parent(pids[i]), &why) == 0) {
+				taken++;
+			} else if (i < s->cfg->n_pids) {
+				*err = why;
+				free(pids);
+				return -(int)why.code;
+			} else if (why.code != SB_ENOPROC) {
+				session_warn(s, "%s; it is left out", why.what);
+			}
+		}
+		free(pids);
+	} while (taken);
+	return 0;
+}
+
+static bool ends(void *s)
+{
+	return session_ends(s);
+}
+
+/*
+ * What an earlier session had to leave, and what does nothing any more. Where an agent is part of
+ * it no other can come into that interpreter; native targets take no notice.
+ */
+static void adopt_dormant(struct session *s)
+{
+	uint64_t wait = (python_wanted(s) ? AWAIT_PYTHON_MS : ADOPT_MS) * MS, now = clock_ns();
+	uint64_t until = now + wait;
+	pid_t *pids;
+	size_t n;
+
+	if (s->cfg->launched)
+		return;
+	processes_descendants(s->cfg, &pids, &n);
+	for (size_t i = 0; i < n && !session_ends(s); i++, now = clock_ns()) {
+		struct sb_err why = { 0 };
+		bool agent;
+
+		if (space_has_dormant(pids[i], &agent) &&
+		    !recover_dormant(pids[i], now < until ? until - now : 0, ends, s, &why) &&
+		    agent && python_wanted(s))
+			session_warn(s, "%s", why.what);
+	}
+	free(pids);
+}
+
+static int hook_all(struct session *s, struct sb_err *err)
+{
+	struct record *rec;
+
+	/* By pid: hooking dispatches events, and processes come and go. */
+	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
+		struct proc *proc = tree_proc(&s->tree, rec->pid);
+		struct sb_err why = { 0 };
+
+		if (!proc || proc->session != rec)
+			continue;
+		if (session_hook(s, proc, false, &why) == 0 || why.code == SB_ENOPROC)
+			continue;
+		if (why.code == SB_EINTERRUPTED ||
+		    (s->cfg->n_pids && rec->pid == s->cfg->pids[0])) {
+			*err = why;
+			return -(int)why.code;
+		}
+		session_bar(s, rec, &why);
+	}
+	return 0;
+}
+
+static void arm(struct session *s)
+{
+	s->attached_ns = clock_ns();
+	session_alive(s); /* the attach may have taken longer than leases last without a word */
+	s->armed = true;
+	s->slow_measuring = s->cfg->max_slowdown > 0;
+	window_threads(s);
+	window_update(s, s->attached_ns);
+	window_apply_all(s);
+}
+
+int session_attach(struct session *s, struct sb_err *err)
+{
+	int ret;
+
+	s->started_real = clock_realtime_ns();
+	adopt_dormant(s);
+	session_hurry(true);
+	ret = session_take_all(s, err);
+	if (ret == 0)
+		ret = hook_all(s, err);
+	if (ret == 0) {
+		/* Windows, --for and a COMMAND begin when what they are about is watched. */
+		if (!python_settle(s, AWAIT_PYTHON_MS))
+			python_warn_of_late(s, AWAIT_PYTHON_MS);
+		arm(s);
+		python_settle(s, SETTLE_MS); /* agents take note of open windows */
+		session_untrace(s);
+	}
+	session_hurry(false);
+	if (ret < 0)
+		session_detach(s);
+	s->hold_attach_ns = s->tree.longest_hold_ns;
+	s->tree.longest_hold_ns = 0;
+	return ret;
+}
+
+/* An untraced process is gone when its memory is. */
+static void sweep_untraced(struct session *s)
+{
+	struct proc *p = s->tree.procs, *next;
+	char byte;
+
+	for (; p; p = next) {
+		next = p->next;
+		if (p->traced ||
+		    (!task_ended(p->pid) &&
+		     (!p->space || !p->space->page_addr ||
+		      memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
+			continue;
+		session_tree_ops.ended(s, p, 0);
+		tree_forget(&s->tree, p);
+	}
+}
+
+bool session_ends(const struct session *s)
+{
+	return s->cfg->ends && s->cfg->ends(s->cfg->ends_ctx);
+}
+
+void session_alive(struct session *s)
+{
+	uint64_t now = clock_ns();
+
+	if (s->last_step && now - s->last_step > STALL_MS * MS)
+		s->stalled_ns += now - s->last_step;
+	s->last_step = now;
+	bells_alive(s->bells);
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	s->last_tick = now;
+	tree_settle(&s->tree);
+	if (s->filtered)
+		window_threads(s);
+	if (!s->cfg->follow)
+		sweep_untraced(s);
+	if (now - s->last_refine > REFINE_MS * MS) {
+		s->last_refine = now;
+		clock_refine(&s->clk);
+	}
+}
+
+static enum session_end ended(const struct session *s, uint64_t now)
+{
+	if (s->cfg->launched ? !tree_proc(&s->tree, s->cfg->launched) : !s->tree.procs)
+		return SESSION_END_TARGET;
+	if (s->cfg->for_ns && s->window_ns && now >= s->window_ns + s->cfg->for_ns)
+		return SESSION_END_FOR;
+	return SESSION_RUNS;
+}
+
+static void next_wake(const struct session *s, uint64_t now, uint64_t window, int *next_ms)
+{
+	uint64_t until = TICK_MS * MS;
+
+	if (window < until)
+		until = window;
+	if (s->slow_measuring && until > 10 * MS)
+		until = 10 * MS;
+	if (s->cfg->for_ns && s->window_ns && s->window_ns + s->cfg->for_ns - now < until)
+		until = s->window_ns + s->cfg->for_ns - now;
+	*next_ms = (int)((until + MS - 1) / MS);
+}
+
+enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
+{
+	uint64_t now, window, count;
+	bool more;
+
+	session_alive(s);
+	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
+		session_rings(s);
+	more = tree_dispatch(&s->tree);
+	now = clock_ns();
+	record_fold(s);
+	if (now - s->last_tick >= TICK_MS * MS)
+		tick(s, now);
+	window = window_update(s, now);
+	if ((python_step(s, now) | guests_step(s, now)) && window > 2 * MS)
+		window = 2 * MS;
+	guests_let_go(s);
+	if (slow_check(s, now, err))
+		return SESSION_END_SLOWDOWN;
+	session_untrace(s);
+	next_wake(s, now, window, next_ms);
+	if (more)
+		*next_ms = 0;
+	return ended(s, now);
+}
+
+int session_fd(const struct session *s)
+{
+	return bells_fd(s->bells);
+}

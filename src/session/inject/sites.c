@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "inject/landing.h"
+
+enum { MAX_SEGMENTS = 16, MAX_BRANCHES = 64 };
+
+struct entry {
+	uint64_t vaddr;
+	bool int3;
+	struct plan plan;
+	enum plan_refusal why;
+	char detail[64];
+};
+
+struct image_plan {
+	struct image *img;
+	struct entry *entry; /* sorted by vaddr, then int3 */
+	size_t count;
+	struct image_plan *next;
+};
+
+struct image_plans {
+	struct image_plan *first;
+};
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+struct image_plans *plans_new(void)
+{
+	return must(calloc(1, sizeof(struct image_plans)));
+}
+
+void plans_free(struct image_plans *plans)
+{
+	while (plans && plans->first) {
+		struct image_plan *ip = plans->first;
+
+		plans->first = ip->next;
+		image_put(ip->img);
+		free(ip->entry);
+		free(ip);
+	}
+	free(plans);
+}
+
+void found_add(struct found *found, const struct found_site *site)
+{
+	if ((found->count & (found->count - 1)) == 0)
+		found->site = must(realloc(found->site, (found->count ? found->count * 2 : 1) *
+								sizeof(*found->site)));
+	found->site[found->count++] = *site;
+}
+
+void found_free(struct found *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		image_put(found->site[i].img);
+		free(found->site[i].name);
+	}
+	free(found->site);
+	found->site = NULL;
+	found->count = 0;
+}
+
+/* image_get() counts by file, so the same file is the same object. */
+static struct image_plan *plan_of(struct image_plans *plans, struct image *img)
+{
+	struct image_plan *ip = plans->first;
+
+	while (ip && ip->img != img)
+		ip = ip->next;
+	if (ip)
+		return ip;
+	ip = must(calloc(1, sizeof(*ip)));
+	ip->img = image_ref(img);
+	ip->next = plans->first;
+	plans->first = ip;
+	return ip;
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	return x->int3 - y->int3;
+}
+
+static struct entry *entry_find(const struct image_plan *ip, uint64_t vaddr, bool int3)
+{
+	struct entry key = { .vaddr = vaddr, .int3 = int3 };
+
+	if (!ip->count)
+		return NULL;
+	return bsearch(&key, ip->entry, ip->count, sizeof(key), entry_cmp);
+}
+
+static bool segment_of(const struct image *img, uint64_t vaddr, struct image_segment *out)
+{
+	struct image_segment seg[MAX_SEGMENTS];
+	size_t n = image_text(img, seg, MAX_SEGMENTS);
+
+	for (size_t i = 0; i < n && i < MAX_SEGMENTS; i++) {
+		if (vaddr - seg[i].vaddr < seg[i].size) {
+			*out = seg[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A Go function without a stack check: "main.f" without the compare that opens every other. */
+static bool go_nosplit(const struct found_site *s, const struct plan_request *req)
+{
+	static const uint8_t check[] = { 0x3b, 0x66, 0x10 }; /* cmp 0x10(%r14),... */
+	size_t off = req->addr - req->text_addr;
+	size_t room = req->text_len - off < 24 ? req->text_len - off : 24;
+
+	if (!image_is_go(s->img) || !strchr(s->name, '.'))
+		return false;
+	return !memmem(req->text + off, room, check, sizeof(check));
+}
+
+static bool make_request(const struct found_site *s, bool int3, struct plan_request *req)
+{
+	struct image_segment seg;
+	uint64_t start, end;
+
+	memset(req, 0, sizeof(*req));
+	req->addr = s->addr - s->bias;
+	req->func = s->func - s->bias;
+	req->func_end = s->size ? req->func + s->size : 0;
+	req->entry = req->addr == req->func;
+	req->int3 = int3;
+	if (!segment_of(s->img, req->addr, &seg))
+		return false;
+	req->text = seg.bytes;
+	req->text_addr = seg.vaddr;
+	req->text_len = seg.size;
+	if (!req->func_end && image_function_at(s->img, req->addr, &start, &end) &&
+	    start == req->func)
+		req->func_end = end;
+	image_function_room(s->img, req->func, req->func_end ? req->func_end : req->func + 1,
+			    &req->prev_end, &req->next);
+	if (req->func_end)
+		req->fill_end = image_fill_end(s->img, req->func_end);
+	if (image_function_at(s->img, req->prev_end - 1, &start, &end) && end == req->prev_end)
+		req->prev = start;
+	return true;
+}
+
+static bool bounds(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	return image_function_at(ctx, addr, start, end);
+}
+
+/* What the scan takes for a function's entry it does not record the calls of. */
+struct callee {
+	struct image *img;
+	uint64_t vaddr;
+};
+
+static bool bounds_but_of_callee(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	const struct callee *c = ctx;
+
+	return addr != c->vaddr && image_function_at(c->img, addr, start, end);
+}
+
+static bool is_call(struct image *img, const struct landing *l)
+{
+	size_t avail;
+	const uint8_t *p = image_bytes(img, l->from, &avail);
+
+	return l->confirmed && p && avail >= 5 && (*p & 0xfe) == 0xe8; /* call or jmp, rel32 */
+}
+
+size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap)
+{
+	struct landing_set *set = landing_new();
+	struct callee callee = { img, vaddr };
+	struct image_segment seg[MAX_SEGMENTS];
+	struct landing *found = must(calloc(cap, sizeof(*found)));
+	size_t segs = image_text(img, seg, MAX_SEGMENTS), n = 0;
+	bool known = set && landing_add_window(set, vaddr, 1) == 0;
+
+	for (size_t i = 0; i < segs && i < MAX_SEGMENTS && known; i++)
+		known = landing_scan(set, seg[i].bytes, seg[i].vaddr, seg[i].size,
+				     bounds_but_of_callee, &callee) == 0;
+	if (known)
+		n = landing_query(set, vaddr, 1, found, cap);
+	known &= n <= cap;
+	for (size_t i = 0; i < n && known; i++) {
+		known = is_call(img, &found[i]);
+		from[i] = found[i].from;
+	}
+	landing_free(set);
+	free(found);
+	return known ? n : 0;
+}
+
+static void scan(struct landing_set *set, struct image *img)
+{
+	struct image_segment seg[MAX_SEGMENTS];
+	size_t n = image_text(img, seg, MAX_SEGMENTS);
+
+	for (size_t i = 0; i < n && i < MAX_SEGMENTS; i++)
+		landing_scan(set, seg[i].bytes, seg[i].vaddr, seg[i].size, bounds, img);
+	image_done_reading(img);
+}
+
+/* Each pass of a place in mid-function counts: a loop of the inlined function's own must not be
+ * taken for calls. */
+static bool inlined_loop(const struct found_site *s, const struct landing_set *set)
+{
+	struct landing found[MAX_BRANCHES];
+	uint64_t vaddr = s->addr - s->bias;
+	size_t n;
+
+	if (!image_inlined_from(s->img, vaddr, vaddr))
+		return false;
+	n = landing_query(set, vaddr, 1, found, MAX_BRANCHES);
+	for (size_t i = 0; i < n && i < MAX_BRANCHES; i++)
+		if (image_inlined_from(s->img, vaddr, found[i].from))
+			return true;
+	return n > MAX_BRANCHES;
+}
+
+static void plan_one(const struct found_site *s, const struct landing_set *set, struct entry *e)
+{
+	struct plan_request req;
+
+	e->vaddr = s->addr - s->bias;
+	if (!make_request(s, e->int3, &req))
+		e->why = PLAN_MID_INSTRUCTION;
+	else if (image_has_textrel(s->img))
+		e->why = PLAN_TEXTREL;
+	else if (req.entry && go_nosplit(s, &req))
+		e->why = PLAN_GO_NOSPLIT;
+	else
+		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
+	if (e->why != PLAN_OK || s->addr == s->func)
+		return;
+	if (image_inlined_again(s->img, e->vaddr))
+		e->why = PLAN_INLINE_SEVERAL;
+	else if (inlined_loop(s, set))
+		e->why = PLAN_INLINE_LOOPS;
+}
+
+/* Plans the sites of one image that the cache lacks, with one scan of its text. */
+static void fill_cache(struct image_plan *ip, const struct found *found, bool int3)
+{
+	struct landing_set *set = landing_new();
+	size_t had = ip->count, want = 0;
+	struct plan_request req;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct found_site *s = &found->site[i];
+		unsigned int len;
+		uint64_t addr;
+
+		if (s->img != ip->img || entry_find(ip, s->addr - s->bias, int3))
+			continue;
+		want++;
+		if (!make_request(s, int3, &req))
+			continue;
+		plan_landing_range(&req, &addr, &len);
+		if (len)
+			landing_add_window(set, addr, len);
+	}
+	if (want) {
+		scan(set, ip->img);
+		ip->entry = must(realloc(ip->entry, (had + want) * sizeof(*ip->entry)));
+		for (size_t i = 0; i < found->count; i++) {
+			const struct found_site *s = &found->site[i];
+			struct image_plan old = { .entry = ip->entry, .count = had };
+			struct entry e = { .int3 = int3 };
+
+			if (s->img != ip->img || entry_find(&old, s->addr - s->bias, int3))
+				continue;
+			plan_one(s, set, &e);
+			ip->entry[ip->count++] = e;
+		}
+		qsort(ip->entry, ip->count, sizeof(*ip->entry), entry_cmp);
+	}
+	landing_free(set);
+}
+
+static void rebase(struct plan *plan, uint64_t bias)
+{
+	plan->addr += bias;
+	plan->resume += bias;
+	if (plan->pad)
+		plan->pad += bias;
+	for (unsigned int i = 0; i < plan->retargets; i++)
+		plan->retarget[i].field += bias;
+}
+
+static void use_cached(const struct image_plan *ip, struct found_site *s, bool int3)
+{
+	const struct entry *e = entry_find(ip, s->addr - s->bias, int3);
+
+	s->plan = e->plan;
+	s->why = image_flaw(ip->img) ? PLAN_FILE_CHANGED : e->why;
+	memcpy(s->detail, e->detail, sizeof(s->detail));
+	rebase(&s->plan, s->bias);
+}
+
+void plans_make(struct image_plans *plans, struct found *found, bool int3)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		struct image_plan *ip = plan_of(plans, found->site[i].img);
+
+		if (i == 0 || found->site[i - 1].img != found->site[i].img)
+			fill_cache(ip, found, int3);
+		use_cached(ip, &found->site[i], int3);
+	}
+}

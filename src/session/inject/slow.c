@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --max-slowdown: what the delays of a target take of a thread's time. 200 ms of counting alone
+ * come first where a limit was given; from then on the last second is looked at, so that a
+ * function that becomes hot late is seen as soon as one that was hot from the start.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "priv.h"
+#include "src/session/slowdown.h"
+
+#define MS 1000000ull
+
+enum { COUNT_MS = 200, LOOK_MS = 500, SHORT_MS = 200 };
+
+/* What each slot had been delayed at the last two looks. */
+struct slow_look {
+	uint64_t at[2]; /* ns; the older one first */
+	struct page_spent *spent[2];
+};
+
+void slow_free(struct slow_look *look, size_t n_targets)
+{
+	for (size_t i = 0; look && i < n_targets; i++)
+		for (int k = 0; k < 2; k++)
+			free(look[i].spent[k]);
+	free(look);
+}
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static struct slow_look *look_of(struct session *s, struct record *rec, size_t target, size_t slots)
+{
+	struct slow_look *look;
+
+	if (!rec->slow)
+		rec->slow = must(calloc(s->max_targets, sizeof(*rec->slow)));
+	look = &rec->slow[target];
+	for (int k = 0; k < 2 && !look->spent[k]; k++) {
+		look->spent[k] = must(calloc(slots, sizeof(struct page_spent)));
+		look->at[k] = rec->since_ns > s->delays_ns ? rec->since_ns : s->delays_ns;
+	}
+	return look;
+}
+
+/* What counts is the thread, the share of its time that went into delays, over its other time. */
+static double slowdown(double share)
+{
+	return share < 1 ? share / (1 - share) : 1000;
+}
+
+/*
+ * The share of a thread's time between two looks that went into its delays. While a delay is
+ * interrupted the thread does not run: that is none of its time.
+ */
+static double share(const struct page_spent *from, const struct page_spent *to, double ticks)
+{
+	double injected = (double)to->injected - (double)from->injected;
+	double ran = ticks - ((double)to->overrun - (double)from->overrun);
+
+	if (injected <= 0)
+		return 0;
+	return ran > injected ? injected / ran : 1;
+}
+
+/* The most that any one thread of a process was delayed by a target of late. */
+static double recent(struct session *s, struct record *rec, size_t target, uint64_t now)
+{
+	const struct page *page = &rec->space->control->page;
+	size_t slots = page_slots(page);
+	struct slow_look *look = look_of(s, rec, target, slots);
+	struct page_spent *spent, *older = look->spent[0];
+	double ns = (double)(now - look->at[0]), most = 0;
+
+	if (ns < SHORT_MS * MS)
+		return 0;
+	spent = must(calloc(slots, sizeof(*spent)));
+	page_read_spent(page, rec->space->proc, (uint32_t)target, spent);
+	for (size_t i = 0; i < slots; i++) {
+		double part = share(&older[i], &spent[i], ns * s->clk.ticks_per_ns);
+
+		most = part > most ? part : most;
+	}
+	look->spent[0] = look->spent[1];
+	look->at[0] = look->at[1];
+	look->spent[1] = spent;
+	look->at[1] = now;
+	free(older);
+	return slowdown(most);
+}
+
+/* While only counting: hits times delay, of the thread with most hits. */
+static double projected(struct session *s, const struct record *rec, size_t target, uint64_t now)
+{
+	const struct target *t = &s->target[target];
+	struct page_sums sums = { 0 };
+
+	record_counts(s, rec, target, &sums);
+	return (double)sums.busiest_hits / (double)t->every * (double)t->delay_ns /
+	       (double)(now - s->window_ns);
+}
+
+static double worst(struct session *s, size_t target, uint64_t now)
+{
+	double most = 0;
+
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		double part;
+
+		if (rec->ended || !rec->space || !rec->space->control || !rec->space->proc)
+			continue;
+		part = s->slow_measuring ? projected(s, rec, target, now) :
+					   recent(s, rec, target, now);
+		if (part > most)
+			most = part;
+	}
+	return most;
+}
+
+static bool too_slow(struct session *s, struct target *t, double part, struct sb_err *err)
+{
+	char warning[SLOWDOWN_WARNING];
+
+	if (slowdown_refused(s->cfg, t->spec->text, part, s->slow_measuring, warning, err))
+		return true;
+	if (warning[0] && !s->slow_warned) {
+		s->slow_warned = true;
+		session_warn(s, "%s", warning);
+	}
+	return false;
+}
+
+bool slow_check(struct session *s, uint64_t now, struct sb_err *err)
+{
+	if (!s->window_ns || now < s->window_ns + COUNT_MS * MS ||
+	    (!s->slow_measuring && now - s->last_slow < LOOK_MS * MS))
+		return false;
+	s->last_slow = now;
+	if (!s->delays_ns)
+		s->delays_ns = s->slow_measuring ? now : s->window_ns;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (t->delay_ns && t->open && too_slow(s, t, worst(s, i, now), err))
+			return true;
+	}
+	if (s->slow_measuring) {
+		s->slow_measuring = false;
+		window_apply_all(s);
+	}
+	return false;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session's side of the process tree: which processes are taken, and what is done when they
+ * fork, exec, end or load a library.
+ */
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "src/base/log.h"
+#include "priv.h"
+#include "python.h"
+#include "inject/trap.h"
+#include "inject/tree-task.h"
+
+/* The record of the nearest ancestor under trace: pid= is inherited from it. */
+static struct record *ancestor_record(struct session *s, pid_t parent)
+{
+	struct proc *p = tree_proc(&s->tree, parent);
+
+	return p ? p->session : NULL;
+}
+
+int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
+{
+	struct proc *proc;
+	int ret = tree_add(&s->tree, pid, parent, &proc, err);
+
+	if (ret < 0)
+		return ret;
+	if (session_share(s, proc))
+		return 0;
+	proc->space = space_new(pid, err);
+	if (!proc->space) {
+		tree_release(&s->tree, proc);
+		tree_forget(&s->tree, proc);
+		return -(int)err->code;
+	}
+	proc->session = record_new(s, proc, ancestor_record(s, parent));
+	if (!s->cfg->children) /* else it is among the descendants that are taken anyway */
+		session_hold_sharers(s, proc->space);
+	return 0;
+}
+
+/* --no-children: the fork has our bytes in its text; it goes its way without them. */
+void session_let_go(struct session *s, struct proc *child)
+{
+	struct space *space = space_get(child->space);
+	struct space_restored done;
+	struct sb_err err = { 0 };
+	pid_t pid = child->pid;
+
+	if (space_restore(space, &s->tree, false, &done, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d, a child: %s", pid, err.what);
+	if (space->proc)
+		page_proc_free(&space->control->page, space->proc);
+	space_put(space);
+	child = tree_proc(&s->tree, pid);
+	if (!child)
+		return;
+	tree_release(&s->tree, child);
+	space_put(child->space);
+	tree_forget(&s->tree, child);
+}
+
+static bool wanted(const struct session *s, pid_t pid)
+{
+	return s->cfg->children || pid == s->cfg->launched ||
+	       processes_listed(s->cfg->pids, s->cfg->n_pids, pid);
+}
+
+/* Born in the middle of a change: what its parent has got by now, it gets by itself. */
+static void complete(struct session *s, struct proc *child)
+{
+	struct sb_err err = { 0 };
+	struct record *rec = child->session;
+
+	log_debug("process %d, a child, was born while its parent was changed", child->pid);
+	/* The process may be gone when this returns; its record stays. */
+	if (session_hook(s, child, false, &err) < 0 && err.code != SB_ENOPROC)
+		session_bar(s, rec, &err);
+	window_apply(s, rec);
+}
+
+static bool looks(const struct record *rec)
+{
+	return rec && rec->looking;
+}
+
+static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares_memory)
+{
+	struct session *s = ctx;
+	struct sb_err err = { 0 };
+
+	if (shares_memory) {
+		space_get(parent->space);
+		child->session = parent->session; /* counts as its parent until it execs */
+		return;
+	}
+	if (!parent->space)
+		return;
+	child->space = space_fork(parent->space, child->pid, &err);
+	if (!child->space) {
+		/* Of a parent that is not dumpable any more, and we are not root. */
+		session_warn(s,
+			     "process %d, a child, is not followed and keeps its hooks, which do "
+			     "nothing once sbinject has ended: %s",
+			     child->pid, err.what);
+		return;
+	}
+	if (!wanted(s, child->pid)) {
+		if (!guest_forked(s, child, parent))
+			session_let_go(s, child);
+		return;
+	}
+	child->session = record_new(s, child, parent->session);
+	python_forked(child->session, parent->session);
+	window_apply(s, child->session);
+	if (!s->detached && (child->space->lacks || looks(parent->session)))
+		complete(s, child);
+}
+
+static void leave_space(struct session *s, struct proc *proc)
+{
+	struct record *rec = proc->session;
+	struct space *space = proc->space;
+
+	proc->session = NULL;
+	proc->space = NULL;
+	/* A vfork child leaves the record to its parent. */
+	if (rec && rec->pid == proc->pid && !rec->ended)
+		record_end(s, rec);
+	space_put(space);
+}
+
+static void on_execed(void *ctx, struct proc *proc)
+{
+	struct session *s = ctx;
+	struct record *parent = proc->session, *rec;
+	struct sb_err err = { 0 };
+
+	/* Scope passes on, from the old image to the new one. */
+	leave_space(s, proc);
+	if (!wanted(s, proc->pid)) {
+		tree_release(&s->tree, proc);
+		tree_forget(&s->tree, proc);
+		return;
+	}
+	proc->space = space_new(proc->pid, &err);
+	if (!proc->space)
+		return;
+	proc->session = rec = record_new(s, proc, parent);
+	if (s->detached) /* an exec in the middle of the detach: it has done our work */
+		return;
+	/* The process may be gone when this returns; its record stays. */
+	if (session_hook(s, proc, true, &err) < 0 && err.code != SB_ENOPROC)
+		session_bar(s, rec, &err);
+	window_apply(s, rec);
+}
+
+static void on_ended(void *ctx, struct proc *proc, int status)
+{
+	(void)status;
+	leave_space(ctx, proc);
+}
+
+/* With a thread filter, a thread is known before its first instruction. */
+static void on_thread_new(void *ctx, struct thread *thread)
+{
+	struct session *s = ctx;
+	struct arch_regs regs;
+
+	if (s->filtered && pt_get_regs(thread->tid, &regs) == 0)
+		thread->thread_pointer = arch->thread_pointer(&regs);
+}
+
+/* int3: the thread goes on in the stub. */
+static bool on_trapped(void *ctx, struct thread *thread)
+{
+	struct space *space = thread->proc->space;
+
+	(void)ctx;
+	return space && trap_to_stub(space, thread);
+}
+
+const struct tree_ops session_tree_ops = {
+	.forked = on_forked,
+	.execed = on_execed,
+	.ended = on_ended,
+	.thread_new = on_thread_new,
+	.trapped = on_trapped,
+};
+
+static void answer(struct session *s, struct record *rec)
+{
+	struct sb_page_proc *p = page_proc(&rec->space->control->page, rec->space->proc);
+	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
+	struct proc *proc = tree_proc(&s->tree, rec->pid);
+	struct sb_err err = { 0 };
+
+	if (ring == p->done)
+		return;
+	if (proc && session_retake(s, proc, &err) == 0) {
+		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
+			session_warn(s, "process %d: a library loaded later is not hooked: %s",
+				     rec->pid, err.what);
+		window_apply(s, rec);
+	}
+	session_untrace(s);
+	if (rec->ended)
+		return;
+	__atomic_store_n(&p->done, ring, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Forks that nobody saw ring at process 0: they load what they like. So do those that are let go.
+ */
+void session_rings(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control) {
+			if (rec->space->proc)
+				answer(s, rec);
+			if (!rec->ended)
+				page_answer(&rec->space->control->page, 0);
+		}
+	guests_answer(s);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Python calls that an agent could not see: said aloud, and as few as possible. */
+#include "python.h"
+
+#define MS 1000000ull
+
+enum { PEEK_MS = 50, UNSTEADY_MS = 5000 };
+
+static const struct {
+	uint32_t flag;
+	const char *text;
+} unseen[] = {
+	{ SB_ROOM_DROPPED,
+	  "another frame evaluation function's owner (a compiler of Python code?) took "
+	  "sbinject's out; until it was put back calls were not seen" },
+	{ SB_ROOM_DEEP, "calls beneath a recursion of more than 5000 were not seen" },
+};
+
+/* What keeps its hits from being all is said once. */
+void python_held(struct session *s, const struct record *rec)
+{
+	struct room_answer answer;
+
+	room_answer(rec->python.room, &answer);
+	for (int i = 0; i < 2 && !(answer.flags & SB_ROOM_FREE_THREADED); i++) {
+		uint64_t ns = (uint64_t)clock_to_ns(&s->clk, (double)answer.held_ticks[i]);
+
+		if (rec->python.applied && ns > s->gil_ns[i])
+			s->gil_ns[i] = ns;
+	}
+}
+
+void python_warn_unseen(struct session *s, struct record *rec)
+{
+	struct room_answer answer;
+
+	room_answer(rec->python.room, &answer);
+	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++) {
+		if (!(answer.flags & ~rec->python.warned & unseen[i].flag))
+			continue;
+		rec->python.warned |= unseen[i].flag;
+		session_warn(s, "process %d: %s: hits may be missing", rec->pid, unseen[i].text);
+	}
+}
+
+/*
+ * Before 3.12 another tool can take the agent out, and it does not hear of that. Put back while the
+ * other is away it stays, beneath; so for a while a moment of that kind is looked for closely. True
+ * while it is.
+ */
+bool python_peek(struct session *s, struct record *rec, uint64_t now)
+{
+	struct python *py = &rec->python;
+	bool closely = now < py->unsteady;
+
+	if (!py->applied || py->leaving)
+		return false;
+	if (!closely && now - py->peeked < PEEK_MS * MS)
+		return false;
+	py->peeked = now;
+	python_warn_unseen(s, rec);
+	if (!room_dropped(py->room))
+		return closely;
+	if (!py->unsteady)
+		py->unsteady = now + UNSTEADY_MS * MS;
+	py->dirty = true;
+	return true;
+}

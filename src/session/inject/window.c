@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When which target counts and delays: windows, filters and the limit on slowdown, all of them
+ * stores into the control pages.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "priv.h"
+#include "python.h"
+#include "elf/symbol.h"
+
+enum { OVERRUN_NS = 200, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
+
+/* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
+static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
+{
+	return delay_ticks / 2 + (uint64_t)(4 * s->clk.quantum_ticks);
+}
+
+/*
+ * A spin that ends later than this was interrupted: by the machine, the kernel or the target's own
+ * signal handlers. One that was not ends within a step of the spin, which the floor holds.
+ */
+static uint64_t overrun_limit(const struct session *s)
+{
+	double floor = 4 * s->cost.floor_ns;
+
+	return clock_ticks(&s->clk, floor > OVERRUN_NS ? floor : OVERRUN_NS);
+}
+
+static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)
+{
+	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) -
+		       target_cost_ticks(s, (size_t)(t - s->target));
+
+	memset(set, 0, sizeof(*set));
+	set->enabled = t->open;
+	set->delay = t->delay_ns > 0 && !s->slow_measuring;
+	set->filter = t->spec->thread != NULL;
+	set->spans = t->timed;
+	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
+	set->every = t->every;
+	set->overrun_limit = overrun_limit(s);
+	set->residual_max = residual_max(s, set->delay_ticks);
+	set->pause_above = clock_ticks(&s->clk, PAUSE_ABOVE_NS);
+}
+
+/* Process 0 stands for children that nobody saw: those of a pid= target cannot be told. */
+static void apply_unregistered(struct page *page, size_t i, const struct target *t,
+			       const struct page_setting *set)
+{
+	struct page_setting copy = *set;
+
+	copy.enabled = set->enabled && !t->spec->pid && !t->spec->thread;
+	page_set(page, 0, (uint32_t)i, &copy);
+}
+
+static void apply_target(struct session *s, struct record *rec, size_t i)
+{
+	struct space *space = rec->space;
+	struct page_setting set;
+
+	setting_of(s, &s->target[i], &set);
+	space_allow(space, page_most_shift(&set));
+	apply_unregistered(&space->control->page, i, &s->target[i], &set);
+	set.enabled = set.enabled && rec->in_scope[i];
+	if (space->proc)
+		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
+}
+
+void window_apply(struct session *s, struct record *rec)
+{
+	if (!rec->space || !rec->space->control)
+		return;
+	for (size_t i = 0; i < s->n_targets; i++)
+		apply_target(s, rec, i);
+	python_changed(s, rec);
+}
+
+void window_apply_target(struct session *s, size_t target)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control)
+			apply_target(s, rec, target);
+}
+
+void window_apply_all(struct session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			window_apply(s, rec);
+}
+
+/* Has what --start-on waits for come about? */
+static bool window_trigger(struct session *s)
+{
+	if (!s->cfg->start_on)
+		return true;
+	if (s->start_on_target == SIZE_MAX)
+		return access(s->cfg->start_on, F_OK) == 0;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct page_sums sums = { 0 };
+
+		if (rec->ended && rec->counts[s->start_on_target].hits)
+			return true;
+		record_counts(s, rec, s->start_on_target, &sums);
+		if (sums.hits)
+			return true;
+	}
+	return false;
+}
+
+static bool should_open(const struct session *s, const struct target *t, size_t i, uint64_t now)
+{
+	if (!s->armed || !s->enabled || t->removed || t->muted)
+		return false;
+	return i == s->start_on_target || target_in_window(t, s->window_ns, now);
+}
+
+uint64_t window_update(struct session *s, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	bool changed = false;
+
+	if (s->armed && !s->window_ns && window_trigger(s))
+		s->window_ns = now + s->cfg->start_ns;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+		bool open = should_open(s, t, i, now);
+		uint64_t left = target_until_change(t, s->window_ns, now);
+
+		if (open != t->open) {
+			target_switch(t, open, now);
+			changed = true;
+		}
+		if (left < next)
+			next = left;
+	}
+	if (changed)
+		window_apply_all(s);
+	return next;
+}
+
+static bool thread_matches(const char *wanted, pid_t tid)
+{
+	char path[64], comm[64] = "";
+	FILE *f;
+
+	if (wanted[0] && !wanted[strspn(wanted, "0123456789")] && strtol(wanted, NULL, 10) == tid)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	return glob_match(wanted, comm);
+}
+
+/* A thread's pointer is read where it is stopped anyway, else it is stopped for it once. */
+static uint64_t thread_pointer(struct session *s, struct thread *t)
+{
+	struct arch_regs regs;
+
+	if (t->thread_pointer)
+		return t->thread_pointer;
+	if (!tree_stop_thread(&s->tree, t, 20000))
+		return 0;
+	if (pt_get_regs(t->tid, &regs) == 0)
+		t->thread_pointer = arch->thread_pointer(&regs);
+	tree_resume_thread(&s->tree, t);
+	return t->thread_pointer;
+}
+
+static void filter_process(struct session *s, struct proc *proc, size_t target)
+{
+	const char *wanted = s->target[target].spec->thread;
+	uint64_t base[MAX_FILTER];
+	pid_t tids[MAX_FILTER];
+	struct sb_err err = { 0 };
+	size_t n_tids = 0, n = 0;
+	pid_t pid = proc->pid;
+
+	/* By id: reading a thread pointer dispatches events, which may change the list. */
+	for (struct thread *t = proc->threads; t && n_tids < MAX_FILTER; t = t->next)
+		tids[n_tids++] = t->tid;
+	for (size_t i = 0; i < n_tids; i++) {
+		struct thread *t = tree_thread(&s->tree, tids[i]);
+		uint64_t tp;
+
+		if (!t || !thread_matches(wanted, t->tid))
+			continue;
+		tp = thread_pointer(s, t);
+		if (tp)
+			base[n++] = tp;
+	}
+	proc = tree_proc(&s->tree, pid);
+	if (proc && proc->space && proc->space->control && proc->space->proc &&
+	    page_set_threads(&proc->space->control->page, proc->space->proc, (uint32_t)target, base,
+			     n, &err) < 0)
+		session_warn(s, "%s", err.what);
+}
+
+void window_threads(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets && s->filtered; i++) {
+		if (!s->target[i].spec->thread)
+			continue;
+		/* By record: events that are dispatched meanwhile may free processes. */
+		for (struct record *rec = s->records; rec; rec = rec->next) {
+			struct proc *p = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
+
+			if (p && p->traced && p->space)
+				filter_process(s, p, i);
+		}
+	}
+}

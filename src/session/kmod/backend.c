@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel module as a backend: a session adds its targets to the module's list, limited to the
+ * process by pid=, and takes them out again. What the module does not tell (which process, how
+ * long each single hit) is unknown in the result.
+ *
+ * The list is the machine's, so a session wants it to itself, and leaves it empty and disabled.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/session/backend.h"
+#include "src/session/check.h"
+#include "files.h"
+#include "priv.h"
+#include "src/base/log.h"
+#include "src/session/processes.h"
+#include "src/base/text.h"
+#include "elf/resolve.h"
+#include "inject/clock.h"
+#include "inject/tree-task.h"
+
+enum { SPARE_TARGETS = 64, TICK_MS = 100 };
+
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* Does the file hold this? One that cannot be read holds nothing. */
+static bool says(const char *path, const char *word)
+{
+	char text[128] = "";
+	FILE *f = fopen(path, "re");
+	bool got = f && fgets(text, sizeof(text), f) && strstr(text, word);
+
+	if (f)
+		fclose(f);
+	return got;
+}
+
+static bool wants_signature(void)
+{
+	return says("/sys/kernel/security/lockdown", "[integrity]") ||
+	       says("/sys/kernel/security/lockdown", "[confidentiality]") ||
+	       says("/sys/module/module/parameters/sig_enforce", "Y");
+}
+
+static int kmod_probe(struct sb_err *err)
+{
+	if (!kmod_dir()) {
+		err_set(err, SB_ECONFINED,
+			"the kernel module is not loaded: there is no "
+			"/sys/kernel/speed_bump");
+		err_hint(err, "%s",
+			 wants_signature() ?
+				 "this kernel is locked down and takes signed modules only: sign "
+				 "speed_bump.ko with a key that it trusts, or boot without "
+				 "lockdown (Secure Boot may bring it)" :
+				 "make kmod and insmod inject/kmod/speed_bump.ko");
+		return -SB_ECONFINED;
+	}
+	if (geteuid()) {
+		err_set(err, SB_EPERM, "the kernel module is for root");
+		return -SB_EPERM;
+	}
+	return 0;
+}
+
+/* ---- open and check ---- */
+
+int ksession_check_spec(const struct spec *spec, struct sb_err *err)
+{
+	const char *what = spec->kind == SPEC_PYTHON ? "Python functions" :
+			   spec->kind == SPEC_LINE   ? "source lines" :
+			   spec->thread		     ? "thread=" :
+			   spec->every > 1	     ? "every=" :
+			   spec->start_ns	     ? "start=" :
+			   spec->for_ns		     ? "for=" :
+						       NULL;
+
+	if (!what)
+		return 0;
+	err_set(err, SB_EUSAGE, "target '%s': the kernel module does not know %s", spec->text,
+		what);
+	err_hint(err, "--backend inject does");
+	return -SB_EUSAGE;
+}
+
+static int check_config(const struct session_config *cfg, struct sb_err *err)
+{
+	int ret = 0;
+
+	if (cfg->by_function)
+		return err_set(err, SB_EUSAGE, "--hits-by-function is for the inject backend");
+	if (cfg->n_pids > 1) {
+		err_set(err, SB_EUSAGE,
+			"the kernel module limits a target to one process and its "
+			"descendants: name one -p, or -a");
+		return -SB_EUSAGE;
+	}
+	if (cfg->start_ns || cfg->start_on || cfg->max_slowdown > 0 ||
+	    cfg->mechanism != MECHANISM_AUTO || !cfg->children) {
+		err_set(err, SB_EUSAGE,
+			"the kernel module does not know --start, --start-on, --max-slowdown, "
+			"--mechanism and --no-children");
+		err_hint(err, "--backend inject does");
+		return -SB_EUSAGE;
+	}
+	for (size_t i = 0; i < cfg->targets.count && ret == 0; i++)
+		ret = ksession_check_spec(&cfg->targets.spec[i], err);
+	return ret;
+}
+
+static struct session *kmod_open(const struct session_config *cfg, struct sb_err *err)
+{
+	struct session *s;
+
+	if (check_config(cfg, err) < 0)
+		return NULL;
+	s = must(calloc(1, sizeof(*s)));
+	s->cfg = cfg;
+	s->enabled = true;
+	s->n_targets = cfg->targets.count;
+	s->max_targets = s->n_targets + SPARE_TARGETS;
+	s->target = must(calloc(s->max_targets, sizeof(*s->target)));
+	for (size_t i = 0; i < s->n_targets; i++)
+		target_init(&s->target[i], &cfg->targets.spec[i]);
+	return s;
+}
+
+void ksession_free_lines(struct target *t)
+{
+	for (size_t i = 0; i < t->n_lines; i++) {
+		free(t->line[i].name);
+		free(t->line[i].module);
+		free(t->line[i].symbol);
+		free(t->line[i].build_id);
+	}
+	free(t->line);
+	t->line = NULL;
+	t->n_lines = 0;
+}
+
+static void kmod_close(struct session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		ksession_free_lines(&s->target[i]);
+		target_free(&s->target[i]);
+	}
+	free(s->target);
+	free(s);
+}
+
+static int kmod_check(struct session *s, struct sb_err *err)
+{
+	char *stats = kmod_read("stats");
+	uint64_t there = kmod_number(stats, "targets: ");
+
+	s->delay_before = kmod_number(stats, "total_delay_ns: ");
+	free(stats);
+	if (there) {
+		err_set(err, SB_EHOOKED, "the kernel module is in use: it has %llu target%s",
+			(unsigned long long)there, there == 1 ? "" : "s");
+		err_hint(err, "sbctl --kmod list shows them, sbctl --kmod clear takes them out");
+		return -SB_EHOOKED;
+	}
+	return s->cfg->n_pids ? check_readable(s->cfg->pids[0], err) : 0;
+}
+
+/* ---- names ---- */
+
+static void add_line(struct target *t, const char *module, const char *symbol,
+		     const struct resolve_site *rs)
+{
+	struct line *l;
+	int len;
+
+	t->line = must(realloc(t->line, (t->n_lines + 1) * sizeof(*t->line)));
+	l = &t->line[t->n_lines++];
+	*l = (struct line){ .module = text_dup(module), .symbol = text_dup(symbol) };
+	len = asprintf(&l->name, "%s:%s", module, symbol);
+	if (len < 0)
+		abort();
+	l->build_id = text_dup(rs ? image_build_id(rs->img) : "");
+	l->address = rs ? rs->addr : 0;
+	l->size = rs ? rs->size : 0;
+}
+
+/* Names that patterns mean are found in the process; the module itself is told plain ones. */
+static int find_in_process(struct session *s, struct target *t, struct sb_err *err)
+{
+	struct resolve_request req = target_request(t->spec);
+	struct resolve_access none = { 0 };
+	struct resolve_result res = { 0 };
+	struct maps maps = { 0 };
+	int ret = maps_read(s->cfg->pids[0], &maps, err);
+
+	if (ret == 0)
+		ret = resolve_target(s->cfg->pids[0], &maps, &req, &none, &res, err);
+	for (size_t i = 0; ret == 0 && i < res.count; i++) {
+		const struct resolve_site *rs = &res.site[i];
+
+		if (rs->addr == rs->func)
+			add_line(t, image_name(rs->img), rs->name, rs);
+		else
+			ret = err_set(err, SB_EREFUSED, "the kernel module hooks entries only");
+	}
+	if (ret == 0 && !res.count)
+		ret = err_set(err, SB_ENOMODULE, "no mapped module matches");
+	resolve_free(&res);
+	maps_free(&maps);
+	return ret;
+}
+
+int ksession_find(struct session *s, struct target *t, struct sb_err *err)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+	int ret = 0;
+
+	if (t->n_lines)
+		return 0;
+	if (t->spec->module[0] == '/' && !glob_is_pattern(t->spec->module) &&
+	    !glob_is_pattern(t->spec->symbol)) {
+		add_line(t, t->spec->module, t->spec->symbol, NULL);
+	} else if (s->cfg->n_pids) {
+		ret = find_in_process(s, t, err);
+	} else {
+		ret = err_set(err, SB_EUSAGE,
+			      "the kernel module must be told the file's path and "
+			      "the function's name, or a process (-p)");
+	}
+	if (ret < 0)
+		err_prefix(err, "target '%s'", text_quote(t->spec->text, quoted, sizeof(quoted)));
+	return ret;
+}
+
+/* ---- the list ---- */
+
+/* Whom a target is for: its own pid=, else the session's process. 0: everybody. */
+pid_t ksession_whom(const struct session *s, const struct target *t)
+{
+	if (t->spec->pid)
+		return t->spec->pid;
+	return s->cfg->n_pids ? s->cfg->pids[0] : s->cfg->launched;
+}
+
+int ksession_put_in(struct session *s, struct target *t, struct sb_err *err)
+{
+	char limit[32] = "";
+	int ret = 0;
+
+	if (ksession_whom(s, t))
+		snprintf(limit, sizeof(limit), " pid=%d", ksession_whom(s, t));
+	for (size_t i = 0; i < t->n_lines && ret == 0; i++) {
+		if (t->line[i].in)
+			continue;
+		ret = kmod_write("targets", err, "+%s %llu%s", t->line[i].name,
+				 (unsigned long long)t->delay_ns, limit);
+		t->line[i].in = ret == 0;
+	}
+	if (ret == 0 && !t->open)
+		target_switch(t, true, clock_ns());
+	return ret;
+}
+
+static uint64_t hits_of(const struct target *t)
+{
+	char *list = kmod_read("targets_list");
+	uint64_t hits = 0, one;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		hits += t->line[i].past;
+		if (t->line[i].in && kmod_hits(list, t->line[i].name, &one))
+			hits += one;
+	}
+	free(list);
+	return hits;
+}
+
+void ksession_take_out(struct target *t)
+{
+	char *list = kmod_read("targets_list");
+	struct sb_err ignored = { 0 };
+	uint64_t hits;
+
+	if (t->open)
+		target_switch(t, false, clock_ns());
+	for (size_t i = 0; i < t->n_lines; i++) {
+		struct line *l = &t->line[i];
+
+		if (!l->in)
+			continue;
+		if (kmod_hits(list, l->name, &hits))
+			l->past += hits;
+		kmod_write("targets", &ignored, "-%s", l->name);
+		l->in = false;
+	}
+	free(list);
+}
+
+static void kmod_detach(struct session *s)
+{
+	struct sb_err ignored = { 0 };
+
+	if (s->detached)
+		return;
+	s->detached = true;
+	kmod_write("enabled", &ignored, "0"); /* delays in progress end */
+	for (size_t i = 0; i < s->n_targets; i++)
+		ksession_take_out(&s->target[i]);
+	s->wall_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
+	s->ended_real = clock_realtime_ns();
+}
+
+static int kmod_attach(struct session *s, struct sb_err *err)
+{
+	int ret = 0;
+
+	s->started_real = clock_realtime_ns();
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
+		ret = ksession_find(s, &s->target[i], err);
+		if (ret == 0)
+			ret = ksession_put_in(s, &s->target[i], err);
+	}
+	if (ret == 0)
+		ret = kmod_write("enabled", err, "1");
+	if (ret < 0) {
+		kmod_detach(s);
+		return ret;
+	}
+	s->armed = true;
+	s->attached_ns = clock_ns();
+	return 0;
+}
+
+static enum session_end kmod_step(struct session *s, int *next_ms, struct sb_err *err)
+{
+	pid_t pid = s->cfg->n_pids ? s->cfg->pids[0] : s->cfg->launched;
+
+	(void)err;
+	*next_ms = TICK_MS;
+	if (s->cfg->for_ns && clock_ns() - s->attached_ns >= s->cfg->for_ns)
+		return SESSION_END_FOR;
+	return pid && task_ended(pid) ? SESSION_END_TARGET : SESSION_RUNS;
+}
+
+static int kmod_fd(const struct session *s)
+{
+	(void)s;
+	return -1;
+}
+
+/* ---- figures ---- */
+
+/*
+ * The module measures one sum for all targets: a target has the share of it that its hits and
+ * delay have of all. With one target that is exact.
+ */
+void ksession_counts_of(struct session *s, struct result_counts *counts)
+{
+	char *stats = kmod_read("stats");
+	double total = (double)(kmod_number(stats, "total_delay_ns: ") - s->delay_before), all = 0;
+
+	free(stats);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		counts[i] = (struct result_counts){ .hits = hits_of(&s->target[i]) };
+		counts[i].delayed = s->target[i].delay_ns ? counts[i].hits : 0;
+		all += (double)counts[i].delayed * (double)s->target[i].delay_ns;
+	}
+	for (size_t i = 0; i < s->n_targets && all > 0; i++)
+		counts[i].injected_ns = (uint64_t)(total * (double)counts[i].delayed *
+						   (double)s->target[i].delay_ns / all);
+}
+
+static void kmod_counts(struct session *s, struct result_counts *counts, double *t_s)
+{
+	ksession_counts_of(s, counts);
+	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
+}
+
+static void fill_target(struct session *s, const struct target *t, struct result_target *rt)
+{
+	target_fill(t, clock_ns(), rt);
+	rt->outcome = rt->counts.delayed ? OUTCOME_DELAYED :
+		      rt->counts.hits	 ? OUTCOME_COUNTED :
+		      t->n_lines	 ? OUTCOME_NEVER_CALLED :
+					   OUTCOME_PENDING;
+	rt->reason = text_dup("");
+	snprintf(rt->given.reason, sizeof(rt->given.reason),
+		 "the kernel module measures no single hits");
+	rt->site = must(calloc(t->n_lines + 1, sizeof(*rt->site)));
+	for (size_t i = 0; i < t->n_lines; i++) {
+		rt->site[i] = (struct result_site){
+			.module = text_dup(t->line[i].module),
+			.build_id = text_dup(t->line[i].build_id),
+			.symbol = text_dup(t->line[i].symbol),
+			.name = must(symbol_shown(t->line[i].symbol)),
+			.address = t->line[i].address,
+			.size = t->line[i].size,
+			.mechanism = text_dup("kmod"),
+		};
+		if (ksession_whom(s, t))
+			result_add_pid(&rt->site[i].pids, &rt->site[i].n_pids, ksession_whom(s, t));
+	}
+	rt->n_sites = t->n_lines;
+	rt->procs = t->n_lines && ksession_whom(s, t);
+}
+
+static struct result *kmod_result(struct session *s)
+{
+	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	struct result *res = result_of_session(s->n_targets, "kmod", s->started_real, ended,
+					       s->wall_s);
+	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
+
+	ksession_counts_of(s, counts);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		res->target[i].counts = counts[i];
+		fill_target(s, &s->target[i], &res->target[i]);
+	}
+	free(counts);
+	res->stop_known = true; /* nobody was held */
+	if (s->n_targets > 1)
+		result_warn(res,
+			    "the kernel module measures the delays of all targets together: what "
+			    "each has injected is its share by hits and delay");
+	return res;
+}
+
+static struct result *kmod_list(struct session *s, struct sb_err *err)
+{
+	struct result *res;
+
+	for (size_t i = 0; i < s->n_targets && !err->code; i++)
+		ksession_find(s, &s->target[i], err);
+	res = kmod_result(s);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		res->target[i].active_s = NAN;
+		res->target[i].outcome = res->target[i].n_sites ? OUTCOME_MATCHED : OUTCOME_PENDING;
+	}
+	return res;
+}
+
+/* A session has the list to itself, so what is there is what a dead one left. */
+static void kmod_recover(void)
+{
+	struct sb_err ignored = { 0 };
+
+	kmod_write("enabled", &ignored, "0");
+	kmod_write("targets", &ignored, "-*");
+}
+
+const struct backend backend_kmod = {
+	.name = "kmod",
+	.summary = "the kernel module behind /sys/kernel/speed_bump",
+	.probe = kmod_probe,
+	.open = kmod_open,
+	.check = kmod_check,
+	.attach = kmod_attach,
+	.step = kmod_step,
+	.fd = kmod_fd,
+	.counts = kmod_counts,
+	.detach = kmod_detach,
+	.result = kmod_result,
+	.add = ksession_add,
+	.remove = ksession_remove,
+	.update = ksession_update,
+	.enable = ksession_enable,
+	.enabled = ksession_enabled,
+	.mute = ksession_mute,
+	.targets = ksession_targets,
+	.target = ksession_target,
+	.state = ksession_state,
+	.lanes = ksession_lanes,
+	.pids = ksession_pids,
+	.list = kmod_list,
+	.close = kmod_close,
+	.recover = kmod_recover,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/base/maps.h"
+#include "src/base/text.h"
+#include "inject/tree-task.h"
+
+bool processes_skipped(const struct session_config *cfg, pid_t pid)
+{
+	if (pid == getpid())
+		return true;
+	for (size_t i = 0; i < cfg->n_skip; i++)
+		if (cfg->skip[i] == pid)
+			return true;
+	return false;
+}
+
+bool processes_listed(const pid_t *pids, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void list_add(pid_t **pids, size_t *n, pid_t pid)
+{
+	*pids = realloc(*pids, (*n + 1) * sizeof(**pids));
+	if (!*pids)
+		abort();
+	(*pids)[(*n)++] = pid;
+}
+
+size_t processes_all(pid_t (**out)[2])
+{
+	size_t n = 0, cap = 0;
+	struct dirent *e;
+	DIR *dir = opendir("/proc");
+
+	*out = NULL;
+	while (dir && (e = readdir(dir))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		if (n == cap) {
+			cap = cap ? cap * 2 : 256;
+			*out = realloc(*out, cap * sizeof(**out));
+			if (!*out)
+				abort();
+		}
+		(*out)[n][0] = (pid_t)strtol(e->d_name, NULL, 10);
+		(*out)[n][1] = task_parent((*out)[n][0]);
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+void processes_descendants(const struct session_config *cfg, pid_t **pids, size_t *n)
+{
+	pid_t(*all)[2];
+	size_t total = processes_all(&all), before;
+
+	*pids = NULL;
+	*n = 0;
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		if (!processes_listed(*pids, *n, cfg->pids[i]))
+			list_add(pids, n, cfg->pids[i]);
+	do {
+		before = *n;
+		for (size_t i = 0; i < total && cfg->children; i++)
+			if (processes_listed(*pids, *n, all[i][1]) &&
+			    !processes_listed(*pids, *n, all[i][0]) &&
+			    !processes_skipped(cfg, all[i][0]))
+				list_add(pids, n, all[i][0]);
+	} while (*n != before);
+	free(all);
+}
+
+static void read_comm(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	FILE *f;
+
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+}
+
+static char *read_exe(pid_t pid)
+{
+	char path[64], exe[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	return text_dup(exe);
+}
+
+void processes_names(pid_t pid, char *comm, size_t size, char **exe)
+{
+	read_comm(pid, comm, size);
+	*exe = read_exe(pid);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "targets.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "elf/symbol.h"
+
+/* How soon to look again whether the session's window has opened. */
+#define LOOK_NS 1000000ull
+
+void target_init(struct target *t, const struct spec *spec)
+{
+	t->spec = spec;
+	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
+	t->every = spec->every ? spec->every : 1;
+}
+
+void target_free(struct target *t)
+{
+	result_refused_free(t->refused, t->n_refused);
+	spec_copy_free(t->own);
+}
+
+void target_change(struct target *t, uint64_t delay_ns, uint64_t every)
+{
+	t->changed |= t->delay_ns != delay_ns;
+	t->delay_ns = delay_ns;
+	t->every = every ? every : 1;
+}
+
+/* ---- the list ---- */
+
+static size_t index_of(const struct target *list, size_t n, const struct spec *spec)
+{
+	size_t i = 0;
+
+	while (i < n &&
+	       (list[i].spec->pid != spec->pid || strcmp(list[i].spec->text, spec->text) != 0))
+		i++;
+	return i;
+}
+
+int targets_place(const struct target *list, size_t n, size_t max, const struct spec *spec,
+		  size_t *index, struct sb_err *err)
+{
+	size_t i = index_of(list, n, spec);
+
+	if (i < n && !list[i].removed)
+		return err_set(err, SB_ESPEC, "target '%s' is there already", spec->text);
+	if (i >= max) {
+		err_set(err, SB_ENOMEM, "this session can hold no more than %zu targets", max);
+		err_hint(err, "name targets by a glob, or start a session of their own for them");
+		return -SB_ENOMEM;
+	}
+	*index = i;
+	return 0;
+}
+
+/* One that comes again may have other keys: its old ones are forgotten, its figures are not. */
+void targets_enter(struct target *list, size_t *n, size_t index, const struct spec *spec)
+{
+	struct target *t = &list[index];
+	struct spec *old = t->own;
+	uint64_t delay_ns = t->delay_ns;
+
+	t->again = index < *n;
+	t->own = spec_copy(spec);
+	target_init(t, t->own);
+	spec_copy_free(old);
+	t->changed |= t->again && t->delay_ns != delay_ns;
+	t->removed = t->muted = false;
+	*n += !t->again;
+}
+
+/* One that never was is not in the result. */
+void targets_forget(struct target *list, size_t *n, size_t index)
+{
+	struct target *t = &list[index];
+
+	t->removed = true;
+	if (index != *n - 1 || !t->own || t->again)
+		return;
+	target_free(t);
+	*t = (struct target){ 0 };
+	--*n;
+}
+
+size_t targets_start_on(const struct target *list, size_t n, const char *text)
+{
+	for (size_t i = n; text && i-- > 0;)
+		if (!strcmp(list[i].spec->text, text))
+			return i;
+	return SIZE_MAX;
+}
+
+/* ---- looking for it ---- */
+
+struct resolve_request target_request(const struct spec *spec)
+{
+	return (struct resolve_request){
+		.kind = spec->kind == SPEC_LITERAL ? RESOLVE_LITERAL :
+			spec->kind == SPEC_LINE	   ? RESOLVE_LINE :
+						     RESOLVE_SYMBOL,
+		.module = spec->module,
+		.symbol = spec->symbol,
+		.line = spec->line,
+		.inlined = spec->inlined,
+	};
+}
+
+/* Near names, and what else was probably meant. */
+static void note_guess(struct target *t, pid_t pid, const struct maps *maps, const char *near)
+{
+	char hint[sizeof(t->why.hint)];
+
+	t->guess = guess_target(t->spec, pid, maps, near, hint, sizeof(hint));
+	err_hint(&t->why, "%s", hint);
+}
+
+static void note_why(struct target *t, int ret, const struct resolve_result *res, bool again,
+		     const struct sb_err *why)
+{
+	t->module_seen |= res->modules || ret < 0;
+	if (ret < 0 && why->code) {
+		t->why = *why;
+		return;
+	}
+	if (ret < 0 || res->count || (again && !res->ifunc_pending))
+		return;
+	t->why = (struct sb_err){ 0 };
+	err_set(&t->why, SB_ENOMODULE, "%s",
+		res->ifunc_pending ? "its implementation is not chosen yet" :
+				     "no mapped module matches");
+	if (res->ifunc_pending)
+		err_hint(&t->why, "%s", why->hint);
+}
+
+int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
+		   const struct resolve_access *access, bool hints, struct resolve_result *res)
+{
+	struct resolve_request req = target_request(t->spec);
+	bool again = t->why.code || !hints;
+	struct sb_err why = { 0 };
+	int ret = resolve_target(pid, maps, &req, access, res, again ? NULL : &why);
+
+	if (again && hints && ret < 0 && ret != -(int)t->why.code)
+		ret = resolve_target(pid, maps, &req, access, res, &why);
+	note_why(t, ret, res, again, &why);
+	if (ret == 0 && !res->modules && !res->count && !again)
+		note_guess(t, pid, maps, why.hint);
+	if (res->note[0] && !t->noted)
+		log_note("target '%s': %s", t->spec->text, res->note);
+	t->noted |= res->note[0] != '\0';
+	return ret;
+}
+
+/* pid: whose root it is looked for in; 0: ours. 0, SB_EFILE, SB_ENOELF. */
+static enum sb_code look_at_file(const char *module, pid_t pid)
+{
+	char path[4200], magic[4] = "";
+	int fd;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/root%s", maps_face(pid), module);
+	else
+		snprintf(path, sizeof(path), "%s", module);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) /* one that we may not read is there */
+		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SB_EFILE :
+										      SB_OK;
+	if (read(fd, magic, 4) != 4 || memcmp(magic, ELFMAG, SELFMAG) != 0) {
+		close(fd);
+		return SB_ENOELF;
+	}
+	close(fd);
+	return SB_OK;
+}
+
+int target_check_file(const struct target *t, const pid_t *pids, size_t n, struct sb_err *err)
+{
+	const char *module = t->spec->module;
+	enum sb_code code;
+
+	if (t->planted || t->module_seen || t->spec->kind == SPEC_PYTHON || module[0] != '/' ||
+	    glob_is_pattern(module))
+		return 0;
+	code = look_at_file(module, n ? pids[0] : 0);
+	for (size_t i = 1; i < n && code == SB_EFILE; i++)
+		code = look_at_file(module, pids[i]);
+	if (code == SB_OK)
+		return 0;
+	err_set(err, code, code == SB_EFILE ? "there is no file %s" : "%s is not an ELF file",
+		module);
+	if (code == SB_EFILE)
+		err_hint(err, "one that comes later is named by a pattern, as in '*/NAME:SYMBOL'");
+	return -(int)code;
+}
+
+bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
+		      struct resolve_result *res)
+{
+	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
+	struct sb_err ignored = { 0 };
+	struct image *exe;
+	char path[64];
+	bool found;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
+	if (image_get(path, path, &exe, &ignored) < 0)
+		return false;
+	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
+	req.module = image_interp(exe);
+	found = (req.module[0] || symbol_is_defined(exe, req.symbol)) &&
+		resolve_target(pid, maps, &req, access, res, NULL) == 0 && res->count;
+	image_put(exe);
+	return found;
+}
+
+/* ---- its window ---- */
+
+bool target_in_window(const struct target *t, uint64_t window_ns, uint64_t now)
+{
+	uint64_t from = window_ns + t->spec->start_ns;
+
+	return window_ns && now >= from && (!t->spec->for_ns || now < from + t->spec->for_ns);
+}
+
+uint64_t target_until_change(const struct target *t, uint64_t window_ns, uint64_t now)
+{
+	uint64_t from = window_ns + t->spec->start_ns;
+
+	if (!window_ns)
+		return LOOK_NS;
+	if (now < from)
+		return from - now;
+	if (t->spec->for_ns && now < from + t->spec->for_ns)
+		return from + t->spec->for_ns - now;
+	return UINT64_MAX;
+}
+
+void target_switch(struct target *t, bool open, uint64_t now)
+{
+	if (open)
+		t->opened_at = now;
+	else
+		t->active_ns += now - t->opened_at;
+	t->open = open;
+}
+
+/* ---- what is told of it ---- */
+
+void target_show(const struct target *t, struct session_target *out)
+{
+	*out = (struct session_target){
+		.spec = t->spec,
+		.delay_ns = t->delay_ns,
+		.every = t->every,
+		.removed = t->removed,
+		.open = t->open,
+		.guess = t->guess,
+	};
+	if (t->why.code == SB_ENOMODULE && !t->module_seen && t->spec->kind != SPEC_PYTHON)
+		out->why = &t->why;
+}
+
+void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
+{
+	rt->spec = text_dup(t->spec->text);
+	rt->delay_ns = t->delay_ns;
+	rt->every = t->every;
+	rt->active_s = (double)(t->active_ns + (t->open ? now - t->opened_at : 0)) / 1e9;
+	for (size_t i = 0; i < t->n_refused; i++)
+		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
+}
+
+/* An interpreter is there, and its functions cannot be watched. */
+static bool python_refused(const struct target *t)
+{
+	return t->spec->kind == SPEC_PYTHON && !t->module_seen &&
+	       (t->why.code == SB_EREFUSED || t->why.code == SB_ETARGET);
+}
+
+/* There is nothing of it to be hooked, for now or for good. */
+static enum result_outcome missing(const struct target *t, const struct result_target *rt)
+{
+	if (rt->n_refused || python_refused(t) || t->barred.code)
+		return OUTCOME_REFUSED;
+	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
+}
+
+void target_outcome(const struct target *t, const struct page_sums *sums, struct result_target *rt)
+{
+	rt->outcome = sums->hits ?
+			      (sums->delayed + sums->cuts ? OUTCOME_DELAYED : OUTCOME_COUNTED) :
+		      rt->n_sites ? OUTCOME_NEVER_CALLED :
+				    missing(t, rt);
+	rt->procs = result_processes(rt);
+	result_reason(rt, t->barred.code && !rt->n_refused ? &t->barred : &t->why);
+}
+
+bool target_has_given(const struct target *t, const struct page_sums *sums,
+		      struct result_given *given)
+{
+	given->known = sums->delayed + sums->cuts && !t->changed;
+	if (!given->known)
+		snprintf(given->reason, sizeof(given->reason), "%s",
+			 sums->delayed + sums->cuts ?
+				 "its delay was changed while it ran: see injected_ns over "
+				 "delayed" :
+				 "no hit was delayed");
+	return given->known;
+}
+
+void target_list(const struct target *t, struct result_target *rt)
+{
+	target_fill(t, 0, rt);
+	rt->active_s = NAN;
+	rt->outcome = rt->n_sites ? OUTCOME_MATCHED : missing(t, rt);
+	if (rt->n_sites || rt->n_refused)
+		rt->reason = text_dup(rt->n_sites ? "" : rt->refused[0].reason);
+	else
+		result_reason(rt, &t->why);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes of a session of uprobes: who belongs to it, as the kernel tells. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/base/text.h"
+#include "priv.h"
+#include "inject/clock.h"
+#include "inject/tree-task.h"
+
+struct urecord *usession_record(const struct session *s, uint32_t row)
+{
+	struct urecord *rec = s->records;
+
+	while (rec && rec->row != row)
+		rec = rec->next;
+	return rec;
+}
+
+static struct urecord *record_of_pid(const struct session *s, pid_t pid)
+{
+	struct urecord *rec = s->records;
+
+	while (rec && (rec->pid != pid || rec->ended))
+		rec = rec->next;
+	return rec;
+}
+
+static struct urecord *record_new(struct session *s, pid_t pid, uint32_t row, uint32_t generation)
+{
+	struct urecord *rec = usession_must(calloc(1, sizeof(*rec)));
+
+	rec->pid = pid;
+	rec->row = rec->image = row;
+	rec->generation = generation;
+	rec->since_ns = clock_ns();
+	processes_names(pid, rec->comm, sizeof(rec->comm), &rec->exe);
+	rec->counts = usession_must(calloc(s->max_targets, sizeof(*rec->counts)));
+	rec->spent = usession_must(calloc(s->max_targets, sizeof(*rec->spent)));
+	rec->next = s->records;
+	s->records = rec;
+	return rec;
+}
+
+void usession_record_free(struct urecord *rec)
+{
+	free(rec->exe);
+	free(rec->counts);
+	free(rec->spent);
+	free(rec);
+}
+
+/* ---- counters ---- */
+
+static void sums_of(const struct uprobe_sum *from, struct page_sums *to)
+{
+	memset(to, 0, sizeof(*to));
+	to->hits = from->all.hits;
+	to->cuts = from->all.cuts;
+	to->cut_ticks = from->all.cut_ns;
+	to->injected_ticks = from->all.injected_ns;
+	to->overrun_ticks = from->all.overrun_ns;
+	to->max_ticks = from->all.max_ns;
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++) {
+		to->bucket[i] = from->all.bucket[i];
+		to->delayed += from->all.bucket[i];
+	}
+}
+
+void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
+		   struct page_sums *sums)
+{
+	struct uprobe_sum sum;
+	struct page_sums one;
+
+	if (!s->u || !uprobes_read(s->u, rec->row, (uint32_t)target, &sum))
+		return;
+	sums_of(&sum, &one);
+	page_sums_add(sums, &one);
+}
+
+void usession_end_record(struct session *s, struct urecord *rec)
+{
+	if (rec->ended)
+		return;
+	rec->ended = true;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct page_sums sums = { 0 };
+
+		usession_sums(s, rec, i, &sums);
+		usession_counts_from(&sums, &rec->counts[i]);
+		page_sums_add(&s->target[i].past, &sums);
+		uprobes_forget(s->u, rec->row, (uint32_t)i);
+	}
+}
+
+/* ---- who belongs to it ---- */
+
+uint64_t usession_root(struct session *s, pid_t pid)
+{
+	if (!pid)
+		return s->cfg->all ? 0 : UPROBE_TREE;
+	for (unsigned int bit = 1; bit < UPROBE_SKIP_BIT; bit++) {
+		if (!s->root_pid[bit])
+			s->root_pid[bit] = pid;
+		if (s->root_pid[bit] == pid)
+			return 1ull << bit;
+	}
+	return 0;
+}
+
+/* The roots of a process by its ancestors, as /proc tells them now. */
+static uint64_t roots_of(const struct session *s, pid_t pid)
+{
+	uint64_t roots = 0;
+
+	for (pid_t up = pid; up > 0; up = task_parent(up))
+		for (unsigned int bit = 1; bit < UPROBE_SKIP_BIT && s->root_pid[bit]; bit++)
+			if (s->root_pid[bit] == up && (s->cfg->children || up == pid))
+				roots |= 1ull << bit;
+	return roots;
+}
+
+static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generation,
+		 struct sb_err *err)
+{
+	uint32_t row;
+
+	if (uprobes_watch(s->u, pid, roots, generation, &row, err) < 0)
+		return -(int)err->code;
+	if (!usession_record(s, row))
+		record_new(s, pid, row, generation);
+	return 0;
+}
+
+/* Children that come meanwhile are entered by the kernel, or found by the next pass. */
+static int take_tree(struct session *s, struct sb_err *err)
+{
+	size_t n, taken;
+	pid_t *pids;
+	int ret = 0;
+
+	do {
+		taken = 0;
+		processes_descendants(s->cfg, &pids, &n);
+		for (size_t i = 0; i < n && ret == 0; i++) {
+			if (record_of_pid(s, pids[i]))
+				continue;
+			ret = enter(s, pids[i], UPROBE_TREE | roots_of(s, pids[i]), 0, err);
+			taken++;
+		}
+		free(pids);
+		usession_hear(s);
+	} while (taken && ret == 0);
+	return ret;
+}
+
+int usession_roots(struct session *s, struct sb_err *err)
+{
+	pid_t(*all)[2];
+	size_t n = s->cfg->all ? processes_all(&all) : 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < n && ret == 0; i++) {
+		uint64_t roots = roots_of(s, all[i][0]);
+
+		if (roots)
+			ret = enter(s, all[i][0], roots, 0, err);
+	}
+	if (s->cfg->all)
+		free(all);
+	for (struct urecord *rec = s->records; rec && ret == 0 && !s->cfg->all; rec = rec->next) {
+		uint64_t roots = rec->ended ? 0 : roots_of(s, rec->pid);
+
+		if (roots)
+			ret = enter(s, rec->pid, roots, rec->generation, err);
+	}
+	return ret;
+}
+
+static int skip_own(struct session *s, struct sb_err *err)
+{
+	uint32_t row;
+	int ret = uprobes_watch(s->u, getpid(), 1ull << UPROBE_SKIP_BIT, 0, &row, err);
+
+	for (size_t i = 0; i < s->cfg->n_skip && ret == 0; i++)
+		ret = uprobes_watch(s->u, s->cfg->skip[i], 1ull << UPROBE_SKIP_BIT, 0, &row, err);
+	return ret;
+}
+
+int usession_take_all(struct session *s, struct sb_err *err)
+{
+	if (s->cfg->all) {
+		int ret = skip_own(s, err);
+
+		return ret < 0 ? ret : usession_roots(s, err);
+	}
+	if (s->cfg->launched) /* its first exec is the program itself */
+		return enter(s, s->cfg->launched, UPROBE_TREE | roots_of(s, s->cfg->launched), -1u,
+			     err);
+	return take_tree(s, err);
+}
+
+bool usession_running(const struct session *s)
+{
+	if (s->cfg->all)
+		return true;
+	if (s->cfg->launched)
+		return record_of_pid(s, s->cfg->launched);
+	for (const struct urecord *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			return true;
+	return false;
+}
+
+/* ---- what happens ---- */
+
+static void see_fork(struct session *s, const struct uprobe_event *e)
+{
+	struct urecord *rec = usession_record(s, e->row), *parent = usession_record(s, e->parent);
+
+	if (!rec)
+		rec = record_new(s, (pid_t)e->pid, e->row, e->generation);
+	/* What it loads is heard of only where all are: else its own map is looked at. */
+	if (parent && usession_hears_all(s))
+		rec->image = parent->image;
+	usession_grow(s);
+}
+
+static void see_exec(struct session *s, const struct uprobe_event *e)
+{
+	struct urecord *old = record_of_pid(s, (pid_t)e->pid);
+
+	if (old && old->row != e->row)
+		usession_end_record(s, old);
+	if (!usession_record(s, e->row))
+		record_new(s, (pid_t)e->pid, e->row, e->generation);
+	usession_grow(s);
+	if (!s->cfg->all)
+		usession_look(s, (pid_t)e->pid, e->row);
+}
+
+static void see_exit(struct session *s, const struct uprobe_event *e)
+{
+	struct urecord *rec = usession_record(s, e->row);
+
+	if (rec)
+		usession_end_record(s, rec);
+}
+
+static void see_first(struct session *s, const struct uprobe_event *e)
+{
+	if (!usession_record(s, e->row))
+		record_new(s, (pid_t)e->pid, e->row, e->generation);
+}
+
+/* From now on it maps something else than its parent and its own forks do. */
+static void see_bell(struct session *s, const struct uprobe_event *e)
+{
+	for (struct urecord *rec = s->records; rec; rec = rec->next) {
+		if (rec->row == e->row || rec->image == e->row)
+			rec->image = rec->row;
+		rec->rung |= rec->row == e->row;
+	}
+}
+
+/* Of a program that loads libraries faster than they are looked at one look is enough. */
+static void look_where_rung(struct session *s)
+{
+	for (struct urecord *rec = s->records; rec; rec = rec->next) {
+		if (!rec->rung || rec->ended)
+			continue;
+		rec->rung = false;
+		usession_look(s, rec->pid, rec->row);
+	}
+}
+
+static void on_event(void *ctx, const struct uprobe_event *e)
+{
+	static void (*const handlers[])(struct session *, const struct uprobe_event *) = {
+		[UPROBE_EVENT_FORK] = see_fork, [UPROBE_EVENT_EXEC] = see_exec,
+		[UPROBE_EVENT_EXIT] = see_exit, [UPROBE_EVENT_FIRST] = see_first,
+		[UPROBE_EVENT_BELL] = see_bell,
+	};
+
+	/* Children of our own. */
+	if (e->roots >> UPROBE_SKIP_BIT & 1)
+		return;
+	if (e->kind < sizeof(handlers) / sizeof(*handlers))
+		handlers[e->kind](ctx, e);
+}
+
+/* Where events found no room: who is gone is seen in /proc. */
+static void catch_up(struct session *s)
+{
+	uint64_t lost = uprobes_lost_events(s->u);
+
+	if (lost == s->lost)
+		return;
+	if (!s->lost)
+		usession_warn(s, "processes came and went faster than they could be noted: some "
+				 "of them have no row of their own");
+	s->lost = lost;
+	for (struct urecord *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && task_ended(rec->pid))
+			usession_end_record(s, rec);
+}
+
+void usession_hear(struct session *s)
+{
+	uprobes_events(s->u, on_event, s);
+	if (!s->detached)
+		look_where_rung(s);
+	catch_up(s);
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Words to targets. One pass: each word is a key, a target, a delay, or an error, in that order
+ * of tests (thread=a:b is a key, 7z.so:main a target), and belongs to the target before it.
+ */
+#include "spec.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/base/text.h"
+
+static const char form_hint[] =
+	"write MODULE:SYMBOL, with a delay as 5us after it; :NAME is a function of the main "
+	"executable, and a name with blanks needs quotes";
+static const char python_hint[] =
+	"write py:MODULE:QUALNAME, as py:vllm.*:Scheduler.schedule; for an ELF file named py, "
+	"give its path";
+static const char key_hint[] = "the keys are every=N, start=T, for=T, pid=N, thread=GLOB|TID, "
+			       "resume=yes and inline=yes, each once a "
+			       "target";
+
+/* Records the failure of one word: `what 'word' why`. */
+static int refuse(struct sb_err *err, const char *what, const char *word, const char *why,
+		  const char *hint)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+	int rc = err_set(err, SB_ESPEC, "%s '%s' %s", what,
+			 text_quote(word, quoted, sizeof(quoted)), why);
+
+	err_hint(err, "%s", hint);
+	return rc;
+}
+
+static int refuse_memory(struct sb_err *err)
+{
+	return err_set(err, SB_ENOMEM, "no memory for the list of targets");
+}
+
+/* Decimal digits and nothing else, at most max. */
+static bool read_uint(const char *text, size_t len, uint64_t max, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(text[i] - '0'), &v) || v > max)
+			return false;
+	}
+	*value = v;
+	return len > 0;
+}
+
+/* Keys. Each reads its value into the target; the word is there for the error. */
+
+static int key_every(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	if (read_uint(value, strlen(value), UINT64_MAX, &spec->every) && spec->every)
+		return 0;
+	return refuse(err, "the key", word, "is not a count",
+		      "write every=100 to delay each hundredth hit, every=1 for each hit");
+}
+
+/* A time, with the whole word before its error: "start=5: the time '5' has no unit". */
+static int key_span(const char *value, const char *word, uint64_t *ns, struct sb_err *err)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+	int rc = spec_duration(value, ns, err);
+
+	if (rc)
+		err_prefix(err, "%s", text_quote(word, quoted, sizeof(quoted)));
+	return rc;
+}
+
+static int key_start(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return key_span(value, word, &spec->start_ns, err);
+}
+
+static int key_for(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	int rc = key_span(value, word, &spec->for_ns, err);
+
+	if (rc || spec->for_ns)
+		return rc;
+	return refuse(err, "the key", word, "is a window that never opens",
+		      "write for=30s, or leave it out to hook until the end");
+}
+
+static int key_pid(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	uint64_t pid;
+
+	if (!read_uint(value, strlen(value), INT_MAX, &pid) || !pid)
+		return refuse(err, "the key", word, "is not a process id",
+			      "write pid=1234: that process and its descendants");
+	spec->pid = (pid_t)pid;
+	return 0;
+}
+
+static int key_thread(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	if (!*value)
+		return refuse(err, "the key", word, "names no thread",
+			      "write thread=GLOB for thread names, or thread=TID");
+	spec->thread = strdup(value);
+	return spec->thread ? 0 : refuse_memory(err);
+}
+
+static int key_resume(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "resume=yes counts each resumption of a generator or coroutine; "
+				   "only py: targets have them";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind != SPEC_PYTHON)
+		return refuse(err, "the key", word, "belongs to Python targets", hint);
+	spec->resume = !strcmp(value, "yes");
+	return 0;
+}
+
+static int key_inline(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "inline=yes hooks the places where the compiler inlined a "
+				   "function, too, as libfoo.so:f inline=yes";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
+		return refuse(err, "the key", word, "belongs to the name of a native function",
+			      hint);
+	spec->inlined = !strcmp(value, "yes");
+	return 0;
+}
+
+static const struct key {
+	const char *name;
+	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
+} keys[] = {
+	{ "every", key_every },	  { "start", key_start },   { "for", key_for },
+	{ "pid", key_pid },	  { "thread", key_thread }, { "resume", key_resume },
+	{ "inline", key_inline },
+};
+
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+/* The key that word starts with, or N_KEYS. */
+static size_t key_find(const char *word)
+{
+	size_t len = strcspn(word, "="), i;
+
+	for (i = 0; word[len] && i < N_KEYS; i++)
+		if (strlen(keys[i].name) == len && !strncmp(word, keys[i].name, len))
+			return i;
+	return N_KEYS;
+}
+
+/* Targets */
+
+static void spec_free(struct spec *spec)
+{
+	free(spec->text);
+	free(spec->module);
+	free(spec->symbol);
+	free(spec->thread);
+}
+
+static char *copy(const char *text)
+{
+	return text ? text_dup(text) : NULL;
+}
+
+struct spec *spec_copy(const struct spec *from)
+{
+	struct spec *to = malloc(sizeof(*to));
+
+	if (!to)
+		abort();
+	*to = *from;
+	to->text = copy(from->text);
+	to->module = copy(from->module);
+	to->symbol = copy(from->symbol);
+	to->thread = copy(from->thread);
+	return to;
+}
+
+void spec_copy_free(struct spec *spec)
+{
+	if (!spec)
+		return;
+	spec_free(spec);
+	free(spec);
+}
+
+/* Sets module and symbol; the two parts are given by where they start and end. */
+static int target_set(struct spec *spec, const char *module, size_t module_len, const char *symbol,
+		      size_t symbol_len, struct sb_err *err)
+{
+	spec->module = strndup(module, module_len);
+	spec->symbol = strndup(symbol, symbol_len);
+	return spec->module && spec->symbol ? 0 : refuse_memory(err);
+}
+
+/* MODULE:@FILE:LINE. The file's name may hold a ':', the line is behind the last one. */
+static int target_line(struct spec *spec, const char *module, size_t len, const char *place,
+		       struct sb_err *err)
+{
+	const char *colon = strrchr(place, ':');
+	uint64_t line = 0;
+
+	if (!colon || colon == place || !read_uint(colon + 1, strlen(colon + 1), INT_MAX, &line) ||
+	    !line)
+		return refuse(err, "target", spec->text, "names no source line",
+			      "write MODULE:@FILE:LINE, as libfoo.so:@foo.c:120");
+	spec->kind = SPEC_LINE;
+	spec->line = (unsigned int)line;
+	return target_set(spec, module, len, place, (size_t)(colon - place), err);
+}
+
+static int target_python(struct spec *spec, const char *rest, struct sb_err *err)
+{
+	const char *colon = strchr(rest, ':');
+
+	if (!colon || colon == rest || !colon[1])
+		return refuse(err, "target", spec->text, "lacks a module or a function",
+			      python_hint);
+	if (strchr(colon + 1, ':'))
+		return refuse(err, "target", spec->text, "has a ':' too many for Python",
+			      python_hint);
+	spec->kind = SPEC_PYTHON;
+	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
+}
+
+static int target_native(struct spec *spec, const char *colon, struct sb_err *err)
+{
+	size_t len = (size_t)(colon - spec->text);
+	const char *symbol = colon + 1;
+
+	if (*symbol == '@')
+		return target_line(spec, spec->text, len, symbol + 1, err);
+	spec->kind = *symbol == '=' ? SPEC_LITERAL : SPEC_SYMBOL;
+	symbol += spec->kind == SPEC_LITERAL;
+	if (!*symbol)
+		return refuse(err, "target", spec->text, "names no function", form_hint);
+	/* ns::f without a module would be symbol ":f" of module "ns": no name starts so. */
+	if (*symbol == ':')
+		return refuse(err, "target", spec->text, "has no MODULE: before the C++ name",
+			      "write MODULE:ns::f, or :ns::f for the main executable");
+	return target_set(spec, spec->text, len, symbol, strlen(symbol), err);
+}
+
+static int target_parse(struct spec *spec, const char *word, struct sb_err *err)
+{
+	const char *colon;
+
+	*spec = (struct spec){ .delay_ns = SPEC_DELAY_UNSET, .text = strdup(word) };
+	if (!spec->text)
+		return refuse_memory(err);
+	spec->text_len = strlen(spec->text);
+	colon = strchr(spec->text, ':');
+	if (colon - spec->text == 2 && !memcmp(spec->text, "py", 2))
+		return target_python(spec, colon + 1, err);
+	return target_native(spec, colon, err);
+}
+
+/* Words */
+
+struct group {
+	struct spec_list *list;
+	struct spec *spec; /* the target that a delay or key belongs to; NULL before any */
+	unsigned int seen; /* bit N_KEYS: its delay, the bits below: its keys */
+	struct sb_err *err;
+};
+
+static int group_target(struct group *group, const char *word)
+{
+	struct spec_list *list = group->list;
+	struct spec *grown = list->spec;
+
+	/* Room for a power of two: grown whenever the count reaches one. */
+	if (!(list->count & (list->count - 1)))
+		grown = reallocarray(list->spec, list->count ? list->count * 2 : 1, sizeof(*grown));
+	if (!grown)
+		return refuse_memory(group->err);
+	list->spec = grown;
+	group->spec = &grown[list->count++];
+	group->seen = 0;
+	return target_parse(group->spec, word, group->err);
+}
+
+/* Delays and keys: there is a target, and it does not have one of this sort yet. */
+static int group_claim(struct group *group, size_t bit, const char *what, const char *word)
+{
+	if (!group->spec)
+		return refuse(group->err, what, word, "stands before any target", form_hint);
+	if (group->seen & 1u << bit)
+		return refuse(group->err, what, word, "is given twice for one target",
+			      bit == N_KEYS ? "one delay a target; several targets each take "
+					      "their own after them" :
+					      key_hint);
+	group->seen |= 1u << bit;
+	return 0;
+}
+
+static int group_key(struct group *group, size_t key, const char *word)
+{
+	int rc = group_claim(group, key, "the key", word);
+
+	return rc ? rc : keys[key].read(group->spec, strchr(word, '=') + 1, word, group->err);
+}
+
+static int group_delay(struct group *group, const char *word)
+{
+	int rc = group_claim(group, N_KEYS, "the delay", word);
+
+	return rc ? rc : spec_delay(word, &group->spec->delay_ns, group->err);
+}
+
+/* A digit or a point at the start, a sign before them included: refused later, by name. */
+static bool looks_like_delay(const char *word)
+{
+	word += *word == '-' || *word == '+';
+	return *word && strchr("0123456789.", *word);
+}
+
+static int group_word(struct group *group, const char *word)
+{
+	size_t key = key_find(word);
+
+	if (key < N_KEYS)
+		return group_key(group, key, word);
+	if (strchr(word, ':'))
+		return group_target(group, word);
+	if (looks_like_delay(word))
+		return group_delay(group, word);
+	if (strchr(word, '='))
+		return refuse(group->err, "the key", word, "is unknown", key_hint);
+	return refuse(group->err, "the word", word,
+		      group->spec ? "is neither a target nor a delay nor a key" :
+				    "is neither a verb (sbinject --help lists them) nor a target",
+		      form_hint);
+}
+
+/* The ends of names differ where their beginnings, a module's, are the same. */
+static bool spec_same(const struct spec *a, const struct spec *b)
+{
+	return a->text_len == b->text_len && a->pid == b->pid &&
+	       a->text[a->text_len - 1] == b->text[b->text_len - 1] &&
+	       !memcmp(a->text, b->text, a->text_len);
+}
+
+/* Is any target from `first` on already there before it? */
+static int list_check_twice(const struct spec_list *list, size_t first, struct sb_err *err)
+{
+	for (size_t i = first; i < list->count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (spec_same(&list->spec[i], &list->spec[j]))
+				return refuse(
+					err, "target", list->spec[i].text, "is given twice",
+					"give it once; two are told apart by pid=, and thread= "
+					"takes a glob");
+	return 0;
+}
+
+void spec_list_cut(struct spec_list *list, size_t count)
+{
+	while (list->count > count)
+		spec_free(&list->spec[--list->count]);
+}
+
+int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err)
+{
+	size_t before = out->count;
+	struct group group = { .list = out, .err = err };
+	int rc = 0;
+
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = group_word(&group, words[i]);
+	if (!rc)
+		rc = list_check_twice(out, before, err);
+	if (rc)
+		spec_list_cut(out, before);
+	return rc;
+}
+
+void spec_list_free(struct spec_list *list)
+{
+	spec_list_cut(list, 0);
+	free(list->spec);
+	*list = (struct spec_list){ 0 };
+}
+
+/* Pids */
+
+#define PID_SEPARATORS ", \t\r\n"
+
+static int pids_refuse(struct sb_err *err, const char *word, const char *why)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+	int rc = err_set(err, SB_EUSAGE, "'%s' %s", text_quote(word, quoted, sizeof(quoted)), why);
+
+	err_hint(err, "give process ids, as -p 12,13 or -p \"$(pgrep -f NAME)\"; an empty list "
+		      "often means that pgrep found nothing");
+	return rc;
+}
+
+static bool pids_hold(const pid_t *pids, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* One pid; one that is there already is not added again. */
+static int pids_add(const char *text, size_t len, pid_t **pids, size_t *count, struct sb_err *err)
+{
+	uint64_t pid;
+	pid_t *grown;
+
+	if (!read_uint(text, len, INT_MAX, &pid) || !pid)
+		return pids_refuse(err, text, "is not a process id");
+	if (pids_hold(*pids, *count, (pid_t)pid))
+		return 0;
+	grown = reallocarray(*pids, *count + 1, sizeof(**pids));
+	if (!grown)
+		return err_set(err, SB_ENOMEM, "no memory for the list of processes");
+	*pids = grown;
+	grown[(*count)++] = (pid_t)pid;
+	return 0;
+}
+
+int spec_pids(const char *text, pid_t **pids, size_t *count, struct sb_err *err)
+{
+	const char *s = text + strspn(text, PID_SEPARATORS);
+	size_t before = *count;
+	int rc = 0;
+
+	if (!*s)
+		return pids_refuse(err, text, "holds no process id");
+	while (*s && !rc) {
+		size_t len = strcspn(s, PID_SEPARATORS);
+
+		rc = pids_add(s, len, pids, count, err);
+		s += len;
+		s += strspn(s, PID_SEPARATORS);
+	}
+	if (rc)
+		*count = before;
+	return rc;
+}
