@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "src/base/text.h"
+#include "src/control/runtime.h"
 #include "src/out/out.h"
 #include "src/result/result.h"
-#include "src/control/runtime.h"
 #include "src/spec/spec.h"
-#include "src/base/text.h"
 
 struct ctl {
 	const char *session;

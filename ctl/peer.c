@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "src/control/runtime.h"
 #include "src/base/text.h"
+#include "src/control/runtime.h"
 
 enum { ANSWER_MS = 10000, LINE_MAX_BYTES = 64 << 20 };
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "src/base/maps.h"
 #include "src/base/err.h"
+#include "src/base/maps.h"
 
 /*
  * An ELF file, opened read-only and mapped; every number in it is data from outside and is

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "inject/arch/arch.h"
 #include "clock.h"
+#include "inject/arch/arch.h"
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "inject/arch/arch.h"
 #include "clock.h"
 #include "page.h"
+#include "inject/arch/arch.h"
 
 enum {
 	TEXT_SIZE = 8192,

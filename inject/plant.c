@@ -20,8 +20,8 @@
 #include "frames.h"
 #include "region.h"
 #include "tree-task.h"
-#include "src/base/maps.h"
 #include "src/base/log.h"
+#include "src/base/maps.h"
 
 enum { REACH_MARGIN = 64 << 20, MAP_TRIES = 8, STOP_TRIES = 20, UNWINDER_READS = 16 };
 

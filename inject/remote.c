@@ -12,8 +12,8 @@
 #include "fault.h"
 #include "stack.h"
 #include "tree-task.h"
-#include "src/base/maps.h"
 #include "src/base/log.h"
+#include "src/base/maps.h"
 
 enum {
 	SCRATCH = REMOTE_SCRATCH,

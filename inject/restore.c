@@ -22,8 +22,8 @@
 #include "stack.h"
 #include "trap.h"
 #include "tree-task.h"
-#include "src/base/maps.h"
 #include "src/base/log.h"
+#include "src/base/maps.h"
 
 enum {
 	RUN_OUT_TRIES = 50,

@@ -17,8 +17,8 @@
 #include "fault.h"
 #include "region.h"
 #include "tree-task.h"
-#include "src/base/maps.h"
 #include "src/base/log.h"
+#include "src/base/maps.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8

@@ -2,9 +2,9 @@
 #ifndef SWEEP_DRIVE_H
 #define SWEEP_DRIVE_H
 
-#include "src/base/err.h"
 #include "lane.h"
 #include "result.h"
+#include "src/base/err.h"
 
 /*
  * A sweep from the first window to the verdicts, as a machine without hands: it says what to do

@@ -6,7 +6,7 @@
 #include "src/base/err.h"
 
 /*
- * The verbs, one file each (cmd-*.c). Help, completion and the check of the man page's synopsis
+ * The verbs, one file each. Help, completion and the check of the man page's synopsis
  * come from the table in main.c. run() returns the exit status; argv[0] is the verb.
  */
 struct command {

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/backend.h"
-#include "src/session/check.h"
 #include "command.h"
-#include "src/session/foreign.h"
 #include "options.h"
-#include "src/out/out.h"
 #include "src/base/text.h"
+#include "src/out/out.h"
+#include "src/run/backends.h"
+#include "src/session/check.h"
+#include "src/session/foreign.h"
 
 /* Prints a row, and notes it for the JSON; false: no. */
 static bool say(const struct check *check, const struct check_on *on, bool quiet, json_t *rows)

@@ -2,13 +2,13 @@
 /* `sbinject list`: what a target matches, where, and by which mechanism; changes nothing. */
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/backend.h"
 #include "command.h"
-#include "src/session/launch.h"
 #include "options.h"
-#include "src/out/out.h"
-#include "src/session/preview.h"
 #include "src/base/text.h"
+#include "src/out/out.h"
+#include "src/run/backends.h"
+#include "src/session/launch.h"
+#include "src/session/preview.h"
 
 static void list_help(FILE *to)
 {

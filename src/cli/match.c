@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/base/log.h"
-#include "src/base/text.h"
 #include "elf/symbol.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
 
 /* A process's command line with blanks between its words; "" for what has none. */
 static void read_cmdline(pid_t pid, char *buf, size_t size)

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include "src/session/guess.h"
 #include "src/base/log.h"
-#include "src/spec/env.h"
 #include "src/base/text.h"
+#include "src/session/guess.h"
+#include "src/spec/env.h"
 
 /* What one parse knows besides its result. */
 struct parse {

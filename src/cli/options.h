@@ -3,8 +3,7 @@
 #define SB_OPTIONS_H
 
 #include <stdio.h>
-#include "src/result/result.h"
-#include "src/session/session.h"
+#include "src/run/options.h"
 
 /*
  * The command line of a run: options and targets on the left of `--`, the command on its
@@ -17,24 +16,6 @@ enum option_verb {
 	VERB_DOCTOR = 8,
 	VERB_SWEEP = 16,
 	VERB_ALL = 31
-};
-
-struct options {
-	struct session_config session;
-	char *backend;
-	bool require_hits, quiet, verbose, help, version;
-	uint64_t default_ns; /* delay of targets without one */
-	bool from_env;	     /* --from-env */
-	bool background;
-	int status_fd;	/* lines for programs; 0: none */
-	int ready_pipe; /* set by --daemon: a byte ends the wait of who started us; 0 */
-	uint64_t interval_ns;
-	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
-	bool metrics_by_pid;
-	char *json, *jsonl;
-	struct result_tag *tag;
-	size_t n_tags;
-	char **command; /* NULL: none; NULL-terminated */
 };
 
 /* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found nobody). A command without a

@@ -6,10 +6,10 @@
 #include <time.h>
 #include "command.h"
 #include "options.h"
-#include "src/session/processes.h"
-#include "src/session/inject/recover.h"
 #include "inject/space.h"
 #include "inject/tree-task.h"
+#include "src/session/inject/recover.h"
+#include "src/session/processes.h"
 
 enum { END_TRIES = 100 };
 

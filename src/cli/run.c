@@ -9,11 +9,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "src/run/client.h"
 #include "command.h"
+#include "options.h"
 #include "src/base/log.h"
-#include "src/out/out.h"
 #include "src/base/text.h"
+#include "src/out/out.h"
+#include "src/run/backends.h"
+#include "src/run/client.h"
 
 enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
 

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/spec/spec.h"
 #include "src/base/text.h"
+#include "src/spec/spec.h"
 
 typedef int take_fn(struct sweep_options *o, const char *arg, struct sb_err *err);
 

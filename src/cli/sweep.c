@@ -6,14 +6,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 #include "command.h"
-#include "src/session/launch.h"
+#include "sweep-options.h"
 #include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/live/job.h"
+#include "src/out/out.h"
 #include "src/out/place.h"
 #include "src/out/sweep.h"
-#include "src/out/out.h"
-#include "src/live/job.h"
-#include "sweep-options.h"
-#include "src/base/text.h"
+#include "src/run/backends.h"
+#include "src/session/launch.h"
 
 #define FLOOR_NS	40 /* smallest delay that is given honestly */
 #define DEFAULT_TIME_NS 60000000000ull

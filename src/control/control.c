@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include "src/base/log.h"
 #include "runtime.h"
 #include "elf/symbol.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
 
 enum { WORDS_MAX = 16, PATH_MOST = 256 };
 

@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "runtime.h"
 #include "src/base/log.h"
 #include "src/out/out.h"
-#include "runtime.h"
 
 enum { ANSWER_MAX = 64 << 20, TIMEOUT_S = 5 };
 

@@ -8,9 +8,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "src/base/log.h"
 #include "runtime.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
 
 enum { UNREAD_MAX = 64 << 10, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
 

@@ -2,10 +2,11 @@
 #ifndef SB_SWEEP_JOB_H
 #define SB_SWEEP_JOB_H
 
-#include "src/session/backend.h"
-#include "src/run/client.h"
-#include "src/cli/options.h"
 #include "progress.h"
+#include <stdio.h>
+#include "src/run/client.h"
+#include "src/run/options.h"
+#include "src/session/backend.h"
 #include "sweep/drive.h"
 
 /*

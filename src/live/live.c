@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "src/base/log.h"
 #include "read.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
 
 #define MS 1000000ull
 #define S  (1000 * MS)

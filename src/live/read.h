@@ -3,8 +3,8 @@
 #define SB_SWEEP_READ_H
 
 #include <jansson.h>
-#include "src/run/client.h"
 #include "job.h"
+#include "src/run/client.h"
 
 /*
  * What stands on the counters of a live session at one instant, and what happened between two of

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "src/run/client.h"
-#include "src/base/log.h"
 #include "job.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
+#include "src/run/client.h"
 
 struct run {
 	double items;

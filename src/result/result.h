@@ -10,7 +10,7 @@
 
 /*
  * What a run found, in plain data: filled by the session, whatever the backend; read by the
- * writers (out-*.c). The tracer hands it to the command line as JSON (result_to_json,
+ * writers (src/out). The tracer hands it to the command line as JSON (result_to_json,
  * result_from_json), the same document that --json writes: schema "sbinject.run/1".
  *
  * Unknown figures are `known = false` with a reason and become null in JSON, never 0.

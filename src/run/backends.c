@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "src/session/backend.h"
+#include "backends.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/session/check.h"
-#include "src/base/log.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
+#include "src/session/check.h"
 
 const struct backend *const backends[] = {
 	&backend_inject,

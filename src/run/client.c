@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "tracer.h"
+#include "wire.h"
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/control/metrics.h"
 #include "src/out/out.h"
 #include "src/session/inject/recover.h"
 #include "src/session/strays.h"
-#include "src/base/text.h"
-#include "tracer.h"
-#include "wire.h"
 
 struct client {
 	struct options *opt;

@@ -2,9 +2,9 @@
 #ifndef SB_CLIENT_H
 #define SB_CLIENT_H
 
+#include "options.h"
 #include "src/session/backend.h"
 #include "src/session/launch.h"
-#include "src/cli/options.h"
 
 /*
  * The command line's half of a run: starts the tracer, passes on what the user does (signals,

@@ -15,12 +15,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "src/control/server.h"
-#include "src/base/log.h"
-#include "src/out/place.h"
 #include "wire.h"
 #include "inject/clock.h"
 #include "inject/fault.h"
+#include "src/base/log.h"
+#include "src/control/server.h"
+#include "src/out/place.h"
 
 enum { PENDING_TOLD = 5, /* targets that wait, of many */ SIGNALS = 8 /* read at once */ };
 

@@ -4,16 +4,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
-#include "backend.h"
 #include "check.h"
 #include "inject/arch/arch.h"
 #include "inject/probe.h"
 
+/* PTRACE_SEIZE of no process: ESRCH where the system call is there, EPERM or ENOSYS where not. */
+int check_ptrace(struct sb_err *err)
+{
+	if (ptrace(PTRACE_SEIZE, -1, 0, 0) < 0 && (errno == ENOSYS || errno == EPERM)) {
+		err_sys(err, SB_EPERM, "ptrace is not available");
+		err_hint(err, "in a container, start it with --cap-add SYS_PTRACE and a seccomp "
+			      "profile that allows ptrace");
+		return -SB_EPERM;
+	}
+	return 0;
+}
+
 static int look_inject(const struct check_on *on, struct sb_err *err)
 {
 	const struct probe *probe = probe_machine();
-	int ret = backend_inject.probe(err);
+	int ret = check_ptrace(err);
 
 	(void)on;
 	if (ret < 0 || !probe->trace)

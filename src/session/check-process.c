@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "check.h"
-#include "src/base/maps.h"
 #include "elf/image.h"
 #include "inject/page.h"
 #include "inject/probe.h"
@@ -19,6 +18,7 @@
 #include "inject/space.h"
 #include "inject/stack.h"
 #include "inject/tree-task.h"
+#include "src/base/maps.h"
 
 #define PF_KTHREAD 0x00200000
 

@@ -33,6 +33,9 @@ extern const size_t check_machine_count, check_process_count;
  */
 int check_look(const struct check *check, const struct check_on *on, struct sb_err *err);
 
+/* Whether the kernel has ptrace(2) and lets us call it. SB_EPERM: no, with the remedy. */
+int check_ptrace(struct sb_err *err);
+
 /* What an attach needs of the machine, whatever is asked for. */
 int check_machine_first(struct sb_err *err);
 

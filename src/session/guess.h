@@ -3,8 +3,8 @@
 #define SB_GUESS_H
 
 #include <stdbool.h>
-#include "src/spec/spec.h"
 #include "src/base/maps.h"
+#include "src/spec/spec.h"
 
 /*
  * What was probably meant, where a module matches nothing or a command line makes no sense. Only

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/tree-task.h"
 #include "src/base/maps.h"
 #include "src/base/text.h"
-#include "inject/tree-task.h"
 
 bool processes_skipped(const struct session_config *cfg, pid_t pid)
 {

@@ -2,8 +2,8 @@
 #include "slowdown.h"
 
 #include <stdio.h>
-#include "src/base/err.h"
 #include "session.h"
+#include "src/base/err.h"
 
 enum { WARN_PERCENT = 50 };
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "src/base/maps.h"
 #include "processes.h"
 #include "inject/space.h"
 #include "inject/tree-task.h"
+#include "src/base/maps.h"
 
 /* Of pages the last so many count: a chain of execs makes one each, and leaves it behind. */
 enum { PAGES = 1 << 16, ROOTS = 1 << 14, GENERATIONS = 1 << 12 };

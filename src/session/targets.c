@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "elf/symbol.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
-#include "elf/symbol.h"
 
 /* How soon to look again whether the session's window has opened. */
 #define LOOK_NS 1000000ull

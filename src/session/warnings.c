@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/log.h"
-#include "src/result/result.h"
 #include "src/base/text.h"
+#include "src/result/result.h"
 
 void warnings_add(struct warnings *w, const char *fmt, ...)
 {

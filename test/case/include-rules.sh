@@ -1,49 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Who may know whom: the design by #include, checked.
+# Which folder may include which: the table of folders in ARCHITECTURE.md, checked.
 # quick
 . "$SRC/test/lib.sh"
 
 cd "$SRC" || exit 2
-bad=0
-forbid() { # WHAT PATTERN FILE...: no file may have the pattern
-	local what=$1 pattern=$2 hits
-	shift 2
-	hits=$(grep -nE "$pattern" "$@" 2>/dev/null) || return
-	echo "$what:"
-	echo "$hits"
-	bad=1
+python=$(command -v python3) || skip 'no python3'
+"$python" test/include-rules.py ARCHITECTURE.md || exit 1
+
+# The check finds what it is there for: an include upwards, one of a file that is not there, one
+# that the compiler would find in another folder than the reader does.
+mkdir -p "$T/tree"
+cp -r ARCHITECTURE.md src elf inject sweep ctl python "$T/tree"
+cd "$T/tree" || exit 2
+refused() { # FILE INCLUDE WORDS
+	cp "$1" "$T/kept"
+	printf '#include "%s"\n' "$2" >>"$1"
+	"$python" "$SRC/test/include-rules.py" ARCHITECTURE.md >"$T/out" &&
+		fail "$1 may include $2"
+	grep -q "$3" "$T/out" || fail "$1 with $2: $(cat "$T/out")"
+	cp "$T/kept" "$1"
 }
-
-shopt -s nullglob globstar
-elf=(elf/*.[ch]) inject=(inject/**/*.[chS]) python=(python/**/*.[chS]) sweep=(sweep/*.[ch])
-all=({src,elf,inject,python,sweep}/**/*.[chS])
-[ ${#all[@]} -gt 20 ] || fail "only ${#all[@]} source files found"
-
-forbid 'elf/ knows no ptrace and nothing of inject/' \
-	'#include.*(inject/|sys/ptrace|page-abi)' "${elf[@]}"
-# From src/ the lower rooms take errors, log lines and the reader of /proc/PID/maps only.
-for file in "${elf[@]}" "${inject[@]}"; do
-	hits=$(grep -nE '#include "(\.\./)+src/' "$file" | grep -vE 'src/(err|log|maps)\.h"')
-	[ -n "$hits" ] && echo "$file takes more than err.h, log.h and maps.h from src/:" && echo "$hits" && bad=1
-done
-forbid 'inject/ knows no names: it receives addresses' '#include.*elf/' "${inject[@]}"
-
-others=$(grep -nE '#include "(\.\./)+' "${sweep[@]}" | grep -vE '"\.\./src/(err|log|text)\.h"')
-[ -n "$others" ] && echo 'sweep/ takes err.h, log.h and text.h, and nothing else:' && echo "$others" && bad=1
-forbid 'sweep/ does no I/O: it is asked and told' \
-	'#include <(sys/|unistd|fcntl|pthread|signal|time\.h|poll)' "${sweep[@]}"
-
-others=$(grep -nE '#include "(\.\./)+' "${python[@]}" | grep -vE '"(\.\./)+inject/page-abi\.h"')
-[ -n "$others" ] && echo 'the agent shares page-abi.h and nothing else:' && echo "$others" && bad=1
-
-others=$(grep -nE '#include' inject/page-abi.h | grep -vE '<(stdint|assert|stddef)\.h>')
-[ -n "$others" ] && echo "page-abi.h includes more than <stdint.h>:" && echo "$others" && bad=1
-
-plain=()
-for file in "${all[@]}"; do
-	case $file in inject/arch/* | python/arch/*) ;; *) plain+=("$file") ;; esac
-done
-forbid 'only inject/arch/ may ask for an architecture' '__(x86_64|aarch64|amd64|i386)(__)?' \
-	"${plain[@]}"
-exit $bad
+refused src/session/session.h src/run/client.h 'src/session may not include src/run/client.h'
+refused elf/view.h inject/page.h 'elf may not include'
+refused inject/page-abi.h src/base/err.h 'page-abi.h'
+refused src/run/client.c ../session/session.h 'path from the root'
+refused sweep/stat.c src/base/nothing.h 'no such file'
+printf '#include <unistd.h>\n' >>sweep/stat.c
+"$python" "$SRC/test/include-rules.py" ARCHITECTURE.md >"$T/out" && fail 'sweep/ may do I/O'
+exit 0

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "inject/arch/x86_64/x86.h"
 #include "sandbox.h"
+#include "inject/arch/x86_64/x86.h"
 
 unsigned int sandbox_damage;
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "prove.h"
 #include "inject/arch/x86_64/x86.h"
 #include "inject/landing.h"
-#include "prove.h"
 
 static void add_function(struct library *lib, uint64_t value, uint64_t size, const char *name)
 {

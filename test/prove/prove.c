@@ -24,8 +24,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "inject/landing.h"
 #include "prove.h"
+#include "inject/landing.h"
 
 enum { NAMES_SHOWN = 5, WRONG_SHOWN = 20 };
 

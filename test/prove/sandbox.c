@@ -21,8 +21,8 @@
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
-#include "inject/arch/x86_64/x86.h"
 #include "sandbox.h"
+#include "inject/arch/x86_64/x86.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

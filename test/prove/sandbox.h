@@ -3,9 +3,9 @@
 #define SANDBOX_H
 
 #include <ucontext.h>
+#include "prove.h"
 #include "inject/arch/arch.h"
 #include "inject/page-abi.h"
-#include "prove.h"
 
 /*
  * Inside the sandbox: sandbox.c has the memory, the registers and the way in and out, forms.c the

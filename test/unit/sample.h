@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/result/result.h"
 #include "src/base/text.h"
+#include "src/result/result.h"
 
 static char *sample_copy(const char *s)
 {

@@ -9,9 +9,9 @@
 
 #include <sys/resource.h>
 
+#include "elf-build.h"
 #include "elf/image-priv.h"
 #include "elf/symbol.h"
-#include "elf-build.h"
 
 static struct image *open_image(const char *path)
 {

@@ -11,10 +11,10 @@
 #include <gnu/libc-version.h>
 #include <sys/mman.h>
 
+#include "elf-build.h"
 #include "elf/image.h"
 #include "elf/mapping.h"
 #include "elf/symbol.h"
-#include "elf-build.h"
 
 #define SOURCE                                         \
 	"static int hidden(int x) { return x * 3; }\n" \

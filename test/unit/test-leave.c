@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "inject/ptrace.h"
 #include "hooked.h"
+#include "inject/ptrace.h"
 
 enum { STEPS = 4000, FLAGS = 0x8d5 };
 

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/out/out.h"
 #include "sample.h"
+#include "src/out/out.h"
 
 static char dir[] = "/tmp/sbinject-out.XXXXXX";
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "src/out/sweep-plot.h"
 #include "src/live/progress.h"
+#include "src/out/sweep-plot.h"
 
 static char path[64];
 

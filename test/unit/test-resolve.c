@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "elf/resolve.h"
 #include "elf-build.h"
+#include "elf/resolve.h"
 
 /* A live program whose map and memory are read. */
 struct child {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "sweep/verdict.h"
 #include "sweep-judged.h"
+#include "sweep/verdict.h"
 
 /* An open loop whose source is no function: there is no control to tell. */
 static void test_not_felt_by_an_idle_program_is_not_hidden(void **state)

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "sweep-sim.h"
 #include "sweep/infer.h"
 #include "sweep/order.h"
 #include "sweep/slack.h"
 #include "sweep/stat.h"
-#include "sweep-sim.h"
 
 /*
  * Does an interval that says 95 % hold the truth 95 times in 100? Programs with known answers are

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include "sweep-judged.h"
 #include "sweep/compare.h"
 #include "sweep/escalate.h"
 #include "sweep/lane.h"
@@ -16,7 +17,6 @@
 #include "sweep/screen.h"
 #include "sweep/stat.h"
 #include "sweep/verdict.h"
-#include "sweep-judged.h"
 
 /* The parts of a sweep one by one: orders, lanes, doses, groups, verdicts, comparisons. */
 

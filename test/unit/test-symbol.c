@@ -9,9 +9,9 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 
+#include "elf-build.h"
 #include "elf/demangle.h"
 #include "elf/symbol.h"
-#include "elf-build.h"
 
 #define CXX_SOURCE                                                                      \
 	"#include <string>\n"                                                           \

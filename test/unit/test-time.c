@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/text.h"
 #include "src/out/out.h"
 #include "src/spec/spec.h"
-#include "src/base/text.h"
 
 static void test_delays(void **state)
 {

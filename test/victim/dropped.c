@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include "inject/page-abi.h"
+#include "../../inject/page-abi.h"
 #include "victim.h"
 
 enum { THREADS = 2, NOBODY = 65534, PROCS = 4, CELLS = 2, CHUNK = 1 << 16 };

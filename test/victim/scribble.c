@@ -12,7 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include "inject/page-abi.h"
+#include "../../inject/page-abi.h"
 #include "victim.h"
 
 enum { THREADS = 2, CHUNK = 1 << 16, FIRST_BLOCKS = 4 << 20 };

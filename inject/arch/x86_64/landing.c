@@ -13,9 +13,9 @@
 #include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
+#include "x86.h"
 #include "inject/landing.h"
 #include "src/base/err.h"
-#include "x86.h"
 
 enum { REACH8 = 128, MAP_BITS = 1 << 22, MIN_SHIFT = 3 };
 

@@ -8,8 +8,8 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "inject/landing.h"
 #include "x86.h"
+#include "inject/landing.h"
 
 enum { JUMP = 5, SHORT_JUMP = 2, CODE_ALIGN = 16, PAGE = 4096, MAX_LANDINGS = 64 };
 

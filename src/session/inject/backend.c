@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ptrace to get in, jumps into stubs that spin inside the target: see inject/. */
-#include <errno.h>
-#include <string.h>
-#include <sys/ptrace.h>
 #include "src/session/backend.h"
-
-/* PTRACE_SEIZE on nobody: ESRCH where the system call is there, EPERM or ENOSYS where not. */
-static int inject_probe(struct sb_err *err)
-{
-	if (ptrace(PTRACE_SEIZE, -1, 0, 0) < 0 && (errno == ENOSYS || errno == EPERM)) {
-		err_sys(err, SB_EPERM, "ptrace is not available");
-		err_hint(err, "in a container, start it with --cap-add SYS_PTRACE and a seccomp "
-			      "profile that allows ptrace");
-		return -SB_EPERM;
-	}
-	return 0;
-}
+#include "src/session/check.h"
 
 const struct backend backend_inject = {
 	.name = "inject",
 	.summary = "jumps planted by ptrace, delays spent inside the target",
-	.probe = inject_probe,
+	.probe = check_ptrace,
 	.open = session_open,
 	.check = session_check,
 	.attach = session_attach,

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/session/check.h"
 #include "priv.h"
 #include "python.h"
-#include "src/base/text.h"
 #include "inject/tree-task.h"
+#include "src/base/text.h"
+#include "src/session/check.h"
 
 static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 {

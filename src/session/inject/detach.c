@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "src/base/log.h"
 #include "priv.h"
 #include "python.h"
+#include "src/base/log.h"
 #include "src/session/strays.h"
 
 /* How long another tracer is waited for. */

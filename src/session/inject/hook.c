@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/check.h"
-#include "src/base/log.h"
 #include "priv.h"
 #include "python.h"
-#include "src/session/strays.h"
-#include "src/base/text.h"
-#include "src/base/maps.h"
 #include "inject/mimic.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
+#include "src/base/maps.h"
+#include "src/base/text.h"
+#include "src/session/check.h"
+#include "src/session/strays.h"
 
 #define EVERY SIZE_MAX /* targets */
 

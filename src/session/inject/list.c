@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/check.h"
 #include "priv.h"
 #include "python.h"
 #include "src/base/text.h"
+#include "src/session/check.h"
 
 static void *must(void *memory)
 {

@@ -2,16 +2,16 @@
 #ifndef SB_SESSION_PRIV_H
 #define SB_SESSION_PRIV_H
 
-#include "src/session/session.h"
-#include "src/session/foreign.h"
-#include "src/session/processes.h"
 #include "sites.h"
-#include "src/session/targets.h"
-#include "src/session/warnings.h"
 #include "inject/bell.h"
 #include "inject/clock.h"
 #include "inject/region.h"
 #include "inject/space.h"
+#include "src/session/foreign.h"
+#include "src/session/processes.h"
+#include "src/session/session.h"
+#include "src/session/targets.h"
+#include "src/session/warnings.h"
 
 /* Shared by session*.c only. */
 

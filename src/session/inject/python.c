@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "src/base/log.h"
-#include "src/base/text.h"
 #include "elf/interpreter.h"
 #include "python/agent/agent-image.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
 
 #define MS 1000000ull
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/base/maps.h"
 #include "priv.h"
 #include "python.h"
+#include "src/base/maps.h"
 #include "src/base/text.h"
 
 enum { KEEP_ENDED = 500 };

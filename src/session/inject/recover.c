@@ -6,14 +6,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "src/base/log.h"
-#include "src/base/maps.h"
-#include "src/session/processes.h"
 #include "inject/clock.h"
 #include "inject/region.h"
 #include "inject/room.h"
 #include "inject/trap.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
+#include "src/base/maps.h"
+#include "src/session/processes.h"
 
 enum { SETTLE_TRIES = 200, SESSIONS_MOST = 8 };
 

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "src/base/log.h"
 #include "recover.h"
 #include "priv.h"
 #include "python.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
 
 #define MS 1000000ull
 

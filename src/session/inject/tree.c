@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "src/base/log.h"
 #include "priv.h"
 #include "python.h"
 #include "inject/trap.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
 
 /* The record of the nearest ancestor under trace: pid= is inherited from it. */
 static struct record *ancestor_record(struct session *s, pid_t parent)

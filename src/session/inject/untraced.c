@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "src/session/strays.h"
 #include "priv.h"
 #include "python.h"
 #include "inject/tree-task.h"
+#include "src/session/strays.h"
 
 /* A target that forks without end is let go over several steps of the session. */
 enum { RELEASES_MOST = 256 };

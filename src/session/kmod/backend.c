@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/session/backend.h"
-#include "src/session/check.h"
 #include "files.h"
 #include "priv.h"
-#include "src/base/log.h"
-#include "src/session/processes.h"
-#include "src/base/text.h"
 #include "elf/resolve.h"
 #include "inject/clock.h"
 #include "inject/tree-task.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/session/backend.h"
+#include "src/session/check.h"
+#include "src/session/processes.h"
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include "files.h"
 #include "priv.h"
-#include "src/base/log.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
 
 static void *must(void *memory)
 {

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/backend.h"
-#include "src/session/check.h"
-#include "src/base/log.h"
-#include "src/session/preview.h"
 #include "priv.h"
 #include "elf/image.h"
 #include "inject/clock.h"
+#include "src/base/log.h"
+#include "src/session/backend.h"
+#include "src/session/check.h"
+#include "src/session/preview.h"
 
 #define MS 1000000ull
 

@@ -6,9 +6,9 @@
  * armed.
  */
 #include <stdlib.h>
-#include "src/session/strays.h"
 #include "priv.h"
 #include "inject/region.h"
+#include "src/session/strays.h"
 
 /* Where in which file the bytes of a patch lie. */
 static bool is_at(const struct maps *maps, const struct journal_patch *patch, uint32_t dev,

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "src/base/log.h"
-#include "src/base/text.h"
 #include "priv.h"
 #include "inject/memory.h"
 #include "inject/mimic.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
 
 /* One place as it was found; what must be known to arm it. */
 struct candidate {

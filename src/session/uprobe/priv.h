@@ -2,13 +2,13 @@
 #ifndef SB_UPROBE_SESSION_H
 #define SB_UPROBE_SESSION_H
 
+#include "inject/uprobe/uprobe.h"
 #include "src/session/processes.h"
 #include "src/session/targets.h"
 #include "src/session/warnings.h"
-#include "inject/uprobe/uprobe.h"
 
 /*
- * The session of the uprobe backend; shared by session/uprobe/backend.c and uprobe-*.c only. What
+ * The session of the uprobe backend; shared by the files of this folder only. What
  * the functions promise is written at session.h. Nobody is stopped and nothing is written into a
  * process: places in files are armed (inject/uprobe/), and the kernel counts and spins for the
  * processes that are entered there.

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/session/check.h"
-#include "src/base/text.h"
 #include "priv.h"
 #include "inject/clock.h"
+#include "src/base/text.h"
+#include "src/session/check.h"
 
 void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums)
 {

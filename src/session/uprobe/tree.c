@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/base/text.h"
 #include "priv.h"
 #include "inject/clock.h"
 #include "inject/tree-task.h"
+#include "src/base/text.h"
 
 struct urecord *usession_record(const struct session *s, uint32_t row)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/session/slowdown.h"
 #include "priv.h"
 #include "inject/clock.h"
+#include "src/session/slowdown.h"
 
 #define MS 1000000ull
 

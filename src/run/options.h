@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RUN_OPTIONS_H
+#define SB_RUN_OPTIONS_H
+
+#include "src/result/result.h"
+#include "src/session/session.h"
+
+/* What a run was asked for, by a command line (src/cli/options.h); texts and lists are its own. */
+struct options {
+	struct session_config session;
+	char *backend;
+	bool require_hits, quiet, verbose, help, version;
+	uint64_t default_ns; /* delay of targets without one */
+	bool from_env;	     /* --from-env */
+	bool background;
+	int status_fd;	/* lines for programs; 0: none */
+	int ready_pipe; /* set by --daemon: a byte ends the wait of who started us; 0 */
+	uint64_t interval_ns;
+	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
+	bool metrics_by_pid;
+	char *json, *jsonl;
+	struct result_tag *tag;
+	size_t n_tags;
+	char **command; /* NULL: none; NULL-terminated */
+};
+
+#endif
