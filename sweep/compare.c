@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 #define LEVEL 0.05
 

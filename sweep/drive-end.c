@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
 #include "slack.h"
 #include "stat.h"
 #include "verdict.h"
+#include "src/base/must.h"
 
 #define ANALYSIS_SEED 0x5eedfaceu /* apart from the design's: the end may be asked for twice */
 #define GATE_LEVEL    0.01	  /* an honest run is called unproven once in a hundred */

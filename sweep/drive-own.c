@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 /*
  * The targets' own time: a few windows between the pilot and the first delay, hooked and not

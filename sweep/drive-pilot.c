@@ -2,7 +2,7 @@
 #include "drive-priv.h"
 
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 /* Warm-up and pilot: everything in SHAM, window after window without a pause. */
 #define PILOT_WINDOWS 80

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
 #include "verdict.h"
+#include "src/base/must.h"
 
 #define SHARE_CONTROL  0.15 /* of what is left then */
 #define SHARE_SCREEN   0.50

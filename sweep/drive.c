@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 struct drive_cfg drive_defaults(void)
 {

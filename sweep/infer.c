@@ -2,8 +2,8 @@
 #include "infer.h"
 
 #include <stdlib.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 #define LEVEL 0.975 /* of a two-sided 95 % interval's ends */
 #define POWER 0.8

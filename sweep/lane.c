@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 static const char *const mode_names[] = {
 	[LANE_PROCESS] = "process",

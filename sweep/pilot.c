@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 bool pilot_settled(const struct pilot_window *win, size_t n)
 {

@@ -2,7 +2,7 @@
 #include "plan.h"
 
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 /* A gate after every few blocks, where in between is left to chance. */
 static void place_gates(struct plan *plan)

@@ -2,7 +2,7 @@
 #include "record.h"
 
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 /* With fewer, those that a window cuts in two would weigh. */
 enum { GIVEN_HITS = 1000 };

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 static const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_CRITICAL] = "CRITICAL",     [VERDICT_PARTIAL] = "PARTIAL",

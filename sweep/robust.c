@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 #define EXACT_RANKS 60
 

@@ -2,7 +2,7 @@
 #include "screen.h"
 
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 static void settle(struct screen *s, const struct screen_group *group, enum screen_state state,
 		   double figure)

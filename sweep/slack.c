@@ -2,8 +2,8 @@
 #include "slack.h"
 
 #include <stdlib.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 #define GRID	  400
 #define DELTA_MIN 7.0 /* of AICc, before a slack is spoken of */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "must.h"
+#include "src/base/must.h"
 
 /* The continued fraction of I_x(a, b) (Abramowitz and Stegun 26.5.8) by Lentz's method. */
 static double beta_fraction(double a, double b, double x)

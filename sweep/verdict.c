@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "must.h"
 #include "stat.h"
+#include "src/base/must.h"
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5

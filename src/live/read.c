@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "read.h"
+#include "src/base/must.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -21,16 +22,9 @@ struct sweep_reader {
 	size_t n_roles;
 };
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 struct sweep_reader *sweep_reader_new(struct sweep_job *job, struct client *client, size_t n_all)
 {
-	struct sweep_reader *reader = must(calloc(1, sizeof(*reader)));
+	struct sweep_reader *reader = must_calloc(1, sizeof(*reader));
 
 	reader->job = job;
 	reader->client = client;
@@ -87,7 +81,7 @@ static void take_rows(struct sweep_reading *r, const json_t *list)
 	const json_t *row;
 	size_t i;
 
-	r->row = must(calloc(json_array_size(list) + 1, sizeof(*r->row)));
+	r->row = must_calloc(json_array_size(list) + 1, sizeof(*r->row));
 	json_array_foreach((json_t *)list, i, row) r->row[r->n_rows++] = (struct sweep_row){
 		.target = number(row, 0),
 		.pid = (pid_t)number(row, 1),
@@ -105,7 +99,7 @@ static void take_own(const struct sweep_reader *reader, struct sweep_reading *r,
 	size_t i;
 
 	r->timing = json_is_true(json_object_get(answer, "timing"));
-	r->own = must(calloc(reader->n_all, sizeof(*r->own)));
+	r->own = must_calloc(reader->n_all, sizeof(*r->own));
 	json_array_foreach(json_object_get(answer, "spans"), i,
 			   row) if (number(row, 0) < reader->n_all)
 		r->own[number(row, 0)] = (struct drive_own){
@@ -123,9 +117,9 @@ static int take_counters(struct sweep_reader *reader, json_t *request, struct sw
 	if (!answer)
 		return -1;
 	r->moved = json_is_true(json_object_get(answer, "moved"));
-	r->hits = must(calloc(reader->n_all, sizeof(*r->hits)));
-	r->spent_ns = must(calloc(reader->n_all, sizeof(*r->spent_ns)));
-	r->overrun_ns = must(calloc(reader->n_all, sizeof(*r->overrun_ns)));
+	r->hits = must_calloc(reader->n_all, sizeof(*r->hits));
+	r->spent_ns = must_calloc(reader->n_all, sizeof(*r->spent_ns));
+	r->overrun_ns = must_calloc(reader->n_all, sizeof(*r->overrun_ns));
 	take_rows(r, json_object_get(answer, "lanes"));
 	take_own(reader, r, answer);
 	for (size_t i = 0; i < r->n_rows; i++)
@@ -236,11 +230,11 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes)
 {
 	const bool *treated = drive_treated(drive);
-	struct lane_count *rest = must(calloc(reader->n_all, sizeof(*rest)));
+	struct lane_count *rest = must_calloc(reader->n_all, sizeof(*rest));
 	struct lanes lanes = { 0 };
 	const char *role = "process";
 
-	*hits = must(calloc(reader->n_all, sizeof(**hits)));
+	*hits = must_calloc(reader->n_all, sizeof(**hits));
 	for (size_t i = 0; i < reader->n_all; i++) {
 		(*hits)[i] = rest[i].hits = grown(a->hits[i], b->hits[i]);
 		rest[i].injected_ns = grown(a->spent_ns[i], b->spent_ns[i]);
@@ -280,7 +274,7 @@ struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 
 	if (!a->timing || !b->timing)
 		return NULL;
-	own = must(calloc(reader->n_all, sizeof(*own)));
+	own = must_calloc(reader->n_all, sizeof(*own));
 	for (size_t i = 0; i < reader->n_all; i++)
 		own[i] = (struct drive_own){
 			.ns = fmax(0, b->own[i].ns - a->own[i].ns),

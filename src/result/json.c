@@ -34,7 +34,7 @@ static void shape_fill(json_t *object, const struct shape *shape, const char *ba
 
 	for (size_t i = 0; i < shape->n; i++) {
 		const struct field *field = &shape->field[i];
-		json_t *value = kind_must(field->kind->put(field, base, res));
+		json_t *value = must(field->kind->put(field, base, res));
 		bool why = json_is_null(value) && field->unknown;
 
 		if (json_is_null(value) && field->optional) {
@@ -86,7 +86,7 @@ static size_t count_of(const struct field *field, const char *base)
 static void *array_alloc(const struct field *field, char *base, const json_t *value, size_t size)
 {
 	size_t n = json_array_size(value);
-	void *items = n ? kind_must(calloc(n, size)) : NULL;
+	void *items = n ? must_calloc(n, size) : NULL;
 
 	*(void **)(base + field->at) = items;
 	*(size_t *)(base + field->count_at) = n;
@@ -96,10 +96,10 @@ static void *array_alloc(const struct field *field, char *base, const json_t *va
 static json_t *structs_put(KIND_PUT_ARGS)
 {
 	const char *item = *(char *const *)(base + field->at);
-	json_t *array = kind_must(json_array());
+	json_t *array = must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++, item += field->shape->size) {
-		json_t *object = kind_must(json_object());
+		json_t *object = must(json_object());
 
 		shape_fill(object, field->shape, item, res);
 		append(array, object);
@@ -127,7 +127,7 @@ static const char *structs_get(KIND_GET_ARGS)
 static json_t *strings_put(KIND_PUT_ARGS)
 {
 	char *const *s = *(char *const *const *)(base + field->at);
-	json_t *array = kind_must(json_array());
+	json_t *array = must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++)
 		append(array, kind_string_new(s[i]));
@@ -152,7 +152,7 @@ static const char *strings_get(KIND_GET_ARGS)
 static json_t *pids_put(KIND_PUT_ARGS)
 {
 	const pid_t *pids = *(pid_t *const *)(base + field->at);
-	json_t *array = kind_must(json_array());
+	json_t *array = must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++)
 		append(array, json_integer(pids[i]));
@@ -181,7 +181,7 @@ static const struct kind kind_pids = { pids_put, pids_get };
 static json_t *tags_put(KIND_PUT_ARGS)
 {
 	const struct result_tag *tag = *(struct result_tag *const *)(base + field->at);
-	json_t *object = kind_must(json_object());
+	json_t *object = must(json_object());
 
 	for (size_t i = 0; i < count_of(field, base); i++) {
 		char *key = kind_to_text(tag[i].key ? tag[i].key : "");
@@ -200,7 +200,7 @@ static const char *tags_get(KIND_GET_ARGS)
 
 	if (!json_is_object(value))
 		return "an object";
-	tag = kind_must(calloc(json_object_size(value) + 1, sizeof(*tag)));
+	tag = must_calloc(json_object_size(value) + 1, sizeof(*tag));
 	*(struct result_tag **)(base + field->at) = tag;
 	*(size_t *)(base + field->count_at) = json_object_size(value);
 	json_object_foreach((json_t *)value, key, item)
@@ -259,7 +259,7 @@ static const struct shape gil_shape = SHAPE(struct result, gil_fields);
 static json_t *known_put(const struct shape *shape, const char *base, bool known,
 			 const char *reason)
 {
-	json_t *object = kind_must(json_object());
+	json_t *object = must(json_object());
 
 	if (known)
 		shape_fill(object, shape, base, NULL);
@@ -322,7 +322,7 @@ static json_t *gil_put(KIND_PUT_ARGS)
 {
 	const struct result *run = (const void *)base;
 
-	return run->gil ? known_put(&gil_shape, base, run->gil_known, "") : kind_must(json_null());
+	return run->gil ? known_put(&gil_shape, base, run->gil_known, "") : must(json_null());
 }
 
 static const char *gil_get(KIND_GET_ARGS)
@@ -354,10 +354,10 @@ static const struct shape counts_shape = SHAPE(struct result_counts, counts_fiel
 static json_t *counts_put(KIND_PUT_ARGS)
 {
 	const struct result_counts *counts = *(struct result_counts *const *)(base + field->at);
-	json_t *array = kind_must(json_array());
+	json_t *array = must(json_array());
 
 	for (size_t i = 0; counts && i < res->n_targets; i++) {
-		json_t *object = kind_must(json_object());
+		json_t *object = must(json_object());
 
 		set(object, "spec", kind_string_new(res->target[i].spec));
 		shape_fill(object, &counts_shape, (const char *)&counts[i], res);
@@ -373,7 +373,7 @@ static const char *counts_get(KIND_GET_ARGS)
 
 	if (!json_is_array(value) || (n && n != res->n_targets))
 		return "an array with one entry for each target";
-	counts = n ? kind_must(calloc(n, sizeof(*counts))) : NULL;
+	counts = n ? must_calloc(n, sizeof(*counts)) : NULL;
 	*(struct result_counts **)(base + field->at) = counts;
 	for (size_t i = 0; i < n; i++)
 		if (shape_read(json_array_get(value, i), &counts_shape, (char *)&counts[i], res,
@@ -515,12 +515,12 @@ static const struct shape run_shape = SHAPE(struct result, run_fields);
 
 char *result_to_json(const struct result *res, bool indent)
 {
-	json_t *document = kind_must(json_object());
+	json_t *document = must(json_object());
 	char *text;
 
 	set(document, "schema", json_string(SCHEMA));
 	shape_fill(document, &run_shape, (const char *)res, res);
-	text = kind_must(json_dumps(document, indent ? JSON_INDENT(2) : JSON_COMPACT));
+	text = must(json_dumps(document, indent ? JSON_INDENT(2) : JSON_COMPACT));
 	json_decref(document);
 	return text;
 }

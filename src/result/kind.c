@@ -10,13 +10,6 @@
 #include <time.h>
 #include "src/base/text.h"
 
-void *kind_must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 /* Bytes and Unicode */
 
 #define BYTE_POINT 0xef00u /* U+EF80 to U+EFFF stand for bytes 0x80 to 0xff */
@@ -28,7 +21,7 @@ static bool is_byte_point(uint32_t point)
 
 char *kind_to_text(const char *s)
 {
-	char *text = kind_must(malloc(strlen(s) * 3 + 1)), *to = text;
+	char *text = must(malloc(strlen(s) * 3 + 1)), *to = text;
 
 	while (*s) {
 		uint32_t point = 0;
@@ -50,7 +43,7 @@ char *kind_to_text(const char *s)
 
 char *kind_to_bytes(const char *s)
 {
-	char *bytes = kind_must(malloc(strlen(s) + 1)), *to = bytes;
+	char *bytes = must(malloc(strlen(s) + 1)), *to = bytes;
 
 	while (*s) {
 		uint32_t point = 0;

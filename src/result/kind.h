@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include "result.h"
+#include "src/base/must.h"
 
 /*
  * How one member of a struct becomes a JSON value and is read back: used by result/json.c only.
@@ -67,7 +68,5 @@ json_t *kind_string_new(const char *bytes);
 char *kind_string_take(const json_t *value);
 
 bool kind_pid_read(const json_t *value, pid_t *pid);
-
-void *kind_must(void *memory); /* aborts on NULL */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "result.h"
+#include "src/base/must.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,20 +29,13 @@ const char *result_outcome_name(enum result_outcome outcome)
 	return i < sizeof(outcome_names) / sizeof(outcome_names[0]) ? outcome_names[i] : NULL;
 }
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 struct result *result_new(size_t n_targets)
 {
-	struct result *res = must(calloc(1, sizeof(*res)));
+	struct result *res = must_calloc(1, sizeof(*res));
 
 	res->exit = -1;
 	res->n_targets = n_targets;
-	res->target = n_targets ? must(calloc(n_targets, sizeof(*res->target))) : NULL;
+	res->target = n_targets ? must_calloc(n_targets, sizeof(*res->target)) : NULL;
 	return res;
 }
 

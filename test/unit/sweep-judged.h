@@ -3,7 +3,7 @@
 #define SWEEP_JUDGED_H
 
 #include <math.h>
-#include "sweep/must.h"
+#include "src/base/must.h"
 #include "sweep/result.h"
 #include "sweep/stat.h"
 

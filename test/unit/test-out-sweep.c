@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/base/must.h"
 #include "src/out/sweep.h"
-#include "sweep/must.h"
 
 static char *table(const struct sweep_result *res)
 {

@@ -8,10 +8,10 @@
 
 #include <string.h>
 #include "sweep-judged.h"
+#include "src/base/must.h"
 #include "sweep/compare.h"
 #include "sweep/escalate.h"
 #include "sweep/lane.h"
-#include "sweep/must.h"
 #include "sweep/pilot.h"
 #include "sweep/plan.h"
 #include "sweep/screen.h"

@@ -7,13 +7,7 @@
 #include "priv.h"
 #include "python.h"
 #include "inject/tree-task.h"
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
+#include "src/base/must.h"
 
 /* pid=: a process and its descendants, whatever their order in the list. */
 static void scope_of(struct session *s, size_t index)
@@ -109,7 +103,7 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 /* The session's numbers of this target's sites, as a set. */
 static bool *cookies_of(const struct session *s, size_t index)
 {
-	bool *set = must(calloc(s->n_sites + 1, sizeof(*set)));
+	bool *set = must_calloc(s->n_sites + 1, sizeof(*set));
 
 	for (size_t i = 0; i < s->n_sites; i++)
 		set[i] = s->site[i].target == index && !s->site[i].bell;

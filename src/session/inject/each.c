@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "python.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 
 enum { EACH_MAX = 1 << 16, SLOTS = EACH_MAX * 2 };
@@ -42,12 +43,6 @@ static uint32_t *slot_of(const struct session *s, size_t target, const char *mod
 	       !is_it(&s->each[s->each_slot[i] - 1], target, module, symbol, address))
 		i = (i + 1) % SLOTS;
 	return &s->each_slot[i];
-}
-
-static void must(const void *memory)
-{
-	if (!memory)
-		abort();
 }
 
 uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,

@@ -7,15 +7,9 @@
 #include <string.h>
 #include "priv.h"
 #include "python.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/session/check.h"
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
 {

@@ -11,16 +11,10 @@
 #include "priv.h"
 #include "python.h"
 #include "src/base/maps.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 
 enum { KEEP_ENDED = 500 };
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 /* pid= means a process and its descendants: scope is inherited. */
 static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
@@ -32,7 +26,7 @@ static bool in_scope(const struct target *t, size_t index, pid_t pid, const stru
 
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent)
 {
-	struct record *rec = must(calloc(1, sizeof(*rec)));
+	struct record *rec = must_calloc(1, sizeof(*rec));
 
 	rec->pid = proc->pid;
 	rec->since_ns = clock_ns();
@@ -40,8 +34,8 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	rec->generation = proc->generation;
 	processes_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
-	rec->in_scope = must(calloc(s->max_targets, sizeof(*rec->in_scope)));
-	rec->counts = must(calloc(s->max_targets, sizeof(*rec->counts)));
+	rec->in_scope = must_calloc(s->max_targets, sizeof(*rec->in_scope));
+	rec->counts = must_calloc(s->max_targets, sizeof(*rec->counts));
 	for (size_t i = 0; i < s->n_targets; i++)
 		rec->in_scope[i] = in_scope(&s->target[i], i, proc->pid, parent);
 	rec->next = s->records;
@@ -98,7 +92,7 @@ static void keep_regions(struct record *rec)
 {
 	const struct space *space = rec->space;
 
-	rec->regions = must(calloc(space->n_regions + 1, sizeof(*rec->regions)));
+	rec->regions = must_calloc(space->n_regions + 1, sizeof(*rec->regions));
 	for (size_t i = 0; i < space->n_regions; i++)
 		rec->regions[rec->n_regions++] = region_get(space->regions[i]);
 }

@@ -6,19 +6,13 @@
 #include <string.h>
 #include "priv.h"
 #include "python.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 
 /* Between these shares of what was asked the mean delay of so many hits must lie. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
 enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 /* Of a target: what ended processes left, and children that nobody saw. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
@@ -141,8 +135,8 @@ static size_t all_sightings(struct session *s, struct sighting **out)
 				    s->site[r->sites[k].cookie].bell)
 					continue;
 				if (n == cap)
-					*out = must(realloc(*out, (cap = cap ? cap * 2 : 256) *
-									  sizeof(**out)));
+					*out = must_realloc(*out, (cap = cap ? cap * 2 : 256) *
+									  sizeof(**out));
 				(*out)[n++] = (struct sighting){ r->sites[k].cookie, rec->pid };
 			}
 		}
@@ -171,7 +165,7 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 		.address = r->address,
 		.size = r->size,
 		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
-		.pids = must(calloc(n, sizeof(pid_t))),
+		.pids = must_calloc(n, sizeof(pid_t)),
 		.each = each && r->each,
 		.hits = each && r->each ? each[r->each - 1] : 0,
 	};
@@ -240,7 +234,7 @@ static void fill_process(const struct session *s, const struct record *rec,
 	rp->generation = rec->generation;
 	rp->comm = text_dup(rec->comm);
 	rp->exe = text_dup(rec->exe);
-	rp->counts = must(calloc(s->n_targets + 1, sizeof(*rp->counts)));
+	rp->counts = must_calloc(s->n_targets + 1, sizeof(*rp->counts));
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct page_sums sums = { 0 };
 
@@ -258,7 +252,7 @@ static void fill_processes(const struct session *s, struct result *res)
 
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		n++;
-	res->process = must(calloc(n + 1, sizeof(*res->process)));
+	res->process = must_calloc(n + 1, sizeof(*res->process));
 	res->n_processes = n;
 	/* The list has the newest first; people read in order of time. */
 	for (const struct record *rec = s->records; rec; rec = rec->next)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sites.h"
+#include "src/base/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,16 +28,9 @@ struct image_plans {
 	struct image_plan *first;
 };
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 struct image_plans *plans_new(void)
 {
-	return must(calloc(1, sizeof(struct image_plans)));
+	return must_calloc(1, sizeof(struct image_plans));
 }
 
 void plans_free(struct image_plans *plans)
@@ -55,8 +49,8 @@ void plans_free(struct image_plans *plans)
 void found_add(struct found *found, const struct found_site *site)
 {
 	if ((found->count & (found->count - 1)) == 0)
-		found->site = must(realloc(found->site, (found->count ? found->count * 2 : 1) *
-								sizeof(*found->site)));
+		found->site = must_realloc(found->site, (found->count ? found->count * 2 : 1) *
+								sizeof(*found->site));
 	found->site[found->count++] = *site;
 }
 
@@ -80,7 +74,7 @@ static struct image_plan *plan_of(struct image_plans *plans, struct image *img)
 		ip = ip->next;
 	if (ip)
 		return ip;
-	ip = must(calloc(1, sizeof(*ip)));
+	ip = must_calloc(1, sizeof(*ip));
 	ip->img = image_ref(img);
 	ip->next = plans->first;
 	plans->first = ip;
@@ -190,7 +184,7 @@ size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t c
 	struct landing_set *set = landing_new();
 	struct callee callee = { img, vaddr };
 	struct image_segment seg[MAX_SEGMENTS];
-	struct landing *found = must(calloc(cap, sizeof(*found)));
+	struct landing *found = must_calloc(cap, sizeof(*found));
 	size_t segs = image_text(img, seg, MAX_SEGMENTS), n = 0;
 	bool known = set && landing_add_window(set, vaddr, 1) == 0;
 
@@ -280,7 +274,7 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 	}
 	if (want) {
 		scan(set, ip->img);
-		ip->entry = must(realloc(ip->entry, (had + want) * sizeof(*ip->entry)));
+		ip->entry = must_realloc(ip->entry, (had + want) * sizeof(*ip->entry));
 		for (size_t i = 0; i < found->count; i++) {
 			const struct found_site *s = &found->site[i];
 			struct image_plan old = { .entry = ip->entry, .count = had };

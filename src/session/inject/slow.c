@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"
+#include "src/base/must.h"
 #include "src/session/slowdown.h"
 
 #define MS 1000000ull
@@ -27,22 +28,15 @@ void slow_free(struct slow_look *look, size_t n_targets)
 	free(look);
 }
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 static struct slow_look *look_of(struct session *s, struct record *rec, size_t target, size_t slots)
 {
 	struct slow_look *look;
 
 	if (!rec->slow)
-		rec->slow = must(calloc(s->max_targets, sizeof(*rec->slow)));
+		rec->slow = must_calloc(s->max_targets, sizeof(*rec->slow));
 	look = &rec->slow[target];
 	for (int k = 0; k < 2 && !look->spent[k]; k++) {
-		look->spent[k] = must(calloc(slots, sizeof(struct page_spent)));
+		look->spent[k] = must_calloc(slots, sizeof(struct page_spent));
 		look->at[k] = rec->since_ns > s->delays_ns ? rec->since_ns : s->delays_ns;
 	}
 	return look;
@@ -79,7 +73,7 @@ static double recent(struct session *s, struct record *rec, size_t target, uint6
 
 	if (ns < SHORT_MS * MS)
 		return 0;
-	spent = must(calloc(slots, sizeof(*spent)));
+	spent = must_calloc(slots, sizeof(*spent));
 	page_read_spent(page, rec->space->proc, (uint32_t)target, spent);
 	for (size_t i = 0; i < slots; i++) {
 		double part = share(&older[i], &spent[i], ns * s->clk.ticks_per_ns);

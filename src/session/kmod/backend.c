@@ -18,19 +18,13 @@
 #include "inject/clock.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/session/backend.h"
 #include "src/session/check.h"
 #include "src/session/processes.h"
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100 };
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 /* Does the file hold this? One that cannot be read holds nothing. */
 static bool says(const char *path, const char *word)
@@ -123,12 +117,12 @@ static struct session *kmod_open(const struct session_config *cfg, struct sb_err
 
 	if (check_config(cfg, err) < 0)
 		return NULL;
-	s = must(calloc(1, sizeof(*s)));
+	s = must_calloc(1, sizeof(*s));
 	s->cfg = cfg;
 	s->enabled = true;
 	s->n_targets = cfg->targets.count;
 	s->max_targets = s->n_targets + SPARE_TARGETS;
-	s->target = must(calloc(s->max_targets, sizeof(*s->target)));
+	s->target = must_calloc(s->max_targets, sizeof(*s->target));
 	for (size_t i = 0; i < s->n_targets; i++)
 		target_init(&s->target[i], &cfg->targets.spec[i]);
 	return s;
@@ -181,7 +175,7 @@ static void add_line(struct target *t, const char *module, const char *symbol,
 	struct line *l;
 	int len;
 
-	t->line = must(realloc(t->line, (t->n_lines + 1) * sizeof(*t->line)));
+	t->line = must_realloc(t->line, (t->n_lines + 1) * sizeof(*t->line));
 	l = &t->line[t->n_lines++];
 	*l = (struct line){ .module = text_dup(module), .symbol = text_dup(symbol) };
 	len = asprintf(&l->name, "%s:%s", module, symbol);
@@ -394,7 +388,7 @@ static void fill_target(struct session *s, const struct target *t, struct result
 	rt->reason = text_dup("");
 	snprintf(rt->given.reason, sizeof(rt->given.reason),
 		 "the kernel module measures no single hits");
-	rt->site = must(calloc(t->n_lines + 1, sizeof(*rt->site)));
+	rt->site = must_calloc(t->n_lines + 1, sizeof(*rt->site));
 	for (size_t i = 0; i < t->n_lines; i++) {
 		rt->site[i] = (struct result_site){
 			.module = text_dup(t->line[i].module),
@@ -417,7 +411,7 @@ static struct result *kmod_result(struct session *s)
 	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
 	struct result *res = result_of_session(s->n_targets, "kmod", s->started_real, ended,
 					       s->wall_s);
-	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
+	struct result_counts *counts = must_calloc(s->n_targets + 1, sizeof(*counts));
 
 	ksession_counts_of(s, counts);
 	for (size_t i = 0; i < s->n_targets; i++) {

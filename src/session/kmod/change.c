@@ -7,13 +7,7 @@
 #include "priv.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
+#include "src/base/must.h"
 
 int ksession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
@@ -101,7 +95,7 @@ void ksession_state(const struct session *s, size_t index, struct session_target
 
 void ksession_target(struct session *s, size_t index, struct session_target *out)
 {
-	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
+	struct result_counts *counts = must_calloc(s->n_targets + 1, sizeof(*counts));
 
 	ksession_state(s, index, out);
 	ksession_counts_of(s, counts);
@@ -111,11 +105,11 @@ void ksession_target(struct session *s, size_t index, struct session_target *out
 
 size_t ksession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
 {
-	struct result_counts *counts = must(calloc(s->n_targets + 1, sizeof(*counts)));
+	struct result_counts *counts = must_calloc(s->n_targets + 1, sizeof(*counts));
 	size_t n = 0;
 
 	*t_ns = clock_ns();
-	*lanes = must(calloc(s->n_targets + 1, sizeof(**lanes)));
+	*lanes = must_calloc(s->n_targets + 1, sizeof(**lanes));
 	ksession_counts_of(s, counts);
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (!s->target[i].removed)

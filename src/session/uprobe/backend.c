@@ -19,13 +19,6 @@
 
 enum { SPARE_TARGETS = 512, TICK_MS = 100 };
 
-void *usession_must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 /* ---- open ---- */
 
 /* What the kernel's side cannot do, whatever the process. */
@@ -102,13 +95,13 @@ static int check_config(struct session *s, struct sb_err *err)
 
 static struct session *usession_open(const struct session_config *cfg, struct sb_err *err)
 {
-	struct session *s = usession_must(calloc(1, sizeof(*s)));
+	struct session *s = must_calloc(1, sizeof(*s));
 
 	s->cfg = cfg;
 	s->enabled = true;
 	s->n_targets = cfg->targets.count;
 	s->max_targets = s->n_targets + SPARE_TARGETS;
-	s->target = usession_must(calloc(s->max_targets, sizeof(*s->target)));
+	s->target = must_calloc(s->max_targets, sizeof(*s->target));
 	for (size_t i = 0; i < s->n_targets; i++) {
 		target_init(&s->target[i], &cfg->targets.spec[i]);
 		s->target[i].root = usession_root(s, s->target[i].spec->pid);

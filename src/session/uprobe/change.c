@@ -124,8 +124,8 @@ size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *
 				continue;
 			usession_counts_from(&sums, &counts);
 			if (n == cap)
-				*lanes = usession_must(reallocarray(
-					*lanes, cap = cap ? cap * 2 : 16, sizeof(**lanes)));
+				*lanes = must(reallocarray(*lanes, cap = cap ? cap * 2 : 16,
+							   sizeof(**lanes)));
 			(*lanes)[n++] = (struct session_lane){ .pid = rec->pid,
 							       .target = i,
 							       .hits = counts.hits,

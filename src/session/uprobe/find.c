@@ -100,7 +100,7 @@ static struct uplace *place_new(struct session *s, const struct candidate *c, ui
 	struct uplace *p;
 
 	if ((s->n_places & (s->n_places - 1)) == 0)
-		s->place = usession_must(
+		s->place = must(
 			realloc(s->place, (s->n_places ? s->n_places * 2 : 1) * sizeof(*s->place)));
 	p = &s->place[s->n_places++];
 	*p = (struct uplace){
@@ -126,7 +126,7 @@ static void place_row(struct uplace *p, uint32_t row)
 			return;
 	if (!row)
 		return;
-	p->rows = usession_must(realloc(p->rows, (p->n_rows + 1) * sizeof(*p->rows)));
+	p->rows = must_realloc(p->rows, (p->n_rows + 1) * sizeof(*p->rows));
 	p->rows[p->n_rows++] = row;
 }
 
@@ -154,8 +154,8 @@ struct upending {
 static void pend(struct session *s, const struct candidate *c, size_t place, uint32_t row)
 {
 	if ((s->n_pending & (s->n_pending - 1)) == 0)
-		s->pending = usession_must(realloc(
-			s->pending, (s->n_pending ? s->n_pending * 2 : 1) * sizeof(*s->pending)));
+		s->pending = must_realloc(s->pending, (s->n_pending ? s->n_pending * 2 : 1) *
+							      sizeof(*s->pending));
 	s->pending[s->n_pending++] = (struct upending){ place, row, *c };
 	s->place[place].waiting = true;
 }
@@ -181,7 +181,7 @@ static void settle(struct session *s, const struct upending *w, const struct upr
 /* Arms what waits, all of one target: those of one file together. */
 static void arm_pending(struct session *s, pid_t pid)
 {
-	struct uprobe_place *at = usession_must(calloc(s->n_pending + 1, sizeof(*at)));
+	struct uprobe_place *at = must_calloc(s->n_pending + 1, sizeof(*at));
 	size_t first = 0, n;
 
 	for (; first < s->n_pending; first += n) {

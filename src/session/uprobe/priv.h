@@ -3,6 +3,7 @@
 #define SB_UPROBE_SESSION_H
 
 #include "inject/uprobe/uprobe.h"
+#include "src/base/must.h"
 #include "src/session/processes.h"
 #include "src/session/targets.h"
 #include "src/session/warnings.h"
@@ -73,7 +74,6 @@ struct session {
 };
 
 #define usession_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
-void *usession_must(void *memory);
 
 /* session/uprobe/backend.c */
 int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err);

@@ -79,7 +79,7 @@ static void fill_site(const struct session *s, const struct uplace *p, struct re
 		.module = text_dup(p->module),
 		.build_id = text_dup(p->build_id),
 		.symbol = text_dup(p->symbol),
-		.name = usession_must(symbol_shown(p->symbol)),
+		.name = must(symbol_shown(p->symbol)),
 		.address = p->address,
 		.size = p->size,
 		.mechanism = text_dup("uprobe"),
@@ -96,7 +96,7 @@ static void fill_sites(const struct session *s, size_t target, struct result_tar
 
 	for (size_t i = 0; i < s->n_places; i++)
 		n += !s->place[i].bell && s->place[i].target == target;
-	rt->site = usession_must(calloc(n + 1, sizeof(*rt->site)));
+	rt->site = must_calloc(n + 1, sizeof(*rt->site));
 	for (size_t i = 0; i < s->n_places; i++)
 		if (!s->place[i].bell && s->place[i].target == target)
 			fill_site(s, &s->place[i], &rt->site[rt->n_sites++]);
@@ -122,7 +122,7 @@ static void fill_process(const struct session *s, const struct urecord *rec,
 				       .generation = rec->generation,
 				       .comm = text_dup(rec->comm),
 				       .exe = text_dup(rec->exe) };
-	rp->counts = usession_must(calloc(s->n_targets + 1, sizeof(*rp->counts)));
+	rp->counts = must_calloc(s->n_targets + 1, sizeof(*rp->counts));
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct page_sums sums = { 0 };
 
@@ -141,7 +141,7 @@ static void fill_processes(const struct session *s, struct result *res)
 
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		n += rec->generation != -1u;
-	res->process = usession_must(calloc(n + 1, sizeof(*res->process)));
+	res->process = must_calloc(n + 1, sizeof(*res->process));
 	res->n_processes = n;
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		if (rec->generation != -1u)
@@ -181,12 +181,12 @@ struct result *usession_list(struct session *s, struct sb_err *err)
 		check_readable(s->cfg->pids[i], err);
 	processes_descendants(s->cfg, &pids, &n);
 	for (size_t i = n; i-- > 0 && !err->code;) {
-		struct urecord *rec = usession_must(calloc(1, sizeof(*rec)));
+		struct urecord *rec = must_calloc(1, sizeof(*rec));
 
 		rec->pid = pids[i];
 		rec->row = rec->image = (uint32_t)i + 1;
 		processes_names(pids[i], rec->comm, sizeof(rec->comm), &rec->exe);
-		rec->counts = usession_must(calloc(s->max_targets, sizeof(*rec->counts)));
+		rec->counts = must_calloc(s->max_targets, sizeof(*rec->counts));
 		rec->ended = true; /* there are no counters to read */
 		rec->next = s->records;
 		s->records = rec;

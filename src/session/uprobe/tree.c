@@ -28,15 +28,15 @@ static struct urecord *record_of_pid(const struct session *s, pid_t pid)
 
 static struct urecord *record_new(struct session *s, pid_t pid, uint32_t row, uint32_t generation)
 {
-	struct urecord *rec = usession_must(calloc(1, sizeof(*rec)));
+	struct urecord *rec = must_calloc(1, sizeof(*rec));
 
 	rec->pid = pid;
 	rec->row = rec->image = row;
 	rec->generation = generation;
 	rec->since_ns = clock_ns();
 	processes_names(pid, rec->comm, sizeof(rec->comm), &rec->exe);
-	rec->counts = usession_must(calloc(s->max_targets, sizeof(*rec->counts)));
-	rec->spent = usession_must(calloc(s->max_targets, sizeof(*rec->spent)));
+	rec->counts = must_calloc(s->max_targets, sizeof(*rec->counts));
+	rec->spent = must_calloc(s->max_targets, sizeof(*rec->spent));
 	rec->next = s->records;
 	s->records = rec;
 	return rec;
