@@ -51,7 +51,7 @@ endif
 HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/null && \
 	command -v clang >/dev/null && echo 1))
 UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
-UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o probe-cost.o probe-links.o image.o,none.o))
+UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
 DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep
@@ -169,8 +169,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) inject/uprobe/uprobe.c inject/uprobe/probe-cost.c \
-		inject/uprobe/probe-links.c \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

@@ -66,21 +66,6 @@ static void gate_control(const struct drive *drive, struct rng *rng, struct swee
 	gates->control_ok = fabs(kappa.kappa.est - 1) <= allowed;
 }
 
-double drive_busiest(const struct drive *drive)
-{
-	double sum = 0, n = 0;
-
-	for (size_t i = 0; i < drive->rec.n; i++) {
-		const struct record_row *row = &drive->rec.row[i];
-
-		if (row->win.arm != ARM_SHAM || isnan(row->busy))
-			continue;
-		sum += row->busy;
-		n++;
-	}
-	return n > 0 ? sum / n : NAN;
-}
-
 /* --- a target --- */
 
 static void fill_doses(const struct infer_data *data, const struct work *work,

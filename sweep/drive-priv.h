@@ -10,7 +10,7 @@
 #include "screen.h"
 
 /*
- * Inside the drive. drive.c takes what is told and makes the next step; drive-pilot.c is warm-up
+ * Inside the drive. drive.c takes what is told; drive-step.c makes a step; drive-pilot.c is warm-up
  * and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured after them;
  * drive-end.c makes the result.
  */
@@ -102,12 +102,12 @@ bool own_next(struct drive *drive);
 void own_told(struct drive *drive, const struct drive_told *told);
 void own_study(struct drive *drive); /* how long, of all that was told */
 
-/* Sets drive->step, or drive->done. */
+/* Each sets drive->step, or drive->done. */
 void stage_first(struct drive *drive);
-void stage_told(struct drive *drive);
 void stage_warmup(struct drive *drive);
 void stage_pilot(struct drive *drive);
 void stage_next(struct drive *drive); /* the pilot or an experiment is over */
+void stage_step(struct drive *drive); /* a window of an experiment is over */
 
 #define CARRY_T	    3.0	 /* of record_carry(): the guard is too short */
 #define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */

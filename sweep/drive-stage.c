@@ -19,8 +19,6 @@
 #define GUARD_RAISES   2
 #define GUARD_FACTOR   8
 
-static void exp_step(struct drive *drive);
-
 static double left_ns(const struct drive *drive)
 {
 	if (!drive->cfg.time_ns)
@@ -125,7 +123,7 @@ static void exp_start(struct drive *drive, const struct sizing *size, double bud
 		exp->deadline_ns = drive->now_ns + (uint64_t)fmin(budget_ns, left_ns(drive));
 	plan_open(&exp->plan, &cfg, &drive->rng);
 	exp->open = true;
-	exp_step(drive);
+	stage_step(drive);
 }
 
 /* --- escalation, and the main blocks --- */
@@ -552,7 +550,7 @@ static void raise_guard(struct drive *drive)
 	}
 }
 
-static void exp_step(struct drive *drive)
+void stage_step(struct drive *drive)
 {
 	struct experiment *exp = &drive->exp;
 
@@ -565,30 +563,4 @@ static void exp_step(struct drive *drive)
 	} else {
 		exp_window(drive);
 	}
-}
-
-/* A source that stands still for a quarter of the budget is dead. */
-static bool source_dead(const struct drive *drive)
-{
-	return !drive->cfg.runs && (double)(drive->now_ns - drive->last_moved_ns) >
-					   SHARE_PILOT * (double)drive->cfg.time_ns;
-}
-
-void stage_told(struct drive *drive)
-{
-	if (source_dead(drive)) {
-		drive->dead = true;
-		drive_finish(drive);
-		return;
-	}
-	if (drive->stage == STAGE_WARMUP)
-		stage_warmup(drive);
-	else if (drive->stage == STAGE_PILOT)
-		stage_pilot(drive);
-	else if (drive->stage == STAGE_OWN && own_next(drive))
-		return;
-	else if (drive->stage == STAGE_OWN)
-		stage_next(drive);
-	else
-		exp_step(drive);
 }

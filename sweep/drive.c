@@ -155,116 +155,6 @@ const bool *drive_treated(const struct drive *drive)
 	return drive->treated;
 }
 
-/* Half a period on average, so that windows do not fall into step with the source. */
-static double dither_ns(const struct drive *drive)
-{
-	return !drive->cfg.aligned && drive->pilot.period_ns > 0 ? drive->pilot.period_ns : 0;
-}
-
-/* What a dose adds to an item, as a lane feels it; dose -1: none. */
-static double dose_x_ns(const struct drive *drive, int dose)
-{
-	const struct experiment *exp = &drive->exp;
-	double x = 0;
-
-	for (size_t i = 0; dose >= 0 && i < drive->cfg.n_targets; i++)
-		x += drive->work[i].felt > 0 ?
-			     drive->work[i].felt *
-				     (double)exp
-					     ->delay_ns[(size_t)dose * drive->cfg.n_targets + i] :
-			     0;
-	return x;
-}
-
-/* Nor with the items, where a delay makes one so long that few fit into a window: begun at the same
- * phase each time, it would always hold one too many, or one too few. */
-double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns)
-{
-	double x = dose_x_ns(drive, dose);
-
-	if (drive->cfg.aligned || !(x > drive->pilot.t_ns))
-		return 0;
-	return fmin(x + drive->pilot.t_ns, (double)window_ns);
-}
-
-double drive_given_dither(const struct drive *drive, double budget_ns)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		if (drive->work[i].state == WORK_OPEN)
-			most = fmax(most, drive->work[i].felt);
-	most *= (double)drive->cfg.dose_ns[drive->cfg.n_doses - 1];
-	if (drive->cfg.aligned || !(most > drive->pilot.t_ns))
-		return 0;
-	return fmin(most + drive->pilot.t_ns, budget_ns / 200);
-}
-
-static uint64_t dither(struct drive *drive, int dose, uint64_t window_ns)
-{
-	double most = dither_ns(drive) + drive_item_dither(drive, dose, window_ns);
-
-	return most > 0 ? (uint64_t)(rng_uniform(&drive->rng) * most) : 0;
-}
-
-/*
- * A window begins right after some lane's item. Were all of one length, they would end after the
- * same lane's item, or always after another's: the time would not fit the items. So they are longer
- * or shorter by up to half of what a lane's item takes.
- */
-static uint64_t uneven(struct drive *drive, int dose, uint64_t window_ns)
-{
-	double item = drive->pilot.t_ns + dose_x_ns(drive, dose);
-	double most = fmin(item * fmax(1, (double)drive->rec.n_lanes), (double)window_ns);
-
-	if (drive->cfg.aligned || !(item > 0))
-		return window_ns;
-	return (uint64_t)((double)window_ns + (rng_uniform(&drive->rng) - 0.5) * most);
-}
-
-void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
-		    uint64_t window_ns)
-{
-	bool in_block = drive->exp.open, group = drive->exp.target < 0;
-	bool changed = arm != drive->last_arm || dose != drive->last_dose ||
-		       (in_block && drive->exp.id != drive->last_experiment);
-	struct drive_step *step = &drive->step;
-
-	*step = (struct drive_step){ .what = DRIVE_WINDOW,
-				     .stage = drive->stage,
-				     .arm = arm,
-				     .hooked = arm != ARM_OFF,
-				     .timed = drive->stage == STAGE_OWN,
-				     .target = -1,
-				     .delay_ns = drive->zero_ns,
-				     .window_ns = window_ns };
-	if (!drive->cfg.runs && in_block) {
-		step->guard_ns = (changed ? guard_ns : 0) + dither(drive, dose, window_ns);
-		step->window_ns = uneven(drive, dose, window_ns);
-	}
-	if (in_block) {
-		step->target = group ? -1 : drive->exp.target;
-		step->block = drive->exp.slot.block;
-		step->blocks = (int)drive->exp.plan.n_blocks;
-	}
-	if (arm == ARM_DOSE)
-		step->delay_ns = &drive->exp.delay_ns[(size_t)dose * drive->cfg.n_targets];
-	drive->last_arm = arm;
-	drive->last_dose = dose;
-	drive->last_experiment = in_block ? drive->exp.id : -1;
-}
-
-bool drive_has_row(const struct drive *drive, size_t target)
-{
-	return target != drive->cfg.control || drive->cfg.control_too;
-}
-
-void drive_finish(struct drive *drive)
-{
-	drive->done = true;
-	drive->step.what = DRIVE_DONE;
-}
-
 void drive_next(struct drive *drive, struct drive_step *step)
 {
 	*step = drive->step;
@@ -349,6 +239,32 @@ static void count_overhead(struct drive *drive, const struct drive_told *told)
 	drive->overhead_ns += (fmax(0, over) - drive->overhead_ns) / drive->n_windows;
 }
 
+/* A source that stands still for a quarter of the budget is dead. */
+static bool source_dead(const struct drive *drive)
+{
+	return !drive->cfg.runs && (double)(drive->now_ns - drive->last_moved_ns) >
+					   SHARE_PILOT * (double)drive->cfg.time_ns;
+}
+
+static void stage_told(struct drive *drive)
+{
+	if (source_dead(drive)) {
+		drive->dead = true;
+		drive_finish(drive);
+		return;
+	}
+	if (drive->stage == STAGE_WARMUP)
+		stage_warmup(drive);
+	else if (drive->stage == STAGE_PILOT)
+		stage_pilot(drive);
+	else if (drive->stage == STAGE_OWN && own_next(drive))
+		return;
+	else if (drive->stage == STAGE_OWN)
+		stage_next(drive);
+	else
+		stage_step(drive);
+}
+
 int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err)
 {
 	struct record_row row = { .column = COLUMN_NONE,
@@ -380,13 +296,6 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 	return 0;
 }
 
-void drive_own_why(struct drive *drive, size_t target, const char *why)
-{
-	struct work *work = &drive->work[target];
-
-	snprintf(work->own_why, sizeof(work->own_why), "%s", why);
-}
-
 void drive_status(const struct drive *drive, struct drive_status *status)
 {
 	*status = (struct drive_status){ .stage = drive->stage,
@@ -397,19 +306,4 @@ void drive_status(const struct drive *drive, struct drive_status *status)
 	if (drive->cfg.time_ns)
 		status->left_s = fmax(0,
 				      ((double)drive->cfg.time_ns - (double)drive->now_ns) / 1e9);
-}
-
-struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
-{
-	const struct work *work = &drive->work[target];
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	struct infer_kappa kappa;
-	struct infer_data data;
-
-	if (work->experiment < 0)
-		return SWEEP_UNKNOWN;
-	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
-	return kappa.kappa;
 }

@@ -40,12 +40,13 @@ struct uprobes {
 	void *each_ctx;
 };
 
-/* probe-links.c: one place; 0 or errno. */
+/* place.c: room for a link; one place: 0 or errno. */
+size_t uprobes_link(struct uprobes *u);
 int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
 		  uint64_t cookie, size_t *id);
-void uprobes_unwatch(struct uprobes *u, pid_t pid);
+void uprobes_unwatch(struct uprobes *u, pid_t pid); /* uprobe.c */
 
-/* probe-cost.c: what a hit costs, beyond what the program itself can measure, where the first
+/* cost.c: what a hit costs, beyond what the program itself can measure, where the first
  * instruction is of this kind. 0 where it cannot be measured here. */
 void probe_cost(struct uprobes *u, unsigned int kind, uint64_t *ns);
 

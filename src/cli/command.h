@@ -19,6 +19,9 @@ struct command {
 
 extern const struct command cmd_run, cmd_list, cmd_sweep, cmd_compare, cmd_recover, cmd_doctor;
 
+/* All verbs, the run first: for command_print_verbs(). The table must stay. */
+void command_table(const struct command *const *table, size_t n);
+
 /* "sbinject: what; remedy" on stderr. */
 void command_print_error(const struct sb_err *err);
 void command_print_verbs(FILE *to);

@@ -10,34 +10,6 @@ static const struct command *const commands[] = { &cmd_run,	&cmd_list,    &cmd_s
 
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 
-void command_print_error(const struct sb_err *err)
-{
-	const char *remedy = err_remedy(err);
-
-	fprintf(stderr, "sbinject: %s\n", err->what);
-	if (remedy[0])
-		fprintf(stderr, "sbinject: %s\n", remedy);
-}
-
-void command_print_verbs(FILE *to)
-{
-	for (int i = 1; i < COMMANDS; i++)
-		fprintf(to, "  sbinject %-10s %s\n", commands[i]->name, commands[i]->summary);
-}
-
-void command_print_usage(FILE *to, const struct command *cmd)
-{
-	const char *line = cmd->usage, *end;
-
-	for (; *line; line = *end ? end + 1 : end) {
-		end = strchrnul(line, '\n');
-		fprintf(to, "%s sbinject %.*s\n", line == cmd->usage ? "usage:" : "      ",
-			(int)(end - line), line);
-	}
-	if (cmd->help)
-		cmd->help(to);
-}
-
 static void log_to_stderr(enum log_level level, const char *line, void *ctx)
 {
 	(void)ctx;
@@ -56,6 +28,7 @@ int main(int argc, char **argv)
 	}
 	log_set_sink(log_to_stderr, NULL);
 	log_set_level(LOG_NOTE);
+	command_table(commands, COMMANDS);
 	if (argc == 2 && !strcmp(argv[1], "help"))
 		argv[1] = (char *)"--help";
 	for (int i = 1; i < COMMANDS; i++)

@@ -68,24 +68,6 @@ static int kmod_probe(struct sb_err *err)
 
 /* ---- open and check ---- */
 
-int ksession_check_spec(const struct spec *spec, struct sb_err *err)
-{
-	const char *what = spec->kind == SPEC_PYTHON ? "Python functions" :
-			   spec->kind == SPEC_LINE   ? "source lines" :
-			   spec->thread		     ? "thread=" :
-			   spec->every > 1	     ? "every=" :
-			   spec->start_ns	     ? "start=" :
-			   spec->for_ns		     ? "for=" :
-						       NULL;
-
-	if (!what)
-		return 0;
-	err_set(err, SB_EUSAGE, "target '%s': the kernel module does not know %s", spec->text,
-		what);
-	err_hint(err, "--backend inject does");
-	return -SB_EUSAGE;
-}
-
 static int check_config(const struct session_config *cfg, struct sb_err *err)
 {
 	int ret = 0;
@@ -128,19 +110,6 @@ static struct session *kmod_open(const struct session_config *cfg, struct sb_err
 	return s;
 }
 
-void ksession_free_lines(struct target *t)
-{
-	for (size_t i = 0; i < t->n_lines; i++) {
-		free(t->line[i].name);
-		free(t->line[i].module);
-		free(t->line[i].symbol);
-		free(t->line[i].build_id);
-	}
-	free(t->line);
-	t->line = NULL;
-	t->n_lines = 0;
-}
-
 static void kmod_close(struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
@@ -169,134 +138,7 @@ static int kmod_check(struct session *s, struct sb_err *err)
 
 /* ---- names ---- */
 
-static void add_line(struct target *t, const char *module, const char *symbol,
-		     const struct resolve_site *rs)
-{
-	struct line *l;
-	int len;
-
-	t->line = must_realloc(t->line, (t->n_lines + 1) * sizeof(*t->line));
-	l = &t->line[t->n_lines++];
-	*l = (struct line){ .module = text_dup(module), .symbol = text_dup(symbol) };
-	len = asprintf(&l->name, "%s:%s", module, symbol);
-	if (len < 0)
-		abort();
-	l->build_id = text_dup(rs ? image_build_id(rs->img) : "");
-	l->address = rs ? rs->addr : 0;
-	l->size = rs ? rs->size : 0;
-}
-
-/* Names that patterns mean are found in the process; the module itself is told plain ones. */
-static int find_in_process(struct session *s, struct target *t, struct sb_err *err)
-{
-	struct resolve_request req = target_request(t->spec);
-	struct resolve_access none = { 0 };
-	struct resolve_result res = { 0 };
-	struct maps maps = { 0 };
-	int ret = maps_read(s->cfg->pids[0], &maps, err);
-
-	if (ret == 0)
-		ret = resolve_target(s->cfg->pids[0], &maps, &req, &none, &res, err);
-	for (size_t i = 0; ret == 0 && i < res.count; i++) {
-		const struct resolve_site *rs = &res.site[i];
-
-		if (rs->addr == rs->func)
-			add_line(t, image_name(rs->img), rs->name, rs);
-		else
-			ret = err_set(err, SB_EREFUSED, "the kernel module hooks entries only");
-	}
-	if (ret == 0 && !res.count)
-		ret = err_set(err, SB_ENOMODULE, "no mapped module matches");
-	resolve_free(&res);
-	maps_free(&maps);
-	return ret;
-}
-
-int ksession_find(struct session *s, struct target *t, struct sb_err *err)
-{
-	char quoted[TEXT_QUOTE_SIZE];
-	int ret = 0;
-
-	if (t->n_lines)
-		return 0;
-	if (t->spec->module[0] == '/' && !glob_is_pattern(t->spec->module) &&
-	    !glob_is_pattern(t->spec->symbol)) {
-		add_line(t, t->spec->module, t->spec->symbol, NULL);
-	} else if (s->cfg->n_pids) {
-		ret = find_in_process(s, t, err);
-	} else {
-		ret = err_set(err, SB_EUSAGE,
-			      "the kernel module must be told the file's path and "
-			      "the function's name, or a process (-p)");
-	}
-	if (ret < 0)
-		err_prefix(err, "target '%s'", text_quote(t->spec->text, quoted, sizeof(quoted)));
-	return ret;
-}
-
 /* ---- the list ---- */
-
-/* Whom a target is for: its own pid=, else the session's process. 0: everybody. */
-pid_t ksession_whom(const struct session *s, const struct target *t)
-{
-	if (t->spec->pid)
-		return t->spec->pid;
-	return s->cfg->n_pids ? s->cfg->pids[0] : s->cfg->launched;
-}
-
-int ksession_put_in(struct session *s, struct target *t, struct sb_err *err)
-{
-	char limit[32] = "";
-	int ret = 0;
-
-	if (ksession_whom(s, t))
-		snprintf(limit, sizeof(limit), " pid=%d", ksession_whom(s, t));
-	for (size_t i = 0; i < t->n_lines && ret == 0; i++) {
-		if (t->line[i].in)
-			continue;
-		ret = kmod_write("targets", err, "+%s %llu%s", t->line[i].name,
-				 (unsigned long long)t->delay_ns, limit);
-		t->line[i].in = ret == 0;
-	}
-	if (ret == 0 && !t->open)
-		target_switch(t, true, clock_ns());
-	return ret;
-}
-
-static uint64_t hits_of(const struct target *t)
-{
-	char *list = kmod_read("targets_list");
-	uint64_t hits = 0, one;
-
-	for (size_t i = 0; i < t->n_lines; i++) {
-		hits += t->line[i].past;
-		if (t->line[i].in && kmod_hits(list, t->line[i].name, &one))
-			hits += one;
-	}
-	free(list);
-	return hits;
-}
-
-void ksession_take_out(struct target *t)
-{
-	char *list = kmod_read("targets_list");
-	struct sb_err ignored = { 0 };
-	uint64_t hits;
-
-	if (t->open)
-		target_switch(t, false, clock_ns());
-	for (size_t i = 0; i < t->n_lines; i++) {
-		struct line *l = &t->line[i];
-
-		if (!l->in)
-			continue;
-		if (kmod_hits(list, l->name, &hits))
-			l->past += hits;
-		kmod_write("targets", &ignored, "-%s", l->name);
-		l->in = false;
-	}
-	free(list);
-}
 
 static void kmod_detach(struct session *s)
 {
@@ -351,26 +193,6 @@ static int kmod_fd(const struct session *s)
 }
 
 /* ---- figures ---- */
-
-/*
- * The module measures one sum for all targets: a target has the share of it that its hits and
- * delay have of all. With one target that is exact.
- */
-void ksession_counts_of(struct session *s, struct result_counts *counts)
-{
-	char *stats = kmod_read("stats");
-	double total = (double)(kmod_number(stats, "total_delay_ns: ") - s->delay_before), all = 0;
-
-	free(stats);
-	for (size_t i = 0; i < s->n_targets; i++) {
-		counts[i] = (struct result_counts){ .hits = hits_of(&s->target[i]) };
-		counts[i].delayed = s->target[i].delay_ns ? counts[i].hits : 0;
-		all += (double)counts[i].delayed * (double)s->target[i].delay_ns;
-	}
-	for (size_t i = 0; i < s->n_targets && all > 0; i++)
-		counts[i].injected_ns = (uint64_t)(total * (double)counts[i].delayed *
-						   (double)s->target[i].delay_ns / all);
-}
 
 static void kmod_counts(struct session *s, struct result_counts *counts, double *t_s)
 {

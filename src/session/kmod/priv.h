@@ -4,7 +4,7 @@
 
 #include "src/session/targets.h"
 
-/* The session of the kmod backend; shared by session/kmod/backend.c and session/kmod/change.c only.
+/* The session of the kmod backend; shared by the files of this folder only.
  */
 
 /* PATH:SYMBOL as the module has it. A target is open while its lines are in the list. */
@@ -25,6 +25,7 @@ struct session {
 	double wall_s;
 };
 
+/* session/kmod/lines.c */
 int ksession_check_spec(const struct spec *spec, struct sb_err *err);
 /* The lines that a target is (t->line), in the module's own form. */
 int ksession_find(struct session *s, struct target *t, struct sb_err *err);

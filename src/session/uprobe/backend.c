@@ -21,31 +21,6 @@ enum { SPARE_TARGETS = 512, TICK_MS = 100 };
 
 /* ---- open ---- */
 
-/* What the kernel's side cannot do, whatever the process. */
-int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err)
-{
-	uint64_t delay = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
-
-	(void)s;
-	if (spec->kind == SPEC_PYTHON) {
-		err_set(err, SB_EUSAGE, "target '%s': uprobes do not know Python functions",
-			spec->text);
-		err_hint(err, "--backend inject does");
-	} else if (spec->thread) {
-		err_set(err, SB_EUSAGE,
-			"target '%s': the uprobe backend has no thread=", spec->text);
-		err_hint(err, "--backend inject has");
-	} else if (delay > UPROBE_DELAY_MAX) {
-		err_set(err, SB_EUSAGE,
-			"target '%s': a delay above 10 ms is refused: in a uprobe it is spent in "
-			"the "
-			"kernel, where the thread can be neither killed nor preempted",
-			spec->text);
-		err_hint(err, "--backend inject gives up to 10 s");
-	}
-	return -(int)err->code;
-}
-
 static void usession_free(struct session *s)
 {
 	uprobes_close(s->u);

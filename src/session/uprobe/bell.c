@@ -53,17 +53,6 @@ void usession_ring_none(struct session *s)
 	}
 }
 
-void usession_grow(struct session *s)
-{
-	if (s->grown || s->cfg->all)
-		return;
-	s->grown = true;
-	/* Those too that have loaded something before the one place for all was armed. */
-	for (struct urecord *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && usession_awaits(s))
-			usession_look(s, rec->pid, rec->row);
-}
-
 bool usession_hears_all(const struct session *s)
 {
 	for (size_t i = 0; i < s->n_places; i++)

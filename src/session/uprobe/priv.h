@@ -75,8 +75,18 @@ struct session {
 
 #define usession_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
-/* session/uprobe/backend.c */
-int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err);
+/* session/uprobe/record.c: by the row of its image, by a living process; NULL: none. */
+struct urecord *usession_record(const struct session *s, uint32_t row);
+struct urecord *usession_record_of(const struct session *s, pid_t pid);
+struct urecord *usession_record_new(struct session *s, pid_t pid, uint32_t row,
+				    uint32_t generation);
+void usession_record_free(struct urecord *rec);
+void usession_end_record(struct session *s, struct urecord *rec); /* takes its counters */
+/* Adds what a record has counted of a target; the sum over all records and what ended before. */
+void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
+		   struct page_sums *sums);
+void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums);
+void usession_counts_from(const struct page_sums *sums, struct result_counts *counts);
 
 /* session/uprobe/find.c: everybody who is meant; what was found before is armed already. */
 void usession_look_everywhere(struct session *s);
@@ -94,11 +104,6 @@ int usession_take_all(struct session *s, struct sb_err *err);
 int usession_roots(struct session *s, struct sb_err *err); /* pid= of targets, into processes */
 uint64_t usession_root(struct session *s, pid_t pid);	   /* 0: there are too many */
 void usession_hear(struct session *s);			   /* what the kernel told */
-void usession_end_record(struct session *s, struct urecord *rec);
-struct urecord *usession_record(const struct session *s, uint32_t row); /* NULL: none */
-void usession_record_free(struct urecord *rec);
-void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
-		   struct page_sums *sums);
 bool usession_running(const struct session *s); /* of the tree, or the launched command */
 
 /* session/uprobe/window.c */
@@ -107,7 +112,8 @@ uint64_t usession_windows(struct session *s, uint64_t now); /* ns until the next
 bool usession_slow(struct session *s, uint64_t now, struct sb_err *err);
 void usession_close_windows(struct session *s);
 
-/* session/uprobe/change.c */
+/* session/uprobe/change.c: what the kernel's side cannot do, whatever the process; see session.h */
+int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err);
 int usession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
 int usession_remove(struct session *s, size_t index, struct sb_err *err);
 void usession_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);
@@ -122,8 +128,6 @@ size_t usession_pids(struct session *s, pid_t **pids);
 
 /* session/uprobe/result.c */
 void usession_counts(struct session *s, struct result_counts *counts, double *t_s);
-void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums);
-void usession_counts_from(const struct page_sums *sums, struct result_counts *counts);
 struct result *usession_result(struct session *s);
 struct result *usession_list(struct session *s, struct sb_err *err);
 
@@ -140,8 +144,6 @@ bool usession_awaits(const struct session *s);
 bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64_t inode,
 		       uint64_t offset, pid_t pid, uint32_t row);
 void usession_ring_none(struct session *s); /* at the end: none rings any more */
-/* There are more processes than were taken: from now on it is armed for all. */
-void usession_grow(struct session *s);
 bool usession_hears_all(const struct session *s); /* it is armed for all */
 
 #endif

@@ -9,22 +9,6 @@
 #include "src/base/text.h"
 #include "src/session/check.h"
 
-void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums)
-{
-	*sums = s->target[target].past;
-	for (const struct urecord *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended)
-			usession_sums(s, rec, target, sums);
-}
-
-void usession_counts_from(const struct page_sums *sums, struct result_counts *counts)
-{
-	counts->hits = sums->hits;
-	counts->delayed = sums->delayed + sums->cuts;
-	counts->injected_ns = sums->injected_ticks + sums->cut_ticks;
-	counts->overrun_ns = sums->overrun_ticks;
-}
-
 void usession_counts(struct session *s, struct result_counts *counts, double *t_s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {

@@ -8,92 +8,6 @@
 #include "inject/tree-task.h"
 #include "src/base/text.h"
 
-struct urecord *usession_record(const struct session *s, uint32_t row)
-{
-	struct urecord *rec = s->records;
-
-	while (rec && rec->row != row)
-		rec = rec->next;
-	return rec;
-}
-
-static struct urecord *record_of_pid(const struct session *s, pid_t pid)
-{
-	struct urecord *rec = s->records;
-
-	while (rec && (rec->pid != pid || rec->ended))
-		rec = rec->next;
-	return rec;
-}
-
-static struct urecord *record_new(struct session *s, pid_t pid, uint32_t row, uint32_t generation)
-{
-	struct urecord *rec = must_calloc(1, sizeof(*rec));
-
-	rec->pid = pid;
-	rec->row = rec->image = row;
-	rec->generation = generation;
-	rec->since_ns = clock_ns();
-	processes_names(pid, rec->comm, sizeof(rec->comm), &rec->exe);
-	rec->counts = must_calloc(s->max_targets, sizeof(*rec->counts));
-	rec->spent = must_calloc(s->max_targets, sizeof(*rec->spent));
-	rec->next = s->records;
-	s->records = rec;
-	return rec;
-}
-
-void usession_record_free(struct urecord *rec)
-{
-	free(rec->exe);
-	free(rec->counts);
-	free(rec->spent);
-	free(rec);
-}
-
-/* ---- counters ---- */
-
-static void sums_of(const struct uprobe_sum *from, struct page_sums *to)
-{
-	memset(to, 0, sizeof(*to));
-	to->hits = from->all.hits;
-	to->cuts = from->all.cuts;
-	to->cut_ticks = from->all.cut_ns;
-	to->injected_ticks = from->all.injected_ns;
-	to->overrun_ticks = from->all.overrun_ns;
-	to->max_ticks = from->all.max_ns;
-	for (int i = 0; i < SB_PAGE_BUCKETS; i++) {
-		to->bucket[i] = from->all.bucket[i];
-		to->delayed += from->all.bucket[i];
-	}
-}
-
-void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
-		   struct page_sums *sums)
-{
-	struct uprobe_sum sum;
-	struct page_sums one;
-
-	if (!s->u || !uprobes_read(s->u, rec->row, (uint32_t)target, &sum))
-		return;
-	sums_of(&sum, &one);
-	page_sums_add(sums, &one);
-}
-
-void usession_end_record(struct session *s, struct urecord *rec)
-{
-	if (rec->ended)
-		return;
-	rec->ended = true;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct page_sums sums = { 0 };
-
-		usession_sums(s, rec, i, &sums);
-		usession_counts_from(&sums, &rec->counts[i]);
-		page_sums_add(&s->target[i].past, &sums);
-		uprobes_forget(s->u, rec->row, (uint32_t)i);
-	}
-}
-
 /* ---- who belongs to it ---- */
 
 uint64_t usession_root(struct session *s, pid_t pid)
@@ -129,7 +43,7 @@ static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generati
 	if (uprobes_watch(s->u, pid, roots, generation, &row, err) < 0)
 		return -(int)err->code;
 	if (!usession_record(s, row))
-		record_new(s, pid, row, generation);
+		usession_record_new(s, pid, row, generation);
 	return 0;
 }
 
@@ -144,7 +58,7 @@ static int take_tree(struct session *s, struct sb_err *err)
 		taken = 0;
 		processes_descendants(s->cfg, &pids, &n);
 		for (size_t i = 0; i < n && ret == 0; i++) {
-			if (record_of_pid(s, pids[i]))
+			if (usession_record_of(s, pids[i]))
 				continue;
 			ret = enter(s, pids[i], UPROBE_TREE | roots_of(s, pids[i]), 0, err);
 			taken++;
@@ -206,7 +120,7 @@ bool usession_running(const struct session *s)
 	if (s->cfg->all)
 		return true;
 	if (s->cfg->launched)
-		return record_of_pid(s, s->cfg->launched);
+		return usession_record_of(s, s->cfg->launched);
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
 			return true;
@@ -215,27 +129,39 @@ bool usession_running(const struct session *s)
 
 /* ---- what happens ---- */
 
+/* There are more processes than were taken: the loader's notice is armed for all from now on. */
+static void grow(struct session *s)
+{
+	if (s->grown || s->cfg->all)
+		return;
+	s->grown = true;
+	/* Those too that have loaded something before the one place for all was armed. */
+	for (struct urecord *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && usession_awaits(s))
+			usession_look(s, rec->pid, rec->row);
+}
+
 static void see_fork(struct session *s, const struct uprobe_event *e)
 {
 	struct urecord *rec = usession_record(s, e->row), *parent = usession_record(s, e->parent);
 
 	if (!rec)
-		rec = record_new(s, (pid_t)e->pid, e->row, e->generation);
+		rec = usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
 	/* What it loads is heard of only where all are: else its own map is looked at. */
 	if (parent && usession_hears_all(s))
 		rec->image = parent->image;
-	usession_grow(s);
+	grow(s);
 }
 
 static void see_exec(struct session *s, const struct uprobe_event *e)
 {
-	struct urecord *old = record_of_pid(s, (pid_t)e->pid);
+	struct urecord *old = usession_record_of(s, (pid_t)e->pid);
 
 	if (old && old->row != e->row)
 		usession_end_record(s, old);
 	if (!usession_record(s, e->row))
-		record_new(s, (pid_t)e->pid, e->row, e->generation);
-	usession_grow(s);
+		usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
+	grow(s);
 	if (!s->cfg->all)
 		usession_look(s, (pid_t)e->pid, e->row);
 }
@@ -251,7 +177,7 @@ static void see_exit(struct session *s, const struct uprobe_event *e)
 static void see_first(struct session *s, const struct uprobe_event *e)
 {
 	if (!usession_record(s, e->row))
-		record_new(s, (pid_t)e->pid, e->row, e->generation);
+		usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
 }
 
 /* From now on it maps something else than its parent and its own forks do. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places and what holds them there: a descriptor each by perf, or one for many by a link of
+ * Many places at once: a descriptor each by perf (place.c), or one for many by a link of
  * "uprobe_multi" (Linux 6.6). libbpf knows that link from 1.3 on; it is one call of bpf(2), made
  * here, so that an older libbpf will do.
  */
@@ -23,36 +23,6 @@ struct multi_attr {
 };
 
 enum { UNSAFE = -1 };
-
-static size_t new_link(struct uprobes *u)
-{
-	if ((u->n_links & (u->n_links - 1)) == 0)
-		u->link = realloc(u->link, (u->n_links ? u->n_links * 2 : 1) * sizeof(*u->link));
-	if (!u->link)
-		abort();
-	u->link[u->n_links] = (struct uprobe_link){ 0 };
-	return u->n_links++;
-}
-
-static int place_in(struct uprobes *u, struct bpf_program *prog, pid_t pid, const char *path,
-		    uint64_t offset, uint64_t cookie, size_t *id)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, pid, path, (size_t)offset,
-								&opts);
-
-	if (!link)
-		return errno;
-	*id = new_link(u);
-	u->link[*id].perf = link;
-	return 0;
-}
-
-int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
-		  uint64_t cookie, size_t *id)
-{
-	return place_in(u, prog, -1, path, offset, cookie, id);
-}
 
 static int place_many(struct uprobes *u, const char *path, uint32_t target,
 		      struct uprobe_place *place, size_t n)
@@ -81,7 +51,7 @@ static int place_many(struct uprobes *u, const char *path, uint32_t target,
 	free(cookies);
 	if (fd < 0)
 		return errno;
-	id = new_link(u);
+	id = uprobes_link(u);
 	u->link[id].multi = fd;
 	for (size_t i = 0; i < n; i++)
 		place[i].id = id;
@@ -161,17 +131,4 @@ const char *uprobes_refusal(int refused, char *buf, size_t size)
 	else
 		snprintf(buf, size, "the kernel puts no uprobe there: %s", strerror(refused));
 	return buf;
-}
-
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
-{
-	return place_in(u, u->on_bell, pid ? pid : -1, path, offset, 0, id);
-}
-
-void uprobes_disarm(struct uprobes *u, size_t id)
-{
-	bpf_link__destroy(u->link[id].perf);
-	if (u->link[id].multi)
-		close(u->link[id].multi);
-	u->link[id] = (struct uprobe_link){ 0 };
 }
