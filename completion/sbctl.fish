@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 # fish completion for sbctl(1). Options and verbs come from --help.
 
-set -l verbs add remove update clear delay enable disable list status watch stop sessions
-
 function __sbctl_options
     sbctl --help 2>/dev/null |
         sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\([ =][^ ][^ ]*\)\{0,1\}  *\([^ ].*\)/\2\t\4/p'
@@ -26,7 +24,7 @@ function __sbctl_after
 end
 
 complete -c sbctl -f
-complete -c sbctl -n "not __fish_seen_subcommand_from $verbs; and not __sbctl_after -s --session" -a '(__sbctl_verbs)'
+complete -c sbctl -n "not __fish_seen_subcommand_from (__sbctl_verbs | string replace -r '\t.*' ''); and not __sbctl_after -s --session" -a '(__sbctl_verbs)'
 complete -c sbctl -n "string match -q -- '-*' (commandline -ct)" -a '(__sbctl_options)'
 complete -c sbctl -l help -d 'what there is'
 complete -c sbctl -l version -d 'the version'

@@ -10,14 +10,40 @@ _sbinject_symbols() {
 		awk -v module="${2%%:*}:" 'NR > 1 && $3 ~ /^[A-Za-z_][A-Za-z0-9_.]*$/ && !seen[$3]++ { print module $3 }'
 }
 
+# _sbinject_rows VERB: its options as "--NAME ARG" and the keys as "NAME= ARG", a line each. Like the
+# verbs they come from --help, which has the tables of the program.
+_sbinject_rows() {
+	sbinject $1 --help 2>/dev/null | sed -n '
+		s/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\( [^ ]*\)\{0,1\}  *[^ ].*/\2\3/p
+		s/^  \([a-z]*=\)\([^ ]*\)  *[^ ].*/\1 \2/p'
+}
+
+_sbinject_verbs() {
+	sbinject --help 2>/dev/null | sed -n 's/^  sbinject \([a-z]*\) .*/\1/p'
+}
+
+# _sbinject_value ARG: what can stand there, by the word that --help has for it. False: anything.
+_sbinject_value() {
+	case $1 in
+	PID*) COMPREPLY=($(compgen -W "$(cd /proc && printf '%s\n' [0-9]*)" -- "$cur")) ;;
+	*FILE*)
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur"))
+		;;
+	SOURCE)
+		COMPREPLY=($(compgen -W 'prom: file: cmd: stdout:' -- "$cur"))
+		compopt -o nospace 2>/dev/null
+		;;
+	*[A-Z]* | '') return 1 ;;
+	*) COMPREPLY=($(compgen -W "${1//|/ }" -- "$cur")) ;;
+	esac
+}
+
 _sbinject() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' opts i whole pid=''
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' rows verbs i whole pid=''
 	# COMP_WORDBREAKS holds '=' and ':': keys and targets arrive in pieces.
 	COMPREPLY=()
 
-	case ${COMP_WORDS[1]} in
-	list | recover | doctor | sweep | compare) verb=${COMP_WORDS[1]} ;;
-	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -- ]] || continue
 		if declare -F _command_offset >/dev/null; then
@@ -27,64 +53,23 @@ _sbinject() {
 		fi
 		return
 	done
-
-	case $prev in
-	-p | --pid)
-		COMPREPLY=($(compgen -W "$(cd /proc && printf '%s\n' [0-9]*)" -- "$cur"))
+	verbs=$(_sbinject_verbs)
+	[[ $COMP_CWORD -gt 1 && " ${verbs//$'\n'/ } " == *" ${COMP_WORDS[1]} "* ]] && verb=${COMP_WORDS[1]}
+	rows=$(_sbinject_rows "$verb")
+	[[ $prev == -p ]] && prev=--pid
+	if [[ $prev == --?* ]] && i=$(sed -n "s/^$prev \\([^ ]\\)/\\1/p" <<<"$rows") && [ "$i" ]; then
+		_sbinject_value "$i"
 		return
-		;;
-	--mechanism)
-		COMPREPLY=($(compgen -W 'auto jump int3' -- "$cur"))
-		return
-		;;
-	--backend)
-		COMPREPLY=($(compgen -W 'auto inject uprobe kmod' -- "$cur"))
-		return
-		;;
-	--lane)
-		COMPREPLY=($(compgen -W 'process thread all' -- "$cur"))
-		return
-		;;
-	--progress)
-		COMPREPLY=($(compgen -W 'prom: file: cmd: stdout:' -- "$cur"))
-		compopt -o nospace 2>/dev/null
-		return
-		;;
-	--csv | --html | --plot | --targets | --json | --jsonl | --start-on | --metrics-file | --events)
-		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur"))
-		return
-		;;
-	--match | --delay | --every | --start | --for | --max-slowdown | --tag | --interval | --status-fd | --metrics | --response | --doses | --time | --runs | --guard | --threshold | --seed)
-		return
-		;;
-	esac
-
-	opts='--pid --match --quiet --verbose --help'
-	case $verb in
-	'')
-		opts="$opts --all --no-children --no-follow --targets --delay --every --start --start-on
-			--for --mechanism --backend --max-slowdown --require-hits --hits-by-function --json --jsonl
-			--tag --interval --version --from-env --daemon --status-fd --metrics
-			--metrics-file --metrics-by-pid --events"
-		;;
-	list) opts="$opts --no-children --targets --mechanism --backend --json" ;;
-	doctor) opts="$opts --json" ;;
-	sweep)
-		opts="$opts --no-children --targets --every --mechanism --backend --max-slowdown --json
-			--tag --progress --response --doses --time --runs --guard --threshold --lane
-			--self-check --seed --csv --html --plot --events"
-		;;
-	compare)
-		opts=--help
-		compopt -o filenames 2>/dev/null
-		[[ $cur == -* ]] || COMPREPLY=($(compgen -f -- "$cur"))
-		;;
-	esac
+	fi
 	case $cur in
-	-*) COMPREPLY=($(compgen -W "-p $opts --" -- "$cur")) ;;
+	-*) COMPREPLY=($(compgen -W "-p -- $(sed -n 's/^\(--[^ ]*\).*/\1/p' <<<"$rows")" -- "$cur")) ;;
 	*)
-		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W 'list recover doctor sweep compare' -- "$cur"))
+		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
+		if [ "$verb" = compare ]; then
+			compopt -o filenames 2>/dev/null
+			COMPREPLY=($(compgen -f -- "$cur"))
+			return
+		fi
 		# Bash takes a colon for the end of a word: what is offered is the rest.
 		whole=${COMP_LINE:0:COMP_POINT}
 		whole=${whole##*[[:space:]]}
@@ -97,7 +82,7 @@ _sbinject() {
 			return
 		fi
 		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
-			COMPREPLY=($(compgen -W 'every= start= for= pid= thread= resume= inline=' -- "$cur"))
+			COMPREPLY=($(compgen -W "$(sed -n 's/^\([a-z]*=\) .*/\1/p' <<<"$rows")" -- "$cur"))
 			compopt -o nospace 2>/dev/null
 		}
 		;;
@@ -108,9 +93,10 @@ complete -F _sbinject sbinject
 
 _sbctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i verb=''
-	local verbs='add remove update clear delay enable disable list status watch stop sessions'
+	local verbs
 	local line=${COMP_LINE:0:COMP_POINT} whole known
 	COMPREPLY=()
+	verbs=$(sbctl --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
 
 	# A target's pieces are put together again; what is offered is the rest of it.
 	whole=${line##*[[:space:]]}
@@ -119,7 +105,7 @@ _sbctl() {
 	line=${line%"${line##*[![:space:]]}"}
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
-		[[ " $verbs " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]}
+		[[ " ${verbs//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]}
 	done
 	case $prev in
 	-s | --session)
@@ -135,7 +121,7 @@ _sbctl() {
 		;;
 	esac
 	case $cur in
-	-*) COMPREPLY=($(compgen -W '-s --session --pid= --json --kmod --interval --hits-by-function --help --version' -- "$cur")) ;;
+	-*) COMPREPLY=($(compgen -W "-s $(sbctl --help 2>/dev/null | grep -o -- '--[a-z-]*=\{0,1\}' | sort -u)" -- "$cur")) ;;
 	*) [ -z "$verb" ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	esac
 }

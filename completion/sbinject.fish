@@ -3,7 +3,7 @@
 
 function __sbinject_verb
     set -l words (commandline -opc)
-    if set -q words[2]; and contains -- $words[2] list recover doctor sweep compare
+    if set -q words[2]; and contains -- $words[2] (__sbinject_verbs | string replace -r '\t.*' '')
         echo $words[2]
     end
 end
@@ -26,9 +26,22 @@ function __sbinject_at_option
     string match -q -- '-*' (commandline -ct)
 end
 
-function __sbinject_after
+# Keys of a target: "name=", a tab, what it does.
+function __sbinject_keys
+    sbinject --help 2>/dev/null | sed -n 's/^  \([a-z]*=\)[^ ]*  *\(.*\)/\1\t\2/p'
+end
+
+# What the option before the cursor takes, as --help has it: FILE, PID, a|b|c.
+function __sbinject_arg
     set -l words (commandline -opc)
-    contains -- $words[-1] $argv
+    set -l option (string replace -r '^-p$' -- --pid $words[-1])
+    string match -q -- '--?*' $option; or return
+    sbinject (__sbinject_verb) --help 2>/dev/null |
+        sed -n "s/^  *\\(-[a-z], \\)\\{0,1\\}$option \\([^ ][^ ]*\\)  *.*/\\2/p"
+end
+
+function __sbinject_takes
+    __sbinject_arg | string match -qr -- $argv[1]
 end
 
 # Of the process behind -p, what begins as the word does. py: targets would change it.
@@ -59,7 +72,7 @@ complete -c sbinject -n __sbinject_command -x -a '(__sbinject_subcommand)'
 complete -c sbinject -n 'not __sbinject_command; and __sbinject_first' -f -a '(__sbinject_verbs)'
 complete -c sbinject -n 'not __sbinject_command; and __sbinject_at_option' -f -a '(__sbinject_options)'
 complete -c sbinject -n 'not __sbinject_command; and string match -q "*:*" -- (commandline -ct)' -f -a '(__sbinject_symbols)'
-complete -c sbinject -n '__sbinject_after -p --pid' -x -a '(__fish_complete_pids)'
-complete -c sbinject -n '__sbinject_after --mechanism' -x -a 'auto jump int3'
-complete -c sbinject -n '__sbinject_after --backend' -x -a 'auto inject uprobe kmod'
-complete -c sbinject -n '__sbinject_after --lane' -x -a 'process thread all'
+complete -c sbinject -n 'not __sbinject_command; and test (count (commandline -opc)) -gt 1; and test -z (__sbinject_verb); and not __sbinject_takes .' -f -a '(__sbinject_keys)'
+complete -c sbinject -n '__sbinject_takes "^PID"' -x -a '(__fish_complete_pids)'
+complete -c sbinject -n '__sbinject_takes FILE' -r -F
+complete -c sbinject -n '__sbinject_takes "^[a-z0-9]+([|][a-z0-9]+)+\$"' -x -a '(__sbinject_arg | string split "|")'

@@ -31,22 +31,22 @@ static json_t *of_errno(int code, const char *file)
 {
 	static const struct {
 		int code;
-		const char *name, *what;
+		const char *what;
 	} known[] = {
-		{ EINVAL, "EINVAL", "the module does not understand this target" },
-		{ ENOENT, "ENOENT", "no such file, symbol or target" },
-		{ ENOEXEC, "ENOEXEC", "not a valid ELF file" },
-		{ ENAMETOOLONG, "ENAMETOOLONG", "the path (256) or symbol (128) is too long" },
-		{ ERANGE, "ERANGE", "a delay above 10 s is refused" },
-		{ EEXIST, "EEXIST", "the target is there already" },
-		{ ENOSPC, "ENOSPC", "the module holds 64 targets at most" },
-		{ EACCES, "EACCES", "only root may change the kernel module" },
-		{ EPERM, "EPERM", "only root may change the kernel module" },
+		{ EINVAL, "the module does not understand this target" },
+		{ ENOENT, "no such file, symbol or target" },
+		{ ENOEXEC, "not a valid ELF file" },
+		{ ENAMETOOLONG, "the path (256) or symbol (128) is too long" },
+		{ ERANGE, "a delay above 10 s is refused" },
+		{ EEXIST, "the target is there already" },
+		{ ENOSPC, "the module holds 64 targets at most" },
+		{ EACCES, "only root may change the kernel module" },
+		{ EPERM, "only root may change the kernel module" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].code == code)
-			return no(known[i].name, known[i].what, file);
+			return no(strerrorname_np(code), known[i].what, file);
 	return no("EIO", strerror(code), file);
 }
 

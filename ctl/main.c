@@ -45,14 +45,13 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 		c->bare = true;
 	}
 	if (digits > 20) /* more than any unit makes small enough */
-		err_set(&c->err, SB_ESPEC, "the delay '%.40s...' is above 10 s", text);
+		err_set(&c->err, SB_ERANGE, "the delay '%.40s...' is above 10 s", text);
 	else
 		ret = spec_delay(text, ns, &c->err);
 	if (ret == 0)
 		return 0;
 	err_hint(&c->err, "5000 is in ns, 5us and 2.5ms have their unit; 10s at most");
-	snprintf(c->error, sizeof(c->error), "%s",
-		 strstr(c->err.what, "above 10") ? "ERANGE" : "EINVAL");
+	snprintf(c->error, sizeof(c->error), "%s", err_errno_name(c->err.code));
 	return -1;
 }
 

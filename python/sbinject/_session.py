@@ -8,8 +8,11 @@ it and starts the next one; what a target counted in each is added up in its Run
 from __future__ import annotations
 
 import atexit
+import functools
 import json
+import keyword
 import os
+import re
 import select
 import signal
 import subprocess
@@ -319,6 +322,16 @@ os.register_at_fork(after_in_child=_forget)
 atexit.register(_stop_all)
 
 
+@functools.lru_cache(maxsize=None)
+def _keys() -> tuple[str, ...]:
+    """The keys of targets that the program knows, as its --help has them; pid is a parameter here."""
+    program = find_program()
+    if program is None:
+        raise Error(missing())
+    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    return tuple(k for k in re.findall(r"^  ([a-z]+)=", text, re.M) if k != "pid")
+
+
 def _words(target: str, delay: Union[str, int, None], keys: dict[str, Key]) -> list[str]:
     if not isinstance(target, str):
         raise TypeError(f"a target is a str as 'libc.so.6:getpid', not {type(target).__name__}")
@@ -335,8 +348,9 @@ def _words(target: str, delay: Union[str, int, None], keys: dict[str, Key]) -> l
         raise Error(f"delay '{delay}' is not a number with its unit, as 5us", 2)
     for name, value in keys.items():
         name = name.rstrip("_")  # for_=
-        if name not in ("every", "start", "for", "thread", "resume"):
-            raise TypeError(f"there is no key '{name}'; there are every, start, for_, thread, resume")
+        if name not in _keys():
+            known = ", ".join(k + "_" * keyword.iskeyword(k) for k in _keys())
+            raise TypeError(f"there is no key '{name}'; there are {known}")
         if isinstance(value, bool):
             value = "yes" if value else "no"
         words.append(f"{name}={value}")
@@ -382,7 +396,7 @@ def add(
     On return the hooks are in force. ``delay`` has its unit (``"5us"``); 0 only counts; without
     one it is 1us. ``pid`` is another process than this one, with its descendants. Keys are those
     of sbinject-targets(5): ``every=10``, ``start="1s"``, ``for_="5s"``, ``thread="worker-*"``,
-    ``resume=True``. Returns the Run, filled by ``remove``.
+    ``resume=True``, ``inline=True``. Returns the Run, filled by ``remove``.
 
     >>> run = sbinject.add("py:__main__:step", "10us")
     >>> step()

@@ -14,36 +14,44 @@ static const struct err_kind {
 	const char *name;
 	const char *remedy;
 	int exit_status;
+	const char *errno_name; /* NULL: EIO */
 } kinds[SB_CODE_COUNT] = {
 	[SB_OK] = { "no error", "", 0 },
-	[SB_EUSAGE] = { "usage", "see sbinject --help", EXIT_USAGE },
-	[SB_ESPEC] = { "malformed target", "see sbinject-targets(5)", EXIT_USAGE },
-	[SB_EFILE] = { "file error", "", EXIT_OTHER },
-	[SB_ENOELF] = { "not an ELF file of this machine", "", EXIT_OTHER },
+	[SB_EUSAGE] = { "usage", "see sbinject --help", EXIT_USAGE, "EINVAL" },
+	[SB_ESPEC] = { "malformed target", "see sbinject-targets(5)", EXIT_USAGE, "EINVAL" },
+	[SB_ERANGE] = { "out of range", "see sbinject-targets(5)", EXIT_USAGE, "ERANGE" },
+	[SB_ETOOLONG] = { "too long", "", EXIT_USAGE, "ENAMETOOLONG" },
+	[SB_EEXIST] = { "a target already", "", EXIT_USAGE, "EEXIST" },
+	[SB_ENOTARGET] = { "no such target", "sbctl list shows what there is", EXIT_TARGET,
+			   "ENOENT" },
+	[SB_EFILE] = { "file error", "", EXIT_OTHER, "ENOENT" },
+	[SB_ENOELF] = { "not an ELF file of this machine", "", EXIT_OTHER, "ENOEXEC" },
 	[SB_ENOMODULE] = { "no such module",
 			   "sbinject list -p PID '*:SYMBOL' shows the modules that have a symbol",
-			   EXIT_TARGET },
+			   EXIT_TARGET, "ENOENT" },
 	[SB_ENOSYMBOL] = { "no such function", "sbinject list shows what a pattern matches",
-			   EXIT_TARGET },
+			   EXIT_TARGET, "ENOENT" },
 	[SB_EAMBIGUOUS] = { "ambiguous name", "name one of them by its address, MODULE:0xADDR",
-			    EXIT_TARGET },
-	[SB_ENOTFUNC] = { "not a function", "only functions can be hooked", EXIT_TARGET },
-	[SB_EREFUSED] = { "cannot be hooked", "", EXIT_TARGET },
-	[SB_ENOPROC] = { "no such process", "", EXIT_PROCESS },
+			    EXIT_TARGET, "EINVAL" },
+	[SB_ENOTFUNC] = { "not a function", "only functions can be hooked", EXIT_TARGET, "EINVAL" },
+	[SB_EREFUSED] = { "cannot be hooked", "", EXIT_TARGET, "EINVAL" },
+	[SB_ENOPROC] = { "no such process", "", EXIT_PROCESS, "ESRCH" },
 	[SB_EPERM] = { "not permitted",
 		       "run as the target's user with ptrace allowed, or as root; "
 		       "sbinject doctor -p PID says what is missing",
-		       EXIT_PERMISSION },
+		       EXIT_PERMISSION, "EPERM" },
 	[SB_ETRACED] = { "traced by another process", "detach the debugger or tracer that holds it",
 			 EXIT_PERMISSION },
 	[SB_EBADPROC] = { "not a process that can be hooked", "", EXIT_PROCESS },
 	[SB_EHOOKED] = { "hooked already",
 			 "end the other session; sbinject recover -p PID restores what one left",
 			 EXIT_OTHER },
-	[SB_ECONFINED] = { "confined", "sbinject doctor -p PID says by what", EXIT_PERMISSION },
+	[SB_ECONFINED] = { "confined", "sbinject doctor -p PID says by what", EXIT_PERMISSION,
+			   "EPERM" },
 	[SB_ETARGET] = { "the target changed meanwhile", "", EXIT_OTHER },
-	[SB_ECLOCK] = { "no usable clock", "a delay of 0 (counting) works without it", EXIT_OTHER },
-	[SB_ENOMEM] = { "out of memory", "", EXIT_OTHER },
+	[SB_ECLOCK] = { "no usable clock", "a delay of 0 (counting) works without it", EXIT_OTHER,
+			"ENODEV" },
+	[SB_ENOMEM] = { "out of memory", "", EXIT_OTHER, "ENOSPC" },
 	[SB_ESYS] = { "system call failed", "", EXIT_OTHER },
 	[SB_ENOEXEC] = { "command not executable", "", EXIT_OTHER },
 	[SB_ENOCMD] = { "command not found", "", EXIT_OTHER },
@@ -153,4 +161,11 @@ int err_exit_status(enum sb_code code)
 const char *err_name(enum sb_code code)
 {
 	return kind_of(code)->name;
+}
+
+const char *err_errno_name(enum sb_code code)
+{
+	const char *name = kind_of(code)->errno_name;
+
+	return name ? name : "EIO";
 }

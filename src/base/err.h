@@ -18,6 +18,10 @@ enum sb_code {
 	SB_OK = 0,
 	SB_EUSAGE,	 /* the command line is wrong */
 	SB_ESPEC,	 /* a target, delay or key is malformed */
+	SB_ERANGE,	 /* a delay or time is too long */
+	SB_ETOOLONG,	 /* a word or path is too long */
+	SB_EEXIST,	 /* the target, or one of its functions, is a target already */
+	SB_ENOTARGET,	 /* the session has no such target */
 	SB_EFILE,	 /* a file cannot be read or written */
 	SB_ENOELF,	 /* not an ELF file of this machine */
 	SB_ENOMODULE,	 /* no mapped module matches */
@@ -72,5 +76,9 @@ int err_exit_status(enum sb_code code);
 
 /* The code's short name ("no such process"), for logs and tests. */
 const char *err_name(enum sb_code code);
+
+/* The name of an errno that scripts know it by ("ESRCH"): what sbctl prints, and the control
+ * protocol's "error". */
+const char *err_errno_name(enum sb_code code);
 
 #endif

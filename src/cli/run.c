@@ -23,9 +23,15 @@ static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
 	      "py:MODULE:QUALNAME;\n"
-	      "  DELAY a time with its unit (5us); KEY every=N start=T for=T pid=N "
-	      "thread=NAME|TID resume=yes|no inline=yes|no.\n\n",
+	      "  DELAY a time with its unit (5us); KEY one of\n\n",
 	      to);
+	for (size_t i = 0; spec_key(i); i++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "%s=%s", spec_key(i)->name, spec_key(i)->arg);
+		fprintf(to, "  %-32s %s\n", left, spec_key(i)->help);
+	}
+	fputs("\n", to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);
 	command_print_verbs(to);

@@ -18,26 +18,11 @@ struct request {
 	const json_t *in;
 	json_t *out;
 	struct sb_err err;
-	const char *error; /* its name; NULL: by err.code */
 };
 
-static const char *error_name(enum sb_code code)
+static int fail(struct request *r, enum sb_code code, const char *what, const char *hint)
 {
-	static const char *const names[SB_CODE_COUNT] = {
-		[SB_EUSAGE] = "EINVAL",	    [SB_ESPEC] = "EINVAL",     [SB_EFILE] = "ENOENT",
-		[SB_ENOELF] = "ENOEXEC",    [SB_ENOMODULE] = "ENOENT", [SB_ENOSYMBOL] = "ENOENT",
-		[SB_EAMBIGUOUS] = "EINVAL", [SB_ENOTFUNC] = "EINVAL",  [SB_EREFUSED] = "EINVAL",
-		[SB_ENOPROC] = "ESRCH",	    [SB_EPERM] = "EPERM",      [SB_ENOMEM] = "ENOSPC",
-		[SB_ECLOCK] = "ENODEV",	    [SB_ECONFINED] = "EPERM",
-	};
-
-	return names[code] ? names[code] : "EIO";
-}
-
-static int fail(struct request *r, const char *name, const char *what, const char *hint)
-{
-	r->error = name;
-	err_set(&r->err, SB_EUSAGE, "%s", what);
+	err_set(&r->err, code, "%s", what);
 	if (hint)
 		err_hint(&r->err, "%s", hint);
 	return -1;
@@ -67,7 +52,7 @@ static bool get_number(struct request *r, const char *key, uint64_t *n, int *ret
 	if (!value)
 		return false;
 	if (!json_is_integer(value) || json_integer_value(value) < 0) {
-		*ret = fail(r, "EINVAL", "a number is expected", key);
+		*ret = fail(r, SB_EUSAGE, "a number is expected", key);
 		return false;
 	}
 	*n = (uint64_t)json_integer_value(value);
@@ -81,10 +66,10 @@ static int check_delay(struct request *r, uint64_t ns)
 	if (ns <= (most ? most : SPEC_DELAY_MAX_NS))
 		return 0;
 	if (most)
-		return fail(r, "ERANGE",
+		return fail(r, SB_ERANGE,
 			    "a delay above 10 ms is refused: this backend spends it in the kernel",
 			    "--backend inject gives up to 10 s");
-	return fail(r, "ERANGE", "a delay above 10 s is refused", NULL);
+	return fail(r, SB_ERANGE, "a delay above 10 s is refused", NULL);
 }
 
 /* How many targets in force have this text, of whatever process; *index: the last of them. */
@@ -134,14 +119,13 @@ static int get_target(struct request *r, size_t *index)
 	if (ret < 0)
 		return ret;
 	if (!name)
-		return fail(r, "EINVAL", "no target is named", NULL);
+		return fail(r, SB_EUSAGE, "no target is named", NULL);
 	if (find_exactly(r, name, pid, index))
 		return 0;
 	alike = given ? 0 : count_named(r, name, index);
 	if (alike == 1)
 		return 0;
-	r->error = alike ? "EINVAL" : "ENOENT";
-	err_set(&r->err, SB_EUSAGE,
+	err_set(&r->err, alike ? SB_EUSAGE : SB_ENOTARGET,
 		alike ? "target '%.200s' is there for several processes" :
 			"target '%.200s' is not in this session",
 		name);
@@ -173,19 +157,8 @@ static int check_length(struct request *r, const struct spec *spec)
 	if (spec->kind == SPEC_PYTHON || spec->module[0] != '/' || glob_is_pattern(spec->module) ||
 	    strlen(spec->module) <= PATH_MOST)
 		return 0;
-	return fail(r, "ENAMETOOLONG", "a path of more than 256 bytes",
+	return fail(r, SB_ETOOLONG, "a path of more than 256 bytes",
 		    "a pattern names the file: '*/NAME:SYMBOL'");
-}
-
-/* The errors of an add that have a name of their own. */
-static void name_refusal(struct request *r)
-{
-	if (r->err.code == SB_ESPEC && strstr(r->err.what, "is there already")) {
-		r->error = "EEXIST";
-	} else if (strstr(r->err.what, "already a site of target")) {
-		r->error = "EEXIST";
-		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
-	}
 }
 
 static int op_add(struct request *r)
@@ -197,25 +170,25 @@ static int op_add(struct request *r)
 	int ret;
 
 	if (!n || n > WORDS_MAX)
-		return fail(r, "EINVAL", "no target is named", NULL);
+		return fail(r, SB_EUSAGE, "no target is named", NULL);
 	for (size_t i = 0; i < n; i++) {
 		word[i] = (char *)json_string_value(json_array_get(words, i));
 		if (!word[i])
-			return fail(r, "EINVAL", "words are strings", NULL);
+			return fail(r, SB_EUSAGE, "words are strings", NULL);
 		if (strlen(word[i]) > 4096)
-			return fail(r, "ENAMETOOLONG", "a word is longer than 4096 bytes", NULL);
+			return fail(r, SB_ETOOLONG, "a word is longer than 4096 bytes", NULL);
 	}
 	ret = spec_parse_words(word, n, &list, &r->err);
 	if (ret == 0 && list.count != 1)
-		ret = fail(r, "EINVAL", "one target at a time", NULL);
+		ret = fail(r, SB_EUSAGE, "one target at a time", NULL);
 	if (ret == 0)
 		ret = check_length(r, &list.spec[0]);
 	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
 		list.spec[0].delay_ns = r->c->default_ns;
 	if (ret == 0)
 		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
-	if (ret < 0 && !r->error)
-		name_refusal(r);
+	if (r->err.code == SB_EEXIST)
+		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
 	if (ret == 0) {
 		json_put(r->out, "index", json_integer((json_int_t)index));
 		json_put(r->out, "target", json_shown(list.spec[0].text));
@@ -422,9 +395,9 @@ static int lanes_after(struct request *r)
 		return 0;
 	if (!json_is_integer(json_object_get(after, "index")) || index < 0 ||
 	    (size_t)index >= r->c->backend->targets(r->c->session))
-		return fail(r, "ENOENT", "there is no target of that index", NULL);
+		return fail(r, SB_ENOTARGET, "there is no target of that index", NULL);
 	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
-		return fail(r, "ERANGE", "poll_ns lies between 1 and 5000000", NULL);
+		return fail(r, SB_ERANGE, "poll_ns lies between 1 and 5000000", NULL);
 	json_put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
 	return 0;
 }
@@ -467,13 +440,13 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 
 	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
 	    (size_t)index >= b->targets(r->c->session))
-		return fail(r, "ENOENT", "there is no target of that index", NULL);
+		return fail(r, SB_ENOTARGET, "there is no target of that index", NULL);
 	b->state(r->c->session, (size_t)index, &t);
 	if (t.removed)
-		return fail(r, "ENOENT", "the target of that index was removed", NULL);
+		return fail(r, SB_ENOTARGET, "the target of that index was removed", NULL);
 	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||
 		      check_delay(r, (uint64_t)json_integer_value(delay)) < 0))
-		return fail(r, "ERANGE", "a delay is out of range", NULL);
+		return fail(r, SB_ERANGE, "a delay is out of range", NULL);
 	if (!doit)
 		return 0;
 	if (delay)
@@ -519,7 +492,7 @@ static int run(struct request *r)
 	for (size_t i = 0; name && i < sizeof(ops) / sizeof(*ops); i++)
 		if (!strcmp(ops[i].name, name))
 			return ops[i].run(r);
-	return fail(r, "EINVAL", "there is no such request", NULL);
+	return fail(r, SB_EUSAGE, "there is no such request", NULL);
 }
 
 char *control_answer(struct control_state *c, const char *request, size_t len)
@@ -528,11 +501,11 @@ char *control_answer(struct control_state *c, const char *request, size_t len)
 	json_t *in = json_loadb(request, len, JSON_REJECT_DUPLICATES, &why);
 	struct request r = { .c = c, .in = in, .out = json_must(json_object()) };
 	char *answer;
-	int ret = in ? run(&r) : fail(&r, "EINVAL", "this is not JSON", why.text);
+	int ret = in ? run(&r) : fail(&r, SB_EUSAGE, "this is not JSON", why.text);
 
 	json_put(r.out, "ok", json_boolean(ret >= 0));
 	if (ret < 0) {
-		json_put(r.out, "error", json_string(r.error ? r.error : error_name(r.err.code)));
+		json_put(r.out, "error", json_string(err_errno_name(r.err.code)));
 		json_put(r.out, "what", json_shown(r.err.what));
 		json_put(r.out, "hint", json_shown(err_remedy(&r.err)));
 	}

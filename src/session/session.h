@@ -81,8 +81,9 @@ int session_fd(const struct session *s);
  * is changed is in force when the call returns (Python targets that are switched on or off: when
  * the interpreter has taken it over).
  */
-/* SB_ESPEC: it is there already; SB_ENOSYMBOL, SB_EREFUSED and so on: as for session_check(), and
- * nothing has changed; SB_ENOMEM: the session's control pages hold no more targets. */
+/* SB_EEXIST: it, or one of its functions, is a target already; SB_ENOSYMBOL, SB_EREFUSED and so on:
+ * as for session_check(), and nothing has changed; SB_ENOMEM: the session's control pages hold no
+ * more targets. */
 int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
 int session_remove(struct session *s, size_t index, struct sb_err *err);
 void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);

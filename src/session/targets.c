@@ -54,7 +54,7 @@ int targets_place(const struct target *list, size_t n, size_t max, const struct 
 	size_t i = index_of(list, n, spec);
 
 	if (i < n && !list[i].removed)
-		return err_set(err, SB_ESPEC, "target '%s' is there already", spec->text);
+		return err_set(err, SB_EEXIST, "target '%s' is there already", spec->text);
 	if (i >= max) {
 		err_set(err, SB_ENOMEM, "this session can hold no more than %zu targets", max);
 		err_hint(err, "name targets by a glob, or start a session of their own for them");

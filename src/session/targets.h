@@ -23,6 +23,7 @@ struct target {
 	uint64_t opened_at;	/* ns, while open */
 	uint64_t active_ns;	/* of earlier openings */
 	bool module_seen, planted, noted;
+	bool clashes;	       /* one of its functions is another target's */
 	struct sb_err why;     /* last failure to find it */
 	struct sb_err barred;  /* what kept a process from being hooked at all */
 	enum guess guess;      /* what its hint is */
@@ -40,7 +41,7 @@ void target_free(struct target *t); /* what it owns */
 void target_change(struct target *t, uint64_t delay_ns, uint64_t every);
 
 /* Where one that is to be added goes: behind the others, or where it was before it was removed.
- * SB_ESPEC: it is there; SB_ENOMEM: there is no room. */
+ * SB_EEXIST: it is there; SB_ENOMEM: there is no room. */
 int targets_place(const struct target *list, size_t n, size_t max, const struct spec *spec,
 		  size_t *index, struct sb_err *err);
 /* Puts it there, not looked for yet; and takes back one that never came to anything. */

@@ -6,6 +6,7 @@
 #include "spec.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/text.h"
@@ -16,9 +17,6 @@ static const char form_hint[] =
 static const char python_hint[] =
 	"write py:MODULE:QUALNAME, as py:vllm.*:Scheduler.schedule; for an ELF file named py, "
 	"give its path";
-static const char key_hint[] = "the keys are every=N, start=T, for=T, pid=N, thread=GLOB|TID, "
-			       "resume=yes and inline=yes, each once a "
-			       "target";
 
 /* Records the failure of one word: `what 'word' why`. */
 static int refuse(struct sb_err *err, const char *what, const char *word, const char *why,
@@ -136,16 +134,42 @@ static int key_inline(struct spec *spec, const char *value, const char *word, st
 	return 0;
 }
 
+/* What a user can write, for help, completion and errors; and what reads its value. */
 static const struct key {
-	const char *name;
+	struct spec_key shown;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
 } keys[] = {
-	{ "every", key_every },	  { "start", key_start },   { "for", key_for },
-	{ "pid", key_pid },	  { "thread", key_thread }, { "resume", key_resume },
-	{ "inline", key_inline },
+	{ { "every", "N", "delay each Nth hit of a thread; all are counted" }, key_every },
+	{ { "start", "TIME", "begin that long after the session" }, key_start },
+	{ { "for", "TIME", "end that long after it began" }, key_for },
+	{ { "pid", "PID", "only in this process and its descendants" }, key_pid },
+	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread },
+	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" }, key_resume },
+	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
 };
 
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+const struct spec_key *spec_key(size_t i)
+{
+	return i < N_KEYS ? &keys[i].shown : NULL;
+}
+
+/* Records the failure of a word whose key is wrong: the hint has them all. */
+static int refuse_key(struct sb_err *err, const char *word, const char *why)
+{
+	char hint[256];
+	size_t n = (size_t)snprintf(hint, sizeof(hint), "the keys are");
+
+	for (size_t i = 0; i < N_KEYS; i++)
+		n += (size_t)snprintf(hint + n, sizeof(hint) - n, "%s%s=%s",
+				      !i	     ? " " :
+				      i + 1 < N_KEYS ? ", " :
+						       " and ",
+				      keys[i].shown.name, keys[i].shown.arg);
+	snprintf(hint + n, sizeof(hint) - n, ", each once a target");
+	return refuse(err, "the key", word, why, hint);
+}
 
 /* The key that word starts with, or N_KEYS. */
 static size_t key_find(const char *word)
@@ -153,7 +177,7 @@ static size_t key_find(const char *word)
 	size_t len = strcspn(word, "="), i;
 
 	for (i = 0; word[len] && i < N_KEYS; i++)
-		if (strlen(keys[i].name) == len && !strncmp(word, keys[i].name, len))
+		if (strlen(keys[i].shown.name) == len && !strncmp(word, keys[i].shown.name, len))
 			return i;
 	return N_KEYS;
 }
@@ -296,11 +320,11 @@ static int group_claim(struct group *group, size_t bit, const char *what, const 
 {
 	if (!group->spec)
 		return refuse(group->err, what, word, "stands before any target", form_hint);
-	if (group->seen & 1u << bit)
+	if (group->seen & 1u << bit && bit == N_KEYS)
 		return refuse(group->err, what, word, "is given twice for one target",
-			      bit == N_KEYS ? "one delay a target; several targets each take "
-					      "their own after them" :
-					      key_hint);
+			      "one delay a target; several targets each take their own after them");
+	if (group->seen & 1u << bit)
+		return refuse_key(group->err, word, "is given twice for one target");
 	group->seen |= 1u << bit;
 	return 0;
 }
@@ -337,7 +361,7 @@ static int group_word(struct group *group, const char *word)
 	if (looks_like_delay(word))
 		return group_delay(group, word);
 	if (strchr(word, '='))
-		return refuse(group->err, "the key", word, "is unknown", key_hint);
+		return refuse_key(group->err, word, "is unknown");
 	return refuse(group->err, "the word", word,
 		      group->spec ? "is neither a target nor a delay nor a key" :
 				    "is neither a verb (sbinject --help lists them) nor a target",

@@ -15,8 +15,7 @@
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
- *	KEY	:= every=N | start=T | for=T | pid=N | thread=GLOB|TID | resume=yes|no
- *		 | inline=yes|no
+ *	KEY	:= NAME "=" VALUE	by the table of keys: spec_key()
  *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
  *
  * MODULE may be empty (the main executable) and may hold no ':'; SYMBOL may hold any
@@ -49,6 +48,14 @@ struct spec {
 	bool inlined;	   /* native: where the compiler inlined it, too */
 	bool rest;	   /* Python: not what a target before it matches (patterns of a file) */
 };
+
+/* A key as a user sees it: "every", "N", what it does in a line. */
+struct spec_key {
+	const char *name, *arg, *help;
+};
+
+/* Row i of the table of keys; NULL: there is none. */
+const struct spec_key *spec_key(size_t i);
 
 struct spec_list {
 	struct spec *spec;

@@ -64,8 +64,9 @@ struct number {
 static int span_refuse(const struct span *span, const char *text, const char *why,
 		       struct sb_err *err)
 {
+	enum sb_code code = why == span->above ? SB_ERANGE : SB_ESPEC;
 	char word[TEXT_QUOTE_SIZE];
-	int rc = err_set(err, SB_ESPEC, "the %s '%s' %s", span->noun,
+	int rc = err_set(err, code, "the %s '%s' %s", span->noun,
 			 text_quote(text, word, sizeof(word)), why);
 
 	err_hint(err, "%s", span->hint);

@@ -7,8 +7,19 @@
 . "$SRC/test/lib.sh"
 
 sbctl() { # of a session that runs
-	printf '%s delay_ns=0 hits=1\n' :victim_work :victim_idle libc.so.6:getpid
+	case $1 in
+	list) printf '%s delay_ns=0 hits=1\n' :victim_work :victim_idle libc.so.6:getpid ;;
+	*) command sbctl "$@" ;;
+	esac
 }
+mkdir "$T/bin"
+ln -s "$SB" "$T/bin/sbinject"
+cat >"$T/bin/sbctl" <<'END'
+#!/bin/sh
+exec "$CTL" "$@"
+END
+chmod 755 "$T/bin/sbctl"
+export CTL PATH=$T/bin:$PATH
 . "$SRC/completion/sbinject.bash"
 complete_as() { # FUNCTION WORD...: as readline has them; what is offered, in $offered
 	COMP_LINE=$line COMP_POINT=${#line} COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2)) COMPREPLY=()
@@ -40,16 +51,26 @@ complete_as _sbctl sbctl --
 for option in $("$CTL" --help | grep -o -- '--[a-z]*'); do
 	[[ " $offered" == *" $option"* ]] || fail "sbctl $option is not offered"
 done
-keys=$("$SB" --help | sed -n '/^ *TARGET is/,/^$/p' | grep -oE '[a-z]+=' | tr '\n' ' ')
+keys=$("$SB" --help | sed -n 's/^  \([a-z]*=\).*/\1/p' | tr '\n' ' ')
 [[ $keys == *resume=* ]] || fail "--help names no key resume=: $keys"
 for key in $keys; do
 	complete_as _sbinject sbinject :f "${key:0:2}"
 	[[ " $offered " == *" $key "* ]] || fail "the key $key is not offered"
 done
+# What an option takes, as --help has it.
+complete_as _sbinject sbinject --backend ''
+same backends "$offered" 'auto inject uprobe kmod'
+complete_as _sbinject sbinject sweep --lane t
+same lanes "$offered" thread
+complete_as _sbinject sbinject -p "$$"
+[[ " $offered " == *" $$ "* ]] || fail "pids: $offered"
+complete_as _sbinject sbinject --json "$SRC/READ"
+same files "$offered" "$SRC/README.md"
+complete_as _sbinject sbinject --delay ''
+same 'a delay' "$offered" ''
+complete_as _sbinject sbinject sw
+same verbs "$offered" sweep
 # Functions of the process that is named.
-mkdir "$T/bin"
-ln -s "$SB" "$T/bin/sbinject"
-PATH=$T/bin:$PATH
 start calls "$V/calls" -p 2000
 line="sbinject -p $pid :victim_w"
 complete_as _sbinject sbinject -p "$pid" : victim_w

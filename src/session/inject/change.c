@@ -50,7 +50,7 @@ static int judge(struct session *s, size_t index, struct sb_err *err)
 	if (t->planted || t->spec->kind == SPEC_PYTHON)
 		return 0;
 	if (t->n_refused) {
-		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
+		err_set(err, t->clashes ? SB_EEXIST : SB_EREFUSED, "%s", t->refused[0].reason);
 	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE) {
 		*err = t->why;
 	} else {

@@ -76,8 +76,9 @@ static void note_clash(struct session *s, size_t target, size_t other, pid_t pid
 	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
 	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
 	note_refusal(s, target, pid, image_name(rs->img), rs->name, rs->addr, reason);
+	t->clashes = true;
 	t->why = (struct sb_err){ 0 };
-	err_set(&t->why, SB_ESPEC, "%.200s is already a site of target '%s'", rs->name, quoted);
+	err_set(&t->why, SB_EEXIST, "%.200s is already a site of target '%s'", rs->name, quoted);
 	err_hint(&t->why, "a function counts for one target: leave one of the two out, or put the "
 			  "one that names fewer functions first");
 }

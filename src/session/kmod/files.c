@@ -33,24 +33,24 @@ static int refused(int code, const char *what, struct sb_err *err)
 	static const struct {
 		int code;
 		enum sb_code ours;
-		const char *name, *text;
+		const char *text;
 	} known[] = {
-		{ EINVAL, SB_EREFUSED, "EINVAL", "it does not take this" },
-		{ ENOENT, SB_ENOSYMBOL, "ENOENT", "no such file, function or target" },
-		{ ENOEXEC, SB_ENOELF, "ENOEXEC", "not a valid ELF file" },
-		{ ENAMETOOLONG, SB_ESPEC, "ENAMETOOLONG", "a path above 256 or a name above 128" },
-		{ ERANGE, SB_ESPEC, "ERANGE", "a delay above 10 s" },
-		{ EEXIST, SB_ESPEC, "EEXIST", "the target is there already" },
-		{ ENOSPC, SB_ENOMEM, "ENOSPC", "it holds 64 targets at most" },
-		{ EACCES, SB_EPERM, "EACCES", "only root may" },
-		{ EPERM, SB_EPERM, "EPERM", "only root may" },
+		{ EINVAL, SB_EREFUSED, "it does not take this" },
+		{ ENOENT, SB_ENOSYMBOL, "no such file, function or target" },
+		{ ENOEXEC, SB_ENOELF, "not a valid ELF file" },
+		{ ENAMETOOLONG, SB_ETOOLONG, "a path above 256 or a name above 128" },
+		{ ERANGE, SB_ERANGE, "a delay above 10 s" },
+		{ EEXIST, SB_EEXIST, "the target is there already" },
+		{ ENOSPC, SB_ENOMEM, "it holds 64 targets at most" },
+		{ EACCES, SB_EPERM, "only root may" },
+		{ EPERM, SB_EPERM, "only root may" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].code == code)
 			return err_set(err, known[i].ours,
 				       "the kernel module refuses '%.200s': %s (%s)", what,
-				       known[i].text, known[i].name);
+				       known[i].text, strerrorname_np(code));
 	return err_set(err, SB_ESYS, "the kernel module refuses '%.200s': %s", what,
 		       strerror(code));
 }

@@ -241,6 +241,7 @@ static void note_clash(struct session *s, const struct candidate *c, size_t othe
 
 	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
 	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
+	s->target[c->target].clashes = true;
 	refuse(s, c, pid, reason);
 }
 
@@ -473,7 +474,7 @@ int usession_judge(const struct session *s, size_t target, struct sb_err *err)
 	if (t->planted || t->removed)
 		return 0;
 	if (t->n_refused) {
-		err_set(err, SB_EREFUSED, "%s", t->refused[0].reason);
+		err_set(err, t->clashes ? SB_EEXIST : SB_EREFUSED, "%s", t->refused[0].reason);
 	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE &&
 		   t->why.code != SB_EFILE) {
 		*err = t->why;
