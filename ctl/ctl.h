@@ -2,10 +2,10 @@
 #ifndef SB_CTL_H
 #define SB_CTL_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "src/base/err.h"
+#include "src/base/json.h"
 
 /*
  * sbctl: one program for whatever is running, a session of sbinject's or the kernel module. Each is
@@ -23,6 +23,9 @@ void ctl_close(struct ctl_peer *peer);
 /* The answer (owned by the caller), never NULL without the error: {"ok": true, ...}. On an answer
  * that says no, *err has what and hint, and error its name ("ENOENT"). */
 json_t *ctl_ask(struct ctl_peer *peer, json_t *request, struct sb_err *err, char error[16]);
+
+/* A name of an answer, safe to show; "-" where it is not there. The caller frees. */
+char *ctl_shown(const json_t *answer, const char *key);
 
 /* What a session says when it has ended: the result, or NULL. */
 json_t *ctl_wait_end(struct ctl_peer *peer);

@@ -24,7 +24,8 @@ const char *ctl_kmod_dir(void)
 
 static json_t *no(const char *error, const char *what, const char *hint)
 {
-	return json_pack("{s:b s:s s:s s:s}", "ok", 0, "error", error, "what", what, "hint", hint);
+	return json_pack("{s:b s:s s:o s:o}", "ok", 0, "error", error, "what", json_name(what),
+			 "hint", json_name(hint));
 }
 
 static json_t *of_errno(int code, const char *file)
@@ -89,6 +90,16 @@ static json_t *done(int code, const char *file)
 	return code ? of_errno(code, file) : json_pack("{s:b}", "ok", 1);
 }
 
+/* A line for the list of targets, of text as requests have it. */
+static json_t *write_line(const char *dir, const char *text)
+{
+	char *line = json_bytes(text);
+	int code = write_file(dir, "targets", line);
+
+	free(line);
+	return done(code, "targets");
+}
+
 /* "PATH:SYM", and of the words behind it what the module knows: a delay, pid=N. */
 static json_t *kmod_add(const char *dir, const json_t *request)
 {
@@ -109,7 +120,7 @@ static json_t *kmod_add(const char *dir, const json_t *request)
 		if (used > COMMAND_MAX)
 			return no("EINVAL", "a command of more than 512 bytes", "");
 	}
-	return done(write_file(dir, "targets", line), "targets");
+	return write_line(dir, line);
 }
 
 static json_t *kmod_change(const char *dir, const json_t *request, char sign)
@@ -124,7 +135,7 @@ static json_t *kmod_change(const char *dir, const json_t *request, char sign)
 			      (long long)json_integer_value(delay));
 	if (n > COMMAND_MAX)
 		return no("EINVAL", "a command of more than 512 bytes", "");
-	return done(write_file(dir, "targets", line), "targets");
+	return write_line(dir, line);
 }
 
 static json_t *kmod_delay(const char *dir, const json_t *request)
@@ -151,7 +162,7 @@ static json_t *parse_target(char *line)
 	if (!delay || !hits)
 		return NULL;
 	*delay = '\0';
-	t = json_pack("{s:s s:I s:I}", "target", line, "delay_ns",
+	t = json_pack("{s:o s:I s:I}", "target", json_name(line), "delay_ns",
 		      (json_int_t)strtoll(delay + 10, NULL, 10), "hits",
 		      (json_int_t)strtoll(hits + 6, NULL, 10));
 	if (t && pid)

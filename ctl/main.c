@@ -93,7 +93,7 @@ static int say_unit(const struct ctl *c, int ret, uint64_t ns)
 
 static json_t *with_target(struct ctl *c, const char *op, const char *target)
 {
-	json_t *request = json_pack("{s:s s:s}", "op", op, "target", target);
+	json_t *request = json_pack("{s:s s:o}", "op", op, "target", json_name(target));
 
 	if (request && c->pid)
 		json_object_set_new(request, "pid", json_integer(strtoll(c->pid, NULL, 10)));
@@ -103,11 +103,10 @@ static json_t *with_target(struct ctl *c, const char *op, const char *target)
 static int verb_add(struct ctl *c, int n, char **word)
 {
 	json_t *words = json_array(), *answer;
-	const char *why;
-	char text[64];
+	char text[64], shown[TEXT_QUOTE_SIZE], *why;
 	uint64_t ns = 0;
 
-	json_array_append_new(words, json_string(word[0]));
+	json_add(words, json_name(word[0]));
 	for (int i = 1; i < n; i++) {
 		if (!strchr(word[i], '=')) {
 			if (read_delay(c, word[i], &ns) < 0) {
@@ -115,19 +114,21 @@ static int verb_add(struct ctl *c, int n, char **word)
 				return -1;
 			}
 			snprintf(text, sizeof(text), "%lluns", (unsigned long long)ns);
-			json_array_append_new(words, json_string(ns ? text : "0"));
+			json_add(words, json_string(ns ? text : "0"));
 		} else {
-			json_array_append_new(words, json_string(word[i]));
+			json_add(words, json_name(word[i]));
 		}
 	}
 	if (c->pid) {
 		snprintf(text, sizeof(text), "pid=%s", c->pid);
-		json_array_append_new(words, json_string(text));
+		json_add(words, json_string(text));
 	}
 	answer = ask(c, json_pack("{s:s s:o}", "op", "add", "words", words));
-	why = json_string_value(json_object_get(answer, "why"));
+	why = json_object_get(answer, "why") ? ctl_shown(answer, "why") : NULL;
 	if (why && !c->json)
-		fprintf(stderr, "sbctl: %s is pending: %s\n", word[0], why);
+		fprintf(stderr, "sbctl: %s is pending: %s\n",
+			text_quote(word[0], shown, sizeof(shown)), why);
+	free(why);
 	return say_unit(c, say(c, answer, "Added target: %s\n", word[0]), ns);
 }
 
@@ -221,7 +222,7 @@ static bool print_functions(const json_t *list)
 		qsort(sorted, n, sizeof(*sorted), by_hits);
 	for (size_t i = 0; sorted && i < n; i++) {
 		json_int_t hits = json_integer_value(json_object_get(sorted[i], "hits"));
-		char *name = text_show(json_string_value(json_object_get(sorted[i], "name")));
+		char *name = ctl_shown(sorted[i], "name");
 
 		if (hits)
 			printf("  %lld %s\n", (long long)hits, name);
@@ -253,7 +254,7 @@ static int verb_list(struct ctl *c, int n, char **word)
 
 		if (c->json)
 			break;
-		target = text_show(json_string_value(json_object_get(t, "target")));
+		target = ctl_shown(t, "target");
 		printf("%s delay_ns=%lld hits=%lld", target,
 		       (long long)json_integer_value(json_object_get(t, "delay_ns")),
 		       (long long)json_integer_value(json_object_get(t, "hits")));
@@ -375,12 +376,14 @@ static void usage(FILE *to)
 
 static int complain(const struct ctl *c)
 {
-	const char *remedy = err_remedy(&c->err);
+	char *what = text_show(c->err.what), *remedy = text_show(err_remedy(&c->err));
 	const char *name = c->err.code == SB_EPERM ? "EPERM" : c->error;
 
-	fprintf(stderr, "sbctl: %s%s%s\n", name, *name ? ": " : "", c->err.what);
+	fprintf(stderr, "sbctl: %s%s%s\n", name, *name ? ": " : "", what);
 	if (remedy[0])
 		fprintf(stderr, "sbctl: %s\n", remedy);
+	free(what);
+	free(remedy);
 	return c->err.code == SB_EUSAGE ? 2 : 1;
 }
 

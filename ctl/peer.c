@@ -129,18 +129,21 @@ json_t *ctl_ask(struct ctl_peer *peer, json_t *request, struct sb_err *err, char
 {
 	json_t *answer = peer->kmod ? ctl_kmod_ask(peer->kmod, request) :
 				      ask_session(peer, request);
-	const char *what, *hint, *name;
+	char *what, *hint;
+	const char *name;
 
 	json_decref(request);
 	if (answer && json_is_true(json_object_get(answer, "ok")))
 		return answer;
 	name = json_string_value(json_object_get(answer, "error"));
-	what = json_string_value(json_object_get(answer, "what"));
-	hint = json_string_value(json_object_get(answer, "hint"));
+	what = json_name_of(answer, "what");
+	hint = json_name_of(answer, "hint");
 	snprintf(error, 16, "%s", name ? name : "EIO");
 	err_set(err, SB_ESYS, "%s",
 		what ? what : "the session has ended, or does not answer within ten seconds");
 	err_hint(err, "%s", hint ? hint : "");
+	free(what);
+	free(hint);
 	json_decref(answer);
 	return NULL;
 }
@@ -154,6 +157,14 @@ json_t *ctl_wait_end(struct ctl_peer *peer)
 	result = json_incref(json_object_get(end, "end"));
 	json_decref(end);
 	return result;
+}
+
+char *ctl_shown(const json_t *answer, const char *key)
+{
+	char *bytes = json_name_of(answer, key), *shown = text_show(bytes);
+
+	free(bytes);
+	return shown;
 }
 
 /* ---- which one ---- */

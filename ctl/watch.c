@@ -96,8 +96,8 @@ static void push(struct row *r, double rate)
 static void take(struct watch *w, const json_t *t, double dt)
 {
 	/* Whoever answers may be another user's. */
-	char *name = text_show(json_string_value(json_object_get(t, "target")));
-	char *state = text_show(json_string_value(json_object_get(t, "state")));
+	char *name = ctl_shown(t, "target");
+	char *state = ctl_shown(t, "state");
 	struct row *r = row_of(w, name, json_integer_value(json_object_get(t, "pid")));
 	double hits = number(t, "hits"), injected = number(t, "injected_ns");
 	double delayed = number(t, "delayed");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include "text.h"
 
 /* Until a sink is set nothing is shown: a library's user, or a test, has not asked for text. */
 static log_sink_fn *log_sink;
@@ -29,7 +30,7 @@ enum log_level log_get_level(void)
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	int saved = errno;
-	char line[1024];
+	char line[1024], shown[2048];
 	va_list ap;
 
 	if (!log_sink || level > log_most_verbose)
@@ -38,9 +39,6 @@ void log_line(enum log_level level, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	/* Names from the target's files must not split a line or reach the terminal as codes. */
-	for (char *s = line; *s; s++)
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			*s = ' ';
-	log_sink(level, line, log_sink_ctx);
+	log_sink(level, text_quote(line, shown, sizeof(shown)), log_sink_ctx);
 	errno = saved;
 }

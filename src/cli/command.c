@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What every verb prints: errors, its usage, the other verbs. */
+#include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "src/base/text.h"
 
 static const struct command *const *verbs;
 static size_t n_verbs;
@@ -14,11 +16,13 @@ void command_table(const struct command *const *table, size_t n)
 
 void command_print_error(const struct sb_err *err)
 {
-	const char *remedy = err_remedy(err);
+	char *what = text_show(err->what), *remedy = text_show(err_remedy(err));
 
-	fprintf(stderr, "sbinject: %s\n", err->what);
+	fprintf(stderr, "sbinject: %s\n", what);
 	if (remedy[0])
 		fprintf(stderr, "sbinject: %s\n", remedy);
+	free(what);
+	free(remedy);
 }
 
 void command_print_verbs(FILE *to)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "command.h"
 #include "options.h"
+#include "src/base/json.h"
 #include "src/base/text.h"
 #include "src/out/out.h"
 #include "src/run/backends.h"
@@ -24,9 +25,9 @@ static bool say(const struct check *check, const struct check_on *on, bool quiet
 	else if (!quiet)
 		printf("  %-28s no: %s%s%s\n", check->name, err.what, remedy[0] ? "; " : "",
 		       remedy);
-	json_array_append_new(rows, json_pack("{s:s, s:b, s:s?, s:s?}", "check", check->name, "ok",
-					      (int)yes, "reason", yes ? NULL : err.what, "remedy",
-					      yes || !remedy[0] ? NULL : remedy));
+	json_add(rows, json_pack("{s:s, s:b, s:o, s:o}", "check", check->name, "ok", (int)yes,
+				 "reason", json_name(yes ? NULL : err.what), "remedy",
+				 json_name(yes || !remedy[0] ? NULL : remedy)));
 	return yes;
 }
 
@@ -62,18 +63,16 @@ static json_t *say_uprobes(pid_t pid, const struct foreign *foreign, bool quiet)
 
 	for (size_t i = 0; i < foreign->n; i++) {
 		const struct foreign_probe *p = &foreign->probe[i];
-		char text[256], *path;
+		char text[256];
 
 		if (!foreign_is_mapped(p, pid))
 			continue;
 		foreign_text(p, text, sizeof(text));
 		if (!quiet)
 			printf("  %-28s %s\n", "uprobes of another tool", text);
-		path = text_show(p->path);
-		json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:i}", "path", path, "pid",
-						      (int)p->pid, "name", p->name, "places",
-						      (int)p->places));
-		free(path);
+		json_add(list, json_pack("{s:o, s:i, s:o, s:i}", "path", json_name(p->path), "pid",
+					 (int)p->pid, "name", json_name(p->name), "places",
+					 (int)p->places));
 	}
 	return list;
 }
@@ -91,10 +90,9 @@ static void look_at_backends(bool quiet, json_t *rows)
 		else if (!quiet)
 			printf("  %-28s no: %s%s%s\n", backends[i]->name, err.what,
 			       remedy[0] ? "; " : "", remedy);
-		json_array_append_new(rows, json_pack("{s:s, s:b, s:s?, s:s?}", "backend",
-						      backends[i]->name, "ok", (int)yes, "reason",
-						      yes ? NULL : err.what, "remedy",
-						      yes || !remedy[0] ? NULL : remedy));
+		json_add(rows, json_pack("{s:s, s:b, s:o, s:o}", "backend", backends[i]->name, "ok",
+					 (int)yes, "reason", json_name(yes ? NULL : err.what),
+					 "remedy", json_name(yes || !remedy[0] ? NULL : remedy)));
 	}
 }
 

@@ -106,10 +106,9 @@ static bool find_exactly(struct request *r, const char *name, uint64_t pid, size
 	return false;
 }
 
-/* The target that a request names, by text and pid; the only one of its text needs no pid. */
-static int get_target(struct request *r, size_t *index)
+/* By text and pid; the only one of its text needs no pid. */
+static int find_target(struct request *r, const char *name, size_t *index)
 {
-	const char *name = json_string_value(json_object_get(r->in, "target"));
 	uint64_t pid = 0;
 	size_t alike;
 	bool given;
@@ -133,6 +132,16 @@ static int get_target(struct request *r, size_t *index)
 	return -1;
 }
 
+/* The target that a request names. */
+static int get_target(struct request *r, size_t *index)
+{
+	char *name = json_name_of(r->in, "target");
+	int ret = find_target(r, name, index);
+
+	free(name);
+	return ret;
+}
+
 /* ---- requests ---- */
 
 /* What waits for its module, and why. */
@@ -147,7 +156,7 @@ static void put_pending(struct request *r, size_t index)
 	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
 		abort();
 	json_put(r->out, "state", json_string("pending"));
-	json_put(r->out, "why", json_shown(why));
+	json_put(r->out, "why", json_name(why));
 	free(why);
 }
 
@@ -161,28 +170,37 @@ static int check_length(struct request *r, const struct spec *spec)
 		    "a pattern names the file: '*/NAME:SYMBOL'");
 }
 
-static int op_add(struct request *r)
+/* The target that the words of a request are; SB_EUSAGE, SB_ESPEC and so on. */
+static int read_words(struct request *r, const json_t *words, struct spec_list *list)
 {
-	const json_t *words = json_object_get(r->in, "words");
+	size_t n = json_array_size(words), i = 0;
 	char *word[WORDS_MAX];
-	struct spec_list list = { 0 };
-	size_t n = json_array_size(words), index = 0;
-	int ret;
+	int ret = 0;
 
 	if (!n || n > WORDS_MAX)
 		return fail(r, SB_EUSAGE, "no target is named", NULL);
-	for (size_t i = 0; i < n; i++) {
-		word[i] = (char *)json_string_value(json_array_get(words, i));
+	for (; i < n && ret == 0; i++) {
+		word[i] = json_name_take(json_array_get(words, i));
 		if (!word[i])
-			return fail(r, SB_EUSAGE, "words are strings", NULL);
-		if (strlen(word[i]) > 4096)
-			return fail(r, SB_ETOOLONG, "a word is longer than 4096 bytes", NULL);
+			ret = fail(r, SB_EUSAGE, "words are strings", NULL);
+		else if (strlen(word[i]) > 4096)
+			ret = fail(r, SB_ETOOLONG, "a word is longer than 4096 bytes", NULL);
 	}
-	ret = spec_parse_words(word, n, &list, &r->err);
-	if (ret == 0 && list.count != 1)
-		ret = fail(r, SB_EUSAGE, "one target at a time", NULL);
 	if (ret == 0)
-		ret = check_length(r, &list.spec[0]);
+		ret = spec_parse_words(word, n, list, &r->err);
+	while (i > 0)
+		free(word[--i]);
+	if (ret == 0 && list->count != 1)
+		ret = fail(r, SB_EUSAGE, "one target at a time", NULL);
+	return ret == 0 ? check_length(r, &list->spec[0]) : ret;
+}
+
+static int op_add(struct request *r)
+{
+	struct spec_list list = { 0 };
+	size_t index = 0;
+	int ret = read_words(r, json_object_get(r->in, "words"), &list);
+
 	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
 		list.spec[0].delay_ns = r->c->default_ns;
 	if (ret == 0)
@@ -191,7 +209,7 @@ static int op_add(struct request *r)
 		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
 	if (ret == 0) {
 		json_put(r->out, "index", json_integer((json_int_t)index));
-		json_put(r->out, "target", json_shown(list.spec[0].text));
+		json_put(r->out, "target", json_name(list.spec[0].text));
 		json_put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
 		tell_target(r, "add", index);
 		put_pending(r, index);
@@ -301,8 +319,7 @@ static int op_list(struct request *r)
 		o = control_target(&t, i);
 		if (json_is_true(json_object_get(r->in, "functions")))
 			control_functions(b, r->c->session, i, o);
-		if (json_array_append_new(list, o))
-			abort();
+		json_add(list, o);
 	}
 	json_put(r->out, "targets", list);
 	return 0;
@@ -420,8 +437,7 @@ static int op_lanes(struct request *r)
 				  (json_int_t)lane[i].slot, (json_int_t)lane[i].hits,
 				  (json_int_t)lane[i].injected_ns, (json_int_t)lane[i].overrun_ns));
 
-		if (json_array_append_new(list, o))
-			abort();
+		json_add(list, o);
 	}
 	free(lane);
 	put_spans(r);
@@ -506,8 +522,8 @@ char *control_answer(struct control_state *c, const char *request, size_t len)
 	json_put(r.out, "ok", json_boolean(ret >= 0));
 	if (ret < 0) {
 		json_put(r.out, "error", json_string(err_errno_name(r.err.code)));
-		json_put(r.out, "what", json_shown(r.err.what));
-		json_put(r.out, "hint", json_shown(err_remedy(&r.err)));
+		json_put(r.out, "what", json_name(r.err.what));
+		json_put(r.out, "hint", json_name(err_remedy(&r.err)));
 	}
 	answer = json_dumps(r.out, JSON_COMPACT);
 	json_decref(r.out);

@@ -5,41 +5,12 @@
 #include <string.h>
 #include "elf/symbol.h"
 
-json_t *json_must(json_t *value)
-{
-	if (!value)
-		abort();
-	return value;
-}
-
-void json_put(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, json_must(value)))
-		abort();
-}
-
-json_t *json_shown(const char *from)
-{
-	json_t *value = json_string(from);
-	char *copy;
-
-	if (value)
-		return value;
-	copy = strdup(from);
-	for (char *c = copy; c && *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	value = json_string(copy ? copy : "");
-	free(copy);
-	return value;
-}
-
 json_t *control_target(const struct session_target *t, size_t index)
 {
 	json_t *o = json_must(json_object());
 
 	json_put(o, "index", json_integer((json_int_t)index));
-	json_put(o, "target", json_shown(t->spec->text));
+	json_put(o, "target", json_name(t->spec->text));
 	if (t->spec->pid)
 		json_put(o, "pid", json_integer(t->spec->pid));
 	json_put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
@@ -57,8 +28,8 @@ static json_t *function_json(const struct session_function *f)
 	char *name = symbol_shown(f->symbol);
 	json_t *o = json_must(json_object());
 
-	json_put(o, "module", json_shown(f->module));
-	json_put(o, "name", json_shown(name ? name : f->symbol));
+	json_put(o, "module", json_name(f->module));
+	json_put(o, "name", json_name(name ? name : f->symbol));
 	json_put(o, "hits", json_integer((json_int_t)f->hits));
 	free(name);
 	return o;
@@ -74,8 +45,7 @@ void control_functions(const struct backend *b, struct session *s, size_t index,
 		return;
 	array = json_must(json_array());
 	for (size_t i = 0; i < n; i++)
-		if (json_array_append_new(array, function_json(&list[i])))
-			abort();
+		json_add(array, function_json(&list[i]));
 	free(list);
 	json_put(target, "functions", array);
 }

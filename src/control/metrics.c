@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime.h"
+#include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/out/out.h"
 

@@ -9,21 +9,10 @@
 #include <unistd.h>
 #include "sweep.h"
 #include "out.h"
+#include "src/base/json.h"
+#include "src/base/must.h"
 
 #define SCHEMA "sbinject.sweep/1"
-
-static json_t *must(json_t *value)
-{
-	if (!value)
-		abort();
-	return value;
-}
-
-static void put(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, must(value)))
-		abort();
-}
 
 static json_t *real(double v)
 {
@@ -37,193 +26,186 @@ static json_t *integer(double v)
 
 static json_t *interval(struct sweep_estimate e)
 {
-	json_t *pair = must(json_array());
+	json_t *pair = json_must(json_array());
 
-	json_array_append_new(pair, must(real(e.lo)));
-	json_array_append_new(pair, must(real(e.hi)));
+	json_add(pair, real(e.lo));
+	json_add(pair, real(e.hi));
 	return pair;
-}
-
-static json_t *text(const char *s)
-{
-	json_t *t = json_string(s ? s : "");
-
-	return t ? t : json_string("?");
 }
 
 static void put_estimate(json_t *o, const char *name, struct sweep_estimate e, const char *why)
 {
 	char key[64];
 
-	put(o, name, real(e.est));
+	json_put(o, name, real(e.est));
 	snprintf(key, sizeof(key), "%s_ci", name);
-	put(o, key, interval(e));
+	json_put(o, key, interval(e));
 	snprintf(key, sizeof(key), "%s_reason", name);
 	if (!isfinite(e.est))
-		put(o, key, text(why && *why ? why : "not known"));
+		json_put(o, key, json_name(why && *why ? why : "not known"));
 }
 
 static json_t *dose_json(const struct sweep_dose *d)
 {
-	json_t *o = must(json_object());
+	json_t *o = json_must(json_object());
 
-	put(o, "delay_ns", json_integer((json_int_t)d->delay_ns));
-	put(o, "x_ns", real(d->x_ns));
+	json_put(o, "delay_ns", json_integer((json_int_t)d->delay_ns));
+	json_put(o, "x_ns", real(d->x_ns));
 	put_estimate(o, "t_ns", d->t_ns, NULL);
 	put_estimate(o, "delta_ns", d->delta_ns, NULL);
-	put(o, "hits_per_item", real(d->hits_per_item));
+	json_put(o, "hits_per_item", real(d->hits_per_item));
 	return o;
 }
 
 static json_t *part_json(const struct sweep_part *p)
 {
-	json_t *o = must(json_object());
+	json_t *o = json_must(json_object());
 
-	put(o, "name", text(p->name));
-	put(o, "lanes", json_integer((json_int_t)p->lanes));
-	put(o, "x_ns", real(p->x_ns));
+	json_put(o, "name", json_name(p->name));
+	json_put(o, "lanes", json_integer((json_int_t)p->lanes));
+	json_put(o, "x_ns", real(p->x_ns));
 	put_estimate(o, "kappa", p->kappa, NULL);
 	return o;
 }
 
 static json_t *target_json(const struct sweep_target *t)
 {
-	json_t *o = must(json_object()), *list = must(json_array());
+	json_t *o = json_must(json_object()), *list = json_must(json_array());
 
-	put(o, "spec", text(t->spec));
-	put(o, "verdict", text(sweep_verdict_name(t->verdict)));
-	put(o, "reason", text(t->reason));
+	json_put(o, "spec", json_name(t->spec));
+	json_put(o, "verdict", json_name(sweep_verdict_name(t->verdict)));
+	json_put(o, "reason", json_name(t->reason));
 	put_estimate(o, "kappa", t->kappa, t->reason);
 	put_estimate(o, "kappa_beyond", t->kappa_beyond, "there is no slack");
 	put_estimate(o, "kappa_robust", t->kappa_robust, NULL);
-	put(o, "robust_agrees", json_boolean(t->robust_agrees));
-	put(o, "method", text(t->method));
-	put(o, "kappa_se", real(t->kappa_se));
-	put(o, "df", real(t->df));
-	put(o, "blocks", json_integer((json_int_t)t->blocks));
-	put(o, "p_random", real(t->p_random));
-	put(o, "p_adjusted", real(t->p_adjusted));
-	put(o, "mde", real(t->mde));
-	put(o, "dose_given", real(t->dose_given));
-	put(o, "slack_kind", text(sweep_slack_name(t->slack_kind)));
+	json_put(o, "robust_agrees", json_boolean(t->robust_agrees));
+	json_put(o, "method", json_name(t->method));
+	json_put(o, "kappa_se", real(t->kappa_se));
+	json_put(o, "df", real(t->df));
+	json_put(o, "blocks", json_integer((json_int_t)t->blocks));
+	json_put(o, "p_random", real(t->p_random));
+	json_put(o, "p_adjusted", real(t->p_adjusted));
+	json_put(o, "mde", real(t->mde));
+	json_put(o, "dose_given", real(t->dose_given));
+	json_put(o, "slack_kind", json_name(sweep_slack_name(t->slack_kind)));
 	put_estimate(o, "slack_ns", t->slack_ns, t->slack_reason);
-	put(o, "delta_aicc", real(t->delta_aicc));
+	json_put(o, "delta_aicc", real(t->delta_aicc));
 	put_estimate(o, "inclusive_ns", t->inclusive_ns, t->inclusive_reason);
 	put_estimate(o, "gain_ceiling_ns", t->gain_ceiling_ns, t->gain_reason);
-	put(o, "t0_ns", real(t->t0_ns));
-	put(o, "hits", json_integer((json_int_t)t->hits));
-	put(o, "hits_per_item", real(t->hits_per_item));
+	json_put(o, "t0_ns", real(t->t0_ns));
+	json_put(o, "hits", json_integer((json_int_t)t->hits));
+	json_put(o, "hits_per_item", real(t->hits_per_item));
 	put_estimate(o, "hits_change", t->hits_change, NULL);
-	put(o, "hits_differ", json_boolean(t->hits_differ));
-	put(o, "screened", json_boolean(t->screened));
+	json_put(o, "hits_differ", json_boolean(t->hits_differ));
+	json_put(o, "screened", json_boolean(t->screened));
 	for (size_t i = 1; i < t->n_doses; i++)
-		json_array_append_new(list, must(json_integer((json_int_t)t->dose[i].delay_ns)));
-	put(o, "doses_ns", list);
-	list = must(json_array());
+		json_add(list, json_integer((json_int_t)t->dose[i].delay_ns));
+	json_put(o, "doses_ns", list);
+	list = json_must(json_array());
 	for (size_t i = 0; i < t->n_doses; i++)
 		json_array_append_new(list, dose_json(&t->dose[i]));
-	put(o, "doses", list);
-	list = must(json_array());
+	json_put(o, "doses", list);
+	list = json_must(json_array());
 	for (size_t i = 0; i < t->n_parts; i++)
 		json_array_append_new(list, part_json(&t->part[i]));
-	put(o, "parts", list);
+	json_put(o, "parts", list);
 	return o;
 }
 
 static json_t *gates_json(const struct sweep_gates *g)
 {
-	json_t *o = must(json_object());
+	json_t *o = json_must(json_object());
 
 	put_estimate(o, "aa", g->aa, "no A/A blocks were run");
-	put(o, "aa_p", real(g->aa_p));
-	put(o, "unproven", json_boolean(g->unproven));
+	json_put(o, "aa_p", real(g->aa_p));
+	json_put(o, "unproven", json_boolean(g->unproven));
 	put_estimate(o, "sham_ns", g->sham_ns, "OFF and SHAM were not both run");
 	if (g->control_asked) {
 		put_estimate(o, "control", g->control, NULL);
-		put(o, "control_ok", json_boolean(g->control_ok));
+		json_put(o, "control_ok", json_boolean(g->control_ok));
 	}
-	put(o, "lanes", json_integer((json_int_t)g->lanes));
-	put(o, "roles", json_integer((json_int_t)g->roles));
-	put(o, "lane_mode", text(g->lane_mode));
-	put(o, "load", text(sweep_load_name(g->load)));
-	put(o, "load_reason", text(g->load_reason));
+	json_put(o, "lanes", json_integer((json_int_t)g->lanes));
+	json_put(o, "roles", json_integer((json_int_t)g->roles));
+	json_put(o, "lane_mode", json_name(g->lane_mode));
+	json_put(o, "load", json_name(sweep_load_name(g->load)));
+	json_put(o, "load_reason", json_name(g->load_reason));
 	return o;
 }
 
 static json_t *window_json(const struct sweep_window *w)
 {
-	json_t *o = must(json_object());
+	json_t *o = json_must(json_object());
 
-	put(o, "stage", text(sweep_stage_name(w->stage)));
-	put(o, "arm", text(sweep_arm_name(w->arm)));
-	put(o, "target", json_integer(w->target));
-	put(o, "experiment", json_integer(w->experiment));
-	put(o, "block", json_integer(w->block));
-	put(o, "dose", json_integer(w->dose));
-	put(o, "delay_ns", json_integer((json_int_t)w->delay_ns));
-	put(o, "end_s", real((double)w->end_ns / 1e9));
-	put(o, "time_s", real((double)w->time_ns / 1e9));
-	put(o, "items", real(w->items));
-	put(o, "hits", json_integer((json_int_t)w->hits));
-	put(o, "t_ns", real(w->t_ns));
-	put(o, "x_ns", real(w->x_ns));
+	json_put(o, "stage", json_name(sweep_stage_name(w->stage)));
+	json_put(o, "arm", json_name(sweep_arm_name(w->arm)));
+	json_put(o, "target", json_integer(w->target));
+	json_put(o, "experiment", json_integer(w->experiment));
+	json_put(o, "block", json_integer(w->block));
+	json_put(o, "dose", json_integer(w->dose));
+	json_put(o, "delay_ns", json_integer((json_int_t)w->delay_ns));
+	json_put(o, "end_s", real((double)w->end_ns / 1e9));
+	json_put(o, "time_s", real((double)w->time_ns / 1e9));
+	json_put(o, "items", real(w->items));
+	json_put(o, "hits", json_integer((json_int_t)w->hits));
+	json_put(o, "t_ns", real(w->t_ns));
+	json_put(o, "x_ns", real(w->x_ns));
 	if (!isnan(w->response_count)) {
-		put(o, "response_sum_ns", real(w->response_sum_ns));
-		put(o, "response_count", real(w->response_count));
+		json_put(o, "response_sum_ns", real(w->response_sum_ns));
+		json_put(o, "response_count", real(w->response_count));
 	}
 	return o;
 }
 
 static void put_about(json_t *doc, const struct out_sweep_about *about)
 {
-	json_t *argv = must(json_array());
+	json_t *argv = json_must(json_array());
 	struct utsname u = { 0 };
 	char host[256] = "";
 
 	for (int i = 0; i < about->argc; i++)
-		json_array_append_new(argv, must(text(about->argv[i])));
-	put(doc, "argv", argv);
+		json_add(argv, json_name(about->argv[i]));
+	json_put(doc, "argv", argv);
 	gethostname(host, sizeof(host) - 1);
-	put(doc, "host", text(host));
+	json_put(doc, "host", json_name(host));
 	uname(&u);
-	put(doc, "machine", text(u.machine));
-	put(doc, "kernel", text(u.release));
-	put(doc, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-	put(doc, "progress", text(about->progress));
-	put(doc, "response", about->response ? text(about->response) : json_null());
+	json_put(doc, "machine", json_name(u.machine));
+	json_put(doc, "kernel", json_name(u.release));
+	json_put(doc, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	json_put(doc, "progress", json_name(about->progress));
+	json_put(doc, "response", about->response ? json_name(about->response) : json_null());
 }
 
 int out_sweep_json(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err)
 {
-	json_t *doc = must(json_object()), *list = must(json_array());
+	json_t *doc = json_must(json_object()), *list = json_must(json_array());
 	char *out;
 	int ret;
 
-	put(doc, "schema", json_string(SCHEMA));
-	put(doc, "version", json_string(SB_VERSION));
+	json_put(doc, "schema", json_string(SCHEMA));
+	json_put(doc, "version", json_string(SB_VERSION));
 	put_about(doc, about);
-	put(doc, "seed", json_integer((json_int_t)res->seed));
-	put(doc, "threshold", real(res->threshold));
-	put(doc, "runs", json_boolean(res->runs));
-	put(doc, "ended_early", json_boolean(res->ended_early));
-	put(doc, "time_s", real(res->time_s));
-	put(doc, "time_needed_s", real(res->time_needed_s));
-	put(doc, "period_ns", integer(res->period_ns));
-	put(doc, "window_s", real(res->window_s));
-	put(doc, "autocorrelation_s", real(res->autocorrelation_s));
-	put(doc, "gates", gates_json(&res->gates));
+	json_put(doc, "seed", json_integer((json_int_t)res->seed));
+	json_put(doc, "threshold", real(res->threshold));
+	json_put(doc, "runs", json_boolean(res->runs));
+	json_put(doc, "ended_early", json_boolean(res->ended_early));
+	json_put(doc, "time_s", real(res->time_s));
+	json_put(doc, "time_needed_s", real(res->time_needed_s));
+	json_put(doc, "period_ns", integer(res->period_ns));
+	json_put(doc, "window_s", real(res->window_s));
+	json_put(doc, "autocorrelation_s", real(res->autocorrelation_s));
+	json_put(doc, "gates", gates_json(&res->gates));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)
 		json_array_append_new(list, target_json(&res->target[i]));
-	put(doc, "targets", list);
-	list = must(json_array());
+	json_put(doc, "targets", list);
+	list = json_must(json_array());
 	for (size_t i = 0; i < res->n_windows; i++)
 		json_array_append_new(list, window_json(&res->window[i]));
-	put(doc, "windows", list);
-	list = must(json_array());
+	json_put(doc, "windows", list);
+	list = json_must(json_array());
 	for (size_t i = 0; i < res->n_warnings; i++)
-		json_array_append_new(list, must(text(res->warning[i])));
-	put(doc, "warnings", list);
+		json_add(list, json_name(res->warning[i]));
+	json_put(doc, "warnings", list);
 	out = json_dumps(doc, JSON_INDENT(2));
 	json_decref(doc);
 	if (!out)
@@ -281,12 +263,10 @@ static const char *slack_at(int i)
 
 static void read_target(const json_t *o, struct sweep_target *t)
 {
-	const char *spec = json_string_value(json_object_get(o, "spec"));
-
 	free(t->spec);
-	t->spec = strdup(spec ? spec : "");
+	t->spec = json_name_of(o, "spec");
 	if (!t->spec)
-		abort();
+		t->spec = must_strdup("");
 	t->kappa = estimate_of(o, "kappa");
 	t->kappa_beyond = estimate_of(o, "kappa_beyond");
 	t->kappa_se = real_of(o, "kappa_se");

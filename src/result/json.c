@@ -13,18 +13,6 @@
 
 #define SCHEMA "sbinject.run/1"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, value))
-		abort(); /* no memory: kind_to_text() makes valid UTF-8 of anything */
-}
-
-static void append(json_t *array, json_t *value)
-{
-	if (json_array_append_new(array, value))
-		abort();
-}
-
 /* Shapes */
 
 static void shape_fill(json_t *object, const struct shape *shape, const char *base,
@@ -41,10 +29,10 @@ static void shape_fill(json_t *object, const struct shape *shape, const char *ba
 			json_decref(value);
 			continue;
 		}
-		set(object, field->name, value);
+		json_put(object, field->name, value);
 		snprintf(key, sizeof(key), "%s_reason", field->name);
 		if (why)
-			set(object, key, json_string(field->unknown));
+			json_put(object, key, json_string(field->unknown));
 	}
 }
 
@@ -96,13 +84,13 @@ static void *array_alloc(const struct field *field, char *base, const json_t *va
 static json_t *structs_put(KIND_PUT_ARGS)
 {
 	const char *item = *(char *const *)(base + field->at);
-	json_t *array = must(json_array());
+	json_t *array = json_must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++, item += field->shape->size) {
-		json_t *object = must(json_object());
+		json_t *object = json_must(json_object());
 
 		shape_fill(object, field->shape, item, res);
-		append(array, object);
+		json_add(array, object);
 	}
 	return array;
 }
@@ -127,10 +115,10 @@ static const char *structs_get(KIND_GET_ARGS)
 static json_t *strings_put(KIND_PUT_ARGS)
 {
 	char *const *s = *(char *const *const *)(base + field->at);
-	json_t *array = must(json_array());
+	json_t *array = json_must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++)
-		append(array, kind_string_new(s[i]));
+		json_add(array, json_name(s[i]));
 	return array;
 }
 
@@ -142,7 +130,7 @@ static const char *strings_get(KIND_GET_ARGS)
 		return "an array of strings";
 	s = array_alloc(field, base, value, sizeof(*s));
 	for (size_t i = 0; i < json_array_size(value); i++) {
-		s[i] = kind_string_take(json_array_get(value, i));
+		s[i] = json_name_take(json_array_get(value, i));
 		if (!s[i])
 			return "an array of strings";
 	}
@@ -152,10 +140,10 @@ static const char *strings_get(KIND_GET_ARGS)
 static json_t *pids_put(KIND_PUT_ARGS)
 {
 	const pid_t *pids = *(pid_t *const *)(base + field->at);
-	json_t *array = must(json_array());
+	json_t *array = json_must(json_array());
 
 	for (size_t i = 0; i < count_of(field, base); i++)
-		append(array, json_integer(pids[i]));
+		json_add(array, json_integer(pids[i]));
 	return array;
 }
 
@@ -181,12 +169,12 @@ static const struct kind kind_pids = { pids_put, pids_get };
 static json_t *tags_put(KIND_PUT_ARGS)
 {
 	const struct result_tag *tag = *(struct result_tag *const *)(base + field->at);
-	json_t *object = must(json_object());
+	json_t *object = json_must(json_object());
 
 	for (size_t i = 0; i < count_of(field, base); i++) {
-		char *key = kind_to_text(tag[i].key ? tag[i].key : "");
+		char *key = json_text(tag[i].key ? tag[i].key : "");
 
-		set(object, key, kind_string_new(tag[i].value));
+		json_put(object, key, json_name(tag[i].value));
 		free(key);
 	}
 	return object;
@@ -205,8 +193,8 @@ static const char *tags_get(KIND_GET_ARGS)
 	*(size_t *)(base + field->count_at) = json_object_size(value);
 	json_object_foreach((json_t *)value, key, item)
 	{ /* the macro takes no const */
-		tag->key = kind_to_bytes(key);
-		tag->value = kind_string_take(item);
+		tag->key = json_bytes(key);
+		tag->value = json_name_take(item);
 		if (!tag++->value && !json_is_null(item))
 			return "an object of strings";
 	}
@@ -259,16 +247,16 @@ static const struct shape gil_shape = SHAPE(struct result, gil_fields);
 static json_t *known_put(const struct shape *shape, const char *base, bool known,
 			 const char *reason)
 {
-	json_t *object = must(json_object());
+	json_t *object = json_must(json_object());
 
 	if (known)
 		shape_fill(object, shape, base, NULL);
 	for (size_t i = 0; !known && i < shape->n; i++)
-		set(object, shape->field[i].name, json_null());
+		json_put(object, shape->field[i].name, json_null());
 	if (!known && !*reason)
 		reason = "not measured";
 	if (*reason)
-		set(object, "reason", kind_string_new(reason));
+		json_put(object, "reason", json_name(reason));
 	return object;
 }
 
@@ -294,7 +282,7 @@ static json_t *given_put(KIND_PUT_ARGS)
 static const char *given_get(KIND_GET_ARGS)
 {
 	struct result_given *given = (void *)(base + field->at);
-	char *reason = kind_string_take(json_object_get(value, "reason"));
+	char *reason = json_name_take(json_object_get(value, "reason"));
 	size_t len = reason ? strlen(reason) : 0;
 
 	if (len >= sizeof(given->reason)) /* never in the middle of a character */
@@ -354,14 +342,14 @@ static const struct shape counts_shape = SHAPE(struct result_counts, counts_fiel
 static json_t *counts_put(KIND_PUT_ARGS)
 {
 	const struct result_counts *counts = *(struct result_counts *const *)(base + field->at);
-	json_t *array = must(json_array());
+	json_t *array = json_must(json_array());
 
 	for (size_t i = 0; counts && i < res->n_targets; i++) {
-		json_t *object = must(json_object());
+		json_t *object = json_must(json_object());
 
-		set(object, "spec", kind_string_new(res->target[i].spec));
+		json_put(object, "spec", json_name(res->target[i].spec));
 		shape_fill(object, &counts_shape, (const char *)&counts[i], res);
-		append(array, object);
+		json_add(array, object);
 	}
 	return array;
 }
@@ -515,10 +503,10 @@ static const struct shape run_shape = SHAPE(struct result, run_fields);
 
 char *result_to_json(const struct result *res, bool indent)
 {
-	json_t *document = must(json_object());
+	json_t *document = json_must(json_object());
 	char *text;
 
-	set(document, "schema", json_string(SCHEMA));
+	json_put(document, "schema", json_string(SCHEMA));
 	shape_fill(document, &run_shape, (const char *)res, res);
 	text = must(json_dumps(document, indent ? JSON_INDENT(2) : JSON_COMPACT));
 	json_decref(document);

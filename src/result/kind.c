@@ -10,84 +10,18 @@
 #include <time.h>
 #include "src/base/text.h"
 
-/* Bytes and Unicode */
-
-#define BYTE_POINT 0xef00u /* U+EF80 to U+EFFF stand for bytes 0x80 to 0xff */
-
-static bool is_byte_point(uint32_t point)
-{
-	return point >= BYTE_POINT + 0x80 && point <= BYTE_POINT + 0xff;
-}
-
-char *kind_to_text(const char *s)
-{
-	char *text = must(malloc(strlen(s) * 3 + 1)), *to = text;
-
-	while (*s) {
-		uint32_t point = 0;
-		size_t len = text_utf8(s, &point);
-
-		if (len && !is_byte_point(point)) {
-			memcpy(to, s, len);
-			to += len;
-			s += len;
-			continue;
-		}
-		*to++ = '\xee';
-		*to++ = (char)(0x80 | ((BYTE_POINT | (unsigned char)*s) >> 6 & 0x3f));
-		*to++ = (char)(0x80 | ((unsigned char)*s++ & 0x3f));
-	}
-	*to = '\0';
-	return text;
-}
-
-char *kind_to_bytes(const char *s)
-{
-	char *bytes = must(malloc(strlen(s) + 1)), *to = bytes;
-
-	while (*s) {
-		uint32_t point = 0;
-		size_t len = text_utf8(s, &point);
-
-		if (is_byte_point(point)) {
-			*to++ = (char)(point & 0xff);
-		} else {
-			len = len ? len : 1; /* jansson gives valid UTF-8; be safe anyway */
-			memcpy(to, s, len);
-			to += len;
-		}
-		s += len;
-	}
-	*to = '\0';
-	return bytes;
-}
-
-json_t *kind_string_new(const char *s)
-{
-	char *text = s ? kind_to_text(s) : NULL;
-	json_t *value = text ? json_string(text) : json_null();
-
-	free(text);
-	return value;
-}
-
-char *kind_string_take(const json_t *value)
-{
-	return json_is_string(value) ? kind_to_bytes(json_string_value(value)) : NULL;
-}
-
 /* Simple kinds */
 
 static json_t *string_put(KIND_PUT_ARGS)
 {
-	return kind_string_new(*(char *const *)(base + field->at));
+	return json_name(*(char *const *)(base + field->at));
 }
 
 static const char *string_get(KIND_GET_ARGS)
 {
 	if (!json_is_string(value) && !json_is_null(value))
 		return "a string";
-	*(char **)(base + field->at) = kind_string_take(value);
+	*(char **)(base + field->at) = json_name_take(value);
 	return NULL;
 }
 
@@ -247,8 +181,7 @@ static const char *address_get(KIND_GET_ARGS)
 
 static json_t *outcome_put(KIND_PUT_ARGS)
 {
-	return kind_string_new(
-		result_outcome_name(*(const enum result_outcome *)(base + field->at)));
+	return json_name(result_outcome_name(*(const enum result_outcome *)(base + field->at)));
 }
 
 static const char *outcome_get(KIND_GET_ARGS)

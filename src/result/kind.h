@@ -2,18 +2,14 @@
 #ifndef SB_RESULT_KIND_H
 #define SB_RESULT_KIND_H
 
-#include <jansson.h>
 #include "result.h"
+#include "src/base/json.h"
 #include "src/base/must.h"
 
 /*
  * How one member of a struct becomes a JSON value and is read back: used by result/json.c only.
  * A kind is a pair of functions; a field says where a member is and of what kind; a shape is a
  * struct's fields. Writing and reading walk the same tables, so what is written is read again.
- *
- * JSON is Unicode and names are bytes. A byte that is no UTF-8 is written as the private
- * character U+EF00 + byte; so is each byte of such a character that was there before, and the
- * way back gives every byte string again. (Lone surrogates, as Python's, are refused by jansson.)
  */
 struct field;
 
@@ -60,12 +56,6 @@ extern const struct kind kind_real;    /* double; what is not finite is null, an
 extern const struct kind kind_address; /* uint64_t as "0x..."; 0 is null */
 extern const struct kind kind_outcome; /* enum result_outcome */
 extern const struct kind kind_time;    /* struct timespec_ns as ISO 8601; the epoch is null */
-
-/* Bytes and JSON's text; the caller frees. kind_string_take() is NULL for what is no string. */
-char *kind_to_text(const char *bytes);
-char *kind_to_bytes(const char *text);
-json_t *kind_string_new(const char *bytes);
-char *kind_string_take(const json_t *value);
 
 bool kind_pid_read(const json_t *value, pid_t *pid);
 

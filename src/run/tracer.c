@@ -18,6 +18,7 @@
 #include "wire.h"
 #include "inject/clock.h"
 #include "inject/fault.h"
+#include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/control/server.h"
 #include "src/out/place.h"
@@ -225,9 +226,7 @@ static double seconds(clockid_t id)
 
 static void put_target(json_t *o, const struct session_target *t)
 {
-	json_t *name = json_string(t->spec->text);
-
-	json_object_set_new(o, "target", name ? name : json_null());
+	json_put(o, "target", json_name(t->spec->text));
 	json_object_set_new(o, "every", json_integer((json_int_t)t->every));
 	if (t->spec->pid)
 		json_object_set_new(o, "pid", json_integer(t->spec->pid));

@@ -120,7 +120,7 @@ static void test_log_obeys_level_and_sink(void **state)
 	log_note("hidden");
 	assert_int_equal(line_count, 0);
 	log_warn("%d\n%s", 7, "x");
-	assert_string_equal(last_line, "7 x");
+	assert_string_equal(last_line, "7\\nx");
 	assert_int_equal(log_get_level(), LOG_WARN);
 	log_set_sink(NULL, NULL);
 	log_error("dropped");

@@ -40,7 +40,7 @@ static void test_comes_again(void **state)
 
 	(void)state;
 	assert_int_equal(enter(&l, ":f", 5, NULL, &i), 0);
-	assert_int_equal(enter(&l, ":f", 7, NULL, &i), -SB_ESPEC);
+	assert_int_equal(enter(&l, ":f", 7, NULL, &i), -SB_EEXIST);
 	l.target[i].removed = true;
 	assert_int_equal(enter(&l, ":f", 7, "worker", &i), 0);
 	assert_int_equal(l.n, 1);

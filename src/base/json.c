@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "must.h"
+#include "text.h"
+
+/* U+EF80 to U+EFFF stand for bytes 0x80 to 0xff. (Lone surrogates, as Python's, are refused by
+ * jansson.) */
+#define BYTE_POINT 0xef00u
+
+static bool is_byte_point(uint32_t point)
+{
+	return point >= BYTE_POINT + 0x80 && point <= BYTE_POINT + 0xff;
+}
+
+char *json_text(const char *s)
+{
+	char *text = must(malloc(strlen(s) * 3 + 1)), *to = text;
+
+	while (*s) {
+		uint32_t point = 0;
+		size_t len = text_utf8(s, &point);
+
+		if (len && !is_byte_point(point)) {
+			memcpy(to, s, len);
+			to += len;
+			s += len;
+			continue;
+		}
+		*to++ = '\xee';
+		*to++ = (char)(0x80 | ((BYTE_POINT | (unsigned char)*s) >> 6 & 0x3f));
+		*to++ = (char)(0x80 | ((unsigned char)*s++ & 0x3f));
+	}
+	*to = '\0';
+	return text;
+}
+
+char *json_bytes(const char *s)
+{
+	char *bytes = must(malloc(strlen(s) + 1)), *to = bytes;
+
+	while (*s) {
+		uint32_t point = 0;
+		size_t len = text_utf8(s, &point);
+
+		if (is_byte_point(point)) {
+			*to++ = (char)(point & 0xff);
+		} else {
+			len = len ? len : 1; /* jansson gives valid UTF-8; be safe anyway */
+			memcpy(to, s, len);
+			to += len;
+		}
+		s += len;
+	}
+	*to = '\0';
+	return bytes;
+}
+
+json_t *json_name(const char *s)
+{
+	char *text = s ? json_text(s) : NULL;
+	json_t *value = text ? json_string(text) : json_null();
+
+	free(text);
+	return value;
+}
+
+char *json_name_take(const json_t *value)
+{
+	return json_is_string(value) ? json_bytes(json_string_value(value)) : NULL;
+}
+
+char *json_name_of(const json_t *object, const char *key)
+{
+	return json_name_take(json_object_get(object, key));
+}
+
+json_t *json_must(json_t *value)
+{
+	return must(value);
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, json_must(value)))
+		abort();
+}
+
+void json_add(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, json_must(value)))
+		abort();
+}
