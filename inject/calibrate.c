@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "page.h"
 #include "inject/arch/arch.h"
+#include "src/base/must.h"
 
 enum {
 	TEXT_SIZE = 8192,
@@ -24,22 +25,27 @@ enum {
 	BATCHES = 12,
 	CALLS = 500,
 	DELAYED_CALLS = 200,
+	SLICE = 3, /* rounds: 0.1 to 0.2 ms */
 };
 
 #define AGREE_TICKS 0.75 /* 0.3 ns or less */
 
-struct bench {
+struct hook_bench {
 	uint8_t *text; /* [0] hooked, [64] twin, [128] common code and stub */
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
 	struct sb_page_record record;
 	uint64_t each;
 	size_t memory;
+	/* Of hook_bench_step(): the batch under way, and what the one before came to. */
+	double plain[ROUNDS], hooked[ROUNDS];
+	size_t n;
+	double last;
 };
 
 typedef long victim_fn(long);
 
-static int bench_memory(struct bench *b)
+static int bench_memory(struct hook_bench *b)
 {
 	struct sb_page_header lay;
 
@@ -58,7 +64,7 @@ static int bench_memory(struct bench *b)
 	return 0;
 }
 
-static int bench_hook(struct bench *b, bool each)
+static int bench_hook(struct hook_bench *b, bool each)
 {
 	uint64_t base = (uint64_t)b->text;
 	struct arch_env env = {
@@ -97,7 +103,7 @@ static int bench_hook(struct bench *b, bool each)
 	return mprotect(b->text, TEXT_SIZE, PROT_READ | PROT_EXEC);
 }
 
-static double time_calls(const struct bench *b, size_t offset, int calls)
+static double time_calls(const struct hook_bench *b, size_t offset, int calls)
 {
 	victim_fn *volatile fn = (victim_fn *)(uintptr_t)(b->text + offset);
 	uint64_t start = arch->clock_read();
@@ -107,7 +113,7 @@ static double time_calls(const struct bench *b, size_t offset, int calls)
 	return (double)(arch->clock_read() - start) / calls;
 }
 
-static uint64_t injected(const struct bench *b)
+static uint64_t injected(const struct hook_bench *b)
 {
 	uint64_t sum = 0;
 
@@ -129,7 +135,7 @@ struct reading {
 };
 
 /* The low ones of a batch. */
-static struct reading read_batch(const struct bench *b, int calls)
+static struct reading read_batch(const struct hook_bench *b, int calls)
 {
 	double plain[ROUNDS], hooked[ROUNDS], given[ROUNDS];
 
@@ -152,7 +158,7 @@ static struct reading read_batch(const struct bench *b, int calls)
  * Ticks a call beyond the twin and beyond what the stub says it injected: of the lowest batch, once
  * another one agrees with it. spent: what the stub says; spread: by how much the two differ.
  */
-static double low_cost(const struct bench *b, int calls, double *spent, double *spread)
+static double low_cost(const struct hook_bench *b, int calls, double *spent, double *spread)
 {
 	struct reading low = read_batch(b, calls);
 	double off = 0;
@@ -179,29 +185,74 @@ static double at_least_0(double x)
 	return x > 0 ? x : 0;
 }
 
-int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out)
+static int measure(struct hook_bench *b, const struct clock *clk, struct hook_cost *out)
 {
-	struct bench b = { .text = MAP_FAILED };
 	double floor_spent;
+
+	time_calls(b, 0, CALLS);
+	out->off_ns = at_least_0(clock_to_ns(clk, low_cost(b, CALLS, NULL, NULL)));
+	b->cell->state = SB_STATE_COUNT;
+	out->count_ns = at_least_0(clock_to_ns(clk, low_cost(b, CALLS, NULL, NULL)));
+	b->cell->flags = SB_CELL_DELAY;
+	b->cell->state = SB_STATE_SLOW;
+	out->floor_ns = at_least_0(low_cost(b, CALLS, &floor_spent, NULL));
+	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
+	b->cell->delay_ticks = clock_ticks(clk, 200);
+	out->delay_ticks = at_least_0(low_cost(b, DELAYED_CALLS, NULL, &out->spread_ticks));
+	return 0;
+}
+
+int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
+		    struct hook_bench **keep)
+{
+	struct hook_bench *b = must_calloc(1, sizeof(*b));
 	int ret = -1;
 
 	memset(out, 0, sizeof(*out));
-	if (bench_memory(&b) < 0 || bench_hook(&b, each) < 0)
-		goto out;
-	time_calls(&b, 0, CALLS);
-	out->off_ns = at_least_0(clock_to_ns(clk, low_cost(&b, CALLS, NULL, NULL)));
-	b.cell->state = SB_STATE_COUNT;
-	out->count_ns = at_least_0(clock_to_ns(clk, low_cost(&b, CALLS, NULL, NULL)));
-	b.cell->flags = SB_CELL_DELAY;
-	b.cell->state = SB_STATE_SLOW;
-	out->floor_ns = at_least_0(low_cost(&b, CALLS, &floor_spent, NULL));
-	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
-	b.cell->delay_ticks = clock_ticks(clk, 200);
-	out->delay_ticks = at_least_0(low_cost(&b, DELAYED_CALLS, NULL, &out->spread_ticks));
-	ret = 0;
-out:
-	if (b.text != MAP_FAILED)
-		munmap(b.text, TEXT_SIZE);
-	free(b.hdr);
+	b->text = MAP_FAILED;
+	b->last = NAN;
+	if (bench_memory(b) == 0 && bench_hook(b, each) == 0)
+		ret = measure(b, clk, out);
+	if (ret == 0 && keep)
+		*keep = b;
+	else
+		hook_bench_close(b);
 	return ret;
+}
+
+void hook_bench_close(struct hook_bench *b)
+{
+	if (!b)
+		return;
+	if (b->text != MAP_FAILED)
+		munmap(b->text, TEXT_SIZE);
+	free(b->hdr);
+	free(b);
+}
+
+bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost)
+{
+	double was = cost->delay_ticks, now, before = b->last;
+
+	for (int i = 0; i < SLICE && b->n < ROUNDS; i++, b->n++) {
+		uint64_t given;
+
+		b->plain[b->n] = time_calls(b, 64, DELAYED_CALLS);
+		given = injected(b);
+		b->hooked[b->n] = time_calls(b, 0, DELAYED_CALLS);
+		b->hooked[b->n] -= (double)(injected(b) - given) / DELAYED_CALLS;
+	}
+	if (b->n < ROUNDS)
+		return false;
+	b->n = 0;
+	qsort(b->plain, ROUNDS, sizeof(*b->plain), by_value);
+	qsort(b->hooked, ROUNDS, sizeof(*b->hooked), by_value);
+	now = b->last = at_least_0(b->hooked[LOW] - b->plain[LOW]);
+	/* What the machine did to one batch it does not do to the next. */
+	if (isnan(before) || fabs(now - before) > AGREE_TICKS || fabs(now - was) <= AGREE_TICKS)
+		return false;
+	cost->delay_ticks = (now + before) / 2;
+	if (fabs(now - was) > cost->spread_ticks)
+		cost->spread_ticks = fabs(now - was);
+	return true;
 }

@@ -37,7 +37,18 @@ struct hook_cost {
 };
 
 /* each: of a hook that counts in its function's own counter, too. 0, or negative where no
- * executable memory can be had (then the costs are zero). */
-int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out);
+ * executable memory can be had (then the costs are zero). keep: what measured it, for
+ * hook_bench_step(); NULL: it goes at once. */
+struct hook_bench;
+int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
+		    struct hook_bench **keep);
+
+/*
+ * Measures a delayed hit's cost again, 0.1 to 0.2 ms of it a call: the core may have been slow at
+ * the start, or become so. True: two batches of 20 calls each agree that it is another one than
+ * cost->delay_ticks, which is changed; spread_ticks then covers both.
+ */
+bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost);
+void hook_bench_close(struct hook_bench *b); /* NULL is harmless */
 
 #endif

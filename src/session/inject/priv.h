@@ -71,6 +71,7 @@ struct session {
 	struct tree tree;
 	struct clock clk;
 	struct hook_cost cost;
+	struct hook_bench *bench; /* measures cost again; NULL: it cannot be measured */
 	bool clock_ok;
 	char clock_why[160];
 	struct target *target;

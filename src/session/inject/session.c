@@ -62,7 +62,7 @@ static int check_machine(struct session *s, struct sb_err *err)
 static void measure_machine(struct session *s)
 {
 	clock_open(&s->clk);
-	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost) < 0)
+	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost, &s->bench) < 0)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
@@ -127,6 +127,7 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 
 void session_free(struct session *s)
 {
+	hook_bench_close(s->bench);
 	tree_free(&s->tree);
 	while (s->records) {
 		struct record *rec = s->records;
@@ -325,7 +326,24 @@ void session_alive(struct session *s)
 	bells_alive(s->bells);
 }
 
-static void tick(struct session *s, uint64_t now)
+/* Delays in force take off what a hook costs: measured again, in idle time, as long as they are. */
+static void measure_again(struct session *s)
+{
+	double was = s->cost.delay_ticks;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n_targets && !any; i++)
+		any = s->target[i].open && s->target[i].delay_ns && s->target[i].planted;
+	if (!any || !s->bench || !hook_bench_step(s->bench, &s->cost))
+		return;
+	log_debug("hook: delay +%.1f ns, which was measured as %.1f before",
+		  clock_to_ns(&s->clk, s->cost.delay_ticks), clock_to_ns(&s->clk, was));
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->target[i].spec->kind != SPEC_PYTHON)
+			window_apply_target(s, i);
+}
+
+static void tick(struct session *s, uint64_t now, bool idle)
 {
 	s->last_tick = now;
 	tree_settle(&s->tree);
@@ -337,6 +355,8 @@ static void tick(struct session *s, uint64_t now)
 		s->last_refine = now;
 		clock_refine(&s->clk);
 	}
+	if (idle)
+		measure_again(s);
 }
 
 static enum session_end ended(const struct session *s, uint64_t now)
@@ -373,7 +393,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	now = clock_ns();
 	record_fold(s);
 	if (now - s->last_tick >= TICK_MS * MS)
-		tick(s, now);
+		tick(s, now, !more);
 	window = window_update(s, now);
 	if ((python_step(s, now) | guests_step(s, now)) && window > 2 * MS)
 		window = 2 * MS;
