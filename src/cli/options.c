@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -27,6 +28,38 @@ struct parse {
 
 typedef int option_fn(struct parse *p, const char *arg);
 
+/* An option: a row of the table below, from which --help and completion come, too. */
+struct option_row {
+	const char *name;
+	char letter; /* 0: none */
+	int verbs;   /* of enum option_verb */
+	enum { IS_SET, IS_CLEARED, IS_TEXT, IS_TIME, IS_READ } kind;
+	size_t to;	 /* where in struct options it goes */
+	option_fn *read; /* ... unless it is read by a function of its own */
+	const char *arg; /* NULL: takes none */
+	const char *help;
+};
+
+static int set_option(struct parse *p, const struct option_row *row, const char *arg)
+{
+	void *to = (char *)p->opt + row->to;
+
+	switch (row->kind) {
+	case IS_SET:
+	case IS_CLEARED:
+		*(bool *)to = row->kind == IS_SET;
+		return 0;
+	case IS_TEXT:
+		free(*(char **)to);
+		*(char **)to = text_dup(arg);
+		return 0;
+	case IS_TIME:
+		return spec_duration(arg, to, p->err);
+	default:
+		return row->read(p, arg);
+	}
+}
+
 static int opt_pid(struct parse *p, const char *arg)
 {
 	return spec_pids(arg, &p->opt->session.pids, &p->opt->session.n_pids, p->err);
@@ -35,27 +68,6 @@ static int opt_pid(struct parse *p, const char *arg)
 static int opt_match(struct parse *p, const char *arg)
 {
 	return options_match(arg, &p->opt->session.pids, &p->opt->session.n_pids, p->err);
-}
-
-static int opt_all(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->session.all = true;
-	return 0;
-}
-
-static int opt_no_children(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->session.children = false;
-	return 0;
-}
-
-static int opt_no_follow(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->session.follow = false;
-	return 0;
 }
 
 static int opt_targets(struct parse *p, const char *arg)
@@ -79,18 +91,6 @@ static int opt_every(struct parse *p, const char *arg)
 	err_set(p->err, SB_EUSAGE, "--every '%s': not a number of hits", arg);
 	err_hint(p->err, "--every 10 delays each tenth hit");
 	return -SB_EUSAGE;
-}
-
-static int opt_start(struct parse *p, const char *arg)
-{
-	return spec_duration(arg, &p->opt->session.start_ns, p->err);
-}
-
-static int opt_start_on(struct parse *p, const char *arg)
-{
-	free(p->opt->session.start_on);
-	p->opt->session.start_on = text_dup(arg);
-	return 0;
 }
 
 static int opt_for(struct parse *p, const char *arg)
@@ -117,13 +117,6 @@ static int opt_mechanism(struct parse *p, const char *arg)
 	return -SB_EUSAGE;
 }
 
-static int opt_backend(struct parse *p, const char *arg)
-{
-	free(p->opt->backend);
-	p->opt->backend = text_dup(arg);
-	return 0;
-}
-
 static int opt_max_slowdown(struct parse *p, const char *arg)
 {
 	char *end;
@@ -137,34 +130,6 @@ static int opt_max_slowdown(struct parse *p, const char *arg)
 	err_set(p->err, SB_EUSAGE, "--max-slowdown '%s': not a percentage", arg);
 	err_hint(p->err, "--max-slowdown 30%% lets a thread take up to 30 %% more time");
 	return -SB_EUSAGE;
-}
-
-static int opt_require_hits(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->require_hits = true;
-	return 0;
-}
-
-static int opt_by_function(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->session.by_function = true;
-	return 0;
-}
-
-static int opt_json(struct parse *p, const char *arg)
-{
-	free(p->opt->json);
-	p->opt->json = text_dup(arg);
-	return 0;
-}
-
-static int opt_jsonl(struct parse *p, const char *arg)
-{
-	free(p->opt->jsonl);
-	p->opt->jsonl = text_dup(arg);
-	return 0;
 }
 
 static int opt_tag(struct parse *p, const char *arg)
@@ -198,20 +163,6 @@ static int opt_interval(struct parse *p, const char *arg)
 	return ret;
 }
 
-static int opt_from_env(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->from_env = true;
-	return 0;
-}
-
-static int opt_background(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->background = true;
-	return 0;
-}
-
 static int opt_status_fd(struct parse *p, const char *arg)
 {
 	char *end;
@@ -225,34 +176,6 @@ static int opt_status_fd(struct parse *p, const char *arg)
 	err_set(p->err, SB_EUSAGE, "--status-fd '%s': not an open descriptor", arg);
 	err_hint(p->err, "in a shell: --status-fd 3 3>status");
 	return -SB_EUSAGE;
-}
-
-static int opt_metrics(struct parse *p, const char *arg)
-{
-	free(p->opt->metrics);
-	p->opt->metrics = text_dup(arg);
-	return 0;
-}
-
-static int opt_metrics_file(struct parse *p, const char *arg)
-{
-	free(p->opt->metrics_file);
-	p->opt->metrics_file = text_dup(arg);
-	return 0;
-}
-
-static int opt_metrics_by_pid(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->metrics_by_pid = true;
-	return 0;
-}
-
-static int opt_events(struct parse *p, const char *arg)
-{
-	free(p->opt->events);
-	p->opt->events = text_dup(arg);
-	return 0;
 }
 
 static int opt_quiet(struct parse *p, const char *arg)
@@ -271,78 +194,62 @@ static int opt_verbose(struct parse *p, const char *arg)
 	return 0;
 }
 
-static int opt_help(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->help = true;
-	return 0;
-}
+#define FLAG(member)	IS_SET, offsetof(struct options, member), NULL, NULL
+#define NOT(member)	IS_CLEARED, offsetof(struct options, member), NULL, NULL
+#define TEXT(member, a) IS_TEXT, offsetof(struct options, member), NULL, a
+#define TIME(member)	IS_TIME, offsetof(struct options, member), NULL, "TIME"
+#define READ(fn, a)	IS_READ, 0, fn, a
 
-static int opt_version(struct parse *p, const char *arg)
-{
-	(void)arg;
-	p->opt->version = true;
-	return 0;
-}
-
-static const struct option_row {
-	const char *name;
-	char letter;
-	int verbs;
-	option_fn *set;
-	const char *arg; /* NULL: takes none */
-	const char *help;
-} rows[] = {
-	{ "pid", 'p', VERB_ALL, opt_pid, "PID[,PID...]",
+static const struct option_row rows[] = {
+	{ "pid", 'p', VERB_ALL, READ(opt_pid, "PID[,PID...]"),
 	  "the process, its descendants and all their threads; repeatable" },
-	{ "match", 0, VERB_ALL, opt_match, "GLOB", "processes by their whole command line" },
-	{ "all", 'a', VERB_RUN, opt_all, NULL,
+	{ "match", 0, VERB_ALL, READ(opt_match, "GLOB"), "processes by their whole command line" },
+	{ "all", 'a', VERB_RUN, FLAG(session.all),
 	  "every process of the machine, those that start later too (uprobe)" },
-	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP | VERB_RECOVER, opt_no_children, NULL,
+	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP | VERB_RECOVER, NOT(session.children),
 	  "not its descendants" },
-	{ "no-follow", 0, VERB_RUN, opt_no_follow, NULL,
+	{ "no-follow", 0, VERB_RUN, NOT(session.follow),
 	  "plant and let the target run untraced; later children are not followed" },
-	{ "targets", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_targets, "FILE",
+	{ "targets", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, READ(opt_targets, "FILE"),
 	  "more targets, one a line (sbinject-targets(5))" },
-	{ "delay", 0, VERB_RUN, opt_delay, "TIME", "for targets without one (default 1us)" },
-	{ "every", 0, VERB_RUN | VERB_SWEEP, opt_every, "N", "delay each Nth hit of a thread" },
-	{ "start", 0, VERB_RUN, opt_start, "TIME", "begin that long after attaching" },
-	{ "start-on", 0, VERB_RUN, opt_start_on, "TARGET|FILE",
+	{ "delay", 0, VERB_RUN, READ(opt_delay, "TIME"), "for targets without one (default 1us)" },
+	{ "every", 0, VERB_RUN | VERB_SWEEP, READ(opt_every, "N"),
+	  "delay each Nth hit of a thread" },
+	{ "start", 0, VERB_RUN, TIME(session.start_ns), "begin that long after attaching" },
+	{ "start-on", 0, VERB_RUN, TEXT(session.start_on, "TARGET|FILE"),
 	  "begin at the target's first hit, or when the file exists" },
-	{ "for", 0, VERB_RUN, opt_for, "TIME", "detach after so long" },
-	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_mechanism, "auto|jump|int3",
+	{ "for", 0, VERB_RUN, READ(opt_for, "TIME"), "detach after so long" },
+	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, READ(opt_mechanism, "auto|jump|int3"),
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, opt_backend, "auto|inject|uprobe|kmod",
+	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, TEXT(backend, "auto|inject|uprobe|kmod"),
 	  "what does the hooking" },
-	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, opt_max_slowdown, "P%",
+	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, READ(opt_max_slowdown, "P%"),
 	  "refuse to add more than this to a thread's time" },
-	{ "require-hits", 0, VERB_RUN, opt_require_hits, NULL,
+	{ "require-hits", 0, VERB_RUN, FLAG(require_hits),
 	  "fail (125) when a target was never hit" },
-	{ "hits-by-function", 0, VERB_RUN, opt_by_function, NULL,
+	{ "hits-by-function", 0, VERB_RUN, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
-	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, opt_json, "FILE|-",
+	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, TEXT(json, "FILE|-"),
 	  "the result as JSON" },
-	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },
-	{ "tag", 0, VERB_RUN | VERB_SWEEP, opt_tag, "K=V", "put into the JSON; repeatable" },
-	{ "interval", 0, VERB_RUN, opt_interval, "TIME", "a status line so often" },
-	{ "from-env", 0, VERB_RUN, opt_from_env, NULL,
+	{ "jsonl", 0, VERB_RUN, TEXT(jsonl, "FILE"), "the result as one line, appended" },
+	{ "tag", 0, VERB_RUN | VERB_SWEEP, READ(opt_tag, "K=V"), "put into the JSON; repeatable" },
+	{ "interval", 0, VERB_RUN, READ(opt_interval, "TIME"), "a status line so often" },
+	{ "from-env", 0, VERB_RUN, FLAG(from_env),
 	  "targets and settings of SPEED_BUMP_*, as a command without a target has them" },
-	{ "daemon", 0, VERB_RUN, opt_background, NULL,
-	  "return when the hooks are in force; with -p" },
-	{ "status-fd", 0, VERB_RUN, opt_status_fd, "N",
+	{ "daemon", 0, VERB_RUN, FLAG(background), "return when the hooks are in force; with -p" },
+	{ "status-fd", 0, VERB_RUN, READ(opt_status_fd, "N"),
 	  "a line on descriptor N when attached and when ended" },
-	{ "metrics", 0, VERB_RUN, opt_metrics, "[ADDR:]PORT",
+	{ "metrics", 0, VERB_RUN, TEXT(metrics, "[ADDR:]PORT"),
 	  "serve counters to Prometheus; on loopback where no address is given" },
-	{ "metrics-file", 0, VERB_RUN, opt_metrics_file, "FILE",
+	{ "metrics-file", 0, VERB_RUN, TEXT(metrics_file, "FILE"),
 	  "write them for the textfile collector" },
-	{ "metrics-by-pid", 0, VERB_RUN, opt_metrics_by_pid, NULL,
-	  "with a label for each process" },
-	{ "events", 0, VERB_RUN, opt_events, "FILE",
+	{ "metrics-by-pid", 0, VERB_RUN, FLAG(metrics_by_pid), "with a label for each process" },
+	{ "events", 0, VERB_RUN, TEXT(events, "FILE"),
 	  "each change of state as a line of JSON, with both clocks" },
-	{ "quiet", 'q', VERB_ALL, opt_quiet, NULL, "errors only" },
-	{ "verbose", 'v', VERB_ALL, opt_verbose, NULL, "say what is being done" },
-	{ "help", 'h', VERB_ALL, opt_help, NULL, "this text" },
-	{ "version", 0, VERB_RUN, opt_version, NULL, "the version" },
+	{ "quiet", 'q', VERB_ALL, READ(opt_quiet, NULL), "errors only" },
+	{ "verbose", 'v', VERB_ALL, READ(opt_verbose, NULL), "say what is being done" },
+	{ "help", 'h', VERB_ALL, FLAG(help), "this text" },
+	{ "version", 0, VERB_RUN, FLAG(version), "the version" },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_LONG = 1000 };
@@ -433,7 +340,7 @@ static int parse_options(struct parse *p, int argc, char **argv, enum option_ver
 		if (!(row->verbs & verb))
 			return err_set(p->err, SB_EUSAGE, "--%s does not belong to this command",
 				       row->name);
-		ret = row->set(p, optarg);
+		ret = set_option(p, row, optarg);
 	}
 	return ret;
 }

@@ -2,6 +2,7 @@
 #include "sweep-options.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/text.h"
@@ -16,30 +17,6 @@ static int keep(char **to, const char *arg)
 	return 0;
 }
 
-static int take_progress(struct sweep_options *o, const char *arg, struct sb_err *err)
-{
-	(void)err;
-	return keep(&o->progress, arg);
-}
-
-static int take_response(struct sweep_options *o, const char *arg, struct sb_err *err)
-{
-	(void)err;
-	return keep(&o->response, arg);
-}
-
-static int take_csv(struct sweep_options *o, const char *arg, struct sb_err *err)
-{
-	(void)err;
-	return keep(&o->csv, arg);
-}
-
-static int take_html(struct sweep_options *o, const char *arg, struct sb_err *err)
-{
-	(void)err;
-	return keep(&o->html, arg);
-}
-
 static int take_plot(struct sweep_options *o, const char *arg, struct sb_err *err)
 {
 	const char *dot = strrchr(arg, '.');
@@ -49,12 +26,6 @@ static int take_plot(struct sweep_options *o, const char *arg, struct sb_err *er
 	err_set(err, SB_EUSAGE, "--plot '%s': what kind of picture?", arg);
 	err_hint(err, "the name ends in .svg, .png or .pdf");
 	return -SB_EUSAGE;
-}
-
-static int take_events(struct sweep_options *o, const char *arg, struct sb_err *err)
-{
-	(void)err;
-	return keep(&o->events, arg);
 }
 
 static int take_doses(struct sweep_options *o, const char *arg, struct sb_err *err)
@@ -155,28 +126,32 @@ static int take_self_check(struct sweep_options *o, const char *arg, struct sb_e
 
 static const struct row {
 	const char *name;
-	take_fn *take;
+	take_fn *take;	 /* NULL: it is a text, kept as it is */
+	size_t to;	 /* where in struct sweep_options */
 	const char *arg; /* NULL: takes none */
 	const char *help;
 } rows[] = {
-	{ "progress", take_progress, "SOURCE",
+	{ "progress", NULL, offsetof(struct sweep_options, progress), "SOURCE",
 	  "what counts items: a TARGET's hits, prom:URL#METRIC{..}, file:PATH, cmd:.., "
 	  "stdout:REGEX" },
-	{ "response", take_response, "SOURCE",
+	{ "response", NULL, offsetof(struct sweep_options, response), "SOURCE",
 	  "a latency instead of time per item: prom:URL#HISTOGRAM (right for open-loop load)" },
-	{ "doses", take_doses, "TIME,...", "delays a hit (default: doubled until they are felt)" },
-	{ "time", take_time, "TIME", "budget of the whole sweep (default 60s)" },
-	{ "runs", take_runs, "N", "run COMMAND N times in each arm, instead of a live process" },
-	{ "guard", take_guard, "TIME", "left out after each change (default: by the pipeline)" },
-	{ "threshold", take_threshold, "K", "a kappa below is as good as none (0.1)" },
-	{ "lane", take_lane, "process|thread|all", "what is delayed side by side (process)" },
-	{ "self-check", take_self_check, NULL,
+	{ "doses", take_doses, 0, "TIME,...",
+	  "delays a hit (default: doubled until they are felt)" },
+	{ "time", take_time, 0, "TIME", "budget of the whole sweep (default 60s)" },
+	{ "runs", take_runs, 0, "N", "run COMMAND N times in each arm, instead of a live process" },
+	{ "guard", take_guard, 0, "TIME", "left out after each change (default: by the pipeline)" },
+	{ "threshold", take_threshold, 0, "K", "a kappa below is as good as none (0.1)" },
+	{ "lane", take_lane, 0, "process|thread|all", "what is delayed side by side (process)" },
+	{ "self-check", take_self_check, 0, NULL,
 	  "first delay the progress function itself: kappa must be 1" },
-	{ "seed", take_seed, "N", "of the order of arms; as recorded in the result" },
-	{ "csv", take_csv, "FILE", "every window" },
-	{ "html", take_html, "FILE", "one page with tables and pictures" },
-	{ "plot", take_plot, "FILE.svg|png|pdf", "pictures, by gnuplot" },
-	{ "events", take_events, "FILE", "each change of arm as a line of JSON, with both clocks" },
+	{ "seed", take_seed, 0, "N", "of the order of arms; as recorded in the result" },
+	{ "csv", NULL, offsetof(struct sweep_options, csv), "FILE", "every window" },
+	{ "html", NULL, offsetof(struct sweep_options, html), "FILE",
+	  "one page with tables and pictures" },
+	{ "plot", take_plot, 0, "FILE.svg|png|pdf", "pictures, by gnuplot" },
+	{ "events", NULL, offsetof(struct sweep_options, events), "FILE",
+	  "each change of arm as a line of JSON, with both clocks" },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(*rows) };
@@ -230,7 +205,8 @@ int sweep_options_take(int *argc, char **argv, struct sweep_options *out, struct
 		}
 		if (!row->arg && arg)
 			return err_set(err, SB_EUSAGE, "--%s takes no argument", row->name);
-		ret = row->take(out, arg, err);
+		ret = row->take ? row->take(out, arg, err) :
+				  keep((char **)((char *)out + row->to), arg);
 		if (ret < 0)
 			return ret;
 	}
