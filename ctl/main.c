@@ -338,11 +338,11 @@ static int verb_sessions(struct ctl *c, int n, char **word)
 }
 
 static const struct verb verbs[] = {
-	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "hook one more", 1, 8, verb_add },
-	{ "remove", "TARGET", "take one out again", 1, 1, verb_remove },
+	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "add a target", 1, 8, verb_add },
+	{ "remove", "TARGET", "remove a target", 1, 1, verb_remove },
 	{ "update", "TARGET DELAY", "change its delay: 5 is 5 ns, 5us has its unit", 2, 2,
 	  verb_update },
-	{ "clear", "", "take all of them out", 0, 0, verb_clear },
+	{ "clear", "", "remove every target", 0, 0, verb_clear },
 	{ "delay", "[DELAY]", "the default delay of what is added", 0, 1, verb_delay },
 	{ "enable", "", "count and delay", 0, 0, verb_enable },
 	{ "disable", "", "neither count nor delay", 0, 0, verb_disable },
@@ -406,7 +406,7 @@ static int run_verb(struct ctl *c, int n, char **word)
 		if (verb)
 			err_set(&c->err, SB_EUSAGE, "sbctl %s %s", verb->name, verb->args);
 		else
-			err_set(&c->err, SB_EUSAGE, "there is no verb '%s'", n ? word[0] : "");
+			err_set(&c->err, SB_EUSAGE, "unknown verb '%s'", n ? word[0] : "");
 		err_hint(&c->err, "sbctl --help lists them");
 		return complain(c);
 	}

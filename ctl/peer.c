@@ -258,7 +258,7 @@ static void say_none(const char *which, size_t running, struct sb_err *err)
 		err_set(err, SB_ENOPROC, "no session has the number %s or has hooked that process",
 			which);
 	else if (running)
-		err_set(err, SB_EUSAGE, "%zu sessions are running: which one is meant?", running);
+		err_set(err, SB_EUSAGE, "%zu sessions are running, and none is named", running);
 	else
 		err_set(err, SB_ENOPROC, "no session is running, and no kernel module is loaded");
 	err_hint(err, "%s%s",
@@ -297,7 +297,7 @@ struct ctl_peer *ctl_open_kmod(struct sb_err *err)
 	if (ctl_kmod_dir())
 		return peer_new(-1, ctl_kmod_dir());
 	err_set(err, SB_ENOPROC, "the kernel module is not loaded");
-	err_hint(err, "modprobe speed_bump, or leave --kmod out to speak to a session");
+	err_hint(err, "modprobe speed_bump, or leave out --kmod to address a session");
 	return NULL;
 }
 

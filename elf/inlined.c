@@ -335,7 +335,7 @@ int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
 	} else if (!s.count) {
 		ret = err_set(err, SB_ENOSYMBOL,
 			      has_dwarf ? "%s has no inlined copy of '%s'" :
-					  "%s has no debug information, which alone tells where "
+					  "%s has no debug information, and only that shows where "
 					  "'%s' was inlined",
 			      image_name(img), name);
 		if (!has_dwarf)

@@ -262,7 +262,7 @@ static int run(struct mimic *m, uint64_t function, struct sb_err *err)
 		if (faults == FAULTS_MAX || clock_ns() > m->end ||
 		    !pt_wait(m->pid, &stop, STOP_US)) {
 			m->broken = true; /* it runs on: not to be used again */
-			return gave_up(m, function, "does not come to an end", err);
+			return gave_up(m, function, "does not return", err);
 		}
 		ret = step(m, function, &stop, err);
 	}

@@ -474,8 +474,8 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	return err_set(err, SB_ETARGET,
-		       "process %d: its threads leave no moment to change its code (forks, or page "
-		       "faults there)",
+		       "process %d: could not stop all threads at a safe point to change its code "
+		       "(forks, or page faults there)",
 		       p->pid);
 }
 

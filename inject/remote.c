@@ -73,11 +73,10 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 	free(buf);
 	if (found)
 		return 0;
-	err_set(err, SB_ETARGET, "process %d: its code has no way to return from a borrowed call",
+	err_set(err, SB_ETARGET, "process %d: its code has no way to return from a remote call",
 		mem->pid);
-	err_hint(err,
-		 "it is a program without a C library: nothing in it calls rt_sigreturn, without "
-		 "which a thread could not be given back safely");
+	err_hint(err, "it is a program without a C library: nothing in it calls rt_sigreturn, "
+		      "without which a thread could not be restored safely");
 	return -SB_ETARGET;
 }
 
@@ -313,9 +312,8 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 	if (!tree_next_thread(tree, space, 0) || memory_gone(mem))
 		return memory_err_gone(mem->pid, err);
 	return err_set(err, SB_ETARGET,
-		       "process %d: no thread could be borrowed (all are in "
-		       "uninterruptible sleep, without stack to spare, or dispatch their system "
-		       "calls to themselves)",
+		       "process %d: no thread can make a remote call (all are in uninterruptible "
+		       "sleep, lack stack, or dispatch their system calls to themselves)",
 		       mem->pid);
 }
 
@@ -330,11 +328,11 @@ uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)
 static int not_back(const struct remote *r, struct sb_err *err)
 {
 	err_set(err, SB_ETARGET,
-		"thread %d of process %d, which was to make a system call for us, did not come "
-		"back within %d s",
+		"thread %d of process %d did not return within %d s from a system call that "
+		"sbinject made in it",
 		r->thread->tid, r->mem->pid, CALL_TIMEOUT_US / 1000000);
-	err_hint(err, "try again when the machine has less to do; --no-children leaves other "
-		      "processes than -p names out, --backend uprobe needs no thread of it");
+	err_hint(err, "try again when the machine is less busy; --no-children leaves out other "
+		      "processes than -p names, --backend uprobe needs no thread of it");
 	return -SB_ETARGET;
 }
 
@@ -363,7 +361,7 @@ static int run_to(struct remote *r, bool trap, struct sb_err *err)
 		/* A group stop or a late interrupt: on with the call. */
 		pt_syscall(r->thread->tid);
 	}
-	return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", r->thread->tid);
+	return err_set(err, SB_ETARGET, "thread %d cannot make a remote call", r->thread->tid);
 }
 
 /* A call that was entered and given up: the kernel is told to skip it, so that what follows
@@ -401,7 +399,7 @@ static int start(struct remote *r, struct sb_err *err)
 	first = !r->called;
 	r->called = true;
 	if (fault_point("call-set", r->thread->proc->pid))
-		return err_set(err, SB_ETARGET, "thread %d cannot be borrowed", tid);
+		return err_set(err, SB_ETARGET, "thread %d cannot make a remote call", tid);
 	/* Another thread's exec may have ended it since. */
 	if (first && pt_set_sigmask(tid, ~0ull) < 0)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
@@ -453,7 +451,7 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 		return ret;
 	ret = run_to(r, false, err);
 	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
-		return err_set(err, SB_ETARGET, "thread %d was lost in a borrowed call",
+		return err_set(err, SB_ETARGET, "thread %d was lost in a remote call",
 			       r->thread->tid);
 	*result = (long)arch->syscall_result(&r->work);
 	if (fault_point("call-left", r->thread->proc->pid))
@@ -474,7 +472,7 @@ int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb
 		return ret;
 	ret = start(r, err); /* up to the entry of its rt_sigreturn */
 	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
-		return err_set(err, SB_ETARGET, "thread %d was lost in a borrowed call",
+		return err_set(err, SB_ETARGET, "thread %d was lost in a remote call",
 			       r->thread->tid);
 	*result = arch->call_result(&r->work);
 	return 0;

@@ -422,7 +422,7 @@ void room_answer(const struct room *room, struct room_answer *out)
 	memset(out, 0, sizeof(*out));
 	if (!read_head(room, &head)) {
 		out->status = SB_AGENT_DAMAGED;
-		snprintf(out->reason, sizeof(out->reason), "the room cannot be read");
+		snprintf(out->reason, sizeof(out->reason), "the mailbox cannot be read");
 		return;
 	}
 	out->status = head.status;

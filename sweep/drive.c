@@ -173,7 +173,7 @@ static int check_told(const struct drive *drive, const struct drive_told *told, 
 	if (drive->cfg.response && (!(told->response_count >= 0) || isnan(told->response_sum_ns)))
 		return err_set(err, SB_EUSAGE, "the response went backwards");
 	if (told->n_lanes > drive->rec.n_lanes)
-		return err_set(err, SB_EUSAGE, "%zu lanes told of %zu", told->n_lanes,
+		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", told->n_lanes,
 			       drive->rec.n_lanes);
 	return 0;
 }

@@ -226,7 +226,7 @@ static void estimate(const struct infer_data *data, const struct contrasts *c, s
 	out->method = "t";
 	fieller(c, &out->kappa);
 	if (isinf(out->kappa.hi)) {
-		unknown(out, "the injected time cannot be told from none");
+		unknown(out, "the injected time does not differ from none");
 		return;
 	}
 	out->p_t = stat_t_p2(out->se > 0 ? out->kappa.est / out->se : INFINITY, out->df);

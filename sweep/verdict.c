@@ -191,5 +191,6 @@ void verdict_load_seen(struct sweep_result *res)
 			"function itself did not slow it");
 	else if (isfinite(gates->control.est))
 		load_is(gates, LOAD_UNKNOWN,
-			"whether load comes at a rate of its own could not be told: more --time");
+			"cannot determine whether the load has a rate of its own: give more "
+			"--time");
 }

@@ -245,7 +245,7 @@ static int find_namespace(struct uprobes *u, struct sb_err *err)
 	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE)
 		return 0;
 	if (bpf_prog_test_run_opts(bpf_program__fd(prog), &opts) < 0)
-		return err_sys(err, SB_ESYS, "the pid namespace cannot be told");
+		return err_sys(err, SB_ESYS, "the pid namespace is not known");
 	return 0;
 }
 

@@ -445,7 +445,7 @@ static int carry_out(struct sb_room *room)
 	if (room->command == SB_AGENT_STOP)
 		return stop(room);
 	if (page_open(&page, room))
-		return agent_fail(SB_AGENT_DAMAGED, "the control page makes no sense");
+		return agent_fail(SB_AGENT_DAMAGED, "the control page is not valid");
 	if (page.session != agent.page.session)
 		judge_forget();
 	agent.page = page;
@@ -537,7 +537,7 @@ int sb_agent(struct sb_room *room)
 		return SB_AGENT_ELSEWHERE;
 	agent.reason = room->reason;
 	if (room->version != SB_PAGE_VERSION || room->size < sizeof(*room) || room->size > 1 << 26)
-		return agent_fail(SB_AGENT_DAMAGED, "the room makes no sense");
+		return agent_fail(SB_AGENT_DAMAGED, "the mailbox is not valid");
 	PyErr_Fetch(&type, &value, &traceback);
 	rc = without_collection(room);
 	py_pass_on();

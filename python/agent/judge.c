@@ -65,7 +65,7 @@ int list_load(struct list *list, const struct sb_room *room)
 	memset(list, 0, sizeof(*list));
 	if (n > TARGETS_MAX || off & 3 || off > room->size ||
 	    n * sizeof(struct sb_room_target) > room->size - off)
-		return agent_fail(SB_AGENT_DAMAGED, "the list of targets makes no sense");
+		return agent_fail(SB_AGENT_DAMAGED, "the list of targets is not valid");
 	list->n = n;
 	list->version = room->list;
 	list->targets = calloc(n + 1, sizeof(*list->targets));
@@ -78,7 +78,7 @@ int list_load(struct list *list, const struct sb_room *room)
 	rc = targets_load(list, room);
 	if (rc) {
 		list_free(list);
-		return agent_fail(rc, "a target makes no sense");
+		return agent_fail(rc, "a target is not valid");
 	}
 	return 0;
 }

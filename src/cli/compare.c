@@ -45,7 +45,7 @@ static int compare_main(const struct command *cmd, int argc, char **argv)
 	if (argc == 3 && argv[1][0] != '-') {
 		status = compare(argv[1], argv[2], &err);
 	} else {
-		err_set(&err, SB_EUSAGE, "two documents of a sweep are compared");
+		err_set(&err, SB_EUSAGE, "compare needs two documents of a sweep");
 		err_hint(&err, "sbinject compare before.json after.json");
 	}
 	if (err.code)

@@ -98,7 +98,7 @@ static int opt_for(struct parse *p, const char *arg)
 	int ret = spec_duration(arg, &p->opt->session.for_ns, p->err);
 
 	if (ret == 0 && !p->opt->session.for_ns)
-		return err_set(p->err, SB_EUSAGE, "--for 0: nothing would be done");
+		return err_set(p->err, SB_EUSAGE, "--for 0: the time must be above 0");
 	return ret;
 }
 
@@ -112,7 +112,7 @@ static int opt_mechanism(struct parse *p, const char *arg)
 		p->opt->session.mechanism = i;
 		return 0;
 	}
-	err_set(p->err, SB_EUSAGE, "--mechanism: there is no '%s'", arg);
+	err_set(p->err, SB_EUSAGE, "--mechanism: unknown mechanism '%s'", arg);
 	err_hint(p->err, "it is auto, jump or int3");
 	return -SB_EUSAGE;
 }
@@ -303,7 +303,7 @@ static bool hint_command(const struct parse *p)
 	const char *word = p->opt->command ? NULL : guess_command(p->words, p->n_words);
 
 	if (word)
-		err_hint(p->err, "if '%.100s' is the command to run, -- goes before it", word);
+		err_hint(p->err, "if '%.100s' is the command to run, write -- before it", word);
 	return word;
 }
 
@@ -440,9 +440,8 @@ static int check_together(struct parse *p)
 	}
 	if (p->opt->background && (p->opt->command || (!cfg->n_pids && !cfg->all))) {
 		err_set(p->err, SB_EUSAGE,
-			"--daemon is for running processes: -p PID, and no "
-			"command");
-		err_hint(p->err, "put & behind it in a shell");
+			"--daemon needs running processes (-p PID) and takes no command");
+		err_hint(p->err, "in a shell, append &");
 		return -SB_EUSAGE;
 	}
 	return 0;

@@ -23,8 +23,8 @@ static int take_plot(struct sweep_options *o, const char *arg, struct sb_err *er
 
 	if (dot && (!strcmp(dot, ".svg") || !strcmp(dot, ".png") || !strcmp(dot, ".pdf")))
 		return keep(&o->plot, arg);
-	err_set(err, SB_EUSAGE, "--plot '%s': what kind of picture?", arg);
-	err_hint(err, "the name ends in .svg, .png or .pdf");
+	err_set(err, SB_EUSAGE, "--plot '%s': unknown kind of picture", arg);
+	err_hint(err, "name a file that ends in .svg, .png or .pdf");
 	return -SB_EUSAGE;
 }
 
@@ -39,7 +39,8 @@ static int take_doses(struct sweep_options *o, const char *arg, struct sb_err *e
 
 		ret = spec_delay(word, &ns, err);
 		if (ret == 0 && !ns)
-			ret = err_set(err, SB_EUSAGE, "--doses: 0 is measured anyway");
+			ret = err_set(err, SB_EUSAGE,
+				      "--doses: leave out 0, which a sweep always measures");
 		if (ret == 0 && o->n_doses == DRIVE_DOSES)
 			ret = err_set(err, SB_EUSAGE, "--doses: at most %d", DRIVE_DOSES);
 		if (ret < 0)
@@ -141,7 +142,7 @@ static const struct row {
 	{ "time", take_time, 0, "TIME", "budget of the whole sweep (default 60s)" },
 	{ "runs", take_runs, 0, "N", "run COMMAND N times in each arm, instead of a live process" },
 	{ "guard", take_guard, 0, "TIME", "left out after each change (default: by the pipeline)" },
-	{ "threshold", take_threshold, 0, "K", "a kappa below is as good as none (0.1)" },
+	{ "threshold", take_threshold, 0, "K", "a kappa below this counts as none (0.1)" },
 	{ "lane", take_lane, 0, "process|thread|all", "what is delayed side by side (process)" },
 	{ "self-check", take_self_check, 0, NULL,
 	  "first delay the progress function itself: kappa must be 1" },

@@ -52,10 +52,11 @@ static int check_words(struct sweep_command *c)
 		return usage(&c->err, "neither a process nor a command is given",
 			     "-p PID, or -- COMMAND");
 	if (c->own.runs && (!c->opt.command || cfg->n_pids))
-		return usage(&c->err, "--runs is for a command that is run again and again",
+		return usage(&c->err, "--runs needs a command that can be run repeatedly",
 			     "sbinject sweep TARGET --runs 10 -- COMMAND");
 	if (!c->own.runs && !c->own.progress)
-		return usage(&c->err, "no progress source is given: what counts the items done?",
+		return usage(&c->err,
+			     "no progress source is given: name what counts the items done",
 			     "--progress TARGET (a function called once an item), "
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
 	if (c->opt.command && c->opt.json && !strcmp(c->opt.json, "-"))
@@ -64,7 +65,7 @@ static int check_words(struct sweep_command *c)
 	for (size_t i = 0; i < c->own.n_doses; i++)
 		if (c->own.dose_ns[i] < FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
-				     "leave --doses out: they are chosen by what is felt");
+				     "leave out --doses: the sweep then chooses them");
 	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
 		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
 	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;
@@ -189,7 +190,7 @@ static int open_outputs(struct sweep_command *c)
 		if (out_check(path[i], &c->err) < 0)
 			return -1;
 	if (c->own.plot && !out_sweep_can_plot())
-		return usage(&c->err, "--plot needs gnuplot, and there is none", "install gnuplot");
+		return usage(&c->err, "--plot: gnuplot not found", "install gnuplot");
 	if (!c->own.events)
 		return 0;
 	c->job.events = out_place_stream(c->own.events);

@@ -125,7 +125,7 @@ static int find_target(struct request *r, const char *name, size_t *index)
 	if (alike == 1)
 		return 0;
 	err_set(&r->err, alike ? SB_EUSAGE : SB_ENOTARGET,
-		alike ? "target '%.200s' is there for several processes" :
+		alike ? "several processes have a target '%.200s'" :
 			"target '%.200s' is not in this session",
 		name);
 	err_hint(&r->err, alike ? "--pid=N says which is meant" : "sbctl list shows what is");
@@ -206,7 +206,7 @@ static int op_add(struct request *r)
 	if (ret == 0)
 		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
 	if (r->err.code == SB_EEXIST)
-		err_hint(&r->err, "sbctl update changes it, sbctl remove takes it out");
+		err_hint(&r->err, "sbctl update changes it, sbctl remove removes it");
 	if (ret == 0) {
 		json_put(r->out, "index", json_integer((json_int_t)index));
 		json_put(r->out, "target", json_name(list.spec[0].text));
@@ -412,7 +412,7 @@ static int lanes_after(struct request *r)
 		return 0;
 	if (!json_is_integer(json_object_get(after, "index")) || index < 0 ||
 	    (size_t)index >= r->c->backend->targets(r->c->session))
-		return fail(r, SB_ENOTARGET, "there is no target of that index", NULL);
+		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
 	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
 		return fail(r, SB_ERANGE, "poll_ns lies between 1 and 5000000", NULL);
 	json_put(r->out, "moved", json_boolean(await_call(r, (size_t)index, (uint64_t)poll_ns)));
@@ -456,7 +456,7 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 
 	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
 	    (size_t)index >= b->targets(r->c->session))
-		return fail(r, SB_ENOTARGET, "there is no target of that index", NULL);
+		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
 	b->state(r->c->session, (size_t)index, &t);
 	if (t.removed)
 		return fail(r, SB_ENOTARGET, "the target of that index was removed", NULL);
@@ -508,7 +508,7 @@ static int run(struct request *r)
 	for (size_t i = 0; name && i < sizeof(ops) / sizeof(*ops); i++)
 		if (!strcmp(ops[i].name, name))
 			return ops[i].run(r);
-	return fail(r, SB_EUSAGE, "there is no such request", NULL);
+	return fail(r, SB_EUSAGE, "unknown request", NULL);
 }
 
 char *control_answer(struct control_state *c, const char *request, size_t len)

@@ -40,11 +40,11 @@ int runtime_refuse_gained(struct sb_err *err)
 
 	if (!ids && !has_file_capabilities())
 		return 0;
-	err_set(err, SB_EPERM, "refused: this program has rights that its user does not have (%s)",
+	err_set(err, SB_EPERM,
+		"refused: this program has privileges that its user does not have (%s)",
 		ids ? "its set-user-id or set-group-id bit" : "its file capabilities");
-	err_hint(err,
-		 "it reads and writes files that its user names: run it as root (sudo), or take "
-		 "those rights from it (chmod ug-s, setcap -r)");
+	err_hint(err, "it reads and writes files that its user names: run it as root (sudo), or "
+		      "remove these privileges (chmod ug-s, setcap -r)");
 	return -SB_EPERM;
 }
 

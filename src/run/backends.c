@@ -88,7 +88,7 @@ static const struct backend *choose(const struct session_config *cfg, struct sb_
 		*err = why;
 		err_hint(err,
 			 "process %d is another user's, so --backend uprobe, which needs no "
-			 "ptrace, is not taken unless it is asked for",
+			 "ptrace, is used on request only",
 			 pid);
 		return NULL;
 	}
@@ -120,7 +120,7 @@ const struct backend *backend_choose(const char *name, const struct session_conf
 		return backends[i]->probe(err) < 0 ? NULL : backends[i];
 	}
 	list_names(names, sizeof(names));
-	err_set(err, SB_EUSAGE, "--backend: there is no '%s' in this build", name);
+	err_set(err, SB_EUSAGE, "--backend: this build has no backend '%s'", name);
 	err_hint(err, "it has: auto, %s", names);
 	return NULL;
 }

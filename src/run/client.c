@@ -97,7 +97,7 @@ static void tell_attached(const struct client *c)
 		return;
 	log_note("attached, in the background: kill %d detaches", getpid());
 	if (c->opt->interval_ns && !c->opt->metrics_file && isatty(STDERR_FILENO))
-		log_note("--interval shows nothing from there: sbctl watch does");
+		log_note("--interval shows nothing in the background: use sbctl watch");
 	release_streams(c->opt);
 	if (write(c->opt->ready_pipe, &(char){ 0 }, 1) < 0)
 		log_debug("nobody waited for the attach");
@@ -339,7 +339,7 @@ static void restore_targets(struct client *c)
 	if (err.code)
 		err_hint(&c->out->error, "%s", err.what);
 	else
-		err_hint(&c->out->error, "the targets run on as before");
+		err_hint(&c->out->error, "the targets continue unchanged");
 }
 
 static void skip_add(struct session_config *cfg, pid_t pid)

@@ -31,7 +31,7 @@ static int look_inject(const struct check_on *on, struct sb_err *err)
 	if (ret < 0 || !probe->trace)
 		return ret;
 	errno = probe->trace;
-	err_sys(err, SB_EPERM, "not even a child of our own can be traced");
+	err_sys(err, SB_EPERM, "sbinject cannot trace even a child of its own");
 	err_hint(err, "another program traces sbinject, or a seccomp profile forbids ptrace");
 	return -SB_EPERM;
 }
@@ -81,7 +81,7 @@ static int look_same_user(const struct check_on *on, struct sb_err *err)
 		return 0;
 	err_set(err, SB_EPERM, "kernel.yama.ptrace_scope is %d", scope);
 	err_hint(err, scope < 3 ? "run as root, or launch the program by sbinject" :
-				  "it can be changed by booting anew only");
+				  "only a reboot can change it");
 	return -SB_EPERM;
 }
 

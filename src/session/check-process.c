@@ -205,7 +205,7 @@ static int look_stacks(const struct check_on *on, struct sb_err *err)
 	if (!room || stack_has_room(on->pid, room))
 		return 0;
 	err_set(err, SB_ETARGET,
-		"process %d: no thread has %zu KB of stack to spare for a borrowed call", on->pid,
+		"process %d: no thread has %zu KB of stack to spare for a remote call", on->pid,
 		(room + 1023) >> 10);
 	err_hint(err, "try again when one of them is less deep, or give the threads larger stacks");
 	return -SB_ETARGET;

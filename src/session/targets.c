@@ -200,7 +200,7 @@ int target_check_file(const struct target *t, const pid_t *pids, size_t n, struc
 	err_set(err, code, code == SB_EFILE ? "there is no file %s" : "%s is not an ELF file",
 		module);
 	if (code == SB_EFILE)
-		err_hint(err, "one that comes later is named by a pattern, as in '*/NAME:SYMBOL'");
+		err_hint(err, "a pattern names a file that does not exist yet, as '*/NAME:SYMBOL'");
 	return -(int)code;
 }
 

@@ -53,7 +53,7 @@ static int read_one(const struct number *n, const char *text, uint64_t *to, stru
 	int rc;
 
 	if (text && *text && (!read_number(text, &value) || value < n->least || value > n->most)) {
-		rc = err_set(err, SB_EUSAGE, "%s '%s' is no number that it takes", n->name,
+		rc = err_set(err, SB_EUSAGE, "%s '%s' is not a valid number", n->name,
 			     text_quote(text, shown, sizeof(shown)));
 		err_hint(err, "%s", n->hint);
 		return rc;

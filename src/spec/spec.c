@@ -382,10 +382,9 @@ static int list_check_twice(const struct spec_list *list, size_t first, struct s
 	for (size_t i = first; i < list->count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (spec_same(&list->spec[i], &list->spec[j]))
-				return refuse(
-					err, "target", list->spec[i].text, "is given twice",
-					"give it once; two are told apart by pid=, and thread= "
-					"takes a glob");
+				return refuse(err, "target", list->spec[i].text, "is given twice",
+					      "give it once; two targets may differ by pid=, and "
+					      "thread= takes a glob");
 	return 0;
 }
 

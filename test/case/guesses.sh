@@ -66,7 +66,7 @@ for words in "$V/calls -n 10" "$V/calls" 'sleep 1'; do
 	# shellcheck disable=SC2086 # words
 	sb :victim_work 1us $words
 	ended 2
-	told "if '${words%% *}' is the command to run, -- goes before it"
+	told "if '${words%% *}' is the command to run, write -- before it"
 done
 sb :victim_work 1us no-such-program
 ended 2

@@ -92,7 +92,7 @@ block
 # shellcheck disable=SC2119 # by SIGINT
 sb_stop
 ended 1 'a detach that leaves the agent'
-told 'let the agent go (a call is queued for its main thread.*stays there, idle'
+told 'no safe point (a call is queued for its main thread.*and stays, idle'
 [ "$(grep -c 'process .*:' "$T/sb.err")" -le 2 ] || fail 'it is said more than once'
 native_works 'an idle agent'
 unblock

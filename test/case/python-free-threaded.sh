@@ -49,7 +49,7 @@ cycles() {
 		sb -p "$pid" py:__main__:work 1us --for 30ms --json "$T/run.json"
 		[ "$rc" -eq 0 ] || [ "$rc" -eq 3 ] || # 3: no call in the window
 			fail "$p, $*, attach $i: status $rc"
-		! grep -q 'did not come' "$T/sb.err" || fail "$p, $*, attach $i: it waits for itself"
+		! grep -q 'no safe point' "$T/sb.err" || fail "$p, $*, attach $i: it waits for itself"
 		hits=$((hits + $(j targets.0.hits)))
 		let_go "$pid"
 	done

@@ -12,7 +12,7 @@ for p in "${python[@]}"; do
 	for ((i = 1; i <= 8; i++)); do
 		sb -p "$pid" py:__main__:step 100ns --for 5ms --json "$T/run.json"
 		[ "$rc" -eq 0 ] || [ "$rc" -eq 3 ] || fail "$p, cycle $i: status $rc"
-		! grep -q 'did not come' "$T/sb.err" || fail "$p, cycle $i: it waits for itself"
+		! grep -q 'no safe point' "$T/sb.err" || fail "$p, cycle $i: it waits for itself"
 	done
 	sb -p "$pid" py:__main__:step 100ns --for 200ms --json "$T/run.json"
 	ended 0 "$p"

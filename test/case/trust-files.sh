@@ -55,7 +55,7 @@ gained() { # PATTERN
 		rc=0
 		as_nobody "$T/$program" --help >"$T/sb.out" 2>"$T/sb.err" || rc=$?
 		ended 1
-		told "rights that its user does not have ($1"
+		told "privileges that its user does not have ($1"
 		[ ! -s "$T/sb.out" ] || fail "$program went on"
 	done
 }

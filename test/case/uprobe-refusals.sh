@@ -15,7 +15,7 @@ refuses 3 "no.*'victim_nothing'|victim_nothing" -p "$pid" --backend uprobe :vict
 refuses 5 'no such process' -p 999999999 --backend uprobe :victim_work 1us
 refuses 2 'all.*uprobe' -a --backend inject :victim_work 1us
 refuses 2 'exclude each other' -a -p "$pid" :victim_work 1us
-refuses 3 'whole path' -a no-such-module-anywhere.so:f 1us
+refuses 3 'absolute path' -a no-such-module-anywhere.so:f 1us
 refuses 3 'ls.*no function|no_such_function' -a /bin/ls:no_such_function 1us
 let_go "$pid"
 finish calls "$pid"

@@ -428,7 +428,7 @@ static void test_own_time_that_was_not_seen_is_unknown(void **state)
 	no_own_time(&sim, "20 % of its calls");
 	sim.target[0].missed = 0;
 	sim.never_timed = true;
-	no_own_time(&sim, "did not come");
+	no_own_time(&sim, "did not begin");
 }
 
 int main(void)

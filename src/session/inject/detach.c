@@ -32,8 +32,8 @@ static void take_strays(struct session *s)
 		return;
 	if (other)
 		session_warn(s,
-			     "process %d maps this session's memory, but runs with other user or "
-			     "group ids and is no child of a target: it is left alone",
+			     "process %d maps this session's memory, but has other user or group "
+			     "ids and is no child of a target: sbinject does not touch it",
 			     other);
 	for (size_t i = 0; i < n; i++) {
 		struct sb_err err = { 0 };
@@ -114,8 +114,8 @@ static void restore_space(struct session *s, struct proc *proc)
 	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s,
-			     "process %d: %zu places in its code were changed by someone else "
-			     "since and were left alone",
+			     "process %d: %zu places in its code were changed by another program "
+			     "since and were left unchanged",
 			     pid, done.changed_by_others);
 	if (done.left_mapped && !stays)
 		session_warn(s,

@@ -127,10 +127,11 @@ void guests_let_go(struct session *s)
 static void stays(struct session *s, const struct guest *guest)
 {
 	guest->room->space->agent_stays = true;
-	session_warn(s,
-		     "process %d, a child: its interpreter did not come to let the agent go; it "
-		     "stays there, idle; sbinject recover -p %d removes it later",
-		     guest->pid, guest->pid);
+	session_warn(
+		s,
+		"process %d, a child: its interpreter reached no safe point, so the agent could "
+		"not be removed and stays, idle; sbinject recover -p %d removes it later",
+		guest->pid, guest->pid);
 }
 
 void guests_stop(struct session *s)

@@ -79,7 +79,7 @@ static void note_clash(struct session *s, size_t target, size_t other, pid_t pid
 	t->clashes = true;
 	t->why = (struct sb_err){ 0 };
 	err_set(&t->why, SB_EEXIST, "%.200s is already a site of target '%s'", rs->name, quoted);
-	err_hint(&t->why, "a function counts for one target: leave one of the two out, or put the "
+	err_hint(&t->why, "a function counts for one target: leave out one of the two, or put the "
 			  "one that names fewer functions first");
 }
 

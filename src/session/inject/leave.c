@@ -34,8 +34,8 @@ static void left_behind(struct session *s, struct record *rec)
 {
 	rec->space->agent_stays = rec->python.stays = true;
 	session_warn(s,
-		     "process %d: its interpreter did not come to let the agent go (%s); it stays "
-		     "there, idle; sbinject recover -p %d removes it later",
+		     "process %d: its interpreter reached no safe point (%s), so the agent could "
+		     "not be removed and stays, idle; sbinject recover -p %d removes it later",
 		     rec->pid,
 		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
 		     rec->pid);
@@ -50,8 +50,8 @@ static void explain_unopened(struct session *s)
 		if (t->spec->kind != SPEC_PYTHON || t->active_ns || t->why.code != SB_ENOSYMBOL)
 			continue;
 		t->why = (struct sb_err){ 0 };
-		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was looked at");
-		err_hint(&t->why, "an earlier start, or a longer run");
+		err_set(&t->why, SB_ENOSYMBOL, "its window never opened, so no call was examined");
+		err_hint(&t->why, "start it earlier, or let it run longer");
 	}
 }
 

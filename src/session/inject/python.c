@@ -211,7 +211,8 @@ static bool has_dormant(struct session *s, struct record *rec, pid_t pid)
 	if (!space_has_dormant(pid, &agent) || !agent)
 		return false;
 	err_set(&why, SB_EREFUSED, "an agent of an earlier sbinject is still in its interpreter");
-	err_hint(&why, "sbinject recover -p %d removes it when that comes to let it go", pid);
+	err_hint(&why, "sbinject recover -p %d removes it at the interpreter's next safe point",
+		 pid);
 	if (!rec->python.said)
 		session_warn(s, "process %d: %s; %s", pid, why.what, why.hint);
 	rec->python.said = true;
@@ -385,7 +386,7 @@ void python_say(struct record *rec, uint64_t now)
 		return;
 	py->said = true;
 	log_note("process %d: waiting for its interpreter: %s", rec->pid,
-		 why ? why : "it has not come to a point where Python code may run");
+		 why ? why : "it has not reached a point where Python code may run");
 }
 
 /* An interpreter that turns out not to have started is waited for. */
@@ -519,7 +520,8 @@ void python_warn_of_late(struct session *s, uint64_t patience_ms)
 
 		if (room && room_asked(room) && !rec->python.starting)
 			session_warn(s,
-				     "process %d: its interpreter did not come within %d s (%s); "
+				     "process %d: its interpreter reached no safe point within %d "
+				     "s (%s); "
 				     "its calls count from when it does",
 				     rec->pid, (int)(patience_ms / 1000),
 				     room->waits_for ? room->waits_for : "it is busy");

@@ -182,7 +182,7 @@ static void settle_calls(struct tree *tree, pid_t pid)
 
 static const char *reason(const struct room *room)
 {
-	return room->waits_for ? room->waits_for : "it has not come to a point where it may go";
+	return room->waits_for ? room->waits_for : "it has not reached a safe point";
 }
 
 static void await_interpreter(struct tree *tree, struct room *room, pid_t pid)
@@ -214,8 +214,8 @@ static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_e
 	if (tree_proc(tree, pid) && !room_is_quiet(room)) {
 		space->agent_stays = true;
 		err_set(err, SB_ETARGET,
-			"process %d: an agent stays in its Python interpreter, which did not come "
-			"to let it go: %s",
+			"process %d: its Python interpreter reached no safe point, so an agent "
+			"stays in it: %s",
 			pid, reason(room));
 		err_hint(err,
 			 "the agent does nothing, and blocks no attach; sbinject recover -p %d "
@@ -254,8 +254,8 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 	}
 	/* Where a session came after it, its hooks are in the places of those that are dormant. */
 	if (done.changed_by_others && !space->dormant)
-		log_warn("process %d: %zu places in its code were changed by someone else since "
-			 "and were left alone",
+		log_warn("process %d: %zu places in its code were changed by another program since "
+			 "and were left unchanged",
 			 space->mem.pid, done.changed_by_others);
 	if (done.left_mapped)
 		left(space, &done, r);

@@ -77,7 +77,7 @@ static void measure_machine(struct session *s)
 		if (t->delay_ns && (double)t->delay_ns < s->cost.floor_ns && !int3)
 			session_warn(s,
 				     "target '%s': a delay below %.0f ns cannot be given on this "
-				     "machine; 'given' tells what it became",
+				     "machine; 'given' shows the actual delay",
 				     t->spec->text, s->cost.floor_ns);
 		if (int3 && t->delay_ns && t->delay_ns < 30000)
 			session_warn(s,

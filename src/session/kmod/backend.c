@@ -130,7 +130,7 @@ static int kmod_check(struct session *s, struct sb_err *err)
 	if (there) {
 		err_set(err, SB_EHOOKED, "the kernel module is in use: it has %llu target%s",
 			(unsigned long long)there, there == 1 ? "" : "s");
-		err_hint(err, "sbctl --kmod list shows them, sbctl --kmod clear takes them out");
+		err_hint(err, "sbctl --kmod list shows them, sbctl --kmod clear removes them");
 		return -SB_EHOOKED;
 	}
 	return s->cfg->n_pids ? check_readable(s->cfg->pids[0], err) : 0;

@@ -98,8 +98,8 @@ int ksession_find(struct session *s, struct target *t, struct sb_err *err)
 		ret = find_in_process(s, t, err);
 	} else {
 		ret = err_set(err, SB_EUSAGE,
-			      "the kernel module must be told the file's path and "
-			      "the function's name, or a process (-p)");
+			      "the kernel module needs the file's path and the function's name, or "
+			      "a process (-p)");
 	}
 	if (ret < 0)
 		err_prefix(err, "target '%s'", text_quote(t->spec->text, quoted, sizeof(quoted)));

@@ -129,7 +129,8 @@ static void look_ahead(struct session *s)
 
 	if (preview_start(s->cfg->command, &pid, &err) < 0) {
 		usession_warn(s,
-			      "the command could not be looked at beforehand (%s): its first calls "
+			      "sbinject could not examine the command before its start (%s): its "
+			      "first calls "
 			      "may be missed",
 			      err.what);
 		return;

@@ -140,7 +140,7 @@ static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
 	spec_format_ns((cost_ns + 99) / 100 * 100, least, sizeof(least));
 	usession_warn(s,
 		      "target '%s': by a uprobe a hit takes at least %s here, whatever is asked; "
-		      "'given' tells what it became",
+		      "'given' shows the actual delay",
 		      t->spec->text, least);
 }
 
@@ -414,8 +414,8 @@ static void take_symbols(struct session *s, size_t target, const struct symbol_l
 		c.func = image_function_at(list->img, c.vaddr, &start, &end) ? start : sym->vaddr;
 		if (sym->ifunc)
 			refuse(s, &c, 0,
-			       "which implementation is used is decided in a process, and "
-			       "none has it mapped");
+			       "each process chooses the implementation, and no process maps this "
+			       "file");
 		else
 			take(s, &c, 0, 0);
 	}
@@ -480,8 +480,9 @@ int usession_judge(const struct session *s, size_t target, struct sb_err *err)
 		*err = t->why;
 	} else if (s->cfg->all) {
 		err_set(err, SB_ENOMODULE,
-			"no process has such a module mapped, and it is no file");
-		err_hint(err, "give the file's whole path: it is armed before anybody runs it");
+			"no process maps such a module, and no such file exists");
+		err_hint(err, "give the absolute path of the file, which is then armed before a "
+			      "process runs it");
 	} else {
 		return 0;
 	}

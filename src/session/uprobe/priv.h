@@ -143,7 +143,7 @@ bool usession_awaits(const struct session *s);
  * cannot be, and the session is deaf); false: it is to be armed for all. */
 bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64_t inode,
 		       uint64_t offset, pid_t pid, uint32_t row);
-void usession_ring_none(struct session *s); /* at the end: none rings any more */
+void usession_ring_none(struct session *s);	  /* at the end: none rings any more */
 bool usession_hears_all(const struct session *s); /* it is armed for all */
 
 #endif

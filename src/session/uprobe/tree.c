@@ -224,8 +224,8 @@ static void catch_up(struct session *s)
 	if (lost == s->lost)
 		return;
 	if (!s->lost)
-		usession_warn(s, "processes came and went faster than they could be noted: some "
-				 "of them have no row of their own");
+		usession_warn(s, "processes started and ended faster than sbinject could record "
+				 "them: some of them have no row of their own");
 	s->lost = lost;
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && task_ended(rec->pid))
