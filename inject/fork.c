@@ -43,6 +43,16 @@ static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
 	space->unfinished_size = mapped(space, addr + size - 1) ? size : REMOTE_MAP_FIRST;
 }
 
+static void leave_half(struct space *space)
+{
+	struct maps maps;
+
+	if (maps_read(space->mem.pid, &maps, NULL) < 0)
+		return;
+	space_find_half(space, &maps);
+	maps_free(&maps);
+}
+
 static bool region_is_there(const struct space *space, const struct region *region)
 {
 	struct journal_header h;
@@ -141,11 +151,13 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 		return space;
 	if (!page_is_there(space, parent)) {
 		leave_unfinished(space, parent->page_addr, parent->page_size + PAGE);
+		leave_half(space);
 		space_find_files(space);
 		return space;
 	}
 	space->page_addr = parent->page_addr;
 	space->page_size = parent->page_size;
+	space->counters_off = parent->counters_off;
 	space->record_addr = parent->record_addr;
 	space->hooked = parent->hooked;
 	take_regions(space, parent);

@@ -26,7 +26,8 @@ struct control { /* a page, shared by a space and its forks */
 	uint64_t made_ns;
 	uint64_t notes_read; /* bytes of the page's notes that the session has taken */
 	uint64_t look;	     /* a mark of the session's */
-	uint64_t inode;	     /* for finding its mappings in /proc/PID/maps */
+	uint64_t inode;	     /* of its front, and ... */
+	uint64_t rear_inode; /* of its rear: for finding its mappings in /proc/PID/maps */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
@@ -44,7 +45,7 @@ struct space {
 	unsigned int refs; /* processes that share this memory */
 	struct memory mem;
 	struct control *control; /* NULL before space_setup() */
-	uint64_t page_addr, page_size, record_addr;
+	uint64_t page_addr, page_size, record_addr, counters_off;
 	uint64_t session;
 	struct arch_gadgets gadgets;
 	struct region **regions;
@@ -57,6 +58,7 @@ struct space {
 	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
 	bool lacks; /* a fork from the middle of a change: its parent has more by now */
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, found so */
+	uint64_t half_addr; /* two pages of the front, not yet in their place; 0: none */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	bool dormant; /* its session is over, and no text is changed: see sb_page_header */
@@ -174,6 +176,10 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 /* A region whose mapping was lost on its way, as after a crash: the borrowed thread did not come
  * back in time, and the call had its effect all the same. */
 void space_find_unfinished(struct space *space);
+
+/* What remote_map_over() began with, as after a crash, into half_addr. */
+struct maps;
+void space_find_half(struct space *space, const struct maps *maps);
 
 /* Which descriptors of the process are files of ours, into fds. */
 void space_find_files(struct space *space);

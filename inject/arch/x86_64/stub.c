@@ -47,6 +47,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->tables, env->tables);
 	put64(buf + t->most, env->most_ticks);
 	put64(buf + t->ring_most, env->most_ticks);
+	put64(buf + t->counters, env->counters);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
 }
@@ -94,7 +95,7 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 		      enum plan_refusal *why)
 {
 	const struct stub_template *t = site_template(env, plan, each != 0);
-	uint32_t slots = env->slots << 10;
+	uint32_t base = (uint32_t)(env->counters / 8);
 
 	if (cap < t->size)
 		return 0;
@@ -104,7 +105,9 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	put64(buf + t->cell, cell);
 	if (t->each)
 		put64(buf + t->each, each);
-	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
+	if (t->mask)
+		put32(buf + t->mask, (env->slots - 1) << 7);
+	put32(buf + t->base, t->mask ? base : base + (env->slots << 7));
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }
