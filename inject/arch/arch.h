@@ -26,11 +26,11 @@ enum {
 
 /* What a region's code is told of the page it works with. Addresses in the target. */
 struct arch_env {
-	uint64_t header;   /* control page */
-	uint64_t record;   /* private record of the address space */
-	uint64_t procs;	   /* header + procs_off */
-	uint64_t tables;   /* header + threads_off */
-	uint64_t counters; /* from a setting to what counts beside it; < 32 GiB, a multiple of 8 */
+	uint64_t header;     /* control page */
+	uint64_t record;     /* private record of the address space */
+	uint64_t procs;	     /* header + procs_off */
+	uint64_t tables;     /* header + threads_off */
+	uint64_t counters;   /* from a setting to what counts beside it */
 	uint64_t most_ticks; /* no delay and no doorbell takes longer; see struct sb_page_record */
 	uint64_t common;     /* the region's common code */
 	uint32_t slots;	     /* owned slots a cell, a power of two */

@@ -80,12 +80,16 @@ static int find_site(const uint8_t *code, size_t len)
 	for (int i = 0; i < SITES; i++) {
 		const struct stub_template *t = &stub_templates[i];
 		struct field fields[] = {
-			{ t->jmp, 4 },	{ t->record, 8 },
-			{ t->cell, 8 }, { t->mask, t->mask ? 4 : 0 },
-			{ t->base, 4 }, { t->each, t->each ? 8 : 0 },
+			{ t->jmp, 4 },
+			{ t->record, 8 },
+			{ t->cell, 8 },
+			{ t->mask, 4 },
+			{ t->base, 4 },
+			{ t->taken, t->taken ? 4 : 0 },
+			{ t->each, t->each ? 8 : 0 },
 		};
 
-		if (len == t->size && same_code(code, t->code, len, fields, 6))
+		if (len == t->size && same_code(code, t->code, len, fields, 7))
 			return i;
 	}
 	return -1;

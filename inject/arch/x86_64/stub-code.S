@@ -28,8 +28,8 @@
  * - The page's rear can be written by whoever maps it, also by a fork of fewer rights, and on old
  *   kernels its front as well: nothing that is read there becomes an address, or the length of a
  *   loop, without a bound that stands here or in the private record.
- * - A setting and what counts beside it lie a fixed distance apart: counters_off, which an index
- *   has in units of 8.
+ * - A setting and what counts beside it lie a fixed distance apart, counters_off: it is added to
+ *   the cell's address while RDFSBASE takes its time, and not to the index that comes of that.
  *
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
@@ -82,6 +82,14 @@ stub_spills:
 \name:
 .L\name\()_slow:
 	SPILL_RDX
+.if \own
+	jmp	.L\name\()_slow_saved
+.L\name\()_taken:
+	.byte	0x48, 0x2b, 0x0d	/* sub common's counters_off(%rip), %rcx */
+	.long	0
+.else
+.L\name\()_taken = \name - 3
+.endif
 .L\name\()_slow_saved:
 	lea	.L\name\()_done(%rip), %rdx
 .L\name\()_jmp:
@@ -118,29 +126,28 @@ stub_spills:
 .endif
 	ja	.L\name\()_slow
 	SPILL_RDX
+.L\name\()_base:
+	.byte	0x48, 0x03, 0x0d	/* add common's counters_off(%rip), %rcx */
+	.long	0
 .if \own
 	rdfsbase %rdx
 	mov	%edx, %eax
-	shr	$5, %eax
+	shr	$2, %eax
 .L\name\()_mask:
-	.byte	0x25			/* and $(slots - 1) << 7, %eax */
-	.long	0
-.L\name\()_base:
-	.byte	0x05			/* add $counters_off / 8, %eax */
+	.byte	0x25			/* and $(slots - 1) << 10, %eax */
 	.long	0
 	not	%rdx
-	cmp	%rdx, CELL_SLOT+SLOT_OWNER(%rcx,%rax,8)
-	jne	.L\name\()_slow_saved
-	incq	CELL_SLOT+SLOT_HITS(%rcx,%rax,8)
+	cmp	%rdx, CELL_SLOT+SLOT_OWNER(%rcx,%rax)
+	jne	.L\name\()_taken
+	incq	CELL_SLOT+SLOT_HITS(%rcx,%rax)
 .else
 	mov	%esp, %eax
-	shr	$5, %eax
-	and	$(15 << 7), %eax
-.L\name\()_base:
-	.byte	0x05			/* add $counters_off / 8 + slots << 7, %eax */
+	shr	$2, %eax
+	and	$(15 << 10), %eax
+.L\name\()_mask:
+	.byte	0x05			/* add $slots << 10, %eax */
 	.long	0
-	lock incq CELL_SLOT+SLOT_HITS(%rcx,%rax,8)
-.L\name\()_mask = \name - 1
+	lock incq CELL_SLOT+SLOT_HITS(%rcx,%rax)
 .endif
 .L\name\()_done:
 	mov	-24(%rsp), %rdx
@@ -555,7 +562,8 @@ site_bell:
 	.long	.L\name\()_out - \name
 	.long	.L\name\()_each + 2 - \name
 	.long	.L\name\()_done - \name
-	.long	.L\name\()_base + 1 - \name
+	.long	.L\name\()_base + 3 - \name
+	.long	.L\name\()_taken + 3 - \name
 .endm
 
 	.globl	stub_templates

@@ -95,7 +95,8 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 		      enum plan_refusal *why)
 {
 	const struct stub_template *t = site_template(env, plan, each != 0);
-	uint32_t base = (uint32_t)(env->counters / 8);
+	const uint64_t counters = env->common + stub_common_template.counters;
+	uint32_t slots = env->slots << 10;
 
 	if (cap < t->size)
 		return 0;
@@ -105,9 +106,10 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	put64(buf + t->cell, cell);
 	if (t->each)
 		put64(buf + t->each, each);
-	if (t->mask)
-		put32(buf + t->mask, (env->slots - 1) << 7);
-	put32(buf + t->base, t->mask ? base : base + (env->slots << 7));
+	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
+	put32(buf + t->base, rel32(at + t->base, counters));
+	if (t->taken)
+		put32(buf + t->taken, rel32(at + t->taken, counters));
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }

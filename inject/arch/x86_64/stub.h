@@ -12,11 +12,13 @@ struct stub_template {
 	uint32_t jmp;	 /* rel32 to the slow path */
 	uint32_t record; /* imm64 */
 	uint32_t cell;	 /* imm64 */
-	uint32_t mask;	 /* imm32: (slots - 1) << 7; 0: it counts in a shared slot */
+	uint32_t mask;	 /* imm32: (slots - 1) << 10 (own), slots << 10 (shared) */
 	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
 	uint32_t each;	 /* imm64, the function's own counter; 0: it has none */
 	uint32_t done;	 /* the hit is counted */
-	uint32_t base;	 /* imm32: counters_off / 8, and slots << 7 for a shared slot */
+	uint32_t base;	 /* rel32 to counters_off in the common code */
+	uint32_t taken;	 /* the same; 0: it counts in a shared slot */
+	uint32_t reserved;
 };
 
 struct stub_common {
