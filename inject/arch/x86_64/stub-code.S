@@ -564,6 +564,7 @@ site_bell:
 	.long	.L\name\()_done - \name
 	.long	.L\name\()_base + 3 - \name
 	.long	.L\name\()_taken + 3 - \name
+	.long	0
 .endm
 
 	.globl	stub_templates
