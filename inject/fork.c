@@ -139,6 +139,22 @@ static void take_room(struct space *space, const struct space *parent)
 	}
 }
 
+/* The parent may have left the page that the child was born with: space_part(). */
+static struct control *control_of(const struct space *space, const struct space *parent)
+{
+	struct control *control = parent->control, *before = control->before;
+	const struct map_entry *m;
+	struct maps maps;
+
+	if (!before || !recent(control->made_ns) || maps_read(space->mem.pid, &maps, NULL) < 0)
+		return control;
+	m = maps_find(&maps, space->page_addr + space->counters_off);
+	if (m && m->inode == before->rear_inode)
+		control = before;
+	maps_free(&maps);
+	return control;
+}
+
 struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 {
 	struct space *space = space_new(child, err);
@@ -162,7 +178,7 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->hooked = parent->hooked;
 	take_regions(space, parent);
 	take_room(space, parent);
-	space->control = parent->control;
+	space->control = control_of(space, parent);
 	space->control->refs++;
 	if (space_register(space, child, err) < 0) {
 		space_put(space);

@@ -76,6 +76,13 @@ int page_map(struct page *page, struct page_files files, const struct sb_page_he
 	     struct sb_err *err);
 void page_unmap(struct page *page);
 
+/*
+ * A page of the same layout takes over all that the other one has of a process and of process 0's
+ * settings, its index included; functions' own counters begin anew in it. Nothing of the process
+ * runs.
+ */
+void page_take_over(struct page *page, const struct page *from, uint32_t proc);
+
 /* Ticks a second, which those in the target go by. */
 void page_set_clock(struct page *page, uint64_t tsc_hz);
 /* The layout that they go by, for memory of their own. */

@@ -65,12 +65,12 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
 }
 
 int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
-		    struct sb_err *err)
+		    uint64_t offset, struct sb_err *err)
 {
 	const uint64_t first = REMOTE_MAP_FIRST;
 	long got = -1, ret = 0;
 	int code = remote_syscall(r, &got, err, SYS_mmap, 0ul, first, (uint64_t)prot,
-				  (uint64_t)flags, (uint64_t)fd, 0ul);
+				  (uint64_t)flags, (uint64_t)fd, offset);
 
 	if (code < 0)
 		return code;

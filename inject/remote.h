@@ -91,7 +91,7 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
  * When the thread was lost, the first two pages may be left where the kernel chose.
  */
 int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
-		    struct sb_err *err);
+		    uint64_t offset, struct sb_err *err);
 
 /* Puts up to 64 bytes where the target can read them for the calls of this borrowing; their
  * address, or 0. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "space.h"
+#include "space-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,13 +49,14 @@ struct space *space_get(struct space *space)
 	return space;
 }
 
-static void control_put(struct control *control)
+void space_put_control(struct control *control)
 {
 	if (!control || --control->refs)
 		return;
 	if (control->gone)
 		control->gone(control->ctx, &control->page);
 	page_unmap(&control->page);
+	space_put_control(control->before);
 	free(control);
 }
 
@@ -67,7 +68,7 @@ void space_put(struct space *space)
 		region_put(space->regions[i]);
 	free(space->regions);
 	free(space->stale);
-	control_put(space->control);
+	space_put_control(space->control);
 	memory_close(&space->mem);
 	free(space);
 }
@@ -85,8 +86,7 @@ void space_add_region(struct space *space, struct region *region, bool stale)
 	space->n_regions = n;
 }
 
-/* A call that must succeed in the target, or is explained. */
-static int remote_must(struct remote *r, const char *what, long result, struct sb_err *err)
+int space_must(struct remote *r, const char *what, long result, struct sb_err *err)
 {
 	if (result >= 0 || result < -4095)
 		return 0;
@@ -170,7 +170,8 @@ static void say_unsealed(void)
 
 /* Our end of the memfds that the target made; they are ours from here on. */
 static int map_ours(struct space *space, pid_t pid, struct page_files files,
-		    const struct space_want *want, struct sb_err *err)
+		    const struct space_want *want, const struct sb_page_header *given,
+		    struct sb_err *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
 	struct sb_page_header layout;
@@ -180,7 +181,11 @@ static int map_ours(struct space *space, pid_t pid, struct page_files files,
 	control->refs = 1;
 	control->made_ns = clock_ns();
 	know_inodes(control, pid, files, want);
-	page_layout(&layout, want->targets, want->more, has_little_space(pid));
+	task_read_ids(pid, &control->ids);
+	if (given)
+		layout = *given;
+	else
+		page_layout(&layout, want->targets, want->more, has_little_space(pid));
 	layout.session = want->session;
 	layout.tracer_pid = (uint32_t)getpid();
 	if (page_map(&control->page, files, &layout, err) < 0) {
@@ -196,9 +201,8 @@ static int map_ours(struct space *space, pid_t pid, struct page_files files,
 	return 0;
 }
 
-/* Is what is mapped at addr the one of our files? */
-static int check_map(const struct space *space, struct remote *r, uint64_t at, bool rear,
-		     struct sb_err *err)
+int space_check_map(const struct space *space, struct remote *r, uint64_t at, bool rear,
+		    struct sb_err *err)
 {
 	uint64_t inode = rear ? space->control->rear_inode : space->control->inode;
 	pid_t pid = r->thread->proc->pid;
@@ -231,7 +235,7 @@ static int map_page(struct space *space, struct remote *r, const long fd[2], str
 
 	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, flags, fd[1], &at, err) < 0)
 		return -SB_ETARGET;
-	if (check_map(space, r, at, true, err) < 0) {
+	if (space_check_map(space, r, at, true, err) < 0) {
 		/* The number came to be another file's: nothing was written to it. */
 		remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
 		return -SB_ETARGET;
@@ -239,9 +243,9 @@ static int map_page(struct space *space, struct remote *r, const long fd[2], str
 	space->page_addr = at;
 	if (fault_point("setup-front", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: setup-front");
-	if (remote_map_over(r, at, space->counters_off, PROT_READ, flags, fd[0], err) < 0)
+	if (remote_map_over(r, at, space->counters_off, PROT_READ, flags, fd[0], 0, err) < 0)
 		return -SB_ETARGET;
-	return check_map(space, r, at, false, err);
+	return space_check_map(space, r, at, false, err);
 }
 
 /* The memfds are open in the target: the settings', the counts'. */
@@ -258,19 +262,19 @@ static int map_theirs(struct space *space, struct remote *r, const long fd[2], s
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr,
 			   space->page_size + RECORD_SIZE, (uint64_t)MADV_DONTDUMP, 0ul, 0ul,
 			   0ul) < 0 ||
-	    remote_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
+	    space_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
 		return -SB_ETARGET;
 	if (remote_syscall(r, &ret, err, SYS_mmap, record, (uint64_t)RECORD_SIZE,
 			   (uint64_t)(PROT_READ | PROT_WRITE),
 			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED), (uint64_t)-1,
 			   0ul) < 0 ||
-	    remote_must(r, "mmap", ret, err) < 0)
+	    space_must(r, "mmap", ret, err) < 0)
 		return -SB_ETARGET;
 	space->record_addr = record;
 	if (remote_syscall(r, &ret, err, SYS_madvise, record, (uint64_t)RECORD_SIZE,
 			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
-	return remote_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
+	return space_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
 }
 
 /* How much of the rear and the record is mapped from m on: a step may have had its effect though
@@ -336,7 +340,7 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 	if (*fd == -EINVAL &&
 	    remote_syscall(r, fd, err, SYS_memfd_create, at, flags, 0ul, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
-	return remote_must(r, "memfd_create", *fd, err);
+	return space_must(r, "memfd_create", *fd, err);
 }
 
 static const char *const memfd_name[2] = { "sbinject", "sbinject-counts" };
@@ -356,10 +360,9 @@ static bool is_their_memfd(pid_t pid, long fd, const char *name)
 	return !strcmp(link, want);
 }
 
-/* Both, and our end of them. The settings come last: they are sealed before anything else happens
- * in the target. On failure fd has what is open there. */
-static int make_files(struct space *space, struct remote *r, const struct space_want *want,
-		      long fd[2], struct sb_err *err)
+/* The settings come last: they are sealed before anything else happens in the target. */
+int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
+		     const struct sb_page_header *layout, long fd[2], struct sb_err *err)
 {
 	pid_t pid = r->thread->proc->pid;
 	struct page_files files = { -1, -1 };
@@ -372,11 +375,10 @@ static int make_files(struct space *space, struct remote *r, const struct space_
 		close(files.counts);
 		return -SB_ETARGET;
 	}
-	return map_ours(space, pid, files, want, err);
+	return map_ours(space, pid, files, want, layout, err);
 }
 
-/* True: they are closed in the target, or the program has closed them already. */
-static bool close_theirs(struct remote *r, const long fd[2], bool *closed)
+bool space_close_files(struct remote *r, const long fd[2], bool *closed)
 {
 	pid_t pid = r->thread->proc->pid;
 	bool ok = true;
@@ -404,19 +406,19 @@ static int setup_borrowed(struct space *space, struct remote *r, const struct sp
 
 	if (check_clock(r, err) < 0)
 		return -SB_ECONFINED;
-	if (make_files(space, r, want, fd, err) < 0)
+	if (space_make_files(space, r, want, NULL, fd, err) < 0)
 		goto close_files;
 	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
 		goto unmap;
-	if (close_theirs(r, fd, &gone))
+	if (space_close_files(r, fd, &gone))
 		return 0;
 
 unmap:
 	unmap_theirs(space, r);
-	control_put(space->control);
+	space_put_control(space->control);
 	space->control = NULL;
 close_files:
-	close_theirs(r, fd, closed);
+	space_close_files(r, fd, closed);
 	return err_set(err, SB_ETARGET, "the control page could not be set up");
 }
 

@@ -10,6 +10,12 @@
  *	delays		every cell asks for years of delay, every slot owes some
  *	settings	looks for a way to write the settings, as root first and then as nobody:
  *			prints "open NAME" for each that there is
+ *	own		calls dropped_fn() while it becomes nobody and until it has counters of its
+ *			own; says "worker PID calls N", and is silent then
+ *	own-noise	the same, and then writes anything into its counters and what else it can
+ *
+ * The last two begin at once, and the parent ends when the worker is through; "shared": after two
+ * seconds the worker had no counters of its own.
  *
  * The worker prints "scribbled" after the first time. Nothing of this may reach the parent, which
  * checks what its functions return. It knows the layout.
@@ -240,6 +246,47 @@ static void settings(uint64_t page)
 	}
 }
 
+/* Of the file that its counters are in. */
+static uint64_t counters_inode(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long long inode = 0;
+	char line[512];
+
+	while (maps && !inode && fgets(line, sizeof(line), maps))
+		if (strstr(line, "/memfd:sbinject-counts "))
+			sscanf(line, "%*s %*s %*s %*s %llu", &inode);
+	if (maps)
+		fclose(maps);
+	return inode;
+}
+
+static int through[2]; /* a pipe: a byte when the worker is */
+
+static void own(const char *how, uint64_t page)
+{
+	uint64_t n = 0, was = counters_inode();
+	struct timespec now, from;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do {
+		for (int i = 0; i < 1000; i++)
+			dropped_fn(n++);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (counters_inode() == was && now.tv_sec - from.tv_sec < 3);
+	if (counters_inode() == was)
+		puts("shared");
+	for (int i = 0; i < 1000; i++)
+		dropped_fn(n++);
+	printf("worker %d calls %llu\n", (int)getpid(), (unsigned long long)n);
+	for (int i = 0; i < 20 && !strcmp(how, "own-noise"); i++)
+		noise_all(page);
+	if (write(through[1], "", 1) != 1)
+		_exit(5);
+	for (;;)
+		pause();
+}
+
 static void become_nobody(void)
 {
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
@@ -260,6 +307,8 @@ static void worker(const char *how)
 	if (!strcmp(how, "settings"))
 		settings(page);
 	become_nobody();
+	if (!strncmp(how, "own", 3))
+		own(how, page);
 	for (;;) {
 		if (find_page(&page, &end)) {
 			!strcmp(how, "noise")	 ? noise_all(page) :
@@ -313,7 +362,14 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, caller, &calls[i]);
 	victim_ready();
+	asked = !strncmp(argv[1], "own", 3);
+	if (pipe2(through, O_CLOEXEC | O_NONBLOCK) < 0)
+		return 2;
 	while (!victim_stop) {
+		char byte;
+
+		if (read(through[0], &byte, 1) == 1)
+			victim_stop = 1;
 		if (asked && !child) {
 			child = fork();
 			if (!child)
