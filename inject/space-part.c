@@ -11,7 +11,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "fault.h"
+#include "../src/log.h"
 #include "../src/maps.h"
+
+enum { FRONT_TRIES = 3 };
 
 static int map_both(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
 {
@@ -26,10 +29,15 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 			    err) < 0 ||
 	    space_check_map(space, r, rear, true, err) < 0)
 		return -SB_ETARGET;
-	if (fault_point("part-front", pid) ||
-	    remote_map_over(r, space->page_addr, space->counters_off, PROT_READ, flags, fd[0], 0,
-			    err) < 0 ||
-	    space_check_map(space, r, space->page_addr, false, err) < 0)
+	/* The new rear under the old front counts as it should, and its settings are not ours any
+	 * more. */
+	for (int i = 0; i < FRONT_TRIES && space_check_map(space, r, space->page_addr, false, NULL);
+	     i++)
+		if (fault_point("part-front", pid) ||
+		    remote_map_over(r, space->page_addr, space->counters_off, PROT_READ, flags,
+				    fd[0], 0, err) < 0)
+			log_debug("process %d: its settings could not be mapped", pid);
+	if (space_check_map(space, r, space->page_addr, false, err) < 0)
 		return -SB_ETARGET;
 	/* As when it was mapped first: a core dump leaves it out. */
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr, space->page_size,
@@ -49,8 +57,10 @@ static int part_borrowed(struct space *space, struct remote *r, const struct spa
 		page_take_over(&space->control->page, &old->page, space->proc);
 		space->control->page.target_addr = space->page_addr;
 		space->control->notes_read = page_told(&space->control->page)->notes_used;
-		ret = map_both(space, r, fd, err);
+		ret = fault_point("part-files", r->thread->proc->pid) ? -SB_ETARGET :
+									map_both(space, r, fd, err);
 	}
+	fault_point("part-done", r->thread->proc->pid);
 	space_close_files(r, fd, &closed);
 	return ret < 0 ? err_set(err, SB_ETARGET, "it could not get counters of its own") : 0;
 }
