@@ -145,6 +145,7 @@ void space_find_unfinished(struct space *space)
 	h = *space->control->page.hdr; /* the target can write to it meanwhile */
 	take_announced(space, &h);
 	load_unfinished(space, &maps, &h);
+	space_find_half(space, &maps);
 	maps_free(&maps);
 }
 
@@ -167,20 +168,23 @@ static bool is_page(const struct space *space, const struct map_entry *m, struct
 	return true;
 }
 
-/* Beside a rear that has its front still before it: alone it would be a page of its own. */
+/* Two pages of one half that are not where it belongs: of a front beside any rear (alone it would
+ * be a page of its own), of a rear without a front before it. */
 void space_find_half(struct space *space, const struct maps *maps)
 {
-	bool waits = false;
+	const struct map_entry *first = maps->entry, *last = first + maps->count;
+	bool rears = false;
 
 	space->half_addr = 0;
-	for (size_t i = 0; i < maps->count; i++)
-		waits |= !maps->entry[i].offset &&
-			 !strcmp(maps->entry[i].path, "/memfd:sbinject-counts");
-	for (size_t i = 0; i < maps->count && waits; i++) {
-		const struct map_entry *m = &maps->entry[i];
-
-		if (!strcmp(m->path, "/memfd:sbinject") && !m->offset &&
-		    m->end - m->start == REMOTE_MAP_FIRST)
+	for (const struct map_entry *m = first; m < last; m++)
+		rears |= !strcmp(m->path, "/memfd:sbinject-counts");
+	for (const struct map_entry *m = first; m < last; m++) {
+		if (m->end - m->start != REMOTE_MAP_FIRST)
+			continue;
+		if (!strcmp(m->path, "/memfd:sbinject") ?
+			    rears && !(m + 1 < last && is_rear(m, m + 1)) :
+			    !strcmp(m->path, "/memfd:sbinject-counts") && m->offset &&
+				    !(m > first && is_rear(m - 1, m)))
 			space->half_addr = m->start;
 	}
 }

@@ -45,7 +45,7 @@ try() {
 }
 
 for action in error kill-tracer kill-client kill-both; do
-	for point in part-files part-rear part-front part-done setup-move:2 setup-move:3; do
+	for point in part-files part-rear part-front part-done setup-move:3 setup-move:4; do
 		try "$point" "$action"
 	done
 done
