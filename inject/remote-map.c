@@ -20,6 +20,14 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
+/* Asked once a borrowing, with the first pages mapped: only then MCL_FUTURE shows. */
+static bool locks_memory(struct remote *r)
+{
+	if (!r->locks)
+		r->locks = task_locks_memory(r->thread->proc->pid) ? 'y' : 'n';
+	return r->locks == 'y';
+}
+
 /* Two pages at most are mapped at `at`: to their full length. *at 0: how long it is now, nobody
  * knows. */
 static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
@@ -28,7 +36,7 @@ static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bo
 	long ret = 0;
 	int code = 0;
 
-	if (task_locks_memory(r->thread->proc->pid))
+	if (locks_memory(r))
 		code = remote_syscall(r, &ret, err, SYS_munlock, *at, first, 0ul, 0ul, 0ul, 0ul);
 	if (code < 0 || len == first)
 		return code;
@@ -78,7 +86,7 @@ int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int
 		return map_refused(r, got, err);
 	if (fault_point("setup-move", r->thread->proc->pid))
 		code = err_set(err, SB_ETARGET, "fault: setup-move");
-	if (code >= 0 && task_locks_memory(r->thread->proc->pid))
+	if (code >= 0 && locks_memory(r))
 		code = remote_syscall(r, &ret, err, SYS_munlock, (uint64_t)got, first, 0ul, 0ul,
 				      0ul, 0ul);
 	if (code >= 0)

@@ -37,6 +37,7 @@ struct remote {
 	uint64_t sp; /* of the frame */
 	size_t frame_len;
 	uint8_t *stack;	    /* the bytes that lay there */
+	char locks;	    /* the process locks memory: 'y', 'n', 0: not asked yet */
 	bool seccomp;	    /* suspended */
 	bool called;	    /* the thread has left its stop */
 	bool at_entry;	    /* it is at the entry of a system call */

@@ -27,17 +27,16 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 	if (fault_point("part-rear", pid) ||
 	    remote_map_over(r, rear, len, PROT_READ | PROT_WRITE, flags, fd[1], space->counters_off,
 			    err) < 0 ||
-	    space_check_map(space, r, rear, true, err) < 0)
+	    space_check_map(space, r, false, true, err) < 0)
 		return -SB_ETARGET;
 	/* The new rear under the old front counts as it should, and its settings are not ours any
 	 * more. */
-	for (int i = 0; i < FRONT_TRIES && space_check_map(space, r, space->page_addr, false, NULL);
-	     i++)
+	for (int i = 0; i < FRONT_TRIES && space_check_map(space, r, true, false, NULL); i++)
 		if (fault_point("part-front", pid) ||
 		    remote_map_over(r, space->page_addr, space->counters_off, PROT_READ, flags,
 				    fd[0], 0, err) < 0)
 			log_debug("process %d: its settings could not be mapped", pid);
-	if (space_check_map(space, r, space->page_addr, false, err) < 0)
+	if (space_check_map(space, r, true, false, err) < 0)
 		return -SB_ETARGET;
 	/* As when it was mapped first: a core dump leaves it out. */
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr, space->page_size,

@@ -16,8 +16,9 @@ int space_make_files(struct space *space, struct remote *r, const struct space_w
 /* Closes them in the target. False: the thread was lost. *closed: the program had closed one. */
 bool space_close_files(struct remote *r, const long fd[2], bool *closed);
 
-/* SB_ETARGET: what is mapped at addr is not the one of our files. */
-int space_check_map(const struct space *space, struct remote *r, uint64_t at, bool rear,
+/* SB_ETARGET: what is mapped in the page's place, in its front and in its rear, is not the files of
+ * space->control. */
+int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
 		    struct sb_err *err);
 
 /* A call that must succeed in the target, or is explained. */

@@ -201,20 +201,26 @@ static int map_ours(struct space *space, pid_t pid, struct page_files files,
 	return 0;
 }
 
-int space_check_map(const struct space *space, struct remote *r, uint64_t at, bool rear,
+static bool is_ours(const struct maps *maps, uint64_t at, uint64_t inode, const char *path)
+{
+	const struct map_entry *m = maps_find(maps, at);
+
+	return m && m->inode == inode && !strcmp(m->path, path);
+}
+
+int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
 		    struct sb_err *err)
 {
-	uint64_t inode = rear ? space->control->rear_inode : space->control->inode;
+	const struct control *control = space->control;
 	pid_t pid = r->thread->proc->pid;
-	const struct map_entry *m;
 	struct maps maps;
 	bool ours;
 
 	if (maps_read(pid, &maps, err) < 0)
 		return -SB_ETARGET;
-	m = maps_find(&maps, at);
-	ours = m && m->inode == inode &&
-	       !strcmp(m->path, rear ? "/memfd:sbinject-counts" : "/memfd:sbinject");
+	ours = (!front || is_ours(&maps, space->page_addr, control->inode, "/memfd:sbinject")) &&
+	       (!rear || is_ours(&maps, space->page_addr + space->counters_off, control->rear_inode,
+				 "/memfd:sbinject-counts"));
 	maps_free(&maps);
 	if (ours)
 		return 0;
@@ -235,17 +241,16 @@ static int map_page(struct space *space, struct remote *r, const long fd[2], str
 
 	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, flags, fd[1], &at, err) < 0)
 		return -SB_ETARGET;
-	if (space_check_map(space, r, at, true, err) < 0) {
-		/* The number came to be another file's: nothing was written to it. */
-		remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
-		return -SB_ETARGET;
-	}
 	space->page_addr = at;
 	if (fault_point("setup-front", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: setup-front");
 	if (remote_map_over(r, at, space->counters_off, PROT_READ, flags, fd[0], 0, err) < 0)
 		return -SB_ETARGET;
-	return space_check_map(space, r, at, false, err);
+	if (space_check_map(space, r, true, true, err) == 0)
+		return 0;
+	/* A number came to be another file's: nothing was written to it. */
+	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
+	return -SB_ETARGET;
 }
 
 /* The memfds are open in the target: the settings', the counts'. */
