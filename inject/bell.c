@@ -51,7 +51,7 @@ struct bells {
 
 static uint32_t bell_value(const struct page *page)
 {
-	return __atomic_load_n(&page->hdr->bell, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&page_told(page)->bell, __ATOMIC_ACQUIRE);
 }
 
 static void renew(const struct bells *b, struct page *page)
@@ -94,7 +94,7 @@ static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all,
 			wait[(*n)++] = (struct bell_waitv){
 				.val = now,
 				.flags = 2,
-				.uaddr = (uintptr_t)&b->list[i].page->hdr->bell,
+				.uaddr = (uintptr_t)&page_told(b->list[i].page)->bell,
 			};
 	}
 	*all = *n == b->n + 1;

@@ -34,6 +34,7 @@ struct hook_bench {
 	uint8_t *text; /* [0] hooked, [64] twin, [128] common code and stub */
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
+	struct sb_page_counts *counts;
 	struct sb_page_record record;
 	uint64_t each;
 	size_t memory;
@@ -50,7 +51,7 @@ static int bench_memory(struct hook_bench *b)
 	struct sb_page_header lay;
 
 	page_layout(&lay, 1, 0, true);
-	b->memory = sizeof(lay) + 4096 + lay.cell_size;
+	b->memory = sizeof(lay) + 2 * 4096 + lay.cell_size;
 	b->hdr = calloc(1, b->memory);
 	b->text = mmap(NULL, TEXT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!b->hdr || b->text == MAP_FAILED)
@@ -58,6 +59,7 @@ static int bench_memory(struct hook_bench *b)
 	*b->hdr = lay;
 	b->hdr->lease_until = arch->clock_read() + (1ull << 62);
 	b->cell = (void *)(((uintptr_t)(b->hdr + 1) + 4095) & ~4095ul);
+	b->counts = (void *)((char *)b->cell + 4096);
 	b->cell->overrun_limit = 1 << 20;
 	b->cell->residual_max = 1 << 10;
 	b->cell->pause_above = 1 << 20;
@@ -71,6 +73,7 @@ static int bench_hook(struct hook_bench *b, bool each)
 		.header = (uint64_t)b->hdr,
 		.record = (uint64_t)&b->record,
 		.procs = (uint64_t)b->hdr,
+		.counters = 4096,
 		.most_ticks = 1ull << 40,
 		.common = base + 128,
 		.slots = b->hdr->slots,
@@ -118,7 +121,7 @@ static uint64_t injected(const struct hook_bench *b)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < b->hdr->slots + SB_PAGE_SHARED_SLOTS; i++)
-		sum += b->cell->slot[i].injected_ticks + b->cell->slot[i].overrun_ticks;
+		sum += b->counts->slot[i].injected_ticks + b->counts->slot[i].overrun_ticks;
 	return sum;
 }
 

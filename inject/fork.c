@@ -43,6 +43,16 @@ static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
 	space->unfinished_size = mapped(space, addr + size - 1) ? size : REMOTE_MAP_FIRST;
 }
 
+static void leave_half(struct space *space)
+{
+	struct maps maps;
+
+	if (maps_read(space->mem.pid, &maps, NULL) < 0)
+		return;
+	space_find_half(space, &maps);
+	maps_free(&maps);
+}
+
 static bool region_is_there(const struct space *space, const struct region *region)
 {
 	struct journal_header h;
@@ -129,6 +139,22 @@ static void take_room(struct space *space, const struct space *parent)
 	}
 }
 
+/* The parent may have left the page that the child was born with: space_part(). */
+static struct control *control_of(const struct space *space, const struct space *parent)
+{
+	struct control *control = parent->control, *before = control->before;
+	const struct map_entry *m;
+	struct maps maps;
+
+	if (!before || !recent(control->made_ns) || maps_read(space->mem.pid, &maps, NULL) < 0)
+		return control;
+	m = maps_find(&maps, space->page_addr + space->counters_off);
+	if (m && m->inode == before->rear_inode)
+		control = before;
+	maps_free(&maps);
+	return control;
+}
+
 struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 {
 	struct space *space = space_new(child, err);
@@ -141,16 +167,18 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 		return space;
 	if (!page_is_there(space, parent)) {
 		leave_unfinished(space, parent->page_addr, parent->page_size + PAGE);
+		leave_half(space);
 		space_find_files(space);
 		return space;
 	}
 	space->page_addr = parent->page_addr;
 	space->page_size = parent->page_size;
+	space->counters_off = parent->counters_off;
 	space->record_addr = parent->record_addr;
 	space->hooked = parent->hooked;
 	take_regions(space, parent);
 	take_room(space, parent);
-	space->control = parent->control;
+	space->control = control_of(space, parent);
 	space->control->refs++;
 	if (space_register(space, child, err) < 0) {
 		space_put(space);

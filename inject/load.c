@@ -59,16 +59,22 @@ static bool is_region_map(const struct map_entry *map)
 	return map->r && map->x && !map->w && !map->shared && !map->path[0];
 }
 
+/* The rear of a page lies behind its front, at the same distance in its file. */
+static bool is_rear(const struct map_entry *front, const struct map_entry *m)
+{
+	return m->start == front->end && m->offset == front->end - front->start &&
+	       !strcmp(m->path, "/memfd:sbinject-counts");
+}
+
 /*
  * Is the private record behind the page? Nothing merges with it, because of MADV_WIPEONFORK; before
  * that call something may have, and the page's own word has to agree with the map.
  */
 static bool record_follows(const struct map_entry *page, const struct map_entry *next,
-			   const struct sb_page_header *h)
+			   uint64_t start, const struct sb_page_header *h)
 {
 	return next->start == page->end && next->r && next->w && !next->x && !next->shared &&
-	       !next->path[0] &&
-	       (next->end - next->start == PAGE || h->size == page->end - page->start);
+	       !next->path[0] && (next->end - next->start == PAGE || h->size == page->end - start);
 }
 
 /* The edge of the mapping, or of a region that is known. */
@@ -139,19 +145,48 @@ void space_find_unfinished(struct space *space)
 	h = *space->control->page.hdr; /* the target can write to it meanwhile */
 	take_announced(space, &h);
 	load_unfinished(space, &maps, &h);
+	space_find_half(space, &maps);
 	maps_free(&maps);
 }
 
-/* Is a control page mapped there? *h: its header, or zeros where that makes no sense. */
+/*
+ * Is a control page mapped there? *h: its header, or zeros where that makes no sense. The rear is
+ * mapped first, from its file's beginning: where that is all that there is, it is the page. Before
+ * version 4 one file was all of it.
+ */
 static bool is_page(const struct space *space, const struct map_entry *m, struct sb_page_header *h)
 {
 	memset(h, 0, sizeof(*h));
-	if (strcmp(m->path, "/memfd:sbinject") || m->offset || m->end - m->start < 2 * PAGE)
+	if ((strcmp(m->path, "/memfd:sbinject") && strcmp(m->path, "/memfd:sbinject-counts")) ||
+	    m->offset || m->end - m->start < 2 * PAGE)
 		return false;
 	if (memory_peek(&space->mem, m->start, h, sizeof(*h)) != sizeof(*h) ||
 	    h->magic != SB_PAGE_MAGIC)
 		memset(h, 0, sizeof(*h));
+	if (h->version < 4)
+		h->counters_off = 0;
 	return true;
+}
+
+/* Two pages of one half that are not where it belongs: of a front beside any rear (alone it would
+ * be a page of its own), of a rear without a front before it. */
+void space_find_half(struct space *space, const struct maps *maps)
+{
+	const struct map_entry *first = maps->entry, *last = first + maps->count;
+	bool rears = false;
+
+	space->half_addr = 0;
+	for (const struct map_entry *m = first; m < last; m++)
+		rears |= !strcmp(m->path, "/memfd:sbinject-counts");
+	for (const struct map_entry *m = first; m < last; m++) {
+		if (m->end - m->start != REMOTE_MAP_FIRST)
+			continue;
+		if (!strcmp(m->path, "/memfd:sbinject") ?
+			    rears && !(m + 1 < last && is_rear(m, m + 1)) :
+			    !strcmp(m->path, "/memfd:sbinject-counts") && m->offset &&
+				    !(m > first && is_rear(m - 1, m)))
+			space->half_addr = m->start;
+	}
 }
 
 static void drop_regions(struct space *space, uint64_t session)
@@ -168,9 +203,12 @@ static void drop_regions(struct space *space, uint64_t session)
 }
 
 /* A session that is over, and none of whose hooks is in the text, as it would be. */
-static bool is_dormant(const struct space *space, const struct sb_page_header *h)
+static bool is_dormant(const struct space *space, uint64_t page, const struct sb_page_header *h)
 {
-	if (!h->dormant)
+	struct sb_page_told told;
+
+	if (memory_peek(&space->mem, page + h->counters_off, &told, sizeof(told)) != sizeof(told) ||
+	    !h->magic || !told.dormant)
 		return false;
 	for (size_t i = 0; i < space->n_regions; i++)
 		if (space->regions[i]->journal->session == h->session &&
@@ -190,16 +228,18 @@ static const struct map_entry *choose_page(struct space *space, const struct map
 	struct sb_page_header h;
 
 	for (size_t i = 0; i < maps->count; i++) {
-		if (!is_page(space, &maps->entry[i], &h) || (dormant && !is_dormant(space, &h)))
+		const struct map_entry *m = &maps->entry[i];
+		bool is = is_page(space, m, &h), sleeps = is && is_dormant(space, m->start, &h);
+
+		if (!is || m->start == space->half_addr || (dormant && !sleeps) ||
+		    (chosen && sleeps))
 			continue;
-		if (chosen && is_dormant(space, &h))
-			continue;
-		chosen = &maps->entry[i];
-		space->dormant = is_dormant(space, &h);
+		chosen = m;
+		space->dormant = sleeps;
 	}
 	for (size_t i = 0; i < maps->count; i++)
 		if (&maps->entry[i] != chosen && is_page(space, &maps->entry[i], &h) &&
-		    (dormant || is_dormant(space, &h)))
+		    (dormant || is_dormant(space, maps->entry[i].start, &h)))
 			drop_regions(space, h.session);
 	return chosen;
 }
@@ -207,11 +247,13 @@ static const struct map_entry *choose_page(struct space *space, const struct map
 /*
  * The control page, and what a tracer that was killed before its first hook left besides. The
  * target can have written anything into the page, so where it is and how large comes from the
- * memory map: it is mapped with one page more, which is the record or will be.
+ * memory map: it is mapped with one page more, which is the record or will be. Two pages of the
+ * front are mapped somewhere before they are grown and moved to their place (half_addr).
  */
 static void load_page(struct space *space, const struct maps *maps, bool dormant)
 {
 	const struct map_entry *m = choose_page(space, maps, dormant);
+	const struct map_entry *last_map = maps->entry + maps->count;
 	const struct journal_header *last = NULL;
 	struct sb_page_header h;
 
@@ -223,10 +265,13 @@ static void load_page(struct space *space, const struct maps *maps, bool dormant
 	if (!m || !is_page(space, m, &h))
 		return;
 	space->page_addr = m->start;
+	space->counters_off = h.counters_off;
+	if (m + 1 < last_map && is_rear(m, m + 1))
+		m++;
 	space->record_addr = m->end - PAGE;
-	if (m + 1 < maps->entry + maps->count && record_follows(m, m + 1, &h))
+	if (m + 1 < last_map && record_follows(m, m + 1, space->page_addr, &h))
 		space->record_addr = m->end;
-	space->page_size = space->record_addr - m->start;
+	space->page_size = space->record_addr - space->page_addr;
 	if (!h.magic)
 		return;
 	if (last && last->session != h.session)
@@ -321,6 +366,7 @@ void space_find_files(struct space *space)
 
 		link[n > 0 ? n : 0] = '\0';
 		if ((!strncmp(link, "/memfd:sbinject ", 16) ||
+		     !strncmp(link, "/memfd:sbinject-counts ", 23) ||
 		     !strncmp(link, "/memfd:sbinject-agent ", 22)) &&
 		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
 			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
@@ -342,10 +388,11 @@ static int load(pid_t pid, bool dormant, struct space **out, struct sb_err *err)
 		return -SB_ENOPROC;
 	}
 	for (size_t i = 0; i < maps.count && !ours; i++)
-		ours = !strcmp(maps.entry[i].path, "/memfd:sbinject");
+		ours = !strncmp(maps.entry[i].path, "/memfd:sbinject", 15);
 	for (size_t i = 0; i < maps.count; i++)
 		if (is_region_map(&maps.entry[i]))
 			load_regions(space, &maps.entry[i], ours);
+	space_find_half(space, &maps);
 	load_page(space, &maps, dormant);
 	load_room(space, &maps);
 	space_find_files(space);
@@ -377,8 +424,8 @@ bool space_has_dormant(pid_t pid, bool *agent)
 
 bool space_holds(const struct space *space)
 {
-	return space->n_regions || space->page_addr || space->room_size || space->unfinished_size ||
-	       space->n_fds;
+	return space->n_regions || space->page_addr || space->half_addr || space->room_size ||
+	       space->unfinished_size || space->n_fds;
 }
 
 bool space_is_hooked(pid_t pid, pid_t *tracer)

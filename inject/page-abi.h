@@ -7,34 +7,45 @@
 /*
  * The control page: what sbinject and the code it puts into a target share.
  *
- * It is a memfd, made by the target itself, mapped shared by the target, by every process it
+ * It is two memfds, made by the target itself, mapped shared by the target, by every process it
  * forks and by sbinject. Changing a delay, switching a target on or off and reading a counter
  * are plain stores and loads here; the target is never stopped for them.
  *
+ *	front, "sbinject": what sbinject says; the target can only read it
  *	+0		struct sb_page_header		one page
  *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
- *	+blocks_off	block[procs_max]		one a process, block_size bytes
+ *	+blocks_off	block[procs_max]		struct sb_page_cell[targets_max]
  *	+threads_off	tables of the thread filter	(see below)
+ *
+ *	rear, "sbinject-counts": what the target says; c = counters_off
+ *	+c		struct sb_page_told		one page
+ *	+c+procs_off	struct sb_page_ring[procs_max]	64 bytes each
+ *	+c+blocks_off	block[procs_max]		struct sb_page_counts[targets_max]
  *	+notes_off	notes of agents
  *	+each_off	uint64_t[each_max]		functions' own counters
  *
- *	block		struct sb_page_cell[targets_max], cell_size bytes each
- *	cell		1 KiB of settings, `slots` owned slots, 16 shared slots, 1 KiB each
+ *	block		a process's, block_size bytes
+ *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
+ *			of sums, `slots` owned slots, 16 shared slots, 1 KiB each
+ *
+ * What belongs together has the same place in both halves, so a stub finds the one from the other
+ * by adding counters_off.
  *
  * Process 0 is nobody's: a process whose private record is zero (a fork that nobody saw) uses
  * its block, so that its hits are counted, if not told apart. The file is sparse: a cell that
  * was never hit costs no memory.
  *
- * Who writes what: the settings, the header and the process table belong to sbinject; the
- * slots, `ring` and `bell` to the target. Every number the target writes is data from outside
- * for whoever reads it.
+ * Who writes what: the front belongs to sbinject, the rear to the target. Every number in the rear
+ * is data from outside for whoever reads it. The file in front is sealed (F_SEAL_FUTURE_WRITE) once
+ * sbinject has mapped it, before the target does: no other mapping of it can be written, nor made
+ * writable, nor can the file be written to.
  *
- * Any process that maps the page can write all of it, and a fork may have dropped its privileges
- * since. So code in a target takes no address and no bound of a loop from here: the layout stands
- * in private memory (the stub's own words, struct sb_page_layout in the room), `threads` counts
- * modulo the tables that there are, a probe of such a table ends after its length, a delay after
- * the longest that was ever asked for (struct sb_page_record), and a doorbell's wait after some
- * seconds. What a foreign hand can spoil here is counts, and delays within that bound.
+ * Any process that maps the page can write all of the rear, and a fork may have dropped its
+ * privileges since. Before Linux 5.1 there is no such seal, and the same holds for the front. So
+ * code in a target takes no address and no bound of a loop from either: the layout stands in
+ *private memory (the stub's own words, struct sb_page_layout in the room), `threads` counts modulo
+ *the tables that there are, a probe of such a table ends after its length, a delay after the
+ *longest that was ever asked for (struct sb_page_record), and a doorbell's wait after some seconds.
  *
  * A slot is owned by one thread, known by its FS base, and counted in without a lock prefix:
  * no two threads of one process share an FS base, and a signal handler on the same thread only
@@ -45,7 +56,7 @@
  * checked below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     3
+#define SB_PAGE_VERSION	     4
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -91,8 +102,14 @@ struct sb_page_cell {
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
 	uint64_t threads;	/* number of a table, modulo SB_PAGE_TABLES; SB_CELL_THREADS */
-	uint64_t cuts;		/* delayed hits that were told to leave early */
-	uint64_t cut_ticks;	/* what they had spent */
+	uint64_t reserved[1];
+};
+
+/* At the same place in the rear. Its fields' offsets are free in struct sb_page_cell. */
+struct sb_page_counts {
+	uint64_t settings[7]; /* not used */
+	uint64_t cuts;	      /* delayed hits that were told to leave early */
+	uint64_t cut_ticks;   /* what they had spent */
 	/*
 	 * Of the agent, while SB_CELL_SPANS is set: how long calls took from entry to return, what
 	 * they called included and the timing itself taken off; of a generator or a coroutine, the
@@ -112,14 +129,22 @@ struct sb_page_threads {
 };
 
 struct sb_page_proc {
-	uint32_t pid;  /* 0: free */
-	uint32_t ring; /* doorbell: rung so often (target) ... */
-	uint32_t done; /* ... and answered so often (sbinject); a futex */
-	/* Not 0: an interpreter's start is not to be rung for (sbinject). The agent clears it when
-	 * its interpreter ends. */
+	uint32_t pid; /* 0: free */
+	uint32_t reserved0;
+	uint32_t done; /* doorbells answered; a futex */
+	/* An interpreter's start is not to be rung for where this is `ended` and one. */
 	uint32_t quiet;
 	uint64_t room; /* where it keeps its room; forks that nobody saw have one there, too */
 	uint32_t reserved[10];
+};
+
+/* At the same place in the rear. */
+struct sb_page_ring {
+	uint32_t reserved0;
+	uint32_t ring; /* doorbells rung */
+	uint32_t reserved1[4];
+	uint32_t ended; /* interpreters that have ended (agent) */
+	uint32_t reserved[9];
 };
 
 struct sb_page_header {
@@ -134,9 +159,7 @@ struct sb_page_header {
 	uint64_t procs_off, blocks_off, threads_off;
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
-	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
-	 * blocks no attach (sbinject). */
-	uint32_t dormant;
+	uint32_t reserved0;
 	/* The region being made: mapped, and without its journal yet. For recover. */
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
@@ -144,15 +167,27 @@ struct sb_page_header {
 	uint64_t lease_until; /* TSC; hits after it are not delayed */
 	uint32_t generation;  /* a change makes every spin in progress leave */
 	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
-	uint32_t bell;	      /* doorbell: a futex that sbinject sleeps on */
-	uint32_t bells_lost;  /* rings that did not wait for their answer any longer (target) */
-	uint64_t notes_used;  /* bytes of notes taken so far; may exceed notes_size (target) */
+	uint64_t reserved1[2];
 	/* The room made last, or being made; its length with the code in front of it. */
 	uint64_t room_addr, room_size;
 	/* Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
 	 * of a function that has one counts there, too (target). */
 	uint64_t each_off;
 	uint32_t each_max, reserved3;
+	uint64_t counters_off; /* where the rear begins */
+};
+
+/* The rear's first page. In versions before 4 these were in the header, at the same offsets. */
+struct sb_page_told {
+	uint64_t reserved0[11];
+	uint32_t reserved1;
+	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
+	 * blocks no attach (sbinject). Here, since sbinject writes it into the target's memory. */
+	uint32_t dormant;
+	uint64_t reserved2[6];
+	uint32_t bell;	     /* doorbell: a futex that sbinject sleeps on */
+	uint32_t bells_lost; /* rings that did not wait for their answer any longer */
+	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size */
 };
 
 /*
@@ -188,18 +223,21 @@ SB_PAGE_OFF(sb_page_cell, overrun_limit, 24);
 SB_PAGE_OFF(sb_page_cell, residual_max, 32);
 SB_PAGE_OFF(sb_page_cell, pause_above, 40);
 SB_PAGE_OFF(sb_page_cell, threads, 48);
-SB_PAGE_OFF(sb_page_cell, cuts, 56);
-SB_PAGE_OFF(sb_page_cell, cut_ticks, 64);
-SB_PAGE_OFF(sb_page_cell, span_ticks, 72);
-SB_PAGE_OFF(sb_page_cell, spans, 80);
-SB_PAGE_OFF(sb_page_cell, spans_missed, 88);
-SB_PAGE_OFF(sb_page_cell, slot, 1024);
+SB_PAGE_OFF(sb_page_counts, cuts, 56);
+SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
+SB_PAGE_OFF(sb_page_counts, span_ticks, 72);
+SB_PAGE_OFF(sb_page_counts, spans, 80);
+SB_PAGE_OFF(sb_page_counts, spans_missed, 88);
+SB_PAGE_OFF(sb_page_counts, slot, 1024);
+SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 64);
 SB_PAGE_OFF(sb_page_proc, pid, 0);
-SB_PAGE_OFF(sb_page_proc, ring, 4);
 SB_PAGE_OFF(sb_page_proc, done, 8);
 SB_PAGE_OFF(sb_page_proc, quiet, 12);
 SB_PAGE_OFF(sb_page_proc, room, 16);
 SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
+SB_PAGE_OFF(sb_page_ring, ring, 4);
+SB_PAGE_OFF(sb_page_ring, ended, 24);
+SB_PAGE_CHECK(sizeof(struct sb_page_ring) == 64);
 SB_PAGE_OFF(sb_page_header, magic, 0);
 SB_PAGE_OFF(sb_page_header, version, 8);
 SB_PAGE_OFF(sb_page_header, header_size, 12);
@@ -215,7 +253,6 @@ SB_PAGE_OFF(sb_page_header, blocks_off, 64);
 SB_PAGE_OFF(sb_page_header, threads_off, 72);
 SB_PAGE_OFF(sb_page_header, tsc_hz, 80);
 SB_PAGE_OFF(sb_page_header, tracer_pid, 88);
-SB_PAGE_OFF(sb_page_header, dormant, 92);
 SB_PAGE_OFF(sb_page_header, region_addr, 96);
 SB_PAGE_OFF(sb_page_header, region_size, 104);
 SB_PAGE_OFF(sb_page_header, notes_off, 112);
@@ -223,14 +260,16 @@ SB_PAGE_OFF(sb_page_header, notes_size, 120);
 SB_PAGE_OFF(sb_page_header, lease_until, 128);
 SB_PAGE_OFF(sb_page_header, generation, 136);
 SB_PAGE_OFF(sb_page_header, bell_spin, 140);
-SB_PAGE_OFF(sb_page_header, bell, 144);
-SB_PAGE_OFF(sb_page_header, bells_lost, 148);
-SB_PAGE_OFF(sb_page_header, notes_used, 152);
 SB_PAGE_OFF(sb_page_header, room_addr, 160);
 SB_PAGE_OFF(sb_page_header, room_size, 168);
 SB_PAGE_OFF(sb_page_header, each_off, 176);
 SB_PAGE_OFF(sb_page_header, each_max, 184);
-SB_PAGE_CHECK(sizeof(struct sb_page_header) == 192);
+SB_PAGE_OFF(sb_page_header, counters_off, 192);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 200);
+SB_PAGE_OFF(sb_page_told, dormant, 92);
+SB_PAGE_OFF(sb_page_told, bell, 144);
+SB_PAGE_OFF(sb_page_told, bells_lost, 148);
+SB_PAGE_OFF(sb_page_told, notes_used, 152);
 SB_PAGE_OFF(sb_page_note, size, 0);
 SB_PAGE_OFF(sb_page_note, cell, 4);
 SB_PAGE_OFF(sb_page_note, pid, 8);
@@ -270,6 +309,7 @@ struct sb_page_layout {
 	uint64_t session, size;
 	uint32_t targets_max, procs_max, slots, cell_size;
 	uint64_t block_size, procs_off, blocks_off, threads_off, notes_off, notes_size, tsc_hz;
+	uint64_t counters_off;
 };
 
 /*

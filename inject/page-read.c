@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counters. The page is written by the target, so every value is taken as it is and
+ * Reading counters. They are written by the target, so every value is taken as it is and
  * only ever added up; reads go through the file, where a hole stays a hole.
  */
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void add_slot(struct page_sums *sums, const struct sb_page_slot *slot)
 	}
 }
 
-static void add_cell(struct page_sums *sums, const struct sb_page_cell *cell)
+static void add_cell(struct page_sums *sums, const struct sb_page_counts *cell)
 {
 	sums->cuts += cell->cuts;
 	sums->cut_ticks += cell->cut_ticks;
@@ -33,7 +33,7 @@ static void add_cell(struct page_sums *sums, const struct sb_page_cell *cell)
 	sums->spans_missed += cell->spans_missed;
 }
 
-/* What is done with each 1 KiB record of a cell; the first is the settings, then come slots. */
+/* What is done with each 1 KiB record of a cell; the first is its sums, then come slots. */
 struct reading {
 	struct page_sums *sums;
 	struct page_spent *spent;
@@ -67,12 +67,13 @@ static void read_cell(const struct page *page, uint32_t proc, uint32_t target,
 {
 	_Alignas(8) uint8_t buf[4096];
 	const struct sb_page_header *h = &page->lay;
-	uint64_t start = h->blocks_off + proc * h->block_size + (uint64_t)target * h->cell_size;
+	uint64_t start = h->counters_off + h->blocks_off + proc * h->block_size +
+			 (uint64_t)target * h->cell_size;
 	uint64_t end = start + h->cell_size;
 	off_t at = (off_t)start;
 
-	while ((at = lseek(page->fd, at, SEEK_DATA)) >= 0 && (uint64_t)at < end) {
-		ssize_t n = pread(page->fd, buf, sizeof(buf), at);
+	while ((at = lseek(page->files.counts, at, SEEK_DATA)) >= 0 && (uint64_t)at < end) {
+		ssize_t n = pread(page->files.counts, buf, sizeof(buf), at);
 
 		if (n <= 0)
 			break;
@@ -117,7 +118,8 @@ void page_each_add(const struct page *page, uint64_t *sums, size_t n)
 	for (size_t i = 0; i < n; i += 512) {
 		size_t some = n - i < 512 ? n - i : 512, len = some * sizeof(*buf);
 
-		if (pread(page->fd, buf, len, (off_t)(at + i * sizeof(*buf))) != (ssize_t)len)
+		if (pread(page->files.counts, buf, len, (off_t)(at + i * sizeof(*buf))) !=
+		    (ssize_t)len)
 			return;
 		for (size_t k = 0; k < some; k++)
 			sums[i + k] += buf[k];
@@ -152,7 +154,7 @@ static bool read_note(struct page_note *note, const struct sb_page_note *copy, s
 bool page_next_note(const struct page *page, struct page_note *note)
 {
 	const char *area = (const char *)page->hdr + page->lay.notes_off;
-	uint64_t used = __atomic_load_n(&page->hdr->notes_used, __ATOMIC_ACQUIRE);
+	uint64_t used = __atomic_load_n(&page_told(page)->notes_used, __ATOMIC_ACQUIRE);
 
 	used = used < page->lay.notes_size ? used : page->lay.notes_size;
 	while (note->at + sizeof(struct sb_page_note) <= used) {

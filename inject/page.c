@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "page.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
 
 enum {
 	PAGE = 4096,
@@ -17,9 +22,9 @@ enum {
 	MOST_S = 10, /* the longest delay that may be asked for */
 };
 
-/* Of a page: address space only, of which some targets have little (ulimit -v). */
-#define SIZE_LIMIT  (8ull << 30)
-#define SIZE_LITTLE (1ull << 30)
+/* Of each half: address space only, of which some targets have little (ulimit -v). */
+#define HALF_LIMIT  (8ull << 30)
+#define HALF_LITTLE (1ull << 29)
 
 static uint64_t round_page(uint64_t n)
 {
@@ -28,7 +33,7 @@ static uint64_t round_page(uint64_t n)
 
 void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little)
 {
-	uint64_t limit = little ? SIZE_LITTLE : SIZE_LIMIT;
+	uint64_t limit = little ? HALF_LITTLE : HALF_LIMIT;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	uint64_t procs;
 
@@ -47,55 +52,78 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->procs_off = PAGE;
 	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
-	hdr->notes_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
+	hdr->counters_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
+	hdr->notes_off = hdr->counters_off + hdr->threads_off;
 	hdr->notes_size = NOTES;
 	hdr->each_off = hdr->notes_off + hdr->notes_size;
 	hdr->each_max = EACH;
 	hdr->size = hdr->each_off + EACH * sizeof(uint64_t);
 }
 
-static int map_fd(struct page *page, int fd, size_t size, struct sb_err *err)
+static int map_refused(const struct page *page, struct sb_err *err)
 {
-	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-
-	page->fd = fd;
-	page->size = size;
-	page->hdr = NULL;
-	if (map != MAP_FAILED) {
-		page->hdr = map;
-		return 0;
-	}
-	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", size >> 20);
+	err_sys(err, SB_ENOMEM, "cannot map the control page (%zu MiB)", page->size >> 20);
 	err_hint(err,
 		 "where address space is limited (ulimit -v) lift the limit of sbinject and of the "
 		 "target: the room is not memory used");
-	close(fd);
-	page->fd = -1;
 	return -SB_ENOMEM;
 }
 
-int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err)
+static int map_files(struct page *page, const struct sb_page_header *layout, struct sb_err *err)
+{
+	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE;
+	void *map;
+
+	page->size = layout->size;
+	map = mmap(NULL, page->size, prot, flags, page->files.counts, 0);
+	if (map == MAP_FAILED)
+		return map_refused(page, err);
+	page->hdr = map;
+	if (mmap(map, layout->counters_off, prot, flags | MAP_FIXED, page->files.settings, 0) ==
+	    MAP_FAILED)
+		return map_refused(page, err);
+	page->lay = *page->hdr = *layout;
+	return 0;
+}
+
+/* A page that the target could cut short would end us with SIGBUS. */
+static int size_file(int fd, uint64_t size, struct sb_err *err)
+{
+	if (ftruncate(fd, (off_t)size) < 0)
+		return err_sys(err, SB_ENOMEM, "cannot size the control page");
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
+	    lseek(fd, 0, SEEK_END) != (off_t)size)
+		return err_sys(err, SB_ETARGET, "cannot seal the control page");
+	return 0;
+}
+
+/* From here on nobody makes a mapping of the settings that can be written; ours is there. */
+static int seal_files(struct page *page, struct sb_err *err)
+{
+	page->sealed = fcntl(page->files.settings, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
+	if ((!page->sealed && errno != EINVAL) ||
+	    fcntl(page->files.settings, F_ADD_SEALS, F_SEAL_SEAL) < 0 ||
+	    fcntl(page->files.counts, F_ADD_SEALS, F_SEAL_SEAL) < 0)
+		return err_sys(err, SB_ETARGET, "cannot seal the control page");
+	return 0;
+}
+
+int page_map(struct page *page, struct page_files files, const struct sb_page_header *layout,
+	     struct sb_err *err)
 {
 	int ret;
 
 	memset(page, 0, sizeof(*page));
-	if (ftruncate(fd, (off_t)layout->size) < 0) {
-		ret = err_sys(err, SB_ENOMEM, "cannot size the control page");
-		close(fd);
-		page->fd = -1;
-		return ret;
-	}
-	/* A page that the target could cut short would end us with SIGBUS. */
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
-	    lseek(fd, 0, SEEK_END) != (off_t)layout->size) {
-		ret = err_sys(err, SB_ETARGET, "cannot seal the control page");
-		close(fd);
-		page->fd = -1;
-		return ret;
-	}
-	ret = map_fd(page, fd, layout->size, err);
+	page->files = files;
+	ret = size_file(files.settings, layout->counters_off, err);
 	if (!ret)
-		page->lay = *page->hdr = *layout;
+		ret = size_file(files.counts, layout->size, err);
+	if (!ret)
+		ret = map_files(page, layout, err);
+	if (!ret)
+		ret = seal_files(page, err);
+	if (ret)
+		page_unmap(page);
 	return ret;
 }
 
@@ -103,15 +131,27 @@ void page_unmap(struct page *page)
 {
 	if (page->hdr)
 		munmap(page->hdr, page->size);
-	if (page->fd >= 0)
-		close(page->fd);
+	if (page->files.settings >= 0)
+		close(page->files.settings);
+	if (page->files.counts >= 0)
+		close(page->files.counts);
 	page->hdr = NULL;
-	page->fd = -1;
+	page->files = (struct page_files){ -1, -1 };
 }
 
 struct sb_page_proc *page_proc(const struct page *page, uint32_t proc)
 {
 	return (struct sb_page_proc *)((char *)page->hdr + page->lay.procs_off) + proc;
+}
+
+struct sb_page_told *page_told(const struct page *page)
+{
+	return (struct sb_page_told *)((char *)page->hdr + page->lay.counters_off);
+}
+
+struct sb_page_ring *page_ring(const struct page *page, uint32_t proc)
+{
+	return (struct sb_page_ring *)((char *)page_proc(page, proc) + page->lay.counters_off);
 }
 
 static uint64_t cell_offset(const struct page *page, uint32_t proc, uint32_t target)
@@ -136,6 +176,12 @@ static struct sb_page_cell *page_cell(const struct page *page, uint32_t proc, ui
 	return (struct sb_page_cell *)((char *)page->hdr + cell_offset(page, proc, target));
 }
 
+struct sb_page_counts *page_counts(const struct page *page, uint32_t proc, uint32_t target)
+{
+	return (struct sb_page_counts *)((char *)page_cell(page, proc, target) +
+					 page->lay.counters_off);
+}
+
 uint32_t page_proc_new(struct page *page, pid_t pid)
 {
 	for (uint32_t i = 1; i < page->lay.procs_max; i++) {
@@ -144,7 +190,8 @@ uint32_t page_proc_new(struct page *page, pid_t pid)
 		if (page->proc_used[i])
 			continue;
 		page->proc_used[i] = true;
-		p->ring = p->done = p->quiet = 0;
+		*page_ring(page, i) = (struct sb_page_ring){ 0 };
+		p->done = p->quiet = 0;
 		p->pid = (uint32_t)pid;
 		return i;
 	}
@@ -153,11 +200,14 @@ uint32_t page_proc_new(struct page *page, pid_t pid)
 
 void page_proc_free(struct page *page, uint32_t proc)
 {
-	uint64_t from = cell_offset(page, proc, 0);
+	uint64_t from = page->lay.counters_off + cell_offset(page, proc, 0);
 
-	/* A hole again: the next process with this index starts from zero. */
-	fallocate(page->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+	/* A hole again: the next process with this index starts from zero. The settings' file is
+	 * sealed, and what it holds it keeps. */
+	fallocate(page->files.counts, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
 		  (off_t)page->lay.block_size);
+	for (uint32_t t = 0; t < page->targets_used; t++)
+		*page_cell(page, proc, t) = (struct sb_page_cell){ 0 };
 	page_proc(page, proc)->pid = 0;
 	page->proc_used[proc] = false;
 	for (int i = 0; i < PAGE_TABLE_PAIRS; i++)
@@ -202,6 +252,7 @@ struct sb_page_layout page_layout_of(const struct page *page)
 		.notes_off = h->notes_off,
 		.notes_size = h->notes_size,
 		.tsc_hz = h->tsc_hz,
+		.counters_off = h->counters_off,
 	};
 }
 
@@ -254,7 +305,8 @@ static struct page_tables *tables_of(struct page *page, uint32_t proc, uint32_t 
 	return free;
 }
 
-/* Nothing that is read back here is believed: the target may be writing at the same time. */
+/* Nothing that is read back here is believed: on old kernels the target may be writing meanwhile.
+ */
 static void fill_table(struct sb_page_threads *table, const uint64_t *fsbase, size_t count)
 {
 	const uint64_t mask = SB_PAGE_TABLE_SLOTS - 1;
@@ -293,7 +345,14 @@ void page_lease(struct page *page, uint64_t until_ticks)
 
 uint32_t page_bells_lost(const struct page *page)
 {
-	return __atomic_load_n(&page->hdr->bells_lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&page_told(page)->bells_lost, __ATOMIC_RELAXED);
+}
+
+void page_quiet(struct page *page, uint32_t proc)
+{
+	uint32_t ended = __atomic_load_n(&page_ring(page, proc)->ended, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&page_proc(page, proc)->quiet, ended + 1, __ATOMIC_RELEASE);
 }
 
 void page_kick(struct page *page)
@@ -304,10 +363,11 @@ void page_kick(struct page *page)
 void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t overrun)
 {
 	uint64_t off = cell - page->lay.blocks_off;
-	struct sb_page_cell *c = (struct sb_page_cell *)((char *)page->hdr + cell);
+	struct sb_page_counts *c;
 
 	if (off >= page->lay.threads_off - page->lay.blocks_off || off % page->lay.cell_size)
 		return;
+	c = (struct sb_page_counts *)((char *)page->hdr + page->lay.counters_off + cell);
 	__atomic_add_fetch(&c->cuts, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&c->cut_ticks, ticks, __ATOMIC_RELAXED);
 	/* The shared slots are added to by atomic additions alone, ours included. */
@@ -317,7 +377,7 @@ void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t ov
 void page_answer(struct page *page, uint32_t proc)
 {
 	struct sb_page_proc *p = page_proc(page, proc);
-	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
+	uint32_t ring = __atomic_load_n(&page_ring(page, proc)->ring, __ATOMIC_ACQUIRE);
 
 	if (p->done == ring)
 		return;

@@ -11,10 +11,16 @@
  * sbinject's side of a control page (page-abi.h): its layout, its settings, its counters. One
  * page serves one program image and all its forks; an exec starts a new one.
  *
- * page_layout() says how large the memfd must be; the target makes it; page_map() maps it
- * here. Counters are read with holes left as holes: reading costs no memory.
+ * page_layout() says how large the memfds must be; the target makes them; page_map() maps them
+ * here, both in one piece as the target does, and seals the one with the settings. Counters are
+ * read with holes left as holes: reading costs no memory.
  */
 enum { PAGE_PROCS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
+
+/* settings: up to counters_off; counts: as large as the page, and empty up to there. -1: none. */
+struct page_files {
+	int settings, counts;
+};
 
 /* Two tables of the thread filter that serve one cell in turn. */
 struct page_tables {
@@ -24,8 +30,9 @@ struct page_tables {
 
 struct page {
 	struct sb_page_header *hdr;
-	struct sb_page_header lay; /* its layout, our own copy: the target can write the page */
-	int fd;
+	struct sb_page_header lay; /* its layout, our own copy */
+	bool sealed;		   /* the target cannot write the settings: Linux 5.1 and later */
+	struct page_files files;
 	size_t size;
 	uint64_t target_addr;	    /* where the targets see it */
 	bool proc_used[PAGE_PROCS]; /* what is handed out is known here, not from the page */
@@ -60,9 +67,21 @@ struct page_sums {
  */
 void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little);
 
-/* Maps fd (owned from here on, also on failure), sizes it and writes the header. */
-int page_map(struct page *page, int fd, const struct sb_page_header *layout, struct sb_err *err);
+/*
+ * Sizes the files (owned from here on, also on failure), maps them and writes the header. The
+ * settings are sealed then, so that no other mapping of them can be written: the target must not
+ * have had the time to map them.
+ */
+int page_map(struct page *page, struct page_files files, const struct sb_page_header *layout,
+	     struct sb_err *err);
 void page_unmap(struct page *page);
+
+/*
+ * A page of the same layout takes over all that the other one has of a process and of process 0's
+ * settings, its index included; functions' own counters begin anew in it. Nothing of the process
+ * runs.
+ */
+void page_take_over(struct page *page, const struct page *from, uint32_t proc);
 
 /* Ticks a second, which those in the target go by. */
 void page_set_clock(struct page *page, uint64_t tsc_hz);
@@ -75,6 +94,12 @@ uint64_t page_most_ticks(const struct page *page);
 uint32_t page_proc_new(struct page *page, pid_t pid);
 void page_proc_free(struct page *page, uint32_t proc); /* gives its counters' memory back */
 struct sb_page_proc *page_proc(const struct page *page, uint32_t proc);
+/* What the target says: any number. */
+struct sb_page_told *page_told(const struct page *page);
+struct sb_page_ring *page_ring(const struct page *page, uint32_t proc);
+struct sb_page_counts *page_counts(const struct page *page, uint32_t proc, uint32_t target);
+/* Its interpreter's start is not to be rung for, until it says that one has ended. */
+void page_quiet(struct page *page, uint32_t proc);
 struct sb_page_record page_record(const struct page *page, uint32_t proc);
 
 /* The cell of a target in process 0, as an offset from the header (what stubs are given). */

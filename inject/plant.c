@@ -489,6 +489,7 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.record = space->record_addr,
 			.procs = space->page_addr + space->control->page.lay.procs_off,
 			.tables = space->page_addr + space->control->page.lay.threads_off,
+			.counters = space->control->page.lay.counters_off,
 			.most_ticks = page_most_ticks(&space->control->page),
 			.slots = space->control->page.lay.slots,
 			.own_slots = arch->thread_pointer_readable(),

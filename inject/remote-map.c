@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include "fault.h"
 #include "remote.h"
 #include "tree-task.h"
 
@@ -19,6 +20,14 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
+/* Asked once a borrowing, with the first pages mapped: only then MCL_FUTURE shows. */
+static bool locks_memory(struct remote *r)
+{
+	if (!r->locks)
+		r->locks = task_locks_memory(r->thread->proc->pid) ? 'y' : 'n';
+	return r->locks == 'y';
+}
+
 /* Two pages at most are mapped at `at`: to their full length. *at 0: how long it is now, nobody
  * knows. */
 static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
@@ -27,7 +36,7 @@ static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bo
 	long ret = 0;
 	int code = 0;
 
-	if (task_locks_memory(r->thread->proc->pid))
+	if (locks_memory(r))
 		code = remote_syscall(r, &ret, err, SYS_munlock, *at, first, 0ul, 0ul, 0ul, 0ul);
 	if (code < 0 || len == first)
 		return code;
@@ -61,4 +70,30 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
 	if (code < 0 && got > 0 && *at)
 		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
 	return code;
+}
+
+int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+		    uint64_t offset, struct sb_err *err)
+{
+	const uint64_t first = REMOTE_MAP_FIRST;
+	long got = -1, ret = 0;
+	int code = remote_syscall(r, &got, err, SYS_mmap, 0ul, first, (uint64_t)prot,
+				  (uint64_t)flags, (uint64_t)fd, offset);
+
+	if (code < 0)
+		return code;
+	if (got < 0 && got > -4096)
+		return map_refused(r, got, err);
+	if (fault_point("setup-move", r->thread->proc->pid))
+		code = err_set(err, SB_ETARGET, "fault: setup-move");
+	if (code >= 0 && locks_memory(r))
+		code = remote_syscall(r, &ret, err, SYS_munlock, (uint64_t)got, first, 0ul, 0ul,
+				      0ul, 0ul);
+	if (code >= 0)
+		code = remote_syscall(r, &ret, err, SYS_mremap, (uint64_t)got, first, len,
+				      (uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED), addr, 0ul);
+	if (code < 0 || (uint64_t)ret == addr)
+		return code;
+	remote_syscall(r, &got, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
+	return map_refused(r, ret, err);
 }

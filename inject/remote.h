@@ -37,6 +37,7 @@ struct remote {
 	uint64_t sp; /* of the frame */
 	size_t frame_len;
 	uint8_t *stack;	    /* the bytes that lay there */
+	char locks;	    /* the process locks memory: 'y', 'n', 0: not asked yet */
 	bool seccomp;	    /* suspended */
 	bool called;	    /* the thread has left its stop */
 	bool at_entry;	    /* it is at the entry of a system call */
@@ -85,6 +86,13 @@ enum { REMOTE_MAP_FIRST = 8192 };
  */
 int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
 	       uint64_t *at, struct sb_err *err);
+
+/*
+ * The same over what is mapped at addr already, in one step; len is more than REMOTE_MAP_FIRST.
+ * When the thread was lost, the first two pages may be left where the kernel chose.
+ */
+int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+		    uint64_t offset, struct sb_err *err);
 
 /* Puts up to 64 bytes where the target can read them for the calls of this borrowing; their
  * address, or 0. */

@@ -289,6 +289,8 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 		ok = call_away(r, err, SYS_munmap, space->room_addr, space->room_size);
 	if (space->unfinished_size && ok)
 		ok = call_away(r, err, SYS_munmap, space->unfinished_addr, space->unfinished_size);
+	if (space->half_addr && ok)
+		ok = call_away(r, err, SYS_munmap, space->half_addr, REMOTE_MAP_FIRST);
 	if (space->page_addr && ok)
 		ok = call_away(r, err, SYS_munmap, space->page_addr, space->page_size + 4096);
 	for (size_t i = 0; i < space->n_fds && ok; i++)
@@ -320,7 +322,7 @@ static void forget_unmapped(struct space *space)
 		    sizeof(room) ||
 	    room.magic != SB_ROOM_MAGIC)
 		space->room_addr = space->room_size = 0;
-	space->unfinished_size = space->n_fds = 0;
+	space->unfinished_size = space->half_addr = space->n_fds = 0;
 }
 
 /*
@@ -355,7 +357,7 @@ static void forget_regions(struct space *space)
 		region_put(space->regions[i]);
 	space->n_regions = 0;
 	space->page_addr = space->record_addr = 0;
-	space->unfinished_size = space->n_fds = 0;
+	space->unfinished_size = space->half_addr = space->n_fds = 0;
 	space->room_addr = space->room_size = 0;
 	space->hooked = false;
 }
@@ -463,8 +465,9 @@ static void mark_dormant(const struct space *space)
 
 	if (space->page_addr)
 		memory_write(&space->mem,
-			     space->page_addr + offsetof(struct sb_page_header, dormant), &dormant,
-			     sizeof(dormant), NULL);
+			     space->page_addr + space->counters_off +
+				     offsetof(struct sb_page_told, dormant),
+			     &dormant, sizeof(dormant), NULL);
 }
 
 static int restore(struct returns *r, bool release, struct space_restored *out, struct sb_err *err)

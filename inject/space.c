@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "space.h"
+#include "space-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,13 +49,14 @@ struct space *space_get(struct space *space)
 	return space;
 }
 
-static void control_put(struct control *control)
+void space_put_control(struct control *control)
 {
 	if (!control || --control->refs)
 		return;
 	if (control->gone)
 		control->gone(control->ctx, &control->page);
 	page_unmap(&control->page);
+	space_put_control(control->before);
 	free(control);
 }
 
@@ -67,7 +68,7 @@ void space_put(struct space *space)
 		region_put(space->regions[i]);
 	free(space->regions);
 	free(space->stale);
-	control_put(space->control);
+	space_put_control(space->control);
 	memory_close(&space->mem);
 	free(space);
 }
@@ -85,8 +86,7 @@ void space_add_region(struct space *space, struct region *region, bool stale)
 	space->n_regions = n;
 }
 
-/* A call that must succeed in the target, or is explained. */
-static int remote_must(struct remote *r, const char *what, long result, struct sb_err *err)
+int space_must(struct remote *r, const char *what, long result, struct sb_err *err)
 {
 	if (result >= 0 || result < -4095)
 		return 0;
@@ -100,9 +100,9 @@ static int remote_must(struct remote *r, const char *what, long result, struct s
  * under that number meanwhile, which the target itself may not be allowed to write: so it is looked
  * at before it is opened.
  */
-static int open_memfd(const char *path)
+static int open_memfd(const char *path, const char *name)
 {
-	char ours[64], link[64];
+	char ours[64], link[64], want[64];
 	struct stat st;
 	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
 	ssize_t n;
@@ -110,15 +110,29 @@ static int open_memfd(const char *path)
 	if (at < 0)
 		return -1;
 	snprintf(ours, sizeof(ours), "/proc/self/fd/%d", at);
+	snprintf(want, sizeof(want), "/memfd:%s (deleted)", name);
 	n = readlink(ours, link, sizeof(link) - 1);
 	link[n > 0 ? n : 0] = '\0';
-	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink ||
-	    strcmp(link, "/memfd:sbinject (deleted)"))
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink || strcmp(link, want))
 		errno = ESTALE;
 	else
 		fd = open(ours, O_RDWR | O_CLOEXEC);
 	close(at);
+	if (fd >= 0)
+		fchmod(fd, 0600); /* nobody else opens it, whoever hands a descriptor on */
 	return fd;
+}
+
+static int open_theirs(pid_t pid, long fd, const char *name, int *ours, struct sb_err *err)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
+	*ours = open_memfd(path, name);
+	if (*ours >= 0)
+		return 0;
+	return err_sys(err, errno == EACCES || errno == EPERM ? SB_EPERM : SB_ETARGET, "open %s",
+		       path);
 }
 
 /* We map the page, too. */
@@ -128,77 +142,119 @@ static bool has_little_space(pid_t pid)
 	       task_limit(getpid(), "Max address space") != UINT64_MAX;
 }
 
-/* Our end of the memfd that the target made. */
-static int open_theirs(struct space *space, pid_t pid, long fd, const struct space_want *want,
-		       struct sb_err *err)
+static void know_inodes(struct control *control, pid_t pid, struct page_files files,
+			const struct space_want *want)
+{
+	struct stat front = { 0 }, rear = { 0 };
+
+	if (fstat(files.settings, &front) == 0)
+		control->inode = front.st_ino;
+	if (fstat(files.counts, &rear) == 0)
+		control->rear_inode = rear.st_ino;
+	if (want->made)
+		want->made(want->ctx, pid,
+			   (uint32_t)(major(front.st_dev) << 20 | minor(front.st_dev)),
+			   control->inode);
+}
+
+/* Once a session: what SECURITY.md says of older kernels. */
+static void say_unsealed(void)
+{
+	static bool said;
+
+	if (!said)
+		log_warn("this kernel (before Linux 5.1) cannot keep the target from changing the "
+			 "settings of its delays: neither can it a fork that drops its privileges");
+	said = true;
+}
+
+/* Our end of the memfds that the target made; they are ours from here on. */
+static int map_ours(struct space *space, pid_t pid, struct page_files files,
+		    const struct space_want *want, const struct sb_page_header *given,
+		    struct sb_err *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
 	struct sb_page_header layout;
-	struct stat st;
-	char path[64];
-	int ours;
 
 	if (!control)
 		abort();
 	control->refs = 1;
 	control->made_ns = clock_ns();
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
-	ours = open_memfd(path);
-	if (ours < 0) {
-		free(control);
-		return err_sys(err, errno == EACCES || errno == EPERM ? SB_EPERM : SB_ETARGET,
-			       "open %s", path);
-	}
-	fchmod(ours, 0600); /* nobody else opens it, whoever hands a descriptor on */
-	if (fstat(ours, &st) == 0)
-		control->inode = st.st_ino;
-	if (want->made)
-		want->made(want->ctx, pid, (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)),
-			   control->inode);
-	page_layout(&layout, want->targets, want->more, has_little_space(pid));
+	know_inodes(control, pid, files, want);
+	task_read_ids(pid, &control->ids);
+	if (given)
+		layout = *given;
+	else
+		page_layout(&layout, want->targets, want->more, has_little_space(pid));
 	layout.session = want->session;
 	layout.tracer_pid = (uint32_t)getpid();
-	if (page_map(&control->page, ours, &layout, err) < 0) {
+	if (page_map(&control->page, files, &layout, err) < 0) {
 		free(control);
 		return -SB_ENOMEM;
 	}
+	if (!control->page.sealed)
+		say_unsealed();
 	space->control = control;
 	space->session = want->session;
 	space->page_size = layout.size;
+	space->counters_off = layout.counters_off;
 	return 0;
 }
 
-/*
- * The control page with one page more, then the private record over that last page: whoever
- * finds the one knows where the other is, at whatever instant we were killed.
- */
-static int map_page(struct space *space, struct remote *r, long fd, struct sb_err *err)
+static bool is_ours(const struct maps *maps, uint64_t at, uint64_t inode, const char *path)
 {
-	uint64_t at = 0, len = space->page_size + RECORD_SIZE;
-	const struct map_entry *m;
-	struct maps maps;
-	bool ours;
-	long ret;
+	const struct map_entry *m = maps_find(maps, at);
 
-	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, &at,
-		       err) < 0 ||
-	    maps_read(r->thread->proc->pid, &maps, err) < 0)
-		return -SB_ETARGET;
-	m = maps_find(&maps, at);
-	ours = m && m->inode == space->control->inode && !strcmp(m->path, "/memfd:sbinject");
-	maps_free(&maps);
-	space->page_addr = ours ? at : 0;
-	if (ours)
-		return 0;
-	/* The number came to be another file's: nothing was written to it. */
-	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
-	errno = ESTALE;
-	return err_sys(err, SB_ETARGET, "process %d closed a descriptor that is not its own",
-		       r->thread->proc->pid);
+	return m && m->inode == inode && !strcmp(m->path, path);
 }
 
-/* The memfd is open in the target as fd. */
-static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_err *err)
+int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
+		    struct sb_err *err)
+{
+	const struct control *control = space->control;
+	pid_t pid = r->thread->proc->pid;
+	struct maps maps;
+	bool ours;
+
+	if (maps_read(pid, &maps, err) < 0)
+		return -SB_ETARGET;
+	ours = (!front || is_ours(&maps, space->page_addr, control->inode, "/memfd:sbinject")) &&
+	       (!rear || is_ours(&maps, space->page_addr + space->counters_off, control->rear_inode,
+				 "/memfd:sbinject-counts"));
+	maps_free(&maps);
+	if (ours)
+		return 0;
+	errno = ESTALE;
+	return err_sys(err, SB_ETARGET, "process %d closed a descriptor that is not its own", pid);
+}
+
+/*
+ * The rear with one page more, the front over its beginning, which can only be read, and later the
+ * private record over that last page: whoever finds the one knows where the other is, at whatever
+ * instant we were killed.
+ */
+static int map_page(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
+{
+	uint64_t at = 0, len = space->page_size + RECORD_SIZE;
+	const int flags = MAP_SHARED | MAP_NORESERVE;
+	long ret;
+
+	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, flags, fd[1], &at, err) < 0)
+		return -SB_ETARGET;
+	space->page_addr = at;
+	if (fault_point("setup-front", r->thread->proc->pid))
+		return err_set(err, SB_ETARGET, "fault: setup-front");
+	if (remote_map_over(r, at, space->counters_off, PROT_READ, flags, fd[0], 0, err) < 0)
+		return -SB_ETARGET;
+	if (space_check_map(space, r, true, true, err) == 0)
+		return 0;
+	/* A number came to be another file's: nothing was written to it. */
+	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
+	return -SB_ETARGET;
+}
+
+/* The memfds are open in the target: the settings', the counts'. */
+static int map_theirs(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
 {
 	uint64_t record;
 	long ret;
@@ -211,32 +267,33 @@ static int map_theirs(struct space *space, struct remote *r, long fd, struct sb_
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr,
 			   space->page_size + RECORD_SIZE, (uint64_t)MADV_DONTDUMP, 0ul, 0ul,
 			   0ul) < 0 ||
-	    remote_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
+	    space_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
 		return -SB_ETARGET;
 	if (remote_syscall(r, &ret, err, SYS_mmap, record, (uint64_t)RECORD_SIZE,
 			   (uint64_t)(PROT_READ | PROT_WRITE),
 			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED), (uint64_t)-1,
 			   0ul) < 0 ||
-	    remote_must(r, "mmap", ret, err) < 0)
+	    space_must(r, "mmap", ret, err) < 0)
 		return -SB_ETARGET;
 	space->record_addr = record;
 	if (remote_syscall(r, &ret, err, SYS_madvise, record, (uint64_t)RECORD_SIZE,
 			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
-	return remote_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
+	return space_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
 }
 
-/* How much of the page and the record is mapped from m on: a step may have had its effect though
+/* How much of the rear and the record is mapped from m on: a step may have had its effect though
  * its answer was lost. */
 static uint64_t mapped_length(const struct space *space, const struct map_entry *m)
 {
-	uint64_t len = m->end - m->start;
+	const uint64_t end = m->offset + (m->end - m->start);
 
-	return len == space->page_size ? len + RECORD_SIZE : len;
+	return m->end - m->start + (end == space->page_size ? RECORD_SIZE : 0);
 }
 
 static void unmap_theirs(struct space *space, struct remote *r)
 {
+	const struct control *control = space->control;
 	struct maps maps;
 	long ret;
 
@@ -245,7 +302,8 @@ static void unmap_theirs(struct space *space, struct remote *r)
 	for (size_t i = 0; i < maps.count; i++) {
 		const struct map_entry *m = &maps.entry[i];
 
-		if (m->inode == space->control->inode && !strcmp(m->path, "/memfd:sbinject"))
+		if ((m->inode == control->inode && !strcmp(m->path, "/memfd:sbinject")) ||
+		    (m->inode == control->rear_inode && !strcmp(m->path, "/memfd:sbinject-counts")))
 			remote_syscall(r, &ret, NULL, SYS_munmap, m->start, mapped_length(space, m),
 				       0ul, 0ul, 0ul, 0ul);
 	}
@@ -287,51 +345,85 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 	if (*fd == -EINVAL &&
 	    remote_syscall(r, fd, err, SYS_memfd_create, at, flags, 0ul, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
-	return remote_must(r, "memfd_create", *fd, err);
+	return space_must(r, "memfd_create", *fd, err);
 }
 
+static const char *const memfd_name[2] = { "sbinject", "sbinject-counts" };
+
 /* Where that cannot be seen it is taken for theirs, as it was made a moment ago. */
-static bool is_their_memfd(pid_t pid, long fd)
+static bool is_their_memfd(pid_t pid, long fd, const char *name)
 {
-	char path[64], link[64];
+	char path[64], link[64], want[64];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
+	snprintf(want, sizeof(want), "/memfd:%s (deleted)", name);
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n < 0 && errno != ENOENT)
 		return true;
 	link[n > 0 ? n : 0] = '\0';
-	return !strcmp(link, "/memfd:sbinject (deleted)");
+	return !strcmp(link, want);
+}
+
+/* The settings come last: they are sealed before anything else happens in the target. */
+int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
+		     const struct sb_page_header *layout, long fd[2], struct sb_err *err)
+{
+	pid_t pid = r->thread->proc->pid;
+	struct page_files files = { -1, -1 };
+
+	if (space_memfd(r, memfd_name[1], &fd[1], err) < 0 ||
+	    open_theirs(pid, fd[1], memfd_name[1], &files.counts, err) < 0)
+		return -SB_ETARGET;
+	if (fault_point("setup-files", pid) || space_memfd(r, memfd_name[0], &fd[0], err) < 0 ||
+	    open_theirs(pid, fd[0], memfd_name[0], &files.settings, err) < 0) {
+		close(files.counts);
+		return -SB_ETARGET;
+	}
+	return map_ours(space, pid, files, want, layout, err);
+}
+
+bool space_close_files(struct remote *r, const long fd[2], bool *closed)
+{
+	pid_t pid = r->thread->proc->pid;
+	bool ok = true;
+	long ret;
+
+	for (int i = 0; i < 2; i++) {
+		bool theirs = fd[i] >= 0 && is_their_memfd(pid, fd[i], memfd_name[i]);
+
+		*closed |= fd[i] >= 0 && !theirs;
+		if (theirs && remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd[i], 0ul, 0ul,
+					     0ul, 0ul, 0ul) < 0)
+			ok = false;
+	}
+	return ok;
 }
 
 /* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
- * was lost on its way back may have had its effect all the same. closed: the descriptor was, by the
+ * was lost on its way back may have had its effect all the same. closed: a descriptor was, by the
  * program, and so it failed. */
 static int setup_borrowed(struct space *space, struct remote *r, const struct space_want *want,
 			  bool *closed, struct sb_err *err)
 {
-	long fd = -1, ret;
+	long fd[2] = { -1, -1 };
+	bool gone = false;
 
 	if (check_clock(r, err) < 0)
 		return -SB_ECONFINED;
-	if (space_memfd(r, "sbinject", &fd, err) < 0)
-		goto close_fd;
-	if (open_theirs(space, r->thread->proc->pid, fd, want, err) < 0)
-		goto close_fd;
+	if (space_make_files(space, r, want, NULL, fd, err) < 0)
+		goto close_files;
 	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
 		goto unmap;
-	if (!is_their_memfd(r->thread->proc->pid, fd) ||
-	    remote_syscall(r, &ret, err, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul) == 0)
-		return 0; /* or the program has closed it already */
+	if (space_close_files(r, fd, &gone))
+		return 0;
 
 unmap:
 	unmap_theirs(space, r);
-	control_put(space->control);
+	space_put_control(space->control);
 	space->control = NULL;
-close_fd:
-	*closed = fd >= 0 && !is_their_memfd(r->thread->proc->pid, fd);
-	if (fd >= 0 && !*closed)
-		remote_syscall(r, &ret, NULL, SYS_close, (uint64_t)fd, 0ul, 0ul, 0ul, 0ul, 0ul);
+close_files:
+	space_close_files(r, fd, closed);
 	return err_set(err, SB_ETARGET, "the control page could not be set up");
 }
 

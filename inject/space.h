@@ -8,6 +8,7 @@
 #include "plan.h"
 #include "remote.h"
 #include "tree.h"
+#include "tree-task.h"
 
 /*
  * One address space of the target and what sbinject has put there: the control page, the
@@ -24,9 +25,12 @@ struct control { /* a page, shared by a space and its forks */
 	struct page page;
 	unsigned int refs;
 	uint64_t made_ns;
-	uint64_t notes_read; /* bytes of the page's notes that the session has taken */
-	uint64_t look;	     /* a mark of the session's */
-	uint64_t inode;	     /* for finding its mappings in /proc/PID/maps */
+	uint64_t notes_read;	/* bytes of the page's notes that the session has taken */
+	uint64_t look;		/* a mark of the session's */
+	struct task_ids ids;	/* of the process that it was made for, at that time */
+	uint64_t inode;		/* of its front, and ... */
+	uint64_t rear_inode;	/* of its rear: for finding its mappings in /proc/PID/maps */
+	struct control *before; /* what its first space left for it: space_part(); or NULL */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
@@ -44,7 +48,7 @@ struct space {
 	unsigned int refs; /* processes that share this memory */
 	struct memory mem;
 	struct control *control; /* NULL before space_setup() */
-	uint64_t page_addr, page_size, record_addr;
+	uint64_t page_addr, page_size, record_addr, counters_off;
 	uint64_t session;
 	struct arch_gadgets gadgets;
 	struct region **regions;
@@ -57,6 +61,7 @@ struct space {
 	bool agent_stays;	       /* it could not be stopped: what it uses stays mapped */
 	bool lacks; /* a fork from the middle of a change: its parent has more by now */
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, found so */
+	uint64_t half_addr; /* two pages of the front, not yet in their place; 0: none */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
 	bool dormant; /* its session is over, and no text is changed: see sb_page_header */
@@ -87,6 +92,16 @@ struct space_want {
  */
 int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
 		struct sb_err *err);
+
+/*
+ * A page of its own for a fork that has its parent's, at the same place and with all that the old
+ * one has of it: its settings, its counts, its index. Every thread of the space is stopped for a
+ * moment. On failure it has the old one. *old: what it had, whose reference is the caller's now;
+ * NULL: it has that still. A fork in progress is in the way.
+ */
+int space_part(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
+	       struct control **old, struct sb_err *err);
+void space_put_control(struct control *control);
 
 /* The space of a fresh fork: child is stopped at its birth; its record is written. It has what is
  * in the child, which may be less than the parent has: see fork.c, and lacks. */
@@ -174,6 +189,10 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 /* A region whose mapping was lost on its way, as after a crash: the borrowed thread did not come
  * back in time, and the call had its effect all the same. */
 void space_find_unfinished(struct space *space);
+
+/* What remote_map_over() began with, as after a crash, into half_addr. */
+struct maps;
+void space_find_half(struct space *space, const struct maps *maps);
 
 /* Which descriptors of the process are files of ours, into fds. */
 void space_find_files(struct space *space);

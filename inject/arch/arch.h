@@ -30,6 +30,7 @@ struct arch_env {
 	uint64_t record;     /* private record of the address space */
 	uint64_t procs;	     /* header + procs_off */
 	uint64_t tables;     /* header + threads_off */
+	uint64_t counters;   /* from a setting to what counts beside it */
 	uint64_t most_ticks; /* no delay and no doorbell takes longer; see struct sb_page_record */
 	uint64_t common;     /* the region's common code */
 	uint32_t slots;	     /* owned slots a cell, a power of two */
@@ -104,7 +105,7 @@ struct arch {
 			    uint64_t each, uint64_t at, uint8_t *buf, size_t cap,
 			    struct arch_site *out, enum plan_refusal *why);
 	/* The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
-	 * start, where it is silent as soon as the process's `quiet` is set. */
+	 * start, where it is silent once sbinject has said so (`quiet`, struct sb_page_proc). */
 	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
 			    bool once, uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);

@@ -161,7 +161,7 @@ static bool harms_children(void)
  */
 static void ended(PyObject *capsule)
 {
-	struct sb_page_proc *proc;
+	struct sb_page_ring *ring;
 
 	(void)capsule;
 	agent.token = NULL;
@@ -174,9 +174,9 @@ static void ended(PyObject *capsule)
 	table_clear();
 	list_free(&agent.list);
 	py_close();
-	proc = page_proc(&agent.page);
-	if (proc)
-		__atomic_store_n(&proc->quiet, 0, __ATOMIC_RELEASE);
+	ring = page_ring(&agent.page);
+	if (ring)
+		__atomic_fetch_add(&ring->ended, 1, __ATOMIC_RELEASE);
 	__atomic_or_fetch(&agent.room->flags, SB_ROOM_ENDED, __ATOMIC_RELEASE);
 }
 

@@ -245,7 +245,7 @@ static inline void watch_hit(const struct watch *w, bool resume)
 
 	hit.last = c->index == CELL_NONE;
 	while (!hit.last) {
-		struct sb_page_cell *cell = page_cell(&agent.page, c->index);
+		const struct sb_page_cell *cell = page_cell(&agent.page, c->index);
 		bool counts = cell && (!resume || c->resume);
 
 		hit.each = c->each;

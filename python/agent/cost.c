@@ -52,11 +52,16 @@ static bool page_make(struct subject *s)
 				 .targets_max = 1,
 				 .slots = 1,
 				 .record = &nobody };
-	page_header(&s->page)->lease_until = cpu_ticks() + (1ull << 60);
+	((struct sb_page_header *)memory)->lease_until = cpu_ticks() + (1ull << 60);
 	s->cell = (struct sb_page_cell *)(memory + 1024);
 	s->cell->overrun_limit = 1 << 20;
 	s->cell->pause_above = UINT64_MAX;
 	return true;
+}
+
+static struct sb_page_counts *counts_of(const struct subject *s)
+{
+	return page_counts(&s->page, s->cell);
 }
 
 static bool watch_make(struct subject *s)
@@ -167,12 +172,12 @@ static bool round_of(struct subject *s)
 
 	s->cell->state = m.state;
 	s->cell->flags = m.state == SB_STATE_SLOW ? SB_CELL_DELAY : 0;
-	spun = s->cell->slot[0].injected_ticks;
+	spun = counts_of(s)->slot[0].injected_ticks;
 	off = time_calls(s, false);
 	on = time_calls(s, true);
 	if (!off || !on)
 		return false;
-	spun = s->cell->slot[0].injected_ticks - spun;
+	spun = counts_of(s)->slot[0].injected_ticks - spun;
 	if (m.round >= 0)
 		m.cost[m.round] = (int64_t)(on - off - spun);
 	return true;
@@ -220,7 +225,7 @@ static int64_t estimate(struct subject *s)
 /* What timed calls of one round, in ticks a call: their whole cost, and what lies within them. */
 static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *within)
 {
-	uint64_t ticks = s->cell->span_ticks, n = s->cell->spans, off = 0, on;
+	uint64_t ticks = counts_of(s)->span_ticks, n = counts_of(s)->spans, off = 0, on;
 
 	if (run) {
 		off = time_calls(s, false);
@@ -231,8 +236,8 @@ static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *wit
 			agent.backend->span(s->watch);
 		on = cpu_ticks() - on;
 	}
-	ticks = s->cell->span_ticks - ticks;
-	n = s->cell->spans - n;
+	ticks = counts_of(s)->span_ticks - ticks;
+	n = counts_of(s)->spans - n;
 	if (!on || (run && !off) || !n)
 		return false;
 	*whole = (int64_t)(on - off) / CALLS;

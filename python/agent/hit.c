@@ -14,9 +14,9 @@ struct place {
 	uint64_t hits; /* of the slot, this one included */
 };
 
-static struct sb_page_slot *slot_at(struct sb_page_cell *cell, uint64_t off)
+static struct sb_page_slot *slot_at(struct sb_page_counts *counts, uint64_t off)
 {
-	return (struct sb_page_slot *)((char *)cell->slot + off);
+	return (struct sb_page_slot *)((char *)counts->slot + off);
 }
 
 static void slot_add(const struct place *at, uint64_t *p, uint64_t n)
@@ -27,12 +27,13 @@ static void slot_add(const struct place *at, uint64_t *p, uint64_t n)
 		__atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 }
 
-static struct place count(const struct hit *hit, struct sb_page_cell *cell)
+static struct place count(const struct hit *hit, const struct sb_page_cell *cell)
 {
 	const struct page *page = hit->page;
+	struct sb_page_counts *counts = page_counts(page, cell);
 	uint64_t me = ~cpu_thread(), owner,
 		 spread = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-	struct place at = { .slot = slot_at(cell, (uint32_t)~me >> 2 & page->slot_mask) };
+	struct place at = { .slot = slot_at(counts, (uint32_t)~me >> 2 & page->slot_mask) };
 
 	if (hit->each)
 		__atomic_fetch_add(hit->each, 1, __ATOMIC_RELAXED);
@@ -46,7 +47,7 @@ static struct place count(const struct hit *hit, struct sb_page_cell *cell)
 		at.hits = at.slot->hits;
 		return at;
 	}
-	at.slot = slot_at(cell, ((uint64_t)page->slots << 10) + (spread >> 2 & 15 << 10));
+	at.slot = slot_at(counts, ((uint64_t)page->slots << 10) + (spread >> 2 & 15 << 10));
 	at.hits = __atomic_add_fetch(&at.slot->hits, 1, __ATOMIC_RELAXED);
 	return at;
 }
@@ -82,6 +83,14 @@ static uint32_t bucket_of(int64_t excess)
 	return n < SB_PAGE_BUCKETS ? n : SB_PAGE_BUCKETS - 1;
 }
 
+/* A residual is never beyond its bound, whoever wrote it. */
+static int64_t within(int64_t residual, const struct sb_page_cell *cell)
+{
+	int64_t bound = (int64_t)cell->residual_max;
+
+	return residual > bound ? bound : residual < -bound ? -bound : residual;
+}
+
 /*
  * delay: what was asked of this call when it began; want: what it was to be given of it; given:
  * what it was given. All with the hook's own cost. As in the stub: what goes beyond `want` by more
@@ -91,7 +100,7 @@ static void account(const struct sb_page_cell *cell, const struct place *at, uin
 		    uint64_t want, uint64_t given)
 {
 	struct sb_page_slot *slot = at->slot;
-	int64_t excess, residual, bound = (int64_t)cell->residual_max;
+	int64_t excess;
 
 	if (given > slot->max_ticks)
 		slot->max_ticks = given;
@@ -100,9 +109,7 @@ static void account(const struct sb_page_cell *cell, const struct place *at, uin
 		given = want;
 	}
 	excess = (int64_t)(given - delay);
-	residual = slot->residual_ticks + excess;
-	residual = residual > bound ? bound : residual < -bound ? -bound : residual;
-	slot->residual_ticks = residual;
+	slot->residual_ticks = within(slot->residual_ticks + excess, cell);
 	slot_add(at, &slot->injected_ticks, given);
 	slot_add(at, &slot->bucket[bucket_of(excess)], 1);
 }
@@ -153,12 +160,13 @@ static __attribute__((noinline)) bool spin_aside(const struct page *page,
 	return whole;
 }
 
-static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place *at,
+static void delay(struct hit *hit, const struct sb_page_cell *cell, const struct place *at,
 		  uint64_t start)
 {
 	const struct sb_page_header *h = page_header(hit->page);
 	int64_t left;
 	uint64_t want, spent, cost = hit->cost, asked;
+	struct sb_page_counts *counts;
 	bool whole;
 
 	if ((int64_t)(start - __atomic_load_n(&h->lease_until, __ATOMIC_RELAXED)) >= 0) {
@@ -166,7 +174,7 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 		return;
 	}
 	asked = __atomic_load_n(&cell->delay_ticks, __ATOMIC_RELAXED);
-	left = (int64_t)(asked - cost) - at->slot->residual_ticks;
+	left = (int64_t)(asked - cost) - within(at->slot->residual_ticks, cell);
 	want = left < 0 ? 0 : (uint64_t)left;
 	if (want > page_most(hit->page))
 		want = page_most(hit->page);
@@ -177,11 +185,12 @@ static void delay(struct hit *hit, struct sb_page_cell *cell, const struct place
 		account(cell, at, asked, want + cost, spent + cost);
 		return;
 	}
-	__atomic_fetch_add(&cell->cuts, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&cell->cut_ticks, spent + cost, __ATOMIC_RELAXED);
+	counts = page_counts(hit->page, cell);
+	__atomic_fetch_add(&counts->cuts, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts->cut_ticks, spent + cost, __ATOMIC_RELAXED);
 }
 
-static void hit_slow(struct hit *hit, struct sb_page_cell *cell)
+static void hit_slow(struct hit *hit, const struct sb_page_cell *cell)
 {
 	uint32_t flags = __atomic_load_n(&cell->flags, __ATOMIC_RELAXED);
 	uint64_t start = flags & SB_CELL_DELAY ? cpu_ticks() : 0, every;
@@ -205,7 +214,7 @@ bool hit_passes(const struct page *page, const struct sb_page_cell *cell)
 	return !(flags & SB_CELL_THREADS) || thread_passes(page, cell);
 }
 
-void hit_cell(struct hit *hit, struct sb_page_cell *cell)
+void hit_cell(struct hit *hit, const struct sb_page_cell *cell)
 {
 	uint32_t state = page_state(cell);
 

@@ -17,7 +17,7 @@ struct hit {
 };
 
 /* The cell is not OFF, or was not a moment ago. */
-void hit_cell(struct hit *hit, struct sb_page_cell *cell);
+void hit_cell(struct hit *hit, const struct sb_page_cell *cell);
 
 /* Whether the cell's filter lets this thread pass. */
 bool hit_passes(const struct page *page, const struct sb_page_cell *cell);

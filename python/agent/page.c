@@ -11,18 +11,20 @@ static bool inside(uint64_t size, uint64_t off, uint64_t len)
 	return off <= size && len <= size - off;
 }
 
+/* In the front, and so in the rear, which is as long. */
 static bool blocks_fit(const struct sb_page_layout *p)
 {
+	const uint64_t front = p->counters_off ? p->threads_off : p->size;
 	uint64_t cell = 1024 + (p->slots + SB_PAGE_SHARED_SLOTS) * (uint64_t)SB_PAGE_SLOT_SIZE;
 
-	return p->slots && p->slots <= 1 << 16 && !(p->slots & (p->slots - 1)) && p->targets_max &&
+	return !(p->counters_off & 7) && inside(p->size, p->counters_off, front) && p->slots &&
+	       p->slots <= 1 << 16 && !(p->slots & (p->slots - 1)) && p->targets_max &&
 	       p->targets_max <= 1 << 20 && p->procs_max && p->procs_max <= 1 << 24 &&
 	       p->cell_size >= cell && !(p->cell_size & 1023) && !(p->block_size & 1023) &&
 	       p->block_size >= (uint64_t)p->targets_max * p->cell_size &&
 	       p->block_size <= p->size / p->procs_max && !(p->blocks_off & 7) &&
-	       inside(p->size, p->blocks_off, p->block_size * p->procs_max) &&
-	       !(p->procs_off & 7) &&
-	       inside(p->size, p->procs_off, p->procs_max * sizeof(struct sb_page_proc));
+	       inside(front, p->blocks_off, p->block_size * p->procs_max) && !(p->procs_off & 7) &&
+	       inside(front, p->procs_off, p->procs_max * sizeof(struct sb_page_proc));
 }
 
 static bool rest_fits(const struct sb_page_layout *p)
@@ -58,6 +60,7 @@ int page_open(struct page *page, const struct sb_room *room)
 		.slots = p->slots,
 		.slot_mask = (p->slots - 1) << 10,
 		.record = (const void *)(uintptr_t)room->record_addr,
+		.counters_off = p->counters_off,
 		.session = p->session,
 		.tsc_hz = p->tsc_hz,
 	};
@@ -85,7 +88,7 @@ static size_t text_size(const char *text)
 uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
 		    const char *qualname, const char *file)
 {
-	uint64_t *used = &page_header(page)->notes_used, at;
+	uint64_t *used = &page_told(page)->notes_used, at;
 	size_t size = sizeof(struct sb_page_note) + text_size(module) + text_size(qualname) +
 		      text_size(file);
 	struct sb_page_note *note;

@@ -15,7 +15,7 @@
  */
 struct page {
 	char *base;
-	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off;
+	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off, counters_off;
 	uint64_t notes_off, notes_size, procs_off, last_proc;
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
@@ -25,30 +25,42 @@ struct page {
 /* 0, or SB_AGENT_DAMAGED; *page is changed by success only. */
 int page_open(struct page *page, const struct sb_room *room);
 
-static inline struct sb_page_header *page_header(const struct page *page)
+static inline const struct sb_page_header *page_header(const struct page *page)
 {
-	return (struct sb_page_header *)page->base;
+	return (const struct sb_page_header *)page->base;
+}
+
+static inline struct sb_page_told *page_told(const struct page *page)
+{
+	return (struct sb_page_told *)(page->base + page->counters_off);
 }
 
 /* A cell of the process that this is now: a fork has another one, or nobody's. NULL: none. */
-static inline struct sb_page_cell *page_cell(const struct page *page, uint32_t index)
+static inline const struct sb_page_cell *page_cell(const struct page *page, uint32_t index)
 {
 	uint64_t block = __atomic_load_n(&page->record->block_off, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(block > page->last_block || block & 1023, 0))
 		return NULL;
-	return (struct sb_page_cell *)(page->base + page->blocks_off + block +
-				       index * page->cell_size);
+	return (const struct sb_page_cell *)(page->base + page->blocks_off + block +
+					     index * page->cell_size);
 }
 
-/* What sbinject knows of the process that this is now; NULL: nothing. */
-static inline struct sb_page_proc *page_proc(const struct page *page)
+/* Where a cell counts. */
+static inline struct sb_page_counts *page_counts(const struct page *page,
+						 const struct sb_page_cell *cell)
+{
+	return (struct sb_page_counts *)((uintptr_t)cell + page->counters_off);
+}
+
+/* Where the process that this is now tells sbinject something; NULL: nowhere. */
+static inline struct sb_page_ring *page_ring(const struct page *page)
 {
 	uint64_t off = __atomic_load_n(&page->record->proc_off, __ATOMIC_RELAXED);
 
 	if (!off || off > page->last_proc || off % sizeof(struct sb_page_proc))
 		return NULL;
-	return (struct sb_page_proc *)(page->base + page->procs_off + off);
+	return (struct sb_page_ring *)(page->base + page->counters_off + page->procs_off + off);
 }
 
 /* No delay takes longer, whatever its cell says. */

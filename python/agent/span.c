@@ -124,9 +124,9 @@ static const void *cell_key(uint32_t index)
 }
 
 /* The cell, if it asks for this thread's calls. */
-static struct sb_page_cell *asks(const struct watch_cell *c)
+static const struct sb_page_cell *asks(const struct watch_cell *c)
 {
-	struct sb_page_cell *cell = page_cell(&agent.page, c->index);
+	const struct sb_page_cell *cell = page_cell(&agent.page, c->index);
 
 	return cell && page_spans(cell) && hit_passes(&agent.page, cell) ? cell : NULL;
 }
@@ -134,10 +134,11 @@ static struct sb_page_cell *asks(const struct watch_cell *c)
 static bool miss(const struct watch_cell *c)
 {
 	for (; c->index != CELL_NONE; c++) {
-		struct sb_page_cell *cell = asks(c);
+		const struct sb_page_cell *cell = asks(c);
 
 		if (cell)
-			__atomic_fetch_add(&cell->spans_missed, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&page_counts(&agent.page, cell)->spans_missed, 1,
+					   __ATOMIC_RELAXED);
 	}
 	return false;
 }
@@ -196,12 +197,14 @@ bool span_enter(const struct watch *w, bool known)
 
 static void add(uint32_t index, int64_t ticks)
 {
-	struct sb_page_cell *cell = page_cell(&agent.page, index);
+	const struct sb_page_cell *cell = page_cell(&agent.page, index);
+	struct sb_page_counts *counts;
 
 	if (!cell)
 		return;
-	__atomic_fetch_add(&cell->span_ticks, ticks > 0 ? (uint64_t)ticks : 0, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&cell->spans, 1, __ATOMIC_RELAXED);
+	counts = page_counts(&agent.page, cell);
+	__atomic_fetch_add(&counts->span_ticks, ticks > 0 ? (uint64_t)ticks : 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts->spans, 1, __ATOMIC_RELAXED);
 }
 
 static void end(const struct spans *t, uint64_t thread, const struct watch_cell *c, uint64_t now)

@@ -12,8 +12,9 @@ import re, sys
 
 abi = open(sys.argv[1] + "/inject/page-abi.h").read()
 man = open(sys.argv[1] + "/man/sbinject-page.5").read()
-structs = {"Header": "header", "Process table": "proc", "Private record": "record", "Cell": "cell",
-           "Slot": "slot", "Note": "note"}
+structs = {"Header": "header", "Told": "told", "Process table": "proc", "Doorbell": "ring",
+           "Private record": "record", "Cell": "cell", "Counts": "counts", "Slot": "slot",
+           "Note": "note"}
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]
@@ -30,5 +31,5 @@ for name, fields in documented.items():
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
     declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot)\s+([^;]*);", body)
                 for f in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line)}
-    assert {f for f in declared if not f.startswith("reserved")} == set(fields), (name, declared ^ set(fields))
+    assert {f for f in declared if not f.startswith(("reserved", "settings"))} == set(fields), (name, declared ^ set(fields))
 P

@@ -3,8 +3,9 @@
 # beside others
 # limit: 120 s
 # A fork that has become nobody, and writes anything into the page that it shares with its parent,
-# spoils counts and delays, and no more: root's parent neither dies nor hangs nor has its memory
-# written to, while targets are added and changed in it.
+# spoils counts, and no more: root's parent neither dies nor hangs nor has its memory written to nor
+# its delays changed, while targets are added and changed in it. There is no way to write the
+# settings, for root either.
 . "$SRC/test/lib.sh"
 need_root
 
@@ -43,6 +44,19 @@ native() { # HOW TARGET...
 	finish "$how" "$pid"
 }
 
+# Delays of 1 us: 1000 calls of two threads take 10 ms more at most, not seconds.
+steady() { # NAME: it calls as often as it did before
+	local fast slow
+
+	fast=$(sed -n 's/^rate //p' "$T/$1.out" | head -n 4 | tail -n 1)
+	slow=$(sed -n 's/^rate //p' "$T/$1.out" | tail -n 2 | sort -n | tail -n 1)
+	[ "$slow" -gt $((fast / 3)) ] || fail "$1: $fast calls a second became $slow"
+}
+
 native noise :dropped_fn 1us
+steady noise
 native tables :dropped_fn 1us thread='dropp*'
 native delays :dropped_fn 1us
+steady delays
+native settings :dropped_fn 1us
+! grep '^open' "$T/settings.out" || fail 'the settings can be written'

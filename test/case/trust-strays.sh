@@ -30,13 +30,15 @@ os.setgid(uid)
 os.setuid(uid)
 # Readable as before, though its ids have changed.
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
-page = mmap.mmap(fd, 4 * 4096)
+# The true one can only be read.
+page = mmap.mmap(fd, 4 * 4096, prot=mmap.PROT_READ | (mode != "true" and mmap.PROT_WRITE))
 os.close(fd)
 over = []
 signal.signal(signal.SIGTERM, lambda *a: over.append(1))
 print("ready", flush=True)
 while not over:
-    page[2 * 4096] = 1
+    if mode != "true":
+        page[2 * 4096] = 1
     if not re.search(r"^TracerPid:\t0$", open("/proc/self/status").read(), re.M):
         print("traced", flush=True)
     time.sleep(0.001)

@@ -21,15 +21,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort(); \
 	} while (0)
 
-enum { HEAD = 3, PIECE = 4, FIRST_PROCS = 4 };
+enum { HEAD = 3, PIECE = 4, FIRST_PROCS = 4, EACH = 600 };
 
 static void open_page(struct page *page, uint32_t targets)
 {
+	struct page_files files = { memfd_create("fuzz", MFD_ALLOW_SEALING),
+				    memfd_create("fuzz-counts", MFD_ALLOW_SEALING) };
 	struct sb_page_header lay;
 	struct sb_err err = { 0 };
 
 	page_layout(&lay, targets, 0, true);
-	CHECK(!page_map(page, memfd_create("fuzz", MFD_ALLOW_SEALING), &lay, &err));
+	CHECK(!page_map(page, files, &lay, &err));
 }
 
 /* A thread table's number near an end of those that there are, or an offset. */
@@ -49,15 +51,27 @@ static void misplace_table(struct page *page, const uint8_t *data)
 		}
 }
 
-/* Pieces go to the header, the first processes' entries, and the first blocks. */
+/* Pieces go to the rear's first page, the first processes' entries, the first blocks and the notes;
+ * and to the same of the front, as a target on an old kernel can write. */
 static void scribble(struct page *page, const uint8_t *data, size_t size)
 {
 	const struct sb_page_header *lay = &page->lay;
-	uint64_t starts[] = { 0, lay->procs_off, lay->blocks_off, lay->blocks_off + lay->block_size,
-			      lay->threads_off };
+	const uint64_t second = lay->blocks_off + lay->block_size, rear = lay->counters_off;
+	uint64_t starts[] = {
+		rear,
+		rear + lay->procs_off,
+		rear + lay->blocks_off,
+		rear + second,
+		lay->notes_off,
+		0,
+		lay->procs_off,
+		lay->blocks_off,
+		second,
+		lay->threads_off,
+	};
 
 	while (size > PIECE) {
-		uint64_t at = starts[data[0] % 5] + (data[1] | data[2] << 8);
+		uint64_t at = starts[data[0] % 10] + (data[1] | data[2] << 8);
 		size_t len = data[3] < size - PIECE ? data[3] : size - PIECE;
 
 		if (data[0] & 32)
@@ -74,9 +88,7 @@ static void scribble(struct page *page, const uint8_t *data, size_t size)
 static void check_sums(const struct page *page, uint32_t proc, uint32_t target)
 {
 	const struct sb_page_header *lay = &page->lay;
-	const struct sb_page_cell *cell = (const void *)((char *)page->hdr + lay->blocks_off +
-							 proc * lay->block_size +
-							 (uint64_t)target * lay->cell_size);
+	const struct sb_page_counts *cell = page_counts(page, proc, target);
 	struct page_sums sums = { 0 }, twice;
 	uint64_t hits = 0, injected = 0, most = 0;
 
@@ -99,6 +111,33 @@ static void check_sums(const struct page *page, uint32_t proc, uint32_t target)
 	CHECK(twice.hits == 2 * hits && twice.max_ticks == most);
 }
 
+static void see_slot(void *ctx, size_t index, const struct sb_page_slot *slot)
+{
+	size_t *n = ctx;
+
+	CHECK(slot->hits && index < *n);
+}
+
+/* What the tracer reads of the rear, beside the sums. */
+static void read_told(const struct page *page, uint32_t proc, uint32_t target)
+{
+	size_t slots = page_slots(page);
+	struct page_spent *spent = calloc(slots, sizeof(*spent));
+	struct page_note note = { 0 };
+	uint64_t each[EACH] = { 0 };
+
+	CHECK(spent);
+	page_bells_lost(page);
+	page_each_add(page, each, EACH);
+	page_read_spent(page, proc, target, spent);
+	page_each_slot(page, proc, target, see_slot, &slots);
+	while (page_next_note(page, &note))
+		CHECK(strlen(note.module) + strlen(note.symbol) + strlen(note.file) <
+		      page->lay.notes_size);
+	page_note_done(&note);
+	free(spent);
+}
+
 static void work(struct page *page, uint32_t target)
 {
 	static const uint64_t fsbase[] = { 0x7f0000001000, 0x7f0000001040, 0x7f0000081000 };
@@ -112,6 +151,11 @@ static void work(struct page *page, uint32_t target)
 		page_set_threads(page, proc, target, fsbase, 3, &err);
 	page_lease(page, 1);
 	page_kick(page);
+	page_answer(page, proc);
+	page_note_cut(page, page_cell_offset(page, target), 1, 1);
+	if (proc)
+		page_quiet(page, proc);
+	read_told(page, proc, target);
 	if (proc)
 		page_proc_free(page, proc);
 	page_close_all(page);

@@ -189,7 +189,7 @@ static uint64_t hits(void)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < env.slots + SB_PAGE_SHARED_SLOTS; i++)
-		sum += cell->slot[i].hits;
+		sum += counts->slot[i].hits;
 	return sum;
 }
 

@@ -51,6 +51,7 @@ size_t watches;
 static uint64_t open_from, open_to; /* pages that can be executed */
 struct arch_env env;
 struct sb_page_cell *cell;
+struct sb_page_counts *counts;
 
 extern char enter_trap[];
 
@@ -311,6 +312,7 @@ static void map_control(void)
 		.header = CONTROL,
 		.record = CONTROL + 0x2000,
 		.procs = CONTROL + 0x3000,
+		.counters = COUNTERS,
 		.most_ticks = 1ull << 40,
 		.common = SITE_LOW + SITE_SIZE,
 		.slots = 64,
@@ -319,6 +321,7 @@ static void map_control(void)
 	hdr->lease_until = ~0ull >> 2;
 	arch->emit_common(&env, common + SITE_SIZE);
 	cell = (void *)(CONTROL + 0x10000);
+	counts = (void *)(CONTROL + 0x10000 + COUNTERS);
 	cell->flags = SB_CELL_DELAY;
 	cell->overrun_limit = 1 << 20;
 	cell->residual_max = 1 << 10;

@@ -29,6 +29,7 @@ enum {
 #define SITE_LOW (PROVE_BASE - 0x30000000)
 #define SITE_TOP (PROVE_BASE + 0x7a000000)
 #define CONTROL	 (PROVE_BASE - 0x20000000)
+#define COUNTERS 0x40000 /* from a setting to what counts beside it */
 
 enum form { PLACED, MOVED_DOWN, MOVED_UP, HOOKED, FORMS };
 
@@ -59,6 +60,7 @@ extern size_t watches;
 /* The stub's surroundings: one cell. */
 extern struct arch_env env;
 extern struct sb_page_cell *cell;
+extern struct sb_page_counts *counts;
 extern bool bases, dispatch; /* FS and GS bases may be set; system calls come to us */
 
 const struct segment *text_at(uint64_t addr);

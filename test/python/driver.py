@@ -26,7 +26,7 @@ class Header(ctypes.Structure):
                 ("region_addr", u64), ("region_size", u64), ("notes_off", u64),
                 ("notes_size", u64), ("lease_until", u64), ("generation", u32),
                 ("bell_spin", u32), ("bell", u32), ("reserved2", u32), ("notes_used", u64),
-                ("room_addr", u64), ("reserved3", u32 * 6)]
+                ("room_addr", u64), ("reserved3", u32 * 6), ("counters_off", u64)]
 
 
 class Slot(ctypes.Structure):
@@ -55,7 +55,7 @@ class Layout(ctypes.Structure):
     _fields_ = [("session", u64), ("size", u64), ("targets_max", u32), ("procs_max", u32),
                 ("slots", u32), ("cell_size", u32), ("block_size", u64), ("procs_off", u64),
                 ("blocks_off", u64), ("threads_off", u64), ("notes_off", u64),
-                ("notes_size", u64), ("tsc_hz", u64)]
+                ("notes_size", u64), ("tsc_hz", u64), ("counters_off", u64)]
 
 
 class Room(ctypes.Structure):
@@ -70,7 +70,7 @@ class Room(ctypes.Structure):
                 ("slice_ticks", u64), ("paused_at", u64), ("pieces", u32), ("last", u32)]
 
 
-assert ctypes.sizeof(Header) == 192 and ctypes.sizeof(Slot) == 1024
+assert ctypes.sizeof(Header) == 200 and ctypes.sizeof(Slot) == 1024
 assert Cell.slot.offset == 1024
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -83,7 +83,9 @@ libdl.dlclose.argtypes = [ctypes.c_void_p]
 
 
 class Agent:
-    """A control page and an agent. Targets are (MODULE, NAME[, FLAGS]), each with its own cell."""
+    """A control page and an agent. Targets are (MODULE, NAME[, FLAGS]), each with its own cell.
+    Settings and counts lie in one memory here: their fields have places of their own, so the rear
+    may begin where the front does (counters_off 0)."""
 
     def __init__(self, *targets, cells=16, procs=4, path=None):
         cell = ctypes.sizeof(Cell)
@@ -101,7 +103,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=3, header_size=192, session=id(self), size=size,
+            magic=0x31656761706a6273, version=4, header_size=200, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62)
@@ -111,7 +113,7 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 3, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 4, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.room.page, field, getattr(self.header, field))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr

@@ -16,15 +16,18 @@
  * The sample function of this process, hooked with the stub that targets get: struct variant says
  * how. make_page(), then make_hook(), then free_hook(); a failure fails the test.
  */
-enum { TEXT = 8192, COMMON_AT = 128 };
+enum { TEXT = 8192, COMMON_AT = 128, PROC_AT = 4096, CELL_AT = 8192, FRONT = 12288 };
 
 struct hooked {
 	uint8_t *text; /* [0] the function, [128] common code and stub */
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
+	struct sb_page_told *told; /* FRONT behind: header, process, cell */
+	struct sb_page_ring *ring;
+	struct sb_page_counts *counts;
 	struct sb_page_record record;
 	struct sb_page_threads *tables; /* the test's own, where it needs them */
-	struct sb_page_proc proc;
+	struct sb_page_proc *proc;
 	uint64_t each;
 	struct arch_env env;
 	struct arch_site site;
@@ -43,12 +46,17 @@ static inline void make_page(struct hooked *h, const struct variant *v)
 	struct sb_page_header lay;
 
 	page_layout(&lay, 1, 0, true);
-	h->hdr = calloc(1, sizeof(lay) + 4096 + lay.cell_size);
+	h->hdr = aligned_alloc(4096, FRONT + CELL_AT + lay.cell_size);
+	memset(h->hdr, 0, FRONT + CELL_AT + lay.cell_size);
 	*h->hdr = lay;
 	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
 	h->hdr->bell_spin = 1;
-	h->cell = (void *)(((uintptr_t)(h->hdr + 1) + 4095) & ~4095ul);
-	h->proc.quiet = v->quiet;
+	h->proc = (void *)((char *)h->hdr + PROC_AT);
+	h->cell = (void *)((char *)h->hdr + CELL_AT);
+	h->told = (void *)((char *)h->hdr + FRONT);
+	h->ring = (void *)((char *)h->proc + FRONT);
+	h->counts = (void *)((char *)h->cell + FRONT);
+	h->proc->quiet = v->quiet;
 	h->cell->state = v->state;
 	h->cell->flags = v->cell_flags;
 	h->cell->delay_ticks = 20000; /* a few dozen steps of the spin */
@@ -91,8 +99,9 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 	h->env = (struct arch_env){
 		.header = (uint64_t)h->hdr,
 		.record = (uint64_t)&h->record,
-		.procs = (uint64_t)&h->proc,
+		.procs = (uint64_t)h->proc,
 		.tables = (uint64_t)h->tables,
+		.counters = FRONT,
 		.most_ticks = v->most ? v->most : 1ull << 34,
 		.common = base + COMMON_AT,
 		.slots = h->hdr->slots,

@@ -41,7 +41,7 @@ static uint64_t hits(const struct hooked *h)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < h->hdr->slots + SB_PAGE_SHARED_SLOTS; i++)
-		sum += h->cell->slot[i].hits;
+		sum += h->counts->slot[i].hits;
 	return sum;
 }
 
@@ -116,7 +116,7 @@ static void check_delays(struct hooked *h, uint64_t most)
 		h->cell->delay_ticks = none;
 		h->cell->residual_max = 1ull << 62;
 		for (uint32_t s = 0; s < h->hdr->slots + SB_PAGE_SHARED_SLOTS; s++)
-			h->cell->slot[s].residual_ticks = (int64_t)numbers[i];
+			h->counts->slot[s].residual_ticks = (int64_t)numbers[i];
 		assert_true(hit(h) < 1000 * most);
 		h->cell->pause_above = h->cell->overrun_limit = h->cell->every = numbers[i];
 		hit(h);
@@ -159,11 +159,11 @@ static void test_doorbell(void **state)
 	(void)state;
 	open_hook(&h, &v);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		h.proc.ring = (uint32_t)numbers[i];
-		h.proc.done = (uint32_t)numbers[i] - (i % 2 ? 1000 : 0);
+		h.ring->ring = (uint32_t)numbers[i];
+		h.proc->done = (uint32_t)numbers[i] - (i % 2 ? 1000 : 0);
 		hit(&h);
 	}
-	assert_true(h.hdr->bells_lost > 0);
+	assert_true(h.told->bells_lost > 0);
 	h.hdr->bell_spin = 0; /* by the futex, which looks up every tenth of a second */
 	hit(&h);
 	close_hook(&h);

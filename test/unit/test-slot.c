@@ -71,8 +71,8 @@ static uint64_t median_hit(void)
 static struct sb_page_slot *slot(void)
 {
 	for (uint32_t i = 0; i < hooked.hdr->slots + SB_PAGE_SHARED_SLOTS; i++)
-		if (hooked.cell->slot[i].hits)
-			return &hooked.cell->slot[i];
+		if (hooked.counts->slot[i].hits)
+			return &hooked.counts->slot[i];
 	fail_msg("no slot was hit");
 	return NULL;
 }
@@ -167,7 +167,7 @@ static void test_events(void **state)
 			}
 		}
 	}
-	assert_true(hooked.cell->cuts > 0);
+	assert_true(hooked.counts->cuts > 0);
 }
 
 /* No residual is one that a slot cannot leave, whatever left it there. */

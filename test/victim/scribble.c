@@ -5,8 +5,8 @@
  *
  *	numbers		all that sbinject reads from the page and that the stubs can bear
  *	all		everything in page and record, so that the stubs may kill this process
- *	header		of the page's header all but its magic, with a size that is too large, one
- *			time, when SIGUSR1 comes; "scribbled" is printed
+ *	header		what of the first pages can be written, one time, when SIGUSR1 comes;
+ *			"scribbled" is printed
  *
  * Through /proc/self/mem, so that the page may be taken away at any time. It knows the layout.
  */
@@ -54,6 +54,8 @@ static uint64_t random64(void)
 }
 
 /* The map stays open: a test compares descriptors. */
+static uint64_t rear; /* where what can be written begins; before that sbinject says */
+
 static bool find_page(uint64_t *start, uint64_t *end)
 {
 	static FILE *maps;
@@ -64,14 +66,18 @@ static bool find_page(uint64_t *start, uint64_t *end)
 		maps = fopen("/proc/self/maps", "re");
 	if (maps)
 		rewind(maps);
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
+	while (maps && fgets(line, sizeof(line), maps)) {
 		char *rest;
+		uint64_t at = strtoull(line, &rest, 16);
 
-		if (!strstr(line, "/memfd:sbinject"))
-			continue;
-		*start = strtoull(line, &rest, 16);
-		*end = strtoull(rest + 1, NULL, 16);
-		found = true;
+		if (strstr(line, "/memfd:sbinject ")) {
+			*start = at;
+			*end = strtoull(rest + 1, NULL, 16);
+		} else if (*end == at && strstr(line, "/memfd:sbinject-counts ")) {
+			rear = at;
+			*end = strtoull(rest + 1, NULL, 16);
+			found = true;
+		}
 	}
 	return found;
 }
@@ -87,55 +93,38 @@ static void write_random(uint64_t at, size_t len)
 		perror("scribble");
 }
 
-/* Not the lease, the generation, the settings: what a stub obeys. */
-/* The page begins small and grows: what lies behind it is not to be written to. */
-static void scribble_numbers(uint64_t page, uint64_t end)
+static void scribble_numbers(void)
 {
-	struct sb_page_header h;
-
-	if (end - page < FIRST_BLOCKS)
-		return;
-	if (pread(mem, &h, sizeof(h), (off_t)page) != sizeof(h))
-		return;
-	write_random(page, __builtin_offsetof(struct sb_page_header, lease_until));
-	write_random(page + 144, 8); /* bell */
-	write_random(page + 152, 8); /* notes_used */
-	/* the table of processes, but for the stubs' own words; slots, of a likely layout */
-	for (uint64_t at = page + 4096; at < page + 8192; at += 64)
-		write_random(at, 8);
-	for (uint64_t at = page + 20480; at < page + FIRST_BLOCKS; at += 4096)
+	write_random(rear, 4096);
+	for (uint64_t at = rear + 4096; at < rear + FIRST_BLOCKS; at += 4096)
 		if (random64() % 8 == 0)
 			write_random(at + 1024 + 8, 48);
 }
 
+/* The settings cannot be written; all else, and the record behind it. */
 static void scribble_all(uint64_t start, uint64_t end)
 {
-	uint64_t most = start + FIRST_BLOCKS < end ? start + FIRST_BLOCKS : end;
-
 	write_random(start, 4096);
-	for (uint64_t at = start; at < most; at += CHUNK)
+	for (uint64_t at = rear; at < rear + FIRST_BLOCKS; at += CHUNK)
 		write_random(at, CHUNK);
-	write_random(end, 4096); /* the record, where it stands behind */
+	write_random(end, 4096);
 }
 
-static void scribble_header(uint64_t start, uint64_t end)
+/* One that says that its session is over, and anything. */
+static void scribble_header(uint64_t start)
 {
-	uint64_t size = end - start + 65536;
-
-	write_random(start + 8, 4088);
-	if (pwrite(mem, &size, 8,
-		   (off_t)(start + __builtin_offsetof(struct sb_page_header, size))) != 8)
-		perror("scribble");
+	write_random(start, 4096);
+	write_random(rear, 4096);
 }
 
 static void scribble(const char *what, uint64_t start, uint64_t end)
 {
 	if (!strcmp(what, "numbers"))
-		scribble_numbers(start, end);
+		scribble_numbers();
 	else if (!strcmp(what, "all"))
 		scribble_all(start, end);
 	else
-		scribble_header(start, end);
+		scribble_header(start);
 }
 
 static void on_usr1(int sig)

@@ -84,10 +84,12 @@ static int find_site(const uint8_t *code, size_t len)
 			{ t->record, 8 },
 			{ t->cell, 8 },
 			{ t->mask, 4 },
+			{ t->base, 4 },
+			{ t->taken, t->taken ? 4 : 0 },
 			{ t->each, t->each ? 8 : 0 },
 		};
 
-		if (len == t->size && same_code(code, t->code, len, fields, 5))
+		if (len == t->size && same_code(code, t->code, len, fields, 7))
 			return i;
 	}
 	return -1;

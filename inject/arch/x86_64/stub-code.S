@@ -25,9 +25,11 @@
  *   an owned slot is changed by single instructions only.
  * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back
  *   ends the spin instead of hanging the thread.
- * - The page can be written by whoever maps it, also by a fork of fewer rights: nothing that is
- *   read there becomes an address, or the length of a loop, without a bound that stands here or in
- *   the private record.
+ * - The page's rear can be written by whoever maps it, also by a fork of fewer rights, and on old
+ *   kernels its front as well: nothing that is read there becomes an address, or the length of a
+ *   loop, without a bound that stands here or in the private record.
+ * - A setting and what counts beside it lie a fixed distance apart, counters_off: it is added to
+ *   the cell's address while RDFSBASE takes its time, and not to the index that comes of that.
  *
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
@@ -80,6 +82,14 @@ stub_spills:
 \name:
 .L\name\()_slow:
 	SPILL_RDX
+.if \own
+	jmp	.L\name\()_slow_saved
+.L\name\()_taken:
+	.byte	0x48, 0x2b, 0x0d	/* sub common's counters_off(%rip), %rcx */
+	.long	0
+.else
+.L\name\()_taken = \name - 3
+.endif
 .L\name\()_slow_saved:
 	lea	.L\name\()_done(%rip), %rdx
 .L\name\()_jmp:
@@ -116,6 +126,9 @@ stub_spills:
 .endif
 	ja	.L\name\()_slow
 	SPILL_RDX
+.L\name\()_base:
+	.byte	0x48, 0x03, 0x0d	/* add common's counters_off(%rip), %rcx */
+	.long	0
 .if \own
 	rdfsbase %rdx
 	mov	%edx, %eax
@@ -125,7 +138,7 @@ stub_spills:
 	.long	0
 	not	%rdx
 	cmp	%rdx, CELL_SLOT+SLOT_OWNER(%rcx,%rax)
-	jne	.L\name\()_slow_saved
+	jne	.L\name\()_taken
 	incq	CELL_SLOT+SLOT_HITS(%rcx,%rax)
 .else
 	mov	%esp, %eax
@@ -197,6 +210,7 @@ stub_common:
 .Ltables:	.quad	0	/* address of the thread filter's tables */
 .Lmost:		.quad	0	/* ticks: the longest delay where the record has none */
 .Lring_most:	.quad	0	/* ... and the longest wait for a doorbell's answer */
+.Lcounters:	.quad	0	/* counters_off */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
 .Lbelltime:	.quad	0, 100000000	/* a doorbell looks up from its futex every 100 ms */
@@ -268,6 +282,7 @@ stub_common:
 	and	%ecx, %eax
 	not	%rdx
 	lea	CELL_SLOT(%r8,%rax), %rsi
+	add	.Lcounters(%rip), %rsi
 	mov	SLOT_OWNER(%rsi), %rax
 	cmp	%rdx, %rax
 	je	.Lowned
@@ -286,6 +301,7 @@ stub_common:
 	and	$(15 << 10), %eax
 	add	.Lslots(%rip), %eax
 	lea	CELL_SLOT(%r8,%rax), %rsi
+	add	.Lcounters(%rip), %rsi
 	mov	$1, %edi
 	lock xadd %rdi, SLOT_HITS(%rsi)
 	inc	%rdi
@@ -308,7 +324,14 @@ stub_common:
 	jns	.Llapsed
 	mov	CELL_DELAY(%r8), %r9
 	lea	(%rbx,%r9,2), %rbx
-	sub	SLOT_RESIDUAL(%rsi), %r9
+	mov	SLOT_RESIDUAL(%rsi), %rdx	/* never beyond its bound, whoever wrote it */
+	mov	CELL_RESIDUAL_MAX(%r8), %rax
+	cmp	%rax, %rdx
+	cmovg	%rax, %rdx
+	neg	%rax
+	cmp	%rax, %rdx
+	cmovl	%rax, %rdx
+	sub	%rdx, %r9
 	mov	$0, %eax
 	cmovs	%rax, %r9		/* already given more than one delay too much */
 	mov	.Lrecord(%rip), %rax
@@ -378,8 +401,9 @@ stub_common:
 	lock incq SLOT_LAPSED(%rsi)
 	jmp	.Lleave
 .Lcut:
-	lock incq CELL_CUTS(%r8)
-	lock addq %rax, CELL_CUT_TICKS(%r8)
+	mov	.Lcounters(%rip), %rdx
+	lock incq CELL_CUTS(%r8,%rdx)
+	lock addq %rax, CELL_CUT_TICKS(%r8,%rdx)
 
 .Lleave:
 	mov	%r11, %rdx
@@ -415,15 +439,16 @@ stub_common:
 	shl	$32, %rdx
 	or	%rdx, %rax
 	mov	%rax, -112(%rsp)
+	mov	.Lcounters(%rip), %rdi
 	mov	$1, %eax
-	lock xadd %eax, PROC_RING(%r8)
+	lock xadd %eax, RING_RING(%r8,%rdi)
 	inc	%eax
 	mov	%rax, -96(%rsp)
-	lock incl HDR_BELL(%r9)
+	lea	TOLD_BELL(%r9,%rdi), %rdi
+	lock incl (%rdi)
 	cmpl	$0, HDR_BELL_SPIN(%r9)
 	jne	.Lbell_wait
 	mov	$SYS_futex, %eax
-	lea	HDR_BELL(%r9), %rdi
 	mov	$1, %esi		/* FUTEX_WAKE */
 	mov	$0x7fffffff, %edx
 	syscall
@@ -454,7 +479,8 @@ stub_common:
 	pause
 	jmp	.Lbell_wait
 .Lbell_lost:
-	lock incl HDR_LOST(%r9)		/* it has rung: it is answered late, if at all */
+	mov	.Lcounters(%rip), %rdi
+	lock incl TOLD_LOST(%r9,%rdi)	/* it has rung: it is answered late, if at all */
 .Lbell_out:
 	mov	-24(%rsp), %rdx
 	mov	-48(%rsp), %rsi
@@ -474,8 +500,11 @@ stub_common:
 	mov	.Lrecord(%rip), %rax
 	mov	REC_PROC(%rax), %rax
 	add	.Lprocs(%rip), %rax
-	cmpl	$0, PROC_QUIET(%rax)
-	je	.Lbell
+	mov	PROC_QUIET(%rax), %ecx
+	dec	%ecx
+	add	.Lcounters(%rip), %rax
+	cmp	RING_ENDED(%rax), %ecx
+	jne	.Lbell
 	mov	-16(%rsp), %rcx
 	notrack jmp *-104(%rsp)
 
@@ -533,6 +562,8 @@ site_bell:
 	.long	.L\name\()_out - \name
 	.long	.L\name\()_each + 2 - \name
 	.long	.L\name\()_done - \name
+	.long	.L\name\()_base + 3 - \name
+	.long	.L\name\()_taken + 3 - \name
 	.long	0
 .endm
 
@@ -565,6 +596,7 @@ stub_common_template:
 	.long	.Ltables - stub_common
 	.long	.Lmost - stub_common
 	.long	.Lring_most - stub_common
+	.long	.Lcounters - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
 	.long	.Lslow - stub_common

@@ -23,9 +23,10 @@
 #define SLOT_MAX	  48
 #define SLOT_BUCKET	  64
 #define BUCKETS		  120
-#define PROC_RING	  4
 #define PROC_DONE	  8
 #define PROC_QUIET	  12
+#define RING_RING	  4
+#define RING_ENDED	  24
 #define REC_PROC	  8
 #define REC_MOST	  16
 #define TABLES		  128
@@ -34,8 +35,8 @@
 #define HDR_LEASE	  128
 #define HDR_GENERATION	  136
 #define HDR_BELL_SPIN	  140
-#define HDR_BELL	  144
-#define HDR_LOST	  148
+#define TOLD_BELL	  144
+#define TOLD_LOST	  148
 #define STATE_COUNT	  1
 #define STATE_SLOW	  2
 #define FLAG_THREADS	  1

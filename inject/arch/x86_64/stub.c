@@ -47,6 +47,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->tables, env->tables);
 	put64(buf + t->most, env->most_ticks);
 	put64(buf + t->ring_most, env->most_ticks);
+	put64(buf + t->counters, env->counters);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
 }
@@ -94,6 +95,7 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 		      enum plan_refusal *why)
 {
 	const struct stub_template *t = site_template(env, plan, each != 0);
+	const uint64_t counters = env->common + stub_common_template.counters;
 	uint32_t slots = env->slots << 10;
 
 	if (cap < t->size)
@@ -105,6 +107,9 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	if (t->each)
 		put64(buf + t->each, each);
 	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
+	put32(buf + t->base, rel32(at + t->base, counters));
+	if (t->taken)
+		put32(buf + t->taken, rel32(at + t->taken, counters));
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }

@@ -16,14 +16,16 @@ struct stub_template {
 	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
 	uint32_t each;	 /* imm64, the function's own counter; 0: it has none */
 	uint32_t done;	 /* the hit is counted */
+	uint32_t base;	 /* rel32 to counters_off in the common code */
+	uint32_t taken;	 /* the same; 0: it counts in a shared slot */
 	uint32_t reserved;
 };
 
 struct stub_common {
 	const uint8_t *code, *bell_site;
 	uint32_t size;
-	uint32_t header, record, procs, tables, most, ring_most; /* 64-bit words */
-	uint32_t own, slots;					 /* 32-bit words */
+	uint32_t header, record, procs, tables, most, ring_most, counters; /* 64-bit words */
+	uint32_t own, slots;						   /* 32-bit words */
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;

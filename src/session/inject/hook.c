@@ -425,22 +425,43 @@ static void page_made(void *ctx, pid_t pid, uint32_t dev, uint64_t inode)
 	strays_page(s->cfg->strays, pid, dev, inode);
 }
 
+static struct space_want want_of(struct session *s)
+{
+	return (struct space_want){ .session = s->cfg->id,
+				    .targets = (uint32_t)s->n_targets,
+				    .more = (uint32_t)(s->max_targets - s->n_targets),
+				    .made = page_made,
+				    .ctx = s };
+}
+
+static void adopt_page(struct session *s, struct control *control)
+{
+	bells_add(s->bells, &control->page);
+	control->gone = page_gone;
+	control->ctx = s;
+}
+
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
-	struct space_want want = { .session = s->cfg->id,
-				   .targets = (uint32_t)s->n_targets,
-				   .more = (uint32_t)(s->max_targets - s->n_targets),
-				   .made = page_made,
-				   .ctx = s };
+	struct space_want want = want_of(s);
 	int ret = space_setup(space, &s->tree, pid, &want, err);
 
 	if (ret < 0)
 		return ret;
 	page_set_clock(&space->control->page, (uint64_t)(s->clk.ticks_per_ns * 1e9));
-	bells_add(s->bells, &space->control->page);
-	space->control->gone = page_gone;
-	space->control->ctx = s;
+	adopt_page(s, space->control);
 	return 0;
+}
+
+int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
+		 struct sb_err *err)
+{
+	struct space_want want = want_of(s);
+	int ret = space_part(space, &s->tree, pid, &want, old, err);
+
+	if (*old)
+		adopt_page(s, space->control);
+	return ret;
 }
 
 /* A session that waits to be filled touches nothing. */

@@ -50,8 +50,9 @@ struct record {
 	uint64_t since_ns;	/* when it was first seen */
 	struct slow_look *slow; /* by target; session/inject/slow.c */
 	struct python python;
-	uint64_t looked; /* the last round of looking for targets that was done here */
-	bool looking;	 /* for targets, just now */
+	uint64_t looked;	 /* the last round of looking for targets that was done here */
+	bool looking;		 /* for targets, just now */
+	unsigned int part_tries; /* that failed: see session/inject/ids.c */
 	bool ended;
 	struct record *next;
 };
@@ -118,6 +119,7 @@ struct session {
 	size_t n_guests;
 	uint64_t look;		   /* of page_walk_begin(), to see each page once */
 	const struct record *walk; /* where page_walk_next() is */
+	size_t ids_turn;	   /* of ids_step() */
 	struct warnings warnings;
 };
 
@@ -155,6 +157,13 @@ bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
 int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
 		       struct sb_err *err);
+/* A page of its own for one that shares it; see space_part(). */
+int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
+		 struct sb_err *err);
+
+/* session/inject/ids.c: processes that have changed their ids leave the page that they share.
+ * Dispatches events. Now and then. */
+void ids_step(struct session *s);
 
 /* session/inject/record.c */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
@@ -169,6 +178,8 @@ struct record *record_next(const struct session *s);
 
 void record_end(struct session *s,
 		struct record *rec); /* takes its counters; gives its slot back */
+/* One that was at this index of the page is there no more, and lives. */
+void record_left_page(struct session *s, struct control *control, uint32_t proc);
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
 void record_keep_regions(struct record *rec);

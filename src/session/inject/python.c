@@ -256,7 +256,7 @@ static void be_quiet(struct record *rec)
 	struct space *space = rec->space;
 
 	if (space && space->control && space->proc)
-		page_proc(&space->control->page, space->proc)->quiet = 1;
+		page_quiet(&space->control->page, space->proc);
 }
 
 /* An interpreter has ended, as an embedded one may: the next that starts is asked anew. */

@@ -104,16 +104,16 @@ void record_keep_regions(struct record *rec)
 }
 
 /* Process 0 of the page goes with the last process that is known to use it. */
-static void end_unseen(struct session *s, const struct space *space)
+static void end_unseen(struct session *s, const struct control *control)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->space && rec->space->control == space->control)
+		if (!rec->ended && rec->space && rec->space->control == control)
 			return;
-	each_keep(s, &space->control->page);
+	each_keep(s, &control->page);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct page_sums sums = { 0 };
 
-		page_read(&space->control->page, 0, (uint32_t)i, &sums);
+		page_read(&control->page, 0, (uint32_t)i, &sums);
 		page_sums_add(&s->target[i].past, &sums);
 		s->lapsed += sums.lapsed;
 	}
@@ -139,13 +139,19 @@ void record_end(struct session *s, struct record *rec)
 	python_notes(s, rec);
 	record_keep_regions(rec);
 	if (space->control)
-		end_unseen(s, space);
+		end_unseen(s, space->control);
 	if (space->control && space->proc) {
 		page_proc_free(&space->control->page, space->proc);
 		space->proc = 0;
 	}
 	space_put(space);
 	rec->space = NULL;
+}
+
+void record_left_page(struct session *s, struct control *control, uint32_t proc)
+{
+	end_unseen(s, control);
+	page_proc_free(&control->page, proc);
 }
 
 void record_free_site(struct session *s, uint32_t cookie)

@@ -116,8 +116,9 @@ static int take(struct tree *tree, pid_t pid, struct sb_err *err)
 }
 
 /*
- * The page says that nothing is to be counted or delayed any more: threads in a spin come out
- * now instead of when the lease ends, doorbells are answered by the lease.
+ * A page of a version before 4 can be written here, and says that nothing is to be counted or
+ * delayed any more: threads in a spin come out now instead of when the lease ends. Doorbells are
+ * answered by the lease.
  */
 static void quiet_page(struct space *space)
 {
@@ -127,7 +128,7 @@ static void quiet_page(struct space *space)
 
 	if (!space->page_addr ||
 	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h) ||
-	    h.magic != SB_PAGE_MAGIC)
+	    h.magic != SB_PAGE_MAGIC || h.version >= 4)
 		return;
 	generation = h.generation + 1;
 	memory_write(&space->mem, space->page_addr + offsetof(struct sb_page_header, lease_until),

@@ -351,6 +351,8 @@ static void tick(struct session *s, uint64_t now, bool idle)
 		window_threads(s);
 	if (!s->cfg->follow)
 		sweep_untraced(s);
+	else
+		ids_step(s);
 	if (now - s->last_refine > REFINE_MS * MS) {
 		s->last_refine = now;
 		clock_refine(&s->clk);

@@ -194,8 +194,9 @@ const struct tree_ops session_tree_ops = {
 
 static void answer(struct session *s, struct record *rec)
 {
-	struct sb_page_proc *p = page_proc(&rec->space->control->page, rec->space->proc);
-	uint32_t ring = __atomic_load_n(&p->ring, __ATOMIC_ACQUIRE);
+	const struct page *page = &rec->space->control->page;
+	struct sb_page_proc *p = page_proc(page, rec->space->proc);
+	uint32_t ring = __atomic_load_n(&page_ring(page, rec->space->proc)->ring, __ATOMIC_ACQUIRE);
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
 	struct sb_err err = { 0 };
 

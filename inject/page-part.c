@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A process leaves the page that it shares: what a page has of it, in another one. */
+#include <string.h>
+#include <unistd.h>
+#include "page.h"
+
+static void *at(const struct page *page, uint64_t off)
+{
+	return (char *)page->hdr + off;
+}
+
+/* What is not a hole of the counters; both files have them at the same place. */
+static void copy_counts(const struct page *page, const struct page *from, uint32_t proc)
+{
+	const struct sb_page_header *h = &page->lay;
+	uint64_t start = h->counters_off + h->blocks_off + proc * h->block_size;
+	uint64_t end = start + h->block_size;
+	off_t off = (off_t)start;
+
+	while ((off = lseek(from->files.counts, off, SEEK_DATA)) >= 0 && (uint64_t)off < end) {
+		off_t hole = lseek(from->files.counts, off, SEEK_HOLE);
+
+		if (hole < 0)
+			break;
+		hole = (uint64_t)hole < end ? hole : (off_t)end;
+		memcpy(at(page, (uint64_t)off), at(from, (uint64_t)off), (size_t)(hole - off));
+		off = hole;
+	}
+}
+
+static void copy_cells(const struct page *page, const struct page *from, uint32_t proc)
+{
+	const struct sb_page_header *h = &page->lay;
+
+	for (uint32_t t = 0; t < from->targets_used; t++) {
+		uint64_t off = h->blocks_off + proc * h->block_size + (uint64_t)t * h->cell_size;
+
+		memcpy(at(page, off), at(from, off), sizeof(struct sb_page_cell));
+	}
+}
+
+/* The numbers of its tables are in its cells. */
+static void copy_tables(struct page *page, const struct page *from, uint32_t proc)
+{
+	for (int i = 1; i < PAGE_TABLE_PAIRS; i++) {
+		uint64_t off = page->lay.threads_off + 2ull * i * sizeof(struct sb_page_threads);
+
+		if (!from->tables[i].used || from->tables[i].proc != proc)
+			continue;
+		page->tables[i] = from->tables[i];
+		memcpy(at(page, off), at(from, off), 2 * sizeof(struct sb_page_threads));
+	}
+}
+
+/* An agent's functions go on counting where their notes are; what they have counted so far the
+ * other page keeps. */
+static void copy_notes(const struct page *page, const struct page *from)
+{
+	uint64_t used = __atomic_load_n(&page_told(from)->notes_used, __ATOMIC_ACQUIRE);
+	struct page_note note = { 0 };
+
+	used = used < page->lay.notes_size ? used : page->lay.notes_size;
+	memcpy(at(page, page->lay.notes_off), at(from, page->lay.notes_off), used);
+	page_told(page)->notes_used = used;
+	while (page_next_note(page, &note))
+		memset(at(page, page->lay.notes_off + note.at - sizeof(note.hits)), 0,
+		       sizeof(note.hits));
+	page_note_done(&note);
+}
+
+void page_take_over(struct page *page, const struct page *from, uint32_t proc)
+{
+	page->targets_used = from->targets_used;
+	page->record = from->record;
+	page->lay.tsc_hz = from->lay.tsc_hz;
+	page->proc_used[proc] = true;
+	*page->hdr = *from->hdr;
+	*page_proc(page, proc) = *page_proc(from, proc);
+	*page_ring(page, proc) = *page_ring(from, proc);
+	copy_cells(page, from, 0);
+	copy_cells(page, from, proc);
+	copy_tables(page, from, proc);
+	copy_counts(page, from, proc);
+	copy_notes(page, from);
+}

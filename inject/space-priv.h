@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SPACE_PRIV_H
+#define SB_SPACE_PRIV_H
+
+#include "space.h"
+
+/* What space.c and space-part.c share: the files of a control page, made by a borrowed thread. */
+
+/*
+ * Makes both, and our end of them: space->control. layout NULL: by want. fd: the target's
+ * descriptors, the settings' and the counts', -1 before; on failure they have what is open there.
+ */
+int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
+		     const struct sb_page_header *layout, long fd[2], struct sb_err *err);
+
+/* Closes them in the target. False: the thread was lost. *closed: the program had closed one. */
+bool space_close_files(struct remote *r, const long fd[2], bool *closed);
+
+/* SB_ETARGET: what is mapped in the page's place, in its front and in its rear, is not the files of
+ * space->control. */
+int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
+		    struct sb_err *err);
+
+/* A call that must succeed in the target, or is explained. */
+int space_must(struct remote *r, const char *what, long result, struct sb_err *err);
+
+#endif
