@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A demangled name in a large library is searched for once, not again with each library that the program
-# loads after it, nor in each process of the tree: a start would take minutes.
+# A demangled name in a large library is searched for once, not again with each library that the
+# program loads after it, nor in each process of the tree: a start would take minutes.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The agent is a library, too, and is loaded with the interpreter's lock held: its doorbell is answered without
-# a look for the other targets in all libraries of a large process, which would hold the lock for as long.
+# The agent is a library, too, and is loaded with the interpreter's lock held: its doorbell is answered
+# without a look for other targets in all libraries of a large process, which would hold it for long.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need_python
 
 libraries=300
-echo 'int small(void) { return 1; }' | cc -shared -fPIC -x c -o "$T/small.so" - || fail 'no library is built'
+echo 'int small(void) { return 1; }' >"$T/small.c"
+cc -shared -fPIC -o "$T/small.so" "$T/small.c" || fail 'no library is built'
 for ((i = 0; i < libraries; i++)); do cp "$T/small.so" "$T/small$i.so"; done
 cat >"$T/large.py" <<'P'
 import ctypes, sys, time
