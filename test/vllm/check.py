@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the checks on a vLLM server of its own. check.py FOLDER [NAME...]: the folder that setup.sh made"""
+"""Runs the checks on a vLLM server of its own. check.py FOLDER [NAME...]: setup.sh made the folder"""
 import os
 import sys
 

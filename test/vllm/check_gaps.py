@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How long a reader waits for its next token while sbinject attaches and detaches, against how long it
-waits without; and how long the interpreter's lock was held for it.
+"""How long a reader waits for its next token while sbinject attaches and detaches, against how long
+it waits without; and how long the interpreter's lock was held for it.
 
 Rounds of both kinds take turns under one load. What else the machine does makes single gaps long in
 either kind, so the median over rounds is judged, and the longest is shown."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sbinject ... -- vllm serve: everything is counted from the first call on, and the start takes as long as
-without.
+"""sbinject ... -- vllm serve: everything is counted from the first call on, and the start takes as
+long as without.
 
 Starts of all kinds take turns. The machine may be busy with other things in some of them: the
 shortest of each kind is compared."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An open-loop load: requests begin at their own times, whether or not earlier ones are answered, and
-the time at which each token arrives is kept. load.py PORT RATE SECONDS [TOKENS]: prints a report as
+"""An open-loop load: requests begin at their own times, whether or not earlier ones are answered,
+and the time at which each token arrives is kept. load.py PORT RATE SECONDS [TOKENS]: prints a report as
 JSON when the last answer is there."""
 import asyncio
 import json
@@ -49,7 +49,8 @@ async def run(port, rate, seconds, n_tokens):
     rng = random.Random(port)
     answers, tasks = [], []
     limit = aiohttp.ClientTimeout(total=PATIENCE_S)
-    async with aiohttp.ClientSession(timeout=limit, connector=aiohttp.TCPConnector(limit=0)) as http:
+    many = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(timeout=limit, connector=many) as http:
         begin = at = time.monotonic()
         while at < begin + seconds:
             await asyncio.sleep(max(0.0, at - time.monotonic()))

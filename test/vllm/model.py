@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A model to serve that needs no download: a Llama of two layers with random weights (vLLM makes them,
---load-format dummy) and a tokenizer trained on the sources of Python's own library. model.py FOLDER"""
+"""A model to serve that needs no download: a Llama of two layers with random weights (vLLM makes
+them, --load-format dummy) and a tokenizer trained on the sources of Python's own library.
+model.py FOLDER"""
 import json
 import os
 import sys

