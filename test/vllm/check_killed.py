@@ -28,9 +28,13 @@ def strike(s, who):
     tracer = s.tracer()  # found before its parent ends
     if who != "client":
         kill(tracer)
-    if who != "tracer":
+    if who != "tracer" or not tracer:
         kill(s.process.pid)
-    s.process.wait(session.PATIENCE_S)
+    try:
+        s.process.wait(session.PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        kill(s.process.pid)
+        raise RuntimeError("sbinject does not end after SIGKILL of its %s" % who)
 
 
 def unchanged(report, server, text):
