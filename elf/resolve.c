@@ -2,6 +2,7 @@
 #include "resolve.h"
 #include "ifunc.h"
 #include "match.h"
+#include "recall.h"
 #include "suggest.h"
 
 #include <stdio.h>
@@ -247,17 +248,6 @@ static void sort_sites(struct resolve_result *out)
 
 /* ---- one module ---- */
 
-static int find_in(struct image *img, const struct resolve_request *req, struct symbol_list *list,
-		   struct sb_err *err)
-{
-	unsigned int flags = req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0;
-
-	if (req->kind == RESOLVE_LINE)
-		return symbol_find_line(img, req->symbol, req->line, list, err);
-	return (req->inlined ? symbol_find_everywhere : symbol_find)(img, req->symbol, flags, list,
-								     err);
-}
-
 /* Of several modules' failures the one that says most is shown. */
 static int how_telling(enum sb_code code)
 {
@@ -277,12 +267,12 @@ static int find_telling(struct resolver *r, struct image *img, struct symbol_lis
 {
 	bool first = r->hints && !r->why.code;
 	struct sb_err err = { 0 };
-	int ret = find_in(img, r->req, list, first ? &err : NULL);
+	int ret = recall_find(img, r->req, list, first ? &err : NULL);
 
 	if (!ret || how_telling((enum sb_code) - ret) <= how_telling(r->why.code))
 		return ret;
 	if (!err.code && r->hints)
-		find_in(img, r->req, list, &err);
+		recall_find(img, r->req, list, &err);
 	r->why = err;
 	r->why.code = (enum sb_code) - ret;
 	return ret;

@@ -118,6 +118,11 @@ check-san: ## the same with address and undefined-behaviour sanitizers in sbinje
 	@$(MAKE) --no-print-directory SAN=1 FAULT=1 all
 	@test/run -b build-san
 
+check-vllm: ## on a real vLLM (test/vllm/README.md): installs it at the first run, 6 GB
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory all victims
+	@test/vllm/run.sh $(BUILD) $(VLLM_CHECKS)
+
 SOAK_SECONDS ?= 600
 soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak
 	@scripts/deps.sh build check
@@ -168,5 +173,5 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 format: ## lay every C file out as .clang-format says
 	clang-format -i $$(find src ctl sweep elf inject python test -name '*.[ch]')
 
-.PHONY: format victims check check-quick check-san soak bench bench-build fuzz lint
+.PHONY: format victims check check-quick check-san check-vllm soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

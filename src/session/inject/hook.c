@@ -31,6 +31,7 @@ struct finder {
 	struct found *found;
 	uint64_t bell;	      /* the dynamic linker's notice; 0: not looked for yet, 1: none */
 	struct found *settle; /* where to look again for IFUNCs; may be NULL */
+	bool pending;	      /* an IFUNC's implementation is not known yet */
 };
 
 static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -178,6 +179,7 @@ static void find_target(struct finder *f, size_t i)
 		add_sites(f, i, &res);
 		add_settling(f, &res);
 	}
+	f->pending |= res.ifunc_pending > 0;
 	resolve_free(&res);
 }
 
@@ -207,9 +209,9 @@ static void finder_close(struct finder *f)
 }
 
 /* As session_find(), of one target or of EVERY; bells for what cannot be known yet are added to
- * settle. */
+ * settle. code: of the maps, 0 where something is still to be known. */
 static int find_all(struct session *s, pid_t pid, const struct space *space, size_t which,
-		    struct found *found, struct found *settle, struct sb_err *err)
+		    struct found *found, struct found *settle, uint64_t *code, struct sb_err *err)
 {
 	struct finder f;
 	int ret = finder_open(&f, s, pid, space, found, err);
@@ -234,6 +236,7 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, siz
 		return ret;
 	}
 	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
+	*code = f.pending ? 0 : code_of_maps(&f.maps);
 	finder_close(&f);
 	return 0;
 }
@@ -241,7 +244,9 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, siz
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err)
 {
-	return find_all(s, pid, space, EVERY, found, NULL, err);
+	uint64_t code;
+
+	return find_all(s, pid, space, EVERY, found, NULL, &code, err);
 }
 
 /* A place for one more: one that is free, or at the end. */
@@ -480,6 +485,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	struct found found = { 0 }, bell = { 0 };
 	pid_t pid = proc->pid;
 	struct record *rec;
+	uint64_t code = 0;
 	int ret;
 
 	if (!any_target(s)) {
@@ -490,7 +496,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	if (rec)
 		rec->looking = true;
 	drop_stale(space);
-	ret = find_all(s, pid, space, which, &found, &bell, err);
+	ret = find_all(s, pid, space, which, &found, &bell, &code, err);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
 	if (ret >= 0)
@@ -510,6 +516,8 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	if (rec)
 		rec->looking = false;
 	rec = ret >= 0 ? record_of(s, space) : NULL;
+	if (rec && which == EVERY)
+		rec->code = code;
 	if (rec)
 		ret = python_look(s, rec, space, pid, fresh, err);
 	space_put(space);

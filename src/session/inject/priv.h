@@ -50,8 +50,9 @@ struct record {
 	uint64_t since_ns;	/* when it was first seen */
 	struct slow_look *slow; /* by target; session/inject/slow.c */
 	struct python python;
-	uint64_t looked;	 /* the last round of looking for targets that was done here */
-	bool looking;		 /* for targets, just now */
+	uint64_t code;	 /* code_of_maps() at the last look that left nothing open; 0: none */
+	uint64_t looked; /* the last round of looking for targets that was done here */
+	bool looking;	 /* for targets, just now */
 	unsigned int part_tries; /* that failed: see session/inject/ids.c */
 	bool ended;
 	struct record *next;
@@ -133,6 +134,10 @@ void session_bar(struct session *s, const struct record *rec, const struct sb_er
  * yet. */
 /* fresh: whatever of an interpreter it has mapped since the last look has not started yet. */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
+/* session/inject/same.c: what code is mapped, ours aside, as a number; is it what it was at the
+ * last look, which left nothing open? */
+uint64_t code_of_maps(const struct maps *maps);
+bool session_same_code(const struct record *rec);
 /* Of one target only, which is new: the others are where they can be. */
 int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err);
 /* Finds sites in a process without hooking; for check and list. */

@@ -273,6 +273,13 @@ static void begin_anew(struct session *s, struct record *rec)
 	py->room->retry_ns = clock_ns() + ANEW_MS * MS; /* most likely the process ends, too */
 }
 
+bool python_may_start(struct session *s, struct record *rec)
+{
+	if (rec->python.belled && rec->python.room)
+		begin_anew(s, rec);
+	return rec->python.belled && !rec->python.applied;
+}
+
 bool python_ring(struct session *s, struct record *rec)
 {
 	struct space *space = rec->space;
@@ -280,9 +287,7 @@ bool python_ring(struct session *s, struct record *rec)
 	struct sb_err err = { 0 };
 	pid_t pid = rec->pid, tid;
 
-	if (py->belled && py->room)
-		begin_anew(s, rec);
-	if (!py->belled || py->applied)
+	if (!python_may_start(s, rec))
 		return false;
 	space_get(space);
 	tid = room_at_bell(space, &s->tree);

@@ -29,6 +29,8 @@ int python_look(struct session *s, struct record *rec, struct space *space, pid_
 
 /* A doorbell was rung: true if it was an interpreter's start and nothing else. */
 bool python_ring(struct session *s, struct record *rec);
+/* An interpreter of it has not started, or starts anew: a ring may be its. */
+bool python_may_start(struct session *s, struct record *rec);
 
 /* Moves commands on; true while one is under way. */
 bool python_step(struct session *s, uint64_t now);

@@ -202,7 +202,8 @@ static void answer(struct session *s, struct record *rec)
 
 	if (ring == p->done)
 		return;
-	if (proc && session_retake(s, proc, &err) == 0) {
+	if (proc && (python_may_start(s, rec) || !session_same_code(rec)) &&
+	    session_retake(s, proc, &err) == 0) {
 		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
