@@ -319,6 +319,7 @@ static size_t recover_round(struct recovery *r, const pid_t *pids, size_t n, siz
 						first);
 		}
 		more = tree_dispatch(tree);
+		tree_bury(tree);
 	} while (more || tree->procs);
 	tree_free(tree);
 	free(tree);

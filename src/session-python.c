@@ -13,6 +13,7 @@
 #include "log.h"
 #include "text.h"
 #include "../elf/interpreter.h"
+#include "../inject/fault.h"
 #include "../python/agent-image.h"
 
 #define MS 1000000ull
@@ -284,6 +285,7 @@ bool python_ring(struct session *s, struct record *rec)
 	if (!py->belled || py->applied)
 		return false;
 	space_get(space);
+	fault_point("ring", pid);
 	tid = room_at_bell(space, &s->tree);
 	if (tid && !py->room && make_room(s, rec, space, pid, &err) < 0) {
 		session_warn(s, "process %d: its Python functions are not watched: %s", pid,
@@ -510,6 +512,7 @@ void python_wait(struct session *s)
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	tree_dispatch(&s->tree);
 	session_rings(s);
+	tree_bury(&s->tree);
 }
 
 void python_warn_of_late(struct session *s, uint64_t patience_ms)

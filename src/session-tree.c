@@ -202,7 +202,8 @@ static void answer(struct session *s, struct record *rec)
 	if (ring == p->done)
 		return;
 	if (proc && session_retake(s, proc, &err) == 0) {
-		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
+		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0 &&
+		    err.code != SB_ENOPROC)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
 		window_apply(s, rec);
