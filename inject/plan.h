@@ -58,6 +58,8 @@ enum {
 	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
 	PLAN_MAX_INSNS = 6,
 	PLAN_MAX_RETARGETS = 4,
+	PLAN_MAX_RETARGET = 5, /* bytes of one of a retarget's patches, of which it has */
+	PLAN_RETARGET_PATCHES = 2,
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
 };
 
@@ -81,10 +83,15 @@ struct plan_insn {
 	uint8_t off, len; /* within the window's original bytes */
 };
 
-/* A branch of the function's own to its entry, to be sent past the hook. */
+/* A branch of the function's own to its entry, to be sent past the hook: Go's way back from
+ * morestack is one in each function. */
 struct plan_retarget {
 	uint64_t field;	  /* address of its rel32 field (4 bytes, on one page) */
 	uint8_t insn_end; /* bytes from field to the end of the instruction (4) */
+	bool widen;   /* a jump of two bytes at field - 1, with traps behind it that nobody runs:
+			 it becomes one of five, all on one page */
+	uint64_t pad; /* not 0: a jump of two bytes whose field is one, and which is sent to five
+			 bytes of padding in front of the entry, on the same page */
 };
 
 struct plan {
@@ -141,10 +148,12 @@ size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 
 /* The bytes that stand at plan->addr when hooked (plan->len of them; the rest of a window
- * longer than the jump becomes int3, never executed), and at plan->pad. For retargets, the
- * new rel32 so that they reach `past` (the emitted displaced code). */
+ * longer than the jump becomes int3, never executed), and at plan->pad. plan_retarget(): what
+ * stands at *addr so that a retarget reaches `past` (the emitted displaced code), its patch `n`
+ * from 0 on; PLAN_MAX_RETARGET bytes at most, returns how many, 0 where it has no such patch. */
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad);
-int32_t plan_retarget_rel(const struct plan_retarget *rt, uint64_t past);
+unsigned int plan_retarget(const struct plan_retarget *rt, unsigned int n, uint64_t past,
+			   uint64_t *addr, uint8_t *bytes);
 
 /* The offset of the emitted copy of the instruction that starts at original pc inside the
  * window; -1 if pc is not such a boundary (then the thread is moved on otherwise). */

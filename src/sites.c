@@ -302,8 +302,11 @@ static void rebase(struct plan *plan, uint64_t bias)
 	plan->resume += bias;
 	if (plan->pad)
 		plan->pad += bias;
-	for (unsigned int i = 0; i < plan->retargets; i++)
+	for (unsigned int i = 0; i < plan->retargets; i++) {
 		plan->retarget[i].field += bias;
+		if (plan->retarget[i].pad)
+			plan->retarget[i].pad += bias;
+	}
 }
 
 static void use_cached(const struct image_plan *ip, struct found_site *s, bool int3)

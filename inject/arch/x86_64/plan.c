@@ -298,21 +298,78 @@ static bool is_loop(const struct attempt *a, const struct landing *l)
 	       !inside(l->from, a->plan->addr, a->plan->resume - a->plan->addr);
 }
 
+/*
+ * A jump of two bytes with traps up to where one of five would end, before the next function: the
+ * fill that Go's linker puts between functions, which nothing runs. No pc is in the fill, nor in
+ * the jump's second byte, so that a goroutine which waits with the jump as its way back is well.
+ */
+static bool may_widen(const struct attempt *a, const struct landing *l)
+{
+	uint64_t next = a->req->next ? a->req->next : a->req->func_end;
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, l->from, &avail);
+
+	/* Where the fill is one jump long and not two the next function has it, for
+	 * way_by_padding(): both may be hooked. */
+	uint64_t fill = next - (l->from + SHORT_JUMP);
+
+	return p && avail >= JUMP && p[2] == 0xcc && p[3] == 0xcc && p[4] == 0xcc &&
+	       l->from + JUMP <= next && on_one_page(l->from, JUMP) &&
+	       (fill < JUMP || fill >= JUMP - SHORT_JUMP + JUMP);
+}
+
+/* Or one to the padding in front of the entry, from where five bytes reach anything. Of what is
+ * there before it is hooked nobody runs. */
+static uint64_t way_by_padding(const struct attempt *a, const struct landing *l)
+{
+	const struct plan_request *req = a->req;
+	uint64_t pad = x86_pad_place(req, req->prev_end, req->func);
+	int64_t rel = (int64_t)(pad - (l->field + 1));
+	const struct plan *plan = a->plan;
+	size_t avail;
+	const uint8_t *p = pad ? x86_text_at(req, pad, &avail) : NULL;
+
+	for (unsigned int i = 0; i < plan->retargets; i++)
+		if (plan->retarget[i].pad)
+			return 0;
+	if (plan->pad || !p || *p != 0xcc || rel < INT8_MIN ||
+	    !on_one_page(pad, (unsigned int)(l->field + 1 - pad)) ||
+	    check_landings(a, pad, JUMP) != PLAN_OK)
+		return 0;
+	return pad;
+}
+
+static enum plan_refusal retarget_one(const struct attempt *a, const struct landing *l)
+{
+	struct plan_retarget *rt = &a->plan->retarget[a->plan->retargets];
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, l->from, &avail);
+
+	if (!l->confirmed || a->plan->retargets == PLAN_MAX_RETARGETS)
+		return PLAN_LOOPS_TO_ENTRY;
+	*rt = (struct plan_retarget){ .field = l->field, .insn_end = 4 };
+	if (l->field_len == 1 && (!p || *p != 0xeb || l->field != l->from + 1))
+		return PLAN_LOOPS_TO_ENTRY;
+	if (l->field_len == 1)
+		rt->widen = may_widen(a, l);
+	if (l->field_len == 1 && !rt->widen)
+		rt->pad = way_by_padding(a, l);
+	if (l->field_len == 1 ? !rt->widen && !rt->pad : !on_one_page(l->field, 4))
+		return PLAN_LOOPS_TO_ENTRY;
+	a->plan->retargets++;
+	return PLAN_OK;
+}
+
 static enum plan_refusal retarget_from(const struct attempt *a, uint64_t to)
 {
-	struct plan *plan = a->plan;
 	struct landing found[MAX_LANDINGS * 2];
 	size_t cap = MAX_LANDINGS * 2, n = landing_query(a->landings, to, 1, found, cap);
 
 	for (size_t i = 0; i < n && i < cap; i++) {
 		const struct landing *l = &found[i];
 
-		if (!is_loop(a, l))
-			continue;
-		if (!l->confirmed || l->field_len != 4 || !on_one_page(l->field, 4) ||
-		    plan->retargets == PLAN_MAX_RETARGETS)
+		if (is_loop(a, l) && retarget_one(a, l) != PLAN_OK)
 			return refuse(a, PLAN_LOOPS_TO_ENTRY, "from", l->from);
-		plan->retarget[plan->retargets++] = (struct plan_retarget){ l->field, 4 };
 	}
 	return n > cap ? refuse(a, PLAN_LOOPS_TO_ENTRY, "many to", to) : PLAN_OK;
 }
