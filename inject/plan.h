@@ -37,7 +37,8 @@ enum plan_refusal {
 	PLAN_UNMOVABLE,	     /* an instruction that cannot run elsewhere (e.g. call through rsp) */
 	PLAN_OUT_OF_REACH,   /* an operand is farther than +-2 GB from the stub */
 	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
-	PLAN_GO_NOSPLIT,      /* Go function without stack check */
+	PLAN_GO_NOSPLIT,      /* Go function without stack check, of the runtime or in assembly */
+	PLAN_GO_PREEMPT,      /* ... in whose window a goroutine may wait */
 	PLAN_TEXTREL,	      /* the module relocates its text */
 	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
@@ -74,9 +75,14 @@ struct plan_request {
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;
-	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
-		       code reads them, and the red zone is free */
-	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool entry;    /* addr is a function's entry: flags are dead by the ABI unless the
+			  code reads them, and the red zone is free */
+	bool int3;     /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
+			  struct plan */
+	bool go_waits; /* a goroutine may have been preempted here, and waits, on no thread, to go
+			  on: no instruction but the first may begin in the bytes that are
+			  replaced. Nobody is preempted in a stack check. */
 };
 
 struct plan_insn {
@@ -110,6 +116,7 @@ struct plan {
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
 	bool flags_live; /* the stub must keep the arithmetic flags */
 	bool entry;	 /* as in the request */
+	bool go_leaf;	 /* the stub looks whether the goroutine's stack has room for it */
 	uint8_t retargets;
 	struct plan_retarget retarget[PLAN_MAX_RETARGETS];
 };

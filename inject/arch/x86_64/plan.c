@@ -195,6 +195,8 @@ static enum plan_refusal check_window(const struct attempt *a)
 
 	if (inside(a->req->next, plan->addr + 1, plan->len - 1))
 		return refuse(a, PLAN_LANDING, "another symbol at", a->req->next);
+	if (a->req->go_waits && plan->insns != 1)
+		return refuse(a, PLAN_GO_PREEMPT, "at", plan->addr);
 	if (!on_one_page(plan->addr, plan->len))
 		return refuse(a, PLAN_CROSSES_PAGE, "at", plan->addr);
 	why = check_insns(a);
@@ -434,6 +436,13 @@ static bool loops_to_entry(const struct attempt *a)
 	return n > MAX_LANDINGS;
 }
 
+/* Of instructions that x86_may_precede(): it does not write r12 or r13, which a Go function's stub
+ * takes for nobody's. */
+static bool moves_stack(const uint8_t *p)
+{
+	return *p == 0x55 || (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
+}
+
 /*
  * A uprobe of another tool's, put on the entry of a function that is hooked there, makes the kernel
  * run the file's first instruction and go on behind it, in the middle of the jump. So where the
@@ -447,7 +456,8 @@ static enum plan_refusal try_behind(struct attempt *a)
 
 	if (!a->req->entry || a->plan->skipped || loops_to_entry(a) ||
 	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK ||
-	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn))
+	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn) ||
+	    (a->req->go_leaf && !moves_stack(x86_text_at(a->req, a->req->addr, &avail))))
 		return PLAN_TOO_SHORT;
 	a->plan->skipped = insn.form.len;
 	a->plan->addr += insn.form.len;
@@ -491,6 +501,7 @@ static enum plan_refusal decide(struct attempt *a)
 	if (a->detail_size)
 		a->detail[0] = '\0';
 	plan->entry = a->req->entry;
+	plan->go_leaf = a->req->go_leaf;
 	skip_endbr(a->req, plan);
 	why = check_boundary(a);
 	if (why == PLAN_OK)
@@ -505,6 +516,8 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
 	enum plan_refusal why = decide(&a);
 
 	plan->flags_live = why == PLAN_OK && x86_flags_live(req, plan->addr);
+	if (plan->flags_live && plan->go_leaf)
+		return refuse(&a, PLAN_GO_NOSPLIT, "at", plan->addr);
 	return why;
 }
 

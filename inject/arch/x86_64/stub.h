@@ -16,7 +16,10 @@ struct stub_template {
 	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
 	uint32_t each;	 /* imm64, the function's own counter; 0: it has none */
 	uint32_t done;	 /* the hit is counted */
-	uint32_t reserved;
+	uint32_t slow;	 /* what stands before: the way where a goroutine's stack is too short */
+	uint32_t low_record, low_cell, low_slot,
+		low_each; /* of that: imm64, imm64, disp32, imm64 */
+	uint32_t reserved[2];
 };
 
 struct stub_common {
@@ -62,7 +65,8 @@ struct stub_spill {
 
 extern const struct stub_spill stub_spills[], stub_spills_end[];
 
-extern const struct stub_template stub_templates[12];
+enum { STUB_TEMPLATES = 16 };
+extern const struct stub_template stub_templates[STUB_TEMPLATES];
 extern const struct stub_common stub_common_template;
 
 size_t stub_common_size(void);

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Functions of a Go program: those that check their stack, whose way back from morestack must not
+# count twice, and leaves, which check nothing and have whatever stack is left. Counts are exact while
+# stacks grow, goroutines are preempted and collected, stripped or not; the program runs on through
+# attach after attach of all that can be hooked.
+# limit: 180 s
+# beside others
+. "$SRC/test/lib.sh"
+need go
+
+export GOCACHE=$T/cache GOFLAGS=-buildvcs=false GOTOOLCHAIN=local HOME=$T
+(cd "$SRC/test/victim/go" && go build -o "$T/plain" . && go build -ldflags='-s -w' -o "$T/stripped" .) ||
+	skip 'this Go cannot build the victim'
+
+names=(leaf framed checked deep)
+
+for program in plain stripped; do
+	for delay in 0 1us; do
+		start "$program" "$T/$program"
+		attach "$pid" :main.leaf "$delay" :main.framed 0 :main.checked 0 :main.deep 0
+		kill -USR1 "$pid"
+		sleep 1
+		kill -TERM "$pid"
+		wait_for 10 said "$program" '^self-check ok$' || fail "$program: it went wrong"
+		sb_wait
+		ended 0
+		for i in "${!names[@]}"; do
+			same "$program, $delay: ${names[i]}" "$(j "targets.$i.hits")" \
+				"$(calls "$program" "${names[i]}")"
+		done
+	done
+done
+
+# All of it, again and again.
+start plain "$T/plain"
+kill -USR1 "$pid"
+for round in {1..6}; do
+	sb -q -p "$pid" ':*' 0 --for 200ms
+	[ "$rc" -eq 0 ] || fail "round $round: status $rc"
+done
+kill -TERM "$pid"
+wait_for 10 said plain '^self-check ok$' || fail 'it died of it'
+
+# All of its own, most of the runtime's, and a reason for each of the rest.
+start plain "$T/plain"
+sb list -p "$pid" ':main.*'
+! grep ' no: ' "$T/sb.out" || fail 'one of its own functions cannot be hooked'
+sb list -p "$pid" ':*'
+more 'functions that can be hooked' "$(grep -c ' jump$' "$T/sb.out")" \
+	$(($(grep -c ' no: ' "$T/sb.out") * 3))
