@@ -82,6 +82,7 @@ group_tests() { # programs that cases drive, and skip where they are not
 	need pgrep procps procps-ng have pgrep
 	need curl curl curl have curl
 	need go golang-go golang have go
+	need valgrind valgrind valgrind have valgrind
 	need prometheus prometheus golang-github-prometheus have prometheus
 }
 

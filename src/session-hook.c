@@ -469,7 +469,9 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	if (rec)
 		rec->looking = true;
 	drop_stale(space);
-	ret = find_all(s, pid, space, which, &found, &bell, err);
+	ret = check_translated(pid, err);
+	if (ret >= 0)
+		ret = find_all(s, pid, space, which, &found, &bell, err);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
 	if (ret >= 0)
