@@ -86,15 +86,14 @@ static enum leave from_common(const struct space *space, const struct region *re
 	return LEAVE_MOVED;
 }
 
-/* The jump in the padding in front of an entry: past it lies nothing but the entry. What comes
- * there came from the entry, or is on its way to it. */
+/* The jump in the padding in front of an entry: past it lies nothing but the entry. */
 static const struct journal_site *pad_at(const struct space *space, uint64_t pc)
 {
 	for (size_t i = 0; i < space->n_regions; i++) {
 		const struct journal_patch *p = region_patch_at(space->regions[i], pc);
 		const struct journal_site *s = p ? &space->regions[i]->sites[p->site] : NULL;
 
-		if (s && s->addr > pc && s->addr - pc <= PLAN_MAX_SKIPPED + 16)
+		if (s && s->shape == PLAN_PRE && s->addr > pc && s->addr - pc <= 16)
 			return s;
 	}
 	return NULL;

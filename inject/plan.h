@@ -59,8 +59,7 @@ enum {
 	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
 	PLAN_MAX_INSNS = 6,
 	PLAN_MAX_RETARGETS = 4,
-	PLAN_MAX_RETARGET = 5, /* bytes of one of a retarget's patches, of which it has */
-	PLAN_RETARGET_PATCHES = 2,
+	PLAN_MAX_RETARGET = 5,	  /* bytes that one changes */
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
 };
 
@@ -75,9 +74,11 @@ struct plan_request {
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;
-	bool entry;    /* addr is a function's entry: flags are dead by the ABI unless the
-			  code reads them, and the red zone is free */
-	bool int3;     /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
+		       code reads them, and the red zone is free */
+	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool go; /* Go's code: its runtime looks up each pc that a signal finds, and gives up on one
+		    in the padding, where no instruction is: no jump may stand there */
 	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
 			  struct plan */
 	bool go_waits; /* a goroutine may have been preempted here, and waits, on no thread, to go
@@ -94,10 +95,8 @@ struct plan_insn {
 struct plan_retarget {
 	uint64_t field;	  /* address of its rel32 field (4 bytes, on one page) */
 	uint8_t insn_end; /* bytes from field to the end of the instruction (4) */
-	bool widen;   /* a jump of two bytes at field - 1, with traps behind it that nobody runs:
-			 it becomes one of five, all on one page */
-	uint64_t pad; /* not 0: a jump of two bytes whose field is one, and which is sent to five
-			 bytes of padding in front of the entry, on the same page */
+	bool widen; /* a jump of two bytes at field - 1, with traps behind it that nobody runs:
+		       it becomes one of five, all on one page */
 };
 
 struct plan {
@@ -156,11 +155,11 @@ size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 
 /* The bytes that stand at plan->addr when hooked (plan->len of them; the rest of a window
  * longer than the jump becomes int3, never executed), and at plan->pad. plan_retarget(): what
- * stands at *addr so that a retarget reaches `past` (the emitted displaced code), its patch `n`
- * from 0 on; PLAN_MAX_RETARGET bytes at most, returns how many, 0 where it has no such patch. */
+ * stands at *addr so that a retarget reaches `past` (the emitted displaced code);
+ * PLAN_MAX_RETARGET bytes at most, returns how many. */
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad);
-unsigned int plan_retarget(const struct plan_retarget *rt, unsigned int n, uint64_t past,
-			   uint64_t *addr, uint8_t *bytes);
+unsigned int plan_retarget(const struct plan_retarget *rt, uint64_t past, uint64_t *addr,
+			   uint8_t *bytes);
 
 /* The offset of the emitted copy of the instruction that starts at original pc inside the
  * window; -1 if pc is not such a boundary (then the thread is moved on otherwise). */

@@ -50,8 +50,7 @@ static size_t count_patches(const struct planting *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK)
-			n += 1 + (p->sites[i].plan.pad != 0) +
-			     p->sites[i].plan.retargets * PLAN_RETARGET_PATCHES;
+			n += 1 + (p->sites[i].plan.pad != 0) + p->sites[i].plan.retargets;
 	return n;
 }
 
@@ -121,12 +120,11 @@ static void check_retargets(struct planting *p, const struct plan *plan)
 	unsigned int len;
 	uint64_t addr;
 
-	for (unsigned int i = 0; i < plan->retargets * PLAN_RETARGET_PATCHES; i++) {
+	for (unsigned int i = 0; i < plan->retargets; i++) {
 		struct space_site *s;
 
-		len = plan_retarget(&plan->retarget[i / PLAN_RETARGET_PATCHES],
-				    i % PLAN_RETARGET_PATCHES, 0, &addr, bytes);
-		s = len ? site_before(p, addr + len - 1) : NULL;
+		len = plan_retarget(&plan->retarget[i], 0, &addr, bytes);
+		s = site_before(p, addr + len - 1);
 		if (s && s->why == PLAN_OK && &s->plan != plan && s->plan.addr + s->plan.len > addr)
 			s->why = PLAN_LANDING;
 	}
@@ -182,17 +180,13 @@ static size_t add_retargets(struct planting *p, const struct plan *plan, size_t 
 	uint8_t orig[PLAN_MAX_RETARGET];
 	unsigned int len;
 	uint64_t addr;
-	size_t n = 0;
 
-	for (unsigned int i = 0; i < plan->retargets * PLAN_RETARGET_PATCHES; i++) {
-		len = plan_retarget(&plan->retarget[i / PLAN_RETARGET_PATCHES],
-				    i % PLAN_RETARGET_PATCHES, past, &addr, patch[n].now);
-		if (!len)
-			continue;
+	for (unsigned int i = 0; i < plan->retargets; i++) {
+		len = plan_retarget(&plan->retarget[i], past, &addr, patch[i].now);
 		memory_peek(&p->space->mem, addr, orig, len);
-		add_patch(&patch[n++], addr, site, (uint8_t)len, orig);
+		add_patch(&patch[i], addr, site, (uint8_t)len, orig);
 	}
-	return n;
+	return plan->retargets;
 }
 
 static size_t add_patches(struct planting *p, const struct space_site *s, size_t site,

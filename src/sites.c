@@ -154,6 +154,7 @@ static bool go_allows(const struct found_site *s, struct plan_request *req)
 	if (go == GO_NOT)
 		return true;
 	checks = go_checks(req);
+	req->go = true;
 	req->go_waits = !req->entry || !checks;
 	if (checks)
 		return true;
@@ -332,11 +333,8 @@ static void rebase(struct plan *plan, uint64_t bias)
 	plan->resume += bias;
 	if (plan->pad)
 		plan->pad += bias;
-	for (unsigned int i = 0; i < plan->retargets; i++) {
+	for (unsigned int i = 0; i < plan->retargets; i++)
 		plan->retarget[i].field += bias;
-		if (plan->retarget[i].pad)
-			plan->retarget[i].pad += bias;
-	}
 }
 
 static void use_cached(const struct image_plan *ip, struct found_site *s, bool int3)

@@ -13,12 +13,20 @@ export GOCACHE=$T/cache GOFLAGS=-buildvcs=false GOTOOLCHAIN=local HOME=$T
 (cd "$SRC/test/victim/go" && go build -o "$T/plain" . && go build -ldflags='-s -w' -o "$T/stripped" .) ||
 	skip 'this Go cannot build the victim'
 
-names=(leaf framed checked deep)
+# What begins by pushing its frame pointer, as from Go 1.21 on, is refused where it checks nothing.
+names=(leaf checked deep)
+start plain "$T/plain"
+sb list -p "$pid" ':main.*'
+! grep ' no: ' "$T/sb.out" | grep -v framed || fail 'one of its own functions cannot be hooked'
+! grep 'framed.* jump$' "$T/sb.out" || names+=(framed)
+
+others=()
+for name in "${names[@]:1}"; do others+=(":main.$name" 0); done
 
 for program in plain stripped; do
 	for delay in 0 1us; do
 		start "$program" "$T/$program"
-		attach "$pid" :main.leaf "$delay" :main.framed 0 :main.checked 0 :main.deep 0
+		attach "$pid" :main.leaf "$delay" "${others[@]}"
 		kill -USR1 "$pid"
 		sleep 1
 		kill -TERM "$pid"
@@ -42,10 +50,8 @@ done
 kill -TERM "$pid"
 wait_for 10 said plain '^self-check ok$' || fail 'it died of it'
 
-# All of its own, most of the runtime's, and a reason for each of the rest.
+# Most of the rest, too, but for the runtime's.
 start plain "$T/plain"
-sb list -p "$pid" ':main.*'
-! grep ' no: ' "$T/sb.out" || fail 'one of its own functions cannot be hooked'
 sb list -p "$pid" ':*'
 more 'functions that can be hooked' "$(grep -c ' jump$' "$T/sb.out")" \
-	$(($(grep -c ' no: ' "$T/sb.out") * 3))
+	$(($(grep -c ' no: ' "$T/sb.out") * 2))

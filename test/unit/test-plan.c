@@ -383,7 +383,7 @@ static void loop_by_rel32_is_retargeted(void **state)
 	assert_int_equal(plan.retargets, 2);
 	assert_int_equal(plan.retarget[0].field, BASE + 0x80b);
 	assert_int_equal(plan.retarget[1].field, BASE + 0x810);
-	assert_int_equal(plan_retarget(&plan.retarget[0], 0, BASE + 0x100000, &addr, bytes), 4);
+	assert_int_equal(plan_retarget(&plan.retarget[0], BASE + 0x100000, &addr, bytes), 4);
 	assert_int_equal(addr, BASE + 0x80b);
 	memcpy(&rel, bytes, sizeof(rel));
 	assert_int_equal(BASE + 0x80f + rel, BASE + 0x100000);
@@ -405,7 +405,7 @@ static void short_loop_before_traps_is_widened(void **state)
 	req.next = req.func + sizeof(code);
 	assert_int_equal(plan_request(&req, &s), PLAN_OK);
 	assert_int_equal(plan.retargets, 1);
-	assert_int_equal(plan_retarget(&plan.retarget[0], 0, BASE + 0x100000, &addr, bytes), 5);
+	assert_int_equal(plan_retarget(&plan.retarget[0], BASE + 0x100000, &addr, bytes), 5);
 	assert_int_equal(addr, BASE + 0x807);
 	assert_int_equal(bytes[0], 0xe9);
 	memcpy(&rel, bytes + 1, sizeof(rel));

@@ -258,7 +258,7 @@ static enum plan_refusal try_pre(struct attempt *a)
 	enum plan_refusal why;
 	size_t avail;
 
-	if (!req->entry || plan->addr != req->func + plan->skipped)
+	if (!req->entry || req->go || plan->addr != req->func + plan->skipped)
 		return PLAN_TOO_SHORT;
 	if (!pad || !on_one_page(pad, JUMP))
 		return PLAN_TOO_SHORT;
@@ -311,34 +311,8 @@ static bool may_widen(const struct attempt *a, const struct landing *l)
 	size_t avail;
 	const uint8_t *p = x86_text_at(a->req, l->from, &avail);
 
-	/* Where the fill is one jump long and not two the next function has it, for
-	 * way_by_padding(): both may be hooked. */
-	uint64_t fill = next - (l->from + SHORT_JUMP);
-
 	return p && avail >= JUMP && p[2] == 0xcc && p[3] == 0xcc && p[4] == 0xcc &&
-	       l->from + JUMP <= next && on_one_page(l->from, JUMP) &&
-	       (fill < JUMP || fill >= JUMP - SHORT_JUMP + JUMP);
-}
-
-/* Or one to the padding in front of the entry, from where five bytes reach anything. Of what is
- * there before it is hooked nobody runs. */
-static uint64_t way_by_padding(const struct attempt *a, const struct landing *l)
-{
-	const struct plan_request *req = a->req;
-	uint64_t pad = x86_pad_place(req, req->prev_end, req->func);
-	int64_t rel = (int64_t)(pad - (l->field + 1));
-	const struct plan *plan = a->plan;
-	size_t avail;
-	const uint8_t *p = pad ? x86_text_at(req, pad, &avail) : NULL;
-
-	for (unsigned int i = 0; i < plan->retargets; i++)
-		if (plan->retarget[i].pad)
-			return 0;
-	if (plan->pad || !p || *p != 0xcc || rel < INT8_MIN ||
-	    !on_one_page(pad, (unsigned int)(l->field + 1 - pad)) ||
-	    check_landings(a, pad, JUMP) != PLAN_OK)
-		return 0;
-	return pad;
+	       l->from + JUMP <= next && on_one_page(l->from, JUMP);
 }
 
 static enum plan_refusal retarget_one(const struct attempt *a, const struct landing *l)
@@ -354,9 +328,7 @@ static enum plan_refusal retarget_one(const struct attempt *a, const struct land
 		return PLAN_LOOPS_TO_ENTRY;
 	if (l->field_len == 1)
 		rt->widen = may_widen(a, l);
-	if (l->field_len == 1 && !rt->widen)
-		rt->pad = way_by_padding(a, l);
-	if (l->field_len == 1 ? !rt->widen && !rt->pad : !on_one_page(l->field, 4))
+	if (l->field_len == 1 ? !rt->widen : !on_one_page(l->field, 4))
 		return PLAN_LOOPS_TO_ENTRY;
 	a->plan->retargets++;
 	return PLAN_OK;

@@ -267,34 +267,16 @@ void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_
 	}
 }
 
-static unsigned int put_jump(uint64_t at, uint64_t to, uint64_t *addr, uint8_t *bytes)
-{
-	int32_t rel = (int32_t)(to - (at + REL_JMP));
-
-	*addr = at;
-	bytes[0] = 0xe9;
-	memcpy(bytes + 1, &rel, sizeof(rel));
-	return REL_JMP;
-}
-
-unsigned int plan_retarget(const struct plan_retarget *rt, unsigned int n, uint64_t past,
-			   uint64_t *addr, uint8_t *bytes)
+unsigned int plan_retarget(const struct plan_retarget *rt, uint64_t past, uint64_t *addr,
+			   uint8_t *bytes)
 {
 	int32_t rel = (int32_t)(past - (rt->field + rt->insn_end));
 
-	*addr = rt->field;
-	if (n == 1 && rt->pad)
-		return put_jump(rt->pad, past, addr, bytes);
-	if (n)
-		return 0;
+	*addr = rt->field - rt->widen;
 	if (rt->widen)
-		return put_jump(rt->field - 1, past, addr, bytes);
-	if (rt->pad) {
-		bytes[0] = (uint8_t)(rt->pad - (rt->field + 1));
-		return 1;
-	}
-	memcpy(bytes, &rel, sizeof(rel));
-	return sizeof(rel);
+		bytes[0] = 0xe9;
+	memcpy(bytes + rt->widen, &rel, sizeof(rel));
+	return sizeof(rel) + rt->widen;
 }
 
 int plan_emitted_pc(const struct plan_pc *pcs, size_t n, uint64_t original)
