@@ -64,7 +64,7 @@ _sbinject() {
 	case $verb in
 	'')
 		opts="$opts --all --no-children --no-follow --targets --delay --every --start --start-on
-			--for --mechanism --backend --max-slowdown --require-hits --hits-by-function --json --jsonl
+			--for --mechanism --backend --max-slowdown --require-hits --hits-by-function --by-process --json --jsonl
 			--tag --interval --version --from-env --daemon --status-fd --metrics
 			--metrics-file --metrics-by-pid --events"
 		;;

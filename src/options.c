@@ -146,6 +146,13 @@ static int opt_require_hits(struct parse *p, const char *arg)
 	return 0;
 }
 
+static int opt_by_process(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->opt->by_process = true;
+	return 0;
+}
+
 static int opt_by_function(struct parse *p, const char *arg)
 {
 	(void)arg;
@@ -320,6 +327,7 @@ static const struct option_row {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUN, opt_by_function, NULL,
 	  "count each function of a target by itself as well" },
+	{ "by-process", 0, VERB_RUN, opt_by_process, NULL, "show each of many processes" },
 	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, opt_json, "FILE|-",
 	  "the result as JSON" },
 	{ "jsonl", 0, VERB_RUN, opt_jsonl, "FILE", "the result as one line, appended" },
