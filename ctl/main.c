@@ -301,7 +301,7 @@ static void show_result(const struct ctl *c, const json_t *end)
 	if (text && c->json)
 		puts(text);
 	else if (text && result_from_json(text, &res, &err) == 0)
-		out_table(stdout, res);
+		out_table(stdout, res, false);
 	result_free(res);
 	free(text);
 }

@@ -6,6 +6,7 @@
 #include "budget.h"
 #include "debugfile.h"
 #include "ehframe.h"
+#include "gotab.h"
 #include "image.h"
 #include "mapping.h"
 #include "names.h"
@@ -55,6 +56,8 @@ struct image {
 	unsigned int exact_asked;
 	struct debugfile debug; /* owns what TABLE_EXTRA is made of */
 	bool extra_tried;
+	struct gotab gotab; /* of Go; what TABLE_EXTRA is made of where nothing else is */
+	bool gotab_tried;
 	struct ehframe eh;
 
 	struct inline_copy { /* a range of a copy of an inlined function, as far as asked for */
@@ -77,6 +80,9 @@ bool image_dynamic(const struct image *img, int64_t tag, uint64_t *value);
 
 /* The table, loaded if need be (TABLE_EXTRA); NULL where the image has none. */
 const struct symtab *image_table(struct image *img, enum image_table which);
+
+/* Go's own table, read if need be; empty where the image has none that is known. */
+struct gotab *image_gotab(struct image *img);
 
 /* True if sym defines code: a function in an executable segment. labels: untyped ones too. */
 bool image_is_function(const struct image *img, const Elf64_Sym *sym, bool labels);

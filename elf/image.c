@@ -51,6 +51,7 @@ static void image_free(struct image *img)
 	for (int t = 0; t < TABLE_COUNT; t++)
 		names_free(&img->names[t]);
 	debugfile_close(&img->debug);
+	gotab_free(&img->gotab);
 	mapping_close(&img->map);
 	if (img->fd >= 0)
 		close(img->fd);
@@ -329,6 +330,17 @@ bool image_is_pic(const struct image *img)
 bool image_is_go(const struct image *img)
 {
 	return img->go;
+}
+
+enum image_go image_go_function(struct image *img, uint64_t vaddr)
+{
+	const struct gotab *t = img->go ? image_gotab(img) : NULL;
+	const struct gotab_func *f;
+
+	if (!t || !t->count)
+		return GO_UNKNOWN;
+	f = gotab_at(t, vaddr);
+	return !f ? GO_NOT : f->assembly ? GO_ASSEMBLY : GO_COMPILED;
 }
 
 uint64_t image_entry(const struct image *img)

@@ -69,6 +69,15 @@ const char *image_interp(const struct image *img);   /* PT_INTERP or "" */
 bool image_has_textrel(const struct image *img);     /* relocations write into the text */
 bool image_is_pic(const struct image *img);	     /* ET_DYN */
 bool image_is_go(const struct image *img);	     /* has Go's own section or note */
+
+/* What Go's own table says of the function at vaddr. */
+enum image_go {
+	GO_UNKNOWN, /* there is no table, or of a Go that is not known */
+	GO_NOT,	    /* C of a program that has both, or no function's start */
+	GO_COMPILED,
+	GO_ASSEMBLY,
+};
+enum image_go image_go_function(struct image *img, uint64_t vaddr);
 uint64_t image_entry(const struct image *img);
 
 /* Executable PT_LOAD segments, in order; returns how many there are, fills at most cap. */

@@ -13,6 +13,41 @@ static bool table_from_debug(struct symtab *tab, const struct debugfile *d)
 	return false;
 }
 
+static uint64_t section_address(const struct image *img, const char *name)
+{
+	Elf64_Shdr sh;
+
+	return view_find_section(&img->view, name, &sh) ? sh.sh_addr : 0;
+}
+
+struct gotab *image_gotab(struct image *img)
+{
+	Elf64_Shdr sh;
+
+	if (img->gotab_tried)
+		return &img->gotab;
+	img->gotab_tried = true;
+	if (view_find_section(&img->view, ".gopclntab", &sh) ||
+	    view_find_section(&img->view, ".data.rel.ro.gopclntab", &sh))
+		gotab_read(&img->gotab, view_section(&img->view, &sh),
+			   section_address(img, ".text"), img->view.entry, &img->budget);
+	return &img->gotab;
+}
+
+static const uint8_t *text_bytes(const void *img, uint64_t vaddr, size_t *avail)
+{
+	return image_bytes(img, vaddr, avail);
+}
+
+/* A stripped Go program's names. */
+static bool table_from_go(struct image *img)
+{
+	struct symtab *tab = &img->tab[TABLE_EXTRA];
+
+	img->debug.packed = img->go && gotab_symbols(image_gotab(img), tab, text_bytes, img);
+	return img->debug.packed;
+}
+
 /* The separate file has every symbol, the packed one only the functions that .dynsym lacks. */
 static void open_extra(struct image *img)
 {
@@ -26,7 +61,7 @@ static void open_extra(struct image *img)
 		}
 		debugfile_close(&img->debug);
 	}
-	if (!view_find_section(&img->view, ".gnu_debugdata", &sh))
+	if (table_from_go(img) || !view_find_section(&img->view, ".gnu_debugdata", &sh))
 		return;
 	switch (debugfile_unpack(&img->debug, view_section(&img->view, &sh))) {
 	case UNPACK_DONE:

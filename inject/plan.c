@@ -18,7 +18,13 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 	[PLAN_OUT_OF_REACH] = "an operand of its first instructions is farther than 2 GB from "
 			      "where they would run",
 	[PLAN_MID_INSTRUCTION] = "the address is in the middle of an instruction",
-	[PLAN_GO_NOSPLIT] = "a Go function without a stack check has no room for the hook",
+	[PLAN_GO_NOSPLIT] =
+		"a Go function without a stack check, of the runtime, in assembly or of a Go "
+		"before 1.18: what its caller keeps in registers, and how much stack is left, is "
+		"not known",
+	[PLAN_GO_PREEMPT] =
+		"a Go function without a stack check, whose first instruction is too short: a "
+		"preempted goroutine may wait behind it, to go on in the middle of the hook",
 	[PLAN_FILE_CHANGED] = "the module's file was changed while it was read",
 	[PLAN_TEXTREL] = "the module's text has relocations (DT_TEXTREL)",
 	[PLAN_TEXT_CHANGED] =

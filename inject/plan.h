@@ -37,7 +37,8 @@ enum plan_refusal {
 	PLAN_UNMOVABLE,	     /* an instruction that cannot run elsewhere (e.g. call through rsp) */
 	PLAN_OUT_OF_REACH,   /* an operand is farther than +-2 GB from the stub */
 	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
-	PLAN_GO_NOSPLIT,      /* Go function without stack check */
+	PLAN_GO_NOSPLIT,      /* Go function without stack check, of the runtime or in assembly */
+	PLAN_GO_PREEMPT,      /* ... in whose window a goroutine may wait */
 	PLAN_TEXTREL,	      /* the module relocates its text */
 	PLAN_FILE_CHANGED,    /* while it was read */
 	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
@@ -58,6 +59,7 @@ enum {
 	PLAN_MAX_WINDOW = 24,  /* 4 bytes of instruction + one of 15, rounded up */
 	PLAN_MAX_INSNS = 6,
 	PLAN_MAX_RETARGETS = 4,
+	PLAN_MAX_RETARGET = 5,	  /* bytes that one changes */
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
 };
 
@@ -75,16 +77,26 @@ struct plan_request {
 	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
 		       code reads them, and the red zone is free */
 	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool go; /* Go's code: its runtime looks up each pc that a signal finds, and gives up on one
+		    in the padding, where no instruction is: no jump may stand there */
+	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
+			  struct plan */
+	bool go_waits; /* a goroutine may have been preempted here, and waits, on no thread, to go
+			  on: no instruction but the first may begin in the bytes that are
+			  replaced. Nobody is preempted in a stack check. */
 };
 
 struct plan_insn {
 	uint8_t off, len; /* within the window's original bytes */
 };
 
-/* A branch of the function's own to its entry, to be sent past the hook. */
+/* A branch of the function's own to its entry, to be sent past the hook: Go's way back from
+ * morestack is one in each function. */
 struct plan_retarget {
 	uint64_t field;	  /* address of its rel32 field (4 bytes, on one page) */
 	uint8_t insn_end; /* bytes from field to the end of the instruction (4) */
+	bool widen; /* a jump of two bytes at field - 1, with traps behind it that nobody runs:
+		       it becomes one of five, all on one page */
 };
 
 struct plan {
@@ -103,6 +115,7 @@ struct plan {
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
 	bool flags_live; /* the stub must keep the arithmetic flags */
 	bool entry;	 /* as in the request */
+	bool go_leaf;	 /* the stub looks whether the goroutine's stack has room for it */
 	uint8_t retargets;
 	struct plan_retarget retarget[PLAN_MAX_RETARGETS];
 };
@@ -141,10 +154,12 @@ size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 
 /* The bytes that stand at plan->addr when hooked (plan->len of them; the rest of a window
- * longer than the jump becomes int3, never executed), and at plan->pad. For retargets, the
- * new rel32 so that they reach `past` (the emitted displaced code). */
+ * longer than the jump becomes int3, never executed), and at plan->pad. plan_retarget(): what
+ * stands at *addr so that a retarget reaches `past` (the emitted displaced code);
+ * PLAN_MAX_RETARGET bytes at most, returns how many. */
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad);
-int32_t plan_retarget_rel(const struct plan_retarget *rt, uint64_t past);
+unsigned int plan_retarget(const struct plan_retarget *rt, uint64_t past, uint64_t *addr,
+			   uint8_t *bytes);
 
 /* The offset of the emitted copy of the instruction that starts at original pc inside the
  * window; -1 if pc is not such a boundary (then the thread is moved on otherwise). */

@@ -97,6 +97,39 @@ static int check_text(struct planting *p, struct sb_err *err)
 	return 0;
 }
 
+/* The site whose window begins last at or before addr. */
+static struct space_site *site_before(const struct planting *p, uint64_t addr)
+{
+	size_t lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (p->sites[mid].plan.addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &p->sites[lo - 1] : NULL;
+}
+
+/* A site in mid-function whose window would cover a branch that another site's hook redirects. */
+static void check_retargets(struct planting *p, const struct plan *plan)
+{
+	uint8_t bytes[PLAN_MAX_RETARGET];
+	unsigned int len;
+	uint64_t addr;
+
+	for (unsigned int i = 0; i < plan->retargets; i++) {
+		struct space_site *s;
+
+		len = plan_retarget(&plan->retarget[i], 0, &addr, bytes);
+		s = site_before(p, addr + len - 1);
+		if (s && s->why == PLAN_OK && &s->plan != plan && s->plan.addr + s->plan.len > addr)
+			s->why = PLAN_LANDING;
+	}
+}
+
 /* Refuses what another region of ours hooks already, and windows that overlap. */
 static void check_overlap(struct planting *p)
 {
@@ -112,6 +145,9 @@ static void check_overlap(struct planting *p)
 		else
 			end = s->plan.addr + s->plan.len;
 	}
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sites[i].why == PLAN_OK)
+			check_retargets(p, &p->sites[i].plan);
 }
 
 static uint64_t find_hole(const struct planting *p, uint64_t size)
@@ -141,14 +177,14 @@ static void add_patch(struct journal_patch *patch, uint64_t addr, size_t site, u
 static size_t add_retargets(struct planting *p, const struct plan *plan, size_t site, uint64_t past,
 			    struct journal_patch *patch)
 {
-	uint8_t orig[4];
-	int32_t rel;
+	uint8_t orig[PLAN_MAX_RETARGET];
+	unsigned int len;
+	uint64_t addr;
 
-	for (size_t i = 0; i < plan->retargets; i++) {
-		memory_peek(&p->space->mem, plan->retarget[i].field, orig, 4);
-		rel = plan_retarget_rel(&plan->retarget[i], past);
-		add_patch(&patch[i], plan->retarget[i].field, site, 4, orig);
-		memcpy(patch[i].now, &rel, 4);
+	for (unsigned int i = 0; i < plan->retargets; i++) {
+		len = plan_retarget(&plan->retarget[i], past, &addr, patch[i].now);
+		memory_peek(&p->space->mem, addr, orig, len);
+		add_patch(&patch[i], addr, site, (uint8_t)len, orig);
 	}
 	return plan->retargets;
 }

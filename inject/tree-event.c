@@ -39,6 +39,29 @@ static bool orphan_take(struct tree *tree, pid_t tid, struct stop *stop)
 	return false;
 }
 
+/* It runs in the memory of its parent: the session counts it among those of that space from now on,
+ * since it may end before its first stop, and its parent may. */
+static void share(struct tree *tree, struct proc *proc, struct proc *parent)
+{
+	if (!parent->space)
+		return;
+	proc->space = parent->space;
+	proc->told = true;
+	tree->ops->forked(tree->ctx, proc, parent, true);
+}
+
+static struct proc *adopt_proc(struct tree *tree, struct thread *parent, pid_t tid, pid_t tgid,
+			       enum stop_kind how)
+{
+	bool shares = task_shares_memory(parent->tid, tid, how == STOP_VFORK);
+	struct proc *proc = tree_proc_new(tree, tgid, parent->proc->pid);
+
+	proc->vfork_parent = how == STOP_VFORK && shares ? parent->proc->pid : 0;
+	if (shares)
+		share(tree, proc, parent->proc);
+	return proc;
+}
+
 /* A new thread or process exists; its first stop comes, or came already. */
 static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop_kind how)
 {
@@ -50,13 +73,8 @@ static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop
 	if (tree_thread(tree, tid))
 		return;
 	tgid = how == STOP_CLONE && task_is_thread(proc->pid, tid) ? proc->pid : task_tgid(tid);
-	if (tgid && tgid != proc->pid) {
-		bool shares = task_shares_memory(parent->tid, tid, how == STOP_VFORK);
-
-		proc = tree_proc_new(tree, tgid, parent->proc->pid);
-		proc->vfork_parent = how == STOP_VFORK && shares ? parent->proc->pid : 0;
-		proc->space = shares ? parent->proc->space : NULL;
-	}
+	if (tgid && tgid != proc->pid)
+		proc = adopt_proc(tree, parent, tid, tgid, how);
 	thread = tree_thread_new(tree, proc, tid);
 	thread->newborn = true;
 	/*
@@ -71,7 +89,8 @@ static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop
 static void on_new_task(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
 	adopt(tree, thread, (pid_t)stop->message, stop->kind);
-	pt_cont(thread->tid, 0);
+	if (thread->state != THREAD_GONE)
+		pt_cont(thread->tid, 0);
 }
 
 bool tree_pass_clone(struct tree *tree, struct thread *thread, unsigned int timeout_us)
@@ -95,9 +114,10 @@ static void on_birth(struct tree *tree, struct thread *thread)
 
 	thread->newborn = false;
 	thread->pinned = true;
-	if (!proc->session && parent)
-		tree->ops->forked(tree->ctx, proc, parent,
-				  proc->space && proc->space == parent->space);
+	if (!proc->told && parent) {
+		proc->told = true;
+		tree->ops->forked(tree->ctx, proc, parent, false);
+	}
 	thread = tree_thread(tree, tid);
 	if (!thread)
 		return;
@@ -211,9 +231,9 @@ static void (*const handlers[])(struct tree *, struct thread *, const struct sto
 
 void tree_handle(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
-	struct stop copy = *stop; /* the thread may be freed by its handler */
+	struct stop copy = *stop; /* the thread may stop anew in its handler */
 
-	if (copy.kind == STOP_NONE)
+	if (copy.kind == STOP_NONE || thread->state == THREAD_GONE)
 		return;
 	thread->kept = false;
 	thread->interrupted = false; /* any stop takes a pending interrupt with it */
@@ -276,6 +296,22 @@ static void dispatch_each(struct tree *tree)
 	free(tids);
 }
 
+void tree_bury(struct tree *tree)
+{
+	while (tree->gone_threads) {
+		struct thread *t = tree->gone_threads;
+
+		tree->gone_threads = t->hash_next;
+		free(t);
+	}
+	while (tree->gone_procs) {
+		struct proc *p = tree->gone_procs;
+
+		tree->gone_procs = p->buried;
+		free(p);
+	}
+}
+
 bool tree_dispatch(struct tree *tree)
 {
 	struct stop stop;
@@ -303,7 +339,7 @@ static void settle(struct tree *tree, const struct stop *stop)
 	if (!proc) {
 		proc = tree_proc_new(tree, stop->tid, parent->pid);
 		if (task_shares_memory(parent->pid, stop->tid, false))
-			proc->space = parent->space;
+			share(tree, proc, parent);
 	}
 	thread = tree_thread_new(tree, proc, stop->tid);
 	thread->newborn = true;

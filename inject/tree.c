@@ -58,10 +58,13 @@ struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid)
 	return t;
 }
 
+/* Out of the lists; whoever walks them goes on from here, since it keeps its `next`. */
 void tree_thread_free(struct tree *tree, struct thread *thread)
 {
 	struct thread **at = &tree->hash[(unsigned int)thread->tid % TREE_BUCKETS];
 
+	if (thread->state == THREAD_GONE)
+		return;
 	while (*at != thread)
 		at = &(*at)->hash_next;
 	*at = thread->hash_next;
@@ -69,7 +72,9 @@ void tree_thread_free(struct tree *tree, struct thread *thread)
 	while (*at != thread)
 		at = &(*at)->next;
 	*at = thread->next;
-	free(thread);
+	thread->state = THREAD_GONE;
+	thread->hash_next = tree->gone_threads;
+	tree->gone_threads = thread;
 }
 
 struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent)
@@ -91,7 +96,6 @@ static void free_threads(struct tree *tree, struct proc *proc)
 	struct thread *next;
 
 	for (struct thread *t = proc->threads; t; t = next) {
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 		next = t->next;
 		tree_thread_free(tree, t);
 	}
@@ -101,17 +105,25 @@ void tree_forget(struct tree *tree, struct proc *proc)
 {
 	struct proc **at = &tree->procs;
 
-	free_threads(tree, proc);
-	while (*at != proc)
+	while (*at && *at != proc)
 		at = &(*at)->next;
+	if (!*at)
+		return;
+	free_threads(tree, proc);
 	*at = proc->next;
-	free(proc);
+	proc->ended = true;
+	proc->traced = false;
+	proc->space = NULL;
+	proc->session = NULL;
+	proc->buried = tree->gone_procs;
+	tree->gone_procs = proc;
 }
 
 void tree_free(struct tree *tree)
 {
 	while (tree->procs)
 		tree_forget(tree, tree->procs);
+	tree_bury(tree);
 	free(tree->orphans);
 	tree->orphans = NULL;
 	tree->n_orphans = 0;
@@ -207,7 +219,6 @@ static void let_exec(struct tree *tree, struct proc *proc)
 	if (dir)
 		closedir(dir);
 	for (struct thread *t = proc->threads; t; t = next) {
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 		next = t->next;
 		if (!task_is_ours(t->tid))
 			tree_thread_free(tree, t);
@@ -250,8 +261,10 @@ static int seize_all(struct tree *tree, struct proc *proc, struct sb_err *err)
 int tree_add(struct tree *tree, pid_t pid, pid_t parent, struct proc **out, struct sb_err *err)
 {
 	struct proc *proc = tree_proc_new(tree, pid, parent);
-	int ret = seize_all(tree, proc, err);
+	int ret;
 
+	proc->told = true;
+	ret = seize_all(tree, proc, err);
 	if (ret < 0) {
 		tree_release(tree, proc);
 		tree_forget(tree, proc);
@@ -267,6 +280,8 @@ int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err)
 
 	if (proc->traced)
 		return 0;
+	if (proc->ended)
+		return err_set(err, SB_ENOPROC, "process %d ended", proc->pid);
 	ret = seize_all(tree, proc, err);
 	if (ret < 0)
 		tree_release(tree, proc);
@@ -333,7 +348,7 @@ bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int tim
 {
 	if (thread->state == THREAD_STOPPED)
 		return true;
-	if (!interrupt(thread))
+	if (thread->state == THREAD_GONE || !interrupt(thread))
 		return false;
 	if (!await_stop(tree, thread, timeout_us))
 		return false;
@@ -520,7 +535,6 @@ static struct thread *next_to_release(const struct proc *proc)
 {
 	struct thread *t = proc->threads;
 
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 	while (t && t->kept)
 		t = t->next;
 	return t;
@@ -544,7 +558,6 @@ static void release_kept(struct tree *tree, struct proc *proc)
 
 	while (any_will_report(proc) && clock_ns() < end) {
 		for (struct thread *t = proc->threads; t; t = next) {
-			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): who is freed is unlinked */
 			next = t->next;
 			if (await_stop(tree, t, 200))
 				detach_thread(tree, t);

@@ -22,12 +22,16 @@
  * which hears of everything through struct tree_ops. A process that shares its parent's memory
  * (vfork, CLONE_VM) has the same space.
  *
+ * Whatever dispatches events may end any process and any thread. What has ended leaves the lists at
+ * once, and its memory stays: a pointer to it stays good, and says so (THREAD_GONE; proc->ended, no
+ * space, no session, no threads), until tree_bury(), which only the outermost loops call.
+ *
  * If the tracer dies the kernel lets every thread run on; nothing here needs cleaning up.
  */
 struct space;
 struct proc;
 
-enum thread_state { THREAD_RUNNING, THREAD_STOPPED, THREAD_LISTENING };
+enum thread_state { THREAD_RUNNING, THREAD_STOPPED, THREAD_LISTENING, THREAD_GONE };
 
 struct thread {
 	pid_t tid;
@@ -43,7 +47,7 @@ struct thread {
 	uint64_t held_since;	 /* ns, while held by tree_stop() */
 	uint64_t thread_pointer; /* for the session's thread filter; 0: not read yet */
 	struct thread *next;	 /* of the process */
-	struct thread *hash_next;
+	struct thread *hash_next; /* once it is gone: the next to be buried */
 };
 
 struct proc {
@@ -54,13 +58,17 @@ struct proc {
 	unsigned int generation; /* execs seen */
 	bool traced;
 	bool ended;
+	bool told;	    /* the session knows it */
 	pid_t vfork_parent; /* shares memory with it, which waits; 0: none */
 	struct proc *next;
-	void *session; /* the session's own record */
+	struct proc *buried; /* once it is gone: the next to be buried */
+	void *session;	     /* the session's own record */
 };
 
 /* Called with the thread or process concerned stopped; it is resumed afterwards. */
 struct tree_ops {
+	/* shares_memory: it has its parent's space already, of which this is to take a reference;
+	 * called when the parent says so, which is before the child's first stop. */
 	void (*forked)(void *ctx, struct proc *child, struct proc *parent, bool shares_memory);
 	void (*execed)(void *ctx, struct proc *proc);
 	void (*ended)(void *ctx, struct proc *proc, int status); /* nobody is stopped */
@@ -80,6 +88,8 @@ struct tree {
 	const struct tree_ops *ops;
 	void *ctx;
 	struct proc *procs;
+	struct proc *gone_procs; /* until tree_bury() */
+	struct thread *gone_threads;
 	struct orphan *orphans; /* stops of children whose parent's event is still to come */
 	size_t n_orphans;
 	uint64_t longest_hold_ns; /* since it was last reset */
@@ -144,8 +154,8 @@ bool tree_pass_clone(struct tree *tree, struct thread *thread, unsigned int time
 /* That event gives someone else a copy of its memory, or takes its memory away. */
 bool tree_forks(const struct thread *thread);
 
-/* One thread; for borrowing it. False: it is gone (and freed, with its process if that was the
- * last), or does not stop within timeout_us. */
+/* One thread; for borrowing it. False: it is gone (with its process if that was the last), or does
+ * not stop within timeout_us. */
 bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us);
 void tree_resume_thread(struct tree *tree, struct thread *thread);
 
@@ -154,7 +164,11 @@ void tree_resume_thread(struct tree *tree, struct thread *thread);
  * for a second at most: if it is there still, the kernel lets it go when the tracer ends. */
 void tree_release(struct tree *tree, struct proc *proc);
 
-/* Forgets a process; it must be released or gone. */
+/* Forgets a process; it must be released or gone. A second time does nothing. */
 void tree_forget(struct tree *tree, struct proc *proc);
+
+/* Frees the memory of what has ended or was forgotten. Only where nobody holds a pointer to a
+ * process or a thread, nor walks their lists: between two steps of a session. */
+void tree_bury(struct tree *tree);
 
 #endif

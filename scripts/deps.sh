@@ -81,6 +81,8 @@ group_tests() { # programs that cases drive, and skip where they are not
 	need fish fish fish have fish
 	need pgrep procps procps-ng have pgrep
 	need curl curl curl have curl
+	need go golang-go golang have go
+	need valgrind valgrind valgrind have valgrind
 	need prometheus prometheus golang-github-prometheus have prometheus
 }
 

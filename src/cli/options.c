@@ -229,6 +229,7 @@ static const struct option_row rows[] = {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUN, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
+	{ "by-process", 0, VERB_RUN, FLAG(by_process), "show each of many processes" },
 	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, TEXT(json, "FILE|-"),
 	  "the result as JSON" },
 	{ "jsonl", 0, VERB_RUN, TEXT(jsonl, "FILE"), "the result as one line, appended" },

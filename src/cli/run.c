@@ -147,7 +147,7 @@ static int write_result(const struct options *opt, const struct result *res)
 	struct sb_err err = { 0 };
 
 	if (!opt->quiet && res->n_targets)
-		out_table(stderr, res);
+		out_table(stderr, res, opt->by_process);
 	if (opt->json)
 		out_json(opt->json, res, false, &err);
 	if (opt->jsonl)

@@ -22,9 +22,10 @@
  * found, refused sites with their reasons (at most 10 each, then "and N more"), overrun,
  * lease lapses, the process table when there is more than one process, the stop times.
  * What is unknown is "-": the hits of a target that was never hooked, a delay given that no hit
- * was given. Of processes 20 are shown. Warnings are not: they were told when they arose.
+ * was given. Nine processes or more are added up by name, 20 names at most, unless by_process asks
+ * for each. Warnings are not: they were told when they arose.
  */
-void out_table(FILE *to, const struct result *res);
+void out_table(FILE *to, const struct result *res, bool by_process);
 
 /*
  * The document with a newline: indented, and in place of the file in one step; or one line,

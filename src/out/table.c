@@ -13,6 +13,7 @@
 
 #define NOTICES_MAX   10 /* of one sort, the rest is counted */
 #define PROCESSES_MAX 20
+#define ROLES_FROM    9 /* so many processes are shown by name, not each by itself */
 
 static const struct out_col target_cols[] = {
 	{ "target", OUT_NAME, 0 },  { "mechanism", OUT_TEXT, 2 }, { "sites", OUT_FIGURE, 2 },
@@ -217,16 +218,21 @@ static const struct out_col process_cols[] = {
 	{ "injected", OUT_FIGURE, 2 },
 };
 
-static void add_process_head(struct out_grid *grid, const struct result_process *process)
+static void add_role_name(struct out_grid *grid, const struct result_process *process)
 {
 	const char *name = process->comm ? process->comm : "-";
 
+	out_grid_add(grid, "%s", process->pid ? name : "(children not followed)");
+}
+
+static void add_process_head(struct out_grid *grid, const struct result_process *process)
+{
 	if (process->pid)
 		out_grid_add(grid, "%d", (int)process->pid);
 	else
 		out_grid_add(grid, "-");
 	add_count(grid, process->pid != 0, process->generation);
-	out_grid_add(grid, "%s", process->pid ? name : "(children not followed)");
+	add_role_name(grid, process);
 }
 
 static void add_process_row(struct out_grid *grid, const struct result_process *process,
@@ -255,18 +261,118 @@ static void add_process(struct out_grid *grid, const struct result *res,
 		add_process_row(grid, process, NULL, process->counts ? &none : NULL);
 }
 
-static void print_processes(FILE *to, const struct result *res)
+static void print_processes(FILE *to, const struct result *res, size_t most)
 {
 	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(process_cols[0]), NULL,
 				 0 };
 
 	if (res->n_processes < 2)
 		return;
-	for (size_t i = 0; i < res->n_processes && i < PROCESSES_MAX; i++)
+	for (size_t i = 0; i < res->n_processes && i < most; i++)
 		add_process(&grid, res, &res->process[i]);
 	fputc('\n', to);
 	out_grid_print(&grid, to);
-	print_more(to, res->n_processes, PROCESSES_MAX);
+	print_more(to, res->n_processes, most);
+}
+
+/* Of many processes most do the same work: those of one name are added up. */
+
+static const struct out_col role_cols[] = {
+	{ "procs", OUT_FIGURE, 0 }, { "name", OUT_TEXT, 2 },	  { "target", OUT_NAME, 2 },
+	{ "hits", OUT_FIGURE, 2 },  { "delayed", OUT_FIGURE, 2 }, { "injected", OUT_FIGURE, 2 },
+};
+
+static bool same_role(const struct result_process *a, const struct result_process *b)
+{
+	return !a->pid == !b->pid && !strcmp(a->comm ? a->comm : "-", b->comm ? b->comm : "-");
+}
+
+static bool is_first(const struct result *res, size_t process)
+{
+	for (size_t i = 0; i < process; i++)
+		if (same_role(&res->process[i], &res->process[process]))
+			return false;
+	return true;
+}
+
+/* Over the processes of a role, of those that were hit; how many those are. */
+static size_t add_up_role(const struct result *res, const struct result_process *role,
+			  size_t target, struct result_counts *sum)
+{
+	size_t n = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	for (size_t i = 0; i < res->n_processes; i++) {
+		const struct result_counts *c = res->process[i].counts;
+
+		if (!same_role(&res->process[i], role) || !c || !c[target].hits)
+			continue;
+		sum->hits += c[target].hits;
+		sum->delayed += c[target].delayed;
+		sum->injected_ns += c[target].injected_ns;
+		n++;
+	}
+	return n;
+}
+
+static void add_role_row(struct out_grid *grid, const struct result_process *role, size_t procs,
+			 const char *spec, const struct result_counts *sum)
+{
+	out_grid_add(grid, "%zu", procs);
+	add_role_name(grid, role);
+	out_grid_add(grid, "%s", spec);
+	add_count(grid, sum, sum ? sum->hits : 0);
+	add_count(grid, sum, sum ? sum->delayed : 0);
+	add_time(grid, sum, sum ? (double)sum->injected_ns : 0);
+}
+
+/* Those of a role that no target was hit in have a row, too. */
+static size_t count_unhit(const struct result *res, const struct result_process *role)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < res->n_processes; i++) {
+		const struct result_process *p = &res->process[i];
+		uint64_t hits = 0;
+
+		for (size_t t = 0; p->counts && t < res->n_targets; t++)
+			hits += p->counts[t].hits;
+		n += same_role(p, role) && !hits;
+	}
+	return n;
+}
+
+static void add_role(struct out_grid *grid, const struct result *res,
+		     const struct result_process *role)
+{
+	size_t unhit = count_unhit(res, role), procs;
+	struct result_counts sum;
+
+	for (size_t t = 0; t < res->n_targets; t++) {
+		procs = add_up_role(res, role, t, &sum);
+		if (procs)
+			add_role_row(grid, role, procs, res->target[t].spec, &sum);
+	}
+	memset(&sum, 0, sizeof(sum));
+	if (unhit)
+		add_role_row(grid, role, unhit, "-", role->counts ? &sum : NULL);
+}
+
+static void print_roles(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { role_cols, sizeof(role_cols) / sizeof(role_cols[0]), NULL, 0 };
+	size_t roles = 0;
+
+	for (size_t i = 0; i < res->n_processes; i++) {
+		if (!is_first(res, i) || roles++ >= PROCESSES_MAX)
+			continue;
+		add_role(&grid, res, &res->process[i]);
+	}
+	fputc('\n', to);
+	out_grid_print(&grid, to);
+	print_more(to, roles, PROCESSES_MAX);
+	fprintf(to, "%zu processes, by name; each by itself: --by-process, or the JSON\n",
+		res->n_processes);
 }
 
 /* By function: what was called, the most called first; the rest is counted. */
@@ -346,7 +452,7 @@ static void print_functions(FILE *to, const struct result_target *target)
 	free(sum);
 }
 
-void out_table(FILE *to, const struct result *res)
+void out_table(FILE *to, const struct result *res, bool by_process)
 {
 	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]), NULL,
 				 0 };
@@ -365,7 +471,10 @@ void out_table(FILE *to, const struct result *res)
 	print_lapses(to, res);
 	print_gil(to, res);
 	print_stops(to, res);
-	print_processes(to, res);
+	if (by_process || res->n_processes < ROLES_FROM)
+		print_processes(to, res, by_process ? SIZE_MAX : PROCESSES_MAX);
+	else
+		print_roles(to, res);
 	for (size_t i = 0; i < res->n_targets; i++)
 		print_functions(to, &res->target[i]);
 }

@@ -311,12 +311,25 @@ static void await_command(struct client *c)
 	c->out->command_status = launch_exit_status(&c->command);
 }
 
+/* Those that were asked for stand before their children. */
+static void put_first(pid_t *pids, size_t *n, size_t *named, pid_t pid)
+{
+	size_t i = *named;
+
+	while (i < *n && pids[i] != pid)
+		i++;
+	if (i == *n)
+		++*n;
+	pids[i] = pids[*named];
+	pids[(*named)++] = pid;
+}
+
 /* What a dead tracer left behind. */
 static void restore_targets(struct client *c)
 {
 	const struct session_config *cfg = &c->opt->session;
 	struct sb_err err = { 0 };
-	size_t n, restored = 0;
+	size_t n, named = 0, restored = 0;
 	pid_t *pids;
 
 	waitpid(c->tracer, NULL, 0);
@@ -329,10 +342,10 @@ static void restore_targets(struct client *c)
 		abort();
 	for (size_t i = 0; i < cfg->n_pids; i++)
 		if (strays_is_root(cfg->strays, cfg->pids[i]))
-			pids[n++] = cfg->pids[i];
+			put_first(pids, &n, &named, cfg->pids[i]);
 	if (cfg->launched && !launch_poll(&c->command))
-		pids[n++] = cfg->launched;
-	recover_processes(pids, n, n, &restored, &err);
+		put_first(pids, &n, &named, cfg->launched);
+	recover_processes(pids, n, named, &restored, &err);
 	free(pids);
 	err_set(&c->out->error, SB_EINTERNAL, "the tracer died; %zu process%s restored", restored,
 		restored == 1 ? " was" : "es were");

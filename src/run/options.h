@@ -9,7 +9,7 @@
 struct options {
 	struct session_config session;
 	char *backend;
-	bool require_hits, quiet, verbose, help, version;
+	bool require_hits, by_process, quiet, verbose, help, version;
 	uint64_t default_ns; /* delay of targets without one */
 	bool from_env;	     /* --from-env */
 	bool background;

@@ -107,6 +107,39 @@ static int look_program(const struct check_on *on, struct sb_err *err)
 	return ret;
 }
 
+/* Its tools are programs of their own: .../valgrind/memcheck-amd64-linux. */
+static bool is_valgrind_tool(const char *exe)
+{
+	const char *name = strrchr(exe, '/');
+	size_t len = strlen(exe);
+
+	return name && name - exe >= 9 && !strncmp(name - 9, "/valgrind", 9) && len > 6 &&
+	       !strcmp(exe + len - 6, "-linux");
+}
+
+int check_translated(pid_t pid, struct sb_err *err)
+{
+	char path[64], exe[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	if (!is_valgrind_tool(exe))
+		return 0;
+	err_set(err, SB_EREFUSED,
+		"process %d runs in valgrind, which runs a translation of the program and not its "
+		"code: no hook would ever be passed",
+		pid);
+	err_hint(err, "start the program without valgrind");
+	return -SB_EREFUSED;
+}
+
+static int look_translated(const struct check_on *on, struct sb_err *err)
+{
+	return check_translated(on->pid, err);
+}
+
 bool check_is_hooked(pid_t pid)
 {
 	pid_t tracer;
@@ -266,6 +299,7 @@ const struct check check_process_rows[] = {
 	{ "not traced by another", look_tracer, false },
 	{ "permission", look_permission, true },
 	{ "program", look_program, true },
+	{ "runs its own code", look_translated, true },
 	{ "not hooked yet", look_hooked, false },
 	{ "shadow stack", look_shadow_stack, false },
 	{ "seccomp", look_seccomp, false },

@@ -29,6 +29,7 @@ struct hooked {
 	struct sb_page_threads *tables; /* the test's own, where it needs them */
 	struct sb_page_proc *proc;
 	uint64_t each;
+	uint64_t stack_end; /* of the goroutine that hooked_call_go() calls it as */
 	struct arch_env env;
 	struct arch_site site;
 	uint64_t stub;
@@ -36,7 +37,7 @@ struct hooked {
 };
 
 struct variant {
-	bool own, flags, mid, bell, once, quiet, each;
+	bool own, flags, mid, bell, once, quiet, each, go;
 	uint32_t state, cell_flags;
 	uint64_t most; /* ticks; 0: some seconds */
 };
@@ -83,6 +84,22 @@ static inline void make_plan(struct hooked *h, const struct variant *v)
 	assert_int_equal(plan_make(&req, NULL, &h->plan, NULL, 0), PLAN_OK);
 	h->plan.flags_live = v->flags;
 	h->plan.entry = !v->mid;
+	h->plan.go_leaf = v->go;
+}
+
+/* As Go's code calls: r14 is the goroutine, and r12 and r13 are no one's. */
+static inline long hooked_call_go(const struct hooked *h, long arg)
+{
+	long result;
+
+	/* over this function's own red zone */
+	__asm__ volatile("mov %[g], %%r14\n\tlea -128(%%rsp), %%rsp\n\tcall *%[fn]\n\t"
+			 "lea 128(%%rsp), %%rsp"
+			 : "=a"(result), "+D"(arg)
+			 : [g] "r"(&h->stack_end), [fn] "r"(h->text)
+			 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "cc",
+			   "memory");
+	return result;
 }
 
 static inline void make_hook(struct hooked *h, const struct variant *v)

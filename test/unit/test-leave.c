@@ -21,13 +21,13 @@
 enum { STEPS = 4000, FLAGS = 0x8d5 };
 
 /* Nothing between the raise and the call may be what is compared: the step before is the base. */
-static void child(const struct hooked *h)
+static void child(const struct hooked *h, bool go)
 {
 	long (*fn)(long) = (long (*)(long))(uintptr_t)h->text;
 
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
-	_exit(fn(41) == 42 ? 0 : 1);
+	_exit((go ? hooked_call_go(h, 41) : fn(41)) == 42 ? 0 : 1);
 }
 
 static void read_spill(const struct arch_regs *regs, pid_t pid, struct arch_spill *spill)
@@ -53,13 +53,17 @@ static bool leave(const struct hooked *h, pid_t pid, struct arch_regs *regs)
 				arch->pc(regs) - h->stub, &spill, regs, &half);
 }
 
-static void same(const struct arch_regs *a, const struct arch_regs *b, bool flags)
+static void same(const struct arch_regs *a, const struct arch_regs *b, bool flags, bool go)
 {
 	struct arch_regs x = *a, y = *b;
 
 	x.gp.rip = y.gp.rip = 0;
 	x.gp.eflags &= flags ? FLAGS : 0;
 	y.gp.eflags &= flags ? FLAGS : 0;
+	if (go) {
+		x.gp.r12 = y.gp.r12;
+		x.gp.r13 = y.gp.r13;
+	}
 	assert_memory_equal(&x, &y, sizeof(x));
 }
 
@@ -83,7 +87,7 @@ static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
 		if (arch->pc(&regs) < lo || arch->pc(&regs) >= hi)
 			continue;
 		assert_true(leave(h, pid, &regs));
-		same(&entry, &regs, v->flags || v->mid || v->bell);
+		same(&entry, &regs, v->flags || v->mid || v->bell, v->go);
 		steps++;
 	}
 	kill(pid, SIGKILL);
@@ -91,7 +95,7 @@ static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
 	return steps;
 }
 
-static void walk_variant(const struct variant *v, int least)
+static void walk_variant_on(const struct variant *v, int least, uint64_t stack_end)
 {
 	struct hooked *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -100,14 +104,20 @@ static void walk_variant(const struct variant *v, int least)
 
 	make_page(h, v);
 	make_hook(h, v);
+	h->stack_end = stack_end;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		child(h);
+		child(h, v->go);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(walk(h, v, pid) >= least);
 	free_hook(h);
 	munmap(h, sizeof(*h));
+}
+
+static void walk_variant(const struct variant *v, int least)
+{
+	walk_variant_on(v, least, 0);
 }
 
 static void each_shape(uint32_t state, uint32_t cell_flags, int least)
@@ -156,6 +166,65 @@ static void test_doorbell(void **state)
 	walk_variant(&quiet, 10);
 }
 
+static void each_go(uint32_t state, uint32_t cell_flags, int least, uint64_t stack_end)
+{
+	for (int shape = 0; shape < 4; shape++) {
+		struct variant v = {
+			.own = shape % 2,
+			.each = shape >= 2,
+			.go = true,
+			.state = state,
+			.cell_flags = cell_flags,
+		};
+
+		if (!v.own || arch->thread_pointer_readable())
+			walk_variant_on(&v, least, stack_end);
+	}
+}
+
+/* A Go function without a stack check, on a stack with room and on one without. */
+static void test_go(void **state)
+{
+	(void)state;
+	each_go(SB_STATE_OFF, 0, 11, 0);
+	each_go(SB_STATE_COUNT, 0, 15, 0);
+	each_go(SB_STATE_SLOW, SB_CELL_DELAY, 60, 0);
+	each_go(SB_STATE_OFF, 0, 8, UINT64_MAX);
+	each_go(SB_STATE_COUNT, 0, 10, UINT64_MAX);
+	each_go(SB_STATE_SLOW, SB_CELL_DELAY, 10, UINT64_MAX);
+}
+
+static uint64_t hits(const struct hooked *h)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < h->hdr->slots + SB_PAGE_SHARED_SLOTS; i++)
+		sum += h->counts->slot[i].hits;
+	return sum;
+}
+
+/* Without room on the stack the call is counted, and nothing is written there. */
+static void test_go_counts(void **state)
+{
+	struct variant v = { .go = true, .each = true, .state = SB_STATE_COUNT };
+
+	(void)state;
+	for (int own = 0; own < 1 + arch->thread_pointer_readable(); own++) {
+		struct hooked h = { .stack_end = 0 };
+
+		v.own = own;
+		make_page(&h, &v);
+		make_hook(&h, &v);
+		for (int i = 1; i <= 6; i++) {
+			h.stack_end = i % 2 ? UINT64_MAX : 0;
+			assert_int_equal(hooked_call_go(&h, 41), 42);
+			assert_int_equal(hits(&h), i);
+			assert_int_equal(h.each, i);
+		}
+		free_hook(&h);
+	}
+}
+
 /* Code that is not ours, or another version's, is not guessed at. */
 static void test_other_code(void **state)
 {
@@ -178,7 +247,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_off),	   cmocka_unit_test(test_counting),
 		cmocka_unit_test(test_delayed),	   cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_other_code),
+		cmocka_unit_test(test_other_code), cmocka_unit_test(test_go),
+		cmocka_unit_test(test_go_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

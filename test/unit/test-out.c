@@ -64,6 +64,16 @@ static void same_as_golden(const char *name, char *text)
 
 typedef void writer_fn(FILE *to, const struct result *res);
 
+static void table(FILE *to, const struct result *res)
+{
+	out_table(to, res, false);
+}
+
+static void table_by_process(FILE *to, const struct result *res)
+{
+	out_table(to, res, true);
+}
+
 static char *written(writer_fn *writer, struct result *res)
 {
 	char *text = NULL;
@@ -79,13 +89,13 @@ static char *written(writer_fn *writer, struct result *res)
 static void test_table_is_the_man_pages(void **state)
 {
 	(void)state;
-	same_as_golden("table-plain.txt", written(out_table, sample_plain()));
+	same_as_golden("table-plain.txt", written(table, sample_plain()));
 }
 
 static void test_table_says_what_figures_alone_hide(void **state)
 {
 	(void)state;
-	same_as_golden("table-full.txt", written(out_table, sample_full()));
+	same_as_golden("table-full.txt", written(table, sample_full()));
 }
 
 static void test_table_with_many_processes_ends(void **state)
@@ -95,7 +105,18 @@ static void test_table_with_many_processes_ends(void **state)
 	(void)state;
 	for (int i = 0; i < 25; i++)
 		sample_process(res, 100 + i, "worker", i == 3 ? 0 : 10);
-	same_as_golden("table-processes.txt", written(out_table, res));
+	same_as_golden("table-processes.txt", written(table_by_process, res));
+}
+
+/* Of many processes those of one name are added up; who was never hit has a row as well. */
+static void test_table_with_many_processes_shows_roles(void **state)
+{
+	struct result *res = sample_plain();
+
+	(void)state;
+	for (int i = 0; i < 25; i++)
+		sample_process(res, 100 + i, i % 5 ? "worker" : "helper", i == 3 ? 0 : 10);
+	same_as_golden("table-roles.txt", written(table, res));
 }
 
 static void test_table_shows_no_figure_that_is_not_known(void **state)
@@ -107,7 +128,7 @@ static void test_table_shows_no_figure_that_is_not_known(void **state)
 	res->target->active_s = NAN;
 	res->target->given.known = false;
 	snprintf(res->target->given.reason, sizeof(res->target->given.reason), "no clock");
-	text = written(out_table, res);
+	text = written(table, res);
 	assert_non_null(strstr(text, "  120034       -  5.00us      -    600.2ms\n"));
 	assert_non_null(strstr(text, "given unknown: libc.so.6:getpid: no clock\n"));
 	free(text);
@@ -115,7 +136,7 @@ static void test_table_shows_no_figure_that_is_not_known(void **state)
 
 static void test_table_without_targets_is_silent(void **state)
 {
-	char *text = written(out_table, result_new(0));
+	char *text = written(table, result_new(0));
 
 	(void)state;
 	assert_string_equal(text, "");
@@ -124,7 +145,7 @@ static void test_table_without_targets_is_silent(void **state)
 
 static void test_nothing_from_outside_reaches_the_terminal_raw(void **state)
 {
-	writer_fn *const writers[] = { out_table, out_list };
+	writer_fn *const writers[] = { table, out_list };
 
 	(void)state;
 	for (size_t w = 0; w < 2; w++) {
@@ -362,15 +383,15 @@ static void test_long_names_are_cut_on_a_terminal(void **state)
 
 	(void)state;
 	setenv("NO_COLOR", "1", 1);
-	narrow = on_terminal(out_table, sample_long(), 120);
-	wide = on_terminal(out_table, sample_long(), 500);
+	narrow = on_terminal(table, sample_long(), 120);
+	wide = on_terminal(table, sample_long(), 500);
 	assert_true(strcspn(narrow, "\r\n") <= 120);
 	assert_non_null(strstr(narrow, "/opt/xxx"));
 	assert_non_null(strstr(narrow, "xxx...xxx"));
 	assert_non_null(strstr(narrow, "/lib.so:work  jump"));
 	assert_non_null(strstr(wide, "xxxxxx/lib.so:work  jump"));
 	assert_null(strstr(wide, "..."));
-	file = written(out_table, sample_long());
+	file = written(table, sample_long());
 	assert_null(strstr(file, "..."));
 	free(narrow);
 	free(wide);
@@ -395,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_table_is_the_man_pages),
 		cmocka_unit_test(test_table_says_what_figures_alone_hide),
 		cmocka_unit_test(test_table_with_many_processes_ends),
+		cmocka_unit_test(test_table_with_many_processes_shows_roles),
 		cmocka_unit_test(test_table_shows_no_figure_that_is_not_known),
 		cmocka_unit_test(test_table_without_targets_is_silent),
 		cmocka_unit_test(test_nothing_from_outside_reaches_the_terminal_raw),

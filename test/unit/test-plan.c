@@ -374,6 +374,8 @@ static void loop_by_rel32_is_retargeted(void **state)
 	static const uint8_t code[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8d, 0x64, 0x24, 0xf8,
 					0xc3, 0xe9, 0xf5, 0xff, 0xff, 0xff, 0xe9, 0xec, 0xff,
 					0xff, 0xff, 0xe8, 0xe7, 0xff, 0xff, 0xff };
+	uint8_t bytes[PLAN_MAX_RETARGET];
+	uint64_t addr;
 	int32_t rel;
 
 	(void)state;
@@ -381,8 +383,39 @@ static void loop_by_rel32_is_retargeted(void **state)
 	assert_int_equal(plan.retargets, 2);
 	assert_int_equal(plan.retarget[0].field, BASE + 0x80b);
 	assert_int_equal(plan.retarget[1].field, BASE + 0x810);
-	rel = plan_retarget_rel(&plan.retarget[0], BASE + 0x100000);
+	assert_int_equal(plan_retarget(&plan.retarget[0], BASE + 0x100000, &addr, bytes), 4);
+	assert_int_equal(addr, BASE + 0x80b);
+	memcpy(&rel, bytes, sizeof(rel));
 	assert_int_equal(BASE + 0x80f + rel, BASE + 0x100000);
+}
+
+/* ... or of two bytes, which become five where the linker has filled up with traps. */
+static void short_loop_before_traps_is_widened(void **state)
+{
+	uint8_t code[] = { 0x48, 0x8d, 0x64, 0x24, 0xf8, 0x90, 0xc3, 0xeb, 0xf7, 0xcc, 0xcc, 0xcc };
+	struct site s = { 0x800, 9, 0 };
+	uint8_t bytes[PLAN_MAX_RETARGET];
+	struct plan_request req;
+	uint64_t addr;
+	int32_t rel;
+
+	(void)state;
+	put(s.at, code, sizeof(code));
+	req = request(&s);
+	req.next = req.func + sizeof(code);
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.retargets, 1);
+	assert_int_equal(plan_retarget(&plan.retarget[0], BASE + 0x100000, &addr, bytes), 5);
+	assert_int_equal(addr, BASE + 0x807);
+	assert_int_equal(bytes[0], 0xe9);
+	memcpy(&rel, bytes + 1, sizeof(rel));
+	assert_int_equal(BASE + 0x80c + rel, BASE + 0x100000);
+	req.next--; /* another function stands there */
+	assert_int_equal(plan_request(&req, &s), PLAN_LOOPS_TO_ENTRY);
+	req.next++;
+	code[11] = 0x90;
+	put(s.at, code, sizeof(code));
+	assert_int_equal(plan_request(&req, &s), PLAN_LOOPS_TO_ENTRY);
 }
 
 static void branch_within_the_window_is_moved_with_it(void **state)
@@ -561,6 +594,7 @@ int main(void)
 		TEST(sem_trywait_lands_in_its_window),
 		TEST(pthread_spin_lock_loops_to_its_entry),
 		TEST(loop_by_rel32_is_retargeted),
+		TEST(short_loop_before_traps_is_widened),
 		TEST(branch_within_the_window_is_moved_with_it),
 		TEST(mid_function_hook_counts_each_pass),
 		TEST(jump_table_forbids_windows_in_mid_function),

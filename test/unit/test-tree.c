@@ -3,7 +3,12 @@
  * Taking a process under trace again and again while one of its threads execs it anew. Without care
  * the tracer waits in PTRACE_SEIZE for the end of the exec, and the exec for the tracer: for ever.
  * The child is this program too (argument "execs").
+ *
+ * What has ended can be looked at until it is buried: whoever holds a pointer to it across a
+ * dispatch reads that it has ended, and not what the allocator left there. A vfork child that ends
+ * before its first stop gives back no more references of its space than it took.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,11 +67,13 @@ static int child(char *self)
 
 /* ---- the test ---- */
 
+static int shared, put; /* references of a space */
+
 static void forked(void *ctx, struct proc *child_proc, struct proc *parent, bool shares)
 {
 	(void)ctx;
 	(void)parent;
-	(void)shares;
+	shared += shares;
 	child_proc->session = child_proc;
 }
 
@@ -78,8 +86,8 @@ static void execed(void *ctx, struct proc *proc)
 static void ended(void *ctx, struct proc *proc, int status)
 {
 	(void)ctx;
-	(void)proc;
 	(void)status;
+	put += proc->space != NULL;
 }
 
 static void thread_new(void *ctx, struct thread *thread)
@@ -183,10 +191,108 @@ static void test_exec_while_seizing(void **state)
 	free(tree);
 }
 
+static pid_t start_forker(bool forks)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		sleep_us(20000);
+		if (forks && vfork() == 0)
+			_exit(0);
+	}
+}
+
+static void test_gone_stays_readable(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	pid_t pid = start_forker(false);
+	struct sb_err err = { 0 };
+	struct thread *thread;
+	struct proc *proc;
+
+	(void)state;
+	tree_init(tree, &ops, NULL);
+	assert_int_equal(tree_add(tree, pid, 0, &proc, &err), 0);
+	proc->session = proc;
+	thread = proc->threads;
+	kill(pid, SIGKILL);
+	while (tree_proc(tree, pid)) {
+		tree_dispatch(tree);
+		sleep_us(100);
+	}
+	assert_true(proc->ended && !proc->space && !proc->session && !proc->threads);
+	assert_int_equal(proc->pid, pid);
+	assert_int_equal(thread->state, THREAD_GONE);
+	assert_false(tree_stop_thread(tree, thread, 1000));
+	tree_resume_thread(tree, thread);
+	assert_true(tree_retake(tree, proc, &err) < 0);
+	tree_release(tree, proc);
+	tree_forget(tree, proc);
+	tree_bury(tree);
+	assert_null(tree->procs);
+	tree_free(tree);
+	free(tree);
+}
+
+/* libc's, but for this: the first process that the tree compares with its parent dies of it. */
+static pid_t unborn;
+
+long syscall(long nr, ...)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long arg[6], ret;
+	va_list ap;
+
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	ret = real(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	if (nr == SYS_kcmp && !unborn) {
+		unborn = (pid_t)arg[1];
+		kill(unborn, SIGKILL);
+		sleep_us(20000);
+	}
+	return ret;
+}
+
+static void test_vfork_child_ends_unborn(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	pid_t pid = start_forker(true);
+	struct sb_err err = { 0 };
+	struct proc *proc;
+
+	(void)state;
+	tree_init(tree, &ops, NULL);
+	assert_int_equal(tree_add(tree, pid, 0, &proc, &err), 0);
+	proc->session = proc;
+	proc->space = (struct space *)tree; /* a label, to the tree */
+	unborn = shared = put = 0;
+	while (!unborn || tree_proc(tree, unborn)) {
+		sleep_us(100);
+		tree_dispatch(tree);
+	}
+	assert_int_equal(shared, 1);
+	assert_int_equal(put, 1);
+	kill(pid, SIGKILL);
+	while (tree_proc(tree, pid)) {
+		tree_dispatch(tree);
+		sleep_us(100);
+	}
+	tree_free(tree);
+	free(tree);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exec_while_seizing),
+		cmocka_unit_test(test_gone_stays_readable),
+		cmocka_unit_test(test_vfork_child_ends_unborn),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "execs") == 0)

@@ -15,7 +15,7 @@
 #define OVERFLOW   0x800ull
 #define RED_ZONE   128
 
-enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITE_KINDS = 6, SITES = 2 * SITE_KINDS };
+enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITE_KINDS = 6, MID_SITES = 2 * SITE_KINDS };
 
 static uint64_t spilled(const struct arch_spill *spill, uint32_t at)
 {
@@ -75,11 +75,13 @@ static bool same_code(const uint8_t *code, const uint8_t *template, size_t len,
 	return true;
 }
 
+enum { FIELDS = 12 };
+
 static int find_site(const uint8_t *code, size_t len)
 {
-	for (int i = 0; i < SITES; i++) {
+	for (int i = 0; i < STUB_TEMPLATES; i++) {
 		const struct stub_template *t = &stub_templates[i];
-		struct field fields[] = {
+		struct field fields[FIELDS] = {
 			{ t->jmp, 4 },
 			{ t->record, 8 },
 			{ t->cell, 8 },
@@ -87,9 +89,14 @@ static int find_site(const uint8_t *code, size_t len)
 			{ t->base, 4 },
 			{ t->taken, t->taken ? 4 : 0 },
 			{ t->each, t->each ? 8 : 0 },
+			{ t->low_record, t->low_record ? 8 : 0 },
+			{ t->low_cell, t->low_cell ? 8 : 0 },
+			{ t->low_base, t->low_base ? 4 : 0 },
+			{ t->low_slot, t->low_slot ? 4 : 0 },
+			{ t->low_each, t->low_each ? 8 : 0 },
 		};
 
-		if (len == t->size && same_code(code, t->code, len, fields, 7))
+		if (len == t->size && same_code(code, t->code, len, fields, FIELDS))
 			return i;
 	}
 	return -1;
@@ -128,15 +135,17 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 		return false;
 	t = &stub_templates[i];
 	*half = is_half(t, at, *half);
-	if (at >= t->entry) {
+	if (at < t->slow) {
+		/* Nothing was spilled: r12 and r13, which it uses, are no one's. */
+	} else if (at >= t->entry) {
 		unspill_between(t->code + t->entry, t->code + at, at >= t->out, spill, regs);
 	} else {
 		/* The way to the slow path stands before the entry and is run after it. */
 		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
 		unspill_between(t->code, t->code + at, false, spill, regs);
 	}
-	i %= SITE_KINDS;
-	if ((i == SITE_OWN_MID || i == SITE_SHARED_MID) && at != t->entry)
+	if (i < MID_SITES &&
+	    (i % SITE_KINDS == SITE_OWN_MID || i % SITE_KINDS == SITE_SHARED_MID) && at != t->entry)
 		regs->gp.rsp += RED_ZONE;
 	return true;
 }

@@ -195,6 +195,8 @@ static enum plan_refusal check_window(const struct attempt *a)
 
 	if (inside(a->req->next, plan->addr + 1, plan->len - 1))
 		return refuse(a, PLAN_LANDING, "another symbol at", a->req->next);
+	if (a->req->go_waits && plan->insns != 1)
+		return refuse(a, PLAN_GO_PREEMPT, "at", plan->addr);
 	if (!on_one_page(plan->addr, plan->len))
 		return refuse(a, PLAN_CROSSES_PAGE, "at", plan->addr);
 	why = check_insns(a);
@@ -256,7 +258,7 @@ static enum plan_refusal try_pre(struct attempt *a)
 	enum plan_refusal why;
 	size_t avail;
 
-	if (!req->entry || plan->addr != req->func + plan->skipped)
+	if (!req->entry || req->go || plan->addr != req->func + plan->skipped)
 		return PLAN_TOO_SHORT;
 	if (!pad || !on_one_page(pad, JUMP))
 		return PLAN_TOO_SHORT;
@@ -298,21 +300,50 @@ static bool is_loop(const struct attempt *a, const struct landing *l)
 	       !inside(l->from, a->plan->addr, a->plan->resume - a->plan->addr);
 }
 
+/*
+ * A jump of two bytes with traps up to where one of five would end, before the next function: the
+ * fill that Go's linker puts between functions, which nothing runs. No pc is in the fill, nor in
+ * the jump's second byte, so that a goroutine which waits with the jump as its way back is well.
+ */
+static bool may_widen(const struct attempt *a, const struct landing *l)
+{
+	uint64_t next = a->req->next ? a->req->next : a->req->func_end;
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, l->from, &avail);
+
+	return p && avail >= JUMP && p[2] == 0xcc && p[3] == 0xcc && p[4] == 0xcc &&
+	       l->from + JUMP <= next && on_one_page(l->from, JUMP);
+}
+
+static enum plan_refusal retarget_one(const struct attempt *a, const struct landing *l)
+{
+	struct plan_retarget *rt = &a->plan->retarget[a->plan->retargets];
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, l->from, &avail);
+
+	if (!l->confirmed || a->plan->retargets == PLAN_MAX_RETARGETS)
+		return PLAN_LOOPS_TO_ENTRY;
+	*rt = (struct plan_retarget){ .field = l->field, .insn_end = 4 };
+	if (l->field_len == 1 && (!p || *p != 0xeb || l->field != l->from + 1))
+		return PLAN_LOOPS_TO_ENTRY;
+	if (l->field_len == 1)
+		rt->widen = may_widen(a, l);
+	if (l->field_len == 1 ? !rt->widen : !on_one_page(l->field, 4))
+		return PLAN_LOOPS_TO_ENTRY;
+	a->plan->retargets++;
+	return PLAN_OK;
+}
+
 static enum plan_refusal retarget_from(const struct attempt *a, uint64_t to)
 {
-	struct plan *plan = a->plan;
 	struct landing found[MAX_LANDINGS * 2];
 	size_t cap = MAX_LANDINGS * 2, n = landing_query(a->landings, to, 1, found, cap);
 
 	for (size_t i = 0; i < n && i < cap; i++) {
 		const struct landing *l = &found[i];
 
-		if (!is_loop(a, l))
-			continue;
-		if (!l->confirmed || l->field_len != 4 || !on_one_page(l->field, 4) ||
-		    plan->retargets == PLAN_MAX_RETARGETS)
+		if (is_loop(a, l) && retarget_one(a, l) != PLAN_OK)
 			return refuse(a, PLAN_LOOPS_TO_ENTRY, "from", l->from);
-		plan->retarget[plan->retargets++] = (struct plan_retarget){ l->field, 4 };
 	}
 	return n > cap ? refuse(a, PLAN_LOOPS_TO_ENTRY, "many to", to) : PLAN_OK;
 }
@@ -377,6 +408,13 @@ static bool loops_to_entry(const struct attempt *a)
 	return n > MAX_LANDINGS;
 }
 
+/* Of instructions that x86_may_precede(): it does not write r12 or r13, which a Go function's stub
+ * takes for nobody's. */
+static bool moves_stack(const uint8_t *p)
+{
+	return *p == 0x55 || (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
+}
+
 /*
  * A uprobe of another tool's, put on the entry of a function that is hooked there, makes the kernel
  * run the file's first instruction and go on behind it, in the middle of the jump. So where the
@@ -390,7 +428,8 @@ static enum plan_refusal try_behind(struct attempt *a)
 
 	if (!a->req->entry || a->plan->skipped || loops_to_entry(a) ||
 	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK ||
-	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn))
+	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn) ||
+	    (a->req->go_leaf && !moves_stack(x86_text_at(a->req, a->req->addr, &avail))))
 		return PLAN_TOO_SHORT;
 	a->plan->skipped = insn.form.len;
 	a->plan->addr += insn.form.len;
@@ -434,6 +473,7 @@ static enum plan_refusal decide(struct attempt *a)
 	if (a->detail_size)
 		a->detail[0] = '\0';
 	plan->entry = a->req->entry;
+	plan->go_leaf = a->req->go_leaf;
 	skip_endbr(a->req, plan);
 	why = check_boundary(a);
 	if (why == PLAN_OK)
@@ -448,6 +488,8 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
 	enum plan_refusal why = decide(&a);
 
 	plan->flags_live = why == PLAN_OK && x86_flags_live(req, plan->addr);
+	if (plan->flags_live && plan->go_leaf)
+		return refuse(&a, PLAN_GO_NOSPLIT, "at", plan->addr);
 	return why;
 }
 

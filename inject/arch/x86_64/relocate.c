@@ -267,9 +267,16 @@ void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_
 	}
 }
 
-int32_t plan_retarget_rel(const struct plan_retarget *rt, uint64_t past)
+unsigned int plan_retarget(const struct plan_retarget *rt, uint64_t past, uint64_t *addr,
+			   uint8_t *bytes)
 {
-	return (int32_t)(past - (rt->field + rt->insn_end));
+	int32_t rel = (int32_t)(past - (rt->field + rt->insn_end));
+
+	*addr = rt->field - rt->widen;
+	if (rt->widen)
+		bytes[0] = 0xe9;
+	memcpy(bytes + rt->widen, &rel, sizeof(rel));
+	return sizeof(rel) + rt->widen;
 }
 
 int plan_emitted_pc(const struct plan_pc *pcs, size_t n, uint64_t original)

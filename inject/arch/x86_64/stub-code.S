@@ -74,12 +74,48 @@ stub_spills:
 /*
  * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
  * flags: keep the arithmetic flags. mid: step over the red zone. each: count in the function's own
- * counter as well.
+ * counter as well. go: the entry of a Go function that does not check its stack.
  * The slow entry stands before the entry, so that the displaced code can follow the end.
+ *
+ * Go: nobody has seen to it that there are 128 bytes under rsp. r14 is the goroutine, whose first
+ * word is where its stack ends, and r12 and r13 are no one's at an entry (Go's ABIInternal). Where
+ * there is no room the call is counted in a shared slot, without a delay and without the stack. rsp
+ * stays where it is throughout, and the pc is none of Go's, so that neither a preemption nor a
+ * look at the stack takes place here.
  */
-.macro SITE name, own, flags, mid, each
+.macro SITE name, own, flags, mid, each, go=0
 	.balign	16
 \name:
+.if \go
+	movabs	$0, %r13
+.L\name\()_lowrec = . - 8
+	movabs	$0, %r12
+.L\name\()_lowcell = . - 8
+	add	(%r13), %r12
+	cmpl	$STATE_COUNT, CELL_STATE(%r12)
+	jb	.L\name\()_end
+	testl	$FLAG_THREADS, CELL_FLAGS(%r12)
+	jnz	.L\name\()_end
+	.byte	0x4c, 0x03, 0x25	/* add common's counters_off(%rip), %r12 */
+	.long	0
+.L\name\()_lowbase = . - 4
+	lock incq 0x7fffffff(%r12)
+.L\name\()_lowslot = . - 4
+.if \each
+	movabs	$0, %r13
+.L\name\()_loweach = . - 8
+	lock incq (%r13)
+.else
+.L\name\()_loweach = \name
+.endif
+	jmp	.L\name\()_end
+.else
+.L\name\()_lowrec = \name
+.L\name\()_lowcell = \name
+.L\name\()_lowslot = \name
+.L\name\()_lowbase = \name
+.L\name\()_loweach = \name
+.endif
 .L\name\()_slow:
 	SPILL_RDX
 .if \own
@@ -98,6 +134,11 @@ stub_spills:
 .L\name\()_entry:
 .if \mid
 	lea	-128(%rsp), %rsp
+.endif
+.if \go
+	lea	-128(%rsp), %r12
+	cmp	%r12, (%r14)
+	ja	\name
 .endif
 	SPILL_RAX
 	SPILL_RCX
@@ -177,6 +218,10 @@ SITE each_own_mid,		1, 1, 1, 1
 SITE each_shared,		0, 0, 0, 1
 SITE each_shared_flags,		0, 1, 0, 1
 SITE each_shared_mid,		0, 1, 1, 1
+SITE go_own,			1, 0, 0, 0, 1
+SITE go_shared,			0, 0, 0, 0, 1
+SITE go_each_own,		1, 0, 0, 1, 1
+SITE go_each_shared,		0, 0, 0, 1, 1
 
 /*
  * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay,
@@ -564,6 +609,12 @@ site_bell:
 	.long	.L\name\()_done - \name
 	.long	.L\name\()_base + 3 - \name
 	.long	.L\name\()_taken + 3 - \name
+	.long	.L\name\()_slow - \name
+	.long	.L\name\()_lowrec - \name
+	.long	.L\name\()_lowcell - \name
+	.long	.L\name\()_lowslot - \name
+	.long	.L\name\()_loweach - \name
+	.long	.L\name\()_lowbase - \name
 	.long	0
 .endm
 
@@ -582,6 +633,10 @@ stub_templates:
 	DESCRIBE each_shared
 	DESCRIBE each_shared_flags
 	DESCRIBE each_shared_mid
+	DESCRIBE go_own
+	DESCRIBE go_shared
+	DESCRIBE go_each_own
+	DESCRIBE go_each_shared
 	.size	stub_templates, . - stub_templates
 
 	.globl	stub_common_template

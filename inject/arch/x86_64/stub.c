@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "stub.h"
+#include "stub-offsets.h"
 
 enum {
 	SITE_OWN,
@@ -12,7 +13,9 @@ enum {
 	SITE_SHARED,
 	SITE_SHARED_FLAGS,
 	SITE_SHARED_MID,
-	SITE_EACH, /* from here on all of them once more, with a counter of the function's own */
+	SITE_EACH,    /* from here on all of them once more, with a counter of the function's own */
+	SITE_GO = 12, /* own, shared */
+	SITE_GO_EACH = 14, /* ... with such a counter */
 };
 
 static void put32(uint8_t *at, uint32_t value)
@@ -83,6 +86,8 @@ static const struct stub_template *site_template(const struct arch_env *env,
 {
 	int variant = (each ? SITE_EACH : 0) + (env->own_slots ? SITE_OWN : SITE_SHARED);
 
+	if (plan->go_leaf)
+		return &stub_templates[(each ? SITE_GO_EACH : SITE_GO) + !env->own_slots];
 	if (!plan->entry)
 		variant += 2;
 	else if (plan->flags_live)
@@ -110,6 +115,14 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	put32(buf + t->base, rel32(at + t->base, counters));
 	if (t->taken)
 		put32(buf + t->taken, rel32(at + t->taken, counters));
+	if (t->low_record) {
+		put64(buf + t->low_record, env->record);
+		put64(buf + t->low_cell, cell);
+		put32(buf + t->low_base, rel32(at + t->low_base, counters));
+		put32(buf + t->low_slot, CELL_SLOT + slots + SLOT_HITS);
+	}
+	if (t->low_each)
+		put64(buf + t->low_each, each);
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }

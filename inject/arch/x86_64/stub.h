@@ -18,6 +18,9 @@ struct stub_template {
 	uint32_t done;	 /* the hit is counted */
 	uint32_t base;	 /* rel32 to counters_off in the common code */
 	uint32_t taken;	 /* the same; 0: it counts in a shared slot */
+	uint32_t slow;	 /* what stands before: the way where a goroutine's stack is too short */
+	uint32_t low_record, low_cell, low_slot, low_each,
+		low_base; /* of that: imm64, imm64, disp32, imm64, rel32 as base */
 	uint32_t reserved;
 };
 
@@ -64,7 +67,8 @@ struct stub_spill {
 
 extern const struct stub_spill stub_spills[], stub_spills_end[];
 
-extern const struct stub_template stub_templates[12];
+enum { STUB_TEMPLATES = 16 };
+extern const struct stub_template stub_templates[STUB_TEMPLATES];
 extern const struct stub_common stub_common_template;
 
 size_t stub_common_size(void);

@@ -205,6 +205,7 @@ static void detach_all(struct session *s)
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		more = tree_dispatch(&s->tree);
 		tree_settle(&s->tree);
+		tree_bury(&s->tree);
 	} while (more || s->tree.procs || s->tree.n_orphans);
 }
 

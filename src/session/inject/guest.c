@@ -142,6 +142,7 @@ void guests_stop(struct session *s)
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 		tree_dispatch(&s->tree);
 		session_rings(s);
+		tree_bury(&s->tree);
 	}
 	for (size_t i = 0; i < s->n_guests; i++)
 		if (!s->guest[i].out && !is_gone(s, &s->guest[i]))

@@ -481,22 +481,25 @@ static bool any_target(const struct session *s)
 /* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
 static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, struct sb_err *err)
 {
-	struct space *space = space_get(proc->space);
 	struct found found = { 0 }, bell = { 0 };
+	struct space *space = proc->space;
 	pid_t pid = proc->pid;
 	struct record *rec;
 	uint64_t code = 0;
 	int ret;
 
-	if (!any_target(s)) {
-		space_put(space);
+	if (!space) /* it has ended since it was found */
+		return memory_err_gone(pid, err);
+	if (!any_target(s))
 		return 0;
-	}
+	space_get(space);
 	rec = record_of(s, space);
 	if (rec)
 		rec->looking = true;
 	drop_stale(space);
-	ret = find_all(s, pid, space, which, &found, &bell, &code, err);
+	ret = check_translated(pid, err);
+	if (ret >= 0)
+		ret = find_all(s, pid, space, which, &found, &bell, &code, err);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
 	if (ret >= 0)

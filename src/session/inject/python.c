@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "elf/interpreter.h"
+#include "inject/fault.h"
 #include "python/agent/agent-image.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -290,6 +291,7 @@ bool python_ring(struct session *s, struct record *rec)
 	if (!python_may_start(s, rec))
 		return false;
 	space_get(space);
+	fault_point("ring", pid);
 	tid = room_at_bell(space, &s->tree);
 	if (tid && !py->room && make_room(s, rec, space, pid, &err) < 0) {
 		session_warn(s, "process %d: its Python functions are not watched: %s", pid,
@@ -516,6 +518,7 @@ void python_wait(struct session *s)
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	tree_dispatch(&s->tree);
 	session_rings(s);
+	tree_bury(&s->tree);
 }
 
 void python_warn_of_late(struct session *s, uint64_t patience_ms)

@@ -271,26 +271,39 @@ static void let_go(struct tree *tree, struct proc *proc)
 	tree_forget(tree, proc);
 }
 
-/* True where there was anything to restore. named: it is no child that was met on the way; that one
- * of those has ended meanwhile is no failure. */
+/* True where there was anything to restore, and it was. named: it is no child that was met on the
+ * way; that one of those has ended meanwhile is no failure. */
 static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
 	struct proc *proc;
 	bool held;
+	int ret;
 
 	settle_calls(tree, pid);
 	proc = tree_proc(tree, pid);
 	if (!proc)
 		return false;
 	held = proc->space && space_holds(proc->space);
-	restore(tree, proc, &why);
+	ret = restore(tree, proc, &why);
 	if (why.code && !err->code && (named || why.code != SB_ENOPROC))
 		*err = why;
 	proc = tree_proc(tree, pid);
 	if (proc)
 		let_go(tree, proc);
-	return held;
+	return held && ret == 0;
+}
+
+/* Is its memory that of one of these? A target that forks all along has other children by now. */
+static bool is_asked(const struct tree *tree, pid_t pid, const pid_t *pids, size_t n)
+{
+	const struct proc *proc = tree_proc(tree, pid);
+
+	for (const struct proc *p = tree->procs; proc && p; p = p->next)
+		if ((p == proc || (p->space && p->space == proc->space)) &&
+		    processes_listed(pids, n, p->pid))
+			return true;
+	return false;
 }
 
 /* One session's of each. */
@@ -315,11 +328,13 @@ static size_t recover_round(struct recovery *r, const pid_t *pids, size_t n, siz
 	do {
 		if (tree->procs) {
 			pid_t pid = tree->procs->pid;
+			bool asked = is_asked(tree, pid, pids, n);
 
-			restored += recover_one(tree, pid, processes_listed(pids, named, pid),
-						first);
+			if (recover_one(tree, pid, processes_listed(pids, named, pid), first))
+				restored += asked;
 		}
 		more = tree_dispatch(tree);
+		tree_bury(tree);
 	} while (more || tree->procs);
 	tree_free(tree);
 	free(tree);

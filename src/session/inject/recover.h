@@ -14,9 +14,9 @@
  */
 
 /*
- * Restores these processes. A process without hooks counts as nothing. *restored: how many had
- * some. Errors: the first failure; the others are tried all the same. The first `named` of them are
- * those that were asked for: that another one has ended meanwhile is no failure. An agent whose
+ * Restores these processes. A process without hooks counts as nothing. *restored: how many of them
+ * had some. Errors: the first failure; the others are tried all the same. The first `named` of them
+ * are those that were asked for: that another one has ended meanwhile is no failure. An agent whose
  * interpreter does not come to let it go within 20 s stays, dormant, and is a failure.
  */
 int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restored,

@@ -394,6 +394,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	more = tree_dispatch(&s->tree);
 	now = clock_ns();
 	record_fold(s);
+	tree_bury(&s->tree);
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now, !more);
 	window = window_update(s, now);

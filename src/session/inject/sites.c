@@ -113,16 +113,47 @@ static bool segment_of(const struct image *img, uint64_t vaddr, struct image_seg
 	return false;
 }
 
-/* A Go function without a stack check: "main.f" without the compare that opens every other. */
-static bool go_nosplit(const struct found_site *s, const struct plan_request *req)
+/* cmp 0x10(%r14),...; 0x18 on a thread's own stack. It opens every Go function that checks. */
+static bool go_checks(const struct plan_request *req)
 {
-	static const uint8_t check[] = { 0x3b, 0x66, 0x10 }; /* cmp 0x10(%r14),... */
-	size_t off = req->addr - req->text_addr;
+	static const uint8_t check[2][3] = { { 0x3b, 0x66, 0x10 }, { 0x3b, 0x66, 0x18 } };
+	size_t off = req->func - req->text_addr;
 	size_t room = req->text_len - off < 24 ? req->text_len - off : 24;
 
+	return memmem(req->text + off, room, check[0], sizeof(check[0])) ||
+	       memmem(req->text + off, room, check[1], sizeof(check[1]));
+}
+
+/* Of the runtime: some of it runs without a goroutine, or with registers of its own rules. */
+static bool is_go_runtime(const char *name)
+{
+	static const char *const package[] = { "runtime.", "runtime/internal/",
+					       "internal/runtime/" };
+
+	for (size_t i = 0; i < sizeof(package) / sizeof(*package); i++)
+		if (!strncmp(name, package[i], strlen(package[i])))
+			return true;
+	return false;
+}
+
+/* Completes the request for a Go function; false if it cannot be hooked. */
+static bool go_allows(const struct found_site *s, struct plan_request *req)
+{
+	enum image_go go;
+	bool checks;
+
 	if (!image_is_go(s->img) || !strchr(s->name, '.'))
-		return false;
-	return !memmem(req->text + off, room, check, sizeof(check));
+		return true;
+	go = image_go_function(s->img, req->func);
+	if (go == GO_NOT)
+		return true;
+	checks = go_checks(req);
+	req->go = true;
+	req->go_waits = !req->entry || !checks;
+	if (checks)
+		return true;
+	req->go_leaf = req->entry && go == GO_COMPILED && !is_go_runtime(s->name);
+	return req->go_leaf;
 }
 
 static bool make_request(const struct found_site *s, bool int3, struct plan_request *req)
@@ -239,7 +270,7 @@ static void plan_one(const struct found_site *s, const struct landing_set *set, 
 		e->why = PLAN_MID_INSTRUCTION;
 	else if (image_has_textrel(s->img))
 		e->why = PLAN_TEXTREL;
-	else if (req.entry && go_nosplit(s, &req))
+	else if (!go_allows(s, &req))
 		e->why = PLAN_GO_NOSPLIT;
 	else
 		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
@@ -266,7 +297,7 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		if (s->img != ip->img || entry_find(ip, s->addr - s->bias, int3))
 			continue;
 		want++;
-		if (!make_request(s, int3, &req))
+		if (!make_request(s, int3, &req) || !go_allows(s, &req))
 			continue;
 		plan_landing_range(&req, &addr, &len);
 		if (len)

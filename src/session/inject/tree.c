@@ -204,14 +204,17 @@ static void answer(struct session *s, struct record *rec)
 		return;
 	if (proc && (python_may_start(s, rec) || !session_same_code(rec)) &&
 	    session_retake(s, proc, &err) == 0) {
-		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0)
+		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0 &&
+		    err.code != SB_ENOPROC)
 			session_warn(s, "process %d: a library loaded later is not hooked: %s",
 				     rec->pid, err.what);
 		window_apply(s, rec);
 	}
 	session_untrace(s);
-	if (rec->ended)
+	if (rec->ended || !rec->space || !rec->space->control)
 		return;
+	/* It may have got a page of its own meanwhile. */
+	p = page_proc(&rec->space->control->page, rec->space->proc);
 	__atomic_store_n(&p->done, ring, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
