@@ -365,7 +365,7 @@ def check_damaged():
             assert a.ask(APPLY) == -6, (field, v, room.reason)
             setattr(thing, field, good)
     bad(room, "magic", 0)
-    bad(room, "version", 0, 2, 4)
+    bad(room, "version", 0, 3, 5)
     bad(room, "size", 0, 100, 0xffffffff)
     bad(room, "page_addr", 0, a.base + 8)
     bad(room, "record_addr", 0, 3)
@@ -378,6 +378,7 @@ def check_damaged():
     bad(layout, "threads_off", 1 << 63, layout.size, 4)
     bad(layout, "notes_off", 1 << 63, layout.size, 4)
     bad(layout, "notes_size", 1 << 63)
+    bad(layout, "counters_off", 1 << 63, layout.size, 4)
     bad(layout, "size", 0, 100, 1 << 63)
     # The page's header can be written by others: nothing depends on it.
     for field in ("magic", "version", "header_size", "session", "size", "targets_max", "procs_max",
