@@ -496,6 +496,8 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	rec = record_of(s, space);
 	if (rec)
 		rec->looking = true;
+	if (rec && which == EVERY)
+		rec->code = 0;
 	drop_stale(space);
 	ret = check_translated(pid, err);
 	if (ret >= 0)
@@ -519,7 +521,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	if (rec)
 		rec->looking = false;
 	rec = ret >= 0 ? record_of(s, space) : NULL;
-	if (rec && which == EVERY)
+	if (rec && (which == EVERY || !code))
 		rec->code = code;
 	if (rec)
 		ret = python_look(s, rec, space, pid, fresh, err);
