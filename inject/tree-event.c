@@ -172,7 +172,6 @@ static void on_signal(struct tree *tree, struct thread *thread, const struct sto
 
 static void on_syscall(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
-	(void)tree;
 	(void)stop;
 	pt_cont(thread->tid, 0);
 }
@@ -296,22 +295,6 @@ static void dispatch_each(struct tree *tree)
 	free(tids);
 }
 
-void tree_bury(struct tree *tree)
-{
-	while (tree->gone_threads) {
-		struct thread *t = tree->gone_threads;
-
-		tree->gone_threads = t->hash_next;
-		free(t);
-	}
-	while (tree->gone_procs) {
-		struct proc *p = tree->gone_procs;
-
-		tree->gone_procs = p->buried;
-		free(p);
-	}
-}
-
 bool tree_dispatch(struct tree *tree)
 {
 	struct stop stop;
@@ -362,4 +345,28 @@ void tree_settle(struct tree *tree)
 		tree->orphans[i] = tree->orphans[--tree->n_orphans];
 		settle(tree, &stop);
 	}
+}
+
+/* Lets a stopped thread go on as its stop demands; events are dispatched first. */
+void tree_resume_thread(struct tree *tree, struct thread *thread)
+{
+	if (thread->state != THREAD_STOPPED)
+		return;
+	tree_note_hold(tree, thread);
+	thread->state = THREAD_RUNNING;
+	tree_handle(tree, thread, &thread->stop);
+}
+
+bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)
+{
+	if (thread->state == THREAD_STOPPED)
+		return true;
+	if (thread->state == THREAD_GONE || !tree_interrupt(thread))
+		return false;
+	if (!tree_await_stop(thread, timeout_us))
+		return false;
+	if (thread->stop.kind != STOP_GONE)
+		return true;
+	tree_resume_thread(tree, thread);
+	return false;
 }

@@ -342,6 +342,21 @@ static bool signal_waits(const char *status)
 	return pending & ~status_mask(status, "SigBlk:") & ~ignored_signals(status);
 }
 
+bool task_signal_due(pid_t tid)
+{
+	char status[4096];
+
+	return !read_status(tid, status, sizeof(status)) || signal_waits(status);
+}
+
+bool task_ignores(pid_t tid, int sig)
+{
+	char status[4096];
+
+	return read_status(tid, status, sizeof(status)) && sig > 0 && sig <= 64 &&
+	       (ignored_signals(status) >> (sig - 1) & 1);
+}
+
 bool task_signal_waits(pid_t tid, int sig)
 {
 	char status[8192];
@@ -389,39 +404,6 @@ const char *task_trap_unfit(pid_t pid)
 	if (dir)
 		closedir(dir);
 	return why;
-}
-
-void task_unnoticed(pid_t tid)
-{
-	struct arch_regs regs;
-	char status[4096];
-
-	if (pt_get_regs(tid, &regs) < 0 || !arch->interrupted_for_good(&regs))
-		return;
-	if (!read_status(tid, status, sizeof(status)) || signal_waits(status))
-		return;
-	arch->restart_syscall(&regs);
-	pt_set_regs(tid, &regs);
-}
-
-void task_note_restart(struct thread *thread)
-{
-	struct arch_regs regs;
-
-	if (pt_get_regs(thread->tid, &regs) == 0 && arch->waits_with_block(&regs))
-		thread->restart_lost = true;
-}
-
-void task_signal_unnoticed(pid_t tid, int sig)
-{
-	char status[4096];
-	struct arch_regs regs;
-
-	if (pt_get_regs(tid, &regs) < 0 || !arch->interrupted_for_good(&regs))
-		return;
-	if (read_status(tid, status, sizeof(status)) && sig > 0 && sig <= 64 &&
-	    (ignored_signals(status) >> (sig - 1) & 1))
-		task_unnoticed(tid);
 }
 
 bool task_has_shadow_stack(pid_t pid)

@@ -38,6 +38,10 @@ bool task_seccomp(pid_t tid); /* a filter or strict mode is on */
 const char *task_trap_unfit(pid_t pid);
 /* Sent to this thread, and not delivered yet. */
 bool task_signal_waits(pid_t tid, int sig);
+/* One that is neither blocked nor ignored waits, or the thread is gone. */
+bool task_signal_due(pid_t tid);
+/* Sent to this thread it would be thrown away, were it not traced. */
+bool task_ignores(pid_t tid, int sig);
 /* Every signal but SIGTRAP, which a trap has unblocked, those that nobody blocks and libc's two. */
 bool task_blocks_all(uint64_t mask);
 pid_t task_tracer(pid_t tid);	/* 0: none */
@@ -60,10 +64,16 @@ int task_seize_error(pid_t pid, pid_t tid, struct sb_err *err); /* why PTRACE_SE
 /* The same, where it is not another tracer that stands in the way; of reading its memory, too. */
 int task_no_permission(pid_t pid, struct sb_err *err);
 
-/* Between tree.c and tree-event.c. */
+/* Between the files of the tree: tree-list.c, tree-stop.c, tree-event.c, tree.c. */
 struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid);
 void tree_thread_free(struct tree *tree, struct thread *thread);
 struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent);
+void tree_free_threads(struct tree *tree, struct proc *proc);
+/* Its hold has ended: the longest one is noted. */
+void tree_note_hold(struct tree *tree, struct thread *thread);
+/* False: it did not stop in that time, or cannot be interrupted. */
+bool tree_await_stop(struct thread *thread, unsigned int timeout_us);
+bool tree_interrupt(struct thread *thread);
 void tree_handle(struct tree *tree, struct thread *thread, const struct stop *stop);
 
 #endif

@@ -17,142 +17,6 @@ enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, STOP_PATIENCE = 3, IN_EXEC = 1 << 30 
 /* How long the release of a process waits for threads deep in the kernel. */
 #define KEPT_NS 1000000000ull
 
-void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx)
-{
-	memset(tree, 0, sizeof(*tree));
-	tree->ops = ops;
-	tree->ctx = ctx;
-}
-
-struct thread *tree_thread(const struct tree *tree, pid_t tid)
-{
-	struct thread *t = tree->hash[(unsigned int)tid % TREE_BUCKETS];
-
-	while (t && t->tid != tid)
-		t = t->hash_next;
-	return t;
-}
-
-struct proc *tree_proc(const struct tree *tree, pid_t pid)
-{
-	struct proc *p = tree->procs;
-
-	while (p && p->pid != pid)
-		p = p->next;
-	return p;
-}
-
-struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid)
-{
-	struct thread **bucket = &tree->hash[(unsigned int)tid % TREE_BUCKETS];
-	struct thread *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		abort();
-	t->tid = tid;
-	t->proc = proc;
-	t->next = proc->threads;
-	proc->threads = t;
-	t->hash_next = *bucket;
-	*bucket = t;
-	return t;
-}
-
-/* Out of the lists; whoever walks them goes on from here, since it keeps its `next`. */
-void tree_thread_free(struct tree *tree, struct thread *thread)
-{
-	struct thread **at = &tree->hash[(unsigned int)thread->tid % TREE_BUCKETS];
-
-	if (thread->state == THREAD_GONE)
-		return;
-	while (*at != thread)
-		at = &(*at)->hash_next;
-	*at = thread->hash_next;
-	at = &thread->proc->threads;
-	while (*at != thread)
-		at = &(*at)->next;
-	*at = thread->next;
-	thread->state = THREAD_GONE;
-	thread->hash_next = tree->gone_threads;
-	tree->gone_threads = thread;
-}
-
-struct proc *tree_proc_new(struct tree *tree, pid_t pid, pid_t parent)
-{
-	struct proc *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		abort();
-	p->pid = pid;
-	p->parent = parent;
-	p->traced = true;
-	p->next = tree->procs;
-	tree->procs = p;
-	return p;
-}
-
-static void free_threads(struct tree *tree, struct proc *proc)
-{
-	struct thread *next;
-
-	for (struct thread *t = proc->threads; t; t = next) {
-		next = t->next;
-		tree_thread_free(tree, t);
-	}
-}
-
-void tree_forget(struct tree *tree, struct proc *proc)
-{
-	struct proc **at = &tree->procs;
-
-	while (*at && *at != proc)
-		at = &(*at)->next;
-	if (!*at)
-		return;
-	free_threads(tree, proc);
-	*at = proc->next;
-	proc->ended = true;
-	proc->traced = false;
-	proc->space = NULL;
-	proc->session = NULL;
-	proc->buried = tree->gone_procs;
-	tree->gone_procs = proc;
-}
-
-void tree_free(struct tree *tree)
-{
-	while (tree->procs)
-		tree_forget(tree, tree->procs);
-	tree_bury(tree);
-	free(tree->orphans);
-	tree->orphans = NULL;
-	tree->n_orphans = 0;
-}
-
-struct thread *tree_next_thread(const struct tree *tree, const struct space *space, pid_t after)
-{
-	bool take = !after;
-
-	for (struct proc *p = tree->procs; p; p = p->next) {
-		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
-			if (take)
-				return t;
-			take = t->tid == after;
-		}
-	}
-	return NULL;
-}
-
-size_t tree_count_threads(const struct tree *tree, const struct space *space)
-{
-	size_t n = 0;
-
-	for (const struct proc *p = tree->procs; p; p = p->next)
-		for (const struct thread *t = p->threads; t && p->space == space; t = t->next)
-			n++;
-	return n;
-}
-
 /* A leader whose place another thread takes by exec is a zombie for a moment. */
 static int seize(pid_t pid, pid_t tid)
 {
@@ -290,74 +154,6 @@ int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err)
 	return ret;
 }
 
-static void note_hold(struct tree *tree, struct thread *thread)
-{
-	uint64_t now = clock_ns();
-
-	if (thread->held_since && now - thread->held_since > tree->longest_hold_ns)
-		tree->longest_hold_ns = now - thread->held_since;
-	thread->held_since = 0;
-}
-
-/* Waits until the thread is stopped in something; events come later, by dispatch. */
-static bool await_stop(struct tree *tree, struct thread *thread, unsigned int timeout_us)
-{
-	struct stop stop;
-
-	if (!pt_wait(thread->tid, &stop, timeout_us))
-		return false;
-	thread->interrupted = false; /* any stop takes a pending interrupt with it */
-	if (thread->lent)
-		task_note_restart(thread);
-	thread->stop = stop;
-	thread->state = THREAD_STOPPED;
-	thread->kept = false;
-	(void)tree;
-	return true;
-}
-
-static bool interrupt(struct thread *thread)
-{
-	if (thread->state == THREAD_STOPPED || thread->interrupted)
-		return true;
-	if (pt_interrupt(thread->tid) < 0)
-		return false;
-	thread->interrupted = true;
-	thread->held_since = clock_ns();
-	return true;
-}
-
-bool tree_event_pending(const struct thread *thread)
-{
-	enum stop_kind kind = thread->stop.kind;
-
-	return thread->state == THREAD_STOPPED &&
-	       (kind == STOP_FORK || kind == STOP_VFORK || kind == STOP_CLONE || kind == STOP_EXEC);
-}
-
-bool tree_forks(const struct thread *thread)
-{
-	if (!tree_event_pending(thread))
-		return false;
-	/* Most clones make a thread, and some programs do little else. */
-	return thread->stop.kind != STOP_CLONE ||
-	       !task_is_thread(thread->proc->pid, (pid_t)thread->stop.message);
-}
-
-bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)
-{
-	if (thread->state == THREAD_STOPPED)
-		return true;
-	if (thread->state == THREAD_GONE || !interrupt(thread))
-		return false;
-	if (!await_stop(tree, thread, timeout_us))
-		return false;
-	if (thread->stop.kind != STOP_GONE)
-		return true;
-	tree_resume_thread(tree, thread);
-	return false;
-}
-
 /*
  * A thread that does not stop is deep in the kernel: it waits for a vfork child, or for a disk.
  * The interrupt stands, so that it stops before it runs user code again.
@@ -389,13 +185,13 @@ static int stop_all(struct tree *tree, struct space *space)
 
 	for (struct proc *p = tree->procs; p; p = p->next)
 		for (struct thread *t = p->threads; t && p->space == space; t = t->next)
-			interrupt(t);
+			tree_interrupt(t);
 	for (struct proc *p = tree->procs; p; p = p->next) {
 		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
 			if (t->state == THREAD_STOPPED || t->kept)
 				continue;
-			if (!await_stop(tree, t, 500) && !thread_waits(t) &&
-			    !await_stop(tree, t, 20000) && !thread_kept(t))
+			if (!tree_await_stop(t, 500) && !thread_waits(t) &&
+			    !tree_await_stop(t, 20000) && !thread_kept(t))
 				missing++;
 		}
 	}
@@ -427,16 +223,6 @@ int tree_stop_patiently(struct tree *tree, struct space *space, struct sb_err *e
 	return ret;
 }
 
-/* Lets a stopped thread go on as its stop demands; events are dispatched first. */
-void tree_resume_thread(struct tree *tree, struct thread *thread)
-{
-	if (thread->state != THREAD_STOPPED)
-		return;
-	note_hold(tree, thread);
-	thread->state = THREAD_RUNNING;
-	tree_handle(tree, thread, &thread->stop);
-}
-
 void tree_resume(struct tree *tree, struct space *space)
 {
 	bool again;
@@ -447,7 +233,7 @@ void tree_resume(struct tree *tree, struct space *space)
 			if (t->state != THREAD_STOPPED || t->stop.kind != STOP_TRAP || t->newborn ||
 			    t->pinned)
 				continue;
-			note_hold(tree, t);
+			tree_note_hold(tree, t);
 			t->state = THREAD_RUNNING;
 			task_unnoticed(t->tid);
 			pt_cont(t->tid, 0);
@@ -488,7 +274,7 @@ static bool look_at_kept(struct tree *tree, const struct space *space)
 
 	while ((t = tree_next_thread(tree, space, tid))) {
 		tid = t->tid;
-		if (!t->kept || t->state == THREAD_STOPPED || !await_stop(tree, t, 0))
+		if (!t->kept || t->state == THREAD_STOPPED || !tree_await_stop(t, 0))
 			continue;
 		any = true;
 		if (t->stop.kind == STOP_GONE || t->stop.kind == STOP_EXEC) {
@@ -514,7 +300,7 @@ static void detach_thread(struct tree *tree, struct thread *t)
 	if (t->stop.kind != STOP_GONE)
 		pt_detach(t->tid, t->stop.kind == STOP_SIGNAL ? t->stop.sig : 0);
 	fault_point("release", t->proc->pid);
-	note_hold(tree, t);
+	tree_note_hold(tree, t);
 	tree_thread_free(tree, t);
 }
 
@@ -526,8 +312,9 @@ static bool stop_to_release(struct tree *tree, struct thread *t)
 	if (t->state == THREAD_LISTENING)
 		pt_interrupt(t->tid);
 	else
-		interrupt(t);
-	return await_stop(tree, t, 500) || (!thread_kept(t) && await_stop(tree, t, 20000));
+		tree_interrupt(t);
+	return tree_await_stop(t, 500) ||
+	       (!thread_kept(t) && tree_await_stop(t, 20000));
 }
 
 /* The next that is not known to be deep in the kernel. */
@@ -559,7 +346,7 @@ static void release_kept(struct tree *tree, struct proc *proc)
 	while (any_will_report(proc) && clock_ns() < end) {
 		for (struct thread *t = proc->threads; t; t = next) {
 			next = t->next;
-			if (await_stop(tree, t, 200))
+			if (tree_await_stop(t, 200))
 				detach_thread(tree, t);
 		}
 	}
@@ -571,7 +358,7 @@ void tree_release(struct tree *tree, struct proc *proc)
 
 	for (t = proc->threads; t; t = t->next)
 		if (t->state == THREAD_RUNNING)
-			interrupt(t);
+			tree_interrupt(t);
 	/* The event of a fork is dispatched first, or the child would be left standing. */
 	while ((t = next_to_release(proc))) {
 		if (!stop_to_release(tree, t))
@@ -583,6 +370,6 @@ void tree_release(struct tree *tree, struct proc *proc)
 	}
 	/* Nobody else is held while these are waited for. */
 	release_kept(tree, proc);
-	free_threads(tree, proc);
+	tree_free_threads(tree, proc);
 	proc->traced = false;
 }

@@ -191,30 +191,6 @@ void session_mute(struct session *s, size_t index, bool mute)
 	window_update(s, clock_ns());
 }
 
-void session_time(struct session *s, size_t index, bool on)
-{
-	struct target *t = &s->target[index];
-
-	if (t->timed == on || t->spec->kind != SPEC_PYTHON)
-		return;
-	t->timed = on;
-	t->timed_once = true;
-	window_apply_all(s);
-}
-
-void session_spans(struct session *s, size_t index, struct result_spans *spans)
-{
-	struct page_sums sums = { 0 };
-
-	if (s->target[index].timed_once)
-		session_target_sums(s, index, &sums);
-	*spans = (struct result_spans){
-		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),
-		.calls = sums.spans,
-		.missed = sums.spans_missed,
-	};
-}
-
 size_t session_targets(const struct session *s)
 {
 	return s->n_targets;

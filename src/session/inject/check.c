@@ -131,13 +131,22 @@ int session_check(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size)
+int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
 {
-	buf[0] = '\0';
-	if (!s->foreign_known)
-		foreign_read(&s->foreign);
-	s->foreign_known = true;
-	for (size_t i = 0; i < s->foreign.n && !buf[0]; i++)
-		if (foreign_is_in(&s->foreign.probe[i], pid, module))
-			foreign_holder(&s->foreign.probe[i], buf, size);
+	if (spec->delay_ns && !s->clock_ok) {
+		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);
+		err_hint(err, "a delay of 0 (count only) works");
+		return -SB_ECLOCK;
+	}
+	if (spec->thread && !arch->thread_pointer_readable())
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= needs a kernel that lets programs read their "
+			       "FS base (Linux 5.9)",
+			       spec->text);
+	if (spec->thread && !s->cfg->follow)
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': thread= and --no-follow exclude each other: new "
+			       "threads must be seen",
+			       spec->text);
+	return 0;
 }

@@ -167,7 +167,7 @@ static void retake_all(struct session *s)
 		for (p = s->tree.procs; p && (p->traced || !hooks_in(p->space)); p = p->next)
 			;
 		if (p && !retake(s, p)) {
-			session_tree_ops.ended(s, p, 0);
+			s->tree.ops->ended(s, p, 0);
 			tree_forget(&s->tree, p);
 		}
 	} while (p);
@@ -186,7 +186,7 @@ static void detach_one(struct session *s, struct proc *proc)
 	if (!proc)
 		return;
 	tree_release(&s->tree, proc);
-	session_tree_ops.ended(s, proc, 0);
+	s->tree.ops->ended(s, proc, 0);
 	tree_forget(&s->tree, proc);
 }
 

@@ -115,6 +115,16 @@ void each_keep(struct session *s, const struct page *page)
 	free(sums);
 }
 
+void each_free(struct session *s)
+{
+	for (size_t i = 0; i < s->n_each; i++) {
+		free(s->each[i].module);
+		free(s->each[i].symbol);
+	}
+	free(s->each);
+	free(s->each_slot);
+}
+
 uint64_t *each_sums(struct session *s)
 {
 	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
@@ -131,34 +141,16 @@ uint64_t *each_sums(struct session *s)
 	return sums;
 }
 
-size_t session_functions(struct session *s, size_t index, struct session_function **list)
+size_t each_list(struct session *s, size_t target, struct session_function **list)
 {
-	uint64_t *sums;
+	uint64_t *sums = each_sums(s);
 	size_t n = 0;
 
-	*list = NULL;
-	if (!s->cfg->by_function)
-		return 0;
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended)
-			python_notes(s, rec);
-	sums = each_sums(s);
-	*list = calloc(s->n_each + 1, sizeof(**list));
-	must(*list);
+	*list = must_calloc(s->n_each + 1, sizeof(**list));
 	for (size_t i = 0; i < s->n_each; i++)
-		if (s->each[i].target == index)
+		if (s->each[i].target == target)
 			(*list)[n++] = (struct session_function){ s->each[i].module,
 								  s->each[i].symbol, sums[i] };
 	free(sums);
 	return n;
-}
-
-void each_free(struct session *s)
-{
-	for (size_t i = 0; i < s->n_each; i++) {
-		free(s->each[i].module);
-		free(s->each[i].symbol);
-	}
-	free(s->each);
-	free(s->each_slot);
 }

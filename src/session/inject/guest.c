@@ -139,10 +139,7 @@ void guests_stop(struct session *s)
 	uint64_t until = clock_ns() + STOP_MS * MS;
 
 	while (guests_step(s, clock_ns()) && clock_ns() < until) {
-		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-		tree_dispatch(&s->tree);
-		session_rings(s);
-		tree_bury(&s->tree);
+		session_wait(s);
 	}
 	for (size_t i = 0; i < s->n_guests; i++)
 		if (!s->guest[i].out && !is_gone(s, &s->guest[i]))

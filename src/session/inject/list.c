@@ -11,6 +11,10 @@
 #include "src/base/text.h"
 #include "src/session/check.h"
 
+#define MS 1000000ull
+
+enum { LIST_MS = 10000 };
+
 static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
 {
 	struct result_site *site;
@@ -140,16 +144,25 @@ static void list_signals(sigset_t *set)
 		sigaddset(set, numbers[i]);
 }
 
-bool session_interrupted(void)
+/* Traces the processes and has their agents note what is there. session_detach() takes all of it
+ * out again. */
+/* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
+static void python_list(struct session *s, struct sb_err *err)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t waits;
+	uint64_t until = clock_ns() + LIST_MS * MS;
 
-	sigpending(&waits);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (sigismember(&waits, ends[i]))
-			return true;
-	return false;
+	if (!python_wanted(s) || s->cfg->preview || session_take_all(s, err) < 0)
+		return;
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		struct space *space = rec->ended ? NULL : space_get(rec->space);
+		struct sb_err why = { 0 };
+
+		if (space && python_look(s, rec, space, rec->pid, false, &why) < 0)
+			session_warn(s, "process %d: %s", rec->pid, why.what);
+		space_put(space);
+	}
+	while (!session_interrupted() && python_step(s, clock_ns()) && clock_ns() < until)
+		python_wait(s);
 }
 
 struct result *session_list(struct session *s, struct sb_err *err)

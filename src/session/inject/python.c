@@ -18,17 +18,9 @@
 
 #define MS 1000000ull
 
-enum { LIST_MS = 10000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
+enum { SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
-
-bool python_wanted(const struct session *s)
-{
-	for (size_t i = 0; i < s->n_targets; i++)
-		if (s->target[i].spec->kind == SPEC_PYTHON && !s->target[i].removed)
-			return true;
-	return false;
-}
 
 /* A reason that is the same for all Python targets; where an agent is at work none of it is. */
 static void explain(struct session *s, const struct sb_err *why)
@@ -457,11 +449,6 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 	return busy;
 }
 
-bool python_busy(const struct record *rec)
-{
-	return rec->python.room && (rec->python.at_work || room_busy(rec->python.room));
-}
-
 bool python_step(struct session *s, uint64_t now)
 {
 	bool busy = false;
@@ -472,19 +459,6 @@ bool python_step(struct session *s, uint64_t now)
 			busy |= step_traced(s, rec, now);
 		}
 	return busy;
-}
-
-void python_changed(struct session *s, struct record *rec)
-{
-	uint64_t on = 1469598103934665603ull;
-
-	for (size_t i = 0; i < s->n_targets; i++)
-		if (s->target[i].spec->kind == SPEC_PYTHON)
-			on = (on ^ (i << 2 | (size_t)s->target[i].timed << 1 |
-				    (s->target[i].open && rec->in_scope[i]))) *
-			     1099511628211ull;
-	rec->python.dirty |= on != rec->python.on;
-	rec->python.on = on;
 }
 
 bool session_timing(const struct session *s)
@@ -515,10 +489,7 @@ void python_forked(struct record *child, const struct record *parent)
 void python_wait(struct session *s)
 {
 	session_alive(s); /* other targets may be at work already */
-	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-	tree_dispatch(&s->tree);
-	session_rings(s);
-	tree_bury(&s->tree);
+	session_wait(s);
 }
 
 void python_warn_of_late(struct session *s, uint64_t patience_ms)
@@ -546,23 +517,4 @@ bool python_settle(struct session *s, uint64_t patience_ms)
 		busy = python_step(s, clock_ns());
 	}
 	return !busy || session_ends(s);
-}
-
-/* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
-void python_list(struct session *s, struct sb_err *err)
-{
-	uint64_t until = clock_ns() + LIST_MS * MS;
-
-	if (!python_wanted(s) || s->cfg->preview || session_take_all(s, err) < 0)
-		return;
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		struct space *space = rec->ended ? NULL : space_get(rec->space);
-		struct sb_err why = { 0 };
-
-		if (space && python_look(s, rec, space, rec->pid, false, &why) < 0)
-			session_warn(s, "process %d: %s", rec->pid, why.what);
-		space_put(space);
-	}
-	while (!session_interrupted() && python_step(s, clock_ns()) && clock_ns() < until)
-		python_wait(s);
 }

@@ -69,10 +69,6 @@ void python_forked(struct record *child, const struct record *parent);
 bool python_settle(struct session *s, uint64_t patience_ms);
 void python_warn_of_late(struct session *s, uint64_t patience_ms);
 
-/* For `list`: traces the processes and has their agents note what is there. session_detach()
- * takes all of it out again. */
-void python_list(struct session *s, struct sb_err *err);
-
 /* session/inject/leave.c. Takes every agent out; waits for that, and says what it waits for. */
 void python_stop(struct session *s);
 

@@ -16,6 +16,14 @@
 
 enum { KEEP_ENDED = 500 };
 
+static void slow_free(struct slow_look *look, size_t n_targets)
+{
+	for (size_t i = 0; look && i < n_targets; i++)
+		for (int k = 0; k < 2; k++)
+			free(look[i].spent[k]);
+	free(look);
+}
+
 /* pid= means a process and its descendants: scope is inherited. */
 static bool in_scope(const struct target *t, size_t index, pid_t pid, const struct record *parent)
 {
@@ -48,15 +56,6 @@ struct record *record_next(const struct session *s)
 	struct record *rec = s->records;
 
 	while (rec && (rec->ended || rec->looked == s->round))
-		rec = rec->next;
-	return rec;
-}
-
-struct record *record_of(const struct session *s, const struct space *space)
-{
-	struct record *rec = s->records;
-
-	while (rec && (rec->space != space || rec->ended))
 		rec = rec->next;
 	return rec;
 }
@@ -220,25 +219,4 @@ void record_fold(struct session *s)
 		record_drop(s, rec);
 		s->n_folded++;
 	}
-}
-
-void page_walk_begin(struct session *s)
-{
-	s->look++;
-	s->walk = s->records;
-}
-
-const struct page *page_walk_next(struct session *s)
-{
-	while (s->walk) {
-		const struct record *rec = s->walk;
-		struct control *control = !rec->ended && rec->space ? rec->space->control : NULL;
-
-		s->walk = rec->next;
-		if (!control || control->look == s->look)
-			continue;
-		control->look = s->look;
-		return &control->page;
-	}
-	return NULL;
 }

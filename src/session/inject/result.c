@@ -302,3 +302,27 @@ struct result *session_result(struct session *s)
 	warnings_tell(&s->warnings, res);
 	return res;
 }
+
+void session_spans(struct session *s, size_t index, struct result_spans *spans)
+{
+	struct page_sums sums = { 0 };
+
+	if (s->target[index].timed_once)
+		session_target_sums(s, index, &sums);
+	*spans = (struct result_spans){
+		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),
+		.calls = sums.spans,
+		.missed = sums.spans_missed,
+	};
+}
+
+size_t session_functions(struct session *s, size_t index, struct session_function **list)
+{
+	*list = NULL;
+	if (!s->cfg->by_function)
+		return 0;
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			python_notes(s, rec);
+	return each_list(s, index, list);
+}

@@ -20,32 +20,11 @@ enum {
 	SPARE_TARGETS = 512,
 	TICK_MS = 100,
 	LEASE_MS = 1000,
-	STALL_MS = 1000,
 	REFINE_MS = 1000,
 	AWAIT_PYTHON_MS = 10000,
 	ADOPT_MS = 300,
 	SETTLE_MS = 1000
 };
-
-int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
-{
-	if (spec->delay_ns && !s->clock_ok) {
-		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);
-		err_hint(err, "a delay of 0 (count only) works");
-		return -SB_ECLOCK;
-	}
-	if (spec->thread && !arch->thread_pointer_readable())
-		return err_set(err, SB_EUSAGE,
-			       "target '%s': thread= needs a kernel that lets programs read their "
-			       "FS base (Linux 5.9)",
-			       spec->text);
-	if (spec->thread && !s->cfg->follow)
-		return err_set(err, SB_EUSAGE,
-			       "target '%s': thread= and --no-follow exclude each other: new "
-			       "threads must be seen",
-			       spec->text);
-	return 0;
-}
 
 static int check_machine(struct session *s, struct sb_err *err)
 {
@@ -106,6 +85,7 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	}
 	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	tree_init(&s->tree, &session_tree_ops, s);
+	s->answer_rings = session_rings;
 	s->plans = plans_new();
 	if (check_machine(s, err) < 0) {
 		session_free(s);
@@ -152,54 +132,6 @@ void session_free(struct session *s)
 	plans_free(s->plans);
 	bells_close(s->bells);
 	free(s);
-}
-
-/*
- * While threads are held the tracer must not wait for its turn behind the very threads it is
- * about to stop. Its children would inherit the class: they do not.
- */
-void session_hurry(bool on)
-{
-	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
-
-	sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &prio);
-}
-
-/* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
-int session_take_all(struct session *s, struct sb_err *err)
-{
-	size_t n, taken;
-	pid_t *pids;
-
-	if (s->cfg->launched) {
-		struct proc *proc;
-		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
-
-		if (ret == 0)
-			proc->generation = NO_IMAGE; /* its first exec is the program itself */
-		return ret;
-	}
-	do {
-		taken = 0;
-		processes_descendants(s->cfg, &pids, &n);
-		for (size_t i = 0; i < n; i++) {
-			struct sb_err why = { 0 };
-
-			if (tree_proc(&s->tree, pids[i]))
-				continue;
-			if (session_take(s, pids[i], task_parent(pids[i]), &why) == 0) {
-				taken++;
-			} else if (i < s->cfg->n_pids) {
-				*err = why;
-				free(pids);
-				return -(int)why.code;
-			} else if (why.code != SB_ENOPROC) {
-				session_warn(s, "%s; it is left out", why.what);
-			}
-		}
-		free(pids);
-	} while (taken);
-	return 0;
 }
 
 static bool ends(void *s)
@@ -306,24 +238,9 @@ static void sweep_untraced(struct session *s)
 		     (!p->space || !p->space->page_addr ||
 		      memory_peek(&p->space->mem, p->space->page_addr, &byte, 1) == 1)))
 			continue;
-		session_tree_ops.ended(s, p, 0);
+		s->tree.ops->ended(s, p, 0);
 		tree_forget(&s->tree, p);
 	}
-}
-
-bool session_ends(const struct session *s)
-{
-	return s->cfg->ends && s->cfg->ends(s->cfg->ends_ctx);
-}
-
-void session_alive(struct session *s)
-{
-	uint64_t now = clock_ns();
-
-	if (s->last_step && now - s->last_step > STALL_MS * MS)
-		s->stalled_ns += now - s->last_step;
-	s->last_step = now;
-	bells_alive(s->bells);
 }
 
 /* Delays in force take off what a hook costs: measured again, in idle time, as long as they are. */

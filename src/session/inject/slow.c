@@ -14,20 +14,6 @@
 
 enum { COUNT_MS = 200, LOOK_MS = 500, SHORT_MS = 200 };
 
-/* What each slot had been delayed at the last two looks. */
-struct slow_look {
-	uint64_t at[2]; /* ns; the older one first */
-	struct page_spent *spent[2];
-};
-
-void slow_free(struct slow_look *look, size_t n_targets)
-{
-	for (size_t i = 0; look && i < n_targets; i++)
-		for (int k = 0; k < 2; k++)
-			free(look[i].spent[k]);
-	free(look);
-}
-
 static struct slow_look *look_of(struct session *s, struct record *rec, size_t target, size_t slots)
 {
 	struct slow_look *look;

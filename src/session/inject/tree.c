@@ -3,6 +3,7 @@
  * The session's side of the process tree: which processes are taken, and what is done when they
  * fork, exec, end or load a library.
  */
+#include <stdlib.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,27 +42,6 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 	if (!s->cfg->children) /* else it is among the descendants that are taken anyway */
 		session_hold_sharers(s, proc->space);
 	return 0;
-}
-
-/* --no-children: the fork has our bytes in its text; it goes its way without them. */
-void session_let_go(struct session *s, struct proc *child)
-{
-	struct space *space = space_get(child->space);
-	struct space_restored done;
-	struct sb_err err = { 0 };
-	pid_t pid = child->pid;
-
-	if (space_restore(space, &s->tree, false, &done, &err) < 0 && err.code != SB_ENOPROC)
-		session_warn(s, "process %d, a child: %s", pid, err.what);
-	if (space->proc)
-		page_proc_free(&space->control->page, space->proc);
-	space_put(space);
-	child = tree_proc(&s->tree, pid);
-	if (!child)
-		return;
-	tree_release(&s->tree, child);
-	space_put(child->space);
-	tree_forget(&s->tree, child);
 }
 
 static bool wanted(const struct session *s, pid_t pid)
@@ -231,4 +211,41 @@ void session_rings(struct session *s)
 				page_answer(&rec->space->control->page, 0);
 		}
 	guests_answer(s);
+}
+
+/* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
+int session_take_all(struct session *s, struct sb_err *err)
+{
+	size_t n, taken;
+	pid_t *pids;
+
+	if (s->cfg->launched) {
+		struct proc *proc;
+		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
+
+		if (ret == 0)
+			proc->generation = NO_IMAGE; /* its first exec is the program itself */
+		return ret;
+	}
+	do {
+		taken = 0;
+		processes_descendants(s->cfg, &pids, &n);
+		for (size_t i = 0; i < n; i++) {
+			struct sb_err why = { 0 };
+
+			if (tree_proc(&s->tree, pids[i]))
+				continue;
+			if (session_take(s, pids[i], task_parent(pids[i]), &why) == 0) {
+				taken++;
+			} else if (i < s->cfg->n_pids) {
+				*err = why;
+				free(pids);
+				return -(int)why.code;
+			} else if (why.code != SB_ENOPROC) {
+				session_warn(s, "%s; it is left out", why.what);
+			}
+		}
+		free(pids);
+	} while (taken);
+	return 0;
 }

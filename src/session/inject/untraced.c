@@ -39,7 +39,7 @@ bool session_share(struct session *s, struct proc *proc)
 
 static void forget(struct session *s, struct proc *proc)
 {
-	session_tree_ops.ended(s, proc, 0);
+	s->tree.ops->ended(s, proc, 0);
 	tree_forget(&s->tree, proc);
 }
 

@@ -220,3 +220,14 @@ void window_threads(struct session *s)
 		}
 	}
 }
+
+void session_time(struct session *s, size_t index, bool on)
+{
+	struct target *t = &s->target[index];
+
+	if (t->timed == on || t->spec->kind != SPEC_PYTHON)
+		return;
+	t->timed = on;
+	t->timed_once = true;
+	window_apply_all(s);
+}

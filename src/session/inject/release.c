@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that is not followed loses its hooks and its tracer. */
+#include "priv.h"
+
+/* --no-children: the fork has our bytes in its text; it goes its way without them. */
+void session_let_go(struct session *s, struct proc *child)
+{
+	struct space *space = space_get(child->space);
+	struct space_restored done;
+	struct sb_err err = { 0 };
+	pid_t pid = child->pid;
+
+	if (space_restore(space, &s->tree, false, &done, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d, a child: %s", pid, err.what);
+	if (space->proc)
+		page_proc_free(&space->control->page, space->proc);
+	space_put(space);
+	child = tree_proc(&s->tree, pid);
+	if (!child)
+		return;
+	tree_release(&s->tree, child);
+	space_put(child->space);
+	tree_forget(&s->tree, child);
+}

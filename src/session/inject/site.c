@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* The sites of one address space: its control page is set up, hooks are planted and recorded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "priv.h"
+#include "src/base/log.h"
+#include "src/base/must.h"
+#include "src/base/text.h"
+#include "src/session/strays.h"
+
+enum { PIDS_SHOWN = 1000 };
+
+void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
+		       const char *symbol, uint64_t addr, const char *reason)
+{
+	struct target *t = &s->target[target];
+	struct result_refused r = {
+		.module = (char *)module,
+		.symbol = (char *)symbol,
+		.name = symbol_shown(symbol),
+		.reason = (char *)reason,
+		.address = addr,
+	};
+
+	/* Of a server that forks for ever the first thousand say enough. */
+	for (size_t i = 0; i < t->n_refused; i++)
+		if (t->refused[i].n_pids > PIDS_SHOWN)
+			pid = 0;
+	result_refuse(&t->refused, &t->n_refused, &r, pid);
+	free(r.name);
+}
+
+/* A place for one more: one that is free, or at the end. */
+static uint32_t new_site(struct session *s)
+{
+	if (s->free_site) {
+		size_t i = s->free_site - 1;
+
+		s->free_site = s->site[i].next_free;
+		return (uint32_t)i;
+	}
+	if ((s->n_sites & (s->n_sites - 1)) == 0) {
+		s->site = realloc(s->site, (s->n_sites ? s->n_sites * 2 : 1) * sizeof(*s->site));
+		if (!s->site)
+			abort();
+	}
+	return (uint32_t)s->n_sites++;
+}
+
+static uint32_t add_site_record(struct session *s, const struct found_site *fs)
+{
+	uint32_t index = new_site(s);
+
+	s->site[index] = (struct site_record){
+		.target = fs->target,
+		.module = text_dup(image_name(fs->img)),
+		.symbol = text_dup(fs->name),
+		.build_id = text_dup(image_build_id(fs->img)),
+		.address = fs->addr,
+		.size = fs->size,
+		.int3 = fs->plan.shape == PLAN_INT3,
+		.bell = fs->bell,
+		.start = fs->start,
+	};
+	if (!fs->bell)
+		s->site[index].each = each_number(s, fs->target, s->site[index].module,
+						  s->site[index].symbol, fs->addr);
+	return index;
+}
+
+static void bell_refused(struct session *s, pid_t pid, enum plan_refusal why)
+{
+	session_warn(s,
+		     "process %d: libraries loaded later are not seen: the dynamic linker's notice "
+		     "cannot be hooked (%s)",
+		     pid, plan_refusal_text(why));
+}
+
+static void refused(struct session *s, const struct found_site *fs, pid_t pid,
+		    enum plan_refusal why)
+{
+	char reason[320];
+
+	if (fs->bell) {
+		bell_refused(s, pid, why);
+		return;
+	}
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
+		 fs->detail[0] ? ": " : "", fs->detail);
+	site_note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
+}
+
+/* Only in the memory was it seen why. */
+static void not_planted(struct session *s, const struct site_record *r, pid_t pid,
+			enum plan_refusal why)
+{
+	char reason[512], by[64] = "";
+
+	if (why == PLAN_BREAKPOINT)
+		session_probes_in(s, pid, r->module, by, sizeof(by));
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
+		 by[0] ? "; its file has uprobes of " : "", by);
+	site_note_refusal(s, r->target, pid, r->module, r->symbol, r->address, reason);
+}
+
+/* Sites of one image, contiguous in found: hooked in one go. */
+static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
+		      size_t n, struct sb_err *err)
+{
+	struct space_site *sites = calloc(n, sizeof(*sites));
+	size_t m = 0, regions = space->n_regions;
+	int ret = 0;
+
+	if (!sites)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		if (fs[i].why != PLAN_OK) {
+			refused(s, &fs[i], pid, fs[i].why);
+			continue;
+		}
+		sites[m].plan = fs[i].plan;
+		sites[m].target = (uint32_t)fs[i].target;
+		sites[m].bell = fs[i].bell;
+		sites[m].start = fs[i].start;
+		sites[m].cookie = (uint32_t)i;
+		m++;
+	}
+	for (size_t i = 0; i < m; i++) {
+		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
+		sites[i].each = s->site[sites[i].cookie].each;
+	}
+	if (m)
+		ret = space_plant(space, &s->tree, pid, sites, m, err);
+	/* A region keeps its sites' places until nobody has it any more. */
+	for (size_t i = 0; i < m && ret < 0 && space->n_regions == regions; i++)
+		record_free_site(s, sites[i].cookie);
+	if (ret < 0 && err->code == SB_ENOMODULE) {
+		/* Unloaded between the look and the write: as if it had not been there. */
+		*err = (struct sb_err){ 0 };
+		ret = m = 0;
+	}
+	for (size_t i = 0; i < m && ret >= 0; i++) {
+		struct site_record *r = &s->site[sites[i].cookie];
+
+		if (sites[i].why == PLAN_OK && !r->bell)
+			s->target[r->target].planted = true;
+		else if (sites[i].why != PLAN_OK && !r->bell)
+			not_planted(s, r, pid, sites[i].why);
+		else if (sites[i].why != PLAN_OK && !r->start)
+			bell_refused(s, pid, sites[i].why);
+		if (sites[i].why != PLAN_OK)
+			record_free_site(s, sites[i].cookie);
+	}
+	free(sites);
+	return ret;
+}
+
+static int by_image(const void *a, const void *b)
+{
+	const struct found_site *x = a, *y = b;
+
+	if (x->img != y->img)
+		return x->img < y->img ? -1 : 1;
+	if (x->bias != y->bias)
+		return x->bias < y->bias ? -1 : 1;
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
+		       struct sb_err *err)
+{
+	size_t first = 0, last;
+	int ret = 0;
+
+	if (!found->count)
+		return 0;
+	qsort(found->site, found->count, sizeof(*found->site), by_image);
+	for (; first < found->count && ret >= 0; first = last) {
+		for (last = first + 1; last < found->count &&
+				       found->site[last].img == found->site[first].img &&
+				       found->site[last].bias == found->site[first].bias;)
+			last++;
+		ret = hook_image(s, space, pid, &found->site[first], last - first, err);
+	}
+	return ret;
+}
+
+static void page_gone(void *ctx, struct page *page)
+{
+	struct session *s = ctx;
+
+	bells_remove(s->bells, page);
+	s->bells_lost += page_bells_lost(page);
+}
+
+static void page_made(void *ctx, pid_t pid, uint32_t dev, uint64_t inode)
+{
+	struct session *s = ctx;
+
+	strays_page(s->cfg->strays, pid, dev, inode);
+}
+
+static struct space_want want_of(struct session *s)
+{
+	return (struct space_want){ .session = s->cfg->id,
+				    .targets = (uint32_t)s->n_targets,
+				    .more = (uint32_t)(s->max_targets - s->n_targets),
+				    .made = page_made,
+				    .ctx = s };
+}
+
+static void adopt_page(struct session *s, struct control *control)
+{
+	bells_add(s->bells, &control->page);
+	control->gone = page_gone;
+	control->ctx = s;
+}
+
+int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
+{
+	struct space_want want = want_of(s);
+	int ret = space_setup(space, &s->tree, pid, &want, err);
+
+	if (ret < 0)
+		return ret;
+	page_set_clock(&space->control->page, (uint64_t)(s->clk.ticks_per_ns * 1e9));
+	adopt_page(s, space->control);
+	return 0;
+}
+
+int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
+		 struct sb_err *err)
+{
+	struct space_want want = want_of(s);
+	int ret = space_part(space, &s->tree, pid, &want, old, err);
+
+	if (*old)
+		adopt_page(s, space->control);
+	return ret;
+}
