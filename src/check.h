@@ -42,8 +42,8 @@ int check_process(pid_t pid, uint32_t targets, struct sb_err *err);
 /* For --mechanism int3 only: would its traps change the process's own signal state? */
 int check_trap(pid_t pid, struct sb_err *err);
 
-/* Does it run in valgrind? That translates the program's code and never runs what is mapped, so that
- * no hook in it would ever be passed. */
+/* Does it run in valgrind? That translates the program's code and never runs what is mapped, so
+ * that no hook in it would ever be passed. */
 int check_translated(pid_t pid, struct sb_err *err);
 
 /* Only those that `list` needs: it changes nothing. */
