@@ -172,6 +172,7 @@ static void on_signal(struct tree *tree, struct thread *thread, const struct sto
 
 static void on_syscall(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
+	(void)tree;
 	(void)stop;
 	pt_cont(thread->tid, 0);
 }

@@ -305,7 +305,7 @@ static void detach_thread(struct tree *tree, struct thread *t)
 }
 
 /* Stops one for its release. False: it is deep in the kernel. */
-static bool stop_to_release(struct tree *tree, struct thread *t)
+static bool stop_to_release(struct thread *t)
 {
 	if (t->state == THREAD_STOPPED)
 		return true;
@@ -313,8 +313,7 @@ static bool stop_to_release(struct tree *tree, struct thread *t)
 		pt_interrupt(t->tid);
 	else
 		tree_interrupt(t);
-	return tree_await_stop(t, 500) ||
-	       (!thread_kept(t) && tree_await_stop(t, 20000));
+	return tree_await_stop(t, 500) || (!thread_kept(t) && tree_await_stop(t, 20000));
 }
 
 /* The next that is not known to be deep in the kernel. */
@@ -361,7 +360,7 @@ void tree_release(struct tree *tree, struct proc *proc)
 			tree_interrupt(t);
 	/* The event of a fork is dispatched first, or the child would be left standing. */
 	while ((t = next_to_release(proc))) {
-		if (!stop_to_release(tree, t))
+		if (!stop_to_release(t))
 			t->kept = true;
 		else if (tree_event_pending(t) && t->stop.kind != STOP_EXEC && !t->pinned)
 			tree_resume_thread(tree, t);

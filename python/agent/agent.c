@@ -9,19 +9,6 @@
 
 #define PATIENCE 2000 /* naps: some tenths of a second; then another time */
 
-struct agent agent;
-
-int agent_fail(int error, const char *reason)
-{
-	size_t len = strlen(reason);
-
-	if (len > 255)
-		len = 255;
-	memcpy(agent.reason, reason, len);
-	agent.reason[len] = '\0';
-	return error;
-}
-
 static bool anybody_counts(void)
 {
 	for (size_t i = 0; i < agent.list.n; i++) {

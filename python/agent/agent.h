@@ -162,8 +162,11 @@ static inline const struct watch_cell *watch_cells(const struct watch *w)
 	return __atomic_load_n(&w->cells, __ATOMIC_ACQUIRE);
 }
 
-/* judge.c */
+/* table.c */
+extern struct watch_cell no_cells; /* of code that no target means */
 void cells_retire(struct watch_cell *cells);
+
+/* judge.c */
 int list_load(struct list *list, const struct sb_room *room);
 void list_free(struct list *list);
 

@@ -158,14 +158,6 @@ static bool name_matches(const struct target *t, struct subject *s)
 	return glob_match(t->name, s->qualname);
 }
 
-static struct watch_cell no_cells = { .index = CELL_NONE };
-
-void cells_retire(struct watch_cell *cells)
-{
-	if (cells != &no_cells)
-		retire(cells);
-}
-
 static bool matches_add(struct matches *m, const struct target *t)
 {
 	bool resume = t->flags & SB_TARGET_RESUME;

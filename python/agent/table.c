@@ -14,6 +14,8 @@
 #include "table.h"
 #include "turn.h"
 
+struct watch_cell no_cells = { .index = CELL_NONE };
+
 uintptr_t table;
 static size_t used;
 static void *memory; /* the entries, as they were allocated */
@@ -213,4 +215,10 @@ void table_clear(void)
 	retire(memory);
 	memory = NULL;
 	used = 0;
+}
+
+void cells_retire(struct watch_cell *cells)
+{
+	if (cells != &no_cells)
+		retire(cells);
 }
