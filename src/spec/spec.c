@@ -369,7 +369,7 @@ static int group_word(struct group *group, const char *word)
 		      form_hint);
 }
 
-/* Compares the ends of names first: their beginnings, the module, are often equal. */
+/* The last character is compared first: texts often share their beginning, the module. */
 static bool spec_same(const struct spec *a, const struct spec *b)
 {
 	return a->text_len == b->text_len && a->pid == b->pid &&
