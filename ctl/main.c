@@ -55,7 +55,8 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 	return -1;
 }
 
-/* Sends a request; returns the answer, or drops it. NULL: c->err has the reason. */
+/* Sends a request, and prints the answer with --json. The caller drops the answer. NULL: c->err has
+ * the reason. */
 static json_t *ask(struct ctl *c, json_t *request)
 {
 	json_t *answer = ctl_ask(c->peer, request, &c->err, c->error);

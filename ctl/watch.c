@@ -186,7 +186,7 @@ static int cols_of(const char *text)
 	return n;
 }
 
-/* Exactly so many columns; a character that takes no or several columns is shown as '?'. */
+/* Exactly so many columns; a control character is shown as '?'. */
 static void put_cols(FILE *to, const char *text, int cols)
 {
 	for (; *text && (cols > 0 || continues(*text)); text++) {

@@ -31,7 +31,7 @@ static bool say(const struct check *check, const struct check_on *on, bool quiet
 	return yes;
 }
 
-/* All rows of the machine. After a failed row that the others depend on, no rows of a process. */
+/* All rows of the machine. look_at_process() ends at a failed row that the others depend on. */
 static int look_at_machine(bool quiet, json_t *rows)
 {
 	int failed = 0;
