@@ -12,8 +12,7 @@
  */
 json_t *json_name(const char *bytes);	   /* NULL: null */
 char *json_name_take(const json_t *value); /* the bytes; NULL: not a string. The caller frees. */
-char *json_name_of(const json_t *object,
-		   const char *key); /* ... of a member; NULL: no such member */
+char *json_name_of(const json_t *object, const char *key); /* ... of a member; NULL: none */
 
 /* The same conversions without a JSON value, for the key of a member. The caller frees. */
 char *json_text(const char *bytes);

@@ -19,11 +19,10 @@ struct sweep_job {
 	struct drive_cfg cfg;
 	bool *can_time;				   /* cfg.can_time; free() it */
 	const char *progress_text, *response_text; /* NULL: none */
-	struct progress *progress,
-		*response;     /* NULL: hits of a target, or the end of the command */
-	size_t progress_index; /* of such a target, or DRIVE_NONE */
-	size_t n_targets;      /* targets under test; the progress target may follow */
-	FILE *events;	       /* --events; NULL: none */
+	struct progress *progress, *response;	   /* NULL: a TARGET's hits, or the command's end */
+	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
+	size_t n_targets; /* targets under test; the progress target may follow */
+	FILE *events;	  /* --events; NULL: none */
 	bool quiet;
 	struct client *client; /* after sweep_live(): a launched command continues, not hooked */
 	struct client_outcome outcome;

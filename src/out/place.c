@@ -218,8 +218,7 @@ static int write_replace(const struct place *p, const char *text, size_t len,
 
 	if (fd >= 0) {
 		if (old &&
-		    fchmod(fd,
-			   old->st_mode & 0777)) /* a failure to set the old mode is not an error */
+		    fchmod(fd, old->st_mode & 0777)) /* a failure to set the mode is no error */
 			errno = 0;
 		rc = write_close(fd, text, len);
 		if (!rc)

@@ -45,15 +45,14 @@ struct field {
 		const struct result *res __attribute__((unused)),                           \
 		struct sb_err *err __attribute__((unused))
 
-extern const struct kind kind_string; /* char *; NULL is null */
-extern const struct kind kind_u64;    /* above 2^63 - 1: a string of digits */
-extern const struct kind kind_extent; /* uint64_t; 0 is null */
-extern const struct kind kind_size;   /* size_t */
-extern const struct kind kind_uint;   /* unsigned int */
-extern const struct kind kind_pid;    /* pid_t */
-extern const struct kind kind_exit;   /* int; -1 is null */
-extern const struct kind
-	kind_real; /* double; a value that is not finite is null, and is read as NaN */
+extern const struct kind kind_string;  /* char *; NULL is null */
+extern const struct kind kind_u64;     /* above 2^63 - 1: a string of digits */
+extern const struct kind kind_extent;  /* uint64_t; 0 is null */
+extern const struct kind kind_size;    /* size_t */
+extern const struct kind kind_uint;    /* unsigned int */
+extern const struct kind kind_pid;     /* pid_t */
+extern const struct kind kind_exit;    /* int; -1 is null */
+extern const struct kind kind_real;    /* double; not finite is null, and is read as NaN */
 extern const struct kind kind_address; /* uint64_t as "0x..."; 0 is null */
 extern const struct kind kind_outcome; /* enum result_outcome */
 extern const struct kind kind_time;    /* struct timespec_ns as ISO 8601; the epoch is null */

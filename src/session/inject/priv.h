@@ -164,8 +164,7 @@ void session_alive(struct session *s);
  * processes. Hold no pointer to a process across it; hold a counted reference to its space. */
 void session_wait(struct session *s);
 bool session_interrupted(void); /* a signal is pending that would end or stop `list` */
-void session_hurry(bool on); /* on: real-time priority, so the tracer does not queue behind threads
-				it is about to stop */
+void session_hurry(bool on);	/* real-time priority */
 /* Another tool that has uprobes in that module of the process: "NAME (pid N)"; "" if the kernel
  * names none. */
 void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size);
@@ -215,9 +214,8 @@ void counts_from_sums(const struct session *s, size_t target, const struct page_
 void window_apply(struct session *s, struct record *rec); /* of all targets */
 void window_apply_all(struct session *s);
 void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
-uint64_t window_update(struct session *s,
-		       uint64_t now);	/* opens and closes windows; ns until the next change */
-void window_threads(struct session *s); /* thread= tables */
+uint64_t window_update(struct session *s, uint64_t now);    /* opens, closes; ns to the next */
+void window_threads(struct session *s);			    /* thread= tables */
 
 /* slow.c: --max-slowdown. */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
@@ -250,8 +248,8 @@ bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 
 /* site.c. session_setup() gives an address space its control page. session_hook_found() hooks the
  * found sites; all threads of the space are stopped while the text is written, and it dispatches
- * events. On return of both nobody is stopped. site_note_refusal() records a place that cannot be
- * hooked. */
+ * events. No thread is stopped on return from either. site_note_refusal() records a place that
+ * cannot be hooked. */
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
 int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
 		       struct sb_err *err);
@@ -275,8 +273,7 @@ void session_let_go(struct session *s, struct proc *proc);
  * untraced. True: there was one.
  */
 bool session_take_sharers(struct session *s);
-void session_hold_sharers(struct session *s,
-			  const struct space *space); /* ... those of this space */
+void session_hold_sharers(struct session *s, const struct space *space); /* ... of this one */
 /* True: the new process runs in the memory of another one and counts as that one. */
 bool session_share(struct session *s, struct proc *proc);
 /*

@@ -101,11 +101,10 @@ int usession_judge(const struct session *s, size_t target, struct sb_err *err);
 
 /* tree.c */
 int usession_take_all(struct session *s, struct sb_err *err);
-int usession_roots(struct session *s,
-		   struct sb_err *err);		      /* resolves pid= of targets to processes */
-uint64_t usession_root(struct session *s, pid_t pid); /* 0: there are too many */
-void usession_hear(struct session *s);		      /* handles events of the kernel */
-bool usession_running(const struct session *s);	      /* the tree, or the launched command */
+int usession_roots(struct session *s, struct sb_err *err); /* pid= of targets, to processes */
+uint64_t usession_root(struct session *s, pid_t pid);	   /* 0: there are too many */
+void usession_hear(struct session *s);			   /* handles events of the kernel */
+bool usession_running(const struct session *s);		   /* the tree, or the launched command */
 
 /* window.c */
 void usession_apply(struct session *s, size_t target);
