@@ -38,6 +38,7 @@ void sweep_reader_free(struct sweep_reader *reader);
  * with the error: the request was refused, or (SB_ENOPROC) the session has ended. */
 json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err);
 
+/* Reads the counters and the progress now. sweep_reading_free() frees *r, also after a failure. */
 int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err);
 /* As sweep_reading_take(), right after an item, if the items are calls of a target: polls for one
  * every poll_ns, for a few ms. r->moved is false if there was none. */

@@ -31,7 +31,7 @@ void client_run(struct options *opt, const struct backend *backend, struct clien
 struct client;
 struct client *client_open(struct options *opt, const struct backend *backend, bool hold,
 			   struct client_outcome *out);
-int client_release(struct client *c);
+int client_release(struct client *c); /* as launch_go(); 0 without a command */
 
 /* Sends a request and returns its answer, both JSON; valid until the next request. NULL: the
  * session has ended meanwhile. */

@@ -38,7 +38,8 @@
  * owner then calls session_step() in a loop. session_detach() removes everything, always.
  * session_result() reports. session_free() ends it.
  *
- * No function returns while it holds a thread of a target stopped.
+ * No function returns with an address space stopped: tree_stop() and tree_resume() come in pairs
+ * within one call (inject/tree.h).
  */
 enum mechanism { MECHANISM_AUTO, MECHANISM_JUMP, MECHANISM_INT3 };
 

@@ -191,7 +191,11 @@ uint64_t *each_sums(struct session *s);
 size_t each_list(struct session *s, size_t target, struct session_function **list);
 void each_free(struct session *s);
 
-/* record.c: program images of processes, and their counts. */
+/*
+ * record.c: program images of processes, and their counts. record_new() adds one at the head of the
+ * list, with the scope of its parent's record (NULL: none). The session owns records until
+ * record_drop(). None of these functions stops a thread or dispatches events.
+ */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
 /* The next record that has not ended and that this round of the search has not visited; NULL: none.
  * Forks join at the head meanwhile. A fork of a visited process counts as visited. */
@@ -199,12 +203,13 @@ struct record *record_next(const struct session *s);
 void record_end(struct session *s, struct record *rec); /* takes its counters, frees its slot */
 /* The process at this index of the page has left the page, and lives. */
 void record_left_page(struct session *s, struct control *control, uint32_t proc);
+/* Adds what a living process has counted of a target. */
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
-void record_keep_regions(struct record *rec);
-void record_drop(struct session *s, struct record *rec);
-void record_free_site(struct session *s, uint32_t cookie);
-void record_fold(struct session *s); /* drops the oldest ended records */
+void record_keep_regions(struct record *rec);		   /* references, for the result */
+void record_drop(struct session *s, struct record *rec);   /* frees it; it is out of the list */
+void record_free_site(struct session *s, uint32_t cookie); /* its index is free for another */
+void record_fold(struct session *s);			   /* drops the oldest ended records */
 /* The part of a hook's cost that its own measurement does not see. Agents measure all of theirs. */
 double target_cost_ticks(const struct session *s, size_t target);
 void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
@@ -215,7 +220,8 @@ void window_apply(struct session *s, struct record *rec); /* of all targets */
 void window_apply_all(struct session *s);
 void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
 uint64_t window_update(struct session *s, uint64_t now);    /* opens, closes; ns to the next */
-void window_threads(struct session *s);			    /* thread= tables */
+/* The thread= tables. May stop single threads for a moment, and dispatches events. */
+void window_threads(struct session *s);
 
 /* slow.c: --max-slowdown. */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
@@ -304,9 +310,11 @@ int session_check_target(const struct session *s, const struct spec *spec, struc
 
 /* tree.c: callbacks of the tree; doorbells. */
 extern const struct tree_ops session_tree_ops;
+/* Seizes one process and makes its record; its threads run on. parent: the pid of its parent. */
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
 /* Seizes the whole tree, including children that are born meanwhile. */
 int session_take_all(struct session *s, struct sb_err *err);
+/* Answers the doorbells of every process: finds and hooks what was loaded. Dispatches events. */
 void session_rings(struct session *s);
 
 #endif
