@@ -25,7 +25,7 @@
  *   plant    src/session/inject/site.c: session_hook_found() records the sites. space_plant()
  *            (inject/plant.c) maps the stubs, stops the threads and writes the jumps.
  *   count    src/session/inject/window.c: window_apply() opens the target in the control page. The
- *            stub (inject/arch/x86_64/stub-code.S) counts and delays there; the tracer only reads.
+ *            stub (inject/arch/x86_64/stub-code.S) counts and delays there, without the tracer.
  *   result   src/session/inject/record.c: record_end() keeps the counters of a process that ends.
  *            session_result() (src/session/inject/result.c) makes the struct result.
  *
