@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel module's sysfs files, as its interface states them: one command a write to `targets`,
- * 512 bytes at most; what it lists is one target a line.
+ * The kernel module's sysfs files, by the module's own interface: one command in each write to
+ * `targets`, 512 bytes at most; its list has one target a line.
  */
 #include "ctl.h"
 
@@ -90,7 +90,7 @@ static json_t *done(int code, const char *file)
 	return code ? of_errno(code, file) : json_pack("{s:b}", "ok", 1);
 }
 
-/* A line for the list of targets, of text as requests have it. */
+/* Writes a line to the list of targets, from a text in the form of requests. */
 static json_t *write_line(const char *dir, const char *text)
 {
 	char *line = json_bytes(text);
@@ -100,7 +100,7 @@ static json_t *write_line(const char *dir, const char *text)
 	return done(code, "targets");
 }
 
-/* "PATH:SYM", and of the words behind it what the module knows: a delay, pid=N. */
+/* "PATH:SYM", and of the further words those that the module knows: a delay, pid=N. */
 static json_t *kmod_add(const char *dir, const json_t *request)
 {
 	const json_t *words = json_object_get(request, "words");

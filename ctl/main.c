@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sbctl: changes what runs, and shows it. */
+/* sbctl: changes and shows a running session. */
 #include <getopt.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -17,22 +17,22 @@ struct ctl {
 	const char *session;
 	bool json, kmod;
 	bool by_function;     /* list */
-	bool bare;	      /* a delay came without a unit */
+	bool bare;	      /* a delay had no unit */
 	bool batch;	      /* verbs from standard input */
 	const char *pid;      /* --pid=N */
 	uint64_t interval_ns; /* watch */
 	struct ctl_peer *peer;
 	struct sb_err err;
-	char error[16]; /* its name, of an answer that says no */
+	char error[16]; /* error name of an answer that refuses */
 };
 
 struct verb {
 	const char *name, *args, *summary;
-	int min, max; /* words behind it */
+	int min, max; /* number of further words */
 	int (*run)(struct ctl *c, int n, char **word);
 };
 
-/* A bare number is ns here; units work too. */
+/* A bare number is ns here; units work, too. */
 static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 {
 	char with_unit[64];
@@ -44,7 +44,7 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 		text = with_unit;
 		c->bare = true;
 	}
-	if (digits > 20) /* more than any unit makes small enough */
+	if (digits > 20) /* more than any unit can bring into range */
 		err_set(&c->err, SB_ERANGE, "the delay '%.40s...' is above 10 s", text);
 	else
 		ret = spec_delay(text, ns, &c->err);
@@ -55,7 +55,8 @@ static int read_delay(struct ctl *c, const char *text, uint64_t *ns)
 	return -1;
 }
 
-/* Asks and drops the answer, or gives it. Null: c->err says why. */
+/* Sends a request, and prints the answer with --json. The caller drops the answer. NULL: c->err has
+ * the reason. */
 static json_t *ask(struct ctl *c, json_t *request)
 {
 	json_t *answer = ctl_ask(c->peer, request, &c->err, c->error);
@@ -82,7 +83,7 @@ say(struct ctl *c, json_t *answer, const char *fmt, ...)
 	return 0;
 }
 
-/* On standard error: what is printed on the other is what scripts know. */
+/* On standard error: scripts rely on the format of standard output. */
 static int say_unit(const struct ctl *c, int ret, uint64_t ns)
 {
 	if (ret == 0 && c->bare && ns && !c->json && !c->batch)
@@ -210,7 +211,7 @@ static int by_hits(const void *a, const void *b)
 		      json_string_value(json_object_get(y, "name")));
 }
 
-/* Those that were called, the most called first. False: the session does not count them. */
+/* The called functions, the most called first. False: the session does not count them. */
 static bool print_functions(const json_t *list)
 {
 	size_t n = json_array_size(list);
@@ -425,7 +426,7 @@ static int check_pid(struct ctl *c)
 	return complain(c);
 }
 
-/* A verb and its words; --pid=N is for this line alone. */
+/* A verb and its words; --pid=N applies to this line alone. */
 static int run_line(struct ctl *c, char *line)
 {
 	char *word[LINE_WORDS], *save = NULL;
@@ -449,7 +450,7 @@ static int run_line(struct ctl *c, char *line)
 	return status;
 }
 
-/* Many verbs over one connection; the worst exit status of them. */
+/* Many verbs over one connection; returns the worst exit status. */
 static int run_lines(struct ctl *c)
 {
 	char *line = NULL;
@@ -466,7 +467,7 @@ static int run_lines(struct ctl *c)
 	return worst;
 }
 
-/* A delay below zero would be taken for options. */
+/* A negative delay would be taken for options. */
 static int refuse_negative(struct ctl *c, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {

@@ -52,7 +52,7 @@ static int64_t now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* What is left until then; -1: for ever. */
+/* The time left until then; -1: no limit. */
 static int left_ms(int64_t until)
 {
 	int64_t left = until - now_ms();
@@ -61,8 +61,8 @@ static int left_ms(int64_t until)
 }
 
 /*
- * The next line, without its newline; NULL: the other end has gone, takes too long for all of it,
- * or says more than any session does. It may be another user's.
+ * The next line, without its newline. NULL: the other end is gone, takes too long for the whole
+ * line, or sends more than a session ever does. The peer may belong to another user.
  */
 static char *read_line(struct ctl_peer *peer, int timeout_ms)
 {
@@ -114,7 +114,7 @@ static json_t *ask_session(struct ctl_peer *peer, const json_t *request)
 	char *text = json_dumps(request, JSON_COMPACT), *line = NULL;
 	json_t *answer = NULL;
 
-	/* What it said before it hung up is its answer too. */
+	/* What it sent before it hung up is its answer, too. */
 	if (text && send_all(peer->fd, text, strlen(text)))
 		send_all(peer->fd, "\n", 1);
 	line = read_line(peer, ANSWER_MS);
@@ -167,9 +167,10 @@ char *ctl_shown(const json_t *answer, const char *key)
 	return shown;
 }
 
-/* ---- which one ---- */
+/* ---- the choice of a peer ---- */
 
-/* Sockets in somebody else's directory may be anybody's; root looks where it was told to. */
+/* Anyone may have put sockets into a directory of another user; root looks where the user points
+ * it. */
 static bool may_look(const char *dir, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
@@ -196,7 +197,7 @@ static bool has_hooked(struct ctl_peer *peer, pid_t pid)
 	bool found = false;
 	size_t i;
 
-	/* One in a container speaks of other processes by our numbers. */
+	/* A session in a container uses our numbers for other processes. */
 	if (json_integer_value(json_object_get(answer, "pid_namespace")) ==
 	    (json_int_t)runtime_namespace())
 		json_array_foreach(json_object_get(answer, "pids"), i, one)
@@ -223,14 +224,14 @@ static struct ctl_peer *find(const char *dir, pid_t wanted, size_t *running)
 		else
 			ctl_close(peer);
 	}
-	/* Dead ones among them, and one alive. */
+	/* Some sockets are dead, and one session lives. */
 	for (size_t i = 0; i < n && !found && !wanted && *running == 1; i++)
 		found = open_session(dir, sessions[i]);
 	free(sessions);
 	return found;
 }
 
-/* Root asked for a session or process of another user's: it is where that user's are. */
+/* Root named a session or process of another user: look where that user's sessions are. */
 static struct ctl_peer *find_of_other(pid_t wanted, struct sb_err *err)
 {
 	char path[64], dir[256];

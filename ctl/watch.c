@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live table: what each target does per second now, and how that went over the last while. It
- * draws on the terminal's other screen, looks at its size each time, and leaves everything as it
- * was.
+ * A live table: what each target does per second now, and the recent history of that. It draws on
+ * the terminal's alternate screen, reads its size each time, and restores everything at the end.
  */
 #include "ctl.h"
 #include "src/base/text.h"
@@ -24,9 +23,9 @@ enum { HISTORY = 120, NAME_MAX_COLS = 48, LINE_MAX_BYTES = 1024 };
 
 struct row {
 	char *name;
-	json_int_t pid;			   /* it is limited to; two may have one name */
-	bool seen, known;		   /* in the last answer; in one before it */
-	double hits, injected_ns, delayed; /* as they were last seen */
+	json_int_t pid;			   /* its limit, pid=; two targets may have one name */
+	bool seen, known;		   /* in the last answer; in an earlier one */
+	double hits, injected_ns, delayed; /* as last read */
 	double rate[HISTORY];		   /* newest last */
 	size_t n;
 	double given_ns;
@@ -40,8 +39,8 @@ struct watch {
 	size_t n;
 	double seen_at;
 	bool utf8;
-	bool screen; /* the terminal's other one is drawn on; else tables follow each other */
-	bool keys;   /* are read */
+	bool screen; /* draws on the alternate screen; else prints one table after the other */
+	bool keys;   /* keys are read */
 	struct termios before;
 };
 
@@ -70,7 +69,7 @@ static struct row *row_of(struct watch *w, const char *name, json_int_t pid)
 	return &w->row[w->n++];
 }
 
-/* What was removed is not shown any more. */
+/* Drops the rows of removed targets. */
 static void forget_unseen(struct watch *w)
 {
 	size_t kept = 0;
@@ -95,14 +94,15 @@ static void push(struct row *r, double rate)
 
 static void take(struct watch *w, const json_t *t, double dt)
 {
-	/* Whoever answers may be another user's. */
+	/* The peer may belong to another user. */
 	char *name = ctl_shown(t, "target");
 	char *state = ctl_shown(t, "state");
 	struct row *r = row_of(w, name, json_integer_value(json_object_get(t, "pid")));
 	double hits = number(t, "hits"), injected = number(t, "injected_ns");
 	double delayed = number(t, "delayed");
 
-	/* Of a new one nothing is known yet; the module's begin at 0 when they come again. */
+	/* The first answer about a target gives no rate; the module's counters begin at 0 when a
+	 * target returns. */
 	if (dt > 0 && r->known && hits >= r->hits)
 		push(r, (hits - r->hits) / dt);
 	r->given_ns = delayed > r->delayed ? (injected - r->injected_ns) / (delayed - r->delayed) :
@@ -176,7 +176,7 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Columns, where a character has one. */
+/* The number of columns, where each character takes one. */
 static int cols_of(const char *text)
 {
 	int n = 0;
@@ -186,7 +186,7 @@ static int cols_of(const char *text)
 	return n;
 }
 
-/* Exactly so many columns; what a terminal would take for more than a character is shown as '?'. */
+/* Exactly so many columns; a control character is shown as '?'. */
 static void put_cols(FILE *to, const char *text, int cols)
 {
 	for (; *text && (cols > 0 || continues(*text)); text++) {
@@ -197,7 +197,7 @@ static void put_cols(FILE *to, const char *text, int cols)
 		fputc(' ', to);
 }
 
-/* A line as wide as the screen at most: one that the terminal breaks moves all below it. */
+/* A line no wider than the screen: a wrapped line would shift all lines below it. */
 static void put_line(const struct watch *w, const char *line, int cols)
 {
 	if (!w->screen) {
@@ -233,7 +233,7 @@ static void draw_row(const struct watch *w, const struct row *r, int name_cols, 
 	put_line(w, line, cols);
 }
 
-/* As wide as the longest name, within bounds; two of one name are told apart. */
+/* The width of the longest name, within bounds; two targets of one name are told apart. */
 static int name_width(const struct watch *w)
 {
 	int cols = 6;
@@ -254,7 +254,7 @@ static void draw(const struct watch *w)
 	size_t shown = w->n;
 
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	rows = size.ws_row ? size.ws_row : 24; /* one that was never told its size says 0 */
+	rows = size.ws_row ? size.ws_row : 24; /* a terminal without a known size reports 0 */
 	cols = size.ws_col ? size.ws_col : 80;
 	if (w->screen && (int)shown > rows - 2)
 		shown = rows > 2 ? (size_t)rows - 2 : 0;
@@ -276,7 +276,7 @@ static void draw(const struct watch *w)
 
 /* ---- the terminal ---- */
 
-/* Does it understand what moves its cursor? */
+/* Does the terminal understand cursor movement? */
 static bool has_screen(void)
 {
 	const char *term = secure_getenv("TERM");
@@ -320,7 +320,7 @@ static int signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Ctrl-Z: the terminal is the shell's meanwhile. */
+/* Ctrl-Z: gives the terminal to the shell meanwhile. */
 static void pause_for_shell(struct watch *w)
 {
 	leave(w);
@@ -330,7 +330,7 @@ static void pause_for_shell(struct watch *w)
 		draw(w);
 }
 
-/* True: the user wants to go. */
+/* True: the user has ended it. */
 static bool read_signals(struct watch *w, int sig)
 {
 	struct signalfd_siginfo si;
@@ -346,7 +346,7 @@ static bool read_signals(struct watch *w, int sig)
 	return false;
 }
 
-/* Until the next look; a changed size is drawn at once. True: the user wants to go. */
+/* Waits for the next look; redraws at once when the size changes. True: the user has ended it. */
 static bool wait_until(struct watch *w, int sig, double until)
 {
 	struct pollfd fds[] = { { .fd = sig, .events = POLLIN },
@@ -381,7 +381,7 @@ int ctl_watch(struct ctl_peer *peer, uint64_t interval_ns)
 	w.keys = isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &w.before) == 0;
 	enter(&w);
 	alive = look(&w, &err);
-	next = now_s() + (interval < 0.3 ? interval : 0.3); /* rates soon */
+	next = now_s() + (interval < 0.3 ? interval : 0.3); /* the first rates appear early */
 	while (alive && !wait_until(&w, sig, next)) {
 		alive = look(&w, &err);
 		draw(&w);

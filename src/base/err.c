@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the design promises to scripts; everything not named by it is 1. */
+/* The exit statuses that sbinject(1) documents for scripts; everything else is 1. */
 enum { EXIT_OTHER = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_PERMISSION = 4, EXIT_PROCESS = 5 };
 
 static const struct err_kind {
@@ -69,7 +69,7 @@ static const struct err_kind *kind_of(enum sb_code code)
 
 /*
  * Names come from the target's files: control characters must not reach a terminal or split a line.
- * The upper ones are the two bytes c2 80 to c2 9f, or one byte that is no part of a character.
+ * The upper ones are the two bytes c2 80 to c2 9f, or a single byte outside of a character.
  */
 static void make_one_line(char *s)
 {

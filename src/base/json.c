@@ -7,8 +7,8 @@
 #include "must.h"
 #include "text.h"
 
-/* U+EF80 to U+EFFF stand for bytes 0x80 to 0xff. (Lone surrogates, as Python's, are refused by
- * jansson.) */
+/* U+EF80 to U+EFFF represent the bytes 0x80 to 0xff. (jansson refuses lone surrogates, which Python
+ * uses.) */
 #define BYTE_POINT 0xef00u
 
 static bool is_byte_point(uint32_t point)
@@ -49,7 +49,8 @@ char *json_bytes(const char *s)
 		if (is_byte_point(point)) {
 			*to++ = (char)(point & 0xff);
 		} else {
-			len = len ? len : 1; /* jansson gives valid UTF-8; be safe anyway */
+			len = len ? len : 1; /* jansson gives valid UTF-8; an invalid byte still
+						advances by one */
 			memcpy(to, s, len);
 			to += len;
 		}

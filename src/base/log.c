@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include "text.h"
 
-/* Until a sink is set nothing is shown: a library's user, or a test, has not asked for text. */
+/* Until a sink is set nothing is printed: the user of a library, or a test, expects no output. */
 static log_sink_fn *log_sink;
 static void *log_sink_ctx;
 static enum log_level log_most_verbose = LOG_NOTE;
@@ -38,7 +38,8 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* Names from the target's files must not split a line or reach the terminal as codes. */
+	/* Names from the target's files must not split a line or reach the terminal as control
+	 * codes. */
 	log_sink(level, text_quote(line, shown, sizeof(shown)), log_sink_ctx);
 	errno = saved;
 }

@@ -3,9 +3,9 @@
 #define SB_LOG_H
 
 /*
- * Notices for the user and traces for the developer. Every room may call these; where a line
- * goes is decided once, by log_set_sink(): the command line writes to stderr, the tracer sends
- * the line to the command line, so that the tracer never blocks on a terminal.
+ * Notices for the user and traces for the developer. Every module may call these functions.
+ * log_set_sink() sets the destination once: the command line writes to stderr; the tracer sends the
+ * line to the command line, so that the tracer never blocks on a terminal.
  */
 enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTE, LOG_DEBUG };
 
@@ -15,7 +15,7 @@ void log_set_sink(log_sink_fn *sink, void *ctx);
 void log_set_level(enum log_level most_verbose);
 enum log_level log_get_level(void);
 
-/* One line, without newline and without "sbinject:"; the sink adds what its medium needs. */
+/* One line, without newline and without "sbinject:"; the sink adds both where needed. */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)

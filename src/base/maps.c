@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A growing stack must never run into what is placed under it; the usual limit is 8 MiB. */
+/* A growing stack must never run into what lies below it; the usual limit of a stack is 8 MiB. */
 #define STACK_ROOM (16ull << 20)
 /* The heap grows by brk(); malloc survives a blocked brk, but is slower from then on. */
 #define HEAP_ROOM (256ull << 20)
@@ -222,7 +222,7 @@ static int read_failed(pid_t pid, struct sb_err *err)
 	int saved = errno;
 
 	snprintf(dir, sizeof(dir), "/proc/%d", pid);
-	/* Since 6.16 a process without memory gives ESRCH here where it was an empty file. */
+	/* Since 6.16 a process without memory gives ESRCH; earlier kernels give an empty file. */
 	if (saved == ESRCH && access(dir, F_OK) == 0)
 		return 0;
 	errno = saved;
@@ -235,7 +235,8 @@ static int read_failed(pid_t pid, struct sb_err *err)
 	return err_sys(err, SB_EFILE, "cannot read /proc/%d/maps", pid);
 }
 
-/* A task without memory has no executable either; one that may not be asked is left alone. */
+/* A task without memory has no executable either. A task whose link we may not read counts as one
+ * with memory. */
 static bool has_memory(pid_t tid)
 {
 	char path[40], byte;
@@ -288,8 +289,8 @@ static int read_once(pid_t pid, struct maps *maps, struct sb_err *err)
 }
 
 /*
- * The kernel prints a piece at a time: what is split or joined between two pieces can be told
- * twice. Whoever changes its map all the time pauses in between.
+ * The kernel prints the file in pieces. An entry that is split or joined between two pieces may
+ * appear twice; then read again. A process that changes its map all the time pauses in between.
  */
 int maps_read(pid_t pid, struct maps *maps, struct sb_err *err)
 {
@@ -352,13 +353,14 @@ static uint64_t mmap_min_addr(void)
 			value = 0;
 		fclose(f);
 	}
-	/* Never nearer to NULL than the kernel's usual setting: a NULL + small offset must fault.
-	 */
+	/* Never nearer to NULL than the kernel's usual setting: an access at NULL plus a small
+	 * offset must fault. */
 	min_addr = value > 0x10000 ? value : 0x10000;
 	return min_addr;
 }
 
-/* What the architecture lets a process map, judged by what this one has mapped. */
+/* The highest address that the architecture lets a process map, from what this process has
+ * mapped. */
 static uint64_t user_ceiling(const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++)
@@ -372,7 +374,7 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The part of the hole before entry i that may be used. */
+/* The usable part of the hole before entry i. */
 static void usable_hole(const struct maps *maps, size_t i, bool spare_heap, uint64_t *lo,
 			uint64_t *hi)
 {

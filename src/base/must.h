@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Memory without which there is nothing to go on with: a failed allocation aborts. For the small
- * tables of this program, never for a size that a file or a target has chosen.
+ * Allocations that abort on failure. Use them for the small tables of this program, never for a
+ * size that comes from a file or a target.
  */
 static inline void *must(void *memory)
 {

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 12 /* the longest form of one character: \u with 6 digits, and its end */
+#define SHOWN_MAX 12 /* the longest form of one character: \u with 6 digits, and NUL */
 
 struct range {
 	uint32_t first, last;
 };
 
-/* Characters that act on a terminal or on the order of what stands around them. */
+/* Characters that act on a terminal, or on the order of the characters around them. */
 static const struct range unsafe_points[] = {
 	{ 0x00, 0x1f },	    { 0x7f, 0x9f },	{ 0x061c, 0x061c },
 	{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
@@ -53,7 +53,7 @@ size_t text_utf8(const char *s, uint32_t *point)
 		return 0;
 	*point = len == 1 ? u[0] : u[0] & (0xffu >> (len + 1));
 	for (size_t i = 1; i < len; i++) {
-		if ((u[i] & 0xc0) != 0x80) /* the terminating NUL ends here too */
+		if ((u[i] & 0xc0) != 0x80) /* the terminating NUL ends here, too */
 			return 0;
 		*point = *point << 6 | (u[i] & 0x3f);
 	}
@@ -67,7 +67,7 @@ static const char *short_escape(uint32_t point)
 	return point == '\n' ? "\\n" : point == '\t' ? "\\t" : point == '\r' ? "\\r" : NULL;
 }
 
-/* The shown form of the character (or stray byte) at s; returns how many bytes of s it took. */
+/* Writes the shown form of the character (or stray byte) at s; returns its length in s. */
 static size_t show_one(const char *s, char out[SHOWN_MAX])
 {
 	uint32_t point = 0;
@@ -103,7 +103,7 @@ char *text_show(const char *s)
 
 	if (!s)
 		return text_dup("-");
-	shown = malloc(strlen(s) * 4 + SHOWN_MAX); /* no byte becomes more than \xff */
+	shown = malloc(strlen(s) * 4 + SHOWN_MAX); /* no byte becomes longer than \xff */
 	if (!shown)
 		abort();
 	for (to = shown, *to = '\0'; *s; to += strlen(to))
@@ -113,7 +113,7 @@ char *text_show(const char *s)
 
 char *text_quote(const char *s, char *buf, size_t size)
 {
-	size_t used = 0, fits = 0; /* fits: of what was written, what leaves room for the dots */
+	size_t used = 0, fits = 0; /* fits: the part that leaves room for the dots */
 	char one[SHOWN_MAX];
 
 	for (buf[0] = '\0'; *s;) {
@@ -133,7 +133,7 @@ char *text_quote(const char *s, char *buf, size_t size)
 	return buf;
 }
 
-/* Length and columns of the character at s, which is not the end. */
+/* Length and columns of the character at s; s is not at its end. */
 static size_t measure_one(const char *s, size_t *columns)
 {
 	uint32_t point = 0;
@@ -178,7 +178,7 @@ char *text_middle(const char *s, size_t columns)
 	if (width <= columns)
 		return text_dup(s);
 	keep = columns > 3 ? columns - 3 : 0;
-	head = text_clip(s, keep / 3); /* the end, with the function's name, tells more */
+	head = text_clip(s, keep / 3); /* the end holds the function's name: keep more of it */
 	while (width > keep - keep / 3) {
 		tail += measure_one(s + tail, &one);
 		width -= one;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every verb prints: errors, its usage, the other verbs. */
+/* The output of all verbs: errors, usage, the list of verbs. */
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"

@@ -6,8 +6,8 @@
 #include "src/base/err.h"
 
 /*
- * The verbs, one file each. Help, completion and the check of the man page's synopsis
- * come from the table in main.c. run() returns the exit status; argv[0] is the verb.
+ * The verbs, one file each. Help, completion and the check of the man page's synopsis use the table
+ * in main.c. run() returns the exit status; argv[0] is the verb.
  */
 struct command {
 	const char *name;    /* "" for a run */
@@ -19,7 +19,7 @@ struct command {
 
 extern const struct command cmd_run, cmd_list, cmd_sweep, cmd_compare, cmd_recover, cmd_doctor;
 
-/* All verbs, the run first: for command_print_verbs(). The table must stay. */
+/* All verbs, the run first, for command_print_verbs(). The table is borrowed for good. */
 void command_table(const struct command *const *table, size_t n);
 
 /* "sbinject: what; remedy" on stderr. */

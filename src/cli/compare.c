@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sbinject compare A.json B.json`: what changed between two sweeps. */
+/* `sbinject compare A.json B.json`: the changes between two sweeps. */
 #include <string.h>
 #include "command.h"
 #include "src/out/sweep.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sbinject doctor`: what this machine and this target allow, each 'no' with its remedy. */
+/* `sbinject doctor`: what this machine and this target permit, each 'no' with its remedy. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "src/session/check.h"
 #include "src/session/foreign.h"
 
-/* Prints a row, and notes it for the JSON; false: no. */
+/* Prints a row, and adds it to the JSON. False: the check failed. */
 static bool say(const struct check *check, const struct check_on *on, bool quiet, json_t *rows)
 {
 	struct sb_err err = { 0 };
@@ -31,7 +31,7 @@ static bool say(const struct check *check, const struct check_on *on, bool quiet
 	return yes;
 }
 
-/* All of the machine's rows; of a process none after one without which nothing can be seen. */
+/* All rows of the machine. look_at_process() ends at a failed row that the others depend on. */
 static int look_at_machine(bool quiet, json_t *rows)
 {
 	int failed = 0;
@@ -56,7 +56,8 @@ static int look_at_process(pid_t pid, bool quiet, json_t *rows)
 	return failed;
 }
 
-/* No obstacle by itself: those that stand on a function are found when it is to be hooked. */
+/* These are no obstacle by themselves: a uprobe on a function is found when that function is
+ * hooked. */
 static json_t *say_uprobes(pid_t pid, const struct foreign *foreign, bool quiet)
 {
 	json_t *list = json_array();
@@ -77,7 +78,7 @@ static json_t *say_uprobes(pid_t pid, const struct foreign *foreign, bool quiet)
 	return list;
 }
 
-/* Each way of hooking, whether it works here; --backend auto finds one that does. */
+/* Each backend, and whether it works here; --backend auto chooses one that does. */
 static void look_at_backends(bool quiet, json_t *rows)
 {
 	for (size_t i = 0; backends[i]; i++) {
@@ -108,7 +109,7 @@ static int write_json(const char *path, json_t *doc, struct sb_err *err)
 	return ret;
 }
 
-/* The number of rows that say no. */
+/* Returns the number of failed rows. */
 static int examine(const struct options *opt, json_t *doc)
 {
 	bool quiet = opt->quiet || (opt->json && !strcmp(opt->json, "-"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sbinject list`: what a target matches, where, and by which mechanism; changes nothing. */
+/* `sbinject list`: what a target matches, where, and by which mechanism. It changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
@@ -65,7 +65,7 @@ static int list(struct options *opt, struct sb_err *err)
 	return status;
 }
 
-/* The command is brought to its entry point, looked at and ended. */
+/* Brings the command to its entry point, examines it and ends it. */
 static int list_command(struct options *opt, struct sb_err *err)
 {
 	struct session_config *cfg = &opt->session;

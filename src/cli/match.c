@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --match: processes by their command lines. */
+/* --match: finds processes by their command lines. */
 #include "options.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 
-/* A process's command line with blanks between its words; "" for what has none. */
+/* The command line of a process with blanks between its words; "" if it has none. */
 static void read_cmdline(pid_t pid, char *buf, size_t size)
 {
 	char path[64];
@@ -33,7 +33,7 @@ static void read_cmdline(pid_t pid, char *buf, size_t size)
 			buf[i] = ' ';
 }
 
-/* Whoever started us has our own command line in his: timeout(1), sh -c. */
+/* Our ancestors may have our command line within their own: timeout(1), sh -c. */
 static bool is_ancestor(pid_t pid)
 {
 	pid_t at = getpid();

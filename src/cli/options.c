@@ -16,7 +16,7 @@
 #include "src/session/guess.h"
 #include "src/spec/env.h"
 
-/* What one parse knows besides its result. */
+/* The state of a parse, besides its result. */
 struct parse {
 	struct options *opt;
 	uint64_t delay_ns, every;
@@ -28,15 +28,15 @@ struct parse {
 
 typedef int option_fn(struct parse *p, const char *arg);
 
-/* An option: a row of the table below, from which --help and completion come, too. */
+/* An option: a row of the table below, the source of --help and completion, too. */
 struct option_row {
 	const char *name;
 	char letter; /* 0: none */
 	int verbs;   /* of enum option_verb */
 	enum { IS_SET, IS_CLEARED, IS_TEXT, IS_TIME, IS_READ } kind;
-	size_t to;	 /* where in struct options it goes */
-	option_fn *read; /* ... unless it is read by a function of its own */
-	const char *arg; /* NULL: takes none */
+	size_t to;	 /* offset in struct options */
+	option_fn *read; /* ... or a function that reads it */
+	const char *arg; /* NULL: no argument */
 	const char *help;
 };
 
@@ -270,7 +270,7 @@ void options_help(FILE *to, enum option_verb verb)
 	}
 }
 
-/* getopt's tables, from ours. */
+/* Makes getopt's tables from ours. */
 static void getopt_tables(struct option *longs, char *shorts)
 {
 	char *s = shorts;
@@ -298,7 +298,7 @@ static const struct option_row *row_of(int code)
 	return NULL;
 }
 
-/* A program's name where none belongs: its options were taken for ours. */
+/* A program's name in a wrong place: the program's options were taken for ours. */
 static bool hint_command(const struct parse *p)
 {
 	const char *word = p->opt->command ? NULL : guess_command(p->words, p->n_words);
@@ -346,7 +346,7 @@ static int parse_options(struct parse *p, int argc, char **argv, enum option_ver
 	return ret;
 }
 
-/* Defaults of the whole command line go to the targets that have none of their own. */
+/* Defaults of the whole command line apply to the targets without a value of their own. */
 static void apply_defaults(struct parse *p)
 {
 	struct spec_list *list = &p->opt->session.targets;
@@ -374,7 +374,7 @@ static void say_env(const struct parse *p, const struct spec_env *env, size_t n)
 		 cfg->for_ns ? spec_format_ns(cfg->for_ns, span, sizeof(span)) : "ever");
 }
 
-/* What the environment asks for, where the line asks for nothing; its options are stronger. */
+/* Uses the environment if the command line has no targets. Options of the command line win. */
 static int take_env(struct parse *p, enum option_verb verb)
 {
 	struct session_config *cfg = &p->opt->session;
@@ -402,12 +402,12 @@ static int take_env(struct parse *p, enum option_verb verb)
 	if (!cfg->for_ns)
 		cfg->for_ns = env.for_ns;
 	say_env(p, &env, cfg->targets.count);
-	/* Else what else there is in the command that honours it would do the same once more. */
+	/* Otherwise other software in the command that honours it would apply it a second time. */
 	unsetenv("SPEED_BUMP_TARGETS");
 	return 0;
 }
 
-/* --start-on TARGET is a counting target like any other, if it is not one already. */
+/* --start-on TARGET becomes a counting target, unless it is a target already. */
 static int add_start_on(struct parse *p)
 {
 	struct session_config *cfg = &p->opt->session;

@@ -6,8 +6,8 @@
 #include "src/run/options.h"
 
 /*
- * The command line of a run: options and targets on the left of `--`, the command on its
- * right. One parser for all verbs; each verb says which options it knows.
+ * The command line of a run: options and targets to the left of `--`, the command to its right. All
+ * verbs use this parser; each option has the verbs that accept it.
  */
 enum option_verb {
 	VERB_RUN = 1,
@@ -18,17 +18,18 @@ enum option_verb {
 	VERB_ALL = 31
 };
 
-/* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found nobody). A command without a
- * target takes those of the environment (spec/env.h), and takes SPEED_BUMP_TARGETS out of it. */
+/* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found no process). A command without a
+ * target gets the targets of the environment (spec/env.h); SPEED_BUMP_TARGETS is then removed from
+ * it. */
 int options_parse(int argc, char **argv, enum option_verb verb, struct options *opt,
 		  struct sb_err *err);
 void options_free(struct options *opt);
 
-/* The processes whose whole command line matches, listed on stderr; ourselves and our ancestors
- * left out. Appends. SB_ENOPROC: there is none. */
+/* Finds the processes whose whole command line matches, except ourselves and our ancestors. Lists
+ * them on stderr. Appends. SB_ENOPROC: there is none. */
 int options_match(const char *glob, pid_t **pids, size_t *count, struct sb_err *err);
 
-/* The table of options, for --help: a line each, those that the verb knows. */
+/* The table of options for --help: one line for each option that the verb accepts. */
 void options_help(FILE *to, enum option_verb verb);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sbinject recover`: restores what a killed sbinject left hooked. */
+/* `sbinject recover`: restores processes that a killed sbinject left hooked. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void recover_help(FILE *to)
 	options_help(to, VERB_RECOVER);
 }
 
-/* One that was killed just now may take a while to end, on a machine with much to do. */
+/* A tracer that was killed just now may need a while to end, on a busy machine. */
 static bool lives_on(pid_t tracer)
 {
 	for (int i = 0; i < END_TRIES && task_is_tracer(tracer); i++)
@@ -27,7 +27,7 @@ static bool lives_on(pid_t tracer)
 	return task_is_tracer(tracer);
 }
 
-/* A session that lives detaches by itself. */
+/* A living session detaches by itself. */
 static int check_pid(pid_t pid, struct sb_err *err)
 {
 	pid_t tracer;
@@ -44,7 +44,7 @@ static int check_pid(pid_t pid, struct sb_err *err)
 	return -SB_EHOOKED;
 }
 
-/* By a session that does not live, dormant or not; living: one that is known to. */
+/* Left by a dead session, dormant or not. *living: a tracer that is known to live. */
 static bool left_hooked(pid_t pid, pid_t *living)
 {
 	pid_t tracer;
@@ -61,9 +61,9 @@ static bool left_hooked(pid_t pid, pid_t *living)
 }
 
 /*
- * Those named and, unless --no-children is given, their descendants: a tree is hooked as a whole. A
- * descendant that a living session has hooked is that session's. The first *named of the list are
- * those named.
+ * The named processes and, without --no-children, their descendants: a tree is hooked as a whole. A
+ * descendant that a living session has hooked belongs to that session. The first *named of the list
+ * are the named ones.
  */
 static size_t list_pids(const struct options *opt, pid_t **pids, size_t *named, struct sb_err *err)
 {
@@ -78,7 +78,8 @@ static size_t list_pids(const struct options *opt, pid_t **pids, size_t *named, 
 		pid_t pid = (*pids)[i];
 		bool listed = processes_listed(cfg->pids, cfg->n_pids, pid);
 
-		/* One of a list may have ended by now: that keeps no other one hooked. */
+		/* A process of the list may have ended by now: that does not keep another one
+		 * hooked. */
 		if (listed ? check_pid(pid, err->code ? &why : err) < 0 :
 			     !left_hooked(pid, &living))
 			continue;
@@ -96,7 +97,7 @@ static int recover(struct options *opt, struct sb_err *err)
 	sigset_t chld;
 	size_t restored = 0, n, named;
 
-	/* The tree waits for its stops by this signal. */
+	/* The tree receives its stops by this signal. */
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);

@@ -38,7 +38,7 @@ static void run_help(FILE *to)
 	fputs("\n  sbinject(1) has it all.\n", to);
 }
 
-/* Our own failures in launch mode are told from the command's exit statuses. */
+/* In launch mode our own failures differ from the exit statuses of the command. */
 static int own_exit(const struct options *opt, enum sb_code code)
 {
 	if (code == SB_ENOCMD)
@@ -96,7 +96,7 @@ static int exit_of(const struct options *opt, const struct client_outcome *out)
 		return own_exit(opt, out->error.code);
 	if (opt->require_hits && out->result && !all_hit(out->result))
 		return EXIT_OWN;
-	/* Figures that are not whole are a failure of sbinject's own. */
+	/* Incomplete figures are a failure of sbinject's own. */
 	if (out->result && result_incomplete(out->result) && !out->command_status)
 		return opt->command ? EXIT_OWN : err_exit_status(SB_ESYS);
 	if (out->has_command)
@@ -185,14 +185,14 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 	return failed && !out.has_command ? failed : status;
 }
 
-/* No target: there is nothing to trace for. */
+/* Without a target there is nothing to trace. */
 static int run_untouched(const struct options *opt, struct sb_err *err)
 {
 	execvp(opt->command[0], opt->command);
 	return own_exit(opt, err_sys(err, SB_ENOEXEC, "%s", opt->command[0]) ? SB_ENOEXEC : 0);
 }
 
-/* The half that the user waits for: until the hooks are in force, or an error was printed. */
+/* The waiting half of --daemon: waits until the hooks are in force, or an error was printed. */
 static int await_attached(int fd, pid_t pid)
 {
 	char status = 1;
@@ -206,7 +206,7 @@ static int await_attached(int fd, pid_t pid)
 	return status;
 }
 
-/* What else whoever started us left open is not ours to hold open for the time of a session. */
+/* Closes all other descriptors that we inherited: a session must not hold them open. */
 static void keep_only(int a, int b)
 {
 	int low = a < b ? a : b, high = a < b ? b : a;
@@ -220,8 +220,8 @@ static void keep_only(int a, int b)
 }
 
 /*
- * --daemon: the session goes on in a child. True in the one who only waits; *status is its
- * exit status then.
+ * --daemon: the session continues in a child. True in the process that only waits; *status is then
+ * its exit status.
  */
 static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
 {
@@ -246,7 +246,7 @@ static bool left_to_child(struct options *opt, int *status, struct sb_err *err)
 	return false;
 }
 
-/* The last words: to whoever reads --status-fd, and to whoever waits for a --daemon. */
+/* The last output: to the reader of --status-fd, and to the process that waits for a --daemon. */
 static void tell_ended(const struct options *opt, int status)
 {
 	char byte = (char)status;
@@ -264,8 +264,8 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 
 	struct sb_err none = { 0 };
 
-	/* Without a target the command is only watched, so that sbctl can add some; where that is
-	 * not allowed it runs all the same. */
+	/* Without a target the command is only traced, so that sbctl can add some. If tracing is
+	 * not permitted the command runs all the same. */
 	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
 	    !backend_choose(opt->backend, &opt->session, &none))
 		return run_untouched(opt, err);
@@ -283,7 +283,7 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 
 	if (!typed)
 		abort();
-	/* getopt_long() sorts the options to the front; the result shows what was typed. */
+	/* getopt_long() moves the options to the front; the result shows the words as typed. */
 	memcpy(typed, argv, ((size_t)argc + 1) * sizeof(*typed));
 	if (options_parse(argc, argv, VERB_RUN, &opt, &err) < 0) {
 		status = own_exit(&opt, err.code);

@@ -127,9 +127,9 @@ static int take_self_check(struct sweep_options *o, const char *arg, struct sb_e
 
 static const struct row {
 	const char *name;
-	take_fn *take;	 /* NULL: it is a text, kept as it is */
-	size_t to;	 /* where in struct sweep_options */
-	const char *arg; /* NULL: takes none */
+	take_fn *take;	 /* NULL: a text, kept as it is */
+	size_t to;	 /* offset in struct sweep_options */
+	const char *arg; /* NULL: no argument */
 	const char *help;
 } rows[] = {
 	{ "progress", NULL, offsetof(struct sweep_options, progress), "SOURCE",
@@ -169,7 +169,7 @@ void sweep_options_help(FILE *to)
 	}
 }
 
-/* The row that a word names, with its argument where that is in the same word. */
+/* The row that a word names, and its argument if that is in the same word. */
 static const struct row *row_of(const char *word, const char **arg)
 {
 	size_t len;

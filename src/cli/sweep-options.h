@@ -6,7 +6,7 @@
 #include "options.h"
 #include "sweep/drive.h"
 
-/* The options that only `sweep` has; the others are those of options.h. */
+/* The options of `sweep` alone; options.h has the others. */
 struct sweep_options {
 	char *progress, *response, *csv, *html, *plot, *events;
 	uint64_t *dose_ns;
@@ -20,8 +20,8 @@ struct sweep_options {
 };
 
 /*
- * Takes its own options out of argv (which keeps the rest, argc is adjusted); what is behind `--`
- * is left alone. SB_EUSAGE with the option and the remedy.
+ * Removes these options from argv, which keeps the rest, and adjusts argc. Leaves what is behind
+ * `--` alone. SB_EUSAGE with the option and the remedy.
  */
 int sweep_options_take(int *argc, char **argv, struct sweep_options *out, struct sb_err *err);
 void sweep_options_free(struct sweep_options *opt);

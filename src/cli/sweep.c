@@ -16,14 +16,14 @@
 #include "src/run/backends.h"
 #include "src/session/launch.h"
 
-#define FLOOR_NS	40 /* smallest delay that is given honestly */
+#define FLOOR_NS	40 /* smallest delay that is exact */
 #define DEFAULT_TIME_NS 60000000000ull
 
 struct sweep_command {
 	struct options opt;
 	struct sweep_options own;
 	struct sweep_job job;
-	const char **spec; /* of the targets asked about */
+	const char **spec; /* of the targets under test */
 	struct sb_err err;
 };
 
@@ -120,8 +120,8 @@ static uint64_t choose_seed(const struct sweep_options *own)
 	return seed;
 }
 
-/* Whether requests come at a rate of their own is tried on the progress function, where there is
- * one and no thread's being busy tells. */
+/* Whether requests arrive at a rate of their own is tested on the progress function, if there is
+ * one and no busy thread decides it. */
 static void look_for_open_loop(struct sweep_command *c, struct drive_cfg *d)
 {
 	d->control = c->job.progress_index;
@@ -181,7 +181,7 @@ static int fill_job(struct sweep_command *c)
 				 0;
 }
 
-/* Found before the target is touched, and not after an hour. */
+/* Tests the outputs before the target is touched, rather than after an hour. */
 static int open_outputs(struct sweep_command *c)
 {
 	const char *path[] = { c->opt.json, c->own.csv, c->own.html, c->own.plot };
@@ -197,7 +197,7 @@ static int open_outputs(struct sweep_command *c)
 	return c->job.events ? 0 : err_sys(&c->err, SB_EFILE, "cannot write %s", c->own.events);
 }
 
-/* The pieces of one command line, for the documents. */
+/* The parts of one command line, for the documents. */
 static void describe(const struct sweep_command *c, int argc, char **argv,
 		     struct out_sweep_about *about)
 {
@@ -240,8 +240,8 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);
-	/* A live process is untraced while it is measured; what a launched one starts is followed.
-	 */
+	/* A living process is untraced during measurements; children of a launched command are
+	 * followed. */
 	c->opt.session.follow = c->opt.command && !c->opt.session.n_pids;
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {

@@ -42,9 +42,9 @@ static void tell_target(struct request *r, const char *what, size_t index)
 	tell(r, what, &t);
 }
 
-/* ---- what a request says ---- */
+/* ---- reading requests ---- */
 
-/* A whole number of at least 0; absent: false. */
+/* A whole number of at least 0; false: absent. */
 static bool get_number(struct request *r, const char *key, uint64_t *n, int *ret)
 {
 	const json_t *value = json_object_get(r->in, key);
@@ -72,7 +72,7 @@ static int check_delay(struct request *r, uint64_t ns)
 	return fail(r, SB_ERANGE, "a delay above 10 s is refused", NULL);
 }
 
-/* How many targets in force have this text, of whatever process; *index: the last of them. */
+/* The number of targets in force with this text, of any process; *index: the last of them. */
 static size_t count_named(struct request *r, const char *name, size_t *index)
 {
 	const struct backend *b = r->c->backend;
@@ -106,7 +106,7 @@ static bool find_exactly(struct request *r, const char *name, uint64_t pid, size
 	return false;
 }
 
-/* By text and pid; the only one of its text needs no pid. */
+/* By text and pid; a target whose text is unique needs no pid. */
 static int find_target(struct request *r, const char *name, size_t *index)
 {
 	uint64_t pid = 0;
@@ -144,7 +144,7 @@ static int get_target(struct request *r, size_t *index)
 
 /* ---- requests ---- */
 
-/* What waits for its module, and why. */
+/* A target that waits for its module, and the reason. */
 static void put_pending(struct request *r, size_t index)
 {
 	struct session_target t = { 0 };
@@ -160,7 +160,7 @@ static void put_pending(struct request *r, size_t index)
 	free(why);
 }
 
-/* The limit of the kernel module holds here, too: scripts see one and the same error. */
+/* The limit of the kernel module applies here, too, so that scripts see one and the same error. */
 static int check_length(struct request *r, const struct spec *spec)
 {
 	if (spec->kind == SPEC_PYTHON || spec->module[0] != '/' || glob_is_pattern(spec->module) ||
@@ -170,7 +170,7 @@ static int check_length(struct request *r, const struct spec *spec)
 		    "a pattern names the file: '*/NAME:SYMBOL'");
 }
 
-/* The target that the words of a request are; SB_EUSAGE, SB_ESPEC and so on. */
+/* Parses the words of a request into a target. SB_EUSAGE, SB_ESPEC and so on. */
 static int read_words(struct request *r, const json_t *words, struct spec_list *list)
 {
 	size_t n = json_array_size(words), i = 0;
@@ -357,7 +357,7 @@ static int op_status(struct request *r)
 	return 0;
 }
 
-/* How long calls took, of targets of which some were timed. */
+/* The duration of calls, if any of the targets was timed. */
 static void put_spans(struct request *r)
 {
 	const struct backend *b = r->c->backend;
@@ -385,7 +385,8 @@ static uint64_t hits_of(struct request *r, size_t index)
 	return t.counts.hits;
 }
 
-/* False: no call came in the time. The slack of sleeps would be as long as they are. */
+/* False: there was no call in that time. The timer slack is reduced: by default it is about as long
+ * as these sleeps. */
 static bool await_call(struct request *r, size_t index, uint64_t poll_ns)
 {
 	uint64_t was = hits_of(r, index), limit = clock_ns() + CONTROL_AFTER_NS;
@@ -401,7 +402,7 @@ static bool await_call(struct request *r, size_t index, uint64_t poll_ns)
 	return moved;
 }
 
-/* "after", where it is asked for. */
+/* Handles "after", if the request has it. */
 static int lanes_after(struct request *r)
 {
 	const json_t *after = json_object_get(r->in, "after");
@@ -446,7 +447,7 @@ static int op_lanes(struct request *r)
 	return 0;
 }
 
-/* One entry of an arm: checked first, for all of them, then done. */
+/* One entry of an arm: all entries are checked first, then applied. */
 static int arm_one(struct request *r, const json_t *entry, bool doit)
 {
 	const struct backend *b = r->c->backend;

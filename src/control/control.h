@@ -5,30 +5,30 @@
 #include "src/session/backend.h"
 
 /*
- * What may be asked of a running session, as JSON: one object a request, one object an answer,
- * whoever asks and over whatever line (the command line's own socket, sbctl's, a sweep's). Pure but
- * for the session it is about; no text from outside is trusted, and nothing blocks but "lanes" with
- * "after", for CONTROL_AFTER_NS at most.
+ * Requests to a running session, in JSON: one object a request, one object an answer, for every
+ * client and every transport (the command line's socket, sbctl's, a sweep's). Acts on nothing but
+ * the session. No text from outside is trusted. Nothing blocks, except "lanes" with "after", for at
+ * most CONTROL_AFTER_NS.
  *
  *	{"op": "add", "words": ["TARGET", "5us", "every=2"]}
  *	{"op": "remove", "target": T, "pid": N}			pid: of a pid= target
  *	{"op": "update", "target": T, "pid": N, "delay_ns": N, "every": N}
  *	{"op": "clear"}						removes all
- *	{"op": "delay", "delay_ns": N}				the default of later adds; without
- *N: asks
+ *	{"op": "delay", "delay_ns": N}				sets the default of later adds;
+ *								without N: reads it
  *	{"op": "enable"} {"op": "disable"}
  *	{"op": "list"} {"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,
- *injected_ns, overrun_ns]
- *			"spans": [[index, ns, calls, missed]]	of targets that are timed, or were
- *			"timing": true				what "time" asked for is in force
- *		"after": {"index": I, "poll_ns": N}		read right after that target's next
- *								call, looked for so often
- *			"moved": true				there was one in the time
+ *								 injected_ns, overrun_ns]
+ *			"spans": [[index, ns, calls, missed]]	of targets that are or were timed
+ *			"timing": true				the last "time" is in effect
+ *		"after": {"index": I, "poll_ns": N}		reads right after the next call of
+ *								that target, polled at N ns
+ *			"moved": true				there was such a call
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
- *								all in one go
- *	{"op": "stop"}						detach and end
+ *								all at once
+ *	{"op": "stop"}						detaches and ends
  *
  * An answer is {"ok": true, ...} or {"ok": false, "error": "ENOENT", "what": .., "hint": ..}. Error
  * names are those of sbctl: EINVAL ENOENT EEXIST ENOSPC ENOEXEC ENAMETOOLONG ERANGE EPERM EIO.
@@ -40,14 +40,14 @@ struct control_state {
 	const struct backend *backend;
 	struct session *session;
 	uint64_t default_ns; /* of targets that are added without a delay */
-	bool stop;	     /* somebody has asked for the end */
-	/* Told of each change, for --events; may be NULL. what: "add", "disable", ...; t: of which
-	 * target, or (its spec is NULL) a delay that is no target's; NULL: neither. */
+	bool stop;	     /* a client has requested the end */
+	/* Called at each change, for --events; may be NULL. what: "add", "disable", ... t: the
+	 * target; with spec NULL: a delay that belongs to no target; NULL: neither. */
 	void (*changed)(void *ctx, const char *what, const struct session_target *t);
 	void *ctx;
 };
 
-/* The answer to one request, without newline; the caller frees. Never NULL. */
+/* The answer to one request, without a newline. The caller frees. Never NULL. */
 char *control_answer(struct control_state *c, const char *request, size_t len);
 
 #endif

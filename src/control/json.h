@@ -6,7 +6,7 @@
 #include "src/base/json.h"
 
 json_t *control_target(const struct session_target *t, size_t index);
-/* Its functions by their own hits as "functions", in a session that counts them. */
+/* Adds its functions with their own hits as "functions", if the session counts them. */
 void control_functions(const struct backend *b, struct session *s, size_t index, json_t *target);
 
 #endif

@@ -33,11 +33,11 @@ struct metrics {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool writing, stop;
-	int open[OPEN_LIMIT]; /* connections, the oldest first; the server's thread's */
+	int open[OPEN_LIMIT]; /* connections, the oldest first; for the server's thread only */
 	size_t n_open;
 };
 
-/* ---- asking ---- */
+/* ---- requests to the session ---- */
 
 static json_t *ask(pid_t session, const char *request)
 {
@@ -74,7 +74,7 @@ out:
 
 /* ---- the text ---- */
 
-/* A label's value, escaped as the format has it. */
+/* A label's value, escaped as the format requires. */
 static void put_label(FILE *f, const char *s)
 {
 	for (; *s; s++) {
@@ -88,9 +88,9 @@ static void put_label(FILE *f, const char *s)
 }
 
 /*
- * The text is OpenMetrics, or the format before it, which the textfile collector reads: that names
- * a counter as its samples are, knows no state sets (one of them and the file is thrown away whole)
- * and takes units for comments.
+ * The text is OpenMetrics, or the older format, which the textfile collector reads. The older
+ * format names a counter as its samples, knows no state sets (a single one makes it reject the
+ * whole file) and takes units for comments.
  */
 struct page {
 	FILE *f;
@@ -110,7 +110,8 @@ static void head(const struct page *p, const char *name, const char *type, const
 	fprintf(p->f, "# HELP %s%s %s\n", name, suffix, help);
 }
 
-/* Which target; of one that is limited to a process's tree, which: two may have one name. */
+/* The labels of a target. One that is limited to a process tree has the tree, too: two may have one
+ * name. */
 static void put_target(FILE *f, const char *name, const json_t *t)
 {
 	const char *spec = json_string_value(json_object_get(t, "target"));
@@ -145,7 +146,7 @@ static const struct counter {
 
 enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
 
-/* Lanes come by thread: those of a process and target are added up. */
+/* Lanes are by thread: adds up those of one process and target. */
 static void rows_by_pid(FILE *f, const struct counter *c, const json_t *targets,
 			const json_t *lanes)
 {
@@ -257,7 +258,7 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 
 /* ---- HTTP ---- */
 
-/* type: NULL: plain words. */
+/* type NULL: plain text. */
 static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, const char *type,
 			     char *text, size_t len, enum MHD_ResponseMemoryMode mode)
 {
@@ -273,7 +274,7 @@ static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, c
 }
 
 /*
- * OpenMetrics for who names it, as Prometheus does; for all others the format before it, which
+ * OpenMetrics for clients that name it, as Prometheus does. All others get the older format, which
  * every reader of metrics knows.
  */
 static bool reads_openmetrics(struct MHD_Connection *conn)
@@ -346,9 +347,9 @@ static int parse_listen(const char *text, struct sockaddr_storage *addr, socklen
 }
 
 /*
- * A scrape takes a moment. Whoever opens connections and says nothing, or a byte now and then,
- * would keep all others out until each of them is given up: so there are always some to spare, and
- * a new one ends the oldest. Called by the server's one thread.
+ * A scrape takes a moment. A client that opens connections and sends nothing, or a byte now and
+ * then, would block all others until each of its connections times out. So some connections are
+ * always kept spare, and a new one ends the oldest. Called by the server's only thread.
  */
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket,
 			  enum MHD_ConnectionNotificationCode what)
@@ -399,7 +400,7 @@ static int start_http(struct metrics *m, struct sb_err *err)
 
 /* ---- the file ---- */
 
-/* In one step: the collector sees the old one or the new one. */
+/* In one step: the collector sees the old file or the new one. */
 static void write_file(const struct metrics *m)
 {
 	struct sb_err err = { 0 };
@@ -408,7 +409,7 @@ static void write_file(const struct metrics *m)
 
 	if (!text)
 		return;
-	text[len - 1] = '\0'; /* a document ends in a newline of its own */
+	text[len - 1] = '\0'; /* out_document() adds a newline of its own */
 	if (out_document(m->cfg.file, text, &err) < 0)
 		log_debug("%s", err.what);
 	free(text);
@@ -467,7 +468,7 @@ int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct 
 	if (!m->cfg.interval_ns)
 		m->cfg.interval_ns = 5000000000ull;
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are the main thread's */
+	pthread_sigmask(SIG_BLOCK, &all, &old); /* the main thread handles signals */
 	if (cfg->listen)
 		ret = start_http(m, err);
 	if (ret == 0 && cfg->file)

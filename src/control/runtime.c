@@ -18,8 +18,8 @@
 
 enum { CONNECT_S = 10 };
 
-/* Capabilities that neither the user is root for nor were handed down (ambient ones): the file's.
- */
+/* Capabilities that the user has neither as root nor by inheritance (ambient ones) come from the
+ * file. */
 static bool has_file_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -48,7 +48,7 @@ int runtime_refuse_gained(struct sb_err *err)
 	return -SB_EPERM;
 }
 
-/* A directory, and not a link to one, that nobody but this user writes into. */
+/* A directory, not a link to one, that only this user can write to. */
 static bool is_own(const char *dir, uid_t user, mode_t closed)
 {
 	struct stat st;
@@ -161,7 +161,7 @@ static int socket_at(const char *path, int flags, struct sockaddr_un *addr)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 }
 
-/* EAGAIN: somebody listens, and does not get round to it. */
+/* EAGAIN: the listener exists, but its queue is full. */
 static int dial(const char *path, int flags)
 {
 	struct timeval limit = { .tv_sec = CONNECT_S };
@@ -186,14 +186,15 @@ int runtime_connect(const char *path)
 	return dial(path, 0);
 }
 
-/* It has its name only when it listens: one that refuses is taken for dead, and removed. */
+/* It gets its name only when it listens: a socket that refuses connections counts as dead and is
+ * removed. */
 static int listen_as(int fd, const char *new, const char *path, const struct sockaddr_un *addr,
 		     int backlog)
 {
 	mode_t old;
 	int ret;
 
-	unlink(new); /* of an earlier process of this number */
+	unlink(new); /* left by an earlier process with this pid */
 	old = umask(077);
 	ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr));
 	umask(old);
@@ -213,7 +214,7 @@ int runtime_listen(const char *path, int backlog, struct sb_err *err)
 
 	if (fd >= 0)
 		close(fd);
-	if (fd >= 0 || errno == EAGAIN) { /* pids of two namespaces may be alike */
+	if (fd >= 0 || errno == EAGAIN) { /* pids of two namespaces may be equal */
 		err_set(err, SB_EHOOKED, "%s is a running session's, of another pid namespace",
 			path);
 		err_hint(err, "set SBINJECT_RUNTIME_DIR to a directory of this namespace's own");

@@ -14,11 +14,12 @@
 
 enum { UNREAD_MAX = 64 << 10, CLIENTS = CONTROL_FDS - 1, BURST = 256, LAST_MS = 200 };
 
-/* What one client's requests may take in one turn, ns: leases, forks and the others wait. */
+/* Time for one client's requests in one turn, ns: leases, forks and other clients wait
+ * meanwhile. */
 #define TURN_NS 5000000ull
 
-/* Who holds a place and does nothing with it gives it up where another wants it: soon where nothing
- * was ever asked, later where answers are not taken, then where nothing more is asked. ns. */
+/* An idle client loses its place to a new one after so many ns: soon if it has never sent a
+ * request, later if it does not read answers, last if it has no more requests. */
 #define SILENT_NS 100000000ull
 #define DEAF_NS	  1000000000ull
 #define IDLE_NS	  5000000000ull
@@ -27,8 +28,9 @@ struct peer {
 	int fd; /* -1: free */
 	char *in, *out;
 	size_t in_len, out_len;
-	bool asked;	    /* a whole line, once at least */
-	uint64_t active_ns; /* when it last asked, or took an answer, or came */
+	bool asked;	    /* it has sent a whole line */
+	uint64_t active_ns; /* time of its last request, of its last read of an answer, or of its
+			       connect */
 };
 
 struct control_server {
@@ -73,7 +75,7 @@ static bool may_ask(int fd)
 	       (who.uid == geteuid() || who.uid == 0);
 }
 
-/* Modes keep others out as a rule; who got past them is told why it ends here. */
+/* File modes keep other users out as a rule; a client that got past them gets the reason. */
 static void turn_away(int fd)
 {
 	static const char line[] = "{\"ok\":false,\"error\":\"EPERM\",\"what\":\"this session is "
@@ -89,11 +91,12 @@ static bool is_idle(const struct peer *p, uint64_t now)
 
 	if (p->asked)
 		return now - p->active_ns > (p->out_len ? DEAF_NS : IDLE_NS);
-	/* One that came a while ago may not have been heard yet. */
+	/* A new client may have a request that was not read yet. */
 	return now - p->active_ns > SILENT_NS && (ioctl(p->fd, FIONREAD, &unread) < 0 || !unread);
 }
 
-/* A free place, else that of the idle one that asked nothing, or least lately. NULL: none. */
+/* A free place, else the place of an idle client: one without a request first, then the one idle
+ * for the longest time. NULL: none. */
 static struct peer *place_for_one(struct control_server *srv)
 {
 	uint64_t now = clock_ns();
@@ -110,7 +113,7 @@ static struct peer *place_for_one(struct control_server *srv)
 	return best;
 }
 
-/* Who finds no place waits in the socket's queue until there is one. */
+/* A client without a place waits in the socket's queue for one. */
 static void welcome(struct control_server *srv)
 {
 	struct peer *p;
@@ -160,14 +163,14 @@ static void reply(struct peer *p, const char *text)
 	p->out_len += len + 1;
 }
 
-/* Who does not read its answers gets no more of them for now: soon, since each costs us time until
- * then. One answer may be longer than that. */
+/* A client that does not read its answers gets no more of them for now. The limit is low, since
+ * each answer costs us time. A single answer may exceed it. */
 static bool has_room(const struct peer *p)
 {
 	return p->out_len < UNREAD_MAX;
 }
 
-/* Whole lines; a client that asks much takes its turn with the target's own events. */
+/* Handles whole lines; a client with many requests takes turns with the events of the target. */
 static void answer_lines(struct peer *p, struct control_state *state)
 {
 	uint64_t end_ns = clock_ns() + TURN_NS;
@@ -205,7 +208,7 @@ static bool hear(struct peer *p)
 
 	if (n > 0)
 		p->in_len += (size_t)n;
-	/* A line that fills everything never ends. */
+	/* A line that fills the whole buffer will never end. */
 	return n > 0 ? p->in_len < CONTROL_MAX_REQUEST || has_line(p) :
 		       n < 0 && (errno == EAGAIN || errno == EINTR);
 }
@@ -231,7 +234,8 @@ size_t control_server_poll(struct control_server *srv, struct pollfd *fds)
 	for (int i = 0; i < CLIENTS; i++) {
 		const struct peer *p = &srv->peer[i];
 
-		/* Who does not read is not heard; who has more to say is served at once. */
+		/* Do not read from a client whose output buffer is full. Serve a client with more
+		 * lines at once. */
 		fds[n++] = (struct pollfd){
 			.fd = p->fd,
 			.events = (short)((has_room(p) ? POLLIN : 0) |

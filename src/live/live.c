@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sweep of a process that lives. The session's hooks stay planted throughout; an arm is a few
- * stores into its control pages. Counters of all threads and, where the progress is a target's
- * hits, of the progress are read at one instant by the tracer; other sources are read right beside.
+ * A sweep of a living process. The session's hooks stay planted throughout; an arm is a few stores
+ * into its control pages. The tracer reads the counters of all threads at one instant, and the
+ * progress with them if that is a target's hits. Other sources are read right before or after.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,14 +26,14 @@ struct live {
 	struct drive *drive;
 	size_t n_all; /* targets of the session */
 	uint64_t start_ns;
-	double item_ns;	    /* time per item of the last window; 0: not known yet */
-	uint64_t period_ns; /* of a source that is published now and then; 0: it is read as it is */
-	bool timed;	    /* calls are being timed */
-	bool over;	    /* the user, or the target, ended it */
+	double item_ns;	    /* time per item of the last window; 0: unknown */
+	uint64_t period_ns; /* of a source that is published at intervals; 0: read at any time */
+	bool timed;	    /* calls are timed now */
+	bool over;	    /* the user, or the target, has ended the sweep */
 	struct sb_err *err;
 };
 
-/* The progress target counts in every arm; it is delayed only where the step says so. */
+/* The progress target counts in every arm; it is delayed only if the step says so. */
 static int set_arm(struct live *l, const struct drive_step *step)
 {
 	json_t *list = json_array(), *answer;
@@ -57,7 +57,7 @@ static int set_arm(struct live *l, const struct drive_step *step)
 
 /* ---- waiting ---- */
 
-/* False: the user, or the target's end, ends it. */
+/* False: the user, or the end of the target, has ended the wait. */
 static bool wait_until(struct live *l, uint64_t until)
 {
 	for (uint64_t now = clock_ns(); now < until && !l->over; now = clock_ns()) {
@@ -74,9 +74,9 @@ static bool wait_until(struct live *l, uint64_t until)
 }
 
 /*
- * A source that is published now and then (a counter in a file that is written each second) is read
- * right after it changed: rounding to its period goes. It is only looked at about when that is due,
- * since a look may cost its owner something.
+ * A source that is published at intervals (a counter in a file that is written each second) is read
+ * right after a change: this avoids rounding to its period. It is polled only around the time when
+ * a change is due, since a read may cost its owner something.
  */
 static int await_change(struct live *l)
 {
@@ -98,8 +98,8 @@ static int await_change(struct live *l)
 }
 
 /*
- * Interpreters take up when they come to it that calls are timed, or no more: so long it is waited,
- * so that no delayed window pays for it. One that does not come is found out by the readings.
+ * An interpreter begins or ends timing at its next safe point. Waits for that, so that no delayed
+ * window pays for it. The readings reveal an interpreter that does not reach one.
  */
 static int await_timing(struct live *l, const struct drive_step *step)
 {
@@ -125,10 +125,10 @@ static int await_timing(struct live *l, const struct drive_step *step)
 /* ---- windows ---- */
 
 /*
- * One end of a window. Where few items fit into one, a count taken at any moment is off by up to an
- * item, and not by chance alone: windows fall into step with the items. Read right after an item
- * there is no rounding. (Windows then end at the first item after their time, which is a stopping
- * time: the mean over them is not biased, by Wald's identity.)
+ * One end of a window. If few items fit into a window, a count at any moment is off by up to an
+ * item, and not by chance alone: windows fall into step with the items. A count right after an item
+ * is not rounded. (Windows then end at the first item after their time, which is a stopping time:
+ * the mean over them is not biased, by Wald's identity.)
  */
 static int take_edge(struct live *l, struct sweep_reading *r)
 {
@@ -136,7 +136,7 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 20, 50e3), 1e6);
 	uint64_t over = l->start_ns + l->job->cfg.time_ns;
 
-	/* A response is a mean over what was answered: nothing is rounded to whole items there. */
+	/* A response is a mean over completed items: nothing is rounded to whole items there. */
 	if (l->job->progress || l->job->response || l->item_ns < ITEM_LONG_NS)
 		return sweep_reading_take(l->reader, r, l->err);
 	for (;;) {
@@ -192,7 +192,7 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	return ret;
 }
 
-/* CPU times are read in SHAM only: that is what tells an idle program from a busy one. */
+/* CPU times are read in SHAM only: they distinguish an idle program from a busy one. */
 static int one_window(struct live *l, const struct drive_step *step)
 {
 	static struct sweep_cpu before, after;
@@ -221,7 +221,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 	return ret;
 }
 
-/* ---- the source, before anything is measured ---- */
+/* ---- the source, before the first measurement ---- */
 
 static uint64_t move_limit_ns(const struct sweep_job *job)
 {
@@ -244,7 +244,7 @@ static int does_not_move(struct live *l, double was, uint64_t limit_ns)
 	return -1;
 }
 
-/* A target's hits; others are tried before the process is touched (probe_source()). */
+/* The hits of a target. probe_source() tests other sources before the process is touched. */
 static int check_moves(struct live *l)
 {
 	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
@@ -266,8 +266,9 @@ static int check_moves(struct live *l)
 }
 
 /*
- * Does it answer, does it move, how often? One that changes at every look is a live counter; one
- * that stands still between looks is published with a period, which windows will respect.
+ * Does it answer, does it change, and how often? A source that changes at every look is a live
+ * counter. One that stands still between looks is published with a period, which the windows
+ * respect.
  */
 static int probe_source(struct live *l)
 {
@@ -303,7 +304,7 @@ static int probe_source(struct live *l)
 	return 0;
 }
 
-/* A latency of nothing is none: something must be answered while we look. */
+/* Without an item there is no latency: at least one must complete during the test. */
 static int probe_response(struct live *l)
 {
 	struct progress *response = l->job->response;
@@ -324,7 +325,7 @@ static int probe_response(struct live *l)
 	return err_hint(l->err, "is the program under load, and are these its requests?"), -1;
 }
 
-/* What this takes comes off the budget. */
+/* The time for this is part of the budget. */
 static int check_sources(struct live *l)
 {
 	uint64_t from = clock_ns(), *time = &l->job->cfg.time_ns, spent;
@@ -355,7 +356,7 @@ static void crank(struct live *l)
 	sweep_show(l->job, l->drive, true);
 }
 
-/* What ended it early belongs to the result: what was measured until then stands. */
+/* The reason for an early end is part of the result; what was measured until then stays valid. */
 static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
 {
 	if (!res->ended_early)
@@ -370,7 +371,7 @@ static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
 		*l->err = (struct sb_err){ 0 };
 }
 
-/* The hooks are taken out. A command of ours is not waited for yet: the result is there now. */
+/* Removes the hooks. Does not wait for a command of ours: the result is complete. */
 static void detach(struct live *l)
 {
 	struct sweep_job *job = l->job;

@@ -4,7 +4,7 @@
 
 #include "progress.h"
 
-/* Between progress*.c only: a kind of source. */
+/* Shared by progress*.c only: the operations of a kind of source. */
 struct progress_ops {
 	int (*open)(struct progress *p, struct sb_err *err);
 	int (*read)(struct progress *p, struct progress_value *value, struct sb_err *err);
@@ -15,14 +15,14 @@ struct progress_ops {
 struct progress {
 	const struct progress_ops *ops;
 	char *text;	  /* as given */
-	const char *rest; /* behind the prefix */
+	const char *rest; /* the text behind the prefix */
 	bool response;
-	void *own; /* the kind's */
+	void *own; /* belongs to the kind */
 };
 
 extern const struct progress_ops progress_prom, progress_stdout, progress_file, progress_cmd;
 
-/* The last number in a text; false where there is none. */
+/* The last number in a text; false: there is none. */
 bool progress_last_number(const char *text, double *number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* prom:URL#METRIC{labels}, by libcurl; the text format is read line by line. */
+/* prom:URL#METRIC{labels}, by libcurl; the text format is parsed line by line. */
 #include <ctype.h>
 #include <curl/curl.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static bool name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == ':';
 }
 
-/* The value of a label in `a="b",c="d"`, still escaped; false: it has none of that name. */
+/* The value of a label in `a="b",c="d"`, still escaped; false: there is no label of that name. */
 static bool label_value(const char *labels, const char *end, const char *name, size_t name_len,
 			const char **value, size_t *len)
 {
@@ -48,7 +48,7 @@ static bool label_value(const char *labels, const char *end, const char *name, s
 	return false;
 }
 
-/* Every label that is asked for is there with that value. */
+/* Does it have every wanted label with the wanted value? */
 static bool labels_fit(const char *have, const char *end, const char *want)
 {
 	while (*want) {
@@ -134,7 +134,7 @@ static char *cut(const char *from, size_t len)
 
 static int prom_open(struct progress *p, struct sb_err *err)
 {
-	/* The first: a label's value may hold another. */
+	/* The first one: a label's value may contain another. */
 	const char *hash = strchr(p->rest, '#'), *brace = hash ? strchr(hash, '{') : NULL;
 	size_t metric = hash ? strcspn(hash + 1, "{") : 0;
 	struct prom *prom;

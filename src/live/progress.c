@@ -93,7 +93,7 @@ bool progress_last_number(const char *text, double *number)
 	const char *at = text + strlen(text);
 	bool found = false;
 
-	/* Back to the last digit, then to where its number starts. */
+	/* Back to the last digit, then to the start of its number. */
 	while (at > text && !isdigit((unsigned char)at[-1]))
 		at--;
 	while (at > text && (isdigit((unsigned char)at[-1]) || strchr(".eE+-", at[-1])))
@@ -118,7 +118,7 @@ static void nothing(struct progress *p)
 
 static int file_open(struct progress *p, struct sb_err *err)
 {
-	p->own = calloc(1, sizeof(bool)); /* a number was seen in it */
+	p->own = calloc(1, sizeof(bool)); /* a number was read from it before */
 	if (!p->own)
 		abort();
 	if (*p->rest)
@@ -150,8 +150,8 @@ static int file_look(struct progress *p, struct progress_value *value, struct sb
 	return err_set(err, SB_EFILE, "progress: there is no number in %s", p->rest);
 }
 
-/* Who writes a file anew truncates it first, who rotates it takes it away first: a number that was
- * there is waited for. */
+/* A program that rewrites a file truncates it first; one that rotates it removes it first. So if
+ * there was a number before, wait for the next. */
 static int file_read(struct progress *p, struct progress_value *value, struct sb_err *err)
 {
 	bool *known = p->own;

@@ -8,22 +8,24 @@
 #include "src/base/err.h"
 
 /*
- * Where a program says how far it is: a number that only grows, read again and again.
+ * Where a program shows its progress: a number that only grows, read again and again.
  *
  *	prom:URL#METRIC{label="value",...}	a metric in Prometheus's text format, over HTTP; the
- *						name may hold ':'. Without labels, or with some, all
- *						series that fit are added up. A histogram's or
- *summary's own name stands for its _count (and _sum, for a response)
- *	stdout:REGEX				the launched command's standard output: a line that
- *						matches is one item; with a group, the group's
- *number is the count so far file:PATH				the last number in a file
- *cmd:COMMAND the last number that a shell command prints
+ *						name may hold ':'. Without labels, or with some,
+ *						all matching series are added up. The name of a
+ *						histogram or summary stands for its _count (and
+ *						_sum, for a response)
+ *	stdout:REGEX				the launched command's standard output: a matching
+ *						line is one item; with a group, the group's number
+ *						is the count so far
+ *	file:PATH				the last number in a file
+ *	cmd:COMMAND				the last number that a shell command prints
  *
- * Anything else is a TARGET, whose hits are counted by the session itself (exact, and free). So is
- * what is "end": the launched command's end is the one item.
+ * Anything else is a TARGET; the session itself counts its hits (exact, and at no cost). "end" is
+ * no source either: the end of the launched command is the one item.
  *
  * A source may block for as long as its timeout (prom, cmd: a second); the target is not stopped
- *for it. Texts from outside are bounded and parsed as data.
+ * meanwhile. Texts from outside are bounded and parsed as data.
  */
 enum progress_kind {
 	PROGRESS_TARGET,
@@ -36,32 +38,32 @@ enum progress_kind {
 
 struct progress;
 
-/* By its prefix; a TARGET is everything that has none of these. */
+/* By the prefix; a text without one of these prefixes is a TARGET. */
 enum progress_kind progress_kind_of(const char *text);
 
-/* PROGRESS_TARGET and PROGRESS_END are the caller's own: SB_EUSAGE. response: sum and count of a
- * histogram are wanted. Nothing is read yet. */
+/* PROGRESS_TARGET and PROGRESS_END are the caller's own: SB_EUSAGE. response: also read the sum and
+ * count of a histogram. Reads nothing yet. */
 int progress_open(const char *text, bool response, struct progress **out, struct sb_err *err);
 void progress_close(struct progress *p);
 
 struct progress_value {
 	double count; /* items so far */
-	double sum;   /* a response's total, in the source's unit (seconds); 0 otherwise */
+	double sum;   /* total of a response, in the source's unit (seconds); else 0 */
 };
 
 /* SB_EFILE with the reason: unreachable, an error status, no such metric, no number in it. */
 int progress_read(struct progress *p, struct progress_value *value, struct sb_err *err);
 
-/* How long to wait between two reads that look for a change, ns: cheap sources often. */
+/* The time to wait between two reads that look for a change, ns: short for cheap sources. */
 uint64_t progress_poll_ns(const struct progress *p);
 
-/* PROGRESS_STDOUT: bytes of the command's output, as they come. */
+/* PROGRESS_STDOUT: passes on bytes of the command's output. */
 void progress_feed(struct progress *p, const char *bytes, size_t len);
 
 const char *progress_text(const struct progress *p);
 
-/* Of Prometheus's text format: adds up the series of a metric with these labels ("" or
- * `a="b",c="d"`). False where there is none. Pure; for prom sources and tests. */
+/* Adds up the series of a metric with these labels ("" or `a="b",c="d"`) in Prometheus's text
+ * format. False: there is none. No side effects; for prom sources and tests. */
 bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum);
 
 #endif

@@ -18,7 +18,7 @@ struct sweep_reader {
 	struct sweep_job *job;
 	struct client *client;
 	size_t n_all;
-	struct role *role; /* a process keeps the one that it had when it was first seen */
+	struct role *role; /* a process keeps its first role */
 	size_t n_roles;
 };
 
@@ -146,7 +146,7 @@ int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, str
 		if (progress_read(reader->job->progress, &v, err) < 0)
 			return -1;
 		r->items = v.count;
-		r->t_ns = before + (clock_ns() - before) / 2; /* it answers in between */
+		r->t_ns = before + (clock_ns() - before) / 2; /* the reading lies in between */
 	}
 	if (take_counters(reader, json_pack("{s:s}", "op", "lanes"), r, err) < 0)
 		return -1;
@@ -258,7 +258,8 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 		add_lane(&lanes, drive_lane(drive, role, d.pid, (int)d.slot), &count);
 		take_off(&rest[d.target], &count);
 	}
-	/* Of processes that ended meanwhile, or whose birth was not seen: one lane for all. */
+	/* One lane for all processes that ended meanwhile, or that were not seen from their
+	 * birth. */
 	for (size_t i = 0; i < reader->job->cfg.n_targets; i++)
 		if (treated[i] && rest[i].hits)
 			add_lane(&lanes, drive_lane(drive, role, 0, 0), &rest[i]);
@@ -286,7 +287,8 @@ struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 
 /* ---- CPU time ---- */
 
-/* Run time, and time spent waiting for a processor: a busy thread is busy on a busy machine too. */
+/* Time on a processor and time waiting for one: a busy thread counts as busy on a busy machine,
+ * too. */
 static double thread_ns(pid_t pid, pid_t tid)
 {
 	unsigned long long run = 0, wait = 0;

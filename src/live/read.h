@@ -7,13 +7,13 @@
 #include "src/run/client.h"
 
 /*
- * What stands on the counters of a live session at one instant, and what happened between two of
- * them. Processes may end in between: what they did counts, though on no thread of its own.
+ * The counters of a live session at one instant, and the difference of two such readings. A process
+ * may end in between: its hits count, though on no thread.
  */
 struct sweep_row {
 	pid_t pid;
 	size_t target, slot;
-	/* spent: injected and overrun, what the thread really lost */
+	/* spent: injected and overrun, the real loss of the thread */
 	uint64_t hits, spent_ns, overrun_ns;
 };
 
@@ -23,40 +23,41 @@ struct sweep_reading {
 	struct sweep_row *row; /* living threads, sorted */
 	size_t n_rows;
 	uint64_t *hits, *spent_ns, *overrun_ns; /* by target, ended processes included */
-	struct drive_own *own; /* by target: what its calls took so far, where they are timed */
-	bool moved;	       /* an item had just been done */
-	bool timing;	       /* they are, or are not, as was last asked for */
+	struct drive_own *own; /* by target: the duration of its calls so far, if they are timed */
+	bool moved;	       /* an item was completed just before */
+	bool timing;	       /* timing has the state that was last requested */
 };
 
 struct sweep_reader;
 
-/* The client is borrowed; n_all: targets of the session, the progress target included. */
+/* The reader borrows the client. n_all: targets of the session, the progress target included. */
 struct sweep_reader *sweep_reader_new(struct sweep_job *job, struct client *client, size_t n_all);
 void sweep_reader_free(struct sweep_reader *reader);
 
-/* A request to the session (control.h); the caller drops the answer. NULL with the error: it was
- * refused, or (SB_ENOPROC) the session is over. */
+/* Sends a request to the session (control.h); the caller drops the reference to the answer. NULL
+ * with the error: the request was refused, or (SB_ENOPROC) the session has ended. */
 json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err);
 
+/* Reads the counters and the progress now. sweep_reading_free() frees *r, also after a failure. */
 int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err);
-/* The same right after an item, where the items are calls of a target: looks for one every poll_ns,
- * for a few ms; r->moved is false where none came. */
+/* As sweep_reading_take(), right after an item, if the items are calls of a target: polls for one
+ * every poll_ns, for a few ms. r->moved is false if there was none. */
 int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, struct sweep_reading *r,
 			     struct sb_err *err);
 void sweep_reading_free(struct sweep_reading *r);
 
-/* From a to b: hits and lanes of the treated targets, for drive_tell(). Both arrays are the
- * caller's. */
+/* From a to b: hits and lanes of the treated targets, for drive_tell(). The caller frees both
+ * arrays. */
 void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   const struct sweep_reading *a, const struct sweep_reading *b,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes);
 
-/* What calls took between the two, one a target, for drive_tell(); the caller's. NULL: they were
- * not timed everywhere. */
+/* The duration of calls between the two, one entry for each target, for drive_tell(). The caller
+ * frees. NULL: calls were not timed everywhere. */
 struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 				    const struct sweep_reading *a, const struct sweep_reading *b);
 
-/* CPU time of threads: run, or waiting for a processor. */
+/* CPU time of threads: running, or waiting for a processor. */
 struct sweep_cpu {
 	struct sweep_thread {
 		pid_t tid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sweep by whole runs of a command, interleaved at random: for what starts, works and ends. Each
- * run is a session of its own; in the OFF arm the command runs without any.
+ * A sweep by whole runs of a command, in random order: for programs that start, work and end. Each
+ * run is a session of its own; in the OFF arm the command runs without a session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ struct runs {
 	bool interrupted;
 };
 
-/* The command's standard output goes through us where it is the source; to our own stderr, since
- * stdout is for the result. */
+/* If the command's standard output is the source, it passes through us to our own stderr: stdout is
+ * for the result. */
 static int divert_stdout(int pipe_fd[2], int *saved)
 {
 	if (pipe2(pipe_fd, O_CLOEXEC) < 0)
@@ -74,7 +74,7 @@ static void set_delays(struct runs *r)
 						 0;
 }
 
-/* Without any hook: forked and waited for, with the same parent and the same streams. */
+/* Without any hook: forks and waits, with the same parent and the same streams. */
 static int run_plain(struct runs *r, int out_fd, struct run *run)
 {
 	uint64_t from = clock_ns();
@@ -175,7 +175,7 @@ static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 	const struct result *res = run->result;
 
 	for (size_t p = 0; res && p < res->n_processes; p++) {
-		/* Pids differ from run to run: a process is known by its place and name. */
+		/* Pids differ from run to run: a process is identified by its place and name. */
 		size_t at = drive_lane(r->drive, res->process[p].comm ? res->process[p].comm : "",
 				       (int)p, 0);
 
@@ -198,7 +198,7 @@ static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 	}
 }
 
-/* Of a run in which calls were timed; the caller frees. */
+/* Of a run with timed calls. The caller frees. */
 static struct drive_own *own_of(const struct runs *r, const struct run *run)
 {
 	size_t n = r->job->cfg.n_targets;

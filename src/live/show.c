@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is seen of a sweep while it goes on: the terminal's line, --events. */
+/* Output during a sweep: the line on the terminal, --events. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,8 +26,8 @@ static void read_word(pid_t pid, const char *file, char *buf, size_t size)
 }
 
 /*
- * Ranks and workers of one kind carry numbers in their titles ("TP0", "worker-12/16"): without them
- * they are one role. A title that a program gave itself says more than the program's name.
+ * Ranks and workers of one kind carry numbers in their titles ("TP0", "worker-12/16"): without
+ * numbers they are one role. A title that a program has set is more exact than the program's name.
  */
 void sweep_role(pid_t pid, char *buf, size_t size)
 {
@@ -86,7 +86,7 @@ static void kappas(const struct sweep_job *job, struct drive *drive, char *buf, 
 	}
 }
 
-/* On a terminal one line that is written over; elsewhere one each ten seconds. */
+/* On a terminal one line, overwritten in place; elsewhere one line every ten seconds. */
 void sweep_show(struct sweep_job *job, struct drive *drive, bool last)
 {
 	static double shown;

@@ -49,7 +49,7 @@ void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
 	va_end(ap);
-	/* Room for a power of two: grown whenever the count reaches one. */
+	/* The size is a power of two: it grows whenever the count reaches one. */
 	if (!(grid->n_cells & (grid->n_cells - 1)))
 		grid->cell = reallocarray(grid->cell, grid->n_cells ? grid->n_cells * 2 : 1,
 					  sizeof(*grid->cell));
@@ -60,9 +60,9 @@ void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 }
 
 enum {
-	NAME_LEAST = 40, /* a name of so many columns is shown whole, wherever lines end */
+	NAME_LEAST = 40, /* a name up to this width is shown whole, whatever the width of lines */
 	NAME_MOST =
-		160, /* one that is wider moves its own line only: those of templates have no end */
+		160, /* a wider name shifts only its own line: names of templates have no limit */
 };
 
 static size_t column_width(const struct out_grid *grid, size_t col, bool terminal)
@@ -79,7 +79,7 @@ static size_t column_width(const struct out_grid *grid, size_t col, bool termina
 	return width;
 }
 
-/* The widest of the names that may still be cut; n_cols: none. */
+/* The widest of the names that may still be cut; n_cols: there is none. */
 static size_t widest_name(const struct out_grid *grid, const size_t *width)
 {
 	size_t widest = grid->n_cols;
@@ -101,7 +101,7 @@ static void cut_column(struct out_grid *grid, size_t col, size_t width)
 	}
 }
 
-/* On a terminal lines that wrap are no table: the longest names give way. */
+/* Lines that wrap on a terminal make no table: cut the longest names. */
 static void fit(struct out_grid *grid, FILE *to, size_t *width)
 {
 	size_t total = 0, most, col;
@@ -121,7 +121,7 @@ static void fit(struct out_grid *grid, FILE *to, size_t *width)
 			cut_column(grid, col, width[col]);
 }
 
-/* One cell; the last column is not padded, so that no line ends in blanks. */
+/* Prints one cell. The last column is not padded, so that no line ends in blanks. */
 static void print_cell(FILE *to, const struct out_grid *grid, size_t col, const char *text,
 		       size_t width)
 {
@@ -187,8 +187,8 @@ static const struct unit units[] = {
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
 
 /*
- * The decimals that show v with so many significant digits, after rounding: 9.996 has one
- * decimal of three digits (10.0), not two. -1: v has more digits before the point.
+ * The decimals that show v with so many significant digits after rounding: 9.996 has one decimal of
+ * three digits (10.0), not two. -1: v has more digits before the point.
  */
 static int decimals_of(double v, int digits)
 {
@@ -202,7 +202,7 @@ static int decimals_of(double v, int digits)
 	return -1;
 }
 
-/* Is v 1000 or more when it is shown with so many digits: a case for the next unit? */
+/* Is v 1000 or more when shown with so many digits? Then the next unit is due. */
 static bool overflows(double v, int digits)
 {
 	double scale = pow(10, digits - 3);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 /*
- * What the writers of tables share: a grid whose columns are as wide as their contents (on a
- * terminal long names lose their middle, so that lines fit), and whether a stream takes colour.
- *Cells are made safe to show (text.h) as they are added.
+ * Shared by the writers of tables: a grid whose columns are as wide as their contents, and the test
+ * whether a stream takes colour. On a terminal, long names lose their middle so that lines fit.
+ * Cells are made safe to show (text.h) as they are added.
  *
  *	struct out_grid grid = { .col = cols, .n_cols = 3 };
  *	out_grid_add(&grid, "%s", name);	row by row, each cell in its turn
@@ -16,8 +16,8 @@
  */
 enum out_kind {
 	OUT_TEXT,
-	OUT_NAME,   /* of any length: cut where a terminal is narrower than the table */
-	OUT_FIGURE, /* aligned to the right */
+	OUT_NAME,   /* of any length: cut if the terminal is narrower than the table */
+	OUT_FIGURE, /* right-aligned */
 };
 
 struct out_col {
@@ -37,10 +37,10 @@ void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void out_grid_print(struct out_grid *grid, FILE *to);
 
-/* How wide the terminal is that a stream leads to; for others what COLUMNS says, or 80. */
+/* The width of the terminal behind a stream; without a terminal, COLUMNS, or 80. */
 size_t out_columns(FILE *to);
 
-/* Prints a name that came from outside, made safe. */
+/* Prints a name from outside in a form that is safe to show. */
 void out_shown(FILE *to, const char *name);
 
 /* Does the stream take escapes: a terminal, not a dumb one, and NO_COLOR unset or empty? */

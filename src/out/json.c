@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --json and --jsonl. A document replaces its file in one step, so that a reader sees the old
- * one or the new one and never half of either; a line is appended by one write(), so that lines
- * of runs that end together do not mix.
+ * --json and --jsonl. A document replaces its file in one step: a reader sees the old one or the
+ * new one, never half of either. A line is appended by one write(): lines of runs that end together
+ * do not mix.
  */
 #include "out.h"
 #include "place.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sbinject list`: a row for each site, refused ones and targets without any included. */
+/* `sbinject list`: a row for each site, for refused sites and for targets without a site. */
 #include "out.h"
 
 #include <inttypes.h>
@@ -11,14 +11,14 @@ static const struct out_col list_cols[] = {
 	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "mechanism", OUT_TEXT, 2 },
 };
 
-/* Where there are several processes. */
+/* If there are several processes. */
 static const struct out_col tree_cols[] = {
 	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
 	{ "address", OUT_FIGURE, 2 }, { "size", OUT_FIGURE, 2 }, { "pids", OUT_TEXT, 2 },
 	{ "mechanism", OUT_TEXT, 2 },
 };
 
-#define PIDS_MAX 6 /* in a row, the rest is counted */
+#define PIDS_MAX 6 /* in a row; the rest is counted */
 
 static bool has_pids(const struct out_grid *grid)
 {
@@ -53,7 +53,7 @@ static void add_address(struct out_grid *grid, uint64_t address)
 		out_grid_add(grid, "-");
 }
 
-/* Of a Python function: where it is written. */
+/* Of a Python function: its file and line. */
 static void add_place(struct out_grid *grid, const struct result_site *site)
 {
 	const char *slash = site->file ? strrchr(site->file, '/') : NULL;
@@ -78,7 +78,7 @@ static void add_site(struct out_grid *grid, const char *spec, const struct resul
 	add_name(grid, site->mechanism);
 }
 
-/* A row whose last cell is why there is no mechanism. */
+/* A row whose last cell is the reason for the refusal. */
 static void add_refused(struct out_grid *grid, const char *spec,
 			const struct result_refused *refused)
 {
@@ -91,7 +91,7 @@ static void add_refused(struct out_grid *grid, const char *spec,
 	out_grid_add(grid, "no: %s", refused->reason ? refused->reason : "refused");
 }
 
-/* Why a target has no row of its own, where it does not say so itself. */
+/* The reason why a target has no row of its own, if the target carries none. */
 static const char *const nothing_texts[] = {
 	[OUTCOME_PENDING] = "its module is not mapped",
 	[OUTCOME_NO_MATCH] = "the module has no such function",

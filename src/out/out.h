@@ -7,9 +7,9 @@
 
 /*
  * Writers: one file a format (out/table.c, out/json.c, out/list.c, out/status.c). They read the
- * plain result and print; they compute nothing but layout. Widths follow the contents; a
- * terminal narrower than the table gets it unclipped. No colour unless the stream is a terminal
- * and NO_COLOR is unset.
+ * plain result and print it; they compute only layout. Widths follow the contents; a terminal
+ * narrower than the table gets the table unclipped. No colour unless the stream is a terminal and
+ * NO_COLOR is unset.
  */
 
 /*
@@ -18,35 +18,34 @@
  * target            mechanism  sites procs    hits  hits/s   asked   given   injected
  * libc.so.6:getpid  jump           1     3  120034   40011  5.00us  5.00us    600.2ms
  *
- * Below it, where there is something to say: targets that were never called, pending, not
- * found, refused sites with their reasons (at most 10 each, then "and N more"), overrun,
- * lease lapses, the process table when there is more than one process, the stop times.
- * What is unknown is "-": the hits of a target that was never hooked, a delay given that no hit
- * was given. Nine processes or more are added up by name, 20 names at most, unless by_process asks
- * for each. Warnings are not: they were told when they arose.
+ * Below it, where they apply: targets that were never called, pending, not found; refused sites
+ * with their reasons (at most 10 each, then "and N more"); overrun; lapses of the lease; the
+ * process table if there is more than one process; the stop times. An unknown figure is "-": the
+ * hits of a target that was never hooked, the given delay where no hit was delayed. Nine processes
+ * or more are added up by name, 20 names at most, unless by_process is set. Warnings are not
+ * printed here: they were printed when they arose.
  */
 void out_table(FILE *to, const struct result *res, bool by_process);
 
-/*
- * The document with a newline: indented, and in place of the file in one step; or one line,
- * appended by one write (--jsonl). "-" is stdout. Returns 0 or -SB_EFILE.
- */
-/* Can a result be written there later? path may be NULL or "-". Found before a run begins. */
+/* out_check(): can a result be written there later? path may be NULL or "-". Call it before a run
+ * begins. out_document(), out_json(): write the document with a newline, either indented, replacing
+ * the file in one step, or as one line that one write appends (--jsonl). "-" is stdout. All return
+ * 0 or -SB_EFILE. */
 int out_check(const char *path, struct sb_err *err);
 
 int out_document(const char *path, const char *json, struct sb_err *err);
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);
 
 /*
- * `sbinject list`: target, module, symbol, address, size, mechanism or the reason why not, and
- * whose they are (at most 6 pids a row) where there are several processes.
+ * `sbinject list`: target, module, symbol, address, size, mechanism or the reason for a refusal,
+ * and the processes concerned (at most 6 pids a row) if there are several.
  */
 void out_list(FILE *to, const struct result *res);
 
 /*
- * The line of --interval: time, hits in all, rate and given since the last one, for all targets.
- * On a terminal it is rewritten in place (no newline: the caller ends the last one), clipped to
- * the terminal's width; elsewhere a plain line.
+ * The line of --interval: time, total hits, rate and given delay since the previous line, for all
+ * targets. On a terminal it is rewritten in place (no newline: the caller ends the last one) and
+ * clipped to the terminal's width; elsewhere it is a plain line.
  */
 struct out_status {
 	double t_s; /* since the hooks were armed */
@@ -61,9 +60,10 @@ struct out_status {
 void out_status(FILE *to, const struct out_status *st, bool terminal);
 
 /*
- * Figures for tables. A time has three significant digits below 1 ms and four from there on
- * (250ns, 5.00us, 12.3us, 600.2ms, 1.500s, whole seconds from 10000s), 0 is "0"; a rate has three,
- * and all those before the point (0.50, 12.3, 40011). What is not finite is "-". Return buf.
+ * Figures for tables. A time below 1 ms has three significant digits, a longer one four (250ns,
+ * 5.00us, 12.3us, 600.2ms, 1.500s, whole seconds from 10000s); 0 is "0". A rate has three, and
+ * always all digits before the point (0.50, 12.3, 40011). A value that is not finite is "-". Both
+ * return buf.
  */
 char *out_time(double ns, char *buf, size_t size);
 char *out_rate(double per_s, char *buf, size_t size);

@@ -12,7 +12,7 @@
 struct place {
 	char *path; /* as the user gave it */
 	bool special;
-	char *dir_path, *name; /* of a regular file, or of none yet; no link in the path */
+	char *dir_path, *name; /* of a regular file, or of a future one; no link in the path */
 	int dir;
 	struct stat dir_is;
 	struct place *next;
@@ -27,7 +27,8 @@ static bool is_special(const char *path, const struct stat *st)
 	return !S_ISREG(st->st_mode) || !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
 }
 
-/* The path of a file that is there with all links followed, else of its directory; to be freed. */
+/* The path of an existing file with all links followed, else that of its directory. The caller
+ * frees. */
 static char *follow(const char *path, bool exists)
 {
 	const char *slash = strrchr(path, '/');
@@ -67,8 +68,8 @@ static bool is_held(const struct place *p)
 	       st.st_dev == p->dir_is.st_dev;
 }
 
-/* The tracer gives up every descriptor that it was born with; then the directory is opened anew,
- * and must be the same one. */
+/* The tracer closes all descriptors that it inherits. Then the directory is opened again, and must
+ * be the same one. */
 static bool hold_again(struct place *p)
 {
 	if (is_held(p))
@@ -117,7 +118,7 @@ int out_place_hold(const char *path)
 	return find(path) ? 0 : -1;
 }
 
-/* A link that was made of a device or of a pipe since leads nowhere. */
+/* A device or pipe that has become a link since leads nowhere. */
 static int open_special(const struct place *p, int flags)
 {
 	int fd = open(p->path, (flags & ~(O_CREAT | O_TRUNC)) | O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -125,7 +126,7 @@ static int open_special(const struct place *p, int flags)
 
 	if (fd < 0)
 		return -1;
-	/* /dev/stdout may well be a file; it is ours. */
+	/* /dev/stdout may be a regular file; it is our own. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && strncmp(p->path, "/dev/", 5) &&
 	    strncmp(p->path, "/proc/", 6)) {
 		close(fd);
@@ -155,7 +156,7 @@ FILE *out_place_stream(const char *path)
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-/* Closes fd whatever happens; 0, or -1 with errno of the first failure. */
+/* Closes fd in any case. 0, or -1 with errno of the first failure. */
 static int write_close(int fd, const char *text, size_t len)
 {
 	int first = 0;
@@ -170,7 +171,7 @@ static int write_close(int fd, const char *text, size_t len)
 			len -= (size_t)done;
 		}
 	}
-	if (close(fd) && !first) /* NFS and quotas report here */
+	if (close(fd) && !first) /* NFS and quotas report errors here */
 		first = errno;
 	errno = first;
 	return first ? -1 : 0;
@@ -190,7 +191,7 @@ static int write_through(const char *path, const char *text, size_t len)
 	return fd < 0 ? -1 : write_close(fd, text, len);
 }
 
-/* A new file beside it, in *name; the mode is what open() and the umask make of it. */
+/* Creates a new file beside it, named in *name, with the mode that open() and the umask give. */
 static int open_beside(const struct place *p, char **name)
 {
 	int fd = -1;
@@ -202,13 +203,13 @@ static int open_beside(const struct place *p, char **name)
 			    0666);
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
-		free(*name); /* left by an earlier process with our pid */
+		free(*name); /* left by an earlier process with the same pid */
 		*name = NULL;
 	}
 	return fd;
 }
 
-/* Writes beside it and renames. `old`: the file that is replaced, for its mode, or NULL. */
+/* Writes beside it and renames. `old`: the replaced file, for its mode, or NULL. */
 static int write_replace(const struct place *p, const char *text, size_t len,
 			 const struct stat *old)
 {
@@ -217,7 +218,7 @@ static int write_replace(const struct place *p, const char *text, size_t len,
 
 	if (fd >= 0) {
 		if (old &&
-		    fchmod(fd, old->st_mode & 0777)) /* another's mode is no reason to fail */
+		    fchmod(fd, old->st_mode & 0777)) /* a failure to set the mode is no error */
 			errno = 0;
 		rc = write_close(fd, text, len);
 		if (!rc)
@@ -231,7 +232,7 @@ static int write_replace(const struct place *p, const char *text, size_t len,
 	return rc;
 }
 
-/* Where only the file itself may be written: its directory is closed, or it is a mount. */
+/* Only the file itself may be written: its directory is read-only, or it is a mount. */
 static bool must_write_through(int error)
 {
 	return error == EACCES || error == EPERM || error == EROFS || error == EBUSY;

@@ -26,7 +26,7 @@ static void print_target(FILE *to, const struct out_status_target *target, doubl
 		target->given_ns < 0 ? "-" : out_time(target->given_ns, given, sizeof(given)));
 }
 
-/* The whole line, without its end; the caller frees. */
+/* The whole line, without its end. The caller frees. */
 static char *make_line(const struct out_status *st)
 {
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line a window, as RFC 4180 has it; an unknown figure is an empty field. */
+/* One line for each window, in the format of RFC 4180; an unknown figure is an empty field. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

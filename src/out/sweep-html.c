@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One page that needs nothing else: the table, the gates, the machine, the command, the pictures.
- */
+/* One self-contained page: the table, the gates, the machine, the command, the pictures. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +62,7 @@ static void command(FILE *f, const struct out_sweep_about *about, const struct s
 	fprintf(f, "</code></p>\n<p>%s, seed %" PRIu64 "</p>\n", when, res->seed);
 }
 
-/* The same table as on the terminal: one truth. */
+/* The same table as on the terminal, from the same function. */
 static void table(FILE *f, const struct sweep_result *res, const struct out_sweep_about *about)
 {
 	char *text = NULL;
@@ -80,7 +79,7 @@ static void table(FILE *f, const struct sweep_result *res, const struct out_swee
 	free(text);
 }
 
-/* An SVG of gnuplot's, without its XML head. */
+/* An SVG from gnuplot, without its XML head. */
 static void picture(FILE *f, const struct sweep_result *res, size_t n)
 {
 	char path[] = "/tmp/sbinject-plot-XXXXXX", line[4096];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Schema "sbinject.sweep/1": written, and read back for compare. Unknown is null with a reason. */
+/* Schema "sbinject.sweep/1": written, and read back for compare. An unknown value is null with a
+ * reason. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

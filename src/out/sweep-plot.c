@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures, by gnuplot: of each target time per item against injected time per item with the fit,
- * the windows over time by arm, and all kappas with their intervals. One script with its data in
- * it.
+ * Pictures, by gnuplot: for each target time per item against injected time per item with the fit,
+ * the windows over time by arm, and all kappas with their intervals. One script that holds its
+ * data.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,8 +23,8 @@ bool out_sweep_can_plot(void)
 	return system("command -v gnuplot >/dev/null 2>&1") == 0;
 }
 
-/* A text from outside, between single quotes: within double ones gnuplot runs what stands between
- * backquotes as a command. */
+/* A text from outside, between single quotes: between double quotes gnuplot runs text in backquotes
+ * as a command. */
 static void put_text(FILE *f, const char *s)
 {
 	fputc('\'', f);
@@ -36,7 +36,7 @@ static void put_text(FILE *f, const char *s)
 	fputc('\'', f);
 }
 
-/* us of time a item keep the axes readable from ns to s. */
+/* us of time an item keep the axes readable from ns to s. */
 static double us(double ns)
 {
 	return ns / 1e3;
@@ -238,7 +238,8 @@ int out_sweep_plot(const char *path, const struct sweep_result *res,
 
 	if (fd < 0)
 		return err_sys(err, SB_EFILE, "cannot make %s", drawn);
-	/* gnuplot opens its file by a path; the user's is opened here. */
+	/* gnuplot opens its file by a path, so it gets a temporary one; the user's file is opened
+	 * here. */
 	ret = out_sweep_gnuplot(terminal, drawn, res, shown_targets(res, about), err);
 	if (ret == 0)
 		ret = copy(fd, path, err);

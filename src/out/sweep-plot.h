@@ -4,7 +4,7 @@
 
 #include "sweep.h"
 
-/* Between the writers that draw. n: targets to show. */
+/* Shared by the writers that draw. n: targets to show. */
 void out_sweep_script(FILE *f, const char *terminal, const char *path,
 		      const struct sweep_result *res, size_t n);
 int out_sweep_gnuplot(const char *terminal, const char *path, const struct sweep_result *res,

@@ -16,7 +16,7 @@ static const struct out_col columns[] = {
 	{ "verdict", OUT_TEXT, 2 },
 };
 
-/* "1.25ms"; "-" where it is unknown. */
+/* "1.25ms"; "-" if unknown. */
 static char *time_of(double ns, char *buf, size_t size)
 {
 	static const struct {
@@ -101,7 +101,7 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 
 enum { NAMES_MOST = 3 };
 
-/* A reason once, with those that it is the reason of: "a, b, c and 115 more: ..." */
+/* Prints a reason once, with the targets it applies to: "a, b, c and 115 more: ..." */
 static void print_reason(FILE *to, const struct sweep_result *res, size_t n, size_t first)
 {
 	const char *reason = res->target[first].reason;
@@ -145,7 +145,7 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 	}
 }
 
-/* Why a gain ceiling is "-", each reason once. */
+/* The reasons for a gain ceiling of "-", each once. */
 static void print_gains(FILE *to, const struct sweep_result *res, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -8,33 +8,33 @@
 #include "sweep/compare.h"
 #include "sweep/result.h"
 
-/* Writers of a sweep's result, one a format; they read the plain struct and nothing else. */
-struct out_sweep_about { /* what the result itself does not say */
+/* Writers of a sweep's result, one a format. They read only the plain struct. */
+struct out_sweep_about { /* facts that the result itself does not hold */
 	int argc;
 	char **argv;
 	const char *progress, *response; /* response NULL: time per item */
-	size_t n_targets;		 /* to be shown; a control that is no target follows them */
+	size_t n_targets;		 /* to show; a control that is not a target follows them */
 };
 
-/* The table and the line of gates, for people. */
+/* The table and the line of gates, for a reader at a terminal. */
 void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about);
 
 /* Schema "sbinject.sweep/1" (sbinject-sweep.json in sbinject(1)); path "-": stdout. */
 int out_sweep_json(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err);
-/* Reads one back, for compare; windows are left out. */
+/* Reads a document back, for compare; windows are left out. */
 int out_sweep_read(const char *path, struct sweep_result **res, struct sb_err *err);
 
-/* A line a window. */
+/* One line for each window. */
 int out_sweep_csv(const char *path, const struct sweep_result *res,
 		  const struct out_sweep_about *about, struct sb_err *err);
 
-/* By gnuplot; the format is that of the name. */
+/* By gnuplot; the suffix of the path selects the format. */
 bool out_sweep_can_plot(void);
 int out_sweep_plot(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err);
 
-/* One file that needs nothing else; pictures where gnuplot is there. */
+/* One self-contained file, with pictures if gnuplot is installed. */
 int out_sweep_html(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err);
 

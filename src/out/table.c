@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summary of a run: the table of targets, and below it what the table alone would leave to
- * be misread: a target without hits is never passed off as one that does not matter.
+ * The summary of a run: the table of targets, and below it the notices that prevent a wrong reading
+ * of the table: a target without hits must not look like one that does not matter.
  */
 #include "out.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 #include "grid.h"
 
-#define NOTICES_MAX   10 /* of one sort, the rest is counted */
+#define NOTICES_MAX   10 /* of one kind; the rest is counted */
 #define PROCESSES_MAX 20
-#define ROLES_FROM    9 /* so many processes are shown by name, not each by itself */
+#define ROLES_FROM    9 /* from so many processes on they are shown by name */
 
 static const struct out_col target_cols[] = {
 	{ "target", OUT_NAME, 0 },  { "mechanism", OUT_TEXT, 2 }, { "sites", OUT_FIGURE, 2 },
@@ -21,7 +21,7 @@ static const struct out_col target_cols[] = {
 	{ "asked", OUT_FIGURE, 2 }, { "given", OUT_FIGURE, 2 },	  { "injected", OUT_FIGURE, 3 },
 };
 
-/* Was it ever hooked? Otherwise its hits are unknown, and not 0. */
+/* Was it ever hooked? Otherwise its hits are unknown, not 0. */
 static bool was_hooked(const struct result_target *target)
 {
 	return target->outcome == OUTCOME_DELAYED || target->outcome == OUTCOME_COUNTED ||
@@ -76,12 +76,12 @@ static void add_target(struct out_grid *grid, const struct result_target *target
 	add_time(grid, true, (double)counts->injected_ns);
 }
 
-/* Notices: a line for each target that something is to be said about. */
+/* Notices: a line for each target concerned. */
 
 struct notice {
 	const char *label;
 	enum result_outcome outcome;
-	const char *otherwise; /* where the target carries no reason */
+	const char *otherwise; /* if the target carries no reason */
 };
 
 static const struct notice notices[] = {
@@ -145,7 +145,7 @@ static void print_overrun(FILE *to, const struct result_target *target)
 {
 	char buf[32];
 
-	/* Timer ticks are in it too: what is not worth a line is in the JSON. */
+	/* Timer ticks are included: a small overrun is shown in the JSON only. */
 	if (target->counts.overrun_ns < target->counts.injected_ns / 1000 + 1)
 		return;
 	fputs("overrun: ", to);
@@ -164,7 +164,7 @@ static void print_unknown_given(FILE *to, const struct result_target *target)
 		     *target->given.reason ? target->given.reason : "not measured");
 }
 
-/* What was lost since sbinject itself was held up; which targets it may concern. */
+/* What was lost because sbinject itself was held up, and the targets concerned. */
 static void print_lapses(FILE *to, const struct result *res)
 {
 	char buf[32];
@@ -210,7 +210,7 @@ static void print_stops(FILE *to, const struct result *res)
 	fputc('\n', to);
 }
 
-/* Processes: a row for each target that was hit in it, or one that says that none was. */
+/* Processes: a row for each target that was hit in a process, or one row without hits. */
 
 static const struct out_col process_cols[] = {
 	{ "pid", OUT_FIGURE, 0 },      { "execs", OUT_FIGURE, 2 }, { "name", OUT_TEXT, 2 },
@@ -275,7 +275,7 @@ static void print_processes(FILE *to, const struct result *res, size_t most)
 	print_more(to, res->n_processes, most);
 }
 
-/* Of many processes most do the same work: those of one name are added up. */
+/* Of many processes most do the same work: processes of one name are added up. */
 
 static const struct out_col role_cols[] = {
 	{ "procs", OUT_FIGURE, 0 }, { "name", OUT_TEXT, 2 },	  { "target", OUT_NAME, 2 },
@@ -295,7 +295,7 @@ static bool is_first(const struct result *res, size_t process)
 	return true;
 }
 
-/* Over the processes of a role, of those that were hit; how many those are. */
+/* Adds up the hit processes of a role; returns their number. */
 static size_t add_up_role(const struct result *res, const struct result_process *role,
 			  size_t target, struct result_counts *sum)
 {
@@ -326,7 +326,7 @@ static void add_role_row(struct out_grid *grid, const struct result_process *rol
 	add_time(grid, sum, sum ? (double)sum->injected_ns : 0);
 }
 
-/* Those of a role that no target was hit in have a row, too. */
+/* The processes of a role without a hit get a row, too. */
 static size_t count_unhit(const struct result *res, const struct result_process *role)
 {
 	size_t n = 0;
@@ -375,7 +375,7 @@ static void print_roles(FILE *to, const struct result *res)
 		res->n_processes);
 }
 
-/* By function: what was called, the most called first; the rest is counted. */
+/* By function: the called functions, the most called first; the rest is counted. */
 
 static const struct out_col function_cols[] = {
 	{ "hits", OUT_FIGURE, 2 },
@@ -402,7 +402,7 @@ static int by_hits(const void *a, const void *b)
 	return by_name(a, b);
 }
 
-/* A function has a site for each address that processes have it at: those are added up. */
+/* A function has one site for each address that processes map it at: add these up. */
 static size_t add_up(const struct result_target *target, struct result_site *sum,
 		     struct result_site **order)
 {

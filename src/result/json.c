@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The document of a run: tables of fields, from the site up to the whole, and the walks over
- * them. An array's count is set before its items are read, so that result_free() finds whatever
- * a document that breaks off half-way left behind.
+ * The document of a run: tables of fields, from the site up to the whole, and the walks over them.
+ * An array's count is set before its items are read, so that result_free() finds everything that an
+ * incomplete document left behind.
  */
 #include "kind.h"
 
@@ -36,7 +36,7 @@ static void shape_fill(json_t *object, const struct shape *shape, const char *ba
 	}
 }
 
-/* Records what is wrong with a value, unless something inside it did already. */
+/* Records what is wrong with a value, unless a nested value has recorded it. */
 static int get_failed(const char *name, const json_t *value, const char *wanted, struct sb_err *err)
 {
 	if (!*wanted)
@@ -203,7 +203,7 @@ static const char *tags_get(KIND_GET_ARGS)
 
 static const struct kind kind_tags = { tags_put, tags_get };
 
-/* Values that are known together or not at all. */
+/* Values that are all known or all unknown. */
 
 #define FIELD(type, member, kind_of, ...)                                                      \
 	{                                                                                      \
@@ -285,7 +285,7 @@ static const char *given_get(KIND_GET_ARGS)
 	char *reason = json_name_take(json_object_get(value, "reason"));
 	size_t len = reason ? strlen(reason) : 0;
 
-	if (len >= sizeof(given->reason)) /* never in the middle of a character */
+	if (len >= sizeof(given->reason)) /* never split a character */
 		for (len = sizeof(given->reason) - 1; (reason[len] & 0xc0) == 0x80 && len; len--)
 			;
 	if (reason)
@@ -305,7 +305,7 @@ static const char *stop_get(KIND_GET_ARGS)
 	return known_get(&stop_shape, base, value, &((struct result *)base)->stop_known, err);
 }
 
-/* Left out where no interpreter with a GIL was watched, as "gil" is. */
+/* Left out, as "gil" is, if no interpreter with a GIL was watched. */
 static json_t *gil_put(KIND_PUT_ARGS)
 {
 	const struct result *run = (const void *)base;
@@ -322,7 +322,7 @@ static const struct kind kind_given = { given_put, given_get };
 static const struct kind kind_stop = { stop_put, stop_get };
 static const struct kind kind_gil = { gil_put, gil_get };
 
-/* A process's counts, one for each target of the run, told by their place in the array. */
+/* The counts of a process, one for each target of the run, in the order of the targets. */
 
 #define COUNTS(type, member)                                                                     \
 	{ .name = "delayed", .kind = &kind_u64, .at = offsetof(type, member delayed) },          \
@@ -372,7 +372,7 @@ static const char *counts_get(KIND_GET_ARGS)
 
 static const struct kind kind_counts = { counts_put, counts_get };
 
-/* The hits of a target: nobody counted them where it was never hooked. */
+/* The hits of a target: unknown if it was never hooked. */
 
 static json_t *hits_put(KIND_PUT_ARGS)
 {
@@ -390,7 +390,7 @@ static const char *hits_get(KIND_GET_ARGS)
 
 static const struct kind kind_hits = { hits_put, hits_get };
 
-/* Those of a function, where it has a counter of its own. */
+/* The hits of a function, if it has its own counter. */
 
 static json_t *each_put(KIND_PUT_ARGS)
 {
@@ -485,7 +485,7 @@ static const struct field run_fields[] = {
 	FIELD(struct result, backend, kind_string, .unknown = "none was chosen"),
 	FIELD(struct result, exit, kind_exit, .unknown = "has not ended"),
 	FIELD(struct result, exit_reason, kind_string),
-	/* Before the processes, which have counts for each target. */
+	/* Before the processes: these have counts for each target. */
 	ARRAY(struct result, "targets", kind_structs, target, n_targets, .shape = &target_shape),
 	ARRAY(struct result, "processes", kind_structs, process, n_processes,
 	      .shape = &process_shape),

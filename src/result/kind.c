@@ -25,7 +25,7 @@ static const char *string_get(KIND_GET_ARGS)
 	return NULL;
 }
 
-/* JSON integers end at 2^63 - 1 here; what is beyond is a string of digits. */
+/* jansson's integers end at 2^63 - 1; a larger number is a string of digits. */
 static json_t *u64_new(uint64_t n)
 {
 	char digits[24];
@@ -48,7 +48,7 @@ static bool u64_read(const json_t *value, uint64_t *n)
 		if (__builtin_mul_overflow(*n, 10, n) ||
 		    __builtin_add_overflow(*n, (uint64_t)(*s - '0'), n))
 			return false;
-	return !*s && *n > INT64_MAX; /* smaller ones have one form only */
+	return !*s && *n > INT64_MAX; /* a smaller number has one form only */
 }
 
 static json_t *u64_put(KIND_PUT_ARGS)
@@ -61,7 +61,7 @@ static const char *u64_get(KIND_GET_ARGS)
 	return u64_read(value, (uint64_t *)(base + field->at)) ? NULL : "a whole number";
 }
 
-/* A size of 0 means that it is not known. */
+/* 0 is an unknown size. */
 static json_t *extent_put(KIND_PUT_ARGS)
 {
 	uint64_t n = *(const uint64_t *)(base + field->at);
@@ -156,7 +156,7 @@ static const char *real_get(KIND_GET_ARGS)
 	return NULL;
 }
 
-/* Addresses are strings: most readers of JSON round integers at 2^53. 0 is unknown. */
+/* Addresses are strings: most readers of JSON round integers above 2^53. 0 is unknown. */
 static json_t *address_put(KIND_PUT_ARGS)
 {
 	uint64_t address = *(const uint64_t *)(base + field->at);
@@ -197,10 +197,10 @@ static const char *outcome_get(KIND_GET_ARGS)
 	return "an outcome";
 }
 
-/* Times: ISO 8601, UTC, nine digits of a second. The epoch itself means unknown. */
+/* Times: ISO 8601, UTC, nine decimals of a second. The epoch itself means unknown. */
 #define YEARS_END 253402300800 /* the first second of the year 10000 */
 
-/* False for what has no four-digit year, and for the epoch. */
+/* False: the year has not four digits, or it is the epoch. */
 static bool time_write(const struct timespec_ns *at, char text[48])
 {
 	time_t s = (time_t)at->s;
@@ -234,7 +234,8 @@ static const char *time_get(KIND_GET_ARGS)
 	if (rest && *rest == '.') {
 		at->s = timegm(&tm);
 		at->ns = (uint32_t)strtoul(rest + 1, NULL, 10);
-		/* All of these forgive much; written again it must be the same text. */
+		/* These functions accept too much: the time must give the same text when it is
+		 * written again. */
 		if (time_write(at, again) && !strcmp(s, again))
 			return NULL;
 	}

@@ -7,9 +7,9 @@
 #include "src/base/must.h"
 
 /*
- * How one member of a struct becomes a JSON value and is read back: used by result/json.c only.
- * A kind is a pair of functions; a field says where a member is and of what kind; a shape is a
- * struct's fields. Writing and reading walk the same tables, so what is written is read again.
+ * How a member of a struct becomes a JSON value, and how it is read back. Only result/json.c uses
+ * this. A kind is a pair of functions. A field gives the position and the kind of a member. A shape
+ * is the fields of a struct. Writing and reading use the same tables, so they agree.
  */
 struct field;
 
@@ -21,7 +21,7 @@ struct shape {
 
 struct kind {
 	json_t *(*put)(const struct field *field, const char *base, const struct result *res);
-	/* Returns NULL, or what it expected; "" when err is set already. */
+	/* Returns NULL, or a description of the expected value; "" if err is already set. */
 	const char *(*get)(const struct field *field, char *base, const json_t *value,
 			   const struct result *res, struct sb_err *err);
 };
@@ -31,12 +31,12 @@ struct field {
 	const struct kind *kind;
 	size_t at;		   /* of the member in its struct */
 	bool optional;		   /* left out instead of null */
-	const char *unknown;	   /* the reason beside a null, as NAME_reason */
-	size_t count_at;	   /* arrays: of the size_t that counts them */
-	const struct shape *shape; /* arrays of structs: of one */
+	const char *unknown;	   /* the reason for a null, written as NAME_reason */
+	size_t count_at;	   /* arrays: offset of the size_t that counts them */
+	const struct shape *shape; /* arrays of structs: the shape of one element */
 };
 
-/* The parameters of put and get; a kind that needs only some of them is the rule. */
+/* The parameters of put and get; most kinds need only some of them. */
 #define KIND_PUT_ARGS                                                        \
 	const struct field *field __attribute__((unused)), const char *base, \
 		const struct result *res __attribute__((unused))
@@ -52,7 +52,7 @@ extern const struct kind kind_size;    /* size_t */
 extern const struct kind kind_uint;    /* unsigned int */
 extern const struct kind kind_pid;     /* pid_t */
 extern const struct kind kind_exit;    /* int; -1 is null */
-extern const struct kind kind_real;    /* double; what is not finite is null, and read as NaN */
+extern const struct kind kind_real;    /* double; not finite is null, and is read as NaN */
 extern const struct kind kind_address; /* uint64_t as "0x..."; 0 is null */
 extern const struct kind kind_outcome; /* enum result_outcome */
 extern const struct kind kind_time;    /* struct timespec_ns as ISO 8601; the epoch is null */

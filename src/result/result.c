@@ -75,7 +75,7 @@ static uint64_t hash(uint64_t h, const char *text)
 	return h;
 }
 
-/* Of ten thousand the texts of few are compared. */
+/* The hash avoids most comparisons of texts among ten thousand entries. */
 static bool is_refused(const struct result_refused *r, const struct result_refused *refused,
 		       uint64_t key)
 {

@@ -9,49 +9,49 @@
 #include "src/base/err.h"
 
 /*
- * What a run found, in plain data: filled by the session, whatever the backend; read by the
- * writers (src/out). The tracer hands it to the command line as JSON (result_to_json,
+ * The result of a run, as plain data. The session fills it, whatever the backend; the writers
+ * (src/out) read it. The tracer sends it to the command line as JSON (result_to_json,
  * result_from_json), the same document that --json writes: schema "sbinject.run/1".
  *
- * Unknown figures are `known = false` with a reason and become null in JSON, never 0.
- * Owned by whoever called result_new(); result_free() frees everything below.
+ * Unknown figures are `known = false` with a reason. They become null in JSON, never 0. The caller
+ * of result_new() owns the result; result_free() frees everything below it.
  */
 enum result_outcome {
 	OUTCOME_DELAYED,
-	OUTCOME_COUNTED,      /* hit, and no delay was asked for */
+	OUTCOME_COUNTED,      /* hit, and it has no delay */
 	OUTCOME_NEVER_CALLED, /* hooked, no hit */
 	OUTCOME_PENDING,      /* its module never appeared */
 	OUTCOME_NO_MATCH,     /* the module is there and has no such function */
-	OUTCOME_REFUSED,      /* matched, and no site could be hooked */
-	OUTCOME_MATCHED,      /* of `list`: could be hooked, and was not */
+	OUTCOME_REFUSED,      /* matched, but no site could be hooked */
+	OUTCOME_MATCHED,      /* of `list`: could be hooked, but was not */
 };
 
-struct result_given { /* delay given to a delayed hit, hook's own cost included, ns */
+struct result_given { /* delay of a delayed hit, the hook's own cost included, ns */
 	bool known;
 	double mean;
 	uint64_t p50, p99, max;
-	double uncertainty; /* of the mean: what is not known of the hook's own cost; NAN */
-	char reason[96];    /* why unknown */
+	double uncertainty; /* of the mean: from the uncertain cost of the hook itself; NAN */
+	char reason[96];    /* why it is unknown */
 };
 
 struct result_site {
 	char *module, *build_id, *symbol;
-	char *name;	  /* the symbol as people write it: demangled */
+	char *name;	  /* the demangled symbol */
 	uint64_t address; /* run-time address in pids[0] */
-	uint64_t size;	  /* of the function, bytes, 0 unknown (list) */
+	uint64_t size;	  /* of the function, bytes; 0: unknown (list) */
 	char *mechanism;  /* "jump", "int3", "python" */
 	char *file;	  /* source file of a Python function; NULL: native */
-	uint64_t line;	  /* where it begins, 0 unknown */
+	uint64_t line;	  /* its first line; 0: unknown */
 	pid_t *pids;
 	size_t n_pids;
-	bool each;     /* it has a counter of its own; JSON has its hits only then */
+	bool each;     /* it has its own counter; only then does JSON show its hits */
 	uint64_t hits; /* of this function alone, in all processes that have it at that address */
 };
 
 struct result_refused {
 	char *module, *symbol, *name, *reason;
 	uint64_t address; /* in pids[0] */
-	uint64_t hash;	  /* of its texts; result_refuse() */
+	uint64_t hash;	  /* hash of its texts; see result_refuse() */
 	pid_t *pids;
 	size_t n_pids;
 };
@@ -63,8 +63,8 @@ struct result_counts {
 	uint64_t overrun_ns;  /* time in which delays were interrupted (preemption) */
 };
 
-struct result_spans { /* how long calls took, of a target that was timed; JSON has it only then */
-	uint64_t ns, calls, missed; /* missed: were not timed */
+struct result_spans { /* how long calls took, of a timed target; JSON has it only then */
+	uint64_t ns, calls, missed; /* missed: calls that were not timed */
 };
 
 struct result_target {
@@ -107,51 +107,50 @@ struct result {
 	} started, ended; /* CLOCK_REALTIME */
 	double wall_s;
 	char *backend;
-	int exit;	   /* sbinject's exit status, -1 while unknown */
+	int exit;	   /* sbinject's exit status; -1: not yet known */
 	char *exit_reason; /* "for", "signal", "target ended", "error: ..." */
 	struct result_target *target;
 	size_t n_targets;
 	struct result_process *process;
 	size_t n_processes;
-	char *gil; /* "held": delayed Python calls held their interpreter's lock; NULL: none did */
+	char *gil; /* "held": delayed Python calls held the GIL; NULL: none did */
 	uint64_t lease_lapsed_hits;
 	uint64_t doorbells_lost; /* libraries that a program used before they could be hooked */
-	double stalled_s;	 /* for which sbinject got no processor, or was stopped */
-	uint64_t left_behind;	 /* processes in which something of ours had to stay */
+	double stalled_s;	 /* time for which sbinject had no processor, or was stopped */
+	uint64_t left_behind;	 /* processes in which something of sbinject had to stay */
 	bool stop_known;
 	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
-	bool gil_known;				 /* an interpreter that has one was watched */
+	bool gil_known;				 /* an interpreter that has a GIL was watched */
 	uint64_t gil_attach_us, gil_detach_us;	 /* longest time that an agent held a GIL */
 	char **warning;
 	size_t n_warnings;
 };
 
-struct result *result_new(size_t n_targets); /* aborts on out of memory, as all of these do */
-/* With what every session says of itself; the times are CLOCK_REALTIME, ns. */
+struct result *result_new(size_t n_targets); /* these functions abort when memory runs out */
+/* A result with the members that every session fills; the times are CLOCK_REALTIME, ns. */
 struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
 				 uint64_t ended, double wall_s);
 void result_free(struct result *res);
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Appends, or adds the process to an equal one (module, symbol and reason). */
+/* Appends a refusal, or adds the process to an equal one (same module, symbol and reason). */
 void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
 		   pid_t pid);
 void result_refused_free(struct result_refused *list, size_t n);
-/* Adds a pid that is not there yet. */
+/* Adds a pid unless the list has it. */
 void result_add_pid(pid_t **pids, size_t *n, pid_t pid);
-/* Distinct processes in which a target has a site. */
+/* The number of distinct processes in which a target has a site. */
 size_t result_processes(const struct result_target *rt);
-/* Why it has not what the outcome lacks; why: of the last attempt to find it. */
+/* Records why a target is not (wholly) hooked; why: the error of the last attempt to find it. */
 void result_reason(struct result_target *rt, const struct sb_err *why);
-/* Did something go uncounted or undelayed since sbinject was held up? */
+/* Did something go uncounted or undelayed because sbinject was held up? */
 bool result_incomplete(const struct result *res);
 const char *result_outcome_name(enum result_outcome outcome); /* "delayed", "never_called" */
 
 /*
- * JSON, one document without newline at the end; the caller frees. Reading it back gives the
- * same result, names that are no UTF-8 included (result/kind.h says how); only what JSON has no
- * number for is lost (an infinite double comes back as NaN), of tags with one key the last is
- * kept, and an unknown `given` without a reason gets one. A damaged document is SB_EFILE, with
- * the path to the field, and leaves *out alone.
+ * JSON, one document without a newline at the end; the caller frees. Reading it back gives the same
+ * result, including names that are not UTF-8 (src/base/json.h). These are lost: an infinite double
+ * comes back as NaN; of tags with one key the last is kept; an unknown `given` without a reason
+ * gets one. A damaged document is SB_EFILE, with the path to the field, and leaves *out unchanged.
  */
 char *result_to_json(const struct result *res, bool indent);
 int result_from_json(const char *text, struct result **out, struct sb_err *err);

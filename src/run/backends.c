@@ -24,7 +24,8 @@ static void list_names(char *buf, size_t size)
 					backends[i]->name);
 }
 
-/* Whether it is the process that refuses to be traced; anything else is for inject to say. */
+/* Does the process itself refuse to be traced? Any other failure is left to inject, which reports
+ * it. */
 static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *why)
 {
 	static const bool refusal[SB_CODE_COUNT] = {
@@ -32,7 +33,7 @@ static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *wh
 		[SB_ETARGET] = true, [SB_ENOMEM] = true,
 	};
 
-	/* Two sbinjects on one target are a mistake as a rule: inject says so. */
+	/* Two sbinjects on one target are a mistake as a rule: inject reports it. */
 	for (size_t i = 0; i < cfg->n_pids; i++)
 		if (check_is_hooked(cfg->pids[i]))
 			return false;
@@ -43,8 +44,8 @@ static bool cannot_be_traced(const struct session_config *cfg, struct sb_err *wh
 }
 
 /*
- * A process can have itself traced, and so choose the backend. What the uprobe backend does reaches
- * everybody who maps a file; for a process of another user nothing but the user's word chooses it.
+ * A process can make itself traced, and so influence the choice. The uprobe backend affects all
+ * processes that map a file; for a process of another user only the user's own option selects it.
  */
 static bool another_users(const struct session_config *cfg, pid_t *pid)
 {
@@ -68,7 +69,7 @@ static bool uprobe_can(const struct session_config *cfg)
 		     spec->delay_ns > backend_uprobe.delay_max_ns))
 			return false;
 	}
-	/* Without ptrace a process's map must be readable all the same. */
+	/* Without ptrace, too, the map of a process must be readable. */
 	for (size_t i = 0; i < cfg->n_pids; i++)
 		if (check_readable(cfg->pids[i], &ignored) < 0)
 			return false;
@@ -96,7 +97,7 @@ static const struct backend *choose(const struct session_config *cfg, struct sb_
 		log_note("%s: taking --backend uprobe, which needs no ptrace", why.what);
 		return &backend_uprobe;
 	}
-	/* What the process refuses is told by who tries. */
+	/* The backend itself reports a refusal of the process. */
 	return backend_inject.probe(err) < 0 ? NULL : &backend_inject;
 }
 

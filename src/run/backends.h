@@ -5,14 +5,14 @@
 #include "src/session/backend.h"
 
 /*
- * By name. "auto" (or NULL) is inject, unless it cannot do what is asked for (ptrace is refused, by
- * the machine or by one of the processes; every process is meant) and another one can: then a
- * line says why. NULL with the error: what there is, or what stands in the way.
+ * Chooses by name. "auto" (or NULL) is inject, unless inject cannot do it (the machine or one of
+ * the processes refuses ptrace; or all processes are to be hooked) and another backend can; a line
+ * then says why. NULL with the error: the valid names, or the obstacle.
  */
 const struct backend *backend_choose(const char *name, const struct session_config *cfg,
 				     struct sb_err *err);
 
-/* All of them, in the order in which they are tried; NULL ends. */
+/* All backends, in the order in which they are tried; NULL-terminated. */
 extern const struct backend *const backends[];
 
 #endif

@@ -33,13 +33,13 @@ struct client {
 	bool ready, done;
 	double last_t;
 	struct wire_status_target *last; /* counters of the last status line */
-	bool status_line;		 /* an unfinished line stands on the terminal */
-	bool interrupted;		 /* the user wants the end */
-	bool driven;			 /* by client_open(): who drives decides about the end */
+	bool status_line;		 /* an unfinished line is on the terminal */
+	bool interrupted;		 /* the user has requested the end */
+	bool driven;			 /* by client_open(): its caller decides about the end */
 	struct metrics *metrics;	 /* NULL: none */
 	bool failed;			 /* there is no tracer */
-	char *answer;			 /* to what was asked last; owned */
-	bool hold_command;		 /* client_release() lets it go */
+	char *answer;			 /* to the last request; owned */
+	bool hold_command;		 /* client_release() releases it */
 };
 
 static void on_log(struct client *c, const char *payload, size_t len)
@@ -68,9 +68,9 @@ static bool is_stdout(const char *path)
 }
 
 /*
- * A terminal has its prompt back by now, and whoever reads a pipe waits for its end. A file that
- * was redirected to is written on. --json - keeps standard output; --from-env, which a program
- * starts for itself, keeps standard error.
+ * The terminal shows its prompt again, and the reader of a pipe waits for its end. A file as the
+ * output is still written to. --json - keeps standard output; --from-env, which a program starts
+ * for itself, keeps standard error.
  */
 static void release_streams(const struct options *opt)
 {
@@ -88,7 +88,7 @@ static void release_streams(const struct options *opt)
 		close(null);
 }
 
-/* To whoever waits for it: a program on its descriptor, a shell behind --daemon. */
+/* Reports the attach to a waiting process: a program on its descriptor, a shell behind --daemon. */
 static void tell_attached(const struct client *c)
 {
 	if (c->opt->status_fd)
@@ -162,7 +162,7 @@ static void on_status(struct client *c, const char *payload, size_t len)
 	const struct wire_status_target *now = (const void *)(payload + sizeof(double));
 	struct out_status st = { .n = n };
 
-	/* Targets that were added since are not in the status line. */
+	/* Targets that were added later are not in the status line. */
 	if (len < sizeof(double) + n * sizeof(*now) || c->opt->quiet)
 		return;
 	memcpy(&st.t_s, payload, sizeof(double));
@@ -220,8 +220,8 @@ static void hear_tracer(struct client *c)
 }
 
 /*
- * A launched command gets its signals as without us: from the terminal it has had them already;
- * one that was sent to us is passed on. Attached, every one of them means: detach and end.
+ * A launched command gets its signals as without sbinject: those of the terminal it has already;
+ * those sent to us alone are passed on. With -p each of them means: detach and end.
  */
 static void on_signal(struct client *c, const struct signalfd_siginfo *si)
 {
@@ -290,7 +290,7 @@ static void loop(struct client *c)
 		fputc('\n', stderr);
 }
 
-/* The hooks are out (or never were in): the command runs on to its own end. */
+/* The hooks are removed (or were never planted): the command runs to its own end. */
 static void await_command(struct client *c)
 {
 	struct pollfd fd = { .fd = c->sigfd, .events = POLLIN };
@@ -311,7 +311,7 @@ static void await_command(struct client *c)
 	c->out->command_status = launch_exit_status(&c->command);
 }
 
-/* Those that were asked for stand before their children. */
+/* Puts the named processes before their children. */
 static void put_first(pid_t *pids, size_t *n, size_t *named, pid_t pid)
 {
 	size_t i = *named;
@@ -324,7 +324,7 @@ static void put_first(pid_t *pids, size_t *n, size_t *named, pid_t pid)
 	pids[(*named)++] = pid;
 }
 
-/* What a dead tracer left behind. */
+/* Restores what a dead tracer left behind. */
 static void restore_targets(struct client *c)
 {
 	const struct session_config *cfg = &c->opt->session;
@@ -336,7 +336,7 @@ static void restore_targets(struct client *c)
 	if (c->backend->recover)
 		c->backend->recover();
 	strays_find(cfg->strays, &pids, &n, NULL);
-	/* A tracer killed at its very first step leaves a descriptor, without our mark. */
+	/* A tracer that was killed at its very first step leaves a descriptor, without our mark. */
 	pids = realloc(pids, (n + cfg->n_pids + 1) * sizeof(*pids));
 	if (!pids)
 		abort();
@@ -363,8 +363,7 @@ static void skip_add(struct session_config *cfg, pid_t pid)
 	cfg->skip[cfg->n_skip++] = pid;
 }
 
-/* Whom the user has named is known by its time of start, too: its number may come to mean another.
- */
+/* A process named by the user is also identified by its start time: its pid may be reused. */
 static int start_strays(struct session_config *cfg)
 {
 	cfg->strays = strays_new();

@@ -7,8 +7,8 @@
 #include "src/session/launch.h"
 
 /*
- * The command line's half of a run: starts the tracer, passes on what the user does (signals,
- * the end of a command) and shows what the tracer says. If the tracer dies it restores the
+ * The command line's half of a run. It starts the tracer, passes on what the user does (signals,
+ * the end of a command) and prints what the tracer sends. If the tracer dies it restores the
  * targets itself.
  */
 struct client_outcome {
@@ -17,34 +17,34 @@ struct client_outcome {
 	struct sb_err error; /* code SB_OK: none */
 	bool tracer_died;
 	bool has_command;
-	int command_status; /* exit status of the command, if there was one */
+	int command_status; /* its exit status, if there was a command */
 };
 
-/* Runs to the end. opt->command is hooked itself unless there are pids. */
+/* Runs to the end. opt->command is hooked itself if there are no pids. */
 void client_run(struct options *opt, const struct backend *backend, struct client_outcome *out);
 
 /*
- * The same, driven step by step by whoever asks things of the session (control.h): a sweep. opened
- * when hooks are in force; NULL: they are not, out->error says why and all is as before. hold: a
- * command is kept at its start until client_release().
+ * The same in single steps, for a caller with requests to the session (control.h): a sweep. Returns
+ * when hooks are in force; NULL: they are not, out->error has the reason, and nothing is changed.
+ * hold: keeps a command at its start until client_release().
  */
 struct client;
 struct client *client_open(struct options *opt, const struct backend *backend, bool hold,
 			   struct client_outcome *out);
-int client_release(struct client *c);
+int client_release(struct client *c); /* as launch_go(); 0 without a command */
 
-/* A request and its answer, both JSON; the answer is valid until the next one. NULL: the session
- * has ended meanwhile. */
+/* Sends a request and returns its answer, both JSON; valid until the next request. NULL: the
+ * session has ended meanwhile. */
 const char *client_ask(struct client *c, const char *request);
 
-/* Handles what has come, waiting for it at most timeout_ms. False: the session has ended. */
+/* Handles messages, and waits for one at most timeout_ms. False: the session has ended. */
 bool client_pump(struct client *c, int timeout_ms);
 bool client_interrupted(const struct client *c); /* Ctrl-C, SIGTERM, SIGHUP */
 
-/* Ends the session: the hooks are out on return, and a command runs on. */
+/* Ends the session: the hooks are removed on return; a command continues. */
 void client_detach(struct client *c);
 
-/* Ends the session (if it has not ended itself), waits for a command, and fills *out. */
+/* Ends the session (unless it has ended), waits for a command, and fills *out. */
 void client_close(struct client *c);
 
 #endif

@@ -5,7 +5,7 @@
 #include "src/result/result.h"
 #include "src/session/session.h"
 
-/* What a run was asked for, by a command line (src/cli/options.h); texts and lists are its own. */
+/* The options of a run, from a command line (src/cli/options.h). It owns its texts and lists. */
 struct options {
 	struct session_config session;
 	char *backend;
@@ -13,8 +13,9 @@ struct options {
 	uint64_t default_ns; /* delay of targets without one */
 	bool from_env;	     /* --from-env */
 	bool background;
-	int status_fd;	/* lines for programs; 0: none */
-	int ready_pipe; /* set by --daemon: a byte ends the wait of who started us; 0 */
+	int status_fd;	/* output for programs; 0: none */
+	int ready_pipe; /* set by --daemon: one byte ends the wait of the starting process; 0: none
+			 */
 	uint64_t interval_ns;
 	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
 	bool metrics_by_pid;

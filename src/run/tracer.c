@@ -23,7 +23,7 @@
 #include "src/control/server.h"
 #include "src/out/place.h"
 
-enum { PENDING_TOLD = 5, /* targets that wait, of many */ SIGNALS = 8 /* read at once */ };
+enum { PENDING_TOLD = 5, /* pending targets to report, of many */ SIGNALS = 8 /* read at once */ };
 
 struct told {
 	bool hooked, open;
@@ -39,9 +39,9 @@ struct tracer {
 	struct control_state control;
 	struct control_server *server; /* NULL: none */
 	FILE *events;		       /* NULL: none */
-	struct told *known;	       /* by target: what --events was told last */
+	struct told *known;	       /* by target: the state last written to --events */
 	size_t n_known;
-	char hear[CONTROL_MAX_REQUEST + 16]; /* what the command line has said so far */
+	char hear[CONTROL_MAX_REQUEST + 16]; /* unhandled input from the command line */
 	size_t heard;
 };
 
@@ -98,7 +98,7 @@ static void answer(struct tracer *t, const char *request, size_t len)
 	t->quit |= t->control.stop;
 }
 
-/* Takes whole messages off the front of what has come. False: it makes no sense. */
+/* Handles the whole messages in the input. False: the input is invalid. */
 static bool take_messages(struct tracer *t)
 {
 	size_t at = 0;
@@ -129,7 +129,7 @@ static bool take_messages(struct tracer *t)
 	return true;
 }
 
-/* The end of the command line is the end. */
+/* The end of the command line ends the session. */
 static void hear(struct tracer *t)
 {
 	ssize_t n = recv(t->out.fd, t->hear + t->heard, sizeof(t->hear) - t->heard, MSG_DONTWAIT);
@@ -176,8 +176,8 @@ static void wait_for_something(struct tracer *t, int ms)
 }
 
 /*
- * For a session in the midst of something: what it says is passed on. A request is left where it
- * is, since it would change the session under its own feet; only the end is heard.
+ * For a session in the middle of an operation: sends its messages. A request is left unread, since
+ * it would change the session during the operation; only the request to end is recognised.
  */
 static bool asked_to_end(void *ctx)
 {
@@ -211,7 +211,7 @@ static void drain(struct tracer *t)
 {
 	struct pollfd fd = { .fd = t->out.fd, .events = POLLOUT };
 
-	/* Nothing of the target is held any more: the command line may take its time. */
+	/* No thread of the target is held any more: the command line may take its time. */
 	while (!wire_flush(&t->out))
 		poll(&fd, 1, 1000);
 }
@@ -232,7 +232,7 @@ static void put_target(json_t *o, const struct session_target *t)
 		json_object_set_new(o, "pid", json_integer(t->spec->pid));
 }
 
-/* --events: to be joined with what others recorded, so both clocks. */
+/* --events: to be joined with the recordings of others, so it has both clocks. */
 static void event(void *ctx, const char *what, const struct session_target *t)
 {
 	struct tracer *tracer = ctx;
@@ -256,7 +256,7 @@ static void event(void *ctx, const char *what, const struct session_target *t)
 	free(text);
 }
 
-/* What nobody asked for just now: a window opens or closes, a library brings a function. */
+/* Changes without a request: a window opens or closes, a library brings a function. */
 static void tell_states(struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
@@ -282,7 +282,7 @@ static void tell_states(struct tracer *t)
 	}
 }
 
-/* A pipe whose reader sleeps loses lines; it does not hold the tracer, nor so the target. */
+/* A pipe whose reader sleeps loses lines; it does not block the tracer, and so not the target. */
 static int open_events(struct tracer *t, struct sb_err *err)
 {
 	int flags = O_APPEND | O_CREAT | O_NONBLOCK;
@@ -294,7 +294,7 @@ static int open_events(struct tracer *t, struct sb_err *err)
 		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
 }
 
-/* Of a command that has not begun only what no library that it loads will change. */
+/* For a command that has not begun: reports only what no library that it loads can change. */
 static bool tell_one(const struct tracer *t, const struct session_target *s)
 {
 	char hint[sizeof(s->why->hint)];
@@ -317,7 +317,7 @@ static bool tell_one(const struct tracer *t, const struct session_target *s)
 	return true;
 }
 
-/* What is waited for is not waited for in silence. */
+/* Reports the targets that are waited for. */
 static void tell_pending(const struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
@@ -377,7 +377,7 @@ static void do_run(struct tracer *t)
 	send_result(t, end, b->result(t->session));
 }
 
-/* Away from the terminal, its signals and its files. */
+/* Detaches from the terminal, its signals and its files. */
 static void detach_from_terminal(int keep_fd)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -389,7 +389,7 @@ static void detach_from_terminal(int keep_fd)
 		syscall(SYS_close_range, 3, keep_fd - 1, 0);
 	syscall(SYS_close_range, keep_fd + 1, ~0u, 0);
 	prctl(PR_SET_NAME, "sbinject-tracer");
-	/* Its memory holds what it read of its targets. */
+	/* Its memory holds data of its targets. */
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
@@ -410,7 +410,7 @@ static void catch_signals(struct tracer *t)
 
 static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 {
-	static struct tracer t; /* large */
+	static struct tracer t; /* static: it is large */
 	struct session_config cfg = *job->cfg;
 	struct sb_err err = { 0 };
 

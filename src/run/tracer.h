@@ -5,16 +5,16 @@
 #include "src/session/backend.h"
 
 /*
- * The tracer: a process of its own, in its own session, without terminal, so that nothing that
- * happens to the command line (Ctrl-Z, a stalled pager, a closed terminal) ever leaves a thread
- * of the target hanging. It ends by detaching cleanly: when told to, when its work is over, or
- * when the command line is gone.
+ * The tracer: a process of its own, in its own session, without a terminal, so that nothing that
+ * happens to the command line (Ctrl-Z, a stalled pager, a closed terminal) leaves a thread of the
+ * target hanging. It ends by a clean detach: on request, when its work is done, or when the command
+ * line is gone.
  */
 struct tracer_job {
 	const struct backend *backend;
 	const struct session_config *cfg;
 	uint64_t interval_ns; /* of status messages; 0: none */
-	pid_t session_pid;    /* of the command line: names the session */
+	pid_t session_pid;    /* of the command line: it names the session */
 	const char *events;   /* file for changes of state; NULL: none */
 	uint64_t default_ns;  /* delay of targets that are added without one */
 };

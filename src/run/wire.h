@@ -8,19 +8,19 @@
 
 /*
  * Messages from the tracer to the command line, over a stream socket; both ends are the same
- * binary. The tracer never blocks: what the socket does not take is kept, and status messages
- * are dropped while much is kept (a stopped or stalled command line).
+ * binary. The tracer never blocks: what the socket does not accept is kept. While much is kept (the
+ * command line is stopped or stalled), status messages are dropped.
  *
  * In the other direction: WIRE_QUIT, a single byte; or WIRE_ASK, a uint32_t length and a request in
- * JSON (control.h), which is answered by one WIRE_ANSWER, in order.
+ * JSON (control.h). Each request gets one WIRE_ANSWER, in order.
  */
 enum wire_type {
 	WIRE_LOG = 1, /* one byte enum log_level, then text */
 	WIRE_READY,   /* hooks are in force; text for the user */
-	WIRE_ERROR,   /* struct sb_err: nothing was changed, or all was taken out again */
+	WIRE_ERROR,   /* struct sb_err: nothing was changed, or all was removed again */
 	WIRE_STATUS,  /* struct wire_status */
 	WIRE_ANSWER,  /* JSON, to a WIRE_ASK */
-	WIRE_END,     /* hooks are out: uint32_t enum session_end, then the result as JSON */
+	WIRE_END,     /* hooks are removed: uint32_t enum session_end, then the result as JSON */
 };
 
 #define WIRE_QUIT 'Q'
@@ -49,9 +49,9 @@ struct wire_in {
 	size_t len, cap;
 };
 
-/* Reads what is there. 0, or -1 when the other end is gone. Blocks only if fd does. */
+/* Reads what is available. 0, or -1 when the other end is gone. Blocks only if fd does. */
 int wire_read(struct wire_in *in);
-/* The next whole message; its payload is valid until the next call. False: none yet. */
+/* The next complete message; its payload is valid until the next call. False: none yet. */
 bool wire_next(struct wire_in *in, enum wire_type *type, char **payload, size_t *len);
 
 #endif

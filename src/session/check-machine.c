@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine allows. */
+/* Checks of the machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "inject/arch/arch.h"
 #include "inject/probe.h"
 
-/* PTRACE_SEIZE of no process: ESRCH where the system call is there, EPERM or ENOSYS where not. */
+/* PTRACE_SEIZE of no process: ESRCH if the system call is permitted, else EPERM or ENOSYS. */
 int check_ptrace(struct sb_err *err)
 {
 	if (ptrace(PTRACE_SEIZE, -1, 0, 0) < 0 && (errno == ENOSYS || errno == EPERM)) {
@@ -36,7 +36,7 @@ static int look_inject(const struct check_on *on, struct sb_err *err)
 	return -SB_EPERM;
 }
 
-/* In another pid namespace than ours /proc speaks of other processes by our numbers. */
+/* If /proc belongs to another pid namespace, our pids name other processes there. */
 static int look_proc(const struct check_on *on, struct sb_err *err)
 {
 	char link[32];

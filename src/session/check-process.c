@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process allows. */
+/* Checks of a process. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static bool read_stat(pid_t pid, char *state, unsigned int *flags)
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	n = fread(text, 1, sizeof(text) - 1, f); /* the name may hold line ends, and ')' */
+	n = fread(text, 1, sizeof(text) - 1, f); /* the name may hold newlines and ')' */
 	fclose(f);
 	text[n] = '\0';
 	paren = strrchr(text, ')');
@@ -78,7 +78,7 @@ static int look_tracer(const struct check_on *on, struct sb_err *err)
 	return task_tracer(on->pid) > 0 ? task_seize_error(on->pid, on->pid, err) : 0;
 }
 
-/* The kernel's own answer: opening a process's memory asks for what ptrace asks for. */
+/* The kernel's own answer: opening the memory of a process needs the same rights as ptrace. */
 static int look_permission(const struct check_on *on, struct sb_err *err)
 {
 	struct memory mem;
@@ -107,7 +107,7 @@ static int look_program(const struct check_on *on, struct sb_err *err)
 	return ret;
 }
 
-/* Its tools are programs of their own: .../valgrind/memcheck-amd64-linux. */
+/* valgrind's tools are programs of their own: .../valgrind/memcheck-amd64-linux. */
 static bool is_valgrind_tool(const char *exe)
 {
 	const char *name = strrchr(exe, '/');
@@ -190,7 +190,7 @@ static int look_seccomp(const struct check_on *on, struct sb_err *err)
 		err_hint(err, "confine it by a filter instead (SECCOMP_MODE_FILTER)");
 		return -SB_ECONFINED;
 	}
-	/* Where it can be suspended it is, for the few calls that are borrowed. */
+	/* If seccomp can be suspended, that is done for the few remote calls. */
 	if (!mode || !probe_machine()->seccomp)
 		return 0;
 	err_set(err, SB_ECONFINED,
@@ -244,7 +244,7 @@ static int look_stacks(const struct check_on *on, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
-/* One descriptor is needed for a moment: a free number below the limit. */
+/* A remote call needs one descriptor for a moment: a free number below the limit. */
 static int look_descriptors(const struct check_on *on, struct sb_err *err)
 {
 	uint64_t limit = task_limit(on->pid, "Max open files"), used = 0;
@@ -311,9 +311,9 @@ const struct check check_process_rows[] = {
 };
 const size_t check_process_count = sizeof(check_process_rows) / sizeof(*check_process_rows);
 
-/* What a process has is not all there while it starts another program: the old memory is gone, the
- * new one is mapped bit by bit, the file's name comes late, and a leader whose place another thread
- * takes is a zombie for a moment. An attach waits for the end of all that. */
+/* During an exec a process is incomplete: the old memory is gone, the new one is mapped piece by
+ * piece, the file's name appears late, and a leader that another thread replaces is a zombie for a
+ * moment. An attach waits for the end of the exec. */
 static bool may_pass(pid_t pid, const struct sb_err *err)
 {
 	if (kill(pid, 0) < 0 && errno == ESRCH)

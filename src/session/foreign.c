@@ -13,7 +13,7 @@
 #include "src/base/maps.h"
 #include "src/base/text.h"
 
-/* Of include/uapi/linux/bpf.h; what a distribution's headers have may be older than its kernel. */
+/* From include/uapi/linux/bpf.h; a distribution's headers may be older than its kernel. */
 enum {
 	LINK_GET_FD_BY_ID = 30,
 	LINK_GET_NEXT_ID = 31,
@@ -57,7 +57,7 @@ static long bpf(int command, union bpf_request *request)
 	return syscall(SYS_bpf, command, request, sizeof(*request));
 }
 
-/* The next link, opened; -1: there is none, or it may not be seen. */
+/* Opens the next link; -1: there is none, or no permission. */
 static int next_link(uint32_t *id)
 {
 	union bpf_request request;
@@ -72,7 +72,7 @@ static int next_link(uint32_t *id)
 		memset(&request, 0, sizeof(request));
 		request.link.id = *id;
 		fd = (int)bpf(LINK_GET_FD_BY_ID, &request);
-	} while (fd < 0); /* it went away meanwhile */
+	} while (fd < 0); /* it vanished meanwhile */
 	return fd;
 }
 
@@ -87,7 +87,7 @@ static bool link_info(int fd, struct link_info *info)
 	return bpf(OBJ_GET_INFO_BY_FD, &request) == 0;
 }
 
-/* The file of a link's uprobes and how many they are; 0: it has none. */
+/* The file of a link's uprobes and their number; 0: it has none. */
 static size_t link_places(int fd, char *path, uint32_t size, uint32_t *id)
 {
 	struct link_info info = { 0 };
@@ -140,7 +140,7 @@ static void add(struct foreign *out, const char *path, pid_t pid, const char *na
 	snprintf(p->name, sizeof(p->name), "%s", name);
 }
 
-/* A tool may have named the file by a descriptor of its own: what that is. */
+/* A tool may have named the file by a descriptor of its own: resolve it. */
 static void add_of(struct foreign *out, const char *path, pid_t pid, const char *name,
 		   size_t places)
 {
@@ -270,7 +270,7 @@ static bool event_is_on(const char *root, const char *event)
 	return state == '1';
 }
 
-/* "p:GROUP/EVENT PATH:0xOFFSET ARG..."; r: where it is at the return, too. */
+/* "p:GROUP/EVENT PATH:0xOFFSET ARG..."; an "r" line is a probe on the return. */
 static void read_events(struct foreign *out, const char *root)
 {
 	char file[256], line[8192], event[256], path[4096];

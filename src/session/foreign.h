@@ -8,17 +8,17 @@
 #include <sys/types.h>
 
 /*
- * The kernel uprobes that other tools have put into files: perf, bpftrace, continuous profilers. As
- * far as the kernel names them: those of BPF programs (Linux 6.6 and later) and those in tracefs.
- * What perf_event_open() alone has put there is not seen. Reading them needs root; nothing is
- * changed.
+ * The kernel uprobes that other tools have put into files: perf, bpftrace, continuous profilers.
+ * Only those that the kernel names are seen: uprobes of BPF programs (Linux 6.6 and later) and
+ * those in tracefs. A uprobe that exists by perf_event_open() alone is not seen. Reading them needs
+ * root; nothing is changed.
  */
 struct foreign_probe {
 	char path[4096]; /* the file, as its tool named it */
 	uint64_t dev, inode;
-	pid_t pid;     /* a process that holds it; 0: none is known */
-	char name[32]; /* that process's name, printable; "tracefs", "a pinned BPF link" */
-	size_t places; /* in that file, by that process */
+	pid_t pid;     /* a process that holds it; 0: unknown */
+	char name[32]; /* name of that process, printable; or "tracefs", "a pinned BPF link" */
+	size_t places; /* places in that file by that process */
 };
 
 struct foreign {
@@ -26,11 +26,11 @@ struct foreign {
 	size_t n;
 };
 
-/* Those of this process's own are left out. *out is to be given to foreign_free(). */
+/* Uprobes of the calling process are left out. Free *out with foreign_free(). */
 void foreign_read(struct foreign *out);
 void foreign_free(struct foreign *foreign);
 
-/* Is it in that file, a path as process `pid` (0: this one) sees it? */
+/* Is the uprobe in that file? path: as process `pid` (0: the caller) sees it. */
 bool foreign_is_in(const struct foreign_probe *probe, pid_t pid, const char *path);
 
 /* Does the process map that file as code? */

@@ -46,7 +46,7 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-/* A name, or several with dots between them, as Python has its modules. */
+/* A name, or several names separated by dots: a Python module. */
 static bool is_dotted_name(const char *module)
 {
 	for (const char *c = module; *c; c++)
@@ -92,7 +92,7 @@ static bool is_otherwise_written(const struct spec *spec, char *hint, size_t siz
 	return true;
 }
 
-/* Of a library by its name alone, in the root of the process. */
+/* A library named by its file name alone, searched in the root of the process. */
 static bool is_on_path(const struct spec *spec, pid_t pid, char *path, size_t size)
 {
 	static const char *const dirs[] = { "/lib/x86_64-linux-gnu",
@@ -128,7 +128,7 @@ enum guess guess_target(const struct spec *spec, pid_t pid, const struct maps *m
 	if (is_otherwise_written(spec, hint, size))
 		return GUESS_WRITTEN;
 	snprintf(hint, size, "%s", near);
-	if (near[0] == '\'') /* where the function is */
+	if (near[0] == '\'') /* the hint names the place of the function */
 		return GUESS_NONE;
 	if (is_dotted_name(spec->module) && maps_python(maps)) {
 		snprintf(hint, size, "a function of Python is written 'py:%.100s:%.100s'",

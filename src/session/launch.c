@@ -31,7 +31,7 @@ static int refuse(const char *name, int why, struct sb_err *err)
 	return err_sys(err, SB_ENOEXEC, "%s: cannot be executed", shown);
 }
 
-/* Damaged programs are refused here: execvp would hand them to a shell as scripts. */
+/* Damaged programs are refused here: execvp would pass them to a shell as scripts. */
 static bool damaged_program(const char *path)
 {
 	struct sb_err ignored = { 0 };
@@ -50,7 +50,7 @@ static bool damaged_program(const char *path)
 	return false;
 }
 
-/* 0, or the errno that exec would give. */
+/* 0, or the errno that exec would return. */
 static int try_path(const char *path)
 {
 	struct stat st;
@@ -95,7 +95,7 @@ int launch_check(char *const *command, struct sb_err *err)
 	return why ? refuse(command[0], why, err) : 0;
 }
 
-/* The child: waits at the gate. If sbinject ends before it opens, the command never runs. */
+/* The child waits at the gate. If sbinject ends before the gate opens, the command never runs. */
 static void child(char *const *command, bool target, int gate, int report, const sigset_t *mask)
 {
 	pid_t tracer;
@@ -104,7 +104,7 @@ static void child(char *const *command, bool target, int gate, int report, const
 	if (target)
 		prctl(PR_SET_PTRACER, (unsigned long)getppid());
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (write(report, &why, sizeof(why)) < 0 || /* whoever traces may come */
+	if (write(report, &why, sizeof(why)) < 0 || /* the tracer may attach now */
 	    read(gate, &tracer, sizeof(tracer)) != (ssize_t)sizeof(tracer))
 		_exit(125);
 	if (target)
@@ -151,7 +151,7 @@ int launch_start(struct launch *l, char *const *command, bool target, struct sb_
 	l->report = report[0];
 	if (l->pid < 0)
 		return err_sys(err, SB_ESYS, "fork");
-	next_report(l); /* one that ended before it waits is found out about later */
+	next_report(l); /* a child that ended before its wait is noticed later */
 	return 0;
 }
 

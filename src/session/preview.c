@@ -13,7 +13,7 @@
 
 enum { STOPS = 100000, STOP_US = 10000000 };
 
-/* AT_ENTRY of the auxiliary vector: where the dynamic linker jumps when it is done. */
+/* AT_ENTRY of the auxiliary vector: where the dynamic linker jumps at its end. */
 static uint64_t entry_point(pid_t pid)
 {
 	uint64_t pair[2], entry = 0;
@@ -31,7 +31,7 @@ static uint64_t entry_point(pid_t pid)
 	return entry;
 }
 
-/* The command will never run on, so a breakpoint may simply be written. */
+/* The command will never continue, so a breakpoint may simply be written. */
 static int break_at_entry(pid_t pid, struct sb_err *err)
 {
 	uint64_t entry = entry_point(pid);
@@ -72,7 +72,7 @@ int preview_start(char *const *command, pid_t *pid, struct sb_err *err)
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
-	ret = launch_start(&l, command, false, err); /* it is traced by its parent */
+	ret = launch_start(&l, command, false, err); /* its parent traces it */
 	if (ret < 0)
 		return ret;
 	*pid = l.pid;

@@ -4,20 +4,20 @@
 
 #include "session.h"
 
-/* Which processes a session is about, from /proc; the same for every backend. */
+/* The processes that a session concerns, from /proc; the same for every backend. */
 
-/* Sbinject's own, and what else is never to be touched. */
+/* sbinject's own processes, and others that must never be touched. */
 bool processes_skipped(const struct session_config *cfg, pid_t pid);
 
-/* Those that were named, and their descendants as they are now; the caller frees. */
+/* The named processes and their current descendants. The caller frees. */
 void processes_descendants(const struct session_config *cfg, pid_t **pids, size_t *n);
 
-/* Every process with its parent, from one pass over /proc; the caller frees. */
+/* Every process with its parent, from one pass over /proc. The caller frees. */
 size_t processes_all(pid_t (**out)[2]);
 
 bool processes_listed(const pid_t *pids, size_t n, pid_t pid);
 
-/* Its name and its program; *exe is the caller's. */
+/* Its name and its executable. The caller frees *exe. */
 void processes_names(pid_t pid, char *comm, size_t size, char **exe);
 
 #endif

@@ -11,7 +11,7 @@
 #include "inject/tree-task.h"
 #include "src/base/maps.h"
 
-/* Of pages the last so many count: a chain of execs makes one each, and leaves it behind. */
+/* The last so many pages count: a chain of execs makes one page each, and leaves it behind. */
 enum { PAGES = 1 << 16, ROOTS = 1 << 14, GENERATIONS = 1 << 12 };
 
 struct page_id {
@@ -22,11 +22,11 @@ struct page_id {
 
 struct root {
 	pid_t pid;
-	uint64_t start; /* another process of this number started at another time */
+	uint64_t start; /* another process with this number has another start time */
 };
 
 struct strays {
-	uint32_t n_pages, n_roots; /* ever; of the arrays, modulo their sizes */
+	uint32_t n_pages, n_roots; /* all so far; array indices are modulo the sizes */
 	struct page_id page[PAGES];
 	struct root root[ROOTS];
 };
@@ -45,7 +45,7 @@ void strays_free(struct strays *t)
 		munmap(t, sizeof(*t));
 }
 
-/* The count goes up last: who writes may be killed at any instant. */
+/* The count is increased last: the writer may be killed at any instant. */
 void strays_root(struct strays *t, pid_t pid)
 {
 	if (!t || strays_is_root(t, pid))
@@ -96,7 +96,7 @@ static const struct page_id *find_page(const struct strays *t, uint32_t dev, uin
 	return NULL;
 }
 
-/* The next mapping in a file of maps that has the name of ours. */
+/* The next mapping in a file of maps that has the name of our pages. */
 static bool next_named(FILE *f, uint32_t *dev, uint64_t *inode)
 {
 	unsigned int major, minor;
@@ -122,7 +122,7 @@ static FILE *open_maps(pid_t pid)
 	return fopen(path, "re");
 }
 
-/* Whether it maps a page of this session, and whether it is a stray. */
+/* Does the process map a page of this session, and is it a stray? */
 static void judge(const struct strays *t, pid_t pid, bool *maps_it, bool *stray)
 {
 	struct task_ids ids = { 0 };

@@ -13,7 +13,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 
-/* How soon to look again whether the session's window has opened. */
+/* The time between two looks whether the session's window has opened. */
 #define LOOK_NS 1000000ull
 
 void target_init(struct target *t, const struct spec *spec)
@@ -64,7 +64,8 @@ int targets_place(const struct target *list, size_t n, size_t max, const struct 
 	return 0;
 }
 
-/* One that comes again may have other keys: its old ones are forgotten, its figures are not. */
+/* A target that is added again may have other keys: the old keys are dropped, the figures are
+ * kept. */
 void targets_enter(struct target *list, size_t *n, size_t index, const struct spec *spec)
 {
 	struct target *t = &list[index];
@@ -80,7 +81,7 @@ void targets_enter(struct target *list, size_t *n, size_t index, const struct sp
 	*n += !t->again;
 }
 
-/* One that never was is not in the result. */
+/* A target whose addition failed is not in the result. */
 void targets_forget(struct target *list, size_t *n, size_t index)
 {
 	struct target *t = &list[index];
@@ -101,7 +102,7 @@ size_t targets_start_on(const struct target *list, size_t n, const char *text)
 	return SIZE_MAX;
 }
 
-/* ---- looking for it ---- */
+/* ---- search ---- */
 
 struct resolve_request target_request(const struct spec *spec)
 {
@@ -116,7 +117,7 @@ struct resolve_request target_request(const struct spec *spec)
 	};
 }
 
-/* Near names, and what else was probably meant. */
+/* Similar names, and what else the user probably meant. */
 static void note_guess(struct target *t, pid_t pid, const struct maps *maps, const char *near)
 {
 	char hint[sizeof(t->why.hint)];
@@ -162,7 +163,7 @@ int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 	return ret;
 }
 
-/* pid: whose root it is looked for in; 0: ours. 0, SB_EFILE, SB_ENOELF. */
+/* pid: the process in whose root to search; 0: ours. Returns 0, SB_EFILE or SB_ENOELF. */
 static enum sb_code look_at_file(const char *module, pid_t pid)
 {
 	char path[4200], magic[4] = "";
@@ -173,7 +174,7 @@ static enum sb_code look_at_file(const char *module, pid_t pid)
 	else
 		snprintf(path, sizeof(path), "%s", module);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) /* one that we may not read is there */
+	if (fd < 0) /* the file exists, without permission to read */
 		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SB_EFILE :
 										      SB_OK;
 	if (read(fd, magic, 4) != 4 || memcmp(magic, ELFMAG, SELFMAG) != 0) {
@@ -216,7 +217,8 @@ bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_a
 	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
 	if (image_get(path, path, &exe, &ignored) < 0)
 		return false;
-	/* A static program has neither; `ld.so PROGRAM` is the dynamic linker itself: "". */
+	/* A static program has neither; in `ld.so PROGRAM` the program is the dynamic linker
+	 * itself: "". */
 	req.module = image_interp(exe);
 	found = (req.module[0] || symbol_is_defined(exe, req.symbol)) &&
 		resolve_target(pid, maps, &req, access, res, NULL) == 0 && res->count;
@@ -224,7 +226,7 @@ bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_a
 	return found;
 }
 
-/* ---- its window ---- */
+/* ---- window ---- */
 
 bool target_in_window(const struct target *t, uint64_t window_ns, uint64_t now)
 {
@@ -255,7 +257,7 @@ void target_switch(struct target *t, bool open, uint64_t now)
 	t->open = open;
 }
 
-/* ---- what is told of it ---- */
+/* ---- reports ---- */
 
 void target_show(const struct target *t, struct session_target *out)
 {
@@ -281,14 +283,14 @@ void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 }
 
-/* An interpreter is there, and its functions cannot be watched. */
+/* An interpreter is mapped, but its functions cannot be watched. */
 static bool python_refused(const struct target *t)
 {
 	return t->spec->kind == SPEC_PYTHON && !t->module_seen &&
 	       (t->why.code == SB_EREFUSED || t->why.code == SB_ETARGET);
 }
 
-/* There is nothing of it to be hooked, for now or for good. */
+/* Nothing of the target can be hooked, now or ever. */
 static enum result_outcome missing(const struct target *t, const struct result_target *rt)
 {
 	if (rt->n_refused || python_refused(t) || t->barred.code)

@@ -6,7 +6,7 @@
 
 struct result;
 
-/* What went wrong in a session without ending it: said at once, each thing once, and again in the
+/* Problems of a session that do not end it. Each is printed once, at once, and is repeated in the
  * result. { 0 } is empty. */
 struct warnings {
 	char **line;

@@ -11,7 +11,7 @@
 
 /* ---- numbers ---- */
 
-/* What Python's int() takes, but for signs: 1000, " 1_000 ". */
+/* Accepts what Python's int() accepts, without signs: 1000, " 1_000 ". */
 static bool read_number(const char *text, uint64_t *value)
 {
 	uint64_t v = 0;
@@ -144,7 +144,7 @@ static int add_pattern(const char *s, const char *colon, const char *end, struct
 	return rc;
 }
 
-/* Behind a blank, as in a targets file: no name of Python has either in it. */
+/* A '#' behind a blank starts a comment, as in a targets file: no Python name contains either. */
 static const char *before_comment(const char *s, const char *end)
 {
 	for (const char *p = s; p + 1 < end; p++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targets files: a GROUP a line. Words are split as a shell splits them, without expansion:
- * '..' keeps everything, ".." knows \" \\ \$ \` only, a backslash outside keeps the next byte.
+ * Targets files: a GROUP a line. Words are split as in a shell, without expansion: '..' keeps
+ * everything, ".." knows only \" \\ \$ \`, a backslash outside of quotes keeps the next byte.
  */
 #include "spec.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "src/base/text.h"
 
-/* A list of targets is written by hand or a small script; more is a wrong file, or /dev/zero. */
+/* People and small scripts write lists of targets; a larger file is a wrong one, or /dev/zero. */
 #define FILE_MAX (16u << 20)
 
 /* The words of one line. `bytes` has room for the line and lives as long as the words do. */
@@ -21,7 +21,7 @@ struct line {
 	char *bytes, *to;
 	char **word;
 	size_t count, room;
-	const char *why; /* what is wrong with the line */
+	const char *why; /* the error in the line */
 };
 
 static bool is_blank(char c)
@@ -59,7 +59,7 @@ static const char *copy_escaped(struct line *line, const char *s, const char *en
 	return s + (s < end);
 }
 
-/* One word, quotes taken off; returns where it ended. */
+/* Copies one word without its quotes; returns its end. */
 static const char *copy_word(struct line *line, const char *s, const char *end)
 {
 	while (s < end && !line->why && !is_blank(*s)) {
@@ -93,7 +93,7 @@ static bool line_add_word(struct line *line)
 	return true;
 }
 
-/* The words between s and end; false without memory. */
+/* The words between s and end; false: no memory. */
 static bool line_split(struct line *line, const char *s, const char *end)
 {
 	line->count = 0;
@@ -112,7 +112,7 @@ static bool line_split(struct line *line, const char *s, const char *end)
 	return true;
 }
 
-/* A split line to at most one more target. */
+/* Parses a split line into one more target at most. */
 static int line_parse(struct line *line, struct spec_list *out, struct sb_err *err)
 {
 	size_t before = out->count;
@@ -141,7 +141,7 @@ static int line_read(struct line *line, const char *s, const char *end, struct s
 	return line_parse(line, out, err);
 }
 
-/* All lines of the text; on failure *number is the line it happened in. */
+/* All lines of the text; on failure *number is the line of the error. */
 static int lines_read(struct line *line, const char *text, const char *end, struct spec_list *out,
 		      unsigned int *number, struct sb_err *err)
 {
@@ -171,7 +171,7 @@ static int refuse_empty(const char *name, struct sb_err *err)
 int spec_parse_text(const char *text, size_t len, const char *name, struct spec_list *out,
 		    struct sb_err *err)
 {
-	static const char bom[] = "\xef\xbb\xbf"; /* what Windows editors put first */
+	static const char bom[] = "\xef\xbb\xbf"; /* Windows editors write it first */
 	size_t skip = len >= 3 && !memcmp(text, bom, 3) ? 3 : 0;
 	size_t before = out->count;
 	struct line line = { .bytes = malloc(len * 2 + 1) }; /* each word gets its NUL */

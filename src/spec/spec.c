@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words to targets. One pass: each word is a key, a target, a delay, or an error, in that order
- * of tests (thread=a:b is a key, 7z.so:main a target), and belongs to the target before it.
+ * Words to targets, in one pass. Each word is a key, a target, a delay, or an error, tested in this
+ * order (thread=a:b is a key, 7z.so:main a target), and belongs to the target before it.
  */
 #include "spec.h"
 
@@ -51,7 +51,7 @@ static bool read_uint(const char *text, size_t len, uint64_t max, uint64_t *valu
 	return len > 0;
 }
 
-/* Keys. Each reads its value into the target; the word is there for the error. */
+/* Keys. Each function reads its value into the target; `word` is for the error. */
 
 static int key_every(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
@@ -134,7 +134,7 @@ static int key_inline(struct spec *spec, const char *value, const char *word, st
 	return 0;
 }
 
-/* What a user can write, for help, completion and errors; and what reads its value. */
+/* The keys: texts for help, completion and errors, and the function that reads the value. */
 static const struct key {
 	struct spec_key shown;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
@@ -155,7 +155,7 @@ const struct spec_key *spec_key(size_t i)
 	return i < N_KEYS ? &keys[i].shown : NULL;
 }
 
-/* Records the failure of a word whose key is wrong: the hint has them all. */
+/* Records the failure of a word with a wrong key; the hint lists all keys. */
 static int refuse_key(struct sb_err *err, const char *word, const char *why)
 {
 	char hint[256];
@@ -171,7 +171,7 @@ static int refuse_key(struct sb_err *err, const char *word, const char *why)
 	return refuse(err, "the key", word, why, hint);
 }
 
-/* The key that word starts with, or N_KEYS. */
+/* The key that the word starts with, or N_KEYS. */
 static size_t key_find(const char *word)
 {
 	size_t len = strcspn(word, "="), i;
@@ -219,7 +219,7 @@ void spec_copy_free(struct spec *spec)
 	free(spec);
 }
 
-/* Sets module and symbol; the two parts are given by where they start and end. */
+/* Sets module and symbol; each is given by its start and length. */
 static int target_set(struct spec *spec, const char *module, size_t module_len, const char *symbol,
 		      size_t symbol_len, struct sb_err *err)
 {
@@ -228,7 +228,7 @@ static int target_set(struct spec *spec, const char *module, size_t module_len, 
 	return spec->module && spec->symbol ? 0 : refuse_memory(err);
 }
 
-/* MODULE:@FILE:LINE. The file's name may hold a ':', the line is behind the last one. */
+/* MODULE:@FILE:LINE. The file's name may hold a ':'; the line is behind the last one. */
 static int target_line(struct spec *spec, const char *module, size_t len, const char *place,
 		       struct sb_err *err)
 {
@@ -269,7 +269,7 @@ static int target_native(struct spec *spec, const char *colon, struct sb_err *er
 	symbol += spec->kind == SPEC_LITERAL;
 	if (!*symbol)
 		return refuse(err, "target", spec->text, "names no function", form_hint);
-	/* ns::f without a module would be symbol ":f" of module "ns": no name starts so. */
+	/* ns::f without a module would be symbol ":f" of module "ns": no name starts like this. */
 	if (*symbol == ':')
 		return refuse(err, "target", spec->text, "has no MODULE: before the C++ name",
 			      "write MODULE:ns::f, or :ns::f for the main executable");
@@ -295,7 +295,7 @@ static int target_parse(struct spec *spec, const char *word, struct sb_err *err)
 struct group {
 	struct spec_list *list;
 	struct spec *spec; /* the target that a delay or key belongs to; NULL before any */
-	unsigned int seen; /* bit N_KEYS: its delay, the bits below: its keys */
+	unsigned int seen; /* bits of its keys; bit N_KEYS: its delay */
 	struct sb_err *err;
 };
 
@@ -304,7 +304,7 @@ static int group_target(struct group *group, const char *word)
 	struct spec_list *list = group->list;
 	struct spec *grown = list->spec;
 
-	/* Room for a power of two: grown whenever the count reaches one. */
+	/* The size is a power of two: it grows whenever the count reaches one. */
 	if (!(list->count & (list->count - 1)))
 		grown = reallocarray(list->spec, list->count ? list->count * 2 : 1, sizeof(*grown));
 	if (!grown)
@@ -315,7 +315,7 @@ static int group_target(struct group *group, const char *word)
 	return target_parse(group->spec, word, group->err);
 }
 
-/* Delays and keys: there is a target, and it does not have one of this sort yet. */
+/* For delays and keys: there must be a target, and it must not have one of this kind yet. */
 static int group_claim(struct group *group, size_t bit, const char *what, const char *word)
 {
 	if (!group->spec)
@@ -343,7 +343,8 @@ static int group_delay(struct group *group, const char *word)
 	return rc ? rc : spec_delay(word, &group->spec->delay_ns, group->err);
 }
 
-/* A digit or a point at the start, a sign before them included: refused later, by name. */
+/* A digit or a point at the start, possibly behind a sign: a sign is refused later, with its
+ * name. */
 static bool looks_like_delay(const char *word)
 {
 	word += *word == '-' || *word == '+';
@@ -368,7 +369,7 @@ static int group_word(struct group *group, const char *word)
 		      form_hint);
 }
 
-/* The ends of names differ where their beginnings, a module's, are the same. */
+/* The last character is compared first: texts often share their beginning, the module. */
 static bool spec_same(const struct spec *a, const struct spec *b)
 {
 	return a->text_len == b->text_len && a->pid == b->pid &&
@@ -376,7 +377,7 @@ static bool spec_same(const struct spec *a, const struct spec *b)
 	       !memcmp(a->text, b->text, a->text_len);
 }
 
-/* Is any target from `first` on already there before it? */
+/* Is any target from `first` on a duplicate of an earlier one? */
 static int list_check_twice(const struct spec_list *list, size_t first, struct sb_err *err)
 {
 	for (size_t i = first; i < list->count; i++)
@@ -438,7 +439,7 @@ static bool pids_hold(const pid_t *pids, size_t count, pid_t pid)
 	return false;
 }
 
-/* One pid; one that is there already is not added again. */
+/* Adds one pid, unless the list has it. */
 static int pids_add(const char *text, size_t len, pid_t **pids, size_t *count, struct sb_err *err)
 {
 	uint64_t pid;

@@ -9,8 +9,8 @@
 #include "src/base/err.h"
 
 /*
- * The grammar of targets, delays and keys. Pure: text in, structs out, no I/O except
- * spec_read_file(). Fuzzed.
+ * The grammar of targets, delays and keys. No I/O except in spec_read_file() and spec_read_bytes():
+ * text in, structs out. Fuzzed.
  *
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
@@ -18,12 +18,12 @@
  *	KEY	:= NAME "=" VALUE	by the table of keys: spec_key()
  *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
  *
- * MODULE may be empty (the main executable) and may hold no ':'; SYMBOL may hold any
- * (C++ names: ns::f(int)). The separator is the first ':' of the word. A word is a target if
- * it holds a ':' (outside of KEY=VALUE), a delay if it starts with a digit or '.', '-' or '+',
- * a key if one of the names above stands before '='; anything else is an error that names the
- * word. A delay or key belongs to the target before it; several targets share nothing.
- * A SYMBOL does not start with ':' (ns::f without its MODULE would read as module "ns").
+ * MODULE may be empty (the main executable) and may not hold a ':'. SYMBOL may hold any (C++ names:
+ * ns::f(int)). The separator is the first ':' of the word. A word is a target if it holds a ':'
+ * (outside of KEY=VALUE), a delay if it starts with a digit or '.', '-' or '+', a key if a name
+ * from the table of keys stands before '='. Any other word is an error that names the word. A delay
+ * or key belongs to the target before it; targets share nothing. A SYMBOL does not start with ':'
+ * (ns::f without its MODULE would read as module "ns").
  */
 enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
@@ -41,20 +41,21 @@ struct spec {
 	uint64_t delay_ns; /* SPEC_DELAY_UNSET: not given */
 	uint64_t every;	   /* 0: not given, 1: each hit */
 	uint64_t start_ns; /* 0: at once */
-	uint64_t for_ns;   /* 0: not given, without end */
+	uint64_t for_ns;   /* 0: not given, no end */
 	pid_t pid;	   /* 0: not given */
-	char *thread;	   /* glob or TID as text; NULL: not given */
-	bool resume;	   /* Python: resumptions of generators and coroutines count too */
-	bool inlined;	   /* native: where the compiler inlined it, too */
-	bool rest;	   /* Python: not what a target before it matches (patterns of a file) */
+	char *thread;	   /* glob, or TID as text; NULL: not given */
+	bool resume;	   /* Python: resumptions of generators and coroutines also count */
+	bool inlined;	   /* native: also the places where the compiler inlined it */
+	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
+		    */
 };
 
-/* A key as a user sees it: "every", "N", what it does in a line. */
+/* A key as the user sees it: "every", "N", and one line of help. */
 struct spec_key {
 	const char *name, *arg, *help;
 };
 
-/* Row i of the table of keys; NULL: there is none. */
+/* Row i of the table of keys; NULL: past the end. */
 const struct spec_key *spec_key(size_t i);
 
 struct spec_list {
@@ -63,42 +64,43 @@ struct spec_list {
 };
 
 /*
- * Words of a command line (or of a targets file's line) to targets. Appends; the same target
- * twice (same text and pid) is SB_ESPEC, as is everything malformed; the error's text
- * names the word and its hint shows a right form. On error nothing was appended.
+ * Parses words of a command line (or of a line in a targets file) into targets. Appends. The same
+ * target twice (same text and pid) is SB_ESPEC, and so is anything malformed. The error's text
+ * names the word; its hint shows a correct form. On error nothing is appended.
  */
 int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err);
 
-/* A targets file: a GROUP a line, shell quotes, `#` comments at the line's start or after a
+/* A targets file: one GROUP a line, shell quotes, `#` comments at the start of a line or after a
  * blank; CRLF is accepted. Errors carry "FILE:LINE: ". An empty file is SB_ESPEC. */
 int spec_read_file(const char *path, struct spec_list *out, struct sb_err *err);
 int spec_parse_text(const char *text, size_t len, const char *name, struct spec_list *out,
 		    struct sb_err *err);
 
-/* The whole of a file, at most 16 MiB; freed by the caller, also on failure. from: the option or
- * variable that named it, for the hint. SB_EFILE, SB_ENOMEM. */
+/* The whole of a file, at most 16 MiB. The caller frees *text, also on failure. from: the option or
+ * variable that gave the path, for the hint. Errors: SB_EFILE, SB_ENOMEM. */
 int spec_read_bytes(const char *path, const char *from, char **text, size_t *len,
 		    struct sb_err *err);
 
 void spec_list_free(struct spec_list *list);
 
-/* One by itself, with texts of its own; frees both (NULL is harmless). */
+/* A copy with texts of its own. spec_copy_free() frees both (NULL is harmless). */
 struct spec *spec_copy(const struct spec *from);
 void spec_copy_free(struct spec *spec);
 void spec_list_cut(struct spec_list *list, size_t count); /* frees all from number `count` on */
 
-/* "5us" -> 5000. Delays: unit required except for 0, at most SPEC_DELAY_MAX_NS. */
+/* "5us" -> 5000. A delay needs a unit unless it is 0, and is at most SPEC_DELAY_MAX_NS. */
 int spec_delay(const char *text, uint64_t *ns, struct sb_err *err);
 
-/* A span of time (--for, --interval, start=): the same units and m, h; no limit of 10 s. */
+/* A span of time (--for, --interval, start=): the same units and m, h; the limit of 10 s does not
+ * apply. */
 int spec_duration(const char *text, uint64_t *ns, struct sb_err *err);
 
-/* "5us", "2.5us", "1.2ms": the shortest form with a whole part that reads back to the same ns
- * ("0" for 0). 32 bytes hold any. Returns buf. */
+/* "5us", "2.5us", "1.2ms": the shortest form with a whole part that reads back to the same number
+ * of ns ("0" for 0). 32 bytes hold any result. Returns buf. */
 char *spec_format_ns(uint64_t ns, char *buf, size_t size);
 
-/* A list of pids: "12,13 14\n15". Empty, zero, negative and rubbish are SB_EUSAGE, and append
- * nothing. Appends, each pid once. */
+/* A list of pids: "12,13 14\n15". An empty list, zero, negative numbers and anything else are
+ * SB_EUSAGE and append nothing. Appends each pid once. */
 int spec_pids(const char *text, pid_t **pids, size_t *count, struct sb_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Delays and spans of time: text to nanoseconds and back, in integers throughout. A value in
- * floating point would turn 2.5us into 2499 ns on one machine and 2500 on another.
+ * Delays and spans of time: text to nanoseconds and back, in integers only. In floating point 2.5us
+ * would be 2499 ns on one machine and 2500 on another.
  */
 #include "spec.h"
 
@@ -17,13 +17,13 @@ struct unit {
 
 static const struct unit units[] = {
 	{ "ns", 1, true },	     { "us", 1000, true },
-	{ "\xc2\xb5s", 1000, true }, /* U+00B5 micro sign, what keyboards give */
-	{ "\xce\xbcs", 1000, true }, /* U+03BC Greek mu, what input methods give */
+	{ "\xc2\xb5s", 1000, true }, /* U+00B5 micro sign, from keyboards */
+	{ "\xce\xbcs", 1000, true }, /* U+03BC Greek mu, from input methods */
 	{ "ms", 1000000, true },     { "s", 1000000000, true },
 	{ "m", 60000000000, false }, { "h", 3600000000000, false },
 };
 
-/* What is asked of a text, and what to say when it is something else. */
+/* What a text may be, and the message for anything else. */
 struct span {
 	const char *noun, *hint, *above;
 	uint64_t max;
@@ -49,7 +49,7 @@ static const struct span duration_span = {
 
 struct number {
 	uint64_t whole;
-	uint64_t frac; /* the digits after the point, trailing zeros left out */
+	uint64_t frac; /* the digits after the point, without trailing zeros */
 	unsigned int digits;
 	bool huge; /* the whole part is out of range */
 	bool fine; /* more digits than any unit has nanoseconds */
@@ -103,7 +103,7 @@ static const char *number_frac(const char *s, struct number *num)
 	return s;
 }
 
-/* Digits, with a fraction or without: returns where they end, or NULL when there are none. */
+/* Reads digits, with or without a fraction. Returns their end, or NULL if there are none. */
 static const char *number_read(const char *text, struct number *num)
 {
 	const char *s = number_whole(text, num), *point = s;
@@ -122,7 +122,7 @@ static const struct unit *unit_find(const char *name, bool delay)
 	return NULL;
 }
 
-/* num in units of unit_ns to ns; NULL, or what is wrong with it. */
+/* Converts num from units of unit_ns to ns. NULL, or the reason for a failure. */
 static const char *number_scale(const struct number *num, uint64_t unit_ns, const struct span *span,
 				uint64_t *ns)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ptrace to get in, jumps into stubs that spin inside the target: see inject/. */
+/* The backend that enters by ptrace and plants jumps into stubs, which spin inside the target: see
+ * inject/. */
 #include "src/session/backend.h"
 #include "src/session/check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Doorbells: functions at which a process waits until sbinject has seen what changed in it. The
- * dynamic linker's notice of libraries is one place in the whole process, which others want, too: a
- * debugger's breakpoint there, or a uprobe's, which the kernel puts into every process. Then what
- * calls it is hooked instead.
+ * dynamic linker's notice of libraries is one place in the whole process, and other tools use it,
+ * too: by a debugger's breakpoint, or by a uprobe, which the kernel puts into every process. In
+ * that case the callers of the notice are hooked instead.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,7 @@
 
 enum { MAX_CALLERS = 64 };
 
-/* The first instruction may stay in front of the window: the record has the address that was asked
- * for. */
+/* The first instruction may stay in front of the window: the record has the requested address. */
 static bool is_site_of(const struct session *s, const struct journal_site *site, uint64_t addr)
 {
 	return site->cookie >= s->n_sites || s->site[site->cookie].address == addr;
@@ -91,7 +90,8 @@ void session_add_bell(const struct session *s, const struct space *space, struct
 	symbol_list_free(&list);
 }
 
-/* No hook fits there, or another tool has one: a debugger, or the kernel for a uprobe. */
+/* No hook fits there, or another tool has changed the place: a debugger, or the kernel for a
+ * uprobe. */
 static bool occupied(const struct memory *mem, const struct found_site *fs)
 {
 	uint8_t now[PLAN_MAX_WINDOW];
@@ -101,7 +101,7 @@ static bool occupied(const struct memory *mem, const struct found_site *fs)
 	       memcmp(now, fs->plan.orig, len) != 0;
 }
 
-/* The last one found cannot be hooked: what calls it is, if that can be known. */
+/* The last site of `found` cannot be hooked: replaces it by its callers, if they are all known. */
 static void take_callers(struct session *s, const struct space *space, struct found *found)
 {
 	struct found_site notice = found->site[found->count - 1];
@@ -109,7 +109,7 @@ static void take_callers(struct session *s, const struct space *space, struct fo
 	size_t n = sites_callers(notice.img, notice.addr - notice.bias, from, MAX_CALLERS);
 
 	if (!n)
-		return; /* it is refused, and the reason is said */
+		return; /* it is refused later, with the reason */
 	found->count--;
 	for (size_t i = 0; i < n; i++) {
 		struct resolve_site rs = { .img = notice.img,
@@ -127,7 +127,7 @@ static void take_callers(struct session *s, const struct space *space, struct fo
 	plans_make(s->plans, found, false);
 }
 
-/* Bells are always jumps: they must outlive us. */
+/* Bells are always jumps: they must work after the end of the tracer, and a trap would not. */
 void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found)
 {
 	struct resolve_access access = { 0 };

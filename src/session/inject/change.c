@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a second terminal or a sweep changes in a session that runs. Settings are stores into the
- * control pages; targets come and go by the same planting as at attach.
+ * Changes of a running session, from a second terminal or a sweep. Settings are stores into the
+ * control pages; targets are planted and removed as at attach and detach.
  */
 #include <stdlib.h>
 #include "priv.h"
@@ -9,7 +9,7 @@
 #include "inject/tree-task.h"
 #include "src/base/must.h"
 
-/* pid=: a process and its descendants, whatever their order in the list. */
+/* pid=: a process and its descendants, in any order of the list. */
 static void scope_of(struct session *s, size_t index)
 {
 	pid_t pid = s->target[index].spec->pid;
@@ -23,7 +23,8 @@ static void scope_of(struct session *s, size_t index)
 	}
 }
 
-/* Looks for it in every process, and hooks it there; --no-follow: traced for that long. */
+/* Searches every process for the target and hooks it there; with --no-follow each process is traced
+ * meanwhile. */
 static void hook_everywhere(struct session *s, size_t index)
 {
 	struct record *rec;
@@ -40,7 +41,7 @@ static void hook_everywhere(struct session *s, size_t index)
 	}
 }
 
-/* A target that a mapped module lacks, or that nothing can hook, is an error here as at attach. */
+/* A target that a mapped module lacks, or that cannot be hooked, is an error here as at attach. */
 static int judge(struct session *s, size_t index, struct sb_err *err)
 {
 	struct target *t = &s->target[index];
@@ -61,7 +62,7 @@ static int judge(struct session *s, size_t index, struct sb_err *err)
 	return -(int)err->code;
 }
 
-/* Where address space is short a page has room for fewer. */
+/* If address space is short, a page holds fewer targets. */
 static size_t most_targets(const struct session *s)
 {
 	size_t most = s->max_targets;
@@ -100,7 +101,7 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 	return 0;
 }
 
-/* The session's numbers of this target's sites, as a set. */
+/* The session's numbers of the sites of this target, as a set. */
 static bool *cookies_of(const struct session *s, size_t index)
 {
 	bool *set = must_calloc(s->n_sites + 1, sizeof(*set));
@@ -132,7 +133,7 @@ static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 	return ret;
 }
 
-/* Until nobody new has come: a fork in progress has a copy of the hooks already. */
+/* Repeats until no new process has appeared: a fork in progress has a copy of the hooks already. */
 static int unplant(struct session *s, size_t index, struct sb_err *err)
 {
 	bool *set = cookies_of(s, index);
@@ -159,7 +160,7 @@ int session_remove(struct session *s, size_t index, struct sb_err *err)
 		python_relist(s);
 	else
 		ret = unplant(s, index, err);
-	if (ret < 0) { /* still in some process, and does nothing: to be removed again */
+	if (ret < 0) { /* still in some process, without effect; a second removal is possible */
 		t->removed = false;
 		t->muted = true;
 		return ret;
@@ -251,7 +252,7 @@ static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
 	add_sums(ctx, index, &sums);
 }
 
-/* What has no process of its own any more, or never had. */
+/* Adds the counts of ended processes and of processes that were never seen. */
 static void add_others(struct session *s, struct lane_list *list)
 {
 	list->pid = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be found wrong before the target is touched. */
+/* Checks before a target is touched. */
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void count_sites(struct session *s, const struct found *found)
 	}
 }
 
-/* The first reason of each target; refused: one a target. */
+/* The first reason of each target; `refused` has one entry for each. */
 static void why_refused(const struct found *found, struct sb_err *refused)
 {
 	for (size_t i = 0; i < found->count; i++) {
@@ -90,9 +90,9 @@ static int check_targets(struct session *s, const pid_t *pids, size_t n, struct 
 }
 
 /*
- * What a killed sbinject left in a descendant counts in a page of its own: its calls would be
- * missing, and its hooks look like those of another tool. One that lives keeps its processes; a
- * warning names those.
+ * Hooks that a killed sbinject left in a descendant count in its own page: the calls would be
+ * missing here, and the hooks look like those of another tool. A living sbinject keeps its
+ * processes; a warning names these.
  */
 static int check_left_hooked(const struct session *s, const pid_t *pids, size_t n,
 			     struct sb_err *err)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The end of a session: everything is taken out of every process, whoever made it.
- */
+/* The end of a session: removes everything from every process, whatever created the process. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,10 +8,10 @@
 #include "src/base/log.h"
 #include "src/session/strays.h"
 
-/* How long another tracer is waited for. */
+/* The longest wait for another tracer. */
 #define RETAKE_NS 5000000000ull
 
-/* Its agent stays, and nothing else: all that could be done was done. */
+/* Its agent stays, and nothing else: no more can be done. */
 static bool is_left(const struct session *s, pid_t pid)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
@@ -22,7 +20,7 @@ static bool is_left(const struct session *s, pid_t pid)
 	return false;
 }
 
-/* Whoever maps one of our pages and is not known: forks of an untraced process. */
+/* Takes unknown processes that map one of our pages: forks of an untraced process. */
 static void take_strays(struct session *s)
 {
 	pid_t *pids, other;
@@ -80,7 +78,7 @@ static void close_windows(struct session *s)
 		s->wall_s = (double)(now - s->attached_ns) / 1e9;
 }
 
-/* A vfork child goes before the parent that waits for it. */
+/* A vfork child goes before its parent, which waits for it. */
 static struct proc *next_to_release(const struct session *s)
 {
 	for (struct proc *p = s->tree.procs; p; p = p->next)
@@ -110,7 +108,7 @@ static void restore_space(struct session *s, struct proc *proc)
 		session_warn(s, "%s%s%s", err.what, err.hint[0] ? "; " : "", err.hint);
 	}
 	s->left_behind |= done.left_mapped != NULL;
-	stays = space->agent_stays; /* which has been said */
+	stays = space->agent_stays; /* a warning was printed already */
 	space_put(space);
 	if (done.changed_by_others)
 		session_warn(s,
@@ -125,8 +123,8 @@ static void restore_space(struct session *s, struct proc *proc)
 }
 
 /*
- * Takes an untraced process back. Meanwhile a debugger may have come: the hooks do nothing any
- * more, and it is waited for, a while.
+ * Traces an untraced process again. A debugger may trace it now: the hooks no longer act, so there
+ * is time to wait for its end, up to RETAKE_NS.
  */
 static bool retake(struct session *s, struct proc *proc)
 {
@@ -155,9 +153,9 @@ static bool retake(struct session *s, struct proc *proc)
 }
 
 /*
- * Untraced processes fork as they please, and a vfork child runs in the very memory that is about
- * to change: it has to be held with its parent. Once they are under trace again nothing is born
- * unseen; then whoever was born before is looked for.
+ * Untraced processes may fork at any time, and a vfork child runs in the very memory that is about
+ * to change: it must be held with its parent. Once the parents are traced again every birth is
+ * seen; then a search finds children that were born before.
  */
 static void retake_all(struct session *s)
 {
@@ -190,8 +188,8 @@ static void detach_one(struct session *s, struct proc *proc)
 	tree_forget(&s->tree, proc);
 }
 
-/* To the last event: a child that was born just now may be all that is left, and its parent's
- * event may be on the way. */
+/* Detaches until no event is left: a child that was born just now may be the last process, and its
+ * parent's event may still be pending. */
 static void detach_all(struct session *s)
 {
 	struct proc *proc;
@@ -222,7 +220,7 @@ void session_detach(struct session *s)
 	if (!s->cfg->follow)
 		retake_all(s);
 	detach_all(s);
-	/* Whoever slipped through: forks of untraced processes, children of killed parents. */
+	/* Now the rest: forks of untraced processes, children of killed parents. */
 	take_strays(s);
 	guests_stop(s);
 	detach_all(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions' own counters (--hits-by-function): a native one has a word in every control page, of
- * the same number in all of them, a Python one a word in each note that agents wrote of it.
+ * Counters of single functions (--hits-by-function). A native function has a word in every control
+ * page, with the same number in all pages. A Python function has a word in each note that an agent
+ * wrote about it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct each {
 	size_t target;
 	char *module, *symbol;
 	uint64_t address; /* 0: a Python function */
-	uint64_t past;	  /* of pages that are gone */
+	uint64_t past;	  /* of pages that no longer exist */
 };
 
 static uint64_t hash(uint64_t h, const char *text)
@@ -32,7 +33,7 @@ static bool is_it(const struct each *e, size_t target, const char *module, const
 	       !strcmp(e->module, module);
 }
 
-/* Its slot, or the free one where it goes. */
+/* The function's slot, or the free slot for it. */
 static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
 			 const char *symbol, uint64_t address)
 {
@@ -80,7 +81,7 @@ uint32_t each_number(struct session *s, size_t target, const char *module, const
 	return *slot = (uint32_t)s->n_each;
 }
 
-/* The hits in a note, which the target may have written over. */
+/* Adds the hits of a note. The target may have overwritten the note. */
 static void add_note(struct session *s, const struct page_note *note, uint64_t *sums)
 {
 	uint32_t *slot;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agents in processes that have no record: forks that are let go (--no-children), and those that
- * nobody saw. A fork has its parent's agent at work in it, which goes on using the page: so it is
- * asked to go, like any other, before anything of ours is unmapped.
+ * Agents in processes that have no record: forks that are released (--no-children), and processes
+ * that were never seen. A fork contains its parent's agent at work, which goes on using the page.
+ * So the agent gets a command to leave, like any other, before anything of ours is unmapped.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -71,7 +71,7 @@ void guest_load(struct session *s, const struct proc *proc)
 		guest_add(s, pid, room);
 }
 
-/* One that ended, or runs another program, took its agent with it. */
+/* An agent is gone if its process has ended or runs another program. */
 static bool is_gone(const struct session *s, const struct guest *guest)
 {
 	const struct proc *proc = tree_proc(&s->tree, guest->pid);
@@ -79,7 +79,7 @@ static bool is_gone(const struct session *s, const struct guest *guest)
 	return !proc || proc->space != guest->room->space;
 }
 
-/* By index, and the list may grow meanwhile: events are dispatched. */
+/* By index: the list may grow meanwhile, because events are dispatched. */
 bool guests_step(struct session *s, uint64_t now)
 {
 	bool busy = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding what of the targets a process has, and hooking it: names (elf/) to plans (sites.c) to
+ * Finds what a process has of the targets, and hooks it: from names (elf/) to plans (sites.c) to
  * changed text (inject/).
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "src/session/check.h"
 #include "src/session/strays.h"
 
-#define EVERY SIZE_MAX /* targets */
+#define EVERY SIZE_MAX /* all targets */
 
 enum { PIDS_SHOWN = 1000, CACHE_PAYS = 8, TARGETS_A_LOOK = 64 };
 
@@ -29,9 +29,9 @@ struct finder {
 	struct mimic *mimic; /* of the process, for IFUNC resolvers */
 	struct resolve_access access;
 	struct found *found;
-	uint64_t bell;	      /* the dynamic linker's notice; 0: not looked for yet, 1: none */
-	struct found *settle; /* where to look again for IFUNCs; may be NULL */
-	bool pending;	      /* an IFUNC's implementation is not known yet */
+	uint64_t bell;	      /* the dynamic linker's notice; 0: not searched for yet, 1: none */
+	struct found *settle; /* places for bells that lead to a new look at IFUNCs; may be NULL */
+	bool pending;	      /* the implementation of an IFUNC is not known yet */
 };
 
 static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -77,7 +77,7 @@ static uint64_t bell_address(struct finder *f)
 	return f->bell;
 }
 
-/* One address can count for one target only: the one named first. */
+/* An address counts for one target only: the first one. */
 static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
 {
 	size_t hooked = session_hooked_at(f->s, f->space, rs->addr), other = target;
@@ -93,7 +93,7 @@ static bool taken(struct session *s, struct finder *f, size_t target, const stru
 
 static void add_sites(struct finder *f, size_t target, const struct resolve_result *res)
 {
-	/* A glob's own sites are sorted and distinct: look only at what came before. */
+	/* A glob's own sites are sorted and distinct: compare only with the sites before it. */
 	struct found before = { .site = f->found->site, .count = f->found->count };
 
 	for (size_t i = 0; i < res->count; i++) {
@@ -130,7 +130,7 @@ static void add_settling(struct finder *f, const struct resolve_result *res)
 		bell_add(f->s, f->space, f->settle, &res->settle[i]);
 }
 
-/* pid=: in a process out of scope a target hooks nothing, so that another one may. */
+/* pid=: in a process out of its scope a target hooks nothing, so that another target may. */
 static bool in_scope(const struct finder *f, size_t i)
 {
 	pid_t scope = f->s->target[i].spec->pid;
@@ -189,8 +189,8 @@ static void finder_close(struct finder *f)
 	memory_close(&f->mem);
 }
 
-/* As session_find(), of one target or of EVERY; bells for what cannot be known yet are added to
- * settle. code: of the maps, 0 where something is still to be known. */
+/* As session_find(), for one target or for EVERY. Adds bells for what is not yet known to settle.
+ * code: hash of the mapped code; 0: something is not yet known. */
 static int find_all(struct session *s, pid_t pid, const struct space *space, size_t which,
 		    struct found *found, struct found *settle, uint64_t *code, struct sb_err *err)
 {
@@ -231,8 +231,8 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 }
 
 /*
- * Regions whose library was unloaded: what is mapped there now is someone else's. Of one that is
- * still there single hooks may have been taken out, its first too.
+ * Regions whose library was unloaded: the memory there belongs to another mapping now. In a region
+ * that is still there single hooks may have been removed, the first one too.
  */
 static void drop_stale(struct space *space)
 {
@@ -241,7 +241,7 @@ static void drop_stale(struct space *space)
 			space->stale[i] = true;
 }
 
-/* A session that waits to be filled touches nothing. */
+/* A session without targets, which waits for session_add(), touches nothing. */
 static bool any_target(const struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
@@ -250,7 +250,7 @@ static bool any_target(const struct session *s)
 	return false;
 }
 
-/* The process may end or exec meanwhile: its space is held, and it is not looked at again. */
+/* The process may end or exec meanwhile: holds its space, and does not use the process again. */
 static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, struct sb_err *err)
 {
 	struct found found = { 0 }, bell = { 0 };
@@ -260,7 +260,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	uint64_t code = 0;
 	int ret;
 
-	if (!space) /* it has ended since it was found */
+	if (!space) /* it has ended since the search */
 		return memory_err_gone(pid, err);
 	if (!any_target(s))
 		return 0;

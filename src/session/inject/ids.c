@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A control page is shared by processes of one and the same user and group ids only: those that it
- * was made for. A fork that has changed its own, as a server's worker does, gets a page of its own,
- * so that what it writes there is its own counts. The kernel tells of no such change: the ids are
- * looked at.
+ * Only processes with the same user and group ids share a control page: the ids of the process that
+ * the page was made for. A fork that has changed its own ids, as a server's worker does, gets a
+ * page of its own, so that it can write its own counts only. The kernel does not report such a
+ * change, so the ids are read at intervals.
  */
 #include <string.h>
 #include "priv.h"
@@ -11,7 +11,7 @@
 #include "src/base/log.h"
 
 enum {
-	LOOKS = 64, /* a tick: of more processes each has its turn in one of the next */
+	LOOKS = 64, /* in a tick; other processes take their turn in one of the next */
 	TRIES = 3,
 };
 
@@ -24,7 +24,7 @@ static bool is_alone(const struct session *s, const struct record *one)
 	return true;
 }
 
-/* Does it share a page that was made for others? */
+/* Does it share a page that was made for other ids? */
 static bool is_stranger(const struct session *s, const struct record *rec)
 {
 	const struct space *space = rec->space;
@@ -35,7 +35,7 @@ static bool is_stranger(const struct session *s, const struct record *rec)
 	       memcmp(&ids, &space->control->ids, sizeof(ids)) != 0 && !is_alone(s, rec);
 }
 
-/* Its thread that is lent to us would be in the way; --no-follow holds nobody. */
+/* A thread that carries a command would be in the way; with --no-follow no process is held. */
 static bool can_part(const struct session *s, const struct record *rec)
 {
 	const struct proc *proc = tree_proc(&s->tree, rec->pid);
@@ -75,7 +75,7 @@ void ids_step(struct session *s)
 		n += !rec->ended;
 	turns = 1 + n / LOOKS;
 	s->ids_turn = (s->ids_turn + 1) % turns;
-	/* Records come at the head meanwhile, and none goes. */
+	/* Records are added at the head meanwhile, and none is removed. */
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && i++ % turns == s->ids_turn && can_part(s, rec) &&
 		    is_stranger(s, rec))

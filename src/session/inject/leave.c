@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a session's Python targets: agents are taken out of their interpreters. */
+/* The end of a session's Python targets: removes the agents from their interpreters. */
 #include "python.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `list` shows: the look at names and plans that check and hooking take, as a result. */
+/* What `list` shows: the names and plans that check and hooking find, as a result. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void list_found(struct result *res, const struct found *found, pid_t pid)
 	}
 }
 
-/* Equal sites of forks follow each other; of one site the processes keep their order. */
+/* Equal sites of forks become adjacent; processes keep their order within a site. */
 static int by_place(const void *a, const void *b)
 {
 	const struct result_site *x = a, *y = b;
@@ -85,7 +85,7 @@ static bool same_site(const struct result_site *a, const struct result_site *b)
 	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism);
 }
 
-/* Leaves one row for what several processes have at one place. */
+/* Merges the rows of several processes at one place into one. */
 static void merge_sites(struct result_target *rt)
 {
 	size_t n = 0;
@@ -114,7 +114,7 @@ static void merge_sites(struct result_target *rt)
 static void list_target(const struct target *t, struct result_target *rt)
 {
 	merge_sites(rt);
-	target_list(t, rt); /* with what another target has already */
+	target_list(t, rt); /* also records sites that another target has */
 	for (size_t i = 0; i < rt->n_sites; i++)
 		if (rt->site[i].n_pids > rt->procs)
 			rt->procs = rt->site[i].n_pids;
@@ -132,8 +132,8 @@ static void list_process(struct result *res, pid_t pid)
 	rp->comm = text_dup(comm);
 }
 
-/* While an interpreter is asked, threads of the target are held or lent: a signal that ends or
- * stops us waits until all of it is undone. */
+/* While a command is in an interpreter, threads of the target are held or carry the command. So a
+ * signal that ends or stops us waits until that is undone. */
 static void list_signals(sigset_t *set)
 {
 	static const int numbers[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
@@ -144,9 +144,8 @@ static void list_signals(sigset_t *set)
 		sigaddset(set, numbers[i]);
 }
 
-/* Traces the processes and has their agents note what is there. session_detach() takes all of it
- * out again. */
-/* The interpreter itself is asked: the agent goes in, looks around and comes out again. */
+/* Traces the processes and loads agents into their interpreters, which note their functions.
+ * session_detach() removes all of it. */
 static void python_list(struct session *s, struct sb_err *err)
 {
 	uint64_t until = clock_ns() + LIST_MS * MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What agents note of the functions that they found: out of a page, into the result. */
+/* The notes that agents write about found functions: from a page into the result. */
 #include <stdlib.h>
 #include <string.h>
 #include "python.h"
@@ -7,7 +7,7 @@
 
 enum { PIDS_SHOWN = 1000 };
 
-/* A function of Python's, as often as it was found in processes. */
+/* A Python function with all processes that have it. */
 struct python_site {
 	size_t target;
 	char *module, *symbol, *file;
@@ -25,7 +25,7 @@ static uint64_t hash(uint64_t h, const char *text)
 	return h;
 }
 
-/* The slot of a function, or the free one where it goes. */
+/* The slot of a function, or the free slot for it. */
 static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
 			 const char *symbol)
 {
@@ -42,7 +42,7 @@ static uint32_t *slot_of(const struct session *s, size_t target, const char *mod
 	return &s->pysite_slot[i];
 }
 
-/* Room for twice as many: interpreters have functions by the ten thousand. */
+/* Doubles the table: interpreters have functions by the ten thousand. */
 static void grow(struct session *s)
 {
 	size_t more = s->pysite_slots ? s->pysite_slots * 2 : 1024;
@@ -96,7 +96,7 @@ static void take_note(struct session *s, const struct page_note *note)
 	s->target[note->cell].planted = true;
 }
 
-/* From where the last look ended. */
+/* Continues where the last look ended. */
 void python_notes(struct session *s, struct record *rec)
 {
 	struct control *control = rec->space ? rec->space->control : NULL;

@@ -15,28 +15,29 @@
 
 /* Shared by the files of this folder only. */
 
-/* The agent of a process with an interpreter; see session/inject/python.h. */
+/* The agent of a process with an interpreter; see python.h. `room` is the agent's mailbox in the
+ * target's memory (inject/room.h). */
 struct room;
 struct python {
 	struct room *room;  /* NULL: no agent in this process (yet) */
-	bool looked;	    /* an interpreter was found and dealt with */
-	bool belled;	    /* its start is awaited by doorbells */
-	bool starting;	    /* not initialized: only a bell can bring the command in */
+	bool looked;	    /* an interpreter was found and handled */
+	bool belled;	    /* doorbells wait for its start */
+	bool starting;	    /* not initialized: only a thread at a doorbell can carry a command */
 	bool dirty;	    /* settings have changed since the last APPLY */
-	bool relist;	    /* ... and the list of targets */
-	uint64_t on;	    /* which targets were on at that time, as a hash */
-	bool said;	    /* what it waits for has been said */
-	bool applied;	    /* the agent is at work */
-	bool leaving;	    /* it is being taken out */
-	unsigned int loads; /* how often it could not be loaded */
-	bool at_work;	    /* something is under way in its interpreter */
-	bool stays;	    /* it could not be taken out */
-	uint32_t warned;    /* of these of its flags, enum sb_room_flags */
-	uint64_t peeked;    /* when its chain was last looked at */
-	uint64_t unsteady;  /* until then that is done often: it was found taken out */
+	bool relist;	    /* ... and so has the list of targets */
+	uint64_t on;	    /* hash of the targets that were on at that time */
+	bool said;	    /* the message about a wait has been printed */
+	bool applied;	    /* the agent works */
+	bool leaving;	    /* it is being removed */
+	unsigned int loads; /* number of failed loads */
+	bool at_work;	    /* a command is in progress in its interpreter */
+	bool stays;	    /* it could not be removed */
+	uint32_t warned;    /* flags already reported, enum sb_room_flags */
+	uint64_t peeked;    /* time of the last look at its chain */
+	uint64_t unsteady;  /* frequent looks until then: another tool had removed it */
 };
 
-/* What each slot had been delayed at the last two looks (session/inject/slow.c). */
+/* The delay of each slot at the last two looks (slow.c). */
 struct slow_look {
 	uint64_t at[2]; /* ns; the older one first */
 	struct page_spent *spent[2];
@@ -51,15 +52,15 @@ struct record {
 	struct space *space;	      /* while it lives */
 	bool *in_scope;		      /* by target: pid= matches */
 	struct result_counts *counts; /* by target, once it has ended */
-	struct region **regions;      /* counted references: which sites it had */
+	struct region **regions;      /* counted references: the regions that held its sites */
 	size_t n_regions;
-	uint64_t since_ns;	/* when it was first seen */
-	struct slow_look *slow; /* by target; NULL: not looked at yet */
+	uint64_t since_ns;	/* when the session first saw it */
+	struct slow_look *slow; /* by target; NULL: no look yet */
 	struct python python;
-	uint64_t code;	 /* code_of_maps() at the last look that left nothing open; 0: none */
-	uint64_t looked; /* the last round of looking for targets that was done here */
-	bool looking;	 /* for targets, just now */
-	unsigned int part_tries; /* that failed: see session/inject/ids.c */
+	uint64_t code;		 /* code_of_maps() at the last complete look; 0: none */
+	uint64_t looked;	 /* last round of the search for targets that was done here */
+	bool looking;		 /* a search for targets is in progress */
+	unsigned int part_tries; /* failed tries of session_part(); see ids.c */
 	bool ended;
 	struct record *next;
 };
@@ -71,7 +72,7 @@ struct site_record {
 	uint64_t address, size;
 	uint32_t each; /* number of its own counter, from 1; 0: none */
 	bool int3, bell, start;
-	size_t next_free; /* while it is free: number of the next one, from 1 */
+	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };
 
 struct session {
@@ -79,40 +80,40 @@ struct session {
 	struct tree tree;
 	struct clock clk;
 	struct hook_cost cost;
-	struct hook_bench *bench; /* measures cost again; NULL: it cannot be measured */
+	struct hook_bench *bench; /* measures cost again; NULL: cost cannot be measured */
 	bool clock_ok;
 	char clock_why[160];
 	struct target *target;
-	size_t n_targets, max_targets; /* used; the arrays' size */
+	size_t n_targets, max_targets; /* used entries; size of the arrays */
 	bool enabled;
 	struct site_record *site;
 	size_t n_sites;
 	struct record *records;
-	uint64_t round;	  /* of looking for targets in every process */
-	size_t n_folded;  /* records that were forgotten */
+	uint64_t round;	  /* of the search for targets in every process */
+	size_t n_folded;  /* records that record_fold() has dropped */
 	size_t free_site; /* number of a free entry of site[], from 1; 0: none */
 	struct image_plans *plans;
-	struct foreign foreign; /* uprobes of other tools, once they were asked for */
+	struct foreign foreign; /* uprobes of other tools, once they are needed */
 	bool foreign_known;
 	struct bells *bells;
-	void (*answer_rings)(struct session *s); /* session_rings(): for who waits below it */
+	void (*answer_rings)(struct session *s); /* session_rings(), for files below tree.c */
 	bool armed, detached, filtered;
-	bool gil;	      /* an interpreter with a global lock was watched */
-	uint64_t gil_ns[2];   /* the longest that an agent held one: at attach, at detach */
+	bool gil;	      /* an interpreter with a GIL was watched */
+	uint64_t gil_ns[2];   /* longest hold of a GIL by an agent: at attach, at detach */
 	uint64_t attached_ns; /* when armed, CLOCK_MONOTONIC_RAW */
 	uint64_t window_ns;   /* when the session's window opened; 0: not yet */
 	uint64_t started_real;
 	double wall_s;
 	uint64_t ended_real;
-	uint64_t delays_ns; /* when delays could first be given; 0: not yet */
+	uint64_t delays_ns; /* when delays could first occur; 0: not yet */
 	uint64_t last_tick, last_slow, last_refine;
 	size_t start_on_target; /* SIZE_MAX: none */
 	bool slow_measuring, slow_warned;
 	uint64_t lapsed;
-	uint64_t bells_lost; /* doorbells of pages that are gone that gave up waiting */
-	uint64_t stalled_ns; /* time in which the session could not look after its processes */
+	uint64_t bells_lost; /* doorbells that gave up waiting, on pages that are gone */
+	uint64_t stalled_ns; /* time in which the session could not serve its processes */
 	uint64_t last_step;
-	uint64_t left_behind; /* processes in which something of ours had to stay */
+	uint64_t left_behind; /* processes in which something of sbinject had to stay */
 	uint64_t hold_attach_ns, hold_detach_ns;
 	struct python_site *pysite; /* functions that agents found */
 	size_t n_pysites;
@@ -125,48 +126,63 @@ struct session {
 	bool each_full;
 	struct guest *guest; /* agents in processes without a record */
 	size_t n_guests;
-	uint64_t look;		   /* of page_walk_begin(), to see each page once */
-	const struct record *walk; /* where page_walk_next() is */
-	size_t ids_turn;	   /* of ids_step() */
+	uint64_t look;		   /* of page_walk_begin(), to visit each page once */
+	const struct record *walk; /* position of page_walk_next() */
+	size_t ids_turn;	   /* position of ids_step() */
 	struct warnings warnings;
 };
 
-#define NO_IMAGE (-1u) /* generation of a launched process before its command's own image */
+#define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
 
 #define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
 /*
- * The files of this folder, those below first. A file calls those above it in this list only: what
- * lies lower waits by session_wait(), which answers doorbells through s->answer_rings, and tells of
- * an end through the tree's own s->tree.ops (test/case/object-circles.sh).
+ * The files of this folder, from below to above. A file calls only files of earlier lines;
+ * test/case/object-circles.sh refuses circles.
+ *
+ *	state walk sites same unseen release recover
+ *	each bell guest
+ *	notes untraced
+ *	record
+ *	result site window
+ *	python ids slow
+ *	hook leave
+ *	check detach tree
+ *	change list session
+ *	backend
+ *
+ * A lower file that must wait calls session_wait(), which answers doorbells through
+ * s->answer_rings. It reports ends through the callbacks of the tree, s->tree.ops.
  */
 
-/* state.c: what all of them ask. */
-/* Has the user asked for the end? What the session says meanwhile is passed on. */
+/* state.c: used by all others. */
+/* Has the user requested the end? The callback also sends waiting messages to the command line. */
 bool session_ends(const struct session *s);
-/* Says that the session is alive, for the leases, and adds up how long it was not. */
+/* Renews the leases, and adds up the time in which the session could not do so. */
 void session_alive(struct session *s);
-/* Half a millisecond in which events are dispatched and doorbells answered. Processes that end in
- * it are buried: hold no pointer to one but by a counted reference to its space. */
+/* Sleeps for half a millisecond, then dispatches events, answers doorbells and buries ended
+ * processes. Hold no pointer to a process across it; hold a counted reference to its space. */
 void session_wait(struct session *s);
-bool session_interrupted(void); /* a signal waits that would end or stop `list` */
-void session_hurry(bool on);	/* the tracer does not wait for its turn */
-/* Another tool that has uprobes in that module of the process's: "NAME (pid N)", or "" where the
- * kernel tells of none. */
+bool session_interrupted(void); /* a signal is pending that would end or stop `list` */
+void session_hurry(bool on);	/* real-time priority */
+/* Another tool that has uprobes in that module of the process: "NAME (pid N)"; "" if the kernel
+ * names none. */
 void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size);
 struct record *record_of(const struct session *s, const struct space *space); /* NULL: none */
 
-/* walk.c: the pages of living processes, each once: forks share one. The next, until NULL; no
- * record may come or go meanwhile. */
+/* walk.c: visits the page of each living process once (forks share pages). page_walk_next() returns
+ * the next one, then NULL. No record may be added or removed during a walk. */
 void page_walk_begin(struct session *s);
 const struct page *page_walk_next(struct session *s);
 
 /*
- * each.c: functions' own counters. each_number(): that of a function, from 1; 0: there are none in
- * this session, of this target (thread=), or any more. address: 0 of Python's functions.
- * each_keep(): what a page has counted that no process uses any more. each_sums(): what each has
- * counted, by number; the caller frees; NULL: there are none. each_list(): those of a target, as
- * session_functions().
+ * each.c: counters of single functions.
+ *
+ * - each_number(): the number of a function's counter, from 1. 0: the session has no such counters,
+ *   or not for this target (thread=), or no more of them. address: 0 for Python's functions.
+ * - each_keep(): keeps the counts of a page that no process uses any more.
+ * - each_sums(): the count of each function, by number. The caller frees. NULL: none.
+ * - each_list(): the counters of a target, as session_functions().
  */
 uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
 		     uint64_t address);
@@ -175,47 +191,55 @@ uint64_t *each_sums(struct session *s);
 size_t each_list(struct session *s, size_t target, struct session_function **list);
 void each_free(struct session *s);
 
-/* record.c: program images of processes, and what they counted. */
+/*
+ * record.c: program images of processes, and their counts. record_new() adds one at the head of the
+ * list, with the scope of its parent's record (NULL: none). The session owns records until
+ * record_drop(). None of these functions stops a thread or dispatches events.
+ */
 struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
-/* Of those that have not ended the next that this round of looking for targets has not come to, or
- * NULL. Forks join meanwhile, at the head; a fork of a visited process counts as visited. */
+/* The next record that has not ended and that this round of the search has not visited; NULL: none.
+ * Forks join at the head meanwhile. A fork of a visited process counts as visited. */
 struct record *record_next(const struct session *s);
-void record_end(struct session *s, struct record *rec); /* takes its counters; frees its slot */
-/* One that was at this index of the page is there no more, and lives. */
+void record_end(struct session *s, struct record *rec); /* takes its counters, frees its slot */
+/* The process at this index of the page has left the page, and lives. */
 void record_left_page(struct session *s, struct control *control, uint32_t proc);
+/* Adds what a living process has counted of a target. */
 void record_counts(const struct session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
-void record_keep_regions(struct record *rec);
-void record_drop(struct session *s, struct record *rec);
-void record_free_site(struct session *s, uint32_t cookie);
-void record_fold(struct session *s); /* forgets the oldest of those that have ended */
-/* What a hook takes that its own measurement does not see; agents measure all of it. */
+void record_keep_regions(struct record *rec);		   /* references, for the result */
+void record_drop(struct session *s, struct record *rec);   /* frees it; it is out of the list */
+void record_free_site(struct session *s, uint32_t cookie); /* its index is free for another */
+void record_fold(struct session *s);			   /* drops the oldest ended records */
+/* The part of a hook's cost that its own measurement does not see. Agents measure all of theirs. */
 double target_cost_ticks(const struct session *s, size_t target);
 void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);
 
-/* window.c: settings into control pages. */
+/* window.c: writes settings into control pages. */
 void window_apply(struct session *s, struct record *rec); /* of all targets */
 void window_apply_all(struct session *s);
 void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
-uint64_t window_update(struct session *s, uint64_t now); /* opens and closes; ns until the next */
-void window_threads(struct session *s);			 /* thread= tables */
+uint64_t window_update(struct session *s, uint64_t now);    /* opens, closes; ns to the next */
+/* The thread= tables. May stop single threads for a moment, and dispatches events. */
+void window_threads(struct session *s);
 
-/* slow.c */
+/* slow.c: --max-slowdown. */
 bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 
-/* result.c: what ended processes left and living ones show. */
+/* result.c. session_other_sums(): the counts of ended processes and of children that were never
+ * seen. session_target_sums(): these, and the counts of living processes. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums);
 void session_target_sums(struct session *s, size_t target, struct page_sums *sums);
 
-/* same.c: what code is mapped, ours aside, as a number; is it what it was at the last look, which
- * left nothing open? */
+/* same.c: a hash of the mapped code, without ours. Is it unchanged since the last complete look? */
 uint64_t code_of_maps(const struct maps *maps);
 bool session_same_code(const struct record *rec);
 
 /*
- * bell.c: a doorbell, unless something is hooked or found there already; the dynamic linker's, with
- * plans for all of found; one at an interpreter's function, if it has one of that name.
+ * bell.c: doorbells, that is hooks on functions that announce a library or an interpreter's start.
+ * bell_add() adds one, unless something is hooked or found there already. bell_find() adds the
+ * dynamic linker's, and makes plans for all of found. session_add_bell() adds one at an
+ * interpreter's function, if the image has it.
  */
 struct found;
 void bell_add(const struct session *s, const struct space *space, struct found *found,
@@ -223,67 +247,74 @@ void bell_add(const struct session *s, const struct space *space, struct found *
 void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found);
 void session_add_bell(const struct session *s, const struct space *space, struct found *found,
 		      struct image *img, uint64_t bias, const char *name);
-/* The session's number of the site that is hooked at addr, or SIZE_MAX; is one found there, and of
- * which target? */
+/* session_hooked_at(): the session's number of the site that is hooked at addr, or SIZE_MAX.
+ * session_found_at(): is a site in `found` at addr, and of which target? */
 size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr);
 bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 
-/* site.c: an address space gets its page; hooks what was found; a place that cannot be hooked. */
+/* site.c. session_setup() gives an address space its control page. session_hook_found() hooks the
+ * found sites; all threads of the space are stopped while the text is written, and it dispatches
+ * events. No thread is stopped on return from either. site_note_refusal() records a place that
+ * cannot be hooked. */
 int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
 int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
 		       struct sb_err *err);
 void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
 		       const char *symbol, uint64_t address, const char *reason);
-/* A page of its own for one that shares it; see space_part(). */
+/* Gives a space that shares a page one of its own; see space_part(). All threads of the space are
+ * stopped meanwhile. */
 int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
 		 struct sb_err *err);
 
-/* ids.c: processes that have changed their ids leave the page that they share. Dispatches events.
- * Now and then. */
+/* ids.c: a process that has changed its ids leaves the page that it shares. Does some of them in
+ * each call. Dispatches events. */
 void ids_step(struct session *s);
 
-/* release.c: takes the hooks out of a process that is not followed, and releases it. */
+/* release.c: removes the hooks from a process that is not followed, and releases it. */
 void session_let_go(struct session *s, struct proc *proc);
 
 /*
- * untraced.c: processes beside the tree. session_take_sharers() takes those that run in the memory
- * of one in the tree and are not in it: vfork children born while nobody traced their parent. True
- * if there was one.
+ * untraced.c: processes beside the tree. session_take_sharers() takes processes that run in the
+ * memory of a process in the tree but are not in it: vfork children born while their parent was
+ * untraced. True: there was one.
  */
 bool session_take_sharers(struct session *s);
-void session_hold_sharers(struct session *s, const struct space *space); /* ... of this one's */
-/* True if the process, which is new, runs in the memory of another: it counts as that. */
+void session_hold_sharers(struct session *s, const struct space *space); /* ... of this one */
+/* True: the new process runs in the memory of another one and counts as that one. */
 bool session_share(struct session *s, struct proc *proc);
 /*
- * Back under trace for a change, with whoever shares its memory; births are traced from then on.
- * Nobody is stopped. Dispatches nothing. session_untrace() is to follow.
+ * Traces a process, and the processes that share its memory, again for a change; births are traced
+ * from then on. Stops nothing and dispatches nothing. session_untrace() must follow.
  */
 int session_retake(struct session *s, struct proc *proc, struct sb_err *err);
-/* --no-follow: lets everyone go with whom nothing is under way. Dispatches events; processes may be
+/* --no-follow: releases every process without work in progress. Dispatches events; processes may be
  * forgotten. Does nothing in a session that follows, or before its hooks are in. */
 void session_untrace(struct session *s);
 
 /* (python.h: notes.c, guest.c, python.c, unseen.c, leave.c) */
 
-/* hook.c: finds and hooks whatever of the targets a process has and is not hooked yet. fresh:
- * whatever of an interpreter it has mapped since the last look has not started yet. */
+/* hook.c: finds and hooks what a process has of the targets and is not hooked yet. fresh: any
+ * interpreter that it has mapped since the last look has not started yet. Dispatches events; the
+ * process may end meanwhile (SB_ENOPROC). */
 int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
-/* Of one target only, which is new: the others are where they can be. */
+/* As session_hook(), for one new target; the others are already in place. */
 int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err);
-/* Finds sites in a process without hooking; for check and list. */
+/* Finds sites in a process without hooking them, for check and list. */
 int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
 		 struct sb_err *err);
-/* A process is not hooked: says so, and why its targets came to nothing. */
+/* Reports that a process is not hooked, and records the reason for its targets. */
 void session_bar(struct session *s, const struct record *rec, const struct sb_err *err);
 
-/* check.c */
+/* check.c: as session_check(), for one target. */
 int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
 
-/* tree.c: what the tree tells; doorbells. */
+/* tree.c: callbacks of the tree; doorbells. */
 extern const struct tree_ops session_tree_ops;
+/* Seizes one process and makes its record; its threads run on. parent: the pid of its parent. */
 int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
-/* Seizes the whole tree, children that come meanwhile included. */
+/* Seizes the whole tree, including children that are born meanwhile. */
 int session_take_all(struct session *s, struct sb_err *err);
+/* Answers the doorbells of every process: finds and hooks what was loaded. Dispatches events. */
 void session_rings(struct session *s);
 
 #endif

@@ -22,7 +22,7 @@ enum { SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
-/* A reason that is the same for all Python targets; where an agent is at work none of it is. */
+/* Records a reason that applies to all Python targets; if any agent works it applies to none. */
 static void explain(struct session *s, const struct sb_err *why)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
@@ -37,7 +37,7 @@ static void seen(struct session *s)
 			s->target[i].module_seen = true;
 }
 
-/* The agent has no file, so the dynamic linker is given it as /proc/self/fd/N. */
+/* The agent has no file: the dynamic linker gets it as /proc/self/fd/N. */
 static int check_proc(pid_t pid, struct sb_err *err)
 {
 	char path[64], root[PATH_MAX];
@@ -50,7 +50,7 @@ static int check_proc(pid_t pid, struct sb_err *err)
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	n = readlink(path, root, sizeof(root) - 1);
 	if (n < 0)
-		return 0; /* it is gone */
+		return 0; /* it has ended */
 	root[n] = '\0';
 	err_set(err, SB_EREFUSED,
 		"process %d: its root directory has no /proc, which the agent needs", pid);
@@ -99,12 +99,12 @@ int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb
 			refused = why;
 	}
 	if (!refused.code)
-		return 0; /* none is there yet; a child may have one */
+		return 0; /* no interpreter yet; a child may have one */
 	*err = refused;
 	return -(int)err->code;
 }
 
-/* ---- getting in ---- */
+/* ---- loading ---- */
 
 static int send_targets(struct session *s, struct room *room, struct sb_err *err)
 {
@@ -173,7 +173,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 	return ret;
 }
 
-/* Doorbells at the functions that an interpreter enters as it starts. */
+/* Plants doorbells at the functions that an interpreter enters at its start. */
 static int hang_bells(struct session *s, struct record *rec, struct space *space, pid_t pid,
 		      struct sb_err *err)
 {
@@ -252,7 +252,7 @@ static void be_quiet(struct record *rec)
 		page_quiet(&space->control->page, space->proc);
 }
 
-/* An interpreter has ended, as an embedded one may: the next that starts is asked anew. */
+/* An interpreter has ended, as an embedded one may: its next start loads the agent anew. */
 static void begin_anew(struct session *s, struct record *rec)
 {
 	struct python *py = &rec->python;
@@ -327,7 +327,7 @@ static void failed(struct session *s, struct record *rec, const struct room_answ
 		     why.what, why.hint[0] ? "; " : "", why.hint);
 }
 
-/* What is true of each target until one of its functions is found. */
+/* The reason for each target until one of its functions is found. */
 static void explain_none(struct session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
@@ -388,7 +388,7 @@ void python_say(struct record *rec, uint64_t now)
 		 why ? why : "it has not reached a point where Python code may run");
 }
 
-/* An interpreter that turns out not to have started is waited for. */
+/* Waits for an interpreter that turns out not to have started. */
 static void await_start(struct session *s, struct record *rec)
 {
 	struct space *space = space_get(rec->space);
@@ -405,7 +405,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	bool under_way = true;
 
 	begin_anew(s, rec);
-	/* Only its bell's thread can bring a command into an interpreter that starts. */
+	/* Only the thread at its bell can carry a command into an interpreter that starts. */
 	if (py->starting && !py->room->remote.lent)
 		return false;
 	if (room_asked(py->room)) {
@@ -430,7 +430,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 	return under_way;
 }
 
-/* --no-follow: a process is traced only while something is done to it. */
+/* --no-follow: a process is traced only while it is changed. */
 static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 {
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
@@ -488,7 +488,7 @@ void python_forked(struct record *child, const struct record *parent)
 
 void python_wait(struct session *s)
 {
-	session_alive(s); /* other targets may be at work already */
+	session_alive(s); /* other targets may count already */
 	session_wait(s);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records: what is kept of each process, from its first sight until the result is written. Its
- * counters live in the control page while it lives and are taken from there when it ends, so
- * that its place in the page can serve the next process.
+ * Records: the facts about each process, from its first sight until the result is written. The
+ * counters of a living process are in the control page. When it ends they are taken from there, so
+ * that its place in the page is free for the next process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ void counts_from_sums(const struct session *s, size_t target, const struct page_
 
 	counts->hits = sums->hits;
 	counts->delayed = sums->delayed + sums->cuts;
-	/* The stub cannot see its own way in and out: that was measured beforehand. */
+	/* The stub cannot measure its own entry and exit: these were measured beforehand. */
 	ticks += cost * (double)counts->delayed;
 	counts->injected_ns = (uint64_t)clock_to_ns(&s->clk, ticks);
 	counts->overrun_ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->overrun_ticks);
@@ -102,7 +102,8 @@ void record_keep_regions(struct record *rec)
 		keep_regions(rec);
 }
 
-/* Process 0 of the page goes with the last process that is known to use it. */
+/* Process 0 of the page, the entry of unregistered processes, ends with the last known process of
+ * the page. */
 static void end_unseen(struct session *s, const struct control *control)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
@@ -166,7 +167,7 @@ void record_free_site(struct session *s, uint32_t cookie)
 	s->free_site = cookie + 1;
 }
 
-/* Sites of a region that nobody has any more: their places are used again. */
+/* Frees the sites of a region without users, for reuse. */
 static void free_sites(struct session *s, const struct region *region)
 {
 	for (uint32_t i = 0; region->refs == 1 && i < region->journal->n_sites; i++)
@@ -189,7 +190,7 @@ void record_drop(struct session *s, struct record *rec)
 	free(rec);
 }
 
-/* A vfork child may still count as a parent that has ended. */
+/* A vfork child may still count as its ended parent. */
 static bool in_use(const struct session *s, const struct record *rec)
 {
 	for (const struct proc *p = s->tree.procs; p; p = p->next)
@@ -199,9 +200,9 @@ static bool in_use(const struct session *s, const struct record *rec)
 }
 
 /*
- * A server that forks or execs for each request must not fill our memory: of processes that have
- * ended only so many rows are kept, the newest. Their counts are in the targets' totals already.
- * Nobody may be walking the list.
+ * A server that forks or execs for each request must not fill our memory: only the newest rows of
+ * ended processes are kept. Their counts are already in the totals of the targets. Do not call it
+ * during a walk over the list.
  */
 void record_fold(struct session *s)
 {

@@ -21,14 +21,15 @@ enum { SETTLE_TRIES = 200, SESSIONS_MOST = 8 };
 #define SAY_NS	 1000000000ull
 
 struct recovery {
-	uint64_t patience_ns; /* how long an interpreter is waited for */
-	bool dormant;	      /* only what is that, and without a word */
-	bool stays;	      /* something does */
+	uint64_t patience_ns; /* longest wait for an interpreter */
+	bool dormant;	      /* restore only what is dormant; print nothing */
+	bool stays;	      /* something stays */
 	bool (*ends)(void *); /* NULL: never */
 	void *ctx;
 };
 
-/* What there is to be restored; NULL: nothing, or it is another session's. */
+/* The space of a process with something to restore; NULL: nothing, or it belongs to another
+ * session. */
 static struct space *load(const struct recovery *r, pid_t pid, struct sb_err *err)
 {
 	struct space *space;
@@ -42,8 +43,8 @@ static struct space *load(const struct recovery *r, pid_t pid, struct sb_err *er
 }
 
 /*
- * Children that fork off while we work: they carry the hooks too, and the loop in
- * recover_round() comes to them.
+ * Children that are born during the recovery carry the hooks, too; the loop in recover_round()
+ * handles them.
  */
 static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares)
 {
@@ -116,9 +117,8 @@ static int take(struct tree *tree, pid_t pid, struct sb_err *err)
 }
 
 /*
- * A page of a version before 4 can be written here, and says that nothing is to be counted or
- * delayed any more: threads in a spin come out now instead of when the lease ends. Doorbells are
- * answered by the lease.
+ * Pages of versions before 4 can be written here. This stops counting and delays: threads leave
+ * their spins now instead of at the end of the lease. Doorbells end with the lease.
  */
 static void quiet_page(struct space *space)
 {
@@ -150,8 +150,8 @@ static bool calls_under_way(const struct tree *tree, const struct space *space)
 }
 
 /*
- * A tracer that died a moment ago may have left a thread at the edge of a borrowed call, whose
- * effect is still to come: it is let through first, and then looked at anew.
+ * A tracer that died a moment ago may have left a thread at the edge of a remote call whose effect
+ * is still to come. Lets the call complete, then loads the space anew.
  */
 static void settle_calls(struct tree *tree, pid_t pid)
 {
@@ -170,7 +170,7 @@ static void settle_calls(struct tree *tree, pid_t pid)
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	proc = tree_proc(tree, pid);
-	/* one reference is ours, one the process's: nobody shares it */
+	/* one reference is ours, one the process's: the space is not shared */
 	anew = seen && proc && proc->space == space && space->refs == 2 ?
 		       load(tree->ctx, pid, NULL) :
 		       NULL;
@@ -204,7 +204,7 @@ static void await_interpreter(struct tree *tree, struct room *room, pid_t pid)
 	}
 }
 
-/* An agent in an interpreter must be asked to go, and that may take it a while. */
+/* Commands the agent in an interpreter to leave, which may take a while. */
 static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_err *err)
 {
 	struct room *room = room_load(space, tree, pid);
@@ -226,7 +226,7 @@ static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_e
 	room_free(room);
 }
 
-/* The text is as it was, and something of ours is mapped all the same. */
+/* The text is restored, but something of ours stays mapped. */
 static void left(const struct space *space, const struct space_restored *done, struct recovery *r)
 {
 	r->stays = true;
@@ -253,7 +253,8 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 		*err = why;
 		ret = -(int)why.code;
 	}
-	/* Where a session came after it, its hooks are in the places of those that are dormant. */
+	/* If a later session has hooked the process, its hooks are in the places of the dormant
+	 * ones. */
 	if (done.changed_by_others && !space->dormant)
 		log_warn("process %d: %zu places in its code were changed by another program since "
 			 "and were left unchanged",
@@ -271,8 +272,8 @@ static void let_go(struct tree *tree, struct proc *proc)
 	tree_forget(tree, proc);
 }
 
-/* True where there was anything to restore, and it was. named: it is no child that was met on the
- * way; that one of those has ended meanwhile is no failure. */
+/* True: there was something to restore, and it was restored. named: the user named the process;
+ * that a child met on the way has ended meanwhile is not a failure. */
 static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
@@ -294,7 +295,8 @@ static bool recover_one(struct tree *tree, pid_t pid, bool named, struct sb_err 
 	return held && ret == 0;
 }
 
-/* Is its memory that of one of these? A target that forks all along has other children by now. */
+/* Does it share the memory of one of these? A target that forks all the time has other children by
+ * now. */
 static bool is_asked(const struct tree *tree, pid_t pid, const pid_t *pids, size_t n)
 {
 	const struct proc *proc = tree_proc(tree, pid);
@@ -306,7 +308,7 @@ static bool is_asked(const struct tree *tree, pid_t pid, const pid_t *pids, size
 	return false;
 }
 
-/* One session's of each. */
+/* Restores the hooks of one session in each process. */
 static size_t recover_round(struct recovery *r, const pid_t *pids, size_t n, size_t named,
 			    struct sb_err *first)
 {
@@ -341,7 +343,7 @@ static size_t recover_round(struct recovery *r, const pid_t *pids, size_t n, siz
 	return restored;
 }
 
-/* Of these, where an earlier session had left something, too. */
+/* Does one of these processes hold something of an earlier session, too? */
 static bool holds_more(const pid_t *pids, size_t n)
 {
 	bool holds = false;

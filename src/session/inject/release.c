@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that is not followed loses its hooks and its tracer. */
+/* Removes the hooks from a process that is not followed, and releases it. */
 #include "priv.h"
 
-/* --no-children: the fork has our bytes in its text; it goes its way without them. */
+/* --no-children: the fork has our bytes in its text; they are removed before it runs on. */
 void session_let_go(struct session *s, struct proc *child)
 {
 	struct space *space = space_get(child->space);

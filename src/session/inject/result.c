@@ -9,24 +9,24 @@
 #include "src/base/must.h"
 #include "src/base/text.h"
 
-/* Between these shares of what was asked the mean delay of so many hits must lie. */
+/* The mean delay of so many hits must lie between these shares of the set delay. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
 enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
 
-/* Of a target: what ended processes left, and children that nobody saw. */
+/* The counts of ended processes, and of children that were never seen. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 {
 	const struct page *page;
 
 	*sums = s->target[i].past;
-	/* Children that nobody saw: process 0 of each page, once. */
+	/* Children that were never seen: process 0 of each page, once. */
 	page_walk_begin(s);
 	while ((page = page_walk_next(s)))
 		page_read(page, 0, (uint32_t)i, sums);
 }
 
-/* With what living processes show. */
+/* With the counts of living processes. */
 void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
 {
 	session_other_sums(s, i, sums);
@@ -47,8 +47,8 @@ void session_counts(struct session *s, struct result_counts *counts, double *t_s
 }
 
 /*
- * Of all delayed hits, as `delayed` and `injected_ns` have them: those that were cut short, by a
- * change or the end of a window, were given less than asked and come first.
+ * A quantile over all delayed hits, as counted by `delayed` and `injected_ns`. Hits that were cut
+ * short, by a change or the end of a window, got less than the set delay and come first.
  */
 static double given_quantile(const struct session *s, const struct target *t,
 			     const struct page_sums *sums, double quantile)
@@ -78,7 +78,7 @@ static void fill_given(const struct session *s, const struct target *t,
 	if (!target_has_given(t, sums, given))
 		return;
 	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
-	/* What two measurements of the hook's cost differ by, and a step of the clock over all
+	/* The difference of two measurements of the hook's cost, and one step of the clock over all
 	 * hits. */
 	given->uncertainty =
 		t->spec->kind == SPEC_PYTHON ?
@@ -119,7 +119,7 @@ static int by_sighting(const void *a, const void *b)
 	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Every (site, process) pair, from the regions that each record had. */
+/* Every (site, process) pair, from the regions of each record. */
 static size_t all_sightings(struct session *s, struct sighting **out)
 {
 	size_t n = 0, cap = 0;
@@ -190,8 +190,8 @@ static void fill_sites(struct session *s, struct result *res, const uint64_t *ea
 }
 
 /*
- * Hits times delay and what was injected must agree. A delay that was changed, cut short or is
- * below the floor has its own word elsewhere.
+ * Hits times delay must agree with the injected time. A delay that was changed, cut short or is
+ * below the floor has its own message elsewhere.
  */
 static void check_given(const struct session *s, size_t i, const struct page_sums *sums,
 			const struct result_given *given, struct result *res)
@@ -254,12 +254,12 @@ static void fill_processes(const struct session *s, struct result *res)
 		n++;
 	res->process = must_calloc(n + 1, sizeof(*res->process));
 	res->n_processes = n;
-	/* The list has the newest first; people read in order of time. */
+	/* The list has the newest first; the result is in order of time. */
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		fill_process(s, rec, &res->process[--n]);
 }
 
-/* Doorbells that gave up: of pages that are gone, and of each that is still there, once. */
+/* Doorbells that gave up waiting: on pages that are gone, and on each living page, once. */
 static uint64_t bells_lost(struct session *s)
 {
 	uint64_t lost = s->bells_lost;

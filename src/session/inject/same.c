@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A doorbell rings twice for each library that is loaded, once before it is mapped, and for those
- * of our own, of which the agent is loaded with the interpreter's lock held. Where the code that a
- * process has mapped is what it was at the last look, there is nothing to look for, and whoever
- * rang does not wait for that.
+ * A doorbell rings twice for each loaded library, once before it is mapped. It also rings for our
+ * own libraries; the agent is loaded with the interpreter's lock held. If the code that a process
+ * has mapped is unchanged since the last look, there is nothing to search for, and the ringing
+ * thread need not wait.
  */
 #include <string.h>
 #include "priv.h"

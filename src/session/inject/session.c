@@ -140,8 +140,8 @@ static bool ends(void *s)
 }
 
 /*
- * What an earlier session had to leave, and what does nothing any more. Where an agent is part of
- * it no other can come into that interpreter; native targets take no notice.
+ * Removes the dormant remains of an earlier session. If an agent is part of them, no other agent
+ * can enter that interpreter; native targets are not affected.
  */
 static void adopt_dormant(struct session *s)
 {
@@ -169,7 +169,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 {
 	struct record *rec;
 
-	/* By pid: hooking dispatches events, and processes come and go. */
+	/* By pid: hooking dispatches events, which add and remove processes. */
 	for (s->round++; (rec = record_next(s)); rec->looked = s->round) {
 		struct proc *proc = tree_proc(&s->tree, rec->pid);
 		struct sb_err why = { 0 };
@@ -191,7 +191,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 static void arm(struct session *s)
 {
 	s->attached_ns = clock_ns();
-	session_alive(s); /* the attach may have taken longer than leases last without a word */
+	session_alive(s); /* the attach may have taken longer than a lease lasts */
 	s->armed = true;
 	s->slow_measuring = s->cfg->max_slowdown > 0;
 	window_threads(s);
@@ -210,11 +210,11 @@ int session_attach(struct session *s, struct sb_err *err)
 	if (ret == 0)
 		ret = hook_all(s, err);
 	if (ret == 0) {
-		/* Windows, --for and a COMMAND begin when what they are about is watched. */
+		/* Windows, --for and a COMMAND begin when their targets are watched. */
 		if (!python_settle(s, AWAIT_PYTHON_MS))
 			python_warn_of_late(s, AWAIT_PYTHON_MS);
 		arm(s);
-		python_settle(s, SETTLE_MS); /* agents take note of open windows */
+		python_settle(s, SETTLE_MS); /* agents apply the open windows */
 		session_untrace(s);
 	}
 	session_hurry(false);
@@ -225,7 +225,7 @@ int session_attach(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-/* An untraced process is gone when its memory is. */
+/* An untraced process has ended when its memory is gone. */
 static void sweep_untraced(struct session *s)
 {
 	struct proc *p = s->tree.procs, *next;
@@ -243,7 +243,8 @@ static void sweep_untraced(struct session *s)
 	}
 }
 
-/* Delays in force take off what a hook costs: measured again, in idle time, as long as they are. */
+/* The hook's cost is subtracted from delays: measures it again, in idle time, while delays are in
+ * force. */
 static void measure_again(struct session *s)
 {
 	double was = s->cost.delay_ticks;

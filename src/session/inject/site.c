@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sites of one address space: its control page is set up, hooks are planted and recorded. */
+/* The sites of one address space: sets up its control page, plants hooks and records them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *
 		.address = addr,
 	};
 
-	/* Of a server that forks for ever the first thousand say enough. */
+	/* A server may fork without end: the first thousand pids are enough. */
 	for (size_t i = 0; i < t->n_refused; i++)
 		if (t->refused[i].n_pids > PIDS_SHOWN)
 			pid = 0;
@@ -31,7 +31,7 @@ void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *
 	free(r.name);
 }
 
-/* A place for one more: one that is free, or at the end. */
+/* The index for a new site: a free one, or the end. */
 static uint32_t new_site(struct session *s)
 {
 	if (s->free_site) {
@@ -91,7 +91,7 @@ static void refused(struct session *s, const struct found_site *fs, pid_t pid,
 	site_note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
-/* Only in the memory was it seen why. */
+/* A refusal that only the memory shows. */
 static void not_planted(struct session *s, const struct site_record *r, pid_t pid,
 			enum plan_refusal why)
 {
@@ -104,7 +104,7 @@ static void not_planted(struct session *s, const struct site_record *r, pid_t pi
 	site_note_refusal(s, r->target, pid, r->module, r->symbol, r->address, reason);
 }
 
-/* Sites of one image, contiguous in found: hooked in one go. */
+/* Hooks the sites of one image at once; they are contiguous in found. */
 static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
 		      size_t n, struct sb_err *err)
 {
@@ -132,11 +132,11 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 	}
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
-	/* A region keeps its sites' places until nobody has it any more. */
+	/* A region keeps the entries of its sites as long as it is used. */
 	for (size_t i = 0; i < m && ret < 0 && space->n_regions == regions; i++)
 		record_free_site(s, sites[i].cookie);
 	if (ret < 0 && err->code == SB_ENOMODULE) {
-		/* Unloaded between the look and the write: as if it had not been there. */
+		/* Unloaded between the look and the write: as if it had never been mapped. */
 		*err = (struct sb_err){ 0 };
 		ret = m = 0;
 	}

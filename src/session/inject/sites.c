@@ -65,7 +65,7 @@ void found_free(struct found *found)
 	found->count = 0;
 }
 
-/* image_get() counts by file, so the same file is the same object. */
+/* image_get() counts by file, so one file is one object. */
 static struct image_plan *plan_of(struct image_plans *plans, struct image *img)
 {
 	struct image_plan *ip = plans->first;
@@ -113,7 +113,8 @@ static bool segment_of(const struct image *img, uint64_t vaddr, struct image_seg
 	return false;
 }
 
-/* cmp 0x10(%r14),...; 0x18 on a thread's own stack. It opens every Go function that checks. */
+/* cmp 0x10(%r14),...; 0x18 on a thread's own stack. Every Go function that checks its stack starts
+ * so. */
 static bool go_checks(const struct plan_request *req)
 {
 	static const uint8_t check[2][3] = { { 0x3b, 0x66, 0x10 }, { 0x3b, 0x66, 0x18 } };
@@ -124,7 +125,7 @@ static bool go_checks(const struct plan_request *req)
 	       memmem(req->text + off, room, check[1], sizeof(check[1]));
 }
 
-/* Of the runtime: some of it runs without a goroutine, or with registers of its own rules. */
+/* A function of Go's runtime: some run without a goroutine, or with their own register rules. */
 static bool is_go_runtime(const char *name)
 {
 	static const char *const package[] = { "runtime.", "runtime/internal/",
@@ -136,7 +137,7 @@ static bool is_go_runtime(const char *name)
 	return false;
 }
 
-/* Completes the request for a Go function; false if it cannot be hooked. */
+/* Completes the request for a Go function; false: it cannot be hooked. */
 static bool go_allows(const struct found_site *s, struct plan_request *req)
 {
 	enum image_go go;
@@ -189,7 +190,8 @@ static bool bounds(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 	return image_function_at(ctx, addr, start, end);
 }
 
-/* What the scan takes for a function's entry it does not record the calls of. */
+/* The scan does not record calls to a place that it takes for a function's entry: so the callee is
+ * hidden from its bounds. */
 struct callee {
 	struct image *img;
 	uint64_t vaddr;
@@ -244,8 +246,8 @@ static void scan(struct landing_set *set, struct image *img)
 	image_done_reading(img);
 }
 
-/* Each pass of a place in mid-function counts: a loop of the inlined function's own must not be
- * taken for calls. */
+/* Each pass of a place in mid-function counts: a loop inside the inlined function must not count as
+ * calls. */
 static bool inlined_loop(const struct found_site *s, const struct landing_set *set)
 {
 	struct landing found[MAX_BRANCHES];

@@ -6,9 +6,9 @@
 #include "inject/plan.h"
 
 /*
- * From resolved names to plans. The plans of an image are made once, in the file's own
- * addresses, with one landing scan for all sites that are asked for together, and moved to
- * where the image is loaded: a hundred processes with one libc cost one scan.
+ * From resolved names to plans. The plans of an image are made once, in addresses of the file, with
+ * one landing scan for all sites of one request. They are moved to the addresses where the image is
+ * loaded: a hundred processes with one libc cost one scan.
  */
 struct image_plans; /* a cache, by image */
 
@@ -17,13 +17,13 @@ struct found_site {
 	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
-	bool bell, start; /* a doorbell; that of an interpreter */
+	bool bell, start; /* a doorbell; that of an interpreter's start */
 	struct plan plan; /* run-time addresses */
 	enum plan_refusal why;
 	char detail[64];
 };
 
-/* What a process has of all targets. */
+/* The sites of all targets in one process. */
 struct found {
 	struct found_site *site;
 	size_t count;
@@ -32,17 +32,18 @@ struct found {
 struct image_plans *plans_new(void);
 void plans_free(struct image_plans *plans);
 
-/* Fills plan, why and detail of every site that has none yet. All by int3, or all by jump. */
+/* Fills plan, why and detail of every site that has none yet. int3: plan all by int3, else by
+ * jump. */
 void plans_make(struct image_plans *plans, struct found *found, bool int3);
 
 /*
- * The places of an image that call the function at vaddr, or end in a jump to it: together they see
- * what a hook in the function itself would, and what lies under the stack pointer is as dead there.
- * Fills at most cap; 0: there is none, or not all of them can be known.
+ * The places of an image that call the function at vaddr, or end in a jump to it. Together they see
+ * the same calls as a hook in the function itself, and the memory below the stack pointer is
+ * equally dead there. Fills at most cap; 0: there is none, or they cannot all be known.
  */
 size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap);
 
-void found_add(struct found *found, const struct found_site *site); /* takes the references */
+void found_add(struct found *found, const struct found_site *site); /* takes over the references */
 void found_free(struct found *found);
 
 #endif

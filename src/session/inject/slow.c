@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --max-slowdown: what the delays of a target take of a thread's time. 200 ms of counting alone
- * come first where a limit was given; from then on the last second is looked at, so that a
- * function that becomes hot late is seen as soon as one that was hot from the start.
+ * --max-slowdown: the share of a thread's time that the delays of a target take. With a limit, 200
+ * ms of counting alone come first. From then on the last second is judged, so that a function that
+ * becomes hot late is noticed as soon as one that was hot from the start.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +28,15 @@ static struct slow_look *look_of(struct session *s, struct record *rec, size_t t
 	return look;
 }
 
-/* What counts is the thread, the share of its time that went into delays, over its other time. */
+/* The slowdown of a thread: the share of its time that went into delays, over its other time. */
 static double slowdown(double share)
 {
 	return share < 1 ? share / (1 - share) : 1000;
 }
 
 /*
- * The share of a thread's time between two looks that went into its delays. While a delay is
- * interrupted the thread does not run: that is none of its time.
+ * The share of a thread's time between two looks that went into its delays. A thread does not run
+ * while its delay is interrupted: that time does not count.
  */
 static double share(const struct page_spent *from, const struct page_spent *to, double ticks)
 {
@@ -48,7 +48,7 @@ static double share(const struct page_spent *from, const struct page_spent *to, 
 	return ran > injected ? injected / ran : 1;
 }
 
-/* The most that any one thread of a process was delayed by a target of late. */
+/* The largest recent share of any one thread of a process. */
 static double recent(struct session *s, struct record *rec, size_t target, uint64_t now)
 {
 	const struct page *page = &rec->space->control->page;
@@ -74,7 +74,7 @@ static double recent(struct session *s, struct record *rec, size_t target, uint6
 	return slowdown(most);
 }
 
-/* While only counting: hits times delay, of the thread with most hits. */
+/* While only counting: hits times delay, of the thread with the most hits. */
 static double projected(struct session *s, const struct record *rec, size_t target, uint64_t now)
 {
 	const struct target *t = &s->target[target];

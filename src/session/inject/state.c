@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every file of the session asks and says: is it to end, is it alive, what it waits for.
- * Nothing here changes a process.
+ * Shared by every file of the session: the end of the session, its leases, its waits. Nothing here
+ * changes a process.
  */
 #include <sched.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 enum { STALL_MS = 1000 };
 
 /*
- * While threads are held the tracer must not wait for its turn behind the very threads it is
- * about to stop. Its children would inherit the class: they do not.
+ * While threads are held the tracer must not queue behind the very threads it is about to stop. Its
+ * children do not inherit the class (SCHED_RESET_ON_FORK).
  */
 void session_hurry(bool on)
 {

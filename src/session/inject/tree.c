@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session's side of the process tree: which processes are taken, and what is done when they
- * fork, exec, end or load a library.
+ * The session's side of the process tree: the choice of processes, and the response to a fork, an
+ * exec, an end or a doorbell.
  */
 #include <stdlib.h>
 #include <linux/futex.h>
@@ -39,7 +39,7 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 		return -(int)err->code;
 	}
 	proc->session = record_new(s, proc, ancestor_record(s, parent));
-	if (!s->cfg->children) /* else it is among the descendants that are taken anyway */
+	if (!s->cfg->children) /* else the descendants are taken in any case */
 		session_hold_sharers(s, proc->space);
 	return 0;
 }
@@ -50,7 +50,7 @@ static bool wanted(const struct session *s, pid_t pid)
 	       processes_listed(s->cfg->pids, s->cfg->n_pids, pid);
 }
 
-/* Born in the middle of a change: what its parent has got by now, it gets by itself. */
+/* A child born in the middle of a change: it needs the hooks that its parent has got meanwhile. */
 static void complete(struct session *s, struct proc *child)
 {
 	struct sb_err err = { 0 };
@@ -82,7 +82,7 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		return;
 	child->space = space_fork(parent->space, child->pid, &err);
 	if (!child->space) {
-		/* Of a parent that is not dumpable any more, and we are not root. */
+		/* Its parent is no longer dumpable, and we are not root. */
 		session_warn(s,
 			     "process %d, a child, is not followed and keeps its hooks, which do "
 			     "nothing once sbinject has ended: %s",
@@ -120,7 +120,7 @@ static void on_execed(void *ctx, struct proc *proc)
 	struct record *parent = proc->session, *rec;
 	struct sb_err err = { 0 };
 
-	/* Scope passes on, from the old image to the new one. */
+	/* The scope passes from the old image to the new one. */
 	leave_space(s, proc);
 	if (!wanted(s, proc->pid)) {
 		tree_release(&s->tree, proc);
@@ -131,7 +131,7 @@ static void on_execed(void *ctx, struct proc *proc)
 	if (!proc->space)
 		return;
 	proc->session = rec = record_new(s, proc, parent);
-	if (s->detached) /* an exec in the middle of the detach: it has done our work */
+	if (s->detached) /* an exec during the detach has removed the hooks */
 		return;
 	/* The process may be gone when this returns; its record stays. */
 	if (session_hook(s, proc, true, &err) < 0 && err.code != SB_ENOPROC)
@@ -145,7 +145,7 @@ static void on_ended(void *ctx, struct proc *proc, int status)
 	leave_space(ctx, proc);
 }
 
-/* With a thread filter, a thread is known before its first instruction. */
+/* With a thread filter, a thread is entered before its first instruction. */
 static void on_thread_new(void *ctx, struct thread *thread)
 {
 	struct session *s = ctx;
@@ -155,7 +155,7 @@ static void on_thread_new(void *ctx, struct thread *thread)
 		thread->thread_pointer = arch->thread_pointer(&regs);
 }
 
-/* int3: the thread goes on in the stub. */
+/* int3: the thread continues in the stub. */
 static bool on_trapped(void *ctx, struct thread *thread)
 {
 	struct space *space = thread->proc->space;
@@ -199,8 +199,8 @@ static void answer(struct session *s, struct record *rec)
 	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Forks that nobody saw ring at process 0: they load what they like. So do those that are let go.
- */
+/* Processes that were never seen ring at process 0: they are answered without a search. So are
+ * processes that are being released. */
 void session_rings(struct session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
@@ -213,7 +213,7 @@ void session_rings(struct session *s)
 	guests_answer(s);
 }
 
-/* Seizes the tree; children that come meanwhile are followed or found by the next pass. */
+/* Seizes the tree. Children that are born meanwhile are followed, or the next pass finds them. */
 int session_take_all(struct session *s, struct sb_err *err)
 {
 	size_t n, taken;
@@ -224,7 +224,7 @@ int session_take_all(struct session *s, struct sb_err *err)
 		int ret = tree_add(&s->tree, s->cfg->launched, getppid(), &proc, err);
 
 		if (ret == 0)
-			proc->generation = NO_IMAGE; /* its first exec is the program itself */
+			proc->generation = NO_IMAGE; /* its first exec loads the program itself */
 		return ret;
 	}
 	do {

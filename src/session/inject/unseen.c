@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Python calls that an agent could not see: said aloud, and as few as possible. */
+/* Python calls that an agent could not see: avoids them, and warns of the rest. */
 #include "python.h"
 
 #define MS 1000000ull
@@ -16,7 +16,7 @@ static const struct {
 	{ SB_ROOM_DEEP, "calls beneath a recursion of more than 5000 were not seen" },
 };
 
-/* What keeps its hits from being all is said once. */
+/* The longest time that the agent has held the GIL. */
 void python_held(struct session *s, const struct record *rec)
 {
 	struct room_answer answer;
@@ -44,9 +44,9 @@ void python_warn_unseen(struct session *s, struct record *rec)
 }
 
 /*
- * Before 3.12 another tool can take the agent out, and it does not hear of that. Put back while the
- * other is away it stays, beneath; so for a while a moment of that kind is looked for closely. True
- * while it is.
+ * Before 3.12 another tool can remove the agent from the chain, without a notice to the agent. If
+ * the agent is put back while the other tool is absent, it stays, below it; so frequent looks wait
+ * for such a moment. True meanwhile.
  */
 bool python_peek(struct session *s, struct record *rec, uint64_t now)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --no-follow: processes are traced only while something in them is changed. For as long as they
- * are, their births are traced, too: a thread that nobody knows of would run while text is written,
- * and so would a vfork child, which lives in the very memory that changes.
+ * --no-follow: a process is traced only while it is changed. Meanwhile its births are traced, too:
+ * an unknown thread would run while text is written, and so would a vfork child, which lives in the
+ * very memory that changes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "inject/tree-task.h"
 #include "src/session/strays.h"
 
-/* A target that forks without end is let go over several steps of the session. */
+/* A target that forks without end is released over several steps of the session. */
 enum { RELEASES_MOST = 256 };
 
 static struct proc *sharer_of(const struct session *s, pid_t pid)
@@ -43,7 +43,7 @@ static void forget(struct session *s, struct proc *proc)
 	tree_forget(&s->tree, proc);
 }
 
-/* True if it runs in the memory of one that is traced, and was not known. */
+/* True: it runs in the memory of a traced process and was unknown. */
 static bool take_sharer(struct session *s, pid_t pid)
 {
 	struct sb_err err = { 0 };
@@ -54,7 +54,7 @@ static bool take_sharer(struct session *s, pid_t pid)
 		return false;
 	if (session_share(s, proc))
 		return true;
-	/* It has run an exec meanwhile. */
+	/* It has made an exec meanwhile. */
 	tree_release(&s->tree, proc);
 	forget(s, proc);
 	return true;
@@ -74,7 +74,7 @@ bool session_take_sharers(struct session *s)
 	return any;
 }
 
-/* Of the children that one thread has made. */
+/* Takes the children of one thread. */
 static bool take_children(struct session *s, pid_t pid, pid_t tid)
 {
 	bool any = false;
@@ -91,8 +91,8 @@ static bool take_children(struct session *s, pid_t pid, pid_t tid)
 	return any;
 }
 
-/* As session_take_sharers(), without a look at every process of the machine where the kernel names
- * a thread's children (CONFIG_PROC_CHILDREN). New ones stand at the head of the list. */
+/* As session_take_sharers(), but without a look at every process of the machine, if the kernel
+ * lists a thread's children (CONFIG_PROC_CHILDREN). New ones are at the head of the list. */
 static bool take_sharers_of(struct session *s, const struct space *space)
 {
 	bool any = false;
@@ -129,7 +129,7 @@ int session_retake(struct session *s, struct proc *proc, struct sb_err *err)
 	return 0;
 }
 
-/* A command is followed to its first image. */
+/* A command is followed up to its first image. */
 static bool hands_off(const struct session *s)
 {
 	const struct proc *p;
@@ -140,14 +140,14 @@ static bool hands_off(const struct session *s)
 	return !p || p->generation != NO_IMAGE;
 }
 
-/* What is under way in an interpreter must be over first. */
+/* A command in an interpreter must complete first. */
 static bool may_go(const struct session *s, const struct proc *proc)
 {
 	return proc->traced && !(proc->session && python_busy(proc->session)) &&
 	       !guest_is(s, proc->pid);
 }
 
-/* A vfork child goes before the parent that waits for it. */
+/* A vfork child goes before its parent, which waits for it. */
 static struct proc *next_to_go(const struct session *s)
 {
 	struct proc *found = NULL;
@@ -159,8 +159,8 @@ static struct proc *next_to_go(const struct session *s)
 }
 
 /*
- * A child that shares its parent's memory is not kept in mind: once nobody sees it exec, its
- * threads would be taken for the parent's.
+ * A child that shares its parent's memory is forgotten: its exec would go unseen, and its threads
+ * would be taken for the parent's.
  */
 static void go(struct session *s, struct proc *proc)
 {
@@ -173,7 +173,7 @@ void session_untrace(struct session *s)
 {
 	struct proc *proc;
 
-	/* Releasing one dispatches its last events: a child of it may be new. */
+	/* A release dispatches the last events of a process, which may announce a new child. */
 	for (int i = 0; i < RELEASES_MOST && hands_off(s) && (proc = next_to_go(s)); i++)
 		go(s, proc);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When which target counts and delays: windows, filters and the limit on slowdown, all of them
- * stores into the control pages.
+ * When a target counts and delays: windows, filters and the limit on slowdown, all by stores into
+ * the control pages.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@
 
 enum { OVERRUN_NS = 200, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 
-/* The measured time a stub may carry from hit to hit, to even out the clock's steps. */
+/* The measured time that a stub may carry from hit to hit, to even out the steps of the clock. */
 static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
 {
 	return delay_ticks / 2 + (uint64_t)(4 * s->clk.quantum_ticks);
 }
 
 /*
- * A spin that ends later than this was interrupted: by the machine, the kernel or the target's own
- * signal handlers. One that was not ends within a step of the spin, which the floor holds.
+ * A spin that ends later than this was interrupted: by the machine, the kernel or a signal handler
+ * of the target. Any other spin ends within one step of the spin, which the floor includes.
  */
 static uint64_t overrun_limit(const struct session *s)
 {
@@ -48,7 +48,8 @@ static void setting_of(const struct session *s, const struct target *t, struct p
 	set->pause_above = clock_ticks(&s->clk, PAUSE_ABOVE_NS);
 }
 
-/* Process 0 stands for children that nobody saw: those of a pid= target cannot be told. */
+/* Process 0 is the entry of unregistered processes, children that were never seen: a pid= target
+ * cannot tell which of them it includes. */
 static void apply_unregistered(struct page *page, size_t i, const struct target *t,
 			       const struct page_setting *set)
 {
@@ -94,7 +95,7 @@ void window_apply_all(struct session *s)
 			window_apply(s, rec);
 }
 
-/* Has what --start-on waits for come about? */
+/* Has the event of --start-on occurred? */
 static bool window_trigger(struct session *s)
 {
 	if (!s->cfg->start_on)
@@ -162,7 +163,8 @@ static bool thread_matches(const char *wanted, pid_t tid)
 	return glob_match(wanted, comm);
 }
 
-/* A thread's pointer is read where it is stopped anyway, else it is stopped for it once. */
+/* The pointer of a thread is read while the thread is stopped anyway; else it is stopped once for
+ * this. */
 static uint64_t thread_pointer(struct session *s, struct thread *t)
 {
 	struct arch_regs regs;
@@ -211,7 +213,7 @@ void window_threads(struct session *s)
 	for (size_t i = 0; i < s->n_targets && s->filtered; i++) {
 		if (!s->target[i].spec->thread)
 			continue;
-		/* By record: events that are dispatched meanwhile may free processes. */
+		/* By record: dispatched events may free processes meanwhile. */
 		for (struct record *rec = s->records; rec; rec = rec->next) {
 			struct proc *p = rec->ended ? NULL : tree_proc(&s->tree, rec->pid);
 

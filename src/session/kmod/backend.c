@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel module as a backend: a session adds its targets to the module's list, limited to the
- * process by pid=, and takes them out again. What the module does not tell (which process, how
- * long each single hit) is unknown in the result.
+ * The kernel module as a backend. A session adds its targets to the module's list, limited to the
+ * process by pid=, and removes them at the end. What the module does not report (the process, the
+ * length of each single hit) is unknown in the result.
  *
- * The list is the machine's, so a session wants it to itself, and leaves it empty and disabled.
+ * The list belongs to the whole machine, so a session needs it for itself alone. It leaves the list
+ * empty and disabled.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@
 
 enum { SPARE_TARGETS = 64, TICK_MS = 100 };
 
-/* Does the file hold this? One that cannot be read holds nothing. */
+/* Does the file contain this word? An unreadable file contains nothing. */
 static bool says(const char *path, const char *word)
 {
 	char text[128] = "";
@@ -241,7 +242,7 @@ static struct result *kmod_result(struct session *s)
 		fill_target(s, &s->target[i], &res->target[i]);
 	}
 	free(counts);
-	res->stop_known = true; /* nobody was held */
+	res->stop_known = true; /* no thread is held */
 	if (s->n_targets > 1)
 		result_warn(res,
 			    "the kernel module measures the delays of all targets together: what "
@@ -263,7 +264,7 @@ static struct result *kmod_list(struct session *s, struct sb_err *err)
 	return res;
 }
 
-/* A session has the list to itself, so what is there is what a dead one left. */
+/* A session has the list for itself: what is in it was left by a dead session. */
 static void kmod_recover(void)
 {
 	struct sb_err ignored = { 0 };

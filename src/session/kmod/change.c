@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a second terminal or a sweep changes in a session of the kernel module. */
+/* Changes of a running session of the kernel module, from a second terminal or a sweep. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ static int open_file(const char *file, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* What the module's numbers mean, and whose fault they are. */
+/* The meaning of the module's error numbers, and the remedy. */
 static int refused(int code, const char *what, struct sb_err *err)
 {
 	static const struct {

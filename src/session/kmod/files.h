@@ -9,18 +9,18 @@
 
 /*
  * The files of the kernel module (inject/kmod/), in /sys/kernel/speed_bump or the folder that
- * $SBINJECT_KMOD_DIR names. Errors are the module's own, told in words.
+ * $SBINJECT_KMOD_DIR names. Errors are the module's own, in words.
  */
 const char *kmod_dir(void); /* NULL: the module is not loaded */
 
-/* One command to one file. */
+/* Writes one command to one file. */
 int kmod_write(const char *file, struct sb_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The whole of a file, to be freed; NULL: it cannot be read. */
+/* The whole of a file. The caller frees. NULL: it cannot be read. */
 char *kmod_read(const char *file);
-/* A number behind a word, such as "total_hits: "; 0 where it is not there. */
+/* The number behind a word, such as "total_hits: "; 0: the word is missing. */
 uint64_t kmod_number(const char *text, const char *word);
-/* The hits of a target in the text of targets_list; false: it is not there. */
+/* The hits of a target in the text of targets_list; false: the target is missing. */
 bool kmod_hits(const char *list, const char *name, uint64_t *hits);
 
 #endif

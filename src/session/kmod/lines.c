@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Targets as lines of the module's list: found, put in, taken out, counted. */
+/* Targets as lines of the module's list: finding, adding, removing, counting. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void add_line(struct target *t, const char *module, const char *symbol,
 	l->size = rs ? rs->size : 0;
 }
 
-/* Names that patterns mean are found in the process; the module itself is told plain ones. */
+/* The names that a pattern matches are found in the process; the module gets plain names only. */
 static int find_in_process(struct session *s, struct target *t, struct sb_err *err)
 {
 	struct resolve_request req = target_request(t->spec);
@@ -106,7 +106,7 @@ int ksession_find(struct session *s, struct target *t, struct sb_err *err)
 	return ret;
 }
 
-/* Whom a target is for: its own pid=, else the session's process. 0: everybody. */
+/* The process that a target is for: its own pid=, else the session's process. 0: every process. */
 pid_t ksession_whom(const struct session *s, const struct target *t)
 {
 	if (t->spec->pid)
@@ -169,8 +169,8 @@ void ksession_take_out(struct target *t)
 }
 
 /*
- * The module measures one sum for all targets: a target has the share of it that its hits and
- * delay have of all. With one target that is exact.
+ * The module measures one sum for all targets. A target gets the share of it that its hits times
+ * delay have of the total. With one target that is exact.
  */
 void ksession_counts_of(struct session *s, struct result_counts *counts)
 {

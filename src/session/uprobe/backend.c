@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel uprobes with a BPF program that spins: for targets that ptrace may not touch, and for a
- * file that is to be armed before anybody runs it. See inject/uprobe/ and session/uprobe/priv.h.
+ * The uprobe backend: kernel uprobes with a BPF program that spins, for targets that must not be
+ * ptraced, and for files that are armed before a process runs them. See inject/uprobe/ and
+ * session/uprobe/priv.h.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,8 +121,8 @@ static int usession_check(struct session *s, struct sb_err *err)
 
 /* ---- attach ---- */
 
-/* A command is brought to its entry point once, in a process of ours that ends there: so its own
- * libraries are armed before it runs. */
+/* Brings a command to its entry point once, in a process of ours that ends there: so the libraries
+ * of the command are armed before it runs. */
 static void look_ahead(struct session *s)
 {
 	struct sb_err err = { 0 };
@@ -145,7 +146,7 @@ static void usession_detach(struct session *s)
 		return;
 	s->detached = true;
 	usession_close_windows(s);
-	usession_ring_none(s); /* first: a program that is fast again may load libraries for ever */
+	usession_ring_none(s); /* first: a program at full speed may load libraries without end */
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->place[i].armed)
 			uprobes_disarm(s->u, s->place[i].id);
@@ -188,10 +189,10 @@ static enum session_end usession_step(struct session *s, int *next_ms, struct sb
 
 	usession_hear(s);
 	now = clock_ns();
-	if (s->deaf && now >= s->next_look) { /* libraries come without a bell */
+	if (s->deaf && now >= s->next_look) { /* there are no doorbells for libraries */
 		usession_look_everywhere(s);
 		s->next_look = now + TICK_MS * MS +
-			       (clock_ns() - now) * 9; /* a tenth of the time */
+			       (clock_ns() - now) * 9; /* at most a tenth of the time */
 	}
 	window = usession_windows(s, now);
 	if (usession_slow(s, now, err))

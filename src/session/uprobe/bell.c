@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a session of uprobes hears of libraries: by a place in the dynamic linker, armed no wider
- * than it must be. The kernel has no filter that forks inherit, and each place costs a registration
- * and up to 100 ms when it is taken out. So as long as the session is about a few processes that
- * neither fork nor exec, each has a place that the kernel arms in it alone; then one that is in
- * every process of the machine.
+ * Notices of libraries in a session of uprobes: a place in the dynamic linker, armed in as few
+ * processes as possible. The kernel has no filter that forks inherit, and each place costs a
+ * registration and up to 100 ms at its removal. So while the session concerns a few processes that
+ * neither fork nor exec, each of them has a place that the kernel arms in it alone. After that one
+ * place is in every process of the machine.
  */
 #include "priv.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a second terminal or a sweep changes in a session of uprobes. Nobody is ever stopped. */
+/* Changes of a running session of uprobes, from a second terminal or a sweep. No thread is ever
+ * stopped. */
 #include <stdlib.h>
 #include "priv.h"
 #include "inject/clock.h"
@@ -18,7 +19,7 @@ int usession_add(struct session *s, const struct spec *spec, size_t *index, stru
 {
 	int ret = usession_check_spec(s, spec, err);
 
-	usession_hear(s); /* what was loaded before it was asked for */
+	usession_hear(s); /* libraries loaded before the request */
 	if (ret == 0)
 		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
 	if (ret < 0)
@@ -107,7 +108,7 @@ void usession_target(struct session *s, size_t index, struct session_target *out
 	usession_counts_from(&sums, &out->counts);
 }
 
-/* A lane a process: the kernel counts by processor, which says nothing of threads. */
+/* One lane for each process: the kernel counts by processor, which says nothing about threads. */
 size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
 {
 	size_t n = 0, cap = 0;
@@ -147,7 +148,7 @@ size_t usession_pids(struct session *s, pid_t **pids)
 	return n;
 }
 
-/* What the kernel's side cannot do, whatever the process. */
+/* Refuses what the kernel's side cannot do in any process. */
 int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err)
 {
 	uint64_t delay = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;

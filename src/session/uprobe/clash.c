@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A uprobe puts a breakpoint into every process that maps the file, and steps the instruction that
- * the file has there. Where a process has a jump of sbinject's at that place, stepping over the
- * file's instruction goes on in the middle of that jump: the process ends. So such a place is not
- * armed.
+ * A uprobe puts a breakpoint into every process that maps the file, and single-steps the
+ * instruction of the file. If a process has a jump of sbinject's at that place, the step over the
+ * file's instruction continues in the middle of that jump, and the process ends. So such a place is
+ * not armed.
  */
 #include <stdlib.h>
 #include "priv.h"
 #include "inject/region.h"
 #include "src/session/strays.h"
 
-/* Where in which file the bytes of a patch lie. */
+/* Do the bytes of a patch lie at this offset of this file? */
 static bool is_at(const struct maps *maps, const struct journal_patch *patch, uint32_t dev,
 		  uint64_t inode, uint64_t offset)
 {
 	const struct map_entry *m = maps_find(maps, patch->addr);
 	uint64_t at = m ? patch->addr - m->start + m->offset : 0;
 
-	/* An endbr64 in front of a hook is not of it, but a breakpoint there does no harm. */
+	/* An endbr64 in front of a hook is not part of it, but a breakpoint there does no harm. */
 	return m && m->inode == inode && (!dev || m->dev == dev) && offset >= at &&
 	       offset < at + patch->len;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From targets to places in files: names are found in a process (or in a file that none has
- * mapped), addresses become offsets, and each offset of each file is armed once.
+ * From targets to places in files: finds names in a process (or in a file that no process maps),
+ * turns addresses into offsets, and arms each offset of each file once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +13,18 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 
-/* One place as it was found; what must be known to arm it. */
+/* A place as found, with all that is needed to arm it. */
 struct candidate {
 	size_t target;
 	bool bell;
 	struct image *img;
 	const char *name;
-	uint64_t vaddr, func; /* in the file's own addresses */
+	uint64_t vaddr, func; /* in addresses of the file */
 	uint64_t address, size;
-	bool elsewhere; /* the target says that another file implements the function */
+	bool elsewhere; /* the function is implemented in another file */
 	uint32_t dev;	/* as /proc/PID/maps shows them */
 	uint64_t inode;
-	char path[64]; /* of the descriptor that was parsed; no other is ever armed */
+	char path[64]; /* of the parsed descriptor; no other one is ever armed */
 };
 
 struct finder {
@@ -144,7 +144,7 @@ static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
 		      t->spec->text, least);
 }
 
-/* What is to be armed; its candidate's pointers are valid until then. */
+/* A place to be armed. The pointers of its candidate are valid until then. */
 struct upending {
 	size_t place;
 	uint32_t row;
@@ -178,7 +178,7 @@ static void settle(struct session *s, const struct upending *w, const struct upr
 	warn_floor(s, p->target, at->cost_ns);
 }
 
-/* Arms what waits, all of one target: those of one file together. */
+/* Arms the waiting places, all of one target: those of one file together. */
 static void arm_pending(struct session *s, pid_t pid)
 {
 	struct uprobe_place *at = must_calloc(s->n_pending + 1, sizeof(*at));
@@ -200,7 +200,7 @@ static void arm_pending(struct session *s, pid_t pid)
 	free(at);
 }
 
-/* A place that cannot be armed as things are. */
+/* A place that cannot be armed now. */
 static bool clashes(struct session *s, const struct candidate *c, const struct uplace *p, pid_t pid)
 {
 	pid_t hooked = s->u && !p->armed ? usession_clash(c->dev, c->inode, p->offset) : 0;
@@ -217,8 +217,8 @@ static bool clashes(struct session *s, const struct candidate *c, const struct u
 	return true;
 }
 
-/* Of a few processes that stay by themselves each has its own; else one is in every process, ours
- * or not, for as long as the session lasts. */
+/* A few processes that neither fork nor exec have one each. Otherwise one is in every process, ours
+ * or not, until the session ends. */
 static void ring(struct session *s, const struct candidate *c, uint64_t offset, pid_t pid,
 		 uint32_t row)
 {
@@ -246,9 +246,9 @@ static void note_clash(struct session *s, const struct candidate *c, size_t othe
 }
 
 /*
- * What is armed is armed for everybody who maps the file. So neither what a process says of itself
- * (its map, its slots, its resolvers) nor a path that it can change decides about that: only the
- * file that was read, and what its own tables call a function. NULL: it may be armed.
+ * A place is armed for all processes that map the file. So neither the data of a process (its map,
+ * its slots, its resolvers) nor a path that it can change decides about it: only the file that was
+ * read, and the functions in that file's own tables. NULL: it may be armed.
  */
 static const char *why_not(const struct candidate *c, uint64_t *offset)
 {
@@ -326,7 +326,7 @@ static void take_site(struct finder *f, size_t target, bool bell, const struct r
 static void find_target(struct finder *f, size_t i)
 {
 	struct resolve_result res = { 0 };
-	bool hints = !f->s->cfg->all; /* not for every process */
+	bool hints = !f->s->cfg->all; /* too slow for every process */
 	int ret;
 
 	if (f->s->target[i].removed)
@@ -357,7 +357,7 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 	if (memory_open(&f.mem, pid, NULL) < 0)
 		return;
 	if (s->u && !s->cfg->all && usession_awaits(s))
-		hang_bell(&f); /* first: what is mapped from now on is heard of */
+		hang_bell(&f); /* first: it reports what is mapped from now on */
 	if (maps_read(pid, &f.maps, NULL) == 0 && f.maps.count) {
 		f.mimic = mimic_open(&f.mem, &f.maps);
 		for (size_t i = 0; i < s->n_targets; i++)
@@ -368,8 +368,8 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 	memory_close(&f.mem);
 }
 
-/* A fork maps what its parent maps until a bell says otherwise, and while that lives it is looked
- * at there. */
+/* A fork has the mappings of its parent until a bell rings. While the parent lives, the search
+ * there is enough. */
 static bool looked_at_elsewhere(const struct session *s, const struct urecord *fork)
 {
 	for (const struct urecord *rec = s->records; rec && fork->image != fork->row && !s->deaf;
@@ -444,7 +444,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 		image_put(img);
 		t->module_seen = true;
 	}
-	t->module_seen |= why.code == SB_ENOELF; /* it is there, and is none that can be armed */
+	t->module_seen |= why.code == SB_ENOELF; /* it exists, but cannot be armed */
 	if (ret < 0 && !t->planted)
 		t->why = why;
 	if (ret == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of a session of uprobes: one program image of one process each, and its counters. */
+/* The records of a session of uprobes: one for each program image of a process, with its
+ * counters. */
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"

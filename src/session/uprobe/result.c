@@ -29,7 +29,7 @@ static void fill_given(const struct target *t, const struct page_sums *sums,
 		return;
 	given->uncertainty = NAN;
 	given->mean = (double)sums->injected_ticks / (double)sums->delayed;
-	/* A hit's own cost may be more than was asked for: then that is what was given. */
+	/* The own cost of a hit may exceed the set delay: then that is the given delay. */
 	if (given->mean > (double)t->delay_ns)
 		least = given->mean - page_excess_quantile(sums, 0.5);
 	base = (double)t->delay_ns > least ? (double)t->delay_ns : least;
@@ -46,7 +46,7 @@ static bool maps_it(const struct uplace *p, const struct urecord *rec)
 	return false;
 }
 
-/* -a: whoever has hit the target; which of its sites is not counted apart. */
+/* -a: the processes that have hit the target; hits of its single sites are not counted. */
 static bool has_hit(const struct session *s, const struct urecord *rec, size_t target)
 {
 	struct page_sums sums = { 0 };
@@ -118,7 +118,8 @@ static void fill_process(const struct session *s, const struct urecord *rec,
 	}
 }
 
-/* The list has the newest first; people read in order of time. A command's wait is no program. */
+/* The list has the newest first; the result is in order of time. A command before its exec is not a
+ * program. */
 static void fill_processes(const struct session *s, struct result *res)
 {
 	size_t n = 0;
@@ -142,7 +143,7 @@ struct result *usession_result(struct session *s)
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
-	res->stop_known = true; /* nobody was held, ever */
+	res->stop_known = true; /* no thread is ever held */
 	if (lost)
 		usession_warn(s,
 			      "%llu hits could not be counted: there was no room for more "
@@ -154,7 +155,7 @@ struct result *usession_result(struct session *s)
 
 /* ---- list ---- */
 
-/* Rows are made up, one a process. */
+/* Makes up rows, one for each process. */
 struct result *usession_list(struct session *s, struct sb_err *err)
 {
 	struct result *res;

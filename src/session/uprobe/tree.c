@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of a session of uprobes: who belongs to it, as the kernel tells. */
+/* The processes of a session of uprobes, from the events of the kernel. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "inject/tree-task.h"
 #include "src/base/text.h"
 
-/* ---- who belongs to it ---- */
+/* ---- membership ---- */
 
 uint64_t usession_root(struct session *s, pid_t pid)
 {
@@ -23,7 +23,7 @@ uint64_t usession_root(struct session *s, pid_t pid)
 	return 0;
 }
 
-/* The roots of a process by its ancestors, as /proc tells them now. */
+/* The roots of a process, by its current ancestors in /proc. */
 static uint64_t roots_of(const struct session *s, pid_t pid)
 {
 	uint64_t roots = 0;
@@ -47,7 +47,7 @@ static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generati
 	return 0;
 }
 
-/* Children that come meanwhile are entered by the kernel, or found by the next pass. */
+/* The kernel enters children that are born meanwhile, or the next pass finds them. */
 static int take_tree(struct session *s, struct sb_err *err)
 {
 	size_t n, taken;
@@ -109,7 +109,7 @@ int usession_take_all(struct session *s, struct sb_err *err)
 
 		return ret < 0 ? ret : usession_roots(s, err);
 	}
-	if (s->cfg->launched) /* its first exec is the program itself */
+	if (s->cfg->launched) /* its first exec loads the program itself */
 		return enter(s, s->cfg->launched, UPROBE_TREE | roots_of(s, s->cfg->launched), -1u,
 			     err);
 	return take_tree(s, err);
@@ -127,7 +127,7 @@ bool usession_running(const struct session *s)
 	return false;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 /* There are more processes than were taken: the loader's notice is armed for all from now on. */
 static void grow(struct session *s)
@@ -135,7 +135,7 @@ static void grow(struct session *s)
 	if (s->grown || s->cfg->all)
 		return;
 	s->grown = true;
-	/* Those too that have loaded something before the one place for all was armed. */
+	/* Includes those that loaded something before the one place for all was armed. */
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && usession_awaits(s))
 			usession_look(s, rec->pid, rec->row);
@@ -147,7 +147,8 @@ static void see_fork(struct session *s, const struct uprobe_event *e)
 
 	if (!rec)
 		rec = usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
-	/* What it loads is heard of only where all are: else its own map is looked at. */
+	/* Its libraries ring only if the place for all is armed; otherwise its own map is
+	 * searched. */
 	if (parent && usession_hears_all(s))
 		rec->image = parent->image;
 	grow(s);
@@ -180,7 +181,7 @@ static void see_first(struct session *s, const struct uprobe_event *e)
 		usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
 }
 
-/* From now on it maps something else than its parent and its own forks do. */
+/* From now on its mappings differ from those of its parent and of its own forks. */
 static void see_bell(struct session *s, const struct uprobe_event *e)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
@@ -190,7 +191,7 @@ static void see_bell(struct session *s, const struct uprobe_event *e)
 	}
 }
 
-/* Of a program that loads libraries faster than they are looked at one look is enough. */
+/* If a program loads libraries faster than they are searched, one look is enough. */
 static void look_where_rung(struct session *s)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
@@ -209,14 +210,14 @@ static void on_event(void *ctx, const struct uprobe_event *e)
 		[UPROBE_EVENT_BELL] = see_bell,
 	};
 
-	/* Children of our own. */
+	/* Our own children. */
 	if (e->roots >> UPROBE_SKIP_BIT & 1)
 		return;
 	if (e->kind < sizeof(handlers) / sizeof(*handlers))
 		handlers[e->kind](ctx, e);
 }
 
-/* Where events found no room: who is gone is seen in /proc. */
+/* If events were lost, ended processes are found in /proc. */
 static void catch_up(struct session *s)
 {
 	uint64_t lost = uprobes_lost_events(s->u);

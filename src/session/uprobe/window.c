@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When which target counts and delays: stores into the settings that the kernel's side reads. */
+/* When a target counts and delays: stores into the settings that the BPF program reads. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void usession_apply(struct session *s, size_t target)
 			 __ATOMIC_RELEASE);
 }
 
-/* Has what --start-on waits for come about? */
+/* Has the event of --start-on occurred? */
 static bool triggered(const struct session *s)
 {
 	struct page_sums sums;
@@ -104,8 +104,8 @@ static uint64_t threads_of(pid_t pid)
 }
 
 /*
- * What of a process's total the most delayed thread has: counters are by processor, so it is at
- * least an even share, and at least what the busiest processor saw.
+ * The share of a process's total that its most delayed thread has. Counters are by processor, so it
+ * is at least an even share, and at least the count of the busiest processor.
  */
 static uint64_t of_one_thread(const struct urecord *rec, uint64_t total, uint64_t busiest)
 {
