@@ -71,7 +71,7 @@ begun=$EPOCHSECONDS
 sb recover -p "$pid"
 ended 1 'recover of what cannot go'
 less 'it waited' $((EPOCHSECONDS - begun)) 30
-told 'an agent stays in its Python interpreter'
+told 'so an agent stays in it'
 told 'a call is queued for its main thread, which runs native code or sleeps in it'
 ! grep -qi 'signal handler' "$T/sb.err" || fail 'a signal handler was there'
 native_works 'a dormant agent'
