@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * What may be spent on one file: whoever made it may have made it so that reading it takes forever,
- * and reads happen while others wait. Sizes are limited before anything is read; the limits are
- * several times what the largest programs have. What remains is limited in time, of one image.
+ * Limits for the work on one file: its author may have made it so that reading it takes forever,
+ * and other threads wait meanwhile. Sizes are limited before anything is read; the limits are
+ * several times what the largest programs need. The rest is limited in time, per image.
  */
 #define BUDGET_NS      10000000000ull
 #define BUDGET_SECONDS 10
@@ -18,7 +18,7 @@
 #define BUDGET_TEXT	(2ull << 30) /* of these, to execute */
 #define BUDGET_SYMBOLS	(1ull << 30) /* bytes of a symbol table, and of a table of relocations */
 #define BUDGET_STRINGS	(2ull << 30) /* bytes of a table of names */
-#define BUDGET_UNPACKED (1ull << 30) /* bytes that compressed sections say that they unpack to */
+#define BUDGET_UNPACKED (1ull << 30) /* announced unpacked bytes of compressed sections */
 
 struct budget {
 	uint64_t spent_ns;
@@ -33,7 +33,7 @@ struct budget_run {
 };
 
 void budget_begin(struct budget_run *run, struct budget *b);
-/* To be asked at each step: the clock is read at each 64th only. True: stop. */
+/* To be called at each step: it reads the clock at each 64th only. True: stop. */
 bool budget_over(struct budget_run *run);
 bool budget_over_now(struct budget_run *run); /* of long steps */
 void budget_end(struct budget_run *run);

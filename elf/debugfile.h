@@ -6,19 +6,19 @@
 #include "view.h"
 
 /*
- * Symbols and lines that were taken out of a file: packed inside it (.gnu_debugdata, an xz
- * stream) or in a file of their own, found by build-id. Nothing is ever fetched from a network.
+ * Symbols and lines that were removed from a file: packed inside it (.gnu_debugdata, an xz stream)
+ * or in a file of their own, found by build-id. Nothing is ever fetched from a network.
  */
 struct debugfile {
 	struct view view;
 	struct mapping map; /* of a file of its own */
-	bool packed;	    /* it was packed inside of the file itself */
+	bool packed;	    /* it was packed inside the file itself */
 	char path[512];
 };
 
 /*
  * Unpacks a .gnu_debugdata section, in a process of its own without privileges, with limits on
- * memory and time: a few bytes can be made to unpack to any size.
+ * memory and time: a few bytes can unpack to any size.
  */
 enum unpacked {
 	UNPACK_DONE,

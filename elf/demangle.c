@@ -91,7 +91,7 @@ void demangle_cut_parameters(char *demangled)
 	demangled[at] = '\0';
 }
 
-/* ---- what a mangled name must contain ---- */
+/* ---- required text of a mangled name ---- */
 
 /* One word a line would hide the file behind its lists. */
 /* clang-format off */
@@ -113,7 +113,7 @@ static const char *const coded_words[] = {
 	"f32", "f64",
 };
 
-/* Words of descriptions ("non-virtual thunk to f()"), which always hold a blank. */
+/* Words of descriptions ("non-virtual thunk to f()"), which always contain a blank. */
 static const char *const phrase_words[] = {
 	"type", "parameter", "object", "this", "vtable", "typeinfo", "name", "guard", "variable",
 	"virtual", "thunk", "covariant", "return", "non", "to", "construction", "in", "TLS", "init",
@@ -126,10 +126,10 @@ static const char *const phrase_words[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* With which words a demangled name without its return type can start, blanks aside. */
+/* The words that a demangled name without its return type can start with, blanks aside. */
 static const char *const first_words[] = { "std", "operator" };
 
-/* How much of the word in the name is known to stand in the pattern. */
+/* How much of the word in the name is certain to be in the pattern. */
 enum extent {
 	WHOLE, /* all of it */
 	START, /* its beginning, which also is the name's beginning */
@@ -162,11 +162,11 @@ static bool is_number(const char *word)
 struct demand {
 	struct glob_literal *best;
 	bool glob;
-	bool phrases;  /* a blank: the pattern means a description, or a return type */
+	bool phrases;  /* a blank: the pattern is a description, or has a return type */
 	bool at_start; /* the next run is the beginning of the pattern */
 };
 
-/* True if a demangled name can show the word where the mangled one does not hold it. */
+/* True if a demangled name can show the word where the mangled one does not contain it. */
 static bool is_optional(const struct demand *d, const char *word, enum extent extent)
 {
 	if (is_number(word))

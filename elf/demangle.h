@@ -7,15 +7,15 @@
 #include "glob.h"
 
 /*
- * C++ and Rust names. Demangling costs about 1 us, so only symbols whose mangled name holds
- * what the pattern demands are demangled: identifiers stand in both forms.
+ * C++ and Rust names. Demangling costs about 1 us, so only symbols whose mangled name contains a
+ * text required by the pattern are demangled: identifiers are the same in both forms.
  */
 enum demangle_form {
 	DEMANGLE_NO_RETURN, /* ns::max<int>(int, int), as it is usually written */
 	DEMANGLE_FULL,	    /* int ns::max<int>(int, int), as c++filt and perf print it */
 };
 
-/* True if the name is in a mangled form at all (the cheap test). */
+/* True if the name has a mangled form at all (the cheap test). */
 bool demangle_is_mangled(const char *name);
 
 /* To be freed; NULL if it is not mangled or damaged. A @VERSION at the end is ignored. */
@@ -29,7 +29,7 @@ void demangle_cut_parameters(char *demangled);
 
 /*
  * An identifier that every mangled name must contain whose demangled form matches the pattern
- * (glob: it is one, else it is a plain name); len 0 where nothing can be demanded.
+ * (glob: it is one, else it is a plain name); len 0 where none is required.
  */
 void demangle_required(const char *pattern, bool glob, struct glob_literal *required);
 

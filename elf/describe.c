@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the headers of an image say: names, notes, flags and where the symbol tables are. */
+/* Reads the headers of an image: names, notes, flags and the places of the symbol tables. */
 #include "image-priv.h"
 
 #include <stdio.h>
@@ -145,7 +145,7 @@ static int read_sections(struct image *img, struct sb_err *err)
 }
 
 /*
- * The dynamic section does not say how long the symbol table is; the hash tables know: the
+ * The dynamic section does not contain the length of the symbol table; the hash tables do: the
  * classic one has a chain entry for each symbol, in the GNU one the last chain ends there.
  */
 static uint64_t count_by_gnu_hash(const struct view_range *h)
@@ -180,7 +180,7 @@ static uint64_t count_dynamic_symbols(const struct image *img)
 	return h.bytes && h.size >= 16 ? count_by_gnu_hash(&h) : 0;
 }
 
-/* .dynsym of a file whose section headers were taken away. */
+/* .dynsym of a file whose section headers were removed. */
 static void read_dynsym(struct image *img)
 {
 	struct symtab *tab = &img->tab[TABLE_DYNSYM];

@@ -12,7 +12,7 @@ static bool has_lines(const struct view *v)
 	       view_find_section(v, ".zdebug_line", &sh);
 }
 
-/* What the compressed sections say that they unpack to; libdw makes room for that at once. */
+/* The unpacked size that the compressed sections announce; libdw allocates that at once. */
 static uint64_t unpacked_size(const struct view *v)
 {
 	uint64_t sum = 0;

@@ -6,8 +6,8 @@
 #include "image-priv.h"
 
 /*
- * Each unit of an image's DWARF information, its own or that of its separate debug file, until
- * `unit` says false or the budget is spent. False: there is none.
+ * Calls `unit` for each unit of an image's DWARF information, its own or that of its separate debug
+ * file, until it returns false or the budget is spent. False: there is no DWARF.
  */
 typedef bool dwarf_unit_fn(void *ctx, Dwarf_Die *unit);
 bool dwarf_units(struct image *img, struct budget_run *run, dwarf_unit_fn *unit, void *ctx);

@@ -90,7 +90,7 @@ static void walk_dies(struct line_search *s, Dwarf_Die *parent, unsigned int dep
 	} while (!s->failed && dwarf_siblingof(&die, &die) == 0);
 }
 
-/* Read when a row first needs it: most units of most searches never do. */
+/* Read when a row first needs it: most searches need it for few units. */
 static bool is_begin(struct line_search *s, Dwarf_Die *unit, uint64_t addr)
 {
 	if (!s->has_begin) {
@@ -112,8 +112,8 @@ static unsigned int away(unsigned int a, unsigned int b)
 }
 
 /*
- * One row of the line table; *inside: the row before it belongs to the line too. Then it is only
- * a later statement of it, unless another function or inline copy begins here.
+ * One row of the line table; *inside: the row before it belongs to the line too. Then this row is
+ * only a later statement of it, unless another function or inline copy begins here.
  */
 static void take_row(struct line_search *s, Dwarf_Die *unit, Dwarf_Line *row, bool *inside)
 {
@@ -129,7 +129,7 @@ static void take_row(struct line_search *s, Dwarf_Die *unit, Dwarf_Line *row, bo
 	s->saw_file |= ours;
 	if (ours && !statement && (unsigned int)line == s->line && image_in_text(s->img, addr))
 		add_addr(s, &s->weak, addr);
-	/* Rows at 0 are left by the linker for functions that it dropped. */
+	/* The linker leaves rows at 0 for functions that it dropped. */
 	if (ours && statement && line > 0 && image_in_text(s->img, addr)) {
 		if ((unsigned int)line == s->line && (!*inside || is_begin(s, unit, addr)))
 			add_addr(s, &s->at, addr);
@@ -187,8 +187,8 @@ static bool has_within(const uint64_t *addr, size_t count, uint64_t start, uint6
 }
 
 /*
- * Optimised code may have a line without the start of a statement of it. In a function where
- * that is so the first row of the line stands for it.
+ * Optimised code may have a line without the start of a statement. In a function where that is so
+ * the first row of the line is used instead.
  */
 static void take_weak(struct line_search *s)
 {

@@ -17,7 +17,7 @@ enum {
 	PE_OMIT = 0xff,
 };
 
-/* Size of a value so encoded; 0: not one that a linker writes here. */
+/* Size of a value in this encoding; 0: not one that a linker writes here. */
 static size_t encoded_size(uint8_t enc)
 {
 	static const uint8_t size[16] = {
@@ -86,7 +86,7 @@ static bool read_record(const struct ehframe *eh, uint64_t vaddr, const uint8_t 
 	if (!p || avail < 4)
 		return false;
 	n = ld32(p);
-	/* 64-bit DWARF is never written into .eh_frame. */
+	/* No tool writes 64-bit DWARF into .eh_frame. */
 	if (n < 4 || n == UINT32_MAX || n > avail - 4)
 		return false;
 	*body = p + 4;
@@ -204,7 +204,7 @@ bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, uint64_t *start, uin
 	if (!rank)
 		return false;
 	if (!ehframe_entry(eh, rank - 1, start, end)) {
-		/* The next entry's start bounds it; behind the last one nothing does. */
+		/* The next entry's start bounds it; the last one has no bound. */
 		if (rank >= eh->count)
 			return false;
 		*end = table_value(eh, rank, 0);

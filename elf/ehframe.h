@@ -5,9 +5,9 @@
 #include "image.h"
 
 /*
- * Functions of a file without symbols, from the unwinder's tables: the sorted .eh_frame_hdr
- * table (start address -> FDE), which every loaded file keeps, and the FDE's own length. Every
- * call checks what it reads; a damaged table gives no answer or a wrong one, never a fault.
+ * Functions of a file without symbols, from the unwinder's tables: the sorted .eh_frame_hdr table
+ * (start address -> FDE), which every loaded file keeps, and the FDE's own length. Every call
+ * checks what it reads; a damaged table gives no answer or a wrong one, never a fault.
  */
 struct ehframe {
 	const struct image *img;
@@ -22,7 +22,7 @@ void ehframe_open(struct ehframe *eh, const struct image *img, uint64_t hdr_vadd
 /* Entry i. False where its FDE is damaged; *start is set even then. */
 bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64_t *end);
 
-/* How many entries start at or below vaddr, so that the last of them is the one before it. */
+/* The number of entries that start at or below vaddr, so the last of them is the one before it. */
 uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr);
 
 /* The entry around vaddr. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of functions: 12 bytes each, sorted by start. It is built at the first question
- * about an address; looking a name up does not need it.
+ * The index of functions: 12 bytes each, sorted by start. The first query of an address builds it;
+ * a name lookup does not need it.
  */
 #include "image-priv.h"
 
 #include <stdlib.h>
 
-/* A function may lie inside of another (labels in assembly); so far back is it looked for. */
+/* A function may lie inside another (labels in assembly); the search goes back this far. */
 #define NESTING 8
 
 struct collector {
@@ -96,7 +96,7 @@ static bool is_better_name(struct image *img, const struct image_func *a,
 	return strcspn(na, "@") < strcspn(nb, "@");
 }
 
-/* One entry a start address, with the largest size that any alias claims. */
+/* One entry per start address, with the largest size of all its aliases. */
 static size_t merge_aliases(struct image *img, struct image_func *func, size_t count)
 {
 	size_t n = 0;
@@ -151,7 +151,7 @@ void image_func_free(struct image *img)
 	img->func_built = false;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static uint64_t func_start(const struct image *img, size_t i)
 {
@@ -181,7 +181,7 @@ uint64_t image_func_end(struct image *img, size_t i)
 	return i + 1 < img->func_count ? min_u64(end, func_start(img, i + 1)) : end;
 }
 
-/* How many entries start at or below vaddr. */
+/* The number of entries that start at or below vaddr. */
 static size_t func_rank(struct image *img, uint64_t vaddr)
 {
 	size_t lo = 0, hi;
@@ -257,7 +257,7 @@ bool image_is_entry(struct image *img, uint64_t vaddr)
 		return true;
 	if (ehframe_find(&img->eh, vaddr, &start, &end) && start == vaddr)
 		return true;
-	/* The index has one name an address, which may be the debug file's. */
+	/* The index has one name per address, which may be the debug file's. */
 	for (enum image_table t = TABLE_DYNSYM; t < TABLE_EXTRA && !q.found; t++)
 		if (image_table(img, t))
 			symtab_scan(image_table(img, t), NULL, is_symbol_at, &q);
@@ -265,8 +265,8 @@ bool image_is_entry(struct image *img, uint64_t vaddr)
 }
 
 /*
- * Where nothing is known of the bytes before a function they count as used: a neighbour of
- * unknown length, or one that reaches into it, leaves no room.
+ * Unknown bytes before a function count as used: a neighbour of unknown length, or one that extends
+ * into it, leaves no space.
  */
 static uint64_t last_end_by_symbols(struct image *img, uint64_t start, uint64_t floor)
 {

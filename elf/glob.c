@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Not fnmatch(): that follows the locale (a multibyte conversion for each call is 20 times
- * slower here, and a name that is no valid UTF-8 never matches).
+ * Not fnmatch(): that follows the locale (a multibyte conversion for each call is 20 times slower
+ * here, and a name that is no valid UTF-8 never matches).
  */
 #include "glob.h"
 #include "symbol.h"
@@ -48,7 +48,7 @@ static bool class_has(const char *p, const char *end, unsigned char c)
 	return found != negated;
 }
 
-/* Whether one element of the pattern takes the character c; *next is the element after it. */
+/* Whether one element of the pattern matches the character c; *next is the element after it. */
 static bool element_takes(const char *p, char c, const char **next)
 {
 	const char *end;
@@ -67,7 +67,7 @@ static bool element_takes(const char *p, char c, const char **next)
 	return *p == c;
 }
 
-/* Going back to the last star only is enough, so the cost is pattern x text at worst. */
+/* Going back only to the last star is enough, so the cost is pattern x text at worst. */
 bool glob_match(const char *pattern, const char *text)
 {
 	const char *star = NULL, *star_text = NULL, *next;

@@ -79,7 +79,7 @@ static bool known(struct view_range table, size_t *flag_at)
 	if (!table.bytes || table.size < HEADER)
 		return false;
 	magic = ld32(table.bytes);
-	*flag_at = magic == MAGIC_120 ? 41 : 37; /* a function's first line stands before it */
+	*flag_at = magic == MAGIC_120 ? 41 : 37; /* a function's first line is stored before it */
 	return (magic == MAGIC_120 || magic == MAGIC_118) && !table.bytes[4] && !table.bytes[5] &&
 	       table.bytes[7] == 8;
 }
@@ -126,7 +126,7 @@ const struct gotab_func *gotab_at(const struct gotab *t, uint64_t vaddr)
 	return lo < t->count && t->func[lo].start == vaddr ? &t->func[lo] : NULL;
 }
 
-/* Of the last one nothing says where it ends. */
+/* The end of the last one is not recorded. */
 static uint64_t size_of(const struct gotab *t, size_t i, gotab_bytes_fn *bytes, const void *ctx)
 {
 	uint64_t size = i + 1 < t->count ? t->func[i + 1].start - t->func[i].start : 0;

@@ -16,9 +16,9 @@ static const struct reloc_kinds {
 	  R_AARCH64_RELATIVE },
 };
 
-/* Versions or aliases of one function that other modules may ask for. */
+/* Versions or aliases of one function that other modules may reference. */
 #define NAMES_MAX 16
-/* Symbol table entries of a module that mean one of them. */
+/* Symbol table entries of a module that refer to one of them. */
 #define WANTED_MAX 16
 
 struct alias {
@@ -34,8 +34,8 @@ struct ifunc_search {
 	struct alias alias[NAMES_MAX];
 	size_t alias_count;
 
-	const struct module *in;     /* the module that is looked at */
-	uint32_t wanted[WANTED_MAX]; /* its symbols that mean the IFUNC */
+	const struct module *in;     /* the module under examination */
+	uint32_t wanted[WANTED_MAX]; /* its symbols that refer to the IFUNC */
 	size_t wanted_count;
 	uint64_t found;
 };
@@ -79,9 +79,8 @@ static bool is_implementation(const struct ifunc_search *s, uint64_t value)
 }
 
 /*
- * By name a slot may be bound to another library's function of that name (a preloaded malloc
- * or a sanitizer's memcpy); that one is no implementation of this IFUNC. Of libc's, some are in
- * the vDSO.
+ * By name a slot may be bound to another library's function of that name (a preloaded malloc or a
+ * sanitizer's memcpy); that one is no implementation of this IFUNC. Some of libc's are in the vDSO.
  */
 static bool is_own_code(const struct ifunc_search *s, uint64_t value)
 {
@@ -259,9 +258,9 @@ static bool search_others(struct ifunc_search *s)
 	return found;
 }
 
-/* ---- asking the resolver ---- */
+/* ---- calling the resolver ---- */
 
-/* What one relocation says of its module: 1 it has been relocated, 0 not yet, -1 nothing. */
+/* The state of its module by one relocation: 1 it has been relocated, 0 not yet, -1 unknown. */
 static int tells(const struct ifunc_search *s, const uint8_t *p)
 {
 	uint64_t slot = ld64(p), type = ELF64_R_TYPE(ld64(p + 8)), addend = ld64(p + 16);
@@ -317,8 +316,8 @@ static int relr_tells(const struct ifunc_search *s)
 }
 
 /*
- * Only then may the resolver be asked: before, it would read slots that are still empty. The
- * last of the table is looked at first, since a resolver's own answers are filled in last.
+ * Only then may the resolver be called: before, it would read slots that are still empty. The last
+ * of the table is examined first, since results of resolvers are filled in last.
  */
 static bool is_relocated(const struct ifunc_search *s)
 {

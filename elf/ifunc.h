@@ -5,13 +5,13 @@
 #include "module.h"
 
 /*
- * An IFUNC's symbol is the address of a resolver, which the dynamic linker calls once to learn
- * which implementation suits this machine. What it answered stands in the relocated slots of
- * the process: that is read here. A resolver is only asked again where no slot shows it.
+ * An IFUNC's symbol is the address of a resolver, which the dynamic linker calls once to select the
+ * implementation for this machine. The result is in the relocated slots of the process, and is read
+ * there. A resolver is called again only where no slot shows its result.
  *
- * IRELATIVE slots of the module itself name the resolver by its address; slots of any module
- * may name the symbol. A slot that is not relocated yet holds the resolver's address, an
- * offset, or a PLT entry of the module that it is in (lazy binding).
+ * IRELATIVE slots of the module itself contain the resolver's address; slots of any module may name
+ * the symbol. A slot that is not relocated yet holds the resolver's address, an offset, or a PLT
+ * entry of its own module (lazy binding).
  */
 struct ifunc_reader {
 	const struct module_space *space;
@@ -21,7 +21,7 @@ struct ifunc_reader {
 enum ifunc_state {
 	IFUNC_FOUND,
 	IFUNC_PENDING, /* the module has not been relocated yet */
-	IFUNC_UNKNOWN, /* no slot shows it and its resolver cannot be asked: err says why */
+	IFUNC_UNKNOWN, /* no slot shows it and its resolver cannot be called: err has the reason */
 };
 
 /* The run-time address of the implementation of the IFUNC whose resolver is at vaddr of m. */

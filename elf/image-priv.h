@@ -12,7 +12,7 @@
 #include "names.h"
 #include "symtab.h"
 
-/* What the files of this room share about an image; the others see image.h only. */
+/* Shared by the files of this folder that work on an image; other folders use image.h only. */
 
 struct image_load {
 	uint64_t vaddr, offset, filesz;
@@ -34,13 +34,13 @@ struct image {
 	struct timespec mtime;
 	uint32_t map_dev; /* as /proc/PID/maps shows the file; map_ino 0: not looked up yet */
 	uint64_t map_ino;
-	int fd; /* what was parsed, open as long as the image; -1: no descriptor was left */
+	int fd; /* the parsed file, open as long as the image; -1: no descriptor was left */
 
 	char *name;
 	char *root; /* "/proc/PID/root" of the process it was found in, or "" */
 	struct budget budget;
 	const char
-		*flaw; /* see image_flaw(); NULL: none besides a torn mapping and a spent budget */
+		*flaw; /* see image_flaw(); NULL: none except a torn mapping and a spent budget */
 	struct mapping map;
 	struct view view; /* of map */
 	struct image_load *load;
@@ -52,21 +52,21 @@ struct image {
 	struct view_range dynamic; /* PT_DYNAMIC's entries */
 
 	struct symtab tab[TABLE_COUNT];
-	struct names names[TABLE_COUNT]; /* built when many exact names have been asked for */
+	struct names names[TABLE_COUNT]; /* built after many exact names have been searched */
 	unsigned int exact_asked;
-	struct debugfile debug; /* owns what TABLE_EXTRA is made of */
+	struct debugfile debug; /* owns the bytes of TABLE_EXTRA */
 	bool extra_tried;
-	struct gotab gotab; /* of Go; what TABLE_EXTRA is made of where nothing else is */
+	struct gotab gotab; /* Go's; TABLE_EXTRA is made from it where there is no other source */
 	bool gotab_tried;
 	struct ehframe eh;
 
-	struct inline_copy { /* a range of a copy of an inlined function, as far as asked for */
+	struct inline_copy { /* a range of a copy of an inlined function, of those found so far */
 		uint64_t entry, begin, end;
-		bool several; /* it begins at several places, or that is not known */
+		bool several; /* it begins at several places, or at an unknown one */
 	} * inlined;	      /* sorted by entry */
 	size_t n_inlined;
 
-	struct image_func *func; /* sorted; built at the first question */
+	struct image_func *func; /* sorted; built at the first query */
 	size_t func_count;
 	uint64_t func_base;
 	bool func_built;
@@ -81,7 +81,7 @@ bool image_dynamic(const struct image *img, int64_t tag, uint64_t *value);
 /* The table, loaded if need be (TABLE_EXTRA); NULL where the image has none. */
 const struct symtab *image_table(struct image *img, enum image_table which);
 
-/* Go's own table, read if need be; empty where the image has none that is known. */
+/* Go's own table, read if need be; empty where the image has none that is supported. */
 struct gotab *image_gotab(struct image *img);
 
 /* True if sym defines code: a function in an executable segment. labels: untyped ones too. */

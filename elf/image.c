@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening and sharing. What the headers say is read in describe.c. */
+/* Opening and sharing. describe.c reads the headers. */
 #include "image-priv.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static int damaged(const struct image *img, struct sb_err *err)
 	return err_set(err, SB_ENOELF, "%s: damaged program headers", img->name);
 }
 
-/* One PT_LOAD: inside the file, and above the one before it, as the kernel demands. */
+/* One PT_LOAD: inside the file, and above the one before it, as the kernel requires. */
 static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err)
 {
 	struct image_load *prev = img->load_count ? &img->load[img->load_count - 1] : NULL;
@@ -191,7 +191,7 @@ static int get_by_fd(int fd, const char *name, const char *root, struct image **
 }
 
 /*
- * Opens regular files only: to open a device that a process has mapped can have effects.
+ * Opens regular files only: opening a device that a process has mapped can have effects.
  * O_NONBLOCK: a path may have become a FIFO since the stat.
  */
 static int open_regular(const char *path)
@@ -227,7 +227,9 @@ int image_get(const char *open_path, const char *name, struct image **out, struc
 	return get_by_path(open_path, name, "", out, err);
 }
 
-/* Overlay and btrfs show other numbers in maps than in stat(): there only the path tells. */
+/*
+ * Overlay and btrfs show other numbers in maps than in stat(): there only the path identifies it.
+ */
 static bool is_mapped_inode(const char *path, const struct map_entry *map)
 {
 	struct stat st;
@@ -272,7 +274,9 @@ bool image_own_path(const struct image *img, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "/proc/%s/fd/%d", self, img->fd) < size;
 }
 
-/* Overlay and btrfs show other numbers there than stat() does: our own mapping of it is looked up.
+/*
+ * Overlay and btrfs show other numbers there than stat() does: sbinject's own mapping of it is
+ * used.
  */
 bool image_mapped_as(struct image *img, uint32_t *dev, uint64_t *inode)
 {
@@ -295,7 +299,7 @@ void image_done_reading(struct image *img)
 	view_forget(img->view.base, img->view.base + img->view.size);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 const char *image_name(const struct image *img)
 {

@@ -10,15 +10,15 @@
 
 /*
  * An ELF file, opened read-only and mapped; every number in it is data from outside and is
- * bounds-checked before use. Addresses here are the file's virtual addresses ("vaddr"); a
- * loaded copy lies at vaddr + bias.
+ * bounds-checked before use. Addresses here are the file's virtual addresses ("vaddr"); a loaded
+ * copy lies at vaddr + bias.
  *
- * Images are shared and counted: image_get() on the same file (device, inode, size, mtime)
- * returns the same object, so that 200 processes with one libc open it once. An image is
- * immutable after it was opened, apart from lazily built indexes; not thread-safe.
+ * Images are shared and counted: image_get() on the same file (device, inode, size, mtime) returns
+ * the same object, so that 200 processes with one libc open it once. An image is immutable after it
+ * was opened, apart from lazily built indexes; not thread-safe.
  *
- * Only pages that are touched cost memory: a 1 GB library costs what its symbol table and its
- * text need, and image_done_reading() gives the text pages back (MADV_DONTNEED).
+ * Only pages that are touched cost memory: a 1 GB library costs what its symbol table and its text
+ * need, and image_done_reading() gives the text pages back (MADV_DONTNEED).
  */
 struct image;
 
@@ -29,9 +29,9 @@ struct image_segment {
 };
 
 /*
- * open_path: what to open (e.g. "/proc/PID/map_files/a-b", "/proc/PID/root/lib/x.so", or
- * "/proc/PID/mem"-free copies); name: the path to show, as the target sees it.
- * Errors: SB_EFILE, SB_ENOELF (not ELF, 32-bit, another machine, truncated, damaged tables).
+ * open_path: the file to open (e.g. "/proc/PID/map_files/a-b", "/proc/PID/root/lib/x.so", or
+ * "/proc/PID/mem"-free copies); name: the path to show, as the target sees it. Errors: SB_EFILE,
+ * SB_ENOELF (not ELF, 32-bit, another machine, truncated, damaged tables).
  */
 int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err);
 struct image *image_ref(struct image *img); /* one more holder */
@@ -44,9 +44,9 @@ void image_put(struct image *img);	    /* NULL is harmless */
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err);
 
 /*
- * A path that leads whoever opens it to the very file that was parsed, as long as the image is
- * held: its descriptor, by the number that /proc gives this process. The path that the file was
- * found by may lead elsewhere by now; its owner can see to that. False: no descriptor was left.
+ * A path that leads to the very file that was parsed, as long as the image is held: its descriptor,
+ * by the number that /proc gives this process. The path under which the file was found may lead
+ * elsewhere by now; its owner can change it. False: no descriptor was left.
  */
 bool image_own_path(const struct image *img, char *buf, size_t size);
 
@@ -54,10 +54,9 @@ bool image_own_path(const struct image *img, char *buf, size_t size);
 bool image_mapped_as(struct image *img, uint32_t *dev, uint64_t *inode);
 
 /*
- * Why nothing that was read of this image may be used; NULL: it may. Its owner can change a file at
- * any time, so this is asked after it was read, and before anything is done. image_get() does not
- * hand out such an image; one that is held may become one. image_refuse(): SB_ENOELF, with the
- * name.
+ * Why nothing that was read of this image may be used; NULL: it may. The owner of a file can change
+ * it at any time, so check this after reading, and before any action. image_get() does not return
+ * such an image; one that is held may become one. image_refuse(): SB_ENOELF, with the name.
  */
 const char *image_flaw(const struct image *img);
 int image_refuse(const struct image *img, struct sb_err *err);
@@ -70,9 +69,9 @@ bool image_has_textrel(const struct image *img);     /* relocations write into t
 bool image_is_pic(const struct image *img);	     /* ET_DYN */
 bool image_is_go(const struct image *img);	     /* has Go's own section or note */
 
-/* What Go's own table says of the function at vaddr. */
+/* The kind of the function at vaddr, by Go's own table. */
 enum image_go {
-	GO_UNKNOWN, /* there is no table, or of a Go that is not known */
+	GO_UNKNOWN, /* there is no table, or one of an unsupported Go */
 	GO_NOT,	    /* C of a program that has both, or no function's start */
 	GO_COMPILED,
 	GO_ASSEMBLY,
@@ -84,53 +83,55 @@ uint64_t image_entry(const struct image *img);
 size_t image_text(const struct image *img, struct image_segment *seg, size_t cap);
 
 /*
- * Load bias of an image from one of its file mappings: the address of vaddr 0. False where
- * the mapping's offset belongs to no PT_LOAD.
+ * Load bias of an image from one of its file mappings: the address of vaddr 0. False where the
+ * mapping's offset belongs to no PT_LOAD.
  */
 bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *bias);
 
 /*
- * The bytes of the file at vaddr, with how many follow in the same segment; NULL outside of
+ * The bytes of the file at vaddr, with the number that follow in the same segment; NULL outside
  * every file-backed PT_LOAD.
  */
 const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avail);
 
-/* Is `from` inside of a copy of an inlined function that begins at entry? Of those that
- * symbol_find_inlined() has found. */
+/*
+ * Is `from` inside a copy of an inlined function that begins at entry? Of the copies that
+ * symbol_find_inlined() has found.
+ */
 bool image_inlined_from(const struct image *img, uint64_t entry, uint64_t from);
-/* Of these: does the copy begin at other places, too, or is it not known where? */
+/* Of these: does the copy begin at other places, too, or is its begin unknown? */
 bool image_inlined_again(const struct image *img, uint64_t entry);
 
-/* Gives the text pages that were read back to the kernel; pointers stay valid. */
+/* Releases the text pages that were read to the kernel; pointers stay valid. */
 void image_done_reading(struct image *img);
 
 /*
  * The function around vaddr, from the symbol tables, else from the .eh_frame_hdr table (which
- * stripped files keep; its end is then the next table entry). False if neither knows it.
- * The index is built at the first call and sorted; a call costs a binary search.
+ * stripped files keep; its end is then the next table entry). False if neither contains it. The
+ * first call builds and sorts the index; a call costs a binary search.
  */
 bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 /*
- * Does a function begin at vaddr, by the tables of the file itself: its symbols (those that
- * .gnu_debugdata holds, too) and the unwinder's? A separate debug file does not count: who may
- * change that one need not be who may change this one.
+ * Does a function begin at vaddr, by the tables of the file itself: its symbols (including those in
+ * .gnu_debugdata) and the unwinder's? A separate debug file does not count: other users may be able
+ * to change that one.
  */
 bool image_is_entry(struct image *img, uint64_t vaddr);
 
 /*
- * Where the code before and after a function ends and starts: *prev_end is the end of the
- * last function or FDE that ends at or below `start`, *next the start of the first one that
- * starts above `start` (the segment's ends where there is none). Bytes between are padding
- * candidates only: the caller checks that they are no-ops.
+ * Where the code before and after a function ends and starts: *prev_end is the end of the last
+ * function or FDE that ends at or below `start`, *next the start of the first one that starts above
+ * `start` (the segment's ends where there is none). Bytes between are padding candidates only: the
+ * caller checks that they are no-ops.
  */
 void image_function_room(struct image *img, uint64_t start, uint64_t end, uint64_t *prev_end,
 			 uint64_t *next);
 
 /*
- * The end of the bytes from vaddr on that no section holds: what the linker puts between two of
- * them, which nothing runs or reads. vaddr itself where a section holds it, where none follows, or
- * where the file has no section headers.
+ * The end of the bytes from vaddr on that no section holds: the linker's fill between two sections,
+ * which no code runs or reads. vaddr itself where a section holds it, where none follows, or where
+ * the file has no section headers.
  */
 uint64_t image_fill_end(struct image *img, uint64_t vaddr);
 

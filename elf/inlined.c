@@ -25,7 +25,7 @@ static bool is_name(const struct inline_search *s, const char *text)
 	return strcmp(s->name, text) == 0 || (!s->literal && glob_match(s->name, text));
 }
 
-/* A mangled name, as people write it, with or without its parameters. */
+/* A mangled name, in the form in which users write it, with or without its parameters. */
 static bool is_mangled_name(const struct inline_search *s, const char *mangled)
 {
 	char *text = demangle_is_mangled(mangled) ? demangle_name(mangled, DEMANGLE_NO_RETURN) :
@@ -40,7 +40,7 @@ static bool is_mangled_name(const struct inline_search *s, const char *mangled)
 	return same;
 }
 
-/* C++ names stand alone in DW_AT_name: the whole is in the name for the linker. */
+/* DW_AT_name has only the last part of C++ names: the linkage name has the whole. */
 static bool is_wanted(const struct inline_search *s, Dwarf_Die *die)
 {
 	Dwarf_Attribute mem;
@@ -89,7 +89,8 @@ static size_t row_at(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 	return lo;
 }
 
-/* The first statement that begins in a range: before it there may be no-ops of a loop's alignment.
+/*
+ * The first statement that begins in a range: before it there may be no-ops of a loop's alignment.
  */
 static bool first_statement(const struct inline_search *s, Dwarf_Addr begin, Dwarf_Addr end,
 			    Dwarf_Addr *at)
@@ -115,7 +116,7 @@ static bool first_statement(const struct inline_search *s, Dwarf_Addr begin, Dwa
 
 /*
  * Where a copy begins: DW_AT_entry_pc, an address or (DWARF 5) an offset, or by its lines where it
- * is one range. Of several any may be the first: *sure is false.
+ * is one range. With several ranges any may be the first: *sure is false.
  */
 static bool entry_of(const struct inline_search *s, Dwarf_Die *die, Dwarf_Addr *at, bool *sure)
 {
@@ -144,8 +145,10 @@ static bool same_line(Dwarf_Line *a, Dwarf_Line *b)
 	return x && y && !dwarf_lineno(a, &m) && !dwarf_lineno(b, &n) && m == n && !strcmp(x, y);
 }
 
-/* Does the line that a copy begins with begin once more in this range of it? So it is where the
- * compiler unrolled the loop around it: one copy by name, and several in the code. */
+/*
+ * Does the line at the start of a copy begin once more in this range of it? That happens where the
+ * compiler unrolled the loop around it: one copy in DWARF, and several in the code.
+ */
 static bool begins_again(const struct inline_search *s, const struct inline_copy *range)
 {
 	Dwarf_Lines *lines;
@@ -245,7 +248,7 @@ static int by_entry(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* The image keeps where its copies reach, for those who ask what branches into one. */
+/* The image keeps the ranges of its copies, for the check of branches into them. */
 static void keep(struct inline_search *s)
 {
 	struct image *img = s->img;
@@ -260,7 +263,7 @@ static void keep(struct inline_search *s)
 	qsort(all, img->n_inlined, sizeof(*all), by_entry);
 }
 
-/* The number of the first range of what begins there. */
+/* The number of the first range of the copy that begins there. */
 static size_t first_at(const struct image *img, uint64_t entry)
 {
 	size_t lo = 0, hi = img->n_inlined;
@@ -367,7 +370,7 @@ int symbol_find_everywhere(struct image *img, const char *name, unsigned int fla
 	memcpy(all + list->count, itself.sym, itself.count * sizeof(*all));
 	list->sym = all;
 	list->count += itself.count;
-	itself.count = 0; /* its names are the other list's now */
+	itself.count = 0; /* the other list owns its names now */
 	symbol_list_free(&itself);
 	return 0;
 }

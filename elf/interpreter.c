@@ -5,7 +5,7 @@
 #include <string.h>
 #include "module.h"
 
-/* Two names where a function was renamed; the first that is there wins. */
+/* Two names where a function was renamed; the first one found is used. */
 static const struct {
 	const char *name, *before;
 } api[INTERPRETER_FUNCTIONS] = {
@@ -26,8 +26,8 @@ static const struct {
 };
 
 /*
- * Entered between the interpreter's being ready and the first line of the user's program, in
- * every way to start one: modules are executed, the script's code is, __main__ is made.
+ * Entered after the interpreter is ready and before the first line of the user's program, in every
+ * way to start one: they run modules, run the script's code, and make __main__.
  */
 const char *const interpreter_start_functions[] = {
 	"PyEval_EvalCode",
@@ -58,7 +58,7 @@ static bool take_value(void *ctx, const struct symtab *tab, uint32_t i, const El
 	return false;
 }
 
-/* An exact name of whatever type; the dynamic table first. */
+/* An exact name of any type; the dynamic table first. */
 static bool find_value(struct image *img, const char *name, struct value *v)
 {
 	static const enum image_table tables[] = { TABLE_DYNSYM, TABLE_SYMTAB };
@@ -95,7 +95,7 @@ static void take_functions(struct interpreter *in, const struct module *m, size_
 	}
 }
 
-/* The first module of those that the pattern names that holds an interpreter. */
+/* The first module that matches the pattern and holds an interpreter. */
 static bool find_in(const struct module_space *space, const char *pattern, struct interpreter *in,
 		    struct sb_err *why)
 {
@@ -109,7 +109,7 @@ static bool find_in(const struct module_space *space, const char *pattern, struc
 		if (!address_of(m, api[INTERPRETER_ADD_PENDING].name))
 			continue;
 		take_functions(in, m, INTERPRETER_ADD_PENDING, INTERPRETER_FUNCTIONS);
-		/* Came with 3.12, as did the fourth argument of the other. */
+		/* New in 3.12, as is the fourth argument of the other. */
 		if (!in->function[INTERPRETER_MAIN] || !address_of(m, "PyErr_GetRaisedException"))
 			in->function[INTERPRETER_ADD_ANY] = 0;
 		in->img = image_ref(m->img);
@@ -140,7 +140,7 @@ static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 	const struct module m = { .img = in->img, .bias = in->bias };
 	const char *name = image_name(in->img);
 
-	/* A function that came with 3.10. */
+	/* A function that is new in 3.10. */
 	if (!address_of(&m, "PyModule_AddObjectRef")) {
 		err_set(err, SB_EREFUSED, "process %d: the interpreter in %s is older than 3.10",
 			pid, name);
@@ -166,7 +166,7 @@ static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 
 /*
  * A free-threaded build: extension modules have _Py_DecRefShared() from its Py_DECREF().
- * PyMutex_Lock() came with 3.13. Where the function that runs Python is hidden nothing is known to
+ * PyMutex_Lock() is new in 3.13. Where the function that runs Python is hidden, no pc is certain to
  * be in it.
  */
 static void find_eval(struct interpreter *in)
@@ -193,7 +193,7 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	/* Last: what the dynamic linker runs, where that was started as a program itself. */
+	/* Last: the program of a dynamic linker that was started as a program itself. */
 	if (!find_in(&space, "libpython*", out, &why) && !find_in(&space, "", out, &why) &&
 	    !find_in(&space, "python*", out, NULL))
 		return err_set(err, SB_ENOMODULE, "no Python interpreter is mapped%s%.200s",

@@ -6,8 +6,8 @@
 
 /*
  * The CPython interpreter that a process has mapped: a libpython, or an executable that it is
- * linked into. Only what its dynamic symbol table exports is needed, so that stripped builds
- * work; all addresses are run-time addresses, 0 where there is no such symbol.
+ * linked into. Only symbols of its dynamic symbol table are needed, so that stripped builds work;
+ * all addresses are run-time addresses, 0 where there is no such symbol.
  */
 enum interpreter_function {
 	INTERPRETER_DLOPEN, /* these four of the C library */
@@ -17,12 +17,12 @@ enum interpreter_function {
 	INTERPRETER_ADD_PENDING, /* Py_AddPendingCall */
 	INTERPRETER_MAKE_PENDING,
 	INTERPRETER_THIS_STATE,	   /* PyGILState_GetThisThreadState */
-	INTERPRETER_CURRENT_STATE, /* PyThreadState_GetUnchecked or what it was called before */
+	INTERPRETER_CURRENT_STATE, /* PyThreadState_GetUnchecked or its earlier name */
 	INTERPRETER_IS_INITIALIZED,
 	INTERPRETER_ENSURE, /* PyGILState_Ensure, PyGILState_Release */
 	INTERPRETER_RELEASE,
 	INTERPRETER_REQUIRED,
-	/* _PyEval_AddPendingCall; 0 before 3.12, when only the main thread ran what it adds */
+	/* _PyEval_AddPendingCall; 0 before 3.12, where only the main thread ran its calls */
 	INTERPRETER_ADD_ANY = INTERPRETER_REQUIRED,
 	INTERPRETER_MAIN, /* PyInterpreterState_Main; may be 0, too */
 	INTERPRETER_FUNCTIONS
@@ -30,12 +30,12 @@ enum interpreter_function {
 
 struct interpreter {
 	uint64_t function[INTERPRETER_FUNCTIONS];
-	uint64_t runtime, runtime_size; /* _PyRuntime: what the interpreter's own locks lie in */
+	uint64_t runtime, runtime_size; /* _PyRuntime, which contains the interpreter's own locks */
 	/*
-	 * Where it runs Python, in builds in which queueing a call takes locks that threads hold
-	 * for an instant: free-threaded ones, and those with a GIL from 3.13 on (gil: a call for
-	 * all takes the GIL's own mutex). 0 in others. A size of 0: that function is hidden, and
-	 * eval is another place in the interpreter.
+	 * The function that runs Python, in builds in which queueing a call takes locks that
+	 * threads hold for an instant: free-threaded ones, and those with a GIL from 3.13 on (gil:
+	 * a call for all takes the GIL's own mutex). 0 in others. A size of 0: that function is
+	 * hidden, and eval is another place in the interpreter.
 	 */
 	uint64_t eval, eval_size;
 	bool gil;
@@ -45,17 +45,17 @@ struct interpreter {
 };
 
 /*
- * 0, or: SB_ENOMODULE no interpreter is mapped (yet); SB_EREFUSED with the reason: older than
- * 3.10, without the symbols, or a C library that cannot load libraries.
+ * 0, or: SB_ENOMODULE no interpreter is mapped (yet); SB_EREFUSED with the reason: older than 3.10,
+ * without the symbols, or a C library that cannot load libraries.
  */
 int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out,
 		     struct sb_err *err);
 void interpreter_free(struct interpreter *in);
 
 /*
- * Functions of the interpreter that are entered, with its lock held, early in its life and
- * where Python code may run: sites to be told by that it has started. Written to names[],
- * ended by NULL; those that this build lacks are left out by whoever looks them up.
+ * Functions of the interpreter that are entered, with its lock held, early in its life and where
+ * Python code may run: sites for the doorbell of its start. Written to names[], ended by NULL; the
+ * caller's lookup skips those that this build lacks.
  */
 extern const char *const interpreter_start_functions[];
 

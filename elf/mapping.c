@@ -37,7 +37,7 @@ static void on_sigbus(int sig, siginfo_t *si, void *context)
 		errno = saved;
 		return;
 	}
-	signal(sig, SIG_DFL); /* what caused it happens again */
+	signal(sig, SIG_DFL); /* the access is repeated */
 	if (si->si_code <= 0)
 		raise(sig);
 }

@@ -7,14 +7,13 @@
 #include <stdint.h>
 
 /*
- * A file mapped to be read, which its owner may cut short or write to meanwhile. To touch what is
- * no longer there is SIGBUS: a handler puts zeros in its place and marks the mapping as torn, so
- * that the reader goes on, and then throws away what was read. Behind the last byte follow
- * zeros, a page at least: a string whose end is overwritten while it is read ends there.
+ * A file mapped for reading, which its owner may truncate or write to meanwhile. An access to a
+ * missing page raises SIGBUS: a handler puts zeros there and marks the mapping as torn, so that the
+ * reader continues, and then discards what was read. At least a page of zeros follows the last
+ * byte: a string whose end is overwritten while it is read ends there.
  *
- * The handler is installed with each mapping and leaves every other SIGBUS to end the program.
- * Not thread-safe: all of them are made, read and closed by one thread. Reading costs nothing more
- * than without.
+ * Each mapping installs the handler, which leaves every other SIGBUS to end the program. Not
+ * thread-safe: one thread makes, reads and closes all of them. Reading has no additional cost.
  */
 struct mapping {
 	uint8_t *base; /* NULL: none */

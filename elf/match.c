@@ -40,7 +40,7 @@ static void list_add(struct match_list *list, const struct match *m)
 	list->match[list->count++] = *m;
 }
 
-/* Splits NAME@VERSION and NAME@@VERSION, as .symtab has it; .dynsym keeps versions apart. */
+/* Splits NAME@VERSION and NAME@@VERSION, as in .symtab; .dynsym keeps versions separately. */
 static void describe(const struct symtab *tab, uint32_t i, const Elf64_Sym *sym, struct match *m)
 {
 	const char *name = symtab_name(tab, sym), *at = strchr(name, '@');
@@ -116,7 +116,7 @@ static bool take_exact(void *ctx, const struct symtab *tab, uint32_t i, const El
 	return !m->list->failed;
 }
 
-/* The table's names, where so many were asked for that it pays; else NULL. */
+/* The table's names, once the number of exact queries makes them worthwhile; else NULL. */
 static const struct names *names_of(struct image *img, enum image_table t, const struct symtab *tab)
 {
 	struct names *names = &img->names[t];
@@ -167,7 +167,7 @@ static bool has_suffix(const char *name, size_t len, const char *suffix)
 	return false;
 }
 
-/* A fragment that the compiler moved away: it is jumped into, so hooking it counts no calls. */
+/* A fragment that the compiler moved away: code jumps into it, so hooking it counts no calls. */
 static bool is_fragment(const char *name, size_t len)
 {
 	return memchr(name, '.', len) &&
@@ -203,7 +203,7 @@ static bool demangles_to(const struct matcher *m, const char *mangled, enum dema
 	return equal;
 }
 
-/* The return type is only looked at where the pattern has room for one: a blank or a star. */
+/* The return type is compared only where the pattern has a place for one: a blank or a star. */
 static bool is_demangled_match(const struct matcher *m, const char *mangled)
 {
 	return demangles_to(m, mangled, DEMANGLE_NO_RETURN) ||

@@ -4,7 +4,7 @@
 
 #include "image-priv.h"
 
-/* What a name or pattern finds in the tables of one image, before anything is copied. */
+/* The matches of a name or pattern in the tables of one image, before anything is copied. */
 struct match {
 	uint64_t vaddr, size;
 	const char *name;    /* in the table; valid as long as the image */
@@ -20,16 +20,16 @@ struct match_list {
 	bool failed;   /* memory */
 };
 
-/* What version qualifies; all zero: the one that the static linker would choose. */
+/* The version to match; all zero: the one that the static linker would choose. */
 struct match_version {
-	const char *name; /* NULL: not asked for */
+	const char *name; /* NULL: none given */
 	bool only_default;
 };
 
 /*
- * Functions (and untyped labels in code) of exactly this name. .dynsym first; the other tables
- * only where it has none, since what it holds is what the file's users mean by the name.
- * Looks no further than the table `last` (TABLE_EXTRA may have to open a debug file).
+ * Functions (and untyped labels in code) of exactly this name. .dynsym first; the other tables only
+ * where it has none, since users of the file mean the symbol in .dynsym. Stops after the table
+ * `last` (TABLE_EXTRA may have to open a debug file).
  */
 void match_exact(struct image *img, const char *name, const struct match_version *version,
 		 enum image_table last, struct match_list *list);
@@ -37,14 +37,14 @@ void match_exact(struct image *img, const char *name, const struct match_version
 /* Functions whose demangled name this is, with or without parameters. */
 void match_demangled(struct image *img, const char *name, struct match_list *list);
 
-/* Functions that the glob matches, mangled or demangled. `[` may stand for itself. */
+/* Functions that the glob matches, mangled or demangled. `[` may be an ordinary character. */
 void match_glob(struct image *img, const char *pattern, const struct match_version *version,
 		struct match_list *list);
 
 /* The version that the image imports this exact name with ("" none); NULL: it does not. */
 const char *match_import(struct image *img, const char *name);
 
-/* Sorts by address and leaves one match an address: the shortest global name. */
+/* Sorts by address and keeps one match per address: the shortest global name. */
 void match_sort(struct match_list *list);
 void match_list_free(struct match_list *list);
 

@@ -10,13 +10,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Who is asked for. */
+/* What to search for. */
 struct wanted {
 	const struct module_space *space;
-	const char *pattern; /* NULL: everyone */
-	bool by_path;	     /* the pattern holds a '/' */
+	const char *pattern; /* NULL: every module */
+	bool by_path;	     /* the pattern contains a '/' */
 	char exe[4096];	     /* the main executable's path, "" unknown */
-	struct stat file;    /* of the main executable, or of the path that was named */
+	struct stat file;    /* of the main executable, or of the path in the pattern */
 	bool has_file;
 };
 
@@ -28,8 +28,8 @@ const char *module_file_name(const char *path)
 }
 
 /*
- * stat() of a path as the target sees it. Without RESOLVE_IN_ROOT an absolute symbolic link in
- * the target's tree (/etc/alternatives) would lead into ours.
+ * stat() of a path as the target sees it. Without RESOLVE_IN_ROOT an absolute symbolic link in the
+ * target's tree (/etc/alternatives) would lead into sbinject's.
  */
 static bool stat_in_root(pid_t pid, const char *path, struct stat *st)
 {
@@ -57,7 +57,7 @@ static bool is_mapping_of(const struct map_entry *e, const struct stat *st)
 	       e->dev == (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));
 }
 
-/* Overlay and btrfs show a device in maps that stat() does not: then stat() decides twice. */
+/* Overlay and btrfs show a device in maps that stat() does not: then a second stat() decides. */
 static bool is_same_file(const struct wanted *w, const struct map_entry *e)
 {
 	struct stat st;
@@ -162,8 +162,8 @@ static int list_add(struct module_list *list, const struct map_entry *e, struct 
 }
 
 /*
- * Programs that put their text on huge pages replace its mapping by anonymous memory; the
- * file's other mappings still tell where it is. Only the next few mappings are looked at.
+ * Programs that put their text on huge pages replace its mapping by anonymous memory; the file's
+ * other mappings still show where it is. Only the next few mappings are searched.
  */
 static bool lost_its_text(const struct maps *maps, const struct map_entry *e)
 {
@@ -240,7 +240,7 @@ static int open_mapped(const struct module_space *space, const struct map_entry 
 	return ret;
 }
 
-/* Looks at one mapping; an error only where it was named and cannot be opened. */
+/* Examines one mapping; an error only where it was named and cannot be opened. */
 static int consider(const struct wanted *w, const struct map_entry *e, struct module_list *list,
 		    struct sb_err *err)
 {
@@ -262,7 +262,7 @@ static int consider(const struct wanted *w, const struct map_entry *e, struct mo
 	}
 	if (!named)
 		named = resolve_module_matches(w->pattern, e->path, img);
-	/* What is mapped only to be read (a debugger's view of a file) has no text in place. */
+	/* A mapping only for reading (a debugger's view of a file) has no text in place. */
 	if (named && !e->x)
 		named = image_bias(img, e, &bias) && is_text_mapped(w->space->maps, img, bias);
 	if (named)

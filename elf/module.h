@@ -6,8 +6,8 @@
 #include "resolve.h"
 
 /*
- * The ELF files that a process has mapped to execute, each at each place: dlmopen() maps one
- * file several times. In the order of the map.
+ * The ELF files that a process has mapped to execute, each at each place: dlmopen() maps one file
+ * several times. In the order of the map.
  */
 struct module {
 	const struct map_entry *map; /* one of its mappings */
@@ -27,9 +27,9 @@ struct module_space {
 };
 
 /*
- * Modules that the MODULE pattern names ("": the main executable, NULL: every one). 0 also
- * where none does. A file that cannot be read is an error only if the pattern names it and
- * no other module is found.
+ * Modules that the MODULE pattern names ("": the main executable, NULL: every one). 0 also where it
+ * names none. An unreadable file is an error only if the pattern names it and no other module is
+ * found.
  */
 int module_find(const struct module_space *space, const char *pattern, struct module_list *list,
 		struct sb_err *err);
@@ -42,7 +42,7 @@ void module_list_free(struct module_list *list);
 /* The last part of a path. */
 const char *module_file_name(const char *path);
 
-/* A name of the code that the kernel maps by itself. */
+/* A name of the code that the kernel maps by itself (the vDSO). */
 bool module_is_vdso(const char *module);
 
 #endif

@@ -5,11 +5,11 @@
 #include "symtab.h"
 
 /*
- * The defined symbols of one table by name, for many exact questions: one name is found faster by a
- * pass over the table (symtab.h), a thousand are not. 8 bytes a symbol.
+ * The defined symbols of one table by name, for many exact queries: a pass over the table
+ * (symtab.h) is faster for one name, not for a thousand. 8 bytes per symbol.
  *
- * A symbol is found by its name up to an '@'; what has the same hash is found as well: the caller
- * compares.
+ * A symbol is found by its name up to an '@'. Symbols with the same hash are found as well: the
+ * caller compares.
  */
 struct names {
 	struct names_entry {
@@ -22,7 +22,9 @@ struct names {
 bool names_build(struct names *names, const struct symtab *tab);
 void names_free(struct names *names);
 
-/* Calls fn for what may have this name, in the order of the table, until it returns false. */
+/*
+ * Calls fn for symbols that may have this name, in the order of the table, until it returns false.
+ */
 void names_each(const struct names *names, const struct symtab *tab, const char *name,
 		symtab_fn *fn, void *ctx);
 

@@ -41,7 +41,7 @@ static bool identify(const struct image *img, struct file_id *id)
 				.mtime_ns = st.st_mtim.tv_nsec,
 				.ctime = st.st_ctim.tv_sec,
 				.ctime_ns = st.st_ctim.tv_nsec };
-	/* The image may be of before a change. */
+	/* The image may be older than a change. */
 	return img->view.size == id->size && img->mtime.tv_sec == id->mtime &&
 	       img->mtime.tv_nsec == id->mtime_ns;
 }
@@ -145,7 +145,7 @@ static int search(struct image *img, const struct resolve_request *req, struct s
 								     err);
 }
 
-/* What says nothing of the file itself is not worth remembering. */
+/* Results that do not depend on the file itself are not kept. */
 static bool is_answer(const struct image *img, int ret)
 {
 	return !image_flaw(img) &&

@@ -17,8 +17,8 @@ struct resolver {
 	struct resolve_result *out;
 	size_t cap;
 	struct sb_err beyond; /* an IFUNC whose implementation is in no file, or unknown */
-	struct sb_err why;    /* the most telling failure of a module */
-	bool hints;	      /* the failure will be shown: near names are wanted */
+	struct sb_err why;    /* the most informative failure of a module */
+	bool hints;	      /* the failure will be shown: search near names */
 };
 
 void resolve_free(struct resolve_result *res)
@@ -128,9 +128,9 @@ static int add_settle(struct resolver *r, const struct module *m, uint64_t vaddr
 }
 
 /*
- * Where the process passes as soon as a module's IFUNCs are settled: its initializer, which the
- * dynamic linker calls after relocation; in a static program the set-up of thread-local storage
- * is next, and the initializer comes later.
+ * A place that the process passes as soon as a module's IFUNCs are settled: its initializer, which
+ * the dynamic linker calls after relocation; in a static program the set-up of thread-local storage
+ * is next, and the initializer is later.
  */
 static int add_pending(struct resolver *r, const struct module *m, struct sb_err *err)
 {
@@ -248,7 +248,7 @@ static void sort_sites(struct resolve_result *out)
 
 /* ---- one module ---- */
 
-/* Of several modules' failures the one that says most is shown. */
+/* Of several modules' failures the most informative one is shown. */
 static int how_telling(enum sb_code code)
 {
 	static const int rank[SB_CODE_COUNT] = {
@@ -260,8 +260,8 @@ static int how_telling(enum sb_code code)
 }
 
 /*
- * Near names are only looked for once: with a module glob hundreds of files may lack the
- * symbol, and each search for near names reads a whole table.
+ * Near names are searched only once: with a module glob hundreds of files may lack the symbol, and
+ * each search for near names reads a whole table.
  */
 static int find_telling(struct resolver *r, struct image *img, struct symbol_list *list)
 {
@@ -315,7 +315,7 @@ static int search_named(struct resolver *r, struct sb_err *err)
 
 /* ---- imports ---- */
 
-/* SYMBOL without its version and offset, for questions about one exact name. */
+/* SYMBOL without its version and offset, for queries of one exact name. */
 static void base_name(const struct resolve_request *req, char *name, size_t size)
 {
 	size_t len = strcspn(req->symbol, "@");
@@ -326,7 +326,7 @@ static void base_name(const struct resolve_request *req, char *name, size_t size
 	snprintf(name, size, "%.*s", (int)(len < size ? len : size - 1), req->symbol);
 }
 
-/* What the import asks for: its version, unless the user named one. */
+/* The definition that an import refers to: of its version, unless the user named one. */
 static int find_definition(const struct resolver *r, struct image *img, const char *name,
 			   const char *version, struct symbol_list *list)
 {
@@ -400,7 +400,7 @@ static bool is_named(const struct resolver *r, const struct image *img)
 	return false;
 }
 
-/* A pattern for several modules: the failure is that of them all. */
+/* A pattern for several modules: the failure applies to all of them. */
 static void none_has(struct resolver *r, struct sb_err *err)
 {
 	struct image **img = calloc(r->named.count, sizeof(*img));
@@ -462,7 +462,7 @@ static void hint_modules(struct resolver *r, const struct module_list *all, stru
 		err_hint(err, "%s", text);
 }
 
-/* A function that the compiler has put into its callers is no symbol of any module. */
+/* A function that the compiler has inlined everywhere is no symbol of any module. */
 static bool hint_inlined(struct resolver *r, struct sb_err *err)
 {
 	size_t n = 0;
@@ -478,7 +478,7 @@ static bool hint_inlined(struct resolver *r, struct sb_err *err)
 	return n;
 }
 
-/* Where the symbol is instead, or which module may have been meant. Reads every module. */
+/* Where the symbol is instead, or a similarly named module. Reads every module. */
 static void hint(struct resolver *r, bool about_module, struct sb_err *err)
 {
 	struct module_list all;
@@ -492,7 +492,7 @@ static void hint(struct resolver *r, bool about_module, struct sb_err *err)
 
 /* ---- the whole ---- */
 
-/* An interpreter may be linked into the executable: libpython* means that one then. */
+/* An interpreter may be linked into the executable: then libpython* names the executable. */
 static int find_python_executable(struct resolver *r, struct sb_err *err)
 {
 	struct image *img;
@@ -544,7 +544,7 @@ static int search(struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
-/* What was read of a file that changed meanwhile is nothing to go by. */
+/* What was read of a file that changed meanwhile is discarded. */
 static int check_flaws(const struct resolver *r, struct sb_err *err)
 {
 	for (size_t i = 0; i < r->named.count; i++)

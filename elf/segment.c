@@ -47,9 +47,9 @@ bool image_in_text(const struct image *img, uint64_t vaddr)
 }
 
 /*
- * How well a mapping fits a segment; 0: not at all. lld lays segments out so that two of them
- * share a page of the file, which then is mapped twice: the permission to execute, then the
- * segment's first page, tells which of them a mapping is.
+ * How well a mapping fits a segment; 0: not at all. lld lays segments out so that two of them share
+ * a page of the file, which then is mapped twice: the permission to execute, then the segment's
+ * first page, identify the segment of a mapping.
  */
 static int load_fit(const struct image_load *l, const struct map_entry *map, uint64_t page)
 {

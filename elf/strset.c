@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The string table is read in pieces that are given back, so that 100 MB never are resident. */
+/* The string table is read in pieces that are released, so that 100 MB are never resident. */
 #define PIECE (2u << 20)
 
 #define BLOCK_SHIFT 6
@@ -29,7 +29,7 @@ static void mark_blocks(struct strset *set, uint32_t lo, uint32_t hi)
 		set->blocks[b / 64] |= 1ull << b % 64;
 }
 
-/* Hits come in ascending order; one in the string of the last one makes that span longer. */
+/* Hits are in ascending order; one in the string of the last one extends that span. */
 static void add_span(struct strset *set, uint32_t lo, uint32_t hi)
 {
 	struct strset_span *last = set->count ? &set->span[set->count - 1] : NULL;
@@ -50,7 +50,7 @@ static void add_span(struct strset *set, uint32_t lo, uint32_t hi)
 		set->span = more;
 		set->cap = cap;
 	}
-	if (!set->span) /* cannot be: cap was 0 and grew */
+	if (!set->span) /* impossible: cap was 0 and grew */
 		return;
 	set->span[set->count++] = (struct strset_span){ lo, hi };
 	mark_blocks(set, lo, hi);
@@ -82,10 +82,10 @@ struct search {
 	size_t len;
 	bool exact;
 	size_t string_start; /* of the string that holds seen */
-	size_t seen;	     /* everything below was looked at for a string's end */
+	size_t seen;	     /* everything below was searched for a string's end */
 };
 
-/* Looks back only as far as the last hit, so that one endless string does not cost n^2. */
+/* Searches back only as far as the last hit, so that one endless string does not cost n^2. */
 static size_t start_of_string(struct search *s, size_t at)
 {
 	const uint8_t *str = s->tab->str.bytes;
@@ -110,7 +110,7 @@ static void take_hit(struct search *s, size_t at)
 static int search_all(struct search *s)
 {
 	const uint8_t *str = s->tab->str.bytes;
-	/* The last byte is the NUL, which the text cannot hold: take_hit() may look behind. */
+	/* The last byte is the NUL, which the text cannot contain: take_hit() may look behind. */
 	size_t end = s->tab->str.size - 1, at = 0, piece = 0;
 	struct budget_run run;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What one walk over the tables of an image needs. */
+/* The state of one walk over the tables of an image. */
 struct walk {
 	struct suggester near;
 	const struct image *img;
@@ -21,7 +21,7 @@ static char lower(char c)
 	return (char)tolower((unsigned char)c);
 }
 
-/* Edit distance without regard to case, or limit + 1 as soon as it is known to be larger. */
+/* Edit distance without regard to case, or limit + 1 as soon as it is certainly larger. */
 static unsigned int distance(const char *a, size_t alen, const char *b, size_t blen,
 			     unsigned int limit)
 {
@@ -52,7 +52,7 @@ static unsigned int distance(const char *a, size_t alen, const char *b, size_t b
 	return row[blen];
 }
 
-/* A name that only has more in front or behind ("cuMemAlloc_v2") is near, whatever the length. */
+/* A name with more text only before or after it ("cuMemAlloc_v2") is near, whatever the length. */
 static unsigned int how_far(const struct suggester *s, const char *text, size_t len)
 {
 	unsigned int far = s->limit + 1;
@@ -137,7 +137,7 @@ static void consider_all(struct walk *w, struct image *img, const char *containi
 	}
 }
 
-/* The longest identifier of a C++ or Rust name: what is near shares it, or is not found. */
+/* The longest identifier of a C++ or Rust name: a near name contains it, or is not found. */
 static void longest_word(const char *name, char *word, size_t size)
 {
 	size_t best = 0;
@@ -165,7 +165,7 @@ void suggest_print(struct suggester *s, char *buf, size_t size)
 		int n = snprintf(buf + used, left, "%s'%s'", i ? ", " : "did you mean ",
 				 s->best[i].text);
 
-		/* A name that does not fit with the question mark behind it is left out. */
+		/* Leaves out a name that does not fit with the question mark behind it. */
 		if (n < 0 || (size_t)n + 1 >= left) {
 			buf[used] = '\0';
 			break;

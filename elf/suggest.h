@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * The names nearest to one that was not found. suggest_init(), suggest_offer() for each
+ * The names nearest to a name that was not found. suggest_init(), suggest_offer() for each
  * candidate, then suggest_print(), which also frees.
  */
 #define SUGGEST_BEST   3

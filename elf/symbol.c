@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A pattern taken apart: NAME[@[@]VERSION][+0xOFF]. */
+/* A parsed pattern: NAME[@[@]VERSION][+0xOFF]. */
 struct request {
 	char *name;
 	char *version_text;
@@ -111,7 +111,7 @@ static bool any(const struct match_list *list, bool (*fits)(const struct match *
 	return false;
 }
 
-/* The newest of versions that all are hidden: what a program linked last would have got. */
+/* The newest version where all are hidden: the one that a program linked last would have got. */
 static const char *newest_version(const struct match_list *list)
 {
 	const char *newest = list->match[0].version;
@@ -172,7 +172,7 @@ static bool offset_fits(struct image *img, const struct match *m, uint64_t offse
 {
 	uint64_t start, end;
 
-	/* An IFUNC's offset is into an implementation that is not known here. */
+	/* An IFUNC's offset is into an implementation that is unknown here. */
 	if (!offset || m->ifunc)
 		return true;
 	if (m->size)
@@ -347,7 +347,7 @@ int symbol_find(struct image *img, const char *pattern, unsigned int flags, stru
 	return ret;
 }
 
-/* ---- small questions ---- */
+/* ---- small queries ---- */
 
 bool symbol_is_import(struct image *img, const char *name)
 {

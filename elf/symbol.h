@@ -5,26 +5,26 @@
 #include "image.h"
 
 /*
- * Names to addresses within one image. Both symbol tables are searched (.symtab, .dynsym), and
- * for stripped files .gnu_debugdata and the separate debug file found by build-id.
+ * Names to addresses within one image. Both symbol tables are searched (.symtab, .dynsym), and for
+ * stripped files .gnu_debugdata and the separate debug file found by build-id.
  *
- * Pattern: a plain name, `name@VERSION` or `name@@VERSION`, a C++ or Rust demangled name with
- * or without its parameter list, `SYMBOL+0xOFF`, `0xADDR`; tried exactly first, then as a glob
- * over mangled and demangled names (`*` `?` `[...]`; `[` is literal where the name has it, as
- * operator[] does). SYMBOL_LITERAL: never a glob.
+ * Pattern: a plain name, `name@VERSION` or `name@@VERSION`, a C++ or Rust demangled name with or
+ * without its parameter list, `SYMBOL+0xOFF`, `0xADDR`; tried exactly first, then as a glob over
+ * mangled and demangled names (`*` `?` `[...]`; `[` is literal where the name has it, as operator[]
+ * does). SYMBOL_LITERAL: never a glob.
  *
- * Aliases at one address are one match; its name is the one that was asked for, else the
- * shortest global one. Without a version the default version wins over hidden ones
- * (memcpy@@GLIBC_2.14 over memcpy@GLIBC_2.2.5), as the static linker would choose.
+ * Aliases at one address are one match; its name is the one in the pattern, else the shortest
+ * global one. Without a version the default version wins over hidden ones (memcpy@@GLIBC_2.14 over
+ * memcpy@GLIBC_2.2.5), as the static linker would choose.
  */
 enum symbol_flags { SYMBOL_LITERAL = 1 };
 
 struct symbol {
 	uint64_t vaddr;
-	uint64_t size;	 /* 0 where the table does not say */
+	uint64_t size;	 /* 0 where the table has none */
 	uint32_t offset; /* bytes past the symbol's start (SYMBOL+0xOFF), else 0 */
 	bool ifunc;	 /* vaddr is the resolver's, not the function's */
-	char *name;	 /* as in the table, with @VERSION only if that was asked for */
+	char *name;	 /* as in the table, with @VERSION only if the pattern has it */
 };
 
 struct symbol_list {
@@ -54,31 +54,31 @@ void symbol_suggest(struct image *const *img, size_t n, const char *name, char *
 
 /*
  * `FILE:LINE` through DWARF: where the line begins, in each function that has it and each inline
- * copy, one a match.
+ * copy; each is one match.
  */
 int symbol_find_line(struct image *img, const char *file, unsigned int line,
 		     struct symbol_list *out, struct sb_err *err);
 
 /*
- * Where the compiler inlined functions of that name (exact, a glob, mangled or not), as DWARF has
- * it; the name of each is that of the function around it. SB_ENOSYMBOL: nowhere, or there is no
- * DWARF. symbol_count_inlined(): how many copies an exact name has.
+ * Where the compiler inlined functions of that name (exact, a glob, mangled or not), from DWARF;
+ * the name of each result is that of the function around it. SB_ENOSYMBOL: nowhere, or there is no
+ * DWARF. symbol_count_inlined(): the number of copies that an exact name has.
  */
 int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
 			struct symbol_list *out, struct sb_err *err);
-/* The function itself, where it is there, and its copies. */
+/* The function itself, where it exists, and its copies. */
 int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
 			   struct symbol_list *list, struct sb_err *err);
 size_t symbol_count_inlined(struct image *img, const char *name);
-void symbol_hint_inlined(size_t n, struct sb_err *err); /* says what to do about n copies */
+void symbol_hint_inlined(size_t n, struct sb_err *err); /* writes the remedy for n copies */
 
-/* What begins at start, by its name or its address; to be freed. */
+/* The name of the function that begins at start, else its address; to be freed. */
 char *symbol_holder(struct image *img, uint64_t start);
 
 /* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
 
-/* A symbol as people write it: demangled where it is mangled, "+0xOFF" kept. To be freed. */
+/* A symbol for display: demangled where it is mangled, "+0xOFF" kept. To be freed. */
 char *symbol_shown(const char *symbol);
 
 /* Shell-style match without locale: `*` (any run, `/` included), `?`, `[a-z]`, `[!a-z]`, `\`. */

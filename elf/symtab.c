@@ -13,7 +13,7 @@ bool symtab_init(struct symtab *tab, struct view_range syms, struct view_range s
 		return false;
 	if (syms.size > BUDGET_SYMBOLS || str.size > BUDGET_STRINGS)
 		return false;
-	/* No string may run out of the table; one of a linker's making ends with a NUL. */
+	/* No string may exceed the table; a linker's table ends with a NUL. */
 	tail = str.size < STRINGS_TAIL ? str.size : STRINGS_TAIL;
 	last = memrchr(str.bytes + (str.size - tail), '\0', tail);
 	if (!last)
@@ -160,7 +160,7 @@ void symtab_forget(const struct symtab *tab)
 
 /* ---- scanning ---- */
 
-/* So many symbols are 768 KiB; behind them the pages are given back. */
+/* This many symbols are 768 KiB; the pages behind them are released. */
 #define SCAN_STRIDE 32768u
 
 void symtab_scan(const struct symtab *tab, const struct strset *set, symtab_fn *fn, void *ctx)

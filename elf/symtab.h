@@ -8,11 +8,11 @@
 /*
  * One symbol table, and the two steps in which it is searched:
  *
- * 1. strset_*: the string table is searched as one block of bytes (memmem) for what a name must
- *    be or contain; the result is the set of st_name values that qualify. Offsets into the
+ * 1. strset_*: the string table is searched as one block of bytes (memmem) for a text that a name
+ *    must be or contain; the result is the set of st_name values that qualify. Offsets into the
  *    middle of a string count too, since linkers merge "bar" into the tail of "foobar".
- * 2. symtab_scan(): one sequential pass over the st_name fields against that set. No string
- *    compare and no random access happens for the symbols that do not qualify.
+ * 2. symtab_scan(): one sequential pass over the st_name fields against that set. No string compare
+ *    and no random access happens for the symbols that do not qualify.
  */
 struct symtab {
 	struct view_range syms; /* whole entries only */
@@ -23,10 +23,10 @@ struct symtab {
 	struct view_range verstr; /* names of the versions */
 	bool dynamic;
 	struct budget *budget; /* of the image; NULL: none */
-	bool mapped;	       /* clean file pages, which may be given back at any time */
+	bool mapped;	       /* clean file pages, which may be released at any time */
 };
 
-/* Cuts the tables to what is whole; false (and a table of count 0) where nothing is left. */
+/* Cuts the tables to complete entries; false (and a table of count 0) where nothing is left. */
 bool symtab_init(struct symtab *tab, struct view_range syms, struct view_range str);
 
 /* From section i of a view and the string table that it links to. */
@@ -38,7 +38,7 @@ const char *symtab_name(const struct symtab *tab, const Elf64_Sym *sym);
 /* The version of symbol i: its name or "" (none); *hidden: not the default version. */
 const char *symtab_version(const struct symtab *tab, uint32_t i, bool *hidden);
 
-/* Gives the table's pages back to the kernel. */
+/* Releases the table's pages to the kernel. */
 void symtab_forget(const struct symtab *tab);
 
 struct strset {

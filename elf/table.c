@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol tables of an image; that of a separate or packed file is loaded when it is asked for.
- */
+/* The symbol tables of an image; that of a separate or packed file is loaded at its first use. */
 #include "image-priv.h"
 
 static bool table_from_debug(struct symtab *tab, const struct debugfile *d)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mini debug info (.gnu_debugdata, xz) is unpacked in a child: its size is known only when it is
- * unpacked, and an unpacker that is made to fail or to run on harms no other process. The child
- * drops its privileges first, and hands the bytes over in a file in memory.
+ * Mini debug info (.gnu_debugdata, xz) is unpacked in a child: its size is known only afterwards,
+ * and input that makes the unpacker fail or run for ever harms no other process. The child drops
+ * its privileges first, and passes the bytes through a file in memory.
  */
 #include "debugfile.h"
 
@@ -24,10 +24,10 @@
 
 #define PACKED_MAX   (64u << 20)
 #define UNPACKED_MAX (256u << 20) /* real ones are below 10 MB */
-#define WORK_MAX     (64u << 20)  /* of the unpacker besides */
+#define WORK_MAX     (64u << 20)  /* of the unpacker itself */
 
 enum { IN = 3, OUT = 4, NOBODY = 65534 };
-enum { EXIT_DAMAGED = 10, EXIT_TOO_MUCH }; /* an allocator of another kind exits with 1 */
+enum { EXIT_DAMAGED = 10, EXIT_TOO_MUCH }; /* another allocator's failure exits with 1 */
 
 static bool write_all(int fd, const uint8_t *p, size_t len)
 {
@@ -42,7 +42,10 @@ static bool write_all(int fd, const uint8_t *p, size_t len)
 	return true;
 }
 
-/* Bytes of ordinary memory that the process has now, and of any that it touches. */
+/*
+ * Bytes of ordinary memory (data segments) that the process has now; *resident: of all resident
+ * pages.
+ */
 static uint64_t data_size(uint64_t *resident)
 {
 	unsigned long pages = 0, rss = 0;
@@ -65,7 +68,10 @@ static void limit(int what, uint64_t most)
 	setrlimit((__rlimit_resource_t)what, &new);
 }
 
-/* In a user namespace there may be no other ids to take; what is left is no more than its own. */
+/*
+ * In a user namespace there may be no other ids to take; the remaining rights are no more than its
+ * own.
+ */
 static void drop_privileges(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -82,7 +88,7 @@ static void drop_privileges(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* Nothing of ours is left to the child but the two files. */
+/* Closes all of sbinject's descriptors in the child except the two files. */
 static bool confine(int in, int out)
 {
 	in = fcntl(in, F_DUPFD, OUT + 1);
@@ -96,8 +102,7 @@ static bool confine(int in, int out)
 	return true;
 }
 
-/* libdw unpacks a compressed ELF file that it is given as a descriptor; so no library for xz has to
- * be linked. */
+/* libdw unpacks a compressed ELF file from a descriptor, so no library for xz has to be linked. */
 static int unpack(int in, int out)
 {
 	uint64_t resident, had = data_size(&resident);
@@ -113,7 +118,7 @@ static int unpack(int in, int out)
 	elf = dwelf_elf_begin(IN);
 	if (elf)
 		base = elf_rawfile(elf, &size);
-	if (!base) /* for want of memory, or for another reason? */
+	if (!base) /* no memory, or another reason? */
 		return getrusage(RUSAGE_SELF, &used) == 0 && (uint64_t)used.ru_maxrss * 1024 >
 								     resident + UNPACKED_MAX / 2 ?
 			       EXIT_TOO_MUCH :
@@ -123,7 +128,7 @@ static int unpack(int in, int out)
 	return write_all(OUT, (const uint8_t *)base, size) ? 0 : EXIT_DAMAGED;
 }
 
-/* Its exit status, or -1 where it did not come to an end of its own in time. */
+/* Its exit status, or -1 where it did not end by itself in time. */
 static int await(pid_t child)
 {
 	struct pollfd fd = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
@@ -177,7 +182,7 @@ enum unpacked debugfile_unpack(struct debugfile *d, struct view_range packed)
 	int in, out, status;
 
 	*d = (struct debugfile){ 0 };
-	/* Anything else would be handed to whichever unpacker likes it. */
+	/* Any other format would go to whichever unpacker accepts it. */
 	if (packed.size < sizeof(magic) || memcmp(packed.bytes, magic, sizeof(magic)) != 0)
 		return UNPACK_DAMAGED;
 	if (packed.size > PACKED_MAX)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The linker's own symbol for the header of the binary that is running. */
+/* The linker's own symbol for the header of the running binary. */
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 uint16_t view_own_machine(void)
@@ -112,7 +112,7 @@ struct view_range view_section(const struct view *v, const Elf64_Shdr *sh)
 	return view_slice(v, sh->sh_offset, sh->sh_size);
 }
 
-/* Names of files, sections and versions: a longer one is none. */
+/* Names of files, sections and versions: a longer one is invalid. */
 enum { STRING_MOST = 4096 };
 
 const char *view_string(struct view_range table, uint64_t off)

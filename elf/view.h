@@ -10,10 +10,10 @@
 #include "src/base/err.h"
 
 /*
- * The bytes of an ELF file, whatever holds them (a mapped file, unpacked .gnu_debugdata), and
- * its headers, read with bounds checks. libelf is not used for it: its symbol access costs a
- * call a symbol, it copies what is not aligned, and damaged files have crashed it. Only the
- * DWARF room hands the bytes on to libdw.
+ * The bytes of an ELF file, in any storage (a mapped file, unpacked .gnu_debugdata), and its
+ * headers, read with bounds checks. libelf is not used for it: its symbol access costs a call per
+ * symbol, it copies what is not aligned, and damaged files have crashed it. Only the DWARF files
+ * pass the bytes on to libdw.
  *
  * A view owns nothing and is valid as long as its bytes.
  */
@@ -34,13 +34,13 @@ struct view_range {
 /* Errors: SB_ENOELF (no ELF, not of this machine's class and kind, header tables cut off). */
 int view_open(struct view *v, const void *base, size_t size, const char *name, struct sb_err *err);
 
-/* The bytes [off, off + len) of the file; bytes NULL where they are not all there. */
+/* The bytes [off, off + len) of the file; bytes NULL where not all of them exist. */
 struct view_range view_slice(const struct view *v, uint64_t off, uint64_t len);
 
 bool view_phdr(const struct view *v, uint32_t i, Elf64_Phdr *ph);
 bool view_shdr(const struct view *v, uint32_t i, Elf64_Shdr *sh);
 
-/* A section's content; bytes NULL for SHT_NOBITS and for one that runs out of the file. */
+/* A section's content; bytes NULL for SHT_NOBITS and for one that exceeds the file. */
 struct view_range view_section(const struct view *v, const Elf64_Shdr *sh);
 
 /* The NUL-terminated name, or "". */
@@ -51,15 +51,15 @@ bool view_find_section(const struct view *v, const char *name, Elf64_Shdr *sh);
 const char *view_string(struct view_range table, uint64_t off);
 
 /*
- * Gives whole pages in [from, to) back; they are read again when touched. Only for bytes of
- * a mapped file: of heap memory the content would be lost.
+ * Releases whole pages in [from, to); they are read again when touched. Only for bytes of a mapped
+ * file: the content of heap memory would be lost.
  */
 void view_forget(const uint8_t *from, const uint8_t *to);
 
 /* e_machine of the running binary, so that no table of architectures is needed here. */
 uint16_t view_own_machine(void);
 
-/* Nothing in a file from outside is sure to be aligned. */
+/* Values in a file from outside may be unaligned. */
 static inline uint16_t ld16(const uint8_t *p)
 {
 	uint16_t v;

@@ -19,7 +19,7 @@
 #endif
 
 enum {
-	WAIT_MOST = 127, /* 128, one of them our own */
+	WAIT_MOST = 127, /* 128, one of them sbinject's own */
 	RENEW_NS = 90000000,
 	LATE_NS = 500000000,
 	RUNG_NS = 50000,
@@ -40,10 +40,10 @@ struct bells {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	int fd;
-	uint32_t changed; /* futex of our own: the list changed, or the end */
+	uint32_t changed; /* sbinject's own futex: the list changed, or the thread must end */
 	bool stop;
-	uint64_t lease_ticks; /* 0: leases are not ours yet */
-	uint64_t alive_ns;    /* when the session last showed that it is alive */
+	uint64_t lease_ticks; /* 0: this thread does not renew leases yet */
+	uint64_t alive_ns;    /* the session's last call of bells_alive() */
 	uint64_t renewed_ns;
 	struct watched *list;
 	size_t n;
@@ -73,7 +73,7 @@ static void renew_all(struct bells *b)
 		renew(b, b->list[i].page);
 }
 
-/* What to sleep on; true if a bell has been rung since it was last looked at. */
+/* Fills the words to sleep on; true if a bell has been rung since the last call. */
 static bool look(struct bells *b, struct bell_waitv *wait, size_t *n, bool *all, bool *stop)
 {
 	bool rung = false;
@@ -118,9 +118,9 @@ static void sleep_on(struct bell_waitv *wait, size_t n, bool all)
 }
 
 /*
- * Before the session, which has a real-time class itself while it holds threads: a lease that waits
- * for it, or for fifty busy threads of the target, lapses. Where this is not permitted it goes as
- * it goes.
+ * Runs the thread before the session, which has a real-time class itself while it holds threads: a
+ * lease whose renewal waits for the session, or for fifty busy threads of the target, lapses.
+ * Without the permission the thread keeps its class.
  */
 static void go_first(void)
 {
@@ -149,7 +149,7 @@ static void *bell_main(void *arg)
 		}
 		if (write(b->fd, &one, sizeof(one)) < 0 && errno != EAGAIN) /* EAGAIN: readable */
 			return NULL;
-		/* Who rings without end must not have a processor for it. */
+		/* A process that rings without end must not keep a processor busy. */
 		nanosleep(&(struct timespec){ .tv_nsec = RUNG_NS }, NULL);
 	}
 }
@@ -207,7 +207,7 @@ void bells_alive(struct bells *b)
 	__atomic_store_n(&b->alive_ns, now, __ATOMIC_RELAXED);
 	if (!late)
 		return;
-	/* Leases may have lapsed: they do not wait for the thread's next turn. */
+	/* Leases may have lapsed: renew them before the thread's next turn. */
 	pthread_mutex_lock(&b->lock);
 	b->renewed_ns = 0;
 	renew_all(b);

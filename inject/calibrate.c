@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hook costs on this machine, from the real thing: a small function in this process is
- * hooked with the stub that targets get, and timed against its unhooked twin in interleaved rounds.
+ * The cost of a hook on this machine, measured on the real code: a small function in this process
+ * is hooked with the stub that targets get, and timed against its unhooked twin in alternating
+ * rounds.
  *
- * What is measured too high is taken off every delay of the session. A process that has just
- * started runs on a core that may not have reached its speed, or that its sibling shares: readings
- * are high by as much as the hook itself costs, and their median with them. So rounds are short,
- * the low ones count (of the function and of its twin alike), and batches of rounds are taken until
- * two of them agree.
+ * A measurement that is too high is subtracted from every delay of the session. A process that has
+ * just started runs on a core that may not have reached its speed, or that its sibling shares:
+ * readings are then high by as much as the hook itself costs, and so is their median. So rounds are
+ * short, the low ones count (of the function and of its twin alike), and batches of rounds are
+ * taken until two of them agree.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 enum {
 	TEXT_SIZE = 8192,
-	ROUNDS = 60, /* a batch */
+	ROUNDS = 60, /* per batch */
 	LOW = ROUNDS / 10,
 	BATCHES = 12,
 	CALLS = 500,
@@ -38,7 +39,7 @@ struct hook_bench {
 	struct sb_page_record record;
 	uint64_t each;
 	size_t memory;
-	/* Of hook_bench_step(): the batch under way, and what the one before came to. */
+	/* Of hook_bench_step(): the batch under way, and the result of the one before. */
 	double plain[ROUNDS], hooked[ROUNDS];
 	size_t n;
 	double last;
@@ -132,7 +133,10 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ticks a call: of the twin, and of the hooked function beside what the stub says it injected. */
+/*
+ * Ticks per call: of the twin, and of the hooked function without the time that the stub reports as
+ * injected.
+ */
 struct reading {
 	double plain, hooked, given;
 };
@@ -158,8 +162,8 @@ static struct reading read_batch(const struct hook_bench *b, int calls)
 }
 
 /*
- * Ticks a call beyond the twin and beyond what the stub says it injected: of the lowest batch, once
- * another one agrees with it. spent: what the stub says; spread: by how much the two differ.
+ * Ticks per call beyond the twin and beyond the stub's injected time: of the lowest batch, once
+ * another one agrees with it. spent: the stub's injected time; spread: by how much the two differ.
  */
 static double low_cost(const struct hook_bench *b, int calls, double *spent, double *spread)
 {
@@ -251,7 +255,7 @@ bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost)
 	qsort(b->plain, ROUNDS, sizeof(*b->plain), by_value);
 	qsort(b->hooked, ROUNDS, sizeof(*b->hooked), by_value);
 	now = b->last = at_least_0(b->hooked[LOW] - b->plain[LOW]);
-	/* What the machine did to one batch it does not do to the next. */
+	/* A disturbance of one batch by the machine does not repeat in the next. */
 	if (isnan(before) || fabs(now - before) > AGREE_TICKS || fabs(now - was) <= AGREE_TICKS)
 		return false;
 	cost->delay_ticks = (now + before) / 2;

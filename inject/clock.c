@@ -25,7 +25,9 @@ uint64_t clock_realtime_ns(void)
 	return read_ns(CLOCK_REALTIME);
 }
 
-/* Both clocks at one instant: the tightest of some tries, so that a preemption does not count. */
+/*
+ * Both clocks at one instant: the tightest of several tries, so that a preemption does not count.
+ */
 static void read_pair(uint64_t *ticks, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -50,7 +52,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The step that readings advance by: low among the differences, but not one odd reading. */
+/* The step by which readings advance: low among the differences, but not a single odd reading. */
 static double find_quantum(void)
 {
 	enum { READINGS = 2000, low = READINGS / 10 };

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The clock that delays are measured by (the TSC), against CLOCK_MONOTONIC_RAW. clock_open()
- * takes a first reading over about 20 ms; each clock_refine() extends the base line, so that
- * the rate gets better the longer a session runs. One clock a process; not thread-safe.
+ * The clock that measures delays (the TSC), calibrated against CLOCK_MONOTONIC_RAW. clock_open()
+ * takes a first reading over about 20 ms. Each clock_refine() extends the base line, so the rate
+ * becomes more precise the longer a session runs. One clock per process; not thread-safe.
  */
 struct clock {
 	uint64_t ticks0, ns0; /* first pair */
@@ -24,29 +24,31 @@ uint64_t clock_ticks(const struct clock *clk, double ns);
 double clock_to_ns(const struct clock *clk, double ticks);
 
 /*
- * What a hook costs beyond the time its stub measures, from a function in this process that is
- * hooked as a target's would be: interleaved rounds with and without, the low ones, until two
- * batches of them agree. Takes 10 to 60 ms; the target is not involved.
+ * The cost of a hook beyond the time that its stub measures. A function in this process is hooked
+ * as a target's function would be; rounds with and without the hook alternate, and the low ones are
+ * used, until two batches agree. Takes 10 to 60 ms; the target is not involved.
  */
 struct hook_cost {
 	double count_ns;     /* a counted hit without delay */
 	double off_ns;	     /* a hit while switched off */
-	double delay_ticks;  /* of a delayed hit: all that lies outside of its measurement */
+	double delay_ticks;  /* of a delayed hit: all that lies outside its own measurement */
 	double spread_ticks; /* by how much two measurements of it differ */
 	double floor_ns;     /* the smallest delay that can be given */
 };
 
-/* each: of a hook that counts in its function's own counter, too. 0, or negative where no
- * executable memory can be had (then the costs are zero). keep: what measured it, for
- * hook_bench_step(); NULL: it goes at once. */
+/*
+ * each: of a hook that also counts in its function's own counter. 0, or negative where no
+ * executable memory is available (then all costs are zero). keep: receives the bench, for
+ * hook_bench_step(); NULL: the bench is closed at once.
+ */
 struct hook_bench;
 int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
 		    struct hook_bench **keep);
 
 /*
- * Measures a delayed hit's cost again, 0.1 to 0.2 ms of it a call: the core may have been slow at
- * the start, or become so. True: two batches of 20 calls each agree that it is another one than
- * cost->delay_ticks, which is changed; spread_ticks then covers both.
+ * Measures the cost of a delayed hit again, 0.1 to 0.2 ms of it per call: the core may have been
+ * slow at the start, or may have become slow. True: two batches of 20 calls each agree on a value
+ * other than cost->delay_ticks. That value is stored there, and spread_ticks then covers both.
  */
 bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost);
 void hook_bench_close(struct hook_bench *b); /* NULL is harmless */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In-target code: no libc, no data of its own, no calls out of this section except through the
- * room. It is compiled without sanitizers, stack protector and jump tables (see the Makefile),
+ * mailbox. It is compiled without sanitizers, stack protector and jump tables (see the Makefile),
  * and the build fails if the section has a relocation.
  */
 #include "entry.h"
@@ -37,7 +37,7 @@ ENTRY_INLINE void explain(struct sb_room *room)
 	room->reason[i] = '\0';
 }
 
-/* The program may have closed it, and opened something else under its number. */
+/* The program may have closed the descriptor and opened another file under its number. */
 ENTRY_INLINE int is_image(long fd, const uint64_t id[2])
 {
 	uint64_t now[2];
@@ -51,7 +51,7 @@ ENTRY_INLINE void close_image(long fd, const uint64_t id[2])
 		entry_call(SYS_close, (uint64_t)fd, 0, 0);
 }
 
-/* A file in memory with the agent in it; its descriptor, or less than 0. */
+/* Makes a file in memory with the agent in it; returns its descriptor, or less than 0. */
 ENTRY_INLINE long make_image(struct sb_room *room, uint64_t id[2])
 {
 	uint64_t from = (uintptr_t)room + room->image_off, name = (uintptr_t)room->image_name;
@@ -96,7 +96,7 @@ ENTRY_INLINE void open_image(struct sb_room *room)
 
 	if (fd < 0)
 		return;
-	/* "sb_agent", without a string constant that would lie elsewhere. */
+	/* "sb_agent", without a string constant, which would lie outside this section. */
 	name[0] = 0x746e6567615f6273;
 	name[1] = 0;
 	write_number(room->path + room->path_len, fd);
@@ -110,9 +110,9 @@ ENTRY_INLINE void open_image(struct sb_room *room)
 }
 
 /*
- * A thread that closes descriptors which it does not know may take this one, or one of the dynamic
- * linker's. A thread of Python's is through with that soon, and does not begin anew while the GIL
- * is held. Not inlined: all of the code must fit into a page.
+ * A thread that closes unknown descriptors may close this one, or one of the dynamic linker's. A
+ * Python thread finishes that soon, and does not start again while the GIL is held. Not inlined:
+ * all of the code must fit into a page.
  */
 ENTRY_SECTION static void load(struct sb_room *room)
 {
@@ -220,7 +220,7 @@ ENTRY_INLINE int32_t queue(struct sb_room *room)
 	return ENTRY_FULL;
 }
 
-/* An interpreter that has ended holds nothing of the agent any more: no need to ask it. */
+/* An interpreter that has ended holds nothing of the agent any more: no call of it is needed. */
 ENTRY_INLINE int32_t without_interpreter(struct sb_room *room)
 {
 	if (room->command != SB_AGENT_STOP || (room->agent && !(room->flags & SB_ROOM_ENDED)))
@@ -251,7 +251,9 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 	if (mine == current)
 		return ENTRY_HOLDS_GIL;
 	state = CALL(room, int_fn, ENTRY_ENSURE_GIL)();
-	/* What is queued already would otherwise stay so while the main thread sleeps. */
+	/*
+	 * Calls that are queued already would otherwise stay queued while the main thread sleeps.
+	 */
 	if (__atomic_load_n(&room->queued, __ATOMIC_ACQUIRE))
 		CALL(room, int_fn, ENTRY_MAKE_PENDING)();
 	run(room, 0);
@@ -264,8 +266,8 @@ ENTRY_INLINE int32_t lent(struct sb_room *room)
 }
 
 /*
- * First it is said who is inside, then looked whether the turn is over. Whoever ends a turn first
- * and looks afterwards who is inside thus misses nobody: a thread that has not begun does nothing.
+ * First records the thread in `inside`, then checks whether the turn is over. A tracer that ends a
+ * turn first and then reads `inside` thus misses no thread: one that has not begun does nothing.
  */
 ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
 {
@@ -287,7 +289,7 @@ ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
 	return status;
 }
 
-/* In a room that another sbinject has come to since, a thread that was left behind just leaves. */
+/* In a mailbox that another sbinject has taken over, a thread that was left behind just leaves. */
 ENTRY_SECTION void entry_lent(uintptr_t arg)
 {
 	struct sb_room *room = (struct sb_room *)(arg & ~(uintptr_t)ENTRY_TURNS);
@@ -305,13 +307,15 @@ ENTRY_SECTION void entry_lent(uintptr_t arg)
 	while (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) == parked &&
 	       (int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
 		       0) {
-		if (room->confined) /* suspended while we live, which may be over */
+		if (room->confined) /* suspended while sbinject lives, which may be over */
 			continue;
 		nap[0] = 0;
 		nap[1] = 10000000;
 		entry_sleep((int64_t *)nap);
 	}
-	/* Nobody has come. From here on whoever stops this thread leaves it alone. */
+	/*
+	 * No tracer has recalled it. From here on a tracer that stops this thread leaves it alone.
+	 */
 	__atomic_compare_exchange_n(&room->parked, &parked, turn | ENTRY_LEFT, 0, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 }

@@ -7,50 +7,52 @@
 #include "page-abi.h"
 
 /*
- * Code that runs in the target, in a page right before its room (page-abi.h): it carries out
- * what the room asks for, on a thread where that is allowed. It is copied there as it is, so
- * it refers to nothing outside itself; everything it needs stands in the room.
+ * Code that runs in the target, in a page directly before the mailbox (page-abi.h). It carries out
+ * the command in the mailbox, on a thread where that is allowed. It is copied there as it is, so it
+ * refers to nothing outside itself; everything it needs is in the mailbox.
  *
- * Two ways in:
+ * Two entry points:
  *
  *	entry_pending	a pending call of the interpreter: the GIL is held, Python may run
- *	entry_lent	a thread that sbinject has borrowed and let go: does room->lent_op,
- *			writes lent_status, then waits to be recalled, so that sbinject can give
- *			the thread back what the stop had interrupted; at lent_until it leaves by
- *			itself, and says so
+ *	entry_lent	a remote call that the thread runs by itself (remote_lend()): carries
+ *			out room->lent_op, writes lent_status, then waits for remote_recall(),
+ *			with which sbinject restores what the stop had interrupted; at
+ *			lent_until it leaves by itself, and marks that
  *
- * A command runs once, whoever comes first: `busy` is its lock, done == asked says it is done.
- * `queued` counts pending calls that the interpreter still holds: until they have run the code
- * must stay.
+ * A command runs once, on the first thread that reaches it: `busy` is its lock, and done == asked
+ * means that it is done. `queued` counts the pending calls that the interpreter still holds: the
+ * code must stay until they have run.
  */
 enum entry_op {
 	ENTRY_QUEUE = 1, /* Py_AddPendingCall(entry_pending, room) */
 	ENTRY_ENSURE,	 /* take the GIL, carry out, give it back */
 	ENTRY_HERE,	 /* carry out, if this thread holds the GIL */
-	ENTRY_QUEUE_ANY, /* a pending call for whichever thread comes first; from 3.12 on */
+	ENTRY_QUEUE_ANY, /* a pending call for whichever thread is first; since 3.12 */
 };
 
 enum entry_status {
 	ENTRY_OK = 1,
-	ENTRY_HOLDS_GIL, /* ENSURE: the thread holds it already: it may be in the middle of things
-			  */
-	ENTRY_NO_STATE,	 /* ENSURE: no thread of the interpreter's */
-	ENTRY_NOT_READY, /* the interpreter is not initialized, or ends */
+	ENTRY_HOLDS_GIL, /* ENSURE: the thread already holds the GIL: it may be in the middle of an
+			  * operation */
+	ENTRY_NO_STATE,	 /* ENSURE: not a thread of the interpreter */
+	ENTRY_NOT_READY, /* the interpreter is not initialized, or is finalizing */
 	ENTRY_FULL,	 /* QUEUE: the interpreter's queue is full */
-	ENTRY_ELSEWHERE, /* ENSURE: the thread sleeps in a subinterpreter, from 3.12 on */
+	ENTRY_ELSEWHERE, /* ENSURE: the thread sleeps in a subinterpreter; since 3.12 */
 };
 
-/* room->parked: this, and above it whose turn it is. A thread that was lent by an sbinject that is
- * dead may still be there; its turn is over when the next is lent. */
+/*
+ * room->parked: one of these values, and above it the number of the current turn. A thread in a
+ * remote call of a dead sbinject may still be there; its turn ends when the next one begins.
+ */
 enum entry_parked {
 	ENTRY_AT_WORK,
-	ENTRY_PARKED, /* waits; registers may be changed */
-	ENTRY_LEFT,   /* on its way back by itself: hands off */
+	ENTRY_PARKED, /* it waits; its registers may be changed */
+	ENTRY_LEFT,   /* it is on its way back by itself: do not change its registers */
 };
 
 enum { ENTRY_TURN_SHIFT = 8, ENTRY_TURNS = 0xfff };
 
-/* Order of room->function. */
+/* Indices of room->function. */
 enum entry_function {
 	ENTRY_DLOPEN,
 	ENTRY_DLSYM,
@@ -69,9 +71,9 @@ enum entry_function {
 	ENTRY_FUNCTIONS
 };
 
-/* The code, and where in it the ways in are. */
+/* The code, and the offsets of its entry points. */
 extern const char __start_sb_entry[], __stop_sb_entry[];
 int entry_pending(void *room);
-void entry_lent(uintptr_t arg); /* the room, and in its low bits the turn */
+void entry_lent(uintptr_t arg); /* the mailbox, and in its low bits the turn */
 
 #endif

@@ -19,8 +19,9 @@ void fault_client(int pid)
 }
 
 /*
- * A thread of the target waits for this file, to exec or to fork. A signal would not do: its
- * delivery is a stop that waits for us. So it happens here and now, unless that thread is held.
+ * Opens the file that a thread of the target waits for before it execs or forks. A signal is no
+ * alternative: its delivery is a stop that waits for this tracer. So the exec or fork happens at
+ * once, unless that thread is held.
  */
 static void open_gate(void)
 {
@@ -105,7 +106,10 @@ bool fault_point(const char *name, int pid)
 
 	if (client_pid)
 		log_passage(name, pid);
-	/* Only in the tracer: what the command line restores after its death is not to fail. */
+	/*
+	 * Only in the tracer: what the command line restores after the tracer's death must not
+	 * fail.
+	 */
 	if (!client_pid || !want || strncmp(want, name, len) ||
 	    (want[len] != '=' && want[len] != ':'))
 		return false;

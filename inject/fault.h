@@ -5,18 +5,18 @@
 #include <stdbool.h>
 
 /*
- * Named fault points: every step that changes a target passes one. In builds made for tests
- * (make FAULT=1) SBINJECT_FAULT=NAME[:N]=ACTION makes the Nth passage (1, the first, without
- * :N) fail, or kills: ACTION is error, kill-tracer, kill-client, kill-both, kill-target,
- * stop-target, exec-target or fork-target (the file SBINJECT_FAULT_GATE is made, for which a thread
- * of the target waits to exec or to fork; it gets 20 ms). SBINJECT_FAULT_LOG=FILE: each passage
- * writes its name there, what the target has mapped and which descriptors it has open. In ordinary
- * builds they cost nothing and cannot be reached.
+ * Named fault points: every step that changes a target passes one. In builds for tests (make
+ * FAULT=1) SBINJECT_FAULT=NAME[:N]=ACTION makes the Nth passage (1, the first, without :N) fail or
+ * act: ACTION is error, kill-tracer, kill-client, kill-both, kill-target, stop-target, exec-target
+ * or fork-target. The last two create the file SBINJECT_FAULT_GATE, which a thread of the target
+ * waits for before it execs or forks, and give it 20 ms. SBINJECT_FAULT_LOG=FILE: each passage
+ * writes its name, the target's mappings and the target's open descriptors there. In ordinary
+ * builds fault points cost nothing and are not compiled in.
  */
 #ifdef SB_FAULT_POINTS
-/* True: fail here. pid: the target's, for kill-target. */
+/* True: fail here. pid: the target's, for the actions on the target. */
 bool fault_point(const char *name, int pid);
-void fault_client(int pid); /* tells the tracer who the command line is */
+void fault_client(int pid); /* sets the process of the command line, for kill-client */
 #else
 static inline bool fault_point(const char *name, int pid)
 {

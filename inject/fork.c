@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a fork has of what its parent has.
+ * What a fork has of the state of its parent.
  *
- * The kernel copies the memory at one moment and tells of the fork at a later one. Whatever was
- * made in the parent between the two is known to us by then and is not in the child: a page, a
- * region of stubs, a room, of which the child may have nothing or a part, and hooks in its text.
- * So the child's own memory is asked. All or nothing of each is seen there, since its header is
- * written last; of what is incomplete only the mapping is remembered, to be taken out at the end.
+ * The kernel copies the memory at one moment and reports the fork at a later one. What was made in
+ * the parent in between is recorded here by then and is not in the child: a page, a region of
+ * stubs, a mailbox, of which the child may have nothing or a part, and hooks in its text. So the
+ * child's own memory decides. Of each thing it shows all or nothing, since its header is written
+ * last; of an incomplete one only the mapping is recorded, for removal at the end.
  */
 #include <string.h>
 #include "clock.h"
@@ -16,7 +16,10 @@
 
 enum { PAGE = 4096 };
 
-/* A fork is told of long before: looking closer costs every fork, so it is done this long. */
+/*
+ * A closer look costs every fork, so it is limited to this time after a change; a fork is reported
+ * long before this time is over.
+ */
 #define RECENT_NS 2000000000ull
 
 static bool recent(uint64_t made_ns)
@@ -31,7 +34,7 @@ static bool mapped(const struct space *space, uint64_t addr)
 	return memory_peek(&space->mem, addr, &byte, 1) == 1;
 }
 
-/* A part of something that was being made: one at a time, in a step or two. */
+/* A part of something that was being made: one at a time, in one or two steps. */
 static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
 {
 	space->lacks = true;
@@ -62,8 +65,10 @@ static bool region_is_there(const struct space *space, const struct region *regi
 	       h.region_size == region->size;
 }
 
-/* The file and the record behind it. A record that forks do not lose yet is one all the same: it is
- * written anew for each that we see. */
+/*
+ * The file, and the record behind it. A record that forks still inherit (before MADV_WIPEONFORK)
+ * counts too: it is rewritten for each fork that is seen.
+ */
 static bool page_is_mapped(const struct space *space, const struct space *parent)
 {
 	const struct map_entry *page, *record;
@@ -80,7 +85,7 @@ static bool page_is_mapped(const struct space *space, const struct space *parent
 	return mapped;
 }
 
-/* It comes before all else. */
+/* It is made before all else. */
 static bool page_is_there(const struct space *space, const struct space *parent)
 {
 	if (!recent(parent->control->made_ns))
@@ -91,12 +96,12 @@ static bool page_is_there(const struct space *space, const struct space *parent)
 	return page_is_mapped(space, parent);
 }
 
-/* One that was taken out since is not missed. */
+/* A hook that has been removed since is not missed. */
 static bool hooks_are_there(const struct space *space, const struct space *parent,
 			    const struct region *region)
 {
 	if (!region->planted_ns)
-		return false; /* about to be, in the parent */
+		return false; /* the parent is about to get them */
 	if (!recent(region->planted_ns))
 		return true;
 	for (uint32_t i = 0; i < region->journal->n_patches; i++) {

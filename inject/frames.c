@@ -29,7 +29,7 @@ size_t frames_scan_bytes(size_t threads)
 	return each < SCAN_LEAST ? SCAN_LEAST : each & ~4095ul;
 }
 
-/* Where a look at one stack goes on: at the stack that a signal came upon. */
+/* The next place of a stack search: the stack on which a signal arrived. */
 struct hop {
 	frames_fn *fn;
 	void *ctx;
@@ -79,7 +79,10 @@ struct scan {
 	size_t kept;				/* of that */
 };
 
-/* A run of present pages; what lies across its end belongs to the next, if that follows on. */
+/*
+ * A run of present pages; a frame that lies across its end belongs to the next run, if that follows
+ * directly.
+ */
 static void scan_run(struct scan *s, uint64_t addr, size_t len)
 {
 	size_t got = memory_peek(s->mem, addr, s->buf + PAGE, len), keep = arch->context_size - 8;

@@ -6,16 +6,16 @@
 #include "plan.h"
 
 /*
- * What a region begins with: everything that is needed to take its hooks out again, in the
- * target itself. sbinject's own record of a region is this same structure, so that an ordinary
- * detach and `sbinject recover` after a crash are one piece of code.
+ * The head of a region: everything that is needed to remove its hooks, stored in the target itself.
+ * sbinject's own record of a region is the same structure, so an ordinary detach and `sbinject
+ * recover` after a crash share one piece of code.
  *
  * A region is one private read-and-execute mapping:
  *
  *	header | sites[] | patches[] | common code | stubs
  *
- * It is complete before the first byte of text changes. A patch is undone only where memory
- * still holds the bytes that it put there. All of it lies in the target's memory, so a reader
+ * It is complete before the first byte of text changes. A patch is undone only where memory still
+ * holds the bytes that sbinject wrote there. All of it lies in the target's memory, so a reader
  * checks every count and address against the region's size.
  */
 #define JOURNAL_MAGIC	0x316c6e726a6a6273ull /* "sbjjrnl1" */

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /*
- * Which branches land in the first bytes of the functions we want to hook. One pass over the
- * text's bytes looks for every rel32 and rel8 value that would land in a window, wherever it
- * stands (about 2 GB/s); each candidate is then confirmed by decoding from the start of the
- * function that holds it. A candidate in code that nobody knows the start of counts as a
- * landing: a refusal is cheap, a wrong hook is not.
+ * Which branches land in the first bytes of the functions to be hooked. One pass over the text's
+ * bytes looks for every rel32 and rel8 value that would land in a window, wherever it stands (about
+ * 2 GB/s). Each candidate is then confirmed by decoding from the start of the function that holds
+ * it. A candidate in code with an unknown start counts as a landing: a refusal is cheap, a wrong
+ * hook is not.
  *
- * Life: new, add windows, scan once a segment, hand to plan_make(), free. Addresses are of any
- * one space (file or run-time), the same throughout.
+ * Life cycle: create, add windows, scan each segment once, pass to plan_make(), free. Addresses are
+ * of one address space (file or run-time), the same throughout.
  */
 struct landing_set;
 
@@ -28,28 +28,34 @@ struct landing {
 };
 
 /*
- * What is no landing: a call or a jump from another function that arrives at the first byte of
- * the window's function. Those are the ordinary calls that a hook is there for, there are
- * hundreds of thousands of them, and they are not recorded.
+ * Not a landing: a call or a jump from another function to the first byte of the window's function.
+ * Those are the ordinary calls that the hook is for. There are hundreds of thousands of them, and
+ * they are not recorded.
  */
 
-/* The function around addr, as image_function_at(); the scan asks it for each candidate. */
+/*
+ * The bounds of the function around addr, as image_function_at(). The scan calls it for each
+ * candidate.
+ */
 typedef bool landing_bounds_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
 struct landing_set *landing_new(void); /* NULL: out of memory */
 void landing_free(struct landing_set *set);
 
-/* Asks for landings on [addr, addr + len); windows may overlap; before landing_scan() only. */
+/*
+ * Adds a window: landings on [addr, addr + len) are recorded. Windows may overlap. Only before
+ * landing_scan().
+ */
 int landing_add_window(struct landing_set *set, uint64_t addr, unsigned int len);
 
 /*
- * Scans one text segment. May be called for several segments of the same module. 0, or
- * -SB_ENOMEM. text is not kept.
+ * Scans one text segment. May be called for several segments of one module. Returns 0 or
+ * -SB_ENOMEM. Does not keep text.
  */
 int landing_scan(struct landing_set *set, const uint8_t *text, uint64_t text_addr, size_t len,
 		 landing_bounds_fn *bounds, void *ctx);
 
-/* The landings on [addr, addr + len), at most cap are copied; returns how many there are. */
+/* Copies at most cap of the landings on [addr, addr + len); returns how many there are. */
 size_t landing_query(const struct landing_set *set, uint64_t addr, unsigned int len,
 		     struct landing *out, size_t cap);
 

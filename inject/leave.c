@@ -16,7 +16,7 @@ static bool read_spill(const struct memory *mem, uint64_t sp, struct arch_spill 
 	return true;
 }
 
-/* From the copy of a displaced instruction to the instruction. */
+/* Moves from the copy of a displaced instruction to the instruction. */
 static bool from_copy(const struct region *region, const struct journal_site *s,
 		      struct arch_regs *regs)
 {
@@ -29,7 +29,7 @@ static bool from_copy(const struct region *region, const struct journal_site *s,
 	return false;
 }
 
-/* From the code of the site's stub in front of the displaced instructions. half: see arch.h. */
+/* Moves from the code of the site's stub before the displaced instructions. half: see arch.h. */
 static bool from_site(const struct memory *mem, const struct region *region,
 		      const struct journal_site *s, const struct arch_spill *spill,
 		      struct arch_regs *regs, bool *half)
@@ -46,7 +46,7 @@ static bool from_site(const struct memory *mem, const struct region *region,
 	return true;
 }
 
-/* A thread that was preempted in its spin has been in it for longer than it was to spend. */
+/* A thread that was preempted in its spin has been in it for longer than its delay. */
 static void note_cut(const struct space *space, const struct arch_cut *cut)
 {
 	uint64_t spent = arch->clock_read() - cut->start;
@@ -86,7 +86,7 @@ static enum leave from_common(const struct space *space, const struct region *re
 	return LEAVE_MOVED;
 }
 
-/* The jump in the padding in front of an entry: past it lies nothing but the entry. */
+/* The jump in the padding in front of an entry: nothing but the entry lies behind it. */
 static const struct journal_site *pad_at(const struct space *space, uint64_t pc)
 {
 	for (size_t i = 0; i < space->n_regions; i++) {

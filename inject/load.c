@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sbinject has put into a process, read from its memory alone: after a crash, or for forks
- * that nobody saw. All of it lies where the target can write: the memory map is believed, and of
- * the rest what it bears out.
+ * sbinject's changes to a process, read from its memory alone: after a crash, or for forks that the
+ * tracer has not seen. All of it lies where the target can write: the memory map is believed, and
+ * of the rest only what agrees with the map.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static struct region *load_region(const struct memory *mem, uint64_t addr, uint6
 
 /*
  * Neighbouring regions are one mapping to the kernel: one journal may follow another, or a region
- * that was never finished. So each page is looked at, where there is anything of ours at all.
+ * that was never finished. So each page is examined, where there is anything of sbinject's at all.
  */
 static void load_regions(struct space *space, const struct map_entry *map, bool ours)
 {
@@ -67,8 +67,9 @@ static bool is_rear(const struct map_entry *front, const struct map_entry *m)
 }
 
 /*
- * Is the private record behind the page? Nothing merges with it, because of MADV_WIPEONFORK; before
- * that call something may have, and the page's own word has to agree with the map.
+ * Is the private record behind the page? The kernel merges no mapping with it, because of
+ * MADV_WIPEONFORK. Before that call it may have merged one, and the page's header must agree with
+ * the map.
  */
 static bool record_follows(const struct map_entry *page, const struct map_entry *next,
 			   uint64_t start, const struct sb_page_header *h)
@@ -77,7 +78,7 @@ static bool record_follows(const struct map_entry *page, const struct map_entry 
 	       !next->path[0] && (next->end - next->start == PAGE || h->size == page->end - start);
 }
 
-/* The edge of the mapping, or of a region that is known. */
+/* The edge of the mapping, or of a region that is recorded. */
 static bool ends_here(const struct space *space, const struct map_entry *map, uint64_t at)
 {
 	return at == map->start || at == map->end || space_region_at(space, at - 1) ||
@@ -85,8 +86,8 @@ static bool ends_here(const struct space *space, const struct map_entry *map, ui
 }
 
 /*
- * What was announced last: where the process has a record of its own, that says it, since the page
- * can be written by processes of fewer rights. A fork that no tracer saw has an empty one.
+ * The addresses announced last: from the process's own record where it has one, since processes
+ * with fewer rights can write the page. A fork that no tracer has seen has an empty record.
  */
 static void take_announced(const struct space *space, struct sb_page_header *h)
 {
@@ -102,8 +103,10 @@ static void take_announced(const struct space *space, struct sb_page_header *h)
 	h->room_size = record.room_size;
 }
 
-/* How much of [addr, addr + size) is there: all of it, or what remote_map() begins with; 0: it is
- * not as it would be. */
+/*
+ * How much of [addr, addr + size) is mapped: all of it, or the first pages of remote_map(); 0: the
+ * mappings do not look like a part of it.
+ */
 static uint64_t unfinished_size(const struct space *space, const struct map_entry *map,
 				uint64_t addr, uint64_t size)
 {
@@ -116,8 +119,10 @@ static uint64_t unfinished_size(const struct space *space, const struct map_entr
 	return 0;
 }
 
-/* A region without a journal: what was announced of it is believed where the map agrees and nothing
- * was written to it, since its header comes last. */
+/*
+ * A region without a journal: its announcement is believed where the map agrees and nothing was
+ * written to it, since its header is written last.
+ */
 static void load_unfinished(struct space *space, const struct maps *maps,
 			    const struct sb_page_header *h)
 {
@@ -150,8 +155,8 @@ void space_find_unfinished(struct space *space)
 }
 
 /*
- * Is a control page mapped there? *h: its header, or zeros where that makes no sense. The rear is
- * mapped first, from its file's beginning: where that is all that there is, it is the page. Before
+ * Is a control page mapped there? *h: its header, or zeros where that is inconsistent. The rear is
+ * mapped first, from its file's beginning: where there is no front, the rear is the page. Before
  * version 4 one file was all of it.
  */
 static bool is_page(const struct space *space, const struct map_entry *m, struct sb_page_header *h)
@@ -168,8 +173,10 @@ static bool is_page(const struct space *space, const struct map_entry *m, struct
 	return true;
 }
 
-/* Two pages of one half that are not where it belongs: of a front beside any rear (alone it would
- * be a page of its own), of a rear without a front before it. */
+/*
+ * Two pages of one half that are not where it belongs: of a front beside any rear (alone they would
+ * be a page of their own), of a rear without a front before it.
+ */
 void space_find_half(struct space *space, const struct maps *maps)
 {
 	const struct map_entry *first = maps->entry, *last = first + maps->count;
@@ -202,7 +209,7 @@ static void drop_regions(struct space *space, uint64_t session)
 	space->n_regions = n;
 }
 
-/* A session that is over, and none of whose hooks is in the text, as it would be. */
+/* A session that is over, and none of whose hooks is in the text, as is to be expected. */
 static bool is_dormant(const struct space *space, uint64_t page, const struct sb_page_header *h)
 {
 	struct sb_page_told told;
@@ -218,8 +225,8 @@ static bool is_dormant(const struct space *space, uint64_t page, const struct sb
 }
 
 /*
- * Beside what is dormant another session may have come: one at a time, the dormant one last or, if
- * that is what is asked for, only such a one. The regions of others are dropped.
+ * Beside a dormant session there may be another one. One is handled at a time: the dormant one last
+ * or, with `dormant`, only a dormant one. The regions of others are dropped.
  */
 static const struct map_entry *choose_page(struct space *space, const struct maps *maps,
 					   bool dormant)
@@ -245,10 +252,10 @@ static const struct map_entry *choose_page(struct space *space, const struct map
 }
 
 /*
- * The control page, and what a tracer that was killed before its first hook left besides. The
- * target can have written anything into the page, so where it is and how large comes from the
- * memory map: it is mapped with one page more, which is the record or will be. Two pages of the
- * front are mapped somewhere before they are grown and moved to their place (half_addr).
+ * The control page, and what else a tracer left that was killed before its first hook. The target
+ * can have written anything into the page, so its address and size come from the memory map: it is
+ * mapped with one page more, which is the record or will be. Two pages of the front are mapped
+ * somewhere before they are grown and moved to their place (half_addr).
  */
 static void load_page(struct space *space, const struct maps *maps, bool dormant)
 {
@@ -284,8 +291,10 @@ static void load_page(struct space *space, const struct maps *maps, bool dormant
 	load_unfinished(space, maps, &h);
 }
 
-/* Is there a room at addr? The page says where; it is believed where the memory map has a page of
- * code of nobody's, and ordinary memory right behind. */
+/*
+ * Is there a mailbox at addr? The page has its address. It is believed where the memory map has a
+ * page of anonymous code there, and ordinary memory directly behind it.
+ */
 static bool take_room(struct space *space, const struct maps *maps, uint64_t addr)
 {
 	const struct map_entry *code, *data;
@@ -307,8 +316,8 @@ static bool take_room(struct space *space, const struct maps *maps, uint64_t add
 }
 
 /*
- * A room that was never finished: believed where the memory map has mappings of just that length,
- * one or two, and nothing was written into the room, since its header comes last.
+ * A mailbox that was never finished: believed where the memory map has one or two mappings of
+ * exactly that length, and nothing was written into the mailbox, since its header is written last.
  */
 static void load_unfinished_room(struct space *space, const struct maps *maps, uint64_t addr,
 				 uint64_t size)
@@ -329,8 +338,10 @@ static void load_unfinished_room(struct space *space, const struct maps *maps, u
 	space->room_size = size;
 }
 
-/* The room made last is in the record and in the page's header; processes that came to theirs after
- * they had been forked have different ones. */
+/*
+ * The mailbox made last is in the record and in the page's header; processes that got theirs after
+ * they had been forked have different ones.
+ */
 static void load_room(struct space *space, const struct maps *maps)
 {
 	struct sb_page_proc proc[PROCS_MOST];

@@ -28,7 +28,10 @@ void memory_close(struct memory *mem)
 	mem->fd = -1;
 }
 
-/* Nobody maps the first page: there reading is an error, and the end where no memory is left. */
+/*
+ * No process maps the first page: a read there is an error, and the end of file where no memory is
+ * left.
+ */
 bool memory_gone(const struct memory *mem)
 {
 	char byte;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The child keeps one mapping of its own, where neither it nor the target had anything: a page
- * of code (a system call, two traps) and a stack. Through them it is told to unmap the rest, and
- * to map a page wherever the function faults.
+ * The child keeps one mapping of its own, where neither it nor the target had anything: a page of
+ * code (a system call, two traps) and a stack. Through them the parent makes it unmap the rest, and
+ * map a page wherever the function faults.
  */
 #include "mimic.h"
 
@@ -36,11 +36,11 @@ struct mimic {
 	struct memory own;
 	pid_t pid;
 	uint64_t base; /* of its own mapping */
-	uint64_t tls;  /* where its thread pointer was: pages of zeros stand in for it */
+	uint64_t tls; /* its thread pointer's place in the target: pages of zeros stand in for it */
 	struct arch_regs regs;
 	struct arch_gadgets gadgets;
-	sigset_t mask; /* as it was */
-	uint64_t end;  /* ns: when a call must be over */
+	sigset_t mask; /* the mask before */
+	uint64_t end;  /* ns: deadline of a call */
 	bool broken;   /* could not be started, or was lost */
 };
 
@@ -72,7 +72,7 @@ static void child(uint64_t base, pid_t parent)
 	void *own = mmap((void *)base, OWN, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	/* The terminal's signals are for those who know what to do. */
+	/* The terminal's signals are for the parent, which handles them. */
 	sigfillset(&others);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		sigdelset(&others, wanted[i]);
@@ -158,7 +158,7 @@ static int forget_rseq(struct mimic *m)
 		&result);
 }
 
-/* Everything but its own mapping goes; the kernel's own pages may refuse to. */
+/* Unmaps all but its own mapping; the kernel may refuse to unmap its own pages. */
 static int empty(struct mimic *m)
 {
 	struct maps maps;
@@ -234,7 +234,7 @@ static int gave_up(const struct mimic *m, uint64_t function, const char *why, st
 		       (unsigned long long)function, why);
 }
 
-/* One stop of the running function: 1 it goes on, 0 it has returned. */
+/* One stop of the running function: 1 it continues, 0 it has returned. */
 static int step(struct mimic *m, uint64_t function, const struct stop *stop, struct sb_err *err)
 {
 	struct arch_regs regs;
@@ -261,7 +261,7 @@ static int run(struct mimic *m, uint64_t function, struct sb_err *err)
 			return lost(m, err);
 		if (faults == FAULTS_MAX || clock_ns() > m->end ||
 		    !pt_wait(m->pid, &stop, STOP_US)) {
-			m->broken = true; /* it runs on: not to be used again */
+			m->broken = true; /* it still runs: do not use it again */
 			return gave_up(m, function, "does not return", err);
 		}
 		ret = step(m, function, &stop, err);
@@ -284,7 +284,7 @@ static int call(struct mimic *m, uint64_t function, uint64_t *result, struct sb_
 	if (ret == 0 && pt_get_regs(m->pid, &regs) < 0)
 		ret = lost(m, err);
 	if (ret == 0)
-		*result = arch->syscall_result(&regs); /* a function's is in the same register */
+		*result = arch->syscall_result(&regs); /* a function returns in the same register */
 	return ret;
 }
 

@@ -5,19 +5,19 @@
 #include <stdint.h>
 
 /*
- * The control page: what sbinject and the code it puts into a target share.
+ * The control page: the memory that sbinject and its code in a target share.
  *
  * It is two memfds, made by the target itself, mapped shared by the target, by every process it
- * forks and by sbinject. Changing a delay, switching a target on or off and reading a counter
- * are plain stores and loads here; the target is never stopped for them.
+ * forks and by sbinject. Changing a delay, switching a target on or off and reading a counter are
+ * plain stores and loads here; the target is never stopped for them.
  *
- *	front, "sbinject": what sbinject says; the target can only read it
+ *	front, "sbinject": written by sbinject; the target can only read it
  *	+0		struct sb_page_header		one page
  *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
  *	+blocks_off	block[procs_max]		struct sb_page_cell[targets_max]
  *	+threads_off	tables of the thread filter	(see below)
  *
- *	rear, "sbinject-counts": what the target says; c = counters_off
+ *	rear, "sbinject-counts": written by the target; c = counters_off
  *	+c		struct sb_page_told		one page
  *	+c+procs_off	struct sb_page_ring[procs_max]	64 bytes each
  *	+c+blocks_off	block[procs_max]		struct sb_page_counts[targets_max]
@@ -28,32 +28,32 @@
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
  *			of sums, `slots` owned slots, 16 shared slots, 1 KiB each
  *
- * What belongs together has the same place in both halves, so a stub finds the one from the other
- * by adding counters_off.
+ * Related structures have the same place in both halves, so a stub finds the one from the other by
+ * adding counters_off.
  *
- * Process 0 is nobody's: a process whose private record is zero (a fork that nobody saw) uses
- * its block, so that its hits are counted, if not told apart. The file is sparse: a cell that
- * was never hit costs no memory.
+ * Process 0 is the entry of unregistered processes: a process whose private record is zero (a fork
+ * that sbinject has not seen) uses its block, so that its hits are counted, though not separately.
+ * The file is sparse: a cell that was never hit uses no memory.
  *
- * Who writes what: the front belongs to sbinject, the rear to the target. Every number in the rear
- * is data from outside for whoever reads it. The file in front is sealed (F_SEAL_FUTURE_WRITE) once
- * sbinject has mapped it, before the target does: no other mapping of it can be written, nor made
- * writable, nor can the file be written to.
+ * Writers: sbinject writes the front, the target writes the rear. Every number in the rear is data
+ * from outside for its reader. The file in front is sealed (F_SEAL_FUTURE_WRITE) once sbinject has
+ * mapped it, before the target maps it: no other mapping of it can be written or made writable, and
+ * the file cannot be written to.
  *
  * Any process that maps the page can write all of the rear, and a fork may have dropped its
  * privileges since. Before Linux 5.1 there is no such seal, and the same holds for the front. So
- * code in a target takes no address and no bound of a loop from either: the layout stands in
- *private memory (the stub's own words, struct sb_page_layout in the room), `threads` counts modulo
- *the tables that there are, a probe of such a table ends after its length, a delay after the
- *longest that was ever asked for (struct sb_page_record), and a doorbell's wait after some seconds.
+ * code in a target takes no address and no bound of a loop from either: the layout is in private
+ * memory (the stub's own words, struct sb_page_layout in the mailbox), `threads` counts modulo the
+ * number of tables, a probe of such a table ends after its length, a delay after the longest that
+ * was ever set (struct sb_page_record), and a doorbell's wait after some seconds.
  *
- * A slot is owned by one thread, known by its FS base, and counted in without a lock prefix:
- * no two threads of one process share an FS base, and a signal handler on the same thread only
- * ever interrupts between whole instructions. Threads that find their slot taken, and all
- * threads where RDFSBASE may not be used, count in the shared slots with a lock prefix.
+ * A slot is owned by one thread, identified by its FS base, and its owner counts without a lock
+ * prefix: no two threads of one process share an FS base, and a signal handler on the same thread
+ * interrupts only between whole instructions. Threads that find their slot taken, and all threads
+ * where RDFSBASE may not be used, count in the shared slots with a lock prefix.
  *
- * All times are in TSC ticks. The byte offsets are known to assembly code (stub-code.S): they are
- * checked below and may never change within one version.
+ * All times are in TSC ticks. Assembly code (stub-code.S) uses the byte offsets: they are checked
+ * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
 #define SB_PAGE_VERSION	     4
@@ -67,7 +67,7 @@
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
 	SB_STATE_COUNT = 1, /* counted */
-	SB_STATE_SLOW = 2,  /* counted, filtered, delayed: whatever the settings say */
+	SB_STATE_SLOW = 2,  /* counted, filtered and delayed, according to the cell's settings */
 };
 
 enum sb_page_flags {
@@ -79,12 +79,11 @@ enum sb_page_flags {
 struct sb_page_slot {
 	uint64_t owner; /* ~FS base, 0: free (shared slots: always 0) */
 	uint64_t hits;
-	uint64_t injected_ticks; /* measured, without the hook's fixed cost, without overrun */
-	uint64_t overrun_ticks;	 /* of hits that ended overrun_limit late: what went beyond */
-	int64_t residual_ticks;	 /* given more (+) or less (-) than asked so far; evens out rounding
-				  */
-	uint64_t lapsed;	 /* hits not delayed because the lease had run out */
-	uint64_t max_ticks;	 /* longest time one hit took, overrun included */
+	uint64_t injected_ticks; /* measured, without the hook's fixed cost and without overrun */
+	uint64_t overrun_ticks;	 /* of hits that ended overrun_limit late: the excess */
+	int64_t residual_ticks; /* given more (+) or less (-) than set so far; evens out rounding */
+	uint64_t lapsed;	/* hits not delayed because the lease had run out */
+	uint64_t max_ticks;	/* longest time one hit took, overrun included */
 	uint64_t reserved;
 	/*
 	 * Delayed hits by excess over delay_ticks: v = excess >> BUCKET_SHIFT (below 0: 0);
@@ -96,8 +95,8 @@ struct sb_page_slot {
 struct sb_page_cell {
 	uint32_t state;		/* enum sb_page_state; read by every hit */
 	uint32_t flags;		/* enum sb_page_flags */
-	uint64_t delay_ticks;	/* to spin; the hook's own cost is already taken off */
-	uint64_t every;		/* delay each Nth hit of a slot; 0 and 1: each */
+	uint64_t delay_ticks;	/* to spin; the hook's own cost is already subtracted */
+	uint64_t every;		/* delay each Nth hit of a slot; 0 and 1: every hit */
 	uint64_t overrun_limit; /* a spin that ends later by more than this was interrupted */
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
@@ -105,19 +104,20 @@ struct sb_page_cell {
 	uint64_t reserved[1];
 };
 
-/* At the same place in the rear. Its fields' offsets are free in struct sb_page_cell. */
+/* At the same place in the rear. Its fields use offsets that are free in struct sb_page_cell. */
 struct sb_page_counts {
 	uint64_t settings[7]; /* not used */
-	uint64_t cuts;	      /* delayed hits that were told to leave early */
+	uint64_t cuts;	      /* delayed hits that left early because of a change */
 	uint64_t cut_ticks;   /* what they had spent */
 	/*
-	 * Of the agent, while SB_CELL_SPANS is set: how long calls took from entry to return, what
-	 * they called included and the timing itself taken off; of a generator or a coroutine, the
-	 * stretches in which it ran. A call within a call of the same cell is part of that one.
+	 * Of the agent, while SB_CELL_SPANS is set: the time of calls from entry to return, without
+	 * the time of the measurement itself, and including the functions that they call. For a
+	 * generator or a coroutine: the time of the stretches in which it ran. A call within a call
+	 * of the same cell is part of the outer one.
 	 */
 	uint64_t span_ticks;
-	uint64_t spans;	       /* calls, or stretches, that these are the sum of */
-	uint64_t spans_missed; /* and those that were not timed */
+	uint64_t spans;	       /* calls, or stretches, in these sums */
+	uint64_t spans_missed; /* calls that were not timed */
 	uint64_t reserved[(1024 - 96) / 8];
 	struct sb_page_slot slot[]; /* header.slots owned ones, then the shared ones */
 };
@@ -132,9 +132,9 @@ struct sb_page_proc {
 	uint32_t pid; /* 0: free */
 	uint32_t reserved0;
 	uint32_t done; /* doorbells answered; a futex */
-	/* An interpreter's start is not to be rung for where this is `ended` and one. */
+	/* Do not ring for an interpreter's start where this is equal to `ended` plus one. */
 	uint32_t quiet;
-	uint64_t room; /* where it keeps its room; forks that nobody saw have one there, too */
+	uint64_t room; /* the address of its mailbox; unseen forks have their copy there, too */
 	uint32_t reserved[10];
 };
 
@@ -151,7 +151,7 @@ struct sb_page_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_size;
-	uint64_t session; /* random; the same in a session's pages and stubs */
+	uint64_t session; /* random; the same in all pages and stubs of a session */
 	uint64_t size;	  /* of the whole mapping, bytes */
 	uint32_t targets_max, procs_max;
 	uint32_t slots, cell_size;
@@ -160,41 +160,47 @@ struct sb_page_header {
 	uint64_t tsc_hz;
 	uint32_t tracer_pid;
 	uint32_t reserved0;
-	/* The region being made: mapped, and without its journal yet. For recover. */
+	/* The region that is being made: mapped, but still without its journal. For recover. */
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
-	/* a line of its own: read by delayed hits */
+	/* in a cache line of its own: read by delayed hits */
 	uint64_t lease_until; /* TSC; hits after it are not delayed */
-	uint32_t generation;  /* a change makes every spin in progress leave */
+	uint32_t generation;  /* a change makes every spin in progress end */
 	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
 	uint64_t reserved1[2];
-	/* The room made last, or being made; its length with the code in front of it. */
+	/* The mailbox made last, or being made; its length includes the code in front of it. */
 	uint64_t room_addr, room_size;
-	/* Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
-	 * of a function that has one counts there, too (target). */
+	/*
+	 * Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
+	 * of a function that has one also counts there (target).
+	 */
 	uint64_t each_off;
 	uint32_t each_max, reserved3;
 	uint64_t counters_off; /* where the rear begins */
 };
 
-/* The rear's first page. In versions before 4 these were in the header, at the same offsets. */
+/*
+ * The rear's first page. In versions before 4 these fields were in the header, at the same offsets.
+ */
 struct sb_page_told {
 	uint64_t reserved0[11];
 	uint32_t reserved1;
-	/* Not 0: its session is over and all code is as it was; what stays mapped does nothing, and
-	 * blocks no attach (sbinject). Here, since sbinject writes it into the target's memory. */
+	/*
+	 * Not 0: its session is over and all code is restored. What stays mapped does nothing, and
+	 * does not prevent an attach (sbinject). In the rear, since sbinject writes it into the
+	 * target's memory.
+	 */
 	uint32_t dormant;
 	uint64_t reserved2[6];
 	uint32_t bell;	     /* doorbell: a futex that sbinject sleeps on */
-	uint32_t bells_lost; /* rings that did not wait for their answer any longer */
+	uint32_t bells_lost; /* rings that gave up waiting for their answer */
 	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size */
 };
 
 /*
- * What the agent has to tell of a function that it found (its names are not known outside).
- * Notes are appended to one area of the page by all its processes: space is taken by an atomic
- * add on notes_used, in multiples of 8, and `size` is stored last. An area that is full takes
- * no more.
+ * What the agent reports about a function that it found (the names are not known outside). All
+ * processes of the page append their notes to one area of it. Space is allocated by an atomic add
+ * on notes_used, in multiples of 8, and `size` is stored last. A full area takes no more notes.
  */
 struct sb_page_note {
 	uint32_t size; /* of the whole note, a multiple of 8; 0: not written yet */
@@ -279,20 +285,22 @@ SB_PAGE_OFF(sb_page_threads, fsbase, 0);
 SB_PAGE_CHECK(sizeof(struct sb_page_threads) == 1 << 16);
 
 /*
- * The private record of an address space, in the page right behind the control page: wiped to zero
- * in every fork (MADV_WIPEONFORK). sbinject writes it through /proc/PID/mem.
+ * The private record of an address space, in the page directly behind the control page. Every fork
+ * has zeros instead (MADV_WIPEONFORK). sbinject writes it through /proc/PID/mem.
  *
  * most_shift: no delay of this process takes longer than 1 << most_shift ticks, whatever its cell
- * says; 0: ten seconds. It is a byte so that it is never seen half written, goes up before a
- * longer delay is set, and never goes down: a hit is held against the delay it began with.
+ * contains; 0: ten seconds. It is a byte so that no thread reads it half written. It rises before a
+ * longer delay is set, and never falls: a hit is held against the delay it began with.
  */
 struct sb_page_record {
 	uint64_t block_off; /* of this process's block, from blocks_off; 0: unregistered */
 	uint64_t proc_off;  /* of its sb_page_proc, from procs_off */
 	uint8_t most_shift;
 	uint8_t reserved[7];
-	/* What the header says of a region and a room: where this process is registered, only what
-	 * both of them say is believed. */
+	/*
+	 * The addresses of a region and a mailbox, as in the header. Where this process is
+	 * registered, only what both of them contain is believed.
+	 */
 	uint64_t region_addr, region_size;
 	uint64_t room_addr, room_size;
 };
@@ -304,7 +312,7 @@ SB_PAGE_OFF(sb_page_record, region_size, 32);
 SB_PAGE_OFF(sb_page_record, room_addr, 40);
 SB_PAGE_OFF(sb_page_record, room_size, 48);
 
-/* The layout of a page as its header has it, for those who must not take it from there. */
+/* The layout of a page as in its header, for code that must not read it from there. */
 struct sb_page_layout {
 	uint64_t session, size;
 	uint32_t targets_max, procs_max, slots, cell_size;
@@ -313,10 +321,10 @@ struct sb_page_layout {
 };
 
 /*
- * The room: private memory of one process (a fork has a copy of its own) by which sbinject
- * speaks with its agent inside an interpreter. sbinject makes it, with the entry code in the
- * page before it (entry.c), and asks for something by writing `command` and then `asked`; the
- * entry code, on a thread that may run Python, carries it out and sets `done` to `asked`.
+ * The mailbox: private memory of one process (a fork has a copy of its own) through which sbinject
+ * communicates with its agent inside an interpreter. sbinject makes it, with the entry code in the
+ * page before it (entry.c), and issues a command by writing `command` and then `asked`. The entry
+ * code, on a thread that may run Python, carries it out and sets `done` to `asked`.
  *
  * The agent is one function, `int sb_agent(struct sb_room *)`, called at a point where Python code
  * may run, with the GIL held, or where there is none attached to the interpreter. It returns 0, or
@@ -325,22 +333,22 @@ struct sb_page_layout {
  *	APPLY	takes over the list of targets where `list` differs from the list it has, and
  *		watches those whose cell is not OFF in this process. The first one starts it.
  *	LIST	writes a note for every function that matches now; nothing is watched.
- *	STOP	gives everything back. 0: the agent may be unloaded. SB_AGENT_BUSY: not yet.
+ *	STOP	removes the agent's changes. 0: the agent may be unloaded. SB_AGENT_BUSY: not yet.
  *
- * APPLY and STOP hold the GIL for about slice_ticks, keep their place, and return SB_AGENT_AGAIN;
- * the entry code leaves `done` as it is then, and sbinject sees to it that it is called again.
- * Whatever is `asked` meanwhile takes the place of what is not finished.
+ * APPLY and STOP hold the GIL for about slice_ticks, keep their place, and return SB_AGENT_AGAIN.
+ * The entry code then leaves `done` unchanged, and sbinject causes the next call. A command that is
+ * `asked` meanwhile replaces the unfinished one.
  *
- * Cells of Python functions hold the whole delay in delay_ticks: the agent measures what its
- * own hook costs and takes it off, and its injected_ticks and excess have that cost in them.
+ * Cells of Python functions hold the whole delay in delay_ticks: the agent measures the cost of its
+ * own hook and subtracts it, and its injected_ticks and excess include that cost.
  */
 #define SB_ROOM_MAGIC 0x316d6f6f726a6273ull /* "sbjroom1" */
 
 enum sb_agent_command {
-	SB_AGENT_APPLY = 1, /* watch what counts in this process */
+	SB_AGENT_APPLY = 1, /* watch the targets that count in this process */
 	SB_AGENT_LIST,
 	SB_AGENT_STOP,
-	SB_AGENT_READY, /* APPLY, and watch what is off, too: it is about to be switched on */
+	SB_AGENT_READY, /* APPLY, and also watch targets that are off but about to be on */
 };
 
 enum sb_agent_error {
@@ -350,51 +358,56 @@ enum sb_agent_error {
 	SB_AGENT_NO_TOOL = -3,	   /* all of sys.monitoring's tool ids are taken */
 	SB_AGENT_PYTHON = -4,	   /* the interpreter raised an exception */
 	SB_AGENT_BUSY = -5,	   /* something of the agent is still referred to */
-	SB_AGENT_DAMAGED = -6,	   /* page or room make no sense */
-	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter, or not its turn: ask again */
-	SB_AGENT_AGAIN = -8,	   /* a piece of it is done: ask again for the next */
+	SB_AGENT_DAMAGED = -6,	   /* page or mailbox is inconsistent */
+	SB_AGENT_ELSEWHERE = -7,   /* in a subinterpreter, or not its turn: repeat the command */
+	SB_AGENT_AGAIN = -8,	   /* a piece of it is done: repeat the command for the next */
 };
 
 enum sb_room_target_flags {
 	SB_TARGET_FILE = 1,   /* module is a glob over file names */
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
-	SB_TARGET_REST = 4,   /* leaves alone what a target before it matches */
-	SB_TARGET_SPANS = 8,  /* its calls may come to be timed: SB_CELL_SPANS */
-	SB_TARGET_EACH = 16,  /* a function's hits count in its note as well */
+	SB_TARGET_REST = 4,   /* excludes functions that an earlier target matches */
+	SB_TARGET_SPANS = 8,  /* its calls may be timed later: SB_CELL_SPANS */
+	SB_TARGET_EACH = 16,  /* a function's hits also count in its note */
 };
 
 struct sb_room_target {
 	uint32_t cell;
 	uint32_t flags;	       /* enum sb_room_target_flags */
-	uint32_t module, name; /* globs: offsets from the room of NUL-terminated texts */
+	uint32_t module, name; /* globs: NUL-terminated texts, as offsets in the mailbox */
 };
 
-enum sb_room_flags { /* what the agent says of itself */
+enum sb_room_flags { /* state that the agent reports */
 		     SB_ROOM_FREE_THREADED = 1,
 		     /* one tool id only: watching is not switched off while closed */
 		     SB_ROOM_ONE_TOOL = 2,
-		     /* 3.11: calls beneath a recursion deeper than the C stack bears were not seen
+		     /*
+		      * 3.11: calls beneath a recursion deeper than the C stack allows were not seen
 		      */
 		     SB_ROOM_DEEP = 4,
-		     /* the interpreter has ended, and with it all that the agent did; another one
-		      * may start in this process */
+		     /*
+		      * the interpreter has ended, and with it all that the agent did; another one
+		      * may start in this process
+		      */
 		     SB_ROOM_ENDED = 8,
-		     /* 3.10, 3.11: another frame evaluation function's owner took the agent's out;
-		      * calls were not seen until it was put back */
+		     /*
+		      * 3.10, 3.11: the owner of another frame evaluation function removed the
+		      * agent's; calls were not seen until it was put back
+		      */
 		     SB_ROOM_DROPPED = 16,
 };
 
 struct sb_room {
 	uint64_t magic;
 	uint32_t version; /* SB_PAGE_VERSION */
-	uint32_t size;	  /* of the room, its texts included */
+	uint32_t size;	  /* of the mailbox, its texts included */
 	/* Between sbinject and the entry code: see entry.h. */
 	uint32_t busy, asked, done, queued;
 	uint32_t command; /* enum sb_agent_command */
 	int32_t status;	  /* of the last command carried out: enum sb_agent_error */
 	uint32_t lent_op, parked;
 	int32_t lent_status;
-	uint32_t confined; /* the lent thread has a seccomp filter: it makes no call of ours */
+	uint32_t confined; /* the thread has a seccomp filter: make no system call on it */
 	uint64_t function[14];
 	uint64_t handle, agent;
 	uint64_t page_addr, record_addr;
@@ -404,31 +417,36 @@ struct sb_room {
 	/* Between sbinject and the agent. */
 	uint32_t list; /* changes with the list of targets */
 	uint32_t n_targets;
-	uint32_t targets_off; /* struct sb_room_target[], from the room */
+	uint32_t targets_off; /* struct sb_room_target[], from the start of the mailbox */
 	uint32_t flags;	      /* enum sb_room_flags (agent) */
 	uint32_t python;      /* PY_VERSION_HEX of the interpreter (agent) */
 	uint32_t matched;     /* code objects being watched (agent) */
 	uint64_t cost_ticks;  /* what a counted call costs (agent) */
-	uint64_t lent_until;  /* clock: a lent thread that is through waits no longer */
-	/* 3.10, 3.11 (agent): the interpreter's word for its frame evaluation function, 0: none;
-	 * one of these two values in it means that the agent's was taken out. */
+	uint64_t lent_until;  /* clock: until then a thread waits at the end of its remote call */
+	/*
+	 * 3.10, 3.11 (agent): the address of the interpreter's word for its frame evaluation
+	 * function, 0: none. One of the two values in it means that the agent's function was
+	 * removed.
+	 */
 	uint64_t eval_at, eval_gone, eval_next;
-	/* Thread pointers of lent threads that are at work in the interpreter. */
+	/* Thread pointers of threads whose remote call is at work in the interpreter. */
 	uint64_t inside[4];
-	/* As in room_setup, for whoever comes to recover. */
+	/* As in room_setup, for recover. */
 	uint64_t eval, eval_size;
-	/* The longest that a thread was in a command without a break, loading the agent included,
-	 * and so held the GIL: in those before STOP, and in STOP (entry code). */
+	/*
+	 * The longest that a thread was in a command without a break, loading the agent included,
+	 * and so held the GIL: in commands before STOP, and in STOP (entry code).
+	 */
 	uint64_t held_ticks[2];
 	uint64_t slice_ticks; /* a command that takes longer is done in pieces; 0: never (sbinject)
 			       */
-	uint64_t paused_at;   /* clock: the last piece was done then ... */
-	uint32_t pieces;      /* ... and so many before it (entry code) */
+	uint64_t paused_at;   /* clock: the end of the last piece ... */
+	uint32_t pieces;      /* ... and the number of pieces before it (entry code) */
 	uint32_t gil;	      /* as eval */
 	/*
-	 * The agent's bytes, from the room, and what the file in memory is called that they are
-	 * loaded from. The entry code makes that and closes it again: a descriptor that stayed open
-	 * in between could be closed by the program.
+	 * The agent's bytes, from the start of the mailbox, and the identity of the file in memory
+	 * that they are loaded from. The entry code creates and closes that file: the program could
+	 * close a descriptor that stayed open in between.
 	 */
 	uint32_t image_off, image_size;
 	char image_name[16];

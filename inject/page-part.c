@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process leaves the page that it shares: what a page has of it, in another one. */
+/* A process leaves the page that it shares: copies the process's part of a page to another one. */
 #include <string.h>
 #include <unistd.h>
 #include "page.h"
@@ -9,7 +9,7 @@ static void *at(const struct page *page, uint64_t off)
 	return (char *)page->hdr + off;
 }
 
-/* What is not a hole of the counters; both files have them at the same place. */
+/* Copies the counters' parts that are not holes; both files have them at the same place. */
 static void copy_counts(const struct page *page, const struct page *from, uint32_t proc)
 {
 	const struct sb_page_header *h = &page->lay;
@@ -39,7 +39,7 @@ static void copy_cells(const struct page *page, const struct page *from, uint32_
 	}
 }
 
-/* The numbers of its tables are in its cells. */
+/* The cells contain the numbers of their tables. */
 static void copy_tables(struct page *page, const struct page *from, uint32_t proc)
 {
 	for (int i = 1; i < PAGE_TABLE_PAIRS; i++) {
@@ -52,8 +52,10 @@ static void copy_tables(struct page *page, const struct page *from, uint32_t pro
 	}
 }
 
-/* An agent's functions go on counting where their notes are; what they have counted so far the
- * other page keeps. */
+/*
+ * An agent's functions continue to count in the new page's notes; their counts so far stay in the
+ * old page.
+ */
 static void copy_notes(const struct page *page, const struct page *from)
 {
 	uint64_t used = __atomic_load_n(&page_told(from)->notes_used, __ATOMIC_ACQUIRE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counters. They are written by the target, so every value is taken as it is and
- * only ever added up; reads go through the file, where a hole stays a hole.
+ * Reading counters. The target writes them, so every value is taken as it is and only ever added
+ * up. Reads go through the file, where a hole stays a hole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void add_cell(struct page_sums *sums, const struct sb_page_counts *cell)
 	sums->spans_missed += cell->spans_missed;
 }
 
-/* What is done with each 1 KiB record of a cell; the first is its sums, then come slots. */
+/* The action for each 1 KiB record of a cell; the first is its sums, then come the slots. */
 struct reading {
 	struct page_sums *sums;
 	struct page_spent *spent;
@@ -126,7 +126,7 @@ void page_each_add(const struct page *page, uint64_t *sums, size_t n)
 	}
 }
 
-/* The text of a note, NUL by NUL; NULL where it does not hold together. */
+/* The next string of a note, up to its NUL; NULL where the note is inconsistent. */
 static const char *next_text(const char **at, const char *end)
 {
 	const char *text = *at, *nul = text ? memchr(text, '\0', (size_t)(end - text)) : NULL;
@@ -150,7 +150,7 @@ static bool read_note(struct page_note *note, const struct sb_page_note *copy, s
 	return note->file;
 }
 
-/* The area can be written by the target at any time. */
+/* The target can write the area at any time. */
 bool page_next_note(const struct page *page, struct page_note *note)
 {
 	const char *area = (const char *)page->hdr + page->lay.notes_off;
@@ -223,7 +223,7 @@ double page_excess_quantile(const struct page_sums *sums, double quantile)
 			seen += here;
 			continue;
 		}
-		if (i == 0) /* mostly hits that were given a little less than asked */
+		if (i == 0) /* mostly hits that were given a little less than set */
 			return 0;
 		return bucket_start(i) +
 		       (bucket_start(i + 1) - bucket_start(i)) * (want - seen) / here;

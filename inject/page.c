@@ -16,10 +16,10 @@
 enum {
 	PAGE = 4096,
 	PROCS_LEAST = 16,
-	MORE_LITTLE = 64, /* targets beyond those that there are, where room is short */
+	MORE_LITTLE = 64, /* spare targets, where address space is short */
 	NOTES = 1 << 23,
 	EACH = 1 << 16,
-	MOST_S = 10, /* the longest delay that may be asked for */
+	MOST_S = 10, /* the longest delay that may be set */
 };
 
 /* Of each half: address space only, of which some targets have little (ulimit -v). */
@@ -86,7 +86,7 @@ static int map_files(struct page *page, const struct sb_page_header *layout, str
 	return 0;
 }
 
-/* A page that the target could cut short would end us with SIGBUS. */
+/* If the target could shrink the file, an access here would end sbinject with SIGBUS. */
 static int size_file(int fd, uint64_t size, struct sb_err *err)
 {
 	if (ftruncate(fd, (off_t)size) < 0)
@@ -97,7 +97,7 @@ static int size_file(int fd, uint64_t size, struct sb_err *err)
 	return 0;
 }
 
-/* From here on nobody makes a mapping of the settings that can be written; ours is there. */
+/* From here on no process can map the settings writable; sbinject's own mapping exists already. */
 static int seal_files(struct page *page, struct sb_err *err)
 {
 	page->sealed = fcntl(page->files.settings, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
@@ -202,8 +202,10 @@ void page_proc_free(struct page *page, uint32_t proc)
 {
 	uint64_t from = page->lay.counters_off + cell_offset(page, proc, 0);
 
-	/* A hole again: the next process with this index starts from zero. The settings' file is
-	 * sealed, and what it holds it keeps. */
+	/*
+	 * A hole again: the next process with this index starts from zero. The settings' file is
+	 * sealed and keeps its contents.
+	 */
 	fallocate(page->files.counts, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
 		  (off_t)page->lay.block_size);
 	for (uint32_t t = 0; t < page->targets_used; t++)
@@ -256,7 +258,7 @@ struct sb_page_layout page_layout_of(const struct page *page)
 	};
 }
 
-/* A delay, and what the slot may carry over from others. An agent's hook has its own cost in it. */
+/* A delay, and what the slot may carry over from others. An agent's hook includes its own cost. */
 uint8_t page_most_shift(const struct page_setting *set)
 {
 	uint64_t most = (set->delay ? set->delay_ticks + set->residual_max : 0) | 1;
@@ -287,8 +289,10 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	__atomic_store_n(&cell->state, state_of(set), __ATOMIC_RELEASE);
 }
 
-/* Two tables a filtered cell, used in turn, so that no probe ever sees one being rebuilt. Pair 0 is
- * of cells that have none. */
+/*
+ * Two tables per filtered cell, used in turn, so that no probe ever sees one being rebuilt. Pair 0
+ * is for cells without a table.
+ */
 static struct page_tables *tables_of(struct page *page, uint32_t proc, uint32_t target)
 {
 	struct page_tables *t, *free = NULL;
@@ -305,7 +309,8 @@ static struct page_tables *tables_of(struct page *page, uint32_t proc, uint32_t 
 	return free;
 }
 
-/* Nothing that is read back here is believed: on old kernels the target may be writing meanwhile.
+/*
+ * Nothing read back from the table is believed: on old kernels the target may write it meanwhile.
  */
 static void fill_table(struct sb_page_threads *table, const uint64_t *fsbase, size_t count)
 {
@@ -370,7 +375,7 @@ void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t ov
 	c = (struct sb_page_counts *)((char *)page->hdr + page->lay.counters_off + cell);
 	__atomic_add_fetch(&c->cuts, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&c->cut_ticks, ticks, __ATOMIC_RELAXED);
-	/* The shared slots are added to by atomic additions alone, ours included. */
+	/* The shared slots are changed by atomic additions only, here too. */
 	__atomic_add_fetch(&c->slot[page->lay.slots].overrun_ticks, overrun, __ATOMIC_RELAXED);
 }
 

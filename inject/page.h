@@ -8,16 +8,19 @@
 #include "src/base/err.h"
 
 /*
- * sbinject's side of a control page (page-abi.h): its layout, its settings, its counters. One
- * page serves one program image and all its forks; an exec starts a new one.
+ * sbinject's side of a control page (page-abi.h): its layout, its settings, its counters. One page
+ * serves one program image and all its forks; an exec starts a new one.
  *
- * page_layout() says how large the memfds must be; the target makes them; page_map() maps them
- * here, both in one piece as the target does, and seals the one with the settings. Counters are
- * read with holes left as holes: reading costs no memory.
+ * page_layout() computes how large the memfds must be; the target makes them; page_map() maps them
+ * here, both in one piece as the target does, and seals the one with the settings. Reading counters
+ * leaves the files' holes in place, so it uses no memory.
  */
 enum { PAGE_PROCS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
 
-/* settings: up to counters_off; counts: as large as the page, and empty up to there. -1: none. */
+/*
+ * settings: as large as the page up to counters_off; counts: as large as the page, and empty up to
+ * counters_off. -1: none.
+ */
 struct page_files {
 	int settings, counts;
 };
@@ -25,29 +28,29 @@ struct page_files {
 /* Two tables of the thread filter that serve one cell in turn. */
 struct page_tables {
 	uint32_t proc, target;
-	bool used, second; /* the second is the one in use */
+	bool used, second; /* the second table is the one in use */
 };
 
 struct page {
 	struct sb_page_header *hdr;
-	struct sb_page_header lay; /* its layout, our own copy */
+	struct sb_page_header lay; /* its layout, in sbinject's own copy */
 	bool sealed;		   /* the target cannot write the settings: Linux 5.1 and later */
 	struct page_files files;
 	size_t size;
-	uint64_t target_addr;	    /* where the targets see it */
-	bool proc_used[PAGE_PROCS]; /* what is handed out is known here, not from the page */
+	uint64_t target_addr;	    /* its address in the targets */
+	bool proc_used[PAGE_PROCS]; /* allocated entries; recorded here, not read from the page */
 	struct page_tables tables[PAGE_TABLE_PAIRS];
-	uint32_t targets_used; /* cells that were set: the others' memory is not there yet */
-	/* What new records are given: the longest delay so far, the mappings announced last. */
+	uint32_t targets_used; /* set cells: the memory of the others is not allocated yet */
+	/* Contents of new records: the longest delay so far, the mappings announced last. */
 	struct sb_page_record record;
 };
 
-/* What is asked of one target; times in ticks. */
+/* The setting of one target; times in ticks. */
 struct page_setting {
 	bool enabled;
 	bool delay;  /* false: count only */
 	bool filter; /* by thread; see page_set_threads() */
-	bool spans;  /* calls are timed, where an agent can */
+	bool spans;  /* calls are timed, where an agent supports it */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };
 
@@ -56,67 +59,71 @@ struct page_sums {
 	uint64_t hits, delayed, cuts;
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
-	uint64_t busiest_hits; /* of the one slot with most hits */
+	uint64_t busiest_hits; /* of the one slot with the most hits */
 	uint64_t span_ticks, spans, spans_missed;
 };
 
 /*
- * Fills a header for so many targets and as many more as may come; size in hdr->size. little: who
- * maps it has little address space, so fewer more, and fewer processes. slots: by the number of
- * CPUs.
+ * Fills a header for this number of targets and `more` later ones; the size is in hdr->size.
+ * little: the address space of the processes that map it is limited, so there are fewer spare
+ * targets and fewer processes. slots: by the number of CPUs.
  */
 void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little);
 
 /*
- * Sizes the files (owned from here on, also on failure), maps them and writes the header. The
- * settings are sealed then, so that no other mapping of them can be written: the target must not
- * have had the time to map them.
+ * Sizes the files (it owns them from the call on, also on failure), maps them and writes the
+ * header. Then it seals the settings, so that no other mapping of them can be written: the target
+ * must not have had the time to map them.
  */
 int page_map(struct page *page, struct page_files files, const struct sb_page_header *layout,
 	     struct sb_err *err);
 void page_unmap(struct page *page);
 
 /*
- * A page of the same layout takes over all that the other one has of a process and of process 0's
- * settings, its index included; functions' own counters begin anew in it. Nothing of the process
- * runs.
+ * Copies to a page of the same layout all that the other one has of a process and the settings of
+ * process 0, its index included. Functions' own counters start at 0 in the new page. No thread of
+ * the process may run.
  */
 void page_take_over(struct page *page, const struct page *from, uint32_t proc);
 
-/* Ticks a second, which those in the target go by. */
+/* Ticks per second, for the code in the target. */
 void page_set_clock(struct page *page, uint64_t tsc_hz);
-/* The layout that they go by, for memory of their own. */
+/* The layout for the code in the target, to be kept in memory of its own. */
 struct sb_page_layout page_layout_of(const struct page *page);
-/* What a delay or a doorbell takes at most, where nothing else is known; ticks. */
+/* The upper bound of a delay or a doorbell's wait, where no other is known; ticks. */
 uint64_t page_most_ticks(const struct page *page);
 
 /* A free process index (never 0) marked with pid, or 0 when the table is full. */
 uint32_t page_proc_new(struct page *page, pid_t pid);
-void page_proc_free(struct page *page, uint32_t proc); /* gives its counters' memory back */
+void page_proc_free(struct page *page, uint32_t proc); /* releases the memory of its counters */
 struct sb_page_proc *page_proc(const struct page *page, uint32_t proc);
-/* What the target says: any number. */
+/* Written by the target: any number is possible. */
 struct sb_page_told *page_told(const struct page *page);
 struct sb_page_ring *page_ring(const struct page *page, uint32_t proc);
 struct sb_page_counts *page_counts(const struct page *page, uint32_t proc, uint32_t target);
-/* Its interpreter's start is not to be rung for, until it says that one has ended. */
+/*
+ * Silences the doorbell of its interpreter's start, until the process reports that one has ended.
+ */
 void page_quiet(struct page *page, uint32_t proc);
 struct sb_page_record page_record(const struct page *page, uint32_t proc);
 
 /* The cell of a target in process 0, as an offset from the header (what stubs are given). */
 uint64_t page_cell_offset(const struct page *page, uint32_t target);
 
-/* What a record must allow for before such a setting is stored: see most_shift. */
+/* The bound that a record must allow before this setting is stored: see most_shift. */
 uint8_t page_most_shift(const struct page_setting *set);
 
-/* A function's own counter, as an offset from the header; 0: there is none of that number. And what
- * the first n have counted, in all processes of the page, added to sums. */
+/*
+ * The offset of a function's own counter from the header; 0: no counter has this number.
+ * page_each_add() adds what the first n have counted, in all processes of the page, to sums.
+ */
 uint64_t page_each_offset(const struct page *page, uint32_t each);
 void page_each_add(const struct page *page, uint64_t *sums, size_t n);
 
 /*
- * The notes of agents, one after another: begin with `at` 0, or where an earlier look ended. False:
- * no more is whole yet. What is told is a copy, valid until the next call; page_note_done() frees
- * it.
+ * The notes of agents, one after another. Begin with `at` 0, or where an earlier call ended. False:
+ * no further note is complete yet. The strings are a copy, valid until the next call;
+ * page_note_done() frees it.
  */
 struct page_note {
 	uint64_t at; /* where the next one begins */
@@ -128,7 +135,7 @@ struct page_note {
 bool page_next_note(const struct page *page, struct page_note *note);
 void page_note_done(struct page_note *note);
 
-/* Stores a setting: state last, so that a hit sees all of it or none. */
+/* Stores a setting: the state last, so that a hit sees all of it or none. */
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set);
 
 /* Replaces the thread filter's table; count may be 0. SB_ENOMEM when there are too many. */
@@ -136,27 +143,34 @@ int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const ui
 		     size_t count, struct sb_err *err);
 
 void page_lease(struct page *page, uint64_t until_ticks);
-/* Doorbells that gave up waiting: what the program did until they were answered was not seen. */
+/*
+ * Doorbells that gave up waiting: sbinject did not see what the program did until they were
+ * answered.
+ */
 uint32_t page_bells_lost(const struct page *page);
-void page_kick(struct page *page); /* every spin in progress leaves */
-/* A delay that was ended from outside: ticks of it were given, overrun ticks passed beyond what was
- * asked; cell: offset, from the target. */
+void page_kick(struct page *page); /* ends every spin in progress */
+/*
+ * Records a delay that was ended from outside: `ticks` of it were given, `overrun` ticks passed
+ * beyond the delay that was set; cell: its offset, from the target.
+ */
 void page_note_cut(struct page *page, uint64_t cell, uint64_t ticks, uint64_t overrun);
-/* Doorbells of nobody's processes (0), or of one, that nothing is to be done for. */
+/* Answers doorbells that need no action: those of unregistered processes (0), or of one process. */
 void page_answer(struct page *page, uint32_t proc);
-void page_close_all(struct page *page); /* everything off, doorbells answered, spins left */
+void page_close_all(struct page *page); /* switches all off, answers doorbells, ends spins */
 
 /* Adds the counters of one cell to *sums. Safe against any contents. */
 void page_read(const struct page *page, uint32_t proc, uint32_t target, struct page_sums *sums);
-/* How long each slot of one cell was delayed and interrupted in all, ticks; page_slots() of them,
- * those that were never used left alone. */
+/*
+ * How long each slot of one cell was delayed and interrupted in all, ticks; page_slots() entries.
+ * Entries of unused slots are not written.
+ */
 struct page_spent {
 	uint64_t injected, overrun;
 };
 size_t page_slots(const struct page *page);
 void page_read_spent(const struct page *page, uint32_t proc, uint32_t target,
 		     struct page_spent *spent);
-/* Every slot that has counted: a thread of its own for all but the shared ones at the end. */
+/* Every slot that has counted: each is one thread's, except the shared ones at the end. */
 typedef void page_slot_fn(void *ctx, size_t index, const struct sb_page_slot *slot);
 void page_each_slot(const struct page *page, uint32_t proc, uint32_t target, page_slot_fn *each,
 		    void *ctx);

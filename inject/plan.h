@@ -7,13 +7,14 @@
 #include <stdint.h>
 
 /*
- * How one site is hooked: which bytes are replaced, and what the replaced instructions become
- * when they run somewhere else. Pure: bytes and addresses in, a plan or a refusal out; nothing
- * of the target is touched, nothing is allocated. All addresses are run-time addresses.
+ * How one site is hooked: which bytes are replaced, and what the replaced instructions become when
+ * they run at another address. Pure: the input is bytes and addresses, the output a plan or a
+ * refusal. Nothing of the target is touched, nothing is allocated. All addresses are run-time
+ * addresses.
  *
- * A window is the bytes that a jump replaces. It qualifies when it is made of whole
- * instructions, lies on one page (a write across two can be cut in half by SIGKILL), and
- * nothing lands behind its first byte. Three shapes, tried in this order:
+ * A window is the bytes that a jump replaces. It qualifies when it is made of whole instructions,
+ * lies on one page (SIGKILL can cut a write across two pages in half), and nothing lands behind its
+ * first byte. Three shapes, tried in this order:
  *
  *	body	5 bytes or more of the function:	E:  jmp rel32 stub
  *	tail	a shorter body and no-op padding after,	E:  jmp rel32 stub
@@ -22,27 +23,27 @@
  *		after a shorter body count, too), 5 of
  *		padding before it
  *
- * An endbr64 at the entry stays where it is; the window starts after it. So does another first
+ * An endbr64 at the entry stays in place; the window starts after it. So does another first
  * instruction that only pushes a register, moves the stack pointer down or computes a register,
  * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
  */
 enum plan_refusal {
 	PLAN_OK = 0,
-	PLAN_TOO_SHORT,	     /* the body is too short and has no padding to use */
-	PLAN_LANDING,	     /* a branch or another symbol lands inside the window */
-	PLAN_LOOPS_TO_ENTRY, /* a branch of the function's own goes to the entry and is out of reach
-			      */
-	PLAN_CROSSES_PAGE,   /* the window crosses a page boundary */
-	PLAN_UNDECODABLE,    /* an instruction that cannot be decoded */
-	PLAN_UNMOVABLE,	     /* an instruction that cannot run elsewhere (e.g. call through rsp) */
-	PLAN_OUT_OF_REACH,   /* an operand is farther than +-2 GB from the stub */
+	PLAN_TOO_SHORT,	      /* the body is too short and has no padding to use */
+	PLAN_LANDING,	      /* a branch or another symbol lands inside the window */
+	PLAN_LOOPS_TO_ENTRY,  /* a branch of the function itself goes to the entry and is out of
+			       * reach */
+	PLAN_CROSSES_PAGE,    /* the window crosses a page boundary */
+	PLAN_UNDECODABLE,     /* an instruction that cannot be decoded */
+	PLAN_UNMOVABLE,	      /* an instruction that cannot run elsewhere (e.g. call through rsp) */
+	PLAN_OUT_OF_REACH,    /* an operand is farther than +-2 GB from the stub */
 	PLAN_MID_INSTRUCTION, /* the address is not the start of an instruction */
 	PLAN_GO_NOSPLIT,      /* Go function without stack check, of the runtime or in assembly */
 	PLAN_GO_PREEMPT,      /* ... in whose window a goroutine may wait */
 	PLAN_TEXTREL,	      /* the module relocates its text */
 	PLAN_FILE_CHANGED,    /* while it was read */
-	PLAN_TEXT_CHANGED,    /* the memory differs from the file: hooked by someone else? */
-	PLAN_BREAKPOINT,      /* by another tool's breakpoint alone */
+	PLAN_TEXT_CHANGED,    /* the memory differs from the file: another tool's hook? */
+	PLAN_BREAKPOINT,      /* another tool's breakpoint is the only difference */
 	PLAN_INLINE_LOOPS,    /* an inlined copy branches back to where it begins */
 	PLAN_INLINE_SEVERAL,  /* an inlined copy begins at more than one place */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
@@ -63,13 +64,13 @@ enum {
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
 };
 
-/* What the caller knows of the site. Pointers are borrowed for the call. */
+/* Facts about the site, from the caller. Pointers are borrowed for the call. */
 struct plan_request {
 	uint64_t addr;		 /* the address to hook */
 	uint64_t func, func_end; /* bounds of the function around it; func_end 0: unknown */
 	uint64_t prev_end, next; /* nothing but padding between prev_end and func, and between
 				    func_end and next; see image_function_room() */
-	uint64_t fill_end;	 /* no section holds [func_end, fill_end); 0: nothing is known */
+	uint64_t fill_end;	 /* no section holds [func_end, fill_end); 0: unknown */
 	uint64_t prev;		 /* where the code that ends at prev_end begins; 0: unknown */
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
@@ -77,26 +78,28 @@ struct plan_request {
 	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
 		       code reads them, and the red zone is free */
 	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
-	bool go; /* Go's code: its runtime looks up each pc that a signal finds, and gives up on one
-		    in the padding, where no instruction is: no jump may stand there */
+	bool go; /* Go's code: its runtime looks up the pc of each signal, and aborts on a pc in the
+		  * padding, where no instruction is: no jump may be put there */
 	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
 			  struct plan */
-	bool go_waits; /* a goroutine may have been preempted here, and waits, on no thread, to go
-			  on: no instruction but the first may begin in the bytes that are
-			  replaced. Nobody is preempted in a stack check. */
+	bool go_waits; /* a goroutine may have been preempted here, and may wait, on no thread, to
+			* be resumed: no instruction but the first may begin in the replaced bytes.
+			* A stack check is never preempted. */
 };
 
 struct plan_insn {
 	uint8_t off, len; /* within the window's original bytes */
 };
 
-/* A branch of the function's own to its entry, to be sent past the hook: Go's way back from
- * morestack is one in each function. */
+/*
+ * A branch of the function itself to its entry, redirected past the hook: Go's way back from
+ * morestack is one in each function.
+ */
 struct plan_retarget {
 	uint64_t field;	  /* address of its rel32 field (4 bytes, on one page) */
 	uint8_t insn_end; /* bytes from field to the end of the instruction (4) */
-	bool widen; /* a jump of two bytes at field - 1, with traps behind it that nobody runs:
-		       it becomes one of five, all on one page */
+	bool widen;	  /* a jump of two bytes at field - 1, followed by traps that never run: it
+			   * becomes one of five bytes, all on one page */
 };
 
 struct plan {
@@ -115,7 +118,7 @@ struct plan {
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
 	bool flags_live; /* the stub must keep the arithmetic flags */
 	bool entry;	 /* as in the request */
-	bool go_leaf;	 /* the stub looks whether the goroutine's stack has room for it */
+	bool go_leaf;	 /* the stub checks that the goroutine's stack has space for it */
 	uint8_t retargets;
 	struct plan_retarget retarget[PLAN_MAX_RETARGETS];
 };
@@ -124,16 +127,16 @@ struct plan {
 struct landing_set;
 
 /*
- * Decides. landings may be NULL only where the caller knows that nothing lands (tests).
- * Returns PLAN_OK or the reason; *detail (may be NULL) is filled with a short text such as
- * "from 0x1234", or "".
+ * Decides. landings may be NULL only where the caller knows that nothing lands (tests). Returns
+ * PLAN_OK or the reason; fills *detail (may be NULL) with a short text such as "from 0x1234", or
+ * "".
  */
 enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
 			    struct plan *plan, char *detail, size_t detail_size);
 
 /*
- * The range whose landings plan_make() will ask for, to be handed to landing_add_window(); len
- * is 0 where the site is refused whatever lands. Cheap: nothing is scanned.
+ * The range whose landings plan_make() will look up, for landing_add_window(). len is 0 where the
+ * site is refused whatever lands. Cheap: nothing is scanned.
  */
 void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len);
 
@@ -144,25 +147,28 @@ struct plan_pc {
 };
 
 /*
- * Writes the displaced instructions as they must be to run at address `at`, followed by a jump
- * to plan->resume unless plan->ends. Branches are widened; RIP-relative operands adjusted; a
- * call pushes the original return address and jumps. pcs (room for PLAN_MAX_INSNS + 1) gets
- * one entry for each instruction boundary, so that a thread found there can be moved back.
- * Returns bytes written, or 0 with *why set (PLAN_OUT_OF_REACH).
+ * Writes the displaced instructions as they must be to run at address `at`, followed by a jump to
+ * plan->resume unless plan->ends. Branches are widened; RIP-relative operands adjusted; a call
+ * pushes the original return address and jumps. pcs (PLAN_MAX_INSNS + 1 entries) gets one entry for
+ * each instruction boundary, so that a thread found there can be moved back. Returns bytes written,
+ * or 0 with *why set (PLAN_OUT_OF_REACH).
  */
 size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 
-/* The bytes that stand at plan->addr when hooked (plan->len of them; the rest of a window
- * longer than the jump becomes int3, never executed), and at plan->pad. plan_retarget(): what
- * stands at *addr so that a retarget reaches `past` (the emitted displaced code);
- * PLAN_MAX_RETARGET bytes at most, returns how many. */
+/*
+ * The bytes at plan->addr when hooked (plan->len of them; the rest of a window longer than the jump
+ * becomes int3, never executed), and at plan->pad. plan_retarget(): the bytes at *addr that make a
+ * retarget reach `past` (the emitted displaced code); returns how many, PLAN_MAX_RETARGET at most.
+ */
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad);
 unsigned int plan_retarget(const struct plan_retarget *rt, uint64_t past, uint64_t *addr,
 			   uint8_t *bytes);
 
-/* The offset of the emitted copy of the instruction that starts at original pc inside the
- * window; -1 if pc is not such a boundary (then the thread is moved on otherwise). */
+/*
+ * The offset of the emitted copy of the instruction that starts at original pc inside the window;
+ * -1 if pc is not such a boundary (then the thread is moved on in another way).
+ */
 int plan_emitted_pc(const struct plan_pc *pcs, size_t n, uint64_t original);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * Planting: from plans to changed text.
  *
- *	1. a hole in the map near the sites, stubs emitted for it	nobody stopped
- *	2. the region mapped and filled					one thread borrowed
- *	3. text written							all threads stopped
+ *	1. find a hole in the map near the sites, emit stubs for it	no thread stopped
+ *	2. map the region and fill it					by remote calls
+ *	3. write the text						all threads stopped
  *
- * If the tracer dies in 1 or 2, a mapping that nobody jumps into is left; in 3, each page of
- * text is either as it was or hooked, and the journal knows about all of them.
+ * If the tracer dies in 1 or 2, a mapping remains that no thread jumps into; in 3, each page of
+ * text is either as it was or hooked, and the journal lists all of them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static size_t count_sites(const struct planting *p)
 	return n;
 }
 
-/* What a uprobe or a debugger leaves: traps in place of first bytes, and nothing else. */
+/* The traces of a uprobe or a debugger: traps in place of first bytes, and no other difference. */
 static bool only_breakpoints(const uint8_t *now, const uint8_t *orig, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -72,8 +72,10 @@ static bool only_breakpoints(const uint8_t *now, const uint8_t *orig, size_t len
 	return true;
 }
 
-/* The text must be what the plan was made from: someone else's hook is not to be hooked. Of a
- * process that has ended meanwhile nothing can be read, which says nothing about its text. */
+/*
+ * The text must be what the plan was made from: another tool's hook must not be hooked. The memory
+ * of a process that has ended meanwhile cannot be read; that is no statement about its text.
+ */
 static int check_text(struct planting *p, struct sb_err *err)
 {
 	const struct memory *mem = &p->space->mem;
@@ -113,7 +115,10 @@ static struct space_site *site_before(const struct planting *p, uint64_t addr)
 	return lo ? &p->sites[lo - 1] : NULL;
 }
 
-/* A site in mid-function whose window would cover a branch that another site's hook redirects. */
+/*
+ * Refuses a site in mid-function whose window would cover a branch that another site's hook
+ * redirects.
+ */
 static void check_retargets(struct planting *p, const struct plan *plan)
 {
 	uint8_t bytes[PLAN_MAX_RETARGET];
@@ -130,7 +135,7 @@ static void check_retargets(struct planting *p, const struct plan *plan)
 	}
 }
 
-/* Refuses what another region of ours hooks already, and windows that overlap. */
+/* Refuses sites that another region of sbinject hooks already, and windows that overlap. */
 static void check_overlap(struct planting *p)
 {
 	uint64_t end = 0;
@@ -173,7 +178,7 @@ static void add_patch(struct journal_patch *patch, uint64_t addr, size_t site, u
 	memcpy(patch->orig, orig, len);
 }
 
-/* A branch to the entry that is sent to the displaced instructions instead. */
+/* A branch to the entry, redirected to the displaced instructions. */
 static size_t add_retargets(struct planting *p, const struct plan *plan, size_t site, uint64_t past,
 			    struct journal_patch *patch)
 {
@@ -261,7 +266,7 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 	return size != 0;
 }
 
-/* Stubs and journal for a region at addr. Sites that cannot be emitted leave an unused place. */
+/* Stubs and journal for a region at addr. A site that cannot be emitted leaves its place unused. */
 static void emit_region(struct planting *p, uint64_t addr)
 {
 	struct region *r = region_new(addr, count_sites(p), count_patches(p), arch->common_size());
@@ -294,12 +299,14 @@ static void emit_region(struct planting *p, uint64_t addr)
 	h->record_addr = p->space->record_addr;
 	h->record_size = 4096;
 	h->tracer_pid = p->space->control->page.lay.tracer_pid;
-	/* Unwinders look for rt_sigreturn's instructions at a pc that they do not know. */
+	/* Unwinders look for rt_sigreturn's instructions at an unknown pc, and read beyond it. */
 	h->region_size = r->size = (off + UNWINDER_READS + 4095u) & ~4095u;
 }
 
-/* The journal's patches and sites may have become fewer than region_new() was told: the gap
- * between them stays, and patches_off is still right. */
+/*
+ * There may be fewer patches and sites than region_new() was called for: the gap between them
+ * stays, and patches_off is still right.
+ */
 static int write_region(struct planting *p, struct sb_err *err)
 {
 	struct region *r = p->region;
@@ -343,7 +350,7 @@ static int map_region(struct planting *p, struct remote *r, uint64_t addr, uint6
 	code = remote_syscall(r, &got, err, SYS_mmap, addr, size, (uint64_t)(PROT_READ | PROT_EXEC),
 			      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE),
 			      (uint64_t)-1, 0ul);
-	if (code >= 0 && got == -EAGAIN) /* it locks its memory, and may not lock so much */
+	if (code >= 0 && got == -EAGAIN) /* it locks its memory, up to a limit */
 		return map_locked(r, addr, size, err);
 	if (got > 0 && (code < 0 || (uint64_t)got != addr))
 		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, size, 0ul, 0ul, 0ul, 0ul);
@@ -365,7 +372,7 @@ static int map_at(struct planting *p, uint64_t addr, uint64_t size, struct sb_er
 	return code;
 }
 
-/* Nothing jumps into it yet. */
+/* No thread can jump into it yet. */
 static void unmap_region(struct planting *p)
 {
 	struct space *space = p->space;
@@ -411,7 +418,7 @@ static int make_region(struct planting *p, struct sb_err *err)
 	return ret;
 }
 
-/* Registers in the bytes to be replaced go on in their copy. */
+/* Registers in the bytes to be replaced move to the copy of those bytes. */
 static bool move_regs(const struct region *r, struct arch_regs *regs)
 {
 	const struct journal_site *s = region_window_at(r, arch->pc(regs));
@@ -425,8 +432,10 @@ static bool move_regs(const struct region *r, struct arch_regs *regs)
 	return false;
 }
 
-/* So do those that a signal handler will return to. The copy means the same: it does not
- * matter whether the frame is live. */
+/*
+ * So do those that a signal handler will return to. The copy is equivalent: it does not matter
+ * whether the frame is live.
+ */
 static void move_frame(void *ctx, uint64_t at, const struct arch_regs *regs)
 {
 	const struct planting *p = ctx;
@@ -440,7 +449,7 @@ static void move_frame(void *ctx, uint64_t at, const struct arch_regs *regs)
 	memory_write(&p->space->mem, at, bytes, arch->context_size, NULL);
 }
 
-/* Deep in the kernel and on the way back into a window: only a page fault can do that. */
+/* Deep in the kernel and on the way back into a window: only a page fault leads there. */
 static bool faults_in_window(const struct planting *p, const struct thread *t)
 {
 	bool in_call;
@@ -451,7 +460,7 @@ static bool faults_in_window(const struct planting *p, const struct thread *t)
 	return !in_call && region_window_at(p->region, pc);
 }
 
-/* A fork in progress has copied the text already: let it be seen first. */
+/* A fork in progress has copied the text already: its event must be dispatched first. */
 static bool somebody_in_the_way(const struct planting *p)
 {
 	for (struct proc *proc = p->tree->procs; proc; proc = proc->next)

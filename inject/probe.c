@@ -17,7 +17,7 @@
 
 enum { SEIZE_TRIES = 20 };
 
-/* In the text of every process that is a fork of ours. */
+/* Writes to text that every fork of sbinject has. */
 static int probe_code(pid_t child)
 {
 	off_t at = (off_t)(uintptr_t)&probe_machine;
@@ -34,7 +34,7 @@ static int probe_code(pid_t child)
 	return error;
 }
 
-/* The size of a frame is the same for all threads of a machine, but for tiles in use. */
+/* The size of a frame is the same for all threads of a machine, except for tiles in use. */
 static size_t probe_room(pid_t child)
 {
 	struct arch_gadgets gadgets = { .syscall = 1, .sigreturn = 1 };
@@ -47,7 +47,7 @@ static size_t probe_room(pid_t child)
 	if (xstate && frame && pt_get_regs(child, &regs) == 0 &&
 	    pt_get_xstate(child, xstate, &len) == 0 &&
 	    arch->build_frame(&regs, xstate, len, 0, &gadgets, frame, ARCH_FRAME_MAX, &sp))
-		/* It depends on how the stack pointer is aligned: that of the worst. */
+		/* It depends on the alignment of the stack pointer: this is the worst case. */
 		room = ((arch->sp(&regs) - sp + REMOTE_SCRATCH) | 63) + 65;
 	free(xstate);
 	free(frame);
@@ -70,7 +70,7 @@ static void probe_stopped(pid_t child, struct probe *out)
 
 static void probe_child(pid_t child, struct probe *out)
 {
-	/* Busy: not in the time that is given to it, on a loaded machine. */
+	/* Busy: the child was too slow for the timeout, on a loaded machine. */
 	for (int i = 0; i < SEIZE_TRIES; i++) {
 		out->trace = -pt_seize(child);
 		if (out->trace != EBUSY)
@@ -79,13 +79,12 @@ static void probe_child(pid_t child, struct probe *out)
 	if (out->trace == EPERM && task_is_ours(child))
 		out->trace = 0; /* the try before had succeeded */
 	if (out->trace == EBUSY)
-		out->trace = 0; /* nothing stands in the way; the rest stays unknown */
+		out->trace = 0; /* no refusal; the rest stays unknown */
 	else if (!out->trace)
 		probe_stopped(child, out);
 }
 
-/* It is told apart from the tracer, which nobody may trace (PR_SET_DUMPABLE), before it is tried.
- */
+/* The child is made traceable, unlike the tracer (PR_SET_DUMPABLE), before it is tried. */
 static pid_t fork_child(void)
 {
 	pid_t child, parent = getpid();
@@ -97,7 +96,7 @@ static pid_t fork_child(void)
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent) /* killed before that: nobody would end us */
+		if (getppid() != parent) /* the parent was killed before the prctl() */
 			_exit(0);
 		prctl(PR_SET_DUMPABLE, 1);
 		close(ready[0]);
@@ -106,7 +105,7 @@ static pid_t fork_child(void)
 			pause();
 	}
 	close(ready[1]);
-	if (child > 0 && read(ready[0], &byte, 1) < 0) /* until it closes its end */
+	if (child > 0 && read(ready[0], &byte, 1) < 0) /* until the child closes its end */
 		errno = 0;
 	close(ready[0]);
 	return child;

@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 /*
- * What the kernel allows, tried on a child of our own: 0, or the errno that stands in the way.
- * Nothing else is touched.
+ * What the kernel allows, tried on a child of sbinject: 0, or the errno of the refusal. No other
+ * process is touched.
  */
 struct probe {
 	int trace;   /* PTRACE_SEIZE */
 	int code;    /* writing to read-only pages of a traced process by /proc/PID/mem */
 	int seccomp; /* PTRACE_O_SUSPEND_SECCOMP */
-	size_t room; /* bytes that a borrowed call takes under the stack pointer; 0: unknown */
+	size_t room; /* bytes that a remote call takes under the stack pointer; 0: unknown */
 };
 
 /* Made once, about a millisecond. */

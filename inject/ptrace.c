@@ -36,7 +36,7 @@ static int result(long ret)
 /*
  * PTRACE_SEIZE waits for an exec in progress, and an exec waits until the tracer has seen the end
  * of each thread that it traces: with some threads of a process seized and another in exec, both
- * wait for ever. The kernel begins the call anew after any signal handler, so the handler leaves by
+ * wait for ever. The kernel restarts the call after any signal handler, so the handler leaves by
  * siglongjmp().
  */
 static sigjmp_buf seize_given_up;
@@ -75,7 +75,7 @@ int pt_seize(pid_t tid)
 	}
 	seizing = 0;
 	alarm_us(0);
-	/* The alarm may have come when the call was over. */
+	/* The alarm may have fired after the call was over. */
 	return ret == -EBUSY && task_is_ours(tid) ? 0 : ret;
 }
 

@@ -173,7 +173,7 @@ struct journal_site *region_stub_at(const struct region *region, uint64_t pc)
 
 	if (off >= region->size)
 		return NULL;
-	/* Stubs stand in the order of their sites. */
+	/* Stubs are in the order of their sites. */
 	for (size_t lo = 0, hi = region->journal->n_sites; lo < hi;) {
 		size_t mid = (lo + hi) / 2;
 		struct journal_site *s = &region->sites[mid];
@@ -189,8 +189,9 @@ struct journal_site *region_stub_at(const struct region *region, uint64_t pc)
 }
 
 /*
- * Somebody else's breakpoint (a uprobe's, say) over the first bytes of our hook, or the file's own
- * bytes where that one was taken away again: what is behind them is still ours, and is put back.
+ * Another tool's breakpoint (a uprobe's, say) over the first bytes of sbinject's hook, or the
+ * file's own bytes where that breakpoint was removed: the bytes behind it are still sbinject's, and
+ * are restored.
  */
 static bool breakpoint_over(const struct journal_patch *p, uint8_t *at)
 {
@@ -256,8 +257,8 @@ static int write_page(const struct region *region, const struct memory *mem, siz
 }
 
 /*
- * Ascending when hooking, descending when undoing: padding before an entry is written before
- * the entry that jumps into it, and given back after it.
+ * Ascending when hooking, descending when undoing: padding before an entry is written before the
+ * entry that jumps into it, and restored after it.
  */
 int region_write_text(const struct region *region, const struct memory *mem, bool undo,
 		      struct space_restored *out, struct sb_err *err)

@@ -20,7 +20,7 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
-/* Asked once a borrowing, with the first pages mapped: only then MCL_FUTURE shows. */
+/* Checked once per remote_begin(), with the first pages mapped: only then MCL_FUTURE shows. */
 static bool locks_memory(struct remote *r)
 {
 	if (!r->locks)
@@ -28,8 +28,10 @@ static bool locks_memory(struct remote *r)
 	return r->locks == 'y';
 }
 
-/* Two pages at most are mapped at `at`: to their full length. *at 0: how long it is now, nobody
- * knows. */
+/*
+ * Grows the mapping of at most two pages at `at` to its full length. *at 0: its length is unknown
+ * now.
+ */
 static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
 		struct sb_err *err)
 {

@@ -19,7 +19,7 @@ enum {
 	SCRATCH = REMOTE_SCRATCH,
 	GADGET_MOST = 8, /* bytes from a gadget's start to its last instruction, at most */
 	ROUNDS = 40,
-	FREE_ROUNDS = 3, /* odd: the next one wants a stack of the thread's own */
+	FREE_ROUNDS = 3, /* odd: the next one requires a stack of the thread's own */
 	SEARCH_CHUNK = 1 << 20,
 	SEARCH_LIMIT = 16 << 20,
 	STOP_TIMEOUT_US = 50000,
@@ -28,8 +28,8 @@ enum {
 };
 
 /*
- * Best is what stays mapped for good, the C library and the dynamic linker; then other files. What
- * has no file comes last: it may be ours, and about to go.
+ * Best is what stays mapped for good, the C library and the dynamic linker; then other files.
+ * Mappings without a file are last: they may be sbinject's, and about to be removed.
  */
 static int gadget_rank(const struct map_entry *m)
 {
@@ -65,7 +65,7 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 	bool found = false;
 
 	memset(out, 0, sizeof(*out));
-	/* Backwards: what was there first usually lies above. */
+	/* Backwards: what was mapped first usually lies above. */
 	for (int rank = 0; rank <= 2 && !found; rank++)
 		for (size_t i = maps->count; buf && i-- > 0 && !found;)
 			found = gadget_rank(&maps->entry[i]) == rank &&
@@ -89,7 +89,7 @@ bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadge
 		return true;
 	if (pc - gadgets->syscall >= GADGET_MOST)
 		return false;
-	/* At its edge the stack pointer is where the return, or rt_sigreturn, wants it. */
+	/* At its edge the stack pointer is where the return, or rt_sigreturn, needs it. */
 	memory_peek(mem, arch->sp(regs) - 24, back, sizeof(back));
 	for (int i = 0; i < 4; i++)
 		if (back[i] && (back[i] == gadgets->sigreturn || back[i] == gadgets->pop))
@@ -97,7 +97,7 @@ bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadge
 	return false;
 }
 
-/* Lays the frame on the thread's stack, not below low, keeping what lay there. */
+/* Writes the frame to the thread's stack, not below low, and keeps the bytes that were there. */
 static int lay_frame(struct remote *r, uint64_t low)
 {
 	size_t len = ARCH_XSTATE_MAX;
@@ -115,7 +115,7 @@ static int lay_frame(struct remote *r, uint64_t low)
 	    memory_peek(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH) !=
 		    r->frame_len + SCRATCH)
 		goto out;
-	/* The place for remote_scratch() is tried with it. */
+	/* Tests the place of remote_scratch() together with the frame. */
 	memcpy(laid, r->stack, SCRATCH);
 	if (stack_write(r->thread->tid, r->mem, r->sp - SCRATCH, laid, r->stack,
 			r->frame_len + SCRATCH))
@@ -135,9 +135,9 @@ static void drop(struct remote *r)
 }
 
 /*
- * A thread may have its system calls sent to itself, as SIGSYS, while a byte of its own says so
- * (prctl PR_SET_SYSCALL_USER_DISPATCH; Wine). With all signals blocked that would end the process.
- * While we have the thread nobody changes that byte.
+ * A thread may have its system calls sent to itself, as SIGSYS, while a byte of its own selects
+ * that (prctl PR_SET_SYSCALL_USER_DISPATCH; Wine). With all signals blocked that would end the
+ * process. During a remote call no thread changes that byte.
  */
 static bool calls_pass(pid_t tid, const struct memory *mem)
 {
@@ -158,7 +158,7 @@ static bool borrow(struct remote *r, struct thread *t, bool own)
 	if (!tree_stop_thread(tree, t, STOP_TIMEOUT_US))
 		return false;
 	r->thread = t;
-	/* A program that starts threads without end stands there at each stop. */
+	/* A program that starts threads without end is in such an event at each stop. */
 	tree_pass_clone(tree, t, STOP_TIMEOUT_US);
 	if (t->state != THREAD_STOPPED ||
 	    (t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
@@ -190,7 +190,7 @@ static int suspend_seccomp(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-/* Do more threads of the space want to run than there are processors? */
+/* Are more threads of the space runnable than there are processors? */
 static bool crowded(const struct tree *tree, const struct space *space)
 {
 	long busy = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -202,7 +202,7 @@ static bool crowded(const struct tree *tree, const struct space *space)
 	return busy > cpus;
 }
 
-/* What a round of choosing asks of a thread. */
+/* The requirements of one round of choosing. */
 struct wish {
 	bool asleep;
 	bool own;      /* on the stack that it was born with */
@@ -219,7 +219,7 @@ static int choose_thread(struct remote *r, const struct space *space, struct wis
 		t = tree_thread(r->tree, r->only);
 		return t && !t->kept && borrow(r, t, true) ? 0 : -1;
 	}
-	/* By id: an attempt dispatches events, and threads come and go. */
+	/* By id: an attempt dispatches events, and threads start and end. */
 	while ((t = tree_next_thread(r->tree, space, tid))) {
 		tid = t->tid;
 		if (t->kept || (wish.follower && !alone && tid == t->proc->pid) ||
@@ -238,7 +238,7 @@ static void release_held(struct remote *r)
 	r->held = NULL;
 }
 
-/* Anew if they are held already: what kept a thread from being borrowed may have passed. */
+/* Stops them anew if they are held already: what made a thread unfit may have passed. */
 static void hold(struct remote *r, struct space *space)
 {
 	release_held(r);
@@ -260,9 +260,9 @@ static bool held_by_caller(const struct tree *tree, const struct space *space)
 }
 
 /*
- * First a thread that sleeps, then any. Then those for whose sake all others are held: on a stack
- * that they may share, so that nobody sees the bytes under it before they are put back; and a
- * leader, whose id passes to another thread if that one execs.
+ * First a thread that sleeps, then any. Then, with all other threads held, those that need it: a
+ * thread on a stack that others may share, so that no thread sees the bytes under it before they
+ * are restored; and a leader, whose id passes to another thread if that one execs.
  */
 static int choose(struct remote *r, struct space *space)
 {
@@ -324,7 +324,7 @@ uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len)
 	return r->sp - SCRATCH;
 }
 
-/* A thread that does not get a processor, or hangs in the kernel: on a lock of its memory, say. */
+/* The thread does not get a processor, or hangs in the kernel: on a lock of its memory, say. */
 static int not_back(const struct remote *r, struct sb_err *err)
 {
 	err_set(err, SB_ETARGET,
@@ -336,8 +336,10 @@ static int not_back(const struct remote *r, struct sb_err *err)
 	return -SB_ETARGET;
 }
 
-/* Lets the borrowed thread run to a system call's edge, or (trap) to the stop asked for, which
- * is a group stop where job control has stopped the process meanwhile. */
+/*
+ * Runs the thread of the remote call to a system call's edge, or (trap) to the requested stop,
+ * which is a group stop where job control has stopped the process meanwhile.
+ */
 static int run_to(struct remote *r, bool trap, struct sb_err *err)
 {
 	struct stop stop;
@@ -358,14 +360,16 @@ static int run_to(struct remote *r, bool trap, struct sb_err *err)
 		}
 		/* The one signal that cannot be blocked: sent again at the end. */
 		r->sigstop |= stop.kind == STOP_SIGNAL && stop.sig == SIGSTOP;
-		/* A group stop or a late interrupt: on with the call. */
+		/* A group stop or a late interrupt: continue the call. */
 		pt_syscall(r->thread->tid);
 	}
 	return err_set(err, SB_ETARGET, "thread %d cannot make a remote call", r->thread->tid);
 }
 
-/* A call that was entered and given up: the kernel is told to skip it, so that what follows
- * starts from user code. */
+/*
+ * A call that was entered and given up: makes the kernel skip it, so that the thread continues from
+ * user code.
+ */
 static int skip_entered(struct remote *r, struct sb_err *err)
 {
 	struct arch_regs regs;
@@ -395,7 +399,10 @@ static int start(struct remote *r, struct sb_err *err)
 		return -SB_ETARGET;
 	if (pt_set_regs(tid, &r->work) < 0)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
-	/* The mask second: were we killed between the two, nobody would ever give it back. */
+	/*
+	 * The mask second: if the tracer were killed between the two, the mask would never be
+	 * restored.
+	 */
 	first = !r->called;
 	r->called = true;
 	if (fault_point("call-set", r->thread->proc->pid))
@@ -411,9 +418,9 @@ static int start(struct remote *r, struct sb_err *err)
 }
 
 /*
- * At the entry the call is still rt_sigreturn: a thread whose tracer has died by now goes back from
- * here, and a seccomp filter, which is suspended only while the tracer lives, sees nothing else.
- * Only now is it the call that is meant; the filter looks next, a moment later.
+ * At the entry the call is still rt_sigreturn: a thread whose tracer has died by now returns from
+ * here, and a seccomp filter, which is suspended only while the tracer lives, sees no other call.
+ * Only now the number is set to the intended one; the filter looks a moment later.
  */
 static int enter(struct remote *r, long nr, struct sb_err *err)
 {
@@ -479,8 +486,8 @@ int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb
 }
 
 /*
- * Back to a stop from which the kernel looks at interrupted system calls: only there do the
- * saved registers mean what they meant. A call that has only been entered is skipped.
+ * Back to a stop from which the kernel examines interrupted system calls: only there do the saved
+ * registers have their meaning. A call that has only been entered is skipped.
  */
 static bool leave_call(struct remote *r)
 {
@@ -502,7 +509,10 @@ static void restore(struct remote *r)
 
 	if (r->called && !leave_call(r))
 		return;
-	/* The mask first: on the borrowed registers the frame would bring it back without us. */
+	/*
+	 * The mask first: with the registers of the remote call, the frame would restore the rest
+	 * without a tracer.
+	 */
 	if (r->called)
 		pt_set_sigmask(tid, r->sigmask);
 	fault_point("call-unmasked", r->thread->proc->pid);
@@ -549,8 +559,10 @@ static void recall_stopped(struct remote *r, struct thread *t, bool parked)
 	if (parked) {
 		if (t->restart_lost && arch->waits_with_block(&r->saved))
 			arch->restart_syscall(&r->saved);
-		/* It stands where the kernel looks at interrupted system calls: no need to go
-		 * there, as after a call. The mask first, as there. */
+		/*
+		 * It is where the kernel examines interrupted system calls: no need to go there, as
+		 * after a call. The mask first, as there.
+		 */
 		pt_set_sigmask(t->tid, r->sigmask);
 		restore(r);
 	} else if (r->seccomp) {

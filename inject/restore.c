@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking everything out again, from what the journals say; the same code whether the journals
- * are our own or were read from a target that a dead tracer left behind.
+ * Removing everything, from the journals; the same code whether the journals are this session's or
+ * were read from a target that a dead tracer left behind.
  *
- * The text first, so that nobody enters a stub any more. The threads that are in one are moved to
- * where they would be without it. So are, in a second stop, those registers that a signal
- * handler will return to; then the mappings go, and the threads are let go from that stop.
+ * The text first, so that no thread enters a stub any more. The threads that are in a stub are
+ * moved to where they would be without it. So are, in a second stop, those registers that a signal
+ * handler will return to; then the mappings are removed, and the threads run on from that stop.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -52,8 +52,10 @@ enum { PAGE = 4096 };
 
 enum where { OUT, IN_STUB, IN_EVENT };
 
-/* A thread deep in the kernel cannot be moved. /proc says what it will return to, which may be a
- * stub: after a page fault, or a displaced system call. */
+/*
+ * A thread deep in the kernel cannot be moved. /proc shows its return address, which may be in a
+ * stub: after a page fault, or a displaced system call.
+ */
 static enum where where_kept(const struct space *space, const struct thread *t)
 {
 	bool in_call;
@@ -91,9 +93,9 @@ static enum where where_is(struct space *space, struct thread *t)
 }
 
 /*
- * The few that cannot be moved, since they are writing down figures. A stub takes no lock and
- * makes no call: alone on the machine, a thread is through with it in microseconds. So it runs
- * while the others are still held.
+ * The few threads that cannot be moved, since they are writing their figures. A stub takes no lock
+ * and makes no call: alone on the machine, a thread finishes that in microseconds. So it runs while
+ * the others are still held.
  */
 static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 {
@@ -107,14 +109,14 @@ static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 		tree_resume_thread(tree, t);
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 		t = tree_thread(tree, tid);
-		/* Where it is, is known only once it stands. */
+		/* Its position is known only once it is stopped. */
 		if (t && tree_stop_thread(tree, t, 100000))
 			where = where_is(space, t);
 	}
 	return where;
 }
 
-/* True if no thread has anything to do with our stubs any more. All are stopped. */
+/* True if no thread is in the stubs or will return into them from the kernel. All are stopped. */
 static bool threads_out(struct space *space, struct tree *tree)
 {
 	struct thread *t;
@@ -136,9 +138,9 @@ static bool threads_out(struct space *space, struct tree *tree)
 }
 
 /*
- * What signal handlers will return to. The text being restored and every thread out of the
- * stubs, hardly a new way into them can come up: so memory is searched while the target runs,
- * and what was found is changed while it stands, until a search finds nothing.
+ * What signal handlers will return to. With the text restored and every thread out of the stubs, a
+ * new way into them is unlikely. So memory is searched while the target runs, and what was found is
+ * changed while it is stopped, until a search finds nothing.
  */
 struct returns {
 	struct space *space;
@@ -146,7 +148,7 @@ struct returns {
 	uint64_t *at;
 	size_t n, cap;
 	bool searched; /* since the threads came out and the last change */
-	bool complete; /* whatever may hold a frame; otherwise stacks are looked at, stopped */
+	bool complete; /* all memory that may hold a frame; otherwise stopped stacks */
 };
 
 static void returns_add(void *ctx, uint64_t at, const struct arch_regs *regs)
@@ -181,7 +183,7 @@ static bool being_born(const struct tree *tree, const struct space *space)
 	return false;
 }
 
-/* A process that stands in its birth meanwhile is not kept there for long. */
+/* Dispatches events, so that a process in its birth stop is not kept there for long. */
 static void returns_search(struct returns *r)
 {
 	uint64_t budget = being_born(r->tree, r->space) ? SEARCH_LEAST : SEARCH_MOST;
@@ -221,8 +223,8 @@ static void return_change(const struct returns *r, uint64_t at)
 }
 
 /*
- * What an earlier handler left behind, below the stack pointer of a thread on its own stack:
- * nobody returns to it, and it may lie there for ever. All are stopped.
+ * What an earlier handler left behind, below the stack pointer of a thread on its own stack: no
+ * handler returns to it, and it may lie there for ever. All are stopped.
  */
 static bool return_is_dead(const struct returns *r, const struct maps *maps, uint64_t at)
 {
@@ -255,7 +257,7 @@ static bool returns_dead(const struct returns *r)
 	return dead;
 }
 
-/* All are stopped and out of the stubs: true if nothing returns into them either. */
+/* All are stopped and out of the stubs: true if no frame returns into them either. */
 static bool returns_none(struct returns *r)
 {
 	if (!r->space->n_regions)
@@ -270,7 +272,7 @@ static bool returns_none(struct returns *r)
 	return !r->n || returns_dead(r);
 }
 
-/* False: the borrowed thread was lost, and with it the answer. */
+/* False: the thread of the remote call was lost, and the answer with it. */
 static bool call_away(struct remote *r, struct sb_err *err, long nr, uint64_t a, uint64_t b)
 {
 	long ret;
@@ -298,8 +300,10 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 	return ok;
 }
 
-/* What was unmapped before the thread was lost must not be unmapped again: something else may
- * have been put there. */
+/*
+ * What was unmapped before the thread was lost must not be unmapped again: something else may have
+ * been mapped there.
+ */
 static void forget_unmapped(struct space *space)
 {
 	struct sb_page_header page;
@@ -326,8 +330,8 @@ static void forget_unmapped(struct space *space)
 }
 
 /*
- * One thread is borrowed while the rest stands still, so that nothing can point into the
- * mappings between the look and the munmap.
+ * By remote calls on one thread while the rest is stopped, so that nothing can point into the
+ * mappings between the check and the munmap.
  */
 static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 {
@@ -338,8 +342,10 @@ static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 	if (ret < 0)
 		return ret;
 	fault_point("restore-unmap", space->mem.pid);
-	/* A file that could not be closed at once, a fork's copy of it: closed by what it is, since
-	 * the target may have reused its number. */
+	/*
+	 * A file that could not be closed at once, or a fork's copy of it: identified by inode,
+	 * since the target may have reused its number.
+	 */
 	if (space->room_size || space->lacks)
 		space_find_files(space);
 	space_find_unfinished(space);
@@ -392,7 +398,7 @@ static void let_go(struct space *space, struct tree *tree, bool release)
 		tree_resume(tree, space);
 		return;
 	}
-	/* A vfork child goes before the parent that waits for it. */
+	/* A vfork child before the parent that waits for it. */
 	for (struct proc *p = tree->procs; p; p = p->next)
 		if (p->space == space && p->vfork_parent)
 			tree_release(tree, p);
@@ -401,8 +407,10 @@ static void let_go(struct space *space, struct tree *tree, bool release)
 			tree_release(tree, p);
 }
 
-/* Nothing runs in the stubs or returns into them: away with them. All are stopped; they run
- * afterwards if that went well. */
+/*
+ * No thread runs in the stubs or returns into them: unmaps them. All are stopped; they run
+ * afterwards if that succeeded.
+ */
 static int take_away(struct space *space, struct tree *tree, bool release, struct sb_err *why)
 {
 	int ret = space_holds(space) ? unmap(space, tree, why) : 0;
@@ -414,7 +422,10 @@ static int take_away(struct space *space, struct tree *tree, bool release, struc
 	return 0;
 }
 
-/* Stops the threads, however long a loaded machine takes: a target is not left hooked for it. */
+/*
+ * Stops the threads, however long a loaded machine takes: a slow stop is no reason to leave a
+ * target hooked.
+ */
 static int stop(struct space *space, struct tree *tree, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
@@ -428,7 +439,10 @@ static int stop(struct space *space, struct tree *tree, struct sb_err *err)
 	return not_restored(space, &why, err);
 }
 
-/* All are stopped. Tried again before it is given up: an int3 that stays kills when we are gone. */
+/*
+ * All are stopped. Tried again before it is given up: an int3 that stays kills the target once
+ * sbinject has ended.
+ */
 static bool restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
@@ -444,8 +458,8 @@ static bool restore_text(struct space *space, struct space_restored *out, struct
 }
 
 /*
- * Something is in the way: a fork in progress, a signal on every thread. Whoever starts threads or
- * children without end stands in the event of the next one unless it is dispatched all along.
+ * Something prevents it: a fork in progress, a signal on every thread. A thread that starts threads
+ * or children without end is in the event of the next one unless events are dispatched all along.
  */
 static void let_pass(struct tree *tree, int attempt)
 {
@@ -484,7 +498,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 
 		if (ret < 0)
 			return ret;
-		/* While text cannot be restored the stubs it jumps into must stay. */
+		/* While text cannot be restored the stubs that it jumps into must stay. */
 		if (!text_done && !restore_text(space, out, err)) {
 			tree_resume(tree, space);
 			return -SB_ETARGET;

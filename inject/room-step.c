@@ -2,24 +2,24 @@
 /*
  * How a command gets to a thread that may run Python.
  *
- * A point where Python may run is one where the interpreter itself would run code of the
- * user's: that is the case in a pending call, which its main thread makes between two
- * instructions, and on any of its threads that has released the GIL and sleeps. It is not the
- * case on a thread that was stopped anywhere: it may hold the allocator's lock, the dynamic
- * linker's, or the GIL in the middle of an object. So:
+ * A point where Python may run is one where the interpreter itself would run the user's code: that
+ * is the case in a pending call, which its main thread makes between two instructions, and on any
+ * of its threads that has released the GIL and sleeps. It is not the case on a thread that was
+ * stopped anywhere: it may hold the allocator's lock, the dynamic linker's, or the GIL in the
+ * middle of an object. So:
  *
- *	- the main thread sleeps in a system call that a program sleeps in of its own will (not
- *	  on a lock of libc's or of the interpreter's): it is lent, takes the GIL, runs the
- *	  command and gives the GIL back;
- *	- else a pending call is queued, by the main thread, or by any: that takes one short lock
- *	  of the interpreter's and no more. But the main thread itself holds that lock while it
- *	  looks for calls, and would wait for itself: see may_queue();
- *	- where that has not run after a while, other threads that sleep are tried too;
- *	- where none does, it is queued from 3.12 on for all threads as well, unless one of them has
- *	  too small a stack to load a library on: a main thread that is at work in C does not keep
- *	  us out while others run Python.
+ * - if the main thread sleeps in a system call that a program sleeps in deliberately (not on a lock
+ *   of libc or of the interpreter), a remote call on it takes the GIL, runs the command and
+ *   releases the GIL;
+ * - else a remote call of the main thread, or of any, queues a pending call: that takes one short
+ *   lock of the interpreter and no more. But the main thread itself holds that lock while it
+ *   examines the queue, and would wait for itself: see may_queue();
+ * - where that call has not run after a while, other threads that sleep are tried too;
+ * - where none sleeps, it is also queued for all threads (since 3.12), unless one of them has too
+ *   small a stack to load a library: a main thread at work in C does not delay the command while
+ *   other threads run Python.
  *
- * A thread that holds the GIL while it sleeps says so (enum entry_status), and is left alone.
+ * A thread that holds the GIL while it sleeps reports that (enum entry_status), and is left alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,14 +47,14 @@ enum {
 
 #define HOLD_TICKS 5000000000ull /* a second or two */
 
-/* ---- lending ---- */
+/* ---- remote calls ---- */
 
 static void write_word(const struct room *room, size_t offset, uint32_t value)
 {
 	memory_write(&room->space->mem, room->addr + offset, &value, sizeof(value), NULL);
 }
 
-/* A thread that is through waits so long from now for us. */
+/* A thread at the end of its remote call waits for its recall for this long from now. */
 static void hold(const struct room *room)
 {
 	uint64_t until = arch->clock_read() + HOLD_TICKS;
@@ -74,8 +74,8 @@ static bool still_parked(void *ctx)
 }
 
 /*
- * A thread inside the dynamic linker, or at its doorbell, is not one to make calls on: it may be
- * about to relocate the very interpreter.
+ * A thread inside the dynamic linker, or at its doorbell, is unfit for a remote call: it may be
+ * about to relocate the interpreter itself.
  */
 static bool in_linker(const struct room *room)
 {
@@ -105,8 +105,8 @@ static bool refuse_linker(struct room *room)
 }
 
 /*
- * A thread that was found asleep may have woken before it was stopped, and stand in the middle of
- * taking the GIL: taking it once more there would wait for itself. Looked at again, stopped.
+ * A thread that was found asleep may have woken before it was stopped, and be in the middle of
+ * taking the GIL: taking it once more there would wait for itself. So it is checked again, stopped.
  */
 static bool refuse_woken(struct room *room, pid_t tid)
 {
@@ -117,10 +117,10 @@ static bool refuse_woken(struct room *room, pid_t tid)
 }
 
 /*
- * Without a GIL a call that is queued for all takes the lock of the list of threads as well, which
- * many a thread holds for an instant; with one, from 3.13 on, the GIL's own mutex, which a thread
- * that takes the GIL holds: lent there it would wait for itself, and the GIL be lost. Where the
- * thread stands decides.
+ * Without a GIL, a call that is queued for all threads also takes the lock of the list of threads,
+ * which many threads hold for an instant. With a GIL, since 3.13, it takes the GIL's own mutex,
+ * which a thread that takes the GIL holds: a remote call there would wait for itself, and the GIL
+ * would be lost. So the thread's pc decides.
  */
 static bool told_by_place(const struct room *room, enum entry_op op, pid_t tid)
 {
@@ -128,12 +128,13 @@ static bool told_by_place(const struct room *room, enum entry_op op, pid_t tid)
 }
 
 /*
- * Who looks for queued calls holds the queue's lock for some instructions; lent just there it would
- * wait for itself, for ever. That is not rare: it is the call of ours which we wait for that ends
- * there, and on a loaded machine its thread may not get on before the next session has come. But
- * nobody sleeps there, and a thread that has run for a while since, with no call in the queue, is
- * out of it. So it is in a fork, which begins with the lock as it was in its parent and makes it
- * anew. Into the main thread's queue no other ever looks; but which that is, we only guess.
+ * A thread that examines the queue holds the queue's lock for some instructions. A remote call that
+ * queues from there would wait for itself, for ever. That is not rare: the pending call that
+ * sbinject waits for ends there, and on a loaded machine its thread may not run on before the next
+ * session begins. But no thread sleeps there, and a thread that has run for a while since, with no
+ * call in the queue, is out of it. The same holds in a fork, which starts with the lock as it was
+ * in its parent and initializes it anew. No other thread ever examines the main thread's queue; but
+ * which thread is the main one is only a guess.
  */
 static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool sleeps)
 {
@@ -150,7 +151,7 @@ static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool
 	return tid == room->pid && !queued && task_run_ns(tid) - room->run_ns > RAN_NS;
 }
 
-/* As refuse_woken(), for who is to queue a call. */
+/* As refuse_woken(), for the thread that is to queue a call. */
 static bool refuse_queue(struct room *room, enum entry_op op)
 {
 	pid_t tid = room->remote.thread->tid;
@@ -173,7 +174,7 @@ static bool tell_confined(const struct room *room)
 	return true;
 }
 
-/* Whoever was lent in an earlier one, and has not been taken back, leaves by itself. */
+/* A thread whose remote call belongs to an earlier turn, and was not recalled, leaves by itself. */
 static void begin_turn(struct room *room)
 {
 	uint32_t parked = 0;
@@ -212,7 +213,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	return true;
 }
 
-/* A thread that has done its errand is given back; false: it is still at it. */
+/* Recalls a thread that has finished; false: it is still at work. */
 static bool take_back(struct room *room, struct tree *tree, const struct sb_room *head,
 		      uint64_t now)
 {
@@ -243,7 +244,7 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	case ENTRY_NOT_READY:
 		room->waits_for = "the interpreter is starting or ending";
 		room->not_ready = true;
-		room->retry_ns = now + RETRY_MS * MS; /* let it get on */
+		room->retry_ns = now + RETRY_MS * MS; /* until it has gone further */
 		break;
 	case ENTRY_FULL:
 		room->waits_for = "the interpreter's queue of pending calls is full";
@@ -254,7 +255,7 @@ static bool take_back(struct room *room, struct tree *tree, const struct sb_room
 	return true;
 }
 
-/* Another thread than the main one: the one after `after` that may queue a call. */
+/* A thread other than the main one: the next after `after` that may queue a call. */
 static pid_t other_to_queue(const struct room *room, struct tree *tree, enum entry_op op,
 			    pid_t after)
 {
@@ -284,10 +285,10 @@ static bool queue_by(struct room *room, struct tree *tree, pid_t tid, uint64_t n
 }
 
 /*
- * The interpreter's main thread first, which is the process's as a rule: before 3.13 a call that
- * another thread queues is not looked at until something else wakes the interpreter's loop. Where
- * it is not run, the other threads have their turn: one of them may be the main one of an
- * interpreter that is embedded.
+ * The interpreter's main thread first, which is the process's as a rule: before 3.13 the
+ * interpreter does not examine a call that another thread queues until something else wakes its
+ * loop. Where it is not run, the other threads have their turn: one of them may be the main one of
+ * an interpreter that is embedded.
  */
 static void queue(struct room *room, struct tree *tree, uint64_t now)
 {
@@ -296,7 +297,7 @@ static void queue(struct room *room, struct tree *tree, uint64_t now)
 
 	if (!room->queued_ns && tid && tid != room->pid && tree_thread(tree, tid)) {
 		if (!may_queue(room, ENTRY_QUEUE, tid, task_sleeps(tid)))
-			return; /* its call for the last piece has run: soon */
+			return; /* its call for the last piece is about to finish */
 		queue_by(room, tree, tid, now);
 		return;
 	}
@@ -310,8 +311,8 @@ static void queue(struct room *room, struct tree *tree, uint64_t now)
 }
 
 /*
- * Whoever runs a call that is queued for all loads a library on that thread's stack: ENTRY_QUEUE
- * where one's is too small, 0 where that cannot be told now, a thread being slow to stop.
+ * The thread that runs a call queued for all loads a library on its own stack: ENTRY_QUEUE where
+ * some stack is too small, 0 where that is unknown now because a thread is slow to stop.
  */
 static enum entry_op queue_for(const struct room *room, struct tree *tree)
 {
@@ -339,7 +340,7 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 	return op;
 }
 
-/* Where none sleeps: another that has run since it was looked at first. */
+/* Where none sleeps: another that has run since it was first seen. */
 static pid_t busy_to_queue(struct room *room, struct tree *tree)
 {
 	struct thread *t = tree_next_thread(tree, room->space, 0);
@@ -378,8 +379,9 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 	if (room_thread_fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
 		return;
 	/*
-	 * A filter may end the process for what loading the agent takes, and only a lent thread's
-	 * is suspended. Afterwards the agent calls for nothing but memory.
+	 * A filter may end the process for the calls that loading the agent makes, and only that of
+	 * a thread in a remote call is suspended. Afterwards the agent makes no calls except for
+	 * memory.
 	 */
 	confined = !head->agent && task_any_seccomp(room->pid);
 	if (confined) {
@@ -393,7 +395,7 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 		queue(room, tree, now);
 		return;
 	}
-	/* An interpreter that has ended takes no call, and any thread that sleeps will do. */
+	/* An interpreter that has ended takes no call; any sleeping thread will do. */
 	room->not_ready = false;
 	if (age < 100 * MS)
 		return;
@@ -404,14 +406,14 @@ static void choose(struct room *room, struct tree *tree, const struct sb_room *h
 		queue_for_all(room, tree, now);
 	if (!room->waits_for)
 		room->waits_for = "its main thread runs native code";
-	/* Threads move on: who was unfit may be fit a little later. */
+	/* Threads move on: an unfit thread may be fit a little later. */
 	if (age / (200 * MS) != (age - 5 * MS) / (200 * MS))
 		room->n_unfit = 0;
 }
 
 /*
- * When the last call that was queued is seen to have run, its thread may still stand at the end of
- * it: see may_queue().
+ * When the last queued call is seen to have run, its thread may still be at the end of it: see
+ * may_queue().
  */
 static void watch_queue(struct room *room, const struct sb_room *head)
 {
@@ -430,7 +432,7 @@ static void watch_queue(struct room *room, const struct sb_room *head)
 
 /*
  * A piece has been done. The next one begins as the command did, once the program has had its turn,
- * with what was tried last then: it is not waited for once more that what is better fails.
+ * but with the method that worked last: the better ones have failed, and are not awaited again.
  */
 static void next_piece(struct room *room, const struct sb_room *head, uint64_t now)
 {
@@ -441,13 +443,13 @@ static void next_piece(struct room *room, const struct sb_room *head, uint64_t n
 	room->pieces = head->pieces;
 	room->asked_ns = now;
 	if (room->queuer == room->pid && !head->queued)
-		; /* the main thread did it: it is the one to wait for */
+		; /* the main thread did it: wait for it */
 	else if (age > SLOW_MS * MS)
 		room->asked_ns -= (SLOW_MS + 1) * MS;
 	else if (age > OTHERS_MS * MS)
 		room->asked_ns -= (OTHERS_MS + 1) * MS;
 	if (room->queuer != room->pid && now - room->queued_ns > OTHERS_MS * MS)
-		room->queuer = 0; /* its call was not looked at for long */
+		room->queuer = 0; /* its call waited for long */
 	room->waits_for = NULL;
 	room->retry_ns = now + PAUSE_MS * MS;
 	room->queued_any = false;
@@ -497,8 +499,8 @@ static const char *why_not_quiet(struct room *room)
 }
 
 /*
- * The agent was asked to go and something refers to it still: a call that it times has not
- * returned, a recursion is too deep. That may be over in a moment, so it is asked again.
+ * The agent received STOP and something still refers to it: a call that it times has not returned,
+ * a recursion is too deep. That may be over in a moment, so STOP is repeated.
  */
 static bool told_to_wait(const struct room *room, uint64_t now)
 {
@@ -529,7 +531,9 @@ bool room_evict(struct room *room, struct tree *tree, uint64_t now)
 	return room_is_quiet(room);
 }
 
-/* A thread in a start bell's wait: the way back, kept in its red zone, leads into that stub. */
+/*
+ * A thread in a start bell's wait: the return address, kept in its red zone, leads into that stub.
+ */
 static bool stands_at_bell(struct space *space, struct thread *t)
 {
 	struct arch_regs regs;

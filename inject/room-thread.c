@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thread may run Python for us, or queue a call: see room-step.c.
+ * Which thread may run Python for sbinject, or queue a call: see room-step.c.
  *
- * With a GIL a thread that does not have it is outside of the interpreter, and a thread that has it
- * is told by that. A free-threaded interpreter has many small locks instead (PyMutex), each with a
+ * With a GIL, a thread without it is outside the interpreter, and having it identifies a thread
+ * that is inside. A free-threaded interpreter has many small locks instead (PyMutex), each with a
  * queue of threads that sleep in a semaphore on their own stack (Python/parking_lot.c). Such a
- * thread has let go of the interpreter, and looks as if it slept of its own will; but who unlocks
- * hands the lock to the one that has waited for a millisecond, without asking whether it runs. Lent
- * at that moment it holds the lock unknowingly, and waits for itself as soon as what we ask needs
- * that lock: above all the one under which all threads are stopped, which every change of
- * sys.monitoring takes, and under which functions are given their instrumentation. So a thread that
- * waits so is lent only if it waits for something of the program's: a lock of threading's, another
- * thread's end.
+ * thread has detached from the interpreter, and looks as if it slept deliberately. But the thread
+ * that unlocks hands the lock to one that has waited for a millisecond, whether that one runs or
+ * not. A remote call on the waiter at that moment holds the lock unknowingly, and waits for itself
+ * as soon as the command needs that lock: above all the one under which all threads are stopped,
+ * which every change of sys.monitoring takes, and under which functions are given their
+ * instrumentation. So a waiting thread is used only if it waits for something of the program: a
+ * lock of threading, another thread's end.
  */
 #include "room-thread.h"
 
@@ -22,8 +22,8 @@
 enum { STACK_ROOM = 256 << 10 };
 
 /*
- * Of an object of a free-threaded interpreter: its type stands last in its head; of a type: its
- * name follows the head and a size.
+ * Of an object of a free-threaded interpreter: its type is the last word of its head; of a type:
+ * its name follows the head and a size.
  */
 enum { TYPE_NAME = 40 };
 
@@ -73,7 +73,7 @@ static uint64_t word_at(const struct room *room, uint64_t addr)
 	return word;
 }
 
-/* A mutex in a lock of threading's (3.14): first in the object, behind its head. */
+/* A mutex in a lock of threading (3.14): first in the object, behind its head. */
 static bool is_lock_object(const struct room *room, uint64_t mutex)
 {
 	uint64_t name_at = word_at(room, word_at(room, mutex - 8) + TYPE_NAME);
@@ -84,10 +84,10 @@ static bool is_lock_object(const struct room *room, uint64_t mutex)
 }
 
 /*
- * What a thread in such a queue waits for stands right before its semaphore, and before that where
- * it is to be told how: for a mutex a time and whether it was handed over, for a queue.SimpleQueue
- * the item, for an event, as another thread's end is one, nowhere. The lock of the interpreter's
- * that has none either lies in its runtime.
+ * The object that a thread in such a queue waits for is directly before its semaphore, and before
+ * that, where there is one, the record for the thread that wakes it: for a mutex a time and whether
+ * it was handed over, for a queue.SimpleQueue the item, for an event, such as another thread's end,
+ * nothing. The interpreter's lock that also has no record lies in its runtime.
  */
 static bool waits_for_program(const struct room *room, uint64_t semaphore)
 {
@@ -105,18 +105,18 @@ static bool on_stack_of(const struct room *room, uint64_t sp, uint64_t addr)
 	bool on = true;
 
 	if (addr < sp || maps_read(room->pid, &maps, NULL) < 0)
-		return addr >= sp; /* who knows */
+		return addr >= sp; /* unknown */
 	m = maps_find(&maps, sp);
 	on = m && addr < m->end;
 	maps_free(&maps);
 	return on;
 }
 
-/* ---- who sleeps ---- */
+/* ---- sleeping threads ---- */
 
 /*
- * A futex of a condition or a semaphore, that is: not of a lock. libc's own locks (malloc, the
- * dynamic linker) wait by FUTEX_WAIT for the value 2; the interpreter's GIL lies in _PyRuntime.
+ * A futex of a condition or a semaphore, not of a lock. libc's own locks (malloc, the dynamic
+ * linker) wait by FUTEX_WAIT for the value 2; the interpreter's GIL lies in _PyRuntime.
  */
 static bool futex_is_willing(const struct room *room, const uint64_t arg[6], uint64_t sp)
 {
@@ -153,7 +153,7 @@ static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 	return false;
 }
 
-/* Loading a library takes more stack than a borrowed system call. */
+/* Loading a library takes more stack than a remote system call. */
 bool room_stack_at(const struct maps *maps, uint64_t sp)
 {
 	const struct map_entry *m = maps_find(maps, sp);
@@ -207,10 +207,10 @@ pid_t room_any_fit(const struct room *room, struct tree *tree)
 	return 0;
 }
 
-/* ---- who holds nothing ---- */
+/* ---- threads that hold no lock ---- */
 
 /*
- * Code of the program's own, that is: not the interpreter's, nor what its locks are made of. The
+ * Code of the program itself: neither the interpreter's, nor that which its locks are made of. The
  * agent's delays count as such.
  */
 static bool is_foreign(const struct map_entry *m, const struct map_entry *interpreter)
@@ -239,8 +239,8 @@ static bool runs_foreign(const struct room *room, uint64_t pc)
 }
 
 /*
- * The function that runs Python holds no lock of the interpreter's own while it does, since what it
- * runs may take any; who is under one is further down in the interpreter, or in libc.
+ * The function that runs Python holds no lock of the interpreter itself meanwhile, since the code
+ * that it runs may take any. A thread under a lock is further down in the interpreter, or in libc.
  */
 bool room_thread_holds_none(const struct room *room, pid_t tid, uint64_t pc)
 {

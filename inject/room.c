@@ -28,7 +28,7 @@ static uint64_t code_offset(const void *function)
 	return (uint64_t)((const char *)function - __start_sb_entry);
 }
 
-/* ---- making it ---- */
+/* ---- making a mailbox ---- */
 
 static int remote_failed(struct remote *r, const char *what, long result, struct sb_err *err)
 {
@@ -98,7 +98,7 @@ static int map_room(struct room *room, struct remote *r, const struct room_setup
 	return 0;
 }
 
-/* The header last: a room that can be found is complete. */
+/* The header last: a mailbox that can be found is complete. */
 static int write_room(struct room *room, const struct room_setup *setup, struct sb_err *err)
 {
 	struct sb_room head = {
@@ -218,8 +218,8 @@ static bool read_head(const struct room *room, struct sb_room *head)
 }
 
 /*
- * The child may have been copied from before the list or the command was written: what its parent
- * is told by now, it is told, too. Whether it has done it is another matter.
+ * The child may have been copied before the list or the command was written: it receives what its
+ * parent has by now. Whether it has carried that out is a separate question.
  */
 static void tell_child(struct room *room, const struct room *parent)
 {
@@ -262,7 +262,7 @@ struct room *room_fork(const struct room *parent, struct space *space, pid_t chi
 	room->main_only = parent->main_only;
 	room->asked = parent->asked;
 	tell_child(room, parent);
-	/* Whoever was at work in the parent is not in the child. */
+	/* The threads at work in the parent do not exist in the child. */
 	write_word(room, offsetof(struct sb_room, busy), 0);
 	write_word(room, offsetof(struct sb_room, parked), 0);
 	memory_write(&space->mem, room->addr + offsetof(struct sb_room, inside), nobody,
@@ -281,7 +281,7 @@ static bool has_thread(struct tree *tree, const struct space *space, uint64_t po
 
 		tid = t->tid;
 		if (!tree_stop_thread(tree, t, 10000))
-			return true; /* who knows */
+			return true; /* unknown */
 		it = t->state == THREAD_STOPPED && pt_get_regs(tid, &regs) == 0 &&
 		     arch->thread_pointer(&regs) == pointer;
 		tree_resume_thread(tree, t);
@@ -292,8 +292,8 @@ static bool has_thread(struct tree *tree, const struct space *space, uint64_t po
 }
 
 /*
- * Whoever was lent, and has not begun, does nothing any more; who is inside is waited for. In a
- * fork that nobody saw its parent's threads are not.
+ * A remote call that has not begun its work does nothing any more; threads inside are waited for.
+ * In a fork that the tracer has not seen, its parent's threads are not.
  */
 static void end_turn(struct room *room, struct tree *tree)
 {
@@ -337,7 +337,7 @@ struct room *room_load(struct space *space, struct tree *tree, pid_t pid)
 	return room;
 }
 
-/* ---- what is said through it ---- */
+/* ---- messages through it ---- */
 
 struct list_writer {
 	struct sb_room_target *target;

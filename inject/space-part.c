@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A fork that shares its parent's page gets one of its own: two new files, mapped over the old ones
- * while all its threads are stopped. Stubs, record, room and index stay as they are, so whoever is
- * in the middle of a hit goes on with it. The rear comes first: between the two the old front
- * speaks to the new rear, at the same places.
+ * while all its threads are stopped. Stubs, record, mailbox and index stay as they are, so a thread
+ * in the middle of a hit continues it. The rear comes first: between the two steps the old front
+ * works with the new rear, at the same places.
  */
 #include "space-priv.h"
 
@@ -29,8 +29,10 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 			    err) < 0 ||
 	    space_check_map(space, r, false, true, err) < 0)
 		return -SB_ETARGET;
-	/* The new rear under the old front counts as it should, and its settings are not ours any
-	 * more. */
+	/*
+	 * The new rear under the old front counts correctly, but sbinject no longer controls its
+	 * settings.
+	 */
 	for (int i = 0; i < FRONT_TRIES && space_check_map(space, r, true, false, NULL); i++)
 		if (fault_point("part-front", pid) ||
 		    remote_map_over(r, space->page_addr, space->counters_off, PROT_READ, flags,
@@ -38,7 +40,7 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 			log_debug("process %d: its settings could not be mapped", pid);
 	if (space_check_map(space, r, true, false, err) < 0)
 		return -SB_ETARGET;
-	/* As when it was mapped first: a core dump leaves it out. */
+	/* As at the first mapping: excluded from core dumps. */
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr, space->page_size,
 			   (uint64_t)MADV_DONTDUMP, 0ul, 0ul, 0ul) < 0)
 		return -SB_ETARGET;
@@ -64,7 +66,7 @@ static int part_borrowed(struct space *space, struct remote *r, const struct spa
 	return ret < 0 ? err_set(err, SB_ETARGET, "it could not get counters of its own") : 0;
 }
 
-/* A call may have had its effect though its answer was lost. */
+/* A call may have had its effect although its answer was lost. */
 static bool counts_in_new(const struct space *space, pid_t pid)
 {
 	const struct map_entry *m;
@@ -80,7 +82,7 @@ static bool counts_in_new(const struct space *space, pid_t pid)
 	return is;
 }
 
-/* A fork that is heard of later may have been born before. One generation is enough. */
+/* A fork that is reported later may have been born before. One generation is enough. */
 static void remember(struct control *control, struct control *before)
 {
 	space_put_control(before->before);

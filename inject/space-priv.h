@@ -4,11 +4,12 @@
 
 #include "space.h"
 
-/* What space.c and space-part.c share: the files of a control page, made by a borrowed thread. */
+/* Shared by space.c and space-part.c: the files of a control page, made by a remote call. */
 
 /*
- * Makes both, and our end of them: space->control. layout NULL: by want. fd: the target's
- * descriptors, the settings' and the counts', -1 before; on failure they have what is open there.
+ * Makes both files, and opens sbinject's end of them: space->control. layout NULL: computed from
+ * want. fd: the target's descriptors of the settings and the counts, -1 before; on failure they
+ * hold what is open there.
  */
 int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
 		     const struct sb_page_header *layout, long fd[2], struct sb_err *err);

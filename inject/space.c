@@ -96,9 +96,9 @@ int space_must(struct remote *r, const char *what, long result, struct sb_err *e
 }
 
 /*
- * The target's descriptor, as one of ours. Another thread of the target may have put another file
- * under that number meanwhile, which the target itself may not be allowed to write: so it is looked
- * at before it is opened.
+ * The target's descriptor, as one of sbinject's. Another thread of the target may have put another
+ * file under that number meanwhile, which the target itself may not be allowed to write: so its
+ * identity is checked before it is opened.
  */
 static int open_memfd(const char *path, const char *name)
 {
@@ -119,7 +119,7 @@ static int open_memfd(const char *path, const char *name)
 		fd = open(ours, O_RDWR | O_CLOEXEC);
 	close(at);
 	if (fd >= 0)
-		fchmod(fd, 0600); /* nobody else opens it, whoever hands a descriptor on */
+		fchmod(fd, 0600); /* no other process opens it, even if a descriptor is handed on */
 	return fd;
 }
 
@@ -135,7 +135,7 @@ static int open_theirs(pid_t pid, long fd, const char *name, int *ours, struct s
 		       path);
 }
 
-/* We map the page, too. */
+/* sbinject maps the page, too. */
 static bool has_little_space(pid_t pid)
 {
 	return task_limit(pid, "Max address space") != UINT64_MAX ||
@@ -157,7 +157,7 @@ static void know_inodes(struct control *control, pid_t pid, struct page_files fi
 			   control->inode);
 }
 
-/* Once a session: what SECURITY.md says of older kernels. */
+/* Once per session: what SECURITY.md says of older kernels. */
 static void say_unsealed(void)
 {
 	static bool said;
@@ -168,7 +168,7 @@ static void say_unsealed(void)
 	said = true;
 }
 
-/* Our end of the memfds that the target made; they are ours from here on. */
+/* sbinject's descriptors of the memfds that the target made; it owns them from here on. */
 static int map_ours(struct space *space, pid_t pid, struct page_files files,
 		    const struct space_want *want, const struct sb_page_header *given,
 		    struct sb_err *err)
@@ -229,9 +229,9 @@ int space_check_map(const struct space *space, struct remote *r, bool front, boo
 }
 
 /*
- * The rear with one page more, the front over its beginning, which can only be read, and later the
- * private record over that last page: whoever finds the one knows where the other is, at whatever
- * instant we were killed.
+ * Maps the rear with one page more, the read-only front over its beginning, and later the private
+ * record over that last page: the address of one gives the address of the other, at whatever
+ * instant the tracer is killed.
  */
 static int map_page(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
 {
@@ -248,7 +248,7 @@ static int map_page(struct space *space, struct remote *r, const long fd[2], str
 		return -SB_ETARGET;
 	if (space_check_map(space, r, true, true, err) == 0)
 		return 0;
-	/* A number came to be another file's: nothing was written to it. */
+	/* The number had become another file's: nothing was written to it. */
 	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
 	return -SB_ETARGET;
 }
@@ -263,7 +263,7 @@ static int map_theirs(struct space *space, struct remote *r, const long fd[2], s
 		return -SB_ETARGET;
 	record = space->page_addr + space->page_size;
 	space->control->page.target_addr = space->page_addr;
-	/* A core dump would read all of it, and so turn what is address space only into memory. */
+	/* A core dump would read all of it, and so turn mere address space into memory. */
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr,
 			   space->page_size + RECORD_SIZE, (uint64_t)MADV_DONTDUMP, 0ul, 0ul,
 			   0ul) < 0 ||
@@ -282,8 +282,10 @@ static int map_theirs(struct space *space, struct remote *r, const long fd[2], s
 	return space_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
 }
 
-/* How much of the rear and the record is mapped from m on: a step may have had its effect though
- * its answer was lost. */
+/*
+ * How much of the rear and the record is mapped from m on: a step may have had its effect although
+ * its answer was lost.
+ */
 static uint64_t mapped_length(const struct space *space, const struct map_entry *m)
 {
 	const uint64_t end = m->offset + (m->end - m->start);
@@ -311,7 +313,10 @@ static void unmap_theirs(struct space *space, struct remote *r)
 	space->record_addr = space->page_addr = 0;
 }
 
-/* A program may have reading the TSC end it (PR_SET_TSC); the kernel does not tell from outside. */
+/*
+ * In some programs reading the TSC ends the process (PR_SET_TSC); the kernel does not report that
+ * from outside.
+ */
 static int check_clock(struct remote *r, struct sb_err *err)
 {
 	int mode = PR_TSC_ENABLE;
@@ -332,8 +337,11 @@ static int check_clock(struct remote *r, struct sb_err *err)
 	return -SB_ECONFINED;
 }
 
-/* Where vm.memfd_noexec is 2 a memfd must not be for code, or say nothing; kernels from 6.3 to 6.6
- * log those that say nothing, in the target's name; before 6.3 it cannot say anything. */
+/*
+ * Where vm.memfd_noexec is 2 a memfd must not be executable, or must give neither flag; kernels
+ * from 6.3 to 6.6 log a memfd without a flag, in the target's name; before 6.3 the flags do not
+ * exist.
+ */
 int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err)
 {
 	uint64_t at = remote_scratch(r, name, strlen(name) + 1);
@@ -350,7 +358,7 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 
 static const char *const memfd_name[2] = { "sbinject", "sbinject-counts" };
 
-/* Where that cannot be seen it is taken for theirs, as it was made a moment ago. */
+/* Where that cannot be seen it is taken for the target's, as it was made a moment ago. */
 static bool is_their_memfd(pid_t pid, long fd, const char *name)
 {
 	char path[64], link[64], want[64];
@@ -365,7 +373,7 @@ static bool is_their_memfd(pid_t pid, long fd, const char *name)
 	return !strcmp(link, want);
 }
 
-/* The settings come last: they are sealed before anything else happens in the target. */
+/* The settings last: they are sealed before anything else happens in the target. */
 int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
 		     const struct sb_page_header *layout, long fd[2], struct sb_err *err)
 {
@@ -400,9 +408,11 @@ bool space_close_files(struct remote *r, const long fd[2], bool *closed)
 	return ok;
 }
 
-/* The borrowed part: from memfd_create to close. The undo ladder runs in reverse; a call that
- * was lost on its way back may have had its effect all the same. closed: a descriptor was, by the
- * program, and so it failed. */
+/*
+ * The part made by remote calls: from memfd_create to close. The undo ladder runs in reverse; a
+ * call whose answer was lost may have had its effect nevertheless. closed: the program closed a
+ * descriptor, and so it failed.
+ */
 static int setup_borrowed(struct space *space, struct remote *r, const struct space_want *want,
 			  bool *closed, struct sb_err *err)
 {
@@ -463,7 +473,7 @@ int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct 
 	if (ret < 0)
 		return ret;
 	ret = setup(space, tree, want, &closed, &why);
-	/* A thread may close what it does not know: not while it is held. */
+	/* A thread may close unknown descriptors: not while it is held. */
 	if (closed && tree_stop(tree, space, NULL) == 0) {
 		why = (struct sb_err){ 0 };
 		ret = setup(space, tree, want, &closed, &why);
@@ -547,7 +557,7 @@ struct region *space_region_at(const struct space *space, uint64_t addr)
 
 uint64_t space_trap_stub(const struct space *space, uint64_t addr)
 {
-	/* The newest first: a hook that was taken out may have come again, for another target. */
+	/* The newest first: a hook that was removed may have been set again, for another target. */
 	for (size_t i = space->n_regions; i-- > 0;) {
 		const struct region *region = space->regions[i];
 		const struct journal_site *site = region_site_at(region, addr);

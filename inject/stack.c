@@ -11,17 +11,17 @@
 #include "tree-task.h"
 
 enum {
-	LOOKS = 20,	   /* at a thread that runs */
-	BLOCK_WORDS = 512, /* of a control block that are looked at */
+	LOOKS = 20,	   /* at a running thread */
+	BLOCK_WORDS = 512, /* examined words of a control block */
 	STACK_LEAST = 4096,
 	BLOCK_MOST = 64 << 10 /* from a control block to the end of its mapping */
 };
 
-/* What a stack may measure at most to be believed. */
+/* The largest size of a stack that is believed. */
 #define LEADER_MOST (128ull << 20)
 #define THREAD_MOST (1ull << 30)
 
-/* Where the kernel put the process's own stack: field 28 of /proc/TID/stat, 0 if not told. */
+/* Where the kernel put the process's own stack: field 28 of /proc/TID/stat, 0 if hidden. */
 static uint64_t start_of_stack(pid_t tid)
 {
 	char path[64], line[1024], *at = NULL;
@@ -40,7 +40,7 @@ static uint64_t start_of_stack(pid_t tid)
 }
 
 /*
- * The offsets are the C library's own affair and differ between its versions: any two words that
+ * The offsets are private to the C library and differ between its versions: any two words that
  * could be the bounds are taken for them, and of several the narrowest. glibc has the lower end and
  * the size, the block being part of it; musl the upper end, below the block, and the size.
  */
@@ -62,8 +62,10 @@ uint64_t stack_low(const uint64_t *word, size_t n, uint64_t sp, uint64_t block)
 	return low <= sp ? low : 0;
 }
 
-/* Nearness of the block alone says nothing: what a program maps for its coroutines lies just below
- * its threads' stacks, too. */
+/*
+ * Nearness of the block alone proves nothing: a program's mappings for coroutines lie just below
+ * its threads' stacks, too.
+ */
 static uint64_t block_low(const struct memory *mem, uint64_t block, uint64_t sp)
 {
 	uint64_t word[BLOCK_WORDS];
@@ -93,8 +95,10 @@ bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *b
 
 	if (n == (ssize_t)len)
 		return true;
-	/* A kernel without CONFIG_CROSS_MEMORY_ATTACH; a target that is not dumpable any more,
-	 * whose memory we hold open from before. */
+	/*
+	 * A kernel without CONFIG_CROSS_MEMORY_ATTACH; a target that is not dumpable any more,
+	 * whose memory is still open from before.
+	 */
 	if (n < 0 && (errno == ENOSYS || errno == EPERM))
 		return memory_write(mem, at, bytes, len, NULL) == 0;
 	if (n > 0)
@@ -123,7 +127,7 @@ static uint64_t sleeping_sp(pid_t tid)
 	return last ? strtoull(last + 1, NULL, 16) : 0;
 }
 
-/* A stack that grows has more than is mapped; one that cannot be asked may have. */
+/* A stack that grows has more than is mapped; one that cannot be examined may have more. */
 static bool may_have_room(pid_t tid, size_t room)
 {
 	uint64_t sp = sleeping_sp(tid);

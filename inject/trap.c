@@ -33,7 +33,7 @@ bool trap_to_stub(const struct space *space, const struct thread *thread)
 	return true;
 }
 
-/* Lets the thread go on, until its next stop; what it is about to do comes after that. */
+/* Runs the thread until its next stop; the system call or signal that is due comes after that. */
 static bool next_stop(struct thread *t)
 {
 	struct stop stop;
@@ -51,7 +51,7 @@ static bool at_trap(const struct thread *t)
 	return t->stop.kind == STOP_SIGNAL && t->stop.sig == SIGTRAP;
 }
 
-/* From a stop that was asked for, or job control's, to the signal that waits behind it. */
+/* From a requested stop, or job control's, to the signal that is pending behind it. */
 static bool fetch(struct thread *t)
 {
 	for (int i = 0; i < STOPS_MOST && !at_trap(t); i++)
@@ -60,8 +60,10 @@ static bool fetch(struct thread *t)
 	return at_trap(t);
 }
 
-/* Without the signal, and to a stop of the kind that it stood in: the one that was asked for, or
- * job control's where that has stopped the process. */
+/*
+ * Runs on without the signal, and to a stop of the former kind: the requested one, or job control's
+ * where that has stopped the process.
+ */
 static bool stop_again(struct thread *t)
 {
 	return pt_interrupt(t->tid) == 0 && next_stop(t);

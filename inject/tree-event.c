@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to a traced tree, event by event. tree_dispatch() takes events one by one;
- * each kind has its handler in the table at the end.
+ * The events of a traced tree. tree_dispatch() takes events one by one; each kind has its handler
+ * in the table at the end. Children that arrive before their parent's event wait here.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 enum { ROUND = 64 };
 
-/* A child's first stop may come before its parent's event; it waits here. */
+/* A child's first stop may arrive before its parent's event; it waits here. */
 static void orphan_add(struct tree *tree, const struct stop *stop)
 {
 	struct orphan *more = realloc(tree->orphans, (tree->n_orphans + 1) * sizeof(*more));
@@ -39,8 +39,10 @@ static bool orphan_take(struct tree *tree, pid_t tid, struct stop *stop)
 	return false;
 }
 
-/* It runs in the memory of its parent: the session counts it among those of that space from now on,
- * since it may end before its first stop, and its parent may. */
+/*
+ * It runs in the memory of its parent: the session counts it as part of that space from now on,
+ * since it may end before its first stop, and so may its parent.
+ */
 static void share(struct tree *tree, struct proc *proc, struct proc *parent)
 {
 	if (!parent->space)
@@ -62,7 +64,7 @@ static struct proc *adopt_proc(struct tree *tree, struct thread *parent, pid_t t
 	return proc;
 }
 
-/* A new thread or process exists; its first stop comes, or came already. */
+/* A new thread or process exists; its first stop follows, or has arrived already. */
 static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop_kind how)
 {
 	struct proc *proc = parent->proc;
@@ -78,8 +80,8 @@ static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop
 	thread = tree_thread_new(tree, proc, tid);
 	thread->newborn = true;
 	/*
-	 * A new process is handled while its parent still stands in the event: a daemon's parent
-	 * is gone in a moment, and with it what its child inherits.
+	 * A new process is handled while its parent is still in the event: a daemon's parent is
+	 * gone in a moment, and with it what its child inherits.
 	 */
 	if (orphan_take(tree, tid, &stop) ||
 	    (proc != parent->proc && pt_wait(tid, &stop, FIRST_STOP_US)))
@@ -134,7 +136,7 @@ static void on_trap(struct tree *tree, struct thread *thread, const struct stop 
 		thread->state = THREAD_STOPPED;
 		on_birth(tree, thread);
 		thread = tree_thread(tree, tid);
-		if (!thread) /* the session let it go */
+		if (!thread) /* the session released it */
 			return;
 		thread->state = THREAD_RUNNING;
 	} else {
@@ -143,8 +145,10 @@ static void on_trap(struct tree *tree, struct thread *thread, const struct stop 
 	pt_cont(tid, 0);
 }
 
-/* A newborn can be stopped by job control at once: it has been told to the session all the
- * same. Listening threads report when SIGCONT comes. */
+/*
+ * Job control can stop a newborn at once: the session is notified of it all the same. Listening
+ * threads report when SIGCONT arrives.
+ */
 static void on_group(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
 	pid_t tid = stop->tid;
@@ -177,7 +181,7 @@ static void on_syscall(struct tree *tree, struct thread *thread, const struct st
 	pt_cont(thread->tid, 0);
 }
 
-/* exec ends every other thread; the one that called it goes on as the leader. */
+/* exec ends every other thread; the thread that called it continues as the leader. */
 static void on_exec(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
 	struct proc *proc = thread->proc;
@@ -200,7 +204,7 @@ static void on_exec(struct tree *tree, struct thread *thread, const struct stop 
 	thread->interrupted = true;
 	if (!tree_stop_thread(tree, thread, 1000000))
 		return;
-	thread->held_since = 0; /* a new image: nothing of it has run that could be held up */
+	thread->held_since = 0; /* a new image: no code of it has run yet, so nothing was held up */
 	thread->pinned = true;
 	tree->ops->execed(tree->ctx, proc);
 	thread = tree_thread(tree, tid);
@@ -236,15 +240,17 @@ void tree_handle(struct tree *tree, struct thread *thread, const struct stop *st
 	if (copy.kind == STOP_NONE || thread->state == THREAD_GONE)
 		return;
 	thread->kept = false;
-	thread->interrupted = false; /* any stop takes a pending interrupt with it */
+	thread->interrupted = false; /* any stop consumes a pending interrupt */
 	if (thread->lent)
 		task_note_restart(thread);
 	thread->state = THREAD_RUNNING;
 	handlers[copy.kind](tree, thread, &copy);
 }
 
-/* An exec by another thread than the leader is reported under the leader's id, which may have
- * been gone from the table already. */
+/*
+ * An exec by another thread than the leader is reported under the leader's id, which may be gone
+ * from the table already.
+ */
 static struct thread *exec_thread(struct tree *tree, const struct stop *stop)
 {
 	struct thread *former = tree_thread(tree, (pid_t)stop->message);
@@ -277,8 +283,10 @@ static size_t count_threads(const struct tree *tree)
 	return n;
 }
 
-/* Of several threads that have stopped the kernel names the same first each time: here all have
- * their turn. By id: handlers may free any of them. */
+/*
+ * Of several threads that have stopped the kernel reports the same first each time: here all have
+ * their turn. By id: handlers may free any of them.
+ */
 static void dispatch_each(struct tree *tree)
 {
 	size_t n = 0, most = count_threads(tree);
@@ -309,7 +317,10 @@ bool tree_dispatch(struct tree *tree)
 	return true;
 }
 
-/* A child nobody announced: known by its thread group, else by its parent in /proc. */
+/*
+ * A child without an event of its parent: identified by its thread group, else by its parent in
+ * /proc.
+ */
 static void settle(struct tree *tree, const struct stop *stop)
 {
 	struct proc *proc = tree_proc(tree, task_tgid(stop->tid));
@@ -338,7 +349,7 @@ void tree_settle(struct tree *tree)
 	while (i < tree->n_orphans) {
 		struct stop stop = tree->orphans[i].stop;
 
-		/* Its parent's event may be on the way: events come within microseconds. */
+		/* Its parent's event may be on the way: events arrive within microseconds. */
 		if (now - tree->orphans[i].since_ns < ORPHAN_NS) {
 			i++;
 			continue;
@@ -348,7 +359,7 @@ void tree_settle(struct tree *tree)
 	}
 }
 
-/* Lets a stopped thread go on as its stop demands; events are dispatched first. */
+/* Resumes a stopped thread as its stop requires; events are dispatched first. */
 void tree_resume_thread(struct tree *tree, struct thread *thread)
 {
 	if (thread->state != THREAD_STOPPED)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes and threads of a tree: found, added, forgotten and, at last, freed. */
+/*
+ * The lists of a tree: finding, adding and removing its processes and threads, and freeing their
+ * memory (tree_bury()).
+ */
 #include <stdlib.h>
 #include "tree-task.h"
 #include "src/base/must.h"
@@ -45,7 +48,7 @@ struct thread *tree_thread_new(struct tree *tree, struct proc *proc, pid_t tid)
 	return t;
 }
 
-/* Out of the lists; whoever walks them goes on from here, since it keeps its `next`. */
+/* Removes it from the lists but keeps its `next`: a walk that is at this thread can go on. */
 void tree_thread_free(struct tree *tree, struct thread *thread)
 {
 	struct thread **at = &tree->hash[(unsigned int)thread->tid % TREE_BUCKETS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls that any stop interrupts are begun again, where the process would not have noticed.
+ * Restarts the few system calls that return EINTR at any stop, so that the process does not notice
+ * a stop of sbinject. Notes where a stop during a remote call overwrote the kernel's restart block.
  */
 #include "tree-task.h"
 #include "inject/arch/arch.h"

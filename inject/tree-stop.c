@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread is interrupted and waited for; what it stopped in. */
+/*
+ * Stopping one thread: sends PTRACE_INTERRUPT, waits for the stop, and classifies it. Records how
+ * long threads are held. No event is dispatched here.
+ */
 #include "clock.h"
 #include "tree-task.h"
 
@@ -12,14 +15,14 @@ void tree_note_hold(struct tree *tree, struct thread *thread)
 	thread->held_since = 0;
 }
 
-/* Waits until the thread is stopped in something; events come later, by dispatch. */
+/* Waits until the thread is stopped in any kind of stop; its event is dispatched later. */
 bool tree_await_stop(struct thread *thread, unsigned int timeout_us)
 {
 	struct stop stop;
 
 	if (!pt_wait(thread->tid, &stop, timeout_us))
 		return false;
-	thread->interrupted = false; /* any stop takes a pending interrupt with it */
+	thread->interrupted = false; /* any stop consumes a pending interrupt */
 	if (thread->lent)
 		task_note_restart(thread);
 	thread->stop = stop;

@@ -96,7 +96,7 @@ bool task_is_user(pid_t pid, uid_t uid)
 	return is;
 }
 
-/* Field 22 of /proc/PID/stat; the name before it may hold blanks, parentheses and line ends. */
+/* Field 22 of /proc/PID/stat; the name before it may contain blanks, parentheses and line ends. */
 uint64_t task_start(pid_t pid)
 {
 	unsigned long long start = 0;
@@ -140,7 +140,7 @@ uint64_t task_run_ns(pid_t tid)
 		fclose(f);
 		return ns;
 	}
-	/* A kernel without that file tells it in ticks, behind a name that may hold blanks. */
+	/* A kernel without that file has it in ticks, behind a name that may contain blanks. */
 	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
 	f = fopen(path, "re");
 	if (!f)
@@ -195,7 +195,7 @@ bool task_ended(pid_t pid)
 	return task_is_dead(pid, pid) && maps_face(pid) == pid;
 }
 
-/* Does a file below the cgroup file systems, for the cgroup at `path`, hold this text? */
+/* Does a file below the cgroup file systems, for the cgroup at `path`, contain this text? */
 static bool cgroup_says(const char *root, const char *path, const char *file, const char *text)
 {
 	char name[4352], line[256];
@@ -211,7 +211,10 @@ static bool cgroup_says(const char *root, const char *path, const char *file, co
 	return found;
 }
 
-/* Where the kernel tells it, a frozen thread is known by where it waits, whatever is mounted. */
+/*
+ * Where the kernel reports it, the place where it waits identifies a frozen thread, whatever is
+ * mounted.
+ */
 static bool waits_frozen(pid_t tid)
 {
 	char path[64], line[64] = "";
@@ -296,7 +299,7 @@ bool task_is_ours(pid_t tid)
 
 bool task_shares_memory(pid_t a, pid_t b, bool guess)
 {
-	/* Two leaders that have ended would share nothing at all, and be equal in that. */
+	/* Two leaders that have ended share nothing at all, and would compare as equal. */
 	long ret = syscall(SYS_kcmp, maps_face(a), maps_face(b), KCMP_VM, 0, 0);
 
 	return ret < 0 ? guess : ret == 0;
@@ -326,7 +329,7 @@ static bool read_status(pid_t tid, char *buf, size_t size)
 	return true;
 }
 
-/* Signals that would be thrown away if nobody traced the thread. */
+/* Signals that would be discarded if the thread were not traced. */
 static uint64_t ignored_signals(const char *status)
 {
 	uint64_t by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) | 1ull << (SIGURG - 1) |
@@ -373,7 +376,10 @@ bool task_blocks_all(uint64_t mask)
 	return (mask & all) == all;
 }
 
-/* Of a mask that blocks everything: SIGKILL, SIGSTOP, libc's two, and a few that are waited for. */
+/*
+ * The unblocked signals of a mask that blocks everything: SIGKILL, SIGSTOP, libc's two, and a few
+ * that a thread waits for.
+ */
 enum { MASK_HOLES = 8 };
 
 const char *task_trap_unfit(pid_t pid)
@@ -397,7 +403,10 @@ const char *task_trap_unfit(pid_t pid)
 			why = "it has a handler for SIGTRAP";
 		else if (status_mask(status, "SigIgn:") & trap)
 			why = "it ignores SIGTRAP";
-		/* One that waits in sigtimedwait shows a mask without what it waits for. */
+		/*
+		 * A thread that waits in sigtimedwait shows a mask without the signals that it
+		 * waits for.
+		 */
 		else if ((blocked & trap) && __builtin_popcountll(~blocked) > MASK_HOLES)
 			why = "it blocks SIGTRAP";
 	}

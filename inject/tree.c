@@ -28,8 +28,10 @@ static int seize(pid_t pid, pid_t tid)
 	return ret;
 }
 
-/* Seizes threads not known yet; returns how many were new, IN_EXEC when one of them
- * is in the middle of an exec, or a negative code. */
+/*
+ * Seizes threads not recorded yet; returns how many were new, IN_EXEC when one of them is in the
+ * middle of an exec, or a negative code.
+ */
 static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
 	char path[64];
@@ -63,8 +65,10 @@ static int seize_listed(struct tree *tree, struct proc *proc, struct sb_err *err
 	return ret == -EBUSY ? IN_EXEC : found;
 }
 
-/* An exec waits until we have seen the end of the threads that are seized already, those too that
- * were born under trace; the one that calls it takes the leader's id, and is not seized. */
+/*
+ * An exec waits until the tracer has seen the end of the threads that are seized already, also of
+ * those born under trace; the thread that calls it takes the leader's id, and is not seized.
+ */
 static void let_exec(struct tree *tree, struct proc *proc)
 {
 	struct thread *next;
@@ -101,8 +105,8 @@ static bool leader_is_new(struct tree *tree, struct proc *proc)
 }
 
 /*
- * Threads made by a thread that is seized are seized with it, so that the list settles once a
- * pass finds nothing new.
+ * Threads made by a seized thread are seized with it, so that the list is complete once a pass
+ * finds nothing new.
  */
 static int seize_all(struct tree *tree, struct proc *proc, struct sb_err *err)
 {
@@ -155,8 +159,8 @@ int tree_retake(struct tree *tree, struct proc *proc, struct sb_err *err)
 }
 
 /*
- * A thread that does not stop is deep in the kernel: it waits for a vfork child, or for a disk.
- * The interrupt stands, so that it stops before it runs user code again.
+ * A thread that does not stop is deep in the kernel: it waits for a vfork child, or for a disk. The
+ * interrupt stays pending, so that it stops before it runs user code again.
  */
 static bool thread_kept(struct thread *thread)
 {
@@ -166,8 +170,10 @@ static bool thread_kept(struct thread *thread)
 	return true;
 }
 
-/* Inside a system call it may wait for long (vfork), and everyone is held meanwhile: no more
- * patience for it. One that waits in a page fault is given its time. */
+/*
+ * Inside a system call it may wait for long (vfork), and all other threads are held meanwhile: stop
+ * waiting for it. A thread in a page fault gets its full time.
+ */
 static bool thread_waits(struct thread *thread)
 {
 	bool in_call;
@@ -227,7 +233,7 @@ void tree_resume(struct tree *tree, struct space *space)
 {
 	bool again;
 
-	/* Plain stops first: an event's handler may take its time, or change the lists. */
+	/* Plain stops first: an event's handler may take long, or change the lists. */
 	for (struct proc *p = tree->procs; p; p = p->next) {
 		for (struct thread *t = p->threads; t && p->space == space; t = t->next) {
 			if (t->state != THREAD_STOPPED || t->stop.kind != STOP_TRAP || t->newborn ||
@@ -304,7 +310,7 @@ static void detach_thread(struct tree *tree, struct thread *t)
 	tree_thread_free(tree, t);
 }
 
-/* Stops one for its release. False: it is deep in the kernel. */
+/* Stops a thread for its release. False: it is deep in the kernel. */
 static bool stop_to_release(struct thread *t)
 {
 	if (t->state == THREAD_STOPPED)
@@ -326,8 +332,10 @@ static struct thread *next_to_release(const struct proc *proc)
 	return t;
 }
 
-/* Those of whom something is to be waited for: a leader that ended before the others reports
- * nothing while they live. */
+/*
+ * Whether any thread will report something: a leader that ended before the others reports nothing
+ * while they live.
+ */
 static bool any_will_report(const struct proc *proc)
 {
 	for (const struct thread *t = proc->threads; t; t = t->next)
@@ -358,7 +366,7 @@ void tree_release(struct tree *tree, struct proc *proc)
 	for (t = proc->threads; t; t = t->next)
 		if (t->state == THREAD_RUNNING)
 			tree_interrupt(t);
-	/* The event of a fork is dispatched first, or the child would be left standing. */
+	/* The event of a fork is dispatched first, or the child would stay stopped. */
 	while ((t = next_to_release(proc))) {
 		if (!stop_to_release(t))
 			t->kept = true;
@@ -367,7 +375,7 @@ void tree_release(struct tree *tree, struct proc *proc)
 		else
 			detach_thread(tree, t);
 	}
-	/* Nobody else is held while these are waited for. */
+	/* No other thread is held while these are waited for. */
 	release_kept(tree, proc);
 	tree_free_threads(tree, proc);
 	proc->traced = false;

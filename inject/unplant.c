@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking single hooks out while the others stay: their text becomes what it was, their stubs stay
- * where they are, for the threads that are in one, until everything goes.
+ * Removing single hooks while the others stay: their text is restored; their stubs stay in place,
+ * for the threads that are in one, until everything is removed.
  */
 #include <string.h>
 #include "fault.h"
@@ -15,7 +15,7 @@ static bool wanted(const struct region *region, const struct journal_patch *patc
 	return c < n && cookie[c];
 }
 
-/* A thread between the two jumps of a hook with padding in front goes on at the entry. */
+/* A thread between the two jumps of a hook with padding in front continues at the entry. */
 static void leave_padding(struct space *space, struct tree *tree, uint64_t from, uint64_t to)
 {
 	struct arch_regs regs;
@@ -39,7 +39,7 @@ static int undo_patch(struct space *space, struct tree *tree, const struct regio
 
 	if (memory_peek(&space->mem, patch->addr, now, patch->len) != patch->len ||
 	    memcmp(now, patch->now, patch->len))
-		return 0; /* not there any more */
+		return 0; /* already gone */
 	if (patch->addr < site->addr)
 		leave_padding(space, tree, patch->addr, site->addr);
 	if (fault_point("unplant-text", space->mem.pid))
@@ -65,7 +65,7 @@ int space_unplant(struct space *space, struct tree *tree, const bool *cookie, si
 	for (size_t i = 0; i < space->n_regions; i++) {
 		const struct region *r = space->regions[i];
 
-		/* The entry before its padding: nobody comes there any more. */
+		/* The entry before its padding: then no thread reaches the padding any more. */
 		for (uint32_t k = r->journal->n_patches; k-- > 0 && ret == 0 && !space->stale[i];)
 			if (wanted(r, &r->patches[k], cookie, n))
 				ret = undo_patch(space, tree, r, &r->patches[k], err);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The agent: a shared object that is put into interpreters, kept inside of the sbinject binary.
+# The agent: a shared object to load into interpreters, embedded in the sbinject binary.
 # PYTHON_INCLUDE=DIR names the folder of the Python.h (3.10 or later) to build it with.
 
-# Of the C library only memory and strings, unversioned, and no library is named: it loads
+# It uses only memory and strings of the C library, unversioned, and names no library: it loads
 # beside an older libc than the one here, and beside one that is not glibc.
 AGENT_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden \
 	-fno-strict-aliasing -fno-stack-protector -foptimize-sibling-calls -U_FORTIFY_SOURCE -MMD -MP -iquote .
@@ -15,7 +15,7 @@ AGENT_IMAGE := $(BUILD)/python/agent/agent-image.o
 
 PYTHON_INCLUDE = $(eval PYTHON_INCLUDE := $$(shell scripts/find-python.sh))$(PYTHON_INCLUDE)
 
-# Built without Python once, and there is one now: again.
+# Rebuild where it was built without Python once, and Python is present now.
 $(shell [ -s $(AGENT).stripped ] || rm -f $(AGENT).stripped)
 
 $(BUILD)/python/agent/%.o: python/agent/%.c

@@ -38,7 +38,7 @@ static double mover_p(const struct sweep_estimate *d)
 	return 2 * stat_normal_cdf(-z);
 }
 
-/* A slack that was not found is a range without a point: the least and the most it may be. */
+/* A slack that was not found is a range without an estimate: the least and the most it may be. */
 static bool is_range(const struct sweep_estimate *e)
 {
 	return isnan(e->est) && !isnan(e->lo) && !isnan(e->hi);
@@ -52,7 +52,7 @@ static struct sweep_estimate slack_difference(const struct sweep_estimate *a,
 	return (struct sweep_estimate){ NAN, b->lo - a->hi, b->hi - a->lo };
 }
 
-/* Ranges that do not touch differ for certain; those that do say nothing. */
+/* Ranges that do not touch differ for certain; ranges that touch are no evidence. */
 static double slack_p(const struct sweep_estimate *d)
 {
 	if (!isnan(d->est))
@@ -68,7 +68,7 @@ static const struct sweep_target *find(const struct sweep_result *res, const cha
 	return NULL;
 }
 
-/* How many targets before this one have the same spec: the second meets the second. */
+/* How many targets before this one have the same spec: the second is matched with the second. */
 static size_t nth_of(const struct sweep_result *res, size_t at)
 {
 	size_t n = 0;

@@ -5,17 +5,19 @@
 #include "result.h"
 
 /*
- * Two sweeps, before and after a change of code: what changed?
+ * Compares two sweeps, before and after a change of code.
  *
- * Targets are matched by their spec. Intervals of a difference B - A come from the two intervals
- * by MOVER (Zou and Donner 2008), which needs nothing but the intervals and keeps their asymmetry:
+ * Targets are matched by their spec. Intervals of a difference B - A are computed from the two
+ * intervals by MOVER (Zou and Donner 2008), which needs only the intervals and keeps their
+ * asymmetry:
  *
  *	lo = (b - a) - sqrt((b - lo_b)^2 + (hi_a - a)^2)
  *	hi = (b - a) + sqrt((hi_b - b)^2 + (a - lo_a)^2)
  *
  * A difference *changed* when 0 is outside at 95 % after Holm's correction over the targets
- * compared, kappas and slacks each a family. Unknown stays unknown (NAN): a slack that is only
- * known to lie beyond the largest dose differs from one found below that dose, by at least so much.
+ * compared, kappas and slacks each a family. Unknown stays unknown (NAN). A slack of which only a
+ * lower bound, the largest dose, is known differs from one found below that dose, by at least the
+ * distance between them.
  */
 enum compare_state { COMPARE_SAME, COMPARE_CHANGED, COMPARE_UNKNOWN, COMPARE_STATES };
 
@@ -33,7 +35,7 @@ struct compare_row {
 };
 
 struct compare {
-	struct compare_row *row; /* in a's order, then what only b has */
+	struct compare_row *row; /* in a's order, then those that only b has */
 	size_t n_rows;
 	size_t changed; /* rows with a changed kappa or slack */
 };

@@ -8,8 +8,8 @@
 #include "verdict.h"
 #include "src/base/must.h"
 
-#define ANALYSIS_SEED 0x5eedfaceu /* apart from the design's: the end may be asked for twice */
-#define GATE_LEVEL    0.01	  /* an honest run is called unproven once in a hundred */
+#define ANALYSIS_SEED 0x5eedfaceu /* not the design's: drive_end() may run twice */
+#define GATE_LEVEL    0.01	  /* a valid run is marked unproven once in a hundred */
 #define CONTROL_LEVEL 0.9995	  /* and fails its control once in a thousand */
 #define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
@@ -17,7 +17,7 @@
 
 /* --- gates --- */
 
-/* The contrast of two columns over all gates of the sweep, each experiment's own T0 aside. */
+/* The contrast of two columns over all gates of the sweep, each experiment's own T0 subtracted. */
 static size_t gather(const struct drive *drive, int a, int b, bool relative, double **out)
 {
 	size_t n = 0, room = 0;
@@ -129,8 +129,10 @@ static void fill_slack(const struct infer_data *data, double threshold, struct r
 		target->p_felt = target->kappa.est < threshold ? 0 : 1;
 }
 
-/* Of a product of two estimates: the ends of its interval by those of its factors (the method of
- * variance estimates recovery; Zou and Donner, 2008). */
+/*
+ * Of a product of two estimates: the ends of its interval from those of its factors (the method of
+ * variance estimates recovery; Zou and Donner, 2008).
+ */
 static double product_end(double a, double a_end, double b, double b_end)
 {
 	double way = a_end < a || b_end < b ? -1 : 1;
@@ -138,7 +140,7 @@ static double product_end(double a, double a_end, double b, double b_end)
 	return a * b + way * hypot(b * (a_end - a), a * (b_end - b));
 }
 
-/* Its own time an item, as far as a delay of it is felt: never below 0. */
+/* Its own time per item, as far as a delay of it is felt: never below 0. */
 static void fill_gain(const struct work *work, struct sweep_target *target)
 {
 	struct sweep_estimate k = target->kappa, own = work->own_ns;
@@ -271,7 +273,7 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 
 /* --- the whole --- */
 
-/* Time for what was asked: enough blocks, and an interval as narrow as the threshold wants. */
+/* Time for the request: enough blocks, and an interval as narrow as the threshold requires. */
 static void time_needed(const struct drive *drive, struct sweep_result *res)
 {
 	double needed = NAN;
@@ -361,7 +363,7 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 static int row_of(const struct drive *drive, int target)
 {
 	if (target < 0 || drive->cfg.control_too || (size_t)target < drive->cfg.control)
-		return target; /* DRIVE_NONE is above all */
+		return target; /* DRIVE_NONE is the largest value */
 	return (size_t)target == drive->cfg.control ? -1 : target - 1;
 }
 

@@ -8,14 +8,14 @@
 
 /*
  * The targets' own time: a few windows between the pilot and the first delay, hooked and not
- * delayed, in which calls are timed from entry to return. That costs the program something, so it
- * is done here and never beside a delay.
+ * delayed, in which calls are timed from entry to return. That costs the program some time, so it
+ * is done here and never together with a delay.
  */
 #define OWN_WINDOWS 12
-#define OWN_RUNS    3	 /* whole ones are dear */
-#define OWN_TRIES   2	 /* times as many: windows of which nothing is told are asked again */
+#define OWN_RUNS    3	 /* whole runs are expensive */
+#define OWN_TRIES   2	 /* times as many: windows without a result are repeated */
 #define SHARE_OWN   0.05 /* of the budget, at most */
-#define OWN_MISSED  0.05 /* of the calls may go untimed */
+#define OWN_MISSED  0.05 /* of the calls may be untimed */
 #define GUARD_ITEMS 20
 
 static bool wanted(const struct drive *drive, size_t target)

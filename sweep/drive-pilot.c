@@ -55,7 +55,7 @@ static bool any_hits(const struct drive *drive)
 	return false;
 }
 
-/* Hits an item as one lane feels them: x of a delay of 1 ns. All targets share the lanes here. */
+/* Hits per item as one lane feels them: x of a delay of 1 ns. All targets share the lanes here. */
 static void study_hits(struct drive *drive)
 {
 	struct record *rec = &drive->rec;

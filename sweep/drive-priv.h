@@ -10,9 +10,9 @@
 #include "screen.h"
 
 /*
- * Inside the drive. drive.c takes what is told; drive-step.c makes a step; drive-pilot.c is warm-up
- * and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured after them;
- * drive-end.c makes the result.
+ * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
+ * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
+ * after them; drive-end.c makes the result.
  */
 
 /* One set of doses, of one target or a group. */
@@ -30,7 +30,7 @@ struct experiment {
 
 enum work_state { WORK_OPEN, WORK_DONE, WORK_SCREENED, WORK_SKIPPED };
 
-/* What is known of a target. */
+/* The state of one target. */
 struct work {
 	char *spec;
 	enum work_state state;
@@ -38,11 +38,11 @@ struct work {
 	size_t n_doses;
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
-	double felt;  /* hits an item as a lane feels them */
+	double felt;  /* hits per item as a lane feels them */
 	double share; /* ... of all of them */
-	double bound; /* of a screened one's kappa */
+	double bound; /* of the kappa of a screened target */
 	double window_ns;
-	struct sweep_estimate own_ns; /* an item, as a lane spends it */
+	struct sweep_estimate own_ns; /* per item, as a lane spends it */
 	double needed_ns;
 	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
 };
@@ -56,16 +56,16 @@ struct drive {
 	int (*lane_key)[3]; /* role, pid, tid */
 	struct work *work;
 	bool *treated;
-	uint64_t *zero_ns; /* no delay, for everyone */
+	uint64_t *zero_ns; /* no delay, for every target */
 
 	enum sweep_stage stage;
 	struct drive_step step;
 	enum sweep_arm last_arm; /* in force; ARM_COUNT: none yet */
 	int last_dose, last_experiment;
 	uint64_t now_ns, last_moved_ns;
-	double overhead_ns, n_windows; /* a window, beyond guard and window: switching, reading */
+	double overhead_ns, n_windows; /* per window, beyond guard and window: switching, reading */
 	bool done, dead;
-	bool rounded;			/* a window of a block that was not exact */
+	bool rounded;			/* a window of a block was not exact */
 	double window_ns, exp_guard_ns; /* of the last experiment */
 
 	struct pilot_window *series;
@@ -81,7 +81,7 @@ struct drive {
 	int n_experiments;
 	int control_experiment; /* -1 none yet */
 	struct escalate esc;
-	bool screening, screened; /* under way; over, or not needed */
+	bool screening, screened; /* in progress; over, or not needed */
 	uint64_t guard_ns;	  /* 0: chosen by the sizing */
 	int guard_raised, first_probe;
 	uint64_t screen_deadline_ns;
@@ -90,17 +90,17 @@ struct drive {
 	size_t n_order;
 };
 
-/* Calls of a target that were timed, and the items done meanwhile. */
+/* The timed calls of a target, and the items of the same windows. */
 struct own_window {
 	double items;
 	struct drive_own own;
 };
 
-/* drive-own.c: what was told of a step that was timed. False: there is no more to do. */
+/* drive-own.c: takes the results of a timed step. False: no further step is needed. */
 bool own_begin(struct drive *drive);
 bool own_next(struct drive *drive);
 void own_told(struct drive *drive, const struct drive_told *told);
-void own_study(struct drive *drive); /* how long, of all that was told */
+void own_study(struct drive *drive); /* computes own times from all results */
 
 /* Each sets drive->step, or drive->done. */
 void stage_first(struct drive *drive);
@@ -110,7 +110,7 @@ void stage_next(struct drive *drive); /* the pilot or an experiment is over */
 void stage_step(struct drive *drive); /* a window of an experiment is over */
 
 #define CARRY_T	    3.0	 /* of record_carry(): the guard is too short */
-#define SHARE_PILOT 0.25 /* of the budget: so long may a source stand still */
+#define SHARE_PILOT 0.25 /* of the budget: the longest standstill of a source */
 
 void drive_finish(struct drive *drive);
 
@@ -118,14 +118,16 @@ void drive_finish(struct drive *drive);
 double drive_busiest(const struct drive *drive);
 bool drive_has_row(const struct drive *drive, size_t target); /* in the result */
 
-/* The most by which a window of that dose is put off; 0 where many items fit into it. */
+/* The largest dither of a window of that dose; 0 where many items fit into it. */
 double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns);
 
-/* The same before the windows are sized: of the largest dose that was given, for whoever of the
- * targets left is hit most. */
+/*
+ * The same before the windows are sized: of the largest given dose, for the remaining target with
+ * the most hits.
+ */
 double drive_given_dither(const struct drive *drive, double budget_ns);
 
-/* A step in an arm; dose -1 in SHAM and OFF. */
+/* Sets a step in an arm; dose -1 in SHAM and OFF. */
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
 		    uint64_t window_ns);
 

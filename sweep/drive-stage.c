@@ -9,10 +9,10 @@
 #define SHARE_CONTROL  0.15 /* of what is left then */
 #define SHARE_SCREEN   0.50
 #define SHARE_ESCALATE 0.35 /* of a target's */
-#define SHARE_USED     0.96 /* of what is there: the switching takes time too */
+#define SHARE_USED     0.96 /* of the remaining time: the switching takes time too */
 #define SCREEN_FROM    4    /* targets */
 #define CONTROL_DOSE   0.10 /* of T0 */
-#define BLOCK_WINDOWS  2    /* an arm */
+#define BLOCK_WINDOWS  2    /* per arm */
 #define GATE_WINDOWS   6
 #define GATES_MIN      4
 #define RUN_DOSES      3
@@ -43,7 +43,7 @@ static void treat(struct drive *drive, const size_t *target, size_t n)
 		drive->treated[target[i]] = true;
 }
 
-/* Doses as delays a hit: [dose * n_targets + target]. Sized later, by exp_start(). */
+/* Doses as delays per hit: [dose * n_targets + target]. Sized later, by exp_start(). */
 static void exp_open(struct drive *drive, enum sweep_stage stage, const size_t *target, size_t n,
 		     size_t n_doses)
 {
@@ -75,7 +75,7 @@ static bool any_measured(const struct drive *drive)
 	return false;
 }
 
-/* A/A blocks are pooled over all targets: the first target's do for the others too. */
+/* A/A blocks are pooled over all targets: those of the first target serve for the others too. */
 static void size_for_time(const struct drive *drive, double time_ns, double budget_ns,
 			  size_t n_doses, bool gates, size_t blocks, struct sizing *size)
 {
@@ -90,7 +90,7 @@ static void size_for_time(const struct drive *drive, double time_ns, double budg
 				  .blocks_min = blocks,
 				  .blocks_max = blocks };
 
-	/* Windows of large doses that were given are put off by up to an item. */
+	/* Windows of large given doses are put off by up to an item. */
 	if (drive->cfg.n_doses && n_doses == drive->cfg.n_doses)
 		cfg.overhead_ns += drive_given_dither(drive, budget_ns) / 2;
 	cfg.budget_ns = (uint64_t)(SHARE_USED * budget_ns);
@@ -143,7 +143,7 @@ static size_t targets_left(const struct drive *drive)
 	return n;
 }
 
-/* The least that a target takes. */
+/* The least time that a target takes. */
 static double needed_ns(const struct drive *drive)
 {
 	struct sizing size;
@@ -153,7 +153,7 @@ static double needed_ns(const struct drive *drive)
 	return size.needed_ns;
 }
 
-/* The whole time with which eight blocks would have fit, what came before taking the same share. */
+/* The whole time with which eight blocks would have fit, if earlier stages took the same share. */
 static double enough_ns(const struct drive *drive, size_t n_doses)
 {
 	double time = (double)drive->cfg.time_ns, left = left_ns(drive) / time;
@@ -169,7 +169,7 @@ static double enough_ns(const struct drive *drive, size_t n_doses)
 	return time;
 }
 
-/* Time for a target, now that it is its turn: fewer get theirs where not all can have enough. */
+/* Time for a target at its turn: fewer targets get theirs where not all can have enough. */
 static double share_ns(const struct drive *drive)
 {
 	double n = (double)targets_left(drive), left = left_ns(drive), needed = needed_ns(drive);
@@ -215,7 +215,7 @@ static void main_escalated(struct drive *drive, size_t target)
 		guard_longer(drive, drive->exp.size.guard_ns);
 	for (size_t most = ESCALATE_DOSES; most > 0; most--) {
 		n = escalate_doses(&drive->esc, most, x);
-		if (!n) { /* no probe came to its end */
+		if (!n) { /* no probe was completed */
 			x[0] = bound_ns(drive);
 			n = 1;
 		}
@@ -228,7 +228,7 @@ static void main_escalated(struct drive *drive, size_t target)
 	main_begin(drive, target, delay, n, &size, budget);
 }
 
-/* Whole runs are dear: no probes, three doses up to the bound. */
+/* Whole runs are expensive: no probes, three doses up to the bound. */
 static void main_runs(struct drive *drive, size_t target)
 {
 	uint64_t delay[RUN_DOSES];
@@ -283,7 +283,7 @@ static bool target_begin(struct drive *drive, size_t target)
 	struct work *work = &drive->work[target];
 
 	if (!(work->felt > 0)) {
-		work->state = WORK_SKIPPED; /* not called, says the verdict */
+		work->state = WORK_SKIPPED; /* the verdict is NOT CALLED */
 		return false;
 	}
 	if (any_measured(drive) && needed_ns(drive) > left_ns(drive)) {
@@ -334,7 +334,7 @@ static bool control_begin(struct drive *drive)
 	double dose = fmin(CONTROL_DOSE, drive->cfg.max_slowdown);
 	struct sizing size;
 
-	if (drive->cfg.control_auto) /* felt or not is all that is asked */
+	if (drive->cfg.control_auto) /* only whether there is a response matters */
 		dose = drive->cfg.max_slowdown;
 	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
 	    !(drive->work[target].felt > 0))
@@ -359,7 +359,7 @@ static bool screening_wanted(struct drive *drive)
 
 	if (drive->screened || drive->cfg.runs || n < SCREEN_FROM)
 		return false;
-	/* Not where everyone can be measured alone, with the escalation before it. */
+	/* Not where every target can be measured alone, with the escalation before it. */
 	return 3 * needed_ns(drive) > left_ns(drive) / (double)n;
 }
 
@@ -376,7 +376,7 @@ static void screening_open(struct drive *drive)
 	free(target);
 }
 
-/* Survivors in the order of what was felt; everyone else has a verdict. */
+/* Survivors in the order of their response; all other targets have a verdict. */
 static void screening_close(struct drive *drive)
 {
 	struct screen *screen = &drive->screen;
@@ -395,7 +395,7 @@ static void screening_close(struct drive *drive)
 	drive->screened = true;
 }
 
-/* Every member by the same injected time an item. */
+/* Every member by the same injected time per item. */
 static bool group_begin(struct drive *drive)
 {
 	const size_t *member = NULL;
@@ -428,7 +428,7 @@ static void group_told(struct drive *drive)
 
 	record_data(&drive->rec, drive->exp.id, 1, &view, &data, NULL);
 	infer_kappa(&data, NULL, &kappa);
-	if (kappa.n < PILOT_BLOCKS_MIN) /* cut short: nothing is said of it */
+	if (kappa.n < PILOT_BLOCKS_MIN) /* cut short: no result */
 		kappa.kappa = SWEEP_UNKNOWN;
 	screen_tell(&drive->screen, &kappa.kappa);
 	record_data_free(&data);
@@ -488,7 +488,7 @@ static enum sweep_arm arm_of(int column)
 	return column < COLUMN_DOSE ? ARM_SHAM : ARM_DOSE;
 }
 
-/* What the rest of a block takes, as far as is known. */
+/* The time of the rest of a block, as far as it is known. */
 static double block_ns(const struct drive *drive, size_t windows)
 {
 	const struct sizing *size = &drive->exp.size;
@@ -512,9 +512,11 @@ static void exp_window(struct drive *drive)
 		       exp->size.guard_ns, exp->size.window_ns);
 }
 
-/* After a sixth and a third of the blocks: does an arm begin with what the one before it left in
- * the pipeline? Then the guard is too short, and what was measured is biased towards none: begin
- * anew. */
+/*
+ * After a sixth and a third of the blocks: does an arm begin with what the one before it left in
+ * the pipeline? Then the guard is too short, and the data so far is biased towards none: start
+ * over.
+ */
 static bool carries_over(const struct drive *drive)
 {
 	const struct experiment *exp = &drive->exp;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One step of the drive: its arm, its length, and what is known of the arms before it. */
+/*
+ * One step of the drive: its arm, its guard and its window. Also what all stages share: which rows
+ * the result has, the end of the drive, and why a target has no own time.
+ */
 #include <stdio.h>
 #include "drive-priv.h"
 
@@ -24,8 +27,11 @@ static double dose_x_ns(const struct drive *drive, int dose)
 	return x;
 }
 
-/* Nor with the items, where a delay makes one so long that few fit into a window: begun at the same
- * phase each time, it would always hold one too many, or one too few. */
+/*
+ * Windows must not fall into step with the items either, where a delay makes an item so long that
+ * few fit into a window: begun at the same phase each time, it would always hold one too many, or
+ * one too few.
+ */
 double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns)
 {
 	double x = dose_x_ns(drive, dose);
@@ -56,9 +62,9 @@ static uint64_t dither(struct drive *drive, int dose, uint64_t window_ns)
 }
 
 /*
- * A window begins right after some lane's item. Were all of one length, they would end after the
+ * A window begins right after some lane's item. If all were of one length, they would end after the
  * same lane's item, or always after another's: the time would not fit the items. So they are longer
- * or shorter by up to half of what a lane's item takes.
+ * or shorter by up to half the time of a lane's item.
  */
 static uint64_t uneven(struct drive *drive, int dose, uint64_t window_ns)
 {

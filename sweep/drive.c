@@ -227,13 +227,13 @@ static void add_to_series(struct drive *drive, const struct drive_told *told)
 	win->t_ns = told->items > 0 ? win->time_ns / win->items : NAN;
 }
 
-/* What a window really takes is more than was asked for: the mean over all so far. */
+/* A window really takes longer than its set length: the mean over all so far. */
 static void count_overhead(struct drive *drive, const struct drive_told *told)
 {
 	double spent = (double)(told->now_ns - drive->now_ns);
 	double over = spent - (double)(drive->step.guard_ns + drive->step.window_ns);
 
-	if (drive->step.timed) /* interpreters were waited for */
+	if (drive->step.timed) /* the caller waited for interpreters */
 		return;
 	drive->n_windows++;
 	drive->overhead_ns += (fmax(0, over) - drive->overhead_ns) / drive->n_windows;

@@ -7,9 +7,9 @@
 #include "src/base/err.h"
 
 /*
- * A sweep from the first window to the verdicts, as a machine without hands: it says what to do
- * next and is told what came of it. Live mode, command mode and the simulations of the tests turn
- * the same crank, so that what is simulated is what is used.
+ * A sweep from the first window to the verdicts, as a machine without hands: it returns the next
+ * step and takes the results of the last. Live mode, command mode and the simulations of the tests
+ * use the same machine, so that the simulations test what runs.
  *
  *	drive_open(&cfg, &drive, &err);
  *	lane = drive_lane(drive, "EngineCore", pid, tid);	as they are seen
@@ -22,21 +22,21 @@
  *		read the counters; wait step.window_ns; read them again;
  *		drive_tell(drive, &told);		the differences
  *	}
- *	res = drive_end(drive);		at any time: with what is known so far
+ *	res = drive_end(drive);		at any time: from the data so far
  *	drive_close(drive);
  *
  * Order of events: warm-up, pilot, [own time], [control], [screening], for each target [escalation]
- *and main blocks, each with gates. The budget is kept by the caller's clock (told.now_ns): stages
- *are cut to fit, and where they do not fit the result says how much time is needed.
+ * and main blocks, each with gates. The caller's clock (told.now_ns) determines the spent budget:
+ * stages are cut to fit, and where they do not fit the result contains the time that is needed.
  *
- * Everything random comes from cfg.seed: the same answers give the same steps.
+ * All randomness comes from cfg.seed: the same results give the same steps.
  *
  * Windows should begin and end at a change of the progress source where it changes slowly (a
- * counter published every 100 ms): told.time_ns is then the time between those changes. Where the
- * caller cannot do that, it says how often the source changed, and windows are made long enough.
+ * counter published every 100 ms): told.time_ns is then the time between those changes. A caller
+ * that cannot do that passes the number of changes of the source, and windows are made long enough.
  *
- * A window is told as it was: none is thrown away for being slow. If the target is gone, do not
- * tell; call drive_end().
+ * Report each window as it was: none is discarded for being slow. If the target is gone, call
+ * drive_end() instead of drive_tell().
  *
  * Ownership: the configuration is copied. step's pointers are valid until the next call. Memory:
  * aborts without. Not thread-safe.
@@ -49,14 +49,14 @@ struct drive_cfg {
 	const char *const *spec;
 	size_t control;		 /* index of the positive control (the progress function), or
 				  * DRIVE_NONE; measured first. It has no row in the result */
-	bool control_too;	 /* unless it is a target of its own as well */
-	bool control_auto;	 /* only where no thread is always busy, to tell an open loop; it
-				  * is no gate then */
-	const uint64_t *dose_ns; /* a hit, each >= 1; NULL: escalate */
+	bool control_too;	 /* ... unless it is also a target of its own */
+	bool control_auto;	 /* only where no thread is always busy, to recognize an open loop;
+				  * then it is no gate */
+	const uint64_t *dose_ns; /* per hit, each >= 1; NULL: escalate */
 	size_t n_doses;		 /* at most DRIVE_DOSES */
-	uint64_t floor_ns;	 /* smallest honest delay; escalation does not go below */
+	uint64_t floor_ns;	 /* smallest exact delay; escalation does not go below */
 	double max_slowdown;	 /* 0.30: bound of x / T0 and of T / T0 - 1 */
-	double threshold;	 /* 0.1: a kappa below is as good as none */
+	double threshold;	 /* 0.1: a smaller kappa counts as none */
 	bool runs;		 /* a window is a whole run: no warm-up, no guard */
 	unsigned int n_runs;	 /* runs of each arm */
 	uint64_t time_ns;	 /* budget; 0 with runs: no limit */
@@ -66,12 +66,12 @@ struct drive_cfg {
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
 	bool response;		 /* kappa is that of response_sum / response_count */
 	enum lane_mode lane_mode;
-	const uint64_t *every; /* each Nth hit is delayed, one a target; NULL or 0: each */
-	const bool *can_time;  /* whose calls can be timed, one a target; NULL: no target's */
+	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
+	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */
 };
 #define DRIVE_DOSES 16
 
-/* Defaults as in the comments above. */
+/* The defaults in the comments above. */
 struct drive_cfg drive_defaults(void);
 
 enum drive_what { DRIVE_WINDOW, DRIVE_DONE };
@@ -81,15 +81,15 @@ struct drive_step {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
 	bool hooked;		  /* false: all hooks off */
-	bool timed;		  /* calls of those that can be are to be timed, told in told.own */
-	const uint64_t *delay_ns; /* one a target; meaningful when hooked */
+	bool timed;		  /* time the calls that can be timed, into told.own */
+	const uint64_t *delay_ns; /* one per target; meaningful when hooked */
 	uint64_t guard_ns;	  /* after the change of arm; 0 where nothing changes */
 	uint64_t window_ns;	  /* 0: a whole run */
 	int target;		  /* treated in this experiment, -1 none or several */
 	int block, blocks;	  /* done and planned, of this experiment; 0 of 0 outside blocks */
 };
 
-/* What calls of a target took in a window, from entry to return, all processes together. */
+/* The time of a target's calls in a window, from entry to return, all processes together. */
 struct drive_own {
 	double ns, calls, missed; /* missed: calls that were not timed */
 };
@@ -100,19 +100,21 @@ struct drive_told {
 	double items;	  /* in the window, >= 0 */
 	double response_sum_ns, response_count;
 	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
-	const uint64_t *hits;	       /* one a target; ignored in OFF */
-	const struct lane_count *lane; /* one a drive_lane(): of targets with a delay in this
+	const uint64_t *hits;	       /* one per target; ignored in OFF */
+	const struct lane_count *lane; /* one per drive_lane(): of targets with a delay in this
 					* step, or in SHAM of those treated in the experiment */
 	size_t n_lanes;
-	const struct drive_own *own; /* one a target, in a step that is timed; NULL: not known */
+	const struct drive_own *own; /* one per target, in a timed step; NULL: unknown */
 	bool exact;  /* it began and ended right after an item: there is no rounding */
 	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
 };
 
 struct drive;
 
-/* SB_EUSAGE: no target, a dose of 0, too many doses, less than 2 runs, no time, a control that
- * is no target, a share that is none. */
+/*
+ * SB_EUSAGE: no target, a dose of 0, too many doses, less than 2 runs, no time, a control that is
+ * no target, a share out of range.
+ */
 int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err);
 void drive_close(struct drive *drive);
 
@@ -124,14 +126,16 @@ const bool *drive_treated(const struct drive *drive);
 
 void drive_next(struct drive *drive, struct drive_step *step);
 
-/* SB_EUSAGE when it cannot be (items below 0, time 0, a clock that went back); nothing is kept
- * of it then and the same step is asked again. */
+/*
+ * Reports the result of a step. SB_EUSAGE when it is impossible (items below 0, time 0, a clock
+ * that went back); then nothing of it is kept and the same step is due again.
+ */
 int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err);
 
-/* Why a target's calls cannot be timed. */
+/* Sets why a target's calls cannot be timed. */
 void drive_own_why(struct drive *drive, size_t target, const char *why);
 
-/* For the terminal: where it stands. kappas so far: NAN where nothing is known yet. */
+/* For the terminal: the progress. kappas so far: NAN where unknown. */
 struct drive_status {
 	enum sweep_stage stage;
 	int target, block, blocks;

@@ -73,8 +73,10 @@ static size_t first_seen(const struct escalate *esc)
 	return i;
 }
 
-/* A dose under the slack, if there is one, and not far under it: there hiding shows best. Where the
- * line through the last two responses starts from, less a margin; d / 2 where it starts near 0. */
+/*
+ * A dose under the slack, if there is one, and not far under it: there hiding is clearest. It is
+ * where the line through the last two responses starts, less a margin; d / 2 where that is near 0.
+ */
 static double below(const struct escalate *esc, size_t first)
 {
 	size_t i = esc->step - 1;
@@ -111,7 +113,7 @@ size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 		x_ns[n - 1] = 4 * d;
 		return n;
 	}
-	/* Little room above: a slack may lie anywhere above d / 2, so spread them evenly. */
+	/* Little space above: a slack may lie anywhere above d / 2, so spread them evenly. */
 	for (size_t i = 1; i < n; i++)
 		x_ns[i] = lo + (hi - lo) * (double)i / (double)(n - 1);
 	return n;

@@ -6,13 +6,15 @@
 #include <stddef.h>
 
 /*
- * Which doses? Unknown before anything is known of the function: too small ones are lost in noise,
- * too large ones disturb more than needed and hide a slack in the first step. So the dose (x,
- * injected time an item, as a share of T0) is doubled from ESCALATE_FIRST until a response is seen
- * at two doses in a row, or the bound is reached. At each dose ESCALATE_PROBES blocks against
- * SHAM; a response is a contrast above what t allows at 1 % with the spread of all probes so far.
+ * Chooses doses. They are unknown before anything is known of the function: too small ones are lost
+ * in noise, too large ones disturb more than needed and hide a slack in the first step. So the dose
+ * (x, injected time per item, as a share of T0) is doubled from ESCALATE_FIRST until a response is
+ * seen at two doses in a row, or the bound is reached. At each dose ESCALATE_PROBES blocks are
+ * compared with SHAM; a response is a contrast above what t allows at 1 % with the spread of all
+ * probes so far.
  *
  * Then the doses to measure with:
+ *
  *	response from dose d on		one below (d/2, or nearer to where the response seems to
  *					begin, so that a slack has a dose under it), d, and up to
  *					4 d, spread out: at least two above any slack
@@ -25,7 +27,7 @@
 
 struct escalate {
 	double t0_ns, bound; /* of x / T0 and of T / T0 - 1 */
-	double least_ns;     /* x of the smallest honest delay */
+	double least_ns;     /* x of the smallest exact delay */
 	size_t step;
 	double x[ESCALATE_STEPS], delta[ESCALATE_STEPS]; /* ns */
 	bool seen[ESCALATE_STEPS];
@@ -33,16 +35,16 @@ struct escalate {
 	bool over;
 };
 
-/* False: even the smallest honest delay would exceed the bound. */
+/* False: even the smallest exact delay would exceed the bound. */
 bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns);
 
-/* The next dose to probe, ns an item; 0: no more. */
+/* The next dose to probe, ns per item; 0: no more. */
 double escalate_next(const struct escalate *esc);
 
-/* The contrasts (T of the dose less T of SHAM) of its blocks, n >= 1, and x as it was measured. */
+/* Adds the contrasts (T of the dose less T of SHAM) of its blocks, n >= 1, and x as measured. */
 void escalate_tell(struct escalate *esc, double x_ns, const double *delta_ns, size_t n);
 
-/* Doses to measure with, rising, ns an item; at most `most`. Returns how many. */
+/* Doses to measure with, rising, ns per item; at most `most`. Returns how many. */
 size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns);
 
 #endif

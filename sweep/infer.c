@@ -47,9 +47,9 @@ struct infer_cell infer_level(const struct infer_data *data, size_t arm)
 /* The contrasts of all usable blocks. */
 struct contrasts {
 	size_t n;
-	double *w, *y, *z; /* w: one an arm; y, z: one a block */
+	double *w, *y, *z; /* w: one per arm; y, z: one per block */
 	double scale;	   /* D */
-	double floor;	   /* variance of y that rounding alone makes */
+	double floor;	   /* variance of y caused by rounding alone */
 };
 
 static void contrasts_free(struct contrasts *c)
@@ -134,7 +134,7 @@ static void fieller(const struct contrasts *c, struct sweep_estimate *out)
 	b = my * mz - f * covariance(c->y, c->z, c->n);
 	d = my * my - f * fmax(stat_var(c->y, c->n), c->floor);
 	root = b * b - a * d;
-	if (!(a > 0) || !(root >= 0)) { /* what was injected does not differ from 0 */
+	if (!(a > 0) || !(root >= 0)) { /* the injected time does not differ from 0 */
 		out->lo = -INFINITY;
 		out->hi = INFINITY;
 		return;

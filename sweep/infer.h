@@ -10,7 +10,7 @@
 /*
  * From blocks to kappa.
  *
- * A cell is what one arm gave in one block, its windows pooled: T = sum of time / sum of items
+ * A cell is the result of one arm in one block, its windows pooled: T = sum of time / sum of items
  * (no mean of ratios, which is biased where items are few), x = injected / items. Arm 0 is SHAM.
  *
  * Contrasts are made within blocks, so that drift between blocks cancels. The weight of an arm is
@@ -20,20 +20,20 @@
  *
  * which is the instrumental-variable estimate with the assigned arm as the instrument (for one
  * dose: Wald's). Regressing T on x window by window would be biased, because both are divided by
- * the same items. The interval is Fieller's (1954): all k for which the t test on y_b - k z_b,
- * with n - 1 degrees of freedom, does not reject; it is exact for normal contrasts and says by
- * itself when nothing was injected (unbounded). From INFER_BOOT_BLOCKS blocks on the studentised
- * bootstrap over blocks, symmetric (Hall 1988), takes the place of the t quantiles: contrasts are
- * differences of like with like, and with heavy tails the equal-tailed one held the truth in 87 %
- * of simulated runs only. (BCa on 8 blocks: 88 %.)
+ * the same items. The interval is Fieller's (1954): all k for which the t test on y_b - k z_b, with
+ * n - 1 degrees of freedom, does not reject; it is exact for normal contrasts and is unbounded by
+ * itself when nothing was injected. From INFER_BOOT_BLOCKS blocks on the studentised bootstrap over
+ * blocks, symmetric (Hall 1988), replaces the t quantiles: contrasts are differences of like with
+ * like, and with heavy tails the equal-tailed one contained the truth in only 87 % of simulated
+ * runs. (BCa on 8 blocks: 88 %.)
  *
- * Blocks with an empty cell (no items) are left out and counted in `lost`; nothing else is.
+ * Blocks with an empty cell (no items) are left out and counted in `lost`; no others are.
  */
 #define INFER_BOOT_BLOCKS 20
 #define INFER_RESAMPLES	  1999
 
 struct infer_cell {
-	double t, x, h; /* ns, ns, hits, a item; NAN: no items */
+	double t, x, h; /* ns, ns, hits, per item; NAN: no items */
 };
 
 struct infer_data {

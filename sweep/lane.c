@@ -28,7 +28,7 @@ static bool same_lane(const struct lane *a, const struct lane *b, enum lane_mode
 	return a->process == b->process;
 }
 
-/* For each counter that was hit the first one of its lane within its role, else n. */
+/* For each counter that was hit, the first one of its lane within its role; else n. */
 static void first_of_lane(const struct lane *lane, size_t n, const struct lane_count *total,
 			  enum lane_mode mode, int role, size_t *first)
 {

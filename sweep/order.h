@@ -7,14 +7,14 @@
 #include "rng.h"
 
 /*
- * In which order a block's arms are run.
+ * The order in which a block's arms run.
  *
  * A block is a row of a Williams square (Williams 1949: a Latin square in which every arm follows
- * every other equally often, so that what one arm leaves behind for the next is balanced) and then
+ * every other equally often, so that the after-effect of one arm on the next is balanced) and then
  * the same row backwards: ABBA or BAAB for two arms, ABCCBA and so on for more. Forwards and back
  * each arm has the same mean position, so a linear drift cancels within every block. The labels of
  * each square are permuted at random and its rows shuffled; so every order is equally likely for
- * every block, which is what the randomisation test of infer.h relies on.
+ * every block, as the randomisation test of infer.h requires.
  *
  * Not mirrored (whole runs: nothing is carried over): the row alone, each arm once.
  */
@@ -28,7 +28,7 @@ struct order {
 };
 
 void order_init(struct order *order, size_t n_arms, bool mirrored);
-size_t order_length(const struct order *order); /* windows a block */
+size_t order_length(const struct order *order); /* windows per block */
 /* The next block: order_length() indices of arms into seq. */
 void order_block(struct order *order, struct rng *rng, int *seq);
 

@@ -22,8 +22,10 @@ bool pilot_settled(const struct pilot_window *win, size_t n)
 	       trend < 0.02 * stat_median(sorted, PILOT_SETTLE);
 }
 
-/* A source that is watched says how often it changes; else windows in which it did not change at
- * all give it away: with a period P above the window w a share w / P of them see a change. */
+/*
+ * A watched source counts its changes. Otherwise windows in which it did not change at all show the
+ * period: with a period P above the window w a share w / P of them see a change.
+ */
 static double update_period(const struct pilot_window *win, size_t n, double time_ns)
 {
 	uint64_t changes = 0;
@@ -52,8 +54,10 @@ static double pooled(const struct pilot_window *win, size_t from, size_t span)
 	return items > 0 ? time_ns / items : NAN;
 }
 
-/* Root mean square of (A - B - B + A) / 2 where nothing is different: what a block's contrast would
- * scatter by. */
+/*
+ * Root mean square of (A - B - B + A) / 2 where nothing is different: the scatter of a block's
+ * contrast.
+ */
 static double contrast_cv(const struct pilot_window *win, size_t n, size_t span, double t_ns)
 {
 	double sum = 0, m = 0;
@@ -109,7 +113,7 @@ static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cf
 	return (uint64_t)fmax(guard, isnan(period) ? 0 : period);
 }
 
-/* The shortest window whose contrasts say nearly as much, for their time, as the best's. */
+/* The shortest window whose contrasts are nearly as informative, for their time, as the best's. */
 static double telling(const struct pilot *pilot, double guard)
 {
 	double cost[PILOT_SPANS], best = INFINITY;

@@ -7,25 +7,27 @@
 #include <stdint.h>
 
 /*
- * Before the blocks: has the program settled, and how long must a window be?
+ * Before the blocks: whether the program has settled, and how long a window must be.
  *
  * A pilot is a row of equally long windows without pauses, in SHAM. Unknown is NAN.
  */
 struct pilot_window {
-	double t_ns; /* a item; NAN: no items */
+	double t_ns; /* per item; NAN: no items */
 	double items;
 	double time_ns;
 	uint64_t changes; /* of the source; 0: not watched */
 };
 
-/* Settled: by Mann-Kendall no trend at 5 % over the last PILOT_SETTLE windows, or one (Theil-Sen)
- * that over all of them is below 2 % of T. */
+/*
+ * Settled: by Mann-Kendall no trend at 5 % over the last PILOT_SETTLE windows, or a trend
+ * (Theil-Sen) that over all of them is below 2 % of T.
+ */
 #define PILOT_SETTLE 12
 bool pilot_settled(const struct pilot_window *win, size_t n);
 
 #define PILOT_SPANS 4
 struct pilot {
-	double t_ns;	  /* a item */
+	double t_ns;	  /* per item */
 	double iact_ns;	  /* integrated autocorrelation time of T */
 	double period_ns; /* of the source's updates; NAN: not seen */
 	double cv;	  /* spread of T from window to window, as a share */
@@ -37,15 +39,18 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out);
 
 /*
  * Window, guard and number of blocks for a budget. As many blocks as fit with windows that hold
- *	the length at which the pilot's own A-B-B-A contrasts say most for the time they take
- *	(noise and autocorrelation: short windows cancel slow noise, long ones waste less on
- *guards), 20 periods of the source (30 where windows are not aligned with it), 100 items, 3 guards,
- *	20 ms;
- * if these are fewer than 8, shorter windows, down to 4 periods, 5 items, 1 guard, 5 ms. More than
- * PILOT_BLOCKS are not made: the windows grow instead.
  *
- * Guard: what the pipeline needs to run dry and fill again. Two depths where the depth is known;
- * else 100 items, 25 ms at least, but no more than a 400th of the budget; always one period.
+ * - the length at which the pilot's own A-B-B-A contrasts are most informative for the time they
+ *   take (noise and autocorrelation: short windows cancel slow noise, long ones waste less on
+ *   guards),
+ * - 20 periods of the source (30 where windows are not aligned with it), 100 items, 3 guards, 20
+ *   ms;
+ *
+ * if these are fewer than 8, shorter windows, down to 4 periods, 5 items, 1 guard, 5 ms. There are
+ * at most PILOT_BLOCKS: beyond them the windows grow instead.
+ *
+ * Guard: the time that the pipeline needs to run dry and fill again. Two depths where the depth is
+ * known; else 100 items, 25 ms at least, but no more than a 400th of the budget; always one period.
  */
 #define PILOT_BLOCKS	 40
 #define PILOT_BLOCKS_MIN 8

@@ -7,9 +7,9 @@
 
 /*
  * The windows of one experiment, in order: blocks of SHAM and the doses, and in between, at random,
- * gates: blocks of OFF, SHAM and a second SHAM under another name. Nobody who looks at the steps
- * can tell an A/A pair from a real one before it is over; when A and A differ, so may anything.
- * With whole runs every block holds all of them, once.
+ * gates: blocks of OFF, SHAM and a second SHAM under another name. The steps do not show whether a
+ * pair is an A/A pair or a real one before it is over. When A and A differ, a real difference
+ * proves nothing. With whole runs every block holds all of them, once.
  */
 struct plan_cfg {
 	size_t n_doses; /* >= 1, at most ORDER_ARMS - 3 */
@@ -21,14 +21,14 @@ struct plan_slot {
 	int column;  /* enum record_column, COLUMN_DOSE + dose */
 	int block;   /* gates are counted too */
 	int length;  /* of the column in a block */
-	bool first;  /* of its block: a good place to stop before */
+	bool first;  /* of its block: before it is a good place to stop */
 	size_t left; /* windows left in the block, this one included */
 };
 
 struct plan {
 	struct plan_cfg cfg;
 	struct order main, gate;
-	bool *is_gate; /* one a block */
+	bool *is_gate; /* one per block */
 	size_t n_blocks, block, at, length;
 	int seq[2 * ORDER_ARMS];
 	struct rng *rng;

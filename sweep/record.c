@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "src/base/must.h"
 
-/* With fewer, those that a window cuts in two would weigh. */
+/* With fewer, hits that a window cuts in two would matter. */
 enum { GIVEN_HITS = 1000 };
 
 void record_add(struct record *rec, const struct record_row *row)
@@ -37,7 +37,7 @@ static bool of_experiment(const struct record_row *row, int experiment)
 	return experiment < 0 || row->win.experiment == experiment;
 }
 
-/* Weights of the lanes, by who was hit in the experiment. */
+/* Weights of the lanes, by their hits in the experiment. */
 static double *weigh(const struct record *rec, int experiment, const struct record_view *view,
 		     size_t *lanes)
 {
@@ -202,7 +202,7 @@ static double window_t(const struct record *rec, const struct record_row *row)
 	return row->win.items > 0 ? (double)row->win.time_ns / row->win.items : NAN;
 }
 
-/* Sums of products of (T, dose, step from the dose before), block means taken off. */
+/* Sums of products of (T, dose, step from the dose before), block means subtracted. */
 struct carry {
 	double m[3][3];
 	double n, blocks;

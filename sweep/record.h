@@ -7,13 +7,13 @@
 #include "result.h"
 
 /*
- * All windows as they were told, and cells made of them. Windows of one experiment, block and
- * column are pooled. Owned by the room that keeps it; record_free() empties it.
+ * All windows as they were reported, and cells made of them. Windows of one experiment, block and
+ * column are pooled. Owned by the module that keeps it; record_free() empties it.
  */
 enum record_column {
 	COLUMN_NONE = -1, /* of no block */
 	COLUMN_OFF,
-	COLUMN_SHAM,  /* the A of an A/A block too */
+	COLUMN_SHAM,  /* also the first A of an A/A block */
 	COLUMN_SHAM2, /* its other A */
 	COLUMN_DOSE   /* the first dose; the others follow */
 };
@@ -29,7 +29,7 @@ struct record_row {
 struct record {
 	struct record_row *row;
 	size_t n;
-	struct lane *lane; /* where a counter is */
+	struct lane *lane; /* the place of a counter */
 	char **role;	   /* names; lane[].role is an index */
 	size_t n_lanes, n_roles;
 	bool response; /* T is response_sum / response_count */
@@ -45,34 +45,42 @@ struct record_view {
 	bool throughput; /* T is time / items even where there is a response source */
 };
 
-/* Cells of SHAM and the doses of all whole blocks that have them; *lanes: how many were hit. Free
- * with record_data_free(). n_doses >= 1. */
+/*
+ * Cells of SHAM and the doses of all whole blocks that have them; *lanes: how many were hit. Free
+ * with record_data_free(). n_doses >= 1.
+ */
 void record_data(const struct record *rec, int experiment, size_t n_doses,
 		 const struct record_view *view, struct infer_data *data, size_t *lanes);
 void record_data_free(struct infer_data *data);
 
-/* T of column b less T of column a, in every whole block that has both, as a share of T in a when
- * `relative`; v has room for record_blocks(). Returns how many. */
+/*
+ * T of column b less T of column a, in every whole block that has both, as a share of T in a when
+ * `relative`; v must hold record_blocks() values. Returns how many.
+ */
 size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,
 		       double *v);
 size_t record_blocks(const struct record *rec, int experiment);
 
-/* Is what an arm left in the pipeline felt in the next? T of the windows of all blocks is regressed
- * on their own dose and on the step from the dose before (block means taken off): the t of the
- * second. Above 0: something is carried over. Experiments from `first` on; 0 where nothing can be
- * said. */
+/*
+ * Does an arm's content of the pipeline affect the next arm? T of the windows of all blocks is
+ * regressed on their own dose and on the step from the dose before (block means subtracted): the t
+ * of the second. Above 0: something is carried over. Experiments from `first` on; 0 where this is
+ * unknown.
+ */
 double record_carry(const struct record *rec, int first);
 
 /* T, x and hits over all windows of a column pooled; experiment -1: of all. */
 struct infer_cell record_level(const struct record *rec, int experiment, int column,
 			       const struct record_view *view);
 
-/* What hits under a dose were given over what was asked, hits times delay, interruptions left out;
- * of an experiment of one target, each every-th of whose hits is delayed (0: each). 1 where delays
- * are what was asked; NAN where there were too few hits. */
+/*
+ * The time that hits under a dose received over the set dose, hits times delay, interruptions left
+ * out; of an experiment of one target, each every-th of whose hits is delayed (0: each). 1 where
+ * delays are exact; NAN where there were too few hits.
+ */
 double record_given(const struct record *rec, int experiment, uint64_t every);
 
-/* Fills in x_total_ns, x_ns of every window, each experiment's lanes weighed by themselves. */
+/* Fills in x_total_ns, x_ns of every window, with lane weights per experiment. */
 void record_finish(struct record *rec, enum lane_mode mode);
 
 #endif

@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /*
- * What a sweep found, in plain data: filled by drive_end(), read by the writers. It is the
+ * The findings of a sweep, in plain data: filled by drive_end(), read by the writers. It is the
  * document of schema "sbinject.sweep/1" as a struct; a field here has the JSON's name.
  *
- * Terms. An *item* is what the progress source counts. T is time per item, x is injected time per
- * item (lane.h says how lanes are brought together), both measured, in ns. kappa = dT/dx:
- * 1 the delay reaches the end in full, 0 it is hidden, above 1 it is amplified.
- * An *arm* is a setting of the hooks, a *window* a stretch of time (or a whole run) in one arm, a
- * *block* a set of windows close in time in which every arm occurs equally often.
+ * Terms. An *item* is the unit that the progress source counts. T is time per item, x is injected
+ * time per item (lane.h defines how lanes are combined), both measured, in ns. kappa = dT/dx: 1 the
+ * delay reaches the end in full, 0 it is hidden, above 1 it is amplified. An *arm* is a setting of
+ * the hooks, a *window* a stretch of time (or a whole run) in one arm, a *block* a set of windows
+ * close in time in which every arm occurs equally often.
  *
  * Unknown is NAN, with a reason beside it; unbounded is INFINITY; never 0. Both are null in JSON.
  * Owned by the caller of drive_end(); sweep_result_free() frees everything below.
@@ -56,8 +56,8 @@ enum sweep_verdict {
 };
 
 enum sweep_slack_kind {
-	SLACK_UNKNOWN, /* not enough was seen; see slack_reason */
-	SLACK_NONE,    /* the straight line explains it; hi bounds what may be there unseen */
+	SLACK_UNKNOWN, /* not enough data; see slack_reason */
+	SLACK_NONE,    /* the straight line is sufficient; hi bounds an unseen slack */
 	SLACK_FOUND,   /* est and interval */
 	SLACK_BRACKET, /* fewer than two doses above it: lo and hi, est unknown */
 	SLACK_BEYOND,  /* no response up to the largest dose: lo is its x, hi unbounded */
@@ -66,14 +66,14 @@ enum sweep_slack_kind {
 
 enum sweep_load {
 	LOAD_UNKNOWN,
-	LOAD_CLOSED, /* time per item follows the work: what is measured is the program */
+	LOAD_CLOSED, /* time per item follows the work: the program itself is measured */
 	LOAD_OPEN,   /* throughput is pinned at the rate of arrivals: it would show 0 falsely */
 	LOAD_COUNT
 };
 
 /* One dose of a target's main blocks. T and x as means over blocks; for the plot of T against x. */
 struct sweep_dose {
-	uint64_t delay_ns; /* asked, a hit */
+	uint64_t delay_ns; /* set, per hit */
 	double x_ns;
 	struct sweep_estimate t_ns;	/* level: T0 of SHAM plus the contrast to it */
 	struct sweep_estimate delta_ns; /* contrast to SHAM within blocks */
@@ -90,12 +90,12 @@ struct sweep_part {
 
 struct sweep_target {
 	char *spec;
-	struct sweep_estimate kappa;	    /* slope at no delay: what the verdict is about */
+	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
 	struct sweep_estimate kappa_beyond; /* slope beyond the slack; unknown without one */
 	const char *method;		    /* "t", "bootstrap-t"; static */
 	double kappa_se, df;
 	bool tested;			    /* hits were looked for */
-	size_t blocks, lost;		    /* lost: blocks without items, of no use */
+	size_t blocks, lost;		    /* lost: blocks without items */
 	double p_none;			    /* t test of "kappa is 0", two-sided */
 	double p_felt;			    /* t test of "kappa is the threshold or more" */
 	double p_random;		    /* randomisation test of "no effect", two-sided */
@@ -116,7 +116,7 @@ struct sweep_target {
 	double hits_per_item;		       /* in SHAM */
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
-	double dose_given; /* hits under a dose: given over asked, interruptions left out; NAN */
+	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
 	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
 	size_t n_doses;		 /* SHAM included */
 	struct sweep_part *part;
@@ -129,8 +129,8 @@ struct sweep_target {
 struct sweep_gates {
 	struct sweep_estimate aa; /* A/A contrast as a share of T: must hold 0 */
 	double aa_p;
-	bool aa_known, unproven;	/* unproven: A and A differed, nothing here is proven */
-	struct sweep_estimate sham_ns;	/* SHAM - OFF, a item: the tool's own cost */
+	bool aa_known, unproven;	/* unproven: A and A differed, no result is proven */
+	struct sweep_estimate sham_ns;	/* SHAM - OFF, per item: the tool's own cost */
 	struct sweep_estimate control;	/* kappa of the positive control */
 	bool control_asked, control_ok; /* ok: its interval holds 1 */
 	bool idle;			/* no thread was always busy */
@@ -140,7 +140,7 @@ struct sweep_gates {
 	const char *lane_mode; /* "process", "thread", "all"; static */
 };
 
-/* One window as it was told, for the CSV and the plot over time. */
+/* One window as it was reported, for the CSV and the plot over time. */
 struct sweep_window {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
@@ -149,14 +149,14 @@ struct sweep_window {
 	int block;	   /* within the experiment, -1 none */
 	int dose;	   /* index into its doses, 0 is SHAM, -1 in OFF */
 	int label;	   /* 0 or 1: which A of an A/A block; -1 elsewhere */
-	uint64_t delay_ns; /* asked of the treated target, 0 in a group */
+	uint64_t delay_ns; /* set for the treated target, 0 in a group */
 	uint64_t end_ns;   /* since the sweep began */
 	uint64_t time_ns;
 	double items;
 	double response_sum_ns, response_count; /* NAN without --response */
 	uint64_t hits;				/* of the treated targets, all lanes */
 	double x_total_ns;			/* injected in this window, lanes together */
-	double t_ns, x_ns, hits_per_item;	/* a item; NAN without items */
+	double t_ns, x_ns, hits_per_item;	/* per item; NAN without items */
 };
 
 struct sweep_result {
@@ -166,7 +166,7 @@ struct sweep_result {
 	bool ended_early;	  /* drive_end() before DRIVE_DONE */
 	bool dead_source;	  /* progress did not move */
 	double time_s;		  /* spent */
-	double time_needed_s;	  /* for what was asked, when the budget was too small; else NAN */
+	double time_needed_s;	  /* for the request, when the budget was too small; else NAN */
 	double period_ns;	  /* update period of the source; NAN: not seen */
 	double window_s;	  /* as sized, of the last experiment */
 	double autocorrelation_s; /* integrated autocorrelation time of the pilot */

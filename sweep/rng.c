@@ -36,7 +36,7 @@ uint64_t rng_u64(struct rng *rng)
 	return result;
 }
 
-/* Lemire's multiplication, with the values that would be favoured thrown away. */
+/* Lemire's multiplication; values that would be favoured are discarded. */
 uint32_t rng_below(struct rng *rng, uint32_t n)
 {
 	uint32_t least = -n % n;

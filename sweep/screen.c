@@ -13,7 +13,7 @@ static void settle(struct screen *s, const struct screen_group *group, enum scre
 	}
 }
 
-/* Kept in rising order of what was felt. */
+/* Kept in rising order of their response. */
 static void push(struct screen *s, struct screen_group group)
 {
 	size_t at = s->n_open++;
@@ -25,7 +25,7 @@ static void push(struct screen *s, struct screen_group group)
 	s->open[at] = group;
 }
 
-/* One alone needs no test here: it gets a sweep of its own. */
+/* A single target needs no test here: it gets a sweep of its own. */
 static void halve(struct screen *s, const struct screen_group *group, double felt)
 {
 	size_t half = group->n / 2;
@@ -58,7 +58,7 @@ void screen_open(struct screen *s, const size_t *target, size_t n, double thresh
 	for (size_t i = 0; i < n; i++)
 		s->member[i] = target[order[i]];
 	free(order);
-	halve(s, &all, INFINITY); /* all at once would nearly always be felt */
+	halve(s, &all, INFINITY); /* all at once would nearly always show a response */
 }
 
 void screen_close(struct screen *s)

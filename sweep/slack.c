@@ -6,18 +6,20 @@
 #include "src/base/must.h"
 
 #define GRID	  400
-#define DELTA_MIN 7.0 /* of AICc, before a slack is spoken of */
+#define DELTA_MIN 7.0 /* of AICc, before a slack is reported */
 
-/* Everything about the cells that RSS(s) needs. T is centred within its block, so that what is
- * left of it are arm means and a constant. */
+/*
+ * All properties of the cells that RSS(s) needs. T is centred within its block, so only arm means
+ * and a constant remain of it.
+ */
 struct hinge {
 	size_t arms;
 	double n; /* contrasts: blocks * (arms - 1) */
 	double blocks;
-	double *x, *t;		 /* one an arm; t: mean of centred T */
+	double *x, *t;		 /* one per arm; t: mean of centred T */
 	double *f;		 /* scratch */
 	double total_ss;	 /* of centred T over all cells */
-	double floor_ss;	 /* what rounding alone makes of it */
+	double floor_ss;	 /* caused by rounding alone */
 	double top, next, first; /* largest, second largest, smallest dose */
 };
 
@@ -178,8 +180,10 @@ static size_t doses_above(const struct hinge *h, double s)
 	return n;
 }
 
-/* SHAM and the doses that lie surely below the slack, as data of their own. If even the smallest
- * may lie above it, the slope before it may be as little as none. */
+/*
+ * SHAM and the doses that certainly lie below the slack, as data of their own. If even the smallest
+ * may lie above it, the slope before it may be as low as 0.
+ */
 static void fit_origin(const struct infer_data *data, const struct hinge *h, double s,
 		       struct rng *rng, struct slack_fit *out)
 {
@@ -203,7 +207,7 @@ static void fit_origin(const struct infer_data *data, const struct hinge *h, dou
 	free(keep);
 }
 
-/* No slack is seen, and how much could be there unseen; or nothing is seen at all. */
+/* No slack is seen, and how large an unseen one may be; or nothing is seen at all. */
 static void judge_line(const struct infer_kappa *line, double threshold, const struct hinge *h,
 		       const struct sweep_estimate *range, struct slack_fit *out)
 {

@@ -5,21 +5,22 @@
 #include "infer.h"
 
 /*
- * How much delay fits in before anything is felt:
+ * The slack: how much delay has no effect.
  *
  *	T_b(x) = T0_b + kappa' * max(0, x - s)
  *
  * (a hinge, "broken stick", segmented regression: Hudson 1966), T0_b free in every block, against
  * the straight line s = 0 by AICc (Hurvich and Tsai 1989) over the n = B * (arms - 1) contrasts.
- * The regressor is the arm's mean dose, not the block's (infer.h says why). The interval of s is
- * that of the profile likelihood: all s with RSS(s) <= RSS_min * (1 + F_.95(1, n - 2) / (n - 2)).
+ * The regressor is the arm's mean dose, not the block's (see infer.h for the reason). The interval
+ * of s is that of the profile likelihood: all s with RSS(s) <= RSS_min * (1 + F_.95(1, n - 2) / (n
+ * - 2)).
  *
- * The hinge is chosen when its AICc is lower by 7 and the interval of s does not hold 0.
- * What the verdict is about is the slope at no delay: with a slack, that below it. The slope
- * beyond, kappa', has the interval that the profile over (s, kappa') gives.
+ * The hinge is chosen when its AICc is lower by 7 and the interval of s does not contain 0. The
+ * verdict is based on the slope at no delay: with a slack, that below it. The slope beyond, kappa',
+ * has the interval that the profile over (s, kappa') gives.
  *
- * Two doses above s are needed to tell slope and slack apart; with fewer only a bracket is given,
- * and with one dose in all nothing is said of a slack.
+ * Two doses above s are needed to separate slope and slack; with fewer the result is only a
+ * bracket, and with one dose in all the slack is unknown.
  */
 struct slack_fit {
 	enum sweep_slack_kind kind;

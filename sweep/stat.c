@@ -67,7 +67,7 @@ static double f_cdf(double f, double df1, double df2)
 	return stat_beta_inc(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
 }
 
-/* Bisection: slow (60 steps) and safe; quantiles are asked for a few times a run. */
+/* Bisection: slow (60 steps) and safe; a run needs few quantiles. */
 double stat_t_quantile(double p, double df)
 {
 	double lo = 0, hi = 1, tail = p < 0.5 ? p : 1 - p;

@@ -9,7 +9,7 @@
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5
-/* Between these what was injected is hits times dose. */
+/* Between these the injected time is hits times dose. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
 
@@ -35,7 +35,7 @@ static void inconclusive(struct sweep_target *target, const char *why)
 		decide(target, VERDICT_INCONCLUSIVE, "%s", why);
 }
 
-/* What can be said without looking at kappa. */
+/* Verdicts that do not depend on kappa. */
 static bool gated(const struct sweep_result *res, struct sweep_target *target)
 {
 	const struct sweep_gates *gates = &res->gates;
@@ -85,7 +85,7 @@ static bool too_little(struct sweep_target *target)
 	return true;
 }
 
-/* By kappa's interval alone; the p that the verdict rests on, NAN where it rests on none. */
+/* By kappa's interval alone; returns the p that the verdict rests on, NAN where there is none. */
 static double by_interval(struct sweep_target *target, double d)
 {
 	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;

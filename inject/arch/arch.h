@@ -10,28 +10,28 @@
 #include "src/base/err.h"
 
 /*
- * Everything that differs between processors, as one table of functions. `arch` points at the
- * table of the machine this binary was built for; a new architecture is a new folder that
- * defines it, beside its own plan.c, landing.c and stub-code.S.
+ * Everything that differs between processors, as one table of functions. `arch` points at the table
+ * of the machine this binary was built for; a new architecture is a new folder that defines it,
+ * with its own plan.c, landing.c and stub-code.S.
  *
- * Nothing here touches a process: registers and bytes come in and go out as data.
+ * No function here touches a process: registers and bytes are passed in and out as data.
  */
 enum {
 	ARCH_SITE_MAX = 512,	    /* bytes of one site's stub, at most */
 	ARCH_FRAME_MAX = 24 * 1024, /* bytes of a signal frame with its vector state, at most */
 	ARCH_XSTATE_MAX = 16 * 1024,
-	ARCH_BELL_BACK = 104, /* below a thread's stack pointer while it waits at a doorbell: where
-				 it goes on */
+	ARCH_BELL_BACK = 104, /* below a thread's stack pointer while it waits at a doorbell: the
+			       * address where it continues */
 };
 
-/* What a region's code is told of the page it works with. Addresses in the target. */
+/* The values of the control page that a region's code uses. Addresses are the target's. */
 struct arch_env {
 	uint64_t header;     /* control page */
 	uint64_t record;     /* private record of the address space */
 	uint64_t procs;	     /* header + procs_off */
 	uint64_t tables;     /* header + threads_off */
-	uint64_t counters;   /* from a setting to what counts beside it */
-	uint64_t most_ticks; /* no delay and no doorbell takes longer; see struct sb_page_record */
+	uint64_t counters;   /* from a setting to the counts that belong to it */
+	uint64_t most_ticks; /* bound of every delay and doorbell; see struct sb_page_record */
 	uint64_t common;     /* the region's common code */
 	uint32_t slots;	     /* owned slots a cell, a power of two */
 	bool own_slots;	     /* the thread pointer may be read in user space */
@@ -49,33 +49,33 @@ struct arch_regs {
 	struct user_regs_struct gp;
 };
 
-/* A way to run a system call in the target and to come back without a tracer. */
+/* A way to run a system call in the target and to return without a tracer. */
 struct arch_gadgets {
 	uint64_t syscall;   /* `syscall; ret` */
 	uint64_t sigreturn; /* loads rt_sigreturn's number and calls it */
 	uint64_t pop;	    /* where sigreturn is 0: pops the number's register and returns ... */
 	uint64_t bare;	    /* ... to a bare system call instruction */
-	uint64_t result;    /* as sigreturn, after keeping a function's result; 0: none yet */
+	uint64_t result;    /* as sigreturn, but keeps a function's result first; 0: none yet */
 };
 
-/* What lies under a thread's stack pointer while it is in a stub. */
+/* The words under a thread's stack pointer while it is in a stub. */
 struct arch_spill {
 	uint64_t word[16]; /* word[i] is at sp - 8 * (i + 1) */
 };
 
-/* How a thread can be taken out of a region's common code. */
+/* How a thread can be moved out of a region's common code. */
 enum arch_leave {
-	ARCH_LEAVE_NOT,	   /* not known: another version's code, or one of the gadgets */
+	ARCH_LEAVE_NOT,	   /* unknown: another version's code, or one of the gadgets */
 	ARCH_LEAVE_OK,	   /* nothing is lost */
-	ARCH_LEAVE_CUT,	   /* a delay is cut short: *cut is what the stub would have noted */
-	ARCH_LEAVE_NOTING, /* its figures are being noted: some of them are lost */
+	ARCH_LEAVE_CUT,	   /* a delay is cut short: *cut is what the stub would have recorded */
+	ARCH_LEAVE_NOTING, /* its figures are being written: some of them are lost */
 };
 
 struct arch_cut {
 	uint64_t cell;	/* address in the target */
-	uint64_t start; /* clock_read() at the begin of the delay */
-	uint64_t want;	/* the time that the stub was to spend, ticks */
-	bool counted;	/* the hit is in its cell */
+	uint64_t start; /* clock_read() at the start of the delay */
+	uint64_t want;	/* the time that the stub had to spend, ticks */
+	bool counted;	/* its cell has counted the hit */
 };
 
 struct arch {
@@ -83,7 +83,7 @@ struct arch {
 	uint16_t elf_machine;
 	int xstate_note; /* PTRACE_GETREGSET's name for the vector registers */
 
-	/* The counter that delays are measured by. */
+	/* The counter that measures delays. */
 	uint64_t (*clock_read)(void);
 	/* Does the kernel trust it, and may user space read it? why: at least 128 bytes. */
 	bool (*clock_trusted)(char *why, size_t size);
@@ -104,22 +104,23 @@ struct arch {
 	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan, uint64_t cell,
 			    uint64_t each, uint64_t at, uint8_t *buf, size_t cap,
 			    struct arch_site *out, enum plan_refusal *why);
-	/* The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
-	 * start, where it is silent once sbinject has said so (`quiet`, struct sb_page_proc). */
+	/*
+	 * The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
+	 * start, where it is silent once sbinject has set `quiet` (struct sb_page_proc).
+	 */
 	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
 			    bool once, uint8_t *buf, size_t cap, struct arch_site *out,
 			    enum plan_refusal *why);
 	/*
-	 * Out of a stub, without running it: the registers become what they were at the site's
-	 * entry, from what has been spilled so far; the caller sets the pc.
+	 * Moves a thread out of a stub without running it: the registers become what they were at
+	 * the site's entry, computed from what has been spilled so far; the caller sets the pc.
 	 *
 	 * leave_site: the pc is `at` bytes into a site's stub, whose code before the displaced
-	 * instructions is code[len]. leave_common: the same for a region's common code; it sets
-	 * the pc to where the site goes on, and leave_site() does the rest.
+	 * instructions is code[len]. leave_common: the same for a region's common code; it sets the
+	 * pc to where the site continues, and leave_site() does the rest.
 	 *
-	 * half: the function's own counter may have this hit, and its cell has it not. To be set
-	 * by the caller: true where leave_common() was asked first and has said that it is not
-	 * counted.
+	 * half: the function's own counter may have this hit, and its cell does not have it. The
+	 * caller sets it: true where leave_common() was called first and found the hit not counted.
 	 */
 	bool (*leave_site)(const uint8_t *code, size_t len, size_t at,
 			   const struct arch_spill *spill, struct arch_regs *regs, bool *half);
@@ -138,9 +139,9 @@ struct arch {
 			     struct arch_gadgets *out);
 
 	uint64_t (*pc)(const struct arch_regs *regs);
-	/* A system call that is to be restarted is: the instruction must stand before pc too. */
+	/* A system call that is to be restarted still is: the instruction must precede pc too. */
 	void (*set_pc)(struct arch_regs *regs, uint64_t pc);
-	/* Nothing is restarted: the thread was in a system call that is given up. */
+	/* Prevents a restart: the thread was in a system call that is given up. */
 	void (*no_restart)(struct arch_regs *regs);
 	uint64_t (*sp)(const struct arch_regs *regs);
 	uint64_t (*thread_pointer)(const struct arch_regs *regs);
@@ -168,8 +169,8 @@ struct arch {
 	void (*context_store)(uint8_t *bytes, const struct arch_regs *regs);
 	/*
 	 * Registers for a system call at the gadget, on the stack prepared by build_frame().
-	 * defer_syscall() makes rt_sigreturn of it, for as long as it has not been entered;
-	 * enter_syscall(), at its entry, the one that is meant; -1: none, the kernel skips it.
+	 * defer_syscall() turns it into rt_sigreturn, until it has been entered; enter_syscall(),
+	 * at its entry, sets the intended number; -1: none, the kernel skips it.
 	 */
 	void (*prepare_syscall)(struct arch_regs *regs, const struct arch_gadgets *gadgets,
 				uint64_t sp, long nr, const uint64_t args[6]);
@@ -178,11 +179,15 @@ struct arch {
 	void (*enter_syscall)(struct arch_regs *regs, uint64_t sp, long nr);
 	/* Registers for a call of a function of one argument. */
 	void (*prepare_call)(struct arch_regs *regs, uint64_t sp, uint64_t function, uint64_t arg);
-	/* The thread is on its way out of a system call that returns EINTR at any stop and that
-	 * the kernel does not restart; restart_syscall() makes it begin again. */
+	/*
+	 * The thread is on its way out of a system call that returns EINTR at any stop and that the
+	 * kernel does not restart; restart_syscall() makes it begin again.
+	 */
 	bool (*interrupted_for_good)(const struct arch_regs *regs);
-	/* ... that the kernel restarts from a note it keeps of it, one a thread; restart_syscall()
-	 * makes it begin again where that note is lost. */
+	/*
+	 * ... that the kernel restarts from its restart block, one per thread; restart_syscall()
+	 * makes it begin again where that block is lost.
+	 */
 	bool (*waits_with_block)(const struct arch_regs *regs);
 	void (*restart_syscall)(struct arch_regs *regs);
 	/* At a system call's entry: makes the kernel skip it. */
@@ -198,12 +203,13 @@ extern const uint8_t arch_sample_function[];
 extern const size_t arch_sample_size;
 
 /*
- * Functions by what a uprobe on their first instruction costs: the kernel emulates some of them,
- * and runs the others out of line. A sample is a function that begins with such a one and returns.
+ * Functions classed by what a uprobe on their first instruction costs: the kernel emulates some
+ * instructions, and runs the others out of line. A sample begins with an instruction of its class
+ * and returns.
  */
 enum { ARCH_PROBE_KINDS = 4 };
 unsigned int arch_probe_kind(const uint8_t *code, size_t len);
-/* False: the kernel would run the first instruction wrongly, and harm whoever passes. */
+/* False: the kernel would run the first instruction wrongly, and harm the threads that pass it. */
 bool arch_probe_safe(const uint8_t *code, size_t len);
 const uint8_t *arch_probe_sample(unsigned int kind, size_t *len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is written to the files. */
+/* Parses and runs what is written to the files. */
 #include <linux/ctype.h>
 #include <linux/file.h>
 #include <linux/kernel.h>
@@ -8,7 +8,7 @@
 #include <linux/string.h>
 #include "speed_bump.h"
 
-/* PATH:SYMBOL in two; text is cut. The last colon: symbols have none, paths may. */
+/* Splits PATH:SYMBOL; cuts text. At the last colon: symbols have none, paths may. */
 static int split(char *text, char **path, char **symbol)
 {
 	char *colon = strrchr(text, ':');
@@ -41,8 +41,7 @@ static struct sb_target *find(const char *name)
 	return NULL;
 }
 
-/* Of no file but an ordinary one is even open() called: that of a FIFO waits for who writes to it.
- */
+/* Only an ordinary file is even opened: open() of a FIFO waits for a writer. */
 static int resolve(struct sb_target *t, const char *path, const char *symbol)
 {
 	struct file *file;
@@ -85,7 +84,7 @@ static void target_remove(struct sb_target *t)
 	target_free(t);
 }
 
-/* A bit that no target has; SB_MAX_TARGETS: there is none. */
+/* A bit that no target uses; SB_MAX_TARGETS: there is none. */
 static unsigned int free_bit(void)
 {
 	const struct sb_target *t;
@@ -128,7 +127,7 @@ static int put_in(struct sb_target *t)
 	return ret;
 }
 
-/* Under sb_lock: is there a place for it? */
+/* Under sb_lock: is there space for it? */
 static int find_place(struct sb_target *t)
 {
 	if (find(t->name))
@@ -137,8 +136,10 @@ static int find_place(struct sb_target *t)
 	return t->bit == SB_MAX_TARGETS ? -ENOSPC : 0;
 }
 
-/* A file may be one that a program answers for, and keep us: not under the lock. So what was true
- * before is looked at again afterwards. */
+/*
+ * A file may belong to a file system in user space, which may delay this call: so it is opened
+ * without the lock, and the checks from before are repeated afterwards.
+ */
 static int resolve_and_put_in(struct sb_target *t, const char *path, const char *symbol)
 {
 	int ret;
@@ -249,7 +250,7 @@ void sb_clear(void)
 {
 	struct sb_target *t, *next;
 
-	/* All spins at once, before the first is waited for. */
+	/* Ends all spins at once, before it waits for the first. */
 	list_for_each_entry(t, &sb_targets, list) WRITE_ONCE(t->gone, true);
 	list_for_each_entry_safe(t, next, &sb_targets, list) target_remove(t);
 }

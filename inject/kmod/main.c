@@ -100,7 +100,7 @@ static int line_of(const struct sb_target *t, char *buf, size_t size)
 	return n + scnprintf(buf + n, size - n, "\n");
 }
 
-/* 64 long names are more than the page that an ordinary attribute has: a file of its own. */
+/* 64 long names exceed the page of an ordinary attribute: so it is a binary file. */
 static ssize_t list_read(char *buf, loff_t at, size_t count)
 {
 	size_t size = SB_MAX_TARGETS * (SB_MAX_PATH + SB_MAX_SYMBOL + 128), n = 0;
@@ -160,7 +160,7 @@ static int __init speed_bump_init(void)
 	return ret;
 }
 
-/* The files first: nobody can write any more when the targets go. */
+/* The files first: no process can write any more when the targets are removed. */
 static void __exit speed_bump_exit(void)
 {
 	sysfs_remove_bin_file(dir, &list_file);

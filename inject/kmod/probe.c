@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Probes, and what is done at a hit. The spin is in the context of the thread that made the call:
- * it can be killed and preempted, and leaves when its target goes or changes.
+ * Probes, and the work at a hit. The spin runs in the context of the thread that made the call: it
+ * can be killed and preempted, and ends when its target is removed or changes.
  *
- * It is not in the probe's handler: that is a read section of the kernel's, for which whoever takes
- * out a uprobe waits, of any program and any tool (up to 6.11: of this place). So a hit leaves the
- * spin as work for when the thread goes back to user space, which it does right after. The work
- * holds its target; `waiting` counts those that are not done, for the module to stay until then.
+ * It does not run in the probe's handler: that is a read section of the kernel, and the removal of
+ * any uprobe, of any program and any tool, waits for it (up to 6.11: of this place). So a hit
+ * leaves the spin as task work for the thread's return to user space, which follows directly. The
+ * work holds its target; `waiting` counts the works that are not done, and the module stays until
+ * then.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -34,7 +35,7 @@ static void spin(struct sb_target *t)
 {
 	u64 start = ktime_get_ns(), spent = 0;
 
-	/* The delay is read again: a change is for those who wait too. */
+	/* The delay is read again: a change applies to spins in progress too. */
 	while (spent < READ_ONCE(t->delay_ns) && !must_leave(t)) {
 		cpu_relax();
 		cond_resched();
@@ -59,7 +60,7 @@ static void spin_now(struct callback_head *work)
 	waited(d);
 }
 
-/* Without memory, or where the thread ends, it is spent in the handler all the same. */
+/* Without memory, or where the thread ends, the delay is spent in the handler all the same. */
 static void spin_outside(struct sb_target *t)
 {
 	struct delay *d = kmalloc(sizeof(*d), GFP_KERNEL);
@@ -96,7 +97,7 @@ static int handler(struct uprobe_consumer *self, struct pt_regs *regs)
 	return on_hit(container_of(self, struct sb_target, consumer));
 }
 
-/* Until 6.11 a probe is named by inode and offset, and taking it out waits. */
+/* Until 6.11 a probe is named by inode and offset, and its removal waits. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 static int put_in(struct sb_target *t)
 {
@@ -130,7 +131,7 @@ int sb_probe(struct sb_target *t)
 	t->consumer.handler = handler;
 	ret = put_in(t);
 	t->probed = !ret;
-	/* What uprobes cannot take is malformed for whoever asked. */
+	/* An unsuitable place for uprobes is a malformed command to the writer. */
 	return ret && ret != -ENOMEM ? -EINVAL : ret;
 }
 
@@ -141,8 +142,10 @@ void sb_unprobe(struct sb_target *t)
 	t->probed = false;
 }
 
-/* All targets are marked as gone. Who has counted himself out may still be on his last instructions
- * here: these are over when every task has been scheduled once. */
+/*
+ * All targets are marked as gone. A thread that has decremented `waiting` may still be in its last
+ * instructions here: these are over when every task has been scheduled once.
+ */
 void sb_probe_stop(void)
 {
 	wait_var_event(&waiting, !atomic_read(&waiting));

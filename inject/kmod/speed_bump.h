@@ -17,21 +17,21 @@
  *
  *	enabled			RW	0 or 1: are the probes in?
  *	default_delay_ns	RW	of targets that are added without a delay
- *	targets			WO	one command a write: +PATH:SYMBOL [DELAY_NS] [pid=N],
+ *	targets			WO	one command per write: +PATH:SYMBOL [DELAY_NS] [pid=N],
  *					-PATH:SYMBOL, -*, =PATH:SYMBOL DELAY_NS
- *	targets_list		RO	PATH:SYMBOL delay_ns=N hits=M[ pid=P], one a line
+ *	targets_list		RO	PATH:SYMBOL delay_ns=N hits=M[ pid=P], one per line
  *	stats			RO	enabled, targets, total_hits, total_delay_ns
  *
- * Errors: EINVAL the command is malformed; ENOENT no such path, symbol or target; ENOEXEC the
- * file is no ELF file of 64 bits; ENAMETOOLONG; ERANGE a delay above 10 s; EEXIST; ENOSPC.
+ * Errors: EINVAL the command is malformed; ENOENT no such path, symbol or target; ENOEXEC the file
+ * is no ELF file of 64 bits; ENAMETOOLONG; ERANGE a delay above 10 s; EEXIST; ENOSPC.
  *
- * main.c has the files, command.c what is written to them, symbol.c names to offsets, probe.c the
- * probes and the spin, tree.c who descends from whom. sb_lock guards the list of targets, and is
- *not held while a file is opened or read, which may take as long as it likes; a hit takes no lock
- *but, for pid=, the one of tree.c's table.
+ * main.c has the files, command.c parses what is written to them, symbol.c resolves names to
+ * offsets, probe.c has the probes and the spin, tree.c finds descendants. sb_lock guards the list
+ * of targets, and is not held while a file is opened or read, which may take arbitrarily long. A
+ * hit takes no lock except, for pid=, the one of tree.c's table.
  */
 enum {
-	SB_MAX_TARGETS = 64, /* a bit each in tree.c */
+	SB_MAX_TARGETS = 64, /* one bit each in tree.c */
 	SB_MAX_PATH = 256,
 	SB_MAX_SYMBOL = 128,
 	SB_MAX_COMMAND = 512,
@@ -46,11 +46,11 @@ struct sb_target {
 	loff_t offset; /* of the function's entry, in the file */
 	u64 delay_ns;
 	atomic64_t hits;
-	pid_t pid; /* pid= as written; 0: everybody */
+	pid_t pid; /* pid= as written; 0: every process */
 	unsigned int bit;
-	bool gone; /* a spin in progress leaves */
+	bool gone; /* a spin in progress ends */
 	bool probed;
-	refcount_t refs; /* the list's, and one of each delay that is waited for */
+	refcount_t refs; /* the list's, and one of each delay in progress */
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
 };
@@ -62,7 +62,7 @@ extern bool sb_enabled;
 extern u64 sb_default_delay_ns;
 extern atomic64_t sb_total_hits, sb_total_delay_ns;
 
-/* command.c; for all but these two the caller holds sb_lock */
+/* command.c; except for these two the caller holds sb_lock */
 int sb_command(char *text);
 int sb_parse_delay(const char *text, u64 *ns);
 int sb_enable(bool on);
@@ -72,8 +72,10 @@ void sb_target_put(struct sb_target *t);
 /* symbol.c: the offset in the file of a function's entry; -ENOENT, -ENOEXEC, ... */
 int sb_symbol_offset(struct file *file, const char *symbol, loff_t *offset);
 
-/* probe.c: a probe in and out; out waits until no thread is in its handler. Delays are spent behind
- * that, and hold a target: sb_probe_stop() waits for the last of them. */
+/*
+ * probe.c: puts a probe in or removes it; removal waits until no thread is in its handler. Delays
+ * are spent behind the handler, and hold a target: sb_probe_stop() waits for the last of them.
+ */
 int sb_probe(struct sb_target *t);
 void sb_unprobe(struct sb_target *t);
 void sb_probe_stop(void);

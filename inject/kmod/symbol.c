@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Names to offsets: the symbol tables of a 64-bit ELF file. Whatever is read is data from outside
- * and is checked before it is used; tables are read in pieces, so that a large one costs no
- * memory.
+ * and is checked before use; tables are read in pieces, so a large one costs no memory.
  */
 #include <linux/elf.h>
 #include <linux/fs.h>
@@ -63,7 +62,7 @@ static int elf_open(struct elf_file *e, struct file *file)
 	    !h->e_phnum || h->e_phnum > MAX_SEGMENTS)
 		return -ENOEXEC;
 	if (!h->e_shnum)
-		return -ENOENT; /* no section says where symbols are */
+		return -ENOENT; /* no section holds symbols */
 	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > MAX_SECTIONS)
 		return -ENOEXEC;
 	ret = read_table(file, h->e_phoff, h->e_phnum, sizeof(Elf64_Phdr), (void **)&e->segment);
@@ -79,7 +78,7 @@ static void elf_close(struct elf_file *e)
 	kvfree(e->segment);
 }
 
-/* Where code at this virtual address lies in the file. */
+/* The place in the file of the code at this virtual address. */
 static int to_offset(const struct elf_file *e, u64 vaddr, loff_t *offset)
 {
 	for (unsigned int i = 0; i < e->head.e_phnum; i++) {
@@ -164,8 +163,8 @@ static int search(const struct elf_file *e, u32 type, const char *want, u64 *vad
 }
 
 /*
- * Up to 6.18 at least the kernel takes a vector instruction (VEX, EVEX) whose opcode is that of a
- * push, a branch or a no-op for one, and runs it wrongly.
+ * Up to 6.18 at least the kernel mistakes a vector instruction (VEX, EVEX) for a push, a branch or
+ * a no-op with the same opcode, and runs it wrongly.
  */
 static int check_code(struct file *file, loff_t offset)
 {

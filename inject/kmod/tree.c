@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pid=N means process N and all its descendants. Ancestry cannot be read off a process later (a
- * daemon has lost its own), so membership is inherited at fork: a table of processes, each with
- * a bit for every target that it belongs to. A process is known by its struct pid, which is held
- * and so is no other's for as long: its number may come to mean another process. A number that is
- * awaited is one of the namespace in which it was written, and means the first process that bears
- * it.
+ * pid=N means process N and all its descendants. A process's ancestry cannot be determined later (a
+ * daemon has lost its own), so membership is inherited at fork: a table of processes, each with a
+ * bit for every target that it belongs to. A process is identified by its struct pid, which is
+ * held: its number may be reused for another process, the held struct pid is not. A number that is
+ * awaited is one of the namespace of its writer, and means the first process that gets it.
  *
  * sched_process_fork and sched_process_exit are not exported; they are found by name.
  */
@@ -36,7 +35,7 @@ struct awaited {
 static DEFINE_HASHTABLE(members, 10);
 static DEFINE_SPINLOCK(members_lock);
 static u64 bits_in_use;			       /* under members_lock */
-static struct awaited awaited[SB_MAX_TARGETS]; /* pid= of a process that is not there yet */
+static struct awaited awaited[SB_MAX_TARGETS]; /* pid= of a process that does not exist yet */
 static struct tracepoint *on_fork_tp, *on_exit_tp;
 
 /* Under members_lock. */
@@ -48,7 +47,7 @@ static struct member *find(const struct pid *pid)
 	return NULL;
 }
 
-/* Under members_lock. True: it is new in one of them. */
+/* Under members_lock. True: it is new for at least one of them. */
 static bool join(struct pid *pid, u64 bits)
 {
 	struct member *m = find(pid);
@@ -72,7 +71,7 @@ static void member_free(struct member *m)
 	kfree(m);
 }
 
-/* Under members_lock. Once it has come it is not awaited any more. */
+/* Under members_lock. A process that has appeared is not awaited any more. */
 static u64 awaits(struct pid *pid)
 {
 	u64 bits = 0;
@@ -138,7 +137,7 @@ bool sb_tree_has(unsigned int bit)
 	return has;
 }
 
-/* One pass over all processes: children of members. Forks since are seen by on_fork(). */
+/* One pass over all processes: children of members. on_fork() sees later forks. */
 static bool take_children(u64 bit)
 {
 	struct task_struct *p;
@@ -161,8 +160,10 @@ static bool take_children(u64 bit)
 	return more;
 }
 
-/* Under members_lock: on_exit() has not passed for it yet. One that has ended and was not reaped
- * has no calls to count, and no exit to come by which it would be let go. */
+/*
+ * Under members_lock: on_exit() has not run for it yet. A process that has ended and was not reaped
+ * has no calls to count, and no exit left at which it would be removed.
+ */
 static bool is_alive(struct pid *pid)
 {
 	const struct task_struct *p;
@@ -182,7 +183,7 @@ int sb_tree_add(pid_t pid, unsigned int bit)
 
 	spin_lock_irqsave(&members_lock, flags);
 	WRITE_ONCE(bits_in_use, bits_in_use | 1ull << bit);
-	smp_mb(); /* on_exit() looks in reverse order: whether it lives, and then at the bits */
+	smp_mb(); /* on_exit() reads in reverse order: whether it lives, and then the bits */
 	if (!root)
 		awaited[bit] = (struct awaited){ pid, get_pid_ns(task_active_pid_ns(current)) };
 	else if (is_alive(root))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many places at once: a descriptor each by perf (place.c), or one for many by a link of
- * "uprobe_multi" (Linux 6.6). libbpf knows that link from 1.3 on; it is one call of bpf(2), made
- * here, so that an older libbpf will do.
+ * Many places at once: by perf a descriptor each (place.c), or one for many by a link of
+ * "uprobe_multi" (Linux 6.6). libbpf supports that link since 1.3. It is one call of bpf(2), made
+ * here, so that an older libbpf is sufficient.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,7 +15,7 @@
 #include "uprobe-priv.h"
 #include "inject/arch/arch.h"
 
-/* bpf_attr of BPF_LINK_CREATE with BPF_TRACE_UPROBE_MULTI, as include/uapi/linux/bpf.h has it. */
+/* bpf_attr of BPF_LINK_CREATE with BPF_TRACE_UPROBE_MULTI, as in include/uapi/linux/bpf.h. */
 struct multi_attr {
 	__u32 prog_fd, target_fd, attach_type, flags;
 	__u64 path, offsets, ref_ctr_offsets, cookies;
@@ -58,7 +58,9 @@ static int place_many(struct uprobes *u, const char *path, uint32_t target,
 	return 0;
 }
 
-/* One that the kernel does not take refuses all of them: it is looked for by halves. */
+/*
+ * One place that the kernel refuses makes it refuse all of them: it is found by halving the range.
+ */
 static void arm_range(struct uprobes *u, const char *path, uint32_t target,
 		      struct uprobe_place *place, size_t n)
 {
@@ -76,7 +78,7 @@ static void arm_range(struct uprobes *u, const char *path, uint32_t target,
 				       target | kind << UPROBE_COOKIE_BITS, &place->id);
 }
 
-/* What no probe may be put on is left out; the others stay together. */
+/* Leaves out places where no probe may be put; the others stay together. */
 static size_t keep_safe(struct uprobes *u, struct uprobe_place *place, size_t n, size_t *index)
 {
 	size_t safe = 0;
@@ -118,7 +120,7 @@ void uprobes_arm(struct uprobes *u, const char *path, uint32_t target, struct up
 
 const char *uprobes_refusal(int refused, char *buf, size_t size)
 {
-	enum { KERNEL_ENOTSUPP = 524 }; /* never meant to be seen by programs */
+	enum { KERNEL_ENOTSUPP = 524 }; /* kernel-internal, but it does reach programs */
 
 	if (refused == UNSAFE)
 		snprintf(buf, size,

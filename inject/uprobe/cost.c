@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hit of a uprobe costs beyond the time that its program measures: the trap, the way to the
- * program, and the instruction that the breakpoint replaced, which the kernel emulates where it
- * can and else runs out of line, at ten times the price. Measured on functions of our own, in a
- * file that nobody else has, in rounds with and without; a delayed hit is given so much less. Of
- * the rounds a quiet one is taken: what others do to the machine meanwhile is no cost of a hit.
+ * The cost of a hit of a uprobe beyond the time that its program measures: the trap, the way to the
+ * program, and the instruction that the breakpoint replaced, which the kernel emulates where it can
+ * and else runs out of line, at ten times the price. Measured on functions of sbinject, in a file
+ * that no other process maps, in rounds with and without; this cost is subtracted from each delay.
+ * A quiet round is used: a disturbance by other load is no cost of a hit.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* One round: what a call takes more than what was measured inside of it; NAN: not a full round. */
+/* One round: the time of a call beyond what was measured inside it; NAN: not a full round. */
 static double round_ns(struct uprobes *u, const struct sample *s, uint32_t row, double bare)
 {
 	uint32_t target = u->n_targets - 1;
@@ -97,7 +97,7 @@ static double measure(struct uprobes *u, const struct sample *s, uint32_t row)
 		bare[i] = call_ns(s);
 	qsort(bare, ROUNDS, sizeof(*bare), by_value);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
-	/* No class: nothing is taken off, nor added. */
+	/* No class: nothing is subtracted or added. */
 	if (uprobes_place(u, u->on_hit, path, 0,
 			  (u->n_targets - 1) | (uint64_t)UPROBE_NO_CLASS << UPROBE_COOKIE_BITS,
 			  &id))
@@ -110,7 +110,7 @@ static double measure(struct uprobes *u, const struct sample *s, uint32_t row)
 	return more[QUIET];
 }
 
-/* Everything that a hit leaves in an address space is left in a child's. */
+/* All traces of a hit in an address space stay in a child's. */
 static double measure_here(struct uprobes *u, unsigned int kind)
 {
 	struct uprobe_target *t = &u->targets[u->n_targets - 1];

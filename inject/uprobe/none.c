@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built where clang or libbpf is missing: the backend is there, and says why it does nothing. */
+/* Built where clang or libbpf is missing: the backend exists, and reports why it does nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include "uprobe.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One place and the descriptor that holds it there. */
+/* One place, and the descriptor that keeps its probe. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -5,25 +5,25 @@
 #include <linux/types.h>
 
 /*
- * What the program in the kernel (uprobe.bpf.c) and its loader (uprobe.c) share. Both are built
+ * Shared by the program in the kernel (uprobe.bpf.c) and its loader (uprobe.c). Both are built
  * together and live as long as one session, so there is no version.
  *
- * Who is delayed: a process has a row of the map `procs` with a set of roots, one bit each; a
- * target asks for one of them (0: for nobody in particular, every process of the machine). A fork
- * inherits its parent's set. Bit 0 is the session's own tree, the others are pid= of targets.
+ * Which processes are delayed: a process has a row of the map `procs` with a set of roots, one bit
+ * each; a target needs one of them (0: every process of the machine). A fork inherits its parent's
+ * set. Bit 0 is the session's own tree, the others are pid= of targets.
  *
- * What is counted: by program image ("row": a process until it execs) and target, on each
- * processor for itself.
+ * What is counted: by program image ("row": a process until it execs) and target, separately on
+ * each processor.
  */
-#define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, and cut in the same way, in ns */
-#define UPROBE_CLASSES	   4   /* kinds of first instructions, by what a hit of them costs */
+#define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, with the same boundaries, in ns */
+#define UPROBE_CLASSES	   4   /* kinds of first instructions, by the cost of a hit on them */
 #define UPROBE_NO_CLASS	   UPROBE_CLASSES
 #define UPROBE_OVERRUN_NS  2000 /* a spin that ends later than that was interrupted */
 #define UPROBE_DELAY_MAX   10000000ull
 #define UPROBE_MULTI	   48 /* BPF_TRACE_UPROBE_MULTI */
 #define UPROBE_MAX_ROWS	   65536
 #define UPROBE_TREE	   1ull /* the root of the session's tree */
-#define UPROBE_SKIP_BIT	   62	/* the root of those that are never meant: sbinject itself */
+#define UPROBE_SKIP_BIT	   62	/* the root of excluded processes: sbinject itself */
 #define UPROBE_COOKIE_BITS 32	/* cookie: the target, and above these bits the class */
 
 enum uprobe_state { UPROBE_OFF, UPROBE_COUNT, UPROBE_DELAY };
@@ -46,9 +46,9 @@ struct uprobe_key {
 
 struct uprobe_counts {
 	__u64 hits, cuts;
-	__u64 injected_ns; /* spent, with what the way in and out costs, without overrun */
+	__u64 injected_ns; /* spent, including the cost of entry and exit, without overrun */
 	__u64 overrun_ns, cut_ns, max_ns;
-	__s64 residual_ns; /* given more (+) or less (-) than asked so far */
+	__s64 residual_ns; /* given more (+) or less (-) than set so far */
 	__u64 bucket[UPROBE_BUCKETS];
 };
 
@@ -56,7 +56,7 @@ enum uprobe_event_kind {
 	UPROBE_EVENT_FORK, /* a process joined the tree */
 	UPROBE_EVENT_EXEC, /* a process began another row */
 	UPROBE_EVENT_EXIT,
-	UPROBE_EVENT_FIRST, /* somebody who is in no tree had a first hit */
+	UPROBE_EVENT_FIRST, /* the first hit of a process in no tree */
 	UPROBE_EVENT_BELL,  /* its dynamic linker has mapped something */
 };
 

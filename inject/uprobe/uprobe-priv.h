@@ -4,7 +4,7 @@
 
 #include "uprobe.h"
 
-/* Shared by the files of this room only. */
+/* Shared by the files of this folder only. */
 struct bpf_link;
 struct bpf_object;
 struct bpf_program;
@@ -34,20 +34,22 @@ struct uprobes {
 	uint32_t *inherit, *next_row;
 	uint64_t *cost_ns, *hits_lost, *events_lost;
 	bool measured[UPROBE_CLASSES];
-	struct uprobe_counts *percpu; /* to read into */
+	struct uprobe_counts *percpu; /* buffer to read into */
 	int cpus;
 	uprobes_event_fn *each;
 	void *each_ctx;
 };
 
-/* place.c: room for a link; one place: 0 or errno. */
+/* place.c. uprobes_link(): makes space for a link, returns its index; one place: 0 or errno. */
 size_t uprobes_link(struct uprobes *u);
 int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path, uint64_t offset,
 		  uint64_t cookie, size_t *id);
 void uprobes_unwatch(struct uprobes *u, pid_t pid); /* uprobe.c */
 
-/* cost.c: what a hit costs, beyond what the program itself can measure, where the first
- * instruction is of this kind. 0 where it cannot be measured here. */
+/*
+ * cost.c: the cost of a hit beyond what the program itself can measure, for a first instruction of
+ * this kind. 0 where it cannot be measured on this machine.
+ */
 void probe_cost(struct uprobes *u, unsigned int kind, uint64_t *ns);
 
 #endif

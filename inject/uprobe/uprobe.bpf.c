@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The part of the uprobe backend that runs in the kernel: counts hits, spins, and keeps the set of
- * processes that it does so for. Built by clang for BPF, with relocations against the running
- * kernel's types (CO-RE), kept inside of sbinject.
+ * processes to do so for. Built by clang for BPF, with relocations against the running kernel's
+ * types (CO-RE), and embedded in sbinject.
  *
- * Programs of uprobes may be preempted by another thread on the same processor since Linux 6.0,
- * so counters are added to atomically although every processor has its own. A spin can neither be
+ * Another thread on the same processor may preempt programs of uprobes since Linux 6.0, so
+ * additions to counters are atomic although every processor has its own. A spin can neither be
  * killed nor, on most kernels, preempted: hence UPROBE_DELAY_MAX.
  */
 #include <linux/bpf.h>
@@ -13,7 +13,7 @@
 #include <bpf/bpf_core_read.h>
 #include "uprobe-abi.h"
 
-/* Of the kernel's structures only what is read; offsets are the running kernel's. */
+/* Of the kernel's structures only the fields that are read; offsets are the running kernel's. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct pid_namespace;
 struct upid {
@@ -73,7 +73,7 @@ static const struct uprobe_counts none;
 __u32 ns_level = 0; /* of the loader's pid namespace; pids are as seen there */
 __u64 ns_own = 0;
 __u32 inherit = 1;
-__u64 cost_ns[UPROBE_CLASSES + 1] = {}; /* the last stays 0: for measuring */
+__u64 cost_ns[UPROBE_CLASSES + 1] = {}; /* the last stays 0: for the measurement */
 
 /* Read by the loader. */
 __u32 next_row = 1;
@@ -107,7 +107,7 @@ static __always_inline __u32 own_pid(void)
 	return pid_of((const struct task_struct *)bpf_get_current_task());
 }
 
-/* Which namespace the loader lives in: run once, by itself. */
+/* Finds the loader's namespace: run once, by the loader itself. */
 SEC("raw_tp/sched_process_exec")
 int find_namespace(void *ctx)
 {
@@ -195,7 +195,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Somebody in no tree, for a target that is for everybody. */
+/* The first hit of a process in no tree, for a target of all processes. */
 static __always_inline struct uprobe_proc *meet(__u32 pid)
 {
 	struct uprobe_proc made = { .row = __sync_fetch_and_add(&next_row, 1) };
@@ -266,7 +266,7 @@ static __always_inline void note(struct uprobe_counts *c, const struct spin *s, 
 		__sync_fetch_and_add(&c->bucket[b], 1);
 }
 
-/* asked: what is to be spent between the two readings of the clock. */
+/* asked: the time to spend between the two readings of the clock. */
 static __always_inline void delay(struct uprobe_target *t, struct uprobe_counts *c, __u64 start,
 				  __u64 cost)
 {
@@ -342,5 +342,5 @@ int on_bell(void *ctx)
 	return 0;
 }
 
-/* GPL-compatible, as some of the helpers ask. */
+/* GPL-compatible, as some of the helpers require. */
 char _license[] SEC("license") = "Dual MIT/GPL";

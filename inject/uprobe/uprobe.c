@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader of uprobe.bpf.c: maps, links, and the reading of both. */
+/* The loader of uprobe.bpf.c: its maps and links, and reading them. */
 #include "uprobe.h"
 
 #include <bpf/bpf.h>
@@ -18,7 +18,7 @@
 #include "inject/arch/arch.h"
 #include "src/base/log.h"
 
-/* /proc/self/ns/pid of who lives in the first namespace: include/linux/proc_ns.h */
+/* the inode of /proc/self/ns/pid in the first namespace: include/linux/proc_ns.h */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 _Static_assert(UPROBE_CLASSES == ARCH_PROBE_KINDS, "a cost for each kind");
@@ -39,7 +39,7 @@ static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* ---- what can be known before loading ---- */
+/* ---- checks before loading ---- */
 
 static int not_permitted(struct sb_err *err)
 {
@@ -48,7 +48,7 @@ static int not_permitted(struct sb_err *err)
 	return -SB_EPERM;
 }
 
-/* What perf_uprobe_event_init() asks for; CAP_BPF and CAP_PERFMON are not enough. */
+/* The check of perf_uprobe_event_init(); CAP_BPF and CAP_PERFMON are not enough. */
 static bool permitted(void)
 {
 	unsigned long long caps = 0;
@@ -63,7 +63,7 @@ static bool permitted(void)
 	return caps >> 21 & 1;
 }
 
-/* A map of the smallest kind: does bpf(2) answer at all? */
+/* A map of the smallest kind: does bpf(2) work at all? */
 static int try_map(struct sb_err *err)
 {
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sb_probe", 4, 8, 1, NULL);
@@ -80,9 +80,9 @@ static int try_map(struct sb_err *err)
 }
 
 /*
- * Under lockdown=confidentiality the helper that reads the kernel's memory is not there. Asked of
- * the kernel itself: /sys/kernel/security, which names the lockdown, is often not mounted, and
- * libbpf_probe_bpf_helper() reads the verifier's words, which 6.12 has changed.
+ * Under lockdown=confidentiality the helper that reads the kernel's memory is missing. The kernel
+ * itself is tried: /sys/kernel/security, which shows the lockdown, is often not mounted, and
+ * libbpf_probe_bpf_helper() parses the verifier's messages, which changed in 6.12.
  */
 static int try_reading(struct sb_err *err)
 {
@@ -103,7 +103,7 @@ static int try_reading(struct sb_err *err)
 		close(fd);
 		return 0;
 	}
-	if (errno != EINVAL) { /* what the verifier says of a helper that is not there */
+	if (errno != EINVAL) { /* the verifier's error for a missing helper */
 		err_sys(err, SB_ECONFINED, "this kernel takes no BPF program");
 		err_hint(err, "--backend inject needs none");
 		return -SB_ECONFINED;
@@ -287,7 +287,7 @@ static int open_maps(struct uprobes *u, struct sb_err *err)
 	return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
 }
 
-/* A descriptor a site. */
+/* One descriptor per site. */
 static void more_descriptors(void)
 {
 	struct rlimit limit;
@@ -308,7 +308,7 @@ struct uprobes *uprobes_open(uint32_t targets, bool children, struct sb_err *err
 		abort();
 	libbpf_set_print(say);
 	more_descriptors();
-	u->n_targets = targets + 1; /* the last one is for measuring */
+	u->n_targets = targets + 1; /* the last one is for the measurement */
 	if (load(u, err) < 0 || open_maps(u, err) < 0 || find_globals(u, err) < 0 ||
 	    find_namespace(u, err) < 0 || follow(u, err) < 0) {
 		uprobes_close(u);

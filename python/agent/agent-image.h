@@ -3,8 +3,8 @@
 #define SB_AGENT_IMAGE_H
 
 /*
- * The agent as a file, inside of the sbinject binary: a shared object for every CPython from
- * 3.10 on, ordinary or free-threaded. Empty (both are one address) where sbinject was built
+ * The agent as a file, embedded in the sbinject binary: a shared object for every CPython since
+ * 3.10, ordinary or free-threaded. Empty (both symbols have one address) where sbinject was built
  * without a Python.h.
  */
 extern const unsigned char agent_image[], agent_image_end[];

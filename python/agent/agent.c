@@ -7,7 +7,7 @@
 #include "span.h"
 #include "turn.h"
 
-#define PATIENCE 2000 /* naps: some tenths of a second; then another time */
+#define PATIENCE 2000 /* naps: some tenths of a second; then it gives up for now */
 
 static bool anybody_counts(void)
 {
@@ -33,7 +33,7 @@ static bool anybody_times(void)
 	return false;
 }
 
-/* Calls are timed from now on, or no more: what is under way belongs to neither. */
+/* Calls are timed from now on, or no longer: calls under way are in neither group. */
 static void settle_spans(void)
 {
 	bool any = anybody_times();
@@ -48,10 +48,10 @@ static void settle_spans(void)
 /* ---- a command in pieces ---- */
 
 /*
- * What a command has to do can be much, and as long as it does that no other thread runs Python.
- * So after about a millisecond it leaves the rest for later (SB_AGENT_AGAIN), and sbinject asks
- * again. What comes in between can be anything: modules come and go, a fork, another command in
- * this one's place, the end of the interpreter.
+ * A command can be long work, and meanwhile no other thread runs Python. So after about a
+ * millisecond it leaves the rest for later (SB_AGENT_AGAIN), and sbinject repeats the command.
+ * Anything can happen in between: modules are loaded and removed, a fork, another command in its
+ * place, the end of the interpreter.
  */
 static struct {
 	bool open;
@@ -71,7 +71,7 @@ static void job_drop(void)
 	memset(&job, 0, sizeof(job));
 }
 
-/* In the child of a fork in the midst of a piece nothing of it is as it should be. */
+/* In the child of a fork in the middle of a piece none of its data is consistent. */
 static void job_lose(void)
 {
 	walk_lose();
@@ -92,7 +92,9 @@ static int stages(int (*const stage[])(struct sb_room *), int n, struct sb_room 
 	return job.stage < n ? SB_AGENT_AGAIN : 0;
 }
 
-/* Tells the interpreter of a watch, and lets it go if no target wants it any more. */
+/*
+ * Sets the interpreter's reports for a watch, and drops the watch if no target matches it any more.
+ */
 static int settle_one(struct watch *w)
 {
 	int rc;
@@ -133,9 +135,9 @@ static int settle(struct sb_room *room)
 
 /*
  * Before 3.14.1 a thread that is about to stop all others, as each change of sys.monitoring does,
- * has the lock for that while it waits for one that forks. The child inherits the lock, taken, and
- * waits for ever as soon as it stops its threads, for a collection for instance. We would make
- * that likely in a program that forks, and cannot tell which does.
+ * holds the lock for that while it waits for one that forks. The child inherits the lock, taken,
+ * and waits for ever as soon as it stops its threads, for a collection for instance. The agent
+ * would make that likely in a program that forks, and cannot know which program does.
  */
 static bool harms_children(void)
 {
@@ -143,8 +145,8 @@ static bool harms_children(void)
 }
 
 /*
- * The interpreter ends, while the process goes on: an embedded one, which may be started again.
- * Nothing of its objects may be touched later; what comes next begins anew.
+ * The interpreter ends, while the process continues: an embedded one, which may be started again.
+ * None of its objects may be touched later; the next interpreter starts from nothing.
  */
 static void ended(PyObject *capsule)
 {
@@ -167,7 +169,10 @@ static void ended(PyObject *capsule)
 	__atomic_or_fetch(&agent.room->flags, SB_ROOM_ENDED, __ATOMIC_RELEASE);
 }
 
-/* An object that nobody sees and that dies with the interpreter, while objects still can. */
+/*
+ * An object that the program does not see and that dies with the interpreter, while objects still
+ * can.
+ */
 static void token_hang(void)
 {
 	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
@@ -176,7 +181,7 @@ static void token_hang(void)
 		return;
 	agent.token = PyCapsule_New(&agent, NULL, ended);
 	if (agent.token && !PyDict_SetItemString(dict, "sbinject", agent.token))
-		Py_DecRef(agent.token); /* the dict's from here on */
+		Py_DecRef(agent.token); /* from here on the dict owns it */
 	PyErr_Clear();
 }
 
@@ -185,7 +190,7 @@ static void token_take(void)
 	PyObject *dict = agent.token ? PyInterpreterState_GetDict(agent.interp) : NULL;
 
 	agent.leaving = true;
-	/* Without a GIL it may die when we are gone: the thread that made it is told to do it. */
+	/* Without a GIL it may die after the agent is gone: the thread that made it frees it. */
 	if (agent.token)
 		PyCapsule_SetDestructor(agent.token, NULL);
 	if (dict && PyDict_DelItemString(dict, "sbinject"))
@@ -194,7 +199,7 @@ static void token_take(void)
 	agent.leaving = false;
 }
 
-/* Whether a target of the list may come to be timed. */
+/* Whether a target of the list may be timed later. */
 static bool may_time(const struct sb_room *room)
 {
 	const struct sb_room_target *t = (const void *)((const char *)room + room->targets_off);
@@ -266,9 +271,9 @@ static int apply_list(struct sb_room *room)
 		return rc;
 	list_free(&agent.list);
 	agent.list = list;
-	agent.list.version = 0; /* none's: a child that is forked meanwhile begins anew */
+	agent.list.version = 0; /* invalid: a child that is forked meanwhile starts over */
 	job.list = list.version;
-	span_reset(); /* cells may be others' */
+	span_reset(); /* the cells may belong to other targets */
 	return 0;
 }
 
@@ -320,7 +325,7 @@ static int apply(struct sb_room *room)
 	rc = stages(stage, sizeof(stage) / sizeof(*stage), room);
 	if (rc && rc != SB_AGENT_AGAIN && job.first && agent.started)
 		stop_at_once(room); /* the reason stays that of the first failure only if this
-				       succeeds */
+				     * succeeds */
 	room->flags = agent.flags | (py_gil() ? 0 : SB_ROOM_FREE_THREADED);
 	room->cost_ticks = agent.cost_counted;
 	return rc;
@@ -339,7 +344,7 @@ static int stop_begin(struct sb_room *room)
 	if (nothing_to_stop())
 		return 0;
 	agent.started = agent.listed = agent.times = false;
-	agent.lingers = true; /* a child that is forked meanwhile does it again */
+	agent.lingers = true; /* a child that is forked meanwhile repeats it */
 	agent.backend->quiet();
 	return 0;
 }
@@ -407,7 +412,7 @@ static int stop_at_once(struct sb_room *room)
 
 /* ---- LIST ---- */
 
-/* In one piece: nothing would tell us that the interpreter ends before the next. */
+/* In one piece: the end of the interpreter before the next piece would go unnoticed. */
 static int list(const struct sb_room *room)
 {
 	struct list list;
@@ -467,8 +472,8 @@ static int carry_on(struct sb_room *room)
 }
 
 /*
- * Not in the midst of a change that this thread makes further up, nor does the program wait for
- * long while another one makes its own: nothing has been done then, and it is asked again.
+ * Does nothing in the middle of a change that this thread makes further up, and does not make the
+ * program wait for long while another thread makes a change: sbinject then repeats the command.
  */
 static int carry_out_in_turn(struct sb_room *room)
 {
@@ -481,7 +486,7 @@ static int carry_out_in_turn(struct sb_room *room)
 	return rc;
 }
 
-/* Garbage collection runs the target's own code; it must not come in between. */
+/* Garbage collection runs the target's own code; it must not run in between. */
 static int without_collection(struct sb_room *room)
 {
 	int was, rc = py_open();
@@ -501,8 +506,8 @@ static int without_collection(struct sb_room *room)
 }
 
 /*
- * From 3.12 on PyGILState_Ensure() leads a thread back to the subinterpreter in which it sleeps.
- * Objects of one interpreter may not be touched in another.
+ * Since 3.12 PyGILState_Ensure() returns a thread to the subinterpreter in which it sleeps. Objects
+ * of one interpreter may not be touched in another.
  */
 static bool in_subinterpreter(void)
 {

@@ -7,39 +7,40 @@
 #include "py.h"
 
 /*
- * The agent: what sbinject puts into a CPython interpreter so that Python functions can be
- * counted and delayed. It is a shared object with one function, sb_agent(), which is told what
- * to do in the room (page-abi.h), and does it in a thread that may run Python: with the GIL, or,
- * where there is none, attached to the interpreter. It has no thread, no file, no constructor,
+ * The agent: code that sbinject loads into a CPython interpreter so that Python functions can be
+ * counted and delayed. It is a shared object with one function, sb_agent(), which reads its command
+ * from the mailbox (page-abi.h), and carries it out in a thread that may run Python: with the GIL,
+ * or, where there is none, attached to the interpreter. It has no thread, no file, no constructor,
  * names no library, and calls nothing of the C library but memory and strings, so that it loads
  * into any process that holds an interpreter.
  *
  *	agent.c		the commands
+ *	state.c		the state that all files share
  *	judge.c		which targets a code object matches
  *	table.c		code object -> watch
  *	walk.c		the functions that exist
- *	function.c	their code, and what it is called
+ *	function.c	their code and their names
  *	monitor.c	how calls are seen on 3.12 and later, by tools of sys.monitoring (tool.c)
- *	frame.c		how on 3.10 and 3.11
- *	hit.c, page.c	what a call does then
- *	span.c		how long calls take, while somebody asks
- *	cost.c		what that costs
- *	turn.c		who may change what, where there is no GIL
+ *	frame.c		how they are seen on 3.10 and 3.11
+ *	hit.c, page.c	what happens at a call
+ *	span.c		how long calls take, while that is measured
+ *	cost.c		what this costs
+ *	turn.c		which thread may change what, where there is no GIL
  *
- * A code object is never held: its entry has a weak reference, which tells whether the object
- * at that address is still the one that was judged. So functions made and freed by the million
- * neither leak nor leave a stale judgement behind.
+ * A code object is never held: its entry has a weak reference, which shows whether the object at
+ * that address is still the one that was judged. So functions made and freed by the million neither
+ * leak nor leave a stale judgement behind.
  *
- * In a free-threaded interpreter calls come in several threads at once, during a command, too.
- * What they change they change in turn; what they only look at is published at once: turn.h.
+ * In a free-threaded interpreter several threads make calls at once, also during a command. They
+ * take turns to change shared data; data that they only read is published at once: turn.h.
  */
 
 struct target {
 	uint32_t cell, flags;
-	bool found;  /* something matches */
-	bool likely; /* a module does */
+	bool found;  /* at least one function matches */
+	bool likely; /* at least one module does */
 	const char *module, *name;
-	const char *last; /* what the last part of a name must end with */
+	const char *last; /* a matching name's last part must end with this */
 	bool last_whole;
 };
 
@@ -63,14 +64,14 @@ struct watch_cell {
 struct watch {
 	struct watch *next, **link;
 	PyObject *code, *ref; /* ref: weak, owned */
-	bool on;	      /* the interpreter tells of its calls */
+	bool on;	      /* the interpreter reports its calls */
 	bool was_on;	      /* ... or did once */
-	bool changed;	      /* what is wanted of it is not what the interpreter was told */
+	bool changed;	      /* the wanted state differs from the interpreter's */
 	bool getitem;	      /* 3.11: see frame.c */
-	bool resume;	      /* one of its cells wants resumptions */
-	bool spans;	      /* its calls are timed: one of its cells asks for that */
+	bool resume;	      /* one of its cells counts resumptions */
+	bool spans;	      /* its calls are timed: for at least one of its cells */
 	uint32_t n, line;
-	struct watch_cell *cells; /* n; the hot paths may see those before */
+	struct watch_cell *cells; /* n; the hot paths may still see the earlier array */
 	char *texts;		  /* module NUL qualified name NUL file NUL */
 	const char *module, *qualname, *file;
 };
@@ -84,35 +85,39 @@ struct entry {
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
-	/* Calls of code that exists may be reported nowhere, whatever relist() does; NULL: never.
-	 * To be asked before each relist(). */
+	/*
+	 * Calls of existing code may be unreported, whatever relist() does; NULL: never. Call it
+	 * before each relist().
+	 */
 	bool (*stale)(void);
-	int (*relist)(bool first);	     /* the list of targets is another one */
-	int (*set)(struct watch *, bool on); /* told of this code's calls, or not */
-	int (*settle)(bool any);	     /* after a round of set(); any: somebody counts */
-	/* Before all watches are let go one by one: told of no new code, and as little else as may
-	 * be. Before stop(). */
+	int (*relist)(bool first);	     /* there is a new list of targets */
+	int (*set)(struct watch *, bool on); /* switches reports of this code's calls on or off */
+	int (*settle)(bool any);	     /* after a round of set(); any: some target counts */
+	/*
+	 * Before all watches are removed one by one: switches off reports of new code, and as many
+	 * others as possible. Before stop().
+	 */
 	void (*quiet)(void);
 	void (*let_go)(struct watch *);
 	int (*stop)(void);	      /* 0, or SB_AGENT_BUSY */
-	void (*ended)(void);	      /* the interpreter ends: let go of all */
+	void (*ended)(void);	      /* the interpreter ends: drop everything */
 	void (*once)(struct watch *); /* a hit, as the interpreter would make it */
-	void (*spans)(bool any);      /* calls of some are timed, or of none any more */
-	void (*span)(struct watch *); /* as once, for the two ends of a timed call */
-	void (*function)(PyObject *function, struct watch *w); /* one that exists; or NULL */
-	uint32_t extra_ns; /* what the interpreter adds to that */
+	void (*spans)(bool any);      /* calls of some code are timed, or of none any more */
+	void (*span)(struct watch *); /* as once, for both ends of a timed call */
+	void (*function)(PyObject *function, struct watch *w); /* a function that exists; or NULL */
+	uint32_t extra_ns; /* the interpreter's own addition to that */
 };
 
 struct agent {
 	bool started;
-	bool costed;	/* and what it costs is known */
+	bool costed;	/* and its cost is measured */
 	bool listed;	/* and a list of targets has been taken over */
-	bool ready;	/* what is off now is watched as well: SB_AGENT_READY */
-	bool lingers;	/* not started, and something may refer to it still */
-	bool leaving;	/* the token is taken out by us */
-	bool at_work;	/* on a command */
-	bool times;	/* calls of some are timed */
-	bool guest;	/* something else looks at all code: run none of our own */
+	bool ready;	/* also watch what is off now: SB_AGENT_READY */
+	bool lingers;	/* not started, but something may still refer to it */
+	bool leaving;	/* the agent itself removes the token */
+	bool at_work;	/* carries out a command */
+	bool times;	/* calls of some code are timed */
+	bool guest;	/* another tool watches all code: run no function of the agent */
 	uint32_t flags; /* enum sb_room_flags */
 	struct page page;
 	struct list list;
@@ -120,18 +125,18 @@ struct agent {
 	void *interp;
 	PyObject *token; /* in the interpreter's dict: see token_hang() */
 	struct sb_room *room;
-	uint64_t slice_end; /* clock: longer work leaves the rest for later; 0: none does */
+	uint64_t slice_end; /* clock: work beyond it is left for later; 0: no limit */
 	uint64_t cost;	    /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
-	/* What a timed call costs, and how much of it falls into its own time. */
+	/* The cost of a timed call, and the part of it within the call's own time. */
 	uint64_t cost_span, cost_within;
-	char *reason; /* of the room, 256 bytes */
+	char *reason; /* in the mailbox, 256 bytes */
 };
 
 extern struct agent agent;
 extern const struct backend monitor_backend, frame_backend;
 
-/* The program has waited long enough for this piece of a command. */
+/* The piece of a command has taken its time; the program must run on. */
 static inline bool slice_over(void)
 {
 	return agent.slice_end && (int64_t)(cpu_ticks() - agent.slice_end) >= 0;
@@ -143,12 +148,14 @@ int agent_fail(int error, const char *reason);
 /* table.c */
 struct entry *table_find(PyObject *code); /* by address only; NULL: none */
 int table_put(PyObject *code, struct watch *watch);
-void table_drop(struct watch *watch); /* takes out and frees */
+void table_drop(struct watch *watch); /* removes and frees */
 void table_forget(void);	      /* the judgements of codes that do not match */
 void table_clear(void);
 struct watch *table_watches(void);
-/* One watch after another, with the program at work in between: table_step() NULL: those that were
- * there at table_rewind() have been had. */
+/*
+ * One watch after another, while the program runs in between: table_step() NULL: all that existed
+ * at table_rewind() have been returned.
+ */
 void table_rewind(void);
 struct watch *table_step(void);
 
@@ -163,7 +170,7 @@ static inline const struct watch_cell *watch_cells(const struct watch *w)
 }
 
 /* table.c */
-extern struct watch_cell no_cells; /* of code that no target means */
+extern struct watch_cell no_cells; /* of code that no target matches */
 void cells_retire(struct watch_cell *cells);
 
 /* judge.c */
@@ -171,49 +178,51 @@ int list_load(struct list *list, const struct sb_room *room);
 void list_free(struct list *list);
 
 /*
- * Judges a code object by its targets: a new watch, in the table and noted, or NULL.
- * qualname NULL: found out here. generator: the object that runs the frame, where it is known.
+ * Judges a code object by its targets: a new watch, in the table and noted, or NULL. qualname NULL:
+ * it is determined here. generator: the object that runs the frame, where known.
  */
 struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyObject *generator);
-int judge_again(void); /* watches, by the list that is new, from table_rewind() on; in pieces */
+int judge_again(void);		   /* watches, by the new list, from table_rewind() on; in pieces */
 int judge_list(struct list *list); /* notes what matches now, watches nothing */
-/* Watches for what exists and is not watched; stale: calls of some code may be reported nowhere. In
- * pieces: SB_AGENT_AGAIN before the last. */
+/*
+ * Watches for functions that exist and are not watched; stale: calls of some code may be
+ * unreported. In pieces: SB_AGENT_AGAIN before the last.
+ */
 int judge_existing(bool stale);
-void judge_forget(void); /* what was noted */
+void judge_forget(void); /* the notes taken so far */
 
-/* function.c: the qualified name of a code object on 3.10, which does not have it. A new str. */
+/* function.c: the qualified name of a code object on 3.10, which does not contain it. A new str. */
 PyObject *names_find(PyObject *code, const char *co_name, PyObject *generator);
 
 /*
- * walk.c: every function that exists, and the code nested in it; qualname NULL: not known.
- * wanted is asked by module first; code NULL: could any function of this module be?
- * more: what is to be looked at beside what names lead to, when that has been; NULL: all.
+ * walk.c: every function that exists, and the code nested in it; qualname NULL: unknown. wanted is
+ * called for a module first; code NULL: may any function of this module match? more: what to visit
+ * besides objects that names lead to; NULL: everything.
  */
 enum walk_more {
 	WALK_NO_MORE,
-	WALK_CLASSES, /* every class, whoever has it */
-	WALK_ALL,     /* what the collector knows, in one piece: the program waits for as long */
+	WALK_CLASSES, /* every class, even without a name */
+	WALK_ALL,     /* what the collector knows, in one piece: the program waits that long */
 };
 
 struct walk {
 	enum walk_more (*more)(struct walk *);
-	bool by_file; /* it goes by the code's file as well */
+	bool by_file; /* a match also depends on the code's file */
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
-	/* Each function object itself, after its code; may be NULL, as found may. */
+	/* Each function object itself, after its code; may be NULL, and so may found. */
 	void (*function)(struct walk *, PyObject *function, PyObject *code);
 };
-int walk_piece(struct walk *walk); /* SB_AGENT_AGAIN: not through yet */
+int walk_piece(struct walk *walk); /* SB_AGENT_AGAIN: not finished */
 void walk_drop(void);		   /* the rest of it */
-void walk_lose(void);		   /* forgets it, and gives nothing back */
+void walk_lose(void);		   /* forgets it without freeing anything */
 
 /* cost.c */
 int cost_piece(bool spans); /* ... those of timed calls as well. As walk_piece(). */
 void cost_drop(void);
 void cost_lose(void);
 
-/* Whether somebody counts: a cell of it is not OFF in this process. */
+/* Whether any target counts: a cell of the watch is not OFF in this process. */
 static inline bool watch_wanted(const struct watch *w)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -225,7 +234,7 @@ static inline bool watch_wanted(const struct watch *w)
 	return false;
 }
 
-/* Whether somebody wants its calls timed. */
+/* Whether calls of the watch are to be timed. */
 static inline bool watch_spans(const struct watch *w)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -238,8 +247,8 @@ static inline bool watch_spans(const struct watch *w)
 }
 
 /*
- * A call of a watched code, or a resumption; the hot path. Where there is no GIL, the watch may
- * be gone when this returns.
+ * A call of a watched code, or a resumption; the hot path. Where there is no GIL, the watch may be
+ * gone when this returns.
  */
 static inline void watch_hit(const struct watch *w, bool resume)
 {
@@ -253,7 +262,7 @@ static inline void watch_hit(const struct watch *w, bool resume)
 
 		hit.each = c->each;
 		c++;
-		hit.last = c->index == CELL_NONE; /* looked at before: it may be freed meanwhile */
+		hit.last = c->index == CELL_NONE; /* read first: the hit may free the watch */
 		if (counts)
 			hit_cell(&hit, cell);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a counted call costs, measured in the interpreter that it is to be taken off in: a small
- * function is called in a loop, watched and not watched in turns, with a page of its own that
- * nobody else sees. What a delayed call costs beside the time that its spin measured is taken
- * off every delay.
+ * The cost of a counted call, measured in the interpreter where it is subtracted: a small function
+ * is called in a loop, watched and not watched in turns, with a page of its own that no other code
+ * uses. The cost of a delayed call beside the time that its spin measured is subtracted from every
+ * delay.
  *
- * Where another tool would see that function run, nothing is run: the hook is called directly
- * then, and what the interpreter adds is what was measured elsewhere.
+ * Where another tool would see that function run, none is run: the hook is called directly then,
+ * and the interpreter's share is a constant that was measured elsewhere.
  */
 #include "agent.h"
 
@@ -21,7 +21,7 @@
 
 struct subject {
 	PyObject *globals, *function, *code, *loop, *turns;
-	PyObject *beside; /* a loop of a function that is not watched; or NULL */
+	PyObject *beside; /* a loop over an unwatched function; or NULL */
 	struct watch *watch;
 	struct page page; /* of its own */
 	struct sb_page_cell *cell;
@@ -89,7 +89,7 @@ static bool watch_make(struct subject *s)
 static bool subject_open(struct subject *s, bool run)
 {
 	memset(s, 0, sizeof(*s));
-	if (!run) { /* what is never run has a code object all the same */
+	if (!run) { /* a function that never runs has a code object all the same */
 		s->code = Py_CompileString("0", "<sbinject>", 258 /* Py_eval_input */);
 		return s->code && page_make(s) && watch_make(s);
 	}
@@ -123,7 +123,7 @@ static void subject_close(struct subject *s)
 	PyErr_Clear();
 }
 
-/* Ticks of CALLS calls; 0: something was raised. */
+/* Ticks of CALLS calls; 0: an exception was raised. */
 static uint64_t time_calls(struct subject *s, bool watched)
 {
 	PyObject *result, *loop = s->beside && !watched ? s->beside : s->loop;
@@ -152,7 +152,7 @@ static int64_t median(int64_t *v, int n)
 	return v[n / 2];
 }
 
-/* What is being measured, from one piece to the next. */
+/* The measurement, from one piece to the next. */
 static struct measuring {
 	bool open, run; /* run: the function is called */
 	struct subject subject;
@@ -160,12 +160,12 @@ static struct measuring {
 	uint32_t state;	  /* SB_STATE_COUNT, then SB_STATE_SLOW */
 	int round;
 	int64_t cost[ROUNDS];
-	int64_t counted, delayed; /* -1: not known */
+	int64_t counted, delayed; /* -1: unknown */
 } m;
 
 #define WARM_UP (-2)
 
-/* One round: what a watched call costs more than one that is not, beside its spin. */
+/* One round: the cost of a watched call above an unwatched one, beside its spin. */
 static bool round_of(struct subject *s)
 {
 	uint64_t spun, off, on;
@@ -183,7 +183,7 @@ static bool round_of(struct subject *s)
 	return true;
 }
 
-/* False: there are more rounds to come. */
+/* False: more rounds are to follow. */
 static bool rounds(void)
 {
 	while (m.state <= SB_STATE_SLOW) {
@@ -207,7 +207,7 @@ static bool rounds(void)
 	return true;
 }
 
-/* No tool is asked to look at the function: what the hook takes, and what was seen elsewhere. */
+/* No other tool may see the function: the time of the hook plus the constant. */
 static int64_t estimate(struct subject *s)
 {
 	int64_t cost[ROUNDS];
@@ -222,7 +222,7 @@ static int64_t estimate(struct subject *s)
 	return median(cost, ROUNDS) / CALLS;
 }
 
-/* What timed calls of one round, in ticks a call: their whole cost, and what lies within them. */
+/* The timed calls of one round, in ticks per call: their whole cost, and the part within them. */
 static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *within)
 {
 	uint64_t ticks = counts_of(s)->span_ticks, n = counts_of(s)->spans, off = 0, on;
@@ -245,7 +245,7 @@ static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *wit
 	return true;
 }
 
-/* The time of a function that does nothing is what the timing adds to every other's. */
+/* The time of a function that does nothing is the timing's addition to every other's. */
 static bool span_costs(struct subject *s, bool run)
 {
 	int64_t whole[ROUNDS], within[ROUNDS], cost;
@@ -310,7 +310,7 @@ static void settled_by(bool spans)
 	agent.cost_counted = (uint64_t)m.counted;
 }
 
-/* The agent has a page of its own only while nothing of the program's runs. */
+/* The agent uses a page of its own only while no code of the program runs. */
 int cost_piece(bool spans)
 {
 	struct page page = agent.page;
@@ -319,14 +319,14 @@ int cost_piece(bool spans)
 
 	if (rc)
 		return rc;
-	/* A tool that has begun since the last piece would see the function run. */
+	/* A tool that has started since the last piece would see the function run. */
 	if (m.run && py_observed()) {
 		m.run = false;
 		m.counted = m.delayed = -1;
 	}
 	m.page = page;
 	agent.page = m.subject.page;
-	agent.page.tsc_hz = page.tsc_hz; /* long spins are told from short ones by it */
+	agent.page.tsc_hz = page.tsc_hz; /* distinguishes long spins from short ones */
 	all = !m.run || rounds();
 	agent.backend->set(m.subject.watch, false);
 	agent.backend->settle(false);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 3.10 and 3.11: a frame evaluation function (PEP 523). One for all threads, beneath every
- * profiler and tracer, and taken out while nobody counts.
+ * 3.10 and 3.11: a frame evaluation function (PEP 523). One for all threads, beneath every profiler
+ * and tracer, and removed while no target counts.
  *
- * It hands every frame on to the function that was there before, as a sibling call: no return
- * address of this library ever lies on a stack, so that it can be unloaded under whatever is
- * running (test/case/python-agent-code.sh reads the machine code).
+ * It passes every frame on to the function that was there before, as a sibling call: no return
+ * address of this library is ever on a stack, so it can be unloaded under whatever is running
+ * (test/case/python-agent-code.sh reads the machine code).
  *
- * What a hit is, so that counts are those of later versions:
+ * The definition of a hit gives the same counts as in later versions:
  *
  * - A generator (coroutine, asynchronous generator) is one call, at its first start. On 3.10 its
- *   frame is not evaluated before. On 3.11 it is, once, to make the generator; that is none.
+ *   frame is not evaluated before. On 3.11 it is, once, to make the generator; that does not count.
  * - throw() into a frame is neither a call nor a resumption.
  *
- * While calls are timed, those of a function that asks for it are called from here and return to
- * here: the agent cannot be unloaded before they have. So a function's first call by a thread is
- * handed on as any other: what is called once may be the loop that a program spends its life in.
+ * While calls are timed, timed functions are called from here and return to here: the agent cannot
+ * be unloaded before they have returned. So a function's first call by a thread is passed on as any
+ * other: a function that is called once may be the program's main loop.
  *
- * The frame's fields are known by version and checked at start, with functions of our own.
+ * The frame's fields depend on the version and are checked at start, with the agent's own
+ * functions.
  */
 #include "agent.h"
 
@@ -59,17 +60,17 @@ typedef PyObject *eval_fn(void *tstate, void *frame, int throwing);
 enum moment { CREATION, START, RESUMPTION };
 
 static struct {
-	eval_fn *next; /* who was there before */
+	eval_fn *next; /* the function before the agent's */
 	eval_fn *(*get)(void *interp);
 	void (*set)(void *interp, eval_fn *fn);
 	void *interp;
-	uint64_t *word; /* where the interpreter has it; NULL: not known */
-	uint64_t gone;	/* what is there while there is none */
+	uint64_t *word; /* the interpreter's word for it; NULL: unknown */
+	uint64_t gone;	/* its value while there is no function */
 	bool installed;
 	bool inlines;	     /* 3.11 */
 	bool deep;	     /* beneath on_deep_frame() */
 	unsigned long timed; /* calls that on_timed_frame() waits for */
-	bool inside;	     /* judging; what the interpreter runs meanwhile is passed through */
+	bool inside;	     /* judging; frames that the interpreter runs meanwhile are passed on */
 } fr;
 
 static enum moment moment_of(void *frame, PyObject *code)
@@ -88,21 +89,23 @@ static enum moment moment_of(void *frame, PyObject *code)
 }
 
 /*
- * Early releases of 3.11 (3.11.2 is one) run a __getitem__ inside of its caller's evaluation,
- * where obj[key] has been specialised for it, and never ask for the frame evaluation function.
- * They specialise for functions whose version fits into 16 bits: a larger one keeps a function
- * visible, at the price that others of its calls are not specialised for that long either.
+ * Early releases of 3.11 (3.11.2 is one) run a __getitem__ inside its caller's evaluation, where
+ * obj[key] has been specialised for it, and never call the frame evaluation function. They
+ * specialise for functions whose version fits into 16 bits: a larger one keeps a function visible,
+ * at the price that its other calls are not specialised either for that time.
  */
 #define VISIBLE 0x80000000u
 
-/* Weak references to these functions, hidden as those of py_ref_new() are; but not one that the
- * program has, too. */
+/*
+ * Weak references to these functions, hidden like those of py_ref_new(); but not one that the
+ * program has, too.
+ */
 static struct {
 	PyObject **ref;
 	size_t n, room;
 } visible;
 
-/* Those that have died go; if they are few, there is to be more room. */
+/* Removes dead ones; if few were dead, makes more space. */
 static bool visible_grow(void)
 {
 	size_t kept = 0, room;
@@ -147,7 +150,7 @@ static bool visible_add(PyObject *function)
 	return true;
 }
 
-/* No version: the interpreter gives it one when it needs one. */
+/* No version: the interpreter assigns one when it needs one. */
 static void visible_forget(void)
 {
 	for (size_t i = 0; i < visible.n; i++) {
@@ -231,10 +234,11 @@ static __attribute__((noinline)) void on_notable(void *frame, PyObject *code, st
 static PyObject *on_frame(void *tstate, void *frame, int throwing);
 
 /*
- * Whoever was there before us puts back what was there before it when it leaves, and that takes
- * us out as well: torch dynamo comes and goes with each call of a compiled function. Nobody tells
- * us. So sbinject looks at the interpreter's word now and then, and sends an APPLY. No function of
- * a chain that we are in can be found there as `none` or as the one after us: then we are out.
+ * The owner of the function before the agent's restores its own predecessor when it leaves, and
+ * that removes the agent's as well: torch dynamo does that at each call of a compiled function.
+ * There is no notice of it. So sbinject reads the interpreter's word at intervals, and sends an
+ * APPLY. In a chain with the agent's function, the word is never `none` or the agent's successor:
+ * either value means that the agent's was removed.
  */
 static void find_word(eval_fn *now)
 {
@@ -255,7 +259,7 @@ static void find_word(eval_fn *now)
 		fr.word = word;
 }
 
-/* We are in the chain, or not any more. */
+/* The agent's function is in the chain, or no longer. */
 static void announce(bool in)
 {
 	if (!agent.room)
@@ -282,9 +286,9 @@ static bool was_dropped(void)
 
 /*
  * 3.11 runs Python calls of Python functions without the C stack, but not while there is a frame
- * evaluation function. A recursion that relies on it (sys.setrecursionlimit()) must not die of
- * us: from a depth that any stack bears, the rest of it runs as if we were not there, and what
- * is called beneath is not seen. This frame of ours is the one that is on a stack meanwhile.
+ * evaluation function. A recursion that relies on it (sys.setrecursionlimit()) must not fail
+ * because of the agent: from a depth that any stack allows, the rest of it runs without the agent,
+ * and calls beneath are not seen. The frame here is the one that stays on the stack meanwhile.
  */
 #define DEEP		   5000
 #define TSTATE11_REMAINING 32
@@ -327,7 +331,7 @@ static __attribute__((noinline)) PyObject *on_timed_frame(void *tstate, void *fr
 	fr.timed++;
 	result = fr.next(tstate, frame, throwing);
 	fr.timed--;
-	/* It may have been a long time: is everything still there? */
+	/* It may have been a long time: check that everything is still there. */
 	if (epoch != span_epoch())
 		return result;
 	e = table_lookup(code);
@@ -342,7 +346,7 @@ static PyObject *on_frame(void *tstate, void *frame, int throwing)
 	struct entry *e = table_lookup(code);
 	struct watch *w = NULL;
 
-	/* A weak reference that has lost its object says that this is another one. */
+	/* A weak reference that has lost its object shows that this is another one. */
 	if (__builtin_expect(e && e->ref && FIELD(PyObject *, e->ref, REF_OBJECT) == code, 1)) {
 		w = e->watch;
 		if (__builtin_expect(!w && !is_deep(tstate), 1))
@@ -356,7 +360,7 @@ static PyObject *on_frame(void *tstate, void *frame, int throwing)
 	return fr.next(tstate, frame, throwing);
 }
 
-/* ---- are frames what they are taken for? ---- */
+/* ---- checks of the frame's layout ---- */
 
 static struct {
 	PyObject *code, *globals;
@@ -377,7 +381,7 @@ static void probe(const void *tstate, void *frame, PyObject *code)
 	if (!old && (FIELD(int, tstate, TSTATE11_LIMIT) != probed.limit ||
 		     FIELD(int, tstate, TSTATE11_REMAINING) > probed.limit ||
 		     FIELD(int, tstate, TSTATE11_REMAINING) < -100))
-		fr.inlines = false; /* not known: deep recursions are as on 3.10 */
+		fr.inlines = false; /* unknown: deep recursions are as on 3.10 */
 	if (!old && (prev < units - 2 || prev > units + 1000))
 		probed.wrong = true;
 	if (old &&
@@ -394,7 +398,7 @@ static PyObject *on_probe(void *tstate, void *frame, int throwing)
 	return fr.next(tstate, frame, throwing);
 }
 
-/* Calls it, or makes and resumes it twice; whether the moments seen are those expected. */
+/* Calls it, or makes and resumes it twice; returns whether the observed moments are as expected. */
 static bool probe_function(PyObject *globals, const char *name, unsigned expected)
 {
 	PyObject *function = PyMapping_GetItemString(globals, name), *result = NULL, *ref;
@@ -441,7 +445,7 @@ static bool frames_as_expected(bool *interrupted)
 
 /* ---- the backend ---- */
 
-/* A signal handler of the program may come in between: then once more. */
+/* A signal handler of the program may interrupt it: then repeat it once. */
 static bool frames_checked(void)
 {
 	bool interrupted = true, fine = false;
@@ -466,7 +470,7 @@ static int frame_start(void)
 		return 0; /* still in the chain from an earlier time */
 	fr.next = now;
 	if (!is_default(now))
-		agent.guest = true; /* what is there may look at code: run none of ours */
+		agent.guest = true; /* it may watch code: run no function of the agent */
 	else if (!py_observed() && !frames_checked())
 		return agent_fail(SB_AGENT_UNSUPPORTED, "frames of this interpreter are not as in "
 							"its published version");
@@ -481,13 +485,15 @@ static int frame_relist(bool first)
 	return 0;
 }
 
-/* Whether we are out: not if another function came after us, which may call us. */
+/*
+ * Whether the agent's function is out: not if another function was added later, which may call it.
+ */
 static bool uninstall(void)
 {
 	eval_fn *now = fr.get(fr.interp);
 
 	if (fr.deep) {
-		fr.installed = false; /* it will find that out */
+		fr.installed = false; /* the next start finds that out */
 		return false;
 	}
 	if (now == on_frame)

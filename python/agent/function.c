@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A function, its code and the code nested in it, and what they are called. */
+/* A function, its code, the code nested in it, and their names. */
 #include "function.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /*
  * 3.10: the body of a class stores __qualname__ first of all, so that is its first constant; NULL
- * for other code. The function that it is run by for a moment bears the last part only.
+ * for other code. The function that runs it for a moment has only the last part as its name.
  */
 static PyObject *class_name(PyObject *code)
 {
@@ -74,8 +74,8 @@ void visit_code(struct walking *w, PyObject *code, PyObject *globals, const char
 }
 
 /*
- * What a function calls itself is its code's name only when the program has not renamed it, as
- * functools.wraps() does: a wrapper may be called wrapper in its own right, too.
+ * A function's own name is its code's name only when the program has not renamed it, as
+ * functools.wraps() does: a wrapper may also be named wrapper in its own right.
  */
 static PyObject *function_name(PyObject *function, PyObject *code)
 {
@@ -93,7 +93,9 @@ static PyObject *function_name(PyObject *function, PyObject *code)
 
 bool visit_wanted(struct walking *w, PyObject *globals, PyObject *code)
 {
-	/* A file's functions share their globals, too, but not only they do. */
+	/*
+	 * A file's functions share their globals, but functions of other files may share them too.
+	 */
 	if (globals != w->globals || (!w->wanted && w->walk->by_file))
 		w->wanted = w->walk->wanted(w->walk, globals, code);
 	w->globals = globals;

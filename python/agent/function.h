@@ -4,22 +4,25 @@
 
 #include "agent.h"
 
-/* A walk over functions, as it comes from one to the next. */
+/* The state of a walk over functions, from one to the next. */
 struct walking {
 	struct walk *walk;
-	/* Whether this code has been visited; from now on it has. NULL: each function counts. */
+	/*
+	 * Marks this code as visited and returns whether it was already. NULL: each function
+	 * counts.
+	 */
 	bool (*seen)(struct walking *, PyObject *code);
-	PyObject *globals; /* of the function before: functions of a module come in rows */
+	PyObject *globals; /* of the previous function: a module's functions come in sequence */
 	bool wanted;
 };
 
-/* Whether functions of this module, or this one's code, are what the walk is after. */
+/* Whether the walk looks for functions of this module, or for this code. */
 bool visit_wanted(struct walking *w, PyObject *globals, PyObject *code);
 
-/* Tells the walk of a function's code and of all that is nested in it, if it is wanted. */
+/* Passes a function's code and all that is nested in it to the walk, if it is wanted. */
 void visit_function(struct walking *w, PyObject *function);
 
-/* The same for code whose function is gone. qualname NULL: not known. depth: 0. */
+/* The same for code whose function is gone. qualname NULL: unknown. depth: 0. */
 void visit_code(struct walking *w, PyObject *code, PyObject *globals, const char *qualname,
 		int depth);
 

@@ -5,9 +5,11 @@
 #include "py.h"
 #include "turn.h"
 
-#define LONG_SPINS_PER_S 20000 /* as long as that many in a second, or longer */
+#define LONG_SPINS_PER_S 20000 /* a spin of that fraction of a second or more is long */
 
-/* Where a hit counts: a slot of the thread's own, or a shared one that needs a lock prefix. */
+/*
+ * The place of a hit's count: a slot of the thread's own, or a shared one that needs a lock prefix.
+ */
 struct place {
 	struct sb_page_slot *slot;
 	bool owned;
@@ -83,7 +85,7 @@ static uint32_t bucket_of(int64_t excess)
 	return n < SB_PAGE_BUCKETS ? n : SB_PAGE_BUCKETS - 1;
 }
 
-/* A residual is never beyond its bound, whoever wrote it. */
+/* A residual is never beyond its bound, whatever the memory contains. */
 static int64_t within(int64_t residual, const struct sb_page_cell *cell)
 {
 	int64_t bound = (int64_t)cell->residual_max;
@@ -92,9 +94,9 @@ static int64_t within(int64_t residual, const struct sb_page_cell *cell)
 }
 
 /*
- * delay: what was asked of this call when it began; want: what it was to be given of it; given:
- * what it was given. All with the hook's own cost. As in the stub: what goes beyond `want` by more
- * than the limit is an interruption, and no residual outlives a call that was delayed to its end.
+ * delay: the delay set when this call began; want: the time to spend in it; given: the time that it
+ * took. All include the hook's own cost. As in the stub: time beyond `want` by more than the limit
+ * is an interruption, and no residual outlives a call that was delayed to its end.
  */
 static void account(const struct sb_page_cell *cell, const struct place *at, uint64_t delay,
 		    uint64_t want, uint64_t given)
@@ -114,7 +116,7 @@ static void account(const struct sb_page_cell *cell, const struct place *at, uin
 	slot_add(at, &slot->bucket[bucket_of(excess)], 1);
 }
 
-/* Spins until `want` ticks after start. False: it was told to leave early. */
+/* Spins until `want` ticks after start. False: a change ended it early. */
 static bool spin(const struct page *page, const struct sb_page_cell *cell, uint64_t start,
 		 uint64_t want, uint64_t *spent)
 {
@@ -142,8 +144,9 @@ static bool spins_aside(const struct hit *hit, uint64_t want)
 }
 
 /*
- * Where other threads run meanwhile, one that spins for long is none of the interpreter's: whoever
- * has to stop all threads, the garbage collection above all, would wait for it.
+ * Where other threads run meanwhile, a thread in a long spin is detached from the interpreter:
+ * otherwise a thread that has to stop all others, above all for garbage collection, would wait for
+ * it.
  */
 static __attribute__((noinline)) bool spin_aside(const struct page *page,
 						 const struct sb_page_cell *cell, uint64_t start,

@@ -5,15 +5,15 @@
 #include "page.h"
 
 /*
- * A hit: counted, filtered and delayed as the native hook does it (inject/arch/.../stub-code.S),
- * in the same slots of the same page. One call may hit several cells; what the hook itself costs
- * is taken off once, at the first delay.
+ * A hit: counted, filtered and delayed as the native hook does it (inject/arch/.../stub-code.S), in
+ * the same slots of the same page. One call may hit several cells; the cost of the hook itself is
+ * subtracted once, at the first delay.
  */
 struct hit {
 	const struct page *page;
-	uint64_t cost;	/* ticks not yet taken off */
+	uint64_t cost;	/* ticks not yet subtracted */
 	uint64_t *each; /* the function's own counter; NULL: it has none */
-	bool last;	/* the caller looks at nothing of the agent's after this */
+	bool last;	/* the caller reads no data of the agent after this */
 };
 
 /* The cell is not OFF, or was not a moment ago. */

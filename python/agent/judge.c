@@ -10,11 +10,11 @@
 #define TARGETS_MAX 65536
 #define NOTED_MAX   65536
 
-/* A code object and what is asked of it, found when a target asks. */
+/* A code object and its properties, determined when a target needs them. */
 struct subject {
 	PyObject *code, *globals, *generator;
 	const char *module, *file, *name, *qualname;
-	PyObject *held[4]; /* the strs that the texts lie in */
+	PyObject *held[4]; /* the strs that contain the texts */
 };
 
 struct matches {
@@ -31,7 +31,7 @@ void list_free(struct list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-/* A text of the room: it must end inside. */
+/* A text in the mailbox: it must end inside. */
 static bool text_inside(const struct sb_room *room, uint32_t off)
 {
 	return off < room->size && memchr((const char *)room + off, '\0', room->size - off);
@@ -111,7 +111,7 @@ static void subject_close(struct subject *s)
 		Py_DecRef(s->held[i]);
 }
 
-/* A child that multiprocessing has spawned imports its parent's script under a name of its own. */
+/* A child that multiprocessing has spawned imports its parent's script under a special name. */
 static bool is_script(const char *module)
 {
 	return !strcmp(module, "__main__") || !strcmp(module, "__mp_main__");
@@ -136,7 +136,7 @@ static bool module_matches(const struct target *t, struct subject *s)
 	return glob_match(t->module, s->file);
 }
 
-/* Cheap, and enough for nearly all: on 3.10 a qualified name is dear. */
+/* Cheap, and sufficient for nearly all: on 3.10 a qualified name is expensive. */
 static bool last_part_fits(const struct target *t, const char *name)
 {
 	size_t len = strlen(name), need = strlen(t->last);
@@ -203,7 +203,7 @@ static void match(const struct list *list, struct subject *s, struct matches *m)
 
 static struct {
 	uint64_t *keys;	 /* open addressing, 0 is free */
-	uint64_t **each; /* of each key: where its hits are counted */
+	uint64_t **each; /* of each key: the address of its counter */
 	size_t mask, used;
 } noted;
 
@@ -234,7 +234,7 @@ static bool noted_open(void)
 	return noted.keys;
 }
 
-/* Notes a function once; what does not fit any more is left out. Where its hits are counted. */
+/* Notes a function once, and returns the address of its counter. What does not fit is left out. */
 static uint64_t *note_once(const struct watch *w, uint32_t cell)
 {
 	uint64_t key = hash(hash(0xcbf29ce484222325ull ^ cell, w->module), w->qualname) | 1;
@@ -288,7 +288,7 @@ static bool watch_texts(struct watch *w, const struct subject *s)
 	return true;
 }
 
-/* A watch for what matched; it takes the cells. */
+/* A watch for the matches; it takes over the cells. */
 static struct watch *watch_new(struct subject *s, struct matches *m)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -449,10 +449,10 @@ static void existing_function(struct walk *walk, PyObject *function, PyObject *c
 }
 
 /*
- * A look at all that the collector knows holds the program up for as long as that is much: it is
- * taken only where something would be missed. Where a target's module is there and names have led
- * to none of its functions, classes may; what they do not lead to either is found when it is
- * called.
+ * A look at all objects of the collector stops the program for as long as that takes: it is done
+ * only where something would be missed. Where a target's module exists and names have led to none
+ * of its functions, classes may. A function that they do not lead to either is found at its first
+ * call.
  */
 static enum walk_more existing_more(struct walk *walk)
 {

@@ -2,23 +2,24 @@
 /*
  * 3.12 and later: sys.monitoring (PEP 669).
  *
- * Two tool ids. The finder has PY_START for all code: it judges a code object at its first call
- * and answers DISABLE, so that the interpreter itself remembers and later calls cost nothing.
- * The watcher has PY_START (and PY_RESUME) for the code objects that matched, one by one; they
- * are switched off while nobody counts.
+ * Two tool ids. The finder has PY_START for all code: it judges a code object at its first call and
+ * answers DISABLE, so that the interpreter itself remembers and later calls cost nothing. The
+ * watcher has PY_START (and PY_RESUME) for each of the code objects that matched; they are switched
+ * off while no target counts.
  *
- * What the interpreter does that is written around here (Python/instrumentation.c):
+ * Properties of the interpreter that this code works around (Python/instrumentation.c):
  *
  * - DISABLE outlives its tool: the code object keeps "tool N, PY_START: active" and "not here"
- *   until it is run under another set of events. A new owner of id N is never told of it. So a
- *   new list of targets gets a new finder id before the old one is given back, and
- *   sys.monitoring.restart_events() voids the marks that an earlier one has left. It would also
- *   bring back what other tools have disabled: where there is one, what exists is looked for
- *   instead, in all that the garbage collector knows.
- * - For the same reason a watched code object is told PY_RETURN first and PY_START then: the
+ *   until it is run under another set of events. A new owner of id N receives no event for it. So a
+ *   new list of targets gets a new finder id before the old one is freed, and
+ *   sys.monitoring.restart_events() voids the marks that an earlier one has left. That would also
+ *   re-enable what other tools have disabled: where there is another tool, existing code is
+ *   searched instead, in all that the garbage collector knows.
+ * - For the same reason a watched code object gets the event PY_RETURN first and then PY_START: the
  *   second is new to it whatever was left behind, and is put into the code.
- * - A frame that ends by an exception, and a generator that is thrown into, are told for all code
- *   or for none: the watcher asks for these two while calls are timed, and sorts them out itself.
+ * - The events for a frame that ends by an exception, and for a throw into a generator, can only be
+ *   set for all code or for none: the watcher sets these two while calls are timed, and filters
+ *   them itself.
  */
 #include "agent.h"
 
@@ -31,13 +32,13 @@
 #define DRAIN	 5000  /* naps for all to leave */
 
 static struct {
-	bool open; /* what follows is there */
+	bool open; /* the fields below are valid */
 	PyObject *disable;
 	PyObject *find, *watch, *resume, *leave, *throw; /* callbacks */
 	PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
-	bool spans;	     /* the watcher is told of frames that end by an exception */
+	bool spans;	     /* the watcher receives frames that end by an exception */
 	bool paused;	     /* the finder's global event is off */
-	bool restarts;	     /* the next finder voids what those before it have disabled */
+	bool restarts;	     /* the next finder voids what earlier ones have disabled */
 	int finder, watcher; /* tool ids; the same one where no second is free */
 } mon;
 
@@ -49,7 +50,7 @@ static PyObject *answer(PyObject *value)
 	return value;
 }
 
-/* In the caller's own code, which saves a nanosecond a call. */
+/* In the caller's own code, which saves a nanosecond per call. */
 static inline __attribute__((always_inline)) void begun(const PyObject *code, bool resumed)
 {
 	const struct watch *w = table_watch(code);
@@ -66,11 +67,11 @@ static inline __attribute__((always_inline)) void begun(const PyObject *code, bo
 }
 
 /*
- * Without a GIL: what the watcher leaves for the finder, which is told of the same event after it.
- * It lies before the arguments, which the interpreter passes with PY_VECTORCALL_ARGUMENTS_OFFSET:
- * a callee may write there. Who was called is to put back what he found; here it is NULL in an
- * array that is made anew for each event and passed to all its callbacks, so that the note ends
- * with the event. Nothing is written over what is not NULL: that is somebody else's call.
+ * Without a GIL: a note from the watcher to the finder, which receives the same event after it. It
+ * is before the arguments, which the interpreter passes with PY_VECTORCALL_ARGUMENTS_OFFSET: a
+ * callee may write there, and must restore the old contents. Here that is NULL in an array that is
+ * made anew for each event and passed to all its callbacks, so that the note ends with the event. A
+ * value other than NULL is not overwritten: that is another caller's call.
  */
 static PyObject **told(PyObject *const *args)
 {
@@ -126,8 +127,9 @@ static int monitor_set(struct watch *w, bool on);
 static long watcher_events(void);
 
 /*
- * Without a GIL: all other threads have been stopped once and go on, each outside of the hot path.
- * A change of a tool's events does so even where it changes nothing; but the id must be ours.
+ * Without a GIL: all other threads have been stopped once and run on, each outside the hot path. A
+ * change of a tool's events causes that even where it changes nothing; but the id must be the
+ * agent's.
  */
 static void pass_all(void)
 {
@@ -145,13 +147,13 @@ static void pass_all(void)
 
 enum first {
 	FIRST_NOTHING,
-	FIRST_FOUND,  /* it matches, and nobody but us is told of this call */
+	FIRST_FOUND,  /* it matches, and only the agent receives this call */
 	FIRST_SHARED, /* as always, where one id does it all */
 };
 
 /*
- * A code object that others have judged before us: in this call, in another thread, if the
- * watcher was not told of it.
+ * A code object that another thread has judged before: in this very call, if the watcher did not
+ * receive it.
  */
 static enum first known(const struct entry *e, bool watched)
 {
@@ -198,10 +200,11 @@ static PyObject *judged(PyObject *code, bool watched)
 }
 
 /*
- * The first call of a code object under this finder. If it matches, this call is counted here:
- * the watcher is told of the next one only, since who is told of an event is decided before the
- * first callback of it runs. Without a GIL it may be the first call in several threads, of which
- * one judges; the watcher's id is the higher one there, so that it is told first and says so.
+ * The first call of a code object under this finder. If it matches, this call is counted here: the
+ * watcher receives only later ones, since the interpreter selects the receivers of an event before
+ * the first callback of it runs. Without a GIL it may be the first call in several threads, of
+ * which one judges; the watcher's id is the higher one there, so that it receives the event first
+ * and leaves a note.
  */
 static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
@@ -249,7 +252,7 @@ static int monitor_set(struct watch *w, bool on)
 		events |= EVENT_RESUME | EVENT_RETURN | EVENT_YIELD;
 	if (on && !w->was_on)
 		tool_set_local(mon.watcher, w->code, EVENT_RETURN);
-	if (spans) /* which is new to it by the next line only */
+	if (spans) /* which is new to it only by the next line */
 		tool_set_local(mon.watcher, w->code, EVENT_START);
 	w->on = tool_set_local(mon.watcher, w->code, on ? events : 0) && on;
 	w->was_on |= w->on;
@@ -258,7 +261,7 @@ static int monitor_set(struct watch *w, bool on)
 	return 0;
 }
 
-/* What the watcher is told of all code. */
+/* The watcher's events for all code. */
 static long watcher_events(void)
 {
 	long events = mon.spans ? tool_event.unwind | tool_event.throw : 0;
@@ -323,8 +326,9 @@ static bool make_objects(PyObject *monitoring)
 }
 
 /*
- * What somebody still holds of an earlier time is taken up again, or it would be lost. In the
- * child of a fork in the midst of an earlier start tools may be ours that nobody knows of.
+ * An object of an earlier start that is still referred to is taken up again, or it would be lost.
+ * In the child of a fork in the middle of an earlier start the agent may have tools without a
+ * record.
  */
 static int monitor_start(void)
 {
@@ -348,7 +352,7 @@ static int monitor_start(void)
 	return rc;
 }
 
-/* One id only: it finds and watches. Codes that it has disabled cannot be had back. */
+/* One id only: it finds and watches. Code that it has disabled cannot be enabled again. */
 static int share_tool(void)
 {
 	mon.finder = mon.watcher;
@@ -359,9 +363,9 @@ static int share_tool(void)
 }
 
 /*
- * Whether a finder was here before, in this session or an earlier one: what it has disabled may
- * not be told to the next, unless that restarts events. The interpreter's own dict, which no code
- * of the program's sees, knows.
+ * Whether a finder was here before, in this session or an earlier one: the next finder may not
+ * receive what it has disabled, unless it restarts events. The mark is in the interpreter's own
+ * dict, which no code of the program sees.
  */
 static const char marked[] = "sbinject finder";
 
@@ -383,10 +387,10 @@ static void mark(void)
 }
 
 /*
- * A finder that has seen nothing yet. Where no id is left for it, the old one stays: codes that
- * were never called are still new to it, the others have just been looked for. If it is the only
- * one, its global event is off until the new ones have been told theirs (monitor_set): a code
- * object in which it was disabled would not take it as new.
+ * A finder that has seen nothing yet. Where no id is left for it, the old one stays: code that was
+ * never called is still new to it, other code has just been searched. If it is the only one, its
+ * global event is off until the new watches have their events (monitor_set): a code object in which
+ * it was disabled would not take the event as new.
  */
 static int new_finder(bool first)
 {
@@ -460,8 +464,8 @@ static bool referred_to(void)
 }
 
 /*
- * Whether every other thread has left our code. Nobody comes any more, and who was seen to be in
- * it is counted; those just before or after that pass a point where they can be stopped.
+ * Whether every other thread has left the agent's code. No thread enters it any more, and threads
+ * seen in it are counted; those just before or after that pass a point where they can be stopped.
  */
 static bool drained(void)
 {
@@ -483,7 +487,7 @@ static void monitor_quiet(void)
 	tool_drop_others(mon.watcher, mon.watcher);
 	mon.finder = mon.watcher;
 	mon.spans = false;
-	mon.paused = true; /* asks for nothing */
+	mon.paused = true; /* requests no event */
 	if (tool_is_ours(mon.watcher))
 		tool_set(mon.watcher, 0);
 }

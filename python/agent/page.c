@@ -95,7 +95,7 @@ uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const
 	char *text;
 
 	size = ((size + 7) & ~(size_t)7) + sizeof(uint64_t);
-	/* Asked first, so that an area that is full is not counted further and further. */
+	/* Checked first, so that the counter of a full area does not grow without end. */
 	if (!inside(page->notes_size, __atomic_load_n(used, __ATOMIC_RELAXED), size))
 		return NULL;
 	at = __atomic_fetch_add(used, size, __ATOMIC_RELAXED);

@@ -9,9 +9,9 @@
 #include "inject/page-abi.h"
 
 /*
- * The agent's side of the control page. Sizes and offsets come from the room, which is this
- * process's own memory, and are checked once, in page_open(): nothing that is written into the
- * page, which a fork of fewer rights can do as well, leads outside of it.
+ * The agent's side of the control page. Sizes and offsets come from the mailbox, which is this
+ * process's own memory, and are checked once, in page_open(): no value in the page, which a fork
+ * with fewer rights can also write, leads outside of it.
  */
 struct page {
 	char *base;
@@ -22,7 +22,7 @@ struct page {
 	uint64_t session, tsc_hz;
 };
 
-/* 0, or SB_AGENT_DAMAGED; *page is changed by success only. */
+/* 0, or SB_AGENT_DAMAGED; changes *page only on success. */
 int page_open(struct page *page, const struct sb_room *room);
 
 static inline const struct sb_page_header *page_header(const struct page *page)
@@ -35,7 +35,10 @@ static inline struct sb_page_told *page_told(const struct page *page)
 	return (struct sb_page_told *)(page->base + page->counters_off);
 }
 
-/* A cell of the process that this is now: a fork has another one, or nobody's. NULL: none. */
+/*
+ * A cell of the current process: a fork has another one, or that of unregistered processes. NULL:
+ * none.
+ */
 static inline const struct sb_page_cell *page_cell(const struct page *page, uint32_t index)
 {
 	uint64_t block = __atomic_load_n(&page->record->block_off, __ATOMIC_RELAXED);
@@ -46,14 +49,14 @@ static inline const struct sb_page_cell *page_cell(const struct page *page, uint
 					     index * page->cell_size);
 }
 
-/* Where a cell counts. */
+/* The counts of a cell. */
 static inline struct sb_page_counts *page_counts(const struct page *page,
 						 const struct sb_page_cell *cell)
 {
 	return (struct sb_page_counts *)((uintptr_t)cell + page->counters_off);
 }
 
-/* Where the process that this is now tells sbinject something; NULL: nowhere. */
+/* Where the current process reports to sbinject; NULL: nowhere. */
 static inline struct sb_page_ring *page_ring(const struct page *page)
 {
 	uint64_t off = __atomic_load_n(&page->record->proc_off, __ATOMIC_RELAXED);
@@ -63,7 +66,7 @@ static inline struct sb_page_ring *page_ring(const struct page *page)
 	return (struct sb_page_ring *)(page->base + page->counters_off + page->procs_off + off);
 }
 
-/* No delay takes longer, whatever its cell says. */
+/* No delay takes longer, whatever its cell contains. */
 static inline uint64_t page_most(const struct page *page)
 {
 	uint32_t shift = __atomic_load_n(&page->record->most_shift, __ATOMIC_RELAXED);
@@ -84,8 +87,7 @@ static inline bool page_spans(const struct sb_page_cell *cell)
 	       page_state(cell) != SB_STATE_OFF;
 }
 
-/* Appends a note, unless the area is full, and returns where its function's hits are counted;
- * NULL then. */
+/* Appends a note and returns the address of its function's counter; NULL if the area is full. */
 uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
 		    const char *qualname, const char *file);
 

@@ -23,7 +23,7 @@ void *py_symbol(const char *name)
 	return dlsym(RTLD_DEFAULT, name);
 }
 
-/* Where an object keeps its type: after the reference count, which differs between builds. */
+/* The offset of an object's type: after the reference count, which differs between builds. */
 static bool find_type_offset(void)
 {
 	PyObject *type = PyObject_Type(Py_None);
@@ -57,8 +57,8 @@ static bool free_threaded(void)
 }
 
 /*
- * From sys.modules if it is there, which nobody can see; else imported, and taken out again. By the
- * interpreter's own import: PyImport_ImportModule() asks the builtins of the code that is under
+ * From sys.modules if it is there, which leaves no trace; else imported, and removed again. By the
+ * interpreter's own import: PyImport_ImportModule() uses the builtins of the code that is under
  * way, which may have none.
  */
 static PyObject *builtin_module(const char *name)
@@ -171,7 +171,7 @@ const char *py_text(PyObject *str)
 {
 	const char *text = str ? PyUnicode_AsUTF8AndSize(str, NULL) : NULL;
 
-	if (!text) /* not a str, or with surrogates in it */
+	if (!text) /* not a str, or one with surrogates */
 		PyErr_Clear();
 	return text;
 }
@@ -205,9 +205,9 @@ PyObject *py_ref_new(PyObject *object)
 }
 
 /*
- * Borrowed for an instant. Another thread may give the function another code meanwhile; where
- * that can be, the counts of codes are deferred: only a collection frees one, and that waits for
- * this thread to come to a point where it may be stopped.
+ * Borrowed for an instant. Another thread may give the function another code meanwhile; where that
+ * can be, the counts of codes are deferred: only a collection frees one, and that waits until this
+ * thread reaches a point where it may be stopped.
  */
 PyObject *py_function_code(PyObject *function)
 {
@@ -373,7 +373,7 @@ bool py_observed(void)
 		if (is_ours(monitoring, tool))
 			continue;
 		events = PyObject_CallMethod(monitoring, "get_events", "i", tool);
-		set = events ? PyLong_AsLong(events) : 0; /* an id that nobody has raises */
+		set = events ? PyLong_AsLong(events) : 0; /* an id without an owner raises */
 		PyErr_Clear();
 		Py_DecRef(events);
 		observed |= set != 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table for three kinds of things to remember of a thread: what timed calls have cost it so
- * far, how deep it is in each target, and which functions it has called. Under the GIL; without
- * one there are as many tables as threads rarely outnumber, each of whose threads takes its lock.
- * Nothing is asked of the interpreter under it, and nobody is stopped by it there.
+ * One table for three kinds of records of a thread: the cost of its timed calls so far, its depth
+ * in each target, and the functions that it has called. Under the GIL; without one there are
+ * several tables, rarely fewer than threads, each with a lock that its threads take. No call of the
+ * interpreter is made under it, and no thread is stopped there by the interpreter.
  */
 #include "span.h"
 
@@ -12,14 +12,14 @@
 
 #include "cpu.h"
 
-#define SPANS_MAX (1u << 20) /* entries; beyond that calls are missed */
+#define SPANS_MAX (1u << 20) /* entries; further calls are missed */
 
 struct span {
 	uint64_t thread;  /* 0: free */
 	const void *what; /* a cell, by its number; a watch; the thread itself */
 	uint32_t depth;
 	uint64_t start;
-	uint64_t lost; /* of a thread: ticks that timing has cost; of a cell: that when it began */
+	uint64_t lost; /* of a thread: ticks lost to timing; of a cell: the same at its start */
 };
 
 struct spans {
@@ -30,7 +30,7 @@ struct spans {
 
 #define TABLES 64
 
-static struct spans tables[TABLES]; /* the first one only, where there is a GIL */
+static struct spans tables[TABLES]; /* only the first one, where there is a GIL */
 static uint32_t epoch_now;
 
 static const char thread_itself;
@@ -83,7 +83,7 @@ static struct span *slot_for(struct span *entries, size_t mask, uint64_t thread,
 	return &entries[i];
 }
 
-/* Room for so many more; what is found before does not stay where it is. */
+/* Space for so many more; earlier pointers to entries become invalid. */
 static bool make_room(struct spans *t, size_t more)
 {
 	size_t size = t->entries ? t->mask + 1 : 256;
@@ -106,7 +106,7 @@ static bool make_room(struct spans *t, size_t more)
 	return true;
 }
 
-/* There must be room. */
+/* There must be space. */
 static struct span *span_made(struct spans *t, uint64_t thread, const void *what)
 {
 	struct span *s = slot_for(t->entries, t->mask, thread, what);
@@ -123,7 +123,7 @@ static const void *cell_key(uint32_t index)
 	return (const void *)(uintptr_t)(index + 1); /* no address is as low */
 }
 
-/* The cell, if it asks for this thread's calls. */
+/* The cell, if it is to time this thread's calls. */
 static const struct sb_page_cell *asks(const struct watch_cell *c)
 {
 	const struct sb_page_cell *cell = page_cell(&agent.page, c->index);
@@ -143,7 +143,7 @@ static bool miss(const struct watch_cell *c)
 	return false;
 }
 
-/* Whether this thread has called it before; from now on it has. */
+/* Marks that this thread has called it, and returns whether it had before. */
 static bool called_before(struct spans *t, uint64_t thread, const struct watch *w)
 {
 	struct span *s = span_made(t, thread, w);

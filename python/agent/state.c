@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent of this process is doing, and why it failed last. */
+/*
+ * The agent's state in this process, shared by all its files, and agent_fail(), which records the
+ * reason of a failure in the mailbox.
+ */
 #include <string.h>
 #include "agent.h"
 

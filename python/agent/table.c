@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open addressing by the address of the code object. An entry whose code was freed stays until
- * its address is judged anew or the table grows: its weak reference says that it is void.
+ * Open addressing by the address of the code object. An entry whose code was freed stays until its
+ * address is judged anew or the table grows: its weak reference shows that it is void.
  *
- * Other threads may look while it is changed here: an entry's code is stored last, its watch at
- * once, and what they may still look at is retired.
+ * Other threads may read while it is changed here: an entry's code is stored last, its watch at
+ * once, and what they may still read is retired.
  */
 #include "agent.h"
 
@@ -18,11 +18,11 @@ struct watch_cell no_cells = { .index = CELL_NONE };
 
 uintptr_t table;
 static size_t used;
-static void *memory; /* the entries, as they were allocated */
+static void *memory; /* the entries, as allocated */
 static struct watch *watches;
 static struct watch *cursor; /* the next one of table_step() */
 
-/* But for its reference. */
+/* Except for its reference. */
 static void watch_free(struct watch *w)
 {
 	cells_retire(w->cells);
@@ -73,9 +73,9 @@ static void link_watch(struct watch *w)
 }
 
 /*
- * Frees an entry's content; the entry itself is to be overwritten or dropped. The reference last:
- * giving it back may take a lock of the interpreter's, and another thread fork meanwhile, whose
- * child goes on with what it finds here.
+ * Frees an entry's content; the caller overwrites or drops the entry itself. The reference last:
+ * its release may take a lock of the interpreter, and another thread may fork meanwhile, whose
+ * child continues with the entry as it is then.
  */
 static void entry_empty(struct entry *e)
 {
@@ -119,8 +119,8 @@ static uintptr_t table_new(size_t size, void **allocated)
 }
 
 /*
- * A table of twice the living entries, or as large as before when many have died. In the midst of a
- * command that is not looked at, which takes long: what it adds lives.
+ * A table of twice the living entries, or as large as before when many have died. In the middle of
+ * a command the entries are not checked, which takes long: those that it adds are alive.
  */
 static int rebuild(void)
 {

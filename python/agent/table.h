@@ -5,9 +5,8 @@
 #include "agent.h"
 
 /*
- * The table as the hot paths see it: the address of its entries, in whose low bits is how far
- * right a hash is shifted to be a number of an entry. One word, so that it changes at once. 0:
- * there are none.
+ * The table as the hot paths see it: the address of its entries, with the shift that turns a hash
+ * into an index in its low bits. One word, so that it changes at once. 0: no entries.
  */
 #define TABLE_ALIGN ((uintptr_t)64)
 

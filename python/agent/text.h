@@ -4,13 +4,15 @@
 
 #include <stdbool.h>
 
-/* The globs of sbinject-targets(5): * ? [a-z] [!a-z] and \ before a character; a '[' that is
- * never closed stands for itself. Both sides are bytes. */
+/*
+ * The globs of sbinject-targets(5): * ? [a-z] [!a-z] and \ before a character; a '[' that is never
+ * closed is an ordinary character. Both sides are bytes.
+ */
 bool glob_match(const char *pattern, const char *text);
 
 /*
- * What the last part of every matching name must end with, or be: a pointer into the pattern
- * behind its last special character. *whole is set when it must be the whole last part.
+ * The text that the last part of every matching name must end with, or equal: a pointer into the
+ * pattern behind its last special character. *whole: it must be the whole last part.
  */
 const char *glob_last_part(const char *pattern, bool *whole);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Properties of sys.monitoring that this file works around:
+ *
  * - free_tool_id() of 3.12 and 3.13.0 leaves events and callbacks behind: they are cleared first.
- * - Ids 0 to 2 and 5 have names (debugger, coverage, profiler, optimizer); others are taken
- *   first, so that what is left behind troubles nobody.
+ * - Ids 0 to 2 and 5 have names (debugger, coverage, profiler, optimizer); others are taken first,
+ *   so that remains of the agent's tools do not disturb a named tool.
  */
 #include "tool.h"
 
 struct tool_events tool_event;
 
-static PyObject *module, *name; /* sys.monitoring; what our tools are called */
+static PyObject *module, *name; /* sys.monitoring; the name of the agent's tools */
 
-/* A call of it; false: it raised (cleared). */
+/* The result of a call of it; false: it raised (cleared). */
 static bool ask(PyObject *result)
 {
 	if (!result)
@@ -19,7 +21,7 @@ static bool ask(PyObject *result)
 	return result;
 }
 
-/* An event's bit, as the interpreter itself calls it. */
+/* An event's bit, from the interpreter's own constants. */
 static long event_of(const char *event)
 {
 	PyObject *events = PyObject_GetAttrString(module, "events"), *value;

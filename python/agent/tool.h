@@ -5,10 +5,10 @@
 #include "py.h"
 
 /*
- * Tools of sys.monitoring (PEP 669): ids that are taken and given back, what they are told of, and
- * whom it is told to. An id may be freed and taken by others at any time; what is ours is told by
- * the very object that names it. What returns bool is false where the interpreter raised
- * something, which is cleared.
+ * Tools of sys.monitoring (PEP 669): taking and freeing their ids, their events, and their
+ * callbacks. Other tools may free and take an id at any time; the agent recognizes its own ids by
+ * the very object that names them. A bool result is false where the interpreter raised an
+ * exception, which is cleared.
  */
 
 #define EVENT_START  (1L << 0)
@@ -25,22 +25,22 @@ struct tool_events {
 
 extern struct tool_events tool_event;
 
-/* Before all else; false: sys.monitoring is not as expected. What was opened is to be closed. */
+/* Before all else; false: sys.monitoring is not as expected. Call tool_close() in either case. */
 bool tool_open(PyObject *monitoring);
-void tool_close(void); /* ids are not given back by this */
+void tool_close(void); /* does not free ids */
 
-bool tool_take(int id); /* this very id */
-/* Some id below that one, those that have no name first; NO_TOOL: none is left. */
+bool tool_take(int id); /* this id only */
+/* An id below that one, unnamed ids first; NO_TOOL: none is left. */
 int tool_take_below(int id);
 bool tool_is_ours(int id);
-bool tool_is_alone(void);	     /* whoever else has an id? Nobody. */
-void tool_silence(int id);	     /* nobody is told of anything any more, if it is ours */
-void tool_drop(int id);		     /* silenced and given back, if it is ours */
-void tool_drop_others(int a, int b); /* all of ours but these */
+bool tool_is_alone(void);	     /* whether no other tool has an id */
+void tool_silence(int id);	     /* switches all its events off, if the id is the agent's */
+void tool_drop(int id);		     /* silences and frees it, if it is the agent's */
+void tool_drop_others(int a, int b); /* all of the agent's except these */
 
 bool tool_set(int id, long events);			  /* of all code */
 bool tool_set_local(int id, PyObject *code, long events); /* of this one */
 bool tool_call(int id, long event, PyObject *callback);
-bool tool_restart(void); /* what any tool has disabled is told again */
+bool tool_restart(void); /* what any tool has disabled is reported again */
 
 #endif

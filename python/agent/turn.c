@@ -7,9 +7,9 @@
 #include "cpu.h"
 #include "py.h"
 
-/* Of the owner: a pid has 22 bits at most, an address 48, of which 64 bytes' steps tell threads. */
+/* Of the owner: a pid has 22 bits at most, an address 48; threads differ in steps of 64 bytes. */
 #define PID_SHIFT    42
-#define COUNT_BITS   32 /* of those inside */
+#define COUNT_BITS   32 /* of the threads inside */
 #define RETIRED_MANY 256
 #define NAP_NS	     50000
 
@@ -19,7 +19,7 @@ struct retired {
 };
 
 static struct {
-	uint64_t owner; /* pid and thread; 0: nobody */
+	uint64_t owner; /* pid and thread; 0: none */
 	uint32_t depth;
 	uint64_t inside; /* pid and count */
 	struct retired *retired;
@@ -66,7 +66,7 @@ bool turn_take(unsigned naps)
 			cpu_nap(NAP_NS);
 			mine = try_take(self);
 		}
-		if (mine) /* first: this thread may be lent to a command while it comes back */
+		if (mine) /* first: attaching may run a command on this thread */
 			turn.depth = 1;
 		PyEval_RestoreThread(state);
 		return mine;
@@ -140,7 +140,7 @@ void retire(void *memory)
 		return;
 	}
 	r = memory ? malloc(sizeof(*r)) : NULL;
-	if (!r) /* lost, then: better than freed */
+	if (!r) /* leaked, then: better than freed */
 		return;
 	*r = (struct retired){ .next = turn.retired, .memory = memory };
 	turn.retired = r;

@@ -2,16 +2,16 @@
 /*
  * The functions that exist: those that names lead to, those of classes, those that the garbage
  * collector knows, and the code nested in theirs, since a function that is made at each call of
- * another one exists for moments only.
+ * another one exists only for moments.
  */
 #include "function.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is to be looked at ---- */
+/* ---- the work list ---- */
 
-/* It is the code that matters, not the function: from 3.12 on. */
+/* The code decides, not the function object: since 3.12. */
 static bool by_code(const struct walking *w)
 {
 	return py.hex >= 0x030c0000 && !w->walk->function;
@@ -19,13 +19,13 @@ static bool by_code(const struct walking *w)
 
 /*
  * A walk is done in pieces, and the program runs in between: what is kept from one piece to the
- * next is held by strong references, in memory of our own, where the garbage collector and the
- * program do not meet it. A code object comes with the globals of its function; what is a function
- * is kept itself only where its object matters.
+ * next is held by strong references, in memory of the agent, where the garbage collector and the
+ * program do not find it. A code object is kept with the globals of its function; a function object
+ * is kept only where the object itself matters.
  */
 struct todo {
 	PyObject *object, *globals; /* globals: object is code */
-	int depth;		    /* how far from a namespace, through objects of any kind */
+	int depth;		    /* distance from a namespace, through objects of any kind */
 };
 
 struct pointers { /* open addressing */
@@ -38,10 +38,10 @@ static struct place {
 	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
 	struct todo *todo;
 	size_t n_todo, room_todo;
-	PyObject **kept; /* so that no pointer in `seen` comes to mean another object */
+	PyObject **kept; /* so that no pointer in `seen` is reused for another object */
 	size_t n_kept, room_kept;
-	struct pointers seen, parents; /* parents: classes whose subclasses are to be seen, too */
-	size_t n_others; /* looked at, of objects that are neither functions nor classes */
+	struct pointers seen, parents; /* parents: classes whose subclasses are visited, too */
+	size_t n_others;	       /* visited objects that are neither functions nor classes */
 } place;
 
 enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
@@ -61,7 +61,7 @@ static bool grown(void **array, size_t n, size_t *room, size_t size)
 	return true;
 }
 
-/* What does not fit any more is not looked at; its first call is seen all the same. */
+/* What does not fit any more is not visited; its first call is seen all the same. */
 static void todo_add(PyObject *object, PyObject *globals, int depth)
 {
 	if (!grown((void **)&place.todo, place.n_todo, &place.room_todo, sizeof(*place.todo)))
@@ -95,7 +95,7 @@ static bool pointers_grow(struct pointers *p)
 	return true;
 }
 
-/* Whether it was there before; from now on it is, and lives until the walk ends. */
+/* Adds it and returns whether it was there before. It is held until the walk ends. */
 static bool met_before(struct pointers *p, PyObject *o)
 {
 	uintptr_t *slot;
@@ -127,10 +127,10 @@ static bool seen_code(struct walking *w, PyObject *code)
 /* ---- by names ---- */
 
 /*
- * From the modules that are wanted all is looked at that names lead to: functions, classes, and
- * what holds functions. That takes no look at the program's other objects, of which there can be
- * millions; and gc.freeze() (servers that fork call it) takes what exists out of the collector's
- * sight.
+ * In the wanted modules, everything that names lead to is visited: functions, classes, and objects
+ * that hold functions. That visits none of the program's other objects, of which there can be
+ * millions. The collector is no substitute: gc.freeze() (servers that fork call it) hides what
+ * exists from it.
  */
 static bool is_class(PyObject *o)
 {
@@ -168,7 +168,7 @@ static void visit_namespace(PyObject *space, int depth)
 	Py_DecRef(values);
 }
 
-/* As type.__dict__ has it: what a metaclass makes of attributes is not to be run. */
+/* As type.__dict__ has it: a metaclass may compute attributes, and its code must not run. */
 static void visit_class(PyObject *o, int depth)
 {
 	descrgetfunc get = (descrgetfunc)PyType_GetSlot(py_type(py.class_dict), Py_tp_descr_get);
@@ -183,8 +183,8 @@ static void visit_class(PyObject *o, int depth)
 }
 
 /*
- * Every class there is descends from object. In those that no name of a wanted module has led to
- * only functions are of interest, and descriptors.
+ * Every class descends from object. In classes that no name of a wanted module has led to, only
+ * functions and descriptors are of interest.
  */
 static void visit_family(PyObject *o)
 {
@@ -199,7 +199,7 @@ static void visit_family(PyObject *o)
 	Py_DecRef(children);
 }
 
-/* What a decorator has put around it is in its closure, or in its attributes. */
+/* The function inside a decorator's wrapper is in the wrapper's closure, or in its attributes. */
 static void visit_around(PyObject *function, int depth)
 {
 	PyObject *closure = py.function_closure ? py.function_closure(function) : NULL;
@@ -221,7 +221,7 @@ static void visit_around(PyObject *function, int depth)
 	PyErr_Clear();
 }
 
-/* What a class has its functions in, as a rule; it does not change. */
+/* The usual containers of a class's functions; their contents do not change. */
 static bool is_descriptor(PyObject *o)
 {
 	const void *type = py_type(o);
@@ -230,7 +230,7 @@ static bool is_descriptor(PyObject *o)
 	       type == py.property_type || type == py.method_type;
 }
 
-/* Of other objects there can be any number; without a GIL they change while they are looked at. */
+/* There can be any number of other objects; without a GIL they change while they are read. */
 static bool is_looked_at(PyObject *o)
 {
 	if (is_descriptor(o))
@@ -252,8 +252,8 @@ static int visit_referent(PyObject *o, void *depth)
 }
 
 /*
- * What it refers to, as the collector would ask it: gc.get_referents() tells audit hooks, which are
- * code of the program's.
+ * The objects that it refers to, by the collector's own method: gc.get_referents() calls audit
+ * hooks, which are code of the program.
  */
 static void visit_other(PyObject *o, int depth)
 {
@@ -323,7 +323,7 @@ static void add_modules(void)
 
 /* ---- by what the collector knows ---- */
 
-/* Of many functions with one code, one is enough where it is the code that matters. */
+/* Of many functions with one code, one is enough where the code decides. */
 static void add_function(struct walking *w, PyObject *function)
 {
 	PyObject *code = py_function_code(function), *globals = py_function_globals(function);
@@ -338,7 +338,7 @@ static void add_function(struct walking *w, PyObject *function)
 	Py_DecRef(code);
 }
 
-/* In one piece: the collector's list cannot be held on to, nor looked at in parts. */
+/* In one piece: the collector's list cannot be kept, nor visited in parts. */
 static int add_known(struct walking *w)
 {
 	PyObject *objects = py_objects(-1);
@@ -367,7 +367,7 @@ void walk_drop(void)
 {
 	struct place was = place;
 
-	/* Giving objects back runs code of the program's. */
+	/* Releasing objects runs code of the program. */
 	walk_lose();
 	for (size_t i = 0; i < was.n_todo; i++) {
 		Py_DecRef(was.todo[i].globals);
@@ -381,7 +381,7 @@ void walk_drop(void)
 	free(was.parents.slot);
 }
 
-/* Nothing is seen any more: what was kept goes back bit by bit. */
+/* Nothing is visited any more: what was kept is released bit by bit. */
 static int leave(void)
 {
 	place.stage = LEAVING;
@@ -415,7 +415,7 @@ int walk_piece(struct walk *walk)
 	struct walking *w = &place.walking;
 	int rc = 0;
 
-	/* what was seen last may be gone */
+	/* the object visited last may be gone */
 	*w = (struct walking){ .walk = walk, .seen = seen_code };
 	if (place.stage == HAS_NONE) {
 		add_modules();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Slow functions of this very process by an exact time, and see what of it reaches the result.
+"""Slow functions of this process by an exact time, and see how much of it reaches the result.
 
     import sbinject
 
@@ -14,14 +14,14 @@ A target is written as on sbinject's command line (sbinject-targets(5)): ``MODUL
 native function, ``py:MODULE:QUALNAME`` for a Python one, both sides globs. A delay is a text with
 its unit (``"500ns"``, ``"2.5us"``, ``"1ms"``), or 0, which only counts. The delay is spent on the
 thread that makes the call, a Python function's with the GIL held where the interpreter has one. The
-process, the children that it has and those that it makes are covered.
+hooks cover the process, its existing children and its later ones.
 
-The work is done by the ``sbinject`` program, which attaches to this process from outside: it is
+The ``sbinject`` program does the work and attaches to this process from outside: it is
 the file that the environment variable SBINJECT names, else the one on PATH, else the one
-installed beside this package. ``is_available()`` says whether that can work here.
+installed beside this package. ``is_available()`` checks whether that works here.
 
-Times are in nanoseconds wherever a name ends in ``_ns``. Whatever goes wrong is an
-``sbinject.Error`` whose text is sbinject's own: what is wrong, and the remedy.
+Times are in nanoseconds wherever a name ends in ``_ns``. Every failure raises
+``sbinject.Error`` with sbinject's own text: the reason and the remedy.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ __all__ = [
     "why_not_available",
 ]
 
-#: What one reading of the clock costs here, measured when it is first asked for.
+#: The cost of one reading of the clock here, measured at first use.
 clock_overhead_ns: int
-#: The shortest time that ``spin_delay_ns()`` can take here, measured when it is first asked for.
-#: Delays of functions go well below it: they are not given by Python code.
+#: The shortest time that ``spin_delay_ns()`` can take here, measured at first use.
+#: Delays of functions can be much shorter: they do not run in Python code.
 min_delay_ns: int
 
 

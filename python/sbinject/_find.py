@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the sbinject program is. Imports nothing that is not there at Python's start anyway."""
+"""Finds the sbinject program. Imports only modules that Python's start has loaded anyway."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def _runs(path: str) -> bool:
 
 
 def _named() -> Optional[str]:
-    """What SBINJECT names, unless Python is told to ignore its environment (-E, -I)."""
+    """The value of SBINJECT, unless Python ignores its environment (-E, -I)."""
     return None if sys.flags.ignore_environment else os.environ.get("SBINJECT")
 
 
 def _gained() -> bool:
-    """Does this process have another user's or group's rights than those who started it?"""
+    """Does this process have the rights of another user or group than its parent's?"""
     return len(set(os.getresuid())) > 1 or len(set(os.getresgid())) > 1
 
 
 def find_program() -> Optional[str]:
-    """The path of the program, or None. What SBINJECT names is taken as it is."""
+    """The path of the program, or None. A path in SBINJECT is used as it is."""
     if _gained():
         return None
     named = _named()
@@ -46,7 +46,7 @@ def find_program() -> Optional[str]:
 
 
 def missing() -> str:
-    """The error where there is none."""
+    """The error text where there is none."""
     if _gained():
         return "this process runs with other user or group ids than those who started it"
     named = _named()
@@ -56,7 +56,7 @@ def missing() -> str:
 
 
 def yama_restricts() -> bool:
-    """Only descendants may be traced, and sbinject is to trace the one who started it."""
+    """Yama allows tracing of descendants only, and sbinject must trace its parent."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope", "rb") as f:
             return f.read().strip() == b"1"
@@ -65,7 +65,7 @@ def yama_restricts() -> bool:
 
 
 def let_trace(allow: bool) -> None:
-    """Ask Yama for an exception for this process, for its own descendants, or withdraw it."""
+    """Let the descendants of this process trace it under Yama, or withdraw that."""
     if not yama_restricts():
         return
     import ctypes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sessions: an sbinject program attached to a process, with the targets that are wanted now.
+"""Sessions: an sbinject program attached to a process, with the current list of targets.
 
-A process has one tracer, so all targets of a process are in one session. A change of them ends
-it and starts the next one; what a target counted in each is added up in its Run.
+A process has one tracer, so all targets of a process are in one session. A change of the list ends
+it and starts the next one; a target's counts of all sessions are added up in its Run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key = Union[str, int, bool]
 
 
 class Error(Exception):
-    """What sbinject refused or could not do; its text has the remedy.
+    """A refusal or failure of sbinject; its text has the reason and the remedy.
 
     ``status`` is sbinject's exit status: 2 usage, 3 no such function, 4 not permitted, 5 no such
     process, 1 anything else (sbinject(1)).
@@ -39,10 +39,10 @@ class Error(Exception):
 
 
 class Run(dict[str, Any]):
-    """What became of one target: sbinject's JSON document (sbinject(1), JSON), with its row alone.
+    """The result of one target: sbinject's JSON document (sbinject(1), JSON), with its row alone.
 
-    Empty until the context has ended or the target was removed. Where other targets came or went
-    meanwhile it is the sum over the sessions; then quantiles are None.
+    Empty until the context has ended or the target was removed. Where other targets were added or
+    removed meanwhile it is the sum over the sessions; then quantiles are None.
     """
 
     def __init__(self, target: str) -> None:
@@ -102,7 +102,7 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 _COUNTS = ("hits", "delayed", "injected_ns", "overrun_ns", "active_s")
-# What is truer of a target comes first.
+# The outcome that applies to the whole: the first of these that occurred.
 _OUTCOMES = ("delayed", "counted", "refused", "never_called", "pending", "no_match")
 
 
@@ -142,13 +142,13 @@ def _sum_counts(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Program:
-    """One sbinject, attached to ``pid``. It is no child of ours: it goes into the background."""
+    """One sbinject, attached to ``pid``. It is no child of this process: it detaches."""
 
     def __init__(self, pid: int, words: list[str]) -> None:
         path = find_program()
         if not path:
             raise Error(missing())
-        # Texts as sbinject writes them; read only once it has ended, so nothing can block it.
+        # The output of sbinject; read only once it has ended, so nothing can block it.
         self.out, self.err = os.memfd_create("sbinject-out"), os.memfd_create("sbinject-err")
         self.status, status = os.pipe()
         self.pid = 0
@@ -185,7 +185,7 @@ class _Program:
         self.pid = int(line.split()[1])
 
     def _abandon(self, waiter: subprocess.Popen[bytes]) -> None:
-        """Interrupted in the middle: it must not stay. Its other half sees that we are gone."""
+        """Interrupted in the middle: wait for the program, and end it if it has attached."""
         code = waiter.wait()
         if code == 0:
             self.pid = int(self._line().split()[1])
@@ -213,7 +213,7 @@ class _Program:
             os.close(fd)
 
     def forget(self) -> None:
-        """In a forked child: it is its parent's."""
+        """In a forked child: the program belongs to the parent."""
         self._close()
 
     def _end(self) -> str:
@@ -224,7 +224,7 @@ class _Program:
         return self._line()
 
     def stop(self) -> dict[str, Any]:
-        """Detach; what it found out."""
+        """Detach and return the document."""
         try:
             line = self._end()
             os.lseek(self.out, 0, os.SEEK_SET)
@@ -285,9 +285,9 @@ class _Session:
 
 _lock = threading.RLock()
 _sessions: dict[int, _Session] = {}
-# Not asked for again while hooks are in force: getpid() may be what is counted.
+# Not read again while hooks are in force: getpid() may be the target.
 _pid = os.getpid()
-_forks = 0  # how many lie between this process and the one that imported this
+_forks = 0  # forks between the process that imported this and the present one
 
 
 def _own_pid() -> int:
@@ -297,7 +297,7 @@ def _own_pid() -> int:
 
 
 def _forget() -> None:
-    """In a forked child: its parent's sessions go on, and they cover it."""
+    """In a forked child: its parent's sessions continue, and they cover it."""
     global _lock, _pid, _forks
     _lock = threading.RLock()
     _pid = 0
@@ -324,7 +324,7 @@ atexit.register(_stop_all)
 
 @functools.lru_cache(maxsize=None)
 def _keys() -> tuple[str, ...]:
-    """The keys of targets that the program knows, as its --help has them; pid is a parameter here."""
+    """The keys of targets that the program supports, from its --help, except pid."""
     program = find_program()
     if program is None:
         raise Error(missing())
@@ -391,7 +391,7 @@ def _remove(pid: int, target: str, run: Optional[Run]) -> Run:
 def add(
     target: str, delay: Union[str, int, None] = None, *, pid: Optional[int] = None, **keys: Key
 ) -> Run:
-    """Delay each call of ``target`` by ``delay`` from now on, until ``remove`` or the end.
+    """Delay each call of ``target`` by ``delay`` until ``remove`` or the end of the process.
 
     On return the hooks are in force. ``delay`` has its unit (``"5us"``); 0 only counts; without
     one it is 1us. ``pid`` is another process than this one, with its descendants. Keys are those
@@ -403,7 +403,7 @@ def add(
     >>> sbinject.remove("py:__main__:step").hits
     1
 
-    Raises Error where sbinject refuses, with its reason; whatever was there before stays in
+    Raises Error where sbinject refuses, with its reason; earlier targets stay in
     force. A function that has not been called yet, or a module that is not loaded yet, is no
     error: see ``Run.outcome``.
     """
@@ -411,9 +411,9 @@ def add(
 
 
 def remove(target: str, *, pid: Optional[int] = None) -> Run:
-    """End what ``add`` began; ``target`` as it was given there. Returns its Run, filled.
+    """End the delay that ``add`` began; ``target`` as it was given there. Returns its Run, filled.
 
-    Raises LookupError if it is not there.
+    Raises LookupError if there is no such target.
     """
     return _remove(_own_pid() if pid is None else pid, target, None)
 
@@ -429,10 +429,10 @@ class delay:
     Parameters as ``add``. The hooks are in force when the block begins and gone when it has
     ended, however it ends. Contexts may be nested and overlap in time, also on several threads;
     all of them count and delay the calls of every thread of the process. Where one begins or
-    ends within another, the hooks are away for a moment (some 100 ms) while the calling thread
+    ends within another, the hooks are removed for a moment (some 100 ms) while the calling thread
     waits.
 
-    What this package itself calls at the edges of the block counts too: a read(2), a poll(2), a
+    Calls by this package itself at the edges of the block count too: a read(2), a poll(2), a
     kill(2).
     """
 
@@ -457,7 +457,7 @@ class delay:
         trace: Optional[TracebackType],
     ) -> None:
         run, self._run = self._run, None
-        # A child that was forked inside of the block leaves it too; the hooks are its parent's.
+        # A child that was forked inside the block leaves it too; the hooks belong to the parent.
         if run is not None and self._forks == _forks:
             _remove(self._args[2] or _own_pid(), run.target, run)
 
@@ -467,7 +467,7 @@ _OTHERS = ("processes of the same user", "processes under seccomp", "thread=", "
 
 
 def why_not_available(pid: Optional[int] = None) -> Optional[str]:
-    """What stands in the way of delays in this process (or ``pid``); None: nothing does."""
+    """Why delays are impossible in this process (or ``pid``); None: they are possible."""
     pid = _own_pid() if pid is None else pid
     path = find_program()
     if not path:
@@ -498,5 +498,5 @@ def why_not_available(pid: Optional[int] = None) -> Optional[str]:
 
 
 def is_available(pid: Optional[int] = None) -> bool:
-    """Whether delays can be given in this process (or ``pid``); ``why_not_available`` says more."""
+    """Whether delays are possible in this process (or ``pid``); see ``why_not_available``."""
     return why_not_available(pid) is None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A busy wait in Python that holds the GIL.
 
-Its loop runs inside of any(), in C, where the interpreter does not look for other threads that
-want the GIL, nor for signals: so it stands for code that takes longer, as a hook's delay does.
+Its loop runs inside any(), in C, where the interpreter does not check for other threads that
+wait for the GIL, nor for signals: so it acts like code that takes longer, as a hook's delay does.
 One round of it is a reading of the clock and two calls, some 100 ns; a wait ends up to a round
 late.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 class Measured(NamedTuple):
     clock_overhead_ns: int
     min_delay_ns: int
-    entry_ns: int  # what a wait takes beyond the time between its readings of the clock
+    entry_ns: int  # time of a wait beyond that between its readings of the clock
 
 
 _measured: Optional[Measured] = None
@@ -37,7 +37,7 @@ def _wait(ns: int, entry_ns: int) -> None:
 
 
 def _costs(ns: int, rounds: int = 200) -> list[int]:
-    """Of single waits, in order."""
+    """The costs of single waits, in order."""
     costs = []
     for _ in range(rounds):
         start = _now()
@@ -60,8 +60,8 @@ def measured() -> Measured:
     """The costs here; measured once, in about a millisecond."""
     global _measured
     if _measured is None:
-        # The least that a wait took beyond its time: so none ends early, even if what is
-        # measured here was preempted most of the time.
+        # The least time that a wait took beyond its set time: so none ends early, even if this
+        # measurement was preempted most of the time.
         over = _costs(2000)[0] - 2000
         least = _costs(1)
         clock = _clock_cost()
@@ -72,12 +72,12 @@ def measured() -> Measured:
 def spin_delay_ns(ns: int) -> None:
     """Keep this thread, and the GIL, busy for ``ns`` nanoseconds.
 
-    The wait's own cost is measured once and taken off. A wait ends up to a round of its loop
-    (100 ns) late; one shorter than ``sbinject.min_delay_ns`` takes about that long. No signal
-    handler of Python's runs meanwhile.
+    The wait's own cost is measured once and subtracted. A wait ends up to a round of its loop
+    (100 ns) late; one shorter than ``sbinject.min_delay_ns`` takes about that long. No Python
+    signal handler runs meanwhile.
 
     >>> sbinject.spin_delay_ns(1000)    # 1 us
 
-    Raises TypeError for what is no integer, ValueError for a negative one.
+    Raises TypeError for a value that is no integer, ValueError for a negative one.
     """
     _wait(ns, (_measured or measured()).entry_ns)

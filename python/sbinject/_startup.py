@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """SPEED_BUMP_* for a plain `python bench.py`: run by sbinject.pth before the script's first line.
 
-sbinject is started and attaches to this very process, and Python goes on when the hooks are in
-force. It follows all that this process starts, so the children must not do the same again:
-SPEED_BUMP_TARGETS is taken out of the environment. What goes wrong is said and does not keep the
-program from running.
+It starts sbinject, which attaches to this process, and Python continues when the hooks are in
+force. sbinject follows all children of this process, so they must not start it again:
+SPEED_BUMP_TARGETS is removed from the environment. Failures are reported on stderr and do not
+prevent the program from running.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _say(text: str) -> None:
 
 
 def _traced() -> bool:
-    """By sbinject, which follows this tree already; or by a debugger: there can be only one."""
+    """Is there a tracer already: sbinject, or a debugger? Only one is possible."""
     try:
         with open("/proc/self/status", "rb") as f:
             return any(
@@ -33,7 +33,7 @@ def _traced() -> bool:
 
 
 def _run(path: str, status: int) -> int:
-    """Until the hooks are in force: sbinject's exit status. No module is loaded for it."""
+    """Run sbinject until the hooks are in force; its exit status. Loads no module."""
     argv = [path, "--from-env", "-p", str(os.getpid()), "--daemon", "--status-fd", "3"]
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -49,7 +49,7 @@ def _run(path: str, status: int) -> int:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Clear of the numbers 0 to 3, which a program that was started without them may lack."""
+    """A pipe with numbers above 0 to 3, which may be closed in this process."""
     import fcntl
 
     ends = os.pipe()
@@ -60,7 +60,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _attach(path: str) -> Optional[int]:
-    """The pid of the sbinject that is attached, or None; its errors are on stderr already."""
+    """The pid of the attached sbinject, or None; its errors are on stderr already."""
     status, theirs = _high_pipe()
     try:
         try:
@@ -74,7 +74,7 @@ def _attach(path: str) -> Optional[int]:
 
 
 def _detach(owner: int, tracer: int) -> None:
-    """At the program's end: the summary comes before the shell's prompt."""
+    """At the program's end: wait for the summary, so that it precedes the shell's prompt."""
     import signal
     import time
 

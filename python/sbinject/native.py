@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Probes on native functions, in the form that Speed Bump's users have them in their code.
+"""Probes on native functions, with the interface of Speed Bump.
 
     from sbinject import native
 
     with native.probe("/usr/bin/python3", "PyObject_GetAttr", delay_ns=1000):
         run_benchmark()
 
-No kernel module is needed, nor root for a process of one's own. Everything here is a shorter way
-of writing ``sbinject.delay``, ``add`` and ``remove``.
+No kernel module is needed, nor root for a process of the same user. All functions here are short
+forms of ``sbinject.delay``, ``add`` and ``remove``.
 """
 
 from __future__ import annotations
@@ -45,5 +45,5 @@ def add_probe(
 
 
 def remove_probe(binary_path: str, symbol: str, pid: Optional[int] = None) -> Run:
-    """Take a probe out; returns what it counted. Raises LookupError if there is none."""
+    """Remove a probe; returns its counts. Raises LookupError if there is none."""
     return _session.remove(f"{binary_path}:{symbol}", pid=pid)

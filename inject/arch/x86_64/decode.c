@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an instruction does to the flow of control and to the flags.
+ * The effect of an instruction on the flow of control and on the flags.
  *
- * The kind comes from the opcode, the flags from capstone's tables. Capstone's handle is opened
- * once a thread and kept: opening it costs more than a thousand instructions.
+ * The kind comes from the opcode, the flags from capstone's tables. Each thread opens one handle of
+ * capstone and keeps it: opening it costs more than a thousand instructions.
  */
 #include <capstone/capstone.h>
 #include <string.h>
@@ -14,11 +14,11 @@ struct kind_rule {
 	enum x86_kind kind;
 };
 
-/* Everything not named here is plain. */
+/* Opcodes that are not listed here are plain. */
 static const struct kind_rule kind_rules[] = {
 	{ 0, 0x70, 0x7f, X86_JCC },   { 0, 0xc2, 0xc3, X86_RET },
 	{ 0, 0xca, 0xcb, X86_FIXED }, /* far ret: its frame was pushed by a far call */
-	{ 0, 0xcc, 0xcc, X86_FIXED }, /* int3: the handler looks at rip */
+	{ 0, 0xcc, 0xcc, X86_FIXED }, /* int3: the handler examines rip */
 	{ 0, 0xcf, 0xcf, X86_FIXED }, /* iret */
 	{ 0, 0xe0, 0xe3, X86_LOOP },  { 0, 0xe8, 0xe8, X86_CALL },
 	{ 0, 0xe9, 0xe9, X86_JMP },   { 0, 0xeb, 0xeb, X86_JMP },
@@ -75,14 +75,14 @@ bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn)
 	uint8_t rm = f->modrm & 7, reg = f->modrm >> 3 & 7;
 	bool registers = f->modrm_off && f->modrm >= 0xc0;
 
-	/* Of prefixes a REX at most. */
+	/* Of prefixes, one REX at most. */
 	if (insn->kind != X86_PLAIN || f->map || f->op_off > 1 ||
 	    (f->op_off && (p[0] & 0xf0) != 0x40))
 		return false;
 	switch (f->opcode) {
 	case 0x50 ... 0x57: /* push */
 		return true;
-	case 0x83: /* sub $imm8,%rsp; a large frame may end where no page is */
+	case 0x83: /* sub $imm8,%rsp; a large frame may end on an unmapped page */
 		return f->modrm == 0xec && f->rex_w && !(p[0] & 1);
 	case 0x89: /* mov, xor between registers; in doubt about the REX bits, not into rsp */
 	case 0x31:
@@ -153,7 +153,7 @@ static const struct flag_bits flag_bits[] = {
 	 X86_EFLAGS_TEST_CF | X86_EFLAGS_TEST_AF | X86_EFLAGS_TEST_DF | X86_EFLAGS_TEST_NT | \
 	 X86_EFLAGS_TEST_IF | X86_EFLAGS_TEST_TF | X86_EFLAGS_TEST_RF)
 
-/* Shifts and repeated compares leave every flag alone when their count is 0. */
+/* Shifts and repeated compares leave every flag unchanged when their count is 0. */
 static bool may_do_nothing(const struct x86_form *f, const uint8_t *p)
 {
 	bool shift = f->map == 0 && (f->opcode & 0xfe) == 0xc0;
@@ -168,7 +168,7 @@ static bool may_do_nothing(const struct x86_form *f, const uint8_t *p)
 	return f->map == 0 && f->rep && (f->opcode & 0xf6) == 0xa6;
 }
 
-/* fcmovcc, of which capstone's tables say nothing. */
+/* fcmovcc, which is missing in capstone's tables. */
 static bool is_fcmov(const struct x86_form *f)
 {
 	return f->map == 0 && (f->opcode & 0xfe) == 0xda && f->modrm >= 0xc0 && f->modrm < 0xe0;
@@ -195,7 +195,7 @@ static void read_flags(csh handle, const cs_insn *cs, const uint8_t *p, struct x
 		if (bits & flag_bits[i].writes)
 			insn->flags_out |= flag_bits[i].flag;
 	}
-	/* the two tables of capstone do not always agree: believe the one that says "reads" */
+	/* the two tables of capstone do not always agree: "reads" wins */
 	if (is_fcmov(&insn->form) || (!(bits & ANY_TEST) && in_list(cs->detail, X86_REG_EFLAGS)))
 		insn->flags_in = X86_ARITH;
 	if (may_do_nothing(&insn->form, p))

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* What entry.c cannot say in C; all of it is inlined. */
+/* The parts of entry.c that C cannot express; all of it is inlined. */
 static inline __attribute__((always_inline)) uint64_t entry_clock(void)
 {
 	uint32_t lo, hi;
@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) uint64_t entry_clock(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* As arch->thread_pointer() has it: all C libraries keep it there, too. */
+/* As arch->thread_pointer() returns it: all C libraries keep it there, too. */
 static inline __attribute__((always_inline)) uint64_t entry_thread(void)
 {
 	uint64_t self;
@@ -28,8 +28,10 @@ static inline __attribute__((always_inline)) void entry_relax(void)
 	__asm__ volatile("pause");
 }
 
-/* ppoll() of nothing: of all ways to sleep the one that a stop does not make the kernel keep a
- * note of, which would overwrite that of the call the thread was borrowed from. */
+/*
+ * ppoll() with no descriptors: the only way to sleep in which a stop does not make the kernel write
+ * its restart block, which would overwrite that of the interrupted call.
+ */
 static inline __attribute__((always_inline)) void entry_sleep(int64_t timeout[2])
 {
 	register uint64_t r10 __asm__("r10") = 0;
@@ -54,10 +56,10 @@ static inline __attribute__((always_inline)) long entry_call(long nr, uint64_t a
 	return ret;
 }
 
-/* Which file that is: device and inode. Not 0: none. */
+/* Identifies the file: device and inode. Not 0: no such descriptor. */
 static inline __attribute__((always_inline)) long entry_file(long fd, uint64_t id[2])
 {
-	uint64_t st[32]; /* struct stat has 144 bytes, and these first */
+	uint64_t st[32]; /* struct stat has 144 bytes; the device and inode are its first words */
 	long ret;
 
 	st[0] = st[1] = 0; /* the analyzer does not see that the kernel writes them */

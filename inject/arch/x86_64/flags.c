@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the stub has to keep the arithmetic flags. Saving them costs about 2 ns a hit. */
+/* Whether the stub has to keep the arithmetic flags. Saving them costs about 2 ns per hit. */
 #include "x86.h"
 
 enum { WALK_INSNS = 16 };
@@ -12,7 +12,7 @@ static bool leaves(const struct plan_request *req, const struct x86_decoded *ins
 	return req->func_end && (insn->target < req->func || insn->target >= req->func_end);
 }
 
-/* One step: 1 live, 0 dead, -1 go on behind the instruction. */
+/* One step: 1 live, 0 dead, -1 continue behind the instruction. */
 static int step(const struct plan_request *req, const struct x86_decoded *insn, unsigned int *open)
 {
 	if (insn->flags_in & *open)
@@ -31,7 +31,10 @@ static int step(const struct plan_request *req, const struct x86_decoded *insn, 
 		return !leaves(req, insn);
 	case X86_JCC:
 	case X86_LOOP:
-		/* In the middle of a function the other way may read what is still open. */
+		/*
+		 * In the middle of a function the other branch may read flags that are still
+		 * undecided here.
+		 */
 		return req->entry ? -1 : 1;
 	case X86_FIXED:
 		return 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The landing scan (see landing.h). Three sieves, each far cheaper a byte than the next:
+ * The landing scan (see landing.h). Three filters, each far cheaper per byte than the next:
  *
  *  1. Every byte of the text is compared, 16 at a time, with the opcodes that a rel32 follows:
  *     e8 e9 (call, jmp), 0f 80..8f (jcc), c7 f8 (xbegin). About 4 bytes in 100 pass.
  *  2. The 4 bytes behind, taken as a displacement, must lead to a set bit of a map of all
  *     windows that fits into the second-level cache, then into a window.
- *  3. What is left is decoded from its function's start: an instruction must really begin there.
+ *  3. The rest is decoded from its function's start: an instruction must really begin there.
  *
- * rel8 branches reach 128 bytes, so only the surroundings of each window are looked at.
+ * rel8 branches reach 128 bytes, so only the surroundings of each window are searched for them.
  */
 #include <emmintrin.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ void landing_free(struct landing_set *set)
 	free(set);
 }
 
-/* Room for one element more; false: out of memory, and what was there stays. */
+/* Makes space for one more element; false: out of memory, and the array is unchanged. */
 static bool grow(void **array, size_t count, size_t *cap, size_t size)
 {
 	size_t more = *cap ? *cap * 2 : 64;
@@ -132,7 +132,7 @@ static bool build_spans(struct landing_set *set, const struct scan *s)
 		if (last && w->start == last->start && w->end == last->end)
 			continue;
 		if (last && w->start < last->end) {
-			/* a byte may now be one window's first and another's third */
+			/* a byte may now be the first of one window and the third of another */
 			last->end = w->end > last->end ? w->end : last->end;
 			last->entry = 0;
 			continue;
@@ -279,10 +279,10 @@ static void scan_rel8(struct scan *s, const struct span *span)
 	}
 }
 
-/* Decoding of one function, which goes on where the candidate before left it. */
+/* Decoding of one function, which continues where the previous candidate left it. */
 struct walk {
 	uint64_t start, end, pc;
-	struct x86_form form; /* of the instruction at pc; len 0: lost */
+	struct x86_form form; /* of the instruction at pc; len 0: undecodable */
 };
 
 static bool walk_read(struct walk *w, const struct scan *s)
@@ -294,7 +294,7 @@ static bool walk_read(struct walk *w, const struct scan *s)
 	return w->form.len;
 }
 
-/* Starts on the function around addr unless it is already there; false: not known. */
+/* Starts on the function around addr unless it is already there; false: unknown. */
 static bool walk_enter(struct walk *w, const struct scan *s, uint64_t addr)
 {
 	uint64_t start, end;
@@ -309,7 +309,7 @@ static bool walk_enter(struct walk *w, const struct scan *s, uint64_t addr)
 
 enum verdict { NO_BRANCH, BRANCH, UNKNOWN };
 
-/* sub $imm32, %eax has the byte e8 before its immediate, too: that one is a ModRM. */
+/* sub $imm32, %eax also has the byte e8 before its immediate, but there it is a ModRM. */
 static bool is_branch(const struct x86_form *f)
 {
 	return !f->modrm_off || (f->map == 0 && f->opcode == 0xc7 && f->modrm == 0xf8);
@@ -348,11 +348,11 @@ static int by_target(const void *a, const void *b)
 	return by_field(a, b);
 }
 
-/* Drops the candidates from `first` on that are no branches. */
+/* Drops the candidates from `first` on that are not branches. */
 static void sift(struct scan *s, size_t first)
 {
 	struct landing_set *set = s->set;
-	struct walk w = { .start = 1 }; /* no function starts there: nothing is entered yet */
+	struct walk w = { .start = 1 }; /* no function starts there: the walk is in none yet */
 	size_t kept = first;
 
 	qsort(set->found + first, set->count - first, sizeof(*set->found), by_field);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Out of a stub without running it. A stub only ever spills a register once before it changes
- * it, and what was spilled stays true until the stub is left: so the state at the site's entry
- * is, at any instruction, what the spills before it hold and for the rest what the registers
- * hold.
+ * Moves a thread out of a stub without running it. A stub spills a register once, before it changes
+ * it, and the spilled value stays valid until the stub is left. So the state at the site's entry
+ * is, at any instruction, the values of the spills before it, and for the rest the registers
+ * themselves.
  *
- * The code is compared with the templates first: a target that an older sbinject hooked may
- * hold another version of it.
+ * The code is compared with the templates first: a target that an older sbinject hooked may hold
+ * another version of it.
  */
 #include <string.h>
 #include "stub.h"
@@ -46,7 +46,7 @@ static void unspill(struct user_regs_struct *r, const struct stub_spill *s,
 		*reg[s->what] = spilled(spill, s->at);
 }
 
-/* All that is spilled by the code in [from, to], when the pc is at `to`. */
+/* Restores all that the code in [from, to] spills, when the pc is at `to`. */
 static void unspill_between(const uint8_t *from, const uint8_t *to, bool but_rdx,
 			    const struct arch_spill *spill, struct arch_regs *regs)
 {
@@ -56,7 +56,7 @@ static void unspill_between(const uint8_t *from, const uint8_t *to, bool but_rdx
 			unspill(&regs->gp, s, spill);
 }
 
-/* Equal but for a field that is filled in when the code is copied. */
+/* Equal except for a field that is filled in when the code is copied. */
 struct field {
 	uint32_t at, len;
 };
@@ -110,8 +110,10 @@ static bool is_bell(const uint8_t *code, size_t len)
 	       same_code(code, stub_common_template.bell_site, len, &jmp, 1);
 }
 
-/* Is the pc between the function's own counter and the slot? The way to the slow path stands before
- * the entry, and what that has done is known already. */
+/*
+ * Is the pc between the function's own counter and the slot? The path to the slow path is placed
+ * before the entry, and its effects are recorded in `was` already.
+ */
 static bool is_half(const struct stub_template *t, size_t at, bool was)
 {
 	return t->each && (was || at < t->entry || (at > t->each && at < t->done));
@@ -136,11 +138,11 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 	t = &stub_templates[i];
 	*half = is_half(t, at, *half);
 	if (at < t->slow) {
-		/* Nothing was spilled: r12 and r13, which it uses, are no one's. */
+		/* Nothing was spilled: r12 and r13, which it uses, are free. */
 	} else if (at >= t->entry) {
 		unspill_between(t->code + t->entry, t->code + at, at >= t->out, spill, regs);
 	} else {
-		/* The way to the slow path stands before the entry and is run after it. */
+		/* The path to the slow path is placed before the entry and runs after it. */
 		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
 		unspill_between(t->code, t->code + at, false, spill, regs);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long an x86-64 instruction is, and where its fields lie. One character an opcode:
+ * The length of an x86-64 instruction, and the places of its fields. One character per opcode:
  *
  *	-  opcode alone		m  ModRM		b  imm8		w  imm16
  *	z  imm16/32		M  ModRM + imm8		Z  ModRM + imm16/32
@@ -9,7 +9,7 @@
  *	r  valid, but privileged or never generated; R, q: the same with imm8, ModRM
  *	.  no instruction, or a prefix that was read before
  *
- * Not known and so refused: APX (REX2, EVEX map 4) and far branches with a prefix of 66.
+ * Unsupported and so refused: APX (REX2, EVEX map 4) and far branches with a prefix of 66.
  */
 #include <string.h>
 #include "x86.h"
@@ -57,7 +57,7 @@ struct cursor {
 	int vex;
 };
 
-/* The byte at the cursor; past the end `avail` is overrun and the caller finds out at the end. */
+/* The byte at the cursor; beyond the end `avail` is exceeded, and the caller checks that last. */
 static uint8_t peek(const struct cursor *c, size_t ahead)
 {
 	return c->pos + ahead < c->avail ? c->p[c->pos + ahead] : 0;
@@ -83,11 +83,11 @@ static void read_prefixes(struct cursor *c)
 		else if (b != 0xf0 && b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26 &&
 			 b != 0x64 && b != 0x65)
 			return;
-		f->rex_w = false; /* a REX counts only right before the opcode */
+		f->rex_w = false; /* a REX has an effect only directly before the opcode */
 	}
 }
 
-/* Reads a VEX, EVEX or XOP prefix up to its opcode; false: none that is known. */
+/* Reads a VEX, EVEX or XOP prefix up to its opcode; false: not a supported one. */
 static bool read_vex(struct cursor *c)
 {
 	static const uint8_t size[] = { 0, 3, 4, 3 };
@@ -109,7 +109,7 @@ static bool read_vex(struct cursor *c)
 	return c->form->map >= 1 && c->form->map <= 6 && c->form->map != 4 && !(second & 8);
 }
 
-/* Moves to the opcode, whatever stands before it. */
+/* Moves to the opcode, past all prefixes. */
 static bool read_opcode(struct cursor *c)
 {
 	struct x86_form *f = c->form;
@@ -206,8 +206,10 @@ static unsigned int imm_length(const struct cursor *c, char class)
 	}
 }
 
-/* A near branch with 66 and no REX.W is 16 bits wide on AMD and 32 on Intel; extrq and insertq
- * have two immediates that nothing else in their place has. */
+/*
+ * A near branch with 66 and no REX.W is 16 bits wide on AMD and 32 on Intel; extrq and insertq have
+ * two immediates, unlike any other instruction with these opcodes.
+ */
 static bool ambiguous(const struct x86_form *f, char class)
 {
 	if ((class == 'J' || class == 'j') && f->opsize && !f->rex_w)
@@ -215,7 +217,7 @@ static bool ambiguous(const struct x86_form *f, char class)
 	return f->map == 1 && f->opcode == 0x78 && (f->opsize || f->rep == 0xf2);
 }
 
-/* lea has no address to take of a register; data often looks like it. */
+/* The operand of lea cannot be a register; data often looks like that. */
 static bool is_lea_of_register(const struct x86_form *f)
 {
 	return f->map == 0 && f->opcode == 0x8d && f->modrm >= 0xc0;

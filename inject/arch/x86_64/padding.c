@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes between functions that nothing runs: what assemblers and linkers fill gaps with. */
+/* Bytes between functions that never run: the fill of assemblers and linkers. */
 #include "x86.h"
 
-/* A near jump; how far before an entry it may stand: leave.c looks for threads at it so near. */
+/* A near jump; how far before an entry it may be: leave.c looks for threads in that range only. */
 enum { PAD_JUMP = 5, PAD_REACH = 12, SHORT_FUNCTION = 256 };
 
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail)
@@ -66,8 +66,10 @@ bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
 	return from == to;
 }
 
-/* 1: decoding from `start` ends exactly at `end` with an instruction that never falls through;
- * 0: it does not; -1: this start tells nothing. */
+/*
+ * 1: decoding from `start` ends exactly at `end` with an instruction that never falls through; 0:
+ * it does not; -1: this start is no evidence.
+ */
 static int stream_ends(const struct plan_request *req, uint64_t start, uint64_t end)
 {
 	bool ends = false;
@@ -86,10 +88,10 @@ static int stream_ends(const struct plan_request *req, uint64_t start, uint64_t 
 }
 
 /*
- * What stands before `end` cannot be decoded backwards, and where its function starts is not
- * always known. But x86 streams fall into step within a few instructions: when decoding from each
- * of 16 starts, 49 to 64 bytes before, either breaks or meets `end` with a ret or a jump, and
- * half of them do meet it, that instruction is really there.
+ * The code before `end` cannot be decoded backwards, and the start of its function is not always
+ * known. But x86 streams fall into step within a few instructions: when decoding from each of 16
+ * starts, 49 to 64 bytes before, either breaks or meets `end` with a ret or a jump, and half of
+ * them do meet it, that instruction is really there.
  */
 static bool nothing_falls_out(const struct plan_request *req, uint64_t end)
 {
@@ -105,7 +107,7 @@ static bool nothing_falls_out(const struct plan_request *req, uint64_t end)
 	return agreed >= 8;
 }
 
-/* True if whoever runs into the no-ops at `from` is known not to exist. */
+/* True if it is certain that no code runs into the no-ops at `from`. */
 static bool nobody_enters(const struct plan_request *req, uint64_t from)
 {
 	int verdict = req->prev ? stream_ends(req, req->prev, from) : -1;
@@ -113,7 +115,7 @@ static bool nobody_enters(const struct plan_request *req, uint64_t from)
 	return verdict < 0 ? nothing_falls_out(req, from) : verdict;
 }
 
-/* The last no-op of [from, to) that a jump fits into; 0: none near enough. */
+/* The last no-op of [from, to) that a jump fits into; 0: none is near enough. */
 static uint64_t roomy_nop(const struct plan_request *req, uint64_t from, uint64_t to)
 {
 	uint64_t last = 0;
@@ -131,8 +133,8 @@ static uint64_t roomy_nop(const struct plan_request *req, uint64_t from, uint64_
 }
 
 /*
- * Where the code of [start, end) ends: behind its last ret or jump, where only no-ops follow. Start
- * files have functions without a length, which then reach up to the next one.
+ * The end of the code in [start, end): behind its last ret or jump, where only no-ops follow.
+ * Startup object files have functions without a length, which then extend to the next one.
  */
 static uint64_t code_end(const struct plan_request *req, uint64_t start, uint64_t end)
 {
@@ -153,8 +155,8 @@ static uint64_t code_end(const struct plan_request *req, uint64_t start, uint64_
 }
 
 /*
- * memcpy_chk() compares and runs on through the no-ops into memcpy(): those may be overwritten
- * only by an instruction that stands where one stood, since a thread may be at any of them.
+ * memcpy_chk() compares and falls through the no-ops into memcpy(): only an instruction at the
+ * place of an old one may overwrite them, since a thread may be at any of them.
  */
 uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to)
 {

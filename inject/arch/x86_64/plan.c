@@ -3,8 +3,8 @@
  * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
  *
  * The order of trial is body or tail behind the first instruction, body or tail, then pre. What
- * stands in the way of a five-byte window (a short body, a landing at byte 2, a page's end, an
- * immovable third instruction) often is no obstacle to a two-byte one.
+ * prevents a five-byte window (a short body, a landing at byte 2, a page's end, an immovable third
+ * instruction) often is no obstacle to a two-byte one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool inside(uint64_t addr, uint64_t start, uint64_t len)
 	return addr - start < len;
 }
 
-/* The end of what is known to be the function's own code. */
+/* The end of the code that certainly belongs to the function. */
 static uint64_t code_end(const struct plan_request *req)
 {
 	if (req->func_end > req->addr)
@@ -109,7 +109,7 @@ static enum plan_refusal displace(struct attempt *a, unsigned int want)
 	return PLAN_OK;
 }
 
-/* What one displaced instruction says about the bytes that are about to be replaced. */
+/* Checks one displaced instruction against the bytes to be replaced. */
 static enum plan_refusal check_insn(const struct attempt *a, unsigned int i)
 {
 	const struct plan *plan = a->plan;
@@ -163,8 +163,8 @@ static enum plan_refusal check_landings(const struct attempt *a, uint64_t addr, 
 }
 
 /*
- * A switch may jump to any instruction of a window in mid-function, and its table is data that
- * no scan for branches finds. At an entry there is no room before it for the dispatch.
+ * A switch may jump to any instruction of a window in mid-function, and its table is data that no
+ * scan for branches finds. At an entry there is no space before it for the dispatch.
  */
 static enum plan_refusal check_tables(const struct attempt *a)
 {
@@ -187,7 +187,7 @@ static enum plan_refusal check_tables(const struct attempt *a)
 	return PLAN_OK;
 }
 
-/* Everything that holds for all shapes, once addr, len and the instructions stand. */
+/* All checks that apply to every shape, once addr, len and the instructions are set. */
 static enum plan_refusal check_window(const struct attempt *a)
 {
 	const struct plan *plan = a->plan;
@@ -208,10 +208,10 @@ static enum plan_refusal check_window(const struct attempt *a)
 }
 
 /*
- * A window of `want` bytes may go on behind a body that ended. In the no-ops up to the next
- * function, nothing else between: in a stripped file that one may have no name (musl's neighbour of
- * _dl_debug_state()), and begins where the no-ops end, on a multiple of what compilers align
- * functions to. Or in what the linker leaves between .text and .fini, whatever that is.
+ * A window of `want` bytes may extend behind a body that ended. Either into the no-ops up to the
+ * next function, with nothing else between: in a stripped file that function may have no name
+ * (musl's neighbour of _dl_debug_state()); it begins where the no-ops end, at a multiple of the
+ * alignment of functions. Or into what the linker leaves between .text and .fini, whatever that is.
  */
 static bool has_tail(const struct attempt *a, unsigned int want)
 {
@@ -301,9 +301,10 @@ static bool is_loop(const struct attempt *a, const struct landing *l)
 }
 
 /*
- * A jump of two bytes with traps up to where one of five would end, before the next function: the
- * fill that Go's linker puts between functions, which nothing runs. No pc is in the fill, nor in
- * the jump's second byte, so that a goroutine which waits with the jump as its way back is well.
+ * A jump of two bytes followed by traps up to where one of five would end, before the next
+ * function: the fill that Go's linker puts between functions, which never runs. No pc is in the
+ * fill, nor in the jump's second byte, so a goroutine that waits with the jump as its return
+ * address is safe.
  */
 static bool may_widen(const struct attempt *a, const struct landing *l)
 {
@@ -348,7 +349,7 @@ static enum plan_refusal retarget_from(const struct attempt *a, uint64_t to)
 	return n > cap ? refuse(a, PLAN_LOOPS_TO_ENTRY, "many to", to) : PLAN_OK;
 }
 
-/* Sends the function's own branches to its entry past the hook. */
+/* Redirects the function's own branches to its entry past the hook. */
 static enum plan_refusal retarget(const struct attempt *a)
 {
 	struct plan *plan = a->plan;
@@ -364,7 +365,7 @@ static enum plan_refusal retarget(const struct attempt *a)
 	return why;
 }
 
-/* An address in mid-function must be met by decoding from the function's start. */
+/* Decoding from the function's start must meet an address in mid-function. */
 static enum plan_refusal check_boundary(const struct attempt *a)
 {
 	const struct plan_request *req = a->req;
@@ -394,7 +395,7 @@ static void skip_endbr(const struct plan_request *req, struct plan *plan)
 	plan->addr += plan->skipped;
 }
 
-/* A branch of the function's own goes to its entry, and would pass a window behind it again. */
+/* A branch of the function itself goes to its entry, and would pass a window behind it again. */
 static bool loops_to_entry(const struct attempt *a)
 {
 	struct landing found[MAX_LANDINGS];
@@ -408,17 +409,19 @@ static bool loops_to_entry(const struct attempt *a)
 	return n > MAX_LANDINGS;
 }
 
-/* Of instructions that x86_may_precede(): it does not write r12 or r13, which a Go function's stub
- * takes for nobody's. */
+/*
+ * Of instructions that x86_may_precede(): it does not write r12 or r13, which a Go function's stub
+ * treats as free.
+ */
 static bool moves_stack(const uint8_t *p)
 {
 	return *p == 0x55 || (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
 }
 
 /*
- * A uprobe of another tool's, put on the entry of a function that is hooked there, makes the kernel
- * run the file's first instruction and go on behind it, in the middle of the jump. So where the
- * first instruction may as well run before the stub it stays, and the window begins behind it.
+ * A uprobe of another tool on the entry of a function that is hooked there makes the kernel run the
+ * file's first instruction and continue behind it, in the middle of the jump. So where the first
+ * instruction can run before the stub it stays, and the window begins behind it.
  */
 static enum plan_refusal try_behind(struct attempt *a)
 {
@@ -436,7 +439,7 @@ static enum plan_refusal try_behind(struct attempt *a)
 	if (x86_flags_live(a->req, a->plan->addr))
 		return PLAN_TOO_SHORT;
 	why = try_body(a);
-	/* What comes there by another way than by the first instruction is no call. */
+	/* A pass that reaches it by another way than the first instruction is no call. */
 	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
 }
 
@@ -454,7 +457,7 @@ static enum plan_refusal choose_shape(struct attempt *a)
 	if (why == PLAN_OK)
 		return why;
 	first = *a->plan;
-	/* the detail to show is that of the first trial */
+	/* show the detail of the first trial */
 	if (try_pre(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK) {
 		if (a->detail_size)
 			a->detail[0] = '\0';
@@ -503,7 +506,7 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 	*len = 0;
 	if (decide(&a) != PLAN_OK)
 		return;
-	/* pre may be tried when a landing stands in the way of the other shapes */
+	/* try pre when a landing prevents the other shapes */
 	pad = req->entry && !req->int3 ? x86_pad_place(req, req->prev_end, req->func) : 0;
 	if (pad)
 		*addr = pad;

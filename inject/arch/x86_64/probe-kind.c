@@ -26,7 +26,7 @@ unsigned int arch_probe_kind(const uint8_t *code, size_t len)
 	if (len >= sizeof(nop5) && !memcmp(code, nop5, sizeof(nop5)))
 		return NOP5; /* becomes a call on Linux 6.18 */
 	if (len && (code[0] == 0x90 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb))
-		return NOP; /* and branches: emulated too */
+		return NOP; /* and branches: also emulated */
 	return OUT_OF_LINE;
 }
 
@@ -37,9 +37,9 @@ const uint8_t *arch_probe_sample(unsigned int kind, size_t *len)
 }
 
 /*
- * The kernel looks at the opcode alone to find what it emulates: up to 6.18 at least it takes a
- * vector instruction (VEX, EVEX) whose opcode is that of a push, a branch or a no-op for one.
- * vxorps at an entry (c5 f8 57 c0) became a push of rdi, vpbroadcastb (62 e2 7d 28 7a ce) nothing.
+ * The kernel examines only the opcode to find what it emulates: up to 6.18 at least it mistakes a
+ * vector instruction (VEX, EVEX) for a push, a branch or a no-op with the same opcode. vxorps at an
+ * entry (c5 f8 57 c0) became a push of rdi, vpbroadcastb (62 e2 7d 28 7a ce) a no-op.
  */
 bool arch_probe_safe(const uint8_t *code, size_t len)
 {

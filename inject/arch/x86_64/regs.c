@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers, signal frames and gadgets of x86-64, and the table that the rest sees.
+ * Registers, signal frames and gadgets of x86-64, and the table `arch`.
  *
  * The signal frame is the one that the kernel itself would build (struct rt_sigframe of
- * arch/x86/include/asm/sigframe.h), so that rt_sigreturn takes it apart again: a thread whose
- * tracer dies in the middle of a borrowed call walks back by itself.
+ * arch/x86/include/asm/sigframe.h), so rt_sigreturn can restore it: a thread whose tracer dies in
+ * the middle of a remote call returns by itself.
  */
 #include <cpuid.h>
 #include <elf.h>
@@ -69,7 +69,7 @@ static bool clock_trusted(char *why, size_t size)
 			line[0] = '\0';
 		fclose(f);
 	}
-	/* A TSC that the kernel found unstable is taken off this list. */
+	/* The kernel removes a TSC that it found unstable from this list. */
 	if (!f || strstr(line, "tsc"))
 		return true;
 	snprintf(why, size, "the kernel does not offer the TSC as a clock (%s)", path);
@@ -135,9 +135,9 @@ static bool regs_thread_block(uint64_t pointer, uint64_t first)
 }
 
 /*
- * The bytes of the XSAVE image that rt_sigreturn shall restore: up to the end of the last
- * feature in use. Tiles are left out unless they are in use: the kernel refuses a frame that
- * is larger than what the thread was given.
+ * The bytes of the XSAVE image that rt_sigreturn must restore: up to the end of the last feature in
+ * use. Tiles are left out unless they are in use: the kernel refuses a frame that is larger than
+ * the thread's permitted size.
  */
 static size_t xstate_size(const uint8_t *xstate, size_t len, uint64_t *features)
 {
@@ -184,9 +184,9 @@ static void fill_registers(struct frame *f, const struct user_regs_struct *r)
 }
 
 /*
- * See signal(7), "never restarted after being interrupted": those without a timeout of their own
- * to recompute, or with one that starts anew; and what waits on a socket that has a timeout
- * (SO_RCVTIMEO, SO_SNDTIMEO). Where they return EINTR they have moved nothing.
+ * See signal(7), "never restarted after being interrupted": calls without a timeout of their own to
+ * recompute, or with one that starts anew; and calls that wait on a socket that has a timeout
+ * (SO_RCVTIMEO, SO_SNDTIMEO). Where they return EINTR they have transferred nothing.
  */
 static bool interrupted_for_good(const struct arch_regs *regs)
 {
@@ -230,7 +230,7 @@ static bool waits_with_block(const struct arch_regs *regs)
 	return (long)regs->gp.rax == -516 && (long)regs->gp.orig_rax >= 0;
 }
 
-/* A call that was a restart itself has left no trace of what it was: that one is interrupted. */
+/* A call that was itself a restart has left no trace of its number: that one is interrupted. */
 static void restart_syscall(struct arch_regs *regs)
 {
 	if (regs->gp.orig_rax == SYS_restart_syscall) {
@@ -242,8 +242,8 @@ static void restart_syscall(struct arch_regs *regs)
 }
 
 /*
- * A system call that the stop interrupted: the kernel would decide at the way out whether it
- * starts again; rt_sigreturn knows nothing of it, so the frame says so itself. A restart block
+ * A system call that the stop interrupted: the kernel would decide on its way out whether to
+ * restart it. rt_sigreturn has no such step, so the frame contains the decision. A restart block
  * (-516) does not survive rt_sigreturn: that call returns EINTR.
  */
 static void fill_restart(struct frame *f, const struct arch_regs *regs)
@@ -261,7 +261,7 @@ static void fill_restart(struct frame *f, const struct arch_regs *regs)
 	}
 }
 
-/* `pop rax; ret` needs two words more in front of the frame. */
+/* `pop rax; ret` needs two more words in front of the frame. */
 static size_t frame_head(const struct arch_gadgets *gadgets)
 {
 	return gadgets->sigreturn ? 0 : 16;
@@ -296,7 +296,7 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 	memset(buf, 0, vectors - (base - head));
 	fill_registers(&f, &regs->gp);
 	fill_restart(&f, regs);
-	/* Flags that rt_sigreturn rejects: the alternate stack stays as it is. */
+	/* Flags that rt_sigreturn rejects: so the alternate stack stays as it is. */
 	f.ss_flags = ~0u;
 	f.fpstate = vectors;
 	memcpy(buf + head, &f, sizeof(f));
@@ -313,7 +313,7 @@ static size_t build_frame(const struct arch_regs *regs, const uint8_t *xstate, s
 
 static bool context_load(const uint8_t *bytes, struct arch_regs *regs)
 {
-	/* Flags that user code always has, and those that it can have. */
+	/* Flags that user code always has, and those that it may have. */
 	const uint64_t on = 1ull << 1 | 1ull << 9, may = 0x3ffdff | on;
 	struct user_regs_struct *r = &regs->gp;
 	struct frame f = { 0 };

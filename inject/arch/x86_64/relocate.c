@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What displaced instructions become when they run in a stub.
+ * How displaced instructions are rewritten to run in a stub.
  *
  *	RIP-relative operand	same instruction, disp32 adjusted
  *	jmp, jcc		the rel32 form
- *	loop, jrcxz, jecxz	have no rel32 form: two jumps more
+ *	loop, jrcxz, jecxz	have no rel32 form: two more jumps
  *	call rel32		push the ORIGINAL return address; jmp
  *	call r/m64		push the ORIGINAL return address; jmp r/m64
  *	anything else		copied
@@ -76,7 +76,7 @@ static void put32(struct emit *e, uint32_t value)
 	put(e, &value, sizeof(value));
 }
 
-/* A rel32 that ends `after` bytes further on, so that it reaches target. */
+/* A rel32 whose instruction ends `after` bytes further on, so that it reaches target. */
 static void put_rel32(struct emit *e, uint64_t target, unsigned int after)
 {
 	int64_t rel = (int64_t)(target - (e->at + e->pos + 4 + after));
@@ -87,9 +87,9 @@ static void put_rel32(struct emit *e, uint64_t target, unsigned int after)
 }
 
 /*
- * Where a displaced branch has to go. The function's entry itself is, for a hook there, the
- * emitted copy: going through the hook again would count one call twice. A hook in the middle
- * counts passes, so a branch to it goes through it.
+ * The destination of a displaced branch. The function's entry itself is, for a hook there, the
+ * emitted copy: passing the hook again would count one call twice. A hook in mid-function counts
+ * passes, so a branch to it goes through it.
  */
 static uint64_t branch_target(const struct emit *e, uint64_t target)
 {
@@ -198,7 +198,7 @@ static bool lay_out(struct emit *e)
 	return pos + (e->plan->ends ? 0 : REL_JMP) <= e->cap;
 }
 
-/* Reads back what was written: still one instruction, with the operand where it was. */
+/* Decodes what was written: it must still be one instruction, with the same operand. */
 static bool reads_back(const struct emit *e, unsigned int i, const struct x86_decoded *insn)
 {
 	struct x86_decoded got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A function for calibrate.c to copy and hook: returns its argument plus one. As in most functions
- * that are hooked, the first instruction stays, and the stub goes back into the body.
+ * that are hooked, the first instruction stays, and the stub returns into the body.
  */
 	.section .rodata
 	.globl	arch_sample_function, arch_sample_size

@@ -9,32 +9,31 @@
  *	site:	spill; find the cell of this process and target; count; restore
  *		displaced instructions, relocated; jmp back
  *
- * What the code may rely on, and keeps:
+ * What the code relies on, and preserves:
  *
  * - At a function's entry the 128 bytes under rsp are dead (the red zone belongs to the callee,
- *   which has not begun), and the kernel leaves them alone when it delivers a signal. So
- *   everything is spilled there and rsp never moves: an unwinder or a signal handler sees the
- *   frame of an ordinary call. In mid-function the red zone may be live; those sites step over
- *   it first.
- * - Every register is restored, the caller's too: with -fipa-ra a compiler knows what a callee
- *   of its own leaves untouched. Arithmetic flags are kept where the code that follows reads
- *   them (plan.h decides). No vector register is touched.
- * - No lock, no call, no allocation, no system call (the doorbell excepted), so that a site may
- *   sit in malloc, in a signal handler, in a vfork child or under seccomp.
- * - A signal may come between any two instructions and its handler may enter the same site:
- *   an owned slot is changed by single instructions only.
- * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back
- *   ends the spin instead of hanging the thread.
- * - The page's rear can be written by whoever maps it, also by a fork of fewer rights, and on old
- *   kernels its front as well: nothing that is read there becomes an address, or the length of a
- *   loop, without a bound that stands here or in the private record.
- * - A setting and what counts beside it lie a fixed distance apart, counters_off: it is added to
- *   the cell's address while RDFSBASE takes its time, and not to the index that comes of that.
+ *   which has not begun), and the kernel leaves them alone when it delivers a signal. So everything
+ *   is spilled there and rsp never moves: an unwinder or a signal handler sees the frame of an
+ *   ordinary call. In mid-function the red zone may be live; those sites step over it first.
+ * - Every register is restored, caller-saved ones too: with -fipa-ra a compiler uses the registers
+ *   that its own callee leaves unchanged. Arithmetic flags are kept where the code that follows
+ *   reads them (plan.h decides). No vector register is touched.
+ * - No lock, no call, no allocation, no system call (except in the doorbell), so that a site may be
+ *   in malloc, in a signal handler, in a vfork child or under seccomp.
+ * - A signal may arrive between any two instructions and its handler may enter the same site: an
+ *   owned slot is changed by single instructions only.
+ * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back ends
+ *   the spin instead of hanging the thread.
+ * - Any process that maps the page can write its rear, also a fork with fewer rights, and on old
+ *   kernels its front as well: no value that is read there becomes an address, or the length of a
+ *   loop, without a bound in the code or in the private record.
+ * - A setting and its counts lie a fixed distance apart, counters_off: it is added to the cell's
+ *   address while RDFSBASE takes its time, and not to the index that results from RDFSBASE.
  *
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
- *	-64 r8  -72 r9  -80 r10  -88 r11  -96 doorbell's ticket  -104 doorbell's way back
- *	-112 when it was rung
+ *	-64 r8  -72 r9  -80 r10  -88 r11  -96 doorbell's ticket  -104 doorbell's return address
+ *	-112 time of the ring
  */
 
 #include "stub-offsets.h"
@@ -42,9 +41,9 @@
 	.section .rodata.sb_stub, "a", @progbits
 
 /*
- * Spills a register. What has been spilled stays true in memory until the stub is left, so that
- * the state at the site's entry can be told at any instruction from the spills before it
- * (leave.c): the list of all of them is stub_spills. num: enum stub_spilled of stub.h.
+ * Spills a register. The spilled value stays valid in memory until the stub is left, so the state
+ * at the site's entry can be computed at any instruction from the spills before it (leave.c):
+ * stub_spills lists all of them. num: enum stub_spilled of stub.h.
  */
 .macro SPILL num, reg, at
 	mov	\reg, -\at(%rsp)
@@ -72,16 +71,16 @@ stub_spills:
 	.section .rodata.sb_stub, "a", @progbits
 
 /*
- * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix.
- * flags: keep the arithmetic flags. mid: step over the red zone. each: count in the function's own
- * counter as well. go: the entry of a Go function that does not check its stack.
- * The slow entry stands before the entry, so that the displaced code can follow the end.
+ * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
+ * keep the arithmetic flags. mid: step over the red zone. each: count in the function's own counter
+ * as well. go: the entry of a Go function that does not check its stack. The path to the slow path
+ * is placed before the entry, so that the displaced code can follow the end.
  *
- * Go: nobody has seen to it that there are 128 bytes under rsp. r14 is the goroutine, whose first
- * word is where its stack ends, and r12 and r13 are no one's at an entry (Go's ABIInternal). Where
- * there is no room the call is counted in a shared slot, without a delay and without the stack. rsp
- * stays where it is throughout, and the pc is none of Go's, so that neither a preemption nor a
- * look at the stack takes place here.
+ * Go: no check has ensured 128 bytes under rsp. r14 is the goroutine, whose first word is the end
+ * of its stack, and r12 and r13 are free at an entry (Go's ABIInternal). Where there is no space
+ * the call is counted in a shared slot, without a delay and without the stack. rsp stays unchanged
+ * throughout, and the pc is not in Go's code, so that neither a preemption nor a scan of the stack
+ * takes place here.
  */
 .macro SITE name, own, flags, mid, each, go=0
 	.balign	16
@@ -224,8 +223,8 @@ SITE go_each_own,		1, 0, 0, 1, 1
 SITE go_each_shared,		0, 0, 0, 1, 1
 
 /*
- * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay,
- * without overrun. Clobbers rax, rcx, rdx, rdi.
+ * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay, without
+ * overrun. Clobbers rax, rcx, rdx, rdi.
  */
 .macro ACCOUNT lock
 	\lock addq %rax, SLOT_INJECTED(%rsi)
@@ -258,19 +257,20 @@ stub_common:
 .Lcounters:	.quad	0	/* counters_off */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
-.Lbelltime:	.quad	0, 100000000	/* a doorbell looks up from its futex every 100 ms */
+.Lbelltime:	.quad	0, 100000000	/* a doorbell leaves its futex every 100 ms to check */
 
 /*
  * The slow path: claims a slot, filters by thread, delays.
- * In: rcx the cell, rdx where to go on (the site's done label); rax, rcx, rdx are spilled.
- * r8 cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from
- * .Lspin on the bits above it hold the delay, and r9 the time to spend.
  *
- * A hit is held against the delay that it began with: the settings may change while it spins,
- * and its excess over another delay would go into the residual, which every later hit pays for.
- * What it spends beyond r9 by more than the limit is an interruption: the hit counts with r9, the
- * rest is overrun, and the residual that went into r9 is used up, whatever it was. So no residual
- * outlives a hit that ran to its end.
+ * In: rcx the cell, rdx the return address (the site's done label); rax, rcx, rdx are spilled. r8
+ * cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from .Lspin on
+ * the bits above it hold the delay, and r9 the time to spend.
+ *
+ * A hit is held against the delay that it began with: the settings may change while it spins, and
+ * its excess over another delay would go into the residual, which every later hit pays for. Time
+ * spent beyond r9 by more than the limit is an interruption: the hit counts with r9, the rest is
+ * overrun, and the residual that went into r9 is used up, whatever it was. So no residual outlives
+ * a hit that ran to its end.
  */
 .Lslow:
 	SPILL_RBX
@@ -295,7 +295,7 @@ stub_common:
 .Lfilter:
 	testl	$FLAG_THREADS, CELL_FLAGS(%r8)
 	jz	.Lclaim
-	rdfsbase %rdi			/* the filter is refused where this may not be used */
+	rdfsbase %rdi			/* without RDFSBASE the filter is refused */
 	mov	CELL_THREADS(%r8), %esi
 	and	$TABLES - 1, %esi
 	shl	$TABLE_SHIFT, %esi
@@ -369,7 +369,7 @@ stub_common:
 	jns	.Llapsed
 	mov	CELL_DELAY(%r8), %r9
 	lea	(%rbx,%r9,2), %rbx
-	mov	SLOT_RESIDUAL(%rsi), %rdx	/* never beyond its bound, whoever wrote it */
+	mov	SLOT_RESIDUAL(%rsi), %rdx	/* never beyond its bound, whatever it contains */
 	mov	CELL_RESIDUAL_MAX(%r8), %rax
 	cmp	%rax, %rdx
 	cmovg	%rax, %rdx
@@ -414,7 +414,7 @@ stub_common:
 	jbe	1f
 	mov	%rax, SLOT_MAX(%rsi)
 1:	mov	%rax, %rdx
-	sub	%r9, %rdx		/* beyond what was to be spent; never below 0 */
+	sub	%r9, %rdx		/* beyond the time to spend; never below 0 */
 	cmp	CELL_OVERRUN(%r8), %rdx
 	ja	.Loverrun
 .Lexcess:
@@ -422,7 +422,7 @@ stub_common:
 	shr	%rcx			/* the delay that this hit began with */
 	mov	%rax, %rdx
 	sub	%rcx, %rdx		/* excess, with a sign */
-	mov	%rdx, %rcx		/* carry what was too much or too little */
+	mov	%rdx, %rcx		/* carry the excess or the shortfall */
 	add	SLOT_RESIDUAL(%rsi), %rcx
 	mov	CELL_RESIDUAL_MAX(%r8), %rdi
 	cmp	%rdi, %rcx
@@ -463,10 +463,10 @@ stub_common:
 	notrack jmp *%rdx
 
 /*
- * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has
- * answered or its lease has run out, or it has waited for longer than any answer takes, which is
- * counted; the one place with a system call. At an ordinary call's entry; everything is kept all the
- * same.
+ * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has answered
+ * or its lease has run out, or the wait is longer than any answer takes, which is counted. This is
+ * the one place with a system call. It is at an ordinary call's entry, but all registers are kept
+ * all the same.
  */
 .Lbell:
 	SPILL_RDX
@@ -525,7 +525,7 @@ stub_common:
 	jmp	.Lbell_wait
 .Lbell_lost:
 	mov	.Lcounters(%rip), %rdi
-	lock incl TOLD_LOST(%r9,%rdi)	/* it has rung: it is answered late, if at all */
+	lock incl TOLD_LOST(%r9,%rdi)	/* it has rung: the answer is late, or never comes */
 .Lbell_out:
 	mov	-24(%rsp), %rdx
 	mov	-48(%rsp), %rsi
@@ -538,8 +538,8 @@ stub_common:
 	notrack jmp *-104(%rsp)
 
 /*
- * The doorbell of an interpreter that starts: once it has been answered, nothing is rung.
- * Behind the other one, so that whoever stops here has spilled nothing of that.
+ * The doorbell of an interpreter that starts: once it has been answered, it does not ring again.
+ * Placed behind the other one, so that a thread stopped here has spilled nothing of that one.
  */
 .Lbell_once:
 	mov	.Lrecord(%rip), %rax
@@ -554,8 +554,8 @@ stub_common:
 	notrack jmp *-104(%rsp)
 
 /*
- * Gadgets for remote calls (remote.c): the call, and the way back for a thread whose tracer
- * died in the middle of it.
+ * Gadgets for remote calls (remote.c): the call, and the return for a thread whose tracer died in
+ * the middle of it.
  */
 .Lgadget_syscall:
 	syscall
@@ -570,7 +570,7 @@ stub_common:
 	syscall
 .Lcommon_end:
 
-/* The site at the dynamic linker's r_brk; -104 holds the way back. */
+/* The site at the dynamic linker's r_brk; -104 holds the return address. */
 	.balign	16
 site_bell:
 	SPILL_RAX
@@ -591,8 +591,8 @@ site_bell:
 .Lbell_end:
 
 /*
- * What stub.c needs to know of the templates: struct stub_template and struct stub_common of
- * stub.h, offsets from each template's start.
+ * The offsets in the templates that stub.c needs: struct stub_template and struct stub_common of
+ * stub.h, from each template's start.
  */
 	.section .data.rel.ro.sb_stub, "aw", @progbits
 	.balign	8

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Copies the templates of stub-code.S to where they shall run and fills in their addresses.
- */
+/* Copies the templates of stub-code.S to where they will run and fills in their addresses. */
 #include <string.h>
 #include "stub.h"
 #include "stub-offsets.h"
@@ -13,7 +11,7 @@ enum {
 	SITE_SHARED,
 	SITE_SHARED_FLAGS,
 	SITE_SHARED_MID,
-	SITE_EACH,    /* from here on all of them once more, with a counter of the function's own */
+	SITE_EACH,    /* from here on all of them again, with a counter of the function's own */
 	SITE_GO = 12, /* own, shared */
 	SITE_GO_EACH = 14, /* ... with such a counter */
 };

@@ -13,14 +13,14 @@ struct stub_template {
 	uint32_t record; /* imm64 */
 	uint32_t cell;	 /* imm64 */
 	uint32_t mask;	 /* imm32: (slots - 1) << 10 (own), slots << 10 (shared) */
-	uint32_t out;	 /* rdx is its own again: on one of the ways here it was never spilled */
+	uint32_t out;	 /* rdx has its own value again: on one path here it was never spilled */
 	uint32_t each;	 /* imm64, the function's own counter; 0: it has none */
-	uint32_t done;	 /* the hit is counted */
+	uint32_t done;	 /* the hit has been counted */
 	uint32_t base;	 /* rel32 to counters_off in the common code */
 	uint32_t taken;	 /* the same; 0: it counts in a shared slot */
-	uint32_t slow;	 /* what stands before: the way where a goroutine's stack is too short */
+	uint32_t slow;	 /* the code before it: the path where a goroutine's stack is too short */
 	uint32_t low_record, low_cell, low_slot, low_each,
-		low_base; /* of that: imm64, imm64, disp32, imm64, rel32 as base */
+		low_base; /* on that path: imm64, imm64, disp32, imm64, rel32 as base */
 	uint32_t reserved;
 };
 
@@ -32,9 +32,9 @@ struct stub_common {
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;
-	uint32_t counted; /* from here on the hit is in its slot, but for a thread that is left out
+	uint32_t counted; /* from here on the hit is in its slot, unless the thread is filtered out
 			   */
-	uint32_t kept;	  /* from here the way back is in r11 ... */
+	uint32_t kept;	  /* from here the return address is in r11 ... */
 	uint32_t due;	  /* from here to spent: the delay is being spent */
 	uint32_t spin;	  /* from here to spent: r9 is the time to spend */
 	uint32_t spent;	  /* from here to leave: its figures are being written */

@@ -21,7 +21,7 @@ struct x86_form {
 	uint8_t op_off; /* the opcode byte: prefixes end here */
 	uint8_t modrm_off;
 	uint8_t disp_off, disp_len;
-	uint8_t imm_off, imm_len; /* the displacement field of a relative branch too */
+	uint8_t imm_off, imm_len; /* also the displacement field of a relative branch */
 	uint8_t modrm;
 	uint8_t sib;
 	uint8_t rep; /* f2, f3 or 0 */
@@ -29,7 +29,7 @@ struct x86_form {
 	bool opsize;   /* 66 */
 	bool addrsize; /* 67 */
 	bool rip;      /* the memory operand is RIP-relative */
-	bool odd;      /* valid, but no user program means it: a sign of data among code */
+	bool odd;      /* valid, but not found in real programs: a sign of data among code */
 };
 
 /* The length of the instruction at p, or 0 if it is none or does not end within avail bytes. */
@@ -45,7 +45,7 @@ enum x86_kind {
 	X86_JMP_IND,  /* jmp r/m64 */
 	X86_RET,      /* ret, ret imm16 */
 	X86_TRAP,     /* ud2, hlt: never falls through */
-	X86_FIXED,    /* runs only where it stands */
+	X86_FIXED,    /* runs only at its original address */
 };
 
 enum x86_flag {
@@ -76,8 +76,10 @@ enum plan_refusal x86_decode(const uint8_t *p, size_t avail, uint64_t addr,
 /* True for kinds after which execution never goes on behind the instruction. */
 bool x86_ends(enum x86_kind kind);
 
-/* An entry's first instruction that may run before the stub: it leaves what lies under the stack
- * pointer alone, and goes on behind itself. */
+/*
+ * True for an entry's first instruction that may run before the stub: it does not touch what lies
+ * under the stack pointer, and execution continues behind it.
+ */
 bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn);
 
 /* True where the arithmetic flags at pc may still be read. */
@@ -89,11 +91,13 @@ unsigned int x86_nop_length(const uint8_t *p, size_t avail);
 /* True if [from, to) decodes as no-ops and nothing else, the last one ending at `to`. */
 bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 
-/* Where among the no-ops [from, to) a jump of 5 bytes may stand, the later the better: nothing
- * runs into them from above, or what does finds an instruction boundary there. 0: nowhere. */
+/*
+ * Where among the no-ops [from, to) a jump of 5 bytes may be put, the later the better: no code
+ * falls into them from above, or such code meets an instruction boundary there. 0: nowhere.
+ */
 uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to);
 
-/* The text at a run-time address and how much follows; NULL outside. */
+/* The text at a run-time address and the number of bytes that follow; NULL outside. */
 const uint8_t *x86_text_at(const struct plan_request *req, uint64_t addr, size_t *avail);
 
 #endif

@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 
 /*
- * What the agent asks of the processor. An architecture is a folder beside this one with the
- * same names; the Makefile takes the machine's.
+ * The operations that differ between processors. An architecture is a folder beside this one with
+ * the same names; the Makefile takes the machine's.
  */
 
 /* The clock of the control page. */
@@ -18,7 +18,7 @@ static inline uint64_t cpu_ticks(void)
 
 /*
  * The thread's FS base, which owns slots. Not RDFSBASE: the first word of the thread's control
- * block points to itself in every libc (the ABI of TLS asks for it), and may always be read.
+ * block points to itself in every libc (the ABI of TLS requires it), and may always be read.
  */
 static inline uint64_t cpu_thread(void)
 {
@@ -34,8 +34,8 @@ static inline void cpu_relax(void)
 }
 
 /*
- * Sleeps for so long, in the way of who waits for a lock of libc's, by FUTEX_WAIT for the value 2:
- * sbinject lends no such thread. errno stays.
+ * Sleeps for this time as a thread that waits for a lock of libc does, by FUTEX_WAIT for the value
+ * 2: sbinject makes no remote call on such a thread. errno stays.
  */
 static inline void cpu_nap(int64_t ns)
 {
@@ -50,7 +50,7 @@ static inline void cpu_nap(int64_t ns)
 			 : "rcx", "r11", "memory");
 }
 
-/* Single instructions, as the owner of a slot must: see page-abi.h. */
+/* Single instructions, as required of the owner of a slot: see page-abi.h. */
 static inline void cpu_add(uint64_t *p, uint64_t n)
 {
 	__asm__ volatile("addq %1, %0" : "+m"(*p) : "er"(n) : "cc");
