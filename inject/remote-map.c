@@ -74,8 +74,23 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
 	return code;
 }
 
-int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
-		    uint64_t offset, struct sb_err *err)
+/* At once, where it is known that a new mapping is not locked. */
+static int map_fixed(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+		     uint64_t offset, struct sb_err *err)
+{
+	long got = -1;
+	int code = remote_syscall(r, &got, err, SYS_mmap, addr, len, (uint64_t)prot,
+				  (uint64_t)(flags | MAP_FIXED), (uint64_t)fd, offset);
+
+	if (code >= 0 && fault_point("setup-move", r->thread->proc->pid))
+		return err_set(err, SB_ETARGET, "fault: setup-move");
+	return code < 0 || (uint64_t)got == addr ? code : map_refused(r, got, err);
+}
+
+/* Two pages elsewhere, which grow on their way to their place: locked memory is not read in whole.
+ */
+static int map_and_move(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+			uint64_t offset, struct sb_err *err)
 {
 	const uint64_t first = REMOTE_MAP_FIRST;
 	long got = -1, ret = 0;
@@ -98,4 +113,12 @@ int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int
 		return code;
 	remote_syscall(r, &got, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
 	return map_refused(r, ret, err);
+}
+
+int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+		    uint64_t offset, struct sb_err *err)
+{
+	if (r->locks == 'n')
+		return map_fixed(r, addr, len, prot, flags, fd, offset, err);
+	return map_and_move(r, addr, len, prot, flags, fd, offset, err);
 }
