@@ -60,14 +60,6 @@ size_t memory_peek(const struct memory *mem, uint64_t addr, void *buf, size_t le
 	return done;
 }
 
-int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len, struct sb_err *err)
-{
-	if (memory_peek(mem, addr, buf, len) == len)
-		return 0;
-	return err_set(err, SB_ETARGET, "process %d: cannot read %zu bytes at 0x%llx", mem->pid,
-		       len, (unsigned long long)addr);
-}
-
 int memory_write(const struct memory *mem, uint64_t addr, const void *buf, size_t len,
 		 struct sb_err *err)
 {

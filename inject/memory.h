@@ -30,7 +30,6 @@ bool memory_gone(const struct memory *mem);
 int memory_err_gone(pid_t pid, struct sb_err *err); /* fills err: SB_ENOPROC */
 
 /* All len bytes, or an error (SB_ETARGET with the address). */
-int memory_read(const struct memory *mem, uint64_t addr, void *buf, size_t len, struct sb_err *err);
 int memory_write(const struct memory *mem, uint64_t addr, const void *buf, size_t len,
 		 struct sb_err *err);
 

@@ -466,25 +466,6 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 	return 0;
 }
 
-int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err)
-{
-	int ret;
-
-	if (!r->gadgets->result)
-		return err_set(err, SB_EINTERNAL, "remote_call without a region");
-	r->work = r->saved;
-	arch->prepare_call(&r->work, r->sp, function, 0);
-	ret = memory_write(r->mem, r->sp, &r->gadgets->result, sizeof(uint64_t), err);
-	if (ret < 0)
-		return ret;
-	ret = start(r, err); /* up to the entry of its rt_sigreturn */
-	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
-		return err_set(err, SB_ETARGET, "thread %d was lost in a remote call",
-			       r->thread->tid);
-	*result = arch->call_result(&r->work);
-	return 0;
-}
-
 /*
  * Back to a stop from which the kernel examines interrupted system calls: only there do the saved
  * registers have their meaning. A call that has only been entered is skipped.

@@ -104,9 +104,6 @@ int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int
  */
 uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len);
 
-/* Calls a function without arguments (an IFUNC resolver). */
-int remote_call(struct remote *r, uint64_t function, uint64_t *result, struct sb_err *err);
-
 /*
  * For functions that take long or make system calls: the tracer lets the thread go, and it runs
  * function(arg) by itself, all signals blocked, on its own stack, while the tracer continues its

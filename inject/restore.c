@@ -38,7 +38,8 @@ enum {
 #define LEAVE_NS 2000000000ull
 #define PASS_NS	 5000000ull
 
-int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err)
+/* Restores only the text, of a process whose threads are all stopped (--no-children's forks). */
+static int write_old_text(struct space *space, struct space_restored *out, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -450,7 +451,7 @@ static bool restore_text(struct space *space, struct space_restored *out, struct
 	for (int i = 0; i < TEXT_TRIES; i++) {
 		memset(out, 0, sizeof(*out));
 		memset(&why, 0, sizeof(why));
-		if (space_restore_text(space, out, &why) >= 0)
+		if (write_old_text(space, out, &why) >= 0)
 			return true;
 	}
 	*err = why;

@@ -177,9 +177,6 @@ struct space_restored {
 int space_restore(struct space *space, struct tree *tree, bool release, struct space_restored *out,
 		  struct sb_err *err);
 
-/* Restores only the text, of a process whose threads are all stopped (--no-children's forks). */
-int space_restore_text(struct space *space, struct space_restored *out, struct sb_err *err);
-
 /*
  * Rebuilds a space from the target's memory. 0, with an *out for which space_holds() is false: the
  * process is clean. Of several sessions it takes one; one that is not dormant where there is one.

@@ -8,13 +8,6 @@
 
 #define LEVEL 0.05
 
-static const char *const state_names[COMPARE_STATES] = { "same", "changed", "unknown" };
-
-const char *compare_state_name(enum compare_state state)
-{
-	return (unsigned int)state < COMPARE_STATES ? state_names[state] : "?";
-}
-
 /* b - a by MOVER; unknown where an interval is. */
 static struct sweep_estimate mover(const struct sweep_estimate *a, const struct sweep_estimate *b)
 {

@@ -44,6 +44,5 @@ struct compare {
 void compare_results(const struct sweep_result *a, const struct sweep_result *b,
 		     struct compare *out);
 void compare_free(struct compare *cmp);
-const char *compare_state_name(enum compare_state state);
 
 #endif
