@@ -209,7 +209,7 @@ static void drop_regions(struct space *space, uint64_t session)
 	space->n_regions = n;
 }
 
-/* A session that is over, and none of whose hooks is in the text, as is to be expected. */
+/* A session that is over, and has no hook left in the text, as is to be expected. */
 static bool is_dormant(const struct space *space, uint64_t page, const struct sb_page_header *h)
 {
 	struct sb_page_told told;

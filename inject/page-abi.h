@@ -86,8 +86,8 @@ struct sb_page_slot {
 	uint64_t max_ticks;	/* longest time one hit took, overrun included */
 	uint64_t reserved;
 	/*
-	 * Delayed hits by excess over delay_ticks: v = excess >> BUCKET_SHIFT (below 0: 0);
-	 * bucket v for v < 4, else 4 a power of two: (e - 1) * 4 + next two bits, e = log2 v.
+	 * Delayed hits by excess over delay_ticks: v = excess >> SB_PAGE_BUCKET_SHIFT (below 0: 0);
+	 * bucket v for v < 4, else 4 per power of two: (e - 1) * 4 + next two bits, e = log2 v.
 	 */
 	uint64_t bucket[SB_PAGE_BUCKETS];
 };
