@@ -82,8 +82,8 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 struct room *room_fork(const struct room *parent, struct space *space, pid_t child);
 
 /*
- * What a dead tracer left in a process, as space_load() found it; NULL: nothing. A remote call of
- * that tracer that has not begun its work does nothing any more.
+ * The remains of a dead tracer in a process, as space_load() found them; NULL: nothing. A remote
+ * call of that tracer that has not begun its work does nothing any more.
  */
 struct room *room_load(struct space *space, struct tree *tree, pid_t pid);
 

@@ -30,7 +30,7 @@ struct control { /* a page, shared by a space and its forks */
 	struct task_ids ids;	/* of the process that it was made for, at that time */
 	uint64_t inode;		/* of its front, and ... */
 	uint64_t rear_inode;	/* of its rear: to find its mappings in /proc/PID/maps */
-	struct control *before; /* what its first space left for it: space_part(); or NULL */
+	struct control *before; /* the former page of its first space: space_part(); or NULL */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
