@@ -16,7 +16,7 @@ struct line_search {
 	struct image *img;
 	const char *file;
 	unsigned int line;
-	struct addr_list at;	/* what was found */
+	struct addr_list at;	/* the result */
 	struct addr_list weak;	/* rows of the line that begin no statement */
 	struct addr_list begin; /* where the unit's functions and inline copies begin, sorted */
 	bool has_begin;

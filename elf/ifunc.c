@@ -70,7 +70,7 @@ static bool is_implementation(const struct ifunc_search *s, uint64_t value)
 
 	if (!e || !e->x || value == s->vaddr + s->def->bias)
 		return false;
-	/* A resolver may choose code outside of every file: time() lies in the vDSO. */
+	/* A resolver may choose code that is in no file: time() is in the vDSO. */
 	if (!module_at(s->reader->space, value, &m, NULL))
 		return true;
 	plt = is_in_plt(m.img, value - m.bias);

@@ -544,7 +544,7 @@ static int search(struct resolver *r, struct sb_err *err)
 	return 0;
 }
 
-/* What was read of a file that changed meanwhile is discarded. */
+/* Data of a file that changed while it was read is discarded. */
 static int check_flaws(const struct resolver *r, struct sb_err *err)
 {
 	for (size_t i = 0; i < r->named.count; i++)

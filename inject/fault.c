@@ -106,10 +106,7 @@ bool fault_point(const char *name, int pid)
 
 	if (client_pid)
 		log_passage(name, pid);
-	/*
-	 * Only in the tracer: what the command line restores after the tracer's death must not
-	 * fail.
-	 */
+	/* Only in the tracer: the command line's restore after the tracer's death must not fail. */
 	if (!client_pid || !want || strncmp(want, name, len) ||
 	    (want[len] != '=' && want[len] != ':'))
 		return false;

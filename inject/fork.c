@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a fork has of the state of its parent.
+ * The part of its parent's state that a fork has.
  *
- * The kernel copies the memory at one moment and reports the fork at a later one. What was made in
+ * The kernel copies the memory at one moment and reports the fork at a later one. Anything made in
  * the parent in between is recorded here by then and is not in the child: a page, a region of
  * stubs, a mailbox, of which the child may have nothing or a part, and hooks in its text. So the
  * child's own memory decides. Of each thing it shows all or nothing, since its header is written

@@ -209,7 +209,7 @@ static void drop_regions(struct space *space, uint64_t session)
 	space->n_regions = n;
 }
 
-/* A session that is over, and none of whose hooks is in the text, as is to be expected. */
+/* A session that is over, and has no hook left in the text, as is to be expected. */
 static bool is_dormant(const struct space *space, uint64_t page, const struct sb_page_header *h)
 {
 	struct sb_page_told told;
@@ -252,7 +252,7 @@ static const struct map_entry *choose_page(struct space *space, const struct map
 }
 
 /*
- * The control page, and what else a tracer left that was killed before its first hook. The target
+ * The control page, and the remains of a tracer that was killed before its first hook. The target
  * can have written anything into the page, so its address and size come from the memory map: it is
  * mapped with one page more, which is the record or will be. Two pages of the front are mapped
  * somewhere before they are grown and moved to their place (half_addr).

@@ -9,15 +9,15 @@
 /*
  * A mimic runs a small function of a process outside that process: in a child of sbinject, emptied
  * of its own memory, where the target's pages appear as copies when they are touched. The function
- * reads what it would read in the target and changes nothing in the target. The target is neither
+ * reads the same values as in the target and changes nothing in the target. The target is neither
  * stopped nor traced, and nothing can remain in it, even if a process is killed.
  *
  * It is made for IFUNC resolvers, which examine the processor and return an address. It does not
  * support functions that need the kernel: a system call ends the attempt, and so do a fault that
  * the target would have had too, and half a second of running time.
  *
- * mimic_open() starts no process; the first call does. Copies, and what was written to them, last
- * until mimic_close(), so all calls see one state.
+ * mimic_open() starts no process; the first call does. Copies, and writes to them, last until
+ * mimic_close(), so all calls see one state.
  */
 struct mimic;
 

@@ -86,8 +86,8 @@ struct sb_page_slot {
 	uint64_t max_ticks;	/* longest time one hit took, overrun included */
 	uint64_t reserved;
 	/*
-	 * Delayed hits by excess over delay_ticks: v = excess >> BUCKET_SHIFT (below 0: 0);
-	 * bucket v for v < 4, else 4 a power of two: (e - 1) * 4 + next two bits, e = log2 v.
+	 * Delayed hits by excess over delay_ticks: v = excess >> SB_PAGE_BUCKET_SHIFT (below 0: 0);
+	 * bucket v for v < 4, else 4 per power of two: (e - 1) * 4 + next two bits, e = log2 v.
 	 */
 	uint64_t bucket[SB_PAGE_BUCKETS];
 };
@@ -108,7 +108,7 @@ struct sb_page_cell {
 struct sb_page_counts {
 	uint64_t settings[7]; /* not used */
 	uint64_t cuts;	      /* delayed hits that left early because of a change */
-	uint64_t cut_ticks;   /* what they had spent */
+	uint64_t cut_ticks;   /* the time that they spent */
 	/*
 	 * Of the agent, while SB_CELL_SPANS is set: the time of calls from entry to return, without
 	 * the time of the measurement itself, and including the functions that they call. For a
@@ -186,8 +186,8 @@ struct sb_page_told {
 	uint64_t reserved0[11];
 	uint32_t reserved1;
 	/*
-	 * Not 0: its session is over and all code is restored. What stays mapped does nothing, and
-	 * does not prevent an attach (sbinject). In the rear, since sbinject writes it into the
+	 * Not 0: its session is over and all code is restored. The remaining mappings do nothing,
+	 * and do not prevent an attach (sbinject). In the rear, since sbinject writes it into the
 	 * target's memory.
 	 */
 	uint32_t dormant;
@@ -421,7 +421,7 @@ struct sb_room {
 	uint32_t flags;	      /* enum sb_room_flags (agent) */
 	uint32_t python;      /* PY_VERSION_HEX of the interpreter (agent) */
 	uint32_t matched;     /* code objects being watched (agent) */
-	uint64_t cost_ticks;  /* what a counted call costs (agent) */
+	uint64_t cost_ticks;  /* the cost of a counted call (agent) */
 	uint64_t lent_until;  /* clock: until then a thread waits at the end of its remote call */
 	/*
 	 * 3.10, 3.11 (agent): the address of the interpreter's word for its frame evaluation

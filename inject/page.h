@@ -143,10 +143,7 @@ int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const ui
 		     size_t count, struct sb_err *err);
 
 void page_lease(struct page *page, uint64_t until_ticks);
-/*
- * Doorbells that gave up waiting: sbinject did not see what the program did until they were
- * answered.
- */
+/* Doorbells that gave up waiting: sbinject missed the program's work until they were answered. */
 uint32_t page_bells_lost(const struct page *page);
 void page_kick(struct page *page); /* ends every spin in progress */
 /*

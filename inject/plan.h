@@ -114,7 +114,7 @@ struct plan {
 	uint8_t pad_orig[5];
 	uint8_t insns;
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
-	uint64_t resume; /* where execution goes on after the last displaced instruction */
+	uint64_t resume; /* where execution continues after the last displaced instruction */
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
 	bool flags_live; /* the stub must keep the arithmetic flags */
 	bool entry;	 /* as in the request */
@@ -127,9 +127,8 @@ struct plan {
 struct landing_set;
 
 /*
- * Decides. landings may be NULL only where the caller knows that nothing lands (tests). Returns
- * PLAN_OK or the reason; fills *detail (may be NULL) with a short text such as "from 0x1234", or
- * "".
+ * Decides. landings may be NULL only where certainly nothing lands (tests). Returns PLAN_OK or the
+ * reason; fills *detail (may be NULL) with a short text such as "from 0x1234", or "".
  */
 enum plan_refusal plan_make(const struct plan_request *req, const struct landing_set *landings,
 			    struct plan *plan, char *detail, size_t detail_size);

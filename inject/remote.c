@@ -28,7 +28,7 @@ enum {
 };
 
 /*
- * Best is what stays mapped for good, the C library and the dynamic linker; then other files.
+ * Best are mappings that stay for good, of the C library and the dynamic linker; then other files.
  * Mappings without a file are last: they may be sbinject's, and about to be removed.
  */
 static int gadget_rank(const struct map_entry *m)
@@ -65,7 +65,7 @@ int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struc
 	bool found = false;
 
 	memset(out, 0, sizeof(*out));
-	/* Backwards: what was mapped first usually lies above. */
+	/* Backwards: earlier mappings usually lie above. */
 	for (int rank = 0; rank <= 2 && !found; rank++)
 		for (size_t i = maps->count; buf && i-- > 0 && !found;)
 			found = gadget_rank(&maps->entry[i]) == rank &&
@@ -238,7 +238,7 @@ static void release_held(struct remote *r)
 	r->held = NULL;
 }
 
-/* Stops them anew if they are held already: what made a thread unfit may have passed. */
+/* Stops them again if they are held already: the reason why a thread was unfit may have passed. */
 static void hold(struct remote *r, struct space *space)
 {
 	release_held(r);

@@ -139,9 +139,9 @@ static bool threads_out(struct space *space, struct tree *tree)
 }
 
 /*
- * What signal handlers will return to. With the text restored and every thread out of the stubs, a
- * new way into them is unlikely. So memory is searched while the target runs, and what was found is
- * changed while it is stopped, until a search finds nothing.
+ * The registers that signal handlers will return to. With the text restored and every thread out of
+ * the stubs, a new way into them is unlikely. So memory is searched while the target runs, and the
+ * finds are changed while it is stopped, until a search finds nothing.
  */
 struct returns {
 	struct space *space;
@@ -224,8 +224,8 @@ static void return_change(const struct returns *r, uint64_t at)
 }
 
 /*
- * What an earlier handler left behind, below the stack pointer of a thread on its own stack: no
- * handler returns to it, and it may lie there for ever. All are stopped.
+ * The remains of an earlier handler's frame, below the stack pointer of a thread on its own stack:
+ * no handler returns to it, and it may lie there for ever. All are stopped.
  */
 static bool return_is_dead(const struct returns *r, const struct maps *maps, uint64_t at)
 {
@@ -302,8 +302,8 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 }
 
 /*
- * What was unmapped before the thread was lost must not be unmapped again: something else may have
- * been mapped there.
+ * Ranges that were unmapped before the thread was lost must not be unmapped again: something else
+ * may have been mapped there.
  */
 static void forget_unmapped(struct space *space)
 {

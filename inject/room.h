@@ -13,14 +13,15 @@
  *
  * Life cycle: room_open() maps the mailbox, with the agent's bytes in it (by a remote call);
  * room_targets() and room_ask() set what is to be done; room_step() is called until it is done;
- * room_close() removes everything, when nothing of it runs. No function here waits: a command can
- * take as long as the interpreter stays away from a point where it may run code.
+ * room_evict() removes the agent. When nothing of it runs any more, space_restore() unmaps the
+ * mailbox, and room_free() frees the description. No function here waits: a command can take as
+ * long as the interpreter stays away from a point where it may run code.
  *
  * How a command gets there, see room-step.c: by a remote call, a thread that sleeps in the kernel
- * without the GIL takes it; else the interpreter is made to run it by a pending call, of its main
- * thread or of any thread; a thread that is at an interpreter's start bell runs it on the spot. A
- * command that takes more than a millisecond is done in pieces, each of which gets there so; the
- * program runs in between. Callers of this module need no knowledge of it.
+ * without the GIL takes the GIL; else the interpreter is made to run the command by a pending call,
+ * of its main thread or of any thread; a thread that is at an interpreter's start bell runs it on
+ * the spot. A command that takes more than a millisecond is done in pieces, each of which gets
+ * there so; the program runs in between. Callers of this module need no knowledge of it.
  */
 struct room {
 	struct space *space; /* counted reference */
@@ -81,8 +82,8 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 struct room *room_fork(const struct room *parent, struct space *space, pid_t child);
 
 /*
- * What a dead tracer left in a process, as space_load() found it; NULL: nothing. A remote call of
- * that tracer that has not begun its work does nothing any more.
+ * The remains of a dead tracer in a process, as space_load() found them; NULL: nothing. A remote
+ * call of that tracer that has not begun its work does nothing any more.
  */
 struct room *room_load(struct space *space, struct tree *tree, pid_t pid);
 

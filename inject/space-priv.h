@@ -17,12 +17,14 @@ int space_make_files(struct space *space, struct remote *r, const struct space_w
 /* Closes them in the target. False: the thread was lost. *closed: the program had closed one. */
 bool space_close_files(struct remote *r, const long fd[2], bool *closed);
 
-/* SB_ETARGET: what is mapped in the page's place, in its front and in its rear, is not the files of
- * space->control. */
+/*
+ * SB_ETARGET: the mappings in the page's place, of its front and its rear, are not of the files of
+ * space->control.
+ */
 int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
 		    struct sb_err *err);
 
-/* A call that must succeed in the target, or is explained. */
+/* Checks the result of a call in the target: SB_ETARGET with its error, unless it succeeded. */
 int space_must(struct remote *r, const char *what, long result, struct sb_err *err);
 
 #endif

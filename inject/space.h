@@ -30,7 +30,7 @@ struct control { /* a page, shared by a space and its forks */
 	struct task_ids ids;	/* of the process that it was made for, at that time */
 	uint64_t inode;		/* of its front, and ... */
 	uint64_t rear_inode;	/* of its rear: to find its mappings in /proc/PID/maps */
-	struct control *before; /* what its first space left for it: space_part(); or NULL */
+	struct control *before; /* the former page of its first space: space_part(); or NULL */
 	void (*gone)(void *ctx, struct page *page); /* before it is unmapped; may be NULL */
 	void *ctx;
 };
@@ -57,7 +57,7 @@ struct space {
 	uint32_t proc;		       /* index in the page, 0: none */
 	uint8_t most_shift;	       /* as in its record */
 	bool hooked;		       /* text has been changed */
-	uint64_t room_addr, room_size; /* an agent's room and its code (room.h); 0: none */
+	uint64_t room_addr, room_size; /* an agent's mailbox and its code (room.h); 0: none */
 	bool agent_stays; /* the agent could not be stopped: what it uses stays mapped */
 	bool lacks;	  /* a fork from the middle of a change: its parent has more by now */
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, as found */

@@ -81,7 +81,7 @@ static void adopt(struct tree *tree, struct thread *parent, pid_t tid, enum stop
 	thread->newborn = true;
 	/*
 	 * A new process is handled while its parent is still in the event: a daemon's parent is
-	 * gone in a moment, and with it what its child inherits.
+	 * gone in a moment, and the state that its child inherits with it.
 	 */
 	if (orphan_take(tree, tid, &stop) ||
 	    (proc != parent->proc && pt_wait(tid, &stop, FIRST_STOP_US)))

@@ -322,7 +322,7 @@ static bool stop_to_release(struct thread *t)
 	return tree_await_stop(t, 500) || (!thread_kept(t) && tree_await_stop(t, 20000));
 }
 
-/* The next that is not known to be deep in the kernel. */
+/* The next thread that is not recorded as deep in the kernel. */
 static struct thread *next_to_release(const struct proc *proc)
 {
 	struct thread *t = proc->threads;

@@ -22,10 +22,10 @@
  * receives all events through struct tree_ops. A process that shares its parent's memory (vfork,
  * CLONE_VM) has the same space.
  *
- * Any function that dispatches events may end any process and any thread. What has ended leaves the
- * lists at once, and its memory stays allocated: a pointer to it stays valid, and shows the end
- * (THREAD_GONE; proc->ended, no space, no session, no threads), until tree_bury(), which only the
- * outermost loops call.
+ * Any function that dispatches events may end any process and any thread. A process or thread that
+ * has ended leaves the lists at once, and its memory stays allocated: a pointer to it stays valid,
+ * and shows the end (THREAD_GONE; proc->ended, no space, no session, no threads), until
+ * tree_bury(), which only the outermost loops call.
  *
  * If the tracer dies the kernel lets every thread run on; nothing here needs cleaning up.
  */

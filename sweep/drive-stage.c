@@ -434,7 +434,7 @@ static void group_told(struct drive *drive)
 	record_data_free(&data);
 }
 
-/* --- what is next --- */
+/* --- the next stage --- */
 
 static void next_target(struct drive *drive)
 {
@@ -513,8 +513,8 @@ static void exp_window(struct drive *drive)
 }
 
 /*
- * After a sixth and a third of the blocks: does an arm begin with what the one before it left in
- * the pipeline? Then the guard is too short, and the data so far is biased towards none: start
+ * After a sixth and a third of the blocks: does an arm begin with items in the pipeline from the
+ * arm before it? Then the guard is too short, and the data so far is biased towards none: start
  * over.
  */
 static bool carries_over(const struct drive *drive)

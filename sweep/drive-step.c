@@ -12,7 +12,7 @@ static double dither_ns(const struct drive *drive)
 	return !drive->cfg.aligned && drive->pilot.period_ns > 0 ? drive->pilot.period_ns : 0;
 }
 
-/* What a dose adds to an item, as a lane feels it; dose -1: none. */
+/* The addition of a dose to an item, as a lane feels it; dose -1: none. */
 static double dose_x_ns(const struct drive *drive, int dose)
 {
 	const struct experiment *exp = &drive->exp;

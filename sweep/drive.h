@@ -121,7 +121,7 @@ void drive_close(struct drive *drive);
 /* The index of a thread's counters in told.lane; the same triple gives the same index. */
 size_t drive_lane(struct drive *drive, const char *role, int pid, int tid);
 
-/* Which targets told.lane must sum up in this experiment: one flag a target. */
+/* Which targets told.lane must sum up in this experiment: one flag per target. */
 const bool *drive_treated(const struct drive *drive);
 
 void drive_next(struct drive *drive, struct drive_step *step);

@@ -234,7 +234,10 @@ static bool noted_open(void)
 	return noted.keys;
 }
 
-/* Notes a function once, and returns the address of its counter. What does not fit is left out. */
+/*
+ * Notes a function once, and returns the address of its counter. Functions that do not fit are left
+ * out.
+ */
 static uint64_t *note_once(const struct watch *w, uint32_t cell)
 {
 	uint64_t key = hash(hash(0xcbf29ce484222325ull ^ cell, w->module), w->qualname) | 1;
@@ -366,7 +369,7 @@ int judge_again(void)
 	return 0;
 }
 
-/* ---- what exists ---- */
+/* ---- existing functions ---- */
 
 struct lister {
 	struct walk walk;

@@ -11,7 +11,7 @@
 /*
  * The agent's side of the control page. Sizes and offsets come from the mailbox, which is this
  * process's own memory, and are checked once, in page_open(): no value in the page, which a fork
- * with fewer rights can also write, leads outside of it.
+ * with fewer rights can also write, leads beyond it.
  */
 struct page {
 	char *base;

@@ -41,7 +41,7 @@ struct py {
 	 * call audit hooks.
 	 */
 	PyObject *(*function_code)(PyObject *), *(*function_globals)(PyObject *);
-	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; a new reference with get_ref */
+	PyObject *(*weakref_object)(PyObject *ref); /* borrowed; weakref_get returns a new one */
 	int (*weakref_get)(PyObject *ref, PyObject **object);
 	/* NULL where the type is missing: then names lead to fewer functions. */
 	PyObject *(*function_closure)(PyObject *), *(*cell_get)(PyObject *),

@@ -61,7 +61,7 @@ static bool grown(void **array, size_t n, size_t *room, size_t size)
 	return true;
 }
 
-/* What does not fit any more is not visited; its first call is seen all the same. */
+/* Objects that do not fit any more are not visited; their first calls are seen all the same. */
 static void todo_add(PyObject *object, PyObject *globals, int depth)
 {
 	if (!grown((void **)&place.todo, place.n_todo, &place.room_todo, sizeof(*place.todo)))
@@ -321,7 +321,7 @@ static void add_modules(void)
 	Py_DecRef(list);
 }
 
-/* ---- by what the collector knows ---- */
+/* ---- by the collector's objects ---- */
 
 /* Of many functions with one code, one is enough where the code decides. */
 static void add_function(struct walking *w, PyObject *function)
@@ -381,7 +381,7 @@ void walk_drop(void)
 	free(was.parents.slot);
 }
 
-/* Nothing is visited any more: what was kept is released bit by bit. */
+/* Nothing more is visited: the held objects are released bit by bit. */
 static int leave(void)
 {
 	place.stage = LEAVING;

@@ -155,7 +155,7 @@ static uint64_t code_end(const struct plan_request *req, uint64_t start, uint64_
 }
 
 /*
- * memcpy_chk() compares and falls through the no-ops into memcpy(): only an instruction at the
+ * __memcpy_chk() compares and falls through the no-ops into memcpy(): only an instruction at the
  * place of an old one may overwrite them, since a thread may be at any of them.
  */
 uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t to)

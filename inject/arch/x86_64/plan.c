@@ -2,9 +2,9 @@
 /*
  * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
  *
- * The order of trial is body or tail behind the first instruction, body or tail, then pre. What
- * prevents a five-byte window (a short body, a landing at byte 2, a page's end, an immovable third
- * instruction) often is no obstacle to a two-byte one.
+ * The order of trial is body or tail behind the first instruction, body or tail, then pre. An
+ * obstacle to a five-byte window (a short body, a landing at byte 2, a page's end, an immovable
+ * third instruction) often is none to a two-byte one.
  */
 #include <stdio.h>
 #include <string.h>

@@ -58,7 +58,7 @@ enum stub_spilled {
 	SPILLED_COUNT,
 };
 
-/* One spilling instruction of a template: spilled once the pc has come to `after`. */
+/* One spilling instruction of a template: spilled once the pc has reached `after`. */
 struct stub_spill {
 	const uint8_t *after;
 	uint32_t what; /* enum stub_spilled */

@@ -7,10 +7,10 @@
 /*
  * Reading x86-64 instructions, for this folder only.
  *
- * Two decoders of different origin must agree before an instruction is displaced: a small one
- * here, which knows lengths and where the fields lie (x86_length(), about 150 MB/s), and
- * capstone (about 10 MB/s), which knows what is a valid instruction and which flags it touches.
- * Walking long stretches (landing confirmation) uses the small one alone.
+ * Two decoders of different origin must agree before an instruction is displaced: a small one here,
+ * for lengths and the places of fields (x86_length(), about 150 MB/s), and capstone (about 10
+ * MB/s), for the validity of an instruction and the flags that it touches. Walking long stretches
+ * (landing confirmation) uses the small one alone.
  */
 
 /* Where the parts of one instruction lie; offsets count from its first byte, 0: absent. */
@@ -73,7 +73,7 @@ enum plan_refusal x86_classify(const uint8_t *p, size_t avail, uint64_t addr,
 enum plan_refusal x86_decode(const uint8_t *p, size_t avail, uint64_t addr,
 			     struct x86_decoded *insn);
 
-/* True for kinds after which execution never goes on behind the instruction. */
+/* True for kinds after which execution never continues behind the instruction. */
 bool x86_ends(enum x86_kind kind);
 
 /*
