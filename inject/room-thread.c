@@ -84,10 +84,10 @@ static bool is_lock_object(const struct room *room, uint64_t mutex)
 }
 
 /*
- * The object that a thread in such a queue waits for is directly before its semaphore, and before
- * that, where there is one, the record for the thread that wakes it: for a mutex a time and whether
- * it was handed over, for a queue.SimpleQueue the item, for an event, such as another thread's end,
- * nothing. The interpreter's lock that also has no record lies in its runtime.
+ * The address that a thread in such a queue waits for is directly before its semaphore, and before
+ * that a pointer to the place for the answer: for a mutex a time and whether it was handed over,
+ * for a queue.SimpleQueue the item, for an event, such as another thread's end, NULL. The
+ * interpreter's lock that also has NULL there lies in its runtime.
  */
 static bool waits_for_program(const struct room *room, uint64_t semaphore)
 {

@@ -338,9 +338,9 @@ static int check_clock(struct remote *r, struct sb_err *err)
 }
 
 /*
- * Where vm.memfd_noexec is 2 a memfd must not be executable, or must give neither flag; kernels
- * from 6.3 to 6.6 log a memfd without a flag, in the target's name; before 6.3 the flags do not
- * exist.
+ * Where vm.memfd_noexec is 2 a memfd must have MFD_NOEXEC_SEAL; kernels from 6.3 to 6.6 log a memfd
+ * with neither MFD_NOEXEC_SEAL nor MFD_EXEC, in the target's name; before 6.3 these flags do not
+ * exist (EINVAL).
  */
 int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err)
 {

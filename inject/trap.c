@@ -33,7 +33,7 @@ bool trap_to_stub(const struct space *space, const struct thread *thread)
 	return true;
 }
 
-/* Runs the thread until its next stop; the system call or signal that is due comes after that. */
+/* Continues the thread until its next stop, which comes before the program itself runs on. */
 static bool next_stop(struct thread *t)
 {
 	struct stop stop;

@@ -66,7 +66,7 @@ bool turn_take(unsigned naps)
 			cpu_nap(NAP_NS);
 			mine = try_take(self);
 		}
-		if (mine) /* first: attaching may run a command on this thread */
+		if (mine) /* first: a command may use this thread meanwhile */
 			turn.depth = 1;
 		PyEval_RestoreThread(state);
 		return mine;
