@@ -58,7 +58,8 @@ static int child(char *self)
 
 	if (execs == MAP_FAILED)
 		return 2;
-	/* Of the thread that called exec, which did not inherit it: a test that fails leaves nothing. */
+	/* Of the thread that called exec, which did not inherit it: a test that fails leaves
+	 * nothing. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	__atomic_add_fetch(execs, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < THREADS; i++)
