@@ -19,20 +19,16 @@ struct target {
 	bool removed, muted; /* removed; switched off alone */
 	bool again; /* it was removed and added again: its sites and figures have its number */
 	bool open;  /* counted (and delayed) now */
-	bool timed, timed_once; /* the duration of its calls is measured, or was */
-	uint64_t opened_at;	/* ns, while open */
-	uint64_t active_ns;	/* of earlier openings */
+	uint64_t opened_at; /* ns, while open */
+	uint64_t active_ns; /* of earlier openings */
 	bool module_seen, planted, noted;
-	bool clashes;	       /* one of its functions is another target's */
-	struct sb_err why;     /* last failed search */
-	struct sb_err barred;  /* why a process could not be hooked at all */
-	enum guess guess;      /* kind of the hint in `why` */
-	struct page_sums past; /* of processes that have ended */
+	bool clashes;	      /* one of its functions is another target's */
+	struct sb_err why;    /* last failed search */
+	struct sb_err barred; /* why a process could not be hooked at all */
+	enum guess guess;     /* kind of the hint in `why` */
 	struct result_refused *refused;
 	size_t n_refused;
-	size_t sites_ok, sites_refused; /* as session_check() counted them */
-	uint64_t root;			/* uprobe: bit of its process tree; 0: every process */
-	struct line *line;		/* kmod: its lines in the module's list */
+	struct line *line; /* kmod: its lines in the module's list */
 	size_t n_lines;
 };
 

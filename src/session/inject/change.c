@@ -85,6 +85,8 @@ int session_add(struct session *s, const struct spec *spec, size_t *index, struc
 	if (ret < 0)
 		return ret;
 	targets_enter(s->target, &s->n_targets, *index, spec);
+	if (!s->target[*index].again)
+		s->own[*index] = (struct own_target){ 0 };
 	s->filtered |= spec->thread != NULL;
 	scope_of(s, *index);
 	window_apply_target(s, *index);

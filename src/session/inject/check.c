@@ -10,6 +10,7 @@
 #include "priv.h"
 #include "python.h"
 #include "inject/tree-task.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/session/check.h"
 
@@ -22,39 +23,34 @@ static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
 	return check_process(pid, (uint32_t)s->n_targets, err);
 }
 
-static void count_sites(struct session *s, const struct found *found)
-{
-	for (size_t i = 0; i < found->count; i++) {
-		struct target *t = &s->target[found->site[i].target];
+/* What all processes have of a target. */
+struct verdict {
+	bool can;	       /* one of its sites can be hooked */
+	struct sb_err refused; /* the first reason of another; or empty */
+};
 
-		if (found->site[i].why == PLAN_OK)
-			t->sites_ok++;
-		else
-			t->sites_refused++;
-	}
-}
-
-/* The first reason of each target; `refused` has one entry for each. */
-static void why_refused(const struct found *found, struct sb_err *refused)
+static void judge_sites(const struct found *found, struct verdict *verdict)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const struct found_site *fs = &found->site[i];
+		struct verdict *v = &verdict[fs->target];
 
-		if (fs->why != PLAN_OK && !refused[fs->target].code)
-			err_set(&refused[fs->target], SB_EREFUSED, "%s%s%s",
-				plan_refusal_text(fs->why), fs->detail[0] ? ": " : "", fs->detail);
+		v->can |= fs->why == PLAN_OK;
+		if (fs->why != PLAN_OK && !v->refused.code)
+			err_set(&v->refused, SB_EREFUSED, "%s%s%s", plan_refusal_text(fs->why),
+				fs->detail[0] ? ": " : "", fs->detail);
 	}
 }
 
 /* A target is hopeless if its module is mapped somewhere and nothing of it can be hooked. */
-static int judge_target(const struct target *t, const struct sb_err *refused, struct sb_err *err)
+static int judge_target(const struct target *t, const struct verdict *v, struct sb_err *err)
 {
 	char quoted[TEXT_QUOTE_SIZE];
 
-	if (t->sites_ok || t->spec->kind == SPEC_PYTHON)
+	if (v->can || t->spec->kind == SPEC_PYTHON)
 		return 0;
-	if (t->sites_refused)
-		*err = *refused;
+	if (v->refused.code)
+		*err = v->refused;
 	else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE &&
 		 t->why.code != SB_EFILE) /* unloaded between the look and the open: pending */
 		*err = t->why;
@@ -66,11 +62,9 @@ static int judge_target(const struct target *t, const struct sb_err *refused, st
 
 static int check_targets(struct session *s, const pid_t *pids, size_t n, struct sb_err *err)
 {
-	struct sb_err *refused = calloc(s->n_targets + 1, sizeof(*refused));
+	struct verdict *verdict = must_calloc(s->n_targets + 1, sizeof(*verdict));
 	int ret = 0;
 
-	if (!refused)
-		abort();
 	for (size_t i = 0; i < n && ret == 0; i++) {
 		struct found found = { 0 };
 		struct sb_err why = { 0 };
@@ -79,13 +73,12 @@ static int check_targets(struct session *s, const pid_t *pids, size_t n, struct 
 			*err = why;
 			ret = -SB_EINTERRUPTED;
 		}
-		count_sites(s, &found);
-		why_refused(&found, refused);
+		judge_sites(&found, verdict);
 		found_free(&found);
 	}
 	for (size_t t = 0; t < s->n_targets && ret == 0; t++)
-		ret = judge_target(&s->target[t], &refused[t], err);
-	free(refused);
+		ret = judge_target(&s->target[t], &verdict[t], err);
+	free(verdict);
 	return ret < 0 ? ret : python_check(s, pids, n, err);
 }
 

@@ -65,6 +65,12 @@ struct record {
 	struct record *next;
 };
 
+/* What only this backend knows of a target. */
+struct own_target {
+	bool timed, timed_once; /* the duration of its calls is measured, or was */
+	struct page_sums past;	/* of processes that have ended */
+};
+
 /* A site as the result shows it; the journal's cookie is its index. */
 struct site_record {
 	size_t target;
@@ -85,6 +91,7 @@ struct session {
 	char clock_why[160];
 	struct target *target;
 	size_t n_targets, max_targets; /* used entries; size of the arrays */
+	struct own_target *own;	       /* by target */
 	bool enabled;
 	struct site_record *site;
 	size_t n_sites;

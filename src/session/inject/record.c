@@ -114,7 +114,7 @@ static void end_unseen(struct session *s, const struct control *control)
 		struct page_sums sums = { 0 };
 
 		page_read(&control->page, 0, (uint32_t)i, &sums);
-		page_sums_add(&s->target[i].past, &sums);
+		page_sums_add(&s->own[i].past, &sums);
 		s->lapsed += sums.lapsed;
 	}
 }
@@ -133,7 +133,7 @@ void record_end(struct session *s, struct record *rec)
 
 		record_counts(s, rec, i, &sums);
 		counts_from_sums(s, i, &sums, &rec->counts[i]);
-		page_sums_add(&s->target[i].past, &sums);
+		page_sums_add(&s->own[i].past, &sums);
 		s->lapsed += sums.lapsed;
 	}
 	python_notes(s, rec);

@@ -19,7 +19,7 @@ void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 {
 	const struct page *page;
 
-	*sums = s->target[i].past;
+	*sums = s->own[i].past;
 	/* Children that were never seen: process 0 of each page, once. */
 	page_walk_begin(s);
 	while ((page = page_walk_next(s)))
@@ -307,7 +307,7 @@ void session_spans(struct session *s, size_t index, struct result_spans *spans)
 {
 	struct page_sums sums = { 0 };
 
-	if (s->target[index].timed_once)
+	if (s->own[index].timed_once)
 		session_target_sums(s, index, &sums);
 	*spans = (struct result_spans){
 		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),

@@ -77,7 +77,8 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	s->n_targets = cfg->targets.count;
 	s->max_targets = s->n_targets + SPARE_TARGETS;
 	s->target = calloc(s->max_targets, sizeof(*s->target));
-	if (!s->target)
+	s->own = calloc(s->max_targets, sizeof(*s->own));
+	if (!s->target || !s->own)
 		abort();
 	for (size_t i = 0; i < s->n_targets; i++) {
 		target_init(&s->target[i], &cfg->targets.spec[i]);
@@ -128,6 +129,7 @@ void session_free(struct session *s)
 	guests_free(s);
 	free(s->site);
 	free(s->target);
+	free(s->own);
 	foreign_free(&s->foreign);
 	plans_free(s->plans);
 	bells_close(s->bells);

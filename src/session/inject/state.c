@@ -69,7 +69,7 @@ void python_changed(struct session *s, struct record *rec)
 
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON)
-			on = (on ^ (i << 2 | (size_t)s->target[i].timed << 1 |
+			on = (on ^ (i << 2 | (size_t)s->own[i].timed << 1 |
 				    (s->target[i].open && rec->in_scope[i]))) *
 			     1099511628211ull;
 	rec->python.dirty |= on != rec->python.on;

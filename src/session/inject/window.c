@@ -40,7 +40,7 @@ static void setting_of(const struct session *s, const struct target *t, struct p
 	set->enabled = t->open;
 	set->delay = t->delay_ns > 0 && !s->slow_measuring;
 	set->filter = t->spec->thread != NULL;
-	set->spans = t->timed;
+	set->spans = s->own[t - s->target].timed;
 	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
 	set->every = t->every;
 	set->overrun_limit = overrun_limit(s);
@@ -225,11 +225,11 @@ void window_threads(struct session *s)
 
 void session_time(struct session *s, size_t index, bool on)
 {
-	struct target *t = &s->target[index];
+	struct own_target *own = &s->own[index];
 
-	if (t->timed == on || t->spec->kind != SPEC_PYTHON)
+	if (own->timed == on || s->target[index].spec->kind != SPEC_PYTHON)
 		return;
-	t->timed = on;
-	t->timed_once = true;
+	own->timed = on;
+	own->timed_once = true;
 	window_apply_all(s);
 }

@@ -44,6 +44,7 @@ static void usession_free(struct session *s)
 	free(s->place);
 	free(s->pending);
 	free(s->target);
+	free(s->own);
 	free(s);
 }
 
@@ -63,7 +64,7 @@ static int check_config(struct session *s, struct sb_err *err)
 	}
 	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
 		ret = usession_check_spec(s, s->target[i].spec, err);
-		if (ret == 0 && s->target[i].spec->pid && !s->target[i].root)
+		if (ret == 0 && s->target[i].spec->pid && !s->own[i].root)
 			ret = err_set(err, SB_EUSAGE, "there are too many different pid=");
 	}
 	return ret;
@@ -78,9 +79,10 @@ static struct session *usession_open(const struct session_config *cfg, struct sb
 	s->n_targets = cfg->targets.count;
 	s->max_targets = s->n_targets + SPARE_TARGETS;
 	s->target = must_calloc(s->max_targets, sizeof(*s->target));
+	s->own = must_calloc(s->max_targets, sizeof(*s->own));
 	for (size_t i = 0; i < s->n_targets; i++) {
 		target_init(&s->target[i], &cfg->targets.spec[i]);
-		s->target[i].root = usession_root(s, s->target[i].spec->pid);
+		s->own[i].root = usession_root(s, s->target[i].spec->pid);
 	}
 	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	if (check_config(s, err) < 0)

@@ -25,8 +25,10 @@ int usession_add(struct session *s, const struct spec *spec, size_t *index, stru
 	if (ret < 0)
 		return ret;
 	targets_enter(s->target, &s->n_targets, *index, spec);
-	s->target[*index].root = usession_root(s, spec->pid);
-	if (!s->target[*index].root && spec->pid)
+	if (!s->target[*index].again)
+		s->own[*index] = (struct utarget){ 0 };
+	s->own[*index].root = usession_root(s, spec->pid);
+	if (!s->own[*index].root && spec->pid)
 		ret = err_set(err, SB_ENOMEM, "there are too many different pid= already");
 	if (ret == 0)
 		ret = usession_roots(s, err);

@@ -50,10 +50,17 @@ struct uplace {
 	size_t n_rows;
 };
 
+/* What only this backend knows of a target. */
+struct utarget {
+	uint64_t root;	       /* bit of its process tree; 0: every process */
+	struct page_sums past; /* of processes that have ended */
+};
+
 struct session {
 	const struct session_config *cfg;
 	struct uprobes *u; /* NULL: a session that only looks */
 	struct target *target;
+	struct utarget *own; /* by target */
 	size_t n_targets, max_targets;
 	bool enabled, armed, detached;
 	bool grown; /* a fork or exec has occurred since the tree was taken */

@@ -85,14 +85,14 @@ void usession_end_record(struct session *s, struct urecord *rec)
 
 		usession_sums(s, rec, i, &sums);
 		usession_counts_from(&sums, &rec->counts[i]);
-		page_sums_add(&s->target[i].past, &sums);
+		page_sums_add(&s->own[i].past, &sums);
 		uprobes_forget(s->u, rec->row, (uint32_t)i);
 	}
 }
 
 void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums)
 {
-	*sums = s->target[target].past;
+	*sums = s->own[target].past;
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
 			usession_sums(s, rec, target, sums);

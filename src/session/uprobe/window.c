@@ -20,7 +20,7 @@ void usession_apply(struct session *s, size_t target)
 
 	u->delay_ns = t->delay_ns;
 	u->every = t->every;
-	u->need = t->root;
+	u->need = s->own[target].root;
 	__atomic_store_n(&u->state,
 			 !t->open ? UPROBE_OFF :
 			 delay	  ? UPROBE_DELAY :
