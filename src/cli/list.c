@@ -49,19 +49,19 @@ static int show(const struct options *opt, struct result *res, struct sb_err *er
 static int list(struct options *opt, struct sb_err *err)
 {
 	const struct backend *backend;
-	struct session *s;
+	struct session_core *s;
 	struct result *res;
 	int status;
 
 	opt->session.look_only = true;
 	backend = backend_choose(opt->backend, &opt->session, err);
-	s = backend ? backend->open(&opt->session, err) : NULL;
+	s = backend ? session_open(backend, &opt->session, err) : NULL;
 	if (!s)
 		return err_exit_status(err->code);
 	res = backend->list(s, err);
 	status = err->code ? err_exit_status(err->code) : show(opt, res, err);
 	result_free(res);
-	backend->close(s);
+	session_free(s);
 	return status;
 }
 

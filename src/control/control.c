@@ -38,7 +38,7 @@ static void tell_target(struct request *r, const char *what, size_t index)
 {
 	struct session_target t;
 
-	r->c->backend->state(r->c->session, index, &t);
+	session_state(r->c->session, index, &t);
 	tell(r, what, &t);
 }
 
@@ -75,13 +75,12 @@ static int check_delay(struct request *r, uint64_t ns)
 /* The number of targets in force with this text, of any process; *index: the last of them. */
 static size_t count_named(struct request *r, const char *name, size_t *index)
 {
-	const struct backend *b = r->c->backend;
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+	for (size_t i = 0; i < session_targets(r->c->session); i++) {
 		struct session_target t;
 
-		b->state(r->c->session, i, &t);
+		session_state(r->c->session, i, &t);
 		if (t.removed || strcmp(t.spec->text, name) != 0)
 			continue;
 		*index = i;
@@ -92,12 +91,10 @@ static size_t count_named(struct request *r, const char *name, size_t *index)
 
 static bool find_exactly(struct request *r, const char *name, uint64_t pid, size_t *index)
 {
-	const struct backend *b = r->c->backend;
-
-	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+	for (size_t i = 0; i < session_targets(r->c->session); i++) {
 		struct session_target t;
 
-		b->state(r->c->session, i, &t);
+		session_state(r->c->session, i, &t);
 		if (t.removed || (uint64_t)t.spec->pid != pid || strcmp(t.spec->text, name) != 0)
 			continue;
 		*index = i;
@@ -150,7 +147,7 @@ static void put_pending(struct request *r, size_t index)
 	struct session_target t = { 0 };
 	char *why;
 
-	r->c->backend->state(r->c->session, index, &t);
+	session_state(r->c->session, index, &t);
 	if (!t.pending || !t.why)
 		return;
 	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
@@ -204,7 +201,7 @@ static int op_add(struct request *r)
 	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
 		list.spec[0].delay_ns = r->c->default_ns;
 	if (ret == 0)
-		ret = r->c->backend->add(r->c->session, &list.spec[0], &index, &r->err);
+		ret = session_add(r->c->session, &list.spec[0], &index, &r->err);
 	if (r->err.code == SB_EEXIST)
 		err_hint(&r->err, "sbctl update changes it, sbctl remove removes it");
 	if (ret == 0) {
@@ -225,7 +222,7 @@ static int op_remove(struct request *r)
 
 	if (ret < 0)
 		return ret;
-	ret = r->c->backend->remove(r->c->session, index, &r->err);
+	ret = session_remove(r->c->session, index, &r->err);
 	if (ret == 0)
 		tell_target(r, "remove", index);
 	return ret;
@@ -240,7 +237,7 @@ static int op_update(struct request *r)
 
 	if (ret < 0)
 		return ret;
-	r->c->backend->state(r->c->session, index, &t);
+	session_state(r->c->session, index, &t);
 	every = t.every;
 	delay = t.delay_ns;
 	get_number(r, "delay_ns", &delay, &ret);
@@ -249,7 +246,7 @@ static int op_update(struct request *r)
 		ret = check_delay(r, delay);
 	if (ret < 0)
 		return ret;
-	r->c->backend->update(r->c->session, index, delay, every);
+	session_update(r->c->session, index, delay, every);
 	tell_target(r, "update", index);
 	json_put(r->out, "delay_ns", json_integer((json_int_t)delay));
 	return 0;
@@ -257,15 +254,14 @@ static int op_update(struct request *r)
 
 static int op_clear(struct request *r)
 {
-	const struct backend *b = r->c->backend;
 	int ret = 0;
 
-	for (size_t i = 0; i < b->targets(r->c->session) && ret == 0; i++) {
+	for (size_t i = 0; i < session_targets(r->c->session) && ret == 0; i++) {
 		struct session_target t;
 
-		b->state(r->c->session, i, &t);
+		session_state(r->c->session, i, &t);
 		if (!t.removed)
-			ret = b->remove(r->c->session, i, &r->err);
+			ret = session_remove(r->c->session, i, &r->err);
 	}
 	tell(r, "clear", NULL);
 	return ret;
@@ -291,14 +287,14 @@ static int op_delay(struct request *r)
 
 static int op_enable(struct request *r)
 {
-	r->c->backend->enable(r->c->session, true);
+	session_enable(r->c->session, true);
 	tell(r, "enable", NULL);
 	return 0;
 }
 
 static int op_disable(struct request *r)
 {
-	r->c->backend->enable(r->c->session, false);
+	session_enable(r->c->session, false);
 	tell(r, "disable", NULL);
 	return 0;
 }
@@ -308,12 +304,12 @@ static int op_list(struct request *r)
 	const struct backend *b = r->c->backend;
 	json_t *list = json_must(json_array());
 
-	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+	for (size_t i = 0; i < session_targets(r->c->session); i++) {
 		struct session_target t;
 
 		json_t *o;
 
-		b->target(r->c->session, i, &t);
+		session_target(r->c->session, i, &t);
 		if (t.removed)
 			continue;
 		o = control_target(&t, i);
@@ -334,10 +330,10 @@ static int op_status(struct request *r)
 	pid_t *pid;
 	size_t n;
 
-	for (size_t i = 0; i < b->targets(r->c->session); i++) {
+	for (size_t i = 0; i < session_targets(r->c->session); i++) {
 		struct session_target t;
 
-		b->target(r->c->session, i, &t);
+		session_target(r->c->session, i, &t);
 		targets += !t.removed;
 		hits += t.counts.hits;
 		injected += t.counts.injected_ns;
@@ -347,7 +343,7 @@ static int op_status(struct request *r)
 		if (json_array_append_new(pids, json_must(json_integer(pid[i]))))
 			abort();
 	free(pid);
-	json_put(r->out, "enabled", json_boolean(b->enabled(r->c->session)));
+	json_put(r->out, "enabled", json_boolean(session_enabled(r->c->session)));
 	json_put(r->out, "targets", json_integer(targets));
 	json_put(r->out, "total_hits", json_integer((json_int_t)hits));
 	json_put(r->out, "total_delay_ns", json_integer((json_int_t)injected));
@@ -363,7 +359,7 @@ static void put_spans(struct request *r)
 	const struct backend *b = r->c->backend;
 	json_t *list = json_must(json_array());
 
-	for (size_t i = 0; b->spans && i < b->targets(r->c->session); i++) {
+	for (size_t i = 0; b->spans && i < session_targets(r->c->session); i++) {
 		struct result_spans s;
 
 		b->spans(r->c->session, i, &s);
@@ -381,7 +377,7 @@ static uint64_t hits_of(struct request *r, size_t index)
 {
 	struct session_target t;
 
-	r->c->backend->target(r->c->session, index, &t);
+	session_target(r->c->session, index, &t);
 	return t.counts.hits;
 }
 
@@ -412,7 +408,7 @@ static int lanes_after(struct request *r)
 	if (!after)
 		return 0;
 	if (!json_is_integer(json_object_get(after, "index")) || index < 0 ||
-	    (size_t)index >= r->c->backend->targets(r->c->session))
+	    (size_t)index >= session_targets(r->c->session))
 		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
 	if (poll_ns < 1 || poll_ns > CONTROL_AFTER_NS)
 		return fail(r, SB_ERANGE, "poll_ns lies between 1 and 5000000", NULL);
@@ -456,9 +452,9 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 	struct session_target t;
 
 	if (!json_is_integer(json_object_get(entry, "index")) || index < 0 ||
-	    (size_t)index >= b->targets(r->c->session))
+	    (size_t)index >= session_targets(r->c->session))
 		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
-	b->state(r->c->session, (size_t)index, &t);
+	session_state(r->c->session, (size_t)index, &t);
 	if (t.removed)
 		return fail(r, SB_ENOTARGET, "the target of that index was removed", NULL);
 	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0 ||
@@ -467,11 +463,11 @@ static int arm_one(struct request *r, const json_t *entry, bool doit)
 	if (!doit)
 		return 0;
 	if (delay)
-		b->update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
-			  t.every);
+		session_update(r->c->session, (size_t)index, (uint64_t)json_integer_value(delay),
+			       t.every);
 	if (b->time)
 		b->time(r->c->session, (size_t)index, json_is_true(json_object_get(entry, "time")));
-	b->mute(r->c->session, (size_t)index, json_is_false(json_object_get(entry, "on")));
+	session_mute(r->c->session, (size_t)index, json_is_false(json_object_get(entry, "on")));
 	return 0;
 }
 

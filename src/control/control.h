@@ -38,7 +38,7 @@
 
 struct control_state {
 	const struct backend *backend;
-	struct session *session;
+	struct session_core *session;
 	uint64_t default_ns; /* of targets that are added without a delay */
 	bool stop;	     /* a client has requested the end */
 	/* Called at each change, for --events; may be NULL. what: "add", "disable", ... t: the

@@ -35,7 +35,8 @@ static json_t *function_json(const struct session_function *f)
 	return o;
 }
 
-void control_functions(const struct backend *b, struct session *s, size_t index, json_t *target)
+void control_functions(const struct backend *b, struct session_core *s, size_t index,
+		       json_t *target)
 {
 	struct session_function *list = NULL;
 	size_t n = b->functions ? b->functions(s, index, &list) : 0;

@@ -31,7 +31,7 @@ struct told {
 
 struct tracer {
 	const struct tracer_job *job;
-	struct session *session;
+	struct session_core *session;
 	struct wire_out out;
 	int sigfd;
 	bool quit;
@@ -60,14 +60,14 @@ static void send_error(struct tracer *t, const struct sb_err *err)
 
 static void send_status(struct tracer *t)
 {
-	size_t n = t->job->backend->targets(t->session);
+	size_t n = session_targets(t->session);
 	struct result_counts *counts = calloc(n + 1, sizeof(*counts));
 	struct wire_status_target *list = calloc(n + 1, sizeof(*list));
 	double t_s;
 
 	if (!counts || !list)
 		abort();
-	t->job->backend->counts(t->session, counts, &t_s);
+	session_counts(t->session, counts, &t_s);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct wire_status_target){ counts[i].hits, counts[i].delayed,
 						       counts[i].injected_ns,
@@ -259,8 +259,7 @@ static void event(void *ctx, const char *what, const struct session_target *t)
 /* Changes without a request: a window opens or closes, a library brings a function. */
 static void tell_states(struct tracer *t)
 {
-	const struct backend *b = t->job->backend;
-	size_t n = t->events ? b->targets(t->session) : 0;
+	size_t n = t->events ? session_targets(t->session) : 0;
 
 	if (n > t->n_known) {
 		t->known = reallocarray(t->known, n, sizeof(*t->known));
@@ -272,7 +271,7 @@ static void tell_states(struct tracer *t)
 	for (size_t i = 0; i < n; i++) {
 		struct session_target now;
 
-		b->state(t->session, i, &now);
+		session_state(t->session, i, &now);
 		if (!now.pending && !t->known[i].hooked)
 			event(t, "hooked", &now);
 		if (now.open != t->known[i].open)
@@ -320,13 +319,12 @@ static bool tell_one(const struct tracer *t, const struct session_target *s)
 /* Reports the targets that are waited for. */
 static void tell_pending(const struct tracer *t)
 {
-	const struct backend *b = t->job->backend;
-	size_t told = 0, n = b->targets(t->session);
+	size_t told = 0, n = session_targets(t->session);
 
 	for (size_t i = 0; i < n && told < PENDING_TOLD; i++) {
 		struct session_target s = { 0 };
 
-		b->state(t->session, i, &s);
+		session_state(t->session, i, &s);
 		told += tell_one(t, &s);
 	}
 	if (told == PENDING_TOLD)
@@ -355,7 +353,7 @@ static void do_run(struct tracer *t)
 	enum session_end end;
 
 	if (open_events(t, &err) < 0 || b->check(t->session, &err) < 0 ||
-	    b->attach(t->session, &err) < 0) {
+	    session_attach(t->session, &err) < 0) {
 		send_error(t, &err);
 		return;
 	}
@@ -369,12 +367,12 @@ static void do_run(struct tracer *t)
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
 	event(t, "detaching", NULL);
-	b->detach(t->session);
+	session_detach(t->session);
 	tell_states(t);
 	event(t, "detached", NULL);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
-	send_result(t, end, b->result(t->session));
+	send_result(t, end, session_result(t->session));
 }
 
 /* Detaches from the terminal, its signals and its files. */
@@ -422,7 +420,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	fault_client(client);
 	cfg.ends = asked_to_end;
 	cfg.ends_ctx = &t;
-	t.session = job->backend->open(&cfg, &err);
+	t.session = session_open(job->backend, &cfg, &err);
 	if (!t.session) {
 		send_error(&t, &err);
 	} else {
@@ -432,7 +430,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 						    .changed = event,
 						    .ctx = &t };
 		do_run(&t);
-		job->backend->close(t.session);
+		session_free(t.session);
 	}
 	drain(&t);
 	free(t.known);

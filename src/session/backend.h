@@ -4,47 +4,99 @@
 
 #include "session.h"
 
+/* A function of a target and its hits. Texts are valid until the next call into the session. */
+struct session_function {
+	const char *module, *symbol;
+	uint64_t hits;
+};
+
 /*
- * Ways to make a function slower, as one table. The tracer drives the chosen backend through these
- * functions and knows nothing else about it. session.h describes their contracts; its functions are
- * those of the inject backend.
+ * Counters at one instant, each of one target on one thread. `slot` distinguishes the threads of a
+ * process (threads that share a slot count as one).
+ */
+struct session_lane {
+	pid_t pid;
+	size_t target, slot;
+	uint64_t hits, injected_ns, overrun_ns;
+};
+
+/*
+ * Ways to make a function slower, as one table: what only the backend can do. The rest of a session
+ * is in core.c, which calls the functions of the first half. The owner of a session calls those of
+ * the second half.
  */
 struct backend {
 	const char *name;
 	const char *summary;
+	size_t size;	       /* of its session, which begins with SESSION_CORE */
+	size_t spare_targets;  /* for session_add() */
+	uint64_t delay_max_ns; /* 0: the limit of the grammar */
+
+	/* Fills what the core has not; cfg and targets are there. close() frees only that, also
+	 * after a failure of open(). */
+	int (*open)(struct session_core *s, struct sb_err *err);
+	void (*close)(struct session_core *s);
+	/* Traces and hooks, then arms: session_arm(), session_windows(). Dispatches events. A
+	 * failure is followed by detach(). */
+	int (*attach)(struct session_core *s, struct sb_err *err);
+	/* All targets are closed already, but that is not in force yet. Stops the threads of an
+	 * address space while it is restored, and dispatches events. */
+	void (*detach)(struct session_core *s);
+	/* Can it be a target at all? Before anything is searched for. */
+	int (*check_spec)(struct session_core *s, const struct spec *spec, struct sb_err *err);
+	/* Number of targets that the session has room for now. NULL: that of its arrays. */
+	size_t (*room)(const struct session_core *s);
+	/* Finds and hooks a target that was entered just now; takes the hooks of a removed one out.
+	 */
+	int (*add)(struct session_core *s, size_t index, struct sb_err *err);
+	int (*remove)(struct session_core *s, size_t index, struct sb_err *err);
+	/* Puts the settings of a target in force: its delay, every=, and whether it is open. */
+	void (*apply)(struct session_core *s, size_t index);
+	/* The backend has a switch for all targets. NULL: each is closed. */
+	void (*enable)(struct session_core *s, bool on);
+	/* The counts of n targets. */
+	void (*counts)(struct session_core *s, size_t first, size_t n,
+		       struct result_counts *counts);
+	/* The largest share of a thread's time that its delays take, over its other time; expected
+	 * while slow_measuring. For session_slow(). */
+	double (*slowdown)(struct session_core *s, size_t index, uint64_t now);
+	/* Counts, sites, processes, and what else the result has of this backend. */
+	void (*result)(struct session_core *s, struct result *res);
+
 	/* Can this machine run it at all? 0, or negative with the reason and the remedy. */
 	int (*probe)(struct sb_err *err);
-	struct session *(*open)(const struct session_config *cfg, struct sb_err *err);
-	int (*check)(struct session *s, struct sb_err *err);
-	int (*attach)(struct session *s, struct sb_err *err);
-	enum session_end (*step)(struct session *s, int *next_ms, struct sb_err *err);
-	int (*fd)(const struct session *s);
-	void (*counts)(struct session *s, struct result_counts *counts, double *t_s);
-	void (*detach)(struct session *s);
-	struct result *(*result)(struct session *s);
-	/* Changes of a running session: see session.h. */
-	int (*add)(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
-	int (*remove)(struct session *s, size_t index, struct sb_err *err);
-	void (*update)(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);
-	void (*enable)(struct session *s, bool on);
-	bool (*enabled)(const struct session *s);
-	void (*mute)(struct session *s, size_t index, bool mute);
-	/* All three NULL: the backend cannot measure how long calls take. */
-	void (*time)(struct session *s, size_t index, bool on);
-	void (*spans)(struct session *s, size_t index, struct result_spans *spans);
-	bool (*timing)(const struct session *s);
-	size_t (*targets)(const struct session *s);
-	void (*target)(struct session *s, size_t index, struct session_target *out);
-	void (*state)(const struct session *s, size_t index, struct session_target *out);
-	/* NULL: the backend cannot count by function. */
-	size_t (*functions)(struct session *s, size_t index, struct session_function **list);
-	size_t (*lanes)(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
-	size_t (*pids)(struct session *s, pid_t **pids);
-	struct result *(*list)(struct session *s, struct sb_err *err);
-	void (*close)(struct session *s);
+	/* Finds everything that can be refused before a target is touched: processes that cannot be
+	 * traced, targets whose module is mapped and lacks the symbol, sites that cannot be
+	 * hooked. */
+	int (*check)(struct session_core *s, struct sb_err *err);
+	/* Dispatches events, renews leases, opens and closes windows. next_ms: call again by
+	 * then. */
+	enum session_end (*step)(struct session_core *s, int *next_ms, struct sb_err *err);
+	/* Readable when step() should be called (doorbells: notices of loaded libraries). */
+	int (*fd)(const struct session_core *s);
+	/*
+	 * How long calls of a target take, from entry to return, while this is on. Only an agent
+	 * can measure it: of native functions only the entry is hooked. It is in effect once
+	 * timing() is true: every interpreter has applied the last time(). All three NULL: the
+	 * backend cannot measure how long calls take.
+	 */
+	void (*time)(struct session_core *s, size_t index, bool on);
+	void (*spans)(struct session_core *s, size_t index, struct result_spans *spans);
+	bool (*timing)(const struct session_core *s);
+	/* by_function: the count of each function of a target, functions without a call included.
+	 * The caller frees the list; it is NULL if the session does not count by function. NULL:
+	 * the backend cannot. */
+	size_t (*functions)(struct session_core *s, size_t index, struct session_function **list);
+	/* Lanes of living processes, and under pid 0 what others left: ended processes, and
+	 * children that were never seen. The sum never falls. The caller frees. t_ns:
+	 * CLOCK_MONOTONIC_RAW. */
+	size_t (*lanes)(struct session_core *s, struct session_lane **lanes, uint64_t *t_ns);
+	/* The processes that are hooked now. The caller frees. */
+	size_t (*pids)(struct session_core *s, pid_t **pids);
+	/* `sbinject list`: resolves and plans in all processes without touching them. */
+	struct result *(*list)(struct session_core *s, struct sb_err *err);
 	/* Removes what a dead tracer has left outside of processes. May be NULL. */
 	void (*recover)(void);
-	uint64_t delay_max_ns; /* 0: the limit of the grammar */
 };
 
 extern const struct backend backend_inject, backend_uprobe, backend_kmod;

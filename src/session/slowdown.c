@@ -1,31 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-#include "slowdown.h"
-
+/*
+ * --max-slowdown: the share of a thread's time that the delays of a target take, whichever backend
+ * measures it. With a limit, 200 ms of counting alone come first.
+ */
 #include <stdio.h>
-#include "session.h"
-#include "src/base/err.h"
+#include "core.h"
 
-enum { WARN_PERCENT = 50 };
+#define MS 1000000ull
 
-bool slowdown_refused(const struct session_config *cfg, const char *target, double part,
-		      bool expected, char warning[SLOWDOWN_WARNING], struct sb_err *err)
+enum { WARN_PERCENT = 50, COUNT_MS = 200, LOOK_MS = 500 };
+
+/* part: delay time over the time without it, 0.3 is 30 %. */
+static bool too_slow(struct session_core *s, const struct target *t, double part,
+		     struct sb_err *err)
 {
-	double limit = cfg->max_slowdown;
+	double limit = s->cfg->max_slowdown;
 
-	warning[0] = '\0';
 	if (limit > 0 && part > limit) {
 		err_set(err, SB_EREFUSED,
 			"target '%s': %s add %.0f %% to a thread's time, more than --max-slowdown "
 			"%.0f%%",
-			target, expected ? "its delay would" : "its delays", part * 100,
-			limit * 100);
+			t->spec->text, s->slow_measuring ? "its delay would" : "its delays",
+			part * 100, limit * 100);
 		err_hint(err, "choose a smaller delay, or every=N to delay each Nth call only");
 		return true;
 	}
-	if (limit == 0 && part * 100 > WARN_PERCENT && !cfg->sweeping)
-		snprintf(warning, SLOWDOWN_WARNING,
-			 "target '%s': its delays add %.0f %% to a thread's time (limit it with "
-			 "--max-slowdown)",
-			 target, part * 100);
+	if (limit == 0 && part * 100 > WARN_PERCENT && !s->cfg->sweeping && !s->slow_warned) {
+		s->slow_warned = true;
+		session_warn(s,
+			     "target '%s': its delays add %.0f %% to a thread's time (limit it "
+			     "with --max-slowdown)",
+			     t->spec->text, part * 100);
+	}
+	return false;
+}
+
+bool session_slow(struct session_core *s, uint64_t now, struct sb_err *err)
+{
+	bool measured = s->slow_measuring;
+
+	if (!s->window_ns || now < s->window_ns + COUNT_MS * MS ||
+	    (!measured && now - s->last_slow < LOOK_MS * MS))
+		return false;
+	if (!s->delays_ns)
+		s->delays_ns = measured ? now : s->window_ns;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct target *t = &s->target[i];
+
+		if (t->delay_ns && t->open && too_slow(s, t, s->backend->slowdown(s, i, now), err))
+			return true;
+	}
+	s->last_slow = now;
+	s->slow_measuring = false;
+	for (size_t i = 0; i < s->n_targets && measured; i++)
+		s->backend->apply(s, i);
 	return false;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "elf/symbol.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 
 /* The time between two looks whether the session's window has opened. */
@@ -267,6 +268,7 @@ void target_show(const struct target *t, struct session_target *out)
 		.every = t->every,
 		.removed = t->removed,
 		.open = t->open,
+		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
 		.guess = t->guess,
 	};
 	if (t->why.code == SB_ENOMODULE && !t->module_seen && t->spec->kind != SPEC_PYTHON)
@@ -298,27 +300,48 @@ static enum result_outcome missing(const struct target *t, const struct result_t
 	return t->module_seen && t->why.code != SB_ENOMODULE ? OUTCOME_NO_MATCH : OUTCOME_PENDING;
 }
 
-void target_outcome(const struct target *t, const struct page_sums *sums, struct result_target *rt)
+void target_outcome(const struct target *t, struct result_target *rt)
 {
-	rt->outcome = sums->hits ?
-			      (sums->delayed + sums->cuts ? OUTCOME_DELAYED : OUTCOME_COUNTED) :
-		      rt->n_sites ? OUTCOME_NEVER_CALLED :
-				    missing(t, rt);
+	rt->outcome = rt->counts.hits ? (rt->counts.delayed ? OUTCOME_DELAYED : OUTCOME_COUNTED) :
+		      rt->n_sites     ? OUTCOME_NEVER_CALLED :
+					missing(t, rt);
 	rt->procs = result_processes(rt);
 	result_reason(rt, t->barred.code && !rt->n_refused ? &t->barred : &t->why);
 }
 
-bool target_has_given(const struct target *t, const struct page_sums *sums,
-		      struct result_given *given)
+bool target_has_given(const struct target *t, struct result_target *rt)
 {
-	given->known = sums->delayed + sums->cuts && !t->changed;
+	struct result_given *given = &rt->given;
+
+	given->known = rt->counts.delayed && !t->changed;
 	if (!given->known)
 		snprintf(given->reason, sizeof(given->reason), "%s",
-			 sums->delayed + sums->cuts ?
-				 "its delay was changed while it ran: see injected_ns over "
-				 "delayed" :
-				 "no hit was delayed");
+			 rt->counts.delayed ? "its delay was changed while it ran: see injected_ns "
+					      "over delayed" :
+					      "no hit was delayed");
 	return given->known;
+}
+
+struct result_site *target_site(struct result_target *rt, const char *module, const char *build_id,
+				const char *symbol, uint64_t address, uint64_t size,
+				const char *mechanism)
+{
+	struct result_site *site;
+
+	if ((rt->n_sites & (rt->n_sites - 1)) == 0)
+		rt->site = must_realloc(rt->site,
+					(rt->n_sites ? rt->n_sites * 2 : 1) * sizeof(*rt->site));
+	site = &rt->site[rt->n_sites++];
+	*site = (struct result_site){
+		.module = text_dup(module),
+		.build_id = text_dup(build_id),
+		.symbol = text_dup(symbol),
+		.name = must(symbol_shown(symbol)),
+		.address = address,
+		.size = size,
+		.mechanism = text_dup(mechanism),
+	};
+	return site;
 }
 
 void target_list(const struct target *t, struct result_target *rt)

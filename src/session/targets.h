@@ -4,7 +4,6 @@
 
 #include "session.h"
 #include "elf/resolve.h"
-#include "inject/page.h"
 
 /*
  * The state of one target of a session, the same for every backend that finds names itself: its
@@ -28,8 +27,6 @@ struct target {
 	enum guess guess;     /* kind of the hint in `why` */
 	struct result_refused *refused;
 	size_t n_refused;
-	struct line *line; /* kmod: its lines in the module's list */
-	size_t n_lines;
 };
 
 void target_init(struct target *t, const struct spec *spec);
@@ -72,16 +69,19 @@ bool target_in_window(const struct target *t, uint64_t window_ns, uint64_t now);
 uint64_t target_until_change(const struct target *t, uint64_t window_ns, uint64_t now);
 void target_switch(struct target *t, bool open, uint64_t now);
 
-/* For sbctl: everything but the counts and whether it is pending. */
+/* For sbctl: everything but the counts. */
 void target_show(const struct target *t, struct session_target *out);
 /* For the result. target_fill(): the settings, how long it was open, and the refusals.
  * target_outcome(): the outcome, once counts and sites are filled. target_list(), for `list`: all
  * of it, from its sites. */
 void target_fill(const struct target *t, uint64_t now, struct result_target *rt);
-void target_outcome(const struct target *t, const struct page_sums *sums, struct result_target *rt);
-/* False: there is no single figure of the given delay, and given->reason says why. */
-bool target_has_given(const struct target *t, const struct page_sums *sums,
-		      struct result_given *given);
+void target_outcome(const struct target *t, struct result_target *rt);
+/* False: there is no single figure of the given delay, and rt->given.reason says why. */
+bool target_has_given(const struct target *t, struct result_target *rt);
 void target_list(const struct target *t, struct result_target *rt);
+/* Adds a site to the result; the texts are copied. */
+struct result_site *target_site(struct result_target *rt, const char *module, const char *build_id,
+				const char *symbol, uint64_t address, uint64_t size,
+				const char *mechanism);
 
 #endif

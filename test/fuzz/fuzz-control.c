@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/control/control.h"
-#include "src/session/targets.h"
+#include "src/session/core.h"
 
 #define MUST(condition)           \
 	do {                      \
@@ -19,88 +19,61 @@
 
 enum { ROOM = 6 };
 
-struct session {
-	struct target target[ROOM];
-	size_t n;
-	bool enabled;
-	unsigned int changes;
-};
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+static int open_nothing(struct session_core *s, struct sb_err *err)
 {
-	int ret = targets_place(s->target, s->n, ROOM, spec, index, err);
-
-	MUST(spec->delay_ns <= SPEC_DELAY_MAX_NS);
-	if (ret < 0)
-		return ret;
-	s->changes++;
-	targets_enter(s->target, &s->n, *index, spec);
-	if (spec->every != 13)
-		return 0;
-	targets_forget(s->target, &s->n, *index); /* one that is nowhere to be found */
-	return err_set(err, SB_ENOSYMBOL, "target '%s' is not there", spec->text);
+	(void)err;
+	session_arm(s);
+	return 0;
 }
 
-static int take_out(struct session *s, size_t index, struct sb_err *err)
+static void close_nothing(struct session_core *s)
 {
-	MUST(index < s->n && !s->target[index].removed);
-	s->target[index].removed = true;
-	s->changes++;
+	(void)s;
+}
+
+static int check_spec(struct session_core *s, const struct spec *spec, struct sb_err *err)
+{
+	(void)s;
+	(void)err;
+	MUST(spec->delay_ns <= SPEC_DELAY_MAX_NS);
+	return 0;
+}
+
+static int add(struct session_core *s, size_t index, struct sb_err *err)
+{
+	if (s->target[index].spec->every != 13) /* one that is nowhere to be found */
+		return 0;
+	return err_set(err, SB_ENOSYMBOL, "target '%s' is not there", s->target[index].spec->text);
+}
+
+static int take_out(struct session_core *s, size_t index, struct sb_err *err)
+{
+	MUST(index < s->n_targets && s->target[index].removed);
 	return s->target[index].every == 7 ? err_set(err, SB_ETARGET, "it does not hold still") : 0;
 }
 
-static void update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
+static void apply(struct session_core *s, size_t index)
 {
-	MUST(index < s->n && delay_ns <= SPEC_DELAY_MAX_NS);
-	target_change(&s->target[index], delay_ns, every);
-	s->changes++;
+	MUST(index < s->n_targets && s->target[index].delay_ns <= SPEC_DELAY_MAX_NS);
 }
 
-static void enable(struct session *s, bool on)
+static void counts(struct session_core *s, size_t first, size_t n, struct result_counts *out)
 {
-	s->enabled = on;
-	s->changes++;
+	MUST(first + n <= s->n_targets);
+	memset(out, 0, n * sizeof(*out));
 }
 
-static bool enabled(const struct session *s)
+static size_t lanes(struct session_core *s, struct session_lane **out, uint64_t *t_ns)
 {
-	return s->enabled;
-}
-
-static void mute(struct session *s, size_t index, bool on)
-{
-	MUST(index < s->n);
-	s->target[index].muted = on;
-	s->changes++;
-}
-
-static size_t targets(const struct session *s)
-{
-	return s->n;
-}
-
-static void target(struct session *s, size_t index, struct session_target *out)
-{
-	MUST(index < s->n);
-	target_show(&s->target[index], out);
-}
-
-static void state_of(const struct session *s, size_t index, struct session_target *out)
-{
-	target((struct session *)s, index, out);
-}
-
-static size_t lanes(struct session *s, struct session_lane **out, uint64_t *t_ns)
-{
-	*out = calloc(s->n + 1, sizeof(**out));
+	*out = calloc(s->n_targets + 1, sizeof(**out));
 	MUST(*out);
 	*t_ns = 1;
-	return s->n;
+	return s->n_targets;
 }
 
-static size_t pids(struct session *s, pid_t **out)
+static size_t pids(struct session_core *s, pid_t **out)
 {
 	*out = calloc(1, sizeof(**out));
 	MUST(*out);
@@ -109,15 +82,15 @@ static size_t pids(struct session *s, pid_t **out)
 
 static const struct backend nobody = {
 	.name = "nobody",
+	.size = sizeof(struct session_core),
+	.spare_targets = ROOM,
+	.open = open_nothing,
+	.close = close_nothing,
+	.check_spec = check_spec,
 	.add = add,
 	.remove = take_out,
-	.update = update,
-	.enable = enable,
-	.enabled = enabled,
-	.mute = mute,
-	.targets = targets,
-	.target = target,
-	.state = state_of,
+	.apply = apply,
+	.counts = counts,
 	.lanes = lanes,
 	.pids = pids,
 };
@@ -133,35 +106,35 @@ static void check_answer(const char *answer, bool *ok)
 	json_decref(said);
 }
 
-static void check_list(const struct session *s)
+static void check_list(const struct session_core *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t k = i + 1; k < s->n; k++)
+	for (size_t i = 0; i < s->n_targets; i++)
+		for (size_t k = i + 1; k < s->n_targets; k++)
 			MUST(s->target[i].spec->pid != s->target[k].spec->pid ||
 			     strcmp(s->target[i].spec->text, s->target[k].spec->text) != 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct session s = { .enabled = true };
-	struct control_state state = { .backend = &nobody, .session = &s, .default_ns = 1000 };
+	const struct session_config cfg = { 0 };
+	struct session_core *s = session_open(&nobody, &cfg, NULL);
+	struct control_state state = { .backend = &nobody, .session = s, .default_ns = 1000 };
 	const char *at = (const char *)data, *end = at + size;
 
 	while (at < end) {
 		const char *line = at, *stop = memchr(line, '\n', (size_t)(end - line));
-		size_t n = s.n;
+		size_t n = s->n_targets;
 		char *answer;
 		bool ok;
 
 		stop = stop ? stop : end;
 		answer = control_answer(&state, line, (size_t)(stop - line));
 		check_answer(answer, &ok);
-		MUST(ok || s.n == n);
+		MUST(ok || s->n_targets == n);
 		free(answer);
-		check_list(&s);
+		check_list(s);
 		at = stop + 1;
 	}
-	for (size_t i = 0; i < s.n; i++)
-		target_free(&s.target[i]);
+	session_free(s);
 	return 0;
 }

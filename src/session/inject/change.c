@@ -55,7 +55,7 @@ static int judge(struct session *s, size_t index, struct sb_err *err)
 	} else if (t->module_seen && t->why.code && t->why.code != SB_ENOMODULE) {
 		*err = t->why;
 	} else {
-		n = session_pids(s, &pids);
+		n = inject_pids(&s->core, &pids);
 		target_check_file(t, pids, n, err);
 		free(pids);
 	}
@@ -63,11 +63,11 @@ static int judge(struct session *s, size_t index, struct sb_err *err)
 }
 
 /* If address space is short, a page holds fewer targets. */
-static size_t most_targets(const struct session *s)
+size_t inject_room(const struct session_core *core)
 {
-	size_t most = s->max_targets;
+	size_t most = core->max_targets;
 
-	for (const struct record *rec = s->records; rec; rec = rec->next) {
+	for (const struct record *rec = session_of(core)->records; rec; rec = rec->next) {
 		const struct control *c = !rec->ended && rec->space ? rec->space->control : NULL;
 
 		if (c && c->page.lay.targets_max < most)
@@ -76,30 +76,24 @@ static size_t most_targets(const struct session *s)
 	return most;
 }
 
-int session_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+int inject_add(struct session_core *core, size_t index, struct sb_err *err)
 {
-	int ret = session_check_target(s, spec, err);
+	struct session *s = session_of(core);
+	const struct target *t = &s->target[index];
+	int ret;
 
-	if (ret == 0)
-		ret = targets_place(s->target, s->n_targets, most_targets(s), spec, index, err);
+	if (!t->again)
+		s->own[index] = (struct own_target){ 0 };
+	s->filtered |= t->spec->thread != NULL;
+	scope_of(s, index);
+	window_apply_target(s, index);
+	hook_everywhere(s, index);
+	ret = judge(s, index, err);
 	if (ret < 0)
 		return ret;
-	targets_enter(s->target, &s->n_targets, *index, spec);
-	if (!s->target[*index].again)
-		s->own[*index] = (struct own_target){ 0 };
-	s->filtered |= spec->thread != NULL;
-	scope_of(s, *index);
-	window_apply_target(s, *index);
-	hook_everywhere(s, *index);
-	ret = judge(s, *index, err);
-	if (ret < 0) {
-		targets_forget(s->target, &s->n_targets, *index);
-		return ret;
-	}
-	if (spec->kind == SPEC_PYTHON)
+	if (t->spec->kind == SPEC_PYTHON)
 		python_relist(s);
 	window_threads(s);
-	window_update(s, clock_ns());
 	return 0;
 }
 
@@ -150,70 +144,20 @@ static int unplant(struct session *s, size_t index, struct sb_err *err)
 	return ret;
 }
 
-int session_remove(struct session *s, size_t index, struct sb_err *err)
+int inject_remove(struct session_core *core, size_t index, struct sb_err *err)
 {
+	struct session *s = session_of(core);
 	struct target *t = &s->target[index];
 	int ret = 0;
 
-	t->removed = true;
-	window_update(s, clock_ns());
 	window_apply_target(s, index);
 	if (t->spec->kind == SPEC_PYTHON)
 		python_relist(s);
 	else
 		ret = unplant(s, index, err);
-	if (ret < 0) { /* still in some process, without effect; a second removal is possible */
-		t->removed = false;
-		t->muted = true;
-		return ret;
-	}
-	t->planted = false;
-	return 0;
-}
-
-void session_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
-{
-	target_change(&s->target[index], delay_ns, every);
-	window_apply_target(s, index);
-}
-
-void session_enable(struct session *s, bool on)
-{
-	s->enabled = on;
-	window_update(s, clock_ns());
-}
-
-bool session_enabled(const struct session *s)
-{
-	return s->enabled;
-}
-
-void session_mute(struct session *s, size_t index, bool mute)
-{
-	s->target[index].muted = mute;
-	window_update(s, clock_ns());
-}
-
-size_t session_targets(const struct session *s)
-{
-	return s->n_targets;
-}
-
-void session_state(const struct session *s, size_t index, struct session_target *out)
-{
-	const struct target *t = &s->target[index];
-
-	target_show(t, out);
-	out->pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen);
-}
-
-void session_target(struct session *s, size_t index, struct session_target *out)
-{
-	struct page_sums sums;
-
-	session_state(s, index, out);
-	session_target_sums(s, index, &sums);
-	counts_from_sums(s, index, &sums, &out->counts);
+	if (ret == 0)
+		t->planted = false;
+	return ret;
 }
 
 struct lane_list {
@@ -267,8 +211,9 @@ static void add_others(struct session *s, struct lane_list *list)
 	}
 }
 
-size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
+size_t inject_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns)
 {
+	struct session *s = session_of(core);
 	struct lane_list list = { .s = s };
 
 	*t_ns = clock_ns();
@@ -286,12 +231,12 @@ size_t session_lanes(struct session *s, struct session_lane **lanes, uint64_t *t
 	return list.n;
 }
 
-size_t session_pids(struct session *s, pid_t **pids)
+size_t inject_pids(struct session_core *core, pid_t **pids)
 {
 	size_t n = 0;
 
 	*pids = NULL;
-	for (const struct record *rec = s->records; rec; rec = rec->next)
+	for (const struct record *rec = session_of(core)->records; rec; rec = rec->next)
 		if (!rec->ended)
 			result_add_pid(pids, &n, rec->pid);
 	return n;

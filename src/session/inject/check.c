@@ -106,8 +106,9 @@ static int check_left_hooked(const struct session *s, const pid_t *pids, size_t 
 	return 0;
 }
 
-int session_check(struct session *s, struct sb_err *err)
+int inject_check(struct session_core *core, struct sb_err *err)
 {
+	struct session *s = session_of(core);
 	pid_t *pids;
 	size_t n;
 	int ret = check_machine_first(err);
@@ -124,8 +125,10 @@ int session_check(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err)
+int inject_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err)
 {
+	const struct session *s = session_of(core);
+
 	if (spec->delay_ns && !s->clock_ok) {
 		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);
 		err_hint(err, "a delay of 0 (count only) works");

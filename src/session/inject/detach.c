@@ -58,24 +58,11 @@ static uint64_t count_strays(const struct session *s)
 	return n;
 }
 
-static void close_windows(struct session *s)
+static void close_pages(struct session *s)
 {
-	uint64_t now = clock_ns();
-
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct target *t = &s->target[i];
-
-		if (t->open)
-			t->active_ns += now - t->opened_at;
-		t->open = false;
-	}
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		if (rec->ended || !rec->space || !rec->space->control)
-			continue;
-		page_close_all(&rec->space->control->page);
-	}
-	if (s->armed)
-		s->wall_s = (double)(now - s->attached_ns) / 1e9;
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && rec->space && rec->space->control)
+			page_close_all(&rec->space->control->page);
 }
 
 /* A vfork child goes before its parent, which waits for it. */
@@ -207,13 +194,12 @@ static void detach_all(struct session *s)
 	} while (more || s->tree.procs || s->tree.n_orphans);
 }
 
-void session_detach(struct session *s)
+void inject_detach(struct session_core *core)
 {
-	if (s->detached)
-		return;
-	s->detached = true;
+	struct session *s = session_of(core);
+
 	session_hurry(true);
-	close_windows(s);
+	close_pages(s);
 	tree_dispatch(&s->tree);
 	python_stop(s);
 	guests_stop(s);
@@ -230,5 +216,4 @@ void session_detach(struct session *s)
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
 	s->hold_detach_ns = s->tree.longest_hold_ns;
-	s->ended_real = clock_realtime_ns();
 }

@@ -164,8 +164,9 @@ static void python_list(struct session *s, struct sb_err *err)
 		python_wait(s);
 }
 
-struct result *session_list(struct session *s, struct sb_err *err)
+struct result *inject_list(struct session_core *core, struct sb_err *err)
 {
+	struct session *s = session_of(core);
 	struct result *res = result_new(s->n_targets);
 	sigset_t set, old;
 	pid_t *pids;
@@ -193,7 +194,7 @@ struct result *session_list(struct session *s, struct sb_err *err)
 		python_list(s, err);
 	for (size_t i = 0; i < s->n_targets; i++)
 		python_sites(s, i, NULL, &res->target[i]);
-	session_detach(s);
+	session_detach(core);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (size_t i = 0; i < s->n_targets; i++)
 		list_target(&s->target[i], &res->target[i]);

@@ -7,11 +7,9 @@
 #include "inject/clock.h"
 #include "inject/region.h"
 #include "inject/space.h"
+#include "src/session/core.h"
 #include "src/session/foreign.h"
 #include "src/session/processes.h"
-#include "src/session/session.h"
-#include "src/session/targets.h"
-#include "src/session/warnings.h"
 
 /* Shared by the files of this folder only. */
 
@@ -82,17 +80,14 @@ struct site_record {
 };
 
 struct session {
-	const struct session_config *cfg;
+	SESSION_CORE;
 	struct tree tree;
 	struct clock clk;
 	struct hook_cost cost;
 	struct hook_bench *bench; /* measures cost again; NULL: cost cannot be measured */
 	bool clock_ok;
 	char clock_why[160];
-	struct target *target;
-	size_t n_targets, max_targets; /* used entries; size of the arrays */
-	struct own_target *own;	       /* by target */
-	bool enabled;
+	struct own_target *own; /* by target */
 	struct site_record *site;
 	size_t n_sites;
 	struct record *records;
@@ -104,18 +99,10 @@ struct session {
 	bool foreign_known;
 	struct bells *bells;
 	void (*answer_rings)(struct session *s); /* session_rings(), for files below tree.c */
-	bool armed, detached, filtered;
-	bool gil;	      /* an interpreter with a GIL was watched */
-	uint64_t gil_ns[2];   /* longest hold of a GIL by an agent: at attach, at detach */
-	uint64_t attached_ns; /* when armed, CLOCK_MONOTONIC_RAW */
-	uint64_t window_ns;   /* when the session's window opened; 0: not yet */
-	uint64_t started_real;
-	double wall_s;
-	uint64_t ended_real;
-	uint64_t delays_ns; /* when delays could first occur; 0: not yet */
-	uint64_t last_tick, last_slow, last_refine;
-	size_t start_on_target; /* SIZE_MAX: none */
-	bool slow_measuring, slow_warned;
+	bool filtered;				 /* a target has thread= */
+	bool gil;				 /* an interpreter with a GIL was watched */
+	uint64_t gil_ns[2]; /* longest hold of a GIL by an agent: at attach, at detach */
+	uint64_t last_tick, last_refine;
 	uint64_t lapsed;
 	uint64_t bells_lost; /* doorbells that gave up waiting, on pages that are gone */
 	uint64_t stalled_ns; /* time in which the session could not serve its processes */
@@ -136,12 +123,14 @@ struct session {
 	uint64_t look;		   /* of page_walk_begin(), to visit each page once */
 	const struct record *walk; /* position of page_walk_next() */
 	size_t ids_turn;	   /* position of ids_step() */
-	struct warnings warnings;
 };
 
 #define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
 
-#define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
+static inline struct session *session_of(const struct session_core *core)
+{
+	return (struct session *)core;
+}
 
 /*
  * The files of this folder, from below to above. A file calls only files of earlier lines;
@@ -189,7 +178,7 @@ const struct page *page_walk_next(struct session *s);
  *   or not for this target (thread=), or no more of them. address: 0 for Python's functions.
  * - each_keep(): keeps the counts of a page that no process uses any more.
  * - each_sums(): the count of each function, by number. The caller frees. NULL: none.
- * - each_list(): the counters of a target, as session_functions().
+ * - each_list(): the counters of a target, as the functions() of the backend.
  */
 uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
 		     uint64_t address);
@@ -226,12 +215,8 @@ void counts_from_sums(const struct session *s, size_t target, const struct page_
 void window_apply(struct session *s, struct record *rec); /* of all targets */
 void window_apply_all(struct session *s);
 void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
-uint64_t window_update(struct session *s, uint64_t now);    /* opens, closes; ns to the next */
 /* The thread= tables. May stop single threads for a moment, and dispatches events. */
 void window_threads(struct session *s);
-
-/* slow.c: --max-slowdown. */
-bool slow_check(struct session *s, uint64_t now, struct sb_err *err); /* true: too slow */
 
 /* result.c. session_other_sums(): the counts of ended processes and of children that were never
  * seen. session_target_sums(): these, and the counts of living processes. */
@@ -312,9 +297,6 @@ int session_find(struct session *s, pid_t pid, const struct space *space, struct
 /* Reports that a process is not hooked, and records the reason for its targets. */
 void session_bar(struct session *s, const struct record *rec, const struct sb_err *err);
 
-/* check.c: as session_check(), for one target. */
-int session_check_target(const struct session *s, const struct spec *spec, struct sb_err *err);
-
 /* tree.c: callbacks of the tree; doorbells. */
 extern const struct tree_ops session_tree_ops;
 /* Seizes one process and makes its record; its threads run on. parent: the pid of its parent. */
@@ -323,5 +305,30 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 int session_take_all(struct session *s, struct sb_err *err);
 /* Answers the doorbells of every process: finds and hooks what was loaded. Dispatches events. */
 void session_rings(struct session *s);
+
+/* The functions of the backend's table (src/session/backend.h), by file: session.c, check.c,
+ * detach.c, change.c, window.c, slow.c, result.c, list.c. */
+int inject_open(struct session_core *core, struct sb_err *err);
+void inject_close(struct session_core *core);
+int inject_attach(struct session_core *core, struct sb_err *err);
+enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_err *err);
+int inject_fd(const struct session_core *core);
+int inject_check(struct session_core *core, struct sb_err *err);
+int inject_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err);
+void inject_detach(struct session_core *core);
+size_t inject_room(const struct session_core *core);
+int inject_add(struct session_core *core, size_t index, struct sb_err *err);
+int inject_remove(struct session_core *core, size_t index, struct sb_err *err);
+size_t inject_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns);
+size_t inject_pids(struct session_core *core, pid_t **pids);
+void inject_apply(struct session_core *core, size_t target);
+void inject_time(struct session_core *core, size_t target, bool on);
+double inject_slowdown(struct session_core *core, size_t target, uint64_t now);
+void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts);
+void inject_result(struct session_core *core, struct result *res);
+void inject_spans(struct session_core *core, size_t target, struct result_spans *spans);
+size_t inject_functions(struct session_core *core, size_t target, struct session_function **list);
+bool inject_timing(const struct session_core *core); /* python.c */
+struct result *inject_list(struct session_core *core, struct sb_err *err);
 
 #endif

@@ -461,8 +461,9 @@ bool python_step(struct session *s, uint64_t now)
 	return busy;
 }
 
-bool session_timing(const struct session *s)
+bool inject_timing(const struct session_core *core)
 {
+	const struct session *s = session_of(core);
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->python.room && rec->python.applied &&
 		    (rec->python.dirty || room_asked(rec->python.room)))

@@ -14,6 +14,8 @@
 #define GIVEN_MOST  1.1
 enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
 
+/* ---- counts of a target ---- */
+
 /* The counts of ended processes, and of children that were never seen. */
 void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 {
@@ -35,62 +37,50 @@ void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
 			record_counts(s, rec, i, sums);
 }
 
-void session_counts(struct session *s, struct result_counts *counts, double *t_s)
+void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts)
 {
-	for (size_t i = 0; i < s->n_targets; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct page_sums sums;
 
-		session_target_sums(s, i, &sums);
-		counts_from_sums(s, i, &sums, &counts[i]);
+		session_target_sums(session_of(core), first + i, &sums);
+		counts_from_sums(session_of(core), first + i, &sums, &counts[i]);
 	}
-	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
 }
 
-/*
- * A quantile over all delayed hits, as counted by `delayed` and `injected_ns`. Hits that were cut
- * short, by a change or the end of a window, got less than the set delay and come first.
- */
-static double given_quantile(const struct session *s, const struct target *t,
-			     const struct page_sums *sums, double quantile)
+static void spans_from_sums(const struct session *s, const struct page_sums *sums,
+			    struct result_spans *spans)
 {
-	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
-	double want = quantile * (double)(sums->delayed + sums->cuts) - (double)sums->cuts;
-
-	if (want < 0 || !sums->delayed)
-		return (double)sums->cut_ticks / (double)sums->cuts + cost;
-	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
-	if (base < cost)
-		base = cost;
-	return base + page_excess_quantile(sums, want / (double)sums->delayed);
+	*spans = (struct result_spans){
+		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->span_ticks),
+		.calls = sums->spans,
+		.missed = sums->spans_missed,
+	};
 }
 
-static uint64_t whole_ns(const struct session *s, double ticks)
+void inject_spans(struct session_core *core, size_t target, struct result_spans *spans)
 {
-	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
+	struct session *s = session_of(core);
+	struct page_sums sums = { 0 };
+
+	if (s->own[target].timed_once)
+		session_target_sums(s, target, &sums);
+	spans_from_sums(s, &sums, spans);
 }
 
-static void fill_given(const struct session *s, const struct target *t,
-		       const struct page_sums *sums, struct result_given *given)
+size_t inject_functions(struct session_core *core, size_t target, struct session_function **list)
 {
-	double cost = target_cost_ticks(s, (size_t)(t - s->target));
-	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+	struct session *s = session_of(core);
 
-	if (!target_has_given(t, sums, given))
-		return;
-	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
-	/* The difference of two measurements of the hook's cost, and one step of the clock over all
-	 * hits. */
-	given->uncertainty =
-		t->spec->kind == SPEC_PYTHON ?
-			NAN :
-			clock_to_ns(&s->clk,
-				    s->cost.spread_ticks +
-					    s->clk.quantum_ticks /
-						    sqrt((double)(sums->delayed + sums->cuts)));
-	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
-	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
-	given->max = whole_ns(s, (double)sums->max_ticks + cost);
+	*list = NULL;
+	if (!s->cfg->by_function)
+		return 0;
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			python_notes(s, rec);
+	return each_list(s, target, list);
 }
+
+/* ---- where it is hooked ---- */
 
 struct sighting {
 	uint32_t site; /* index of the first equal record */
@@ -151,24 +141,12 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 		     size_t n, const uint64_t *each)
 {
 	const struct site_record *r = &s->site[see->site];
-	struct result_site *site;
+	struct result_site *site = target_site(rt, r->module, r->build_id, r->symbol, r->address,
+					       r->size, r->int3 ? "int3" : "jump");
 
-	if ((rt->n_sites & (rt->n_sites - 1)) == 0)
-		rt->site = must(
-			realloc(rt->site, (rt->n_sites ? rt->n_sites * 2 : 1) * sizeof(*rt->site)));
-	site = &rt->site[rt->n_sites++];
-	*site = (struct result_site){
-		.module = text_dup(r->module),
-		.build_id = text_dup(r->build_id),
-		.symbol = text_dup(r->symbol),
-		.name = must(symbol_shown(r->symbol)),
-		.address = r->address,
-		.size = r->size,
-		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
-		.pids = must_calloc(n, sizeof(pid_t)),
-		.each = each && r->each,
-		.hits = each && r->each ? each[r->each - 1] : 0,
-	};
+	site->each = each && r->each;
+	site->hits = site->each ? each[r->each - 1] : 0;
+	site->pids = must_calloc(n, sizeof(pid_t));
 	for (size_t i = 0; i < n; i++)
 		if (!site->n_pids || site->pids[site->n_pids - 1] != see[i].pid)
 			site->pids[site->n_pids++] = see[i].pid;
@@ -189,14 +167,63 @@ static void fill_sites(struct session *s, struct result *res, const uint64_t *ea
 	free(see);
 }
 
+/* ---- its delay, as given ---- */
+
+/*
+ * A quantile over all delayed hits, as counted by `delayed` and `injected_ns`. Hits that were cut
+ * short, by a change or the end of a window, got less than the set delay and come first.
+ */
+static double given_quantile(const struct session *s, const struct target *t,
+			     const struct page_sums *sums, double quantile)
+{
+	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
+	double want = quantile * (double)(sums->delayed + sums->cuts) - (double)sums->cuts;
+
+	if (want < 0 || !sums->delayed)
+		return (double)sums->cut_ticks / (double)sums->cuts + cost;
+	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
+	if (base < cost)
+		base = cost;
+	return base + page_excess_quantile(sums, want / (double)sums->delayed);
+}
+
+static uint64_t whole_ns(const struct session *s, double ticks)
+{
+	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
+}
+
+static void fill_given(const struct session *s, const struct target *t,
+		       const struct page_sums *sums, struct result_target *rt)
+{
+	struct result_given *given = &rt->given;
+	double cost = target_cost_ticks(s, (size_t)(t - s->target));
+	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+
+	if (!target_has_given(t, rt))
+		return;
+	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
+	/* The difference of two measurements of the hook's cost, and one step of the clock over all
+	 * hits. */
+	given->uncertainty =
+		t->spec->kind == SPEC_PYTHON ?
+			NAN :
+			clock_to_ns(&s->clk,
+				    s->cost.spread_ticks +
+					    s->clk.quantum_ticks /
+						    sqrt((double)(sums->delayed + sums->cuts)));
+	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
+	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
+	given->max = whole_ns(s, (double)sums->max_ticks + cost);
+}
+
 /*
  * Hits times delay must agree with the injected time. A delay that was changed, cut short or is
  * below the floor has its own message elsewhere.
  */
-static void check_given(const struct session *s, size_t i, const struct page_sums *sums,
-			const struct result_given *given, struct result *res)
+static void check_given(const struct session *s, const struct target *t,
+			const struct page_sums *sums, const struct result_given *given,
+			struct result *res)
 {
-	const struct target *t = &s->target[i];
 	double asked = (double)t->delay_ns, floor = s->cost.floor_ns + 20;
 
 	if (t->spec->kind == SPEC_PYTHON)
@@ -211,20 +238,20 @@ static void check_given(const struct session *s, size_t i, const struct page_sum
 			    t->spec->text, given->mean, asked);
 }
 
-static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result_target *rt,
-			struct result *res)
+/* ---- the result ---- */
+
+static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result *res)
 {
+	struct result_target *rt = &res->target[i];
 	const struct target *t = &s->target[i];
 	struct page_sums sums;
 
 	session_target_sums(s, i, &sums);
-	target_fill(t, clock_ns(), rt);
 	counts_from_sums(s, i, &sums, &rt->counts);
-	fill_given(s, t, &sums, &rt->given);
-	check_given(s, i, &sums, &rt->given, res);
-	session_spans(s, i, &rt->spans);
+	fill_given(s, t, &sums, rt);
+	check_given(s, t, &sums, &rt->given, res);
+	spans_from_sums(s, &sums, &rt->spans);
 	python_sites(s, i, each, rt);
-	target_outcome(t, &sums, rt);
 }
 
 static void fill_process(const struct session *s, const struct record *rec,
@@ -271,16 +298,14 @@ static uint64_t bells_lost(struct session *s)
 	return lost;
 }
 
-struct result *session_result(struct session *s)
+void inject_result(struct session_core *core, struct result *res)
 {
-	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	struct session *s = session_of(core);
 	uint64_t *each = each_sums(s);
-	struct result *res = result_of_session(s->n_targets, "inject", s->started_real, ended,
-					       s->wall_s);
 
 	fill_sites(s, res, each);
 	for (size_t i = 0; i < s->n_targets; i++)
-		fill_target(s, i, each, &res->target[i], res);
+		fill_target(s, i, each, res);
 	free(each);
 	fill_processes(s, res);
 	if (s->n_folded)
@@ -299,30 +324,4 @@ struct result *session_result(struct session *s)
 	res->gil_known = s->detached && s->gil;
 	res->gil_attach_us = s->gil_ns[0] / 1000;
 	res->gil_detach_us = s->gil_ns[1] / 1000;
-	warnings_tell(&s->warnings, res);
-	return res;
-}
-
-void session_spans(struct session *s, size_t index, struct result_spans *spans)
-{
-	struct page_sums sums = { 0 };
-
-	if (s->own[index].timed_once)
-		session_target_sums(s, index, &sums);
-	*spans = (struct result_spans){
-		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums.span_ticks),
-		.calls = sums.spans,
-		.missed = sums.spans_missed,
-	};
-}
-
-size_t session_functions(struct session *s, size_t index, struct session_function **list)
-{
-	*list = NULL;
-	if (!s->cfg->by_function)
-		return 0;
-	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended)
-			python_notes(s, rec);
-	return each_list(s, index, list);
 }

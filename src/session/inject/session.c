@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "src/session/session.h"
+#include "priv.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -9,15 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "recover.h"
-#include "priv.h"
 #include "python.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 
 #define MS 1000000ull
 
 enum {
-	SPARE_TARGETS = 512,
 	TICK_MS = 100,
 	LEASE_MS = 1000,
 	REFINE_MS = 1000,
@@ -32,7 +31,7 @@ static int check_machine(struct session *s, struct sb_err *err)
 
 	s->clock_ok = arch->clock_trusted(s->clock_why, sizeof(s->clock_why));
 	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
-		ret = session_check_target(s, s->target[i].spec, err);
+		ret = inject_check_spec(&s->core, s->target[i].spec, err);
 		s->filtered |= s->target[i].spec->thread != NULL;
 	}
 	return ret;
@@ -66,48 +65,33 @@ static void measure_machine(struct session *s)
 	}
 }
 
-struct session *session_open(const struct session_config *cfg, struct sb_err *err)
+int inject_open(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = calloc(1, sizeof(*s));
+	struct session *s = session_of(core);
 
-	if (!s)
-		abort();
-	s->cfg = cfg;
-	s->enabled = true;
-	s->n_targets = cfg->targets.count;
-	s->max_targets = s->n_targets + SPARE_TARGETS;
-	s->target = calloc(s->max_targets, sizeof(*s->target));
-	s->own = calloc(s->max_targets, sizeof(*s->own));
-	if (!s->target || !s->own)
-		abort();
-	for (size_t i = 0; i < s->n_targets; i++) {
-		target_init(&s->target[i], &cfg->targets.spec[i]);
-		session_time(s, i, cfg->timed);
-	}
-	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
+	s->own = must_calloc(s->max_targets, sizeof(*s->own));
+	for (size_t i = 0; i < s->n_targets; i++)
+		inject_time(core, i, s->cfg->timed);
 	tree_init(&s->tree, &session_tree_ops, s);
 	s->answer_rings = session_rings;
 	s->plans = plans_new();
-	if (check_machine(s, err) < 0) {
-		session_free(s);
-		return NULL;
-	}
+	if (check_machine(s, err) < 0)
+		return -(int)err->code;
 	s->bells = bells_open();
-	if (!s->bells) {
-		err_set(err, SB_ESYS, "no thread could be started");
-		session_free(s);
-		return NULL;
-	}
-	if (cfg->look_only)
+	if (!s->bells)
+		return err_set(err, SB_ESYS, "no thread could be started");
+	if (s->cfg->look_only)
 		clock_open(&s->clk);
 	else
 		measure_machine(s);
 	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
-	return s;
+	return 0;
 }
 
-void session_free(struct session *s)
+void inject_close(struct session_core *core)
 {
+	struct session *s = session_of(core);
+
 	hook_bench_close(s->bench);
 	tree_free(&s->tree);
 	while (s->records) {
@@ -121,19 +105,14 @@ void session_free(struct session *s)
 		free(s->site[i].symbol);
 		free(s->site[i].build_id);
 	}
-	for (size_t i = 0; i < s->n_targets; i++)
-		target_free(&s->target[i]);
-	warnings_free(&s->warnings);
 	python_sites_free(s);
 	each_free(s);
 	guests_free(s);
 	free(s->site);
-	free(s->target);
 	free(s->own);
 	foreign_free(&s->foreign);
 	plans_free(s->plans);
 	bells_close(s->bells);
-	free(s);
 }
 
 static bool ends(void *s)
@@ -192,20 +171,18 @@ static int hook_all(struct session *s, struct sb_err *err)
 
 static void arm(struct session *s)
 {
-	s->attached_ns = clock_ns();
+	session_arm(&s->core);
 	session_alive(s); /* the attach may have taken longer than a lease lasts */
-	s->armed = true;
-	s->slow_measuring = s->cfg->max_slowdown > 0;
 	window_threads(s);
-	window_update(s, s->attached_ns);
+	session_windows(&s->core, s->attached_ns);
 	window_apply_all(s);
 }
 
-int session_attach(struct session *s, struct sb_err *err)
+int inject_attach(struct session_core *core, struct sb_err *err)
 {
+	struct session *s = session_of(core);
 	int ret;
 
-	s->started_real = clock_realtime_ns();
 	adopt_dormant(s);
 	session_hurry(true);
 	ret = session_take_all(s, err);
@@ -220,8 +197,6 @@ int session_attach(struct session *s, struct sb_err *err)
 		session_untrace(s);
 	}
 	session_hurry(false);
-	if (ret < 0)
-		session_detach(s);
 	s->hold_attach_ns = s->tree.longest_hold_ns;
 	s->tree.longest_hold_ns = 0;
 	return ret;
@@ -281,16 +256,13 @@ static void tick(struct session *s, uint64_t now, bool idle)
 		measure_again(s);
 }
 
-static enum session_end ended(const struct session *s, uint64_t now)
+static bool runs(const struct session *s)
 {
-	if (s->cfg->launched ? !tree_proc(&s->tree, s->cfg->launched) : !s->tree.procs)
-		return SESSION_END_TARGET;
-	if (s->cfg->for_ns && s->window_ns && now >= s->window_ns + s->cfg->for_ns)
-		return SESSION_END_FOR;
-	return SESSION_RUNS;
+	return s->cfg->launched ? tree_proc(&s->tree, s->cfg->launched) != NULL :
+				  s->tree.procs != NULL;
 }
 
-static void next_wake(const struct session *s, uint64_t now, uint64_t window, int *next_ms)
+static void next_wake(const struct session *s, uint64_t left, uint64_t window, int *next_ms)
 {
 	uint64_t until = TICK_MS * MS;
 
@@ -298,14 +270,15 @@ static void next_wake(const struct session *s, uint64_t now, uint64_t window, in
 		until = window;
 	if (s->slow_measuring && until > 10 * MS)
 		until = 10 * MS;
-	if (s->cfg->for_ns && s->window_ns && s->window_ns + s->cfg->for_ns - now < until)
-		until = s->window_ns + s->cfg->for_ns - now;
+	if (left < until)
+		until = left;
 	*next_ms = (int)((until + MS - 1) / MS);
 }
 
-enum session_end session_step(struct session *s, int *next_ms, struct sb_err *err)
+enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_err *err)
 {
-	uint64_t now, window, count;
+	struct session *s = session_of(core);
+	uint64_t now, window, left, count;
 	bool more;
 
 	session_alive(s);
@@ -317,20 +290,23 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	tree_bury(&s->tree);
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now, !more);
-	window = window_update(s, now);
+	window = session_windows(core, now);
 	if ((python_step(s, now) | guests_step(s, now)) && window > 2 * MS)
 		window = 2 * MS;
 	guests_let_go(s);
-	if (slow_check(s, now, err))
+	if (session_slow(core, now, err))
 		return SESSION_END_SLOWDOWN;
 	session_untrace(s);
-	next_wake(s, now, window, next_ms);
+	left = session_left(core, now);
+	next_wake(s, left, window, next_ms);
 	if (more)
 		*next_ms = 0;
-	return ended(s, now);
+	if (!runs(s))
+		return SESSION_END_TARGET;
+	return left ? SESSION_RUNS : SESSION_END_FOR;
 }
 
-int session_fd(const struct session *s)
+int inject_fd(const struct session_core *core)
 {
-	return bells_fd(s->bells);
+	return bells_fd(session_of(core)->bells);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --max-slowdown: the share of a thread's time that the delays of a target take. With a limit, 200
- * ms of counting alone come first. From then on the last second is judged, so that a function that
- * becomes hot late is noticed as soon as one that was hot from the start.
+ * For --max-slowdown: the share of a thread's time that the delays of a target take. After the
+ * counting alone the last second is judged, so that a function that becomes hot late is noticed as
+ * soon as one that was hot from the start.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"
 #include "src/base/must.h"
-#include "src/session/slowdown.h"
 
 #define MS 1000000ull
 
-enum { COUNT_MS = 200, LOOK_MS = 500, SHORT_MS = 200 };
+enum { SHORT_MS = 200 };
 
 static struct slow_look *look_of(struct session *s, struct record *rec, size_t target, size_t slots)
 {
@@ -85,8 +84,9 @@ static double projected(struct session *s, const struct record *rec, size_t targ
 	       (double)(now - s->window_ns);
 }
 
-static double worst(struct session *s, size_t target, uint64_t now)
+double inject_slowdown(struct session_core *core, size_t target, uint64_t now)
 {
+	struct session *s = session_of(core);
 	double most = 0;
 
 	for (struct record *rec = s->records; rec; rec = rec->next) {
@@ -100,38 +100,4 @@ static double worst(struct session *s, size_t target, uint64_t now)
 			most = part;
 	}
 	return most;
-}
-
-static bool too_slow(struct session *s, struct target *t, double part, struct sb_err *err)
-{
-	char warning[SLOWDOWN_WARNING];
-
-	if (slowdown_refused(s->cfg, t->spec->text, part, s->slow_measuring, warning, err))
-		return true;
-	if (warning[0] && !s->slow_warned) {
-		s->slow_warned = true;
-		session_warn(s, "%s", warning);
-	}
-	return false;
-}
-
-bool slow_check(struct session *s, uint64_t now, struct sb_err *err)
-{
-	if (!s->window_ns || now < s->window_ns + COUNT_MS * MS ||
-	    (!s->slow_measuring && now - s->last_slow < LOOK_MS * MS))
-		return false;
-	s->last_slow = now;
-	if (!s->delays_ns)
-		s->delays_ns = s->slow_measuring ? now : s->window_ns;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct target *t = &s->target[i];
-
-		if (t->delay_ns && t->open && too_slow(s, t, worst(s, i, now), err))
-			return true;
-	}
-	if (s->slow_measuring) {
-		s->slow_measuring = false;
-		window_apply_all(s);
-	}
-	return false;
 }

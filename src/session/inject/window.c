@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a target counts and delays: windows, filters and the limit on slowdown, all by stores into
- * the control pages.
+ * Puts in force when a target counts and delays, and in which threads: all by stores into the
+ * control pages.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -95,54 +95,16 @@ void window_apply_all(struct session *s)
 			window_apply(s, rec);
 }
 
-/* Has the event of --start-on occurred? */
-static bool window_trigger(struct session *s)
+/* An agent has to apply what opens and closes. */
+void inject_apply(struct session_core *core, size_t target)
 {
-	if (!s->cfg->start_on)
-		return true;
-	if (s->start_on_target == SIZE_MAX)
-		return access(s->cfg->start_on, F_OK) == 0;
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		struct page_sums sums = { 0 };
+	struct session *s = session_of(core);
 
-		if (rec->ended && rec->counts[s->start_on_target].hits)
-			return true;
-		record_counts(s, rec, s->start_on_target, &sums);
-		if (sums.hits)
-			return true;
-	}
-	return false;
-}
-
-static bool should_open(const struct session *s, const struct target *t, size_t i, uint64_t now)
-{
-	if (!s->armed || !s->enabled || t->removed || t->muted)
-		return false;
-	return i == s->start_on_target || target_in_window(t, s->window_ns, now);
-}
-
-uint64_t window_update(struct session *s, uint64_t now)
-{
-	uint64_t next = UINT64_MAX;
-	bool changed = false;
-
-	if (s->armed && !s->window_ns && window_trigger(s))
-		s->window_ns = now + s->cfg->start_ns;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct target *t = &s->target[i];
-		bool open = should_open(s, t, i, now);
-		uint64_t left = target_until_change(t, s->window_ns, now);
-
-		if (open != t->open) {
-			target_switch(t, open, now);
-			changed = true;
-		}
-		if (left < next)
-			next = left;
-	}
-	if (changed)
-		window_apply_all(s);
-	return next;
+	window_apply_target(s, target);
+	for (struct record *rec = s->records; rec; rec = rec->next)
+		if (s->target[target].spec->kind == SPEC_PYTHON && !rec->ended && rec->space &&
+		    rec->space->control)
+			python_changed(s, rec);
 }
 
 static bool thread_matches(const char *wanted, pid_t tid)
@@ -223,11 +185,12 @@ void window_threads(struct session *s)
 	}
 }
 
-void session_time(struct session *s, size_t index, bool on)
+void inject_time(struct session_core *core, size_t target, bool on)
 {
-	struct own_target *own = &s->own[index];
+	struct session *s = session_of(core);
+	struct own_target *own = &s->own[target];
 
-	if (own->timed == on || s->target[index].spec->kind != SPEC_PYTHON)
+	if (own->timed == on || s->target[target].spec->kind != SPEC_PYTHON)
 		return;
 	own->timed = on;
 	own->timed_once = true;

@@ -21,7 +21,6 @@
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
-#include "src/session/backend.h"
 #include "src/session/check.h"
 #include "src/session/processes.h"
 
@@ -94,39 +93,29 @@ static int check_config(const struct session_config *cfg, struct sb_err *err)
 	return ret;
 }
 
-static struct session *kmod_open(const struct session_config *cfg, struct sb_err *err)
+static int kmod_open(struct session_core *core, struct sb_err *err)
 {
-	struct session *s;
+	struct kmod_session *s = ksession(core);
 
-	if (check_config(cfg, err) < 0)
-		return NULL;
-	s = must_calloc(1, sizeof(*s));
-	s->cfg = cfg;
-	s->enabled = true;
-	s->n_targets = cfg->targets.count;
-	s->max_targets = s->n_targets + SPARE_TARGETS;
-	s->target = must_calloc(s->max_targets, sizeof(*s->target));
+	s->own = must_calloc(s->max_targets, sizeof(*s->own));
+	return check_config(s->cfg, err);
+}
+
+static void kmod_close(struct session_core *core)
+{
+	struct kmod_session *s = ksession(core);
+
 	for (size_t i = 0; i < s->n_targets; i++)
-		target_init(&s->target[i], &cfg->targets.spec[i]);
-	return s;
+		ksession_free_lines(&s->own[i]);
+	free(s->own);
 }
 
-static void kmod_close(struct session *s)
-{
-	for (size_t i = 0; i < s->n_targets; i++) {
-		ksession_free_lines(&s->target[i]);
-		target_free(&s->target[i]);
-	}
-	free(s->target);
-	free(s);
-}
-
-static int kmod_check(struct session *s, struct sb_err *err)
+static int kmod_check(struct session_core *core, struct sb_err *err)
 {
 	char *stats = kmod_read("stats");
 	uint64_t there = kmod_number(stats, "targets: ");
 
-	s->delay_before = kmod_number(stats, "total_delay_ns: ");
+	ksession(core)->delay_before = kmod_number(stats, "total_delay_ns: ");
 	free(stats);
 	if (there) {
 		err_set(err, SB_EHOOKED, "the kernel module is in use: it has %llu target%s",
@@ -134,132 +123,204 @@ static int kmod_check(struct session *s, struct sb_err *err)
 		err_hint(err, "sbctl --kmod list shows them, sbctl --kmod clear removes them");
 		return -SB_EHOOKED;
 	}
-	return s->cfg->n_pids ? check_readable(s->cfg->pids[0], err) : 0;
+	return core->cfg->n_pids ? check_readable(core->cfg->pids[0], err) : 0;
 }
-
-/* ---- names ---- */
 
 /* ---- the list ---- */
 
-static void kmod_detach(struct session *s)
+static void kmod_detach(struct session_core *core)
 {
 	struct sb_err ignored = { 0 };
 
-	if (s->detached)
-		return;
-	s->detached = true;
 	kmod_write("enabled", &ignored, "0"); /* delays in progress end */
-	for (size_t i = 0; i < s->n_targets; i++)
-		ksession_take_out(&s->target[i]);
-	s->wall_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
-	s->ended_real = clock_realtime_ns();
+	for (size_t i = 0; i < core->n_targets; i++)
+		ksession_take_out(ksession(core), i);
 }
 
-static int kmod_attach(struct session *s, struct sb_err *err)
+static int find_and_put_in(struct session_core *core, size_t index, struct sb_err *err)
+{
+	int ret = ksession_find(ksession(core), index, err);
+
+	return ret < 0 ? ret : ksession_put_in(ksession(core), index, err);
+}
+
+static int kmod_attach(struct session_core *core, struct sb_err *err)
 {
 	int ret = 0;
 
-	s->started_real = clock_realtime_ns();
-	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
-		ret = ksession_find(s, &s->target[i], err);
-		if (ret == 0)
-			ret = ksession_put_in(s, &s->target[i], err);
-	}
+	for (size_t i = 0; i < core->n_targets && ret == 0; i++)
+		ret = find_and_put_in(core, i, err);
 	if (ret == 0)
 		ret = kmod_write("enabled", err, "1");
-	if (ret < 0) {
-		kmod_detach(s);
+	if (ret < 0)
 		return ret;
-	}
-	s->armed = true;
-	s->attached_ns = clock_ns();
+	session_arm(core);
+	session_windows(core, core->attached_ns);
 	return 0;
 }
 
-static enum session_end kmod_step(struct session *s, int *next_ms, struct sb_err *err)
+/* The first process of the session; 0: every process. */
+static pid_t process_of(const struct session_config *cfg)
 {
-	pid_t pid = s->cfg->n_pids ? s->cfg->pids[0] : s->cfg->launched;
+	return cfg->n_pids ? cfg->pids[0] : cfg->launched;
+}
+
+static enum session_end kmod_step(struct session_core *core, int *next_ms, struct sb_err *err)
+{
+	pid_t pid = process_of(core->cfg);
 
 	(void)err;
 	*next_ms = TICK_MS;
-	if (s->cfg->for_ns && clock_ns() - s->attached_ns >= s->cfg->for_ns)
+	if (!session_left(core, clock_ns()))
 		return SESSION_END_FOR;
 	return pid && task_ended(pid) ? SESSION_END_TARGET : SESSION_RUNS;
 }
 
-static int kmod_fd(const struct session *s)
+static int kmod_fd(const struct session_core *core)
 {
-	(void)s;
+	(void)core;
 	return -1;
+}
+
+/* ---- changes ---- */
+
+static int kmod_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err)
+{
+	(void)core;
+	return ksession_check_spec(spec, err);
+}
+
+static int kmod_add(struct session_core *core, size_t index, struct sb_err *err)
+{
+	int ret = find_and_put_in(core, index, err);
+
+	if (ret == 0)
+		return 0;
+	ksession_take_out(ksession(core), index);
+	if (!core->target[index].again)
+		ksession_free_lines(&ksession(core)->own[index]);
+	return ret;
+}
+
+static int kmod_remove(struct session_core *core, size_t index, struct sb_err *err)
+{
+	(void)err;
+	ksession_take_out(ksession(core), index);
+	return 0;
+}
+
+static void kmod_apply(struct session_core *core, size_t index)
+{
+	struct target *t = &core->target[index];
+	struct sb_err err = { 0 };
+
+	if (!t->open) {
+		ksession_take_out(ksession(core), index);
+	} else if (ksession_put_in(ksession(core), index, &err) < 0) {
+		log_warn("%s", err.what);
+		target_switch(t, false, clock_ns());
+	}
+}
+
+static void kmod_enable(struct session_core *core, bool on)
+{
+	struct sb_err ignored = { 0 };
+
+	(void)core;
+	kmod_write("enabled", &ignored, on ? "1" : "0");
 }
 
 /* ---- figures ---- */
 
-static void kmod_counts(struct session *s, struct result_counts *counts, double *t_s)
+static void kmod_counts(struct session_core *core, size_t first, size_t n,
+			struct result_counts *counts)
 {
-	ksession_counts_of(s, counts);
-	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
+	struct result_counts *all = must_calloc(core->n_targets + 1, sizeof(*all));
+
+	ksession_counts_of(ksession(core), all);
+	memcpy(counts, all + first, n * sizeof(*counts));
+	free(all);
 }
 
-static void fill_target(struct session *s, const struct target *t, struct result_target *rt)
+static size_t kmod_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns)
 {
-	target_fill(t, clock_ns(), rt);
-	rt->outcome = rt->counts.delayed ? OUTCOME_DELAYED :
-		      rt->counts.hits	 ? OUTCOME_COUNTED :
-		      t->n_lines	 ? OUTCOME_NEVER_CALLED :
-					   OUTCOME_PENDING;
-	rt->reason = text_dup("");
-	snprintf(rt->given.reason, sizeof(rt->given.reason),
-		 "the kernel module measures no single hits");
-	rt->site = must_calloc(t->n_lines + 1, sizeof(*rt->site));
-	for (size_t i = 0; i < t->n_lines; i++) {
-		rt->site[i] = (struct result_site){
-			.module = text_dup(t->line[i].module),
-			.build_id = text_dup(t->line[i].build_id),
-			.symbol = text_dup(t->line[i].symbol),
-			.name = must(symbol_shown(t->line[i].symbol)),
-			.address = t->line[i].address,
-			.size = t->line[i].size,
-			.mechanism = text_dup("kmod"),
-		};
-		if (ksession_whom(s, t))
-			result_add_pid(&rt->site[i].pids, &rt->site[i].n_pids, ksession_whom(s, t));
-	}
-	rt->n_sites = t->n_lines;
-	rt->procs = t->n_lines && ksession_whom(s, t);
-}
-
-static struct result *kmod_result(struct session *s)
-{
-	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
-	struct result *res = result_of_session(s->n_targets, "kmod", s->started_real, ended,
-					       s->wall_s);
+	struct kmod_session *s = ksession(core);
 	struct result_counts *counts = must_calloc(s->n_targets + 1, sizeof(*counts));
+	size_t n = 0;
 
+	*t_ns = clock_ns();
+	*lanes = must_calloc(s->n_targets + 1, sizeof(**lanes));
 	ksession_counts_of(s, counts);
-	for (size_t i = 0; i < s->n_targets; i++) {
-		res->target[i].counts = counts[i];
-		fill_target(s, &s->target[i], &res->target[i]);
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (!s->target[i].removed)
+			(*lanes)[n++] =
+				(struct session_lane){ .pid = ksession_whom(s, i),
+						       .target = i,
+						       .hits = counts[i].hits,
+						       .injected_ns = counts[i].injected_ns };
+	free(counts);
+	return n;
+}
+
+static size_t kmod_pids(struct session_core *core, pid_t **pids)
+{
+	size_t n = 0;
+
+	*pids = NULL;
+	if (process_of(core->cfg))
+		result_add_pid(pids, &n, process_of(core->cfg));
+	return n;
+}
+
+static void fill_sites(const struct kmod_session *s, size_t target, struct result_target *rt)
+{
+	const struct ktarget *own = &s->own[target];
+	pid_t whom = ksession_whom(s, target);
+
+	for (size_t i = 0; i < own->n_lines; i++) {
+		const struct line *l = &own->line[i];
+		struct result_site *site = target_site(rt, l->module, l->build_id, l->symbol,
+						       l->address, l->size, "kmod");
+
+		if (whom)
+			result_add_pid(&site->pids, &site->n_pids, whom);
+	}
+}
+
+static void kmod_result(struct session_core *core, struct result *res)
+{
+	struct result_counts *counts = must_calloc(core->n_targets + 1, sizeof(*counts));
+
+	ksession_counts_of(ksession(core), counts);
+	for (size_t i = 0; i < core->n_targets; i++) {
+		struct result_target *rt = &res->target[i];
+
+		rt->counts = counts[i];
+		snprintf(rt->given.reason, sizeof(rt->given.reason),
+			 "the kernel module measures no single hits");
+		fill_sites(ksession(core), i, rt);
 	}
 	free(counts);
 	res->stop_known = true; /* no thread is held */
-	if (s->n_targets > 1)
+	if (core->n_targets > 1)
 		result_warn(res,
 			    "the kernel module measures the delays of all targets together: what "
 			    "each has injected is its share by hits and delay");
-	return res;
 }
 
-static struct result *kmod_list(struct session *s, struct sb_err *err)
+static struct result *kmod_list(struct session_core *core, struct sb_err *err)
 {
 	struct result *res;
 
-	for (size_t i = 0; i < s->n_targets && !err->code; i++)
-		ksession_find(s, &s->target[i], err);
-	res = kmod_result(s);
-	for (size_t i = 0; i < s->n_targets; i++) {
-		res->target[i].active_s = NAN;
-		res->target[i].outcome = res->target[i].n_sites ? OUTCOME_MATCHED : OUTCOME_PENDING;
+	for (size_t i = 0; i < core->n_targets && !err->code; i++)
+		ksession_find(ksession(core), i, err);
+	res = session_result(core);
+	for (size_t i = 0; i < core->n_targets; i++) {
+		struct result_target *rt = &res->target[i];
+
+		rt->active_s = NAN;
+		rt->outcome = rt->n_sites ? OUTCOME_MATCHED : OUTCOME_PENDING;
+		rt->reason[0] = '\0';
 	}
 	return res;
 }
@@ -276,27 +337,25 @@ static void kmod_recover(void)
 const struct backend backend_kmod = {
 	.name = "kmod",
 	.summary = "the kernel module behind /sys/kernel/speed_bump",
-	.probe = kmod_probe,
+	.size = sizeof(struct kmod_session),
+	.spare_targets = SPARE_TARGETS,
 	.open = kmod_open,
-	.check = kmod_check,
+	.close = kmod_close,
 	.attach = kmod_attach,
+	.detach = kmod_detach,
+	.check_spec = kmod_check_spec,
+	.add = kmod_add,
+	.remove = kmod_remove,
+	.apply = kmod_apply,
+	.enable = kmod_enable,
+	.counts = kmod_counts,
+	.result = kmod_result,
+	.probe = kmod_probe,
+	.check = kmod_check,
 	.step = kmod_step,
 	.fd = kmod_fd,
-	.counts = kmod_counts,
-	.detach = kmod_detach,
-	.result = kmod_result,
-	.add = ksession_add,
-	.remove = ksession_remove,
-	.update = ksession_update,
-	.enable = ksession_enable,
-	.enabled = ksession_enabled,
-	.mute = ksession_mute,
-	.targets = ksession_targets,
-	.target = ksession_target,
-	.state = ksession_state,
-	.lanes = ksession_lanes,
-	.pids = ksession_pids,
+	.lanes = kmod_lanes,
+	.pids = kmod_pids,
 	.list = kmod_list,
-	.close = kmod_close,
 	.recover = kmod_recover,
 };

@@ -12,7 +12,6 @@
 #include "elf/image.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
-#include "src/session/backend.h"
 #include "src/session/check.h"
 #include "src/session/preview.h"
 
@@ -22,8 +21,10 @@ enum { SPARE_TARGETS = 512, TICK_MS = 100 };
 
 /* ---- open ---- */
 
-static void usession_free(struct session *s)
+static void usession_close(struct session_core *core)
 {
+	struct uprobe_session *s = usession(core);
+
 	uprobes_close(s->u);
 	while (s->records) {
 		struct urecord *rec = s->records;
@@ -38,17 +39,12 @@ static void usession_free(struct session *s)
 		free(s->place[i].build_id);
 		free(s->place[i].rows);
 	}
-	for (size_t i = 0; i < s->n_targets; i++)
-		target_free(&s->target[i]);
-	warnings_free(&s->warnings);
 	free(s->place);
 	free(s->pending);
-	free(s->target);
 	free(s->own);
-	free(s);
 }
 
-static int check_config(struct session *s, struct sb_err *err)
+static int check_config(struct uprobe_session *s, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -63,43 +59,30 @@ static int check_config(struct session *s, struct sb_err *err)
 		return -SB_EUSAGE;
 	}
 	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
-		ret = usession_check_spec(s, s->target[i].spec, err);
+		ret = usession_refuses(s->target[i].spec, err);
 		if (ret == 0 && s->target[i].spec->pid && !s->own[i].root)
 			ret = err_set(err, SB_EUSAGE, "there are too many different pid=");
 	}
 	return ret;
 }
 
-static struct session *usession_open(const struct session_config *cfg, struct sb_err *err)
+static int usession_open(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = must_calloc(1, sizeof(*s));
+	struct uprobe_session *s = usession(core);
 
-	s->cfg = cfg;
-	s->enabled = true;
-	s->n_targets = cfg->targets.count;
-	s->max_targets = s->n_targets + SPARE_TARGETS;
-	s->target = must_calloc(s->max_targets, sizeof(*s->target));
 	s->own = must_calloc(s->max_targets, sizeof(*s->own));
-	for (size_t i = 0; i < s->n_targets; i++) {
-		target_init(&s->target[i], &cfg->targets.spec[i]);
+	for (size_t i = 0; i < s->n_targets; i++)
 		s->own[i].root = usession_root(s, s->target[i].spec->pid);
-	}
-	s->start_on_target = targets_start_on(s->target, s->n_targets, cfg->start_on);
 	if (check_config(s, err) < 0)
-		goto fail;
-	if (cfg->look_only)
-		return s;
-	s->u = uprobes_open((uint32_t)s->max_targets, cfg->children, err);
-	if (s->u)
-		return s;
-fail:
-	usession_free(s);
-	return NULL;
+		return -(int)err->code;
+	if (!s->cfg->look_only)
+		s->u = uprobes_open((uint32_t)s->max_targets, s->cfg->children, err);
+	return s->u || s->cfg->look_only ? 0 : -(int)err->code;
 }
 
 /* ---- check ---- */
 
-static int judge_all(const struct session *s, struct sb_err *err)
+static int judge_all(const struct uprobe_session *s, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -108,7 +91,7 @@ static int judge_all(const struct session *s, struct sb_err *err)
 	return ret;
 }
 
-static int usession_check(struct session *s, struct sb_err *err)
+static int usession_check(struct session_core *s, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -125,29 +108,29 @@ static int usession_check(struct session *s, struct sb_err *err)
 
 /* Brings a command to its entry point once, in a process of ours that ends there: so the libraries
  * of the command are armed before it runs. */
-static void look_ahead(struct session *s)
+static void look_ahead(struct uprobe_session *s)
 {
 	struct sb_err err = { 0 };
 	pid_t pid;
 
 	if (preview_start(s->cfg->command, &pid, &err) < 0) {
-		usession_warn(s,
-			      "sbinject could not examine the command before its start (%s): its "
-			      "first calls "
-			      "may be missed",
-			      err.what);
+		session_warn(s,
+			     "sbinject could not examine the command before its start (%s): its "
+			     "first calls "
+			     "may be missed",
+			     err.what);
 		return;
 	}
 	usession_look(s, pid, 0);
 	preview_end(pid);
 }
 
-static void usession_detach(struct session *s)
+static void usession_detach(struct session_core *core)
 {
-	if (s->detached)
-		return;
-	s->detached = true;
-	usession_close_windows(s);
+	struct uprobe_session *s = usession(core);
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		usession_apply(core, i);
 	usession_ring_none(s); /* first: a program at full speed may load libraries without end */
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->place[i].armed)
@@ -155,39 +138,34 @@ static void usession_detach(struct session *s)
 	usession_hear(s);
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		usession_end_record(s, rec);
-	s->ended_real = clock_realtime_ns();
 }
 
-static int usession_attach(struct session *s, struct sb_err *err)
+static int usession_attach(struct session_core *core, struct sb_err *err)
 {
-	int ret;
+	struct uprobe_session *s = usession(core);
+	int ret = usession_take_all(s, err);
 
-	s->started_real = clock_realtime_ns();
-	ret = usession_take_all(s, err);
-	if (ret == 0) {
-		usession_look_everywhere(s);
-		if (s->cfg->launched && s->cfg->command)
-			look_ahead(s);
-		usession_look_files(s);
-		ret = judge_all(s, err);
-	}
-	if (ret < 0) {
-		usession_detach(s);
+	if (ret < 0)
 		return ret;
-	}
-	s->attached_ns = clock_ns();
-	s->armed = true;
-	s->slow_measuring = s->cfg->max_slowdown > 0;
+	usession_look_everywhere(s);
+	if (s->cfg->launched && s->cfg->command)
+		look_ahead(s);
+	usession_look_files(s);
+	ret = judge_all(s, err);
+	if (ret < 0)
+		return ret;
+	session_arm(core);
 	s->last_slow = s->attached_ns;
-	usession_windows(s, s->attached_ns);
+	session_windows(core, s->attached_ns);
 	return 0;
 }
 
 /* ---- the loop ---- */
 
-static enum session_end usession_step(struct session *s, int *next_ms, struct sb_err *err)
+static enum session_end usession_step(struct session_core *core, int *next_ms, struct sb_err *err)
 {
-	uint64_t now, window, until = TICK_MS * MS;
+	struct uprobe_session *s = usession(core);
+	uint64_t now, window, left, until = TICK_MS * MS;
 
 	usession_hear(s);
 	now = clock_ns();
@@ -196,52 +174,47 @@ static enum session_end usession_step(struct session *s, int *next_ms, struct sb
 		s->next_look = now + TICK_MS * MS +
 			       (clock_ns() - now) * 9; /* at most a tenth of the time */
 	}
-	window = usession_windows(s, now);
-	if (usession_slow(s, now, err))
+	window = session_windows(core, now);
+	if (session_slow(core, now, err))
 		return SESSION_END_SLOWDOWN;
+	left = session_left(core, now);
+	if (!left)
+		return SESSION_END_FOR;
 	if (window < until)
 		until = window;
-	if (s->cfg->for_ns && s->window_ns) {
-		uint64_t end = s->window_ns + s->cfg->for_ns;
-
-		if (now >= end)
-			return SESSION_END_FOR;
-		if (end - now < until)
-			until = end - now;
-	}
+	if (left < until)
+		until = left;
 	*next_ms = (int)((until + MS - 1) / MS);
 	return usession_running(s) ? SESSION_RUNS : SESSION_END_TARGET;
 }
 
-static int usession_fd(const struct session *s)
+static int usession_fd(const struct session_core *core)
 {
-	return uprobes_fd(s->u);
+	return uprobes_fd(usession(core)->u);
 }
 
 const struct backend backend_uprobe = {
 	.name = "uprobe",
 	.summary = "kernel uprobes, delays spent in the kernel",
-	.probe = uprobes_probe,
+	.size = sizeof(struct uprobe_session),
+	.spare_targets = SPARE_TARGETS,
+	.delay_max_ns = UPROBE_DELAY_MAX,
 	.open = usession_open,
-	.check = usession_check,
+	.close = usession_close,
 	.attach = usession_attach,
-	.step = usession_step,
-	.fd = usession_fd,
-	.counts = usession_counts,
 	.detach = usession_detach,
-	.result = usession_result,
+	.check_spec = usession_check_spec,
 	.add = usession_add,
 	.remove = usession_remove,
-	.update = usession_update,
-	.enable = usession_enable,
-	.enabled = usession_enabled,
-	.mute = usession_mute,
-	.targets = usession_targets,
-	.target = usession_target,
-	.state = usession_state,
+	.apply = usession_apply,
+	.counts = usession_counts,
+	.slowdown = usession_slowdown,
+	.result = usession_result,
+	.probe = uprobes_probe,
+	.check = usession_check,
+	.step = usession_step,
+	.fd = usession_fd,
 	.lanes = usession_lanes,
 	.pids = usession_pids,
 	.list = usession_list,
-	.close = usession_free,
-	.delay_max_ns = UPROBE_DELAY_MAX,
 };

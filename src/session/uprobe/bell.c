@@ -10,7 +10,7 @@
 
 enum { ALONE_MAX = 4 };
 
-bool usession_awaits(const struct session *s)
+bool usession_awaits(const struct uprobe_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (!s->target[i].removed)
@@ -18,7 +18,7 @@ bool usession_awaits(const struct session *s)
 	return false;
 }
 
-static bool alone(const struct session *s)
+static bool alone(const struct uprobe_session *s)
 {
 	size_t n = 0;
 
@@ -27,7 +27,7 @@ static bool alone(const struct session *s)
 	return !s->cfg->launched && !s->grown && n <= ALONE_MAX;
 }
 
-bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64_t inode,
+bool usession_ring_one(struct uprobe_session *s, const char *path, uint32_t dev, uint64_t inode,
 		       uint64_t offset, pid_t pid, uint32_t row)
 {
 	struct urecord *rec = row ? usession_record(s, row) : NULL;
@@ -44,7 +44,7 @@ bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64
 	return rec->belled;
 }
 
-void usession_ring_none(struct session *s)
+void usession_ring_none(struct uprobe_session *s)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
 		if (rec->belled)
@@ -53,7 +53,7 @@ void usession_ring_none(struct session *s)
 	}
 }
 
-bool usession_hears_all(const struct session *s)
+bool usession_hears_all(const struct uprobe_session *s)
 {
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->place[i].bell && s->place[i].armed)

@@ -5,56 +5,45 @@
 #include "priv.h"
 #include "inject/clock.h"
 
-static int judge_file(struct session *s, size_t index, struct sb_err *err)
+static int judge_file(struct uprobe_session *s, size_t index, struct sb_err *err)
 {
 	pid_t *pids;
-	size_t n = usession_pids(s, &pids);
+	size_t n = usession_pids(&s->core, &pids);
 	int ret = target_check_file(&s->target[index], pids, n, err);
 
 	free(pids);
 	return ret;
 }
 
-int usession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err)
+int usession_add(struct session_core *core, size_t index, struct sb_err *err)
 {
-	int ret = usession_check_spec(s, spec, err);
+	struct uprobe_session *s = usession(core);
+	const struct target *t = &s->target[index];
+	int ret;
 
-	usession_hear(s); /* libraries loaded before the request */
-	if (ret == 0)
-		ret = targets_place(s->target, s->n_targets, s->max_targets, spec, index, err);
+	if (!t->again)
+		s->own[index] = (struct utarget){ 0 };
+	s->own[index].root = usession_root(s, t->spec->pid);
+	if (!s->own[index].root && t->spec->pid)
+		return err_set(err, SB_ENOMEM, "there are too many different pid= already");
+	ret = usession_roots(s, err);
 	if (ret < 0)
 		return ret;
-	targets_enter(s->target, &s->n_targets, *index, spec);
-	if (!s->target[*index].again)
-		s->own[*index] = (struct utarget){ 0 };
-	s->own[*index].root = usession_root(s, spec->pid);
-	if (!s->own[*index].root && spec->pid)
-		ret = err_set(err, SB_ENOMEM, "there are too many different pid= already");
+	usession_look_everywhere(s);
+	usession_look_files(s);
+	ret = usession_judge(s, index, err);
 	if (ret == 0)
-		ret = usession_roots(s, err);
-	if (ret == 0) {
-		usession_look_everywhere(s);
-		usession_look_files(s);
-		ret = usession_judge(s, *index, err);
-	}
+		ret = judge_file(s, index, err);
 	if (ret == 0)
-		ret = judge_file(s, *index, err);
-	if (ret < 0) {
-		targets_forget(s->target, &s->n_targets, *index);
-		return ret;
-	}
-	usession_apply(s, *index);
-	usession_windows(s, clock_ns());
-	return 0;
+		usession_apply(core, index);
+	return ret;
 }
 
-int usession_remove(struct session *s, size_t index, struct sb_err *err)
+int usession_remove(struct session_core *core, size_t index, struct sb_err *err)
 {
-	struct target *t = &s->target[index];
+	struct uprobe_session *s = usession(core);
 
 	(void)err;
-	t->removed = true;
-	usession_windows(s, clock_ns());
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct uplace *p = &s->place[i];
 
@@ -63,56 +52,14 @@ int usession_remove(struct session *s, size_t index, struct sb_err *err)
 		uprobes_disarm(s->u, p->id);
 		p->armed = false;
 	}
-	t->planted = false;
+	s->target[index].planted = false;
 	return 0;
 }
 
-void usession_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every)
-{
-	target_change(&s->target[index], delay_ns, every);
-	usession_apply(s, index);
-}
-
-void usession_enable(struct session *s, bool on)
-{
-	s->enabled = on;
-	usession_windows(s, clock_ns());
-}
-
-bool usession_enabled(const struct session *s)
-{
-	return s->enabled;
-}
-
-void usession_mute(struct session *s, size_t index, bool mute)
-{
-	s->target[index].muted = mute;
-	usession_windows(s, clock_ns());
-}
-
-size_t usession_targets(const struct session *s)
-{
-	return s->n_targets;
-}
-
-void usession_state(const struct session *s, size_t index, struct session_target *out)
-{
-	target_show(&s->target[index], out);
-	out->pending = !s->target[index].planted;
-}
-
-void usession_target(struct session *s, size_t index, struct session_target *out)
-{
-	struct page_sums sums;
-
-	usession_state(s, index, out);
-	usession_target_sums(s, index, &sums);
-	usession_counts_from(&sums, &out->counts);
-}
-
 /* One lane for each process: the kernel counts by processor, which says nothing about threads. */
-size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns)
+size_t usession_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns)
 {
+	struct uprobe_session *s = usession(core);
 	size_t n = 0, cap = 0;
 
 	*lanes = NULL;
@@ -139,23 +86,22 @@ size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *
 	return n;
 }
 
-size_t usession_pids(struct session *s, pid_t **pids)
+size_t usession_pids(struct session_core *core, pid_t **pids)
 {
 	size_t n = 0;
 
 	*pids = NULL;
-	for (const struct urecord *rec = s->records; rec; rec = rec->next)
+	for (const struct urecord *rec = usession(core)->records; rec; rec = rec->next)
 		if (!rec->ended)
 			result_add_pid(pids, &n, rec->pid);
 	return n;
 }
 
-/* Refuses what the kernel's side cannot do in any process. */
-int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err)
+/* What the kernel's side cannot do in any process. */
+int usession_refuses(const struct spec *spec, struct sb_err *err)
 {
 	uint64_t delay = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
 
-	(void)s;
 	if (spec->kind == SPEC_PYTHON) {
 		err_set(err, SB_EUSAGE, "target '%s': uprobes do not know Python functions",
 			spec->text);
@@ -173,4 +119,10 @@ int usession_check_spec(const struct session *s, const struct spec *spec, struct
 		err_hint(err, "--backend inject gives up to 10 s");
 	}
 	return -(int)err->code;
+}
+
+int usession_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err)
+{
+	usession_hear(usession(core)); /* libraries loaded before the request */
+	return usession_refuses(spec, err);
 }

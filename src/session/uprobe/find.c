@@ -28,7 +28,7 @@ struct candidate {
 };
 
 struct finder {
-	struct session *s;
+	struct uprobe_session *s;
 	pid_t pid;
 	uint32_t row;
 	struct memory mem;
@@ -67,7 +67,8 @@ static bool file_offset(const struct image *img, uint64_t vaddr, uint64_t *offse
 	return false;
 }
 
-static void refuse(struct session *s, const struct candidate *c, pid_t pid, const char *reason)
+static void refuse(struct uprobe_session *s, const struct candidate *c, pid_t pid,
+		   const char *reason)
 {
 	struct target *t = &s->target[c->target];
 	struct result_refused r = {
@@ -83,7 +84,7 @@ static void refuse(struct session *s, const struct candidate *c, pid_t pid, cons
 	free(r.name);
 }
 
-static struct uplace *place_at(struct session *s, const struct candidate *c, uint64_t offset)
+static struct uplace *place_at(struct uprobe_session *s, const struct candidate *c, uint64_t offset)
 {
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct uplace *p = &s->place[i];
@@ -95,7 +96,8 @@ static struct uplace *place_at(struct session *s, const struct candidate *c, uin
 	return NULL;
 }
 
-static struct uplace *place_new(struct session *s, const struct candidate *c, uint64_t offset)
+static struct uplace *place_new(struct uprobe_session *s, const struct candidate *c,
+				uint64_t offset)
 {
 	struct uplace *p;
 
@@ -130,7 +132,7 @@ static void place_row(struct uplace *p, uint32_t row)
 	p->rows[p->n_rows++] = row;
 }
 
-static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
+static void warn_floor(struct uprobe_session *s, size_t target, uint64_t cost_ns)
 {
 	const struct target *t = &s->target[target];
 	char least[32];
@@ -138,10 +140,10 @@ static void warn_floor(struct session *s, size_t target, uint64_t cost_ns)
 	if (!t->delay_ns || t->delay_ns >= cost_ns)
 		return;
 	spec_format_ns((cost_ns + 99) / 100 * 100, least, sizeof(least));
-	usession_warn(s,
-		      "target '%s': by a uprobe a hit takes at least %s here, whatever is asked; "
-		      "'given' shows the actual delay",
-		      t->spec->text, least);
+	session_warn(s,
+		     "target '%s': by a uprobe a hit takes at least %s here, whatever is asked; "
+		     "'given' shows the actual delay",
+		     t->spec->text, least);
 }
 
 /* A place to be armed. The pointers of its candidate are valid until then. */
@@ -151,7 +153,7 @@ struct upending {
 	struct candidate c;
 };
 
-static void pend(struct session *s, const struct candidate *c, size_t place, uint32_t row)
+static void pend(struct uprobe_session *s, const struct candidate *c, size_t place, uint32_t row)
 {
 	if ((s->n_pending & (s->n_pending - 1)) == 0)
 		s->pending = must_realloc(s->pending, (s->n_pending ? s->n_pending * 2 : 1) *
@@ -160,8 +162,8 @@ static void pend(struct session *s, const struct candidate *c, size_t place, uin
 	s->place[place].waiting = true;
 }
 
-static void settle(struct session *s, const struct upending *w, const struct uprobe_place *at,
-		   pid_t pid)
+static void settle(struct uprobe_session *s, const struct upending *w,
+		   const struct uprobe_place *at, pid_t pid)
 {
 	struct uplace *p = &s->place[w->place];
 	char why[160];
@@ -179,7 +181,7 @@ static void settle(struct session *s, const struct upending *w, const struct upr
 }
 
 /* Arms the waiting places, all of one target: those of one file together. */
-static void arm_pending(struct session *s, pid_t pid)
+static void arm_pending(struct uprobe_session *s, pid_t pid)
 {
 	struct uprobe_place *at = must_calloc(s->n_pending + 1, sizeof(*at));
 	size_t first = 0, n;
@@ -201,7 +203,8 @@ static void arm_pending(struct session *s, pid_t pid)
 }
 
 /* A place that cannot be armed now. */
-static bool clashes(struct session *s, const struct candidate *c, const struct uplace *p, pid_t pid)
+static bool clashes(struct uprobe_session *s, const struct candidate *c, const struct uplace *p,
+		    pid_t pid)
 {
 	pid_t hooked = s->u && !p->armed ? usession_clash(c->dev, c->inode, p->offset) : 0;
 	char reason[128];
@@ -219,7 +222,7 @@ static bool clashes(struct session *s, const struct candidate *c, const struct u
 
 /* A few processes that neither fork nor exec have one each. Otherwise one is in every process, ours
  * or not, until the session ends. */
-static void ring(struct session *s, const struct candidate *c, uint64_t offset, pid_t pid,
+static void ring(struct uprobe_session *s, const struct candidate *c, uint64_t offset, pid_t pid,
 		 uint32_t row)
 {
 	struct uplace *p;
@@ -235,7 +238,7 @@ static void ring(struct session *s, const struct candidate *c, uint64_t offset, 
 	s->deaf |= !p->armed;
 }
 
-static void note_clash(struct session *s, const struct candidate *c, size_t other, pid_t pid)
+static void note_clash(struct uprobe_session *s, const struct candidate *c, size_t other, pid_t pid)
 {
 	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
 
@@ -269,7 +272,7 @@ static const char *why_not(const struct candidate *c, uint64_t *offset)
 	return NULL;
 }
 
-static void take(struct session *s, struct candidate *c, pid_t pid, uint32_t row)
+static void take(struct uprobe_session *s, struct candidate *c, pid_t pid, uint32_t row)
 {
 	struct uplace *p;
 	uint64_t offset = 0;
@@ -349,7 +352,7 @@ static void hang_bell(struct finder *f)
 	maps_free(&f->maps);
 }
 
-void usession_look(struct session *s, pid_t pid, uint32_t row)
+void usession_look(struct uprobe_session *s, pid_t pid, uint32_t row)
 {
 	struct finder f = { .s = s, .pid = pid, .row = row };
 
@@ -370,7 +373,7 @@ void usession_look(struct session *s, pid_t pid, uint32_t row)
 
 /* A fork has the mappings of its parent until a bell rings. While the parent lives, the search
  * there is enough. */
-static bool looked_at_elsewhere(const struct session *s, const struct urecord *fork)
+static bool looked_at_elsewhere(const struct uprobe_session *s, const struct urecord *fork)
 {
 	for (const struct urecord *rec = s->records; rec && fork->image != fork->row && !s->deaf;
 	     rec = rec->next)
@@ -379,7 +382,7 @@ static bool looked_at_elsewhere(const struct session *s, const struct urecord *f
 	return false;
 }
 
-void usession_look_everywhere(struct session *s)
+void usession_look_everywhere(struct uprobe_session *s)
 {
 	pid_t(*all)[2];
 	size_t n = s->cfg->all ? processes_all(&all) : 0;
@@ -395,7 +398,7 @@ void usession_look_everywhere(struct session *s)
 
 /* ---- in a file ---- */
 
-static void take_symbols(struct session *s, size_t target, const struct symbol_list *list)
+static void take_symbols(struct uprobe_session *s, size_t target, const struct symbol_list *list)
 {
 	struct target *t = &s->target[target];
 
@@ -422,7 +425,7 @@ static void take_symbols(struct session *s, size_t target, const struct symbol_l
 	t->module_seen = true;
 }
 
-static void look_file(struct session *s, size_t target, const char *path)
+static void look_file(struct uprobe_session *s, size_t target, const char *path)
 {
 	struct target *t = &s->target[target];
 	const struct spec *spec = t->spec;
@@ -453,7 +456,7 @@ static void look_file(struct session *s, size_t target, const char *path)
 	symbol_list_free(&list);
 }
 
-void usession_look_files(struct session *s)
+void usession_look_files(struct uprobe_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct target *t = &s->target[i];
@@ -466,7 +469,7 @@ void usession_look_files(struct session *s)
 	}
 }
 
-int usession_judge(const struct session *s, size_t target, struct sb_err *err)
+int usession_judge(const struct uprobe_session *s, size_t target, struct sb_err *err)
 {
 	const struct target *t = &s->target[target];
 	char quoted[TEXT_QUOTE_SIZE];

@@ -2,15 +2,15 @@
 #ifndef SB_UPROBE_SESSION_H
 #define SB_UPROBE_SESSION_H
 
+#include "inject/page.h"
 #include "inject/uprobe/uprobe.h"
 #include "src/base/must.h"
+#include "src/session/core.h"
 #include "src/session/processes.h"
-#include "src/session/targets.h"
-#include "src/session/warnings.h"
 
 /*
- * The session of the uprobe backend; shared by the files of this folder only. session.h has the
- * contracts of the functions. No thread is stopped and nothing is written into a process: places in
+ * The session of the uprobe backend; shared by the files of this folder only. backend.h has the
+ * contracts of its table. No thread is stopped and nothing is written into a process: places in
  * files are armed (inject/uprobe/), and the kernel counts and spins for the registered processes.
  *
  * A record is one program image of one process, as in the inject backend; the BPF program knows it
@@ -56,87 +56,80 @@ struct utarget {
 	struct page_sums past; /* of processes that have ended */
 };
 
-struct session {
-	const struct session_config *cfg;
-	struct uprobes *u; /* NULL: a session that only looks */
-	struct target *target;
+struct uprobe_session {
+	SESSION_CORE;
+	struct uprobes *u;   /* NULL: a session that only looks */
 	struct utarget *own; /* by target */
-	size_t n_targets, max_targets;
-	bool enabled, armed, detached;
-	bool grown; /* a fork or exec has occurred since the tree was taken */
-	bool deaf;  /* a dynamic linker has no doorbell: its processes are searched at intervals */
+	bool grown;	     /* a fork or exec has occurred since the tree was taken */
+	bool deaf; /* a dynamic linker has no doorbell: its processes are searched at intervals */
 	struct urecord *records;
 	struct uplace *place;
 	size_t n_places;
 	struct upending *pending;
 	size_t n_pending;
 	pid_t root_pid[64]; /* pid= of targets; the index is the bit */
-	uint64_t attached_ns, window_ns, delays_ns, last_slow, next_look;
-	uint64_t started_real, ended_real;
-	double wall_s;
-	size_t start_on_target; /* SIZE_MAX: none */
-	bool slow_measuring, slow_warned;
+	uint64_t next_look;
 	uint64_t lost; /* lost events, as far as known */
-	struct warnings warnings;
 };
 
-#define usession_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
+static inline struct uprobe_session *usession(const struct session_core *core)
+{
+	return (struct uprobe_session *)core;
+}
 
 /* record.c: the record of a row; the record of a living process. NULL: none. */
-struct urecord *usession_record(const struct session *s, uint32_t row);
-struct urecord *usession_record_of(const struct session *s, pid_t pid);
-struct urecord *usession_record_new(struct session *s, pid_t pid, uint32_t row,
+struct urecord *usession_record(const struct uprobe_session *s, uint32_t row);
+struct urecord *usession_record_of(const struct uprobe_session *s, pid_t pid);
+struct urecord *usession_record_new(struct uprobe_session *s, pid_t pid, uint32_t row,
 				    uint32_t generation);
 void usession_record_free(struct urecord *rec);
-void usession_end_record(struct session *s, struct urecord *rec); /* takes its counters */
+void usession_end_record(struct uprobe_session *s, struct urecord *rec); /* takes its counters */
 /* Add the counts of a target: of one record; of all records and those dropped before. */
-void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
+void usession_sums(const struct uprobe_session *s, const struct urecord *rec, size_t target,
 		   struct page_sums *sums);
-void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums);
+void usession_target_sums(const struct uprobe_session *s, size_t target, struct page_sums *sums);
 void usession_counts_from(const struct page_sums *sums, struct result_counts *counts);
 
 /* find.c: searches all processes concerned. Places found before are armed already. */
-void usession_look_everywhere(struct session *s);
+void usession_look_everywhere(struct uprobe_session *s);
 /* Finds the places that a process maps, and arms them unless the session only looks. row: of its
  * image, 0: none. */
-void usession_look(struct session *s, pid_t pid, uint32_t row);
+void usession_look(struct uprobe_session *s, pid_t pid, uint32_t row);
 /* Targets whose MODULE is a path: finds places in files that no process maps yet. */
-void usession_look_files(struct session *s);
+void usession_look_files(struct uprobe_session *s);
 /* Fails for a hopeless target: its module is mapped and has no such function, or none can be
  * armed. */
-int usession_judge(const struct session *s, size_t target, struct sb_err *err);
+int usession_judge(const struct uprobe_session *s, size_t target, struct sb_err *err);
 
 /* tree.c */
-int usession_take_all(struct session *s, struct sb_err *err);
-int usession_roots(struct session *s, struct sb_err *err); /* pid= of targets, to processes */
-uint64_t usession_root(struct session *s, pid_t pid);	   /* 0: there are too many */
-void usession_hear(struct session *s);			   /* handles events of the kernel */
-bool usession_running(const struct session *s);		   /* the tree, or the launched command */
+int usession_take_all(struct uprobe_session *s, struct sb_err *err);
+int usession_roots(struct uprobe_session *s,
+		   struct sb_err *err);			     /* pid= of targets, to processes */
+uint64_t usession_root(struct uprobe_session *s, pid_t pid); /* 0: there are too many */
+void usession_hear(struct uprobe_session *s);		     /* handles events of the kernel */
+bool usession_running(const struct uprobe_session *s);	     /* the tree, or the launched command */
+
+/* What follows is for the table of the backend, unless it says otherwise. */
 
 /* window.c */
-void usession_apply(struct session *s, size_t target);
-uint64_t usession_windows(struct session *s, uint64_t now); /* ns until the next change */
-bool usession_slow(struct session *s, uint64_t now, struct sb_err *err);
-void usession_close_windows(struct session *s);
+void usession_apply(struct session_core *core, size_t target);
+double usession_slowdown(struct session_core *core, size_t target, uint64_t now);
 
-/* change.c: refuses what the kernel's side cannot do in any process; see session.h */
-int usession_check_spec(const struct session *s, const struct spec *spec, struct sb_err *err);
-int usession_add(struct session *s, const struct spec *spec, size_t *index, struct sb_err *err);
-int usession_remove(struct session *s, size_t index, struct sb_err *err);
-void usession_update(struct session *s, size_t index, uint64_t delay_ns, uint64_t every);
-void usession_enable(struct session *s, bool on);
-bool usession_enabled(const struct session *s);
-void usession_mute(struct session *s, size_t index, bool mute);
-size_t usession_targets(const struct session *s);
-void usession_target(struct session *s, size_t index, struct session_target *out);
-void usession_state(const struct session *s, size_t index, struct session_target *out);
-size_t usession_lanes(struct session *s, struct session_lane **lanes, uint64_t *t_ns);
-size_t usession_pids(struct session *s, pid_t **pids);
+/* change.c; usession_refuses() is for open() too. */
+int usession_refuses(const struct spec *spec, struct sb_err *err);
+int usession_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err);
+int usession_add(struct session_core *core, size_t index, struct sb_err *err);
+int usession_remove(struct session_core *core, size_t index, struct sb_err *err);
+size_t usession_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns);
+size_t usession_pids(struct session_core *core, pid_t **pids);
 
 /* result.c */
-void usession_counts(struct session *s, struct result_counts *counts, double *t_s);
-struct result *usession_result(struct session *s);
-struct result *usession_list(struct session *s, struct sb_err *err);
+void usession_counts(struct session_core *core, size_t first, size_t n,
+		     struct result_counts *counts);
+void usession_result(struct session_core *core, struct result *res);
+struct result *usession_list(struct session_core *core, struct sb_err *err);
+
+/* (the rest is for this folder) */
 
 /* clash.c: a process that has a jump of sbinject's at this place of a file, or 0; has this process
  * one? */
@@ -144,12 +137,12 @@ pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset);
 bool usession_clash_in(pid_t pid, uint32_t dev, uint64_t inode, uint64_t offset);
 
 /* bell.c: is there a target that a library could bring? */
-bool usession_awaits(const struct session *s);
+bool usession_awaits(const struct uprobe_session *s);
 /* Arms the dynamic linker's notice in one process only, whose image has that row. True: it is armed
  * (or it cannot be, and the session is deaf). False: it must be armed for all. */
-bool usession_ring_one(struct session *s, const char *path, uint32_t dev, uint64_t inode,
+bool usession_ring_one(struct uprobe_session *s, const char *path, uint32_t dev, uint64_t inode,
 		       uint64_t offset, pid_t pid, uint32_t row);
-void usession_ring_none(struct session *s);	  /* at the end: removes all of these */
-bool usession_hears_all(const struct session *s); /* it is armed for all */
+void usession_ring_none(struct uprobe_session *s);	 /* at the end: removes all of these */
+bool usession_hears_all(const struct uprobe_session *s); /* it is armed for all */
 
 #endif

@@ -6,7 +6,7 @@
 #include "priv.h"
 #include "inject/clock.h"
 
-struct urecord *usession_record(const struct session *s, uint32_t row)
+struct urecord *usession_record(const struct uprobe_session *s, uint32_t row)
 {
 	struct urecord *rec = s->records;
 
@@ -15,7 +15,7 @@ struct urecord *usession_record(const struct session *s, uint32_t row)
 	return rec;
 }
 
-struct urecord *usession_record_of(const struct session *s, pid_t pid)
+struct urecord *usession_record_of(const struct uprobe_session *s, pid_t pid)
 {
 	struct urecord *rec = s->records;
 
@@ -24,7 +24,8 @@ struct urecord *usession_record_of(const struct session *s, pid_t pid)
 	return rec;
 }
 
-struct urecord *usession_record_new(struct session *s, pid_t pid, uint32_t row, uint32_t generation)
+struct urecord *usession_record_new(struct uprobe_session *s, pid_t pid, uint32_t row,
+				    uint32_t generation)
 {
 	struct urecord *rec = must_calloc(1, sizeof(*rec));
 
@@ -63,7 +64,7 @@ static void sums_of(const struct uprobe_sum *from, struct page_sums *to)
 	}
 }
 
-void usession_sums(const struct session *s, const struct urecord *rec, size_t target,
+void usession_sums(const struct uprobe_session *s, const struct urecord *rec, size_t target,
 		   struct page_sums *sums)
 {
 	struct uprobe_sum sum;
@@ -75,7 +76,7 @@ void usession_sums(const struct session *s, const struct urecord *rec, size_t ta
 	page_sums_add(sums, &one);
 }
 
-void usession_end_record(struct session *s, struct urecord *rec)
+void usession_end_record(struct uprobe_session *s, struct urecord *rec)
 {
 	if (rec->ended)
 		return;
@@ -90,7 +91,7 @@ void usession_end_record(struct session *s, struct urecord *rec)
 	}
 }
 
-void usession_target_sums(const struct session *s, size_t target, struct page_sums *sums)
+void usession_target_sums(const struct uprobe_session *s, size_t target, struct page_sums *sums)
 {
 	*sums = s->own[target].past;
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)

@@ -5,27 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"
-#include "inject/clock.h"
 #include "src/base/text.h"
 #include "src/session/check.h"
 
-void usession_counts(struct session *s, struct result_counts *counts, double *t_s)
+void usession_counts(struct session_core *core, size_t first, size_t n,
+		     struct result_counts *counts)
 {
-	for (size_t i = 0; i < s->n_targets; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct page_sums sums;
 
-		usession_target_sums(s, i, &sums);
+		usession_target_sums(usession(core), first + i, &sums);
 		usession_counts_from(&sums, &counts[i]);
 	}
-	*t_s = s->armed ? (double)(clock_ns() - s->attached_ns) / 1e9 : 0;
 }
 
 static void fill_given(const struct target *t, const struct page_sums *sums,
-		       struct result_given *given)
+		       struct result_target *rt)
 {
+	struct result_given *given = &rt->given;
 	double least = 0, base;
 
-	if (!target_has_given(t, sums, given))
+	if (!target_has_given(t, rt))
 		return;
 	given->uncertainty = NAN;
 	given->mean = (double)sums->injected_ticks / (double)sums->delayed;
@@ -47,7 +47,7 @@ static bool maps_it(const struct uplace *p, const struct urecord *rec)
 }
 
 /* -a: the processes that have hit the target; hits of its single sites are not counted. */
-static bool has_hit(const struct session *s, const struct urecord *rec, size_t target)
+static bool has_hit(const struct uprobe_session *s, const struct urecord *rec, size_t target)
 {
 	struct page_sums sums = { 0 };
 
@@ -57,49 +57,34 @@ static bool has_hit(const struct session *s, const struct urecord *rec, size_t t
 	return sums.hits;
 }
 
-static void fill_site(const struct session *s, const struct uplace *p, struct result_site *site)
+static void fill_sites(const struct uprobe_session *s, size_t target, struct result_target *rt)
 {
-	*site = (struct result_site){
-		.module = text_dup(p->module),
-		.build_id = text_dup(p->build_id),
-		.symbol = text_dup(p->symbol),
-		.name = must(symbol_shown(p->symbol)),
-		.address = p->address,
-		.size = p->size,
-		.mechanism = text_dup("uprobe"),
-	};
-	for (const struct urecord *rec = s->records; rec; rec = rec->next)
-		if (rec->generation != -1u &&
-		    (s->cfg->all ? has_hit(s, rec, p->target) : maps_it(p, rec)))
-			result_add_pid(&site->pids, &site->n_pids, rec->pid);
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct uplace *p = &s->place[i];
+		struct result_site *site;
+
+		if (p->bell || p->target != target)
+			continue;
+		site = target_site(rt, p->module, p->build_id, p->symbol, p->address, p->size,
+				   "uprobe");
+		for (const struct urecord *rec = s->records; rec; rec = rec->next)
+			if (rec->generation != -1u &&
+			    (s->cfg->all ? has_hit(s, rec, target) : maps_it(p, rec)))
+				result_add_pid(&site->pids, &site->n_pids, rec->pid);
+	}
 }
 
-static void fill_sites(const struct session *s, size_t target, struct result_target *rt)
+static void fill_target(const struct uprobe_session *s, size_t i, struct result_target *rt)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_places; i++)
-		n += !s->place[i].bell && s->place[i].target == target;
-	rt->site = must_calloc(n + 1, sizeof(*rt->site));
-	for (size_t i = 0; i < s->n_places; i++)
-		if (!s->place[i].bell && s->place[i].target == target)
-			fill_site(s, &s->place[i], &rt->site[rt->n_sites++]);
-}
-
-static void fill_target(const struct session *s, size_t i, struct result_target *rt)
-{
-	const struct target *t = &s->target[i];
 	struct page_sums sums;
 
 	usession_target_sums(s, i, &sums);
-	target_fill(t, clock_ns(), rt);
 	usession_counts_from(&sums, &rt->counts);
-	fill_given(t, &sums, &rt->given);
+	fill_given(&s->target[i], &sums, rt);
 	fill_sites(s, i, rt);
-	target_outcome(t, &sums, rt);
 }
 
-static void fill_process(const struct session *s, const struct urecord *rec,
+static void fill_process(const struct uprobe_session *s, const struct urecord *rec,
 			 struct result_process *rp)
 {
 	*rp = (struct result_process){ .pid = rec->pid,
@@ -120,7 +105,7 @@ static void fill_process(const struct session *s, const struct urecord *rec,
 
 /* The list has the newest first; the result is in order of time. A command before its exec is not a
  * program. */
-static void fill_processes(const struct session *s, struct result *res)
+static void fill_processes(const struct uprobe_session *s, struct result *res)
 {
 	size_t n = 0;
 
@@ -133,31 +118,27 @@ static void fill_processes(const struct session *s, struct result *res)
 			fill_process(s, rec, &res->process[--n]);
 }
 
-struct result *usession_result(struct session *s)
+void usession_result(struct session_core *core, struct result *res)
 {
-	uint64_t ended = s->ended_real ? s->ended_real : clock_realtime_ns();
+	struct uprobe_session *s = usession(core);
 	uint64_t lost = uprobes_lost_hits(s->u);
-	struct result *res = result_of_session(s->n_targets, "uprobe", s->started_real, ended,
-					       s->wall_s);
 
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
 	res->stop_known = true; /* no thread is ever held */
 	if (lost)
-		usession_warn(s,
-			      "%llu hits could not be counted: there was no room for more "
-			      "processes",
-			      (unsigned long long)lost);
-	warnings_tell(&s->warnings, res);
-	return res;
+		session_warn(s,
+			     "%llu hits could not be counted: there was no room for more processes",
+			     (unsigned long long)lost);
 }
 
 /* ---- list ---- */
 
 /* Makes up rows, one for each process. */
-struct result *usession_list(struct session *s, struct sb_err *err)
+struct result *usession_list(struct session_core *core, struct sb_err *err)
 {
+	struct uprobe_session *s = usession(core);
 	struct result *res;
 	pid_t *pids;
 	size_t n;

@@ -10,7 +10,7 @@
 
 /* ---- membership ---- */
 
-uint64_t usession_root(struct session *s, pid_t pid)
+uint64_t usession_root(struct uprobe_session *s, pid_t pid)
 {
 	if (!pid)
 		return s->cfg->all ? 0 : UPROBE_TREE;
@@ -24,7 +24,7 @@ uint64_t usession_root(struct session *s, pid_t pid)
 }
 
 /* The roots of a process, by its current ancestors in /proc. */
-static uint64_t roots_of(const struct session *s, pid_t pid)
+static uint64_t roots_of(const struct uprobe_session *s, pid_t pid)
 {
 	uint64_t roots = 0;
 
@@ -35,7 +35,7 @@ static uint64_t roots_of(const struct session *s, pid_t pid)
 	return roots;
 }
 
-static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generation,
+static int enter(struct uprobe_session *s, pid_t pid, uint64_t roots, uint32_t generation,
 		 struct sb_err *err)
 {
 	uint32_t row;
@@ -48,7 +48,7 @@ static int enter(struct session *s, pid_t pid, uint64_t roots, uint32_t generati
 }
 
 /* The kernel enters children that are born meanwhile, or the next pass finds them. */
-static int take_tree(struct session *s, struct sb_err *err)
+static int take_tree(struct uprobe_session *s, struct sb_err *err)
 {
 	size_t n, taken;
 	pid_t *pids;
@@ -69,7 +69,7 @@ static int take_tree(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-int usession_roots(struct session *s, struct sb_err *err)
+int usession_roots(struct uprobe_session *s, struct sb_err *err)
 {
 	pid_t(*all)[2];
 	size_t n = s->cfg->all ? processes_all(&all) : 0;
@@ -92,7 +92,7 @@ int usession_roots(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-static int skip_own(struct session *s, struct sb_err *err)
+static int skip_own(struct uprobe_session *s, struct sb_err *err)
 {
 	uint32_t row;
 	int ret = uprobes_watch(s->u, getpid(), 1ull << UPROBE_SKIP_BIT, 0, &row, err);
@@ -102,7 +102,7 @@ static int skip_own(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-int usession_take_all(struct session *s, struct sb_err *err)
+int usession_take_all(struct uprobe_session *s, struct sb_err *err)
 {
 	if (s->cfg->all) {
 		int ret = skip_own(s, err);
@@ -115,7 +115,7 @@ int usession_take_all(struct session *s, struct sb_err *err)
 	return take_tree(s, err);
 }
 
-bool usession_running(const struct session *s)
+bool usession_running(const struct uprobe_session *s)
 {
 	if (s->cfg->all)
 		return true;
@@ -130,7 +130,7 @@ bool usession_running(const struct session *s)
 /* ---- events ---- */
 
 /* There are more processes than were taken: the loader's notice is armed for all from now on. */
-static void grow(struct session *s)
+static void grow(struct uprobe_session *s)
 {
 	if (s->grown || s->cfg->all)
 		return;
@@ -141,7 +141,7 @@ static void grow(struct session *s)
 			usession_look(s, rec->pid, rec->row);
 }
 
-static void see_fork(struct session *s, const struct uprobe_event *e)
+static void see_fork(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	struct urecord *rec = usession_record(s, e->row), *parent = usession_record(s, e->parent);
 
@@ -154,7 +154,7 @@ static void see_fork(struct session *s, const struct uprobe_event *e)
 	grow(s);
 }
 
-static void see_exec(struct session *s, const struct uprobe_event *e)
+static void see_exec(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	struct urecord *old = usession_record_of(s, (pid_t)e->pid);
 
@@ -167,7 +167,7 @@ static void see_exec(struct session *s, const struct uprobe_event *e)
 		usession_look(s, (pid_t)e->pid, e->row);
 }
 
-static void see_exit(struct session *s, const struct uprobe_event *e)
+static void see_exit(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	struct urecord *rec = usession_record(s, e->row);
 
@@ -175,14 +175,14 @@ static void see_exit(struct session *s, const struct uprobe_event *e)
 		usession_end_record(s, rec);
 }
 
-static void see_first(struct session *s, const struct uprobe_event *e)
+static void see_first(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	if (!usession_record(s, e->row))
 		usession_record_new(s, (pid_t)e->pid, e->row, e->generation);
 }
 
 /* From now on its mappings differ from those of its parent and of its own forks. */
-static void see_bell(struct session *s, const struct uprobe_event *e)
+static void see_bell(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
 		if (rec->row == e->row || rec->image == e->row)
@@ -192,7 +192,7 @@ static void see_bell(struct session *s, const struct uprobe_event *e)
 }
 
 /* If a program loads libraries faster than they are searched, one look is enough. */
-static void look_where_rung(struct session *s)
+static void look_where_rung(struct uprobe_session *s)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
 		if (!rec->rung || rec->ended)
@@ -204,7 +204,7 @@ static void look_where_rung(struct session *s)
 
 static void on_event(void *ctx, const struct uprobe_event *e)
 {
-	static void (*const handlers[])(struct session *, const struct uprobe_event *) = {
+	static void (*const handlers[])(struct uprobe_session *, const struct uprobe_event *) = {
 		[UPROBE_EVENT_FORK] = see_fork, [UPROBE_EVENT_EXEC] = see_exec,
 		[UPROBE_EVENT_EXIT] = see_exit, [UPROBE_EVENT_FIRST] = see_first,
 		[UPROBE_EVENT_BELL] = see_bell,
@@ -218,22 +218,22 @@ static void on_event(void *ctx, const struct uprobe_event *e)
 }
 
 /* If events were lost, ended processes are found in /proc. */
-static void catch_up(struct session *s)
+static void catch_up(struct uprobe_session *s)
 {
 	uint64_t lost = uprobes_lost_events(s->u);
 
 	if (lost == s->lost)
 		return;
 	if (!s->lost)
-		usession_warn(s, "processes started and ended faster than sbinject could record "
-				 "them: some of them have no row of their own");
+		session_warn(s, "processes started and ended faster than sbinject could record "
+				"them: some of them have no row of their own");
 	s->lost = lost;
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && task_ended(rec->pid))
 			usession_end_record(s, rec);
 }
 
-void usession_hear(struct session *s)
+void usession_hear(struct uprobe_session *s)
 {
 	uprobes_events(s->u, on_event, s);
 	if (!s->detached)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* When a target counts and delays: stores into the settings that the BPF program reads. */
+/* Settings of a target: stores into what the BPF program reads; and what its delays cost a
+ * thread. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "priv.h"
 #include "inject/clock.h"
-#include "src/session/slowdown.h"
 
 #define MS 1000000ull
 
-enum { COUNT_MS = 200, LOOK_MS = 500 };
+enum { COUNT_MS = 200 };
 
-void usession_apply(struct session *s, size_t target)
+void usession_apply(struct session_core *core, size_t target)
 {
+	struct uprobe_session *s = usession(core);
 	const struct target *t = &s->target[target];
 	struct uprobe_target *u = uprobes_target(s->u, (uint32_t)target);
 	bool delay = t->delay_ns > 0 && !s->slow_measuring;
@@ -26,63 +27,6 @@ void usession_apply(struct session *s, size_t target)
 			 delay	  ? UPROBE_DELAY :
 				    UPROBE_COUNT,
 			 __ATOMIC_RELEASE);
-}
-
-/* Has the event of --start-on occurred? */
-static bool triggered(const struct session *s)
-{
-	struct page_sums sums;
-
-	if (!s->cfg->start_on)
-		return true;
-	if (s->start_on_target == SIZE_MAX)
-		return access(s->cfg->start_on, F_OK) == 0;
-	usession_target_sums(s, s->start_on_target, &sums);
-	return sums.hits > 0;
-}
-
-static bool should_open(const struct session *s, size_t i, uint64_t now)
-{
-	const struct target *t = &s->target[i];
-
-	if (!s->armed || !s->enabled || t->removed || t->muted)
-		return false;
-	return i == s->start_on_target || target_in_window(t, s->window_ns, now);
-}
-
-static void switch_target(struct session *s, size_t i, bool open, uint64_t now)
-{
-	target_switch(&s->target[i], open, now);
-	usession_apply(s, i);
-}
-
-uint64_t usession_windows(struct session *s, uint64_t now)
-{
-	uint64_t next = UINT64_MAX;
-
-	if (s->armed && !s->window_ns && triggered(s))
-		s->window_ns = now + s->cfg->start_ns;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		bool open = should_open(s, i, now);
-		uint64_t left = target_until_change(&s->target[i], s->window_ns, now);
-
-		if (open != s->target[i].open)
-			switch_target(s, i, open, now);
-		if (left < next)
-			next = left;
-	}
-	return next;
-}
-
-void usession_close_windows(struct session *s)
-{
-	uint64_t now = clock_ns();
-
-	for (size_t i = 0; i < s->n_targets; i++)
-		if (s->target[i].open)
-			switch_target(s, i, false, now);
-	if (s->armed)
-		s->wall_s = (double)(now - s->attached_ns) / 1e9;
 }
 
 /* ---- --max-slowdown ---- */
@@ -114,7 +58,7 @@ static uint64_t of_one_thread(const struct urecord *rec, uint64_t total, uint64_
 	return share > busiest ? share : busiest;
 }
 
-static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t now)
+static double part_of(struct uprobe_session *s, struct urecord *rec, size_t i, uint64_t now)
 {
 	const struct target *t = &s->target[i];
 	uint64_t since = rec->since_ns > s->last_slow ? rec->since_ns : s->last_slow, spent, before;
@@ -135,48 +79,15 @@ static double part_of(struct session *s, struct urecord *rec, size_t i, uint64_t
 	return share < 1 ? share / (1 - share) : 1000;
 }
 
-static bool too_slow(struct session *s, const struct target *t, double part, struct sb_err *err)
-{
-	char warning[SLOWDOWN_WARNING];
-
-	if (slowdown_refused(s->cfg, t->spec->text, part, s->slow_measuring, warning, err))
-		return true;
-	if (warning[0] && !s->slow_warned) {
-		s->slow_warned = true;
-		usession_warn(s, "%s", warning);
-	}
-	return false;
-}
-
-static double worst(struct session *s, size_t i, uint64_t now)
+double usession_slowdown(struct session_core *core, size_t target, uint64_t now)
 {
 	double most = 0;
 
-	for (struct urecord *rec = s->records; rec; rec = rec->next) {
-		double part = rec->ended ? 0 : part_of(s, rec, i, now);
+	for (struct urecord *rec = usession(core)->records; rec; rec = rec->next) {
+		double part = rec->ended ? 0 : part_of(usession(core), rec, target, now);
 
 		if (part > most)
 			most = part;
 	}
 	return most;
-}
-
-bool usession_slow(struct session *s, uint64_t now, struct sb_err *err)
-{
-	if (!s->window_ns || now < s->window_ns + COUNT_MS * MS ||
-	    (!s->slow_measuring && now - s->last_slow < LOOK_MS * MS))
-		return false;
-	for (size_t i = 0; i < s->n_targets; i++) {
-		const struct target *t = &s->target[i];
-
-		if (t->delay_ns && t->open && too_slow(s, t, worst(s, i, now), err))
-			return true;
-	}
-	s->last_slow = now;
-	if (s->slow_measuring) {
-		s->slow_measuring = false;
-		for (size_t i = 0; i < s->n_targets; i++)
-			usession_apply(s, i);
-	}
-	return false;
 }
