@@ -250,7 +250,8 @@ static void fill_target(struct session *s, size_t i, const uint64_t *each, struc
 	counts_from_sums(s, i, &sums, &rt->counts);
 	fill_given(s, t, &sums, rt);
 	check_given(s, t, &sums, &rt->given, res);
-	spans_from_sums(s, &sums, &rt->spans);
+	if (s->own[i].timed_once)
+		spans_from_sums(s, &sums, &rt->spans);
 	python_sites(s, i, each, rt);
 }
 
