@@ -60,7 +60,8 @@ struct backend {
 	/* The largest share of a thread's time that its delays take, over its other time; expected
 	 * while slow_measuring. For session_slow(). */
 	double (*slowdown)(struct session_core *s, size_t index, uint64_t now);
-	/* Counts, sites, processes, and what else the result has of this backend. */
+	/* After detach(): counts, sites, processes, and what else the result has of this
+	 * backend. */
 	void (*result)(struct session_core *s, struct result *res);
 
 	/* Can this machine run it at all? 0, or negative with the reason and the remedy. */

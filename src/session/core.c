@@ -218,12 +218,11 @@ void session_counts(struct session_core *s, struct result_counts *counts, double
 
 struct result *session_result(struct session_core *s)
 {
-	uint64_t now = clock_ns(), ended = s->ended_real ? s->ended_real : clock_realtime_ns();
 	struct result *res = result_of_session(s->n_targets, s->backend->name, s->started_real,
-					       ended, s->wall_s);
+					       s->ended_real, s->wall_s);
 
 	for (size_t i = 0; i < s->n_targets; i++)
-		target_fill(&s->target[i], now, &res->target[i]);
+		target_fill(&s->target[i], &res->target[i]);
 	s->backend->result(s, res);
 	for (size_t i = 0; i < s->n_targets; i++)
 		target_outcome(&s->target[i], &res->target[i]);

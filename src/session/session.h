@@ -133,7 +133,8 @@ void session_state(const struct session_core *s, size_t index, struct session_ta
  * armed. */
 void session_counts(struct session_core *s, struct result_counts *counts, double *t_s);
 
-/* Fills everything but version, argv, tags and exit, which the command line fills. */
+/* After session_detach(): everything but version, argv, tags and exit, which the command line
+ * fills. */
 struct result *session_result(struct session_core *s);
 
 #endif

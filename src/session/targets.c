@@ -275,12 +275,12 @@ void target_show(const struct target *t, struct session_target *out)
 		out->why = &t->why;
 }
 
-void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
+void target_fill(const struct target *t, struct result_target *rt)
 {
 	rt->spec = text_dup(t->spec->text);
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
-	rt->active_s = (double)(t->active_ns + (t->open ? now - t->opened_at : 0)) / 1e9;
+	rt->active_s = (double)t->active_ns / 1e9;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 }
@@ -346,7 +346,7 @@ struct result_site *target_site(struct result_target *rt, const char *module, co
 
 void target_list(const struct target *t, struct result_target *rt)
 {
-	target_fill(t, 0, rt);
+	target_fill(t, rt);
 	rt->active_s = NAN;
 	rt->outcome = rt->n_sites ? OUTCOME_MATCHED : missing(t, rt);
 	if (rt->n_sites || rt->n_refused)

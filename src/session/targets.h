@@ -74,7 +74,7 @@ void target_show(const struct target *t, struct session_target *out);
 /* For the result. target_fill(): the settings, how long it was open, and the refusals.
  * target_outcome(): the outcome, once counts and sites are filled. target_list(), for `list`: all
  * of it, from its sites. */
-void target_fill(const struct target *t, uint64_t now, struct result_target *rt);
+void target_fill(const struct target *t, struct result_target *rt);
 void target_outcome(const struct target *t, struct result_target *rt);
 /* False: there is no single figure of the given delay, and rt->given.reason says why. */
 bool target_has_given(const struct target *t, struct result_target *rt);

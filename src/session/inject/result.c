@@ -110,13 +110,12 @@ static int by_sighting(const void *a, const void *b)
 }
 
 /* Every (site, process) pair, from the regions of each record. */
-static size_t all_sightings(struct session *s, struct sighting **out)
+static size_t all_sightings(const struct session *s, struct sighting **out)
 {
 	size_t n = 0, cap = 0;
 
 	*out = NULL;
-	for (struct record *rec = s->records; rec; rec = rec->next) {
-		record_keep_regions(rec);
+	for (const struct record *rec = s->records; rec; rec = rec->next) {
 		for (size_t i = 0; i < rec->n_regions; i++) {
 			const struct region *r = rec->regions[i];
 
@@ -238,20 +237,19 @@ static void check_given(const struct session *s, const struct target *t,
 			    t->spec->text, given->mean, asked);
 }
 
-/* ---- the result ---- */
+/* ---- the result: no record lives any more ---- */
 
 static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result *res)
 {
 	struct result_target *rt = &res->target[i];
 	const struct target *t = &s->target[i];
-	struct page_sums sums;
+	const struct page_sums *sums = &s->own[i].past;
 
-	session_target_sums(s, i, &sums);
-	counts_from_sums(s, i, &sums, &rt->counts);
-	fill_given(s, t, &sums, rt);
-	check_given(s, t, &sums, &rt->given, res);
+	counts_from_sums(s, i, sums, &rt->counts);
+	fill_given(s, t, sums, rt);
+	check_given(s, t, sums, &rt->given, res);
 	if (s->own[i].timed_once)
-		spans_from_sums(s, &sums, &rt->spans);
+		spans_from_sums(s, sums, &rt->spans);
 	python_sites(s, i, each, rt);
 }
 
@@ -263,15 +261,7 @@ static void fill_process(const struct session *s, const struct record *rec,
 	rp->comm = text_dup(rec->comm);
 	rp->exe = text_dup(rec->exe);
 	rp->counts = must_calloc(s->n_targets + 1, sizeof(*rp->counts));
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct page_sums sums = { 0 };
-
-		rp->counts[i] = rec->counts[i];
-		if (rec->ended)
-			continue;
-		record_counts(s, rec, i, &sums);
-		counts_from_sums(s, i, &sums, &rp->counts[i]);
-	}
+	memcpy(rp->counts, rec->counts, s->n_targets * sizeof(*rp->counts));
 }
 
 static void fill_processes(const struct session *s, struct result *res)
@@ -285,18 +275,6 @@ static void fill_processes(const struct session *s, struct result *res)
 	/* The list has the newest first; the result is in order of time. */
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		fill_process(s, rec, &res->process[--n]);
-}
-
-/* Doorbells that gave up waiting: on pages that are gone, and on each living page, once. */
-static uint64_t bells_lost(struct session *s)
-{
-	uint64_t lost = s->bells_lost;
-	const struct page *page;
-
-	page_walk_begin(s);
-	while ((page = page_walk_next(s)))
-		lost += page_bells_lost(page);
-	return lost;
 }
 
 void inject_result(struct session_core *core, struct result *res)
@@ -316,13 +294,13 @@ void inject_result(struct session_core *core, struct result *res)
 			    s->n_folded);
 	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
-	res->doorbells_lost = bells_lost(s);
+	res->doorbells_lost = s->bells_lost;
 	res->stalled_s = (double)s->stalled_ns / 1e9;
 	res->left_behind = s->left_behind;
-	res->stop_known = s->detached;
+	res->stop_known = true;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;
-	res->gil_known = s->detached && s->gil;
+	res->gil_known = s->gil;
 	res->gil_attach_us = s->gil_ns[0] / 1000;
 	res->gil_detach_us = s->gil_ns[1] / 1000;
 }

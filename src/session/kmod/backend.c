@@ -314,6 +314,7 @@ static struct result *kmod_list(struct session_core *core, struct sb_err *err)
 
 	for (size_t i = 0; i < core->n_targets && !err->code; i++)
 		ksession_find(ksession(core), i, err);
+	core->ended_real = clock_realtime_ns();
 	res = session_result(core);
 	for (size_t i = 0; i < core->n_targets; i++) {
 		struct result_target *rt = &res->target[i];

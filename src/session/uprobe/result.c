@@ -47,16 +47,6 @@ static bool maps_it(const struct uplace *p, const struct urecord *rec)
 }
 
 /* -a: the processes that have hit the target; hits of its single sites are not counted. */
-static bool has_hit(const struct uprobe_session *s, const struct urecord *rec, size_t target)
-{
-	struct page_sums sums = { 0 };
-
-	if (rec->ended)
-		return rec->counts[target].hits;
-	usession_sums(s, rec, target, &sums);
-	return sums.hits;
-}
-
 static void fill_sites(const struct uprobe_session *s, size_t target, struct result_target *rt)
 {
 	for (size_t i = 0; i < s->n_places; i++) {
@@ -69,18 +59,17 @@ static void fill_sites(const struct uprobe_session *s, size_t target, struct res
 				   "uprobe");
 		for (const struct urecord *rec = s->records; rec; rec = rec->next)
 			if (rec->generation != -1u &&
-			    (s->cfg->all ? has_hit(s, rec, target) : maps_it(p, rec)))
+			    (s->cfg->all ? rec->counts[target].hits != 0 : maps_it(p, rec)))
 				result_add_pid(&site->pids, &site->n_pids, rec->pid);
 	}
 }
 
 static void fill_target(const struct uprobe_session *s, size_t i, struct result_target *rt)
 {
-	struct page_sums sums;
+	const struct page_sums *sums = &s->own[i].past;
 
-	usession_target_sums(s, i, &sums);
-	usession_counts_from(&sums, &rt->counts);
-	fill_given(&s->target[i], &sums, rt);
+	usession_counts_from(sums, &rt->counts);
+	fill_given(&s->target[i], sums, rt);
 	fill_sites(s, i, rt);
 }
 
@@ -92,15 +81,7 @@ static void fill_process(const struct uprobe_session *s, const struct urecord *r
 				       .comm = text_dup(rec->comm),
 				       .exe = text_dup(rec->exe) };
 	rp->counts = must_calloc(s->n_targets + 1, sizeof(*rp->counts));
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct page_sums sums = { 0 };
-
-		rp->counts[i] = rec->counts[i];
-		if (rec->ended)
-			continue;
-		usession_sums(s, rec, i, &sums);
-		usession_counts_from(&sums, &rp->counts[i]);
-	}
+	memcpy(rp->counts, rec->counts, s->n_targets * sizeof(*rp->counts));
 }
 
 /* The list has the newest first; the result is in order of time. A command before its exec is not a
