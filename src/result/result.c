@@ -110,19 +110,21 @@ void result_refuse(struct result_refused **list, size_t *n, const struct result_
 		result_add_pid(&r->pids, &r->n_pids, pid);
 }
 
+void result_site_free(struct result_site *site)
+{
+	free(site->module);
+	free(site->build_id);
+	free(site->symbol);
+	free(site->name);
+	free(site->mechanism);
+	free(site->file);
+	free(site->pids);
+}
+
 static void free_target(struct result_target *target)
 {
-	for (size_t i = 0; i < target->n_sites; i++) {
-		struct result_site *site = &target->site[i];
-
-		free(site->module);
-		free(site->build_id);
-		free(site->symbol);
-		free(site->name);
-		free(site->mechanism);
-		free(site->file);
-		free(site->pids);
-	}
+	for (size_t i = 0; i < target->n_sites; i++)
+		result_site_free(&target->site[i]);
 	result_refused_free(target->refused, target->n_refused);
 	free(target->site);
 	free(target->spec);

@@ -135,6 +135,7 @@ void result_warn(struct result *res, const char *fmt, ...) __attribute__((format
 /* Appends a refusal, or adds the process to an equal one (same module, symbol and reason). */
 void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,
 		   pid_t pid);
+void result_site_free(struct result_site *site); /* its texts and its list, not itself */
 void result_refused_free(struct result_refused *list, size_t n);
 /* Adds a pid unless the list has it. */
 void result_add_pid(pid_t **pids, size_t *n, pid_t pid);

@@ -118,6 +118,21 @@ struct resolve_request target_request(const struct spec *spec)
 	};
 }
 
+void target_refuse(struct target *t, const char *module, const char *symbol, uint64_t address,
+		   const char *reason, pid_t pid)
+{
+	struct result_refused r = {
+		.module = (char *)module,
+		.symbol = (char *)symbol,
+		.name = symbol_shown(symbol),
+		.reason = (char *)reason,
+		.address = address,
+	};
+
+	result_refuse(&t->refused, &t->n_refused, &r, pid);
+	free(r.name);
+}
+
 /* Similar names, and what else the user probably meant. */
 static void note_guess(struct target *t, pid_t pid, const struct maps *maps, const char *near)
 {

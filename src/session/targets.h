@@ -45,6 +45,10 @@ void targets_forget(struct target *list, size_t *n, size_t index);
 /* The target that --start-on waits for; SIZE_MAX: none, the text is a file. */
 size_t targets_start_on(const struct target *list, size_t n, const char *text);
 
+/* A place that cannot be hooked; pid 0: of no process. The texts are copied. */
+void target_refuse(struct target *t, const char *module, const char *symbol, uint64_t address,
+		   const char *reason, pid_t pid);
+
 /* Searches for the target in a process and records the outcome. hints: whether a whole symbol
  * table may be read for them; this is done at the first failure of a kind. Returns as
  * resolve_target(). */

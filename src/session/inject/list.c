@@ -17,21 +17,10 @@ enum { LIST_MS = 10000 };
 
 static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
 {
-	struct result_site *site;
+	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
+					       fs->name, fs->addr, fs->size,
+					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
 
-	if (!(rt->n_sites & (rt->n_sites - 1)))
-		rt->site = must(reallocarray(rt->site, rt->n_sites ? rt->n_sites * 2 : 1,
-					     sizeof(*rt->site)));
-	site = &rt->site[rt->n_sites++];
-	*site = (struct result_site){
-		.module = text_dup(image_name(fs->img)),
-		.build_id = text_dup(image_build_id(fs->img)),
-		.symbol = text_dup(fs->name),
-		.name = must(symbol_shown(fs->name)),
-		.address = fs->addr,
-		.size = fs->size,
-		.mechanism = text_dup(fs->plan.shape == PLAN_INT3 ? "int3" : "jump"),
-	};
 	result_add_pid(&site->pids, &site->n_pids, pid);
 }
 
@@ -100,13 +89,7 @@ static void merge_sites(struct result_target *rt)
 			continue;
 		}
 		result_add_pid(&last->pids, &last->n_pids, site->pids[0]);
-		free(site->module);
-		free(site->build_id);
-		free(site->symbol);
-		free(site->name);
-		free(site->mechanism);
-		free(site->file);
-		free(site->pids);
+		result_site_free(site);
 	}
 	rt->n_sites = n;
 }

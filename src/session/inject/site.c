@@ -15,20 +15,12 @@ void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *
 		       const char *symbol, uint64_t addr, const char *reason)
 {
 	struct target *t = &s->target[target];
-	struct result_refused r = {
-		.module = (char *)module,
-		.symbol = (char *)symbol,
-		.name = symbol_shown(symbol),
-		.reason = (char *)reason,
-		.address = addr,
-	};
 
 	/* A server may fork without end: the first thousand pids are enough. */
 	for (size_t i = 0; i < t->n_refused; i++)
 		if (t->refused[i].n_pids > PIDS_SHOWN)
 			pid = 0;
-	result_refuse(&t->refused, &t->n_refused, &r, pid);
-	free(r.name);
+	target_refuse(t, module, symbol, addr, reason, pid);
 }
 
 /* The index for a new site: a free one, or the end. */

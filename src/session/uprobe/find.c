@@ -70,18 +70,9 @@ static bool file_offset(const struct image *img, uint64_t vaddr, uint64_t *offse
 static void refuse(struct uprobe_session *s, const struct candidate *c, pid_t pid,
 		   const char *reason)
 {
-	struct target *t = &s->target[c->target];
-	struct result_refused r = {
-		.module = (char *)image_name(c->img),
-		.symbol = (char *)c->name,
-		.name = symbol_shown(c->name),
-		.reason = (char *)reason,
-		.address = c->address,
-	};
-
 	if (!c->bell)
-		result_refuse(&t->refused, &t->n_refused, &r, pid);
-	free(r.name);
+		target_refuse(&s->target[c->target], image_name(c->img), c->name, c->address,
+			      reason, pid);
 }
 
 static struct uplace *place_at(struct uprobe_session *s, const struct candidate *c, uint64_t offset)
