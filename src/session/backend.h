@@ -46,8 +46,7 @@ struct backend {
 	int (*check_spec)(struct session_core *s, const struct spec *spec, struct sb_err *err);
 	/* Number of targets that the session has room for now. NULL: that of its arrays. */
 	size_t (*room)(const struct session_core *s);
-	/* Finds and hooks a target that was entered just now; takes the hooks of a removed one out.
-	 */
+	/* Finds and hooks a target that was entered just now; unhooks one that is closed by now. */
 	int (*add)(struct session_core *s, size_t index, struct sb_err *err);
 	int (*remove)(struct session_core *s, size_t index, struct sb_err *err);
 	/* Puts the settings of a target in force: its delay, every=, and whether it is open. */

@@ -20,7 +20,7 @@ struct session_core {
 	struct target *target;
 	size_t n_targets, max_targets; /* used entries; size of this and of all arrays by target */
 	bool enabled;
-	bool armed, detached;	/* the attach is complete; the detach has begun */
+	bool armed, detached;	/* hooks are in, windows may open; the detach has begun */
 	size_t start_on_target; /* SIZE_MAX: none */
 	uint64_t attached_ns;	/* when armed, CLOCK_MONOTONIC_RAW */
 	uint64_t window_ns;	/* when the session's window opened; 0: not yet */
@@ -41,8 +41,8 @@ struct session_core {
 
 #define session_warn(s, ...) warnings_add(&(s)->warnings, __VA_ARGS__)
 
-/* For the attach of a backend, in this order: the time begins; windows open. session_windows()
- * opens and closes what is due, and returns the ns until the next change. */
+/* For the attach of a backend: the time of the session begins. session_windows() follows, and again
+ * in each step: it opens and closes what is due, and returns the ns until the next change. */
 void session_arm(struct session_core *s);
 uint64_t session_windows(struct session_core *s, uint64_t now);
 
