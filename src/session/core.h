@@ -11,8 +11,8 @@
  * warnings. core.c has the functions of session.h, and those below, which the backends use.
  *
  * The session of a backend begins with SESSION_CORE. In it s->cfg is a field of the core, and
- * &s->core is the core itself. What only the backend knows of a target is in an array of its own,
- * by the same index.
+ * &s->core is the core itself (the member without a name needs -fms-extensions). What only the
+ * backend knows of a target is in an array of its own, by the same index.
  */
 struct session_core {
 	const struct backend *backend;
