@@ -23,7 +23,9 @@ CFLAGS  ?= -O2 -g
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
 
-SB_CFLAGS = -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -D_GNU_SOURCE -DSB_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
+# -fms-extensions: a struct embeds another one without a name (src/session/core.h).
+SB_CFLAGS = -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -D_GNU_SOURCE \
+	-DSB_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
 	-MMD -MP -iquote . $(PKG_CFLAGS)
 SB_LIBS = $(PKG_LIBS) -liberty -lpthread -lm
 
