@@ -343,3 +343,8 @@ uint64_t image_fill_end(struct image *img, uint64_t vaddr)
 	}
 	return end == UINT64_MAX ? vaddr : min_u64(end, segment_end(img, vaddr));
 }
+
+bool image_is_part(const struct image *img, uint64_t vaddr)
+{
+	return ehframe_begins_inside(&img->eh, vaddr);
+}

@@ -135,6 +135,29 @@ static void check_retargets(struct planting *p, const struct plan *plan)
 	}
 }
 
+static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+/* The plans of one image leave each other's bytes alone if they were made together. Others may not:
+ * a target at an entry, and one at the exits of the function before it. */
+static bool island_is_free(const struct planting *p, const struct space_site *s)
+{
+	uint64_t island = s->plan.pad, len = sizeof(s->plan.pad_orig);
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan *o = &p->sites[i].plan;
+
+		if (&p->sites[i] == s || p->sites[i].why != PLAN_OK)
+			continue;
+		if (overlaps(o->addr, o->len, island, len) ||
+		    (o->pad && overlaps(o->pad, len, island, len)))
+			return false;
+	}
+	return true;
+}
+
 /* Refuses sites that another region of sbinject hooks already, and windows that overlap. */
 static void check_overlap(struct planting *p)
 {
@@ -145,7 +168,8 @@ static void check_overlap(struct planting *p)
 
 		if (s->why != PLAN_OK)
 			continue;
-		if (s->plan.addr < end || (s->plan.pad && s->plan.pad < end))
+		if (s->plan.addr < end ||
+		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end))
 			s->why = PLAN_LANDING;
 		else
 			end = s->plan.addr + s->plan.len;
@@ -153,6 +177,10 @@ static void check_overlap(struct planting *p)
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK)
 			check_retargets(p, &p->sites[i].plan);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sites[i].why == PLAN_OK && p->sites[i].plan.shape == PLAN_ISLAND &&
+		    !island_is_free(p, &p->sites[i]))
+			p->sites[i].why = PLAN_EXIT_ROOM;
 }
 
 static uint64_t find_hole(const struct planting *p, uint64_t size)

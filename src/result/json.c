@@ -445,6 +445,7 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, spec, kind_string),
 	FIELD(struct result_target, delay_ns, kind_u64),
 	FIELD(struct result_target, every, kind_u64),
+	FIELD(struct result_target, at, kind_string, .optional = true),
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),

@@ -278,6 +278,7 @@ void target_fill(const struct target *t, uint64_t now, struct result_target *rt)
 	rt->spec = text_dup(t->spec->text);
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
+	rt->at = t->spec->exit ? text_dup("exit") : NULL;
 	rt->active_s = (double)(t->active_ns + (t->open ? now - t->opened_at : 0)) / 1e9;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);

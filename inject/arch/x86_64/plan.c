@@ -171,7 +171,7 @@ static enum plan_refusal check_tables(const struct attempt *a)
 	const struct plan_request *req = a->req;
 	uint64_t pc = req->func, end = code_end(req);
 
-	if (req->entry || a->plan->insns < 2)
+	if (req->entry || a->plan->insns < 2 || (req->exit && !req->switches))
 		return PLAN_OK;
 	while (pc < end) {
 		struct x86_decoded insn;
@@ -212,6 +212,7 @@ static enum plan_refusal check_window(const struct attempt *a)
  * next function, with nothing else between: in a stripped file that function may have no name
  * (musl's neighbour of _dl_debug_state()); it begins where the no-ops end, at a multiple of the
  * alignment of functions. Or into what the linker leaves between .text and .fini, whatever that is.
+ * Behind an exit in mid-function, into the no-ops that align a branch's destination.
  */
 static bool has_tail(const struct attempt *a, unsigned int want)
 {
@@ -221,8 +222,11 @@ static bool has_tail(const struct attempt *a, unsigned int want)
 	uint64_t end = plan->addr + want;
 	size_t avail;
 
-	if (!plan->ends || !req->func_end || plan->resume != req->func_end || req->next < end ||
-	    !x86_text_at(req, end - 1, &avail))
+	if (!plan->ends || !x86_text_at(req, end - 1, &avail))
+		return false;
+	if (req->exit && x86_covered_by_nops(req, plan->resume, end))
+		return req->next >= end;
+	if (!req->func_end || plan->resume != req->func_end || req->next < end)
 		return false;
 	if (req->fill_end >= end || x86_only_nops(req, plan->resume, req->next))
 		return true;
@@ -443,6 +447,159 @@ static enum plan_refusal try_behind(struct attempt *a)
 	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
 }
 
+enum { EXIT_RUN = JUMP, SHORT_REACH = 160 }; /* instructions before an exit that a window may take */
+
+/*
+ * Where the instructions before an exit begin, the nearest last, without a branch or call among
+ * them: a branch around the window's beginning would miss the hook.
+ */
+static unsigned int run_before(const struct plan_request *req, uint64_t *start)
+{
+	unsigned int n = 0;
+
+	for (uint64_t pc = req->func; pc < req->addr;) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return 0;
+		if (insn.kind != X86_PLAIN)
+			n = 0;
+		else if (n == EXIT_RUN)
+			memmove(start, start + 1, (n - 1) * sizeof(*start));
+		else
+			n++;
+		if (insn.kind == X86_PLAIN)
+			start[n - 1] = pc;
+		pc += insn.form.len;
+	}
+	return n;
+}
+
+static bool is_taken(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < req->n_taken; i++)
+		if (req->taken[i].start < to && from < req->taken[i].end)
+			return true;
+	return false;
+}
+
+/* Makes the plan's short jump reach the island. */
+static bool use_island(const struct attempt *a, uint64_t island)
+{
+	struct plan *plan = a->plan;
+	int64_t rel = (int64_t)(island - (plan->addr + SHORT_JUMP));
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, island, &avail);
+
+	if (rel != (int8_t)rel || !p || avail < JUMP || !on_one_page(island, JUMP) ||
+	    (island < plan->resume + SHORT_JUMP && plan->addr < island + JUMP) ||
+	    is_taken(a->req, island, island + JUMP) ||
+	    check_landings(a, island, JUMP) != PLAN_OK)
+		return false;
+	plan->pad = island;
+	memcpy(plan->pad_orig, p, JUMP);
+	return true;
+}
+
+/* Tries the no-ops [from, to), from behind. */
+static bool use_nops(const struct attempt *a, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = to - JUMP; to - from >= JUMP && at >= from; at--)
+		if (use_island(a, at))
+			return true;
+	return false;
+}
+
+/* No-ops that follow a jump or a ret in the function itself. */
+static bool use_nops_inside(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+	uint64_t from = 0, pc = req->func;
+	bool ends = false;
+
+	while (pc < req->func_end) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+		bool nop = p && x86_nop_length(p, avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return false;
+		if (!nop && from && use_nops(a, from, pc))
+			return true;
+		if (nop && ends && !from)
+			from = pc;
+		if (!nop)
+			from = 0;
+		ends = nop ? ends : x86_ends(insn.kind);
+		pc += insn.form.len;
+	}
+	return from && use_nops(a, from, pc);
+}
+
+/* Of the function, else between it and its neighbours. */
+static bool find_island(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+
+	if (use_nops_inside(a))
+		return true;
+	if (req->next > req->func_end && x86_only_nops(req, req->func_end, req->next) &&
+	    use_nops(a, req->func_end, req->next))
+		return true;
+	return x86_dead_nops(req, req->prev_end, req->func) &&
+	       use_nops(a, req->prev_end, req->func);
+}
+
+/* The exit with what stands between it and the plan's address, by a jump of two bytes. */
+static enum plan_refusal try_island(struct attempt *a, uint64_t from)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why;
+	size_t avail;
+
+	plan->addr = from;
+	why = displace(a, (unsigned int)(a->req->addr + 1 - from));
+	if (why != PLAN_OK)
+		return why;
+	if (plan->resume < from + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(a->req, from, &avail), SHORT_JUMP);
+	}
+	plan->shape = PLAN_ISLAND;
+	plan->len = SHORT_JUMP;
+	why = check_window(a);
+	/* what lands behind the short jump, and before the exit, would miss the hook */
+	if (why == PLAN_OK && plan->resume > from + 1)
+		why = check_landings(a, from + 1, (unsigned int)(plan->resume - from - 1));
+	return why == PLAN_OK && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
+}
+
+/* From the exit itself backwards, until the window is long enough. */
+static enum plan_refusal try_exit(struct attempt *a)
+{
+	uint64_t start[EXIT_RUN];
+	unsigned int n = run_before(a->req, start);
+	enum plan_refusal why;
+
+	for (unsigned int back = 0; back <= n && a->req->islands; back++)
+		if (try_island(a, back ? start[n - back] : a->req->addr) == PLAN_OK)
+			return PLAN_OK;
+
+	for (unsigned int back = 0; back <= n; back++) {
+		a->plan->addr = back ? start[n - back] : a->req->addr;
+		why = try_body(a);
+		if (why == PLAN_OK)
+			return why;
+		if (a->plan->resume - a->plan->addr >= JUMP)
+			break;
+	}
+	return refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
 	struct plan first = *a->plan;
@@ -450,6 +607,8 @@ static enum plan_refusal choose_shape(struct attempt *a)
 
 	if (a->req->int3)
 		return try_int3(a);
+	if (a->req->exit)
+		return try_exit(a);
 	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
 		return PLAN_OK;
 	*a->plan = first;
@@ -504,8 +663,23 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 
 	*addr = req->addr;
 	*len = 0;
-	if (decide(&a) != PLAN_OK)
+	if (!req->islands && decide(&a) != PLAN_OK)
 		return;
+	if (req->islands) {
+		*addr = req->prev_end > req->func - SHORT_REACH ? req->prev_end :
+								  req->func - SHORT_REACH;
+		if (*addr < req->addr - SHORT_REACH)
+			*addr = req->addr - SHORT_REACH;
+		*len = 2 * SHORT_REACH;
+		return;
+	}
+	if (req->exit) { /* a landing may rule out the window that was chosen without one */
+		*addr = plan.addr < req->addr - JUMP ? plan.addr : req->addr - JUMP;
+		if (*addr < req->func)
+			*addr = req->func;
+		*len = (unsigned int)(req->addr + JUMP - *addr);
+		return;
+	}
 	/* try pre when a landing prevents the other shapes */
 	pad = req->entry && !req->int3 ? x86_pad_place(req, req->prev_end, req->func) : 0;
 	if (pad)

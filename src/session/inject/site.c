@@ -65,7 +65,8 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 	};
 	if (!fs->bell)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,
-						  s->site[index].symbol, fs->addr);
+						  s->site[index].symbol,
+						  fs->exit ? fs->owner : fs->addr);
 	return index;
 }
 
