@@ -41,7 +41,7 @@ static bool from_site(const struct memory *mem, const struct region *region,
 	    memory_peek(mem, stub, code, s->displaced) != s->displaced ||
 	    !arch->leave_site(code, s->displaced, arch->pc(regs) - stub, spill, regs, half))
 		return false;
-	arch->set_pc(regs, s->addr);
+	arch->set_pc(regs, s->addr + s->before);
 	arch->no_restart(regs);
 	return true;
 }

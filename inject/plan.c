@@ -37,6 +37,8 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 		"the inlined code begins at more than one place (an unrolled loop, as "
 		"it looks), its calls cannot be counted at one",
 	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
+	[PLAN_OVERLAP] = "another target's hook needs the same bytes (leave one of the two out, or "
+			 "try --mechanism int3)",
 	[PLAN_EXIT_INSIDE] = "exits are those of a function, and this address is inside of one",
 	[PLAN_EXIT_NONE] = "the function has no exit: it never returns",
 	[PLAN_EXIT_ROOM] = "one of its exits has no space for a 5-byte jump (try --mechanism int3)",

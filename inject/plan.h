@@ -55,6 +55,7 @@ enum plan_refusal {
 	PLAN_INLINE_LOOPS,    /* an inlined copy branches back to where it begins */
 	PLAN_INLINE_SEVERAL,  /* an inlined copy begins at more than one place */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
+	PLAN_OVERLAP,	      /* another hook of sbinject's is there */
 	/* Of a function's exits: */
 	PLAN_EXIT_INSIDE,      /* the address is no function's entry */
 	PLAN_EXIT_NONE,	       /* it has none */
@@ -140,6 +141,7 @@ struct plan {
 					  displace) */
 	uint8_t pad_orig[5];
 	uint8_t insns;
+	uint8_t before; /* of these: run before the stub's own code, the others behind it (exits) */
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
 	uint64_t resume; /* where execution continues after the last displaced instruction */
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
@@ -173,12 +175,15 @@ struct plan_pc {
 };
 
 /*
- * Writes the displaced instructions as they must be to run at address `at`, followed by a jump to
- * plan->resume unless plan->ends. Branches are widened; RIP-relative operands adjusted; a call
- * pushes the original return address and jumps. pcs (PLAN_MAX_INSNS + 1 entries) gets one entry for
- * each instruction boundary, so that a thread found there can be moved back. Returns bytes written,
- * or 0 with *why set (PLAN_OUT_OF_REACH).
+ * Writes the displaced instructions that run behind the stub's own code as they must be to run at
+ * address `at`, followed by a jump to plan->resume unless plan->ends. Branches are widened;
+ * RIP-relative operands adjusted; a call pushes the original return address and jumps. pcs
+ * (PLAN_MAX_INSNS + 1 entries for both functions) gets one entry for each instruction boundary, so
+ * that a thread found there can be moved back. Returns bytes written, or 0 with *why set
+ * (PLAN_OUT_OF_REACH). plan_emit_before(): those that run before it, followed by a jump to `hook`.
  */
+size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uint8_t *buf,
+			size_t cap, struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 

@@ -170,7 +170,7 @@ static void check_overlap(struct planting *p)
 			continue;
 		if (s->plan.addr < end ||
 		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end))
-			s->why = PLAN_LANDING;
+			s->why = PLAN_OVERLAP;
 		else
 			end = s->plan.addr + s->plan.len;
 	}
@@ -180,7 +180,18 @@ static void check_overlap(struct planting *p)
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK && p->sites[i].plan.shape == PLAN_ISLAND &&
 		    !island_is_free(p, &p->sites[i]))
-			p->sites[i].why = PLAN_EXIT_ROOM;
+			p->sites[i].why = PLAN_OVERLAP;
+}
+
+/* A function that cannot be hooked at one exit is hooked at none. */
+static void check_exits(struct planting *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t j = 0;
+		     j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].exit_of; j++)
+			if (p->sites[j].exit_of == p->sites[i].exit_of &&
+			    p->sites[j].target == p->sites[i].target && p->sites[j].why == PLAN_OK)
+				p->sites[j].why = p->sites[i].why;
 }
 
 static uint64_t find_hole(const struct planting *p, uint64_t size)
@@ -253,6 +264,7 @@ static void fill_site(struct journal_site *js, const struct space_site *s, uint3
 	js->displaced = as->displaced;
 	js->cookie = s->cookie;
 	js->flags = s->start ? JOURNAL_START : 0;
+	js->before = s->plan.before ? s->plan.insn[s->plan.before].off : 0;
 	js->n_pcs = (uint8_t)as->n_pcs;
 	for (size_t i = 0; i < as->n_pcs; i++) {
 		js->pcs[i].emitted = as->pcs[i].emitted;
@@ -575,6 +587,7 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 	if (ret < 0)
 		return ret;
 	check_overlap(&p);
+	check_exits(&p);
 	if (count_sites(&p))
 		ret = make_region(&p, err);
 	if (ret >= 0 && p.region && p.region->journal->n_sites) {

@@ -233,10 +233,11 @@ static bool has_tail(const struct attempt *a, unsigned int want)
 	return aligned >= end && aligned <= req->next && x86_only_nops(req, plan->resume, aligned);
 }
 
-static enum plan_refusal try_body(struct attempt *a)
+/* A window of `want` bytes or more, at least a jump's length. */
+static enum plan_refusal try_length(struct attempt *a, unsigned int want)
 {
 	struct plan *plan = a->plan;
-	enum plan_refusal why = displace(a, JUMP);
+	enum plan_refusal why = displace(a, want);
 	unsigned int covered = plan->resume - plan->addr;
 	size_t avail;
 
@@ -252,6 +253,11 @@ static enum plan_refusal try_body(struct attempt *a)
 		memcpy(plan->orig, x86_text_at(a->req, plan->addr, &avail), JUMP);
 	}
 	return check_window(a);
+}
+
+static enum plan_refusal try_body(struct attempt *a)
+{
+	return try_length(a, JUMP);
 }
 
 static enum plan_refusal try_pre(struct attempt *a)
@@ -449,9 +455,18 @@ static enum plan_refusal try_behind(struct attempt *a)
 
 enum { EXIT_RUN = JUMP, SHORT_REACH = 160 }; /* instructions before an exit that a window may take */
 
+/* An instruction that may run in the stub, before the stub's own code. A branch that is taken there
+ * leaves the stub: its way does not reach the exit. */
+static bool may_run_before(const struct plan_request *req, const struct x86_decoded *insn)
+{
+	if (insn->kind == X86_JCC)
+		return insn->target < req->addr - PLAN_MAX_WINDOW || insn->target > req->addr;
+	return insn->kind == X86_PLAIN;
+}
+
 /*
- * Where the instructions before an exit begin, the nearest last, without a branch or call among
- * them: a branch around the window's beginning would miss the hook.
+ * Where the instructions before an exit begin, the nearest last, as far as execution passes from
+ * each to the next.
  */
 static unsigned int run_before(const struct plan_request *req, uint64_t *start)
 {
@@ -464,13 +479,13 @@ static unsigned int run_before(const struct plan_request *req, uint64_t *start)
 
 		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
 			return 0;
-		if (insn.kind != X86_PLAIN)
+		if (!may_run_before(req, &insn))
 			n = 0;
 		else if (n == EXIT_RUN)
 			memmove(start, start + 1, (n - 1) * sizeof(*start));
 		else
 			n++;
-		if (insn.kind == X86_PLAIN)
+		if (n)
 			start[n - 1] = pc;
 		pc += insn.form.len;
 	}
@@ -590,13 +605,16 @@ static enum plan_refusal try_exit(struct attempt *a)
 			return PLAN_OK;
 
 	for (unsigned int back = 0; back <= n; back++) {
+		unsigned int to_exit;
+
 		a->plan->addr = back ? start[n - back] : a->req->addr;
-		why = try_body(a);
-		if (why == PLAN_OK)
-			return why;
-		if (a->plan->resume - a->plan->addr >= JUMP)
+		to_exit = (unsigned int)(a->req->addr + 1 - a->plan->addr);
+		why = try_length(a, to_exit > JUMP ? to_exit : JUMP);
+		if (why == PLAN_OK || to_exit >= JUMP)
 			break;
 	}
+	if (why == PLAN_OK)
+		return why;
 	return refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
 }
 
@@ -607,8 +625,11 @@ static enum plan_refusal choose_shape(struct attempt *a)
 
 	if (a->req->int3)
 		return try_int3(a);
-	if (a->req->exit)
-		return try_exit(a);
+	if (a->req->exit) {
+		why = try_exit(a);
+		a->plan->before = why == PLAN_OK ? a->plan->insns - 1 : 0;
+		return why;
+	}
 	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
 		return PLAN_OK;
 	*a->plan = first;

@@ -124,6 +124,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[m].target = (uint32_t)fs[i].target;
 		sites[m].bell = fs[i].bell;
 		sites[m].start = fs[i].start;
+		sites[m].exit_of = fs[i].exit ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
 	}
