@@ -120,6 +120,12 @@ bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint6
 bool image_is_entry(struct image *img, uint64_t vaddr);
 
 /*
+ * Does a table give the length of the function that begins at vaddr? If not, image_function_at()
+ * lets it end where the next one begins.
+ */
+bool image_is_bounded(struct image *img, uint64_t vaddr);
+
+/*
  * Is the code that begins at vaddr a part of a function whose beginning lies elsewhere (`f.cold`)?
  * By the unwinder's table, so also in a file without symbols; true only where that is certain.
  */

@@ -72,6 +72,33 @@ static bool only_breakpoints(const uint8_t *now, const uint8_t *orig, size_t len
 	return true;
 }
 
+static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+/* A hook of ours that was planted before. */
+static bool is_hooked(const struct space *space, const struct plan *plan)
+{
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		for (uint32_t k = 0; k < r->journal->n_patches && !space->stale[i]; k++)
+			if (overlaps(r->patches[k].addr, r->patches[k].len, plan->addr, plan->len))
+				return true;
+	}
+	return false;
+}
+
+static enum plan_refusal why_changed(const struct planting *p, const struct plan *plan,
+				     const uint8_t *now, size_t len)
+{
+	if (is_hooked(p->space, plan))
+		return PLAN_OVERLAP;
+	return len == plan->len && only_breakpoints(now, plan->orig, len) ? PLAN_BREAKPOINT :
+									    PLAN_TEXT_CHANGED;
+}
+
 /*
  * The text must be what the plan was made from: another tool's hook must not be hooked. The memory
  * of a process that has ended meanwhile cannot be read; that is no statement about its text.
@@ -91,10 +118,7 @@ static int check_text(struct planting *p, struct sb_err *err)
 		if (len != plan->len && memory_gone(mem))
 			return memory_err_gone(p->pid, err);
 		if (len != plan->len || memcmp(now, plan->orig, len))
-			p->sites[i].why = len == plan->len &&
-							  only_breakpoints(now, plan->orig, len) ?
-						  PLAN_BREAKPOINT :
-						  PLAN_TEXT_CHANGED;
+			p->sites[i].why = why_changed(p, plan, now, len);
 	}
 	return 0;
 }
@@ -133,11 +157,6 @@ static void check_retargets(struct planting *p, const struct plan *plan)
 		if (s && s->why == PLAN_OK && &s->plan != plan && s->plan.addr + s->plan.len > addr)
 			s->why = PLAN_LANDING;
 	}
-}
-
-static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
-{
-	return a < b + b_len && b < a + a_len;
 }
 
 /* The plans of one image leave each other's bytes alone if they were made together. Others may not:

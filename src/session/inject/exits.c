@@ -107,6 +107,9 @@ void found_add_exits(struct found *found, const struct found_site *function)
 		found_add(found, &site);
 		return;
 	}
+	/* Without a length of its own it may extend over what follows: _init() over the PLT. */
+	if (!image_is_bounded(function->img, owner.func))
+		req.func_end = 0;
 	site.why = exits_find(&req, place_of, &owner, &exits, site.detail, sizeof(site.detail));
 	if (site.why != PLAN_OK) {
 		found_add(found, &site);
