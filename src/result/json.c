@@ -416,6 +416,7 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, name, kind_string),
 	FIELD(struct result_site, address, kind_address, .unknown = "not mapped"),
 	FIELD(struct result_site, size, kind_extent, .unknown = "the symbol has none"),
+	FIELD(struct result_site, function, kind_address, .optional = true),
 	FIELD(struct result_site, mechanism, kind_string, .unknown = "not hooked"),
 	FIELD(struct result_site, file, kind_string, .optional = true),
 	FIELD(struct result_site, line, kind_extent, .optional = true),

@@ -64,15 +64,16 @@ import json, sys
 calls, returns = ({}, {})
 for target, into in zip(json.load(open(sys.argv[1]))["targets"], (calls, returns)):
     for site in target["sites"]:
-        into.setdefault(site["symbol"], set()).add((site["size"], site.get("hits", 0)))
+        into.setdefault(site["symbol"], {}).setdefault(site.get("function", site["address"]), []).append(
+            site.get("hits", 0))
 same, different = 0, []
-for name, sites in calls.items():
-    (size, hits), = sites if len(sites) == 1 else ((0, 0),)
-    if hits and name in returns:
-        back = max(n for _, n in returns[name])
-        same += back == hits
-        if back != hits:
-            different.append((name, hits, back))
+for name, functions in calls.items():
+    for entry, (hits,) in functions.items():
+        if hits and entry in returns.get(name, {}):
+            back = sum(returns[name][entry])
+            same += back == hits
+            if back != hits:
+                different.append((name, hits, back))
 print(same, "equal;", different)
 sys.exit(same < 500 or len(different) > 0)
 END

@@ -35,11 +35,11 @@ done
 
 # The delay lies between the function's last work and its caller, at its entry before that work.
 sb :exit_last 200us at=exit -- "$V/exits" 50
-more 'at=exit: behind the work' "$(sed -n 's/^late //p' "$T/sb.out")" 199999
+more 'at=exit: behind the work' "$(sed -n 's/^late //p' "$T/sb.out")" 199000
 less 'at=exit: before the work' "$(sed -n 's/^early //p' "$T/sb.out")" 100000
 sb :exit_last 200us at=entry -- "$V/exits" 50
 less 'at=entry: behind the work' "$(sed -n 's/^late //p' "$T/sb.out")" 100000
-more 'at=entry: before the work' "$(sed -n 's/^early //p' "$T/sb.out")" 199999
+more 'at=entry: before the work' "$(sed -n 's/^early //p' "$T/sb.out")" 199000
 
 # Where one exit is not known or has no space, the function is hooked at none.
 "$SB" list ':exit_never' at=exit ':asm_[tci]*' at=exit -- "$V/exits" >"$T/list" || fail 'list'

@@ -600,7 +600,7 @@ static enum plan_refusal try_exit(struct attempt *a)
 	unsigned int n = run_before(a->req, start);
 	enum plan_refusal why;
 
-	for (unsigned int back = 0; back <= n && a->req->islands; back++)
+	for (unsigned int back = 0; back <= n && a->req->islands && !a->req->go; back++)
 		if (try_island(a, back ? start[n - back] : a->req->addr) == PLAN_OK)
 			return PLAN_OK;
 

@@ -30,6 +30,7 @@ static void list_site(struct result_target *rt, const struct found_site *fs, pid
 		.name = must(symbol_shown(fs->name)),
 		.address = fs->addr,
 		.size = fs->size,
+		.function = fs->exit ? fs->owner : 0,
 		.mechanism = text_dup(fs->plan.shape == PLAN_INT3 ? "int3" : "jump"),
 	};
 	result_add_pid(&site->pids, &site->n_pids, pid);

@@ -164,6 +164,7 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 		.name = must(symbol_shown(r->symbol)),
 		.address = r->address,
 		.size = r->size,
+		.function = r->function,
 		.mechanism = text_dup(r->int3 ? "int3" : "jump"),
 		.pids = must_calloc(n, sizeof(pid_t)),
 		.each = each && r->each,

@@ -59,14 +59,14 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 		.build_id = text_dup(image_build_id(fs->img)),
 		.address = fs->addr,
 		.size = fs->size,
+		.function = fs->exit ? fs->owner : 0,
 		.int3 = fs->plan.shape == PLAN_INT3,
 		.bell = fs->bell,
 		.start = fs->start,
 	};
 	if (!fs->bell)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,
-						  s->site[index].symbol,
-						  fs->exit ? fs->owner : fs->addr);
+						  s->site[index].symbol, fs->addr);
 	return index;
 }
 
