@@ -62,13 +62,14 @@ sb :exit_early 0 at=exit ':exit_[et]a*' 0 at=exit --json "$T/run.json" -- "$V/ex
 told 'already a site of target'
 same 'the first' "$(j targets.0.hits)" $rounds
 
-# Attached and detached while it runs.
+# Attached and detached while it runs: it is in a hook at nearly every detach, and goes on behind
+# the instructions that it has run there already.
 start exits "$V/exits" 100000000
 snapshot "$pid"
-for _ in 1 2 3; do
-	sb -p "$pid" ':exit_*' 0 at=exit --for 50ms --json "$T/run.json"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	sb -p "$pid" ':exit_*' 100us at=exit --for 20ms --json "$T/run.json"
 	ended 0 live
-	more 'live' "$(j targets.0.hits)" 100
+	more 'live' "$(j targets.0.hits)" 20
 	unchanged "$pid"
 done
 finish exits "$pid"
