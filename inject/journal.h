@@ -51,8 +51,8 @@ struct journal_site {
 	uint16_t stub_size, entry, displaced;
 	uint8_t len; /* bytes replaced at addr */
 	uint8_t n_pcs;
-	uint8_t shape; /* enum plan_shape */
-	uint8_t flags; /* enum journal_flags */
+	uint8_t shape;	/* enum plan_shape */
+	uint8_t flags;	/* enum journal_flags */
 	uint8_t before; /* bytes at addr whose instructions run before the stub's own code */
 	uint8_t reserved;
 	struct journal_pc pcs[PLAN_MAX_INSNS + 1];

@@ -97,9 +97,9 @@ struct plan_request {
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;
-	bool entry;    /* addr is a function's entry: flags are dead by the ABI unless the
-			  code reads them, and the red zone is free */
-	bool exit;     /* addr is an instruction that leaves the function: a ret, a tail call */
+	bool entry;   /* addr is a function's entry: flags are dead by the ABI unless the
+			 code reads them, and the red zone is free */
+	bool exit;    /* addr is an instruction that leaves the function: a ret, a tail call */
 	bool islands; /* of an exit: the shape with an island is allowed */
 	const struct plan_range *taken; /* bytes that no island may use */
 	size_t n_taken;

@@ -206,8 +206,8 @@ static void check_overlap(struct planting *p)
 static void check_exits(struct planting *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		for (size_t j = 0;
-		     j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].exit_of; j++)
+		for (size_t j = 0; j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].exit_of;
+		     j++)
 			if (p->sites[j].exit_of == p->sites[i].exit_of &&
 			    p->sites[j].target == p->sites[i].target && p->sites[j].why == PLAN_OK)
 				p->sites[j].why = p->sites[i].why;

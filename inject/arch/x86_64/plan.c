@@ -453,7 +453,10 @@ static enum plan_refusal try_behind(struct attempt *a)
 	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
 }
 
-enum { EXIT_RUN = JUMP, SHORT_REACH = 160 }; /* instructions before an exit that a window may take */
+enum {
+	EXIT_RUN = JUMP,
+	SHORT_REACH = 160
+}; /* instructions before an exit that a window may take */
 
 /* An instruction that may run in the stub, before the stub's own code. A branch that is taken there
  * leaves the stub: its way does not reach the exit. */
@@ -510,8 +513,7 @@ static bool use_island(const struct attempt *a, uint64_t island)
 
 	if (rel != (int8_t)rel || !p || avail < JUMP || !on_one_page(island, JUMP) ||
 	    (island < plan->resume + SHORT_JUMP && plan->addr < island + JUMP) ||
-	    is_taken(a->req, island, island + JUMP) ||
-	    check_landings(a, island, JUMP) != PLAN_OK)
+	    is_taken(a->req, island, island + JUMP) || check_landings(a, island, JUMP) != PLAN_OK)
 		return false;
 	plan->pad = island;
 	memcpy(plan->pad_orig, p, JUMP);

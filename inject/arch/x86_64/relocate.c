@@ -266,9 +266,7 @@ size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uint8_t *buf,
 			size_t cap, struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why)
 {
-	struct emit e = {
-		.plan = plan, .at = at, .buf = buf, .cap = cap, .last = plan->before
-	};
+	struct emit e = { .plan = plan, .at = at, .buf = buf, .cap = cap, .last = plan->before };
 
 	return emit(&e, hook, insn_addr(plan, plan->before), pcs, n_pcs, why);
 }

@@ -71,7 +71,7 @@ struct site_record {
 	char *module, *symbol, *build_id;
 	uint64_t address, size;
 	uint64_t function; /* of an exit: the function's entry; else 0 */
-	uint32_t each; /* number of its own counter, from 1; 0: none */
+	uint32_t each;	   /* number of its own counter, from 1; 0: none */
 	bool int3, bell, start;
 	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };

@@ -344,7 +344,8 @@ static void plan_islands(struct image_plan *ip, const struct found *found)
 		struct entry *e = entry_find(ip, &found->site[i], false);
 
 		if (!lacks_room(ip, &found->site[i], e) ||
-		    !sites_request(&found->site[i], false, &req) || !go_allows(&found->site[i], &req))
+		    !sites_request(&found->site[i], false, &req) ||
+		    !go_allows(&found->site[i], &req))
 			continue;
 		req.islands = true;
 		req.taken = taken;
