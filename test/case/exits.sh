@@ -23,8 +23,8 @@ for mechanism in jump int3; do
 	ended 0 $mechanism
 	grep -q '^self-check ok$' "$T/sb.out" || fail "$mechanism: $(cat "$T/sb.out")"
 	for i in "${!names[@]}"; do
-		same "$mechanism: ${names[i]}" "$(j targets.$i.hits)" "$(calls sb "${names[i]}")"
-		same "$mechanism: ${names[i]} delayed" "$(j targets.$i.delayed)" "$(j targets.$i.hits)"
+		same "$mechanism: ${names[i]}" "$(j targets."$i".hits)" "$(calls sb "${names[i]}")"
+		same "$mechanism: ${names[i]} delayed" "$(j targets."$i".delayed)" "$(j targets."$i".hits)"
 	done
 	same "$mechanism: at" "$(j targets.0.at)" exit
 	more "$mechanism: exits" "$(j targets.0.sites.#)" 2

@@ -454,9 +454,10 @@ static enum plan_refusal try_behind(struct attempt *a)
 }
 
 enum {
-	EXIT_RUN = JUMP,
-	SHORT_REACH = 160
-}; /* instructions before an exit that a window may take */
+	EXIT_RUN = JUMP,   /* instructions before an exit that a window may take */
+	LONGEST_EXIT = 20, /* bytes: 4, and an instruction of 15 that ends in them */
+	SHORT_REACH = 160, /* a window and what its short jump reaches */
+};
 
 /* An instruction that may run in the stub, before the stub's own code. A branch that is taken there
  * leaves the stub: its way does not reach the exit. */
@@ -625,13 +626,15 @@ static enum plan_refusal choose_shape(struct attempt *a)
 	struct plan first = *a->plan;
 	enum plan_refusal why;
 
-	if (a->req->int3)
-		return try_int3(a);
 	if (a->req->exit) {
-		why = try_exit(a);
+		why = a->req->int3 ? try_int3(a) : try_exit(a);
+		if (why == PLAN_OK && !a->plan->ends)
+			why = refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
 		a->plan->before = why == PLAN_OK ? a->plan->insns - 1 : 0;
 		return why;
 	}
+	if (a->req->int3)
+		return try_int3(a);
 	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
 		return PLAN_OK;
 	*a->plan = first;
@@ -697,10 +700,8 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 		return;
 	}
 	if (req->exit) { /* a landing may rule out the window that was chosen without one */
-		*addr = plan.addr < req->addr - JUMP ? plan.addr : req->addr - JUMP;
-		if (*addr < req->func)
-			*addr = req->func;
-		*len = (unsigned int)(req->addr + JUMP - *addr);
+		*addr = req->addr - LONGEST_EXIT > req->func ? req->addr - LONGEST_EXIT : req->func;
+		*len = (unsigned int)(req->addr + LONGEST_EXIT - *addr);
 		return;
 	}
 	/* try pre when a landing prevents the other shapes */
