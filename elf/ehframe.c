@@ -116,8 +116,9 @@ static bool skip_cie_numbers(const uint8_t *p, size_t len, size_t *at)
 	return true;
 }
 
-/* The encoding of the FDE's addresses ('R' of the augmentation); false if unknown. */
-static bool fde_encoding(const struct ehframe *eh, uint64_t cie, uint8_t *enc)
+/* The encoding of the FDE's addresses ('R' of the augmentation), and whether its FDEs have
+ * augmentation data; false if unknown. */
+static bool fde_encoding(const struct ehframe *eh, uint64_t cie, uint8_t *enc, bool *data)
 {
 	const uint8_t *p, *aug, *aug_end;
 	uint64_t unused;
@@ -130,7 +131,8 @@ static bool fde_encoding(const struct ehframe *eh, uint64_t cie, uint8_t *enc)
 	if (!aug_end)
 		return false;
 	*enc = PE_ABSPTR;
-	if (*aug != 'z')
+	*data = *aug == 'z';
+	if (!*data)
 		return !*aug;
 	at = (size_t)(aug_end - p) + 1;
 	if (!skip_cie_numbers(p, len, &at))
@@ -150,36 +152,91 @@ static bool fde_encoding(const struct ehframe *eh, uint64_t cie, uint8_t *enc)
 	return true;
 }
 
-/* The function that an FDE covers. */
-static bool read_fde(const struct ehframe *eh, uint64_t fde, uint64_t *start, uint64_t *end)
+/* What an FDE covers, and its instructions. */
+struct fde {
+	uint64_t start, end;
+	const uint8_t *insns;
+	size_t n_insns; /* bytes */
+};
+
+static bool find_insns(struct fde *f, const uint8_t *p, size_t len, size_t at, bool data)
+{
+	size_t skip = 0;
+
+	/* The augmentation's length is a ULEB128; more than 127 bytes of it are not known. */
+	if (data && at < len)
+		skip = p[at++];
+	if (skip > 127 || skip > len - at)
+		return false;
+	f->insns = p + at + skip;
+	f->n_insns = len - at - skip;
+	return true;
+}
+
+static bool read_fde(const struct ehframe *eh, uint64_t fde, struct fde *f)
 {
 	const uint8_t *p;
 	uint64_t body, range;
 	uint8_t enc;
 	size_t len, size;
+	bool data;
 
 	if (!read_record(eh, fde, &p, &body, &len) || ld32(p) == 0 ||
-	    !fde_encoding(eh, body - ld32(p), &enc))
+	    !fde_encoding(eh, body - ld32(p), &enc, &data))
 		return false;
 	size = encoded_size(enc);
-	if (!size || len < 4 + 2 * size)
+	if (!size || len < 4 + 2 * size || !find_insns(f, p, len, 4 + 2 * size, data))
 		return false;
-	*start = encoded_value(p + 4, enc);
+	f->start = encoded_value(p + 4, enc);
 	if ((enc & 0x70) == PE_PCREL)
-		*start += body + 4;
+		f->start += body + 4;
 	/* A length has the format of the address, but is neither signed nor relative. */
 	range = encoded_value(p + 4 + size, enc);
 	range &= size < 8 ? (1ull << size * 8) - 1 : UINT64_MAX;
-	*end = *start + range;
-	return *end > *start;
+	f->end = f->start + range;
+	return f->end > f->start;
+}
+
+/*
+ * The first instructions, which apply at the very start, up to the first advance. A function begins
+ * with the state of its CIE: the caller's frame 8 bytes above rsp. Code that begins with another
+ * one is entered by jumps, with a frame in place.
+ */
+static bool has_frame(const struct fde *f)
+{
+	enum {
+		ADVANCE = 1, /* in the two upper bits */
+		DEF_CFA = 0x0c,
+		DEF_CFA_REGISTER = 0x0d,
+		DEF_CFA_OFFSET = 0x0e,
+		CFA_AT_ENTRY = 8,
+	};
+
+	if (!f->n_insns || f->insns[0] >> 6 == ADVANCE)
+		return false;
+	if (f->insns[0] == DEF_CFA_OFFSET)
+		return f->n_insns > 1 && f->insns[1] != CFA_AT_ENTRY;
+	return f->insns[0] == DEF_CFA || f->insns[0] == DEF_CFA_REGISTER;
+}
+
+bool ehframe_begins_inside(const struct ehframe *eh, uint64_t vaddr)
+{
+	uint32_t rank = ehframe_rank(eh, vaddr);
+	struct fde f;
+
+	return rank && table_value(eh, rank - 1, 0) == vaddr &&
+	       read_fde(eh, table_value(eh, rank - 1, 1), &f) && f.start == vaddr && has_frame(&f);
 }
 
 bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64_t *end)
 {
-	uint64_t fde_start;
+	struct fde f;
 
 	*start = table_value(eh, i, 0);
-	return read_fde(eh, table_value(eh, i, 1), &fde_start, end) && fde_start == *start;
+	if (!read_fde(eh, table_value(eh, i, 1), &f) || f.start != *start)
+		return false;
+	*end = f.end;
+	return true;
 }
 
 uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr)

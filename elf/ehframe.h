@@ -25,6 +25,12 @@ bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64
 /* The number of entries that start at or below vaddr, so the last of them is the one before it. */
 uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr);
 
+/*
+ * Does an entry begin at vaddr with a frame in place, so that it is no function's beginning but a
+ * part of one that lies elsewhere?
+ */
+bool ehframe_begins_inside(const struct ehframe *eh, uint64_t vaddr);
+
 /* The entry around vaddr. */
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, uint64_t *start, uint64_t *end);
 

@@ -343,3 +343,18 @@ uint64_t image_fill_end(struct image *img, uint64_t vaddr)
 	}
 	return end == UINT64_MAX ? vaddr : min_u64(end, segment_end(img, vaddr));
 }
+
+bool image_is_part(const struct image *img, uint64_t vaddr)
+{
+	return ehframe_begins_inside(&img->eh, vaddr);
+}
+
+bool image_is_bounded(struct image *img, uint64_t vaddr)
+{
+	ptrdiff_t i = image_func_around(img, vaddr);
+	uint64_t start, end;
+
+	if (i >= 0 && func_start(img, (size_t)i) == vaddr && img->func[i].size)
+		return true;
+	return ehframe_find(&img->eh, vaddr, &start, &end) && start == vaddr;
+}

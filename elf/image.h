@@ -120,6 +120,18 @@ bool image_function_at(struct image *img, uint64_t vaddr, uint64_t *start, uint6
 bool image_is_entry(struct image *img, uint64_t vaddr);
 
 /*
+ * Does a table give the length of the function that begins at vaddr? If not, image_function_at()
+ * lets it end where the next one begins.
+ */
+bool image_is_bounded(struct image *img, uint64_t vaddr);
+
+/*
+ * Is the code that begins at vaddr a part of a function whose beginning lies elsewhere (`f.cold`)?
+ * By the unwinder's table, so also in a file without symbols; true only where that is certain.
+ */
+bool image_is_part(const struct image *img, uint64_t vaddr);
+
+/*
  * Where the code before and after a function ends and starts: *prev_end is the end of the last
  * function or FDE that ends at or below `start`, *next the start of the first one that starts above
  * `start` (the segment's ends where there is none). Bytes between are padding candidates only: the

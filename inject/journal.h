@@ -19,7 +19,7 @@
  * checks every count and address against the region's size.
  */
 #define JOURNAL_MAGIC	0x316c6e726a6a6273ull /* "sbjjrnl1" */
-#define JOURNAL_VERSION 1
+#define JOURNAL_VERSION 2
 
 struct journal_header {
 	uint64_t magic;
@@ -51,9 +51,10 @@ struct journal_site {
 	uint16_t stub_size, entry, displaced;
 	uint8_t len; /* bytes replaced at addr */
 	uint8_t n_pcs;
-	uint8_t shape; /* enum plan_shape */
-	uint8_t flags; /* enum journal_flags */
-	uint8_t reserved[2];
+	uint8_t shape;	/* enum plan_shape */
+	uint8_t flags;	/* enum journal_flags */
+	uint8_t before; /* bytes at addr whose instructions run before the stub's own code */
+	uint8_t reserved;
 	struct journal_pc pcs[PLAN_MAX_INSNS + 1];
 	uint32_t cookie; /* the session's own number for it */
 };

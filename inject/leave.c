@@ -41,7 +41,7 @@ static bool from_site(const struct memory *mem, const struct region *region,
 	    memory_peek(mem, stub, code, s->displaced) != s->displaced ||
 	    !arch->leave_site(code, s->displaced, arch->pc(regs) - stub, spill, regs, half))
 		return false;
-	arch->set_pc(regs, s->addr);
+	arch->set_pc(regs, s->addr + s->before);
 	arch->no_restart(regs);
 	return true;
 }
@@ -86,7 +86,8 @@ static enum leave from_common(const struct space *space, const struct region *re
 	return LEAVE_MOVED;
 }
 
-/* The jump in the padding in front of an entry: nothing but the entry lies behind it. */
+/* The jump in the padding in front of an entry, or in an island: a thread there comes from the site
+ * itself. */
 static const struct journal_site *pad_at(const struct space *space, uint64_t pc)
 {
 	for (size_t i = 0; i < space->n_regions; i++) {
@@ -94,6 +95,8 @@ static const struct journal_site *pad_at(const struct space *space, uint64_t pc)
 		const struct journal_site *s = p ? &space->regions[i]->sites[p->site] : NULL;
 
 		if (s && s->shape == PLAN_PRE && s->addr > pc && s->addr - pc <= 16)
+			return s;
+		if (s && s->shape == PLAN_ISLAND && s->addr != pc)
 			return s;
 	}
 	return NULL;

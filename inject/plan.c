@@ -37,6 +37,16 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 		"the inlined code begins at more than one place (an unrolled loop, as "
 		"it looks), its calls cannot be counted at one",
 	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
+	[PLAN_OVERLAP] = "another target's hook needs the same bytes (leave one of the two out, or "
+			 "try --mechanism int3)",
+	[PLAN_EXIT_INSIDE] = "exits are those of a function, and this address is inside of one",
+	[PLAN_EXIT_NONE] = "the function has no exit: it never returns",
+	[PLAN_EXIT_ROOM] = "one of its exits has no space for a 5-byte jump (try --mechanism int3)",
+	[PLAN_EXIT_INDIRECT] = "a jump to a computed address may leave the function or not",
+	[PLAN_EXIT_CONDITIONAL] = "it leaves by a conditional jump to another function",
+	[PLAN_EXIT_ELSEWHERE] = "it jumps into code that is not known to be its own",
+	[PLAN_EXIT_RUNS_ON] = "its end is not known, or it continues behind it",
+	[PLAN_EXIT_UNDECODABLE] = "one of its instructions cannot be decoded",
 };
 
 const char *plan_refusal_text(enum plan_refusal why)

@@ -23,6 +23,14 @@
  *		after a shorter body count, too), 5 of
  *		padding before it
  *
+ * The exit of a function (exits.h) is a site in mid-function whose window ends with it: as few
+ * instructions before it as make space for the jump, none where no-ops follow it. Where that is not
+ * enough:
+ *
+ *	island	2 bytes that end with the exit, and	E: jmp rel8 I; I: jmp rel32 stub
+ *		5 of no-ops within reach that never
+ *		run, behind a jump or a ret
+ *
  * An endbr64 at the entry stays in place; the window starts after it. So does another first
  * instruction that only pushes a register, moves the stack pointer down or computes a register,
  * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
@@ -47,13 +55,23 @@ enum plan_refusal {
 	PLAN_INLINE_LOOPS,    /* an inlined copy branches back to where it begins */
 	PLAN_INLINE_SEVERAL,  /* an inlined copy begins at more than one place */
 	PLAN_NO_ROOM,	      /* no hole for a stub within reach */
+	PLAN_OVERLAP,	      /* another hook of sbinject's is there */
+	/* Of a function's exits: */
+	PLAN_EXIT_INSIDE,      /* the address is no function's entry */
+	PLAN_EXIT_NONE,	       /* it has none */
+	PLAN_EXIT_ROOM,	       /* there is no space for a jump at one of them */
+	PLAN_EXIT_INDIRECT,    /* a jump whose destination is not known: a switch or a tail call */
+	PLAN_EXIT_CONDITIONAL, /* a conditional tail call */
+	PLAN_EXIT_ELSEWHERE,   /* a jump into the middle of other code */
+	PLAN_EXIT_RUNS_ON,     /* where the function ends is not known, or code runs on there */
+	PLAN_EXIT_UNDECODABLE, /* an instruction of it cannot be decoded */
 	PLAN_REFUSAL_COUNT
 };
 
 /* "a branch lands inside the first 5 bytes (try --mechanism int3)"; never NULL. */
 const char *plan_refusal_text(enum plan_refusal why);
 
-enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3 };
+enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3, PLAN_ISLAND };
 
 enum {
 	PLAN_MAX_SKIPPED = 15, /* bytes of the entry that stay in front of the window */
@@ -62,6 +80,10 @@ enum {
 	PLAN_MAX_RETARGETS = 4,
 	PLAN_MAX_RETARGET = 5,	  /* bytes that one changes */
 	PLAN_MAX_DISPLACED = 192, /* bytes that plan_emit() may write at most */
+};
+
+struct plan_range {
+	uint64_t start, end;
 };
 
 /* Facts about the site, from the caller. Pointers are borrowed for the call. */
@@ -75,9 +97,15 @@ struct plan_request {
 	const uint8_t *text;	 /* bytes of the segment around addr, as in the file */
 	uint64_t text_addr;	 /* run-time address of text[0] */
 	size_t text_len;
-	bool entry; /* addr is a function's entry: flags are dead by the ABI unless the
-		       code reads them, and the red zone is free */
-	bool int3;  /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool entry;   /* addr is a function's entry: flags are dead by the ABI unless the
+			 code reads them, and the red zone is free */
+	bool exit;    /* addr is an instruction that leaves the function: a ret, a tail call */
+	bool islands; /* of an exit: the shape with an island is allowed */
+	const struct plan_range *taken; /* bytes that no island may use */
+	size_t n_taken;
+	bool switches; /* of an exit: the function jumps through tables, which may lead anywhere in
+			  it */
+	bool int3;     /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
 	bool go; /* Go's code: its runtime looks up the pc of each signal, and aborts on a pc in the
 		  * padding, where no instruction is: no jump may be put there */
 	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
@@ -105,14 +133,15 @@ struct plan_retarget {
 struct plan {
 	enum plan_shape shape;
 	uint64_t addr;	 /* first replaced byte at the entry (after `skipped`) */
-	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre), 1 */
-	uint64_t pad;	 /* address of the 5 padding bytes used (pre), else 0 */
+	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre, island), 1 */
+	uint64_t pad;	 /* address of the 5 padding bytes used (pre, island), else 0 */
 	uint8_t skipped; /* bytes of the entry's first instruction that stay before addr, or 0 */
 	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
-					  at least len (pre and int3 replace fewer than they
+					  at least len (pre, island and int3 replace fewer than they
 					  displace) */
 	uint8_t pad_orig[5];
 	uint8_t insns;
+	uint8_t before; /* of these: run before the stub's own code, the others behind it (exits) */
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
 	uint64_t resume; /* where execution continues after the last displaced instruction */
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
@@ -146,12 +175,15 @@ struct plan_pc {
 };
 
 /*
- * Writes the displaced instructions as they must be to run at address `at`, followed by a jump to
- * plan->resume unless plan->ends. Branches are widened; RIP-relative operands adjusted; a call
- * pushes the original return address and jumps. pcs (PLAN_MAX_INSNS + 1 entries) gets one entry for
- * each instruction boundary, so that a thread found there can be moved back. Returns bytes written,
- * or 0 with *why set (PLAN_OUT_OF_REACH).
+ * Writes the displaced instructions that run behind the stub's own code as they must be to run at
+ * address `at`, followed by a jump to plan->resume unless plan->ends. Branches are widened;
+ * RIP-relative operands adjusted; a call pushes the original return address and jumps. pcs
+ * (PLAN_MAX_INSNS + 1 entries for both functions) gets one entry for each instruction boundary, so
+ * that a thread found there can be moved back. Returns bytes written, or 0 with *why set
+ * (PLAN_OUT_OF_REACH). plan_emit_before(): those that run before it, followed by a jump to `hook`.
  */
+size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uint8_t *buf,
+			size_t cap, struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 

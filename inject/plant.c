@@ -72,6 +72,33 @@ static bool only_breakpoints(const uint8_t *now, const uint8_t *orig, size_t len
 	return true;
 }
 
+static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+/* A hook of ours that was planted before. */
+static bool is_hooked(const struct space *space, const struct plan *plan)
+{
+	for (size_t i = 0; i < space->n_regions; i++) {
+		const struct region *r = space->regions[i];
+
+		for (uint32_t k = 0; k < r->journal->n_patches && !space->stale[i]; k++)
+			if (overlaps(r->patches[k].addr, r->patches[k].len, plan->addr, plan->len))
+				return true;
+	}
+	return false;
+}
+
+static enum plan_refusal why_changed(const struct planting *p, const struct plan *plan,
+				     const uint8_t *now, size_t len)
+{
+	if (is_hooked(p->space, plan))
+		return PLAN_OVERLAP;
+	return len == plan->len && only_breakpoints(now, plan->orig, len) ? PLAN_BREAKPOINT :
+									    PLAN_TEXT_CHANGED;
+}
+
 /*
  * The text must be what the plan was made from: another tool's hook must not be hooked. The memory
  * of a process that has ended meanwhile cannot be read; that is no statement about its text.
@@ -91,10 +118,7 @@ static int check_text(struct planting *p, struct sb_err *err)
 		if (len != plan->len && memory_gone(mem))
 			return memory_err_gone(p->pid, err);
 		if (len != plan->len || memcmp(now, plan->orig, len))
-			p->sites[i].why = len == plan->len &&
-							  only_breakpoints(now, plan->orig, len) ?
-						  PLAN_BREAKPOINT :
-						  PLAN_TEXT_CHANGED;
+			p->sites[i].why = why_changed(p, plan, now, len);
 	}
 	return 0;
 }
@@ -135,6 +159,24 @@ static void check_retargets(struct planting *p, const struct plan *plan)
 	}
 }
 
+/* The plans of one image leave each other's bytes alone if they were made together. Others may not:
+ * a target at an entry, and one at the exits of the function before it. */
+static bool island_is_free(const struct planting *p, const struct space_site *s)
+{
+	uint64_t island = s->plan.pad, len = sizeof(s->plan.pad_orig);
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan *o = &p->sites[i].plan;
+
+		if (&p->sites[i] == s || p->sites[i].why != PLAN_OK)
+			continue;
+		if (overlaps(o->addr, o->len, island, len) ||
+		    (o->pad && overlaps(o->pad, len, island, len)))
+			return false;
+	}
+	return true;
+}
+
 /* Refuses sites that another region of sbinject hooks already, and windows that overlap. */
 static void check_overlap(struct planting *p)
 {
@@ -145,14 +187,30 @@ static void check_overlap(struct planting *p)
 
 		if (s->why != PLAN_OK)
 			continue;
-		if (s->plan.addr < end || (s->plan.pad && s->plan.pad < end))
-			s->why = PLAN_LANDING;
+		if (s->plan.addr < end ||
+		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end))
+			s->why = PLAN_OVERLAP;
 		else
 			end = s->plan.addr + s->plan.len;
 	}
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK)
 			check_retargets(p, &p->sites[i].plan);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sites[i].why == PLAN_OK && p->sites[i].plan.shape == PLAN_ISLAND &&
+		    !island_is_free(p, &p->sites[i]))
+			p->sites[i].why = PLAN_OVERLAP;
+}
+
+/* A function that cannot be hooked at one exit is hooked at none. */
+static void check_exits(struct planting *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t j = 0; j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].exit_of;
+		     j++)
+			if (p->sites[j].exit_of == p->sites[i].exit_of &&
+			    p->sites[j].target == p->sites[i].target && p->sites[j].why == PLAN_OK)
+				p->sites[j].why = p->sites[i].why;
 }
 
 static uint64_t find_hole(const struct planting *p, uint64_t size)
@@ -225,6 +283,7 @@ static void fill_site(struct journal_site *js, const struct space_site *s, uint3
 	js->displaced = as->displaced;
 	js->cookie = s->cookie;
 	js->flags = s->start ? JOURNAL_START : 0;
+	js->before = s->plan.before ? s->plan.insn[s->plan.before].off : 0;
 	js->n_pcs = (uint8_t)as->n_pcs;
 	for (size_t i = 0; i < as->n_pcs; i++) {
 		js->pcs[i].emitted = as->pcs[i].emitted;
@@ -547,6 +606,7 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 	if (ret < 0)
 		return ret;
 	check_overlap(&p);
+	check_exits(&p);
 	if (count_sites(&p))
 		ret = make_region(&p, err);
 	if (ret >= 0 && p.region && p.region->journal->n_sites) {

@@ -130,6 +130,7 @@ struct space_site {
 	uint32_t each;	       /* number of its own counter, from 1; 0: none */
 	bool bell;	       /* a doorbell instead of a counting hook */
 	bool start;	       /* ... of an interpreter's start */
+	uint64_t exit_of;      /* of an exit: the function's entry. All exits are hooked, or none */
 	uint32_t cookie;       /* kept in the journal */
 	enum plan_refusal why; /* out: PLAN_OK when planted */
 	uint64_t stub_entry;   /* out */

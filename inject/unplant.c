@@ -40,7 +40,7 @@ static int undo_patch(struct space *space, struct tree *tree, const struct regio
 	if (memory_peek(&space->mem, patch->addr, now, patch->len) != patch->len ||
 	    memcmp(now, patch->now, patch->len))
 		return 0; /* already gone */
-	if (patch->addr < site->addr)
+	if (patch->addr < site->addr || (site->shape == PLAN_ISLAND && patch->addr != site->addr))
 		leave_padding(space, tree, patch->addr, site->addr);
 	if (fault_point("unplant-text", space->mem.pid))
 		return err_set(err, SB_ETARGET, "fault: unplant-text");

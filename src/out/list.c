@@ -3,8 +3,11 @@
 #include "out.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "src/base/must.h"
+#include "src/base/text.h"
 
 static const struct out_col list_cols[] = {
 	{ "target", OUT_NAME, 0 },    { "module", OUT_NAME, 2 }, { "symbol", OUT_NAME, 2 },
@@ -120,6 +123,43 @@ static void add_target(struct out_grid *grid, const struct result_target *target
 		add_refused(grid, target->spec, &nothing);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Functions, of the sites that are their exits. */
+static size_t count_functions(const struct result_target *target)
+{
+	uint64_t *entry = must_calloc(target->n_sites + 1, sizeof(*entry));
+	size_t n = 0;
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		entry[i] = target->site[i].function;
+	qsort(entry, target->n_sites, sizeof(*entry), by_value);
+	for (size_t i = 0; i < target->n_sites; i++)
+		n += !i || entry[i] != entry[i - 1];
+	free(entry);
+	return n;
+}
+
+/* Of a target at exits: how many of its functions can be hooked there. */
+static void print_share(FILE *to, const struct result_target *target)
+{
+	char spec[TEXT_QUOTE_SIZE];
+	size_t n, all;
+
+	if (!target->at || target->n_sites + target->n_refused < 2)
+		return;
+	n = count_functions(target);
+	all = n + target->n_refused;
+	fprintf(to, "%s: %zu of %zu functions can be hooked at all exits (%.1f %%)\n",
+		text_quote(target->spec, spec, sizeof(spec)), n, all,
+		100.0 * (double)n / (double)all);
+}
+
 void out_list(FILE *to, const struct result *res)
 {
 	struct out_grid grid = { list_cols, sizeof(list_cols) / sizeof(list_cols[0]), NULL, 0 };
@@ -131,4 +171,6 @@ void out_list(FILE *to, const struct result *res)
 	for (size_t i = 0; i < res->n_targets; i++)
 		add_target(&grid, &res->target[i]);
 	out_grid_print(&grid, to);
+	for (size_t i = 0; i < res->n_targets; i++)
+		print_share(to, &res->target[i]);
 }

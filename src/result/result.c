@@ -128,6 +128,7 @@ static void free_target(struct result_target *target)
 	result_refused_free(target->refused, target->n_refused);
 	free(target->site);
 	free(target->spec);
+	free(target->at);
 	free(target->reason);
 }
 

@@ -36,12 +36,13 @@ struct result_given { /* delay of a delayed hit, the hook's own cost included, n
 
 struct result_site {
 	char *module, *build_id, *symbol;
-	char *name;	  /* the demangled symbol */
-	uint64_t address; /* run-time address in pids[0] */
-	uint64_t size;	  /* of the function, bytes; 0: unknown (list) */
-	char *mechanism;  /* "jump", "int3", "python" */
-	char *file;	  /* source file of a Python function; NULL: native */
-	uint64_t line;	  /* its first line; 0: unknown */
+	char *name;	   /* the demangled symbol */
+	uint64_t address;  /* run-time address in pids[0] */
+	uint64_t size;	   /* of the function, bytes; 0: unknown (list) */
+	uint64_t function; /* of an exit: the function's entry; 0: the address is no exit */
+	char *mechanism;   /* "jump", "int3", "python" */
+	char *file;	   /* source file of a Python function; NULL: native */
+	uint64_t line;	   /* its first line; 0: unknown */
 	pid_t *pids;
 	size_t n_pids;
 	bool each;     /* it has its own counter; only then does JSON show its hits */
@@ -71,6 +72,7 @@ struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
+	char *at; /* "exit": hooked where it returns; NULL: at its entry */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -134,6 +134,20 @@ static int key_inline(struct spec *spec, const char *value, const char *word, st
 	return 0;
 }
 
+static int key_at(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "at=exit counts and delays a native function as it returns, as "
+				   "libfoo.so:f at=exit; at=entry is the default";
+
+	if (strcmp(value, "entry") && strcmp(value, "exit"))
+		return refuse(err, "the key", word, "is neither entry nor exit", hint);
+	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
+		return refuse(err, "the key", word, "belongs to the name of a native function",
+			      hint);
+	spec->exit = !strcmp(value, "exit");
+	return 0;
+}
+
 /* The keys: texts for help, completion and errors, and the function that reads the value. */
 static const struct key {
 	struct spec_key shown;
@@ -146,6 +160,8 @@ static const struct key {
 	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread },
 	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" }, key_resume },
 	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
+	{ { "at", "entry|exit", "count and delay a function as it is called, or returns" },
+	  key_at },
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };

@@ -46,6 +46,7 @@ struct spec {
 	char *thread;	   /* glob, or TID as text; NULL: not given */
 	bool resume;	   /* Python: resumptions of generators and coroutines also count */
 	bool inlined;	   /* native: also the places where the compiler inlined it */
+	bool exit;	   /* native: where it returns, instead of at its entry */
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
 		    */
 };

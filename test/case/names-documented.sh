@@ -11,7 +11,7 @@ has() { grep -qE -- "$2" "$SRC/man/$1" || fail "$1 does not name $3"; }
 keys=$("$SB" --help | sed -n 's/^  \([a-z]*\)=.*/\1/p')
 [ "$(echo "$keys" | wc -w)" -ge 7 ] || fail "keys: $keys"
 for key in $keys; do
-	has sbinject-targets.5 "^KEY .*\"$key\"" "the key $key"
+	has sbinject-targets.5 "^(KEY| {8}\|).*\"$key\"" "the key $key"
 	has sbinject-targets.5 "^\.It Cm $key Ns = Ns" "what the key $key does"
 	has sbinject.1 "^\.Cm $key( [,.])?\$" "the key $key"
 done

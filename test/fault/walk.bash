@@ -7,8 +7,9 @@
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
-# python-busy, of an interpreter that does that; locked, of one that locks its memory and has less
-# to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others; more
+# python-busy, of an interpreter that does that; exits, of functions that are hooked where they
+# return; locked, of one that locks its memory and has less to its limit than a region of that many
+# hooks takes. Of POINTS, where set, and of no others; more
 # than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
 
@@ -22,7 +23,8 @@ points() {
 		printf '%s\n' $POINTS
 		return
 	fi
-	grep -hoE 'fault_point\((undo \? )?"[a-z-]+"( : "[a-z-]+")?' "$SRC"/{src,inject}/*.c |
+	grep -rhoE --include='*.c' 'fault_point\((undo \? )?"[a-z-]+"( : "[a-z-]+")?' \
+		"$SRC"/{src,inject} |
 		grep -oE '"[a-z-]+"' | tr -d '"' | sort -u
 }
 
@@ -77,6 +79,12 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		start calls "$V/confined" memory
 		snapshot "$pid" -t
 		run "$where" -p "$pid" :confined_fn 2us --for 150ms
+		return
+		;;
+	exits)
+		start calls "$V/exits" 1000000000
+		snapshot "$pid" -t
+		run "$where" -p "$pid" ':exit_*' 20us at=exit --for 100ms
 		return
 		;;
 	locked)

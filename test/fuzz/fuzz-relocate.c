@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "inject/arch/x86_64/x86.h"
+#include "inject/exits.h"
 #include "inject/landing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,8 +43,10 @@ static void check_plan(const struct plan_request *req, const struct plan *plan)
 		off += plan->insn[i].len;
 	}
 	CHECK(plan->resume == plan->addr + off);
-	CHECK(plan->shape == PLAN_TAIL ? plan->ends && off < 5 : off >= plan->len);
-	CHECK(!plan->pad == (plan->shape != PLAN_PRE));
+	CHECK(plan->shape == PLAN_TAIL ? plan->ends && off < 5 : off >= plan->len || req->exit);
+	CHECK(!plan->pad == (plan->shape != PLAN_PRE && plan->shape != PLAN_ISLAND));
+	CHECK(!req->exit || (plan->ends && plan->before == plan->insns - 1 &&
+			     plan->addr + plan->insn[plan->before].off == req->addr));
 	CHECK(!memcmp(plan->orig, req->text + (plan->addr - req->text_addr),
 		      off > plan->len ? off : plan->len));
 }
@@ -54,7 +57,7 @@ static void check_code(const struct plan *plan, uint64_t at, const uint8_t *buf,
 {
 	size_t off = 0, met = 0;
 
-	CHECK(n == plan->insns + (plan->ends ? 0u : 1u) && pcs[0].emitted == 0);
+	CHECK(n == plan->insns - plan->before + (plan->ends ? 0u : 1u) && pcs[0].emitted == 0);
 	while (off < len) {
 		struct x86_decoded insn;
 
@@ -105,6 +108,42 @@ static void check_request(const struct plan_request *req)
 	landing_free(set);
 }
 
+static enum exits_place place(void *ctx, uint64_t addr, struct exits_part *part)
+{
+	const struct plan_request *req = ctx;
+
+	*part = (struct exits_part){ addr & ~7ULL, (addr & ~7ULL) + 24 };
+	return addr - req->text_addr < req->text_len ? (enum exits_place)(addr % 3) : EXITS_UNKNOWN;
+}
+
+/* Each exit lies in its part, and can be planned where one byte is enough. */
+static void check_exits(const struct plan_request *function)
+{
+	struct plan_request req = *function;
+	struct exits exits;
+	struct plan plan;
+	char detail[64];
+
+	if (exits_find(&req, place, &req, &exits, detail, sizeof(detail)) != PLAN_OK) {
+		CHECK(!exits.site && !exits.count);
+		return;
+	}
+	CHECK(exits.count);
+	for (size_t i = 0; i < exits.count; i++) {
+		const struct exits_site *site = &exits.site[i];
+
+		CHECK(site->addr >= site->part.start && site->addr < site->part.end);
+		req.addr = site->addr;
+		req.func = site->part.start;
+		req.func_end = site->part.end;
+		req.entry = false;
+		req.exit = req.int3 = true;
+		if (plan_make(&req, NULL, &plan, detail, sizeof(detail)) == PLAN_OK)
+			check_plan(&req, &plan);
+	}
+	free(exits.site);
+}
+
 /* Bytes: flags, offset of the function, its size, of the padding before it, then the text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -124,11 +163,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.func_end = data[2] ? BASE + data[1] + data[2] : 0,
 		.entry = data[0] & 1,
 		.int3 = data[0] & 2,
+		.exit = (data[0] & 5) == 4,
+		.islands = (data[0] & 13) == 12,
 	};
 	req.addr = req.func + (req.entry ? 0 : data[0] >> 4);
 	req.prev_end = req.func - data[3] % 32;
 	req.next = BASE + data[1] + data[2] + data[3] / 32;
 	check_request(&req);
+	check_exits(&req);
 	free(text);
 	return 0;
 }

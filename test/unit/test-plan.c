@@ -554,6 +554,104 @@ static void flags_are_kept_where_they_are_read(void **state)
 	}
 }
 
+/* An exit at `at` of a function [0x800, 0x800 + size) that is in the text already. */
+static enum plan_refusal plan_exit(uint64_t at, uint64_t size, bool islands)
+{
+	struct site s = { 0x800, size, 0 };
+	struct plan_request req = request(&s);
+
+	req.addr = BASE + at;
+	req.entry = false;
+	req.exit = true;
+	req.islands = islands;
+	return plan_request(&req, &s);
+}
+
+static void exit_takes_what_precedes_it(void **state)
+{
+	/* xor %eax,%eax; pop %rbx; pop %r12; ret; push */
+	static const uint8_t code[] = { 0x31, 0xc0, 0x5b, 0x41, 0x5c, 0xc3, 0x50 };
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x805, sizeof(code), false), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_BODY);
+	assert_int_equal(plan.addr, BASE + 0x800);
+	assert_int_equal(plan.len, 6);
+	assert_int_equal(plan.insns, 4);
+	assert_int_equal(plan.before, 3);
+	assert_true(plan.ends);
+}
+
+static void exit_uses_the_no_ops_behind_it(void **state)
+{
+	/* push %rax; ret; nopl 0(%rax); push %rax */
+	static const uint8_t code[] = { 0x50, 0xc3, 0x0f, 0x1f, 0x40, 0x00, 0x50 };
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x801, sizeof(code), false), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_TAIL);
+	assert_int_equal(plan.addr, BASE + 0x801);
+	assert_int_equal(plan.insns, 1);
+	assert_int_equal(plan.before, 0);
+}
+
+static void exit_may_follow_a_branch_that_leaves(void **state)
+{
+	/* cmp $0xfff,%rax; ja +1; ret; push: a system call of libc */
+	static const uint8_t code[] = { 0x48, 0x3d, 0xff, 0x0f, 0, 0, 0x77, 0x01, 0xc3, 0x50 };
+	/* the same, where the branch leads into the window */
+	static const uint8_t into[] = { 0x48, 0x3d, 0xff, 0x0f, 0, 0, 0x77, 0x00, 0xc3, 0x50 };
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x808, sizeof(code), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x800);
+	assert_int_equal(plan.before, 2);
+	put(0x800, into, sizeof(into));
+	assert_int_equal(plan_exit(0x808, sizeof(into), false), PLAN_EXIT_ROOM);
+}
+
+static void exit_reaches_an_island(void **state)
+{
+	/* je +1; pop %rbx; ret [landing]; ret; nopl 0(%rax,%rax); push */
+	static const uint8_t code[] = { 0x74, 0x02, 0x5b, 0x50, 0x90, 0xc3, 0x50, 0xeb,
+					0xfb, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x50 };
+	struct plan_range taken = { BASE + 0x80b, BASE + 0x80c };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+
+	(void)state;
+	put(0x800, code, sizeof(code)); /* the je leads to 0x804: nop; ret */
+	assert_int_equal(plan_exit(0x805, sizeof(code), false), PLAN_EXIT_ROOM);
+	assert_int_equal(plan_exit(0x805, sizeof(code), true), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_ISLAND);
+	assert_int_equal(plan.addr, BASE + 0x804);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.pad, BASE + 0x809);
+	assert_int_equal(plan.before, 1);
+	/* the only island is taken */
+	req = request(&s);
+	req.addr = BASE + 0x805;
+	req.entry = false;
+	req.exit = req.islands = true;
+	req.taken = &taken;
+	req.n_taken = 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_EXIT_ROOM);
+}
+
+static void exit_that_a_branch_leads_to_stands_alone(void **state)
+{
+	/* je +1; push; ret; push */
+	static const uint8_t code[] = { 0x74, 0x01, 0x50, 0xc3, 0x50, 0x50, 0x50 };
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x803, sizeof(code), true), PLAN_EXIT_ROOM);
+	assert_string_equal(detail, "at 0x7f0000401803");
+}
+
 static void every_refusal_has_its_text(void **state)
 {
 	(void)state;
@@ -593,6 +691,11 @@ int main(void)
 		TEST(int3_takes_one_instruction),
 		TEST(what_cannot_move_is_refused),
 		TEST(flags_are_kept_where_they_are_read),
+		TEST(exit_takes_what_precedes_it),
+		TEST(exit_uses_the_no_ops_behind_it),
+		TEST(exit_may_follow_a_branch_that_leaves),
+		TEST(exit_reaches_an_island),
+		TEST(exit_that_a_branch_leads_to_stands_alone),
 		TEST(every_refusal_has_its_text),
 	};
 

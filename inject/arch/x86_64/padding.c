@@ -66,6 +66,20 @@ bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
 	return from == to;
 }
 
+bool x86_covered_by_nops(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, from, &avail);
+		unsigned int len = p ? x86_nop_length(p, avail) : 0;
+
+		if (!len)
+			return false;
+		from += len;
+	}
+	return true;
+}
+
 /*
  * 1: decoding from `start` ends exactly at `end` with an instruction that never falls through; 0:
  * it does not; -1: this start is no evidence.
@@ -167,4 +181,9 @@ uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t t
 	if (x86_only_nops(req, from, to - PAD_JUMP) || nobody_enters(req, from))
 		return to - PAD_JUMP;
 	return roomy_nop(req, from, to);
+}
+
+bool x86_dead_nops(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	return from < to && x86_only_nops(req, from, to) && nobody_enters(req, from);
 }

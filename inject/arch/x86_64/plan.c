@@ -171,7 +171,7 @@ static enum plan_refusal check_tables(const struct attempt *a)
 	const struct plan_request *req = a->req;
 	uint64_t pc = req->func, end = code_end(req);
 
-	if (req->entry || a->plan->insns < 2)
+	if (req->entry || a->plan->insns < 2 || (req->exit && !req->switches))
 		return PLAN_OK;
 	while (pc < end) {
 		struct x86_decoded insn;
@@ -212,6 +212,7 @@ static enum plan_refusal check_window(const struct attempt *a)
  * next function, with nothing else between: in a stripped file that function may have no name
  * (musl's neighbour of _dl_debug_state()); it begins where the no-ops end, at a multiple of the
  * alignment of functions. Or into what the linker leaves between .text and .fini, whatever that is.
+ * Behind an exit in mid-function, into the no-ops that align a branch's destination.
  */
 static bool has_tail(const struct attempt *a, unsigned int want)
 {
@@ -221,18 +222,22 @@ static bool has_tail(const struct attempt *a, unsigned int want)
 	uint64_t end = plan->addr + want;
 	size_t avail;
 
-	if (!plan->ends || !req->func_end || plan->resume != req->func_end || req->next < end ||
-	    !x86_text_at(req, end - 1, &avail))
+	if (!plan->ends || !x86_text_at(req, end - 1, &avail))
+		return false;
+	if (req->exit && x86_covered_by_nops(req, plan->resume, end))
+		return req->next >= end;
+	if (!req->func_end || plan->resume != req->func_end || req->next < end)
 		return false;
 	if (req->fill_end >= end || x86_only_nops(req, plan->resume, req->next))
 		return true;
 	return aligned >= end && aligned <= req->next && x86_only_nops(req, plan->resume, aligned);
 }
 
-static enum plan_refusal try_body(struct attempt *a)
+/* A window of `want` bytes or more, at least a jump's length. */
+static enum plan_refusal try_length(struct attempt *a, unsigned int want)
 {
 	struct plan *plan = a->plan;
-	enum plan_refusal why = displace(a, JUMP);
+	enum plan_refusal why = displace(a, want);
 	unsigned int covered = plan->resume - plan->addr;
 	size_t avail;
 
@@ -248,6 +253,11 @@ static enum plan_refusal try_body(struct attempt *a)
 		memcpy(plan->orig, x86_text_at(a->req, plan->addr, &avail), JUMP);
 	}
 	return check_window(a);
+}
+
+static enum plan_refusal try_body(struct attempt *a)
+{
+	return try_length(a, JUMP);
 }
 
 static enum plan_refusal try_pre(struct attempt *a)
@@ -443,11 +453,186 @@ static enum plan_refusal try_behind(struct attempt *a)
 	return why == PLAN_OK ? check_landings(a, a->plan->addr, 1) : why;
 }
 
+enum {
+	EXIT_RUN = JUMP,   /* instructions before an exit that a window may take */
+	LONGEST_EXIT = 20, /* bytes: 4, and an instruction of 15 that ends in them */
+	SHORT_REACH = 160, /* a window and what its short jump reaches */
+};
+
+/* An instruction that may run in the stub, before the stub's own code. A branch that is taken there
+ * leaves the stub: its way does not reach the exit. */
+static bool may_run_before(const struct plan_request *req, const struct x86_decoded *insn)
+{
+	if (insn->kind == X86_JCC)
+		return insn->target < req->addr - PLAN_MAX_WINDOW || insn->target > req->addr;
+	return insn->kind == X86_PLAIN;
+}
+
+/*
+ * Where the instructions before an exit begin, the nearest last, as far as execution passes from
+ * each to the next.
+ */
+static unsigned int run_before(const struct plan_request *req, uint64_t *start)
+{
+	unsigned int n = 0;
+
+	for (uint64_t pc = req->func; pc < req->addr;) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return 0;
+		if (!may_run_before(req, &insn))
+			n = 0;
+		else if (n == EXIT_RUN)
+			memmove(start, start + 1, (n - 1) * sizeof(*start));
+		else
+			n++;
+		if (n)
+			start[n - 1] = pc;
+		pc += insn.form.len;
+	}
+	return n;
+}
+
+static bool is_taken(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < req->n_taken; i++)
+		if (req->taken[i].start < to && from < req->taken[i].end)
+			return true;
+	return false;
+}
+
+/* Makes the plan's short jump reach the island. */
+static bool use_island(const struct attempt *a, uint64_t island)
+{
+	struct plan *plan = a->plan;
+	int64_t rel = (int64_t)(island - (plan->addr + SHORT_JUMP));
+	size_t avail;
+	const uint8_t *p = x86_text_at(a->req, island, &avail);
+
+	if (rel != (int8_t)rel || !p || avail < JUMP || !on_one_page(island, JUMP) ||
+	    (island < plan->resume + SHORT_JUMP && plan->addr < island + JUMP) ||
+	    is_taken(a->req, island, island + JUMP) || check_landings(a, island, JUMP) != PLAN_OK)
+		return false;
+	plan->pad = island;
+	memcpy(plan->pad_orig, p, JUMP);
+	return true;
+}
+
+/* Tries the no-ops [from, to), from behind. */
+static bool use_nops(const struct attempt *a, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = to - JUMP; to - from >= JUMP && at >= from; at--)
+		if (use_island(a, at))
+			return true;
+	return false;
+}
+
+/* No-ops that follow a jump or a ret in the function itself. */
+static bool use_nops_inside(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+	uint64_t from = 0, pc = req->func;
+	bool ends = false;
+
+	while (pc < req->func_end) {
+		struct x86_decoded insn;
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, pc, &avail);
+		bool nop = p && x86_nop_length(p, avail);
+
+		if (!p || x86_classify(p, avail, pc, &insn) != PLAN_OK)
+			return false;
+		if (!nop && from && use_nops(a, from, pc))
+			return true;
+		if (nop && ends && !from)
+			from = pc;
+		if (!nop)
+			from = 0;
+		ends = nop ? ends : x86_ends(insn.kind);
+		pc += insn.form.len;
+	}
+	return from && use_nops(a, from, pc);
+}
+
+/* Of the function, else between it and its neighbours. */
+static bool find_island(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+
+	if (use_nops_inside(a))
+		return true;
+	if (req->next > req->func_end && x86_only_nops(req, req->func_end, req->next) &&
+	    use_nops(a, req->func_end, req->next))
+		return true;
+	return x86_dead_nops(req, req->prev_end, req->func) &&
+	       use_nops(a, req->prev_end, req->func);
+}
+
+/* The exit with what stands between it and the plan's address, by a jump of two bytes. */
+static enum plan_refusal try_island(struct attempt *a, uint64_t from)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why;
+	size_t avail;
+
+	plan->addr = from;
+	why = displace(a, (unsigned int)(a->req->addr + 1 - from));
+	if (why != PLAN_OK)
+		return why;
+	if (plan->resume < from + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(a->req, from, &avail), SHORT_JUMP);
+	}
+	plan->shape = PLAN_ISLAND;
+	plan->len = SHORT_JUMP;
+	why = check_window(a);
+	/* what lands behind the short jump, and before the exit, would miss the hook */
+	if (why == PLAN_OK && plan->resume > from + 1)
+		why = check_landings(a, from + 1, (unsigned int)(plan->resume - from - 1));
+	return why == PLAN_OK && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
+}
+
+/* From the exit itself backwards, until the window is long enough. */
+static enum plan_refusal try_exit(struct attempt *a)
+{
+	uint64_t start[EXIT_RUN];
+	unsigned int n = run_before(a->req, start);
+	enum plan_refusal why;
+
+	for (unsigned int back = 0; back <= n && a->req->islands && !a->req->go; back++)
+		if (try_island(a, back ? start[n - back] : a->req->addr) == PLAN_OK)
+			return PLAN_OK;
+
+	for (unsigned int back = 0; back <= n; back++) {
+		unsigned int to_exit;
+
+		a->plan->addr = back ? start[n - back] : a->req->addr;
+		to_exit = (unsigned int)(a->req->addr + 1 - a->plan->addr);
+		why = try_length(a, to_exit > JUMP ? to_exit : JUMP);
+		if (why == PLAN_OK || to_exit >= JUMP)
+			break;
+	}
+	if (why == PLAN_OK)
+		return why;
+	return refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
 	struct plan first = *a->plan;
 	enum plan_refusal why;
 
+	if (a->req->exit) {
+		why = a->req->int3 ? try_int3(a) : try_exit(a);
+		if (why == PLAN_OK && !a->plan->ends)
+			why = refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
+		a->plan->before = why == PLAN_OK ? a->plan->insns - 1 : 0;
+		return why;
+	}
 	if (a->req->int3)
 		return try_int3(a);
 	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
@@ -504,8 +689,21 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 
 	*addr = req->addr;
 	*len = 0;
-	if (decide(&a) != PLAN_OK)
+	if (!req->islands && decide(&a) != PLAN_OK)
 		return;
+	if (req->islands) {
+		*addr = req->prev_end > req->func - SHORT_REACH ? req->prev_end :
+								  req->func - SHORT_REACH;
+		if (*addr < req->addr - SHORT_REACH)
+			*addr = req->addr - SHORT_REACH;
+		*len = 2 * SHORT_REACH;
+		return;
+	}
+	if (req->exit) { /* a landing may rule out the window that was chosen without one */
+		*addr = req->addr - LONGEST_EXIT > req->func ? req->addr - LONGEST_EXIT : req->func;
+		*len = (unsigned int)(req->addr + LONGEST_EXIT - *addr);
+		return;
+	}
 	/* try pre when a landing prevents the other shapes */
 	pad = req->entry && !req->int3 ? x86_pad_place(req, req->prev_end, req->func) : 0;
 	if (pad)

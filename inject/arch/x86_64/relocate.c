@@ -26,7 +26,8 @@ struct emit {
 	uint64_t at;
 	uint8_t *buf;
 	size_t cap, pos;
-	uint16_t copy[PLAN_MAX_INSNS]; /* where each displaced instruction begins */
+	unsigned int first, last;      /* displaced instructions to emit: [first, last) */
+	uint16_t copy[PLAN_MAX_INSNS]; /* where each of them begins */
 	enum plan_refusal why;
 };
 
@@ -99,7 +100,7 @@ static uint64_t branch_target(const struct emit *e, uint64_t target)
 		target = plan->addr;
 	if (!plan->entry && target == plan->addr)
 		return target;
-	for (unsigned int i = 0; i < plan->insns; i++)
+	for (unsigned int i = e->first; i < e->last; i++)
 		if (insn_addr(plan, i) == target)
 			return e->at + e->copy[i];
 	return target;
@@ -187,7 +188,7 @@ static bool lay_out(struct emit *e)
 {
 	size_t pos = 0;
 
-	for (unsigned int i = 0; i < e->plan->insns; i++) {
+	for (unsigned int i = e->first; i < e->last; i++) {
 		struct x86_decoded insn;
 
 		if (read_insn(e->plan, i, &insn) != PLAN_OK)
@@ -195,7 +196,7 @@ static bool lay_out(struct emit *e)
 		e->copy[i] = (uint16_t)pos;
 		pos += emitted_size(&insn);
 	}
-	return pos + (e->plan->ends ? 0 : REL_JMP) <= e->cap;
+	return pos + REL_JMP <= e->cap;
 }
 
 /* Decodes what was written: it must still be one instruction, with the same operand. */
@@ -223,31 +224,51 @@ static size_t refuse(enum plan_refusal *why, enum plan_refusal code)
 	return 0;
 }
 
+/* Writes the instructions of the range, then a jump to `next`; 0: the last one ends the code. */
+static size_t emit(struct emit *e, uint64_t next, uint64_t original, struct plan_pc *pcs,
+		   size_t *n_pcs, enum plan_refusal *why)
+{
+	*n_pcs = 0;
+	if (!lay_out(e))
+		return refuse(why, PLAN_UNMOVABLE);
+	for (unsigned int i = e->first; i < e->last; i++) {
+		struct x86_decoded insn;
+
+		if (read_insn(e->plan, i, &insn) != PLAN_OK)
+			return refuse(why, PLAN_UNDECODABLE);
+		pcs[(*n_pcs)++] = (struct plan_pc){ e->copy[i], insn_addr(e->plan, i) };
+		put_insn(e, i, &insn);
+		if (e->why == PLAN_OK && !reads_back(e, i, &insn))
+			return refuse(why, PLAN_UNMOVABLE);
+	}
+	if (next) {
+		pcs[(*n_pcs)++] = (struct plan_pc){ (uint16_t)e->pos, original };
+		put_byte(e, 0xe9);
+		put_rel32(e, next, 0);
+	}
+	*why = e->why;
+	return e->why == PLAN_OK ? e->pos : 0;
+}
+
 size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why)
 {
-	struct emit e = { plan, at, buf, cap, 0, { 0 }, PLAN_OK };
+	struct emit e = { .plan = plan,
+			  .at = at,
+			  .buf = buf,
+			  .cap = cap,
+			  .first = plan->before,
+			  .last = plan->insns };
 
-	*n_pcs = 0;
-	if (!lay_out(&e))
-		return refuse(why, PLAN_UNMOVABLE);
-	for (unsigned int i = 0; i < plan->insns; i++) {
-		struct x86_decoded insn;
+	return emit(&e, plan->ends ? 0 : plan->resume, plan->resume, pcs, n_pcs, why);
+}
 
-		if (read_insn(plan, i, &insn) != PLAN_OK)
-			return refuse(why, PLAN_UNDECODABLE);
-		pcs[(*n_pcs)++] = (struct plan_pc){ e.copy[i], insn_addr(plan, i) };
-		put_insn(&e, i, &insn);
-		if (e.why == PLAN_OK && !reads_back(&e, i, &insn))
-			return refuse(why, PLAN_UNMOVABLE);
-	}
-	if (!plan->ends) {
-		pcs[(*n_pcs)++] = (struct plan_pc){ (uint16_t)e.pos, plan->resume };
-		put_byte(&e, 0xe9);
-		put_rel32(&e, plan->resume, 0);
-	}
-	*why = e.why;
-	return e.why == PLAN_OK ? e.pos : 0;
+size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uint8_t *buf,
+			size_t cap, struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why)
+{
+	struct emit e = { .plan = plan, .at = at, .buf = buf, .cap = cap, .last = plan->before };
+
+	return emit(&e, hook, insn_addr(plan, plan->before), pcs, n_pcs, why);
 }
 
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad)

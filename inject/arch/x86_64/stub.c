@@ -63,6 +63,22 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
 	out->result = common + t->gadget_result;
 }
 
+/* Appends what runs before the stub's own code, which is entered from there. */
+static bool emit_before(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
+			struct arch_site *out, enum plan_refusal *why)
+{
+	size_t n, from = out->size;
+	size_t len = plan_emit_before(plan, at + from, at + out->entry, buf + from, cap - from,
+				      out->pcs + out->n_pcs, &n, why);
+
+	for (size_t i = out->n_pcs; i < out->n_pcs + n; i++)
+		out->pcs[i].emitted += from;
+	out->n_pcs += n;
+	out->entry = from;
+	out->size += len;
+	return len;
+}
+
 /* Appends the displaced code and completes *out, whose entry is set. */
 static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, uint8_t *buf,
 			     size_t cap, struct arch_site *out, enum plan_refusal *why)
@@ -76,6 +92,8 @@ static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, 
 		out->pcs[i].emitted += head;
 	out->displaced = head;
 	out->size = head + tail;
+	if (plan->before && !emit_before(plan, at, buf, cap, out, why))
+		return 0;
 	return out->size;
 }
 

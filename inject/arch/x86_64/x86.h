@@ -91,6 +91,12 @@ unsigned int x86_nop_length(const uint8_t *p, size_t avail);
 /* True if [from, to) decodes as no-ops and nothing else, the last one ending at `to`. */
 bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 
+/* True if [from, to) lies in no-ops that begin at `from`; the last one may end behind `to`. */
+bool x86_covered_by_nops(const struct plan_request *req, uint64_t from, uint64_t to);
+
+/* True if [from, to) is nothing but no-ops, and no code runs into them. */
+bool x86_dead_nops(const struct plan_request *req, uint64_t from, uint64_t to);
+
 /*
  * Where among the no-ops [from, to) a jump of 5 bytes may be put, the later the better: no code
  * falls into them from above, or such code meets an instruction boundary there. 0: nowhere.

@@ -18,12 +18,14 @@ static bool is_site_of(const struct session *s, const struct journal_site *site,
 	return site->cookie >= s->n_sites || s->site[site->cookie].address == addr;
 }
 
-size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr)
+/* The site of that address whose window begins in [from, to]. */
+static size_t hooked_between(const struct session *s, const struct space *space, uint64_t from,
+			     uint64_t to, uint64_t addr)
 {
 	for (size_t i = 0; space && i < space->n_regions; i++) {
 		const struct region *r = space->regions[i];
 
-		for (uint64_t at = addr; at <= addr + PLAN_MAX_SKIPPED && !space->stale[i]; at++) {
+		for (uint64_t at = from; at <= to && !space->stale[i]; at++) {
 			const struct journal_site *site = region_site_at(r, at);
 
 			if (site && is_site_of(s, site, addr) && space_hooks(space, r, site))
@@ -31,6 +33,16 @@ size_t session_hooked_at(const struct session *s, const struct space *space, uin
 		}
 	}
 	return SIZE_MAX;
+}
+
+size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr)
+{
+	return hooked_between(s, space, addr, addr + PLAN_MAX_SKIPPED, addr);
+}
+
+size_t session_hooked_exit(const struct session *s, const struct space *space, uint64_t addr)
+{
+	return hooked_between(s, space, addr - PLAN_MAX_WINDOW, addr, addr);
 }
 
 bool session_found_at(const struct found *found, uint64_t addr, size_t *target)

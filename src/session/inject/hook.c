@@ -77,10 +77,12 @@ static uint64_t bell_address(struct finder *f)
 	return f->bell;
 }
 
-/* An address counts for one target only: the first one. */
-static bool taken(struct session *s, struct finder *f, size_t target, const struct resolve_site *rs)
+/* An address counts for one target only: the first one. hooked: the number of a site that is hooked
+ * there, or SIZE_MAX. */
+static bool taken(struct session *s, struct finder *f, size_t target, size_t hooked,
+		  const struct resolve_site *rs)
 {
-	size_t hooked = session_hooked_at(f->s, f->space, rs->addr), other = target;
+	size_t other = target;
 
 	if (hooked < s->n_sites)
 		other = s->site[hooked].bell ? target : s->site[hooked].target;
@@ -91,10 +93,33 @@ static bool taken(struct session *s, struct finder *f, size_t target, const stru
 	return true;
 }
 
+/*
+ * Adds the exits of a function, unless its first one is taken: they are all, or none. `before`
+ * looks at the sites of other targets.
+ */
+static void add_exits(struct finder *f, struct finder *before, size_t target,
+		      const struct resolve_site *rs, const struct found_site *function)
+{
+	struct found exits = { 0 };
+	struct resolve_site first = *rs;
+
+	found_add_exits(&exits, function);
+	first.addr = exits.site[0].addr;
+	if (exits.site[0].why == PLAN_OK &&
+	    taken(f->s, before, target, session_hooked_exit(f->s, f->space, first.addr), &first)) {
+		found_free(&exits);
+		return;
+	}
+	for (size_t i = 0; i < exits.count; i++)
+		found_add(f->found, &exits.site[i]);
+	free(exits.site);
+}
+
 static void add_sites(struct finder *f, size_t target, const struct resolve_result *res)
 {
 	/* A glob's own sites are sorted and distinct: compare only with the sites before it. */
 	struct found before = { .site = f->found->site, .count = f->found->count };
+	bool exits = f->s->target[target].spec->exit;
 
 	for (size_t i = 0; i < res->count; i++) {
 		const struct resolve_site *rs = &res->site[i];
@@ -116,11 +141,15 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 		before.site = f->found->site;
 		look = *f;
 		look.found = &before;
-		if (taken(f->s, &look, target, rs))
+		if (!exits &&
+		    taken(f->s, &look, target, session_hooked_at(f->s, f->space, rs->addr), rs))
 			continue;
 		site.img = image_ref(rs->img);
 		site.name = text_dup(rs->name);
-		found_add(f->found, &site);
+		if (exits)
+			add_exits(f, &look, target, rs, &site);
+		else
+			found_add(f->found, &site);
 	}
 }
 
@@ -217,6 +246,7 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, siz
 		return ret;
 	}
 	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
+	found_settle_exits(found);
 	*code = f.pending ? 0 : code_of_maps(&f.maps);
 	finder_close(&f);
 	return 0;

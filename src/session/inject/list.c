@@ -21,6 +21,7 @@ static void list_site(struct result_target *rt, const struct found_site *fs, pid
 					       fs->name, fs->addr, fs->size,
 					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
 
+	site->function = fs->exit ? fs->owner : 0;
 	result_add_pid(&site->pids, &site->n_pids, pid);
 }
 

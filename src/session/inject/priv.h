@@ -74,7 +74,8 @@ struct site_record {
 	size_t target;
 	char *module, *symbol, *build_id;
 	uint64_t address, size;
-	uint32_t each; /* number of its own counter, from 1; 0: none */
+	uint64_t function; /* of an exit: the function's entry; else 0 */
+	uint32_t each;	   /* number of its own counter, from 1; 0: none */
 	bool int3, bell, start;
 	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };
@@ -239,9 +240,11 @@ void bell_add(const struct session *s, const struct space *space, struct found *
 void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found);
 void session_add_bell(const struct session *s, const struct space *space, struct found *found,
 		      struct image *img, uint64_t bias, const char *name);
-/* session_hooked_at(): the session's number of the site that is hooked at addr, or SIZE_MAX.
+/* session_hooked_at(), session_hooked_exit(): the session's number of the site, or of the exit,
+ * that is hooked at addr, or SIZE_MAX.
  * session_found_at(): is a site in `found` at addr, and of which target? */
 size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr);
+size_t session_hooked_exit(const struct session *s, const struct space *space, uint64_t addr);
 bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 
 /* site.c. session_setup() gives an address space its control page. session_hook_found() hooks the

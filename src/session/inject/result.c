@@ -146,6 +146,7 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 	site->each = each && r->each;
 	site->hits = site->each ? each[r->each - 1] : 0;
 	site->pids = must_calloc(n, sizeof(pid_t));
+	site->function = r->function;
 	for (size_t i = 0; i < n; i++)
 		if (!site->n_pids || site->pids[site->n_pids - 1] != see[i].pid)
 			site->pids[site->n_pids++] = see[i].pid;

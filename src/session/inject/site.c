@@ -51,6 +51,7 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 		.build_id = text_dup(image_build_id(fs->img)),
 		.address = fs->addr,
 		.size = fs->size,
+		.function = fs->exit ? fs->owner : 0,
 		.int3 = fs->plan.shape == PLAN_INT3,
 		.bell = fs->bell,
 		.start = fs->start,
@@ -115,6 +116,7 @@ static int hook_image(struct session *s, struct space *space, pid_t pid, struct 
 		sites[m].target = (uint32_t)fs[i].target;
 		sites[m].bell = fs[i].bell;
 		sites[m].start = fs[i].start;
+		sites[m].exit_of = fs[i].exit ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
 	}

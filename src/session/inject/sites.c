@@ -11,7 +11,7 @@ enum { MAX_SEGMENTS = 16, MAX_BRANCHES = 64 };
 
 struct entry {
 	uint64_t vaddr;
-	bool int3;
+	bool int3, exit;
 	struct plan plan;
 	enum plan_refusal why;
 	char detail[64];
@@ -19,7 +19,7 @@ struct entry {
 
 struct image_plan {
 	struct image *img;
-	struct entry *entry; /* sorted by vaddr, then int3 */
+	struct entry *entry; /* sorted by vaddr, then int3, then exit */
 	size_t count;
 	struct image_plan *next;
 };
@@ -87,12 +87,14 @@ static int entry_cmp(const void *a, const void *b)
 
 	if (x->vaddr != y->vaddr)
 		return x->vaddr < y->vaddr ? -1 : 1;
-	return x->int3 - y->int3;
+	if (x->int3 != y->int3)
+		return x->int3 - y->int3;
+	return x->exit - y->exit;
 }
 
-static struct entry *entry_find(const struct image_plan *ip, uint64_t vaddr, bool int3)
+static struct entry *entry_find(const struct image_plan *ip, const struct found_site *s, bool int3)
 {
-	struct entry key = { .vaddr = vaddr, .int3 = int3 };
+	struct entry key = { .vaddr = s->addr - s->bias, .int3 = int3, .exit = s->exit };
 
 	if (!ip->count)
 		return NULL;
@@ -157,7 +159,7 @@ static bool go_allows(const struct found_site *s, struct plan_request *req)
 	return req->go_leaf;
 }
 
-static bool make_request(const struct found_site *s, bool int3, struct plan_request *req)
+bool sites_request(const struct found_site *s, bool int3, struct plan_request *req)
 {
 	struct image_segment seg;
 	uint64_t start, end;
@@ -166,7 +168,9 @@ static bool make_request(const struct found_site *s, bool int3, struct plan_requ
 	req->addr = s->addr - s->bias;
 	req->func = s->func - s->bias;
 	req->func_end = s->size ? req->func + s->size : 0;
-	req->entry = req->addr == req->func;
+	req->exit = s->exit;
+	req->switches = s->switches;
+	req->entry = req->addr == req->func && !s->exit;
 	req->int3 = int3;
 	if (!segment_of(s->img, req->addr, &seg))
 		return false;
@@ -268,7 +272,7 @@ static void plan_one(const struct found_site *s, const struct landing_set *set, 
 	struct plan_request req;
 
 	e->vaddr = s->addr - s->bias;
-	if (!make_request(s, e->int3, &req))
+	if (!sites_request(s, e->int3, &req))
 		e->why = PLAN_MID_INSTRUCTION;
 	else if (image_has_textrel(s->img))
 		e->why = PLAN_TEXTREL;
@@ -276,12 +280,82 @@ static void plan_one(const struct found_site *s, const struct landing_set *set, 
 		e->why = PLAN_GO_NOSPLIT;
 	else
 		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
-	if (e->why != PLAN_OK || s->addr == s->func)
+	if (e->why != PLAN_OK || s->addr == s->func || s->exit)
 		return;
 	if (image_inlined_again(s->img, e->vaddr))
 		e->why = PLAN_INLINE_SEVERAL;
 	else if (inlined_loop(s, set))
 		e->why = PLAN_INLINE_LOOPS;
+}
+
+static void add_range(struct plan_range **list, size_t *n, uint64_t start, uint64_t len)
+{
+	if (!(*n & (*n - 1)))
+		*list = must_realloc(*list, (*n ? *n * 2 : 1) * sizeof(**list));
+	(*list)[(*n)++] = (struct plan_range){ start, start + len };
+}
+
+/* The bytes that the plans of an image change. */
+static void add_changed(struct plan_range **list, size_t *n, const struct plan *plan)
+{
+	add_range(list, n, plan->addr, plan->len);
+	if (plan->pad)
+		add_range(list, n, plan->pad, sizeof(plan->pad_orig));
+}
+
+static bool lacks_room(const struct image_plan *ip, const struct found_site *s,
+		       const struct entry *e)
+{
+	return s->img == ip->img && e && e->exit && !e->int3 && e->why == PLAN_EXIT_ROOM &&
+	       !e->plan.pad;
+}
+
+/*
+ * Exits without space for a jump of their own: by an island each. After all others have been
+ * planned, since an island may lie in the no-ops that another hook uses; with a scan of its own,
+ * since few exits need one.
+ */
+static void plan_islands(struct image_plan *ip, const struct found *found)
+{
+	struct landing_set *set = NULL;
+	struct plan_range *taken = NULL;
+	struct plan_request req;
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct found_site *s = &found->site[i];
+		unsigned int len;
+		uint64_t addr;
+
+		if (!lacks_room(ip, s, entry_find(ip, s, false)) || !sites_request(s, false, &req))
+			continue;
+		req.islands = true;
+		plan_landing_range(&req, &addr, &len);
+		set = set ? set : landing_new();
+		landing_add_window(set, addr, len);
+	}
+	if (!set)
+		return;
+	scan(set, ip->img);
+	for (size_t i = 0; i < ip->count; i++)
+		if (ip->entry[i].why == PLAN_OK)
+			add_changed(&taken, &n, &ip->entry[i].plan);
+	for (size_t i = 0; i < found->count; i++) {
+		struct entry *e = entry_find(ip, &found->site[i], false);
+
+		if (!lacks_room(ip, &found->site[i], e) ||
+		    !sites_request(&found->site[i], false, &req) ||
+		    !go_allows(&found->site[i], &req))
+			continue;
+		req.islands = true;
+		req.taken = taken;
+		req.n_taken = n;
+		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
+		if (e->why == PLAN_OK)
+			add_changed(&taken, &n, &e->plan);
+	}
+	landing_free(set);
+	free(taken);
 }
 
 /* Plans the sites of one image that the cache lacks, with one scan of its text. */
@@ -296,10 +370,10 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		unsigned int len;
 		uint64_t addr;
 
-		if (s->img != ip->img || entry_find(ip, s->addr - s->bias, int3))
+		if (s->img != ip->img || s->why != PLAN_OK || entry_find(ip, s, int3))
 			continue;
 		want++;
-		if (!make_request(s, int3, &req) || !go_allows(s, &req))
+		if (!sites_request(s, int3, &req) || !go_allows(s, &req))
 			continue;
 		plan_landing_range(&req, &addr, &len);
 		if (len)
@@ -311,9 +385,9 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		for (size_t i = 0; i < found->count; i++) {
 			const struct found_site *s = &found->site[i];
 			struct image_plan old = { .entry = ip->entry, .count = had };
-			struct entry e = { .int3 = int3 };
+			struct entry e = { .int3 = int3, .exit = s->exit };
 
-			if (s->img != ip->img || entry_find(&old, s->addr - s->bias, int3))
+			if (s->img != ip->img || s->why != PLAN_OK || entry_find(&old, s, int3))
 				continue;
 			plan_one(s, set, &e);
 			ip->entry[ip->count++] = e;
@@ -321,6 +395,8 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		qsort(ip->entry, ip->count, sizeof(*ip->entry), entry_cmp);
 	}
 	landing_free(set);
+	if (want && !int3)
+		plan_islands(ip, found);
 }
 
 static void rebase(struct plan *plan, uint64_t bias)
@@ -335,8 +411,10 @@ static void rebase(struct plan *plan, uint64_t bias)
 
 static void use_cached(const struct image_plan *ip, struct found_site *s, bool int3)
 {
-	const struct entry *e = entry_find(ip, s->addr - s->bias, int3);
+	const struct entry *e = entry_find(ip, s, int3);
 
+	if (!e)
+		return;
 	s->plan = e->plan;
 	s->why = image_flaw(ip->img) ? PLAN_FILE_CHANGED : e->why;
 	memcpy(s->detail, e->detail, sizeof(s->detail));

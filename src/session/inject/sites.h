@@ -17,6 +17,9 @@ struct found_site {
 	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
+	bool exit;	  /* one of the function's exits; addr is its last instruction */
+	bool switches;	  /* of an exit: see struct plan_request */
+	uint64_t owner;	  /* of an exit: the function's entry; func and size are of its part */
 	bool bell, start; /* a doorbell; that of an interpreter's start */
 	struct plan plan; /* run-time addresses */
 	enum plan_refusal why;
@@ -28,6 +31,9 @@ struct found {
 	struct found_site *site;
 	size_t count;
 };
+
+/* The facts about a site that a plan is made from; false: its address is not in the text. */
+bool sites_request(const struct found_site *s, bool int3, struct plan_request *req);
 
 struct image_plans *plans_new(void);
 void plans_free(struct image_plans *plans);
@@ -44,6 +50,18 @@ void plans_make(struct image_plans *plans, struct found *found, bool int3);
 size_t sites_callers(struct image *img, uint64_t vaddr, uint64_t *from, size_t cap);
 
 void found_add(struct found *found, const struct found_site *site); /* takes over the references */
+
+/*
+ * Adds a site for each exit of a function, instead of the function itself; one site with a reason
+ * where they cannot all be known. Takes over the references. plans_make() afterwards.
+ */
+void found_add_exits(struct found *found, const struct found_site *function);
+
+/*
+ * A function of which one exit cannot be hooked is not hooked at any, since its count would be
+ * wrong: one refused site is left of it, at its entry.
+ */
+void found_settle_exits(struct found *found);
 void found_free(struct found *found);
 
 #endif

@@ -110,6 +110,12 @@ int usession_refuses(const struct spec *spec, struct sb_err *err)
 		err_set(err, SB_EUSAGE,
 			"target '%s': the uprobe backend has no thread=", spec->text);
 		err_hint(err, "--backend inject has");
+	} else if (spec->exit) {
+		err_set(err, SB_EUSAGE,
+			"target '%s': the uprobe backend has no at=exit: a breakpoint is only put "
+			"where a function begins",
+			spec->text);
+		err_hint(err, "--backend inject has");
 	} else if (delay > UPROBE_DELAY_MAX) {
 		err_set(err, SB_EUSAGE,
 			"target '%s': a delay above 10 ms is refused: in a uprobe it is spent in "

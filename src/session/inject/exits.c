@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The exits of functions as sites (at=exit): each function gives several, or none. */
+#include <stdlib.h>
+#include <string.h>
+#include "sites.h"
+#include "elf/symbol.h"
+#include "inject/exits.h"
+#include "src/base/text.h"
+
+enum { NAME_MAX_SHOWN = 1024 };
+
+/* ---- which code belongs to the function ---- */
+
+struct owner {
+	struct image *img;
+	uint64_t func; /* vaddr */
+};
+
+/* "f" for "f.cold" and "f.cold.3": the name that GCC gives to the part of f that rarely runs. */
+static bool cut_cold(char *name)
+{
+	char *cold = strstr(name, ".cold");
+
+	if (!cold || cold == name || (cold[5] && cold[5] != '.'))
+		return false;
+	*cold = '\0';
+	return true;
+}
+
+static bool names_function(struct image *img, const char *name, uint64_t func)
+{
+	struct symbol_list list;
+	bool found = false;
+
+	if (symbol_find(img, name, SYMBOL_LITERAL, &list, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < list.count; i++)
+		found |= list.sym[i].vaddr == func;
+	symbol_list_free(&list);
+	return found;
+}
+
+static bool is_cold_part(const struct owner *o, uint64_t start)
+{
+	char part[NAME_MAX_SHOWN], own[NAME_MAX_SHOWN];
+
+	if (image_is_part(o->img, start))
+		return true;
+	if (!symbol_name_at(o->img, start, part, sizeof(part)) || !cut_cold(part))
+		return false;
+	return (symbol_name_at(o->img, o->func, own, sizeof(own)) && !strcmp(own, part)) ||
+	       names_function(o->img, part, o->func);
+}
+
+/* A caller within the file may pass over the endbr64. */
+static bool behind_endbr(struct image *img, uint64_t start, uint64_t addr)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t avail;
+	const uint8_t *p = image_bytes(img, start, &avail);
+
+	return addr == start + sizeof(endbr64) && p && avail >= sizeof(endbr64) &&
+	       !memcmp(p, endbr64, sizeof(endbr64));
+}
+
+static enum exits_place place_of(void *ctx, uint64_t addr, struct exits_part *part)
+{
+	const struct owner *o = ctx;
+
+	if (!image_function_at(o->img, addr, &part->start, &part->end))
+		return EXITS_UNKNOWN;
+	if (is_cold_part(o, part->start))
+		return EXITS_PART;
+	return addr == part->start || behind_endbr(o->img, part->start, addr) ? EXITS_FUNCTION :
+										EXITS_UNKNOWN;
+}
+
+/* ---- sites ---- */
+
+static void add_exit(struct found *found, const struct found_site *function,
+		     const struct exits_site *exit, bool switches)
+{
+	struct found_site site = *function;
+
+	site.img = image_ref(function->img);
+	site.name = text_dup(function->name);
+	site.exit = true;
+	site.switches = switches;
+	site.owner = function->func;
+	site.addr = exit->addr + function->bias;
+	site.func = exit->part.start + function->bias;
+	site.size = exit->part.end - exit->part.start;
+	found_add(found, &site);
+}
+
+void found_add_exits(struct found *found, const struct found_site *function)
+{
+	struct owner owner = { function->img, function->func - function->bias };
+	struct found_site site = *function;
+	struct plan_request req;
+	struct exits exits;
+
+	site.exit = true;
+	site.owner = function->func;
+	if (function->addr != function->func || !sites_request(function, false, &req)) {
+		site.why = PLAN_EXIT_INSIDE;
+		found_add(found, &site);
+		return;
+	}
+	/* Without a length of its own it may extend over what follows: _init() over the PLT. */
+	if (!image_is_bounded(function->img, owner.func))
+		req.func_end = 0;
+	site.why = exits_find(&req, place_of, &owner, &exits, site.detail, sizeof(site.detail));
+	if (site.why != PLAN_OK) {
+		found_add(found, &site);
+		return;
+	}
+	for (size_t i = 0; i < exits.count; i++)
+		add_exit(found, function, &exits.site[i], exits.tables);
+	free(exits.site);
+	image_put(function->img);
+	free(function->name);
+}
+
+static bool same_function(const struct found_site *a, const struct found_site *b)
+{
+	return b->exit && a->target == b->target && a->img == b->img && a->bias == b->bias &&
+	       a->owner == b->owner;
+}
+
+static void drop(struct found_site *s)
+{
+	image_put(s->img);
+	free(s->name);
+}
+
+/* The first refused site of [from, to), or `to`. */
+static size_t first_refused(const struct found *found, size_t from, size_t to)
+{
+	while (from < to && found->site[from].why == PLAN_OK)
+		from++;
+	return from;
+}
+
+void found_settle_exits(struct found *found)
+{
+	size_t kept = 0, last;
+
+	for (size_t first = 0; first < found->count; first = last) {
+		struct found_site *s = &found->site[first];
+		size_t bad;
+
+		for (last = first + 1;
+		     last < found->count && s->exit && same_function(s, &found->site[last]);)
+			last++;
+		bad = s->exit ? first_refused(found, first, last) : last;
+		for (size_t i = first; i < last; i++) {
+			if (bad < last && i != bad)
+				drop(&found->site[i]);
+			else
+				found->site[kept++] = found->site[i];
+		}
+		if (bad < last)
+			found->site[kept - 1].addr = found->site[kept - 1].owner;
+	}
+	found->count = kept;
+}
