@@ -229,6 +229,7 @@ void session_detach(struct session *s)
 		s->left_behind = count_strays(s);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
+	perfmap_close(s);
 	s->hold_detach_ns = s->tree.longest_hold_ns;
 	s->ended_real = clock_realtime_ns();
 }

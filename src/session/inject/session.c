@@ -102,6 +102,7 @@ struct session *session_open(const struct session_config *cfg, struct sb_err *er
 	else
 		measure_machine(s);
 	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
+	perfmap_open(s);
 	return s;
 }
 
@@ -109,6 +110,7 @@ void session_free(struct session *s)
 {
 	hook_bench_close(s->bench);
 	tree_free(&s->tree);
+	perfmap_close(s);
 	while (s->records) {
 		struct record *rec = s->records;
 
@@ -322,6 +324,7 @@ enum session_end session_step(struct session *s, int *next_ms, struct sb_err *er
 	if (slow_check(s, now, err))
 		return SESSION_END_SLOWDOWN;
 	session_untrace(s);
+	perfmap_step(s);
 	next_wake(s, now, window, next_ms);
 	if (more)
 		*next_ms = 0;
