@@ -148,7 +148,9 @@ int mapfile_open(struct mapfile *m, pid_t pid, struct sb_err *err)
 	*m = (struct mapfile){ .pid = pid, .dir = -1 };
 	snprintf(path, sizeof(path), "/proc/%d", maps_face(pid));
 	m->proc = open(path, DIR_FLAGS);
-	return m->proc < 0 ? err_sys(err, SB_EFILE, "%s", path) : 0;
+	if (m->proc >= 0)
+		return 0;
+	return err_sys(err, errno == ENOENT ? SB_ENOPROC : SB_EFILE, "a perf map: %s", path);
 }
 
 void mapfile_close(struct mapfile *m)
@@ -326,6 +328,7 @@ struct lines {
 	char *text;
 	size_t len;
 	bool ours, others; /* are there any? */
+	size_t tail;	   /* from here on there are only ours */
 };
 
 static bool is_ours(const char *line, size_t len)
@@ -351,36 +354,48 @@ static size_t line_length(const struct lines *l, size_t at)
 	return end ? (size_t)(end - (l->text + at)) : l->len - at;
 }
 
-/* The bytes of the line still are those that were read. */
-static void blank(int fd, const char *line, size_t len, off_t at)
+/* Does nothing where the file has changed since it was read. False: it cannot be written. */
+static bool blank(int fd, const char *line, size_t len, off_t at)
 {
 	char *now = malloc(len);
+	bool ok = true;
 
 	if (!now)
 		abort();
 	if (pread(fd, now, len, at) == (ssize_t)len && !memcmp(now, line, len)) {
 		memset(now, '\n', len);
-		if (pwrite(fd, now, len, at) < 0)
-			len = 0; /* it stays, and does no harm */
+		ok = pwrite(fd, now, len, at) == (ssize_t)len;
 	}
 	free(now);
+	return ok;
 }
 
-/* fd -1: only looks. */
-static void each_line(struct lines *l, int fd)
+static void look_at_lines(struct lines *l)
 {
+	l->tail = l->len;
 	for (size_t at = 0, n; at < l->len; at += n + 1) {
 		n = line_length(l, at);
-		if (!n)
-			continue;
 		if (!is_ours(l->text + at, n)) {
-			l->others = true;
+			l->others |= n > 0;
+			l->tail = l->len;
 			continue;
 		}
 		l->ours = true;
-		if (fd >= 0)
-			blank(fd, l->text + at, n, (off_t)at);
+		if (l->tail == l->len)
+			l->tail = at;
 	}
+}
+
+static bool blank_lines(const struct lines *l, int fd)
+{
+	bool ok = true;
+
+	for (size_t at = 0, n; at < l->len && ok; at += n + 1) {
+		n = line_length(l, at);
+		if (is_ours(l->text + at, n))
+			ok = blank(fd, l->text + at, n, (off_t)at);
+	}
+	return ok;
 }
 
 static bool read_lines(int fd, const struct stat *st, struct lines *l)
@@ -401,29 +416,42 @@ static bool read_lines(int fd, const struct stat *st, struct lines *l)
 	return true;
 }
 
-/* It has our lines only, in a process that does not have it open. */
-static void remove_file(const struct mapfile *m, int fd, const struct stat *was)
+static bool has_grown(int fd, const struct lines *l)
+{
+	struct stat now;
+
+	return fstat(fd, &now) < 0 || now.st_size != (off_t)l->len;
+}
+
+/* No process is known to have it open. */
+static bool remove_file(const struct mapfile *m, int fd)
 {
 	struct stat open, named;
 
-	if (fstat(fd, &open) == 0 && open.st_size == was->st_size &&
-	    fstatat(m->dir, m->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    named.st_ino == open.st_ino && named.st_dev == open.st_dev)
-		unlinkat(m->dir, m->name, 0);
+	if (fstat(fd, &open) < 0 || fstatat(m->dir, m->name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    named.st_ino != open.st_ino || named.st_dev != open.st_dev)
+		return true; /* another file has its name by now */
+	return unlinkat(m->dir, m->name, 0) == 0;
 }
 
-static void clean(const struct mapfile *m, int fd, const struct stat *st, bool used)
+static bool clean(const struct mapfile *m, int fd, const struct stat *st, bool used)
 {
+	bool ok = true;
 	struct lines l;
 
 	if (!read_lines(fd, st, &l))
-		return;
-	each_line(&l, -1);
-	if (l.ours && !l.others && !used)
-		remove_file(m, fd, st);
-	else if (l.ours)
-		each_line(&l, fd);
+		return true;
+	look_at_lines(&l);
+	used |= has_grown(fd, &l);
+	if (l.ours && !l.others && !used) {
+		ok = remove_file(m, fd);
+	} else if (l.ours) {
+		if (!used)
+			ok = ftruncate(fd, (off_t)l.tail) == 0;
+		ok = ok && blank_lines(&l, fd); /* past the end of the file it does nothing */
+	}
 	free(l.text);
+	return ok;
 }
 
 int mapfile_clean(struct mapfile *m, struct sb_err *err)
@@ -444,9 +472,9 @@ int mapfile_clean(struct mapfile *m, struct sb_err *err)
 	if (fd < 0)
 		return 0; /* there is none, or it cannot be ours */
 	used = users_of(m, &st) != USED_NOT;
-	if (ids_take(&own, m))
-		clean(m, fd, &st, used);
+	if (ids_take(&own, m) && !clean(m, fd, &st, used))
+		ret = no_file(m, err);
 	ids_drop(&own);
 	close(fd);
-	return 0;
+	return ret;
 }

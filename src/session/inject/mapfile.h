@@ -20,9 +20,10 @@
  * own, and would write into our lines).
  *
  * Our lines are known by the text that their names begin with. That is all that is needed to
- * remove them, so a detach and a recovery after a crash use the same function. The bytes of a line
- * are replaced by newlines, which readers skip: to cut the file could cut off a line that the
- * process has just added. A file that has nothing else is removed, unless the process has it open.
+ * remove them, so a detach and a recovery after a crash use the same function. A file that has
+ * nothing else is removed, and one that they end is cut. If the process has the file open, either
+ * could take a line that the process is about to add: newlines, which readers skip, replace our
+ * lines.
  *
  * Any file system can be there, and its calls may block: so all but mapfile_open() belongs to the
  * thread of mapfiles.h, which also has its own ids.

@@ -114,12 +114,12 @@ static void ask(struct mapfiles *w, struct mapfile *m, char *lines, size_t len, 
 	pthread_mutex_unlock(&w->lock);
 }
 
-struct mapfile *mapfiles_add(struct mapfiles *w, pid_t pid)
+struct mapfile *mapfiles_add(struct mapfiles *w, pid_t pid, struct sb_err *err)
 {
 	struct file *f = must_calloc(1, sizeof(*f));
 
 	(void)w;
-	if (mapfile_open(&f->m, pid, NULL) == 0)
+	if (mapfile_open(&f->m, pid, err) == 0)
 		return &f->m;
 	free(f);
 	return NULL;
@@ -207,7 +207,7 @@ void mapfiles_tidy(const pid_t *pids, size_t n)
 	struct sb_err ignored = { 0 };
 
 	for (size_t i = 0; w && i < n; i++) {
-		struct mapfile *m = mapfiles_add(w, pids[i]);
+		struct mapfile *m = mapfiles_add(w, pids[i], &ignored);
 
 		if (m)
 			mapfiles_drop(w, m, false);

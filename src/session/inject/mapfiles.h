@@ -17,9 +17,9 @@ struct mapfile;
 
 struct mapfiles *mapfiles_open(void); /* NULL: no thread could be started */
 
-/* The map of a living process; nothing is written yet. It lives until mapfiles_drop(). NULL: it has
- * ended. */
-struct mapfile *mapfiles_add(struct mapfiles *w, pid_t pid);
+/* The map of a process; nothing is written yet. It lives until mapfiles_drop(). NULL: SB_ENOPROC,
+ * it has ended, or another failure. */
+struct mapfile *mapfiles_add(struct mapfiles *w, pid_t pid, struct sb_err *err);
 
 /*
  * Adds lines to it, and takes them over (malloc). False, once and from then on: more than

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "mapfile.h"
 #include "mapfiles.h"
 #include "priv.h"
@@ -14,10 +15,22 @@
 #include "src/base/must.h"
 #include "src/base/text.h"
 
+/* Two for each process. */
+static void more_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void perfmap_open(struct session *s)
 {
 	if ((!s->cfg->perf_map && !s->cfg->perf_map_keep) || s->cfg->look_only || s->cfg->preview)
 		return;
+	more_descriptors();
 	s->mapfiles = mapfiles_open();
 	if (!s->mapfiles)
 		session_warn(s, "--perf-map: no thread could be started");
@@ -69,15 +82,20 @@ static char *lines_of(const struct session *s, struct record *rec, size_t *len)
 
 static void write_one(struct session *s, struct record *rec)
 {
+	struct sb_err err = { 0 };
 	char *lines;
 	size_t len;
 
 	if (!rec->mapfile)
-		rec->mapfile = mapfiles_add(s->mapfiles, rec->pid);
-	/* It has ended, and its number may be another process's. */
-	if (!rec->mapfile || memory_gone(&rec->space->mem))
-		return;
+		rec->mapfile = mapfiles_add(s->mapfiles, rec->pid, &err);
 	lines = lines_of(s, rec, &len);
+	/* The number of a process that has ended may be another one's by now. */
+	if (!rec->mapfile || memory_gone(&rec->space->mem)) {
+		if (err.code && err.code != SB_ENOPROC)
+			session_warn(s, "%s", err.what);
+		free(lines);
+		return;
+	}
 	if (!mapfiles_write(s->mapfiles, rec->mapfile, lines, len))
 		session_warn(s,
 			     "--perf-map: there are more names than %u MiB, and the rest is "
