@@ -127,9 +127,11 @@ start late "$V/mapped" late "$T/late"
 attach "$pid" :mapped_fn 1us --perf-map
 await_name "$pid" mapped_fn
 touch "$T/late"
-wait_for 10 grep -q own_3 "$(map "$pid")" || fail "it cannot use our map: $(cat "$T/late.err")"
+wait_for 10 eval "ls -l /proc/$pid/fd | grep -q '$(map "$pid")'" || fail "it cannot use our map: $(cat "$T/late.err")"
 sb_stop
 ended 0
+rm "$T/late"
+wait_for 10 grep -q own_3 "$(map "$pid")" || fail 'the map that the program has open was removed'
 no_names "$pid" late
 finish late "$pid"
 rm "$(map "$pid")"

@@ -5,7 +5,8 @@
  *	none		no map
  *	append		/tmp/perf-PID.map, and adds a line every few milliseconds, as CPython does
  *	offset		the same at an offset of its own, as V8 does
- *	late GATE	as append, but opens it when the file GATE exists
+ *	late GATE	as append, but opens it when the file GATE exists, and adds lines once GATE is
+ *			gone again
  *	fork GATE	no map; has a child that calls it too, and another one once GATE exists;
  *prints "child PID" for each
  *
@@ -121,11 +122,12 @@ int main(int argc, char **argv)
 		if (gate && access(gate, F_OK) == 0) {
 			if (forks)
 				child[1] = make_child();
-			if (late)
+			if (late && map_fd < 0)
 				open_map(O_APPEND);
-			gate = NULL;
+			if (!late)
+				gate = NULL;
 		}
-		if (map_fd >= 0)
+		if (map_fd >= 0 && !(late && access(gate, F_OK) == 0))
 			add_line();
 	}
 	for (int i = 0; i < 2; i++)
