@@ -11,7 +11,7 @@ sb --help
 ended 0
 for word in list recover doctor --pid --targets --delay --every --start-on --for --mechanism \
 	--max-slowdown --require-hits --json --jsonl --tag --interval --no-follow --no-children --match \
-	--from-env --daemon --status-fd --metrics --metrics-file --metrics-by-pid --events sweep compare \
+	--from-env --daemon --status-fd --metrics --metrics-file --metrics-by-pid --events --perf-map --perf-map-keep sweep compare \
 	every= start= for= pid= thread= resume= inline=; do
 	grep -q -- "$word" "$T/sb.out" || fail "--help does not name $word"
 done

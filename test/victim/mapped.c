@@ -5,10 +5,9 @@
  *	none		no map
  *	append		/tmp/perf-PID.map, and adds a line every few milliseconds, as CPython does
  *	offset		the same at an offset of its own, as V8 does
- *	late GATE	as append, but opens it when the file GATE exists, and adds lines once GATE is
- *			gone again
- *	fork GATE	no map; has a child that calls it too, and another one once GATE exists;
- *prints "child PID" for each
+ *	late GATE	as append; opens it when the file GATE exists, writes when that is gone
+ *	fork GATE	no map; has a child that calls it too, and a second one once GATE exists;
+ *			prints "child PID" for each
  *
  * At its end it finds its own lines in the map, whole and in order.
  */
