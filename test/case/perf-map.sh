@@ -5,6 +5,13 @@
 # limit: 120 s
 . "$SRC/test/lib.sh"
 
+drop_maps() { # of a case that fails
+	local p
+
+	for p in "${pids[@]}"; do rm -f "$(map "$p")"; done
+}
+trap 'cleanup; status=$?; drop_maps; exit $status' EXIT
+
 map() { echo "/tmp/perf-$1.map"; }
 names() { grep -qE "^[0-9a-f]+ [0-9a-f]+ sbinject:$2\$" "$(map "$1")" 2>/dev/null; }
 await_name() { wait_for 10 names "$1" "$2" || fail "no name $2 for $1: $(cat "$(map "$1")")"; }
@@ -77,6 +84,7 @@ finish fork "$pid"
 sb_start :mapped_fn 1us --perf-map -- "$V/mapped"
 wait_for 10 grep -q '^pid' "$T/sb.out" || fail 'not launched'
 p=$(sed -n 's/^pid //p' "$T/sb.out")
+pids+=("$p")
 await_name "$p" mapped_fn
 kill -TERM "$p"
 sb_wait
@@ -85,12 +93,50 @@ no_map "$p" launched
 sb_start :mapped_fn 1us --perf-map-keep -- "$V/mapped"
 wait_for 10 grep -q '^pid' "$T/sb.out" || fail 'not launched'
 p=$(sed -n 's/^pid //p' "$T/sb.out")
+pids+=("$p")
 await_name "$p" mapped_fn
 kill -TERM "$p"
 sb_wait
 ended 0
 names "$p" mapped_fn || fail '--perf-map-keep does not keep'
 rm "$(map "$p")"
+
+# An exec drops the stubs of the program before, and their names.
+sb_start libc.so.6:write 0 :mapped_fn 0 --perf-map -- sh -c "echo first; exec '$V/mapped' append"
+wait_for 10 grep -q '^pid' "$T/sb.out" || fail 'not launched'
+p=$(sed -n 's/^pid //p' "$T/sb.out")
+pids+=("$p")
+await_name "$p" mapped_fn
+await_name "$p" write
+in_stubs "$p"
+kill -TERM "$p"
+sb_wait
+ended 0
+no_names "$p" exec
+grep -q '^self-check ok' "$T/sb.out" || fail 'the map of the program is not whole'
+rm "$(map "$p")"
+
+# A mount and pid namespace: the file is in there, under the pid in there.
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
+	cp "$V/mapped" "$T/inner" # the name that is looked for below
+	start inner unshare -m -p -f --mount-proc sh -c "mount -t tmpfs none /mnt && cp '$T/inner' /mnt/ &&
+		mount -t tmpfs none /tmp && exec /mnt/inner"
+	inner=$(tr -d ' ' <"/proc/$pid/task/$pid/children")
+	attach "$inner" :mapped_fn 1us --perf-map
+	wait_for 10 grep -q sbinject:mapped_fn "/proc/$inner/root/tmp/perf-1.map" || fail 'no map in the namespace'
+	[ ! -e "$(map "$inner")" ] && [ ! -e "$(map 1)" ] || fail 'a map out of the namespace'
+	if [ -s "$T/report" ]; then
+		perf record -q -e cpu-clock -o "$T/perf.data" -p "$inner" -- sleep 0.3 2>"$T/perf.err"
+		perf report -i "$T/perf.data" --stdio -s sym >"$T/report" 2>&1
+		grep -q ' sbinject:spin *$' "$T/report" || fail "perf report: $(cat "$T/report")"
+	fi
+	sb_stop
+	ended 0
+	[ ! -e "/proc/$inner/root/tmp/perf-1.map" ] || fail 'a map stays in the namespace'
+	kill -TERM "$inner"
+	wait "$pid"
+	said inner '^self-check ok$' || fail 'the victim in the namespace is not content'
+fi
 
 # A map that is there already, and that nobody writes.
 printf '1000 10 mine\n2000 10 sb:not\nhalf' >"$(map "$calls")"

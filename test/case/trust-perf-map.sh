@@ -6,6 +6,12 @@
 need_root
 need setpriv chroot objcopy
 
+drop_maps() { # of a case that fails
+	local p
+
+	for p in "${pids[@]}"; do rm -rf "/tmp/perf-$p.map" "/tmp/perf-$p.map.link" "/tmp/perf-$p.map.file"; done
+}
+trap 'cleanup; status=$?; drop_maps; exit $status' EXIT
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 nobody() { exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 chmod 755 "$T" && mkdir -m 755 "$T/open" && mkdir -m 700 "$T/closed" && mkdir -m 777 "$T/theirs"
@@ -53,9 +59,9 @@ left_alone 'a folder'
 
 # What it swaps meanwhile. The user may lose the own map, and nothing else.
 # shellcheck disable=SC2016 # for that shell
-nobody bash -c 'while :; do
+nobody bash -c 'while [ ! -e "$3" ]; do
 	ln -s "$1" "$2.link"; mv -f "$2.link" "$2"; echo "1000 10 sbinject:x" >"$2.file"; mv -f "$2.file" "$2"
-done' - "$T/closed/precious" "$map" 2>/dev/null &
+done' - "$T/closed/precious" "$map" "$T/theirs/stop" 2>/dev/null &
 swapper=$!
 pids+=("$swapper")
 for _ in 1 2 3 4 5 6 7 8; do
@@ -64,7 +70,7 @@ for _ in 1 2 3 4 5 6 7 8; do
 	ended 0 swapping
 	same 'a file of root, with swaps' "$(cat "$T/closed/precious")" precious
 done
-kill "$swapper"
+touch "$T/theirs/stop" # a signal would leave its last mv running
 wait "$swapper" 2>/dev/null
 rm -rf "$map" "$map.link" "$map.file"
 # The map is the user's own, and others cannot read it: it has addresses.
