@@ -200,6 +200,4 @@ ended 0
 no_map "$calls" recover
 unchanged "$calls"
 finish calls "$calls"
-if need_uprobe 2>/dev/null; then
-	refuses 2 'perf-map is for the inject backend' --backend uprobe --perf-map -p $$ libc.so.6:getpid 0
-fi
+refuses 2 'perf-map is for the inject backend' --backend uprobe --perf-map -p $$ libc.so.6:getpid 0
