@@ -20,6 +20,7 @@ enum {
 	ARCH_SITE_MAX = 512,	    /* bytes of one site's stub, at most */
 	ARCH_FRAME_MAX = 24 * 1024, /* bytes of a signal frame with its vector state, at most */
 	ARCH_XSTATE_MAX = 16 * 1024,
+	ARCH_PARTS = 4,
 	ARCH_BELL_BACK = 104, /* below a thread's stack pointer while it waits at a doorbell: the
 			       * address where it continues */
 };
@@ -63,6 +64,11 @@ struct arch_spill {
 	uint64_t word[16]; /* word[i] is at sp - 8 * (i + 1) */
 };
 
+struct arch_part {
+	const char *name;
+	uint32_t off, size; /* from the beginning of the common code */
+};
+
 /* How a thread can be moved out of a region's common code. */
 enum arch_leave {
 	ARCH_LEAVE_NOT,	   /* unknown: another version's code, or one of the gadgets */
@@ -94,6 +100,8 @@ struct arch {
 	size_t (*common_size)(void);
 	void (*emit_common)(const struct arch_env *env, uint8_t *buf);
 	void (*common_gadgets)(uint64_t common, struct arch_gadgets *out);
+	/* Its parts, by name, for profilers: at most ARCH_PARTS, in order. Returns how many. */
+	size_t (*common_parts)(struct arch_part *parts);
 
 	/*
 	 * One site's stub at address `at`: counts in the cell at `cell` (that of process 0) and in

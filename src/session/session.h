@@ -63,6 +63,8 @@ struct session_config {
 	char *start_on;		   /* a target or a file; NULL */
 	bool sweeping;	     /* the caller chooses doses with care: no warning of a slowdown */
 	bool by_function;    /* also counts the hits of each function */
+	bool perf_map;	     /* names of stubs in /tmp/perf-PID.map, for profilers */
+	bool perf_map_keep;  /* ... which stay there */
 	bool timed;	     /* as the backend's time() of every target, from the start */
 	double max_slowdown; /* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;	     /* for the backend's list(): measures nothing */

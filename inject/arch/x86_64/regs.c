@@ -413,6 +413,7 @@ static const struct arch x86_64 = {
 	.common_size = stub_common_size,
 	.emit_common = stub_emit_common,
 	.common_gadgets = stub_common_gadgets,
+	.common_parts = stub_common_parts,
 	.emit_site = stub_emit_site,
 	.emit_bell = stub_emit_bell,
 	.leave_site = stub_leave_site,

@@ -79,6 +79,16 @@ static bool emit_before(const struct plan *plan, uint64_t at, uint8_t *buf, size
 	return len;
 }
 
+size_t stub_common_parts(struct arch_part *parts)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	parts[0] = (struct arch_part){ "spin", t->slow, t->bell - t->slow };
+	parts[1] = (struct arch_part){ "doorbell", t->bell, t->gadget_syscall - t->bell };
+	parts[2] = (struct arch_part){ "call", t->gadget_syscall, t->size - t->gadget_syscall };
+	return 3;
+}
+
 /* Appends the displaced code and completes *out, whose entry is set. */
 static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, uint8_t *buf,
 			     size_t cap, struct arch_site *out, enum plan_refusal *why)

@@ -74,6 +74,7 @@ extern const struct stub_common stub_common_template;
 size_t stub_common_size(void);
 void stub_emit_common(const struct arch_env *env, uint8_t *buf);
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out);
+size_t stub_common_parts(struct arch_part *parts);
 size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
 		      uint64_t each, uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
 		      enum plan_refusal *why);

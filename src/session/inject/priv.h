@@ -58,6 +58,8 @@ struct record {
 	uint64_t code;		 /* code_of_maps() at the last complete look; 0: none */
 	uint64_t looked;	 /* last round of the search for targets that was done here */
 	bool looking;		 /* a search for targets is in progress */
+	struct mapfile *mapfile; /* perfmap.c; NULL: none */
+	size_t n_mapped;	 /* regions whose names are in it */
 	unsigned int part_tries; /* failed tries of session_part(); see ids.c */
 	bool ended;
 	struct record *next;
@@ -124,6 +126,7 @@ struct session {
 	uint64_t look;		   /* of page_walk_begin(), to visit each page once */
 	const struct record *walk; /* position of page_walk_next() */
 	size_t ids_turn;	   /* position of ids_step() */
+	struct mapfiles *mapfiles; /* perfmap.c; NULL: without --perf-map */
 };
 
 #define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
@@ -137,8 +140,10 @@ static inline struct session *session_of(const struct session_core *core)
  * The files of this folder, from below to above. A file calls only files of earlier lines;
  * test/case/object-circles.sh refuses circles.
  *
+ *	mapfile
+ *	mapfiles
  *	state walk sites same unseen release recover
- *	each bell guest
+ *	each bell guest perfmap
  *	notes untraced
  *	record
  *	result site window
@@ -187,6 +192,17 @@ void each_keep(struct session *s, const struct page *page);
 uint64_t *each_sums(struct session *s);
 size_t each_list(struct session *s, size_t target, struct session_function **list);
 void each_free(struct session *s);
+
+/*
+ * perfmap.c: the names of stubs, for profilers; nothing without --perf-map. perfmap_step() writes
+ * those of new processes and regions, perfmap_end() removes those of a record that ends, or leaves
+ * them (--perf-map-keep), perfmap_close() waits for that, at most two seconds. No thread is stopped
+ * for it. mapfile.h has the rules for the files.
+ */
+void perfmap_open(struct session *s);
+void perfmap_step(struct session *s);
+void perfmap_end(struct session *s, struct record *rec);
+void perfmap_close(struct session *s);
 
 /*
  * record.c: program images of processes, and their counts. record_new() adds one at the head of the

@@ -126,6 +126,7 @@ void record_end(struct session *s, struct record *rec)
 	if (rec->ended)
 		return;
 	rec->ended = true;
+	perfmap_end(s, rec);
 	if (!space)
 		return;
 	for (size_t i = 0; i < s->n_targets; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "mapfiles.h"
 #include "inject/clock.h"
 #include "inject/region.h"
 #include "inject/room.h"
@@ -369,6 +370,7 @@ int recover_processes(const pid_t *pids, size_t n, size_t named, size_t *restore
 	*restored = recover_round(&r, pids, n, named, &first);
 	for (int i = 1; i < SESSIONS_MOST && !first.code && !r.stays && holds_more(pids, n); i++)
 		recover_round(&r, pids, n, named, &first);
+	mapfiles_tidy(pids, n);
 	if (!first.code)
 		return 0;
 	*err = first;

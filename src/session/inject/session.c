@@ -85,6 +85,7 @@ int inject_open(struct session_core *core, struct sb_err *err)
 	else
 		measure_machine(s);
 	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
+	perfmap_open(s);
 	return 0;
 }
 
@@ -94,6 +95,7 @@ void inject_close(struct session_core *core)
 
 	hook_bench_close(s->bench);
 	tree_free(&s->tree);
+	perfmap_close(s);
 	while (s->records) {
 		struct record *rec = s->records;
 
@@ -297,6 +299,7 @@ enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_
 	if (session_slow(core, now, err))
 		return SESSION_END_SLOWDOWN;
 	session_untrace(s);
+	perfmap_step(s);
 	left = session_left(core, now);
 	next_wake(s, left, window, next_ms);
 	if (more)

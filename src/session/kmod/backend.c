@@ -74,6 +74,8 @@ static int check_config(const struct session_config *cfg, struct sb_err *err)
 
 	if (cfg->by_function)
 		return err_set(err, SB_EUSAGE, "--hits-by-function is for the inject backend");
+	if (cfg->perf_map || cfg->perf_map_keep)
+		return err_set(err, SB_EUSAGE, "--perf-map is for the inject backend");
 	if (cfg->n_pids > 1) {
 		err_set(err, SB_EUSAGE,
 			"the kernel module limits a target to one process and its "

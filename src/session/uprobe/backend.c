@@ -53,6 +53,11 @@ static int check_config(struct uprobe_session *s, struct sb_err *err)
 		err_hint(err, "a uprobe counts for its target: name one function a target");
 		return -SB_EUSAGE;
 	}
+	if (s->cfg->perf_map || s->cfg->perf_map_keep) {
+		err_set(err, SB_EUSAGE, "--perf-map is for the inject backend");
+		err_hint(err, "leave it out: a uprobe puts no code into the process");
+		return -SB_EUSAGE;
+	}
 	if (s->cfg->mechanism != MECHANISM_AUTO && !s->cfg->look_only) {
 		err_set(err, SB_EUSAGE, "--mechanism is for the inject backend");
 		err_hint(err, "leave it out: the mechanism is a uprobe");
