@@ -7,7 +7,7 @@
 const struct backend backend_inject = {
 	.name = "inject",
 	.summary = "jumps planted by ptrace, delays spent inside the target",
-	.size = sizeof(struct session),
+	.size = sizeof(struct inject_session),
 	.spare_targets = 512,
 	.open = inject_open,
 	.close = inject_close,

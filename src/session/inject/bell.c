@@ -13,14 +13,15 @@
 enum { MAX_CALLERS = 64 };
 
 /* The first instruction may stay in front of the window: the record has the requested address. */
-static bool is_site_of(const struct session *s, const struct journal_site *site, uint64_t addr)
+static bool is_site_of(const struct inject_session *s, const struct journal_site *site,
+		       uint64_t addr)
 {
 	return site->cookie >= s->n_sites || s->site[site->cookie].address == addr;
 }
 
 /* The site of that address whose window begins in [from, to]. */
-static size_t hooked_between(const struct session *s, const struct space *space, uint64_t from,
-			     uint64_t to, uint64_t addr)
+static size_t hooked_between(const struct inject_session *s, const struct space *space,
+			     uint64_t from, uint64_t to, uint64_t addr)
 {
 	for (size_t i = 0; space && i < space->n_regions; i++) {
 		const struct region *r = space->regions[i];
@@ -35,12 +36,12 @@ static size_t hooked_between(const struct session *s, const struct space *space,
 	return SIZE_MAX;
 }
 
-size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr)
+size_t session_hooked_at(const struct inject_session *s, const struct space *space, uint64_t addr)
 {
 	return hooked_between(s, space, addr, addr + PLAN_MAX_SKIPPED, addr);
 }
 
-size_t session_hooked_exit(const struct session *s, const struct space *space, uint64_t addr)
+size_t session_hooked_exit(const struct inject_session *s, const struct space *space, uint64_t addr)
 {
 	return hooked_between(s, space, addr - PLAN_MAX_WINDOW, addr, addr);
 }
@@ -56,7 +57,7 @@ bool session_found_at(const struct found *found, uint64_t addr, size_t *target)
 	return false;
 }
 
-void bell_add(const struct session *s, const struct space *space, struct found *found,
+void bell_add(const struct inject_session *s, const struct space *space, struct found *found,
 	      const struct resolve_site *rs)
 {
 	struct found_site site = {
@@ -76,8 +77,8 @@ void bell_add(const struct session *s, const struct space *space, struct found *
 	found_add(found, &site);
 }
 
-void session_add_bell(const struct session *s, const struct space *space, struct found *found,
-		      struct image *img, uint64_t bias, const char *name)
+void session_add_bell(const struct inject_session *s, const struct space *space,
+		      struct found *found, struct image *img, uint64_t bias, const char *name)
 {
 	struct symbol_list list;
 
@@ -114,7 +115,7 @@ static bool occupied(const struct memory *mem, const struct found_site *fs)
 }
 
 /* The last site of `found` cannot be hooked: replaces it by its callers, if they are all known. */
-static void take_callers(struct session *s, const struct space *space, struct found *found)
+static void take_callers(struct inject_session *s, const struct space *space, struct found *found)
 {
 	struct found_site notice = found->site[found->count - 1];
 	uint64_t from[MAX_CALLERS], end;
@@ -140,7 +141,7 @@ static void take_callers(struct session *s, const struct space *space, struct fo
 }
 
 /* Bells are always jumps: they must work after the end of the tracer, and a trap would not. */
-void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found)
+void bell_find(struct inject_session *s, pid_t pid, const struct space *space, struct found *found)
 {
 	struct resolve_access access = { 0 };
 	struct resolve_result res = { 0 };

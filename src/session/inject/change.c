@@ -10,7 +10,7 @@
 #include "src/base/must.h"
 
 /* pid=: a process and its descendants, in any order of the list. */
-static void scope_of(struct session *s, size_t index)
+static void scope_of(struct inject_session *s, size_t index)
 {
 	pid_t pid = s->target[index].spec->pid;
 
@@ -25,7 +25,7 @@ static void scope_of(struct session *s, size_t index)
 
 /* Searches every process for the target and hooks it there; with --no-follow each process is traced
  * meanwhile. */
-static void hook_everywhere(struct session *s, size_t index)
+static void hook_everywhere(struct inject_session *s, size_t index)
 {
 	struct record *rec;
 
@@ -42,7 +42,7 @@ static void hook_everywhere(struct session *s, size_t index)
 }
 
 /* A target that a mapped module lacks, or that cannot be hooked, is an error here as at attach. */
-static int judge(struct session *s, size_t index, struct sb_err *err)
+static int judge(struct inject_session *s, size_t index, struct sb_err *err)
 {
 	struct target *t = &s->target[index];
 	size_t n;
@@ -78,7 +78,7 @@ size_t inject_room(const struct session_core *core)
 
 int inject_add(struct session_core *core, size_t index, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	const struct target *t = &s->target[index];
 	int ret;
 
@@ -98,7 +98,7 @@ int inject_add(struct session_core *core, size_t index, struct sb_err *err)
 }
 
 /* The session's numbers of the sites of this target, as a set. */
-static bool *cookies_of(const struct session *s, size_t index)
+static bool *cookies_of(const struct inject_session *s, size_t index)
 {
 	bool *set = must_calloc(s->n_sites + 1, sizeof(*set));
 
@@ -107,7 +107,7 @@ static bool *cookies_of(const struct session *s, size_t index)
 	return set;
 }
 
-static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
+static int unplant_pass(struct inject_session *s, const bool *set, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -130,7 +130,7 @@ static int unplant_pass(struct session *s, const bool *set, struct sb_err *err)
 }
 
 /* Repeats until no new process has appeared: a fork in progress has a copy of the hooks already. */
-static int unplant(struct session *s, size_t index, struct sb_err *err)
+static int unplant(struct inject_session *s, size_t index, struct sb_err *err)
 {
 	bool *set = cookies_of(s, index);
 	const struct record *newest;
@@ -146,7 +146,7 @@ static int unplant(struct session *s, size_t index, struct sb_err *err)
 
 int inject_remove(struct session_core *core, size_t index, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct target *t = &s->target[index];
 	int ret = 0;
 
@@ -161,7 +161,7 @@ int inject_remove(struct session_core *core, size_t index, struct sb_err *err)
 }
 
 struct lane_list {
-	struct session *s;
+	struct inject_session *s;
 	struct session_lane *lane;
 	size_t n, cap;
 	pid_t pid;
@@ -199,7 +199,7 @@ static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
 }
 
 /* Adds the counts of ended processes and of processes that were never seen. */
-static void add_others(struct session *s, struct lane_list *list)
+static void add_others(struct inject_session *s, struct lane_list *list)
 {
 	list->pid = 0;
 	for (list->target = 0; list->target < s->n_targets; list->target++) {
@@ -213,7 +213,7 @@ static void add_others(struct session *s, struct lane_list *list)
 
 size_t inject_lanes(struct session_core *core, struct session_lane **lanes, uint64_t *t_ns)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct lane_list list = { .s = s };
 
 	*t_ns = clock_ns();

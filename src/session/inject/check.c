@@ -14,7 +14,7 @@
 #include "src/base/text.h"
 #include "src/session/check.h"
 
-static int check_pid(const struct session *s, pid_t pid, struct sb_err *err)
+static int check_pid(const struct inject_session *s, pid_t pid, struct sb_err *err)
 {
 	if (processes_skipped(s->cfg, pid))
 		return err_set(err, SB_EBADPROC, "process %d is sbinject itself", pid);
@@ -60,7 +60,7 @@ static int judge_target(const struct target *t, const struct verdict *v, struct 
 	return -(int)err->code;
 }
 
-static int check_targets(struct session *s, const pid_t *pids, size_t n, struct sb_err *err)
+static int check_targets(struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err)
 {
 	struct verdict *verdict = must_calloc(s->n_targets + 1, sizeof(*verdict));
 	int ret = 0;
@@ -87,7 +87,7 @@ static int check_targets(struct session *s, const pid_t *pids, size_t n, struct 
  * missing here, and the hooks look like those of another tool. A living sbinject keeps its
  * processes; a warning names these.
  */
-static int check_left_hooked(const struct session *s, const pid_t *pids, size_t n,
+static int check_left_hooked(const struct inject_session *s, const pid_t *pids, size_t n,
 			     struct sb_err *err)
 {
 	pid_t tracer;
@@ -108,7 +108,7 @@ static int check_left_hooked(const struct session *s, const pid_t *pids, size_t 
 
 int inject_check(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	pid_t *pids;
 	size_t n;
 	int ret = check_machine_first(err);
@@ -127,7 +127,7 @@ int inject_check(struct session_core *core, struct sb_err *err)
 
 int inject_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err)
 {
-	const struct session *s = session_of(core);
+	const struct inject_session *s = session_of(core);
 
 	if (spec->delay_ns && !s->clock_ok) {
 		err_set(err, SB_ECLOCK, "delays cannot be exact on this machine: %s", s->clock_why);

@@ -12,7 +12,7 @@
 #define RETAKE_NS 5000000000ull
 
 /* Its agent stays, and nothing else: no more can be done. */
-static bool is_left(const struct session *s, pid_t pid)
+static bool is_left(const struct inject_session *s, pid_t pid)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (rec->pid == pid && rec->python.stays)
@@ -21,7 +21,7 @@ static bool is_left(const struct session *s, pid_t pid)
 }
 
 /* Takes unknown processes that map one of our pages: forks of an untraced process. */
-static void take_strays(struct session *s)
+static void take_strays(struct inject_session *s)
 {
 	pid_t *pids, other;
 	size_t n;
@@ -47,7 +47,7 @@ static void take_strays(struct session *s)
 	free(pids);
 }
 
-static uint64_t count_strays(const struct session *s)
+static uint64_t count_strays(const struct inject_session *s)
 {
 	pid_t *pids;
 	size_t n;
@@ -58,7 +58,7 @@ static uint64_t count_strays(const struct session *s)
 	return n;
 }
 
-static void close_pages(struct session *s)
+static void close_pages(struct inject_session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->space && rec->space->control)
@@ -66,7 +66,7 @@ static void close_pages(struct session *s)
 }
 
 /* A vfork child goes before its parent, which waits for it. */
-static struct proc *next_to_release(const struct session *s)
+static struct proc *next_to_release(const struct inject_session *s)
 {
 	for (struct proc *p = s->tree.procs; p; p = p->next)
 		if (p->vfork_parent)
@@ -79,7 +79,7 @@ static bool hooks_in(const struct space *space)
 	return space && (space->hooked || space_holds(space));
 }
 
-static void restore_space(struct session *s, struct proc *proc)
+static void restore_space(struct inject_session *s, struct proc *proc)
 {
 	struct space_restored done = { 0 };
 	struct space *space = proc->space;
@@ -113,7 +113,7 @@ static void restore_space(struct session *s, struct proc *proc)
  * Traces an untraced process again. A debugger may trace it now: the hooks no longer act, so there
  * is time to wait for its end, up to RETAKE_NS.
  */
-static bool retake(struct session *s, struct proc *proc)
+static bool retake(struct inject_session *s, struct proc *proc)
 {
 	uint64_t end = clock_ns() + RETAKE_NS;
 	struct sb_err err = { 0 };
@@ -144,7 +144,7 @@ static bool retake(struct session *s, struct proc *proc)
  * to change: it must be held with its parent. Once the parents are traced again every birth is
  * seen; then a search finds children that were born before.
  */
-static void retake_all(struct session *s)
+static void retake_all(struct inject_session *s)
 {
 	struct proc *p;
 
@@ -160,7 +160,7 @@ static void retake_all(struct session *s)
 		tree_dispatch(&s->tree);
 }
 
-static void detach_one(struct session *s, struct proc *proc)
+static void detach_one(struct inject_session *s, struct proc *proc)
 {
 	pid_t pid = proc->pid;
 
@@ -177,7 +177,7 @@ static void detach_one(struct session *s, struct proc *proc)
 
 /* Detaches until no event is left: a child that was born just now may be the last process, and its
  * parent's event may still be pending. */
-static void detach_all(struct session *s)
+static void detach_all(struct inject_session *s)
 {
 	struct proc *proc;
 	bool more;
@@ -196,7 +196,7 @@ static void detach_all(struct session *s)
 
 void inject_detach(struct session_core *core)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 
 	session_hurry(true);
 	close_pages(s);

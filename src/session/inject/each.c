@@ -34,7 +34,7 @@ static bool is_it(const struct each *e, size_t target, const char *module, const
 }
 
 /* The function's slot, or the free slot for it. */
-static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
+static uint32_t *slot_of(const struct inject_session *s, size_t target, const char *module,
 			 const char *symbol, uint64_t address)
 {
 	uint64_t h = hash(hash((0xcbf29ce484222325ull ^ target) + address, symbol), module);
@@ -46,8 +46,8 @@ static uint32_t *slot_of(const struct session *s, size_t target, const char *mod
 	return &s->each_slot[i];
 }
 
-uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
-		     uint64_t address)
+uint32_t each_number(struct inject_session *s, size_t target, const char *module,
+		     const char *symbol, uint64_t address)
 {
 	uint32_t *slot, number;
 
@@ -82,7 +82,7 @@ uint32_t each_number(struct session *s, size_t target, const char *module, const
 }
 
 /* Adds the hits of a note. The target may have overwritten the note. */
-static void add_note(struct session *s, const struct page_note *note, uint64_t *sums)
+static void add_note(struct inject_session *s, const struct page_note *note, uint64_t *sums)
 {
 	uint32_t *slot;
 
@@ -93,7 +93,7 @@ static void add_note(struct session *s, const struct page_note *note, uint64_t *
 		sums[*slot - 1] += note->hits;
 }
 
-static void add_page(struct session *s, const struct page *page, uint64_t *sums)
+static void add_page(struct inject_session *s, const struct page *page, uint64_t *sums)
 {
 	struct page_note note = { 0 };
 
@@ -103,7 +103,7 @@ static void add_page(struct session *s, const struct page *page, uint64_t *sums)
 	page_note_done(&note);
 }
 
-void each_keep(struct session *s, const struct page *page)
+void each_keep(struct inject_session *s, const struct page *page)
 {
 	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
 
@@ -116,7 +116,7 @@ void each_keep(struct session *s, const struct page *page)
 	free(sums);
 }
 
-void each_free(struct session *s)
+void each_free(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_each; i++) {
 		free(s->each[i].module);
@@ -126,7 +126,7 @@ void each_free(struct session *s)
 	free(s->each_slot);
 }
 
-uint64_t *each_sums(struct session *s)
+uint64_t *each_sums(struct inject_session *s)
 {
 	uint64_t *sums = s->n_each ? calloc(s->n_each, sizeof(*sums)) : NULL;
 	const struct page *page;
@@ -142,7 +142,7 @@ uint64_t *each_sums(struct session *s)
 	return sums;
 }
 
-size_t each_list(struct session *s, size_t target, struct session_function **list)
+size_t each_list(struct inject_session *s, size_t target, struct session_function **list)
 {
 	uint64_t *sums = each_sums(s);
 	size_t n = 0;

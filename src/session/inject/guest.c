@@ -18,7 +18,7 @@ struct guest {
 	bool out; /* nothing of the agent can run any more */
 };
 
-static struct guest *guest_of(const struct session *s, pid_t pid)
+static struct guest *guest_of(const struct inject_session *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_guests; i++)
 		if (s->guest[i].pid == pid)
@@ -26,12 +26,12 @@ static struct guest *guest_of(const struct session *s, pid_t pid)
 	return NULL;
 }
 
-bool guest_is(const struct session *s, pid_t pid)
+bool guest_is(const struct inject_session *s, pid_t pid)
 {
 	return guest_of(s, pid) != NULL;
 }
 
-static void guest_add(struct session *s, pid_t pid, struct room *room)
+static void guest_add(struct inject_session *s, pid_t pid, struct room *room)
 {
 	s->guest = realloc(s->guest, (s->n_guests + 1) * sizeof(*s->guest));
 	if (!s->guest)
@@ -39,13 +39,13 @@ static void guest_add(struct session *s, pid_t pid, struct room *room)
 	s->guest[s->n_guests++] = (struct guest){ .pid = pid, .room = room };
 }
 
-static void guest_drop(struct session *s, size_t i)
+static void guest_drop(struct inject_session *s, size_t i)
 {
 	room_free(s->guest[i].room);
 	s->guest[i] = s->guest[--s->n_guests];
 }
 
-bool guest_forked(struct session *s, const struct proc *child, const struct proc *parent)
+bool guest_forked(struct inject_session *s, const struct proc *child, const struct proc *parent)
 {
 	const struct record *rec = parent->session;
 	const struct guest *guest = guest_of(s, parent->pid);
@@ -62,7 +62,7 @@ bool guest_forked(struct session *s, const struct proc *child, const struct proc
 	return true;
 }
 
-void guest_load(struct session *s, const struct proc *proc)
+void guest_load(struct inject_session *s, const struct proc *proc)
 {
 	pid_t pid = proc->pid; /* the process may end meanwhile */
 	struct room *room = proc->space ? room_load(proc->space, &s->tree, pid) : NULL;
@@ -72,7 +72,7 @@ void guest_load(struct session *s, const struct proc *proc)
 }
 
 /* An agent is gone if its process has ended or runs another program. */
-static bool is_gone(const struct session *s, const struct guest *guest)
+static bool is_gone(const struct inject_session *s, const struct guest *guest)
 {
 	const struct proc *proc = tree_proc(&s->tree, guest->pid);
 
@@ -80,7 +80,7 @@ static bool is_gone(const struct session *s, const struct guest *guest)
 }
 
 /* By index: the list may grow meanwhile, because events are dispatched. */
-bool guests_step(struct session *s, uint64_t now)
+bool guests_step(struct inject_session *s, uint64_t now)
 {
 	bool busy = false;
 
@@ -99,7 +99,7 @@ bool guests_step(struct session *s, uint64_t now)
 	return busy;
 }
 
-void guests_answer(struct session *s)
+void guests_answer(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_guests; i++) {
 		const struct space *space = s->guest[i].room->space;
@@ -109,7 +109,7 @@ void guests_answer(struct session *s)
 	}
 }
 
-void guests_let_go(struct session *s)
+void guests_let_go(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_guests; i++) {
 		pid_t pid = s->guest[i].pid;
@@ -124,7 +124,7 @@ void guests_let_go(struct session *s)
 	}
 }
 
-static void stays(struct session *s, const struct guest *guest)
+static void stays(struct inject_session *s, const struct guest *guest)
 {
 	guest->room->space->agent_stays = true;
 	session_warn(
@@ -134,7 +134,7 @@ static void stays(struct session *s, const struct guest *guest)
 		guest->pid, guest->pid);
 }
 
-void guests_stop(struct session *s)
+void guests_stop(struct inject_session *s)
 {
 	uint64_t until = clock_ns() + STOP_MS * MS;
 
@@ -147,7 +147,7 @@ void guests_stop(struct session *s)
 	guests_free(s);
 }
 
-void guests_free(struct session *s)
+void guests_free(struct inject_session *s)
 {
 	while (s->n_guests)
 		guest_drop(s, 0);

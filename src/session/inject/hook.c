@@ -21,7 +21,7 @@
 enum { PIDS_SHOWN = 1000, CACHE_PAYS = 8, TARGETS_A_LOOK = 64 };
 
 struct finder {
-	struct session *s;
+	struct inject_session *s;
 	pid_t pid;
 	const struct space *space;
 	struct memory mem;
@@ -48,7 +48,7 @@ static int call_target(void *ctx, uint64_t function, uint64_t *result, struct sb
 	return mimic_call(f->mimic, function, result, err);
 }
 
-static void note_clash(struct session *s, size_t target, size_t other, pid_t pid,
+static void note_clash(struct inject_session *s, size_t target, size_t other, pid_t pid,
 		       const struct resolve_site *rs)
 {
 	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
@@ -79,7 +79,7 @@ static uint64_t bell_address(struct finder *f)
 
 /* An address counts for one target only: the first one. hooked: the number of a site that is hooked
  * there, or SIZE_MAX. */
-static bool taken(struct session *s, struct finder *f, size_t target, size_t hooked,
+static bool taken(struct inject_session *s, struct finder *f, size_t target, size_t hooked,
 		  const struct resolve_site *rs)
 {
 	size_t other = target;
@@ -193,8 +193,8 @@ static void find_target(struct finder *f, size_t i)
 	resolve_free(&res);
 }
 
-static int finder_open(struct finder *f, struct session *s, pid_t pid, const struct space *space,
-		       struct found *found, struct sb_err *err)
+static int finder_open(struct finder *f, struct inject_session *s, pid_t pid,
+		       const struct space *space, struct found *found, struct sb_err *err)
 {
 	int ret;
 
@@ -220,7 +220,7 @@ static void finder_close(struct finder *f)
 
 /* As session_find(), for one target or for EVERY. Adds bells for what is not yet known to settle.
  * code: hash of the mapped code; 0: something is not yet known. */
-static int find_all(struct session *s, pid_t pid, const struct space *space, size_t which,
+static int find_all(struct inject_session *s, pid_t pid, const struct space *space, size_t which,
 		    struct found *found, struct found *settle, uint64_t *code, struct sb_err *err)
 {
 	struct finder f;
@@ -252,8 +252,8 @@ static int find_all(struct session *s, pid_t pid, const struct space *space, siz
 	return 0;
 }
 
-int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
-		 struct sb_err *err)
+int session_find(struct inject_session *s, pid_t pid, const struct space *space,
+		 struct found *found, struct sb_err *err)
 {
 	uint64_t code;
 
@@ -272,7 +272,7 @@ static void drop_stale(struct space *space)
 }
 
 /* A session without targets, which waits for session_add(), touches nothing. */
-static bool any_target(const struct session *s)
+static bool any_target(const struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (!s->target[i].removed)
@@ -281,7 +281,8 @@ static bool any_target(const struct session *s)
 }
 
 /* The process may end or exec meanwhile: holds its space, and does not use the process again. */
-static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, struct sb_err *err)
+static int hook(struct inject_session *s, struct proc *proc, size_t which, bool fresh,
+		struct sb_err *err)
 {
 	struct found found = { 0 }, bell = { 0 };
 	struct space *space = proc->space;
@@ -331,7 +332,7 @@ static int hook(struct session *s, struct proc *proc, size_t which, bool fresh, 
 	return ret;
 }
 
-void session_bar(struct session *s, const struct record *rec, const struct sb_err *err)
+void session_bar(struct inject_session *s, const struct record *rec, const struct sb_err *err)
 {
 	const char *remedy = err_remedy(err);
 
@@ -342,12 +343,12 @@ void session_bar(struct session *s, const struct record *rec, const struct sb_er
 			s->target[i].barred = *err;
 }
 
-int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err)
+int session_hook(struct inject_session *s, struct proc *proc, bool fresh, struct sb_err *err)
 {
 	return hook(s, proc, EVERY, fresh, err);
 }
 
-int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err)
+int session_hook_one(struct inject_session *s, struct proc *proc, size_t target, struct sb_err *err)
 {
 	return hook(s, proc, target, false, err);
 }

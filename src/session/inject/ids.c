@@ -15,7 +15,7 @@ enum {
 	TRIES = 3,
 };
 
-static bool is_alone(const struct session *s, const struct record *one)
+static bool is_alone(const struct inject_session *s, const struct record *one)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (rec != one && !rec->ended && rec->space &&
@@ -25,7 +25,7 @@ static bool is_alone(const struct session *s, const struct record *one)
 }
 
 /* Does it share a page that was made for other ids? */
-static bool is_stranger(const struct session *s, const struct record *rec)
+static bool is_stranger(const struct inject_session *s, const struct record *rec)
 {
 	const struct space *space = rec->space;
 	struct task_ids ids;
@@ -36,7 +36,7 @@ static bool is_stranger(const struct session *s, const struct record *rec)
 }
 
 /* A thread that carries a command would be in the way; with --no-follow no process is held. */
-static bool can_part(const struct session *s, const struct record *rec)
+static bool can_part(const struct inject_session *s, const struct record *rec)
 {
 	const struct proc *proc = tree_proc(&s->tree, rec->pid);
 
@@ -44,7 +44,7 @@ static bool can_part(const struct session *s, const struct record *rec)
 	       !rec->looking && rec->part_tries < TRIES;
 }
 
-static void part(struct session *s, struct record *rec)
+static void part(struct inject_session *s, struct record *rec)
 {
 	struct space *space = space_get(rec->space);
 	struct control *old = NULL;
@@ -67,7 +67,7 @@ static void part(struct session *s, struct record *rec)
 	space_put(space);
 }
 
-void ids_step(struct session *s)
+void ids_step(struct inject_session *s)
 {
 	size_t n = 0, turns, i = 0;
 

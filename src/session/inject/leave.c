@@ -9,7 +9,7 @@
 
 enum { STOP_MS = 10000 };
 
-static bool stop_one(struct session *s, struct record *rec, uint64_t now)
+static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
@@ -30,7 +30,7 @@ static bool stop_one(struct session *s, struct record *rec, uint64_t now)
 	return false;
 }
 
-static void left_behind(struct session *s, struct record *rec)
+static void left_behind(struct inject_session *s, struct record *rec)
 {
 	rec->space->agent_stays = rec->python.stays = true;
 	session_warn(s,
@@ -42,7 +42,7 @@ static void left_behind(struct session *s, struct record *rec)
 }
 
 /* An agent looks at no call while the windows are closed. */
-static void explain_unopened(struct session *s)
+static void explain_unopened(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets && !s->cfg->look_only; i++) {
 		struct target *t = &s->target[i];
@@ -55,7 +55,7 @@ static void explain_unopened(struct session *s)
 	}
 }
 
-void python_stop(struct session *s)
+void python_stop(struct inject_session *s)
 {
 	uint64_t until = clock_ns() + STOP_MS * MS, now;
 	bool all;

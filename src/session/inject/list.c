@@ -130,7 +130,7 @@ static void list_signals(sigset_t *set)
 
 /* Traces the processes and loads agents into their interpreters, which note their functions.
  * session_detach() removes all of it. */
-static void python_list(struct session *s, struct sb_err *err)
+static void python_list(struct inject_session *s, struct sb_err *err)
 {
 	uint64_t until = clock_ns() + LIST_MS * MS;
 
@@ -150,7 +150,7 @@ static void python_list(struct session *s, struct sb_err *err)
 
 struct result *inject_list(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct result *res = result_new(s->n_targets);
 	sigset_t set, old;
 	pid_t *pids;

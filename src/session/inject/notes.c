@@ -26,7 +26,7 @@ static uint64_t hash(uint64_t h, const char *text)
 }
 
 /* The slot of a function, or the free slot for it. */
-static uint32_t *slot_of(const struct session *s, size_t target, const char *module,
+static uint32_t *slot_of(const struct inject_session *s, size_t target, const char *module,
 			 const char *symbol)
 {
 	uint64_t h = hash(hash(0xcbf29ce484222325ull ^ target, module), symbol);
@@ -43,7 +43,7 @@ static uint32_t *slot_of(const struct session *s, size_t target, const char *mod
 }
 
 /* Doubles the table: interpreters have functions by the ten thousand. */
-static void grow(struct session *s)
+static void grow(struct inject_session *s)
 {
 	size_t more = s->pysite_slots ? s->pysite_slots * 2 : 1024;
 
@@ -58,7 +58,7 @@ static void grow(struct session *s)
 			 s->pysite[i].symbol) = (uint32_t)i + 1;
 }
 
-static struct python_site *site_of(struct session *s, size_t target, const char *module,
+static struct python_site *site_of(struct inject_session *s, size_t target, const char *module,
 				   const char *symbol)
 {
 	struct python_site *site;
@@ -79,7 +79,7 @@ static struct python_site *site_of(struct session *s, size_t target, const char 
 	return site;
 }
 
-static void take_note(struct session *s, const struct page_note *note)
+static void take_note(struct inject_session *s, const struct page_note *note)
 {
 	struct python_site *site;
 
@@ -97,7 +97,7 @@ static void take_note(struct session *s, const struct page_note *note)
 }
 
 /* Continues where the last look ended. */
-void python_notes(struct session *s, struct record *rec)
+void python_notes(struct inject_session *s, struct record *rec)
 {
 	struct control *control = rec->space ? rec->space->control : NULL;
 	struct page_note note = { 0 };
@@ -111,7 +111,8 @@ void python_notes(struct session *s, struct record *rec)
 	page_note_done(&note);
 }
 
-void python_sites(struct session *s, size_t target, const uint64_t *each, struct result_target *rt)
+void python_sites(struct inject_session *s, size_t target, const uint64_t *each,
+		  struct result_target *rt)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
@@ -141,7 +142,7 @@ void python_sites(struct session *s, size_t target, const uint64_t *each, struct
 	}
 }
 
-void python_sites_free(struct session *s)
+void python_sites_free(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_pysites; i++) {
 		free(s->pysite[i].module);

@@ -26,7 +26,7 @@ static void more_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void perfmap_open(struct session *s)
+void perfmap_open(struct inject_session *s)
 {
 	if ((!s->cfg->perf_map && !s->cfg->perf_map_keep) || s->cfg->look_only || s->cfg->preview)
 		return;
@@ -42,7 +42,7 @@ static void put(FILE *f, uint64_t at, uint64_t size, const char *name)
 }
 
 /* Names come from files of the target: without control characters they cannot make lines. */
-static void put_site(FILE *f, const struct session *s, const struct region *r,
+static void put_site(FILE *f, const struct inject_session *s, const struct region *r,
 		     const struct journal_site *js)
 {
 	const struct site_record *site = js->cookie < s->n_sites ? &s->site[js->cookie] : NULL;
@@ -57,7 +57,7 @@ static void put_site(FILE *f, const struct session *s, const struct region *r,
 	free(name);
 }
 
-static void put_region(FILE *f, const struct session *s, const struct region *r)
+static void put_region(FILE *f, const struct inject_session *s, const struct region *r)
 {
 	struct arch_part part[ARCH_PARTS];
 	size_t n = arch->common_parts(part);
@@ -68,7 +68,7 @@ static void put_region(FILE *f, const struct session *s, const struct region *r)
 		put_site(f, s, r, &r->sites[i]);
 }
 
-static char *lines_of(const struct session *s, struct record *rec, size_t *len)
+static char *lines_of(const struct inject_session *s, struct record *rec, size_t *len)
 {
 	char *lines = NULL;
 	FILE *f = must(open_memstream(&lines, len));
@@ -80,7 +80,7 @@ static char *lines_of(const struct session *s, struct record *rec, size_t *len)
 	return lines;
 }
 
-static void write_one(struct session *s, struct record *rec)
+static void write_one(struct inject_session *s, struct record *rec)
 {
 	struct sb_err err = { 0 };
 	char *lines;
@@ -103,7 +103,7 @@ static void write_one(struct session *s, struct record *rec)
 			     MAPFILES_MOST >> 20);
 }
 
-void perfmap_step(struct session *s)
+void perfmap_step(struct inject_session *s)
 {
 	struct sb_err err = { 0 };
 
@@ -116,14 +116,14 @@ void perfmap_step(struct session *s)
 		session_warn(s, "%s", err.what);
 }
 
-void perfmap_end(struct session *s, struct record *rec)
+void perfmap_end(struct inject_session *s, struct record *rec)
 {
 	if (rec->mapfile && s->mapfiles)
 		mapfiles_drop(s->mapfiles, rec->mapfile, s->cfg->perf_map_keep);
 	rec->mapfile = NULL;
 }
 
-void perfmap_close(struct session *s)
+void perfmap_close(struct inject_session *s)
 {
 	struct sb_err err = { 0 };
 

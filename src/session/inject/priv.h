@@ -82,7 +82,7 @@ struct site_record {
 	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };
 
-struct session {
+struct inject_session {
 	SESSION_CORE;
 	struct tree tree;
 	struct clock clk;
@@ -101,9 +101,10 @@ struct session {
 	struct foreign foreign; /* uprobes of other tools, once they are needed */
 	bool foreign_known;
 	struct bells *bells;
-	void (*answer_rings)(struct session *s); /* session_rings(), for files below tree.c */
-	bool filtered;				 /* a target has thread= */
-	bool gil;				 /* an interpreter with a GIL was watched */
+	void (*answer_rings)(
+		struct inject_session *s); /* session_rings(), for files below tree.c */
+	bool filtered;			   /* a target has thread= */
+	bool gil;			   /* an interpreter with a GIL was watched */
 	uint64_t gil_ns[2]; /* longest hold of a GIL by an agent: at attach, at detach */
 	uint64_t last_tick, last_refine;
 	uint64_t lapsed;
@@ -131,9 +132,9 @@ struct session {
 
 #define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
 
-static inline struct session *session_of(const struct session_core *core)
+static inline struct inject_session *session_of(const struct session_core *core)
 {
-	return (struct session *)core;
+	return (struct inject_session *)core;
 }
 
 /*
@@ -159,23 +160,25 @@ static inline struct session *session_of(const struct session_core *core)
 
 /* state.c: used by all others. */
 /* Has the user requested the end? The callback also sends waiting messages to the command line. */
-bool session_ends(const struct session *s);
+bool session_ends(const struct inject_session *s);
 /* Renews the leases, and adds up the time in which the session could not do so. */
-void session_alive(struct session *s);
+void session_alive(struct inject_session *s);
 /* Sleeps for half a millisecond, then dispatches events, answers doorbells and buries ended
  * processes. Hold no pointer to a process across it; hold a counted reference to its space. */
-void session_wait(struct session *s);
+void session_wait(struct inject_session *s);
 bool session_interrupted(void); /* a signal is pending that would end or stop `list` */
 void session_hurry(bool on);	/* real-time priority */
 /* Another tool that has uprobes in that module of the process: "NAME (pid N)"; "" if the kernel
  * names none. */
-void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size);
-struct record *record_of(const struct session *s, const struct space *space); /* NULL: none */
+void session_probes_in(struct inject_session *s, pid_t pid, const char *module, char *buf,
+		       size_t size);
+struct record *record_of(const struct inject_session *s,
+			 const struct space *space); /* NULL: none */
 
 /* walk.c: visits the page of each living process once (forks share pages). page_walk_next() returns
  * the next one, then NULL. No record may be added or removed during a walk. */
-void page_walk_begin(struct session *s);
-const struct page *page_walk_next(struct session *s);
+void page_walk_begin(struct inject_session *s);
+const struct page *page_walk_next(struct inject_session *s);
 
 /*
  * each.c: counters of single functions.
@@ -186,12 +189,12 @@ const struct page *page_walk_next(struct session *s);
  * - each_sums(): the count of each function, by number. The caller frees. NULL: none.
  * - each_list(): the counters of a target, as the functions() of the backend.
  */
-uint32_t each_number(struct session *s, size_t target, const char *module, const char *symbol,
-		     uint64_t address);
-void each_keep(struct session *s, const struct page *page);
-uint64_t *each_sums(struct session *s);
-size_t each_list(struct session *s, size_t target, struct session_function **list);
-void each_free(struct session *s);
+uint32_t each_number(struct inject_session *s, size_t target, const char *module,
+		     const char *symbol, uint64_t address);
+void each_keep(struct inject_session *s, const struct page *page);
+uint64_t *each_sums(struct inject_session *s);
+size_t each_list(struct inject_session *s, size_t target, struct session_function **list);
+void each_free(struct inject_session *s);
 
 /*
  * perfmap.c: the names of stubs, for profilers; nothing without --perf-map. perfmap_step() writes
@@ -199,46 +202,49 @@ void each_free(struct session *s);
  * them (--perf-map-keep), perfmap_close() waits for that, at most two seconds. No thread is stopped
  * for it. mapfile.h has the rules for the files.
  */
-void perfmap_open(struct session *s);
-void perfmap_step(struct session *s);
-void perfmap_end(struct session *s, struct record *rec);
-void perfmap_close(struct session *s);
+void perfmap_open(struct inject_session *s);
+void perfmap_step(struct inject_session *s);
+void perfmap_end(struct inject_session *s, struct record *rec);
+void perfmap_close(struct inject_session *s);
 
 /*
  * record.c: program images of processes, and their counts. record_new() adds one at the head of the
  * list, with the scope of its parent's record (NULL: none). The session owns records until
  * record_drop(). None of these functions stops a thread or dispatches events.
  */
-struct record *record_new(struct session *s, struct proc *proc, struct record *parent);
+struct record *record_new(struct inject_session *s, struct proc *proc, struct record *parent);
 /* The next record that has not ended and that this round of the search has not visited; NULL: none.
  * Forks join at the head meanwhile. A fork of a visited process counts as visited. */
-struct record *record_next(const struct session *s);
-void record_end(struct session *s, struct record *rec); /* takes its counters, frees its slot */
+struct record *record_next(const struct inject_session *s);
+void record_end(struct inject_session *s,
+		struct record *rec); /* takes its counters, frees its slot */
 /* The process at this index of the page has left the page, and lives. */
-void record_left_page(struct session *s, struct control *control, uint32_t proc);
+void record_left_page(struct inject_session *s, struct control *control, uint32_t proc);
 /* Adds what a living process has counted of a target. */
-void record_counts(const struct session *s, const struct record *rec, size_t target,
+void record_counts(const struct inject_session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums);
-void record_keep_regions(struct record *rec);		   /* references, for the result */
-void record_drop(struct session *s, struct record *rec);   /* frees it; it is out of the list */
-void record_free_site(struct session *s, uint32_t cookie); /* its index is free for another */
-void record_fold(struct session *s);			   /* drops the oldest ended records */
+void record_keep_regions(struct record *rec); /* references, for the result */
+void record_drop(struct inject_session *s,
+		 struct record *rec); /* frees it; it is out of the list */
+void record_free_site(struct inject_session *s,
+		      uint32_t cookie);	    /* its index is free for another */
+void record_fold(struct inject_session *s); /* drops the oldest ended records */
 /* The part of a hook's cost that its own measurement does not see. Agents measure all of theirs. */
-double target_cost_ticks(const struct session *s, size_t target);
-void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
+double target_cost_ticks(const struct inject_session *s, size_t target);
+void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);
 
 /* window.c: writes settings into control pages. */
-void window_apply(struct session *s, struct record *rec); /* of all targets */
-void window_apply_all(struct session *s);
-void window_apply_target(struct session *s, size_t target); /* of one target, everywhere */
+void window_apply(struct inject_session *s, struct record *rec); /* of all targets */
+void window_apply_all(struct inject_session *s);
+void window_apply_target(struct inject_session *s, size_t target); /* of one target, everywhere */
 /* The thread= tables. May stop single threads for a moment, and dispatches events. */
-void window_threads(struct session *s);
+void window_threads(struct inject_session *s);
 
 /* result.c. session_other_sums(): the counts of ended processes and of children that were never
  * seen. session_target_sums(): these, and the counts of living processes. */
-void session_other_sums(struct session *s, size_t i, struct page_sums *sums);
-void session_target_sums(struct session *s, size_t target, struct page_sums *sums);
+void session_other_sums(struct inject_session *s, size_t i, struct page_sums *sums);
+void session_target_sums(struct inject_session *s, size_t target, struct page_sums *sums);
 
 /* same.c: a hash of the mapped code, without ours. Is it unchanged since the last complete look? */
 uint64_t code_of_maps(const struct maps *maps);
@@ -251,79 +257,82 @@ bool session_same_code(const struct record *rec);
  * interpreter's function, if the image has it.
  */
 struct found;
-void bell_add(const struct session *s, const struct space *space, struct found *found,
+void bell_add(const struct inject_session *s, const struct space *space, struct found *found,
 	      const struct resolve_site *rs);
-void bell_find(struct session *s, pid_t pid, const struct space *space, struct found *found);
-void session_add_bell(const struct session *s, const struct space *space, struct found *found,
-		      struct image *img, uint64_t bias, const char *name);
+void bell_find(struct inject_session *s, pid_t pid, const struct space *space, struct found *found);
+void session_add_bell(const struct inject_session *s, const struct space *space,
+		      struct found *found, struct image *img, uint64_t bias, const char *name);
 /* session_hooked_at(), session_hooked_exit(): the session's number of the site, or of the exit,
  * that is hooked at addr, or SIZE_MAX.
  * session_found_at(): is a site in `found` at addr, and of which target? */
-size_t session_hooked_at(const struct session *s, const struct space *space, uint64_t addr);
-size_t session_hooked_exit(const struct session *s, const struct space *space, uint64_t addr);
+size_t session_hooked_at(const struct inject_session *s, const struct space *space, uint64_t addr);
+size_t session_hooked_exit(const struct inject_session *s, const struct space *space,
+			   uint64_t addr);
 bool session_found_at(const struct found *found, uint64_t addr, size_t *target);
 
 /* site.c. session_setup() gives an address space its control page. session_hook_found() hooks the
  * found sites; all threads of the space are stopped while the text is written, and it dispatches
  * events. No thread is stopped on return from either. site_note_refusal() records a place that
  * cannot be hooked. */
-int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err);
-int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
-		       struct sb_err *err);
-void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
+int session_setup(struct inject_session *s, struct space *space, pid_t pid, struct sb_err *err);
+int session_hook_found(struct inject_session *s, struct space *space, pid_t pid,
+		       struct found *found, struct sb_err *err);
+void site_note_refusal(struct inject_session *s, size_t target, pid_t pid, const char *module,
 		       const char *symbol, uint64_t address, const char *reason);
 /* Gives a space that shares a page one of its own; see space_part(). All threads of the space are
  * stopped meanwhile. */
-int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
+int session_part(struct inject_session *s, struct space *space, pid_t pid, struct control **old,
 		 struct sb_err *err);
 
 /* ids.c: a process that has changed its ids leaves the page that it shares. Does some of them in
  * each call. Dispatches events. */
-void ids_step(struct session *s);
+void ids_step(struct inject_session *s);
 
 /* release.c: removes the hooks from a process that is not followed, and releases it. */
-void session_let_go(struct session *s, struct proc *proc);
+void session_let_go(struct inject_session *s, struct proc *proc);
 
 /*
  * untraced.c: processes beside the tree. session_take_sharers() takes processes that run in the
  * memory of a process in the tree but are not in it: vfork children born while their parent was
  * untraced. True: there was one.
  */
-bool session_take_sharers(struct session *s);
-void session_hold_sharers(struct session *s, const struct space *space); /* ... of this one */
+bool session_take_sharers(struct inject_session *s);
+void session_hold_sharers(struct inject_session *s,
+			  const struct space *space); /* ... of this one */
 /* True: the new process runs in the memory of another one and counts as that one. */
-bool session_share(struct session *s, struct proc *proc);
+bool session_share(struct inject_session *s, struct proc *proc);
 /*
  * Traces a process, and the processes that share its memory, again for a change; births are traced
  * from then on. Stops nothing and dispatches nothing. session_untrace() must follow.
  */
-int session_retake(struct session *s, struct proc *proc, struct sb_err *err);
+int session_retake(struct inject_session *s, struct proc *proc, struct sb_err *err);
 /* --no-follow: releases every process without work in progress. Dispatches events; processes may be
  * forgotten. Does nothing in a session that follows, or before its hooks are in. */
-void session_untrace(struct session *s);
+void session_untrace(struct inject_session *s);
 
 /* (python.h: notes.c, guest.c, python.c, unseen.c, leave.c) */
 
 /* hook.c: finds and hooks what a process has of the targets and is not hooked yet. fresh: any
  * interpreter that it has mapped since the last look has not started yet. Dispatches events; the
  * process may end meanwhile (SB_ENOPROC). */
-int session_hook(struct session *s, struct proc *proc, bool fresh, struct sb_err *err);
+int session_hook(struct inject_session *s, struct proc *proc, bool fresh, struct sb_err *err);
 /* As session_hook(), for one new target; the others are already in place. */
-int session_hook_one(struct session *s, struct proc *proc, size_t target, struct sb_err *err);
+int session_hook_one(struct inject_session *s, struct proc *proc, size_t target,
+		     struct sb_err *err);
 /* Finds sites in a process without hooking them, for check and list. */
-int session_find(struct session *s, pid_t pid, const struct space *space, struct found *found,
-		 struct sb_err *err);
+int session_find(struct inject_session *s, pid_t pid, const struct space *space,
+		 struct found *found, struct sb_err *err);
 /* Reports that a process is not hooked, and records the reason for its targets. */
-void session_bar(struct session *s, const struct record *rec, const struct sb_err *err);
+void session_bar(struct inject_session *s, const struct record *rec, const struct sb_err *err);
 
 /* tree.c: callbacks of the tree; doorbells. */
 extern const struct tree_ops session_tree_ops;
 /* Seizes one process and makes its record; its threads run on. parent: the pid of its parent. */
-int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err);
+int session_take(struct inject_session *s, pid_t pid, pid_t parent, struct sb_err *err);
 /* Seizes the whole tree, including children that are born meanwhile. */
-int session_take_all(struct session *s, struct sb_err *err);
+int session_take_all(struct inject_session *s, struct sb_err *err);
 /* Answers the doorbells of every process: finds and hooks what was loaded. Dispatches events. */
-void session_rings(struct session *s);
+void session_rings(struct inject_session *s);
 
 /* The functions of the backend's table (src/session/backend.h), by file: session.c, check.c,
  * detach.c, change.c, window.c, slow.c, result.c, list.c. */

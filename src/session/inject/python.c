@@ -23,14 +23,14 @@ enum { SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
 /* Records a reason that applies to all Python targets; if any agent works it applies to none. */
-static void explain(struct session *s, const struct sb_err *why)
+static void explain(struct inject_session *s, const struct sb_err *why)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON && !s->target[i].module_seen)
 			s->target[i].why = *why;
 }
 
-static void seen(struct session *s)
+static void seen(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON)
@@ -84,7 +84,7 @@ static int look_for_one(pid_t pid, struct sb_err *err)
 	return ret;
 }
 
-int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb_err *err)
+int python_check(const struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err)
 {
 	struct sb_err refused = { 0 };
 
@@ -106,7 +106,7 @@ int python_check(const struct session *s, const pid_t *pids, size_t n, struct sb
 
 /* ---- loading ---- */
 
-static int send_targets(struct session *s, struct room *room, struct sb_err *err)
+static int send_targets(struct inject_session *s, struct room *room, struct sb_err *err)
 {
 	struct room_target *list = calloc(s->n_targets, sizeof(*list));
 	size_t n = 0;
@@ -139,14 +139,14 @@ static size_t agent_size(void)
 	return (size_t)((uintptr_t)agent_image_end - (uintptr_t)agent_image);
 }
 
-static void ask(const struct session *s, struct room *room)
+static void ask(const struct inject_session *s, struct room *room)
 {
 	room_ask(room, s->cfg->look_only ? SB_AGENT_LIST :
 		       s->armed		 ? SB_AGENT_APPLY :
 					   SB_AGENT_READY);
 }
 
-static int make_room(struct session *s, struct record *rec, struct space *space, pid_t pid,
+static int make_room(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
 		     struct sb_err *err)
 {
 	struct interpreter in;
@@ -174,7 +174,7 @@ static int make_room(struct session *s, struct record *rec, struct space *space,
 }
 
 /* Plants doorbells at the functions that an interpreter enters at its start. */
-static int hang_bells(struct session *s, struct record *rec, struct space *space, pid_t pid,
+static int hang_bells(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
 		      struct sb_err *err)
 {
 	struct interpreter in;
@@ -196,7 +196,7 @@ static int hang_bells(struct session *s, struct record *rec, struct space *space
 }
 
 /* Two agents in one interpreter would take each other's work for their own. */
-static bool has_dormant(struct session *s, struct record *rec, pid_t pid)
+static bool has_dormant(struct inject_session *s, struct record *rec, pid_t pid)
 {
 	struct sb_err why = { 0 };
 	bool agent;
@@ -213,8 +213,8 @@ static bool has_dormant(struct session *s, struct record *rec, pid_t pid)
 	return true;
 }
 
-int python_look(struct session *s, struct record *rec, struct space *space, pid_t pid, bool fresh,
-		struct sb_err *err)
+int python_look(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
+		bool fresh, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
 
@@ -253,7 +253,7 @@ static void be_quiet(struct record *rec)
 }
 
 /* An interpreter has ended, as an embedded one may: its next start loads the agent anew. */
-static void begin_anew(struct session *s, struct record *rec)
+static void begin_anew(struct inject_session *s, struct record *rec)
 {
 	struct python *py = &rec->python;
 
@@ -266,14 +266,14 @@ static void begin_anew(struct session *s, struct record *rec)
 	py->room->retry_ns = clock_ns() + ANEW_MS * MS; /* most likely the process ends, too */
 }
 
-bool python_may_start(struct session *s, struct record *rec)
+bool python_may_start(struct inject_session *s, struct record *rec)
 {
 	if (rec->python.belled && rec->python.room)
 		begin_anew(s, rec);
 	return rec->python.belled && !rec->python.applied;
 }
 
-bool python_ring(struct session *s, struct record *rec)
+bool python_ring(struct inject_session *s, struct record *rec)
 {
 	struct space *space = rec->space;
 	struct python *py = &rec->python;
@@ -303,7 +303,7 @@ bool python_ring(struct session *s, struct record *rec)
 
 /* ---- at work ---- */
 
-static void failed(struct session *s, struct record *rec, const struct room_answer *answer)
+static void failed(struct inject_session *s, struct record *rec, const struct room_answer *answer)
 {
 	struct sb_err why = { 0 };
 
@@ -328,7 +328,7 @@ static void failed(struct session *s, struct record *rec, const struct room_answ
 }
 
 /* The reason for each target until one of its functions is found. */
-static void explain_none(struct session *s)
+static void explain_none(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
 		const struct spec *spec = s->target[i].spec;
@@ -345,7 +345,7 @@ static void explain_none(struct session *s)
 	}
 }
 
-static void finished(struct session *s, struct record *rec, uint64_t now)
+static void finished(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	struct room_answer answer;
@@ -389,7 +389,7 @@ void python_say(struct record *rec, uint64_t now)
 }
 
 /* Waits for an interpreter that turns out not to have started. */
-static void await_start(struct session *s, struct record *rec)
+static void await_start(struct inject_session *s, struct record *rec)
 {
 	struct space *space = space_get(rec->space);
 	struct sb_err err = { 0 };
@@ -399,7 +399,7 @@ static void await_start(struct session *s, struct record *rec)
 	space_put(space);
 }
 
-static bool step_one(struct session *s, struct record *rec, uint64_t now)
+static bool step_one(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	bool under_way = true;
@@ -431,7 +431,7 @@ static bool step_one(struct session *s, struct record *rec, uint64_t now)
 }
 
 /* --no-follow: a process is traced only while it is changed. */
-static bool step_traced(struct session *s, struct record *rec, uint64_t now)
+static bool step_traced(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
 	struct sb_err err = { 0 };
@@ -449,7 +449,7 @@ static bool step_traced(struct session *s, struct record *rec, uint64_t now)
 	return busy;
 }
 
-bool python_step(struct session *s, uint64_t now)
+bool python_step(struct inject_session *s, uint64_t now)
 {
 	bool busy = false;
 
@@ -463,7 +463,7 @@ bool python_step(struct session *s, uint64_t now)
 
 bool inject_timing(const struct session_core *core)
 {
-	const struct session *s = session_of(core);
+	const struct inject_session *s = session_of(core);
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->python.room && rec->python.applied &&
 		    (rec->python.dirty || room_asked(rec->python.room)))
@@ -471,7 +471,7 @@ bool inject_timing(const struct session_core *core)
 	return true;
 }
 
-void python_relist(struct session *s)
+void python_relist(struct inject_session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		rec->python.dirty = rec->python.relist = true;
@@ -487,13 +487,13 @@ void python_forked(struct record *child, const struct record *parent)
 		be_quiet(child);
 }
 
-void python_wait(struct session *s)
+void python_wait(struct inject_session *s)
 {
 	session_alive(s); /* other targets may count already */
 	session_wait(s);
 }
 
-void python_warn_of_late(struct session *s, uint64_t patience_ms)
+void python_warn_of_late(struct inject_session *s, uint64_t patience_ms)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next) {
 		const struct room *room = rec->ended ? NULL : rec->python.room;
@@ -508,7 +508,7 @@ void python_warn_of_late(struct session *s, uint64_t patience_ms)
 	}
 }
 
-bool python_settle(struct session *s, uint64_t patience_ms)
+bool python_settle(struct inject_session *s, uint64_t patience_ms)
 {
 	uint64_t until = clock_ns() + patience_ms * MS;
 	bool busy = python_wanted(s);

@@ -32,7 +32,7 @@ static bool in_scope(const struct target *t, size_t index, pid_t pid, const stru
 	return parent && parent->in_scope[index];
 }
 
-struct record *record_new(struct session *s, struct proc *proc, struct record *parent)
+struct record *record_new(struct inject_session *s, struct proc *proc, struct record *parent)
 {
 	struct record *rec = must_calloc(1, sizeof(*rec));
 
@@ -51,7 +51,7 @@ struct record *record_new(struct session *s, struct proc *proc, struct record *p
 	return rec;
 }
 
-struct record *record_next(const struct session *s)
+struct record *record_next(const struct inject_session *s)
 {
 	struct record *rec = s->records;
 
@@ -60,12 +60,12 @@ struct record *record_next(const struct session *s)
 	return rec;
 }
 
-double target_cost_ticks(const struct session *s, size_t target)
+double target_cost_ticks(const struct inject_session *s, size_t target)
 {
 	return s->target[target].spec->kind == SPEC_PYTHON ? 0 : s->cost.delay_ticks;
 }
 
-void counts_from_sums(const struct session *s, size_t target, const struct page_sums *sums,
+void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts)
 {
 	double cost = target_cost_ticks(s, target);
@@ -79,7 +79,7 @@ void counts_from_sums(const struct session *s, size_t target, const struct page_
 	counts->overrun_ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->overrun_ticks);
 }
 
-void record_counts(const struct session *s, const struct record *rec, size_t target,
+void record_counts(const struct inject_session *s, const struct record *rec, size_t target,
 		   struct page_sums *sums)
 {
 	(void)s;
@@ -104,7 +104,7 @@ void record_keep_regions(struct record *rec)
 
 /* Process 0 of the page, the entry of unregistered processes, ends with the last known process of
  * the page. */
-static void end_unseen(struct session *s, const struct control *control)
+static void end_unseen(struct inject_session *s, const struct control *control)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->space && rec->space->control == control)
@@ -119,7 +119,7 @@ static void end_unseen(struct session *s, const struct control *control)
 	}
 }
 
-void record_end(struct session *s, struct record *rec)
+void record_end(struct inject_session *s, struct record *rec)
 {
 	struct space *space = rec->space;
 
@@ -149,13 +149,13 @@ void record_end(struct session *s, struct record *rec)
 	rec->space = NULL;
 }
 
-void record_left_page(struct session *s, struct control *control, uint32_t proc)
+void record_left_page(struct inject_session *s, struct control *control, uint32_t proc)
 {
 	end_unseen(s, control);
 	page_proc_free(&control->page, proc);
 }
 
-void record_free_site(struct session *s, uint32_t cookie)
+void record_free_site(struct inject_session *s, uint32_t cookie)
 {
 	struct site_record *site = cookie < s->n_sites ? &s->site[cookie] : NULL;
 
@@ -169,13 +169,13 @@ void record_free_site(struct session *s, uint32_t cookie)
 }
 
 /* Frees the sites of a region without users, for reuse. */
-static void free_sites(struct session *s, const struct region *region)
+static void free_sites(struct inject_session *s, const struct region *region)
 {
 	for (uint32_t i = 0; region->refs == 1 && i < region->journal->n_sites; i++)
 		record_free_site(s, region->sites[i].cookie);
 }
 
-void record_drop(struct session *s, struct record *rec)
+void record_drop(struct inject_session *s, struct record *rec)
 {
 	slow_free(rec->slow, s->max_targets);
 	for (size_t i = 0; i < rec->n_regions; i++) {
@@ -192,7 +192,7 @@ void record_drop(struct session *s, struct record *rec)
 }
 
 /* A vfork child may still count as its ended parent. */
-static bool in_use(const struct session *s, const struct record *rec)
+static bool in_use(const struct inject_session *s, const struct record *rec)
 {
 	for (const struct proc *p = s->tree.procs; p; p = p->next)
 		if (p->session == rec)
@@ -205,7 +205,7 @@ static bool in_use(const struct session *s, const struct record *rec)
  * ended processes are kept. Their counts are already in the totals of the targets. Do not call it
  * during a walk over the list.
  */
-void record_fold(struct session *s)
+void record_fold(struct inject_session *s)
 {
 	struct record **at = &s->records;
 	size_t ended = 0;

@@ -3,7 +3,7 @@
 #include "priv.h"
 
 /* --no-children: the fork has our bytes in its text; they are removed before it runs on. */
-void session_let_go(struct session *s, struct proc *child)
+void session_let_go(struct inject_session *s, struct proc *child)
 {
 	struct space *space = space_get(child->space);
 	struct space_restored done;

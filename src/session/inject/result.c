@@ -17,7 +17,7 @@ enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
 /* ---- counts of a target ---- */
 
 /* The counts of ended processes, and of children that were never seen. */
-void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
+void session_other_sums(struct inject_session *s, size_t i, struct page_sums *sums)
 {
 	const struct page *page;
 
@@ -29,7 +29,7 @@ void session_other_sums(struct session *s, size_t i, struct page_sums *sums)
 }
 
 /* With the counts of living processes. */
-void session_target_sums(struct session *s, size_t i, struct page_sums *sums)
+void session_target_sums(struct inject_session *s, size_t i, struct page_sums *sums)
 {
 	session_other_sums(s, i, sums);
 	for (const struct record *rec = s->records; rec; rec = rec->next)
@@ -47,7 +47,7 @@ void inject_counts(struct session_core *core, size_t first, size_t n, struct res
 	}
 }
 
-static void spans_from_sums(const struct session *s, const struct page_sums *sums,
+static void spans_from_sums(const struct inject_session *s, const struct page_sums *sums,
 			    struct result_spans *spans)
 {
 	*spans = (struct result_spans){
@@ -59,7 +59,7 @@ static void spans_from_sums(const struct session *s, const struct page_sums *sum
 
 void inject_spans(struct session_core *core, size_t target, struct result_spans *spans)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct page_sums sums = { 0 };
 
 	if (s->own[target].timed_once)
@@ -69,7 +69,7 @@ void inject_spans(struct session_core *core, size_t target, struct result_spans 
 
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 
 	*list = NULL;
 	if (!s->cfg->by_function)
@@ -110,7 +110,7 @@ static int by_sighting(const void *a, const void *b)
 }
 
 /* Every (site, process) pair, from the regions of each record. */
-static size_t all_sightings(const struct session *s, struct sighting **out)
+static size_t all_sightings(const struct inject_session *s, struct sighting **out)
 {
 	size_t n = 0, cap = 0;
 
@@ -136,7 +136,7 @@ static size_t all_sightings(const struct session *s, struct sighting **out)
 	return n;
 }
 
-static void add_site(struct session *s, struct result_target *rt, const struct sighting *see,
+static void add_site(struct inject_session *s, struct result_target *rt, const struct sighting *see,
 		     size_t n, const uint64_t *each)
 {
 	const struct site_record *r = &s->site[see->site];
@@ -152,7 +152,7 @@ static void add_site(struct session *s, struct result_target *rt, const struct s
 			site->pids[site->n_pids++] = see[i].pid;
 }
 
-static void fill_sites(struct session *s, struct result *res, const uint64_t *each)
+static void fill_sites(struct inject_session *s, struct result *res, const uint64_t *each)
 {
 	struct sighting *see;
 	size_t n = all_sightings(s, &see), first, last;
@@ -173,7 +173,7 @@ static void fill_sites(struct session *s, struct result *res, const uint64_t *ea
  * A quantile over all delayed hits, as counted by `delayed` and `injected_ns`. Hits that were cut
  * short, by a change or the end of a window, got less than the set delay and come first.
  */
-static double given_quantile(const struct session *s, const struct target *t,
+static double given_quantile(const struct inject_session *s, const struct target *t,
 			     const struct page_sums *sums, double quantile)
 {
 	double cost = target_cost_ticks(s, (size_t)(t - s->target)), base;
@@ -187,12 +187,12 @@ static double given_quantile(const struct session *s, const struct target *t,
 	return base + page_excess_quantile(sums, want / (double)sums->delayed);
 }
 
-static uint64_t whole_ns(const struct session *s, double ticks)
+static uint64_t whole_ns(const struct inject_session *s, double ticks)
 {
 	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
 }
 
-static void fill_given(const struct session *s, const struct target *t,
+static void fill_given(const struct inject_session *s, const struct target *t,
 		       const struct page_sums *sums, struct result_target *rt)
 {
 	struct result_given *given = &rt->given;
@@ -220,7 +220,7 @@ static void fill_given(const struct session *s, const struct target *t,
  * Hits times delay must agree with the injected time. A delay that was changed, cut short or is
  * below the floor has its own message elsewhere.
  */
-static void check_given(const struct session *s, const struct target *t,
+static void check_given(const struct inject_session *s, const struct target *t,
 			const struct page_sums *sums, const struct result_given *given,
 			struct result *res)
 {
@@ -240,7 +240,8 @@ static void check_given(const struct session *s, const struct target *t,
 
 /* ---- the result: no record lives any more ---- */
 
-static void fill_target(struct session *s, size_t i, const uint64_t *each, struct result *res)
+static void fill_target(struct inject_session *s, size_t i, const uint64_t *each,
+			struct result *res)
 {
 	struct result_target *rt = &res->target[i];
 	const struct target *t = &s->target[i];
@@ -254,7 +255,7 @@ static void fill_target(struct session *s, size_t i, const uint64_t *each, struc
 	python_sites(s, i, each, rt);
 }
 
-static void fill_process(const struct session *s, const struct record *rec,
+static void fill_process(const struct inject_session *s, const struct record *rec,
 			 struct result_process *rp)
 {
 	rp->pid = rec->pid;
@@ -265,7 +266,7 @@ static void fill_process(const struct session *s, const struct record *rec,
 	memcpy(rp->counts, rec->counts, s->n_targets * sizeof(*rp->counts));
 }
 
-static void fill_processes(const struct session *s, struct result *res)
+static void fill_processes(const struct inject_session *s, struct result *res)
 {
 	size_t n = 0;
 
@@ -280,7 +281,7 @@ static void fill_processes(const struct session *s, struct result *res)
 
 void inject_result(struct session_core *core, struct result *res)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	uint64_t *each = each_sums(s);
 
 	fill_sites(s, res, each);

@@ -25,7 +25,7 @@ enum {
 	SETTLE_MS = 1000
 };
 
-static int check_machine(struct session *s, struct sb_err *err)
+static int check_machine(struct inject_session *s, struct sb_err *err)
 {
 	int ret = 0;
 
@@ -37,7 +37,7 @@ static int check_machine(struct session *s, struct sb_err *err)
 	return ret;
 }
 
-static void measure_machine(struct session *s)
+static void measure_machine(struct inject_session *s)
 {
 	clock_open(&s->clk);
 	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost, &s->bench) < 0)
@@ -67,7 +67,7 @@ static void measure_machine(struct session *s)
 
 int inject_open(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 
 	s->own = must_calloc(s->max_targets, sizeof(*s->own));
 	for (size_t i = 0; i < s->n_targets; i++)
@@ -91,7 +91,7 @@ int inject_open(struct session_core *core, struct sb_err *err)
 
 void inject_close(struct session_core *core)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 
 	hook_bench_close(s->bench);
 	tree_free(&s->tree);
@@ -126,7 +126,7 @@ static bool ends(void *s)
  * Removes the dormant remains of an earlier session. If an agent is part of them, no other agent
  * can enter that interpreter; native targets are not affected.
  */
-static void adopt_dormant(struct session *s)
+static void adopt_dormant(struct inject_session *s)
 {
 	uint64_t wait = (python_wanted(s) ? AWAIT_PYTHON_MS : ADOPT_MS) * MS, now = clock_ns();
 	uint64_t until = now + wait;
@@ -148,7 +148,7 @@ static void adopt_dormant(struct session *s)
 	free(pids);
 }
 
-static int hook_all(struct session *s, struct sb_err *err)
+static int hook_all(struct inject_session *s, struct sb_err *err)
 {
 	struct record *rec;
 
@@ -171,7 +171,7 @@ static int hook_all(struct session *s, struct sb_err *err)
 	return 0;
 }
 
-static void arm(struct session *s)
+static void arm(struct inject_session *s)
 {
 	session_arm(&s->core);
 	session_alive(s); /* the attach may have taken longer than a lease lasts */
@@ -182,7 +182,7 @@ static void arm(struct session *s)
 
 int inject_attach(struct session_core *core, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	int ret;
 
 	adopt_dormant(s);
@@ -205,7 +205,7 @@ int inject_attach(struct session_core *core, struct sb_err *err)
 }
 
 /* An untraced process has ended when its memory is gone. */
-static void sweep_untraced(struct session *s)
+static void sweep_untraced(struct inject_session *s)
 {
 	struct proc *p = s->tree.procs, *next;
 	char byte;
@@ -224,7 +224,7 @@ static void sweep_untraced(struct session *s)
 
 /* The hook's cost is subtracted from delays: measures it again, in idle time, while delays are in
  * force. */
-static void measure_again(struct session *s)
+static void measure_again(struct inject_session *s)
 {
 	double was = s->cost.delay_ticks;
 	bool any = false;
@@ -240,7 +240,7 @@ static void measure_again(struct session *s)
 			window_apply_target(s, i);
 }
 
-static void tick(struct session *s, uint64_t now, bool idle)
+static void tick(struct inject_session *s, uint64_t now, bool idle)
 {
 	s->last_tick = now;
 	tree_settle(&s->tree);
@@ -258,13 +258,13 @@ static void tick(struct session *s, uint64_t now, bool idle)
 		measure_again(s);
 }
 
-static bool runs(const struct session *s)
+static bool runs(const struct inject_session *s)
 {
 	return s->cfg->launched ? tree_proc(&s->tree, s->cfg->launched) != NULL :
 				  s->tree.procs != NULL;
 }
 
-static void next_wake(const struct session *s, uint64_t left, uint64_t window, int *next_ms)
+static void next_wake(const struct inject_session *s, uint64_t left, uint64_t window, int *next_ms)
 {
 	uint64_t until = TICK_MS * MS;
 
@@ -279,7 +279,7 @@ static void next_wake(const struct session *s, uint64_t left, uint64_t window, i
 
 enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_err *err)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	uint64_t now, window, left, count;
 	bool more;
 

@@ -11,7 +11,7 @@
 
 enum { PIDS_SHOWN = 1000 };
 
-void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *module,
+void site_note_refusal(struct inject_session *s, size_t target, pid_t pid, const char *module,
 		       const char *symbol, uint64_t addr, const char *reason)
 {
 	struct target *t = &s->target[target];
@@ -24,7 +24,7 @@ void site_note_refusal(struct session *s, size_t target, pid_t pid, const char *
 }
 
 /* The index for a new site: a free one, or the end. */
-static uint32_t new_site(struct session *s)
+static uint32_t new_site(struct inject_session *s)
 {
 	if (s->free_site) {
 		size_t i = s->free_site - 1;
@@ -40,7 +40,7 @@ static uint32_t new_site(struct session *s)
 	return (uint32_t)s->n_sites++;
 }
 
-static uint32_t add_site_record(struct session *s, const struct found_site *fs)
+static uint32_t add_site_record(struct inject_session *s, const struct found_site *fs)
 {
 	uint32_t index = new_site(s);
 
@@ -62,7 +62,7 @@ static uint32_t add_site_record(struct session *s, const struct found_site *fs)
 	return index;
 }
 
-static void bell_refused(struct session *s, pid_t pid, enum plan_refusal why)
+static void bell_refused(struct inject_session *s, pid_t pid, enum plan_refusal why)
 {
 	session_warn(s,
 		     "process %d: libraries loaded later are not seen: the dynamic linker's notice "
@@ -70,7 +70,7 @@ static void bell_refused(struct session *s, pid_t pid, enum plan_refusal why)
 		     pid, plan_refusal_text(why));
 }
 
-static void refused(struct session *s, const struct found_site *fs, pid_t pid,
+static void refused(struct inject_session *s, const struct found_site *fs, pid_t pid,
 		    enum plan_refusal why)
 {
 	char reason[320];
@@ -85,7 +85,7 @@ static void refused(struct session *s, const struct found_site *fs, pid_t pid,
 }
 
 /* A refusal that only the memory shows. */
-static void not_planted(struct session *s, const struct site_record *r, pid_t pid,
+static void not_planted(struct inject_session *s, const struct site_record *r, pid_t pid,
 			enum plan_refusal why)
 {
 	char reason[512], by[64] = "";
@@ -98,8 +98,8 @@ static void not_planted(struct session *s, const struct site_record *r, pid_t pi
 }
 
 /* Hooks the sites of one image at once; they are contiguous in found. */
-static int hook_image(struct session *s, struct space *space, pid_t pid, struct found_site *fs,
-		      size_t n, struct sb_err *err)
+static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
+		      struct found_site *fs, size_t n, struct sb_err *err)
 {
 	struct space_site *sites = calloc(n, sizeof(*sites));
 	size_t m = 0, regions = space->n_regions;
@@ -161,8 +161,8 @@ static int by_image(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-int session_hook_found(struct session *s, struct space *space, pid_t pid, struct found *found,
-		       struct sb_err *err)
+int session_hook_found(struct inject_session *s, struct space *space, pid_t pid,
+		       struct found *found, struct sb_err *err)
 {
 	size_t first = 0, last;
 	int ret = 0;
@@ -182,7 +182,7 @@ int session_hook_found(struct session *s, struct space *space, pid_t pid, struct
 
 static void page_gone(void *ctx, struct page *page)
 {
-	struct session *s = ctx;
+	struct inject_session *s = ctx;
 
 	bells_remove(s->bells, page);
 	s->bells_lost += page_bells_lost(page);
@@ -190,12 +190,12 @@ static void page_gone(void *ctx, struct page *page)
 
 static void page_made(void *ctx, pid_t pid, uint32_t dev, uint64_t inode)
 {
-	struct session *s = ctx;
+	struct inject_session *s = ctx;
 
 	strays_page(s->cfg->strays, pid, dev, inode);
 }
 
-static struct space_want want_of(struct session *s)
+static struct space_want want_of(struct inject_session *s)
 {
 	return (struct space_want){ .session = s->cfg->id,
 				    .targets = (uint32_t)s->n_targets,
@@ -204,14 +204,14 @@ static struct space_want want_of(struct session *s)
 				    .ctx = s };
 }
 
-static void adopt_page(struct session *s, struct control *control)
+static void adopt_page(struct inject_session *s, struct control *control)
 {
 	bells_add(s->bells, &control->page);
 	control->gone = page_gone;
 	control->ctx = s;
 }
 
-int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_err *err)
+int session_setup(struct inject_session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
 	struct space_want want = want_of(s);
 	int ret = space_setup(space, &s->tree, pid, &want, err);
@@ -223,7 +223,7 @@ int session_setup(struct session *s, struct space *space, pid_t pid, struct sb_e
 	return 0;
 }
 
-int session_part(struct session *s, struct space *space, pid_t pid, struct control **old,
+int session_part(struct inject_session *s, struct space *space, pid_t pid, struct control **old,
 		 struct sb_err *err)
 {
 	struct space_want want = want_of(s);

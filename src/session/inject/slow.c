@@ -13,7 +13,8 @@
 
 enum { SHORT_MS = 200 };
 
-static struct slow_look *look_of(struct session *s, struct record *rec, size_t target, size_t slots)
+static struct slow_look *look_of(struct inject_session *s, struct record *rec, size_t target,
+				 size_t slots)
 {
 	struct slow_look *look;
 
@@ -48,7 +49,7 @@ static double share(const struct page_spent *from, const struct page_spent *to, 
 }
 
 /* The largest recent share of any one thread of a process. */
-static double recent(struct session *s, struct record *rec, size_t target, uint64_t now)
+static double recent(struct inject_session *s, struct record *rec, size_t target, uint64_t now)
 {
 	const struct page *page = &rec->space->control->page;
 	size_t slots = page_slots(page);
@@ -74,7 +75,8 @@ static double recent(struct session *s, struct record *rec, size_t target, uint6
 }
 
 /* While only counting: hits times delay, of the thread with the most hits. */
-static double projected(struct session *s, const struct record *rec, size_t target, uint64_t now)
+static double projected(struct inject_session *s, const struct record *rec, size_t target,
+			uint64_t now)
 {
 	const struct target *t = &s->target[target];
 	struct page_sums sums = { 0 };
@@ -86,7 +88,7 @@ static double projected(struct session *s, const struct record *rec, size_t targ
 
 double inject_slowdown(struct session_core *core, size_t target, uint64_t now)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	double most = 0;
 
 	for (struct record *rec = s->records; rec; rec = rec->next) {

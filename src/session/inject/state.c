@@ -23,12 +23,12 @@ void session_hurry(bool on)
 	sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &prio);
 }
 
-bool session_ends(const struct session *s)
+bool session_ends(const struct inject_session *s)
 {
 	return s->cfg->ends && s->cfg->ends(s->cfg->ends_ctx);
 }
 
-void session_alive(struct session *s)
+void session_alive(struct inject_session *s)
 {
 	uint64_t now = clock_ns();
 
@@ -50,7 +50,7 @@ bool session_interrupted(void)
 	return false;
 }
 
-bool python_wanted(const struct session *s)
+bool python_wanted(const struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->target[i].spec->kind == SPEC_PYTHON && !s->target[i].removed)
@@ -63,7 +63,7 @@ bool python_busy(const struct record *rec)
 	return rec->python.room && (rec->python.at_work || room_busy(rec->python.room));
 }
 
-void python_changed(struct session *s, struct record *rec)
+void python_changed(struct inject_session *s, struct record *rec)
 {
 	uint64_t on = 1469598103934665603ull;
 
@@ -76,7 +76,7 @@ void python_changed(struct session *s, struct record *rec)
 	rec->python.on = on;
 }
 
-struct record *record_of(const struct session *s, const struct space *space)
+struct record *record_of(const struct inject_session *s, const struct space *space)
 {
 	struct record *rec = s->records;
 
@@ -85,7 +85,8 @@ struct record *record_of(const struct session *s, const struct space *space)
 	return rec;
 }
 
-void session_probes_in(struct session *s, pid_t pid, const char *module, char *buf, size_t size)
+void session_probes_in(struct inject_session *s, pid_t pid, const char *module, char *buf,
+		       size_t size)
 {
 	buf[0] = '\0';
 	if (!s->foreign_known)
@@ -96,7 +97,7 @@ void session_probes_in(struct session *s, pid_t pid, const char *module, char *b
 			foreign_holder(&s->foreign.probe[i], buf, size);
 }
 
-void session_wait(struct session *s)
+void session_wait(struct inject_session *s)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	tree_dispatch(&s->tree);

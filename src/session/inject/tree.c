@@ -16,14 +16,14 @@
 #include "src/base/log.h"
 
 /* The record of the nearest ancestor under trace: pid= is inherited from it. */
-static struct record *ancestor_record(struct session *s, pid_t parent)
+static struct record *ancestor_record(struct inject_session *s, pid_t parent)
 {
 	struct proc *p = tree_proc(&s->tree, parent);
 
 	return p ? p->session : NULL;
 }
 
-int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
+int session_take(struct inject_session *s, pid_t pid, pid_t parent, struct sb_err *err)
 {
 	struct proc *proc;
 	int ret = tree_add(&s->tree, pid, parent, &proc, err);
@@ -44,14 +44,14 @@ int session_take(struct session *s, pid_t pid, pid_t parent, struct sb_err *err)
 	return 0;
 }
 
-static bool wanted(const struct session *s, pid_t pid)
+static bool wanted(const struct inject_session *s, pid_t pid)
 {
 	return s->cfg->children || pid == s->cfg->launched ||
 	       processes_listed(s->cfg->pids, s->cfg->n_pids, pid);
 }
 
 /* A child born in the middle of a change: it needs the hooks that its parent has got meanwhile. */
-static void complete(struct session *s, struct proc *child)
+static void complete(struct inject_session *s, struct proc *child)
 {
 	struct sb_err err = { 0 };
 	struct record *rec = child->session;
@@ -70,7 +70,7 @@ static bool looks(const struct record *rec)
 
 static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool shares_memory)
 {
-	struct session *s = ctx;
+	struct inject_session *s = ctx;
 	struct sb_err err = { 0 };
 
 	if (shares_memory) {
@@ -101,7 +101,7 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		complete(s, child);
 }
 
-static void leave_space(struct session *s, struct proc *proc)
+static void leave_space(struct inject_session *s, struct proc *proc)
 {
 	struct record *rec = proc->session;
 	struct space *space = proc->space;
@@ -116,7 +116,7 @@ static void leave_space(struct session *s, struct proc *proc)
 
 static void on_execed(void *ctx, struct proc *proc)
 {
-	struct session *s = ctx;
+	struct inject_session *s = ctx;
 	struct record *parent = proc->session, *rec;
 	struct sb_err err = { 0 };
 
@@ -148,7 +148,7 @@ static void on_ended(void *ctx, struct proc *proc, int status)
 /* With a thread filter, a thread is entered before its first instruction. */
 static void on_thread_new(void *ctx, struct thread *thread)
 {
-	struct session *s = ctx;
+	struct inject_session *s = ctx;
 	struct arch_regs regs;
 
 	if (s->filtered && pt_get_regs(thread->tid, &regs) == 0)
@@ -172,7 +172,7 @@ const struct tree_ops session_tree_ops = {
 	.trapped = on_trapped,
 };
 
-static void answer(struct session *s, struct record *rec)
+static void answer(struct inject_session *s, struct record *rec)
 {
 	const struct page *page = &rec->space->control->page;
 	struct sb_page_proc *p = page_proc(page, rec->space->proc);
@@ -201,7 +201,7 @@ static void answer(struct session *s, struct record *rec)
 
 /* Processes that were never seen ring at process 0: they are answered without a search. So are
  * processes that are being released. */
-void session_rings(struct session *s)
+void session_rings(struct inject_session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->space && rec->space->control) {
@@ -214,7 +214,7 @@ void session_rings(struct session *s)
 }
 
 /* Seizes the tree. Children that are born meanwhile are followed, or the next pass finds them. */
-int session_take_all(struct session *s, struct sb_err *err)
+int session_take_all(struct inject_session *s, struct sb_err *err)
 {
 	size_t n, taken;
 	pid_t *pids;

@@ -17,7 +17,7 @@ static const struct {
 };
 
 /* The longest time that the agent has held the GIL. */
-void python_held(struct session *s, const struct record *rec)
+void python_held(struct inject_session *s, const struct record *rec)
 {
 	struct room_answer answer;
 
@@ -30,7 +30,7 @@ void python_held(struct session *s, const struct record *rec)
 	}
 }
 
-void python_warn_unseen(struct session *s, struct record *rec)
+void python_warn_unseen(struct inject_session *s, struct record *rec)
 {
 	struct room_answer answer;
 
@@ -48,7 +48,7 @@ void python_warn_unseen(struct session *s, struct record *rec)
  * the agent is put back while the other tool is absent, it stays, below it; so frequent looks wait
  * for such a moment. True meanwhile.
  */
-bool python_peek(struct session *s, struct record *rec, uint64_t now)
+bool python_peek(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
 	bool closely = now < py->unsteady;

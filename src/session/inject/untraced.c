@@ -15,7 +15,7 @@
 /* A target that forks without end is released over several steps of the session. */
 enum { RELEASES_MOST = 256 };
 
-static struct proc *sharer_of(const struct session *s, pid_t pid)
+static struct proc *sharer_of(const struct inject_session *s, pid_t pid)
 {
 	for (struct proc *p = s->tree.procs; p; p = p->next)
 		if (p->pid != pid && p->traced && p->space &&
@@ -24,7 +24,7 @@ static struct proc *sharer_of(const struct session *s, pid_t pid)
 	return NULL;
 }
 
-bool session_share(struct session *s, struct proc *proc)
+bool session_share(struct inject_session *s, struct proc *proc)
 {
 	struct proc *other = sharer_of(s, proc->pid);
 
@@ -37,14 +37,14 @@ bool session_share(struct session *s, struct proc *proc)
 	return true;
 }
 
-static void forget(struct session *s, struct proc *proc)
+static void forget(struct inject_session *s, struct proc *proc)
 {
 	s->tree.ops->ended(s, proc, 0);
 	tree_forget(&s->tree, proc);
 }
 
 /* True: it runs in the memory of a traced process and was unknown. */
-static bool take_sharer(struct session *s, pid_t pid)
+static bool take_sharer(struct inject_session *s, pid_t pid)
 {
 	struct sb_err err = { 0 };
 	struct proc *proc;
@@ -60,7 +60,7 @@ static bool take_sharer(struct session *s, pid_t pid)
 	return true;
 }
 
-bool session_take_sharers(struct session *s)
+bool session_take_sharers(struct inject_session *s)
 {
 	bool any = false;
 	pid_t *pids;
@@ -75,7 +75,7 @@ bool session_take_sharers(struct session *s)
 }
 
 /* Takes the children of one thread. */
-static bool take_children(struct session *s, pid_t pid, pid_t tid)
+static bool take_children(struct inject_session *s, pid_t pid, pid_t tid)
 {
 	bool any = false;
 	char path[64];
@@ -93,7 +93,7 @@ static bool take_children(struct session *s, pid_t pid, pid_t tid)
 
 /* As session_take_sharers(), but without a look at every process of the machine, if the kernel
  * lists a thread's children (CONFIG_PROC_CHILDREN). New ones are at the head of the list. */
-static bool take_sharers_of(struct session *s, const struct space *space)
+static bool take_sharers_of(struct inject_session *s, const struct space *space)
 {
 	bool any = false;
 
@@ -106,13 +106,13 @@ static bool take_sharers_of(struct session *s, const struct space *space)
 	return any;
 }
 
-void session_hold_sharers(struct session *s, const struct space *space)
+void session_hold_sharers(struct inject_session *s, const struct space *space)
 {
 	while (take_sharers_of(s, space))
 		;
 }
 
-int session_retake(struct session *s, struct proc *proc, struct sb_err *err)
+int session_retake(struct inject_session *s, struct proc *proc, struct sb_err *err)
 {
 	int ret;
 
@@ -130,7 +130,7 @@ int session_retake(struct session *s, struct proc *proc, struct sb_err *err)
 }
 
 /* A command is followed up to its first image. */
-static bool hands_off(const struct session *s)
+static bool hands_off(const struct inject_session *s)
 {
 	const struct proc *p;
 
@@ -141,14 +141,14 @@ static bool hands_off(const struct session *s)
 }
 
 /* A command in an interpreter must complete first. */
-static bool may_go(const struct session *s, const struct proc *proc)
+static bool may_go(const struct inject_session *s, const struct proc *proc)
 {
 	return proc->traced && !(proc->session && python_busy(proc->session)) &&
 	       !guest_is(s, proc->pid);
 }
 
 /* A vfork child goes before its parent, which waits for it. */
-static struct proc *next_to_go(const struct session *s)
+static struct proc *next_to_go(const struct inject_session *s)
 {
 	struct proc *found = NULL;
 
@@ -162,14 +162,14 @@ static struct proc *next_to_go(const struct session *s)
  * A child that shares its parent's memory is forgotten: its exec would go unseen, and its threads
  * would be taken for the parent's.
  */
-static void go(struct session *s, struct proc *proc)
+static void go(struct inject_session *s, struct proc *proc)
 {
 	tree_release(&s->tree, proc);
 	if (proc->space && proc->space->mem.pid != proc->pid)
 		forget(s, proc);
 }
 
-void session_untrace(struct session *s)
+void session_untrace(struct inject_session *s)
 {
 	struct proc *proc;
 

@@ -2,13 +2,13 @@
 /* The pages of living processes, each once. */
 #include "priv.h"
 
-void page_walk_begin(struct session *s)
+void page_walk_begin(struct inject_session *s)
 {
 	s->look++;
 	s->walk = s->records;
 }
 
-const struct page *page_walk_next(struct session *s)
+const struct page *page_walk_next(struct inject_session *s)
 {
 	while (s->walk) {
 		const struct record *rec = s->walk;

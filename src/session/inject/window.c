@@ -15,7 +15,7 @@
 enum { OVERRUN_NS = 200, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 
 /* The measured time that a stub may carry from hit to hit, to even out the steps of the clock. */
-static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
+static uint64_t residual_max(const struct inject_session *s, uint64_t delay_ticks)
 {
 	return delay_ticks / 2 + (uint64_t)(4 * s->clk.quantum_ticks);
 }
@@ -24,14 +24,15 @@ static uint64_t residual_max(const struct session *s, uint64_t delay_ticks)
  * A spin that ends later than this was interrupted: by the machine, the kernel or a signal handler
  * of the target. Any other spin ends within one step of the spin, which the floor includes.
  */
-static uint64_t overrun_limit(const struct session *s)
+static uint64_t overrun_limit(const struct inject_session *s)
 {
 	double floor = 4 * s->cost.floor_ns;
 
 	return clock_ticks(&s->clk, floor > OVERRUN_NS ? floor : OVERRUN_NS);
 }
 
-static void setting_of(const struct session *s, const struct target *t, struct page_setting *set)
+static void setting_of(const struct inject_session *s, const struct target *t,
+		       struct page_setting *set)
 {
 	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) -
 		       target_cost_ticks(s, (size_t)(t - s->target));
@@ -59,7 +60,7 @@ static void apply_unregistered(struct page *page, size_t i, const struct target 
 	page_set(page, 0, (uint32_t)i, &copy);
 }
 
-static void apply_target(struct session *s, struct record *rec, size_t i)
+static void apply_target(struct inject_session *s, struct record *rec, size_t i)
 {
 	struct space *space = rec->space;
 	struct page_setting set;
@@ -72,7 +73,7 @@ static void apply_target(struct session *s, struct record *rec, size_t i)
 		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
 }
 
-void window_apply(struct session *s, struct record *rec)
+void window_apply(struct inject_session *s, struct record *rec)
 {
 	if (!rec->space || !rec->space->control)
 		return;
@@ -81,14 +82,14 @@ void window_apply(struct session *s, struct record *rec)
 	python_changed(s, rec);
 }
 
-void window_apply_target(struct session *s, size_t target)
+void window_apply_target(struct inject_session *s, size_t target)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->space && rec->space->control)
 			apply_target(s, rec, target);
 }
 
-void window_apply_all(struct session *s)
+void window_apply_all(struct inject_session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
@@ -98,7 +99,7 @@ void window_apply_all(struct session *s)
 /* An agent has to apply what opens and closes. */
 void inject_apply(struct session_core *core, size_t target)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 
 	window_apply_target(s, target);
 	for (struct record *rec = s->records; rec; rec = rec->next)
@@ -127,7 +128,7 @@ static bool thread_matches(const char *wanted, pid_t tid)
 
 /* The pointer of a thread is read while the thread is stopped anyway; else it is stopped once for
  * this. */
-static uint64_t thread_pointer(struct session *s, struct thread *t)
+static uint64_t thread_pointer(struct inject_session *s, struct thread *t)
 {
 	struct arch_regs regs;
 
@@ -141,7 +142,7 @@ static uint64_t thread_pointer(struct session *s, struct thread *t)
 	return t->thread_pointer;
 }
 
-static void filter_process(struct session *s, struct proc *proc, size_t target)
+static void filter_process(struct inject_session *s, struct proc *proc, size_t target)
 {
 	const char *wanted = s->target[target].spec->thread;
 	uint64_t base[MAX_FILTER];
@@ -170,7 +171,7 @@ static void filter_process(struct session *s, struct proc *proc, size_t target)
 		session_warn(s, "%s", err.what);
 }
 
-void window_threads(struct session *s)
+void window_threads(struct inject_session *s)
 {
 	for (size_t i = 0; i < s->n_targets && s->filtered; i++) {
 		if (!s->target[i].spec->thread)
@@ -187,7 +188,7 @@ void window_threads(struct session *s)
 
 void inject_time(struct session_core *core, size_t target, bool on)
 {
-	struct session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct own_target *own = &s->own[target];
 
 	if (own->timed == on || s->target[target].spec->kind != SPEC_PYTHON)
