@@ -396,7 +396,7 @@ def add(
     On return the hooks are in force. ``delay`` has its unit (``"5us"``); 0 only counts; without
     one it is 1us. ``pid`` is another process than this one, with its descendants. Keys are those
     of sbinject-targets(5): ``every=10``, ``start="1s"``, ``for_="5s"``, ``thread="worker-*"``,
-    ``resume=True``, ``inline=True``. Returns the Run, filled by ``remove``.
+    ``resume=True``, ``inline=True``, ``at="exit"``. Returns the Run, filled by ``remove``.
 
     >>> run = sbinject.add("py:__main__:step", "10us")
     >>> step()

@@ -72,6 +72,17 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	more 'live' "$(j targets.0.hits)" 20
 	unchanged "$pid"
 done
+# Added and removed while it runs: an island is the second patch of a site.
+attach "$pid" :exit_last 0
+await_session
+for _ in 1 2 3 4 5; do
+	"$CTL" add ':exit_[epdcjrt]*' 50us at=exit >"$T/ctl" 2>&1 || fail "add: $(cat "$T/ctl")"
+	sleep 0.05
+	"$CTL" remove ':exit_[epdcjrt]*' >"$T/ctl" 2>&1 || fail "remove: $(cat "$T/ctl")"
+done
+sb_stop
+more 'added' "$(j targets.1.hits)" 100
+unchanged "$pid"
 finish exits "$pid"
 
 refuses 2 'is neither entry nor exit' -p $$ :f at=middle
