@@ -52,7 +52,9 @@ unsigned int x86_nop_length(const uint8_t *p, size_t avail)
 	return is_lea_nop(p, &f) ? f.len : 0;
 }
 
-bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
+/* Where the no-op ends that reaches `to` or goes beyond it, decoding from `from`; 0: something else
+ * is among them. */
+static uint64_t nops_end(const struct plan_request *req, uint64_t from, uint64_t to)
 {
 	while (from < to) {
 		size_t avail;
@@ -60,24 +62,20 @@ bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
 		unsigned int len = p ? x86_nop_length(p, avail) : 0;
 
 		if (!len)
-			return false;
+			return 0;
 		from += len;
 	}
-	return from == to;
+	return from;
+}
+
+bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	return nops_end(req, from, to) == to;
 }
 
 bool x86_covered_by_nops(const struct plan_request *req, uint64_t from, uint64_t to)
 {
-	while (from < to) {
-		size_t avail;
-		const uint8_t *p = x86_text_at(req, from, &avail);
-		unsigned int len = p ? x86_nop_length(p, avail) : 0;
-
-		if (!len)
-			return false;
-		from += len;
-	}
-	return true;
+	return nops_end(req, from, to) != 0;
 }
 
 /*
