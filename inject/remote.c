@@ -336,6 +336,7 @@ static int start(struct remote *r, struct sb_err *err)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	if (fault_point("call-start", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-start");
+	r->in_call = true;
 	pt_syscall(tid);
 	r->at_entry = true;
 	return run_to(r, false, err);
@@ -345,6 +346,10 @@ static int start(struct remote *r, struct sb_err *err)
  * At the entry the call is still rt_sigreturn: a thread whose tracer has died by now returns from
  * here, and a seccomp filter, which is suspended only while the tracer lives, sees no other call.
  * Only now the number is set to the intended one; the filter looks a moment later.
+ *
+ * The interrupt ends the call at a stop before user code, where the next call may begin, and where
+ * restore() needs the thread: the stop at the call's exit is saved. No call that sbinject makes
+ * returns early for it.
  */
 static int enter(struct remote *r, long nr, struct sb_err *err)
 {
@@ -354,9 +359,9 @@ static int enter(struct remote *r, long nr, struct sb_err *err)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	arch->enter_syscall(&r->work, r->sp, nr);
 	r->at_entry = false;
-	if (pt_set_regs(tid, &r->work) < 0 || pt_syscall(tid) < 0)
+	if (pt_set_regs(tid, &r->work) < 0 || pt_interrupt(tid) < 0 || pt_cont(tid, 0) < 0)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
-	return 0;
+	return run_to(r, true, err);
 }
 
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...)
@@ -378,13 +383,11 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 	if (fault_point("call-entered", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-entered");
 	ret = enter(r, nr, err);
-	if (ret < 0)
-		return ret;
-	ret = run_to(r, false, err);
 	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
 		return err_set(err, SB_ETARGET, "thread %d was lost in a remote call",
 			       r->thread->tid);
 	*result = (long)arch->syscall_result(&r->work);
+	r->in_call = false;
 	if (fault_point("call-left", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-left");
 	return 0;
@@ -412,7 +415,7 @@ static void restore(struct remote *r)
 {
 	pid_t tid = r->thread->tid;
 
-	if (r->called && !leave_call(r))
+	if (r->called && r->in_call && !leave_call(r))
 		return;
 	/*
 	 * The mask first: with the registers of the remote call, the frame would restore the rest
