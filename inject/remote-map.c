@@ -21,7 +21,7 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 }
 
 /* Checked once per remote_begin(), with the first pages mapped: only then MCL_FUTURE shows. */
-static bool locks_memory(struct remote *r)
+bool remote_locks(struct remote *r)
 {
 	if (!r->locks)
 		r->locks = task_locks_memory(r->thread->proc->pid) ? 'y' : 'n';
@@ -54,8 +54,6 @@ static int unlock(struct remote *r, uint64_t at, uint64_t len, struct sb_err *er
 {
 	long ret;
 
-	if (!locks_memory(r))
-		return 0;
 	return remote_syscall(r, &ret, err, SYS_munlock, at, len, 0ul, 0ul, 0ul, 0ul);
 }
 
@@ -68,7 +66,7 @@ int remote_unlock_first(struct remote *r, uint64_t at, struct sb_err *err)
 static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, int flags,
 		uint64_t to, struct sb_err *err)
 {
-	int code = unlock(r, *at, first, err);
+	int code = remote_locks(r) ? unlock(r, *at, first, err) : 0;
 	long ret = 0;
 
 	if (code < 0 || len == first)

@@ -99,9 +99,12 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
  */
 int remote_map_first(struct remote *r, int prot, int flags, long fd, uint64_t *at,
 		     struct sb_err *err);
-int remote_unlock_first(struct remote *r, uint64_t at, struct sb_err *err);
 int remote_grow(struct remote *r, uint64_t *at, uint64_t len, struct sb_err *err);
 int remote_grow_over(struct remote *r, uint64_t *at, uint64_t to, uint64_t len, struct sb_err *err);
+
+/* Does the process lock what it maps? Known once something is mapped. */
+bool remote_locks(struct remote *r);
+int remote_unlock_first(struct remote *r, uint64_t at, struct sb_err *err);
 
 /*
  * remote_map() over an existing mapping at addr; len is more than REMOTE_MAP_FIRST. On failure the

@@ -49,26 +49,34 @@ static bool has_little_space(pid_t pid)
 	       task_limit(getpid(), "Max address space") != UINT64_MAX;
 }
 
+/* At its limit of locked memory the target has space for two pages, and the rear's are the first.
+ */
+static int map_front(struct setup *s, struct remote *r, struct sb_err *err)
+{
+	const int flags = MAP_SHARED | MAP_NORESERVE;
+	struct sb_err why = { 0 };
+	int ret = remote_map_first(r, PROT_READ, flags, s->fd[0], &s->front, &why);
+
+	if (ret >= 0)
+		return ret;
+	if (remote_locks(r) && remote_unlock_first(r, s->rear, &why) >= 0)
+		return remote_map_first(r, PROT_READ, flags, s->fd[0], &s->front, err);
+	return err_set(err, why.code, "%s", why.what);
+}
+
 /*
  * The first pages of both files. A number may have become another file's, which another thread has
  * opened: its pages are mapped and never accessed.
  */
 static int map_first(struct setup *s, struct remote *r, struct sb_err *err)
 {
-	const int flags = MAP_SHARED | MAP_NORESERVE;
-
 	s->pid = r->thread->proc->pid;
 	s->left = true;
 	if (space_make_files(s->space, r, s->want, &s->draft, s->fd, err) < 0 ||
 	    fault_point("setup-map", s->pid) ||
-	    remote_map_first(r, PROT_READ | PROT_WRITE, flags, s->fd[1], &s->rear, err) < 0)
-		return -SB_ETARGET;
-	/* At its limit of locked memory the target has space for one of them. */
-	if (remote_map_first(r, PROT_READ, flags, s->fd[0], &s->front, NULL) < 0 &&
-	    (remote_unlock_first(r, s->rear, err) < 0 ||
-	     remote_map_first(r, PROT_READ, flags, s->fd[0], &s->front, err) < 0))
-		return -SB_ETARGET;
-	if (!space_close_files(r, s->fd, &s->closed))
+	    remote_map_first(r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd[1],
+			     &s->rear, err) < 0 ||
+	    map_front(s, r, err) < 0 || !space_close_files(r, s->fd, &s->closed))
 		return -SB_ETARGET;
 	s->fd[0] = s->fd[1] = -1;
 	return 0;
