@@ -24,7 +24,7 @@
  * enough space under its stack pointer, and if possible one on the stack that it was born with
  * (stack.h). Where all run on stacks of their own making they are all held. On entry no thread need
  * be stopped; between begin and end one thread is. Where more threads are runnable than there are
- * processors, all are stopped: a call has a dozen stops, and at each of them the thread would wait
+ * processors, all are stopped: each call has two stops, and at each of them the thread would wait
  * for its turn behind the others.
  */
 struct remote {

@@ -7,7 +7,7 @@
 #include "victim.h"
 
 /* Between the two. */
-enum { WAIT_CALLS = 300 };
+enum { WAIT_CALLS = 3000 };
 
 uint64_t lowest_fn(uint64_t x);
 
