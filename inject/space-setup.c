@@ -163,16 +163,20 @@ static bool unmap(struct remote *r, uint64_t at, uint64_t len)
 	return remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul) == 0;
 }
 
-/* By what the kernel shows: a call whose answer was lost may have had its effect. */
-static bool unmap_theirs(const struct setup *s, struct remote *r)
+/*
+ * By what the kernel shows: a call whose answer was lost may have had its effect. Other files'
+ * pages are known by their addresses alone, which may be the program's own by a second time.
+ */
+static bool unmap_theirs(struct setup *s, struct remote *r)
 {
 	struct space *space = s->space;
 	bool ok = true;
 
 	if (s->foreign)
-		return unmap(r, s->front, REMOTE_MAP_FIRST) && unmap(r, s->rear, REMOTE_MAP_FIRST);
+		ok = unmap(r, s->front, REMOTE_MAP_FIRST) && unmap(r, s->rear, REMOTE_MAP_FIRST);
+	s->foreign = false;
 	if (!space->control)
-		return true;
+		return ok;
 	if (!space_keep_pieces(space, space->control, s->pid, space->page_size))
 		return false;
 	if (space->unfinished_size)
