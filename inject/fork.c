@@ -11,6 +11,7 @@
 #include <string.h>
 #include "clock.h"
 #include "region.h"
+#include "space-priv.h"
 #include "src/base/log.h"
 #include "src/base/maps.h"
 
@@ -46,16 +47,6 @@ static void leave_unfinished(struct space *space, uint64_t addr, uint64_t size)
 	space->unfinished_size = mapped(space, addr + size - 1) ? size : REMOTE_MAP_FIRST;
 }
 
-static void leave_half(struct space *space)
-{
-	struct maps maps;
-
-	if (maps_read(space->mem.pid, &maps, NULL) < 0)
-		return;
-	space_find_half(space, &maps);
-	maps_free(&maps);
-}
-
 static bool region_is_there(const struct space *space, const struct region *region)
 {
 	struct journal_header h;
@@ -85,9 +76,11 @@ static bool page_is_mapped(const struct space *space, const struct space *parent
 	return mapped;
 }
 
-/* It is made before all else. */
+/* It is made before all else, and the record is the last part of it. */
 static bool page_is_there(const struct space *space, const struct space *parent)
 {
+	if (!parent->record_addr)
+		return false;
 	if (!recent(parent->control->made_ns))
 		return true;
 	for (size_t i = 0; i < parent->n_regions; i++)
@@ -171,8 +164,8 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	if (!parent->control)
 		return space;
 	if (!page_is_there(space, parent)) {
-		leave_unfinished(space, parent->page_addr, parent->page_size + PAGE);
-		leave_half(space);
+		space->lacks = true;
+		space_keep_pieces(space, parent->control, child, parent->page_size);
 		space_find_files(space);
 		return space;
 	}

@@ -21,56 +21,89 @@ static int map_refused(const struct remote *r, long result, struct sb_err *err)
 }
 
 /* Checked once per remote_begin(), with the first pages mapped: only then MCL_FUTURE shows. */
-static bool locks_memory(struct remote *r)
+bool remote_locks(struct remote *r)
 {
 	if (!r->locks)
 		r->locks = task_locks_memory(r->thread->proc->pid) ? 'y' : 'n';
 	return r->locks == 'y';
 }
 
-/*
- * Grows the mapping of at most two pages at `at` to its full length. *at 0: its length is unknown
- * now.
- */
-static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, bool may_move,
-		struct sb_err *err)
+/* The first pages, at addr if that is not 0. */
+static int map_first(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
+		     uint64_t offset, uint64_t *at, struct sb_err *err)
 {
-	long ret = 0;
-	int code = 0;
+	long got = -1;
+	int code = remote_syscall(r, &got, err, SYS_mmap, addr, len, (uint64_t)prot,
+				  (uint64_t)flags, (uint64_t)fd, offset);
 
-	if (locks_memory(r))
-		code = remote_syscall(r, &ret, err, SYS_munlock, *at, first, 0ul, 0ul, 0ul, 0ul);
+	*at = got > 0 ? (uint64_t)got : 0;
+	if (code < 0)
+		return code;
+	if (got < 0 && got > -4096)
+		return got == -EEXIST ? -SB_ENOMEM : map_refused(r, got, err);
+	return addr && *at != addr ? -SB_ENOMEM : 0;
+}
+
+int remote_map_first(struct remote *r, int prot, int flags, long fd, uint64_t *at,
+		     struct sb_err *err)
+{
+	return map_first(r, 0, REMOTE_MAP_FIRST, prot, flags, fd, 0, at, err);
+}
+
+static int unlock(struct remote *r, uint64_t at, uint64_t len, struct sb_err *err)
+{
+	long ret;
+
+	return remote_syscall(r, &ret, err, SYS_munlock, at, len, 0ul, 0ul, 0ul, 0ul);
+}
+
+int remote_unlock_first(struct remote *r, uint64_t at, struct sb_err *err)
+{
+	return unlock(r, at, REMOTE_MAP_FIRST, err);
+}
+
+/* flags: as mremap(2). *at 0 afterwards: its length is unknown now. */
+static int grow(struct remote *r, uint64_t *at, uint64_t first, uint64_t len, int flags,
+		uint64_t to, struct sb_err *err)
+{
+	int code = remote_locks(r) ? unlock(r, *at, first, err) : 0;
+	long ret = 0;
+
 	if (code < 0 || len == first)
 		return code;
-	code = remote_syscall(r, &ret, err, SYS_mremap, *at, first, len,
-			      (uint64_t)(may_move ? MREMAP_MAYMOVE : 0), 0ul, 0ul);
+	code = remote_syscall(r, &ret, err, SYS_mremap, *at, first, len, (uint64_t)flags, to, 0ul);
 	if (code < 0) {
 		*at = 0;
 		return code;
 	}
 	if (ret < 0 && ret > -4096)
-		return ret == -ENOMEM && !may_move ? -SB_ENOMEM : map_refused(r, ret, err);
+		return ret == -ENOMEM && !flags ? -SB_ENOMEM : map_refused(r, ret, err);
 	*at = (uint64_t)ret;
 	return 0;
+}
+
+int remote_grow(struct remote *r, uint64_t *at, uint64_t len, struct sb_err *err)
+{
+	return grow(r, at, REMOTE_MAP_FIRST, len, MREMAP_MAYMOVE, 0, err);
+}
+
+int remote_grow_over(struct remote *r, uint64_t *at, uint64_t to, uint64_t len, struct sb_err *err)
+{
+	return grow(r, at, REMOTE_MAP_FIRST, len, MREMAP_MAYMOVE | MREMAP_FIXED, to, err);
 }
 
 int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
 	       uint64_t *at, struct sb_err *err)
 {
-	uint64_t first = len < REMOTE_MAP_FIRST ? len : REMOTE_MAP_FIRST;
-	long got = -1, ret;
-	int code = remote_syscall(r, &got, err, SYS_mmap, addr, first, (uint64_t)prot,
-				  (uint64_t)flags, (uint64_t)fd, 0ul);
+	uint64_t first = len < REMOTE_MAP_FIRST ? len : REMOTE_MAP_FIRST, was;
+	int code = map_first(r, addr, first, prot, flags, fd, 0, at, err);
+	long ret;
 
-	if (code >= 0 && got < 0 && got > -4096)
-		return got == -EEXIST ? -SB_ENOMEM : map_refused(r, got, err);
-	*at = (uint64_t)got;
-	if (code >= 0 && addr && *at != addr)
-		code = -SB_ENOMEM;
+	was = *at;
 	if (code >= 0)
-		code = grow(r, at, first, len, !addr, err);
-	if (code < 0 && got > 0 && *at)
-		remote_syscall(r, &ret, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
+		code = grow(r, at, first, len, addr ? 0 : MREMAP_MAYMOVE, 0, err);
+	if (code < 0 && was && *at)
+		remote_syscall(r, &ret, NULL, SYS_munmap, was, first, 0ul, 0ul, 0ul, 0ul);
 	return code;
 }
 
@@ -87,32 +120,26 @@ static int map_fixed(struct remote *r, uint64_t addr, uint64_t len, int prot, in
 	return code < 0 || (uint64_t)got == addr ? code : map_refused(r, got, err);
 }
 
-/* Two pages elsewhere, which grow on their way to their place: locked memory is not read in whole.
+/*
+ * Two pages elsewhere, which grow on their way to their place: locked memory is not read in whole.
  */
 static int map_and_move(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
 			uint64_t offset, struct sb_err *err)
 {
-	const uint64_t first = REMOTE_MAP_FIRST;
-	long got = -1, ret = 0;
-	int code = remote_syscall(r, &got, err, SYS_mmap, 0ul, first, (uint64_t)prot,
-				  (uint64_t)flags, (uint64_t)fd, offset);
+	uint64_t at, first;
+	long ret;
+	int code = map_first(r, 0, REMOTE_MAP_FIRST, prot, flags, fd, offset, &at, err);
 
 	if (code < 0)
 		return code;
-	if (got < 0 && got > -4096)
-		return map_refused(r, got, err);
+	first = at;
 	if (fault_point("setup-move", r->thread->proc->pid))
-		code = err_set(err, SB_ETARGET, "fault: setup-move");
-	if (code >= 0 && locks_memory(r))
-		code = remote_syscall(r, &ret, err, SYS_munlock, (uint64_t)got, first, 0ul, 0ul,
-				      0ul, 0ul);
-	if (code >= 0)
-		code = remote_syscall(r, &ret, err, SYS_mremap, (uint64_t)got, first, len,
-				      (uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED), addr, 0ul);
-	if (code < 0 || (uint64_t)ret == addr)
-		return code;
-	remote_syscall(r, &got, NULL, SYS_munmap, (uint64_t)got, first, 0ul, 0ul, 0ul, 0ul);
-	return map_refused(r, ret, err);
+		return err_set(err, SB_ETARGET, "fault: setup-move");
+	code = remote_grow_over(r, &at, addr, len, err);
+	if (code < 0 && at)
+		remote_syscall(r, &ret, NULL, SYS_munmap, first, (uint64_t)REMOTE_MAP_FIRST, 0ul,
+			       0ul, 0ul, 0ul);
+	return code;
 }
 
 int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,

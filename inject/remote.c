@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,90 +11,15 @@
 #include "fault.h"
 #include "stack.h"
 #include "tree-task.h"
-#include "src/base/log.h"
-#include "src/base/maps.h"
 
 enum {
 	SCRATCH = REMOTE_SCRATCH,
-	GADGET_MOST = 8, /* bytes from a gadget's start to its last instruction, at most */
 	ROUNDS = 40,
 	FREE_ROUNDS = 3, /* odd: the next one requires a stack of the thread's own */
-	SEARCH_CHUNK = 1 << 20,
-	SEARCH_LIMIT = 16 << 20,
 	STOP_TIMEOUT_US = 50000,
 	CALL_TIMEOUT_US = 2000000,
 	PR_SYS_ALLOW = 0 /* SYSCALL_DISPATCH_FILTER_ALLOW */
 };
-
-/*
- * Best are mappings that stay for good, of the C library and the dynamic linker; then other files.
- * Mappings without a file are last: they may be sbinject's, and about to be removed.
- */
-static int gadget_rank(const struct map_entry *m)
-{
-	const char *name = strrchr(m->path, '/');
-
-	if (!name || !strncmp(name, "/memfd:", 7))
-		return 2;
-	return strncmp(name, "/libc", 5) && strncmp(name, "/ld-", 4);
-}
-
-static bool search_map(const struct memory *mem, const struct map_entry *m, uint8_t *buf,
-		       struct arch_gadgets *out)
-{
-	uint64_t end = m->end - m->start > SEARCH_LIMIT ? m->start + SEARCH_LIMIT : m->end;
-	bool found = false;
-
-	for (uint64_t at = m->start; m->x && m->r && at < end && !found;) {
-		size_t want = end - at > SEARCH_CHUNK ? SEARCH_CHUNK : end - at;
-		size_t got = memory_peek(mem, at, buf, want);
-
-		found = arch->find_gadgets(buf, got, at, out);
-		if (got < want || want < SEARCH_CHUNK)
-			break;
-		at += want - 16; /* a gadget may lie across two chunks */
-	}
-	return found;
-}
-
-int remote_find_gadgets(const struct memory *mem, const struct maps *maps, struct arch_gadgets *out,
-			struct sb_err *err)
-{
-	uint8_t *buf = malloc(SEARCH_CHUNK);
-	bool found = false;
-
-	memset(out, 0, sizeof(*out));
-	/* Backwards: earlier mappings usually lie above. */
-	for (int rank = 0; rank <= 2 && !found; rank++)
-		for (size_t i = maps->count; buf && i-- > 0 && !found;)
-			found = gadget_rank(&maps->entry[i]) == rank &&
-				search_map(mem, &maps->entry[i], buf, out);
-	free(buf);
-	if (found)
-		return 0;
-	err_set(err, SB_ETARGET, "process %d: its code has no way to return from a remote call",
-		mem->pid);
-	err_hint(err, "it is a program without a C library: nothing in it calls rt_sigreturn, "
-		      "without which a thread could not be restored safely");
-	return -SB_ETARGET;
-}
-
-bool remote_under_way(const struct memory *mem, const struct arch_gadgets *gadgets,
-		      const struct arch_regs *regs)
-{
-	uint64_t pc = arch->pc(regs), back[4] = { 0 };
-
-	if (gadgets->sigreturn && pc - gadgets->sigreturn < GADGET_MOST)
-		return true;
-	if (pc - gadgets->syscall >= GADGET_MOST)
-		return false;
-	/* At its edge the stack pointer is where the return, or rt_sigreturn, needs it. */
-	memory_peek(mem, arch->sp(regs) - 24, back, sizeof(back));
-	for (int i = 0; i < 4; i++)
-		if (back[i] && (back[i] == gadgets->sigreturn || back[i] == gadgets->pop))
-			return true;
-	return false;
-}
 
 /* Writes the frame to the thread's stack, not below low, and keeps the bytes that were there. */
 static int lay_frame(struct remote *r, uint64_t low)
@@ -412,6 +336,7 @@ static int start(struct remote *r, struct sb_err *err)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	if (fault_point("call-start", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-start");
+	r->in_call = true;
 	pt_syscall(tid);
 	r->at_entry = true;
 	return run_to(r, false, err);
@@ -421,6 +346,10 @@ static int start(struct remote *r, struct sb_err *err)
  * At the entry the call is still rt_sigreturn: a thread whose tracer has died by now returns from
  * here, and a seccomp filter, which is suspended only while the tracer lives, sees no other call.
  * Only now the number is set to the intended one; the filter looks a moment later.
+ *
+ * The interrupt ends the call at a stop before user code, where the next call may begin, and where
+ * restore() needs the thread: the stop at the call's exit is saved. No call that sbinject makes
+ * returns early for it.
  */
 static int enter(struct remote *r, long nr, struct sb_err *err)
 {
@@ -430,9 +359,9 @@ static int enter(struct remote *r, long nr, struct sb_err *err)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	arch->enter_syscall(&r->work, r->sp, nr);
 	r->at_entry = false;
-	if (pt_set_regs(tid, &r->work) < 0 || pt_syscall(tid) < 0)
+	if (pt_set_regs(tid, &r->work) < 0 || pt_interrupt(tid) < 0 || pt_cont(tid, 0) < 0)
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
-	return 0;
+	return run_to(r, true, err);
 }
 
 int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, ...)
@@ -454,13 +383,11 @@ int remote_syscall(struct remote *r, long *result, struct sb_err *err, long nr, 
 	if (fault_point("call-entered", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-entered");
 	ret = enter(r, nr, err);
-	if (ret < 0)
-		return ret;
-	ret = run_to(r, false, err);
 	if (ret < 0 || pt_get_regs(r->thread->tid, &r->work) < 0)
 		return err_set(err, SB_ETARGET, "thread %d was lost in a remote call",
 			       r->thread->tid);
 	*result = (long)arch->syscall_result(&r->work);
+	r->in_call = false;
 	if (fault_point("call-left", r->thread->proc->pid))
 		return err_set(err, SB_ETARGET, "fault: call-left");
 	return 0;
@@ -488,7 +415,7 @@ static void restore(struct remote *r)
 {
 	pid_t tid = r->thread->tid;
 
-	if (r->called && !leave_call(r))
+	if (r->called && r->in_call && !leave_call(r))
 		return;
 	/*
 	 * The mask first: with the registers of the remote call, the frame would restore the rest

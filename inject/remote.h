@@ -24,7 +24,7 @@
  * enough space under its stack pointer, and if possible one on the stack that it was born with
  * (stack.h). Where all run on stacks of their own making they are all held. On entry no thread need
  * be stopped; between begin and end one thread is. Where more threads are runnable than there are
- * processors, all are stopped: a call has a dozen stops, and at each of them the thread would wait
+ * processors, all are stopped: each call has two stops, and at each of them the thread would wait
  * for its turn behind the others.
  */
 struct remote {
@@ -40,6 +40,7 @@ struct remote {
 	char locks;	    /* the process locks memory: 'y', 'n', 0: not checked yet */
 	bool seccomp;	    /* suspended */
 	bool called;	    /* the thread has left its stop */
+	bool in_call;	    /* ... and is in a call, not in a stop from which it may be restored */
 	bool at_entry;	    /* it is at the entry of a system call */
 	bool sigstop;	    /* a SIGSTOP arrived meanwhile */
 	bool was_stopped;   /* by the caller: it stays stopped at the end */
@@ -92,8 +93,22 @@ int remote_map(struct remote *r, uint64_t addr, uint64_t len, int prot, int flag
 	       uint64_t *at, struct sb_err *err);
 
 /*
- * The same over an existing mapping at addr, in one step; len is more than REMOTE_MAP_FIRST. When
- * the thread was lost, the first two pages may remain where the kernel chose.
+ * The same in two steps, for two remote calls: the first two pages of a file, wherever the kernel
+ * has space; later they grow to len, or grow and move to `to`, over what is mapped there. *at:
+ * their address; 0 where an answer was lost, in which case the effect may have taken place.
+ */
+int remote_map_first(struct remote *r, int prot, int flags, long fd, uint64_t *at,
+		     struct sb_err *err);
+int remote_grow(struct remote *r, uint64_t *at, uint64_t len, struct sb_err *err);
+int remote_grow_over(struct remote *r, uint64_t *at, uint64_t to, uint64_t len, struct sb_err *err);
+
+/* Does the process lock what it maps? Known once something is mapped. */
+bool remote_locks(struct remote *r);
+int remote_unlock_first(struct remote *r, uint64_t at, struct sb_err *err);
+
+/*
+ * remote_map() over an existing mapping at addr; len is more than REMOTE_MAP_FIRST. On failure the
+ * first two pages may remain where the kernel chose.
  */
 int remote_map_over(struct remote *r, uint64_t addr, uint64_t len, int prot, int flags, long fd,
 		    uint64_t offset, struct sb_err *err);

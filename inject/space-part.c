@@ -27,18 +27,19 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 	if (fault_point("part-rear", pid) ||
 	    remote_map_over(r, rear, len, PROT_READ | PROT_WRITE, flags, fd[1], space->counters_off,
 			    err) < 0 ||
-	    space_check_map(space, r, false, true, err) < 0)
+	    space_check_map(space, pid, 0, rear, err) < 0)
 		return -SB_ETARGET;
 	/*
 	 * The new rear under the old front counts correctly, but sbinject no longer controls its
 	 * settings.
 	 */
-	for (int i = 0; i < FRONT_TRIES && space_check_map(space, r, true, false, NULL); i++)
+	for (int i = 0; i < FRONT_TRIES && space_check_map(space, pid, space->page_addr, 0, NULL);
+	     i++)
 		if (fault_point("part-front", pid) ||
 		    remote_map_over(r, space->page_addr, space->counters_off, PROT_READ, flags,
 				    fd[0], 0, err) < 0)
 			log_debug("process %d: its settings could not be mapped", pid);
-	if (space_check_map(space, r, true, false, err) < 0)
+	if (space_check_map(space, pid, space->page_addr, 0, err) < 0)
 		return -SB_ETARGET;
 	/* As at the first mapping: excluded from core dumps. */
 	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr, space->page_size,
@@ -48,13 +49,14 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 }
 
 static int part_borrowed(struct space *space, struct remote *r, const struct space_want *want,
-			 const struct control *old, struct sb_err *err)
+			 const struct space_draft *draft, const struct control *old,
+			 struct sb_err *err)
 {
 	long fd[2] = { -1, -1 };
 	bool closed = false;
 	int ret = -SB_ETARGET;
 
-	if (space_make_files(space, r, want, &old->page.lay, fd, err) == 0) {
+	if (space_make_files(space, r, want, draft, fd, err) == 0) {
 		page_take_over(&space->control->page, &old->page, space->proc);
 		space->control->page.target_addr = space->page_addr;
 		space->control->notes_read = page_told(&space->control->page)->notes_used;
@@ -104,10 +106,13 @@ int space_part(struct space *space, struct tree *tree, pid_t pid, const struct s
 	       struct control **old, struct sb_err *err)
 {
 	struct control *had = space->control;
+	struct space_draft draft = { .layout = had->page.lay };
 	struct remote r;
-	int ret = tree_stop_patiently(tree, space, err);
+	int ret;
 
 	*old = NULL;
+	task_read_ids(pid, &draft.ids);
+	ret = tree_stop_patiently(tree, space, err);
 	if (ret < 0)
 		return ret;
 	if (somebody_forks(tree, space)) {
@@ -117,7 +122,7 @@ int space_part(struct space *space, struct tree *tree, pid_t pid, const struct s
 	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 	if (ret == 0) {
 		space->control = NULL;
-		ret = part_borrowed(space, &r, want, had, err);
+		ret = part_borrowed(space, &r, want, &draft, had, err);
 		remote_end(&r);
 	}
 	if (space->control != had && (ret == 0 || counts_in_new(space, pid))) {

@@ -95,6 +95,8 @@ int space_must(struct remote *r, const char *what, long result, struct sb_err *e
 		       what);
 }
 
+static const char *const memfd_name[2] = { "sbinject", "sbinject-counts" };
+
 /*
  * The target's descriptor, as one of sbinject's. Another thread of the target may have put another
  * file under that number meanwhile, which the target itself may not be allowed to write: so its
@@ -135,14 +137,7 @@ static int open_theirs(pid_t pid, long fd, const char *name, int *ours, struct s
 		       path);
 }
 
-/* sbinject maps the page, too. */
-static bool has_little_space(pid_t pid)
-{
-	return task_limit(pid, "Max address space") != UINT64_MAX ||
-	       task_limit(getpid(), "Max address space") != UINT64_MAX;
-}
-
-static void know_inodes(struct control *control, pid_t pid, struct page_files files,
+static void know_inodes(struct control *control, struct page_files files,
 			const struct space_want *want)
 {
 	struct stat front = { 0 }, rear = { 0 };
@@ -152,7 +147,7 @@ static void know_inodes(struct control *control, pid_t pid, struct page_files fi
 	if (fstat(files.counts, &rear) == 0)
 		control->rear_inode = rear.st_ino;
 	if (want->made)
-		want->made(want->ctx, pid,
+		want->made(want->ctx, &control->ids,
 			   (uint32_t)(major(front.st_dev) << 20 | minor(front.st_dev)),
 			   control->inode);
 }
@@ -169,23 +164,18 @@ static void say_unsealed(void)
 }
 
 /* sbinject's descriptors of the memfds that the target made; it owns them from here on. */
-static int map_ours(struct space *space, pid_t pid, struct page_files files,
-		    const struct space_want *want, const struct sb_page_header *given,
-		    struct sb_err *err)
+static int map_ours(struct space *space, struct page_files files, const struct space_want *want,
+		    const struct space_draft *draft, struct sb_err *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
-	struct sb_page_header layout;
+	struct sb_page_header layout = draft->layout;
 
 	if (!control)
 		abort();
 	control->refs = 1;
 	control->made_ns = clock_ns();
-	know_inodes(control, pid, files, want);
-	task_read_ids(pid, &control->ids);
-	if (given)
-		layout = *given;
-	else
-		page_layout(&layout, want->targets, want->more, has_little_space(pid));
+	control->ids = draft->ids;
+	know_inodes(control, files, want);
 	layout.session = want->session;
 	layout.tracer_pid = (uint32_t)getpid();
 	if (page_map(&control->page, files, &layout, err) < 0) {
@@ -201,26 +191,29 @@ static int map_ours(struct space *space, pid_t pid, struct page_files files,
 	return 0;
 }
 
-static bool is_ours(const struct maps *maps, uint64_t at, uint64_t inode, const char *path)
+static bool is_file(const struct map_entry *m, uint64_t inode, const char *name)
+{
+	return m->inode == inode && !strncmp(m->path, "/memfd:", 7) && !strcmp(m->path + 7, name);
+}
+
+static bool is_ours(const struct maps *maps, uint64_t at, uint64_t inode, const char *name)
 {
 	const struct map_entry *m = maps_find(maps, at);
 
-	return m && m->inode == inode && !strcmp(m->path, path);
+	return m && is_file(m, inode, name);
 }
 
-int space_check_map(const struct space *space, struct remote *r, bool front, bool rear,
+int space_check_map(const struct space *space, pid_t pid, uint64_t front, uint64_t rear,
 		    struct sb_err *err)
 {
 	const struct control *control = space->control;
-	pid_t pid = r->thread->proc->pid;
 	struct maps maps;
 	bool ours;
 
 	if (maps_read(pid, &maps, err) < 0)
 		return -SB_ETARGET;
-	ours = (!front || is_ours(&maps, space->page_addr, control->inode, "/memfd:sbinject")) &&
-	       (!rear || is_ours(&maps, space->page_addr + space->counters_off, control->rear_inode,
-				 "/memfd:sbinject-counts"));
+	ours = (!front || is_ours(&maps, front, control->inode, memfd_name[0])) &&
+	       (!rear || is_ours(&maps, rear, control->rear_inode, memfd_name[1]));
 	maps_free(&maps);
 	if (ours)
 		return 0;
@@ -228,113 +221,42 @@ int space_check_map(const struct space *space, struct remote *r, bool front, boo
 	return err_sys(err, SB_ETARGET, "process %d closed a descriptor that is not its own", pid);
 }
 
-/*
- * Maps the rear with one page more, the read-only front over its beginning, and later the private
- * record over that last page: the address of one gives the address of the other, at whatever
- * instant the tracer is killed.
- */
-static int map_page(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
+static void keep_piece(struct space *space, uint64_t addr, uint64_t size)
 {
-	uint64_t at = 0, len = space->page_size + RECORD_SIZE;
-	const int flags = MAP_SHARED | MAP_NORESERVE;
-	long ret;
-
-	if (remote_map(r, 0, len, PROT_READ | PROT_WRITE, flags, fd[1], &at, err) < 0)
-		return -SB_ETARGET;
-	space->page_addr = at;
-	if (fault_point("setup-front", r->thread->proc->pid))
-		return err_set(err, SB_ETARGET, "fault: setup-front");
-	if (remote_map_over(r, at, space->counters_off, PROT_READ, flags, fd[0], 0, err) < 0)
-		return -SB_ETARGET;
-	if (space_check_map(space, r, true, true, err) == 0)
-		return 0;
-	/* The number had become another file's: nothing was written to it. */
-	remote_syscall(r, &ret, NULL, SYS_munmap, at, len, 0ul, 0ul, 0ul, 0ul);
-	return -SB_ETARGET;
-}
-
-/* The memfds are open in the target: the settings', the counts'. */
-static int map_theirs(struct space *space, struct remote *r, const long fd[2], struct sb_err *err)
-{
-	uint64_t record;
-	long ret;
-
-	if (map_page(space, r, fd, err) < 0)
-		return -SB_ETARGET;
-	record = space->page_addr + space->page_size;
-	space->control->page.target_addr = space->page_addr;
-	/* A core dump would read all of it, and so turn mere address space into memory. */
-	if (remote_syscall(r, &ret, err, SYS_madvise, space->page_addr,
-			   space->page_size + RECORD_SIZE, (uint64_t)MADV_DONTDUMP, 0ul, 0ul,
-			   0ul) < 0 ||
-	    space_must(r, "madvise(MADV_DONTDUMP)", ret, err) < 0)
-		return -SB_ETARGET;
-	if (remote_syscall(r, &ret, err, SYS_mmap, record, (uint64_t)RECORD_SIZE,
-			   (uint64_t)(PROT_READ | PROT_WRITE),
-			   (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED), (uint64_t)-1,
-			   0ul) < 0 ||
-	    space_must(r, "mmap", ret, err) < 0)
-		return -SB_ETARGET;
-	space->record_addr = record;
-	if (remote_syscall(r, &ret, err, SYS_madvise, record, (uint64_t)RECORD_SIZE,
-			   (uint64_t)MADV_WIPEONFORK, 0ul, 0ul, 0ul) < 0)
-		return -SB_ETARGET;
-	return space_must(r, "madvise(MADV_WIPEONFORK)", ret, err);
+	if (!space->unfinished_size)
+		space->unfinished_addr = addr;
+	if (addr == space->unfinished_addr + space->unfinished_size)
+		space->unfinished_size += size;
 }
 
 /*
- * How much of the rear and the record is mapped from m on: a step may have had its effect although
- * its answer was lost.
+ * A front of two pages is not in its place yet. A rear that ends where the page does has the record
+ * behind it.
  */
-static uint64_t mapped_length(const struct space *space, const struct map_entry *m)
+bool space_keep_pieces(struct space *space, const struct control *control, pid_t pid,
+		       uint64_t page_size)
 {
-	const uint64_t end = m->offset + (m->end - m->start);
-
-	return m->end - m->start + (end == space->page_size ? RECORD_SIZE : 0);
-}
-
-static void unmap_theirs(struct space *space, struct remote *r)
-{
-	const struct control *control = space->control;
 	struct maps maps;
-	long ret;
 
-	if (maps_read(r->thread->proc->pid, &maps, NULL) < 0)
-		return;
+	space->unfinished_size = space->half_addr = 0;
+	if (maps_read(pid, &maps, NULL) < 0)
+		return false;
 	for (size_t i = 0; i < maps.count; i++) {
 		const struct map_entry *m = &maps.entry[i];
+		uint64_t size = m->end - m->start;
 
-		if ((m->inode == control->inode && !strcmp(m->path, "/memfd:sbinject")) ||
-		    (m->inode == control->rear_inode && !strcmp(m->path, "/memfd:sbinject-counts")))
-			remote_syscall(r, &ret, NULL, SYS_munmap, m->start, mapped_length(space, m),
-				       0ul, 0ul, 0ul, 0ul);
+		if (is_file(m, control->inode, memfd_name[0])) {
+			if (size == REMOTE_MAP_FIRST)
+				space->half_addr = m->start;
+			else
+				keep_piece(space, m->start, size);
+		} else if (is_file(m, control->rear_inode, memfd_name[1])) {
+			size += m->offset + size == page_size ? RECORD_SIZE : 0;
+			keep_piece(space, m->start, size);
+		}
 	}
 	maps_free(&maps);
-	space->record_addr = space->page_addr = 0;
-}
-
-/*
- * In some programs reading the TSC ends the process (PR_SET_TSC); the kernel does not report that
- * from outside.
- */
-static int check_clock(struct remote *r, struct sb_err *err)
-{
-	int mode = PR_TSC_ENABLE;
-	uint64_t at = remote_scratch(r, &mode, sizeof(mode));
-	long ret = -1;
-
-	if (!at || remote_syscall(r, &ret, err, SYS_prctl, (uint64_t)PR_GET_TSC, at, 0ul, 0ul, 0ul,
-				  0ul) < 0)
-		return -SB_ETARGET;
-	if (ret != 0 || memory_peek(r->mem, at, &mode, sizeof(mode)) != sizeof(mode) ||
-	    mode == PR_TSC_ENABLE)
-		return 0;
-	err_set(err, SB_ECONFINED,
-		"process %d: reading the TSC would end it (prctl PR_SET_TSC, or seccomp's strict "
-		"mode)",
-		r->thread->proc->pid);
-	err_hint(err, "it must allow that itself: prctl(PR_SET_TSC, PR_TSC_ENABLE)");
-	return -SB_ECONFINED;
+	return true;
 }
 
 /*
@@ -356,8 +278,6 @@ int space_memfd(struct remote *r, const char *name, long *fd, struct sb_err *err
 	return space_must(r, "memfd_create", *fd, err);
 }
 
-static const char *const memfd_name[2] = { "sbinject", "sbinject-counts" };
-
 /* Where that cannot be seen it is taken for the target's, as it was made a moment ago. */
 static bool is_their_memfd(pid_t pid, long fd, const char *name)
 {
@@ -375,7 +295,7 @@ static bool is_their_memfd(pid_t pid, long fd, const char *name)
 
 /* The settings last: they are sealed before anything else happens in the target. */
 int space_make_files(struct space *space, struct remote *r, const struct space_want *want,
-		     const struct sb_page_header *layout, long fd[2], struct sb_err *err)
+		     const struct space_draft *draft, long fd[2], struct sb_err *err)
 {
 	pid_t pid = r->thread->proc->pid;
 	struct page_files files = { -1, -1 };
@@ -388,7 +308,7 @@ int space_make_files(struct space *space, struct remote *r, const struct space_w
 		close(files.counts);
 		return -SB_ETARGET;
 	}
-	return map_ours(space, pid, files, want, layout, err);
+	return map_ours(space, files, want, draft, err);
 }
 
 bool space_close_files(struct remote *r, const long fd[2], bool *closed)
@@ -413,84 +333,6 @@ bool space_close_files(struct remote *r, const long fd[2], bool *closed)
 			ok = false;
 	}
 	return ok;
-}
-
-/*
- * The part made by remote calls: from memfd_create to close. The undo ladder runs in reverse; a
- * call whose answer was lost may have had its effect nevertheless. closed: the program closed a
- * descriptor, and so it failed.
- */
-static int setup_borrowed(struct space *space, struct remote *r, const struct space_want *want,
-			  bool *closed, struct sb_err *err)
-{
-	long fd[2] = { -1, -1 };
-	bool gone = false;
-
-	if (check_clock(r, err) < 0)
-		return -SB_ECONFINED;
-	if (space_make_files(space, r, want, NULL, fd, err) < 0)
-		goto close_files;
-	if (fault_point("setup-map", r->thread->proc->pid) || map_theirs(space, r, fd, err) < 0)
-		goto unmap;
-	if (space_close_files(r, fd, &gone))
-		return 0;
-
-unmap:
-	unmap_theirs(space, r);
-	space_put_control(space->control);
-	space->control = NULL;
-close_files:
-	space_close_files(r, fd, closed);
-	return err_set(err, SB_ETARGET, "the control page could not be set up");
-}
-
-static int find_gadgets(struct space *space, pid_t pid, struct sb_err *err)
-{
-	struct maps maps;
-	int ret = maps_read(pid, &maps, err);
-
-	if (ret < 0)
-		return ret;
-	ret = maps.count ? remote_find_gadgets(&space->mem, &maps, &space->gadgets, err) :
-			   err_set(err, SB_ENOPROC, "process %d ended", pid);
-	maps_free(&maps);
-	return ret;
-}
-
-static int setup(struct space *space, struct tree *tree, const struct space_want *want,
-		 bool *closed, struct sb_err *err)
-{
-	struct remote r;
-	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
-
-	if (ret < 0)
-		return ret;
-	ret = setup_borrowed(space, &r, want, closed, err);
-	remote_end(&r);
-	return ret;
-}
-
-int space_setup(struct space *space, struct tree *tree, pid_t pid, const struct space_want *want,
-		struct sb_err *err)
-{
-	int ret = find_gadgets(space, pid, err);
-	struct sb_err why = { 0 };
-	bool closed = false;
-
-	if (ret < 0)
-		return ret;
-	ret = setup(space, tree, want, &closed, &why);
-	/* A thread may close unknown descriptors: not while it is held. */
-	if (closed && tree_stop(tree, space, NULL) == 0) {
-		why = (struct sb_err){ 0 };
-		ret = setup(space, tree, want, &closed, &why);
-		tree_resume(tree, space);
-	}
-	if (ret < 0) {
-		*err = why;
-		return ret;
-	}
-	return space_register(space, pid, err);
 }
 
 int space_register(struct space *space, pid_t pid, struct sb_err *err)

@@ -78,9 +78,10 @@ struct space_want {
 	uint64_t session;
 	uint32_t targets, more;
 	/*
-	 * A page was made for pid, and is not mapped anywhere yet; dev as /proc/PID/maps shows it.
+	 * A page was made for a process with these ids, and is not mapped anywhere yet; dev as
+	 * /proc/PID/maps shows it. A thread is held meanwhile.
 	 */
-	void (*made)(void *ctx, pid_t pid, uint32_t dev, uint64_t inode);
+	void (*made)(void *ctx, const struct task_ids *ids, uint32_t dev, uint64_t inode);
 	void *ctx;
 };
 

@@ -2,6 +2,7 @@
 #include <locale.h>
 #include <string.h>
 #include "command.h"
+#include "src/base/crowd.h"
 #include "src/base/log.h"
 #include "src/control/runtime.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 	struct sb_err err = { 0 };
 
 	runtime_hold_streams();
+	crowd_hurry();
 	setlocale(LC_CTYPE, "");
 	if (runtime_refuse_gained(&err) < 0) {
 		command_print_error(&err);

@@ -18,6 +18,7 @@
 #include "wire.h"
 #include "inject/clock.h"
 #include "inject/fault.h"
+#include "src/base/crowd.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/control/server.h"
@@ -413,6 +414,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	struct sb_err err = { 0 };
 
 	t.job = job;
+	crowd_hurry(); /* its parent's priority ended at the fork */
 	detach_from_terminal(fd);
 	catch_signals(&t);
 	wire_open(&t.out, fd);

@@ -48,21 +48,22 @@ void strays_free(struct strays *t)
 /* The count is increased last: the writer may be killed at any instant. */
 void strays_root(struct strays *t, pid_t pid)
 {
-	if (!t || strays_is_root(t, pid))
+	uint64_t start = t ? task_start(pid) : 0;
+
+	if (!start || strays_is_root(t, pid))
 		return;
-	t->root[t->n_roots % ROOTS] = (struct root){ pid, task_start(pid) };
+	t->root[t->n_roots % ROOTS] = (struct root){ pid, start };
 	__atomic_fetch_add(&t->n_roots, 1, __ATOMIC_RELEASE);
 }
 
-void strays_page(struct strays *t, pid_t pid, uint32_t dev, uint64_t inode)
+void strays_page(struct strays *t, const struct task_ids *ids, uint32_t dev, uint64_t inode)
 {
-	struct page_id page = { .dev = dev, .inode = inode };
+	struct page_id page = { .dev = dev, .inode = inode, .ids = *ids };
 
-	if (!t || !task_read_ids(pid, &page.ids))
+	if (!t)
 		return;
 	t->page[t->n_pages % PAGES] = page;
 	__atomic_fetch_add(&t->n_pages, 1, __ATOMIC_RELEASE);
-	strays_root(t, pid);
 }
 
 bool strays_is_root(const struct strays *t, pid_t pid)

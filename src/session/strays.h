@@ -26,12 +26,14 @@ struct strays;
 struct strays *strays_new(void); /* NULL: no memory */
 void strays_free(struct strays *t);
 
-/* Registers a process that the user has named, or that was started for the user. It must live
- * now. */
+/* Registers a process that the user has named, or that was started for the user, or for which a
+ * page is about to be made. It must live now. */
 void strays_root(struct strays *t, pid_t pid);
 
-/* Registers a control page that was made for a process; dev as /proc/PID/maps shows it. */
-void strays_page(struct strays *t, pid_t pid, uint32_t dev, uint64_t inode);
+/* Registers a control page that was made for a process with these ids; dev as /proc/PID/maps shows
+ * it. */
+struct task_ids;
+void strays_page(struct strays *t, const struct task_ids *ids, uint32_t dev, uint64_t inode);
 
 /* Is it still the process that strays_root() registered, and not another one with the same
  * number? */

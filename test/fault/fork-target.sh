@@ -50,7 +50,7 @@ has_forked() { [ -n "$(child_of)" ]; }
 MOST=4 LEAST=3
 
 # What is made: the page, a region of stubs, hooks in the text, a room for an agent. What is undone.
-making='borrow setup-map register region-header plant-moved plant-written plant-page call-entered call-left'
+making='borrow setup-files setup-map setup-grow setup-front setup-record register region-header plant-moved plant-written plant-page call-entered call-left'
 undoing='restore-text restore-page restore-unmap release'
 victim=("$V/midfork") target=:midfork_fn settle=0.2
 when=attach POINTS=$making
@@ -60,7 +60,7 @@ walk fork-target
 if (need_python) >/dev/null; then
 	need_python
 	victim=("${python[-1]}" "$SRC/test/victim/python/midfork.py") target=py:__main__:step settle=0.7
-	when=attach POINTS='borrow setup-map register room-map lend lend-set recall'
+	when=attach POINTS='borrow setup-map setup-grow setup-record register room-map lend lend-set recall'
 	walk fork-target
 	when=detach POINTS="lend lend-set recall borrow $undoing"
 	walk fork-target

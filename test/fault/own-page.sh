@@ -48,7 +48,7 @@ try() {
 }
 
 for action in error kill-tracer kill-client kill-both; do
-	for point in part-files part-rear part-front part-done setup-move:3 setup-move:4; do
+	for point in part-files part-rear part-front part-done setup-move:1 setup-move:2; do
 		try "$point" "$action"
 	done
 done

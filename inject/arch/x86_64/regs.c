@@ -135,13 +135,28 @@ static bool regs_thread_block(uint64_t pointer, uint64_t first)
 }
 
 /*
+ * Where a feature's part of the XSAVE image ends; 0: the processor has none. Asked once: a virtual
+ * machine leaves for its host at each CPUID, and a thread of the target is held meanwhile.
+ */
+static size_t feature_end(unsigned int feature)
+{
+	static size_t ends[64];
+	static uint64_t known;
+	unsigned int eax, ebx, ecx, edx;
+
+	if (!(known >> feature & 1) && __get_cpuid_count(0xd, feature, &eax, &ebx, &ecx, &edx))
+		ends[feature] = eax + ebx;
+	known |= 1ull << feature;
+	return ends[feature];
+}
+
+/*
  * The bytes of the XSAVE image that rt_sigreturn must restore: up to the end of the last feature in
  * use. Tiles are left out unless they are in use: the kernel refuses a frame that is larger than
  * the thread's permitted size.
  */
 static size_t xstate_size(const uint8_t *xstate, size_t len, uint64_t *features)
 {
-	unsigned int eax, ebx, ecx, edx;
 	uint64_t sw, in_use;
 	size_t size = FXSAVE_SIZE + XSAVE_HEADER;
 
@@ -150,12 +165,9 @@ static size_t xstate_size(const uint8_t *xstate, size_t len, uint64_t *features)
 	memcpy(&sw, xstate + SW_RESERVED, sizeof(sw));
 	memcpy(&in_use, xstate + FXSAVE_SIZE, sizeof(in_use));
 	*features = (sw & ~XFEATURES_AMX) | (in_use & XFEATURES_AMX);
-	for (unsigned int i = 2; i < 63; i++) {
-		if (!(*features >> i & 1) || !__get_cpuid_count(0xd, i, &eax, &ebx, &ecx, &edx))
-			continue;
-		if (eax + ebx > size)
-			size = eax + ebx;
-	}
+	for (unsigned int i = 2; i < 63; i++)
+		if ((*features >> i & 1) && feature_end(i) > size)
+			size = feature_end(i);
 	return size <= len ? size : 0;
 }
 

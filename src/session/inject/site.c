@@ -188,15 +188,16 @@ static void page_gone(void *ctx, struct page *page)
 	s->bells_lost += page_bells_lost(page);
 }
 
-static void page_made(void *ctx, pid_t pid, uint32_t dev, uint64_t inode)
+static void page_made(void *ctx, const struct task_ids *ids, uint32_t dev, uint64_t inode)
 {
 	struct inject_session *s = ctx;
 
-	strays_page(s->cfg->strays, pid, dev, inode);
+	strays_page(s->cfg->strays, ids, dev, inode);
 }
 
-static struct space_want want_of(struct inject_session *s)
+static struct space_want want_of(struct inject_session *s, pid_t pid)
 {
+	strays_root(s->cfg->strays, pid);
 	return (struct space_want){ .session = s->cfg->id,
 				    .targets = (uint32_t)s->n_targets,
 				    .more = (uint32_t)(s->max_targets - s->n_targets),
@@ -213,7 +214,7 @@ static void adopt_page(struct inject_session *s, struct control *control)
 
 int session_setup(struct inject_session *s, struct space *space, pid_t pid, struct sb_err *err)
 {
-	struct space_want want = want_of(s);
+	struct space_want want = want_of(s, pid);
 	int ret = space_setup(space, &s->tree, pid, &want, err);
 
 	if (ret < 0)
@@ -226,7 +227,7 @@ int session_setup(struct inject_session *s, struct space *space, pid_t pid, stru
 int session_part(struct inject_session *s, struct space *space, pid_t pid, struct control **old,
 		 struct sb_err *err)
 {
-	struct space_want want = want_of(s);
+	struct space_want want = want_of(s, pid);
 	int ret = space_part(space, &s->tree, pid, &want, old, err);
 
 	if (*old)
