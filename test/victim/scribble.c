@@ -93,10 +93,16 @@ static void write_random(uint64_t at, size_t len)
 		perror("scribble");
 }
 
-static void scribble_numbers(void)
+/* While sbinject sets it up the mapping is two pages long, and may lie right before others. */
+static uint64_t blocks_end(uint64_t end)
+{
+	return end - rear < FIRST_BLOCKS ? end : rear + FIRST_BLOCKS;
+}
+
+static void scribble_numbers(uint64_t end)
 {
 	write_random(rear, 4096);
-	for (uint64_t at = rear + 4096; at < rear + FIRST_BLOCKS; at += 4096)
+	for (uint64_t at = rear + 4096; at < blocks_end(end); at += 4096)
 		if (random64() % 8 == 0)
 			write_random(at + 1024 + 8, 48);
 }
@@ -105,9 +111,10 @@ static void scribble_numbers(void)
 static void scribble_all(uint64_t start, uint64_t end)
 {
 	write_random(start, 4096);
-	for (uint64_t at = rear; at < rear + FIRST_BLOCKS; at += CHUNK)
-		write_random(at, CHUNK);
-	write_random(end, 4096);
+	for (uint64_t at = rear; at < blocks_end(end); at += CHUNK)
+		write_random(at, at + CHUNK < end ? CHUNK : end - at);
+	if (end - rear >= FIRST_BLOCKS) /* the record is there by then */
+		write_random(end, 4096);
 }
 
 /* One that says that its session is over, and anything. */
@@ -120,7 +127,7 @@ static void scribble_header(uint64_t start)
 static void scribble(const char *what, uint64_t start, uint64_t end)
 {
 	if (!strcmp(what, "numbers"))
-		scribble_numbers();
+		scribble_numbers(end);
 	else if (!strcmp(what, "all"))
 		scribble_all(start, end);
 	else
