@@ -26,6 +26,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "fault.h"
 #include "region.h"
 #include "room-thread.h"
@@ -37,6 +38,8 @@
 
 enum {
 	RECALL_US = 2000,
+	AT_BELL_US = 10000,
+	AT_BELL_MOST_MS = 1000,
 	RETRY_MS = 20,
 	SLOW_MS = 400,
 	QUEUED_MAX = 16,
@@ -551,21 +554,41 @@ static bool stands_at_bell(struct space *space, struct thread *t)
 	return site && (site->flags & JOURNAL_START);
 }
 
-pid_t room_at_bell(struct space *space, struct tree *tree)
+/* 0: none; *unknown: a thread did not stop in time, and may be it. */
+static pid_t look_at_bells(struct space *space, struct tree *tree, bool *unknown)
 {
 	struct thread *t;
 	pid_t tid = 0;
 
+	*unknown = false;
 	while ((t = tree_next_thread(tree, space, tid))) {
 		bool there;
 
 		tid = t->tid;
-		if (!tree_stop_thread(tree, t, 10000))
+		if (!tree_stop_thread(tree, t, AT_BELL_US)) {
+			*unknown = true;
 			continue;
+		}
 		there = stands_at_bell(space, t);
 		tree_resume_thread(tree, t);
 		if (there)
 			return tid;
 	}
 	return 0;
+}
+
+/*
+ * The interpreter starts as soon as the ring is answered, so a thread that waits for a processor is
+ * waited for: without it, the start would go unseen for ever.
+ */
+pid_t room_at_bell(struct space *space, struct tree *tree)
+{
+	uint64_t until = clock_ns() + AT_BELL_MOST_MS * MS;
+	bool unknown;
+	pid_t tid;
+
+	do {
+		tid = look_at_bells(space, tree, &unknown);
+	} while (!tid && unknown && clock_ns() < until);
+	return tid;
 }

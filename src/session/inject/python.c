@@ -18,7 +18,7 @@
 
 #define MS 1000000ull
 
-enum { SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
+enum { ENTER_MS = 1000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
 
@@ -273,6 +273,23 @@ bool python_may_start(struct inject_session *s, struct record *rec)
 	return rec->python.belled && !rec->python.applied;
 }
 
+/*
+ * Lends the thread that starts an interpreter to the agent. It may take a moment to stop on a busy
+ * machine. Where it cannot be lent at all the interpreter starts without the agent, which then
+ * enters as into one that runs.
+ */
+static void enter_at_bell(struct inject_session *s, struct room *room, pid_t tid)
+{
+	uint64_t until = clock_ns() + ENTER_MS * MS;
+
+	room->bell_only = true;
+	while (!room->remote.lent && !room_step(room, &s->tree, clock_ns(), tid))
+		if (!room->remote.lent && clock_ns() >= until) {
+			room->bell_only = false;
+			return;
+		}
+}
+
 bool python_ring(struct inject_session *s, struct record *rec)
 {
 	struct space *space = rec->space;
@@ -294,9 +311,7 @@ bool python_ring(struct inject_session *s, struct record *rec)
 		tid = 0;
 	}
 	if (tid && py->room)
-		py->room->bell_only = true;
-	if (tid && py->room && !py->room->remote.lent)
-		room_step(py->room, &s->tree, clock_ns(), tid);
+		enter_at_bell(s, py->room, tid);
 	space_put(space);
 	return tid != 0;
 }
