@@ -51,7 +51,7 @@ static int bench_memory(struct hook_bench *b)
 {
 	struct sb_page_header lay;
 
-	page_layout(&lay, 1, 0, true);
+	page_layout(&lay, &(struct page_want){ .targets = 1, .little = true });
 	b->memory = sizeof(lay) + 2 * 4096 + lay.cell_size;
 	b->hdr = calloc(1, b->memory);
 	b->text = mmap(NULL, TEXT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,6 +92,7 @@ static int bench_hook(struct hook_bench *b, bool each)
 		.entry = true,
 	};
 	size_t stub = 128 + ((arch->common_size() + 63) & ~63ul);
+	struct arch_count count = { (uint64_t)b->cell, each ? (uint64_t)&b->each : 0, ARCH_HIT };
 	struct arch_site site;
 	struct plan plan;
 	enum plan_refusal why;
@@ -100,8 +101,8 @@ static int bench_hook(struct hook_bench *b, bool each)
 	memcpy(b->text + 64, arch_sample_function, arch_sample_size);
 	arch->emit_common(&env, b->text + 128);
 	if (plan_make(&req, NULL, &plan, NULL, 0) != PLAN_OK ||
-	    !arch->emit_site(&env, &plan, (uint64_t)b->cell, each ? (uint64_t)&b->each : 0,
-			     base + stub, b->text + stub, TEXT_SIZE - stub, &site, &why))
+	    !arch->emit_site(&env, &plan, &count, base + stub, b->text + stub, TEXT_SIZE - stub,
+			     &site, &why))
 		return -1;
 	plan_patch(&plan, base + stub + site.entry, b->text + (plan.addr - base), NULL);
 	return mprotect(b->text, TEXT_SIZE, PROT_READ | PROT_EXEC);

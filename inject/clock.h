@@ -34,6 +34,9 @@ struct hook_cost {
 	double delay_ticks;  /* of a delayed hit: all that lies outside its own measurement */
 	double spread_ticks; /* by how much two measurements of it differ */
 	double floor_ns;     /* the smallest delay that can be given */
+	/* Of a timed call, ticks: what its own time contains of the measurement, and its caller's.
+	 */
+	double span_within, span_cost;
 };
 
 /*

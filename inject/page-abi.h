@@ -23,6 +23,8 @@
  *	+c+blocks_off	block[procs_max]		struct sb_page_counts[targets_max]
  *	+notes_off	notes of agents
  *	+each_off	uint64_t[each_max]		functions' own counters
+ *	+spans_off	struct sb_page_span[span_blocks][slots + 16]	how long calls took
+ *	+calls_off	struct sb_page_calls[procs_max]	calls in progress; with span_blocks only
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -56,13 +58,16 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     4
+#define SB_PAGE_VERSION	     5
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
 #define SB_PAGE_BUCKET_SHIFT 2	  /* buckets start at 4 ticks */
 #define SB_PAGE_TABLES	     128  /* of the thread filter; a power of two */
 #define SB_PAGE_TABLE_SLOTS  8192 /* FS bases in each; a power of two */
+#define SB_PAGE_SPAN_BUCKETS 1216
+#define SB_PAGE_SPAN_STEPS   32 /* buckets for each power of two, from 2 * 32 ticks on */
+#define SB_PAGE_SPAN_BITS    63 /* targets that can be timed at once */
 
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
@@ -71,9 +76,10 @@ enum sb_page_state {
 };
 
 enum sb_page_flags {
-	SB_CELL_THREADS = 1, /* only threads whose FS base is in the table at threads */
-	SB_CELL_DELAY = 2,   /* delay_ticks is to be spent (0 is legal: the floor) */
-	SB_CELL_SPANS = 4,   /* calls are timed (agent): see span_ticks */
+	SB_CELL_THREADS = 1,	/* only threads whose FS base is in the table at threads */
+	SB_CELL_DELAY = 2,	/* delay_ticks is to be spent (0 is legal: the floor) */
+	SB_CELL_SPANS = 4,	/* calls are timed: see struct sb_page_span */
+	SB_CELL_DELAY_EXIT = 8, /* the same at the exits of a function whose entry is hooked, too */
 };
 
 struct sb_page_slot {
@@ -84,7 +90,7 @@ struct sb_page_slot {
 	int64_t residual_ticks; /* given more (+) or less (-) than set so far; evens out rounding */
 	uint64_t lapsed;	/* hits not delayed because the lease had run out */
 	uint64_t max_ticks;	/* longest time one hit took, overrun included */
-	uint64_t reserved;
+	uint64_t exits;		/* of SB_CELL_DELAY_EXIT: as hits, for `every` */
 	/*
 	 * Delayed hits by excess over delay_ticks: v = excess >> SB_PAGE_BUCKET_SHIFT (below 0: 0);
 	 * bucket v for v < 4, else 4 per power of two: (e - 1) * 4 + next two bits, e = log2 v.
@@ -101,7 +107,76 @@ struct sb_page_cell {
 	uint64_t residual_max;	/* bound of residual_ticks, both signs */
 	uint64_t pause_above;	/* PAUSE while more than this remains */
 	uint64_t threads;	/* number of a table, modulo SB_PAGE_TABLES; SB_CELL_THREADS */
-	uint64_t reserved[1];
+	/*
+	 * Of SB_CELL_SPANS. block: modulo span_blocks; 0: none. bit: below SB_PAGE_SPAN_BITS, a
+	 * different one for each target. epoch: changes whenever timing begins, so that no call
+	 * from before is taken for one of after it.
+	 */
+	uint16_t span_block;
+	uint8_t span_bit, reserved;
+	uint32_t span_epoch;
+};
+
+/*
+ * How long calls took, of one thread or of all threads that count in a shared slot: at the same
+ * index as their struct sb_page_slot. Times are from entry to return, in ticks, without the time of
+ * the measurement itself, and without the delays that these calls were given themselves. Of a
+ * function that was called and did not return through one of its exits (an exception, longjmp(), a
+ * thread that ended) there is no time: begun - calls is the number of those, and of the calls in
+ * progress.
+ *
+ * Python (agent): a call within a call of the same target is part of the outer one; for a generator
+ * or a coroutine, the time of the stretches in which it ran.
+ */
+struct sb_page_span {
+	uint64_t begun; /* calls that began while timing was on */
+	uint64_t calls; /* ... and returned: the number of calls in all that follows */
+	uint64_t ticks;
+	uint64_t own_ticks;   /* without timed calls that they made; see apart */
+	uint64_t outer_ticks; /* of calls that were not made within a call of the same target */
+	uint64_t inv_least;   /* ~ticks of the shortest one */
+	uint64_t most;	      /* ticks of the longest one */
+	uint64_t apart; /* calls in these sums of which it is not known in which call they were made
+			 */
+	uint64_t reserved[56];
+	/*
+	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:
+	 * (e - 4) * 32 + next five bits, e = log2 v; at most the last one.
+	 */
+	uint64_t bucket[SB_PAGE_SPAN_BUCKETS];
+};
+
+/*
+ * The calls in progress of a process. A call is found by the address of its return address, which
+ * is its own as long as it runs, whichever thread resumes it. Each set has two ways. Older calls
+ * give way to new ones; they are not timed then.
+ *
+ * A reader takes an entry as a call's only if `check` agrees with all that it consists of: threads
+ * and signal handlers may use the same set at the same time, without a lock.
+ */
+enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 1024 };
+
+struct sb_page_call {
+	uint64_t at;	/* address of the return address; 0: free */
+	uint64_t check; /* (start * a constant ^ the cell's three span fields) + parent */
+	uint64_t start;
+	uint64_t parent;    /* at of the timed call in which it was made; 0: none */
+	uint64_t parent_at; /* offset of its entry */
+	uint64_t within;    /* bits of the targets in whose calls it was made; 1 << 63: unknown */
+	uint64_t children;  /* ticks of the timed calls that it made */
+	uint64_t cost;	    /* ticks of their measurement */
+};
+
+struct sb_page_thread { /* at fsbase >> 12, modulo SB_PAGE_CALL_THREADS */
+	uint64_t owner; /* ~FS base */
+	uint64_t call, call_at,
+		within; /* of its innermost timed call, as parent, for the next one */
+	uint64_t reserved[4];
+};
+
+struct sb_page_calls {
+	struct sb_page_call set[SB_PAGE_CALL_SETS][2];
+	struct sb_page_thread thread[SB_PAGE_CALL_THREADS];
 };
 
 /* At the same place in the rear. Its fields use offsets that are free in struct sb_page_cell. */
@@ -109,16 +184,7 @@ struct sb_page_counts {
 	uint64_t settings[7]; /* not used */
 	uint64_t cuts;	      /* delayed hits that left early because of a change */
 	uint64_t cut_ticks;   /* the time that they spent */
-	/*
-	 * Of the agent, while SB_CELL_SPANS is set: the time of calls from entry to return, without
-	 * the time of the measurement itself, and including the functions that they call. For a
-	 * generator or a coroutine: the time of the stretches in which it ran. A call within a call
-	 * of the same cell is part of the outer one.
-	 */
-	uint64_t span_ticks;
-	uint64_t spans;	       /* calls, or stretches, in these sums */
-	uint64_t spans_missed; /* calls that were not timed */
-	uint64_t reserved[(1024 - 96) / 8];
+	uint64_t reserved[(1024 - 72) / 8];
 	struct sb_page_slot slot[]; /* header.slots owned ones, then the shared ones */
 };
 
@@ -175,8 +241,10 @@ struct sb_page_header {
 	 * of a function that has one also counts there (target).
 	 */
 	uint64_t each_off;
-	uint32_t each_max, reserved3;
+	uint32_t each_max;
+	uint32_t span_blocks;  /* a power of two, 0: no call can be timed */
 	uint64_t counters_off; /* where the rear begins */
+	uint64_t spans_off, calls_off;
 };
 
 /*
@@ -219,6 +287,7 @@ SB_PAGE_OFF(sb_page_slot, overrun_ticks, 24);
 SB_PAGE_OFF(sb_page_slot, residual_ticks, 32);
 SB_PAGE_OFF(sb_page_slot, lapsed, 40);
 SB_PAGE_OFF(sb_page_slot, max_ticks, 48);
+SB_PAGE_OFF(sb_page_slot, exits, 56);
 SB_PAGE_OFF(sb_page_slot, bucket, 64);
 SB_PAGE_CHECK(sizeof(struct sb_page_slot) == SB_PAGE_SLOT_SIZE);
 SB_PAGE_OFF(sb_page_cell, state, 0);
@@ -229,11 +298,35 @@ SB_PAGE_OFF(sb_page_cell, overrun_limit, 24);
 SB_PAGE_OFF(sb_page_cell, residual_max, 32);
 SB_PAGE_OFF(sb_page_cell, pause_above, 40);
 SB_PAGE_OFF(sb_page_cell, threads, 48);
+SB_PAGE_OFF(sb_page_cell, span_block, 56);
+SB_PAGE_OFF(sb_page_cell, span_bit, 58);
+SB_PAGE_OFF(sb_page_cell, span_epoch, 60);
+SB_PAGE_OFF(sb_page_span, begun, 0);
+SB_PAGE_OFF(sb_page_span, calls, 8);
+SB_PAGE_OFF(sb_page_span, ticks, 16);
+SB_PAGE_OFF(sb_page_span, own_ticks, 24);
+SB_PAGE_OFF(sb_page_span, outer_ticks, 32);
+SB_PAGE_OFF(sb_page_span, inv_least, 40);
+SB_PAGE_OFF(sb_page_span, most, 48);
+SB_PAGE_OFF(sb_page_span, apart, 56);
+SB_PAGE_OFF(sb_page_span, bucket, 512);
+SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
+SB_PAGE_OFF(sb_page_call, check, 8);
+SB_PAGE_OFF(sb_page_call, start, 16);
+SB_PAGE_OFF(sb_page_call, parent, 24);
+SB_PAGE_OFF(sb_page_call, parent_at, 32);
+SB_PAGE_OFF(sb_page_call, within, 40);
+SB_PAGE_OFF(sb_page_call, children, 48);
+SB_PAGE_OFF(sb_page_call, cost, 56);
+SB_PAGE_CHECK(sizeof(struct sb_page_call) == 64);
+SB_PAGE_OFF(sb_page_thread, call, 8);
+SB_PAGE_OFF(sb_page_thread, call_at, 16);
+SB_PAGE_OFF(sb_page_thread, within, 24);
+SB_PAGE_CHECK(sizeof(struct sb_page_thread) == 64);
+SB_PAGE_OFF(sb_page_calls, thread, 1 << 19);
+SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 9 << 16);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
-SB_PAGE_OFF(sb_page_counts, span_ticks, 72);
-SB_PAGE_OFF(sb_page_counts, spans, 80);
-SB_PAGE_OFF(sb_page_counts, spans_missed, 88);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
 SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 64);
 SB_PAGE_OFF(sb_page_proc, pid, 0);
@@ -270,8 +363,11 @@ SB_PAGE_OFF(sb_page_header, room_addr, 160);
 SB_PAGE_OFF(sb_page_header, room_size, 168);
 SB_PAGE_OFF(sb_page_header, each_off, 176);
 SB_PAGE_OFF(sb_page_header, each_max, 184);
+SB_PAGE_OFF(sb_page_header, span_blocks, 188);
 SB_PAGE_OFF(sb_page_header, counters_off, 192);
-SB_PAGE_CHECK(sizeof(struct sb_page_header) == 200);
+SB_PAGE_OFF(sb_page_header, spans_off, 200);
+SB_PAGE_OFF(sb_page_header, calls_off, 208);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 216);
 SB_PAGE_OFF(sb_page_told, dormant, 92);
 SB_PAGE_OFF(sb_page_told, bell, 144);
 SB_PAGE_OFF(sb_page_told, bells_lost, 148);
@@ -303,6 +399,7 @@ struct sb_page_record {
 	 */
 	uint64_t region_addr, region_size;
 	uint64_t room_addr, room_size;
+	uint64_t calls_off; /* of its sb_page_calls, from calls_off */
 };
 SB_PAGE_OFF(sb_page_record, block_off, 0);
 SB_PAGE_OFF(sb_page_record, proc_off, 8);
@@ -311,13 +408,15 @@ SB_PAGE_OFF(sb_page_record, region_addr, 24);
 SB_PAGE_OFF(sb_page_record, region_size, 32);
 SB_PAGE_OFF(sb_page_record, room_addr, 40);
 SB_PAGE_OFF(sb_page_record, room_size, 48);
+SB_PAGE_OFF(sb_page_record, calls_off, 56);
 
 /* The layout of a page as in its header, for code that must not read it from there. */
 struct sb_page_layout {
 	uint64_t session, size;
 	uint32_t targets_max, procs_max, slots, cell_size;
 	uint64_t block_size, procs_off, blocks_off, threads_off, notes_off, notes_size, tsc_hz;
-	uint64_t counters_off;
+	uint64_t counters_off, spans_off;
+	uint64_t span_blocks;
 };
 
 /*

@@ -9,12 +9,11 @@ static void *at(const struct page *page, uint64_t off)
 	return (char *)page->hdr + off;
 }
 
-/* Copies the counters' parts that are not holes; both files have them at the same place. */
-static void copy_counts(const struct page *page, const struct page *from, uint32_t proc)
+/* Copies what is no hole; both files have them at the same place. */
+static void copy_part(const struct page *page, const struct page *from, uint64_t start,
+		      uint64_t size)
 {
-	const struct sb_page_header *h = &page->lay;
-	uint64_t start = h->counters_off + h->blocks_off + proc * h->block_size;
-	uint64_t end = start + h->block_size;
+	uint64_t end = start + size;
 	off_t off = (off_t)start;
 
 	while ((off = lseek(from->files.counts, off, SEEK_DATA)) >= 0 && (uint64_t)off < end) {
@@ -26,6 +25,35 @@ static void copy_counts(const struct page *page, const struct page *from, uint32
 		memcpy(at(page, (uint64_t)off), at(from, (uint64_t)off), (size_t)(hole - off));
 		off = hole;
 	}
+}
+
+static void copy_counts(const struct page *page, const struct page *from, uint32_t proc)
+{
+	const struct sb_page_header *h = &page->lay;
+
+	copy_part(page, from, h->counters_off + h->blocks_off + proc * h->block_size,
+		  h->block_size);
+}
+
+/* The cells, which contain the numbers of their blocks, have been copied. */
+static void copy_spans(struct page *page, const struct page *from, uint32_t proc)
+{
+	const struct sb_page_header *h = &page->lay;
+	uint64_t size = page_slots(page) * sizeof(struct sb_page_span);
+
+	for (uint32_t t = 0; t < from->targets_used && h->span_blocks; t++) {
+		const struct sb_page_cell *cell =
+			at(page, h->blocks_off + proc * h->block_size + (uint64_t)t * h->cell_size);
+		uint32_t block = cell->span_block;
+
+		if (!block || block >= h->span_blocks)
+			continue;
+		page->span_used[block] = true;
+		copy_part(page, from, h->spans_off + block * size, size);
+	}
+	if (h->span_blocks)
+		copy_part(page, from, h->calls_off + proc * sizeof(struct sb_page_calls),
+			  sizeof(struct sb_page_calls));
 }
 
 static void copy_cells(const struct page *page, const struct page *from, uint32_t proc)
@@ -75,6 +103,7 @@ void page_take_over(struct page *page, const struct page *from, uint32_t proc)
 	page->targets_used = from->targets_used;
 	page->record = from->record;
 	page->lay.tsc_hz = from->lay.tsc_hz;
+	memcpy(page->span_cost, from->span_cost, sizeof(page->span_cost));
 	page->proc_used[proc] = true;
 	*page->hdr = *from->hdr;
 	*page_proc(page, proc) = *page_proc(from, proc);
@@ -83,5 +112,6 @@ void page_take_over(struct page *page, const struct page *from, uint32_t proc)
 	copy_cells(page, from, proc);
 	copy_tables(page, from, proc);
 	copy_counts(page, from, proc);
+	copy_spans(page, from, proc);
 	copy_notes(page, from);
 }

@@ -28,9 +28,6 @@ static void add_cell(struct page_sums *sums, const struct sb_page_counts *cell)
 {
 	sums->cuts += cell->cuts;
 	sums->cut_ticks += cell->cut_ticks;
-	sums->span_ticks += cell->span_ticks;
-	sums->spans += cell->spans;
-	sums->spans_missed += cell->spans_missed;
 }
 
 /* The action for each 1 KiB record of a cell; the first is its sums, then come the slots. */
@@ -191,9 +188,6 @@ void page_sums_add(struct page_sums *to, const struct page_sums *from)
 	to->cut_ticks += from->cut_ticks;
 	to->overrun_ticks += from->overrun_ticks;
 	to->lapsed += from->lapsed;
-	to->span_ticks += from->span_ticks;
-	to->spans += from->spans;
-	to->spans_missed += from->spans_missed;
 	if (from->max_ticks > to->max_ticks)
 		to->max_ticks = from->max_ticks;
 	if (from->busiest_hits > to->busiest_hits)

@@ -19,6 +19,8 @@ enum {
 	MORE_LITTLE = 64, /* spare targets, where address space is short */
 	NOTES = 1 << 23,
 	EACH = 1 << 16,
+	SPAN_BLOCKS = 256,
+	SPAN_BLOCKS_LITTLE = 16,
 	MOST_S = 10, /* the longest delay that may be set */
 };
 
@@ -31,8 +33,15 @@ static uint64_t round_page(uint64_t n)
 	return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little)
+static uint64_t span_size(const struct sb_page_header *hdr)
 {
+	return (hdr->slots + SB_PAGE_SHARED_SLOTS) * sizeof(struct sb_page_span);
+}
+
+void page_layout(struct sb_page_header *hdr, const struct page_want *want)
+{
+	const bool little = want->little;
+	const uint32_t more = want->more;
 	uint64_t limit = little ? HALF_LITTLE : HALF_LIMIT;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	uint64_t procs;
@@ -41,7 +50,7 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->magic = SB_PAGE_MAGIC;
 	hdr->version = SB_PAGE_VERSION;
 	hdr->header_size = sizeof(*hdr);
-	hdr->targets_max = targets + (little && more > MORE_LITTLE ? MORE_LITTLE : more);
+	hdr->targets_max = want->targets + (little && more > MORE_LITTLE ? MORE_LITTLE : more);
 	hdr->slots = cpus > 32 ? 256 : 64;
 	hdr->cell_size = round_page((1 + hdr->slots + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE);
 	hdr->block_size = (uint64_t)hdr->targets_max * hdr->cell_size;
@@ -57,7 +66,13 @@ void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bo
 	hdr->notes_size = NOTES;
 	hdr->each_off = hdr->notes_off + hdr->notes_size;
 	hdr->each_max = EACH;
-	hdr->size = hdr->each_off + EACH * sizeof(uint64_t);
+	hdr->spans_off = hdr->each_off + EACH * sizeof(uint64_t);
+	if (want->spans)
+		hdr->span_blocks = little ? SPAN_BLOCKS_LITTLE : SPAN_BLOCKS;
+	hdr->calls_off = round_page(hdr->spans_off + hdr->span_blocks * span_size(hdr));
+	hdr->size = hdr->calls_off;
+	if (want->spans)
+		hdr->size += hdr->procs_max * sizeof(struct sb_page_calls);
 }
 
 static int map_refused(const struct page *page, struct sb_err *err)
@@ -198,6 +213,35 @@ uint32_t page_proc_new(struct page *page, pid_t pid)
 	return 0;
 }
 
+static void punch(const struct page *page, uint64_t from, uint64_t size)
+{
+	fallocate(page->files.counts, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+		  (off_t)size);
+}
+
+/* A hole again, and free. */
+static void free_span_block(struct page *page, uint32_t block)
+{
+	uint64_t size = span_size(&page->lay);
+
+	if (!block || block >= page->lay.span_blocks)
+		return;
+	punch(page, page->lay.spans_off + block * size, size);
+	page->span_used[block] = false;
+}
+
+/* 0: there is none. Block 0 is none. */
+static uint32_t new_span_block(struct page *page)
+{
+	for (uint32_t i = 1; i < page->lay.span_blocks; i++) {
+		if (page->span_used[i])
+			continue;
+		page->span_used[i] = true;
+		return i;
+	}
+	return 0;
+}
+
 void page_proc_free(struct page *page, uint32_t proc)
 {
 	uint64_t from = page->lay.counters_off + cell_offset(page, proc, 0);
@@ -206,10 +250,14 @@ void page_proc_free(struct page *page, uint32_t proc)
 	 * A hole again: the next process with this index starts from zero. The settings' file is
 	 * sealed and keeps its contents.
 	 */
-	fallocate(page->files.counts, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
-		  (off_t)page->lay.block_size);
-	for (uint32_t t = 0; t < page->targets_used; t++)
+	punch(page, from, page->lay.block_size);
+	if (page->lay.span_blocks)
+		punch(page, page->lay.calls_off + proc * sizeof(struct sb_page_calls),
+		      sizeof(struct sb_page_calls));
+	for (uint32_t t = 0; t < page->targets_used; t++) {
+		free_span_block(page, page_cell(page, proc, t)->span_block);
 		*page_cell(page, proc, t) = (struct sb_page_cell){ 0 };
+	}
 	page_proc(page, proc)->pid = 0;
 	page->proc_used[proc] = false;
 	for (int i = 0; i < PAGE_TABLE_PAIRS; i++)
@@ -223,6 +271,7 @@ struct sb_page_record page_record(const struct page *page, uint32_t proc)
 
 	record.block_off = proc * page->lay.block_size;
 	record.proc_off = proc * sizeof(struct sb_page_proc);
+	record.calls_off = proc * sizeof(struct sb_page_calls);
 	return record;
 }
 
@@ -255,13 +304,16 @@ struct sb_page_layout page_layout_of(const struct page *page)
 		.notes_size = h->notes_size,
 		.tsc_hz = h->tsc_hz,
 		.counters_off = h->counters_off,
+		.spans_off = h->spans_off,
+		.span_blocks = h->span_blocks,
 	};
 }
 
 /* A delay, and what the slot may carry over from others. An agent's hook includes its own cost. */
 uint8_t page_most_shift(const struct page_setting *set)
 {
-	uint64_t most = (set->delay ? set->delay_ticks + set->residual_max : 0) | 1;
+	uint64_t most = (set->delay || set->delay_exit ? set->delay_ticks + set->residual_max : 0) |
+			1;
 
 	return (uint8_t)(64 - __builtin_clzll(most));
 }
@@ -270,7 +322,20 @@ static uint32_t state_of(const struct page_setting *set)
 {
 	if (!set->enabled)
 		return SB_STATE_OFF;
-	return set->delay || set->filter ? SB_STATE_SLOW : SB_STATE_COUNT;
+	return set->delay || set->delay_exit || set->filter || set->spans ? SB_STATE_SLOW :
+									    SB_STATE_COUNT;
+}
+
+/*
+ * A call that began before timing did is never taken for one of now. The agent times calls in state
+ * SB_STATE_COUNT, too, which such a cell never has.
+ */
+static void begin_spans(struct page *page, uint32_t proc, struct sb_page_cell *cell, uint8_t bit)
+{
+	if (!cell->span_block && proc)
+		cell->span_block = (uint16_t)new_span_block(page);
+	cell->span_bit = bit;
+	__atomic_store_n(&cell->span_epoch, cell->span_epoch + 1, __ATOMIC_RELEASE);
 }
 
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set)
@@ -284,8 +349,11 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	cell->overrun_limit = set->overrun_limit;
 	cell->residual_max = set->residual_max;
 	cell->pause_above = set->pause_above;
+	if (set->spans && set->enabled &&
+	    (!(cell->flags & SB_CELL_SPANS) || cell->state == SB_STATE_OFF))
+		begin_spans(page, proc, cell, set->span_bit);
 	cell->flags = (set->filter ? SB_CELL_THREADS : 0) | (set->delay ? SB_CELL_DELAY : 0) |
-		      (set->spans ? SB_CELL_SPANS : 0);
+		      (set->delay_exit ? SB_CELL_DELAY_EXIT : 0) | (set->spans ? SB_CELL_SPANS : 0);
 	__atomic_store_n(&cell->state, state_of(set), __ATOMIC_RELEASE);
 }
 

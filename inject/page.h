@@ -15,7 +15,7 @@
  * here, both in one piece as the target does, and seals the one with the settings. Reading counters
  * leaves the files' holes in place, so it uses no memory.
  */
-enum { PAGE_PROCS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
+enum { PAGE_PROCS = 256, PAGE_SPAN_BLOCKS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
 
 /*
  * settings: as large as the page up to counters_off; counts: as large as the page, and empty up to
@@ -40,6 +40,9 @@ struct page {
 	uint64_t target_addr;	    /* its address in the targets */
 	bool proc_used[PAGE_PROCS]; /* allocated entries; recorded here, not read from the page */
 	struct page_tables tables[PAGE_TABLE_PAIRS];
+	bool span_used[PAGE_SPAN_BLOCKS];
+	uint64_t span_cost[2]; /* of a timed call's measurement: in its own time, in its caller's;
+				  ticks. Stubs have a copy */
 	uint32_t targets_used; /* set cells: the memory of the others is not allocated yet */
 	/* Contents of new records: the longest delay so far, the mappings announced last. */
 	struct sb_page_record record;
@@ -48,9 +51,11 @@ struct page {
 /* The setting of one target; times in ticks. */
 struct page_setting {
 	bool enabled;
-	bool delay;  /* false: count only */
-	bool filter; /* by thread; see page_set_threads() */
-	bool spans;  /* calls are timed, where an agent supports it */
+	bool delay;	 /* false: count only */
+	bool filter;	 /* by thread; see page_set_threads() */
+	bool delay_exit; /* at the exits, where the entry is hooked, too */
+	bool spans; /* calls are timed, where the function's exits are hooked or an agent does it */
+	uint8_t span_bit; /* its own among the timed targets, below SB_PAGE_SPAN_BITS */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };
 
@@ -60,15 +65,28 @@ struct page_sums {
 	uint64_t injected_ticks, cut_ticks, overrun_ticks, lapsed, max_ticks;
 	uint64_t bucket[SB_PAGE_BUCKETS];
 	uint64_t busiest_hits; /* of the one slot with the most hits */
-	uint64_t span_ticks, spans, spans_missed;
+};
+
+/* Sums over the threads of one timed cell: see struct sb_page_span. */
+struct page_spans {
+	uint64_t begun, calls, ticks, own_ticks, outer_ticks, apart;
+	uint64_t least, most; /* of calls > 0 */
+	uint64_t bucket[SB_PAGE_SPAN_BUCKETS];
 };
 
 /*
- * Fills a header for this number of targets and `more` later ones; the size is in hdr->size.
- * little: the address space of the processes that map it is limited, so there are fewer spare
- * targets and fewer processes. slots: by the number of CPUs.
+ * Fills a header; the size is in hdr->size. The number of slots is by the number of CPUs.
  */
-void page_layout(struct sb_page_header *hdr, uint32_t targets, uint32_t more, bool little);
+struct page_want {
+	uint32_t targets, more; /* this number of targets, and of later ones */
+	bool spans;		/* calls can be timed */
+	/*
+	 * The address space of the processes that map it is limited, so there are fewer spare
+	 * targets and fewer processes.
+	 */
+	bool little;
+};
+void page_layout(struct sb_page_header *hdr, const struct page_want *want);
 
 /*
  * Sizes the files (it owns them from the call on, also on failure), maps them and writes the
@@ -165,6 +183,18 @@ struct page_spent {
 	uint64_t injected, overrun;
 };
 size_t page_slots(const struct page *page);
+
+/*
+ * Adds the times of one cell's calls to *spans. Safe against any contents. page_spans_add() adds
+ * two sums. page_span_quantile(): ticks, exact within the width of a bucket (3 %), and never
+ * outside of the shortest and the longest call; 0 where there are none.
+ */
+void page_read_spans(const struct page *page, uint32_t proc, uint32_t target,
+		     struct page_spans *spans);
+void page_spans_add(struct page_spans *to, const struct page_spans *from);
+double page_span_quantile(const struct page_spans *spans, double quantile);
+/* Where bucket i begins, ticks; i may be SB_PAGE_SPAN_BUCKETS. */
+uint64_t page_span_bucket(unsigned int i);
 void page_read_spent(const struct page *page, uint32_t proc, uint32_t target,
 		     struct page_spent *spent);
 /* Every slot that has counted: each is one thread's, except the shared ones at the end. */

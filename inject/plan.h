@@ -65,6 +65,7 @@ enum plan_refusal {
 	PLAN_EXIT_ELSEWHERE,   /* a jump into the middle of other code */
 	PLAN_EXIT_RUNS_ON,     /* where the function ends is not known, or code runs on there */
 	PLAN_EXIT_UNDECODABLE, /* an instruction of it cannot be decoded */
+	PLAN_EXIT_GO,	       /* of a timed one: Go moves the stack of a call in progress */
 	PLAN_REFUSAL_COUNT
 };
 
@@ -136,6 +137,7 @@ struct plan {
 	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre, island), 1 */
 	uint64_t pad;	 /* address of the 5 padding bytes used (pre, island), else 0 */
 	uint8_t skipped; /* bytes of the entry's first instruction that stay before addr, or 0 */
+	uint8_t pushed;	 /* by which that instruction moves the stack pointer down, bytes */
 	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
 					  at least len (pre, island and int3 replace fewer than they
 					  displace) */

@@ -180,6 +180,7 @@ static bool island_is_free(const struct planting *p, const struct space_site *s)
 /* Refuses sites that another region of sbinject hooks already, and windows that overlap. */
 static void check_overlap(struct planting *p)
 {
+	struct space_site *last = NULL;
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -188,10 +189,16 @@ static void check_overlap(struct planting *p)
 		if (s->why != PLAN_OK)
 			continue;
 		if (s->plan.addr < end ||
-		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end))
-			s->why = PLAN_OVERLAP;
-		else
-			end = s->plan.addr + s->plan.len;
+		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end)) {
+			/* A function that is not timed still counts. */
+			if (last->kind != ARCH_END || s->kind == ARCH_END) {
+				s->why = PLAN_OVERLAP;
+				continue;
+			}
+			last->why = PLAN_OVERLAP;
+		}
+		end = s->plan.addr + s->plan.len;
+		last = s;
 	}
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK)
@@ -202,15 +209,35 @@ static void check_overlap(struct planting *p)
 			p->sites[i].why = PLAN_OVERLAP;
 }
 
-/* A function that cannot be hooked at one exit is hooked at none. */
-static void check_exits(struct planting *p)
+/* Of the function of site `bad`. True: it changed. */
+static bool follow_refusal(const struct space_site *bad, struct space_site *s)
 {
+	if (s->function != bad->function || s->target != bad->target || s->why != PLAN_OK)
+		return false;
+	if (s->kind == ARCH_BEGIN) {
+		s->kind = ARCH_HIT;
+		s->untimed = bad->why;
+		return true;
+	}
+	if (s->kind == ARCH_HIT && s->untimed)
+		return false;
+	s->why = bad->why;
+	return true;
+}
+
+/*
+ * A function that cannot be hooked at one exit is hooked at none, and a timed one that cannot be
+ * hooked at its entry neither. True: a site changed.
+ */
+static bool check_exits(struct planting *p)
+{
+	bool changed = false;
+
 	for (size_t i = 0; i < p->n; i++)
-		for (size_t j = 0; j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].exit_of;
+		for (size_t j = 0; j < p->n && p->sites[i].why != PLAN_OK && p->sites[i].function;
 		     j++)
-			if (p->sites[j].exit_of == p->sites[i].exit_of &&
-			    p->sites[j].target == p->sites[i].target && p->sites[j].why == PLAN_OK)
-				p->sites[j].why = p->sites[i].why;
+			changed |= follow_refusal(&p->sites[i], &p->sites[j]);
+	return changed;
 }
 
 static uint64_t find_hole(const struct planting *p, uint64_t size)
@@ -310,7 +337,11 @@ static uint64_t each_address(const struct planting *p, const struct space_site *
 static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint8_t *buf,
 		     struct arch_site *as)
 {
-	uint64_t cell = p->space->page_addr + page_cell_offset(&p->space->control->page, s->target);
+	struct arch_count count = {
+		.cell = p->space->page_addr + page_cell_offset(&p->space->control->page, s->target),
+		.each = each_address(p, s),
+		.kind = s->kind,
+	};
 	enum plan_refusal why = PLAN_UNMOVABLE;
 	size_t size;
 
@@ -318,8 +349,7 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
 				       &why);
 	else
-		size = arch->emit_site(&p->env, &s->plan, cell, each_address(p, s), at, buf,
-				       ARCH_SITE_MAX, as, &why);
+		size = arch->emit_site(&p->env, &s->plan, &count, at, buf, ARCH_SITE_MAX, as, &why);
 	if (!size)
 		s->why = why;
 	return size != 0;
@@ -462,6 +492,10 @@ static int make_region(struct planting *p, struct sb_err *err)
 			break;
 		region_put(p->region);
 		emit_region(p, addr);
+		while (check_exits(p)) {
+			region_put(p->region);
+			emit_region(p, addr);
+		}
 		if (!p->region->journal->n_sites)
 			return 0;
 		ret = map_at(p, addr, p->region->size, err);
@@ -595,6 +629,13 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.tables = space->page_addr + space->control->page.lay.threads_off,
 			.counters = space->control->page.lay.counters_off,
 			.most_ticks = page_most_ticks(&space->control->page),
+			.spans = space->page_addr + space->control->page.lay.spans_off,
+			.calls = space->page_addr + space->control->page.lay.calls_off,
+			.span_blocks = space->control->page.lay.span_blocks,
+			.span_size = page_slots(&space->control->page) *
+				     sizeof(struct sb_page_span),
+			.span_within = space->control->page.span_cost[0],
+			.span_cost = space->control->page.span_cost[1],
 			.slots = space->control->page.lay.slots,
 			.own_slots = arch->thread_pointer_readable(),
 		},

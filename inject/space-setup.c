@@ -238,7 +238,10 @@ static int setup(struct space *space, struct tree *tree, pid_t pid, const struct
 	int ret;
 
 	task_read_ids(pid, &s.draft.ids);
-	page_layout(&s.draft.layout, want->targets, want->more, has_little_space(pid));
+	page_layout(&s.draft.layout, &(struct page_want){ .targets = want->targets,
+							  .more = want->more,
+							  .spans = want->spans,
+							  .little = has_little_space(pid) });
 	ret = by_remote_call(&s, map_first, err);
 	if (ret >= 0)
 		ret = check_first(&s, err);

@@ -77,6 +77,7 @@ void space_put(struct space *space); /* frees the description; changes nothing i
 struct space_want {
 	uint64_t session;
 	uint32_t targets, more;
+	bool spans; /* calls can be timed */
 	/*
 	 * A page was made for a process with these ids, and is not mapped anywhere yet; dev as
 	 * /proc/PID/maps shows it. A thread is held meanwhile.
@@ -127,14 +128,20 @@ void space_announce_room(struct space *space, uint64_t addr, uint64_t size);
 
 struct space_site {
 	struct plan plan;
-	uint32_t target;       /* the target in whose cell it counts */
-	uint32_t each;	       /* number of its own counter, from 1; 0: none */
-	bool bell;	       /* a doorbell instead of a counting hook */
-	bool start;	       /* ... of an interpreter's start */
-	uint64_t exit_of;      /* of an exit: the function's entry. All exits are hooked, or none */
-	uint32_t cookie;       /* kept in the journal */
-	enum plan_refusal why; /* out: PLAN_OK when planted */
-	uint64_t stub_entry;   /* out */
+	uint32_t target;     /* the target in whose cell it counts */
+	uint32_t each;	     /* number of its own counter, from 1; 0: none */
+	enum arch_kind kind; /* what it does with a hit */
+	bool bell;	     /* a doorbell instead of a counting hook */
+	bool start;	     /* ... of an interpreter's start */
+	/*
+	 * Of an exit, and of a timed entry: the function's entry. All exits are hooked, or none;
+	 * without them an entry only counts: its kind becomes ARCH_HIT, with the reason in untimed.
+	 */
+	uint64_t function;
+	enum plan_refusal untimed; /* out */
+	uint32_t cookie;	   /* kept in the journal */
+	enum plan_refusal why;	   /* out: PLAN_OK when planted */
+	uint64_t stub_entry;	   /* out */
 };
 
 /*

@@ -33,9 +33,27 @@ struct arch_env {
 	uint64_t tables;     /* header + threads_off */
 	uint64_t counters;   /* from a setting to the counts that belong to it */
 	uint64_t most_ticks; /* bound of every delay and doorbell; see struct sb_page_record */
-	uint64_t common;     /* the region's common code */
-	uint32_t slots;	     /* owned slots a cell, a power of two */
-	bool own_slots;	     /* the thread pointer may be read in user space */
+	uint64_t spans;	     /* header + spans_off */
+	uint64_t calls;	     /* header + calls_off */
+	uint64_t span_size;  /* of a block, bytes */
+	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
+	uint32_t span_blocks;		 /* 0: no site times calls */
+	uint64_t common;		 /* the region's common code */
+	uint32_t slots;			 /* owned slots a cell, a power of two */
+	bool own_slots;			 /* the thread pointer may be read in user space */
+};
+
+/* What a site does with a hit. Addresses are the target's. */
+enum arch_kind {
+	ARCH_HIT,   /* counts it, delays it */
+	ARCH_BEGIN, /* and a call begins, whose time is taken */
+	ARCH_END,   /* it ends: counts nothing, delays by SB_CELL_DELAY_EXIT */
+};
+
+struct arch_count {
+	uint64_t cell; /* of process 0 */
+	uint64_t each; /* the function's own counter; 0: none */
+	enum arch_kind kind;
 };
 
 struct arch_site {
@@ -104,13 +122,12 @@ struct arch {
 	size_t (*common_parts)(struct arch_part *parts);
 
 	/*
-	 * One site's stub at address `at`: counts in the cell at `cell` (that of process 0) and in
-	 * the counter at `each`, if that is not 0; then the plan's displaced instructions. A hit
+	 * One site's stub at address `at`: counts, then the plan's displaced instructions. A hit
 	 * that the thread filter leaves out is in `each` all the same. Returns its size, or 0 with
 	 * *why.
 	 */
-	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-			    uint64_t each, uint64_t at, uint8_t *buf, size_t cap,
+	size_t (*emit_site)(const struct arch_env *env, const struct plan *plan,
+			    const struct arch_count *count, uint64_t at, uint8_t *buf, size_t cap,
 			    struct arch_site *out, enum plan_refusal *why);
 	/*
 	 * The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's

@@ -36,32 +36,38 @@ static const char source[] = "def function(): pass\n"
 			     "def beside(turns):\n"
 			     " for _ in turns: other()\n";
 
-/* A page with one cell and one slot. */
+/* A page with one cell, one slot, and one block for the times of calls: number 1. */
 static bool page_make(struct subject *s)
 {
 	size_t cell = 1024 + (1 + SB_PAGE_SHARED_SLOTS) * SB_PAGE_SLOT_SIZE;
-	char *memory = calloc(1, 1024 + cell);
+	size_t block = (1 + SB_PAGE_SHARED_SLOTS) * sizeof(struct sb_page_span);
+	char *memory = calloc(1, 1024 + cell + 2 * block);
 
 	if (!memory)
 		return false;
 	s->page = (struct page){ .base = memory,
-				 .size = 1024 + cell,
+				 .size = 1024 + cell + 2 * block,
 				 .blocks_off = 1024,
 				 .block_size = cell,
 				 .cell_size = cell,
+				 .spans_off = 1024 + cell,
+				 .span_size = block,
+				 .span_blocks = 2,
 				 .targets_max = 1,
 				 .slots = 1,
 				 .record = &nobody };
 	((struct sb_page_header *)memory)->lease_until = cpu_ticks() + (1ull << 60);
 	s->cell = (struct sb_page_cell *)(memory + 1024);
 	s->cell->overrun_limit = 1 << 20;
+	s->cell->span_block = 1;
 	s->cell->pause_above = UINT64_MAX;
 	return true;
 }
 
-static struct sb_page_counts *counts_of(const struct subject *s)
+/* Of this thread. */
+static const struct sb_page_span *spans_of(const struct subject *s)
 {
-	return page_counts(&s->page, s->cell);
+	return page_span(&s->page, s->cell, (uint32_t)(cpu_thread() >> 12));
 }
 
 static bool watch_make(struct subject *s)
@@ -172,12 +178,12 @@ static bool round_of(struct subject *s)
 
 	s->cell->state = m.state;
 	s->cell->flags = m.state == SB_STATE_SLOW ? SB_CELL_DELAY : 0;
-	spun = counts_of(s)->slot[0].injected_ticks;
+	spun = page_counts(&s->page, s->cell)->slot[0].injected_ticks;
 	off = time_calls(s, false);
 	on = time_calls(s, true);
 	if (!off || !on)
 		return false;
-	spun = counts_of(s)->slot[0].injected_ticks - spun;
+	spun = page_counts(&s->page, s->cell)->slot[0].injected_ticks - spun;
 	if (m.round >= 0)
 		m.cost[m.round] = (int64_t)(on - off - spun);
 	return true;
@@ -225,7 +231,8 @@ static int64_t estimate(struct subject *s)
 /* The timed calls of one round, in ticks per call: their whole cost, and the part within them. */
 static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *within)
 {
-	uint64_t ticks = counts_of(s)->span_ticks, n = counts_of(s)->spans, off = 0, on;
+	const struct sb_page_span *spans = spans_of(s);
+	uint64_t ticks = spans->ticks, n = spans->calls, off = 0, on;
 
 	if (run) {
 		off = time_calls(s, false);
@@ -236,8 +243,8 @@ static bool span_round(struct subject *s, bool run, int64_t *whole, int64_t *wit
 			agent.backend->span(s->watch);
 		on = cpu_ticks() - on;
 	}
-	ticks = counts_of(s)->span_ticks - ticks;
-	n = counts_of(s)->spans - n;
+	ticks = spans->ticks - ticks;
+	n = spans->calls - n;
 	if (!on || (run && !off) || !n)
 		return false;
 	*whole = (int64_t)(on - off) / CALLS;

@@ -27,9 +27,23 @@ static bool blocks_fit(const struct sb_page_layout *p)
 	       inside(front, p->procs_off, p->procs_max * sizeof(struct sb_page_proc));
 }
 
+static uint64_t span_size(const struct sb_page_layout *p)
+{
+	return (p->slots + SB_PAGE_SHARED_SLOTS) * sizeof(struct sb_page_span);
+}
+
+static bool spans_fit(const struct sb_page_layout *p)
+{
+	return !p->span_blocks ||
+	       (p->span_blocks <= 1 << 16 && !(p->span_blocks & (p->span_blocks - 1)) &&
+		!(p->spans_off & 7) &&
+		inside(p->size, p->spans_off, p->span_blocks * span_size(p)));
+}
+
 static bool rest_fits(const struct sb_page_layout *p)
 {
-	return inside(p->size, p->threads_off, SB_PAGE_TABLES * sizeof(struct sb_page_threads)) &&
+	return spans_fit(p) &&
+	       inside(p->size, p->threads_off, SB_PAGE_TABLES * sizeof(struct sb_page_threads)) &&
 	       !(p->threads_off & 7) && inside(p->size, p->notes_off, p->notes_size) &&
 	       !(p->notes_off & 7);
 }
@@ -56,6 +70,9 @@ int page_open(struct page *page, const struct sb_room *room)
 		.last_proc = (p->procs_max - 1) * sizeof(struct sb_page_proc),
 		.notes_off = p->notes_off,
 		.notes_size = p->notes_size,
+		.spans_off = p->spans_off,
+		.span_size = span_size(p),
+		.span_blocks = (uint32_t)p->span_blocks,
 		.targets_max = p->targets_max,
 		.slots = p->slots,
 		.slot_mask = (p->slots - 1) << 10,

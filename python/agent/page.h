@@ -17,6 +17,8 @@ struct page {
 	char *base;
 	uint64_t size, blocks_off, block_size, last_block, cell_size, threads_off, counters_off;
 	uint64_t notes_off, notes_size, procs_off, last_proc;
+	uint64_t spans_off, span_size;
+	uint32_t span_blocks; /* 0: none */
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
 	uint64_t session, tsc_hz;
@@ -54,6 +56,19 @@ static inline struct sb_page_counts *page_counts(const struct page *page,
 						 const struct sb_page_cell *cell)
 {
 	return (struct sb_page_counts *)((uintptr_t)cell + page->counters_off);
+}
+
+/* The times of a cell's calls: those of all threads that count in this shared slot; NULL: none. */
+static inline struct sb_page_span *page_span(const struct page *page,
+					     const struct sb_page_cell *cell, uint32_t slot)
+{
+	uint32_t block = __atomic_load_n(&cell->span_block, __ATOMIC_RELAXED);
+
+	block = page->span_blocks ? block & (page->span_blocks - 1) : 0;
+	if (!block)
+		return NULL;
+	return (struct sb_page_span *)(page->base + page->spans_off + block * page->span_size) +
+	       page->slots + slot % SB_PAGE_SHARED_SLOTS;
 }
 
 /* Where the current process reports to sbinject; NULL: nowhere. */

@@ -131,15 +131,27 @@ static const struct sb_page_cell *asks(const struct watch_cell *c)
 	return cell && page_spans(cell) && hit_passes(&agent.page, cell) ? cell : NULL;
 }
 
-static bool miss(const struct watch_cell *c)
+/* The sums that this thread's calls add to. */
+static struct sb_page_span *sums_of(uint32_t index, uint64_t thread)
 {
-	for (; c->index != CELL_NONE; c++) {
-		const struct sb_page_cell *cell = asks(c);
+	const struct sb_page_cell *cell = page_cell(&agent.page, index);
 
-		if (cell)
-			__atomic_fetch_add(&page_counts(&agent.page, cell)->spans_missed, 1,
-					   __ATOMIC_RELAXED);
-	}
+	return cell ? page_span(&agent.page, cell, (uint32_t)(thread >> 12)) : NULL;
+}
+
+static void count_begun(uint32_t index, uint64_t thread)
+{
+	struct sb_page_span *sums = sums_of(index, thread);
+
+	if (sums)
+		__atomic_fetch_add(&sums->begun, 1, __ATOMIC_RELAXED);
+}
+
+static bool miss(const struct watch_cell *c, uint64_t thread)
+{
+	for (; c->index != CELL_NONE; c++)
+		if (asks(c))
+			count_begun(c->index, thread);
 	return false;
 }
 
@@ -174,6 +186,7 @@ static bool begin(struct spans *t, uint64_t thread, const struct watch_cell *c)
 		any = true;
 		if (s->depth++)
 			continue;
+		count_begun(c->index, thread);
 		s->lost = lost;
 		s->start = cpu_ticks();
 	}
@@ -188,23 +201,47 @@ bool span_enter(const struct watch *w, bool known)
 	bool any;
 
 	if (!make_room(t, count_cells(cells) + 2) || (known && !called_before(t, thread, w)))
-		any = miss(cells);
+		any = miss(cells, thread);
 	else
 		any = begin(t, thread, cells);
 	unlock(t);
 	return any;
 }
 
-static void add(uint32_t index, int64_t ticks)
+static void raise_to(uint64_t *figure, uint64_t value)
 {
-	const struct sb_page_cell *cell = page_cell(&agent.page, index);
-	struct sb_page_counts *counts;
+	uint64_t was = __atomic_load_n(figure, __ATOMIC_RELAXED);
 
-	if (!cell)
+	while (was < value && !__atomic_compare_exchange_n(figure, &was, value, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static uint32_t bucket_of(uint64_t ticks)
+{
+	uint32_t e, i;
+
+	if (ticks < SB_PAGE_SPAN_STEPS)
+		return (uint32_t)ticks;
+	e = 63 - (uint32_t)__builtin_clzll(ticks);
+	i = (e - 4) * SB_PAGE_SPAN_STEPS + (ticks >> (e - 5) & (SB_PAGE_SPAN_STEPS - 1));
+	return i < SB_PAGE_SPAN_BUCKETS ? i : SB_PAGE_SPAN_BUCKETS - 1;
+}
+
+static void add(uint32_t index, uint64_t thread, int64_t measured)
+{
+	struct sb_page_span *sums = sums_of(index, thread);
+	uint64_t ticks = measured > 0 ? (uint64_t)measured : 0;
+
+	if (!sums)
 		return;
-	counts = page_counts(&agent.page, cell);
-	__atomic_fetch_add(&counts->span_ticks, ticks > 0 ? (uint64_t)ticks : 0, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&counts->spans, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->calls, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->ticks, ticks, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->outer_ticks, ticks, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->apart, 1, __ATOMIC_RELAXED);
+	raise_to(&sums->most, ticks);
+	raise_to(&sums->inv_least, ~ticks);
+	__atomic_fetch_add(&sums->bucket[bucket_of(ticks)], 1, __ATOMIC_RELAXED);
 }
 
 static void end(const struct spans *t, uint64_t thread, const struct watch_cell *c, uint64_t now)
@@ -218,7 +255,7 @@ static void end(const struct spans *t, uint64_t thread, const struct watch_cell 
 			continue;
 		any = true;
 		if (--s->depth == 0)
-			add(c->index,
+			add(c->index, thread,
 			    (int64_t)(now - s->start - (self->lost - s->lost) - agent.cost_within));
 	}
 	if (any)

@@ -160,7 +160,14 @@ static const char *pids_get(KIND_GET_ARGS)
 	return NULL;
 }
 
+/* Left out where there are none. */
+static json_t *some_structs_put(KIND_PUT_ARGS)
+{
+	return count_of(field, base) ? structs_put(field, base, res) : json_must(json_null());
+}
+
 static const struct kind kind_structs = { structs_put, structs_get };
+static const struct kind kind_some_structs = { some_structs_put, structs_get };
 static const struct kind kind_strings = { strings_put, strings_get };
 static const struct kind kind_pids = { pids_put, pids_get };
 
@@ -459,6 +466,12 @@ static const struct field target_fields[] = {
 	SPANS(ns),
 	SPANS(calls),
 	SPANS(missed),
+	{ .name = "spans",
+	  .kind = &kind_times,
+	  .at = offsetof(struct result_target, times),
+	  .optional = true },
+	ARRAY(struct result_target, "sites_untimed", kind_some_structs, untimed, n_untimed,
+	      .shape = &refused_shape, .optional = true),
 	ARRAY(struct result_target, "sites", kind_structs, site, n_sites, .shape = &site_shape),
 	ARRAY(struct result_target, "sites_refused", kind_structs, refused, n_refused,
 	      .shape = &refused_shape),

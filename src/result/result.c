@@ -126,6 +126,8 @@ static void free_target(struct result_target *target)
 	for (size_t i = 0; i < target->n_sites; i++)
 		result_site_free(&target->site[i]);
 	result_refused_free(target->refused, target->n_refused);
+	result_refused_free(target->untimed, target->n_untimed);
+	free(target->times.bucket);
 	free(target->site);
 	free(target->spec);
 	free(target->at);

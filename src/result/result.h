@@ -68,6 +68,28 @@ struct result_spans { /* how long calls took, of a timed target; JSON has it onl
 	uint64_t ns, calls, missed; /* missed: calls that were not timed */
 };
 
+/* Calls that took from_ns up to, not including, to_ns. */
+struct result_bucket {
+	uint64_t from_ns, to_ns, calls;
+};
+
+/*
+ * How long calls took, of a target with time=yes: from entry to return, without the delays that the
+ * calls were given themselves and without the measurement. Quantiles are exact within 3 %.
+ */
+struct result_times {
+	bool known;	 /* the target was timed; only then does JSON have it */
+	bool own_known;	 /* exclusive_ns is: false for calls of Python functions, for example */
+	uint64_t calls;	 /* that returned; all that follows is of these */
+	uint64_t missed; /* that began and were not seen to return: exceptions, threads that ended,
+			    calls in progress */
+	uint64_t inclusive_ns;
+	uint64_t exclusive_ns; /* without the timed functions that they called */
+	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
+	struct result_bucket *bucket;			 /* those with calls, in order */
+	size_t n_buckets;
+};
+
 struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
@@ -79,6 +101,10 @@ struct result_target {
 	struct result_counts counts;
 	struct result_given given;
 	struct result_spans spans;
+	struct result_times times;
+	struct result_refused
+		*untimed; /* functions that are hooked and not timed, with the reason */
+	size_t n_untimed;
 	struct result_site *site;
 	size_t n_sites;
 	struct result_refused *refused;

@@ -83,6 +83,9 @@ struct backend {
 	void (*time)(struct session_core *s, size_t index, bool on);
 	void (*spans)(struct session_core *s, size_t index, struct result_spans *spans);
 	bool (*timing)(const struct session_core *s);
+	/* The times of a target's calls so far. The caller frees times->bucket. NULL: the backend
+	 * cannot measure them; time=yes is refused. */
+	void (*times)(struct session_core *s, size_t index, struct result_times *times);
 	/* by_function: the count of each function of a target, functions without a call included.
 	 * The caller frees the list; it is NULL if the session does not count by function. NULL:
 	 * the backend cannot. */

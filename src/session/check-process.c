@@ -275,7 +275,8 @@ static int look_room(const struct check_on *on, struct sb_err *err)
 	char path[64];
 	FILE *f;
 
-	page_layout(&layout, on->targets, UINT32_MAX, true);
+	page_layout(&layout, &(struct page_want){
+				     .targets = on->targets, .more = UINT32_MAX, .little = true });
 	need = layout.size + (1 << 20);
 	snprintf(path, sizeof(path), "/proc/%d/statm", maps_face(on->pid));
 	f = fopen(path, "re");

@@ -27,6 +27,7 @@ void target_init(struct target *t, const struct spec *spec)
 void target_free(struct target *t)
 {
 	result_refused_free(t->refused, t->n_refused);
+	result_refused_free(t->untimed, t->n_untimed);
 	spec_copy_free(t->own);
 }
 
@@ -299,6 +300,8 @@ void target_fill(const struct target *t, struct result_target *rt)
 	rt->at = t->spec->exit ? text_dup("exit") : NULL;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
+	for (size_t i = 0; i < t->n_untimed; i++)
+		result_refuse(&rt->untimed, &rt->n_untimed, &t->untimed[i], 0);
 }
 
 /* An interpreter is mapped, but its functions cannot be watched. */

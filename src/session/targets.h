@@ -27,6 +27,8 @@ struct target {
 	enum guess guess;     /* kind of the hint in `why` */
 	struct result_refused *refused;
 	size_t n_refused;
+	struct result_refused *untimed; /* hooked, but their calls are not timed */
+	size_t n_untimed;
 };
 
 void target_init(struct target *t, const struct spec *spec);

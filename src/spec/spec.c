@@ -148,6 +148,19 @@ static int key_at(struct spec *spec, const char *value, const char *word, struct
 	return 0;
 }
 
+static int key_time(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] = "time=yes measures how long the calls of a function take, as "
+				   "libfoo.so:f time=yes";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind == SPEC_LINE)
+		return refuse(err, "the key", word, "belongs to the name of a function", hint);
+	spec->timed = !strcmp(value, "yes");
+	return 0;
+}
+
 /* The keys: texts for help, completion and errors, and the function that reads the value. */
 static const struct key {
 	struct spec_key shown;
@@ -162,6 +175,7 @@ static const struct key {
 	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
 	{ { "at", "entry|exit", "count and delay a function as it is called, or returns" },
 	  key_at },
+	{ { "time", "yes|no", "measure how long its calls take" }, key_time },
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };

@@ -30,7 +30,7 @@ static void open_page(struct page *page, uint32_t targets)
 	struct sb_page_header lay;
 	struct sb_err err = { 0 };
 
-	page_layout(&lay, targets, 0, true);
+	page_layout(&lay, &(struct page_want){ .targets = targets, .little = true });
 	CHECK(!page_map(page, files, &lay, &err));
 }
 

@@ -47,11 +47,11 @@ static const char *hook(const struct plan *plan, uint64_t *entry)
 	uint64_t at = SITE_LOW + SITE_SIZE / 2;
 	uint8_t head[PLAN_MAX_WINDOW], pad[5];
 	struct arch_site site;
+	struct arch_count count = { .cell = (uint64_t)cell };
 	enum plan_refusal why = PLAN_UNMOVABLE;
 
 	memset((void *)at, 0xcc, SITE_SIZE / 2);
-	if (!arch->emit_site(&env, plan, (uint64_t)cell, 0, at, (uint8_t *)at, ARCH_SITE_MAX, &site,
-			     &why))
+	if (!arch->emit_site(&env, plan, &count, at, (uint8_t *)at, ARCH_SITE_MAX, &site, &why))
 		return plan_refusal_text(why);
 	plan_patch(plan, at + site.entry, head, pad);
 	memcpy((void *)plan->addr, head, plan->len);

@@ -46,7 +46,7 @@ static inline void make_page(struct hooked *h, const struct variant *v)
 {
 	struct sb_page_header lay;
 
-	page_layout(&lay, 1, 0, true);
+	page_layout(&lay, &(struct page_want){ .targets = 1, .little = true });
 	h->hdr = aligned_alloc(4096, FRONT + CELL_AT + lay.cell_size);
 	memset(h->hdr, 0, FRONT + CELL_AT + lay.cell_size);
 	*h->hdr = lay;
@@ -104,6 +104,8 @@ static inline long hooked_call_go(const struct hooked *h, long arg)
 
 static inline void make_hook(struct hooked *h, const struct variant *v)
 {
+	struct arch_count count = { .cell = (uint64_t)h->cell,
+				    .each = v->each ? (uint64_t)&h->each : 0 };
 	enum plan_refusal why;
 	uint64_t base;
 	size_t size;
@@ -131,9 +133,8 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 		size = arch->emit_bell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub, 512,
 				       &h->site, &why);
 	else
-		size = arch->emit_site(&h->env, &h->plan, (uint64_t)h->cell,
-				       v->each ? (uint64_t)&h->each : 0, h->stub,
-				       (uint8_t *)h->stub, 512, &h->site, &why);
+		size = arch->emit_site(&h->env, &h->plan, &count, h->stub, (uint8_t *)h->stub, 512,
+				       &h->site, &why);
 	assert_true(size > 0);
 	plan_patch(&h->plan, h->stub + h->site.entry, h->text + (h->plan.addr - base), NULL);
 }

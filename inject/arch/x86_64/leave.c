@@ -15,7 +15,13 @@
 #define OVERFLOW   0x800ull
 #define RED_ZONE   128
 
-enum { SITE_OWN_MID = 2, SITE_SHARED_MID = 5, SITE_KINDS = 6, MID_SITES = 2 * SITE_KINDS };
+enum {
+	SITE_OWN_MID = 2,
+	SITE_SHARED_MID = 5,
+	SITE_KINDS = 6,
+	MID_SITES = 2 * SITE_KINDS,
+	SITE_CLOSE = 16
+};
 
 static uint64_t spilled(const struct arch_spill *spill, uint32_t at)
 {
@@ -75,7 +81,7 @@ static bool same_code(const uint8_t *code, const uint8_t *template, size_t len,
 	return true;
 }
 
-enum { FIELDS = 12 };
+enum { FIELDS = 13 };
 
 static int find_site(const uint8_t *code, size_t len)
 {
@@ -85,8 +91,9 @@ static int find_site(const uint8_t *code, size_t len)
 			{ t->jmp, 4 },
 			{ t->record, 8 },
 			{ t->cell, 8 },
-			{ t->mask, 4 },
-			{ t->base, 4 },
+			{ t->kind, 4 },
+			{ t->mask, t->mask ? 4 : 0 },
+			{ t->base, t->base ? 4 : 0 },
 			{ t->taken, t->taken ? 4 : 0 },
 			{ t->each, t->each ? 8 : 0 },
 			{ t->low_record, t->low_record ? 8 : 0 },
@@ -119,6 +126,13 @@ static bool is_half(const struct stub_template *t, size_t at, bool was)
 	return t->each && (was || at < t->entry || (at > t->each && at < t->done));
 }
 
+/* Does the template step over the red zone? */
+static bool steps_over(int i)
+{
+	return i == SITE_CLOSE || (i < MID_SITES && (i % SITE_KINDS == SITE_OWN_MID ||
+						     i % SITE_KINDS == SITE_SHARED_MID));
+}
+
 bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
 		     struct arch_regs *regs, bool *half)
 {
@@ -146,8 +160,7 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
 		unspill_between(t->code, t->code + at, false, spill, regs);
 	}
-	if (i < MID_SITES &&
-	    (i % SITE_KINDS == SITE_OWN_MID || i % SITE_KINDS == SITE_SHARED_MID) && at != t->entry)
+	if (steps_over(i) && at != t->entry)
 		regs->gp.rsp += RED_ZONE;
 	return true;
 }

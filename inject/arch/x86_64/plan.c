@@ -428,6 +428,13 @@ static bool moves_stack(const uint8_t *p)
 	return *p == 0x55 || (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
 }
 
+static uint8_t pushed_by(const uint8_t *p, const struct x86_decoded *insn)
+{
+	if ((insn->form.opcode & 0xf8) == 0x50)
+		return 8;
+	return insn->form.opcode == 0x83 ? p[insn->form.len - 1] : 0;
+}
+
 /*
  * A uprobe of another tool on the entry of a function that is hooked there makes the kernel run the
  * file's first instruction and continue behind it, in the middle of the jump. So where the first
@@ -445,6 +452,7 @@ static enum plan_refusal try_behind(struct attempt *a)
 	    (a->req->go_leaf && !moves_stack(x86_text_at(a->req, a->req->addr, &avail))))
 		return PLAN_TOO_SHORT;
 	a->plan->skipped = insn.form.len;
+	a->plan->pushed = pushed_by(x86_text_at(a->req, a->req->addr, &avail), &insn);
 	a->plan->addr += insn.form.len;
 	if (x86_flags_live(a->req, a->plan->addr))
 		return PLAN_TOO_SHORT;

@@ -32,8 +32,10 @@
  *
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
- *	-64 r8  -72 r9  -80 r10  -88 r11  -96 doorbell's ticket  -104 doorbell's return address
- *	-112 time of the ring
+ *	-64 r8  -72 r9  -80 r10  -88 r11
+ *	of a site: -96 its kind  -104 ~FS base, 0: not read  -112 the process's calls
+ *		-120 a call's entry  -128 rsi
+ *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
 #include "stub-offsets.h"
@@ -71,10 +73,15 @@ stub_spills:
 	.section .rodata.sb_stub, "a", @progbits
 
 /*
- * A site. own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
+ * A site. The word that it passes to the slow path in eax says what the site is: KIND_OPEN, the
+ * entry of a function that is timed; KIND_CLOSE, one of its exits; in its second byte, the distance
+ * from rsp to the function's return address. stub.c fills it in.
+ *
+ * own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
  * keep the arithmetic flags. mid: step over the red zone. each: count in the function's own counter
- * as well. go: the entry of a Go function that does not check its stack. The path to the slow path
- * is placed before the entry, so that the displaced code can follow the end.
+ * as well. go: the entry of a Go function that does not check its stack. close: nothing is counted here.
+ * The path to the slow path is placed before the entry, so that the displaced code can follow the
+ * end.
  *
  * Go: no check has ensured 128 bytes under rsp. r14 is the goroutine, whose first word is the end
  * of its stack, and r12 and r13 are free at an entry (Go's ABIInternal). Where there is no space
@@ -82,7 +89,7 @@ stub_spills:
  * throughout, and the pc is not in Go's code, so that neither a preemption nor a scan of the stack
  * takes place here.
  */
-.macro SITE name, own, flags, mid, each, go=0
+.macro SITE name, own, flags, mid, each, go=0, close=0
 	.balign	16
 \name:
 .if \go
@@ -127,6 +134,9 @@ stub_spills:
 .endif
 .L\name\()_slow_saved:
 	lea	.L\name\()_done(%rip), %rdx
+.L\name\()_kind:
+	.byte	0xb8			/* mov $kind, %eax */
+	.long	0
 .L\name\()_jmp:
 	.byte	0xe9			/* jmp common slow path */
 	.long	0
@@ -153,6 +163,14 @@ stub_spills:
 	.byte	0x48, 0xb9		/* movabs $cell of process 0, %rcx */
 	.quad	0
 	add	(%rax), %rcx
+.if \close
+	cmpl	$STATE_SLOW, CELL_STATE(%rcx)
+	jae	.L\name\()_slow
+.L\name\()_each = \name - 2
+.L\name\()_base = \name - 3
+.L\name\()_mask = \name - 1
+	jmp	.L\name\()_out
+.else
 	cmpl	$STATE_COUNT, CELL_STATE(%rcx)
 	jb	.L\name\()_out
 .if \each
@@ -189,6 +207,7 @@ stub_spills:
 	.long	0
 	lock incq CELL_SLOT+SLOT_HITS(%rcx,%rax)
 .endif
+.endif
 .L\name\()_done:
 	mov	-24(%rsp), %rdx
 .L\name\()_out:
@@ -221,6 +240,7 @@ SITE go_own,			1, 0, 0, 0, 1
 SITE go_shared,			0, 0, 0, 0, 1
 SITE go_each_own,		1, 0, 0, 1, 1
 SITE go_each_shared,		0, 0, 0, 1, 1
+SITE site_close,		0, 1, 1, 0, 0, 1
 
 /*
  * Adds one delayed hit to slot %rsi: %rax ticks given, %rdx of them in excess of the delay, without
@@ -246,6 +266,96 @@ SITE go_each_shared,		0, 0, 0, 1, 1
 7:	\lock incq SLOT_BUCKET(%rsi,%rdx,8)
 .endm
 
+/* rdi: the struct sb_page_span of this thread and cell; none: where there is none. Clobbers rcx. */
+.macro SPAN_SLOT none
+	movzwl	CELL_SPAN(%r8), %ecx
+	and	.Lspan_mask(%rip), %ecx
+	jz	\none
+	imul	.Lspan_size(%rip), %rcx
+	add	.Lspans(%rip), %rcx
+	mov	%rsi, %rdi
+	sub	%r8, %rdi
+	sub	.Lcounters(%rip), %rdi		/* CELL_SLOT + slot << 10 */
+	lea	(%rdi,%rdi,4), %rdi
+	lea	-10 * CELL_SLOT(%rcx,%rdi,2), %rdi
+.endm
+
+/* Where the calls in progress of this process are. Clobbers rax. */
+.macro FIND_CALLS
+	mov	.Lrecord(%rip), %rax
+	mov	REC_CALLS(%rax), %rax
+	add	.Lcalls(%rip), %rax
+	mov	%rax, -112(%rsp)
+.endm
+
+/* rax: the address of the function's return address; rdx: the set of its call. */
+.macro CALL_SET
+	movzbl	-95(%rsp), %eax
+	add	%rsp, %rax
+	mov	%rax, %rdx
+	imul	.Lmix(%rip), %rdx
+	shr	$64 - CALL_SET_BITS, %rdx
+	shl	$CALL_SET_SHIFT, %rdx
+	add	-112(%rsp), %rdx
+.endm
+
+/* to: the record of the thread whose ~FS base is in rax. */
+.macro THREAD_RECORD to
+	mov	%rax, \to
+	not	\to
+	shr	$6, \to
+	and	$(THREADS - 1) << 6, \to
+	add	-112(%rsp), \to
+	add	$THREADS_OFF, \to
+.endm
+
+/* Raises a figure of slot %rdi to %rcx. Clobbers rax. */
+.macro RAISE lock, figure
+	mov	\figure(%rdi), %rax
+7:	cmp	%rax, %rcx
+	jbe	8f
+	\lock cmpxchg %rcx, \figure(%rdi)
+	jne	7b
+8:
+.endm
+
+/*
+ * Adds one call to slot %rdi: %r10 ticks, %rcx without its children, made within the calls of %r9.
+ * Clobbers rax, rcx, rdx.
+ */
+.macro ADD_SPAN lock
+	\lock incq SPAN_CALLS(%rdi)
+	\lock addq %r10, SPAN_TICKS(%rdi)
+	bt	$63, %r9
+	jnc	1f
+	\lock incq SPAN_APART(%rdi)
+	jmp	2f
+1:	\lock addq %rcx, SPAN_OWN(%rdi)
+2:	movzbl	CELL_SPAN_BIT(%r8), %ecx
+	bt	%rcx, %r9
+	jc	3f
+	\lock addq %r10, SPAN_OUTER(%rdi)
+3:	mov	%r10, %rcx
+	RAISE	\lock, SPAN_MOST
+	not	%rcx
+	RAISE	\lock, SPAN_INV_LEAST
+	mov	%r10, %rax
+	cmp	$32, %rax
+	jb	4f
+	mov	%rax, %rdx
+	bsr	%rax, %rcx
+	lea	-4(%rcx), %eax
+	shl	$5, %eax
+	sub	$5, %ecx
+	shr	%cl, %rdx
+	and	$31, %edx
+	add	%edx, %eax
+	mov	$SPAN_BUCKETS - 1, %edx
+	cmp	%edx, %eax
+	cmova	%edx, %eax
+4:	\lock incq SPAN_BUCKET(%rdi,%rax,8)
+.endm
+
 	.balign	64
 stub_common:
 .Lheader:	.quad	0	/* address of the control page */
@@ -255,15 +365,22 @@ stub_common:
 .Lmost:		.quad	0	/* ticks: the longest delay where the record has none */
 .Lring_most:	.quad	0	/* ... and the longest wait for a doorbell's answer */
 .Lcounters:	.quad	0	/* counters_off */
+.Lcalls:	.quad	0	/* address of the calls in progress of process 0 */
+.Lspans:	.quad	0	/* address of the blocks of spans */
+.Lspan_size:	.quad	0	/* of a block, bytes */
+.Lspan_within:	.quad	0	/* ticks of a call's measurement that are in its own time ... */
+.Lspan_cost:	.quad	0	/* ... and that are in the time of its caller */
+.Lmix:		.quad	0x9e3779b97f4a7c15
+.Lspan_mask:	.long	0	/* blocks - 1; 0: there are none */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
 .Lbelltime:	.quad	0, 100000000	/* a doorbell leaves its futex every 100 ms to check */
 
 /*
- * The slow path: claims a slot, filters by thread, delays.
+ * The slow path: claims a slot, filters by thread, delays, times calls.
  *
- * In: rcx the cell, rdx the return address (the site's done label); rax, rcx, rdx are spilled. r8
- * cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from .Lspin on
+ * In: eax the site's kind, rcx the cell, rdx the return address (the site's done label); rax, rcx,
+ * rdx are spilled. r8 cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from .Lspin on
  * the bits above it hold the delay, and r9 the time to spend.
  *
  * A hit is held against the delay that it began with: the settings may change while it spins, and
@@ -273,6 +390,7 @@ stub_common:
  * a hit that ran to its end.
  */
 .Lslow:
+	mov	%eax, -96(%rsp)
 	SPILL_RBX
 	SPILL_RSI
 	SPILL_RDI
@@ -286,6 +404,8 @@ stub_common:
 	xor	%r10d, %r10d
 	cmpl	$STATE_SLOW, CELL_STATE(%r8)
 	jb	.Lclaim
+	testb	$KIND_CLOSE, -96(%rsp)
+	jnz	.Lfilter
 	testl	$FLAG_DELAY, CELL_FLAGS(%r8)
 	jz	.Lfilter
 	rdtsc
@@ -310,13 +430,14 @@ stub_common:
 	je	.Lclaim
 	inc	%eax
 	test	%rdx, %rdx
-	jz	.Lleave			/* another thread: not even counted */
+	jz	.Lother			/* another thread: not even counted */
 	dec	%ecx
 	jnz	.Lprobe
-	jmp	.Lleave
+	jmp	.Lother
 
 .Lclaim:
 	xor	%ebx, %ebx
+	mov	%rbx, -104(%rsp)
 	testl	$1, .Lown(%rip)
 	jz	.Lshared
 	rdfsbase %rdx
@@ -326,6 +447,7 @@ stub_common:
 	sub	$1024, %ecx
 	and	%ecx, %eax
 	not	%rdx
+	mov	%rdx, -104(%rsp)
 	lea	CELL_SLOT(%r8,%rax), %rsi
 	add	.Lcounters(%rip), %rsi
 	mov	SLOT_OWNER(%rsi), %rax
@@ -337,6 +459,8 @@ stub_common:
 	jne	.Lshared
 .Lowned:
 	mov	$1, %ebx
+	testb	$KIND_CLOSE, -96(%rsp)
+	jnz	.Lclose
 	incq	SLOT_HITS(%rsi)
 	mov	SLOT_HITS(%rsi), %rdi
 	jmp	.Lcounted
@@ -347,12 +471,15 @@ stub_common:
 	add	.Lslots(%rip), %eax
 	lea	CELL_SLOT(%r8,%rax), %rsi
 	add	.Lcounters(%rip), %rsi
+	testb	$KIND_CLOSE, -96(%rsp)
+	jnz	.Lclose
 	mov	$1, %edi
 	lock xadd %rdi, SLOT_HITS(%rsi)
 	inc	%rdi
 .Lcounted:
 	test	%r10, %r10
 	jz	.Lleave
+.Levery:
 	mov	CELL_EVERY(%r8), %rcx
 	cmp	$1, %rcx
 	jbe	.Ldue
@@ -449,8 +576,216 @@ stub_common:
 	mov	.Lcounters(%rip), %rdx
 	lock incq CELL_CUTS(%r8,%rdx)
 	lock addq %rax, CELL_CUT_TICKS(%r8,%rdx)
+	jmp	.Lleave
 
+/*
+ * An exit of a timed function. All that the entry of its call contains is read before the clock, so
+ * that a signal handler's calls in between count as the function's own time.
+ */
+.Lclose:
+	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
+	jz	.Lclosed
+	SPAN_SLOT .Lclosed
+	FIND_CALLS
+	CALL_SET
+	cmp	%rax, CALL_AT(%rdx)
+	je	1f
+	add	$CALL_NEXT_WAY, %rdx
+	cmp	%rax, CALL_AT(%rdx)
+	jne	.Lclosed		/* it began before timing did, or gave way */
+1:	mov	CALL_START(%rdx), %r9
+	mov	%r9, %rax
+	imul	.Lmix(%rip), %rax
+	xor	CELL_SPAN(%r8), %rax
+	add	CALL_PARENT(%rdx), %rax
+	cmp	%rax, CALL_CHECK(%rdx)
+	je	2f
+	movq	$0, CALL_AT(%rdx)	/* an older call, which left in another way */
+	jmp	.Lclosed
+2:	mov	%rsi, -128(%rsp)
+	mov	%rdx, -120(%rsp)
+	mov	-104(%rsp), %rax
+	test	%rax, %rax
+	jz	3f
+	THREAD_RECORD %rcx
+	cmp	%rax, THREAD_OWNER(%rcx)
+	jne	3f
+	mov	CALL_PARENT_AT(%rdx), %rax
+	mov	%rax, THREAD_CALL_AT(%rcx)
+	mov	CALL_PARENT(%rdx), %rax
+	mov	%rax, THREAD_CALL(%rcx)
+	mov	CALL_WITHIN(%rdx), %rax
+	mov	%rax, THREAD_WITHIN(%rcx)
+3:	mov	CALL_CHILDREN(%rdx), %r10
+	mov	CALL_COST(%rdx), %rcx
+	mov	%rdx, %rsi
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	sub	%r9, %rax
+	sub	.Lspan_within(%rip), %rax
+	mov	$0, %edx
+	sub	%rcx, %rax
+	cmovs	%rdx, %rax
+	add	.Lspan_cost(%rip), %rcx
+	mov	CALL_WITHIN(%rsi), %r9
+	mov	CALL_PARENT(%rsi), %rdx
+	test	%rdx, %rdx
+	jz	4f
+	mov	CALL_PARENT_AT(%rsi), %esi
+	and	$CALL_LAST, %esi
+	add	-112(%rsp), %rsi
+	cmp	%rdx, CALL_AT(%rsi)
+	jne	4f
+	add	%rax, CALL_CHILDREN(%rsi)
+	add	%rcx, CALL_COST(%rsi)
+4:	mov	%rax, %rcx		/* ticks */
+	sub	%r10, %rcx
+	mov	%rax, %r10
+	mov	$0, %eax
+	cmovs	%rax, %rcx		/* without its children */
+	mov	-120(%rsp), %rdx
+	movq	$0, CALL_AT(%rdx)
+	test	$1, %bl
+	jz	6f
+	ADD_SPAN
+	jmp	9f
+6:	ADD_SPAN lock
+9:	mov	-128(%rsp), %rsi
+.Lclosed:
+	testl	$FLAG_DELAY_EXIT, CELL_FLAGS(%r8)
+	jz	.Lreturn
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, %r10
+	test	$1, %bl
+	jz	1f
+	incq	SLOT_EXITS(%rsi)
+	mov	SLOT_EXITS(%rsi), %rdi
+	jmp	.Levery
+1:	mov	$1, %edi
+	lock xadd %rdi, SLOT_EXITS(%rsi)
+	inc	%rdi
+	jmp	.Levery
+
+/*
+ * A call of a timed function begins here, behind its delay. An entry with the same address belongs
+ * to a call that is over, and gives way.
+ *
+ * rsi: the thread's record, 0: none. r9, rcx, rbx: the call in which it is made, if the thread is
+ * in one, its entry, and what that one is within. Stacks grow down: a call at or below the new one
+ * is over, and another in its place may be the one.
+ */
 .Lleave:
+	testb	$KIND_OPEN, -96(%rsp)
+	jz	.Lreturn
+	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
+	jz	.Lreturn
+	SPAN_SLOT .Lreturn
+	FIND_CALLS
+	test	$1, %bl
+	jz	1f
+	incq	SPAN_BEGUN(%rdi)
+	jmp	2f
+1:	lock incq SPAN_BEGUN(%rdi)
+2:	movzbl	-95(%rsp), %r10d
+	add	%rsp, %r10
+	xor	%r9d, %r9d
+	xor	%esi, %esi
+	xor	%ecx, %ecx
+	mov	$1, %ebx
+	shl	$63, %rbx
+	mov	-104(%rsp), %rax
+	test	%rax, %rax
+	jz	.Lenter
+	THREAD_RECORD %rsi
+	cmp	%rax, THREAD_OWNER(%rsi)
+	je	3f
+	mov	%rax, %rdx
+	xor	%eax, %eax
+	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
+	je	3f
+	xor	%esi, %esi
+	jmp	.Lenter
+3:	mov	THREAD_CALL(%rsi), %r9
+	mov	THREAD_CALL_AT(%rsi), %rcx
+	mov	THREAD_WITHIN(%rsi), %rbx
+	mov	$64, %edi
+4:	test	%r9, %r9
+	jz	5f
+	and	$CALL_LAST, %ecx
+	mov	-112(%rsp), %rdx
+	add	%rcx, %rdx
+	cmp	%r9, CALL_AT(%rdx)
+	jne	5f
+	cmp	%r10, %r9
+	ja	.Lenter
+	mov	CALL_PARENT(%rdx), %r9
+	mov	CALL_PARENT_AT(%rdx), %rcx
+	mov	CALL_WITHIN(%rdx), %rbx
+	dec	%edi
+	jnz	4b
+5:	xor	%r9d, %r9d
+	xor	%ecx, %ecx
+	xor	%ebx, %ebx
+.Lenter:
+	CALL_SET
+	cmp	%rax, CALL_AT(%rdx)
+	je	7f
+	cmp	%rax, CALL_AT+CALL_NEXT_WAY(%rdx)
+	je	6f
+	cmpq	$0, CALL_AT(%rdx)
+	je	7f
+	cmpq	$0, CALL_AT+CALL_NEXT_WAY(%rdx)
+	je	6f
+	mov	CALL_START(%rdx), %rdi
+	cmp	CALL_START+CALL_NEXT_WAY(%rdx), %rdi
+	jb	7f
+6:	add	$CALL_NEXT_WAY, %rdx
+7:	mov	%rax, CALL_AT(%rdx)
+	movq	$0, CALL_CHECK(%rdx)
+	mov	%r9, CALL_PARENT(%rdx)
+	mov	%rcx, CALL_PARENT_AT(%rdx)
+	mov	%rbx, CALL_WITHIN(%rdx)
+	test	%rsi, %rsi
+	jz	8f
+	mov	%rdx, %rdi
+	sub	-112(%rsp), %rdi
+	mov	%rdi, THREAD_CALL_AT(%rsi)
+	mov	%rax, THREAD_CALL(%rsi)
+	movzbl	CELL_SPAN_BIT(%r8), %ecx
+	bts	%rcx, %rbx
+	mov	%rbx, THREAD_WITHIN(%rsi)
+8:	mov	%rdx, %rcx
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, CALL_START(%rcx)
+	imul	.Lmix(%rip), %rax
+	xor	CELL_SPAN(%r8), %rax
+	add	%r9, %rax
+	mov	%rax, CALL_CHECK(%rcx)
+	movq	$0, CALL_CHILDREN(%rcx)
+	movq	$0, CALL_COST(%rcx)
+	jmp	.Lreturn
+
+/* A thread that is left out: what has its call's address is over all the same. */
+.Lother:
+	testb	$KIND_OPEN, -96(%rsp)
+	jz	.Lreturn
+	testl	$-1, .Lspan_mask(%rip)
+	jz	.Lreturn
+	FIND_CALLS
+	CALL_SET
+	cmp	%rax, CALL_AT(%rdx)
+	je	1f
+	add	$CALL_NEXT_WAY, %rdx
+	cmp	%rax, CALL_AT(%rdx)
+	jne	.Lreturn
+1:	movq	$0, CALL_AT(%rdx)
+
+.Lreturn:
 	mov	%r11, %rdx
 .Lback:
 	mov	-88(%rsp), %r11
@@ -615,7 +950,7 @@ site_bell:
 	.long	.L\name\()_lowslot - \name
 	.long	.L\name\()_loweach - \name
 	.long	.L\name\()_lowbase - \name
-	.long	0
+	.long	.L\name\()_kind + 1 - \name
 .endm
 
 	.globl	stub_templates
@@ -637,6 +972,7 @@ stub_templates:
 	DESCRIBE go_shared
 	DESCRIBE go_each_own
 	DESCRIBE go_each_shared
+	DESCRIBE site_close
 	.size	stub_templates, . - stub_templates
 
 	.globl	stub_common_template
@@ -652,6 +988,12 @@ stub_common_template:
 	.long	.Lmost - stub_common
 	.long	.Lring_most - stub_common
 	.long	.Lcounters - stub_common
+	.long	.Lcalls - stub_common
+	.long	.Lspans - stub_common
+	.long	.Lspan_size - stub_common
+	.long	.Lspan_within - stub_common
+	.long	.Lspan_cost - stub_common
+	.long	.Lspan_mask - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
 	.long	.Lslow - stub_common

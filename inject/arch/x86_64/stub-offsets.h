@@ -11,6 +11,8 @@
 #define CELL_RESIDUAL_MAX 32
 #define CELL_PAUSE	  40
 #define CELL_THREADS	  48
+#define CELL_SPAN	  56 /* block, bit and epoch in one */
+#define CELL_SPAN_BIT	  58
 #define CELL_CUTS	  56
 #define CELL_CUT_TICKS	  64
 #define CELL_SLOT	  1024
@@ -21,6 +23,7 @@
 #define SLOT_RESIDUAL	  32
 #define SLOT_LAPSED	  40
 #define SLOT_MAX	  48
+#define SLOT_EXITS	  56
 #define SLOT_BUCKET	  64
 #define BUCKETS		  120
 #define PROC_DONE	  8
@@ -29,6 +32,7 @@
 #define RING_ENDED	  24
 #define REC_PROC	  8
 #define REC_MOST	  16
+#define REC_CALLS	  56
 #define TABLES		  128
 #define TABLE_SLOTS	  8192
 #define TABLE_SHIFT	  16 /* log2 of a table's bytes */
@@ -41,6 +45,38 @@
 #define STATE_SLOW	  2
 #define FLAG_THREADS	  1
 #define FLAG_DELAY	  2
+#define FLAG_SPANS	  4
+#define FLAG_DELAY_EXIT	  8
+#define SPAN_BEGUN	  0
+#define SPAN_CALLS	  8
+#define SPAN_TICKS	  16
+#define SPAN_OWN	  24
+#define SPAN_OUTER	  32
+#define SPAN_INV_LEAST	  40
+#define SPAN_MOST	  48
+#define SPAN_APART	  56
+#define SPAN_BUCKET	  512
+#define SPAN_BUCKETS	  1216
+#define CALL_AT		  0
+#define CALL_CHECK	  8
+#define CALL_START	  16
+#define CALL_PARENT	  24
+#define CALL_PARENT_AT	  32
+#define CALL_WITHIN	  40
+#define CALL_CHILDREN	  48
+#define CALL_COST	  56
+#define CALL_NEXT_WAY	  64
+#define CALL_SET_BITS	  12
+#define CALL_SET_SHIFT	  7	  /* log2 of a set's bytes */
+#define CALL_LAST	  0x7ffc0 /* offset of the last entry */
+#define THREADS_OFF	  0x80000
+#define THREADS		  1024
+#define THREAD_OWNER	  0
+#define THREAD_CALL	  8
+#define THREAD_CALL_AT	  16
+#define THREAD_WITHIN	  24
+#define KIND_OPEN	  1
+#define KIND_CLOSE	  2
 #define SYS_futex	  202
 
 #endif

@@ -14,7 +14,10 @@ enum {
 	SITE_EACH,    /* from here on all of them again, with a counter of the function's own */
 	SITE_GO = 12, /* own, shared */
 	SITE_GO_EACH = 14, /* ... with such a counter */
+	SITE_CLOSE = 16,
 };
+
+enum { RED_ZONE = 128 };
 
 static void put32(uint8_t *at, uint32_t value)
 {
@@ -49,6 +52,12 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->most, env->most_ticks);
 	put64(buf + t->ring_most, env->most_ticks);
 	put64(buf + t->counters, env->counters);
+	put64(buf + t->calls, env->calls);
+	put64(buf + t->spans, env->spans);
+	put64(buf + t->span_size, env->span_size);
+	put64(buf + t->span_within, env->span_within);
+	put64(buf + t->span_cost, env->span_cost);
+	put32(buf + t->span_mask, env->span_blocks ? env->span_blocks - 1 : 0);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
 }
@@ -61,6 +70,15 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
 	out->syscall = common + t->gadget_syscall;
 	out->sigreturn = common + t->gadget_sigreturn;
 	out->result = common + t->gadget_result;
+}
+
+/* KIND_*, and the distance from rsp to the return address. An exit's stub steps over the red zone.
+ */
+static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
+{
+	if (count->kind == ARCH_END)
+		return KIND_CLOSE | RED_ZONE << 8;
+	return count->kind == ARCH_BEGIN ? KIND_OPEN | (uint32_t)plan->pushed << 8 : 0;
 }
 
 /* Appends what runs before the stub's own code, which is entered from there. */
@@ -107,11 +125,14 @@ static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, 
 	return out->size;
 }
 
-static const struct stub_template *site_template(const struct arch_env *env,
-						 const struct plan *plan, bool each)
+static const struct stub_template *
+site_template(const struct arch_env *env, const struct plan *plan, const struct arch_count *count)
 {
+	bool each = count->each;
 	int variant = (each ? SITE_EACH : 0) + (env->own_slots ? SITE_OWN : SITE_SHARED);
 
+	if (count->kind == ARCH_END)
+		return &stub_templates[SITE_CLOSE];
 	if (plan->go_leaf)
 		return &stub_templates[(each ? SITE_GO_EACH : SITE_GO) + !env->own_slots];
 	if (!plan->entry)
@@ -121,11 +142,11 @@ static const struct stub_template *site_template(const struct arch_env *env,
 	return &stub_templates[variant];
 }
 
-size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-		      uint64_t each, uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
-		      enum plan_refusal *why)
+size_t stub_emit_site(const struct arch_env *env, const struct plan *plan,
+		      const struct arch_count *count, uint64_t at, uint8_t *buf, size_t cap,
+		      struct arch_site *out, enum plan_refusal *why)
 {
-	const struct stub_template *t = site_template(env, plan, each != 0);
+	const struct stub_template *t = site_template(env, plan, count);
 	const uint64_t counters = env->common + stub_common_template.counters;
 	uint32_t slots = env->slots << 10;
 
@@ -134,21 +155,24 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint6
 	memcpy(buf, t->code, t->size);
 	put32(buf + t->jmp, rel32(at + t->jmp, env->common + stub_common_template.slow));
 	put64(buf + t->record, env->record);
-	put64(buf + t->cell, cell);
+	put64(buf + t->cell, count->cell);
+	put32(buf + t->kind, kind_of(plan, count));
 	if (t->each)
-		put64(buf + t->each, each);
-	put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
-	put32(buf + t->base, rel32(at + t->base, counters));
+		put64(buf + t->each, count->each);
+	if (t->mask)
+		put32(buf + t->mask, env->own_slots ? slots - 1024 : slots);
+	if (t->base)
+		put32(buf + t->base, rel32(at + t->base, counters));
 	if (t->taken)
 		put32(buf + t->taken, rel32(at + t->taken, counters));
 	if (t->low_record) {
 		put64(buf + t->low_record, env->record);
-		put64(buf + t->low_cell, cell);
+		put64(buf + t->low_cell, count->cell);
 		put32(buf + t->low_base, rel32(at + t->low_base, counters));
 		put32(buf + t->low_slot, CELL_SLOT + slots + SLOT_HITS);
 	}
 	if (t->low_each)
-		put64(buf + t->low_each, each);
+		put64(buf + t->low_each, count->each);
 	out->entry = t->entry;
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }

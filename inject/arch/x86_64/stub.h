@@ -21,14 +21,16 @@ struct stub_template {
 	uint32_t slow;	 /* the code before it: the path where a goroutine's stack is too short */
 	uint32_t low_record, low_cell, low_slot, low_each,
 		low_base; /* on that path: imm64, imm64, disp32, imm64, rel32 as base */
-	uint32_t reserved;
+	uint32_t kind;	  /* imm32 */
 };
 
 struct stub_common {
 	const uint8_t *code, *bell_site;
 	uint32_t size;
-	uint32_t header, record, procs, tables, most, ring_most, counters; /* 64-bit words */
-	uint32_t own, slots;						   /* 32-bit words */
+	/* 64-bit words */
+	uint32_t header, record, procs, tables, most, ring_most, counters;
+	uint32_t calls, spans, span_size, span_within, span_cost;
+	uint32_t span_mask, own, slots; /* 32-bit words */
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;
@@ -67,7 +69,7 @@ struct stub_spill {
 
 extern const struct stub_spill stub_spills[], stub_spills_end[];
 
-enum { STUB_TEMPLATES = 16 };
+enum { STUB_TEMPLATES = 17 };
 extern const struct stub_template stub_templates[STUB_TEMPLATES];
 extern const struct stub_common stub_common_template;
 
@@ -75,9 +77,9 @@ size_t stub_common_size(void);
 void stub_emit_common(const struct arch_env *env, uint8_t *buf);
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out);
 size_t stub_common_parts(struct arch_part *parts);
-size_t stub_emit_site(const struct arch_env *env, const struct plan *plan, uint64_t cell,
-		      uint64_t each, uint64_t at, uint8_t *buf, size_t cap, struct arch_site *out,
-		      enum plan_refusal *why);
+size_t stub_emit_site(const struct arch_env *env, const struct plan *plan,
+		      const struct arch_count *count, uint64_t at, uint8_t *buf, size_t cap,
+		      struct arch_site *out, enum plan_refusal *why);
 /* leave.c; see arch.h. */
 bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct arch_spill *spill,
 		     struct arch_regs *regs, bool *half);

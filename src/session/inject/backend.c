@@ -28,6 +28,7 @@ const struct backend backend_inject = {
 	.time = inject_time,
 	.spans = inject_spans,
 	.timing = inject_timing,
+	.times = inject_times,
 	.functions = inject_functions,
 	.lanes = inject_lanes,
 	.pids = inject_pids,

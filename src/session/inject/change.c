@@ -83,7 +83,7 @@ int inject_add(struct session_core *core, size_t index, struct sb_err *err)
 	int ret;
 
 	if (!t->again)
-		s->own[index] = (struct own_target){ 0 };
+		own_init(s, index);
 	s->filtered |= t->spec->thread != NULL;
 	scope_of(s, index);
 	window_apply_target(s, index);

@@ -139,6 +139,22 @@ int inject_check_spec(struct session_core *core, const struct spec *spec, struct
 			       "target '%s': at=exit and inline=yes exclude each other: the exits "
 			       "of an inlined copy are not known",
 			       spec->text);
+	if (spec->timed && spec->inlined)
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': time=yes and inline=yes exclude each other: the exits "
+			       "of an inlined copy are not known",
+			       spec->text);
+	if (spec->timed && spec->kind != SPEC_PYTHON &&
+	    s->span_bits + (s->attached_ns > 0) > SB_PAGE_SPAN_BITS)
+		return err_set(err, SB_ENOMEM,
+			       "target '%s': at most %d targets of native functions can be timed: "
+			       "a pattern may match many functions",
+			       spec->text, SB_PAGE_SPAN_BITS);
+	if (spec->timed && !s->spans && s->attached_ns)
+		return err_set(err, SB_ENOMEM,
+			       "target '%s': the session was started without time=yes, and has no "
+			       "space for times: start it with at least one such target",
+			       spec->text);
 	if (spec->thread && !arch->thread_pointer_readable())
 		return err_set(err, SB_EUSAGE,
 			       "target '%s': thread= needs a kernel that lets programs read their "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exits of functions as sites (at=exit): each function gives several, or none. */
+/* The exits of functions as sites (at=exit, time=): each function gives several, or none. */
 #include <stdlib.h>
 #include <string.h>
 #include "sites.h"
@@ -78,13 +78,14 @@ static enum exits_place place_of(void *ctx, uint64_t addr, struct exits_part *pa
 /* ---- sites ---- */
 
 static void add_exit(struct found *found, const struct found_site *function,
-		     const struct exits_site *exit, bool switches)
+		     const struct exits_site *exit, enum arch_kind kind, bool switches)
 {
 	struct found_site site = *function;
 
 	site.img = image_ref(function->img);
 	site.name = text_dup(function->name);
 	site.exit = true;
+	site.kind = kind;
 	site.switches = switches;
 	site.owner = function->func;
 	site.addr = exit->addr + function->bias;
@@ -93,33 +94,65 @@ static void add_exit(struct found *found, const struct found_site *function,
 	found_add(found, &site);
 }
 
-void found_add_exits(struct found *found, const struct found_site *function)
+/* True: `exits` has all exits of the function. False: why and detail of *site say why not. */
+static bool find_exits(const struct found_site *function, struct found_site *site,
+		       struct exits *exits)
 {
 	struct owner owner = { function->img, function->func - function->bias };
-	struct found_site site = *function;
 	struct plan_request req;
+
+	site->why = PLAN_EXIT_INSIDE;
+	if (function->addr != function->func || !sites_request(function, false, &req))
+		return false;
+	/* Without a length of its own it may extend over what follows: _init() over the PLT. */
+	if (!image_is_bounded(function->img, owner.func))
+		req.func_end = 0;
+	site->why = exits_find(&req, place_of, &owner, exits, site->detail, sizeof(site->detail));
+	return site->why == PLAN_OK;
+}
+
+void found_add_exits(struct found *found, const struct found_site *function)
+{
+	struct found_site site = *function;
 	struct exits exits;
 
 	site.exit = true;
 	site.owner = function->func;
-	if (function->addr != function->func || !sites_request(function, false, &req)) {
-		site.why = PLAN_EXIT_INSIDE;
-		found_add(found, &site);
-		return;
-	}
-	/* Without a length of its own it may extend over what follows: _init() over the PLT. */
-	if (!image_is_bounded(function->img, owner.func))
-		req.func_end = 0;
-	site.why = exits_find(&req, place_of, &owner, &exits, site.detail, sizeof(site.detail));
-	if (site.why != PLAN_OK) {
+	if (!find_exits(function, &site, &exits)) {
 		found_add(found, &site);
 		return;
 	}
 	for (size_t i = 0; i < exits.count; i++)
-		add_exit(found, function, &exits.site[i], exits.tables);
+		add_exit(found, function, &exits.site[i], ARCH_HIT, exits.tables);
 	free(exits.site);
 	image_put(function->img);
 	free(function->name);
+}
+
+static bool is_go(const struct found_site *function)
+{
+	return image_is_go(function->img) &&
+	       image_go_function(function->img, function->func - function->bias) != GO_NOT;
+}
+
+void found_add_timed(struct found *found, const struct found_site *function)
+{
+	struct found_site site = *function, look = *function;
+	struct exits exits = { 0 };
+
+	site.owner = function->func;
+	if (is_go(function))
+		site.untimed = PLAN_EXIT_GO;
+	else if (find_exits(function, &look, &exits))
+		site.kind = ARCH_BEGIN;
+	else
+		site.untimed = look.why;
+	if (site.untimed)
+		memcpy(site.detail, look.detail, sizeof(site.detail));
+	found_add(found, &site);
+	for (size_t i = 0; i < exits.count; i++)
+		add_exit(found, function, &exits.site[i], ARCH_END, exits.tables);
+	free(exits.site);
 }
 
 static bool same_function(const struct found_site *a, const struct found_site *b)
@@ -142,26 +175,46 @@ static size_t first_refused(const struct found *found, size_t from, size_t to)
 	return from;
 }
 
+/* The one site that is left of a function whose site `bad` is refused. */
+static struct found_site left_of(const struct found_site *first, const struct found_site *bad)
+{
+	struct found_site left = *first;
+
+	if (first->kind == ARCH_BEGIN && first != bad) {
+		left.kind = ARCH_HIT;
+		left.untimed = bad->why;
+	} else if (first != bad) {
+		left.why = bad->why;
+	}
+	memcpy(left.detail, bad->detail, sizeof(left.detail));
+	if (first->exit)
+		left.addr = left.owner;
+	return left;
+}
+
 void found_settle_exits(struct found *found)
 {
 	size_t kept = 0, last;
 
 	for (size_t first = 0; first < found->count; first = last) {
-		struct found_site *s = &found->site[first];
+		const struct found_site *s = &found->site[first];
+		bool group = s->exit || s->kind == ARCH_BEGIN;
+		struct found_site left;
 		size_t bad;
 
 		for (last = first + 1;
-		     last < found->count && s->exit && same_function(s, &found->site[last]);)
+		     last < found->count && group && same_function(s, &found->site[last]);)
 			last++;
-		bad = s->exit ? first_refused(found, first, last) : last;
-		for (size_t i = first; i < last; i++) {
-			if (bad < last && i != bad)
+		bad = group ? first_refused(found, first, last) : last;
+		if (bad < last) {
+			left = left_of(s, &found->site[bad]);
+			for (size_t i = first + 1; i < last; i++)
 				drop(&found->site[i]);
-			else
-				found->site[kept++] = found->site[i];
+			found->site[kept++] = left;
+			continue;
 		}
-		if (bad < last)
-			found->site[kept - 1].addr = found->site[kept - 1].owner;
+		for (size_t i = first; i < last; i++)
+			found->site[kept++] = found->site[i];
 	}
 	found->count = kept;
 }

@@ -68,7 +68,9 @@ struct record {
 /* What only this backend knows of a target. */
 struct own_target {
 	bool timed, timed_once; /* the duration of its calls is measured, or was */
-	struct page_sums past;	/* of processes that have ended */
+	uint8_t span_bit; /* its own among the timed targets; SB_PAGE_SPAN_BITS: none was left */
+	struct page_sums past;	       /* of processes that have ended */
+	struct page_spans *past_spans; /* the same; NULL: none yet */
 };
 
 /* A site as the result shows it; the journal's cookie is its index. */
@@ -79,6 +81,7 @@ struct site_record {
 	uint64_t function; /* of an exit: the function's entry; else 0 */
 	uint32_t each;	   /* number of its own counter, from 1; 0: none */
 	bool int3, bell, start;
+	bool end;	  /* an exit that ends timed calls: the result does not show it */
 	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };
 
@@ -104,6 +107,8 @@ struct inject_session {
 	void (*answer_rings)(
 		struct inject_session *s); /* session_rings(), for files below tree.c */
 	bool filtered;			   /* a target has thread= */
+	bool spans;			   /* pages have space for the times of calls */
+	uint8_t span_bits;		   /* targets that are or were timed */
 	bool gil;			   /* an interpreter with a GIL was watched */
 	uint64_t gil_ns[2]; /* longest hold of a GIL by an agent: at attach, at detach */
 	uint64_t last_tick, last_refine;
@@ -147,7 +152,8 @@ static inline struct inject_session *session_of(const struct session_core *core)
  *	each bell guest perfmap
  *	notes untraced
  *	record
- *	result site window
+ *	times site window
+ *	result
  *	python ids slow
  *	hook leave
  *	check detach tree
@@ -233,6 +239,12 @@ void record_fold(struct inject_session *s); /* drops the oldest ended records */
 double target_cost_ticks(const struct inject_session *s, size_t target);
 void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);
+
+/* session.c: what this backend keeps of a target, for a new one. */
+void own_init(struct inject_session *s, size_t target);
+
+/* Adds how long a target's calls took in a living process. */
+void record_spans(const struct record *rec, size_t target, struct page_spans *spans);
 
 /* window.c: writes settings into control pages. */
 void window_apply(struct inject_session *s, struct record *rec); /* of all targets */
@@ -355,6 +367,7 @@ double inject_slowdown(struct session_core *core, size_t target, uint64_t now);
 void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts);
 void inject_result(struct session_core *core, struct result *res);
 void inject_spans(struct session_core *core, size_t target, struct result_spans *spans);
+void inject_times(struct session_core *core, size_t target, struct result_times *times);
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list);
 bool inject_timing(const struct session_core *core); /* python.c */
 struct result *inject_list(struct session_core *core, struct sb_err *err);

@@ -123,7 +123,7 @@ static int send_targets(struct inject_session *s, struct room *room, struct sb_e
 		list[n].flags = (strchr(spec->module, '/') ? SB_TARGET_FILE : 0) |
 				(spec->resume ? SB_TARGET_RESUME : 0) |
 				(spec->rest ? SB_TARGET_REST : 0) |
-				(s->cfg->sweeping ? SB_TARGET_SPANS : 0) |
+				(s->cfg->sweeping || spec->timed ? SB_TARGET_SPANS : 0) |
 				(s->cfg->by_function && !spec->thread ? SB_TARGET_EACH : 0);
 		list[n].module = spec->module;
 		list[n].name = spec->symbol;

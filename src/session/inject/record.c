@@ -87,6 +87,24 @@ void record_counts(const struct inject_session *s, const struct record *rec, siz
 		page_read(&rec->space->control->page, rec->space->proc, (uint32_t)target, sums);
 }
 
+void record_spans(const struct record *rec, size_t target, struct page_spans *spans)
+{
+	if (rec->space && rec->space->control && rec->space->proc)
+		page_read_spans(&rec->space->control->page, rec->space->proc, (uint32_t)target,
+				spans);
+}
+
+static void keep_spans(struct inject_session *s, const struct record *rec, size_t target)
+{
+	struct own_target *own = &s->own[target];
+
+	if (!own->timed && !own->timed_once)
+		return;
+	if (!own->past_spans)
+		own->past_spans = must_calloc(1, sizeof(*own->past_spans));
+	record_spans(rec, target, own->past_spans);
+}
+
 static void keep_regions(struct record *rec)
 {
 	const struct space *space = rec->space;
@@ -136,6 +154,7 @@ void record_end(struct inject_session *s, struct record *rec)
 		counts_from_sums(s, i, &sums, &rec->counts[i]);
 		page_sums_add(&s->own[i].past, &sums);
 		s->lapsed += sums.lapsed;
+		keep_spans(s, rec, i);
 	}
 	python_notes(s, rec);
 	record_keep_regions(rec);

@@ -47,26 +47,6 @@ void inject_counts(struct session_core *core, size_t first, size_t n, struct res
 	}
 }
 
-static void spans_from_sums(const struct inject_session *s, const struct page_sums *sums,
-			    struct result_spans *spans)
-{
-	*spans = (struct result_spans){
-		.ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->span_ticks),
-		.calls = sums->spans,
-		.missed = sums->spans_missed,
-	};
-}
-
-void inject_spans(struct session_core *core, size_t target, struct result_spans *spans)
-{
-	struct inject_session *s = session_of(core);
-	struct page_sums sums = { 0 };
-
-	if (s->own[target].timed_once)
-		session_target_sums(s, target, &sums);
-	spans_from_sums(s, &sums, spans);
-}
-
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list)
 {
 	struct inject_session *s = session_of(core);
@@ -121,7 +101,8 @@ static size_t all_sightings(const struct inject_session *s, struct sighting **ou
 
 			for (uint32_t k = 0; k < r->journal->n_sites; k++) {
 				if (r->sites[k].cookie >= s->n_sites ||
-				    s->site[r->sites[k].cookie].bell)
+				    s->site[r->sites[k].cookie].bell ||
+				    s->site[r->sites[k].cookie].end)
 					continue;
 				if (n == cap)
 					*out = must_realloc(*out, (cap = cap ? cap * 2 : 256) *
@@ -251,7 +232,9 @@ static void fill_target(struct inject_session *s, size_t i, const uint64_t *each
 	fill_given(s, t, sums, rt);
 	check_given(s, t, sums, &rt->given, res);
 	if (s->own[i].timed_once)
-		spans_from_sums(s, sums, &rt->spans);
+		inject_spans(&s->core, i, &rt->spans);
+	if (t->spec->timed)
+		inject_times(&s->core, i, &rt->times);
 	python_sites(s, i, each, rt);
 }
 

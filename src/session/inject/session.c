@@ -65,13 +65,27 @@ static void measure_machine(struct inject_session *s)
 	}
 }
 
+void own_init(struct inject_session *s, size_t target)
+{
+	struct own_target *own = &s->own[target];
+
+	free(own->past_spans);
+	*own = (struct own_target){ .timed = s->target[target].spec->timed };
+	if (own->timed && s->target[target].spec->kind != SPEC_PYTHON)
+		own->span_bit = s->span_bits++;
+}
+
 int inject_open(struct session_core *core, struct sb_err *err)
 {
 	struct inject_session *s = session_of(core);
 
 	s->own = must_calloc(s->max_targets, sizeof(*s->own));
-	for (size_t i = 0; i < s->n_targets; i++)
+	s->spans = s->cfg->sweeping;
+	for (size_t i = 0; i < s->n_targets; i++) {
+		s->spans |= s->target[i].spec->timed;
+		own_init(s, i);
 		inject_time(core, i, s->cfg->timed);
+	}
 	tree_init(&s->tree, &session_tree_ops, s);
 	s->answer_rings = session_rings;
 	s->plans = plans_new();
@@ -111,6 +125,8 @@ void inject_close(struct session_core *core)
 	each_free(s);
 	guests_free(s);
 	free(s->site);
+	for (size_t i = 0; i < s->max_targets; i++)
+		free(s->own[i].past_spans);
 	free(s->own);
 	foreign_free(&s->foreign);
 	plans_free(s->plans);

@@ -52,11 +52,12 @@ static uint32_t add_site_record(struct inject_session *s, const struct found_sit
 		.address = fs->addr,
 		.size = fs->size,
 		.function = fs->exit ? fs->owner : 0,
+		.end = fs->kind == ARCH_END,
 		.int3 = fs->plan.shape == PLAN_INT3,
 		.bell = fs->bell,
 		.start = fs->start,
 	};
-	if (!fs->bell)
+	if (!fs->bell && fs->kind != ARCH_END)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,
 						  s->site[index].symbol, fs->addr);
 	return index;
@@ -82,6 +83,30 @@ static void refused(struct inject_session *s, const struct found_site *fs, pid_t
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
 		 fs->detail[0] ? ": " : "", fs->detail);
 	site_note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
+}
+
+/* It is hooked, but how long its calls take is not measured. */
+static void note_untimed(struct inject_session *s, size_t target, pid_t pid, const char *module,
+			 const char *symbol, uint64_t addr, const char *reason)
+{
+	struct target *t = &s->target[target];
+	struct result_refused r = { .module = (char *)module,
+				    .symbol = (char *)symbol,
+				    .name = must(symbol_shown(symbol)),
+				    .reason = (char *)reason,
+				    .address = addr };
+
+	result_refuse(&t->untimed, &t->n_untimed, &r, pid);
+	free(r.name);
+}
+
+static void untimed(struct inject_session *s, const struct found_site *fs, pid_t pid)
+{
+	char reason[320];
+
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->untimed),
+		 fs->detail[0] ? ": " : "", fs->detail);
+	note_untimed(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
 /* A refusal that only the memory shows. */
@@ -112,11 +137,14 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 			refused(s, &fs[i], pid, fs[i].why);
 			continue;
 		}
+		if (fs[i].untimed)
+			untimed(s, &fs[i], pid);
 		sites[m].plan = fs[i].plan;
 		sites[m].target = (uint32_t)fs[i].target;
 		sites[m].bell = fs[i].bell;
 		sites[m].start = fs[i].start;
-		sites[m].exit_of = fs[i].exit ? fs[i].owner : 0;
+		sites[m].kind = fs[i].kind;
+		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
 	}
@@ -139,10 +167,13 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 
 		if (sites[i].why == PLAN_OK && !r->bell)
 			s->target[r->target].planted = true;
-		else if (sites[i].why != PLAN_OK && !r->bell)
+		else if (sites[i].why != PLAN_OK && !r->bell && !r->end)
 			not_planted(s, r, pid, sites[i].why);
-		else if (sites[i].why != PLAN_OK && !r->start)
+		else if (sites[i].why != PLAN_OK && r->bell && !r->start)
 			bell_refused(s, pid, sites[i].why);
+		if (sites[i].why == PLAN_OK && sites[i].untimed)
+			note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
+				     plan_refusal_text(sites[i].untimed));
 		if (sites[i].why != PLAN_OK)
 			record_free_site(s, sites[i].cookie);
 	}
@@ -201,6 +232,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 	return (struct space_want){ .session = s->cfg->id,
 				    .targets = (uint32_t)s->n_targets,
 				    .more = (uint32_t)(s->max_targets - s->n_targets),
+				    .spans = s->spans,
 				    .made = page_made,
 				    .ctx = s };
 }
@@ -220,6 +252,8 @@ int session_setup(struct inject_session *s, struct space *space, pid_t pid, stru
 	if (ret < 0)
 		return ret;
 	page_set_clock(&space->control->page, (uint64_t)(s->clk.ticks_per_ns * 1e9));
+	space->control->page.span_cost[0] = (uint64_t)s->cost.span_within;
+	space->control->page.span_cost[1] = (uint64_t)s->cost.span_cost;
 	adopt_page(s, space->control);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #define SB_SITES_H
 
 #include "elf/resolve.h"
+#include "inject/arch/arch.h"
 #include "inject/plan.h"
 
 /*
@@ -17,9 +18,13 @@ struct found_site {
 	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
-	bool exit;	  /* one of the function's exits; addr is its last instruction */
-	bool switches;	  /* of an exit: see struct plan_request */
-	uint64_t owner;	  /* of an exit: the function's entry; func and size are of its part */
+	bool exit; /* one of the function's exits; addr is its last instruction */
+	enum arch_kind kind;
+	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
+				      or need not be */
+	bool switches;		   /* of an exit: see struct plan_request */
+	uint64_t owner;	  /* of an exit or a timed entry: the function's entry; func and size are of
+			     its part */
 	bool bell, start; /* a doorbell; that of an interpreter's start */
 	struct plan plan; /* run-time addresses */
 	enum plan_refusal why;
@@ -58,8 +63,14 @@ void found_add(struct found *found, const struct found_site *site); /* takes ove
 void found_add_exits(struct found *found, const struct found_site *function);
 
 /*
+ * Adds a function whose calls are timed: its entry, and a site for each exit. Where its exits
+ * cannot all be known, the entry alone, with the reason in untimed. As found_add_exits().
+ */
+void found_add_timed(struct found *found, const struct found_site *function);
+
+/*
  * A function of which one exit cannot be hooked is not hooked at any, since its count would be
- * wrong: one refused site is left of it, at its entry.
+ * wrong: one refused site is left of it, at its entry. Of a timed one the entry is left.
  */
 void found_settle_exits(struct found *found);
 void found_free(struct found *found);

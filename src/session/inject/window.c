@@ -40,8 +40,13 @@ static void setting_of(const struct inject_session *s, const struct target *t,
 	memset(set, 0, sizeof(*set));
 	set->enabled = t->open;
 	set->delay = t->delay_ns > 0 && !s->slow_measuring;
+	if (t->spec->timed && t->spec->exit) {
+		set->delay_exit = set->delay;
+		set->delay = false;
+	}
 	set->filter = t->spec->thread != NULL;
 	set->spans = s->own[t - s->target].timed;
+	set->span_bit = s->own[t - s->target].span_bit;
 	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
 	set->every = t->every;
 	set->overrun_limit = overrun_limit(s);
@@ -64,11 +69,15 @@ static void apply_target(struct inject_session *s, struct record *rec, size_t i)
 {
 	struct space *space = rec->space;
 	struct page_setting set;
+	bool spans;
 
 	setting_of(s, &s->target[i], &set);
+	spans = set.spans;
+	set.spans = false; /* an unregistered process has no space for them */
 	space_allow(space, page_most_shift(&set));
 	apply_unregistered(&space->control->page, i, &s->target[i], &set);
 	set.enabled = set.enabled && rec->in_scope[i];
+	set.spans = spans;
 	if (space->proc)
 		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
 }
@@ -191,7 +200,8 @@ void inject_time(struct session_core *core, size_t target, bool on)
 	struct inject_session *s = session_of(core);
 	struct own_target *own = &s->own[target];
 
-	if (own->timed == on || s->target[target].spec->kind != SPEC_PYTHON)
+	if (own->timed == on || s->target[target].spec->kind != SPEC_PYTHON ||
+	    s->target[target].spec->timed)
 		return;
 	own->timed = on;
 	own->timed_once = true;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading how long calls took. The target writes it, so every value is taken as it is and only ever
+ * added up. Reads go through the file, where a hole stays a hole.
+ */
+#include <unistd.h>
+#include "page.h"
+
+static void add_times(struct page_spans *spans, const struct sb_page_span *s)
+{
+	uint64_t least = ~s->inv_least;
+
+	if (s->calls && (!spans->calls || least < spans->least))
+		spans->least = least;
+	if (s->most > spans->most)
+		spans->most = s->most;
+	spans->begun += s->begun;
+	spans->calls += s->calls;
+	spans->ticks += s->ticks;
+	spans->own_ticks += s->own_ticks;
+	spans->outer_ticks += s->outer_ticks;
+	spans->apart += s->apart;
+	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
+		spans->bucket[i] += s->bucket[i];
+}
+
+static uint32_t block_of(const struct page *page, uint32_t proc, uint32_t target)
+{
+	const struct sb_page_header *h = &page->lay;
+	const struct sb_page_cell *cell = (const void *)((const char *)page->hdr + h->blocks_off +
+							 proc * h->block_size +
+							 (uint64_t)target * h->cell_size);
+	uint32_t block = cell->span_block;
+
+	return block < h->span_blocks ? block : 0;
+}
+
+void page_read_spans(const struct page *page, uint32_t proc, uint32_t target,
+		     struct page_spans *spans)
+{
+	const size_t slots = page_slots(page);
+	const int fd = page->files.counts;
+	uint32_t block = block_of(page, proc, target);
+	off_t start = (off_t)(page->lay.spans_off + block * slots * sizeof(struct sb_page_span));
+
+	for (size_t i = 0; i < slots && block; i++) {
+		off_t at = start + (off_t)(i * sizeof(struct sb_page_span));
+		off_t data = lseek(fd, at, SEEK_DATA);
+		struct sb_page_span s;
+
+		if (data < 0)
+			return;
+		if (data >= at + (off_t)sizeof(s)) {
+			i = (size_t)(data - start) / sizeof(s);
+			at = start + (off_t)(i * sizeof(s));
+		}
+		if (i < slots && pread(fd, &s, sizeof(s), at) == (ssize_t)sizeof(s))
+			add_times(spans, &s);
+	}
+}
+
+void page_spans_add(struct page_spans *to, const struct page_spans *from)
+{
+	if (from->calls && (!to->calls || from->least < to->least))
+		to->least = from->least;
+	if (from->most > to->most)
+		to->most = from->most;
+	to->begun += from->begun;
+	to->calls += from->calls;
+	to->ticks += from->ticks;
+	to->own_ticks += from->own_ticks;
+	to->outer_ticks += from->outer_ticks;
+	to->apart += from->apart;
+	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
+}
+
+uint64_t page_span_bucket(unsigned int i)
+{
+	unsigned int steps = SB_PAGE_SPAN_STEPS;
+
+	if (i < steps)
+		return i;
+	return (uint64_t)(steps + i % steps) << (i / steps - 1);
+}
+
+double page_span_quantile(const struct page_spans *spans, double quantile)
+{
+	double want, seen = 0, all = 0;
+
+	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
+		all += (double)spans->bucket[i];
+	want = quantile * all;
+	for (unsigned int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++) {
+		double here = (double)spans->bucket[i], low, value;
+
+		if (here == 0 || seen + here < want) {
+			seen += here;
+			continue;
+		}
+		low = (double)page_span_bucket(i);
+		value = low + ((double)page_span_bucket(i + 1) - low) * (want - seen) / here;
+		if (value > (double)spans->most)
+			value = (double)spans->most;
+		return value < (double)spans->least ? (double)spans->least : value;
+	}
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* How long calls took: from ticks by process to nanoseconds of a target. */
+#include <stdlib.h>
+#include "priv.h"
+#include "src/base/must.h"
+
+static uint64_t ns(const struct inject_session *s, double ticks)
+{
+	return (uint64_t)(clock_to_ns(&s->clk, ticks) + 0.5);
+}
+
+/* Of living and ended processes. The caller frees. */
+static struct page_spans *spans_of(const struct inject_session *s, size_t target)
+{
+	struct page_spans *spans = must_calloc(1, sizeof(*spans));
+
+	if (s->own[target].past_spans)
+		*spans = *s->own[target].past_spans;
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended)
+			record_spans(rec, target, spans);
+	return spans;
+}
+
+/* The target may be counting meanwhile, and writes the two one after the other. */
+static uint64_t missed(const struct page_spans *spans)
+{
+	return spans->begun > spans->calls ? spans->begun - spans->calls : 0;
+}
+
+void inject_spans(struct session_core *core, size_t target, struct result_spans *out)
+{
+	const struct inject_session *s = session_of(core);
+	struct page_spans *spans = spans_of(s, target);
+
+	*out = (struct result_spans){
+		.ns = ns(s, (double)spans->outer_ticks),
+		.calls = spans->calls,
+		.missed = missed(spans),
+	};
+	free(spans);
+}
+
+static void fill_buckets(const struct inject_session *s, const struct page_spans *spans,
+			 struct result_times *out)
+{
+	for (unsigned int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++) {
+		if (!spans->bucket[i])
+			continue;
+		out->bucket = must_realloc(out->bucket,
+					   (out->n_buckets + 1) * sizeof(*out->bucket));
+		out->bucket[out->n_buckets++] = (struct result_bucket){
+			.from_ns = ns(s, (double)page_span_bucket(i)),
+			.to_ns = ns(s, (double)page_span_bucket(i + 1)),
+			.calls = spans->bucket[i],
+		};
+	}
+}
+
+void inject_times(struct session_core *core, size_t target, struct result_times *out)
+{
+	const struct inject_session *s = session_of(core);
+	struct page_spans *spans;
+
+	*out = (struct result_times){ .known = s->target[target].spec->timed };
+	if (!out->known)
+		return;
+	spans = spans_of(s, target);
+	out->own_known = !spans->apart;
+	out->calls = spans->calls;
+	out->missed = missed(spans);
+	out->inclusive_ns = ns(s, (double)spans->ticks);
+	out->exclusive_ns = out->own_known ? ns(s, (double)spans->own_ticks) : 0;
+	out->min_ns = ns(s, (double)spans->least);
+	out->max_ns = ns(s, (double)spans->most);
+	out->p50_ns = ns(s, page_span_quantile(spans, 0.5));
+	out->p90_ns = ns(s, page_span_quantile(spans, 0.9));
+	out->p99_ns = ns(s, page_span_quantile(spans, 0.99));
+	fill_buckets(s, spans, out);
+	free(spans);
+}
