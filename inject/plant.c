@@ -214,7 +214,7 @@ static bool follow_refusal(const struct space_site *bad, struct space_site *s)
 {
 	if (s->function != bad->function || s->target != bad->target || s->why != PLAN_OK)
 		return false;
-	if (s->kind == ARCH_BEGIN) {
+	if (s->kind == ARCH_BEGIN && !s->whole) {
 		s->kind = ARCH_HIT;
 		s->untimed = bad->why;
 		return true;

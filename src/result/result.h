@@ -94,7 +94,7 @@ struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
-	char *at; /* "exit": hooked where it returns; NULL: at its entry */
+	char *at; /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -236,6 +236,8 @@ void record_free_site(struct inject_session *s,
 		      uint32_t cookie);	    /* its index is free for another */
 void record_fold(struct inject_session *s); /* drops the oldest ended records */
 /* The part of a hook's cost that its own measurement does not see. Agents measure all of theirs. */
+/* How many delays one call is given: 2 of at=both, of half the length. */
+int target_delays(const struct spec *spec);
 double target_cost_ticks(const struct inject_session *s, size_t target);
 void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);

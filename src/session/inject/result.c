@@ -162,7 +162,7 @@ static double given_quantile(const struct inject_session *s, const struct target
 
 	if (want < 0 || !sums->delayed)
 		return (double)sums->cut_ticks / (double)sums->cuts + cost;
-	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
+	base = (double)clock_ticks(&s->clk, (double)t->delay_ns) / target_delays(t->spec);
 	if (base < cost)
 		base = cost;
 	return base + page_excess_quantile(sums, want / (double)sums->delayed);
@@ -179,22 +179,25 @@ static void fill_given(const struct inject_session *s, const struct target *t,
 	struct result_given *given = &rt->given;
 	double cost = target_cost_ticks(s, (size_t)(t - s->target));
 	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+	int each = target_delays(t->spec);
 
 	if (!target_has_given(t, rt))
 		return;
-	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
+	/* Of at=both: twice the figures of its halves. */
+	given->mean = each *
+		      clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
 	/* The difference of two measurements of the hook's cost, and one step of the clock over all
 	 * hits. */
 	given->uncertainty =
 		t->spec->kind == SPEC_PYTHON ?
 			NAN :
-			clock_to_ns(&s->clk,
-				    s->cost.spread_ticks +
-					    s->clk.quantum_ticks /
-						    sqrt((double)(sums->delayed + sums->cuts)));
-	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
-	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
-	given->max = whole_ns(s, (double)sums->max_ticks + cost);
+			each * clock_to_ns(&s->clk, s->cost.spread_ticks +
+							    s->clk.quantum_ticks /
+								    sqrt((double)(sums->delayed +
+										  sums->cuts)));
+	given->p50 = (uint64_t)each * whole_ns(s, given_quantile(s, t, sums, 0.50));
+	given->p99 = (uint64_t)each * whole_ns(s, given_quantile(s, t, sums, 0.99));
+	given->max = (uint64_t)each * whole_ns(s, (double)sums->max_ticks + cost);
 }
 
 /*

@@ -144,6 +144,7 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		sites[m].bell = fs[i].bell;
 		sites[m].start = fs[i].start;
 		sites[m].kind = fs[i].kind;
+		sites[m].whole = fs[i].whole;
 		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;

@@ -34,16 +34,17 @@ static uint64_t overrun_limit(const struct inject_session *s)
 static void setting_of(const struct inject_session *s, const struct target *t,
 		       struct page_setting *set)
 {
-	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) -
+	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) / target_delays(t->spec) -
 		       target_cost_ticks(s, (size_t)(t - s->target));
 
 	memset(set, 0, sizeof(*set));
 	set->enabled = t->open;
 	set->delay = t->delay_ns > 0 && !s->slow_measuring;
-	if (t->spec->timed && t->spec->exit) {
-		set->delay_exit = set->delay;
+	/* Of at=exit alone, the exits are the only sites. */
+	set->delay_exit = set->delay && t->spec->at &&
+			  (t->spec->timed || t->spec->at == SPEC_AT_BOTH);
+	if (t->spec->at == SPEC_AT_EXIT && set->delay_exit)
 		set->delay = false;
-	}
 	set->filter = t->spec->thread != NULL;
 	set->spans = s->own[t - s->target].timed;
 	set->span_bit = s->own[t - s->target].span_bit;
