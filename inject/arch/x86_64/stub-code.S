@@ -694,18 +694,20 @@ stub_common:
  * is over, and another in its place may be the one.
  */
 .Lleave:
-	testb	$KIND_OPEN, -96(%rsp)
-	jz	.Lreturn
 	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
 	jz	.Lreturn
+	testb	$KIND_CLOSE, -96(%rsp)
+	jnz	.Lreturn
 	SPAN_SLOT .Lreturn
-	FIND_CALLS
 	test	$1, %bl
 	jz	1f
 	incq	SPAN_BEGUN(%rdi)
 	jmp	2f
 1:	lock incq SPAN_BEGUN(%rdi)
-2:	movzbl	-95(%rsp), %r10d
+2:	testb	$KIND_OPEN, -96(%rsp)	/* the exits of others could not be hooked */
+	jz	.Lreturn
+	FIND_CALLS
+	movzbl	-95(%rsp), %r10d
 	add	%rsp, %r10
 	xor	%r9d, %r9d
 	xor	%esi, %esi

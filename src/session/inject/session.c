@@ -73,11 +73,15 @@ static void measure_machine(struct inject_session *s)
 
 void own_init(struct inject_session *s, size_t target)
 {
+	const struct spec *spec = s->target[target].spec;
 	struct own_target *own = &s->own[target];
 
 	free(own->past_spans);
-	*own = (struct own_target){ .timed = s->target[target].spec->timed };
-	if (own->timed && s->target[target].spec->kind != SPEC_PYTHON)
+	*own = (struct own_target){ .timed = spec->timed };
+	own->can_time = spec->timed ||
+			(s->cfg->sweeping && session_can_time(s->backend, spec) &&
+			 (spec->kind == SPEC_PYTHON || s->span_bits < SB_PAGE_SPAN_BITS));
+	if (own->can_time && spec->kind != SPEC_PYTHON)
 		own->span_bit = s->span_bits++;
 }
 
