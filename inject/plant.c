@@ -192,7 +192,9 @@ static void check_overlap(struct planting *p)
 		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end)) {
 			/* A function that is not timed still counts. */
 			if (last->kind != ARCH_END || s->kind == ARCH_END) {
-				s->why = PLAN_OVERLAP;
+				s->why = s->function && s->function == last->function ?
+						 PLAN_EXIT_SHORT :
+						 PLAN_OVERLAP;
 				continue;
 			}
 			last->why = PLAN_OVERLAP;

@@ -128,7 +128,7 @@ static void study(struct drive *drive, size_t target)
 
 	if (!drive->n_own || !(sum.items > 0)) {
 		drive_own_why(drive, target, "timing its calls did not begin in time");
-	} else if (!(sum.own.calls > 0)) {
+	} else if (!(all > 0)) {
 		drive_own_why(drive, target,
 			      "no call of it began and ended while calls were timed");
 	} else if (sum.own.missed > OWN_MISSED * all) {

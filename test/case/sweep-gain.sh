@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The gain ceiling of a native function is what its removal then really brings, and the largest one
 # comes first.
-# limit: 120 s
+# limit: 240 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

@@ -44,9 +44,11 @@ static VICTIM_HOOKED void work(void)
 	__asm__ volatile("");
 }
 
+static volatile unsigned long items;
+
 static VICTIM_HOOKED void item(void)
 {
-	__asm__ volatile("");
+	items = items + 1;
 }
 
 static double now_s(void)
@@ -60,7 +62,6 @@ static double now_s(void)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 3600, start = now_s(), end;
-	unsigned long items = 0;
 
 	if (argc > 2)
 		parse_us = atof(argv[2]);
@@ -70,7 +71,6 @@ int main(int argc, char **argv)
 		work();
 		parse();
 		item();
-		items++;
 	}
 	printf("%.0f\n", (end - start) / (double)items * 1e9);
 	return 0;
