@@ -405,6 +405,8 @@ stub_common:
 	cmpl	$STATE_SLOW, CELL_STATE(%r8)
 	jb	.Lclaim
 	mov	CELL_FLAGS(%r8), %eax
+	cmp	$FLAG_SPANS, %eax
+	je	.Lclaim			/* only timed */
 	testb	$KIND_CLOSE, -96(%rsp)
 	jnz	.Lkept_close
 	test	$FLAG_DELAY, %al
@@ -694,18 +696,12 @@ stub_common:
  * is over, and another in its place may be the one.
  */
 .Lleave:
+	testb	$KIND_OPEN, -96(%rsp)
+	jz	.Lreturn
 	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
 	jz	.Lreturn
-	testb	$KIND_CLOSE, -96(%rsp)
-	jnz	.Lreturn
-	SPAN_SLOT .Lreturn
-	test	$1, %bl
-	jz	1f
-	incq	SPAN_BEGUN(%rdi)
-	jmp	2f
-1:	lock incq SPAN_BEGUN(%rdi)
-2:	testb	$KIND_OPEN, -96(%rsp)	/* the exits of others could not be hooked */
-	jz	.Lreturn
+	cmpw	$0, CELL_SPAN(%r8)
+	je	.Lreturn
 	FIND_CALLS
 	movzbl	-95(%rsp), %r10d
 	add	%rsp, %r10
