@@ -138,7 +138,8 @@ struct sb_page_span {
 	uint64_t most;	      /* ticks of the longest one */
 	uint64_t apart; /* calls in these sums of which it is not known in which call they were made
 			 */
-	uint64_t reserved[56];
+	uint64_t last;	      /* ticks + 1 of a call that is not in its bucket yet; 0: none */
+	uint64_t reserved[55];
 	/*
 	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:
 	 * (e - 4) * 32 + next five bits, e = log2 v; at most the last one.
@@ -309,6 +310,7 @@ SB_PAGE_OFF(sb_page_span, outer_ticks, 32);
 SB_PAGE_OFF(sb_page_span, inv_least, 40);
 SB_PAGE_OFF(sb_page_span, most, 48);
 SB_PAGE_OFF(sb_page_span, apart, 56);
+SB_PAGE_OFF(sb_page_span, last, 64);
 SB_PAGE_OFF(sb_page_span, bucket, 512);
 SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
 SB_PAGE_OFF(sb_page_call, check, 8);

@@ -54,6 +54,7 @@
 #define SPAN_INV_LEAST	  40
 #define SPAN_MOST	  48
 #define SPAN_APART	  56
+#define SPAN_LAST	  64
 #define SPAN_BUCKET	  512
 #define SPAN_BUCKETS	  1216
 #define CALL_AT		  0
