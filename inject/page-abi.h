@@ -168,7 +168,8 @@ struct sb_page_call {
 	uint64_t cost;	    /* ticks of their measurement */
 };
 
-struct sb_page_thread { /* at fsbase >> 12, modulo SB_PAGE_CALL_THREADS */
+/* At a hash of its FS base. Another thread may take it over while its owner is in no timed call. */
+struct sb_page_thread {
 	uint64_t owner; /* ~FS base */
 	uint64_t call, call_at,
 		within; /* of its innermost timed call, as parent, for the next one */

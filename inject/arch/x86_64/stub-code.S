@@ -302,9 +302,9 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 /* to: the record of the thread whose ~FS base is in rax. */
 .macro THREAD_RECORD to
 	mov	%rax, \to
-	not	\to
-	shr	$6, \to
-	and	$(THREADS - 1) << 6, \to
+	imul	.Lmix(%rip), \to
+	shr	$64 - THREAD_BITS, \to
+	shl	$6, \to
 	add	-112(%rsp), \to
 	add	$THREADS_OFF, \to
 .endm
@@ -620,10 +620,14 @@ stub_common:
 
 .Lnew_thread:
 	mov	%rax, %rdx
-	xor	%eax, %eax
-	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
+	mov	THREAD_OWNER(%rsi), %rax
+	test	%rax, %rax
+	jz	1f
+	cmpq	$0, THREAD_CALL(%rsi)	/* another one's, which is in no call, or has ended */
+	jne	2f
+1:	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
 	je	.Lknown_thread
-	xor	%esi, %esi
+2:	xor	%esi, %esi
 	jmp	.Lenter
 .Lparent:				/* a call at or below the new one is over */
 	mov	$64, %edi
