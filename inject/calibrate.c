@@ -126,8 +126,9 @@ static int bench_hook(struct hook_bench *b, bool each)
 		.own_slots = arch->thread_pointer_readable(),
 	};
 	uint8_t *stub = b->text + 128 + ((arch->common_size() + 63) & ~63ul);
-	struct arch_count begin = { (uint64_t)b->cell, each ? (uint64_t)&b->each : 0,
-				    b->spans ? ARCH_BEGIN : ARCH_HIT };
+	struct arch_count begin = { .cell = (uint64_t)b->cell,
+				    .each = each ? (uint64_t)&b->each : 0,
+				    .kind = b->spans ? ARCH_BEGIN : ARCH_HIT };
 	struct arch_count end = { .cell = (uint64_t)b->cell, .kind = ARCH_END };
 
 	if (b->spans) {

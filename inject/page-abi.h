@@ -25,6 +25,7 @@
  *	+each_off	uint64_t[each_max]		functions' own counters
  *	+spans_off	struct sb_page_span[span_blocks][slots + 16]	how long calls took
  *	+calls_off	struct sb_page_calls[procs_max]	calls in progress; with span_blocks only
+ *	+functions_off	struct sb_page_function[each_max]	how long calls of a function took
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -148,6 +149,16 @@ struct sb_page_span {
 };
 
 /*
+ * The same sums of one function, of all processes and threads of the page, in less detail: buckets
+ * as in struct sb_page_slot, but of ticks, from 1 tick on.
+ */
+struct sb_page_function {
+	uint64_t calls, ticks, own_ticks, most, inv_least, apart;
+	uint64_t reserved[2];
+	uint64_t bucket[SB_PAGE_BUCKETS];
+};
+
+/*
  * The calls in progress of a process. A call is found by the address of its return address, which
  * is its own as long as it runs, whichever thread resumes it. Each set has two ways. Older calls
  * give way to new ones; they are not timed then.
@@ -247,6 +258,7 @@ struct sb_page_header {
 	uint32_t span_blocks;  /* a power of two, 0: no call can be timed */
 	uint64_t counters_off; /* where the rear begins */
 	uint64_t spans_off, calls_off;
+	uint64_t functions_off; /* 0: none */
 };
 
 /*
@@ -314,6 +326,13 @@ SB_PAGE_OFF(sb_page_span, apart, 56);
 SB_PAGE_OFF(sb_page_span, last, 64);
 SB_PAGE_OFF(sb_page_span, bucket, 512);
 SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
+SB_PAGE_OFF(sb_page_function, ticks, 8);
+SB_PAGE_OFF(sb_page_function, own_ticks, 16);
+SB_PAGE_OFF(sb_page_function, most, 24);
+SB_PAGE_OFF(sb_page_function, inv_least, 32);
+SB_PAGE_OFF(sb_page_function, apart, 40);
+SB_PAGE_OFF(sb_page_function, bucket, 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_function) == 1024);
 SB_PAGE_OFF(sb_page_call, check, 8);
 SB_PAGE_OFF(sb_page_call, start, 16);
 SB_PAGE_OFF(sb_page_call, parent, 24);
@@ -370,7 +389,8 @@ SB_PAGE_OFF(sb_page_header, span_blocks, 188);
 SB_PAGE_OFF(sb_page_header, counters_off, 192);
 SB_PAGE_OFF(sb_page_header, spans_off, 200);
 SB_PAGE_OFF(sb_page_header, calls_off, 208);
-SB_PAGE_CHECK(sizeof(struct sb_page_header) == 216);
+SB_PAGE_OFF(sb_page_header, functions_off, 216);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 224);
 SB_PAGE_OFF(sb_page_told, dormant, 92);
 SB_PAGE_OFF(sb_page_told, bell, 144);
 SB_PAGE_OFF(sb_page_told, bells_lost, 148);

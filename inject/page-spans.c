@@ -119,3 +119,57 @@ double page_span_quantile(const struct page_spans *spans, double quantile)
 	}
 	return 0;
 }
+
+bool page_read_function(const struct page *page, uint32_t each, struct sb_page_function *sums)
+{
+	off_t at = (off_t)(page->lay.functions_off + (each + 1ull) * sizeof(*sums)), data;
+
+	if (!page->lay.functions_off || each + 1ull >= page->lay.each_max)
+		return false;
+	data = lseek(page->files.counts, at, SEEK_DATA);
+	return data >= 0 && data < at + (off_t)sizeof(*sums) &&
+	       pread(page->files.counts, sums, sizeof(*sums), at) == (ssize_t)sizeof(*sums) &&
+	       sums->calls;
+}
+
+void page_function_add(struct sb_page_function *to, const struct sb_page_function *from)
+{
+	to->calls += from->calls;
+	to->ticks += from->ticks;
+	to->own_ticks += from->own_ticks;
+	to->apart += from->apart;
+	if (from->most > to->most)
+		to->most = from->most;
+	if (from->inv_least > to->inv_least)
+		to->inv_least = from->inv_least;
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
+}
+
+uint64_t page_function_bucket(unsigned int i)
+{
+	return i < 4 ? i : (4ull + i % 4) << (i / 4 - 1);
+}
+
+double page_function_quantile(const struct sb_page_function *sums, double quantile)
+{
+	double want, seen = 0, all = 0;
+
+	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
+		all += (double)sums->bucket[i];
+	want = quantile * all;
+	for (unsigned int i = 0; i < SB_PAGE_BUCKETS; i++) {
+		double here = (double)sums->bucket[i], low, value;
+
+		if (here == 0 || seen + here < want) {
+			seen += here;
+			continue;
+		}
+		low = (double)page_function_bucket(i);
+		value = low + ((double)page_function_bucket(i + 1) - low) * (want - seen) / here;
+		if (value > (double)sums->most)
+			value = (double)sums->most;
+		return value < (double)~sums->inv_least ? (double)~sums->inv_least : value;
+	}
+	return 0;
+}

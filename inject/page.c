@@ -75,6 +75,10 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	hdr->size = hdr->calls_off;
 	if (want->spans)
 		hdr->size += hdr->procs_max * sizeof(struct sb_page_calls);
+	if (want->functions) {
+		hdr->functions_off = hdr->size;
+		hdr->size += EACH * sizeof(struct sb_page_function);
+	}
 }
 
 static int map_refused(const struct page *page, struct sb_err *err)

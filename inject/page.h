@@ -81,6 +81,7 @@ struct page_spans {
 struct page_want {
 	uint32_t targets, more; /* this number of targets, and of later ones */
 	bool spans;		/* calls can be timed */
+	bool functions;		/* ... also by function */
 	/*
 	 * The address space of the processes that map it is limited, so there are fewer spare
 	 * targets and fewer processes.
@@ -194,6 +195,15 @@ void page_read_spans(const struct page *page, uint32_t proc, uint32_t target,
 		     struct page_spans *spans);
 void page_spans_add(struct page_spans *to, const struct page_spans *from);
 double page_span_quantile(const struct page_spans *spans, double quantile);
+/*
+ * The sums of function number `each`, from 0, in all processes of the page. page_function_add()
+ * adds two of them; page_function_quantile(): ticks, exact within the width of a bucket (19 %).
+ */
+bool page_read_function(const struct page *page, uint32_t each, struct sb_page_function *sums);
+void page_function_add(struct sb_page_function *to, const struct sb_page_function *from);
+double page_function_quantile(const struct sb_page_function *sums, double quantile);
+/* Where its bucket i begins, ticks. */
+uint64_t page_function_bucket(unsigned int i);
 /* Where bucket i begins, ticks; i may be SB_PAGE_SPAN_BUCKETS. */
 uint64_t page_span_bucket(unsigned int i);
 void page_read_spent(const struct page *page, uint32_t proc, uint32_t target,

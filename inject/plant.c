@@ -341,12 +341,15 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 {
 	struct arch_count count = {
 		.cell = p->space->page_addr + page_cell_offset(&p->space->control->page, s->target),
-		.each = each_address(p, s),
+		.each = s->kind == ARCH_END ? 0 : each_address(p, s),
 		.kind = s->kind,
 	};
 	enum plan_refusal why = PLAN_UNMOVABLE;
 	size_t size;
 
+	if (s->kind == ARCH_END && p->space->control->page.lay.functions_off &&
+	    s->each <= UINT16_MAX)
+		count.function = (uint16_t)s->each;
 	if (s->bell)
 		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
 				       &why);
@@ -633,6 +636,7 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.most_ticks = page_most_ticks(&space->control->page),
 			.spans = space->page_addr + space->control->page.lay.spans_off,
 			.calls = space->page_addr + space->control->page.lay.calls_off,
+			.functions = space->page_addr + space->control->page.lay.functions_off,
 			.span_blocks = space->control->page.lay.span_blocks,
 			.span_size = page_slots(&space->control->page) *
 				     sizeof(struct sb_page_span),

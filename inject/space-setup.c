@@ -241,6 +241,7 @@ static int setup(struct space *space, struct tree *tree, pid_t pid, const struct
 	page_layout(&s.draft.layout, &(struct page_want){ .targets = want->targets,
 							  .more = want->more,
 							  .spans = want->spans,
+							  .functions = want->functions,
 							  .little = has_little_space(pid) });
 	ret = by_remote_call(&s, map_first, err);
 	if (ret >= 0)

@@ -77,7 +77,7 @@ void space_put(struct space *space); /* frees the description; changes nothing i
 struct space_want {
 	uint64_t session;
 	uint32_t targets, more;
-	bool spans; /* calls can be timed */
+	bool spans, functions; /* calls can be timed, also by function */
 	/*
 	 * A page was made for a process with these ids, and is not mapped anywhere yet; dev as
 	 * /proc/PID/maps shows it. A thread is held meanwhile.

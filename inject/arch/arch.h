@@ -35,6 +35,7 @@ struct arch_env {
 	uint64_t most_ticks; /* bound of every delay and doorbell; see struct sb_page_record */
 	uint64_t spans;	     /* header + spans_off */
 	uint64_t calls;	     /* header + calls_off */
+	uint64_t functions;  /* header + functions_off */
 	uint64_t span_size;  /* of a block, bytes */
 	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
 	uint32_t span_blocks;		 /* 0: no site times calls */
@@ -54,6 +55,7 @@ struct arch_count {
 	uint64_t cell; /* of process 0 */
 	uint64_t each; /* the function's own counter; 0: none */
 	enum arch_kind kind;
+	uint16_t function; /* of ARCH_END: its number among those timed by themselves; 0: none */
 };
 
 struct arch_site {

@@ -429,6 +429,10 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, line, kind_extent, .optional = true),
 	ARRAY(struct result_site, "pids", kind_pids, pids, n_pids),
 	FIELD(struct result_site, hits, kind_each, .optional = true),
+	{ .name = "spans",
+	  .kind = &kind_times,
+	  .at = offsetof(struct result_site, times),
+	  .optional = true },
 };
 
 static const struct field refused_fields[] = {

@@ -112,6 +112,7 @@ void result_refuse(struct result_refused **list, size_t *n, const struct result_
 
 void result_site_free(struct result_site *site)
 {
+	free(site->times.bucket);
 	free(site->module);
 	free(site->build_id);
 	free(site->symbol);

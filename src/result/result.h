@@ -34,40 +34,6 @@ struct result_given { /* delay of a delayed hit, the hook's own cost included, n
 	char reason[96];    /* why it is unknown */
 };
 
-struct result_site {
-	char *module, *build_id, *symbol;
-	char *name;	   /* the demangled symbol */
-	uint64_t address;  /* run-time address in pids[0] */
-	uint64_t size;	   /* of the function, bytes; 0: unknown (list) */
-	uint64_t function; /* of an exit: the function's entry; 0: the address is no exit */
-	char *mechanism;   /* "jump", "int3", "python" */
-	char *file;	   /* source file of a Python function; NULL: native */
-	uint64_t line;	   /* its first line; 0: unknown */
-	pid_t *pids;
-	size_t n_pids;
-	bool each;     /* it has its own counter; only then does JSON show its hits */
-	uint64_t hits; /* of this function alone, in all processes that have it at that address */
-};
-
-struct result_refused {
-	char *module, *symbol, *name, *reason;
-	uint64_t address; /* in pids[0] */
-	uint64_t hash;	  /* hash of its texts; see result_refuse() */
-	pid_t *pids;
-	size_t n_pids;
-};
-
-struct result_counts {
-	uint64_t hits;
-	uint64_t delayed;
-	uint64_t injected_ns; /* measured delay of all delayed hits, without overrun */
-	uint64_t overrun_ns;  /* time in which delays were interrupted (preemption) */
-};
-
-struct result_spans { /* how long calls took, of a timed target; JSON has it only then */
-	uint64_t ns, calls, missed; /* missed: calls that were not timed */
-};
-
 /* Calls that took from_ns up to, not including, to_ns. */
 struct result_bucket {
 	uint64_t from_ns, to_ns, calls;
@@ -88,6 +54,41 @@ struct result_times {
 	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
 	struct result_bucket *bucket;			 /* those with calls, in order */
 	size_t n_buckets;
+};
+
+struct result_site {
+	char *module, *build_id, *symbol;
+	char *name;	   /* the demangled symbol */
+	uint64_t address;  /* run-time address in pids[0] */
+	uint64_t size;	   /* of the function, bytes; 0: unknown (list) */
+	uint64_t function; /* of an exit: the function's entry; 0: the address is no exit */
+	char *mechanism;   /* "jump", "int3", "python" */
+	char *file;	   /* source file of a Python function; NULL: native */
+	uint64_t line;	   /* its first line; 0: unknown */
+	pid_t *pids;
+	size_t n_pids;
+	bool each;     /* it has its own counter; only then does JSON show its hits */
+	uint64_t hits; /* of this function alone, in all processes that have it at that address */
+	struct result_times times; /* of this function alone; quantiles exact within 19 % */
+};
+
+struct result_refused {
+	char *module, *symbol, *name, *reason;
+	uint64_t address; /* in pids[0] */
+	uint64_t hash;	  /* hash of its texts; see result_refuse() */
+	pid_t *pids;
+	size_t n_pids;
+};
+
+struct result_counts {
+	uint64_t hits;
+	uint64_t delayed;
+	uint64_t injected_ns; /* measured delay of all delayed hits, without overrun */
+	uint64_t overrun_ns;  /* time in which delays were interrupted (preemption) */
+};
+
+struct result_spans { /* how long calls took, of a timed target; JSON has it only then */
+	uint64_t ns, calls, missed; /* missed: calls that were not timed */
 };
 
 struct result_target {

@@ -75,7 +75,8 @@ stub_spills:
 /*
  * A site. The word that it passes to the slow path in eax says what the site is: KIND_OPEN, the
  * entry of a function that is timed; KIND_CLOSE, one of its exits; in its second byte, the distance
- * from rsp to the function's return address. stub.c fills it in.
+ * from rsp to the function's return address; above that, the number of the function among those
+ * whose calls are also timed by themselves, 0: none. stub.c fills it in.
  *
  * own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
  * keep the arithmetic flags. mid: step over the red zone. each: count in the function's own counter
@@ -383,6 +384,7 @@ stub_common:
 .Lcounters:	.quad	0	/* counters_off */
 .Lcalls:	.quad	0	/* address of the calls in progress of process 0 */
 .Lspans:	.quad	0	/* address of the blocks of spans */
+.Lfunctions:	.quad	0	/* address of functions' own sums */
 .Lspan_size:	.quad	0	/* of a block, bytes */
 .Lspan_within:	.quad	0	/* ticks of a call's measurement that are in its own time ... */
 .Lspan_cost:	.quad	0	/* ... and that are in the time of its caller */
@@ -819,6 +821,9 @@ stub_common:
 	cmovs	%rax, %rcx		/* without its children */
 	mov	-120(%rsp), %rdx
 	movq	$0, CALL_AT(%rdx)
+	cmpw	$0, -94(%rsp)
+	jne	.Lclose_function
+.Lclose_own:
 	test	$1, %bl
 	jz	.Lclose_shared
 	ADD_SPAN
@@ -861,6 +866,40 @@ stub_common:
 	add	%rax, CALL_CHILDREN(%rsi)
 	add	%rcx, CALL_COST(%rsi)
 	jmp	.Lclose_sums
+/* The same call among those of its function. */
+.Lclose_function:
+	movzwl	-94(%rsp), %esi
+	mov	%rcx, -120(%rsp)
+	shl	$FUNC_SHIFT, %rsi
+	add	.Lfunctions(%rip), %rsi
+	lock incq FUNC_CALLS(%rsi)
+	lock addq %r10, FUNC_TICKS(%rsi)
+	bt	$63, %r9
+	jnc	1f
+	lock incq FUNC_APART(%rsi)
+	jmp	2f
+1:	lock addq %rcx, FUNC_OWN(%rsi)
+2:	xchg	%rdi, %rsi
+	mov	%r10, %rcx
+	RAISE	lock, FUNC_MOST
+	not	%rcx
+	RAISE	lock, FUNC_INV_LEAST
+	mov	%r10, %rax
+	cmp	$4, %rax
+	jb	3f
+	bsr	%r10, %rcx
+	mov	%ecx, %edx
+	sub	$2, %ecx
+	shr	%cl, %rax
+	and	$3, %eax
+	lea	-4(%rax,%rdx,4), %eax
+	mov	$BUCKETS - 1, %edx
+	cmp	%edx, %eax
+	cmova	%edx, %eax
+3:	lock incq FUNC_BUCKET(%rdi,%rax,8)
+	mov	%rsi, %rdi
+	mov	-120(%rsp), %rcx
+	jmp	.Lclose_own
 .Lclose_shared:
 	ADD_SPAN lock
 	jmp	.Lclose_added
@@ -1059,6 +1098,7 @@ stub_common_template:
 	.long	.Lcounters - stub_common
 	.long	.Lcalls - stub_common
 	.long	.Lspans - stub_common
+	.long	.Lfunctions - stub_common
 	.long	.Lspan_size - stub_common
 	.long	.Lspan_within - stub_common
 	.long	.Lspan_cost - stub_common

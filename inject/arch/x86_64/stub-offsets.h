@@ -57,6 +57,14 @@
 #define SPAN_LAST	  64
 #define SPAN_BUCKET	  512
 #define SPAN_BUCKETS	  1216
+#define FUNC_CALLS	  0
+#define FUNC_TICKS	  8
+#define FUNC_OWN	  16
+#define FUNC_MOST	  24
+#define FUNC_INV_LEAST	  32
+#define FUNC_APART	  40
+#define FUNC_BUCKET	  64
+#define FUNC_SHIFT	  10 /* log2 of its bytes */
 #define CALL_AT		  0
 #define CALL_CHECK	  8
 #define CALL_START	  16

@@ -54,6 +54,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->counters, env->counters);
 	put64(buf + t->calls, env->calls);
 	put64(buf + t->spans, env->spans);
+	put64(buf + t->functions, env->functions);
 	put64(buf + t->span_size, env->span_size);
 	put64(buf + t->span_within, env->span_within);
 	put64(buf + t->span_cost, env->span_cost);
@@ -77,7 +78,7 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
 static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
 {
 	if (count->kind == ARCH_END)
-		return KIND_CLOSE | RED_ZONE << 8;
+		return KIND_CLOSE | RED_ZONE << 8 | (uint32_t)count->function << 16;
 	return count->kind == ARCH_BEGIN ? KIND_OPEN | (uint32_t)plan->pushed << 8 : 0;
 }
 

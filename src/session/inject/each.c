@@ -15,8 +15,9 @@ enum { EACH_MAX = 1 << 16, SLOTS = EACH_MAX * 2 };
 struct each {
 	size_t target;
 	char *module, *symbol;
-	uint64_t address; /* 0: a Python function */
-	uint64_t past;	  /* of pages that no longer exist */
+	uint64_t address;		/* 0: a Python function */
+	uint64_t past;			/* of pages that no longer exist */
+	struct sb_page_function *times; /* the same; NULL: none */
 };
 
 static uint64_t hash(uint64_t h, const char *text)
@@ -111,9 +112,36 @@ void each_keep(struct inject_session *s, const struct page *page)
 		return;
 	must(sums);
 	add_page(s, page, sums);
-	for (size_t i = 0; i < s->n_each; i++)
+	for (size_t i = 0; i < s->n_each; i++) {
+		struct sb_page_function times;
+
 		s->each[i].past += sums[i];
+		if (!page_read_function(page, (uint32_t)i, &times))
+			continue;
+		if (!s->each[i].times)
+			s->each[i].times = must_calloc(1, sizeof(times));
+		page_function_add(s->each[i].times, &times);
+	}
 	free(sums);
+}
+
+bool each_times(struct inject_session *s, uint32_t number, struct sb_page_function *times)
+{
+	const struct page *page;
+
+	*times = (struct sb_page_function){ 0 };
+	if (!number || number > s->n_each)
+		return false;
+	if (s->each[number - 1].times)
+		*times = *s->each[number - 1].times;
+	page_walk_begin(s);
+	while ((page = page_walk_next(s))) {
+		struct sb_page_function more;
+
+		if (page_read_function(page, number - 1, &more))
+			page_function_add(times, &more);
+	}
+	return times->calls;
 }
 
 void each_free(struct inject_session *s)
@@ -121,6 +149,7 @@ void each_free(struct inject_session *s)
 	for (size_t i = 0; i < s->n_each; i++) {
 		free(s->each[i].module);
 		free(s->each[i].symbol);
+		free(s->each[i].times);
 	}
 	free(s->each);
 	free(s->each_slot);

@@ -202,6 +202,8 @@ uint32_t each_number(struct inject_session *s, size_t target, const char *module
 		     const char *symbol, uint64_t address);
 void each_keep(struct inject_session *s, const struct page *page);
 uint64_t *each_sums(struct inject_session *s);
+/* How long the calls of the function of that number took. False: none returned. */
+bool each_times(struct inject_session *s, uint32_t number, struct sb_page_function *times);
 size_t each_list(struct inject_session *s, size_t target, struct session_function **list);
 void each_free(struct inject_session *s);
 
@@ -372,6 +374,9 @@ double inject_slowdown(struct session_core *core, size_t target, uint64_t now);
 void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts);
 void inject_result(struct session_core *core, struct result *res);
 void inject_spans(struct session_core *core, size_t target, struct result_spans *spans);
+/* times.c: of a site with a counter of its own. */
+void times_of_site(struct inject_session *s, const struct site_record *site,
+		   struct result_times *times);
 void inject_times(struct session_core *core, size_t target, struct result_times *times);
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list);
 bool inject_timing(const struct session_core *core); /* python.c */

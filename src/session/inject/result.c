@@ -93,6 +93,10 @@ static void add_site(struct inject_session *s, struct result_target *rt, const s
 
 	site->each = each && r->each;
 	site->hits = site->each ? each[r->each - 1] : 0;
+	if (site->each && s->target[r->target].spec->timed)
+		times_of_site(s, r, &site->times);
+	if (site->times.known && site->hits > site->times.calls)
+		site->times.missed = site->hits - site->times.calls;
 	site->pids = must_calloc(n, sizeof(pid_t));
 	site->function = r->function;
 	for (size_t i = 0; i < n; i++)

@@ -57,9 +57,11 @@ static uint32_t add_site_record(struct inject_session *s, const struct found_sit
 		.bell = fs->bell,
 		.start = fs->start,
 	};
-	if (!fs->bell && fs->kind != ARCH_END)
+	/* The exits of a function have its number. */
+	if (!fs->bell)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,
-						  s->site[index].symbol, fs->addr);
+						  s->site[index].symbol,
+						  fs->kind == ARCH_END ? fs->owner : fs->addr);
 	return index;
 }
 
@@ -235,6 +237,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 				    .targets = (uint32_t)s->n_targets,
 				    .more = (uint32_t)(s->max_targets - s->n_targets),
 				    .spans = s->spans,
+				    .functions = s->spans && s->cfg->by_function,
 				    .made = page_made,
 				    .ctx = s };
 }

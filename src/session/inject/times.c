@@ -61,20 +61,47 @@ void inject_spans(struct session_core *core, size_t target, struct result_spans 
 	free(spans);
 }
 
+static void add_bucket(const struct inject_session *s, struct result_times *out, uint64_t from,
+		       uint64_t to, uint64_t calls)
+{
+	out->bucket = must_realloc(out->bucket, (out->n_buckets + 1) * sizeof(*out->bucket));
+	out->bucket[out->n_buckets++] = (struct result_bucket){
+		.from_ns = ns(s, (double)from),
+		.to_ns = ns(s, (double)to),
+		.calls = calls,
+	};
+}
+
 static void fill_buckets(const struct inject_session *s, const struct page_spans *spans,
 			 struct result_times *out)
 {
-	for (unsigned int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++) {
-		if (!spans->bucket[i])
-			continue;
-		out->bucket = must_realloc(out->bucket,
-					   (out->n_buckets + 1) * sizeof(*out->bucket));
-		out->bucket[out->n_buckets++] = (struct result_bucket){
-			.from_ns = ns(s, (double)page_span_bucket(i)),
-			.to_ns = ns(s, (double)page_span_bucket(i + 1)),
-			.calls = spans->bucket[i],
-		};
-	}
+	for (unsigned int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
+		if (spans->bucket[i])
+			add_bucket(s, out, page_span_bucket(i), page_span_bucket(i + 1),
+				   spans->bucket[i]);
+}
+
+void times_of_site(struct inject_session *s, const struct site_record *site,
+		   struct result_times *out)
+{
+	struct sb_page_function f;
+
+	*out = (struct result_times){ .known = each_times(s, site->each, &f) };
+	if (!out->known)
+		return;
+	out->own_known = !f.apart;
+	out->calls = f.calls;
+	out->inclusive_ns = ns(s, (double)f.ticks);
+	out->exclusive_ns = out->own_known ? ns(s, (double)f.own_ticks) : 0;
+	out->min_ns = ns(s, (double)~f.inv_least);
+	out->max_ns = ns(s, (double)f.most);
+	out->p50_ns = ns(s, page_function_quantile(&f, 0.5));
+	out->p90_ns = ns(s, page_function_quantile(&f, 0.9));
+	out->p99_ns = ns(s, page_function_quantile(&f, 0.99));
+	for (unsigned int i = 0; i < SB_PAGE_BUCKETS; i++)
+		if (f.bucket[i])
+			add_bucket(s, out, page_function_bucket(i), page_function_bucket(i + 1),
+				   f.bucket[i]);
 }
 
 void inject_times(struct session_core *core, size_t target, struct result_times *out)
