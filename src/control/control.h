@@ -17,7 +17,9 @@
  *	{"op": "delay", "delay_ns": N}				sets the default of later adds;
  *								without N: reads it
  *	{"op": "enable"} {"op": "disable"}
- *	{"op": "list"} {"op": "status"}
+ *	{"op": "list", "functions": B, "histogram": B}		a timed target has "spans", as in
+ *the JSON of a run
+ *	{"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,
  *								 injected_ns, overrun_ns]

@@ -429,6 +429,7 @@ static const struct field site_fields[] = {
 	FIELD(struct result_site, line, kind_extent, .optional = true),
 	ARRAY(struct result_site, "pids", kind_pids, pids, n_pids),
 	FIELD(struct result_site, hits, kind_each, .optional = true),
+	FIELD(struct result_site, untimed, kind_string, .optional = true),
 };
 
 static const struct field refused_fields[] = {
@@ -454,6 +455,7 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, delay_ns, kind_u64),
 	FIELD(struct result_target, every, kind_u64),
 	FIELD(struct result_target, at, kind_string, .optional = true),
+	FIELD(struct result_target, timed, kind_flag, .optional = true),
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),

@@ -45,6 +45,7 @@ struct result_site {
 	uint64_t line;	   /* its first line; 0: unknown */
 	pid_t *pids;
 	size_t n_pids;
+	char *untimed; /* of `list` with time=yes: why its calls cannot be timed; NULL: they can */
 	bool each;     /* it has its own counter; only then does JSON show its hits */
 	uint64_t hits; /* of this function alone, in all processes that have it at that address */
 };
@@ -94,7 +95,8 @@ struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
-	char *at; /* "exit": hooked where it returns; NULL: at its entry */
+	char *at;   /* "exit": hooked where it returns; NULL: at its entry */
+	bool timed; /* time=yes */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -65,6 +65,7 @@ static bool uprobe_can(const struct session_config *cfg)
 		const struct spec *spec = &cfg->targets.spec[i];
 
 		if (spec->kind == SPEC_PYTHON || spec->thread || spec->exit ||
+		    (spec->timed && !backend_uprobe.times) ||
 		    (spec->delay_ns != SPEC_DELAY_UNSET &&
 		     spec->delay_ns > backend_uprobe.delay_max_ns))
 			return false;

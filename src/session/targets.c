@@ -298,6 +298,7 @@ void target_fill(const struct target *t, struct result_target *rt)
 	rt->every = t->every;
 	rt->active_s = (double)t->active_ns / 1e9;
 	rt->at = t->spec->exit ? text_dup("exit") : NULL;
+	rt->timed = t->spec->timed;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 	for (size_t i = 0; i < t->n_untimed; i++)

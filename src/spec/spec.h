@@ -48,6 +48,7 @@ struct spec {
 	bool inlined;	   /* native: also the places where the compiler inlined it */
 	bool exit;	   /* native: where it returns, instead of at its entry */
 	bool timed;	   /* how long its calls take, from entry to return */
+	bool time_given;   /* time= was typed */
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
 		    */
 };

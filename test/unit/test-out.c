@@ -66,12 +66,12 @@ typedef void writer_fn(FILE *to, const struct result *res);
 
 static void table(FILE *to, const struct result *res)
 {
-	out_table(to, res, false);
+	out_table(to, res, 0);
 }
 
 static void table_by_process(FILE *to, const struct result *res)
 {
-	out_table(to, res, true);
+	out_table(to, res, OUT_BY_PROCESS);
 }
 
 static char *written(writer_fn *writer, struct result *res)

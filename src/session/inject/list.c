@@ -15,17 +15,10 @@
 
 enum { LIST_MS = 10000 };
 
-static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
-{
-	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
-					       fs->name, fs->addr, fs->size,
-					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
-
-	site->function = fs->exit ? fs->owner : 0;
-	result_add_pid(&site->pids, &site->n_pids, pid);
-}
-
-static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
+/* Records a function that cannot be hooked, or not be timed. Returns the reason; the caller frees.
+ */
+static char *list_why(struct result_refused **list, size_t *n, const struct found_site *fs,
+		      enum plan_refusal why, pid_t pid)
 {
 	char reason[320];
 	struct result_refused r = {
@@ -36,10 +29,29 @@ static void list_refused(struct result_target *rt, const struct found_site *fs, 
 		.address = fs->addr,
 	};
 
-	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->why),
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
 		 fs->detail[0] ? ": " : "", fs->detail);
-	result_refuse(&rt->refused, &rt->n_refused, &r, pid);
+	result_refuse(list, n, &r, pid);
 	free(r.name);
+	return text_dup(reason);
+}
+
+static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
+					       fs->name, fs->addr, fs->size,
+					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
+
+	site->function = fs->exit ? fs->owner : 0;
+	result_add_pid(&site->pids, &site->n_pids, pid);
+	if (!fs->untimed)
+		return;
+	site->untimed = list_why(&rt->untimed, &rt->n_untimed, fs, fs->untimed, pid);
+}
+
+static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	free(list_why(&rt->refused, &rt->n_refused, fs, fs->why, pid));
 }
 
 static void list_found(struct result *res, const struct found *found, pid_t pid)
@@ -48,6 +60,8 @@ static void list_found(struct result *res, const struct found *found, pid_t pid)
 		const struct found_site *fs = &found->site[i];
 		struct result_target *rt = &res->target[fs->target];
 
+		if (fs->kind == ARCH_END) /* of a timed function: its entry is the row */
+			continue;
 		if (fs->why == PLAN_OK)
 			list_site(rt, fs, pid);
 		else
@@ -72,7 +86,8 @@ static int by_place(const void *a, const void *b)
 static bool same_site(const struct result_site *a, const struct result_site *b)
 {
 	return a->address == b->address && a->size == b->size && !strcmp(a->module, b->module) &&
-	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism);
+	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism) &&
+	       !a->untimed == !b->untimed;
 }
 
 /* Merges the rows of several processes at one place into one. */
