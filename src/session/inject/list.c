@@ -54,6 +54,56 @@ static void list_refused(struct result_target *rt, const struct found_site *fs, 
 	free(list_why(&rt->refused, &rt->n_refused, fs, fs->why, pid));
 }
 
+static int by_window(const void *a, const void *b)
+{
+	const struct found_site *x = *(struct found_site *const *)a,
+				*y = *(struct found_site *const *)b;
+
+	if (x->img != y->img)
+		return x->img < y->img ? -1 : 1;
+	if (x->bias != y->bias)
+		return x->bias < y->bias ? -1 : 1;
+	return (x->plan.addr > y->plan.addr) - (x->plan.addr < y->plan.addr);
+}
+
+static bool reaches_into(const struct found_site *last, const struct found_site *s)
+{
+	uint64_t end = last->plan.addr + last->plan.len;
+
+	if (last->img != s->img || last->bias != s->bias)
+		return false;
+	return s->plan.addr < end ||
+	       (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end);
+}
+
+/*
+ * The hooks of a timed function at its entry and its exits may need the same bytes. It is counted
+ * then and not timed, as inject/plant.c decides it when it hooks.
+ */
+static void settle_overlaps(struct found *found)
+{
+	struct found_site **order = must_calloc(found->count + 1, sizeof(*order)), *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->count; i++)
+		if (found->site[i].why == PLAN_OK)
+			order[n++] = &found->site[i];
+	qsort(order, n, sizeof(*order), by_window);
+	for (size_t i = 0; i < n; i++) {
+		if (last && reaches_into(last, order[i])) {
+			if (last->kind != ARCH_END && order[i]->kind == ARCH_END) {
+				order[i]->why = PLAN_OVERLAP;
+				continue;
+			}
+			if (last->kind == ARCH_END)
+				last->why = PLAN_OVERLAP;
+		}
+		last = order[i];
+	}
+	free(order);
+	found_settle_exits(found);
+}
+
 static void list_found(struct result *res, const struct found *found, pid_t pid)
 {
 	for (size_t i = 0; i < found->count; i++) {
@@ -179,6 +229,7 @@ struct result *inject_list(struct session_core *core, struct sb_err *err)
 		struct sb_err why = { 0 };
 
 		if (session_find(s, pids[i], NULL, &found, &why) == 0) {
+			settle_overlaps(&found);
 			list_found(res, &found, pids[i]);
 			list_process(res, pids[i]);
 		} else if (i < s->cfg->n_pids) {
