@@ -277,6 +277,9 @@ static int verb_list(struct ctl *c, int n, char **word)
 		if (pid)
 			printf(" pid=%lld", (long long)json_integer_value(pid));
 		print_spans(json_object_get(t, "spans"));
+		if (json_object_get(t, "untimed"))
+			printf(" untimed=%lld",
+			       (long long)json_integer_value(json_object_get(t, "untimed")));
 		putchar('\n');
 		free(target);
 		if (c->by_function)

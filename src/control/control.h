@@ -17,8 +17,9 @@
  *	{"op": "delay", "delay_ns": N}				sets the default of later adds;
  *								without N: reads it
  *	{"op": "enable"} {"op": "disable"}
- *	{"op": "list", "functions": B, "histogram": B}		a timed target has "spans", as in
- *the JSON of a run
+ *	{"op": "list", "functions": B, "histogram": B}
+ *			"spans": {"calls": N, ...}		of a timed target, as --json has it
+ *			"untimed": N				its functions that are not timed
  *	{"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,

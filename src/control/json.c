@@ -21,6 +21,8 @@ json_t *control_target(const struct session_target *t, size_t index)
 	json_put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
 	json_put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
 	json_put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
+	if (t->untimed)
+		json_put(o, "untimed", json_integer((json_int_t)t->untimed));
 	return o;
 }
 

@@ -166,8 +166,9 @@ static void print_untimed(FILE *to, const struct result_target *target)
 	if (!target->n_untimed)
 		return;
 	list = reasons_of(target, &n);
-	fprintf(to, "not timed: %zu function%s of ", target->n_untimed,
-		target->n_untimed > 1 ? "s" : "");
+	fprintf(to, "%s: %zu function%s of ",
+		target->at && target->delay_ns ? "neither timed nor delayed" : "not timed",
+		target->n_untimed, target->n_untimed > 1 ? "s" : "");
 	out_shown(to, target->spec);
 	fputs(target->n_untimed > 1 ? " (each: --json, sites_untimed):\n" : ":\n", to);
 	for (size_t i = 0; i < n && i < REASONS_MAX; i++) {

@@ -286,6 +286,7 @@ void target_show(const struct target *t, struct session_target *out)
 		.open = t->open,
 		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
 		.guess = t->guess,
+		.untimed = t->n_untimed,
 	};
 	if (t->why.code == SB_ENOMODULE && !t->module_seen && t->spec->kind != SPEC_PYTHON)
 		out->why = &t->why;
