@@ -311,10 +311,13 @@ static void put_durations(const struct page *p, const json_t *t, const json_t *s
 /* Only of timed targets: a series of zeros would say that calls are measured. */
 static void put_times(const struct page *p, const json_t *targets)
 {
-	const json_t *spans;
+	const json_t *spans = NULL;
 	json_t *t;
 	size_t i;
 
+	json_array_foreach((json_t *)targets, i, t) if (!spans) spans = json_object_get(t, "spans");
+	if (!spans)
+		return;
 	head(p, "sbinject_call_duration_seconds", "histogram", "seconds",
 	     "How long calls of timed targets took, without the delays given to them.");
 	json_array_foreach((json_t *)targets, i, t)

@@ -3,7 +3,7 @@
  * spans [ROUNDS]: functions that take a known time, for time=yes. Each round calls
  *
  *	span_inner	works for 100 us
- *	span_outer	works for 100 us, and calls span_inner twice
+ *	span_outer	works for 400 us, and calls span_inner twice
  *	span_left	is left by longjmp(), in each tenth round
  *
  * and at the end span_ends, which never returns. Prints `calls NAME N` (of span_left: those that
@@ -13,7 +13,7 @@
 #include <setjmp.h>
 #include "victim.h"
 
-enum { WORK_NS = 100000 };
+enum { INNER_NS = 100000, OUTER_NS = 400000 };
 
 void span_inner(void);
 void span_outer(void);
@@ -22,9 +22,9 @@ void span_ends(bool ok) __attribute__((noreturn));
 
 static uint64_t inner, outer, left, inner_ns, outer_ns;
 
-static void work(void)
+static void work(uint64_t ns)
 {
-	uint64_t end = victim_now_ns() + WORK_NS;
+	uint64_t end = victim_now_ns() + ns;
 
 	while (victim_now_ns() < end)
 		;
@@ -32,7 +32,7 @@ static void work(void)
 
 VICTIM_HOOKED void span_inner(void)
 {
-	work();
+	work(INNER_NS);
 	__asm__ volatile("" : : : "memory"); /* no tail call */
 }
 
@@ -47,7 +47,7 @@ static void call_inner(void)
 
 VICTIM_HOOKED void span_outer(void)
 {
-	work();
+	work(OUTER_NS);
 	call_inner();
 	call_inner();
 	__asm__ volatile("" : : : "memory");
