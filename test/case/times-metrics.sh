@@ -3,7 +3,6 @@
 # --metrics and --metrics-file have how long calls take as a histogram, by the conventions of both
 # formats; its figures are those of sbctl list.
 # beside others
-# quick
 . "$SRC/test/lib.sh"
 need python3
 
@@ -23,7 +22,8 @@ wait_for 10 scraped || fail "nothing is served: $(cat "$T/classic")"
 # From now on nothing changes, so that all readings agree; what is in progress ends at once.
 "$CTL" disable >"$T/ctl" || fail 'sbctl disable'
 sleep 0.3
-scrape text/plain "$T/classic" && scrape application/openmetrics-text "$T/open" || fail 'scrape'
+scrape text/plain "$T/classic" || fail 'scrape'
+scrape application/openmetrics-text "$T/open" || fail 'scrape, OpenMetrics'
 "$CTL" --json list >"$T/list.json" || fail 'sbctl list'
 file_agrees() { grep -v '_enabled\|^#' "$T/sb.prom" | cmp -s - <(grep -v '_enabled\|^#' "$T/classic"); }
 wait_for 5 file_agrees || fail "the file: $(diff "$T/sb.prom" "$T/classic")"
