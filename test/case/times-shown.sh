@@ -85,6 +85,10 @@ grep -qE '^:span_ends .* calls=0 .* p50_ns=- .* untimed=1$' "$T/ctl" || fail "un
 "$CTL" --json list >"$T/run.json" || fail 'sbctl --json list'
 more 'in its JSON' "$(j targets.0.spans.p50_ns)" 590000
 same 'without buckets' "$(j targets.0.spans.histogram)" ''
+TERM=dumb timeout 1 "$CTL" watch --interval 100ms </dev/null >"$T/ctl"
+grep -qE '^target .* given +took$' "$T/ctl" || fail "watch: $(cat "$T/ctl")"
+grep -qE '^:span_outer .* - +[0-9.]+[um]s ' "$T/ctl" || fail "watch: $(cat "$T/ctl")"
+grep -qE '^:span_left .* - +- ' "$T/ctl" || fail "watch, not timed: $(cat "$T/ctl")"
 sb_stop
 ended 0
 grep -qE ' :span_outer hits [0-9]+ [0-9.]+/s given - took [0-9.]+[um]s' "$T/sb.err" || fail 'the status line'
