@@ -37,6 +37,8 @@ struct hook_bench {
 	struct sb_page_cell *cell;
 	struct sb_page_counts *counts;
 	struct sb_page_record record;
+	struct sb_page_span *spans; /* two blocks, of which the first is none; NULL: not timed */
+	struct sb_page_calls *calls;
 	uint64_t each;
 	size_t memory;
 	/* Of hook_bench_step(): the batch under way, and the result of the one before. */
@@ -67,6 +69,49 @@ static int bench_memory(struct hook_bench *b)
 	return 0;
 }
 
+/* The times of calls, too. */
+static int bench_spans(struct hook_bench *b)
+{
+	size_t slots = b->hdr->slots + SB_PAGE_SHARED_SLOTS;
+
+	b->spans = calloc(2 * slots, sizeof(*b->spans));
+	b->calls = calloc(1, sizeof(*b->calls));
+	b->cell->span_block = 1;
+	return b->spans && b->calls ? 0 : -1;
+}
+
+/* Hooks the function at its entry, or at its last instruction; returns where the stub ends. */
+static uint8_t *bench_site(struct hook_bench *b, const struct arch_env *env, bool exit,
+			   const struct arch_count *count, uint8_t *stub)
+{
+	uint64_t base = (uint64_t)b->text;
+	struct plan_request req = {
+		.addr = exit ? base + arch_sample_size - 1 : base,
+		.func = base,
+		.func_end = base + arch_sample_size,
+		.prev_end = base,
+		.next = base + 64,
+		.text = b->text,
+		.text_addr = base,
+		.text_len = 64,
+		.entry = !exit,
+		.exit = exit,
+	};
+	enum plan_refusal why;
+	struct arch_site site;
+	struct plan plan;
+	size_t size;
+
+	if (plan_make(&req, NULL, &plan, NULL, 0) != PLAN_OK)
+		return NULL;
+	size = arch->emit_site(env, &plan, count, (uint64_t)stub, stub,
+			       (size_t)(b->text + TEXT_SIZE - stub), &site, &why);
+	if (!size)
+		return NULL;
+	plan_patch(&plan, (uint64_t)stub + site.entry, b->text + (plan.addr - base), NULL);
+	return stub + ((size + 15) & ~15ul);
+}
+
 static int bench_hook(struct hook_bench *b, bool each)
 {
 	uint64_t base = (uint64_t)b->text;
@@ -80,31 +125,25 @@ static int bench_hook(struct hook_bench *b, bool each)
 		.slots = b->hdr->slots,
 		.own_slots = arch->thread_pointer_readable(),
 	};
-	struct plan_request req = {
-		.addr = base,
-		.func = base,
-		.func_end = base + arch_sample_size,
-		.prev_end = base,
-		.next = base + 64,
-		.text = b->text,
-		.text_addr = base,
-		.text_len = 64,
-		.entry = true,
-	};
-	size_t stub = 128 + ((arch->common_size() + 63) & ~63ul);
-	struct arch_count count = { (uint64_t)b->cell, each ? (uint64_t)&b->each : 0, ARCH_HIT };
-	struct arch_site site;
-	struct plan plan;
-	enum plan_refusal why;
+	uint8_t *stub = b->text + 128 + ((arch->common_size() + 63) & ~63ul);
+	struct arch_count begin = { (uint64_t)b->cell, each ? (uint64_t)&b->each : 0,
+				    b->spans ? ARCH_BEGIN : ARCH_HIT };
+	struct arch_count end = { .cell = (uint64_t)b->cell, .kind = ARCH_END };
 
+	if (b->spans) {
+		env.spans = (uint64_t)b->spans;
+		env.calls = (uint64_t)b->calls;
+		env.span_blocks = 2;
+		env.span_size = (env.slots + SB_PAGE_SHARED_SLOTS) * sizeof(*b->spans);
+	}
+	memset(b->text, 0x90, 128);
 	memcpy(b->text, arch_sample_function, arch_sample_size);
 	memcpy(b->text + 64, arch_sample_function, arch_sample_size);
 	arch->emit_common(&env, b->text + 128);
-	if (plan_make(&req, NULL, &plan, NULL, 0) != PLAN_OK ||
-	    !arch->emit_site(&env, &plan, &count, base + stub, b->text + stub, TEXT_SIZE - stub,
-			     &site, &why))
+	if (b->spans)
+		stub = bench_site(b, &env, true, &end, stub);
+	if (!stub || !bench_site(b, &env, false, &begin, stub))
 		return -1;
-	plan_patch(&plan, base + stub + site.entry, b->text + (plan.addr - base), NULL);
 	return mprotect(b->text, TEXT_SIZE, PROT_READ | PROT_EXEC);
 }
 
@@ -234,8 +273,50 @@ void hook_bench_close(struct hook_bench *b)
 		return;
 	if (b->text != MAP_FAILED)
 		munmap(b->text, TEXT_SIZE);
+	free(b->spans);
+	free(b->calls);
 	free(b->hdr);
 	free(b);
+}
+
+/* Ticks of a call, as recorded: of the low rounds. */
+static double low_time(const struct hook_bench *b)
+{
+	const size_t slots = b->hdr->slots + SB_PAGE_SHARED_SLOTS;
+	double mean[ROUNDS];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t ticks = 0, calls = 0;
+
+		memset(b->spans + slots, 0, slots * sizeof(*b->spans));
+		time_calls(b, 0, CALLS);
+		for (size_t k = slots; k < 2 * slots; k++) {
+			ticks += b->spans[k].ticks;
+			calls += b->spans[k].calls;
+		}
+		mean[i] = calls ? (double)ticks / (double)calls : 0;
+	}
+	qsort(mean, ROUNDS, sizeof(*mean), by_value);
+	return mean[LOW];
+}
+
+int clock_span_cost(bool each, struct hook_cost *out)
+{
+	struct hook_bench *b = must_calloc(1, sizeof(*b));
+	int ret = -1;
+
+	out->span_within = out->span_cost = 0;
+	b->text = MAP_FAILED;
+	if (bench_memory(b) == 0 && bench_spans(b) == 0 && bench_hook(b, each) == 0) {
+		b->cell->flags = SB_CELL_SPANS;
+		b->cell->state = SB_STATE_SLOW;
+		time_calls(b, 0, CALLS);
+		out->span_cost = at_least_0(low_cost(b, CALLS, NULL, NULL));
+		out->span_within = low_time(b);
+		ret = 0;
+	}
+	hook_bench_close(b);
+	return ret;
 }
 
 bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost)

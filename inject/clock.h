@@ -48,6 +48,9 @@ struct hook_bench;
 int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
 		    struct hook_bench **keep);
 
+/* Fills span_within and span_cost, in the same way. 0, or negative where they remain 0. */
+int clock_span_cost(bool each, struct hook_cost *out);
+
 /*
  * Measures the cost of a delayed hit again, 0.1 to 0.2 ms of it per call: the core may have been
  * slow at the start, or may have become slow. True: two batches of 20 calls each agree on a value

@@ -129,7 +129,7 @@ struct sb_page_cell {
  * or a coroutine, the time of the stretches in which it ran.
  */
 struct sb_page_span {
-	uint64_t begun; /* calls that began while timing was on */
+	uint64_t begun; /* agent: calls that began while timing was on. Of native functions, hits are */
 	uint64_t calls; /* ... and returned: the number of calls in all that follows */
 	uint64_t ticks;
 	uint64_t own_ticks;   /* without timed calls that they made; see apart */

@@ -19,7 +19,6 @@ enum {
 	MORE_LITTLE = 64, /* spare targets, where address space is short */
 	NOTES = 1 << 23,
 	EACH = 1 << 16,
-	SPAN_BLOCKS = 256,
 	SPAN_BLOCKS_LITTLE = 16,
 	MOST_S = 10, /* the longest delay that may be set */
 };
@@ -27,6 +26,7 @@ enum {
 /* Of each half: address space only, of which some targets have little (ulimit -v). */
 #define HALF_LIMIT  (8ull << 30)
 #define HALF_LITTLE (1ull << 29)
+#define SPANS_LIMIT (4ull << 30) /* of the times of calls */
 
 static uint64_t round_page(uint64_t n)
 {
@@ -68,7 +68,9 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	hdr->each_max = EACH;
 	hdr->spans_off = hdr->each_off + EACH * sizeof(uint64_t);
 	if (want->spans)
-		hdr->span_blocks = little ? SPAN_BLOCKS_LITTLE : SPAN_BLOCKS;
+		hdr->span_blocks = little ? SPAN_BLOCKS_LITTLE : PAGE_SPAN_BLOCKS;
+	while (hdr->span_blocks * span_size(hdr) > SPANS_LIMIT)
+		hdr->span_blocks /= 2;
 	hdr->calls_off = round_page(hdr->spans_off + hdr->span_blocks * span_size(hdr));
 	hdr->size = hdr->calls_off;
 	if (want->spans)
@@ -239,6 +241,7 @@ static uint32_t new_span_block(struct page *page)
 		page->span_used[i] = true;
 		return i;
 	}
+	page->spans_full = page->lay.span_blocks;
 	return 0;
 }
 

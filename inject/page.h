@@ -15,7 +15,7 @@
  * here, both in one piece as the target does, and seals the one with the settings. Reading counters
  * leaves the files' holes in place, so it uses no memory.
  */
-enum { PAGE_PROCS = 256, PAGE_SPAN_BLOCKS = 256, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
+enum { PAGE_PROCS = 256, PAGE_SPAN_BLOCKS = 4096, PAGE_TABLE_PAIRS = SB_PAGE_TABLES / 2 };
 
 /*
  * settings: as large as the page up to counters_off; counts: as large as the page, and empty up to
@@ -41,6 +41,7 @@ struct page {
 	bool proc_used[PAGE_PROCS]; /* allocated entries; recorded here, not read from the page */
 	struct page_tables tables[PAGE_TABLE_PAIRS];
 	bool span_used[PAGE_SPAN_BLOCKS];
+	bool spans_full; /* there was none for a target of a process: its calls are not timed */
 	uint64_t span_cost[2]; /* of a timed call's measurement: in its own time, in its caller's;
 				  ticks. Stubs have a copy */
 	uint32_t targets_used; /* set cells: the memory of the others is not allocated yet */

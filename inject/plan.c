@@ -45,6 +45,7 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 	[PLAN_EXIT_INDIRECT] = "a jump to a computed address may leave the function or not",
 	[PLAN_EXIT_CONDITIONAL] = "it leaves by a conditional jump to another function",
 	[PLAN_EXIT_ELSEWHERE] = "it jumps into code that is not known to be its own",
+	[PLAN_EXIT_SHORT] = "it is too short for a hook at its entry and one at its exit",
 	[PLAN_EXIT_GO] = "Go may move its stack while it runs",
 	[PLAN_EXIT_RUNS_ON] = "its end is not known, or it continues behind it",
 	[PLAN_EXIT_UNDECODABLE] = "one of its instructions cannot be decoded",

@@ -65,6 +65,7 @@ enum plan_refusal {
 	PLAN_EXIT_ELSEWHERE,   /* a jump into the middle of other code */
 	PLAN_EXIT_RUNS_ON,     /* where the function ends is not known, or code runs on there */
 	PLAN_EXIT_UNDECODABLE, /* an instruction of it cannot be decoded */
+	PLAN_EXIT_SHORT,       /* its entry's hook needs the same bytes */
 	PLAN_EXIT_GO,	       /* of a timed one: Go moves the stack of a call in progress */
 	PLAN_REFUSAL_COUNT
 };

@@ -192,7 +192,9 @@ static void check_overlap(struct planting *p)
 		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end)) {
 			/* A function that is not timed still counts. */
 			if (last->kind != ARCH_END || s->kind == ARCH_END) {
-				s->why = PLAN_OVERLAP;
+				s->why = s->function && s->function == last->function ?
+						 PLAN_EXIT_SHORT :
+						 PLAN_OVERLAP;
 				continue;
 			}
 			last->why = PLAN_OVERLAP;
@@ -214,7 +216,7 @@ static bool follow_refusal(const struct space_site *bad, struct space_site *s)
 {
 	if (s->function != bad->function || s->target != bad->target || s->why != PLAN_OK)
 		return false;
-	if (s->kind == ARCH_BEGIN) {
+	if (s->kind == ARCH_BEGIN && !s->whole) {
 		s->kind = ARCH_HIT;
 		s->untimed = bad->why;
 		return true;

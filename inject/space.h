@@ -135,9 +135,11 @@ struct space_site {
 	bool start;	     /* ... of an interpreter's start */
 	/*
 	 * Of an exit, and of a timed entry: the function's entry. All exits are hooked, or none;
-	 * without them an entry only counts: its kind becomes ARCH_HIT, with the reason in untimed.
+	 * without them an entry only counts (its kind becomes ARCH_HIT, with the reason in untimed)
+	 * or, if it is `whole`, is not hooked either.
 	 */
 	uint64_t function;
+	bool whole;
 	enum plan_refusal untimed; /* out */
 	uint32_t cookie;	   /* kept in the journal */
 	enum plan_refusal why;	   /* out: PLAN_OK when planted */

@@ -127,14 +127,15 @@ static void study(struct drive *drive, size_t target)
 	struct sweep_estimate e;
 
 	if (!drive->n_own || !(sum.items > 0)) {
-		drive_own_why(drive, target, "its interpreter did not begin to time its calls");
-	} else if (!(sum.own.calls > 0)) {
+		drive_own_why(drive, target, "timing its calls did not begin in time");
+	} else if (!(all > 0)) {
 		drive_own_why(drive, target,
 			      "no call of it began and ended while calls were timed");
 	} else if (sum.own.missed > OWN_MISSED * all) {
 		snprintf(work->own_why, sizeof(work->own_why),
-			 "%.0f %% of its calls could not be timed: before 3.12 a thread's first "
-			 "call of a function is not timed",
+			 "%.0f %% of its calls could not be timed (sbinject list TARGET time=yes "
+			 "shows the functions that cannot; in Python before 3.12 a thread's first "
+			 "call of a function is not)",
 			 100 * sum.own.missed / all);
 	} else {
 		e = ratio(drive, target, &sum);

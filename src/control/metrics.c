@@ -327,7 +327,7 @@ static void put_times(const struct page *p, const json_t *targets)
 			put_durations(p, t, spans);
 	}
 	head(p, "sbinject_calls_missed", "gauge", NULL,
-	     "Calls that began and were not seen to return: in progress, or left otherwise.");
+	     "Calls that began and of which no return was seen: in progress, or left otherwise.");
 	json_array_foreach((json_t *)targets, i, t)
 	{
 		spans = json_object_get(t, "spans");

@@ -3,6 +3,15 @@
 
 #include <stdlib.h>
 
+static const char *why_untimed(const struct backend *backend)
+{
+	if (!backend->time)
+		return "its own time is not measured: this backend sees where a function begins, "
+		       "and not where it returns";
+	return "its own time is not measured: the exits of an inlined function or of a line are "
+	       "not known";
+}
+
 struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
 {
 	const struct spec_list *targets = &job->opt->session.targets;
@@ -14,7 +23,7 @@ struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
 	if (!job->can_time || !every)
 		abort();
 	for (size_t i = 0; i < job->cfg.n_targets; i++) {
-		job->can_time[i] = targets->spec[i].kind == SPEC_PYTHON && job->backend->time;
+		job->can_time[i] = session_can_time(job->backend, &targets->spec[i]);
 		every[i] = targets->spec[i].every;
 	}
 	job->cfg.can_time = job->can_time;
@@ -26,8 +35,6 @@ struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
 		return NULL;
 	for (size_t i = 0; i < job->cfg.n_targets; i++)
 		if (!job->can_time[i])
-			drive_own_why(drive, i,
-				      "its own time is not measured: of a native function the "
-				      "entry is hooked, its return is not");
+			drive_own_why(drive, i, why_untimed(job->backend));
 	return drive;
 }

@@ -134,14 +134,15 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Functions, of the sites that are their exits. */
+/* Functions, of the sites that are their exits, or their entries. */
 static size_t count_functions(const struct result_target *target)
 {
 	uint64_t *entry = must_calloc(target->n_sites + 1, sizeof(*entry));
 	size_t n = 0;
 
 	for (size_t i = 0; i < target->n_sites; i++)
-		entry[i] = target->site[i].function;
+		entry[i] = target->site[i].function ? target->site[i].function :
+						      target->site[i].address;
 	qsort(entry, target->n_sites, sizeof(*entry), by_value);
 	for (size_t i = 0; i < target->n_sites; i++)
 		n += !i || entry[i] != entry[i - 1];

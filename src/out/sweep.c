@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "src/base/must.h"
 
 static const struct out_col columns[] = {
 	{ "target", OUT_NAME, 0 },	   { "kappa", OUT_FIGURE, 2 },
@@ -99,7 +101,37 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 	out_grid_add(grid, "%s%s", sweep_verdict_name(t->verdict), t->screened ? " (group)" : "");
 }
 
-enum { NAMES_MOST = 3 };
+/* NAN: unknown, or of a kappa that proves nothing. */
+static double gain_of(const struct sweep_target *t)
+{
+	bool proven = t->verdict == VERDICT_CRITICAL || t->verdict == VERDICT_PARTIAL ||
+		      t->verdict == VERDICT_HIDDEN;
+
+	return proven ? t->gain_ceiling_ns.est : NAN;
+}
+
+/* The targets by what there is to win, most first; those of which it is unknown in their order. */
+static size_t *by_gain(const struct sweep_result *res, size_t n)
+{
+	size_t *order = must_calloc(n + 1, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++) {
+		double gain = gain_of(&res->target[i]);
+		size_t at = i;
+
+		for (; at > 0 && isfinite(gain); at--) {
+			double before = gain_of(&res->target[order[at - 1]]);
+
+			if (isfinite(before) && before >= gain)
+				break;
+			order[at] = order[at - 1];
+		}
+		order[at] = i;
+	}
+	return order;
+}
+
+enum { NAMES_MOST = 3, SENTENCES_MOST = 5 };
 
 /* Prints a reason once, with the targets it applies to: "a, b, c and 115 more: ..." */
 static void print_reason(FILE *to, const struct sweep_result *res, size_t n, size_t first)
@@ -145,6 +177,26 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 	}
 }
 
+/* What the largest gain ceilings mean, in words. */
+static void print_sentences(FILE *to, const struct sweep_result *res, const size_t *order, size_t n)
+{
+	char gain[32], item[32];
+
+	for (size_t i = 0; i < n && i < SENTENCES_MOST; i++) {
+		const struct sweep_target *t = &res->target[order[i]];
+		double share = gain_of(t) / t->t0_ns * 100;
+
+		if (!isfinite(share))
+			break;
+		fputs("making ", to);
+		out_shown(to, t->spec);
+		fprintf(to, " free would save at most %s of %s an item (%.*f %%)\n",
+			time_of(t->gain_ceiling_ns.est, gain, sizeof(gain)),
+			time_of(t->t0_ns, item, sizeof(item)), share < 10 ? 1 : 0,
+			share < 100 ? share : 100);
+	}
+}
+
 /* The reasons for a gain ceiling of "-", each once. */
 static void print_gains(FILE *to, const struct sweep_result *res, size_t n)
 {
@@ -183,10 +235,13 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 {
 	struct out_grid grid = { columns, sizeof(columns) / sizeof(*columns), NULL, 0 };
 	size_t n = about->n_targets < res->n_targets ? about->n_targets : res->n_targets;
+	size_t *order = by_gain(res, n);
 
 	for (size_t i = 0; i < n; i++)
-		add_target(&grid, &res->target[i]);
+		add_target(&grid, &res->target[order[i]]);
 	out_grid_print(&grid, to);
+	print_sentences(to, res, order, n);
+	free(order);
 	print_reasons(to, res, n);
 	print_gains(to, res, n);
 	print_gates(to, res);

@@ -41,30 +41,10 @@ static const char *text_of(const char *text)
 	return text ? text : "-";
 }
 
-static bool is_untimed(const struct result_target *target, const struct result_site *site)
-{
-	for (size_t i = 0; i < target->n_untimed; i++)
-		if (!strcmp(text_of(target->untimed[i].symbol), text_of(site->symbol)) &&
-		    !strcmp(text_of(target->untimed[i].module), text_of(site->module)))
-			return true;
-	return false;
-}
-
-/* Is there a function whose calls are timed? Otherwise their number is unknown, not 0. */
-static bool any_timed(const struct result_target *target)
-{
-	if (target->times.calls || target->times.missed)
-		return true;
-	for (size_t i = 0; i < target->n_sites; i++)
-		if (!is_untimed(target, &target->site[i]))
-			return true;
-	return false;
-}
-
 static void add_target(struct out_grid *grid, const struct result_target *target)
 {
 	const struct result_times *t = &target->times;
-	bool known = any_timed(target), some = t->calls;
+	bool known = target->n_sites, some = t->calls; /* never hooked: unknown, not 0 */
 
 	out_grid_add(grid, "%s", target->spec ? target->spec : "-");
 	add_count(grid, known, t->calls);
@@ -166,9 +146,8 @@ static void print_untimed(FILE *to, const struct result_target *target)
 	if (!target->n_untimed)
 		return;
 	list = reasons_of(target, &n);
-	fprintf(to, "%s: %zu function%s of ",
-		target->at && target->delay_ns ? "neither timed nor delayed" : "not timed",
-		target->n_untimed, target->n_untimed > 1 ? "s" : "");
+	fprintf(to, "not timed: %zu function%s of ", target->n_untimed,
+		target->n_untimed > 1 ? "s" : "");
 	out_shown(to, target->spec);
 	fputs(target->n_untimed > 1 ? " (each: --json, sites_untimed):\n" : ":\n", to);
 	for (size_t i = 0; i < n && i < REASONS_MAX; i++) {
@@ -194,9 +173,9 @@ void out_times_notices(FILE *to, const struct result *res)
 		if (res->target[i].times.known)
 			missed += res->target[i].times.missed;
 	if (missed)
-		fputs("missed: calls that began and were not seen to return (an exception, "
-		      "longjmp(), the end of the thread, still in progress); no other figure has "
-		      "them\n",
+		fputs("missed: calls of which no return was seen (an exception, longjmp(), the end "
+		      "of the thread, still in progress, a function that is not timed); no other "
+		      "figure has them\n",
 		      to);
 	for (size_t i = 0; i < res->n_targets; i++)
 		print_untimed(to, &res->target[i]);

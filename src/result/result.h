@@ -83,7 +83,7 @@ struct result_times {
 	bool own_known;	 /* exclusive_ns is: false for calls of Python functions, for example */
 	uint64_t calls;	 /* that returned; all that follows is of these */
 	uint64_t missed; /* that began and were not seen to return: exceptions, threads that ended,
-			    calls in progress */
+			    calls in progress, functions that are not timed */
 	uint64_t inclusive_ns;
 	uint64_t exclusive_ns; /* without the timed functions that they called */
 	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
@@ -95,7 +95,7 @@ struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
-	char *at;   /* "exit": hooked where it returns; NULL: at its entry */
+	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
 	bool timed; /* time=yes */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */

@@ -64,8 +64,7 @@ static bool uprobe_can(const struct session_config *cfg)
 	for (size_t i = 0; i < cfg->targets.count; i++) {
 		const struct spec *spec = &cfg->targets.spec[i];
 
-		if (spec->kind == SPEC_PYTHON || spec->thread || spec->exit ||
-		    (spec->timed && !backend_uprobe.times) ||
+		if (spec->kind == SPEC_PYTHON || spec->thread || spec->at || spec->timed ||
 		    (spec->delay_ns != SPEC_DELAY_UNSET &&
 		     spec->delay_ns > backend_uprobe.delay_max_ns))
 			return false;

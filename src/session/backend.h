@@ -75,10 +75,10 @@ struct backend {
 	/* Readable when step() should be called (doorbells: notices of loaded libraries). */
 	int (*fd)(const struct session_core *s);
 	/*
-	 * How long calls of a target take, from entry to return, while this is on. Only an agent
-	 * can measure it: of native functions only the entry is hooked. It is in effect once
-	 * timing() is true: every interpreter has applied the last time(). All three NULL: the
-	 * backend cannot measure how long calls take.
+	 * How long calls of a target take, from entry to return, while this is on. Of native
+	 * functions only in a session with cfg->sweeping, which hooks their exits from the start;
+	 * see session_can_time(). It is in effect once timing() is true: every interpreter has
+	 * applied the last time(). All three NULL: the backend cannot measure how long calls take.
 	 */
 	void (*time)(struct session_core *s, size_t index, bool on);
 	void (*spans)(struct session_core *s, size_t index, struct result_spans *spans);
@@ -101,6 +101,12 @@ struct backend {
 	/* Removes what a dead tracer has left outside of processes. May be NULL. */
 	void (*recover)(void);
 };
+
+/* Can the calls of such a target be timed at all, by time()? */
+static inline bool session_can_time(const struct backend *backend, const struct spec *spec)
+{
+	return backend->time && spec->kind != SPEC_LINE && !spec->inlined;
+}
 
 extern const struct backend backend_inject, backend_uprobe, backend_kmod;
 

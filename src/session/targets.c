@@ -292,13 +292,15 @@ void target_show(const struct target *t, struct session_target *out)
 		out->why = &t->why;
 }
 
+static const char *const at_names[] = { [SPEC_AT_EXIT] = "exit", [SPEC_AT_BOTH] = "both" };
+
 void target_fill(const struct target *t, struct result_target *rt)
 {
 	rt->spec = text_dup(t->spec->text);
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
 	rt->active_s = (double)t->active_ns / 1e9;
-	rt->at = t->spec->exit ? text_dup("exit") : NULL;
+	rt->at = at_names[t->spec->at] ? text_dup(at_names[t->spec->at]) : NULL;
 	rt->timed = t->spec->timed;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);

@@ -137,14 +137,19 @@ static int key_inline(struct spec *spec, const char *value, const char *word, st
 static int key_at(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
 	static const char hint[] = "at=exit counts and delays a native function as it returns, as "
-				   "libfoo.so:f at=exit; at=entry is the default";
+				   "libfoo.so:f at=exit; at=both gives half of the delay at each "
+				   "end; at=entry is the default";
+	static const char *const names[] = { "entry", "exit", "both" };
+	size_t at = 0;
 
-	if (strcmp(value, "entry") && strcmp(value, "exit"))
-		return refuse(err, "the key", word, "is neither entry nor exit", hint);
+	while (at < 3 && strcmp(value, names[at]))
+		at++;
+	if (at == 3)
+		return refuse(err, "the key", word, "is not entry, exit or both", hint);
 	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
 		return refuse(err, "the key", word, "belongs to the name of a native function",
 			      hint);
-	spec->exit = !strcmp(value, "exit");
+	spec->at = (enum spec_at)at;
 	return 0;
 }
 
@@ -174,7 +179,8 @@ static const struct key {
 	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread },
 	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" }, key_resume },
 	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
-	{ { "at", "entry|exit", "count and delay a function as it is called, or returns" },
+	{ { "at", "entry|exit|both",
+	    "delay a function as it is called, as it returns, or half each" },
 	  key_at },
 	{ { "time", "yes|no", "measure how long its calls take" }, key_time },
 };

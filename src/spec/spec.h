@@ -27,6 +27,9 @@
  */
 enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
+/* Both: half of the delay at each. Hits are counted at the entry, but for SPEC_AT_EXIT. */
+enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
+
 #define SPEC_DELAY_MAX_NS 10000000000ull
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
@@ -46,7 +49,7 @@ struct spec {
 	char *thread;	   /* glob, or TID as text; NULL: not given */
 	bool resume;	   /* Python: resumptions of generators and coroutines also count */
 	bool inlined;	   /* native: also the places where the compiler inlined it */
-	bool exit;	   /* native: where it returns, instead of at its entry */
+	enum spec_at at;   /* native: where it is delayed */
 	bool timed;	   /* how long its calls take, from entry to return */
 	bool time_given;   /* time= was typed */
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)

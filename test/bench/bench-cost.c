@@ -34,7 +34,7 @@ static double cost_with(struct subject *s, const char *const *words, uint64_t ca
 	return hooked - base;
 }
 
-static double cost_of_uprobe(struct subject *s, const char **why)
+static double cost_of_uprobe(struct subject *s, bool pair, const char **why)
 {
 	const uint64_t calls = scaled(200000);
 	double base, hooked;
@@ -42,7 +42,7 @@ static double cost_of_uprobe(struct subject *s, const char **why)
 	uint64_t hits;
 
 	base = subject_call(s, 1, scaled(20000000));
-	u = uprobe_open(s, why);
+	u = uprobe_open(s, pair, why);
 	if (!u)
 		return NAN;
 	hooked = subject_call(s, 1, calls);
@@ -54,17 +54,20 @@ static double cost_of_uprobe(struct subject *s, const char **why)
 	return hooked - base;
 }
 
-enum { JUMP, OFF, INT3, UPROBE, VARIANTS };
+enum { JUMP, OFF, TIMED, INT3, UPROBE, PAIR, VARIANTS };
 
 static const char *const jump_words[] = { ":bench_fn", "0", NULL };
 static const char *const off_words[] = { ":bench_fn", "0", "start=1h", NULL };
+static const char *const timed_words[] = { ":bench_fn", "0", "time=yes", NULL };
 static const char *const int3_words[] = { ":bench_fn", "0", "--mechanism", "int3", NULL };
 
 static void one_round(struct subject *s, struct samples *cost, const char **why)
 {
 	samples_add(&cost[JUMP], cost_with(s, jump_words, 20000000, &why[JUMP]));
 	samples_add(&cost[OFF], cost_with(s, off_words, 20000000, &why[OFF]));
-	samples_add(&cost[UPROBE], cost_of_uprobe(s, &why[UPROBE]));
+	samples_add(&cost[UPROBE], cost_of_uprobe(s, false, &why[UPROBE]));
+	samples_add(&cost[TIMED], cost_with(s, timed_words, 20000000, &why[TIMED]));
+	samples_add(&cost[PAIR], cost_of_uprobe(s, true, &why[PAIR]));
 	samples_add(&cost[INT3], cost_with(s, int3_words, 5000, &why[INT3]));
 }
 
@@ -77,6 +80,8 @@ void bench_cost(void)
 		[JUMP] = { "a hit, jump, delay 0, counting", "<= 6 ns", 6 },
 		[OFF] = { "a hit, jump, outside its window", "<= 2 ns", 2 },
 		[INT3] = { "a hit, int3, delay 0", NULL, NAN },
+		[TIMED] = { "a call, time=yes, sums and histogram", "<= 25 ns", 25 },
+		[PAIR] = { "a call, kernel uprobe and uretprobe with BPF ring buffer", NULL, NAN },
 		[UPROBE] = { "a hit, kernel uprobe with a counting BPF program", NULL, NAN },
 	};
 	struct samples cost[VARIANTS] = { 0 };
@@ -104,6 +109,12 @@ void bench_cost(void)
 	if (!isnan(jump) && !isnan(uprobe))
 		row_add("cost", "uprobe / jump", uprobe / jump, "x", ">= 80 x",
 			uprobe / jump >= 80);
+	if (!isnan(samples_median(&cost[TIMED])) && !isnan(samples_median(&cost[PAIR]))) {
+		double times = samples_median(&cost[PAIR]) / samples_median(&cost[TIMED]);
+
+		row_add("cost", "uprobe and uretprobe / timed call", times, "x", ">= 30 x",
+			times >= 30);
+	}
 	if (!isnan(jump) && cost[INT3].n)
 		row_add("cost", "int3 / jump", samples_median(&cost[INT3]) / jump, "x", NULL, -1);
 }

@@ -11,7 +11,7 @@
 
 struct uprobe {
 	struct bpf_object *obj;
-	struct bpf_link *link;
+	struct bpf_link *link, *exit; /* exit: NULL, or of a uretprobe */
 };
 
 static int silent(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -44,17 +44,17 @@ static uint64_t file_offset(const struct subject *s, char *path, size_t size)
 	return found;
 }
 
-static struct bpf_link *attach(struct uprobe *u, const struct subject *s)
+static struct bpf_link *attach(struct uprobe *u, const struct subject *s, const char *name,
+			       bool exit)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(u->obj, "count_hit");
+	struct bpf_program *prog = bpf_object__find_program_by_name(u->obj, name);
 	char path[512];
 	uint64_t offset = file_offset(s, path, sizeof(path));
 
-	return prog && offset ? bpf_program__attach_uprobe(prog, false, s->pid, path, offset) :
-				NULL;
+	return prog && offset ? bpf_program__attach_uprobe(prog, exit, s->pid, path, offset) : NULL;
 }
 
-struct uprobe *uprobe_open(const struct subject *s, const char **why)
+struct uprobe *uprobe_open(const struct subject *s, bool pair, const char **why)
 {
 	struct uprobe *u = calloc(1, sizeof(*u));
 	char path[512];
@@ -69,9 +69,12 @@ struct uprobe *uprobe_open(const struct subject *s, const char **why)
 	if (bpf_object__load(u->obj))
 		goto fail;
 	*why = "the kernel does not attach the uprobe";
-	u->link = attach(u, s);
-	if (u->link)
+	u->link = attach(u, s, pair ? "call_begins" : "count_hit", false);
+	if (u->link && pair)
+		u->exit = attach(u, s, "call_ends", true);
+	if (u->link && (u->exit || !pair))
 		return u;
+	bpf_link__destroy(u->link);
 fail:
 	bpf_object__close(u->obj);
 	free(u);
@@ -88,6 +91,7 @@ uint64_t uprobe_close(struct uprobe *u)
 	if (cpus > 0 && cpus <= 512 && !bpf_map_lookup_elem(bpf_map__fd(map), &key, values))
 		for (int i = 0; i < cpus; i++)
 			sum += values[i];
+	bpf_link__destroy(u->exit);
 	bpf_link__destroy(u->link);
 	bpf_object__close(u->obj);
 	free(u);
@@ -96,9 +100,10 @@ uint64_t uprobe_close(struct uprobe *u)
 
 #else
 
-struct uprobe *uprobe_open(const struct subject *s, const char **why)
+struct uprobe *uprobe_open(const struct subject *s, bool pair, const char **why)
 {
 	(void)s;
+	(void)pair;
 	*why = "built without libbpf and clang (scripts/deps.sh bench)";
 	return NULL;
 }

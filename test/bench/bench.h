@@ -91,9 +91,10 @@ void bench_hookable(void);
 void bench_backend(void); /* bench-backend.c */
 void bench_sweep(void);	  /* bench-sweep.c */
 
-/* A counting BPF program on a uprobe of the subject (bench-uprobe.c). */
+/* A counting BPF program on a uprobe of the subject, or a pair that times its calls
+ * (bench-uprobe.c). */
 struct uprobe;
-struct uprobe *uprobe_open(const struct subject *s, const char **why);
+struct uprobe *uprobe_open(const struct subject *s, bool pair, const char **why);
 uint64_t uprobe_close(struct uprobe *u); /* the hits it counted */
 
 /* Kept for the ratios between groups: ns a hit of sbinject's jump at delay 0. */

@@ -41,6 +41,33 @@ sb :exit_last 200us at=entry -- "$V/exits" 50
 less 'at=entry: behind the work' "$(sed -n 's/^late //p' "$T/sb.out")" 100000
 more 'at=entry: before the work' "$(sed -n 's/^early //p' "$T/sb.out")" 199000
 
+# Half of it at each end, exact in sum; a call that longjmp() ends has had one half.
+targets=()
+both=(exit_early exit_tail exit_pointer exit_table exit_cold exit_recurse exit_pair exit_double
+	exit_last asm_nops asm_redzone asm_carry_ exit_jump)
+for name in "${both[@]}"; do
+	targets+=(":$name" 2us at=both)
+done
+sb "${targets[@]}" --json "$T/run.json" -- "$V/exits" $rounds
+ended 0 both
+grep -q '^self-check ok$' "$T/sb.out" || fail "both: $(cat "$T/sb.out")"
+for i in "${!both[@]}"; do
+	hits=$(j targets."$i".hits) injected=$(j targets."$i".injected_ns)
+	[ "${both[i]}" != exit_jump ] || continue
+	same "both: ${both[i]}" "$hits" "$(calls sb "${both[i]}")"
+	same "both: ${both[i]} delayed" "$(j targets."$i".delayed)" "$hits"
+	more "both: ${both[i]} injected" "$injected" $((hits * 1960))
+	less "both: ${both[i]} injected" "$injected" $((hits * 2040))
+done
+same 'both: at' "$(j targets.0.at)" both
+same 'both: left by longjmp' "$(j targets.12.hits)" $rounds
+same 'both: left by longjmp, in halves' "$(j targets.12.delayed)" $(((rounds + $(calls sb exit_jump) + 1) / 2))
+sb :exit_last 200us at=both -- "$V/exits" 50
+more 'at=both: behind the work' "$(sed -n 's/^late //p' "$T/sb.out")" 99000
+more 'at=both: before the work' "$(sed -n 's/^early //p' "$T/sb.out")" 99000
+sb :exit_tailed 1us at=both -- "$V/exits" 1
+grep -q 'too short for a hook at its entry and one at its exit' "$T/sb.err" || fail "$(cat "$T/sb.err")"
+
 # Where one exit is not known or has no space, the function is hooked at none.
 "$SB" list ':exit_never' at=exit ':asm_[tci]*' at=exit -- "$V/exits" >"$T/list" || fail 'list'
 while read -r name words; do
@@ -85,6 +112,6 @@ more 'added' "$(j targets.1.hits)" 100
 unchanged "$pid"
 finish exits "$pid"
 
-refuses 2 'is neither entry nor exit' -p $$ :f at=middle
+refuses 2 'is not entry, exit or both' -p $$ :f at=middle
 refuses 2 'belongs to the name of a native function' -p $$ py:a:b at=exit
 refuses 2 'exclude each other' -p $$ :f at=exit inline=yes

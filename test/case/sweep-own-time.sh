@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The gain ceiling of a Python function is kappa times its own time an item, which is what the program
 # measures itself in the very same moments: recursion once, exceptions, generators only while they run.
-# Of a native function it is unknown, and why is said.
 # limit: 240 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
@@ -54,10 +53,3 @@ for p in "${python[@]}"; do
 	let_go "$pid"
 	finish own "$pid"
 done
-
-start serial "$V/sweep-shapes" serial
-sweep "$pid" :crit --progress :item --time 2s
-same 'native own time' "$(sj targets.0.inclusive_ns)" null
-same 'native gain ceiling' "$(sj targets.0.gain_ceiling_ns)" null
-sj targets.0.gain_ceiling_ns_reason | grep -q 'its return is not' || fail 'why is not said'
-finish serial "$pid"

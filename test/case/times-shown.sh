@@ -16,7 +16,7 @@ about() { # NAME ROW: its own sum of the times of NAME, and targets.ROW of the J
 	less "$1: total" "$total" "$own"
 	more "$1: total" "$total" $((own * 3 / 4))
 }
-sb trace :span_outer :span_inner :span_left :span_ends --json "$T/run.json" -- "$V/spans" 50
+sb trace :span_outer :span_inner :span_left :span_ends later.so:span_none --json "$T/run.json" -- "$V/spans" 50
 ended 0
 grep -q '^self-check ok$' "$T/sb.out" || fail "$(cat "$T/sb.out")"
 about span_outer 0
@@ -25,8 +25,8 @@ more 'shortest' "$(j targets.1.spans.min_ns)" 99000
 more 'p50' "$(j targets.1.spans.p50_ns)" 97000
 python3 - "$T/run.json" <<'P' || fail 'the figures do not agree'
 import json, sys
-outer, inner, left, ends = [t for t in json.load(open(sys.argv[1]))["targets"]]
-for t in outer, inner, left, ends:
+outer, inner, left, ends, none = [t for t in json.load(open(sys.argv[1]))["targets"]]
+for t in outer, inner, left, ends, none:
     assert t["timed"] is True and t["delay_ns"] == 0, t
     s = t["spans"]
     assert sum(n for _, _, n in s["histogram"]) == s["calls"], s
@@ -45,8 +45,9 @@ P
 head -n 2 "$T/sb.err" | tail -n 1 | grep -q '^:span_outer  *50 ' || fail 'the table of trace'
 told '^target  *calls  *mean  *p50  *p90  *p99  *max  *total  *own  *missed$'
 told '^:span_left  *0\(  *-\)\{5\}  *0  *0  *5$'
-told '^:span_ends\(  *-\)\{9\}$'
-told '^missed: calls that began'
+told '^:span_ends  *0\(  *-\)\{5\}  *0  *0  *1$'
+told '^later.so:span_none\(  *-\)\{9\}$'
+told '^missed: calls of which no return was seen'
 told '^not timed: 1 function of :span_ends:$'
 told '^  span_ends: .*never returns'
 same 'the words' "$(j argv.0) $(j argv.1) $(j argv.2)" 'sbinject trace :span_outer'
@@ -65,9 +66,9 @@ less 'without those at exits' "$(j targets.0.spans.p50_ns)" 190000
 more 'its delays' "$(j targets.0.injected_ns)" 29000000
 same 'time=no' "$(j targets.1.timed)" ''
 same 'no delay' "$(j targets.1.delay_ns)" 0
-# A function that is hooked at no exit has no delay there.
-sb :span_ends 200us at=exit time=yes -- "$V/spans" 2
-told '^neither timed nor delayed: 1 function of :span_ends:$'
+sb :span_inner 400us at=both time=yes --json "$T/run.json" -- "$V/spans" 50
+less 'without their halves' "$(j targets.0.spans.p50_ns)" 190000
+more 'two halves' "$(j targets.0.injected_ns)" 59000000
 
 # The status line, a live session, options of a session.
 start spans "$V/spans"

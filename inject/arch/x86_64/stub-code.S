@@ -404,14 +404,23 @@ stub_common:
 	xor	%r10d, %r10d
 	cmpl	$STATE_SLOW, CELL_STATE(%r8)
 	jb	.Lclaim
+	mov	CELL_FLAGS(%r8), %eax
+	cmp	$FLAG_SPANS, %eax
+	je	.Lclaim			/* only timed */
 	testb	$KIND_CLOSE, -96(%rsp)
-	jnz	.Lfilter
-	testl	$FLAG_DELAY, CELL_FLAGS(%r8)
+	jnz	.Lkept_close
+	test	$FLAG_DELAY, %al
 	jz	.Lfilter
+.Lkept_start:
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
 	mov	%rax, %r10
+	jmp	.Lfilter
+.Lkept_close:				/* of a timed call, the delay begins where its time ends */
+	and	$FLAG_SPANS | FLAG_DELAY_EXIT, %al
+	cmp	$FLAG_DELAY_EXIT, %al
+	je	.Lkept_start
 .Lfilter:
 	testl	$FLAG_THREADS, CELL_FLAGS(%r8)
 	jz	.Lclaim
@@ -579,10 +588,13 @@ stub_common:
 	jmp	.Lleave
 
 /*
- * An exit of a timed function. All that the entry of its call contains is read before the clock, so
- * that a signal handler's calls in between count as the function's own time.
+ * An exit of a timed function, or of one that is delayed there, too. r10: the start of the delay; 0:
+ * none so far; kept in rbx.
+ * All that the entry of a call contains is read before the clock, so that a signal handler's calls
+ * in between count as the function's own time.
  */
 .Lclose:
+	lea	(%rbx,%r10,2), %rbx
 	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
 	jz	.Lclosed
 	SPAN_SLOT .Lclosed
@@ -622,6 +634,8 @@ stub_common:
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
+	and	$1, %ebx
+	lea	(%rbx,%rax,2), %rbx
 	sub	%r9, %rax
 	sub	.Lspan_within(%rip), %rax
 	mov	$0, %edx
@@ -655,16 +669,20 @@ stub_common:
 .Lclosed:
 	testl	$FLAG_DELAY_EXIT, CELL_FLAGS(%r8)
 	jz	.Lreturn
+	mov	%rbx, %r10
+	and	$1, %ebx
+	shr	%r10
+	jnz	1f
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
 	mov	%rax, %r10
-	test	$1, %bl
-	jz	1f
+1:	test	%ebx, %ebx
+	jz	2f
 	incq	SLOT_EXITS(%rsi)
 	mov	SLOT_EXITS(%rsi), %rdi
 	jmp	.Levery
-1:	mov	$1, %edi
+2:	mov	$1, %edi
 	lock xadd %rdi, SLOT_EXITS(%rsi)
 	inc	%rdi
 	jmp	.Levery
@@ -682,14 +700,10 @@ stub_common:
 	jz	.Lreturn
 	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
 	jz	.Lreturn
-	SPAN_SLOT .Lreturn
+	cmpw	$0, CELL_SPAN(%r8)
+	je	.Lreturn
 	FIND_CALLS
-	test	$1, %bl
-	jz	1f
-	incq	SPAN_BEGUN(%rdi)
-	jmp	2f
-1:	lock incq SPAN_BEGUN(%rdi)
-2:	movzbl	-95(%rsp), %r10d
+	movzbl	-95(%rsp), %r10d
 	add	%rsp, %r10
 	xor	%r9d, %r9d
 	xor	%esi, %esi

@@ -47,7 +47,6 @@
 #define FLAG_DELAY	  2
 #define FLAG_SPANS	  4
 #define FLAG_DELAY_EXIT	  8
-#define SPAN_BEGUN	  0
 #define SPAN_CALLS	  8
 #define SPAN_TICKS	  16
 #define SPAN_OWN	  24

@@ -134,9 +134,10 @@ int inject_check_spec(struct session_core *core, const struct spec *spec, struct
 		err_hint(err, "a delay of 0 (count only) works");
 		return -SB_ECLOCK;
 	}
-	if (spec->exit && spec->inlined)
+	if (spec->at && spec->inlined)
 		return err_set(err, SB_EUSAGE,
-			       "target '%s': at=exit and inline=yes exclude each other: the exits "
+			       "target '%s': at=exit (at=both) and inline=yes exclude each other: "
+			       "the exits "
 			       "of an inlined copy are not known",
 			       spec->text);
 	if (spec->timed && spec->inlined)

@@ -135,19 +135,22 @@ static bool is_go(const struct found_site *function)
 	       image_go_function(function->img, function->func - function->bias) != GO_NOT;
 }
 
-void found_add_timed(struct found *found, const struct found_site *function)
+void found_add_ends(struct found *found, const struct found_site *function, bool whole)
 {
 	struct found_site site = *function, look = *function;
 	struct exits exits = { 0 };
 
 	site.owner = function->func;
-	if (is_go(function))
+	site.whole = whole;
+	if (!whole && is_go(function))
 		site.untimed = PLAN_EXIT_GO;
 	else if (find_exits(function, &look, &exits))
 		site.kind = ARCH_BEGIN;
+	else if (whole)
+		site.why = look.why;
 	else
 		site.untimed = look.why;
-	if (site.untimed)
+	if (site.untimed || site.why)
 		memcpy(site.detail, look.detail, sizeof(site.detail));
 	found_add(found, &site);
 	for (size_t i = 0; i < exits.count; i++)
@@ -180,7 +183,7 @@ static struct found_site left_of(const struct found_site *first, const struct fo
 {
 	struct found_site left = *first;
 
-	if (first->kind == ARCH_BEGIN && first != bad) {
+	if (first->kind == ARCH_BEGIN && first != bad && !first->whole) {
 		left.kind = ARCH_HIT;
 		left.untimed = bad->why;
 	} else if (first != bad) {

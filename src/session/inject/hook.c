@@ -120,7 +120,8 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 	/* A glob's own sites are sorted and distinct: compare only with the sites before it. */
 	struct found before = { .site = f->found->site, .count = f->found->count };
 	const struct spec *spec = f->s->target[target].spec;
-	bool exits = spec->exit && !spec->timed;
+	bool ends = f->s->own[target].can_time || spec->at == SPEC_AT_BOTH;
+	bool exits = spec->at == SPEC_AT_EXIT && !ends;
 
 	for (size_t i = 0; i < res->count; i++) {
 		const struct resolve_site *rs = &res->site[i];
@@ -149,8 +150,8 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 		site.name = text_dup(rs->name);
 		if (exits)
 			add_exits(f, &look, target, rs, &site);
-		else if (spec->timed)
-			found_add_timed(f->found, &site);
+		else if (ends)
+			found_add_ends(f->found, &site, spec->at != SPEC_AT_ENTRY);
 		else
 			found_add(f->found, &site);
 	}

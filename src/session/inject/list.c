@@ -77,8 +77,8 @@ static bool reaches_into(const struct found_site *last, const struct found_site 
 }
 
 /*
- * The hooks of a timed function at its entry and its exits may need the same bytes. It is counted
- * then and not timed, as inject/plant.c decides it when it hooks.
+ * The hooks of a function at its entry and at its exits may need the same bytes. A timed one is
+ * counted then and not timed, as inject/plant.c decides it when it hooks.
  */
 static void settle_overlaps(struct found *found)
 {
@@ -92,7 +92,10 @@ static void settle_overlaps(struct found *found)
 	for (size_t i = 0; i < n; i++) {
 		if (last && reaches_into(last, order[i])) {
 			if (last->kind != ARCH_END && order[i]->kind == ARCH_END) {
-				order[i]->why = PLAN_OVERLAP;
+				order[i]->why = last->kind == ARCH_BEGIN &&
+								last->owner == order[i]->owner ?
+							PLAN_EXIT_SHORT :
+							PLAN_OVERLAP;
 				continue;
 			}
 			if (last->kind == ARCH_END)
@@ -110,7 +113,7 @@ static void list_found(struct result *res, const struct found *found, pid_t pid)
 		const struct found_site *fs = &found->site[i];
 		struct result_target *rt = &res->target[fs->target];
 
-		if (fs->kind == ARCH_END) /* of a timed function: its entry is the row */
+		if (fs->kind == ARCH_END) /* the entry of its function is the row */
 			continue;
 		if (fs->why == PLAN_OK)
 			list_site(rt, fs, pid);

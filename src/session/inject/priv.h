@@ -67,6 +67,7 @@ struct record {
 
 /* What only this backend knows of a target. */
 struct own_target {
+	bool can_time; /* its exits are hooked as well, or it is Python's */
 	bool timed, timed_once; /* the duration of its calls is measured, or was */
 	uint8_t span_bit; /* its own among the timed targets; SB_PAGE_SPAN_BITS: none was left */
 	struct page_sums past;	       /* of processes that have ended */
@@ -108,6 +109,7 @@ struct inject_session {
 		struct inject_session *s); /* session_rings(), for files below tree.c */
 	bool filtered;			   /* a target has thread= */
 	bool spans;			   /* pages have space for the times of calls */
+	bool spans_full;		   /* that space was used up, and a warning was given */
 	uint8_t span_bits;		   /* targets that are or were timed */
 	bool gil;			   /* an interpreter with a GIL was watched */
 	uint64_t gil_ns[2]; /* longest hold of a GIL by an agent: at attach, at detach */
@@ -152,7 +154,8 @@ static inline struct inject_session *session_of(const struct session_core *core)
  *	each bell guest perfmap
  *	notes untraced
  *	record
- *	times site window
+ *	sums site window
+ *	times
  *	result
  *	python ids slow
  *	hook leave
@@ -236,6 +239,8 @@ void record_free_site(struct inject_session *s,
 		      uint32_t cookie);	    /* its index is free for another */
 void record_fold(struct inject_session *s); /* drops the oldest ended records */
 /* The part of a hook's cost that its own measurement does not see. Agents measure all of theirs. */
+/* How many delays one call is given: 2 of at=both, of half the length. */
+int target_delays(const struct spec *spec);
 double target_cost_ticks(const struct inject_session *s, size_t target);
 void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts);
@@ -253,7 +258,7 @@ void window_apply_target(struct inject_session *s, size_t target); /* of one tar
 /* The thread= tables. May stop single threads for a moment, and dispatches events. */
 void window_threads(struct inject_session *s);
 
-/* result.c. session_other_sums(): the counts of ended processes and of children that were never
+/* sums.c. session_other_sums(): the counts of ended processes and of children that were never
  * seen. session_target_sums(): these, and the counts of living processes. */
 void session_other_sums(struct inject_session *s, size_t i, struct page_sums *sums);
 void session_target_sums(struct inject_session *s, size_t target, struct page_sums *sums);

@@ -65,16 +65,23 @@ double target_cost_ticks(const struct inject_session *s, size_t target)
 	return s->target[target].spec->kind == SPEC_PYTHON ? 0 : s->cost.delay_ticks;
 }
 
+int target_delays(const struct spec *spec)
+{
+	return spec->at == SPEC_AT_BOTH ? 2 : 1;
+}
+
 void counts_from_sums(const struct inject_session *s, size_t target, const struct page_sums *sums,
 		      struct result_counts *counts)
 {
 	double cost = target_cost_ticks(s, target);
 	double ticks = (double)(sums->injected_ticks + sums->cut_ticks);
+	uint64_t delays = sums->delayed + sums->cuts;
+	int each = target_delays(s->target[target].spec);
 
 	counts->hits = sums->hits;
-	counts->delayed = sums->delayed + sums->cuts;
+	counts->delayed = (delays + (uint64_t)each - 1) / (uint64_t)each;
 	/* The stub cannot measure its own entry and exit: these were measured beforehand. */
-	ticks += cost * (double)counts->delayed;
+	ticks += cost * (double)delays;
 	counts->injected_ns = (uint64_t)clock_to_ns(&s->clk, ticks);
 	counts->overrun_ns = (uint64_t)clock_to_ns(&s->clk, (double)sums->overrun_ticks);
 }

@@ -14,39 +14,6 @@
 #define GIVEN_MOST  1.1
 enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
 
-/* ---- counts of a target ---- */
-
-/* The counts of ended processes, and of children that were never seen. */
-void session_other_sums(struct inject_session *s, size_t i, struct page_sums *sums)
-{
-	const struct page *page;
-
-	*sums = s->own[i].past;
-	/* Children that were never seen: process 0 of each page, once. */
-	page_walk_begin(s);
-	while ((page = page_walk_next(s)))
-		page_read(page, 0, (uint32_t)i, sums);
-}
-
-/* With the counts of living processes. */
-void session_target_sums(struct inject_session *s, size_t i, struct page_sums *sums)
-{
-	session_other_sums(s, i, sums);
-	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended)
-			record_counts(s, rec, i, sums);
-}
-
-void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct page_sums sums;
-
-		session_target_sums(session_of(core), first + i, &sums);
-		counts_from_sums(session_of(core), first + i, &sums, &counts[i]);
-	}
-}
-
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list)
 {
 	struct inject_session *s = session_of(core);
@@ -162,7 +129,7 @@ static double given_quantile(const struct inject_session *s, const struct target
 
 	if (want < 0 || !sums->delayed)
 		return (double)sums->cut_ticks / (double)sums->cuts + cost;
-	base = (double)clock_ticks(&s->clk, (double)t->delay_ns);
+	base = (double)clock_ticks(&s->clk, (double)t->delay_ns) / target_delays(t->spec);
 	if (base < cost)
 		base = cost;
 	return base + page_excess_quantile(sums, want / (double)sums->delayed);
@@ -179,22 +146,25 @@ static void fill_given(const struct inject_session *s, const struct target *t,
 	struct result_given *given = &rt->given;
 	double cost = target_cost_ticks(s, (size_t)(t - s->target));
 	double ticks = (double)sums->injected_ticks + (double)sums->cut_ticks;
+	int each = target_delays(t->spec);
 
 	if (!target_has_given(t, rt))
 		return;
-	given->mean = clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
+	/* Of at=both: twice the figures of its halves. */
+	given->mean = each *
+		      clock_to_ns(&s->clk, ticks / (double)(sums->delayed + sums->cuts) + cost);
 	/* The difference of two measurements of the hook's cost, and one step of the clock over all
 	 * hits. */
 	given->uncertainty =
 		t->spec->kind == SPEC_PYTHON ?
 			NAN :
-			clock_to_ns(&s->clk,
-				    s->cost.spread_ticks +
-					    s->clk.quantum_ticks /
-						    sqrt((double)(sums->delayed + sums->cuts)));
-	given->p50 = whole_ns(s, given_quantile(s, t, sums, 0.50));
-	given->p99 = whole_ns(s, given_quantile(s, t, sums, 0.99));
-	given->max = whole_ns(s, (double)sums->max_ticks + cost);
+			each * clock_to_ns(&s->clk, s->cost.spread_ticks +
+							    s->clk.quantum_ticks /
+								    sqrt((double)(sums->delayed +
+										  sums->cuts)));
+	given->p50 = (uint64_t)each * whole_ns(s, given_quantile(s, t, sums, 0.50));
+	given->p99 = (uint64_t)each * whole_ns(s, given_quantile(s, t, sums, 0.99));
+	given->max = (uint64_t)each * whole_ns(s, (double)sums->max_ticks + cost);
 }
 
 /*

@@ -43,6 +43,12 @@ static void measure_machine(struct inject_session *s)
 	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost, &s->bench) < 0)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
+	if (s->spans && clock_span_cost(s->cfg->by_function, &s->cost) < 0)
+		session_warn(s, "the cost of measuring calls could not be measured here and is not "
+				"taken off their times");
+	log_debug("timed call: %.1f ns, %.1f ns of them in its own time",
+		  clock_to_ns(&s->clk, s->cost.span_cost),
+		  clock_to_ns(&s->clk, s->cost.span_within));
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
 		  "delay +%.1f ns (within %.1f ns), floor %.1f ns",
 		  s->clk.ticks_per_ns, s->clk.quantum_ticks, s->cost.count_ns, s->cost.off_ns,
@@ -67,11 +73,15 @@ static void measure_machine(struct inject_session *s)
 
 void own_init(struct inject_session *s, size_t target)
 {
+	const struct spec *spec = s->target[target].spec;
 	struct own_target *own = &s->own[target];
 
 	free(own->past_spans);
-	*own = (struct own_target){ .timed = s->target[target].spec->timed };
-	if (own->timed && s->target[target].spec->kind != SPEC_PYTHON)
+	*own = (struct own_target){ .timed = spec->timed };
+	own->can_time = spec->timed ||
+			(s->cfg->sweeping && session_can_time(s->backend, spec) &&
+			 (spec->kind == SPEC_PYTHON || s->span_bits < SB_PAGE_SPAN_BITS));
+	if (own->can_time && spec->kind != SPEC_PYTHON)
 		own->span_bit = s->span_bits++;
 }
 

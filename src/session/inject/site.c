@@ -137,13 +137,14 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 			refused(s, &fs[i], pid, fs[i].why);
 			continue;
 		}
-		if (fs[i].untimed)
+		if (fs[i].untimed && s->target[fs[i].target].spec->timed)
 			untimed(s, &fs[i], pid);
 		sites[m].plan = fs[i].plan;
 		sites[m].target = (uint32_t)fs[i].target;
 		sites[m].bell = fs[i].bell;
 		sites[m].start = fs[i].start;
 		sites[m].kind = fs[i].kind;
+		sites[m].whole = fs[i].whole;
 		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
@@ -171,7 +172,8 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 			not_planted(s, r, pid, sites[i].why);
 		else if (sites[i].why != PLAN_OK && r->bell && !r->start)
 			bell_refused(s, pid, sites[i].why);
-		if (sites[i].why == PLAN_OK && sites[i].untimed)
+		if (sites[i].why == PLAN_OK && sites[i].untimed &&
+		    s->target[r->target].spec->timed)
 			note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].untimed));
 		if (sites[i].why != PLAN_OK)

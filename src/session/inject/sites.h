@@ -20,6 +20,7 @@ struct found_site {
 	char *name;
 	bool exit; /* one of the function's exits; addr is its last instruction */
 	enum arch_kind kind;
+	bool whole; /* of an entry with exits: it is not hooked without them */
 	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
 				      or need not be */
 	bool switches;		   /* of an exit: see struct plan_request */
@@ -63,14 +64,16 @@ void found_add(struct found *found, const struct found_site *site); /* takes ove
 void found_add_exits(struct found *found, const struct found_site *function);
 
 /*
- * Adds a function whose calls are timed: its entry, and a site for each exit. Where its exits
- * cannot all be known, the entry alone, with the reason in untimed. As found_add_exits().
+ * Adds a function whose calls are timed, or that is delayed at its exits as well: its entry, and a
+ * site for each exit. Where its exits cannot all be known: the entry alone, with the reason in
+ * untimed; or (whole) one refused site. As found_add_exits().
  */
-void found_add_timed(struct found *found, const struct found_site *function);
+void found_add_ends(struct found *found, const struct found_site *function, bool whole);
 
 /*
  * A function of which one exit cannot be hooked is not hooked at any, since its count would be
- * wrong: one refused site is left of it, at its entry. Of a timed one the entry is left.
+ * wrong: one refused site is left of it, at its entry. Of a timed one the entry is left, unless
+ * it is `whole`.
  */
 void found_settle_exits(struct found *found);
 void found_free(struct found *found);

@@ -28,15 +28,35 @@ static uint64_t missed(const struct page_spans *spans)
 	return spans->begun > spans->calls ? spans->begun - spans->calls : 0;
 }
 
+/*
+ * Of a native function, every counted hit is a call: also one whose exits could not be hooked, in a
+ * process for whose times there is no space, or that was never seen. Hits are read last.
+ */
+static uint64_t missed_of(struct inject_session *s, size_t target, const struct page_spans *spans)
+{
+	struct page_sums sums;
+
+	if (s->target[target].spec->kind == SPEC_PYTHON)
+		return missed(spans);
+	session_target_sums(s, target, &sums);
+	return sums.hits > spans->calls ? sums.hits - spans->calls : 0;
+}
+
+/* Hits of a time when it was not timed are missed, too: only differences mean something. */
 void inject_spans(struct session_core *core, size_t target, struct result_spans *out)
 {
-	const struct inject_session *s = session_of(core);
-	struct page_spans *spans = spans_of(s, target);
+	struct inject_session *s = session_of(core);
+	struct page_spans *spans;
+
+	*out = (struct result_spans){ 0 };
+	if (!s->own[target].timed && !s->own[target].timed_once)
+		return;
+	spans = spans_of(s, target);
 
 	*out = (struct result_spans){
 		.ns = ns(s, (double)spans->outer_ticks),
 		.calls = spans->calls,
-		.missed = missed(spans),
+		.missed = missed_of(s, target, spans),
 	};
 	free(spans);
 }
@@ -59,7 +79,7 @@ static void fill_buckets(const struct inject_session *s, const struct page_spans
 
 void inject_times(struct session_core *core, size_t target, struct result_times *out)
 {
-	const struct inject_session *s = session_of(core);
+	struct inject_session *s = session_of(core);
 	struct page_spans *spans;
 
 	*out = (struct result_times){ .known = s->target[target].spec->timed };
@@ -68,7 +88,7 @@ void inject_times(struct session_core *core, size_t target, struct result_times 
 	spans = spans_of(s, target);
 	out->own_known = !spans->apart;
 	out->calls = spans->calls;
-	out->missed = missed(spans);
+	out->missed = missed_of(s, target, spans);
 	out->inclusive_ns = ns(s, (double)spans->ticks);
 	out->exclusive_ns = out->own_known ? ns(s, (double)spans->own_ticks) : 0;
 	out->min_ns = ns(s, (double)spans->least);

@@ -34,16 +34,17 @@ static uint64_t overrun_limit(const struct inject_session *s)
 static void setting_of(const struct inject_session *s, const struct target *t,
 		       struct page_setting *set)
 {
-	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) -
+	double ticks = (double)clock_ticks(&s->clk, (double)t->delay_ns) / target_delays(t->spec) -
 		       target_cost_ticks(s, (size_t)(t - s->target));
 
 	memset(set, 0, sizeof(*set));
 	set->enabled = t->open;
 	set->delay = t->delay_ns > 0 && !s->slow_measuring;
-	if (t->spec->timed && t->spec->exit) {
-		set->delay_exit = set->delay;
+	/* Of at=exit alone, the exits are the only sites. */
+	set->delay_exit = set->delay && t->spec->at &&
+			  (s->own[t - s->target].can_time || t->spec->at == SPEC_AT_BOTH);
+	if (t->spec->at == SPEC_AT_EXIT && set->delay_exit)
 		set->delay = false;
-	}
 	set->filter = t->spec->thread != NULL;
 	set->spans = s->own[t - s->target].timed;
 	set->span_bit = s->own[t - s->target].span_bit;
@@ -80,6 +81,11 @@ static void apply_target(struct inject_session *s, struct record *rec, size_t i)
 	set.spans = spans;
 	if (space->proc)
 		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
+	if (space->control->page.spans_full && !s->spans_full) {
+		s->spans_full = true;
+		session_warn(s, "there is no space for the times of so many targets and processes: "
+				"from process %d on, calls count as missed", rec->pid);
+	}
 }
 
 void window_apply(struct inject_session *s, struct record *rec)
@@ -200,8 +206,7 @@ void inject_time(struct session_core *core, size_t target, bool on)
 	struct inject_session *s = session_of(core);
 	struct own_target *own = &s->own[target];
 
-	if (own->timed == on || s->target[target].spec->kind != SPEC_PYTHON ||
-	    s->target[target].spec->timed)
+	if (own->timed == on || !own->can_time || s->target[target].spec->timed)
 		return;
 	own->timed = on;
 	own->timed_once = true;

@@ -18,7 +18,7 @@ int ksession_check_spec(const struct spec *spec, struct sb_err *err)
 			   spec->every > 1	     ? "every=" :
 			   spec->start_ns	     ? "start=" :
 			   spec->for_ns		     ? "for=" :
-			   spec->exit		     ? "at=exit" :
+			   spec->at		     ? "at=exit and at=both" :
 						       NULL;
 
 	if (!what)

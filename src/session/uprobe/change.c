@@ -110,10 +110,10 @@ int usession_refuses(const struct spec *spec, struct sb_err *err)
 		err_set(err, SB_EUSAGE,
 			"target '%s': the uprobe backend has no thread=", spec->text);
 		err_hint(err, "--backend inject has");
-	} else if (spec->exit) {
+	} else if (spec->at) {
 		err_set(err, SB_EUSAGE,
-			"target '%s': the uprobe backend has no at=exit: a breakpoint is only put "
-			"where a function begins",
+			"target '%s': the uprobe backend has no at=exit and at=both: a breakpoint "
+			"is only put where a function begins",
 			spec->text);
 		err_hint(err, "--backend inject has");
 	} else if (delay > UPROBE_DELAY_MAX) {
