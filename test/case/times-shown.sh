@@ -129,3 +129,18 @@ same 'its rows' "$(grep -c '^:span_\* ' "$T/list")" 4
 grep -q 'span_ends .*jump; not timed: .*never returns' "$T/list" || fail "$(cat "$T/list")"
 grep -q 'span_outer .*  jump$' "$T/list" || fail "$(cat "$T/list")"
 grep -qF ':span_*: 3 of 4 functions can be timed (75.0 %)' "$T/list" || fail "$(cat "$T/list")"
+
+# It is what a session does: the same functions are not timed, for the same reasons.
+sb 'libc.so.6:*[fm]*' 0 time=yes --json "$T/run.json" -- "$V/spans" 1
+ended 0
+"$SB" list 'libc.so.6:*[fm]*' time=yes --json "$T/list.json" -- "$V/spans" >"$T/list" || fail 'list'
+python3 - "$T/run.json" "$T/list.json" <<'P' || fail 'list says otherwise than a session does'
+import json, sys
+run, look = [json.load(open(name))["targets"][0] for name in sys.argv[1:]]
+key = lambda r: (r["symbol"], r["reason"])
+assert sorted(map(key, run["sites_untimed"])) == sorted(map(key, look["sites_untimed"]))
+reasons = {s["symbol"]: s["untimed"] for s in look["sites"] if "untimed" in s}
+assert reasons == {s["symbol"]: s["reason"] for s in look["sites_untimed"]}
+assert any("too short" in r for r in reasons.values()) and len(reasons) < len(look["sites"]) / 2
+assert "spans" not in look and look["timed"] is True
+P

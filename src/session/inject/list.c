@@ -76,6 +76,12 @@ static bool reaches_into(const struct found_site *last, const struct found_site 
 	       (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end);
 }
 
+static void refuse(struct found_site *fs, enum plan_refusal why)
+{
+	fs->why = why;
+	fs->detail[0] = '\0'; /* a shape that was tried before the one that was taken */
+}
+
 /*
  * The hooks of a function at its entry and at its exits may need the same bytes. A timed one is
  * counted then and not timed, as inject/plant.c decides it when it hooks.
@@ -91,15 +97,13 @@ static void settle_overlaps(struct found *found)
 	qsort(order, n, sizeof(*order), by_window);
 	for (size_t i = 0; i < n; i++) {
 		if (last && reaches_into(last, order[i])) {
-			if (last->kind != ARCH_END && order[i]->kind == ARCH_END) {
-				order[i]->why = last->kind == ARCH_BEGIN &&
-								last->owner == order[i]->owner ?
-							PLAN_EXIT_SHORT :
-							PLAN_OVERLAP;
+			if (order[i]->kind == ARCH_END) {
+				refuse(order[i], last->owner == order[i]->owner ? PLAN_EXIT_SHORT :
+										  PLAN_OVERLAP);
 				continue;
 			}
 			if (last->kind == ARCH_END)
-				last->why = PLAN_OVERLAP;
+				refuse(last, PLAN_OVERLAP);
 		}
 		last = order[i];
 	}
