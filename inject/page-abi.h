@@ -138,7 +138,8 @@ struct sb_page_span {
 	uint64_t most;	      /* ticks of the longest one */
 	uint64_t apart; /* calls in these sums of which it is not known in which call they were made
 			 */
-	uint64_t reserved[56];
+	uint64_t last;	      /* ticks + 1 of a call that is not in its bucket yet; 0: none */
+	uint64_t reserved[55];
 	/*
 	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:
 	 * (e - 4) * 32 + next five bits, e = log2 v; at most the last one.
@@ -167,7 +168,8 @@ struct sb_page_call {
 	uint64_t cost;	    /* ticks of their measurement */
 };
 
-struct sb_page_thread { /* at fsbase >> 12, modulo SB_PAGE_CALL_THREADS */
+/* At a hash of its FS base. Another thread may take it over while its owner is in no timed call. */
+struct sb_page_thread {
 	uint64_t owner; /* ~FS base */
 	uint64_t call, call_at,
 		within; /* of its innermost timed call, as parent, for the next one */
@@ -309,6 +311,7 @@ SB_PAGE_OFF(sb_page_span, outer_ticks, 32);
 SB_PAGE_OFF(sb_page_span, inv_least, 40);
 SB_PAGE_OFF(sb_page_span, most, 48);
 SB_PAGE_OFF(sb_page_span, apart, 56);
+SB_PAGE_OFF(sb_page_span, last, 64);
 SB_PAGE_OFF(sb_page_span, bucket, 512);
 SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
 SB_PAGE_OFF(sb_page_call, check, 8);

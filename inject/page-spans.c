@@ -6,6 +6,17 @@
 #include <unistd.h>
 #include "page.h"
 
+static unsigned int bucket_of(uint64_t ticks)
+{
+	unsigned int e, i;
+
+	if (ticks < SB_PAGE_SPAN_STEPS)
+		return (unsigned int)ticks;
+	e = 63 - (unsigned int)__builtin_clzll(ticks);
+	i = (e - 4) * SB_PAGE_SPAN_STEPS + (ticks >> (e - 5) & (SB_PAGE_SPAN_STEPS - 1));
+	return i < SB_PAGE_SPAN_BUCKETS ? i : SB_PAGE_SPAN_BUCKETS - 1;
+}
+
 static void add_times(struct page_spans *spans, const struct sb_page_span *s)
 {
 	uint64_t least = ~s->inv_least;
@@ -22,6 +33,8 @@ static void add_times(struct page_spans *spans, const struct sb_page_span *s)
 	spans->apart += s->apart;
 	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
 		spans->bucket[i] += s->bucket[i];
+	if (s->last)
+		spans->bucket[bucket_of(s->last - 1)]++;
 }
 
 static uint32_t block_of(const struct page *page, uint32_t proc, uint32_t target)

@@ -180,7 +180,9 @@ static void leave_slow(const uint8_t *base, size_t at, const struct arch_spill *
 {
 	const struct stub_common *t = &stub_common_template;
 
-	regs->gp.rip = at >= t->kept && at < t->back ? regs->gp.r11 : regs->gp.rdx;
+	bool kept = at >= t->kept && (at < t->back || at >= t->back_end);
+
+	regs->gp.rip = kept ? regs->gp.r11 : regs->gp.rdx;
 	unspill_between(base + t->slow, base + at, false, spill, regs);
 }
 
@@ -200,10 +202,10 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 	}
 	cut->cell = regs->gp.r8;
 	cut->start = regs->gp.r10;
-	cut->counted = at >= t->counted;
+	cut->counted = at >= t->counted && (at < t->odd || at >= t->odd_end);
 	cut->want = at >= t->spin ? regs->gp.r9 : 0;
 	leave_slow(t->code, at, spill, regs);
-	if (at < t->due || at >= t->leave)
+	if (at < t->due || at >= t->end)
 		return ARCH_LEAVE_OK;
 	return at < t->spent ? ARCH_LEAVE_CUT : ARCH_LEAVE_NOTING;
 }

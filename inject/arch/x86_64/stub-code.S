@@ -302,9 +302,9 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 /* to: the record of the thread whose ~FS base is in rax. */
 .macro THREAD_RECORD to
 	mov	%rax, \to
-	not	\to
-	shr	$6, \to
-	and	$(THREADS - 1) << 6, \to
+	imul	.Lmix(%rip), \to
+	shr	$64 - THREAD_BITS, \to
+	shl	$6, \to
 	add	-112(%rsp), \to
 	add	$THREADS_OFF, \to
 .endm
@@ -322,6 +322,10 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 /*
  * Adds one call to slot %rdi: %r10 ticks, %rcx without its children, made within the calls of %r9.
  * Clobbers rax, rcx, rdx.
+ *
+ * An owned slot keeps the call in SPAN_LAST, and puts the one before into its bucket. Reason: the
+ * address of the bucket is then known long before this call's time is, and no load behind it waits
+ * for the clock (9 ns).
  */
 .macro ADD_SPAN lock
 	\lock incq SPAN_CALLS(%rdi)
@@ -339,9 +343,20 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 	RAISE	\lock, SPAN_MOST
 	not	%rcx
 	RAISE	\lock, SPAN_INV_LEAST
+.ifb \lock
+	mov	SPAN_LAST(%rdi), %rax
+4:	lea	1(%r10), %rcx
+	mov	%rax, %rdx
+	cmpxchg	%rcx, SPAN_LAST(%rdi)
+	jne	4b			/* a signal handler's call came in between */
+	test	%rdx, %rdx
+	jz	6f
+	lea	-1(%rdx), %rax
+.else
 	mov	%r10, %rax
+.endif
 	cmp	$32, %rax
-	jb	4f
+	jb	5f
 	mov	%rax, %rdx
 	bsr	%rax, %rcx
 	lea	-4(%rcx), %eax
@@ -353,7 +368,8 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 	mov	$SPAN_BUCKETS - 1, %edx
 	cmp	%edx, %eax
 	cmova	%edx, %eax
-4:	\lock incq SPAN_BUCKET(%rdi,%rax,8)
+5:	\lock incq SPAN_BUCKET(%rdi,%rax,8)
+6:
 .endm
 
 	.balign	64
@@ -380,8 +396,8 @@ stub_common:
  * The slow path: claims a slot, filters by thread, delays, times calls.
  *
  * In: eax the site's kind, rcx the cell, rdx the return address (the site's done label); rax, rcx,
- * rdx are spilled. r8 cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is owned; from .Lspin on
- * the bits above it hold the delay, and r9 the time to spend.
+ * rdx are spilled. r8 cell, r10 start (0: no delay), r11 return, rsi slot, rbx bit 0: the slot is
+ * owned; from .Lspin on the bits above it hold the delay, and r9 the time to spend.
  *
  * A hit is held against the delay that it began with: the settings may change while it spins, and
  * its excess over another delay would go into the residual, which every later hit pays for. Time
@@ -406,7 +422,120 @@ stub_common:
 	jb	.Lclaim
 	mov	CELL_FLAGS(%r8), %eax
 	cmp	$FLAG_SPANS, %eax
-	je	.Lclaim			/* only timed */
+	jne	.Lodd			/* not only timed */
+.Lclaim:
+	xor	%ebx, %ebx
+	testl	$1, .Lown(%rip)
+	jz	.Lunread
+	rdfsbase %rdx
+	mov	%edx, %eax
+	shr	$2, %eax
+	mov	.Lslots(%rip), %ecx
+	sub	$1024, %ecx
+	and	%ecx, %eax
+	not	%rdx
+	mov	%rdx, -104(%rsp)
+	lea	CELL_SLOT(%r8,%rax), %rsi
+	add	.Lcounters(%rip), %rsi
+	cmp	%rdx, SLOT_OWNER(%rsi)
+	jne	.Lfree
+.Lowned:
+	mov	$1, %ebx
+	testb	$KIND_CLOSE, -96(%rsp)
+	jnz	.Lclose
+	incq	SLOT_HITS(%rsi)
+.Lcounted:
+	test	%r10, %r10
+	jnz	.Lowned_delay
+
+/*
+ * A call of a timed function begins here, behind its delay. An entry with the same address belongs
+ * to a call that is over, and gives way.
+ *
+ * rsi: the thread's record, 0: none. r9, rcx, rbx: the call in which it is made, if the thread is
+ * in one, its entry, and what that one is within. Stacks grow down: a call at or below the new one
+ * is over, and another in its place may be the one.
+ */
+.Lleave:
+	testb	$KIND_OPEN, -96(%rsp)
+	jz	.Lreturn
+	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
+	jz	.Lreturn
+	cmpw	$0, CELL_SPAN(%r8)
+	je	.Lreturn
+	FIND_CALLS
+	movzbl	-95(%rsp), %r10d
+	add	%rsp, %r10
+	xor	%r9d, %r9d
+	xor	%esi, %esi
+	xor	%ecx, %ecx
+	mov	$1, %ebx
+	shl	$63, %rbx
+	mov	-104(%rsp), %rax
+	test	%rax, %rax
+	jz	.Lenter
+	THREAD_RECORD %rsi
+	cmp	%rax, THREAD_OWNER(%rsi)
+	jne	.Lnew_thread
+.Lknown_thread:
+	mov	THREAD_CALL(%rsi), %r9
+	mov	THREAD_CALL_AT(%rsi), %rcx
+	mov	THREAD_WITHIN(%rsi), %rbx
+	test	%r9, %r9
+	jnz	.Lparent
+.Lparentless:
+	xor	%r9d, %r9d
+	xor	%ecx, %ecx
+	xor	%ebx, %ebx
+.Lenter:
+	CALL_SET
+	cmp	%rax, CALL_AT+CALL_NEXT_WAY(%rdx)
+	je	.Lsecond_way
+	cmpq	$0, CALL_AT(%rdx)
+	jne	.Lway
+.Lwrite:
+	mov	%rax, CALL_AT(%rdx)
+	movq	$0, CALL_CHECK(%rdx)
+	mov	%r9, CALL_PARENT(%rdx)
+	mov	%rcx, CALL_PARENT_AT(%rdx)
+	mov	%rbx, CALL_WITHIN(%rdx)
+	test	%rsi, %rsi
+	jz	.Lstamp
+	mov	%rdx, %rdi
+	sub	-112(%rsp), %rdi
+	mov	%rdi, THREAD_CALL_AT(%rsi)
+	mov	%rax, THREAD_CALL(%rsi)
+	movzbl	CELL_SPAN_BIT(%r8), %ecx
+	bts	%rcx, %rbx
+	mov	%rbx, THREAD_WITHIN(%rsi)
+.Lstamp:
+	mov	%rdx, %rcx
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	mov	%rax, CALL_START(%rcx)
+	imul	.Lmix(%rip), %rax
+	xor	CELL_SPAN(%r8), %rax
+	add	%r9, %rax
+	mov	%rax, CALL_CHECK(%rcx)
+	movq	$0, CALL_CHILDREN(%rcx)
+	movq	$0, CALL_COST(%rcx)
+
+.Lreturn:
+	mov	%r11, %rdx
+.Lback:
+	mov	-88(%rsp), %r11
+	mov	-80(%rsp), %r10
+	mov	-72(%rsp), %r9
+	mov	-64(%rsp), %r8
+	mov	-56(%rsp), %rdi
+	mov	-48(%rsp), %rsi
+	mov	-40(%rsp), %rbx
+	notrack jmp *%rdx
+.Lback_end:
+
+/* What rarely happens, up to .Lodd_end before the hit is counted. */
+.Lodd:
 	testb	$KIND_CLOSE, -96(%rsp)
 	jnz	.Lkept_close
 	test	$FLAG_DELAY, %al
@@ -444,35 +573,15 @@ stub_common:
 	jnz	.Lprobe
 	jmp	.Lother
 
-.Lclaim:
-	xor	%ebx, %ebx
-	mov	%rbx, -104(%rsp)
-	testl	$1, .Lown(%rip)
-	jz	.Lshared
-	rdfsbase %rdx
-	mov	%edx, %eax
-	shr	$2, %eax
-	mov	.Lslots(%rip), %ecx
-	sub	$1024, %ecx
-	and	%ecx, %eax
-	not	%rdx
-	mov	%rdx, -104(%rsp)
-	lea	CELL_SLOT(%r8,%rax), %rsi
-	add	.Lcounters(%rip), %rsi
-	mov	SLOT_OWNER(%rsi), %rax
-	cmp	%rdx, %rax
-	je	.Lowned
-	test	%rax, %rax
-	jnz	.Lshared
-	lock cmpxchg %rdx, SLOT_OWNER(%rsi)
+.Lfree:
+	xor	%eax, %eax
+	cmp	%rax, SLOT_OWNER(%rsi)
 	jne	.Lshared
-.Lowned:
-	mov	$1, %ebx
-	testb	$KIND_CLOSE, -96(%rsp)
-	jnz	.Lclose
-	incq	SLOT_HITS(%rsi)
-	mov	SLOT_HITS(%rsi), %rdi
-	jmp	.Lcounted
+	lock cmpxchg %rdx, SLOT_OWNER(%rsi)
+	je	.Lowned
+	jmp	.Lshared
+.Lunread:
+	mov	%rbx, -104(%rsp)
 .Lshared:
 	mov	%esp, %eax
 	shr	$2, %eax
@@ -484,10 +593,71 @@ stub_common:
 	jnz	.Lclose
 	mov	$1, %edi
 	lock xadd %rdi, SLOT_HITS(%rsi)
+.Lodd_end:
 	inc	%rdi
-.Lcounted:
 	test	%r10, %r10
 	jz	.Lleave
+	jmp	.Levery
+.Lowned_delay:
+	mov	SLOT_HITS(%rsi), %rdi
+	jmp	.Levery
+
+/* A thread that is left out: what has its call's address is over all the same. */
+.Lother:
+	testb	$KIND_OPEN, -96(%rsp)
+	jz	.Lreturn
+	testl	$-1, .Lspan_mask(%rip)
+	jz	.Lreturn
+	FIND_CALLS
+	CALL_SET
+	cmp	%rax, CALL_AT(%rdx)
+	je	1f
+	add	$CALL_NEXT_WAY, %rdx
+	cmp	%rax, CALL_AT(%rdx)
+	jne	.Lreturn
+1:	movq	$0, CALL_AT(%rdx)
+	jmp	.Lreturn
+
+.Lnew_thread:
+	mov	%rax, %rdx
+	mov	THREAD_OWNER(%rsi), %rax
+	test	%rax, %rax
+	jz	1f
+	cmpq	$0, THREAD_CALL(%rsi)	/* another one's, which is in no call, or has ended */
+	jne	2f
+1:	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
+	je	.Lknown_thread
+2:	xor	%esi, %esi
+	jmp	.Lenter
+.Lparent:				/* a call at or below the new one is over */
+	mov	$64, %edi
+4:	and	$CALL_LAST, %ecx
+	mov	-112(%rsp), %rdx
+	add	%rcx, %rdx
+	cmp	%r9, CALL_AT(%rdx)
+	jne	.Lparentless
+	cmp	%r10, %r9
+	ja	.Lenter
+	mov	CALL_PARENT(%rdx), %r9
+	mov	CALL_PARENT_AT(%rdx), %rcx
+	mov	CALL_WITHIN(%rdx), %rbx
+	dec	%edi
+	jz	.Lparentless
+	test	%r9, %r9
+	jnz	4b
+	jmp	.Lparentless
+.Lway:
+	cmp	%rax, CALL_AT(%rdx)
+	je	.Lwrite
+	cmpq	$0, CALL_AT+CALL_NEXT_WAY(%rdx)
+	je	.Lsecond_way
+	mov	CALL_START(%rdx), %rdi
+	cmp	CALL_START+CALL_NEXT_WAY(%rdx), %rdi
+	jb	.Lwrite
+.Lsecond_way:
+	add	$CALL_NEXT_WAY, %rdx
+	jmp	.Lwrite
+
 .Levery:
 	mov	CELL_EVERY(%r8), %rcx
 	cmp	$1, %rcx
@@ -545,7 +715,7 @@ stub_common:
 	pause
 	jmp	.Lspin
 
-.Lspent:				/* from here to .Lleave figures are half written */
+.Lspent:				/* from here to .Lend figures are half written */
 	cmp	SLOT_MAX(%rsi), %rax
 	jbe	1f
 	mov	%rax, SLOT_MAX(%rsi)
@@ -589,8 +759,7 @@ stub_common:
 
 /*
  * An exit of a timed function, or of one that is delayed there, too. r10: the start of the delay; 0:
- * none so far; kept in rbx.
- * All that the entry of a call contains is read before the clock, so that a signal handler's calls
+ * none so far; kept in rbx. All that the entry of a call contains is read before the clock, so that a signal handler's calls
  * in between count as the function's own time.
  */
 .Lclose:
@@ -601,20 +770,16 @@ stub_common:
 	FIND_CALLS
 	CALL_SET
 	cmp	%rax, CALL_AT(%rdx)
-	je	1f
-	add	$CALL_NEXT_WAY, %rdx
-	cmp	%rax, CALL_AT(%rdx)
-	jne	.Lclosed		/* it began before timing did, or gave way */
-1:	mov	CALL_START(%rdx), %r9
+	jne	.Lclose_second
+.Lclose_found:
+	mov	CALL_START(%rdx), %r9
 	mov	%r9, %rax
 	imul	.Lmix(%rip), %rax
 	xor	CELL_SPAN(%r8), %rax
 	add	CALL_PARENT(%rdx), %rax
 	cmp	%rax, CALL_CHECK(%rdx)
-	je	2f
-	movq	$0, CALL_AT(%rdx)	/* an older call, which left in another way */
-	jmp	.Lclosed
-2:	mov	%rsi, -128(%rsp)
+	jne	.Lclose_stale
+	mov	%rsi, -128(%rsp)
 	mov	%rdx, -120(%rsp)
 	mov	-104(%rsp), %rax
 	test	%rax, %rax
@@ -645,15 +810,9 @@ stub_common:
 	mov	CALL_WITHIN(%rsi), %r9
 	mov	CALL_PARENT(%rsi), %rdx
 	test	%rdx, %rdx
-	jz	4f
-	mov	CALL_PARENT_AT(%rsi), %esi
-	and	$CALL_LAST, %esi
-	add	-112(%rsp), %rsi
-	cmp	%rdx, CALL_AT(%rsi)
-	jne	4f
-	add	%rax, CALL_CHILDREN(%rsi)
-	add	%rcx, CALL_COST(%rsi)
-4:	mov	%rax, %rcx		/* ticks */
+	jnz	.Lclose_parent
+.Lclose_sums:
+	mov	%rax, %rcx		/* ticks */
 	sub	%r10, %rcx
 	mov	%rax, %r10
 	mov	$0, %eax
@@ -661,11 +820,10 @@ stub_common:
 	mov	-120(%rsp), %rdx
 	movq	$0, CALL_AT(%rdx)
 	test	$1, %bl
-	jz	6f
+	jz	.Lclose_shared
 	ADD_SPAN
-	jmp	9f
-6:	ADD_SPAN lock
-9:	mov	-128(%rsp), %rsi
+.Lclose_added:
+	mov	-128(%rsp), %rsi
 .Lclosed:
 	testl	$FLAG_DELAY_EXIT, CELL_FLAGS(%r8)
 	jz	.Lreturn
@@ -686,130 +844,27 @@ stub_common:
 	lock xadd %rdi, SLOT_EXITS(%rsi)
 	inc	%rdi
 	jmp	.Levery
-
-/*
- * A call of a timed function begins here, behind its delay. An entry with the same address belongs
- * to a call that is over, and gives way.
- *
- * rsi: the thread's record, 0: none. r9, rcx, rbx: the call in which it is made, if the thread is
- * in one, its entry, and what that one is within. Stacks grow down: a call at or below the new one
- * is over, and another in its place may be the one.
- */
-.Lleave:
-	testb	$KIND_OPEN, -96(%rsp)
-	jz	.Lreturn
-	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
-	jz	.Lreturn
-	cmpw	$0, CELL_SPAN(%r8)
-	je	.Lreturn
-	FIND_CALLS
-	movzbl	-95(%rsp), %r10d
-	add	%rsp, %r10
-	xor	%r9d, %r9d
-	xor	%esi, %esi
-	xor	%ecx, %ecx
-	mov	$1, %ebx
-	shl	$63, %rbx
-	mov	-104(%rsp), %rax
-	test	%rax, %rax
-	jz	.Lenter
-	THREAD_RECORD %rsi
-	cmp	%rax, THREAD_OWNER(%rsi)
-	je	3f
-	mov	%rax, %rdx
-	xor	%eax, %eax
-	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
-	je	3f
-	xor	%esi, %esi
-	jmp	.Lenter
-3:	mov	THREAD_CALL(%rsi), %r9
-	mov	THREAD_CALL_AT(%rsi), %rcx
-	mov	THREAD_WITHIN(%rsi), %rbx
-	mov	$64, %edi
-4:	test	%r9, %r9
-	jz	5f
-	and	$CALL_LAST, %ecx
-	mov	-112(%rsp), %rdx
-	add	%rcx, %rdx
-	cmp	%r9, CALL_AT(%rdx)
-	jne	5f
-	cmp	%r10, %r9
-	ja	.Lenter
-	mov	CALL_PARENT(%rdx), %r9
-	mov	CALL_PARENT_AT(%rdx), %rcx
-	mov	CALL_WITHIN(%rdx), %rbx
-	dec	%edi
-	jnz	4b
-5:	xor	%r9d, %r9d
-	xor	%ecx, %ecx
-	xor	%ebx, %ebx
-.Lenter:
-	CALL_SET
-	cmp	%rax, CALL_AT(%rdx)
-	je	7f
-	cmp	%rax, CALL_AT+CALL_NEXT_WAY(%rdx)
-	je	6f
-	cmpq	$0, CALL_AT(%rdx)
-	je	7f
-	cmpq	$0, CALL_AT+CALL_NEXT_WAY(%rdx)
-	je	6f
-	mov	CALL_START(%rdx), %rdi
-	cmp	CALL_START+CALL_NEXT_WAY(%rdx), %rdi
-	jb	7f
-6:	add	$CALL_NEXT_WAY, %rdx
-7:	mov	%rax, CALL_AT(%rdx)
-	movq	$0, CALL_CHECK(%rdx)
-	mov	%r9, CALL_PARENT(%rdx)
-	mov	%rcx, CALL_PARENT_AT(%rdx)
-	mov	%rbx, CALL_WITHIN(%rdx)
-	test	%rsi, %rsi
-	jz	8f
-	mov	%rdx, %rdi
-	sub	-112(%rsp), %rdi
-	mov	%rdi, THREAD_CALL_AT(%rsi)
-	mov	%rax, THREAD_CALL(%rsi)
-	movzbl	CELL_SPAN_BIT(%r8), %ecx
-	bts	%rcx, %rbx
-	mov	%rbx, THREAD_WITHIN(%rsi)
-8:	mov	%rdx, %rcx
-	rdtsc
-	shl	$32, %rdx
-	or	%rdx, %rax
-	mov	%rax, CALL_START(%rcx)
-	imul	.Lmix(%rip), %rax
-	xor	CELL_SPAN(%r8), %rax
-	add	%r9, %rax
-	mov	%rax, CALL_CHECK(%rcx)
-	movq	$0, CALL_CHILDREN(%rcx)
-	movq	$0, CALL_COST(%rcx)
-	jmp	.Lreturn
-
-/* A thread that is left out: what has its call's address is over all the same. */
-.Lother:
-	testb	$KIND_OPEN, -96(%rsp)
-	jz	.Lreturn
-	testl	$-1, .Lspan_mask(%rip)
-	jz	.Lreturn
-	FIND_CALLS
-	CALL_SET
-	cmp	%rax, CALL_AT(%rdx)
-	je	1f
+.Lclose_second:
 	add	$CALL_NEXT_WAY, %rdx
 	cmp	%rax, CALL_AT(%rdx)
-	jne	.Lreturn
-1:	movq	$0, CALL_AT(%rdx)
-
-.Lreturn:
-	mov	%r11, %rdx
-.Lback:
-	mov	-88(%rsp), %r11
-	mov	-80(%rsp), %r10
-	mov	-72(%rsp), %r9
-	mov	-64(%rsp), %r8
-	mov	-56(%rsp), %rdi
-	mov	-48(%rsp), %rsi
-	mov	-40(%rsp), %rbx
-	notrack jmp *%rdx
+	je	.Lclose_found
+	jmp	.Lclosed		/* it began before timing did, or gave way */
+.Lclose_stale:
+	movq	$0, CALL_AT(%rdx)	/* an older call, which left in another way */
+	jmp	.Lclosed
+.Lclose_parent:
+	mov	CALL_PARENT_AT(%rsi), %esi
+	and	$CALL_LAST, %esi
+	add	-112(%rsp), %rsi
+	cmp	%rdx, CALL_AT(%rsi)
+	jne	.Lclose_sums
+	add	%rax, CALL_CHILDREN(%rsi)
+	add	%rcx, CALL_COST(%rsi)
+	jmp	.Lclose_sums
+.Lclose_shared:
+	ADD_SPAN lock
+	jmp	.Lclose_added
+.Lend:
 
 /*
  * The doorbell: the dynamic linker has mapped something. Ring, and wait until sbinject has answered
@@ -1023,8 +1078,11 @@ stub_common_template:
 	.long	.Ldue - stub_common
 	.long	.Lspin - stub_common
 	.long	.Lspent - stub_common
-	.long	.Lleave - stub_common
+	.long	.Lend - stub_common
 	.long	.Lback - stub_common
+	.long	.Lback_end - stub_common
+	.long	.Lodd - stub_common
+	.long	.Lodd_end - stub_common
 	.size	stub_common_template, . - stub_common_template
 
 	.section .data.rel.ro.sb_spills, "aw", @progbits

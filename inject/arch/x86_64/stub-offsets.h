@@ -54,6 +54,7 @@
 #define SPAN_INV_LEAST	  40
 #define SPAN_MOST	  48
 #define SPAN_APART	  56
+#define SPAN_LAST	  64
 #define SPAN_BUCKET	  512
 #define SPAN_BUCKETS	  1216
 #define CALL_AT		  0
@@ -69,7 +70,7 @@
 #define CALL_SET_SHIFT	  7	  /* log2 of a set's bytes */
 #define CALL_LAST	  0x7ffc0 /* offset of the last entry */
 #define THREADS_OFF	  0x80000
-#define THREADS		  1024
+#define THREAD_BITS	  10 /* log2 of their number */
 #define THREAD_OWNER	  0
 #define THREAD_CALL	  8
 #define THREAD_CALL_AT	  16

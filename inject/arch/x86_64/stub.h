@@ -39,9 +39,10 @@ struct stub_common {
 	uint32_t kept;	  /* from here the return address is in r11 ... */
 	uint32_t due;	  /* from here to spent: the delay is being spent */
 	uint32_t spin;	  /* from here to spent: r9 is the time to spend */
-	uint32_t spent;	  /* from here to leave: its figures are being written */
-	uint32_t leave;
-	uint32_t back; /* ... and from here in rdx again */
+	uint32_t spent;	  /* from here to end: figures are being written */
+	uint32_t end;
+	uint32_t back, back_end; /* ... and between these in rdx again */
+	uint32_t odd, odd_end;	 /* between these the hit is not in its slot either */
 };
 
 /* Registers that stubs spill; SPILL_* of stub-code.S. */
