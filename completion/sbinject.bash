@@ -81,7 +81,7 @@ _sbinject() {
 			COMPREPLY=("${COMPREPLY[@]#"${whole%%:*}:"}")
 			return
 		fi
-		[ -z "$verb" ] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
+		[[ -z $verb || $verb == trace ]] && [ "$COMP_CWORD" -gt 1 ] && [ -n "$cur" ] && {
 			COMPREPLY=($(compgen -W "$(sed -n 's/^\([a-z]*=\) .*/\1/p' <<<"$rows")" -- "$cur"))
 			compopt -o nospace 2>/dev/null
 		}

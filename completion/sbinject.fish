@@ -72,7 +72,7 @@ complete -c sbinject -n __sbinject_command -x -a '(__sbinject_subcommand)'
 complete -c sbinject -n 'not __sbinject_command; and __sbinject_first' -f -a '(__sbinject_verbs)'
 complete -c sbinject -n 'not __sbinject_command; and __sbinject_at_option' -f -a '(__sbinject_options)'
 complete -c sbinject -n 'not __sbinject_command; and string match -q "*:*" -- (commandline -ct)' -f -a '(__sbinject_symbols)'
-complete -c sbinject -n 'not __sbinject_command; and test (count (commandline -opc)) -gt 1; and test -z (__sbinject_verb); and not __sbinject_takes .' -f -a '(__sbinject_keys)'
+complete -c sbinject -n 'not __sbinject_command; and test (count (commandline -opc)) -gt 1; and begin; test -z (__sbinject_verb); or test (__sbinject_verb) = trace; end; and not __sbinject_takes .' -f -a '(__sbinject_keys)'
 complete -c sbinject -n '__sbinject_takes "^PID"' -x -a '(__fish_complete_pids)'
 complete -c sbinject -n '__sbinject_takes FILE' -r -F
 complete -c sbinject -n '__sbinject_takes "^[a-z0-9]+([|][a-z0-9]+)+\$"' -x -a '(__sbinject_arg | string split "|")'

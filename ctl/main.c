@@ -237,6 +237,21 @@ static bool print_functions(const json_t *list)
 	return list;
 }
 
+/* How long the calls of a timed target took, in the order and by the names of the JSON. */
+static void print_spans(const json_t *spans)
+{
+	const json_t *value;
+	const char *name;
+
+	json_object_foreach((json_t *)spans, name, value)
+	{
+		if (json_is_integer(value))
+			printf(" %s=%lld", name, (long long)json_integer_value(value));
+		else if (json_is_null(value))
+			printf(" %s=-", name);
+	}
+}
+
 static int verb_list(struct ctl *c, int n, char **word)
 {
 	json_t *answer = ask(c, json_pack("{s:s s:b}", "op", "list", "functions", c->by_function)),
@@ -261,6 +276,10 @@ static int verb_list(struct ctl *c, int n, char **word)
 		       (long long)json_integer_value(json_object_get(t, "hits")));
 		if (pid)
 			printf(" pid=%lld", (long long)json_integer_value(pid));
+		print_spans(json_object_get(t, "spans"));
+		if (json_object_get(t, "untimed"))
+			printf(" untimed=%lld",
+			       (long long)json_integer_value(json_object_get(t, "untimed")));
 		putchar('\n');
 		free(target);
 		if (c->by_function)
@@ -302,7 +321,7 @@ static void show_result(const struct ctl *c, const json_t *end)
 	if (text && c->json)
 		puts(text);
 	else if (text && result_from_json(text, &res, &err) == 0)
-		out_table(stdout, res, false);
+		out_table(stdout, res, 0);
 	result_free(res);
 	free(text);
 }

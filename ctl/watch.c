@@ -29,6 +29,9 @@ struct row {
 	double rate[HISTORY];		   /* newest last */
 	size_t n;
 	double given_ns;
+	bool timed;		/* how long its calls take is measured */
+	double calls, calls_ns; /* as last read */
+	double took_ns;		/* mean of the calls that returned since then, < 0: none */
 	char state[16];
 	double asked_ns;
 };
@@ -92,6 +95,16 @@ static void push(struct row *r, double rate)
 	r->rate[r->n - 1] = rate;
 }
 
+static void take_times(struct row *r, const json_t *spans)
+{
+	double calls = number(spans, "calls"), ns = number(spans, "inclusive_ns");
+
+	r->took_ns = r->known && calls > r->calls ? (ns - r->calls_ns) / (calls - r->calls) : -1;
+	r->timed = spans;
+	r->calls = calls;
+	r->calls_ns = ns;
+}
+
 static void take(struct watch *w, const json_t *t, double dt)
 {
 	/* The peer may belong to another user. */
@@ -107,6 +120,7 @@ static void take(struct watch *w, const json_t *t, double dt)
 		push(r, (hits - r->hits) / dt);
 	r->given_ns = delayed > r->delayed ? (injected - r->injected_ns) / (delayed - r->delayed) :
 					     -1;
+	take_times(r, json_object_get(t, "spans"));
 	r->hits = hits;
 	r->injected_ns = injected;
 	r->delayed = delayed;
@@ -211,10 +225,19 @@ static void put_line(const struct watch *w, const char *line, int cols)
 	fputs("\033[K\n", stdout);
 }
 
+static bool any_timed(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->row[i].timed)
+			return true;
+	return false;
+}
+
 static void draw_row(const struct watch *w, const struct row *r, int name_cols, int cols)
 {
 	char line[LINE_MAX_BYTES] = "", given[24], asked[24], whose[24] = "";
-	int spark_cols = cols - name_cols - 55, own = cols_of(r->name), room;
+	bool timed = any_timed(w);
+	int spark_cols = cols - name_cols - (timed ? 65 : 55), own = cols_of(r->name), room;
 	FILE *to = fmemopen(line, sizeof(line) - 1, "w");
 
 	if (!to)
@@ -227,6 +250,8 @@ static void draw_row(const struct watch *w, const struct row *r, int name_cols, 
 	fprintf(to, "%-*s %-7s %12.0f %12.0f %9s %9s ", name_cols - own, whose, r->state, r->hits,
 		r->n ? r->rate[r->n - 1] : 0.0, time_text(r->asked_ns, asked, sizeof(asked)),
 		time_text(r->given_ns, given, sizeof(given)));
+	if (timed)
+		fprintf(to, "%9s ", time_text(r->timed ? r->took_ns : -1, given, sizeof(given)));
 	if (spark_cols > 0)
 		sparkline(to, w, r, spark_cols > HISTORY ? HISTORY : spark_cols);
 	fclose(to);
@@ -260,8 +285,8 @@ static void draw(const struct watch *w)
 		shown = rows > 2 ? (size_t)rows - 2 : 0;
 	if (w->screen)
 		fputs("\033[H", stdout);
-	snprintf(line, sizeof(line), "%-*s %-7s %12s %12s %9s %9s", name_cols, "target", "state",
-		 "hits", "hits/s", "asked", "given");
+	snprintf(line, sizeof(line), "%-*s %-7s %12s %12s %9s %9s%s", name_cols, "target", "state",
+		 "hits", "hits/s", "asked", "given", any_timed(w) ? "      took" : "");
 	if (rows > 1 || !w->screen)
 		put_line(w, line, cols);
 	for (size_t i = 0; i < shown; i++)

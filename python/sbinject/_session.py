@@ -79,6 +79,12 @@ class Run(dict[str, Any]):
         return mean
 
     @property
+    def spans(self) -> Optional[dict[str, Any]]:
+        """How long the calls took (``calls``, ``missed``, ``p50_ns`` and so on); None without
+        ``time=True``, or before the end."""
+        return self.row.get("spans")
+
+    @property
     def outcome(self) -> Optional[str]:
         """delayed, counted, never_called, pending, no_match or refused; None before the end."""
         return self.row.get("outcome")
@@ -106,6 +112,24 @@ _COUNTS = ("hits", "delayed", "injected_ns", "overrun_ns", "active_s")
 _OUTCOMES = ("delayed", "counted", "refused", "never_called", "pending", "no_match")
 
 
+def _sum_spans(a: Optional[dict[str, Any]], b: Optional[dict[str, Any]]) -> Any:
+    if not a or not b:
+        return a or b
+    row = {**b}
+    for name in ("calls", "missed", "inclusive_ns"):
+        row[name] = a[name] + b[name]
+    own = a["exclusive_ns"], b["exclusive_ns"]
+    row["exclusive_ns"] = None if None in own else sum(own)
+    for name, choose in ("min_ns", min), ("max_ns", max):
+        row[name] = choose((s[name] for s in (a, b) if s[name] is not None), default=None)
+    row.update(p50_ns=None, p90_ns=None, p99_ns=None)
+    calls: dict[tuple[int, int], int] = {}
+    for start, end, n in a["histogram"] + b["histogram"]:
+        calls[start, end] = calls.get((start, end), 0) + n
+    row["histogram"] = [[*edges, n] for edges, n in sorted(calls.items())]
+    return row
+
+
 def _sum_rows(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     row = {**a, **b}
     for name in _COUNTS:
@@ -117,7 +141,13 @@ def _sum_rows(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     if "given_ns" in row:
         mean = row["injected_ns"] / row["delayed"] if row.get("delayed") else None
         row["given_ns"] = {"mean": mean, "p50": None, "p99": None, "max": None}
-    row["sites"] = a.get("sites", []) + [s for s in b.get("sites", []) if s not in a["sites"]]
+    spans = _sum_spans(a.get("spans"), b.get("spans"))
+    if spans:
+        row["spans"] = spans
+    for name in ("sites", "sites_untimed"):
+        if name in row:
+            old = a.get(name, [])
+            row[name] = old + [s for s in b.get(name, []) if s not in old]
     return row
 
 
@@ -396,7 +426,8 @@ def add(
     On return the hooks are in force. ``delay`` has its unit (``"5us"``); 0 only counts; without
     one it is 1us. ``pid`` is another process than this one, with its descendants. Keys are those
     of sbinject-targets(5): ``every=10``, ``start="1s"``, ``for_="5s"``, ``thread="worker-*"``,
-    ``resume=True``, ``inline=True``, ``at="exit"``. Returns the Run, filled by ``remove``.
+    ``resume=True``, ``inline=True``, ``at="exit"``, ``time=True`` (see ``Run.spans``). Returns
+    the Run, filled by ``remove``.
 
     >>> run = sbinject.add("py:__main__:step", "10us")
     >>> step()

@@ -206,50 +206,50 @@ static const struct option_row rows[] = {
 	{ "match", 0, VERB_ALL, READ(opt_match, "GLOB"), "processes by their whole command line" },
 	{ "all", 'a', VERB_RUN, FLAG(session.all),
 	  "every process of the machine, those that start later too (uprobe)" },
-	{ "no-children", 0, VERB_RUN | VERB_LIST | VERB_SWEEP | VERB_RECOVER, NOT(session.children),
-	  "not its descendants" },
-	{ "no-follow", 0, VERB_RUN, NOT(session.follow),
+	{ "no-children", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_RECOVER,
+	  NOT(session.children), "not its descendants" },
+	{ "no-follow", 0, VERB_RUNS, NOT(session.follow),
 	  "plant and let the target run untraced; later children are not followed" },
-	{ "targets", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, READ(opt_targets, "FILE"),
+	{ "targets", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP, READ(opt_targets, "FILE"),
 	  "more targets, one a line (sbinject-targets(5))" },
-	{ "delay", 0, VERB_RUN, READ(opt_delay, "TIME"), "for targets without one (default 1us)" },
-	{ "every", 0, VERB_RUN | VERB_SWEEP, READ(opt_every, "N"),
+	{ "delay", 0, VERB_RUNS, READ(opt_delay, "TIME"), "for targets without one (default 1us)" },
+	{ "every", 0, VERB_RUNS | VERB_SWEEP, READ(opt_every, "N"),
 	  "delay each Nth hit of a thread" },
-	{ "start", 0, VERB_RUN, TIME(session.start_ns), "begin that long after attaching" },
-	{ "start-on", 0, VERB_RUN, TEXT(session.start_on, "TARGET|FILE"),
+	{ "start", 0, VERB_RUNS, TIME(session.start_ns), "begin that long after attaching" },
+	{ "start-on", 0, VERB_RUNS, TEXT(session.start_on, "TARGET|FILE"),
 	  "begin at the target's first hit, or when the file exists" },
-	{ "for", 0, VERB_RUN, READ(opt_for, "TIME"), "detach after so long" },
-	{ "mechanism", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, READ(opt_mechanism, "auto|jump|int3"),
+	{ "for", 0, VERB_RUNS, READ(opt_for, "TIME"), "detach after so long" },
+	{ "mechanism", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP, READ(opt_mechanism, "auto|jump|int3"),
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUN | VERB_LIST | VERB_SWEEP, TEXT(backend, "auto|inject|uprobe|kmod"),
-	  "what does the hooking" },
-	{ "max-slowdown", 0, VERB_RUN | VERB_SWEEP, READ(opt_max_slowdown, "P%"),
+	{ "backend", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP,
+	  TEXT(backend, "auto|inject|uprobe|kmod"), "what does the hooking" },
+	{ "max-slowdown", 0, VERB_RUNS | VERB_SWEEP, READ(opt_max_slowdown, "P%"),
 	  "refuse to add more than this to a thread's time" },
-	{ "require-hits", 0, VERB_RUN, FLAG(require_hits),
+	{ "require-hits", 0, VERB_RUNS, FLAG(require_hits),
 	  "fail (125) when a target was never hit" },
-	{ "hits-by-function", 0, VERB_RUN, FLAG(session.by_function),
+	{ "hits-by-function", 0, VERB_RUNS, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
-	{ "by-process", 0, VERB_RUN, FLAG(by_process), "show each of many processes" },
-	{ "json", 0, VERB_RUN | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, TEXT(json, "FILE|-"),
+	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
+	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, TEXT(json, "FILE|-"),
 	  "the result as JSON" },
-	{ "jsonl", 0, VERB_RUN, TEXT(jsonl, "FILE"), "the result as one line, appended" },
-	{ "tag", 0, VERB_RUN | VERB_SWEEP, READ(opt_tag, "K=V"), "put into the JSON; repeatable" },
-	{ "interval", 0, VERB_RUN, READ(opt_interval, "TIME"), "a status line so often" },
+	{ "jsonl", 0, VERB_RUNS, TEXT(jsonl, "FILE"), "the result as one line, appended" },
+	{ "tag", 0, VERB_RUNS | VERB_SWEEP, READ(opt_tag, "K=V"), "put into the JSON; repeatable" },
+	{ "interval", 0, VERB_RUNS, READ(opt_interval, "TIME"), "a status line so often" },
 	{ "from-env", 0, VERB_RUN, FLAG(from_env),
 	  "targets and settings of SPEED_BUMP_*, as a command without a target has them" },
-	{ "daemon", 0, VERB_RUN, FLAG(background), "return when the hooks are in force; with -p" },
-	{ "status-fd", 0, VERB_RUN, READ(opt_status_fd, "N"),
+	{ "daemon", 0, VERB_RUNS, FLAG(background), "return when the hooks are in force; with -p" },
+	{ "status-fd", 0, VERB_RUNS, READ(opt_status_fd, "N"),
 	  "a line on descriptor N when attached and when ended" },
-	{ "metrics", 0, VERB_RUN, TEXT(metrics, "[ADDR:]PORT"),
+	{ "metrics", 0, VERB_RUNS, TEXT(metrics, "[ADDR:]PORT"),
 	  "serve counters to Prometheus; on loopback where no address is given" },
-	{ "metrics-file", 0, VERB_RUN, TEXT(metrics_file, "FILE"),
+	{ "metrics-file", 0, VERB_RUNS, TEXT(metrics_file, "FILE"),
 	  "write them for the textfile collector" },
-	{ "metrics-by-pid", 0, VERB_RUN, FLAG(metrics_by_pid), "with a label for each process" },
-	{ "events", 0, VERB_RUN, TEXT(events, "FILE"),
+	{ "metrics-by-pid", 0, VERB_RUNS, FLAG(metrics_by_pid), "with a label for each process" },
+	{ "events", 0, VERB_RUNS, TEXT(events, "FILE"),
 	  "each change of state as a line of JSON, with both clocks" },
-	{ "perf-map", 0, VERB_RUN, FLAG(session.perf_map),
+	{ "perf-map", 0, VERB_RUNS, FLAG(session.perf_map),
 	  "names for perf report: of the stubs, in /tmp/perf-PID.map, until the end" },
-	{ "perf-map-keep", 0, VERB_RUN, FLAG(session.perf_map_keep),
+	{ "perf-map-keep", 0, VERB_RUNS, FLAG(session.perf_map_keep),
 	  "as --perf-map, and the files stay" },
 	{ "quiet", 'q', VERB_ALL, READ(opt_quiet, NULL), "errors only" },
 	{ "verbose", 'v', VERB_ALL, READ(opt_verbose, NULL), "say what is being done" },
@@ -348,6 +348,28 @@ static int parse_options(struct parse *p, int argc, char **argv, enum option_ver
 		ret = set_option(p, row, optarg);
 	}
 	return ret;
+}
+
+/* All targets of a trace are timed, except those that say time=no, and not delayed by default. */
+static int time_targets(struct parse *p)
+{
+	struct spec_list *list = &p->opt->session.targets;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct spec *spec = &list->spec[i];
+
+		if (spec->kind == SPEC_LINE) {
+			err_set(p->err, SB_EUSAGE,
+				"target '%s': only calls of a function can be timed", spec->text);
+			err_hint(p->err, "name the function: sbinject trace libfoo.so:f");
+			return -SB_EUSAGE;
+		}
+		spec->timed |= !spec->time_given;
+	}
+	if (!p->delay_given)
+		p->delay_ns = 0;
+	p->delay_given = true;
+	return 0;
 }
 
 /* Defaults of the whole command line apply to the targets without a value of their own. */
@@ -460,6 +482,7 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 
 	memset(opt, 0, sizeof(*opt));
 	opt->session.follow = opt->session.children = true;
+	opt->trace = verb == VERB_TRACE;
 	while (left < argc && strcmp(argv[left], "--"))
 		left++;
 	if (left < argc)
@@ -473,6 +496,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		hint_command(&p);
 	if (ret == 0)
 		ret = take_env(&p, verb);
+	if (ret == 0 && verb == VERB_TRACE)
+		ret = time_targets(&p);
 	if (ret == 0)
 		ret = add_start_on(&p);
 	if (ret < 0)

@@ -15,7 +15,9 @@ enum option_verb {
 	VERB_RECOVER = 4,
 	VERB_DOCTOR = 8,
 	VERB_SWEEP = 16,
-	VERB_ALL = 31
+	VERB_TRACE = 32, /* a run whose targets are timed */
+	VERB_RUNS = VERB_RUN | VERB_TRACE,
+	VERB_ALL = 63
 };
 
 /* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found no process). A command without a

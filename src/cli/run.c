@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "command.h"
 #include "options.h"
+#include "run.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/out/out.h"
@@ -19,12 +20,8 @@
 
 enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
 
-static void run_help(FILE *to)
+void run_help_keys(FILE *to)
 {
-	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
-	      "py:MODULE:QUALNAME;\n"
-	      "  DELAY a time with its unit (5us); KEY one of\n\n",
-	      to);
 	for (size_t i = 0; spec_key(i); i++) {
 		char left[64];
 
@@ -32,6 +29,15 @@ static void run_help(FILE *to)
 		fprintf(to, "  %-32s %s\n", left, spec_key(i)->help);
 	}
 	fputs("\n", to);
+}
+
+static void run_help(FILE *to)
+{
+	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
+	      "py:MODULE:QUALNAME;\n"
+	      "  DELAY a time with its unit (5us); KEY one of\n\n",
+	      to);
+	run_help_keys(to);
 	options_help(to, VERB_RUN);
 	fputs("\n", to);
 	command_print_verbs(to);
@@ -58,9 +64,10 @@ static int check(struct options *opt, struct sb_err *err)
 		err_hint(err, "sbinject --help shows the forms");
 		return -SB_EUSAGE;
 	}
-	if (attach && !opt->session.targets.count && !opt->background) {
+	if (!opt->session.targets.count && (opt->trace || (attach && !opt->background))) {
 		err_set(err, SB_EUSAGE, "no target is given");
-		err_hint(err, "sbinject -p PID libc.so.6:getpid 5us");
+		err_hint(err, opt->trace ? "sbinject trace -p PID libc.so.6:getpid" :
+					   "sbinject -p PID libc.so.6:getpid 5us");
 		return -SB_EUSAGE;
 	}
 	if (opt->command && opt->json && !strcmp(opt->json, "-")) {
@@ -147,7 +154,9 @@ static int write_result(const struct options *opt, const struct result *res)
 	struct sb_err err = { 0 };
 
 	if (!opt->quiet && res->n_targets)
-		out_table(stderr, res, opt->by_process);
+		out_table(stderr, res,
+			  (opt->by_process ? OUT_BY_PROCESS : 0) |
+				  (opt->trace ? OUT_TIMES_FIRST : 0));
 	if (opt->json)
 		out_json(opt->json, res, false, &err);
 	if (opt->jsonl)
@@ -274,18 +283,29 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 	return run_session(opt, argc, argv, err);
 }
 
-static int run_main(const struct command *cmd, int argc, char **argv)
+/* The words as typed, for the result: getopt_long() moves the options to the front. */
+static char **typed_words(int argc, char **argv, enum option_verb verb, int *n)
 {
-	struct sb_err err = { 0 };
-	struct options opt;
-	char **typed = malloc(((size_t)argc + 1) * sizeof(*typed));
-	int status;
+	char **typed = malloc(((size_t)argc + 2) * sizeof(*typed));
 
 	if (!typed)
 		abort();
-	/* getopt_long() moves the options to the front; the result shows the words as typed. */
-	memcpy(typed, argv, ((size_t)argc + 1) * sizeof(*typed));
-	if (options_parse(argc, argv, VERB_RUN, &opt, &err) < 0) {
+	*n = 0;
+	if (verb != VERB_RUN) /* argv[0] is the verb */
+		typed[(*n)++] = (char *)"sbinject";
+	for (int i = 0; i < argc; i++)
+		typed[(*n)++] = argv[i];
+	return typed;
+}
+
+int run_verb(const struct command *cmd, int argc, char **argv, enum option_verb verb)
+{
+	struct sb_err err = { 0 };
+	struct options opt;
+	int status, n_typed;
+	char **typed = typed_words(argc, argv, verb, &n_typed);
+
+	if (options_parse(argc, argv, verb, &opt, &err) < 0) {
 		status = own_exit(&opt, err.code);
 	} else if (opt.help) {
 		command_print_usage(stdout, cmd);
@@ -296,7 +316,7 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 	} else if (check(&opt, &err) < 0) {
 		status = own_exit(&opt, err.code);
 	} else {
-		status = run_checked(&opt, argc, typed, &err);
+		status = run_checked(&opt, n_typed, typed, &err);
 	}
 	if (err.code)
 		command_print_error(&err);
@@ -304,6 +324,11 @@ static int run_main(const struct command *cmd, int argc, char **argv)
 	options_free(&opt);
 	free(typed);
 	return status;
+}
+
+static int run_main(const struct command *cmd, int argc, char **argv)
+{
+	return run_verb(cmd, argc, argv, VERB_RUN);
 }
 
 const struct command cmd_run = {

@@ -302,6 +302,7 @@ static int op_disable(struct request *r)
 static int op_list(struct request *r)
 {
 	const struct backend *b = r->c->backend;
+	bool histogram = json_is_true(json_object_get(r->in, "histogram"));
 	json_t *list = json_must(json_array());
 
 	for (size_t i = 0; i < session_targets(r->c->session); i++) {
@@ -313,6 +314,7 @@ static int op_list(struct request *r)
 		if (t.removed)
 			continue;
 		o = control_target(&t, i);
+		control_times(b, r->c->session, i, histogram, o);
 		if (json_is_true(json_object_get(r->in, "functions")))
 			control_functions(b, r->c->session, i, o);
 		json_add(list, o);

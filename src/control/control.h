@@ -17,7 +17,10 @@
  *	{"op": "delay", "delay_ns": N}				sets the default of later adds;
  *								without N: reads it
  *	{"op": "enable"} {"op": "disable"}
- *	{"op": "list"} {"op": "status"}
+ *	{"op": "list", "functions": B, "histogram": B}
+ *			"spans": {"calls": N, ...}		of a timed target, as --json has it
+ *			"untimed": N				its functions that are not timed
+ *	{"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,
  *								 injected_ns, overrun_ns]

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "elf/symbol.h"
+#include "src/result/times.h"
 
 json_t *control_target(const struct session_target *t, size_t index)
 {
@@ -20,6 +21,8 @@ json_t *control_target(const struct session_target *t, size_t index)
 	json_put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
 	json_put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
 	json_put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
+	if (t->untimed)
+		json_put(o, "untimed", json_integer((json_int_t)t->untimed));
 	return o;
 }
 
@@ -49,4 +52,16 @@ void control_functions(const struct backend *b, struct session_core *s, size_t i
 		json_add(array, function_json(&list[i]));
 	free(list);
 	json_put(target, "functions", array);
+}
+
+void control_times(const struct backend *b, struct session_core *s, size_t index, bool histogram,
+		   json_t *target)
+{
+	struct result_times times = { 0 };
+
+	if (b->times)
+		b->times(s, index, &times);
+	if (times.known)
+		json_put(target, "spans", times_json(&times, histogram));
+	free(times.bucket);
 }

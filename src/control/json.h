@@ -9,5 +9,8 @@ json_t *control_target(const struct session_target *t, size_t index);
 /* Adds its functions with their own hits as "functions", if the session counts them. */
 void control_functions(const struct backend *b, struct session_core *s, size_t index,
 		       json_t *target);
+/* Adds how long its calls take as "spans", if it is timed. */
+void control_times(const struct backend *b, struct session_core *s, size_t index, bool histogram,
+		   json_t *target);
 
 #endif

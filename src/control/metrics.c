@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime.h"
+#include "steady.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/out/out.h"
@@ -29,6 +32,7 @@ enum { OPEN_LIMIT = 32, OPEN_MOST = 16 };
 struct metrics {
 	struct metrics_config cfg;
 	struct MHD_Daemon *http;
+	struct steady *steady;
 	pthread_t writer;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -95,7 +99,11 @@ static void put_label(FILE *f, const char *s)
 struct page {
 	FILE *f;
 	bool openmetrics;
+	struct steady *steady;
 };
+
+/* Above this share of what was shown, a smaller value is a better reading of the clock. */
+#define SAME 0.999
 
 static void head(const struct page *p, const char *name, const char *type, const char *unit,
 		 const char *help)
@@ -132,6 +140,17 @@ static void row(FILE *f, const char *name, const json_t *t, pid_t pid, double va
 	fprintf(f, "} %.17g\n", value);
 }
 
+/* A counter of a target: `more` tells apart those of one name. See steady.h for reset. */
+static double steady(const struct page *p, const char *name, const json_t *t, long long more,
+		     double value, double reset)
+{
+	char key[128];
+
+	snprintf(key, sizeof(key), "%s %lld %lld", name,
+		 (long long)json_integer_value(json_object_get(t, "index")), more);
+	return steady_value(p->steady, key, value, reset);
+}
+
 static const struct counter {
 	const char *name, *key, *unit, *help;
 	double scale;
@@ -147,7 +166,7 @@ static const struct counter {
 enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
 
 /* Lanes are by thread: adds up those of one process and target. */
-static void rows_by_pid(FILE *f, const struct counter *c, const json_t *targets,
+static void rows_by_pid(const struct page *p, const struct counter *c, const json_t *targets,
 			const json_t *lanes)
 {
 	size_t i, k, j;
@@ -177,7 +196,8 @@ static void rows_by_pid(FILE *f, const struct counter *c, const json_t *targets,
 					json_array_get(other, (size_t)c->lane));
 			}
 			if (first)
-				row(f, name, t, (pid_t)pid, sum * c->scale);
+				row(p->f, name, t, (pid_t)pid,
+				    steady(p, name, t, (long long)pid, sum * c->scale, SAME));
 		}
 	}
 }
@@ -193,13 +213,15 @@ static void put_counters(const struct page *p, const json_t *targets, const json
 		head(p, counters[c].name, "counter", counters[c].unit, counters[c].help);
 		snprintf(name, sizeof(name), "%s_total", counters[c].name);
 		if (lanes && counters[c].lane) {
-			rows_by_pid(f, &counters[c], targets, lanes);
+			rows_by_pid(p, &counters[c], targets, lanes);
 			continue;
 		}
 		json_array_foreach((json_t *)targets, i, t)
 			row(f, name, t, 0,
-			    (double)json_integer_value(json_object_get(t, counters[c].key)) *
-				    counters[c].scale);
+			    steady(p, name, t, 0,
+				   (double)json_integer_value(json_object_get(t, counters[c].key)) *
+					   counters[c].scale,
+				   SAME));
 	}
 }
 
@@ -231,11 +253,95 @@ static void put_gauges(const struct page *p, const json_t *targets, const json_t
 	fprintf(f, "sbinject_processes %zu\n", json_array_size(json_object_get(status, "pids")));
 }
 
+/* ---- how long calls took ---- */
+
+#define BOUND_LEAST 64u /* ns; each bound is twice the one before */
+enum { BOUNDS = 31 };	/* up to 68.7 s */
+
+static uint64_t number(const json_t *value)
+{
+	const char *digits = json_string_value(value); /* above 2^63 - 1 */
+
+	return digits ? strtoull(digits, NULL, 10) : (uint64_t)json_integer_value(value);
+}
+
+/* The calls of a bucket that straddles a bound count above it: each was at most that long. */
+static void count_calls(const json_t *histogram, uint64_t count[BOUNDS + 1])
+{
+	json_t *bucket;
+	size_t i;
+
+	json_array_foreach((json_t *)histogram, i, bucket)
+	{
+		uint64_t to_ns = number(json_array_get(bucket, 1));
+		int k = 0;
+
+		while (k < BOUNDS && to_ns > (uint64_t)BOUND_LEAST << k)
+			k++;
+		count[k] += number(json_array_get(bucket, 2));
+	}
+}
+
+/* The number of calls is that of the buckets: a call that returns meanwhile is in both or none. */
+static void put_durations(const struct page *p, const json_t *t, const json_t *spans)
+{
+	static const char sum_name[] = "sbinject_call_duration_seconds_sum";
+	uint64_t count[BOUNDS + 1] = { 0 };
+	double calls = 0, shown = 0;
+
+	count_calls(json_object_get(spans, "histogram"), count);
+	for (int k = 0; k <= BOUNDS; k++) {
+		char bound[32] = "+Inf";
+
+		if (k < BOUNDS)
+			snprintf(bound, sizeof(bound), "%.12g",
+				 (double)((uint64_t)BOUND_LEAST << k) * 1e-9);
+		calls += (double)count[k];
+		/* No bound has fewer calls than the one below it. */
+		shown = fmax(shown, steady(p, "bucket", t, k, calls, 0));
+		put_target(p->f, "sbinject_call_duration_seconds_bucket", t);
+		fprintf(p->f, ",le=\"%s\"} %.17g\n", bound, shown);
+	}
+	row(p->f, sum_name, t, 0,
+	    steady(p, sum_name, t, 0, (double)number(json_object_get(spans, "inclusive_ns")) * 1e-9,
+		   0));
+	row(p->f, "sbinject_call_duration_seconds_count", t, 0, shown);
+}
+
+/* Only of timed targets: a series of zeros would say that calls are measured. */
+static void put_times(const struct page *p, const json_t *targets)
+{
+	const json_t *spans = NULL;
+	json_t *t;
+	size_t i;
+
+	json_array_foreach((json_t *)targets, i, t) if (!spans) spans = json_object_get(t, "spans");
+	if (!spans)
+		return;
+	head(p, "sbinject_call_duration_seconds", "histogram", "seconds",
+	     "How long calls of timed targets took, without the delays given to them.");
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		spans = json_object_get(t, "spans");
+		if (spans)
+			put_durations(p, t, spans);
+	}
+	head(p, "sbinject_calls_missed", "gauge", NULL,
+	     "Calls that began and of which no return was seen: in progress, or left otherwise.");
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		spans = json_object_get(t, "spans");
+		if (spans)
+			row(p->f, "sbinject_calls_missed", t, 0,
+			    (double)number(json_object_get(spans, "missed")));
+	}
+}
+
 /* The whole text; NULL: the session does not answer. The caller frees. */
 static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 {
-	struct page p = { .openmetrics = openmetrics };
-	json_t *list = ask(m->cfg.session, "{\"op\":\"list\"}\n");
+	struct page p = { .openmetrics = openmetrics, .steady = m->steady };
+	json_t *list = ask(m->cfg.session, "{\"op\":\"list\",\"histogram\":true}\n");
 	json_t *status = list ? ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
 	json_t *lanes = status && m->cfg.by_pid ? ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
 						  NULL;
@@ -246,6 +352,7 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 		if (!p.f)
 			abort();
 		put_counters(&p, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
+		put_times(&p, json_object_get(list, "targets"));
 		put_gauges(&p, json_object_get(list, "targets"), status);
 		fputs("# EOF\n", p.f);
 		fclose(p.f);
@@ -465,6 +572,7 @@ int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct 
 	if (!m)
 		abort();
 	m->cfg = *cfg;
+	m->steady = steady_new();
 	if (!m->cfg.interval_ns)
 		m->cfg.interval_ns = 5000000000ull;
 	sigfillset(&all);
@@ -495,5 +603,6 @@ void metrics_close(struct metrics *m)
 		pthread_mutex_unlock(&m->lock);
 		pthread_join(m->writer, NULL);
 	}
+	steady_free(m->steady);
 	free(m);
 }

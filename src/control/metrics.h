@@ -20,6 +20,9 @@
  *	sbinject_delay_seconds{target=}			delay of one call, as set
  *	sbinject_target_state{target=,
  *		sbinject_target_state=}			1 for its state: on off pending
+ *	sbinject_call_duration_seconds{target=}		histogram: how long calls took; time=yes
+ *	sbinject_calls_missed{target=}			hits that are not in it: in progress, or
+ *							no return was seen
  *	sbinject_enabled
  *	sbinject_processes
  *

@@ -78,7 +78,11 @@ static void add_site(struct out_grid *grid, const char *spec, const struct resul
 	else
 		out_grid_add(grid, "-");
 	add_pids(grid, site->pids, site->n_pids);
-	add_name(grid, site->mechanism);
+	if (site->untimed)
+		out_grid_add(grid, "%s; not timed: %s", site->mechanism ? site->mechanism : "-",
+			     site->untimed);
+	else
+		add_name(grid, site->mechanism);
 }
 
 /* A row whose last cell is the reason for the refusal. */
@@ -130,14 +134,15 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Functions, of the sites that are their exits. */
+/* Functions, of the sites that are their exits, or their entries. */
 static size_t count_functions(const struct result_target *target)
 {
 	uint64_t *entry = must_calloc(target->n_sites + 1, sizeof(*entry));
 	size_t n = 0;
 
 	for (size_t i = 0; i < target->n_sites; i++)
-		entry[i] = target->site[i].function;
+		entry[i] = target->site[i].function ? target->site[i].function :
+						      target->site[i].address;
 	qsort(entry, target->n_sites, sizeof(*entry), by_value);
 	for (size_t i = 0; i < target->n_sites; i++)
 		n += !i || entry[i] != entry[i - 1];
@@ -145,19 +150,28 @@ static size_t count_functions(const struct result_target *target)
 	return n;
 }
 
-/* Of a target at exits: how many of its functions can be hooked there. */
+static size_t count_timed(const struct result_target *target)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		n += !target->site[i].untimed;
+	return n;
+}
+
+/* Of a target at exits, or of a timed one: of how many of its functions that can be done. */
 static void print_share(FILE *to, const struct result_target *target)
 {
 	char spec[TEXT_QUOTE_SIZE];
 	size_t n, all;
 
-	if (!target->at || target->n_sites + target->n_refused < 2)
+	if ((!target->at && !target->timed) || target->n_sites + target->n_refused < 2)
 		return;
-	n = count_functions(target);
-	all = n + target->n_refused;
-	fprintf(to, "%s: %zu of %zu functions can be hooked at all exits (%.1f %%)\n",
+	n = target->timed ? count_timed(target) : count_functions(target);
+	all = (target->timed ? target->n_sites : n) + target->n_refused;
+	fprintf(to, "%s: %zu of %zu functions can be %s (%.1f %%)\n",
 		text_quote(target->spec, spec, sizeof(spec)), n, all,
-		100.0 * (double)n / (double)all);
+		target->timed ? "timed" : "hooked at all exits", 100.0 * (double)n / (double)all);
 }
 
 void out_list(FILE *to, const struct result *res)

@@ -24,6 +24,10 @@ static void print_target(FILE *to, const struct out_status_target *target, doubl
 	fprintf(to, " hits %" PRIu64 " %s/s given %s", target->total.hits,
 		out_rate(per_s, rate, sizeof(rate)),
 		target->given_ns < 0 ? "-" : out_time(target->given_ns, given, sizeof(given)));
+	if (target->timed)
+		fprintf(to, " took %s",
+			target->took_ns < 0 ? "-" :
+					      out_time(target->took_ns, given, sizeof(given)));
 }
 
 /* The whole line, without its end. The caller frees. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "times.h"
 
 #define NOTICES_MAX   10 /* of one kind; the rest is counted */
 #define PROCESSES_MAX 20
@@ -452,7 +453,7 @@ static void print_functions(FILE *to, const struct result_target *target)
 	free(sum);
 }
 
-void out_table(FILE *to, const struct result *res, bool by_process)
+static void print_targets(FILE *to, const struct result *res)
 {
 	struct out_grid grid = { target_cols, sizeof(target_cols) / sizeof(target_cols[0]), NULL,
 				 0 };
@@ -461,6 +462,37 @@ void out_table(FILE *to, const struct result *res, bool by_process)
 		add_target(&grid, &res->target[i]);
 	if (res->n_targets)
 		out_grid_print(&grid, to);
+}
+
+static bool any_timed(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (res->target[i].times.known)
+			return true;
+	return false;
+}
+
+static void print_tables(FILE *to, const struct result *res, bool times_first)
+{
+	bool timed = any_timed(res);
+
+	if (timed && times_first) {
+		out_times(to, res, true);
+		fputc('\n', to);
+	}
+	print_targets(to, res);
+	if (timed && !times_first) {
+		fputc('\n', to);
+		out_times(to, res, false);
+	}
+}
+
+void out_table(FILE *to, const struct result *res, unsigned int how)
+{
+	bool by_process = how & OUT_BY_PROCESS;
+
+	print_tables(to, res, how & OUT_TIMES_FIRST);
+	out_times_notices(to, res);
 	for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
 		print_outcomes(to, res, &notices[i]);
 	for (size_t i = 0; i < res->n_targets; i++) {

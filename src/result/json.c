@@ -433,6 +433,7 @@ static const struct field site_fields[] = {
 	  .kind = &kind_times,
 	  .at = offsetof(struct result_site, times),
 	  .optional = true },
+	FIELD(struct result_site, untimed, kind_string, .optional = true),
 };
 
 static const struct field refused_fields[] = {
@@ -458,6 +459,7 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, delay_ns, kind_u64),
 	FIELD(struct result_target, every, kind_u64),
 	FIELD(struct result_target, at, kind_string, .optional = true),
+	FIELD(struct result_target, timed, kind_flag, .optional = true),
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),

@@ -26,7 +26,7 @@ static const char *string_get(KIND_GET_ARGS)
 }
 
 /* jansson's integers end at 2^63 - 1; a larger number is a string of digits. */
-static json_t *u64_new(uint64_t n)
+json_t *kind_u64_new(uint64_t n)
 {
 	char digits[24];
 
@@ -36,7 +36,7 @@ static json_t *u64_new(uint64_t n)
 	return json_string(digits);
 }
 
-static bool u64_read(const json_t *value, uint64_t *n)
+bool kind_u64_read(const json_t *value, uint64_t *n)
 {
 	const char *s = json_string_value(value);
 	json_int_t i = json_integer_value(value);
@@ -53,12 +53,12 @@ static bool u64_read(const json_t *value, uint64_t *n)
 
 static json_t *u64_put(KIND_PUT_ARGS)
 {
-	return u64_new(*(const uint64_t *)(base + field->at));
+	return kind_u64_new(*(const uint64_t *)(base + field->at));
 }
 
 static const char *u64_get(KIND_GET_ARGS)
 {
-	return u64_read(value, (uint64_t *)(base + field->at)) ? NULL : "a whole number";
+	return kind_u64_read(value, (uint64_t *)(base + field->at)) ? NULL : "a whole number";
 }
 
 /* 0 is an unknown size. */
@@ -66,7 +66,7 @@ static json_t *extent_put(KIND_PUT_ARGS)
 {
 	uint64_t n = *(const uint64_t *)(base + field->at);
 
-	return n ? u64_new(n) : json_null();
+	return n ? kind_u64_new(n) : json_null();
 }
 
 static const char *extent_get(KIND_GET_ARGS)
@@ -74,16 +74,27 @@ static const char *extent_get(KIND_GET_ARGS)
 	return json_is_null(value) ? NULL : u64_get(field, base, value, res, err);
 }
 
+static json_t *flag_put(KIND_PUT_ARGS)
+{
+	return *(const bool *)(base + field->at) ? json_true() : json_null();
+}
+
+static const char *flag_get(KIND_GET_ARGS)
+{
+	*(bool *)(base + field->at) = json_is_true(value);
+	return json_is_boolean(value) || json_is_null(value) ? NULL : "true or false";
+}
+
 static json_t *size_put(KIND_PUT_ARGS)
 {
-	return u64_new(*(const size_t *)(base + field->at));
+	return kind_u64_new(*(const size_t *)(base + field->at));
 }
 
 static const char *size_get(KIND_GET_ARGS)
 {
 	uint64_t n;
 
-	if (!u64_read(value, &n) || n > SIZE_MAX)
+	if (!kind_u64_read(value, &n) || n > SIZE_MAX)
 		return "a whole number";
 	*(size_t *)(base + field->at) = (size_t)n;
 	return NULL;
@@ -98,7 +109,7 @@ static const char *uint_get(KIND_GET_ARGS)
 {
 	uint64_t n;
 
-	if (!u64_read(value, &n) || n > UINT_MAX)
+	if (!kind_u64_read(value, &n) || n > UINT_MAX)
 		return "a whole number";
 	*(unsigned int *)(base + field->at) = (unsigned int)n;
 	return NULL;
@@ -247,6 +258,7 @@ static const char *time_get(KIND_GET_ARGS)
 KIND(string);
 KIND(u64);
 KIND(extent);
+KIND(flag);
 KIND(size);
 KIND(uint);
 KIND(pid);

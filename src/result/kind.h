@@ -48,6 +48,7 @@ struct field {
 extern const struct kind kind_string;  /* char *; NULL is null */
 extern const struct kind kind_u64;     /* above 2^63 - 1: a string of digits */
 extern const struct kind kind_extent;  /* uint64_t; 0 is null */
+extern const struct kind kind_flag;    /* bool; false is null */
 extern const struct kind kind_size;    /* size_t */
 extern const struct kind kind_uint;    /* unsigned int */
 extern const struct kind kind_pid;     /* pid_t */
@@ -59,5 +60,9 @@ extern const struct kind kind_time;    /* struct timespec_ns as ISO 8601; the ep
 extern const struct kind kind_times;   /* struct result_times; not known is null (times.c) */
 
 bool kind_pid_read(const json_t *value, pid_t *pid);
+
+/* A number as kind_u64 writes and reads it. */
+json_t *kind_u64_new(uint64_t n);
+bool kind_u64_read(const json_t *value, uint64_t *n);
 
 #endif

@@ -118,6 +118,7 @@ void result_site_free(struct result_site *site)
 	free(site->symbol);
 	free(site->name);
 	free(site->mechanism);
+	free(site->untimed);
 	free(site->file);
 	free(site->pids);
 }

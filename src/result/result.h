@@ -48,7 +48,7 @@ struct result_times {
 	bool own_known;	 /* exclusive_ns is: false for calls of Python functions, for example */
 	uint64_t calls;	 /* that returned; all that follows is of these */
 	uint64_t missed; /* that began and were not seen to return: exceptions, threads that ended,
-			    calls in progress */
+			    calls in progress, functions that are not timed */
 	uint64_t inclusive_ns;
 	uint64_t exclusive_ns; /* without the timed functions that they called */
 	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
@@ -67,6 +67,7 @@ struct result_site {
 	uint64_t line;	   /* its first line; 0: unknown */
 	pid_t *pids;
 	size_t n_pids;
+	char *untimed; /* of `list` with time=yes: why its calls cannot be timed; NULL: they can */
 	bool each;     /* it has its own counter; only then does JSON show its hits */
 	uint64_t hits; /* of this function alone, in all processes that have it at that address */
 	struct result_times times; /* of this function alone; quantiles exact within 19 % */
@@ -95,7 +96,8 @@ struct result_target {
 	char *spec; /* as typed */
 	uint64_t delay_ns;
 	uint64_t every;
-	char *at; /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
+	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
+	bool timed; /* time=yes */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long calls took, as JSON: {"calls": ..., "p50_ns": ..., "histogram": [[from, to, calls]]}. */
+#include "times.h"
 #include "kind.h"
 
 #include <stdlib.h>
@@ -25,39 +26,36 @@ static json_t *put_buckets(const struct result_times *times)
 	for (size_t i = 0; i < times->n_buckets; i++) {
 		const struct result_bucket *b = &times->bucket[i];
 
-		json_add(array, json_pack("[I,I,I]", (json_int_t)b->from_ns, (json_int_t)b->to_ns,
-					  (json_int_t)b->calls));
+		json_add(array, json_pack("[o,o,o]", kind_u64_new(b->from_ns),
+					  kind_u64_new(b->to_ns), kind_u64_new(b->calls)));
 	}
 	return array;
+}
+
+json_t *times_json(const struct result_times *times, bool histogram)
+{
+	json_t *object = json_must(json_object());
+
+	json_put(object, "calls", kind_u64_new(times->calls));
+	json_put(object, "missed", kind_u64_new(times->missed));
+	json_put(object, "inclusive_ns", kind_u64_new(times->inclusive_ns));
+	json_put(object, "exclusive_ns",
+		 times->own_known ? kind_u64_new(times->exclusive_ns) : json_null());
+	for (size_t i = 0; i < FIGURES; i++) {
+		const uint64_t *ns = (const void *)((const char *)times + of_calls[i].at);
+
+		json_put(object, of_calls[i].name, times->calls ? kind_u64_new(*ns) : json_null());
+	}
+	if (histogram)
+		json_put(object, "histogram", put_buckets(times));
+	return object;
 }
 
 static json_t *times_put(KIND_PUT_ARGS)
 {
 	const struct result_times *times = (const void *)(base + field->at);
-	json_t *object;
 
-	if (!times->known)
-		return json_must(json_null());
-	object = json_must(json_object());
-	json_put(object, "calls", json_integer((json_int_t)times->calls));
-	json_put(object, "missed", json_integer((json_int_t)times->missed));
-	json_put(object, "inclusive_ns", json_integer((json_int_t)times->inclusive_ns));
-	json_put(object, "exclusive_ns",
-		 times->own_known ? json_integer((json_int_t)times->exclusive_ns) : json_null());
-	for (size_t i = 0; i < FIGURES; i++) {
-		const uint64_t *ns = (const void *)((const char *)times + of_calls[i].at);
-
-		json_put(object, of_calls[i].name,
-			 times->calls ? json_integer((json_int_t)*ns) : json_null());
-	}
-	json_put(object, "histogram", put_buckets(times));
-	return object;
-}
-
-static bool get_number(const json_t *value, uint64_t *to)
-{
-	*to = (uint64_t)json_integer_value(value);
-	return json_is_integer(value) && json_integer_value(value) >= 0;
+	return times->known ? times_json(times, true) : json_must(json_null());
 }
 
 static bool get_buckets(const json_t *array, struct result_times *times)
@@ -70,9 +68,10 @@ static bool get_buckets(const json_t *array, struct result_times *times)
 		const json_t *row = json_array_get(array, i);
 		struct result_bucket *b = &times->bucket[i];
 
-		if (json_array_size(row) != 3 || !get_number(json_array_get(row, 0), &b->from_ns) ||
-		    !get_number(json_array_get(row, 1), &b->to_ns) ||
-		    !get_number(json_array_get(row, 2), &b->calls))
+		if (json_array_size(row) != 3 ||
+		    !kind_u64_read(json_array_get(row, 0), &b->from_ns) ||
+		    !kind_u64_read(json_array_get(row, 1), &b->to_ns) ||
+		    !kind_u64_read(json_array_get(row, 2), &b->calls))
 			return false;
 	}
 	return json_is_array(array);
@@ -86,16 +85,16 @@ static const char *times_get(KIND_GET_ARGS)
 
 	times->known = true;
 	times->own_known = !json_is_null(own);
-	fine = get_number(json_object_get(value, "calls"), &times->calls) &&
-	       get_number(json_object_get(value, "missed"), &times->missed) &&
-	       get_number(json_object_get(value, "inclusive_ns"), &times->inclusive_ns) &&
-	       (!times->own_known || get_number(own, &times->exclusive_ns)) &&
+	fine = kind_u64_read(json_object_get(value, "calls"), &times->calls) &&
+	       kind_u64_read(json_object_get(value, "missed"), &times->missed) &&
+	       kind_u64_read(json_object_get(value, "inclusive_ns"), &times->inclusive_ns) &&
+	       (!times->own_known || kind_u64_read(own, &times->exclusive_ns)) &&
 	       get_buckets(json_object_get(value, "histogram"), times);
 	for (size_t i = 0; i < FIGURES && fine; i++) {
 		const json_t *figure = json_object_get(value, of_calls[i].name);
 
 		fine = (json_is_null(figure) && !times->calls) ||
-		       get_number(figure, (uint64_t *)(void *)((char *)times + of_calls[i].at));
+		       kind_u64_read(figure, (uint64_t *)(void *)((char *)times + of_calls[i].at));
 	}
 	return fine ? NULL : "the times of calls";
 }

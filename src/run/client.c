@@ -145,6 +145,7 @@ static void fill_status(const struct client *c, struct out_status *st,
 	for (size_t i = 0; i < st->n; i++) {
 		struct out_status_target *t = &st->target[i];
 		uint64_t delayed = now[i].delayed - c->last[i].delayed;
+		uint64_t calls = now[i].calls - c->last[i].calls;
 
 		t->spec = c->opt->session.targets.spec[i].text;
 		t->total = (struct result_counts){ now[i].hits, now[i].delayed, now[i].injected_ns,
@@ -153,6 +154,10 @@ static void fill_status(const struct client *c, struct out_status *st,
 						   now[i].injected_ns - c->last[i].injected_ns,
 						   now[i].overrun_ns - c->last[i].overrun_ns };
 		t->given_ns = delayed ? (double)t->delta.injected_ns / (double)delayed : -1;
+		t->timed = c->opt->session.targets.spec[i].timed;
+		t->took_ns = calls ? (double)(now[i].calls_ns - c->last[i].calls_ns) /
+					     (double)calls :
+				     -1;
 	}
 }
 

@@ -59,6 +59,22 @@ static void send_error(struct tracer *t, const struct sb_err *err)
 	wire_send(&t->out, WIRE_ERROR, err, sizeof(*err), NULL, 0);
 }
 
+/* Of a target with time=yes. */
+static void fill_times(struct tracer *t, size_t index, struct wire_status_target *to)
+{
+	const struct backend *b = t->job->backend;
+	struct session_target target;
+	struct result_times times;
+
+	session_state(t->session, index, &target);
+	if (!b->times || !target.spec->timed)
+		return;
+	b->times(t->session, index, &times);
+	to->calls = times.calls;
+	to->calls_ns = times.inclusive_ns;
+	free(times.bucket);
+}
+
 static void send_status(struct tracer *t)
 {
 	size_t n = session_targets(t->session);
@@ -69,10 +85,13 @@ static void send_status(struct tracer *t)
 	if (!counts || !list)
 		abort();
 	session_counts(t->session, counts, &t_s);
-	for (size_t i = 0; i < n; i++)
-		list[i] = (struct wire_status_target){ counts[i].hits, counts[i].delayed,
-						       counts[i].injected_ns,
-						       counts[i].overrun_ns };
+	for (size_t i = 0; i < n; i++) {
+		list[i] = (struct wire_status_target){ .hits = counts[i].hits,
+						       .delayed = counts[i].delayed,
+						       .injected_ns = counts[i].injected_ns,
+						       .overrun_ns = counts[i].overrun_ns };
+		fill_times(t, i, &list[i]);
+	}
 	wire_send(&t->out, WIRE_STATUS, &t_s, sizeof(t_s), list, n * sizeof(*list));
 	free(list);
 	free(counts);

@@ -28,6 +28,7 @@ enum wire_type {
 
 struct wire_status_target {
 	uint64_t hits, delayed, injected_ns, overrun_ns;
+	uint64_t calls, calls_ns; /* of a timed target: calls that returned, and their time */
 };
 
 struct wire_out {

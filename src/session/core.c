@@ -6,11 +6,30 @@
 #include "inject/clock.h"
 #include "src/base/must.h"
 
+/* In the words of a user of time=yes, and of `sbinject trace`. */
+static int check_timed(const struct backend *backend, const struct session_config *cfg,
+		       const struct spec *spec, struct sb_err *err)
+{
+	if (!spec->timed || backend->times)
+		return 0;
+	err_set(err, SB_EUSAGE,
+		"target '%s': the %s backend cannot measure how long calls take (time=yes): it "
+		"hooks functions only where they begin",
+		spec->text, backend->name);
+	err_hint(err, cfg->all ? "--backend inject can: name the processes with -p" :
+				 "--backend inject can");
+	return -SB_EUSAGE;
+}
+
 struct session_core *session_open(const struct backend *backend, const struct session_config *cfg,
 				  struct sb_err *err)
 {
-	struct session_core *s = must_calloc(1, backend->size);
+	struct session_core *s;
 
+	for (size_t i = 0; i < cfg->targets.count; i++)
+		if (check_timed(backend, cfg, &cfg->targets.spec[i], err) < 0)
+			return NULL;
+	s = must_calloc(1, backend->size);
 	s->backend = backend;
 	s->cfg = cfg;
 	s->enabled = true;
@@ -135,8 +154,10 @@ uint64_t session_left(const struct session_core *s, uint64_t now)
 int session_add(struct session_core *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
 	const struct backend *b = s->backend;
-	int ret = b->check_spec(s, spec, err);
+	int ret = check_timed(b, s->cfg, spec, err);
 
+	if (ret == 0)
+		ret = b->check_spec(s, spec, err);
 	if (ret == 0)
 		ret = targets_place(s->target, s->n_targets, b->room ? b->room(s) : s->max_targets,
 				    spec, index, err);

@@ -125,6 +125,7 @@ struct session_target {
 	bool removed, open, pending; /* pending: no site of it is hooked yet */
 	const struct sb_err *why;    /* no module matches, with what was probably meant; or NULL */
 	enum guess guess;	     /* how exact the hint of `why` is */
+	size_t untimed;		     /* functions that are hooked, and whose calls are not timed */
 	struct result_counts counts;
 };
 void session_target(struct session_core *s, size_t index, struct session_target *out);

@@ -286,6 +286,7 @@ void target_show(const struct target *t, struct session_target *out)
 		.open = t->open,
 		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
 		.guess = t->guess,
+		.untimed = t->n_untimed,
 	};
 	if (t->why.code == SB_ENOMODULE && !t->module_seen && t->spec->kind != SPEC_PYTHON)
 		out->why = &t->why;
@@ -300,6 +301,7 @@ void target_fill(const struct target *t, struct result_target *rt)
 	rt->every = t->every;
 	rt->active_s = (double)t->active_ns / 1e9;
 	rt->at = at_names[t->spec->at] ? text_dup(at_names[t->spec->at]) : NULL;
+	rt->timed = t->spec->timed;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 	for (size_t i = 0; i < t->n_untimed; i++)

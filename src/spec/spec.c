@@ -163,6 +163,7 @@ static int key_time(struct spec *spec, const char *value, const char *word, stru
 	if (spec->kind == SPEC_LINE)
 		return refuse(err, "the key", word, "belongs to the name of a function", hint);
 	spec->timed = !strcmp(value, "yes");
+	spec->time_given = true;
 	return 0;
 }
 

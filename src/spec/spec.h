@@ -51,6 +51,7 @@ struct spec {
 	bool inlined;	   /* native: also the places where the compiler inlined it */
 	enum spec_at at;   /* native: where it is delayed */
 	bool timed;	   /* how long its calls take, from entry to return */
+	bool time_given;   /* time= was typed */
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
 		    */
 };

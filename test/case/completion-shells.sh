@@ -52,7 +52,7 @@ for shell in zsh fish; do
 	fish) at() { in_fish "$*"; } ;;
 	esac
 	same "$shell: verbs of sbctl" "$(at sbctl '' | sort | tr '\n' ' ')" "$verbs"
-	same "$shell: verbs of sbinject" "$(at sbinject '' | sort | tr '\n' ' ')" 'compare doctor list recover sweep '
+	same "$shell: verbs of sbinject" "$(at sbinject '' | sort | tr '\n' ' ')" 'compare doctor list recover sweep trace '
 	same "$shell: targets" "$(at sbctl update '' | sort | tr '\n' ' ')" ':victim_work libc.so.6:getpid '
 	same "$shell: backends" "$(at sbinject --backend '' | sort | tr '\n' ' ')" 'auto inject kmod uprobe '
 done
@@ -60,6 +60,8 @@ keys=$("$SB" --help | sed -n 's/^  \([a-z]*=\).*/\1/p' | sort | tr '\n' ' ')
 [ "$(echo "$keys" | wc -w)" -gt 5 ] || fail "keys: $keys"
 same 'zsh: keys' "$(in_zsh sbinject :f 5us '' | sort | tr '\n' ' ')" "$keys"
 same 'fish: keys' "$(in_fish 'sbinject :f 5us ' | sort | tr '\n' ' ')" "$keys"
+same 'zsh: keys of a trace' "$(in_zsh sbinject trace :f '' | sort | tr '\n' ' ')" "$keys"
+same 'fish: keys of a trace' "$(in_fish 'sbinject trace :f ' | sort | tr '\n' ' ')" "$keys"
 same 'zsh: lanes' "$(in_zsh sbinject sweep --lane '' | tr '\n' ' ')" 'process thread all '
 same 'fish: lanes' "$(in_fish 'sbinject sweep --lane ' | sort | tr '\n' ' ')" 'all process thread '
 start calls "$V/calls" -p 2000

@@ -57,6 +57,10 @@ for key in $keys; do
 	complete_as _sbinject sbinject :f "${key:0:2}"
 	[[ " $offered " == *" $key "* ]] || fail "the key $key is not offered"
 done
+complete_as _sbinject sbinject trace :f ti
+same 'keys of a trace' "$offered" time=
+complete_as _sbinject sbinject list :f ti
+same 'keys of other verbs' "$offered" ''
 # What an option takes, as --help has it.
 complete_as _sbinject sbinject --backend ''
 same backends "$offered" 'auto inject uprobe kmod'

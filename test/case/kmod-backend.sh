@@ -15,6 +15,7 @@ refuses 1 'in use.*2 targets|clear' --backend kmod -p "$pid" :victim_work 1us
 printf 'enabled: 0\ntargets: 0\ntotal_hits: 0\ntotal_delay_ns: 0\n' >stats
 refuses 2 'every=' --backend kmod -p "$pid" :victim_work 1us every=3
 refuses 2 'thread=' --backend kmod -p "$pid" :victim_work 1us thread=x
+refuses 2 'cannot measure how long' --backend kmod -p "$pid" :victim_work 1us time=yes
 refuses 2 'Python' --backend kmod -p "$pid" py:a:b 1us
 refuses 2 'one -p' --backend kmod -p "$pid,$$" :victim_work 1us
 refuses 2 'max-slowdown' --backend kmod -p "$pid" :victim_work 1us --max-slowdown 10%

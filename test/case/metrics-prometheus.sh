@@ -8,9 +8,10 @@ need python3 curl promtool prometheus
 
 metrics=$(free_port)
 server=$(free_port)
-start calls "$V/calls"
+start calls "$V/calls" -p 2000
 snapshot "$pid"
-attach "$pid" :victim_work 2us 'later.so:f"n' 5us --metrics "$metrics" --metrics-file "$T/sb.prom" \
+attach "$pid" :victim_work 2us 'later.so:f"n' 5us \
+	libc.so.6:clock_nanosleep 0 time=yes --metrics "$metrics" --metrics-file "$T/sb.prom" \
 	--metrics-by-pid --interval 100ms
 await_session
 wait_for 10 curl -sf "http://127.0.0.1:$metrics/metrics" -o "$T/classic" || fail 'nothing is served'
@@ -35,6 +36,10 @@ ask 'up{job="sbinject"} == 1'
 grep -q '"value"' "$T/answer" || fail "the scrape failed: $(cat "$T/answer")"
 ask 'sbinject_target_state{sbinject_target_state="pending"} == 1'
 grep -qF 'later.so:f\"n' "$T/answer" || fail "no state of a target: $(cat "$T/answer")"
+# The histogram of the times of calls gives quantiles.
+took() { ask "histogram_quantile(0.5, rate(sbinject_call_duration_seconds_bucket[5s])) > 0" &&
+	grep -q '"target":"libc.so.6:clock_nanosleep"' "$T/answer"; }
+wait_for 10 took || fail "no quantile: $(cat "$T/answer")"
 kill -TERM "$scraper"
 wait "$scraper"
 sb_stop

@@ -28,6 +28,7 @@ start calls "$V/calls"
 target=$pid
 start tracer "$V/odd" tracer "$target"
 refuses 4 'traced' -p "$target" :victim_work 20ms
+refuses 4 'traced' trace -p "$target" :victim_work
 finish tracer "$pid"
 finish calls "$target"
 

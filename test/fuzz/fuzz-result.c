@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(nowhere);
 	if (!result_from_json(text, &res, &err)) {
 		check_round(res);
-		out_table(nowhere, res, false);
+		out_table(nowhere, res, OUT_TIMES_FIRST);
 		out_list(nowhere, res);
 		result_free(res);
 	} else {

@@ -91,6 +91,24 @@ def nested():
     same("nested processes", sum(p["targets"][0]["hits"] for p in outer["processes"]), 3)
 
 
+def timed():
+    with sbinject.delay("libc.so.6:getloadavg", "1ms", time=True) as run:
+        for _ in range(10):
+            os.getloadavg()
+        # A second target ends the first session: the figures are those of both.
+        with sbinject.delay("py:__main__:g", 0) as other:
+            g()
+            os.getloadavg()
+    same("timed", (run.spans["calls"], run.spans["missed"], run.delayed), (11, 0, 11))
+    same("their histogram", sum(n for _, _, n in run.spans["histogram"]), 11)
+    # The delays are not part of the times.
+    assert 0 < run.spans["min_ns"] <= run.spans["max_ns"] <= run.spans["inclusive_ns"] < 11000000
+    same("own", run.spans["exclusive_ns"], run.spans["inclusive_ns"])
+    same("of two sessions", run.spans["p50_ns"], None)
+    same("not timed", other.spans, None)
+    clean()
+
+
 def by_hand():
     same("add", sbinject.add(GETPID, 0).hits, None)
     assert sbinject.is_available()
@@ -189,8 +207,8 @@ def documented():
 
 fds = sorted(os.listdir("/proc/self/fd"))
 assert sbinject.is_available(), sbinject.why_not_available()
-for case in (native_and_python, nested, by_hand, children_and_threads, raising, bad_input, probes,
-             spin, documented):
+for case in (native_and_python, nested, timed, by_hand, children_and_threads, raising, bad_input,
+             probes, spin, documented):
     case()
 sbinject.add("py:__main__:f", 0)  # left to the end of the process
 print("ok")

@@ -183,4 +183,86 @@ static struct result *sample_full(void)
 	return res;
 }
 
+static void sample_untime(struct result_target *target, const char *symbol, const char *reason)
+{
+	struct result_refused *list;
+
+	target->untimed = realloc(target->untimed, (target->n_untimed + 1) * sizeof(*list));
+	list = target->untimed;
+	list[target->n_untimed++] = (struct result_refused){
+		.module = sample_copy("/usr/lib/x86_64-linux-gnu/libc.so.6"),
+		.symbol = sample_copy(symbol),
+		.name = sample_copy(symbol),
+		.reason = sample_copy(reason),
+		.address = 0x7f0011000000 + target->n_untimed * 64,
+	};
+}
+
+static void sample_times(struct result_target *target, struct result_times times)
+{
+	target->timed = times.known = true;
+	times.bucket = calloc(2, sizeof(*times.bucket));
+	times.bucket[0] = (struct result_bucket){ 19840, 20480, times.calls - times.calls / 9 };
+	times.bucket[1] = (struct result_bucket){ 5320000, 5440000, times.calls / 9 };
+	times.n_buckets = 2;
+	target->times = times;
+	target->active_s = 3.0;
+	target->counts.hits = times.calls + times.missed;
+	target->procs = 1;
+}
+
+/* Timed targets: one with all figures; one of Python, with calls that did not return; one of which
+ * some functions are not timed; one of which none is; one that was never found. */
+static struct result *sample_timed(void)
+{
+	struct result *res = result_new(6);
+	struct result_target *t = res->target;
+
+	res->stop_known = true;
+	res->wall_s = 3;
+	sample_target(res, 0, ":parse", 0, OUTCOME_COUNTED, "");
+	sample_site(&t[0], "parse", 0x555555554000, "jump", 1);
+	sample_times(&t[0], (struct result_times){ .own_known = true,
+						   .calls = 20000,
+						   .inclusive_ns = 590129072,
+						   .exclusive_ns = 401000000,
+						   .min_ns = 20140,
+						   .p50_ns = 20316,
+						   .p90_ns = 20477,
+						   .p99_ns = 25835,
+						   .max_ns = 5435938 });
+	sample_target(res, 1, "py:app:handle", 0, OUTCOME_COUNTED, "");
+	sample_site(&t[1], "handle", 0, "python", 1);
+	sample_times(&t[1], (struct result_times){ .calls = 9,
+						   .missed = 2,
+						   .inclusive_ns = 90000000000,
+						   .min_ns = 9000000000,
+						   .p50_ns = 10000000000,
+						   .p90_ns = 10500000000,
+						   .p99_ns = 11000000000,
+						   .max_ns = 11000000000 });
+	sample_target(res, 2, "libc.so.6:mem*", 0, OUTCOME_COUNTED, "");
+	sample_site(&t[2], "memfrob", 0x7f0011225550, "jump", 1);
+	sample_times(&t[2], (struct result_times){ .own_known = true });
+	for (int i = 0; i < 7; i++) {
+		char symbol[32], reason[64];
+
+		snprintf(symbol, sizeof(symbol), "mem_%d", i);
+		snprintf(reason, sizeof(reason), i < 3 ? "no space: at 0x%x" : "reason %d", i);
+		sample_site(&t[2], symbol, 0x7f0011226660 + 64ull * (unsigned int)i, "jump", 1);
+		sample_untime(&t[2], symbol, reason);
+	}
+	sample_target(res, 3, "libc.so.6:abort", 0, OUTCOME_NEVER_CALLED, "");
+	sample_site(&t[3], "abort", 0x7f0011227770, "jump", 1);
+	sample_times(&t[3], (struct result_times){ .own_known = true });
+	sample_untime(&t[3], "abort", "the function has no exit: it never returns");
+	sample_target(res, 4, "libfoo.so:bar", 0, OUTCOME_PENDING, "");
+	sample_times(&t[4], (struct result_times){ .own_known = true });
+	t[4].procs = 0;
+	sample_target(res, 5, ":main", 0, OUTCOME_COUNTED, "");
+	sample_site(&t[5], "main", 0x555555554100, "jump", 1);
+	t[5].counts.hits = t[5].procs = 1;
+	return res;
+}
+
 #endif

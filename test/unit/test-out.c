@@ -66,12 +66,17 @@ typedef void writer_fn(FILE *to, const struct result *res);
 
 static void table(FILE *to, const struct result *res)
 {
-	out_table(to, res, false);
+	out_table(to, res, 0);
+}
+
+static void table_times_first(FILE *to, const struct result *res)
+{
+	out_table(to, res, OUT_TIMES_FIRST);
 }
 
 static void table_by_process(FILE *to, const struct result *res)
 {
-	out_table(to, res, true);
+	out_table(to, res, OUT_BY_PROCESS);
 }
 
 static char *written(writer_fn *writer, struct result *res)
@@ -134,6 +139,14 @@ static void test_table_shows_no_figure_that_is_not_known(void **state)
 	free(text);
 }
 
+/* A target of which no function is timed, or that was not found, has unknown times, not zeros. */
+static void test_table_shows_how_long_calls_took(void **state)
+{
+	(void)state;
+	same_as_golden("table-timed.txt", written(table, sample_timed()));
+	same_as_golden("table-trace.txt", written(table_times_first, sample_timed()));
+}
+
 static void test_table_without_targets_is_silent(void **state)
 {
 	char *text = written(table, result_new(0));
@@ -165,6 +178,20 @@ static void test_list(void **state)
 	same_as_golden("list-one.txt", written(out_list, sample_plain()));
 }
 
+static void test_list_shows_what_can_be_timed(void **state)
+{
+	struct result *res = sample_timed();
+
+	(void)state;
+	for (size_t t = 0; t < res->n_targets; t++)
+		for (size_t i = 0; i < res->target[t].n_untimed; i++) {
+			struct result_site *site = &res->target[t].site[i + (t == 2)];
+
+			site->untimed = sample_copy(res->target[t].untimed[i].reason);
+		}
+	same_as_golden("list-timed.txt", written(out_list, res));
+}
+
 static char *json_of(bool full, bool lines)
 {
 	struct result *res = full ? sample_full() : sample_plain();
@@ -178,12 +205,21 @@ static char *json_of(bool full, bool lines)
 	return text;
 }
 
+static char *result_text(struct result *res)
+{
+	char *text = result_to_json(res, true);
+
+	result_free(res);
+	return text;
+}
+
 static void test_json(void **state)
 {
 	(void)state;
 	same_as_golden("run-plain.json", json_of(false, false));
 	same_as_golden("run-full.json", json_of(true, false));
 	same_as_golden("run-plain.jsonl", json_of(false, true));
+	same_as_golden("run-timed.json", result_text(sample_timed()));
 }
 
 static void test_json_replaces_the_file_in_one_step(void **state)
@@ -315,8 +351,10 @@ static void test_status_line(void **state)
 		{ "libc.so.6:getpid",
 		  { 120034, 120034, 600200000, 0 },
 		  { 4001, 4001, 0, 0 },
-		  5001 },
-		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1 },
+		  5001,
+		  false,
+		  -1 },
+		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1, false, -1 },
 	};
 	struct out_status st = { 12.04, 0.1, 1, two };
 
@@ -334,6 +372,12 @@ static void test_status_line(void **state)
 	st.interval_s = 0;
 	st.n = 1;
 	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us\n");
+	two[0].timed = true;
+	two[0].took_ns = 20316;
+	expect_status(&st, false,
+		      "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us took 20.3us\n");
+	two[0].took_ns = -1;
+	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us took -\n");
 	setenv("COLUMNS", "1", 1);
 	expect_status(&st, true, "\r\x1b[K");
 }
@@ -418,9 +462,11 @@ int main(void)
 		cmocka_unit_test(test_table_with_many_processes_ends),
 		cmocka_unit_test(test_table_with_many_processes_shows_roles),
 		cmocka_unit_test(test_table_shows_no_figure_that_is_not_known),
+		cmocka_unit_test(test_table_shows_how_long_calls_took),
 		cmocka_unit_test(test_table_without_targets_is_silent),
 		cmocka_unit_test(test_nothing_from_outside_reaches_the_terminal_raw),
 		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_list_shows_what_can_be_timed),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_replaces_the_file_in_one_step),
 		cmocka_unit_test(test_json_follows_links_and_leaves_them),

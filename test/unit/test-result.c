@@ -26,6 +26,33 @@ static void same_strings(char **a, char **b, size_t n)
 		same_string(a[i], b[i]);
 }
 
+static void same_times(const struct result_times *a, const struct result_times *b)
+{
+	struct result_times x = *a, y = *b;
+
+	assert_int_equal(x.n_buckets, y.n_buckets);
+	if (x.n_buckets)
+		assert_memory_equal(x.bucket, y.bucket, x.n_buckets * sizeof(*x.bucket));
+	x.bucket = y.bucket = NULL;
+	assert_true(x.known == y.known && x.own_known == y.own_known);
+	assert_true(x.calls == y.calls && x.missed == y.missed);
+	assert_true(x.inclusive_ns == y.inclusive_ns && x.exclusive_ns == y.exclusive_ns);
+	if (x.calls)
+		assert_memory_equal(&x.min_ns, &y.min_ns, 5 * sizeof(x.min_ns));
+}
+
+static void same_refused(const struct result_refused *a, const struct result_refused *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		same_string(a[i].module, b[i].module);
+		same_string(a[i].symbol, b[i].symbol);
+		same_string(a[i].name, b[i].name);
+		same_string(a[i].reason, b[i].reason);
+		assert_int_equal(a[i].n_pids, b[i].n_pids);
+		assert_true(a[i].address == b[i].address);
+	}
+}
+
 static void same_target(const struct result_target *a, const struct result_target *b)
 {
 	same_string(a->spec, b->spec);
@@ -49,19 +76,18 @@ static void same_target(const struct result_target *a, const struct result_targe
 		same_string(x->symbol, y->symbol);
 		same_string(x->name, y->name);
 		same_string(x->mechanism, y->mechanism);
+		same_string(x->untimed, y->untimed);
 		assert_true(x->address == y->address && x->size == y->size);
 		assert_int_equal(x->n_pids, y->n_pids);
 		if (x->n_pids)
 			assert_memory_equal(x->pids, y->pids, x->n_pids * sizeof(*x->pids));
 	}
-	for (size_t i = 0; i < a->n_refused; i++) {
-		same_string(a->refused[i].module, b->refused[i].module);
-		same_string(a->refused[i].symbol, b->refused[i].symbol);
-		same_string(a->refused[i].name, b->refused[i].name);
-		same_string(a->refused[i].reason, b->refused[i].reason);
-		assert_int_equal(a->refused[i].n_pids, b->refused[i].n_pids);
-		assert_true(a->refused[i].address == b->refused[i].address);
-	}
+	same_refused(a->refused, b->refused, a->n_refused);
+	assert_int_equal(a->n_untimed, b->n_untimed);
+	same_refused(a->untimed, b->untimed, a->n_untimed);
+	assert_true(a->timed == b->timed);
+	if (a->times.known)
+		same_times(&a->times, &b->times);
 }
 
 static void same_process(const struct result_process *a, const struct result_process *b, size_t n)
@@ -127,10 +153,18 @@ static void round_trip(struct result *res)
 
 static void test_round_trip_loses_nothing(void **state)
 {
+	struct result *timed;
+
 	(void)state;
 	round_trip(result_new(0));
 	round_trip(sample_plain());
 	round_trip(sample_full());
+	round_trip(sample_timed());
+	timed = sample_timed();
+	timed->target->times.inclusive_ns = UINT64_MAX;
+	timed->target->times.bucket->calls = UINT64_MAX - 1;
+	timed->target[1].site->untimed = sample_copy("no space");
+	round_trip(timed);
 }
 
 static void test_round_trip_of_extremes(void **state)

@@ -15,17 +15,10 @@
 
 enum { LIST_MS = 10000 };
 
-static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
-{
-	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
-					       fs->name, fs->addr, fs->size,
-					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
-
-	site->function = fs->exit ? fs->owner : 0;
-	result_add_pid(&site->pids, &site->n_pids, pid);
-}
-
-static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
+/* Records a function that cannot be hooked, or not be timed. Returns the reason; the caller frees.
+ */
+static char *list_why(struct result_refused **list, size_t *n, const struct found_site *fs,
+		      enum plan_refusal why, pid_t pid)
 {
 	char reason[320];
 	struct result_refused r = {
@@ -36,10 +29,86 @@ static void list_refused(struct result_target *rt, const struct found_site *fs, 
 		.address = fs->addr,
 	};
 
-	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->why),
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
 		 fs->detail[0] ? ": " : "", fs->detail);
-	result_refuse(&rt->refused, &rt->n_refused, &r, pid);
+	result_refuse(list, n, &r, pid);
 	free(r.name);
+	return text_dup(reason);
+}
+
+static void list_site(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
+					       fs->name, fs->addr, fs->size,
+					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
+
+	site->function = fs->exit ? fs->owner : 0;
+	result_add_pid(&site->pids, &site->n_pids, pid);
+	if (!fs->untimed)
+		return;
+	site->untimed = list_why(&rt->untimed, &rt->n_untimed, fs, fs->untimed, pid);
+}
+
+static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
+{
+	free(list_why(&rt->refused, &rt->n_refused, fs, fs->why, pid));
+}
+
+static int by_window(const void *a, const void *b)
+{
+	const struct found_site *x = *(struct found_site *const *)a,
+				*y = *(struct found_site *const *)b;
+
+	if (x->img != y->img)
+		return x->img < y->img ? -1 : 1;
+	if (x->bias != y->bias)
+		return x->bias < y->bias ? -1 : 1;
+	return (x->plan.addr > y->plan.addr) - (x->plan.addr < y->plan.addr);
+}
+
+static bool reaches_into(const struct found_site *last, const struct found_site *s)
+{
+	uint64_t end = last->plan.addr + last->plan.len;
+
+	if (last->img != s->img || last->bias != s->bias)
+		return false;
+	return s->plan.addr < end ||
+	       (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end);
+}
+
+static void refuse(struct found_site *fs, enum plan_refusal why)
+{
+	fs->why = why;
+	fs->detail[0] = '\0'; /* a shape that was tried before the one that was taken */
+}
+
+/*
+ * The hooks of a function at its entry and at its exits may need the same bytes. A timed one is
+ * counted then and not timed, as inject/plant.c decides it when it hooks.
+ */
+static void settle_overlaps(struct found *found)
+{
+	struct found_site **order = must_calloc(found->count + 1, sizeof(*order)), *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->count; i++)
+		if (found->site[i].why == PLAN_OK)
+			order[n++] = &found->site[i];
+	qsort(order, n, sizeof(*order), by_window);
+	for (size_t i = 0; i < n; i++) {
+		if (last && reaches_into(last, order[i])) {
+			if (order[i]->kind == ARCH_END) {
+				refuse(order[i], last->owner == order[i]->owner ? PLAN_EXIT_SHORT :
+										  PLAN_OVERLAP);
+				continue;
+			}
+			if (last->kind == ARCH_END)
+				refuse(last, PLAN_OVERLAP);
+		}
+		last = order[i];
+	}
+	free(order);
+	found_settle_exits(found);
 }
 
 static void list_found(struct result *res, const struct found *found, pid_t pid)
@@ -48,6 +117,8 @@ static void list_found(struct result *res, const struct found *found, pid_t pid)
 		const struct found_site *fs = &found->site[i];
 		struct result_target *rt = &res->target[fs->target];
 
+		if (fs->kind == ARCH_END) /* the entry of its function is the row */
+			continue;
 		if (fs->why == PLAN_OK)
 			list_site(rt, fs, pid);
 		else
@@ -72,7 +143,8 @@ static int by_place(const void *a, const void *b)
 static bool same_site(const struct result_site *a, const struct result_site *b)
 {
 	return a->address == b->address && a->size == b->size && !strcmp(a->module, b->module) &&
-	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism);
+	       !strcmp(a->symbol, b->symbol) && !strcmp(a->mechanism, b->mechanism) &&
+	       !a->untimed == !b->untimed;
 }
 
 /* Merges the rows of several processes at one place into one. */
@@ -164,6 +236,7 @@ struct result *inject_list(struct session_core *core, struct sb_err *err)
 		struct sb_err why = { 0 };
 
 		if (session_find(s, pids[i], NULL, &found, &why) == 0) {
+			settle_overlaps(&found);
 			list_found(res, &found, pids[i]);
 			list_process(res, pids[i]);
 		} else if (i < s->cfg->n_pids) {
