@@ -158,7 +158,8 @@ enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 1024 };
 
 struct sb_page_call {
 	uint64_t at;	/* address of the return address; 0: free */
-	uint64_t check; /* (start * a constant ^ the cell's three span fields) + parent */
+	/* ((start ^ at) * a constant ^ the cell's three span fields ^ within) + parent */
+	uint64_t check;
 	uint64_t start;
 	uint64_t parent;    /* at of the timed call in which it was made; 0: none */
 	uint64_t parent_at; /* offset of its entry */

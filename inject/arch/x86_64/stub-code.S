@@ -594,9 +594,10 @@ stub_common:
 	cmp	%rax, CALL_AT(%rdx)
 	jne	.Lclosed		/* it began before timing did, or gave way */
 1:	mov	CALL_START(%rdx), %r9
-	mov	%r9, %rax
+	xor	%r9, %rax
 	imul	.Lmix(%rip), %rax
 	xor	CELL_SPAN(%r8), %rax
+	xor	CALL_WITHIN(%rdx), %rax
 	add	CALL_PARENT(%rdx), %rax
 	cmp	%rax, CALL_CHECK(%rdx)
 	je	2f
@@ -755,15 +756,18 @@ stub_common:
 	mov	%rdi, THREAD_CALL_AT(%rsi)
 	mov	%rax, THREAD_CALL(%rsi)
 	movzbl	CELL_SPAN_BIT(%r8), %ecx
-	bts	%rcx, %rbx
-	mov	%rbx, THREAD_WITHIN(%rsi)
+	mov	%rbx, %rdi
+	bts	%rcx, %rdi
+	mov	%rdi, THREAD_WITHIN(%rsi)
 8:	mov	%rdx, %rcx
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
 	mov	%rax, CALL_START(%rcx)
+	xor	%r10, %rax
 	imul	.Lmix(%rip), %rax
 	xor	CELL_SPAN(%r8), %rax
+	xor	%rbx, %rax
 	add	%r9, %rax
 	mov	%rax, CALL_CHECK(%rcx)
 	movq	$0, CALL_CHILDREN(%rcx)
