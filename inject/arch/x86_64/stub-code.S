@@ -33,7 +33,8 @@
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
  *	-64 r8  -72 r9  -80 r10  -88 r11
- *	of a site: -96 its kind  -104 ~FS base, 0: not read  -112 the process's calls
+ *	of a site: -96 its kind  -104 ~FS base, 0: not read; then a call's parent
+ *		-112 the process's calls
  *		-120 a call's entry  -128 rsi
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
@@ -631,6 +632,12 @@ stub_common:
 	add	.Lspan_cost(%rip), %rcx
 	mov	CALL_WITHIN(%rsi), %r9
 	mov	CALL_PARENT(%rsi), %rdx
+	mov	%rdx, -104(%rsp)
+	movzbl	-95(%rsp), %edx
+	add	%rsp, %rdx
+	cmp	%rdx, CALL_AT(%rsi)
+	jne	9f			/* it gave way while it was read */
+	mov	-104(%rsp), %rdx
 	test	%rdx, %rdx
 	jz	4f
 	mov	CALL_PARENT_AT(%rsi), %esi
