@@ -593,7 +593,7 @@ stub_common:
 	je	1f
 	add	$CALL_NEXT_WAY, %rdx
 	cmp	%rax, CALL_AT(%rdx)
-	jne	.Lclosed		/* it began before timing did, or gave way */
+	jne	.Llost			/* it began before timing did, or gave way */
 1:	mov	CALL_START(%rdx), %r9
 	xor	%r9, %rax
 	imul	.Lmix(%rip), %rax
@@ -603,6 +603,11 @@ stub_common:
 	cmp	%rax, CALL_CHECK(%rdx)
 	je	2f
 	movq	$0, CALL_AT(%rdx)	/* an older call, which left in another way */
+.Llost:
+	mov	-112(%rsp), %rax
+	cmpq	$0, CALLS_GAVE_WAY(%rax)
+	je	.Lclosed
+	movq	$1, CALLS_LOST(%rax)
 	jmp	.Lclosed
 2:	mov	%rsi, -128(%rsp)
 	mov	%rdx, -120(%rsp)
@@ -747,6 +752,8 @@ stub_common:
 	je	7f
 	cmpq	$0, CALL_AT+CALL_NEXT_WAY(%rdx)
 	je	6f
+	mov	-112(%rsp), %rdi
+	movq	$1, CALLS_GAVE_WAY(%rdi)
 	mov	CALL_START(%rdx), %rdi
 	cmp	CALL_START+CALL_NEXT_WAY(%rdx), %rdi
 	jb	7f
