@@ -39,9 +39,9 @@ struct stub_common {
 	uint32_t kept;	  /* from here the return address is in r11 ... */
 	uint32_t due;	  /* from here to spent: the delay is being spent */
 	uint32_t spin;	  /* from here to spent: r9 is the time to spend */
-	uint32_t spent;	  /* from here to leave: its figures are being written */
-	uint32_t leave;
-	uint32_t back; /* ... and from here in rdx again */
+	uint32_t spent;	  /* from here to back: its figures are being written */
+	uint32_t leave;	  /* ... and from here those of a call that begins */
+	uint32_t back;	  /* ... and from here in rdx again */
 };
 
 /* Registers that stubs spill; SPILL_* of stub-code.S. */
