@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""torture.py RUN.json TORTURE.json LEAST: what sbinject measured against what the victim did itself.
+"""torture.py RUN.json TORTURE.json LEAST [own]: what sbinject measured against what the victim did itself.
 
 sbinject's stamps lie a little outside of the victim's. So of the calls that it measured, no more may
 take T or longer than of the victim's take nearly T or longer, and no more may be shorter than T, for
 every T; but for a few that were interrupted between the two stamps. A call that is matched with
 another's beginning would be too long or too short by the time between two calls.
 
-Each call is measured or missed, and LEAST of those that returned are measured.
+Each call is measured or missed, and LEAST of those that returned are measured. own: the functions'
+own times make up the time of the calls that no other call made.
 """
 import json
 import sys
@@ -71,17 +72,22 @@ def compare(name, spans, mine):
         worst = compare_times(name, spans, mine, torn)
         print(f"{name}: {calls} of {mine['calls']}, {missed} missed; mean {spans['inclusive_ns'] / calls:.0f} of"
               f" {mine['sum'] * tick / mine['calls']:.0f} ns; outside {worst} of {few}")
+    return worst
 
 
-exclusive = []
+exclusive, outside = [], 0
 for target in run["targets"]:
     name = target["spec"].lstrip(":")
     check(not target.get("sites_untimed"), name, "is not timed")
-    compare(name, target["spans"], own["functions"][name])
+    outside += compare(name, target["spans"], own["functions"][name])
     exclusive.append(target["spans"]["exclusive_ns"])
 if None in exclusive:
     print("exclusive unknown")
+    check("own" not in sys.argv[4:], "own times are unknown")
 elif own["outermost"]:
-    print(f"exclusive {sum(exclusive) / (own['outermost'] * tick):.4f}")
+    seen, true = sum(exclusive), own["outermost"] * tick
+    print(f"exclusive {seen / true:.4f}")
+    if "own" in sys.argv[4:]:
+        check(true * 0.9 < seen < true * 1.06 + outside * PREEMPTED_NS, "own", round(true), "but", seen)
 print("\n".join(wrong))
 sys.exit(bool(wrong))

@@ -527,7 +527,10 @@ static void *work(void *arg)
 	static char stacks[MOST_THREADS][FIBER_STACK];
 	uint64_t i = (uint64_t)(uintptr_t)arg;
 	timer_t timer;
+	char name[16];
 
+	snprintf(name, sizeof(name), "torture-%u", (unsigned int)i);
+	pthread_setname_np(pthread_self(), name);
 	seed = ((i + 1) * 0x9e3779b97f4a7c15u ^ first_seed * 0x2545f4914f6cdd1du) | 1;
 	if (signal_hz)
 		start_signals(&timer, stacks[i]);
