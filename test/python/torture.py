@@ -28,6 +28,7 @@ run, own = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))
 least = float(sys.argv[3])
 tick = own["ns_per_tick"]
 few = 4 + 2 * own["in_stub"] + own["switches"] // 5
+COLD_NS = 50000  # a stub takes no longer where others have used the caches meanwhile
 wrong = []
 
 
@@ -50,7 +51,8 @@ def compare_times(name, spans, mine, may_differ):
         if ns < 2 * SLACK_NS:
             continue
         over = as_long(seen, ns)[0] - as_long(rows, ns * (1 - BUCKET) - SLACK_NS)[1]
-        check(over <= few + may_differ, name, over, "calls too many of", round(ns), "ns and more")
+        cold = own["switches"] + mine["calls"] // 1000 if ns < COLD_NS else 0
+        check(over <= few + cold + may_differ, name, over, "calls too many of", round(ns), "ns and more")
         under = spans["calls"] - as_long(seen, ns)[1]
         under -= mine["calls"] - as_long(rows, ns * (1 + 2 * down) + SLACK_NS)[0]
         check(under <= few // 20 + 4 + may_differ, name, under, "calls too many below", round(ns), "ns")
