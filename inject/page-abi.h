@@ -169,8 +169,9 @@ struct sb_page_function {
 enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 1024 };
 
 struct sb_page_call {
-	uint64_t at;	/* address of the return address; 0: free */
-	uint64_t check; /* (start * a constant ^ the cell's three span fields) + parent */
+	uint64_t at; /* address of the return address; 0: free */
+	/* ((start ^ at) * a constant ^ the cell's three span fields ^ within) + parent */
+	uint64_t check;
 	uint64_t start;
 	uint64_t parent;    /* at of the timed call in which it was made; 0: none */
 	uint64_t parent_at; /* offset of its entry */
@@ -184,7 +185,13 @@ struct sb_page_thread {
 	uint64_t owner; /* ~FS base */
 	uint64_t call, call_at,
 		within; /* of its innermost timed call, as parent, for the next one */
-	uint64_t reserved[4];
+	/*
+	 * Of the process, in the first record. gave_way: not 0 where an entry gave way, of a call
+	 * in progress or of one that left in another way. lost: not 0 where a call returned since
+	 * and had no entry: the call in which it was made does not know of it.
+	 */
+	uint64_t gave_way, lost;
+	uint64_t reserved[2];
 };
 
 struct sb_page_calls {
@@ -344,6 +351,8 @@ SB_PAGE_CHECK(sizeof(struct sb_page_call) == 64);
 SB_PAGE_OFF(sb_page_thread, call, 8);
 SB_PAGE_OFF(sb_page_thread, call_at, 16);
 SB_PAGE_OFF(sb_page_thread, within, 24);
+SB_PAGE_OFF(sb_page_thread, gave_way, 32);
+SB_PAGE_OFF(sb_page_thread, lost, 40);
 SB_PAGE_CHECK(sizeof(struct sb_page_thread) == 64);
 SB_PAGE_OFF(sb_page_calls, thread, 1 << 19);
 SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 9 << 16);

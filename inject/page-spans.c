@@ -3,6 +3,7 @@
  * Reading how long calls took. The target writes it, so every value is taken as it is and only ever
  * added up. Reads go through the file, where a hole stays a hole.
  */
+#include <stddef.h>
 #include <unistd.h>
 #include "page.h"
 
@@ -48,6 +49,17 @@ static uint32_t block_of(const struct page *page, uint32_t proc, uint32_t target
 	return block < h->span_blocks ? block : 0;
 }
 
+/* A call that gave way is missing in the children of the one in which it was made. */
+static bool lost_some(const struct page *page, uint32_t proc)
+{
+	uint64_t at = page->lay.calls_off + proc * sizeof(struct sb_page_calls) +
+		      offsetof(struct sb_page_calls, thread[0].lost);
+	uint64_t lost;
+
+	return pread(page->files.counts, &lost, sizeof(lost), (off_t)at) == (ssize_t)sizeof(lost) &&
+	       lost;
+}
+
 void page_read_spans(const struct page *page, uint32_t proc, uint32_t target,
 		     struct page_spans *spans)
 {
@@ -56,6 +68,8 @@ void page_read_spans(const struct page *page, uint32_t proc, uint32_t target,
 	uint32_t block = block_of(page, proc, target);
 	off_t start = (off_t)(page->lay.spans_off + block * slots * sizeof(struct sb_page_span));
 
+	if (block)
+		spans->apart += lost_some(page, proc);
 	for (size_t i = 0; i < slots && block; i++) {
 		off_t at = start + (off_t)(i * sizeof(struct sb_page_span));
 		off_t data = lseek(fd, at, SEEK_DATA);

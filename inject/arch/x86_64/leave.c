@@ -155,6 +155,10 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 		/* Nothing was spilled: r12 and r13, which it uses, are free. */
 	} else if (at >= t->entry) {
 		unspill_between(t->code + t->entry, t->code + at, at >= t->out, spill, regs);
+		/* The slow path returns here, and an exit's rdx is spilled on the way there only.
+		 */
+		if (at >= t->done && at < t->out)
+			unspill_between(t->code + t->slow, t->code + t->entry, false, spill, regs);
 	} else {
 		/* The path to the slow path is placed before the entry and runs after it. */
 		unspill_between(t->code + t->entry, t->code + t->size, true, spill, regs);
@@ -205,6 +209,9 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 	cut->counted = at >= t->counted && (at < t->odd || at >= t->odd_end);
 	cut->want = at >= t->spin ? regs->gp.r9 : 0;
 	leave_slow(t->code, at, spill, regs);
+	/* A call that begins: its entry is being written. */
+	if ((at >= t->leave && at < t->back) || (at >= t->odd_end && at < t->due))
+		return ARCH_LEAVE_NOTING;
 	if (at < t->due || at >= t->end)
 		return ARCH_LEAVE_OK;
 	return at < t->spent ? ARCH_LEAVE_CUT : ARCH_LEAVE_NOTING;

@@ -33,8 +33,8 @@
  * Spill area, under rsp:
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
  *	-64 r8  -72 r9  -80 r10  -88 r11
- *	of a site: -96 its kind  -104 ~FS base, 0: not read  -112 the process's calls
- *		-120 a call's entry  -128 rsi
+ *	of a site: -96 its kind  -104 ~FS base, 0: not read; then a call's parent
+ *		-112 the process's calls  -120 a call's entry  -128 rsi
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
@@ -508,16 +508,19 @@ stub_common:
 	mov	%rdi, THREAD_CALL_AT(%rsi)
 	mov	%rax, THREAD_CALL(%rsi)
 	movzbl	CELL_SPAN_BIT(%r8), %ecx
-	bts	%rcx, %rbx
-	mov	%rbx, THREAD_WITHIN(%rsi)
+	mov	%rbx, %rdi
+	bts	%rcx, %rdi
+	mov	%rdi, THREAD_WITHIN(%rsi)
 .Lstamp:
 	mov	%rdx, %rcx
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
 	mov	%rax, CALL_START(%rcx)
+	xor	%r10, %rax
 	imul	.Lmix(%rip), %rax
 	xor	CELL_SPAN(%r8), %rax
+	xor	%rbx, %rax
 	add	%r9, %rax
 	mov	%rax, CALL_CHECK(%rcx)
 	movq	$0, CALL_CHILDREN(%rcx)
@@ -653,6 +656,8 @@ stub_common:
 	je	.Lwrite
 	cmpq	$0, CALL_AT+CALL_NEXT_WAY(%rdx)
 	je	.Lsecond_way
+	mov	-112(%rsp), %rdi
+	movq	$1, CALLS_GAVE_WAY(%rdi)
 	mov	CALL_START(%rdx), %rdi
 	cmp	CALL_START+CALL_NEXT_WAY(%rdx), %rdi
 	jb	.Lwrite
@@ -775,9 +780,10 @@ stub_common:
 	jne	.Lclose_second
 .Lclose_found:
 	mov	CALL_START(%rdx), %r9
-	mov	%r9, %rax
+	xor	%r9, %rax
 	imul	.Lmix(%rip), %rax
 	xor	CELL_SPAN(%r8), %rax
+	xor	CALL_WITHIN(%rdx), %rax
 	add	CALL_PARENT(%rdx), %rax
 	cmp	%rax, CALL_CHECK(%rdx)
 	jne	.Lclose_stale
@@ -811,6 +817,12 @@ stub_common:
 	add	.Lspan_cost(%rip), %rcx
 	mov	CALL_WITHIN(%rsi), %r9
 	mov	CALL_PARENT(%rsi), %rdx
+	mov	%rdx, -104(%rsp)
+	movzbl	-95(%rsp), %edx
+	add	%rsp, %rdx
+	cmp	%rdx, CALL_AT(%rsi)
+	jne	.Lclose_added		/* it gave way while it was read */
+	mov	-104(%rsp), %rdx
 	test	%rdx, %rdx
 	jnz	.Lclose_parent
 .Lclose_sums:
@@ -853,9 +865,14 @@ stub_common:
 	add	$CALL_NEXT_WAY, %rdx
 	cmp	%rax, CALL_AT(%rdx)
 	je	.Lclose_found
-	jmp	.Lclosed		/* it began before timing did, or gave way */
+	jmp	.Lclose_lost		/* it began before timing did, or gave way */
 .Lclose_stale:
 	movq	$0, CALL_AT(%rdx)	/* an older call, which left in another way */
+.Lclose_lost:
+	mov	-112(%rsp), %rax
+	cmpq	$0, CALLS_GAVE_WAY(%rax)
+	je	.Lclosed
+	movq	$1, CALLS_LOST(%rax)
 	jmp	.Lclosed
 .Lclose_parent:
 	mov	CALL_PARENT_AT(%rsi), %esi
@@ -1119,6 +1136,7 @@ stub_common_template:
 	.long	.Lspin - stub_common
 	.long	.Lspent - stub_common
 	.long	.Lend - stub_common
+	.long	.Lleave - stub_common
 	.long	.Lback - stub_common
 	.long	.Lback_end - stub_common
 	.long	.Lodd - stub_common

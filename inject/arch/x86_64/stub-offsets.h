@@ -78,6 +78,8 @@
 #define CALL_SET_SHIFT	  7	  /* log2 of a set's bytes */
 #define CALL_LAST	  0x7ffc0 /* offset of the last entry */
 #define THREADS_OFF	  0x80000
+#define CALLS_GAVE_WAY	  (THREADS_OFF + 32)
+#define CALLS_LOST	  (THREADS_OFF + 40)
 #define THREAD_BITS	  10 /* log2 of their number */
 #define THREAD_OWNER	  0
 #define THREAD_CALL	  8

@@ -41,6 +41,8 @@ struct stub_common {
 	uint32_t spin;	  /* from here to spent: r9 is the time to spend */
 	uint32_t spent;	  /* from here to end: figures are being written */
 	uint32_t end;
+	uint32_t leave; /* from here to back, and from odd_end to due: so are those of a call that
+			   begins */
 	uint32_t back, back_end; /* ... and between these in rdx again */
 	uint32_t odd, odd_end;	 /* between these the hit is not in its slot either */
 };
