@@ -423,12 +423,12 @@ static void test_own_time_that_was_not_seen_is_unknown(void **state)
 	(void)state;
 	sim.target[0].own_ns = 30e3;
 	sim.target[0].missed = 1;
-	no_own_time(&sim, "began and ended");
+	no_own_time(&sim, "100 % of its calls");
 	sim.target[0].missed = 0.2;
 	no_own_time(&sim, "20 % of its calls");
 	sim.target[0].missed = 0;
 	sim.never_timed = true;
-	no_own_time(&sim, "did not begin");
+	no_own_time(&sim, "did not begin in time");
 }
 
 int main(void)

@@ -167,17 +167,30 @@ static inline void timed_free(struct timed *t)
 	munmap(t->tables, sizeof(*t->tables) * 2);
 }
 
-/* All that was recorded of a function's calls, and the number of slots that recorded some. */
+static inline unsigned int timed_bucket(uint64_t ticks)
+{
+	unsigned int i = 0;
+
+	while (i + 1 < SB_PAGE_SPAN_BUCKETS && page_span_bucket(i + 1) <= ticks)
+		i++;
+	return i;
+}
+
+/*
+ * All that was recorded of a function's calls, and the number of slots that recorded some. A call
+ * that begins is a hit.
+ */
 static inline struct sb_page_span timed_sum(const struct timed *t, int i, int *slots)
 {
+	const struct sb_page_counts *counts = (void *)((char *)t->cell[i] + t->front);
 	struct sb_page_span sum = { 0 };
 
 	*slots = 0;
 	for (size_t s = 0; s < t->slots; s++) {
 		const struct sb_page_span *from = &t->spans[(size_t)(i + 1) * t->slots + s];
 
-		*slots += from->begun != 0 || from->calls != 0;
-		sum.begun += from->begun;
+		*slots += counts->slot[s].hits != 0 || from->calls != 0;
+		sum.begun += counts->slot[s].hits;
 		sum.calls += from->calls;
 		sum.ticks += from->ticks;
 		sum.own_ticks += from->own_ticks;
@@ -189,6 +202,8 @@ static inline struct sb_page_span timed_sum(const struct timed *t, int i, int *s
 			sum.most = from->most;
 		for (int b = 0; b < SB_PAGE_SPAN_BUCKETS; b++)
 			sum.bucket[b] += from->bucket[b];
+		if (from->last)
+			sum.bucket[timed_bucket(from->last - 1)]++;
 	}
 	return sum;
 }
