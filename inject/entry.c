@@ -88,6 +88,21 @@ ENTRY_INLINE void write_number(volatile char *at, long number)
 	*at = '\0';
 }
 
+/*
+ * The dynamic linker rings the doorbell for the agent, too: sbinject sees by this whose ring it is.
+ */
+ENTRY_INLINE void begin_loading(struct sb_room *room)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	__atomic_store_n(&room->loading, (uint32_t)frame | 1, __ATOMIC_RELEASE);
+}
+
+ENTRY_INLINE void end_loading(struct sb_room *room)
+{
+	__atomic_store_n(&room->loading, 0, __ATOMIC_RELEASE);
+}
+
 ENTRY_INLINE void open_image(struct sb_room *room)
 {
 	volatile uint64_t name[2];
@@ -100,7 +115,9 @@ ENTRY_INLINE void open_image(struct sb_room *room)
 	name[0] = 0x746e6567615f6273;
 	name[1] = 0;
 	write_number(room->path + room->path_len, fd);
+	begin_loading(room);
 	room->handle = (uintptr_t)CALL(room, dlopen_fn, ENTRY_DLOPEN)(room->path, 2 /* RTLD_NOW */);
+	end_loading(room);
 	if (room->handle)
 		room->agent = (uintptr_t)CALL(room, dlsym_fn, ENTRY_DLSYM)(
 			(void *)(uintptr_t)room->handle, (const char *)(uintptr_t)name);
@@ -142,7 +159,9 @@ ENTRY_INLINE int32_t carry_out(struct sb_room *room)
 	if (room->command != SB_AGENT_STOP || !(room->flags & SB_ROOM_ENDED))
 		status = ((agent_fn *)(uintptr_t)room->agent)(room);
 	if (room->command == SB_AGENT_STOP && status == SB_AGENT_OK) {
+		begin_loading(room);
 		CALL(room, dlclose_fn, ENTRY_DLCLOSE)((void *)(uintptr_t)room->handle);
+		end_loading(room);
 		room->agent = room->handle = 0;
 	}
 	return status;

@@ -32,7 +32,6 @@
 #include "room-thread.h"
 #include "tree-task.h"
 #include "src/base/log.h"
-#include "src/base/maps.h"
 
 #define MS 1000000ull
 
@@ -84,18 +83,17 @@ static bool in_linker(const struct room *room)
 {
 	uint64_t pc = arch->pc(&room->remote.saved);
 	const struct map_entry *m;
+	struct maps_look look;
 	const char *name;
-	struct maps maps;
-	bool in = true;
+	bool in;
 
 	if (space_region_at(room->space, pc))
 		return true;
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return true;
-	m = maps_find(&maps, pc);
+	maps_look_open(&look, room->pid);
+	m = maps_look_at(&look, pc);
 	name = m ? strrchr(m->path, '/') : NULL;
-	in = name && (!strncmp(name, "/ld-", 4) || !strncmp(name, "/ld.so", 6));
-	maps_free(&maps);
+	in = look.failed || (name && (!strncmp(name, "/ld-", 4) || !strncmp(name, "/ld.so", 6)));
+	maps_look_close(&look);
 	return in;
 }
 
@@ -321,12 +319,11 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 {
 	enum entry_op op = room->main_only ? ENTRY_QUEUE : ENTRY_QUEUE_ANY;
 	struct arch_regs regs;
-	struct maps maps;
+	struct maps_look look;
 	struct thread *t;
 	pid_t tid = 0;
 
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return 0;
+	maps_look_open(&look, room->pid);
 	while (op == ENTRY_QUEUE_ANY && (t = tree_next_thread(tree, room->space, tid))) {
 		tid = t->tid;
 		if (!tree_stop_thread(tree, t, 10000)) {
@@ -335,11 +332,13 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 		}
 		if (pt_get_regs(tid, &regs) < 0)
 			op = 0;
-		else if (!room_stack_at(&maps, arch->sp(&regs)))
+		else if (!room_stack_at(&look, arch->sp(&regs)))
 			op = ENTRY_QUEUE;
 		tree_resume_thread(tree, t);
 	}
-	maps_free(&maps);
+	if (look.failed)
+		op = 0;
+	maps_look_close(&look);
 	return op;
 }
 

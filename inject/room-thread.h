@@ -3,7 +3,7 @@
 #define SB_ROOM_THREAD_H
 
 #include "room.h"
-#include "src/base/maps.h"
+#include "src/base/maps-look.h"
 
 /*
  * Which thread of a mailbox's process may make which remote call; shared by room-step.c and
@@ -21,7 +21,7 @@ pid_t room_any_fit(const struct room *room, struct tree *tree);
 void room_thread_unfit(struct room *room, pid_t tid);
 
 bool room_thread_waits(pid_t tid); /* in any system call */
-bool room_stack_at(const struct maps *maps, uint64_t sp);
+bool room_stack_at(struct maps_look *look, uint64_t sp);
 
 /*
  * Interpreters with an `eval` (room_setup): whether the thread, stopped at pc, certainly holds none

@@ -265,6 +265,15 @@ static void visit_other(PyObject *o, int depth)
 	traverse(o, visit_referent, &depth);
 }
 
+static void visit_module(PyObject *module)
+{
+	struct walk *walk = place.walking.walk;
+	PyObject *space = PyModule_GetDict(module); /* borrowed */
+
+	if (walk->wanted(walk, space, NULL))
+		visit_namespace(space, 0);
+}
+
 static void visit_todo(struct todo *t)
 {
 	struct walking *w = &place.walking;
@@ -282,7 +291,7 @@ static void visit_todo(struct todo *t)
 		else
 			visit_class(t->object, 0);
 	} else if (py_type(t->object) == py.module_type) {
-		visit_namespace(PyModule_GetDict(t->object), 0);
+		visit_module(t->object);
 	} else {
 		visit_other(t->object, t->depth);
 	}
@@ -302,10 +311,10 @@ static int visit_all(void)
 	return 0;
 }
 
+/* All of them: which ones are wanted is found out bit by bit, there can be thousands. */
 static void add_modules(void)
 {
 	PyObject *modules = PySys_GetObject("modules"), *list; /* borrowed */
-	struct walk *walk = place.walking.walk;
 	Py_ssize_t n;
 
 	list = modules ? PyMapping_Values(modules) : NULL;
@@ -313,8 +322,7 @@ static void add_modules(void)
 	for (Py_ssize_t i = 0; i < n; i++) {
 		PyObject *module = PyList_GetItem(list, i);
 
-		if (py_type(module) == py.module_type &&
-		    walk->wanted(walk, PyModule_GetDict(module), NULL))
+		if (py_type(module) == py.module_type)
 			todo_add(module, NULL, 0);
 	}
 	PyErr_Clear();
