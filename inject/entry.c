@@ -151,10 +151,10 @@ ENTRY_INLINE int32_t carry_out(struct sb_room *room)
 
 	if (!room->agent && room->command == SB_AGENT_STOP)
 		return SB_AGENT_OK;
-	if (!room->agent)
+	if (!room->agent) {
 		load(room);
-	if (!room->agent)
-		return SB_AGENT_LOAD;
+		return room->agent ? SB_AGENT_AGAIN : SB_AGENT_LOAD;
+	}
 	status = SB_AGENT_OK;
 	if (room->command != SB_AGENT_STOP || !(room->flags & SB_ROOM_ENDED))
 		status = ((agent_fn *)(uintptr_t)room->agent)(room);
@@ -308,6 +308,18 @@ ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
 	return status;
 }
 
+/*
+ * Wakes sbinject, as a doorbell does: the thread is to return to the program at once, and not when
+ * sbinject looks again.
+ */
+ENTRY_INLINE void report(const struct sb_room *room)
+{
+	uint32_t *bell = &((struct sb_page_told *)(room->page_addr + room->page.counters_off))->bell;
+
+	__atomic_add_fetch(bell, 1, __ATOMIC_ACQ_REL);
+	entry_call(SYS_futex, (uint64_t)(uintptr_t)bell, 1 /* FUTEX_WAKE */, 0x7fffffff);
+}
+
 /* In a mailbox that another sbinject has taken over, a thread that was left behind just leaves. */
 ENTRY_SECTION void entry_lent(uintptr_t arg)
 {
@@ -323,6 +335,8 @@ ENTRY_SECTION void entry_lent(uintptr_t arg)
 	if (!__atomic_compare_exchange_n(&room->parked, &at_work, parked, 0, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		return;
+	if (!room->confined)
+		report(room);
 	while (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) == parked &&
 	       (int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
 		       0) {
