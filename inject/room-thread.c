@@ -134,6 +134,16 @@ static bool futex_is_willing(const struct room *room, const uint64_t arg[6], uin
 	       waits_for_program(room, arg[0]);
 }
 
+/*
+ * A call that went on after a stop of the thread shows another number, and its own arguments: a
+ * sleep, a poll, or a futex with a timeout, which libc's own locks have not. Without a GIL they do
+ * not tell what it waits for.
+ */
+static bool resumed_is_willing(const struct room *room, const uint64_t arg[6])
+{
+	return (!room->eval || room->gil) && !(room->runtime && in_runtime(room, arg[0]));
+}
+
 static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 {
 	static const long willing[] = {
@@ -151,6 +161,8 @@ static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 		return false;
 	if (nr == SYS_futex)
 		return futex_is_willing(room, arg, *sp);
+	if (nr == SYS_restart_syscall)
+		return resumed_is_willing(room, arg);
 	for (size_t i = 0; i < sizeof(willing) / sizeof(*willing); i++)
 		if (willing[i] == nr)
 			return true;
