@@ -314,7 +314,8 @@ ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
  */
 ENTRY_INLINE void report(const struct sb_room *room)
 {
-	uint32_t *bell = &((struct sb_page_told *)(room->page_addr + room->page.counters_off))->bell;
+	uint32_t *bell =
+		&((struct sb_page_told *)(room->page_addr + room->page.counters_off))->bell;
 
 	__atomic_add_fetch(bell, 1, __ATOMIC_ACQ_REL);
 	entry_call(SYS_futex, (uint64_t)(uintptr_t)bell, 1 /* FUTEX_WAKE */, 0x7fffffff);

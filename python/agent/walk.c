@@ -33,6 +33,13 @@ struct pointers { /* open addressing */
 	size_t n, size;
 };
 
+/* In parts: one that grows is copied in one piece, and there can be a hundred thousand pointers. */
+enum { PARTS_SHIFT = 6 };
+
+struct pointer_set {
+	struct pointers part[1 << PARTS_SHIFT];
+};
+
 static struct place {
 	struct walking walking;
 	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
@@ -40,8 +47,8 @@ static struct place {
 	size_t n_todo, room_todo;
 	PyObject **kept; /* so that no pointer in `seen` is reused for another object */
 	size_t n_kept, room_kept;
-	struct pointers seen, parents; /* parents: classes whose subclasses are visited, too */
-	size_t n_others;	       /* visited objects that are neither functions nor classes */
+	struct pointer_set seen, parents; /* parents: classes whose subclasses are visited, too */
+	size_t n_others; /* visited objects that are neither functions nor classes */
 } place;
 
 enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
@@ -71,9 +78,14 @@ static void todo_add(PyObject *object, PyObject *globals, int depth)
 	place.todo[place.n_todo++] = (struct todo){ object, globals, depth };
 }
 
+static uint64_t pointer_hash(uintptr_t key)
+{
+	return (key >> 4) * 0x9e3779b97f4a7c15ull;
+}
+
 static uintptr_t *pointer_slot(const struct pointers *p, uintptr_t key)
 {
-	size_t i = (key >> 4) * 0x9e3779b97f4a7c15ull >> 20 & (p->size - 1);
+	size_t i = pointer_hash(key) >> 20 & (p->size - 1);
 
 	while (p->slot[i] && p->slot[i] != key)
 		i = (i + 1) & (p->size - 1);
@@ -82,7 +94,7 @@ static uintptr_t *pointer_slot(const struct pointers *p, uintptr_t key)
 
 static bool pointers_grow(struct pointers *p)
 {
-	struct pointers bigger = { .n = p->n, .size = p->size ? p->size * 2 : 1024 };
+	struct pointers bigger = { .n = p->n, .size = p->size ? p->size * 2 : 64 };
 
 	bigger.slot = calloc(bigger.size, sizeof(*bigger.slot));
 	if (!bigger.slot)
@@ -95,9 +107,16 @@ static bool pointers_grow(struct pointers *p)
 	return true;
 }
 
-/* Adds it and returns whether it was there before. It is held until the walk ends. */
-static bool met_before(struct pointers *p, PyObject *o)
+static void pointers_free(struct pointer_set *set)
 {
+	for (size_t i = 0; i < sizeof(set->part) / sizeof(*set->part); i++)
+		free(set->part[i].slot);
+}
+
+/* Adds it and returns whether it was there before. It is held until the walk ends. */
+static bool met_before(struct pointer_set *set, PyObject *o)
+{
+	struct pointers *p = &set->part[pointer_hash((uintptr_t)o) >> (64 - PARTS_SHIFT)];
 	uintptr_t *slot;
 
 	if (p->n * 2 >= p->size && !pointers_grow(p))
@@ -385,8 +404,8 @@ void walk_drop(void)
 		Py_DecRef(was.kept[i]);
 	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
 	free(was.kept);
-	free(was.seen.slot);
-	free(was.parents.slot);
+	pointers_free(&was.seen);
+	pointers_free(&was.parents);
 }
 
 /* Nothing more is visited: the held objects are released bit by bit. */

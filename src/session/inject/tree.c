@@ -181,7 +181,8 @@ static bool rings_for_agent(const struct record *rec, uint32_t ring)
 	const struct space *space = rec->space;
 	const struct page *page = &space->control->page;
 	const struct sb_page_proc *p = page_proc(page, space->proc);
-	uint64_t at = space->page_addr + (uint64_t)((const char *)&p->done - (const char *)page->hdr);
+	uint64_t at = space->page_addr +
+		      (uint64_t)((const char *)&p->done - (const char *)page->hdr);
 
 	return rec->python.room && ring - p->done == 1 && room_rings(rec->python.room, at);
 }
