@@ -177,17 +177,6 @@ bool room_stack_at(struct maps_look *look, uint64_t sp)
 	return m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
 }
 
-static bool has_stack(const struct room *room, uint64_t sp)
-{
-	struct maps_look look;
-	bool ok;
-
-	maps_look_open(&look, room->pid);
-	ok = room_stack_at(&look, sp);
-	maps_look_close(&look);
-	return ok;
-}
-
 static bool is_unfit(const struct room *room, pid_t tid)
 {
 	for (size_t i = 0; i < room->n_unfit; i++)
@@ -202,24 +191,27 @@ void room_thread_unfit(struct room *room, pid_t tid)
 		room->unfit[room->n_unfit++] = tid;
 }
 
-bool room_thread_fit(const struct room *room, pid_t tid)
+bool room_thread_fit(const struct room *room, pid_t tid, struct maps_look *look)
 {
 	uint64_t sp;
 
-	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && has_stack(room, sp);
+	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && room_stack_at(look, sp);
 }
 
 pid_t room_any_fit(const struct room *room, struct tree *tree)
 {
+	struct maps_look look;
 	struct thread *t;
-	pid_t tid = 0;
+	pid_t tid = 0, fit = 0;
 
-	while ((t = tree_next_thread(tree, room->space, tid))) {
+	maps_look_open(&look, room->pid);
+	while (!fit && (t = tree_next_thread(tree, room->space, tid))) {
 		tid = t->tid;
-		if (room_thread_fit(room, tid))
-			return tid;
+		if (room_thread_fit(room, tid, &look))
+			fit = tid;
 	}
-	return 0;
+	maps_look_close(&look);
+	return fit;
 }
 
 /* ---- the agent's own rings ---- */

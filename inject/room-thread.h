@@ -14,7 +14,7 @@
  * The thread sleeps in a call that a program sleeps in deliberately, and its stack has enough space
  * to load a library: it may carry out a command.
  */
-bool room_thread_fit(const struct room *room, pid_t tid);
+bool room_thread_fit(const struct room *room, pid_t tid, struct maps_look *look);
 pid_t room_any_fit(const struct room *room, struct tree *tree);
 
 /* Marks a thread as unsuitable for a remote call, for now. */
