@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "soname.h"
 
 static struct image *images;
 
@@ -170,6 +171,7 @@ static int image_new(int fd, const struct stat *st, const char *name, const char
 		image_free(img);
 		return ret;
 	}
+	soname_keep(st, img->soname);
 	img->next = images;
 	images = img;
 	*out = img;
@@ -237,28 +239,48 @@ static bool is_mapped_inode(const char *path, const struct map_entry *map)
 	return stat(path, &st) == 0 && (st.st_ino == map->inode || !map->deleted);
 }
 
+/* The path by which sbinject reaches a mapped file; root: the process's. */
+static int path_of_map(pid_t pid, const char *root, const struct map_entry *map, char *path,
+		       size_t size, struct sb_err *err)
+{
+	/* Always the mapped file itself, but only for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
+	snprintf(path, size, "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
+		 (unsigned long)map->end);
+	if (access(path, R_OK) == 0)
+		return 0;
+	snprintf(path, size, "%s%s", root, map->path);
+	if (map->path[0] != '/')
+		return err_set(err, SB_EFILE, "%s: not a file", map->path);
+	if (is_mapped_inode(path, map))
+		return 0;
+	err_set(err, SB_EFILE, "%s was deleted or replaced since it was loaded", map->path);
+	if (err && err->code == SB_EFILE)
+		err_hint(err, "root can still read it through /proc/%d/map_files", pid);
+	return -SB_EFILE;
+}
+
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err)
 {
-	char root[32], files[96], path[4096 + 64];
+	char root[32], path[4096 + 64];
+	int ret;
 
 	*out = NULL;
 	pid = maps_face(pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	snprintf(files, sizeof(files), "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
-		 (unsigned long)map->end);
-	/* Always the mapped file itself, but only for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
-	if (access(files, R_OK) == 0)
-		return get_by_path(files, map->path, root, out, err);
-	snprintf(path, sizeof(path), "%s%s", root, map->path);
-	if (map->path[0] != '/')
-		return err_set(err, SB_EFILE, "%s: not a file", map->path);
-	if (!is_mapped_inode(path, map)) {
-		err_set(err, SB_EFILE, "%s was deleted or replaced since it was loaded", map->path);
-		if (err && err->code == SB_EFILE)
-			err_hint(err, "root can still read it through /proc/%d/map_files", pid);
-		return -SB_EFILE;
-	}
-	return get_by_path(path, map->path, root, out, err);
+	ret = path_of_map(pid, root, map, path, sizeof(path), err);
+	return ret < 0 ? ret : get_by_path(path, map->path, root, out, err);
+}
+
+const char *image_soname_of_map(pid_t pid, const struct map_entry *map)
+{
+	char root[32], path[4096 + 64];
+	struct stat st;
+
+	pid = maps_face(pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	if (path_of_map(pid, root, map, path, sizeof(path), NULL) < 0 || stat(path, &st) < 0)
+		return NULL;
+	return soname_known(&st);
 }
 
 /* ---- the file itself ---- */

@@ -43,6 +43,9 @@ void image_put(struct image *img);	    /* NULL is harmless */
  */
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err);
 
+/* Its DT_SONAME, "" if it has none, where it was opened before; NULL: not known without that. */
+const char *image_soname_of_map(pid_t pid, const struct map_entry *map);
+
 /*
  * A path that leads to the very file that was parsed, as long as the image is held: its descriptor,
  * by the number that /proc gives this process. The path under which the file was found may lead

@@ -95,6 +95,11 @@ static void wanted_init(struct wanted *w, const struct module_space *space, cons
 		w->has_file = stat_in_root(space->pid, pattern, &w->file);
 }
 
+static bool is_soname(const char *module, const char *soname)
+{
+	return *soname && (strcmp(module, soname) == 0 || glob_match(module, soname));
+}
+
 bool resolve_module_matches(const char *module, const char *path, struct image *img)
 {
 	const char *name = module_file_name(path), *soname = img ? image_soname(img) : "";
@@ -103,8 +108,7 @@ bool resolve_module_matches(const char *module, const char *path, struct image *
 		return false;
 	if (strchr(module, '/'))
 		return strcmp(module, path) == 0 || glob_match(module, path);
-	return strcmp(module, name) == 0 || glob_match(module, name) ||
-	       (*soname && (strcmp(module, soname) == 0 || glob_match(module, soname)));
+	return strcmp(module, name) == 0 || glob_match(module, name) || is_soname(module, soname);
 }
 
 static bool is_wanted(const struct wanted *w, const struct map_entry *e)
@@ -240,6 +244,14 @@ static int open_mapped(const struct module_space *space, const struct map_entry 
 	return ret;
 }
 
+/* A file of another name that was opened before, and whose soname is another one, too. */
+static bool is_known_otherwise(const struct wanted *w, const struct map_entry *e)
+{
+	const char *soname = image_soname_of_map(w->space->pid, e);
+
+	return soname && !is_soname(w->pattern, soname);
+}
+
 /* Examines one mapping; an error only where it was named and cannot be opened. */
 static int consider(const struct wanted *w, const struct map_entry *e, struct module_list *list,
 		    struct sb_err *err)
@@ -250,7 +262,7 @@ static int consider(const struct wanted *w, const struct map_entry *e, struct mo
 	uint64_t bias;
 	int ret;
 
-	if (!named && (w->by_path || !*w->pattern))
+	if (!named && (w->by_path || !*w->pattern || is_known_otherwise(w, e)))
 		return 0;
 	ret = open_mapped(w->space, e, &img, &why);
 	if (ret) {

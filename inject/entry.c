@@ -88,6 +88,21 @@ ENTRY_INLINE void write_number(volatile char *at, long number)
 	*at = '\0';
 }
 
+/*
+ * The dynamic linker rings the doorbell for the agent, too: sbinject sees by this whose ring it is.
+ */
+ENTRY_INLINE void begin_loading(struct sb_room *room)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	__atomic_store_n(&room->loading, (uint32_t)frame | 1, __ATOMIC_RELEASE);
+}
+
+ENTRY_INLINE void end_loading(struct sb_room *room)
+{
+	__atomic_store_n(&room->loading, 0, __ATOMIC_RELEASE);
+}
+
 ENTRY_INLINE void open_image(struct sb_room *room)
 {
 	volatile uint64_t name[2];
@@ -100,7 +115,9 @@ ENTRY_INLINE void open_image(struct sb_room *room)
 	name[0] = 0x746e6567615f6273;
 	name[1] = 0;
 	write_number(room->path + room->path_len, fd);
+	begin_loading(room);
 	room->handle = (uintptr_t)CALL(room, dlopen_fn, ENTRY_DLOPEN)(room->path, 2 /* RTLD_NOW */);
+	end_loading(room);
 	if (room->handle)
 		room->agent = (uintptr_t)CALL(room, dlsym_fn, ENTRY_DLSYM)(
 			(void *)(uintptr_t)room->handle, (const char *)(uintptr_t)name);
@@ -134,15 +151,17 @@ ENTRY_INLINE int32_t carry_out(struct sb_room *room)
 
 	if (!room->agent && room->command == SB_AGENT_STOP)
 		return SB_AGENT_OK;
-	if (!room->agent)
+	if (!room->agent) {
 		load(room);
-	if (!room->agent)
-		return SB_AGENT_LOAD;
+		return room->agent ? SB_AGENT_AGAIN : SB_AGENT_LOAD;
+	}
 	status = SB_AGENT_OK;
 	if (room->command != SB_AGENT_STOP || !(room->flags & SB_ROOM_ENDED))
 		status = ((agent_fn *)(uintptr_t)room->agent)(room);
 	if (room->command == SB_AGENT_STOP && status == SB_AGENT_OK) {
+		begin_loading(room);
 		CALL(room, dlclose_fn, ENTRY_DLCLOSE)((void *)(uintptr_t)room->handle);
+		end_loading(room);
 		room->agent = room->handle = 0;
 	}
 	return status;
@@ -289,6 +308,19 @@ ENTRY_INLINE int32_t lent_in_turn(struct sb_room *room, uint32_t at_work)
 	return status;
 }
 
+/*
+ * Wakes sbinject, as a doorbell does: the thread is to return to the program at once, and not when
+ * sbinject looks again.
+ */
+ENTRY_INLINE void report(const struct sb_room *room)
+{
+	uint32_t *bell =
+		&((struct sb_page_told *)(room->page_addr + room->page.counters_off))->bell;
+
+	__atomic_add_fetch(bell, 1, __ATOMIC_ACQ_REL);
+	entry_call(SYS_futex, (uint64_t)(uintptr_t)bell, 1 /* FUTEX_WAKE */, 0x7fffffff);
+}
+
 /* In a mailbox that another sbinject has taken over, a thread that was left behind just leaves. */
 ENTRY_SECTION void entry_lent(uintptr_t arg)
 {
@@ -304,6 +336,8 @@ ENTRY_SECTION void entry_lent(uintptr_t arg)
 	if (!__atomic_compare_exchange_n(&room->parked, &at_work, parked, 0, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		return;
+	if (!room->confined)
+		report(room);
 	while (__atomic_load_n(&room->parked, __ATOMIC_ACQUIRE) == parked &&
 	       (int64_t)(entry_clock() - __atomic_load_n(&room->lent_until, __ATOMIC_ACQUIRE)) <
 		       0) {

@@ -582,7 +582,11 @@ struct sb_room {
 	uint32_t image_off, image_size;
 	char image_name[16];
 	uint32_t path_len;
-	uint32_t reserved;
+	/*
+	 * While a thread loads or unloads the agent: the low half of an address on its stack, above
+	 * all that it uses for that. 0: no thread does (entry code).
+	 */
+	uint32_t loading;
 };
 
 #endif

@@ -32,7 +32,6 @@
 #include "room-thread.h"
 #include "tree-task.h"
 #include "src/base/log.h"
-#include "src/base/maps.h"
 
 #define MS 1000000ull
 
@@ -80,43 +79,37 @@ static bool still_parked(void *ctx)
  * A thread inside the dynamic linker, or at its doorbell, is unfit for a remote call: it may be
  * about to relocate the interpreter itself.
  */
-static bool in_linker(const struct room *room)
+static bool in_linker(const struct room *room, struct maps_look *look)
 {
 	uint64_t pc = arch->pc(&room->remote.saved);
 	const struct map_entry *m;
 	const char *name;
-	struct maps maps;
-	bool in = true;
 
 	if (space_region_at(room->space, pc))
 		return true;
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return true;
-	m = maps_find(&maps, pc);
+	m = maps_look_at(look, pc);
 	name = m ? strrchr(m->path, '/') : NULL;
-	in = name && (!strncmp(name, "/ld-", 4) || !strncmp(name, "/ld.so", 6));
-	maps_free(&maps);
-	return in;
-}
-
-static bool refuse_linker(struct room *room)
-{
-	if (!in_linker(room))
-		return false;
-	remote_end(&room->remote);
-	return true;
+	return look->failed || (name && (!strncmp(name, "/ld-", 4) || !strncmp(name, "/ld.so", 6)));
 }
 
 /*
- * A thread that was found asleep may have woken before it was stopped, and be in the middle of
- * taking the GIL: taking it once more there would wait for itself. So it is checked again, stopped.
+ * Also a thread that was found asleep: it may have woken before it was stopped, and be in the
+ * middle of taking the GIL. Taking it once more there would wait for itself.
  */
-static bool refuse_woken(struct room *room, pid_t tid)
+static bool refuse_place(struct room *room, enum entry_op op, pid_t tid)
 {
-	if (room_thread_fit(room, tid))
+	struct maps_look look;
+	bool unfit;
+
+	if (op == ENTRY_HERE)
 		return false;
-	remote_end(&room->remote);
-	return true;
+	maps_look_open(&look, room->pid);
+	unfit = in_linker(room, &look) ||
+		(op == ENTRY_ENSURE && !room_thread_fit(room, tid, &look));
+	maps_look_close(&look);
+	if (unfit)
+		remote_end(&room->remote);
+	return unfit;
 }
 
 /*
@@ -154,7 +147,7 @@ static bool may_queue(const struct room *room, enum entry_op op, pid_t tid, bool
 	return tid == room->pid && !queued && task_run_ns(tid) - room->run_ns > RAN_NS;
 }
 
-/* As refuse_woken(), for the thread that is to queue a call. */
+/* As refuse_place(), for the thread that is to queue a call. */
 static bool refuse_queue(struct room *room, enum entry_op op)
 {
 	pid_t tid = room->remote.thread->tid;
@@ -202,9 +195,7 @@ static bool lend(struct room *room, struct tree *tree, enum entry_op op, pid_t t
 	hold(room);
 	if (remote_begin_on(&room->remote, tid, tree, space, &space->mem, &space->gadgets, &err) <
 		    0 ||
-	    (op != ENTRY_HERE && refuse_linker(room)) ||
-	    (op == ENTRY_ENSURE && refuse_woken(room, tid)) || refuse_queue(room, op) ||
-	    !tell_confined(room) ||
+	    refuse_place(room, op, tid) || refuse_queue(room, op) || !tell_confined(room) ||
 	    remote_lend(&room->remote, entry, room->addr | room->turn, &err) < 0) {
 		if (err.what[0])
 			log_debug("process %d: %s", room->pid, err.what);
@@ -321,12 +312,11 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 {
 	enum entry_op op = room->main_only ? ENTRY_QUEUE : ENTRY_QUEUE_ANY;
 	struct arch_regs regs;
-	struct maps maps;
+	struct maps_look look;
 	struct thread *t;
 	pid_t tid = 0;
 
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return 0;
+	maps_look_open(&look, room->pid);
 	while (op == ENTRY_QUEUE_ANY && (t = tree_next_thread(tree, room->space, tid))) {
 		tid = t->tid;
 		if (!tree_stop_thread(tree, t, 10000)) {
@@ -335,11 +325,13 @@ static enum entry_op queue_for(const struct room *room, struct tree *tree)
 		}
 		if (pt_get_regs(tid, &regs) < 0)
 			op = 0;
-		else if (!room_stack_at(&maps, arch->sp(&regs)))
+		else if (!room_stack_at(&look, arch->sp(&regs)))
 			op = ENTRY_QUEUE;
 		tree_resume_thread(tree, t);
 	}
-	maps_free(&maps);
+	if (look.failed)
+		op = 0;
+	maps_look_close(&look);
 	return op;
 }
 
@@ -373,13 +365,24 @@ static void queue_for_all(struct room *room, struct tree *tree, uint64_t now)
 	room->queued_any = tid && lend(room, tree, ENTRY_QUEUE_ANY, tid, now);
 }
 
+static bool main_fits(const struct room *room)
+{
+	struct maps_look look;
+	bool fits;
+
+	maps_look_open(&look, room->pid);
+	fits = room_thread_fit(room, room->pid, &look);
+	maps_look_close(&look);
+	return fits;
+}
+
 static void choose(struct room *room, struct tree *tree, const struct sb_room *head, uint64_t now)
 {
 	uint64_t age = now - room->asked_ns;
 	bool confined;
 	pid_t other;
 
-	if (room_thread_fit(room, room->pid) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
+	if (main_fits(room) && lend(room, tree, ENTRY_ENSURE, room->pid, now))
 		return;
 	/*
 	 * A filter may end the process for the calls that loading the agent makes, and only that of

@@ -19,7 +19,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-enum { STACK_ROOM = 256 << 10 };
+enum {
+	STACK_ROOM = 256 << 10,
+	LOAD_DEPTH = STACK_ROOM / 2, /* of the dynamic linker; no other stack is as near */
+};
 
 /*
  * Of an object of a free-threaded interpreter: its type is the last word of its head; of a type:
@@ -101,14 +104,15 @@ static bool waits_for_program(const struct room *room, uint64_t semaphore)
 static bool on_stack_of(const struct room *room, uint64_t sp, uint64_t addr)
 {
 	const struct map_entry *m;
-	struct maps maps;
-	bool on = true;
+	struct maps_look look;
+	bool on;
 
-	if (addr < sp || maps_read(room->pid, &maps, NULL) < 0)
-		return addr >= sp; /* unknown */
-	m = maps_find(&maps, sp);
-	on = m && addr < m->end;
-	maps_free(&maps);
+	if (addr < sp)
+		return false;
+	maps_look_open(&look, room->pid);
+	m = maps_look_at(&look, sp);
+	on = look.failed /* unknown */ || (m && addr < m->end);
+	maps_look_close(&look);
 	return on;
 }
 
@@ -130,6 +134,16 @@ static bool futex_is_willing(const struct room *room, const uint64_t arg[6], uin
 	       waits_for_program(room, arg[0]);
 }
 
+/*
+ * A call that went on after a stop of the thread shows another number, and its own arguments: a
+ * sleep, a poll, or a futex with a timeout, which libc's own locks have not. Without a GIL they do
+ * not tell what it waits for.
+ */
+static bool resumed_is_willing(const struct room *room, const uint64_t arg[6])
+{
+	return (!room->eval || room->gil) && !(room->runtime && in_runtime(room, arg[0]));
+}
+
 static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 {
 	static const long willing[] = {
@@ -147,6 +161,8 @@ static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 		return false;
 	if (nr == SYS_futex)
 		return futex_is_willing(room, arg, *sp);
+	if (nr == SYS_restart_syscall)
+		return resumed_is_willing(room, arg);
 	for (size_t i = 0; i < sizeof(willing) / sizeof(*willing); i++)
 		if (willing[i] == nr)
 			return true;
@@ -154,23 +170,11 @@ static bool sleeps_willingly(const struct room *room, pid_t tid, uint64_t *sp)
 }
 
 /* Loading a library takes more stack than a remote system call. */
-bool room_stack_at(const struct maps *maps, uint64_t sp)
+bool room_stack_at(struct maps_look *look, uint64_t sp)
 {
-	const struct map_entry *m = maps_find(maps, sp);
+	const struct map_entry *m = maps_look_at(look, sp);
 
 	return m && m->w && (!strcmp(m->path, "[stack]") || sp - m->start > STACK_ROOM);
-}
-
-static bool has_stack(const struct room *room, uint64_t sp)
-{
-	struct maps maps;
-	bool ok;
-
-	if (maps_read(room->pid, &maps, NULL) < 0)
-		return false;
-	ok = room_stack_at(&maps, sp);
-	maps_free(&maps);
-	return ok;
 }
 
 static bool is_unfit(const struct room *room, pid_t tid)
@@ -187,24 +191,50 @@ void room_thread_unfit(struct room *room, pid_t tid)
 		room->unfit[room->n_unfit++] = tid;
 }
 
-bool room_thread_fit(const struct room *room, pid_t tid)
+bool room_thread_fit(const struct room *room, pid_t tid, struct maps_look *look)
 {
 	uint64_t sp;
 
-	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && has_stack(room, sp);
+	return !is_unfit(room, tid) && sleeps_willingly(room, tid, &sp) && room_stack_at(look, sp);
 }
 
 pid_t room_any_fit(const struct room *room, struct tree *tree)
 {
+	struct maps_look look;
 	struct thread *t;
-	pid_t tid = 0;
+	pid_t tid = 0, fit = 0;
 
-	while ((t = tree_next_thread(tree, room->space, tid))) {
+	maps_look_open(&look, room->pid);
+	while (!fit && (t = tree_next_thread(tree, room->space, tid))) {
 		tid = t->tid;
-		if (room_thread_fit(room, tid))
-			return tid;
+		if (room_thread_fit(room, tid, &look))
+			fit = tid;
 	}
-	return 0;
+	maps_look_close(&look);
+	return fit;
+}
+
+/* ---- the agent's own rings ---- */
+
+/* At the bell, which is further down on its stack than where the load began. */
+static bool rings(const struct room *room, pid_t tid, uint32_t loading, uint64_t answer)
+{
+	uint64_t arg[6], sp;
+	long nr;
+
+	return tid && blocked_in(room->pid, tid, &nr, arg, &sp) && nr == SYS_futex &&
+	       arg[0] == answer && loading - (uint32_t)sp < LOAD_DEPTH;
+}
+
+bool room_rings(const struct room *room, uint64_t answer)
+{
+	uint32_t loading = 0;
+
+	memory_peek(&room->space->mem, room->addr + offsetof(struct sb_room, loading), &loading,
+		    sizeof(loading));
+	return loading && (rings(room, room->remote.lent, loading, answer) ||
+			   rings(room, room->pid, loading, answer) ||
+			   rings(room, room->queuer, loading, answer));
 }
 
 /* ---- threads that hold no lock ---- */
@@ -213,12 +243,12 @@ pid_t room_any_fit(const struct room *room, struct tree *tree)
  * Code of the program itself: neither the interpreter's, nor that which its locks are made of. The
  * agent's delays count as such.
  */
-static bool is_foreign(const struct map_entry *m, const struct map_entry *interpreter)
+static bool is_foreign(const struct map_entry *m, const char *interpreter)
 {
 	static const char *const system[] = { "libc.", "libc-", "ld-", "ld.so", "libpthread" };
 	const char *name = m ? strrchr(m->path, '/') : NULL;
 
-	if (!name || !interpreter || !strcmp(m->path, interpreter->path))
+	if (!name || !*interpreter || !strcmp(m->path, interpreter))
 		return false;
 	for (size_t i = 0; i < sizeof(system) / sizeof(*system); i++)
 		if (!strncmp(name + 1, system[i], strlen(system[i])))
@@ -228,13 +258,18 @@ static bool is_foreign(const struct map_entry *m, const struct map_entry *interp
 
 static bool runs_foreign(const struct room *room, uint64_t pc)
 {
-	struct maps maps;
+	char interpreter[sizeof(((struct maps_look *)0)->path)];
+	const struct map_entry *m;
+	struct maps_look look;
 	bool foreign;
 
-	if (space_region_at(room->space, pc) || maps_read(room->pid, &maps, NULL) < 0)
+	if (space_region_at(room->space, pc))
 		return false;
-	foreign = is_foreign(maps_find(&maps, pc), maps_find(&maps, room->eval));
-	maps_free(&maps);
+	maps_look_open(&look, room->pid);
+	m = maps_look_at(&look, room->eval);
+	snprintf(interpreter, sizeof(interpreter), "%s", m ? m->path : "");
+	foreign = is_foreign(maps_look_at(&look, pc), interpreter);
+	maps_look_close(&look);
 	return foreign;
 }
 

@@ -48,15 +48,22 @@ static uint64_t find_hole(const struct room *room, uint64_t size)
 	return hole;
 }
 
-static int map_hole(struct room *room, struct remote *r, uint64_t size, long *addr,
+static uint64_t whole_size(const struct room_setup *setup)
+{
+	return PAGE + ROOM_SIZE + ((setup->agent_size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+}
+
+/* at: where there was a hole before the thread was stopped; to find one takes longer than to map.
+ */
+static int map_hole(struct room *room, struct remote *r, uint64_t at, uint64_t size, long *addr,
 		    struct sb_err *err)
 {
 	int code = 0;
 
 	*addr = -EEXIST;
 	for (int i = 0; i < MAP_TRIES && code == 0 && *addr == -EEXIST; i++) {
-		uint64_t at = find_hole(room, size);
-
+		if (i)
+			at = find_hole(room, size);
 		if (!at)
 			return err_set(err, SB_ETARGET, "process %d: no room in its memory",
 				       room->pid);
@@ -71,15 +78,15 @@ static int map_hole(struct room *room, struct remote *r, uint64_t size, long *ad
 }
 
 /* The code page is never writable: it is written through /proc/PID/mem. */
-static int map_room(struct room *room, struct remote *r, const struct room_setup *setup,
-		    struct sb_err *err)
+static int map_room(struct room *room, struct remote *r, uint64_t at,
+		    const struct room_setup *setup, struct sb_err *err)
 {
-	uint64_t size = PAGE + ROOM_SIZE + ((setup->agent_size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+	uint64_t size = whole_size(setup);
 	long addr = -1, code = -1;
 
 	if (code_size() > PAGE)
 		return err_set(err, SB_EINTERNAL, "the entry code does not fit into its page");
-	if (map_hole(room, r, size, &addr, err) < 0)
+	if (map_hole(room, r, at, size, &addr, err) < 0)
 		return -SB_ETARGET;
 	if (addr <= 0)
 		return remote_failed(r, "mmap", addr, err);
@@ -144,10 +151,10 @@ static void unmap_room(struct room *room, struct remote *r)
 	space_announce_room(room->space, 0, 0);
 }
 
-static int open_borrowed(struct room *room, struct remote *r, const struct room_setup *setup,
-			 struct sb_err *err)
+static int open_borrowed(struct room *room, struct remote *r, uint64_t at,
+			 const struct room_setup *setup, struct sb_err *err)
 {
-	int ret = map_room(room, r, setup, err);
+	int ret = map_room(room, r, at, setup, err);
 
 	if (ret == 0)
 		ret = write_room(room, setup, err);
@@ -182,11 +189,12 @@ int room_open(struct room **out, struct space *space, struct tree *tree, pid_t p
 	      const struct room_setup *setup, struct sb_err *err)
 {
 	struct room *room = room_new(space, pid);
+	uint64_t at = find_hole(room, whole_size(setup));
 	struct remote r;
 	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 
 	if (ret == 0) {
-		ret = open_borrowed(room, &r, setup, err);
+		ret = open_borrowed(room, &r, at, setup, err);
 		remote_end(&r);
 	}
 	if (ret < 0) {

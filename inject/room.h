@@ -126,6 +126,13 @@ bool room_ended(struct room *room);
  */
 bool room_dropped(const struct room *room);
 
+/*
+ * The thread that loads or unloads the agent waits for the doorbell's answer, a word at that
+ * address in the target. Where only one ring is without an answer, it is that thread's, and no
+ * library of the program has come or gone.
+ */
+bool room_rings(const struct room *room, uint64_t answer);
+
 /* A thread is at work on a command, or a remote call for one is under way. */
 bool room_busy(const struct room *room);
 

@@ -33,6 +33,13 @@ struct pointers { /* open addressing */
 	size_t n, size;
 };
 
+/* In parts: one that grows is copied in one piece, and there can be a hundred thousand pointers. */
+enum { PARTS_SHIFT = 6 };
+
+struct pointer_set {
+	struct pointers part[1 << PARTS_SHIFT];
+};
+
 static struct place {
 	struct walking walking;
 	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
@@ -40,8 +47,8 @@ static struct place {
 	size_t n_todo, room_todo;
 	PyObject **kept; /* so that no pointer in `seen` is reused for another object */
 	size_t n_kept, room_kept;
-	struct pointers seen, parents; /* parents: classes whose subclasses are visited, too */
-	size_t n_others;	       /* visited objects that are neither functions nor classes */
+	struct pointer_set seen, parents; /* parents: classes whose subclasses are visited, too */
+	size_t n_others; /* visited objects that are neither functions nor classes */
 } place;
 
 enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
@@ -71,9 +78,14 @@ static void todo_add(PyObject *object, PyObject *globals, int depth)
 	place.todo[place.n_todo++] = (struct todo){ object, globals, depth };
 }
 
+static uint64_t pointer_hash(uintptr_t key)
+{
+	return (key >> 4) * 0x9e3779b97f4a7c15ull;
+}
+
 static uintptr_t *pointer_slot(const struct pointers *p, uintptr_t key)
 {
-	size_t i = (key >> 4) * 0x9e3779b97f4a7c15ull >> 20 & (p->size - 1);
+	size_t i = pointer_hash(key) >> 20 & (p->size - 1);
 
 	while (p->slot[i] && p->slot[i] != key)
 		i = (i + 1) & (p->size - 1);
@@ -82,7 +94,7 @@ static uintptr_t *pointer_slot(const struct pointers *p, uintptr_t key)
 
 static bool pointers_grow(struct pointers *p)
 {
-	struct pointers bigger = { .n = p->n, .size = p->size ? p->size * 2 : 1024 };
+	struct pointers bigger = { .n = p->n, .size = p->size ? p->size * 2 : 64 };
 
 	bigger.slot = calloc(bigger.size, sizeof(*bigger.slot));
 	if (!bigger.slot)
@@ -95,9 +107,16 @@ static bool pointers_grow(struct pointers *p)
 	return true;
 }
 
-/* Adds it and returns whether it was there before. It is held until the walk ends. */
-static bool met_before(struct pointers *p, PyObject *o)
+static void pointers_free(struct pointer_set *set)
 {
+	for (size_t i = 0; i < sizeof(set->part) / sizeof(*set->part); i++)
+		free(set->part[i].slot);
+}
+
+/* Adds it and returns whether it was there before. It is held until the walk ends. */
+static bool met_before(struct pointer_set *set, PyObject *o)
+{
+	struct pointers *p = &set->part[pointer_hash((uintptr_t)o) >> (64 - PARTS_SHIFT)];
 	uintptr_t *slot;
 
 	if (p->n * 2 >= p->size && !pointers_grow(p))
@@ -265,6 +284,15 @@ static void visit_other(PyObject *o, int depth)
 	traverse(o, visit_referent, &depth);
 }
 
+static void visit_module(PyObject *module)
+{
+	struct walk *walk = place.walking.walk;
+	PyObject *space = PyModule_GetDict(module); /* borrowed */
+
+	if (walk->wanted(walk, space, NULL))
+		visit_namespace(space, 0);
+}
+
 static void visit_todo(struct todo *t)
 {
 	struct walking *w = &place.walking;
@@ -282,7 +310,7 @@ static void visit_todo(struct todo *t)
 		else
 			visit_class(t->object, 0);
 	} else if (py_type(t->object) == py.module_type) {
-		visit_namespace(PyModule_GetDict(t->object), 0);
+		visit_module(t->object);
 	} else {
 		visit_other(t->object, t->depth);
 	}
@@ -302,10 +330,10 @@ static int visit_all(void)
 	return 0;
 }
 
+/* All of them: which ones are wanted is found out bit by bit, there can be thousands. */
 static void add_modules(void)
 {
 	PyObject *modules = PySys_GetObject("modules"), *list; /* borrowed */
-	struct walk *walk = place.walking.walk;
 	Py_ssize_t n;
 
 	list = modules ? PyMapping_Values(modules) : NULL;
@@ -313,8 +341,7 @@ static void add_modules(void)
 	for (Py_ssize_t i = 0; i < n; i++) {
 		PyObject *module = PyList_GetItem(list, i);
 
-		if (py_type(module) == py.module_type &&
-		    walk->wanted(walk, PyModule_GetDict(module), NULL))
+		if (py_type(module) == py.module_type)
 			todo_add(module, NULL, 0);
 	}
 	PyErr_Clear();
@@ -377,8 +404,8 @@ void walk_drop(void)
 		Py_DecRef(was.kept[i]);
 	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
 	free(was.kept);
-	free(was.seen.slot);
-	free(was.parents.slot);
+	pointers_free(&was.seen);
+	pointers_free(&was.parents);
 }
 
 /* Nothing more is visited: the held objects are released bit by bit. */

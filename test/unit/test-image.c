@@ -8,8 +8,10 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "elf-build.h"
 #include "elf/image.h"
@@ -354,6 +356,34 @@ static void test_deleted_and_replaced_files(void **state)
 	dlclose(lib);
 }
 
+/* Known from the first time that it was opened, until the file is another one. */
+static void test_soname_without_opening(void **state)
+{
+	const struct map_entry *e = NULL;
+	struct sb_err err = { 0 };
+	struct image *img;
+	struct maps maps;
+	void *lib;
+
+	(void)state;
+	need_elf("cc", LIB_FLAGS, "named.so", "c", SOURCE);
+	lib = dlopen(build_path("named.so"), RTLD_NOW);
+	assert_non_null(lib);
+	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
+	for (size_t i = 0; i < maps.count && !e; i++)
+		if (!strcmp(maps.entry[i].path, build_path("named.so")))
+			e = &maps.entry[i];
+	assert_non_null(e);
+	assert_null(image_soname_of_map(getpid(), e));
+	assert_int_equal(image_of_map(getpid(), e, &img, &err), 0);
+	image_put(img);
+	assert_string_equal(image_soname_of_map(getpid(), e), "libunit.so.3");
+	assert_int_equal(utimensat(AT_FDCWD, build_path("named.so"), NULL, 0), 0);
+	assert_null(image_soname_of_map(getpid(), e));
+	maps_free(&maps);
+	dlclose(lib);
+}
+
 static void test_files_that_are_no_images(void **state)
 {
 	static const struct {
@@ -484,6 +514,7 @@ int main(void)
 		WITH_DIR(test_bias_of_every_mapping),
 		WITH_DIR(test_bias_where_segments_share_a_page),
 		WITH_DIR(test_deleted_and_replaced_files),
+		WITH_DIR(test_soname_without_opening),
 		WITH_DIR(test_files_that_are_no_images),
 		WITH_DIR(test_other_machines_are_refused),
 		WITH_DIR(test_truncated_files),

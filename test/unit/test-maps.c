@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/maps.h"
+#include "src/base/maps-look.h"
 
 #define TEXT                                                                                  \
 	"00400000-00401000 r--p 00000000 fe:00 123                        /usr/bin/a b c\n"   \
@@ -163,6 +164,68 @@ static void test_gap_can_be_mapped(void **state)
 	maps_free(&m);
 }
 
+static void assert_same_mapping(const struct map_entry *got, const struct map_entry *want)
+{
+	assert_non_null(got);
+	assert_int_equal(got->start, want->start);
+	assert_int_equal(got->end, want->end);
+	assert_int_equal(got->offset, want->offset);
+	assert_int_equal(got->inode, want->inode);
+	assert_int_equal(got->dev, want->dev);
+	assert_int_equal(got->r << 4 | got->w << 3 | got->x << 2 | got->shared << 1 | got->deleted,
+			 want->r << 4 | want->w << 3 | want->x << 2 | want->shared << 1 |
+				 want->deleted);
+	assert_string_equal(got->path, want->path);
+}
+
+/* With a deleted file among them; `whole` as before Linux 6.11. */
+static void look_at_all(pid_t pid, bool whole)
+{
+	struct maps_look look;
+	struct maps m;
+
+	assert_int_equal(maps_read(pid, &m, NULL), 0);
+	maps_look_open(&look, pid);
+	if (whole)
+		assert_int_equal(maps_read(pid, &look.maps, NULL), 0);
+	look.whole = whole;
+	for (size_t i = 0; i < m.count; i++) {
+		if (!strcmp(m.entry[i].path, "[vsyscall]")) /* in no process's map */
+			continue;
+		assert_same_mapping(maps_look_at(&look, m.entry[i].start), &m.entry[i]);
+		assert_same_mapping(maps_look_at(&look, m.entry[i].end - 1), &m.entry[i]);
+	}
+	assert_null(maps_look_at(&look, 0));
+	assert_false(look.failed);
+	maps_look_close(&look);
+	maps_free(&m);
+}
+
+static void test_single_mappings(void **state)
+{
+	int fd = memfd_create("gone", MFD_CLOEXEC);
+	struct maps_look look;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_ptr_not_equal(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	pid = fork(); /* whose map does not change meanwhile */
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	look_at_all(pid, false);
+	look_at_all(pid, true);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	maps_look_open(&look, pid);
+	assert_null(maps_look_at(&look, 0x1000));
+	assert_true(look.failed);
+	maps_look_close(&look);
+	close(fd);
+}
+
 static void test_zombie_has_no_map(void **state)
 {
 	struct sb_err err = { 0 };
@@ -192,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_gap_is_the_nearest_hole),
 		cmocka_unit_test(test_gap_keeps_its_bounds),
 		cmocka_unit_test(test_gap_can_be_mapped),
+		cmocka_unit_test(test_single_mappings),
 		cmocka_unit_test(test_zombie_has_no_map),
 	};
 

@@ -472,6 +472,7 @@ bool python_step(struct inject_session *s, uint64_t now)
 		if (!rec->ended && rec->python.room && rec->space) {
 			busy |= python_peek(s, rec, now);
 			busy |= step_traced(s, rec, now);
+			s->answer_rings(s); /* an interpreter's lock may be held meanwhile */
 		}
 	return busy;
 }

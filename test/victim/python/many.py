@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""many.py MODULES FILE [loose]: a program of so many modules, out of the garbage collector's sight (as
-in servers that fork) unless `loose` is given, which is busy all the time. When FILE is there, it
+"""many.py MODULES FILE [loose] [mapped]: a program of so many modules, out of the garbage collector's
+sight (as in servers that fork) unless `loose` is given, which is busy all the time. `mapped`: with a
+thousand mappings of a file more, as a program of many libraries has. When FILE is there, it
 calls a function of each module, and others, takes FILE away, and goes on until SIGTERM. A second
 thread looks at the clock.
 """
 import gc
 import marshal
+import mmap
 import os
 import signal
 import sys
@@ -59,6 +61,9 @@ def calls():
 signal.signal(signal.SIGTERM, end)
 code = marshal.dumps(compile(SOURCE, "many", "exec"))
 modules = [load("many.m%d" % i, code) for i in range(MODULES)]
+if "mapped" in sys.argv:
+    with open(os.path.realpath(__file__), "rb") as f:
+        maps = [mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ) for _ in range(1000)]
 if "loose" not in sys.argv:
     gc.freeze()
 threading.Thread(target=lambda: [time.sleep(0.001) for _ in iter(lambda: stop, True)]).start()
