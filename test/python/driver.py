@@ -55,7 +55,8 @@ class Layout(ctypes.Structure):
     _fields_ = [("session", u64), ("size", u64), ("targets_max", u32), ("procs_max", u32),
                 ("slots", u32), ("cell_size", u32), ("block_size", u64), ("procs_off", u64),
                 ("blocks_off", u64), ("threads_off", u64), ("notes_off", u64),
-                ("notes_size", u64), ("tsc_hz", u64), ("counters_off", u64)]
+                ("notes_size", u64), ("tsc_hz", u64), ("counters_off", u64),
+                ("spans_off", u64), ("span_blocks", u64)]
 
 
 class Room(ctypes.Structure):
@@ -103,7 +104,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=4, header_size=200, session=id(self), size=size,
+            magic=0x31656761706a6273, version=5, header_size=200, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62)
@@ -113,9 +114,9 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 4, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 5, 1 << 16
         for field, _ in Layout._fields_:
-            setattr(self.room.page, field, getattr(self.header, field))
+            setattr(self.room.page, field, getattr(self.header, field, 0))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr
         self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
         self.targets = []
