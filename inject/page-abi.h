@@ -188,7 +188,9 @@ struct sb_page_thread {
 	/*
 	 * Of the process, in the first record. gave_way: not 0 where an entry gave way, of a call
 	 * in progress or of one that left in another way. lost: not 0 where a call returned since
-	 * and had no entry: the call in which it was made does not know of it.
+	 * and had no entry (the call in which it was made does not know of it), or where a call was
+	 * left in another way, and what the thread called next may have counted as made in it. No
+	 * exclusive time is known then.
 	 */
 	uint64_t gave_way, lost;
 	uint64_t reserved[2];

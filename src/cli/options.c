@@ -365,6 +365,9 @@ static int time_targets(struct parse *p)
 			return -SB_EUSAGE;
 		}
 		spec->timed |= !spec->time_given;
+		/* One function is a row of the table already. */
+		p->opt->session.by_function |= spec->kind == SPEC_SYMBOL &&
+					       strpbrk(spec->symbol, "*?[");
 	}
 	if (!p->delay_given)
 		p->delay_ns = 0;

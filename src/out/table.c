@@ -508,5 +508,6 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 	else
 		print_roles(to, res);
 	for (size_t i = 0; i < res->n_targets; i++)
-		print_functions(to, &res->target[i]);
+		if (!out_times_functions(to, &res->target[i]))
+			print_functions(to, &res->target[i]);
 }

@@ -180,3 +180,101 @@ void out_times_notices(FILE *to, const struct result *res)
 	for (size_t i = 0; i < res->n_targets; i++)
 		print_untimed(to, &res->target[i]);
 }
+
+/* ---- functions of a target ---- */
+
+enum { FUNCTIONS_MAX = 40 /* of a target; JSON has all */ };
+
+static const struct out_col function_cols[] = {
+	{ "own", OUT_FIGURE, 0 },  { "total", OUT_FIGURE, 2 },	{ "calls", OUT_FIGURE, 2 },
+	{ "mean", OUT_FIGURE, 2 }, { "p50", OUT_FIGURE, 1 },	{ "p99", OUT_FIGURE, 1 },
+	{ "max", OUT_FIGURE, 1 },  { "function", OUT_TEXT, 2 }, { "module", OUT_TEXT, 2 },
+};
+
+struct function {
+	const struct result_site *site; /* one of its places */
+	struct result_times times;	/* of all of them; buckets are its own */
+};
+
+static int by_function(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+	int c = strcmp(text_of(x->site->name), text_of(y->site->name));
+
+	return c ? c : strcmp(text_of(x->site->module), text_of(y->site->module));
+}
+
+/* What it took by itself; where that is not known, with the functions that it called. */
+static uint64_t weight(const struct function *f)
+{
+	return f->times.own_known ? f->times.exclusive_ns : f->times.inclusive_ns;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (weight(x) != weight(y))
+		return weight(x) < weight(y) ? 1 : -1;
+	return by_function(a, b);
+}
+
+/* Processes may map a function at several addresses: these are one. Returns how many there are. */
+static size_t functions_of(const struct result_target *target, struct function *list)
+{
+	size_t n = 0, m = 0;
+
+	for (size_t i = 0; i < target->n_sites; i++)
+		if (target->site[i].times.known)
+			list[n++].site = &target->site[i];
+	qsort(list, n, sizeof(*list), by_function);
+	for (size_t i = 0; i < n; i++) {
+		if (m && !by_function(&list[m - 1], &list[i])) {
+			result_times_add(&list[m - 1].times, &list[i].site->times);
+			continue;
+		}
+		list[m] = list[i];
+		result_times_add(&list[m].times, &list[m].site->times);
+		m++;
+	}
+	qsort(list, m, sizeof(*list), by_weight);
+	return m;
+}
+
+static void add_function(struct out_grid *grid, const struct function *f)
+{
+	const struct result_times *t = &f->times;
+
+	add_time(grid, t->own_known, (double)t->exclusive_ns);
+	add_time(grid, true, (double)t->inclusive_ns);
+	add_count(grid, true, t->calls);
+	add_time(grid, true, (double)t->inclusive_ns / (double)t->calls);
+	add_time(grid, true, (double)t->p50_ns);
+	add_time(grid, true, (double)t->p99_ns);
+	add_time(grid, true, (double)t->max_ns);
+	out_grid_add(grid, "%s", text_of(f->site->name));
+	out_grid_add(grid, "%s", text_of(f->site->module));
+}
+
+bool out_times_functions(FILE *to, const struct result_target *target)
+{
+	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(function_cols[0]),
+				 NULL, 0 };
+	struct function *list = must_calloc(target->n_sites + 1, sizeof(*list));
+	size_t n = functions_of(target, list);
+
+	for (size_t i = 0; i < n && i < FUNCTIONS_MAX; i++)
+		add_function(&grid, &list[i]);
+	if (n) {
+		fputs("\nfunctions of ", to);
+		out_shown(to, target->spec);
+		fprintf(to, ", by own time: %zu were called and timed\n", n);
+		out_grid_print(&grid, to);
+	}
+	if (n > FUNCTIONS_MAX)
+		fprintf(to, "and %zu more: --json, sites[].spans\n", n - FUNCTIONS_MAX);
+	for (size_t i = 0; i < n; i++)
+		free(list[i].times.bucket);
+	free(list);
+	return n;
+}

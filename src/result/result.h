@@ -157,6 +157,12 @@ struct result {
 	size_t n_warnings;
 };
 
+/*
+ * Adds the times of other calls; of `to`, all zero, it makes a copy. Quantiles are computed from the
+ * buckets then. The caller frees to->bucket.
+ */
+void result_times_add(struct result_times *to, const struct result_times *from);
+
 struct result *result_new(size_t n_targets); /* these functions abort when memory runs out */
 /* A result with the members that every session fills; the times are CLOCK_REALTIME, ns. */
 struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,

@@ -100,3 +100,68 @@ static const char *times_get(KIND_GET_ARGS)
 }
 
 const struct kind kind_times = { times_put, times_get };
+
+static int by_start(const void *a, const void *b)
+{
+	const struct result_bucket *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static void add_buckets(struct result_times *to, const struct result_times *from)
+{
+	size_t n = 0;
+
+	to->bucket = must_realloc(to->bucket,
+				  (to->n_buckets + from->n_buckets + 1) * sizeof(*to->bucket));
+	for (size_t i = 0; i < from->n_buckets; i++)
+		to->bucket[to->n_buckets++] = from->bucket[i];
+	qsort(to->bucket, to->n_buckets, sizeof(*to->bucket), by_start);
+	for (size_t i = 0; i < to->n_buckets; i++) {
+		if (n && to->bucket[n - 1].from_ns == to->bucket[i].from_ns)
+			to->bucket[n - 1].calls += to->bucket[i].calls;
+		else
+			to->bucket[n++] = to->bucket[i];
+	}
+	to->n_buckets = n;
+}
+
+static uint64_t quantile(const struct result_times *times, double share)
+{
+	double want = share * (double)times->calls, seen = 0;
+
+	for (size_t i = 0; i < times->n_buckets; i++) {
+		const struct result_bucket *b = &times->bucket[i];
+		double here = (double)b->calls, value;
+
+		if (seen + here < want) {
+			seen += here;
+			continue;
+		}
+		value = (double)b->from_ns + (double)(b->to_ns - b->from_ns) * (want - seen) / here;
+		if (value > (double)times->max_ns)
+			return times->max_ns;
+		return value < (double)times->min_ns ? times->min_ns : (uint64_t)(value + 0.5);
+	}
+	return times->max_ns;
+}
+
+void result_times_add(struct result_times *to, const struct result_times *from)
+{
+	bool first = !to->known;
+
+	if (!from->known)
+		return;
+	to->min_ns = to->calls && to->min_ns < from->min_ns ? to->min_ns : from->min_ns;
+	to->max_ns = to->max_ns > from->max_ns ? to->max_ns : from->max_ns;
+	to->own_known = from->own_known && (first || to->own_known);
+	to->known = true;
+	to->calls += from->calls;
+	to->missed += from->missed;
+	to->inclusive_ns += from->inclusive_ns;
+	to->exclusive_ns += from->exclusive_ns;
+	add_buckets(to, from);
+	to->p50_ns = quantile(to, 0.5);
+	to->p90_ns = quantile(to, 0.9);
+	to->p99_ns = quantile(to, 0.99);
+}

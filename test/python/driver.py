@@ -15,7 +15,8 @@ ERRORS = {0: "ok", -1: "load", -2: "unsupported", -3: "no-tool", -4: "python", -
           -6: "damaged", -7: "elsewhere", -8: "again"}
 SLOTS, SHARED, PAGE_MAX = 64, 16, 1 << 20
 TABLES, TABLE = 128, 1 << 16  # of the thread filter, and bytes of each
-u32, u64, i32, i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
+i32, i64 = ctypes.c_int32, ctypes.c_int64
 
 
 class Header(ctypes.Structure):
@@ -25,22 +26,54 @@ class Header(ctypes.Structure):
                 ("threads_off", u64), ("tsc_hz", u64), ("tracer_pid", u32), ("reserved0", u32),
                 ("region_addr", u64), ("region_size", u64), ("notes_off", u64),
                 ("notes_size", u64), ("lease_until", u64), ("generation", u32),
-                ("bell_spin", u32), ("bell", u32), ("reserved2", u32), ("notes_used", u64),
-                ("room_addr", u64), ("reserved3", u32 * 6), ("counters_off", u64)]
+                ("bell_spin", u32), ("reserved1", u64 * 2),
+                ("room_addr", u64), ("room_size", u64), ("each_off", u64), ("each_max", u32),
+                ("span_blocks", u32), ("counters_off", u64), ("spans_off", u64),
+                ("calls_off", u64), ("functions_off", u64)]
+
+
+class Told(ctypes.Structure):
+    _fields_ = [("reserved", u64 * 18), ("bell", u32), ("bells_lost", u32), ("notes_used", u64)]
 
 
 class Slot(ctypes.Structure):
     _fields_ = [("owner", u64), ("hits", u64), ("injected_ticks", u64), ("overrun_ticks", u64),
-                ("residual_ticks", i64), ("lapsed", u64), ("max_ticks", u64), ("reserved", u64),
+                ("residual_ticks", i64), ("lapsed", u64), ("max_ticks", u64), ("exits", u64),
                 ("bucket", u64 * 120)]
 
 
 class Cell(ctypes.Structure):
     _fields_ = [("state", u32), ("flags", u32), ("delay_ticks", u64), ("every", u64),
                 ("overrun_limit", u64), ("residual_max", u64), ("pause_above", u64),
-                ("threads", u64), ("cuts", u64), ("cut_ticks", u64), ("span_ticks", u64),
-                ("spans", u64), ("spans_missed", u64), ("reserved", u64 * 116),
-                ("slot", Slot * (SLOTS + SHARED))]
+                ("threads", u64), ("span_block", u16), ("span_bit", u8), ("reserved", u8),
+                ("span_epoch", u32)]
+
+
+class Counts(ctypes.Structure):
+    _fields_ = [("settings", u64 * 7), ("cuts", u64), ("cut_ticks", u64),
+                ("reserved", u64 * 119), ("slot", Slot * (SLOTS + SHARED))]
+
+
+class Span(ctypes.Structure):
+    _fields_ = [("begun", u64), ("calls", u64), ("ticks", u64), ("own_ticks", u64),
+                ("outer_ticks", u64), ("inv_least", u64), ("most", u64), ("apart", u64),
+                ("last", u64), ("reserved", u64 * 55), ("bucket", u64 * 1216)]
+
+
+class Times:
+    """How long calls of a cell took: the sums of all slots of its block."""
+
+    def __init__(self, spans=()):
+        self.begun, self.calls, self.ticks, self.outer_ticks, self.apart = (
+            sum(getattr(s, field) for s in spans)
+            for field in ("begun", "calls", "ticks", "outer_ticks", "apart"))
+        self.missed = self.begun - self.calls
+        self.most = max((s.most for s in spans), default=0)
+        self.least = min((s.inv_least ^ (1 << 64) - 1 for s in spans if s.calls), default=0)
+        self.buckets = [sum(column) for column in zip(*(s.bucket for s in spans if s.calls))]
+
+    def __repr__(self):
+        return str({k: v for k, v in vars(self).items() if k != "buckets"})
 
 
 class Note(ctypes.Structure):
@@ -71,8 +104,10 @@ class Room(ctypes.Structure):
                 ("slice_ticks", u64), ("paused_at", u64), ("pieces", u32), ("last", u32)]
 
 
-assert ctypes.sizeof(Header) == 200 and ctypes.sizeof(Slot) == 1024
-assert Cell.slot.offset == 1024
+assert ctypes.sizeof(Header) == 224 and ctypes.sizeof(Slot) == 1024
+assert ctypes.sizeof(Cell) == 64 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
+
+SPAN_BLOCK = (SLOTS + SHARED) * ctypes.sizeof(Span)
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -84,17 +119,20 @@ libdl.dlclose.argtypes = [ctypes.c_void_p]
 
 
 class Agent:
-    """A control page and an agent. Targets are (MODULE, NAME[, FLAGS]), each with its own cell.
-    Settings and counts lie in one memory here: their fields have places of their own, so the rear
-    may begin where the front does (counters_off 0)."""
+    """A control page and an agent. Targets are (MODULE, NAME[, FLAGS]), each with its own cell."""
 
     def __init__(self, *targets, cells=16, procs=4, path=None):
-        cell = ctypes.sizeof(Cell)
+        cell = ctypes.sizeof(Counts)
         block = cells * cell
         blocks = 4096 + procs * 64 + 4096 & ~4095
         threads = blocks + procs * block
-        notes = threads + TABLES * TABLE
-        size = notes + (1 << 20)
+        rear = threads + TABLES * TABLE
+        notes = rear + threads
+        spans = notes + (1 << 20)
+        # A block for each cell that is timed, in each process: see time(). What is not written to
+        # takes no memory.
+        span_blocks = 1 << (2 * cells).bit_length()
+        size = spans + span_blocks * SPAN_BLOCK
         fd = os.memfd_create("sbinject")
         os.ftruncate(fd, size)
         self.base = libc.mmap(None, size, 3, mmap.MAP_SHARED, fd, 0)
@@ -104,19 +142,22 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=5, header_size=200, session=id(self), size=size,
+            magic=0x31656761706a6273, version=5, header_size=224, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
-            notes_size=1 << 20, lease_until=1 << 62)
-        self.threads_off = threads
-        self.block, self.cells_max = block, cells
+            notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
+            span_blocks=span_blocks)
+        self.told = Told.from_address(self.base + rear)
+        self.timed = 0  # blocks in use; none is block 0
+        self.threads_off, self.counters_off = threads, rear
+        self.block, self.cell_size, self.cells_max = block, cell, cells
         self.record.value = block  # process 1
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
         self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 5, 1 << 16
         for field, _ in Layout._fields_:
-            setattr(self.room.page, field, getattr(self.header, field, 0))
+            setattr(self.room.page, field, getattr(self.header, field))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr
         self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
         self.targets = []
@@ -139,10 +180,16 @@ class Agent:
         self.room.list += 1
         self.targets = targets
 
-    def cell(self, i, process=None):
+    def cell_at(self, i, process):
         process = self.process if process is None else process
-        return Cell.from_address(self.base + self.room.page.blocks_off + process * self.block +
-                                 i * ctypes.sizeof(Cell))
+        return (self.base + self.room.page.blocks_off + process * self.block +
+                i * self.cell_size)
+
+    def cell(self, i, process=None):
+        return Cell.from_address(self.cell_at(i, process))
+
+    def counts(self, i=0, process=None):
+        return Counts.from_address(self.cell_at(i, process) + self.counters_off)
 
     def ask(self, command):
         self.room.command = command
@@ -160,7 +207,7 @@ class Agent:
         return self.must(STOP)
 
     def sum(self, field, i=0, process=None):
-        return sum(getattr(s, field) for s in self.cell(i, process).slot)
+        return sum(getattr(s, field) for s in self.counts(i, process).slot)
 
     def hits(self, i=0, process=None):
         return self.sum("hits", i, process)
@@ -173,13 +220,26 @@ class Agent:
     def time(self, on, *cells):
         """Calls are timed from now on, or no more."""
         for i in cells or range(len(self.targets)):
-            self.cell(i).flags = self.cell(i).flags & ~SPANS | (SPANS if on else 0)
+            cell = self.cell(i)
+            if on and not cell.span_block:
+                self.timed += 1
+                assert self.timed < self.room.page.span_blocks
+                cell.span_block = self.timed
+            cell.flags = cell.flags & ~SPANS | (SPANS if on else 0)
         return self.apply()
+
+    def times(self, i=0, process=None):
+        """How long the calls took that were timed so far."""
+        block = self.cell(i, process).span_block
+        if not block:
+            return Times()
+        at = self.base + self.room.page.spans_off + block * SPAN_BLOCK
+        return Times((Span * (SLOTS + SHARED)).from_address(at))
 
     def notes(self, cell=None):
         """(cell, MODULE, NAME, FILE, LINE) of each note."""
         at, found = self.base + self.room.page.notes_off, []
-        end = at + min(self.header.notes_used, self.room.page.notes_size)
+        end = at + min(self.told.notes_used, self.room.page.notes_size)
         while at < end:
             n = Note.from_address(at)
             if not n.size:

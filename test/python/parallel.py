@@ -41,9 +41,9 @@ def ticks_per_s():
     """Of the clock that the agent reads."""
     a = Agent((MAIN, "nap", TIMED), cells=1).apply().time(True)
     nap(0.001)
-    begin, seconds = a.cell(0).span_ticks, time.perf_counter()
+    begin, seconds = a.times().ticks, time.perf_counter()
     nap(0.02)
-    rate = (a.cell(0).span_ticks - begin) / (time.perf_counter() - seconds)
+    rate = (a.times().ticks - begin) / (time.perf_counter() - seconds)
     a.stop()
     return rate
 

@@ -112,30 +112,48 @@ def ticks_per_ns():
     a = Agent(("__main__", "nap", TIMED)).apply().time(True)
     nap()
     took.clear()
-    before = a.cell(0).span_ticks
+    before = a.times().ticks
     for _ in range(100):
         nap()
-    rate = (a.cell(0).span_ticks - before) / took["nap"]
+    rate = (a.times().ticks - before) / took["nap"]
     a.stop()
     return rate
+
+
+def consistent(times):
+    """What the sums of calls that are over say of each other: all outermost ones of their target, in
+    a histogram from the shortest to the longest, which leaves a 32nd open."""
+    assert times.outer_ticks == times.ticks and times.apart == times.calls, times
+    assert times.least <= times.ticks / times.calls <= times.most, times
+    assert sum(times.buckets) == times.calls, (times, times.buckets)
+    held = [(low(i), low(i + 1), n) for i, n in enumerate(times.buckets) if n]
+    assert held[0][0] <= times.least < held[0][1], (times, held)
+    assert held[-1][0] <= times.most < held[-1][1], (times, held)
+    assert sum(a * n for a, _, n in held) <= times.ticks < sum(b * n for _, b, n in held), times
+
+
+def low(i):
+    """Where bucket i of a histogram begins."""
+    return i if i < 32 else (32 + i % 32) << i // 32 - 1
 
 
 def near(name, agent, call, own=None, n=40, cell=0):
     """The agent's time of n calls is what the functions measured themselves, but for a tenth and
     2 us a call; on a busy machine somebody may come in between the two: five times. How many
     calls, or stretches, were timed."""
-    c = agent.cell(cell)
     call()
     for last in (False, False, False, False, True):
-        ticks, spans = c.span_ticks, c.spans
+        before = agent.times(cell)
         took.clear()
         for _ in range(n):
             call()
-        got, want = (c.span_ticks - ticks) / RATE, took[own or name]
+        after = agent.times(cell)
+        got, want = (after.ticks - before.ticks) / RATE, took[own or name]
         if abs(got - want) <= 0.1 * want + 2000 * n:
             break
-        assert not last, (name, got / n, want / n, c.spans - spans, c.spans_missed)
-    return c.spans - spans
+        assert not last, (name, got / n, want / n, before, after)
+    consistent(after)
+    return after.calls - before.calls
 
 
 def case(target, call, own=None, spans=1, n=40):
@@ -182,10 +200,10 @@ def nothing_takes_nothing():
     for _ in range(25):
         a = Agent(("__main__", "nothing", TIMED), ("__main__", "calls", TIMED)).apply().time(True)
         calls()
-        before = a.cell(1).span_ticks
+        before = a.times(1).ticks
         for _ in range(3):
             calls()
-        timed = (a.cell(1).span_ticks - before) / RATE
+        timed = (a.times(1).ticks - before) / RATE
         a.stop()
         calls()
         begin = time.perf_counter_ns()
@@ -217,10 +235,10 @@ def check_threads():
     threads = [threading.Thread(target=run) for _ in range(4)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    c = a.cell(0)
-    assert c.spans_missed == (0 if MONITORING else 4), c.spans_missed
-    assert c.spans + c.spans_missed == 200, c.spans
-    got, want = c.span_ticks / RATE, took["nap"] * c.spans / 200
+    times = a.times()
+    assert times.begun == 200 and times.missed == (0 if MONITORING else 4), times
+    consistent(times)
+    got, want = times.ticks / RATE, took["nap"] * times.calls / 200
     assert abs(got - want) < 0.3 * want, (got, want)
     a.stop()
     clean()
@@ -229,27 +247,26 @@ def check_threads():
 def check_off_means_off():
     a = Agent(("__main__", "work", TIMED)).apply()
     work(), work()
-    c = a.cell(0)
-    assert c.spans == c.spans_missed == 0
+    assert a.times().begun == a.times().calls == 0
     if MONITORING:
         before = local_events(work)
     a.time(True)
     work(), work()
-    assert c.spans == (2 if MONITORING else 1)
-    n = c.spans
+    n = a.times().calls
+    assert n == (2 if MONITORING else 1)
     a.time(False)
     if MONITORING:
         assert local_events(work) == before, local_events(work)
         assert not any(sys.monitoring.get_events(i) & sys.monitoring.events.PY_UNWIND
                        for i in range(6) if sys.monitoring.get_tool(i))
     catches(), work()
-    assert c.spans == n
+    assert a.times().calls == n
     a.time(True)
     a.state(OFF)
     work()
     a.state(COUNT)
     work(), work()
-    assert n < c.spans <= n + 2
+    assert n < a.times().calls <= n + 2
     assert a.hits() == 7, a.hits()
     a.stop()
     clean()
@@ -318,10 +335,10 @@ def check_one_tool():
         near("work", a, work)
         near("raises", a, catches, cell=1)
         a.time(False)
-        n, hits = a.cell(0).spans, a.hits(0)
+        n, hits = a.times().calls, a.hits(0)
         work()
         exec("def work(): pass\nwork()", {"__name__": "__main__"})
-        assert a.cell(0).spans == n and a.hits(0) == hits + 2
+        assert a.times().calls == n and a.hits(0) == hits + 2
         a.stop()
     finally:
         for i in range(5):

@@ -235,7 +235,7 @@ def check_every_and_threads():
     c.flags, c.state, c.every, c.delay_ticks, c.overrun_limit = DELAY, SLOW, 4, 1000, 1 << 60
     a.apply()
     times(f, 40)
-    assert a.hits() == 40 and sum(sum(s.bucket) for s in c.slot) == 10
+    assert a.hits() == 40 and sum(sum(s.bucket) for s in a.counts().slot) == 10
     # Only threads of the table: first none, then this one.
     slots = TABLE // 8
     table = (u64 * slots).from_address(a.base + a.threads_off + 5 * TABLE)
@@ -273,7 +273,7 @@ def check_bounded():
     a.apply()
     times(f, 3)
     c.delay_ticks, c.residual_max = 1000, 1 << 62
-    for s in c.slot:
+    for s in a.counts().slot:
         s.residual_ticks = -1 << 61
     times(f, 3)
     a.stop()
@@ -326,7 +326,7 @@ def check_delay():
         os._exit(0)
     f()
     os.waitpid(pid, 0)
-    assert c.cuts == 1 and c.cut_ticks > 0
+    assert a.counts().cuts == 1 and a.counts().cut_ticks > 0
     c.delay_ticks, c.flags = 0, 0
     times(f, 3)
     a.stop()
@@ -379,11 +379,13 @@ def check_damaged():
     bad(layout, "notes_off", 1 << 63, layout.size, 4)
     bad(layout, "notes_size", 1 << 63)
     bad(layout, "counters_off", 1 << 63, layout.size, 4)
+    bad(layout, "spans_off", 1 << 63, layout.size, 4)
+    bad(layout, "span_blocks", 3, 1 << 17, 1 << 63, layout.span_blocks * 2)
     bad(layout, "size", 0, 100, 1 << 63)
     # The page's header can be written by others: nothing depends on it.
     for field in ("magic", "version", "header_size", "session", "size", "targets_max", "procs_max",
                   "slots", "cell_size", "block_size", "procs_off", "blocks_off", "threads_off",
-                  "notes_off", "notes_size", "tsc_hz"):
+                  "notes_off", "notes_size", "tsc_hz", "counters_off", "spans_off", "span_blocks"):
         setattr(a.header, field, (1 << 32) - 1)
     for at in (1024, 1032, 1036):  # cell, module, name of the first target
         keep = a.room_memory[at:at + 4]
@@ -400,7 +402,7 @@ def check_damaged():
     b = Agent(("*", "*"))
     b.room.page.notes_size = 1000
     b.must(LIST)
-    used = b.header.notes_used
+    used = b.told.notes_used
     b.apply()
     times(f, 3)
     b.stop()

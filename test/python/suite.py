@@ -43,7 +43,7 @@ def main(mode, *modules):
         agent.stop()
         assert agent.hits(0) > 1000 and agent.hits(1) >= agent.hits(0)
         assert mode == "flip" or agent.hits(2) > 10
-        assert mode != "time" or agent.cell(0).spans > 100, agent.cell(0).spans
+        assert mode != "time" or agent.times().calls > 100, agent.times()
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ static char **next_argv;
 
 VICTIM_HOOKED uint64_t chain_fn(uint64_t x)
 {
-	VICTIM_OPAQUE(x);
-	x = x * 7 + 3;
-	VICTIM_OPAQUE(x);
-	return x;
+	volatile uint64_t kept = x * 7 + 3; /* long enough for hooks at both of its ends */
+
+	return kept;
 }
 
 static void *exec_next(void *arg)

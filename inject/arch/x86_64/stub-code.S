@@ -643,6 +643,8 @@ stub_common:
 	jne	.Lparentless
 	cmp	%r10, %r9
 	ja	.Lenter
+	mov	-112(%rsp), %rax
+	movq	$1, CALLS_LOST(%rax)
 	mov	CALL_PARENT(%rdx), %r9
 	mov	CALL_PARENT_AT(%rdx), %rcx
 	mov	CALL_WITHIN(%rdx), %rbx
@@ -795,6 +797,10 @@ stub_common:
 	THREAD_RECORD %rcx
 	cmp	%rax, THREAD_OWNER(%rcx)
 	jne	3f
+	mov	CALL_AT(%rdx), %rax
+	cmp	%rax, THREAD_CALL(%rcx)
+	jne	.Lclose_left
+.Lclose_thread:
 	mov	CALL_PARENT_AT(%rdx), %rax
 	mov	%rax, THREAD_CALL_AT(%rcx)
 	mov	CALL_PARENT(%rdx), %rax
@@ -883,6 +889,10 @@ stub_common:
 	add	%rax, CALL_CHILDREN(%rsi)
 	add	%rcx, CALL_COST(%rsi)
 	jmp	.Lclose_sums
+.Lclose_left:				/* a call that it made was left, and may have got its children */
+	mov	-112(%rsp), %rax
+	movq	$1, CALLS_LOST(%rax)
+	jmp	.Lclose_thread
 /* The same call among those of its function. */
 .Lclose_function:
 	movzwl	-94(%rsp), %esi

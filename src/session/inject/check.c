@@ -145,6 +145,11 @@ int inject_check_spec(struct session_core *core, const struct spec *spec, struct
 			       "target '%s': time=yes and inline=yes exclude each other: the exits "
 			       "of an inlined copy are not known",
 			       spec->text);
+	if (spec->timed && spec->kind != SPEC_PYTHON && s->cfg->mechanism == MECHANISM_INT3)
+		return err_set(err, SB_EUSAGE,
+			       "target '%s': time=yes and --mechanism int3 exclude each other: a "
+			       "trap of 10 us and more would be a part of each time",
+			       spec->text);
 	if (spec->timed && spec->kind != SPEC_PYTHON &&
 	    s->span_bits + (s->attached_ns > 0) > SB_PAGE_SPAN_BITS)
 		return err_set(err, SB_ENOMEM,
