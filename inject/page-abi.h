@@ -130,7 +130,8 @@ struct sb_page_cell {
  * or a coroutine, the time of the stretches in which it ran.
  */
 struct sb_page_span {
-	uint64_t begun; /* agent: calls that began while timing was on. Of native functions, hits are */
+	uint64_t begun; /* agent: calls that began while timing was on. Of native functions, hits
+			   are */
 	uint64_t calls; /* ... and returned: the number of calls in all that follows */
 	uint64_t ticks;
 	uint64_t own_ticks;   /* without timed calls that they made; see apart */
@@ -139,7 +140,7 @@ struct sb_page_span {
 	uint64_t most;	      /* ticks of the longest one */
 	uint64_t apart; /* calls in these sums of which it is not known in which call they were made
 			 */
-	uint64_t last;	      /* ticks + 1 of a call that is not in its bucket yet; 0: none */
+	uint64_t last;	/* ticks + 1 of a call that is not in its bucket yet; 0: none */
 	uint64_t reserved[55];
 	/*
 	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:

@@ -8,7 +8,8 @@ static void trace_help(FILE *to)
 {
 	fputs("\n  As without trace, with time=yes for every target, and the delay 0 for one "
 	      "without "
-	      "a delay.\n  Below the table are the functions of each pattern, by own time. KEY is one "
+	      "a delay.\n  Below the table are the functions of each pattern, by own time. KEY is "
+	      "one "
 	      "of\n\n",
 	      to);
 	run_help_keys(to);

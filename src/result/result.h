@@ -158,8 +158,8 @@ struct result {
 };
 
 /*
- * Adds the times of other calls; of `to`, all zero, it makes a copy. Quantiles are computed from the
- * buckets then. The caller frees to->bucket.
+ * Adds the times of other calls; of `to`, all zero, it makes a copy. Quantiles are computed from
+ * the buckets then. The caller frees to->bucket.
  */
 void result_times_add(struct result_times *to, const struct result_times *from);
 

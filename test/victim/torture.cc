@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * torture [-s SEED] [-d MS] [-t THREADS] [-r HZ] [-l SPIN] MODE...: short functions that are left in
- * every way that there is, each of which takes its own time, from its first instruction to its
+ * torture [-s SEED] [-d MS] [-t THREADS] [-r HZ] [-l SPIN] MODE...: short functions that are left
+ * in every way that there is, each of which takes its own time, from its first instruction to its
  * last.
  *
- * Modes: plain (calls in calls), recurse, deep (deeper than any table), jump (longjmp), throw, tail,
- * fiber (left in mid-call and resumed by any thread), signal (handlers on a stack of their own, HZ
- * times a second and thread), torn (a handler that leaves by siglongjmp), fork, spawn (vfork), exit
- * (a thread that ends in mid-call).
+ * Modes: plain (calls in calls), recurse, deep (deeper than any table), jump (longjmp), throw,
+ * tail, fiber (left in mid-call and resumed by any thread), signal (handlers on a stack of their
+ * own, HZ times a second and thread), torn (a handler that leaves by siglongjmp), fork, spawn
+ * (vfork), exit (a thread that ends in mid-call).
  *
  * At its end a line of JSON: by function, how often it was called, how often it returned and how
- * long these calls took, in ticks, with the buckets of struct sb_page_span. Children add to the same
- * figures.
+ * long these calls took, in ticks, with the buckets of struct sb_page_span. Children add to the
+ * same figures.
  */
 #include <csetjmp>
 #include <csignal>
@@ -30,9 +30,10 @@
 #include <unistd.h>
 
 #define HOOKED extern "C" __attribute__((noinline, noclone, used))
-#define FUNCTIONS(X)                                                                               \
-	X(leaf) X(outer) X(node) X(deep) X(jump) X(thrower) X(pass) X(tail) X(yield) X(hand)       \
-		X(torn) X(fork) X(spawn) X(exit)
+#define FUNCTIONS(X)                                                                         \
+	X(leaf)                                                                              \
+	X(outer) X(node) X(deep) X(jump) X(thrower) X(pass) X(tail) X(yield) X(hand) X(torn) \
+		X(fork) X(spawn) X(exit)
 
 enum function {
 #define NUMBER(name) F_##name,
@@ -43,7 +44,13 @@ static const char *const names[] = {
 	FUNCTIONS(NAME)
 };
 
-enum { BUCKETS = 1216, FIBERS = 24, FIBER_STACK = 65536, THREAD_STACK = 16 << 20, MOST_THREADS = 32 };
+enum {
+	BUCKETS = 1216,
+	FIBERS = 24,
+	FIBER_STACK = 65536,
+	THREAD_STACK = 16 << 20,
+	MOST_THREADS = 32
+};
 
 struct stats {
 	uint64_t began, calls, sum, min, max, hist[BUCKETS];
@@ -52,7 +59,7 @@ struct stats {
 static struct shared {
 	struct stats of[N_FUNCTIONS];
 	uint64_t signals, in_stub, jumps, outermost;
-} *shared; /* with the children */
+} * shared; /* with the children */
 
 static volatile sig_atomic_t stop, stays;
 static unsigned int spin_most = 3000;
@@ -115,7 +122,10 @@ static unsigned int bucket_of(uint64_t ticks)
 	return e - 4 >= BUCKETS / 32 ? BUCKETS - 1 : (e - 4) * 32 + (ticks >> (e - 5) & 31);
 }
 
-static inline void add(uint64_t *to, uint64_t n) { __atomic_fetch_add(to, n, __ATOMIC_RELAXED); }
+static inline void add(uint64_t *to, uint64_t n)
+{
+	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
 
 static __attribute__((noinline)) void begin(enum function f)
 {
@@ -144,10 +154,10 @@ static __attribute__((noinline)) void book(enum function f, uint64_t ticks)
 		add(&shared->outermost, ticks);
 }
 
-#define CALL(f, ...)                                                                               \
-	do {                                                                                       \
-		begin(F_##f);                                                                      \
-		book(F_##f, t_##f(__VA_ARGS__));                                                   \
+#define CALL(f, ...)                             \
+	do {                                     \
+		begin(F_##f);                    \
+		book(F_##f, t_##f(__VA_ARGS__)); \
 	} while (0)
 
 HOOKED uint64_t t_leaf(unsigned int n)
@@ -212,7 +222,10 @@ HOOKED uint64_t t_thrower(unsigned int n)
 }
 
 struct guard {
-	~guard() { CALL(leaf, 40); }
+	~guard()
+	{
+		CALL(leaf, 40);
+	}
 };
 
 HOOKED uint64_t t_pass(int below)
@@ -243,7 +256,10 @@ struct fiber {
 };
 static struct fiber fibers[FIBERS];
 
-static __attribute__((noinline)) void leave(struct fiber *f) { swapcontext(&f->own, f->back); }
+static __attribute__((noinline)) void leave(struct fiber *f)
+{
+	swapcontext(&f->own, f->back);
+}
 
 HOOKED uint64_t t_yield(struct fiber *f, int below)
 {
@@ -317,7 +333,10 @@ static void do_plain()
 	CALL(leaf, draw(spin_most));
 }
 
-static void do_recurse() { CALL(node, (int)draw(12)); }
+static void do_recurse()
+{
+	CALL(node, (int)draw(12));
+}
 
 static void do_deep()
 {
@@ -438,7 +457,10 @@ static void do_exit()
 		pthread_join(thread, NULL);
 }
 
-static void do_signal() { CALL(leaf, draw(spin_most)); }
+static void do_signal()
+{
+	CALL(leaf, draw(spin_most));
+}
 
 static const struct mode {
 	const char *name;
@@ -594,7 +616,10 @@ static void choose(const char *name)
 			chosen[n_chosen++] = &mode;
 }
 
-static void on_term(int) { stop = 1; }
+static void on_term(int)
+{
+	stop = 1;
+}
 
 static void run(unsigned int threads, uint64_t ms)
 {

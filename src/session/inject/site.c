@@ -174,8 +174,7 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 			not_planted(s, r, pid, sites[i].why);
 		else if (sites[i].why != PLAN_OK && r->bell && !r->start)
 			bell_refused(s, pid, sites[i].why);
-		if (sites[i].why == PLAN_OK && sites[i].untimed &&
-		    s->target[r->target].spec->timed)
+		if (sites[i].why == PLAN_OK && sites[i].untimed && s->target[r->target].spec->timed)
 			note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].untimed));
 		if (sites[i].why != PLAN_OK)

@@ -20,7 +20,7 @@ struct found_site {
 	char *name;
 	bool exit; /* one of the function's exits; addr is its last instruction */
 	enum arch_kind kind;
-	bool whole; /* of an entry with exits: it is not hooked without them */
+	bool whole;		   /* of an entry with exits: it is not hooked without them */
 	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
 				      or need not be */
 	bool switches;		   /* of an exit: see struct plan_request */

@@ -83,8 +83,10 @@ static void apply_target(struct inject_session *s, struct record *rec, size_t i)
 		page_set(&space->control->page, space->proc, (uint32_t)i, &set);
 	if (space->control->page.spans_full && !s->spans_full) {
 		s->spans_full = true;
-		session_warn(s, "there is no space for the times of so many targets and processes: "
-				"from process %d on, calls count as missed", rec->pid);
+		session_warn(s,
+			     "there is no space for the times of so many targets and processes: "
+			     "from process %d on, calls count as missed",
+			     rec->pid);
 	}
 }
 
