@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_TRACE_EVENT_H
+#define SB_TRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * What a trace consists of: timed calls of functions as events. The writers (write.h) take these
+ * structs, the readers (read.h) give them; between them lies a file. Nothing here knows of
+ * sessions.
+ *
+ * Order: a process is declared before its threads, a thread and a function before the first span
+ * that names them. A declaration with an id (or a pid) that was declared before replaces its names:
+ * a process that execs, a thread that is renamed. Spans of one thread come in the order in which
+ * the calls ENDED, so a call comes after the calls made in it. Between threads no order is
+ * promised.
+ *
+ * All strings are borrowed for the time of the call. They are bytes from outside, of any length,
+ * and need not be UTF-8; NULL is an unknown name.
+ */
+enum trace_kind {
+	TRACE_CALL,
+	TRACE_DELAY, /* a delay that sbinject gave, inside or beside a call */
+};
+
+struct trace_about {
+	const char *version;	/* of the program that recorded it */
+	const char *command;	/* the command line that recorded it */
+	uint64_t begin_ns;	/* CLOCK_MONOTONIC at ts 0; no span begins earlier */
+	uint64_t begin_unix_ns; /* CLOCK_REALTIME at the same instant */
+};
+
+struct trace_process {
+	int32_t pid;
+	const char *name;
+};
+
+struct trace_thread {
+	uint32_t id; /* a track, unique in the trace, from 1; a tid that is used again is another
+			one */
+	int32_t pid; /* its process, declared before */
+	int32_t tid; /* 0: unknown */
+	const char *name;
+};
+
+struct trace_function {
+	uint32_t id; /* from 1; small numbers make small files */
+	bool python;
+	const char *name;
+	const char *module; /* of a Python function, the module's dotted name */
+};
+
+/*
+ * One call, or one delay. dur_ns is without the cost of the measurement, of the call itself and of
+ * the timed calls made in it. So a call may seem to end a little before the last call made in it: a
+ * thread's spans are nested by their starts and by the order in which they come, not by their ends.
+ */
+struct trace_span {
+	uint64_t start_ns, dur_ns; /* start: CLOCK_MONOTONIC */
+	uint32_t thread, function; /* ids; of a delay, the function that was delayed */
+	enum trace_kind kind;
+};
+
+struct trace_end {
+	uint64_t spans;	   /* written */
+	uint64_t lost;	   /* calls timed but not recorded because the ring was full */
+	uint64_t filtered; /* calls timed and left out because a filter asked for it */
+	uint64_t end_ns;   /* CLOCK_MONOTONIC */
+};
+
+#endif
