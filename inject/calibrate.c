@@ -27,7 +27,10 @@ enum {
 	CALLS = 500,
 	DELAYED_CALLS = 200,
 	SLICE = 3, /* rounds: 0.1 to 0.2 ms */
+	CHUNKS = 4,
+	CALLS_OFF = 64, /* any but 0, which is an unregistered process */
 };
+_Static_assert(CHUNKS * SB_PAGE_EVENTS >= CALLS, "a round is recorded");
 
 #define AGREE_TICKS 0.75 /* 0.3 ns or less */
 
@@ -39,6 +42,8 @@ struct hook_bench {
 	struct sb_page_record record;
 	struct sb_page_span *spans; /* two blocks, of which the first is none; NULL: not timed */
 	struct sb_page_calls *calls;
+	struct sb_page_trace *trace; /* calls are recorded in the chunks behind `taken`; or NULL */
+	struct sb_page_taken *taken;
 	uint64_t each;
 	size_t memory;
 	/* Of hook_bench_step(): the batch under way, and the result of the one before. */
@@ -78,6 +83,31 @@ static int bench_spans(struct hook_bench *b)
 	b->calls = calloc(1, sizeof(*b->calls));
 	b->cell->span_block = 1;
 	return b->spans && b->calls ? 0 : -1;
+}
+
+/* Each call is recorded, too. */
+static int bench_trace(struct hook_bench *b)
+{
+	b->trace = calloc(1, sizeof(*b->trace) + CHUNKS * sizeof(uint32_t));
+	b->taken = calloc(1, sizeof(*b->taken) + CHUNKS * sizeof(struct sb_page_chunk));
+	if (!b->trace || !b->taken)
+		return -1;
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		b->trace->chunk[i] = i;
+	b->trace->offered = CHUNKS;
+	return 0;
+}
+
+/* All chunks are free again. */
+static void reset_trace(const struct hook_bench *b)
+{
+	struct sb_page_chunk *chunk = (struct sb_page_chunk *)(b->taken + 1);
+
+	b->taken->taken = 0;
+	for (int i = 0; i < CHUNKS; i++)
+		chunk[i].used = chunk[i].owner = 0;
+	for (int i = 0; i < SB_PAGE_CALL_THREADS; i++)
+		b->calls->thread[i].chunk = 0;
 }
 
 /* Hooks the function at its entry, or at its last instruction; returns where the stub ends. */
@@ -133,9 +163,15 @@ static int bench_hook(struct hook_bench *b, bool each)
 
 	if (b->spans) {
 		env.spans = (uint64_t)b->spans;
-		env.calls = (uint64_t)b->calls;
+		env.calls = (uint64_t)b->calls - CALLS_OFF;
+		b->record.calls_off = CALLS_OFF;
 		env.span_blocks = 2;
 		env.span_size = (env.slots + SB_PAGE_SHARED_SLOTS) * sizeof(*b->spans);
+	}
+	if (b->trace) {
+		env.trace = (uint64_t)b->trace;
+		env.taken = (uint64_t)b->taken;
+		env.chunks = CHUNKS;
 	}
 	memset(b->text, 0x90, 128);
 	memcpy(b->text, arch_sample_function, arch_sample_size);
@@ -151,8 +187,11 @@ static int bench_hook(struct hook_bench *b, bool each)
 static double time_calls(const struct hook_bench *b, size_t offset, int calls)
 {
 	victim_fn *volatile fn = (victim_fn *)(uintptr_t)(b->text + offset);
-	uint64_t start = arch->clock_read();
+	uint64_t start;
 
+	if (b->trace)
+		reset_trace(b);
+	start = arch->clock_read();
 	for (int i = 0; i < calls; i++)
 		fn(i);
 	return (double)(arch->clock_read() - start) / calls;
@@ -276,6 +315,8 @@ void hook_bench_close(struct hook_bench *b)
 		munmap(b->text, TEXT_SIZE);
 	free(b->spans);
 	free(b->calls);
+	free(b->trace);
+	free(b->taken);
 	free(b->hdr);
 	free(b);
 }
@@ -301,14 +342,15 @@ static double low_time(const struct hook_bench *b)
 	return mean[LOW];
 }
 
-int clock_span_cost(bool each, struct hook_cost *out)
+int clock_span_cost(bool each, bool record, struct hook_cost *out)
 {
 	struct hook_bench *b = must_calloc(1, sizeof(*b));
 	int ret = -1;
 
 	out->span_within = out->span_cost = 0;
 	b->text = MAP_FAILED;
-	if (bench_memory(b) == 0 && bench_spans(b) == 0 && bench_hook(b, each) == 0) {
+	if (bench_memory(b) == 0 && bench_spans(b) == 0 && (!record || bench_trace(b) == 0) &&
+	    bench_hook(b, each) == 0) {
 		b->cell->flags = SB_CELL_SPANS;
 		b->cell->state = SB_STATE_SLOW;
 		time_calls(b, 0, CALLS);

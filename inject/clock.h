@@ -48,8 +48,11 @@ struct hook_bench;
 int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
 		    struct hook_bench **keep);
 
-/* Fills span_within and span_cost, in the same way. 0, or negative where they remain 0. */
-int clock_span_cost(bool each, struct hook_cost *out);
+/*
+ * Fills span_within and span_cost, in the same way; record: of calls that are recorded, too. 0, or
+ * negative where they remain 0.
+ */
+int clock_span_cost(bool each, bool record, struct hook_cost *out);
 
 /*
  * Measures the cost of a delayed hit again, 0.1 to 0.2 ms of it per call: the core may have been

@@ -16,6 +16,7 @@
  *	+procs_off	struct sb_page_proc[procs_max]	64 bytes each
  *	+blocks_off	block[procs_max]		struct sb_page_cell[targets_max]
  *	+threads_off	tables of the thread filter	(see below)
+ *	+trace_off	struct sb_page_trace, a list of free chunks; with chunks only
  *
  *	rear, "sbinject-counts": written by the target; c = counters_off
  *	+c		struct sb_page_told		one page
@@ -26,6 +27,7 @@
  *	+spans_off	struct sb_page_span[span_blocks][slots + 16]	how long calls took
  *	+calls_off	struct sb_page_calls[procs_max]	calls in progress; with span_blocks only
  *	+functions_off	struct sb_page_function[each_max]	how long calls of a function took
+ *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls, recorded
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -59,7 +61,7 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     5
+#define SB_PAGE_VERSION	     6
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -167,7 +169,7 @@ struct sb_page_function {
  * A reader takes an entry as a call's only if `check` agrees with all that it consists of: threads
  * and signal handlers may use the same set at the same time, without a lock.
  */
-enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 1024 };
+enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 4096 };
 
 struct sb_page_call {
 	uint64_t at; /* address of the return address; 0: free */
@@ -181,7 +183,10 @@ struct sb_page_call {
 	uint64_t cost;	    /* ticks of their measurement */
 };
 
-/* At a hash of its FS base. Another thread may take it over while its owner is in no timed call. */
+/*
+ * In one of the four places of the group at a hash of its FS base. Another thread may take it over
+ * while its owner is in no timed call.
+ */
 struct sb_page_thread {
 	uint64_t owner; /* ~FS base */
 	uint64_t call, call_at,
@@ -194,12 +199,74 @@ struct sb_page_thread {
 	 * exclusive time is known then.
 	 */
 	uint64_t gave_way, lost;
-	uint64_t reserved[2];
+	uint64_t chunk; /* its chunk's number plus 1; 0: none. It may be another owner's: see there */
+	uint64_t reserved;
 };
 
 struct sb_page_calls {
 	struct sb_page_call set[SB_PAGE_CALL_SETS][2];
 	struct sb_page_thread thread[SB_PAGE_CALL_THREADS];
+};
+
+/*
+ * Recording single calls.
+ *
+ * Records are written into chunks, each of which belongs to one thread. sbinject offers free chunks
+ * in the front: the Nth is in chunk[N % chunks]. A thread that needs a chunk takes the next one by
+ * an atomic increment of `taken`, as long as that is below `offered`; there is none otherwise, and
+ * the call is lost. It writes itself into the chunk as its owner, and the chunk into its struct
+ * sb_page_thread. Only a chunk's owner and its signal handlers write into it, so a place in it is
+ * reserved without a lock prefix, by one exchange-and-add of `used`. A thread that finds a chunk of
+ * another owner in its struct takes a new one.
+ *
+ * `ticks` of an event is written last: the event is complete then. A chunk whose places are all
+ * complete is sbinject's again. It fills it with zeros and offers it. So a thread takes the chunk
+ * out of its struct before it writes the last event. If a signal handler does that between the
+ * thread's look at its struct and its reservation, the place is another owner's: the thread
+ * completes it as none, and takes a new chunk.
+ */
+struct sb_page_trace {
+	uint64_t offered;   /* number of chunks offered so far */
+	uint64_t min_ticks; /* what took less is not recorded; plus 1 */
+	uint64_t reserved[6];
+	uint32_t chunk[];
+};
+
+/* A page at chunks_off. */
+struct sb_page_taken {
+	uint64_t taken;	  /* number of chunks taken so far */
+	uint64_t lost;	  /* calls and delays without a record, since no chunk was free */
+	uint64_t unseen;  /* ... since the process is not registered */
+	uint64_t shorter; /* calls and delays below min_ticks, of threads without a chunk */
+	uint64_t reserved[508];
+};
+
+enum sb_page_event_kind {
+	SB_EVENT_CALL = 1,
+	SB_EVENT_DELAY,	 /* of the call that follows, or has ended */
+	SB_EVENT_PYTHON, /* a call; function: its note's offset from notes_off, in 8 bytes */
+};
+
+struct sb_page_event {
+	/* That it took, as in struct sb_page_span, plus 1. 0: not complete; all ones: none. */
+	uint64_t ticks;
+	uint64_t start; /* TSC */
+	uint32_t function; /* its number among those that are counted by themselves; 0: none */
+	uint8_t span_bit;  /* of the target, as in its cell */
+	uint8_t kind;	   /* enum sb_page_event_kind */
+	uint16_t reserved;
+};
+
+enum { SB_PAGE_EVENTS = 168 };
+
+struct sb_page_chunk {
+	uint64_t used;	    /* reserved places; may exceed their number */
+	uint64_t owner;	    /* ~FS base of its thread */
+	uint64_t calls_off; /* of its process: see struct sb_page_record */
+	uint64_t limit;	    /* number of places that will be complete; 0: all of them */
+	uint64_t shorter;   /* calls and delays below min_ticks, or left out by `every` */
+	uint64_t reserved[3];
+	struct sb_page_event event[SB_PAGE_EVENTS];
 };
 
 /* At the same place in the rear. Its fields use offsets that are free in struct sb_page_cell. */
@@ -269,6 +336,9 @@ struct sb_page_header {
 	uint64_t counters_off; /* where the rear begins */
 	uint64_t spans_off, calls_off;
 	uint64_t functions_off; /* 0: none */
+	uint64_t trace_off, chunks_off;
+	uint32_t chunks; /* a power of two; 0: calls are not recorded */
+	uint32_t reserved2;
 };
 
 /*
@@ -356,9 +426,31 @@ SB_PAGE_OFF(sb_page_thread, call_at, 16);
 SB_PAGE_OFF(sb_page_thread, within, 24);
 SB_PAGE_OFF(sb_page_thread, gave_way, 32);
 SB_PAGE_OFF(sb_page_thread, lost, 40);
+SB_PAGE_OFF(sb_page_thread, chunk, 48);
 SB_PAGE_CHECK(sizeof(struct sb_page_thread) == 64);
 SB_PAGE_OFF(sb_page_calls, thread, 1 << 19);
-SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 9 << 16);
+SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 12 << 16);
+SB_PAGE_OFF(sb_page_trace, offered, 0);
+SB_PAGE_OFF(sb_page_trace, min_ticks, 8);
+SB_PAGE_OFF(sb_page_trace, chunk, 64);
+SB_PAGE_OFF(sb_page_taken, taken, 0);
+SB_PAGE_OFF(sb_page_taken, lost, 8);
+SB_PAGE_OFF(sb_page_taken, unseen, 16);
+SB_PAGE_OFF(sb_page_taken, shorter, 24);
+SB_PAGE_CHECK(sizeof(struct sb_page_taken) == 4096);
+SB_PAGE_OFF(sb_page_event, ticks, 0);
+SB_PAGE_OFF(sb_page_event, start, 8);
+SB_PAGE_OFF(sb_page_event, function, 16);
+SB_PAGE_OFF(sb_page_event, span_bit, 20);
+SB_PAGE_OFF(sb_page_event, kind, 21);
+SB_PAGE_CHECK(sizeof(struct sb_page_event) == 24);
+SB_PAGE_OFF(sb_page_chunk, used, 0);
+SB_PAGE_OFF(sb_page_chunk, owner, 8);
+SB_PAGE_OFF(sb_page_chunk, calls_off, 16);
+SB_PAGE_OFF(sb_page_chunk, limit, 24);
+SB_PAGE_OFF(sb_page_chunk, shorter, 32);
+SB_PAGE_OFF(sb_page_chunk, event, 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_chunk) == 4096);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
@@ -402,7 +494,10 @@ SB_PAGE_OFF(sb_page_header, counters_off, 192);
 SB_PAGE_OFF(sb_page_header, spans_off, 200);
 SB_PAGE_OFF(sb_page_header, calls_off, 208);
 SB_PAGE_OFF(sb_page_header, functions_off, 216);
-SB_PAGE_CHECK(sizeof(struct sb_page_header) == 224);
+SB_PAGE_OFF(sb_page_header, trace_off, 224);
+SB_PAGE_OFF(sb_page_header, chunks_off, 232);
+SB_PAGE_OFF(sb_page_header, chunks, 240);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 248);
 SB_PAGE_OFF(sb_page_told, dormant, 92);
 SB_PAGE_OFF(sb_page_told, bell, 144);
 SB_PAGE_OFF(sb_page_told, bells_lost, 148);
@@ -452,6 +547,7 @@ struct sb_page_layout {
 	uint64_t block_size, procs_off, blocks_off, threads_off, notes_off, notes_size, tsc_hz;
 	uint64_t counters_off, spans_off;
 	uint64_t span_blocks;
+	uint64_t calls_off, trace_off, chunks_off, chunks;
 };
 
 /*

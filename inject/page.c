@@ -20,6 +20,7 @@ enum {
 	NOTES = 1 << 23,
 	EACH = 1 << 16,
 	SPAN_BLOCKS_LITTLE = 16,
+	CHUNKS_LITTLE = 1024,
 	MOST_S = 10, /* the longest delay that may be set */
 };
 
@@ -36,6 +37,13 @@ static uint64_t round_page(uint64_t n)
 static uint64_t span_size(const struct sb_page_header *hdr)
 {
 	return (hdr->slots + SB_PAGE_SHARED_SLOTS) * sizeof(struct sb_page_span);
+}
+
+static uint64_t trace_size(const struct sb_page_header *hdr)
+{
+	return hdr->chunks ? round_page(sizeof(struct sb_page_trace) +
+					hdr->chunks * sizeof(uint32_t)) :
+			     0;
 }
 
 void page_layout(struct sb_page_header *hdr, const struct page_want *want)
@@ -61,8 +69,12 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	hdr->procs_off = PAGE;
 	hdr->blocks_off = hdr->procs_off + round_page(hdr->procs_max * sizeof(struct sb_page_proc));
 	hdr->threads_off = hdr->blocks_off + hdr->block_size * hdr->procs_max;
-	hdr->counters_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
-	hdr->notes_off = hdr->counters_off + hdr->threads_off;
+	hdr->chunks = want->spans ? want->chunks : 0;
+	if (little && hdr->chunks > CHUNKS_LITTLE)
+		hdr->chunks = CHUNKS_LITTLE;
+	hdr->trace_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
+	hdr->counters_off = hdr->trace_off + trace_size(hdr);
+	hdr->notes_off = hdr->counters_off + hdr->trace_off;
 	hdr->notes_size = NOTES;
 	hdr->each_off = hdr->notes_off + hdr->notes_size;
 	hdr->each_max = EACH;
@@ -79,6 +91,10 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 		hdr->functions_off = hdr->size;
 		hdr->size += EACH * sizeof(struct sb_page_function);
 	}
+	hdr->chunks_off = hdr->size;
+	if (hdr->chunks)
+		hdr->size += sizeof(struct sb_page_taken) +
+			     hdr->chunks * sizeof(struct sb_page_chunk);
 }
 
 static int map_refused(const struct page *page, struct sb_err *err)
@@ -313,6 +329,10 @@ struct sb_page_layout page_layout_of(const struct page *page)
 		.counters_off = h->counters_off,
 		.spans_off = h->spans_off,
 		.span_blocks = h->span_blocks,
+		.calls_off = h->calls_off,
+		.trace_off = h->trace_off,
+		.chunks_off = h->chunks_off,
+		.chunks = h->chunks,
 	};
 }
 

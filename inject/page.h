@@ -82,6 +82,7 @@ struct page_want {
 	uint32_t targets, more; /* this number of targets, and of later ones */
 	bool spans;		/* calls can be timed */
 	bool functions;		/* ... also by function */
+	uint32_t chunks;	/* ... and recorded in this number of chunks, a power of two */
 	/*
 	 * The address space of the processes that map it is limited, so there are fewer spare
 	 * targets and fewer processes.

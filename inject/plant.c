@@ -347,7 +347,7 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 	enum plan_refusal why = PLAN_UNMOVABLE;
 	size_t size;
 
-	if (s->kind == ARCH_END && p->space->control->page.lay.functions_off &&
+	if (s->kind != ARCH_HIT && p->space->control->page.lay.functions_off &&
 	    s->each <= UINT16_MAX)
 		count.function = (uint16_t)s->each;
 	if (s->bell)
@@ -622,6 +622,12 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 		       p->pid);
 }
 
+/* 0: calls are not recorded. */
+static uint64_t trace_address(const struct space *space, uint64_t off)
+{
+	return space->control->page.lay.chunks ? space->page_addr + off : 0;
+}
+
 int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
 		size_t n, struct sb_err *err)
 {
@@ -637,6 +643,9 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.spans = space->page_addr + space->control->page.lay.spans_off,
 			.calls = space->page_addr + space->control->page.lay.calls_off,
 			.functions = space->page_addr + space->control->page.lay.functions_off,
+			.trace = trace_address(space, space->control->page.lay.trace_off),
+			.taken = trace_address(space, space->control->page.lay.chunks_off),
+			.chunks = space->control->page.lay.chunks,
 			.span_blocks = space->control->page.lay.span_blocks,
 			.span_size = page_slots(&space->control->page) *
 				     sizeof(struct sb_page_span),

@@ -36,9 +36,11 @@ struct arch_env {
 	uint64_t spans;	     /* header + spans_off */
 	uint64_t calls;	     /* header + calls_off */
 	uint64_t functions;  /* header + functions_off */
+	uint64_t trace, taken; /* header + trace_off, chunks_off; 0: calls are not recorded */
 	uint64_t span_size;  /* of a block, bytes */
 	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
 	uint32_t span_blocks;		 /* 0: no site times calls */
+	uint32_t chunks;		 /* 0: calls are not recorded */
 	uint64_t common;		 /* the region's common code */
 	uint32_t slots;			 /* owned slots a cell, a power of two */
 	bool own_slots;			 /* the thread pointer may be read in user space */
@@ -55,7 +57,7 @@ struct arch_count {
 	uint64_t cell; /* of process 0 */
 	uint64_t each; /* the function's own counter; 0: none */
 	enum arch_kind kind;
-	uint16_t function; /* of ARCH_END: its number among those timed by themselves; 0: none */
+	uint16_t function; /* of ARCH_BEGIN, ARCH_END: its number among those timed by themselves; 0: none */
 };
 
 struct arch_site {

@@ -16,6 +16,11 @@
 #include "src/session/guess.h"
 #include "src/spec/env.h"
 
+/* Of --ring, bytes. */
+#define TRACE_LEAST   (1ull << 18)
+#define TRACE_DEFAULT (1ull << 26)
+#define TRACE_MOST    (1ull << 32)
+
 /* The state of a parse, besides its result. */
 struct parse {
 	struct options *opt;
@@ -129,6 +134,41 @@ static int opt_max_slowdown(struct parse *p, const char *arg)
 	}
 	err_set(p->err, SB_EUSAGE, "--max-slowdown '%s': not a percentage", arg);
 	err_hint(p->err, "--max-slowdown 30%% lets a thread take up to 30 %% more time");
+	return -SB_EUSAGE;
+}
+
+static int opt_limit_rate(struct parse *p, const char *arg)
+{
+	char *end;
+	double rate = strtod(arg, &end);
+
+	if (isdigit((unsigned char)arg[0]) && !*end && rate >= 1 && rate <= 1e9) {
+		p->opt->session.trace_rate = rate;
+		return 0;
+	}
+	err_set(p->err, SB_EUSAGE, "--limit-rate '%s': not a number of calls a second", arg);
+	err_hint(p->err, "--limit-rate 100000 records about that many a second");
+	return -SB_EUSAGE;
+}
+
+static int opt_ring(struct parse *p, const char *arg)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	double size = strtod(arg, &end);
+
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit)
+		size *= (double)(1ull << 10 * (unit - units + 1));
+	end += unit ? 1 : 0;
+	if (isdigit((unsigned char)arg[0]) && !*end && size >= TRACE_LEAST &&
+	    size <= TRACE_MOST) {
+		p->opt->trace_size = (uint64_t)size;
+		return 0;
+	}
+	err_set(p->err, SB_EUSAGE, "--ring '%s': not a size from 256K to 4G", arg);
+	err_hint(p->err, "--ring 256M keeps more calls while the disk is slow");
 	return -SB_EUSAGE;
 }
 
@@ -247,6 +287,15 @@ static const struct option_row rows[] = {
 	{ "metrics-by-pid", 0, VERB_RUNS, FLAG(metrics_by_pid), "with a label for each process" },
 	{ "events", 0, VERB_RUNS, TEXT(events, "FILE"),
 	  "each change of state as a line of JSON, with both clocks" },
+	{ "output", 'o', VERB_TRACE, TEXT(trace_path, "FILE"),
+	  "record each call in FILE: .pftrace (Perfetto), .json (Chrome), .jsonl" },
+	{ "format", 0, VERB_TRACE, TEXT(trace_format, "pftrace|json|jsonl"),
+	  "of FILE, whatever its name" },
+	{ "min", 0, VERB_TRACE, TIME(session.trace_min_ns), "record no call that takes less" },
+	{ "limit-rate", 0, VERB_TRACE, READ(opt_limit_rate, "N"),
+	  "record about N calls a second at most" },
+	{ "ring", 0, VERB_TRACE, READ(opt_ring, "SIZE"),
+	  "of the buffer in the target for recorded calls (default 64M)" },
 	{ "perf-map", 0, VERB_RUNS, FLAG(session.perf_map),
 	  "names for perf report: of the stubs, in /tmp/perf-PID.map, until the end" },
 	{ "perf-map-keep", 0, VERB_RUNS, FLAG(session.perf_map_keep),
@@ -348,6 +397,28 @@ static int parse_options(struct parse *p, int argc, char **argv, enum option_ver
 		ret = set_option(p, row, optarg);
 	}
 	return ret;
+}
+
+/* -o: the chunks of a page. Their number is a power of two. */
+static int size_trace(struct parse *p)
+{
+	struct session_config *cfg = &p->opt->session;
+	uint64_t size = p->opt->trace_size ? p->opt->trace_size : TRACE_DEFAULT;
+
+	if (p->opt->trace_path) {
+		for (cfg->trace_chunks = 1; cfg->trace_chunks * 2ull * 4096 <= size;)
+			cfg->trace_chunks *= 2;
+		return 0;
+	}
+	if (!p->opt->trace_format && !cfg->trace_min_ns && !cfg->trace_rate && !p->opt->trace_size)
+		return 0;
+	err_set(p->err, SB_EUSAGE, "--%s needs -o FILE: nothing is recorded without it",
+		p->opt->trace_format ? "format" :
+		cfg->trace_min_ns    ? "min" :
+		cfg->trace_rate	     ? "limit-rate" :
+				       "ring");
+	err_hint(p->err, "-o trace.pftrace records each call");
+	return -SB_EUSAGE;
 }
 
 /* All targets of a trace are timed, except those that say time=no, and not delayed by default. */
@@ -502,6 +573,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 	if (ret == 0 && verb == VERB_TRACE)
 		ret = time_targets(&p);
 	if (ret == 0)
+		ret = size_trace(&p);
+	if (ret == 0)
 		ret = add_start_on(&p);
 	if (ret < 0)
 		return ret;
@@ -522,6 +595,9 @@ void options_free(struct options *opt)
 	free(opt->metrics);
 	free(opt->metrics_file);
 	free(opt->events);
+	free(opt->trace_path);
+	free(opt->trace_format);
+	free(opt->typed);
 	free(opt->jsonl);
 	free(opt->backend);
 	free(opt->session.start_on);

@@ -76,7 +76,7 @@ static int check(struct options *opt, struct sb_err *err)
 		return -SB_EUSAGE;
 	}
 	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0 ||
-	    out_check(opt->events, err) < 0)
+	    out_check(opt->events, err) < 0 || out_check(opt->trace_path, err) < 0)
 		return -(int)err->code;
 	return opt->command ? launch_check(opt->command, err) : 0;
 }
@@ -147,6 +147,10 @@ static void complete(struct result *res, const struct options *opt,
 	res->exit = exit_of(opt, out);
 	free(res->exit_reason);
 	res->exit_reason = text_dup(exit_reason(out));
+	if (res->trace.file && opt->trace_path) {
+		free(res->trace.file);
+		res->trace.file = text_dup(opt->trace_path);
+	}
 }
 
 static int write_result(const struct options *opt, const struct result *res)
@@ -298,6 +302,21 @@ static char **typed_words(int argc, char **argv, enum option_verb verb, int *n)
 	return typed;
 }
 
+/* The words in one text, for the file of a trace. */
+static char *join(int n, char **words)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		abort();
+	for (int i = 0; i < n; i++)
+		fprintf(f, "%s%s", i ? " " : "", words[i]);
+	fclose(f);
+	return text;
+}
+
 int run_verb(const struct command *cmd, int argc, char **argv, enum option_verb verb)
 {
 	struct sb_err err = { 0 };
@@ -316,6 +335,7 @@ int run_verb(const struct command *cmd, int argc, char **argv, enum option_verb 
 	} else if (check(&opt, &err) < 0) {
 		status = own_exit(&opt, err.code);
 	} else {
+		opt.typed = join(n_typed, typed);
 		status = run_checked(&opt, n_typed, typed, &err);
 	}
 	if (err.code)

@@ -195,6 +195,30 @@ static void print_gil(FILE *to, const struct result *res)
 		      to);
 }
 
+static void print_part(FILE *to, uint64_t n, const char *text)
+{
+	if (n)
+		fprintf(to, "; %" PRIu64 "%s", n, text);
+}
+
+/* The single calls in a file. */
+static void print_trace(FILE *to, const struct result *res)
+{
+	const struct result_trace *t = &res->trace;
+
+	if (!t->file)
+		return;
+	fprintf(to, "recorded: %" PRIu64 " call%s", t->calls, t->calls == 1 ? "" : "s");
+	if (t->delays)
+		fprintf(to, " and %" PRIu64 " delay%s", t->delays, t->delays == 1 ? "" : "s");
+	fputs(" in ", to);
+	out_shown(to, t->file);
+	print_part(to, t->filtered, " left out, as asked");
+	print_part(to, t->lost, " lost: the buffer was full (--ring enlarges it, --min thins)");
+	print_part(to, t->unseen, " lost: in processes that sbinject does not follow");
+	fputc('\n', to);
+}
+
 static void print_stops(FILE *to, const struct result *res)
 {
 	char attach[32], detach[32];
@@ -501,6 +525,7 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 		print_overrun(to, &res->target[i]);
 	}
 	print_lapses(to, res);
+	print_trace(to, res);
 	print_gil(to, res);
 	print_stops(to, res);
 	if (by_process || res->n_processes < ROLES_FROM)

@@ -329,6 +329,39 @@ static const struct kind kind_given = { given_put, given_get };
 static const struct kind kind_stop = { stop_put, stop_get };
 static const struct kind kind_gil = { gil_put, gil_get };
 
+/* Recorded calls. */
+
+static const struct field trace_fields[] = {
+	FIELD(struct result_trace, file, kind_string),
+	FIELD(struct result_trace, calls, kind_u64),
+	FIELD(struct result_trace, delays, kind_u64),
+	FIELD(struct result_trace, lost, kind_u64),
+	FIELD(struct result_trace, unseen, kind_u64),
+	FIELD(struct result_trace, filtered, kind_u64),
+};
+static const struct shape trace_shape = SHAPE(struct result_trace, trace_fields);
+
+static json_t *trace_put(KIND_PUT_ARGS)
+{
+	const struct result_trace *trace = &((const struct result *)base)->trace;
+	json_t *object;
+
+	if (!trace->file)
+		return json_must(json_null());
+	object = json_must(json_object());
+	shape_fill(object, &trace_shape, (const char *)trace, res);
+	return object;
+}
+
+static const char *trace_get(KIND_GET_ARGS)
+{
+	return shape_read(value, &trace_shape, (char *)&((struct result *)base)->trace, res, err) ?
+		       "the counts of recorded calls" :
+		       NULL;
+}
+
+static const struct kind kind_trace = { trace_put, trace_get };
+
 /* The counts of a process, one for each target of the run, in the order of the targets. */
 
 #define COUNTS(type, member)                                                                     \
@@ -517,6 +550,7 @@ static const struct field run_fields[] = {
 	FIELD(struct result, left_behind, kind_u64),
 	{ .name = "stop_us", .kind = &kind_stop },
 	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
+	{ .name = "trace", .kind = &kind_trace, .optional = true },
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

@@ -210,6 +210,7 @@ void result_free(struct result *res)
 	free(res->host);
 	free(res->backend);
 	free(res->gil);
+	free(res->trace.file);
 	free(res->exit_reason);
 	free(res);
 }

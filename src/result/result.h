@@ -153,6 +153,13 @@ struct result {
 	uint64_t stop_attach_us, stop_detach_us; /* longest time any thread was held */
 	bool gil_known;				 /* an interpreter that has a GIL was watched */
 	uint64_t gil_attach_us, gil_detach_us;	 /* longest time that an agent held a GIL */
+	struct result_trace {
+		char *file; /* in which single calls were recorded; NULL: they were not */
+		uint64_t calls, delays; /* recorded */
+		uint64_t lost;	   /* calls and delays without a record, since the buffer was full */
+		uint64_t unseen;   /* ... since sbinject did not follow their process */
+		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
+	} trace;
 	char **warning;
 	size_t n_warnings;
 };

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "trace-file.h"
 #include "tracer.h"
 #include "wire.h"
 #include "src/base/log.h"
@@ -20,6 +21,8 @@
 #include "src/out/out.h"
 #include "src/session/inject/recover.h"
 #include "src/session/strays.h"
+
+enum { TRACE_FLUSH_MS = 1000 };
 
 struct client {
 	struct options *opt;
@@ -40,6 +43,7 @@ struct client {
 	bool failed;			 /* there is no tracer */
 	char *answer;			 /* to the last request; owned */
 	bool hold_command;		 /* client_release() releases it */
+	struct trace_file *trace;	 /* NULL: none */
 };
 
 static void on_log(struct client *c, const char *payload, size_t len)
@@ -116,6 +120,34 @@ static int start_metrics(struct client *c)
 	};
 
 	return cfg.listen || cfg.file ? metrics_open(&cfg, &c->metrics, &c->out->error) : 0;
+}
+
+/* The tracer gets one end of a pipe. */
+static int start_trace(struct client *c)
+{
+	struct trace_file_config cfg = {
+		.path = c->opt->trace_path,
+		.version = SB_VERSION,
+		.command = c->opt->typed,
+	};
+
+	if (!cfg.path)
+		return 0;
+	if (trace_format_of(cfg.path, c->opt->trace_format, &cfg.format, &c->out->error) < 0)
+		return -1;
+	c->trace = trace_file_open(&cfg, &c->opt->session.trace_fd, &c->out->error);
+	return c->trace ? 0 : -1;
+}
+
+/* An error of the file is the run's, unless there is another. */
+static void end_trace(struct client *c)
+{
+	struct sb_err err = { 0 };
+
+	c->out->traced = c->trace;
+	if (trace_file_close(c->trace, &c->out->trace, &err) < 0 && !c->out->error.code)
+		c->out->error = err;
+	c->trace = NULL;
 }
 
 static void on_ready(struct client *c, const char *payload, size_t len)
@@ -275,11 +307,16 @@ bool client_pump(struct client *c, int timeout_ms)
 	struct pollfd fds[] = {
 		{ .fd = c->in.fd, .events = POLLIN },
 		{ .fd = c->sigfd, .events = POLLIN },
+		{ .fd = c->trace ? trace_file_fd(c->trace) : -1, .events = POLLIN },
 	};
 
 	if (c->done)
 		return false;
-	poll(fds, 2, timeout_ms);
+	if (c->trace && (timeout_ms < 0 || timeout_ms > TRACE_FLUSH_MS))
+		timeout_ms = TRACE_FLUSH_MS;
+	poll(fds, 3, timeout_ms);
+	if (c->trace)
+		trace_file_read(c->trace);
 	if (fds[1].revents)
 		read_signals(c);
 	if (fds[0].revents)
@@ -409,8 +446,12 @@ static int start(struct client *c, const struct backend *backend)
 		cfg->n_skip--; /* it is the target */
 	if (start_strays(cfg) < 0)
 		return err_set(&c->out->error, SB_ENOMEM, "no memory for the tracer");
+	if (start_trace(c) < 0)
+		return -1;
 	catch_signals(c);
 	c->tracer = tracer_start(&job, &c->in.fd);
+	if (cfg->trace_fd)
+		close(cfg->trace_fd);
 	if (c->tracer < 0)
 		return err_sys(&c->out->error, SB_ESYS, "the tracer could not be started");
 	return 0;
@@ -439,6 +480,7 @@ static void client_end(struct client *c)
 		if (c->out->tracer_died)
 			restore_targets(c);
 	}
+	end_trace(c);
 	metrics_close(c->metrics);
 	await_command(c);
 	if (c->tracer > 0)

@@ -5,6 +5,7 @@
 #include "options.h"
 #include "src/session/backend.h"
 #include "src/session/launch.h"
+#include "trace/event.h"
 
 /*
  * The command line's half of a run. It starts the tracer, passes on what the user does (signals,
@@ -17,6 +18,8 @@ struct client_outcome {
 	struct sb_err error; /* code SB_OK: none */
 	bool tracer_died;
 	bool has_command;
+	bool traced;		/* calls were recorded in a file, and ... */
+	struct trace_end trace; /* ... so many */
 	int command_status; /* its exit status, if there was a command */
 };
 

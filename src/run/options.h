@@ -20,10 +20,13 @@ struct options {
 	uint64_t interval_ns;
 	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
 	bool metrics_by_pid;
+	char *trace_path, *trace_format; /* of single calls: trace -o; NULL: none */
+	uint64_t trace_size;		 /* of the buffer for them, bytes of each page */
 	char *json, *jsonl;
 	struct result_tag *tag;
 	size_t n_tags;
 	char **command; /* NULL: none; NULL-terminated */
+	char *typed;	/* the whole command line, as one text */
 };
 
 #endif

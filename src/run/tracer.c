@@ -395,17 +395,27 @@ static void do_run(struct tracer *t)
 	send_result(t, end, session_result(t->session));
 }
 
+/* Closes all descriptors but the standard ones and these; 0: none. */
+static void keep_only(int a, int b)
+{
+	int low = b && b < a ? b : a, high = b && b > a ? b : a;
+
+	if (low > 3)
+		syscall(SYS_close_range, 3, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
 /* Detaches from the terminal, its signals and its files. */
-static void detach_from_terminal(int keep_fd)
+static void detach_from_terminal(int keep_fd, int trace_fd)
 {
 	int null = open("/dev/null", O_RDWR);
 
 	setsid();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	if (keep_fd > 3)
-		syscall(SYS_close_range, 3, keep_fd - 1, 0);
-	syscall(SYS_close_range, keep_fd + 1, ~0u, 0);
+	keep_only(keep_fd, trace_fd);
 	prctl(PR_SET_NAME, "sbinject-tracer");
 	/* Its memory holds data of its targets. */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -434,7 +444,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 
 	t.job = job;
 	crowd_hurry(); /* its parent's priority ended at the fork */
-	detach_from_terminal(fd);
+	detach_from_terminal(fd, job->cfg->trace_fd);
 	catch_signals(&t);
 	wire_open(&t.out, fd);
 	log_set_sink(send_log, &t);

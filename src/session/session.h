@@ -66,6 +66,10 @@ struct session_config {
 	bool perf_map;	     /* names of stubs in /tmp/perf-PID.map, for profilers */
 	bool perf_map_keep;  /* ... which stay there */
 	bool timed;	     /* as the backend's time() of every target, from the start */
+	int trace_fd;	     /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
+	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
+	uint64_t trace_min_ns; /* shorter ones are not recorded */
+	double trace_rate;     /* so many a second at most; 0: no limit */
 	double max_slowdown; /* of a thread's time, 0.3 is 30 %; 0: not given */
 	bool look_only;	     /* for the backend's list(): measures nothing */
 	bool preview;	     /* the process is our own, stopped at its entry point */

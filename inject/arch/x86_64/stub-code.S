@@ -34,7 +34,9 @@
  *	-8 rax  -16 rcx  -24 rdx  -32 flags  -40 rbx  -48 rsi  -56 rdi
  *	-64 r8  -72 r9  -80 r10  -88 r11
  *	of a site: -96 its kind  -104 ~FS base, 0: not read; then a call's parent
- *		-112 the process's calls  -120 a call's entry  -128 rsi
+ *		-112 the process's calls, then rbx  -120 a call's entry, then the event's kind
+ *		-128 rsi
+ *		of a delay that is recorded: -120 its length, then the kind
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
@@ -300,14 +302,22 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 	add	-112(%rsp), %rdx
 .endm
 
-/* to: the record of the thread whose ~FS base is in rax. */
+/* to: the record of the thread whose ~FS base is in rax; ZF: it has one. Else the last of its group. */
 .macro THREAD_RECORD to
 	mov	%rax, \to
 	imul	.Lmix(%rip), \to
-	shr	$64 - THREAD_BITS, \to
-	shl	$6, \to
+	shr	$64 - GROUP_BITS, \to
+	shl	$GROUP_SHIFT, \to
 	add	-112(%rsp), \to
 	add	$THREADS_OFF, \to
+	cmp	%rax, THREAD_OWNER(\to)
+	je	.Lthread\@
+.rept GROUP_SIZE - 1
+	add	$THREAD_SIZE, \to
+	cmp	%rax, THREAD_OWNER(\to)
+	je	.Lthread\@
+.endr
+.Lthread\@:
 .endm
 
 /* Raises a figure of slot %rdi to %rcx. Clobbers rax. */
@@ -385,6 +395,8 @@ stub_common:
 .Lcalls:	.quad	0	/* address of the calls in progress of process 0 */
 .Lspans:	.quad	0	/* address of the blocks of spans */
 .Lfunctions:	.quad	0	/* address of functions' own sums */
+.Ltrace:	.quad	0	/* address of the list of free chunks; 0: calls are not recorded */
+.Ltaken:	.quad	0	/* address of struct sb_page_taken, in front of the chunks */
 .Lspan_size:	.quad	0	/* of a block, bytes */
 .Lspan_within:	.quad	0	/* ticks of a call's measurement that are in its own time ... */
 .Lspan_cost:	.quad	0	/* ... and that are in the time of its caller */
@@ -392,6 +404,7 @@ stub_common:
 .Lspan_mask:	.long	0	/* blocks - 1; 0: there are none */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
+.Lchunk_mask:	.long	0	/* chunks - 1 */
 .Lbelltime:	.quad	0, 100000000	/* a doorbell leaves its futex every 100 ms to check */
 
 /*
@@ -477,7 +490,6 @@ stub_common:
 	test	%rax, %rax
 	jz	.Lenter
 	THREAD_RECORD %rsi
-	cmp	%rax, THREAD_OWNER(%rsi)
 	jne	.Lnew_thread
 .Lknown_thread:
 	mov	THREAD_CALL(%rsi), %r9
@@ -623,16 +635,26 @@ stub_common:
 1:	movq	$0, CALL_AT(%rdx)
 	jmp	.Lreturn
 
-.Lnew_thread:
+.Lnew_thread:				/* a free record, else that of a thread which is in no call */
 	mov	%rax, %rdx
-	mov	THREAD_OWNER(%rsi), %rax
+	mov	$2 * GROUP_SIZE, %edi
+1:	mov	THREAD_OWNER(%rsi), %rax
 	test	%rax, %rax
-	jz	1f
-	cmpq	$0, THREAD_CALL(%rsi)	/* another one's, which is in no call, or has ended */
-	jne	2f
-1:	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
+	jz	2f
+	cmp	$GROUP_SIZE, %edi
+	ja	3f
+	cmpq	$0, THREAD_CALL(%rsi)
+	jne	3f
+2:	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
 	je	.Lknown_thread
-2:	xor	%esi, %esi
+3:	sub	$THREAD_SIZE, %rsi
+	dec	%edi
+	jz	4f
+	cmp	$GROUP_SIZE, %edi
+	jne	1b
+	add	$GROUP_SIZE * THREAD_SIZE, %rsi
+	jmp	1b
+4:	xor	%esi, %esi
 	jmp	.Lenter
 .Lparent:				/* a call at or below the new one is over */
 	mov	$64, %edi
@@ -725,6 +747,7 @@ stub_common:
 	jmp	.Lspin
 
 .Lspent:				/* from here to .Lend figures are half written */
+	mov	%rax, -120(%rsp)
 	cmp	SLOT_MAX(%rsi), %rax
 	jbe	1f
 	mov	%rax, SLOT_MAX(%rsi)
@@ -749,9 +772,18 @@ stub_common:
 	test	$1, %bl
 	jz	2f
 	ACCOUNT
-	jmp	.Lleave
+	jmp	.Lgiven
 2:	ACCOUNT lock
-	jmp	.Lleave
+.Lgiven:
+	cmpq	$0, .Ltrace(%rip)
+	je	.Lleave
+	testl	$FLAG_SPANS, CELL_FLAGS(%r8)
+	jz	.Lleave
+	mov	%r10, %r9
+	mov	-120(%rsp), %r10
+	inc	%r10
+	movq	$EVENT_DELAY, -120(%rsp)
+	jmp	.Levent
 
 .Loverrun:
 	lock addq %rdx, SLOT_OVERRUN(%rsi)
@@ -795,7 +827,6 @@ stub_common:
 	test	%rax, %rax
 	jz	3f
 	THREAD_RECORD %rcx
-	cmp	%rax, THREAD_OWNER(%rcx)
 	jne	3f
 	mov	CALL_AT(%rdx), %rax
 	cmp	%rax, THREAD_CALL(%rcx)
@@ -838,6 +869,9 @@ stub_common:
 	mov	$0, %eax
 	cmovs	%rax, %rcx		/* without its children */
 	mov	-120(%rsp), %rdx
+	cmpq	$0, .Ltrace(%rip)
+	jne	.Lclose_keep
+.Lclose_kept:
 	movq	$0, CALL_AT(%rdx)
 	cmpw	$0, -94(%rsp)
 	jne	.Lclose_function
@@ -845,6 +879,9 @@ stub_common:
 	test	$1, %bl
 	jz	.Lclose_shared
 	ADD_SPAN
+.Lclose_summed:
+	cmpq	$0, .Ltrace(%rip)
+	jne	.Lclose_event
 .Lclose_added:
 	mov	-128(%rsp), %rsi
 .Lclosed:
@@ -929,7 +966,159 @@ stub_common:
 	jmp	.Lclose_own
 .Lclose_shared:
 	ADD_SPAN lock
-	jmp	.Lclose_added
+	jmp	.Lclose_summed
+
+/* Keeps the start of the call; 0: it gave way, and this may be another one's. */
+.Lclose_keep:
+	mov	CALL_START(%rdx), %rax
+	mov	%rax, -104(%rsp)
+	movzbl	-95(%rsp), %eax
+	add	%rsp, %rax
+	cmp	%rax, CALL_AT(%rdx)
+	je	.Lclose_kept
+	movq	$0, -104(%rsp)
+	jmp	.Lclose_kept
+.Lclose_event:
+	mov	-104(%rsp), %r9
+	inc	%r10
+	movq	$EVENT_CALL, -120(%rsp)
+	mov	CELL_EVERY(%r8), %rcx
+	cmp	$1, %rcx
+	jbe	.Levent
+	mov	SPAN_CALLS(%rdi), %rax
+	xor	%edx, %edx
+	div	%rcx
+	test	%rdx, %rdx
+	jz	.Levent
+	xor	%r10d, %r10d		/* left out, as shorter ones */
+
+/*
+ * Records a call or a delay: see struct sb_page_trace. -120 its kind, r9 its start, r10 its ticks
+ * plus 1. A handler may be in the middle of the same at any
+ * instruction, and a chunk is only written to by the thread in it. Clobbers rax, rcx, rdx, rsi, rdi,
+ * r9, r10.
+ */
+.Levent:
+	mov	.Ltaken(%rip), %rcx
+	mov	.Ltrace(%rip), %rsi
+	mov	.Lrecord(%rip), %rax
+	mov	REC_CALLS(%rax), %rax
+	test	%rax, %rax
+	jz	.Levent_unseen
+	add	.Lcalls(%rip), %rax
+	mov	%rax, -112(%rsp)
+	testl	$1, .Lown(%rip)
+	jz	.Levent_lost
+	test	%r9, %r9
+	jz	.Levent_lost
+	rdfsbase %rax
+	not	%rax
+	THREAD_RECORD %rdi
+	jne	.Levent_lost
+	mov	THREAD_CHUNK(%rdi), %edx
+	test	%edx, %edx
+	jz	.Levent_none
+	lea	-1(%rdx), %ecx
+	and	.Lchunk_mask(%rip), %ecx
+	shl	$CHUNK_SHIFT, %rcx
+	add	.Ltaken(%rip), %rcx
+	add	$TAKEN_SIZE, %rcx
+	cmp	%rax, CHUNK_OWNER(%rcx)
+	jne	.Levent_none
+	cmp	TRACE_MIN(%rsi), %r10
+	jb	.Levent_short
+	mov	$1, %esi
+	xadd	%rsi, CHUNK_USED(%rcx)
+	cmp	$EVENTS - 1, %rsi
+	jae	.Levent_last
+.Levent_reserved:
+	cmp	%rax, CHUNK_OWNER(%rcx)
+	jne	.Levent_void
+.Levent_put:
+	lea	(%rsi,%rsi,2), %rsi
+	lea	CHUNK_EVENTS(%rcx,%rsi,8), %rcx
+	mov	%r9, EVENT_START(%rcx)
+	mov	-120(%rsp), %rax
+	shl	$EVENT_KIND_SHIFT - EVENT_BIT_SHIFT, %eax
+	movzbl	CELL_SPAN_BIT(%r8), %edx
+	or	%edx, %eax
+	shl	$EVENT_BIT_SHIFT, %rax
+	movzwl	-94(%rsp), %edx
+	or	%rdx, %rax
+	mov	%rax, EVENT_WHAT(%rcx)
+	mov	%r10, EVENT_TICKS(%rcx)
+.Levent_done:
+	cmpq	$EVENT_CALL, -120(%rsp)
+	je	.Lclose_added
+	jmp	.Lleave
+.Levent_short:
+	incq	CHUNK_SHORTER(%rcx)
+	jmp	.Levent_done
+.Levent_unseen:
+	lock incq TAKEN_UNSEEN(%rcx)
+	jmp	.Levent_done
+.Levent_lost:
+	mov	.Ltaken(%rip), %rcx
+	lock incq TAKEN_LOST(%rcx)
+	jmp	.Levent_done
+.Levent_none:
+	mov	.Ltaken(%rip), %rcx
+	cmp	TRACE_MIN(%rsi), %r10
+	jae	.Levent_take
+	lock incq TAKEN_SHORTER(%rcx)
+	jmp	.Levent_done
+.Levent_last:				/* after its last event a chunk may be sbinject's at once */
+	ja	.Levent_take
+	mov	%rdx, %rax
+	xor	%edx, %edx
+	cmpxchg	%rdx, THREAD_CHUNK(%rdi)
+	rdfsbase %rax
+	not	%rax
+	jmp	.Levent_reserved
+.Levent_void:				/* ... and so it was, in a signal handler in between */
+	lea	(%rsi,%rsi,2), %rsi
+	movq	$-1, CHUNK_EVENTS+EVENT_TICKS(%rcx,%rsi,8)
+	mov	THREAD_CHUNK(%rdi), %edx
+.Levent_take:				/* edx: what the thread has */
+	mov	.Ltrace(%rip), %rsi
+	mov	%rbx, -112(%rsp)
+	mov	.Ltaken(%rip), %rcx
+	mov	TAKEN_TAKEN(%rcx), %rax
+1:	cmp	TRACE_OFFERED(%rsi), %rax
+	jae	3f
+	lea	1(%rax), %rbx
+	lock cmpxchg %rbx, TAKEN_TAKEN(%rcx)
+	jne	1b
+	and	.Lchunk_mask(%rip), %eax
+	mov	TRACE_LIST(%rsi,%rax,4), %eax
+	and	.Lchunk_mask(%rip), %eax
+	lea	1(%rax), %ebx
+	shl	$CHUNK_SHIFT, %rax
+	lea	TAKEN_SIZE(%rcx,%rax), %rcx
+	mov	.Lrecord(%rip), %rax
+	mov	REC_CALLS(%rax), %rax
+	mov	%rax, CHUNK_CALLS(%rcx)
+	rdfsbase %rax
+	not	%rax
+	mov	%rax, CHUNK_OWNER(%rcx)
+	mov	%rdx, %rax
+	cmpxchg	%rbx, THREAD_CHUNK(%rdi)
+	mov	-112(%rsp), %rbx
+	jne	2f
+	mov	$1, %esi
+	xadd	%rsi, CHUNK_USED(%rcx)
+	cmp	$EVENTS - 1, %rsi
+	jb	.Levent_put
+	ja	.Levent_lost			/* signal handlers have filled it meanwhile */
+	lea	(%rsi,%rsi,2), %rsi
+	movq	$-1, CHUNK_EVENTS+EVENT_TICKS(%rcx,%rsi,8)
+	jmp	.Levent_lost
+3:	mov	-112(%rsp), %rbx
+	jmp	.Levent_lost
+2:	movq	$1, CHUNK_LIMIT(%rcx)		/* a signal handler took one meanwhile: use this once */
+	movq	$EVENTS, CHUNK_USED(%rcx)
+	xor	%esi, %esi
+	jmp	.Levent_put
 .Lend:
 
 /*
@@ -1126,12 +1315,15 @@ stub_common_template:
 	.long	.Lcalls - stub_common
 	.long	.Lspans - stub_common
 	.long	.Lfunctions - stub_common
+	.long	.Ltrace - stub_common
+	.long	.Ltaken - stub_common
 	.long	.Lspan_size - stub_common
 	.long	.Lspan_within - stub_common
 	.long	.Lspan_cost - stub_common
 	.long	.Lspan_mask - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
+	.long	.Lchunk_mask - stub_common
 	.long	.Lslow - stub_common
 	.long	.Lbell - stub_common
 	.long	.Lbell_once - stub_common

@@ -80,11 +80,38 @@
 #define THREADS_OFF	  0x80000
 #define CALLS_GAVE_WAY	  (THREADS_OFF + 32)
 #define CALLS_LOST	  (THREADS_OFF + 40)
-#define THREAD_BITS	  10 /* log2 of their number */
+#define GROUP_BITS	  10 /* log2 of the number of groups of threads */
+#define GROUP_SHIFT	  8  /* log2 of a group's bytes */
+#define GROUP_SIZE	  4
+#define THREAD_SIZE	  64
 #define THREAD_OWNER	  0
 #define THREAD_CALL	  8
 #define THREAD_CALL_AT	  16
 #define THREAD_WITHIN	  24
+#define THREAD_CHUNK	  48
+#define TRACE_OFFERED	  0
+#define TRACE_MIN	  8
+#define TRACE_LIST	  64
+#define TAKEN_TAKEN	  0
+#define TAKEN_LOST	  8
+#define TAKEN_UNSEEN	  16
+#define TAKEN_SHORTER	  24
+#define TAKEN_SIZE	  4096
+#define CHUNK_USED	  0
+#define CHUNK_OWNER	  8
+#define CHUNK_CALLS	  16
+#define CHUNK_LIMIT	  24
+#define CHUNK_SHORTER	  32
+#define CHUNK_EVENTS	  64
+#define CHUNK_SHIFT	  12  /* log2 of its bytes */
+#define EVENTS		  168 /* in a chunk */
+#define EVENT_TICKS	  0
+#define EVENT_START	  8
+#define EVENT_WHAT	  16 /* function, span_bit and kind in one */
+#define EVENT_BIT_SHIFT	  32
+#define EVENT_KIND_SHIFT  40
+#define EVENT_CALL	  1
+#define EVENT_DELAY	  2
 #define KIND_OPEN	  1
 #define KIND_CLOSE	  2
 #define SYS_futex	  202

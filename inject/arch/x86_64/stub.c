@@ -55,12 +55,15 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->calls, env->calls);
 	put64(buf + t->spans, env->spans);
 	put64(buf + t->functions, env->functions);
+	put64(buf + t->trace, env->trace);
+	put64(buf + t->taken, env->taken);
 	put64(buf + t->span_size, env->span_size);
 	put64(buf + t->span_within, env->span_within);
 	put64(buf + t->span_cost, env->span_cost);
 	put32(buf + t->span_mask, env->span_blocks ? env->span_blocks - 1 : 0);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
+	put32(buf + t->chunk_mask, env->chunks ? env->chunks - 1 : 0);
 }
 
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
@@ -77,9 +80,11 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
  */
 static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
 {
+	uint32_t function = (uint32_t)count->function << 16;
+
 	if (count->kind == ARCH_END)
-		return KIND_CLOSE | RED_ZONE << 8 | (uint32_t)count->function << 16;
-	return count->kind == ARCH_BEGIN ? KIND_OPEN | (uint32_t)plan->pushed << 8 : 0;
+		return KIND_CLOSE | RED_ZONE << 8 | function;
+	return count->kind == ARCH_BEGIN ? KIND_OPEN | (uint32_t)plan->pushed << 8 | function : 0;
 }
 
 /* Appends what runs before the stub's own code, which is entered from there. */

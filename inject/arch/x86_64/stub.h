@@ -29,8 +29,8 @@ struct stub_common {
 	uint32_t size;
 	/* 64-bit words */
 	uint32_t header, record, procs, tables, most, ring_most, counters;
-	uint32_t calls, spans, functions, span_size, span_within, span_cost;
-	uint32_t span_mask, own, slots; /* 32-bit words */
+	uint32_t calls, spans, functions, trace, taken, span_size, span_within, span_cost;
+	uint32_t span_mask, own, slots, chunk_mask; /* 32-bit words */
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t bell_size, bell_jmp;

@@ -215,6 +215,8 @@ void inject_detach(struct session_core *core)
 		s->left_behind = count_strays(s);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
+	tracing_close(s->tracing, &s->traced);
+	s->tracing = NULL;
 	perfmap_close(s);
 	s->hold_detach_ns = s->tree.longest_hold_ns;
 }

@@ -79,6 +79,8 @@ uint32_t each_number(struct inject_session *s, size_t target, const char *module
 					      .module = text_dup(module),
 					      .symbol = text_dup(symbol),
 					      .address = address };
+	if (s->tracing && address)
+		tracing_function(s->tracing, (uint32_t)s->n_each, symbol, module);
 	return *slot = (uint32_t)s->n_each;
 }
 

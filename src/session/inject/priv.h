@@ -3,6 +3,7 @@
 #define SB_SESSION_PRIV_H
 
 #include "sites.h"
+#include "trace.h"
 #include "inject/bell.h"
 #include "inject/clock.h"
 #include "inject/region.h"
@@ -135,6 +136,8 @@ struct inject_session {
 	const struct record *walk; /* position of page_walk_next() */
 	size_t ids_turn;	   /* position of ids_step() */
 	struct mapfiles *mapfiles; /* perfmap.c; NULL: without --perf-map */
+	struct tracing *tracing;   /* NULL: calls are not recorded */
+	struct tracing_sums traced;
 };
 
 #define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
@@ -148,8 +151,8 @@ static inline struct inject_session *session_of(const struct session_core *core)
  * The files of this folder, from below to above. A file calls only files of earlier lines;
  * test/case/object-circles.sh refuses circles.
  *
- *	mapfile
- *	mapfiles
+ *	mapfile trace-clock trace-threads
+ *	mapfiles trace
  *	state walk sites same unseen release recover
  *	each bell guest perfmap
  *	notes untraced
@@ -259,6 +262,11 @@ void window_apply_all(struct inject_session *s);
 void window_apply_target(struct inject_session *s, size_t target); /* of one target, everywhere */
 /* The thread= tables. May stop single threads for a moment, and dispatches events. */
 void window_threads(struct inject_session *s);
+/*
+ * Names the threads of the processes whose calls are recorded; pid 0: of all. Stops each thread
+ * whose pointer is not known for a moment, and dispatches events. again: also the others.
+ */
+void window_name_threads(struct inject_session *s, pid_t pid, bool again);
 
 /* sums.c. session_other_sums(): the counts of ended processes and of children that were never
  * seen. session_target_sums(): these, and the counts of living processes. */

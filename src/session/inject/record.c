@@ -168,6 +168,8 @@ void record_end(struct inject_session *s, struct record *rec)
 	if (space->control)
 		end_unseen(s, space->control);
 	if (space->control && space->proc) {
+		if (s->tracing)
+			tracing_process_gone(s->tracing, &space->control->page, space->proc);
 		page_proc_free(&space->control->page, space->proc);
 		space->proc = 0;
 	}
@@ -178,6 +180,8 @@ void record_end(struct inject_session *s, struct record *rec)
 void record_left_page(struct inject_session *s, struct control *control, uint32_t proc)
 {
 	end_unseen(s, control);
+	if (s->tracing)
+		tracing_process_gone(s->tracing, &control->page, proc);
 	page_proc_free(&control->page, proc);
 }
 

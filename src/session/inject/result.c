@@ -256,6 +256,16 @@ void inject_result(struct session_core *core, struct result *res)
 	res->doorbells_lost = s->bells_lost;
 	res->stalled_s = (double)s->stalled_ns / 1e9;
 	res->left_behind = s->left_behind;
+	if (s->cfg->trace_fd) {
+		res->trace = (struct result_trace){
+			.file = text_dup(""), /* the command line knows it */
+			.calls = s->traced.calls,
+			.delays = s->traced.delays,
+			.lost = s->traced.lost,
+			.unseen = s->traced.unseen,
+			.filtered = s->traced.filtered,
+		};
+	}
 	res->stop_known = true;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;

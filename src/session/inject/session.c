@@ -43,7 +43,7 @@ static void measure_machine(struct inject_session *s)
 	if (clock_hook_cost(&s->clk, s->cfg->by_function, &s->cost, &s->bench) < 0)
 		session_warn(s,
 			     "the hook's own cost could not be measured here and is not taken off");
-	if (s->spans && clock_span_cost(s->cfg->by_function, &s->cost) < 0)
+	if (s->spans && clock_span_cost(s->cfg->by_function, s->cfg->trace_fd, &s->cost) < 0)
 		session_warn(s, "the cost of measuring calls could not be measured here and is not "
 				"taken off their times");
 	log_debug("timed call: %.1f ns, %.1f ns of them in its own time",
@@ -71,6 +71,18 @@ static void measure_machine(struct inject_session *s)
 	}
 }
 
+/* Of the calls of a target whose functions are not told apart. */
+static const char *name_of(const struct spec *spec)
+{
+	return spec->kind == SPEC_SYMBOL && !strpbrk(spec->symbol, "*?[") ? spec->symbol :
+									     spec->text;
+}
+
+static const char *module_of(const struct spec *spec)
+{
+	return spec->kind == SPEC_SYMBOL && spec->module ? spec->module : "";
+}
+
 void own_init(struct inject_session *s, size_t target)
 {
 	const struct spec *spec = s->target[target].spec;
@@ -83,6 +95,32 @@ void own_init(struct inject_session *s, size_t target)
 			 (spec->kind == SPEC_PYTHON || s->span_bits < SB_PAGE_SPAN_BITS));
 	if (own->can_time && spec->kind != SPEC_PYTHON)
 		own->span_bit = s->span_bits++;
+	if (s->tracing && own->can_time && spec->kind != SPEC_PYTHON)
+		tracing_target(s->tracing, own->span_bit, name_of(spec), module_of(spec));
+}
+
+static int open_tracing(struct inject_session *s, struct sb_err *err)
+{
+	const struct session_config *cfg = s->cfg;
+
+	if (!cfg->trace_fd)
+		return 0;
+	if (!arch->thread_pointer_readable())
+		return err_set(err, SB_EREFUSED,
+			       "calls cannot be recorded on this machine: programs may not use "
+			       "RDFSBASE (Linux 5.9 and later permit it)");
+	s->tracing = tracing_open(&(struct tracing_config){ .fd = cfg->trace_fd,
+							    .clk = &s->clk,
+							    .min_ns = cfg->trace_min_ns,
+							    .per_second = cfg->trace_rate,
+							    .follow = cfg->follow });
+	if (!s->tracing)
+		return err_set(err, SB_ESYS, "no thread could be started");
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (s->own[i].can_time && s->target[i].spec->kind != SPEC_PYTHON)
+			tracing_target(s->tracing, s->own[i].span_bit, name_of(s->target[i].spec),
+				       module_of(s->target[i].spec));
+	return 0;
 }
 
 int inject_open(struct session_core *core, struct sb_err *err)
@@ -110,7 +148,7 @@ int inject_open(struct session_core *core, struct sb_err *err)
 		measure_machine(s);
 	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
 	perfmap_open(s);
-	return 0;
+	return open_tracing(s, err);
 }
 
 void inject_close(struct session_core *core)
@@ -118,6 +156,7 @@ void inject_close(struct session_core *core)
 	struct inject_session *s = session_of(core);
 
 	hook_bench_close(s->bench);
+	tracing_close(s->tracing, &s->traced);
 	tree_free(&s->tree);
 	perfmap_close(s);
 	while (s->records) {
@@ -202,6 +241,8 @@ static void arm(struct inject_session *s)
 	session_arm(&s->core);
 	session_alive(s); /* the attach may have taken longer than a lease lasts */
 	window_threads(s);
+	if (s->tracing)
+		window_name_threads(s, 0, false);
 	session_windows(&s->core, s->attached_ns);
 	window_apply_all(s);
 }
@@ -268,10 +309,14 @@ static void measure_again(struct inject_session *s)
 
 static void tick(struct inject_session *s, uint64_t now, bool idle)
 {
+	pid_t asked;
+
 	s->last_tick = now;
 	tree_settle(&s->tree);
 	if (s->filtered)
 		window_threads(s);
+	if (s->tracing && tracing_asks(s->tracing, &asked))
+		window_name_threads(s, asked, true);
 	if (!s->cfg->follow)
 		sweep_untraced(s);
 	else

@@ -219,6 +219,8 @@ static void page_gone(void *ctx, struct page *page)
 	struct inject_session *s = ctx;
 
 	bells_remove(s->bells, page);
+	if (s->tracing)
+		tracing_page_gone(s->tracing, page);
 	s->bells_lost += page_bells_lost(page);
 }
 
@@ -237,6 +239,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 				    .more = (uint32_t)(s->max_targets - s->n_targets),
 				    .spans = s->spans,
 				    .functions = s->spans && s->cfg->by_function,
+				    .chunks = s->tracing ? s->cfg->trace_chunks : 0,
 				    .made = page_made,
 				    .ctx = s };
 }
@@ -244,6 +247,8 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 static void adopt_page(struct inject_session *s, struct control *control)
 {
 	bells_add(s->bells, &control->page);
+	if (s->tracing)
+		tracing_page(s->tracing, &control->page);
 	control->gone = page_gone;
 	control->ctx = s;
 }

@@ -122,6 +122,10 @@ static void on_execed(void *ctx, struct proc *proc)
 
 	/* The scope passes from the old image to the new one. */
 	leave_space(s, proc);
+	for (struct thread *t = proc->threads; t; t = t->next)
+		t->thread_pointer = 0;
+	if (s->tracing)
+		tracing_execed(s->tracing, proc->pid);
 	if (!wanted(s, proc->pid)) {
 		tree_release(&s->tree, proc);
 		tree_forget(&s->tree, proc);
@@ -145,14 +149,28 @@ static void on_ended(void *ctx, struct proc *proc, int status)
 	leave_space(ctx, proc);
 }
 
-/* With a thread filter, a thread is entered before its first instruction. */
+/* 0: it has that of the thread that started it, and gets its own later (Go). */
+static uint64_t own_pointer(const struct thread *thread, uint64_t pointer)
+{
+	for (const struct thread *t = thread->proc->threads; t; t = t->next)
+		if (t != thread && t->thread_pointer == pointer)
+			return 0;
+	return pointer;
+}
+
+/* With a thread filter, a thread is entered before its first instruction. So it is where its calls
+ * are recorded. */
 static void on_thread_new(void *ctx, struct thread *thread)
 {
 	struct inject_session *s = ctx;
 	struct arch_regs regs;
 
-	if (s->filtered && pt_get_regs(thread->tid, &regs) == 0)
-		thread->thread_pointer = arch->thread_pointer(&regs);
+	if ((!s->filtered && !s->tracing) || pt_get_regs(thread->tid, &regs) < 0)
+		return;
+	thread->thread_pointer = own_pointer(thread, arch->thread_pointer(&regs));
+	if (s->tracing && thread->thread_pointer)
+		tracing_thread(s->tracing, thread->proc->pid, thread->tid, thread->thread_pointer,
+			       false);
 }
 
 /* int3: the thread continues in the stub. */

@@ -203,6 +203,39 @@ void window_threads(struct inject_session *s)
 	}
 }
 
+static void name_process(struct inject_session *s, pid_t pid, bool again)
+{
+	const struct proc *proc = tree_proc(&s->tree, pid);
+	pid_t tids[MAX_FILTER];
+	size_t n = 0;
+
+	if (!proc || !proc->traced)
+		return;
+	/* By id, as in filter_process(). */
+	for (const struct thread *t = proc->threads; t && n < MAX_FILTER; t = t->next)
+		tids[n++] = t->tid;
+	for (size_t i = 0; i < n; i++) {
+		struct thread *t = tree_thread(&s->tree, tids[i]);
+		uint64_t pointer;
+
+		if (!t)
+			continue;
+		if (again)
+			t->thread_pointer = 0;
+		pointer = thread_pointer(s, t);
+		if (pointer)
+			tracing_thread(s->tracing, pid, tids[i], pointer, true);
+	}
+}
+
+void window_name_threads(struct inject_session *s, pid_t pid, bool again)
+{
+	/* By record: dispatched events may free processes meanwhile. */
+	for (const struct record *rec = s->records; rec; rec = rec->next)
+		if (!rec->ended && (!pid || rec->pid == pid))
+			name_process(s, rec->pid, again);
+}
+
 void inject_time(struct session_core *core, size_t target, bool on)
 {
 	struct inject_session *s = session_of(core);

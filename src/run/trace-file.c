@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "src/base/log.h"
+#include "src/base/must.h"
+#include "src/base/text.h"
+#include "src/out/place.h"
+#include "src/session/trace-pipe.h"
+
+enum {
+	PIPE_SIZE = 1 << 20,
+	READ_MOST = 4, /* pipes, in one go */
+	FLUSH_S = 1,
+};
+
+struct trace_file {
+	struct trace_file_config cfg;
+	int in, out;
+	struct trace_bytes bytes;
+	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
+	struct trace_end end;
+	uint64_t spans; /* written */
+	bool ended;	/* the tracer sent its end */
+	bool warned;
+	time_t flushed;
+	struct sb_err err;
+};
+
+static int cannot_write(const char *path, struct sb_err *err)
+{
+	char shown[TEXT_QUOTE_SIZE];
+	int ret = err_sys(err, SB_EFILE, "cannot write the trace to %s",
+			  text_quote(path, shown, sizeof(shown)));
+
+	err_hint(err, "check that the directory exists, may be written to and has room");
+	return ret;
+}
+
+struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd,
+				   struct sb_err *err)
+{
+	struct trace_file *f = must_calloc(1, sizeof(*f));
+	int ends[2];
+
+	f->cfg = *cfg;
+	f->in = -1;
+	f->out = out_place_open(cfg->path, O_CREAT | O_TRUNC);
+	if (f->out < 0) {
+		cannot_write(cfg->path, err);
+	} else if (pipe2(ends, O_CLOEXEC) < 0) {
+		err_sys(err, SB_ESYS, "no pipe for the trace");
+		close(f->out);
+	} else {
+		f->in = ends[0];
+		*fd = ends[1];
+		/* Where the limit of the user is lower, the default remains. */
+		fcntl(f->in, F_SETPIPE_SZ, PIPE_SIZE);
+		fcntl(f->in, F_SETFL, O_NONBLOCK);
+		return f;
+	}
+	free(f);
+	return NULL;
+}
+
+int trace_file_fd(const struct trace_file *f)
+{
+	return f->in;
+}
+
+static void begin(struct trace_file *f, const char *payload, size_t size)
+{
+	struct trace_begin b;
+	struct trace_about about = { .version = f->cfg.version, .command = f->cfg.command };
+
+	if (f->writer || size != sizeof(b))
+		return;
+	memcpy(&b, payload, sizeof(b));
+	about.begin_ns = b.begin_ns;
+	about.begin_unix_ns = b.begin_unix_ns;
+	f->writer = trace_writer_open(f->out, f->cfg.format, &about, &f->err);
+}
+
+/* The name behind `text`, which ends before `end`. */
+static const char *next_name(const char *text, const char *end)
+{
+	return text + strnlen(text, (size_t)(end - text)) + 1;
+}
+
+static void declare(struct trace_file *f, uint32_t type, const char *payload, size_t size)
+{
+	struct trace_declared d;
+	const char *name = payload + sizeof(d), *end = payload + size, *module;
+
+	if (size < sizeof(d) + 2 || end[-1])
+		return;
+	memcpy(&d, payload, sizeof(d));
+	module = next_name(name, end);
+	if (module >= end)
+		return;
+	if (type == TRACE_MESSAGE_PROCESS)
+		trace_write_process(f->writer, &(struct trace_process){ d.pid, name });
+	else if (type == TRACE_MESSAGE_THREAD)
+		trace_write_thread(f->writer, &(struct trace_thread){ d.id, d.pid, d.tid, name });
+	else
+		trace_write_function(f->writer,
+				     &(struct trace_function){ d.id, d.python, name, module });
+}
+
+static void spans(struct trace_file *f, const char *payload, size_t size)
+{
+	struct trace_span span;
+
+	for (size_t at = 0; at + sizeof(span) <= size; at += sizeof(span)) {
+		memcpy(&span, payload + at, sizeof(span));
+		if (trace_write_span(f->writer, &span) == 0)
+			f->spans++;
+	}
+}
+
+static void message(struct trace_file *f, const struct trace_message *m, const char *payload)
+{
+	if (m->type == TRACE_MESSAGE_BEGIN)
+		begin(f, payload, m->size);
+	if (!f->writer)
+		return;
+	switch (m->type) {
+	case TRACE_MESSAGE_PROCESS:
+	case TRACE_MESSAGE_THREAD:
+	case TRACE_MESSAGE_FUNCTION:
+		declare(f, m->type, payload, m->size);
+		break;
+	case TRACE_MESSAGE_SPANS:
+		spans(f, payload, m->size);
+		break;
+	case TRACE_MESSAGE_END:
+		if (m->size == sizeof(f->end)) {
+			memcpy(&f->end, payload, sizeof(f->end));
+			f->ended = true;
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_messages(struct trace_file *f)
+{
+	struct trace_message m;
+	const char *payload;
+	size_t at = 0;
+
+	while (trace_get(&f->bytes, &at, &m, &payload))
+		message(f, &m, payload);
+	if (f->writer && trace_writer_error(f->writer) && !f->warned) {
+		log_warn("%s: %s: the rest of the trace is lost", f->cfg.path,
+			 strerror(trace_writer_error(f->writer)));
+		f->warned = true;
+	}
+	f->bytes.len -= at;
+	memmove(f->bytes.data, f->bytes.data + at, f->bytes.len);
+}
+
+/* What slowly comes in is in the file a second later. */
+static void flush_sometimes(struct trace_file *f)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!f->writer || now.tv_sec - f->flushed < FLUSH_S)
+		return;
+	f->flushed = now.tv_sec;
+	trace_writer_flush(f->writer);
+}
+
+/* False: nothing is there. */
+static bool read_some(struct trace_file *f)
+{
+	ssize_t n;
+
+	if (f->bytes.cap < f->bytes.len + PIPE_SIZE) {
+		f->bytes.cap = f->bytes.len + PIPE_SIZE;
+		f->bytes.data = must_realloc(f->bytes.data, f->bytes.cap);
+	}
+	do
+		n = read(f->in, f->bytes.data + f->bytes.len, f->bytes.cap - f->bytes.len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n <= 0) {
+		close(f->in);
+		f->in = -1;
+		return false;
+	}
+	f->bytes.len += (size_t)n;
+	take_messages(f);
+	return true;
+}
+
+void trace_file_read(struct trace_file *f)
+{
+	for (int i = 0; i < READ_MOST && f->in >= 0 && read_some(f); i++)
+		;
+	flush_sometimes(f);
+}
+
+/* The tracer has ended or is about to: all that it sent is in the pipe or comes soon. */
+static void read_rest(struct trace_file *f)
+{
+	while (f->in >= 0) {
+		struct pollfd fd = { .fd = f->in, .events = POLLIN };
+
+		poll(&fd, 1, -1);
+		trace_file_read(f);
+	}
+}
+
+int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err *err)
+{
+	int ret = 0;
+
+	*end = (struct trace_end){ 0 };
+	if (!f)
+		return 0;
+	read_rest(f);
+	*end = f->end;
+	if (f->err.code) {
+		*err = f->err;
+		ret = -(int)err->code;
+	}
+	if (f->writer)
+		ret = trace_writer_close(f->writer, f->ended ? &f->end : NULL, err);
+	if (ret == 0 && close(f->out) < 0)
+		ret = cannot_write(f->cfg.path, err);
+	else if (ret < 0)
+		close(f->out);
+	if (ret == 0 && f->ended && f->spans != f->end.spans)
+		ret = err_set(err, SB_EINTERNAL,
+			      "the trace has %llu records of %llu: do not rely on it",
+			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
+	free(f->bytes.data);
+	free(f);
+	return ret;
+}

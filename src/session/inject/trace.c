@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "inject/arch/arch.h"
+#include "src/base/must.h"
+#include "src/session/trace-pipe.h"
+
+#define MS 1000000ull
+
+enum {
+	PASS_EVENTS = 1 << 17, /* in one go; 4 MiB */
+	BUSY_MS = 2,	       /* between two goes where there was something ... */
+	IDLE_MS = 20,	       /* ... and where there was nothing */
+	FOLLOW_MS = 1000,
+	AWAIT_NAME_MS = 500, /* for the session to name a thread */
+	NOTES = 1 << 20,     /* places of a page's notes, of 8 bytes */
+	TARGETS_FROM = 1 << 16,
+	PYTHON_FROM = TARGETS_FROM + SB_PAGE_SPAN_BITS + 1,
+};
+
+struct traced_page {
+	struct page *page;
+	struct page_trace *trace;
+	uint32_t *note; /* by place: the function's id; NULL: no note yet */
+};
+
+/* A name, until it has been declared. */
+struct named {
+	char *name, *module;
+	bool declared;
+};
+
+/* A thread without a track: the session is asked for it. */
+struct unnamed {
+	pid_t pid;
+	uint64_t owner, since_ns;
+	bool asked;
+};
+
+struct tracing {
+	pthread_mutex_t lock; /* of all below */
+	pthread_t thread;
+	struct tracing_config cfg;
+	bool end;
+	struct traced_page *page;
+	size_t n_pages;
+	struct trace_threads threads;
+	struct trace_clock clk;
+	struct named target[SB_PAGE_SPAN_BITS + 1], *function;
+	size_t n_functions;
+	uint32_t n_python;
+	pid_t *process; /* declared ones */
+	size_t n_processes;
+	struct unnamed *unnamed;
+	size_t n_unnamed;
+	uint64_t followed_ns;
+	struct trace_bytes declared, spans; /* to be written, in this order */
+	struct trace_span *span;	    /* of one chunk */
+	struct tracing_sums sums;
+};
+
+/* The page that a callback is for. */
+struct pass {
+	struct tracing *t;
+	struct traced_page *page;
+};
+
+static void read_name(char *name, size_t size, const char *path)
+{
+	FILE *f = fopen(path, "re");
+
+	name[0] = '\0';
+	if (f && !fgets(name, (int)size, f))
+		name[0] = '\0';
+	if (f)
+		fclose(f);
+	name[strcspn(name, "\n")] = '\0';
+}
+
+static void declare_process(struct tracing *t, pid_t pid)
+{
+	char path[64], name[64];
+
+	for (size_t i = 0; i < t->n_processes; i++)
+		if (t->process[i] == pid)
+			return;
+	t->process = must_realloc(t->process, (t->n_processes + 1) * sizeof(*t->process));
+	t->process[t->n_processes++] = pid;
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	read_name(name, sizeof(name), path);
+	trace_put_process(&t->declared, &(struct trace_process){ pid, name });
+}
+
+static void forget_process(struct tracing *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n_processes; i++)
+		if (t->process[i] == pid)
+			t->process[i--] = t->process[--t->n_processes];
+}
+
+static void declare_thread(struct tracing *t, struct trace_track *track)
+{
+	char path[64], name[64] = "";
+
+	if (track->declared)
+		return;
+	track->declared = true;
+	declare_process(t, track->pid);
+	if (track->tid) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", track->pid, track->tid);
+		read_name(name, sizeof(name), path);
+	}
+	if (!name[0] && track->tid) { /* it has ended */
+		snprintf(path, sizeof(path), "/proc/%d/comm", track->pid);
+		read_name(name, sizeof(name), path);
+	}
+	trace_put_thread(&t->declared,
+			 &(struct trace_thread){ track->id, track->pid, track->tid, name });
+}
+
+static void declare_function(struct tracing *t, uint32_t id, bool python, const char *name,
+			     const char *module)
+{
+	trace_put_function(&t->declared, &(struct trace_function){ id, python, name, module });
+}
+
+/* ---- functions ---- */
+
+static uint32_t named_id(struct tracing *t, struct named *n, uint32_t id)
+{
+	if (!n->declared)
+		declare_function(t, id, false, n->name ? n->name : "?", n->module);
+	n->declared = true;
+	return id;
+}
+
+/* Of a Python function: an agent's note about it. */
+static uint32_t python_id(const struct pass *p, uint32_t place)
+{
+	struct page_note note = { .at = place * 8ull };
+	struct tracing *t = p->t;
+	uint32_t id;
+
+	if (place >= NOTES)
+		return 0;
+	if (!p->page->note)
+		p->page->note = must_calloc(NOTES, sizeof(*p->page->note));
+	id = p->page->note[place];
+	if (id)
+		return id;
+	if (!page_next_note(p->page->page, &note))
+		return 0;
+	id = PYTHON_FROM + t->n_python++;
+	declare_function(t, id, true, note.symbol, note.module);
+	page_note_done(&note);
+	return p->page->note[place] = id;
+}
+
+/* 0: an event with invalid contents. */
+static uint32_t function_of(const struct pass *p, const struct sb_page_event *event)
+{
+	struct tracing *t = p->t;
+
+	if (event->kind == SB_EVENT_PYTHON)
+		return python_id(p, event->function);
+	if (event->function && event->function <= t->n_functions &&
+	    t->function[event->function - 1].name)
+		return named_id(t, &t->function[event->function - 1], event->function);
+	if (event->span_bit > SB_PAGE_SPAN_BITS || !t->target[event->span_bit].name)
+		return 0;
+	return named_id(t, &t->target[event->span_bit], TARGETS_FROM + event->span_bit);
+}
+
+/* ---- threads ---- */
+
+static pid_t pid_of(const struct traced_page *p, uint32_t proc)
+{
+	return (pid_t)page_proc(p->page, proc)->pid;
+}
+
+static struct unnamed *unnamed_of(struct tracing *t, pid_t pid, uint64_t owner)
+{
+	for (size_t i = 0; i < t->n_unnamed; i++)
+		if (t->unnamed[i].pid == pid && t->unnamed[i].owner == owner)
+			return &t->unnamed[i];
+	return NULL;
+}
+
+/* Without a name after a while, it gets a track without a thread's id. */
+static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
+{
+	const struct pass *p = ctx;
+	struct tracing *t = p->t;
+	pid_t pid = pid_of(p->page, proc);
+	struct unnamed *u;
+
+	if (trace_thread_of(&t->threads, pid, owner, first))
+		return true;
+	u = unnamed_of(t, pid, owner);
+	if (!u) {
+		t->unnamed =
+			must_realloc(t->unnamed, (t->n_unnamed + 1) * sizeof(*t->unnamed));
+		u = &t->unnamed[t->n_unnamed++];
+		*u = (struct unnamed){ pid, owner, clock_ns(), false };
+	}
+	if (clock_ns() - u->since_ns < AWAIT_NAME_MS * MS)
+		return false;
+	*u = t->unnamed[--t->n_unnamed];
+	return true;
+}
+
+static struct trace_track *track_of(struct tracing *t, pid_t pid, uint64_t owner, uint64_t ticks)
+{
+	struct trace_track *track = trace_thread_of(&t->threads, pid, owner, ticks);
+	pid_t tid;
+
+	if (track)
+		return track;
+	tid = t->cfg.follow && !trace_thread_known(&t->threads, pid, pid) ? pid : 0;
+	return trace_thread_add(&t->threads, pid, tid, owner, 0);
+}
+
+static bool dead(void *ctx, uint32_t proc, uint64_t owner)
+{
+	const struct pass *p = ctx;
+	pid_t pid = pid_of(p->page, proc);
+	const struct trace_track *track =
+		trace_thread_of(&p->t->threads, pid, owner, UINT64_MAX);
+	char path[64];
+
+	if (!track || !track->tid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, track->tid);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+/* ---- events ---- */
+
+static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
+		   size_t n)
+{
+	const struct pass *p = ctx;
+	struct tracing *t = p->t;
+	pid_t pid = pid_of(p->page, proc);
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct trace_track *track = track_of(t, pid, owner, event[i].start);
+		uint32_t function = function_of(p, &event[i]);
+		uint64_t start = trace_clock_ns(&t->clk, event[i].start);
+		bool delay = event[i].kind == SB_EVENT_DELAY;
+
+		if (!function) {
+			t->sums.lost++;
+			continue;
+		}
+		declare_thread(t, track);
+		t->span[m++] = (struct trace_span){
+			.start_ns = start,
+			.dur_ns = trace_clock_ns(&t->clk, event[i].start + event[i].ticks - 1) -
+				  start,
+			.thread = track->id,
+			.function = function,
+			.kind = delay ? TRACE_DELAY : TRACE_CALL,
+		};
+		*(delay ? &t->sums.delays : &t->sums.calls) += 1;
+	}
+	trace_put_spans(&t->spans, t->span, m);
+}
+
+static const struct page_trace_ops ops = { ready, events, dead };
+
+static void add_sums(struct tracing *t, const struct page_trace *trace)
+{
+	struct page_trace_sums sums = page_trace_sums(trace);
+
+	t->sums.lost += sums.lost;
+	t->sums.unseen += sums.unseen;
+	t->sums.filtered += sums.shorter;
+}
+
+/* ---- the thread ---- */
+
+/* False: the command line is gone. */
+static bool write_all(int fd, struct trace_bytes *b)
+{
+	size_t at = 0;
+
+	while (at < b->len) {
+		ssize_t n = write(fd, b->data + at, b->len - at);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	b->len = at < b->len ? b->len : 0;
+	return !b->len;
+}
+
+/* Takes what is complete in all pages. Returns the number of events. */
+static size_t take(struct tracing *t)
+{
+	uint64_t now = clock_ns();
+	bool rarely = now - t->followed_ns >= FOLLOW_MS * MS;
+	size_t n = 0;
+
+	if (rarely) {
+		t->followed_ns = now;
+		trace_clock_follow(&t->clk);
+	}
+	for (size_t i = 0; i < t->n_pages; i++) {
+		struct pass pass = { t, &t->page[i] };
+
+		n += page_trace_drain(t->page[i].trace, &ops, &pass, PASS_EVENTS);
+		if (rarely)
+			page_trace_reclaim(t->page[i].trace, &ops, &pass);
+	}
+	return n;
+}
+
+/* Takes over what is to be written. */
+static void take_bytes(struct tracing *t, struct trace_bytes *declared, struct trace_bytes *spans)
+{
+	struct trace_bytes d = *declared, s = *spans;
+
+	*declared = t->declared;
+	*spans = t->spans;
+	t->declared = d;
+	t->spans = s;
+}
+
+static void *run(void *arg)
+{
+	struct trace_bytes declared = { 0 }, spans = { 0 };
+	struct tracing *t = arg;
+	bool end = false, heard = true;
+	size_t n;
+
+	while (!end) {
+		pthread_mutex_lock(&t->lock);
+		end = t->end;
+		n = take(t);
+		take_bytes(t, &declared, &spans);
+		pthread_mutex_unlock(&t->lock);
+		heard = heard && write_all(t->cfg.fd, &declared) && write_all(t->cfg.fd, &spans);
+		declared.len = spans.len = 0;
+		if (!end && n < PASS_EVENTS)
+			poll(NULL, 0, n ? BUSY_MS : IDLE_MS);
+	}
+	free(declared.data);
+	free(spans.data);
+	return NULL;
+}
+
+static void put_begin(struct tracing *t)
+{
+	struct trace_begin begin = {
+		.begin_ns = t->clk.line[0].ns,
+		.begin_unix_ns = clock_realtime_ns(),
+	};
+
+	trace_put(&t->declared, TRACE_MESSAGE_BEGIN, &begin, sizeof(begin));
+}
+
+struct tracing *tracing_open(const struct tracing_config *cfg)
+{
+	struct tracing *t = must_calloc(1, sizeof(*t));
+	sigset_t all, old;
+	int ret;
+
+	t->cfg = *cfg;
+	t->span = must_calloc(SB_PAGE_EVENTS, sizeof(*t->span));
+	trace_clock_open(&t->clk, cfg->clk->ticks_per_ns);
+	put_begin(t);
+	pthread_mutex_init(&t->lock, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!ret)
+		return t;
+	trace_clock_free(&t->clk);
+	free(t->declared.data);
+	free(t->span);
+	free(t);
+	return NULL;
+}
+
+void tracing_page(struct tracing *t, struct page *page)
+{
+	uint64_t min = clock_ticks(t->cfg.clk, (double)t->cfg.min_ns);
+
+	pthread_mutex_lock(&t->lock);
+	t->page = must_realloc(t->page, (t->n_pages + 1) * sizeof(*t->page));
+	t->page[t->n_pages++] = (struct traced_page){
+		page, page_trace_open(page, min, t->cfg.per_second), NULL
+	};
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_process_gone(struct tracing *t, struct page *page, uint32_t proc)
+{
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < t->n_pages; i++) {
+		struct pass pass = { t, &t->page[i] };
+
+		if (t->page[i].page != page)
+			continue;
+		page_trace_end(t->page[i].trace, proc, &ops, &pass);
+		if (proc != UINT32_MAX)
+			forget_process(t, pid_of(&t->page[i], proc));
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_page_gone(struct tracing *t, struct page *page)
+{
+	tracing_process_gone(t, page, UINT32_MAX);
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < t->n_pages; i++) {
+		if (t->page[i].page != page)
+			continue;
+		add_sums(t, t->page[i].trace);
+		page_trace_free(t->page[i].trace);
+		free(t->page[i].note);
+		t->page[i--] = t->page[--t->n_pages];
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_thread(struct tracing *t, pid_t pid, pid_t tid, uint64_t pointer, bool since)
+{
+	uint64_t owner = ~pointer;
+
+	pthread_mutex_lock(&t->lock);
+	trace_thread_add(&t->threads, pid, tid, owner, since ? 0 : arch->clock_read());
+	for (size_t i = 0; i < t->n_unnamed; i++)
+		if (t->unnamed[i].pid == pid && t->unnamed[i].owner == owner)
+			t->unnamed[i--] = t->unnamed[--t->n_unnamed];
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool tracing_asks(struct tracing *t, pid_t *pid)
+{
+	bool asks = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < t->n_unnamed; i++) {
+		struct unnamed *u = &t->unnamed[i];
+
+		if (u->asked || (asks && u->pid != *pid))
+			continue;
+		*pid = u->pid;
+		asks = u->asked = true;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return asks;
+}
+
+void tracing_execed(struct tracing *t, pid_t pid)
+{
+	pthread_mutex_lock(&t->lock);
+	forget_process(t, pid);
+	trace_threads_gone(&t->threads, pid);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void name(struct named *n, const char *text, const char *module)
+{
+	free(n->name);
+	free(n->module);
+	*n = (struct named){ must_strdup(text), module ? must_strdup(module) : NULL, n->declared };
+}
+
+void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char *module)
+{
+	pthread_mutex_lock(&t->lock);
+	if (bit <= SB_PAGE_SPAN_BITS)
+		name(&t->target[bit], text, module);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_function(struct tracing *t, uint32_t number, const char *text, const char *module)
+{
+	pthread_mutex_lock(&t->lock);
+	if (number > t->n_functions) {
+		t->function = must_realloc(t->function, number * sizeof(*t->function));
+		memset(t->function + t->n_functions, 0,
+		       (number - t->n_functions) * sizeof(*t->function));
+		t->n_functions = number;
+	}
+	if (number)
+		name(&t->function[number - 1], text, module);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void free_names(struct named *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(n[i].name);
+		free(n[i].module);
+	}
+}
+
+void tracing_close(struct tracing *t, struct tracing_sums *sums)
+{
+	struct trace_end end;
+
+	*sums = (struct tracing_sums){ 0 };
+	if (!t)
+		return;
+	while (t->n_pages)
+		tracing_page_gone(t, t->page[0].page);
+	pthread_mutex_lock(&t->lock);
+	trace_clock_follow(&t->clk);
+	*sums = t->sums;
+	end = (struct trace_end){ .spans = sums->calls + sums->delays,
+				  .lost = sums->lost + sums->unseen,
+				  .filtered = sums->filtered,
+				  .end_ns = trace_clock_ns(&t->clk, arch->clock_read()) };
+	trace_put(&t->spans, TRACE_MESSAGE_END, &end, sizeof(end));
+	t->end = true;
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	close(t->cfg.fd);
+	pthread_mutex_destroy(&t->lock);
+	free_names(t->target, SB_PAGE_SPAN_BITS + 1);
+	free_names(t->function, t->n_functions);
+	trace_threads_free(&t->threads);
+	trace_clock_free(&t->clk);
+	free(t->function);
+	free(t->page);
+	free(t->process);
+	free(t->unnamed);
+	free(t->declared.data);
+	free(t->spans.data);
+	free(t->span);
+	free(t);
+}

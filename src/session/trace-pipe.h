@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_TRACE_PIPE_H
+#define SB_TRACE_PIPE_H
+
+#include <stddef.h>
+#include "src/base/err.h"
+#include "trace/event.h"
+
+/*
+ * The pipe through which the tracer hands recorded calls to the command line, which writes them to
+ * a file with the rights of its user. Both ends are the same binary.
+ *
+ * A message is a struct trace_message and its payload. The first one is TRACE_MESSAGE_BEGIN. The
+ * order of declarations and spans is that of trace/event.h. The last one is TRACE_MESSAGE_END; a
+ * pipe without it is that of a tracer that died.
+ */
+enum trace_message_type {
+	TRACE_MESSAGE_BEGIN = 1, /* struct trace_begin */
+	TRACE_MESSAGE_PROCESS,	 /* struct trace_declared, name */
+	TRACE_MESSAGE_THREAD,	 /* the same */
+	TRACE_MESSAGE_FUNCTION,	 /* the same, and the module's name */
+	TRACE_MESSAGE_SPANS,	 /* struct trace_span[] */
+	TRACE_MESSAGE_END,	 /* struct trace_end */
+};
+
+struct trace_message {
+	uint32_t type; /* enum trace_message_type */
+	uint32_t size; /* of the payload, bytes; at most TRACE_MESSAGE_MAX */
+};
+
+enum { TRACE_MESSAGE_MAX = 1 << 20 };
+
+struct trace_begin {
+	uint64_t begin_ns, begin_unix_ns; /* as in struct trace_about */
+};
+
+/* Names end with a zero byte. Fields that a declaration does not have are 0. */
+struct trace_declared {
+	uint32_t id;
+	int32_t pid, tid;
+	uint32_t python;
+};
+
+/* Bytes to be written. Zeros are an empty one. */
+struct trace_bytes {
+	char *data;
+	size_t len, cap;
+};
+
+void trace_put(struct trace_bytes *b, enum trace_message_type type, const void *payload,
+	       size_t size);
+void trace_put_process(struct trace_bytes *b, const struct trace_process *process);
+void trace_put_thread(struct trace_bytes *b, const struct trace_thread *thread);
+void trace_put_function(struct trace_bytes *b, const struct trace_function *function);
+void trace_put_spans(struct trace_bytes *b, const struct trace_span *span, size_t n);
+
+/*
+ * The next whole message of the bytes from *at on, which then is behind it. False: none is whole.
+ * The payload is not aligned.
+ */
+bool trace_get(const struct trace_bytes *b, size_t *at, struct trace_message *message,
+	       const char **payload);
+
+#endif
