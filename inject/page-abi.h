@@ -244,7 +244,8 @@ struct sb_page_taken {
 enum sb_page_event_kind {
 	SB_EVENT_CALL = 1,
 	SB_EVENT_DELAY,	 /* of the call that follows, or has ended */
-	SB_EVENT_PYTHON, /* a call; function: its note's offset from notes_off, in 8 bytes */
+	/* A call; function: the offset of the counter in its note from notes_off, in 8 bytes. */
+	SB_EVENT_PYTHON,
 };
 
 struct sb_page_event {

@@ -56,6 +56,7 @@ struct watch_cell {
 	bool resume;
 	bool by_each;	/* SB_TARGET_EACH */
 	uint64_t *each; /* the function's own counter; NULL: it has none */
+	uint64_t *note; /* the same, where only the note itself is wanted */
 };
 
 #define CELL_NONE UINT32_MAX

@@ -261,6 +261,7 @@ static void note(const struct watch *w, struct watch_cell *cells, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t *each = note_once(w, cells[i].index);
 
+		__atomic_store_n(&cells[i].note, each, __ATOMIC_RELAXED);
 		if (cells[i].by_each)
 			__atomic_store_n(&cells[i].each, each, __ATOMIC_RELAXED);
 	}

@@ -40,9 +40,21 @@ static bool spans_fit(const struct sb_page_layout *p)
 		inside(p->size, p->spans_off, p->span_blocks * span_size(p)));
 }
 
+static bool chunks_fit(const struct sb_page_layout *p)
+{
+	return !p->chunks ||
+	       (p->span_blocks && p->chunks <= 1 << 24 && !(p->chunks & (p->chunks - 1)) &&
+		!((p->calls_off | p->trace_off | p->chunks_off) & 7) &&
+		inside(p->size, p->calls_off, p->procs_max * sizeof(struct sb_page_calls)) &&
+		inside(p->counters_off, p->trace_off,
+		       sizeof(struct sb_page_trace) + p->chunks * sizeof(uint32_t)) &&
+		inside(p->size, p->chunks_off,
+		       sizeof(struct sb_page_taken) + p->chunks * sizeof(struct sb_page_chunk)));
+}
+
 static bool rest_fits(const struct sb_page_layout *p)
 {
-	return spans_fit(p) &&
+	return spans_fit(p) && chunks_fit(p) &&
 	       inside(p->size, p->threads_off, SB_PAGE_TABLES * sizeof(struct sb_page_threads)) &&
 	       !(p->threads_off & 7) && inside(p->size, p->notes_off, p->notes_size) &&
 	       !(p->notes_off & 7);
@@ -73,6 +85,11 @@ int page_open(struct page *page, const struct sb_room *room)
 		.spans_off = p->spans_off,
 		.span_size = span_size(p),
 		.span_blocks = (uint32_t)p->span_blocks,
+		.calls_off = p->calls_off,
+		.last_calls = (p->procs_max - 1) * sizeof(struct sb_page_calls),
+		.trace_off = p->trace_off,
+		.chunks_off = p->chunks_off,
+		.chunks = (uint32_t)p->chunks,
 		.targets_max = p->targets_max,
 		.slots = p->slots,
 		.slot_mask = (p->slots - 1) << 10,

@@ -19,6 +19,8 @@ struct page {
 	uint64_t notes_off, notes_size, procs_off, last_proc;
 	uint64_t spans_off, span_size;
 	uint32_t span_blocks; /* 0: none */
+	uint64_t calls_off, last_calls, trace_off, chunks_off;
+	uint32_t chunks; /* a power of two; 0: calls are not recorded */
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
 	uint64_t session, tsc_hz;
@@ -100,6 +102,19 @@ static inline bool page_spans(const struct sb_page_cell *cell)
 {
 	return __atomic_load_n(&cell->flags, __ATOMIC_RELAXED) & SB_CELL_SPANS &&
 	       page_state(cell) != SB_STATE_OFF;
+}
+
+/*
+ * Records a call of a Python function by this thread (page-trace.c): place is that of the counter in
+ * its note, page_place(). No lock, and safe in a signal handler.
+ */
+void page_record(const struct page *page, uint64_t thread, uint32_t place, uint64_t start,
+		 uint64_t ticks);
+
+/* The place of a note's counter: its offset from the notes, in 8 bytes. */
+static inline uint32_t page_place(const struct page *page, const uint64_t *each)
+{
+	return (uint32_t)(((const char *)each - page->base - page->notes_off) / 8);
 }
 
 /* Appends a note and returns the address of its function's counter; NULL if the area is full. */

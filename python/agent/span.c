@@ -33,7 +33,32 @@ struct spans {
 static struct spans tables[TABLES]; /* only the first one, where there is a GIL */
 static uint32_t epoch_now;
 
-static const char thread_itself;
+static const char thread_itself, thread_calls;
+
+/*
+ * The calls in progress of a thread, in the order in which they began, while they are recorded. A
+ * call of which only a later one ends was left in another way.
+ */
+struct calls {
+	size_t n, cap;
+	struct call {
+		const struct watch *w;
+		uint64_t start, lost; /* as in struct span */
+	} call[];
+};
+
+/* In the entry of thread_calls. NULL: none yet. */
+static struct calls *calls_in(const struct span *s)
+{
+	return (struct calls *)(uintptr_t)s->start;
+}
+
+static void free_calls(struct spans *t)
+{
+	for (size_t i = 0; t->entries && i <= t->mask; i++)
+		if (t->entries[i].thread && t->entries[i].what == &thread_calls)
+			free(calls_in(&t->entries[i]));
+}
 
 uint32_t span_epoch(void)
 {
@@ -66,6 +91,7 @@ void span_reset(void)
 	for (int i = 0; i < TABLES; i++) {
 		struct spans *t = lock(&tables[i]);
 
+		free_calls(t);
 		free(t->entries);
 		t->entries = NULL;
 		t->mask = t->used = 0;
@@ -172,7 +198,58 @@ static size_t count_cells(const struct watch_cell *c)
 	return n;
 }
 
-static bool begin(struct spans *t, uint64_t thread, const struct watch_cell *c)
+/* Its end is recorded, unless memory is short. */
+static void push(struct spans *t, uint64_t thread, const struct watch *w, uint64_t lost)
+{
+	struct span *s = span_made(t, thread, &thread_calls);
+	struct calls *calls = calls_in(s);
+
+	if (!calls || calls->n == calls->cap) {
+		size_t n = calls ? calls->n : 0, cap = n ? n * 2 : 64;
+		struct calls *more = realloc(calls, sizeof(*more) + cap * sizeof(*more->call));
+
+		if (!more)
+			return;
+		more->n = n;
+		more->cap = cap;
+		s->start = (uintptr_t)(calls = more);
+	}
+	calls->call[calls->n++] = (struct call){ w, cpu_ticks(), lost };
+}
+
+/* The place of the function's note; 0: it has none. */
+static uint32_t place_of(const struct watch *w)
+{
+	for (const struct watch_cell *c = watch_cells(w); c->index != CELL_NONE; c++) {
+		const uint64_t *note = __atomic_load_n(&c->note, __ATOMIC_RELAXED);
+
+		if (note)
+			return page_place(&agent.page, note);
+	}
+	return 0;
+}
+
+static void pop(const struct spans *t, uint64_t thread, const struct watch *w, uint64_t now)
+{
+	const struct span *s = slot_for(t->entries, t->mask, thread, &thread_calls);
+	struct calls *calls = s->thread ? calls_in(s) : NULL;
+	size_t n = calls ? calls->n : 0;
+	uint64_t lost, less;
+
+	while (n && calls->call[n - 1].w != w)
+		n--;
+	if (!n)
+		return;
+	calls->n = n - 1;
+	lost = slot_for(t->entries, t->mask, thread, &thread_itself)->lost;
+	less = lost - calls->call[n - 1].lost + agent.cost_within;
+	now -= calls->call[n - 1].start;
+	page_record(&agent.page, thread, place_of(w), calls->call[n - 1].start,
+		    now > less ? now - less : 0);
+}
+
+static bool begin(struct spans *t, uint64_t thread, const struct watch *w,
+		  const struct watch_cell *c)
 {
 	uint64_t lost = span_made(t, thread, &thread_itself)->lost;
 	bool any = false;
@@ -190,6 +267,8 @@ static bool begin(struct spans *t, uint64_t thread, const struct watch_cell *c)
 		s->lost = lost;
 		s->start = cpu_ticks();
 	}
+	if (any && agent.page.chunks)
+		push(t, thread, w, lost);
 	return any;
 }
 
@@ -200,10 +279,10 @@ bool span_enter(const struct watch *w, bool known)
 	struct spans *t = lock_thread(thread);
 	bool any;
 
-	if (!make_room(t, count_cells(cells) + 2) || (known && !called_before(t, thread, w)))
+	if (!make_room(t, count_cells(cells) + 3) || (known && !called_before(t, thread, w)))
 		any = miss(cells, thread);
 	else
-		any = begin(t, thread, cells);
+		any = begin(t, thread, w, cells);
 	unlock(t);
 	return any;
 }
@@ -244,8 +323,9 @@ static void add(uint32_t index, uint64_t thread, int64_t measured)
 	__atomic_fetch_add(&sums->bucket[bucket_of(ticks)], 1, __ATOMIC_RELAXED);
 }
 
-static void end(const struct spans *t, uint64_t thread, const struct watch_cell *c, uint64_t now)
+static void end(const struct spans *t, uint64_t thread, const struct watch *w, uint64_t now)
 {
+	const struct watch_cell *c = watch_cells(w);
 	struct span *self = slot_for(t->entries, t->mask, thread, &thread_itself), *s;
 	bool any = false;
 
@@ -258,6 +338,8 @@ static void end(const struct spans *t, uint64_t thread, const struct watch_cell 
 			add(c->index, thread,
 			    (int64_t)(now - s->start - (self->lost - s->lost) - agent.cost_within));
 	}
+	if (agent.page.chunks)
+		pop(t, thread, w, now);
 	if (any)
 		self->lost += agent.cost_span;
 }
@@ -268,6 +350,6 @@ void span_leave(const struct watch *w)
 	struct spans *t = lock_thread(thread);
 
 	if (t->entries && agent.started)
-		end(t, thread, watch_cells(w), now);
+		end(t, thread, w, now);
 	unlock(t);
 }

@@ -214,7 +214,7 @@ static void print_trace(FILE *to, const struct result *res)
 	fputs(" in ", to);
 	out_shown(to, t->file);
 	print_part(to, t->filtered, " left out, as asked");
-	print_part(to, t->lost, " lost: the buffer was full (--ring enlarges it, --min thins)");
+	print_part(to, t->lost, " lost: no buffer was free (--ring, --min and --limit-rate)");
 	print_part(to, t->unseen, " lost: in processes that sbinject does not follow");
 	fputc('\n', to);
 }

@@ -9,6 +9,7 @@
 #include "python.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
+#include "elf/symbol.h"
 
 enum { EACH_MAX = 1 << 16, SLOTS = EACH_MAX * 2 };
 
@@ -47,6 +48,16 @@ static uint32_t *slot_of(const struct inject_session *s, size_t target, const ch
 	return &s->each_slot[i];
 }
 
+/* For recorded calls. */
+static void name_function(struct inject_session *s, uint32_t number)
+{
+	const struct each *e = &s->each[number - 1];
+	char *name = must(symbol_shown(e->symbol));
+
+	tracing_function(s->tracing, number, name, e->module);
+	free(name);
+}
+
 uint32_t each_number(struct inject_session *s, size_t target, const char *module,
 		     const char *symbol, uint64_t address)
 {
@@ -80,7 +91,7 @@ uint32_t each_number(struct inject_session *s, size_t target, const char *module
 					      .symbol = text_dup(symbol),
 					      .address = address };
 	if (s->tracing && address)
-		tracing_function(s->tracing, (uint32_t)s->n_each, symbol, module);
+		name_function(s, (uint32_t)s->n_each);
 	return *slot = (uint32_t)s->n_each;
 }
 

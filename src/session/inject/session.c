@@ -71,18 +71,6 @@ static void measure_machine(struct inject_session *s)
 	}
 }
 
-/* Of the calls of a target whose functions are not told apart. */
-static const char *name_of(const struct spec *spec)
-{
-	return spec->kind == SPEC_SYMBOL && !strpbrk(spec->symbol, "*?[") ? spec->symbol :
-									     spec->text;
-}
-
-static const char *module_of(const struct spec *spec)
-{
-	return spec->kind == SPEC_SYMBOL && spec->module ? spec->module : "";
-}
-
 void own_init(struct inject_session *s, size_t target)
 {
 	const struct spec *spec = s->target[target].spec;
@@ -96,7 +84,7 @@ void own_init(struct inject_session *s, size_t target)
 	if (own->can_time && spec->kind != SPEC_PYTHON)
 		own->span_bit = s->span_bits++;
 	if (s->tracing && own->can_time && spec->kind != SPEC_PYTHON)
-		tracing_target(s->tracing, own->span_bit, name_of(spec), module_of(spec));
+		tracing_target(s->tracing, own->span_bit, spec->text, "");
 }
 
 static int open_tracing(struct inject_session *s, struct sb_err *err)
@@ -111,6 +99,7 @@ static int open_tracing(struct inject_session *s, struct sb_err *err)
 			       "RDFSBASE (Linux 5.9 and later permit it)");
 	s->tracing = tracing_open(&(struct tracing_config){ .fd = cfg->trace_fd,
 							    .clk = &s->clk,
+							    .cost = &s->cost,
 							    .min_ns = cfg->trace_min_ns,
 							    .per_second = cfg->trace_rate,
 							    .follow = cfg->follow });
@@ -118,8 +107,7 @@ static int open_tracing(struct inject_session *s, struct sb_err *err)
 		return err_set(err, SB_ESYS, "no thread could be started");
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->own[i].can_time && s->target[i].spec->kind != SPEC_PYTHON)
-			tracing_target(s->tracing, s->own[i].span_bit, name_of(s->target[i].spec),
-				       module_of(s->target[i].spec));
+			tracing_target(s->tracing, s->own[i].span_bit, s->target[i].spec->text, "");
 	return 0;
 }
 

@@ -40,6 +40,19 @@ static uint32_t new_site(struct inject_session *s)
 	return (uint32_t)s->n_sites++;
 }
 
+/* Of a target that is one function, recorded calls have its name. */
+static void name_target(struct inject_session *s, size_t target, const struct site_record *site)
+{
+	const struct spec *spec = s->target[target].spec;
+	char *name;
+
+	if (spec->kind != SPEC_SYMBOL || strpbrk(spec->symbol, "*?["))
+		return;
+	name = must(symbol_shown(site->symbol));
+	tracing_target(s->tracing, s->own[target].span_bit, name, site->module);
+	free(name);
+}
+
 static uint32_t add_site_record(struct inject_session *s, const struct found_site *fs)
 {
 	uint32_t index = new_site(s);
@@ -57,6 +70,8 @@ static uint32_t add_site_record(struct inject_session *s, const struct found_sit
 		.bell = fs->bell,
 		.start = fs->start,
 	};
+	if (s->tracing && !fs->bell)
+		name_target(s, fs->target, &s->site[index]);
 	/* The exits of a function have its number. */
 	if (!fs->bell)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,

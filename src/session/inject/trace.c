@@ -31,6 +31,7 @@ struct traced_page {
 	struct page *page;
 	struct page_trace *trace;
 	uint32_t *note; /* by place: the function's id; NULL: no note yet */
+	uint64_t notes_at;
 };
 
 /* A name, until it has been declared. */
@@ -143,26 +144,34 @@ static uint32_t named_id(struct tracing *t, struct named *n, uint32_t id)
 	return id;
 }
 
-/* Of a Python function: an agent's note about it. */
+/* Numbers the functions of the agents' notes that have been written since. */
+static void read_notes(const struct pass *p)
+{
+	struct traced_page *page = p->page;
+	struct page_note note = { .at = page->notes_at };
+
+	if (!page->note)
+		page->note = must_calloc(NOTES, sizeof(*page->note));
+	while (page_next_note(page->page, &note)) {
+		uint64_t place = note.at / 8 - 1;
+
+		page->notes_at = note.at;
+		if (place >= NOTES)
+			continue;
+		page->note[place] = PYTHON_FROM + p->t->n_python++;
+		declare_function(p->t, page->note[place], true, note.symbol, note.module);
+	}
+	page_note_done(&note);
+}
+
+/* Of a Python function, by the place of the counter in its note; 0: there is no such note. */
 static uint32_t python_id(const struct pass *p, uint32_t place)
 {
-	struct page_note note = { .at = place * 8ull };
-	struct tracing *t = p->t;
-	uint32_t id;
-
 	if (place >= NOTES)
 		return 0;
-	if (!p->page->note)
-		p->page->note = must_calloc(NOTES, sizeof(*p->page->note));
-	id = p->page->note[place];
-	if (id)
-		return id;
-	if (!page_next_note(p->page->page, &note))
-		return 0;
-	id = PYTHON_FROM + t->n_python++;
-	declare_function(t, id, true, note.symbol, note.module);
-	page_note_done(&note);
-	return p->page->note[place] = id;
+	if (!p->page->note || !p->page->note[place])
+		read_notes(p);
+	return p->page->note[place];
 }
 
 /* 0: an event with invalid contents. */
@@ -245,6 +254,17 @@ static bool dead(void *ctx, uint32_t proc, uint64_t owner)
 
 /* ---- events ---- */
 
+/* How long it took, ns. */
+static uint64_t length_of(const struct tracing *t, const struct sb_page_event *event,
+			  uint64_t start_ns)
+{
+	uint64_t end = event->start + event->ticks - 1;
+
+	if (event->kind == SB_EVENT_DELAY)
+		end += (uint64_t)t->cfg.cost->delay_ticks;
+	return trace_clock_ns(&t->clk, end) - start_ns;
+}
+
 static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
 		   size_t n)
 {
@@ -266,8 +286,7 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_pag
 		declare_thread(t, track);
 		t->span[m++] = (struct trace_span){
 			.start_ns = start,
-			.dur_ns = trace_clock_ns(&t->clk, event[i].start + event[i].ticks - 1) -
-				  start,
+			.dur_ns = length_of(t, &event[i], start),
 			.thread = track->id,
 			.function = function,
 			.kind = delay ? TRACE_DELAY : TRACE_CALL,
@@ -402,7 +421,7 @@ void tracing_page(struct tracing *t, struct page *page)
 	pthread_mutex_lock(&t->lock);
 	t->page = must_realloc(t->page, (t->n_pages + 1) * sizeof(*t->page));
 	t->page[t->n_pages++] = (struct traced_page){
-		page, page_trace_open(page, min, t->cfg.per_second), NULL
+		.page = page, .trace = page_trace_open(page, min, t->cfg.per_second)
 	};
 	pthread_mutex_unlock(&t->lock);
 }

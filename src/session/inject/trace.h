@@ -20,6 +20,7 @@ struct tracing;
 struct tracing_config {
 	int fd; /* the pipe; owned from here on */
 	const struct clock *clk;
+	const struct hook_cost *cost; /* what its measurement does not contain of a delay */
 	uint64_t min_ns;   /* shorter calls are not recorded */
 	double per_second; /* events at most; 0: no limit */
 	bool follow;	   /* every new thread is named: the one without a name is the first */
