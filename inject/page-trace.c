@@ -253,31 +253,33 @@ static bool is_full(const struct page_trace *t, uint32_t number)
 	return used_of(m) == SB_PAGE_EVENTS && t->chunk[number].n >= limit_of(m);
 }
 
-/* It is nobody's: zeros, and to be offered again. */
-static void recycle(struct page_trace *t, size_t out)
+/* No thread has it any more: zeros, and to be offered again. */
+static void recycle(struct page_trace *t, uint32_t number)
 {
-	uint32_t number = t->out[out];
-
 	add_shorter(t, &t->chunk[number], chunk_at(t, number));
 	memset(chunk_at(t, number), 0, sizeof(struct sb_page_chunk));
 	t->chunk[number] = (struct chunk){ 0 };
-	t->out[out] = t->out[--t->n_out];
 	t->idle[t->n_idle++] = number;
 }
 
 size_t page_trace_drain(struct page_trace *t, const struct page_trace_ops *ops, void *ctx,
 			size_t most)
 {
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 
 	find_taken(t);
-	for (size_t i = 0; i < t->n_out && n < most;) {
-		n += read_chunk(t, t->out[i], true, ops, ctx);
-		if (is_full(t, t->out[i]))
-			recycle(t, i);
+	/* Chunks keep their order, which is that of the events of a thread. */
+	for (size_t i = 0; i < t->n_out; i++) {
+		uint32_t number = t->out[i];
+
+		if (n < most)
+			n += read_chunk(t, number, true, ops, ctx);
+		if (n < most && is_full(t, number))
+			recycle(t, number);
 		else
-			i++;
+			t->out[kept++] = number;
 	}
+	t->n_out = kept;
 	offer_idle(t);
 	return n;
 }
@@ -312,7 +314,9 @@ static void count_holes(struct page_trace *t, uint32_t number)
 
 void page_trace_reclaim(struct page_trace *t, const struct page_trace_ops *ops, void *ctx)
 {
-	for (size_t i = 0; i < t->n_out;) {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->n_out; i++) {
 		uint32_t number = t->out[i], proc = proc_of(t, chunk_at(t, number));
 		uint64_t owner = chunk_at(t, number)->owner;
 		bool moved = t->chunk[number].moved;
@@ -320,30 +324,34 @@ void page_trace_reclaim(struct page_trace *t, const struct page_trace_ops *ops, 
 		t->chunk[number].moved = false;
 		if (moved || !proc || is_current(t, number, proc, owner) ||
 		    !ops->dead(ctx, proc, owner)) {
-			i++;
+			t->out[kept++] = number;
 			continue;
 		}
 		read_chunk(t, number, false, ops, ctx);
 		count_holes(t, number);
-		recycle(t, i);
+		recycle(t, number);
 	}
+	t->n_out = kept;
 }
 
 void page_trace_end(struct page_trace *t, uint32_t proc, const struct page_trace_ops *ops,
 		    void *ctx)
 {
+	size_t kept = 0;
+
 	find_taken(t);
-	for (size_t i = 0; i < t->n_out;) {
-		uint32_t of = proc_of(t, chunk_at(t, t->out[i]));
+	for (size_t i = 0; i < t->n_out; i++) {
+		uint32_t number = t->out[i], of = proc_of(t, chunk_at(t, number));
 
 		if (proc != UINT32_MAX && of != proc) {
-			i++;
+			t->out[kept++] = number;
 			continue;
 		}
-		read_chunk(t, t->out[i], false, ops, ctx);
-		count_holes(t, t->out[i]);
-		recycle(t, i);
+		read_chunk(t, number, false, ops, ctx);
+		count_holes(t, number);
+		recycle(t, number);
 	}
+	t->n_out = kept;
 	offer_idle(t);
 }
 

@@ -15,7 +15,8 @@ man = open(sys.argv[1] + "/man/sbinject-page.5").read()
 structs = {"Header": "header", "Told": "told", "Process table": "proc", "Doorbell": "ring",
            "Private record": "record", "Cell": "cell", "Counts": "counts", "Slot": "slot",
            "Times": "span", "Times of a function": "function", "Calls in progress": "call",
-           "Thread record": "thread", "Note": "note"}
+           "Thread record": "thread", "Note": "note", "List of chunks": "trace",
+           "Taken chunks": "taken", "Chunk": "chunk", "Event": "event"}
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]
@@ -33,7 +34,7 @@ for name, fields in documented.items():
     assert fields == checked, (name, set(fields.items()) ^ set(checked.items()))
     body = re.search(r"^struct sb_page_%s \{(.*?)^\};" % name, abi, re.M | re.S)[1]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot)\s+([^;]*);", body)
+    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot|struct sb_page_event)\s+([^;]*);", body)
                 for f in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line)}
     assert {f for f in declared if not f.startswith(("reserved", "settings"))} == set(fields), (name, declared ^ set(fields))
 P

@@ -89,7 +89,8 @@ class Layout(ctypes.Structure):
                 ("slots", u32), ("cell_size", u32), ("block_size", u64), ("procs_off", u64),
                 ("blocks_off", u64), ("threads_off", u64), ("notes_off", u64),
                 ("notes_size", u64), ("tsc_hz", u64), ("counters_off", u64),
-                ("spans_off", u64), ("span_blocks", u64)]
+                ("spans_off", u64), ("span_blocks", u64), ("calls_off", u64), ("trace_off", u64),
+                ("chunks_off", u64), ("chunks", u64)]
 
 
 class Room(ctypes.Structure):
@@ -142,7 +143,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=5, header_size=224, session=id(self), size=size,
+            magic=0x31656761706a6273, version=6, header_size=248, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
@@ -155,7 +156,7 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 5, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 6, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.room.page, field, getattr(self.header, field))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <ucontext.h>
 #include "timed.h"
+#include "inject/page-trace.h"
 
 enum { CALLS = 50, MOST_STEPS = 1500 };
 
@@ -513,6 +514,17 @@ static int teardown_traps(void **state)
 	return teardown(state);
 }
 
+/* Each call is recorded, too. */
+static int setup_traced(void **state)
+{
+	int ret = setup_traps(state);
+
+	teardown(state);
+	timed_make_traced(&timed, true, 64);
+	page_trace_free(page_trace_open(&timed.page, 0, 0));
+	return ret;
+}
+
 static void calls_in_handler(ucontext_t *u)
 {
 	(void)u;
@@ -776,6 +788,7 @@ int main(void)
 {
 #define TEST(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TRAPS(name) cmocka_unit_test_setup_teardown(name, setup_traps, teardown_traps)
+#define TRACED(name) cmocka_unit_test_setup_teardown(name, setup_traced, teardown_traps)
 	const struct CMUnitTest tests[] = {
 		TEST(test_counts),
 		TEST(test_buckets_of_all_orders),
@@ -797,6 +810,11 @@ int main(void)
 		TRAPS(test_freed_anywhere),
 		TRAPS(test_left_anywhere),
 		TRAPS(test_registers),
+		TRACED(test_handler_anywhere),
+		TRACED(test_taken_anywhere),
+		TRACED(test_freed_anywhere),
+		TRACED(test_left_anywhere),
+		TRACED(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

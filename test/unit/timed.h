@@ -39,6 +39,7 @@ struct timed {
 	struct sb_page_threads *tables;
 	struct arch_env env;
 	struct timed_site begin[TIMED], end[TIMED];
+	struct page page; /* timed_make_traced(): of it, the chunks, and the calls of process 1 */
 };
 
 static const uint8_t timed_code[] = {
@@ -124,11 +125,32 @@ static inline void timed_patch(struct timed *t, const struct timed_site *s)
 		   NULL);
 }
 
-/* own: threads have slots of their own. */
-static inline void timed_make(struct timed *t, bool own)
+/* Calls are recorded as well: a second page of which only that is used. */
+static inline void timed_trace(struct timed *t, uint32_t chunks)
+{
+	struct sb_page_header *lay = &t->page.lay;
+
+	lay->procs_max = 2;
+	lay->chunks = chunks;
+	lay->trace_off = 4096;
+	lay->calls_off = lay->trace_off + 4096 + chunks * sizeof(uint32_t);
+	lay->chunks_off = lay->calls_off + 2 * sizeof(struct sb_page_calls);
+	t->page.size = lay->chunks_off + sizeof(struct sb_page_taken) +
+		       chunks * sizeof(struct sb_page_chunk);
+	t->page.hdr = timed_memory(t->page.size, 0);
+	t->page.proc_used[1] = true;
+	munmap(t->calls, sizeof(*t->calls));
+	t->calls = (struct sb_page_calls *)((char *)t->page.hdr + lay->calls_off) + 1;
+	t->record.calls_off = sizeof(*t->calls);
+}
+
+/* own: threads have slots of their own. chunks: in which calls are recorded, or 0. */
+static inline void timed_make_traced(struct timed *t, bool own, uint32_t chunks)
 {
 	memset(t, 0, sizeof(*t));
 	timed_page(t);
+	if (chunks)
+		timed_trace(t, chunks);
 	t->text = timed_memory(TIMED_TEXT, PROT_EXEC);
 	t->env = (struct arch_env){
 		.header = (uint64_t)t->hdr,
@@ -138,7 +160,10 @@ static inline void timed_make(struct timed *t, bool own)
 		.counters = t->front,
 		.most_ticks = 1ull << 34,
 		.spans = (uint64_t)t->spans,
-		.calls = (uint64_t)t->calls,
+		.calls = (uint64_t)t->calls - t->record.calls_off,
+		.trace = chunks ? (uint64_t)t->page.hdr + t->page.lay.trace_off : 0,
+		.taken = chunks ? (uint64_t)t->page.hdr + t->page.lay.chunks_off : 0,
+		.chunks = chunks,
 		.span_size = t->slots * sizeof(*t->spans),
 		.span_blocks = 4,
 		.common = (uint64_t)t->text + TIMED_COMMON,
@@ -158,12 +183,20 @@ static inline void timed_make(struct timed *t, bool own)
 	}
 }
 
+static inline void timed_make(struct timed *t, bool own)
+{
+	timed_make_traced(t, own, 0);
+}
+
 static inline void timed_free(struct timed *t)
 {
+	if (t->page.hdr)
+		munmap(t->page.hdr, t->page.size);
+	else
+		munmap(t->calls, sizeof(*t->calls));
 	munmap(t->text, TIMED_TEXT);
 	munmap(t->hdr, 2 * t->front);
 	munmap(t->spans, 4 * t->slots * sizeof(*t->spans));
-	munmap(t->calls, sizeof(*t->calls));
 	munmap(t->tables, sizeof(*t->tables) * 2);
 }
 

@@ -320,6 +320,35 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 .Lthread\@:
 .endm
 
+/*
+ * rec: a free record of the group whose last one it is, or that of a thread which is in no call, for
+ * the thread whose ~FS base is in rax, which goes to rdx; none: there is none. Clobbers rax, count.
+ */
+.macro CLAIM_RECORD rec, count, none
+	mov	%rax, %rdx
+	mov	$2 * GROUP_SIZE, \count
+.Lclaim_next\@:
+	mov	THREAD_OWNER(\rec), %rax
+	test	%rax, %rax
+	jz	.Lclaim_this\@
+	cmp	$GROUP_SIZE, \count
+	ja	.Lclaim_not\@
+	cmpq	$0, THREAD_CALL(\rec)
+	jne	.Lclaim_not\@
+.Lclaim_this\@:
+	lock cmpxchg %rdx, THREAD_OWNER(\rec)
+	je	.Lclaimed\@
+.Lclaim_not\@:
+	sub	$THREAD_SIZE, \rec
+	dec	\count
+	jz	\none
+	cmp	$GROUP_SIZE, \count
+	jne	.Lclaim_next\@
+	add	$GROUP_SIZE * THREAD_SIZE, \rec
+	jmp	.Lclaim_next\@
+.Lclaimed\@:
+.endm
+
 /* Raises a figure of slot %rdi to %rcx. Clobbers rax. */
 .macro RAISE lock, figure
 	mov	\figure(%rdi), %rax
@@ -635,25 +664,9 @@ stub_common:
 1:	movq	$0, CALL_AT(%rdx)
 	jmp	.Lreturn
 
-.Lnew_thread:				/* a free record, else that of a thread which is in no call */
-	mov	%rax, %rdx
-	mov	$2 * GROUP_SIZE, %edi
-1:	mov	THREAD_OWNER(%rsi), %rax
-	test	%rax, %rax
-	jz	2f
-	cmp	$GROUP_SIZE, %edi
-	ja	3f
-	cmpq	$0, THREAD_CALL(%rsi)
-	jne	3f
-2:	lock cmpxchg %rdx, THREAD_OWNER(%rsi)
-	je	.Lknown_thread
-3:	sub	$THREAD_SIZE, %rsi
-	dec	%edi
-	jz	4f
-	cmp	$GROUP_SIZE, %edi
-	jne	1b
-	add	$GROUP_SIZE * THREAD_SIZE, %rsi
-	jmp	1b
+.Lnew_thread:
+	CLAIM_RECORD %rsi, %edi, 4f
+	jmp	.Lknown_thread
 4:	xor	%esi, %esi
 	jmp	.Lenter
 .Lparent:				/* a call at or below the new one is over */
@@ -1014,7 +1027,8 @@ stub_common:
 	rdfsbase %rax
 	not	%rax
 	THREAD_RECORD %rdi
-	jne	.Levent_lost
+	jne	.Levent_thread
+.Levent_known:
 	mov	THREAD_CHUNK(%rdi), %edx
 	test	%edx, %edx
 	jz	.Levent_none
@@ -1051,6 +1065,10 @@ stub_common:
 	cmpq	$EVENT_CALL, -120(%rsp)
 	je	.Lclose_added
 	jmp	.Lleave
+.Levent_thread:
+	CLAIM_RECORD %rdi, %ecx, .Levent_lost
+	mov	%rdx, %rax
+	jmp	.Levent_known
 .Levent_short:
 	incq	CHUNK_SHORTER(%rcx)
 	jmp	.Levent_done

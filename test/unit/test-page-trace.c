@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recorded calls, with the real stubs: each call is one event or is counted as lost, with its own
+ * time and thread, whatever interrupts the stub, and whatever a target writes into its chunks.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include "timed.h"
+#include "inject/page-trace.h"
+
+enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64 };
+
+static struct timed timed;
+static struct page_trace *trace;
+
+/* What was read. */
+static struct {
+	size_t n, delays;
+	uint64_t ticks[TIMED];
+	uint64_t calls[TIMED];
+	uint64_t last; /* the end of the event before, of one thread */
+	bool in_order; /* check that */
+	bool refuse;
+	struct {
+		uint64_t owner;
+		size_t n;
+	} of[MOST_OWNERS];
+} got;
+
+static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
+{
+	(void)ctx;
+	(void)owner;
+	(void)first;
+	assert_int_equal(proc, 1);
+	return !got.refuse;
+}
+
+static void count_owner(uint64_t owner, size_t n)
+{
+	int i = 0;
+
+	while (got.of[i].owner && got.of[i].owner != owner)
+		i++;
+	assert_in_range(i, 0, MOST_OWNERS - 1);
+	got.of[i].owner = owner;
+	got.of[i].n += n;
+}
+
+static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
+		   size_t n)
+{
+	(void)ctx;
+	assert_int_equal(proc, 1);
+	count_owner(owner, n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t end = event[i].start + event[i].ticks - 1;
+
+		assert_in_range(event[i].span_bit, 0, TIMED - 1);
+		assert_true(event[i].start && event[i].ticks);
+		if (got.in_order)
+			assert_true(end + 10000 >= got.last);
+		got.last = end;
+		if (event[i].kind == SB_EVENT_DELAY) {
+			got.delays++;
+			continue;
+		}
+		assert_int_equal(event[i].kind, SB_EVENT_CALL);
+		got.n++;
+		got.calls[event[i].span_bit]++;
+		got.ticks[event[i].span_bit] += event[i].ticks - 1;
+	}
+}
+
+static bool dead(void *ctx, uint32_t proc, uint64_t owner)
+{
+	(void)proc;
+	return ctx && *(uint64_t *)ctx == owner;
+}
+
+static const struct page_trace_ops ops = { ready, events, dead };
+
+static void nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static void call(int i, void (*inside)(void *), void *ctx)
+{
+	assert_ptr_equal(timed_function(&timed, i)(ctx, inside), ctx);
+}
+
+static void calls_other(void *ctx)
+{
+	call(1, nothing, ctx);
+}
+
+static void drain(void)
+{
+	while (page_trace_drain(trace, &ops, NULL, SIZE_MAX))
+		;
+}
+
+static struct sb_page_taken *taken(void)
+{
+	return (void *)((char *)timed.page.hdr + timed.page.lay.chunks_off);
+}
+
+static struct sb_page_chunk *chunk(int i)
+{
+	return (struct sb_page_chunk *)(taken() + 1) + i;
+}
+
+static void make(uint32_t chunks, uint64_t min, double rate)
+{
+	timed_make_traced(&timed, true, chunks);
+	memset(&got, 0, sizeof(got));
+	trace = page_trace_open(&timed.page, min, rate);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	page_trace_free(trace);
+	timed_free(&timed);
+	signal(SIGTRAP, SIG_DFL);
+	return 0;
+}
+
+static struct sb_page_span sum_of(int i)
+{
+	int slots;
+
+	return timed_sum(&timed, i, &slots);
+}
+
+/* Events and sums are of the same calls. */
+static void agrees(void)
+{
+	for (int i = 0; i < TIMED; i++) {
+		assert_int_equal(got.calls[i], sum_of(i).calls);
+		assert_int_equal(got.ticks[i], sum_of(i).ticks);
+	}
+}
+
+static void test_each_call(void **state)
+{
+	(void)state;
+	make(64, 0, 0);
+	got.in_order = true;
+	for (int i = 0; i < 3000; i++) {
+		call(0, calls_other, NULL);
+		if (i % 700 == 0)
+			drain();
+	}
+	drain();
+	assert_int_equal(got.n, 6000);
+	agrees();
+	assert_int_equal(page_trace_sums(trace).events, 6000);
+	assert_int_equal(page_trace_sums(trace).lost, 0);
+}
+
+/* Where no chunk is free, calls are lost and counted; later ones are recorded again. */
+static void test_full(void **state)
+{
+	(void)state;
+	make(4, 0, 0);
+	for (int i = 0; i < 1000; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 4 * SB_PAGE_EVENTS);
+	assert_int_equal(page_trace_sums(trace).lost, 1000 - got.n);
+	for (int i = 0; i < 100; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 4 * SB_PAGE_EVENTS + 100);
+}
+
+static void spends(void *ctx)
+{
+	uint64_t from = arch->clock_read();
+
+	while (arch->clock_read() - from < (uint64_t)(uintptr_t)ctx)
+		;
+}
+
+static void test_least(void **state)
+{
+	(void)state;
+	make(16, 50000, 0);
+	for (int i = 0; i < 100; i++) {
+		call(0, nothing, NULL);
+		call(0, spends, (void *)200000);
+	}
+	drain();
+	assert_in_range(got.n, 100, 105); /* a call may be interrupted for as long */
+	assert_int_equal(page_trace_sums(trace).shorter, 200 - got.n);
+}
+
+static void test_every(void **state)
+{
+	(void)state;
+	make(16, 0, 0);
+	timed.cell[0]->every = 10;
+	for (int i = 0; i < 1000; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 100);
+	assert_int_equal(page_trace_sums(trace).shorter, 900);
+}
+
+static void test_delays(void **state)
+{
+	(void)state;
+	make(16, 0, 0);
+	timed.cell[0]->flags = SB_CELL_SPANS | SB_CELL_DELAY;
+	timed.cell[0]->delay_ticks = 5000;
+	timed.cell[0]->overrun_limit = 1 << 20;
+	timed.cell[0]->residual_max = 1 << 10;
+	for (int i = 0; i < 100; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 100);
+	assert_int_equal(got.delays, 100);
+	agrees();
+}
+
+/* A thread that is not ready keeps its events, until its process ends. */
+static void test_not_ready(void **state)
+{
+	(void)state;
+	make(16, 0, 0);
+	got.refuse = true;
+	for (int i = 0; i < 500; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 0);
+	page_trace_end(trace, 2, &ops, NULL);
+	assert_int_equal(got.n, 0);
+	page_trace_end(trace, 1, &ops, NULL);
+	assert_int_equal(got.n, 500);
+	assert_int_equal(page_trace_sums(trace).lost, 0);
+}
+
+/* A process that is not registered has no chunks. */
+static void test_unseen(void **state)
+{
+	(void)state;
+	make(16, 0, 0);
+	timed.record.calls_off = 0;
+	for (int i = 0; i < 50; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 0);
+	assert_int_equal(page_trace_sums(trace).unseen, 50);
+}
+
+/* A place that was reserved and not completed is one lost call, and holds up no other. */
+static void test_hole(void **state)
+{
+	(void)state;
+	make(4, 0, 0);
+	for (int i = 0; i < 10; i++)
+		call(0, nothing, NULL);
+	chunk(0)->used++;
+	for (int i = 0; i < 2000; i++) {
+		call(0, nothing, NULL);
+		if (i % 100 == 0)
+			drain();
+	}
+	drain();
+	assert_int_equal(got.n, 2010);
+	assert_int_equal(page_trace_sums(trace).lost, 0);
+	page_trace_end(trace, 1, &ops, NULL);
+	assert_int_equal(page_trace_sums(trace).lost, 1);
+}
+
+static void *one_call(void *owner)
+{
+	call(0, nothing, NULL);
+	__asm__("mov %%fs:0, %0" : "=r"(*(uint64_t *)owner));
+	*(uint64_t *)owner = ~*(uint64_t *)owner;
+	return NULL;
+}
+
+/* The chunk of a thread that has ended is taken back once another one has its place. */
+static void test_reclaim(void **state)
+{
+	uint64_t owner = 0;
+	pthread_t thread;
+
+	(void)state;
+	make(4, 0, 0);
+	pthread_create(&thread, NULL, one_call, &owner);
+	pthread_join(thread, NULL);
+	drain();
+	assert_int_equal(got.n, 1);
+	page_trace_reclaim(trace, &ops, &owner);
+	page_trace_reclaim(trace, &ops, &owner);
+	assert_int_equal(chunk(0)->owner, owner); /* a new thread at this address goes on with it */
+	for (int i = 0; i < SB_PAGE_CALL_THREADS; i++)
+		if (timed.calls->thread[i].owner == owner)
+			timed.calls->thread[i].owner = 1;
+	page_trace_reclaim(trace, &ops, NULL);
+	assert_int_equal(chunk(0)->owner, owner); /* it may be alive */
+	page_trace_reclaim(trace, &ops, &owner);
+	assert_int_equal(chunk(0)->owner, 0);
+}
+
+/* ---- threads ---- */
+
+static volatile bool over;
+
+static void *reads(void *ctx)
+{
+	(void)ctx;
+	while (!over)
+		page_trace_drain(trace, &ops, NULL, 1000);
+	return NULL;
+}
+
+static void *makes_calls(void *ctx)
+{
+	for (int i = 0; i < THREAD_CALLS; i++)
+		call(0, calls_other, ctx);
+	return NULL;
+}
+
+/* Beside a reader, with few chunks: none is lost without being counted, none is there twice. */
+static void threads(uint32_t chunks, uint64_t mask)
+{
+	pthread_t thread[THREADS], reader;
+
+	make(chunks, 0, 0);
+	/* Threads that share a group of records take them from each other. */
+	for (int i = 0; i < SB_PAGE_CALL_THREADS; i++)
+		if ((uint64_t)i & mask)
+			timed.calls->thread[i] = (struct sb_page_thread){ .owner = 1, .call = 1 };
+	over = false;
+	pthread_create(&reader, NULL, reads, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, makes_calls, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	over = true;
+	pthread_join(reader, NULL);
+	page_trace_end(trace, 1, &ops, NULL);
+	assert_int_equal(got.n + page_trace_sums(trace).lost, THREADS * THREAD_CALLS * 2);
+	assert_int_equal(page_trace_sums(trace).unseen, 0);
+	for (int i = 0; i < MOST_OWNERS && got.of[i].owner; i++)
+		assert_true(got.of[i].n <= THREAD_CALLS * 2 * THREADS);
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	threads(4096, 0);
+	if (!page_trace_sums(trace).lost) /* else the reader had no processor */
+		agrees();
+}
+
+static void test_threads_few_chunks(void **state)
+{
+	(void)state;
+	threads(16, 0);
+}
+
+static void test_threads_one_record(void **state)
+{
+	(void)state;
+	threads(256, ~0ull << 2);
+}
+
+static void test_limit(void **state)
+{
+	(void)state;
+	make(64, 0, 1000);
+	for (int i = 0; i < 5000; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_in_range(got.n, 100, 1000);
+	assert_int_equal(got.n + page_trace_sums(trace).lost, 5000);
+}
+
+/* ---- interrupted at each instruction ---- */
+
+static struct {
+	int steps, at, ran; /* all so far; the one that counts, 0: each; those that counted */
+	bool fills;	    /* the handler makes calls until the chunk is read and another one's */
+} trap;
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *u = context;
+	uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+
+	(void)sig;
+	(void)info;
+	if (pc < timed.env.common || pc >= timed.end[1].stub + TIMED_STUB)
+		return;
+	if (++trap.steps != trap.at && trap.at)
+		return;
+	trap.ran++;
+	for (int i = 0; i < (trap.fills ? 2 * SB_PAGE_EVENTS : 1); i++)
+		call(1, nothing, NULL);
+	if (trap.fills)
+		drain();
+}
+
+static __attribute__((noinline)) void stepped(timed_fn fn)
+{
+	void *ctx = (void *)5, *result;
+	void (*inside)(void *) = nothing;
+
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushf\n\torq $0x100, (%%rsp)\n\tpopf\n\t"
+			 "call *%[fn]\n\t"
+			 "pushf\n\tandq $~0x100, (%%rsp)\n\tpopf\n\tlea 128(%%rsp), %%rsp"
+			 : "=a"(result), "+D"(ctx), "+S"(inside)
+			 : [fn] "b"(fn)
+			 : "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
+	assert_ptr_equal(result, (void *)5);
+}
+
+/*
+ * A handler at every instruction records calls of its own, into the same chunk, or until that chunk
+ * is full, read, and sbinject's or another owner's again.
+ */
+static void interrupted(uint32_t chunks, bool fills, int rounds)
+{
+	const int each = fills ? 2 * SB_PAGE_EVENTS : 1;
+
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	uint64_t calls;
+
+	make(chunks, 0, 0);
+	sigaction(SIGTRAP, &sa, NULL);
+	trap.ran = 0;
+	trap.fills = fills;
+	for (int i = 0; i < rounds; i++) {
+		trap.steps = 0;
+		trap.at = fills ? i + 1 : 0;
+		stepped(timed_function(&timed, 0));
+		drain();
+	}
+	page_trace_end(trace, 1, &ops, NULL);
+	calls = sum_of(0).calls + sum_of(1).calls;
+	assert_int_equal(sum_of(0).calls, rounds);
+	assert_int_equal(calls, (uint64_t)(trap.ran * each + rounds));
+	assert_true(trap.ran > 150);
+	assert_int_equal(got.n + page_trace_sums(trace).lost, calls);
+	if (!fills)
+		assert_int_equal(page_trace_sums(trace).lost, 0);
+	assert_true(page_trace_sums(trace).lost <= calls / 20);
+	for (int i = 0; i < TIMED; i++)
+		assert_true(got.ticks[i] <= sum_of(i).ticks);
+}
+
+static void test_handler_anywhere(void **state)
+{
+	(void)state;
+	interrupted(64, false, 60);
+	agrees();
+}
+
+static void test_handler_fills_chunks(void **state)
+{
+	(void)state;
+	interrupted(8, true, 400);
+}
+
+/* ---- a hostile target ---- */
+
+static uint64_t random_now;
+
+static uint64_t next_random(void)
+{
+	random_now ^= random_now << 13;
+	random_now ^= random_now >> 7;
+	return random_now ^= random_now << 17;
+}
+
+static bool takes_any(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
+{
+	(void)ctx;
+	(void)owner;
+	(void)first;
+	assert_int_equal(proc, 1);
+	return true;
+}
+
+static void counts_only(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
+			size_t n)
+{
+	(void)ctx;
+	(void)owner;
+	(void)event;
+	assert_int_equal(proc, 1);
+	got.n += n;
+}
+
+/* No number in the chunks leads anywhere else, and no more is read than they hold. */
+static void test_nonsense(void **state)
+{
+	const struct page_trace_ops any = { takes_any, counts_only, dead };
+	uint64_t *rear;
+	size_t words;
+
+	(void)state;
+	make(16, 0, 0);
+	rear = (uint64_t *)taken();
+	words = (sizeof(struct sb_page_taken) + 16 * sizeof(struct sb_page_chunk)) / 8;
+	random_now = 88172645463325252ull;
+	for (int round = 0; round < 2000; round++) {
+		for (int i = 0; i < 200; i++)
+			rear[next_random() % words] =
+				next_random() >> (next_random() % 64) & ~(next_random() & 7);
+		chunk((int)(next_random() % 16))->calls_off = sizeof(struct sb_page_calls);
+		taken()->taken = next_random() % 3 ? next_random() : next_random() % 100;
+		page_trace_drain(trace, &any, NULL, SIZE_MAX);
+		page_trace_reclaim(trace, &any, NULL);
+	}
+	page_trace_end(trace, UINT32_MAX, &any, NULL);
+	assert_true(got.n > 100);
+	assert_true(got.n <= 2000ull * 16 * SB_PAGE_EVENTS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_each_call),
+		TEST(test_full),
+		TEST(test_least),
+		TEST(test_every),
+		TEST(test_delays),
+		TEST(test_not_ready),
+		TEST(test_unseen),
+		TEST(test_hole),
+		TEST(test_reclaim),
+		TEST(test_threads),
+		TEST(test_threads_few_chunks),
+		TEST(test_threads_one_record),
+		TEST(test_limit),
+		TEST(test_handler_anywhere),
+		TEST(test_handler_fills_chunks),
+		TEST(test_nonsense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
