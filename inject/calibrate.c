@@ -30,7 +30,7 @@ enum {
 	CHUNKS = 4,
 	CALLS_OFF = 64, /* any but 0, which is an unregistered process */
 };
-_Static_assert(CHUNKS * SB_PAGE_EVENTS >= CALLS, "a round is recorded");
+_Static_assert(CHUNKS *SB_PAGE_EVENTS >= CALLS, "a round is recorded");
 
 #define AGREE_TICKS 0.75 /* 0.3 ns or less */
 

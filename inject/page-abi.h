@@ -27,7 +27,8 @@
  *	+spans_off	struct sb_page_span[span_blocks][slots + 16]	how long calls took
  *	+calls_off	struct sb_page_calls[procs_max]	calls in progress; with span_blocks only
  *	+functions_off	struct sb_page_function[each_max]	how long calls of a function took
- *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls, recorded
+ *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls,
+ *recorded
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -199,7 +200,8 @@ struct sb_page_thread {
 	 * exclusive time is known then.
 	 */
 	uint64_t gave_way, lost;
-	uint64_t chunk; /* its chunk's number plus 1; 0: none. It may be another owner's: see there */
+	uint64_t chunk; /* its chunk's number plus 1; 0: none. It may be another owner's: see there
+			 */
 	uint64_t reserved;
 };
 
@@ -243,7 +245,7 @@ struct sb_page_taken {
 
 enum sb_page_event_kind {
 	SB_EVENT_CALL = 1,
-	SB_EVENT_DELAY,	 /* of the call that follows, or has ended */
+	SB_EVENT_DELAY, /* of the call that follows, or has ended */
 	/* A call; function: the offset of the counter in its note from notes_off, in 8 bytes. */
 	SB_EVENT_PYTHON,
 };
@@ -251,7 +253,7 @@ enum sb_page_event_kind {
 struct sb_page_event {
 	/* That it took, as in struct sb_page_span, plus 1. 0: not complete; all ones: none. */
 	uint64_t ticks;
-	uint64_t start; /* TSC */
+	uint64_t start;	   /* TSC */
 	uint32_t function; /* its number among those that are counted by themselves; 0: none */
 	uint8_t span_bit;  /* of the target, as in its cell */
 	uint8_t kind;	   /* enum sb_page_event_kind */

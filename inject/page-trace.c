@@ -39,8 +39,9 @@ struct page_trace {
 	double per_ns, allowed; /* events */
 	uint64_t allowed_at;	/* ns */
 	uint64_t looked_at, taken_then;
-	double pace; /* chunks taken in AHEAD_S, the highest of late */
-	uint32_t fresh; /* chunks from this number on were never used: their memory is not allocated */
+	double pace;	/* chunks taken in AHEAD_S, the highest of late */
+	uint32_t fresh; /* chunks from this number on were never used: their memory is not allocated
+			 */
 	struct page_trace_sums sums;
 };
 
@@ -68,8 +69,8 @@ static void offer(struct page_trace *t, uint32_t c)
 }
 
 /*
- * The number of chunks that shall be free. A page of memory that is touched for the first time costs
- * a thread microseconds, so no more of them go round than a pause of the tracer may need.
+ * The number of chunks that shall be free. A page of memory that is touched for the first time
+ * costs a thread microseconds, so no more of them go round than a pause of the tracer may need.
  */
 static uint64_t wanted(struct page_trace *t, uint64_t now)
 {
@@ -287,9 +288,9 @@ size_t page_trace_drain(struct page_trace *t, const struct page_trace_ops *ops, 
 /* Is it the chunk of the thread that has this FS base now? */
 static bool is_current(const struct page_trace *t, uint32_t number, uint32_t proc, uint64_t owner)
 {
-	const struct sb_page_calls *calls =
-		(const void *)((char *)t->page->hdr + t->page->lay.calls_off +
-			       proc * sizeof(*calls));
+	const struct sb_page_calls *calls = (const void *)((char *)t->page->hdr +
+							   t->page->lay.calls_off +
+							   proc * sizeof(*calls));
 	const struct sb_page_thread *group =
 		&calls->thread[(owner * MIX >> (64 - GROUP_BITS)) * GROUP];
 

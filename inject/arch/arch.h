@@ -27,17 +27,17 @@ enum {
 
 /* The values of the control page that a region's code uses. Addresses are the target's. */
 struct arch_env {
-	uint64_t header;     /* control page */
-	uint64_t record;     /* private record of the address space */
-	uint64_t procs;	     /* header + procs_off */
-	uint64_t tables;     /* header + threads_off */
-	uint64_t counters;   /* from a setting to the counts that belong to it */
-	uint64_t most_ticks; /* bound of every delay and doorbell; see struct sb_page_record */
-	uint64_t spans;	     /* header + spans_off */
-	uint64_t calls;	     /* header + calls_off */
-	uint64_t functions;  /* header + functions_off */
+	uint64_t header;       /* control page */
+	uint64_t record;       /* private record of the address space */
+	uint64_t procs;	       /* header + procs_off */
+	uint64_t tables;       /* header + threads_off */
+	uint64_t counters;     /* from a setting to the counts that belong to it */
+	uint64_t most_ticks;   /* bound of every delay and doorbell; see struct sb_page_record */
+	uint64_t spans;	       /* header + spans_off */
+	uint64_t calls;	       /* header + calls_off */
+	uint64_t functions;    /* header + functions_off */
 	uint64_t trace, taken; /* header + trace_off, chunks_off; 0: calls are not recorded */
-	uint64_t span_size;  /* of a block, bytes */
+	uint64_t span_size;    /* of a block, bytes */
 	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
 	uint32_t span_blocks;		 /* 0: no site times calls */
 	uint32_t chunks;		 /* 0: calls are not recorded */
@@ -57,7 +57,8 @@ struct arch_count {
 	uint64_t cell; /* of process 0 */
 	uint64_t each; /* the function's own counter; 0: none */
 	enum arch_kind kind;
-	uint16_t function; /* of ARCH_BEGIN, ARCH_END: its number among those timed by themselves; 0: none */
+	uint16_t function; /* of ARCH_BEGIN, ARCH_END: its number among those timed by themselves;
+			      0: none */
 };
 
 struct arch_site {

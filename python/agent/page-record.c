@@ -26,8 +26,7 @@ static struct sb_page_chunk *chunk_of(const struct page *page, uint64_t number)
 }
 
 /* The thread's struct, or one that is free; NULL: there is none. */
-static struct sb_page_thread *thread_of(const struct page *page, uint64_t calls_off,
-					uint64_t owner)
+static struct sb_page_thread *thread_of(const struct page *page, uint64_t calls_off, uint64_t owner)
 {
 	struct sb_page_calls *calls = (void *)(page->base + page->calls_off + calls_off);
 	struct sb_page_thread *group = &calls->thread[(owner * MIX >> (64 - GROUP_BITS)) * GROUP];

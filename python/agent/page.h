@@ -105,8 +105,8 @@ static inline bool page_spans(const struct sb_page_cell *cell)
 }
 
 /*
- * Records a call of a Python function by this thread (page-trace.c): place is that of the counter in
- * its note, page_place(). No lock, and safe in a signal handler.
+ * Records a call of a Python function by this thread (page-trace.c): place is that of the counter
+ * in its note, page_place(). No lock, and safe in a signal handler.
  */
 void page_record(const struct page *page, uint64_t thread, uint32_t place, uint64_t start,
 		 uint64_t ticks);

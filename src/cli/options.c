@@ -162,8 +162,7 @@ static int opt_ring(struct parse *p, const char *arg)
 	if (unit)
 		size *= (double)(1ull << 10 * (unit - units + 1));
 	end += unit ? 1 : 0;
-	if (isdigit((unsigned char)arg[0]) && !*end && size >= TRACE_LEAST &&
-	    size <= TRACE_MOST) {
+	if (isdigit((unsigned char)arg[0]) && !*end && size >= TRACE_LEAST && size <= TRACE_MOST) {
 		p->opt->trace_size = (uint64_t)size;
 		return 0;
 	}

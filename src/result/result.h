@@ -156,8 +156,8 @@ struct result {
 	struct result_trace {
 		char *file; /* in which single calls were recorded; NULL: they were not */
 		uint64_t calls, delays; /* recorded */
-		uint64_t lost;	   /* calls and delays without a record, since the buffer was full */
-		uint64_t unseen;   /* ... since sbinject did not follow their process */
+		uint64_t lost;	 /* calls and delays without a record, since the buffer was full */
+		uint64_t unseen; /* ... since sbinject did not follow their process */
 		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
 	} trace;
 	char **warning;

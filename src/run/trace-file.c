@@ -43,8 +43,7 @@ static int cannot_write(const char *path, struct sb_err *err)
 	return ret;
 }
 
-struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd,
-				   struct sb_err *err)
+struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd, struct sb_err *err)
 {
 	struct trace_file *f = must_calloc(1, sizeof(*f));
 	int ends[2];

@@ -61,19 +61,19 @@ struct session_config {
 	enum mechanism mechanism;
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, no end */
 	char *start_on;		   /* a target or a file; NULL */
-	bool sweeping;	     /* the caller chooses doses with care: no warning of a slowdown */
-	bool by_function;    /* also counts the hits of each function */
-	bool perf_map;	     /* names of stubs in /tmp/perf-PID.map, for profilers */
-	bool perf_map_keep;  /* ... which stay there */
-	bool timed;	     /* as the backend's time() of every target, from the start */
-	int trace_fd;	     /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
+	bool sweeping;	       /* the caller chooses doses with care: no warning of a slowdown */
+	bool by_function;      /* also counts the hits of each function */
+	bool perf_map;	       /* names of stubs in /tmp/perf-PID.map, for profilers */
+	bool perf_map_keep;    /* ... which stay there */
+	bool timed;	       /* as the backend's time() of every target, from the start */
+	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
 	uint64_t trace_min_ns; /* shorter ones are not recorded */
 	double trace_rate;     /* so many a second at most; 0: no limit */
-	double max_slowdown; /* of a thread's time, 0.3 is 30 %; 0: not given */
-	bool look_only;	     /* for the backend's list(): measures nothing */
-	bool preview;	     /* the process is our own, stopped at its entry point */
-	uint64_t id;	     /* random; marks what this session puts into targets */
+	double max_slowdown;   /* of a thread's time, 0.3 is 30 %; 0: not given */
+	bool look_only;	       /* for the backend's list(): measures nothing */
+	bool preview;	       /* the process is our own, stopped at its entry point */
+	uint64_t id;	       /* random; marks what this session puts into targets */
 	/* Has the user requested the end? For waits outside of step(). May be NULL: no. */
 	bool (*ends)(void *ctx);
 	void *ends_ctx;

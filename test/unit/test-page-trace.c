@@ -514,8 +514,8 @@ static void test_nonsense(void **state)
 	random_now = 88172645463325252ull;
 	for (int round = 0; round < 2000; round++) {
 		for (int i = 0; i < 200; i++)
-			rear[next_random() % words] =
-				next_random() >> (next_random() % 64) & ~(next_random() & 7);
+			rear[next_random() % words] = next_random() >> (next_random() % 64) &
+						      ~(next_random() & 7);
 		chunk((int)(next_random() % 16))->calls_off = sizeof(struct sb_page_calls);
 		taken()->taken = next_random() % 3 ? next_random() : next_random() % 100;
 		page_trace_drain(trace, &any, NULL, SIZE_MAX);

@@ -786,8 +786,8 @@ static void test_left_anywhere(void **state)
 
 int main(void)
 {
-#define TEST(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TRAPS(name) cmocka_unit_test_setup_teardown(name, setup_traps, teardown_traps)
+#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TRAPS(name)  cmocka_unit_test_setup_teardown(name, setup_traps, teardown_traps)
 #define TRACED(name) cmocka_unit_test_setup_teardown(name, setup_traced, teardown_traps)
 	const struct CMUnitTest tests[] = {
 		TEST(test_counts),

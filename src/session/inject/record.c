@@ -41,6 +41,8 @@ struct record *record_new(struct inject_session *s, struct proc *proc, struct re
 	rec->looked = parent ? parent->looked : 0;
 	rec->generation = proc->generation;
 	processes_names(proc->pid, rec->comm, sizeof(rec->comm), &rec->exe);
+	if (s->tracing)
+		tracing_process(s->tracing, proc->pid, rec->comm);
 	rec->space = proc->space ? space_get(proc->space) : NULL;
 	rec->in_scope = must_calloc(s->max_targets, sizeof(*rec->in_scope));
 	rec->counts = must_calloc(s->max_targets, sizeof(*rec->counts));

@@ -38,8 +38,7 @@ static void read_pair(uint64_t *ticks, uint64_t *ns)
 static void add_line(struct trace_clock *clk, uint64_t ticks, uint64_t ns, double ns_per_tick)
 {
 	if (!(clk->n & (clk->n - 1)))
-		clk->line =
-			must_realloc(clk->line, (clk->n ? clk->n * 2 : 1) * sizeof(*clk->line));
+		clk->line = must_realloc(clk->line, (clk->n ? clk->n * 2 : 1) * sizeof(*clk->line));
 	clk->line[clk->n++] = (struct trace_line){ ticks, ns, ns_per_tick };
 }
 

@@ -46,8 +46,8 @@ struct trace_track *trace_thread_add(struct trace_threads *all, pid_t pid, pid_t
 	if (t && t->tid == tid)
 		return t;
 	if (!(all->n & (all->n - 1)))
-		all->track =
-			must_realloc(all->track, (all->n ? all->n * 2 : 1) * sizeof(*all->track));
+		all->track = must_realloc(all->track,
+					  (all->n ? all->n * 2 : 1) * sizeof(*all->track));
 	t = must_calloc(1, sizeof(*t));
 	*t = (struct trace_track){ (uint32_t)all->n + 1, pid, tid, owner, from, false, *slot };
 	all->track[all->n++] = t;

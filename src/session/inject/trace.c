@@ -40,6 +40,12 @@ struct named {
 	bool declared;
 };
 
+struct traced_process {
+	pid_t pid;
+	bool declared;
+	char name[64];
+};
+
 /* A thread without a track: the session is asked for it. */
 struct unnamed {
 	pid_t pid;
@@ -59,7 +65,7 @@ struct tracing {
 	struct named target[SB_PAGE_SPAN_BITS + 1], *function;
 	size_t n_functions;
 	uint32_t n_python;
-	pid_t *process; /* declared ones */
+	struct traced_process *process;
 	size_t n_processes;
 	struct unnamed *unnamed;
 	size_t n_unnamed;
@@ -87,45 +93,48 @@ static void read_name(char *name, size_t size, const char *path)
 	name[strcspn(name, "\n")] = '\0';
 }
 
-static void declare_process(struct tracing *t, pid_t pid)
+static struct traced_process *process_of(struct tracing *t, pid_t pid)
 {
-	char path[64], name[64];
-
 	for (size_t i = 0; i < t->n_processes; i++)
-		if (t->process[i] == pid)
-			return;
+		if (t->process[i].pid == pid)
+			return &t->process[i];
 	t->process = must_realloc(t->process, (t->n_processes + 1) * sizeof(*t->process));
-	t->process[t->n_processes++] = pid;
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	read_name(name, sizeof(name), path);
-	trace_put_process(&t->declared, &(struct trace_process){ pid, name });
+	t->process[t->n_processes] = (struct traced_process){ .pid = pid };
+	return &t->process[t->n_processes++];
+}
+
+static const struct traced_process *declare_process(struct tracing *t, pid_t pid)
+{
+	struct traced_process *p = process_of(t, pid);
+
+	if (!p->declared)
+		trace_put_process(&t->declared, &(struct trace_process){ pid, p->name });
+	p->declared = true;
+	return p;
 }
 
 static void forget_process(struct tracing *t, pid_t pid)
 {
-	for (size_t i = 0; i < t->n_processes; i++)
-		if (t->process[i] == pid)
-			t->process[i--] = t->process[--t->n_processes];
+	*process_of(t, pid) = t->process[t->n_processes - 1];
+	t->n_processes--;
 }
 
+/* A thread that has ended meanwhile has the name of its process. */
 static void declare_thread(struct tracing *t, struct trace_track *track)
 {
+	const struct traced_process *p;
 	char path[64], name[64] = "";
 
 	if (track->declared)
 		return;
 	track->declared = true;
-	declare_process(t, track->pid);
+	p = declare_process(t, track->pid);
 	if (track->tid) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", track->pid, track->tid);
 		read_name(name, sizeof(name), path);
 	}
-	if (!name[0] && track->tid) { /* it has ended */
-		snprintf(path, sizeof(path), "/proc/%d/comm", track->pid);
-		read_name(name, sizeof(name), path);
-	}
-	trace_put_thread(&t->declared,
-			 &(struct trace_thread){ track->id, track->pid, track->tid, name });
+	trace_put_thread(&t->declared, &(struct trace_thread){ track->id, track->pid, track->tid,
+							       name[0] ? name : p->name });
 }
 
 static void declare_function(struct tracing *t, uint32_t id, bool python, const char *name,
@@ -216,8 +225,7 @@ static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
 		return true;
 	u = unnamed_of(t, pid, owner);
 	if (!u) {
-		t->unnamed =
-			must_realloc(t->unnamed, (t->n_unnamed + 1) * sizeof(*t->unnamed));
+		t->unnamed = must_realloc(t->unnamed, (t->n_unnamed + 1) * sizeof(*t->unnamed));
 		u = &t->unnamed[t->n_unnamed++];
 		*u = (struct unnamed){ pid, owner, clock_ns(), false };
 	}
@@ -242,8 +250,7 @@ static bool dead(void *ctx, uint32_t proc, uint64_t owner)
 {
 	const struct pass *p = ctx;
 	pid_t pid = pid_of(p->page, proc);
-	const struct trace_track *track =
-		trace_thread_of(&p->t->threads, pid, owner, UINT64_MAX);
+	const struct trace_track *track = trace_thread_of(&p->t->threads, pid, owner, UINT64_MAX);
 	char path[64];
 
 	if (!track || !track->tid)
@@ -485,11 +492,15 @@ bool tracing_asks(struct tracing *t, pid_t *pid)
 	return asks;
 }
 
-void tracing_execed(struct tracing *t, pid_t pid)
+void tracing_process(struct tracing *t, pid_t pid, const char *text)
 {
+	struct traced_process *p;
+
 	pthread_mutex_lock(&t->lock);
-	forget_process(t, pid);
 	trace_threads_gone(&t->threads, pid);
+	p = process_of(t, pid);
+	p->declared = false;
+	snprintf(p->name, sizeof(p->name), "%s", text);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -8,10 +8,10 @@
 
 /*
  * The recording of single calls (trace -o): a thread of the tracer takes the events out of the
- * control pages (inject/page-trace.h), makes spans with names of them, and writes them into the pipe
- * to the command line (src/session/trace-pipe.h). It waits where the pipe is full; the chunks fill
- * meanwhile, and what finds none is counted as lost. No thread of a target is stopped for it, and
- * the session's own thread never waits for the pipe.
+ * control pages (inject/page-trace.h), makes spans with names of them, and writes them into the
+ * pipe to the command line (src/session/trace-pipe.h). It waits where the pipe is full; the chunks
+ * fill meanwhile, and what finds none is counted as lost. No thread of a target is stopped for it,
+ * and the session's own thread never waits for the pipe.
  *
  * The session's thread calls the functions below. They copy what they are given.
  */
@@ -21,9 +21,9 @@ struct tracing_config {
 	int fd; /* the pipe; owned from here on */
 	const struct clock *clk;
 	const struct hook_cost *cost; /* what its measurement does not contain of a delay */
-	uint64_t min_ns;   /* shorter calls are not recorded */
-	double per_second; /* events at most; 0: no limit */
-	bool follow;	   /* every new thread is named: the one without a name is the first */
+	uint64_t min_ns;	      /* shorter calls are not recorded */
+	double per_second;	      /* events at most; 0: no limit */
+	bool follow; /* every new thread is named: the one without a name is the first */
 };
 
 /* NULL: no thread could be started. */
@@ -42,8 +42,8 @@ void tracing_process_gone(struct tracing *t, struct page *page, uint32_t proc);
 void tracing_thread(struct tracing *t, pid_t pid, pid_t tid, uint64_t pointer, bool since);
 /* Events of a thread that was not named wait, for a little while: name the threads of `pid`. */
 bool tracing_asks(struct tracing *t, pid_t *pid);
-/* The process has a new image: its thread has another pointer, and both may have other names. */
-void tracing_execed(struct tracing *t, pid_t pid);
+/* A new process, or a new image of one: its threads so far are gone with the old one. */
+void tracing_process(struct tracing *t, pid_t pid, const char *name);
 
 /* Names: of the target with this span_bit, of the function with this number. */
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);

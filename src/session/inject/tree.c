@@ -124,8 +124,6 @@ static void on_execed(void *ctx, struct proc *proc)
 	leave_space(s, proc);
 	for (struct thread *t = proc->threads; t; t = t->next)
 		t->thread_pointer = 0;
-	if (s->tracing)
-		tracing_execed(s->tracing, proc->pid);
 	if (!wanted(s, proc->pid)) {
 		tree_release(&s->tree, proc);
 		tree_forget(&s->tree, proc);
