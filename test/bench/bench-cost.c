@@ -54,11 +54,13 @@ static double cost_of_uprobe(struct subject *s, bool pair, const char **why)
 	return hooked - base;
 }
 
-enum { JUMP, OFF, TIMED, INT3, UPROBE, PAIR, VARIANTS };
+enum { JUMP, OFF, TIMED, RECORDED, INT3, UPROBE, PAIR, VARIANTS };
 
 static const char *const jump_words[] = { ":bench_fn", "0", NULL };
 static const char *const off_words[] = { ":bench_fn", "0", "start=1h", NULL };
 static const char *const timed_words[] = { ":bench_fn", "0", "time=yes", NULL };
+static const char *const recorded_words[] = { "trace",	  ":bench_fn", "-o", "/dev/null",
+					      "--format", "pftrace",   NULL };
 static const char *const int3_words[] = { ":bench_fn", "0", "--mechanism", "int3", NULL };
 
 static void one_round(struct subject *s, struct samples *cost, const char **why)
@@ -67,6 +69,7 @@ static void one_round(struct subject *s, struct samples *cost, const char **why)
 	samples_add(&cost[OFF], cost_with(s, off_words, 20000000, &why[OFF]));
 	samples_add(&cost[UPROBE], cost_of_uprobe(s, false, &why[UPROBE]));
 	samples_add(&cost[TIMED], cost_with(s, timed_words, 20000000, &why[TIMED]));
+	samples_add(&cost[RECORDED], cost_with(s, recorded_words, 2000000, &why[RECORDED]));
 	samples_add(&cost[PAIR], cost_of_uprobe(s, true, &why[PAIR]));
 	samples_add(&cost[INT3], cost_with(s, int3_words, 5000, &why[INT3]));
 }
@@ -81,6 +84,7 @@ void bench_cost(void)
 		[OFF] = { "a hit, jump, outside its window", "<= 2 ns", 2 },
 		[INT3] = { "a hit, int3, delay 0", NULL, NAN },
 		[TIMED] = { "a call, time=yes, sums and histogram", "<= 25 ns", 25 },
+		[RECORDED] = { "a call, trace -o, with a record of each", "<= 30 ns", 30 },
 		[PAIR] = { "a call, kernel uprobe and uretprobe with BPF ring buffer", NULL, NAN },
 		[UPROBE] = { "a hit, kernel uprobe with a counting BPF program", NULL, NAN },
 	};

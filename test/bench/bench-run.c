@@ -196,11 +196,17 @@ int sb_attach(struct attached *a, const struct subject *s, const char *const *wo
 {
 	static int serial;
 	char path[512], pid[16];
-	const char *argv[32] = { path, "-p", pid, "--json", a->json };
+	const char *argv[32] = { path };
 	double begin = now_ms();
 	long tracer;
-	int n = 5;
+	int n = 1;
 
+	if (!strcmp(words[0], "trace"))
+		argv[n++] = *words++;
+	argv[n++] = "-p";
+	argv[n++] = pid;
+	argv[n++] = "--json";
+	argv[n++] = a->json;
 	snprintf(path, sizeof(path), "%s/sbinject", bench.build);
 	snprintf(pid, sizeof(pid), "%d", (int)s->pid);
 	snprintf(a->json, sizeof(a->json), "%s/run-%d.json", bench.dir, ++serial);

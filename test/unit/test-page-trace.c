@@ -393,7 +393,7 @@ static struct {
 
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
-	const ucontext_t *u = context;
+	ucontext_t *u = context;
 	uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
 
 	(void)sig;
@@ -403,6 +403,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	if (++trap.steps != trap.at && trap.at)
 		return;
 	trap.ran++;
+	if (trap.at)
+		u->uc_mcontext.gregs[REG_EFL] &= ~0x100; /* no further steps */
 	for (int i = 0; i < (trap.fills ? 2 * SB_PAGE_EVENTS : 1); i++)
 		call(1, nothing, NULL);
 	if (trap.fills)
