@@ -56,7 +56,7 @@ UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
-DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep
+DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
 OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS)

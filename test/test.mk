@@ -171,7 +171,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 	@scripts/lint.sh
 
 format: ## lay every C file out as .clang-format says
-	clang-format -i $$(find src ctl sweep elf inject python test -name '*.[ch]')
+	clang-format -i $$(find src ctl sweep trace elf inject python test -name '*.[ch]')
 
 .PHONY: format victims check check-quick check-san check-vllm soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

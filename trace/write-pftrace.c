@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perfetto's TrackEvents. A slice is a packet that begins it and one that ends it, which may stand
+ * anywhere in the file: importers sort by time. Times are ns since the trace began, in a clock of
+ * the packets' sequence (5 to 6 bytes instead of 7 or 8), which a snapshot ties to CLOCK_MONOTONIC;
+ * a clock with increments would be smaller still, but cannot step back, and each call begins before
+ * the calls that come before it in the file.
+ *
+ * All packets are of one sequence in one file, which begins with its state: so no packet asks for
+ * that (SEQ_NEEDS_INCREMENTAL_STATE, two bytes in each), which is for buffers that lose their
+ * oldest packets.
+ */
+#include "write-priv.h"
+
+#include <stdlib.h>
+#include "proto.h"
+#include "src/base/must.h"
+
+enum { SMALL = 256 /* a message without names */ };
+
+/* A packet of the sequence around `body`, which may be larger than the buffer. */
+static void put_packet(struct trace_writer *w, const char *body, size_t n)
+{
+	char head[PB_VARINT_MAX + 8], *at = head, tail[8], *end = tail;
+
+	end = pb_number(end, PACKET_SEQUENCE, TRACE_SEQUENCE);
+	at = pb_varint(at, TRACE_PACKET << 3 | PB_BYTES);
+	at = pb_varint(at, n + (size_t)(end - tail));
+	trace_out_put(&w->out, head, (size_t)(at - head));
+	trace_out_put(&w->out, body, n);
+	trace_out_put(&w->out, tail, (size_t)(end - tail));
+}
+
+/* A packet that holds one message. */
+static void put_message(struct trace_writer *w, uint32_t field, const char *message, size_t n)
+{
+	char *body = must(malloc(n + SMALL)), *end = pb_bytes(body, field, message, n);
+
+	put_packet(w, body, (size_t)(end - body));
+	free(body);
+}
+
+static char *put_interned(char *at, uint32_t kind, uint32_t iid, const char *text)
+{
+	char entry[SMALL], *end = pb_text(pb_number(entry, INTERNED_IID, iid), INTERNED_TEXT, text);
+
+	return pb_bytes(at, kind, entry, (size_t)(end - entry));
+}
+
+static char *put_clock(char *at, uint64_t id, uint64_t ns)
+{
+	char clock[SMALL], *end = pb_number(clock, CLOCK_FIELD_ID, id);
+
+	end = pb_number(end, CLOCK_FIELD_TIME, ns);
+	return pb_bytes(at, SNAPSHOT_CLOCK, clock, (size_t)(end - clock));
+}
+
+static void put_state(struct trace_writer *w)
+{
+	char packet[4 * SMALL], message[2 * SMALL], *at, *end;
+
+	end = pb_number(message, DEFAULTS_CLOCK, CLOCK_OURS);
+	at = pb_bytes(packet, PACKET_DEFAULTS, message, (size_t)(end - message));
+	end = put_interned(message, INTERNED_CATEGORY, CATEGORY_NATIVE, "native");
+	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_PYTHON, "python");
+	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_DELAY, "delay");
+	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_START, "start_ns");
+	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_DUR, "dur_ns");
+	at = pb_bytes(at, PACKET_INTERNED, message, (size_t)(end - message));
+	at = pb_number(at, PACKET_FLAGS, FLAGS_STATE_CLEARED);
+	at = pb_number(at, PACKET_FIRST, 1);
+	put_packet(w, packet, (size_t)(at - packet));
+	end = put_clock(message, CLOCK_OURS, 0);
+	end = put_clock(end, CLOCK_MONO, w->begin_ns);
+	end = put_clock(end, CLOCK_REAL, w->begin_unix_ns);
+	end = pb_number(end, SNAPSHOT_PRIMARY, CLOCK_MONO);
+	put_message(w, PACKET_CLOCK_SNAPSHOT, message, (size_t)(end - message));
+}
+
+/* ---- an instant with arguments, on the track of the trace ---- */
+
+struct annotated {
+	char *event, *at;
+};
+
+static struct annotated instant(const char *name, size_t room)
+{
+	struct annotated a = { .event = must(malloc(room + SMALL)) };
+
+	a.at = pb_number(a.event, EVENT_TYPE, TYPE_INSTANT);
+	a.at = pb_number(a.at, EVENT_TRACK, TRACK_OF_TRACE);
+	a.at = pb_text(a.at, EVENT_NAME, name);
+	return a;
+}
+
+static void note(struct annotated *a, const char *name, uint64_t number)
+{
+	char note[SMALL], *end = pb_text(note, ANNOTATION_NAME, name);
+
+	end = pb_number(end, ANNOTATION_NUMBER, number);
+	a->at = pb_bytes(a->at, EVENT_ANNOTATION, note, (size_t)(end - note));
+}
+
+static void note_text(struct annotated *a, const char *name, const char *text)
+{
+	char *safe = trace_utf8(text), *note = must(malloc(strlen(safe) + SMALL)), *end;
+
+	end = pb_text(pb_text(note, ANNOTATION_NAME, name), ANNOTATION_TEXT, safe);
+	a->at = pb_bytes(a->at, EVENT_ANNOTATION, note, (size_t)(end - note));
+	free(note);
+	free(safe);
+}
+
+static void put_instant(struct trace_writer *w, struct annotated *a, uint64_t ns)
+{
+	size_t n = (size_t)(a->at - a->event);
+	char *body = must(malloc(n + SMALL)), *at = pb_number(body, PACKET_TIMESTAMP, ns);
+
+	at = pb_bytes(at, PACKET_TRACK_EVENT, a->event, n);
+	put_packet(w, body, (size_t)(at - body));
+	free(body);
+	free(a->event);
+}
+
+static void pf_begin(struct trace_writer *w)
+{
+	struct annotated about = instant("trace begins", 8 * TRACE_NAME_MAX);
+	char track[SMALL], *end;
+
+	put_state(w);
+	end = pb_text(pb_number(track, TRACK_UUID, TRACK_OF_TRACE), TRACK_NAME, "sbinject");
+	put_message(w, PACKET_TRACK, track, (size_t)(end - track));
+	note_text(&about, "version", w->version);
+	note_text(&about, "command", w->command);
+	put_instant(w, &about, 0);
+}
+
+static void pf_end(struct trace_writer *w, const struct trace_end *end)
+{
+	struct annotated a = instant("trace ends", 4 * SMALL);
+
+	note(&a, "spans", end->spans);
+	note(&a, "lost", end->lost);
+	note(&a, "filtered", end->filtered);
+	put_instant(w, &a, since_begin(w, end->end_ns));
+}
+
+/* ---- tracks ---- */
+
+static void pf_process(struct trace_writer *w, const struct trace_process *process)
+{
+	char *name = trace_utf8(process->name), *track, *inner, *at, *end;
+	size_t room = strlen(name) + SMALL;
+
+	track = must(malloc(2 * room));
+	inner = track + room;
+	end = pb_number(inner, PROCESS_PID, (uint32_t)process->pid);
+	if (process->name)
+		end = pb_text(end, PROCESS_NAME, name);
+	at = pb_number(track, TRACK_UUID, TRACK_OF_PROCESS | (uint32_t)process->pid);
+	at = pb_bytes(at, TRACK_PROCESS, inner, (size_t)(end - inner));
+	put_message(w, PACKET_TRACK, track, (size_t)(at - track));
+	free(track);
+	free(name);
+}
+
+/* A thread whose number is unknown is a track of its process: as thread 0 it would be the kernel's.
+ */
+static void pf_thread(struct trace_writer *w, uint32_t id, const struct trace_thread *thread)
+{
+	char *name = trace_utf8(thread->name), *track = must(malloc(2 * strlen(name) + 2 * SMALL));
+	char *inner = track + strlen(name) + SMALL, *at = pb_number(track, TRACK_UUID, id), *end;
+
+	at = pb_number(at, TRACK_PARENT, TRACK_OF_PROCESS | (uint32_t)thread->pid);
+	if (thread->tid) {
+		end = pb_number(inner, THREAD_PID, (uint32_t)thread->pid);
+		end = pb_number(end, THREAD_TID, (uint32_t)thread->tid);
+		if (thread->name)
+			end = pb_text(end, THREAD_NAME, name);
+		at = pb_bytes(at, TRACK_THREAD, inner, (size_t)(end - inner));
+	} else if (thread->name) {
+		at = pb_text(at, TRACK_NAME, name);
+	}
+	put_message(w, PACKET_TRACK, track, (size_t)(at - track));
+	free(track);
+	w->thread[id].name = name;
+}
+
+static uint64_t track_of_lane(uint32_t id, unsigned int lane)
+{
+	return (uint64_t)lane << TRACK_LANE_SHIFT | id;
+}
+
+static void declare_lane(struct trace_writer *w, uint32_t id, unsigned int lane)
+{
+	char track[SMALL], *at = pb_number(track, TRACK_UUID, track_of_lane(id, lane));
+
+	at = pb_number(at, TRACK_PARENT, id);
+	at = pb_text(at, TRACK_NAME, "calls that cross others");
+	put_message(w, PACKET_TRACK, track, (size_t)(at - track));
+	w->thread[id].lanes_known = lane;
+}
+
+/* ---- functions and spans ---- */
+
+static void pf_function(struct trace_writer *w, uint32_t id, const struct trace_function *function)
+{
+	struct writer_function *f = &w->function[id];
+	char *name = trace_utf8(function->name);
+
+	f->piece[TRACE_CALL] = name;
+	f->piece[TRACE_DELAY] = must(malloc(strlen(name) + sizeof(TRACE_DELAY_NAME)));
+	stpcpy(stpcpy(f->piece[TRACE_DELAY], TRACE_DELAY_NAME), name);
+	f->module = function->module ? trace_utf8(function->module) : NULL;
+}
+
+static uint32_t intern(struct trace_writer *w, uint32_t id, enum trace_kind kind)
+{
+	struct writer_function *f = &w->function[id];
+	size_t room = f->len[kind] + (f->module ? strlen(f->module) : 0) + SMALL;
+	char *entry = must(malloc(2 * room)), *message = entry + room, *end;
+
+	f->iid[kind] = ++w->iids;
+	end = pb_number(entry, INTERNED_IID, f->iid[kind]);
+	end = pb_bytes(end, INTERNED_TEXT, f->piece[kind], f->len[kind]);
+	if (f->module)
+		end = pb_text(end, OUR_MODULE, f->module);
+	end = pb_number(end, OUR_FLAGS,
+			(f->python ? OUR_PYTHON : 0) | (kind == TRACE_DELAY ? OUR_DELAY : 0));
+	end = pb_number(end, OUR_FUNCTION, id);
+	end = pb_bytes(message, INTERNED_NAME, entry, (size_t)(end - entry));
+	put_message(w, PACKET_INTERNED, message, (size_t)(end - message));
+	free(entry);
+	return f->iid[kind];
+}
+
+/* A packet of an event that is smaller than 128 bytes, so that lengths are one byte. */
+static char *open_event(char *at, uint64_t ns, char **packet, char **event)
+{
+	*at++ = TRACE_PACKET << 3 | PB_BYTES;
+	*packet = at++;
+	at = pb_number(at, PACKET_TIMESTAMP, ns);
+	at = pb_number(at, PACKET_SEQUENCE, TRACE_SEQUENCE);
+	*at++ = PACKET_TRACK_EVENT << 3 | PB_BYTES;
+	*event = at++;
+	return at;
+}
+
+static char *close_event(char *at, char *packet, char *event)
+{
+	*packet = (char)(at - packet - 1);
+	*event = (char)(at - event - 1);
+	return at;
+}
+
+static char *put_true(char *at, uint32_t iid, uint64_t ns)
+{
+	char note[2 * PB_VARINT_MAX + 2], *end = pb_number(note, ANNOTATION_IID, iid);
+
+	end = pb_number(end, ANNOTATION_NUMBER, ns);
+	return pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+}
+
+static void pf_span(struct trace_writer *w, const struct trace_span *span)
+{
+	struct writer_thread *t = &w->thread[span->thread];
+	struct writer_function *f = &w->function[span->function];
+	uint32_t category = f->python ? CATEGORY_PYTHON : CATEGORY_NATIVE;
+	uint32_t iid = f->iid[span->kind];
+	uint64_t start = since_begin(w, span->start_ns), track;
+	char *at, *packet, *event;
+	struct place place;
+
+	if (!iid)
+		iid = intern(w, span->function, span->kind);
+	place_span(&t->lanes, start, span_end(start, span->dur_ns), &place);
+	track = track_of_lane(span->thread, place.lane);
+	if (place.lane > t->lanes_known)
+		declare_lane(w, span->thread, place.lane);
+	at = open_event(trace_out_room(&w->out, SMALL), place.start, &packet, &event);
+	at = pb_number(at, EVENT_CATEGORY, span->kind == TRACE_DELAY ? CATEGORY_DELAY : category);
+	at = pb_number(at, EVENT_TYPE, TYPE_BEGIN);
+	at = pb_number(at, EVENT_NAME_IID, iid);
+	at = pb_number(at, EVENT_TRACK, track);
+	at = close_event(at, packet, event);
+	at = open_event(at, place.end, &packet, &event);
+	at = pb_number(at, EVENT_TYPE, TYPE_END);
+	at = pb_number(at, EVENT_TRACK, track);
+	if (place.start != start)
+		at = put_true(at, ANNOTATION_START, start);
+	if (place.moved)
+		at = put_true(at, ANNOTATION_DUR, span->dur_ns);
+	trace_out_took(&w->out, close_event(at, packet, event));
+}
+
+const struct trace_encoder trace_pftrace = {
+	.begin = pf_begin,
+	.process = pf_process,
+	.thread = pf_thread,
+	.function = pf_function,
+	.span = pf_span,
+	.end = pf_end,
+};
