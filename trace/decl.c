@@ -9,7 +9,7 @@
 #include "src/base/must.h"
 
 enum {
-	FUNCTIONS_MAX = 1 << 20,
+	FUNCTIONS_MAX = 1 << 19,
 	THREADS_MAX = 1 << 18,
 	PROCESSES_MAX = 1 << 18,
 	NAMES_BYTES_MAX = 64 << 20,
