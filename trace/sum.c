@@ -7,7 +7,7 @@
 #include "src/base/must.h"
 
 enum {
-	ROOTS = 8192, /* of a lane */
+	ROOTS = 32768, /* of a lane */
 	ROOTS_ALL = 2 << 20,
 	ROOTS_SHORT = 16, /* of a lane, where there are so many in all */
 	BINNED_MAX = 4096,
