@@ -53,6 +53,7 @@ void sum_free(struct sum *s)
 	free(s->gap);
 	stacks_free(&s->stacks);
 	hist_free(&s->pool);
+	idmap_free(&s->by_pid);
 	free(s);
 }
 
@@ -81,12 +82,16 @@ static int on_about(void *ctx, const struct trace_about *about)
 	return 0;
 }
 
-static struct sum_process *process_of(struct sum *s, int32_t pid)
+static struct sum_process *process_of(const struct sum *s, int32_t pid)
 {
-	for (size_t i = s->n_processes; i--;)
-		if (s->process[i].pid == pid)
-			return &s->process[i];
-	return NULL;
+	uint32_t i = idmap_get(&s->by_pid, (uint32_t)pid);
+
+	return i ? &s->process[i - 1] : NULL;
+}
+
+const struct sum_process *sum_process(const struct sum *s, int32_t pid)
+{
+	return process_of(s, pid);
 }
 
 static int on_process(void *ctx, const struct trace_process *process)
@@ -98,6 +103,7 @@ static int on_process(void *ctx, const struct trace_process *process)
 		s->process = room_for(s->process, s->n_processes, sizeof(*p));
 		p = &s->process[s->n_processes++];
 		*p = (struct sum_process){ .pid = process->pid };
+		idmap_put(&s->by_pid, (uint32_t)process->pid, (uint32_t)s->n_processes);
 	}
 	free(p->name);
 	p->name = copy(process->name);

@@ -4,6 +4,7 @@
 
 #include "filter.h"
 #include "hist.h"
+#include "idmap.h"
 #include "read.h"
 #include "stacks.h"
 
@@ -104,13 +105,17 @@ struct sum {
 	struct stacks stacks;
 	uint32_t stack_list;
 	struct hist_pool pool;
-	size_t roots; /* inner: of all nests */
+	size_t roots;	     /* inner: of all nests */
+	struct idmap by_pid; /* inner: index + 1 of a process */
 };
 
 struct sum *sum_new(const struct sum_options *options);
 /* 0 or a negative code, as trace_read(). */
 int sum_read(struct sum *sum, int fd, const char *name, struct sb_err *err);
 void sum_free(struct sum *sum);
+
+/* NULL: unknown. */
+const struct sum_process *sum_process(const struct sum *sum, int32_t pid);
 
 /* A quantile of durations, 0 to 1, within 3 %; -1: unknown. */
 double sum_quantile(const struct sum *sum, const struct sum_times *times, double q);

@@ -70,15 +70,15 @@ static void ch_process(struct trace_writer *w, const struct trace_process *proce
 }
 
 /* The tid that a viewer sees: its own, if no other thread of this process had it. */
-static uint32_t shown_tid(const struct trace_writer *w, uint32_t id)
+static uint32_t shown_tid(struct trace_writer *w, uint32_t id)
 {
 	const struct writer_thread *t = &w->thread[id];
+	uint64_t key = idmap_pair(t->pid, t->tid);
 
-	for (size_t i = 1; t->tid > 0 && i < w->n_threads; i++)
-		if (i != id && w->thread[i].shown_tid == (uint32_t)t->tid &&
-		    w->thread[i].pid == t->pid)
-			return OWN_TIDS + id * PLACE_LANES;
-	return t->tid > 0 ? (uint32_t)t->tid : OWN_TIDS + id * PLACE_LANES;
+	if (t->tid <= 0 || idmap_get(&w->tids, key))
+		return OWN_TIDS + id * PLACE_LANES;
+	idmap_put(&w->tids, key, id);
+	return (uint32_t)t->tid;
 }
 
 static void ch_thread(struct trace_writer *w, uint32_t id, const struct trace_thread *thread)

@@ -2,6 +2,7 @@
 #ifndef SB_TRACE_WRITE_PRIV_H
 #define SB_TRACE_WRITE_PRIV_H
 
+#include "idmap.h"
 #include "out.h"
 #include "place.h"
 #include "write.h"
@@ -38,7 +39,8 @@ struct trace_writer {
 	struct writer_function *function;
 	size_t n_threads, n_functions;
 	uint64_t spans;
-	uint32_t iids;
+	uint32_t iids;	   /* Perfetto: interned so far */
+	struct idmap tids; /* Chrome: which thread is known by a pid and tid */
 };
 
 struct trace_encoder {

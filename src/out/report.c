@@ -42,17 +42,9 @@ static void add_name(struct out_grid *grid, const struct sum_function *f, enum t
 	out_grid_add(grid, "%s%s", kind == TRACE_DELAY ? "delay: " : "", text_of(f->name));
 }
 
-static const struct sum_process *process_of(const struct sum *sum, int32_t pid)
-{
-	for (size_t i = 0; i < sum->n_processes; i++)
-		if (sum->process[i].pid == pid)
-			return &sum->process[i];
-	return NULL;
-}
-
 static const char *process_name(const struct sum *sum, int32_t pid)
 {
-	const struct sum_process *p = process_of(sum, pid);
+	const struct sum_process *p = sum_process(sum, pid);
 
 	return p ? text_of(p->name) : "-";
 }
@@ -280,8 +272,8 @@ static void print_missing(FILE *to, const struct sum *sum)
 	if (r->ended && sum->end.lost)
 		fprintf(to,
 			"lost: %" PRIu64
-			" call%s came faster than they could be recorded; no figure "
-			"has them\n",
+			" call%s came faster than they could be recorded: no figure has them, "
+			"but own times of their callers do\n",
 			sum->end.lost, plural(sum->end.lost));
 	if (r->ended && sum->end.filtered)
 		fprintf(to, "filtered: %" PRIu64 " call%s left out when the trace was recorded\n",
