@@ -24,11 +24,7 @@ struct stack {
 
 struct open_slices {
 	struct reader *r;
-	struct alias {
-		uint64_t key; /* pid, tid */
-		uint32_t id;  /* 0: free */
-	} * alias;
-	size_t n, room;
+	struct idmap alias;  /* threads by pid and tid */
 	struct stack *stack; /* by thread */
 	size_t n_stacks, n_slices;
 };
