@@ -15,6 +15,9 @@ enum {
 	NAMES_BYTES_MAX = 64 << 20,
 };
 
+/* 36 years in ns. No clock says more, and sums of three do not overflow. */
+#define TIME_MAX ((uint64_t)1 << 60)
+
 /* Numbers of entries by the hash of their keys. */
 struct table {
 	uint32_t *slot;
@@ -145,11 +148,13 @@ static bool same(const char *a, const char *b)
 
 int decl_about(struct reader *r, const struct trace_about *about)
 {
+	struct trace_about known = *about;
+
 	if (r->about_given)
 		return 0;
 	r->about_given = true;
-	r->begin_ns = about->begin_ns;
-	return r->sink->about ? r->sink->about(r->ctx, about) : 0;
+	r->begin_ns = known.begin_ns = about->begin_ns < TIME_MAX ? about->begin_ns : 0;
+	return r->sink->about ? r->sink->about(r->ctx, &known) : 0;
 }
 
 /* A file that begins without a description of itself. */
@@ -368,6 +373,10 @@ int decl_function(struct reader *r, bool python, const char *name, const char *m
 
 int decl_span(struct reader *r, const struct trace_span *span)
 {
+	if (span->start_ns - r->begin_ns > TIME_MAX || span->dur_ns > TIME_MAX) {
+		r->reading->skipped++;
+		return 0;
+	}
 	r->reading->spans++;
 	return r->sink->span ? r->sink->span(r->ctx, span) : 0;
 }

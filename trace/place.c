@@ -31,14 +31,14 @@ static void cut(struct place_lanes *lanes, struct place *place, size_t *first)
 
 static void settle(const struct nest *lane, struct place *place, size_t first)
 {
-	const struct nest_root *inner = &lane->root[first];
+	const struct nest_root *root = lane->root;
 
 	if (first == lane->n)
 		return;
-	if (lane->root[lane->n - 1].end > place->end)
-		place->end = lane->root[lane->n - 1].end;
-	if (inner->start == place->start && place->start &&
-	    (!first || inner[-1].end < place->start))
+	if (root[lane->n - 1].end > place->end)
+		place->end = root[lane->n - 1].end;
+	if (root[first].start == place->start && place->start &&
+	    (!first || root[first - 1].end < place->start))
 		place->start--;
 }
 

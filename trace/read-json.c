@@ -211,7 +211,7 @@ static int take_slice(struct json *j, const json_t *object, char phase)
 		ret = take_function(j, object, plain(object, "cat"), args, &span);
 	if (ret < 0)
 		return ret;
-	if (j->r->reading->ours)
+	if (j->r->reading->ours && phase == 'X') /* in the order of ends, as they were written */
 		return decl_span(j->r, &span);
 	return phase == 'X' ? open_complete(j->open, &span) :
 	       phase == 'B' ? open_begin(j->open, &span) :

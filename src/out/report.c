@@ -144,7 +144,7 @@ static void print_functions(FILE *to, const struct sum *sum)
 /* ---- processes and threads ---- */
 
 static const struct out_col thread_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "calls", OUT_FIGURE, 2 }, { "first", OUT_FIGURE, 2 },
+	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "first", OUT_FIGURE, 2 },
 	{ "last", OUT_FIGURE, 2 }, { "pid", OUT_FIGURE, 2 },   { "process", OUT_TEXT, 2 },
 	{ "tid", OUT_FIGURE, 2 },  { "thread", OUT_TEXT, 2 },
 };
@@ -197,7 +197,7 @@ static void print_threads(FILE *to, const struct sum *sum)
 }
 
 static const struct out_col process_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "calls", OUT_FIGURE, 2 }, { "threads", OUT_FIGURE, 2 },
+	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "threads", OUT_FIGURE, 2 },
 	{ "pid", OUT_FIGURE, 2 },  { "process", OUT_TEXT, 2 },
 };
 
