@@ -216,32 +216,36 @@ static void take_clocks(struct pf *pf, struct message m)
 static int take_process(struct pf *pf, struct message m)
 {
 	uint64_t pid = number_of(m, PROCESS_PID, 0);
-	char *name = text_of(m, PROCESS_NAME);
-	int ret = decl_process(pf->r, (int32_t)pid, name, true);
+	char *name;
+	int ret;
 
+	if (pid > INT32_MAX) {
+		pf->r->reading->skipped++;
+		return 0;
+	}
+	name = text_of(m, PROCESS_NAME);
+	ret = decl_process(pf->r, (int32_t)pid, name, true);
 	free(name);
 	return ret;
 }
 
 static int take_thread(struct pf *pf, uint64_t uuid, struct message track)
 {
-	uint64_t parent = number_of(track, TRACK_PARENT, 0), tid = 0;
+	uint64_t pid = number_of(track, TRACK_PARENT, 0) ^ TRACK_OF_PROCESS, tid = 0;
 	struct field f;
 	char *name;
 	int ret;
 
-	if (!uuid || !(parent & TRACK_OF_PROCESS) ||
+	if (find(track, TRACK_THREAD, true, &f))
+		tid = number_of(inside(&f), THREAD_TID, 0);
+	if (!uuid || pid > INT32_MAX || tid > INT32_MAX ||
 	    grow((void **)&pf->track, &pf->n_tracks, sizeof(*pf->track), uuid, 1 << 22) < 0) {
 		pf->r->reading->skipped++;
 		return 0;
 	}
-	if (find(track, TRACK_THREAD, true, &f)) {
-		tid = number_of(inside(&f), THREAD_TID, 0);
-		name = text_of(inside(&f), THREAD_NAME);
-	} else {
-		name = text_of(track, TRACK_NAME);
-	}
-	ret = decl_thread(pf->r, (int32_t)(uint32_t)parent, uuid, (int32_t)tid, name, true,
+	name = find(track, TRACK_THREAD, true, &f) ? text_of(inside(&f), THREAD_NAME) :
+						     text_of(track, TRACK_NAME);
+	ret = decl_thread(pf->r, (int32_t)pid, uuid, (int32_t)tid, name, true,
 			  &pf->track[uuid].thread);
 	free(name);
 	return ret;

@@ -110,7 +110,7 @@ static const struct row {
 	{ "slowest", 0, take_slowest, 0, required_argument, "N",
 	  "the N slowest calls, each by itself" },
 	{ "gaps", 0, take_gaps, 0, optional_argument, NULL,
-	  "the longest times without a call, by thread; --gaps=TIME: of TIME or more" },
+	  "the longest times without a call, by thread (--gaps=TIME: so long or longer)" },
 	{ "timeline", 0, take_timeline, 0, no_argument, NULL, "a row for each thread" },
 	{ "function", 0, NULL, offsetof(struct report, sum.filter.function), required_argument,
 	  "GLOB", "count only these: a name, or MODULE:NAME" },
