@@ -103,6 +103,7 @@ check: ## install what is missing, build, run every test
 	@scripts/deps.sh build check
 	@scripts/deps.sh -t uprobe tests emulator
 	@[ "$$(id -u)" -ne 0 ] || scripts/emulator.sh || echo 'without the kernels: their cases are skipped'
+	@[ "$$(id -u)" -ne 0 ] || scripts/perfetto.sh || echo 'without Perfetto: its case is skipped'
 	@$(MAKE) --no-print-directory all units victims $(BUILD)/test/prove/prove
 	@$(MAKE) --no-print-directory FAULT=1 all
 	@test/run -b $(BUILD)
