@@ -304,7 +304,8 @@ static int convert(const struct report *r, int fd, struct sb_err *err)
 	ret = trace_format_of(r->output, r->format, &format, err);
 	if (ret < 0)
 		return ret;
-	out = strcmp(r->output, "-") ? out_place_open(r->output, O_CREAT | O_TRUNC) : dup(STDOUT_FILENO);
+	out = strcmp(r->output, "-") ? out_place_open(r->output, O_CREAT | O_TRUNC) :
+				       dup(STDOUT_FILENO);
 	if (out < 0)
 		return cannot_write(r->output, err);
 	ret = trace_copy(fd, r->trace, out, format, &r->sum.filter, &reading, err);

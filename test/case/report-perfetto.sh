@@ -6,12 +6,12 @@
 # limit: 120 s
 . "$SRC/test/lib.sh"
 
-python=${SBINJECT_PERFETTO:-$HOME/.cache/sbinject/perfetto}/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2>/dev/null ||
+perfetto=${SBINJECT_PERFETTO:-$HOME/.cache/sbinject/perfetto}/bin/python3
+[ -x "$perfetto" ] || perfetto=python3
+"$perfetto" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2>/dev/null ||
 	skip "no Python package perfetto (scripts/perfetto.sh installs it)"
 
-"$python" - >"$T/in.jsonl" <<'END' || fail 'no trace'
+"$perfetto" - >"$T/in.jsonl" <<'END' || fail 'no trace'
 import json, random
 
 random.seed(7)
@@ -32,7 +32,7 @@ for tid in (5, 6, 0):
 END
 sb report "$T/in.jsonl" -o "$T/out.pftrace"
 ended 0
-"$python" - "$T/in.jsonl" "$T/out.pftrace" <<'END' >"$T/compared" || fail "$(cat "$T/compared")"
+"$perfetto" - "$T/in.jsonl" "$T/out.pftrace" <<'END' >"$T/compared" || fail "$(cat "$T/compared")"
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace from elsewhere, in any format: it is read, or refused with a reason; what can be read can be
- * summed up, shown in every form, and copied; and the copy has the same spans.
+ * A trace from elsewhere, in any format: it is read, or refused with a reason; what can be read can
+ * be summed up, shown in every form, and copied; and the copy has the same spans.
  */
 #include <stdint.h>
 #include <stdio.h>
