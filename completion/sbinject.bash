@@ -65,7 +65,7 @@ _sbinject() {
 	-*) COMPREPLY=($(compgen -W "-p -- $(sed -n 's/^\(--[^ ]*\).*/\1/p' <<<"$rows")" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
-		if [ "$verb" = compare ]; then
+		if [[ $verb == compare || $verb == report ]]; then
 			compopt -o filenames 2>/dev/null
 			COMPREPLY=($(compgen -f -- "$cur"))
 			return

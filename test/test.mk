@@ -103,6 +103,7 @@ check: ## install what is missing, build, run every test
 	@scripts/deps.sh build check
 	@scripts/deps.sh -t uprobe tests emulator
 	@[ "$$(id -u)" -ne 0 ] || scripts/emulator.sh || echo 'without the kernels: their cases are skipped'
+	@[ "$$(id -u)" -ne 0 ] || scripts/perfetto.sh || echo 'without Perfetto: its case is skipped'
 	@$(MAKE) --no-print-directory all units victims $(BUILD)/test/prove/prove
 	@$(MAKE) --no-print-directory FAULT=1 all
 	@test/run -b $(BUILD)
@@ -171,7 +172,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 	@scripts/lint.sh
 
 format: ## lay every C file out as .clang-format says
-	clang-format -i $$(find src ctl sweep elf inject python test -name '*.[ch]')
+	clang-format -i $$(find src ctl sweep trace elf inject python test -name '*.[ch]')
 
 .PHONY: format victims check check-quick check-san check-vllm soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

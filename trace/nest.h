@@ -11,9 +11,9 @@
  * after the calls made in it: those are the last finished ones that began no earlier. What no later
  * call has taken up yet is a root. Roots are apart from each other and in the order of time.
  *
- * The number of roots is bounded: at `most` of them, half of the gaps, the shortest, are closed, and
- * the roots beside them become one group. A later call that begins within a group, so between calls
- * that are no longer known one by one, takes a part of it by time: NEST_GUESSED.
+ * The number of roots is bounded: at `most` of them, half of the gaps, the shortest, are closed,
+ * and the roots beside them become one group. A later call that begins within a group, so between
+ * calls that are no longer known one by one, takes a part of it by time: NEST_GUESSED.
  *
  * Ends: the cost of measurement is off the durations, so a call may seem to end before the last
  * call made in it. nest_fit() looks at starts and at the order of arrival only; the caller gives a

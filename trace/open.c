@@ -2,12 +2,13 @@
 #include "open.h"
 
 #include <stdlib.h>
+#include "idmap.h"
 #include "src/base/must.h"
 
 enum {
-	DEPTH_MAX = 1024,    /* of a thread */
+	DEPTH_MAX = 1024,     /* of a thread */
 	SLICES_MAX = 1 << 20, /* of all */
-	KEPT = 64,	     /* of a thread where none is open */
+	KEPT = 64,	      /* of a thread where none is open */
 	ALIASES_MAX = 1 << 19,
 };
 
@@ -23,11 +24,7 @@ struct stack {
 
 struct open_slices {
 	struct reader *r;
-	struct alias {
-		uint64_t key; /* pid, tid */
-		uint32_t id;  /* 0: free */
-	} *alias;
-	size_t n, room;
+	struct idmap alias;  /* threads by pid and tid */
 	struct stack *stack; /* by thread */
 	size_t n_stacks, n_slices;
 };
@@ -45,50 +42,23 @@ void open_free(struct open_slices *open)
 	for (size_t i = 0; i < open->n_stacks; i++)
 		free(open->stack[i].slice);
 	free(open->stack);
-	free(open->alias);
+	idmap_free(&open->alias);
 	free(open);
 }
 
 /* ---- names of threads ---- */
 
-static size_t slot_of(const struct open_slices *open, uint64_t key)
-{
-	size_t slot = (key * 0x9e3779b97f4a7c15u >> 32) & (open->room - 1);
-
-	while (open->alias[slot].id && open->alias[slot].key != key)
-		slot = (slot + 1) & (open->room - 1);
-	return slot;
-}
-
-static uint64_t key_of(int32_t pid, int32_t tid)
-{
-	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-}
-
 uint32_t open_thread(const struct open_slices *open, int32_t pid, int32_t tid)
 {
-	return open->room ? open->alias[slot_of(open, key_of(pid, tid))].id : 0;
+	return idmap_get(&open->alias, idmap_pair(pid, tid));
 }
 
 int open_alias(struct open_slices *open, int32_t pid, int32_t tid, uint32_t id)
 {
-	struct alias *old = open->alias;
-	size_t slot, n = open->room;
-
-	if (open->n == ALIASES_MAX)
+	if (open->alias.n == ALIASES_MAX)
 		return err_set(open->r->err, SB_EFILE, "'%s': more than %d names of threads",
 			       open->r->name, ALIASES_MAX);
-	if (open->n * 2 >= open->room) {
-		open->room = open->room ? open->room * 2 : 64;
-		open->alias = must_calloc(open->room, sizeof(*open->alias));
-		for (size_t i = 0; i < n; i++)
-			if (old[i].id)
-				open->alias[slot_of(open, old[i].key)] = old[i];
-		free(old);
-	}
-	slot = slot_of(open, key_of(pid, tid));
-	open->n += !open->alias[slot].id;
-	open->alias[slot] = (struct alias){ key_of(pid, tid), id };
+	idmap_put(&open->alias, idmap_pair(pid, tid), id);
 	return 0;
 }
 
@@ -117,7 +87,7 @@ static int leave(struct open_slices *open, struct stack *stack)
 		*stack = (struct stack){ 0 };
 	}
 	if (!top.pair)
-		return names_span(open->r, &top.span);
+		return decl_span(open->r, &top.span);
 	open->r->reading->open++;
 	return 0;
 }
@@ -127,7 +97,7 @@ static int enter(struct open_slices *open, struct stack *stack, const struct tra
 {
 	if (stack->n == DEPTH_MAX || open->n_slices == SLICES_MAX) {
 		if (!pair)
-			return names_span(open->r, span);
+			return decl_span(open->r, span);
 		open->r->reading->skipped++;
 		return 0;
 	}
@@ -193,8 +163,8 @@ int open_end(struct open_slices *open, const struct trace_span *span)
 		open->r->reading->skipped++;
 		return 0;
 	}
-	stack->slice[stack->n - 1].span.dur_ns =
-		span->start_ns - stack->slice[stack->n - 1].span.start_ns;
+	stack->slice[stack->n - 1].span.dur_ns = span->start_ns -
+						 stack->slice[stack->n - 1].span.start_ns;
 	stack->slice[stack->n - 1].pair = false;
 	return leave(open, stack);
 }

@@ -7,8 +7,8 @@
 /*
  * Slices of Chrome's traces on their way to spans: the threads by the numbers that events name them
  * with, and for each of them the slices that are not over. A pair (B, E) is a span at its end. A
- * complete event (X) waits until a later one of its thread shows that no call made in it can follow:
- * so spans leave in the order of their ends, whether the file has them by start or by end.
+ * complete event (X) waits until a later one of its thread shows that no call made in it can
+ * follow: so spans leave in the order of their ends, whether the file has them by start or by end.
  */
 struct open_slices *open_new(struct reader *r);
 void open_free(struct open_slices *open);

@@ -13,9 +13,9 @@
 enum { TRACE_OUT_SIZE = 256 << 10 };
 
 struct trace_out {
-	int fd;	       /* borrowed */
-	int error;     /* errno of the first failure */
-	char *buf;     /* TRACE_OUT_SIZE */
+	int fd;	   /* borrowed */
+	int error; /* errno of the first failure */
+	char *buf; /* TRACE_OUT_SIZE */
 	size_t n;
 	uint64_t bytes; /* written */
 };

@@ -17,28 +17,28 @@ static unsigned int choose(struct place_lanes *lanes, uint64_t start, size_t *fi
 	return lanes->n;
 }
 
-/* The last lane is full of crossing calls: what is shown begins where the one before ends. */
+/* The last lane has a call that it crosses, too: what is shown begins where all in there end. */
 static void cut(struct place_lanes *lanes, struct place *place, size_t *first)
 {
 	const struct nest *lane = &lanes->lane[PLACE_LANES - 1];
 
 	place->lane = PLACE_LANES - 1;
-	nest_fit(lane, place->start, first);
-	place->start = lane->root[*first - 1].end;
+	*first = lane->n;
+	place->start = lane->root[lane->n - 1].end;
 	if (place->end < place->start)
 		place->end = place->start;
 }
 
 static void settle(const struct nest *lane, struct place *place, size_t first)
 {
-	const struct nest_root *inner = &lane->root[first];
+	const struct nest_root *root = lane->root;
 
 	if (first == lane->n)
 		return;
-	if (lane->root[lane->n - 1].end > place->end)
-		place->end = lane->root[lane->n - 1].end;
-	if (inner->start == place->start && place->start &&
-	    (!first || inner[-1].end < place->start))
+	if (root[lane->n - 1].end > place->end)
+		place->end = root[lane->n - 1].end;
+	if (root[first].start == place->start && place->start &&
+	    (!first || root[first - 1].end < place->start))
 		place->start--;
 }
 

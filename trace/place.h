@@ -9,8 +9,8 @@
  * slices by their starts and take the order of the file where these are equal. There
  *
  * - a call ends no earlier than the calls made in it;
- * - a call begins 1 ns earlier where it would begin with a call made in it, which comes first in the
- *   file, if nothing lies there;
+ * - a call begins 1 ns earlier where it would begin with a call made in it, which comes first in
+ * the file, if nothing lies there;
  * - calls that cross go to further lanes; if there are PLACE_LANES, the crossing part is cut off.
  */
 enum { PLACE_LANES = 8 };

@@ -94,8 +94,8 @@ enum {
 	ANNOTATION_NAME = 10,
 
 	/*
-	 * Fields that Perfetto's messages do not have, and its readers skip: of an interned name, what
-	 * is needed to read the function back.
+	 * Fields that Perfetto's messages do not have, and its readers skip: of an interned name,
+	 * what is needed to read the function back.
 	 */
 	OUR_MODULE = 1000,
 	OUR_FLAGS = 1001,

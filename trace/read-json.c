@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chrome's traces and lines of JSON. The file is taken apart into objects here, with a bound on their
- * size; each is parsed by jansson and let go.
+ * Chrome's traces and lines of JSON. The file is taken apart into objects here, with a bound on
+ * their size; each is parsed by jansson and let go.
  */
 #include "read-priv.h"
 
@@ -70,7 +70,7 @@ static int take_about(struct json *j, const json_t *args)
 	int ret;
 
 	j->r->reading->ours = true;
-	ret = names_about(j->r, &about);
+	ret = decl_about(j->r, &about);
 	free(version);
 	free(command);
 	return ret;
@@ -78,10 +78,9 @@ static int take_about(struct json *j, const json_t *args)
 
 static int take_end(struct json *j, const json_t *args, uint64_t ns)
 {
-	return names_end(j->r, &(struct trace_end){ number_of(args, "spans", 0),
-						    number_of(args, "lost", 0),
-						    number_of(args, "filtered", 0),
-						    j->r->begin_ns + ns });
+	return decl_end(
+		j->r, &(struct trace_end){ number_of(args, "spans", 0), number_of(args, "lost", 0),
+					   number_of(args, "filtered", 0), j->r->begin_ns + ns });
 }
 
 /* What tells a thread of ours apart is its number in the file; one of others', its tid. */
@@ -101,7 +100,7 @@ static int take_thread(struct json *j, const json_t *args, const json_t *name_in
 
 	if (json_object_get(args, "tid") && !id_of(args, "tid", &tid))
 		tid = 0;
-	ret = names_thread(j->r, pid, thread_key(args, shown), tid, name, true, &id);
+	ret = decl_thread(j->r, pid, thread_key(args, shown), tid, name, true, &id);
 	if (ret == 0 && j->open)
 		ret = open_alias(j->open, pid, shown, id);
 	free(name);
@@ -134,7 +133,7 @@ static int take_meta(struct json *j, const json_t *object, const char *kind, con
 	if (strcmp(kind, "process") && strcmp(kind, "process_name"))
 		return 0;
 	name = json_name_of(name_in, "name");
-	ret = names_process(j->r, pid, name, true);
+	ret = decl_process(j->r, pid, name, true);
 	free(name);
 	return ret;
 }
@@ -153,7 +152,7 @@ static int take_function(struct json *j, const json_t *object, const char *kind,
 		bare += 7;
 	python = delay ? json_is_true(json_object_get(args, "python")) : !strcmp(kind, "python");
 	span->kind = delay ? TRACE_DELAY : TRACE_CALL;
-	ret = names_function(j->r, python, bare, module, &span->function);
+	ret = decl_function(j->r, python, bare, module, &span->function);
 	free(name);
 	free(module);
 	return ret;
@@ -180,11 +179,11 @@ static int take_line(struct json *j, const json_t *object)
 	    !ns_of(object, "ts", 1e9, &span.start_ns) ||
 	    !ns_of(object, "dur_us", 1e3, &span.dur_ns))
 		return skip(j);
-	ret = names_thread(j->r, pid, thread_key(args, tid), tid, NULL, false, &span.thread);
+	ret = decl_thread(j->r, pid, thread_key(args, tid), tid, NULL, false, &span.thread);
 	if (ret == 0)
 		ret = take_function(j, object, type, args, &span);
 	span.start_ns += j->r->begin_ns;
-	return ret == 0 ? names_span(j->r, &span) : ret;
+	return ret == 0 ? decl_span(j->r, &span) : ret;
 }
 
 /* Kept apart from take_line(): Chrome's threads are found by the tid that is shown. */
@@ -205,15 +204,15 @@ static int take_slice(struct json *j, const json_t *object, char phase)
 	}
 	span.start_ns += j->r->begin_ns;
 	span.thread = open_thread(j->open, pid, tid);
-	ret = span.thread ? 0 :
-			    names_thread(j->r, pid, thread_key(NULL, tid), tid, NULL, false,
-					 &span.thread);
+	ret = span.thread ?
+		      0 :
+		      decl_thread(j->r, pid, thread_key(NULL, tid), tid, NULL, false, &span.thread);
 	if (ret == 0 && phase != 'E')
 		ret = take_function(j, object, plain(object, "cat"), args, &span);
 	if (ret < 0)
 		return ret;
-	if (j->r->reading->ours)
-		return names_span(j->r, &span);
+	if (j->r->reading->ours && phase == 'X') /* in the order of ends, as they were written */
+		return decl_span(j->r, &span);
 	return phase == 'X' ? open_complete(j->open, &span) :
 	       phase == 'B' ? open_begin(j->open, &span) :
 			      open_end(j->open, &span);

@@ -46,7 +46,7 @@ struct pf {
 	size_t n_names;
 	struct track {
 		uint32_t thread; /* of the reader */
-	} *track;		 /* by id */
+	} * track;		 /* by id */
 	size_t n_tracks;
 	struct begun begun;
 	uint64_t begin_ns, begin_unix_ns;
@@ -176,8 +176,8 @@ static int take_name(struct pf *pf, struct message m)
 		pf->r->reading->skipped++;
 	} else {
 		pf->name[iid].delay = flags & OUR_DELAY;
-		ret = names_function(pf->r, flags & OUR_PYTHON, bare, module,
-				     &pf->name[iid].function);
+		ret = decl_function(pf->r, flags & OUR_PYTHON, bare, module,
+				    &pf->name[iid].function);
 	}
 	free(name);
 	free(module);
@@ -216,33 +216,37 @@ static void take_clocks(struct pf *pf, struct message m)
 static int take_process(struct pf *pf, struct message m)
 {
 	uint64_t pid = number_of(m, PROCESS_PID, 0);
-	char *name = text_of(m, PROCESS_NAME);
-	int ret = names_process(pf->r, (int32_t)pid, name, true);
+	char *name;
+	int ret;
 
+	if (pid > INT32_MAX) {
+		pf->r->reading->skipped++;
+		return 0;
+	}
+	name = text_of(m, PROCESS_NAME);
+	ret = decl_process(pf->r, (int32_t)pid, name, true);
 	free(name);
 	return ret;
 }
 
 static int take_thread(struct pf *pf, uint64_t uuid, struct message track)
 {
-	uint64_t parent = number_of(track, TRACK_PARENT, 0), tid = 0;
+	uint64_t pid = number_of(track, TRACK_PARENT, 0) ^ TRACK_OF_PROCESS, tid = 0;
 	struct field f;
 	char *name;
 	int ret;
 
-	if (!uuid || !(parent & TRACK_OF_PROCESS) ||
+	if (find(track, TRACK_THREAD, true, &f))
+		tid = number_of(inside(&f), THREAD_TID, 0);
+	if (!uuid || pid > INT32_MAX || tid > INT32_MAX ||
 	    grow((void **)&pf->track, &pf->n_tracks, sizeof(*pf->track), uuid, 1 << 22) < 0) {
 		pf->r->reading->skipped++;
 		return 0;
 	}
-	if (find(track, TRACK_THREAD, true, &f)) {
-		tid = number_of(inside(&f), THREAD_TID, 0);
-		name = text_of(inside(&f), THREAD_NAME);
-	} else {
-		name = text_of(track, TRACK_NAME);
-	}
-	ret = names_thread(pf->r, (int32_t)(uint32_t)parent, uuid, (int32_t)tid, name, true,
-			   &pf->track[uuid].thread);
+	name = find(track, TRACK_THREAD, true, &f) ? text_of(inside(&f), THREAD_NAME) :
+						     text_of(track, TRACK_NAME);
+	ret = decl_thread(pf->r, (int32_t)pid, uuid, (int32_t)tid, name, true,
+			  &pf->track[uuid].thread);
 	free(name);
 	return ret;
 }
@@ -299,12 +303,11 @@ static int take_instant(struct pf *pf, uint64_t ns, struct message event)
 			take_note(inside(&f), &notes);
 	if (name && !strcmp(name, "trace begins")) {
 		pf->r->reading->ours = true;
-		ret = names_about(pf->r,
-				  &(struct trace_about){ notes.version, notes.command, pf->begin_ns,
-							 pf->begin_unix_ns });
+		ret = decl_about(pf->r, &(struct trace_about){ notes.version, notes.command,
+							       pf->begin_ns, pf->begin_unix_ns });
 	} else if (name && !strcmp(name, "trace ends")) {
-		ret = names_end(pf->r, &(struct trace_end){ notes.spans, notes.lost, notes.filtered,
-							    pf->r->begin_ns + ns });
+		ret = decl_end(pf->r, &(struct trace_end){ notes.spans, notes.lost, notes.filtered,
+							   pf->r->begin_ns + ns });
 	}
 	free(notes.version);
 	free(notes.command);
@@ -342,7 +345,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	span.thread = pf->track[id].thread;
 	span.function = pf->name[begun.iid].function;
 	span.kind = pf->name[begun.iid].delay ? TRACE_DELAY : TRACE_CALL;
-	return names_span(pf->r, &span);
+	return decl_span(pf->r, &span);
 }
 
 static int take_event(struct pf *pf, uint64_t ns, struct message event)

@@ -30,11 +30,11 @@ static inline uint64_t input_offset(const struct input *in)
 }
 
 /* What was declared, bounded. All return 0 or a negative code; an excess sets err. */
-struct names;
+struct decls;
 struct reader;
 
-struct names *names_new(void);
-void names_free(struct names *names);
+struct decls *decl_new(void);
+void decl_free(struct decls *names);
 
 struct reader {
 	struct input in;
@@ -43,21 +43,21 @@ struct reader {
 	void *ctx;
 	struct trace_reading *reading;
 	struct sb_err *err;
-	struct names *names;
+	struct decls *names;
 	bool about_given;
 	uint64_t begin_ns;
 };
 
 /* They hand on what is new or changed. key: what tells threads of a process apart in the file. */
-int names_about(struct reader *r, const struct trace_about *about);
-int names_process(struct reader *r, int32_t pid, const char *name, bool named);
-int names_thread(struct reader *r, int32_t pid, uint64_t key, int32_t tid, const char *name,
-		 bool named, uint32_t *id);
-int names_function(struct reader *r, bool python, const char *name, const char *module,
-		   uint32_t *id);
+int decl_about(struct reader *r, const struct trace_about *about);
+int decl_process(struct reader *r, int32_t pid, const char *name, bool named);
+int decl_thread(struct reader *r, int32_t pid, uint64_t key, int32_t tid, const char *name,
+		bool named, uint32_t *id);
+int decl_function(struct reader *r, bool python, const char *name, const char *module,
+		  uint32_t *id);
 /* start_ns is CLOCK_MONOTONIC. */
-int names_span(struct reader *r, const struct trace_span *span);
-int names_end(struct reader *r, const struct trace_end *end);
+int decl_span(struct reader *r, const struct trace_span *span);
+int decl_end(struct reader *r, const struct trace_end *end);
 
 /* A format: reads from r->in until its end. 0 or a negative code. */
 int read_pftrace(struct reader *r);

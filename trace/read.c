@@ -77,8 +77,9 @@ static int detect(struct reader *r, enum trace_format *format)
 		return 0;
 	}
 	err_set(r->err, SB_EFILE, c ? "'%s' is no trace" : "'%s' is empty", r->name);
-	err_hint(r->err, "a trace is a file of Perfetto's (.pftrace), Chrome's (.json) or sbinject's "
-			 "(.jsonl) format");
+	err_hint(r->err,
+		 "a trace is a file of Perfetto's (.pftrace), Chrome's (.json) or sbinject's "
+		 "(.jsonl) format");
 	return -SB_EFILE;
 }
 
@@ -94,14 +95,14 @@ static int read_all(struct reader *r)
 		errno = r->in.error;
 		return err_sys(r->err, SB_EFILE, "'%s' cannot be read", r->name);
 	}
-	if (ret == 0 && !r->about_given && !r->reading->spans && r->reading->format != TRACE_CHROME &&
-	    !r->reading->cut) {
+	if (ret == 0 && !r->about_given && !r->reading->spans &&
+	    r->reading->format != TRACE_CHROME && !r->reading->cut) {
 		err_set(r->err, SB_EFILE, "'%s' is no trace that sbinject wrote", r->name);
 		err_hint(r->err, "traces of other programs are read in Chrome's format only");
 		return -SB_EFILE;
 	}
 	if (ret == 0)
-		ret = names_about(r, &none);
+		ret = decl_about(r, &none);
 	r->reading->cut |= r->reading->ours && !r->reading->ended;
 	return ret;
 }
@@ -109,15 +110,17 @@ static int read_all(struct reader *r)
 int trace_read(int fd, const char *name, const struct trace_sink *sink, void *ctx,
 	       struct trace_reading *reading, struct sb_err *err)
 {
-	struct reader r = { .name = name, .sink = sink, .ctx = ctx, .reading = reading, .err = err };
+	struct reader r = {
+		.name = name, .sink = sink, .ctx = ctx, .reading = reading, .err = err
+	};
 	int ret;
 
 	*reading = (struct trace_reading){ 0 };
 	if (input_open(&r.in, fd) < 0)
 		return err_set(err, SB_ENOMEM, "no memory to read '%s'", name);
-	r.names = names_new();
+	r.names = decl_new();
 	ret = read_all(&r);
-	names_free(r.names);
+	decl_free(r.names);
 	input_close(&r.in);
 	return ret;
 }

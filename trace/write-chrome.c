@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chrome's trace events, as an array: {"ph":"X","ts":1.234,"dur":5.678,"pid":1,"tid":2,"name":"f",
- * "cat":"native","args":{"module":"m"}}, times in us since the trace began. Viewers know a thread by
- * pid and tid: a thread without a number, a second one of the same number, and further lanes get
+ * "cat":"native","args":{"module":"m"}}, times in us since the trace began. Viewers know a thread
+ * by pid and tid: a thread without a number, a second one of the same number, and further lanes get
  * numbers that no thread has. "args" of the thread's name say which thread it is.
  */
 #include "write-priv.h"
@@ -70,15 +70,15 @@ static void ch_process(struct trace_writer *w, const struct trace_process *proce
 }
 
 /* The tid that a viewer sees: its own, if no other thread of this process had it. */
-static uint32_t shown_tid(const struct trace_writer *w, uint32_t id)
+static uint32_t shown_tid(struct trace_writer *w, uint32_t id)
 {
 	const struct writer_thread *t = &w->thread[id];
+	uint64_t key = idmap_pair(t->pid, t->tid);
 
-	for (size_t i = 1; t->tid > 0 && i < w->n_threads; i++)
-		if (i != id && w->thread[i].shown_tid == (uint32_t)t->tid &&
-		    w->thread[i].pid == t->pid)
-			return OWN_TIDS + id * PLACE_LANES;
-	return t->tid > 0 ? (uint32_t)t->tid : OWN_TIDS + id * PLACE_LANES;
+	if (t->tid <= 0 || idmap_get(&w->tids, key))
+		return OWN_TIDS + id * PLACE_LANES;
+	idmap_put(&w->tids, key, id);
+	return (uint32_t)t->tid;
 }
 
 static void ch_thread(struct trace_writer *w, uint32_t id, const struct trace_thread *thread)
@@ -118,7 +118,7 @@ static char *piece(const struct trace_function *function, bool delay)
 	quoted = trace_quoted(shown);
 	module = trace_quoted(function->module);
 	if (asprintf(&text, ",\"name\":%s,\"cat\":\"%s\",\"args\":{\"module\":%s%s", quoted,
-		     delay		? "delay" :
+		     delay	      ? "delay" :
 		     function->python ? "python" :
 					"native",
 		     module, delay && function->python ? ",\"python\":true" : "") < 0)

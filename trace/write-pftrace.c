@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Perfetto's TrackEvents. A slice is a packet that begins it and one that ends it, which may stand
- * anywhere in the file: importers sort by time. Times are ns since the trace began, in a clock of the
- * packets' sequence (5 to 6 bytes instead of 7 or 8), which a snapshot ties to CLOCK_MONOTONIC; a
- * clock with increments would be smaller still, but cannot step back, and each call begins before the
- * calls that come before it in the file.
+ * anywhere in the file: importers sort by time. Times are ns since the trace began, in a clock of
+ * the packets' sequence (5 to 6 bytes instead of 7 or 8), which a snapshot ties to CLOCK_MONOTONIC;
+ * a clock with increments would be smaller still, but cannot step back, and each call begins before
+ * the calls that come before it in the file.
  *
  * All packets are of one sequence in one file, which begins with its state: so no packet asks for
- * that (SEQ_NEEDS_INCREMENTAL_STATE, two bytes in each), which is for buffers that lose their oldest
- * packets.
+ * that (SEQ_NEEDS_INCREMENTAL_STATE, two bytes in each), which is for buffers that lose their
+ * oldest packets.
  */
 #include "write-priv.h"
 
@@ -164,7 +164,8 @@ static void pf_process(struct trace_writer *w, const struct trace_process *proce
 	free(name);
 }
 
-/* A thread whose number is unknown is a track of its process: as thread 0 it would be the kernel's. */
+/* A thread whose number is unknown is a track of its process: as thread 0 it would be the kernel's.
+ */
 static void pf_thread(struct trace_writer *w, uint32_t id, const struct trace_thread *thread)
 {
 	char *name = trace_utf8(thread->name), *track = must(malloc(2 * strlen(name) + 2 * SMALL));

@@ -2,6 +2,7 @@
 #ifndef SB_TRACE_WRITE_PRIV_H
 #define SB_TRACE_WRITE_PRIV_H
 
+#include "idmap.h"
 #include "out.h"
 #include "place.h"
 #include "write.h"
@@ -21,8 +22,8 @@ struct writer_thread {
 
 struct writer_function {
 	bool known, python;
-	/* What is the same in each of its spans, of a call and of a delay. For Perfetto the interned
-	 * name, and its number, 0 until a span needs it. */
+	/* What is the same in each of its spans, of a call and of a delay. For Perfetto the
+	 * interned name, and its number, 0 until a span needs it. */
 	char *piece[2];
 	size_t len[2];
 	uint32_t iid[2];
@@ -38,14 +39,16 @@ struct trace_writer {
 	struct writer_function *function;
 	size_t n_threads, n_functions;
 	uint64_t spans;
-	uint32_t iids;
+	uint32_t iids;	   /* Perfetto: interned so far */
+	struct idmap tids; /* Chrome: which thread is known by a pid and tid */
 };
 
 struct trace_encoder {
 	void (*begin)(struct trace_writer *w);
 	void (*process)(struct trace_writer *w, const struct trace_process *process);
 	void (*thread)(struct trace_writer *w, uint32_t id, const struct trace_thread *thread);
-	void (*function)(struct trace_writer *w, uint32_t id, const struct trace_function *function);
+	void (*function)(struct trace_writer *w, uint32_t id,
+			 const struct trace_function *function);
 	/* start is not before begin_ns */
 	void (*span)(struct trace_writer *w, const struct trace_span *span);
 	void (*end)(struct trace_writer *w, const struct trace_end *end);

@@ -69,9 +69,9 @@ static int grow(void **array, size_t *n, size_t size, uint32_t id)
 
 int trace_write_thread(struct trace_writer *w, const struct trace_thread *thread)
 {
-	int ret = thread->id ? grow((void **)&w->thread, &w->n_threads, sizeof(*w->thread),
-				    thread->id) :
-			       -SB_EINTERNAL;
+	int ret = thread->id ?
+			  grow((void **)&w->thread, &w->n_threads, sizeof(*w->thread), thread->id) :
+			  -SB_EINTERNAL;
 	struct writer_thread *t;
 
 	if (ret < 0 || w->out.error)
@@ -99,8 +99,8 @@ static void forget_pieces(struct writer_function *f)
 
 int trace_write_function(struct trace_writer *w, const struct trace_function *function)
 {
-	int ret = function->id ? grow((void **)&w->function, &w->n_functions,
-				      sizeof(*w->function), function->id) :
+	int ret = function->id ? grow((void **)&w->function, &w->n_functions, sizeof(*w->function),
+				      function->id) :
 				 -SB_EINTERNAL;
 	struct writer_function *f;
 
@@ -145,6 +145,19 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 	return w->out.bytes;
 }
 
+static int fail(int error, struct sb_err *err)
+{
+	if (!error)
+		return 0;
+	errno = error;
+	err_sys(err, SB_EFILE, "the trace could not be written to its end");
+	if (err)
+		err->sys_errno = error;
+	if (err && error == ENOSPC)
+		err_hint(err, "what was written is readable; make room, or write it elsewhere");
+	return -SB_EFILE;
+}
+
 int trace_writer_close(struct trace_writer *w, const struct trace_end *end, struct sb_err *err)
 {
 	int error;
@@ -161,12 +174,10 @@ int trace_writer_close(struct trace_writer *w, const struct trace_end *end, stru
 		forget_pieces(&w->function[i]);
 	free(w->thread);
 	free(w->function);
+	idmap_free(&w->tids);
 	free(w->version);
 	free(w->command);
 	trace_out_done(&w->out);
 	free(w);
-	errno = error;
-	if (error == ENOSPC && err_sys(err, SB_EFILE, "the trace could not be written") && err)
-		err_hint(err, "what was written before is readable; make room, or write elsewhere");
-	return error ? err_sys(err, SB_EFILE, "the trace could not be written") : 0;
+	return fail(error, err);
 }

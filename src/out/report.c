@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of `sbinject report`. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "grid.h"
+#include "out.h"
+#include "src/base/must.h"
+
+enum { FUNCTIONS_MAX = 40, THREADS_MAX = 20, PROCESSES_MAX = 20 };
+
+static const char *text_of(const char *text)
+{
+	return text ? text : "-";
+}
+
+static void add_time(struct out_grid *grid, double ns)
+{
+	char buf[32];
+
+	if (ns < 0)
+		out_grid_add(grid, "-");
+	else
+		out_grid_add(grid, "%s", out_time(ns, buf, sizeof(buf)));
+}
+
+/* A time since the trace began, in seconds: times of a trace are compared with each other. */
+static void add_since(struct out_grid *grid, const struct sum *sum, uint64_t ns)
+{
+	out_grid_add(grid, "%.6f", (double)(ns - sum->begin_ns) / 1e9);
+}
+
+static const struct sum_function *function_of(const struct sum *sum, uint32_t id)
+{
+	return &sum->function[id - 1];
+}
+
+static void add_name(struct out_grid *grid, const struct sum_function *f, enum trace_kind kind)
+{
+	out_grid_add(grid, "%s%s", kind == TRACE_DELAY ? "delay: " : "", text_of(f->name));
+}
+
+static const char *process_name(const struct sum *sum, int32_t pid)
+{
+	const struct sum_process *p = sum_process(sum, pid);
+
+	return p ? text_of(p->name) : "-";
+}
+
+/* tid and name of a thread, two cells. */
+static void add_thread(struct out_grid *grid, const struct sum_thread *t)
+{
+	if (t->tid)
+		out_grid_add(grid, "%" PRId32, t->tid);
+	else
+		out_grid_add(grid, "-");
+	out_grid_add(grid, "%s", text_of(t->name));
+}
+
+char *out_report_frame(const struct sum *sum, uint32_t key)
+{
+	const char *name;
+	char *text;
+
+	if (key == STACKS_OTHERS)
+		return must_strdup("[others]");
+	name = function_of(sum, key / 2)->name;
+	if (asprintf(&text, "%s%s", key % 2 ? "delay: " : "", text_of(name)) < 0)
+		abort();
+	return text;
+}
+
+/* ---- functions ---- */
+
+static const struct out_col function_cols[] = {
+	{ "own", OUT_FIGURE, 0 },  { "total", OUT_FIGURE, 2 }, { "calls", OUT_FIGURE, 2 },
+	{ "mean", OUT_FIGURE, 2 }, { "p50", OUT_FIGURE, 1 },   { "p90", OUT_FIGURE, 1 },
+	{ "p99", OUT_FIGURE, 1 },  { "max", OUT_FIGURE, 1 },   { "function", OUT_NAME, 2 },
+	{ "module", OUT_NAME, 2 },
+};
+
+struct row {
+	const struct sum_function *f;
+	const struct sum_times *times;
+	enum trace_kind kind;
+};
+
+static int by_own(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->times->own_ns != y->times->own_ns)
+		return x->times->own_ns < y->times->own_ns ? 1 : -1;
+	if (x->times->total_ns != y->times->total_ns)
+		return x->times->total_ns < y->times->total_ns ? 1 : -1;
+	return (x->f > y->f) - (x->f < y->f);
+}
+
+static struct row *rows_of(const struct sum *sum, size_t *n)
+{
+	struct row *row = must_calloc(2 * sum->n_functions + 1, sizeof(*row));
+
+	*n = 0;
+	for (size_t i = 0; i < sum->n_functions; i++)
+		for (int kind = 0; kind < 2; kind++)
+			if (sum->function[i].of[kind])
+				row[(*n)++] = (struct row){ &sum->function[i],
+							    sum->function[i].of[kind],
+							    (enum trace_kind)kind };
+	qsort(row, *n, sizeof(*row), by_own);
+	return row;
+}
+
+static void print_functions(FILE *to, const struct sum *sum)
+{
+	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(*function_cols),
+				 NULL, 0 };
+	size_t n;
+	struct row *row = rows_of(sum, &n);
+
+	for (size_t i = 0; i < n && i < FUNCTIONS_MAX; i++) {
+		const struct sum_times *t = row[i].times;
+
+		add_time(&grid, (double)t->own_ns);
+		add_time(&grid, (double)t->total_ns);
+		out_grid_add(&grid, "%" PRIu64, t->n);
+		add_time(&grid, (double)t->total_ns / (double)t->n);
+		add_time(&grid, sum_quantile(sum, t, 0.5));
+		add_time(&grid, sum_quantile(sum, t, 0.9));
+		add_time(&grid, sum_quantile(sum, t, 0.99));
+		add_time(&grid, (double)t->max_ns);
+		add_name(&grid, row[i].f, row[i].kind);
+		out_grid_add(&grid, "%s", text_of(row[i].f->module));
+	}
+	if (n)
+		out_grid_print(&grid, to);
+	if (n > FUNCTIONS_MAX)
+		fprintf(to, "  and %zu more (--json has all)\n", n - FUNCTIONS_MAX);
+	free(row);
+}
+
+/* ---- processes and threads ---- */
+
+static const struct out_col thread_cols[] = {
+	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "first", OUT_FIGURE, 2 },
+	{ "last", OUT_FIGURE, 2 }, { "pid", OUT_FIGURE, 2 },   { "process", OUT_TEXT, 2 },
+	{ "tid", OUT_FIGURE, 2 },  { "thread", OUT_TEXT, 2 },
+};
+
+static int by_busy(const void *a, const void *b)
+{
+	const struct sum_thread *x = *(struct sum_thread *const *)a,
+				*y = *(struct sum_thread *const *)b;
+
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns < y->busy_ns ? 1 : -1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Threads with calls, the busiest first. The caller frees. */
+static const struct sum_thread **busy_threads(const struct sum *sum, size_t *n)
+{
+	const struct sum_thread **list = must_calloc(sum->n_threads + 1, sizeof(*list));
+
+	*n = 0;
+	for (size_t i = 0; i < sum->n_threads; i++)
+		if (sum->thread[i].spans)
+			list[(*n)++] = &sum->thread[i];
+	qsort(list, *n, sizeof(*list), by_busy);
+	return list;
+}
+
+static void print_threads(FILE *to, const struct sum *sum)
+{
+	struct out_grid grid = { thread_cols, sizeof(thread_cols) / sizeof(*thread_cols), NULL, 0 };
+	size_t n;
+	const struct sum_thread **list = busy_threads(sum, &n);
+
+	for (size_t i = 0; i < n && i < THREADS_MAX; i++) {
+		const struct sum_thread *t = list[i];
+
+		add_time(&grid, (double)t->busy_ns);
+		out_grid_add(&grid, "%" PRIu64, t->spans);
+		add_since(&grid, sum, t->first_ns);
+		add_since(&grid, sum, t->last_ns);
+		out_grid_add(&grid, "%" PRId32, t->pid);
+		out_grid_add(&grid, "%s", process_name(sum, t->pid));
+		add_thread(&grid, t);
+	}
+	fputc('\n', to);
+	out_grid_print(&grid, to);
+	if (n > THREADS_MAX)
+		fprintf(to, "  and %zu more threads (--json has all)\n", n - THREADS_MAX);
+	free(list);
+}
+
+static const struct out_col process_cols[] = {
+	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "threads", OUT_FIGURE, 2 },
+	{ "pid", OUT_FIGURE, 2 },  { "process", OUT_TEXT, 2 },
+};
+
+static void print_processes(FILE *to, const struct sum *sum)
+{
+	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(*process_cols), NULL,
+				 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sum->n_processes; i++) {
+		const struct sum_process *p = &sum->process[i];
+
+		if (!p->spans || n++ >= PROCESSES_MAX)
+			continue;
+		add_time(&grid, (double)p->busy_ns);
+		out_grid_add(&grid, "%" PRIu64, p->spans);
+		out_grid_add(&grid, "%" PRIu32, p->threads);
+		out_grid_add(&grid, "%" PRId32, p->pid);
+		out_grid_add(&grid, "%s", text_of(p->name));
+	}
+	if (n > 1) {
+		fputc('\n', to);
+		out_grid_print(&grid, to);
+	} else {
+		for (size_t i = 0; i < grid.n_cells; i++)
+			free(grid.cell[i]);
+		free(grid.cell);
+	}
+	if (n > PROCESSES_MAX)
+		fprintf(to, "  and %zu more processes (--json has all)\n", n - PROCESSES_MAX);
+}
+
+/* ---- the whole ---- */
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void print_head(FILE *to, const struct sum *sum, const char *file)
+{
+	char length[32];
+
+	out_shown(to, file);
+	fprintf(to, ": %" PRIu64 " span%s", sum->spans, plural(sum->spans));
+	if (sum->spans)
+		fprintf(to, " in %s",
+			out_time((double)(sum->last_ns - sum->first_ns), length, sizeof(length)));
+	if (sum->filtered)
+		fprintf(to, "; %" PRIu64 " left out by the filter", sum->filtered);
+	if (sum->command) {
+		fputs("\nrecorded by: ", to);
+		out_shown(to, sum->command);
+	}
+	fputs("\n\n", to);
+}
+
+void out_report(FILE *to, const struct sum *sum, const char *file)
+{
+	print_head(to, sum, file);
+	print_functions(to, sum);
+	if (sum->spans)
+		print_threads(to, sum);
+	print_processes(to, sum);
+	out_report_notices(to, sum);
+}
+
+static void print_missing(FILE *to, const struct sum *sum)
+{
+	const struct trace_reading *r = &sum->reading;
+
+	if (r->ended && sum->end.lost)
+		fprintf(to,
+			"lost: %" PRIu64
+			" call%s came faster than they could be recorded: no figure has them, "
+			"but own times of their callers do\n",
+			sum->end.lost, plural(sum->end.lost));
+	if (r->ended && sum->end.filtered)
+		fprintf(to, "filtered: %" PRIu64 " call%s left out when the trace was recorded\n",
+			sum->end.filtered, sum->end.filtered == 1 ? " was" : "s were");
+	if (r->ended && sum->end.spans != r->spans)
+		fprintf(to,
+			"missing: the trace ends with %" PRIu64 " spans, %" PRIu64 " were read\n",
+			sum->end.spans, r->spans);
+	if (*r->damage)
+		fprintf(to, "damaged: %s, at byte %" PRIu64 "; what follows was not read\n",
+			r->damage, r->bytes);
+	else if (r->cut)
+		fprintf(to,
+			"cut off: the trace has no end; it was read up to byte %" PRIu64
+			", and how many calls were lost is not known\n",
+			r->bytes);
+	if (r->skipped)
+		fprintf(to, "skipped: %" PRIu64 " event%s that %s no span\n", r->skipped,
+			plural(r->skipped), r->skipped == 1 ? "is" : "are");
+	if (r->open)
+		fprintf(to, "open: %" PRIu64 " call%s began and did not end in the trace\n",
+			r->open, plural(r->open));
+}
+
+void out_report_notices(FILE *to, const struct sum *sum)
+{
+	char time[32];
+
+	print_missing(to, sum);
+	if (sum->crossing)
+		fprintf(to,
+			"crossing: %" PRIu64 " call%s of one thread overlap%s others without being "
+			"made in them (coroutines); own times there are not exact\n",
+			sum->crossing, plural(sum->crossing), sum->crossing == 1 ? "s" : "");
+	if (sum->guessed)
+		fprintf(to,
+			"estimated: the own time of %" PRIu64 " call%s, which hold a part of very "
+			"many calls\n",
+			sum->guessed, plural(sum->guessed));
+	if (sum->stacks.lost_ns)
+		fprintf(to, "stacks: %s of own time is not shown: too many different stacks\n",
+			out_time((double)sum->stacks.lost_ns, time, sizeof(time)));
+}
+
+/* ---- the slowest, the gaps ---- */
+
+static const struct out_col slow_cols[] = {
+	{ "took", OUT_FIGURE, 0 },   { "own", OUT_FIGURE, 2 }, { "at", OUT_FIGURE, 2 },
+	{ "function", OUT_NAME, 2 }, { "in", OUT_NAME, 2 },    { "pid", OUT_FIGURE, 2 },
+	{ "process", OUT_TEXT, 2 },  { "tid", OUT_FIGURE, 2 }, { "thread", OUT_TEXT, 2 },
+};
+
+void out_report_slowest(FILE *to, const struct sum *sum)
+{
+	struct out_grid grid = { slow_cols, sizeof(slow_cols) / sizeof(*slow_cols), NULL, 0 };
+
+	for (size_t i = 0; i < sum->n_slow; i++) {
+		const struct sum_slow *slow = &sum->slow[i];
+		const struct sum_thread *t = &sum->thread[slow->span.thread - 1];
+
+		add_time(&grid, (double)slow->span.dur_ns);
+		add_time(&grid, (double)slow->own_ns);
+		add_since(&grid, sum, slow->span.start_ns);
+		add_name(&grid, function_of(sum, slow->span.function), slow->span.kind);
+		if (slow->caller)
+			add_name(&grid, function_of(sum, slow->caller), slow->caller_kind);
+		else
+			out_grid_add(&grid, "-");
+		out_grid_add(&grid, "%" PRId32, t->pid);
+		out_grid_add(&grid, "%s", process_name(sum, t->pid));
+		add_thread(&grid, t);
+	}
+	if (!sum->n_slow)
+		return;
+	fprintf(to, "\nslowest (at: seconds since the trace began; in: the timed call that made "
+		    "it):\n");
+	out_grid_print(&grid, to);
+}
+
+static const struct out_col gap_cols[] = {
+	{ "lasted", OUT_FIGURE, 0 }, { "from", OUT_FIGURE, 2 },	 { "to", OUT_FIGURE, 2 },
+	{ "pid", OUT_FIGURE, 2 },    { "process", OUT_TEXT, 2 }, { "tid", OUT_FIGURE, 2 },
+	{ "thread", OUT_TEXT, 2 },
+};
+
+void out_report_gaps(FILE *to, const struct sum *sum)
+{
+	struct out_grid grid = { gap_cols, sizeof(gap_cols) / sizeof(*gap_cols), NULL, 0 };
+
+	for (size_t i = 0; i < sum->n_gaps; i++) {
+		const struct sum_gap *gap = &sum->gap[i];
+		const struct sum_thread *t = &sum->thread[gap->thread - 1];
+
+		add_time(&grid, (double)gap->dur_ns);
+		add_since(&grid, sum, gap->start_ns);
+		add_since(&grid, sum, gap->start_ns + gap->dur_ns);
+		out_grid_add(&grid, "%" PRId32, t->pid);
+		out_grid_add(&grid, "%s", process_name(sum, t->pid));
+		add_thread(&grid, t);
+	}
+	fprintf(to, "\ngaps between calls of a thread%s\n", sum->n_gaps ? ":" : ": none");
+	if (sum->n_gaps)
+		out_grid_print(&grid, to);
+}

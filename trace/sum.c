@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "sum.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "nest.h"
+#include "src/base/must.h"
+
+enum {
+	ROOTS = 32768, /* of a lane */
+	ROOTS_ALL = 2 << 20,
+	ROOTS_SHORT = 16, /* of a lane, where there are so many in all */
+	BINNED_MAX = 4096,
+};
+
+struct sum *sum_new(const struct sum_options *options)
+{
+	struct sum *s = must_calloc(1, sizeof(*s));
+
+	s->options = *options;
+	s->slow = must_calloc(options->slowest + 1, sizeof(*s->slow));
+	s->gap = must_calloc(options->gaps + 1, sizeof(*s->gap));
+	s->bin_ns = 1024;
+	return s;
+}
+
+void sum_free(struct sum *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++)
+		free(s->process[i].name);
+	for (size_t i = 0; i < s->n_threads; i++) {
+		free(s->thread[i].name);
+		free(s->thread[i].bin);
+		for (unsigned int k = 0; k < s->thread[i].n_lanes; k++)
+			nest_free(&s->thread[i].lane[k]);
+		if (s->thread[i].cover)
+			nest_free(s->thread[i].cover);
+		free(s->thread[i].cover);
+		free(s->thread[i].lane);
+	}
+	for (size_t i = 0; i < s->n_functions; i++) {
+		free(s->function[i].name);
+		free(s->function[i].module);
+		free(s->function[i].of[0]);
+		free(s->function[i].of[1]);
+	}
+	free(s->process);
+	free(s->thread);
+	free(s->function);
+	free(s->version);
+	free(s->command);
+	free(s->slow);
+	free(s->gap);
+	stacks_free(&s->stacks);
+	hist_free(&s->pool);
+	idmap_free(&s->by_pid);
+	free(s);
+}
+
+/* ---- declarations ---- */
+
+static char *copy(const char *text)
+{
+	return text ? must_strdup(text) : NULL;
+}
+
+/* Room for entry i of an array whose entries come one by one. */
+static void *room_for(void *array, size_t i, size_t size)
+{
+	return i & (i - 1) ? array : must_realloc(array, (i ? i * 2 : 1) * size);
+}
+
+static int on_about(void *ctx, const struct trace_about *about)
+{
+	struct sum *s = ctx;
+
+	s->version = copy(about->version);
+	s->command = copy(about->command);
+	s->begin_ns = about->begin_ns;
+	s->begin_unix_ns = about->begin_unix_ns;
+	s->bins_from_ns = about->begin_ns + s->options.filter.from_ns;
+	return 0;
+}
+
+static struct sum_process *process_of(const struct sum *s, int32_t pid)
+{
+	uint32_t i = idmap_get(&s->by_pid, (uint32_t)pid);
+
+	return i ? &s->process[i - 1] : NULL;
+}
+
+const struct sum_process *sum_process(const struct sum *s, int32_t pid)
+{
+	return process_of(s, pid);
+}
+
+static int on_process(void *ctx, const struct trace_process *process)
+{
+	struct sum *s = ctx;
+	struct sum_process *p = process_of(s, process->pid);
+
+	if (!p) {
+		s->process = room_for(s->process, s->n_processes, sizeof(*p));
+		p = &s->process[s->n_processes++];
+		*p = (struct sum_process){ .pid = process->pid };
+		idmap_put(&s->by_pid, (uint32_t)process->pid, (uint32_t)s->n_processes);
+	}
+	free(p->name);
+	p->name = copy(process->name);
+	return 0;
+}
+
+static int on_thread(void *ctx, const struct trace_thread *thread)
+{
+	struct sum *s = ctx;
+	struct sum_thread *t;
+
+	if (thread->id > s->n_threads) {
+		s->thread = room_for(s->thread, s->n_threads, sizeof(*t));
+		t = &s->thread[s->n_threads++];
+		*t = (struct sum_thread){ .id = thread->id, .pid = thread->pid };
+	}
+	t = &s->thread[thread->id - 1];
+	free(t->name);
+	t->name = copy(thread->name);
+	t->tid = thread->tid;
+	t->shown = trace_filter_thread(&s->options.filter, thread);
+	return 0;
+}
+
+static int on_function(void *ctx, const struct trace_function *function)
+{
+	struct sum *s = ctx;
+
+	s->function = room_for(s->function, s->n_functions, sizeof(*s->function));
+	s->function[s->n_functions++] = (struct sum_function){
+		.id = function->id,
+		.shown = trace_filter_function(&s->options.filter, function),
+		.python = function->python,
+		.name = copy(function->name),
+		.module = copy(function->module),
+	};
+	return 0;
+}
+
+static int on_end(void *ctx, const struct trace_end *end)
+{
+	((struct sum *)ctx)->end = *end;
+	return 0;
+}
+
+/* ---- the timeline ---- */
+
+static void halve(struct sum *s)
+{
+	for (size_t t = 0; t < s->n_threads; t++) {
+		uint64_t *bin = s->thread[t].bin;
+
+		for (size_t i = 0; bin && i < SUM_BINS; i++)
+			bin[i] = i < SUM_BINS / 2 ? bin[2 * i] + bin[2 * i + 1] : 0;
+	}
+	s->bin_ns *= 2;
+}
+
+static void add_bins(struct sum *s, struct sum_thread *t, uint64_t start, uint64_t end)
+{
+	uint64_t from = start > s->bins_from_ns ? start - s->bins_from_ns : 0, to;
+
+	if (!s->options.timeline || end <= s->bins_from_ns)
+		return;
+	to = end - s->bins_from_ns;
+	while (to / SUM_BINS >= s->bin_ns)
+		halve(s);
+	if (!t->bin) {
+		if (s->n_binned == BINNED_MAX)
+			return;
+		s->n_binned++;
+		t->bin = must_calloc(SUM_BINS, sizeof(*t->bin));
+	}
+	for (uint64_t i = from / s->bin_ns; from < to; i++) {
+		uint64_t next = (i + 1) * s->bin_ns < to ? (i + 1) * s->bin_ns : to;
+
+		t->bin[i] += next - from;
+		from = next;
+	}
+}
+
+/* What a call covers beside the calls in it. A group's gaps are closed evenly. */
+static void cover_gaps(struct sum *s, struct sum_thread *t, const struct nest *nest, size_t first,
+		       uint64_t start, uint64_t end)
+{
+	for (size_t i = first; i < nest->n; i++) {
+		add_bins(s, t, start, nest->root[i].start);
+		start = nest->root[i].end;
+	}
+	if (start < end)
+		add_bins(s, t, start, end);
+}
+
+/* Counted calls and the time in them: crossing ones become one. */
+static void cover(struct sum *s, struct sum_thread *t, const struct trace_span *span, uint64_t end)
+{
+	struct nest_root root = { span->start_ns, end, span->dur_ns, 0, 1, 0 };
+	struct nest *nest = t->cover = t->cover ? t->cover : must_calloc(1, sizeof(*nest));
+	enum nest_fit fit;
+	size_t first;
+
+	fit = nest_fit(nest, span->start_ns, &first);
+	if (nest->n > first && nest->root[nest->n - 1].end > root.end)
+		root.end = nest->root[nest->n - 1].end;
+	if (fit == NEST_FITS) {
+		cover_gaps(s, t, nest, first, root.start, root.end);
+	} else {
+		const struct nest_root *before = &nest->root[--first];
+
+		if (before->end < root.end)
+			cover_gaps(s, t, nest, first + 1, before->end, root.end);
+		root.dur = before->dur + (root.end > before->end ? root.end - before->end : 0);
+		root.start = before->start;
+		root.end = root.end > before->end ? root.end : before->end;
+		root.n = before->n;
+	}
+	s->roots -= nest->n;
+	nest_put(nest, first, &root);
+	nest_bound(nest, s->roots > ROOTS_ALL ? ROOTS_SHORT : ROOTS, NULL, NULL);
+	s->roots += nest->n;
+}
+
+/* ---- the slowest ---- */
+
+static bool is_slower(const struct sum_slow *a, const struct sum_slow *b)
+{
+	return a->span.dur_ns != b->span.dur_ns ? a->span.dur_ns > b->span.dur_ns :
+						  a->span.start_ns < b->span.start_ns;
+}
+
+/* A heap with the fastest of the slowest on top. */
+static void sink_down(struct sum *s, size_t i)
+{
+	for (;;) {
+		size_t least = i;
+
+		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < s->n_slow; k++)
+			if (is_slower(&s->slow[least], &s->slow[k]))
+				least = k;
+		if (least == i)
+			return;
+		s->slow[s->n_slow] = s->slow[i];
+		s->slow[i] = s->slow[least];
+		s->slow[least] = s->slow[s->n_slow];
+		i = least;
+	}
+}
+
+static void lift_up(struct sum *s, size_t i)
+{
+	while (i && is_slower(&s->slow[(i - 1) / 2], &s->slow[i])) {
+		struct sum_slow up = s->slow[(i - 1) / 2];
+
+		s->slow[(i - 1) / 2] = s->slow[i];
+		s->slow[i] = up;
+		i = (i - 1) / 2;
+	}
+}
+
+static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_span *span,
+		     uint64_t own, unsigned int lane)
+{
+	struct sum_slow slow = { *span, own, 0, TRACE_CALL, lane, true };
+	size_t i = s->n_slow;
+
+	if (!s->options.slowest)
+		return;
+	if (i == s->options.slowest) {
+		if (!is_slower(&slow, &s->slow[0]))
+			return;
+		if (s->slow[0].orphan)
+			s->thread[s->slow[0].span.thread - 1].orphans--;
+		s->slow[0] = slow;
+		sink_down(s, 0);
+	} else {
+		s->slow[s->n_slow++] = slow;
+		lift_up(s, i);
+	}
+	t->orphans++;
+	if (span->start_ns > t->orphan_last)
+		t->orphan_last = span->start_ns;
+}
+
+/* The first call that comes after another one and holds it is the one that made it. */
+static void find_callers(struct sum *s, struct sum_thread *t, const struct trace_span *span,
+			 unsigned int lane)
+{
+	uint64_t last = 0;
+
+	if (!t->orphans || span->start_ns > t->orphan_last)
+		return;
+	for (size_t i = 0; i < s->n_slow; i++) {
+		struct sum_slow *slow = &s->slow[i];
+
+		if (!slow->orphan || slow->span.thread != span->thread)
+			continue;
+		if (slow->lane == lane && slow->span.start_ns >= span->start_ns) {
+			slow->orphan = false;
+			slow->caller = span->function;
+			slow->caller_kind = span->kind;
+			t->orphans--;
+		} else if (slow->span.start_ns > last) {
+			last = slow->span.start_ns;
+		}
+	}
+	t->orphan_last = last;
+}
+
+/* ---- spans ---- */
+
+static void merge_trees(struct nest_root *into, const struct nest_root *from, void *ctx)
+{
+	stacks_join(ctx, &into->tree, from->tree);
+}
+
+static unsigned int choose_lane(struct sum_thread *t, uint64_t start, enum nest_fit *fit,
+				size_t *first)
+{
+	for (unsigned int i = 0; i < t->n_lanes; i++) {
+		*fit = nest_fit(&t->lane[i], start, first);
+		if (*fit != NEST_CROSSES)
+			return i;
+	}
+	*fit = NEST_FITS;
+	*first = 0;
+	if (t->n_lanes < SUM_LANES) {
+		t->lane = must_realloc(t->lane, (t->n_lanes + 1) * sizeof(*t->lane));
+		t->lane[t->n_lanes++] = (struct nest){ 0 };
+		return t->n_lanes - 1;
+	}
+	return SUM_LANES;
+}
+
+static uint32_t tree_of(struct sum *s, const struct trace_span *span, uint64_t own, bool counted)
+{
+	uint32_t key = span->function * 2 + (span->kind == TRACE_DELAY);
+
+	return s->options.stacks ? stacks_new(&s->stacks, key, counted ? own : 0) : 0;
+}
+
+/* Puts the calls made in it into a call. Returns their durations. */
+static uint64_t take_calls(struct sum *s, struct nest *nest, size_t first, enum nest_fit fit,
+			   struct nest_root *root)
+{
+	uint64_t inner = 0;
+
+	if (fit == NEST_GUESSED) {
+		inner = nest_part(nest, first, root->start).dur;
+		s->guessed++;
+	}
+	for (size_t i = first; i < nest->n; i++) {
+		inner += nest->root[i].dur;
+		if (nest->root[i].end > root->end)
+			root->end = nest->root[i].end;
+	}
+	return inner;
+}
+
+static void take_trees(struct sum *s, const struct nest *nest, size_t first, uint32_t tree)
+{
+	for (size_t i = first; s->options.stacks && i < nest->n; i++)
+		if (nest->root[i].tree)
+			stacks_take(&s->stacks, tree, nest->root[i].tree);
+}
+
+/* Nests a call. Returns its own time; root gets its end with all calls in it. */
+static uint64_t nest_span(struct sum *s, struct sum_thread *t, const struct trace_span *span,
+			  bool counted, unsigned int *lane, uint64_t *end)
+{
+	struct nest_root root = { .start = span->start_ns, .dur = span->dur_ns, .n = 1 };
+	enum nest_fit fit;
+	struct nest *nest;
+	uint64_t inner, own;
+	size_t first;
+
+	root.end = root.start + root.dur;
+	*lane = choose_lane(t, root.start, &fit, &first);
+	*end = root.end;
+	s->crossing += *lane > 0;
+	if (*lane == SUM_LANES) { /* by itself */
+		uint32_t tree = tree_of(s, span, root.dur, counted);
+
+		stacks_join(&s->stacks, &s->stack_list, tree);
+		return root.dur;
+	}
+	nest = &t->lane[*lane];
+	inner = take_calls(s, nest, first, fit, &root);
+	own = root.dur > inner ? root.dur - inner : 0;
+	root.covered = root.end - root.start;
+	root.tree = tree_of(s, span, own, counted);
+	take_trees(s, nest, first, root.tree);
+	*end = root.end;
+	s->roots -= nest->n;
+	nest_put(nest, first, &root);
+	nest_bound(nest, s->roots > ROOTS_ALL ? ROOTS_SHORT : ROOTS,
+		   s->options.stacks ? merge_trees : NULL, &s->stacks);
+	s->roots += nest->n;
+	return own;
+}
+
+static void add_times(struct sum *s, const struct trace_span *span, uint64_t own)
+{
+	struct sum_times **at = &s->function[span->function - 1].of[span->kind], *times;
+
+	if (!*at) {
+		*at = must_calloc(1, sizeof(**at));
+		(*at)->min_ns = UINT64_MAX;
+	}
+	times = *at;
+	times->n++;
+	times->total_ns += span->dur_ns;
+	times->own_ns += own;
+	times->min_ns = span->dur_ns < times->min_ns ? span->dur_ns : times->min_ns;
+	times->max_ns = span->dur_ns > times->max_ns ? span->dur_ns : times->max_ns;
+	hist_add(&s->pool, &times->hist, span->dur_ns);
+}
+
+static void add_range(uint64_t *first, uint64_t *last, bool any, uint64_t start, uint64_t end)
+{
+	*first = any && *first < start ? *first : start;
+	*last = any && *last > end ? *last : end;
+}
+
+static int on_span(void *ctx, const struct trace_span *in)
+{
+	struct sum *s = ctx;
+	struct sum_thread *t = &s->thread[in->thread - 1];
+	struct trace_span span = *in;
+	uint64_t own, end;
+	unsigned int lane;
+	bool counted;
+
+	if (span.dur_ns > UINT64_MAX - span.start_ns)
+		span.dur_ns = UINT64_MAX - span.start_ns;
+	counted = t->shown && s->function[span.function - 1].shown &&
+		  trace_filter_time(&s->options.filter, span.start_ns - s->begin_ns);
+	s->filtered += !counted;
+	if (!t->shown)
+		return 0;
+	own = nest_span(s, t, &span, counted, &lane, &end);
+	find_callers(s, t, &span, lane);
+	if (!counted)
+		return 0;
+	add_times(s, &span, own);
+	add_slow(s, t, &span, own, lane);
+	cover(s, t, &span, end);
+	add_range(&s->first_ns, &s->last_ns, s->spans, span.start_ns, end);
+	add_range(&t->first_ns, &t->last_ns, t->spans, span.start_ns, end);
+	s->spans++;
+	t->spans++;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void add_gap(struct sum *s, const struct sum_gap *gap)
+{
+	size_t i = s->n_gaps;
+
+	if (gap->dur_ns < s->options.gap_min_ns || !s->options.gaps)
+		return;
+	if (i == s->options.gaps && s->gap[i - 1].dur_ns >= gap->dur_ns)
+		return;
+	i -= i == s->options.gaps;
+	for (; i && s->gap[i - 1].dur_ns < gap->dur_ns; i--)
+		s->gap[i] = s->gap[i - 1];
+	s->gap[i] = *gap;
+	s->n_gaps += s->n_gaps < s->options.gaps;
+}
+
+static void finish_thread(struct sum *s, struct sum_thread *t)
+{
+	const struct nest *nest = t->cover;
+	struct sum_process *p = process_of(s, t->pid);
+
+	for (size_t i = 0; nest && i < nest->n; i++) {
+		t->busy_ns += nest->root[i].dur;
+		if (i)
+			add_gap(s,
+				&(struct sum_gap){ t->id, nest->root[i - 1].end,
+						   nest->root[i].start - nest->root[i - 1].end });
+	}
+	if (nest && nest->closed > s->gaps_closed_ns)
+		s->gaps_closed_ns = nest->closed;
+	for (unsigned int i = 0; i < t->n_lanes; i++)
+		for (size_t k = 0; s->options.stacks && k < t->lane[i].n; k++)
+			stacks_join(&s->stacks, &s->stack_list, t->lane[i].root[k].tree);
+	if (!p || !t->spans)
+		return;
+	p->threads++;
+	p->spans += t->spans;
+	p->busy_ns += t->busy_ns;
+}
+
+static int slower_first(const void *a, const void *b)
+{
+	return is_slower(a, b) ? -1 : is_slower(b, a);
+}
+
+int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
+{
+	static const struct trace_sink sink = {
+		.about = on_about,
+		.process = on_process,
+		.thread = on_thread,
+		.function = on_function,
+		.span = on_span,
+		.end = on_end,
+	};
+	int ret = trace_read(fd, name, &sink, s, &s->reading, err);
+
+	for (size_t i = 0; i < s->n_threads; i++)
+		finish_thread(s, &s->thread[i]);
+	qsort(s->slow, s->n_slow, sizeof(*s->slow), slower_first);
+	if (s->options.stacks)
+		stacks_total(&s->stacks, &s->stack_list);
+	return ret;
+}
+
+double sum_quantile(const struct sum *s, const struct sum_times *times, double q)
+{
+	uint64_t rank = (uint64_t)(q * (double)times->n), ns;
+
+	rank += (double)rank < q * (double)times->n;
+	if (times->hist.incomplete || !times->n)
+		return -1;
+	ns = hist_rank(&s->pool, &times->hist, rank ? rank : 1);
+	ns = ns < times->min_ns ? times->min_ns : ns;
+	return (double)(ns > times->max_ns ? times->max_ns : ns);
+}

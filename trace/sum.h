@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_TRACE_SUM_H
+#define SB_TRACE_SUM_H
+
+#include "filter.h"
+#include "hist.h"
+#include "idmap.h"
+#include "read.h"
+#include "stacks.h"
+
+/*
+ * What a trace sums up to. One pass over the file; memory is bounded by functions, threads and open
+ * calls, not by spans.
+ *
+ *	struct sum *sum = sum_new(&options);	options are copied, what they point to is borrowed
+ *	sum_read(sum, fd, name, &err);		once
+ *	... its fields ...
+ *	sum_free(sum);
+ *
+ * Own time is the duration without the calls (and delays) made in it, as far as they are in the
+ * trace. Filters of functions and times choose what is counted, not what is nested: the own time of
+ *a call does not change with them. A thread that is filtered out is not looked at.
+ */
+enum { SUM_LANES = 8, SUM_BINS = 1024 };
+
+struct sum_options {
+	struct trace_filter filter;
+	size_t slowest; /* how many */
+	size_t gaps;	/* how many */
+	uint64_t gap_min_ns;
+	bool timeline, stacks;
+};
+
+struct sum_times {
+	uint64_t n, total_ns, own_ns, min_ns, max_ns;
+	struct hist hist;
+};
+
+struct sum_function {
+	uint32_t id;
+	bool shown, python;
+	char *name, *module;
+	struct sum_times *of[2]; /* by kind; NULL: no span */
+};
+
+struct sum_process {
+	int32_t pid;
+	char *name;
+	uint32_t threads; /* with spans */
+	uint64_t spans, busy_ns;
+};
+
+struct nest;
+struct sum_thread {
+	uint32_t id;
+	int32_t pid, tid;
+	char *name;
+	bool shown;
+	uint64_t spans;
+	uint64_t busy_ns; /* in calls that are not in another one */
+	uint64_t first_ns, last_ns;
+	uint64_t *bin; /* of the timeline: ns in calls */
+	/* inner */
+	struct nest *lane, *cover;
+	unsigned int n_lanes;
+	size_t orphans;
+	uint64_t orphan_last;
+};
+
+struct sum_slow {
+	struct trace_span span;
+	uint64_t own_ns;
+	uint32_t caller; /* function; 0: none is known */
+	enum trace_kind caller_kind;
+	unsigned int lane;
+	bool orphan;
+};
+
+struct sum_gap {
+	uint32_t thread;
+	uint64_t start_ns, dur_ns; /* CLOCK_MONOTONIC */
+};
+
+struct sum {
+	struct sum_options options;
+	struct trace_reading reading;
+	char *version, *command;
+	uint64_t begin_ns, begin_unix_ns;
+	struct trace_end end; /* if reading.ended */
+	struct sum_process *process;
+	struct sum_thread *thread; /* by id - 1 */
+	struct sum_function *function;
+	size_t n_processes, n_threads, n_functions;
+	uint64_t spans;		    /* counted */
+	uint64_t filtered;	    /* not counted: the filter */
+	uint64_t first_ns, last_ns; /* of what was counted; CLOCK_MONOTONIC */
+	uint64_t crossing, guessed; /* calls whose own time is not exact (nest.h) */
+	struct sum_slow *slow;	    /* the slowest first */
+	size_t n_slow;
+	struct sum_gap *gap; /* the longest first */
+	size_t n_gaps;
+	uint64_t gaps_closed_ns; /* shorter gaps than that may be missing */
+	uint64_t bin_ns, bins_from_ns;
+	size_t n_binned; /* threads with bins */
+	struct stacks stacks;
+	uint32_t stack_list;
+	struct hist_pool pool;
+	size_t roots;	     /* inner: of all nests */
+	struct idmap by_pid; /* inner: index + 1 of a process */
+};
+
+struct sum *sum_new(const struct sum_options *options);
+/* 0 or a negative code, as trace_read(). */
+int sum_read(struct sum *sum, int fd, const char *name, struct sb_err *err);
+void sum_free(struct sum *sum);
+
+/* NULL: unknown. */
+const struct sum_process *sum_process(const struct sum *sum, int32_t pid);
+
+/* A quantile of durations, 0 to 1, within 3 %; -1: unknown. */
+double sum_quantile(const struct sum *sum, const struct sum_times *times, double q);
+
+#endif
