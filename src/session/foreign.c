@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "inject/arch/arch.h"
+#include "inject/memory.h"
 #include "src/base/maps.h"
 #include "src/base/text.h"
 
@@ -116,16 +118,17 @@ static size_t link_places(int fd, char *path, uint32_t size, uint32_t *id)
 	return kind == PERF_EVENT_UPROBE || kind == PERF_EVENT_URETPROBE;
 }
 
-static void add(struct foreign *out, const char *path, pid_t pid, const char *name, size_t places)
+static struct foreign_probe *add(struct foreign *out, const char *path, pid_t pid, const char *name,
+				 size_t places)
 {
 	struct foreign_probe *p;
 	struct stat st = { 0 };
 
 	for (size_t i = 0; i < out->n; i++) {
 		p = &out->probe[i];
-		if (p->pid == pid && !strcmp(p->path, path) && !strcmp(p->name, name)) {
+		if (!p->off && p->pid == pid && !strcmp(p->path, path) && !strcmp(p->name, name)) {
 			p->places += places;
-			return;
+			return p;
 		}
 	}
 	out->probe = realloc(out->probe, (out->n + 1) * sizeof(*p));
@@ -138,6 +141,17 @@ static void add(struct foreign *out, const char *path, pid_t pid, const char *na
 	};
 	snprintf(p->path, sizeof(p->path), "%s", path);
 	snprintf(p->name, sizeof(p->name), "%s", name);
+	return p;
+}
+
+/* perf's events by that name: each by itself, since each has a breakpoint or has none. */
+static void add_off(struct foreign *out, const char *path, const char *offset)
+{
+	struct foreign_probe *p = add(out, path, 0, "an event of tracefs, on by perf", 0);
+
+	p->off = true;
+	p->offset = strtoull(offset, NULL, 0);
+	p->places = 1;
 }
 
 /* A tool may have named the file by a descriptor of its own: resolve it. */
@@ -285,10 +299,13 @@ static void read_events(struct foreign *out, const char *root)
 		    sscanf(line, "%*1[pr]:%255s %4095s", event, path) != 2)
 			continue;
 		colon = strrchr(path, ':');
-		if (!colon || !event_is_on(root, event))
+		if (!colon)
 			continue;
 		*colon = '\0';
-		add(out, path, 0, "tracefs", 1);
+		if (event_is_on(root, event))
+			add(out, path, 0, "tracefs", 1);
+		else
+			add_off(out, path, colon + 1);
 	}
 	if (f)
 		fclose(f);
@@ -312,11 +329,43 @@ void foreign_free(struct foreign *foreign)
 	foreign->n = 0;
 }
 
+/* The file of this mapping is the probe's, and the probe's place in it has a breakpoint. */
+static bool is_armed(const struct foreign_probe *probe, pid_t pid, const struct map_entry *m)
+{
+	uint64_t at = probe->offset - m->offset;
+	uint8_t insn[sizeof(arch->trap_insn)];
+	struct memory mem;
+	bool armed;
+
+	if (!m->x || m->inode != probe->inode || at >= m->end - m->start ||
+	    memory_open(&mem, pid, NULL) < 0)
+		return false;
+	armed = memory_peek(&mem, m->start + at, insn, arch->trap_len) == arch->trap_len &&
+		!memcmp(insn, arch->trap_insn, arch->trap_len);
+	memory_close(&mem);
+	return armed;
+}
+
+static bool is_armed_in(const struct foreign_probe *probe, pid_t pid)
+{
+	bool armed = false;
+	struct maps maps;
+
+	if (maps_read(pid ? pid : getpid(), &maps, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < maps.count && !armed; i++)
+		armed = is_armed(probe, pid ? pid : getpid(), &maps.entry[i]);
+	maps_free(&maps);
+	return armed;
+}
+
 bool foreign_is_in(const struct foreign_probe *probe, pid_t pid, const char *path)
 {
 	char theirs[4352];
 	struct stat st;
 
+	if (probe->off && !is_armed_in(probe, pid))
+		return false;
 	if (pid)
 		snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", pid, path);
 	else

@@ -38,6 +38,23 @@ hits=$(j targets.0.hits)
 finish before "$target"
 more 'hits beside a uprobe' "$hits" 1000
 
+# perf enables the event without tracefs: doctor names it while perf records, and not before.
+if command -v perf >/dev/null && [ "$(id -u)" -eq 0 ]; then
+	start perf "$T/probed" -r
+	target=$pid
+	echo "p:uprobes/$event $T/probed:$offset" >>$tracing/uprobe_events || fail 'no uprobe'
+	by_perf() { "$SB" doctor -p "$target" | grep -q "uprobes of another tool  *an event of tracefs, on by perf: $T/probed, 1 place$"; }
+	! by_perf || fail 'doctor names an event that no tool has enabled'
+	perf record -q -e "uprobes:$event" -p "$target" -o "$T/perf.data" >/dev/null 2>&1 &
+	recorder=$!
+	pids+=("$recorder")
+	wait_for 10 by_perf || fail "perf is not named: $("$SB" doctor -p "$target")"
+	kill -INT "$recorder"
+	wait "$recorder"
+	unprobe
+	finish perf "$target"
+fi
+
 start after "$T/probed" -n 100000 -g "$T/gate" -w
 target=$pid
 probe

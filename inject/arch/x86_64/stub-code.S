@@ -586,7 +586,9 @@ stub_common:
 	jnz	.Lkept_close
 	test	$FLAG_DELAY, %al
 	jz	.Lfilter
-.Lkept_start:
+.Lkept_start:				/* not while work before the call is under way: it would
+					 * pass beside that, up to the depth of the reorder buffer */
+	lfence
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
@@ -904,6 +906,7 @@ stub_common:
 	and	$1, %ebx
 	shr	%r10
 	jnz	1f
+	lfence
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax

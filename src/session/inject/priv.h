@@ -379,6 +379,8 @@ size_t inject_pids(struct session_core *core, pid_t **pids);
 void inject_apply(struct session_core *core, size_t target);
 void inject_time(struct session_core *core, size_t target, bool on);
 double inject_slowdown(struct session_core *core, size_t target, uint64_t now);
+/* The share of a thread's time, in ticks, that went into delays. */
+double slow_share(double injected, double overrun, double ticks);
 void inject_counts(struct session_core *core, size_t first, size_t n, struct result_counts *counts);
 void inject_result(struct session_core *core, struct result *res);
 void inject_spans(struct session_core *core, size_t target, struct result_spans *spans);

@@ -13,6 +13,8 @@
 
 enum { SHORT_MS = 200 };
 
+#define RAN_LEAST 0.125
+
 static struct slow_look *look_of(struct inject_session *s, struct record *rec, size_t target,
 				 size_t slots)
 {
@@ -35,17 +37,26 @@ static double slowdown(double share)
 }
 
 /*
- * The share of a thread's time between two looks that went into its delays. A thread does not run
- * while its delay is interrupted: that time does not count.
+ * A thread does not run while its delay is interrupted: that time does not count. It is booked when
+ * the delay ends, so that a part of it may be older than the first look. In a crowd of threads that
+ * wait for a processor that part is as long as the whole time, hence RAN_LEAST: without it a single
+ * delay of 51 us was all of a second.
  */
-static double share(const struct page_spent *from, const struct page_spent *to, double ticks)
+double slow_share(double injected, double overrun, double ticks)
 {
-	double injected = (double)to->injected - (double)from->injected;
-	double ran = ticks - ((double)to->overrun - (double)from->overrun);
+	double ran = ticks - overrun;
 
 	if (injected <= 0)
 		return 0;
+	if (ran < ticks * RAN_LEAST)
+		ran = ticks * RAN_LEAST;
 	return ran > injected ? injected / ran : 1;
+}
+
+static double share(const struct page_spent *from, const struct page_spent *to, double ticks)
+{
+	return slow_share((double)to->injected - (double)from->injected,
+			  (double)to->overrun - (double)from->overrun, ticks);
 }
 
 /* The largest recent share of any one thread of a process. */
