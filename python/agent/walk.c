@@ -107,10 +107,17 @@ static bool pointers_grow(struct pointers *p)
 	return true;
 }
 
+/* free() itself may be a target: each call of it would take the delay, with the GIL held. */
+static void release(void *memory)
+{
+	if (memory)
+		free(memory);
+}
+
 static void pointers_free(struct pointer_set *set)
 {
 	for (size_t i = 0; i < sizeof(set->part) / sizeof(*set->part); i++)
-		free(set->part[i].slot);
+		release(set->part[i].slot);
 }
 
 /* Adds it and returns whether it was there before. It is held until the walk ends. */
@@ -402,8 +409,8 @@ void walk_drop(void)
 	}
 	for (size_t i = 0; i < was.n_kept; i++)
 		Py_DecRef(was.kept[i]);
-	free(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
-	free(was.kept);
+	release(was.todo); /* NOLINT(*unix.Malloc): `place` has none of it any more */
+	release(was.kept);
 	pointers_free(&was.seen);
 	pointers_free(&was.parents);
 }

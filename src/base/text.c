@@ -188,3 +188,16 @@ char *text_middle(const char *s, size_t columns)
 		abort();
 	return cut;
 }
+
+void text_role(const char *title, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	for (const char *c = title; *c && used + 1 < size; c++) {
+		if (*c < '0' || *c > '9')
+			buf[used++] = *c;
+		else if (!used || buf[used - 1] != '#')
+			buf[used++] = '#';
+	}
+	buf[used] = '\0';
+}

@@ -37,6 +37,12 @@ size_t text_clip(const char *s, size_t columns);
 /* s in so many columns: "..." replaces the middle of a text that is too long. The caller frees. */
 char *text_middle(const char *s, size_t columns);
 
+/*
+ * The role of a process by its title. Ranks and workers of one kind have numbers in their titles
+ * ("TP0", "worker-12/16"): with '#' for each number they have one role.
+ */
+void text_role(const char *title, char *buf, size_t size);
+
 char *text_dup(const char *s); /* NULL stays NULL */
 
 #endif

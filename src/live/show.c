@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Output during a sweep: the line on the terminal, --events. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 #include "job.h"
 #include "inject/clock.h"
+#include "src/base/text.h"
 
 static void read_word(pid_t pid, const char *file, char *buf, size_t size)
 {
@@ -25,25 +25,13 @@ static void read_word(pid_t pid, const char *file, char *buf, size_t size)
 	buf[strcspn(buf, "\n")] = '\0';
 }
 
-/*
- * Ranks and workers of one kind carry numbers in their titles ("TP0", "worker-12/16"): without
- * numbers they are one role. A title that a program has set is more exact than the program's name.
- */
+/* A title that a program has set is more exact than the program's name. */
 void sweep_role(pid_t pid, char *buf, size_t size)
 {
 	char title[256];
-	size_t used = 0;
 
 	read_word(pid, "comm", title, sizeof(title));
-	for (const char *c = title; *c && used + 1 < size; c++) {
-		if (!isdigit((unsigned char)*c))
-			buf[used++] = *c;
-		else if (!used || buf[used - 1] != '#')
-			buf[used++] = '#';
-	}
-	buf[used] = '\0';
-	if (!used)
-		snprintf(buf, size, "process");
+	text_role(*title ? title : "process", buf, size);
 }
 
 static double seconds(clockid_t id)

@@ -40,6 +40,25 @@ void out_shown(FILE *to, const char *name)
 	free(shown);
 }
 
+char *out_target_name(const struct result_target *target)
+{
+	const char *spec = target->spec ? target->spec : "-";
+	char *name;
+
+	if ((target->pid ? asprintf(&name, "%s pid=%d", spec, (int)target->pid) :
+			   asprintf(&name, "%s", spec)) < 0)
+		abort();
+	return name;
+}
+
+void out_target(FILE *to, const struct result_target *target)
+{
+	char *name = out_target_name(target);
+
+	out_shown(to, name);
+	free(name);
+}
+
 void out_grid_add(struct out_grid *grid, const char *fmt, ...)
 {
 	char *text = NULL;

@@ -43,6 +43,14 @@ size_t out_columns(FILE *to);
 /* Prints a name from outside in a form that is safe to show. */
 void out_shown(FILE *to, const char *name);
 
+/*
+ * A target's name as all tables and notices show it, with the process that pid= limits it to: two
+ * targets may differ by that alone. The caller frees out_target_name().
+ */
+struct result_target;
+char *out_target_name(const struct result_target *target);
+void out_target(FILE *to, const struct result_target *target);
+
 /* Does the stream take escapes: a terminal, not a dumb one, and NO_COLOR unset or empty? */
 bool out_has_colour(FILE *to);
 

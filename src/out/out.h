@@ -66,6 +66,7 @@ struct out_status {
 		double given_ns; /* mean of the interval, < 0: none */
 		bool timed;	 /* how long its calls take is measured */
 		double took_ns;	 /* mean of the calls that returned in the interval, < 0: none */
+		pid_t pid;	 /* pid=; 0: not given */
 	} * target;
 };
 void out_status(FILE *to, const struct out_status *st, bool terminal);

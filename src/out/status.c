@@ -21,6 +21,8 @@ static void print_target(FILE *to, const struct out_status_target *target, doubl
 	double per_s = interval_s > 0 ? (double)target->delta.hits / interval_s : NAN;
 
 	out_shown(to, target->spec);
+	if (target->pid)
+		fprintf(to, " pid=%d", (int)target->pid);
 	fprintf(to, " hits %" PRIu64 " %s/s given %s", target->total.hits,
 		out_rate(per_s, rate, sizeof(rate)),
 		target->given_ns < 0 ? "-" : out_time(target->given_ns, given, sizeof(given)));

@@ -11,10 +11,12 @@
 #include <string.h>
 #include "grid.h"
 #include "times.h"
+#include "src/base/text.h"
 
 #define NOTICES_MAX   10 /* of one kind; the rest is counted */
 #define PROCESSES_MAX 20
-#define ROLES_FROM    9 /* from so many processes on they are shown by name */
+#define ROLES_FROM    9 /* from so many processes on they are shown by role */
+#define ROLE_MAX      64
 
 static const struct out_col target_cols[] = {
 	{ "target", OUT_NAME, 0 },  { "mechanism", OUT_TEXT, 2 }, { "sites", OUT_FIGURE, 2 },
@@ -59,13 +61,21 @@ static void add_mechanisms(struct out_grid *grid, const struct result_target *ta
 	out_grid_add(grid, "%s", *text ? text : "-");
 }
 
+static void add_target_name(struct out_grid *grid, const struct result_target *target)
+{
+	char *name = out_target_name(target);
+
+	out_grid_add(grid, "%s", name);
+	free(name);
+}
+
 static void add_target(struct out_grid *grid, const struct result_target *target)
 {
 	bool hooked = was_hooked(target), timed = hooked && target->active_s > 0;
 	const struct result_counts *counts = &target->counts;
 	char rate[32];
 
-	out_grid_add(grid, "%s", target->spec ? target->spec : "-");
+	add_target_name(grid, target);
 	add_mechanisms(grid, target);
 	add_count(grid, true, target->n_sites);
 	add_count(grid, true, target->procs);
@@ -92,10 +102,11 @@ static const struct notice notices[] = {
 	{ "refused", OUTCOME_REFUSED, "no site could be hooked" },
 };
 
-static void print_notice(FILE *to, const char *label, const char *name, const char *why)
+static void print_notice(FILE *to, const char *label, const struct result_target *target,
+			 const char *why)
 {
 	fprintf(to, "%s: ", label);
-	out_shown(to, name);
+	out_target(to, target);
 	fputs(": ", to);
 	out_shown(to, why);
 	fputc('\n', to);
@@ -117,8 +128,7 @@ static void print_outcomes(FILE *to, const struct result *res, const struct noti
 
 		if (target->outcome != notice->outcome || n++ >= NOTICES_MAX)
 			continue;
-		print_notice(to, notice->label, target->spec,
-			     told ? target->reason : notice->otherwise);
+		print_notice(to, notice->label, target, told ? target->reason : notice->otherwise);
 	}
 	print_more(to, n, NOTICES_MAX);
 }
@@ -129,7 +139,7 @@ static void print_refused(FILE *to, const struct result_target *target)
 	if (!target->n_refused)
 		return;
 	fprintf(to, "%zu site%s of ", target->n_refused, target->n_refused > 1 ? "s" : "");
-	out_shown(to, target->spec);
+	out_target(to, target);
 	fputs(" not hooked:\n", to);
 	for (size_t i = 0; i < target->n_refused && i < NOTICES_MAX; i++) {
 		fputs("  ", to);
@@ -150,7 +160,7 @@ static void print_overrun(FILE *to, const struct result_target *target)
 	if (target->counts.overrun_ns < target->counts.injected_ns / 1000 + 1)
 		return;
 	fputs("overrun: ", to);
-	out_shown(to, target->spec);
+	out_target(to, target);
 	fprintf(to,
 		": %s in which its delays were interrupted (preemption), not "
 		"counted as injected\n",
@@ -161,7 +171,7 @@ static void print_unknown_given(FILE *to, const struct result_target *target)
 {
 	if (!target->counts.delayed || target->given.known)
 		return;
-	print_notice(to, "given unknown", target->spec,
+	print_notice(to, "given unknown", target,
 		     *target->given.reason ? target->given.reason : "not measured");
 }
 
@@ -243,11 +253,9 @@ static const struct out_col process_cols[] = {
 	{ "injected", OUT_FIGURE, 2 },
 };
 
-static void add_role_name(struct out_grid *grid, const struct result_process *process)
+static const char *name_of(const struct result_process *process)
 {
-	const char *name = process->comm ? process->comm : "-";
-
-	out_grid_add(grid, "%s", process->pid ? name : "(children not followed)");
+	return !process->pid ? "(children not followed)" : process->comm ? process->comm : "-";
 }
 
 static void add_process_head(struct out_grid *grid, const struct result_process *process)
@@ -257,14 +265,17 @@ static void add_process_head(struct out_grid *grid, const struct result_process 
 	else
 		out_grid_add(grid, "-");
 	add_count(grid, process->pid != 0, process->generation);
-	add_role_name(grid, process);
+	out_grid_add(grid, "%s", name_of(process));
 }
 
 static void add_process_row(struct out_grid *grid, const struct result_process *process,
-			    const char *spec, const struct result_counts *counts)
+			    const struct result_target *target, const struct result_counts *counts)
 {
 	add_process_head(grid, process);
-	out_grid_add(grid, "%s", spec ? spec : "-");
+	if (target)
+		add_target_name(grid, target);
+	else
+		out_grid_add(grid, "-");
 	add_count(grid, counts, counts ? counts->hits : 0);
 	add_count(grid, counts, counts ? counts->delayed : 0);
 	add_time(grid, counts, counts ? (double)counts->injected_ns : 0);
@@ -279,7 +290,7 @@ static void add_process(struct out_grid *grid, const struct result *res,
 	for (size_t i = 0; process->counts && i < res->n_targets; i++) {
 		if (!process->counts[i].hits)
 			continue;
-		add_process_row(grid, process, res->target[i].spec, &process->counts[i]);
+		add_process_row(grid, process, &res->target[i], &process->counts[i]);
 		rows++;
 	}
 	if (!rows)
@@ -300,7 +311,7 @@ static void print_processes(FILE *to, const struct result *res, size_t most)
 	print_more(to, res->n_processes, most);
 }
 
-/* Of many processes most do the same work: processes of one name are added up. */
+/* Of many processes most do the same work: processes of one role are added up. */
 
 static const struct out_col role_cols[] = {
 	{ "procs", OUT_FIGURE, 0 }, { "name", OUT_TEXT, 2 },	  { "target", OUT_NAME, 2 },
@@ -309,7 +320,25 @@ static const struct out_col role_cols[] = {
 
 static bool same_role(const struct result_process *a, const struct result_process *b)
 {
-	return !a->pid == !b->pid && !strcmp(a->comm ? a->comm : "-", b->comm ? b->comm : "-");
+	char one[ROLE_MAX], other[ROLE_MAX];
+
+	text_role(name_of(a), one, sizeof(one));
+	text_role(name_of(b), other, sizeof(other));
+	return !a->pid == !b->pid && !strcmp(one, other);
+}
+
+/* The name of all processes of the role, or what their names have in common. */
+static void add_role_name(struct out_grid *grid, const struct result *res,
+			  const struct result_process *role)
+{
+	const char *name = name_of(role);
+	char common[ROLE_MAX];
+
+	text_role(name, common, sizeof(common));
+	for (size_t i = 0; i < res->n_processes && name != common; i++)
+		if (same_role(&res->process[i], role) && strcmp(name_of(&res->process[i]), name))
+			name = common;
+	out_grid_add(grid, "%s", name);
 }
 
 static bool is_first(const struct result *res, size_t process)
@@ -340,12 +369,16 @@ static size_t add_up_role(const struct result *res, const struct result_process 
 	return n;
 }
 
-static void add_role_row(struct out_grid *grid, const struct result_process *role, size_t procs,
-			 const char *spec, const struct result_counts *sum)
+static void add_role_row(struct out_grid *grid, const struct result *res,
+			 const struct result_process *role, size_t procs,
+			 const struct result_target *target, const struct result_counts *sum)
 {
 	out_grid_add(grid, "%zu", procs);
-	add_role_name(grid, role);
-	out_grid_add(grid, "%s", spec);
+	add_role_name(grid, res, role);
+	if (target)
+		add_target_name(grid, target);
+	else
+		out_grid_add(grid, "-");
 	add_count(grid, sum, sum ? sum->hits : 0);
 	add_count(grid, sum, sum ? sum->delayed : 0);
 	add_time(grid, sum, sum ? (double)sum->injected_ns : 0);
@@ -376,11 +409,11 @@ static void add_role(struct out_grid *grid, const struct result *res,
 	for (size_t t = 0; t < res->n_targets; t++) {
 		procs = add_up_role(res, role, t, &sum);
 		if (procs)
-			add_role_row(grid, role, procs, res->target[t].spec, &sum);
+			add_role_row(grid, res, role, procs, &res->target[t], &sum);
 	}
 	memset(&sum, 0, sizeof(sum));
 	if (unhit)
-		add_role_row(grid, role, unhit, "-", role->counts ? &sum : NULL);
+		add_role_row(grid, res, role, unhit, NULL, role->counts ? &sum : NULL);
 }
 
 static void print_roles(FILE *to, const struct result *res)
@@ -468,7 +501,7 @@ static void print_functions(FILE *to, const struct result_target *target)
 	}
 	if (n) {
 		fputs("\nfunctions of ", to);
-		out_shown(to, target->spec);
+		out_target(to, target);
 		fprintf(to, ": %zu of %zu were called\n", called, n);
 	}
 	if (called)

@@ -45,8 +45,10 @@ static void add_target(struct out_grid *grid, const struct result_target *target
 {
 	const struct result_times *t = &target->times;
 	bool known = target->n_sites, some = t->calls; /* never hooked: unknown, not 0 */
+	char *name = out_target_name(target);
 
-	out_grid_add(grid, "%s", target->spec ? target->spec : "-");
+	out_grid_add(grid, "%s", name);
+	free(name);
 	add_count(grid, known, t->calls);
 	add_time(grid, some, some ? (double)t->inclusive_ns / (double)t->calls : 0);
 	add_time(grid, some, (double)t->p50_ns);
@@ -148,7 +150,7 @@ static void print_untimed(FILE *to, const struct result_target *target)
 	list = reasons_of(target, &n);
 	fprintf(to, "not timed: %zu function%s of ", target->n_untimed,
 		target->n_untimed > 1 ? "s" : "");
-	out_shown(to, target->spec);
+	out_target(to, target);
 	fputs(target->n_untimed > 1 ? " (each: --json, sites_untimed):\n" : ":\n", to);
 	for (size_t i = 0; i < n && i < REASONS_MAX; i++) {
 		const struct result_refused *r = list[i].example;
@@ -267,7 +269,7 @@ bool out_times_functions(FILE *to, const struct result_target *target)
 		add_function(&grid, &list[i]);
 	if (n) {
 		fputs("\nfunctions of ", to);
-		out_shown(to, target->spec);
+		out_target(to, target);
 		fprintf(to, ", by own time: %zu were called and timed\n", n);
 		out_grid_print(&grid, to);
 	}

@@ -489,6 +489,7 @@ static const struct shape refused_shape = SHAPE(struct result_refused, refused_f
 
 static const struct field target_fields[] = {
 	FIELD(struct result_target, spec, kind_string),
+	FIELD(struct result_target, pid, kind_limit, .optional = true),
 	FIELD(struct result_target, delay_ns, kind_u64),
 	FIELD(struct result_target, every, kind_u64),
 	FIELD(struct result_target, at, kind_string, .optional = true),

@@ -133,6 +133,13 @@ static const char *pid_get(KIND_GET_ARGS)
 	return kind_pid_read(value, (pid_t *)(base + field->at)) ? NULL : "a process id";
 }
 
+static json_t *limit_put(KIND_PUT_ARGS)
+{
+	pid_t pid = *(const pid_t *)(base + field->at);
+
+	return pid ? json_integer(pid) : json_null();
+}
+
 /* sbinject's exit status; -1 is unknown. */
 static json_t *exit_put(KIND_PUT_ARGS)
 {
@@ -262,6 +269,7 @@ KIND(flag);
 KIND(size);
 KIND(uint);
 KIND(pid);
+const struct kind kind_limit = { limit_put, pid_get };
 KIND(exit);
 KIND(real);
 KIND(address);

@@ -52,6 +52,7 @@ extern const struct kind kind_flag;    /* bool; false is null */
 extern const struct kind kind_size;    /* size_t */
 extern const struct kind kind_uint;    /* unsigned int */
 extern const struct kind kind_pid;     /* pid_t */
+extern const struct kind kind_limit;   /* pid_t; 0 is null */
 extern const struct kind kind_exit;    /* int; -1 is null */
 extern const struct kind kind_real;    /* double; not finite is null, and is read as NaN */
 extern const struct kind kind_address; /* uint64_t as "0x..."; 0 is null */

@@ -94,6 +94,7 @@ struct result_spans { /* how long calls took, of a timed target; JSON has it onl
 
 struct result_target {
 	char *spec; /* as typed */
+	pid_t pid;  /* pid=; 0: not given */
 	uint64_t delay_ns;
 	uint64_t every;
 	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */

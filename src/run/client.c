@@ -180,6 +180,7 @@ static void fill_status(const struct client *c, struct out_status *st,
 		uint64_t calls = now[i].calls - c->last[i].calls;
 
 		t->spec = c->opt->session.targets.spec[i].text;
+		t->pid = c->opt->session.targets.spec[i].pid;
 		t->total = (struct result_counts){ now[i].hits, now[i].delayed, now[i].injected_ns,
 						   now[i].overrun_ns };
 		t->delta = (struct result_counts){ now[i].hits - c->last[i].hits, delayed,

@@ -297,6 +297,7 @@ static const char *const at_names[] = { [SPEC_AT_EXIT] = "exit", [SPEC_AT_BOTH] 
 void target_fill(const struct target *t, struct result_target *rt)
 {
 	rt->spec = text_dup(t->spec->text);
+	rt->pid = t->spec->pid;
 	rt->delay_ns = t->delay_ns;
 	rt->every = t->every;
 	rt->active_s = (double)t->active_ns / 1e9;

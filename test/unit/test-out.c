@@ -113,15 +113,41 @@ static void test_table_with_many_processes_ends(void **state)
 	same_as_golden("table-processes.txt", written(table_by_process, res));
 }
 
-/* Of many processes those of one name are added up; who was never hit has a row as well. */
+/*
+ * Of many processes those of one name, or of names that differ by numbers, are added up; those that
+ * were never hit have a row as well.
+ */
 static void test_table_with_many_processes_shows_roles(void **state)
 {
 	struct result *res = sample_plain();
 
 	(void)state;
-	for (int i = 0; i < 25; i++)
-		sample_process(res, 100 + i, i % 5 ? "worker" : "helper", i == 3 ? 0 : 10);
+	for (int i = 0; i < 25; i++) {
+		char rank[32];
+
+		snprintf(rank, sizeof(rank), "Worker_TP%d", i);
+		sample_process(res, 100 + i,
+			       i % 5 == 0 ? "helper2" :
+			       i % 5 == 1 ? rank :
+					    "worker",
+			       i == 3 ? 0 : 10);
+	}
 	same_as_golden("table-roles.txt", written(table, res));
+}
+
+/* Two targets may differ by pid= alone: without it their rows would be the same. */
+static void test_table_names_the_process_that_limits_a_target(void **state)
+{
+	struct result *res = sample_plain();
+	char *text;
+
+	(void)state;
+	res->target->pid = 4711;
+	res->target->counts.overrun_ns = res->target->counts.injected_ns;
+	text = written(table, res);
+	assert_non_null(strstr(text, "libc.so.6:getpid pid=4711  jump"));
+	assert_non_null(strstr(text, "overrun: libc.so.6:getpid pid=4711: "));
+	free(text);
 }
 
 static void test_table_shows_no_figure_that_is_not_known(void **state)
@@ -353,8 +379,9 @@ static void test_status_line(void **state)
 		  { 4001, 4001, 0, 0 },
 		  5001,
 		  false,
-		  -1 },
-		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1, false, -1 },
+		  -1,
+		  0 },
+		{ "lib\n:\xc3\xa9", { 0 }, { 0 }, -1, false, -1, 0 },
 	};
 	struct out_status st = { 12.04, 0.1, 1, two };
 
@@ -378,6 +405,9 @@ static void test_status_line(void **state)
 		      "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us took 20.3us\n");
 	two[0].took_ns = -1;
 	expect_status(&st, false, "12.0s libc.so.6:getpid hits 120034 -/s given 5.00us took -\n");
+	two[0].timed = false;
+	two[0].pid = 12;
+	expect_status(&st, false, "12.0s libc.so.6:getpid pid=12 hits 120034 -/s given 5.00us\n");
 	setenv("COLUMNS", "1", 1);
 	expect_status(&st, true, "\r\x1b[K");
 }
@@ -461,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_table_says_what_figures_alone_hide),
 		cmocka_unit_test(test_table_with_many_processes_ends),
 		cmocka_unit_test(test_table_with_many_processes_shows_roles),
+		cmocka_unit_test(test_table_names_the_process_that_limits_a_target),
 		cmocka_unit_test(test_table_shows_no_figure_that_is_not_known),
 		cmocka_unit_test(test_table_shows_how_long_calls_took),
 		cmocka_unit_test(test_table_without_targets_is_silent),

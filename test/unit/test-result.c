@@ -56,6 +56,7 @@ static void same_refused(const struct result_refused *a, const struct result_ref
 static void same_target(const struct result_target *a, const struct result_target *b)
 {
 	same_string(a->spec, b->spec);
+	assert_int_equal(a->pid, b->pid);
 	same_string(a->reason, b->reason);
 	assert_true(a->delay_ns == b->delay_ns && a->every == b->every);
 	assert_int_equal(a->outcome, b->outcome);
@@ -164,6 +165,7 @@ static void test_round_trip_loses_nothing(void **state)
 	timed->target->times.inclusive_ns = UINT64_MAX;
 	timed->target->times.bucket->calls = UINT64_MAX - 1;
 	timed->target[1].site->untimed = sample_copy("no space");
+	timed->target[1].pid = 4711;
 	round_trip(timed);
 }
 
