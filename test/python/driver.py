@@ -29,7 +29,8 @@ class Header(ctypes.Structure):
                 ("bell_spin", u32), ("reserved1", u64 * 2),
                 ("room_addr", u64), ("room_size", u64), ("each_off", u64), ("each_max", u32),
                 ("span_blocks", u32), ("counters_off", u64), ("spans_off", u64),
-                ("calls_off", u64), ("functions_off", u64)]
+                ("calls_off", u64), ("functions_off", u64), ("trace_off", u64),
+                ("chunks_off", u64), ("chunks", u32), ("reserved2", u32)]
 
 
 class Told(ctypes.Structure):

@@ -381,11 +381,13 @@ def check_damaged():
     bad(layout, "counters_off", 1 << 63, layout.size, 4)
     bad(layout, "spans_off", 1 << 63, layout.size, 4)
     bad(layout, "span_blocks", 3, 1 << 17, 1 << 63, layout.span_blocks * 2)
+    bad(layout, "chunks", 3, 1 << 20, 1 << 25, 1 << 63)
     bad(layout, "size", 0, 100, 1 << 63)
     # The page's header can be written by others: nothing depends on it.
     for field in ("magic", "version", "header_size", "session", "size", "targets_max", "procs_max",
                   "slots", "cell_size", "block_size", "procs_off", "blocks_off", "threads_off",
-                  "notes_off", "notes_size", "tsc_hz", "counters_off", "spans_off", "span_blocks"):
+                  "notes_off", "notes_size", "tsc_hz", "counters_off", "spans_off", "span_blocks",
+                  "trace_off", "chunks_off", "chunks"):
         setattr(a.header, field, (1 << 32) - 1)
     for at in (1024, 1032, 1036):  # cell, module, name of the first target
         keep = a.room_memory[at:at + 4]
