@@ -106,7 +106,7 @@ class Room(ctypes.Structure):
                 ("slice_ticks", u64), ("paused_at", u64), ("pieces", u32), ("last", u32)]
 
 
-assert ctypes.sizeof(Header) == 224 and ctypes.sizeof(Slot) == 1024
+assert ctypes.sizeof(Header) == 248 and ctypes.sizeof(Slot) == 1024
 assert ctypes.sizeof(Cell) == 64 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
 
 SPAN_BLOCK = (SLOTS + SHARED) * ctypes.sizeof(Span)
