@@ -41,9 +41,9 @@ static uint64_t span_size(const struct sb_page_header *hdr)
 
 static uint64_t trace_size(const struct sb_page_header *hdr)
 {
-	return hdr->chunks ? round_page(sizeof(struct sb_page_trace) +
-					hdr->chunks * sizeof(uint32_t)) :
-			     0;
+	return hdr->chunks ?
+		       round_page(sizeof(struct sb_page_trace) + hdr->chunks * sizeof(uint32_t)) :
+		       0;
 }
 
 void page_layout(struct sb_page_header *hdr, const struct page_want *want)

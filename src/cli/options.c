@@ -404,6 +404,11 @@ static int size_trace(struct parse *p)
 	struct session_config *cfg = &p->opt->session;
 	uint64_t size = p->opt->trace_size ? p->opt->trace_size : TRACE_DEFAULT;
 
+	if (p->opt->trace_path && !strcmp(p->opt->trace_path, "-")) {
+		err_set(p->err, SB_EUSAGE, "-o -: a trace needs a file");
+		err_hint(p->err, "-o /dev/stdout --format jsonl writes to standard output");
+		return -SB_EUSAGE;
+	}
 	if (p->opt->trace_path) {
 		for (cfg->trace_chunks = 1; cfg->trace_chunks * 2ull * 4096 <= size;)
 			cfg->trace_chunks *= 2;

@@ -20,7 +20,7 @@ struct client_outcome {
 	bool has_command;
 	bool traced;		/* calls were recorded in a file, and ... */
 	struct trace_end trace; /* ... so many */
-	int command_status; /* its exit status, if there was a command */
+	int command_status;	/* its exit status, if there was a command */
 };
 
 /* Runs to the end. opt->command is hooked itself if there are no pids. */
