@@ -208,7 +208,7 @@ static void cover(struct sum *s, struct sum_thread *t, const struct trace_span *
 	fit = nest_fit(nest, span->start_ns, &first);
 	if (nest->n > first && nest->root[nest->n - 1].end > root.end)
 		root.end = nest->root[nest->n - 1].end;
-	if (fit == NEST_FITS) {
+	if (fit == NEST_FITS || !first || !nest->root) {
 		cover_gaps(s, t, nest, first, root.start, root.end);
 	} else {
 		const struct nest_root *before = &nest->root[--first];
