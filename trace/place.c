@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "place.h"
 
-enum { ROOTS_MAX = 4096 /* of a lane */ };
+enum { ROOTS_MAX = 512 /* of a lane: 24 KiB */ };
 
 static unsigned int choose(struct place_lanes *lanes, uint64_t start, size_t *first)
 {

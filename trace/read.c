@@ -34,14 +34,11 @@ static bool holds_events(struct input *in, size_t from)
 {
 	static const char key[] = "\"traceEvents\"";
 	const char *found = memmem(in->buf + from, in->n - from, key, strlen(key));
-	const char *line = memchr(in->buf + from, '\n', in->n - from);
 	unsigned int depth = 0;
 	bool text = false;
 
 	if (!found)
 		return false;
-	if (!line || found < line)
-		line = found;
 	for (const char *c = in->buf + from; c < found; c++) {
 		if (text && *c == '\\')
 			c++;

@@ -20,7 +20,7 @@ struct sum *sum_new(const struct sum_options *options)
 	s->options = *options;
 	s->slow = must_calloc(options->slowest + 1, sizeof(*s->slow));
 	s->gap = must_calloc(options->gaps + 1, sizeof(*s->gap));
-	s->bin_ns = 1024;
+	s->bin_ns = 64;
 	return s;
 }
 
@@ -78,7 +78,6 @@ static int on_about(void *ctx, const struct trace_about *about)
 	s->command = copy(about->command);
 	s->begin_ns = about->begin_ns;
 	s->begin_unix_ns = about->begin_unix_ns;
-	s->bins_from_ns = about->begin_ns + s->options.filter.from_ns;
 	return 0;
 }
 
@@ -151,26 +150,40 @@ static int on_end(void *ctx, const struct trace_end *end)
 
 /* ---- the timeline ---- */
 
-static void halve(struct sum *s)
+/* Twice the width for each bin, to the right, or so that as much time before them has room. */
+static void widen(struct sum *s, bool left)
 {
-	for (size_t t = 0; t < s->n_threads; t++) {
-		uint64_t *bin = s->thread[t].bin;
+	size_t at = left ? SUM_BINS / 2 : 0;
 
-		for (size_t i = 0; bin && i < SUM_BINS; i++)
-			bin[i] = i < SUM_BINS / 2 ? bin[2 * i] + bin[2 * i + 1] : 0;
+	for (size_t t = 0; t < s->n_threads; t++) {
+		uint64_t *bin = s->thread[t].bin, half[SUM_BINS / 2];
+
+		for (size_t i = 0; bin && i < SUM_BINS / 2; i++)
+			half[i] = bin[2 * i] + bin[2 * i + 1];
+		if (bin) {
+			memset(bin, 0, SUM_BINS * sizeof(*bin));
+			memcpy(bin + at, half, sizeof(half));
+		}
 	}
+	s->bins_from_ns -= left ? (int64_t)(SUM_BINS * s->bin_ns) : 0;
 	s->bin_ns *= 2;
 }
 
+/* Times are less than 2^62 (decl.c): they and their differences have a sign. */
 static void add_bins(struct sum *s, struct sum_thread *t, uint64_t start, uint64_t end)
 {
-	uint64_t from = start > s->bins_from_ns ? start - s->bins_from_ns : 0, to;
+	uint64_t from, to;
 
-	if (!s->options.timeline || end <= s->bins_from_ns)
+	if (!s->options.timeline || end <= start)
 		return;
-	to = end - s->bins_from_ns;
+	if (!s->n_binned)
+		s->bins_from_ns = (int64_t)start;
+	while ((int64_t)start < s->bins_from_ns)
+		widen(s, true);
+	from = start - (uint64_t)s->bins_from_ns;
+	to = end - (uint64_t)s->bins_from_ns;
 	while (to / SUM_BINS >= s->bin_ns)
-		halve(s);
+		widen(s, false);
 	if (!t->bin) {
 		if (s->n_binned == BINNED_MAX)
 			return;
@@ -208,7 +221,7 @@ static void cover(struct sum *s, struct sum_thread *t, const struct trace_span *
 	fit = nest_fit(nest, span->start_ns, &first);
 	if (nest->n > first && nest->root[nest->n - 1].end > root.end)
 		root.end = nest->root[nest->n - 1].end;
-	if (fit == NEST_FITS) {
+	if (fit == NEST_FITS || !first || !nest->root) {
 		cover_gaps(s, t, nest, first, root.start, root.end);
 	} else {
 		const struct nest_root *before = &nest->root[--first];

@@ -100,8 +100,9 @@ struct sum {
 	struct sum_gap *gap; /* the longest first */
 	size_t n_gaps;
 	uint64_t gaps_closed_ns; /* shorter gaps than that may be missing */
-	uint64_t bin_ns, bins_from_ns;
-	size_t n_binned; /* threads with bins */
+	uint64_t bin_ns;
+	int64_t bins_from_ns; /* of the first bin; CLOCK_MONOTONIC */
+	size_t n_binned;      /* threads with bins */
 	struct stacks stacks;
 	uint32_t stack_list;
 	struct hist_pool pool;

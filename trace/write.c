@@ -112,7 +112,7 @@ int trace_write_function(struct trace_writer *w, const struct trace_function *fu
 	f->python = function->python;
 	w->encoder->function(w, function->id, function);
 	for (int kind = 0; kind < 2; kind++)
-		f->len[kind] = strlen(f->piece[kind]);
+		f->len[kind] = f->piece[kind] ? strlen(f->piece[kind]) : 0;
 	return state_of(w);
 }
 

@@ -113,6 +113,14 @@ static struct row *rows_of(const struct sum *sum, size_t *n)
 	return row;
 }
 
+/* Of a module's path; JSON has all of it. */
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 static void print_functions(FILE *to, const struct sum *sum)
 {
 	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(*function_cols),
@@ -132,7 +140,7 @@ static void print_functions(FILE *to, const struct sum *sum)
 		add_time(&grid, sum_quantile(sum, t, 0.99));
 		add_time(&grid, (double)t->max_ns);
 		add_name(&grid, row[i].f, row[i].kind);
-		out_grid_add(&grid, "%s", text_of(row[i].f->module));
+		out_grid_add(&grid, "%s", file_name(text_of(row[i].f->module)));
 	}
 	if (n)
 		out_grid_print(&grid, to);
