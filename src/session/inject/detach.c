@@ -199,6 +199,7 @@ void inject_detach(struct session_core *core)
 	struct inject_session *s = session_of(core);
 
 	session_hurry(true);
+	python_explain_late(s);
 	close_pages(s);
 	tree_dispatch(&s->tree);
 	python_stop(s);

@@ -524,6 +524,22 @@ void python_warn_of_late(struct inject_session *s, uint64_t patience_ms)
 	}
 }
 
+void python_explain_late(struct inject_session *s)
+{
+	for (struct record *rec = s->records; rec; rec = rec->next) {
+		const struct python *py = &rec->python;
+		struct sb_err why = { 0 };
+
+		if (rec->ended || !py->room || py->applied || py->starting || !room_asked(py->room))
+			continue;
+		err_set(&why, SB_ENOMODULE,
+			"the interpreter of process %d reached no safe point, so no call was seen: "
+			"%s",
+			rec->pid, py->room->waits_for ? py->room->waits_for : "it was busy");
+		explain(s, &why);
+	}
+}
+
 bool python_settle(struct inject_session *s, uint64_t patience_ms)
 {
 	uint64_t until = clock_ns() + patience_ms * MS;

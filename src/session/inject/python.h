@@ -70,6 +70,9 @@ void python_forked(struct record *child, const struct record *parent);
 bool python_settle(struct inject_session *s, uint64_t patience_ms);
 void python_warn_of_late(struct inject_session *s, uint64_t patience_ms);
 
+/* At the end: gives targets that no interpreter has applied the reason for that. */
+void python_explain_late(struct inject_session *s);
+
 /* leave.c. Removes every agent and waits for that; reports what it waits for. Dispatches events. */
 void python_stop(struct inject_session *s);
 
