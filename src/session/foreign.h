@@ -33,8 +33,8 @@ struct foreign {
 void foreign_read(struct foreign *out);
 void foreign_free(struct foreign *foreign);
 
-/* Is the uprobe in that file? path: as process `pid` (0: the caller) sees it. One that tracefs shows
- * as off must have its breakpoint in that process. */
+/* Is the uprobe in that file? path: as process `pid` (0: the caller) sees it. One that tracefs
+ * shows as off must have its breakpoint in that process. */
 bool foreign_is_in(const struct foreign_probe *probe, pid_t pid, const char *path);
 
 /* Does the process map that file as code? */
