@@ -59,8 +59,8 @@ enum { JUMP, OFF, TIMED, RECORDED, INT3, UPROBE, PAIR, VARIANTS };
 static const char *const jump_words[] = { ":bench_fn", "0", NULL };
 static const char *const off_words[] = { ":bench_fn", "0", "start=1h", NULL };
 static const char *const timed_words[] = { ":bench_fn", "0", "time=yes", NULL };
-static const char *const recorded_words[] = { "trace",	  ":bench_fn", "-o", "/dev/null",
-					      "--format", "pftrace",   NULL };
+static const char *const recorded_words[] = { "trace",	 ":bench_fn", "-o", "/dev/null", "--format",
+					      "pftrace", "--ring",    "4M", NULL };
 static const char *const int3_words[] = { ":bench_fn", "0", "--mechanism", "int3", NULL };
 
 static void one_round(struct subject *s, struct samples *cost, const char **why)
@@ -69,7 +69,7 @@ static void one_round(struct subject *s, struct samples *cost, const char **why)
 	samples_add(&cost[OFF], cost_with(s, off_words, 20000000, &why[OFF]));
 	samples_add(&cost[UPROBE], cost_of_uprobe(s, false, &why[UPROBE]));
 	samples_add(&cost[TIMED], cost_with(s, timed_words, 20000000, &why[TIMED]));
-	samples_add(&cost[RECORDED], cost_with(s, recorded_words, 2000000, &why[RECORDED]));
+	samples_add(&cost[RECORDED], cost_with(s, recorded_words, 20000000, &why[RECORDED]));
 	samples_add(&cost[PAIR], cost_of_uprobe(s, true, &why[PAIR]));
 	samples_add(&cost[INT3], cost_with(s, int3_words, 5000, &why[INT3]));
 }
