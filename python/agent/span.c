@@ -36,8 +36,8 @@ static uint32_t epoch_now;
 static const char thread_itself, thread_calls;
 
 /*
- * The calls in progress of a thread, in the order in which they began, while they are recorded. A
- * call of which only a later one ends was left in another way.
+ * The calls in progress of a thread, in the order in which they began. A call that is left behind
+ * when an earlier one ends was left in another way.
  */
 struct calls {
 	size_t n, cap;
@@ -198,7 +198,7 @@ static size_t count_cells(const struct watch_cell *c)
 	return n;
 }
 
-/* Its end is recorded, unless memory is short. */
+/* Without memory for it the call is missed. */
 static void push(struct spans *t, uint64_t thread, const struct watch *w, uint64_t lost)
 {
 	struct span *s = span_made(t, thread, &thread_calls);
@@ -229,7 +229,12 @@ static uint32_t place_of(const struct watch *w)
 	return 0;
 }
 
-static void pop(const struct spans *t, uint64_t thread, const struct watch *w, uint64_t now)
+/*
+ * False: no such call is in progress. It began before the function was watched or timed, or another
+ * one of the thread has ended since that began before it (greenlets). It must not end the call that
+ * it is in.
+ */
+static bool pop(const struct spans *t, uint64_t thread, const struct watch *w, uint64_t now)
 {
 	const struct span *s = slot_for(t->entries, t->mask, thread, &thread_calls);
 	struct calls *calls = s->thread ? calls_in(s) : NULL;
@@ -239,13 +244,16 @@ static void pop(const struct spans *t, uint64_t thread, const struct watch *w, u
 	while (n && calls->call[n - 1].w != w)
 		n--;
 	if (!n)
-		return;
+		return false;
 	calls->n = n - 1;
+	if (!agent.page.chunks)
+		return true;
 	lost = slot_for(t->entries, t->mask, thread, &thread_itself)->lost;
 	less = lost - calls->call[n - 1].lost + agent.cost_within;
 	now -= calls->call[n - 1].start;
 	page_record(&agent.page, thread, place_of(w), calls->call[n - 1].start,
 		    now > less ? now - less : 0);
+	return true;
 }
 
 static bool begin(struct spans *t, uint64_t thread, const struct watch *w,
@@ -267,7 +275,7 @@ static bool begin(struct spans *t, uint64_t thread, const struct watch *w,
 		s->lost = lost;
 		s->start = cpu_ticks();
 	}
-	if (any && agent.page.chunks)
+	if (any)
 		push(t, thread, w, lost);
 	return any;
 }
@@ -329,6 +337,8 @@ static void end(const struct spans *t, uint64_t thread, const struct watch *w, u
 	struct span *self = slot_for(t->entries, t->mask, thread, &thread_itself), *s;
 	bool any = false;
 
+	if (!pop(t, thread, w, now))
+		return;
 	for (; c->index != CELL_NONE; c++) {
 		s = slot_for(t->entries, t->mask, thread, cell_key(c->index));
 		if (!s->thread || !s->depth)
@@ -338,8 +348,6 @@ static void end(const struct spans *t, uint64_t thread, const struct watch *w, u
 			add(c->index, thread,
 			    (int64_t)(now - s->start - (self->lost - s->lost) - agent.cost_within));
 	}
-	if (agent.page.chunks)
-		pop(t, thread, w, now);
 	if (any)
 		self->lost += agent.cost_span;
 }

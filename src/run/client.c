@@ -155,6 +155,8 @@ static void on_ready(struct client *c, const char *payload, size_t len)
 	(void)payload;
 	(void)len;
 	c->ready = true;
+	if (c->trace)
+		trace_file_begin(c->trace);
 	tell_attached(c);
 	if (c->hold_command)
 		return;

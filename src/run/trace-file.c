@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "src/base/log.h"
@@ -27,6 +28,7 @@ struct trace_file {
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
 	uint64_t spans; /* written */
+	bool begun;	/* trace_file_begin() was called */
 	bool ended;	/* the tracer sent its end */
 	bool warned;
 	time_t flushed;
@@ -50,7 +52,7 @@ struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd,
 
 	f->cfg = *cfg;
 	f->in = -1;
-	f->out = out_place_open(cfg->path, O_CREAT | O_TRUNC);
+	f->out = out_place_open(cfg->path, O_CREAT);
 	if (f->out < 0) {
 		cannot_write(cfg->path, err);
 	} else if (pipe2(ends, O_CLOEXEC) < 0) {
@@ -155,6 +157,8 @@ static void take_messages(struct trace_file *f)
 	const char *payload;
 	size_t at = 0;
 
+	if (!f->bytes.len)
+		return;
 	while (trace_get(&f->bytes, &at, &m, &payload))
 		message(f, &m, payload);
 	if (f->writer && trace_writer_error(f->writer) && !f->warned) {
@@ -198,8 +202,19 @@ static bool read_some(struct trace_file *f)
 		return false;
 	}
 	f->bytes.len += (size_t)n;
-	take_messages(f);
+	if (f->begun)
+		take_messages(f);
 	return true;
+}
+
+void trace_file_begin(struct trace_file *f)
+{
+	struct stat st;
+
+	if (fstat(f->out, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(f->out, 0) < 0)
+		log_warn("%s: %s", f->cfg.path, strerror(errno));
+	f->begun = true;
+	take_messages(f);
 }
 
 void trace_file_read(struct trace_file *f)

@@ -74,6 +74,30 @@ static void one_round(struct subject *s, struct samples *cost, const char **why)
 	samples_add(&cost[INT3], cost_with(s, int3_words, 5000, &why[INT3]));
 }
 
+/* A million recorded calls a second, with the default buffer: those that are not in the file. */
+static void recorded_pace(struct subject *s)
+{
+	static const char what[] = "calls lost of 1 million a second on 2 threads, trace -o";
+	static const char *const words[] = { "trace",	 ":bench_fn", "-o", "/dev/null",
+					     "--format", "pftrace",   NULL };
+	const uint64_t calls = scaled(10000000);
+	double made = 0, recorded, lost;
+	struct attached a;
+
+	if (sb_attach(&a, s, words)) {
+		row_missing("cost", what, "0", "%s", sb_why(&a));
+		return;
+	}
+	subject_ask(s, &made, 1, "paced 2 %llu", (unsigned long long)calls / 2);
+	if (sb_detach(&a)) {
+		row_missing("cost", what, "0", "%s", sb_why(&a));
+		return;
+	}
+	recorded = sb_json(&a, "trace.calls");
+	lost = sb_json(&a, "trace.lost");
+	row_add("cost", what, made - recorded, "", "0", lost == 0 && recorded == made);
+}
+
 void bench_cost(void)
 {
 	static const struct {
@@ -97,6 +121,7 @@ void bench_cost(void)
 		return;
 	for (int i = 0; i < bench.rounds; i++)
 		one_round(&s, cost, why);
+	recorded_pace(&s);
 	subject_stop(&s);
 	for (int v = 0; v < VARIANTS; v++) {
 		double value = samples_median(&cost[v]);

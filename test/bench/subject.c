@@ -5,6 +5,7 @@
  *
  *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
  *			the first being the median over 25 batches (the mean of a thread's own)
+ *	paced T N	T threads call it N times each, a thousand a millisecond in all: "CALLS"
  *	syscall N	getppid() N times: "NS_PER_CALL"
  *	signal N	N signals to itself: "NS_EACH"
  *	clone N		N threads made and joined, on one processor: "NS_EACH". With two, the
@@ -17,7 +18,7 @@
 #include <sys/syscall.h>
 #include "../victim/victim.h"
 
-enum { MAX_THREADS = 64, BATCHES = 200 };
+enum { MAX_THREADS = 64, BATCHES = 200, PACED_A_MS = 1000 };
 
 uint64_t bench_fn(uint64_t x);
 
@@ -25,7 +26,7 @@ static volatile sig_atomic_t signals;
 
 static struct job {
 	pthread_t thread;
-	uint64_t calls, elapsed_ns;
+	uint64_t calls, elapsed_ns, sharers;
 	double batch[BATCHES];
 } __attribute__((aligned(128))) jobs[MAX_THREADS];
 
@@ -110,6 +111,39 @@ static void cmd_call(unsigned long threads, unsigned long calls)
 	pthread_barrier_destroy(&barrier);
 	printf("%.4f %lu %llu\n", sum / (double)threads, threads * calls,
 	       (unsigned long long)elapsed);
+}
+
+/* Sleeps between the milliseconds, so that a processor is free for others. */
+static void *do_paced(void *arg)
+{
+	struct job *job = arg;
+	uint64_t next = victim_now_ns(), x = 0;
+
+	while (x < job->calls) {
+		struct timespec until;
+
+		for (int i = 0; i < PACED_A_MS / (int)job->sharers && x < job->calls; i++)
+			x = bench_fn(x);
+		next += 1000000;
+		until = (struct timespec){ (time_t)(next / 1000000000), (long)(next % 1000000000) };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
+	return NULL;
+}
+
+static void cmd_paced(unsigned long threads, unsigned long calls)
+{
+	if (threads < 1 || threads > MAX_THREADS)
+		abort();
+	for (unsigned long t = 0; t < threads; t++) {
+		jobs[t].calls = calls;
+		jobs[t].sharers = threads;
+		if (pthread_create(&jobs[t].thread, NULL, do_paced, &jobs[t]))
+			abort();
+	}
+	for (unsigned long t = 0; t < threads; t++)
+		pthread_join(jobs[t].thread, NULL);
+	printf("%lu\n", threads * calls);
 }
 
 static void cmd_syscall(unsigned long n)
@@ -237,6 +271,8 @@ int main(int argc, char **argv)
 			return 2;
 		if (strcmp(verb, "call") == 0)
 			cmd_call(a, b);
+		else if (strcmp(verb, "paced") == 0)
+			cmd_paced(a, b);
 		else if (strcmp(verb, "syscall") == 0)
 			cmd_syscall(a);
 		else if (strcmp(verb, "signal") == 0)

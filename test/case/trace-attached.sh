@@ -4,6 +4,7 @@
 # the sums agree with the trace, and the program is as before. Also where the buffer is too small,
 # with filters, and where the file cannot be written.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 [ -x "$V/torture" ] || skip 'there is no C++ compiler'
@@ -12,7 +13,7 @@ targets=(:t_leaf :t_jump :t_pass :t_node)
 adds_up() { # WHAT
 	local sum=0
 	for i in "${!targets[@]}"; do
-		sum=$((sum + $(j targets.$i.spans.calls)))
+		sum=$((sum + $(j "targets.$i.spans.calls")))
 	done
 	same "$1: calls" "$sum" "$(($(j trace.calls) + $(j trace.lost) + $(j trace.unseen) + $(j trace.filtered)))"
 	same "$1: lines" "$(grep -c '"phase":"X"' "$T/calls.jsonl")" \
@@ -52,6 +53,12 @@ import json, sys
 took = sorted(o["dur_us"] for o in map(json.loads, open(sys.argv[1])) if o["type"] == "delay")
 assert 19.9 <= took[len(took) // 10] and took[len(took) // 2] <= 20.2, took[::len(took) // 10]
 P
+
+# What was there stays until the hooks are in force.
+echo kept >"$T/kept.jsonl"
+sb trace -p "$victim" :no_such_function -o "$T/kept.jsonl" --for 100ms
+[ "$rc" -ne 0 ] || fail 'no such function: exit status 0'
+same 'an attach that fails' "$(cat "$T/kept.jsonl")" kept
 
 # A full disk: the program and the session go on, and the end says it.
 if [ -c /dev/full ]; then

@@ -3,6 +3,7 @@
 # trace -o, killed in the middle: the tracer, the command line, both. The program goes on, and the
 # file is readable up to there.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

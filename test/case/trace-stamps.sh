@@ -3,6 +3,7 @@
 # trace -o: each recorded call is the program's own, by its stamps, in the right process and thread,
 # in threads, forks and after an exec; and the three formats have the same calls.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

@@ -182,6 +182,23 @@ def check_within_one_target():
     case("[wo][ou][rt][ke]*", outer, "work")
 
 
+def check_first_seen_within_one_target():
+    """A function whose first call is in a timed call of the same target, and whose beginning was not
+    seen, does not end that call."""
+    a = Agent(("__main__", "late*", TIMED)).apply().time(True)
+    space = {"__name__": "__main__", "spin": spin}
+    exec("def late_outer(new):\n"
+         " exec('def late_inner(): pass', globals())\n"
+         " late_inner()\n"
+         " spin(2000)\n", space)
+    for _ in range(5):  # the first calls may be missed
+        space["late_outer"](None)
+    t = a.times()
+    assert 2 <= t.calls <= 5, t.calls
+    assert t.ticks / t.calls / RATE > 1.9e6, t.ticks / t.calls
+    a.stop()
+
+
 def check_generators():
     case("steps", drains, spans=4)
     case("thrown", throws, spans=3)  # the last is its close()

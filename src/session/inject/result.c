@@ -12,7 +12,7 @@
 /* The mean delay of so many hits must lie between these shares of the set delay. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
-enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000 };
+enum { CHECK_HITS = 100, PYTHON_FLOOR_NS = 2000, TRACE_SLACK = 1000 };
 
 size_t inject_functions(struct session_core *core, size_t target, struct session_function **list)
 {
@@ -236,6 +236,30 @@ static void fill_processes(const struct inject_session *s, struct result *res)
 		fill_process(s, rec, &res->process[--n]);
 }
 
+/*
+ * Recorded calls and sums are of the same calls, except those of threads that were in the middle of
+ * a hook at the detach. A recursive Python function has more records than calls.
+ */
+static void check_trace(const struct inject_session *s, struct result *res)
+{
+	const struct tracing_sums *t = &s->traced;
+	uint64_t calls = 0, records = t->calls + t->lost + t->unseen + t->filtered;
+	bool comparable = s->cfg->trace_fd;
+
+	for (size_t i = 0; i < s->n_targets; i++) {
+		const struct spec *spec = s->target[i].spec;
+
+		comparable &= spec->timed && spec->kind != SPEC_PYTHON && !s->target[i].delay_ns;
+		calls += res->target[i].times.calls;
+	}
+	if (comparable && (records + TRACE_SLACK + calls / 1000 < calls ||
+			   calls + TRACE_SLACK + calls / 1000 < records))
+		result_warn(res,
+			    "%llu calls were timed and %llu recorded or lost: do not rely on the "
+			    "trace",
+			    (unsigned long long)calls, (unsigned long long)records);
+}
+
 void inject_result(struct session_core *core, struct result *res)
 {
 	struct inject_session *s = session_of(core);
@@ -256,6 +280,7 @@ void inject_result(struct session_core *core, struct result *res)
 	res->doorbells_lost = s->bells_lost;
 	res->stalled_s = (double)s->stalled_ns / 1e9;
 	res->left_behind = s->left_behind;
+	check_trace(s, res);
 	if (s->cfg->trace_fd) {
 		res->trace = (struct result_trace){
 			.file = text_dup(""), /* the command line knows it */

@@ -5,10 +5,12 @@
 #include "inject/arch/arch.h"
 #include "src/base/must.h"
 
-/* A line bends towards the true time so that it is reached after this time ... */
-#define REACH_NS 1e9
-/* ... and by no more than this part. */
+#define MS 1000000ull
+
+/* A line bends towards the true time, which it reaches by the next line, by at most this part. */
 #define BEND_MOST 1e-3
+
+enum { TRIES = 7, FIRST_MS = 10, MOST_MS = 1000 };
 
 static uint64_t monotonic(void)
 {
@@ -18,12 +20,12 @@ static uint64_t monotonic(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* Both clocks at one instant, as nearly as three tries give it. */
+/* Both clocks at one instant, as nearly as some tries give it. */
 static void read_pair(uint64_t *ticks, uint64_t *ns)
 {
 	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = arch->clock_read(), now = monotonic();
 		uint64_t took = arch->clock_read() - before;
 
@@ -49,20 +51,26 @@ void trace_clock_open(struct trace_clock *clk, double ticks_per_ns)
 	*clk = (struct trace_clock){ 0 };
 	read_pair(&ticks, &ns);
 	add_line(clk, ticks, ns, 1 / ticks_per_ns);
+	clk->next_ns = ns + FIRST_MS * MS;
 }
 
 void trace_clock_follow(struct trace_clock *clk)
 {
 	const struct trace_line *first = &clk->line[0];
-	uint64_t ticks = 0, ns = 0, said;
+	uint64_t ticks = 0, ns = 0, said, wait;
 	double rate, bend;
 
 	read_pair(&ticks, &ns);
-	if (ticks <= clk->line[clk->n - 1].ticks)
+	if (ns < clk->next_ns || ticks <= clk->line[clk->n - 1].ticks)
 		return;
+	/* The rate becomes better with the time since the first line: often at first. */
+	wait = ns - first->ns;
+	if (wait > MOST_MS * MS)
+		wait = MOST_MS * MS;
+	clk->next_ns = ns + wait;
 	said = trace_clock_ns(clk, ticks);
 	rate = (double)(ns - first->ns) / (double)(ticks - first->ticks);
-	bend = ((double)ns - (double)said) / REACH_NS;
+	bend = ((double)ns - (double)said) / (double)wait;
 	if (bend > BEND_MOST)
 		bend = BEND_MOST;
 	if (bend < -BEND_MOST)

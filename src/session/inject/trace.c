@@ -17,12 +17,15 @@
 #define MS 1000000ull
 
 enum {
-	PASS_EVENTS = 1 << 17, /* in one go; 4 MiB */
+	PASS_EVENTS = 1 << 14, /* in one go: the session's thread may wait for it, about 1 ms */
 	BUSY_MS = 2,	       /* between two goes where there was something ... */
 	IDLE_MS = 20,	       /* ... and where there was nothing */
-	FOLLOW_MS = 1000,
+	RECLAIM_MS = 1000,
 	AWAIT_NAME_MS = 500, /* for the session to name a thread */
 	NOTES = 1 << 20,     /* places of a page's notes, of 8 bytes */
+	/* Owners are what the target has written: these bound what nonsense can make of them. */
+	UNNAMED_MOST = 1024,
+	UNKNOWN_MOST = 4096,
 	TARGETS_FROM = 1 << 16,
 	PYTHON_FROM = TARGETS_FROM + SB_PAGE_SPAN_BITS + 1,
 };
@@ -68,8 +71,8 @@ struct tracing {
 	struct traced_process *process;
 	size_t n_processes;
 	struct unnamed *unnamed;
-	size_t n_unnamed;
-	uint64_t followed_ns;
+	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
+	uint64_t reclaimed_ns;
 	struct trace_bytes declared, spans; /* to be written, in this order */
 	struct trace_span *span;	    /* of one chunk */
 	struct tracing_sums sums;
@@ -224,6 +227,8 @@ static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
 	if (trace_thread_of(&t->threads, pid, owner, first))
 		return true;
 	u = unnamed_of(t, pid, owner);
+	if (!u && t->n_unnamed == UNNAMED_MOST)
+		return true;
 	if (!u) {
 		t->unnamed = must_realloc(t->unnamed, (t->n_unnamed + 1) * sizeof(*t->unnamed));
 		u = &t->unnamed[t->n_unnamed++];
@@ -243,6 +248,9 @@ static struct trace_track *track_of(struct tracing *t, pid_t pid, uint64_t owner
 	if (track)
 		return track;
 	tid = t->cfg.follow && !trace_thread_known(&t->threads, pid, pid) ? pid : 0;
+	/* Too many: the rest of a process is one track. No FS base is ~1. */
+	if (++t->n_unknown > UNKNOWN_MOST)
+		return trace_thread_add(&t->threads, pid, 0, 1, 0);
 	return trace_thread_add(&t->threads, pid, tid, owner, 0);
 }
 
@@ -336,13 +344,12 @@ static bool write_all(int fd, struct trace_bytes *b)
 static size_t take(struct tracing *t)
 {
 	uint64_t now = clock_ns();
-	bool rarely = now - t->followed_ns >= FOLLOW_MS * MS;
+	bool rarely = now - t->reclaimed_ns >= RECLAIM_MS * MS;
 	size_t n = 0;
 
-	if (rarely) {
-		t->followed_ns = now;
-		trace_clock_follow(&t->clk);
-	}
+	trace_clock_follow(&t->clk);
+	if (rarely)
+		t->reclaimed_ns = now;
 	for (size_t i = 0; i < t->n_pages; i++) {
 		struct pass pass = { t, &t->page[i] };
 

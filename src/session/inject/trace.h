@@ -90,7 +90,8 @@ void trace_threads_gone(struct trace_threads *all, pid_t pid); /* with their ima
 
 /*
  * TSC to CLOCK_MONOTONIC, in ns: a chain of straight lines, so that a time once said remains, and
- * times keep their order. trace_clock_follow() adds a line, about once a second. Not thread-safe.
+ * times keep their order. trace_clock_follow() adds a line where it is time for one: after 10 ms,
+ * then after twice the time, at last once a second. Call it as often. Not thread-safe.
  */
 struct trace_line {
 	uint64_t ticks, ns;
@@ -100,6 +101,7 @@ struct trace_line {
 struct trace_clock {
 	struct trace_line *line;
 	size_t n;
+	uint64_t next_ns; /* when to add the next one */
 };
 
 void trace_clock_open(struct trace_clock *clk, double ticks_per_ns);
