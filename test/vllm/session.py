@@ -28,14 +28,14 @@ def words(targets):
 
 
 class Session:
-    def __init__(self, pid, targets, *options):
+    def __init__(self, pid, targets, *options, verb=()):
         self.json = tempfile.NamedTemporaryFile(suffix=".json")
         self.log = tempfile.TemporaryFile("w+")
         read, write = os.pipe()
         self.status = os.fdopen(read)
         self.start = time.monotonic()
         self.process = subprocess.Popen(
-            [PROGRAM, "-p", str(pid), *words(targets), "--json", self.json.name,
+            [PROGRAM, *verb, "-p", str(pid), *words(targets), "--json", self.json.name,
              "--status-fd", str(write), *options],
             pass_fds=[write], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         os.close(write)
