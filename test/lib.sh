@@ -41,9 +41,9 @@ session_of() { # PID
 # The kernel gives the number of a process that has ended to another one, of whoever's. What is
 # killed is of this case's session, or a job of this shell that has not ended.
 cleanup() {
-	local status=$? p session='' own jobs
+	local p session='' own jobs
 
-	[ ${#pids[@]} -gt 0 ] || return $status
+	[ ${#pids[@]} -gt 0 ] || return 0
 	session_of $$ && own=$session
 	jobs=" $(jobs -pr | tr '\n' ' ')"
 	for p in "${pids[@]}"; do
@@ -51,9 +51,15 @@ cleanup() {
 		[ "$session" = "${own:-none}" ] || [[ $jobs == *" $p "* ]] || continue
 		kill -KILL "$p" 2>/dev/null
 	done
-	return $status
 }
-trap cleanup EXIT
+
+# at_end COMMANDS: when this shell ends, in place of those before; its status stays. Not in its
+# children: a signal that ends one before it has executed its program makes bash run the trap there.
+at_end() {
+	# shellcheck disable=SC2064 # which shell this is
+	trap "ended=\$?; [ \$BASHPID -ne $BASHPID ] || { $1; exit \$ended; }" EXIT
+}
+at_end cleanup
 
 need() { # COMMAND...: skips the case where one of them is missing
 	local c

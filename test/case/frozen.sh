@@ -9,7 +9,7 @@
 need_root
 groups=()
 leave() {
-	local status=$? g
+	local g
 	for g in ${groups[@]+"${groups[@]}"}; do
 		thaw "$g" 2>/dev/null
 		for _ in 1 2 3 4 5 6 7 8 9; do
@@ -20,9 +20,8 @@ leave() {
 			sleep 0.1
 		done
 	done
-	return $status
 }
-trap 'leave; cleanup' EXIT
+at_end 'leave; cleanup'
 
 freeze() { if [ -e "$1/freezer.state" ]; then echo FROZEN >"$1/freezer.state"; else echo 1 >"$1/cgroup.freeze"; fi; }
 thaw() { if [ -e "$1/freezer.state" ]; then echo THAWED >"$1/freezer.state"; else echo 0 >"$1/cgroup.freeze"; fi; }

@@ -10,7 +10,7 @@ drop_maps() { # of a case that fails
 
 	for p in "${pids[@]}"; do rm -f "$(map "$p")"; done
 }
-trap 'cleanup; status=$?; drop_maps; exit $status' EXIT
+at_end 'cleanup; drop_maps'
 
 map() { echo "/tmp/perf-$1.map"; }
 names() { grep -qE "^[0-9a-f]+ [0-9a-f]+ sbinject:$2\$" "$(map "$1")" 2>/dev/null; }

@@ -39,7 +39,7 @@ for p in "${python[@]}"; do
 	moving
 	for (( ; i <= CYCLES; i++)); do cycle "$i"; done
 	still
-	same "$p: descriptors" "$(fds)" "$fds"
+	same "$p: descriptors, $(find "/proc/$pid/fd" -type l -printf ' %l')" "$(fds)" "$fds"
 	same "$p: threads" "$(tasks)" "$tasks"
 	less "$p: mappings" "$(maps)" $((maps + 10))
 	less "$p: resident kB" "$(rss)" $((rss + 12000))

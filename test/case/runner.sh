@@ -77,11 +77,22 @@ true &
 wait "\$!"
 pids+=("\$!")
 EOF
+# Signals that come before the programs are executed.
+a_case interrupts <<EOF
+sleep 1000 &
+pids+=("\$!")
+for ((i = 0; i < 1500; i++)); do
+	true &
+	kill -INT \$!
+done
+wait_for 10 eval '[ "\$(jobs -pr)" = "\${pids[0]}" ]' || fail "what the case needs was killed"
+EOF
 a_case leaves <<EOF
 setsid sleep 1000 &
 EOF
 run 0 ends # guard fails one that leaves a process of its own
 session_of "$stranger" || fail 'a process of another session was killed'
+run 0 interrupts # by a child that the signal ends
 run 1 leaves
 says 'left running: [0-9]* \(sleep\)|status 98'
 session_of "$stranger" || fail 'guard killed a process of another case'

@@ -10,7 +10,7 @@ need setpriv python3
 
 unset SBINJECT_RUNTIME_DIR XDG_RUNTIME_DIR # where users have none
 one=$((100000 + $$ % 100000 * 2)) two=$((100001 + $$ % 100000 * 2))
-trap 'cleanup; rm -rf "/tmp/sbinject-$one" "/tmp/sbinject-$two"' EXIT
+at_end 'cleanup; rm -rf "/tmp/sbinject-$one" "/tmp/sbinject-$two"'
 as() { setpriv "--reuid=$1" "--regid=$1" --clear-groups "${@:2}"; }
 mkdir "$T/one" "$T/two"
 chown "$one" "$T/one" && chown "$two" "$T/two"

@@ -11,7 +11,7 @@ drop_maps() { # of a case that fails
 
 	for p in "${pids[@]}"; do rm -rf "/tmp/perf-$p.map" "/tmp/perf-$p.map.link" "/tmp/perf-$p.map.file"; done
 }
-trap 'cleanup; status=$?; drop_maps; exit $status' EXIT
+at_end 'cleanup; drop_maps'
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 nobody() { exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 chmod 755 "$T" && mkdir -m 755 "$T/open" && mkdir -m 700 "$T/closed" && mkdir -m 777 "$T/theirs"

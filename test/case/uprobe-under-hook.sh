@@ -19,7 +19,7 @@ unprobe() {
 	[ ! -d $tracing/events/uprobes/$event ] || echo 0 >$tracing/events/uprobes/$event/enable
 	! grep -q "/$event " $tracing/uprobe_events || echo "-:uprobes/$event" >>$tracing/uprobe_events
 }
-trap 'unprobe; cleanup' EXIT
+at_end 'unprobe; cleanup'
 probed() { awk -v e=$event '$2 == e { print $3 }' $tracing/uprobe_profile; }
 
 start before "$T/probed" -r

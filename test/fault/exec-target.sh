@@ -9,7 +9,7 @@
 one() {
 	local where="$1:$2=$3" pids=() who=follower
 
-	trap cleanup EXIT
+	at_end cleanup
 	rm -f "$T/gate"
 	[ "$2" -ne 2 ] || who=leader
 	start execs "$V/execs" $who "$T/gate"

@@ -21,7 +21,7 @@ child_runs() {
 one() {
 	local where="$1:$2=$3" pids=() child
 
-	trap cleanup EXIT
+	at_end cleanup
 	rm -f "$T/gate" "$T/go" "$T/run.json"
 	start midfork "${victim[@]}" "$T/gate" "$T/go"
 	export SBINJECT_FAULT_GATE=$T/gate SBINJECT_FAULT=$where

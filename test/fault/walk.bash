@@ -178,7 +178,7 @@ end_it() {
 one() {
 	local where="$1:$2=$3" way=$4 pids=() status
 
-	trap cleanup EXIT
+	at_end cleanup
 	rm -f "$T/unclean"
 	set_off "$way" "$where"
 	[ "$rc" -ne 124 ] || fail "$where: sbinject hangs"

@@ -118,7 +118,9 @@ if __name__ == "__main__":
         if at("still"):
             if len(quiet) == len(KINDS) and not at("quiet"):
                 gc.collect()
-                open(mark, "w").close()
+                # By a rename: it is there only once the descriptor is closed again.
+                open(mark + ".new", "w").close()
+                os.rename(mark + ".new", mark)
             time.sleep(0.01)
         else:
             if at("quiet"):
