@@ -83,7 +83,7 @@ struct sweep_dose {
 /* A part of the injected time, shown apart: a role's, or with every thread a lane. */
 struct sweep_part {
 	char *name;		     /* "role EngineCore", "by thread" */
-	size_t lanes;		     /* that were hit */
+	double lanes;		     /* side by side */
 	double x_ns;		     /* at the largest dose */
 	struct sweep_estimate kappa; /* as if this part alone were the injected time */
 };
@@ -117,8 +117,11 @@ struct sweep_target {
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
-	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
-	size_t n_doses;		 /* SHAM included */
+	struct sweep_dose *dose;	/* dose[0] is SHAM with delay 0 */
+	size_t n_doses;			/* SHAM included */
+	double lanes;			/* side by side: the mean number, 1 or more */
+	bool lanes_unclear;		/* ... and it may be another */
+	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
 	struct sweep_part *part;
 	size_t n_parts;
 	bool screened; /* judged in a group only */
@@ -136,8 +139,9 @@ struct sweep_gates {
 	bool idle;			/* no thread was always busy */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
-	size_t lanes, roles;
-	const char *lane_mode; /* "process", "thread", "all"; static */
+	double lanes; /* the most of a target */
+	size_t roles;
+	const char *lane_mode; /* "auto", "process", "thread", "all"; static */
 };
 
 /* One window as it was reported, for the CSV and the plot over time. */

@@ -91,6 +91,8 @@ static double by_interval(struct sweep_target *target, double d)
 	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;
 	double lo = target->kappa.lo, hi = target->kappa.hi, none;
 
+	double full = target->lanes_unclear ? target->range[0].lo : lo; /* with the fewest lanes */
+
 	none = fmax(target->p_none, isnan(target->p_random) ? 0 : target->p_random);
 	if (hi < -d)
 		inconclusive(target, "slowing it made the program faster");
@@ -99,7 +101,7 @@ static double by_interval(struct sweep_target *target, double d)
 		return target->p_felt;
 	} else if (lo > FULL_HALF && hi > 1 - d) {
 		decide(target, VERDICT_CRITICAL, "%s",
-		       lo > 1 + d ? "a delay is amplified" : "a delay is felt in full");
+		       fmin(lo, full) > 1 + d ? "a delay is amplified" : "a delay is felt in full");
 		return none;
 	} else if (lo > d) {
 		decide(target, VERDICT_PARTIAL, "%s",
@@ -116,6 +118,32 @@ static double by_interval(struct sweep_target *target, double d)
 	return NAN;
 }
 
+enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
+
+static enum felt how_felt(const struct sweep_estimate *kappa, double d)
+{
+	if (kappa->hi < d)
+		return FELT_NOT;
+	if (!(kappa->lo > d))
+		return FELT_PERHAPS;
+	return kappa->lo > FULL_HALF && kappa->hi > 1 - d ? FELT_FULLY : FELT_PARTLY;
+}
+
+/* False: with another number of lanes, which the data allow, the verdict would be another. */
+static bool lanes_agree(struct sweep_target *target, double d)
+{
+	const struct sweep_estimate *least = &target->range[0], *most = &target->range[1];
+
+	if (!target->lanes_unclear || how_felt(least, d) == how_felt(most, d))
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "it depends on how many of its threads work side by side, which was not to be "
+	       "seen: kappa is %.2f if they take turns and %.2f if not (--lane process, --lane "
+	       "thread)",
+	       least->est, most->est);
+	return false;
+}
+
 void verdict_judge(struct sweep_result *res)
 {
 	double *p = must_calloc(res->n_targets, sizeof(*p));
@@ -126,7 +154,8 @@ void verdict_judge(struct sweep_result *res)
 		p[i] = NAN;
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		p[i] = by_interval(target, res->threshold);
+		if (lanes_agree(target, res->threshold))
+			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);
 	for (size_t i = 0; i < res->n_targets; i++) {

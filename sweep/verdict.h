@@ -29,6 +29,9 @@
  * A target without blocks keeps the reason that it has (its turn never came, its smallest exact
  * delay is too large).
  *
+ * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
+ * and for the most; else INCONCLUSIVE, with both kappas.
+ *
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE, with that reason.
  */
 #define VERDICT_BLOCKS 8

@@ -171,7 +171,7 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 				"what is done, or waiting absorbs it\n",
 				t->spec, t->hits_change.est * 100);
 		for (size_t k = 0; k < t->n_parts; k++)
-			fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %zu lane%s\n", t->part[k].name,
+			fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %.3g lane%s\n", t->part[k].name,
 				t->part[k].kappa.est, t->part[k].kappa.lo, t->part[k].kappa.hi,
 				t->part[k].lanes, t->part[k].lanes == 1 ? "" : "s");
 	}
@@ -223,7 +223,7 @@ static void print_gates(FILE *to, const struct sweep_result *res)
 	else
 		fputs("A/A -", to);
 	fprintf(to, " · sham %s/item", time_of(g->sham_ns.est, sham, sizeof(sham)));
-	fprintf(to, " · lanes %zu (%s)", g->lanes, g->lane_mode ? g->lane_mode : "-");
+	fprintf(to, " · lanes %.3g (%s)", g->lanes, g->lane_mode ? g->lane_mode : "-");
 	fprintf(to, " · load %s", sweep_load_name(g->load));
 	if (g->control_asked)
 		fprintf(to, " · control %.2f [%.2f, %.2f]%s", g->control.est, g->control.lo,
