@@ -6,7 +6,8 @@
 #include "src/base/must.h"
 
 /* The most is this much above the least: the difference does not matter. */
-#define CLEAR 1.25
+#define CLEAR	   1.25
+#define HANDING_ON 1.5
 /* Nearer than this share to one lane, or to all: it is that. */
 #define NEAR 0.1
 
@@ -66,13 +67,16 @@ static double living(const struct lane_set *set, int role, bool threads)
 /*
  * How many lanes are at work, as one that is at work sees it: the mean over instants, weighted by
  * how many there are. The plain mean would count ranks that wait together as fewer ranks. Where
- * threads change faster than they can be looked at, the plain mean is the least.
+ * threads change faster than they can be looked at, the plain mean is the least. Fewer than one and
+ * a half may be threads that take turns, seen while one hands on to the next.
  */
 static void sides(const struct lane_scan *scan, double most, double *least_out, double *most_out)
 {
 	double least = scan->surely > 0 ? scan->surely2 / scan->surely : 1;
 	double all = scan->perhaps > 0 ? scan->perhaps2 / scan->perhaps : 1;
 
+	if (least < HANDING_ON)
+		least = 1;
 	if (2 * scan->unsteady > scan->n)
 		least = fmin(least, scan->surely / scan->n);
 	*least_out = fmin(fmax(least, 1), most);

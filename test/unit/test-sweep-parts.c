@@ -228,6 +228,8 @@ static void test_lanes_by_what_works_side_by_side(void **state)
 	lanes_are(&scan, 1, 1, 8); /* the others read from sockets: who knows */
 	scan = seen(100, 1, 7, 8);
 	lanes_are(&scan, 8, 8, 8); /* it does not matter */
+	scan = seen(100, 1, 1.4, 1.4);
+	lanes_are(&scan, 1, 1, 1.4); /* they take turns, or nearly so */
 	scan = seen(5, 1, 8, 8);
 	lanes_are(&scan, 1, 1, 8); /* too few looks */
 	/* One at a time, and they change while they are looked at: any number is seen. */
