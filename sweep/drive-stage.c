@@ -314,7 +314,7 @@ static void probe_told(struct drive *drive)
 {
 	double v[8];
 	size_t target = (size_t)drive->exp.target, n;
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
 	double x = record_level(&drive->rec, drive->exp.id, COLUMN_DOSE, &view).x;
 
 	n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, COLUMN_DOSE, false, v);

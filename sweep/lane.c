@@ -90,6 +90,18 @@ static double settled(double n, double all)
 	return n > all * (1 - NEAR) ? all : n;
 }
 
+/* Of `lanes` side by side, those that one event passes at the same time. */
+static double passed(const struct lane_set *set, enum lane_mode mode, int role, double lanes)
+{
+	double hits = 0, processes = fmin(living(set, role, false), lanes);
+
+	for (size_t i = 0; i < set->n; i++)
+		hits += set->lane[i].role == role ? (double)set->total[i].hits : 0;
+	if (hits < lanes * set->events * (1 - NEAR) || mode == LANE_LEAST)
+		return 1;
+	return mode == LANE_MOST ? lanes : processes;
+}
+
 /* The lanes of a role that are side by side. */
 static double beside(const struct lane_set *set, enum lane_mode mode, int role)
 {
@@ -112,6 +124,11 @@ static double beside(const struct lane_set *set, enum lane_mode mode, int role)
 	return mode == LANE_MOST ? most : fmin(fmax(processes, least), most);
 }
 
+static bool measured(enum lane_mode mode)
+{
+	return mode == LANE_AUTO || mode == LANE_LEAST || mode == LANE_MOST;
+}
+
 double lane_weights(const struct lane_set *set, enum lane_mode mode, int role, double *w)
 {
 	double lanes = 0, *n;
@@ -128,6 +145,8 @@ double lane_weights(const struct lane_set *set, enum lane_mode mode, int role, d
 			continue;
 		if (*of == 0) {
 			*of = beside(set, mode, set->lane[i].role);
+			if (set->events > 0 && measured(mode))
+				*of = passed(set, mode, set->lane[i].role, *of);
 			lanes += *of;
 		}
 		w[i] = 1 / *of;

@@ -64,6 +64,12 @@ struct lane_set {
 	size_t n;
 	const struct lane_scan *scan; /* by role; NULL: none */
 	size_t n_scans;
+	/*
+	 * > 0: x is that of one of so many events (requests), and not of time at the progress. An
+	 * event that is called for less often than there are lanes passes one of them (a pool), and
+	 * what it is delayed by is not divided. Otherwise it may pass one or all (ranks).
+	 */
+	double events;
 };
 
 /*

@@ -100,13 +100,27 @@ static struct lane_scan *scans(const struct record *rec, int experiment)
 	return scan;
 }
 
+/* Responses in the windows of totals(). */
+static double responses(const struct record *rec, int experiment)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < rec->n; i++)
+		if (of_experiment(&rec->row[i], experiment) && rec->row[i].win.arm != ARM_OFF)
+			sum += rec->row[i].win.response_count;
+	return sum;
+}
+
 double *record_weights(const struct record *rec, int experiment, const struct record_view *view,
 		       double *lanes)
 {
 	struct lane_count *total = totals(rec, experiment);
 	struct lane_scan *scan = scans(rec, experiment);
-	struct lane_set set = { rec->lane, total, rec->n_lanes, scan, rec->n_roles };
+	struct lane_set set = { rec->lane, total, rec->n_lanes, scan, rec->n_roles, 0 };
 	double *w = must_calloc(rec->n_lanes, sizeof(*w)), n;
+
+	if (rec->response && !view->throughput)
+		set.events = responses(rec, experiment);
 
 	n = lane_weights(&set, view->mode, view->role, w);
 	if (lanes)
@@ -150,9 +164,11 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 	if (!(s->items > 0))
 		return cell;
 	cell.t = s->time / s->items;
-	if (response)
-		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
 	cell.x = s->injected / s->items;
+	if (response) { /* both of one event: a request may be many items */
+		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
+		cell.x = s->responses > 0 ? s->injected / s->responses : NAN;
+	}
 	cell.h = s->hits / s->items;
 	return cell;
 }

@@ -12,7 +12,8 @@
  * document of schema "sbinject.sweep/1" as a struct; a field here has the JSON's name.
  *
  * Terms. An *item* is the unit that the progress source counts. T is time per item, x is injected
- * time per item (lane.h defines how lanes are combined), both measured, in ns. kappa = dT/dx: 1 the
+ * time per item (lane.h defines how lanes are combined), both measured, in ns; with a response
+ * source T is the mean response and x is per response. kappa = dT/dx: 1 the
  * delay reaches the end in full, 0 it is hidden, above 1 it is amplified. An *arm* is a setting of
  * the hooks, a *window* a stretch of time (or a whole run) in one arm, a *block* a set of windows
  * close in time in which every arm occurs equally often.

@@ -69,14 +69,11 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 
 static bool too_little(struct sweep_target *target)
 {
-	char why[SWEEP_REASON];
-
 	if (!target->blocks && target->reason[0])
 		target->verdict = VERDICT_INCONCLUSIVE;
 	else if (target->blocks < VERDICT_BLOCKS) {
-		snprintf(why, sizeof(why), "%zu blocks, and %d are needed", target->blocks,
-			 VERDICT_BLOCKS);
-		inconclusive(target, why);
+		inconclusive(target, target->blocks ? "one block shows no spread: more --time" :
+						      "no block was completed: more --time");
 	} else if (!isfinite(target->kappa.lo) || !isfinite(target->kappa.hi)) {
 		inconclusive(target, "kappa has no interval");
 	} else {

@@ -13,7 +13,7 @@
  *	INVALID		throughput is pinned at the rate of arrivals and there is no response
  *			source; or the positive control failed; or the injected time is not hits
  *			times dose (0.95 to 1.1); or a share of the windows had no items
- *	INCONCLUSIVE	fewer than 8 blocks, or no interval
+ *	INCONCLUSIVE	fewer than 2 blocks, or no interval
  *	HIDDEN		hi < d: an equivalence test (Schuirmann 1987), its level 2.5 %
  *	CRITICAL	lo > 1/2 and hi > 1 - d
  *	PARTIAL		lo > d; the reason mentions it when the interval reaches 1 - d
@@ -34,7 +34,7 @@
  *
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE, with that reason.
  */
-#define VERDICT_BLOCKS 8
+#define VERDICT_BLOCKS 2
 #define VERDICT_BUSY   0.95 /* of a CPU: this thread sets the pace, or spins */
 
 /*

@@ -197,7 +197,7 @@ static void lanes_are(const struct lane_scan *scan, double lanes, double least, 
 {
 	struct lane_count count[8];
 	struct lane lane[8];
-	struct lane_set set = { lane, count, 8, scan, 1 };
+	struct lane_set set = { lane, count, 8, scan, 1, 0 };
 	double got;
 
 	for (int i = 0; i < 8; i++) {
@@ -473,6 +473,32 @@ static void test_verdicts_by_interval(void **state)
 	verdict_is(-0.3, 0.1, VERDICT_INCONCLUSIVE); /* faster by being slowed */
 }
 
+/* Of 4 workers a request passes one; of 4 ranks it passes all, and it cannot be seen. */
+static void test_lanes_of_a_response(void **state)
+{
+	struct lane_count count[4];
+	struct lane lane[4];
+	struct lane_scan scan = seen(100, 1, 4, 4);
+	struct lane_set set = { lane, count, 4, &scan, 1, 1000 };
+	double lanes;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		lane[i] = (struct lane){ 0, 100 + i, i };
+		count[i] = (struct lane_count){ 250, 1000, 0, 0 };
+	}
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 4000, 1e-6);
+	assert_float_equal(felt(&set, LANE_MOST, -1, &lanes), 4000, 1e-6);
+	for (int i = 0; i < 4; i++)
+		count[i].hits = 1000;
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 1000, 1e-6);
+	assert_float_equal(felt(&set, LANE_LEAST, -1, &lanes), 4000, 1e-6);
+	for (int i = 0; i < 4; i++)
+		lane[i].process = 100; /* threads of one process are a pool, most likely */
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 4000, 1e-6);
+	assert_float_equal(felt(&set, LANE_MOST, -1, &lanes), 1000, 1e-6);
+}
+
 static void test_verdicts_hold_for_any_number_of_lanes(void **state)
 {
 	struct sweep_result *res = judged(0.06, 0.01);
@@ -512,7 +538,7 @@ static void test_gates_before_verdicts(void **state)
 	verdict_judge(res);
 	assert_int_equal(target->verdict, VERDICT_NOT_CALLED);
 	target->hits = 1;
-	target->blocks = 7;
+	target->blocks = 1;
 	verdict_judge(res);
 	assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
 	target->blocks = 12;
@@ -671,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_lanes_count_as_long_as_they_live),
 		cmocka_unit_test(test_lanes_by_what_works_side_by_side),
+		cmocka_unit_test(test_lanes_of_a_response),
 		cmocka_unit_test(test_verdicts_hold_for_any_number_of_lanes),
 		cmocka_unit_test(test_doses_lie_around_the_response),
 		cmocka_unit_test(test_doses_keep_the_slowdown_below_the_bound),
