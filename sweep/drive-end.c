@@ -140,7 +140,8 @@ static double product_end(double a, double a_end, double b, double b_end)
 	return a * b + way * hypot(b * (a_end - a), a * (b_end - b));
 }
 
-/* Its own time per item, as far as a delay of it is felt: never below 0. */
+/* Its own time per item, as far as a delay of it is felt: never below 0, and never above the whole
+ * of it unless it is shown that a delay is amplified. */
 static void fill_gain(const struct work *work, struct sweep_target *target)
 {
 	struct sweep_estimate k = target->kappa, own = work->own_ns;
@@ -155,10 +156,14 @@ static void fill_gain(const struct work *work, struct sweep_target *target)
 	} else if (isnan(k.est)) {
 		snprintf(target->gain_reason, SWEEP_REASON, "kappa is not known");
 	} else {
+		bool amplified = k.lo > 1;
+		double most = amplified ? INFINITY : own.est,
+		       most_hi = amplified ? INFINITY : own.hi;
+
 		target->gain_ceiling_ns = (struct sweep_estimate){
-			fmax(0, k.est * own.est),
-			fmax(0, product_end(k.est, k.lo, own.est, own.lo)),
-			fmax(0, product_end(k.est, k.hi, own.est, own.hi))
+			fmin(fmax(0, k.est * own.est), most),
+			fmin(fmax(0, product_end(k.est, k.lo, own.est, own.lo)), most),
+			fmin(fmax(0, product_end(k.est, k.hi, own.est, own.hi)), most_hi)
 		};
 	}
 }

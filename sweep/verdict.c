@@ -115,6 +115,31 @@ static double by_interval(struct sweep_target *target, double d)
 	return NAN;
 }
 
+/*
+ * Could the arms have been told apart? Equal arms differ by as much as A/A's interval allows; what
+ * a verdict claims must be more: what was seen under the largest dose, or, to be hidden, that a
+ * full response would have been seen.
+ */
+static bool told_apart(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_estimate *aa = &res->gates.aa;
+	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
+							      NULL;
+	double apart = (aa->hi - aa->lo) / 2, claim;
+
+	if (!res->gates.aa_known || !most || !(apart >= 0) || !(target->t0_ns > 0))
+		return true;
+	claim = target->kappa.hi < res->threshold ? most->x_ns : fabs(most->delta_ns.est);
+	if (apart * target->t0_ns < claim)
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "noise: equal arms may differ by %.2g %%, and the largest delay %s %.2g %%: more "
+	       "--time, or larger --doses",
+	       apart * 100, target->kappa.hi < res->threshold ? "adds" : "changed",
+	       claim / target->t0_ns * 100);
+	return false;
+}
+
 enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
 
 static enum felt how_felt(const struct sweep_estimate *kappa, double d)
@@ -151,7 +176,7 @@ void verdict_judge(struct sweep_result *res)
 		p[i] = NAN;
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (lanes_agree(target, res->threshold))
+		if (told_apart(res, target) && lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);

@@ -29,6 +29,8 @@
  * A target without blocks keeps the reason that it has (its turn never came, its smallest exact
  * delay is too large).
  *
+ * A verdict needs that A/A's interval is narrower than the effect it claims; else INCONCLUSIVE.
+ *
  * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
  * and for the most; else INCONCLUSIVE, with both kappas.
  *

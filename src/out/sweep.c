@@ -157,6 +157,15 @@ static void print_reason(FILE *to, const struct sweep_result *res, size_t n, siz
 	fprintf(to, ": %s\n", reason);
 }
 
+static void print_part(FILE *to, const struct sweep_part *part)
+{
+	const struct sweep_estimate *k = &part->kappa;
+
+	if (isfinite(k->lo) && isfinite(k->hi))
+		fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %.3g lane%s\n", part->name, k->est,
+			k->lo, k->hi, part->lanes, part->lanes == 1 ? "" : "s");
+}
+
 static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -171,9 +180,7 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 				"what is done, or waiting absorbs it\n",
 				t->spec, t->hits_change.est * 100);
 		for (size_t k = 0; k < t->n_parts; k++)
-			fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %.3g lane%s\n", t->part[k].name,
-				t->part[k].kappa.est, t->part[k].kappa.lo, t->part[k].kappa.hi,
-				t->part[k].lanes, t->part[k].lanes == 1 ? "" : "s");
+			print_part(to, &t->part[k]);
 	}
 }
 

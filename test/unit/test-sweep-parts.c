@@ -528,6 +528,34 @@ static void test_verdicts_hold_for_any_number_of_lanes(void **state)
 	sweep_result_free(res);
 }
 
+/* Equal arms that differ by 20 % show nothing of an effect of 10 %. */
+static void test_no_verdict_within_the_noise(void **state)
+{
+	static const double est[] = { 1, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct sweep_result *res = judged(est[i], 0.05);
+		struct sweep_target *target = &res->target[0];
+
+		target->n_doses = 2;
+		target->dose = calloc(2, sizeof(*target->dose));
+		assert_non_null(target->dose);
+		target->t0_ns = 1000;
+		target->dose[1].x_ns = 100;
+		target->dose[1].delta_ns = (struct sweep_estimate){ 100 * est[i], 0, 0 };
+		res->gates.aa_known = true;
+		res->gates.aa = (struct sweep_estimate){ 0.1, -0.1, 0.3 };
+		verdict_judge(res);
+		assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
+		assert_non_null(strstr(target->reason, "equal arms may differ by 20 %"));
+		res->gates.aa = (struct sweep_estimate){ 0, -0.05, 0.05 };
+		verdict_judge(res);
+		assert_int_equal(target->verdict, i ? VERDICT_HIDDEN : VERDICT_CRITICAL);
+		sweep_result_free(res);
+	}
+}
+
 static void test_gates_before_verdicts(void **state)
 {
 	struct sweep_result *res = judged(1, 0.05);
@@ -698,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_lanes_count_as_long_as_they_live),
 		cmocka_unit_test(test_lanes_by_what_works_side_by_side),
 		cmocka_unit_test(test_lanes_of_a_response),
+		cmocka_unit_test(test_no_verdict_within_the_noise),
 		cmocka_unit_test(test_verdicts_hold_for_any_number_of_lanes),
 		cmocka_unit_test(test_doses_lie_around_the_response),
 		cmocka_unit_test(test_doses_keep_the_slowdown_below_the_bound),
