@@ -547,6 +547,50 @@ static void test_many_targets(void **state)
 	assert_true(wrong <= RUNS / 20);
 }
 
+/* An engine's steps of 10 ms, and little time: each target has an interval, and none a wrong one.
+ */
+static void every_target(size_t n, uint64_t time_s)
+{
+	struct drive_cfg cfg = minute();
+	size_t without = 0, held = 0, wrong = 0, right = 0;
+
+	cfg.time_ns = time_s * 1000000000u;
+	for (uint64_t seed = 1; seed <= RUNS; seed++) {
+		struct sim_cfg sim = drifting(0);
+		struct sweep_result *res;
+
+		sim.n_targets = n;
+		sim.t0_ns = 10e6;
+		for (size_t i = 0; i < n; i++)
+			sim.target[i] = (struct sim_target){ .kappa = i == 1, .hits = 1 };
+		res = sim_sweep(&sim, &cfg, seed);
+		for (size_t i = 0; i < n; i++) {
+			const struct sweep_target *t = &res->target[i];
+
+			without += !t->screened &&
+				   !(isfinite(t->kappa.lo) && isfinite(t->kappa.hi));
+			held += t->screened || holds(&t->kappa, i == 1);
+			right += t->verdict == (i == 1 ? VERDICT_CRITICAL : VERDICT_HIDDEN);
+			wrong += i == 1 ? t->verdict == VERDICT_HIDDEN :
+					  t->verdict == VERDICT_CRITICAL ||
+						  t->verdict == VERDICT_PARTIAL;
+		}
+		sweep_result_free(res);
+	}
+	printf("# %zu targets in %zu s: %zu of %zu without an interval, held %zu, right %zu, wrong "
+	       "%zu\n",
+	       n, (size_t)time_s, without, n * RUNS, held, right, wrong);
+	assert_true(without * 50 <= n * RUNS);
+	assert_true(wrong * 100 <= n * RUNS);
+}
+
+static void test_no_target_starves(void **state)
+{
+	(void)state;
+	every_target(3, 30);
+	every_target(5, 60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_a_few_blocks_have_an_honest_interval),
 		cmocka_unit_test(test_saturated_open_loop_is_as_good_as_closed),
 		cmocka_unit_test(test_hidden_under_an_unknown_load_warns),
+		cmocka_unit_test(test_no_target_starves),
 		cmocka_unit_test(test_not_called),
 		cmocka_unit_test(test_dead_source),
 		cmocka_unit_test(test_too_little_time_says_how_much),
