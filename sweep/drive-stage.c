@@ -214,9 +214,13 @@ static void guard_longer(struct drive *drive, uint64_t guard_ns)
 	drive->guard_ns = GUARD_FACTOR * guard_ns;
 }
 
-/* As many doses as the time allows eight blocks of. */
+/* As many doses as the time allows eight blocks of; two or three, which tell a part from a slack,
+ * if there is time for five. */
 static void main_escalated(struct drive *drive, size_t target)
 {
+	static const struct {
+		size_t doses, blocks;
+	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
 	double x[ESCALATE_DOSES], budget = share_ns(drive);
 	uint64_t delay[ESCALATE_DOSES];
 	struct sizing size;
@@ -225,14 +229,14 @@ static void main_escalated(struct drive *drive, size_t target)
 	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
 	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
 		guard_longer(drive, drive->exp.size.guard_ns);
-	for (size_t most = ESCALATE_DOSES; most > 0; most--) {
-		n = escalate_doses(&drive->esc, most, x);
+	for (size_t i = 0; i < sizeof(design) / sizeof(*design); i++) {
+		n = escalate_doses(&drive->esc, design[i].doses, x);
 		if (!n) { /* no probe was completed */
 			x[0] = bound_ns(drive);
 			n = 1;
 		}
 		size_for(drive, budget, n, true, 0, &size);
-		if (size.enough)
+		if (size.blocks >= design[i].blocks)
 			break;
 	}
 	for (size_t i = 0; i < n; i++)

@@ -50,6 +50,7 @@ enum sweep_verdict {
 	VERDICT_CRITICAL,
 	VERDICT_PARTIAL,
 	VERDICT_HIDDEN,
+	VERDICT_SLACK, /* hidden up to a slack, felt beyond */
 	VERDICT_INCONCLUSIVE,
 	VERDICT_NOT_CALLED,
 	VERDICT_INVALID,

@@ -82,6 +82,72 @@ static bool too_little(struct sweep_target *target)
 	return true;
 }
 
+static const char *time_text(double ns, char *buf, size_t size)
+{
+	static const char *const unit[] = { "ns", "us", "ms", "s" };
+	int i = 0;
+
+	for (; fabs(ns) >= 1000 && i < 3; i++)
+		ns /= 1000;
+	snprintf(buf, size, "%.3g%s", ns, unit[i]);
+	return buf;
+}
+
+/* Hidden at no delay. Is more of it felt? */
+static void hidden(struct sweep_target *target)
+{
+	const struct sweep_estimate *s = &target->slack_ns, *k = &target->kappa_beyond;
+	char est[32], lo[32], hi[32];
+
+	time_text(s->est, est, sizeof(est));
+	time_text(s->lo, lo, sizeof(lo));
+	time_text(s->hi, hi, sizeof(hi));
+	if (target->slack_kind == SLACK_FOUND)
+		decide(target, VERDICT_SLACK,
+		       "hidden up to %s [%s, %s] an item, beyond that %.2f [%.2f, %.2f] of a delay "
+		       "is "
+		       "felt",
+		       est, lo, hi, k->est, k->lo, k->hi);
+	else if (target->slack_kind == SLACK_BRACKET)
+		decide(target, VERDICT_SLACK,
+		       "hidden up to %s an item, and felt beyond %s at the latest", lo, hi);
+	else
+		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt",
+		       fmax(0, target->kappa.hi));
+}
+
+/*
+ * A part of a delay is felt; or none up to a slack, and all of it beyond. The largest dose alone
+ * does not tell them apart.
+ */
+static bool slack_refuted(const struct sweep_target *target)
+{
+	double most = target->n_doses > 1 ? target->dose[target->n_doses - 1].x_ns : NAN;
+
+	return target->slack_kind == SLACK_NONE &&
+	       !(target->slack_ns.hi >= most * (1 - target->kappa.est));
+}
+
+static void partial(struct sweep_target *target, double d)
+{
+	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
+							      NULL;
+	char dose[32], half[32], quarter[32];
+
+	if (target->kappa.hi > 1 - d) {
+		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
+	} else if (!most || slack_refuted(target)) {
+		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
+	} else {
+		decide(target, VERDICT_INCONCLUSIVE,
+		       "%.2f of %s is felt: a part of each delay, or all of it beyond a slack; "
+		       "--doses %s,%s,%s would tell",
+		       target->kappa.est, time_text((double)most->delay_ns, dose, sizeof(dose)),
+		       time_text((double)most->delay_ns / 4, quarter, sizeof(quarter)),
+		       time_text((double)most->delay_ns / 2, half, sizeof(half)), dose);
+	}
+}
+
 /* By kappa's interval alone; returns the p that the verdict rests on, NAN where there is none. */
 static double by_interval(struct sweep_target *target, double d)
 {
@@ -94,17 +160,15 @@ static double by_interval(struct sweep_target *target, double d)
 	if (hi < -d)
 		inconclusive(target, "slowing it made the program faster");
 	else if (hi < d) {
-		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt", fmax(0, hi));
+		hidden(target);
 		return target->p_felt;
 	} else if (lo > FULL_HALF && hi > 1 - d) {
 		decide(target, VERDICT_CRITICAL, "%s",
 		       fmin(lo, full) > 1 + d ? "a delay is amplified" : "a delay is felt in full");
 		return none;
 	} else if (lo > d) {
-		decide(target, VERDICT_PARTIAL, "%s",
-		       hi > 1 - d ? "at least partly: the interval reaches 1" :
-				    "a part of a delay is felt");
-		return none;
+		partial(target, d);
+		return target->verdict == VERDICT_PARTIAL ? none : NAN;
 	} else {
 		inconclusive(target,
 			     slack  ? "felt beyond the slack; before it neither felt nor shown "

@@ -14,9 +14,12 @@
  *			source; or the positive control failed; or the injected time is not hits
  *			times dose (0.95 to 1.1); or a share of the windows had no items
  *	INCONCLUSIVE	fewer than 2 blocks, or no interval
+ *	SLACK		hi < d, and a slack was found or bracketed
  *	HIDDEN		hi < d: an equivalence test (Schuirmann 1987), its level 2.5 %
  *	CRITICAL	lo > 1/2 and hi > 1 - d
- *	PARTIAL		lo > d; the reason mentions it when the interval reaches 1 - d
+ *	PARTIAL		lo > d, and a slack with all felt beyond it is refuted; or the interval
+ *			reaches 1 - d, which the reason mentions
+ *	INCONCLUSIVE	lo > d else, with the doses that would tell a part from a slack
  *	INCONCLUSIVE	else, with the smallest kappa that this run would have seen
  *
  * CRITICAL and PARTIAL also need the randomisation test at 5 %. With many targets each verdict's

@@ -105,7 +105,7 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 static double gain_of(const struct sweep_target *t)
 {
 	bool proven = t->verdict == VERDICT_CRITICAL || t->verdict == VERDICT_PARTIAL ||
-		      t->verdict == VERDICT_HIDDEN;
+		      t->verdict == VERDICT_HIDDEN || t->verdict == VERDICT_SLACK;
 
 	return proven ? t->gain_ceiling_ns.est : NAN;
 }
