@@ -8,8 +8,9 @@
 /* The most is this much above the least: the difference does not matter. */
 #define CLEAR	   1.25
 #define HANDING_ON 1.5
-/* Nearer than this share to one lane, or to all: it is that. */
-#define NEAR 0.1
+/* Nearer than this to one lane, or by this share to all: it is that. */
+#define NEARLY_ONE 1.15
+#define NEAR	   0.1
 
 static const char *const mode_names[] = {
 	[LANE_AUTO] = "auto",
@@ -85,7 +86,7 @@ static void sides(const struct lane_scan *scan, double most, double *least_out, 
 
 static double settled(double n, double all)
 {
-	if (n < 1 + NEAR)
+	if (n < NEARLY_ONE)
 		return 1;
 	return n > all * (1 - NEAR) ? all : n;
 }

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Real servers under load, attached and let go again and again: no client sees an error, and their
 # maps, descriptors and memory are what they were.
-# beside others
 # limit: 1500 s
 . "$SRC/test/lib.sh"
 

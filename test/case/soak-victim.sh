@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Attached and let go again and again, in every way and killed at random, a target that allocates,
 # forks and starts threads all the time is what it was: its maps, descriptors and memory.
-# beside others
 # limit: 1500 s
 . "$SRC/test/lib.sh"
 

@@ -14,7 +14,7 @@ try() { # SHAPE FUNCTION VERDICTS [NAME=VALUE...]
 
 	start "$1" "$V/sweep-shapes" "$1" "${@:4}"
 	t=$(truth "$1" "$2")
-	measures "$t" "$3" "$pid" ":$2" --progress :item --time 6s
+	measures "$t" "$3" "$pid" ":$2" --progress :item --time 5s
 	let_go "$pid"
 	finish "$1" "$pid"
 }
@@ -31,10 +31,10 @@ try successive crit CRITICAL
 same lanes "$(sj gates.lanes)" 1
 
 start timer "$V/sweep-shapes" threads workers=4 item=4000 timer=1
-finds INCONCLUSIVE "$pid" :crit --progress :item --time 6s
+finds INCONCLUSIVE "$pid" :crit --progress :item --time 5s
 same 'it is clear' "$(sj targets.0.lanes_unclear)" true
 [[ $(sj targets.0.reason) == *'--lane thread'* ]] || fail "reason: $(sj targets.0.reason)"
-finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --time 6s --lane thread
+finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --time 5s --lane thread
 holds 0 1 || fail "the interval does not hold 1: $(cat "$T/sb.out")"
 let_go "$pid"
 finish timer "$pid"
