@@ -140,7 +140,8 @@ static double product_end(double a, double a_end, double b, double b_end)
 	return a * b + way * hypot(b * (a_end - a), a * (b_end - b));
 }
 
-/* Its own time per item, as far as a delay of it is felt: never below 0. */
+/* Its own time per item, as far as a delay of it is felt: never below 0, and never above the whole
+ * of it unless it is shown that a delay is amplified. */
 static void fill_gain(const struct work *work, struct sweep_target *target)
 {
 	struct sweep_estimate k = target->kappa, own = work->own_ns;
@@ -155,10 +156,14 @@ static void fill_gain(const struct work *work, struct sweep_target *target)
 	} else if (isnan(k.est)) {
 		snprintf(target->gain_reason, SWEEP_REASON, "kappa is not known");
 	} else {
+		bool amplified = k.lo > 1;
+		double most = amplified ? INFINITY : own.est,
+		       most_hi = amplified ? INFINITY : own.hi;
+
 		target->gain_ceiling_ns = (struct sweep_estimate){
-			fmax(0, k.est * own.est),
-			fmax(0, product_end(k.est, k.lo, own.est, own.lo)),
-			fmax(0, product_end(k.est, k.hi, own.est, own.hi))
+			fmin(fmax(0, k.est * own.est), most),
+			fmin(fmax(0, product_end(k.est, k.lo, own.est, own.lo)), most),
+			fmin(fmax(0, product_end(k.est, k.hi, own.est, own.hi)), most_hi)
 		};
 	}
 }
@@ -175,19 +180,51 @@ static void add_part(const struct drive *drive, const struct work *work, const c
 	part.kappa = kappa.kappa;
 	part.x_ns = infer_level(&data, work->n_doses).x;
 	record_data_free(&data);
-	if (!part.lanes)
+	if (!(part.lanes > 0))
 		return;
 	part.name = must_strdup(name);
 	target->part = must_realloc(target->part, (target->n_parts + 1) * sizeof(part));
 	target->part[target->n_parts++] = part;
 }
 
-/* Roles apart where there are several; by thread where a process spread its hits over several. */
-static void fill_parts(const struct drive *drive, const struct work *work, size_t lanes,
+/* Adds what kappa is with another number of lanes, if that is another number. */
+static bool add_lanes(const struct drive *drive, const struct work *work, const char *name,
+		      enum lane_mode mode, double lanes, struct sweep_target *target)
+{
+	struct record_view view = { .mode = mode, .role = -1 };
+
+	add_part(drive, work, name, &view, target);
+	if (!target->n_parts || fabs(target->part[target->n_parts - 1].lanes - lanes) >= 0.5)
+		return target->n_parts > 0;
+	free(target->part[--target->n_parts].name);
+	return false;
+}
+
+/*
+ * If it is not clear how many lanes are side by side, kappa is known up to that: as far as it may
+ * be, from the fewest lanes to the most, is what the verdict has to hold for.
+ */
+static void fill_range(const struct drive *drive, const struct work *work, double lanes,
+		       struct sweep_target *target)
+{
+	static const struct {
+		enum lane_mode mode;
+		const char *name;
+	} end[] = { { LANE_LEAST, "if they take turns" }, { LANE_MOST, "if side by side" } };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!add_lanes(drive, work, end[i].name, end[i].mode, lanes, target))
+			continue;
+		target->range[i] = target->part[target->n_parts - 1].kappa;
+		target->lanes_unclear = true;
+	}
+}
+
+/* Roles apart where there are several, and what another number of lanes would mean. */
+static void fill_parts(const struct drive *drive, const struct work *work, double lanes,
 		       struct sweep_target *target)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode };
-	struct sweep_part *threads;
 	char name[SWEEP_REASON];
 
 	for (size_t r = 0; r < drive->rec.n_roles && drive->rec.n_roles > 1; r++) {
@@ -195,17 +232,12 @@ static void fill_parts(const struct drive *drive, const struct work *work, size_
 		snprintf(name, sizeof(name), "role %s", drive->rec.role[r]);
 		add_part(drive, work, name, &view, target);
 	}
-	if (drive->cfg.lane_mode == LANE_THREAD)
-		return;
-	view = (struct record_view){ .mode = LANE_THREAD, .role = -1 };
-	add_part(drive, work, "by thread", &view, target);
-	if (!target->n_parts)
-		return;
-	threads = &target->part[target->n_parts - 1];
-	if (threads->lanes <= lanes) { /* the same lanes again */
-		free(threads->name);
-		target->n_parts--;
-	}
+	target->lanes = lanes;
+	target->range[0] = target->range[1] = target->kappa;
+	if (drive->cfg.lane_mode == LANE_AUTO)
+		fill_range(drive, work, lanes, target);
+	else if (drive->cfg.lane_mode != LANE_THREAD)
+		add_lanes(drive, work, "by thread", LANE_THREAD, lanes, target);
 }
 
 static void fill_hits(const struct infer_data *data, struct sweep_target *target)
@@ -223,7 +255,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct infer_data data;
-	size_t lanes;
+	double lanes;
 
 	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, &lanes);
 	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)

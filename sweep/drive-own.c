@@ -58,6 +58,7 @@ bool own_begin(struct drive *drive)
 
 void own_told(struct drive *drive, const struct drive_told *told)
 {
+	double events = drive->cfg.response ? told->response_count : told->items;
 	struct own_window *to;
 
 	if (!told->own)
@@ -66,7 +67,7 @@ void own_told(struct drive *drive, const struct drive_told *told)
 				  (drive->n_own + 1) * drive->cfg.n_targets * sizeof(*drive->own));
 	to = &drive->own[drive->n_own++ * drive->cfg.n_targets];
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		to[i] = (struct own_window){ .items = told->items, .own = told->own[i] };
+		to[i] = (struct own_window){ .items = events, .own = told->own[i] };
 }
 
 bool own_next(struct drive *drive)

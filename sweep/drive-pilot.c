@@ -59,7 +59,8 @@ static bool any_hits(const struct drive *drive)
 static void study_hits(struct drive *drive)
 {
 	struct record *rec = &drive->rec;
-	double items = 0, felt = 0, hits = 0, *w = must_calloc(rec->n_lanes, sizeof(*w));
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	double items = 0, felt = 0, hits = 0, *w = record_weights(rec, -1, &view, NULL);
 	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
 
 	for (size_t i = 0; i < rec->n; i++) {
@@ -67,7 +68,6 @@ static void study_hits(struct drive *drive)
 		for (size_t l = 0; l < rec->row[i].n_lanes; l++)
 			total[l].hits += rec->row[i].lane[l].hits;
 	}
-	lane_weights(rec->lane, rec->n_lanes, total, drive->cfg.lane_mode, -1, w);
 	for (size_t l = 0; l < rec->n_lanes; l++) {
 		felt += w[l] * (double)total[l].hits;
 		hits += (double)total[l].hits;

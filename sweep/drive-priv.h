@@ -90,7 +90,8 @@ struct drive {
 	size_t n_order;
 };
 
-/* The timed calls of a target, and the items of the same windows. */
+/* The timed calls of a target, and the items (with a response source: its events) of the same
+ * windows. */
 struct own_window {
 	double items;
 	struct drive_own own;

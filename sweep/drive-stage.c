@@ -10,6 +10,7 @@
 #define SHARE_SCREEN   0.50
 #define SHARE_ESCALATE 0.35 /* of a target's */
 #define SHARE_USED     0.96 /* of the remaining time: the switching takes time too */
+#define BLOCKS_FEW     2.5
 #define SCREEN_FROM    4    /* targets */
 #define CONTROL_DOSE   0.10 /* of T0 */
 #define BLOCK_WINDOWS  2    /* per arm */
@@ -143,7 +144,7 @@ static size_t targets_left(const struct drive *drive)
 	return n;
 }
 
-/* The least time that a target takes. */
+/* The time for eight blocks of a target. */
 static double needed_ns(const struct drive *drive)
 {
 	struct sizing size;
@@ -169,14 +170,25 @@ static double enough_ns(const struct drive *drive, size_t n_doses)
 	return time;
 }
 
-/* Time for a target at its turn: fewer targets get theirs where not all can have enough. */
+/* The least time that a target takes: for an interval, perhaps a wide one. */
+static double least_ns(const struct drive *drive)
+{
+	return needed_ns(drive) * BLOCKS_FEW / PILOT_BLOCKS_MIN; /* without a search for doses */
+}
+
+/*
+ * Time for a target at its turn: an equal share of what is left; more where this is too little for
+ * eight blocks, as long as each of the others can have an interval.
+ */
 static double share_ns(const struct drive *drive)
 {
-	double n = (double)targets_left(drive), left = left_ns(drive), needed = needed_ns(drive);
+	double n = (double)targets_left(drive), left = left_ns(drive), least = least_ns(drive);
+	double enough = needed_ns(drive) / (1 - SHARE_ESCALATE) / SHARE_USED;
 
-	if (isfinite(left) && needed > 0)
-		n = fmin(n, floor(SHARE_USED * left / needed));
-	return left / fmax(1, n);
+	if (!isfinite(left) || !(least > 0))
+		return left / fmax(1, n);
+	n = fmax(1, fmin(n, floor(SHARE_USED * left / least)));
+	return fmax(left / n, fmin(enough, left - (n - 1) * least / SHARE_USED));
 }
 
 static void main_begin(struct drive *drive, size_t target, const uint64_t *delay_ns, size_t n,
@@ -202,9 +214,13 @@ static void guard_longer(struct drive *drive, uint64_t guard_ns)
 	drive->guard_ns = GUARD_FACTOR * guard_ns;
 }
 
-/* As many doses as the time allows eight blocks of. */
+/* As many doses as the time allows eight blocks of; two or three, which tell a part from a slack,
+ * if there is time for five. */
 static void main_escalated(struct drive *drive, size_t target)
 {
+	static const struct {
+		size_t doses, blocks;
+	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
 	double x[ESCALATE_DOSES], budget = share_ns(drive);
 	uint64_t delay[ESCALATE_DOSES];
 	struct sizing size;
@@ -213,14 +229,14 @@ static void main_escalated(struct drive *drive, size_t target)
 	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
 	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
 		guard_longer(drive, drive->exp.size.guard_ns);
-	for (size_t most = ESCALATE_DOSES; most > 0; most--) {
-		n = escalate_doses(&drive->esc, most, x);
+	for (size_t i = 0; i < sizeof(design) / sizeof(*design); i++) {
+		n = escalate_doses(&drive->esc, design[i].doses, x);
 		if (!n) { /* no probe was completed */
 			x[0] = bound_ns(drive);
 			n = 1;
 		}
 		size_for(drive, budget, n, true, 0, &size);
-		if (size.enough)
+		if (size.blocks >= design[i].blocks)
 			break;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -286,7 +302,7 @@ static bool target_begin(struct drive *drive, size_t target)
 		work->state = WORK_SKIPPED; /* the verdict is NOT CALLED */
 		return false;
 	}
-	if (any_measured(drive) && needed_ns(drive) > left_ns(drive)) {
+	if (any_measured(drive) && least_ns(drive) > left_ns(drive)) {
 		skip(work, "the time was over before its turn");
 		work->needed_ns = enough_ns(drive, drive->cfg.n_doses ? drive->cfg.n_doses : 1);
 		return false;
@@ -314,7 +330,7 @@ static void probe_told(struct drive *drive)
 {
 	double v[8];
 	size_t target = (size_t)drive->exp.target, n;
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
 	double x = record_level(&drive->rec, drive->exp.id, COLUMN_DOSE, &view).x;
 
 	n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, COLUMN_DOSE, false, v);

@@ -131,6 +131,16 @@ static int role_index(struct record *rec, const char *role)
 	return (int)rec->n_roles++;
 }
 
+size_t drive_targets(const struct drive *drive)
+{
+	return drive->cfg.n_targets;
+}
+
+size_t drive_role(struct drive *drive, const char *role)
+{
+	return (size_t)role_index(&drive->rec, role);
+}
+
 size_t drive_lane(struct drive *drive, const char *role, int pid, int tid)
 {
 	struct record *rec = &drive->rec;
@@ -175,6 +185,9 @@ static int check_told(const struct drive *drive, const struct drive_told *told, 
 	if (told->n_lanes > drive->rec.n_lanes)
 		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", told->n_lanes,
 			       drive->rec.n_lanes);
+	if (told->n_scans > drive->rec.n_roles)
+		return err_set(err, SB_EUSAGE, "%zu roles given of %zu", told->n_scans,
+			       drive->rec.n_roles);
 	return 0;
 }
 
@@ -270,7 +283,9 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 	struct record_row row = { .column = COLUMN_NONE,
 				  .busy = told->busy,
 				  .lane = (struct lane_count *)told->lane,
-				  .n_lanes = told->n_lanes };
+				  .n_lanes = told->n_lanes,
+				  .scan = (struct lane_scan *)told->scan,
+				  .n_scans = told->n_scans };
 	int rc = check_told(drive, told, err);
 
 	if (rc)

@@ -104,6 +104,8 @@ struct drive_told {
 	const struct lane_count *lane; /* one per drive_lane(): of targets with a delay in this
 					* step, or in SHAM of those treated in the experiment */
 	size_t n_lanes;
+	const struct lane_scan *scan; /* one per drive_role(): of threads that were hit */
+	size_t n_scans;
 	const struct drive_own *own; /* one per target, in a timed step; NULL: unknown */
 	bool exact;  /* it began and ended right after an item: there is no rounding */
 	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
@@ -117,6 +119,11 @@ struct drive;
  */
 int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err);
 void drive_close(struct drive *drive);
+
+size_t drive_targets(const struct drive *drive); /* how many */
+
+/* The index of a role in told.scan. */
+size_t drive_role(struct drive *drive, const char *role);
 
 /* The index of a thread's counters in told.lane; the same triple gives the same index. */
 size_t drive_lane(struct drive *drive, const char *role, int pid, int tid);

@@ -18,12 +18,17 @@ void record_add(struct record *rec, const struct record_row *row)
 	to->lane = must_calloc(row->n_lanes, sizeof(*to->lane));
 	if (row->n_lanes)
 		memcpy(to->lane, row->lane, row->n_lanes * sizeof(*to->lane));
+	to->scan = must_calloc(row->n_scans, sizeof(*to->scan));
+	if (row->n_scans)
+		memcpy(to->scan, row->scan, row->n_scans * sizeof(*to->scan));
 }
 
 void record_free(struct record *rec)
 {
-	for (size_t i = 0; i < rec->n; i++)
+	for (size_t i = 0; i < rec->n; i++) {
 		free(rec->row[i].lane);
+		free(rec->row[i].scan);
+	}
 	for (size_t i = 0; i < rec->n_roles; i++)
 		free(rec->role[i]);
 	free(rec->row);
@@ -37,28 +42,90 @@ static bool of_experiment(const struct record_row *row, int experiment)
 	return experiment < 0 || row->win.experiment == experiment;
 }
 
-/* Weights of the lanes, by their hits in the experiment. */
-static double *weigh(const struct record *rec, int experiment, const struct record_view *view,
-		     size_t *lanes)
+/* All windows of an experiment, by lane. */
+static struct lane_count *totals(const struct record *rec, int experiment)
 {
 	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
-	double *w = must_calloc(rec->n_lanes, sizeof(*w));
-	size_t hit;
+	double windows = 0;
 
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct record_row *row = &rec->row[i];
 
 		if (!of_experiment(row, experiment) || row->win.arm == ARM_OFF)
 			continue;
-		for (size_t l = 0; l < row->n_lanes && l < rec->n_lanes; l++) {
+		windows++;
+		for (size_t l = 0; l < rec->n_lanes; l++) {
+			if (l >= row->n_lanes) { /* not seen yet */
+				total[l].gone++;
+				continue;
+			}
 			total[l].hits += row->lane[l].hits;
 			total[l].injected_ns += row->lane[l].injected_ns;
 			total[l].overrun_ns += row->lane[l].overrun_ns;
+			total[l].gone += row->lane[l].gone;
 		}
 	}
-	hit = lane_weights(rec->lane, rec->n_lanes, total, view->mode, view->role, w);
+	for (size_t l = 0; l < rec->n_lanes && windows > 0; l++)
+		total[l].gone /= windows;
+	return total;
+}
+
+static void add_scans(const struct record *rec, int experiment, struct lane_scan *scan)
+{
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i];
+
+		for (size_t r = 0; r < row->n_scans && r < rec->n_roles; r++)
+			if (of_experiment(row, experiment) && row->win.arm == ARM_SHAM)
+				lane_scan_add(&scan[r], &row->scan[r]);
+	}
+}
+
+/*
+ * What was at work in SHAM, by role: no delay changes it there. An experiment's own looks are those
+ * at the threads that call its target; where they are few, all have to do.
+ */
+static struct lane_scan *scans(const struct record *rec, int experiment)
+{
+	struct lane_scan *scan = must_calloc(rec->n_roles, sizeof(*scan));
+	double most = 0;
+
+	add_scans(rec, experiment, scan);
+	for (size_t r = 0; r < rec->n_roles; r++)
+		most = fmax(most, scan[r].n);
+	if (most >= LANE_SCANS)
+		return scan;
+	memset(scan, 0, rec->n_roles * sizeof(*scan));
+	add_scans(rec, -1, scan);
+	return scan;
+}
+
+/* Responses in the windows of totals(). */
+static double responses(const struct record *rec, int experiment)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < rec->n; i++)
+		if (of_experiment(&rec->row[i], experiment) && rec->row[i].win.arm != ARM_OFF)
+			sum += rec->row[i].win.response_count;
+	return sum;
+}
+
+double *record_weights(const struct record *rec, int experiment, const struct record_view *view,
+		       double *lanes)
+{
+	struct lane_count *total = totals(rec, experiment);
+	struct lane_scan *scan = scans(rec, experiment);
+	struct lane_set set = { rec->lane, total, rec->n_lanes, scan, rec->n_roles, 0 };
+	double *w = must_calloc(rec->n_lanes, sizeof(*w)), n;
+
+	if (rec->response && !view->throughput)
+		set.events = responses(rec, experiment);
+
+	n = lane_weights(&set, view->mode, view->role, w);
 	if (lanes)
-		*lanes = hit;
+		*lanes = n;
+	free(scan);
 	free(total);
 	return w;
 }
@@ -97,9 +164,11 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 	if (!(s->items > 0))
 		return cell;
 	cell.t = s->time / s->items;
-	if (response)
-		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
 	cell.x = s->injected / s->items;
+	if (response) { /* both of one event: a request may be many items */
+		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
+		cell.x = s->responses > 0 ? s->injected / s->responses : NAN;
+	}
 	cell.h = s->hits / s->items;
 	return cell;
 }
@@ -141,10 +210,10 @@ static bool whole(const struct sums *sums)
 }
 
 void record_data(const struct record *rec, int experiment, size_t n_doses,
-		 const struct record_view *view, struct infer_data *data, size_t *lanes)
+		 const struct record_view *view, struct infer_data *data, double *lanes)
 {
 	size_t blocks = record_blocks(rec, experiment), columns = COLUMN_DOSE + n_doses;
-	double *w = weigh(rec, experiment, view, lanes);
+	double *w = record_weights(rec, experiment, view, lanes);
 	struct sums *sums = tabulate(rec, experiment, blocks, columns, w);
 	struct infer_cell *cell = must_calloc(blocks * (n_doses + 1), sizeof(*cell));
 
@@ -273,7 +342,7 @@ double record_carry(const struct record *rec, int first)
 struct infer_cell record_level(const struct record *rec, int experiment, int column,
 			       const struct record_view *view)
 {
-	double *w = weigh(rec, experiment, view, NULL);
+	double *w = record_weights(rec, experiment, view, NULL);
 	struct sums sums = { 0 };
 
 	for (size_t i = 0; i < rec->n; i++)
@@ -319,7 +388,7 @@ void record_finish(struct record *rec, enum lane_mode mode)
 		if (!w || row->win.experiment != of) {
 			free(w);
 			of = row->win.experiment;
-			w = weigh(rec, of, &view, NULL);
+			w = record_weights(rec, of, &view, NULL);
 		}
 		sums_add(&sums, row, w);
 		cell = sums_cell(rec, &sums, false);

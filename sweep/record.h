@@ -22,8 +22,10 @@ struct record_row {
 	struct sweep_window win;
 	int column, length; /* length: windows of the row's column in a whole block */
 	double busy;
-	struct lane_count *lane;
+	struct lane_count *lane; /* a lane beyond them was not there */
 	size_t n_lanes;
+	struct lane_scan *scan; /* by role */
+	size_t n_scans;
 };
 
 struct record {
@@ -35,7 +37,7 @@ struct record {
 	bool response; /* T is response_sum / response_count */
 };
 
-void record_add(struct record *rec, const struct record_row *row); /* copies the lanes */
+void record_add(struct record *rec, const struct record_row *row); /* copies its arrays */
 void record_free(struct record *rec);
 
 /* How injected time becomes one number. */
@@ -45,12 +47,17 @@ struct record_view {
 	bool throughput; /* T is time / items even where there is a response source */
 };
 
+/* Of each lane's injected time in x; experiment -1: of all. *lanes (may be NULL): how many are side
+ * by side. The caller frees. */
+double *record_weights(const struct record *rec, int experiment, const struct record_view *view,
+		       double *lanes);
+
 /*
- * Cells of SHAM and the doses of all whole blocks that have them; *lanes: how many were hit. Free
- * with record_data_free(). n_doses >= 1.
+ * Cells of SHAM and the doses of all whole blocks that have them; lanes: as above. Free with
+ * record_data_free(). n_doses >= 1.
  */
 void record_data(const struct record *rec, int experiment, size_t n_doses,
-		 const struct record_view *view, struct infer_data *data, size_t *lanes);
+		 const struct record_view *view, struct infer_data *data, double *lanes);
 void record_data_free(struct infer_data *data);
 
 /*

@@ -7,9 +7,13 @@
 #include "src/base/must.h"
 
 static const char *const verdict_names[VERDICT_COUNT] = {
-	[VERDICT_CRITICAL] = "CRITICAL",     [VERDICT_PARTIAL] = "PARTIAL",
-	[VERDICT_HIDDEN] = "HIDDEN",	     [VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
-	[VERDICT_NOT_CALLED] = "NOT CALLED", [VERDICT_INVALID] = "INVALID",
+	[VERDICT_CRITICAL] = "CRITICAL",
+	[VERDICT_PARTIAL] = "PARTIAL",
+	[VERDICT_HIDDEN] = "HIDDEN",
+	[VERDICT_SLACK] = "SLACK",
+	[VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
+	[VERDICT_NOT_CALLED] = "NOT CALLED",
+	[VERDICT_INVALID] = "INVALID",
 };
 static const char *const arm_names[ARM_COUNT] = { "off", "sham", "dose" };
 static const char *const stage_names[STAGE_COUNT] = {

@@ -12,7 +12,8 @@
  * document of schema "sbinject.sweep/1" as a struct; a field here has the JSON's name.
  *
  * Terms. An *item* is the unit that the progress source counts. T is time per item, x is injected
- * time per item (lane.h defines how lanes are combined), both measured, in ns. kappa = dT/dx: 1 the
+ * time per item (lane.h defines how lanes are combined), both measured, in ns; with a response
+ * source T is the mean response and x is per response. kappa = dT/dx: 1 the
  * delay reaches the end in full, 0 it is hidden, above 1 it is amplified. An *arm* is a setting of
  * the hooks, a *window* a stretch of time (or a whole run) in one arm, a *block* a set of windows
  * close in time in which every arm occurs equally often.
@@ -49,6 +50,7 @@ enum sweep_verdict {
 	VERDICT_CRITICAL,
 	VERDICT_PARTIAL,
 	VERDICT_HIDDEN,
+	VERDICT_SLACK, /* hidden up to a slack, felt beyond */
 	VERDICT_INCONCLUSIVE,
 	VERDICT_NOT_CALLED,
 	VERDICT_INVALID,
@@ -83,7 +85,7 @@ struct sweep_dose {
 /* A part of the injected time, shown apart: a role's, or with every thread a lane. */
 struct sweep_part {
 	char *name;		     /* "role EngineCore", "by thread" */
-	size_t lanes;		     /* that were hit */
+	double lanes;		     /* side by side */
 	double x_ns;		     /* at the largest dose */
 	struct sweep_estimate kappa; /* as if this part alone were the injected time */
 };
@@ -117,8 +119,11 @@ struct sweep_target {
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
-	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
-	size_t n_doses;		 /* SHAM included */
+	struct sweep_dose *dose;	/* dose[0] is SHAM with delay 0 */
+	size_t n_doses;			/* SHAM included */
+	double lanes;			/* side by side: the mean number, 1 or more */
+	bool lanes_unclear;		/* ... and it may be another */
+	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
 	struct sweep_part *part;
 	size_t n_parts;
 	bool screened; /* judged in a group only */
@@ -136,8 +141,9 @@ struct sweep_gates {
 	bool idle;			/* no thread was always busy */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
-	size_t lanes, roles;
-	const char *lane_mode; /* "process", "thread", "all"; static */
+	double lanes; /* the most of a target */
+	size_t roles;
+	const char *lane_mode; /* "auto", "process", "thread", "all"; static */
 };
 
 /* One window as it was reported, for the CSV and the plot over time. */

@@ -69,14 +69,11 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 
 static bool too_little(struct sweep_target *target)
 {
-	char why[SWEEP_REASON];
-
 	if (!target->blocks && target->reason[0])
 		target->verdict = VERDICT_INCONCLUSIVE;
 	else if (target->blocks < VERDICT_BLOCKS) {
-		snprintf(why, sizeof(why), "%zu blocks, and %d are needed", target->blocks,
-			 VERDICT_BLOCKS);
-		inconclusive(target, why);
+		inconclusive(target, target->blocks ? "one block shows no spread: more --time" :
+						      "no block was completed: more --time");
 	} else if (!isfinite(target->kappa.lo) || !isfinite(target->kappa.hi)) {
 		inconclusive(target, "kappa has no interval");
 	} else {
@@ -85,27 +82,93 @@ static bool too_little(struct sweep_target *target)
 	return true;
 }
 
+static const char *time_text(double ns, char *buf, size_t size)
+{
+	static const char *const unit[] = { "ns", "us", "ms", "s" };
+	int i = 0;
+
+	for (; fabs(ns) >= 1000 && i < 3; i++)
+		ns /= 1000;
+	snprintf(buf, size, "%.3g%s", ns, unit[i]);
+	return buf;
+}
+
+/* Hidden at no delay. Is more of it felt? */
+static void hidden(struct sweep_target *target)
+{
+	const struct sweep_estimate *s = &target->slack_ns, *k = &target->kappa_beyond;
+	char est[32], lo[32], hi[32];
+
+	time_text(s->est, est, sizeof(est));
+	time_text(s->lo, lo, sizeof(lo));
+	time_text(s->hi, hi, sizeof(hi));
+	if (target->slack_kind == SLACK_FOUND)
+		decide(target, VERDICT_SLACK,
+		       "hidden up to %s [%s, %s] an item, beyond that %.2f [%.2f, %.2f] of a delay "
+		       "is "
+		       "felt",
+		       est, lo, hi, k->est, k->lo, k->hi);
+	else if (target->slack_kind == SLACK_BRACKET)
+		decide(target, VERDICT_SLACK,
+		       "hidden up to %s an item, and felt beyond %s at the latest", lo, hi);
+	else
+		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt",
+		       fmax(0, target->kappa.hi));
+}
+
+/*
+ * A part of a delay is felt; or none up to a slack, and all of it beyond. The largest dose alone
+ * does not tell them apart.
+ */
+static bool slack_refuted(const struct sweep_target *target)
+{
+	double most = target->n_doses > 1 ? target->dose[target->n_doses - 1].x_ns : NAN;
+
+	return target->slack_kind == SLACK_NONE &&
+	       !(target->slack_ns.hi >= most * (1 - target->kappa.est));
+}
+
+static void partial(struct sweep_target *target, double d)
+{
+	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
+							      NULL;
+	char dose[32], half[32], quarter[32];
+
+	if (target->kappa.hi > 1 - d) {
+		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
+	} else if (!most || slack_refuted(target)) {
+		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
+	} else {
+		decide(target, VERDICT_INCONCLUSIVE,
+		       "%.2f of %s is felt: a part of each delay, or all of it beyond a slack; "
+		       "--doses %s,%s,%s would tell",
+		       target->kappa.est, time_text((double)most->delay_ns, dose, sizeof(dose)),
+		       time_text((double)most->delay_ns / 4, quarter, sizeof(quarter)),
+		       time_text((double)most->delay_ns / 2, half, sizeof(half)), dose);
+	}
+}
+
 /* By kappa's interval alone; returns the p that the verdict rests on, NAN where there is none. */
 static double by_interval(struct sweep_target *target, double d)
 {
 	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;
 	double lo = target->kappa.lo, hi = target->kappa.hi, none;
 
+	double full = target->lanes_unclear ? target->range[0].lo : lo; /* with the fewest lanes */
+
 	none = fmax(target->p_none, isnan(target->p_random) ? 0 : target->p_random);
 	if (hi < -d)
 		inconclusive(target, "slowing it made the program faster");
 	else if (hi < d) {
-		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt", fmax(0, hi));
+		hidden(target);
 		return target->p_felt;
 	} else if (lo > FULL_HALF && hi > 1 - d) {
 		decide(target, VERDICT_CRITICAL, "%s",
-		       lo > 1 + d ? "a delay is amplified" : "a delay is felt in full");
+		       fmin(lo, full) > 1 + d ? "a delay is amplified" : "a delay is felt in full");
 		return none;
 	} else if (lo > d) {
-		decide(target, VERDICT_PARTIAL, "%s",
-		       hi > 1 - d ? "at least partly: the interval reaches 1" :
-				    "a part of a delay is felt");
-		return none;
+		partial(target, d);
+		return target->verdict == VERDICT_PARTIAL ? none : NAN;
 	} else {
 		inconclusive(target,
 			     slack  ? "felt beyond the slack; before it neither felt nor shown "
@@ -114,6 +177,57 @@ static double by_interval(struct sweep_target *target, double d)
 				      "neither felt nor shown to be hidden");
 	}
 	return NAN;
+}
+
+/*
+ * Could the arms have been told apart? Equal arms differ by as much as A/A's interval allows; what
+ * a verdict claims must be more: what was seen under the largest dose, or, to be hidden, that a
+ * full response would have been seen.
+ */
+static bool told_apart(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_estimate *aa = &res->gates.aa;
+	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
+							      NULL;
+	double apart = (aa->hi - aa->lo) / 2, claim;
+
+	if (!res->gates.aa_known || !most || !(apart >= 0) || !(target->t0_ns > 0))
+		return true;
+	claim = target->kappa.hi < res->threshold ? most->x_ns : fabs(most->delta_ns.est);
+	if (apart * target->t0_ns < claim)
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "noise: equal arms may differ by %.2g %%, and the largest delay %s %.2g %%: more "
+	       "--time, or larger --doses",
+	       apart * 100, target->kappa.hi < res->threshold ? "adds" : "changed",
+	       claim / target->t0_ns * 100);
+	return false;
+}
+
+enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
+
+static enum felt how_felt(const struct sweep_estimate *kappa, double d)
+{
+	if (kappa->hi < d)
+		return FELT_NOT;
+	if (!(kappa->lo > d))
+		return FELT_PERHAPS;
+	return kappa->lo > FULL_HALF && kappa->hi > 1 - d ? FELT_FULLY : FELT_PARTLY;
+}
+
+/* False: with another number of lanes, which the data allow, the verdict would be another. */
+static bool lanes_agree(struct sweep_target *target, double d)
+{
+	const struct sweep_estimate *least = &target->range[0], *most = &target->range[1];
+
+	if (!target->lanes_unclear || how_felt(least, d) == how_felt(most, d))
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "it depends on how many of its threads work side by side, which was not to be "
+	       "seen: kappa is %.2f if they take turns and %.2f if not (--lane process, --lane "
+	       "thread)",
+	       least->est, most->est);
+	return false;
 }
 
 void verdict_judge(struct sweep_result *res)
@@ -126,7 +240,8 @@ void verdict_judge(struct sweep_result *res)
 		p[i] = NAN;
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		p[i] = by_interval(target, res->threshold);
+		if (told_apart(res, target) && lanes_agree(target, res->threshold))
+			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);
 	for (size_t i = 0; i < res->n_targets; i++) {

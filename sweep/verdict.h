@@ -13,10 +13,13 @@
  *	INVALID		throughput is pinned at the rate of arrivals and there is no response
  *			source; or the positive control failed; or the injected time is not hits
  *			times dose (0.95 to 1.1); or a share of the windows had no items
- *	INCONCLUSIVE	fewer than 8 blocks, or no interval
+ *	INCONCLUSIVE	fewer than 2 blocks, or no interval
+ *	SLACK		hi < d, and a slack was found or bracketed
  *	HIDDEN		hi < d: an equivalence test (Schuirmann 1987), its level 2.5 %
  *	CRITICAL	lo > 1/2 and hi > 1 - d
- *	PARTIAL		lo > d; the reason mentions it when the interval reaches 1 - d
+ *	PARTIAL		lo > d, and a slack with all felt beyond it is refuted; or the interval
+ *			reaches 1 - d, which the reason mentions
+ *	INCONCLUSIVE	lo > d else, with the doses that would tell a part from a slack
  *	INCONCLUSIVE	else, with the smallest kappa that this run would have seen
  *
  * CRITICAL and PARTIAL also need the randomisation test at 5 %. With many targets each verdict's
@@ -29,9 +32,14 @@
  * A target without blocks keeps the reason that it has (its turn never came, its smallest exact
  * delay is too large).
  *
+ * A verdict needs that A/A's interval is narrower than the effect it claims; else INCONCLUSIVE.
+ *
+ * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
+ * and for the most; else INCONCLUSIVE, with both kappas.
+ *
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE, with that reason.
  */
-#define VERDICT_BLOCKS 8
+#define VERDICT_BLOCKS 2
 #define VERDICT_BUSY   0.95 /* of a CPU: this thread sets the pace, or spins */
 
 /*

@@ -109,12 +109,12 @@ static int take_threshold(struct sweep_options *o, const char *arg, struct sb_er
 
 static int take_lane(struct sweep_options *o, const char *arg, struct sb_err *err)
 {
-	for (int mode = LANE_PROCESS; mode <= LANE_ALL; mode++)
+	for (int mode = LANE_AUTO; mode <= LANE_ALL; mode++)
 		if (!strcmp(arg, lane_mode_name((enum lane_mode)mode))) {
 			o->lane = (enum lane_mode)mode;
 			return 0;
 		}
-	return err_set(err, SB_EUSAGE, "--lane '%s': process, thread or all", arg);
+	return err_set(err, SB_EUSAGE, "--lane '%s': auto, process, thread or all", arg);
 }
 
 static int take_self_check(struct sweep_options *o, const char *arg, struct sb_err *err)
@@ -143,7 +143,7 @@ static const struct row {
 	{ "runs", take_runs, 0, "N", "run COMMAND N times in each arm, instead of a live process" },
 	{ "guard", take_guard, 0, "TIME", "left out after each change (default: by the pipeline)" },
 	{ "threshold", take_threshold, 0, "K", "a kappa below this counts as none (0.1)" },
-	{ "lane", take_lane, 0, "process|thread|all", "what is delayed side by side (process)" },
+	{ "lane", take_lane, 0, "auto|process|thread|all", "what is delayed side by side (auto)" },
 	{ "self-check", take_self_check, 0, NULL,
 	  "first delay the progress function itself: kappa must be 1" },
 	{ "seed", take_seed, 0, "N", "of the order of arms; as recorded in the result" },

@@ -431,10 +431,11 @@ static int op_lanes(struct request *r)
 	}
 	n = r->c->backend->lanes(r->c->session, &lane, &t_ns);
 	for (size_t i = 0; i < n; i++) {
-		json_t *o = json_must(
-			json_pack("[I,i,I,I,I,I]", (json_int_t)lane[i].target, (int)lane[i].pid,
-				  (json_int_t)lane[i].slot, (json_int_t)lane[i].hits,
-				  (json_int_t)lane[i].injected_ns, (json_int_t)lane[i].overrun_ns));
+		json_t *o = json_must(json_pack("[I,i,I,I,I,I,i]", (json_int_t)lane[i].target,
+						(int)lane[i].pid, (json_int_t)lane[i].slot,
+						(json_int_t)lane[i].hits,
+						(json_int_t)lane[i].injected_ns,
+						(json_int_t)lane[i].overrun_ns, (int)lane[i].tid));
 
 		json_add(list, o);
 	}

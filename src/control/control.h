@@ -23,7 +23,8 @@
  *	{"op": "status"}
  *	{"op": "lanes"}						counters by thread at one instant:
  *								[index, pid, slot, hits,
- *								 injected_ns, overrun_ns]
+ *								 injected_ns, overrun_ns, tid];
+								tid 0: not known
  *			"spans": [[index, ns, calls, missed]]	of targets that are or were timed
  *			"timing": true				the last "time" is in effect
  *		"after": {"index": I, "poll_ns": N}		reads right after the next call of

@@ -29,7 +29,9 @@ struct live {
 	double item_ns;	    /* time per item of the last window; 0: unknown */
 	uint64_t period_ns; /* of a source that is published at intervals; 0: read at any time */
 	bool timed;	    /* calls are timed now */
-	bool over;	    /* the user, or the target, has ended the sweep */
+	struct sweep_scan *scan;     /* in a window; else NULL */
+	struct sweep_reading before; /* at the beginning of the window before */
+	bool over;		     /* the user, or the target, has ended the sweep */
 	struct sb_err *err;
 };
 
@@ -62,6 +64,9 @@ static bool wait_until(struct live *l, uint64_t until)
 {
 	for (uint64_t now = clock_ns(); now < until && !l->over; now = clock_ns()) {
 		uint64_t left = until - now;
+
+		if (l->scan)
+			sweep_scan_look(l->scan, now);
 
 		if (left < MS) {
 			nanosleep(&(struct timespec){ .tv_nsec = (long)left }, NULL);
@@ -166,6 +171,9 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	uint64_t *hits = NULL;
 	int ret;
 
+	if (l->scan)
+		told.scan = sweep_scan_seen(l->scan, &told.n_scans);
+
 	if (told.items > 0)
 		l->item_ns = (double)told.time_ns / told.items;
 	if (l->period_ns)
@@ -192,6 +200,17 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	return ret;
 }
 
+/* All windows are looked at alike: looking takes a part of a processor. */
+static bool wait_window(struct live *l, const struct drive_step *step,
+			const struct sweep_reading *begun)
+{
+	uint64_t until = clock_ns() + step->window_ns;
+
+	if (l->job->cfg.lane_mode == LANE_AUTO)
+		l->scan = sweep_scan_begin(l->reader, l->drive, &l->before, begun);
+	return wait_until(l, until);
+}
+
 /* CPU times are read in SHAM only: they distinguish an idle program from a busy one. */
 static int one_window(struct live *l, const struct drive_step *step)
 {
@@ -208,7 +227,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 		return -1;
 	if (look)
 		sweep_cpu_take(l->reader, &before);
-	if (take_edge(l, &a) == 0 && wait_until(l, clock_ns() + step->window_ns) &&
+	if (take_edge(l, &a) == 0 && wait_window(l, step, &a) &&
 	    (!l->period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
 		if (look) {
 			sweep_cpu_take(l->reader, &after);
@@ -216,7 +235,10 @@ static int one_window(struct live *l, const struct drive_step *step)
 		}
 		ret = tell(l, step, &a, &b, busy);
 	}
-	sweep_reading_free(&a);
+	sweep_scan_end(l->scan);
+	l->scan = NULL;
+	sweep_reading_free(&l->before);
+	l->before = a;
 	sweep_reading_free(&b);
 	return ret;
 }
@@ -383,6 +405,7 @@ static void detach(struct live *l)
 		client_close(l->client);
 	}
 	sweep_reader_free(l->reader);
+	sweep_reading_free(&l->before);
 }
 
 int sweep_live_end(struct sweep_job *job, struct sb_err *err)
@@ -408,6 +431,7 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	l.drive = sweep_drive(job, err);
 	if (!l.drive)
 		return NULL;
+	job->opt->session.name_threads = job->cfg.lane_mode == LANE_AUTO;
 	l.client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!l.client) {
 		*err = job->outcome.error;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "inject/clock.h"
 
 struct role {
@@ -60,7 +61,7 @@ json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *e
 
 /* ---- a reading ---- */
 
-static int by_place(const void *a, const void *b)
+int sweep_row_order(const void *a, const void *b)
 {
 	const struct sweep_row *x = a, *y = b;
 
@@ -89,8 +90,9 @@ static void take_rows(struct sweep_reading *r, const json_t *list)
 		.hits = number(row, 3),
 		.spent_ns = number(row, 4) + number(row, 5),
 		.overrun_ns = number(row, 5),
+		.tid = (pid_t)number(row, 6),
 	};
-	qsort(r->row, r->n_rows, sizeof(*r->row), by_place);
+	qsort(r->row, r->n_rows, sizeof(*r->row), sweep_row_order);
 }
 
 static void take_own(const struct sweep_reader *reader, struct sweep_reading *r, json_t *answer)
@@ -182,7 +184,7 @@ void sweep_reading_free(struct sweep_reading *r)
 
 /* ---- between two ---- */
 
-static const char *role_of(struct sweep_reader *reader, pid_t pid)
+const char *sweep_role_of(struct sweep_reader *reader, pid_t pid)
 {
 	struct role *role;
 
@@ -205,12 +207,13 @@ static void add_lane(struct lanes *lanes, size_t at, const struct lane_count *co
 {
 	if (at >= lanes->n) {
 		lanes->lane = must(reallocarray(lanes->lane, at + 1, sizeof(*lanes->lane)));
-		memset(lanes->lane + lanes->n, 0, (at + 1 - lanes->n) * sizeof(*lanes->lane));
-		lanes->n = at + 1;
+		for (; lanes->n <= at; lanes->n++)
+			lanes->lane[lanes->n] = (struct lane_count){ .gone = 1 };
 	}
 	lanes->lane[at].hits += count->hits;
 	lanes->lane[at].injected_ns += count->injected_ns;
 	lanes->lane[at].overrun_ns += count->overrun_ns;
+	lanes->lane[at].gone = fmin(lanes->lane[at].gone, count->gone);
 }
 
 static uint64_t grown(uint64_t from, uint64_t to)
@@ -225,6 +228,17 @@ static void take_off(struct lane_count *from, const struct lane_count *count)
 	from->overrun_ns = grown(count->overrun_ns, from->overrun_ns);
 }
 
+/* A slot of a thread stays when the thread ends. */
+static bool gone(const struct sweep_row *row, bool grew)
+{
+	char path[64];
+
+	if (!row->tid || grew)
+		return !grew;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", row->pid, row->tid);
+	return access(path, F_OK) < 0;
+}
+
 void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   const struct sweep_reading *a, const struct sweep_reading *b,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes)
@@ -236,6 +250,7 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 
 	*hits = must_calloc(reader->n_all, sizeof(**hits));
 	for (size_t i = 0; i < reader->n_all; i++) {
+		rest[i].gone = 1;
 		(*hits)[i] = rest[i].hits = grown(a->hits[i], b->hits[i]);
 		rest[i].injected_ns = grown(a->spent_ns[i], b->spent_ns[i]);
 		rest[i].overrun_ns = grown(a->overrun_ns[i], b->overrun_ns[i]);
@@ -244,17 +259,18 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 		struct sweep_row d = b->row[i];
 		struct lane_count count;
 
-		while (k < a->n_rows && by_place(&a->row[k], &d) < 0)
+		while (k < a->n_rows && sweep_row_order(&a->row[k], &d) < 0)
 			k++;
-		if (k < a->n_rows && !by_place(&a->row[k], &d)) {
+		if (k < a->n_rows && !sweep_row_order(&a->row[k], &d)) {
 			d.hits = grown(a->row[k].hits, d.hits);
 			d.spent_ns = grown(a->row[k].spent_ns, d.spent_ns);
 			d.overrun_ns = grown(a->row[k].overrun_ns, d.overrun_ns);
 		}
 		if (!d.pid || d.target >= reader->job->cfg.n_targets || !treated[d.target])
 			continue;
-		role = role_of(reader, d.pid);
-		count = (struct lane_count){ d.hits, d.spent_ns, d.overrun_ns };
+		role = sweep_role_of(reader, d.pid);
+		count = (struct lane_count){ d.hits, d.spent_ns, d.overrun_ns,
+					     gone(&d, d.hits > 0) };
 		add_lane(&lanes, drive_lane(drive, role, d.pid, (int)d.slot), &count);
 		take_off(&rest[d.target], &count);
 	}

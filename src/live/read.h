@@ -11,11 +11,14 @@
  * may end in between: its hits count, though on no thread.
  */
 struct sweep_row {
-	pid_t pid;
+	pid_t pid, tid; /* tid 0: not known */
 	size_t target, slot;
 	/* spent: injected and overrun, the real loss of the thread */
 	uint64_t hits, spent_ns, overrun_ns;
 };
+
+/* The order of rows, for qsort(). */
+int sweep_row_order(const void *a, const void *b);
 
 struct sweep_reading {
 	uint64_t t_ns; /* of the items */
@@ -29,6 +32,9 @@ struct sweep_reading {
 };
 
 struct sweep_reader;
+
+/* The role of a process: its first one. Valid until the next call. */
+const char *sweep_role_of(struct sweep_reader *reader, pid_t pid);
 
 /* The reader borrows the client. n_all: targets of the session, the progress target included. */
 struct sweep_reader *sweep_reader_new(struct sweep_job *job, struct client *client, size_t n_all);
@@ -56,6 +62,22 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
  * frees. NULL: calls were not timed everywhere. */
 struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 				    const struct sweep_reading *a, const struct sweep_reading *b);
+
+/*
+ * Which threads are at work at the same time, of those that the treated targets have been called
+ * by: looks at them during a window. Without effect where there is one such thread, or where one
+ * is not known. Both readings are borrowed for the call: the threads are those with calls between
+ * them.
+ */
+struct sweep_scan;
+struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *drive,
+				    const struct sweep_reading *before,
+				    const struct sweep_reading *r);
+/* Looks once, if it is time to: clock_ns(). Reads two files of /proc for each thread. */
+void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns);
+/* For drive_tell(), until sweep_scan_end(). */
+const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t *n);
+void sweep_scan_end(struct sweep_scan *scan);
 
 /* CPU time of threads: running, or waiting for a processor. */
 struct sweep_cpu {

@@ -168,11 +168,48 @@ static int check_run(struct runs *r, const struct run *run)
 	return 0;
 }
 
+static bool was_hit(const struct result_process *process, const bool *treated, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (treated[i] && process->counts[i].hits)
+			return true;
+	return false;
+}
+
+/* How long at least one of the processes that were hit was there. They are in the order of birth.
+ */
+static double union_ns(const struct result *res, const bool *treated, size_t n)
+{
+	uint64_t sum = 0, until = 0;
+
+	for (size_t p = 0; p < res->n_processes; p++) {
+		uint64_t from = res->process[p].began_ns, to = res->process[p].ended_ns;
+
+		if (!was_hit(&res->process[p], treated, n))
+			continue;
+		from = from < until ? until : from;
+		if (to > from)
+			sum += to - from;
+		until = to > until ? to : until;
+	}
+	return (double)sum;
+}
+
+static double gone_of(const struct result *res, size_t p, double all_ns)
+{
+	double lived = (double)(res->process[p].ended_ns - res->process[p].began_ns);
+
+	return all_ns > 0 ? fmin(fmax(1 - lived / all_ns, 0), 1) : 0;
+}
+
 static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 		       struct lane_count **lane, size_t *n_lanes)
 {
 	const bool *treated = drive_treated(r->drive);
 	const struct result *res = run->result;
+	size_t n = !res || r->job->cfg.n_targets < res->n_targets ? r->job->cfg.n_targets :
+								    res->n_targets;
+	double all_ns = res ? union_ns(res, treated, n) : 0;
 
 	for (size_t p = 0; res && p < res->n_processes; p++) {
 		/* Pids differ from run to run: a process is identified by its place and name. */
@@ -186,7 +223,8 @@ static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
 			memset(*lane + *n_lanes, 0, (at + 1 - *n_lanes) * sizeof(**lane));
 			*n_lanes = at + 1;
 		}
-		for (size_t i = 0; i < res->n_targets && i < r->job->cfg.n_targets; i++) {
+		(*lane)[at].gone = gone_of(res, p, all_ns);
+		for (size_t i = 0; i < n; i++) {
 			hits[i] += res->process[p].counts[i].hits;
 			if (!treated[i])
 				continue;

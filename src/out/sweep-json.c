@@ -63,7 +63,7 @@ static json_t *part_json(const struct sweep_part *p)
 	json_t *o = json_must(json_object());
 
 	json_put(o, "name", json_name(p->name));
-	json_put(o, "lanes", json_integer((json_int_t)p->lanes));
+	json_put(o, "lanes", json_integer((json_int_t)lround(p->lanes)));
 	json_put(o, "x_ns", real(p->x_ns));
 	put_estimate(o, "kappa", p->kappa, NULL);
 	return o;
@@ -99,6 +99,10 @@ static json_t *target_json(const struct sweep_target *t)
 	put_estimate(o, "hits_change", t->hits_change, NULL);
 	json_put(o, "hits_differ", json_boolean(t->hits_differ));
 	json_put(o, "screened", json_boolean(t->screened));
+	json_put(o, "lanes", real(t->lanes));
+	json_put(o, "lanes_unclear", json_boolean(t->lanes_unclear));
+	put_estimate(o, "kappa_least_lanes", t->range[0], NULL);
+	put_estimate(o, "kappa_most_lanes", t->range[1], NULL);
 	for (size_t i = 1; i < t->n_doses; i++)
 		json_add(list, json_integer((json_int_t)t->dose[i].delay_ns));
 	json_put(o, "doses_ns", list);
@@ -125,7 +129,7 @@ static json_t *gates_json(const struct sweep_gates *g)
 		put_estimate(o, "control", g->control, NULL);
 		json_put(o, "control_ok", json_boolean(g->control_ok));
 	}
-	json_put(o, "lanes", json_integer((json_int_t)g->lanes));
+	json_put(o, "lanes", json_integer((json_int_t)lround(g->lanes)));
 	json_put(o, "roles", json_integer((json_int_t)g->roles));
 	json_put(o, "lane_mode", json_name(g->lane_mode));
 	json_put(o, "load", json_name(sweep_load_name(g->load)));

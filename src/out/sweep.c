@@ -105,7 +105,7 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 static double gain_of(const struct sweep_target *t)
 {
 	bool proven = t->verdict == VERDICT_CRITICAL || t->verdict == VERDICT_PARTIAL ||
-		      t->verdict == VERDICT_HIDDEN;
+		      t->verdict == VERDICT_HIDDEN || t->verdict == VERDICT_SLACK;
 
 	return proven ? t->gain_ceiling_ns.est : NAN;
 }
@@ -157,6 +157,15 @@ static void print_reason(FILE *to, const struct sweep_result *res, size_t n, siz
 	fprintf(to, ": %s\n", reason);
 }
 
+static void print_part(FILE *to, const struct sweep_part *part)
+{
+	const struct sweep_estimate *k = &part->kappa;
+
+	if (isfinite(k->lo) && isfinite(k->hi))
+		fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %.3g lane%s\n", part->name, k->est,
+			k->lo, k->hi, part->lanes, part->lanes == 1 ? "" : "s");
+}
+
 static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -171,9 +180,7 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 				"what is done, or waiting absorbs it\n",
 				t->spec, t->hits_change.est * 100);
 		for (size_t k = 0; k < t->n_parts; k++)
-			fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %zu lane%s\n", t->part[k].name,
-				t->part[k].kappa.est, t->part[k].kappa.lo, t->part[k].kappa.hi,
-				t->part[k].lanes, t->part[k].lanes == 1 ? "" : "s");
+			print_part(to, &t->part[k]);
 	}
 }
 
@@ -223,7 +230,7 @@ static void print_gates(FILE *to, const struct sweep_result *res)
 	else
 		fputs("A/A -", to);
 	fprintf(to, " · sham %s/item", time_of(g->sham_ns.est, sham, sizeof(sham)));
-	fprintf(to, " · lanes %zu (%s)", g->lanes, g->lane_mode ? g->lane_mode : "-");
+	fprintf(to, " · lanes %.3g (%s)", g->lanes, g->lane_mode ? g->lane_mode : "-");
 	fprintf(to, " · load %s", sweep_load_name(g->load));
 	if (g->control_asked)
 		fprintf(to, " · control %.2f [%.2f, %.2f]%s", g->control.est, g->control.lo,

@@ -521,6 +521,8 @@ static const struct field target_fields[] = {
 static const struct field process_fields[] = {
 	FIELD(struct result_process, pid, kind_pid),
 	FIELD(struct result_process, generation, kind_uint),
+	FIELD(struct result_process, began_ns, kind_u64, .optional = true),
+	FIELD(struct result_process, ended_ns, kind_u64, .optional = true),
 	FIELD(struct result_process, comm, kind_string, .unknown = "not read"),
 	FIELD(struct result_process, exe, kind_string, .unknown = "not read"),
 	{ .name = "targets", .kind = &kind_counts, .at = offsetof(struct result_process, counts) },

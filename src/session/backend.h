@@ -16,6 +16,7 @@ struct session_function {
  */
 struct session_lane {
 	pid_t pid;
+	pid_t tid; /* with session_config.name_threads, where it is known; else 0 */
 	size_t target, slot;
 	uint64_t hits, injected_ns, overrun_ns;
 };

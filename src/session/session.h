@@ -66,6 +66,7 @@ struct session_config {
 	bool perf_map;	       /* names of stubs in /tmp/perf-PID.map, for profilers */
 	bool perf_map_keep;    /* ... which stay there */
 	bool timed;	       /* as the backend's time() of every target, from the start */
+	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
 	uint64_t trace_min_ns; /* shorter ones are not recorded */

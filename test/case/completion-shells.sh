@@ -62,8 +62,8 @@ same 'zsh: keys' "$(in_zsh sbinject :f 5us '' | sort | tr '\n' ' ')" "$keys"
 same 'fish: keys' "$(in_fish 'sbinject :f 5us ' | sort | tr '\n' ' ')" "$keys"
 same 'zsh: keys of a trace' "$(in_zsh sbinject trace :f '' | sort | tr '\n' ' ')" "$keys"
 same 'fish: keys of a trace' "$(in_fish 'sbinject trace :f ' | sort | tr '\n' ' ')" "$keys"
-same 'zsh: lanes' "$(in_zsh sbinject sweep --lane '' | tr '\n' ' ')" 'process thread all '
-same 'fish: lanes' "$(in_fish 'sbinject sweep --lane ' | sort | tr '\n' ' ')" 'all process thread '
+same 'zsh: lanes' "$(in_zsh sbinject sweep --lane '' | tr '\n' ' ')" 'auto process thread all '
+same 'fish: lanes' "$(in_fish 'sbinject sweep --lane ' | sort | tr '\n' ' ')" 'all auto process thread '
 start calls "$V/calls" -p 2000
 for shell in zsh fish; do
 	case $shell in

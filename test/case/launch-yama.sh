@@ -3,6 +3,7 @@
 # Where Yama lets only ancestors trace (ptrace_scope 1) a launched command is open to its tracer and
 # to nobody else of its user, for as long as it lives. Booted in an emulator: scripts/emulator.sh
 # brings the kernels.
+# beside others
 # limit: 300 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"

@@ -42,6 +42,7 @@ struct sim_cfg {
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
 	double arrivals_per_s;	     /* > 0: open loop */
 	bool poisson;
+	double items_each;   /* of a response: tokens of a request; 0: one */
 	double overhead_s;   /* of a window: switching and reading */
 	double dead_after_s; /* the source stops; 0 never */
 	double absorb;	     /* hits an item fall by that share for a delay of T0 an item */
@@ -235,7 +236,7 @@ static inline double sim_served(struct sim *sim, double dt, double t)
 	got = fmin(sim->queue, can);
 	sim->queue -= got;
 	sim->response_sum += got * (t + sim->queue * t);
-	sim->response_n += got;
+	sim->response_n += got / fmax(1, cfg->items_each);
 	return got;
 }
 

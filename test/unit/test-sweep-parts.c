@@ -118,14 +118,13 @@ static void test_gates_lie_among_the_blocks(void **state)
 
 /* --- lanes --- */
 
-static double felt(const struct lane *lane, const struct lane_count *count, size_t n,
-		   enum lane_mode mode, int role, size_t *lanes)
+static double felt(const struct lane_set *set, enum lane_mode mode, int role, double *lanes)
 {
-	double w[16], sum = 0;
+	double w[32], sum = 0;
 
-	*lanes = lane_weights(lane, n, count, mode, role, w);
-	for (size_t i = 0; i < n; i++)
-		sum += w[i] * (double)count[i].injected_ns;
+	*lanes = lane_weights(set, mode, role, w);
+	for (size_t i = 0; i < set->n; i++)
+		sum += w[i] * (double)set->total[i].injected_ns;
 	return sum;
 }
 
@@ -135,21 +134,107 @@ static void test_lanes(void **state)
 	static const struct lane lane[] = {
 		{ 0, 1, 1 }, { 0, 1, 2 }, { 0, 2, 3 }, { 0, 2, 4 }, { 1, 9, 5 }, { 1, 9, 6 },
 	};
-	static const struct lane_count count[] = { { 1, 100, 0 }, { 1, 100, 0 }, { 1, 100, 0 },
-						   { 1, 100, 0 }, { 1, 50, 0 },	 { 0, 0, 0 } };
-	size_t lanes;
+	static const struct lane_count count[] = { { 1, 100, 0, 0 }, { 1, 100, 0, 0 },
+						   { 1, 100, 0, 0 }, { 1, 100, 0, 0 },
+						   { 1, 50, 0, 0 },  { 0, 0, 0, 0 } };
+	struct lane_set set = { .lane = lane, .total = count, .n = 6 };
+	double lanes;
 
 	(void)state;
-	assert_true(felt(lane, count, 6, LANE_PROCESS, -1, &lanes) == 250);
-	assert_int_equal(lanes, 3);
-	assert_true(felt(lane, count, 6, LANE_PROCESS, 0, &lanes) == 200);
-	assert_int_equal(lanes, 2);
-	assert_true(felt(lane, count, 6, LANE_THREAD, -1, &lanes) == 150);
-	assert_int_equal(lanes, 5);
-	assert_true(felt(lane, count, 6, LANE_ALL, -1, &lanes) == 450);
-	assert_int_equal(lanes, 1);
-	assert_true(felt(lane, count, 0, LANE_PROCESS, -1, &lanes) == 0);
-	assert_int_equal(lanes, 0);
+	assert_true(felt(&set, LANE_PROCESS, -1, &lanes) == 250);
+	assert_true(lanes == 3);
+	assert_true(felt(&set, LANE_PROCESS, 0, &lanes) == 200);
+	assert_true(lanes == 2);
+	assert_true(felt(&set, LANE_THREAD, -1, &lanes) == 150);
+	assert_true(lanes == 5);
+	assert_true(felt(&set, LANE_ALL, -1, &lanes) == 450);
+	assert_true(lanes == 1);
+	/* Nothing was seen: as by process, and the threads may be side by side. */
+	assert_true(felt(&set, LANE_AUTO, -1, &lanes) == 250);
+	assert_true(felt(&set, LANE_LEAST, -1, &lanes) == 250);
+	assert_true(felt(&set, LANE_MOST, -1, &lanes) == 150);
+	set.n = 0;
+	assert_true(felt(&set, LANE_PROCESS, -1, &lanes) == 0);
+	assert_true(lanes == 0);
+}
+
+/* 28 processes one after another are one lane, and two that are replaced in turn are two. */
+static void test_lanes_count_as_long_as_they_live(void **state)
+{
+	struct lane_count count[32];
+	struct lane lane[32];
+	struct lane_set set = { .lane = lane, .total = count, .n = 28 };
+	double lanes;
+
+	(void)state;
+	for (int i = 0; i < 32; i++) {
+		lane[i] = (struct lane){ 0, 100 + i, i };
+		count[i] = (struct lane_count){ 1, 100, 0, 1 - 1.0 / 28 };
+	}
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 2800, 1e-6);
+	assert_float_equal(lanes, 1, 1e-9);
+	assert_float_equal(felt(&set, LANE_PROCESS, -1, &lanes), 2800, 1e-6);
+	for (int i = 0; i < 28; i++)
+		count[i].gone = 1 - 1.0 / 14;
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 1400, 1e-6);
+	/* What is left of processes of which no more is known is no lane of its own. */
+	count[28] = (struct lane_count){ 1, 100, 0, 1 };
+	set.n = 29;
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 1450, 1e-6);
+}
+
+/* Looks at 8 threads, at each of which `surely` and `perhaps` are at work. */
+static struct lane_scan seen(double n, double share, double surely, double perhaps)
+{
+	return (struct lane_scan){ .n = n,
+				   .surely = n * share * surely,
+				   .surely2 = n * share * surely * surely,
+				   .perhaps = n * share * perhaps,
+				   .perhaps2 = n * share * perhaps * perhaps };
+}
+
+static void lanes_are(const struct lane_scan *scan, double lanes, double least, double most)
+{
+	struct lane_count count[8];
+	struct lane lane[8];
+	struct lane_set set = { lane, count, 8, scan, 1, 0 };
+	double got;
+
+	for (int i = 0; i < 8; i++) {
+		lane[i] = (struct lane){ 0, 100, i };
+		count[i] = (struct lane_count){ 1, 100, 0, 0 };
+	}
+	felt(&set, LANE_AUTO, -1, &got);
+	assert_float_equal(got, lanes, 1e-6);
+	felt(&set, LANE_LEAST, -1, &got);
+	assert_float_equal(got, least, 1e-6);
+	felt(&set, LANE_MOST, -1, &got);
+	assert_float_equal(got, most, 1e-6);
+}
+
+static void test_lanes_by_what_works_side_by_side(void **state)
+{
+	struct lane_scan scan = seen(100, 1, 8, 8);
+
+	(void)state;
+	lanes_are(&scan, 8, 8, 8); /* a pool */
+	scan = seen(100, 0.3, 8, 8);
+	lanes_are(&scan, 8, 8, 8); /* ... that waits together for seven parts of ten */
+	scan = seen(100, 1, 1, 1);
+	lanes_are(&scan, 1, 1, 1); /* one works, the others wait for it */
+	scan = seen(100, 1, 4, 4);
+	lanes_are(&scan, 4, 4, 4); /* four have something to do */
+	scan = seen(100, 1, 1, 8);
+	lanes_are(&scan, 1, 1, 8); /* the others read from sockets: who knows */
+	scan = seen(100, 1, 7, 8);
+	lanes_are(&scan, 8, 8, 8); /* it does not matter */
+	scan = seen(100, 1, 1.4, 1.4);
+	lanes_are(&scan, 1, 1, 1.4); /* they take turns, or nearly so */
+	scan = seen(5, 1, 8, 8);
+	lanes_are(&scan, 1, 1, 8); /* too few looks */
+	/* One at a time, and they change while they are looked at: any number is seen. */
+	scan = (struct lane_scan){ 100, 90, 100, 190, 100, 190 };
+	lanes_are(&scan, 1, 1, 1.9);
 }
 
 /* --- doses --- */
@@ -388,6 +473,89 @@ static void test_verdicts_by_interval(void **state)
 	verdict_is(-0.3, 0.1, VERDICT_INCONCLUSIVE); /* faster by being slowed */
 }
 
+/* Of 4 workers a request passes one; of 4 ranks it passes all, and it cannot be seen. */
+static void test_lanes_of_a_response(void **state)
+{
+	struct lane_count count[4];
+	struct lane lane[4];
+	struct lane_scan scan = seen(100, 1, 4, 4);
+	struct lane_set set = { lane, count, 4, &scan, 1, 1000 };
+	double lanes;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		lane[i] = (struct lane){ 0, 100 + i, i };
+		count[i] = (struct lane_count){ 250, 1000, 0, 0 };
+	}
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 4000, 1e-6);
+	assert_float_equal(felt(&set, LANE_MOST, -1, &lanes), 4000, 1e-6);
+	for (int i = 0; i < 4; i++)
+		count[i].hits = 1000;
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 1000, 1e-6);
+	assert_float_equal(felt(&set, LANE_LEAST, -1, &lanes), 4000, 1e-6);
+	for (int i = 0; i < 4; i++)
+		lane[i].process = 100; /* threads of one process are a pool, most likely */
+	assert_float_equal(felt(&set, LANE_AUTO, -1, &lanes), 4000, 1e-6);
+	assert_float_equal(felt(&set, LANE_MOST, -1, &lanes), 1000, 1e-6);
+}
+
+static void test_verdicts_hold_for_any_number_of_lanes(void **state)
+{
+	struct sweep_result *res = judged(0.06, 0.01);
+	struct sweep_target *target = &res->target[0];
+
+	(void)state;
+	target->lanes_unclear = true;
+	target->range[0] = target->kappa;
+	target->range[1] = (struct sweep_estimate){ 0.96, 0.8, 1.12 };
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(target->reason, "0.06 if they take turns and 0.96"));
+	target->range[1] = (struct sweep_estimate){ 0.07, 0.05, 0.09 };
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_HIDDEN);
+	sweep_result_free(res);
+
+	/* Amplified only if it is so with the fewest. */
+	res = judged(4, 0.1);
+	target = &res->target[0];
+	target->lanes_unclear = true;
+	target->range[0] = (struct sweep_estimate){ 1, 0.97, 1.03 };
+	target->range[1] = target->kappa;
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_CRITICAL);
+	assert_non_null(strstr(target->reason, "in full"));
+	sweep_result_free(res);
+}
+
+/* Equal arms that differ by 20 % show nothing of an effect of 10 %. */
+static void test_no_verdict_within_the_noise(void **state)
+{
+	static const double est[] = { 1, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct sweep_result *res = judged(est[i], 0.05);
+		struct sweep_target *target = &res->target[0];
+
+		target->n_doses = 2;
+		target->dose = calloc(2, sizeof(*target->dose));
+		assert_non_null(target->dose);
+		target->t0_ns = 1000;
+		target->dose[1].x_ns = 100;
+		target->dose[1].delta_ns = (struct sweep_estimate){ 100 * est[i], 0, 0 };
+		res->gates.aa_known = true;
+		res->gates.aa = (struct sweep_estimate){ 0.1, -0.1, 0.3 };
+		verdict_judge(res);
+		assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
+		assert_non_null(strstr(target->reason, "equal arms may differ by 20 %"));
+		res->gates.aa = (struct sweep_estimate){ 0, -0.05, 0.05 };
+		verdict_judge(res);
+		assert_int_equal(target->verdict, i ? VERDICT_HIDDEN : VERDICT_CRITICAL);
+		sweep_result_free(res);
+	}
+}
+
 static void test_gates_before_verdicts(void **state)
 {
 	struct sweep_result *res = judged(1, 0.05);
@@ -398,7 +566,7 @@ static void test_gates_before_verdicts(void **state)
 	verdict_judge(res);
 	assert_int_equal(target->verdict, VERDICT_NOT_CALLED);
 	target->hits = 1;
-	target->blocks = 7;
+	target->blocks = 1;
 	verdict_judge(res);
 	assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
 	target->blocks = 12;
@@ -555,6 +723,11 @@ int main(void)
 		cmocka_unit_test(test_mirrored_blocks_cancel_a_line),
 		cmocka_unit_test(test_gates_lie_among_the_blocks),
 		cmocka_unit_test(test_lanes),
+		cmocka_unit_test(test_lanes_count_as_long_as_they_live),
+		cmocka_unit_test(test_lanes_by_what_works_side_by_side),
+		cmocka_unit_test(test_lanes_of_a_response),
+		cmocka_unit_test(test_no_verdict_within_the_noise),
+		cmocka_unit_test(test_verdicts_hold_for_any_number_of_lanes),
 		cmocka_unit_test(test_doses_lie_around_the_response),
 		cmocka_unit_test(test_doses_keep_the_slowdown_below_the_bound),
 		cmocka_unit_test(test_a_dose_that_cannot_be_given),

@@ -9,12 +9,15 @@
  *	partial [item=300 every=4]	part() holds up each `every`th item, else runs aside
  *	convoy [workers=2 item=200]	processes that take turns at one lock: kappa = workers
  *	ranks [workers=2 item=1000]	processes side by side: kappa 1
- *	threads [workers=2 item=1000]	the same with threads: 1/workers, and 1 by thread
+ *	threads [workers=2 item=1000 timer=0]	the same with threads; timer: by read() of a
+ *timerfd, which looks as a read of a socket does lock [workers=8 item=500]	threads that take
+ *turns at a lock: kappa 1 successive [item=200 life=60]	processes one after another: kappa 1
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
  *	open [service=300 every=1000]	requests come at a rate of their own
  */
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include "victim-sweep.h"
 
 struct sweep_shared *sweep_shared;
@@ -369,16 +372,89 @@ static void *rank_thread(void *arg)
 	return arg;
 }
 
+static void *timer_thread(void *arg)
+{
+	struct itimerspec at = { { 0, 0 }, { 0, (long)(worker_us * 1e3) } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t n;
+
+	sweep_pin((int)(intptr_t)arg);
+	while (!victim_stop) {
+		timerfd_settime(fd, 0, &at, NULL);
+		while (read(fd, &n, sizeof(n)) < 0)
+			;
+		crit();
+		item();
+	}
+	return arg;
+}
+
 static int shape_threads(void)
 {
 	int n = (int)sweep_param("workers", 2);
 
 	worker_us = sweep_param("item", 1000);
-	sweep_truth("crit", 1.0 / n, 0);
+	sweep_truth("crit", 1, 0);
 	for (int i = 0; i < n; i++)
-		spawn(rank_thread, (void *)(intptr_t)i);
+		spawn(sweep_param("timer", 0) > 0 ? timer_thread : rank_thread,
+		      (void *)(intptr_t)i);
 	victim_ready();
 	sweep_until_stopped();
+	return 0;
+}
+
+static void *lock_thread(void *arg)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!victim_stop) {
+		pthread_mutex_lock(&lock);
+		sweep_sleep(worker_us);
+		crit();
+		item();
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+	}
+	return arg;
+}
+
+static int shape_lock(void)
+{
+	worker_us = sweep_param("item", 500);
+	sweep_truth("crit", 1, 0);
+	for (int n = (int)sweep_param("workers", 8); n > 0; n--)
+		spawn(lock_thread, NULL);
+	victim_ready();
+	sweep_until_stopped();
+	return 0;
+}
+
+/* As a shell's loop: one process at a time. */
+static int shape_successive(void)
+{
+	uint64_t life_ns = (uint64_t)(sweep_param("life", 60) * 1e6);
+	double us = sweep_param("item", 200);
+	pid_t pid;
+
+	sweep_truth("crit", 1, 0);
+	victim_ready();
+	while (!victim_stop) {
+		pid = fork();
+		if (pid == 0) {
+			uint64_t until = victim_now_ns() + life_ns;
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			while (victim_now_ns() < until) {
+				sweep_spin(us);
+				crit();
+				item();
+			}
+			_exit(0);
+		}
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	return 0;
 }
 
@@ -415,10 +491,13 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } shapes[] = {
-	{ "serial", shape_serial },	{ "never", shape_serial },    { "drift", shape_drift },
-	{ "hidden", shape_hidden },	{ "partial", shape_partial }, { "convoy", shape_convoy },
-	{ "ranks", shape_ranks },	{ "threads", shape_threads }, { "batch", shape_batch },
-	{ "pipeline", sweep_pipeline }, { "open", sweep_open_loop },
+	{ "serial", shape_serial },	    { "never", shape_serial },
+	{ "drift", shape_drift },	    { "hidden", shape_hidden },
+	{ "partial", shape_partial },	    { "convoy", shape_convoy },
+	{ "ranks", shape_ranks },	    { "threads", shape_threads },
+	{ "batch", shape_batch },	    { "pipeline", sweep_pipeline },
+	{ "open", sweep_open_loop },	    { "lock", shape_lock },
+	{ "successive", shape_successive },
 };
 
 int main(int argc, char **argv)

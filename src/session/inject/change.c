@@ -164,11 +164,12 @@ struct lane_list {
 	struct inject_session *s;
 	struct session_lane *lane;
 	size_t n, cap;
+	const struct record *rec;
 	pid_t pid;
 	size_t target;
 };
 
-static void add_sums(struct lane_list *list, size_t index, const struct page_sums *sums)
+static void add_sums(struct lane_list *list, size_t index, pid_t tid, const struct page_sums *sums)
 {
 	struct result_counts counts;
 
@@ -179,12 +180,22 @@ static void add_sums(struct lane_list *list, size_t index, const struct page_sum
 					       sizeof(*list->lane)));
 	list->lane[list->n++] = (struct session_lane){
 		.pid = list->pid,
+		.tid = tid,
 		.target = list->target,
 		.slot = index,
 		.hits = counts.hits,
 		.injected_ns = counts.injected_ns,
 		.overrun_ns = counts.overrun_ns,
 	};
+}
+
+/* 0: not known, or a slot that threads share. */
+static pid_t owner_tid(const struct lane_list *list, uint64_t owner)
+{
+	for (size_t i = 0; owner && i < list->rec->n_named; i++)
+		if (~list->rec->named[i].pointer == owner)
+			return list->rec->named[i].tid;
+	return 0;
 }
 
 static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
@@ -195,7 +206,7 @@ static void add_lane(void *ctx, size_t index, const struct sb_page_slot *slot)
 
 	for (int i = 0; i < SB_PAGE_BUCKETS; i++)
 		sums.delayed += slot->bucket[i];
-	add_sums(ctx, index, &sums);
+	add_sums(ctx, index, owner_tid(ctx, slot->owner), &sums);
 }
 
 /* Adds the counts of ended processes and of processes that were never seen. */
@@ -207,7 +218,7 @@ static void add_others(struct inject_session *s, struct lane_list *list)
 
 		session_other_sums(s, list->target, &sums);
 		if (sums.hits)
-			add_sums(list, 0, &sums);
+			add_sums(list, 0, 0, &sums);
 	}
 }
 
@@ -221,6 +232,7 @@ size_t inject_lanes(struct session_core *core, struct session_lane **lanes, uint
 		if (rec->ended || !rec->space || !rec->space->proc || !rec->space->control)
 			continue;
 		list.pid = rec->pid;
+		list.rec = rec;
 		for (list.target = 0; list.target < s->n_targets; list.target++)
 			if (!s->target[list.target].removed && rec->in_scope[list.target])
 				page_each_slot(&rec->space->control->page, rec->space->proc,

@@ -43,6 +43,12 @@ struct slow_look {
 };
 
 /* One program image of one process, living or ended: a row of the result's processes. */
+/* A thread by what the owner of a slot is made of. It may have ended. */
+struct named_thread {
+	pid_t tid;
+	uint64_t pointer;
+};
+
 struct record {
 	pid_t pid;
 	unsigned int generation;
@@ -54,14 +60,17 @@ struct record {
 	struct region **regions;      /* counted references: the regions that held its sites */
 	size_t n_regions;
 	uint64_t since_ns;	/* when the session first saw it */
+	uint64_t ended_ns;	/* when it was found to be gone; 0: it lives */
 	struct slow_look *slow; /* by target; NULL: no look yet */
 	struct python python;
-	uint64_t code;		 /* code_of_maps() at the last complete look; 0: none */
-	uint64_t looked;	 /* last round of the search for targets that was done here */
-	bool looking;		 /* a search for targets is in progress */
-	struct mapfile *mapfile; /* perfmap.c; NULL: none */
-	size_t n_mapped;	 /* regions whose names are in it */
-	unsigned int part_tries; /* failed tries of session_part(); see ids.c */
+	uint64_t code;		    /* code_of_maps() at the last complete look; 0: none */
+	uint64_t looked;	    /* last round of the search for targets that was done here */
+	bool looking;		    /* a search for targets is in progress */
+	struct mapfile *mapfile;    /* perfmap.c; NULL: none */
+	size_t n_mapped;	    /* regions whose names are in it */
+	unsigned int part_tries;    /* failed tries of session_part(); see ids.c */
+	struct named_thread *named; /* for lanes(); with session_config.name_threads */
+	size_t n_named;
 	bool ended;
 	struct record *next;
 };
@@ -266,6 +275,8 @@ void window_threads(struct inject_session *s);
  * Names the threads of the processes whose calls are recorded; pid 0: of all. Stops each thread
  * whose pointer is not known for a moment, and dispatches events. again: also the others.
  */
+/* For lanes(), if the session names threads. */
+void window_name_thread(struct inject_session *s, struct record *rec, pid_t tid, uint64_t pointer);
 void window_name_threads(struct inject_session *s, pid_t pid, bool again);
 
 /* sums.c. session_other_sums(): the counts of ended processes and of children that were never

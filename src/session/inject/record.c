@@ -153,6 +153,7 @@ void record_end(struct inject_session *s, struct record *rec)
 	if (rec->ended)
 		return;
 	rec->ended = true;
+	rec->ended_ns = clock_ns();
 	perfmap_end(s, rec);
 	if (!space)
 		return;
@@ -218,6 +219,7 @@ void record_drop(struct inject_session *s, struct record *rec)
 	room_free(rec->python.room);
 	space_put(rec->space);
 	free(rec->exe);
+	free(rec->named);
 	free(rec->in_scope);
 	free(rec->counts);
 	free(rec);

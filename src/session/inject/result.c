@@ -213,9 +213,11 @@ static void fill_target(struct inject_session *s, size_t i, const uint64_t *each
 }
 
 static void fill_process(const struct inject_session *s, const struct record *rec,
-			 struct result_process *rp)
+			 struct result_process *rp, uint64_t first_ns)
 {
 	rp->pid = rec->pid;
+	rp->began_ns = rec->since_ns - first_ns;
+	rp->ended_ns = (rec->ended_ns ? rec->ended_ns : clock_ns()) - first_ns;
 	rp->generation = rec->generation;
 	rp->comm = text_dup(rec->comm);
 	rp->exe = text_dup(rec->exe);
@@ -225,15 +227,16 @@ static void fill_process(const struct inject_session *s, const struct record *re
 
 static void fill_processes(const struct inject_session *s, struct result *res)
 {
+	uint64_t first = UINT64_MAX;
 	size_t n = 0;
 
-	for (const struct record *rec = s->records; rec; rec = rec->next)
-		n++;
+	for (const struct record *rec = s->records; rec; rec = rec->next, n++)
+		first = rec->since_ns < first ? rec->since_ns : first;
 	res->process = must_calloc(n + 1, sizeof(*res->process));
 	res->n_processes = n;
 	/* The list has the newest first; the result is in order of time. */
 	for (const struct record *rec = s->records; rec; rec = rec->next)
-		fill_process(s, rec, &res->process[--n]);
+		fill_process(s, rec, &res->process[--n], first);
 }
 
 /*

@@ -229,7 +229,7 @@ static void arm(struct inject_session *s)
 	session_arm(&s->core);
 	session_alive(s); /* the attach may have taken longer than a lease lasts */
 	window_threads(s);
-	if (s->tracing)
+	if (s->tracing || s->cfg->name_threads)
 		window_name_threads(s, 0, false);
 	session_windows(&s->core, s->attached_ns);
 	window_apply_all(s);

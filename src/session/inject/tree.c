@@ -163,10 +163,14 @@ static void on_thread_new(void *ctx, struct thread *thread)
 	struct inject_session *s = ctx;
 	struct arch_regs regs;
 
-	if ((!s->filtered && !s->tracing) || pt_get_regs(thread->tid, &regs) < 0)
+	if ((!s->filtered && !s->tracing && !s->cfg->name_threads) ||
+	    pt_get_regs(thread->tid, &regs) < 0)
 		return;
 	thread->thread_pointer = own_pointer(thread, arch->thread_pointer(&regs));
-	if (s->tracing && thread->thread_pointer)
+	if (!thread->thread_pointer)
+		return;
+	window_name_thread(s, thread->proc->session, thread->tid, thread->thread_pointer);
+	if (s->tracing)
 		tracing_thread(s->tracing, thread->proc->pid, thread->tid, thread->thread_pointer,
 			       false);
 }

@@ -11,6 +11,7 @@
 #include "priv.h"
 #include "python.h"
 #include "elf/symbol.h"
+#include "src/base/must.h"
 
 enum { OVERRUN_NS = 200, PAUSE_ABOVE_NS = 1000, MAX_FILTER = 4096 };
 
@@ -203,9 +204,23 @@ void window_threads(struct inject_session *s)
 	}
 }
 
-static void name_process(struct inject_session *s, pid_t pid, bool again)
+void window_name_thread(struct inject_session *s, struct record *rec, pid_t tid, uint64_t pointer)
 {
-	const struct proc *proc = tree_proc(&s->tree, pid);
+	size_t i = 0;
+
+	if (!s->cfg->name_threads || !rec)
+		return;
+	while (i < rec->n_named && rec->named[i].pointer != pointer)
+		i++;
+	if (i == rec->n_named)
+		rec->named = must(reallocarray(rec->named, ++rec->n_named, sizeof(*rec->named)));
+	rec->named[i] = (struct named_thread){ tid, pointer };
+}
+
+static void name_process(struct inject_session *s, struct record *rec, bool again)
+{
+	const struct proc *proc = tree_proc(&s->tree, rec->pid);
+	pid_t pid = rec->pid;
 	pid_t tids[MAX_FILTER];
 	size_t n = 0;
 
@@ -223,7 +238,10 @@ static void name_process(struct inject_session *s, pid_t pid, bool again)
 		if (again)
 			t->thread_pointer = 0;
 		pointer = thread_pointer(s, t);
-		if (pointer)
+		if (!pointer)
+			continue;
+		window_name_thread(s, rec, tids[i], pointer);
+		if (s->tracing)
 			tracing_thread(s->tracing, pid, tids[i], pointer, true);
 	}
 }
@@ -231,9 +249,9 @@ static void name_process(struct inject_session *s, pid_t pid, bool again)
 void window_name_threads(struct inject_session *s, pid_t pid, bool again)
 {
 	/* By record: dispatched events may free processes meanwhile. */
-	for (const struct record *rec = s->records; rec; rec = rec->next)
+	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && (!pid || rec->pid == pid))
-			name_process(s, rec->pid, again);
+			name_process(s, rec, again);
 }
 
 void inject_time(struct session_core *core, size_t target, bool on)

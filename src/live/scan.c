@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which threads are at work at the same instant: lane.h says what for. A thread that runs, waits
+ * for a processor, reads a disk or sleeps for a set time is at work. One that waits in futex()
+ * waits for another thread. What another system call waits for is not known: a socket may be that
+ * of the next request, or of an answer that the item needs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include "inject/clock.h"
+#include "read.h"
+#include "src/base/must.h"
+
+#define MS 1000000ull
+
+enum {
+	SCAN_MOST = 256, /* threads; of more nothing is known */
+	SCAN_LEAST_MS = 5,
+	SCAN_SHARE = 100, /* looking takes one part in so many of the time */
+};
+
+enum work { WORK_NONE, WORK_PERHAPS, WORK_SURELY };
+
+struct scanned {
+	pid_t pid, tid;
+	size_t role;
+	enum work work;
+};
+
+struct sweep_scan {
+	struct scanned thread[SCAN_MOST];
+	size_t n;
+	uint64_t due_ns;
+	struct lane_scan *role;
+	size_t n_roles;
+};
+
+static bool known(const struct sweep_scan *scan, pid_t tid)
+{
+	for (size_t i = 0; i < scan->n; i++)
+		if (scan->thread[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* False: too many, or one without a name. */
+static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t role)
+{
+	if (!row->tid)
+		return false;
+	if (known(scan, row->tid))
+		return true;
+	if (scan->n == SCAN_MOST)
+		return false;
+	scan->thread[scan->n++] = (struct scanned){ row->pid, row->tid, role, WORK_NONE };
+	return true;
+}
+
+/* Rows are sorted; *at goes along with them. */
+static bool grew(const struct sweep_reading *before, size_t *at, const struct sweep_row *row)
+{
+	while (*at < before->n_rows && sweep_row_order(&before->row[*at], row) < 0)
+		++*at;
+	if (*at == before->n_rows || sweep_row_order(&before->row[*at], row))
+		return row->hits > 0;
+	return row->hits > before->row[*at].hits;
+}
+
+struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *drive,
+				    const struct sweep_reading *before,
+				    const struct sweep_reading *r)
+{
+	const bool *treated = drive_treated(drive);
+	struct sweep_scan *scan = must_calloc(1, sizeof(*scan));
+	bool whole = true;
+	size_t at = 0;
+
+	for (size_t i = 0; i < r->n_rows && whole; i++) {
+		const struct sweep_row *row = &r->row[i];
+		size_t role;
+
+		if (!row->pid || row->target >= drive_targets(drive) || !treated[row->target] ||
+		    !grew(before, &at, row))
+			continue;
+		role = drive_role(drive, sweep_role_of(reader, row->pid));
+		scan->n_roles = role >= scan->n_roles ? role + 1 : scan->n_roles;
+		whole = add(scan, row, role);
+	}
+	if (!whole || scan->n < 2)
+		scan->n = 0;
+	scan->role = must_calloc(scan->n_roles, sizeof(*scan->role));
+	scan->due_ns = clock_ns() + SCAN_LEAST_MS * MS / 2;
+	return scan;
+}
+
+static bool read_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(buf, 1, size - 1, f);
+	buf[n] = '\0';
+	fclose(f);
+	return n > 0;
+}
+
+/* R, S, D, ...; X: it has ended. */
+static char state_of(const struct scanned *t)
+{
+	char buf[256];
+	const char *end;
+
+	if (!read_file(t->pid, t->tid, "stat", buf, sizeof(buf)))
+		return 'X';
+	end = strrchr(buf, ')');
+	return end && end[1] == ' ' && end[2] ? end[2] : 'X';
+}
+
+static enum work waits_in(const struct scanned *t)
+{
+	char buf[256], *end;
+	long nr;
+
+	if (!read_file(t->pid, t->tid, "syscall", buf, sizeof(buf)))
+		return WORK_PERHAPS;
+	nr = strtol(buf, &end, 10);
+	if (end == buf) /* "running" */
+		return WORK_SURELY;
+	if (nr == SYS_futex)
+		return WORK_NONE;
+	return nr == SYS_nanosleep || nr == SYS_clock_nanosleep ? WORK_SURELY : WORK_PERHAPS;
+}
+
+static enum work work_of(const struct scanned *t)
+{
+	char state = state_of(t);
+
+	if (state == 'R' || state == 'D')
+		return WORK_SURELY;
+	return state == 'S' ? waits_in(t) : WORK_NONE;
+}
+
+/* Did one that was taken for running stop since, or the reverse? */
+static bool changed(const struct scanned *t)
+{
+	char state = state_of(t);
+
+	return state == 'R' ? t->work != WORK_SURELY : state == 'X';
+}
+
+static void count(struct sweep_scan *scan, size_t role, bool unsteady)
+{
+	double surely = 0, perhaps = 0;
+
+	for (size_t i = 0; i < scan->n; i++) {
+		if (scan->thread[i].role != role)
+			continue;
+		surely += scan->thread[i].work == WORK_SURELY;
+		perhaps += scan->thread[i].work != WORK_NONE;
+	}
+	lane_scan_add(&scan->role[role], &(struct lane_scan){ .n = 1,
+							      .unsteady = unsteady,
+							      .surely = surely,
+							      .surely2 = surely * surely,
+							      .perhaps = perhaps,
+							      .perhaps2 = perhaps * perhaps });
+}
+
+void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns)
+{
+	bool unsteady = false;
+	uint64_t took;
+
+	if (!scan->n || now_ns < scan->due_ns)
+		return;
+	for (size_t i = 0; i < scan->n; i++)
+		scan->thread[i].work = work_of(&scan->thread[i]);
+	for (size_t i = 0; i < scan->n; i++)
+		unsteady |= changed(&scan->thread[i]);
+	for (size_t r = 0; r < scan->n_roles; r++)
+		count(scan, r, unsteady);
+	took = clock_ns() - now_ns;
+	scan->due_ns = now_ns + (SCAN_SHARE * took > SCAN_LEAST_MS * MS ? SCAN_SHARE * took :
+									  SCAN_LEAST_MS * MS);
+}
+
+const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t *n)
+{
+	*n = scan->n ? scan->n_roles : 0;
+	return scan->role;
+}
+
+void sweep_scan_end(struct sweep_scan *scan)
+{
+	if (scan)
+		free(scan->role);
+	free(scan);
+}
