@@ -14,7 +14,7 @@ try() { # SHAPE FUNCTION VERDICTS [NAME=VALUE...]
 
 	start "$1" "$V/sweep-shapes" "$1" "${@:4}"
 	t=$(truth "$1" "$2")
-	measures "$t" "$3" "$pid" ":$2" --progress :item --time 5s
+	measures "$t" "$3" "$pid" ":$2" --progress :item --time "${time:-5s}"
 	let_go "$pid"
 	finish "$1" "$pid"
 }
@@ -22,7 +22,7 @@ try() { # SHAPE FUNCTION VERDICTS [NAME=VALUE...]
 try ranks crit 'CRITICAL PARTIAL'
 same lanes "$(sj gates.lanes)" 2
 try convoy crit CRITICAL
-try partial part PARTIAL
+time=9s try partial part PARTIAL
 try threads crit 'CRITICAL PARTIAL' workers=4 item=4000
 same lanes "$(sj gates.lanes)" 4
 try lock crit CRITICAL
@@ -31,7 +31,7 @@ try successive crit CRITICAL
 same lanes "$(sj gates.lanes)" 1
 
 start timer "$V/sweep-shapes" threads workers=4 item=4000 timer=1
-finds INCONCLUSIVE "$pid" :crit --progress :item --time 5s
+finds INCONCLUSIVE "$pid" :crit --progress :item --time "${time:-5s}"
 same 'it is clear' "$(sj targets.0.lanes_unclear)" true
 [[ $(sj targets.0.reason) == *'--lane thread'* ]] || fail "reason: $(sj targets.0.reason)"
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --time 5s --lane thread
