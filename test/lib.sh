@@ -56,7 +56,7 @@ cleanup() {
 # at_end COMMANDS: when this shell ends, in place of those before; its status stays. Not in its
 # children: a signal that ends one before it has executed its program makes bash run the trap there.
 at_end() {
-	# shellcheck disable=SC2064 # which shell this is
+	# shellcheck disable=SC2064,SC2154 # which shell this is; set in the trap
 	trap "ended=\$?; [ \$BASHPID -ne $BASHPID ] || { $1; exit \$ended; }" EXIT
 }
 at_end cleanup

@@ -119,8 +119,8 @@ struct result_target {
 struct result_process {
 	pid_t pid;		 /* 0: children that were not followed */
 	unsigned int generation; /* execs seen */
-	/* Since the first process was hooked: when this one was first seen, and when it was gone (or
-	 * when the result was made). Both 0: not known. */
+	/* Since the first process was hooked: when this one was first seen, and when it was gone
+	 * (or when the result was made). Both 0: not known. */
 	uint64_t began_ns, ended_ns;
 	char *comm, *exe;
 	struct result_counts *counts; /* n_targets of them */
