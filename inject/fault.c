@@ -39,6 +39,8 @@ static void fault_kill(const char *action, int pid)
 		kill(pid, SIGKILL);
 	if (!strcmp(action, "stop-target") && pid > 0)
 		kill(pid, SIGSTOP);
+	if (!strcmp(action, "stall"))
+		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
 	if (!strcmp(action, "exec-target") || !strcmp(action, "fork-target"))
 		open_gate();
 	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
@@ -94,6 +96,11 @@ static void log_passage(const char *name, int pid)
 	copy(f, path);
 	log_fds(f, pid);
 	fclose(f);
+}
+
+void stall_point(const char *name)
+{
+	fault_point(name, 0);
 }
 
 bool fault_point(const char *name, int pid)

@@ -12,10 +12,14 @@
  * waits for before it execs or forks, and give it 20 ms. SBINJECT_FAULT_LOG=FILE: each passage
  * writes its name, the target's mappings and the target's open descriptors there. In ordinary
  * builds fault points cost nothing and are not compiled in.
+ *
+ * Stall points are places where the tracer may lose its processor at a bad time: NAME[:N]=stall
+ * makes it sleep there for 300 ms.
  */
 #ifdef SB_FAULT_POINTS
 /* True: fail here. pid: the target's, for the actions on the target. */
 bool fault_point(const char *name, int pid);
+void stall_point(const char *name);
 void fault_client(int pid); /* sets the process of the command line, for kill-client */
 #else
 static inline bool fault_point(const char *name, int pid)
@@ -23,6 +27,10 @@ static inline bool fault_point(const char *name, int pid)
 	(void)name;
 	(void)pid;
 	return false;
+}
+static inline void stall_point(const char *name)
+{
+	(void)name;
 }
 static inline void fault_client(int pid)
 {

@@ -448,10 +448,13 @@ uint32_t page_bells_lost(const struct page *page)
 	return __atomic_load_n(&page_told(page)->bells_lost, __ATOMIC_RELAXED);
 }
 
-void page_quiet(struct page *page, uint32_t proc)
+uint32_t page_ended(const struct page *page, uint32_t proc)
 {
-	uint32_t ended = __atomic_load_n(&page_ring(page, proc)->ended, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&page_ring(page, proc)->ended, __ATOMIC_ACQUIRE);
+}
 
+void page_quiet(struct page *page, uint32_t proc, uint32_t ended)
+{
 	__atomic_store_n(&page_proc(page, proc)->quiet, ended + 1, __ATOMIC_RELEASE);
 }
 

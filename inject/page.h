@@ -123,9 +123,12 @@ struct sb_page_told *page_told(const struct page *page);
 struct sb_page_ring *page_ring(const struct page *page, uint32_t proc);
 struct sb_page_counts *page_counts(const struct page *page, uint32_t proc, uint32_t target);
 /*
- * Silences the doorbell of its interpreter's start, until the process reports that one has ended.
+ * page_quiet() silences the doorbell of an interpreter's start while that many interpreters of the
+ * process have ended, and no longer. The number is taken by page_ended() before the interpreter is
+ * asked for anything: a later one may count its own end, and the next start would go unseen.
  */
-void page_quiet(struct page *page, uint32_t proc);
+uint32_t page_ended(const struct page *page, uint32_t proc);
+void page_quiet(struct page *page, uint32_t proc, uint32_t ended);
 struct sb_page_record page_record(const struct page *page, uint32_t proc);
 
 /* The cell of a target in process 0, as an offset from the header (what stubs are given). */

@@ -154,7 +154,7 @@ static void work(struct page *page, uint32_t target)
 	page_answer(page, proc);
 	page_note_cut(page, page_cell_offset(page, target), 1, 1);
 	if (proc)
-		page_quiet(page, proc);
+		page_quiet(page, proc, page_ended(page, proc));
 	read_told(page, proc, target);
 	if (proc)
 		page_proc_free(page, proc);

@@ -28,6 +28,7 @@ struct python {
 	bool said;	    /* the message about a wait has been printed */
 	bool applied;	    /* the agent works */
 	bool leaving;	    /* it is being removed */
+	uint32_t ends;	    /* of its interpreters, when the last command was given */
 	unsigned int loads; /* number of failed loads */
 	bool at_work;	    /* a command is in progress in its interpreter */
 	bool stays;	    /* it could not be removed */

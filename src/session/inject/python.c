@@ -139,11 +139,24 @@ static size_t agent_size(void)
 	return (size_t)((uintptr_t)agent_image_end - (uintptr_t)agent_image);
 }
 
-static void ask(const struct inject_session *s, struct room *room)
+/*
+ * The interpreter that answers a command may have ended before the answer is seen, and then the
+ * next one's start must ring: only an end before the command does not matter.
+ */
+static void note_ends(struct record *rec)
 {
-	room_ask(room, s->cfg->look_only ? SB_AGENT_LIST :
-		       s->armed		 ? SB_AGENT_APPLY :
-					   SB_AGENT_READY);
+	const struct space *space = rec->space;
+
+	if (space && space->control && space->proc)
+		rec->python.ends = page_ended(&space->control->page, space->proc);
+}
+
+static void ask(const struct inject_session *s, struct record *rec)
+{
+	note_ends(rec);
+	room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST :
+				   s->armed	     ? SB_AGENT_APPLY :
+						       SB_AGENT_READY);
 }
 
 static int make_room(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
@@ -169,7 +182,7 @@ static int make_room(struct inject_session *s, struct record *rec, struct space 
 	if (ret == 0)
 		ret = send_targets(s, rec->python.room, err);
 	if (ret == 0)
-		ask(s, rec->python.room);
+		ask(s, rec);
 	return ret;
 }
 
@@ -249,7 +262,7 @@ static void be_quiet(struct record *rec)
 	struct space *space = rec->space;
 
 	if (space && space->control && space->proc)
-		page_quiet(&space->control->page, space->proc);
+		page_quiet(&space->control->page, space->proc, rec->python.ends);
 }
 
 /* An interpreter has ended, as an embedded one may: its next start loads the agent anew. */
@@ -302,6 +315,8 @@ bool python_ring(struct inject_session *s, struct record *rec)
 	space_get(space);
 	fault_point("ring", pid);
 	tid = room_at_bell(space, &s->tree);
+	if (tid)
+		note_ends(rec);
 	if (tid && !py->room && make_room(s, rec, space, pid, &err) < 0) {
 		session_warn(s, "process %d: its Python functions are not watched: %s", pid,
 			     err.what);
@@ -365,9 +380,10 @@ static void finished(struct inject_session *s, struct record *rec, uint64_t now)
 	struct python *py = &rec->python;
 	struct room_answer answer;
 
+	stall_point("carried-out");
 	room_answer(py->room, &answer);
 	if (answer.status == SB_AGENT_LOAD && !py->applied && py->loads++ < LOAD_TRIES) {
-		ask(s, py->room);
+		ask(s, rec);
 		py->room->retry_ns = now + LOAD_AGAIN_MS * MS;
 		return;
 	}
@@ -438,6 +454,7 @@ static bool step_one(struct inject_session *s, struct record *rec, uint64_t now)
 		if (py->relist && send_targets(s, py->room, &err) < 0)
 			session_warn(s, "%s", err.what);
 		py->dirty = py->relist = false;
+		note_ends(rec);
 		room_ask(py->room, SB_AGENT_APPLY);
 	} else {
 		under_way = false;
@@ -499,6 +516,7 @@ void python_forked(struct record *child, const struct record *parent)
 		return;
 	child->python = parent->python;
 	child->python.room = room_fork(parent->python.room, child->space, child->pid);
+	note_ends(child);
 	if (child->python.applied)
 		be_quiet(child);
 }
