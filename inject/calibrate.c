@@ -7,8 +7,8 @@
  * A measurement that is too high is subtracted from every delay of the session. A process that has
  * just started runs on a core that may not have reached its speed, or that its sibling shares:
  * readings are then high by as much as the hook itself costs, and so is their median. So rounds are
- * short, the low ones count (of the function and of its twin alike), and batches of rounds are
- * taken until two of them agree.
+ * short, the lower quartile counts (of the function and of its twin alike), and batches of rounds
+ * are taken until two of them agree.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 enum {
 	TEXT_SIZE = 8192,
 	ROUNDS = 60, /* per batch */
-	LOW = ROUNDS / 10,
+	LOW = ROUNDS / 4,
 	BATCHES = 12,
 	CALLS = 500,
 	DELAYED_CALLS = 200,
@@ -284,7 +284,7 @@ static int measure(struct hook_bench *b, const struct clock *clk, struct hook_co
 	b->cell->state = SB_STATE_SLOW;
 	out->floor_ns = at_least_0(low_cost(b, CALLS, &floor_spent, NULL));
 	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
-	b->cell->delay_ticks = clock_ticks(clk, 200);
+	b->cell->delay_ticks = clock_ticks(clk, 100);
 	out->delay_ticks = at_least_0(low_cost(b, DELAYED_CALLS, NULL, &out->spread_ticks));
 	return 0;
 }

@@ -12,10 +12,10 @@ static const struct group {
 	const char *name;
 	void (*run)(void);
 } groups[] = {
-	{ "cost", bench_cost },	      { "peers", bench_peers },	      { "delay", bench_delay },
-	{ "stop", bench_stop },	      { "follow", bench_follow },     { "sites", bench_sites },
-	{ "names", bench_names },     { "hookable", bench_hookable }, { "sweep", bench_sweep },
-	{ "backend", bench_backend },
+	{ "cost", bench_cost },	      { "peers", bench_peers },	    { "delay", bench_delay },
+	{ "session", bench_session }, { "stop", bench_stop },	    { "follow", bench_follow },
+	{ "sites", bench_sites },     { "names", bench_names },	    { "hookable", bench_hookable },
+	{ "sweep", bench_sweep },     { "backend", bench_backend },
 };
 
 static const struct option options[] = {

@@ -5,9 +5,10 @@
  *
  *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
  *			the first being the median over 25 batches (the mean of a thread's own)
- *	paced T N	T threads call it N times each, a thousand a millisecond in all: "CALLS"
- *	syscall N	getppid() N times: "NS_PER_CALL"
- *	signal N	N signals to itself: "NS_EACH"
+ *	pair N		N calls of bench_fn() and of its twin, which no target names, in batches
+ *that take turns: "NS", by how much a call of bench_fn() takes longer (median) paced T N	T
+ *threads call it N times each, a thousand a millisecond in all: "CALLS" syscall N	getppid() N
+ *times: "NS_PER_CALL" signal N	N signals to itself: "NS_EACH"
  *	clone N		N threads made and joined, on one processor: "NS_EACH". With two, the
  *			figure is 20 us or 50, as the kernel happens to wake the other one.
  *	gap MS		watch the clock for MS: "LARGEST_GAP_NS"
@@ -34,6 +35,15 @@ static pthread_barrier_t barrier;
 
 /* With a frame pointer, as distributions build now: its entry is a push, which suits uprobes. */
 VICTIM_HOOKED uint64_t bench_fn(uint64_t x)
+{
+	void *frame = __builtin_frame_address(0);
+
+	VICTIM_OPAQUE(frame);
+	VICTIM_OPAQUE(x);
+	return x + 1;
+}
+
+static __attribute__((noinline)) uint64_t twin(uint64_t x)
 {
 	void *frame = __builtin_frame_address(0);
 
@@ -111,6 +121,27 @@ static void cmd_call(unsigned long threads, unsigned long calls)
 	pthread_barrier_destroy(&barrier);
 	printf("%.4f %lu %llu\n", sum / (double)threads, threads * calls,
 	       (unsigned long long)elapsed);
+}
+
+static double ns_a_call(uint64_t (*volatile fn)(uint64_t), unsigned long calls)
+{
+	uint64_t at = victim_now_ns(), x = 0;
+
+	for (unsigned long i = 0; i < calls; i++)
+		x = fn(x);
+	return (double)(victim_now_ns() - at) / (double)calls;
+}
+
+static void cmd_pair(unsigned long calls)
+{
+	double more[BATCHES];
+
+	for (int i = 0; i < BATCHES; i++) {
+		double plain = ns_a_call(twin, calls / BATCHES);
+
+		more[i] = ns_a_call(bench_fn, calls / BATCHES) - plain;
+	}
+	printf("%.4f\n", median(more, BATCHES));
 }
 
 /* Sleeps between the milliseconds, so that a processor is free for others. */
@@ -271,6 +302,8 @@ int main(int argc, char **argv)
 			return 2;
 		if (strcmp(verb, "call") == 0)
 			cmd_call(a, b);
+		else if (strcmp(verb, "pair") == 0)
+			cmd_pair(a);
 		else if (strcmp(verb, "paced") == 0)
 			cmd_paced(a, b);
 		else if (strcmp(verb, "syscall") == 0)

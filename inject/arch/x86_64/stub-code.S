@@ -42,6 +42,17 @@
 
 #include "stub-offsets.h"
 
+/*
+ * Ticks to spend from which on the clock is read once more behind the end of a spin. The end is a
+ * mispredicted branch or not, as the delay and the calls before have it, which is 5 ns or more: read
+ * behind it, it is part of the time given. A shorter delay has no time for a second reading.
+ *
+ * In front of that reading the stub waits for 0 to 31 cycles, by a hash of the start. Reason: a clock
+ * that ticks in steps of 10 ns falls into step with a loop of calls of a constant length, and the
+ * elapsed time is then too long or too short by the same part of a step at each call.
+ */
+#define READ_AGAIN 160
+
 	.section .rodata.sb_stub, "a", @progbits
 
 /*
@@ -762,6 +773,19 @@ stub_common:
 	jmp	.Lspin
 
 .Lspent:				/* from here to .Lend figures are half written */
+	cmp	$READ_AGAIN, %r9
+	jb	.Lread
+	imul	$0x9e3779b1, %r10d, %edx
+	shr	$27, %edx
+1:	dec	%edx
+	jns	1b
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	sub	%r10, %rax
+	cmp	%r9, %rax
+	cmovl	%r9, %rax		/* a clock that steps back */
+.Lread:
 	mov	%rax, -120(%rsp)
 	cmp	SLOT_MAX(%rsi), %rax
 	jbe	1f
