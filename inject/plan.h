@@ -31,6 +31,8 @@
  *		5 of no-ops within reach that never
  *		run, behind a jump or a ret
  *
+ * An entry of less than 5 bytes without padding in front of it takes an island, too.
+ *
  * An endbr64 at the entry stays in place; the window starts after it. So does another first
  * instruction that only pushes a register, moves the stack pointer down or computes a register,
  * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
@@ -102,7 +104,7 @@ struct plan_request {
 	bool entry;   /* addr is a function's entry: flags are dead by the ABI unless the
 			 code reads them, and the red zone is free */
 	bool exit;    /* addr is an instruction that leaves the function: a ret, a tail call */
-	bool islands; /* of an exit: the shape with an island is allowed */
+	bool islands; /* the shape with an island is allowed */
 	const struct plan_range *taken; /* bytes that no island may use */
 	size_t n_taken;
 	bool switches; /* of an exit: the function jumps through tables, which may lead anywhere in

@@ -164,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.entry = data[0] & 1,
 		.int3 = data[0] & 2,
 		.exit = (data[0] & 5) == 4,
-		.islands = (data[0] & 13) == 12,
+		.islands = data[0] & 8,
 	};
 	req.addr = req.func + (req.entry ? 0 : data[0] >> 4);
 	req.prev_end = req.func - data[3] % 32;

@@ -641,6 +641,37 @@ static void exit_reaches_an_island(void **state)
 	assert_int_equal(plan_request(&req, &s), PLAN_EXIT_ROOM);
 }
 
+/* ret; five bytes of no-ops; the function, which is one byte; and what the linker fills. */
+static enum plan_refusal plan_last_byte(bool islands, bool landing)
+{
+	static const uint8_t code[] = {
+		0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x50, 0xc3, 0xc3, 0, 0
+	};
+	struct site s = { 0x808, 1, 0 };
+	struct plan_request req = request(&s);
+
+	put(0x800, code, sizeof(code));
+	text[0x7f0] = landing ? 0xeb : 0x50; /* into the no-ops */
+	text[0x7f1] = landing ? 0x11 : 0x50;
+	req.prev = BASE + 0x7f0;
+	req.next = req.fill_end = BASE + 0x80b;
+	req.islands = islands;
+	return plan_request(&req, &s);
+}
+
+static void one_byte_behind_its_neighbour_reaches_an_island(void **state)
+{
+	(void)state;
+	assert_int_equal(plan_last_byte(false, false), PLAN_TOO_SHORT);
+	assert_int_equal(plan_last_byte(true, false), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_ISLAND);
+	assert_int_equal(plan.addr, BASE + 0x808);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.pad, BASE + 0x801);
+	assert_string_equal(detail, "");
+	assert_int_equal(plan_last_byte(true, true), PLAN_TOO_SHORT);
+}
+
 static void exit_that_a_branch_leads_to_stands_alone(void **state)
 {
 	/* je +1; push; ret; push */
@@ -695,6 +726,7 @@ int main(void)
 		TEST(exit_uses_the_no_ops_behind_it),
 		TEST(exit_may_follow_a_branch_that_leaves),
 		TEST(exit_reaches_an_island),
+		TEST(one_byte_behind_its_neighbour_reaches_an_island),
 		TEST(exit_that_a_branch_leads_to_stands_alone),
 		TEST(every_refusal_has_its_text),
 	};

@@ -78,6 +78,22 @@ bool x86_covered_by_nops(const struct plan_request *req, uint64_t from, uint64_t
 	return nops_end(req, from, to) != 0;
 }
 
+uint64_t x86_nops_from(const struct plan_request *req, uint64_t from, uint64_t to)
+{
+	unsigned int len = 1;
+
+	while (from < to && len) {
+		size_t avail;
+		const uint8_t *p = x86_text_at(req, from, &avail);
+
+		len = p ? x86_nop_length(p, avail) : 0;
+		if (from + len > to)
+			break;
+		from += len;
+	}
+	return from;
+}
+
 /*
  * 1: decoding from `start` ends exactly at `end` with an instruction that never falls through; 0:
  * it does not; -1: this start is no evidence.

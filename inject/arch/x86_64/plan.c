@@ -565,6 +565,21 @@ static bool use_nops_inside(const struct attempt *a)
 	return from && use_nops(a, from, pc);
 }
 
+/* No-ops of the functions before this one, behind a ret or a jump. */
+static bool use_nops_before(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+	uint64_t least = req->func - SHORT_REACH, at = req->func - JUMP;
+
+	for (least = least < req->text_addr ? req->text_addr : least; at >= least; at--) {
+		uint64_t end = x86_nops_from(req, at, req->func);
+
+		if (end - at >= JUMP && x86_dead_nops(req, at, end) && use_nops(a, at, end))
+			return true;
+	}
+	return false;
+}
+
 /* Of the function, else between it and its neighbours. */
 static bool find_island(const struct attempt *a)
 {
@@ -604,6 +619,32 @@ static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 	return why == PLAN_OK && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
 }
 
+/* The entry of a short function, where the padding in front of it has no space for a jump. */
+static enum plan_refusal try_far_island(struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	uint64_t from = plan->addr;
+	enum plan_refusal why;
+	size_t avail;
+
+	if (!a->req->islands || !a->req->entry || a->req->go)
+		return PLAN_TOO_SHORT;
+	why = displace(a, SHORT_JUMP);
+	if (why != PLAN_OK)
+		return why;
+	if (plan->resume < from + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(a->req, from, &avail), SHORT_JUMP);
+	}
+	plan->shape = PLAN_ISLAND;
+	plan->len = SHORT_JUMP;
+	why = check_window(a);
+	if (why != PLAN_OK)
+		return why;
+	return find_island(a) || use_nops_before(a) ? PLAN_OK : PLAN_TOO_SHORT;
+}
+
 /* From the exit itself backwards, until the window is long enough. */
 static enum plan_refusal try_exit(struct attempt *a)
 {
@@ -629,6 +670,18 @@ static enum plan_refusal try_exit(struct attempt *a)
 	return refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
 }
 
+/* A later trial, whose refusal is not the one to show. */
+static bool try_quietly(struct attempt *a, enum plan_refusal (*try)(struct attempt *))
+{
+	struct attempt quiet = { a->req, a->landings, a->plan, NULL, 0 };
+
+	if (try(&quiet) != PLAN_OK)
+		return false;
+	if (a->detail_size)
+		a->detail[0] = '\0';
+	return true;
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
 	struct plan first = *a->plan;
@@ -643,7 +696,7 @@ static enum plan_refusal choose_shape(struct attempt *a)
 	}
 	if (a->req->int3)
 		return try_int3(a);
-	if (try_behind(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK)
+	if (try_quietly(a, try_behind))
 		return PLAN_OK;
 	*a->plan = first;
 	why = try_body(a);
@@ -651,11 +704,11 @@ static enum plan_refusal choose_shape(struct attempt *a)
 		return why;
 	first = *a->plan;
 	/* show the detail of the first trial */
-	if (try_pre(&(struct attempt){ a->req, a->landings, a->plan, NULL, 0 }) == PLAN_OK) {
-		if (a->detail_size)
-			a->detail[0] = '\0';
+	if (try_quietly(a, try_pre))
 		return PLAN_OK;
-	}
+	*a->plan = first;
+	if (try_quietly(a, try_far_island))
+		return PLAN_OK;
 	*a->plan = first;
 	return why;
 }
@@ -700,8 +753,9 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 	if (!req->islands && decide(&a) != PLAN_OK)
 		return;
 	if (req->islands) {
-		*addr = req->prev_end > req->func - SHORT_REACH ? req->prev_end :
-								  req->func - SHORT_REACH;
+		*addr = req->exit && req->prev_end > req->func - SHORT_REACH ?
+				req->prev_end :
+				req->func - SHORT_REACH;
 		if (*addr < req->addr - SHORT_REACH)
 			*addr = req->addr - SHORT_REACH;
 		*len = 2 * SHORT_REACH;

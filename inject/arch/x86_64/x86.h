@@ -94,6 +94,9 @@ bool x86_only_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 /* True if [from, to) lies in no-ops that begin at `from`; the last one may end behind `to`. */
 bool x86_covered_by_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 
+/* Where the no-ops end that begin at `from`, `to` at most; `from`: none is there. */
+uint64_t x86_nops_from(const struct plan_request *req, uint64_t from, uint64_t to);
+
 /* True if [from, to) is nothing but no-ops, and no code runs into them. */
 bool x86_dead_nops(const struct plan_request *req, uint64_t from, uint64_t to);
 

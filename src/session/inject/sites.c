@@ -306,14 +306,15 @@ static void add_changed(struct plan_range **list, size_t *n, const struct plan *
 static bool lacks_room(const struct image_plan *ip, const struct found_site *s,
 		       const struct entry *e)
 {
-	return s->img == ip->img && e && e->exit && !e->int3 && e->why == PLAN_EXIT_ROOM &&
-	       !e->plan.pad;
+	return s->img == ip->img && e && !e->int3 && !e->plan.pad &&
+	       (e->exit ? e->why == PLAN_EXIT_ROOM :
+			  e->why == PLAN_TOO_SHORT && s->addr == s->func);
 }
 
 /*
- * Exits without space for a jump of their own: by an island each. After all others have been
- * planned, since an island may lie in the no-ops that another hook uses; with a scan of its own,
- * since few exits need one.
+ * Exits and entries without space for a jump of their own: by an island each. After all others have
+ * been planned, since an island may lie in the no-ops that another hook uses; with a scan of its
+ * own, since few need one.
  */
 static void plan_islands(struct image_plan *ip, const struct found *found)
 {

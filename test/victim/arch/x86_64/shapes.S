@@ -38,7 +38,7 @@ FUNC as_four
 	ret
 END as_four
 
-/* Three bytes between two neighbours: neither tail nor pre-entry padding. */
+/* Three bytes between two neighbours: neither tail nor pre-entry padding, but no-ops near by. */
 FUNC as_tight_first
 	lea	1(%rdi), %rax
 	ret
