@@ -80,14 +80,14 @@ double now_ms(void);
 bool have_program(const char *name);
 
 /* ---- groups ---- */
-void bench_cost(void);	 /* bench-cost.c */
-void bench_peers(void);	 /* bench-peers.c */
+void bench_cost(void);	/* bench-cost.c */
+void bench_peers(void); /* bench-peers.c */
 void bench_delay(void);
-void bench_session(void);	 /* bench-delay.c */
-void bench_stop(void);	 /* bench-stop.c */
-void bench_follow(void); /* bench-stop.c */
-void bench_sites(void);	 /* bench-stop.c */
-void bench_names(void);	 /* bench-elf.c */
+void bench_session(void); /* bench-delay.c */
+void bench_stop(void);	  /* bench-stop.c */
+void bench_follow(void);  /* bench-stop.c */
+void bench_sites(void);	  /* bench-stop.c */
+void bench_names(void);	  /* bench-elf.c */
 void bench_hookable(void);
 void bench_backend(void); /* bench-backend.c */
 void bench_sweep(void);	  /* bench-sweep.c */
