@@ -59,6 +59,7 @@ void evidence_values_take(struct evidence_values *to, const struct evidence_valu
 struct evidence_thread {
 	pid_t pid, tid;	   /* as sbinject sees them; 0: it has no number here */
 	uint64_t began_ns; /* with tid, tells apart threads of one number */
+	uint64_t t_ns;	   /* when it was read */
 	uint64_t span_ns;  /* how long it has been watched */
 	struct evidence_values values;
 };

@@ -211,6 +211,7 @@ static void of_thread(const struct thread *t, struct evidence_thread *out)
 	*out = (struct evidence_thread){ .pid = t->pid,
 					 .tid = t->tid,
 					 .began_ns = t->first_ns,
+					 .t_ns = t->last_ns,
 					 .span_ns = t->last_ns - t->first_ns,
 					 .values = t->now };
 	evidence_values_take(&out->values, &t->base);

@@ -244,9 +244,9 @@ static void take_row(const struct evidence_row *row, struct evidence_reading *r)
 		copy.ns[copy.state % EVIDENCE_STATES] += now - copy.since;
 	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
 	t = &r->thread[r->n_threads++];
-	*t = (struct evidence_thread){ .pid = (pid_t)copy.tgid,
-				       .tid = (pid_t)copy.tid,
-				       .began_ns = copy.began };
+	*t = (struct evidence_thread){
+		.pid = (pid_t)copy.tgid, .tid = (pid_t)copy.tid, .began_ns = copy.began, .t_ns = now
+	};
 	to_values(&copy, &t->values);
 	for (int i = 0; i < EVIDENCE_STATES; i++)
 		t->span_ns += copy.ns[i];

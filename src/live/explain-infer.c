@@ -12,7 +12,7 @@
 struct track {
 	struct evidence_thread who;
 	double (*ns)[EVIDENCE_REASONS]; /* by block */
-	double *span;
+	double *span, *wall;		/* wall: by the clock, between its readings */
 	double total, on_cpu;
 	bool active, whole; /* it did something; it was there from the first edge to the last */
 };
@@ -41,6 +41,7 @@ static struct track *track_of(struct infer *x, const struct evidence_thread *t)
 	*track = (struct track){ .who = *t };
 	track->ns = must_calloc(x->blocks, sizeof(*track->ns));
 	track->span = must_calloc(x->blocks, sizeof(*track->span));
+	track->wall = must_calloc(x->blocks, sizeof(*track->wall));
 	return track;
 }
 
@@ -55,6 +56,7 @@ static void add_thread(struct infer *x, size_t block, const struct evidence_thre
 	for (int i = 0; i < EVIDENCE_REASONS; i++)
 		track->ns[block][i] = (double)d.of[i];
 	track->span[block] = (double)(is->span_ns - (was ? was->span_ns : 0));
+	track->wall[block] = was ? (double)(is->t_ns - was->t_ns) : x->wall[block];
 	track->total += track->span[block];
 	track->on_cpu += (double)d.of[EVIDENCE_ON_CPU];
 	track->active |= d.of[EVIDENCE_ON_CPU] || d.of[EVIDENCE_RUN_QUEUE] ||
@@ -129,9 +131,8 @@ static void fill_part(const struct infer *x, struct explain_part *out, size_t st
 		out->reason[r] = x->parts || r <= EVIDENCE_RUN_QUEUE ? per_item(x, part) :
 								       ratio_unknown;
 	}
-	for (size_t b = 0; b < x->blocks; b++)
-		off[b] = fmax(0, off[b]);
 	out->off_cpu = per_item(x, off);
+	out->off_cpu.est = fmax(0, out->off_cpu.est); /* /proc is behind by a tick */
 	free(off);
 	free(part);
 }
@@ -158,13 +159,15 @@ static int by_work(const void *a, const void *b)
 }
 
 /* Of a thread that was there all the time: its parts against the clock, each kept by itself. */
-static void check_sum(struct infer *x, const struct track *t, double wall)
+static void check_sum(struct infer *x, const struct track *t)
 {
-	double sum = 0;
+	double sum = 0, wall = 0;
 
-	for (size_t b = 0; b < x->blocks; b++)
+	for (size_t b = 0; b < x->blocks; b++) {
+		wall += t->wall[b];
 		for (int r = 0; r < EVIDENCE_REASONS; r++)
 			sum += t->ns[b][r];
+	}
 	if (t->whole && x->parts)
 		x->res->off_by = fmax(isnan(x->res->off_by) ? 0 : x->res->off_by,
 				      fabs(sum - wall) / wall);
@@ -181,13 +184,15 @@ static void fill_threads(struct infer *x, double wall)
 		struct track *t = &x->track[i];
 		struct explain_thread *out = &res->thread[res->n_threads];
 
-		check_sum(x, t, wall);
+		check_sum(x, t);
 		if (!t->active)
 			continue;
 		out->pid = t->who.pid;
 		out->tid = t->who.tid;
 		out->watched = fmin(1, t->total / wall);
-		fill_part(x, &out->part, EVIDENCE_REASONS, &t->ns[0][0], t->span, t->span);
+		for (size_t b = 0; b < x->blocks; b++) /* of the block, not of its readings */
+			t->wall[b] = t->wall[b] > 0 ? t->span[b] / t->wall[b] * x->wall[b] : 0;
+		fill_part(x, &out->part, EVIDENCE_REASONS, &t->ns[0][0], t->span, t->wall);
 		res->n_threads++;
 	}
 }
@@ -231,6 +236,7 @@ struct explain_result *explain_infer(const struct explain_edge *edge, size_t n, 
 	for (size_t i = 0; i < x.n_tracks; i++) {
 		free(x.track[i].ns);
 		free(x.track[i].span);
+		free(x.track[i].wall);
 	}
 	free(x.track);
 	free(x.items);
