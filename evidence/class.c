@@ -66,6 +66,7 @@ static const struct {
 	int call;
 	__u8 class;
 } classes[] = {
+	{ SYS_restart_syscall, EVIDENCE_RESTARTED },
 	{ SYS_futex, EVIDENCE_STATE_FUTEX },
 	{ SYS_futex_waitv, EVIDENCE_STATE_FUTEX },
 	{ SYS_futex_wait, EVIDENCE_STATE_FUTEX },

@@ -2,6 +2,7 @@
 #include "evidence.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include "evidence/bpf/load.h"
 #include "proc.h"
 #include "src/base/must.h"
@@ -10,6 +11,7 @@ struct evidence {
 	struct evidence_bpf *bpf;   /* NULL: by /proc */
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
+	uint64_t opened_ns;
 };
 
 int evidence_probe(struct sb_err *err)
@@ -23,10 +25,13 @@ int evidence_probe(struct sb_err *err)
 struct evidence *evidence_open(bool children)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
+	struct timespec now;
 
 	e->bpf = evidence_bpf_open(children, &e->why);
 	if (!e->bpf)
 		e->proc = evidence_proc_open(children);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	e->opened_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return e;
 }
 
@@ -55,6 +60,11 @@ const struct sb_err *evidence_limit(const struct evidence *e)
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter)
 {
 	return e->bpf || evidence_proc_knows(counter) ? NULL : e->why.what;
+}
+
+uint64_t evidence_opened_ns(const struct evidence *e)
+{
+	return e->opened_ns;
 }
 
 uint64_t evidence_lost(const struct evidence *e)

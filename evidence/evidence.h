@@ -87,6 +87,7 @@ void evidence_add(struct evidence *e, pid_t pid);
 const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
+uint64_t evidence_opened_ns(const struct evidence *e); /* CLOCK_MONOTONIC */
 /* Threads that could not be watched, since there were too many. */
 uint64_t evidence_lost(const struct evidence *e);
 

@@ -24,13 +24,14 @@ enum {
 	EVIDENCE_STATES,
 };
 
-#define EVIDENCE_ROWS	  16384 /* threads at one time, and row 0 */
-#define EVIDENCE_CALLS	  1024	/* system calls that have a class; a power of two */
-#define EVIDENCE_BY_FILE  0x80	/* a class: NETWORK if the first argument is a socket */
-#define EVIDENCE_MODE_OFF 0
-#define EVIDENCE_MODE_NS  1 /* the iterator: learn the pid namespace of this task */
-#define EVIDENCE_MODE_ADD 2 /* ... watch this task */
-#define EVIDENCE_MODE_NOW 3 /* ... read what the kernel counts itself, of watched tasks */
+#define EVIDENCE_ROWS	   16384 /* threads at one time, and row 0 */
+#define EVIDENCE_CALLS	   1024	 /* system calls that have a class; a power of two */
+#define EVIDENCE_BY_FILE   0x80	 /* a class: NETWORK if the first argument is a socket */
+#define EVIDENCE_RESTARTED 0x81	 /* ... restart_syscall(2): a sleep that goes on after a stop */
+#define EVIDENCE_MODE_OFF  0
+#define EVIDENCE_MODE_NS   1 /* the iterator: learn the pid namespace of this task */
+#define EVIDENCE_MODE_ADD  2 /* ... watch this task */
+#define EVIDENCE_MODE_NOW  3 /* ... read what the kernel counts itself, of watched tasks */
 
 struct evidence_row {
 	__u32 seq; /* odd: a change is in progress */

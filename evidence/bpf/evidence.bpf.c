@@ -43,7 +43,11 @@ struct fdtable {
 struct files_struct {
 	struct fdtable *fdt;
 };
+struct restart_block {
+	void *fn;
+};
 struct task_struct {
+	struct restart_block restart_block;
 	int pid, tgid, on_cpu;
 	unsigned int flags, __state;
 	unsigned int in_iowait : 1;
@@ -174,6 +178,22 @@ static __always_inline int is_socket(struct task_struct *task, __u64 fd)
 	return file && (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) == SOCKET;
 }
 
+/* What goes on after a signal, or a stop by a tracer. 0 where the kernel hides the addresses. */
+extern const void hrtimer_nanosleep_restart __ksym __weak;
+extern const void futex_wait_restart __ksym __weak;
+extern const void do_restart_poll __ksym __weak;
+
+static __always_inline __u32 restarted(struct task_struct *task)
+{
+	const void *fn = (const void *)task->restart_block.fn;
+
+	if (fn == &futex_wait_restart)
+		return EVIDENCE_STATE_FUTEX;
+	if (fn == &do_restart_poll)
+		return EVIDENCE_STATE_NETWORK;
+	return fn == &hrtimer_nanosleep_restart ? EVIDENCE_STATE_SLEEP : EVIDENCE_STATE_OTHER;
+}
+
 static __always_inline __u32 reason_of(struct task_struct *task)
 {
 	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
@@ -187,6 +207,8 @@ static __always_inline __u32 reason_of(struct task_struct *task)
 	class = c->class_of[call.number & (EVIDENCE_CALLS - 1)];
 	if (class == EVIDENCE_BY_FILE)
 		return is_socket(task, call.arg) ? EVIDENCE_STATE_NETWORK : EVIDENCE_STATE_IO;
+	if (class == EVIDENCE_RESTARTED)
+		return restarted(task);
 	/* in_iowait: it waits for a device, whatever the call. */
 	if (class == EVIDENCE_STATE_OTHER && BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return EVIDENCE_STATE_IO;

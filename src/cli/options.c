@@ -271,6 +271,8 @@ static const struct option_row rows[] = {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUNS, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
+	{ "evidence", 0, VERB_RUNS, FLAG(session.evidence),
+	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
 	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
 	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN,
 	  TEXT(json, "FILE|-"), "the result as JSON" },
@@ -544,6 +546,11 @@ static int check_together(struct parse *p)
 		err_set(p->err, SB_EUSAGE, "--all and -p exclude each other");
 		err_hint(p->err,
 			 "pid=N after a target limits it to that process and its descendants");
+		return -SB_EUSAGE;
+	}
+	if (cfg->all && cfg->evidence) {
+		err_set(p->err, SB_EUSAGE, "--evidence is of processes that are named: -p PID");
+		err_hint(p->err, "leave --all or --evidence out");
 		return -SB_EUSAGE;
 	}
 	if (p->opt->background && (p->opt->command || (!cfg->n_pids && !cfg->all))) {
