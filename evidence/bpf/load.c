@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "evidence/check.h"
 #include "evidence/class.h"
 #include "src/base/libbpf-log.h"
 #include "src/base/must.h"
@@ -56,11 +57,8 @@ static int load(struct evidence_bpf *b, struct sb_err *err)
 	/* cppcheck-suppress comparePointers ; the linker's bounds of one file */
 	size_t size = (size_t)(sb_evidence_image_end - sb_evidence_image);
 
-	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
-		err_set(err, SB_ECONFINED, "this kernel does not describe its types (BTF)");
-		err_hint(err, "it takes one with CONFIG_DEBUG_INFO_BTF, as distributions have it");
+	if (evidence_types(err) < 0)
 		return -SB_ECONFINED;
-	}
 	b->obj = bpf_object__open_mem(sb_evidence_image, size, NULL);
 	if (!b->obj || bpf_object__load(b->obj) < 0)
 		return refused(err, "the kernel does not load the program for evidence");
