@@ -69,7 +69,7 @@ uint64_t evidence_opened_ns(const struct evidence *e)
 
 uint64_t evidence_lost(const struct evidence *e)
 {
-	return e->bpf ? evidence_bpf_lost(e->bpf) : 0;
+	return e->bpf ? evidence_bpf_lost(e->bpf) : evidence_proc_lost(e->proc);
 }
 
 void evidence_take(struct evidence *e, struct evidence_reading *r)

@@ -23,6 +23,7 @@ struct evidence_proc {
 	struct thread *thread;
 	size_t n_threads;
 	struct evidence_values ended;
+	uint64_t n_ended;
 };
 
 bool evidence_proc_knows(enum evidence_counter counter)
@@ -223,6 +224,11 @@ void evidence_proc_add(struct evidence_proc *p, pid_t pid)
 	look_at_process(p, pid);
 }
 
+uint64_t evidence_proc_lost(const struct evidence_proc *p)
+{
+	return p->n_ended;
+}
+
 void evidence_proc_take(struct evidence_proc *p, struct evidence_reading *r)
 {
 	size_t kept = 0;
@@ -238,6 +244,7 @@ void evidence_proc_take(struct evidence_proc *p, struct evidence_reading *r)
 
 		of_thread(&p->thread[i], &out);
 		if (!p->thread[i].seen) {
+			p->n_ended++;
 			evidence_values_add(&p->ended, &out.values);
 			continue;
 		}

@@ -14,6 +14,7 @@ struct evidence_proc *evidence_proc_open(bool children);
 void evidence_proc_close(struct evidence_proc *p); /* NULL is harmless */
 void evidence_proc_add(struct evidence_proc *p, pid_t pid);
 bool evidence_proc_knows(enum evidence_counter counter);
+uint64_t evidence_proc_lost(const struct evidence_proc *p); /* ended since a look at them */
 void evidence_proc_take(struct evidence_proc *p, struct evidence_reading *r);
 
 #endif

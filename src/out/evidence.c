@@ -18,6 +18,7 @@ static uint64_t total(const struct result_evidence *e)
 static void print_reasons(FILE *to, const struct result_evidence *e)
 {
 	const char *before = "";
+	bool any = false;
 	char text[32];
 
 	for (int r = 0; r < EVIDENCE_REASONS; r++) {
@@ -31,7 +32,10 @@ static void print_reasons(FILE *to, const struct result_evidence *e)
 		else
 			fprintf(to, "%.1f%%", 100 * ns / (double)total(e));
 		before = ", ";
+		any = true;
 	}
+	if (!any)
+		fputs("no time was seen", to);
 }
 
 void out_evidence(FILE *to, const struct result_evidence *e)
@@ -52,6 +56,7 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 	if (e->limit)
 		fprintf(to, "  what threads wait for is not known: %s\n", e->limit);
 	if (e->lost)
-		fprintf(to, "  %" PRIu64 " threads could not be watched: too many at one time\n",
-			e->lost);
+		fprintf(to, "  %" PRIu64 " thread%s %s\n", e->lost, e->lost == 1 ? "" : "s",
+			e->limit ? "ended, and what it did after the last look is not counted" :
+				   "could not be watched: too many at one time");
 }

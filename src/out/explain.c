@@ -109,10 +109,14 @@ static void print_notices(FILE *to, const struct explain_result *res)
 		fprintf(to, "the parts do not add up: the sum of a thread is off by %.1f%%\n",
 			100 * res->off_by);
 	if (res->idle)
-		fprintf(to, "%zu threads did nothing meanwhile, and are left out\n", res->idle);
+		fprintf(to, "%zu thread%s did nothing meanwhile: left out\n", res->idle,
+			res->idle == 1 ? "" : "s");
 	if (res->lost)
-		fprintf(to, "%llu threads could not be watched: too many at one time\n",
-			(unsigned long long)res->lost);
+		fprintf(to, "%llu thread%s %s\n", (unsigned long long)res->lost,
+			res->lost == 1 ? "" : "s",
+			res->limit.code ?
+				"ended, and what it did after the last look is not counted" :
+				"could not be watched: too many at one time");
 	if (res->ended_early)
 		fprintf(to, "ended after %.1f s\n", res->time_s);
 }
