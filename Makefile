@@ -48,18 +48,20 @@ ifdef FAULT
 SB_CFLAGS += -DSB_FAULT_POINTS
 endif
 
-# The uprobe backend: a program for the kernel by clang, loaded by libbpf. Without them it is not
-# built in, and says so when it is asked for. WITHOUT_UPROBE=1 leaves it out.
+# The uprobe backend, and the evidence: programs for the kernel by clang, loaded by libbpf. Without
+# them they are not built in, and say so when they are asked for. WITHOUT_UPROBE=1 leaves both out.
 HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/null && \
 	command -v clang >/dev/null && echo 1))
 UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
+EVIDENCE_PROGRAM := $(BUILD)/evidence/bpf/evidence.bpf.o
+EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,$(if $(HAVE_BPF),load.o image.o,none.o))
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
-DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace
+DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace evidence
 SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
-OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS)
+OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS) $(EVIDENCE_OBJS)
 LIBOBJS = $(filter-out $(BUILD)/src/cli/main.o,$(OBJS)) $(AGENT_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
@@ -91,7 +93,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
-$(UPROBE_PROGRAM): inject/uprobe/uprobe.bpf.c inject/uprobe/uprobe-abi.h
+$(UPROBE_PROGRAM): inject/uprobe/uprobe-abi.h
+$(EVIDENCE_PROGRAM): evidence/bpf/evidence-abi.h
+$(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \
 		-I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
@@ -100,6 +104,10 @@ $(UPROBE_PROGRAM): inject/uprobe/uprobe.bpf.c inject/uprobe/uprobe-abi.h
 $(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
 	@mkdir -p $(@D)
 	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
+
+$(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAM)
+	@mkdir -p $(@D)
+	$(CC) -DSB_EVIDENCE_FILE='"$(EVIDENCE_PROGRAM)"' -c -o $@ $<
 
 # Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere. clang
 # makes no calls of loops where it is told of no builtins, and does not know gcc's word for it.
@@ -171,7 +179,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) evidence/bpf/load.c \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

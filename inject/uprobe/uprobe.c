@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "uprobe-priv.h"
 #include "inject/arch/arch.h"
-#include "src/base/log.h"
+#include "src/base/libbpf-log.h"
 
 /* the inode of /proc/self/ns/pid in the first namespace: include/linux/proc_ns.h */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
@@ -26,18 +26,6 @@ _Static_assert(UPROBE_CLASSES == ARCH_PROBE_KINDS, "a cost for each kind");
 enum { DESCRIPTORS = 1 << 16 };
 
 extern const char sb_uprobe_image[], sb_uprobe_image_end[];
-
-static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	char line[512];
-
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("libbpf: %s", line);
-	return 0;
-}
 
 /* ---- checks before loading ---- */
 
@@ -119,7 +107,7 @@ int uprobes_probe(struct sb_err *err)
 {
 	int ret;
 
-	libbpf_set_print(say);
+	libbpf_set_print(libbpf_log);
 	if (!permitted())
 		return not_permitted(err);
 	if (access("/sys/bus/event_source/devices/uprobe/type", F_OK) < 0) {
@@ -306,7 +294,7 @@ struct uprobes *uprobes_open(uint32_t targets, bool children, struct sb_err *err
 
 	if (!u)
 		abort();
-	libbpf_set_print(say);
+	libbpf_set_print(libbpf_log);
 	more_descriptors();
 	u->n_targets = targets + 1; /* the last one is for the measurement */
 	if (load(u, err) < 0 || open_maps(u, err) < 0 || find_globals(u, err) < 0 ||

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "command.h"
 #include "options.h"
+#include "evidence/check.h"
 #include "src/base/json.h"
 #include "src/base/text.h"
 #include "src/out/out.h"
@@ -13,22 +14,39 @@
 #include "src/session/check.h"
 #include "src/session/foreign.h"
 
-/* Prints a row, and adds it to the JSON. False: the check failed. */
+/* Prints a row, and adds it to the JSON. */
+static void say_row(const char *name, bool yes, const struct sb_err *err, bool quiet, json_t *rows)
+{
+	const char *remedy = err_remedy(err);
+
+	if (!quiet && yes)
+		printf("  %-28s yes\n", name);
+	else if (!quiet)
+		printf("  %-28s no: %s%s%s\n", name, err->what, remedy[0] ? "; " : "", remedy);
+	json_add(rows, json_pack("{s:s, s:b, s:o, s:o}", "check", name, "ok", (int)yes, "reason",
+				 json_name(yes ? NULL : err->what), "remedy",
+				 json_name(yes || !remedy[0] ? NULL : remedy)));
+}
+
+/* False: the check failed. */
 static bool say(const struct check *check, const struct check_on *on, bool quiet, json_t *rows)
 {
 	struct sb_err err = { 0 };
 	bool yes = check_look(check, on, &err) >= 0;
-	const char *remedy = err_remedy(&err);
 
-	if (!quiet && yes)
-		printf("  %-28s yes\n", check->name);
-	else if (!quiet)
-		printf("  %-28s no: %s%s%s\n", check->name, err.what, remedy[0] ? "; " : "",
-		       remedy);
-	json_add(rows, json_pack("{s:s, s:b, s:o, s:o}", "check", check->name, "ok", (int)yes,
-				 "reason", json_name(yes ? NULL : err.what), "remedy",
-				 json_name(yes || !remedy[0] ? NULL : remedy)));
+	say_row(check->name, yes, &err, quiet, rows);
 	return yes;
+}
+
+/* No obstacle to anything else: without BPF the evidence is what /proc has. */
+static void look_at_evidence(bool quiet, json_t *rows)
+{
+	for (size_t i = 0; i < evidence_check_count; i++) {
+		struct sb_err err = { 0 };
+		bool yes = evidence_checks[i].look(&err) >= 0;
+
+		say_row(evidence_checks[i].name, yes, &err, quiet, rows);
+	}
 }
 
 /* All rows of the machine. look_at_process() ends at a failed row that the others depend on. */
@@ -114,6 +132,7 @@ static int examine(const struct options *opt, json_t *doc)
 {
 	bool quiet = opt->quiet || (opt->json && !strcmp(opt->json, "-"));
 	json_t *machine = json_array(), *processes = json_array(), *ways = json_array();
+	json_t *evidence = json_array();
 	struct foreign foreign;
 	int failed;
 
@@ -123,6 +142,9 @@ static int examine(const struct options *opt, json_t *doc)
 	if (!quiet)
 		printf("backends\n");
 	look_at_backends(quiet, ways);
+	if (!quiet)
+		printf("evidence\n");
+	look_at_evidence(quiet, evidence);
 	foreign_read(&foreign);
 	for (size_t i = 0; i < opt->session.n_pids; i++) {
 		pid_t pid = opt->session.pids[i];
@@ -138,6 +160,7 @@ static int examine(const struct options *opt, json_t *doc)
 	foreign_free(&foreign);
 	json_object_set_new(doc, "machine", machine);
 	json_object_set_new(doc, "backends", ways);
+	json_object_set_new(doc, "evidence", evidence);
 	json_object_set_new(doc, "processes", processes);
 	return failed;
 }

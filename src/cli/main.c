@@ -6,9 +6,9 @@
 #include "src/base/log.h"
 #include "src/control/runtime.h"
 
-static const struct command *const commands[] = { &cmd_run,	&cmd_trace,   &cmd_list,
-						  &cmd_sweep,	&cmd_compare, &cmd_report,
-						  &cmd_recover, &cmd_doctor };
+static const struct command *const commands[] = { &cmd_run,    &cmd_trace,   &cmd_list,
+						  &cmd_sweep,  &cmd_explain, &cmd_compare,
+						  &cmd_report, &cmd_recover, &cmd_doctor };
 
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 

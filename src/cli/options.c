@@ -245,7 +245,7 @@ static const struct option_row rows[] = {
 	{ "match", 0, VERB_ALL, READ(opt_match, "GLOB"), "processes by their whole command line" },
 	{ "all", 'a', VERB_RUN, FLAG(session.all),
 	  "every process of the machine, those that start later too (uprobe)" },
-	{ "no-children", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_RECOVER,
+	{ "no-children", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN | VERB_RECOVER,
 	  NOT(session.children), "not its descendants" },
 	{ "no-follow", 0, VERB_RUNS, NOT(session.follow),
 	  "plant and let the target run untraced; later children are not followed" },
@@ -260,7 +260,10 @@ static const struct option_row rows[] = {
 	{ "for", 0, VERB_RUNS, READ(opt_for, "TIME"), "detach after so long" },
 	{ "mechanism", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP, READ(opt_mechanism, "auto|jump|int3"),
 	  "how a function is hooked" },
-	{ "backend", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP,
+	{ "progress", 0, VERB_EXPLAIN, TEXT(progress, "SOURCE"),
+	  "what counts items, as of sweep; without it an item is a second" },
+	{ "time", 0, VERB_EXPLAIN, TIME(time_ns), "how long to watch (default 10s)" },
+	{ "backend", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN,
 	  TEXT(backend, "auto|inject|uprobe|kmod"), "what does the hooking" },
 	{ "max-slowdown", 0, VERB_RUNS | VERB_SWEEP, READ(opt_max_slowdown, "P%"),
 	  "refuse to add more than this to a thread's time" },
@@ -268,9 +271,11 @@ static const struct option_row rows[] = {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUNS, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
+	{ "evidence", 0, VERB_RUNS, FLAG(session.evidence),
+	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
 	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
-	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP, TEXT(json, "FILE|-"),
-	  "the result as JSON" },
+	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN,
+	  TEXT(json, "FILE|-"), "the result as JSON" },
 	{ "jsonl", 0, VERB_RUNS, TEXT(jsonl, "FILE"), "the result as one line, appended" },
 	{ "tag", 0, VERB_RUNS | VERB_SWEEP, READ(opt_tag, "K=V"), "put into the JSON; repeatable" },
 	{ "interval", 0, VERB_RUNS, READ(opt_interval, "TIME"), "a status line so often" },
@@ -543,6 +548,11 @@ static int check_together(struct parse *p)
 			 "pid=N after a target limits it to that process and its descendants");
 		return -SB_EUSAGE;
 	}
+	if (cfg->all && cfg->evidence) {
+		err_set(p->err, SB_EUSAGE, "--evidence is of processes that are named: -p PID");
+		err_hint(p->err, "leave --all or --evidence out");
+		return -SB_EUSAGE;
+	}
 	if (p->opt->background && (p->opt->command || (!cfg->n_pids && !cfg->all))) {
 		err_set(p->err, SB_EUSAGE,
 			"--daemon needs running processes (-p PID) and takes no command");
@@ -596,6 +606,7 @@ void options_free(struct options *opt)
 	}
 	free(opt->tag);
 	free(opt->json);
+	free(opt->progress);
 	free(opt->metrics);
 	free(opt->metrics_file);
 	free(opt->events);

@@ -16,8 +16,9 @@ enum option_verb {
 	VERB_DOCTOR = 8,
 	VERB_SWEEP = 16,
 	VERB_TRACE = 32, /* a run whose targets are timed */
+	VERB_EXPLAIN = 64,
 	VERB_RUNS = VERB_RUN | VERB_TRACE,
-	VERB_ALL = 63
+	VERB_ALL = 127
 };
 
 /* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found no process). A command without a

@@ -10,6 +10,7 @@
 #include "elf/symbol.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
+#include "src/result/evidence.h"
 
 enum { WORDS_MAX = 16, PATH_MOST = 256 };
 
@@ -485,6 +486,22 @@ static int op_arm(struct request *r)
 	return 0;
 }
 
+static int op_evidence(struct request *r)
+{
+	struct evidence *e = r->c->evidence;
+	struct evidence_reading reading;
+	bool unknown[EVIDENCE_COUNTERS];
+
+	if (!e)
+		return fail(r, SB_EUSAGE, "the session has no evidence", "run it with --evidence");
+	evidence_take(e, &reading);
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		unknown[i] = evidence_unknown(e, i);
+	json_put(r->out, "counters", evidence_values_json(&reading.sum, unknown));
+	evidence_reading_free(&reading);
+	return 0;
+}
+
 static int op_stop(struct request *r)
 {
 	r->c->stop = true;
@@ -495,10 +512,11 @@ static const struct op {
 	const char *name;
 	int (*run)(struct request *r);
 } ops[] = {
-	{ "add", op_add },	   { "remove", op_remove }, { "update", op_update },
-	{ "clear", op_clear },	   { "delay", op_delay },   { "enable", op_enable },
-	{ "disable", op_disable }, { "list", op_list },	    { "status", op_status },
-	{ "lanes", op_lanes },	   { "arm", op_arm },	    { "stop", op_stop },
+	{ "add", op_add },	     { "remove", op_remove }, { "update", op_update },
+	{ "clear", op_clear },	     { "delay", op_delay },   { "enable", op_enable },
+	{ "disable", op_disable },   { "list", op_list },     { "status", op_status },
+	{ "lanes", op_lanes },	     { "arm", op_arm },	      { "stop", op_stop },
+	{ "evidence", op_evidence },
 };
 
 static int run(struct request *r)

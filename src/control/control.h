@@ -2,6 +2,7 @@
 #ifndef SB_CONTROL_H
 #define SB_CONTROL_H
 
+#include "evidence/evidence.h"
 #include "src/session/backend.h"
 
 /*
@@ -32,6 +33,8 @@
  *			"moved": true				there was such a call
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
  *								all at once
+ *	{"op": "evidence"}					of a session with --evidence
+ *			"counters": {NAME: N or null}
  *	{"op": "stop"}						detaches and ends
  *
  * An answer is {"ok": true, ...} or {"ok": false, "error": "ENOENT", "what": .., "hint": ..}. Error
@@ -43,8 +46,9 @@
 struct control_state {
 	const struct backend *backend;
 	struct session_core *session;
-	uint64_t default_ns; /* of targets that are added without a delay */
-	bool stop;	     /* a client has requested the end */
+	struct evidence *evidence; /* NULL: it was not asked for */
+	uint64_t default_ns;	   /* of targets that are added without a delay */
+	bool stop;		   /* a client has requested the end */
 	/* Called at each change, for --events; may be NULL. what: "add", "disable", ... t: the
 	 * target; with spec NULL: a delay that belongs to no target; NULL: neither. */
 	void (*changed)(void *ctx, const char *what, const struct session_target *t);

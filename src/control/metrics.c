@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "metrics-page.h"
 #include "runtime.h"
-#include "steady.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/out/out.h"
@@ -91,32 +91,8 @@ static void put_label(FILE *f, const char *s)
 	}
 }
 
-/*
- * The text is OpenMetrics, or the older format, which the textfile collector reads. The older
- * format names a counter as its samples, knows no state sets (a single one makes it reject the
- * whole file) and takes units for comments.
- */
-struct page {
-	FILE *f;
-	bool openmetrics;
-	struct steady *steady;
-};
-
 /* Above this share of what was shown, a smaller value is a better reading of the clock. */
 #define SAME 0.999
-
-static void head(const struct page *p, const char *name, const char *type, const char *unit,
-		 const char *help)
-{
-	const char *suffix = !p->openmetrics && !strcmp(type, "counter") ? "_total" : "";
-
-	if (!p->openmetrics && !strcmp(type, "stateset"))
-		type = "gauge";
-	fprintf(p->f, "# TYPE %s%s %s\n", name, suffix, type);
-	if (unit && p->openmetrics)
-		fprintf(p->f, "# UNIT %s %s\n", name, unit);
-	fprintf(p->f, "# HELP %s%s %s\n", name, suffix, help);
-}
 
 /* The labels of a target. One that is limited to a process tree has the tree, too: two may have one
  * name. */
@@ -210,7 +186,7 @@ static void put_counters(const struct page *p, const json_t *targets, const json
 	size_t i;
 
 	for (int c = 0; c < COUNTERS; c++) {
-		head(p, counters[c].name, "counter", counters[c].unit, counters[c].help);
+		page_head(p, counters[c].name, "counter", counters[c].unit, counters[c].help);
 		snprintf(name, sizeof(name), "%s_total", counters[c].name);
 		if (lanes && counters[c].lane) {
 			rows_by_pid(p, &counters[c], targets, lanes);
@@ -232,11 +208,11 @@ static void put_gauges(const struct page *p, const json_t *targets, const json_t
 	json_t *t;
 	size_t i;
 
-	head(p, "sbinject_delay_seconds", "gauge", "seconds", "Delay asked for a call.");
+	page_head(p, "sbinject_delay_seconds", "gauge", "seconds", "Delay asked for a call.");
 	json_array_foreach((json_t *)targets, i, t)
 		row(f, "sbinject_delay_seconds", t, 0,
 		    (double)json_integer_value(json_object_get(t, "delay_ns")) * 1e-9);
-	head(p, "sbinject_target_state", "stateset", NULL, "What a target is doing.");
+	page_head(p, "sbinject_target_state", "stateset", NULL, "What a target is doing.");
 	json_array_foreach((json_t *)targets, i, t)
 	{
 		const char *is = json_string_value(json_object_get(t, "state"));
@@ -247,9 +223,9 @@ static void put_gauges(const struct page *p, const json_t *targets, const json_t
 				is && !strcmp(is, states[s]));
 		}
 	}
-	head(p, "sbinject_enabled", "gauge", NULL, "1 while targets count and delay.");
+	page_head(p, "sbinject_enabled", "gauge", NULL, "1 while targets count and delay.");
 	fprintf(f, "sbinject_enabled %d\n", json_is_true(json_object_get(status, "enabled")));
-	head(p, "sbinject_processes", "gauge", NULL, "Processes in the session.");
+	page_head(p, "sbinject_processes", "gauge", NULL, "Processes in the session.");
 	fprintf(f, "sbinject_processes %zu\n", json_array_size(json_object_get(status, "pids")));
 }
 
@@ -318,16 +294,17 @@ static void put_times(const struct page *p, const json_t *targets)
 	json_array_foreach((json_t *)targets, i, t) if (!spans) spans = json_object_get(t, "spans");
 	if (!spans)
 		return;
-	head(p, "sbinject_call_duration_seconds", "histogram", "seconds",
-	     "How long calls of timed targets took, without the delays given to them.");
+	page_head(p, "sbinject_call_duration_seconds", "histogram", "seconds",
+		  "How long calls of timed targets took, without the delays given to them.");
 	json_array_foreach((json_t *)targets, i, t)
 	{
 		spans = json_object_get(t, "spans");
 		if (spans)
 			put_durations(p, t, spans);
 	}
-	head(p, "sbinject_calls_missed", "gauge", NULL,
-	     "Calls that began and of which no return was seen: in progress, or left otherwise.");
+	page_head(p, "sbinject_calls_missed", "gauge", NULL,
+		  "Calls that began and of which no return was seen: in progress, or left "
+		  "otherwise.");
 	json_array_foreach((json_t *)targets, i, t)
 	{
 		spans = json_object_get(t, "spans");
@@ -345,6 +322,7 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 	json_t *status = list ? ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
 	json_t *lanes = status && m->cfg.by_pid ? ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
 						  NULL;
+	json_t *evidence = status ? ask(m->cfg.session, "{\"op\":\"evidence\"}\n") : NULL;
 	char *text = NULL;
 
 	if (status) {
@@ -354,12 +332,14 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 		put_counters(&p, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
 		put_times(&p, json_object_get(list, "targets"));
 		put_gauges(&p, json_object_get(list, "targets"), status);
+		page_evidence(&p, json_object_get(evidence, "counters"));
 		fputs("# EOF\n", p.f);
 		fclose(p.f);
 	}
 	json_decref(list);
 	json_decref(status);
 	json_decref(lanes);
+	json_decref(evidence);
 	return text;
 }
 

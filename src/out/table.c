@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "evidence.h"
 #include "grid.h"
 #include "times.h"
 #include "src/base/text.h"
@@ -559,6 +560,7 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 	}
 	print_lapses(to, res);
 	print_trace(to, res);
+	out_evidence(to, &res->evidence);
 	print_gil(to, res);
 	print_stops(to, res);
 	if (by_process || res->n_processes < ROLES_FROM)

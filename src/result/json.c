@@ -4,6 +4,7 @@
  * An array's count is set before its items are read, so that result_free() finds everything that an
  * incomplete document left behind.
  */
+#include "evidence.h"
 #include "kind.h"
 
 #include <stdio.h>
@@ -362,6 +363,18 @@ static const char *trace_get(KIND_GET_ARGS)
 
 static const struct kind kind_trace = { trace_put, trace_get };
 
+static json_t *evidence_put(KIND_PUT_ARGS)
+{
+	return evidence_json(&((const struct result *)base)->evidence);
+}
+
+static const char *evidence_get(KIND_GET_ARGS)
+{
+	return evidence_read(value, &((struct result *)base)->evidence);
+}
+
+static const struct kind kind_evidence = { evidence_put, evidence_get };
+
 /* The counts of a process, one for each target of the run, in the order of the targets. */
 
 #define COUNTS(type, member)                                                                     \
@@ -554,6 +567,7 @@ static const struct field run_fields[] = {
 	{ .name = "stop_us", .kind = &kind_stop },
 	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
 	{ .name = "trace", .kind = &kind_trace, .optional = true },
+	{ .name = "evidence", .kind = &kind_evidence, .optional = true },
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

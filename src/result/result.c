@@ -189,6 +189,16 @@ size_t result_processes(const struct result_target *rt)
 	return distinct;
 }
 
+static void evidence_free(struct result_evidence *e)
+{
+	for (size_t i = 0; i < e->n_threads; i++)
+		free(e->thread[i].name);
+	free(e->thread);
+	free(e->source);
+	free(e->limit);
+	free(e->remedy);
+}
+
 void result_free(struct result *res)
 {
 	if (!res)
@@ -211,6 +221,7 @@ void result_free(struct result *res)
 	free(res->backend);
 	free(res->gil);
 	free(res->trace.file);
+	evidence_free(&res->evidence);
 	free(res->exit_reason);
 	free(res);
 }

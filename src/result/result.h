@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "evidence/evidence.h"
 #include "src/base/err.h"
 
 /*
@@ -126,6 +127,22 @@ struct result_process {
 	struct result_counts *counts; /* n_targets of them */
 };
 
+/* What the kernel did with the threads while they were hooked (--evidence). */
+struct result_evidence {
+	char *source;	      /* "bpf", "proc"; NULL: it was not asked for */
+	char *limit, *remedy; /* why not by BPF; NULL: it was */
+	double time_s;
+	uint64_t lost;		    /* threads that could not be watched */
+	struct evidence_values sum; /* of all threads, those that ended included */
+	bool unknown[EVIDENCE_COUNTERS];
+	struct result_evidence_thread {
+		pid_t pid, tid;
+		char *name;
+		struct evidence_values values;
+	} * thread; /* those that lived at the end */
+	size_t n_threads;
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -164,6 +181,7 @@ struct result {
 		uint64_t unseen; /* ... since sbinject did not follow their process */
 		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
 	} trace;
+	struct result_evidence evidence;
 	char **warning;
 	size_t n_warnings;
 };

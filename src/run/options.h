@@ -22,6 +22,8 @@ struct options {
 	bool metrics_by_pid;
 	char *trace_path, *trace_format; /* of single calls: trace -o; NULL: none */
 	uint64_t trace_size;		 /* of the buffer for them, bytes of each page */
+	char *progress;			 /* of explain; NULL: none */
+	uint64_t time_ns;		 /* ... how long; 0: the default */
 	char *json, *jsonl;
 	struct result_tag *tag;
 	size_t n_tags;

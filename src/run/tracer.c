@@ -23,6 +23,7 @@
 #include "src/base/log.h"
 #include "src/control/server.h"
 #include "src/out/place.h"
+#include "witness.h"
 
 enum { PENDING_TOLD = 5, /* pending targets to report, of many */ SIGNALS = 8 /* read at once */ };
 
@@ -40,6 +41,7 @@ struct tracer {
 	struct control_state control;
 	struct control_server *server; /* NULL: none */
 	FILE *events;		       /* NULL: none */
+	uint64_t next_look;	       /* at what /proc has of the evidence */
 	struct told *known;	       /* by target: the state last written to --events */
 	size_t n_known;
 	char hear[CONTROL_MAX_REQUEST + 16]; /* unhandled input from the command line */
@@ -359,6 +361,7 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 	while (!t->quit) {
 		end = t->job->backend->step(t->session, &ms, err);
 		tell_states(t);
+		witness_look(t->control.evidence, &t->next_look);
 		if (end != SESSION_RUNS)
 			return end;
 		wait_for_something(t, status_due(t, ms));
@@ -366,10 +369,26 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 	return SESSION_RUNS;
 }
 
+/* After the attach, whose stops are no waits of the program. */
+static void open_evidence(struct tracer *t)
+{
+	const struct sb_err *limit;
+
+	if (!t->job->cfg->evidence)
+		return;
+	t->control.evidence = witness_open(t->job->cfg);
+	limit = evidence_limit(t->control.evidence);
+	if (limit)
+		log_note("--evidence is what /proc has: %s%s%s", limit->what,
+			 limit->hint[0] ? "; " : "", limit->hint);
+}
+
 static void do_run(struct tracer *t)
 {
 	const struct backend *b = t->job->backend;
+	struct result_evidence evidence = { 0 };
 	struct sb_err err = { 0 }, why = { 0 };
+	struct result *res;
 	enum session_end end;
 
 	if (open_events(t, &err) < 0 || b->check(t->session, &err) < 0 ||
@@ -377,6 +396,7 @@ static void do_run(struct tracer *t)
 		send_error(t, &err);
 		return;
 	}
+	open_evidence(t);
 	t->server = control_server_open(t->job->session_pid, &why);
 	if (!t->server)
 		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
@@ -386,13 +406,17 @@ static void do_run(struct tracer *t)
 	tell_states(t);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
+	if (t->control.evidence)
+		witness_tell(t->control.evidence, &evidence);
 	event(t, "detaching", NULL);
 	session_detach(t->session);
 	tell_states(t);
 	event(t, "detached", NULL);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
-	send_result(t, end, session_result(t->session));
+	res = session_result(t->session);
+	res->evidence = evidence;
+	send_result(t, end, res);
 }
 
 /* Closes all descriptors but the standard ones and these; 0: none. */
@@ -461,6 +485,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 						    .changed = event,
 						    .ctx = &t };
 		do_run(&t);
+		evidence_close(t.control.evidence);
 		session_free(t.session);
 	}
 	drain(&t);

@@ -65,6 +65,7 @@ struct session_config {
 	bool by_function;      /* also counts the hits of each function */
 	bool perf_map;	       /* names of stubs in /tmp/perf-PID.map, for profilers */
 	bool perf_map_keep;    /* ... which stay there */
+	bool evidence;	       /* the tracer watches what the kernel does with the threads */
 	bool timed;	       /* as the backend's time() of every target, from the start */
 	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */

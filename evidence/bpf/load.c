@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* The loader of evidence.bpf.c: its maps and links, and reading them. */
+#include "load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "evidence/check.h"
+#include "evidence/class.h"
+#include "src/base/libbpf-log.h"
+#include "src/base/must.h"
+
+extern const char sb_evidence_image[], sb_evidence_image_end[];
+
+static const char *const programs[] = { "on_switch", "on_wakeup", "on_wakeup_new", "on_fork",
+					"on_exit" };
+enum { PROGRAMS = sizeof(programs) / sizeof(*programs), TRIES = 1000 };
+
+struct evidence_bpf {
+	struct bpf_object *obj;
+	struct bpf_program *each_task;
+	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
+	struct evidence_row *row;
+	struct evidence_control *control;
+	pid_t *pid; /* added */
+	size_t n_pids;
+};
+
+/* ---- open ---- */
+
+static int not_permitted(struct sb_err *err)
+{
+	err_set(err, SB_EPERM, "a BPF program at the scheduler needs root (CAP_BPF, CAP_PERFMON)");
+	err_hint(err, "run it with sudo; in a container: --cap-add BPF --cap-add PERFMON, or "
+		      "--privileged");
+	return -SB_EPERM;
+}
+
+static int refused(struct sb_err *err, const char *what)
+{
+	if (errno == EPERM || errno == EACCES)
+		return not_permitted(err);
+	err_sys(err, SB_ECONFINED, "%s", what);
+	err_hint(err, "it takes Linux 6.1 or later that is not locked down; -v shows what the "
+		      "kernel says");
+	return -SB_ECONFINED;
+}
+
+static int load(struct evidence_bpf *b, struct sb_err *err)
+{
+	/* cppcheck-suppress comparePointers ; the linker's bounds of one file */
+	size_t size = (size_t)(sb_evidence_image_end - sb_evidence_image);
+
+	if (evidence_types(err) < 0)
+		return -SB_ECONFINED;
+	b->obj = bpf_object__open_mem(sb_evidence_image, size, NULL);
+	if (!b->obj || bpf_object__load(b->obj) < 0)
+		return refused(err, "the kernel does not load the program for evidence");
+	b->each_task = bpf_object__find_program_by_name(b->obj, "each_task");
+	return 0;
+}
+
+static void *map_shared(const struct evidence_bpf *b, const char *name, size_t size)
+{
+	int fd = bpf_map__fd(bpf_object__find_map_by_name(b->obj, name));
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int open_maps(struct evidence_bpf *b, bool children, struct sb_err *err)
+{
+	b->row = map_shared(b, "rows", EVIDENCE_ROWS * sizeof(*b->row));
+	b->control = map_shared(b, "control", sizeof(*b->control));
+	if (!b->row || !b->control)
+		return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
+	b->control->children = children;
+	b->control->next_row = 1;
+	evidence_classes(b->control->class_of);
+	return 0;
+}
+
+/* An iterator over the threads of a process, over one thread, or over all. */
+static struct bpf_link *iterator(const struct evidence_bpf *b, pid_t pid, pid_t tid)
+{
+	union bpf_iter_link_info which = { .task = { .tid = (__u32)tid, .pid = (__u32)pid } };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &which,
+		    .link_info_len = sizeof(which));
+
+	return bpf_program__attach_iter(b->each_task, pid || tid ? &opts : NULL);
+}
+
+/* Runs it once. */
+static int iterate(const struct evidence_bpf *b, const struct bpf_link *link, __u32 mode)
+{
+	char none[16];
+	int fd = bpf_iter_create(bpf_link__fd(link));
+
+	if (fd < 0)
+		return -1;
+	__atomic_store_n(&b->control->mode, mode, __ATOMIC_SEQ_CST);
+	while (read(fd, none, sizeof(none)) > 0)
+		;
+	close(fd);
+	__atomic_store_n(&b->control->mode, EVIDENCE_MODE_OFF, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int learn_namespace(const struct evidence_bpf *b, struct sb_err *err)
+{
+	struct bpf_link *link = iterator(b, 0, (pid_t)syscall(SYS_gettid));
+	int ret = link ? iterate(b, link, EVIDENCE_MODE_NS) : -1;
+
+	if (ret == 0 && !b->control->ns_own)
+		errno = ENOSYS;
+	bpf_link__destroy(link);
+	if (ret == 0 && b->control->ns_own)
+		return 0;
+	return refused(err, "the kernel has no BPF iterator over tasks");
+}
+
+static int attach(struct evidence_bpf *b, struct sb_err *err)
+{
+	for (int i = 0; i < PROGRAMS; i++) {
+		b->link[i] =
+			bpf_program__attach(bpf_object__find_program_by_name(b->obj, programs[i]));
+		if (!b->link[i])
+			return refused(err, "the kernel attaches no program to its scheduler");
+	}
+	b->look = iterator(b, 0, 0);
+	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
+}
+
+struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err)
+{
+	struct evidence_bpf *b = must_calloc(1, sizeof(*b));
+
+	libbpf_set_print(libbpf_log);
+	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
+	    attach(b, err) == 0)
+		return b;
+	evidence_bpf_close(b);
+	return NULL;
+}
+
+void evidence_bpf_close(struct evidence_bpf *b)
+{
+	if (!b)
+		return;
+	for (int i = 0; i < PROGRAMS; i++)
+		bpf_link__destroy(b->link[i]);
+	bpf_link__destroy(b->look);
+	if (b->row)
+		munmap(b->row, EVIDENCE_ROWS * sizeof(*b->row));
+	if (b->control)
+		munmap(b->control, sizeof(*b->control));
+	bpf_object__close(b->obj);
+	free(b->pid);
+	free(b);
+}
+
+/* ---- processes ---- */
+
+void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
+{
+	struct bpf_link *link;
+
+	for (size_t i = 0; i < b->n_pids; i++)
+		if (b->pid[i] == pid)
+			return;
+	link = iterator(b, pid, 0);
+	if (!link)
+		return;
+	b->pid = must(reallocarray(b->pid, b->n_pids + 1, sizeof(*b->pid)));
+	b->pid[b->n_pids++] = pid;
+	/* A thread that another one makes meanwhile is listed behind it. */
+	iterate(b, link, EVIDENCE_MODE_ADD);
+	bpf_link__destroy(link);
+}
+
+uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
+{
+	return __atomic_load_n(&b->control->threads_lost, __ATOMIC_RELAXED);
+}
+
+/* ---- readings ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts); /* the clock of bpf_ktime_get_ns() */
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* A copy between two changes. The kernel changes a row in some ns, with its processor to itself. */
+static void copy_row(const struct evidence_row *from, struct evidence_row *to)
+{
+	uint32_t seq;
+
+	for (int i = 0; i < TRIES; i++) {
+		seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
+		*to = *(const volatile struct evidence_row *)from;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq)
+			return;
+	}
+}
+
+static void to_values(const struct evidence_row *row, struct evidence_values *v)
+{
+	for (int i = 0; i < EVIDENCE_STATES; i++)
+		v->of[i] = row->ns[i];
+	for (int i = EVIDENCE_STATE_FUTEX; i < EVIDENCE_STATES; i++)
+		v->of[EVIDENCE_WAITS + i - EVIDENCE_STATE_FUTEX] = row->entered[i];
+	v->of[EVIDENCE_VOLUNTARY] = row->voluntary;
+	v->of[EVIDENCE_INVOLUNTARY] = row->involuntary;
+	v->of[EVIDENCE_WAKEUPS] = row->wakeups;
+	v->of[EVIDENCE_MIGRATIONS] = row->migrations;
+	v->of[EVIDENCE_FAULTS_MINOR] = row->minor - row->minor_first;
+	v->of[EVIDENCE_FAULTS_MAJOR] = row->major - row->major_first;
+}
+
+/* Up to this moment: the state that it is in counts, too. */
+static void take_row(const struct evidence_row *row, struct evidence_reading *r)
+{
+	struct evidence_thread *t;
+	struct evidence_row copy;
+	uint64_t now;
+
+	copy_row(row, &copy);
+	now = now_ns();
+	if (!copy.tid || !copy.since)
+		return;
+	if (now > copy.since)
+		copy.ns[copy.state % EVIDENCE_STATES] += now - copy.since;
+	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
+	t = &r->thread[r->n_threads++];
+	*t = (struct evidence_thread){
+		.pid = (pid_t)copy.tgid, .tid = (pid_t)copy.tid, .began_ns = copy.began, .t_ns = now
+	};
+	to_values(&copy, &t->values);
+	for (int i = 0; i < EVIDENCE_STATES; i++)
+		t->span_ns += copy.ns[i];
+	evidence_values_add(&r->sum, &t->values);
+}
+
+static void take_all(const struct evidence_bpf *b, struct evidence_reading *r)
+{
+	uint32_t n = __atomic_load_n(&b->control->next_row, __ATOMIC_ACQUIRE);
+	struct evidence_row ended = b->row[0];
+
+	r->n_threads = 0;
+	r->sum = (struct evidence_values){ 0 };
+	to_values(&ended, &r->sum);
+	for (uint32_t i = 1; i < n && i < EVIDENCE_ROWS; i++)
+		take_row(&b->row[i], r);
+}
+
+/* Again if the counters of a thread that ends moved meanwhile. */
+void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
+{
+	const struct evidence_control *c = b->control;
+	uint64_t done;
+
+	iterate(b, b->look, EVIDENCE_MODE_NOW);
+	for (int i = 0; i < TRIES; i++) {
+		done = __atomic_load_n(&c->folds_done, __ATOMIC_ACQUIRE);
+		r->t_ns = now_ns();
+		take_all(b, r);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&c->folds_begun, __ATOMIC_ACQUIRE) == done)
+			return;
+	}
+}

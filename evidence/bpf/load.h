@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_EVIDENCE_LOAD_H
+#define SB_EVIDENCE_LOAD_H
+
+#include "evidence/evidence.h"
+#include "evidence-abi.h"
+
+/* What the BPF program knows, as functions of evidence.h. */
+struct evidence_bpf;
+
+/* NULL: SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). */
+struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err);
+void evidence_bpf_close(struct evidence_bpf *b); /* NULL is harmless */
+void evidence_bpf_add(struct evidence_bpf *b, pid_t pid);
+uint64_t evidence_bpf_lost(const struct evidence_bpf *b);
+void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r);
+
+#endif

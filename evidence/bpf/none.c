@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Built where clang or libbpf is missing: the evidence is that of /proc, and says why. */
+#include "load.h"
+
+struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err)
+{
+	(void)children;
+	err_set(err, SB_EUSAGE, "this sbinject was built without BPF");
+	err_hint(err, "it needs clang and libbpf where it is built (scripts/deps.sh uprobe), then "
+		      "make again");
+	return NULL;
+}
+
+void evidence_bpf_close(struct evidence_bpf *b)
+{
+	(void)b;
+}
+
+void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
+{
+	(void)b;
+	(void)pid;
+}
+
+uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
+{
+	(void)b;
+	return 0;
+}
+
+void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
+{
+	(void)b;
+	(void)r;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "evidence.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include "evidence/bpf/load.h"
+#include "proc.h"
+#include "src/base/must.h"
+
+struct evidence {
+	struct evidence_bpf *bpf;   /* NULL: by /proc */
+	struct evidence_proc *proc; /* NULL: by BPF */
+	struct sb_err why;	    /* there is no BPF */
+	uint64_t opened_ns;
+};
+
+int evidence_probe(struct sb_err *err)
+{
+	struct evidence_bpf *bpf = evidence_bpf_open(false, err);
+
+	evidence_bpf_close(bpf);
+	return bpf ? 0 : -(int)err->code;
+}
+
+struct evidence *evidence_open(bool children)
+{
+	struct evidence *e = must_calloc(1, sizeof(*e));
+	struct timespec now;
+
+	e->bpf = evidence_bpf_open(children, &e->why);
+	if (!e->bpf)
+		e->proc = evidence_proc_open(children);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	e->opened_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return e;
+}
+
+void evidence_close(struct evidence *e)
+{
+	if (!e)
+		return;
+	evidence_bpf_close(e->bpf);
+	evidence_proc_close(e->proc);
+	free(e);
+}
+
+void evidence_add(struct evidence *e, pid_t pid)
+{
+	if (e->bpf)
+		evidence_bpf_add(e->bpf, pid);
+	else
+		evidence_proc_add(e->proc, pid);
+}
+
+const struct sb_err *evidence_limit(const struct evidence *e)
+{
+	return e->bpf ? NULL : &e->why;
+}
+
+const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter)
+{
+	return e->bpf || evidence_proc_knows(counter) ? NULL : e->why.what;
+}
+
+uint64_t evidence_opened_ns(const struct evidence *e)
+{
+	return e->opened_ns;
+}
+
+uint64_t evidence_lost(const struct evidence *e)
+{
+	return e->bpf ? evidence_bpf_lost(e->bpf) : evidence_proc_lost(e->proc);
+}
+
+void evidence_take(struct evidence *e, struct evidence_reading *r)
+{
+	*r = (struct evidence_reading){ 0 };
+	if (e->bpf)
+		evidence_bpf_take(e->bpf, r);
+	else
+		evidence_proc_take(e->proc, r);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters: their names, and sums of them. */
+#include <stdlib.h>
+#include "evidence.h"
+#include "evidence/bpf/evidence-abi.h"
+
+#define TIME(counter, reason, help)         \
+	[counter] = { reason "_ns", help }, \
+	[EVIDENCE_WAITS + (counter)-EVIDENCE_FUTEX] = { reason "_waits", "How often: " help }
+
+const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
+	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor." },
+	[EVIDENCE_RUN_QUEUE] = { "run_queue_ns", "Time ready to run, waiting for a processor." },
+	TIME(EVIDENCE_FUTEX, "futex", "Time waiting for a futex (locks, conditions, joins)."),
+	TIME(EVIDENCE_IO, "io", "Time waiting for a device, a file, a pipe or a terminal."),
+	TIME(EVIDENCE_NETWORK, "network", "Time waiting for a socket, or in poll and epoll."),
+	TIME(EVIDENCE_PAGE_FAULT, "page_fault", "Time waiting in a page fault."),
+	TIME(EVIDENCE_SLEEP, "sleep", "Time in a sleep that the program asked for."),
+	TIME(EVIDENCE_OTHER, "other", "Time waiting for something else."),
+	[EVIDENCE_VOLUNTARY] = { "switches_voluntary", "Switches of threads that wait." },
+	[EVIDENCE_INVOLUNTARY] = { "switches_involuntary", "Switches of threads that could run." },
+	[EVIDENCE_WAKEUPS] = { "wakeups", "Wakeups of threads." },
+	[EVIDENCE_MIGRATIONS] = { "migrations", "Threads that went on on another processor." },
+	[EVIDENCE_FAULTS_MINOR] = { "page_faults_minor", "Page faults served from memory." },
+	[EVIDENCE_FAULTS_MAJOR] = { "page_faults_major", "Page faults served from a device." },
+};
+
+_Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");
+
+const char *evidence_reason(enum evidence_counter reason)
+{
+	static const char *const names[EVIDENCE_REASONS] = {
+		"on_cpu", "run_queue", "futex", "io", "network", "page_fault", "sleep", "other",
+	};
+
+	return names[reason];
+}
+
+void evidence_values_add(struct evidence_values *to, const struct evidence_values *from)
+{
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		to->of[i] += from->of[i];
+}
+
+void evidence_values_take(struct evidence_values *to, const struct evidence_values *from)
+{
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		to->of[i] = to->of[i] > from->of[i] ? to->of[i] - from->of[i] : 0;
+}
+
+void evidence_reading_free(struct evidence_reading *r)
+{
+	free(r->thread);
+	*r = (struct evidence_reading){ 0 };
+}
+
+const struct evidence_thread *evidence_find(const struct evidence_reading *r,
+					    const struct evidence_thread *thread)
+{
+	for (size_t i = 0; i < r->n_threads; i++)
+		if (r->thread[i].tid == thread->tid && r->thread[i].began_ns == thread->began_ns)
+			return &r->thread[i];
+	return NULL;
+}

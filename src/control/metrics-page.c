@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the metrics' text share, and the evidence in it. */
+#include "metrics-page.h"
+
+#include <string.h>
+#include "src/result/kind.h"
+#include "src/result/result.h"
+
+void page_head(const struct page *p, const char *name, const char *type, const char *unit,
+	       const char *help)
+{
+	const char *suffix = !p->openmetrics && !strcmp(type, "counter") ? "_total" : "";
+
+	if (!p->openmetrics && !strcmp(type, "stateset"))
+		type = "gauge";
+	fprintf(p->f, "# TYPE %s%s %s\n", name, suffix, type);
+	if (unit && p->openmetrics)
+		fprintf(p->f, "# UNIT %s %s\n", name, unit);
+	fprintf(p->f, "# HELP %s%s %s\n", name, suffix, help);
+}
+
+/* Counters that are one metric, told apart by a label. */
+static const struct family {
+	const char *name, *unit, *help, *label;
+	double scale;
+	struct member {
+		enum evidence_counter counter;
+		const char *value; /* of the label; NULL: the metric has none */
+	} member[EVIDENCE_REASONS];
+	size_t n;
+} families[] = {
+	{ "sbinject_evidence_seconds",
+	  "seconds",
+	  "Time of threads, by what they did.",
+	  "reason",
+	  1e-9,
+	  { { EVIDENCE_ON_CPU, "on_cpu" },
+	    { EVIDENCE_RUN_QUEUE, "run_queue" },
+	    { EVIDENCE_FUTEX, "futex" },
+	    { EVIDENCE_IO, "io" },
+	    { EVIDENCE_NETWORK, "network" },
+	    { EVIDENCE_PAGE_FAULT, "page_fault" },
+	    { EVIDENCE_SLEEP, "sleep" },
+	    { EVIDENCE_OTHER, "other" } },
+	  8 },
+	{ "sbinject_evidence_switches",
+	  NULL,
+	  "Switches of threads off a processor.",
+	  "kind",
+	  1,
+	  { { EVIDENCE_VOLUNTARY, "voluntary" }, { EVIDENCE_INVOLUNTARY, "involuntary" } },
+	  2 },
+	{ "sbinject_evidence_page_faults",
+	  NULL,
+	  "Page faults: minor ones are served from memory, major ones from a device.",
+	  "kind",
+	  1,
+	  { { EVIDENCE_FAULTS_MINOR, "minor" }, { EVIDENCE_FAULTS_MAJOR, "major" } },
+	  2 },
+	{ "sbinject_evidence_wakeups",
+	  NULL,
+	  "Wakeups of threads.",
+	  NULL,
+	  1,
+	  { { EVIDENCE_WAKEUPS, NULL } },
+	  1 },
+	{ "sbinject_evidence_migrations",
+	  NULL,
+	  "Threads that went on on another processor.",
+	  NULL,
+	  1,
+	  { { EVIDENCE_MIGRATIONS, NULL } },
+	  1 },
+};
+
+static void put_member(const struct page *p, const struct family *f, const struct member *m,
+		       const json_t *counters)
+{
+	const json_t *json = json_object_get(counters, evidence_kinds[m->counter].name);
+	uint64_t value;
+
+	if (!kind_u64_read(json, &value))
+		return;
+	fprintf(p->f, "%s_total", f->name);
+	if (m->value)
+		fprintf(p->f, "{%s=\"%s\"}", f->label, m->value);
+	fprintf(p->f, " %.17g\n",
+		steady_value(p->steady, evidence_kinds[m->counter].name, (double)value * f->scale,
+			     0));
+}
+
+/* A counter that is not known has no sample; a metric without one has no head. */
+void page_evidence(const struct page *p, const json_t *counters)
+{
+	for (size_t i = 0; counters && i < sizeof(families) / sizeof(*families); i++) {
+		const struct family *f = &families[i];
+		bool any = false;
+
+		for (size_t k = 0; k < f->n; k++)
+			any |= json_is_integer(json_object_get(
+				counters, evidence_kinds[f->member[k].counter].name));
+		if (any)
+			page_head(p, f->name, "counter", f->unit, f->help);
+		for (size_t k = 0; any && k < f->n; k++)
+			put_member(p, f, &f->member[k], counters);
+	}
+}

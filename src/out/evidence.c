@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The evidence of a run: lines below its table. */
+#include "evidence.h"
+
+#include <inttypes.h>
+#include "out.h"
+
+static uint64_t total(const struct result_evidence *e)
+{
+	uint64_t sum = 0;
+
+	for (int r = 0; r < EVIDENCE_REASONS; r++)
+		sum += e->sum.of[r];
+	return sum;
+}
+
+/* Shares of the time of all threads; of /proc, which does not know the whole, times. */
+static void print_reasons(FILE *to, const struct result_evidence *e)
+{
+	const char *before = "";
+	bool any = false;
+	char text[32];
+
+	for (int r = 0; r < EVIDENCE_REASONS; r++) {
+		double ns = (double)e->sum.of[r];
+
+		if (e->unknown[r] || !e->sum.of[r])
+			continue;
+		fprintf(to, "%s%s ", before, evidence_reason(r));
+		if (e->limit)
+			fputs(out_time(ns, text, sizeof(text)), to);
+		else
+			fprintf(to, "%.1f%%", 100 * ns / (double)total(e));
+		before = ", ";
+		any = true;
+	}
+	if (!any)
+		fputs("no time was seen", to);
+}
+
+void out_evidence(FILE *to, const struct result_evidence *e)
+{
+	const uint64_t *of = e->sum.of;
+
+	if (!e->source)
+		return;
+	fputs("evidence: ", to);
+	print_reasons(to, e);
+	fprintf(to, "\n  switches: %" PRIu64 " voluntary, %" PRIu64 " involuntary",
+		of[EVIDENCE_VOLUNTARY], of[EVIDENCE_INVOLUNTARY]);
+	if (!e->unknown[EVIDENCE_WAKEUPS])
+		fprintf(to, "; wakeups: %" PRIu64 "; migrations: %" PRIu64, of[EVIDENCE_WAKEUPS],
+			of[EVIDENCE_MIGRATIONS]);
+	fprintf(to, "; page faults: %" PRIu64 " minor, %" PRIu64 " major\n",
+		of[EVIDENCE_FAULTS_MINOR], of[EVIDENCE_FAULTS_MAJOR]);
+	if (e->limit)
+		fprintf(to, "  what threads wait for is not known: %s\n", e->limit);
+	if (e->lost)
+		fprintf(to, "  %" PRIu64 " thread%s %s\n", e->lost, e->lost == 1 ? "" : "s",
+			e->limit ? "ended, and what it did after the last look is not counted" :
+				   "could not be watched: too many at one time");
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "evidence.h"
+
+#include "kind.h"
+
+json_t *evidence_values_json(const struct evidence_values *values, const bool *unknown)
+{
+	json_t *object = json_must(json_object());
+
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		json_put(object, evidence_kinds[i].name,
+			 unknown && unknown[i] ? json_must(json_null()) :
+						 kind_u64_new(values->of[i]));
+	return object;
+}
+
+json_t *evidence_json(const struct result_evidence *e)
+{
+	json_t *object, *list;
+
+	if (!e->source)
+		return json_must(json_null());
+	object = json_must(json_object());
+	list = json_must(json_array());
+	json_put(object, "source", json_name(e->source));
+	json_put(object, "limit", json_name(e->limit));
+	json_put(object, "remedy", json_name(e->remedy));
+	json_put(object, "time_s", json_real(e->time_s));
+	json_put(object, "threads_lost", kind_u64_new(e->lost));
+	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
+	for (size_t i = 0; i < e->n_threads; i++) {
+		const struct result_evidence_thread *t = &e->thread[i];
+		json_t *o = json_must(json_object());
+
+		json_put(o, "pid", json_integer(t->pid));
+		json_put(o, "tid", json_integer(t->tid));
+		json_put(o, "name", json_name(t->name));
+		json_put(o, "counters", evidence_values_json(&t->values, e->unknown));
+		json_add(list, o);
+	}
+	json_put(object, "threads", list);
+	return object;
+}
+
+/* unknown: receives what is null; NULL: not of interest. */
+static bool read_values(const json_t *object, struct evidence_values *values, bool *unknown)
+{
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++) {
+		const json_t *value = json_object_get(object, evidence_kinds[i].name);
+
+		if (unknown)
+			unknown[i] = json_is_null(value);
+		if (!json_is_null(value) && !kind_u64_read(value, &values->of[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool read_threads(const json_t *list, struct result_evidence *e)
+{
+	const json_t *o;
+	size_t i;
+
+	if (!json_is_array(list))
+		return false;
+	e->thread = must_calloc(json_array_size(list), sizeof(*e->thread));
+	e->n_threads = json_array_size(list);
+	json_array_foreach((json_t *)list, i, o)
+	{
+		struct result_evidence_thread *t = &e->thread[i];
+
+		t->name = json_name_of(o, "name");
+		if (!kind_pid_read(json_object_get(o, "pid"), &t->pid) ||
+		    !kind_pid_read(json_object_get(o, "tid"), &t->tid) ||
+		    !read_values(json_object_get(o, "counters"), &t->values, NULL))
+			return false;
+	}
+	return true;
+}
+
+const char *evidence_read(const json_t *value, struct result_evidence *e)
+{
+	e->source = json_name_of(value, "source");
+	e->limit = json_name_of(value, "limit");
+	e->remedy = json_name_of(value, "remedy");
+	e->time_s = json_number_value(json_object_get(value, "time_s"));
+	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
+	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
+	    !read_threads(json_object_get(value, "threads"), e))
+		return "the counters of the evidence";
+	return NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "witness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "inject/clock.h"
+#include "src/base/must.h"
+#include "src/session/processes.h"
+
+enum { LOOKS = 8 };
+#define LOOK_NS 250000000ull
+
+/* Again while there are new ones: a process forks before it is watched. */
+struct evidence *witness_open(const struct session_config *cfg)
+{
+	struct evidence *e = evidence_open(cfg->children);
+	size_t n = 0, before;
+
+	if (cfg->launched) {
+		evidence_add(e, cfg->launched);
+		return e;
+	}
+	for (int i = 0; i < LOOKS; i++) {
+		pid_t *pids;
+
+		before = n;
+		processes_descendants(cfg, &pids, &n);
+		for (size_t k = 0; k < n; k++)
+			evidence_add(e, pids[k]);
+		free(pids);
+		if (n == before)
+			break;
+	}
+	return e;
+}
+
+void witness_look(struct evidence *e, uint64_t *due)
+{
+	struct evidence_reading r;
+	uint64_t now = clock_ns();
+
+	if (!e || !evidence_limit(e) || now < *due)
+		return;
+	evidence_take(e, &r);
+	evidence_reading_free(&r);
+	*due = now + LOOK_NS;
+}
+
+static void tell_thread(const struct evidence_thread *from, struct result_evidence_thread *to)
+{
+	char path[80], name[64] = "";
+	FILE *f;
+
+	*to = (struct result_evidence_thread){ .pid = from->pid,
+					       .tid = from->tid,
+					       .values = from->values };
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", from->pid, from->tid);
+	f = fopen(path, "re");
+	if (f && fgets(name, sizeof(name), f)) {
+		name[strcspn(name, "\n")] = '\0';
+		to->name = must_strdup(name);
+	}
+	if (f)
+		fclose(f);
+}
+
+void witness_tell(struct evidence *e, struct result_evidence *out)
+{
+	const struct sb_err *limit = evidence_limit(e);
+	struct evidence_reading r;
+
+	evidence_take(e, &r);
+	out->source = must_strdup(limit ? "proc" : "bpf");
+	out->limit = limit ? must_strdup(limit->what) : NULL;
+	out->remedy = limit ? must_strdup(limit->hint) : NULL;
+	out->time_s = (double)(r.t_ns - evidence_opened_ns(e)) / 1e9;
+	out->lost = evidence_lost(e);
+	out->sum = r.sum;
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		out->unknown[i] = evidence_unknown(e, i);
+	out->thread = must_calloc(r.n_threads, sizeof(*out->thread));
+	out->n_threads = r.n_threads;
+	for (size_t i = 0; i < r.n_threads; i++)
+		tell_thread(&r.thread[i], &out->thread[i]);
+	evidence_reading_free(&r);
+}

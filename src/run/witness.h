@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_WITNESS_H
+#define SB_WITNESS_H
+
+#include "evidence/evidence.h"
+#include "src/result/result.h"
+#include "src/session/session.h"
+
+/* Evidence of the processes that a session concerns: those named with their descendants, or the
+ * command that was launched. evidence_close() ends it. */
+struct evidence *witness_open(const struct session_config *cfg);
+
+/* For a loop: /proc forgets a thread when it ends, so it is looked at now and then. *due: when; 0
+ * at first. */
+void witness_look(struct evidence *e, uint64_t *due);
+
+/* What was seen so far. out: all zero. */
+void witness_tell(struct evidence *e, struct result_evidence *out);
+
+#endif

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --evidence on a run: the summary, the JSON and the metrics have what the kernel did with the
+# threads; without privileges, the part that /proc has. doctor's rows say the same.
+. "$SRC/test/lib.sh"
+need python3
+need_root
+need setpriv
+
+evidence() { # SOURCE: of the last run
+	python3 - run.json "$1" <<'P' || fail "the document: $(cat run.json)"
+import json, sys
+e = json.load(open(sys.argv[1]))["evidence"]
+bpf = sys.argv[2] == "bpf"
+assert e["source"] == sys.argv[2] and (e["limit"] is None) == bpf, e
+c = e["counters"]
+assert c["on_cpu_ns"] > 0 and c["switches_voluntary"] > 0 and e["threads_lost"] == 0
+assert (c["futex_ns"] is not None) == bpf and (c["wakeups"] is not None) == bpf, c
+names = {t["name"]: t["counters"] for t in e["threads"]}
+assert {"v-cpu", "v-sleep", "v-idle"} <= set(names), names
+for key in ("on_cpu_ns", "switches_voluntary"):
+    assert sum(t["counters"][key] for t in e["threads"]) <= c[key], key
+if bpf:
+    reasons = ["on_cpu", "run_queue", "futex", "io", "network", "page_fault", "sleep", "other"]
+    whole = sum(c[r + "_ns"] for r in reasons)
+    assert abs(whole / 1e9 - e["time_s"] * len(e["threads"])) < 0.05 * whole / 1e9, (whole, e)
+    assert names["v-idle"]["sleep_ns"] > 0.9 * sum(names["v-idle"][r + "_ns"] for r in reasons)
+P
+}
+
+start reasons "$V/reasons"
+snapshot "$pid"
+port=$(free_port)
+attach "$pid" :item 0 --evidence --metrics "$port"
+await_session
+scrape() { python3 -c 'import sys, urllib.request as u
+sys.stdout.write(u.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/metrics" >page 2>/dev/null; }
+wait_for 10 scrape || fail 'nothing is served'
+cp page first
+"$CTL" list >/dev/null || fail 'sbctl'
+grew() { scrape && python3 - first page <<'P'; }
+import sys
+def read(path):
+    return {k: float(v) for k, v in (l.rsplit(" ", 1) for l in open(path) if l.startswith("sbinject_evidence"))}
+a, b = read(sys.argv[1]), read(sys.argv[2])
+assert a.keys() == b.keys() and len(b) >= 5, b
+assert all(a[k] <= b[k] for k in a), (a, b)
+key = 'sbinject_evidence_switches_total{kind="voluntary"}'
+sys.exit(b[key] <= a[key])
+P
+wait_for 10 grew || fail "metrics: $(cat page)"
+if command -v promtool >/dev/null; then
+	promtool check metrics <page >check 2>&1 || fail "promtool: $(cat check)"
+fi
+sb_stop
+ended 0
+"$SB" doctor --json - >doctor.json
+bpf=$("$TOOL/jget" doctor.json evidence.2.ok)
+grep -q '^evidence: .*on_cpu' sb.err || fail "no line in the summary: $(cat sb.err)"
+if [ "$bpf" = true ]; then
+	evidence bpf
+	grep -q 'reason="futex"' page || fail "no reason: $(cat page)"
+else
+	evidence proc
+fi
+unchanged "$pid"
+
+rc=0
+setpriv --bounding-set -bpf,-perfmon,-sys_admin "$SB" -p "$pid" :item 0 --evidence --for 700ms \
+	--json "$T/run.json" >sb.out 2>sb.err || rc=$?
+ended 0
+told 'what /proc has: .*root'
+told 'is not known'
+evidence proc
+setpriv --bounding-set -bpf,-perfmon,-sys_admin "$SB" doctor >doctor.out
+grep -q 'capability for BPF  *no: .*sudo' doctor.out || fail "doctor: $(cat doctor.out)"
+grep -q 'BPF at the scheduler  *no: ' doctor.out || fail "doctor: $(cat doctor.out)"
+
+# Without the option there is nothing of it; of the whole machine it is refused.
+sb -p "$pid" :item 0 --for 100ms --json "$T/run.json"
+ended 0
+! grep -q '"evidence"' run.json || fail 'evidence that was not asked for'
+refuses 2 'processes that are named' --all --backend uprobe :item 0 --evidence
+unchanged "$pid"
+finish reasons "$pid"
+
+# A command, from its start to its end: its threads are in the sum though they have ended.
+sb --evidence libc.so.6:nanosleep 0 --json "$T/run.json" -- /bin/sleep 0.3
+ended 0
+same 'threads that live' "$(j evidence.threads.#)" 0
+more 'time on a processor' "$(j evidence.counters.on_cpu_ns)" 0
+exit 0

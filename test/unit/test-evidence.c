@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* The evidence: what is computed of it, and what it sees of this very process. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "evidence/class.h"
+#include "evidence/evidence.h"
+#include "evidence/proc.h"
+#include "src/live/explain-infer.h"
+#include "src/result/result.h"
+#include "sweep/ratio.h"
+
+static void names_are_distinct(void **state)
+{
+	(void)state;
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++) {
+		assert_non_null(evidence_kinds[i].name);
+		assert_non_null(evidence_kinds[i].help);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(evidence_kinds[i].name, evidence_kinds[k].name);
+	}
+	for (int i = 0; i < EVIDENCE_REASONS; i++) {
+		size_t len = strlen(evidence_reason(i));
+
+		assert_memory_equal(evidence_kinds[i].name, evidence_reason(i), len);
+		assert_string_equal(evidence_kinds[i].name + len, "_ns");
+	}
+}
+
+static void calls_have_classes(void **state)
+{
+	__u8 class_of[EVIDENCE_CALLS];
+
+	(void)state;
+	evidence_classes(class_of);
+	assert_int_equal(class_of[SYS_futex], EVIDENCE_STATE_FUTEX);
+	assert_int_equal(class_of[SYS_clock_nanosleep], EVIDENCE_STATE_SLEEP);
+	assert_int_equal(class_of[SYS_read], EVIDENCE_BY_FILE);
+	assert_int_equal(class_of[SYS_pread64], EVIDENCE_STATE_IO);
+	assert_int_equal(class_of[SYS_recvfrom], EVIDENCE_STATE_NETWORK);
+	assert_int_equal(class_of[SYS_ppoll], EVIDENCE_STATE_NETWORK);
+	assert_int_equal(class_of[SYS_restart_syscall], EVIDENCE_RESTARTED);
+	assert_int_equal(class_of[SYS_wait4], EVIDENCE_STATE_OTHER);
+	assert_int_equal(class_of[EVIDENCE_CALLS - 1], EVIDENCE_STATE_OTHER);
+}
+
+static void ratio_has_interval(void **state)
+{
+	const double part[] = { 10, 22, 28, 40 }, items[] = { 1, 2, 3, 4 }, none[4] = { 0 };
+	struct ratio r = ratio_of(part, items, 4, 0.95);
+
+	(void)state;
+	assert_true(fabs(r.est - 10) < 1e-12);
+	/* Residuals 0, 2, -2, 0: sqrt(4 / 3 * 8) / 10 times t(0.975, 3) = 3.18245. */
+	assert_true(fabs(r.hi - 10 - 3.18245 * sqrt(32.0 / 3) / 10) < 1e-4);
+	assert_true(fabs(r.lo + r.hi - 20) < 1e-12);
+	r = ratio_of(part, items, 2, 0.95);
+	assert_true(isfinite(r.est) && isnan(r.lo) && isnan(r.hi));
+	assert_true(isnan(ratio_of(part, none, 4, 0.95).est));
+}
+
+/* ---- the breakdown ---- */
+
+enum { BLOCKS = 6 };
+
+struct world {
+	struct explain_edge edge[BLOCKS + 1];
+	struct evidence_thread thread[BLOCKS + 1][3];
+};
+
+static void set_thread(struct evidence_thread *t, pid_t tid, uint64_t t_ns, const uint64_t *ns)
+{
+	*t = (struct evidence_thread){ .pid = 1, .tid = tid, .began_ns = 5, .t_ns = t_ns };
+	for (int i = 0; i < EVIDENCE_REASONS; i++) {
+		t->values.of[i] = ns[i];
+		t->span_ns += ns[i];
+	}
+	t->values.of[EVIDENCE_VOLUNTARY] = ns[EVIDENCE_ON_CPU] / 100;
+}
+
+/* A second a block, 10 items in it: a thread works for 0.7 s and waits for 0.3 s, one works for 0.1
+ * s and sleeps for 0.9 s, one sleeps. lost: the first one's ns that nobody accounts for. */
+static void make_world(struct world *w, uint64_t lost)
+{
+	const uint64_t s = 1000000000;
+
+	memset(w, 0, sizeof(*w));
+	for (uint64_t b = 0; b <= BLOCKS; b++) {
+		struct evidence_reading *r = &w->edge[b].reading;
+		uint64_t a[EVIDENCE_REASONS] = { [EVIDENCE_ON_CPU] = b * (s / 10 * 7 - lost),
+						 [EVIDENCE_FUTEX] = b * s / 10 * 3 };
+		uint64_t c[EVIDENCE_REASONS] = {
+			[EVIDENCE_ON_CPU] = b * s / 10, [EVIDENCE_SLEEP] = b * s / 10 * 9
+		};
+		uint64_t idle[EVIDENCE_REASONS] = { [EVIDENCE_SLEEP] = b * s };
+
+		r->t_ns = 7 * s + b * s;
+		set_thread(&w->thread[b][0], 10, r->t_ns, a);
+		set_thread(&w->thread[b][1], 11, r->t_ns, c);
+		set_thread(&w->thread[b][2], 12, r->t_ns, idle);
+		r->thread = w->thread[b];
+		r->n_threads = 3;
+		for (int i = 0; i < 3; i++)
+			evidence_values_add(&r->sum, &w->thread[b][i].values);
+		w->edge[b].items = 100 + 10 * (double)b;
+	}
+}
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+static void parts_add_up(void **state)
+{
+	static struct world w;
+	struct explain_result *res;
+	double sum = 0;
+
+	(void)state;
+	make_world(&w, 0);
+	res = explain_infer(w.edge, BLOCKS + 1, true);
+	assert_int_equal(res->blocks, BLOCKS);
+	assert_true(near(res->items, 60) && near(res->time_s, 6));
+	assert_true(near(res->time_per_item.est, 1e8));
+	assert_true(near(res->threads, 2));
+	assert_int_equal(res->idle, 1);
+	for (int r = 0; r < EVIDENCE_REASONS; r++)
+		sum += res->whole.reason[r].est;
+	assert_true(near(sum, 1e8));
+	assert_true(near(res->whole.reason[EVIDENCE_ON_CPU].est, 0.4e8));
+	assert_true(near(res->whole.reason[EVIDENCE_FUTEX].est, 0.15e8));
+	assert_true(near(res->whole.reason[EVIDENCE_SLEEP].est, 0.45e8));
+	assert_true(near(res->whole.off_cpu.est, 0.6e8));
+	assert_true(near(res->counter[EVIDENCE_ON_CPU].est, 0.8e8));
+	assert_int_equal(res->n_threads, 2);
+	assert_int_equal(res->thread[0].tid, 10);
+	assert_true(near(res->thread[0].watched, 1));
+	assert_true(near(res->thread[0].part.reason[EVIDENCE_ON_CPU].est, 0.7e8));
+	assert_true(near(res->thread[1].part.reason[EVIDENCE_SLEEP].est, 0.9e8));
+	assert_true(res->adds_up && res->off_by < 1e-12);
+	explain_free(res);
+}
+
+static void missing_time_is_said(void **state)
+{
+	static struct world w;
+	struct explain_result *res;
+
+	(void)state;
+	make_world(&w, 100000000);
+	res = explain_infer(w.edge, BLOCKS + 1, true);
+	assert_false(res->adds_up);
+	assert_true(near(res->off_by, 0.1));
+	explain_free(res);
+}
+
+/* /proc has the time on a processor and in the run queue; the span is that of the clock. */
+static void proc_has_a_part(void **state)
+{
+	static struct world w;
+	struct explain_result *res;
+
+	(void)state;
+	make_world(&w, 0);
+	res = explain_infer(w.edge, BLOCKS + 1, false);
+	assert_true(near(res->whole.reason[EVIDENCE_ON_CPU].est, 0.4e8));
+	assert_true(isnan(res->whole.reason[EVIDENCE_FUTEX].est));
+	assert_true(near(res->whole.off_cpu.est, 0.6e8));
+	assert_true(isnan(res->off_by) && !res->adds_up);
+	explain_free(res);
+}
+
+/* ---- this process ---- */
+
+enum { SLEEPS = 20 };
+
+static void *sleeper(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < SLEEPS; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	return NULL;
+}
+
+static void spin(void)
+{
+	struct timespec ts;
+	long until;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	until = ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + 50;
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	} while (ts.tv_sec * 1000 + ts.tv_nsec / 1000000 < until);
+}
+
+static void take_work(struct evidence *e, struct evidence_values *out)
+{
+	struct evidence_reading before, after;
+	pthread_t thread;
+
+	evidence_add(e, getpid());
+	evidence_add(e, getpid());
+	evidence_take(e, &before);
+	assert_int_equal(before.n_threads, 1);
+	assert_int_equal(before.thread[0].tid, getpid());
+	assert_int_equal(pthread_create(&thread, NULL, sleeper, NULL), 0);
+	spin();
+	pthread_join(thread, NULL);
+	evidence_take(e, &after);
+	*out = after.sum;
+	evidence_values_take(out, &before.sum);
+	evidence_reading_free(&before);
+	evidence_reading_free(&after);
+}
+
+/* A thread that begins and ends between two readings is in the sum. */
+static void bpf_sees_this_process(void **state)
+{
+	struct evidence *e = evidence_open(true);
+	struct evidence_values v;
+
+	(void)state;
+	if (evidence_limit(e)) {
+		print_message("no BPF: %s\n", evidence_limit(e)->what);
+		evidence_close(e);
+		skip();
+	}
+	take_work(e, &v);
+	assert_true(v.of[EVIDENCE_ON_CPU] >= 45000000);
+	/* One that is preempted on its way to sleep may find that it is over. */
+	assert_in_range(v.of[EVIDENCE_WAITS + EVIDENCE_SLEEP - EVIDENCE_FUTEX], SLEEPS / 2, SLEEPS);
+	assert_true(v.of[EVIDENCE_SLEEP] >= SLEEPS / 2 * 1900000ull);
+	assert_true(v.of[EVIDENCE_VOLUNTARY] >= SLEEPS / 2);
+	assert_int_equal(evidence_lost(e), 0);
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		assert_null(evidence_unknown(e, i));
+	evidence_close(e);
+}
+
+static void proc_sees_this_process(void **state)
+{
+	struct evidence_proc *p = evidence_proc_open(true);
+	struct evidence_reading before, after;
+
+	(void)state;
+	evidence_proc_add(p, getpid());
+	evidence_proc_take(p, &before);
+	spin();
+	evidence_proc_take(p, &after);
+	assert_int_equal(after.n_threads, 1);
+	evidence_values_take(&after.sum, &before.sum);
+	/* The kernel adds up a running thread's time at its ticks. */
+	assert_true(after.sum.of[EVIDENCE_ON_CPU] >= 25000000);
+	assert_int_equal(after.sum.of[EVIDENCE_FUTEX], 0);
+	assert_true(evidence_proc_knows(EVIDENCE_ON_CPU));
+	assert_false(evidence_proc_knows(EVIDENCE_FUTEX));
+	assert_null(evidence_find(&before, &(struct evidence_thread){ .tid = 1, .began_ns = 2 }));
+	assert_ptr_equal(evidence_find(&before, &after.thread[0]), &before.thread[0]);
+	evidence_reading_free(&before);
+	evidence_reading_free(&after);
+	evidence_proc_close(p);
+}
+
+/* ---- the document of a run ---- */
+
+static void result_reads_back(void **state)
+{
+	struct result *res = result_new(0), *back = NULL;
+	struct result_evidence *e = &res->evidence;
+	struct sb_err err = { 0 };
+	char *text;
+
+	(void)state;
+	e->source = strdup("proc");
+	e->limit = strdup("not permitted");
+	e->time_s = 1.5;
+	e->sum.of[EVIDENCE_ON_CPU] = 42;
+	e->unknown[EVIDENCE_FUTEX] = true;
+	e->thread = calloc(1, sizeof(*e->thread));
+	e->n_threads = 1;
+	e->thread[0] =
+		(struct result_evidence_thread){ .pid = 3, .tid = 4, .name = strdup("w\xff") };
+	e->thread[0].values.of[EVIDENCE_VOLUNTARY] = UINT64_MAX;
+	text = result_to_json(res, true);
+	assert_non_null(strstr(text, "\"futex_ns\": null"));
+	assert_int_equal(result_from_json(text, &back, &err), 0);
+	assert_string_equal(back->evidence.source, "proc");
+	assert_string_equal(back->evidence.limit, "not permitted");
+	assert_null(back->evidence.remedy);
+	assert_true(back->evidence.time_s == 1.5 && back->evidence.unknown[EVIDENCE_FUTEX]);
+	assert_false(back->evidence.unknown[EVIDENCE_IO]);
+	assert_int_equal(back->evidence.sum.of[EVIDENCE_ON_CPU], 42);
+	assert_int_equal(back->evidence.n_threads, 1);
+	assert_string_equal(back->evidence.thread[0].name, "w\xff");
+	assert_true(back->evidence.thread[0].values.of[EVIDENCE_VOLUNTARY] == UINT64_MAX);
+	result_free(back);
+	free(text);
+	free(e->source);
+	e->source = NULL;
+	text = result_to_json(res, true);
+	assert_null(strstr(text, "evidence"));
+	free(text);
+	result_free(res);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_distinct),	 cmocka_unit_test(calls_have_classes),
+		cmocka_unit_test(ratio_has_interval),	 cmocka_unit_test(parts_add_up),
+		cmocka_unit_test(missing_time_is_said),	 cmocka_unit_test(proc_has_a_part),
+		cmocka_unit_test(bpf_sees_this_process), cmocka_unit_test(proc_sees_this_process),
+		cmocka_unit_test(result_reads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
