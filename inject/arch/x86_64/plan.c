@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether and how a site is hooked: see plan.h for the three shapes and the place of the window.
+ * Whether and how a site is hooked: see plan.h for the shapes and the place of the window.
  *
- * The order of trial is body or tail behind the first instruction, body or tail, then pre. An
- * obstacle to a five-byte window (a short body, a landing at byte 2, a page's end, an immovable
- * third instruction) often is none to a two-byte one.
+ * The order of trial is body or tail behind the first instruction, body or tail, then pre,
+ * then an island. An obstacle to a five-byte window (a short body, a landing at byte 2, a page's
+ * end, an immovable third instruction) often is none to a two-byte one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -594,25 +594,33 @@ static bool find_island(const struct attempt *a)
 	       use_nops(a, req->prev_end, req->func);
 }
 
-/* The exit with what stands between it and the plan's address, by a jump of two bytes. */
+/* A window of `want` bytes at the plan's address, by a jump of two bytes to an island. */
+static enum plan_refusal take_short(struct attempt *a, unsigned int want)
+{
+	struct plan *plan = a->plan;
+	enum plan_refusal why = displace(a, want);
+	size_t avail;
+
+	if (why != PLAN_OK)
+		return why;
+	if (plan->resume < plan->addr + SHORT_JUMP) {
+		if (!has_tail(a, SHORT_JUMP))
+			return PLAN_TOO_SHORT;
+		memcpy(plan->orig, x86_text_at(a->req, plan->addr, &avail), SHORT_JUMP);
+	}
+	plan->shape = PLAN_ISLAND;
+	plan->len = SHORT_JUMP;
+	return check_window(a);
+}
+
+/* The exit with what stands between it and `from`. */
 static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 {
 	struct plan *plan = a->plan;
 	enum plan_refusal why;
-	size_t avail;
 
 	plan->addr = from;
-	why = displace(a, (unsigned int)(a->req->addr + 1 - from));
-	if (why != PLAN_OK)
-		return why;
-	if (plan->resume < from + SHORT_JUMP) {
-		if (!has_tail(a, SHORT_JUMP))
-			return PLAN_TOO_SHORT;
-		memcpy(plan->orig, x86_text_at(a->req, from, &avail), SHORT_JUMP);
-	}
-	plan->shape = PLAN_ISLAND;
-	plan->len = SHORT_JUMP;
-	why = check_window(a);
+	why = take_short(a, (unsigned int)(a->req->addr + 1 - from));
 	/* what lands behind the short jump, and before the exit, would miss the hook */
 	if (why == PLAN_OK && plan->resume > from + 1)
 		why = check_landings(a, from + 1, (unsigned int)(plan->resume - from - 1));
@@ -622,24 +630,11 @@ static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 /* The entry of a short function, where the padding in front of it has no space for a jump. */
 static enum plan_refusal try_far_island(struct attempt *a)
 {
-	struct plan *plan = a->plan;
-	uint64_t from = plan->addr;
 	enum plan_refusal why;
-	size_t avail;
 
 	if (!a->req->islands || !a->req->entry || a->req->go)
 		return PLAN_TOO_SHORT;
-	why = displace(a, SHORT_JUMP);
-	if (why != PLAN_OK)
-		return why;
-	if (plan->resume < from + SHORT_JUMP) {
-		if (!has_tail(a, SHORT_JUMP))
-			return PLAN_TOO_SHORT;
-		memcpy(plan->orig, x86_text_at(a->req, from, &avail), SHORT_JUMP);
-	}
-	plan->shape = PLAN_ISLAND;
-	plan->len = SHORT_JUMP;
-	why = check_window(a);
+	why = take_short(a, SHORT_JUMP);
 	if (why != PLAN_OK)
 		return why;
 	return find_island(a) || use_nops_before(a) ? PLAN_OK : PLAN_TOO_SHORT;
