@@ -237,6 +237,28 @@ static bool print_functions(const json_t *list)
 	return list;
 }
 
+/* Of the values of its calls, those that are added up. */
+static void print_sums(const json_t *values)
+{
+	const json_t *value, *sum;
+	size_t i;
+
+	json_array_foreach((json_t *)values, i, value)
+	{
+		const char *name = json_string_value(json_object_get(value, "name"));
+
+		sum = json_object_get(value, "sum");
+		if (!name || !sum)
+			continue;
+		if (json_is_string(sum))
+			printf(" %s_sum=%s", name, json_string_value(sum));
+		else if (json_is_integer(sum))
+			printf(" %s_sum=%lld", name, (long long)json_integer_value(sum));
+		else
+			printf(" %s_sum=-", name);
+	}
+}
+
 /* How long the calls of a timed target took, in the order and by the names of the JSON. */
 static void print_spans(const json_t *spans)
 {
@@ -249,6 +271,8 @@ static void print_spans(const json_t *spans)
 			printf(" %s=%lld", name, (long long)json_integer_value(value));
 		else if (json_is_null(value))
 			printf(" %s=-", name);
+		else if (!strcmp(name, "values"))
+			print_sums(value);
 	}
 }
 
