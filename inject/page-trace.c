@@ -194,10 +194,18 @@ static void take_place(struct chunk *c, uint32_t i)
 	c->n++;
 }
 
-/* Is it a place with values? It goes with the event before it, which may not be complete yet. */
-static bool is_more(const struct sb_page_chunk *m, uint32_t i)
+static uint64_t ticks_of(const struct sb_page_chunk *m, uint32_t i)
 {
-	return __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE) == SB_EVENT_MORE;
+	return __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE);
+}
+
+/* Is it a complete event? A place with values goes with the one before it, which may not be so yet.
+ */
+static bool is_complete(const struct sb_page_chunk *m, uint32_t i)
+{
+	uint64_t ticks = ticks_of(m, i);
+
+	return ticks && ticks != SB_EVENT_MORE;
 }
 
 /* The values behind the complete event of place i, which it was the last of to be written. */
@@ -207,10 +215,11 @@ static void copy_values(struct chunk *c, const struct sb_page_chunk *m, uint32_t
 	uint8_t more = to->event.more;
 
 	to->event.more = 0;
-	for (uint32_t k = 0; k < more && k < SB_PAGE_VALUES / 2 && i + 1 + k < SB_PAGE_EVENTS; k++) {
+	for (uint32_t k = 0; k < more && k < SB_PAGE_VALUES / 2 && i + 1 + k < SB_PAGE_EVENTS;
+	     k++) {
 		const struct sb_page_more *place = (const void *)&m->event[i + 1 + k];
 
-		if (!is_more(m, i + 1 + k))
+		if (ticks_of(m, i + 1 + k) != SB_EVENT_MORE)
 			return;
 		memcpy(to->value + 2 * (size_t)k, place->value, sizeof(place->value));
 		take_place(c, i + 1 + k);
@@ -225,8 +234,7 @@ static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct
 	size_t n = 0;
 
 	for (uint32_t i = c->low; i < used; i++) {
-		if (is_taken(c, i) || is_more(m, i) ||
-		    !__atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE))
+		if (is_taken(c, i) || !is_complete(m, i))
 			continue;
 		to[n].event = m->event[i];
 		take_place(c, i);
@@ -254,8 +262,7 @@ static uint64_t first_of(const struct chunk *c, const struct sb_page_chunk *m)
 	uint32_t used = used_of(m);
 
 	for (uint32_t i = c->low; i < used; i++)
-		if (!is_taken(c, i) && !is_more(m, i) &&
-		    __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE))
+		if (!is_taken(c, i) && is_complete(m, i))
 			return m->event[i].start | 1;
 	return 0;
 }

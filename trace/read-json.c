@@ -171,7 +171,8 @@ static void take_values(const json_t *args, struct trace_value *value, struct tr
 	json_t *member;
 
 	span->value = value;
-	json_object_foreach((json_t *)args, name, member) {
+	json_object_foreach((json_t *)args, name, member)
+	{
 		struct trace_value v = { 0 };
 
 		if (span->n_values == VALUE_MAX)

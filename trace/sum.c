@@ -279,9 +279,11 @@ static void lift_up(struct sum *s, size_t i)
 static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_span *span,
 		     uint64_t own, unsigned int lane)
 {
-	struct sum_slow slow = {
-		.span = *span, .own_ns = own, .caller_kind = TRACE_CALL, .lane = lane, .orphan = true
-	};
+	struct sum_slow slow = { .span = *span,
+				 .own_ns = own,
+				 .caller_kind = TRACE_CALL,
+				 .lane = lane,
+				 .orphan = true };
 	size_t i = s->n_slow;
 
 	if (!s->options.slowest)

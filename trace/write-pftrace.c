@@ -290,10 +290,10 @@ static uint32_t value_iid(struct trace_writer *w, const char *name)
 static char *put_value(char *at, uint32_t iid, const struct trace_value *v)
 {
 	char note[ANNOTATION_MOST], *end = note;
-	uint32_t field = v->type == VALUE_PTR	? ANNOTATION_POINTER :
-			 v->type == VALUE_BOOL	? ANNOTATION_BOOL :
-			 value_signed(v->type)	? ANNOTATION_SIGNED :
-						  ANNOTATION_NUMBER;
+	uint32_t field = v->type == VALUE_PTR  ? ANNOTATION_POINTER :
+			 v->type == VALUE_BOOL ? ANNOTATION_BOOL :
+			 value_signed(v->type) ? ANNOTATION_SIGNED :
+						 ANNOTATION_NUMBER;
 
 	end = iid ? pb_number(end, ANNOTATION_IID, iid) : pb_text(end, ANNOTATION_NAME, v->name);
 	end = v->known ? pb_number(end, field, v->value) :

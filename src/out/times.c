@@ -71,8 +71,8 @@ static int by_total(const void *a, const void *b)
 }
 
 static const struct out_col sum_cols[] = {
-	{ "target", OUT_NAME, 0 },  { "value", OUT_TEXT, 2 },	{ "calls", OUT_FIGURE, 2 },
-	{ "sum", OUT_FIGURE, 2 },   { "sum/s", OUT_FIGURE, 2 }, { "mean", OUT_FIGURE, 2 },
+	{ "target", OUT_NAME, 0 }, { "value", OUT_TEXT, 2 },   { "calls", OUT_FIGURE, 2 },
+	{ "sum", OUT_FIGURE, 2 },  { "sum/s", OUT_FIGURE, 2 }, { "mean", OUT_FIGURE, 2 },
 };
 
 static void add_sum(struct out_grid *grid, const struct result_target *target,

@@ -120,8 +120,7 @@ static bool get_value(const json_t *object, struct result_value *v)
 	v->position = (uint8_t)json_integer_value(json_object_get(object, "argument"));
 	v->summed = sum;
 	v->sum_known = !json_is_null(sum);
-	return v->type != VALUE_TYPES &&
-	       (!sum || !v->sum_known || kind_u64_read(sum, &v->sum)) &&
+	return v->type != VALUE_TYPES && (!sum || !v->sum_known || kind_u64_read(sum, &v->sum)) &&
 	       (!sum || kind_u64_read(json_object_get(object, "sum_calls"), &v->sum_calls));
 }
 

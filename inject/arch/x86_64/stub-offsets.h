@@ -122,8 +122,8 @@
 #define EVENT_DELAY	  2
 #define KIND_OPEN	  1
 #define KIND_CLOSE	  2
-#define KIND_KEEP	  4 /* of an entry: its arguments are kept */
-#define KIND_VALUES	  8 /* of an exit: its values are recorded */
+#define KIND_KEEP	  4  /* of an entry: its arguments are kept */
+#define KIND_VALUES	  8  /* of an exit: its values are recorded */
 #define KIND_RETURNS	  16 /* ... and it is a ret, not a jump */
 #define VALUE_SUM	  8
 #define VALUE_SIGNED	  16

@@ -73,9 +73,9 @@ struct tracing {
 	struct unnamed *unnamed;
 	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
 	uint64_t reclaimed_ns;
-	struct trace_bytes declared, spans; /* to be written, in this order */
-	struct trace_plain *span;	    /* of one chunk, without values ... */
-	struct trace_valued *valued;	    /* ... and with */
+	struct trace_bytes declared, spans;	  /* to be written, in this order */
+	struct trace_plain *span;		  /* of one chunk, without values ... */
+	struct trace_valued *valued;		  /* ... and with */
 	uint32_t returned[SB_PAGE_SPAN_BITS + 1]; /* by target: bits of its values that are what is
 						     returned */
 	struct trace_values values[SB_PAGE_SPAN_BITS + 1]; /* by target; n: 0, or not declared */
