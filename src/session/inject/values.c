@@ -41,15 +41,10 @@ void values_measure(struct inject_session *s, const struct spec *spec)
 
 void values_times(const struct spec *spec, const struct page_spans *spans, struct result_times *out)
 {
-	out->n_values = spec->n_values;
+	target_values(spec, out);
 	for (size_t i = 0; i < spec->n_values; i++) {
-		const struct spec_value *v = &spec->value[i];
 		struct result_value *to = &out->value[i];
 
-		memcpy(to->name, v->name, sizeof(to->name));
-		to->position = v->position;
-		to->type = v->type;
-		to->summed = v->sum;
 		to->sum = spans->sum[i];
 		to->sum_known = spans->sum[i] != UINT64_MAX;
 		to->sum_calls = spans->summed[i];
