@@ -109,7 +109,7 @@ static int verb_add(struct ctl *c, int n, char **word)
 
 	json_add(words, json_name(word[0]));
 	for (int i = 1; i < n; i++) {
-		if (!strchr(word[i], '=')) {
+		if (!strchr(word[i], '=') && !spec_is_key(word[i])) {
 			if (read_delay(c, word[i], &ns) < 0) {
 				json_decref(words);
 				return -1;
@@ -382,7 +382,7 @@ static int verb_sessions(struct ctl *c, int n, char **word)
 }
 
 static const struct verb verbs[] = {
-	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "add a target", 1, 8, verb_add },
+	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "add a target", 1, 16, verb_add },
 	{ "remove", "TARGET", "remove a target", 1, 1, verb_remove },
 	{ "update", "TARGET DELAY", "change its delay: 5 is 5 ns, 5us has its unit", 2, 2,
 	  verb_update },
