@@ -181,7 +181,8 @@ static void print_values(FILE *to, const struct result_target *target)
 
 	if (!target->times.n_values)
 		return;
-	fprintf(to, "%s: of each call that is timed:", text_quote(target->spec, spec, sizeof(spec)));
+	fprintf(to,
+		"%s: of each call that is timed:", text_quote(target->spec, spec, sizeof(spec)));
 	for (size_t i = 0; i < target->times.n_values; i++) {
 		const struct result_value *v = &target->times.value[i];
 
