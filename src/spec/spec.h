@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "preset.h"
+#include "src/base/value.h"
 
 /*
  * The grammar of targets, delays and keys. No I/O except in spec_read_file() and spec_read_bytes(),
@@ -15,7 +16,7 @@
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
- *	KEY	:= NAME "=" VALUE	by the table of keys: spec_key()
+ *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
  *	GROUP	:= (TARGET | PRESET) [DELAY] [KEY=VALUE]...	PRESET: a WORD of preset.h
  *
  * MODULE may be empty (the main executable) and may not hold a ':'. SYMBOL may hold any (C++ names:
@@ -38,6 +39,14 @@ enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
 
+/* A value of a call: arg=NAME:N[:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
+struct spec_value {
+	char name[VALUE_NAME_SIZE];
+	uint8_t position; /* of an argument among those in integer registers, from 1; 0: ret */
+	enum value_type type;
+	bool sum;
+};
+
 struct spec {
 	char *text; /* the TARGET as typed */
 	size_t text_len;
@@ -56,6 +65,10 @@ struct spec {
 	enum spec_at at;   /* native: where it is delayed */
 	bool timed;	   /* how long its calls take, from entry to return */
 	bool time_given;   /* time= was typed */
+	/* Native: what is recorded of each call. With any, it is timed. */
+	struct spec_value value[VALUE_MAX];
+	size_t n_values;
+	size_t n_row_values;	      /* of `value`, by a preset, if it is timed: spec_take_row() */
 	const struct preset_row *row; /* of a preset's row: symbol means all versions; or NULL */
 	bool listed;		      /* of a word for many targets, of which a program has some */
 	bool follows;		      /* it stands for the same word as the target before it */
@@ -70,6 +83,9 @@ struct spec_key {
 
 /* Row i of the table of keys; NULL: past the end. */
 const struct spec_key *spec_key(size_t i);
+
+/* A target of a preset's row that is timed gets the values of the row, unless it has its own. */
+void spec_take_row(struct spec *spec);
 
 struct spec_list {
 	struct spec *spec;

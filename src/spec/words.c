@@ -51,11 +51,23 @@ static int row_keys(const struct preset_row *row, struct spec *spec, struct sb_e
 
 		rc = key < SPEC_NO_KEY ? spec_key_read(spec, key, row->key[i], err) :
 					 spec_refuse_key(err, row->key[i], "is unknown");
+		if (!rc && !spec->n_values)
+			rc = spec_refuse_key(err, row->key[i], "is not arg=, ret or sum=");
 	}
 	if (rc)
 		err_prefix(err, "%s:%u", text_quote(row->preset->path, shown, sizeof(shown)),
 			   row->line);
+	/* Without times they would cost each call something that nobody sees. */
+	spec->n_row_values = spec->n_values;
+	spec->n_values = 0;
+	spec->timed = false;
 	return rc;
+}
+
+void spec_take_row(struct spec *spec)
+{
+	if (spec->row && spec->timed && !spec->n_values && !spec->at && !spec->inlined)
+		spec->n_values = spec->n_row_values;
 }
 
 static bool is_named(const struct spec_list *list, const char *text)
@@ -155,7 +167,7 @@ static int group_claim(struct group *group, size_t bit, const char *what, const 
 		return spec_refuse(
 			group->err, what, word, "is given twice for one target",
 			"one delay a target; several targets each take their own after them");
-	if (group->seen & 1u << bit)
+	if (group->seen & 1u << bit && !spec_key_repeats(bit))
 		return spec_refuse_key(group->err, word, "is given twice for one target");
 	group->seen |= 1u << bit;
 	return 0;
