@@ -557,6 +557,7 @@ static const struct field run_fields[] = {
 	{ .name = "stop_us", .kind = &kind_stop },
 	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
 	{ .name = "trace", .kind = &kind_trace, .optional = true },
+	ARRAY(struct result, "cuda", kind_figures, cuda, n_cuda, .optional = true),
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

@@ -128,6 +128,17 @@ struct result_process {
 	struct result_counts *counts; /* n_targets of them */
 };
 
+/*
+ * A figure that is added up over several targets: known only if each of them was wholly hooked. In
+ * a list of figures, "launch.calls" is `calls` of the part "launch".
+ */
+struct result_figure {
+	char *name;
+	bool known;
+	uint64_t n;
+	char *reason; /* why it is not known */
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -166,6 +177,8 @@ struct result {
 		uint64_t unseen; /* ... since sbinject did not follow their process */
 		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
 	} trace;
+	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
+	size_t n_cuda;
 	char **warning;
 	size_t n_warnings;
 };
