@@ -425,7 +425,7 @@ static __always_inline void guess(struct evidence_row *r, struct task_struct *ta
 {
 	__u32 state = state_of(task);
 
-	if (*(volatile __u32 *)&r->seq)
+	if (*(volatile __u64 *)&r->since)
 		return;
 	r->state = state;
 	r->since = r->began;
@@ -440,7 +440,6 @@ static __always_inline void add(struct task_struct *task, struct evidence_contro
 	r->minor = r->minor_first = task->min_flt;
 	r->major = r->major_first = task->maj_flt;
 	guess(r, task);
-	guess(r, task); /* it may have switched in between, before it had a row */
 }
 
 SEC("iter/task")

@@ -199,18 +199,24 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A copy between two changes. The kernel changes a row in some ns, with its processor to itself. */
-static void copy_row(const struct evidence_row *from, struct evidence_row *to)
+/*
+ * A copy, and a moment at which it was still true: no change lies between the two. The kernel
+ * changes a row in some ns, with its processor to itself.
+ */
+static uint64_t copy_row(const struct evidence_row *from, struct evidence_row *to)
 {
+	uint64_t now = 0;
 	uint32_t seq;
 
 	for (int i = 0; i < TRIES; i++) {
 		seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
 		*to = *(const volatile struct evidence_row *)from;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		now = now_ns();
 		if (!(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq)
-			return;
+			break;
 	}
+	return now;
 }
 
 static void to_values(const struct evidence_row *row, struct evidence_values *v)
@@ -234,8 +240,7 @@ static void take_row(const struct evidence_row *row, struct evidence_reading *r)
 	struct evidence_row copy;
 	uint64_t now;
 
-	copy_row(row, &copy);
-	now = now_ns();
+	now = copy_row(row, &copy);
 	if (!copy.tid || !copy.since)
 		return;
 	if (now > copy.since)
