@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include <stdio.h>
 #include "evidence.h"
-
-#define CAP_SYS_ADMIN 21
-#define CAP_PERFMON   38
-#define CAP_BPF	      39
+#include "src/base/caps.h"
 
 static int look_capability(struct sb_err *err)
 {
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	if (caps >> CAP_SYS_ADMIN & 1 || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1))
+	if (caps_has(CAPS_SYS_ADMIN) || (caps_has(CAPS_BPF) && caps_has(CAPS_PERFMON)))
 		return 0;
 	err_set(err, SB_EPERM, "sbinject has neither CAP_SYS_ADMIN nor CAP_BPF with CAP_PERFMON");
 	err_hint(err, "run it with sudo; in a container: --cap-add BPF --cap-add PERFMON");

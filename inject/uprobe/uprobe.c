@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "uprobe-priv.h"
 #include "inject/arch/arch.h"
+#include "src/base/caps.h"
 #include "src/base/libbpf-log.h"
 
 /* the inode of /proc/self/ns/pid in the first namespace: include/linux/proc_ns.h */
@@ -39,16 +40,7 @@ static int not_permitted(struct sb_err *err)
 /* The check of perf_uprobe_event_init(); CAP_BPF and CAP_PERFMON are not enough. */
 static bool permitted(void)
 {
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return caps >> 21 & 1;
+	return caps_has(CAPS_SYS_ADMIN);
 }
 
 /* A map of the smallest kind: does bpf(2) work at all? */
