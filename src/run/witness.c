@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "witness.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "inject/clock.h"
 #include "src/base/must.h"
 #include "src/session/processes.h"
@@ -49,20 +47,13 @@ void witness_look(struct evidence *e, uint64_t *due)
 
 static void tell_thread(const struct evidence_thread *from, struct result_evidence_thread *to)
 {
-	char path[80], name[64] = "";
-	FILE *f;
+	char name[64];
 
 	*to = (struct result_evidence_thread){ .pid = from->pid,
 					       .tid = from->tid,
 					       .values = from->values };
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", from->pid, from->tid);
-	f = fopen(path, "re");
-	if (f && fgets(name, sizeof(name), f)) {
-		name[strcspn(name, "\n")] = '\0';
-		to->name = must_strdup(name);
-	}
-	if (f)
-		fclose(f);
+	processes_thread_name(from->pid, from->tid, name, sizeof(name));
+	to->name = name[0] ? must_strdup(name) : NULL;
 }
 
 void witness_tell(struct evidence *e, struct result_evidence *out)
@@ -73,7 +64,7 @@ void witness_tell(struct evidence *e, struct result_evidence *out)
 	evidence_take(e, &r);
 	out->source = must_strdup(limit ? "proc" : "bpf");
 	out->limit = limit ? must_strdup(limit->what) : NULL;
-	out->remedy = limit ? must_strdup(limit->hint) : NULL;
+	out->remedy = limit ? must_strdup(err_remedy(limit)) : NULL;
 	out->time_s = (double)(r.t_ns - evidence_opened_ns(e)) / 1e9;
 	out->lost = evidence_lost(e);
 	out->sum = r.sum;

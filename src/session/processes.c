@@ -83,18 +83,18 @@ void processes_descendants(const struct session_config *cfg, pid_t **pids, size_
 	free(all);
 }
 
-static void read_comm(pid_t pid, char *buf, size_t size)
+void processes_thread_name(pid_t pid, pid_t tid, char *comm, size_t size)
 {
 	char path[64];
 	FILE *f;
 
-	buf[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	comm[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	f = fopen(path, "re");
 	if (!f)
 		return;
-	if (fgets(buf, (int)size, f))
-		buf[strcspn(buf, "\n")] = '\0';
+	if (fgets(comm, (int)size, f))
+		comm[strcspn(comm, "\n")] = '\0';
 	fclose(f);
 }
 
@@ -111,6 +111,6 @@ static char *read_exe(pid_t pid)
 
 void processes_names(pid_t pid, char *comm, size_t size, char **exe)
 {
-	read_comm(pid, comm, size);
+	processes_thread_name(pid, pid, comm, size);
 	*exe = read_exe(pid);
 }

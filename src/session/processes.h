@@ -20,4 +20,7 @@ bool processes_listed(const pid_t *pids, size_t n, pid_t pid);
 /* Its name and its executable. The caller frees *exe. */
 void processes_names(pid_t pid, char *comm, size_t size, char **exe);
 
+/* "": it has ended. */
+void processes_thread_name(pid_t pid, pid_t tid, char *comm, size_t size);
+
 #endif

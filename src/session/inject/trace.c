@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "inject/arch/arch.h"
 #include "src/base/must.h"
+#include "src/session/processes.h"
 #include "src/session/trace-pipe.h"
 
 #define MS 1000000ull
@@ -84,18 +85,6 @@ struct pass {
 	struct traced_page *page;
 };
 
-static void read_name(char *name, size_t size, const char *path)
-{
-	FILE *f = fopen(path, "re");
-
-	name[0] = '\0';
-	if (f && !fgets(name, (int)size, f))
-		name[0] = '\0';
-	if (f)
-		fclose(f);
-	name[strcspn(name, "\n")] = '\0';
-}
-
 static struct traced_process *process_of(struct tracing *t, pid_t pid)
 {
 	for (size_t i = 0; i < t->n_processes; i++)
@@ -126,16 +115,14 @@ static void forget_process(struct tracing *t, pid_t pid)
 static void declare_thread(struct tracing *t, struct trace_track *track)
 {
 	const struct traced_process *p;
-	char path[64], name[64] = "";
+	char name[64] = "";
 
 	if (track->declared)
 		return;
 	track->declared = true;
 	p = declare_process(t, track->pid);
-	if (track->tid) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", track->pid, track->tid);
-		read_name(name, sizeof(name), path);
-	}
+	if (track->tid)
+		processes_thread_name(track->pid, track->tid, name, sizeof(name));
 	trace_put_thread(&t->declared, &(struct trace_thread){ track->id, track->pid, track->tid,
 							       name[0] ? name : p->name });
 }
