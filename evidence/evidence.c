@@ -2,8 +2,8 @@
 #include "evidence.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include "evidence/bpf/load.h"
+#include "now.h"
 #include "proc.h"
 #include "src/base/must.h"
 
@@ -25,13 +25,11 @@ int evidence_probe(struct sb_err *err)
 struct evidence *evidence_open(bool children)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
-	struct timespec now;
 
 	e->bpf = evidence_bpf_open(children, &e->why);
 	if (!e->bpf)
 		e->proc = evidence_proc_open(children);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	e->opened_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	e->opened_ns = evidence_now_ns();
 	return e;
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "now.h"
 #include "src/base/must.h"
 
 struct thread {
@@ -39,14 +39,6 @@ bool evidence_proc_knows(enum evidence_counter counter)
 	default:
 		return false;
 	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 struct evidence_proc *evidence_proc_open(bool children)
@@ -146,7 +138,7 @@ static void look_at_thread(struct evidence_proc *p, pid_t pid, pid_t tid)
 {
 	struct evidence_values v = { 0 };
 	struct thread *t;
-	uint64_t start, now = now_ns();
+	uint64_t start, now = evidence_now_ns();
 
 	if (!read_stat(pid, tid, &v, &start) || !read_schedstat(pid, tid, &v) ||
 	    !read_switches(pid, tid, &v))
@@ -237,7 +229,7 @@ void evidence_proc_take(struct evidence_proc *p, struct evidence_reading *r)
 		p->thread[i].seen = false;
 	for (size_t i = 0; i < p->n_pids; i++) /* grows meanwhile */
 		look_at_process(p, p->pid[i]);
-	r->t_ns = now_ns();
+	r->t_ns = evidence_now_ns();
 	r->thread = must_calloc(p->n_threads, sizeof(*r->thread));
 	for (size_t i = 0; i < p->n_threads; i++) {
 		struct evidence_thread out;

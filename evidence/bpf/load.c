@@ -5,14 +5,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include "evidence/check.h"
 #include "evidence/class.h"
+#include "evidence/now.h"
 #include "src/base/libbpf-log.h"
 #include "src/base/must.h"
 
@@ -174,13 +175,12 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 	for (size_t i = 0; i < b->n_pids; i++)
 		if (b->pid[i] == pid)
 			return;
-	link = iterator(b, pid, 0);
-	if (!link)
-		return;
 	b->pid = must(reallocarray(b->pid, b->n_pids + 1, sizeof(*b->pid)));
 	b->pid[b->n_pids++] = pid;
+	link = iterator(b, pid, 0);
 	/* A thread that another one makes meanwhile is listed behind it. */
-	iterate(b, link, EVIDENCE_MODE_ADD);
+	if ((!link || iterate(b, link, EVIDENCE_MODE_ADD) < 0) && kill(pid, 0) == 0)
+		__atomic_fetch_add(&b->control->threads_lost, 1, __ATOMIC_RELAXED);
 	bpf_link__destroy(link);
 }
 
@@ -190,14 +190,6 @@ uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
 }
 
 /* ---- readings ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts); /* the clock of bpf_ktime_get_ns() */
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /*
  * A copy, and a moment at which it was still true: no change lies between the two. The kernel
@@ -212,7 +204,7 @@ static uint64_t copy_row(const struct evidence_row *from, struct evidence_row *t
 		seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
 		*to = *(const volatile struct evidence_row *)from;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		now = now_ns();
+		now = evidence_now_ns();
 		if (!(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq)
 			break;
 	}
@@ -277,7 +269,7 @@ void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 	iterate(b, b->look, EVIDENCE_MODE_NOW);
 	for (int i = 0; i < TRIES; i++) {
 		done = __atomic_load_n(&c->folds_done, __ATOMIC_ACQUIRE);
-		r->t_ns = now_ns();
+		r->t_ns = evidence_now_ns();
 		take_all(b, r);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&c->folds_begun, __ATOMIC_ACQUIRE) == done)
