@@ -7,8 +7,8 @@
  * A measurement that is too high is subtracted from every delay of the session. A process that has
  * just started runs on a core that may not have reached its speed, or that its sibling shares:
  * readings are then high by as much as the hook itself costs, and so is their median. So rounds are
- * short, the low ones count (of the function and of its twin alike), and batches of rounds
- * are taken until two of them agree.
+ * short, the low ones count (of the function and of its twin alike), and batches of rounds are
+ * taken until two of them agree.
  */
 #include <math.h>
 #include <stdlib.h>

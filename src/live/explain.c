@@ -12,6 +12,7 @@
 #include "read.h"
 #include "src/base/must.h"
 #include "src/run/witness.h"
+#include "src/session/processes.h"
 
 enum { BLOCKS_LEAST = 8, BLOCKS_MOST = 40, PUMP_MS = 20 };
 #define BLOCK_NS 250000000ull
@@ -128,15 +129,8 @@ static void name_threads(struct explain_result *res)
 {
 	for (size_t i = 0; i < res->n_threads; i++) {
 		struct explain_thread *t = &res->thread[i];
-		char path[80];
-		FILE *f;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", t->pid, t->tid);
-		f = fopen(path, "re");
-		if (f && fgets(t->name, sizeof(t->name), f))
-			t->name[strcspn(t->name, "\n")] = '\0';
-		if (f)
-			fclose(f);
+		processes_thread_name(t->pid, t->tid, t->name, sizeof(t->name));
 	}
 }
 
@@ -155,7 +149,7 @@ static void describe(const struct explain *x, struct explain_result *res)
 
 static int check_measured(const struct explain *x, struct sb_err *err)
 {
-	const struct explain_edge *first = &x->edge[0], *last = &x->edge[x->n_edges - 1];
+	double first, last;
 
 	if (err->code && err->code != SB_ENOPROC)
 		return -1;
@@ -165,11 +159,12 @@ static int check_measured(const struct explain *x, struct sb_err *err)
 		err_hint(err, "watch one that runs on, or for a shorter --time");
 		return -1;
 	}
-	if (last->items > first->items)
+	first = x->edge[0].items;
+	last = x->edge[x->n_edges - 1].items;
+	if (last > first)
 		return 0;
 	err_set(err, SB_EFILE, "progress: '%s' %s: it was %.15g at the start, and %.15g at the end",
-		x->job->progress_text, last->items < first->items ? "went back" : "does not move",
-		first->items, last->items);
+		x->job->progress_text, last < first ? "went back" : "does not move", first, last);
 	err_hint(err, "is the program under load, and is this what counts its items?");
 	return -1;
 }

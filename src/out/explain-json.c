@@ -82,7 +82,7 @@ static json_t *limit_of(const struct explain_result *res)
 		return json_null();
 	o = json_must(json_object());
 	json_put(o, "reason", json_name(res->limit.what));
-	json_put(o, "remedy", json_name(res->limit.hint));
+	json_put(o, "remedy", json_name(err_remedy(&res->limit)));
 	return o;
 }
 

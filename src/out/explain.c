@@ -104,7 +104,7 @@ static void print_notices(FILE *to, const struct explain_result *res)
 {
 	if (res->limit.code)
 		fprintf(to, "what threads wait for is not known: %s; %s\n", res->limit.what,
-			res->limit.hint);
+			err_remedy(&res->limit));
 	else if (!res->adds_up && !isnan(res->off_by))
 		fprintf(to, "the parts do not add up: the sum of a thread is off by %.1f%%\n",
 			100 * res->off_by);

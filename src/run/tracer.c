@@ -379,8 +379,7 @@ static void open_evidence(struct tracer *t)
 	t->control.evidence = witness_open(t->job->cfg);
 	limit = evidence_limit(t->control.evidence);
 	if (limit)
-		log_note("--evidence is what /proc has: %s%s%s", limit->what,
-			 limit->hint[0] ? "; " : "", limit->hint);
+		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 }
 
 static void do_run(struct tracer *t)

@@ -85,8 +85,11 @@ static void set_thread(struct evidence_thread *t, pid_t tid, uint64_t t_ns, cons
 	t->values.of[EVIDENCE_VOLUNTARY] = ns[EVIDENCE_ON_CPU] / 100;
 }
 
-/* A second a block, 10 items in it: a thread works for 0.7 s and waits for 0.3 s, one works for 0.1
- * s and sleeps for 0.9 s, one sleeps. lost: the first one's ns that nobody accounts for. */
+/*
+ * Blocks of a second, with 10 items each. The first thread works for 0.7 s and waits for 0.3 s, the
+ * second works for 0.1 s and sleeps for 0.9 s, the third sleeps. lost: ns of the first thread that
+ * are missing in its counters.
+ */
 static void make_world(struct world *w, uint64_t lost)
 {
 	const uint64_t s = 1000000000;
@@ -149,7 +152,7 @@ static void parts_add_up(void **state)
 	explain_free(res);
 }
 
-static void missing_time_is_said(void **state)
+static void missing_time_is_reported(void **state)
 {
 	static struct world w;
 	struct explain_result *res;
@@ -315,10 +318,14 @@ static void result_reads_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_distinct),	 cmocka_unit_test(calls_have_classes),
-		cmocka_unit_test(ratio_has_interval),	 cmocka_unit_test(parts_add_up),
-		cmocka_unit_test(missing_time_is_said),	 cmocka_unit_test(proc_has_a_part),
-		cmocka_unit_test(bpf_sees_this_process), cmocka_unit_test(proc_sees_this_process),
+		cmocka_unit_test(names_are_distinct),
+		cmocka_unit_test(calls_have_classes),
+		cmocka_unit_test(ratio_has_interval),
+		cmocka_unit_test(parts_add_up),
+		cmocka_unit_test(missing_time_is_reported),
+		cmocka_unit_test(proc_has_a_part),
+		cmocka_unit_test(bpf_sees_this_process),
+		cmocka_unit_test(proc_sees_this_process),
 		cmocka_unit_test(result_reads_back),
 	};
 
