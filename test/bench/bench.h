@@ -80,9 +80,9 @@ double now_ms(void);
 bool have_program(const char *name);
 
 /* ---- groups ---- */
-void bench_cost(void);	/* bench-cost.c */
-void bench_peers(void); /* bench-peers.c */
-void bench_delay(void);
+void bench_cost(void);	  /* bench-cost.c */
+void bench_peers(void);	  /* bench-peers.c */
+void bench_delay(void);	  /* bench-delay.c */
 void bench_session(void); /* bench-delay.c */
 void bench_stop(void);	  /* bench-stop.c */
 void bench_follow(void);  /* bench-stop.c */

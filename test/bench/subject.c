@@ -5,10 +5,11 @@
  *
  *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
  *			the first being the median over 25 batches (the mean of a thread's own)
- *	pair N		N calls of bench_fn() and of its twin, which no target names, in batches
- *that take turns: "NS", by how much a call of bench_fn() takes longer (median) paced T N	T
- *threads call it N times each, a thousand a millisecond in all: "CALLS" syscall N	getppid() N
- *times: "NS_PER_CALL" signal N	N signals to itself: "NS_EACH"
+ *	pair N		N calls of bench_fn(), and of its twin that no target names, in batches
+ *			that take turns: "NS", by how much bench_fn() takes longer (median)
+ *	paced T N	T threads call it N times each, a thousand a millisecond in all: "CALLS"
+ *	syscall N	getppid() N times: "NS_PER_CALL"
+ *	signal N	N signals to itself: "NS_EACH"
  *	clone N		N threads made and joined, on one processor: "NS_EACH". With two, the
  *			figure is 20 us or 50, as the kernel happens to wake the other one.
  *	gap MS		watch the clock for MS: "LARGEST_GAP_NS"
