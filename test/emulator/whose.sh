@@ -7,15 +7,17 @@ counted() { hits $V:victim_work; }
 none() { same "hits of $1" "$(counted)" 0; }
 
 echo '== pid= of a process that was not reaped, and its number again'
+is_zombie() { grep -q '^State:	Z' "/proc/$1/status" 2>/dev/null; }
 (
-	sleep 0 &
+	sleep 3 & # it ends behind the exec: the shell would reap it
 	echo $! >/tmp/zombie
 	exec sleep 1000
 ) &
 parent=$!
-sleep 1
+until [ -s /tmp/zombie ]; do sleep 0.1; done
 zombie=$(cat /tmp/zombie)
-grep -q '^State:	Z' /proc/$zombie/status || fail "no zombie: $(cat /proc/$zombie/status)"
+for _ in $(seq 300); do is_zombie $zombie && break || sleep 0.1; done
+is_zombie $zombie || fail "no zombie: $(cat /proc/$zombie/status)"
 w targets "+$V:victim_work 0 pid=$zombie"
 w enabled 1
 kill $parent
