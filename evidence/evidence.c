@@ -33,6 +33,17 @@ struct evidence *evidence_open(bool children)
 	return e;
 }
 
+struct evidence *evidence_open_proc(bool children)
+{
+	struct evidence *e = must_calloc(1, sizeof(*e));
+
+	e->proc = evidence_proc_open(children);
+	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
+	err_hint(&e->why, "--evidence, as root");
+	e->opened_ns = evidence_now_ns();
+	return e;
+}
+
 void evidence_close(struct evidence *e)
 {
 	if (!e)

@@ -41,9 +41,15 @@ enum evidence_counter {
 	EVIDENCE_COUNTERS,
 };
 
+/* Groups of counters, as options name them: time, waits, switches (and what goes with them),
+ * faults. */
+enum evidence_group { GROUP_TIME, GROUP_WAITS, GROUP_SWITCHES, GROUP_FAULTS, GROUP_COUNT };
+extern const char *const evidence_groups[GROUP_COUNT];
+
 /* A counter as documents name it: "futex_ns", "switches_voluntary". */
 extern const struct evidence_kind {
 	const char *name, *help;
+	enum evidence_group group;
 } evidence_kinds[EVIDENCE_COUNTERS];
 
 /* "on_cpu", "futex". reason: below EVIDENCE_REASONS. */
@@ -79,6 +85,8 @@ int evidence_probe(struct sb_err *err);
 
 /* children: processes that begin later belong to those added. Never fails: without BPF by /proc. */
 struct evidence *evidence_open(bool children);
+/* By /proc, also where BPF is permitted: nothing runs in the kernel. */
+struct evidence *evidence_open_proc(bool children);
 void evidence_close(struct evidence *e); /* NULL is harmless */
 /* All threads of a process, now and later; not its present children. A second call does nothing. */
 void evidence_add(struct evidence *e, pid_t pid);

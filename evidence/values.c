@@ -4,25 +4,34 @@
 #include "evidence.h"
 #include "evidence/bpf/evidence-abi.h"
 
-#define TIME(counter, reason, help)         \
-	[counter] = { reason "_ns", help }, \
-	[EVIDENCE_WAITS + (counter)-EVIDENCE_FUTEX] = { reason "_waits", "How often: " help }
+#define TIME(counter, reason, help)                     \
+	[counter] = { reason "_ns", help, GROUP_TIME }, \
+	[EVIDENCE_WAITS + (counter)-                    \
+		EVIDENCE_FUTEX] = { reason "_waits", "How often: " help, GROUP_WAITS }
+
+const char *const evidence_groups[GROUP_COUNT] = { "time", "waits", "switches", "faults" };
 
 const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
-	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor." },
-	[EVIDENCE_RUN_QUEUE] = { "run_queue_ns", "Time ready to run, waiting for a processor." },
+	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor.", GROUP_TIME },
+	[EVIDENCE_RUN_QUEUE] = { "run_queue_ns", "Time ready to run, waiting for a processor.",
+				 GROUP_TIME },
 	TIME(EVIDENCE_FUTEX, "futex", "Time waiting for a futex (locks, conditions, joins)."),
 	TIME(EVIDENCE_IO, "io", "Time waiting for a device, a file, a pipe or a terminal."),
 	TIME(EVIDENCE_NETWORK, "network", "Time waiting for a socket, or in poll and epoll."),
 	TIME(EVIDENCE_PAGE_FAULT, "page_fault", "Time waiting in a page fault."),
 	TIME(EVIDENCE_SLEEP, "sleep", "Time in a sleep that the program asked for."),
 	TIME(EVIDENCE_OTHER, "other", "Time waiting for something else."),
-	[EVIDENCE_VOLUNTARY] = { "switches_voluntary", "Switches of threads that wait." },
-	[EVIDENCE_INVOLUNTARY] = { "switches_involuntary", "Switches of threads that could run." },
-	[EVIDENCE_WAKEUPS] = { "wakeups", "Wakeups of threads." },
-	[EVIDENCE_MIGRATIONS] = { "migrations", "Threads that went on on another processor." },
-	[EVIDENCE_FAULTS_MINOR] = { "page_faults_minor", "Page faults served from memory." },
-	[EVIDENCE_FAULTS_MAJOR] = { "page_faults_major", "Page faults served from a device." },
+	[EVIDENCE_VOLUNTARY] = { "switches_voluntary", "Switches of threads that wait.",
+				 GROUP_SWITCHES },
+	[EVIDENCE_INVOLUNTARY] = { "switches_involuntary", "Switches of threads that could run.",
+				   GROUP_SWITCHES },
+	[EVIDENCE_WAKEUPS] = { "wakeups", "Wakeups of threads.", GROUP_SWITCHES },
+	[EVIDENCE_MIGRATIONS] = { "migrations", "Threads that went on on another processor.",
+				  GROUP_SWITCHES },
+	[EVIDENCE_FAULTS_MINOR] = { "page_faults_minor", "Page faults served from memory.",
+				    GROUP_FAULTS },
+	[EVIDENCE_FAULTS_MAJOR] = { "page_faults_major", "Page faults served from a device.",
+				    GROUP_FAULTS },
 };
 
 _Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");

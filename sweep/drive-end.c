@@ -3,14 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "account.h"
 #include "slack.h"
 #include "stat.h"
 #include "verdict.h"
 #include "src/base/must.h"
 
 #define ANALYSIS_SEED 0x5eedfaceu /* not the design's: drive_end() may run twice */
-#define GATE_LEVEL    0.01	  /* a valid run is marked unproven once in a hundred */
-#define CONTROL_LEVEL 0.9995	  /* and fails its control once in a thousand */
+#define ACCOUNT_SEED  0xacc0017u
+#define GATE_LEVEL    0.01   /* a valid run is marked unproven once in a hundred */
+#define CONTROL_LEVEL 0.9995 /* and fails its control once in a thousand */
 #define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
 #define HITS_SHARE    0.02
@@ -250,6 +252,23 @@ static void fill_hits(const struct infer_data *data, struct sweep_target *target
 	target->hits_differ = p < HITS_LEVEL && fabs(target->hits_change.est) > HITS_SHARE;
 }
 
+/* Numbers of its own: kappa does not depend on whether there are counters. */
+static void fill_changes(const struct drive *drive, const struct work *work, double resolution_ns,
+			 struct sweep_target *target)
+{
+	struct account_of of = { .experiment = work->experiment,
+				 .n_doses = work->n_doses,
+				 .mode = drive->cfg.lane_mode,
+				 .rounding = resolution_ns > 0 ? resolution_ns / target->t0_ns :
+								 0 };
+	struct rng rng;
+
+	if (!drive->rec.n_counters)
+		return;
+	rng_seed(&rng, drive->cfg.seed ^ ACCOUNT_SEED ^ (uint64_t)work->experiment << 32);
+	account_target(&drive->rec, &of, &rng, target);
+}
+
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
@@ -266,6 +285,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_slack(&data, drive->cfg.threshold, rng, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
+	fill_changes(drive, work, data.resolution_ns, target);
 	target->dose_given = record_given(&drive->rec, work->experiment,
 					  drive->cfg.every[work - drive->work]);
 	record_data_free(&data);
@@ -399,6 +419,13 @@ static int row_of(const struct drive *drive, int target)
 	return (size_t)target == drive->cfg.control ? -1 : target - 1;
 }
 
+static void copy_counters(const struct record_row *row, size_t n, struct sweep_window *win)
+{
+	size_t size = SIDE_COUNT * n * sizeof(*row->counter);
+
+	win->counter = row->counter ? memcpy(must_calloc(1, size), row->counter, size) : NULL;
+}
+
 static void copy_windows(struct drive *drive, struct sweep_result *res)
 {
 	record_finish(&drive->rec, drive->cfg.lane_mode);
@@ -407,6 +434,7 @@ static void copy_windows(struct drive *drive, struct sweep_result *res)
 	for (size_t i = 0; i < drive->rec.n; i++) {
 		res->window[i] = drive->rec.row[i].win;
 		res->window[i].target = row_of(drive, res->window[i].target);
+		copy_counters(&drive->rec.row[i], drive->rec.n_counters, &res->window[i]);
 	}
 }
 
@@ -427,6 +455,7 @@ struct sweep_result *drive_end(struct drive *drive)
 	res->period_ns = drive->pilot.period_ns > 0 ? drive->pilot.period_ns : NAN;
 	res->window_s = drive->window_ns > 0 ? drive->window_ns / 1e9 : NAN;
 	res->autocorrelation_s = drive->pilot.iact_ns > 0 ? drive->pilot.iact_ns / 1e9 : NAN;
+	res->n_counters = drive->rec.n_counters;
 	res->gates.roles = drive->rec.n_roles;
 	res->gates.lane_mode = lane_mode_name(drive->cfg.lane_mode);
 	gate_aa(drive, &res->gates);
@@ -436,6 +465,7 @@ struct sweep_result *drive_end(struct drive *drive)
 			fill_target(drive, &drive->work[i], &rng, res, &res->target[at++]);
 	judge_load(drive, res);
 	verdict_judge(res);
+	account_judge(res);
 	time_needed(drive, res);
 	warn_all(drive, res);
 	copy_windows(drive, res);

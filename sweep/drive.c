@@ -75,6 +75,7 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	if (cfg->can_time)
 		memcpy((bool *)drive->cfg.can_time, cfg->can_time, cfg->n_targets * sizeof(bool));
 	drive->rec.response = cfg->response;
+	drive->rec.n_counters = cfg->n_counters;
 	drive->work = must_calloc(cfg->n_targets, sizeof(*drive->work));
 	for (size_t i = 0; i < cfg->n_targets; i++) {
 		drive->work[i] = (struct work){
@@ -285,7 +286,8 @@ int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err
 				  .lane = (struct lane_count *)told->lane,
 				  .n_lanes = told->n_lanes,
 				  .scan = (struct lane_scan *)told->scan,
-				  .n_scans = told->n_scans };
+				  .n_scans = told->n_scans,
+				  .counter = (double *)told->counter };
 	int rc = check_told(drive, told, err);
 
 	if (rc)

@@ -68,6 +68,7 @@ struct drive_cfg {
 	enum lane_mode lane_mode;
 	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
 	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */
+	size_t n_counters;     /* of told.counter, on each side */
 };
 #define DRIVE_DOSES 16
 
@@ -109,6 +110,9 @@ struct drive_told {
 	const struct drive_own *own; /* one per target, in a timed step; NULL: unknown */
 	bool exact;  /* it began and ended right after an item: there is no rounding */
 	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
+	const double *counter; /* [side * n_counters + counter], their growth in the window, where
+				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
+				* unknown. NULL: they were not read */
 };
 
 struct drive;

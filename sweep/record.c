@@ -21,6 +21,11 @@ void record_add(struct record *rec, const struct record_row *row)
 	to->scan = must_calloc(row->n_scans, sizeof(*to->scan));
 	if (row->n_scans)
 		memcpy(to->scan, row->scan, row->n_scans * sizeof(*to->scan));
+	if (row->counter) {
+		size_t size = SIDE_COUNT * rec->n_counters * sizeof(*to->counter);
+
+		to->counter = memcpy(must_calloc(1, size), row->counter, size);
+	}
 }
 
 void record_free(struct record *rec)
@@ -28,6 +33,7 @@ void record_free(struct record *rec)
 	for (size_t i = 0; i < rec->n; i++) {
 		free(rec->row[i].lane);
 		free(rec->row[i].scan);
+		free(rec->row[i].counter);
 	}
 	for (size_t i = 0; i < rec->n_roles; i++)
 		free(rec->role[i]);
@@ -144,9 +150,17 @@ static double injected(const struct record_row *row, const double *w)
 	return sum;
 }
 
-static void sums_add(struct sums *sums, const struct record_row *row, const double *w)
+static double time_of(const struct record_row *row, const struct record_view *view)
 {
-	sums->time += (double)row->win.time_ns;
+	if (!view->counter)
+		return (double)row->win.time_ns;
+	return row->counter ? row->counter[view->counter - 1] : NAN;
+}
+
+static void sums_add(struct sums *sums, const struct record_row *row,
+		     const struct record_view *view, const double *w)
+{
+	sums->time += time_of(row, view);
 	sums->items += row->win.items;
 	sums->response += row->win.response_sum_ns;
 	sums->responses += row->win.response_count;
@@ -156,9 +170,10 @@ static void sums_add(struct sums *sums, const struct record_row *row, const doub
 	sums->length = row->length;
 }
 
-static struct infer_cell sums_cell(const struct record *rec, const struct sums *s, bool throughput)
+static struct infer_cell sums_cell(const struct record *rec, const struct sums *s,
+				   const struct record_view *view)
 {
-	bool response = rec->response && !throughput;
+	bool response = rec->response && !view->throughput;
 	struct infer_cell cell = { NAN, NAN, NAN };
 
 	if (!(s->items > 0))
@@ -166,7 +181,8 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 	cell.t = s->time / s->items;
 	cell.x = s->injected / s->items;
 	if (response) { /* both of one event: a request may be many items */
-		cell.t = s->responses > 0 ? s->response / s->responses : NAN;
+		cell.t = s->responses > 0 ? (view->counter ? s->time : s->response) / s->responses :
+					    NAN;
 		cell.x = s->responses > 0 ? s->injected / s->responses : NAN;
 	}
 	cell.h = s->hits / s->items;
@@ -189,7 +205,7 @@ size_t record_blocks(const struct record *rec, int experiment)
 
 /* Sums by block and column; columns beyond n_columns are left out. */
 static struct sums *tabulate(const struct record *rec, int experiment, size_t blocks,
-			     size_t n_columns, const double *w)
+			     size_t n_columns, const struct record_view *view, const double *w)
 {
 	struct sums *sums = must_calloc(blocks * n_columns, sizeof(*sums));
 
@@ -199,7 +215,8 @@ static struct sums *tabulate(const struct record *rec, int experiment, size_t bl
 		if (row->win.experiment != experiment || row->win.block < 0 || row->column < 0 ||
 		    (size_t)row->column >= n_columns)
 			continue;
-		sums_add(&sums[(size_t)row->win.block * n_columns + (size_t)row->column], row, w);
+		sums_add(&sums[(size_t)row->win.block * n_columns + (size_t)row->column], row, view,
+			 w);
 	}
 	return sums;
 }
@@ -214,7 +231,7 @@ void record_data(const struct record *rec, int experiment, size_t n_doses,
 {
 	size_t blocks = record_blocks(rec, experiment), columns = COLUMN_DOSE + n_doses;
 	double *w = record_weights(rec, experiment, view, lanes);
-	struct sums *sums = tabulate(rec, experiment, blocks, columns, w);
+	struct sums *sums = tabulate(rec, experiment, blocks, columns, view, w);
 	struct infer_cell *cell = must_calloc(blocks * (n_doses + 1), sizeof(*cell));
 
 	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell };
@@ -226,9 +243,9 @@ void record_data(const struct record *rec, int experiment, size_t n_doses,
 			ok = ok && whole(&in[COLUMN_DOSE + a]);
 		if (!ok)
 			continue;
-		*cell++ = sums_cell(rec, &in[COLUMN_SHAM], view->throughput);
+		*cell++ = sums_cell(rec, &in[COLUMN_SHAM], view);
 		for (size_t a = 0; a < n_doses; a++)
-			*cell++ = sums_cell(rec, &in[COLUMN_DOSE + a], view->throughput);
+			*cell++ = sums_cell(rec, &in[COLUMN_DOSE + a], view);
 		data->n_blocks++;
 	}
 	free(sums);
@@ -247,12 +264,13 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 	size_t blocks = record_blocks(rec, experiment), n = 0;
 	size_t columns = (size_t)(a > b ? a : b) + 1;
 	double *w = must_calloc(rec->n_lanes, sizeof(*w));
-	struct sums *sums = tabulate(rec, experiment, blocks, columns, w);
+	const struct record_view view = { .role = -1 };
+	struct sums *sums = tabulate(rec, experiment, blocks, columns, &view, w);
 
 	for (size_t i = 0; i < blocks; i++) {
 		const struct sums *sa = &sums[i * columns + (size_t)a];
 		const struct sums *sb = &sums[i * columns + (size_t)b];
-		double ta = sums_cell(rec, sa, false).t, tb = sums_cell(rec, sb, false).t;
+		double ta = sums_cell(rec, sa, &view).t, tb = sums_cell(rec, sb, &view).t;
 
 		if (whole(sa) && whole(sb) && isfinite(ta) && isfinite(tb))
 			v[n++] = relative ? (tb - ta) / ta : tb - ta;
@@ -347,9 +365,9 @@ struct infer_cell record_level(const struct record *rec, int experiment, int col
 
 	for (size_t i = 0; i < rec->n; i++)
 		if (of_experiment(&rec->row[i], experiment) && rec->row[i].column == column)
-			sums_add(&sums, &rec->row[i], w);
+			sums_add(&sums, &rec->row[i], view, w);
 	free(w);
-	return sums_cell(rec, &sums, view->throughput);
+	return sums_cell(rec, &sums, view);
 }
 
 double record_given(const struct record *rec, int experiment, uint64_t every)
@@ -390,8 +408,8 @@ void record_finish(struct record *rec, enum lane_mode mode)
 			of = row->win.experiment;
 			w = record_weights(rec, of, &view, NULL);
 		}
-		sums_add(&sums, row, w);
-		cell = sums_cell(rec, &sums, false);
+		sums_add(&sums, row, &view, w);
+		cell = sums_cell(rec, &sums, &view);
 		row->win.x_total_ns = sums.injected;
 		row->win.t_ns = cell.t;
 		row->win.x_ns = cell.x;

@@ -26,6 +26,7 @@ struct record_row {
 	size_t n_lanes;
 	struct lane_scan *scan; /* by role */
 	size_t n_scans;
+	double *counter; /* of both sides, n_counters of the record each; NULL: not read */
 };
 
 struct record {
@@ -33,7 +34,7 @@ struct record {
 	size_t n;
 	struct lane *lane; /* the place of a counter */
 	char **role;	   /* names; lane[].role is an index */
-	size_t n_lanes, n_roles;
+	size_t n_lanes, n_roles, n_counters;
 	bool response; /* T is response_sum / response_count */
 };
 
@@ -45,6 +46,7 @@ struct record_view {
 	enum lane_mode mode;
 	int role;	 /* -1: all */
 	bool throughput; /* T is time / items even where there is a response source */
+	size_t counter;	 /* 0: T is of the time; else: of this number less 1 of row.counter */
 };
 
 /* Of each lane's injected time in x; experiment -1: of all. *lanes (may be NULL): how many are side

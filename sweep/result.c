@@ -96,9 +96,12 @@ void sweep_result_free(struct sweep_result *res)
 		for (size_t p = 0; p < target->n_parts; p++)
 			free(target->part[p].name);
 		free(target->part);
+		free(target->change);
 		free(target->dose);
 		free(target->spec);
 	}
+	for (size_t i = 0; i < res->n_windows; i++)
+		free(res->window[i].counter);
 	for (size_t i = 0; i < res->n_warnings; i++)
 		free(res->warning[i]);
 	free(res->warning);

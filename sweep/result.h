@@ -121,6 +121,7 @@ struct sweep_target {
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
 	struct sweep_dose *dose;	/* dose[0] is SHAM with delay 0 */
 	size_t n_doses;			/* SHAM included */
+	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
 	double lanes;			/* side by side: the mean number, 1 or more */
 	bool lanes_unclear;		/* ... and it may be another */
 	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
@@ -129,6 +130,26 @@ struct sweep_target {
 	bool screened; /* judged in a group only */
 	enum sweep_verdict verdict;
 	char reason[SWEEP_REASON];
+};
+
+/*
+ * Counters beside the progress: what the machine did meanwhile. Here they are numbers in a fixed
+ * order, whose names the caller knows. They are sums over the threads of a side.
+ */
+enum sweep_side {
+	SIDE_DELAYED, /* threads that call a treated target; averaged over lanes, as x is */
+	SIDE_OTHERS,  /* all others, together */
+	SIDE_COUNT
+};
+
+/* What a delay changed of one counter: per item, in SHAM and at the largest dose. */
+struct sweep_change {
+	double sham, dose;
+	struct sweep_estimate delta; /* dose - sham */
+	struct sweep_estimate slope; /* per ns injected, by the inference of kappa */
+	double p_none, p_random;     /* of "no effect"; NAN: unknown, or 0 in every cell */
+	double p_adjusted;	     /* p_none after Holm's correction over all changes */
+	bool significant;	     /* p_adjusted and p_random below 5 %, and A/A agreed */
 };
 
 struct sweep_gates {
@@ -163,6 +184,7 @@ struct sweep_window {
 	uint64_t hits;				/* of the treated targets, all lanes */
 	double x_total_ns;			/* injected in this window, lanes together */
 	double t_ns, x_ns, hits_per_item;	/* per item; NAN without items */
+	double *counter;			/* [side * n_counters + counter]; NULL: not read */
 };
 
 struct sweep_result {
@@ -181,6 +203,8 @@ struct sweep_result {
 	size_t n_targets;
 	struct sweep_window *window;
 	size_t n_windows;
+	size_t n_counters; /* on each side; 0: none were read */
+	size_t n_tests;	   /* the family of all changes */
 	char **warning;
 	size_t n_warnings;
 };

@@ -117,6 +117,35 @@ static int take_lane(struct sweep_options *o, const char *arg, struct sb_err *er
 	return err_set(err, SB_EUSAGE, "--lane '%s': auto, process, thread or all", arg);
 }
 
+static int take_group(struct sweep_options *o, const char *word, struct sb_err *err)
+{
+	for (int i = 0; i < GROUP_COUNT; i++)
+		if (!strcmp(word, evidence_groups[i])) {
+			o->group[i] = true;
+			return 0;
+		}
+	err_set(err, SB_EUSAGE, "--evidence=%s: unknown group of counters", word);
+	err_hint(err, "time, waits, switches, faults; or none alone");
+	return -SB_EUSAGE;
+}
+
+static int take_evidence(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	char *copy, *save = NULL;
+	int ret = 0;
+
+	o->no_evidence = arg && !strcmp(arg, "none");
+	o->evidence = !o->no_evidence;
+	if (!arg || o->no_evidence)
+		return 0;
+	copy = text_dup(arg);
+	for (char *word = strtok_r(copy, ",", &save); word && ret == 0;
+	     word = strtok_r(NULL, ",", &save))
+		ret = take_group(o, word, err);
+	free(copy);
+	return ret;
+}
+
 static int take_self_check(struct sweep_options *o, const char *arg, struct sb_err *err)
 {
 	(void)arg;
@@ -129,7 +158,7 @@ static const struct row {
 	const char *name;
 	take_fn *take;	 /* NULL: a text, kept as it is */
 	size_t to;	 /* offset in struct sweep_options */
-	const char *arg; /* NULL: no argument */
+	const char *arg; /* NULL: no argument; "[=...]": one only behind '=' */
 	const char *help;
 } rows[] = {
 	{ "progress", NULL, offsetof(struct sweep_options, progress), "SOURCE",
@@ -146,6 +175,8 @@ static const struct row {
 	{ "lane", take_lane, 0, "auto|process|thread|all", "what is delayed side by side (auto)" },
 	{ "self-check", take_self_check, 0, NULL,
 	  "first delay the progress function itself: kappa must be 1" },
+	{ "evidence", take_evidence, 0, "[=GROUPS]",
+	  "why, by BPF: time, waits, switches, faults, or none (default: what /proc has)" },
 	{ "seed", take_seed, 0, "N", "of the order of arms; as recorded in the result" },
 	{ "csv", NULL, offsetof(struct sweep_options, csv), "FILE", "every window" },
 	{ "html", NULL, offsetof(struct sweep_options, html), "FILE",
@@ -157,13 +188,19 @@ static const struct row {
 
 enum { ROWS = sizeof(rows) / sizeof(*rows) };
 
+static bool has_optional(const struct row *row)
+{
+	return row->arg && row->arg[0] == '[';
+}
+
 void sweep_options_help(FILE *to)
 {
 	fputs("\noptions of a sweep:\n", to);
 	for (int i = 0; i < ROWS; i++) {
 		char left[64];
 
-		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
+		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name,
+			 rows[i].arg && !has_optional(&rows[i]) ? " " : "",
 			 rows[i].arg ? rows[i].arg : "");
 		fprintf(to, "  %-28s %s\n", left, rows[i].help);
 	}
@@ -198,7 +235,7 @@ int sweep_options_take(int *argc, char **argv, struct sweep_options *out, struct
 			continue;
 		}
 		at++;
-		if (row->arg && !arg) {
+		if (row->arg && !has_optional(row) && !arg) {
 			if (at == *argc || !strcmp(argv[at], "--"))
 				return err_set(err, SB_EUSAGE, "--%s needs %s", row->name,
 					       row->arg);

@@ -3,6 +3,7 @@
 #define SB_SWEEP_OPTIONS_H
 
 #include <stdio.h>
+#include "evidence/evidence.h"
 #include "options.h"
 #include "sweep/drive.h"
 
@@ -17,6 +18,8 @@ struct sweep_options {
 	uint64_t seed;
 	bool seed_given, self_check;
 	enum lane_mode lane;
+	bool evidence, no_evidence; /* asked for, declined */
+	bool group[GROUP_COUNT];    /* named; none: all */
 };
 
 /*

@@ -66,6 +66,9 @@ static int check_words(struct sweep_command *c)
 		if (c->own.dose_ns[i] < FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
 				     "leave out --doses: the sweep then chooses them");
+	if (c->own.evidence && c->own.runs)
+		return usage(&c->err, "--evidence is read in a process that lives on, not in runs",
+			     "sweep a live process; or, for one run: sbinject --evidence");
 	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
 		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
 	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;
@@ -131,6 +134,20 @@ static void look_for_open_loop(struct sweep_command *c, struct drive_cfg *d)
 		d->n_targets++;
 }
 
+/* Unasked what costs nothing: /proc. */
+static void ask_for_evidence(struct sweep_command *c)
+{
+	struct sides_about *sides = &c->job.sides;
+
+	for (int i = 0; i < GROUP_COUNT; i++)
+		sides->groups_named |= c->own.group[i];
+	for (int i = 0; i < GROUP_COUNT; i++)
+		sides->group[i] = !sides->groups_named || c->own.group[i];
+	sides->asked = c->own.evidence;
+	c->job.sides_off = c->own.no_evidence || c->own.runs;
+	c->job.cfg.n_counters = c->job.sides_off ? 0 : SIDES_COUNTERS;
+}
+
 static int fill_job(struct sweep_command *c)
 {
 	struct session_config *cfg = &c->opt.session;
@@ -177,6 +194,7 @@ static int fill_job(struct sweep_command *c)
 	d->response = c->own.response != NULL;
 	d->lane_mode = c->own.lane;
 	d->floor_ns = FLOOR_NS;
+	ask_for_evidence(c);
 	return c->own.response ? progress_open(c->own.response, true, &c->job.response, &c->err) :
 				 0;
 }
@@ -207,6 +225,7 @@ static void describe(const struct sweep_command *c, int argc, char **argv,
 		.progress = c->job.progress_text,
 		.response = c->own.response,
 		.n_targets = c->job.cfg.n_targets,
+		.sides = c->job.sides_off ? NULL : &c->job.sides,
 	};
 }
 

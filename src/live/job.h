@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "src/run/client.h"
 #include "src/run/options.h"
+#include "src/result/sides.h"
 #include "src/session/backend.h"
 #include "sweep/drive.h"
 
@@ -24,7 +25,9 @@ struct sweep_job {
 	size_t n_targets; /* targets under test; the progress target may follow */
 	FILE *events;	  /* --events; NULL: none */
 	bool quiet;
-	struct client *client; /* after sweep_live(): a launched command continues, not hooked */
+	bool sides_off;		  /* no evidence */
+	struct sides_about sides; /* asked, group: given; the rest: found */
+	struct client *client;	  /* after sweep_live(): a launched command continues, not hooked */
 	struct client_outcome outcome;
 };
 

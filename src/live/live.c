@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "read.h"
+#include "sides.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
 
@@ -26,9 +27,10 @@ struct live {
 	struct drive *drive;
 	size_t n_all; /* targets of the session */
 	uint64_t start_ns;
-	double item_ns;	    /* time per item of the last window; 0: unknown */
-	uint64_t period_ns; /* of a source that is published at intervals; 0: read at any time */
-	bool timed;	    /* calls are timed now */
+	double item_ns;	     /* time per item of the last window; 0: unknown */
+	uint64_t period_ns;  /* of a source that is published at intervals; 0: read at any time */
+	bool timed;	     /* calls are timed now */
+	struct sides *sides; /* NULL: no evidence */
 	struct sweep_scan *scan;     /* in a window; else NULL */
 	struct sweep_reading before; /* at the beginning of the window before */
 	bool over;		     /* the user, or the target, has ended the sweep */
@@ -169,6 +171,7 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	struct lane_count *lane = NULL;
 	struct drive_own *own = NULL;
 	uint64_t *hits = NULL;
+	double *counter;
 	int ret;
 
 	if (l->scan)
@@ -193,7 +196,9 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	told.lane = lane;
 	if (step->timed)
 		told.own = own = sweep_reading_own(l->reader, a, b);
+	told.counter = counter = sides_between(l->sides, l->drive, b, told.time_ns);
 	ret = drive_tell(l->drive, &told, l->err);
+	free(counter);
 	free(hits);
 	free(lane);
 	free(own);
@@ -223,12 +228,14 @@ static int one_window(struct live *l, const struct drive_step *step)
 	if (set_arm(l, step) < 0 || await_timing(l, step) < 0 ||
 	    !wait_until(l, clock_ns() + step->guard_ns))
 		return -1;
+	sides_begin(l->sides); /* neither in the window, nor between a change and the edge */
 	if (l->period_ns && await_change(l) < 0)
 		return -1;
 	if (look)
 		sweep_cpu_take(l->reader, &before);
 	if (take_edge(l, &a) == 0 && wait_window(l, step, &a) &&
 	    (!l->period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
+		sides_end(l->sides);
 		if (look) {
 			sweep_cpu_take(l->reader, &after);
 			busy = sweep_cpu_busiest(&before, &after, (double)(b.t_ns - a.t_ns));
@@ -431,7 +438,7 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	l.drive = sweep_drive(job, err);
 	if (!l.drive)
 		return NULL;
-	job->opt->session.name_threads = job->cfg.lane_mode == LANE_AUTO;
+	job->opt->session.name_threads = job->cfg.lane_mode == LANE_AUTO || job->sides.asked;
 	l.client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!l.client) {
 		*err = job->outcome.error;
@@ -439,9 +446,11 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 		return NULL;
 	}
 	l.reader = sweep_reader_new(job, l.client, l.n_all);
+	l.sides = sides_open(job, l.reader);
 	l.start_ns = clock_ns();
 	crank(&l);
 	interrupted = client_interrupted(l.client);
+	sides_close(l.sides);
 	detach(&l);
 	res = drive_end(l.drive);
 	drive_close(l.drive);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "place.h"
-#include "sweep.h"
+#include "sweep-changes.h"
 
 static void number(FILE *f, double v)
 {
@@ -41,6 +41,22 @@ static void window(FILE *f, const struct sweep_result *res, const struct sweep_w
 	number(f, w->response_sum_ns);
 	if (isfinite(w->response_count))
 		fprintf(f, "%.12g", w->response_count);
+	for (size_t i = 0; i < SIDE_COUNT * res->n_counters; i++) {
+		fputc(',', f);
+		if (w->counter && isfinite(w->counter[i]))
+			fprintf(f, "%.12g", w->counter[i]);
+	}
+	fputs("\r\n", f);
+}
+
+static void head(FILE *f, const struct sweep_result *res)
+{
+	fputs("stage,arm,target,experiment,block,dose,delay_ns,end_s,time_s,items,hits,t_ns,x_ns,"
+	      "hits_per_item,response_sum_ns,response_count",
+	      f);
+	for (size_t i = 0; i < SIDE_COUNT * res->n_counters; i++)
+		fprintf(f, ",%s_%s", out_sweep_side((enum sweep_side)(i / res->n_counters)),
+			sides_name(i % res->n_counters));
 	fputs("\r\n", f);
 }
 
@@ -52,9 +68,7 @@ int out_sweep_csv(const char *path, const struct sweep_result *res,
 	(void)about;
 	if (!f)
 		return err_sys(err, SB_EFILE, "cannot write %s", path);
-	fputs("stage,arm,target,experiment,block,dose,delay_ns,end_s,time_s,items,hits,t_ns,x_ns,"
-	      "hits_per_item,response_sum_ns,response_count\r\n",
-	      f);
+	head(f, res);
 	for (size_t i = 0; i < res->n_windows; i++)
 		window(f, res, &res->window[i]);
 	return fclose(f) ? err_sys(err, SB_EFILE, "cannot write %s", path) : 0;

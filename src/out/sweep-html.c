@@ -8,22 +8,10 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include "markup.h"
 #include "place.h"
+#include "sweep-changes.h"
 #include "sweep-plot.h"
-
-static void escaped(FILE *f, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			fputs("&lt;", f);
-		else if (*s == '>')
-			fputs("&gt;", f);
-		else if (*s == '&')
-			fputs("&amp;", f);
-		else
-			fputc(*s, f);
-	}
-}
 
 static void machine(FILE *f)
 {
@@ -34,13 +22,13 @@ static void machine(FILE *f)
 	gethostname(host, sizeof(host) - 1);
 	uname(&u);
 	fputs("<p>", f);
-	escaped(f, host);
+	out_markup(f, host);
 	fprintf(f, ", %s %s, %ld processors", u.sysname, u.release, sysconf(_SC_NPROCESSORS_ONLN));
 	while (cpu && fgets(line, sizeof(line), cpu))
 		if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
 			fputs(", ", f);
 			line[strcspn(line, "\n")] = '\0';
-			escaped(f, strchr(line, ':') + 2);
+			out_markup(f, strchr(line, ':') + 2);
 			break;
 		}
 	if (cpu)
@@ -57,7 +45,7 @@ static void command(FILE *f, const struct out_sweep_about *about, const struct s
 	fputs("<p><code>sbinject", f);
 	for (int i = 0; i < about->argc; i++) {
 		fputc(' ', f);
-		escaped(f, about->argv[i]);
+		out_markup(f, about->argv[i]);
 	}
 	fprintf(f, "</code></p>\n<p>%s, seed %" PRIu64 "</p>\n", when, res->seed);
 }
@@ -74,7 +62,7 @@ static void table(FILE *f, const struct sweep_result *res, const struct out_swee
 	out_sweep_table(mem, res, about);
 	fclose(mem);
 	fputs("<pre>", f);
-	escaped(f, text);
+	out_markup(f, text);
 	fputs("</pre>\n", f);
 	free(text);
 }
@@ -116,6 +104,7 @@ int out_sweep_html(const char *path, const struct sweep_result *res,
 	      f);
 	command(f, about, res);
 	table(f, res, about);
+	out_sweep_stacks(f, res, about, n);
 	if (out_sweep_can_plot())
 		picture(f, res, n);
 	else

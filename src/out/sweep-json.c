@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "sweep.h"
 #include "out.h"
+#include "sweep-changes.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
 
@@ -69,7 +70,7 @@ static json_t *part_json(const struct sweep_part *p)
 	return o;
 }
 
-static json_t *target_json(const struct sweep_target *t)
+static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 {
 	json_t *o = json_must(json_object()), *list = json_must(json_array());
 
@@ -114,6 +115,7 @@ static json_t *target_json(const struct sweep_target *t)
 	for (size_t i = 0; i < t->n_parts; i++)
 		json_array_append_new(list, part_json(&t->part[i]));
 	json_put(o, "parts", list);
+	json_put(o, "evidence", evidence);
 	return o;
 }
 
@@ -137,7 +139,7 @@ static json_t *gates_json(const struct sweep_gates *g)
 	return o;
 }
 
-static json_t *window_json(const struct sweep_window *w)
+static json_t *window_json(const struct sweep_result *res, const struct sweep_window *w)
 {
 	json_t *o = json_must(json_object());
 
@@ -158,6 +160,8 @@ static json_t *window_json(const struct sweep_window *w)
 		json_put(o, "response_sum_ns", real(w->response_sum_ns));
 		json_put(o, "response_count", real(w->response_count));
 	}
+	if (w->counter)
+		json_put(o, "evidence", out_sweep_counters_json(res, w));
 	return o;
 }
 
@@ -200,12 +204,15 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "window_s", real(res->window_s));
 	json_put(doc, "autocorrelation_s", real(res->autocorrelation_s));
 	json_put(doc, "gates", gates_json(&res->gates));
+	json_put(doc, "evidence", out_sweep_evidence_json(res, about));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)
-		json_array_append_new(list, target_json(&res->target[i]));
+		json_array_append_new(
+			list, target_json(&res->target[i],
+					  out_sweep_changes_json(res, &res->target[i], about)));
 	json_put(doc, "targets", list);
 	list = json_must(json_array());
 	for (size_t i = 0; i < res->n_windows; i++)
-		json_array_append_new(list, window_json(&res->window[i]));
+		json_array_append_new(list, window_json(res, &res->window[i]));
 	json_put(doc, "windows", list);
 	list = json_must(json_array());
 	for (size_t i = 0; i < res->n_warnings; i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "sweep-changes.h"
 #include "src/base/must.h"
 
 static const struct out_col columns[] = {
@@ -251,6 +252,7 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	free(order);
 	print_reasons(to, res, n);
 	print_gains(to, res, n);
+	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);
 	for (size_t i = 0; i < res->n_warnings; i++)
 		fprintf(to, "%s\n", res->warning[i]);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "src/base/err.h"
+#include "src/result/sides.h"
 #include "sweep/compare.h"
 #include "sweep/result.h"
 
@@ -14,6 +15,7 @@ struct out_sweep_about { /* facts that the result itself does not hold */
 	char **argv;
 	const char *progress, *response; /* response NULL: time per item */
 	size_t n_targets;		 /* to show; a control that is not a target follows them */
+	const struct sides_about *sides; /* of the evidence; NULL: none */
 };
 
 /* The table and the line of gates, for a reader at a terminal. */

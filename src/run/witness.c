@@ -10,15 +10,10 @@ enum { LOOKS = 8 };
 #define LOOK_NS 250000000ull
 
 /* Again while there are new ones: a process forks before it is watched. */
-struct evidence *witness_open(const struct session_config *cfg)
+void witness_add(struct evidence *e, const struct session_config *cfg)
 {
-	struct evidence *e = evidence_open(cfg->children);
 	size_t n = 0, before;
 
-	if (cfg->launched) {
-		evidence_add(e, cfg->launched);
-		return e;
-	}
 	for (int i = 0; i < LOOKS; i++) {
 		pid_t *pids;
 
@@ -30,6 +25,16 @@ struct evidence *witness_open(const struct session_config *cfg)
 		if (n == before)
 			break;
 	}
+}
+
+struct evidence *witness_open(const struct session_config *cfg)
+{
+	struct evidence *e = evidence_open(cfg->children);
+
+	if (cfg->launched)
+		evidence_add(e, cfg->launched);
+	else
+		witness_add(e, cfg);
 	return e;
 }
 

@@ -9,6 +9,8 @@
 /* Evidence of the processes that a session concerns: those named with their descendants, or the
  * command that was launched. evidence_close() ends it. */
 struct evidence *witness_open(const struct session_config *cfg);
+/* Adds the processes that are named, with their descendants. */
+void witness_add(struct evidence *e, const struct session_config *cfg);
 
 /* For a loop: /proc forgets a thread when it ends, so it is looked at now and then. *due: when; 0
  * at first. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SIDES_H
+#define SB_SIDES_H
+
+#include "read.h"
+#include "src/result/sides.h"
+
+/*
+ * The evidence of a live sweep: read around each window, and split into the threads that call a
+ * treated target and all others. No process is stopped for it.
+ */
+struct sides;
+
+/* NULL: there is none; job->sides has the reason. Asks the session for its processes. */
+struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader);
+/* Fills in what job->sides does not have yet. NULL is harmless, here and below. */
+void sides_close(struct sides *s);
+
+/* Before the first edge of a window, and after its last one. */
+void sides_begin(struct sides *s);
+void sides_end(struct sides *s);
+
+/*
+ * The growth between the two, as time_ns of it, for drive_tell(). A thread is on the delayed side
+ * from its first call of a treated target on; where the thread of a call is not known, all of its
+ * process are. `last`: the counters of the session at the end of the window. The caller frees.
+ * NULL: nothing was read.
+ */
+double *sides_between(struct sides *s, const struct drive *drive, const struct sweep_reading *last,
+		      uint64_t time_ns);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_OUT_MARKUP_H
+#define SB_OUT_MARKUP_H
+
+#include <stdio.h>
+
+/* A text from outside, within HTML or SVG. */
+void out_markup(FILE *to, const char *text);
+
+#endif
