@@ -30,7 +30,8 @@ $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
 
-$(BUILD)/test/victim/sweep-shapes: test/victim/sweep-shapes.c test/victim/victim-sweep-server.c
+$(BUILD)/test/victim/sweep-shapes: test/victim/sweep-shapes.c test/victim/victim-sweep-server.c \
+		test/victim/victim-sweep-queue.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $(filter %.c,$^) $(VICTIM_LIBS)
 
@@ -172,7 +173,7 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 	@scripts/lint.sh
 
 format: ## lay every C file out as .clang-format says
-	clang-format -i $$(find src ctl sweep trace elf inject python test -name '*.[ch]')
+	clang-format -i $$(find src ctl sweep trace evidence elf inject python test -name '*.[ch]')
 
 .PHONY: format victims check check-quick check-san check-vllm soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

@@ -26,12 +26,12 @@ static void figure(char *buf, size_t size, double v, bool time, bool sign)
 		snprintf(buf, size, "-");
 	else if (time)
 		snprintf(buf, size, "%s%s",
-			 v < 0 ? "-" :
-			 sign  ? "+" :
-				 "",
+			 v < 0	       ? "-" :
+			 v > 0 && sign ? "+" :
+					 "",
 			 out_time(fabs(v), text, sizeof(text)));
 	else
-		snprintf(buf, size, sign ? "%+.3g" : "%.3g", v);
+		snprintf(buf, size, sign && v != 0 ? "%+.3g" : "%.3g", v);
 }
 
 static void add_figure(struct out_grid *grid, double v, bool time, bool sign)

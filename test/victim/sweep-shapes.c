@@ -14,6 +14,7 @@
  *turns at a lock: kappa 1 successive [item=200 life=60]	processes one after another: kappa 1
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
+ *	queue [make=200 take=1000 room=4]	a producer that waits for room, a consumer
  *	open [service=300 every=1000]	requests come at a rate of their own
  */
 #include <sys/resource.h>
@@ -497,7 +498,7 @@ static const struct {
 	{ "ranks", shape_ranks },	    { "threads", shape_threads },
 	{ "batch", shape_batch },	    { "pipeline", sweep_pipeline },
 	{ "open", sweep_open_loop },	    { "lock", shape_lock },
-	{ "successive", shape_successive },
+	{ "successive", shape_successive }, { "queue", sweep_queue },
 };
 
 int main(int argc, char **argv)

@@ -30,6 +30,10 @@ void stage_a(void);
 void stage_b(void);
 void stage_c(void);
 void never(void);
+void produce(void);
+void consume(void);
+void queue_push(void);
+void queue_pop(void);
 
 /* name=value of the command line, a time in microseconds or a plain number. */
 double sweep_param(const char *name, double otherwise);
@@ -64,5 +68,6 @@ void sweep_latency(double seconds);
 
 int sweep_open_loop(void); /* shapes of their own files */
 int sweep_pipeline(void);
+int sweep_queue(void);
 
 #endif
