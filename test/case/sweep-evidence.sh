@@ -35,8 +35,13 @@ def near(v, truth):
     return abs(v - truth) <= 0.35 * abs(truth)
 def grew(c):
     return c["significant"] and near(c["delta"], x) and near(c["per_injected_us"], 1000)
+
+# Beside other programs the thread waits for its processor in that time, too, and the delay comes out
+# of both waits.
 def shrank(c):
-    return c["significant"] and near(c["delta"], -x) and near(c["per_injected_us"], -1000)
+    queue = delayed["run_queue_ns"]["delta"] or 0
+    return c["significant"] and c["delta"] < -0.2 * x and near(c["delta"] + queue, -x)
+
 assert 1 <= len(words) <= 3, words
 for side in delayed, others:
     for c in filter(None, side.values()):
@@ -49,7 +54,7 @@ P
 hidden='
 assert source == "bpf" and delayed["off_cpu_ns"] is None
 assert grew(delayed["on_cpu_ns"]) and shrank(delayed["futex_ns"]), delayed
-assert re.match(r"[\d.]+us of [\d.]+us an item came out of waiting in futex", words[0]), words
+assert re.match(r"[\d.]+us of [\d.]+us an item came out of .*waiting in futex", words[0]), words
 '
 critical='
 assert source == "bpf" and grew(delayed["on_cpu_ns"]), delayed
@@ -59,7 +64,7 @@ assert re.match(r"[\d.]+us injected an item are [\d.]+us more on a processor", w
 unasked='
 assert source == "proc" and d["evidence"]["limit"] and delayed["futex_ns"] is None
 assert grew(delayed["on_cpu_ns"]) and shrank(delayed["off_cpu_ns"]), delayed
-assert "came out of waiting off the processor" in words[0], words
+assert re.search("came out of .*waiting off the processor", words[0]), words
 names = [*delayed]
 for w in d["windows"]:
     assert [*w["evidence"]["delayed"]] == names, w

@@ -50,7 +50,7 @@ static void *producer(void *arg)
 	double us = sweep_param("make", 200);
 
 	sweep_pin(1);
-	for (;;) { /* as long as there is one who waits for work */
+	for (;;) {
 		sweep_spin(us);
 		produce();
 		queue_push();
@@ -58,24 +58,32 @@ static void *producer(void *arg)
 	return arg;
 }
 
-int sweep_queue(void)
+static void *consumer(void *arg)
 {
 	double us = sweep_param("take", 1000);
-	pthread_t thread;
 
-	queue.most = (unsigned int)sweep_param("room", 4);
-	sweep_truth("produce", 0, (us - sweep_param("make", 200)) * 1e3);
-	sweep_truth("consume", 1, 0);
-	if (pthread_create(&thread, NULL, producer, NULL))
-		return 2;
-	pthread_detach(thread);
-	printf("queue room %p\n", (void *)&queue.room);
-	victim_ready();
-	while (!victim_stop) {
+	sweep_pin(0);
+	for (;;) {
 		queue_pop();
 		sweep_spin(us);
 		consume();
 		item_done();
 	}
+	return arg;
+}
+
+int sweep_queue(void)
+{
+	double slack_us = sweep_param("take", 1000) - sweep_param("make", 200);
+	pthread_t thread;
+
+	queue.most = (unsigned int)sweep_param("room", 4);
+	sweep_truth("produce", 0, slack_us * 1e3);
+	sweep_truth("consume", 1, 0);
+	if (pthread_create(&thread, NULL, producer, NULL) ||
+	    pthread_create(&thread, NULL, consumer, NULL))
+		return 2;
+	victim_ready();
+	sweep_until_stopped();
 	return 0;
 }
