@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/text.h"
+#include "value.h"
 
 static const char form_hint[] =
 	"write MODULE:SYMBOL, with a delay as 5us after it; :NAME is a function of the main "
@@ -167,22 +168,56 @@ static int key_time(struct spec *spec, const char *value, const char *word, stru
 	return 0;
 }
 
+static int refuse_value(struct sb_err *err, const char *word, const char *why)
+{
+	return why ? refuse(err, "the key", word, why,
+			    "write arg=NAME:N or arg=NAME:N:TYPE for the Nth integer argument (1 "
+			    "to 6), "
+			    "ret, ret=TYPE or ret=NAME:TYPE for what is returned, and behind them "
+			    "sum=NAME; the types are i8 to i64, u8 to u64, ptr and bool") :
+		     0;
+}
+
+static int key_arg(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return refuse_value(err, word, value_arg(spec, value));
+}
+
+static int key_ret(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return refuse_value(err, word, value_ret(spec, value));
+}
+
+static int key_sum(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return refuse_value(err, word, value_sum(spec, value));
+}
+
 /* The keys: texts for help, completion and errors, and the function that reads the value. */
 static const struct key {
 	struct spec_key shown;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
+	enum { ONCE, MANY, ALONE } form; /* times a target; ALONE: once, and may lack its value */
 } keys[] = {
-	{ { "every", "N", "delay each Nth hit of a thread; all are counted" }, key_every },
-	{ { "start", "TIME", "begin that long after the session" }, key_start },
-	{ { "for", "TIME", "end that long after it began" }, key_for },
-	{ { "pid", "PID", "only in this process and its descendants" }, key_pid },
-	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread },
-	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" }, key_resume },
-	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
+	{ { "every", "N", "delay each Nth hit of a thread; all are counted" }, key_every, ONCE },
+	{ { "start", "TIME", "begin that long after the session" }, key_start, ONCE },
+	{ { "for", "TIME", "end that long after it began" }, key_for, ONCE },
+	{ { "pid", "PID", "only in this process and its descendants" }, key_pid, ONCE },
+	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread, ONCE },
+	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" },
+	  key_resume,
+	  ONCE },
+	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline, ONCE },
 	{ { "at", "entry|exit|both",
 	    "delay a function as it is called, as it returns, or half each" },
-	  key_at },
-	{ { "time", "yes|no", "measure how long its calls take" }, key_time },
+	  key_at,
+	  ONCE },
+	{ { "time", "yes|no", "measure how long its calls take" }, key_time, ONCE },
+	{ { "arg", "NAME:N[:TYPE]", "record the Nth integer argument of its calls" },
+	  key_arg,
+	  MANY },
+	{ { "ret", "[NAME:]TYPE", "record what they return; also: ret" }, key_ret, ALONE },
+	{ { "sum", "NAME", "add up that value over all calls" }, key_sum, MANY },
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
@@ -204,7 +239,7 @@ static int refuse_key(struct sb_err *err, const char *word, const char *why)
 				      i + 1 < N_KEYS ? ", " :
 						       " and ",
 				      keys[i].shown.name, keys[i].shown.arg);
-	snprintf(hint + n, sizeof(hint) - n, ", each once a target");
+	snprintf(hint + n, sizeof(hint) - n, "; arg= and sum= several times a target");
 	return refuse(err, "the key", word, why, hint);
 }
 
@@ -213,8 +248,9 @@ static size_t key_find(const char *word)
 {
 	size_t len = strcspn(word, "="), i;
 
-	for (i = 0; word[len] && i < N_KEYS; i++)
-		if (strlen(keys[i].shown.name) == len && !strncmp(word, keys[i].shown.name, len))
+	for (i = 0; i < N_KEYS; i++)
+		if (strlen(keys[i].shown.name) == len && !strncmp(word, keys[i].shown.name, len) &&
+		    (word[len] || keys[i].form == ALONE))
 			return i;
 	return N_KEYS;
 }
@@ -360,7 +396,7 @@ static int group_claim(struct group *group, size_t bit, const char *what, const 
 	if (group->seen & 1u << bit && bit == N_KEYS)
 		return refuse(group->err, what, word, "is given twice for one target",
 			      "one delay a target; several targets each take their own after them");
-	if (group->seen & 1u << bit)
+	if (group->seen & 1u << bit && keys[bit].form != MANY)
 		return refuse_key(group->err, word, "is given twice for one target");
 	group->seen |= 1u << bit;
 	return 0;
@@ -369,8 +405,11 @@ static int group_claim(struct group *group, size_t bit, const char *what, const 
 static int group_key(struct group *group, size_t key, const char *word)
 {
 	int rc = group_claim(group, key, "the key", word);
+	const char *equals = strchr(word, '=');
 
-	return rc ? rc : keys[key].read(group->spec, strchr(word, '=') + 1, word, group->err);
+	if (!rc)
+		rc = keys[key].read(group->spec, equals ? equals + 1 : NULL, word, group->err);
+	return rc ? rc : refuse_value(group->err, word, value_conflict(group->spec));
 }
 
 static int group_delay(struct group *group, const char *word)

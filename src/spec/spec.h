@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "src/base/err.h"
+#include "src/base/value.h"
 
 /*
  * The grammar of targets, delays and keys. No I/O except in spec_read_file() and spec_read_bytes():
@@ -15,7 +16,7 @@
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
- *	KEY	:= NAME "=" VALUE	by the table of keys: spec_key()
+ *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
  *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
  *
  * MODULE may be empty (the main executable) and may not hold a ':'. SYMBOL may hold any (C++ names:
@@ -33,6 +34,14 @@ enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
 #define SPEC_DELAY_MAX_NS 10000000000ull
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
+
+/* A value of a call: arg=NAME:N[:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
+struct spec_value {
+	char name[VALUE_NAME_SIZE];
+	uint8_t position; /* of an argument among those in integer registers, from 1; 0: ret */
+	enum value_type type;
+	bool sum;
+};
 
 struct spec {
 	char *text; /* the TARGET as typed */
@@ -52,6 +61,9 @@ struct spec {
 	enum spec_at at;   /* native: where it is delayed */
 	bool timed;	   /* how long its calls take, from entry to return */
 	bool time_given;   /* time= was typed */
+	/* Native: what is recorded of each call. With any, it is timed. */
+	struct spec_value value[VALUE_MAX];
+	size_t n_values;
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
 		    */
 };
