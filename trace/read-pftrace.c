@@ -14,7 +14,7 @@
 #include "src/base/json.h"
 #include "src/base/must.h"
 
-enum { IIDS_MAX = 2 << 20, FIELDS_MAX = 64 };
+enum { IIDS_MAX = 2 << 20, FIELDS_MAX = 64, VALUE_NAMES = 256 };
 
 /* A field's value: a number, or bytes. */
 struct field {
@@ -49,6 +49,7 @@ struct pf {
 	} * track;		 /* by id */
 	size_t n_tracks;
 	struct begun begun;
+	char value_name[VALUE_NAMES][VALUE_NAME_SIZE]; /* by iid, from ANNOTATION_VALUES on */
 	uint64_t begin_ns, begin_unix_ns;
 };
 
@@ -184,14 +185,28 @@ static int take_name(struct pf *pf, struct message m)
 	return ret;
 }
 
+static void take_value_name(struct pf *pf, struct message m)
+{
+	uint64_t iid = number_of(m, INTERNED_IID, 0);
+	char *name = text_of(m, INTERNED_TEXT);
+
+	if (name && iid >= ANNOTATION_VALUES && iid - ANNOTATION_VALUES < VALUE_NAMES &&
+	    value_name_ok(name, strlen(name)))
+		stpcpy(pf->value_name[iid - ANNOTATION_VALUES], name);
+	free(name);
+}
+
 static int take_interned(struct pf *pf, struct message m)
 {
 	struct field f;
 	int ret = 0;
 
-	while (ret == 0 && next_field(&m, &f))
+	while (ret == 0 && next_field(&m, &f)) {
 		if (f.is_bytes && f.number == INTERNED_NAME)
 			ret = take_name(pf, inside(&f));
+		else if (f.is_bytes && f.number == INTERNED_ANNOTATION)
+			take_value_name(pf, inside(&f));
+	}
 	return ret;
 }
 
@@ -315,21 +330,67 @@ static int take_instant(struct pf *pf, uint64_t ns, struct message event)
 	return ret;
 }
 
-static void take_true(struct message m, struct trace_span *span)
+/* False: the annotation has no name of a value. */
+static bool name_of_value(const struct pf *pf, struct message m, char name[VALUE_NAME_SIZE])
 {
-	uint64_t iid = number_of(m, ANNOTATION_IID, 0), n = number_of(m, ANNOTATION_NUMBER, 0);
+	uint64_t iid = number_of(m, ANNOTATION_IID, 0) - ANNOTATION_VALUES;
+	char *text = text_of(m, ANNOTATION_NAME);
+	bool ok = text ? value_name_ok(text, strlen(text)) :
+			 iid < VALUE_NAMES && pf->value_name[iid][0];
+
+	if (ok)
+		stpcpy(name, text ? text : pf->value_name[iid]);
+	free(text);
+	return ok;
+}
+
+static void take_value(const struct pf *pf, struct message m, struct trace_value *value,
+		       uint32_t *n)
+{
+	static const enum value_type types[] = {
+		[ANNOTATION_BOOL] = VALUE_BOOL,
+		[ANNOTATION_NUMBER] = VALUE_U64,
+		[ANNOTATION_SIGNED] = VALUE_I64,
+		[ANNOTATION_POINTER] = VALUE_PTR,
+	};
+	struct trace_value *v = &value[*n];
+	struct field f;
+
+	if (*n == VALUE_MAX)
+		return;
+	*v = (struct trace_value){ 0 };
+	if (!name_of_value(pf, m, v->name))
+		return;
+	while (next_field(&m, &f)) {
+		if (f.is_bytes || f.number < ANNOTATION_BOOL || f.number > ANNOTATION_POINTER ||
+		    f.number == ANNOTATION_TEXT)
+			continue;
+		v->type = types[f.number];
+		v->value = value_extend(v->type, f.n);
+		v->known = true;
+	}
+	++*n;
+}
+
+static void take_annotation(const struct pf *pf, struct message m, struct trace_span *span,
+			    struct trace_value *value)
+{
+	uint64_t iid = number_of(m, ANNOTATION_IID, 0);
 
 	if (iid == ANNOTATION_START)
-		span->start_ns = n;
-	if (iid == ANNOTATION_DUR)
-		span->dur_ns = n;
+		span->start_ns = number_of(m, ANNOTATION_NUMBER, 0);
+	else if (iid == ANNOTATION_DUR)
+		span->dur_ns = number_of(m, ANNOTATION_NUMBER, 0);
+	else
+		take_value(pf, m, value, &span->n_values);
 }
 
 static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message event)
 {
 	struct begun begun = pf->begun;
 	uint32_t id = (uint32_t)track;
-	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns };
+	struct trace_value value[VALUE_MAX];
+	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns, .value = value };
 	struct field f;
 
 	pf->begun.any = false;
@@ -340,7 +401,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	}
 	while (next_field(&event, &f))
 		if (f.is_bytes && f.number == EVENT_ANNOTATION)
-			take_true(inside(&f), &span);
+			take_annotation(pf, inside(&f), &span, value);
 	span.start_ns += pf->r->begin_ns;
 	span.thread = pf->track[id].thread;
 	span.function = pf->name[begun.iid].function;

@@ -43,6 +43,17 @@ bool value_name_ok(const char *name, size_t len)
 	return len && len < VALUE_NAME_SIZE;
 }
 
+bool value_name_taken(const char *name)
+{
+	static const char *const taken[] = { "module", "python",   "thread", "tid",
+					     "lane",   "start_ns", "dur_ns" };
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
+		if (!strcmp(name, taken[i]))
+			return true;
+	return false;
+}
+
 unsigned int value_bits(enum value_type type)
 {
 	return types[type].bits;

@@ -39,6 +39,9 @@ enum value_type value_type_find(const char *name, size_t len);
 /* A letter or '_', then letters, digits and '_', less than VALUE_NAME_SIZE. */
 bool value_name_ok(const char *name, size_t len);
 
+/* A name that the arguments of events in trace files have already. */
+bool value_name_taken(const char *name);
+
 unsigned int value_bits(enum value_type type);
 bool value_signed(enum value_type type);
 

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "evidence/evidence.h"
 #include "src/base/err.h"
+#include "src/base/value.h"
 
 /*
  * The result of a run, as plain data. The session fills it, whatever the backend; the writers
@@ -40,6 +41,17 @@ struct result_bucket {
 	uint64_t from_ns, to_ns, calls;
 };
 
+/* An argument, or what is returned, that is recorded of each call (arg=, ret). */
+struct result_value {
+	char name[VALUE_NAME_SIZE];
+	uint8_t position; /* of an argument, from 1; 0: what is returned */
+	enum value_type type;
+	bool summed;	    /* sum=: only then the rest is known */
+	bool sum_known;	    /* false: larger than 64 bits hold */
+	uint64_t sum;	    /* of the values that are not negative */
+	uint64_t sum_calls; /* the number of those */
+};
+
 /*
  * How long calls took, of a target with time=yes: from entry to return, without the delays that the
  * calls were given themselves and without the measurement. Quantiles are exact within 3 %.
@@ -55,6 +67,8 @@ struct result_times {
 	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
 	struct result_bucket *bucket;			 /* those with calls, in order */
 	size_t n_buckets;
+	struct result_value value[VALUE_MAX]; /* not of single functions */
+	size_t n_values;
 };
 
 struct result_site {

@@ -294,6 +294,20 @@ void target_show(const struct target *t, struct session_target *out)
 
 static const char *const at_names[] = { [SPEC_AT_EXIT] = "exit", [SPEC_AT_BOTH] = "both" };
 
+void target_values(const struct spec *spec, struct result_times *times)
+{
+	times->n_values = spec->n_values;
+	for (size_t i = 0; i < spec->n_values; i++) {
+		const struct spec_value *v = &spec->value[i];
+		struct result_value *to = &times->value[i];
+
+		memcpy(to->name, v->name, sizeof(to->name));
+		to->position = v->position;
+		to->type = v->type;
+		to->summed = v->sum;
+	}
+}
+
 void target_fill(const struct target *t, struct result_target *rt)
 {
 	rt->spec = text_dup(t->spec->text);
@@ -303,6 +317,7 @@ void target_fill(const struct target *t, struct result_target *rt)
 	rt->active_s = (double)t->active_ns / 1e9;
 	rt->at = at_names[t->spec->at] ? text_dup(at_names[t->spec->at]) : NULL;
 	rt->timed = t->spec->timed;
+	target_values(t->spec, &rt->times);
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 	for (size_t i = 0; i < t->n_untimed; i++)

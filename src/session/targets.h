@@ -81,6 +81,8 @@ void target_show(const struct target *t, struct session_target *out);
  * target_outcome(): the outcome, once counts and sites are filled. target_list(), for `list`: all
  * of it, from its sites. */
 void target_fill(const struct target *t, struct result_target *rt);
+/* The values that a target records of its calls, without their sums. */
+void target_values(const struct spec *spec, struct result_times *times);
 void target_outcome(const struct target *t, struct result_target *rt);
 /* False: there is no single figure of the given delay, and rt->given.reason says why. */
 bool target_has_given(const struct target *t, struct result_target *rt);

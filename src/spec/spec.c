@@ -255,6 +255,11 @@ static size_t key_find(const char *word)
 	return N_KEYS;
 }
 
+bool spec_is_key(const char *word)
+{
+	return key_find(word) < N_KEYS;
+}
+
 /* Targets */
 
 static void spec_free(struct spec *spec)

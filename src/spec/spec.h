@@ -76,6 +76,9 @@ struct spec_key {
 /* Row i of the table of keys; NULL: past the end. */
 const struct spec_key *spec_key(size_t i);
 
+/* Is the word a key, with its value or one that needs none? */
+bool spec_is_key(const char *word);
+
 struct spec_list {
 	struct spec *spec;
 	size_t count;

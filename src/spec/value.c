@@ -34,6 +34,8 @@ static const char *add(struct spec *spec, const char *name, size_t len, uint8_t 
 		return "names no value: a name has up to 31 letters, digits and '_', no digit "
 		       "first";
 	memcpy(value.name, name, len);
+	if (value_name_taken(value.name))
+		return "has a name that the events of traces use themselves";
 	if (type)
 		value.type = value_type_find(type, strlen(type));
 	if (value.type == VALUE_TYPES)

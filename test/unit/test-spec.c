@@ -143,6 +143,7 @@ static void test_wrong_values_are_refused_with_the_reason(void **state)
 		{ "a:b|arg=1x:1", "arg=1x:1", "names no value" },
 		{ "a:b|arg=a-b:1", "arg=a-b:1", "names no value" },
 		{ "a:b|arg=a2345678901234567890123456789012:1", "arg=a2", "names no value" },
+		{ "a:b|arg=thread:1", "arg=thread:1", "use themselves" },
 		{ "a:b|arg=x:1:", "arg=x:1:", "unknown type" },
 		{ "a:b|arg=x:1:int", "arg=x:1:int", "unknown type" },
 		{ "a:b|arg=x:1:i320", "arg=x:1:i320", "unknown type" },

@@ -132,6 +132,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			.addr = rs->addr,
 			.func = rs->func,
 			.size = rs->size,
+			.values = spec->n_values,
 		};
 
 		if (rs->addr == bell_address(f)) {

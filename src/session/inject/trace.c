@@ -41,7 +41,7 @@ struct traced_page {
 /* A name, until it has been declared. */
 struct named {
 	char *name, *module;
-	bool declared;
+	bool declared, valued; /* valued: and the names of its values */
 };
 
 struct traced_process {
@@ -74,8 +74,12 @@ struct tracing {
 	struct unnamed *unnamed;
 	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
 	uint64_t reclaimed_ns;
-	struct trace_bytes declared, spans; /* to be written, in this order */
-	struct trace_span *span;	    /* of one chunk */
+	struct trace_bytes declared, spans;	  /* to be written, in this order */
+	struct trace_plain *span;		  /* of one chunk, without values ... */
+	struct trace_valued *valued;		  /* ... and with */
+	uint32_t returned[SB_PAGE_SPAN_BITS + 1]; /* by target: bits of its values that are what is
+						     returned */
+	struct trace_values values[SB_PAGE_SPAN_BITS + 1]; /* by target; n: 0, or not declared */
 	struct tracing_sums sums;
 };
 
@@ -188,6 +192,18 @@ static uint32_t function_of(const struct pass *p, const struct sb_page_event *ev
 	return named_id(t, &t->target[event->span_bit], TARGETS_FROM + event->span_bit);
 }
 
+/* The names of a function's values, before its first call. */
+static void declare_values(struct tracing *t, uint32_t function, uint8_t bit)
+{
+	struct named *n = function < TARGETS_FROM ? &t->function[function - 1] : &t->target[bit];
+
+	if (!n->valued) {
+		t->values[bit].function = function;
+		trace_put_values(&t->declared, &t->values[bit]);
+	}
+	n->valued = true;
+}
+
 /* ---- threads ---- */
 
 static pid_t pid_of(const struct traced_page *p, uint32_t proc)
@@ -267,35 +283,79 @@ static uint64_t length_of(const struct tracing *t, const struct sb_page_event *e
 	return trace_clock_ns(&t->clk, end) - start_ns;
 }
 
-static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
-		   size_t n)
+/* Spans keep their order: those that were collected of one kind go before the next of the other. */
+struct runs {
+	size_t plain, valued;
+};
+
+static void put_run(struct tracing *t, struct runs *run)
+{
+	trace_put_spans(&t->spans, t->span, run->plain);
+	trace_put_valued(&t->spans, t->valued, run->valued);
+	*run = (struct runs){ 0 };
+}
+
+static const struct trace_values *values_of(const struct tracing *t, const struct page_event *e)
+{
+	return e->event.kind == SB_EVENT_CALL && e->event.more &&
+			       e->event.span_bit <= SB_PAGE_SPAN_BITS &&
+			       t->values[e->event.span_bit].n ?
+		       &t->values[e->event.span_bit] :
+		       NULL;
+}
+
+/* A call that ended with a jump to another function has returned nothing itself. */
+static uint32_t unknown_of(const struct tracing *t, const struct page_event *e)
+{
+	return e->event.returned ? 0 : t->returned[e->event.span_bit];
+}
+
+static void add_span(struct tracing *t, struct runs *run, const struct trace_plain *span,
+		     const struct page_event *e)
+{
+	const struct trace_values *values = values_of(t, e);
+	struct trace_valued *to = &t->valued[run->valued];
+
+	if (values ? run->plain : run->valued) {
+		put_run(t, run);
+		to = t->valued;
+	}
+	if (!values) {
+		t->span[run->plain++] = *span;
+		return;
+	}
+	run->valued++;
+	declare_values(t, span->function, e->event.span_bit);
+	*to = (struct trace_valued){ .plain = *span, .unknown = unknown_of(t, e) };
+	memcpy(to->value, e->value, 2 * sizeof(*e->value) * e->event.more);
+}
+
+static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
 {
 	const struct pass *p = ctx;
 	struct tracing *t = p->t;
 	pid_t pid = pid_of(p->page, proc);
-	size_t m = 0;
+	struct runs run = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		struct trace_track *track = track_of(t, pid, owner, event[i].start);
-		uint32_t function = function_of(p, &event[i]);
-		uint64_t start = trace_clock_ns(&t->clk, event[i].start);
-		bool delay = event[i].kind == SB_EVENT_DELAY;
+		const struct sb_page_event *event = &e[i].event;
+		struct trace_track *track = track_of(t, pid, owner, event->start);
+		struct trace_plain span = { .function = function_of(p, event) };
+		bool delay = event->kind == SB_EVENT_DELAY;
 
-		if (!function) {
+		if (!span.function) {
 			t->sums.lost++;
 			continue;
 		}
 		declare_thread(t, track);
-		t->span[m++] = (struct trace_span){
-			.start_ns = start,
-			.dur_ns = length_of(t, &event[i], start),
-			.thread = track->id,
-			.function = function,
-			.kind = delay ? TRACE_DELAY : TRACE_CALL,
-		};
+		span.start_ns = trace_clock_ns(&t->clk, event->start);
+		span.dur_ns = length_of(t, event, span.start_ns);
+		span.thread = track->id;
+		span.kind = delay ? TRACE_DELAY : TRACE_CALL;
+		add_span(t, &run, &span, &e[i]);
 		*(delay ? &t->sums.delays : &t->sums.calls) += 1;
 	}
-	trace_put_spans(&t->spans, t->span, m);
+	put_run(t, &run);
 }
 
 static const struct page_trace_ops ops = { ready, events, dead };
@@ -399,6 +459,7 @@ struct tracing *tracing_open(const struct tracing_config *cfg)
 
 	t->cfg = *cfg;
 	t->span = must_calloc(SB_PAGE_EVENTS, sizeof(*t->span));
+	t->valued = must_calloc(SB_PAGE_EVENTS, sizeof(*t->valued));
 	trace_clock_open(&t->clk, cfg->clk->ticks_per_ns);
 	put_begin(t);
 	pthread_mutex_init(&t->lock, NULL);
@@ -411,6 +472,7 @@ struct tracing *tracing_open(const struct tracing_config *cfg)
 	trace_clock_free(&t->clk);
 	free(t->declared.data);
 	free(t->span);
+	free(t->valued);
 	free(t);
 	return NULL;
 }
@@ -502,7 +564,8 @@ static void name(struct named *n, const char *text, const char *module)
 {
 	free(n->name);
 	free(n->module);
-	*n = (struct named){ must_strdup(text), module ? must_strdup(module) : NULL, n->declared };
+	n->name = must_strdup(text);
+	n->module = module ? must_strdup(module) : NULL;
 }
 
 void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char *module)
@@ -510,6 +573,18 @@ void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char
 	pthread_mutex_lock(&t->lock);
 	if (bit <= SB_PAGE_SPAN_BITS)
 		name(&t->target[bit], text, module);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
+		    uint32_t returned)
+{
+	pthread_mutex_lock(&t->lock);
+	if (bit <= SB_PAGE_SPAN_BITS) {
+		t->values[bit] = *values;
+		t->returned[bit] = returned;
+		t->target[bit].valued = false;
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -568,5 +643,6 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	free(t->declared.data);
 	free(t->spans.data);
 	free(t->span);
+	free(t->valued);
 	free(t);
 }

@@ -49,6 +49,12 @@ void tracing_process(struct tracing *t, pid_t pid, const char *name);
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);
 void tracing_function(struct tracing *t, uint32_t number, const char *name, const char *module);
 
+/* The values of the calls of the target with this span_bit; returned: bits of those that are what
+ * is returned. */
+struct trace_values;
+void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
+		    uint32_t returned);
+
 struct tracing_sums {
 	uint64_t calls, delays; /* recorded */
 	uint64_t lost, unseen, filtered;
