@@ -310,8 +310,8 @@ static void put_sums(const struct page *p, const json_t *targets)
 		json_array_foreach(json_object_get(json_object_get(t, "spans"), "values"), k, value)
 		{
 			if (!any && json_object_get(value, "sum"))
-				head(p, "sbinject_value", "counter", NULL,
-				     "Arguments or results of the calls, added up (sum=).");
+				page_head(p, "sbinject_value", "counter", NULL,
+					  "Arguments or results of the calls, added up (sum=).");
 			any |= json_object_get(value, "sum") != NULL;
 			put_sum(p, t, value, k);
 		}
