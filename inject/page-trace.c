@@ -199,16 +199,13 @@ static uint64_t ticks_of(const struct sb_page_chunk *m, uint32_t i)
 	return __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE);
 }
 
-/* Is it a complete event? A place with values goes with the one before it, which may not be so yet.
- */
-static bool is_complete(const struct sb_page_chunk *m, uint32_t i)
+/* A place with values goes with the event before it, which may not be complete yet. */
+static bool is_complete(uint64_t ticks)
 {
-	uint64_t ticks = ticks_of(m, i);
-
 	return ticks && ticks != SB_EVENT_MORE;
 }
 
-/* The values behind the complete event of place i, which it was the last of to be written. */
+/* The values behind the complete event of place i, which was written after them. */
 static void copy_values(struct chunk *c, const struct sb_page_chunk *m, uint32_t i,
 			struct page_event *to)
 {
@@ -234,11 +231,11 @@ static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct
 	size_t n = 0;
 
 	for (uint32_t i = c->low; i < used; i++) {
-		if (is_taken(c, i) || !is_complete(m, i))
+		if (is_taken(c, i) || !is_complete(ticks_of(m, i)))
 			continue;
 		to[n].event = m->event[i];
 		take_place(c, i);
-		if (!to[n].event.ticks || to[n].event.ticks == UINT64_MAX)
+		if (!is_complete(to[n].event.ticks) || to[n].event.ticks == UINT64_MAX)
 			continue;
 		copy_values(c, m, i, &to[n]);
 		n++;
@@ -262,7 +259,7 @@ static uint64_t first_of(const struct chunk *c, const struct sb_page_chunk *m)
 	uint32_t used = used_of(m);
 
 	for (uint32_t i = c->low; i < used; i++)
-		if (!is_taken(c, i) && is_complete(m, i))
+		if (!is_taken(c, i) && is_complete(ticks_of(m, i)))
 			return m->event[i].start | 1;
 	return 0;
 }

@@ -27,8 +27,7 @@ struct trace_file {
 	struct trace_bytes bytes;
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
-	struct trace_values **values; /* by function's id; NULL: its calls have none */
-	size_t n_values;
+	struct trace_values values[TRACE_VALUE_SETS];
 	uint64_t spans; /* written */
 	bool begun;	/* trace_file_begin() was called */
 	bool ended;	/* the tracer sent its end */
@@ -118,19 +117,13 @@ static void declare(struct trace_file *f, uint32_t type, const char *payload, si
 
 static void declare_values(struct trace_file *f, const char *payload, size_t size)
 {
-	struct trace_values *v = must_calloc(1, sizeof(*v));
+	struct trace_values v;
 
-	if (size == sizeof(*v))
-		memcpy(v, payload, sizeof(*v));
-	if (v->function >= f->n_values) {
-		size_t want = (size_t)v->function + 1;
-
-		f->values = must_realloc(f->values, want * sizeof(*f->values));
-		memset(f->values + f->n_values, 0, (want - f->n_values) * sizeof(*f->values));
-		f->n_values = want;
-	}
-	free(f->values[v->function]);
-	f->values[v->function] = v;
+	if (size != sizeof(v))
+		return;
+	memcpy(&v, payload, sizeof(v));
+	if (v.set < TRACE_VALUE_SETS && v.n <= VALUE_MAX)
+		f->values[v.set] = v;
 }
 
 static void write_span(struct trace_file *f, const struct trace_plain *plain,
@@ -170,8 +163,8 @@ static void valued_spans(struct trace_file *f, const char *payload, size_t size)
 		uint32_t n = 0;
 
 		memcpy(&span, payload + at, sizeof(span));
-		v = span.plain.function < f->n_values ? f->values[span.plain.function] : NULL;
-		for (; v && n < v->n && n < VALUE_MAX; n++) {
+		v = &f->values[span.set % TRACE_VALUE_SETS];
+		for (; n < v->n; n++) {
 			memcpy(value[n].name, v->value[n].name, sizeof(value[n].name));
 			value[n].type = v->value[n].type;
 			value[n].known = !(span.unknown >> n & 1);
@@ -322,9 +315,6 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 		ret = err_set(err, SB_EINTERNAL,
 			      "the trace has %llu records of %llu: do not rely on it",
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
-	for (size_t i = 0; i < f->n_values; i++)
-		free(f->values[i]);
-	free(f->values);
 	free(f->bytes.data);
 	free(f);
 	return ret;

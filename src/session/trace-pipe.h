@@ -19,7 +19,7 @@ enum trace_message_type {
 	TRACE_MESSAGE_PROCESS,	 /* struct trace_declared, name */
 	TRACE_MESSAGE_THREAD,	 /* the same */
 	TRACE_MESSAGE_FUNCTION,	 /* the same, and the module's name */
-	TRACE_MESSAGE_VALUES,	 /* struct trace_values: of a function declared before */
+	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
 	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
 	TRACE_MESSAGE_END,	 /* struct trace_end */
@@ -43,9 +43,11 @@ struct trace_declared {
 	uint32_t python;
 };
 
-/* The values of a function's calls. */
+enum { TRACE_VALUE_SETS = 64 };
+
+/* The values of a target's calls: those of each struct trace_valued with the number `set`. */
 struct trace_values {
-	uint32_t function, n;
+	uint32_t set, n; /* below TRACE_VALUE_SETS */
 	struct {
 		char name[VALUE_NAME_SIZE];
 		uint32_t type; /* enum value_type */
@@ -58,10 +60,10 @@ struct trace_plain {
 	uint32_t thread, function, kind, reserved;
 };
 
-/* ... with values, raw, in the order of the function's. */
+/* ... with values, raw, in the order of its set. */
 struct trace_valued {
 	struct trace_plain plain;
-	uint32_t unknown, reserved; /* bits of values that are not known */
+	uint32_t set, unknown; /* unknown: bits of values that are not known */
 	uint64_t value[VALUE_MAX];
 };
 

@@ -90,9 +90,9 @@ stub_spills:
 /*
  * A site. The word that it passes to the slow path in eax says what the site is: KIND_OPEN, the
  * entry of a function that is timed; KIND_CLOSE, one of its exits; with either, what is done with the
- * call's values; in its second byte, the distance
- * from rsp to the function's return address; above that, the number of the function among those
- * whose calls are also timed by themselves, 0: none. stub.c fills it in.
+ * call's values; in its second byte, the distance from rsp to the function's return address; above
+ * that, the number of the function among those whose calls are also timed by themselves, 0: none.
+ * stub.c fills it in.
  *
  * own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
  * keep the arithmetic flags. mid: step over the red zone. each: count in the function's own counter

@@ -266,14 +266,17 @@ void counts_from_sums(const struct inject_session *s, size_t target, const struc
 void own_init(struct inject_session *s, size_t target);
 
 /* Adds how long a target's calls took in a living process. */
-/* values.c: the values of a target's calls, as its cells have them; their cost, once it has any. */
+void record_spans(const struct record *rec, size_t target, struct page_spans *spans);
+
+/*
+ * values.c: the values of a target's calls (arg=, ret, sum=), as its cells, traces and the result
+ * have them. values_measure(): what they cost, at the first target that has any.
+ */
 void values_setting(const struct spec *spec, uint16_t value[SB_PAGE_VALUES]);
 void values_measure(struct inject_session *s, const struct spec *spec);
 void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec);
 void values_times(const struct spec *spec, const struct page_spans *spans,
 		  struct result_times *out);
-
-void record_spans(const struct record *rec, size_t target, struct page_spans *spans);
 
 /* window.c: writes settings into control pages. */
 void window_apply(struct inject_session *s, struct record *rec); /* of all targets */

@@ -38,10 +38,12 @@ struct traced_page {
 	uint64_t notes_at;
 };
 
+_Static_assert(SB_PAGE_SPAN_BITS < TRACE_VALUE_SETS, "a set of values for each target");
+
 /* A name, until it has been declared. */
 struct named {
 	char *name, *module;
-	bool declared, valued; /* valued: and the names of its values */
+	bool declared;
 };
 
 struct traced_process {
@@ -79,7 +81,8 @@ struct tracing {
 	struct trace_valued *valued;		  /* ... and with */
 	uint32_t returned[SB_PAGE_SPAN_BITS + 1]; /* by target: bits of its values that are what is
 						     returned */
-	struct trace_values values[SB_PAGE_SPAN_BITS + 1]; /* by target; n: 0, or not declared */
+	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
+	bool named[TRACE_VALUE_SETS];		      /* these were declared */
 	struct tracing_sums sums;
 };
 
@@ -192,16 +195,12 @@ static uint32_t function_of(const struct pass *p, const struct sb_page_event *ev
 	return named_id(t, &t->target[event->span_bit], TARGETS_FROM + event->span_bit);
 }
 
-/* The names of a function's values, before its first call. */
-static void declare_values(struct tracing *t, uint32_t function, uint8_t bit)
+/* The names of a target's values, before its first call. */
+static void declare_values(struct tracing *t, uint8_t bit)
 {
-	struct named *n = function < TARGETS_FROM ? &t->function[function - 1] : &t->target[bit];
-
-	if (!n->valued) {
-		t->values[bit].function = function;
+	if (!t->named[bit])
 		trace_put_values(&t->declared, &t->values[bit]);
-	}
-	n->valued = true;
+	t->named[bit] = true;
 }
 
 /* ---- threads ---- */
@@ -304,10 +303,15 @@ static const struct trace_values *values_of(const struct tracing *t, const struc
 		       NULL;
 }
 
-/* A call that ended with a jump to another function has returned nothing itself. */
+/*
+ * A call that ended with a jump to another function has returned nothing itself. A stub writes all
+ * values of a target; what is in the page may be less.
+ */
 static uint32_t unknown_of(const struct tracing *t, const struct page_event *e)
 {
-	return e->event.returned ? 0 : t->returned[e->event.span_bit];
+	uint32_t missing = ~0u << 2 * e->event.more;
+
+	return missing | (e->event.returned ? 0 : t->returned[e->event.span_bit]);
 }
 
 static void add_span(struct tracing *t, struct runs *run, const struct trace_plain *span,
@@ -325,8 +329,10 @@ static void add_span(struct tracing *t, struct runs *run, const struct trace_pla
 		return;
 	}
 	run->valued++;
-	declare_values(t, span->function, e->event.span_bit);
-	*to = (struct trace_valued){ .plain = *span, .unknown = unknown_of(t, e) };
+	declare_values(t, e->event.span_bit);
+	*to = (struct trace_valued){ .plain = *span,
+				     .set = e->event.span_bit,
+				     .unknown = unknown_of(t, e) };
 	memcpy(to->value, e->value, 2 * sizeof(*e->value) * e->event.more);
 }
 
@@ -582,8 +588,8 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 	pthread_mutex_lock(&t->lock);
 	if (bit <= SB_PAGE_SPAN_BITS) {
 		t->values[bit] = *values;
+		t->values[bit].set = bit;
 		t->returned[bit] = returned;
-		t->target[bit].valued = false;
 	}
 	pthread_mutex_unlock(&t->lock);
 }

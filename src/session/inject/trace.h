@@ -16,6 +16,7 @@
  * The session's thread calls the functions below. They copy what they are given.
  */
 struct tracing;
+struct trace_values;
 
 struct tracing_config {
 	int fd; /* the pipe; owned from here on */
@@ -51,7 +52,6 @@ void tracing_function(struct tracing *t, uint32_t number, const char *name, cons
 
 /* The values of the calls of the target with this span_bit; returned: bits of those that are what
  * is returned. */
-struct trace_values;
 void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
 		    uint32_t returned);
 
