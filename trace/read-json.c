@@ -170,18 +170,12 @@ static void take_values(const json_t *args, struct trace_value *value, struct tr
 	const char *name;
 	json_t *member;
 
-	span->value = value;
 	json_object_foreach((json_t *)args, name, member)
 	{
 		struct trace_value v = { 0 };
 
-		if (span->n_values == VALUE_MAX)
-			return;
-		if (!value_name_ok(name, strlen(name)) || value_name_taken(name) ||
-		    !value_of(member, &v))
-			continue;
-		stpcpy(v.name, name);
-		value[span->n_values++] = v;
+		if (value_of(member, &v))
+			decl_value(span, value, name, &v);
 	}
 }
 

@@ -330,46 +330,44 @@ static int take_instant(struct pf *pf, uint64_t ns, struct message event)
 	return ret;
 }
 
-/* False: the annotation has no name of a value. */
-static bool name_of_value(const struct pf *pf, struct message m, char name[VALUE_NAME_SIZE])
+/* False: the annotation holds no value that write-pftrace.c writes. */
+static bool value_of(struct message m, struct trace_value *v)
 {
-	uint64_t iid = number_of(m, ANNOTATION_IID, 0) - ANNOTATION_VALUES;
-	char *text = text_of(m, ANNOTATION_NAME);
-	bool ok = text ? value_name_ok(text, strlen(text)) :
-			 iid < VALUE_NAMES && pf->value_name[iid][0];
-
-	if (ok)
-		stpcpy(name, text ? text : pf->value_name[iid]);
-	free(text);
-	return ok;
-}
-
-static void take_value(const struct pf *pf, struct message m, struct trace_value *value,
-		       uint32_t *n)
-{
-	static const enum value_type types[] = {
-		[ANNOTATION_BOOL] = VALUE_BOOL,
-		[ANNOTATION_NUMBER] = VALUE_U64,
-		[ANNOTATION_SIGNED] = VALUE_I64,
-		[ANNOTATION_POINTER] = VALUE_PTR,
+	static const struct {
+		bool is_value;
+		enum value_type type;
+	} fields[] = {
+		[ANNOTATION_BOOL] = { true, VALUE_BOOL },
+		[ANNOTATION_NUMBER] = { true, VALUE_U64 },
+		[ANNOTATION_SIGNED] = { true, VALUE_I64 },
+		[ANNOTATION_POINTER] = { true, VALUE_PTR },
 	};
-	struct trace_value *v = &value[*n];
 	struct field f;
 
-	if (*n == VALUE_MAX)
-		return;
 	*v = (struct trace_value){ 0 };
-	if (!name_of_value(pf, m, v->name))
-		return;
+	if (find(m, ANNOTATION_TEXT, true, &f))
+		return f.len == strlen(TRACE_UNKNOWN) && !memcmp(f.bytes, TRACE_UNKNOWN, f.len);
 	while (next_field(&m, &f)) {
-		if (f.is_bytes || f.number < ANNOTATION_BOOL || f.number > ANNOTATION_POINTER ||
-		    f.number == ANNOTATION_TEXT)
+		if (f.is_bytes || f.number >= sizeof(fields) / sizeof(*fields) ||
+		    !fields[f.number].is_value)
 			continue;
-		v->type = types[f.number];
+		v->type = fields[f.number].type;
 		v->value = value_extend(v->type, f.n);
 		v->known = true;
 	}
-	++*n;
+	return v->known;
+}
+
+static void take_value(const struct pf *pf, struct message m, struct trace_value *room,
+		       struct trace_span *span)
+{
+	uint64_t iid = number_of(m, ANNOTATION_IID, 0) - ANNOTATION_VALUES;
+	char *name = text_of(m, ANNOTATION_NAME);
+	struct trace_value v;
+
+	if (value_of(m, &v) && (name || iid < VALUE_NAMES))
+		decl_value(span, room, name ? name : pf->value_name[iid], &v);
+	free(name);
 }
 
 static void take_annotation(const struct pf *pf, struct message m, struct trace_span *span,
@@ -382,7 +380,7 @@ static void take_annotation(const struct pf *pf, struct message m, struct trace_
 	else if (iid == ANNOTATION_DUR)
 		span->dur_ns = number_of(m, ANNOTATION_NUMBER, 0);
 	else
-		take_value(pf, m, value, &span->n_values);
+		take_value(pf, m, value, span);
 }
 
 static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message event)
@@ -390,7 +388,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	struct begun begun = pf->begun;
 	uint32_t id = (uint32_t)track;
 	struct trace_value value[VALUE_MAX];
-	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns, .value = value };
+	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns };
 	struct field f;
 
 	pf->begun.any = false;

@@ -280,6 +280,60 @@ static void test_values_are_kept(void **state)
 	}
 }
 
+/* Of a span with these values, those that are read. */
+static int take_known(void *ctx, const struct trace_span *span)
+{
+	char *at = ctx;
+
+	for (uint32_t i = 0; i < span->n_values; i++)
+		at += sprintf(at, "%s=%d ", span->value[i].name, (int)span->value[i].value);
+	return 0;
+}
+
+/* `from`, found in the file, becomes `to`: as another program would have written it. */
+static void check_read(const struct trace_value value[VALUE_MAX], const char from[4],
+		       const char to[4], const char *wanted)
+{
+	const struct trace_sink sink = { .span = take_known };
+	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, VALUE_MAX, value };
+	struct trace_writer *w;
+	struct trace_reading reading;
+	struct sb_err err = { 0 };
+	char file[4096], known[256] = "", *at;
+	int fd = trace_memory();
+	ssize_t n;
+
+	w = trace_start(fd, TRACE_PFTRACE);
+	trace_write_process(w, &(struct trace_process){ 7, "p" });
+	trace_write_thread(w, &(struct trace_thread){ 1, 7, 7, "t" });
+	trace_write_function(w, &(struct trace_function){ 1, false, "f", "m" });
+	assert_int_equal(trace_write_span(w, &span), 0);
+	close_all(w, 1);
+	n = pread(fd, file, sizeof(file), 0);
+	at = memmem(file, (size_t)n, from, 4);
+	assert_non_null(at);
+	assert_int_equal(pwrite(fd, to, 4, at - file), 4);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(trace_read(fd, "t", &sink, known, &reading, &err), 0);
+	assert_string_equal(known, wanted);
+	close(fd);
+}
+
+/* A name that events use, one twice, a number of another type: none of them is a value. */
+static void test_values_of_others_are_checked(void **state)
+{
+	static const struct trace_value value[VALUE_MAX] = { { "thread", VALUE_I64, true, 1 },
+							     { "fd", VALUE_I64, true, 2 },
+							     { "fd", VALUE_I64, true, 3 },
+							     { "x", VALUE_I64, true, 4 } };
+	/* The number of the name x, and the fields of a signed number and of a double. */
+	static const char x[] = { 8, 5, 4 << 3, 4 }, real[] = { 8, 5, 5 << 3, 4 };
+
+	(void)state;
+	check_read(value, x, x, "fd=2 x=4 ");
+	check_read(value, x, real, "fd=2 ");
+}
+
 /* ---- viewers: nested, whatever the durations ---- */
 
 struct drawn {
@@ -717,6 +771,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_values_are_kept),
+		cmocka_unit_test(test_values_of_others_are_checked),
 		cmocka_unit_test(test_callers_that_seem_shorter_hold_their_calls),
 		cmocka_unit_test(test_calls_that_cross_get_lanes_of_their_own),
 		cmocka_unit_test(test_a_caller_that_begins_with_its_call_is_around_it),
