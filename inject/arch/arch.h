@@ -200,6 +200,12 @@ struct arch {
 	bool (*context_next)(const uint8_t *buf, size_t len, size_t *at, struct arch_regs *regs);
 	void (*context_store)(uint8_t *bytes, const struct arch_regs *regs);
 	/*
+	 * Are the registers at buf[at] the remains of a frame, with a later one over a part of
+	 * them? buf is what lies at addr, ARCH_FRAME_MAX before and behind them. A frame leaves out
+	 * some of its bytes (siginfo without SA_SIGINFO), in which those of an older one remain.
+	 */
+	bool (*context_covered)(const uint8_t *buf, size_t len, uint64_t addr, size_t at);
+	/*
 	 * Registers for a system call at the gadget, on the stack prepared by build_frame().
 	 * defer_syscall() turns it into rt_sigreturn, until it has been entered; enter_syscall(),
 	 * at its entry, sets the intended number; -1: none, the kernel skips it.
