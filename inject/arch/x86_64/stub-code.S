@@ -642,6 +642,7 @@ stub_common:
 .Lstamp:
 	testb	$KIND_KEEP, -96(%rsp)
 	jnz	.Lkeep
+.Lstamp_kept:
 	mov	%rdx, %rcx
 	rdtsc
 	shl	$32, %rdx
@@ -649,7 +650,6 @@ stub_common:
 	mov	%rax, CALL_START(%rcx)
 	xor	%r10, %rax
 	imul	.Lmix(%rip), %rax
-.Lstamped:
 	xor	CELL_SPAN(%r8), %rax
 	xor	%rbx, %rax
 	add	%r9, %rax
@@ -803,14 +803,7 @@ stub_common:
 	KEEP	6, 72			/* r9 */
 	imul	.Lmix(%rip), %rcx
 	add	%rcx, %r9
-	mov	%rdx, %rcx
-	rdtsc
-	shl	$32, %rdx
-	or	%rdx, %rax
-	mov	%rax, CALL_START(%rcx)
-	xor	%r10, %rax
-	imul	.Lmix(%rip), %rax
-	jmp	.Lstamped
+	jmp	.Lstamp_kept
 
 .Levery:
 	mov	CELL_EVERY(%r8), %rcx
