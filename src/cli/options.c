@@ -467,6 +467,7 @@ static void apply_defaults(struct parse *p)
 			list->spec[i].delay_ns = p->delay_given ? p->delay_ns : SPEC_DEFAULT_NS;
 		if (!list->spec[i].every)
 			list->spec[i].every = p->every ? p->every : 1;
+		spec_take_row(&list->spec[i]);
 	}
 }
 

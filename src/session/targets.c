@@ -115,6 +115,7 @@ struct resolve_request target_request(const struct spec *spec)
 		.module = spec->module,
 		.symbol = spec->symbol,
 		.line = spec->line,
+		.versions = spec->row != NULL,
 		.inlined = spec->inlined,
 	};
 }

@@ -429,8 +429,9 @@ static void look_file(struct uprobe_session *s, size_t target, const char *path)
 		ret = spec->kind == SPEC_LINE ?
 			      symbol_find_line(img, spec->symbol, spec->line, &list, &why) :
 			      symbol_find(img, spec->symbol,
-					  spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0, &list,
-					  &why);
+					  (spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0) |
+						  (spec->row ? SYMBOL_VERSIONS : 0),
+					  &list, &why);
 		if (image_flaw(img)) {
 			symbol_list_free(&list);
 			ret = image_refuse(img, &why);
