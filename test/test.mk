@@ -9,6 +9,7 @@ VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wi
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
+	$(BUILD)/test/victim/libcuda.so.1 \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
@@ -46,6 +47,10 @@ $(BUILD)/test/victim/victim-ifunc-lib.so $(BUILD)/test/victim/victim-slow-post.s
 $(BUILD)/test/victim/%.so: test/victim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -o $@ $<
+
+$(BUILD)/test/victim/libcuda.so.1: test/victim/victim-cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcuda.so.1 -o $@ $<
 
 # Named as a part of the C library, which it stands in for: sbinject takes other libraries for the
 # program's, in which a thread holds none of the interpreter's locks.

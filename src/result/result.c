@@ -133,6 +133,8 @@ static void free_target(struct result_target *target)
 	free(target->site);
 	free(target->spec);
 	free(target->at);
+	free(target->preset);
+	free(target->kind);
 	free(target->reason);
 }
 

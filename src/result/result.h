@@ -114,6 +114,8 @@ struct result_target {
 	uint64_t every;
 	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
 	bool timed; /* time=yes */
+	char *preset, *kind; /* of a preset's row: "cuda", "launch"; NULL */
+	bool listed;	     /* ... of a word that stands for several rows */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

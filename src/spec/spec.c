@@ -218,7 +218,7 @@ static const struct key {
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
-_Static_assert(N_KEYS <= SPEC_NO_KEY, "a bit for each key");
+_Static_assert((int)N_KEYS <= (int)SPEC_NO_KEY, "a bit for each key");
 
 const struct spec_key *spec_key(size_t i)
 {

@@ -48,7 +48,8 @@ static void name_target(struct inject_session *s, size_t target, const struct si
 
 	if (spec->kind != SPEC_SYMBOL || strpbrk(spec->symbol, "*?["))
 		return;
-	name = must(symbol_shown(site->symbol));
+	/* The versions of a preset's function are one. */
+	name = spec->row ? text_dup(spec->symbol) : must(symbol_shown(site->symbol));
 	tracing_target(s->tracing, s->own[target].span_bit, name, site->module);
 	free(name);
 }
