@@ -10,6 +10,7 @@
 #include <string.h>
 #include "grid.h"
 #include "out.h"
+#include "preset.h"
 #include "src/base/must.h"
 
 enum { REASONS_MAX = 3 /* of a target; the rest is counted */ };
@@ -125,7 +126,7 @@ void out_times(FILE *to, const struct result *res, bool sorted)
 	size_t n = 0;
 
 	for (size_t i = 0; i < res->n_targets; i++)
-		if (res->target[i].times.known)
+		if (res->target[i].times.known && !out_preset_folds(&res->target[i]))
 			timed[n++] = &res->target[i];
 	if (sorted)
 		qsort(timed, n, sizeof(*timed), by_total);

@@ -571,6 +571,7 @@ static const struct field run_fields[] = {
 	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
 	{ .name = "trace", .kind = &kind_trace, .optional = true },
 	{ .name = "evidence", .kind = &kind_evidence, .optional = true },
+	ARRAY(struct result, "cuda", kind_figures, cuda, n_cuda, .optional = true),
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

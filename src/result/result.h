@@ -159,6 +159,17 @@ struct result_evidence {
 	size_t n_threads;
 };
 
+/*
+ * A figure that is added up over several targets: known only if each of them was wholly hooked. In
+ * a list of figures, "launch.calls" is `calls` of the part "launch".
+ */
+struct result_figure {
+	char *name;
+	bool known;
+	uint64_t n;
+	char *reason; /* why it is not known */
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -198,6 +209,8 @@ struct result {
 		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
 	} trace;
 	struct result_evidence evidence;
+	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
+	size_t n_cuda;
 	char **warning;
 	size_t n_warnings;
 };
