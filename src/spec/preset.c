@@ -119,6 +119,11 @@ static int take_row(struct preset *p, const char *s, const char *end, unsigned i
 		err_hint(err, "a row is KIND FUNCTION MODULE [KEY=VALUE]...");
 		return -SB_ESPEC;
 	}
+	for (size_t i = 0; i + 1 < p->n_rows; i++)
+		if (!strcmp(p->row[i].function, row->function))
+			return err_set(err, SB_ESPEC, "'%s' has a row already: line %u",
+				       text_quote(row->function, quoted, sizeof(quoted)),
+				       p->row[i].line);
 	return take_keys(row, &s, end, err);
 }
 

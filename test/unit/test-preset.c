@@ -61,6 +61,8 @@ static void test_wrong_lines_are_named(void **state)
 		  "memset, alloc" },
 		{ "launch f\n", "foo.preset:1: a row lacks", "KIND FUNCTION MODULE" },
 		{ "launch f a:b\n", "no ':'", "" },
+		{ "launch f lib\nsync f libb\n", "foo.preset:2: 'f' has a row already: line 1",
+		  "" },
 		{ "launch f lib 5us\n", "'5us' is not KEY=VALUE", "" },
 	};
 
