@@ -27,9 +27,14 @@ bool out_preset_folds(const struct result_target *target)
 	return false;
 }
 
+static const char *spec_of(const struct result_target *target)
+{
+	return target->spec ? target->spec : "-";
+}
+
 bool out_preset_has_functions(const struct result_target *target)
 {
-	return !target->preset || (!out_preset_folds(target) && strpbrk(target->spec, "*?["));
+	return !target->preset || (!out_preset_folds(target) && strpbrk(spec_of(target), "*?["));
 }
 
 static bool is_folded_as(const struct result_target *target, const char *preset,
@@ -49,7 +54,7 @@ static void print_fold(FILE *to, const struct result *res, size_t first, const c
 	out_shown(to, t->preset);
 	fputs(": ", to);
 	for (size_t i = first; i < res->n_targets; i++) {
-		const char *spec = res->target[i].spec, *name = strchr(spec, ':');
+		const char *spec = spec_of(&res->target[i]), *name = strchr(spec, ':');
 
 		if (!is_folded_as(&res->target[i], t->preset, t->outcome))
 			continue;

@@ -78,6 +78,16 @@ static const char *missed_of(const struct result_target *t, uint64_t *missed)
 	return why;
 }
 
+static const char *bytes_of(const struct result_target *t, uint64_t *bytes)
+{
+	const char *why = calls_of(t, bytes);
+
+	if (why || !t->counts.hits)
+		return why;
+	*bytes = 0;
+	return "the bytes of its calls were not added up";
+}
+
 /* kind NULL: all rows. */
 static void add_up(const struct sum *s, const char *name, const char *kind, share_fn *fn)
 {
@@ -149,7 +159,9 @@ void result_cuda(struct result *res, const char *preset, const struct result_row
 	add_up(&s, "api_calls", NULL, calls_of);
 	add_up(&s, "launches", "launch", calls_of);
 	add_up(&s, "allocations", "alloc", calls_of);
+	add_up(&s, "allocated_bytes", "alloc", bytes_of);
 	add_up(&s, "transfers", "memcpy", calls_of);
+	add_up(&s, "transferred_bytes", "memcpy", bytes_of);
 	add_up(&s, "syncs", "sync", calls_of);
 	add_up(&s, "sync_ns", "sync", ns_of);
 	for (size_t i = 0; i < n; i++) {

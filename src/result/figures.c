@@ -17,12 +17,12 @@
 static json_t *part_of(json_t *object, const char **name)
 {
 	const char *dot = strchr(*name, '.');
-	char part[64];
 	json_t *parts = object;
+	char *part;
 
 	if (!dot)
 		return object;
-	snprintf(part, sizeof(part), "%.*s", (int)(dot - *name), *name);
+	part = must(strndup(*name, (size_t)(dot - *name)));
 	*name = dot + 1;
 	for (int i = 0; i < 2; i++) {
 		const char *key = i ? part : PARTS;
@@ -31,7 +31,25 @@ static json_t *part_of(json_t *object, const char **name)
 			json_put(parts, key, json_must(json_object()));
 		parts = json_object_get(parts, key);
 	}
+	free(part);
 	return parts;
+}
+
+/* The key of a reason. The caller frees. */
+static char *reason_key(const char *name)
+{
+	char *key;
+
+	if (asprintf(&key, "%s" REASON, name) < 0)
+		abort();
+	return key;
+}
+
+static bool is_reason(const char *key)
+{
+	size_t len = strlen(key), n = strlen(REASON);
+
+	return len >= n && !strcmp(key + len - n, REASON);
 }
 
 static json_t *figures_put(KIND_PUT_ARGS)
@@ -39,7 +57,7 @@ static json_t *figures_put(KIND_PUT_ARGS)
 	const struct result_figure *f = *(struct result_figure *const *)(base + field->at);
 	size_t n = *(const size_t *)(const void *)(base + field->count_at);
 	json_t *object;
-	char key[96];
+	char *key;
 
 	if (!n)
 		return json_must(json_null());
@@ -51,8 +69,9 @@ static json_t *figures_put(KIND_PUT_ARGS)
 		json_put(in, name, f[i].known ? kind_u64_new(f[i].n) : json_must(json_null()));
 		if (f[i].known)
 			continue;
-		snprintf(key, sizeof(key), "%s" REASON, name);
+		key = reason_key(name);
 		json_put(in, key, json_name(f[i].reason ? f[i].reason : "not measured"));
+		free(key);
 	}
 	return object;
 }
@@ -73,20 +92,19 @@ static bool take(const json_t *object, const char *prefix, struct result_figure 
 	json_object_foreach((json_t *)object, key, value)
 	{
 		struct result_figure *f;
-		size_t len = strlen(key);
-		char reason[96];
+		char *reason;
 
-		if ((len > strlen(REASON) && !strcmp(key + len - strlen(REASON), REASON)) ||
-		    !strcmp(key, PARTS))
+		if (is_reason(key) || !strcmp(key, PARTS))
 			continue;
 		f = grow(list, n);
 		if (asprintf(&f->name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0)
 			abort();
 		f->known = !json_is_null(value);
-		snprintf(reason, sizeof(reason), "%.80s" REASON, key);
+		reason = reason_key(key);
 		if (!f->known)
 			f->reason = json_name_take(json_object_get(object, reason));
-		else if (!kind_u64_read(value, &f->n))
+		free(reason);
+		if (f->known && !kind_u64_read(value, &f->n))
 			return false;
 	}
 	return true;

@@ -34,7 +34,10 @@ for pair in cuda:cuda.h cudart:cuda_runtime_api.h nccl:nccl.h cudnn:cudnn.h open
 done
 echo "compared with headers:${compared:- none, there are none}"
 
-lib=$(ls /usr/local/cuda*/lib*/libcudart.so.[0-9]* /usr/lib/*/libcudart.so.[0-9]* 2>/dev/null | head -n 1)
+lib=''
+for file in /usr/local/cuda*/lib*/libcudart.so.[0-9]* /usr/lib/*/libcudart.so.[0-9]*; do
+	[ ! -e "$file" ] || lib=$file
+done
 [ -n "$lib" ] || skip "no libcudart here; compared with headers:${compared:- none}"
 start runtime python3 -c "
 import ctypes, time
