@@ -72,17 +72,3 @@ same 'targets of one function' "$(j targets.#)" 1
 same 'versions of it' "$(j targets.0.sites.#)" 2
 same 'hits of a thread that is not there' "$(j targets.0.hits)" 0
 same launches "$(j cuda.launches)" null
-
-# By uprobes, where they are to be had.
-if "$SB" --backend uprobe -a "$V/calls:victim_work" 0 --for 1ms >"$T/uprobe" 2>&1; then
-	rm -f "$T/gate"
-	start cuda "$V/cuda" -t 4 -n 50 -g "$T/gate" "$LIB"
-	sb_start -p "$pid" --backend uprobe cuda 0 --json "$T/run.json" --status-fd 9 9>"$T/told"
-	wait_for 40 grep -q '^attached' "$T/told" || fail 'no uprobes'
-	touch "$T/gate"
-	sb_wait
-	ended 0
-	same backend "$(j backend)" uprobe
-	counted cuda
-	same 'time of waits' "$(j cuda.sync_ns)" null
-fi
