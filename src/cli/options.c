@@ -431,26 +431,24 @@ static int size_trace(struct parse *p)
 	return -SB_EUSAGE;
 }
 
-/* The table of times has a bit for each native target. */
+/* The table of times has a bit for each native target: a list of a preset is soon too long. */
 static int check_number_timed(struct parse *p)
 {
 	const struct spec_list *list = &p->opt->session.targets;
-	const struct spec *preset = NULL;
+	const char *preset = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		n += list->spec[i].timed && list->spec[i].kind != SPEC_PYTHON;
-		preset = list->spec[i].listed ? &list->spec[i] : preset;
+		preset = list->spec[i].listed ? list->spec[i].row->preset->name : preset;
 	}
-	if (n <= SB_PAGE_SPAN_BITS)
+	if (n <= SB_PAGE_SPAN_BITS || !preset)
 		return 0;
 	err_set(p->err, SB_EUSAGE,
 		"%zu native targets are timed, and at most %d can be: a pattern is one target", n,
 		SB_PAGE_SPAN_BITS);
-	if (preset)
-		err_hint(p->err,
-			 "name kinds of a preset, as %s:launch %s:sync, or leave one preset out",
-			 preset->row->preset->name, preset->row->preset->name);
+	err_hint(p->err, "name kinds of a preset, as %s:launch %s:sync, or leave one preset out",
+		 preset, preset);
 	return -SB_EUSAGE;
 }
 
