@@ -78,14 +78,31 @@ static const char *missed_of(const struct result_target *t, uint64_t *missed)
 	return why;
 }
 
+/* The value that the target adds up by the name "bytes"; NULL: there is none. */
+static const struct result_value *bytes_value(const struct result_times *times)
+{
+	for (size_t i = 0; i < times->n_values; i++)
+		if (times->value[i].summed && !strcmp(times->value[i].name, "bytes"))
+			return &times->value[i];
+	return NULL;
+}
+
 static const char *bytes_of(const struct result_target *t, uint64_t *bytes)
 {
-	const char *why = calls_of(t, bytes);
+	const char *why = ns_of(t, bytes);
+	const struct result_value *v = bytes_value(&t->times);
 
+	*bytes = 0;
 	if (why || !t->counts.hits)
 		return why;
-	*bytes = 0;
-	return "the bytes of its calls were not added up";
+	if (!v)
+		return "no argument of its calls is added up as bytes";
+	if (!v->sum_known)
+		return "the sum is larger than 64 bits can hold";
+	if (v->sum_calls != t->times.calls)
+		return "the bytes of some calls are not known";
+	*bytes = v->sum;
+	return NULL;
 }
 
 /* kind NULL: all rows. */
@@ -113,7 +130,8 @@ static void add_up(const struct sum *s, const char *name, const char *kind, shar
 				     fn(t, &share);
 		if (why)
 			unknown(f, "%s: %s", row->spec, why);
-		f->n += share;
+		else if (__builtin_add_overflow(f->n, share, &f->n))
+			unknown(f, "the sum is larger than 64 bits can hold");
 	}
 }
 

@@ -65,9 +65,9 @@ int target_check_file(const struct target *t, const pid_t *pids, size_t n, struc
 
 /*
  * Presets. target_yields(): a function of `t` belongs to an earlier row of its own preset, which is
- * as it should be. target_list_end(): a list of a preset begins at `first`; the index after its last
- * target (first itself: none begins there). target_list_lost(): nothing of that list can be hooked,
- * now or ever, for the given reason ("" where there is none).
+ * as it should be. target_list_end(): a list of a preset begins at `first`; the index after its
+ * last target (first itself: none begins there). target_list_lost(): nothing of that list can be
+ * hooked, now or ever, for the given reason ("" where there is none).
  */
 bool target_yields(struct target *t, const struct target *other);
 size_t target_list_end(const struct target *list, size_t n, size_t first);

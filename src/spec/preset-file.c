@@ -49,26 +49,36 @@ static bool dir_path(int which, char *path, size_t size)
 }
 
 /*
- * NULL, or the reason not to trust a file. One beside the program may belong to the program's owner
- * and may be writable for the same group as the program: whoever that is can write the program.
+ * NULL, or the reason not to trust a file or its directory, in which whoever can write it can put
+ * another file. One beside the program may belong to the program's owner and may be writable for
+ * the same group as the program: whoever that is can write the program.
  */
 static const char *distrust(int which, const struct stat *st)
 {
+	bool dir = S_ISDIR(st->st_mode);
 	struct stat exe;
 	bool shipped = which == SHIPPED && stat("/proc/self/exe", &exe) == 0;
 
-	if (!S_ISREG(st->st_mode))
-		return "it is not a file";
 	if (st->st_uid && st->st_uid != getuid() && !(shipped && st->st_uid == exe.st_uid))
-		return "it belongs neither to you nor to root";
+		return dir ? "its directory belongs neither to you nor to root" :
+			     "it belongs neither to you nor to root";
 	if (st->st_mode & S_IWOTH)
-		return "every user can write it";
+		return dir ? "every user can write its directory" : "every user can write it";
 	if (st->st_mode & S_IWGRP &&
 	    !(shipped && exe.st_mode & S_IWGRP && exe.st_gid == st->st_gid))
-		return "its group can write it";
-	if (st->st_size > FILE_MAX)
-		return "it is above 1 MiB";
+		return dir ? "a group can write its directory" : "its group can write it";
 	return NULL;
+}
+
+static const char *distrust_file(int which, const struct stat *dir, const struct stat *file)
+{
+	const char *why = distrust(which, dir);
+
+	if (!S_ISREG(file->st_mode))
+		return "it is not a file";
+	if (!why)
+		why = distrust(which, file);
+	return !why && file->st_size > FILE_MAX ? "it is above 1 MiB" : why;
 }
 
 static int refuse(const char *path, const char *why, struct sb_err *err)
@@ -77,37 +87,61 @@ static int refuse(const char *path, const char *why, struct sb_err *err)
 
 	text_quote(path, shown, sizeof(shown));
 	err_set(err, SB_EFILE, "the preset %s is not read: %s", shown, why);
-	err_hint(err, "chmod go-w FILE, chown it to yourself or to root, or remove it");
+	err_hint(err, "chmod go-w and chown it and its directory to yourself or to root, or "
+		      "remove it");
 	return -SB_EFILE;
 }
 
-/* 0 and NULL: there is no such file. The caller frees the text. */
-static int read_file(int which, const char *path, char **text, size_t *len, struct sb_err *err)
+/* What the file holds, up to its size. The caller frees. */
+static char *read_all(int fd, size_t size, size_t *len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
-	const char *why = NULL;
-	struct stat st;
+	char *text = must_calloc(size + 1, 1);
 	ssize_t got;
 
-	*text = NULL;
 	*len = 0;
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (fd < 0 && errno == ELOOP)
-		return refuse(path, "it is a link", err);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		why = strerror(errno);
-	else
-		why = distrust(which, &st);
-	if (!why) {
-		*text = must_calloc((size_t)st.st_size + 1, 1);
-		while (*len < (size_t)st.st_size &&
-		       (got = read(fd, *text + *len, (size_t)st.st_size - *len)) > 0)
-			*len += (size_t)got;
-	}
+	while (*len < size && (got = read(fd, text + *len, size - *len)) > 0)
+		*len += (size_t)got;
+	return text;
+}
+
+/* -1 and *why NULL: there is none, as in a directory that only others may read. */
+static int open_in(int at, const char *name, int flags, const char **why)
+{
+	int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
+
+	*why = NULL;
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR &&
+	    !(flags & O_DIRECTORY && errno == EACCES))
+		*why = errno == ELOOP ? "it is a link" : strerror(errno);
+	return fd;
+}
+
+/* 0 and NULL: there is no such file. The caller frees the text. */
+static int read_file(int which, const char *dir, const char *name, char **text, size_t *len,
+		     struct sb_err *err)
+{
+	char path[PATH_MAX + 64];
+	const char *why;
+	struct stat st, dir_st;
+	int at = open_in(AT_FDCWD, dir, O_DIRECTORY, &why), fd = -1;
+
+	*text = NULL;
+	if (at >= 0)
+		fd = open_in(at, name, O_NOFOLLOW, &why);
+	if (fd >= 0)
+		why = fstat(fd, &st) < 0 || fstat(at, &dir_st) < 0 ?
+			      strerror(errno) :
+			      distrust_file(which, &dir_st, &st);
+	if (fd >= 0 && !why)
+		*text = read_all(fd, (size_t)st.st_size, len);
 	if (fd >= 0)
 		close(fd);
-	return why ? refuse(path, why, err) : 0;
+	if (at >= 0)
+		close(at);
+	if (!why)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return refuse(path, why, err);
 }
 
 /* Presets that were read, and names that none has, for as long as the program runs. */
@@ -119,16 +153,17 @@ static struct known {
 
 static int load(const char *name, const struct preset **out, struct sb_err *err)
 {
-	char dir[PATH_MAX], path[PATH_MAX + 64], *text = NULL;
+	char dir[PATH_MAX], file[64], path[PATH_MAX + 64], *text = NULL;
 	struct preset *preset = NULL;
-	size_t len;
+	size_t len = 0;
 	int rc = 0;
 
+	snprintf(file, sizeof(file), "%s" SUFFIX, name);
 	for (int which = OWN; which < DIRS && !rc && !preset; which++) {
 		if (!dir_path(which, dir, sizeof(dir)))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s" SUFFIX, dir, name);
-		rc = read_file(which, path, &text, &len, err);
+		snprintf(path, sizeof(path), "%s/%s", dir, file);
+		rc = read_file(which, dir, file, &text, &len, err);
 		if (!rc && text)
 			rc = preset_parse(text, len, name, path, &preset, err);
 		free(text);

@@ -77,7 +77,7 @@ static int take_keys(struct preset_row *row, const char **s, const char *end, st
 	while ((word = take_word(s, end))) {
 		row->key = must_realloc(row->key, (row->n_keys + 1) * sizeof(*row->key));
 		row->key[row->n_keys++] = word;
-		if (strchr(word, '='))
+		if (strchr(word, '=') || !strcmp(word, "ret"))
 			continue;
 		err_set(err, SB_ESPEC, "'%s' is not KEY=VALUE",
 			text_quote(word, quoted, sizeof(quoted)));

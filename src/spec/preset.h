@@ -17,8 +17,7 @@
  *
  *	WORD := NAME		all rows
  *	      | NAME ":" KIND	the rows of a kind
- *	      | NAME ":" FUNCTION	the row of a function; with a FUNCTION-GLOB as in the file:
- *that row
+ *	      | NAME ":" FUNCTION	the row of a function, or that of this very FUNCTION-GLOB
  *
  * The target of a row is written NAME:FUNCTION-GLOB, which is such a word, too.
  */
@@ -73,8 +72,7 @@ void preset_names(char *buf, size_t size);
 
 /*
  * The rows that a word means, by what stands behind its ':' (NULL: nothing): those i with
- * preset_takes(). A word that means none is SB_ESPEC, with near names. *function is the name of the
- * one function that is meant, where a row is a pattern for more (its length: *len); else NULL.
+ * preset_takes(). A word that means none is SB_ESPEC, with near names. `what` is borrowed.
  */
 struct preset_choice {
 	const struct preset *preset;

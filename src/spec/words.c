@@ -40,6 +40,16 @@ static void group_begin(struct group *group)
 	group->seen = 0;
 }
 
+static bool is_value_key(size_t key)
+{
+	static const char *const names[] = { "arg", "ret", "sum" };
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		is |= !strcmp(spec_key(key)->name, names[i]);
+	return is;
+}
+
 /* The keys that a preset gives a function. */
 static int row_keys(const struct preset_row *row, struct spec *spec, struct sb_err *err)
 {
@@ -49,10 +59,12 @@ static int row_keys(const struct preset_row *row, struct spec *spec, struct sb_e
 	for (size_t i = 0; i < row->n_keys && !rc; i++) {
 		size_t key = spec_key_find(row->key[i]);
 
-		rc = key < SPEC_NO_KEY ? spec_key_read(spec, key, row->key[i], err) :
-					 spec_refuse_key(err, row->key[i], "is unknown");
-		if (!rc && !spec->n_values)
+		if (key >= SPEC_NO_KEY)
+			rc = spec_refuse_key(err, row->key[i], "is unknown");
+		else if (!is_value_key(key))
 			rc = spec_refuse_key(err, row->key[i], "is not arg=, ret or sum=");
+		else
+			rc = spec_key_read(spec, key, row->key[i], err);
 	}
 	if (rc)
 		err_prefix(err, "%s:%u", text_quote(row->preset->path, shown, sizeof(shown)),

@@ -9,12 +9,22 @@ export XDG_CONFIG_HOME="$T/none"
 
 LIB=$V/libcuda.so.1
 log() { sed -n "s/^calls $2 //p" "$T/$1.out"; }
+bytes() { sed -n "s/^bytes $2 //p" "$T/$1.out"; }
 sum() { # LOG NAME...: the driver's calls of these
 	local name n=0 log=$1
 
 	shift
 	for name; do
 		n=$((n + $(log "$log" "$name")))
+	done
+	echo $n
+}
+sum_bytes() { # LOG NAME...: their bytes
+	local name n=0 log=$1
+
+	shift
+	for name; do
+		n=$((n + $(bytes "$log" "$name")))
 	done
 	echo $n
 }
@@ -25,6 +35,7 @@ counted() {
 	same allocations "$(j cuda.allocations)" "$(sum "$1" cuMemAlloc cuMemAllocAsync)"
 	same transfers "$(j cuda.transfers)" \
 		"$(sum "$1" cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer cuMemcpy2D)"
+	same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum_bytes "$1" cuMemAlloc cuMemAllocAsync)"
 	same syncs "$(j cuda.syncs)" "$(sum "$1" cuStreamSynchronize cuCtxSynchronize)"
 	same free "$(j cuda.kinds.free.calls)" "$(log "$1" cuMemFree)"
 	same graph "$(j cuda.kinds.graph.calls)" "$(log "$1" cuGraphLaunch)"
@@ -38,6 +49,9 @@ ended 0
 cp "$T/sb.out" "$T/launched.out"
 said launched '^self-check ok$' || fail "the program: $(cat "$T/launched.out")"
 counted launched
+# A copy of a rectangle has its bytes behind a pointer.
+same 'bytes of rectangles too' "$(j cuda.transferred_bytes)" null
+j cuda.transferred_bytes_reason | grep -q '^cuda:cuMemcpy2D\*: ' || fail "reason: $(j cuda.transferred_bytes_reason)"
 same 'API calls' "$(j cuda.api_calls)" "$(awk '/^calls / { n += $3 } END { print n }' "$T/launched.out")"
 same 'calls without an end' "$(j cuda.kinds.launch.missed)" 0
 # Each wait sleeps for 300 us; the program's own clock holds what a call takes and more.
@@ -51,6 +65,15 @@ same 'its hits' "$(j targets.0.hits)" "$(log launched cuLaunchKernel)"
 told '^cuda: API calls [0-9]*, launches [0-9]*, allocations '
 told '^cuda:cuLaunchKernel '
 ! grep -q '^cuda:cuLaunchGrid ' "$T/sb.err" || fail 'a row for a function without a call'
+
+# Bytes, where each copy names them.
+sb trace cuda:memcpy cuda:alloc --json "$T/run.json" -- "$V/cuda" -t 4 -n 100 "$LIB"
+ended 0
+cp "$T/sb.out" "$T/copies.out"
+same 'bytes transferred' "$(j cuda.transferred_bytes)" \
+	"$(sum_bytes copies cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer)"
+same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum_bytes copies cuMemAlloc cuMemAllocAsync)"
+told '^cuda: allocations 800, bytes allocated [0-9]*, transfers 1200, bytes transferred [0-9]*$'
 
 # In the middle of its life, and delays on launches: each launch, and nothing else.
 start cuda "$V/cuda" -t 4 -n 50 -g "$T/gate" "$LIB"

@@ -259,6 +259,7 @@ static void test_files_that_others_can_write(void **state)
 {
 	struct spec_list list = { 0 };
 	struct sb_err err = { 0 };
+	char path[128];
 
 	(void)state;
 	put("grouped", text, 0664);
@@ -268,6 +269,32 @@ static void test_files_that_others_can_write(void **state)
 	put("open", text, 0602);
 	assert_int_equal(words(&list, &err, "open:launch"), -SB_EFILE);
 	assert_non_null(strstr(err.what, "every user can write it"));
+	err = (struct sb_err){ 0 };
+	err = (struct sb_err){ 0 };
+	put("fine", text, 0600);
+	snprintf(path, sizeof(path), "%s/sbinject/presets", config);
+	assert_int_equal(chmod(path, 0775), 0);
+	assert_int_equal(words(&list, &err, "fine"), -SB_EFILE);
+	assert_non_null(strstr(err.what, "a group can write its directory"));
+	assert_int_equal(chmod(path, 0757), 0);
+	assert_int_equal(words(&list, NULL, "fine"), -SB_EFILE);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(words(&list, NULL, "fine"), 0);
+	spec_list_free(&list);
+}
+
+static void test_rows_have_keys_of_values_alone(void **state)
+{
+	struct spec_list list = { 0 };
+	struct sb_err err = { 0 };
+
+	(void)state;
+	put("returns", "launch f lib ret\n", 0600);
+	assert_int_equal(words(&list, NULL, "returns time=yes"), 0);
+	spec_list_free(&list);
+	put("later", "launch f lib arg=a:1 every=3\n", 0600);
+	assert_int_equal(words(&list, &err, "later"), -SB_ESPEC);
+	assert_non_null(strstr(err.what, "every=3"));
 	err = (struct sb_err){ 0 };
 	put("key", "launch f lib every=3\n", 0600);
 	assert_int_equal(words(&list, &err, "key"), -SB_ESPEC);
@@ -388,6 +415,73 @@ static void test_figures_of_a_part(void **state)
 	result_free(res);
 }
 
+static const struct result_row copies[] = {
+	{ "memcpy", "cuda:a", NULL },
+	{ "memcpy", "cuda:b", NULL },
+	{ "memcpy", "cuda:c*", NULL },
+};
+
+/* Two rows with bytes, and one without, which was not called. */
+static struct result *sample_of_bytes(void)
+{
+	struct result *res = sample();
+
+	for (size_t i = 0; i < 3; i++) {
+		struct result_target *t = &res->target[i];
+
+		t->times.n_values = i < 2;
+		t->times.value[0] = (struct result_value){ .name = "bytes",
+							   .position = 3,
+							   .type = VALUE_U64,
+							   .summed = true,
+							   .sum_known = true,
+							   .sum = 1000 * (i + 1),
+							   .sum_calls = t->times.calls };
+	}
+	res->target[2].counts.hits = res->target[2].times.calls = 0;
+	return res;
+}
+
+static void check_unknown_bytes(struct result *res, const char *reason)
+{
+	result_cuda(res, "cuda", copies, 3);
+	assert_true(figure(res, "transfers")->known);
+	assert_false(figure(res, "transferred_bytes")->known);
+	assert_string_equal(figure(res, "transferred_bytes")->reason, reason);
+	result_free(res);
+}
+
+static void test_bytes(void **state)
+{
+	struct result *res = sample_of_bytes();
+
+	(void)state;
+	result_cuda(res, "cuda", copies, 3);
+	assert_true(figure(res, "transferred_bytes")->known);
+	assert_int_equal(figure(res, "transferred_bytes")->n, 3000);
+	assert_int_equal(figure(res, "allocated_bytes")->n, 0);
+	result_free(res);
+
+	res = sample_of_bytes();
+	res->target[2].counts.hits = res->target[2].times.calls = 1;
+	check_unknown_bytes(res, "cuda:c*: no argument of its calls is added up as bytes");
+	res = sample_of_bytes();
+	strcpy(res->target[1].times.value[0].name, "count");
+	check_unknown_bytes(res, "cuda:b: no argument of its calls is added up as bytes");
+	res = sample_of_bytes();
+	res->target[0].times.value[0].sum_known = false;
+	check_unknown_bytes(res, "cuda:a: the sum is larger than 64 bits can hold");
+	res = sample_of_bytes();
+	res->target[0].times.value[0].sum = UINT64_MAX - 1;
+	check_unknown_bytes(res, "the sum is larger than 64 bits can hold");
+	res = sample_of_bytes();
+	res->target[0].times.value[0].sum_calls--;
+	check_unknown_bytes(res, "cuda:a: the bytes of some calls are not known");
+	res = sample_of_bytes();
+	res->target[0].times.known = false;
+	check_unknown_bytes(res, "cuda:a: it was not timed (sbinject trace, time=yes)");
+}
+
 static int set_up(void **state)
 {
 	char path[128];
@@ -421,9 +515,11 @@ int main(void)
 		cmocka_unit_test(test_lists_of_targets),
 		cmocka_unit_test(test_words_beside_presets),
 		cmocka_unit_test(test_files_that_others_can_write),
+		cmocka_unit_test(test_rows_have_keys_of_values_alone),
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_figures_that_are_not_known),
 		cmocka_unit_test(test_figures_of_a_part),
+		cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
