@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """preset-headers.py PRESET INCLUDE_DIR...: checks a preset's arguments against C headers.
 
-For each row with arg=NAME:N:TYPE, every function of the headers that the row's glob matches must have
-an Nth argument in an integer register whose type has that size. Prints what differs, and the number
-of arguments checked; exits with 1 if one differs, or if no function was found.
+For each row with arg=NAME:N:TYPE, the headers must declare a function that the row's glob matches, and
+each such function must have an Nth argument in an integer register whose type has that size and whose
+declaration fits the name. Prints what differs, and the number of arguments checked; exits with 1 if one
+differs, or if there is none to check.
 """
 import fnmatch
 import re
@@ -20,6 +21,13 @@ HEADERS = {
     "opencl": ["CL/cl.h"],
 }
 SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8, "ptr": 8}
+# What the declaration of an argument holds, by the argument's name in the preset.
+FITS = {
+    "bytes": r"count|size|bytes|\bcb\b", "count": r"count", "stream": r"stream", "event": r"event",
+    "type": r"datatype", "kind": r"kind", "graph": r"graph", "function": r"func|\bf\b", "address": r"ptr",
+    "grid_x": r"grid", "grid_y": r"grid", "block_x": r"block", "kernel": r"kernel", "queue": r"queue",
+    "dimensions": r"dim", "blocking": r"blocking", "handle": r"handle", "plan": r"plan",
+}
 VERSION = re.compile(r"(_v\d+|_ptsz|_ptds|_64)+$")
 
 
@@ -68,20 +76,20 @@ def main():
     text = subprocess.run(["cc", "-E", "-P", "-x", "c", *includes, "-"], input=source,
                           capture_output=True, text=True, check=True).stdout
     known = prototypes(text)
-    checks, bad, functions = [], 0, set()
+    checks, bad = [], 0
     for glob, args in rows(preset):
+        matching = {f: p for f, p in known.items() if fnmatch.fnmatchcase(VERSION.sub("", f), glob)}
+        if args and not matching:
+            print(f"no header declares {glob}, whose row has arguments")
+            bad = 1
         for name, position, kind in args:
-            for function, parameters in known.items():
-                if not fnmatch.fnmatchcase(VERSION.sub("", function), glob):
-                    continue
-                functions.add(function)
+            for function, parameters in matching.items():
                 in_register = list(registers(parameters))
                 if len(in_register) < int(position):
                     print(f"{function} has no argument {position} ({name})")
                     bad = 1
                     continue
-                ctype, parameter = in_register[int(position) - 1]
-                checks.append((function, name, kind, ctype, parameter))
+                checks.append((function, name, kind, *in_register[int(position) - 1]))
     lines = [f'_Static_assert(sizeof({c}) == {SIZES[k]}, "{f}: {n} is {k} and not: {p}");'
              for f, n, k, c, p in checks]
     done = subprocess.run(["cc", "-fsyntax-only", "-x", "c", *includes, "-"],
@@ -90,10 +98,10 @@ def main():
         print(done.stderr)
         bad = 1
     for function, name, _, _, parameter in checks:
-        if re.search(r"count|[Ss]ize|bytes|Bytes", name) and not re.search(
-                r"count|[Ss]ize|[Bb]ytes|\bcb\b", parameter):
+        if name not in FITS or not re.search(FITS[name], parameter, re.I):
             print(f"{function}: {name} is '{parameter}'")
             bad = 1
+    functions = {function for function, *_ in checks}
     print(f"{len(checks)} arguments of {len(functions)} functions")
     sys.exit(bad or not checks)
 
