@@ -8,35 +8,25 @@
 export XDG_CONFIG_HOME="$T/none"
 
 LIB=$V/libcuda.so.1
-log() { sed -n "s/^calls $2 //p" "$T/$1.out"; }
-bytes() { sed -n "s/^bytes $2 //p" "$T/$1.out"; }
-sum() { # LOG NAME...: the driver's calls of these
-	local name n=0 log=$1
+log() { sed -n "s/^${3:-calls} $2 //p" "$T/$1.out"; }
+sum() { # calls|bytes LOG NAME...: what the driver counted in these
+	local what=$1 log=$2 name n=0
 
-	shift
+	shift 2
 	for name; do
-		n=$((n + $(log "$log" "$name")))
-	done
-	echo $n
-}
-sum_bytes() { # LOG NAME...: their bytes
-	local name n=0 log=$1
-
-	shift
-	for name; do
-		n=$((n + $(bytes "$log" "$name")))
+		n=$((n + $(log "$log" "$name" "$what")))
 	done
 	echo $n
 }
 # counted LOG: the figures of the run against the driver's log
 counted() {
-	same launches "$(j cuda.launches)" "$(sum "$1" cuLaunchKernel cuLaunchKernelEx)"
+	same launches "$(j cuda.launches)" "$(sum calls "$1" cuLaunchKernel cuLaunchKernelEx)"
 	same 'launches of the kind' "$(j cuda.kinds.launch.calls)" "$(j cuda.launches)"
-	same allocations "$(j cuda.allocations)" "$(sum "$1" cuMemAlloc cuMemAllocAsync)"
+	same allocations "$(j cuda.allocations)" "$(sum calls "$1" cuMemAlloc cuMemAllocAsync)"
 	same transfers "$(j cuda.transfers)" \
-		"$(sum "$1" cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer cuMemcpy2D)"
-	same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum_bytes "$1" cuMemAlloc cuMemAllocAsync)"
-	same syncs "$(j cuda.syncs)" "$(sum "$1" cuStreamSynchronize cuCtxSynchronize)"
+		"$(sum calls "$1" cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer cuMemcpy2D)"
+	same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum bytes "$1" cuMemAlloc cuMemAllocAsync)"
+	same syncs "$(j cuda.syncs)" "$(sum calls "$1" cuStreamSynchronize cuCtxSynchronize)"
 	same free "$(j cuda.kinds.free.calls)" "$(log "$1" cuMemFree)"
 	same graph "$(j cuda.kinds.graph.calls)" "$(log "$1" cuGraphLaunch)"
 	same memset "$(j cuda.kinds.memset.calls)" "$(log "$1" cuMemsetD32)"
@@ -71,8 +61,8 @@ sb trace cuda:memcpy cuda:alloc --json "$T/run.json" -- "$V/cuda" -t 4 -n 100 "$
 ended 0
 cp "$T/sb.out" "$T/copies.out"
 same 'bytes transferred' "$(j cuda.transferred_bytes)" \
-	"$(sum_bytes copies cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer)"
-same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum_bytes copies cuMemAlloc cuMemAllocAsync)"
+	"$(sum bytes copies cuMemcpyHtoD cuMemcpyDtoHAsync cuMemcpyPeer)"
+same 'bytes allocated' "$(j cuda.allocated_bytes)" "$(sum bytes copies cuMemAlloc cuMemAllocAsync)"
 told '^cuda: allocations 800, bytes allocated [0-9]*, transfers 1200, bytes transferred [0-9]*$'
 
 # In the middle of its life, and delays on launches: each launch, and nothing else.
@@ -82,7 +72,7 @@ touch "$T/gate"
 sb_wait
 ended 0
 said cuda '^self-check ok$' || fail "the program: $(cat "$T/cuda.out")"
-same launches "$(j cuda.launches)" "$(sum cuda cuLaunchKernel cuLaunchKernelEx)"
+same launches "$(j cuda.launches)" "$(sum calls cuda cuLaunchKernel cuLaunchKernelEx)"
 same 'delayed launches' $(($(j targets.0.delayed) + $(j targets.1.delayed))) "$(j cuda.launches)"
 same 'API calls of a part' "$(j cuda.api_calls)" null
 j cuda.api_calls_reason | grep -q 'not a target of this run' || fail 'no reason for unknown API calls'

@@ -10,16 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "check.h"
 #include "inject/arch/arch.h"
 #include "inject/region.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 enum { MEMORY = 16384 }; /* of the target, from address 0 on */
 

@@ -3,16 +3,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "elf/symbol.h"
 #include "src/spec/preset.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 static void choose(const struct preset *p, const char *what)
 {

@@ -36,8 +36,8 @@ static void count(struct row *r, uint64_t bytes)
 	__atomic_add_fetch(&r->bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* FUNCTION(its name, the name of its row, parameters, bytes) */
-#define FUNCTION(symbol, name, parameters, bytes)                    \
+/* DRIVER(its name, the name of its row, parameters, bytes, what it does before it counts) */
+#define DRIVER(symbol, name, parameters, bytes, first)               \
 	static struct row *row_##symbol;                             \
 	__attribute__((constructor)) static void make_##symbol(void) \
 	{                                                            \
@@ -46,22 +46,13 @@ static void count(struct row *r, uint64_t bytes)
 	CUresult symbol parameters;                                  \
 	VICTIM_HOOKED CUresult symbol parameters                     \
 	{                                                            \
+		first;                                               \
 		count(row_##symbol, bytes);                          \
 		return 0;                                            \
 	}
-#define WAITING(symbol, name, parameters)                            \
-	static struct row *row_##symbol;                             \
-	__attribute__((constructor)) static void make_##symbol(void) \
-	{                                                            \
-		row_##symbol = row(name);                            \
-	}                                                            \
-	CUresult symbol parameters;                                  \
-	VICTIM_HOOKED CUresult symbol parameters                     \
-	{                                                            \
-		victim_sleep_ns(WAIT_NS);                            \
-		count(row_##symbol, 0);                              \
-		return 0;                                            \
-	}
+#define FUNCTION(symbol, name, parameters, bytes) DRIVER(symbol, name, parameters, bytes, )
+#define WAITING(symbol, name, parameters) \
+	DRIVER(symbol, name, parameters, 0, victim_sleep_ns(WAIT_NS))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
