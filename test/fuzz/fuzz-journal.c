@@ -24,7 +24,7 @@ static uint8_t before[MEMORY], after[MEMORY];
 /* Most entries are nearly right; `reserved` says which are not. */
 static void tame_site(const struct journal_header *h, struct journal_site *s)
 {
-	if (s->reserved[0] % 8 == 7)
+	if (s->reserved % 8 == 7)
 		return;
 	s->n_pcs %= PLAN_MAX_INSNS + 3;
 	s->len %= PLAN_MAX_WINDOW + 2;
