@@ -67,7 +67,7 @@ told '^cuda: allocations 800, bytes allocated [0-9]*, transfers 1200, bytes tran
 
 # In the middle of its life, and delays on launches: each launch, and nothing else.
 start cuda "$V/cuda" -t 4 -n 50 -g "$T/gate" "$LIB"
-attach "$pid" cuda:launch 2us
+attach_told "$pid" cuda:launch 2us
 touch "$T/gate"
 sb_wait
 ended 0

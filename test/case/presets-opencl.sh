@@ -32,7 +32,7 @@ done
 same 'calls of clBuildProgram' "$(hits clBuildProgram)" 1
 
 start opencl "$V/opencl" -n 5 -g "$T/gate"
-attach "$pid" opencl:launch 10us opencl:sync 0
+attach_told "$pid" opencl:launch 10us opencl:sync 0
 touch "$T/gate"
 sb_wait
 ended 0
