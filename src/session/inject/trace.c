@@ -34,7 +34,7 @@ enum {
 struct traced_page {
 	struct page *page;
 	struct page_trace *trace;
-	uint32_t *note; /* by place: the function's id; NULL: no note yet */
+	uint32_t *note; /* by place: the function's id; 0: no note yet */
 	uint64_t notes_at;
 };
 
@@ -156,8 +156,6 @@ static void read_notes(const struct pass *p)
 	struct traced_page *page = p->page;
 	struct page_note note = { .at = page->notes_at };
 
-	if (!page->note)
-		page->note = must_calloc(NOTES, sizeof(*page->note));
 	while (page_next_note(page->page, &note)) {
 		uint64_t place = note.at / 8 - 1;
 
@@ -175,7 +173,7 @@ static uint32_t python_id(const struct pass *p, uint32_t place)
 {
 	if (place >= NOTES)
 		return 0;
-	if (!p->page->note || !p->page->note[place])
+	if (!p->page->note[place])
 		read_notes(p);
 	return p->page->note[place];
 }
@@ -490,7 +488,9 @@ void tracing_page(struct tracing *t, struct page *page)
 	pthread_mutex_lock(&t->lock);
 	t->page = must_realloc(t->page, (t->n_pages + 1) * sizeof(*t->page));
 	t->page[t->n_pages++] = (struct traced_page){
-		.page = page, .trace = page_trace_open(page, min, t->cfg.per_second)
+		.page = page,
+		.trace = page_trace_open(page, min, t->cfg.per_second),
+		.note = must_calloc(NOTES, sizeof(uint32_t)),
 	};
 	pthread_mutex_unlock(&t->lock);
 }
@@ -512,16 +512,22 @@ void tracing_process_gone(struct tracing *t, struct page *page, uint32_t proc)
 
 void tracing_page_gone(struct tracing *t, struct page *page)
 {
+	size_t kept = 0;
+
 	tracing_process_gone(t, page, UINT32_MAX);
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < t->n_pages; i++) {
-		if (t->page[i].page != page)
-			continue;
-		add_sums(t, t->page[i].trace);
-		page_trace_free(t->page[i].trace);
-		free(t->page[i].note);
-		t->page[i--] = t->page[--t->n_pages];
+		struct traced_page *p = &t->page[i];
+
+		if (p->page == page) {
+			add_sums(t, p->trace);
+			page_trace_free(p->trace);
+			free(p->note);
+		} else {
+			t->page[kept++] = *p;
+		}
 	}
+	t->n_pages = kept;
 	pthread_mutex_unlock(&t->lock);
 }
 
