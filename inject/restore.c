@@ -96,7 +96,7 @@ static enum where where_is(struct space *space, struct thread *t)
 /*
  * The few threads that cannot be moved, since they are writing their figures. A stub takes no lock
  * and makes no call: alone on the machine, a thread finishes that in microseconds. So it runs while
- * the others are still held.
+ * the others are still held, also where job control has stopped it: it may stay stopped for ever.
  */
 static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 {
@@ -107,7 +107,7 @@ static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 
 		if (!t || t->pinned || t->kept)
 			return IN_STUB;
-		tree_resume_thread(tree, t);
+		tree_run_thread(tree, t);
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 		t = tree_thread(tree, tid);
 		/* Its position is known only once it is stopped. */
