@@ -10,6 +10,8 @@ MANDIR  ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+# Looked for beside the program, at ../share/sbinject/presets: PREFIX has both.
+PRESETDIR = $(PREFIX)/share/sbinject/presets
 
 CC      ?= cc
 CXX     ?= c++
@@ -156,7 +158,7 @@ demo: ## install what is missing, build, slow a live process and show it
 	@$(MAKE) --no-print-directory all victims
 	@scripts/demo.sh $(BUILD)
 
-install: all ## install the programs, man pages and completions (PREFIX, DESTDIR)
+install: all ## install the programs, man pages, completions and presets (PREFIX, DESTDIR)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin
 	$(INSTALL) -m 755 $(BUILD)/sbinject $(DESTDIR)$(PREFIX)/bin/sbinject
 	$(INSTALL) -m 755 $(BUILD)/sbctl $(DESTDIR)$(PREFIX)/bin/sbctl
@@ -169,6 +171,8 @@ install: all ## install the programs, man pages and completions (PREFIX, DESTDIR
 	$(INSTALL) -m 644 completion/sbinject.bash $(DESTDIR)$(COMPDIR)/sbctl
 	$(INSTALL) -m 644 completion/_sbinject $(DESTDIR)$(ZSHDIR)/_sbinject
 	$(INSTALL) -m 644 $(wildcard completion/*.fish) $(DESTDIR)$(FISHDIR)
+	$(INSTALL) -d $(DESTDIR)$(PRESETDIR)
+	$(INSTALL) -m 644 $(wildcard share/sbinject/presets/*.preset) $(DESTDIR)$(PRESETDIR)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject $(DESTDIR)$(PREFIX)/bin/sbctl
@@ -176,6 +180,9 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(DESTDIR)$(COMPDIR)/sbinject $(DESTDIR)$(COMPDIR)/sbctl $(DESTDIR)$(ZSHDIR)/_sbinject
 	rm -f $(foreach file,$(wildcard completion/*.fish),$(DESTDIR)$(FISHDIR)/$(notdir $(file)))
+	rm -f $(foreach file,$(wildcard share/sbinject/presets/*.preset),\
+		$(DESTDIR)$(PRESETDIR)/$(notdir $(file)))
+	rmdir $(DESTDIR)$(PRESETDIR) $(DESTDIR)$(PREFIX)/share/sbinject 2>/dev/null || true
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \

@@ -109,7 +109,7 @@ static int verb_add(struct ctl *c, int n, char **word)
 
 	json_add(words, json_name(word[0]));
 	for (int i = 1; i < n; i++) {
-		if (!strchr(word[i], '=')) {
+		if (!strchr(word[i], '=') && !spec_is_key(word[i])) {
 			if (read_delay(c, word[i], &ns) < 0) {
 				json_decref(words);
 				return -1;
@@ -237,6 +237,28 @@ static bool print_functions(const json_t *list)
 	return list;
 }
 
+/* Of the values of its calls, those that are added up. */
+static void print_sums(const json_t *values)
+{
+	const json_t *value, *sum;
+	size_t i;
+
+	json_array_foreach((json_t *)values, i, value)
+	{
+		const char *name = json_string_value(json_object_get(value, "name"));
+
+		sum = json_object_get(value, "sum");
+		if (!name || !sum)
+			continue;
+		if (json_is_string(sum))
+			printf(" %s_sum=%s", name, json_string_value(sum));
+		else if (json_is_integer(sum))
+			printf(" %s_sum=%lld", name, (long long)json_integer_value(sum));
+		else
+			printf(" %s_sum=-", name);
+	}
+}
+
 /* How long the calls of a timed target took, in the order and by the names of the JSON. */
 static void print_spans(const json_t *spans)
 {
@@ -249,6 +271,8 @@ static void print_spans(const json_t *spans)
 			printf(" %s=%lld", name, (long long)json_integer_value(value));
 		else if (json_is_null(value))
 			printf(" %s=-", name);
+		else if (!strcmp(name, "values"))
+			print_sums(value);
 	}
 }
 
@@ -358,7 +382,7 @@ static int verb_sessions(struct ctl *c, int n, char **word)
 }
 
 static const struct verb verbs[] = {
-	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "add a target", 1, 8, verb_add },
+	{ "add", "TARGET [DELAY] [KEY=VALUE]...", "add a target", 1, 16, verb_add },
 	{ "remove", "TARGET", "remove a target", 1, 1, verb_remove },
 	{ "update", "TARGET DELAY", "change its delay: 5 is 5 ns, 5us has its unit", 2, 2,
 	  verb_update },

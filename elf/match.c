@@ -14,7 +14,7 @@ struct matcher {
 	size_t len;
 	const struct match_version *version;
 	char *bracketed; /* the pattern with each '[' escaped, NULL if it has none */
-	bool glob;
+	bool glob, versions;
 	bool mangled, demangled; /* which forms of a name are compared */
 };
 
@@ -182,6 +182,8 @@ static bool is_part(const char *name, size_t len)
 
 static bool is_equal(const struct matcher *m, const char *text)
 {
+	if (m->versions)
+		return symbol_is_version(m->name, text);
 	if (!m->glob)
 		return strcmp(m->name, text) == 0;
 	return glob_match(m->name, text) || (m->bracketed && glob_match(m->bracketed, text));
@@ -313,6 +315,15 @@ void match_glob(struct image *img, const char *pattern, const struct match_versi
 		scan_for(&m, &word, false, true);
 	}
 	free(m.bracketed);
+}
+
+void match_versions(struct image *img, const char *function, struct match_list *list)
+{
+	struct matcher m = { .img = img, .list = list, .name = function, .versions = true };
+	struct glob_literal literal;
+
+	glob_longest_literal(function, &literal);
+	scan_for(&m, &literal, true, false);
 }
 
 /* ---- imports ---- */

@@ -41,6 +41,9 @@ void match_demangled(struct image *img, const char *name, struct match_list *lis
 void match_glob(struct image *img, const char *pattern, const struct match_version *version,
 		struct match_list *list);
 
+/* Functions that are versions of this name or glob: symbol_is_version(). */
+void match_versions(struct image *img, const char *function, struct match_list *list);
+
 /* The version that the image imports this exact name with ("" none); NULL: it does not. */
 const char *match_import(struct image *img, const char *name);
 

@@ -18,6 +18,7 @@ struct finding {
 	struct file_id file;
 	enum resolve_kind kind;
 	unsigned int line;
+	bool versions;
 	char *symbol;
 	int ret;
 	struct symbol *sym;
@@ -60,7 +61,8 @@ static struct finding *look_up(const struct file_id *file, const struct resolve_
 	struct finding *f = *bucket_of(file, req);
 
 	while (f && (memcmp(&f->file, file, sizeof(*file)) != 0 || f->kind != req->kind ||
-		     f->line != req->line || strcmp(f->symbol, req->symbol) != 0))
+		     f->line != req->line || f->versions != req->versions ||
+		     strcmp(f->symbol, req->symbol) != 0))
 		f = f->next;
 	return f;
 }
@@ -120,6 +122,7 @@ static void remember(const struct file_id *file, const struct resolve_request *r
 	f->file = *file;
 	f->kind = req->kind;
 	f->line = req->line;
+	f->versions = req->versions;
 	f->ret = ret;
 	f->symbol = strdup(req->symbol);
 	if (!f->symbol || !copy_symbols(ret ? NULL : list->sym, count, &f->sym)) {
@@ -137,7 +140,8 @@ static void remember(const struct file_id *file, const struct resolve_request *r
 static int search(struct image *img, const struct resolve_request *req, struct symbol_list *list,
 		  struct sb_err *err)
 {
-	unsigned int flags = req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0;
+	unsigned int flags = (req->kind == RESOLVE_LITERAL ? SYMBOL_LITERAL : 0) |
+			     (req->versions ? SYMBOL_VERSIONS : 0);
 
 	if (req->kind == RESOLVE_LINE)
 		return symbol_find_line(img, req->symbol, req->line, list, err);

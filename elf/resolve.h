@@ -25,7 +25,8 @@ struct resolve_request {
 	const char *module;
 	const char *symbol;
 	unsigned int line;
-	bool inlined; /* a symbol's inlined copies as well, each a site in mid-function */
+	bool inlined;  /* a symbol's inlined copies as well, each a site in mid-function */
+	bool versions; /* RESOLVE_SYMBOL: the symbol's versions too: SYMBOL_VERSIONS */
 };
 
 struct resolve_site {

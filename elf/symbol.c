@@ -12,7 +12,7 @@ struct request {
 	char *version_text;
 	struct match_version version;
 	uint64_t offset;
-	bool literal;
+	bool literal, versions;
 };
 
 void symbol_list_free(struct symbol_list *list)
@@ -56,10 +56,13 @@ static int request_parse(struct request *r, const char *pattern, unsigned int fl
 {
 	char *plus, *at;
 
-	*r = (struct request){ .literal = flags & SYMBOL_LITERAL };
+	*r = (struct request){ .literal = flags & SYMBOL_LITERAL,
+			       .versions = flags & SYMBOL_VERSIONS };
 	r->name = strdup(pattern);
 	if (!r->name)
 		return no_memory(err);
+	if (r->versions)
+		return 0;
 	plus = strrchr(r->name, '+');
 	if (plus && plus != r->name && parse_hex(plus + 1, &r->offset))
 		*plus = '\0';
@@ -268,6 +271,11 @@ static int search(struct image *img, const struct request *r, struct match_list 
 	bool glob = !r->literal && glob_is_pattern(r->name);
 	int ret = 0;
 
+	if (r->versions) {
+		match_versions(img, r->name, list);
+		match_sort(list);
+		return list->failed ? no_memory(err) : 0;
+	}
 	match_exact(img, r->name, &r->version, TABLE_EXTRA, list);
 	if (list->count) {
 		ret = choose_exact(img, r, list, err);
@@ -338,7 +346,7 @@ int symbol_find(struct image *img, const char *pattern, unsigned int flags, stru
 	*out = (struct symbol_list){ 0 };
 	if (!*pattern)
 		return err_set(err, SB_ESPEC, "an empty symbol name");
-	if (parse_hex(pattern, &vaddr))
+	if (!(flags & SYMBOL_VERSIONS) && parse_hex(pattern, &vaddr))
 		return find_by_address(img, vaddr, out, err);
 	ret = request_parse(&r, pattern, flags, err);
 	if (!ret)

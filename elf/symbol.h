@@ -11,13 +11,14 @@
  * Pattern: a plain name, `name@VERSION` or `name@@VERSION`, a C++ or Rust demangled name with or
  * without its parameter list, `SYMBOL+0xOFF`, `0xADDR`; tried exactly first, then as a glob over
  * mangled and demangled names (`*` `?` `[...]`; `[` is literal where the name has it, as operator[]
- * does). SYMBOL_LITERAL: never a glob.
+ * does). SYMBOL_LITERAL: never a glob. SYMBOL_VERSIONS: a name or glob, and all its versions as
+ * symbol_is_version() has them; no other form is read.
  *
  * Aliases at one address are one match; its name is the one in the pattern, else the shortest
  * global one. Without a version the default version wins over hidden ones (memcpy@@GLIBC_2.14 over
  * memcpy@GLIBC_2.2.5), as the static linker would choose.
  */
-enum symbol_flags { SYMBOL_LITERAL = 1 };
+enum symbol_flags { SYMBOL_LITERAL = 1, SYMBOL_VERSIONS = 2 };
 
 struct symbol {
 	uint64_t vaddr;
@@ -77,6 +78,14 @@ char *symbol_holder(struct image *img, uint64_t start);
 
 /* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
+
+/*
+ * Is a name one of the versions of a function (a name or a glob)? Its own name, and that with
+ * suffixes as CUDA's libraries append them: _v2, _ptsz and _ptds (the calling thread's default
+ * stream), _64 (of wider integers), in any order.
+ */
+bool symbol_is_version(const char *function, const char *name);
+size_t symbol_version_stem(const char *name); /* its length without such suffixes */
 
 /* A symbol for display: demangled where it is mangled, "+0xOFF" kept. To be freed. */
 char *symbol_shown(const char *symbol);

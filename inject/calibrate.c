@@ -28,10 +28,10 @@ enum {
 	CALLS = 500,
 	DELAYED_CALLS = 200,
 	SLICE = 3, /* rounds: 0.1 to 0.2 ms */
-	CHUNKS = 4,
+	CHUNKS = 8,
 	CALLS_OFF = 64, /* any but 0, which is an unregistered process */
 };
-_Static_assert(CHUNKS *SB_PAGE_EVENTS >= CALLS, "a round is recorded");
+_Static_assert(CHUNKS *SB_PAGE_EVENTS >= 2 * CALLS, "a round is recorded");
 
 #define AGREE_TICKS 0.75 /* 0.3 ns or less */
 
@@ -46,6 +46,7 @@ struct hook_bench {
 	struct sb_page_trace *trace; /* calls are recorded in the chunks behind `taken`; or NULL */
 	struct sb_page_taken *taken;
 	uint64_t each;
+	bool values; /* of each call, too */
 	size_t memory;
 	/* Of hook_bench_step(): the batch under way, and the result of the one before. */
 	double plain[ROUNDS], hooked[ROUNDS];
@@ -83,6 +84,9 @@ static int bench_spans(struct hook_bench *b)
 	b->spans = calloc(2 * slots, sizeof(*b->spans));
 	b->calls = calloc(1, sizeof(*b->calls));
 	b->cell->span_block = 1;
+	/* With values: the first argument and what is returned, the latter added up. */
+	b->cell->value[0] = 1;
+	b->cell->value[1] = SB_VALUE_RETURNED | SB_VALUE_SUM | SB_VALUE_SIGNED;
 	return b->spans && b->calls ? 0 : -1;
 }
 
@@ -159,8 +163,11 @@ static int bench_hook(struct hook_bench *b, bool each)
 	uint8_t *stub = b->text + 128 + ((arch->common_size() + 63) & ~63ul);
 	struct arch_count begin = { .cell = (uint64_t)b->cell,
 				    .each = each ? (uint64_t)&b->each : 0,
-				    .kind = b->spans ? ARCH_BEGIN : ARCH_HIT };
-	struct arch_count end = { .cell = (uint64_t)b->cell, .kind = ARCH_END };
+				    .kind = b->spans ? ARCH_BEGIN : ARCH_HIT,
+				    .values = b->values };
+	struct arch_count end = { .cell = (uint64_t)b->cell,
+				  .kind = ARCH_END,
+				  .values = b->values };
 
 	if (b->spans) {
 		env.spans = (uint64_t)b->spans;
@@ -344,24 +351,43 @@ static double low_time(const struct hook_bench *b)
 	return mean[LOW];
 }
 
-int clock_span_cost(bool each, bool record, struct hook_cost *out)
+static int span_cost(bool each, bool record, bool values, double *cost, double *within)
 {
 	struct hook_bench *b = must_calloc(1, sizeof(*b));
 	int ret = -1;
 
-	out->span_within = out->span_cost = 0;
 	b->text = MAP_FAILED;
+	b->values = values;
 	if (bench_memory(b) == 0 && bench_spans(b) == 0 && (!record || bench_trace(b) == 0) &&
 	    bench_hook(b, each) == 0) {
 		b->cell->flags = SB_CELL_SPANS;
 		b->cell->state = SB_STATE_SLOW;
 		time_calls(b, 0, CALLS);
-		out->span_cost = at_least_0(low_cost(b, CALLS, NULL, NULL));
-		out->span_within = low_time(b);
+		*cost = at_least_0(low_cost(b, CALLS, NULL, NULL));
+		*within = low_time(b);
 		ret = 0;
 	}
 	hook_bench_close(b);
 	return ret;
+}
+
+int clock_span_cost(bool each, bool record, struct hook_cost *out)
+{
+	out->span_within = out->span_cost = 0;
+	return span_cost(each, record, false, &out->span_cost, &out->span_within);
+}
+
+int clock_value_cost(bool each, bool record, const struct hook_cost *spans, struct value_cost *out)
+{
+	double cost, within;
+	int ret = span_cost(each, record, true, &cost, &within);
+
+	*out = (struct value_cost){ 0 };
+	if (ret < 0)
+		return ret;
+	out->cost = at_least_0(cost - spans->span_cost);
+	out->within = at_least_0(within - spans->span_within);
+	return 0;
 }
 
 bool hook_bench_step(struct hook_bench *b, struct hook_cost *cost)

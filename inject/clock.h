@@ -39,6 +39,11 @@ struct hook_cost {
 	double span_within, span_cost;
 };
 
+/* Of a timed call, ticks: what its values add to these. */
+struct value_cost {
+	double within, cost;
+};
+
 /*
  * each: of a hook that also counts in its function's own counter. 0, or negative where no
  * executable memory is available (then all costs are zero). keep: receives the bench, for
@@ -53,6 +58,8 @@ int clock_hook_cost(const struct clock *clk, bool each, struct hook_cost *out,
  * negative where they remain 0.
  */
 int clock_span_cost(bool each, bool record, struct hook_cost *out);
+/* ... and, once these are known, what the values of a call add. */
+int clock_value_cost(bool each, bool record, const struct hook_cost *spans, struct value_cost *out);
 
 /*
  * Measures the cost of a delayed hit again, 0.1 to 0.2 ms of it per call: the core may have been

@@ -14,7 +14,9 @@
  * switched away from, in a copy of a ucontext_t that a scheduler of the program keeps.
  *
  * There is no certain test for whether such a frame is live. So every frame found is changed into
- * an equivalent one (leave.h): the program behaves the same whether the frame is live or not.
+ * an equivalent one (leave.h): the program behaves the same whether the frame is live or not. The
+ * exception is what a later frame lies over: a change of such remains would change that one
+ * (context_covered() of arch.h).
  */
 typedef void frames_fn(void *ctx, uint64_t at, const struct arch_regs *regs);
 

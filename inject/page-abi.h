@@ -62,7 +62,7 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     6
+#define SB_PAGE_VERSION	     7
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -72,6 +72,7 @@
 #define SB_PAGE_SPAN_BUCKETS 1216
 #define SB_PAGE_SPAN_STEPS   32 /* buckets for each power of two, from 2 * 32 ticks on */
 #define SB_PAGE_SPAN_BITS    63 /* targets that can be timed at once */
+#define SB_PAGE_VALUES	     4	/* arguments and return values of a call that are recorded */
 
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
@@ -84,6 +85,18 @@ enum sb_page_flags {
 	SB_CELL_DELAY = 2,	/* delay_ticks is to be spent (0 is legal: the floor) */
 	SB_CELL_SPANS = 4,	/* calls are timed: see struct sb_page_span */
 	SB_CELL_DELAY_EXIT = 8, /* the same at the exits of a function whose entry is hooked, too */
+};
+
+/*
+ * One value of each call. Bits 0 to 2: 1 to 6, that argument; 7, what is returned; 0, none, and
+ * none after it. Bits 8 to 13: 64 less its size in bits.
+ */
+enum sb_page_value {
+	SB_VALUE_SUM = 8,
+	SB_VALUE_SIGNED = 16, /* negative ones are not added */
+	SB_VALUE_BOOL = 32,   /* 0 or 1, by its lowest byte */
+	SB_VALUE_SHIFT = 8,
+	SB_VALUE_RETURNED = 7,
 };
 
 struct sb_page_slot {
@@ -119,6 +132,7 @@ struct sb_page_cell {
 	uint16_t span_block;
 	uint8_t span_bit, reserved;
 	uint32_t span_epoch;
+	uint16_t value[SB_PAGE_VALUES]; /* enum sb_page_value, of native functions */
 };
 
 /*
@@ -144,7 +158,9 @@ struct sb_page_span {
 	uint64_t apart; /* calls in these sums of which it is not known in which call they were made
 			 */
 	uint64_t last;	/* ticks + 1 of a call that is not in its bucket yet; 0: none */
-	uint64_t reserved[55];
+	/* By the cell's values; all ones: too large. And the number of calls that are in them. */
+	uint64_t sum[SB_PAGE_VALUES], summed[SB_PAGE_VALUES];
+	uint64_t reserved[47];
 	/*
 	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:
 	 * (e - 4) * 32 + next five bits, e = log2 v; at most the last one.
@@ -174,7 +190,10 @@ enum { SB_PAGE_CALL_SETS = 4096, SB_PAGE_CALL_THREADS = 4096 };
 
 struct sb_page_call {
 	uint64_t at; /* address of the return address; 0: free */
-	/* ((start ^ at) * a constant ^ the cell's three span fields ^ within) + parent */
+	/*
+	 * ((start ^ at) * a constant ^ the cell's three span fields ^ within) + parent; where the
+	 * cell has values, + the hash of its arguments
+	 */
 	uint64_t check;
 	uint64_t start;
 	uint64_t parent;    /* at of the timed call in which it was made; 0: none */
@@ -182,6 +201,15 @@ struct sb_page_call {
 	uint64_t within;    /* bits of the targets in whose calls it was made; 1 << 63: unknown */
 	uint64_t children;  /* ticks of the timed calls that it made */
 	uint64_t cost;	    /* ticks of their measurement */
+};
+
+/*
+ * At the same index as the call: its arguments in integer registers. Their hash begins with the
+ * first one, and for each further one is rotated left by 11 and gets that by exclusive or; it is
+ * multiplied by the constant in the end.
+ */
+struct sb_page_arguments {
+	uint64_t argument[6], reserved[2];
 };
 
 /*
@@ -208,6 +236,7 @@ struct sb_page_thread {
 struct sb_page_calls {
 	struct sb_page_call set[SB_PAGE_CALL_SETS][2];
 	struct sb_page_thread thread[SB_PAGE_CALL_THREADS];
+	struct sb_page_arguments arguments[SB_PAGE_CALL_SETS][2];
 };
 
 /*
@@ -250,6 +279,11 @@ enum sb_page_event_kind {
 	SB_EVENT_PYTHON,
 };
 
+/*
+ * A call whose cell has values takes one or two places more, directly behind its own, with two
+ * values each (struct sb_page_more): raw, as the registers held them. They are complete before the
+ * call's `ticks` is written.
+ */
 struct sb_page_event {
 	/* That it took, as in struct sb_page_span, plus 1. 0: not complete; all ones: none. */
 	uint64_t ticks;
@@ -257,7 +291,16 @@ struct sb_page_event {
 	uint32_t function; /* its number among those that are counted by themselves; 0: none */
 	uint8_t span_bit;  /* of the target, as in its cell */
 	uint8_t kind;	   /* enum sb_page_event_kind */
-	uint16_t reserved;
+	uint8_t more;	   /* places of values behind it */
+	uint8_t returned;  /* with values: 1, it ended with a return; 0, with a jump to another
+			      function, and what that returns is unknown */
+};
+
+#define SB_EVENT_MORE (UINT64_MAX - 1)
+
+struct sb_page_more {
+	uint64_t mark; /* SB_EVENT_MORE; 0: not complete; all ones: none */
+	uint64_t value[2];
 };
 
 enum { SB_PAGE_EVENTS = 168 };
@@ -398,6 +441,7 @@ SB_PAGE_OFF(sb_page_cell, threads, 48);
 SB_PAGE_OFF(sb_page_cell, span_block, 56);
 SB_PAGE_OFF(sb_page_cell, span_bit, 58);
 SB_PAGE_OFF(sb_page_cell, span_epoch, 60);
+SB_PAGE_OFF(sb_page_cell, value, 64);
 SB_PAGE_OFF(sb_page_span, begun, 0);
 SB_PAGE_OFF(sb_page_span, calls, 8);
 SB_PAGE_OFF(sb_page_span, ticks, 16);
@@ -407,6 +451,8 @@ SB_PAGE_OFF(sb_page_span, inv_least, 40);
 SB_PAGE_OFF(sb_page_span, most, 48);
 SB_PAGE_OFF(sb_page_span, apart, 56);
 SB_PAGE_OFF(sb_page_span, last, 64);
+SB_PAGE_OFF(sb_page_span, sum, 72);
+SB_PAGE_OFF(sb_page_span, summed, 104);
 SB_PAGE_OFF(sb_page_span, bucket, 512);
 SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
 SB_PAGE_OFF(sb_page_function, ticks, 8);
@@ -432,7 +478,10 @@ SB_PAGE_OFF(sb_page_thread, lost, 40);
 SB_PAGE_OFF(sb_page_thread, chunk, 48);
 SB_PAGE_CHECK(sizeof(struct sb_page_thread) == 64);
 SB_PAGE_OFF(sb_page_calls, thread, 1 << 19);
-SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 12 << 16);
+SB_PAGE_OFF(sb_page_calls, arguments, 12 << 16);
+SB_PAGE_OFF(sb_page_arguments, argument, 0);
+SB_PAGE_CHECK(sizeof(struct sb_page_arguments) == 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 20 << 16);
 SB_PAGE_OFF(sb_page_trace, offered, 0);
 SB_PAGE_OFF(sb_page_trace, min_ticks, 8);
 SB_PAGE_OFF(sb_page_trace, chunk, 64);
@@ -446,7 +495,12 @@ SB_PAGE_OFF(sb_page_event, start, 8);
 SB_PAGE_OFF(sb_page_event, function, 16);
 SB_PAGE_OFF(sb_page_event, span_bit, 20);
 SB_PAGE_OFF(sb_page_event, kind, 21);
+SB_PAGE_OFF(sb_page_event, more, 22);
+SB_PAGE_OFF(sb_page_event, returned, 23);
 SB_PAGE_CHECK(sizeof(struct sb_page_event) == 24);
+SB_PAGE_OFF(sb_page_more, mark, 0);
+SB_PAGE_OFF(sb_page_more, value, 8);
+SB_PAGE_CHECK(sizeof(struct sb_page_more) == sizeof(struct sb_page_event));
 SB_PAGE_OFF(sb_page_chunk, used, 0);
 SB_PAGE_OFF(sb_page_chunk, owner, 8);
 SB_PAGE_OFF(sb_page_chunk, calls_off, 16);
@@ -457,7 +511,7 @@ SB_PAGE_CHECK(sizeof(struct sb_page_chunk) == 4096);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
-SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 72);
 SB_PAGE_OFF(sb_page_proc, pid, 0);
 SB_PAGE_OFF(sb_page_proc, done, 8);
 SB_PAGE_OFF(sb_page_proc, quiet, 12);

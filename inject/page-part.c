@@ -104,6 +104,7 @@ void page_take_over(struct page *page, const struct page *from, uint32_t proc)
 	page->record = from->record;
 	page->lay.tsc_hz = from->lay.tsc_hz;
 	memcpy(page->span_cost, from->span_cost, sizeof(page->span_cost));
+	memcpy(page->value_cost, from->value_cost, sizeof(page->value_cost));
 	page->proc_used[proc] = true;
 	*page->hdr = *from->hdr;
 	*page_proc(page, proc) = *page_proc(from, proc);

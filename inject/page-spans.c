@@ -18,6 +18,16 @@ static unsigned int bucket_of(uint64_t ticks)
 	return i < SB_PAGE_SPAN_BUCKETS ? i : SB_PAGE_SPAN_BUCKETS - 1;
 }
 
+static void add_sums(uint64_t *sum, uint64_t *summed, const uint64_t *more, const uint64_t *n)
+{
+	for (int i = 0; i < SB_PAGE_VALUES; i++) {
+		if (sum[i] == UINT64_MAX || more[i] == UINT64_MAX ||
+		    __builtin_add_overflow(sum[i], more[i], &sum[i]))
+			sum[i] = UINT64_MAX;
+		summed[i] += n[i];
+	}
+}
+
 static void add_times(struct page_spans *spans, const struct sb_page_span *s)
 {
 	uint64_t least = ~s->inv_least;
@@ -34,6 +44,7 @@ static void add_times(struct page_spans *spans, const struct sb_page_span *s)
 	spans->apart += s->apart;
 	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
 		spans->bucket[i] += s->bucket[i];
+	add_sums(spans->sum, spans->summed, s->sum, s->summed);
 	if (s->last)
 		spans->bucket[bucket_of(s->last - 1)]++;
 }
@@ -98,6 +109,7 @@ void page_spans_add(struct page_spans *to, const struct page_spans *from)
 	to->own_ticks += from->own_ticks;
 	to->outer_ticks += from->outer_ticks;
 	to->apart += from->apart;
+	add_sums(to->sum, to->summed, from->sum, from->summed);
 	for (int i = 0; i < SB_PAGE_SPAN_BUCKETS; i++)
 		to->bucket[i] += from->bucket[i];
 }

@@ -186,21 +186,59 @@ static bool is_taken(const struct chunk *c, uint32_t i)
 	return c->taken[i / 64] >> (i % 64) & 1;
 }
 
+static void take_place(struct chunk *c, uint32_t i)
+{
+	if (is_taken(c, i))
+		return;
+	c->taken[i / 64] |= 1ull << (i % 64);
+	c->n++;
+}
+
+static uint64_t ticks_of(const struct sb_page_chunk *m, uint32_t i)
+{
+	return __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE);
+}
+
+/* A place with values goes with the event before it, which may not be complete yet. */
+static bool is_complete(uint64_t ticks)
+{
+	return ticks && ticks != SB_EVENT_MORE;
+}
+
+/* The values behind the complete event of place i, which was written after them. */
+static void copy_values(struct chunk *c, const struct sb_page_chunk *m, uint32_t i,
+			struct page_event *to)
+{
+	uint8_t more = to->event.more;
+
+	to->event.more = 0;
+	for (uint32_t k = 0; k < more && k < SB_PAGE_VALUES / 2 && i + 1 + k < SB_PAGE_EVENTS;
+	     k++) {
+		const struct sb_page_more *place = (const void *)&m->event[i + 1 + k];
+
+		if (ticks_of(m, i + 1 + k) != SB_EVENT_MORE)
+			return;
+		memcpy(to->value + 2 * (size_t)k, place->value, sizeof(place->value));
+		take_place(c, i + 1 + k);
+		to->event.more++;
+	}
+}
+
 /* Copies the complete events that were not copied before. */
-static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m,
-			  struct sb_page_event *event)
+static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct page_event *to)
 {
 	uint32_t used = used_of(m);
 	size_t n = 0;
 
 	for (uint32_t i = c->low; i < used; i++) {
-		if (is_taken(c, i) || !__atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE))
+		if (is_taken(c, i) || !is_complete(ticks_of(m, i)))
 			continue;
-		event[n] = m->event[i];
-		if (event[n].ticks && event[n].ticks != UINT64_MAX)
-			n++;
-		c->taken[i / 64] |= 1ull << (i % 64);
-		c->n++;
+		to[n].event = m->event[i];
+		take_place(c, i);
+		if (!is_complete(to[n].event.ticks) || to[n].event.ticks == UINT64_MAX)
+			continue;
+		copy_values(c, m, i, &to[n]);
+		n++;
 	}
 	while (c->low < used && is_taken(c, c->low))
 		c->low++;
@@ -221,7 +259,7 @@ static uint64_t first_of(const struct chunk *c, const struct sb_page_chunk *m)
 	uint32_t used = used_of(m);
 
 	for (uint32_t i = c->low; i < used; i++)
-		if (!is_taken(c, i) && __atomic_load_n(&m->event[i].ticks, __ATOMIC_ACQUIRE))
+		if (!is_taken(c, i) && is_complete(ticks_of(m, i)))
 			return m->event[i].start | 1;
 	return 0;
 }
@@ -229,7 +267,7 @@ static uint64_t first_of(const struct chunk *c, const struct sb_page_chunk *m)
 static size_t read_chunk(struct page_trace *t, uint32_t number, bool ask,
 			 const struct page_trace_ops *ops, void *ctx)
 {
-	struct sb_page_event event[SB_PAGE_EVENTS];
+	struct page_event event[SB_PAGE_EVENTS];
 	struct sb_page_chunk *m = chunk_at(t, number);
 	struct chunk *c = &t->chunk[number];
 	uint64_t owner = __atomic_load_n(&m->owner, __ATOMIC_RELAXED), first = first_of(c, m);
@@ -301,7 +339,7 @@ static bool is_current(const struct page_trace *t, uint32_t number, uint32_t pro
 	return false;
 }
 
-/* Reserved places that were never completed. */
+/* Records that were begun and never completed. Their own place says how many follow it. */
 static void count_holes(struct page_trace *t, uint32_t number)
 {
 	const struct sb_page_chunk *m = chunk_at(t, number);
@@ -309,8 +347,12 @@ static void count_holes(struct page_trace *t, uint32_t number)
 
 	if (used > limit)
 		used = limit;
-	if (t->chunk[number].n < used)
-		t->sums.lost += used - t->chunk[number].n;
+	for (uint32_t i = 0; i < used; i++) {
+		if (is_taken(&t->chunk[number], i))
+			continue;
+		t->sums.lost++;
+		i += m->event[i].more;
+	}
 }
 
 void page_trace_reclaim(struct page_trace *t, const struct page_trace_ops *ops, void *ctx)

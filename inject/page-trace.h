@@ -21,6 +21,12 @@ struct page_trace;
 struct page_trace *page_trace_open(struct page *page, uint64_t min_ticks, double per_second);
 void page_trace_free(struct page_trace *t);
 
+/* An event with the values behind it, raw. */
+struct page_event {
+	struct sb_page_event event;
+	uint64_t value[SB_PAGE_VALUES]; /* event.more * 2 of them */
+};
+
 /*
  * What the reader does with events, all of one thread and in the order in which they began to be
  * written: proc is the index of its process, which is in use; owner its ~FS base. ready() decides
@@ -29,7 +35,7 @@ void page_trace_free(struct page_trace *t);
  */
 struct page_trace_ops {
 	bool (*ready)(void *ctx, uint32_t proc, uint64_t owner, uint64_t first);
-	void (*events)(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
+	void (*events)(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *event,
 		       size_t n);
 	/* No thread of this FS base is alive. */
 	bool (*dead)(void *ctx, uint32_t proc, uint64_t owner);

@@ -376,6 +376,7 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	cell->overrun_limit = set->overrun_limit;
 	cell->residual_max = set->residual_max;
 	cell->pause_above = set->pause_above;
+	memcpy(cell->value, set->value, sizeof(cell->value));
 	if (set->spans && set->enabled &&
 	    (!(cell->flags & SB_CELL_SPANS) || cell->state == SB_STATE_OFF))
 		begin_spans(page, proc, cell, set->span_bit);

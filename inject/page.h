@@ -42,9 +42,10 @@ struct page {
 	struct page_tables tables[PAGE_TABLE_PAIRS];
 	bool span_used[PAGE_SPAN_BLOCKS];
 	bool spans_full; /* there was none for a target of a process: its calls are not timed */
-	uint64_t span_cost[2]; /* of a timed call's measurement: in its own time, in its caller's;
-				  ticks. Stubs have a copy */
-	uint32_t targets_used; /* set cells: the memory of the others is not allocated yet */
+	uint64_t span_cost[2];	/* of a timed call's measurement: in its own time, in its caller's;
+				   ticks. Stubs have a copy */
+	uint64_t value_cost[2]; /* ... and what its values add to these */
+	uint32_t targets_used;	/* set cells: the memory of the others is not allocated yet */
 	/* Contents of new records: the longest delay so far, the mappings announced last. */
 	struct sb_page_record record;
 };
@@ -57,6 +58,7 @@ struct page_setting {
 	bool delay_exit; /* at the exits, where the entry is hooked, too */
 	bool spans; /* calls are timed, where the function's exits are hooked or an agent does it */
 	uint8_t span_bit; /* its own among the timed targets, below SB_PAGE_SPAN_BITS */
+	uint16_t value[SB_PAGE_VALUES]; /* as in its cell */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };
 
@@ -71,7 +73,9 @@ struct page_sums {
 /* Sums over the threads of one timed cell: see struct sb_page_span. */
 struct page_spans {
 	uint64_t begun, calls, ticks, own_ticks, outer_ticks, apart;
-	uint64_t least, most; /* of calls > 0 */
+	uint64_t least, most;	      /* of calls > 0 */
+	uint64_t sum[SB_PAGE_VALUES]; /* UINT64_MAX: too large */
+	uint64_t summed[SB_PAGE_VALUES];
 	uint64_t bucket[SB_PAGE_SPAN_BUCKETS];
 };
 

@@ -107,6 +107,8 @@ struct plan_request {
 	bool islands; /* the shape with an island is allowed */
 	const struct plan_range *taken; /* bytes that no island may use */
 	size_t n_taken;
+	bool args;     /* of an entry: the hook reads the arguments, so no instruction that writes
+			* one may run before it */
 	bool switches; /* of an exit: the function jumps through tables, which may lead anywhere in
 			  it */
 	bool int3;     /* the one-byte hook: always shape PLAN_INT3, one displaced insn */

@@ -343,6 +343,7 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 		.cell = p->space->page_addr + page_cell_offset(&p->space->control->page, s->target),
 		.each = s->kind == ARCH_END ? 0 : each_address(p, s),
 		.kind = s->kind,
+		.values = s->values,
 	};
 	enum plan_refusal why = PLAN_UNMOVABLE;
 	size_t size;
@@ -651,6 +652,8 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 				     sizeof(struct sb_page_span),
 			.span_within = space->control->page.span_cost[0],
 			.span_cost = space->control->page.span_cost[1],
+			.value_within = space->control->page.value_cost[0],
+			.value_cost = space->control->page.value_cost[1],
 			.slots = space->control->page.lay.slots,
 			.own_slots = arch->thread_pointer_readable(),
 		},

@@ -96,7 +96,7 @@ static enum where where_is(struct space *space, struct thread *t)
 /*
  * The few threads that cannot be moved, since they are writing their figures. A stub takes no lock
  * and makes no call: alone on the machine, a thread finishes that in microseconds. So it runs while
- * the others are still held.
+ * the others are still held, also where job control has stopped it: it may stay stopped for ever.
  */
 static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 {
@@ -107,7 +107,7 @@ static enum where run_out(struct space *space, struct tree *tree, pid_t tid)
 
 		if (!t || t->pinned || t->kept)
 			return IN_STUB;
-		tree_resume_thread(tree, t);
+		tree_run_thread(tree, t);
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 		t = tree_thread(tree, tid);
 		/* Its position is known only once it is stopped. */
@@ -206,6 +206,24 @@ static void returns_search_stacks(struct returns *r)
 						r);
 }
 
+/* All are stopped. What cannot be read is zeros. */
+static bool is_covered(const struct returns *r, uint64_t at)
+{
+	enum { AROUND = ARCH_FRAME_MAX & ~(PAGE - 1) };
+	uint64_t from = (at - AROUND) & ~(PAGE - 1ull);
+	size_t len = 2 * AROUND + PAGE;
+	uint8_t *buf = calloc(1, len);
+	bool covered;
+
+	if (!buf)
+		abort();
+	for (size_t off = 0; off < len; off += PAGE)
+		memory_peek(&r->space->mem, from + off, buf + off, PAGE);
+	covered = arch->context_covered(buf, len, from, at - from);
+	free(buf);
+	return covered;
+}
+
 /* All are stopped. */
 static void return_change(const struct returns *r, uint64_t at)
 {
@@ -216,7 +234,7 @@ static void return_change(const struct returns *r, uint64_t at)
 
 	if (arch->context_size > sizeof(bytes) ||
 	    memory_peek(mem, at, bytes, arch->context_size) != arch->context_size ||
-	    !arch->context_next(bytes, arch->context_size, &off, &regs) ||
+	    !arch->context_next(bytes, arch->context_size, &off, &regs) || is_covered(r, at) ||
 	    leave_code(r->space, &regs, false) != LEAVE_MOVED)
 		return;
 	arch->context_store(bytes, &regs);
@@ -233,6 +251,8 @@ static bool return_is_dead(const struct returns *r, const struct maps *maps, uin
 	struct arch_regs regs;
 	uint64_t low;
 
+	if (is_covered(r, at))
+		return true;
 	for (struct proc *p = r->tree->procs; map && p; p = p->next) {
 		for (struct thread *t = p->threads; t && p->space == r->space; t = t->next) {
 			if (t->state != THREAD_STOPPED || pt_get_regs(t->tid, &regs) < 0)

@@ -141,6 +141,7 @@ struct space_site {
 	 */
 	uint64_t function;
 	bool whole;
+	bool values; /* of a timed entry and its exits: values of the calls are recorded */
 	enum plan_refusal untimed; /* out */
 	uint32_t cookie;	   /* kept in the journal */
 	enum plan_refusal why;	   /* out: PLAN_OK when planted */

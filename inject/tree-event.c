@@ -369,6 +369,18 @@ void tree_resume_thread(struct tree *tree, struct thread *thread)
 	tree_handle(tree, thread, &thread->stop);
 }
 
+void tree_run_thread(struct tree *tree, struct thread *thread)
+{
+	if (thread->state != THREAD_STOPPED || thread->stop.kind != STOP_GROUP) {
+		tree_resume_thread(tree, thread);
+		return;
+	}
+	tree_note_hold(tree, thread);
+	thread->state = THREAD_RUNNING;
+	thread->interrupted = false;
+	pt_cont(thread->tid, 0);
+}
+
 bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int timeout_us)
 {
 	if (thread->state == THREAD_STOPPED)

@@ -168,6 +168,13 @@ bool tree_stop_thread(struct tree *tree, struct thread *thread, unsigned int tim
 void tree_resume_thread(struct tree *tree, struct thread *thread);
 
 /*
+ * As tree_resume_thread(), but a thread that job control has stopped runs, too, for as long as its
+ * tracer lets it: its next stop reports STOP_GROUP again, and its process counts as stopped
+ * throughout.
+ */
+void tree_run_thread(struct tree *tree, struct thread *thread);
+
+/*
  * Releases a process untraced. Its threads may be stopped or running; they run afterwards (or stay
  * stopped by job control). A thread that is deep in the kernel is released last, after at most a
  * second of waiting: if it is still there, the kernel releases it when the tracer ends.

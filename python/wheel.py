@@ -109,6 +109,15 @@ class _Wheel:
         return self.name
 
 
+def _add_presets(wheel):
+    """Beside the program, where it looks for them: bin/sbinject, share/sbinject/presets."""
+    folder = os.path.join("share", "sbinject", "presets")
+    for name in sorted(os.listdir(os.path.join(TREE, folder))):
+        if name.endswith(".preset"):
+            to = f"sbinject-{_version()}.data/data/{folder}/{name}"
+            wheel.add_file(to, os.path.join(TREE, folder, name))
+
+
 def _add_hook(wheel):
     wheel.add_file("sbinject.pth", os.path.join(HERE, "sbinject.pth"))
 
@@ -124,6 +133,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     for program in PROGRAMS:
         scripts = f"sbinject-{_version()}.data/scripts"
         wheel.add_file(f"{scripts}/{os.path.basename(program)}", program, 0o755)
+    _add_presets(wheel)
     return wheel.close()
 
 

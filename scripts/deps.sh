@@ -83,9 +83,18 @@ group_tests() { # programs that cases drive, and skip where they are not
 	need curl curl curl have curl
 	need go golang-go golang have go
 	need valgrind valgrind valgrind have valgrind
+	need OpenCL "pocl-opencl-icd ocl-icd-libopencl1" "pocl ocl-icd" has_opencl
 	need prometheus prometheus golang-github-prometheus have prometheus
 }
 
+has_opencl() { # a runtime with a device, and the loader
+	for icd in /etc/OpenCL/vendors/*.icd; do
+		for loader in /usr/lib/*/libOpenCL.so.1 /usr/lib*/libOpenCL.so.1; do
+			[ -e "$icd" ] && [ -e "$loader" ] && return
+		done
+	done
+	return 1
+}
 has_nginx() { have nginx || [ -x /usr/sbin/nginx ]; }
 python_has() { have python3 && python3 -c "import $1" 2>/dev/null; }
 python_tests() { # Debian's package of them has the version in its name

@@ -9,8 +9,9 @@ VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wi
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
+	$(BUILD)/test/victim/libcuda.so.1 \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
-	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
+	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
 FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
@@ -48,6 +49,10 @@ $(BUILD)/test/victim/%.so: test/victim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -o $@ $<
 
+$(BUILD)/test/victim/libcuda.so.1: test/victim/victim-cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+
 # Named as a part of the C library, which it stands in for: sbinject takes other libraries for the
 # program's, in which a thread holds none of the interpreter's locks.
 $(BUILD)/test/victim/libc-slow-signal.so: test/victim/victim-slow-signal.c
@@ -67,7 +72,7 @@ $(BUILD)/test/victim/ifunc-static: test/victim/ifunc.c
 		{ rm -f $@; echo "no static C library: $@ is not built"; }
 
 # The only C++: built where there is a C++ compiler; their cases are skipped where there is none.
-$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture: $(BUILD)/test/victim/%: test/victim/%.cc
+$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values: $(BUILD)/test/victim/%: test/victim/%.cc
 	@mkdir -p $(@D)
 	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -O2 -g -o $@ $<; \
 		$(CXX) -O2 -g -Wall -Wextra -o $@ $< -lpthread; \

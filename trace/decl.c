@@ -371,6 +371,20 @@ int decl_function(struct reader *r, bool python, const char *name, const char *m
 
 /* ---- spans ---- */
 
+void decl_value(struct trace_span *span, struct trace_value *room, const char *name,
+		const struct trace_value *value)
+{
+	span->value = room;
+	if (span->n_values == VALUE_MAX || !value_name_ok(name, strlen(name)) ||
+	    value_name_taken(name))
+		return;
+	for (uint32_t i = 0; i < span->n_values; i++)
+		if (!strcmp(room[i].name, name))
+			return;
+	room[span->n_values] = *value;
+	stpcpy(room[span->n_values++].name, name);
+}
+
 int decl_span(struct reader *r, const struct trace_span *span)
 {
 	if (span->start_ns - r->begin_ns > TIME_MAX || span->dur_ns > TIME_MAX) {

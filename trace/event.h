@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "src/base/value.h"
 
 /*
  * What a trace consists of: timed calls of functions as events. The writers (write.h) take these
@@ -51,6 +52,14 @@ struct trace_function {
 	const char *module; /* of a Python function, the module's dotted name */
 };
 
+/* An argument, or what was returned. */
+struct trace_value {
+	char name[VALUE_NAME_SIZE];
+	enum value_type type; /* files tell i64, u64, ptr and bool apart, and these are read */
+	bool known;	      /* else value is 0 */
+	uint64_t value;	      /* as in src/base/value.h */
+};
+
 /*
  * One call, or one delay. dur_ns is without the cost of the measurement, of the call itself and of
  * the timed calls made in it. So a call may seem to end a little before the last call made in it: a
@@ -60,6 +69,8 @@ struct trace_span {
 	uint64_t start_ns, dur_ns; /* start: CLOCK_MONOTONIC */
 	uint32_t thread, function; /* ids; of a delay, the function that was delayed */
 	enum trace_kind kind;
+	uint32_t n_values; /* at most VALUE_MAX; the same names in each call of a function */
+	const struct trace_value *value;
 };
 
 struct trace_end {

@@ -89,8 +89,11 @@ enum {
 	TYPE_INSTANT = 3,
 
 	ANNOTATION_IID = 1,
+	ANNOTATION_BOOL = 2,
 	ANNOTATION_NUMBER = 3,
+	ANNOTATION_SIGNED = 4,
 	ANNOTATION_TEXT = 6,
+	ANNOTATION_POINTER = 7,
 	ANNOTATION_NAME = 10,
 
 	/*
@@ -106,7 +109,8 @@ enum {
 
 /* Interned numbers: categories, and the names of annotations. */
 enum { CATEGORY_NATIVE = 1, CATEGORY_PYTHON, CATEGORY_DELAY };
-enum { ANNOTATION_START = 1, ANNOTATION_DUR };
+enum { ANNOTATION_START = 1, ANNOTATION_DUR, ANNOTATION_VALUES };
+#define TRACE_UNKNOWN "unknown"
 
 /* Tracks: a thread is its id; a process and the trace itself have a bit. Above are further lanes of
  * a thread. */

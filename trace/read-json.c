@@ -138,6 +138,47 @@ static int take_meta(struct json *j, const json_t *object, const char *kind, con
 	return ret;
 }
 
+/* ---- values ---- */
+
+/* False: it is no value that write.h writes. */
+static bool value_of(const json_t *from, struct trace_value *to)
+{
+	const char *text = json_string_value(from);
+	char *end;
+
+	to->known = !json_is_null(from);
+	if (json_is_null(from))
+		return true;
+	if (json_is_boolean(from)) {
+		to->type = VALUE_BOOL;
+		to->value = json_is_true(from);
+	} else if (json_is_integer(from)) {
+		to->type = VALUE_I64;
+		to->value = (uint64_t)json_integer_value(from);
+	} else if (text && (*text >= '0' && *text <= '9')) {
+		to->type = text[1] == 'x' ? VALUE_PTR : VALUE_U64;
+		to->value = strtoull(text, &end, text[1] == 'x' ? 16 : 10);
+		return !*end;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void take_values(const json_t *args, struct trace_value *value, struct trace_span *span)
+{
+	const char *name;
+	json_t *member;
+
+	json_object_foreach((json_t *)args, name, member)
+	{
+		struct trace_value v = { 0 };
+
+		if (value_of(member, &v))
+			decl_value(span, value, name, &v);
+	}
+}
+
 /* ---- spans ---- */
 
 static int take_function(struct json *j, const json_t *object, const char *kind, const json_t *args,
@@ -169,6 +210,7 @@ static int take_line(struct json *j, const json_t *object)
 {
 	const char *phase = plain(object, "phase"), *type = plain(object, "type");
 	const json_t *args = json_object_get(object, "args");
+	struct trace_value value[VALUE_MAX];
 	struct trace_span span = { 0 };
 	int32_t pid, tid;
 	int ret;
@@ -183,6 +225,7 @@ static int take_line(struct json *j, const json_t *object)
 	if (ret == 0)
 		ret = take_function(j, object, type, args, &span);
 	span.start_ns += j->r->begin_ns;
+	take_values(args, value, &span);
 	return ret == 0 ? decl_span(j->r, &span) : ret;
 }
 
@@ -190,6 +233,7 @@ static int take_line(struct json *j, const json_t *object)
 static int take_slice(struct json *j, const json_t *object, char phase)
 {
 	const json_t *args = json_object_get(object, "args");
+	struct trace_value value[VALUE_MAX];
 	struct trace_span span = { 0 };
 	int32_t pid, tid;
 	int ret;
@@ -201,6 +245,8 @@ static int take_slice(struct json *j, const json_t *object, char phase)
 	if (j->r->reading->ours) {
 		span.start_ns = number_of(args, "start_ns", span.start_ns);
 		span.dur_ns = number_of(args, "dur_ns", span.dur_ns);
+		if (phase == 'X') /* which is handed on at once: value is not kept */
+			take_values(args, value, &span);
 	}
 	span.start_ns += j->r->begin_ns;
 	span.thread = open_thread(j->open, pid, tid);

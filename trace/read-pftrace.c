@@ -14,7 +14,7 @@
 #include "src/base/json.h"
 #include "src/base/must.h"
 
-enum { IIDS_MAX = 2 << 20, FIELDS_MAX = 64 };
+enum { IIDS_MAX = 2 << 20, FIELDS_MAX = 64, VALUE_NAMES = 256 };
 
 /* A field's value: a number, or bytes. */
 struct field {
@@ -49,6 +49,7 @@ struct pf {
 	} * track;		 /* by id */
 	size_t n_tracks;
 	struct begun begun;
+	char value_name[VALUE_NAMES][VALUE_NAME_SIZE]; /* by iid, from ANNOTATION_VALUES on */
 	uint64_t begin_ns, begin_unix_ns;
 };
 
@@ -184,14 +185,28 @@ static int take_name(struct pf *pf, struct message m)
 	return ret;
 }
 
+static void take_value_name(struct pf *pf, struct message m)
+{
+	uint64_t iid = number_of(m, INTERNED_IID, 0);
+	char *name = text_of(m, INTERNED_TEXT);
+
+	if (name && iid >= ANNOTATION_VALUES && iid - ANNOTATION_VALUES < VALUE_NAMES &&
+	    value_name_ok(name, strlen(name)))
+		stpcpy(pf->value_name[iid - ANNOTATION_VALUES], name);
+	free(name);
+}
+
 static int take_interned(struct pf *pf, struct message m)
 {
 	struct field f;
 	int ret = 0;
 
-	while (ret == 0 && next_field(&m, &f))
+	while (ret == 0 && next_field(&m, &f)) {
 		if (f.is_bytes && f.number == INTERNED_NAME)
 			ret = take_name(pf, inside(&f));
+		else if (f.is_bytes && f.number == INTERNED_ANNOTATION)
+			take_value_name(pf, inside(&f));
+	}
 	return ret;
 }
 
@@ -315,20 +330,64 @@ static int take_instant(struct pf *pf, uint64_t ns, struct message event)
 	return ret;
 }
 
-static void take_true(struct message m, struct trace_span *span)
+/* False: the annotation holds no value that write-pftrace.c writes. */
+static bool value_of(struct message m, struct trace_value *v)
 {
-	uint64_t iid = number_of(m, ANNOTATION_IID, 0), n = number_of(m, ANNOTATION_NUMBER, 0);
+	static const struct {
+		bool is_value;
+		enum value_type type;
+	} fields[] = {
+		[ANNOTATION_BOOL] = { true, VALUE_BOOL },
+		[ANNOTATION_NUMBER] = { true, VALUE_U64 },
+		[ANNOTATION_SIGNED] = { true, VALUE_I64 },
+		[ANNOTATION_POINTER] = { true, VALUE_PTR },
+	};
+	struct field f;
+
+	*v = (struct trace_value){ 0 };
+	if (find(m, ANNOTATION_TEXT, true, &f))
+		return f.len == strlen(TRACE_UNKNOWN) && !memcmp(f.bytes, TRACE_UNKNOWN, f.len);
+	while (next_field(&m, &f)) {
+		if (f.is_bytes || f.number >= sizeof(fields) / sizeof(*fields) ||
+		    !fields[f.number].is_value)
+			continue;
+		v->type = fields[f.number].type;
+		v->value = value_extend(v->type, f.n);
+		v->known = true;
+	}
+	return v->known;
+}
+
+static void take_value(const struct pf *pf, struct message m, struct trace_value *room,
+		       struct trace_span *span)
+{
+	uint64_t iid = number_of(m, ANNOTATION_IID, 0) - ANNOTATION_VALUES;
+	char *name = text_of(m, ANNOTATION_NAME);
+	struct trace_value v;
+
+	if (value_of(m, &v) && (name || iid < VALUE_NAMES))
+		decl_value(span, room, name ? name : pf->value_name[iid], &v);
+	free(name);
+}
+
+static void take_annotation(const struct pf *pf, struct message m, struct trace_span *span,
+			    struct trace_value *value)
+{
+	uint64_t iid = number_of(m, ANNOTATION_IID, 0);
 
 	if (iid == ANNOTATION_START)
-		span->start_ns = n;
-	if (iid == ANNOTATION_DUR)
-		span->dur_ns = n;
+		span->start_ns = number_of(m, ANNOTATION_NUMBER, 0);
+	else if (iid == ANNOTATION_DUR)
+		span->dur_ns = number_of(m, ANNOTATION_NUMBER, 0);
+	else
+		take_value(pf, m, value, span);
 }
 
 static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message event)
 {
 	struct begun begun = pf->begun;
 	uint32_t id = (uint32_t)track;
+	struct trace_value value[VALUE_MAX];
 	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns };
 	struct field f;
 
@@ -340,7 +399,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	}
 	while (next_field(&event, &f))
 		if (f.is_bytes && f.number == EVENT_ANNOTATION)
-			take_true(inside(&f), &span);
+			take_annotation(pf, inside(&f), &span, value);
 	span.start_ns += pf->r->begin_ns;
 	span.thread = pf->track[id].thread;
 	span.function = pf->name[begun.iid].function;

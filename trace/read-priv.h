@@ -55,6 +55,12 @@ int decl_thread(struct reader *r, int32_t pid, uint64_t key, int32_t tid, const 
 		bool named, uint32_t *id);
 int decl_function(struct reader *r, bool python, const char *name, const char *module,
 		  uint32_t *id);
+/*
+ * Adds a value to those of a span, which has room for VALUE_MAX at `room`, unless there is none
+ * left, or the name is none of a value or is there already.
+ */
+void decl_value(struct trace_span *span, struct trace_value *room, const char *name,
+		const struct trace_value *value);
 /* start_ns is CLOCK_MONOTONIC. */
 int decl_span(struct reader *r, const struct trace_span *span);
 int decl_end(struct reader *r, const struct trace_end *end);

@@ -279,11 +279,18 @@ static void lift_up(struct sum *s, size_t i)
 static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_span *span,
 		     uint64_t own, unsigned int lane)
 {
-	struct sum_slow slow = { *span, own, 0, TRACE_CALL, lane, true };
+	struct sum_slow slow = { .span = *span,
+				 .own_ns = own,
+				 .caller_kind = TRACE_CALL,
+				 .lane = lane,
+				 .orphan = true };
 	size_t i = s->n_slow;
 
 	if (!s->options.slowest)
 		return;
+	slow.span.value = NULL;
+	for (uint32_t k = 0; k < span->n_values; k++)
+		slow.value[k] = span->value[k];
 	if (i == s->options.slowest) {
 		if (!is_slower(&slow, &s->slow[0]))
 			return;

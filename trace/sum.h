@@ -74,6 +74,7 @@ struct sum_slow {
 	enum trace_kind caller_kind;
 	unsigned int lane;
 	bool orphan;
+	struct trace_value value[VALUE_MAX]; /* span.n_values of them; span.value is not kept */
 };
 
 struct sum_gap {

@@ -6,6 +6,7 @@
  * numbers that no thread has. "args" of the thread's name say which thread it is.
  */
 #include "write-priv.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -159,6 +160,8 @@ static void ch_span(struct trace_writer *w, const struct trace_span *span)
 	at = trace_put_number(stpcpy(at, ",\"tid\":"), lane_tid(span->thread, t, place.lane));
 	trace_out_took(&w->out, at);
 	trace_out_put(&w->out, f->piece[span->kind], f->len[span->kind]);
+	if (span->n_values)
+		trace_put_values_json(&w->out, span);
 	at = trace_out_room(&w->out, NUMBERS);
 	if (place.moved)
 		at = put_true(at, start, span->dur_ns);

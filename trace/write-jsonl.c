@@ -7,6 +7,7 @@
  * unknown or was given twice.
  */
 #include "write-priv.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -113,6 +114,8 @@ static void jl_span(struct trace_writer *w, const struct trace_span *span)
 		at = stpcpy(at, ",\"python\":true");
 	trace_out_took(&w->out, stpcpy(at, ",\"module\":"));
 	trace_out_text(&w->out, f->module);
+	if (span->n_values)
+		trace_put_values_json(&w->out, span);
 	trace_out_put(&w->out, "}}\n", 3);
 }
 

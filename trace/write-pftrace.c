@@ -261,6 +261,70 @@ static char *put_true(char *at, uint32_t iid, uint64_t ns)
 	return pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
 }
 
+/* ---- values ---- */
+
+enum {
+	VALUE_NAMES = 256, /* interned; a linear search is short */
+	ANNOTATION_MOST = VALUE_NAME_SIZE + 2 * PB_VARINT_MAX + 8,
+};
+
+/* The number of a value's name; 0: too many are interned. */
+static uint32_t value_iid(struct trace_writer *w, const char *name)
+{
+	char message[SMALL], *end;
+	uint32_t i = 0;
+
+	while (i < w->value_names && strcmp(w->value_name[i], name) != 0)
+		i++;
+	if (i == VALUE_NAMES)
+		return 0;
+	if (i < w->value_names)
+		return ANNOTATION_VALUES + i;
+	w->value_name = must_realloc(w->value_name, (i + 1) * sizeof(*w->value_name));
+	stpcpy(w->value_name[w->value_names++], name);
+	end = put_interned(message, INTERNED_ANNOTATION, ANNOTATION_VALUES + i, name);
+	put_message(w, PACKET_INTERNED, message, (size_t)(end - message));
+	return ANNOTATION_VALUES + i;
+}
+
+static char *put_value(char *at, uint32_t iid, const struct trace_value *v)
+{
+	char note[ANNOTATION_MOST], *end = note;
+	uint32_t field = v->type == VALUE_PTR  ? ANNOTATION_POINTER :
+			 v->type == VALUE_BOOL ? ANNOTATION_BOOL :
+			 value_signed(v->type) ? ANNOTATION_SIGNED :
+						 ANNOTATION_NUMBER;
+
+	end = iid ? pb_number(end, ANNOTATION_IID, iid) : pb_text(end, ANNOTATION_NAME, v->name);
+	end = v->known ? pb_number(end, field, v->value) :
+			 pb_text(end, ANNOTATION_TEXT, TRACE_UNKNOWN);
+	return pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+}
+
+static char *put_end(char *at, const struct place *place, uint64_t track, uint64_t start,
+		     uint64_t dur)
+{
+	at = pb_number(at, EVENT_TYPE, TYPE_END);
+	at = pb_number(at, EVENT_TRACK, track);
+	if (place->start != start)
+		at = put_true(at, ANNOTATION_START, start);
+	return place->moved ? put_true(at, ANNOTATION_DUR, dur) : at;
+}
+
+/* The end of a span with values: they are arguments of the slice wherever they stand. */
+static void put_valued_end(struct trace_writer *w, const struct trace_span *span,
+			   const struct place *place, uint64_t track, uint64_t start)
+{
+	char body[2 * SMALL + VALUE_MAX * ANNOTATION_MOST], event[sizeof(body) - SMALL], *at, *end;
+
+	end = put_end(event, place, track, start, span->dur_ns);
+	for (uint32_t i = 0; i < span->n_values; i++)
+		end = put_value(end, value_iid(w, span->value[i].name), &span->value[i]);
+	at = pb_number(body, PACKET_TIMESTAMP, place->end);
+	at = pb_bytes(at, PACKET_TRACK_EVENT, event, (size_t)(end - event));
+	put_packet(w, body, (size_t)(at - body));
+}
+
 static void pf_span(struct trace_writer *w, const struct trace_span *span)
 {
 	struct writer_thread *t = &w->thread[span->thread];
@@ -283,13 +347,13 @@ static void pf_span(struct trace_writer *w, const struct trace_span *span)
 	at = pb_number(at, EVENT_NAME_IID, iid);
 	at = pb_number(at, EVENT_TRACK, track);
 	at = close_event(at, packet, event);
+	if (span->n_values) {
+		trace_out_took(&w->out, at);
+		put_valued_end(w, span, &place, track, start);
+		return;
+	}
 	at = open_event(at, place.end, &packet, &event);
-	at = pb_number(at, EVENT_TYPE, TYPE_END);
-	at = pb_number(at, EVENT_TRACK, track);
-	if (place.start != start)
-		at = put_true(at, ANNOTATION_START, start);
-	if (place.moved)
-		at = put_true(at, ANNOTATION_DUR, span->dur_ns);
+	at = put_end(at, &place, track, start, span->dur_ns);
 	trace_out_took(&w->out, close_event(at, packet, event));
 }
 

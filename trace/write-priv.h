@@ -39,7 +39,9 @@ struct trace_writer {
 	struct writer_function *function;
 	size_t n_threads, n_functions;
 	uint64_t spans;
-	uint32_t iids;	   /* Perfetto: interned so far */
+	uint32_t iids;			     /* Perfetto: interned so far */
+	char (*value_name)[VALUE_NAME_SIZE]; /* ... of annotations, from ANNOTATION_VALUES on */
+	uint32_t value_names;
 	struct idmap tids; /* Chrome: which thread is known by a pid and tid */
 };
 

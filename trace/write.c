@@ -122,7 +122,7 @@ int trace_write_span(struct trace_writer *w, const struct trace_span *span)
 		return -SB_EFILE;
 	if (span->thread >= w->n_threads || !w->thread[span->thread].known ||
 	    span->function >= w->n_functions || !w->function[span->function].known ||
-	    (unsigned int)span->kind > TRACE_DELAY)
+	    (unsigned int)span->kind > TRACE_DELAY || span->n_values > VALUE_MAX)
 		return -SB_EINTERNAL;
 	w->spans++;
 	w->encoder->span(w, span);
@@ -174,6 +174,7 @@ int trace_writer_close(struct trace_writer *w, const struct trace_end *end, stru
 		forget_pieces(&w->function[i]);
 	free(w->thread);
 	free(w->function);
+	free(w->value_name);
 	idmap_free(&w->tids);
 	free(w->version);
 	free(w->command);

@@ -39,11 +39,12 @@ struct arch_env {
 	uint64_t trace, taken; /* header + trace_off, chunks_off; 0: calls are not recorded */
 	uint64_t span_size;    /* of a block, bytes */
 	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
-	uint32_t span_blocks;		 /* 0: no site times calls */
-	uint32_t chunks;		 /* 0: calls are not recorded */
-	uint64_t common;		 /* the region's common code */
-	uint32_t slots;			 /* owned slots a cell, a power of two */
-	bool own_slots;			 /* the thread pointer may be read in user space */
+	uint64_t value_within, value_cost;
+	uint32_t span_blocks; /* 0: no site times calls */
+	uint32_t chunks;      /* 0: calls are not recorded */
+	uint64_t common;      /* the region's common code */
+	uint32_t slots;	      /* owned slots a cell, a power of two */
+	bool own_slots;	      /* the thread pointer may be read in user space */
 };
 
 /* What a site does with a hit. Addresses are the target's. */
@@ -59,6 +60,7 @@ struct arch_count {
 	enum arch_kind kind;
 	uint16_t function; /* of ARCH_BEGIN, ARCH_END: its number among those timed by themselves;
 			      0: none */
+	bool values;	   /* of these, too: the cell has values (struct sb_page_cell) */
 };
 
 struct arch_site {
@@ -197,6 +199,12 @@ struct arch {
 	size_t context_size;
 	bool (*context_next)(const uint8_t *buf, size_t len, size_t *at, struct arch_regs *regs);
 	void (*context_store)(uint8_t *bytes, const struct arch_regs *regs);
+	/*
+	 * Are the registers at buf[at] the remains of a frame, with a later one over a part of
+	 * them? buf is what lies at addr, ARCH_FRAME_MAX before and behind them. A frame leaves out
+	 * some of its bytes (siginfo without SA_SIGINFO), in which those of an older one remain.
+	 */
+	bool (*context_covered)(const uint8_t *buf, size_t len, uint64_t addr, size_t at);
 	/*
 	 * Registers for a system call at the gadget, on the stack prepared by build_frame().
 	 * defer_syscall() turns it into rt_sigreturn, until it has been entered; enter_syscall(),

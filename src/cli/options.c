@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "inject/page-abi.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/session/guess.h"
@@ -430,6 +431,27 @@ static int size_trace(struct parse *p)
 	return -SB_EUSAGE;
 }
 
+/* The table of times has a bit for each native target: a list of a preset is soon too long. */
+static int check_number_timed(struct parse *p)
+{
+	const struct spec_list *list = &p->opt->session.targets;
+	const char *preset = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		n += list->spec[i].timed && list->spec[i].kind != SPEC_PYTHON;
+		preset = list->spec[i].listed ? list->spec[i].row->preset->name : preset;
+	}
+	if (n <= SB_PAGE_SPAN_BITS || !preset)
+		return 0;
+	err_set(p->err, SB_EUSAGE,
+		"%zu native targets are timed, and at most %d can be: a pattern is one target", n,
+		SB_PAGE_SPAN_BITS);
+	err_hint(p->err, "name kinds of a preset, as %s:launch %s:sync, or leave one preset out",
+		 preset, preset);
+	return -SB_EUSAGE;
+}
+
 /* All targets of a trace are timed, except those that say time=no, and not delayed by default. */
 static int time_targets(struct parse *p)
 {
@@ -467,6 +489,7 @@ static void apply_defaults(struct parse *p)
 			list->spec[i].delay_ns = p->delay_given ? p->delay_ns : SPEC_DEFAULT_NS;
 		if (!list->spec[i].every)
 			list->spec[i].every = p->every ? p->every : 1;
+		spec_take_row(&list->spec[i]);
 	}
 }
 
@@ -521,13 +544,21 @@ static int add_start_on(struct parse *p)
 {
 	struct session_config *cfg = &p->opt->session;
 	char *words[2] = { cfg->start_on, (char[]){ "0" } };
+	size_t before = cfg->targets.count;
+	int ret;
 
 	if (!cfg->start_on || !strchr(cfg->start_on, ':') || access(cfg->start_on, F_OK) == 0)
 		return 0;
 	for (size_t i = 0; i < cfg->targets.count; i++)
 		if (!strcmp(cfg->targets.spec[i].text, cfg->start_on))
 			return 0;
-	return spec_parse_words(words, 2, &cfg->targets, p->err);
+	ret = spec_parse_words(words, 2, &cfg->targets, p->err);
+	if (ret < 0 || cfg->targets.count == before + 1)
+		return ret;
+	err_set(p->err, SB_EUSAGE, "--start-on '%s' stands for %zu functions", cfg->start_on,
+		cfg->targets.count - before);
+	err_hint(p->err, "name one of them: --start-on %s", cfg->targets.spec[before].text);
+	return -SB_EUSAGE;
 }
 
 static int check_together(struct parse *p)
@@ -586,6 +617,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		ret = take_env(&p, verb);
 	if (ret == 0 && verb == VERB_TRACE)
 		ret = time_targets(&p);
+	if (ret == 0)
+		ret = check_number_timed(&p);
 	if (ret == 0)
 		ret = size_trace(&p);
 	if (ret == 0)

@@ -13,8 +13,10 @@
 #include "options.h"
 #include "run.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/out/out.h"
+#include "src/result/cuda.h"
 #include "src/run/backends.h"
 #include "src/run/client.h"
 
@@ -125,6 +127,49 @@ static const char *exit_reason(const struct client_outcome *out)
 	return names[out->end];
 }
 
+/* A key that leaves calls of a target out of its counts. */
+static const char *limit_of(const struct options *opt, const char *text)
+{
+	const struct spec_list *list = &opt->session.targets;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct spec *spec = &list->spec[i];
+
+		if (strcmp(spec->text, text) != 0)
+			continue;
+		return spec->thread   ? "thread= limits it" :
+		       spec->start_ns ? "start= limits it" :
+		       spec->for_ns   ? "for= limits it" :
+					NULL;
+	}
+	return NULL;
+}
+
+/* What the functions of the preset `cuda` add up to. */
+static void add_cuda(struct result *res, const struct options *opt)
+{
+	const struct preset *preset;
+	struct result_row *row;
+	char **text;
+
+	if (preset_get("cuda", 4, &preset, NULL) < 0 || !preset)
+		return;
+	row = must_calloc(preset->n_rows, sizeof(*row));
+	text = must_calloc(preset->n_rows, sizeof(*text));
+	for (size_t i = 0; i < preset->n_rows; i++) {
+		if (asprintf(&text[i], "cuda:%s", preset->row[i].function) < 0)
+			abort();
+		row[i].spec = text[i];
+		row[i].kind = preset_kind_name(preset->row[i].kind);
+		row[i].limited = limit_of(opt, text[i]);
+	}
+	result_cuda(res, "cuda", row, preset->n_rows);
+	for (size_t i = 0; i < preset->n_rows; i++)
+		free(text[i]);
+	free(text);
+	free(row);
+}
+
 static void complete(struct result *res, const struct options *opt,
 		     const struct client_outcome *out, int argc, char **argv)
 {
@@ -147,6 +192,7 @@ static void complete(struct result *res, const struct options *opt,
 	res->exit = exit_of(opt, out);
 	free(res->exit_reason);
 	res->exit_reason = text_dup(exit_reason(out));
+	add_cuda(res, opt);
 	if (res->trace.file && opt->trace_path) {
 		free(res->trace.file);
 		res->trace.file = text_dup(opt->trace_path);

@@ -79,6 +79,7 @@ static int add_progress_target(struct sweep_command *c, char *text)
 {
 	struct spec_list *list = &c->opt.session.targets;
 	char *words[2] = { text, (char[]){ "0" } };
+	int ret;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (!strcmp(list->spec[i].text, text)) {
@@ -86,7 +87,11 @@ static int add_progress_target(struct sweep_command *c, char *text)
 			return 0;
 		}
 	c->job.progress_index = list->count;
-	return spec_parse_words(words, 2, list, &c->err);
+	ret = spec_parse_words(words, 2, list, &c->err);
+	if (ret < 0 || list->count == c->job.progress_index + 1)
+		return ret;
+	return usage(&c->err, "--progress: the word stands for several functions",
+		     "name one of them, as cuda:cuLaunchKernel");
 }
 
 static int open_progress(struct sweep_command *c)

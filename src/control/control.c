@@ -189,7 +189,13 @@ static int read_words(struct request *r, const json_t *words, struct spec_list *
 	while (i > 0)
 		free(word[--i]);
 	if (ret == 0 && list->count != 1)
-		ret = fail(r, SB_EUSAGE, "one target at a time", NULL);
+		ret = fail(r, SB_EUSAGE, "one target at a time",
+			   list->count && list->spec[0].listed ?
+				   "name one function of the preset, as "
+				   "cuda:cuLaunchKernel" :
+				   NULL);
+	if (ret == 0)
+		spec_take_row(&list->spec[0]);
 	return ret == 0 ? check_length(r, &list->spec[0]) : ret;
 }
 

@@ -284,6 +284,40 @@ static void put_durations(const struct page *p, const json_t *t, const json_t *s
 	row(p->f, "sbinject_call_duration_seconds_count", t, 0, shown);
 }
 
+static void put_sum(const struct page *p, const json_t *t, const json_t *value, size_t which)
+{
+	static const char name[] = "sbinject_value_total";
+	const json_t *sum = json_object_get(value, "sum");
+	double now;
+
+	if (!sum || json_is_null(sum))
+		return;
+	now = steady(p, name, t, (long long)which, (double)number(sum), 0);
+	put_target(p->f, name, t);
+	fprintf(p->f, ",value=\"%s\"} %.17g\n", json_string_value(json_object_get(value, "name")),
+		now);
+}
+
+/* What is added up of calls (sum=): the unit is that of the program's own values. */
+static void put_sums(const struct page *p, const json_t *targets)
+{
+	bool any = false;
+	json_t *t, *value;
+	size_t i, k;
+
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		json_array_foreach(json_object_get(json_object_get(t, "spans"), "values"), k, value)
+		{
+			if (!any && json_object_get(value, "sum"))
+				page_head(p, "sbinject_value", "counter", NULL,
+					  "Arguments or results of the calls, added up (sum=).");
+			any |= json_object_get(value, "sum") != NULL;
+			put_sum(p, t, value, k);
+		}
+	}
+}
+
 /* Only of timed targets: a series of zeros would say that calls are measured. */
 static void put_times(const struct page *p, const json_t *targets)
 {
@@ -331,6 +365,7 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 			abort();
 		put_counters(&p, json_object_get(list, "targets"), json_object_get(lanes, "lanes"));
 		put_times(&p, json_object_get(list, "targets"));
+		put_sums(&p, json_object_get(list, "targets"));
 		put_gauges(&p, json_object_get(list, "targets"), status);
 		page_evidence(&p, json_object_get(evidence, "counters"));
 		fputs("# EOF\n", p.f);

@@ -174,6 +174,27 @@ static void print_share(FILE *to, const struct result_target *target)
 		target->timed ? "timed" : "hooked at all exits", 100.0 * (double)n / (double)all);
 }
 
+/* What is recorded of each call. */
+static void print_values(FILE *to, const struct result_target *target)
+{
+	char spec[TEXT_QUOTE_SIZE];
+
+	if (!target->times.n_values)
+		return;
+	fprintf(to,
+		"%s: of each call that is timed:", text_quote(target->spec, spec, sizeof(spec)));
+	for (size_t i = 0; i < target->times.n_values; i++) {
+		const struct result_value *v = &target->times.value[i];
+
+		fprintf(to, "%s %s (", i ? "," : "", v->name);
+		if (v->position)
+			fprintf(to, "argument %u, ", v->position);
+		fprintf(to, "%s%s%s)", v->position ? "" : "returned, ", value_type_name(v->type),
+			v->summed ? ", summed" : "");
+	}
+	fputc('\n', to);
+}
+
 void out_list(FILE *to, const struct result *res)
 {
 	struct out_grid grid = { list_cols, sizeof(list_cols) / sizeof(list_cols[0]), NULL, 0 };
@@ -187,4 +208,6 @@ void out_list(FILE *to, const struct result *res)
 	out_grid_print(&grid, to);
 	for (size_t i = 0; i < res->n_targets; i++)
 		print_share(to, &res->target[i]);
+	for (size_t i = 0; i < res->n_targets; i++)
+		print_values(to, &res->target[i]);
 }

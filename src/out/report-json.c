@@ -137,6 +137,28 @@ static void put_function(json_t *o, const char *key, const struct sum *sum, uint
 	free(frame);
 }
 
+static json_t *value_json(const struct trace_value *v)
+{
+	char text[VALUE_TEXT_SIZE];
+
+	if (!v->known)
+		return json_null();
+	if (v->type == VALUE_BOOL)
+		return json_boolean(v->value);
+	if (v->type == VALUE_PTR || (!value_signed(v->type) && v->value > INT64_MAX))
+		return json_must(json_string(value_text(v->type, v->value, text, sizeof(text))));
+	return json_must(json_integer((json_int_t)v->value));
+}
+
+static json_t *values_json(const struct sum_slow *slow)
+{
+	json_t *o = json_must(json_object());
+
+	for (uint32_t i = 0; i < slow->span.n_values; i++)
+		json_put(o, slow->value[i].name, value_json(&slow->value[i]));
+	return o;
+}
+
 static json_t *slowest_json(const struct sum *sum)
 {
 	json_t *list = json_must(json_array());
@@ -151,6 +173,8 @@ static json_t *slowest_json(const struct sum *sum)
 		json_put(o, "dur_ns", number(slow->span.dur_ns));
 		json_put(o, "own_ns", number(slow->own_ns));
 		put_thread(o, &sum->thread[slow->span.thread - 1]);
+		if (slow->span.n_values)
+			json_put(o, "values", values_json(slow));
 		json_add(list, o);
 	}
 	return list;

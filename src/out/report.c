@@ -332,11 +332,38 @@ static const struct out_col slow_cols[] = {
 	{ "took", OUT_FIGURE, 0 },   { "own", OUT_FIGURE, 2 }, { "at", OUT_FIGURE, 2 },
 	{ "function", OUT_NAME, 2 }, { "in", OUT_NAME, 2 },    { "pid", OUT_FIGURE, 2 },
 	{ "process", OUT_TEXT, 2 },  { "tid", OUT_FIGURE, 2 }, { "thread", OUT_TEXT, 2 },
+	{ "values", OUT_TEXT, 2 },
 };
+
+static void add_values(struct out_grid *grid, const struct sum_slow *slow)
+{
+	char text[VALUE_MAX * (VALUE_NAME_SIZE + VALUE_TEXT_SIZE) + 1], one[VALUE_TEXT_SIZE];
+	char *at = text;
+
+	*at = '\0';
+	for (uint32_t i = 0; i < slow->span.n_values; i++) {
+		const struct trace_value *v = &slow->value[i];
+
+		at = stpcpy(stpcpy(at, i ? " " : ""), v->name);
+		at = stpcpy(stpcpy(at, "="),
+			    v->known ? value_text(v->type, v->value, one, sizeof(one)) : "?");
+	}
+	out_grid_add(grid, "%s", slow->span.n_values ? text : "-");
+}
+
+static bool any_values(const struct sum *sum)
+{
+	for (size_t i = 0; i < sum->n_slow; i++)
+		if (sum->slow[i].span.n_values)
+			return true;
+	return false;
+}
 
 void out_report_slowest(FILE *to, const struct sum *sum)
 {
-	struct out_grid grid = { slow_cols, sizeof(slow_cols) / sizeof(*slow_cols), NULL, 0 };
+	const bool values = any_values(sum);
+	struct out_grid grid = { slow_cols, sizeof(slow_cols) / sizeof(*slow_cols) - !values, NULL,
+				 0 };
 
 	for (size_t i = 0; i < sum->n_slow; i++) {
 		const struct sum_slow *slow = &sum->slow[i];
@@ -353,6 +380,8 @@ void out_report_slowest(FILE *to, const struct sum *sum)
 		out_grid_add(&grid, "%" PRId32, t->pid);
 		out_grid_add(&grid, "%s", process_name(sum, t->pid));
 		add_thread(&grid, t);
+		if (values)
+			add_values(&grid, slow);
 	}
 	if (!sum->n_slow)
 		return;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "evidence.h"
 #include "grid.h"
+#include "preset.h"
 #include "times.h"
 #include "src/base/text.h"
 
@@ -127,7 +128,8 @@ static void print_outcomes(FILE *to, const struct result *res, const struct noti
 		const struct result_target *target = &res->target[i];
 		bool told = target->reason && *target->reason;
 
-		if (target->outcome != notice->outcome || n++ >= NOTICES_MAX)
+		if (target->outcome != notice->outcome || out_preset_folds(target) ||
+		    n++ >= NOTICES_MAX)
 			continue;
 		print_notice(to, notice->label, target, told ? target->reason : notice->otherwise);
 	}
@@ -517,8 +519,9 @@ static void print_targets(FILE *to, const struct result *res)
 				 0 };
 
 	for (size_t i = 0; i < res->n_targets; i++)
-		add_target(&grid, &res->target[i]);
-	if (res->n_targets)
+		if (!out_preset_folds(&res->target[i]))
+			add_target(&grid, &res->target[i]);
+	if (grid.n_cells)
 		out_grid_print(&grid, to);
 }
 
@@ -553,11 +556,13 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 	out_times_notices(to, res);
 	for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
 		print_outcomes(to, res, &notices[i]);
+	out_preset_notices(to, res);
 	for (size_t i = 0; i < res->n_targets; i++) {
 		print_refused(to, &res->target[i]);
 		print_unknown_given(to, &res->target[i]);
 		print_overrun(to, &res->target[i]);
 	}
+	out_cuda(to, res);
 	print_lapses(to, res);
 	print_trace(to, res);
 	out_evidence(to, &res->evidence);
@@ -568,6 +573,7 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 	else
 		print_roles(to, res);
 	for (size_t i = 0; i < res->n_targets; i++)
-		if (!out_times_functions(to, &res->target[i]))
+		if (out_preset_has_functions(&res->target[i]) &&
+		    !out_times_functions(to, &res->target[i]))
 			print_functions(to, &res->target[i]);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "grid.h"
 #include "out.h"
+#include "preset.h"
 #include "src/base/must.h"
 
 enum { REASONS_MAX = 3 /* of a target; the rest is counted */ };
@@ -70,6 +71,54 @@ static int by_total(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static const struct out_col sum_cols[] = {
+	{ "target", OUT_NAME, 0 }, { "value", OUT_TEXT, 2 },   { "calls", OUT_FIGURE, 2 },
+	{ "sum", OUT_FIGURE, 2 },  { "sum/s", OUT_FIGURE, 2 }, { "mean", OUT_FIGURE, 2 },
+};
+
+static void add_sum(struct out_grid *grid, const struct result_target *target,
+		    const struct result_value *v)
+{
+	bool known = target->n_sites && v->sum_known;
+	char *name = out_target_name(target), buf[32];
+
+	out_grid_add(grid, "%s", name);
+	free(name);
+	out_grid_add(grid, "%s", v->name);
+	add_count(grid, target->n_sites, v->sum_calls);
+	add_count(grid, known, v->sum);
+	out_grid_add(grid, "%s",
+		     known && target->active_s > 0 ?
+			     out_rate((double)v->sum / target->active_s, buf, sizeof(buf)) :
+			     "-");
+	out_grid_add(grid, "%s",
+		     known && v->sum_calls ?
+			     out_rate((double)v->sum / (double)v->sum_calls, buf, sizeof(buf)) :
+			     "-");
+}
+
+/* What sum= adds up. */
+static void print_sums(FILE *to, struct result_target *const *timed, size_t n)
+{
+	struct out_grid grid = { sum_cols, sizeof(sum_cols) / sizeof(sum_cols[0]), NULL, 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct result_times *t = &timed[i]->times;
+
+		for (size_t k = 0; k < t->n_values; k++) {
+			if (!t->value[k].summed)
+				continue;
+			any = true;
+			add_sum(&grid, timed[i], &t->value[k]);
+		}
+	}
+	if (!any)
+		return;
+	fputc('\n', to);
+	out_grid_print(&grid, to);
+}
+
 void out_times(FILE *to, const struct result *res, bool sorted)
 {
 	struct out_grid grid = { times_cols, sizeof(times_cols) / sizeof(times_cols[0]), NULL, 0 };
@@ -77,7 +126,7 @@ void out_times(FILE *to, const struct result *res, bool sorted)
 	size_t n = 0;
 
 	for (size_t i = 0; i < res->n_targets; i++)
-		if (res->target[i].times.known)
+		if (res->target[i].times.known && !out_preset_folds(&res->target[i]))
 			timed[n++] = &res->target[i];
 	if (sorted)
 		qsort(timed, n, sizeof(*timed), by_total);
@@ -85,6 +134,7 @@ void out_times(FILE *to, const struct result *res, bool sorted)
 		add_target(&grid, timed[i]);
 	if (n)
 		out_grid_print(&grid, to);
+	print_sums(to, timed, n);
 	free(timed);
 }
 

@@ -507,6 +507,9 @@ static const struct field target_fields[] = {
 	FIELD(struct result_target, every, kind_u64),
 	FIELD(struct result_target, at, kind_string, .optional = true),
 	FIELD(struct result_target, timed, kind_flag, .optional = true),
+	FIELD(struct result_target, preset, kind_string, .optional = true),
+	FIELD(struct result_target, kind, kind_string, .optional = true),
+	FIELD(struct result_target, listed, kind_flag, .optional = true),
 	FIELD(struct result_target, outcome, kind_outcome),
 	FIELD(struct result_target, reason, kind_string),
 	FIELD(struct result_target, active_s, kind_real, .unknown = "not measured"),
@@ -568,6 +571,7 @@ static const struct field run_fields[] = {
 	{ .name = "gil_held_us", .kind = &kind_gil, .optional = true },
 	{ .name = "trace", .kind = &kind_trace, .optional = true },
 	{ .name = "evidence", .kind = &kind_evidence, .optional = true },
+	ARRAY(struct result, "cuda", kind_figures, cuda, n_cuda, .optional = true),
 	ARRAY(struct result, "warnings", kind_strings, warning, n_warnings),
 };
 

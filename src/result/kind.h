@@ -58,6 +58,7 @@ extern const struct kind kind_real;    /* double; not finite is null, and is rea
 extern const struct kind kind_address; /* uint64_t as "0x..."; 0 is null */
 extern const struct kind kind_outcome; /* enum result_outcome */
 extern const struct kind kind_time;    /* struct timespec_ns as ISO 8601; the epoch is null */
+extern const struct kind kind_figures; /* struct result_figure *; none is null (figures.c) */
 extern const struct kind kind_times;   /* struct result_times; not known is null (times.c) */
 
 bool kind_pid_read(const json_t *value, pid_t *pid);

@@ -133,6 +133,8 @@ static void free_target(struct result_target *target)
 	free(target->site);
 	free(target->spec);
 	free(target->at);
+	free(target->preset);
+	free(target->kind);
 	free(target->reason);
 }
 
@@ -211,6 +213,11 @@ void result_free(struct result *res)
 		free(res->tag[i].key);
 		free(res->tag[i].value);
 	}
+	for (size_t i = 0; i < res->n_cuda; i++) {
+		free(res->cuda[i].name);
+		free(res->cuda[i].reason);
+	}
+	free(res->cuda);
 	free(res->target);
 	free(res->process);
 	free(res->tag);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "evidence/evidence.h"
 #include "src/base/err.h"
+#include "src/base/value.h"
 
 /*
  * The result of a run, as plain data. The session fills it, whatever the backend; the writers
@@ -40,6 +41,17 @@ struct result_bucket {
 	uint64_t from_ns, to_ns, calls;
 };
 
+/* An argument, or what is returned, that is recorded of each call (arg=, ret). */
+struct result_value {
+	char name[VALUE_NAME_SIZE];
+	uint8_t position; /* of an argument, from 1; 0: what is returned */
+	enum value_type type;
+	bool summed;	    /* sum=: only then the rest is known */
+	bool sum_known;	    /* false: larger than 64 bits hold */
+	uint64_t sum;	    /* of the values that are not negative */
+	uint64_t sum_calls; /* the number of those */
+};
+
 /*
  * How long calls took, of a target with time=yes: from entry to return, without the delays that the
  * calls were given themselves and without the measurement. Quantiles are exact within 3 %.
@@ -55,6 +67,8 @@ struct result_times {
 	uint64_t min_ns, max_ns, p50_ns, p90_ns, p99_ns; /* of calls > 0 */
 	struct result_bucket *bucket;			 /* those with calls, in order */
 	size_t n_buckets;
+	struct result_value value[VALUE_MAX]; /* not of single functions */
+	size_t n_values;
 };
 
 struct result_site {
@@ -100,6 +114,8 @@ struct result_target {
 	uint64_t every;
 	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
 	bool timed; /* time=yes */
+	char *preset, *kind; /* of a preset's row: "cuda", "launch"; NULL */
+	bool listed;	     /* ... of a word that stands for several rows */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */
@@ -143,6 +159,17 @@ struct result_evidence {
 	size_t n_threads;
 };
 
+/*
+ * A figure that is added up over several targets: known only if each of them was wholly hooked. In
+ * a list of figures, "launch.calls" is `calls` of the part "launch".
+ */
+struct result_figure {
+	char *name;
+	bool known;
+	uint64_t n;
+	char *reason; /* why it is not known */
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -182,6 +209,8 @@ struct result {
 		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
 	} trace;
 	struct result_evidence evidence;
+	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
+	size_t n_cuda;
 	char **warning;
 	size_t n_warnings;
 };

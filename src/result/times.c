@@ -4,6 +4,7 @@
 #include "kind.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The figures of calls > 0: null where no call returned. */
 static const struct figure {
@@ -32,6 +33,33 @@ static json_t *put_buckets(const struct result_times *times)
 	return array;
 }
 
+static json_t *put_value(const struct result_value *v)
+{
+	json_t *object = json_must(json_object());
+
+	json_put(object, "name", json_must(json_string(v->name)));
+	if (v->position)
+		json_put(object, "argument", json_must(json_integer(v->position)));
+	json_put(object, "type", json_must(json_string(value_type_name(v->type))));
+	if (!v->summed)
+		return object;
+	json_put(object, "sum", v->sum_known ? kind_u64_new(v->sum) : json_null());
+	if (!v->sum_known)
+		json_put(object, "sum_reason",
+			 json_must(json_string("larger than 64 bits can hold")));
+	json_put(object, "sum_calls", kind_u64_new(v->sum_calls));
+	return object;
+}
+
+static json_t *put_values(const struct result_times *times)
+{
+	json_t *array = json_must(json_array());
+
+	for (size_t i = 0; i < times->n_values; i++)
+		json_add(array, put_value(&times->value[i]));
+	return array;
+}
+
 json_t *times_json(const struct result_times *times, bool histogram)
 {
 	json_t *object = json_must(json_object());
@@ -46,6 +74,8 @@ json_t *times_json(const struct result_times *times, bool histogram)
 
 		json_put(object, of_calls[i].name, times->calls ? kind_u64_new(*ns) : json_null());
 	}
+	if (times->n_values)
+		json_put(object, "values", put_values(times));
 	if (histogram)
 		json_put(object, "histogram", put_buckets(times));
 	return object;
@@ -77,6 +107,37 @@ static bool get_buckets(const json_t *array, struct result_times *times)
 	return json_is_array(array);
 }
 
+static bool get_value(const json_t *object, struct result_value *v)
+{
+	const char *name = json_string_value(json_object_get(object, "name"));
+	const char *type = json_string_value(json_object_get(object, "type"));
+	const json_t *sum = json_object_get(object, "sum");
+
+	if (!name || !value_name_ok(name, strlen(name)) || !type)
+		return false;
+	stpcpy(v->name, name);
+	v->type = value_type_find(type, strlen(type));
+	v->position = (uint8_t)json_integer_value(json_object_get(object, "argument"));
+	v->summed = sum;
+	v->sum_known = !json_is_null(sum);
+	return v->type != VALUE_TYPES && (!sum || !v->sum_known || kind_u64_read(sum, &v->sum)) &&
+	       (!sum || kind_u64_read(json_object_get(object, "sum_calls"), &v->sum_calls));
+}
+
+/* Absent: it has none. */
+static bool get_values(const json_t *array, struct result_times *times)
+{
+	size_t n = json_array_size(array);
+
+	if (n > VALUE_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!get_value(json_array_get(array, i), &times->value[i]))
+			return false;
+	times->n_values = n;
+	return true;
+}
+
 static const char *times_get(KIND_GET_ARGS)
 {
 	struct result_times *times = (void *)(base + field->at);
@@ -89,7 +150,8 @@ static const char *times_get(KIND_GET_ARGS)
 	       kind_u64_read(json_object_get(value, "missed"), &times->missed) &&
 	       kind_u64_read(json_object_get(value, "inclusive_ns"), &times->inclusive_ns) &&
 	       (!times->own_known || kind_u64_read(own, &times->exclusive_ns)) &&
-	       get_buckets(json_object_get(value, "histogram"), times);
+	       get_buckets(json_object_get(value, "histogram"), times) &&
+	       get_values(json_object_get(value, "values"), times);
 	for (size_t i = 0; i < FIGURES && fine; i++) {
 		const json_t *figure = json_object_get(value, of_calls[i].name);
 

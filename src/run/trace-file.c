@@ -27,6 +27,7 @@ struct trace_file {
 	struct trace_bytes bytes;
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
+	struct trace_values values[TRACE_VALUE_SETS];
 	uint64_t spans; /* written */
 	bool begun;	/* trace_file_begin() was called */
 	bool ended;	/* the tracer sent its end */
@@ -114,14 +115,64 @@ static void declare(struct trace_file *f, uint32_t type, const char *payload, si
 				     &(struct trace_function){ d.id, d.python, name, module });
 }
 
+static void declare_values(struct trace_file *f, const char *payload, size_t size)
+{
+	struct trace_values v;
+
+	if (size != sizeof(v))
+		return;
+	memcpy(&v, payload, sizeof(v));
+	if (v.set < TRACE_VALUE_SETS && v.n <= VALUE_MAX)
+		f->values[v.set] = v;
+}
+
+static void write_span(struct trace_file *f, const struct trace_plain *plain,
+		       const struct trace_value *value, uint32_t n)
+{
+	struct trace_span span = {
+		.start_ns = plain->start_ns,
+		.dur_ns = plain->dur_ns,
+		.thread = plain->thread,
+		.function = plain->function,
+		.kind = plain->kind,
+		.n_values = n,
+		.value = value,
+	};
+
+	if (trace_write_span(f->writer, &span) == 0)
+		f->spans++;
+}
+
 static void spans(struct trace_file *f, const char *payload, size_t size)
 {
-	struct trace_span span;
+	struct trace_plain plain;
+
+	for (size_t at = 0; at + sizeof(plain) <= size; at += sizeof(plain)) {
+		memcpy(&plain, payload + at, sizeof(plain));
+		write_span(f, &plain, NULL, 0);
+	}
+}
+
+static void valued_spans(struct trace_file *f, const char *payload, size_t size)
+{
+	struct trace_valued span;
 
 	for (size_t at = 0; at + sizeof(span) <= size; at += sizeof(span)) {
+		struct trace_value value[VALUE_MAX] = { 0 };
+		const struct trace_values *v;
+		uint32_t n = 0;
+
 		memcpy(&span, payload + at, sizeof(span));
-		if (trace_write_span(f->writer, &span) == 0)
-			f->spans++;
+		v = &f->values[span.set % TRACE_VALUE_SETS];
+		for (; n < v->n; n++) {
+			memcpy(value[n].name, v->value[n].name, sizeof(value[n].name));
+			value[n].type = v->value[n].type;
+			value[n].known = !(span.unknown >> n & 1);
+			value[n].value = value[n].known ?
+						 value_extend(value[n].type, span.value[n]) :
+						 0;
+		}
+		write_span(f, &span.plain, value, n);
 	}
 }
 
@@ -137,8 +188,14 @@ static void message(struct trace_file *f, const struct trace_message *m, const c
 	case TRACE_MESSAGE_FUNCTION:
 		declare(f, m->type, payload, m->size);
 		break;
+	case TRACE_MESSAGE_VALUES:
+		declare_values(f, payload, m->size);
+		break;
 	case TRACE_MESSAGE_SPANS:
 		spans(f, payload, m->size);
+		break;
+	case TRACE_MESSAGE_VALUED:
+		valued_spans(f, payload, m->size);
 		break;
 	case TRACE_MESSAGE_END:
 		if (m->size == sizeof(f->end)) {

@@ -315,6 +315,18 @@ static int open_events(struct tracer *t, struct sb_err *err)
 		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
 }
 
+/* A list of a preset: once, by its first target. */
+static bool tell_list(const struct session_target *s)
+{
+	const struct spec *spec = s->spec;
+
+	if (!s->pending || spec->follows)
+		return false;
+	log_note("preset '%s' is pending: no mapped library is %s", spec->row->preset->name,
+		 spec->module);
+	return true;
+}
+
 /* For a command that has not begun: reports only what no library that it loads can change. */
 static bool tell_one(const struct tracer *t, const struct session_target *s)
 {
@@ -323,6 +335,8 @@ static bool tell_one(const struct tracer *t, const struct session_target *s)
 
 	if (!s->pending || s->spec->kind == SPEC_PYTHON)
 		return false;
+	if (s->spec->listed)
+		return !t->job->cfg->launched && !s->seen && tell_list(s);
 	if (t->job->cfg->launched) {
 		if (guess_target(s->spec, 0, &none, "", hint, sizeof(hint)) != GUESS_WRITTEN)
 			return false;

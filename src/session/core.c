@@ -13,9 +13,10 @@ static int check_timed(const struct backend *backend, const struct session_confi
 	if (!spec->timed || backend->times)
 		return 0;
 	err_set(err, SB_EUSAGE,
-		"target '%s': the %s backend cannot measure how long calls take (time=yes): it "
-		"hooks functions only where they begin",
-		spec->text, backend->name);
+		"target '%s': the %s backend cannot %s: it hooks functions only where they begin",
+		spec->text, backend->name,
+		spec->n_values ? "record arguments and return values (arg=, ret)" :
+				 "measure how long calls take (time=yes)");
 	err_hint(err, cfg->all ? "--backend inject can: name the processes with -p" :
 				 "--backend inject can");
 	return -SB_EUSAGE;

@@ -129,6 +129,7 @@ struct session_target {
 	const struct spec *spec; /* valid until the session is freed */
 	uint64_t delay_ns, every;
 	bool removed, open, pending; /* pending: no site of it is hooked yet */
+	bool seen;		     /* its module is mapped somewhere */
 	const struct sb_err *why;    /* no module matches, with what was probably meant; or NULL */
 	enum guess guess;	     /* how exact the hint of `why` is */
 	size_t untimed;		     /* functions that are hooked, and whose calls are not timed */

@@ -115,6 +115,7 @@ struct resolve_request target_request(const struct spec *spec)
 		.module = spec->module,
 		.symbol = spec->symbol,
 		.line = spec->line,
+		.versions = spec->row != NULL,
 		.inlined = spec->inlined,
 	};
 }
@@ -147,6 +148,8 @@ static void note_why(struct target *t, int ret, const struct resolve_result *res
 		     const struct sb_err *why)
 {
 	t->module_seen |= res->modules || ret < 0;
+	if (t->spec->listed && ret == -SB_ENOSYMBOL && !t->why.code)
+		err_set(&t->why, SB_ENOSYMBOL, "the library has no such function");
 	if (ret < 0 && why->code) {
 		t->why = *why;
 		return;
@@ -222,6 +225,39 @@ int target_check_file(const struct target *t, const pid_t *pids, size_t n, struc
 	return -(int)code;
 }
 
+bool target_yields(struct target *t, const struct target *other)
+{
+	const struct preset_row *row = t->spec->row, *its = other->spec->row;
+
+	if (!row || !its || row->preset != its->preset || t->spec->pid != other->spec->pid)
+		return false;
+	if (!t->why.code)
+		err_set(&t->why, SB_EEXIST, "other rows of the preset have its functions");
+	return true;
+}
+
+size_t target_list_end(const struct target *list, size_t n, size_t first)
+{
+	size_t end = first;
+
+	if (first == n || !list[first].spec->listed || list[first].spec->follows)
+		return first;
+	for (end++; end < n && list[end].spec->listed && list[end].spec->follows;)
+		end++;
+	return end;
+}
+
+int target_list_lost(const struct target *first, const char *reason, struct sb_err *err)
+{
+	const struct preset *preset = first->spec->row->preset;
+
+	err_set(err, *reason ? SB_EREFUSED : SB_ENOSYMBOL,
+		"preset '%s': none of the functions can be hooked: %s", preset->name,
+		*reason ? reason : "the library has none of them");
+	err_hint(err, "sbinject list -p PID %s shows each with its reason", preset->name);
+	return -(int)err->code;
+}
+
 bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
 		      struct resolve_result *res)
 {
@@ -285,6 +321,7 @@ void target_show(const struct target *t, struct session_target *out)
 		.removed = t->removed,
 		.open = t->open,
 		.pending = !t->planted && !(t->spec->kind == SPEC_PYTHON && t->module_seen),
+		.seen = t->module_seen,
 		.guess = t->guess,
 		.untimed = t->n_untimed,
 	};
@@ -293,6 +330,20 @@ void target_show(const struct target *t, struct session_target *out)
 }
 
 static const char *const at_names[] = { [SPEC_AT_EXIT] = "exit", [SPEC_AT_BOTH] = "both" };
+
+void target_values(const struct spec *spec, struct result_times *times)
+{
+	times->n_values = spec->n_values;
+	for (size_t i = 0; i < spec->n_values; i++) {
+		const struct spec_value *v = &spec->value[i];
+		struct result_value *to = &times->value[i];
+
+		memcpy(to->name, v->name, sizeof(to->name));
+		to->position = v->position;
+		to->type = v->type;
+		to->summed = v->sum;
+	}
+}
 
 void target_fill(const struct target *t, struct result_target *rt)
 {
@@ -303,6 +354,12 @@ void target_fill(const struct target *t, struct result_target *rt)
 	rt->active_s = (double)t->active_ns / 1e9;
 	rt->at = at_names[t->spec->at] ? text_dup(at_names[t->spec->at]) : NULL;
 	rt->timed = t->spec->timed;
+	target_values(t->spec, &rt->times);
+	if (t->spec->row) {
+		rt->preset = text_dup(t->spec->row->preset->name);
+		rt->kind = text_dup(preset_kind_name(t->spec->row->kind));
+	}
+	rt->listed = t->spec->listed;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 	for (size_t i = 0; i < t->n_untimed; i++)

@@ -63,6 +63,16 @@ int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
  * (SB_ENOELF). */
 int target_check_file(const struct target *t, const pid_t *pids, size_t n, struct sb_err *err);
 
+/*
+ * Presets. target_yields(): a function of `t` belongs to an earlier row of its own preset, which is
+ * as it should be. target_list_end(): a list of a preset begins at `first`; the index after its
+ * last target (first itself: none begins there). target_list_lost(): nothing of that list can be
+ * hooked, now or ever, for the given reason ("" where there is none).
+ */
+bool target_yields(struct target *t, const struct target *other);
+size_t target_list_end(const struct target *list, size_t n, size_t first);
+int target_list_lost(const struct target *first, const char *reason, struct sb_err *err);
+
 /* The dynamic linker's notice of a new library, if the process has one. The caller frees res. */
 bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
 		      struct resolve_result *res);
@@ -81,6 +91,8 @@ void target_show(const struct target *t, struct session_target *out);
  * target_outcome(): the outcome, once counts and sites are filled. target_list(), for `list`: all
  * of it, from its sites. */
 void target_fill(const struct target *t, struct result_target *rt);
+/* The values that a target records of its calls, without their sums. */
+void target_values(const struct spec *spec, struct result_times *times);
 void target_outcome(const struct target *t, struct result_target *rt);
 /* False: there is no single figure of the given delay, and rt->given.reason says why. */
 bool target_has_given(const struct target *t, struct result_target *rt);

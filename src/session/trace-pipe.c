@@ -78,17 +78,35 @@ void trace_put_function(struct trace_bytes *b, const struct trace_function *func
 		     function->module ? function->module : "");
 }
 
-void trace_put_spans(struct trace_bytes *b, const struct trace_span *span, size_t n)
+void trace_put_values(struct trace_bytes *b, const struct trace_values *values)
 {
-	const size_t most = TRACE_MESSAGE_MAX / sizeof(*span);
+	trace_put(b, TRACE_MESSAGE_VALUES, values, sizeof(*values));
+}
+
+/* n things of that size, in as many messages as they need. */
+static void put_array(struct trace_bytes *b, enum trace_message_type type, const void *array,
+		      size_t size, size_t n)
+{
+	const size_t most = TRACE_MESSAGE_MAX / size;
+	const char *at = array;
 
 	while (n) {
 		size_t part = n < most ? n : most;
 
-		trace_put(b, TRACE_MESSAGE_SPANS, span, part * sizeof(*span));
-		span += part;
+		trace_put(b, type, at, part * size);
+		at += part * size;
 		n -= part;
 	}
+}
+
+void trace_put_spans(struct trace_bytes *b, const struct trace_plain *span, size_t n)
+{
+	put_array(b, TRACE_MESSAGE_SPANS, span, sizeof(*span), n);
+}
+
+void trace_put_valued(struct trace_bytes *b, const struct trace_valued *span, size_t n)
+{
+	put_array(b, TRACE_MESSAGE_VALUED, span, sizeof(*span), n);
 }
 
 bool trace_get(const struct trace_bytes *b, size_t *at, struct trace_message *message,

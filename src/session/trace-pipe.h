@@ -19,7 +19,9 @@ enum trace_message_type {
 	TRACE_MESSAGE_PROCESS,	 /* struct trace_declared, name */
 	TRACE_MESSAGE_THREAD,	 /* the same */
 	TRACE_MESSAGE_FUNCTION,	 /* the same, and the module's name */
-	TRACE_MESSAGE_SPANS,	 /* struct trace_span[] */
+	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
+	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
+	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
 	TRACE_MESSAGE_END,	 /* struct trace_end */
 };
 
@@ -41,6 +43,30 @@ struct trace_declared {
 	uint32_t python;
 };
 
+enum { TRACE_VALUE_SETS = 64 };
+
+/* The values of a target's calls: those of each struct trace_valued with the number `set`. */
+struct trace_values {
+	uint32_t set, n; /* below TRACE_VALUE_SETS */
+	struct {
+		char name[VALUE_NAME_SIZE];
+		uint32_t type; /* enum value_type */
+	} value[VALUE_MAX];
+};
+
+/* A span without values, as struct trace_span. */
+struct trace_plain {
+	uint64_t start_ns, dur_ns;
+	uint32_t thread, function, kind, reserved;
+};
+
+/* ... with values, raw, in the order of its set. */
+struct trace_valued {
+	struct trace_plain plain;
+	uint32_t set, unknown; /* unknown: bits of values that are not known */
+	uint64_t value[VALUE_MAX];
+};
+
 /* Bytes to be written. Zeros are an empty one. */
 struct trace_bytes {
 	char *data;
@@ -52,7 +78,9 @@ void trace_put(struct trace_bytes *b, enum trace_message_type type, const void *
 void trace_put_process(struct trace_bytes *b, const struct trace_process *process);
 void trace_put_thread(struct trace_bytes *b, const struct trace_thread *thread);
 void trace_put_function(struct trace_bytes *b, const struct trace_function *function);
-void trace_put_spans(struct trace_bytes *b, const struct trace_span *span, size_t n);
+void trace_put_values(struct trace_bytes *b, const struct trace_values *values);
+void trace_put_spans(struct trace_bytes *b, const struct trace_plain *span, size_t n);
+void trace_put_valued(struct trace_bytes *b, const struct trace_valued *span, size_t n);
 
 /*
  * The next whole message of the bytes from *at on, which then is behind it. False: none is whole.

@@ -115,7 +115,7 @@ static bool line_split(struct line *line, const char *s, const char *end)
 /* Parses a split line into one more target at most. */
 static int line_parse(struct line *line, struct spec_list *out, struct sb_err *err)
 {
-	size_t before = out->count;
+	size_t before = out->count, words = 0;
 	int rc;
 
 	if (line->why) {
@@ -124,7 +124,9 @@ static int line_parse(struct line *line, struct spec_list *out, struct sb_err *e
 		return rc;
 	}
 	rc = spec_parse_words(line->word, line->count, out, err);
-	if (rc || out->count - before <= 1)
+	for (size_t i = before; i < out->count; i++)
+		words += !out->spec[i].follows;
+	if (rc || words <= 1)
 		return rc;
 	rc = err_set(err, SB_ESPEC, "more than one target on the line");
 	err_hint(err, "write one target a line; a name with blanks needs quotes");

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Words to targets, in one pass. Each word is a key, a target, a delay, or an error, tested in this
- * order (thread=a:b is a key, 7z.so:main a target), and belongs to the target before it.
- */
-#include "spec.h"
+/* One target and its keys; words.c finds them in a line. */
+#include "priv.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/text.h"
+#include "value.h"
 
-static const char form_hint[] =
+const char spec_form_hint[] =
 	"write MODULE:SYMBOL, with a delay as 5us after it; :NAME is a function of the main "
 	"executable, and a name with blanks needs quotes";
 static const char python_hint[] =
 	"write py:MODULE:QUALNAME, as py:vllm.*:Scheduler.schedule; for an ELF file named py, "
 	"give its path";
 
-/* Records the failure of one word: `what 'word' why`. */
-static int refuse(struct sb_err *err, const char *what, const char *word, const char *why,
-		  const char *hint)
+int spec_refuse(struct sb_err *err, const char *what, const char *word, const char *why,
+		const char *hint)
 {
 	char quoted[TEXT_QUOTE_SIZE];
 	int rc = err_set(err, SB_ESPEC, "%s '%s' %s", what,
@@ -30,7 +27,7 @@ static int refuse(struct sb_err *err, const char *what, const char *word, const 
 	return rc;
 }
 
-static int refuse_memory(struct sb_err *err)
+int spec_refuse_memory(struct sb_err *err)
 {
 	return err_set(err, SB_ENOMEM, "no memory for the list of targets");
 }
@@ -57,8 +54,8 @@ static int key_every(struct spec *spec, const char *value, const char *word, str
 {
 	if (read_uint(value, strlen(value), UINT64_MAX, &spec->every) && spec->every)
 		return 0;
-	return refuse(err, "the key", word, "is not a count",
-		      "write every=100 to delay each hundredth hit, every=1 for each hit");
+	return spec_refuse(err, "the key", word, "is not a count",
+			   "write every=100 to delay each hundredth hit, every=1 for each hit");
 }
 
 /* A time, with the whole word before its error: "start=5: the time '5' has no unit". */
@@ -83,8 +80,8 @@ static int key_for(struct spec *spec, const char *value, const char *word, struc
 
 	if (rc || spec->for_ns)
 		return rc;
-	return refuse(err, "the key", word, "is a window that never opens",
-		      "write for=30s, or leave it out to hook until the end");
+	return spec_refuse(err, "the key", word, "is a window that never opens",
+			   "write for=30s, or leave it out to hook until the end");
 }
 
 static int key_pid(struct spec *spec, const char *value, const char *word, struct sb_err *err)
@@ -92,8 +89,8 @@ static int key_pid(struct spec *spec, const char *value, const char *word, struc
 	uint64_t pid;
 
 	if (!read_uint(value, strlen(value), INT_MAX, &pid) || !pid)
-		return refuse(err, "the key", word, "is not a process id",
-			      "write pid=1234: that process and its descendants");
+		return spec_refuse(err, "the key", word, "is not a process id",
+				   "write pid=1234: that process and its descendants");
 	spec->pid = (pid_t)pid;
 	return 0;
 }
@@ -101,10 +98,10 @@ static int key_pid(struct spec *spec, const char *value, const char *word, struc
 static int key_thread(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
 	if (!*value)
-		return refuse(err, "the key", word, "names no thread",
-			      "write thread=GLOB for thread names, or thread=TID");
+		return spec_refuse(err, "the key", word, "names no thread",
+				   "write thread=GLOB for thread names, or thread=TID");
 	spec->thread = strdup(value);
-	return spec->thread ? 0 : refuse_memory(err);
+	return spec->thread ? 0 : spec_refuse_memory(err);
 }
 
 static int key_resume(struct spec *spec, const char *value, const char *word, struct sb_err *err)
@@ -113,9 +110,9 @@ static int key_resume(struct spec *spec, const char *value, const char *word, st
 				   "only py: targets have them";
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
-		return refuse(err, "the key", word, "is neither yes nor no", hint);
+		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
 	if (spec->kind != SPEC_PYTHON)
-		return refuse(err, "the key", word, "belongs to Python targets", hint);
+		return spec_refuse(err, "the key", word, "belongs to Python targets", hint);
 	spec->resume = !strcmp(value, "yes");
 	return 0;
 }
@@ -126,10 +123,10 @@ static int key_inline(struct spec *spec, const char *value, const char *word, st
 				   "function, too, as libfoo.so:f inline=yes";
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
-		return refuse(err, "the key", word, "is neither yes nor no", hint);
+		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
 	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
-		return refuse(err, "the key", word, "belongs to the name of a native function",
-			      hint);
+		return spec_refuse(err, "the key", word, "belongs to the name of a native function",
+				   hint);
 	spec->inlined = !strcmp(value, "yes");
 	return 0;
 }
@@ -145,10 +142,10 @@ static int key_at(struct spec *spec, const char *value, const char *word, struct
 	while (at < 3 && strcmp(value, names[at]))
 		at++;
 	if (at == 3)
-		return refuse(err, "the key", word, "is not entry, exit or both", hint);
+		return spec_refuse(err, "the key", word, "is not entry, exit or both", hint);
 	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
-		return refuse(err, "the key", word, "belongs to the name of a native function",
-			      hint);
+		return spec_refuse(err, "the key", word, "belongs to the name of a native function",
+				   hint);
 	spec->at = (enum spec_at)at;
 	return 0;
 }
@@ -159,41 +156,76 @@ static int key_time(struct spec *spec, const char *value, const char *word, stru
 				   "libfoo.so:f time=yes";
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
-		return refuse(err, "the key", word, "is neither yes nor no", hint);
+		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
 	if (spec->kind == SPEC_LINE)
-		return refuse(err, "the key", word, "belongs to the name of a function", hint);
+		return spec_refuse(err, "the key", word, "belongs to the name of a function", hint);
 	spec->timed = !strcmp(value, "yes");
 	spec->time_given = true;
 	return 0;
+}
+
+int spec_refuse_value(struct sb_err *err, const char *word, const char *why)
+{
+	return why ? spec_refuse(
+			     err, "the key", word, why,
+			     "write arg=NAME:N or arg=NAME:N:TYPE for the Nth integer argument (1 "
+			     "to 6), "
+			     "ret, ret=TYPE or ret=NAME:TYPE for what is returned, and behind them "
+			     "sum=NAME; the types are i8 to i64, u8 to u64, ptr and bool") :
+		     0;
+}
+
+static int key_arg(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return spec_refuse_value(err, word, value_arg(spec, value));
+}
+
+static int key_ret(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return spec_refuse_value(err, word, value_ret(spec, value));
+}
+
+static int key_sum(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	return spec_refuse_value(err, word, value_sum(spec, value));
 }
 
 /* The keys: texts for help, completion and errors, and the function that reads the value. */
 static const struct key {
 	struct spec_key shown;
 	int (*read)(struct spec *spec, const char *value, const char *word, struct sb_err *err);
+	enum { ONCE, MANY, ALONE } form; /* times a target; ALONE: once, and may lack its value */
 } keys[] = {
-	{ { "every", "N", "delay each Nth hit of a thread; all are counted" }, key_every },
-	{ { "start", "TIME", "begin that long after the session" }, key_start },
-	{ { "for", "TIME", "end that long after it began" }, key_for },
-	{ { "pid", "PID", "only in this process and its descendants" }, key_pid },
-	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread },
-	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" }, key_resume },
-	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline },
+	{ { "every", "N", "delay each Nth hit of a thread; all are counted" }, key_every, ONCE },
+	{ { "start", "TIME", "begin that long after the session" }, key_start, ONCE },
+	{ { "for", "TIME", "end that long after it began" }, key_for, ONCE },
+	{ { "pid", "PID", "only in this process and its descendants" }, key_pid, ONCE },
+	{ { "thread", "GLOB|TID", "only calls of these threads" }, key_thread, ONCE },
+	{ { "resume", "yes|no", "count each step of a generator or coroutine (py:)" },
+	  key_resume,
+	  ONCE },
+	{ { "inline", "yes|no", "hook the copies that the compiler made, too" }, key_inline, ONCE },
 	{ { "at", "entry|exit|both",
 	    "delay a function as it is called, as it returns, or half each" },
-	  key_at },
-	{ { "time", "yes|no", "measure how long its calls take" }, key_time },
+	  key_at,
+	  ONCE },
+	{ { "time", "yes|no", "measure how long its calls take" }, key_time, ONCE },
+	{ { "arg", "NAME:N[:TYPE]", "record the Nth integer argument of its calls" },
+	  key_arg,
+	  MANY },
+	{ { "ret", "[NAME:]TYPE", "record what they return; also: ret" }, key_ret, ALONE },
+	{ { "sum", "NAME", "add up that value over all calls" }, key_sum, MANY },
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
+_Static_assert((int)N_KEYS <= (int)SPEC_NO_KEY, "a bit for each key");
 
 const struct spec_key *spec_key(size_t i)
 {
 	return i < N_KEYS ? &keys[i].shown : NULL;
 }
 
-/* Records the failure of a word with a wrong key; the hint lists all keys. */
-static int refuse_key(struct sb_err *err, const char *word, const char *why)
+int spec_refuse_key(struct sb_err *err, const char *word, const char *why)
 {
 	char hint[256];
 	size_t n = (size_t)snprintf(hint, sizeof(hint), "the keys are");
@@ -204,24 +236,42 @@ static int refuse_key(struct sb_err *err, const char *word, const char *why)
 				      i + 1 < N_KEYS ? ", " :
 						       " and ",
 				      keys[i].shown.name, keys[i].shown.arg);
-	snprintf(hint + n, sizeof(hint) - n, ", each once a target");
-	return refuse(err, "the key", word, why, hint);
+	snprintf(hint + n, sizeof(hint) - n, "; arg= and sum= several times a target");
+	return spec_refuse(err, "the key", word, why, hint);
 }
 
-/* The key that the word starts with, or N_KEYS. */
-static size_t key_find(const char *word)
+size_t spec_key_find(const char *word)
 {
 	size_t len = strcspn(word, "="), i;
 
-	for (i = 0; word[len] && i < N_KEYS; i++)
-		if (strlen(keys[i].shown.name) == len && !strncmp(word, keys[i].shown.name, len))
+	for (i = 0; i < N_KEYS; i++)
+		if (strlen(keys[i].shown.name) == len && !strncmp(word, keys[i].shown.name, len) &&
+		    (word[len] || keys[i].form == ALONE))
 			return i;
-	return N_KEYS;
+	return SPEC_NO_KEY;
+}
+
+bool spec_key_repeats(size_t key)
+{
+	return keys[key].form == MANY;
+}
+
+int spec_key_read(struct spec *spec, size_t key, const char *word, struct sb_err *err)
+{
+	const char *equals = strchr(word, '=');
+	int rc = keys[key].read(spec, equals ? equals + 1 : NULL, word, err);
+
+	return rc ? rc : spec_refuse_value(err, word, value_conflict(spec));
+}
+
+bool spec_is_key(const char *word)
+{
+	return spec_key_find(word) != SPEC_NO_KEY;
 }
 
 /* Targets */
 
-static void spec_free(struct spec *spec)
+void spec_clear(struct spec *spec)
 {
 	free(spec->text);
 	free(spec->module);
@@ -252,7 +302,7 @@ void spec_copy_free(struct spec *spec)
 {
 	if (!spec)
 		return;
-	spec_free(spec);
+	spec_clear(spec);
 	free(spec);
 }
 
@@ -262,7 +312,7 @@ static int target_set(struct spec *spec, const char *module, size_t module_len, 
 {
 	spec->module = strndup(module, module_len);
 	spec->symbol = strndup(symbol, symbol_len);
-	return spec->module && spec->symbol ? 0 : refuse_memory(err);
+	return spec->module && spec->symbol ? 0 : spec_refuse_memory(err);
 }
 
 /* MODULE:@FILE:LINE. The file's name may hold a ':'; the line is behind the last one. */
@@ -274,8 +324,8 @@ static int target_line(struct spec *spec, const char *module, size_t len, const 
 
 	if (!colon || colon == place || !read_uint(colon + 1, strlen(colon + 1), INT_MAX, &line) ||
 	    !line)
-		return refuse(err, "target", spec->text, "names no source line",
-			      "write MODULE:@FILE:LINE, as libfoo.so:@foo.c:120");
+		return spec_refuse(err, "target", spec->text, "names no source line",
+				   "write MODULE:@FILE:LINE, as libfoo.so:@foo.c:120");
 	spec->kind = SPEC_LINE;
 	spec->line = (unsigned int)line;
 	return target_set(spec, module, len, place, (size_t)(colon - place), err);
@@ -286,11 +336,11 @@ static int target_python(struct spec *spec, const char *rest, struct sb_err *err
 	const char *colon = strchr(rest, ':');
 
 	if (!colon || colon == rest || !colon[1])
-		return refuse(err, "target", spec->text, "lacks a module or a function",
-			      python_hint);
+		return spec_refuse(err, "target", spec->text, "lacks a module or a function",
+				   python_hint);
 	if (strchr(colon + 1, ':'))
-		return refuse(err, "target", spec->text, "has a ':' too many for Python",
-			      python_hint);
+		return spec_refuse(err, "target", spec->text, "has a ':' too many for Python",
+				   python_hint);
 	spec->kind = SPEC_PYTHON;
 	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
 }
@@ -305,153 +355,26 @@ static int target_native(struct spec *spec, const char *colon, struct sb_err *er
 	spec->kind = *symbol == '=' ? SPEC_LITERAL : SPEC_SYMBOL;
 	symbol += spec->kind == SPEC_LITERAL;
 	if (!*symbol)
-		return refuse(err, "target", spec->text, "names no function", form_hint);
+		return spec_refuse(err, "target", spec->text, "names no function", spec_form_hint);
 	/* ns::f without a module would be symbol ":f" of module "ns": no name starts like this. */
 	if (*symbol == ':')
-		return refuse(err, "target", spec->text, "has no MODULE: before the C++ name",
-			      "write MODULE:ns::f, or :ns::f for the main executable");
+		return spec_refuse(err, "target", spec->text, "has no MODULE: before the C++ name",
+				   "write MODULE:ns::f, or :ns::f for the main executable");
 	return target_set(spec, spec->text, len, symbol, strlen(symbol), err);
 }
 
-static int target_parse(struct spec *spec, const char *word, struct sb_err *err)
+int spec_target_parse(struct spec *spec, const char *word, struct sb_err *err)
 {
 	const char *colon;
 
-	*spec = (struct spec){ .delay_ns = SPEC_DELAY_UNSET, .text = strdup(word) };
+	spec->text = strdup(word);
 	if (!spec->text)
-		return refuse_memory(err);
+		return spec_refuse_memory(err);
 	spec->text_len = strlen(spec->text);
 	colon = strchr(spec->text, ':');
 	if (colon - spec->text == 2 && !memcmp(spec->text, "py", 2))
 		return target_python(spec, colon + 1, err);
 	return target_native(spec, colon, err);
-}
-
-/* Words */
-
-struct group {
-	struct spec_list *list;
-	struct spec *spec; /* the target that a delay or key belongs to; NULL before any */
-	unsigned int seen; /* bits of its keys; bit N_KEYS: its delay */
-	struct sb_err *err;
-};
-
-static int group_target(struct group *group, const char *word)
-{
-	struct spec_list *list = group->list;
-	struct spec *grown = list->spec;
-
-	/* The size is a power of two: it grows whenever the count reaches one. */
-	if (!(list->count & (list->count - 1)))
-		grown = reallocarray(list->spec, list->count ? list->count * 2 : 1, sizeof(*grown));
-	if (!grown)
-		return refuse_memory(group->err);
-	list->spec = grown;
-	group->spec = &grown[list->count++];
-	group->seen = 0;
-	return target_parse(group->spec, word, group->err);
-}
-
-/* For delays and keys: there must be a target, and it must not have one of this kind yet. */
-static int group_claim(struct group *group, size_t bit, const char *what, const char *word)
-{
-	if (!group->spec)
-		return refuse(group->err, what, word, "stands before any target", form_hint);
-	if (group->seen & 1u << bit && bit == N_KEYS)
-		return refuse(group->err, what, word, "is given twice for one target",
-			      "one delay a target; several targets each take their own after them");
-	if (group->seen & 1u << bit)
-		return refuse_key(group->err, word, "is given twice for one target");
-	group->seen |= 1u << bit;
-	return 0;
-}
-
-static int group_key(struct group *group, size_t key, const char *word)
-{
-	int rc = group_claim(group, key, "the key", word);
-
-	return rc ? rc : keys[key].read(group->spec, strchr(word, '=') + 1, word, group->err);
-}
-
-static int group_delay(struct group *group, const char *word)
-{
-	int rc = group_claim(group, N_KEYS, "the delay", word);
-
-	return rc ? rc : spec_delay(word, &group->spec->delay_ns, group->err);
-}
-
-/* A digit or a point at the start, possibly behind a sign: a sign is refused later, with its
- * name. */
-static bool looks_like_delay(const char *word)
-{
-	word += *word == '-' || *word == '+';
-	return *word && strchr("0123456789.", *word);
-}
-
-static int group_word(struct group *group, const char *word)
-{
-	size_t key = key_find(word);
-
-	if (key < N_KEYS)
-		return group_key(group, key, word);
-	if (strchr(word, ':'))
-		return group_target(group, word);
-	if (looks_like_delay(word))
-		return group_delay(group, word);
-	if (strchr(word, '='))
-		return refuse_key(group->err, word, "is unknown");
-	return refuse(group->err, "the word", word,
-		      group->spec ? "is neither a target nor a delay nor a key" :
-				    "is neither a verb (sbinject --help lists them) nor a target",
-		      form_hint);
-}
-
-/* The last character is compared first: texts often share their beginning, the module. */
-static bool spec_same(const struct spec *a, const struct spec *b)
-{
-	return a->text_len == b->text_len && a->pid == b->pid &&
-	       a->text[a->text_len - 1] == b->text[b->text_len - 1] &&
-	       !memcmp(a->text, b->text, a->text_len);
-}
-
-/* Is any target from `first` on a duplicate of an earlier one? */
-static int list_check_twice(const struct spec_list *list, size_t first, struct sb_err *err)
-{
-	for (size_t i = first; i < list->count; i++)
-		for (size_t j = 0; j < i; j++)
-			if (spec_same(&list->spec[i], &list->spec[j]))
-				return refuse(err, "target", list->spec[i].text, "is given twice",
-					      "give it once; two targets may differ by pid=, and "
-					      "thread= takes a glob");
-	return 0;
-}
-
-void spec_list_cut(struct spec_list *list, size_t count)
-{
-	while (list->count > count)
-		spec_free(&list->spec[--list->count]);
-}
-
-int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err)
-{
-	size_t before = out->count;
-	struct group group = { .list = out, .err = err };
-	int rc = 0;
-
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = group_word(&group, words[i]);
-	if (!rc)
-		rc = list_check_twice(out, before, err);
-	if (rc)
-		spec_list_cut(out, before);
-	return rc;
-}
-
-void spec_list_free(struct spec_list *list)
-{
-	spec_list_cut(list, 0);
-	free(list->spec);
-	*list = (struct spec_list){ 0 };
 }
 
 /* Pids */

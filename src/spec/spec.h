@@ -6,17 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "src/base/err.h"
+#include "preset.h"
+#include "src/base/value.h"
 
 /*
- * The grammar of targets, delays and keys. No I/O except in spec_read_file() and spec_read_bytes():
- * text in, structs out. Fuzzed.
+ * The grammar of targets, delays and keys. No I/O except in spec_read_file() and spec_read_bytes(),
+ * and for presets (preset.h): text in, structs out. Fuzzed.
  *
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
- *	KEY	:= NAME "=" VALUE	by the table of keys: spec_key()
- *	GROUP	:= TARGET [DELAY] [KEY=VALUE]...
+ *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
+ *	GROUP	:= (TARGET | PRESET) [DELAY] [KEY=VALUE]...	PRESET: a WORD of preset.h
  *
  * MODULE may be empty (the main executable) and may not hold a ':'. SYMBOL may hold any (C++ names:
  * ns::f(int)). The separator is the first ':' of the word. A word is a target if it holds a ':'
@@ -24,6 +25,10 @@
  * from the table of keys stands before '='. Any other word is an error that names the word. A delay
  * or key belongs to the target before it; targets share nothing. A SYMBOL does not start with ':'
  * (ns::f without its MODULE would read as module "ns").
+ *
+ * A word is a PRESET where there is a preset of the name before its ':' (behind which '=' and '@'
+ * still mean a module), or of that name alone. It stands for several targets: each has the delay
+ * and the keys behind it. Of a list, targets that the words before have are left out.
  */
 enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
 
@@ -33,6 +38,14 @@ enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
 #define SPEC_DELAY_MAX_NS 10000000000ull
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
+
+/* A value of a call: arg=NAME:N[:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
+struct spec_value {
+	char name[VALUE_NAME_SIZE];
+	uint8_t position; /* of an argument among those in integer registers, from 1; 0: ret */
+	enum value_type type;
+	bool sum;
+};
 
 struct spec {
 	char *text; /* the TARGET as typed */
@@ -52,6 +65,13 @@ struct spec {
 	enum spec_at at;   /* native: where it is delayed */
 	bool timed;	   /* how long its calls take, from entry to return */
 	bool time_given;   /* time= was typed */
+	/* Native: what is recorded of each call. With any, it is timed. */
+	struct spec_value value[VALUE_MAX];
+	size_t n_values;
+	size_t n_row_values;	      /* of `value`, by a preset, if it is timed: spec_take_row() */
+	const struct preset_row *row; /* of a preset's row: symbol means all versions; or NULL */
+	bool listed;		      /* of a word for many targets, of which a program has some */
+	bool follows;		      /* it stands for the same word as the target before it */
 	bool rest; /* Python: except functions that an earlier target matches (patterns of a file)
 		    */
 };
@@ -63,6 +83,12 @@ struct spec_key {
 
 /* Row i of the table of keys; NULL: past the end. */
 const struct spec_key *spec_key(size_t i);
+
+/* Is the word a key, with its value or one that needs none? */
+bool spec_is_key(const char *word);
+
+/* A target of a preset's row that is timed gets the values of the row, unless it has its own. */
+void spec_take_row(struct spec *spec);
 
 struct spec_list {
 	struct spec *spec;

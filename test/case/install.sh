@@ -23,6 +23,8 @@ for file in bash-completion/completions/sbinject bash-completion/completions/sbc
 	zsh/site-functions/_sbinject fish/vendor_completions.d/sbinject.fish fish/vendor_completions.d/sbctl.fish; do
 	[ -s "$share/$file" ] || fail "$file is not installed"
 done
+XDG_CONFIG_HOME=$T/none "$T/root/opt/sb/bin/sbinject" list -p $$ cuda:launch >"$T/list" 2>&1
+grep -q '^cuda:cuLaunchKernel ' "$T/list" || fail "presets are not installed: $(cat "$T/list")"
 (. "$share/bash-completion/completions/sbctl" && complete -p sbctl) >"$T/log" || fail 'bash does not complete sbctl'
 make -s uninstall BUILD="$build" DESTDIR="$T/root" PREFIX=/opt/sb >"$T/log" 2>&1 || fail "$(cat "$T/log")"
 same 'files left' "$(find "$T/root" -type f | wc -l)" 0

@@ -15,7 +15,7 @@ man = open(sys.argv[1] + "/man/sbinject-page.5").read()
 structs = {"Header": "header", "Told": "told", "Process table": "proc", "Doorbell": "ring",
            "Private record": "record", "Cell": "cell", "Counts": "counts", "Slot": "slot",
            "Times": "span", "Times of a function": "function", "Calls in progress": "call",
-           "Thread record": "thread", "Note": "note", "List of chunks": "trace",
+           "Thread record": "thread", "Arguments": "arguments", "Values": "more", "Note": "note", "List of chunks": "trace",
            "Taken chunks": "taken", "Chunk": "chunk", "Event": "event"}
 documented = {}
 for title, name in structs.items():

@@ -16,6 +16,7 @@ done
 tree=$T/tree
 mkdir -p "$tree/python"
 cp "$SRC/pyproject.toml" "$SRC/README.md" "$SRC/LICENSE" "$tree/"
+cp -r "$SRC/share" "$tree/"
 cp -r "$SRC/python/wheel.py" "$SRC/python/sbinject.pth" "$SRC/python/sbinject" "$tree/python/"
 pip_wheel() {
 	rc=0
@@ -49,3 +50,5 @@ PIP_NO_INDEX=1 "$pip" -m pip -q --python "$T/venv/bin/python" install "$T"/out/s
 for program in sbinject sbctl; do
 	"$T/venv/bin/$program" --version >/dev/null || fail "$program does not run"
 done
+XDG_CONFIG_HOME=$T/none "$T/venv/bin/sbinject" list -p $$ cuda:launch >"$T/list" 2>&1
+grep -q '^cuda:cuLaunchKernel ' "$T/list" || fail "the wheel has no presets: $(cat "$T/list")"

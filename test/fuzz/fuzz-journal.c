@@ -10,16 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "check.h"
 #include "inject/arch/arch.h"
 #include "inject/region.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 enum { MEMORY = 16384 }; /* of the target, from address 0 on */
 
@@ -31,7 +24,7 @@ static uint8_t before[MEMORY], after[MEMORY];
 /* Most entries are nearly right; `reserved` says which are not. */
 static void tame_site(const struct journal_header *h, struct journal_site *s)
 {
-	if (s->reserved[0] % 8 == 7)
+	if (s->reserved % 8 == 7)
 		return;
 	s->n_pcs %= PLAN_MAX_INSNS + 3;
 	s->len %= PLAN_MAX_WINDOW + 2;

@@ -2,15 +2,8 @@
 /* libFuzzer: any text as /proc/PID/maps, whose paths the target chooses. */
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "src/base/maps.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 static void check_gap(const struct maps *maps, uint64_t near, uint64_t len)
 {

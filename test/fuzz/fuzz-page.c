@@ -11,15 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "check.h"
 #include "inject/page.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 enum { HEAD = 3, PIECE = 4, FIRST_PROCS = 4, EACH = 600 };
 

@@ -5,17 +5,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "inject/arch/x86_64/x86.h"
 #include "inject/exits.h"
 #include "inject/landing.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(COND)              \
-	do {                     \
-		if (!(COND))     \
-			abort(); \
-	} while (0)
 
 enum { TEXT = 512 };
 

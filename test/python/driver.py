@@ -47,7 +47,7 @@ class Cell(ctypes.Structure):
     _fields_ = [("state", u32), ("flags", u32), ("delay_ticks", u64), ("every", u64),
                 ("overrun_limit", u64), ("residual_max", u64), ("pause_above", u64),
                 ("threads", u64), ("span_block", u16), ("span_bit", u8), ("reserved", u8),
-                ("span_epoch", u32)]
+                ("span_epoch", u32), ("value", u16 * 4)]
 
 
 class Counts(ctypes.Structure):
@@ -107,7 +107,7 @@ class Room(ctypes.Structure):
 
 
 assert ctypes.sizeof(Header) == 248 and ctypes.sizeof(Slot) == 1024
-assert ctypes.sizeof(Cell) == 64 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
+assert ctypes.sizeof(Cell) == 72 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
 
 SPAN_BLOCK = (SLOTS + SHARED) * ctypes.sizeof(Span)
 
@@ -144,7 +144,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=6, header_size=248, session=id(self), size=size,
+            magic=0x31656761706a6273, version=7, header_size=248, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
@@ -157,7 +157,7 @@ class Agent:
         self.process = 1
         self.room_memory = ctypes.create_string_buffer(1 << 16)
         self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 6, 1 << 16
+        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 7, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.room.page, field, getattr(self.header, field))
         self.room.page_addr, self.room.record_addr = self.base, self.record_addr

@@ -365,7 +365,7 @@ def check_damaged():
             assert a.ask(APPLY) == -6, (field, v, room.reason)
             setattr(thing, field, good)
     bad(room, "magic", 0)
-    bad(room, "version", 0, 5, 7)
+    bad(room, "version", 0, 6, 8)
     bad(room, "size", 0, 100, 0xffffffff)
     bad(room, "page_addr", 0, a.base + 8)
     bad(room, "record_addr", 0, 3)

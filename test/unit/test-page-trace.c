@@ -13,6 +13,7 @@
 enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64 };
 
 static struct timed timed;
+static bool valued; /* calls are recorded with their values */
 static struct page_trace *trace;
 
 /* What was read. */
@@ -20,8 +21,9 @@ static struct {
 	size_t n, delays;
 	uint64_t ticks[TIMED];
 	uint64_t calls[TIMED];
-	uint64_t last; /* the end of the event before, of one thread */
-	bool in_order; /* check that */
+	uint64_t values[TIMED]; /* the first of each call, added up */
+	uint64_t last;		/* the end of the event before, of one thread */
+	bool in_order;		/* check that */
 	bool refuse;
 	struct {
 		uint64_t owner;
@@ -49,28 +51,48 @@ static void count_owner(uint64_t owner, size_t n)
 	got.of[i].n += n;
 }
 
-static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
-		   size_t n)
+static void nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static void calls_other(void *ctx);
+
+/* Its function returns its first argument; the second one is what it calls. */
+static void check_values(const struct page_event *e)
+{
+	assert_int_equal(e->event.more, valued ? 2 : 0);
+	if (!valued)
+		return;
+	assert_int_equal(e->event.returned, 1);
+	assert_int_equal(e->value[0], e->value[2]);
+	assert_true(e->value[1] == (uintptr_t)nothing || e->value[1] == (uintptr_t)calls_other);
+	got.values[e->event.span_bit] += e->value[0];
+}
+
+static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
 {
 	(void)ctx;
 	assert_int_equal(proc, 1);
 	count_owner(owner, n);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t end = event[i].start + event[i].ticks - 1;
+		const struct sb_page_event *event = &e[i].event;
+		uint64_t end = event->start + event->ticks - 1;
 
-		assert_in_range(event[i].span_bit, 0, TIMED - 1);
-		assert_true(event[i].start && event[i].ticks);
+		assert_in_range(event->span_bit, 0, TIMED - 1);
+		assert_true(event->start && event->ticks);
 		if (got.in_order)
 			assert_true(end + 10000 >= got.last);
 		got.last = end;
-		if (event[i].kind == SB_EVENT_DELAY) {
+		if (event->kind == SB_EVENT_DELAY) {
 			got.delays++;
 			continue;
 		}
-		assert_int_equal(event[i].kind, SB_EVENT_CALL);
+		assert_int_equal(event->kind, SB_EVENT_CALL);
+		check_values(&e[i]);
 		got.n++;
-		got.calls[event[i].span_bit]++;
-		got.ticks[event[i].span_bit] += event[i].ticks - 1;
+		got.calls[event->span_bit]++;
+		got.ticks[event->span_bit] += event->ticks - 1;
 	}
 }
 
@@ -81,11 +103,6 @@ static bool dead(void *ctx, uint32_t proc, uint64_t owner)
 }
 
 static const struct page_trace_ops ops = { ready, events, dead };
-
-static void nothing(void *ctx)
-{
-	(void)ctx;
-}
 
 static void call(int i, void (*inside)(void *), void *ctx)
 {
@@ -115,7 +132,7 @@ static struct sb_page_chunk *chunk(int i)
 
 static void make(uint32_t chunks, uint64_t min, double rate)
 {
-	timed_make_traced(&timed, true, chunks);
+	timed_make_valued(&timed, true, chunks, valued);
 	memset(&got, 0, sizeof(got));
 	trace = page_trace_open(&timed.page, min, rate);
 }
@@ -125,6 +142,7 @@ static int teardown(void **state)
 	(void)state;
 	page_trace_free(trace);
 	timed_free(&timed);
+	valued = false;
 	signal(SIGTRAP, SIG_DFL);
 	return 0;
 }
@@ -142,6 +160,13 @@ static void agrees(void)
 	for (int i = 0; i < TIMED; i++) {
 		assert_int_equal(got.calls[i], sum_of(i).calls);
 		assert_int_equal(got.ticks[i], sum_of(i).ticks);
+		if (!valued)
+			continue;
+		assert_int_equal(got.values[i], sum_of(i).sum[0]);
+		assert_int_equal(got.values[i], sum_of(i).sum[2]);
+		assert_int_equal(got.calls[i], sum_of(i).summed[0]);
+		assert_int_equal(got.calls[i], sum_of(i).summed[2]);
+		assert_int_equal(sum_of(i).summed[1], 0);
 	}
 }
 
@@ -160,6 +185,134 @@ static void test_each_call(void **state)
 	agrees();
 	assert_int_equal(page_trace_sums(trace).events, 6000);
 	assert_int_equal(page_trace_sums(trace).lost, 0);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	valued = true;
+	make(64, 0, 0);
+	got.in_order = true;
+	for (uintptr_t i = 0; i < 3000; i++) {
+		call(0, calls_other, (void *)i);
+		if (i % 100 == 0)
+			drain();
+	}
+	drain();
+	assert_int_equal(got.n, 6000);
+	assert_int_equal(got.values[1], 2999 * 3000 / 2);
+	agrees();
+	assert_int_equal(page_trace_sums(trace).events, 6000);
+	assert_int_equal(page_trace_sums(trace).lost, 0);
+}
+
+static void test_values_full(void **state)
+{
+	(void)state;
+	valued = true;
+	make(4, 0, 0);
+	for (int i = 0; i < 1000; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 4 * (SB_PAGE_EVENTS / 3));
+	assert_int_equal(page_trace_sums(trace).lost, 1000 - got.n);
+}
+
+/* A record that was begun, up to anywhere, and never ended is one lost call, and no other's. */
+static void test_values_hole(void **state)
+{
+	(void)state;
+	valued = true;
+	for (uint32_t written = 0; written < 3; written++) {
+		struct sb_page_event *event;
+
+		make(4, 0, 0);
+		call(0, nothing, NULL);
+		event = &chunk(0)->event[chunk(0)->used];
+		chunk(0)->used += 3;
+		event[0].kind = SB_EVENT_CALL;
+		event[0].more = 2;
+		for (uint32_t i = 1; i <= written; i++)
+			event[i].ticks = SB_EVENT_MORE;
+		call(0, nothing, NULL);
+		drain();
+		assert_int_equal(got.n, 2);
+		page_trace_end(trace, 1, &ops, NULL);
+		assert_int_equal(got.n, 2);
+		assert_int_equal(page_trace_sums(trace).lost, 1);
+		if (written < 2) {
+			page_trace_free(trace);
+			timed_free(&timed);
+		}
+	}
+}
+
+/* What is not as it was kept at the entry is not a call's: it is missing, and never wrong. */
+static void spoils(void *ctx)
+{
+	for (int i = 0; i < SB_PAGE_CALL_SETS; i++)
+		timed.calls->arguments[i][0].argument[(uintptr_t)ctx] ^= 1;
+	for (int i = 0; i < SB_PAGE_CALL_SETS; i++)
+		timed.calls->arguments[i][1].argument[(uintptr_t)ctx] ^= 1;
+}
+
+static void test_values_spoiled(void **state)
+{
+	(void)state;
+	valued = true;
+	make(4, 0, 0);
+	for (uintptr_t i = 0; i < 6; i++)
+		call(0, spoils, (void *)i);
+	drain();
+	assert_int_equal(got.n, 0);
+	assert_int_equal(sum_of(0).begun, 6);
+	assert_int_equal(sum_of(0).calls, 0);
+	assert_int_equal(sum_of(0).sum[0], 0);
+}
+
+static void *result_of(void *value)
+{
+	call(0, nothing, value);
+	return NULL;
+}
+
+/* Types: cut to their size, negative ones left out, and a sum that is too large stays known as
+ * such. */
+static void test_values_types(void **state)
+{
+	const struct {
+		uint16_t descriptor;
+		uint64_t value[3], sum, summed;
+	} rows[] = {
+		{ 0, { 5, 1ull << 40, 7 }, (1ull << 40) + 12, 3 },
+		{ 32 << SB_VALUE_SHIFT, { 5, UINT64_MAX, 1ull << 40 }, 5 + 0xffffffffull, 3 },
+		{ 56 << SB_VALUE_SHIFT, { 0x1ff, 1, 0x100 }, 0x100, 3 },
+		{ SB_VALUE_SIGNED, { 5, UINT64_MAX, 7 }, 12, 2 },
+		{ SB_VALUE_SIGNED | 32 << SB_VALUE_SHIFT, { 5, 0xffffffff, 0xabc00000007 }, 12, 2 },
+		{ SB_VALUE_SIGNED | 48 << SB_VALUE_SHIFT, { 0x8000, 0x7fff, 0x10001 }, 0x8000, 2 },
+		{ SB_VALUE_BOOL | 56 << SB_VALUE_SHIFT, { 0x100, 0x1ff, 1 }, 2, 3 },
+		{ 0, { UINT64_MAX, 1, 7 }, UINT64_MAX, 3 },
+	};
+
+	(void)state;
+	valued = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (int own = 0; own < 2; own++) {
+			struct sb_page_span sum;
+			int slots;
+
+			timed_make_valued(&timed, own, 0, true);
+			timed.cell[0]->value[0] = SB_VALUE_SUM | 1 | rows[i].descriptor;
+			for (int k = 0; k < 3; k++)
+				result_of((void *)(uintptr_t)rows[i].value[k]);
+			sum = timed_sum(&timed, 0, &slots);
+			assert_int_equal(sum.calls, 3);
+			assert_true(sum.sum[0] == rows[i].sum);
+			assert_int_equal(sum.summed[0], rows[i].summed);
+			timed_free(&timed);
+		}
+	}
+	make(4, 0, 0); /* for teardown */
 }
 
 /* Where no chunk is free, calls are lost and counted; later ones are recorded again. */
@@ -324,7 +477,7 @@ static void *reads(void *ctx)
 static void *makes_calls(void *ctx)
 {
 	for (int i = 0; i < THREAD_CALLS; i++)
-		call(0, calls_other, ctx);
+		call(0, calls_other, valued ? (void *)(uintptr_t)i : ctx);
 	return NULL;
 }
 
@@ -406,7 +559,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	if (trap.at)
 		u->uc_mcontext.gregs[REG_EFL] &= ~0x100; /* no further steps */
 	for (int i = 0; i < (trap.fills ? 2 * SB_PAGE_EVENTS : 1); i++)
-		call(1, nothing, NULL);
+		call(1, nothing, (void *)7);
 	if (trap.fills)
 		drain();
 }
@@ -472,6 +625,37 @@ static void test_handler_fills_chunks(void **state)
 	interrupted(8, true, 400);
 }
 
+static void test_values_handler_anywhere(void **state)
+{
+	(void)state;
+	valued = true;
+	interrupted(256, false, 60);
+	agrees();
+}
+
+static void test_values_handler_fills_chunks(void **state)
+{
+	(void)state;
+	valued = true;
+	interrupted(32, true, 500);
+}
+
+static void test_values_threads(void **state)
+{
+	(void)state;
+	valued = true;
+	threads(4096, 0);
+	if (!page_trace_sums(trace).lost)
+		agrees();
+}
+
+static void test_values_threads_few_chunks(void **state)
+{
+	(void)state;
+	valued = true;
+	threads(16, 0);
+}
+
 /* ---- a hostile target ---- */
 
 static uint64_t random_now;
@@ -492,7 +676,7 @@ static bool takes_any(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
 	return true;
 }
 
-static void counts_only(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
+static void counts_only(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *event,
 			size_t n)
 {
 	(void)ctx;
@@ -547,6 +731,15 @@ int main(void)
 		TEST(test_limit),
 		TEST(test_handler_anywhere),
 		TEST(test_handler_fills_chunks),
+		TEST(test_values),
+		TEST(test_values_full),
+		TEST(test_values_hole),
+		TEST(test_values_spoiled),
+		TEST(test_values_types),
+		TEST(test_values_threads),
+		TEST(test_values_threads_few_chunks),
+		TEST(test_values_handler_anywhere),
+		TEST(test_values_handler_fills_chunks),
 		TEST(test_nonsense),
 	};
 

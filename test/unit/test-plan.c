@@ -109,11 +109,29 @@ static void body_takes_whole_instructions(void **state)
 /* push %rbp; mov %rsp,%rbp; push %r15; xor %eax,%eax; ret */
 static const uint8_t with_frame[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x31, 0xc0, 0xc3 };
 
+struct first {
+	uint8_t code[10], size, stays;
+};
+
+/* args: the hook reads the arguments. */
+static void check_first(const struct first *first, size_t n, bool args)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct site s = { 0x800, first[i].size + sizeof(with_frame), 0 };
+		struct plan_request req = request(&s);
+
+		put(s.at, first[i].code, first[i].size);
+		put(s.at + first[i].size, with_frame, sizeof(with_frame));
+		req.args = args;
+		assert_int_equal(plan_request(&req, &s), PLAN_OK);
+		assert_int_equal(plan.skipped, first[i].stays ? first[i].size : 0);
+		assert_int_equal(plan.addr, BASE + 0x800 + plan.skipped);
+	}
+}
+
 static void first_instruction_that_may_stay_stays(void **state)
 {
-	static const struct {
-		uint8_t code[10], size, stays;
-	} first[] = {
+	static const struct first first[] = {
 		{ { 0x41, 0x57 }, 2, true },			/* push %r15 */
 		{ { 0x48, 0x83, 0xec, 0x18 }, 4, true },	/* sub $24,%rsp */
 		{ { 0x48, 0x8d, 0x04, 0x37 }, 4, true },	/* lea (%rdi,%rsi),%rax */
@@ -125,7 +143,6 @@ static void first_instruction_that_may_stay_stays(void **state)
 		{ { 0x5d }, 1, false },				/* pop %rbp */
 		{ { 0x48, 0x81, 0xec, 0, 0, 1, 0 }, 7, false }, /* sub $65536,%rsp */
 	};
-	uint8_t code[32];
 
 	(void)state;
 	assert_int_equal(plan_bytes(with_frame, sizeof(with_frame)), PLAN_OK);
@@ -133,13 +150,40 @@ static void first_instruction_that_may_stay_stays(void **state)
 	assert_int_equal(plan.skipped, 1);
 	assert_int_equal(plan.len, 5);
 	assert_int_equal(plan.insns, 2);
+	check_first(first, sizeof(first) / sizeof(first[0]), false);
+}
+
+/* Where the arguments are read, no instruction that writes one runs before that. */
+static void first_instruction_that_writes_an_argument_is_displaced(void **state)
+{
+	static const struct first first[] = {
+		{ { 0x41, 0x57 }, 2, true },		  /* push %r15 */
+		{ { 0x48, 0x83, 0xec, 0x18 }, 4, true },  /* sub $24,%rsp */
+		{ { 0x48, 0x8d, 0x04, 0x37 }, 4, true },  /* lea (%rdi,%rsi),%rax */
+		{ { 0x89, 0xf8 }, 2, true },		  /* mov %edi,%eax */
+		{ { 0x49, 0x89, 0xfa }, 3, true },	  /* mov %rdi,%r10 */
+		{ { 0x4c, 0x8b, 0xd7 }, 3, true },	  /* the same, encoded otherwise */
+		{ { 0xb8, 1, 0, 0, 0 }, 5, true },	  /* mov $1,%eax */
+		{ { 0x41, 0xba, 1, 0, 0, 0 }, 6, true },  /* mov $1,%r10d */
+		{ { 0x89, 0xff }, 2, false },		  /* mov %edi,%edi */
+		{ { 0x49, 0x89, 0xf8 }, 3, false },	  /* mov %rdi,%r8 */
+		{ { 0x4c, 0x8b, 0xcf }, 3, false },	  /* mov %rdi,%r9 */
+		{ { 0x48, 0x63, 0xd6 }, 3, false },	  /* movslq %esi,%rdx */
+		{ { 0x31, 0xc9 }, 2, false },		  /* xor %ecx,%ecx */
+		{ { 0x33, 0xf6 }, 2, false },		  /* xor %esi,%esi */
+		{ { 0x48, 0x8d, 0x7f, 0x08 }, 4, false }, /* lea 8(%rdi),%rdi */
+		{ { 0xbf, 1, 0, 0, 0 }, 5, false },	  /* mov $1,%edi */
+		{ { 0x41, 0xb8, 1, 0, 0, 0 }, 6, false }, /* mov $1,%r8d */
+	};
+
+	(void)state;
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
-		memcpy(code, first[i].code, first[i].size);
-		memcpy(code + first[i].size, with_frame, sizeof(with_frame));
-		assert_int_equal(plan_bytes(code, first[i].size + sizeof(with_frame)), PLAN_OK);
-		assert_int_equal(plan.skipped, first[i].stays ? first[i].size : 0);
-		assert_int_equal(plan.addr, BASE + 0x800 + plan.skipped);
+		struct first free = first[i];
+
+		free.stays = true;
+		check_first(&free, 1, false);
 	}
+	check_first(first, sizeof(first) / sizeof(first[0]), true);
 }
 
 /* A call is counted once: not where a branch comes by another way than by the first instruction,
@@ -706,6 +750,7 @@ int main(void)
 		TEST(padding_that_is_run_through_keeps_its_boundary),
 		TEST(padding_of_small_noops_that_is_run_through_is_not_used),
 		TEST(first_instruction_that_may_stay_stays),
+		TEST(first_instruction_that_writes_an_argument_is_displaced),
 		TEST(window_behind_the_first_instruction_is_passed_once_a_call),
 		TEST(first_instruction_whose_flags_are_read_does_not_stay),
 		TEST(last_byte_of_a_section_uses_the_fill_behind_it),

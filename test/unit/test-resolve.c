@@ -246,7 +246,7 @@ static int read_nothing(void *ctx, uint64_t addr, void *buf, size_t len)
 
 static void test_ifunc_before_relocation_is_pending(void **state)
 {
-	struct resolve_request req = { RESOLVE_SYMBOL, "libvictim*", "chosen", 0, false };
+	struct resolve_request req = { .module = "libvictim*", .symbol = "chosen" };
 	struct resolve_access access = { .read = read_nothing };
 	struct resolve_result res;
 	struct sb_err err = { 0 };

@@ -34,6 +34,18 @@ static void same_times(const struct result_times *a, const struct result_times *
 	if (x.n_buckets)
 		assert_memory_equal(x.bucket, y.bucket, x.n_buckets * sizeof(*x.bucket));
 	x.bucket = y.bucket = NULL;
+	assert_int_equal(x.n_values, y.n_values);
+	for (size_t i = 0; i < x.n_values; i++) {
+		const struct result_value *v = &x.value[i], *w = &y.value[i];
+
+		assert_string_equal(v->name, w->name);
+		assert_true(v->position == w->position && v->type == w->type);
+		assert_true(v->summed == w->summed);
+		if (!v->summed)
+			continue;
+		assert_true(v->sum_known == w->sum_known && v->sum_calls == w->sum_calls);
+		assert_true(!v->sum_known || v->sum == w->sum);
+	}
 	assert_true(x.known == y.known && x.own_known == y.own_known);
 	assert_true(x.calls == y.calls && x.missed == y.missed);
 	assert_true(x.inclusive_ns == y.inclusive_ns && x.exclusive_ns == y.exclusive_ns);
@@ -166,6 +178,16 @@ static void test_round_trip_loses_nothing(void **state)
 	timed->target->times.bucket->calls = UINT64_MAX - 1;
 	timed->target[1].site->untimed = sample_copy("no space");
 	timed->target[1].pid = 4711;
+	timed->target->times.n_values = 4;
+	timed->target->times.value[0] =
+		(struct result_value){ .name = "fd", .position = 1, .type = VALUE_I32 };
+	timed->target->times.value[1] =
+		(struct result_value){ "n", 6, VALUE_U64, true, true, UINT64_MAX - 1, 7 };
+	timed->target->times.value[2] = (struct result_value){
+		.name = "b", .position = 2, .type = VALUE_BOOL, .summed = true
+	};
+	timed->target->times.value[3] = (struct result_value){ "ret", 0, VALUE_I64, true,
+							       true,  5, UINT64_MAX };
 	round_trip(timed);
 }
 

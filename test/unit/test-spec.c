@@ -93,6 +93,98 @@ static void test_delay_and_keys_belong_to_the_target_before(void **state)
 	spec_list_free(&list);
 }
 
+static void test_values_of_a_call(void **state)
+{
+	static const struct spec_value expected[] = {
+		{ "fd", 1, VALUE_I32, false },
+		{ "_b2", 6, VALUE_U64, true },
+		{ "p", 3, VALUE_PTR, false },
+		{ "ret", 0, VALUE_I64, true },
+	};
+	struct spec_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(parse("a:b|arg=fd:1:i32|arg=_b2:6:u64|sum=_b2|arg=p:3:ptr|ret|5us|sum=ret|"
+			       "c:d|arg=n:2|e:f|time=yes|ret=bool|g:h|ret=bytes|i:j|ret=n:u8|sum=n",
+			       &list, NULL),
+			 0);
+	assert_int_equal(list.count, 5);
+	assert_int_equal(list.spec[0].n_values, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_string_equal(list.spec[0].value[i].name, expected[i].name);
+		assert_int_equal(list.spec[0].value[i].position, expected[i].position);
+		assert_int_equal(list.spec[0].value[i].type, expected[i].type);
+		assert_int_equal(list.spec[0].value[i].sum, expected[i].sum);
+	}
+	assert_true(list.spec[0].timed);
+	assert_int_equal(list.spec[0].delay_ns, 5000);
+	assert_int_equal(list.spec[1].value[0].type, VALUE_I64);
+	assert_int_equal(list.spec[2].value[0].type, VALUE_BOOL);
+	assert_string_equal(list.spec[3].value[0].name, "bytes");
+	assert_string_equal(list.spec[4].value[0].name, "n");
+	assert_int_equal(list.spec[4].value[0].type, VALUE_U8);
+	spec_list_free(&list);
+}
+
+static void test_wrong_values_are_refused_with_the_reason(void **state)
+{
+	static const struct {
+		const char *line, *word, *why;
+	} rows[] = {
+		{ "a:b|arg=", "arg=", "no position" },
+		{ "a:b|arg=x", "arg=x", "no position" },
+		{ "a:b|arg=x:", "arg=x:", "no position" },
+		{ "a:b|arg=x:0", "arg=x:0", "no position" },
+		{ "a:b|arg=x:-1", "arg=x:-1", "no position" },
+		{ "a:b|arg=x:1y", "arg=x:1y", "no position" },
+		{ "a:b|arg=x:7", "arg=x:7", "not in a register" },
+		{ "a:b|arg=x:16", "arg=x:16", "not in a register" },
+		{ "a:b|arg=:1", "arg=:1", "names no value" },
+		{ "a:b|arg=1x:1", "arg=1x:1", "names no value" },
+		{ "a:b|arg=a-b:1", "arg=a-b:1", "names no value" },
+		{ "a:b|arg=a2345678901234567890123456789012:1", "arg=a2", "names no value" },
+		{ "a:b|arg=thread:1", "arg=thread:1", "use themselves" },
+		{ "a:b|arg=x:1:", "arg=x:1:", "unknown type" },
+		{ "a:b|arg=x:1:int", "arg=x:1:int", "unknown type" },
+		{ "a:b|arg=x:1:i320", "arg=x:1:i320", "unknown type" },
+		{ "a:b|arg=x:1|arg=x:2", "arg=x:2", "a name twice" },
+		{ "a:b|ret|arg=ret:2", "arg=ret:2", "a name twice" },
+		{ "a:b|ret|ret=n", "ret=n", "twice" },
+		{ "a:b|ret=", "ret=", "names no value" },
+		{ "a:b|ret=n:x", "ret=n:x", "unknown type" },
+		{ "a:b|arg=a:1|arg=b:2|arg=c:3|arg=d:4|ret", "ret", "too many" },
+		{ "a:b|sum=n", "sum=n", "names no value" },
+		{ "a:b|sum=ret|ret", "sum=ret", "names no value" },
+		{ "a:b|sum=", "sum=", "names no value" },
+		{ "a:b|arg=n:1|sum=n|sum=n", "sum=n", "twice" },
+		{ "a:b|arg=n:1:ptr|sum=n", "sum=n", "sums a pointer" },
+		{ "a:b|time=no|ret", "ret", "time=no" },
+		{ "a:b|ret|time=no", "time=no", "exclude each other" },
+		{ "a:b|ret|at=exit", "at=exit", "exclude each other" },
+		{ "a:b|at=both|ret", "ret", "at=exit or at=both" },
+		{ "a:b|ret|inline=yes", "inline=yes", "exclude each other" },
+		{ "a:b|inline=yes|arg=x:1", "arg=x:1", "inline=yes" },
+		{ "py:a:b|arg=x:1", "arg=x:1", "native function" },
+		{ "py:a:b|ret", "ret", "native function" },
+		{ "a:@x.c:12|ret", "ret", "native function" },
+		{ "ret|a:b", "ret", "before any target" },
+		{ "a:b|arg", "arg", "neither a target" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct spec_list list = { 0 };
+		struct sb_err err = { 0 };
+
+		assert_int_equal(parse(rows[i].line, &list, &err), -SB_ESPEC);
+		assert_non_null(strstr(err.what, rows[i].word));
+		assert_non_null(strstr(err.what, rows[i].why));
+		assert_true(*err_remedy(&err));
+		assert_int_equal(list.count, 0);
+		spec_list_free(&list);
+	}
+}
+
 static void test_errors_name_the_word_and_append_nothing(void **state)
 {
 	static const struct {
@@ -338,6 +430,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets_split_at_the_first_colon),
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
+		cmocka_unit_test(test_values_of_a_call),
+		cmocka_unit_test(test_wrong_values_are_refused_with_the_reason),
 		cmocka_unit_test(test_errors_name_the_word_and_append_nothing),
 		cmocka_unit_test(test_same_target_for_another_process),
 		cmocka_unit_test(test_overlong_word_is_cut_at_a_character),

@@ -337,12 +337,18 @@ static int flat(struct made *made, size_t calls, size_t held)
 {
 	int fd = trace_memory();
 	uint64_t now = TRACES_BEGIN_NS, seed = 5, begin = now;
-	struct trace_span last = { 0, 0, 1, 2, TRACE_CALL };
+	struct trace_span last = {
+		.start_ns = 0, .dur_ns = 0, .thread = 1, .function = 2, .kind = TRACE_CALL
+	};
 
 	*made = (struct made){ .w = trace_start(fd, TRACE_PFTRACE) };
 	declare(made->w);
 	for (size_t i = 0; i < calls; i++) {
-		struct trace_span span = { now, 50, 1, 1, TRACE_CALL };
+		struct trace_span span = { .start_ns = now,
+					   .dur_ns = 50,
+					   .thread = 1,
+					   .function = 1,
+					   .kind = TRACE_CALL };
 
 		if (i == calls - held)
 			begin = now;
@@ -425,7 +431,11 @@ static void test_crossing_calls_are_counted_and_named(void **state)
 	(void)state;
 	declare(made.w);
 	for (uint64_t i = 0; i < 20; i++) {
-		struct trace_span span = { TRACES_BEGIN_NS + i * 10, 1000, 1, 1, TRACE_CALL };
+		struct trace_span span = { .start_ns = TRACES_BEGIN_NS + i * 10,
+					   .dur_ns = 1000,
+					   .thread = 1,
+					   .function = 1,
+					   .kind = TRACE_CALL };
 
 		keep_span(&made, &span);
 	}
@@ -533,7 +543,11 @@ static void write_hostile(int fd)
 		struct trace_thread thread = { i + 1, 10 + (int)i, 50, trace_hostile[i] };
 		struct trace_function function = { i + 1, false, trace_hostile[i],
 						   trace_hostile[i] };
-		struct trace_span span = { TRACES_BEGIN_NS + i, 5000, i + 1, i + 1, TRACE_CALL };
+		struct trace_span span = { .start_ns = TRACES_BEGIN_NS + i,
+					   .dur_ns = 5000,
+					   .thread = i + 1,
+					   .function = i + 1,
+					   .kind = TRACE_CALL };
 
 		trace_write_process(w, &process);
 		trace_write_thread(w, &thread);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include "trace/copy.h"
 #include "trace/place.h"
 #include "traces.h"
 
@@ -177,6 +178,162 @@ static void test_what_is_written_is_read(void **state)
 		}
 }
 
+/* ---- values ---- */
+
+static const struct trace_value values[][VALUE_MAX] = {
+	{ { "fd", VALUE_I64, true, 3 },
+	  { "size", VALUE_U64, true, UINT64_MAX },
+	  { "p", VALUE_PTR, true, 0x7fff12345678 },
+	  { "ok", VALUE_BOOL, true, 1 } },
+	{ { "fd", VALUE_I64, true, (uint64_t)-1 },
+	  { "size", VALUE_U64, false, 0 },
+	  { "p", VALUE_PTR, true, 0 },
+	  { "ok", VALUE_BOOL, true, 0 } },
+	{ { "fd", VALUE_I64, true, (uint64_t)INT64_MIN },
+	  { "size", VALUE_U64, true, 0 },
+	  { "p", VALUE_PTR, true, UINT64_MAX },
+	  { "ok", VALUE_BOOL, false, 0 } },
+};
+
+enum { VALUED = sizeof(values) / sizeof(*values) };
+
+static void write_valued(struct trace_writer *w)
+{
+	trace_write_process(w, &(struct trace_process){ 7, "p" });
+	trace_write_thread(w, &(struct trace_thread){ 1, 7, 7, "t" });
+	trace_write_function(w, &(struct trace_function){ 1, false, "f", "m" });
+	for (uint64_t i = 0; i < 2 * VALUED; i++) {
+		struct trace_span span = {
+			.start_ns = TRACES_BEGIN_NS + 100 * i,
+			.dur_ns = i % 2 ? 10 : 1000, /* the longer ones are shown as shorter */
+			.thread = 1,
+			.function = 1,
+			.kind = TRACE_CALL,
+			.n_values = i % 2 ? 0 : VALUE_MAX,
+			.value = i % 2 ? NULL : values[i / 2],
+		};
+
+		assert_int_equal(trace_write_span(w, &span), 0);
+	}
+	close_all(w, 2 * VALUED);
+}
+
+/* Sizes are not told apart, nor is the type of what is unknown; JSON shows a number by its size. */
+static int check_valued(void *ctx, const struct trace_span *span)
+{
+	size_t *n = ctx, i = (*n)++;
+
+	assert_int_equal(span->start_ns, TRACES_BEGIN_NS + 100 * i);
+	assert_int_equal(span->dur_ns, i % 2 ? 10 : 1000);
+	assert_int_equal(span->n_values, i % 2 ? 0 : VALUE_MAX);
+	for (uint32_t k = 0; k < span->n_values; k++) {
+		const struct trace_value *v = &span->value[k], *put = &values[i / 2][k];
+		char a[VALUE_TEXT_SIZE], b[VALUE_TEXT_SIZE];
+
+		assert_string_equal(v->name, put->name);
+		assert_int_equal(v->known, put->known);
+		assert_true(v->value == put->value);
+		if (v->known)
+			assert_string_equal(value_text(v->type, v->value, a, sizeof(a)),
+					    value_text(put->type, put->value, b, sizeof(b)));
+	}
+	return 0;
+}
+
+static void read_valued(int fd)
+{
+	const struct trace_sink sink = { .span = check_valued };
+	struct trace_reading reading;
+	struct sb_err err = { 0 };
+	size_t n = 0;
+
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(trace_read(fd, "t", &sink, &n, &reading, &err), 0);
+	assert_int_equal(n, 2 * VALUED);
+	assert_int_equal(reading.skipped, 0);
+}
+
+/* From each format to each other one, and back by way of all of them. */
+static void test_values_are_kept(void **state)
+{
+	(void)state;
+	for (int i = 0; i < FORMATS; i++) {
+		int fd = trace_memory();
+
+		write_valued(trace_start(fd, formats[i]));
+		read_valued(fd);
+		for (int k = 0; k < 2 * FORMATS; k++) {
+			const struct trace_filter all = { 0 };
+			struct trace_reading reading;
+			struct sb_err err = { 0 };
+			int to = trace_memory();
+
+			lseek(fd, 0, SEEK_SET);
+			assert_int_equal(trace_copy(fd, "t", to, formats[(i + k) % FORMATS], &all,
+						    &reading, &err),
+					 0);
+			close(fd);
+			fd = to;
+			read_valued(fd);
+		}
+		close(fd);
+	}
+}
+
+/* Of a span with these values, those that are read. */
+static int take_known(void *ctx, const struct trace_span *span)
+{
+	char *at = ctx;
+
+	for (uint32_t i = 0; i < span->n_values; i++)
+		at += sprintf(at, "%s=%d ", span->value[i].name, (int)span->value[i].value);
+	return 0;
+}
+
+/* `from`, found in the file, becomes `to`: as another program would have written it. */
+static void check_read(const struct trace_value value[VALUE_MAX], const char from[4],
+		       const char to[4], const char *wanted)
+{
+	const struct trace_sink sink = { .span = take_known };
+	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, VALUE_MAX, value };
+	struct trace_writer *w;
+	struct trace_reading reading;
+	struct sb_err err = { 0 };
+	char file[4096], known[256] = "", *at;
+	int fd = trace_memory();
+	ssize_t n;
+
+	w = trace_start(fd, TRACE_PFTRACE);
+	trace_write_process(w, &(struct trace_process){ 7, "p" });
+	trace_write_thread(w, &(struct trace_thread){ 1, 7, 7, "t" });
+	trace_write_function(w, &(struct trace_function){ 1, false, "f", "m" });
+	assert_int_equal(trace_write_span(w, &span), 0);
+	close_all(w, 1);
+	n = pread(fd, file, sizeof(file), 0);
+	at = memmem(file, (size_t)n, from, 4);
+	assert_non_null(at);
+	assert_int_equal(pwrite(fd, to, 4, at - file), 4);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(trace_read(fd, "t", &sink, known, &reading, &err), 0);
+	assert_string_equal(known, wanted);
+	close(fd);
+}
+
+/* A name that events use, one twice, a number of another type: none of them is a value. */
+static void test_values_of_others_are_checked(void **state)
+{
+	static const struct trace_value value[VALUE_MAX] = { { "thread", VALUE_I64, true, 1 },
+							     { "fd", VALUE_I64, true, 2 },
+							     { "fd", VALUE_I64, true, 3 },
+							     { "x", VALUE_I64, true, 4 } };
+	/* The number of the name x, and the fields of a signed number and of a double. */
+	static const char x[] = { 8, 5, 4 << 3, 4 }, real[] = { 8, 5, 5 << 3, 4 };
+
+	(void)state;
+	check_read(value, x, x, "fd=2 x=4 ");
+	check_read(value, x, real, "fd=2 ");
+}
+
 /* ---- viewers: nested, whatever the durations ---- */
 
 struct drawn {
@@ -322,8 +479,12 @@ static void test_crossing_calls_are_read_as_they_were(void **state)
 		declare_all(to.w, 2);
 		for (uint64_t i = 0; i < 500; i++) {
 			uint64_t dur = trace_random(&seed) % 1000;
-			struct trace_span span = { TRACES_BEGIN_NS + 1000 + i * 10 - dur, dur,
-						   1 + (uint32_t)(i % 2), 2, TRACE_CALL };
+			struct trace_span span = { .start_ns = TRACES_BEGIN_NS + 1000 + i * 10 -
+							       dur,
+						   .dur_ns = dur,
+						   .thread = 1 + (uint32_t)(i % 2),
+						   .function = 2,
+						   .kind = TRACE_CALL };
 
 			write_span(&to, &span);
 		}
@@ -395,7 +556,11 @@ static void test_a_writer_that_is_killed_leaves_a_trace(void **state)
 	for (int k = 0; k < FORMATS; k++) {
 		int fd = trace_memory();
 		struct trace_writer *w = trace_start(fd, formats[k]);
-		struct trace_span span = { TRACES_BEGIN_NS + 5, 10, 1, 1, TRACE_CALL };
+		struct trace_span span = { .start_ns = TRACES_BEGIN_NS + 5,
+					   .dur_ns = 10,
+					   .thread = 1,
+					   .function = 1,
+					   .kind = TRACE_CALL };
 		struct recorded r;
 
 		declare_all(w, 1);
@@ -418,7 +583,9 @@ static void test_errors_of_writes_are_kept(void **state)
 	struct trace_about about = { "1", "c", 0, 0 };
 	struct trace_thread thread = { 1, 1, 1, "t" };
 	struct trace_function function = { 1, false, "f", "m" };
-	struct trace_span span = { 5, 5, 1, 1, TRACE_CALL };
+	struct trace_span span = {
+		.start_ns = 5, .dur_ns = 5, .thread = 1, .function = 1, .kind = TRACE_CALL
+	};
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), pipes[2], ret = 0;
 	struct sb_err err = { 0 };
 	struct trace_writer *w;
@@ -448,7 +615,9 @@ static void test_what_was_not_declared_is_refused(void **state)
 {
 	int fd = trace_memory();
 	struct trace_writer *w = trace_start(fd, TRACE_PFTRACE);
-	struct trace_span span = { 5, 5, 1, 1, TRACE_CALL };
+	struct trace_span span = {
+		.start_ns = 5, .dur_ns = 5, .thread = 1, .function = 1, .kind = TRACE_CALL
+	};
 	struct trace_thread none = { 0, 1, 1, "t" }, far = { UINT32_MAX, 1, 1, "t" };
 	struct sb_err err = { 0 };
 
@@ -601,6 +770,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_written_is_read),
+		cmocka_unit_test(test_values_are_kept),
+		cmocka_unit_test(test_values_of_others_are_checked),
 		cmocka_unit_test(test_callers_that_seem_shorter_hold_their_calls),
 		cmocka_unit_test(test_calls_that_cross_get_lanes_of_their_own),
 		cmocka_unit_test(test_a_caller_that_begins_with_its_call_is_around_it),

@@ -6,7 +6,8 @@
  *
  * What has ended can be looked at until it is buried: whoever holds a pointer to it across a
  * dispatch reads that it has ended, and not what the allocator left there. A vfork child that ends
- * before its first stop gives back no more references of its space than it took.
+ * before its first stop gives back no more references of its space than it took. A thread that job
+ * control has stopped in the middle of a stub runs on to its end, and is stopped as before.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -290,12 +291,83 @@ static void test_vfork_child_ends_unborn(void **state)
 	free(tree);
 }
 
+static char state_of(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = 0;
+		fclose(f);
+	}
+	return state;
+}
+
+static void test_stopped_thread_runs(void **state)
+{
+	volatile uint64_t *rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct sb_err err = { 0 };
+	struct proc *proc;
+	uint64_t before;
+	pid_t pid;
+
+	(void)state;
+	assert_true(rounds != MAP_FAILED);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			++*rounds;
+	}
+	kill(pid, SIGSTOP);
+	while (state_of(pid) != 'T')
+		sleep_us(100);
+	tree_init(tree, &ops, NULL);
+	assert_int_equal(tree_add(tree, pid, 0, &proc, &err), 0);
+	for (int i = 0; i < 20; i++) {
+		assert_true(tree_stop_thread(tree, proc->threads, 1000000));
+		assert_int_equal(proc->threads->stop.kind, STOP_GROUP);
+		before = *rounds;
+		tree_resume_thread(tree, proc->threads);
+		sleep_us(2000);
+		assert_int_equal(*rounds, before);
+		assert_true(tree_stop_thread(tree, proc->threads, 1000000));
+		for (int k = 0; k < 100 && *rounds == before; k++) {
+			tree_run_thread(tree, proc->threads);
+			sleep_us(2000);
+			assert_true(tree_stop_thread(tree, proc->threads, 1000000));
+			assert_int_equal(proc->threads->stop.kind, STOP_GROUP);
+		}
+		assert_true(*rounds > before);
+	}
+	tree_release(tree, proc);
+	for (int i = 0; i < 5000 && state_of(pid) != 'T'; i++)
+		sleep_us(200); /* it stops anew, by itself */
+	assert_int_equal(state_of(pid), 'T');
+	before = *rounds;
+	sleep_us(2000);
+	assert_int_equal(*rounds, before);
+	kill(pid, SIGCONT);
+	while (*rounds == before)
+		sleep_us(100);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	tree_free(tree);
+	free(tree);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exec_while_seizing),
 		cmocka_unit_test(test_gone_stays_readable),
 		cmocka_unit_test(test_vfork_child_ends_unborn),
+		cmocka_unit_test(test_stopped_thread_runs),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "execs") == 0)

@@ -39,6 +39,7 @@ struct timed {
 	struct sb_page_threads *tables;
 	struct arch_env env;
 	struct timed_site begin[TIMED], end[TIMED];
+	bool values;	  /* the first two arguments and what is returned are recorded */
 	struct page page; /* timed_make_traced(): of it, the chunks, and the calls of process 1 */
 };
 
@@ -85,6 +86,9 @@ static inline void timed_page(struct timed *t)
 		t->cell[i]->span_block = (uint16_t)(i + 1);
 		t->cell[i]->span_bit = (uint8_t)i;
 		t->cell[i]->span_epoch = 1;
+		t->cell[i]->value[0] = SB_VALUE_SUM | 1;
+		t->cell[i]->value[1] = 2;
+		t->cell[i]->value[2] = SB_VALUE_SUM | SB_VALUE_RETURNED;
 	}
 	t->spans = timed_memory(4 * t->slots * sizeof(*t->spans), 0);
 	t->calls = timed_memory(sizeof(*t->calls), 0);
@@ -108,7 +112,8 @@ static inline void timed_site(struct timed *t, int i, int number, bool exit, str
 		.exit = exit,
 	};
 	struct arch_count count = { .cell = (uint64_t)t->cell[i],
-				    .kind = exit ? ARCH_END : ARCH_BEGIN };
+				    .kind = exit ? ARCH_END : ARCH_BEGIN,
+				    .values = t->values };
 	enum plan_refusal why;
 
 	to->stub = t->env.common + ((arch->common_size() + 63) & ~63ul) +
@@ -145,9 +150,10 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 }
 
 /* own: threads have slots of their own. chunks: in which calls are recorded, or 0. */
-static inline void timed_make_traced(struct timed *t, bool own, uint32_t chunks)
+static inline void timed_make_valued(struct timed *t, bool own, uint32_t chunks, bool values)
 {
 	memset(t, 0, sizeof(*t));
+	t->values = values;
 	timed_page(t);
 	if (chunks)
 		timed_trace(t, chunks);
@@ -181,6 +187,11 @@ static inline void timed_make_traced(struct timed *t, bool own, uint32_t chunks)
 		timed_patch(t, &t->begin[i]);
 		timed_patch(t, &t->end[i]);
 	}
+}
+
+static inline void timed_make_traced(struct timed *t, bool own, uint32_t chunks)
+{
+	timed_make_valued(t, own, chunks, false);
 }
 
 static inline void timed_make(struct timed *t, bool own)
@@ -229,6 +240,10 @@ static inline struct sb_page_span timed_sum(const struct timed *t, int i, int *s
 		sum.own_ticks += from->own_ticks;
 		sum.outer_ticks += from->outer_ticks;
 		sum.apart += from->apart;
+		for (int v = 0; v < SB_PAGE_VALUES; v++) {
+			sum.sum[v] += from->sum[v];
+			sum.summed[v] += from->summed[v];
+		}
 		if (from->inv_least > sum.inv_least)
 			sum.inv_least = from->inv_least;
 		if (from->most > sum.most)

@@ -100,6 +100,28 @@ bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn)
 	}
 }
 
+bool x86_writes_argument(const uint8_t *p, const struct x86_decoded *insn)
+{
+	static const unsigned int arguments = 1 << 7 | 1 << 6 | 1 << 2 | 1 << 1 | 1 << 8 | 1 << 9;
+	const struct x86_form *f = &insn->form;
+	uint8_t rex = f->op_off ? p[0] : 0, rm = f->modrm & 7, reg = f->modrm >> 3 & 7;
+
+	switch (f->opcode) {
+	case 0x89:
+	case 0x31:
+		return arguments >> (rm | (rex & 1) << 3) & 1;
+	case 0x8b:
+	case 0x33:
+	case 0x63:
+	case 0x8d:
+		return arguments >> (reg | (rex & 4) << 1) & 1;
+	case 0xb8 ... 0xbf:
+		return arguments >> ((f->opcode & 7) | (rex & 1) << 3) & 1;
+	default:
+		return false;
+	}
+}
+
 static int64_t field(const uint8_t *p, unsigned int len)
 {
 	int32_t wide;

@@ -444,15 +444,18 @@ static enum plan_refusal try_behind(struct attempt *a)
 {
 	struct x86_decoded insn;
 	enum plan_refusal why;
+	const uint8_t *first;
 	size_t avail;
 
 	if (!a->req->entry || a->plan->skipped || loops_to_entry(a) ||
-	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK ||
-	    !x86_may_precede(x86_text_at(a->req, a->req->addr, &avail), &insn) ||
-	    (a->req->go_leaf && !moves_stack(x86_text_at(a->req, a->req->addr, &avail))))
+	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK)
+		return PLAN_TOO_SHORT;
+	first = x86_text_at(a->req, a->req->addr, &avail);
+	if (!x86_may_precede(first, &insn) || (a->req->go_leaf && !moves_stack(first)) ||
+	    (a->req->args && x86_writes_argument(first, &insn)))
 		return PLAN_TOO_SHORT;
 	a->plan->skipped = insn.form.len;
-	a->plan->pushed = pushed_by(x86_text_at(a->req, a->req->addr, &avail), &insn);
+	a->plan->pushed = pushed_by(first, &insn);
 	a->plan->addr += insn.form.len;
 	if (x86_flags_live(a->req, a->plan->addr))
 		return PLAN_TOO_SHORT;

@@ -19,6 +19,7 @@
 
 #define RED_ZONE	  128
 #define FXSAVE_SIZE	  512
+#define FXSAVE_REGISTERS  416 /* bytes of it that are always written */
 #define XSAVE_HEADER	  64
 #define SW_RESERVED	  464	     /* in the FXSAVE image */
 #define FP_XSTATE_MAGIC1_ 0x46505853 /* also in <asm/sigcontext.h>, which clashes */
@@ -364,6 +365,65 @@ static void context_store(uint8_t *bytes, const struct arch_regs *regs)
 	memcpy(bytes, &f.r8, CONTEXT_SIZE);
 }
 
+/* Where the kernel writes a frame, in any case: so what is there of another one is newer. */
+static bool is_written(uint64_t off)
+{
+	static const struct {
+		uint64_t from, to;
+	} written[] = {
+		{ __builtin_offsetof(struct frame, uc_flags),
+		  __builtin_offsetof(struct frame, reserved) },
+		{ __builtin_offsetof(struct frame, sigmask),
+		  __builtin_offsetof(struct frame, siginfo) },
+		{ sizeof(struct frame) + 16, sizeof(struct frame) + 16 + FXSAVE_REGISTERS },
+	};
+
+	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+		if (off >= written[i].from && off < written[i].to)
+			return true;
+	return false;
+}
+
+/*
+ * Is there a whole frame at buf[f], as the kernel wrote it, in place, with both of its magic
+ * numbers, one of which is where a frame with the registers at buf[at] would be written?
+ */
+static bool covers(const uint8_t *buf, size_t len, uint64_t addr, size_t f, size_t at)
+{
+	uint64_t old = at - CONTEXT_AT, vectors;
+	struct sw_bytes sw;
+	uint32_t magic2;
+	struct frame frame;
+
+	if (f + sizeof(frame) > len)
+		return false;
+	memcpy(&frame, buf + f, sizeof(frame));
+	vectors = frame.fpstate - addr;
+	if ((frame.fpstate & 63) || vectors < f + sizeof(frame) ||
+	    vectors > f + sizeof(frame) + 64 || vectors + FXSAVE_SIZE > len)
+		return false;
+	memcpy(&sw, buf + vectors + SW_RESERVED, sizeof(sw));
+	if (sw.magic1 != FP_XSTATE_MAGIC1_ || sw.xstate_size > ARCH_FRAME_MAX ||
+	    vectors + sw.xstate_size + sizeof(magic2) > len)
+		return false;
+	memcpy(&magic2, buf + vectors + sw.xstate_size, sizeof(magic2));
+	return magic2 == FP_XSTATE_MAGIC2_ && (is_written(vectors + SW_RESERVED - old) ||
+					       is_written(vectors + sw.xstate_size - old));
+}
+
+static bool context_covered(const uint8_t *buf, size_t len, uint64_t addr, size_t at)
+{
+	uint64_t word;
+
+	for (size_t f = at & 7; f < at; f += 8) {
+		memcpy(&word, buf + f + SELECTORS_AT, sizeof(word));
+		if (word == SELECTORS && f >= CONTEXT_AT && at >= CONTEXT_AT &&
+		    covers(buf, len, addr, f - CONTEXT_AT, at))
+			return true;
+	}
+	return false;
+}
+
 static void prepare_syscall(struct arch_regs *regs, const struct arch_gadgets *gadgets, uint64_t sp,
 			    long nr, const uint64_t args[6])
 {
@@ -446,6 +506,7 @@ static const struct arch x86_64 = {
 	.context_size = CONTEXT_SIZE,
 	.context_next = context_next,
 	.context_store = context_store,
+	.context_covered = context_covered,
 	.prepare_syscall = prepare_syscall,
 	.defer_syscall = defer_syscall,
 	.enter_syscall = enter_syscall,

@@ -37,6 +37,8 @@
  *		-112 the process's calls, then rbx  -120 a call's entry, then the event's kind
  *		-128 rsi
  *		of a delay that is recorded: -120 its length, then the kind
+ *	of an exit with values, above rsp, where it has stepped over a red zone that is dead at an
+ *	exit: 0 zero, 8 to 48 the arguments, 56 what is returned; 64 places of its record
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
@@ -87,9 +89,10 @@ stub_spills:
 
 /*
  * A site. The word that it passes to the slow path in eax says what the site is: KIND_OPEN, the
- * entry of a function that is timed; KIND_CLOSE, one of its exits; in its second byte, the distance
- * from rsp to the function's return address; above that, the number of the function among those
- * whose calls are also timed by themselves, 0: none. stub.c fills it in.
+ * entry of a function that is timed; KIND_CLOSE, one of its exits; with either, what is done with the
+ * call's values; in its second byte, the distance from rsp to the function's return address; above
+ * that, the number of the function among those whose calls are also timed by themselves, 0: none.
+ * stub.c fills it in.
  *
  * own: count in the thread's own slot; otherwise in a shared one with a lock prefix. flags:
  * keep the arithmetic flags. mid: step over the red zone. each: count in the function's own counter
@@ -423,6 +426,77 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 6:
 .endm
 
+/* hash: of arguments, so far, and one more. */
+.macro HASH hash, argument
+	rol	$11, \hash
+	xor	\argument, \hash
+.endm
+
+/* Keeps a spilled argument of the call whose entry is rdx. Clobbers rdi. */
+.macro KEEP number, at
+	mov	-\at(%rsp), %rdi
+	mov	%rdi, ARGUMENTS_OFF + 8 * (\number - 1)(%rdx)
+.if \number == 1
+	mov	%rdi, %rcx
+.else
+	HASH	%rcx, %rdi
+.endif
+.endm
+
+/* Takes an argument out of the entry again. Clobbers r10. */
+.macro TAKE number
+	mov	ARGUMENTS_OFF + 8 * (\number - 1)(%rdx), %r10
+	mov	%r10, 8 * \number(%rsp)
+.if \number == 1
+	mov	%r10, %rcx
+.else
+	HASH	%rcx, %r10
+.endif
+.endm
+
+/* Puts the value of a descriptor into `to`, raw. Clobbers rax. */
+.macro VALUE descriptor, to
+	mov	\descriptor, %eax
+	and	$7, %eax
+	mov	(%rsp,%rax,8), %rax
+	mov	%rax, \to
+.endm
+
+/* Places of a record with the cell's values: three, or two if there are two values at most. */
+.macro PLACES to
+	mov	$2, \to
+	cmpw	$1, CELL_VALUES+4(%r8)
+	sbb	$-1, \to
+.endm
+
+/*
+ * rsi: the first of the places that it reserves in chunk rcx, whose number goes to 64(%rsp); "below"
+ * if they end before the chunk does.
+ */
+.macro WIDE_RESERVE
+	PLACES	%esi
+	mov	%rsi, 64(%rsp)
+	xadd	%rsi, CHUNK_USED(%rcx)
+	mov	%rsi, 72(%rsp)
+	add	64(%rsp), %rsi
+	cmp	$EVENTS, %rsi
+	mov	72(%rsp), %rsi
+.endm
+
+/* Those that are in the chunk are none. Clobbers rsi, rdx. */
+.macro WIDE_VOID
+	mov	64(%rsp), %edx
+.Lvoid\@:
+	cmp	$EVENTS, %rsi
+	jae	.Lvoided\@
+	lea	(%rsi,%rsi,2), %rax
+	movq	$-1, CHUNK_EVENTS+EVENT_TICKS(%rcx,%rax,8)
+	inc	%rsi
+	dec	%edx
+	jnz	.Lvoid\@
+.Lvoided\@:
+.endm
+
 	.balign	64
 stub_common:
 .Lheader:	.quad	0	/* address of the control page */
@@ -440,6 +514,8 @@ stub_common:
 .Lspan_size:	.quad	0	/* of a block, bytes */
 .Lspan_within:	.quad	0	/* ticks of a call's measurement that are in its own time ... */
 .Lspan_cost:	.quad	0	/* ... and that are in the time of its caller */
+.Lvalue_within:	.quad	0	/* the same of its values */
+.Lvalue_cost:	.quad	0
 .Lmix:		.quad	0x9e3779b97f4a7c15
 .Lspan_mask:	.long	0	/* blocks - 1; 0: there are none */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
@@ -564,6 +640,9 @@ stub_common:
 	bts	%rcx, %rdi
 	mov	%rdi, THREAD_WITHIN(%rsi)
 .Lstamp:
+	testb	$KIND_KEEP, -96(%rsp)
+	jnz	.Lkeep
+.Lstamp_kept:
 	mov	%rdx, %rcx
 	rdtsc
 	shl	$32, %rdx
@@ -714,6 +793,17 @@ stub_common:
 .Lsecond_way:
 	add	$CALL_NEXT_WAY, %rdx
 	jmp	.Lwrite
+/* The arguments' hash goes into the check by way of r9, which ends there. */
+.Lkeep:
+	KEEP	1, 56			/* rdi */
+	KEEP	2, 48			/* rsi */
+	KEEP	3, 24			/* rdx */
+	KEEP	4, 16			/* rcx */
+	KEEP	5, 64			/* r8 */
+	KEEP	6, 72			/* r9 */
+	imul	.Lmix(%rip), %rcx
+	add	%rcx, %r9
+	jmp	.Lstamp_kept
 
 .Levery:
 	mov	CELL_EVERY(%r8), %rcx
@@ -858,6 +948,9 @@ stub_common:
 	xor	CELL_SPAN(%r8), %rax
 	xor	CALL_WITHIN(%rdx), %rax
 	add	CALL_PARENT(%rdx), %rax
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Lclose_values
+.Lclose_check:
 	cmp	%rax, CALL_CHECK(%rdx)
 	jne	.Lclose_stale
 	mov	%rsi, -128(%rsp)
@@ -888,9 +981,13 @@ stub_common:
 	sub	%r9, %rax
 	sub	.Lspan_within(%rip), %rax
 	mov	$0, %edx
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Lclose_cost
+.Lclose_time:
 	sub	%rcx, %rax
 	cmovs	%rdx, %rax
 	add	.Lspan_cost(%rip), %rcx
+.Lclose_timed:
 	mov	CALL_WITHIN(%rsi), %r9
 	mov	CALL_PARENT(%rsi), %rdx
 	mov	%rdx, -104(%rsp)
@@ -919,6 +1016,9 @@ stub_common:
 	jz	.Lclose_shared
 	ADD_SPAN
 .Lclose_summed:
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Lclose_add_values
+.Lclose_values_added:
 	cmpq	$0, .Ltrace(%rip)
 	jne	.Lclose_event
 .Lclose_added:
@@ -970,6 +1070,72 @@ stub_common:
 	mov	-112(%rsp), %rax
 	movq	$1, CALLS_LOST(%rax)
 	jmp	.Lclose_thread
+.Lclose_values:
+	TAKE	1
+	TAKE	2
+	TAKE	3
+	TAKE	4
+	TAKE	5
+	TAKE	6
+	imul	.Lmix(%rip), %rcx
+	add	%rcx, %rax
+	mov	-8(%rsp), %rcx
+	mov	%rcx, 8 * VALUE_RETURNED(%rsp)
+	movq	$0, (%rsp)
+	jmp	.Lclose_check
+.Lclose_cost:				/* that of its values, too; edx is 0 */
+	sub	.Lvalue_within(%rip), %rax
+	sub	%rcx, %rax
+	cmovs	%rdx, %rax
+	add	.Lspan_cost(%rip), %rcx
+	add	.Lvalue_cost(%rip), %rcx
+	jmp	.Lclose_timed
+
+/*
+ * Adds the values to their sums. rdi: the span; r9 goes from sum to sum, and rsi holds what is left
+ * of the descriptors. A sum that does not fit stays at all ones, as closely as an addition and a
+ * store do that.
+ */
+.Lclose_add_values:
+	mov	CELL_VALUES(%r8), %rsi
+	mov	%rdi, %r9
+1:	test	$VALUE_SUM, %sil
+	jz	4f
+	mov	%esi, %eax
+	and	$7, %eax
+	cmp	$VALUE_RETURNED, %eax
+	jne	2f
+	testb	$KIND_RETURNS, -96(%rsp)
+	jz	4f
+2:	mov	(%rsp,%rax,8), %rax
+	mov	%esi, %ecx
+	shr	$8, %ecx
+	shl	%cl, %rax
+	test	$VALUE_SIGNED, %sil
+	jz	3f
+	test	%rax, %rax
+	js	4f
+3:	shr	%cl, %rax
+	test	$VALUE_BOOL, %sil
+	jz	5f
+	neg	%rax
+	sbb	%rax, %rax
+	neg	%rax
+5:	test	$1, %bl
+	jz	6f
+	incq	SPAN_SUMMED(%r9)
+	add	%rax, SPAN_SUM(%r9)
+	jc	7f
+4:	add	$8, %r9
+	shr	$16, %rsi
+	jnz	1b
+	jmp	.Lclose_values_added
+6:	lock incq SPAN_SUMMED(%r9)
+	lock addq %rax, SPAN_SUM(%r9)
+	jnc	4b
+7:	movq	$-1, SPAN_SUM(%r9)
+	jmp	4b
+
 /* The same call among those of its function. */
 .Lclose_function:
 	movzwl	-94(%rsp), %esi
@@ -1068,6 +1234,8 @@ stub_common:
 	jne	.Levent_none
 	cmp	TRACE_MIN(%rsi), %r10
 	jb	.Levent_short
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Levent_wide
 	mov	$1, %esi
 	xadd	%rsi, CHUNK_USED(%rcx)
 	cmp	$EVENTS - 1, %rsi
@@ -1150,6 +1318,8 @@ stub_common:
 	cmpxchg	%rbx, THREAD_CHUNK(%rdi)
 	mov	-112(%rsp), %rbx
 	jne	2f
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Levent_wide_first
 	mov	$1, %esi
 	xadd	%rsi, CHUNK_USED(%rcx)
 	cmp	$EVENTS - 1, %rsi
@@ -1160,10 +1330,82 @@ stub_common:
 	jmp	.Levent_lost
 3:	mov	-112(%rsp), %rbx
 	jmp	.Levent_lost
-2:	movq	$1, CHUNK_LIMIT(%rcx)		/* a signal handler took one meanwhile: use this once */
+2:	testb	$KIND_VALUES, -96(%rsp)		/* a signal handler took one meanwhile: use this once */
+	jnz	.Levent_wide_once
+	movq	$1, CHUNK_LIMIT(%rcx)
 	movq	$EVENTS, CHUNK_USED(%rcx)
 	xor	%esi, %esi
 	jmp	.Levent_put
+
+/*
+ * The same with values, in several places, which one exchange-and-add reserves. Where the chunk ends
+ * within them, they are none. 64: their number.
+ */
+.Levent_wide:
+	WIDE_RESERVE
+	jb	.Levent_wide_reserved
+	cmp	$EVENTS, %rsi
+	jae	.Levent_take			/* all of them are behind its end */
+	mov	%edx, %eax			/* as .Levent_last: it may be sbinject's at once */
+	xor	%edx, %edx
+	cmpxchg	%rdx, THREAD_CHUNK(%rdi)
+	rdfsbase %rax
+	not	%rax
+	mov	64(%rsp), %rdx
+	add	%rsi, %rdx
+	cmp	$EVENTS, %rdx
+	ja	.Levent_wide_void
+.Levent_wide_reserved:
+	cmp	%rax, CHUNK_OWNER(%rcx)
+	jne	.Levent_wide_void
+.Levent_wide_put:
+	lea	(%rsi,%rsi,2), %rsi
+	lea	CHUNK_EVENTS(%rcx,%rsi,8), %rcx
+	mov	64(%rsp), %rdx
+	dec	%edx
+	shl	$EVENT_MORE_SHIFT - EVENT_KIND_SHIFT, %edx
+	or	-120(%rsp), %edx
+	shl	$EVENT_KIND_SHIFT - EVENT_BIT_SHIFT, %rdx
+	movzbl	CELL_SPAN_BIT(%r8), %eax
+	or	%rax, %rdx
+	shl	$EVENT_BIT_SHIFT, %rdx
+	movzwl	-94(%rsp), %eax
+	or	%rax, %rdx
+	testb	$KIND_RETURNS, -96(%rsp)
+	jz	1f
+	bts	$EVENT_RETURNED, %rdx
+1:	mov	%rdx, EVENT_WHAT(%rcx)		/* before all else: a reader skips its places by it */
+	mov	%r9, EVENT_START(%rcx)
+	mov	CELL_VALUES(%r8), %rdx
+	VALUE	%edx, EVENT_SIZE+8(%rcx)
+	shr	$16, %rdx
+	VALUE	%edx, EVENT_SIZE+16(%rcx)
+	movq	$EVENT_MORE, EVENT_SIZE(%rcx)
+	cmpl	$3, 64(%rsp)
+	jb	2f
+	shr	$16, %rdx
+	VALUE	%edx, 2*EVENT_SIZE+8(%rcx)
+	shr	$16, %rdx
+	VALUE	%edx, 2*EVENT_SIZE+16(%rcx)
+	movq	$EVENT_MORE, 2 * EVENT_SIZE(%rcx)
+2:	mov	%r10, EVENT_TICKS(%rcx)
+	jmp	.Levent_done
+.Levent_wide_void:
+	WIDE_VOID
+	mov	THREAD_CHUNK(%rdi), %edx
+	jmp	.Levent_take
+.Levent_wide_first:			/* in a new chunk; signal handlers may have filled it meanwhile */
+	WIDE_RESERVE
+	jb	.Levent_wide_put
+	WIDE_VOID
+	jmp	.Levent_lost
+.Levent_wide_once:
+	PLACES	%esi
+	mov	%rsi, 64(%rsp)
+	mov	%rsi, CHUNK_LIMIT(%rcx)
+	movq	$EVENTS, CHUNK_USED(%rcx)
+	xor	%esi, %esi
+	jmp	.Levent_wide_put
 .Lend:
 
 /*
@@ -1365,6 +1607,8 @@ stub_common_template:
 	.long	.Lspan_size - stub_common
 	.long	.Lspan_within - stub_common
 	.long	.Lspan_cost - stub_common
+	.long	.Lvalue_within - stub_common
+	.long	.Lvalue_cost - stub_common
 	.long	.Lspan_mask - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common

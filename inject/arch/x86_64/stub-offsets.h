@@ -13,6 +13,7 @@
 #define CELL_THREADS	  48
 #define CELL_SPAN	  56 /* block, bit and epoch in one */
 #define CELL_SPAN_BIT	  58
+#define CELL_VALUES	  64 /* four of 16 bits */
 #define CELL_CUTS	  56
 #define CELL_CUT_TICKS	  64
 #define CELL_SLOT	  1024
@@ -55,6 +56,8 @@
 #define SPAN_MOST	  48
 #define SPAN_APART	  56
 #define SPAN_LAST	  64
+#define SPAN_SUM	  72
+#define SPAN_SUMMED	  104
 #define SPAN_BUCKET	  512
 #define SPAN_BUCKETS	  1216
 #define FUNC_CALLS	  0
@@ -78,6 +81,7 @@
 #define CALL_SET_SHIFT	  7	  /* log2 of a set's bytes */
 #define CALL_LAST	  0x7ffc0 /* offset of the last entry */
 #define THREADS_OFF	  0x80000
+#define ARGUMENTS_OFF	  0xc0000 /* from a call to its arguments */
 #define CALLS_GAVE_WAY	  (THREADS_OFF + 32)
 #define CALLS_LOST	  (THREADS_OFF + 40)
 #define GROUP_BITS	  10 /* log2 of the number of groups of threads */
@@ -110,10 +114,21 @@
 #define EVENT_WHAT	  16 /* function, span_bit and kind in one */
 #define EVENT_BIT_SHIFT	  32
 #define EVENT_KIND_SHIFT  40
+#define EVENT_MORE_SHIFT  48
+#define EVENT_RETURNED	  56 /* a bit */
+#define EVENT_SIZE	  24
+#define EVENT_MORE	  (-2) /* the mark of a place with values */
 #define EVENT_CALL	  1
 #define EVENT_DELAY	  2
 #define KIND_OPEN	  1
 #define KIND_CLOSE	  2
+#define KIND_KEEP	  4  /* of an entry: its arguments are kept */
+#define KIND_VALUES	  8  /* of an exit: its values are recorded */
+#define KIND_RETURNS	  16 /* ... and it is a ret, not a jump */
+#define VALUE_SUM	  8
+#define VALUE_SIGNED	  16
+#define VALUE_BOOL	  32
+#define VALUE_RETURNED	  7
 #define SYS_futex	  202
 
 #endif

@@ -60,6 +60,8 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->span_size, env->span_size);
 	put64(buf + t->span_within, env->span_within);
 	put64(buf + t->span_cost, env->span_cost);
+	put64(buf + t->value_within, env->value_within);
+	put64(buf + t->value_cost, env->value_cost);
 	put32(buf + t->span_mask, env->span_blocks ? env->span_blocks - 1 : 0);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
@@ -76,6 +78,22 @@ void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)
 	out->result = common + t->gadget_result;
 }
 
+/* Is the exit a ret, with or without prefixes (rep, bnd)? */
+static bool returns(const struct plan *plan)
+{
+	const struct plan_insn *last = &plan->insn[plan->insns - 1];
+	const uint8_t *p = plan->orig + last->off, *end = p + last->len;
+
+	while (p < end && (*p == 0xf2 || *p == 0xf3))
+		p++;
+	return p < end && (*p == 0xc2 || *p == 0xc3);
+}
+
+static uint32_t close_kind(const struct plan *plan, bool values)
+{
+	return KIND_CLOSE | (values ? KIND_VALUES : 0) | (returns(plan) ? KIND_RETURNS : 0);
+}
+
 /* KIND_*, and the distance from rsp to the return address. An exit's stub steps over the red zone.
  */
 static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
@@ -83,8 +101,10 @@ static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
 	uint32_t function = (uint32_t)count->function << 16;
 
 	if (count->kind == ARCH_END)
-		return KIND_CLOSE | RED_ZONE << 8 | function;
-	return count->kind == ARCH_BEGIN ? KIND_OPEN | (uint32_t)plan->pushed << 8 | function : 0;
+		return close_kind(plan, count->values) | RED_ZONE << 8 | function;
+	return count->kind == ARCH_BEGIN ? KIND_OPEN | (count->values ? KIND_KEEP : 0) |
+						   (uint32_t)plan->pushed << 8 | function :
+					   0;
 }
 
 /* Appends what runs before the stub's own code, which is entered from there. */

@@ -30,6 +30,7 @@ struct stub_common {
 	/* 64-bit words */
 	uint32_t header, record, procs, tables, most, ring_most, counters;
 	uint32_t calls, spans, functions, trace, taken, span_size, span_within, span_cost;
+	uint32_t value_within, value_cost;
 	uint32_t span_mask, own, slots, chunk_mask; /* 32-bit words */
 	uint32_t slow, bell, bell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;

@@ -81,6 +81,8 @@ bool x86_ends(enum x86_kind kind);
  * under the stack pointer, and execution continues behind it.
  */
 bool x86_may_precede(const uint8_t *p, const struct x86_decoded *insn);
+/* Of such an instruction: does it write a register that holds an argument? */
+bool x86_writes_argument(const uint8_t *p, const struct x86_decoded *insn);
 
 /* True where the arithmetic flags at pc may still be read. */
 bool x86_flags_live(const struct plan_request *req, uint64_t pc);

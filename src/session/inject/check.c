@@ -60,6 +60,35 @@ static int judge_target(const struct target *t, const struct verdict *v, struct 
 	return -(int)err->code;
 }
 
+/* A target that a list of a preset stands for may be missing, but not all of them. */
+static int judge_list(const struct inject_session *s, const struct verdict *v, size_t first,
+		      size_t end, struct sb_err *err)
+{
+	const char *reason = "";
+
+	for (size_t t = first; t < end; t++) {
+		if (v[t].can || !(v[t].refused.code || s->target[t].module_seen))
+			return 0;
+		reason = *reason || !v[t].refused.code ? reason : v[t].refused.what;
+	}
+	return target_list_lost(&s->target[first], reason, err);
+}
+
+static int judge_all(const struct inject_session *s, const struct verdict *v, struct sb_err *err)
+{
+	int ret = 0;
+
+	for (size_t t = 0; t < s->n_targets && ret == 0; t++) {
+		size_t end = target_list_end(s->target, s->n_targets, t);
+
+		if (end > t)
+			ret = judge_list(s, v, t, end, err);
+		else if (!s->target[t].spec->listed)
+			ret = judge_target(&s->target[t], &v[t], err);
+	}
+	return ret;
+}
+
 static int check_targets(struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err)
 {
 	struct verdict *verdict = must_calloc(s->n_targets + 1, sizeof(*verdict));
@@ -76,8 +105,8 @@ static int check_targets(struct inject_session *s, const pid_t *pids, size_t n, 
 		judge_sites(&found, verdict);
 		found_free(&found);
 	}
-	for (size_t t = 0; t < s->n_targets && ret == 0; t++)
-		ret = judge_target(&s->target[t], &verdict[t], err);
+	if (ret == 0)
+		ret = judge_all(s, verdict, err);
 	free(verdict);
 	return ret < 0 ? ret : python_check(s, pids, n, err);
 }

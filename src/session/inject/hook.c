@@ -54,6 +54,8 @@ static void note_clash(struct inject_session *s, size_t target, size_t other, pi
 	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
 	struct target *t = &s->target[target];
 
+	if (target_yields(t, &s->target[other]))
+		return;
 	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
 	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
 	site_note_refusal(s, target, pid, image_name(rs->img), rs->name, rs->addr, reason);
@@ -132,6 +134,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			.addr = rs->addr,
 			.func = rs->func,
 			.size = rs->size,
+			.values = spec->n_values,
 		};
 
 		if (rs->addr == bell_address(f)) {
@@ -189,7 +192,7 @@ static void find_target(struct finder *f, size_t i)
 			t->spec->pid);
 		return;
 	}
-	if (target_resolve(t, f->pid, &f->maps, &f->access, true, &res) == 0) {
+	if (target_resolve(t, f->pid, &f->maps, &f->access, !t->spec->listed, &res) == 0) {
 		add_sites(f, i, &res);
 		add_settling(f, &res);
 	}

@@ -102,6 +102,8 @@ struct inject_session {
 	struct tree tree;
 	struct clock clk;
 	struct hook_cost cost;
+	uint64_t value_cost[2]; /* of struct value_cost, ticks; see struct page */
+	bool value_cost_known;
 	struct hook_bench *bench; /* measures cost again; NULL: cost cannot be measured */
 	bool clock_ok;
 	char clock_why[160];
@@ -265,6 +267,16 @@ void own_init(struct inject_session *s, size_t target);
 
 /* Adds how long a target's calls took in a living process. */
 void record_spans(const struct record *rec, size_t target, struct page_spans *spans);
+
+/*
+ * values.c: the values of a target's calls (arg=, ret, sum=), as its cells, traces and the result
+ * have them. values_measure(): what they cost, at the first target that has any.
+ */
+void values_setting(const struct spec *spec, uint16_t value[SB_PAGE_VALUES]);
+void values_measure(struct inject_session *s, const struct spec *spec);
+void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec);
+void values_times(const struct spec *spec, const struct page_spans *spans,
+		  struct result_times *out);
 
 /* window.c: writes settings into control pages. */
 void window_apply(struct inject_session *s, struct record *rec); /* of all targets */

@@ -46,6 +46,8 @@ static void measure_machine(struct inject_session *s)
 	if (s->spans && clock_span_cost(s->cfg->by_function, s->cfg->trace_fd, &s->cost) < 0)
 		session_warn(s, "the cost of measuring calls could not be measured here and is not "
 				"taken off their times");
+	for (size_t i = 0; i < s->n_targets; i++)
+		values_measure(s, s->target[i].spec);
 	log_debug("timed call: %.1f ns, %.1f ns of them in its own time",
 		  clock_to_ns(&s->clk, s->cost.span_cost),
 		  clock_to_ns(&s->clk, s->cost.span_within));
@@ -71,6 +73,16 @@ static void measure_machine(struct inject_session *s)
 	}
 }
 
+static void tracing_spec(struct inject_session *s, size_t target)
+{
+	const struct spec *spec = s->target[target].spec;
+	uint8_t bit = s->own[target].span_bit;
+
+	tracing_target(s->tracing, bit, spec->text, "");
+	if (spec->n_values)
+		values_trace(s->tracing, bit, spec);
+}
+
 void own_init(struct inject_session *s, size_t target)
 {
 	const struct spec *spec = s->target[target].spec;
@@ -83,8 +95,10 @@ void own_init(struct inject_session *s, size_t target)
 			 (spec->kind == SPEC_PYTHON || s->span_bits < SB_PAGE_SPAN_BITS));
 	if (own->can_time && spec->kind != SPEC_PYTHON)
 		own->span_bit = s->span_bits++;
+	if (s->attached_ns)
+		values_measure(s, spec);
 	if (s->tracing && own->can_time && spec->kind != SPEC_PYTHON)
-		tracing_target(s->tracing, own->span_bit, spec->text, "");
+		tracing_spec(s, target);
 }
 
 static int open_tracing(struct inject_session *s, struct sb_err *err)
@@ -107,7 +121,7 @@ static int open_tracing(struct inject_session *s, struct sb_err *err)
 		return err_set(err, SB_ESYS, "no thread could be started");
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (s->own[i].can_time && s->target[i].spec->kind != SPEC_PYTHON)
-			tracing_target(s->tracing, s->own[i].span_bit, s->target[i].spec->text, "");
+			tracing_spec(s, i);
 	return 0;
 }
 

@@ -48,7 +48,8 @@ static void name_target(struct inject_session *s, size_t target, const struct si
 
 	if (spec->kind != SPEC_SYMBOL || strpbrk(spec->symbol, "*?["))
 		return;
-	name = must(symbol_shown(site->symbol));
+	/* The versions of a preset's function are one. */
+	name = spec->row ? text_dup(spec->symbol) : must(symbol_shown(site->symbol));
 	tracing_target(s->tracing, s->own[target].span_bit, name, site->module);
 	free(name);
 }
@@ -162,6 +163,7 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		sites[m].start = fs[i].start;
 		sites[m].kind = fs[i].kind;
 		sites[m].whole = fs[i].whole;
+		sites[m].values = fs[i].values;
 		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
@@ -170,6 +172,7 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
 		sites[i].each = s->site[sites[i].cookie].each;
 	}
+	memcpy(space->control->page.value_cost, s->value_cost, sizeof(s->value_cost));
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
 	/* A region keeps the entries of its sites as long as it is used. */

@@ -23,6 +23,7 @@ struct found_site {
 	bool whole;		   /* of an entry with exits: it is not hooked without them */
 	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
 				      or need not be */
+	bool values;		   /* of a timed entry and its exits: arguments are recorded */
 	bool switches;		   /* of an exit: see struct plan_request */
 	uint64_t owner;	  /* of an exit or a timed entry: the function's entry; func and size are of
 			     its part */

@@ -123,6 +123,7 @@ void inject_times(struct session_core *core, size_t target, struct result_times 
 	out->p50_ns = ns(s, page_span_quantile(spans, 0.5));
 	out->p90_ns = ns(s, page_span_quantile(spans, 0.9));
 	out->p99_ns = ns(s, page_span_quantile(spans, 0.99));
+	values_times(s->target[target].spec, spans, out);
 	fill_buckets(s, spans, out);
 	free(spans);
 }

@@ -34,9 +34,11 @@ enum {
 struct traced_page {
 	struct page *page;
 	struct page_trace *trace;
-	uint32_t *note; /* by place: the function's id; NULL: no note yet */
+	uint32_t *note; /* by place: the function's id; 0: no note yet */
 	uint64_t notes_at;
 };
+
+_Static_assert(SB_PAGE_SPAN_BITS < TRACE_VALUE_SETS, "a set of values for each target");
 
 /* A name, until it has been declared. */
 struct named {
@@ -74,8 +76,13 @@ struct tracing {
 	struct unnamed *unnamed;
 	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
 	uint64_t reclaimed_ns;
-	struct trace_bytes declared, spans; /* to be written, in this order */
-	struct trace_span *span;	    /* of one chunk */
+	struct trace_bytes declared, spans;	  /* to be written, in this order */
+	struct trace_plain *span;		  /* of one chunk, without values ... */
+	struct trace_valued *valued;		  /* ... and with */
+	uint32_t returned[SB_PAGE_SPAN_BITS + 1]; /* by target: bits of its values that are what is
+						     returned */
+	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
+	bool named[TRACE_VALUE_SETS];		      /* these were declared */
 	struct tracing_sums sums;
 };
 
@@ -149,8 +156,6 @@ static void read_notes(const struct pass *p)
 	struct traced_page *page = p->page;
 	struct page_note note = { .at = page->notes_at };
 
-	if (!page->note)
-		page->note = must_calloc(NOTES, sizeof(*page->note));
 	while (page_next_note(page->page, &note)) {
 		uint64_t place = note.at / 8 - 1;
 
@@ -168,7 +173,7 @@ static uint32_t python_id(const struct pass *p, uint32_t place)
 {
 	if (place >= NOTES)
 		return 0;
-	if (!p->page->note || !p->page->note[place])
+	if (!p->page->note[place])
 		read_notes(p);
 	return p->page->note[place];
 }
@@ -186,6 +191,14 @@ static uint32_t function_of(const struct pass *p, const struct sb_page_event *ev
 	if (event->span_bit > SB_PAGE_SPAN_BITS || !t->target[event->span_bit].name)
 		return 0;
 	return named_id(t, &t->target[event->span_bit], TARGETS_FROM + event->span_bit);
+}
+
+/* The names of a target's values, before its first call. */
+static void declare_values(struct tracing *t, uint8_t bit)
+{
+	if (!t->named[bit])
+		trace_put_values(&t->declared, &t->values[bit]);
+	t->named[bit] = true;
 }
 
 /* ---- threads ---- */
@@ -267,35 +280,86 @@ static uint64_t length_of(const struct tracing *t, const struct sb_page_event *e
 	return trace_clock_ns(&t->clk, end) - start_ns;
 }
 
-static void events(void *ctx, uint32_t proc, uint64_t owner, const struct sb_page_event *event,
-		   size_t n)
+/* Spans keep their order: those that were collected of one kind go before the next of the other. */
+struct runs {
+	size_t plain, valued;
+};
+
+static void put_run(struct tracing *t, struct runs *run)
+{
+	trace_put_spans(&t->spans, t->span, run->plain);
+	trace_put_valued(&t->spans, t->valued, run->valued);
+	*run = (struct runs){ 0 };
+}
+
+static const struct trace_values *values_of(const struct tracing *t, const struct page_event *e)
+{
+	return e->event.kind == SB_EVENT_CALL && e->event.more &&
+			       e->event.span_bit <= SB_PAGE_SPAN_BITS &&
+			       t->values[e->event.span_bit].n ?
+		       &t->values[e->event.span_bit] :
+		       NULL;
+}
+
+/*
+ * A call that ended with a jump to another function has returned nothing itself. A stub writes all
+ * values of a target; what is in the page may be less.
+ */
+static uint32_t unknown_of(const struct tracing *t, const struct page_event *e)
+{
+	uint32_t missing = ~0u << 2 * e->event.more;
+
+	return missing | (e->event.returned ? 0 : t->returned[e->event.span_bit]);
+}
+
+static void add_span(struct tracing *t, struct runs *run, const struct trace_plain *span,
+		     const struct page_event *e)
+{
+	const struct trace_values *values = values_of(t, e);
+	struct trace_valued *to = &t->valued[run->valued];
+
+	if (values ? run->plain : run->valued) {
+		put_run(t, run);
+		to = t->valued;
+	}
+	if (!values) {
+		t->span[run->plain++] = *span;
+		return;
+	}
+	run->valued++;
+	declare_values(t, e->event.span_bit);
+	*to = (struct trace_valued){ .plain = *span,
+				     .set = e->event.span_bit,
+				     .unknown = unknown_of(t, e) };
+	memcpy(to->value, e->value, 2 * sizeof(*e->value) * e->event.more);
+}
+
+static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
 {
 	const struct pass *p = ctx;
 	struct tracing *t = p->t;
 	pid_t pid = pid_of(p->page, proc);
-	size_t m = 0;
+	struct runs run = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		struct trace_track *track = track_of(t, pid, owner, event[i].start);
-		uint32_t function = function_of(p, &event[i]);
-		uint64_t start = trace_clock_ns(&t->clk, event[i].start);
-		bool delay = event[i].kind == SB_EVENT_DELAY;
+		const struct sb_page_event *event = &e[i].event;
+		struct trace_track *track = track_of(t, pid, owner, event->start);
+		struct trace_plain span = { .function = function_of(p, event) };
+		bool delay = event->kind == SB_EVENT_DELAY;
 
-		if (!function) {
+		if (!span.function) {
 			t->sums.lost++;
 			continue;
 		}
 		declare_thread(t, track);
-		t->span[m++] = (struct trace_span){
-			.start_ns = start,
-			.dur_ns = length_of(t, &event[i], start),
-			.thread = track->id,
-			.function = function,
-			.kind = delay ? TRACE_DELAY : TRACE_CALL,
-		};
+		span.start_ns = trace_clock_ns(&t->clk, event->start);
+		span.dur_ns = length_of(t, event, span.start_ns);
+		span.thread = track->id;
+		span.kind = delay ? TRACE_DELAY : TRACE_CALL;
+		add_span(t, &run, &span, &e[i]);
 		*(delay ? &t->sums.delays : &t->sums.calls) += 1;
 	}
-	trace_put_spans(&t->spans, t->span, m);
+	put_run(t, &run);
 }
 
 static const struct page_trace_ops ops = { ready, events, dead };
@@ -399,6 +463,7 @@ struct tracing *tracing_open(const struct tracing_config *cfg)
 
 	t->cfg = *cfg;
 	t->span = must_calloc(SB_PAGE_EVENTS, sizeof(*t->span));
+	t->valued = must_calloc(SB_PAGE_EVENTS, sizeof(*t->valued));
 	trace_clock_open(&t->clk, cfg->clk->ticks_per_ns);
 	put_begin(t);
 	pthread_mutex_init(&t->lock, NULL);
@@ -411,6 +476,7 @@ struct tracing *tracing_open(const struct tracing_config *cfg)
 	trace_clock_free(&t->clk);
 	free(t->declared.data);
 	free(t->span);
+	free(t->valued);
 	free(t);
 	return NULL;
 }
@@ -422,7 +488,9 @@ void tracing_page(struct tracing *t, struct page *page)
 	pthread_mutex_lock(&t->lock);
 	t->page = must_realloc(t->page, (t->n_pages + 1) * sizeof(*t->page));
 	t->page[t->n_pages++] = (struct traced_page){
-		.page = page, .trace = page_trace_open(page, min, t->cfg.per_second)
+		.page = page,
+		.trace = page_trace_open(page, min, t->cfg.per_second),
+		.note = must_calloc(NOTES, sizeof(uint32_t)),
 	};
 	pthread_mutex_unlock(&t->lock);
 }
@@ -444,16 +512,22 @@ void tracing_process_gone(struct tracing *t, struct page *page, uint32_t proc)
 
 void tracing_page_gone(struct tracing *t, struct page *page)
 {
+	size_t kept = 0;
+
 	tracing_process_gone(t, page, UINT32_MAX);
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < t->n_pages; i++) {
-		if (t->page[i].page != page)
-			continue;
-		add_sums(t, t->page[i].trace);
-		page_trace_free(t->page[i].trace);
-		free(t->page[i].note);
-		t->page[i--] = t->page[--t->n_pages];
+		struct traced_page *p = &t->page[i];
+
+		if (p->page == page) {
+			add_sums(t, p->trace);
+			page_trace_free(p->trace);
+			free(p->note);
+		} else {
+			t->page[kept++] = *p;
+		}
 	}
+	t->n_pages = kept;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -502,7 +576,8 @@ static void name(struct named *n, const char *text, const char *module)
 {
 	free(n->name);
 	free(n->module);
-	*n = (struct named){ must_strdup(text), module ? must_strdup(module) : NULL, n->declared };
+	n->name = must_strdup(text);
+	n->module = module ? must_strdup(module) : NULL;
 }
 
 void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char *module)
@@ -510,6 +585,18 @@ void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char
 	pthread_mutex_lock(&t->lock);
 	if (bit <= SB_PAGE_SPAN_BITS)
 		name(&t->target[bit], text, module);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
+		    uint32_t returned)
+{
+	pthread_mutex_lock(&t->lock);
+	if (bit <= SB_PAGE_SPAN_BITS) {
+		t->values[bit] = *values;
+		t->values[bit].set = bit;
+		t->returned[bit] = returned;
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -568,5 +655,6 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	free(t->declared.data);
 	free(t->spans.data);
 	free(t->span);
+	free(t->valued);
 	free(t);
 }

@@ -16,6 +16,7 @@
  * The session's thread calls the functions below. They copy what they are given.
  */
 struct tracing;
+struct trace_values;
 
 struct tracing_config {
 	int fd; /* the pipe; owned from here on */
@@ -48,6 +49,11 @@ void tracing_process(struct tracing *t, pid_t pid, const char *name);
 /* Names: of the target with this span_bit, of the function with this number. */
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);
 void tracing_function(struct tracing *t, uint32_t number, const char *name, const char *module);
+
+/* The values of the calls of the target with this span_bit; returned: bits of those that are what
+ * is returned. */
+void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
+		    uint32_t returned);
 
 struct tracing_sums {
 	uint64_t calls, delays; /* recorded */

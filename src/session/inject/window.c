@@ -49,6 +49,7 @@ static void setting_of(const struct inject_session *s, const struct target *t,
 	set->filter = t->spec->thread != NULL;
 	set->spans = s->own[t - s->target].timed;
 	set->span_bit = s->own[t - s->target].span_bit;
+	values_setting(t->spec, set->value);
 	set->delay_ticks = ticks > 0 ? (uint64_t)(ticks + 0.5) : 0;
 	set->every = t->every;
 	set->overrun_limit = overrun_limit(s);

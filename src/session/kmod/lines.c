@@ -19,7 +19,8 @@ int ksession_check_spec(const struct spec *spec, struct sb_err *err)
 			   spec->start_ns	     ? "start=" :
 			   spec->for_ns		     ? "for=" :
 			   spec->at		     ? "at=exit and at=both" :
-						       NULL;
+			   spec->listed ? "lists of a preset (PRESET:FUNCTION is one target)" :
+					  NULL;
 
 	if (!what)
 		return 0;

@@ -87,12 +87,33 @@ static int usession_open(struct session_core *core, struct sb_err *err)
 
 /* ---- check ---- */
 
+/* A target that a list of a preset stands for may be missing, but not all of them. */
+static int judge_list(const struct uprobe_session *s, size_t first, size_t end, struct sb_err *err)
+{
+	const char *reason = "";
+
+	for (size_t i = first; i < end; i++) {
+		const struct target *t = &s->target[i];
+
+		if (t->planted || !(t->n_refused || t->module_seen))
+			return 0;
+		reason = *reason || !t->n_refused ? reason : t->refused[0].reason;
+	}
+	return target_list_lost(&s->target[first], reason, err);
+}
+
 static int judge_all(const struct uprobe_session *s, struct sb_err *err)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < s->n_targets && ret == 0; i++)
-		ret = usession_judge(s, i, err);
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
+		size_t end = target_list_end(s->target, s->n_targets, i);
+
+		if (end > i)
+			ret = judge_list(s, i, end, err);
+		else if (!s->target[i].spec->listed)
+			ret = usession_judge(s, i, err);
+	}
 	return ret;
 }
 

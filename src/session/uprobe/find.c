@@ -233,6 +233,8 @@ static void note_clash(struct uprobe_session *s, const struct candidate *c, size
 {
 	char reason[TEXT_QUOTE_SIZE + 64], quoted[TEXT_QUOTE_SIZE];
 
+	if (target_yields(&s->target[c->target], &s->target[other]))
+		return;
 	text_quote(s->target[other].spec->text, quoted, sizeof(quoted));
 	snprintf(reason, sizeof(reason), "already a site of target '%s'", quoted);
 	s->target[c->target].clashes = true;
@@ -320,7 +322,8 @@ static void take_site(struct finder *f, size_t target, bool bell, const struct r
 static void find_target(struct finder *f, size_t i)
 {
 	struct resolve_result res = { 0 };
-	bool hints = !f->s->cfg->all; /* too slow for every process */
+	/* Too slow for every process, and for many functions that the process need not have. */
+	bool hints = !f->s->cfg->all && !f->s->target[i].spec->listed;
 	int ret;
 
 	if (f->s->target[i].removed)
@@ -429,8 +432,9 @@ static void look_file(struct uprobe_session *s, size_t target, const char *path)
 		ret = spec->kind == SPEC_LINE ?
 			      symbol_find_line(img, spec->symbol, spec->line, &list, &why) :
 			      symbol_find(img, spec->symbol,
-					  spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0, &list,
-					  &why);
+					  (spec->kind == SPEC_LITERAL ? SYMBOL_LITERAL : 0) |
+						  (spec->row ? SYMBOL_VERSIONS : 0),
+					  &list, &why);
 		if (image_flaw(img)) {
 			symbol_list_free(&list);
 			ret = image_refuse(img, &why);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "preset.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "grid.h"
+#include "out.h"
+
+enum { NAMES_MAX = 6 /* of one line; the rest is counted */ };
+
+static const struct fold {
+	enum result_outcome outcome;
+	const char *label;
+} folds[] = {
+	{ OUTCOME_NEVER_CALLED, "never called" },
+	{ OUTCOME_PENDING, "pending" },
+	{ OUTCOME_NO_MATCH, "not in the library, or counted in other rows" },
+};
+
+enum { FOLDS = sizeof(folds) / sizeof(*folds) };
+
+bool out_preset_folds(const struct result_target *target)
+{
+	for (size_t i = 0; i < FOLDS; i++)
+		if (target->listed && target->preset && target->outcome == folds[i].outcome)
+			return true;
+	return false;
+}
+
+static const char *spec_of(const struct result_target *target)
+{
+	return target->spec ? target->spec : "-";
+}
+
+bool out_preset_has_functions(const struct result_target *target)
+{
+	return !target->preset || (!out_preset_folds(target) && strpbrk(spec_of(target), "*?["));
+}
+
+static bool is_folded_as(const struct result_target *target, const char *preset,
+			 enum result_outcome outcome)
+{
+	return target->listed && target->preset && target->outcome == outcome &&
+	       !strcmp(target->preset, preset);
+}
+
+/* The line of one preset and one outcome, from its first target on. */
+static void print_fold(FILE *to, const struct result *res, size_t first, const char *label)
+{
+	const struct result_target *t = &res->target[first];
+	size_t n = 0;
+
+	fprintf(to, "%s: ", label);
+	out_shown(to, t->preset);
+	fputs(": ", to);
+	for (size_t i = first; i < res->n_targets; i++) {
+		const char *spec = spec_of(&res->target[i]), *name = strchr(spec, ':');
+
+		if (!is_folded_as(&res->target[i], t->preset, t->outcome))
+			continue;
+		if (n++ >= NAMES_MAX)
+			continue;
+		fputs(n > 1 ? ", " : "", to);
+		out_shown(to, name ? name + 1 : spec);
+	}
+	if (n > NAMES_MAX)
+		fprintf(to, " and %zu more (--json has each)", n - NAMES_MAX);
+	fputc('\n', to);
+}
+
+static bool is_first(const struct result *res, size_t i)
+{
+	const struct result_target *t = &res->target[i];
+
+	for (size_t k = 0; k < i; k++)
+		if (is_folded_as(&res->target[k], t->preset, t->outcome))
+			return false;
+	return true;
+}
+
+void out_preset_notices(FILE *to, const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		for (size_t f = 0; f < FOLDS && out_preset_folds(&res->target[i]); f++)
+			if (res->target[i].outcome == folds[f].outcome && is_first(res, i))
+				print_fold(to, res, i, folds[f].label);
+}
+
+/* ---- the figures of CUDA ---- */
+
+static const struct result_figure *figure(const struct result *res, const char *name)
+{
+	for (size_t i = 0; i < res->n_cuda; i++)
+		if (!strcmp(res->cuda[i].name, name))
+			return &res->cuda[i];
+	return NULL;
+}
+
+/* Those that the run was not asked for are not shown: the JSON has their reason. */
+static const struct {
+	const char *name, *label;
+} shown[] = {
+	{ "api_calls", "API calls" },
+	{ "launches", "launches" },
+	{ "allocations", "allocations" },
+	{ "allocated_bytes", "bytes allocated" },
+	{ "transfers", "transfers" },
+	{ "transferred_bytes", "bytes transferred" },
+	{ "syncs", "waits" },
+};
+
+void out_cuda(FILE *to, const struct result *res)
+{
+	const struct result_figure *ns = figure(res, "sync_ns");
+	size_t n = 0;
+	char buf[32];
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		const struct result_figure *f = figure(res, shown[i].name);
+
+		if (f && f->known)
+			fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+	}
+	if (ns && ns->known)
+		fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
+	if (n)
+		fputc('\n', to);
+}

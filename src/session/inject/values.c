@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments and return values of timed calls: from a target's keys to its cells, and back. */
+#include <string.h>
+#include "priv.h"
+#include "src/base/log.h"
+#include "src/session/trace-pipe.h"
+
+_Static_assert((int)VALUE_MAX == SB_PAGE_VALUES, "values of a call");
+
+static uint16_t descriptor(const struct spec_value *v)
+{
+	unsigned int d = v->position ? v->position : SB_VALUE_RETURNED;
+
+	d |= (64 - value_bits(v->type)) << SB_VALUE_SHIFT;
+	d |= v->sum ? SB_VALUE_SUM : 0;
+	d |= value_signed(v->type) ? SB_VALUE_SIGNED : 0;
+	d |= v->type == VALUE_BOOL ? SB_VALUE_BOOL : 0;
+	return (uint16_t)d;
+}
+
+void values_setting(const struct spec *spec, uint16_t value[SB_PAGE_VALUES])
+{
+	for (size_t i = 0; i < spec->n_values; i++)
+		value[i] = descriptor(&spec->value[i]);
+}
+
+void values_measure(struct inject_session *s, const struct spec *spec)
+{
+	struct value_cost cost;
+
+	if (!spec->n_values || s->value_cost_known || s->cfg->look_only)
+		return;
+	s->value_cost_known = true;
+	if (clock_value_cost(s->cfg->by_function, s->cfg->trace_fd, &s->cost, &cost) < 0)
+		return;
+	s->value_cost[0] = (uint64_t)(cost.within + 0.5);
+	s->value_cost[1] = (uint64_t)(cost.cost + 0.5);
+	log_debug("values of a call: %.1f ns, %.1f ns of them in its own time",
+		  clock_to_ns(&s->clk, cost.cost), clock_to_ns(&s->clk, cost.within));
+}
+
+void values_times(const struct spec *spec, const struct page_spans *spans, struct result_times *out)
+{
+	target_values(spec, out);
+	for (size_t i = 0; i < spec->n_values; i++) {
+		struct result_value *to = &out->value[i];
+
+		to->sum = spans->sum[i];
+		to->sum_known = spans->sum[i] != UINT64_MAX;
+		to->sum_calls = spans->summed[i];
+	}
+}
+
+void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec)
+{
+	struct trace_values values = { .n = (uint32_t)spec->n_values };
+	uint32_t returned = 0;
+
+	for (size_t i = 0; i < spec->n_values; i++) {
+		memcpy(values.value[i].name, spec->value[i].name, sizeof(values.value[i].name));
+		values.value[i].type = spec->value[i].type;
+		returned |= (uint32_t)!spec->value[i].position << i;
+	}
+	tracing_values(tracing, bit, &values, returned);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "values.h"
+
+#include <string.h>
+
+enum { MEMBER = VALUE_NAME_SIZE + VALUE_TEXT_SIZE + 16 };
+
+static char *put_value(char *at, const struct trace_value *v)
+{
+	bool quoted = v->type == VALUE_PTR || (v->value > INT64_MAX && !value_signed(v->type));
+
+	if (!v->known)
+		return stpcpy(at, "null");
+	at = stpcpy(at, quoted ? "\"" : "");
+	value_text(v->type, v->value, at, VALUE_TEXT_SIZE);
+	return stpcpy(at + strlen(at), quoted ? "\"" : "");
+}
+
+void trace_put_values_json(struct trace_out *out, const struct trace_span *span)
+{
+	for (uint32_t i = 0; i < span->n_values; i++) {
+		char *at = stpcpy(trace_out_room(out, MEMBER), ",\"");
+
+		at = stpcpy(stpcpy(at, span->value[i].name), "\":");
+		trace_out_took(out, put_value(at, &span->value[i]));
+	}
+}
