@@ -21,6 +21,9 @@ PKGS    := libelf libdw capstone jansson libcurl libmicrohttpd
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 CFLAGS  ?= -O2 -g
 
+# make in make, on all processors unless this one was told how many.
+MAKE_ALL = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # Asked of pkg-config once, and only when something is compiled: `make deps` runs without it.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
@@ -155,7 +158,7 @@ kmod: ## build the kernel module, inject/kmod/speed_bump.ko
 # What is installed by deps must be seen by the make that builds: hence the second make.
 demo: ## install what is missing, build, slow a live process and show it
 	@scripts/deps.sh build
-	@$(MAKE) --no-print-directory all victims
+	@+$(MAKE_ALL) all victims
 	@scripts/demo.sh $(BUILD)
 
 install: all ## install the programs, man pages, completions and presets (PREFIX, DESTDIR)

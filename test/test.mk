@@ -110,35 +110,35 @@ check: ## install what is missing, build, run every test
 	@scripts/deps.sh -t uprobe tests emulator
 	@[ "$$(id -u)" -ne 0 ] || scripts/emulator.sh || echo 'without the kernels: their cases are skipped'
 	@[ "$$(id -u)" -ne 0 ] || scripts/perfetto.sh || echo 'without Perfetto: its case is skipped'
-	@$(MAKE) --no-print-directory all units victims $(BUILD)/test/prove/prove
-	@$(MAKE) --no-print-directory FAULT=1 all
+	@+$(MAKE_ALL) all units victims $(BUILD)/test/prove/prove
+	@+$(MAKE_ALL) FAULT=1 all
 	@test/run -b $(BUILD)
 
 check-quick: ## the unit tests and the quick cases, in less than two minutes
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory all units victims
+	@+$(MAKE_ALL) all units victims
 	@test/run -b $(BUILD) -q
 
 check-san: ## the same with address and undefined-behaviour sanitizers in sbinject
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory SAN=1 all units victims build-san/test/prove/prove
-	@$(MAKE) --no-print-directory SAN=1 FAULT=1 all
+	@+$(MAKE_ALL) SAN=1 all units victims build-san/test/prove/prove
+	@+$(MAKE_ALL) SAN=1 FAULT=1 all
 	@test/run -b build-san
 
 check-vllm: ## on a real vLLM (test/vllm/README.md): installs it at the first run, 6 GB
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory all victims
+	@+$(MAKE_ALL) all victims
 	@test/vllm/run.sh $(BUILD) $(VLLM_CHECKS)
 
 SOAK_SECONDS ?= 600
 soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory all victims
+	@+$(MAKE_ALL) all victims
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_CYCLES=1000 test/run -b $(BUILD) -v -k case/soak
 
 bench: ## measure everything, peers too; one table and build/bench.json
 	@scripts/deps.sh build check
-	@$(MAKE) --no-print-directory all victims bench-build
+	@+$(MAKE_ALL) all victims bench-build
 	@$(BUILD)/test/bench/bench -b $(BUILD) $(BENCH_ARGS)
 	@test/bench/bench-python.sh $(BUILD)
 	@test/bench/bench-sweep.sh $(BUILD)
