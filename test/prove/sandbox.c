@@ -305,8 +305,11 @@ static void map_library(void)
 static void map_control(void)
 {
 	struct sb_page_header *hdr = map_at(CONTROL, 1 << 20, PROT_READ | PROT_WRITE);
-	uint8_t *common = map_at(SITE_LOW, 2 * SITE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	uint8_t *low = map_at(SITE_LOW, SITE_SIZE + COMMON_SIZE,
+			      PROT_READ | PROT_WRITE | PROT_EXEC);
 
+	if (arch->common_size() > COMMON_SIZE)
+		abort();
 	map_at(SITE_TOP, SITE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
 	env = (struct arch_env){
 		.header = CONTROL,
@@ -319,7 +322,7 @@ static void map_control(void)
 		.own_slots = bases && arch->thread_pointer_readable(),
 	};
 	hdr->lease_until = ~0ull >> 2;
-	arch->emit_common(&env, common + SITE_SIZE);
+	arch->emit_common(&env, low + SITE_SIZE);
 	cell = (void *)(CONTROL + 0x10000);
 	counts = (void *)(CONTROL + 0x10000 + COUNTERS);
 	cell->flags = SB_CELL_DELAY;
