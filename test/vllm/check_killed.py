@@ -41,7 +41,7 @@ def unchanged(report, server, text):
     """Nothing of sbinject is mapped in any process; text: and its code is its files'."""
     for pid in server.pids():
         with open("/proc/%d/maps" % pid) as f:
-            left = [line for line in f if "sbinject" in line]
+            left = [line for line in f if "memfd:sbinject" in line]
         if left:
             report.must(False, "process %d still maps %s" % (pid, "".join(left)))
         if not text:  # it reads all of torch
