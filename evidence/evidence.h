@@ -97,7 +97,8 @@ const struct sb_err *evidence_limit(const struct evidence *e);
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
 uint64_t evidence_opened_ns(const struct evidence *e); /* CLOCK_MONOTONIC */
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
- * and what they did after the last look at them is not known. */
+ * and what they did after the last look at them is not known; by BPF: one changed at each of a
+ * thousand tries to read it. */
 uint64_t evidence_lost(const struct evidence *e);
 
 void evidence_take(struct evidence *e, struct evidence_reading *r);

@@ -31,6 +31,7 @@ struct evidence_bpf {
 	struct evidence_control *control;
 	pid_t *pid; /* added */
 	size_t n_pids;
+	uint64_t torn; /* readings of a thread that changed in each of the tries */
 };
 
 /* ---- open ---- */
@@ -186,7 +187,7 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 
 uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
 {
-	return __atomic_load_n(&b->control->threads_lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&b->control->threads_lost, __ATOMIC_RELAXED) + b->torn;
 }
 
 /* ---- readings ---- */
@@ -195,7 +196,8 @@ uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
  * A copy, and a moment at which it was still true: no change lies between the two. The kernel
  * changes a row in some ns, with its processor to itself.
  */
-static uint64_t copy_row(const struct evidence_row *from, struct evidence_row *to)
+static uint64_t copy_row(struct evidence_bpf *b, const struct evidence_row *from,
+			 struct evidence_row *to)
 {
 	uint64_t now = 0;
 	uint32_t seq;
@@ -206,8 +208,9 @@ static uint64_t copy_row(const struct evidence_row *from, struct evidence_row *t
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		now = evidence_now_ns();
 		if (!(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq)
-			break;
+			return now;
 	}
+	b->torn++;
 	return now;
 }
 
@@ -226,13 +229,14 @@ static void to_values(const struct evidence_row *row, struct evidence_values *v)
 }
 
 /* Up to this moment: the state that it is in counts, too. */
-static void take_row(const struct evidence_row *row, struct evidence_reading *r)
+static void take_row(struct evidence_bpf *b, const struct evidence_row *row,
+		     struct evidence_reading *r)
 {
 	struct evidence_thread *t;
 	struct evidence_row copy;
 	uint64_t now;
 
-	now = copy_row(row, &copy);
+	now = copy_row(b, row, &copy);
 	if (!copy.tid || !copy.since)
 		return;
 	if (now > copy.since)
@@ -248,7 +252,7 @@ static void take_row(const struct evidence_row *row, struct evidence_reading *r)
 	evidence_values_add(&r->sum, &t->values);
 }
 
-static void take_all(const struct evidence_bpf *b, struct evidence_reading *r)
+static void take_all(struct evidence_bpf *b, struct evidence_reading *r)
 {
 	uint32_t n = __atomic_load_n(&b->control->next_row, __ATOMIC_ACQUIRE);
 	struct evidence_row ended = b->row[0];
@@ -257,7 +261,7 @@ static void take_all(const struct evidence_bpf *b, struct evidence_reading *r)
 	r->sum = (struct evidence_values){ 0 };
 	to_values(&ended, &r->sum);
 	for (uint32_t i = 1; i < n && i < EVIDENCE_ROWS; i++)
-		take_row(&b->row[i], r);
+		take_row(b, &b->row[i], r);
 }
 
 /* Again if the counters of a thread that ends moved meanwhile. */
@@ -275,4 +279,5 @@ void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 		if (__atomic_load_n(&c->folds_begun, __ATOMIC_ACQUIRE) == done)
 			return;
 	}
+	b->torn++;
 }
