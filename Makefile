@@ -26,7 +26,7 @@ MAKE_ALL = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(
 
 # Asked of pkg-config once, and only when something is compiled: `make deps` runs without it.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CFLAGS)
-PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null))$(PKG_LIBS)
 
 # -fms-extensions: a struct embeds another one without a name (src/session/core.h).
 SB_CFLAGS = -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -D_GNU_SOURCE \
@@ -53,13 +53,21 @@ ifdef FAULT
 SB_CFLAGS += -DSB_FAULT_POINTS
 endif
 
+# Not linked: loaded when they are used, by the names that this machine's have (src/base/library.h).
+LATE := libcurl libmicrohttpd
+soname = $(shell readelf -d "$$($(CC) -print-file-name=$(1).so)" 2>/dev/null | sed -n 's/.*SONAME.*\[\(.*\)\]/"\1"/p')
+late = $(addprefix -D$(2)=,$(patsubst %,'%',$(call soname,$(1))))
+$(BUILD)/src/live/curl.o: SB_CFLAGS += $(call late,libcurl,SB_LIBCURL)
+$(BUILD)/src/control/microhttpd.o: SB_CFLAGS += $(call late,libmicrohttpd,SB_LIBMICROHTTPD)
+
 # The uprobe backend, and the evidence: programs for the kernel by clang, loaded by libbpf. Without
 # them they are not built in, and say so when they are asked for. WITHOUT_UPROBE=1 leaves both out.
 HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/null && \
 	command -v clang >/dev/null && echo 1))
 UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
 EVIDENCE_PROGRAM := $(BUILD)/evidence/bpf/evidence.bpf.o
-EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,$(if $(HAVE_BPF),load.o image.o,none.o))
+EVIDENCE_NET_PROGRAM := $(BUILD)/evidence/bpf/net.bpf.o
+EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,$(if $(HAVE_BPF),load.o net.o image.o,none.o))
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
@@ -82,13 +90,35 @@ help: ## list the targets
 
 include python/python.mk
 
+# With fault points only the files that pass one differ: they stand before the ordinary library, whose
+# objects of the same names are then left out by the linker. The ordinary build is made first.
+ifdef FAULT
+PLAIN := $(BUILD:%-fault=%)
+FAULT_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '(inject/|")fault\.h"' $(SRCS)))
+
+ifeq ($(PLAIN),$(BUILD))
+$(error BUILD: the folder of a build with fault points ends with -fault, beside the ordinary one)
+endif
+
+$(PLAIN)/libsb.a: FORCE
+	@+$(MAKE) --no-print-directory FAULT= BUILD=$(PLAIN) $(PLAIN)/libsb.a $(PLAIN)/sbctl
+
+$(BUILD)/sbinject: $(BUILD)/src/cli/main.o $(FAULT_OBJS) $(PLAIN)/libsb.a
+	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
+
+$(BUILD)/sbctl: $(PLAIN)/libsb.a
+	cp $(PLAIN)/sbctl $@
+else
 $(BUILD)/sbinject: $(BUILD)/src/cli/main.o $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
+endif
 
 CTL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard ctl/*.c))
 
+ifndef FAULT
 $(BUILD)/sbctl: $(CTL_OBJS) $(BUILD)/libsb.a
 	$(CC) $(CFLAGS) $(SB_LDFLAGS) $(LDFLAGS) -o $@ $^ $(SB_LIBS)
+endif
 
 $(BUILD)/libsb.a: $(LIBOBJS)
 	@rm -f $@
@@ -99,7 +129,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 $(UPROBE_PROGRAM): inject/uprobe/uprobe-abi.h
-$(EVIDENCE_PROGRAM): evidence/bpf/evidence-abi.h
+$(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM): evidence/bpf/evidence-abi.h
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \
@@ -110,9 +140,10 @@ $(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
 	@mkdir -p $(@D)
 	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
 
-$(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAM)
+$(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM)
 	@mkdir -p $(@D)
-	$(CC) -DSB_EVIDENCE_FILE='"$(EVIDENCE_PROGRAM)"' -c -o $@ $<
+	$(CC) -DSB_EVIDENCE_FILE='"$(EVIDENCE_PROGRAM)"' \
+		-DSB_EVIDENCE_NET_FILE='"$(EVIDENCE_NET_PROGRAM)"' -c -o $@ $<
 
 # Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere. clang
 # makes no calls of loops where it is told of no builtins, and does not know gcc's word for it.
@@ -135,6 +166,8 @@ $(BUILD)/%.o: %.S
 $(BUILD)/test/unit/%: test/unit/%.c $(BUILD)/libsb.a
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(SB_LDFLAGS) -o $@ $< $(BUILD)/libsb.a $(SB_LIBS) -lcmocka
+
+$(BUILD)/test/unit/test-agent-memory: SB_CFLAGS += -Ipython/agent/arch/$(ARCH)
 
 units: $(UNITS) ## build the unit tests
 
@@ -175,7 +208,7 @@ install: all ## install the programs, man pages, completions and presets (PREFIX
 	$(INSTALL) -m 644 completion/_sbinject $(DESTDIR)$(ZSHDIR)/_sbinject
 	$(INSTALL) -m 644 $(wildcard completion/*.fish) $(DESTDIR)$(FISHDIR)
 	$(INSTALL) -d $(DESTDIR)$(PRESETDIR)
-	$(INSTALL) -m 644 $(wildcard share/sbinject/presets/*.preset) $(DESTDIR)$(PRESETDIR)
+	$(INSTALL) -m 644 $(wildcard share/sbinject/presets/*.*) $(DESTDIR)$(PRESETDIR)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/sbinject $(DESTDIR)$(PREFIX)/bin/sbctl
@@ -183,13 +216,13 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(DESTDIR)$(COMPDIR)/sbinject $(DESTDIR)$(COMPDIR)/sbctl $(DESTDIR)$(ZSHDIR)/_sbinject
 	rm -f $(foreach file,$(wildcard completion/*.fish),$(DESTDIR)$(FISHDIR)/$(notdir $(file)))
-	rm -f $(foreach file,$(wildcard share/sbinject/presets/*.preset),\
+	rm -f $(foreach file,$(wildcard share/sbinject/presets/*.*),\
 		$(DESTDIR)$(PRESETDIR)/$(notdir $(file)))
 	rmdir $(DESTDIR)$(PRESETDIR) $(DESTDIR)$(PREFIX)/share/sbinject 2>/dev/null || true
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) evidence/bpf/load.c \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) evidence/bpf/load.c evidence/bpf/net.c \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

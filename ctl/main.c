@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "src/base/caps.h"
 #include "src/base/text.h"
 #include "src/control/runtime.h"
 #include "src/out/out.h"
@@ -318,6 +319,21 @@ static int verb_list(struct ctl *c, int n, char **word)
 	return -1;
 }
 
+/* What has counted anything, or is not known. */
+static void print_counters(const json_t *counters)
+{
+	const json_t *value;
+	const char *name;
+
+	json_object_foreach((json_t *)counters, name, value)
+	{
+		if (json_is_null(value))
+			printf("%s: -\n", name);
+		else if (json_integer_value(value))
+			printf("%s: %lld\n", name, (long long)json_integer_value(value));
+	}
+}
+
 static int verb_status(struct ctl *c, int n, char **word)
 {
 	json_t *answer = ask(c, json_pack("{s:s}", "op", "status"));
@@ -332,6 +348,8 @@ static int verb_status(struct ctl *c, int n, char **word)
 		       (long long)json_integer_value(json_object_get(answer, "targets")),
 		       (long long)json_integer_value(json_object_get(answer, "total_hits")),
 		       (long long)json_integer_value(json_object_get(answer, "total_delay_ns")));
+	if (!c->json)
+		print_counters(json_object_get(json_object_get(answer, "evidence"), "counters"));
 	json_decref(answer);
 	return 0;
 }
@@ -571,7 +589,7 @@ int main(int argc, char **argv)
 
 	runtime_hold_streams();
 	setlocale(LC_CTYPE, "");
-	if (runtime_refuse_gained(&c.err) < 0) {
+	if (caps_spare(&c.err) < 0) {
 		fprintf(stderr, "sbctl: %s\nsbctl: %s\n", c.err.what, c.err.hint);
 		return 1;
 	}

@@ -5,6 +5,7 @@
  */
 #include "ctl.h"
 #include "src/base/text.h"
+#include "watch-evidence.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -44,6 +45,8 @@ struct watch {
 	bool utf8;
 	bool screen; /* draws on the alternate screen; else prints one table after the other */
 	bool keys;   /* keys are read */
+	struct evidence_page *evidence;
+	bool on_evidence; /* that page is shown */
 	struct termios before;
 };
 
@@ -146,6 +149,8 @@ static bool look(struct watch *w, struct sb_err *err)
 	forget_unseen(w);
 	w->seen_at = now;
 	json_decref(answer);
+	if (w->on_evidence)
+		evidence_page_look(w->evidence, w->peer);
 	return true;
 }
 
@@ -258,7 +263,7 @@ static void draw_row(const struct watch *w, const struct row *r, int name_cols, 
 	put_line(w, line, cols);
 }
 
-/* The width of the longest name, within bounds; two targets of one name are told apart. */
+/* The width of the longest name, within bounds; two targets of one name are distinguished. */
 static int name_width(const struct watch *w)
 {
 	int cols = 6;
@@ -271,31 +276,64 @@ static int name_width(const struct watch *w)
 	return cols < NAME_MAX_COLS ? cols : NAME_MAX_COLS;
 }
 
-static void draw(const struct watch *w)
+static size_t draw_evidence(const struct watch *w, int rows, int cols)
 {
-	struct winsize size = { 0 };
-	int name_cols = name_width(w), rows, cols;
+	char *text = NULL, *line, *rest;
+	size_t size, left = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		abort();
+	evidence_page_write(w->evidence, to);
+	if (fclose(to) || !text)
+		abort();
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line)
+		if (!w->screen || rows-- > 1)
+			put_line(w, line, cols);
+		else
+			left++;
+	free(text);
+	return left;
+}
+
+/* Returns how many rows found no place. */
+static size_t draw_targets(const struct watch *w, int rows, int cols)
+{
+	int name_cols = name_width(w);
 	char line[LINE_MAX_BYTES];
 	size_t shown = w->n;
 
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	rows = size.ws_row ? size.ws_row : 24; /* a terminal without a known size reports 0 */
-	cols = size.ws_col ? size.ws_col : 80;
 	if (w->screen && (int)shown > rows - 2)
 		shown = rows > 2 ? (size_t)rows - 2 : 0;
-	if (w->screen)
-		fputs("\033[H", stdout);
 	snprintf(line, sizeof(line), "%-*s %-7s %12s %12s %9s %9s%s", name_cols, "target", "state",
 		 "hits", "hits/s", "asked", "given", any_timed(w) ? "      took" : "");
 	if (rows > 1 || !w->screen)
 		put_line(w, line, cols);
 	for (size_t i = 0; i < shown; i++)
 		draw_row(w, &w->row[i], name_cols, cols);
+	return w->n - shown;
+}
+
+static void draw(const struct watch *w)
+{
+	struct winsize size = { 0 };
+	char line[LINE_MAX_BYTES];
+	int rows, cols;
+	size_t left;
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	rows = size.ws_row ? size.ws_row : 24; /* a terminal without a known size reports 0 */
+	cols = size.ws_col ? size.ws_col : 80;
 	if (w->screen)
+		fputs("\033[H", stdout);
+	left = (w->on_evidence ? draw_evidence : draw_targets)(w, rows, cols);
+	if (w->screen) {
 		fputs("\033[J", stdout);
-	snprintf(line, sizeof(line), shown < w->n ? "q ends   %zu more" : "q ends", w->n - shown);
-	if (w->screen)
+		snprintf(line, sizeof(line), left ? "q ends   e %s   %zu more" : "q ends   e %s",
+			 w->on_evidence ? "targets" : "evidence", left);
 		printf("%.*s", cols - 1, line);
+	}
 	fflush(stdout);
 }
 
@@ -371,19 +409,31 @@ static bool read_signals(struct watch *w, int sig)
 	return false;
 }
 
-/* Waits for the next look; redraws at once when the size changes. True: the user has ended it. */
+/* True: the user has ended it. *turn: has turned the page. */
+static bool read_key(struct watch *w, bool *turn)
+{
+	char key;
+
+	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == 4)
+		return true;
+	*turn = key == 'e' || key == 'E';
+	w->on_evidence ^= *turn;
+	return false;
+}
+
+/* Waits for the next look, which is at once when the page is turned; redraws when the size changes.
+ * True: the user has ended it. */
 static bool wait_until(struct watch *w, int sig, double until)
 {
 	struct pollfd fds[] = { { .fd = sig, .events = POLLIN },
 				{ .fd = w->keys ? STDIN_FILENO : -1, .events = POLLIN } };
-	char key;
+	bool turn = false;
 
-	for (double left; (left = until - now_s()) > 0;) {
+	for (double left; !turn && (left = until - now_s()) > 0;) {
 		poll(fds, 2, (int)(left * 1000) + 1);
 		if (read_signals(w, sig))
 			return true;
-		if ((fds[1].revents & POLLIN) &&
-		    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == 4))
+		if ((fds[1].revents & POLLIN) && read_key(w, &turn))
 			return true;
 		if (fds[1].revents & (POLLHUP | POLLERR))
 			return true;
@@ -401,6 +451,7 @@ int ctl_watch(struct ctl_peer *peer, uint64_t interval_ns)
 
 	if (interval < 0.05)
 		interval = 0.05;
+	w.evidence = evidence_page_new();
 	w.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	w.screen = has_screen();
 	w.keys = isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &w.before) == 0;
@@ -417,6 +468,7 @@ int ctl_watch(struct ctl_peer *peer, uint64_t interval_ns)
 	for (size_t i = 0; i < w.n; i++)
 		free(w.row[i].name);
 	free(w.row);
+	evidence_page_free(w.evidence);
 	if (!alive)
 		puts("sbctl: the session has ended");
 	return 0;

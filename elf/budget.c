@@ -4,6 +4,18 @@
 #include <stddef.h>
 #include <time.h>
 
+static bool halted;
+
+void budget_halt(void)
+{
+	__atomic_store_n(&halted, true, __ATOMIC_RELEASE);
+}
+
+bool budget_halted(void)
+{
+	return __atomic_load_n(&halted, __ATOMIC_ACQUIRE);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -21,7 +33,8 @@ bool budget_over_now(struct budget_run *run)
 {
 	struct budget *b = run->b;
 
-	if (b && !b->over && b->spent_ns + (now_ns() - run->began_ns) > BUDGET_NS)
+	if (b && !b->over &&
+	    (budget_halted() || b->spent_ns + (now_ns() - run->began_ns) > BUDGET_NS))
 		b->over = true;
 	return b && b->over;
 }

@@ -32,6 +32,10 @@ struct budget_run {
 	unsigned int steps;
 };
 
+/* The budget of every file is spent: whatever still reads one ends soon. From any thread. */
+void budget_halt(void);
+bool budget_halted(void);
+
 void budget_begin(struct budget_run *run, struct budget *b);
 /* To be called at each step: it reads the clock at each 64th only. True: stop. */
 bool budget_over(struct budget_run *run);

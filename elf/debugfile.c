@@ -1,48 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #include "debugfile.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "src/base/inroot.h"
 
-static bool map_debug(struct debugfile *d, const char *path)
+bool debugfile_take(struct debugfile *d, int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
-	bool mapped;
 
 	*d = (struct debugfile){ 0 };
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    !mapping_open(&d->map, fd, (size_t)st.st_size))
 		return false;
-	mapped = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-		 mapping_open(&d->map, fd, (size_t)st.st_size);
-	close(fd);
-	if (!mapped)
-		return false;
-	snprintf(d->path, sizeof(d->path), "%s", path);
-	if (view_open(&d->view, d->map.base, d->map.size, path, NULL) == 0)
+	if (view_open(&d->view, d->map.base, d->map.size, "debug file", NULL) == 0)
 		return true;
 	debugfile_close(d);
 	return false;
 }
 
-bool debugfile_find(struct debugfile *d, const char *root, const char *build_id)
+/* Only what the owner of the file itself, or root, could have put there. */
+static int open_of(const char *root, const char *path, uid_t owner)
+{
+	int fd = inroot_open(root, path);
+	struct stat st;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && (st.st_uid == owner || st.st_uid == 0) &&
+		       !(st.st_mode & (S_IWGRP | S_IWOTH))))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int debugfile_open(const char *root, const char *build_id, uid_t owner)
 {
 	char path[512];
+	int fd = -1;
 
-	*d = (struct debugfile){ 0 };
 	if (strlen(build_id) < 4)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		if (i == 0 && !*root)
-			continue;
-		snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug",
-			 i ? "" : root, build_id, build_id + 2);
-		if (map_debug(d, path))
-			return true;
-	}
-	return false;
+		return -1;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+		 build_id + 2);
+	if (*root)
+		fd = open_of(root, path, owner);
+	return fd < 0 ? open_of("", path, owner) : fd;
 }
 
 void debugfile_close(struct debugfile *d)

@@ -2,6 +2,7 @@
 #ifndef SB_DEBUGFILE_H
 #define SB_DEBUGFILE_H
 
+#include <sys/types.h>
 #include "mapping.h"
 #include "view.h"
 
@@ -13,7 +14,6 @@ struct debugfile {
 	struct view view;
 	struct mapping map; /* of a file of its own */
 	bool packed;	    /* it was packed inside the file itself */
-	char path[512];
 };
 
 /*
@@ -27,8 +27,14 @@ enum unpacked {
 };
 enum unpacked debugfile_unpack(struct debugfile *d, struct view_range packed);
 
-/* Finds ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, then the same without ROOT. */
-bool debugfile_find(struct debugfile *d, const char *root, const char *build_id);
+/*
+ * Opens ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, or the same without ROOT; -1: there is none.
+ * All processes that map a file share what is known of it, and each has a root of its own: so a
+ * debug file counts only if root or the owner of the file owns it, and no other user can write it.
+ */
+int debugfile_open(const char *root, const char *build_id, uid_t owner);
+/* Maps that file; fd stays the caller's, and may be -1. */
+bool debugfile_take(struct debugfile *d, int fd);
 void debugfile_close(struct debugfile *d);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "demangle.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 /* libiberty.h, which it includes, declares basename() and asprintf() its own way. */
@@ -9,13 +10,63 @@
 #define HAVE_DECL_VASPRINTF 1
 #include <libiberty/demangle.h>
 
-/* The demangler's work can be exponential in the length of a hostile name. */
 #define NAME_MAX_LEN 16384
+/*
+ * Of the demangled form: a hostile name of a hundred bytes can stand for one that is too long for
+ * any machine, since each part may refer twice to the one before.
+ */
+#define SHOWN_MAX_LEN 65536
 
 bool demangle_is_mangled(const char *name)
 {
 	/* _Z: C++ and old Rust; _R: Rust. */
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+struct shown {
+	char *text;
+	size_t len, cap;
+	jmp_buf too_long;
+};
+
+/* The demangler has no way to stop early. It holds no memory but its stack when it calls this. */
+static void take(const char *text, size_t len, void *ctx)
+{
+	struct shown *s = ctx;
+
+	if (s->cap - s->len <= len) {
+		size_t cap = 2 * (s->len + len) + 256;
+		char *more = s->len + len < SHOWN_MAX_LEN ? realloc(s->text, cap) : NULL;
+
+		if (!more)
+			longjmp(s->too_long, 1);
+		s->text = more;
+		s->cap = cap;
+	}
+	memcpy(s->text + s->len, text, len);
+	s->len += len;
+	s->text[s->len] = '\0';
+}
+
+static bool demangle_into(struct shown *s, const char *mangled, int options)
+{
+	if (setjmp(s->too_long))
+		return false;
+	if (rust_demangle_callback(mangled, options, take, s))
+		return true;
+	s->len = 0;
+	return cplus_demangle_v3_callback(mangled, options, take, s);
+}
+
+/* As cplus_demangle() does, with a limit. */
+static char *demangle(const char *mangled, int options)
+{
+	struct shown s = { 0 };
+
+	if (demangle_into(&s, mangled, options))
+		return s.text;
+	free(s.text);
+	return NULL;
 }
 
 char *demangle_name(const char *name, enum demangle_form form)
@@ -32,9 +83,9 @@ char *demangle_name(const char *name, enum demangle_form form)
 	if (form == DEMANGLE_NO_RETURN)
 		options |= DMGL_RET_DROP;
 	if (!name[len])
-		return cplus_demangle(name, options);
+		return demangle(name, options);
 	plain = strndup(name, len);
-	out = plain ? cplus_demangle(plain, options) : NULL;
+	out = plain ? demangle(plain, options) : NULL;
 	free(plain);
 	return out;
 }

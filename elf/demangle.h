@@ -18,7 +18,7 @@ enum demangle_form {
 /* True if the name has a mangled form at all (the cheap test). */
 bool demangle_is_mangled(const char *name);
 
-/* To be freed; NULL if it is not mangled or damaged. A @VERSION at the end is ignored. */
+/* To be freed; NULL if it is not mangled, damaged or too long. A @VERSION at the end is ignored. */
 char *demangle_name(const char *name, enum demangle_form form);
 
 /*

@@ -53,12 +53,14 @@ static bool search_view(struct image *img, const struct view *v, struct budget_r
 	Elf *elf;
 	Dwarf *dw;
 
-	if (!has_lines(v) || mprotect(base, v->size, PROT_READ | PROT_WRITE))
+	if (!has_lines(v))
 		return false;
 	if (unpacked_size(v) > BUDGET_UNPACKED) {
-		img->flaw = "its debug sections unpack to more than 1024 MB";
+		img->flaw = image_flaw_debug;
 		return false;
 	}
+	if (mprotect(base, v->size, PROT_READ | PROT_WRITE))
+		return false;
 	elf_version(EV_CURRENT);
 	elf = elf_memory(base, v->size);
 	dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
@@ -76,7 +78,7 @@ bool dwarf_units(struct image *img, struct budget_run *run, dwarf_unit_fn *unit,
 	struct debugfile own = { 0 };
 	bool found = search_view(img, &img->view, run, unit, ctx);
 
-	if (!found && debugfile_find(&own, img->root, img->build_id)) {
+	if (!found && debugfile_take(&own, image_debug_fd(img))) {
 		found = search_view(img, &own.view, run, unit, ctx);
 		debugfile_close(&own);
 	}

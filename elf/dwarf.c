@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FILE:LINE to addresses, through libdw. */
 #include "dwarf-units.h"
-#include "symbol.h"
+#include "here.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -228,11 +228,11 @@ static int no_line(const struct line_search *s, bool has_dwarf, struct sb_err *e
 	return -SB_ENOSYMBOL;
 }
 
-char *symbol_holder(struct image *img, uint64_t start)
+char *here_holder(struct image *img, uint64_t start)
 {
 	char name[512];
 
-	if (!symbol_name_at(img, start, name, sizeof(name)))
+	if (!here_name_at(img, start, name, sizeof(name)))
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)start);
 	return strdup(name);
 }
@@ -253,7 +253,7 @@ static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err
 		*sym = (struct symbol){ .vaddr = start,
 					.size = end - start,
 					.offset = (uint32_t)(addr[i] - start),
-					.name = symbol_holder(s->img, start) };
+					.name = here_holder(s->img, start) };
 		out->count++;
 		if (!sym->name)
 			s->failed = true;
@@ -266,8 +266,8 @@ static int to_list(struct line_search *s, struct symbol_list *out, struct sb_err
 	return err_set(err, SB_ENOMEM, "no memory for the lines");
 }
 
-int symbol_find_line(struct image *img, const char *file, unsigned int line,
-		     struct symbol_list *out, struct sb_err *err)
+int here_find_line(struct image *img, const char *file, unsigned int line, struct symbol_list *out,
+		   struct sb_err *err)
 {
 	struct line_search s = { .img = img, .file = file, .line = line };
 	bool has_dwarf;

@@ -239,6 +239,69 @@ bool ehframe_entry(const struct ehframe *eh, uint32_t i, uint64_t *start, uint64
 	return true;
 }
 
+/* ---- the frame ---- */
+
+static uint64_t read_leb128(const uint8_t *p, size_t len, size_t *at, bool is_signed)
+{
+	uint64_t v = 0;
+	unsigned int shift = 0;
+	uint8_t byte = 0;
+
+	while (*at < len && shift < 64) {
+		byte = p[(*at)++];
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (!(byte & 0x80))
+			break;
+	}
+	if (is_signed && shift < 64 && (byte & 0x40))
+		v |= UINT64_MAX << shift;
+	return v;
+}
+
+/* p: a CIE that fde_encoding() has accepted. */
+static bool read_cie(const uint8_t *p, size_t len, struct ehframe_frame *f)
+{
+	const char *aug = (const char *)p + 5;
+	size_t at = 5 + strlen(aug) + 1, skip;
+
+	if (strchr(aug, 'S'))
+		return false;
+	f->code_align = read_leb128(p, len, &at, false);
+	f->data_align = (int64_t)read_leb128(p, len, &at, true);
+	if (p[4] == 1 && at < len)
+		f->ra = p[at++];
+	else
+		f->ra = read_leb128(p, len, &at, false);
+	skip = *aug == 'z' ? (size_t)read_leb128(p, len, &at, false) : 0;
+	if (at > len || skip > len - at)
+		return false;
+	f->cie = p + at + skip;
+	f->n_cie = len - at - skip;
+	return true;
+}
+
+bool ehframe_frame(const struct ehframe *eh, uint64_t vaddr, struct ehframe_frame *frame)
+{
+	uint32_t rank = ehframe_rank(eh, vaddr);
+	const uint8_t *p, *cie;
+	uint64_t body, unused, at;
+	size_t len;
+	struct fde f;
+
+	if (!rank)
+		return false;
+	at = table_value(eh, rank - 1, 1);
+	if (!read_fde(eh, at, &f) || vaddr < f.start || vaddr >= f.end ||
+	    !read_record(eh, at, &p, &body, &len) ||
+	    !read_record(eh, body - ld32(p), &cie, &unused, &len))
+		return false;
+	*frame = (struct ehframe_frame){
+		.start = f.start, .end = f.end, .insns = f.insns, .n_insns = f.n_insns
+	};
+	return read_cie(cie, len, frame);
+}
+
 uint32_t ehframe_rank(const struct ehframe *eh, uint64_t vaddr)
 {
 	uint32_t lo = 0, hi = eh->count;

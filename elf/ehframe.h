@@ -34,4 +34,17 @@ bool ehframe_begins_inside(const struct ehframe *eh, uint64_t vaddr);
 /* The entry around vaddr. */
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
+/* How to find the caller from within the entry around vaddr: two lists of instructions, of which
+ * the first applies to all of it. */
+struct ehframe_frame {
+	uint64_t start, end;
+	const uint8_t *cie, *insns;
+	size_t n_cie, n_insns; /* bytes */
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra; /* the register that stands for the return address */
+};
+/* False: there is none, or it is damaged, or a signal handler's return. */
+bool ehframe_frame(const struct ehframe *eh, uint64_t vaddr, struct ehframe_frame *frame);
+
 #endif

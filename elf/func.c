@@ -115,16 +115,18 @@ static size_t merge_aliases(struct image *img, struct image_func *func, size_t c
 	return n;
 }
 
-static void build(struct image *img)
+static image_index_fn *asked;
+
+void image_index_from(image_index_fn *from)
+{
+	asked = from;
+}
+
+static void build_here(struct image *img)
 {
 	struct collector c = { .img = img };
-	struct image_segment text;
 	struct image_func *less;
 
-	img->func_built = true;
-	if (!image_text(img, &text, 1))
-		return;
-	img->func_base = text.vaddr;
 	for (c.table = 0; c.table < TABLE_COUNT && !c.failed; c.table++) {
 		const struct symtab *tab = image_table(img, c.table);
 
@@ -141,6 +143,21 @@ static void build(struct image *img)
 	for (enum image_table t = 0; t < TABLE_COUNT; t++)
 		if (img->tab[t].count)
 			symtab_forget(&img->tab[t]);
+}
+
+/* By the reader, if there is one. */
+void image_index(struct image *img)
+{
+	struct image_segment text;
+
+	if (img->func_built)
+		return;
+	img->func_built = true;
+	if (!image_text(img, &text, 1))
+		return;
+	img->func_base = text.vaddr;
+	if (!asked || !asked(img))
+		build_here(img);
 }
 
 void image_func_free(struct image *img)
@@ -186,8 +203,7 @@ static size_t func_rank(struct image *img, uint64_t vaddr)
 {
 	size_t lo = 0, hi;
 
-	if (!img->func_built)
-		build(img);
+	image_index(img);
 	for (hi = img->func_count; lo < hi;) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -197,6 +213,21 @@ static size_t func_rank(struct image *img, uint64_t vaddr)
 			hi = mid;
 	}
 	return lo;
+}
+
+enum image_go image_go_function(struct image *img, uint64_t vaddr)
+{
+	const struct gotab *t;
+	const struct gotab_func *f;
+
+	if (!img->go)
+		return GO_UNKNOWN;
+	image_index(img); /* fills the table if the reader makes it */
+	t = image_gotab(img);
+	if (!t->count)
+		return GO_UNKNOWN;
+	f = gotab_at(t, vaddr);
+	return !f ? GO_NOT : f->assembly ? GO_ASSEMBLY : GO_COMPILED;
 }
 
 ptrdiff_t image_func_around(struct image *img, uint64_t vaddr)

@@ -282,23 +282,23 @@ static int tells(const struct ifunc_search *s, const uint8_t *p)
 static int table_tells(const struct ifunc_search *s, struct view_range r, bool last)
 {
 	size_t count = r.bytes ? r.size / sizeof(Elf64_Rela) : 0;
-	int said = -1;
+	int reply = -1;
 
-	for (size_t i = 0; i < count && said < 0; i++)
-		said = tells(s, r.bytes + (last ? count - 1 - i : i) * sizeof(Elf64_Rela));
-	return said;
+	for (size_t i = 0; i < count && reply < 0; i++)
+		reply = tells(s, r.bytes + (last ? count - 1 - i : i) * sizeof(Elf64_Rela));
+	return reply;
 }
 
 static int static_tells(const struct ifunc_search *s)
 {
 	const struct view *v = &s->in->img->view;
 	Elf64_Shdr sh;
-	int said = -1;
+	int reply = -1;
 
-	for (uint32_t i = 1; view_shdr(v, i, &sh) && said < 0; i++)
+	for (uint32_t i = 1; view_shdr(v, i, &sh) && reply < 0; i++)
 		if (sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
-			said = table_tells(s, view_section(v, &sh), true);
-	return said;
+			reply = table_tells(s, view_section(v, &sh), true);
+	return reply;
 }
 
 /* The first entry of the packed relative relocations is the address of a slot. */
@@ -322,16 +322,16 @@ static int relr_tells(const struct ifunc_search *s)
 static bool is_relocated(const struct ifunc_search *s)
 {
 	const struct image *img = s->in->img;
-	int said;
+	int reply;
 
 	if (!img->dynamic.bytes)
 		return static_tells(s) != 0;
-	said = table_tells(s, reloc_table(img, DT_JMPREL, DT_PLTRELSZ), true);
-	if (said < 0)
-		said = table_tells(s, reloc_table(img, DT_RELA, DT_RELASZ), true);
-	if (said < 0)
-		said = relr_tells(s);
-	return said != 0;
+	reply = table_tells(s, reloc_table(img, DT_JMPREL, DT_PLTRELSZ), true);
+	if (reply < 0)
+		reply = table_tells(s, reloc_table(img, DT_RELA, DT_RELASZ), true);
+	if (reply < 0)
+		reply = relr_tells(s);
+	return reply != 0;
 }
 
 static enum ifunc_state ask(struct ifunc_search *s, struct sb_err *err)

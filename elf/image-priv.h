@@ -31,6 +31,7 @@ struct image {
 	struct image *next;
 	unsigned int refs;
 	uint64_t dev, ino;
+	uid_t uid; /* the file's owner */
 	struct timespec mtime;
 	uint32_t map_dev; /* as /proc/PID/maps shows the file; map_ino 0: not looked up yet */
 	uint64_t map_ino;
@@ -54,6 +55,8 @@ struct image {
 	struct symtab tab[TABLE_COUNT];
 	struct names names[TABLE_COUNT]; /* built after many exact names have been searched */
 	unsigned int exact_asked;
+	int debug_fd; /* the separate debug file; -1: there is none, or not looked for yet */
+	bool debug_tried;
 	struct debugfile debug; /* owns the bytes of TABLE_EXTRA */
 	bool extra_tried;
 	struct gotab gotab; /* Go's; TABLE_EXTRA is made from it where there is no other source */
@@ -71,6 +74,17 @@ struct image {
 	uint64_t func_base;
 	bool func_built;
 };
+
+/* Opens a file by a descriptor, which stays the caller's; see image_get(). */
+int image_get_open(int fd, const char *name, const char *root, struct image **out,
+		   struct sb_err *err);
+/* Forgets all images, without a change to them: in a child with its own descriptors. */
+void images_abandon(void);
+/* image-debug.c: the separate debug file, opened at the first call; -1: there is none. */
+int image_debug_fd(struct image *img);
+
+/* Flaws that the reader finds, too. */
+extern const char image_flaw_packed[], image_flaw_debug[];
 
 /* True if vaddr lies in an executable segment's file-backed part. */
 bool image_in_text(const struct image *img, uint64_t vaddr);
@@ -92,7 +106,16 @@ ptrdiff_t image_func_around(struct image *img, uint64_t vaddr);
 
 /* The function's end: its size, or the next function's start, the segment's end at most. */
 uint64_t image_func_end(struct image *img, size_t i);
+/* Builds the index if need be: every query of func.c does. */
+void image_index(struct image *img);
 void image_func_free(struct image *img);
+
+/*
+ * Where the index comes from if not from this process: fills func and, for Go, gotab, or gives the
+ * image a flaw; func_base is set. False: this process builds it.
+ */
+typedef bool image_index_fn(struct image *img);
+void image_index_from(image_index_fn *from);
 
 /* Fills soname, interp, build_id, go, textrel, .dynsym from headers that were checked. */
 int image_describe(struct image *img, struct sb_err *err);

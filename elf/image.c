@@ -9,10 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "soname.h"
+#include "src/base/caps.h"
+#include "src/base/inroot.h"
 
 static struct image *images;
 
 /* ---- open and share ---- */
+
+void images_abandon(void)
+{
+	images = NULL;
+}
 
 static bool is_same_file(const struct image *img, const struct stat *st)
 {
@@ -56,6 +63,8 @@ static void image_free(struct image *img)
 	mapping_close(&img->map);
 	if (img->fd >= 0)
 		close(img->fd);
+	if (img->debug_fd >= 0)
+		close(img->debug_fd);
 	free(img->load);
 	free(img->root);
 	free(img->name);
@@ -143,6 +152,7 @@ static int map_file(struct image *img, int fd, const struct stat *st, struct sb_
 		return err_sys(err, SB_EFILE, "%s: cannot map it", img->name);
 	img->dev = st->st_dev;
 	img->ino = st->st_ino;
+	img->uid = st->st_uid;
 	img->mtime = st->st_mtim;
 	return view_open(&img->view, img->map.base, img->map.size, img->name, err);
 }
@@ -156,6 +166,7 @@ static int image_new(int fd, const struct stat *st, const char *name, const char
 	if (!img)
 		return err_set(err, SB_ENOMEM, "%s: no memory", name);
 	img->refs = 1;
+	img->debug_fd = -1;
 	img->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	img->name = strdup(name);
 	img->root = strdup(root);
@@ -178,8 +189,8 @@ static int image_new(int fd, const struct stat *st, const char *name, const char
 	return 0;
 }
 
-static int get_by_fd(int fd, const char *name, const char *root, struct image **out,
-		     struct sb_err *err)
+int image_get_open(int fd, const char *name, const char *root, struct image **out,
+		   struct sb_err *err)
 {
 	struct stat st;
 
@@ -192,67 +203,64 @@ static int get_by_fd(int fd, const char *name, const char *root, struct image **
 	return 0;
 }
 
-/*
- * Opens regular files only: opening a device that a process has mapped can have effects.
- * O_NONBLOCK: a path may have become a FIFO since the stat.
- */
-static int open_regular(const char *path)
+static int take_open(int fd, const char *name, const char *root, struct image **out,
+		     struct sb_err *err)
 {
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return -1;
-	if (!S_ISREG(st.st_mode)) {
-		errno = ENOEXEC;
-		return -1;
-	}
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
-static int get_by_path(const char *path, const char *name, const char *root, struct image **out,
-		       struct sb_err *err)
-{
-	int fd = open_regular(path), ret;
+	int ret;
 
 	*out = NULL;
 	if (fd < 0 && errno == ENOEXEC)
 		return err_set(err, SB_ENOELF, "%s: not a regular file", name);
 	if (fd < 0)
 		return err_sys(err, SB_EFILE, "%s", name);
-	ret = get_by_fd(fd, name, root, out, err);
+	ret = image_get_open(fd, name, root, out, err);
 	close(fd);
 	return ret;
 }
 
 int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err)
 {
-	return get_by_path(open_path, name, "", out, err);
+	return take_open(inroot_open("", open_path), name, "", out, err);
+}
+
+int image_of_exe(pid_t pid, struct image **out, struct sb_err *err)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
+	return take_open(inroot_open(INROOT_PROC, path), path, "", out, err);
+}
+
+/* Always the mapped file itself, but only for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
+static const char *map_file_path(pid_t pid, const struct map_entry *map, char *path, size_t size)
+{
+	snprintf(path, size, "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
+		 (unsigned long)map->end);
+	return path;
 }
 
 /*
  * Overlay and btrfs show other numbers in maps than in stat(): there only the path identifies it.
  */
-static bool is_mapped_inode(const char *path, const struct map_entry *map)
+static bool is_mapped_inode(int fd, const struct map_entry *map)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && (st.st_ino == map->inode || !map->deleted);
+	return fd >= 0 && fstat(fd, &st) == 0 && (st.st_ino == map->inode || !map->deleted);
 }
 
-/* The path by which sbinject reaches a mapped file; root: the process's. */
-static int path_of_map(pid_t pid, const char *root, const struct map_entry *map, char *path,
-		       size_t size, struct sb_err *err)
+static int open_by_path(pid_t pid, const char *root, const struct map_entry *map, int *fd,
+			struct sb_err *err)
 {
-	/* Always the mapped file itself, but only for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
-	snprintf(path, size, "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)map->start,
-		 (unsigned long)map->end);
-	if (access(path, R_OK) == 0)
-		return 0;
-	snprintf(path, size, "%s%s", root, map->path);
 	if (map->path[0] != '/')
 		return err_set(err, SB_EFILE, "%s: not a file", map->path);
-	if (is_mapped_inode(path, map))
+	*fd = inroot_open(root, map->path);
+	if (*fd < 0 && errno != ENOENT)
 		return 0;
+	if (is_mapped_inode(*fd, map))
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
 	err_set(err, SB_EFILE, "%s was deleted or replaced since it was loaded", map->path);
 	if (err && err->code == SB_EFILE)
 		err_hint(err, "root can still read it through /proc/%d/map_files", pid);
@@ -261,26 +269,34 @@ static int path_of_map(pid_t pid, const char *root, const struct map_entry *map,
 
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err)
 {
-	char root[32], path[4096 + 64];
-	int ret;
+	char root[32], path[64];
+	int fd, ret = 0;
 
 	*out = NULL;
 	pid = maps_face(pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	ret = path_of_map(pid, root, map, path, sizeof(path), err);
-	return ret < 0 ? ret : get_by_path(path, map->path, root, out, err);
+	fd = inroot_open(INROOT_PROC, map_file_path(pid, map, path, sizeof(path)));
+	if (fd < 0 && errno != ENOEXEC)
+		ret = open_by_path(pid, root, map, &fd, err);
+	return ret < 0 ? ret : take_open(fd, map->path, root, out, err);
 }
 
 const char *image_soname_of_map(pid_t pid, const struct map_entry *map)
 {
-	char root[32], path[4096 + 64];
+	char root[32], path[64];
 	struct stat st;
+	int fd;
+	bool ok;
 
 	pid = maps_face(pid);
+	if (CAPS(stat(map_file_path(pid, map, path, sizeof(path)), &st)) == 0)
+		return soname_known(&st);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	if (path_of_map(pid, root, map, path, sizeof(path), NULL) < 0 || stat(path, &st) < 0)
-		return NULL;
-	return soname_known(&st);
+	fd = map->path[0] == '/' ? inroot_find(root, map->path) : -1;
+	ok = is_mapped_inode(fd, map) && fstat(fd, &st) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok ? soname_known(&st) : NULL;
 }
 
 /* ---- the file itself ---- */
@@ -356,17 +372,6 @@ bool image_is_pic(const struct image *img)
 bool image_is_go(const struct image *img)
 {
 	return img->go;
-}
-
-enum image_go image_go_function(struct image *img, uint64_t vaddr)
-{
-	const struct gotab *t = img->go ? image_gotab(img) : NULL;
-	const struct gotab_func *f;
-
-	if (!t || !t->count)
-		return GO_UNKNOWN;
-	f = gotab_at(t, vaddr);
-	return !f ? GO_NOT : f->assembly ? GO_ASSEMBLY : GO_COMPILED;
 }
 
 uint64_t image_entry(const struct image *img)

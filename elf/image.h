@@ -34,8 +34,9 @@ struct image_segment {
  * SB_ENOELF (not ELF, 32-bit, another machine, truncated, damaged tables).
  */
 int image_get(const char *open_path, const char *name, struct image **out, struct sb_err *err);
-struct image *image_ref(struct image *img); /* one more holder */
-void image_put(struct image *img);	    /* NULL is harmless */
+int image_of_exe(pid_t pid, struct image **out, struct sb_err *err); /* what a process runs */
+struct image *image_ref(struct image *img);			     /* one more holder */
+void image_put(struct image *img);				     /* NULL is harmless */
 
 /*
  * The image behind a mapped file of a process, deleted or replaced files included
@@ -99,7 +100,7 @@ const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avai
 
 /*
  * Is `from` inside a copy of an inlined function that begins at entry? Of the copies that
- * symbol_find_inlined() has found.
+ * symbol_find_everywhere() has found.
  */
 bool image_inlined_from(const struct image *img, uint64_t entry, uint64_t from);
 /* Of these: does the copy begin at other places, too, or is its begin unknown? */

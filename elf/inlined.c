@@ -3,7 +3,7 @@
 #include "demangle.h"
 #include "dwarf-units.h"
 #include "match.h"
-#include "symbol.h"
+#include "here.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -231,7 +231,7 @@ static bool search(struct inline_search *s)
 	return has_dwarf;
 }
 
-size_t symbol_count_inlined(struct image *img, const char *name)
+size_t here_count_inlined(struct image *img, const char *name)
 {
 	struct inline_search s = { .img = img, .name = name, .literal = true, .counts = true };
 
@@ -311,7 +311,7 @@ static int to_list(struct inline_search *s, struct symbol_list *out)
 		*sym = (struct symbol){ .vaddr = start,
 					.size = end - start,
 					.offset = (uint32_t)(at - start),
-					.name = symbol_holder(s->img, start) };
+					.name = here_holder(s->img, start) };
 		out->count++;
 		s->failed |= !sym->name;
 	}
@@ -323,7 +323,7 @@ static int to_list(struct inline_search *s, struct symbol_list *out)
 	return -1;
 }
 
-int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
+static int find_inlined(struct image *img, const char *name, unsigned int flags,
 			struct symbol_list *out, struct sb_err *err)
 {
 	struct inline_search s = { .img = img, .name = name, .literal = flags & SYMBOL_LITERAL };
@@ -348,14 +348,14 @@ int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
 	return ret;
 }
 
-int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
-			   struct symbol_list *list, struct sb_err *err)
+int here_find_everywhere(struct image *img, const char *name, unsigned int flags,
+			 struct symbol_list *list, struct sb_err *err)
 {
 	struct symbol_list itself;
-	int ret = symbol_find_inlined(img, name, flags, list, err);
+	int ret = find_inlined(img, name, flags, list, err);
 	struct symbol *all;
 
-	if (symbol_find(img, name, flags, &itself, NULL) < 0)
+	if (here_find(img, name, flags, &itself, NULL) < 0)
 		return ret;
 	if (ret < 0) {
 		*list = itself;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "module.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "src/base/caps.h"
+#include "src/base/inroot.h"
 
 /* What to search for. */
 struct wanted {
@@ -27,23 +26,15 @@ const char *module_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/*
- * stat() of a path as the target sees it. Without RESOLVE_IN_ROOT an absolute symbolic link in the
- * target's tree (/etc/alternatives) would lead into sbinject's.
- */
+/* stat() of a path as the target sees it. */
 static bool stat_in_root(pid_t pid, const char *path, struct stat *st)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	char root[32];
-	int dir, fd;
+	int fd;
 	bool ok;
 
 	snprintf(root, sizeof(root), "/proc/%d/root", maps_face(pid));
-	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return false;
-	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	close(dir);
+	fd = inroot_find(root, path);
 	if (fd < 0)
 		return false;
 	ok = fstat(fd, st) == 0;
@@ -76,11 +67,11 @@ static void wanted_exe(struct wanted *w)
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%d/exe", maps_face(w->space->pid));
-	n = readlink(link, w->exe, sizeof(w->exe) - 1);
+	n = CAPS(readlink(link, w->exe, sizeof(w->exe) - 1));
 	w->exe[n > 0 ? n : 0] = '\0';
 	if (n > (ssize_t)sizeof(gone) && !strcmp(w->exe + n - (sizeof(gone) - 1), gone))
 		w->exe[n - (ssize_t)(sizeof(gone) - 1)] = '\0';
-	w->has_file = stat(link, &w->file) == 0;
+	w->has_file = CAPS(stat(link, &w->file)) == 0;
 }
 
 static void wanted_init(struct wanted *w, const struct module_space *space, const char *pattern)

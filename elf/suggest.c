@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Near names for an error's hint. It runs once, on the way to an error: clarity over speed. */
 #include "demangle.h"
+#include "here.h"
 #include "image-priv.h"
 #include "suggest.h"
-#include "symbol.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* The state of one walk over the tables of an image. */
 struct walk {
-	struct suggester near;
+	struct suggester *near;
 	const struct image *img;
 	bool demangle;
 };
@@ -107,13 +107,13 @@ static bool consider(void *ctx, const struct symtab *tab, uint32_t i, const Elf6
 	if (!image_is_function(w->img, sym, false))
 		return true;
 	if (!w->demangle) {
-		suggest_offer(&w->near, name, strcspn(name, "@"));
+		suggest_offer(w->near, name, strcspn(name, "@"));
 		return true;
 	}
 	text = demangle_name(name, DEMANGLE_NO_RETURN);
 	if (text) {
 		demangle_cut_parameters(text);
-		suggest_offer(&w->near, text, strlen(text));
+		suggest_offer(w->near, text, strlen(text));
 	}
 	free(text);
 	return true;
@@ -186,18 +186,17 @@ bool suggest_init(struct suggester *s, const char *name, size_t len)
 	return len && len <= SUGGEST_LENGTH;
 }
 
-void symbol_suggest(struct image *const *img, size_t n, const char *name, char *buf, size_t size)
+bool suggest_name(struct suggester *s, const char *name)
 {
-	struct walk w = { .img = NULL };
+	return suggest_init(s, name, strcspn(name, "@+(")) && !strpbrk(name, "*?");
+}
+
+void here_suggest(struct image *img, struct suggester *near)
+{
+	struct walk w = { .near = near, .demangle = strstr(near->name, "::") };
 	char word[64] = "";
 
-	if (size)
-		*buf = '\0';
-	if (size < 2 || !suggest_init(&w.near, name, strcspn(name, "@+(")) || strpbrk(name, "*?"))
-		return;
-	w.demangle = strstr(name, "::");
-	longest_word(name, word, sizeof(word));
-	for (size_t i = 0; i < n && (*word || !w.demangle); i++)
-		consider_all(&w, img[i], w.demangle ? word : NULL);
-	suggest_print(&w.near, buf, size);
+	longest_word(near->name, word, sizeof(word));
+	if (*word || !w.demangle)
+		consider_all(&w, img, w.demangle ? word : NULL);
 }

@@ -25,6 +25,8 @@ struct suggester {
 
 /* name is kept, not copied. False where it is empty or too long: then nothing is near. */
 bool suggest_init(struct suggester *s, const char *name, size_t len);
+/* The same for a symbol as the user writes it; false for a pattern, too. */
+bool suggest_name(struct suggester *s, const char *name);
 void suggest_offer(struct suggester *s, const char *text, size_t len);
 
 /* "did you mean 'a', 'b'?" or "" into buf (size at least 1). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol.h"
 #include "demangle.h"
+#include "here.h"
 #include "match.h"
 
 #include <stdio.h>
@@ -243,7 +244,8 @@ static bool other_versions(struct image *img, const char *name, char *buf, size_
 
 static int not_found(struct image *img, const struct request *r, bool saw_data, struct sb_err *err)
 {
-	char near[256];
+	struct suggester s;
+	char near[256] = "";
 
 	if (saw_data)
 		return err_set(err, SB_ENOTFUNC, "'%s' of %s is data, not a function", r->name,
@@ -257,7 +259,8 @@ static int not_found(struct image *img, const struct request *r, bool saw_data, 
 			r->version.name ? "@" : "", r->version.name ? r->version.name : "");
 	if (r->version.name && other_versions(img, r->name, near, sizeof(near)))
 		err_hint(err, "'%s' is there as version %s", r->name, near);
-	else if (symbol_suggest(&img, 1, r->name, near, sizeof(near)), *near)
+	else if (suggest_name(&s, r->name) &&
+		 (here_suggest(img, &s), suggest_print(&s, near, sizeof(near)), *near))
 		err_hint(err, "%s", near);
 	else if (!image_table(img, TABLE_SYMTAB) && !image_table(img, TABLE_EXTRA))
 		err_hint(err, "it is stripped, only what it exports has a name: install its debug "
@@ -320,7 +323,7 @@ static int find_by_address(struct image *img, uint64_t vaddr, struct symbol_list
 	image_function_at(img, vaddr, &start, &end);
 	if (vaddr - start > UINT32_MAX)
 		start = end = vaddr;
-	if (!symbol_name_at(img, start, name, sizeof(name)))
+	if (!here_name_at(img, start, name, sizeof(name)))
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)start);
 	ret = list_init(out, img, 1, err);
 	if (ret)
@@ -336,8 +339,8 @@ static int find_by_address(struct image *img, uint64_t vaddr, struct symbol_list
 	return no_memory(err);
 }
 
-int symbol_find(struct image *img, const char *pattern, unsigned int flags, struct symbol_list *out,
-		struct sb_err *err)
+int here_find(struct image *img, const char *pattern, unsigned int flags, struct symbol_list *out,
+	      struct sb_err *err)
 {
 	struct request r;
 	uint64_t vaddr;
@@ -386,7 +389,7 @@ char *symbol_shown(const char *symbol)
 	return shown ? shown : strdup(symbol);
 }
 
-bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size)
+bool here_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size)
 {
 	ptrdiff_t i = image_in_text(img, vaddr) ? image_func_around(img, vaddr) : -1;
 	const struct symtab *tab;

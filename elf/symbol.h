@@ -5,8 +5,9 @@
 #include "image.h"
 
 /*
- * Names to addresses within one image. Both symbol tables are searched (.symtab, .dynsym), and for
- * stripped files .gnu_debugdata and the separate debug file found by build-id.
+ * Names to addresses within one image; the reader (reader.h) searches. Both symbol tables are
+ * searched (.symtab, .dynsym), and for stripped files .gnu_debugdata and the separate debug file
+ * found by build-id.
  *
  * Pattern: a plain name, `name@VERSION` or `name@@VERSION`, a C++ or Rust demangled name with or
  * without its parameter list, `SYMBOL+0xOFF`, `0xADDR`; tried exactly first, then as a glob over
@@ -61,23 +62,33 @@ int symbol_find_line(struct image *img, const char *file, unsigned int line,
 		     struct symbol_list *out, struct sb_err *err);
 
 /*
- * Where the compiler inlined functions of that name (exact, a glob, mangled or not), from DWARF;
- * the name of each result is that of the function around it. SB_ENOSYMBOL: nowhere, or there is no
- * DWARF. symbol_count_inlined(): the number of copies that an exact name has.
+ * Functions of that name (exact, a glob, mangled or not) and where the compiler inlined them, from
+ * DWARF; the name of each copy is that of the function around it. SB_ENOSYMBOL: neither, or there
+ * is no DWARF. symbol_count_inlined(): the number of copies that an exact name has.
  */
-int symbol_find_inlined(struct image *img, const char *name, unsigned int flags,
-			struct symbol_list *out, struct sb_err *err);
-/* The function itself, where it exists, and its copies. */
 int symbol_find_everywhere(struct image *img, const char *name, unsigned int flags,
 			   struct symbol_list *list, struct sb_err *err);
 size_t symbol_count_inlined(struct image *img, const char *name);
 void symbol_hint_inlined(size_t n, struct sb_err *err); /* writes the remedy for n copies */
+
+/*
+ * The arguments of the C or C++ function at vaddr, of that symbol's name, from DWARF: words as
+ * arg= takes them behind its '=', "fd:1:i32 buf:2:ptr", for those in integer registers. Where some
+ * are left out, a newline and the reason for the first one follow. To be freed, and to be checked
+ * as what a user typed: the file decides it. SB_ENOSYMBOL: not known; `what` ends "...: ".
+ */
+int symbol_arguments(struct image *img, uint64_t vaddr, const char *name, char **text,
+		     struct sb_err *err);
 
 /* The name of the function that begins at start, else its address; to be freed. */
 char *symbol_holder(struct image *img, uint64_t start);
 
 /* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
+
+/* The data object of the file's own tables around vaddr, as "name" or "name+0xOFF"; to be freed.
+ * NULL: none. Reads all symbols. */
+char *symbol_object(struct image *img, uint64_t vaddr);
 
 /*
  * Is a name one of the versions of a function (a name or a glob)? Its own name, and that with

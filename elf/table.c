@@ -53,7 +53,7 @@ static void open_extra(struct image *img)
 	struct symtab *tab = &img->tab[TABLE_EXTRA];
 	Elf64_Shdr sh;
 
-	if (debugfile_find(&img->debug, img->root, img->build_id)) {
+	if (debugfile_take(&img->debug, image_debug_fd(img))) {
 		if (table_from_debug(tab, &img->debug)) {
 			tab->mapped = true;
 			return;
@@ -67,8 +67,7 @@ static void open_extra(struct image *img)
 		table_from_debug(tab, &img->debug);
 		break;
 	case UNPACK_TOO_MUCH:
-		img->flaw = "its .gnu_debugdata unpacks to more than 256 MB, or takes longer than "
-			    "10 s to unpack";
+		img->flaw = image_flaw_packed;
 		break;
 	default:
 		break;

@@ -2,17 +2,15 @@
 /*
  * Mini debug info (.gnu_debugdata, xz) is unpacked in a child: its size is known only afterwards,
  * and input that makes the unpacker fail or run for ever harms no other process. The child drops
- * its privileges first, and passes the bytes through a file in memory.
+ * its privileges first, and passes the bytes through a file in memory. The reader, which has none,
+ * unpacks by itself.
  */
 #include "debugfile.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,12 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "budget.h"
+#include "src/base/confine.h"
 
 #define PACKED_MAX   (64u << 20)
 #define UNPACKED_MAX (256u << 20) /* real ones are below 10 MB */
 #define WORK_MAX     (64u << 20)  /* of the unpacker itself */
 
-enum { IN = 3, OUT = 4, NOBODY = 65534 };
+enum { IN = 3, OUT = 4 };
 enum { EXIT_DAMAGED = 10, EXIT_TOO_MUCH }; /* another allocator's failure exits with 1 */
 
 static bool write_all(int fd, const uint8_t *p, size_t len)
@@ -42,52 +41,6 @@ static bool write_all(int fd, const uint8_t *p, size_t len)
 	return true;
 }
 
-/*
- * Bytes of ordinary memory (data segments) that the process has now; *resident: of all resident
- * pages.
- */
-static uint64_t data_size(uint64_t *resident)
-{
-	unsigned long pages = 0, rss = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f && fscanf(f, "%*u %lu %*u %*u %*u %lu", &rss, &pages) != 2)
-		pages = rss = 0;
-	if (f)
-		fclose(f);
-	*resident = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void limit(int what, uint64_t most)
-{
-	struct rlimit old, new = { most, most };
-
-	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < most)
-		new.rlim_cur = new.rlim_max = old.rlim_max;
-	setrlimit((__rlimit_resource_t)what, &new);
-}
-
-/*
- * In a user namespace there may be no other ids to take; the remaining rights are no more than its
- * own.
- */
-static void drop_privileges(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { 0 };
-
-	if (geteuid() == 0) {
-		int left = setgroups(0, NULL);
-
-		left += setresgid(NOBODY, NOBODY, NOBODY);
-		left += setresuid(NOBODY, NOBODY, NOBODY);
-		(void)left;
-	}
-	syscall(SYS_capset, &header, none);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
-
 /* Closes all of sbinject's descriptors in the child except the two files. */
 static bool confine(int in, int out)
 {
@@ -96,49 +49,65 @@ static bool confine(int in, int out)
 	if (in < 0 || out < 0 || dup2(in, IN) < 0 || dup2(out, OUT) < 0 ||
 	    syscall(SYS_close_range, OUT + 1, ~0u, 0) < 0)
 		return false;
-	limit(RLIMIT_CPU, BUDGET_SECONDS);
-	limit(RLIMIT_CORE, 0);
-	drop_privileges();
+	confine_limit(RLIMIT_CPU, BUDGET_SECONDS);
+	confine_limit(RLIMIT_CORE, 0);
+	confine_rights();
 	return true;
 }
 
-/* libdw unpacks a compressed ELF file from a descriptor, so no library for xz has to be linked. */
-static int unpack(int in, int out)
+static uint64_t most_resident(void)
 {
-	uint64_t resident, had = data_size(&resident);
 	struct rusage used;
+
+	return getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_maxrss * 1024 : 0;
+}
+
+/* libdw unpacks a compressed ELF file from a descriptor, so no library for xz has to be linked. */
+static int unpack(int in, int out, uint64_t resident)
+{
+	uint64_t before = most_resident(), after;
 	size_t size = 0;
 	char *base = NULL;
 	Elf *elf;
+	int status;
+
+	elf_version(EV_CURRENT);
+	elf = dwelf_elf_begin(in);
+	if (elf)
+		base = elf_rawfile(elf, &size);
+	after = most_resident();
+	if (!base) /* no memory, or another reason? */
+		status = after > before && after > resident + UNPACKED_MAX / 2 ? EXIT_TOO_MUCH :
+										 EXIT_DAMAGED;
+	else if (size > UNPACKED_MAX)
+		status = EXIT_TOO_MUCH;
+	else
+		status = write_all(out, (const uint8_t *)base, size) ? 0 : EXIT_DAMAGED;
+	elf_end(elf);
+	return status;
+}
+
+static int child(int in, int out)
+{
+	uint64_t resident, had = confine_data_size(&resident);
 
 	if (!confine(in, out))
 		return EXIT_DAMAGED;
-	limit(RLIMIT_DATA, had + UNPACKED_MAX + WORK_MAX);
-	elf_version(EV_CURRENT);
-	elf = dwelf_elf_begin(IN);
-	if (elf)
-		base = elf_rawfile(elf, &size);
-	if (!base) /* no memory, or another reason? */
-		return getrusage(RUSAGE_SELF, &used) == 0 && (uint64_t)used.ru_maxrss * 1024 >
-								     resident + UNPACKED_MAX / 2 ?
-			       EXIT_TOO_MUCH :
-			       EXIT_DAMAGED;
-	if (size > UNPACKED_MAX)
-		return EXIT_TOO_MUCH;
-	return write_all(OUT, (const uint8_t *)base, size) ? 0 : EXIT_DAMAGED;
+	confine_limit(RLIMIT_DATA, had + UNPACKED_MAX + WORK_MAX);
+	return unpack(IN, OUT, resident);
 }
 
 /* Its exit status, or -1 where it did not end by itself in time. */
-static int await(pid_t child)
+static int await(pid_t pid)
 {
-	struct pollfd fd = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	struct pollfd fd = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 	int status = 0;
 
 	if (fd.fd < 0 || poll(&fd, 1, BUDGET_SECONDS * 1000) != 1)
-		kill(child, SIGKILL);
+		kill(pid, SIGKILL);
 	if (fd.fd >= 0)
 		close(fd.fd);
-	if (waitpid(child, &status, __WALL) != child || !WIFEXITED(status))
+	if (waitpid(pid, &status, __WALL) != pid || !WIFEXITED(status))
 		return -1;
 	return WEXITSTATUS(status);
 }
@@ -146,20 +115,25 @@ static int await(pid_t child)
 static int run(struct view_range packed, int in, int out)
 {
 	sigset_t chld, mask;
-	pid_t child;
+	uint64_t resident;
+	pid_t pid;
 	int status;
 
 	if (!write_all(in, packed.bytes, packed.size) || lseek(in, 0, SEEK_SET) < 0)
 		return EXIT_DAMAGED;
+	if (confine_is_done()) {
+		confine_data_size(&resident);
+		return unpack(in, out, resident);
+	}
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, &mask);
-	child = fork();
-	if (child == 0) {
+	pid = fork();
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(unpack(in, out));
+		_exit(child(in, out));
 	}
-	status = child < 0 ? EXIT_DAMAGED : await(child);
+	status = pid < 0 ? EXIT_DAMAGED : await(pid);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return status;
 }

@@ -68,7 +68,7 @@ static const struct {
 } classes[] = {
 	{ SYS_restart_syscall, EVIDENCE_RESTARTED },
 	{ SYS_futex, EVIDENCE_STATE_FUTEX },
-	{ SYS_futex_waitv, EVIDENCE_STATE_FUTEX },
+	{ SYS_futex_waitv, EVIDENCE_SEVERAL },
 	{ SYS_futex_wait, EVIDENCE_STATE_FUTEX },
 	{ SYS_nanosleep, EVIDENCE_STATE_SLEEP },
 	{ SYS_clock_nanosleep, EVIDENCE_STATE_SLEEP },

@@ -4,8 +4,8 @@
 
 #include "evidence/bpf/evidence-abi.h"
 
-/* What a thread that sleeps in a system call waits for: an EVIDENCE_STATE_ or EVIDENCE_BY_FILE, of
- * each number; of the architecture that this is built for. */
+/* What a thread that sleeps in a system call waits for: an EVIDENCE_STATE_ or one of those that
+ * take a look, of each number; of the architecture that this is built for. */
 void evidence_classes(__u8 class_of[EVIDENCE_CALLS]);
 
 #endif

@@ -68,7 +68,13 @@ const struct sb_err *evidence_limit(const struct evidence *e)
 
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter)
 {
-	return e->bpf || evidence_proc_knows(counter) ? NULL : e->why.what;
+	bool io = counter >= EVIDENCE_READ_CALLS && counter <= EVIDENCE_DISK_WRITE_BYTES;
+
+	if (e->bpf)
+		return evidence_bpf_unknown(e->bpf, counter);
+	if (evidence_proc_knows(counter))
+		return NULL;
+	return io ? "the kernel does not count it" : e->why.what;
 }
 
 uint64_t evidence_opened_ns(const struct evidence *e)
@@ -88,4 +94,9 @@ void evidence_take(struct evidence *e, struct evidence_reading *r)
 		evidence_bpf_take(e->bpf, r);
 	else
 		evidence_proc_take(e->proc, r);
+}
+
+bool evidence_stack(const struct evidence *e, size_t number, struct evidence_stack_copy *out)
+{
+	return e->bpf && evidence_bpf_stack(e->bpf, number, out);
 }

@@ -15,7 +15,8 @@
  *
  * There are two ways to know. A BPF program at the scheduler's switches and wakeups (bpf/) knows
  * everything below and follows forks; it needs root. Without it, /proc has the time on a processor,
- * the time in the run queue, switches and page faults; the rest is unknown, with the reason.
+ * the time in the run queue, switches, page faults, calls and bytes; the rest is unknown, with the
+ * reason.
  *
  * Counters begin at 0 when a process is added, and those of a reading never fall: threads that have
  * ended stay in the sum.
@@ -38,12 +39,40 @@ enum evidence_counter {
 	EVIDENCE_MIGRATIONS,
 	EVIDENCE_FAULTS_MINOR,
 	EVIDENCE_FAULTS_MAJOR,
+	EVIDENCE_READ_CALLS,
+	EVIDENCE_WRITE_CALLS,
+	EVIDENCE_READ_BYTES,
+	EVIDENCE_WRITE_BYTES,
+	EVIDENCE_DISK_READ_BYTES,
+	EVIDENCE_DISK_WRITE_BYTES,
+	/* Of sockets, by the calls of the threads. */
+	EVIDENCE_TCP_CONNECTS,
+	EVIDENCE_TCP_ACCEPTS,
+	EVIDENCE_TCP_BYTES_SENT,
+	EVIDENCE_TCP_BYTES_RECEIVED,
+	EVIDENCE_TCP_SEGMENTS_SENT,
+	EVIDENCE_TCP_SEGMENTS_RECEIVED,
+	EVIDENCE_TCP_RETRANSMISSIONS,
+	EVIDENCE_TCP_RTT,
+	EVIDENCE_TCP_RTT_SAMPLES,
+	EVIDENCE_UDP_BYTES_SENT,
+	EVIDENCE_UDP_BYTES_RECEIVED,
+	EVIDENCE_UDP_PACKETS_SENT,
+	EVIDENCE_UDP_PACKETS_RECEIVED,
 	EVIDENCE_COUNTERS,
 };
 
 /* Groups of counters, as options name them: time, waits, switches (and what goes with them),
- * faults. */
-enum evidence_group { GROUP_TIME, GROUP_WAITS, GROUP_SWITCHES, GROUP_FAULTS, GROUP_COUNT };
+ * faults, io (calls and bytes), network (connections, bytes, segments). */
+enum evidence_group {
+	GROUP_TIME,
+	GROUP_WAITS,
+	GROUP_SWITCHES,
+	GROUP_FAULTS,
+	GROUP_IO,
+	GROUP_NETWORK,
+	GROUP_COUNT,
+};
 extern const char *const evidence_groups[GROUP_COUNT];
 
 /* A counter as documents name it: "futex_ns", "switches_voluntary". */
@@ -62,12 +91,40 @@ void evidence_values_add(struct evidence_values *to, const struct evidence_value
 /* to - from; 0 where a counter fell. */
 void evidence_values_take(struct evidence_values *to, const struct evidence_values *from);
 
+/*
+ * The waits for one futex. The number of an address is that of its place in a reading, the same in
+ * all readings. Number 0 has the waits for all addresses that are not distinguished: those that
+ * come after the first 4095, and those of futex_waitv(2).
+ */
+struct evidence_futex {
+	uint64_t addr; /* 0: of number 0 */
+	pid_t pid;     /* whose address it is; 0: it has no number here */
+	uint64_t ns, waits;
+};
+
+/* A thread's part of it, of the last addresses that the thread waited for. */
+struct evidence_futex_part {
+	uint32_t number;
+	uint64_t ns, waits; /* both 0: unused */
+};
+enum { EVIDENCE_FUTEX_PARTS = 8 };
+
+/* How a thread came to wait for an address, at the wait that was looked at last: its registers and
+ * the memory from its stack pointer on. */
+struct evidence_stack_copy {
+	uint32_t version; /* another one: of another wait */
+	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
+	uint8_t bytes[1024];
+	size_t size;
+};
+
 struct evidence_thread {
 	pid_t pid, tid;	   /* as sbinject sees them; 0: it has no number here */
 	uint64_t began_ns; /* with tid, tells apart threads of one number */
 	uint64_t t_ns;	   /* when it was read */
 	uint64_t span_ns;  /* how long it has been watched */
 	struct evidence_values values;
+	struct evidence_futex_part futex[EVIDENCE_FUTEX_PARTS];
 };
 
 struct evidence_reading {
@@ -75,6 +132,9 @@ struct evidence_reading {
 	struct evidence_thread *thread;
 	size_t n_threads;
 	struct evidence_values sum; /* of these and of all that have ended */
+	/* By number; they add up to the time and the waits for futexes in `sum`. None of /proc. */
+	struct evidence_futex *futex;
+	size_t n_futexes;
 };
 
 struct evidence;
@@ -103,6 +163,9 @@ uint64_t evidence_lost(const struct evidence *e);
 
 void evidence_take(struct evidence *e, struct evidence_reading *r);
 void evidence_reading_free(struct evidence_reading *r);
+
+/* False: none was kept of this number, or it changed at each try to read it. x86_64 only. */
+bool evidence_stack(const struct evidence *e, size_t number, struct evidence_stack_copy *out);
 
 /* The same thread in another reading; NULL: it is not there. */
 const struct evidence_thread *evidence_find(const struct evidence_reading *r,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "now.h"
 #include "src/base/must.h"
 
@@ -26,6 +27,16 @@ struct evidence_proc {
 	uint64_t n_ended;
 };
 
+/* Kernels without CONFIG_TASK_IO_ACCOUNTING do not have it. */
+static bool has_io(void)
+{
+	static int has = -1;
+
+	if (has < 0)
+		has = access("/proc/thread-self/io", F_OK) == 0;
+	return has;
+}
+
 bool evidence_proc_knows(enum evidence_counter counter)
 {
 	switch (counter) {
@@ -36,6 +47,13 @@ bool evidence_proc_knows(enum evidence_counter counter)
 	case EVIDENCE_FAULTS_MINOR:
 	case EVIDENCE_FAULTS_MAJOR:
 		return true;
+	case EVIDENCE_READ_CALLS:
+	case EVIDENCE_WRITE_CALLS:
+	case EVIDENCE_READ_BYTES:
+	case EVIDENCE_WRITE_BYTES:
+	case EVIDENCE_DISK_READ_BYTES:
+	case EVIDENCE_DISK_WRITE_BYTES:
+		return has_io();
 	default:
 		return false;
 	}
@@ -126,6 +144,28 @@ static bool read_stat(pid_t pid, pid_t tid, struct evidence_values *v, uint64_t 
 	return true;
 }
 
+static bool read_io(pid_t pid, pid_t tid, struct evidence_values *v)
+{
+	unsigned long long n[6];
+	FILE *f = file_of(pid, tid, "io");
+	bool ok = f && fscanf(f,
+			      "rchar: %llu wchar: %llu syscr: %llu syscw: %llu read_bytes: %llu "
+			      "write_bytes: %llu",
+			      &n[0], &n[1], &n[2], &n[3], &n[4], &n[5]) == 6;
+
+	if (f)
+		fclose(f);
+	if (!ok)
+		return false;
+	v->of[EVIDENCE_READ_BYTES] = n[0];
+	v->of[EVIDENCE_WRITE_BYTES] = n[1];
+	v->of[EVIDENCE_READ_CALLS] = n[2];
+	v->of[EVIDENCE_WRITE_CALLS] = n[3];
+	v->of[EVIDENCE_DISK_READ_BYTES] = n[4];
+	v->of[EVIDENCE_DISK_WRITE_BYTES] = n[5];
+	return true;
+}
+
 static struct thread *find(struct evidence_proc *p, pid_t tid, uint64_t start)
 {
 	for (size_t i = 0; i < p->n_threads; i++)
@@ -141,7 +181,7 @@ static void look_at_thread(struct evidence_proc *p, pid_t pid, pid_t tid)
 	uint64_t start, now = evidence_now_ns();
 
 	if (!read_stat(pid, tid, &v, &start) || !read_schedstat(pid, tid, &v) ||
-	    !read_switches(pid, tid, &v))
+	    !read_switches(pid, tid, &v) || (has_io() && !read_io(pid, tid, &v)))
 		return;
 	t = find(p, tid, start);
 	if (!t) {

@@ -9,7 +9,8 @@
 	[EVIDENCE_WAITS + (counter)-                    \
 		EVIDENCE_FUTEX] = { reason "_waits", "How often: " help, GROUP_WAITS }
 
-const char *const evidence_groups[GROUP_COUNT] = { "time", "waits", "switches", "faults" };
+const char *const evidence_groups[GROUP_COUNT] = { "time",   "waits", "switches",
+						   "faults", "io",    "network" };
 
 const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor.", GROUP_TIME },
@@ -32,6 +33,35 @@ const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 				    GROUP_FAULTS },
 	[EVIDENCE_FAULTS_MAJOR] = { "page_faults_major", "Page faults served from a device.",
 				    GROUP_FAULTS },
+	[EVIDENCE_READ_CALLS] = { "read_calls", "Calls that read.", GROUP_IO },
+	[EVIDENCE_WRITE_CALLS] = { "write_calls", "Calls that write.", GROUP_IO },
+	[EVIDENCE_READ_BYTES] = { "read_bytes", "Bytes that they read.", GROUP_IO },
+	[EVIDENCE_WRITE_BYTES] = { "write_bytes", "Bytes that they write.", GROUP_IO },
+	[EVIDENCE_DISK_READ_BYTES] = { "disk_read_bytes", "Bytes read from devices.", GROUP_IO },
+	[EVIDENCE_DISK_WRITE_BYTES] = { "disk_write_bytes",
+					"Bytes to be written to devices, from the page cache.",
+					GROUP_IO },
+	[EVIDENCE_TCP_CONNECTS] = { "tcp_connects", "TCP connections begun.", GROUP_NETWORK },
+	[EVIDENCE_TCP_ACCEPTS] = { "tcp_accepts", "TCP connections accepted.", GROUP_NETWORK },
+	[EVIDENCE_TCP_BYTES_SENT] = { "tcp_bytes_sent", "Bytes handed to TCP.", GROUP_NETWORK },
+	[EVIDENCE_TCP_BYTES_RECEIVED] = { "tcp_bytes_received", "Bytes taken from TCP.",
+					  GROUP_NETWORK },
+	[EVIDENCE_TCP_SEGMENTS_SENT] = { "tcp_segments_sent", "TCP segments sent.", GROUP_NETWORK },
+	[EVIDENCE_TCP_SEGMENTS_RECEIVED] = { "tcp_segments_received", "TCP segments received.",
+					     GROUP_NETWORK },
+	[EVIDENCE_TCP_RETRANSMISSIONS] = { "tcp_retransmissions", "TCP segments sent again.",
+					   GROUP_NETWORK },
+	[EVIDENCE_TCP_RTT] = { "tcp_rtt_ns", "The sum of round-trip times, one for each receipt.",
+			       GROUP_NETWORK },
+	[EVIDENCE_TCP_RTT_SAMPLES] = { "tcp_rtt_samples", "How many round-trip times.",
+				       GROUP_NETWORK },
+	[EVIDENCE_UDP_BYTES_SENT] = { "udp_bytes_sent", "Bytes of UDP packets sent.",
+				      GROUP_NETWORK },
+	[EVIDENCE_UDP_BYTES_RECEIVED] = { "udp_bytes_received", "Bytes of UDP packets received.",
+					  GROUP_NETWORK },
+	[EVIDENCE_UDP_PACKETS_SENT] = { "udp_packets_sent", "UDP packets sent.", GROUP_NETWORK },
+	[EVIDENCE_UDP_PACKETS_RECEIVED] = { "udp_packets_received", "UDP packets received.",
+					    GROUP_NETWORK },
 };
 
 _Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");
@@ -60,6 +90,7 @@ void evidence_values_take(struct evidence_values *to, const struct evidence_valu
 void evidence_reading_free(struct evidence_reading *r)
 {
 	free(r->thread);
+	free(r->futex);
 	*r = (struct evidence_reading){ 0 };
 }
 

@@ -87,6 +87,7 @@ static int bench_spans(struct hook_bench *b)
 	/* With values: the first argument and what is returned, the latter added up. */
 	b->cell->value[0] = 1;
 	b->cell->value[1] = SB_VALUE_RETURNED | SB_VALUE_SUM | SB_VALUE_SIGNED;
+	b->cell->shape = page_value_shape(b->cell->value);
 	return b->spans && b->calls ? 0 : -1;
 }
 

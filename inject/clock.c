@@ -25,6 +25,11 @@ uint64_t clock_realtime_ns(void)
 	return read_ns(CLOCK_REALTIME);
 }
 
+uint64_t clock_thread_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /*
  * Both clocks at one instant: the tightest of several tries, so that a preemption does not count.
  */

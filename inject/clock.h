@@ -20,6 +20,7 @@ void clock_open(struct clock *clk);
 void clock_refine(struct clock *clk);
 uint64_t clock_ns(void); /* CLOCK_MONOTONIC_RAW */
 uint64_t clock_realtime_ns(void);
+uint64_t clock_thread_ns(void); /* CPU time of the calling thread */
 uint64_t clock_ticks(const struct clock *clk, double ns);
 double clock_to_ns(const struct clock *clk, double ticks);
 

@@ -14,17 +14,17 @@
  * Two entry points:
  *
  *	entry_pending	a pending call of the interpreter: the GIL is held, Python may run
- *	entry_lent	a remote call that the thread runs by itself (remote_lend()): carries
- *			out room->lent_op, writes lent_status, then waits for remote_recall(),
- *			with which sbinject restores what the stop had interrupted; at
- *			lent_until it leaves by itself, and marks that
+ *	entry_async	a remote call that the thread runs by itself (remote_async()): carries
+ *			out mailbox->async_op, writes async_status, then waits for
+ *remote_async_end(), with which sbinject restores what the stop had interrupted; at async_until it
+ *leaves by itself, and marks that
  *
  * A command runs once, on the first thread that reaches it: `busy` is its lock, and done == asked
  * means that it is done. `queued` counts the pending calls that the interpreter still holds: the
  * code must stay until they have run.
  */
 enum entry_op {
-	ENTRY_QUEUE = 1, /* Py_AddPendingCall(entry_pending, room) */
+	ENTRY_QUEUE = 1, /* Py_AddPendingCall(entry_pending, mailbox) */
 	ENTRY_ENSURE,	 /* take the GIL, carry out, give it back */
 	ENTRY_HERE,	 /* carry out, if this thread holds the GIL */
 	ENTRY_QUEUE_ANY, /* a pending call for whichever thread is first; since 3.12 */
@@ -41,7 +41,7 @@ enum entry_status {
 };
 
 /*
- * room->parked: one of these values, and above it the number of the current turn. A thread in a
+ * mailbox->parked: one of these values, and above it the number of the current turn. A thread in a
  * remote call of a dead sbinject may still be there; its turn ends when the next one begins.
  */
 enum entry_parked {
@@ -52,7 +52,7 @@ enum entry_parked {
 
 enum { ENTRY_TURN_SHIFT = 8, ENTRY_TURNS = 0xfff };
 
-/* Indices of room->function. */
+/* Indices of mailbox->function. */
 enum entry_function {
 	ENTRY_DLOPEN,
 	ENTRY_DLSYM,
@@ -73,7 +73,7 @@ enum entry_function {
 
 /* The code, and the offsets of its entry points. */
 extern const char __start_sb_entry[], __stop_sb_entry[];
-int entry_pending(void *room);
-void entry_lent(uintptr_t arg); /* the mailbox, and in its low bits the turn */
+int entry_pending(void *mailbox);
+void entry_async(uintptr_t arg); /* the mailbox, and in its low bits the turn */
 
 #endif

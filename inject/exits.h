@@ -5,9 +5,10 @@
 #include "plan.h"
 
 /*
- * The ways out of a function: each `ret`, and each jump to another function (a tail call). A hook
- * at every one of them sees each return of the function once, without a change of return addresses.
- * Not a way out: an exception, longjmp(), and a call that does not return.
+ * The ways out of a function: each `ret`, and each jump to another function (a tail call), which
+ * may be conditional: it leaves only where it is taken. A hook at every one of them sees each
+ * return of the function once, without a change of return addresses. Not a way out: an exception,
+ * longjmp(), and a call that does not return.
  *
  * Pure, as plan.h: bytes and addresses in, addresses out.
  *
@@ -36,7 +37,8 @@ struct exits_site {
 struct exits {
 	struct exits_site *site; /* in no particular order */
 	size_t count;
-	bool tables; /* a switch of the function jumps through a table */
+	bool tables;	  /* a switch of the function jumps through a table */
+	bool conditional; /* one of them is a conditional jump */
 };
 
 /*

@@ -39,10 +39,11 @@ static void fault_kill(const char *action, int pid)
 		kill(pid, SIGKILL);
 	if (!strcmp(action, "stop-target") && pid > 0)
 		kill(pid, SIGSTOP);
+	if (!strcmp(action, "exec-target") || !strcmp(action, "fork-target") ||
+	    !strcmp(action, "stall"))
+		open_gate();
 	if (!strcmp(action, "stall"))
 		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
-	if (!strcmp(action, "exec-target") || !strcmp(action, "fork-target"))
-		open_gate();
 	if (strcmp(action, "kill-tracer") && client_pid > 0 && !strncmp(action, "kill", 4) &&
 	    strcmp(action, "kill-target"))
 		kill(client_pid, SIGKILL);
@@ -120,7 +121,7 @@ bool fault_point(const char *name, int pid)
 	rest = want + len;
 	if (*rest == ':')
 		nth = (int)strtol(rest + 1, (char **)&rest, 10);
-	if (*rest != '=' || ++passed != nth)
+	if (*rest != '=' || (nth && ++passed != nth))
 		return false;
 	if (!strcmp(rest + 1, "error"))
 		return true;

@@ -6,15 +6,15 @@
 
 /*
  * Named fault points: every step that changes a target passes one. In builds for tests (make
- * FAULT=1) SBINJECT_FAULT=NAME[:N]=ACTION makes the Nth passage (1, the first, without :N) fail or
- * act: ACTION is error, kill-tracer, kill-client, kill-both, kill-target, stop-target, exec-target
- * or fork-target. The last two create the file SBINJECT_FAULT_GATE, which a thread of the target
- * waits for before it execs or forks, and give it 20 ms. SBINJECT_FAULT_LOG=FILE: each passage
- * writes its name, the target's mappings and the target's open descriptors there. In ordinary
- * builds fault points cost nothing and are not compiled in.
+ * FAULT=1) SBINJECT_FAULT=NAME[:N]=ACTION makes the Nth passage (1, the first, without :N; 0,
+ * each) fail or act: ACTION is error, kill-tracer, kill-client, kill-both, kill-target,
+ * stop-target, exec-target or fork-target. The last two create the file SBINJECT_FAULT_GATE, which
+ * a thread of the target waits for before it execs or forks, and give it 20 ms.
+ * SBINJECT_FAULT_LOG=FILE: each passage writes its name, the target's mappings and the target's
+ * open descriptors there. In ordinary builds fault points cost nothing and are not compiled in.
  *
  * Stall points are places where the tracer may lose its processor at a bad time: NAME[:N]=stall
- * makes it sleep there for 300 ms.
+ * makes it sleep there for 300 ms, and creates SBINJECT_FAULT_GATE first, where that is set.
  */
 #ifdef SB_FAULT_POINTS
 /* True: fail here. pid: the target's, for the actions on the target. */

@@ -121,19 +121,19 @@ static void take_regions(struct space *space, const struct space *parent)
 	}
 }
 
-static void take_room(struct space *space, const struct space *parent)
+static void take_mailbox(struct space *space, const struct space *parent)
 {
-	struct sb_room room;
+	struct sb_mailbox mailbox;
 
-	if (!parent->room_size)
+	if (!parent->mailbox_size)
 		return;
-	if (memory_peek(&space->mem, parent->room_addr + PAGE, &room, sizeof(room)) ==
-		    sizeof(room) &&
-	    room.magic == SB_ROOM_MAGIC) {
-		space->room_addr = parent->room_addr;
-		space->room_size = parent->room_size;
+	if (memory_peek(&space->mem, parent->mailbox_addr + PAGE, &mailbox, sizeof(mailbox)) ==
+		    sizeof(mailbox) &&
+	    mailbox.magic == SB_MAILBOX_MAGIC) {
+		space->mailbox_addr = parent->mailbox_addr;
+		space->mailbox_size = parent->mailbox_size;
 	} else {
-		leave_unfinished(space, parent->room_addr, parent->room_size);
+		leave_unfinished(space, parent->mailbox_addr, parent->mailbox_size);
 	}
 }
 
@@ -175,7 +175,7 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->record_addr = parent->record_addr;
 	space->hooked = parent->hooked;
 	take_regions(space, parent);
-	take_room(space, parent);
+	take_mailbox(space, parent);
 	space->control = control_of(space, parent);
 	space->control->refs++;
 	if (space_register(space, child, err) < 0) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 enum {
@@ -155,7 +156,7 @@ bool frames_everywhere(const struct memory *mem, uint64_t budget, frames_fn *fn,
 		abort();
 	*s = (struct scan){ .mem = mem, .left = budget, .fn = fn, .ctx = ctx, .pause = pause };
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", mem->pid);
-	s->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	s->pagemap = CAPS(open(path, O_RDONLY | O_CLOEXEC));
 	if (s->pagemap >= 0 && maps_read(mem->pid, &maps, NULL) == 0) {
 		qsort(maps.entry, maps.count, sizeof(*maps.entry), by_size);
 		for (size_t i = 0; i < maps.count && s->left; i++)

@@ -49,7 +49,7 @@ struct journal_site {
 	uint64_t addr; /* first replaced byte at the entry */
 	uint32_t stub; /* offset in the region */
 	uint16_t stub_size, entry, displaced;
-	uint8_t len; /* bytes replaced at addr */
+	uint8_t len; /* bytes replaced at addr; 0: none, another site's stub goes to this one */
 	uint8_t n_pcs;
 	uint8_t shape;	/* enum plan_shape */
 	uint8_t flags;	/* enum journal_flags */

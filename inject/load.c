@@ -10,18 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 #include "region.h"
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20, PROCS_MOST = 256 };
 
-static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t room)
+static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t mailbox)
 {
 	struct journal_header h;
 	struct region *region = NULL;
 	void *head;
 
 	if (memory_peek(mem, addr, &h, sizeof(h)) != sizeof(h) || h.magic != JOURNAL_MAGIC ||
-	    h.common_off > room || h.region_size > room)
+	    h.common_off > mailbox || h.region_size > mailbox)
 		return NULL;
 	head = malloc(h.common_off);
 	if (head && memory_peek(mem, addr, head, h.common_off) == h.common_off)
@@ -99,8 +100,8 @@ static void take_announced(const struct space *space, struct sb_page_header *h)
 		return;
 	h->region_addr = record.region_addr;
 	h->region_size = record.region_size;
-	h->room_addr = record.room_addr;
-	h->room_size = record.room_size;
+	h->mailbox_addr = record.mailbox_addr;
+	h->mailbox_size = record.mailbox_size;
 }
 
 /*
@@ -212,10 +213,11 @@ static void drop_regions(struct space *space, uint64_t session)
 /* A session that is over, and has no hook left in the text, as is to be expected. */
 static bool is_dormant(const struct space *space, uint64_t page, const struct sb_page_header *h)
 {
-	struct sb_page_told told;
+	struct sb_page_notice notice;
 
-	if (memory_peek(&space->mem, page + h->counters_off, &told, sizeof(told)) != sizeof(told) ||
-	    !h->magic || !told.dormant)
+	if (memory_peek(&space->mem, page + h->counters_off, &notice, sizeof(notice)) !=
+		    sizeof(notice) ||
+	    !h->magic || !notice.dormant)
 		return false;
 	for (size_t i = 0; i < space->n_regions; i++)
 		if (space->regions[i]->journal->session == h->session &&
@@ -295,23 +297,23 @@ static void load_page(struct space *space, const struct maps *maps, bool dormant
  * Is there a mailbox at addr? The page has its address. It is believed where the memory map has a
  * page of anonymous code there, and ordinary memory directly behind it.
  */
-static bool take_room(struct space *space, const struct maps *maps, uint64_t addr)
+static bool take_mailbox(struct space *space, const struct maps *maps, uint64_t addr)
 {
 	const struct map_entry *code, *data;
-	struct sb_room room;
+	struct sb_mailbox mailbox;
 
 	if (addr % PAGE || addr < 2 * PAGE ||
-	    memory_peek(&space->mem, addr, &room, sizeof(room)) != sizeof(room) ||
-	    room.magic != SB_ROOM_MAGIC || room.page_addr != space->page_addr)
+	    memory_peek(&space->mem, addr, &mailbox, sizeof(mailbox)) != sizeof(mailbox) ||
+	    mailbox.magic != SB_MAILBOX_MAGIC || mailbox.page_addr != space->page_addr)
 		return false;
 	code = maps_find(maps, addr - PAGE);
 	data = maps_find(maps, addr);
 	if (!code || !is_region_map(code) || code->end != addr || !data || !data->w || data->x ||
-	    data->shared || data->path[0] || room.size % PAGE || !room.size ||
-	    room.size > data->end - addr)
+	    data->shared || data->path[0] || mailbox.size % PAGE || !mailbox.size ||
+	    mailbox.size > data->end - addr)
 		return false;
-	space->room_addr = addr - PAGE;
-	space->room_size = room.size + PAGE;
+	space->mailbox_addr = addr - PAGE;
+	space->mailbox_size = mailbox.size + PAGE;
 	return true;
 }
 
@@ -319,8 +321,8 @@ static bool take_room(struct space *space, const struct maps *maps, uint64_t add
  * A mailbox that was never finished: believed where the memory map has one or two mappings of
  * exactly that length, and nothing was written into the mailbox, since its header is written last.
  */
-static void load_unfinished_room(struct space *space, const struct maps *maps, uint64_t addr,
-				 uint64_t size)
+static void load_unfinished_mailbox(struct space *space, const struct maps *maps, uint64_t addr,
+				    uint64_t size)
 {
 	const struct map_entry *first = maps_find(maps, addr - PAGE), *last;
 	uint64_t magic = 1;
@@ -334,15 +336,15 @@ static void load_unfinished_room(struct space *space, const struct maps *maps, u
 	    (last != first && !is_region_map(first)) ||
 	    memory_peek(&space->mem, addr, &magic, sizeof(magic)) != sizeof(magic) || magic)
 		return;
-	space->room_addr = addr - PAGE;
-	space->room_size = size;
+	space->mailbox_addr = addr - PAGE;
+	space->mailbox_size = size;
 }
 
 /*
  * The mailbox made last is in the record and in the page's header; processes that got theirs after
  * they had been forked have different ones.
  */
-static void load_room(struct space *space, const struct maps *maps)
+static void load_mailbox(struct space *space, const struct maps *maps)
 {
 	struct sb_page_proc proc[PROCS_MOST];
 	struct sb_page_header h;
@@ -352,15 +354,15 @@ static void load_room(struct space *space, const struct maps *maps)
 	    memory_peek(&space->mem, space->page_addr, &h, sizeof(h)) != sizeof(h))
 		return;
 	take_announced(space, &h);
-	if (take_room(space, maps, h.room_addr))
+	if (take_mailbox(space, maps, h.mailbox_addr))
 		return;
 	n = h.procs_max < PROCS_MOST ? h.procs_max : PROCS_MOST;
 	n = memory_peek(&space->mem, space->page_addr + PAGE, proc, n * sizeof(*proc)) /
 	    sizeof(*proc);
 	for (size_t i = 0; i < n; i++)
-		if (take_room(space, maps, proc[i].room))
+		if (take_mailbox(space, maps, proc[i].mailbox))
 			return;
-	load_unfinished_room(space, maps, h.room_addr, h.room_size);
+	load_unfinished_mailbox(space, maps, h.mailbox_addr, h.mailbox_size);
 }
 
 void space_find_files(struct space *space)
@@ -371,9 +373,9 @@ void space_find_files(struct space *space)
 
 	space->n_fds = 0;
 	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(space->mem.pid));
-	dir = opendir(path);
+	dir = CAPS(opendir(path));
 	while (dir && (e = readdir(dir))) {
-		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		ssize_t n = CAPS(readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1));
 
 		link[n > 0 ? n : 0] = '\0';
 		if ((!strncmp(link, "/memfd:sbinject ", 16) ||
@@ -405,7 +407,7 @@ static int load(pid_t pid, bool dormant, struct space **out, struct sb_err *err)
 			load_regions(space, &maps.entry[i], ours);
 	space_find_half(space, &maps);
 	load_page(space, &maps, dormant);
-	load_room(space, &maps);
+	load_mailbox(space, &maps);
 	space_find_files(space);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
@@ -428,14 +430,14 @@ bool space_has_dormant(pid_t pid, bool *agent)
 	if (load(pid, true, &space, &err) < 0)
 		return false;
 	dormant = space->dormant;
-	*agent = dormant && space->room_size;
+	*agent = dormant && space->mailbox_size;
 	space_put(space);
 	return dormant;
 }
 
 bool space_holds(const struct space *space)
 {
-	return space->n_regions || space->page_addr || space->half_addr || space->room_size ||
+	return space->n_regions || space->page_addr || space->half_addr || space->mailbox_size ||
 	       space->unfinished_size || space->n_fds;
 }
 

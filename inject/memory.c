@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 int memory_open(struct memory *mem, pid_t pid, struct sb_err *err)
@@ -13,7 +14,7 @@ int memory_open(struct memory *mem, pid_t pid, struct sb_err *err)
 
 	mem->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%d/mem", maps_face(pid));
-	mem->fd = open(path, O_RDWR | O_CLOEXEC);
+	mem->fd = CAPS(open(path, O_RDWR | O_CLOEXEC));
 	if (mem->fd >= 0)
 		return 0;
 	if (errno == ENOENT || errno == ESRCH)

@@ -19,7 +19,7 @@
  *	+trace_off	struct sb_page_trace, a list of free chunks; with chunks only
  *
  *	rear, "sbinject-counts": written by the target; c = counters_off
- *	+c		struct sb_page_told		one page
+ *	+c		struct sb_page_notice		one page
  *	+c+procs_off	struct sb_page_ring[procs_max]	64 bytes each
  *	+c+blocks_off	block[procs_max]		struct sb_page_counts[targets_max]
  *	+notes_off	notes of agents
@@ -62,7 +62,7 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     7
+#define SB_PAGE_VERSION	     8
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -72,7 +72,8 @@
 #define SB_PAGE_SPAN_BUCKETS 1216
 #define SB_PAGE_SPAN_STEPS   32 /* buckets for each power of two, from 2 * 32 ticks on */
 #define SB_PAGE_SPAN_BITS    63 /* targets that can be timed at once */
-#define SB_PAGE_VALUES	     4	/* arguments and return values of a call that are recorded */
+#define SB_PAGE_VALUES	     12 /* arguments and return values of a call that are recorded */
+#define SB_PAGE_STACKED	     5	/* words of a call that are not in registers */
 
 enum sb_page_state {
 	SB_STATE_OFF = 0,   /* not counted */
@@ -88,16 +89,25 @@ enum sb_page_flags {
 };
 
 /*
- * One value of each call. Bits 0 to 2: 1 to 6, that argument; 7, what is returned; 0, none, and
- * none after it. Bits 8 to 13: 64 less its size in bits.
+ * One value of each call. Bits 0 to 3: 1 to 6, the argument in that register; 7, what is returned;
+ * 10 to 14, a word that is not in a register (struct sb_page_stacked); 0, none, and none after it.
+ * Bits 8 to 13: 64 less its size in bits.
  */
 enum sb_page_value {
-	SB_VALUE_SUM = 8,
-	SB_VALUE_SIGNED = 16, /* negative ones are not added */
-	SB_VALUE_BOOL = 32,   /* 0 or 1, by its lowest byte */
+	SB_VALUE_SUM = 16,
+	SB_VALUE_SIGNED = 32, /* negative ones are not added */
+	SB_VALUE_BOOL = 64,   /* 0 or 1, by its lowest byte */
+	SB_VALUE_UPPER = 128, /* it is in the upper half of the word */
 	SB_VALUE_SHIFT = 8,
 	SB_VALUE_RETURNED = 7,
+	SB_VALUE_STACKED = 10,
 };
+
+/*
+ * What follows from the values of a cell: bits 0 to 2, the places that they take in a chunk, two
+ * values in each; bits 3 to 5, the words that are not in registers.
+ */
+enum { SB_SHAPE_STACKED = 3 };
 
 struct sb_page_slot {
 	uint64_t owner; /* ~FS base, 0: free (shared slots: always 0) */
@@ -130,7 +140,7 @@ struct sb_page_cell {
 	 * from before is taken for one of after it.
 	 */
 	uint16_t span_block;
-	uint8_t span_bit, reserved;
+	uint8_t span_bit, shape; /* of its values: SB_SHAPE_STACKED */
 	uint32_t span_epoch;
 	uint16_t value[SB_PAGE_VALUES]; /* enum sb_page_value, of native functions */
 };
@@ -160,7 +170,7 @@ struct sb_page_span {
 	uint64_t last;	/* ticks + 1 of a call that is not in its bucket yet; 0: none */
 	/* By the cell's values; all ones: too large. And the number of calls that are in them. */
 	uint64_t sum[SB_PAGE_VALUES], summed[SB_PAGE_VALUES];
-	uint64_t reserved[47];
+	uint64_t reserved[31];
 	/*
 	 * Calls by ticks. v: bucket v for v < 32, else 32 for each power of two:
 	 * (e - 4) * 32 + next five bits, e = log2 v; at most the last one.
@@ -213,6 +223,17 @@ struct sb_page_arguments {
 };
 
 /*
+ * At the same index: words of a call that are not in registers, as many as the cell's shape has.
+ * The arguments on the stack from the 7th on, or the memory that an argument points to, if that is
+ * part of the thread's own stack. They and `known` go into the same hash, behind the arguments.
+ */
+struct sb_page_stacked {
+	uint64_t word[SB_PAGE_STACKED];
+	uint64_t known; /* 0: it was not sure that they can be read, and they are 0 */
+	uint64_t reserved[2];
+};
+
+/*
  * In one of the four places of the group at a hash of its FS base. Another thread may take it over
  * while its owner is in no timed call.
  */
@@ -237,6 +258,7 @@ struct sb_page_calls {
 	struct sb_page_call set[SB_PAGE_CALL_SETS][2];
 	struct sb_page_thread thread[SB_PAGE_CALL_THREADS];
 	struct sb_page_arguments arguments[SB_PAGE_CALL_SETS][2];
+	struct sb_page_stacked stacked[SB_PAGE_CALL_SETS][2];
 };
 
 /*
@@ -280,9 +302,12 @@ enum sb_page_event_kind {
 };
 
 /*
- * A call whose cell has values takes one or two places more, directly behind its own, with two
- * values each (struct sb_page_more): raw, as the registers held them. They are complete before the
- * call's `ticks` is written.
+ * Behind the values of a call whose target has a text are places with that, 16 bytes in each,
+ * filled up with zeros.
+ *
+ * A call whose cell has values takes further places, directly behind its own, with two values each
+ * (struct sb_page_more): raw, as the registers or the memory held them. They are complete before
+ * the call's `ticks` is written.
  */
 struct sb_page_event {
 	/* That it took, as in struct sb_page_span, plus 1. 0: not complete; all ones: none. */
@@ -292,8 +317,12 @@ struct sb_page_event {
 	uint8_t span_bit;  /* of the target, as in its cell */
 	uint8_t kind;	   /* enum sb_page_event_kind */
 	uint8_t more;	   /* places of values behind it */
-	uint8_t returned;  /* with values: 1, it ended with a return; 0, with a jump to another
-			      function, and what that returns is unknown */
+	uint8_t known;	   /* with values: enum sb_page_known */
+};
+
+enum sb_page_known {
+	SB_KNOWN_RETURNED = 1, /* it ended with a return, not with a jump to another function */
+	SB_KNOWN_STACKED = 2,  /* words that are not in registers */
 };
 
 #define SB_EVENT_MORE (UINT64_MAX - 1)
@@ -336,7 +365,7 @@ struct sb_page_proc {
 	uint32_t done; /* doorbells answered; a futex */
 	/* Do not ring for an interpreter's start where this is equal to `ended` plus one. */
 	uint32_t quiet;
-	uint64_t room; /* the address of its mailbox; unseen forks have their copy there, too */
+	uint64_t mailbox; /* the address of its mailbox; unseen forks have their copy there, too */
 	uint32_t reserved[10];
 };
 
@@ -366,12 +395,12 @@ struct sb_page_header {
 	uint64_t region_addr, region_size;
 	uint64_t notes_off, notes_size; /* see struct sb_page_note */
 	/* in a cache line of its own: read by delayed hits */
-	uint64_t lease_until; /* TSC; hits after it are not delayed */
-	uint32_t generation;  /* a change makes every spin in progress end */
-	uint32_t bell_spin;   /* 1: doorbells wait without a system call (seccomp) */
+	uint64_t lease_until;	/* TSC; hits after it are not delayed */
+	uint32_t generation;	/* a change makes every spin in progress end */
+	uint32_t doorbell_spin; /* 1: doorbells wait without a system call (seccomp) */
 	uint64_t reserved1[2];
 	/* The mailbox made last, or being made; its length includes the code in front of it. */
-	uint64_t room_addr, room_size;
+	uint64_t mailbox_addr, mailbox_size;
 	/*
 	 * Functions' own counters, each_max of 64 bits, shared by all processes of the page: a hit
 	 * of a function that has one also counts there (target).
@@ -390,7 +419,7 @@ struct sb_page_header {
 /*
  * The rear's first page. In versions before 4 these fields were in the header, at the same offsets.
  */
-struct sb_page_told {
+struct sb_page_notice {
 	uint64_t reserved0[11];
 	uint32_t reserved1;
 	/*
@@ -400,9 +429,9 @@ struct sb_page_told {
 	 */
 	uint32_t dormant;
 	uint64_t reserved2[6];
-	uint32_t bell;	     /* doorbell: a futex that sbinject sleeps on */
-	uint32_t bells_lost; /* rings that gave up waiting for their answer */
-	uint64_t notes_used; /* bytes of notes taken so far; may exceed notes_size */
+	uint32_t doorbell;	 /* doorbell: a futex that sbinject sleeps on */
+	uint32_t doorbells_lost; /* rings that gave up waiting for their answer */
+	uint64_t notes_used;	 /* bytes of notes taken so far; may exceed notes_size */
 };
 
 /*
@@ -440,6 +469,7 @@ SB_PAGE_OFF(sb_page_cell, pause_above, 40);
 SB_PAGE_OFF(sb_page_cell, threads, 48);
 SB_PAGE_OFF(sb_page_cell, span_block, 56);
 SB_PAGE_OFF(sb_page_cell, span_bit, 58);
+SB_PAGE_OFF(sb_page_cell, shape, 59);
 SB_PAGE_OFF(sb_page_cell, span_epoch, 60);
 SB_PAGE_OFF(sb_page_cell, value, 64);
 SB_PAGE_OFF(sb_page_span, begun, 0);
@@ -452,7 +482,7 @@ SB_PAGE_OFF(sb_page_span, most, 48);
 SB_PAGE_OFF(sb_page_span, apart, 56);
 SB_PAGE_OFF(sb_page_span, last, 64);
 SB_PAGE_OFF(sb_page_span, sum, 72);
-SB_PAGE_OFF(sb_page_span, summed, 104);
+SB_PAGE_OFF(sb_page_span, summed, 168);
 SB_PAGE_OFF(sb_page_span, bucket, 512);
 SB_PAGE_CHECK(sizeof(struct sb_page_span) == 10240);
 SB_PAGE_OFF(sb_page_function, ticks, 8);
@@ -481,7 +511,10 @@ SB_PAGE_OFF(sb_page_calls, thread, 1 << 19);
 SB_PAGE_OFF(sb_page_calls, arguments, 12 << 16);
 SB_PAGE_OFF(sb_page_arguments, argument, 0);
 SB_PAGE_CHECK(sizeof(struct sb_page_arguments) == 64);
-SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 20 << 16);
+SB_PAGE_OFF(sb_page_calls, stacked, 20 << 16);
+SB_PAGE_OFF(sb_page_stacked, known, 40);
+SB_PAGE_CHECK(sizeof(struct sb_page_stacked) == 64);
+SB_PAGE_CHECK(sizeof(struct sb_page_calls) == 28 << 16);
 SB_PAGE_OFF(sb_page_trace, offered, 0);
 SB_PAGE_OFF(sb_page_trace, min_ticks, 8);
 SB_PAGE_OFF(sb_page_trace, chunk, 64);
@@ -496,7 +529,7 @@ SB_PAGE_OFF(sb_page_event, function, 16);
 SB_PAGE_OFF(sb_page_event, span_bit, 20);
 SB_PAGE_OFF(sb_page_event, kind, 21);
 SB_PAGE_OFF(sb_page_event, more, 22);
-SB_PAGE_OFF(sb_page_event, returned, 23);
+SB_PAGE_OFF(sb_page_event, known, 23);
 SB_PAGE_CHECK(sizeof(struct sb_page_event) == 24);
 SB_PAGE_OFF(sb_page_more, mark, 0);
 SB_PAGE_OFF(sb_page_more, value, 8);
@@ -511,11 +544,11 @@ SB_PAGE_CHECK(sizeof(struct sb_page_chunk) == 4096);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
-SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 72);
+SB_PAGE_CHECK(sizeof(struct sb_page_cell) == 88);
 SB_PAGE_OFF(sb_page_proc, pid, 0);
 SB_PAGE_OFF(sb_page_proc, done, 8);
 SB_PAGE_OFF(sb_page_proc, quiet, 12);
-SB_PAGE_OFF(sb_page_proc, room, 16);
+SB_PAGE_OFF(sb_page_proc, mailbox, 16);
 SB_PAGE_CHECK(sizeof(struct sb_page_proc) == 64);
 SB_PAGE_OFF(sb_page_ring, ring, 4);
 SB_PAGE_OFF(sb_page_ring, ended, 24);
@@ -541,9 +574,9 @@ SB_PAGE_OFF(sb_page_header, notes_off, 112);
 SB_PAGE_OFF(sb_page_header, notes_size, 120);
 SB_PAGE_OFF(sb_page_header, lease_until, 128);
 SB_PAGE_OFF(sb_page_header, generation, 136);
-SB_PAGE_OFF(sb_page_header, bell_spin, 140);
-SB_PAGE_OFF(sb_page_header, room_addr, 160);
-SB_PAGE_OFF(sb_page_header, room_size, 168);
+SB_PAGE_OFF(sb_page_header, doorbell_spin, 140);
+SB_PAGE_OFF(sb_page_header, mailbox_addr, 160);
+SB_PAGE_OFF(sb_page_header, mailbox_size, 168);
 SB_PAGE_OFF(sb_page_header, each_off, 176);
 SB_PAGE_OFF(sb_page_header, each_max, 184);
 SB_PAGE_OFF(sb_page_header, span_blocks, 188);
@@ -555,10 +588,10 @@ SB_PAGE_OFF(sb_page_header, trace_off, 224);
 SB_PAGE_OFF(sb_page_header, chunks_off, 232);
 SB_PAGE_OFF(sb_page_header, chunks, 240);
 SB_PAGE_CHECK(sizeof(struct sb_page_header) == 248);
-SB_PAGE_OFF(sb_page_told, dormant, 92);
-SB_PAGE_OFF(sb_page_told, bell, 144);
-SB_PAGE_OFF(sb_page_told, bells_lost, 148);
-SB_PAGE_OFF(sb_page_told, notes_used, 152);
+SB_PAGE_OFF(sb_page_notice, dormant, 92);
+SB_PAGE_OFF(sb_page_notice, doorbell, 144);
+SB_PAGE_OFF(sb_page_notice, doorbells_lost, 148);
+SB_PAGE_OFF(sb_page_notice, notes_used, 152);
 SB_PAGE_OFF(sb_page_note, size, 0);
 SB_PAGE_OFF(sb_page_note, cell, 4);
 SB_PAGE_OFF(sb_page_note, pid, 8);
@@ -566,6 +599,18 @@ SB_PAGE_OFF(sb_page_note, line, 12);
 SB_PAGE_OFF(sb_page_note, text, 16);
 SB_PAGE_OFF(sb_page_threads, fsbase, 0);
 SB_PAGE_CHECK(sizeof(struct sb_page_threads) == 1 << 16);
+
+/*
+ * Arguments of a call in progress, for stubs alone: what they point to is read at the exit. `at` is
+ * 0 while they are written; the hash is that of struct sb_page_arguments before its multiplication.
+ */
+struct sb_page_kept {
+	uint64_t at; /* address of the return address; 0: none */
+	uint64_t argument[6];
+	uint64_t hash;
+};
+SB_PAGE_OFF(sb_page_kept, argument, 8);
+SB_PAGE_OFF(sb_page_kept, hash, 56);
 
 /*
  * The private record of an address space, in the page directly behind the control page. Every fork
@@ -579,22 +624,38 @@ struct sb_page_record {
 	uint64_t block_off; /* of this process's block, from blocks_off; 0: unregistered */
 	uint64_t proc_off;  /* of its sb_page_proc, from procs_off */
 	uint8_t most_shift;
-	uint8_t reserved[7];
+	uint8_t reserved0;
+	/*
+	 * From the FS base of a thread, the place of two words in the control block of glibc: where
+	 * the thread's stack begins, and its size. 0: unknown.
+	 */
+	uint16_t stack_word;
+	uint8_t reserved1[4];
 	/*
 	 * The addresses of a region and a mailbox, as in the header. Where this process is
 	 * registered, only what both of them contain is believed.
 	 */
 	uint64_t region_addr, region_size;
-	uint64_t room_addr, room_size;
+	uint64_t mailbox_addr, mailbox_size;
 	uint64_t calls_off; /* of its sb_page_calls, from calls_off */
+	/*
+	 * Pointers of calls in progress, for stubs alone: what they point to is read at the exit.
+	 * By a hash of the address of the return address.
+	 */
+	uint64_t reserved2[120];
+	struct sb_page_kept kept[32];
 };
+SB_PAGE_CHECK(sizeof(struct sb_page_kept) == 64);
+SB_PAGE_OFF(sb_page_record, kept, 1024);
+SB_PAGE_CHECK(sizeof(struct sb_page_record) <= 4096);
 SB_PAGE_OFF(sb_page_record, block_off, 0);
 SB_PAGE_OFF(sb_page_record, proc_off, 8);
 SB_PAGE_OFF(sb_page_record, most_shift, 16);
+SB_PAGE_OFF(sb_page_record, stack_word, 18);
 SB_PAGE_OFF(sb_page_record, region_addr, 24);
 SB_PAGE_OFF(sb_page_record, region_size, 32);
-SB_PAGE_OFF(sb_page_record, room_addr, 40);
-SB_PAGE_OFF(sb_page_record, room_size, 48);
+SB_PAGE_OFF(sb_page_record, mailbox_addr, 40);
+SB_PAGE_OFF(sb_page_record, mailbox_size, 48);
 SB_PAGE_OFF(sb_page_record, calls_off, 56);
 
 /* The layout of a page as in its header, for code that must not read it from there. */
@@ -613,9 +674,9 @@ struct sb_page_layout {
  * page before it (entry.c), and issues a command by writing `command` and then `asked`. The entry
  * code, on a thread that may run Python, carries it out and sets `done` to `asked`.
  *
- * The agent is one function, `int sb_agent(struct sb_room *)`, called at a point where Python code
- * may run, with the GIL held, or where there is none attached to the interpreter. It returns 0, or
- * an error after writing `reason`.
+ * The agent is one function, `int sb_agent(struct sb_mailbox *)`, called at a point where Python
+ *code may run, with the GIL held, or where there is none attached to the interpreter. It returns 0,
+ *or an error after writing `reason`.
  *
  *	APPLY	takes over the list of targets where `list` differs from the list it has, and
  *		watches those whose cell is not OFF in this process. The first one starts it.
@@ -629,7 +690,7 @@ struct sb_page_layout {
  * Cells of Python functions hold the whole delay in delay_ticks: the agent measures the cost of its
  * own hook and subtracts it, and its injected_ticks and excess include that cost.
  */
-#define SB_ROOM_MAGIC 0x316d6f6f726a6273ull /* "sbjroom1" */
+#define SB_MAILBOX_MAGIC 0x316d6f6f726a6273ull /* "sbjroom1" */
 
 enum sb_agent_command {
 	SB_AGENT_APPLY = 1, /* watch the targets that count in this process */
@@ -650,7 +711,7 @@ enum sb_agent_error {
 	SB_AGENT_AGAIN = -8,	   /* a piece of it is done: repeat the command for the next */
 };
 
-enum sb_room_target_flags {
+enum sb_mailbox_target_flags {
 	SB_TARGET_FILE = 1,   /* module is a glob over file names */
 	SB_TARGET_RESUME = 2, /* resumptions of generators and coroutines count too */
 	SB_TARGET_REST = 4,   /* excludes functions that an earlier target matches */
@@ -658,33 +719,34 @@ enum sb_room_target_flags {
 	SB_TARGET_EACH = 16,  /* a function's hits also count in its note */
 };
 
-struct sb_room_target {
+struct sb_mailbox_target {
 	uint32_t cell;
-	uint32_t flags;	       /* enum sb_room_target_flags */
+	uint32_t flags;	       /* enum sb_mailbox_target_flags */
 	uint32_t module, name; /* globs: NUL-terminated texts, as offsets in the mailbox */
 };
 
-enum sb_room_flags { /* state that the agent reports */
-		     SB_ROOM_FREE_THREADED = 1,
-		     /* one tool id only: watching is not switched off while closed */
-		     SB_ROOM_ONE_TOOL = 2,
-		     /*
-		      * 3.11: calls beneath a recursion deeper than the C stack allows were not seen
-		      */
-		     SB_ROOM_DEEP = 4,
-		     /*
-		      * the interpreter has ended, and with it all that the agent did; another one
-		      * may start in this process
-		      */
-		     SB_ROOM_ENDED = 8,
-		     /*
-		      * 3.10, 3.11: the owner of another frame evaluation function removed the
-		      * agent's; calls were not seen until it was put back
-		      */
-		     SB_ROOM_DROPPED = 16,
+enum sb_mailbox_flags { /* state that the agent reports */
+			SB_MAILBOX_FREE_THREADED = 1,
+			/* one tool id only: watching is not switched off while closed */
+			SB_MAILBOX_ONE_TOOL = 2,
+			/*
+			 * 3.11: calls beneath a recursion deeper than the C stack allows were not
+			 * seen
+			 */
+			SB_MAILBOX_DEEP = 4,
+			/*
+			 * the interpreter has ended, and with it all that the agent did; another
+			 * one may start in this process
+			 */
+			SB_MAILBOX_ENDED = 8,
+			/*
+			 * 3.10, 3.11: the owner of another frame evaluation function removed the
+			 * agent's; calls were not seen until it was put back
+			 */
+			SB_MAILBOX_DROPPED = 16,
 };
 
-struct sb_room {
+struct sb_mailbox {
 	uint64_t magic;
 	uint32_t version; /* SB_PAGE_VERSION */
 	uint32_t size;	  /* of the mailbox, its texts included */
@@ -692,8 +754,8 @@ struct sb_room {
 	uint32_t busy, asked, done, queued;
 	uint32_t command; /* enum sb_agent_command */
 	int32_t status;	  /* of the last command carried out: enum sb_agent_error */
-	uint32_t lent_op, parked;
-	int32_t lent_status;
+	uint32_t async_op, parked;
+	int32_t async_status;
 	uint32_t confined; /* the thread has a seccomp filter: make no system call on it */
 	uint64_t function[14];
 	uint64_t handle, agent;
@@ -704,12 +766,12 @@ struct sb_room {
 	/* Between sbinject and the agent. */
 	uint32_t list; /* changes with the list of targets */
 	uint32_t n_targets;
-	uint32_t targets_off; /* struct sb_room_target[], from the start of the mailbox */
-	uint32_t flags;	      /* enum sb_room_flags (agent) */
+	uint32_t targets_off; /* struct sb_mailbox_target[], from the start of the mailbox */
+	uint32_t flags;	      /* enum sb_mailbox_flags (agent) */
 	uint32_t python;      /* PY_VERSION_HEX of the interpreter (agent) */
 	uint32_t matched;     /* code objects being watched (agent) */
 	uint64_t cost_ticks;  /* the cost of a counted call (agent) */
-	uint64_t lent_until;  /* clock: until then a thread waits at the end of its remote call */
+	uint64_t async_until; /* clock: until then a thread waits at the end of its remote call */
 	/*
 	 * 3.10, 3.11 (agent): the address of the interpreter's word for its frame evaluation
 	 * function, 0: none. One of the two values in it means that the agent's function was
@@ -718,7 +780,7 @@ struct sb_room {
 	uint64_t eval_at, eval_gone, eval_next;
 	/* Thread pointers of threads whose remote call is at work in the interpreter. */
 	uint64_t inside[4];
-	/* As in room_setup, for recover. */
+	/* As in mailbox_setup, for recover. */
 	uint64_t eval, eval_size;
 	/*
 	 * The longest that a thread was in a command without a break, loading the agent included,

@@ -86,12 +86,12 @@ static void copy_tables(struct page *page, const struct page *from, uint32_t pro
  */
 static void copy_notes(const struct page *page, const struct page *from)
 {
-	uint64_t used = __atomic_load_n(&page_told(from)->notes_used, __ATOMIC_ACQUIRE);
+	uint64_t used = __atomic_load_n(&page_notice(from)->notes_used, __ATOMIC_ACQUIRE);
 	struct page_note note = { 0 };
 
 	used = used < page->lay.notes_size ? used : page->lay.notes_size;
 	memcpy(at(page, page->lay.notes_off), at(from, page->lay.notes_off), used);
-	page_told(page)->notes_used = used;
+	page_notice(page)->notes_used = used;
 	while (page_next_note(page, &note))
 		memset(at(page, page->lay.notes_off + note.at - sizeof(note.hits)), 0,
 		       sizeof(note.hits));

@@ -151,7 +151,7 @@ static bool read_note(struct page_note *note, const struct sb_page_note *copy, s
 bool page_next_note(const struct page *page, struct page_note *note)
 {
 	const char *area = (const char *)page->hdr + page->lay.notes_off;
-	uint64_t used = __atomic_load_n(&page_told(page)->notes_used, __ATOMIC_ACQUIRE);
+	uint64_t used = __atomic_load_n(&page_notice(page)->notes_used, __ATOMIC_ACQUIRE);
 
 	used = used < page->lay.notes_size ? used : page->lay.notes_size;
 	while (note->at + sizeof(struct sb_page_note) <= used) {

@@ -205,27 +205,29 @@ static bool is_complete(uint64_t ticks)
 	return ticks && ticks != SB_EVENT_MORE;
 }
 
-/* The values behind the complete event of place i, which was written after them. */
+/* The values behind the complete event of place i, which was written after them. Those of place k
+ * go to value[k]. */
 static void copy_values(struct chunk *c, const struct sb_page_chunk *m, uint32_t i,
-			struct page_event *to)
+			struct page_event *to, uint64_t (*value)[2])
 {
 	uint8_t more = to->event.more;
 
 	to->event.more = 0;
-	for (uint32_t k = 0; k < more && k < SB_PAGE_VALUES / 2 && i + 1 + k < SB_PAGE_EVENTS;
-	     k++) {
+	to->value = value[i + 1 < SB_PAGE_EVENTS ? i + 1 : i];
+	for (uint32_t k = 0; k < more && i + 1 + k < SB_PAGE_EVENTS; k++) {
 		const struct sb_page_more *place = (const void *)&m->event[i + 1 + k];
 
 		if (ticks_of(m, i + 1 + k) != SB_EVENT_MORE)
 			return;
-		memcpy(to->value + 2 * (size_t)k, place->value, sizeof(place->value));
+		memcpy(value[i + 1 + k], place->value, sizeof(place->value));
 		take_place(c, i + 1 + k);
 		to->event.more++;
 	}
 }
 
 /* Copies the complete events that were not copied before. */
-static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct page_event *to)
+static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct page_event *to,
+			  uint64_t (*value)[2])
 {
 	uint32_t used = used_of(m);
 	size_t n = 0;
@@ -237,7 +239,7 @@ static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct
 		take_place(c, i);
 		if (!is_complete(to[n].event.ticks) || to[n].event.ticks == UINT64_MAX)
 			continue;
-		copy_values(c, m, i, &to[n]);
+		copy_values(c, m, i, &to[n], value);
 		n++;
 	}
 	while (c->low < used && is_taken(c, c->low))
@@ -268,6 +270,7 @@ static size_t read_chunk(struct page_trace *t, uint32_t number, bool ask,
 			 const struct page_trace_ops *ops, void *ctx)
 {
 	struct page_event event[SB_PAGE_EVENTS];
+	uint64_t value[SB_PAGE_EVENTS][2];
 	struct sb_page_chunk *m = chunk_at(t, number);
 	struct chunk *c = &t->chunk[number];
 	uint64_t owner = __atomic_load_n(&m->owner, __ATOMIC_RELAXED), first = first_of(c, m);
@@ -277,7 +280,7 @@ static size_t read_chunk(struct page_trace *t, uint32_t number, bool ask,
 	add_shorter(t, c, m);
 	if (!first || !proc || (ask && !ops->ready(ctx, proc, owner, first)))
 		return 0;
-	n = copy_events(c, m, event);
+	n = copy_events(c, m, event, value);
 	c->moved = true;
 	if (n)
 		ops->events(ctx, proc, owner, event, n);

@@ -21,10 +21,10 @@ struct page_trace;
 struct page_trace *page_trace_open(struct page *page, uint64_t min_ticks, double per_second);
 void page_trace_free(struct page_trace *t);
 
-/* An event with the values behind it, raw. */
+/* An event with what is in the places behind it, raw: values, and then a text. */
 struct page_event {
 	struct sb_page_event event;
-	uint64_t value[SB_PAGE_VALUES]; /* event.more * 2 of them */
+	const uint64_t *value; /* event.more * 2 of them */
 };
 
 /*

@@ -119,6 +119,8 @@ static int map_files(struct page *page, const struct sb_page_header *layout, str
 	if (mmap(map, layout->counters_off, prot, flags | MAP_FIXED, page->files.settings, 0) ==
 	    MAP_FAILED)
 		return map_refused(page, err);
+	/* A reader of names that starts later has no part in it (elf/reader.h). */
+	madvise(map, page->size, MADV_DONTFORK);
 	page->lay = *page->hdr = *layout;
 	return 0;
 }
@@ -181,9 +183,9 @@ struct sb_page_proc *page_proc(const struct page *page, uint32_t proc)
 	return (struct sb_page_proc *)((char *)page->hdr + page->lay.procs_off) + proc;
 }
 
-struct sb_page_told *page_told(const struct page *page)
+struct sb_page_notice *page_notice(const struct page *page)
 {
-	return (struct sb_page_told *)((char *)page->hdr + page->lay.counters_off);
+	return (struct sb_page_notice *)((char *)page->hdr + page->lay.counters_off);
 }
 
 struct sb_page_ring *page_ring(const struct page *page, uint32_t proc)
@@ -365,6 +367,16 @@ static void begin_spans(struct page *page, uint32_t proc, struct sb_page_cell *c
 	__atomic_store_n(&cell->span_epoch, cell->span_epoch + 1, __ATOMIC_RELEASE);
 }
 
+uint8_t page_value_shape(const uint16_t value[SB_PAGE_VALUES])
+{
+	unsigned int n = 0, stacked = 0;
+
+	for (; n < SB_PAGE_VALUES && value[n]; n++)
+		if (value[n] % 16 >= SB_VALUE_STACKED + stacked)
+			stacked = value[n] % 16 - SB_VALUE_STACKED + 1;
+	return (uint8_t)((n + 1) / 2 | stacked << SB_SHAPE_STACKED);
+}
+
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set)
 {
 	struct sb_page_cell *cell = page_cell(page, proc, target);
@@ -377,6 +389,7 @@ void page_set(struct page *page, uint32_t proc, uint32_t target, const struct pa
 	cell->residual_max = set->residual_max;
 	cell->pause_above = set->pause_above;
 	memcpy(cell->value, set->value, sizeof(cell->value));
+	cell->shape = page_value_shape(cell->value);
 	if (set->spans && set->enabled &&
 	    (!(cell->flags & SB_CELL_SPANS) || cell->state == SB_STATE_OFF))
 		begin_spans(page, proc, cell, set->span_bit);
@@ -444,9 +457,9 @@ void page_lease(struct page *page, uint64_t until_ticks)
 	__atomic_store_n(&page->hdr->lease_until, until_ticks, __ATOMIC_RELEASE);
 }
 
-uint32_t page_bells_lost(const struct page *page)
+uint32_t page_doorbells_lost(const struct page *page)
 {
-	return __atomic_load_n(&page_told(page)->bells_lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&page_notice(page)->doorbells_lost, __ATOMIC_RELAXED);
 }
 
 uint32_t page_ended(const struct page *page, uint32_t proc)
@@ -489,7 +502,7 @@ void page_answer(struct page *page, uint32_t proc)
 	syscall(SYS_futex, &p->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void answer_bells(struct page *page)
+static void answer_doorbells(struct page *page)
 {
 	for (uint32_t i = 0; i < page->lay.procs_max; i++)
 		page_answer(page, i);
@@ -502,5 +515,5 @@ void page_close_all(struct page *page)
 			__atomic_store_n(&page_cell(page, p, t)->state, SB_STATE_OFF,
 					 __ATOMIC_RELEASE);
 	page_kick(page);
-	answer_bells(page);
+	answer_doorbells(page);
 }

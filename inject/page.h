@@ -123,7 +123,7 @@ uint32_t page_proc_new(struct page *page, pid_t pid);
 void page_proc_free(struct page *page, uint32_t proc); /* releases the memory of its counters */
 struct sb_page_proc *page_proc(const struct page *page, uint32_t proc);
 /* Written by the target: any number is possible. */
-struct sb_page_told *page_told(const struct page *page);
+struct sb_page_notice *page_notice(const struct page *page);
 struct sb_page_ring *page_ring(const struct page *page, uint32_t proc);
 struct sb_page_counts *page_counts(const struct page *page, uint32_t proc, uint32_t target);
 /*
@@ -163,6 +163,9 @@ struct page_note {
 bool page_next_note(const struct page *page, struct page_note *note);
 void page_note_done(struct page_note *note);
 
+/* The shape of a cell with these values. */
+uint8_t page_value_shape(const uint16_t value[SB_PAGE_VALUES]);
+
 /* Stores a setting: the state last, so that a hit sees all of it or none. */
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set);
 
@@ -172,7 +175,7 @@ int page_set_threads(struct page *page, uint32_t proc, uint32_t target, const ui
 
 void page_lease(struct page *page, uint64_t until_ticks);
 /* Doorbells that gave up waiting: sbinject missed the program's work until they were answered. */
-uint32_t page_bells_lost(const struct page *page);
+uint32_t page_doorbells_lost(const struct page *page);
 void page_kick(struct page *page); /* ends every spin in progress */
 /*
  * Records a delay that was ended from outside: `ticks` of it were given, `overrun` ticks passed

@@ -33,6 +33,9 @@
  *
  * An entry of less than 5 bytes without padding in front of it takes an island, too.
  *
+ * In a function so short that the window of its entry covers an exit, that exit has a stub and no
+ * window: the displaced code of the entry's stub leads there (plan_inner()).
+ *
  * An endbr64 at the entry stays in place; the window starts after it. So does another first
  * instruction that only pushes a register, moves the stack pointer down or computes a register,
  * where nothing lands behind it: a uprobe that another tool puts on the entry then does no harm.
@@ -63,7 +66,7 @@ enum plan_refusal {
 	PLAN_EXIT_NONE,	       /* it has none */
 	PLAN_EXIT_ROOM,	       /* there is no space for a jump at one of them */
 	PLAN_EXIT_INDIRECT,    /* a jump whose destination is not known: a switch or a tail call */
-	PLAN_EXIT_CONDITIONAL, /* a conditional tail call */
+	PLAN_EXIT_CONDITIONAL, /* a tail call by loop or jrcxz */
 	PLAN_EXIT_ELSEWHERE,   /* a jump into the middle of other code */
 	PLAN_EXIT_RUNS_ON,     /* where the function ends is not known, or code runs on there */
 	PLAN_EXIT_UNDECODABLE, /* an instruction of it cannot be decoded */
@@ -109,9 +112,12 @@ struct plan_request {
 	size_t n_taken;
 	bool args;     /* of an entry: the hook reads the arguments, so no instruction that writes
 			* one may run before it */
+	bool ends;     /* of an entry: the exits are hooked, too, and need space */
 	bool switches; /* of an exit: the function jumps through tables, which may lead anywhere in
 			  it */
-	bool int3;     /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
+	bool leaves; /* of an exit: a conditional jump out of the function is one, too, so none may
+		      * run before another exit */
+	bool int3;   /* the one-byte hook: always shape PLAN_INT3, one displaced insn */
 	bool go; /* Go's code: its runtime looks up the pc of each signal, and aborts on a pc in the
 		  * padding, where no instruction is: no jump may be put there */
 	bool go_leaf;  /* the entry of a Go function that does not check its stack: see go_leaf of
@@ -149,6 +155,10 @@ struct plan {
 	uint8_t pad_orig[5];
 	uint8_t insns;
 	uint8_t before; /* of these: run before the stub's own code, the others behind it (exits) */
+	uint8_t inner;	/* a bit for each of these: it is an exit of the function, and another stub
+			 * runs in its place (plan_inner()) */
+	bool conditional; /* the exit is a conditional jump: the stub's own code runs where it is
+			   * taken */
 	struct plan_insn insn[PLAN_MAX_INSNS]; /* displaced instructions (padding excluded) */
 	uint64_t resume; /* where execution continues after the last displaced instruction */
 	bool ends;	 /* the last displaced instruction never falls through (ret, jmp) */
@@ -170,6 +180,13 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
 			    struct plan *plan, char *detail, size_t detail_size);
 
 /*
+ * The exit at address `exit` of the function whose entry has this plan. True: it is among the
+ * displaced instructions. *out is then a plan that replaces nothing (its len is 0), for a stub that
+ * plan_link() makes the entry's stub go to.
+ */
+bool plan_inner(struct plan *entry, uint64_t exit, struct plan *out);
+
+/*
  * The range whose landings plan_make() will look up, for landing_add_window(). len is 0 where the
  * site is refused whatever lands. Cheap: nothing is scanned.
  */
@@ -187,12 +204,19 @@ struct plan_pc {
  * RIP-relative operands adjusted; a call pushes the original return address and jumps. pcs
  * (PLAN_MAX_INSNS + 1 entries for both functions) gets one entry for each instruction boundary, so
  * that a thread found there can be moved back. Returns bytes written, or 0 with *why set
- * (PLAN_OUT_OF_REACH). plan_emit_before(): those that run before it, followed by a jump to `hook`.
+ * (PLAN_OUT_OF_REACH). plan_emit_before(): those that run before it, followed by a jump to `hook`;
+ * where the exit is conditional, by that condition's jump to it, and a jump to plan->resume.
  */
 size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uint8_t *buf,
 			size_t cap, struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
 size_t plan_emit(const struct plan *plan, uint64_t at, uint8_t *buf, size_t cap,
 		 struct plan_pc *pcs, size_t *n_pcs, enum plan_refusal *why);
+
+/*
+ * Leads the emitted instruction at `code`, which runs at address `at` and stands for an inner exit,
+ * to the stub at `to`, in the same region.
+ */
+void plan_link(uint8_t *code, uint64_t at, uint64_t to);
 
 /*
  * The bytes at plan->addr when hooked (plan->len of them; the rest of a window longer than the jump

@@ -41,7 +41,9 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct space_site *x = a, *y = b;
 
-	return (x->plan.addr > y->plan.addr) - (x->plan.addr < y->plan.addr);
+	if (x->plan.addr != y->plan.addr)
+		return x->plan.addr < y->plan.addr ? -1 : 1;
+	return !x->plan.len - !y->plan.len; /* an entry before its inner exit */
 }
 
 static size_t count_patches(const struct planting *p)
@@ -50,7 +52,8 @@ static size_t count_patches(const struct planting *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sites[i].why == PLAN_OK)
-			n += 1 + (p->sites[i].plan.pad != 0) + p->sites[i].plan.retargets;
+			n += (p->sites[i].plan.len != 0) + (p->sites[i].plan.pad != 0) +
+			     p->sites[i].plan.retargets;
 	return n;
 }
 
@@ -123,7 +126,7 @@ static int check_text(struct planting *p, struct sb_err *err)
 	return 0;
 }
 
-/* The site whose window begins last at or before addr. */
+/* The site whose window, if it has one, begins last at or before addr. */
 static struct space_site *site_before(const struct planting *p, uint64_t addr)
 {
 	size_t lo = 0, hi = p->n;
@@ -136,6 +139,8 @@ static struct space_site *site_before(const struct planting *p, uint64_t addr)
 		else
 			hi = mid;
 	}
+	while (lo && !p->sites[lo - 1].plan.len)
+		lo--;
 	return lo ? &p->sites[lo - 1] : NULL;
 }
 
@@ -168,7 +173,7 @@ static bool island_is_free(const struct planting *p, const struct space_site *s)
 	for (size_t i = 0; i < p->n; i++) {
 		const struct plan *o = &p->sites[i].plan;
 
-		if (&p->sites[i] == s || p->sites[i].why != PLAN_OK)
+		if (&p->sites[i] == s || p->sites[i].why != PLAN_OK || !o->len)
 			continue;
 		if (overlaps(o->addr, o->len, island, len) ||
 		    (o->pad && overlaps(o->pad, len, island, len)))
@@ -186,7 +191,7 @@ static void check_overlap(struct planting *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct space_site *s = &p->sites[i];
 
-		if (s->why != PLAN_OK)
+		if (s->why != PLAN_OK || !s->plan.len)
 			continue;
 		if (s->plan.addr < end ||
 		    (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end)) {
@@ -287,6 +292,8 @@ static size_t add_patches(struct planting *p, const struct space_site *s, size_t
 	const struct plan *plan = &s->plan;
 	size_t n = 1;
 
+	if (!plan->len)
+		return 0;
 	add_patch(&patch[0], plan->addr, site, plan->len, plan->orig);
 	if (plan->shape == PLAN_INT3) {
 		memcpy(patch[0].now, arch->trap_insn, arch->trap_len);
@@ -344,21 +351,77 @@ static bool emit_one(struct planting *p, struct space_site *s, uint64_t at, uint
 		.each = s->kind == ARCH_END ? 0 : each_address(p, s),
 		.kind = s->kind,
 		.values = s->values,
+		.follow = s->follow,
+		.text = s->text,
 	};
 	enum plan_refusal why = PLAN_UNMOVABLE;
+	struct plan plan = s->plan;
 	size_t size;
 
+	if (s->kind != ARCH_BEGIN) /* its exits are not hooked */
+		plan.inner = 0;
 	if (s->kind != ARCH_HIT && p->space->control->page.lay.functions_off &&
 	    s->each <= UINT16_MAX)
 		count.function = (uint16_t)s->each;
-	if (s->bell)
-		size = arch->emit_bell(&p->env, &s->plan, at, s->start, buf, ARCH_SITE_MAX, as,
-				       &why);
+	if (s->doorbell)
+		size = arch->emit_doorbell(&p->env, &plan, at, s->start, buf, ARCH_SITE_MAX, as,
+					   &why);
 	else
-		size = arch->emit_site(&p->env, &s->plan, &count, at, buf, ARCH_SITE_MAX, as, &why);
+		size = arch->emit_site(&p->env, &plan, &count, at, buf, ARCH_SITE_MAX, as, &why);
 	if (!size)
 		s->why = why;
 	return size != 0;
+}
+
+/* The exit at addr of the function of an entry, if it has a stub and no window. */
+static const struct space_site *inner_exit(const struct planting *p, const struct space_site *entry,
+					   uint64_t addr)
+{
+	for (size_t i = (size_t)(entry - p->sites) + 1; i < p->n; i++) {
+		const struct space_site *s = &p->sites[i];
+
+		if (s->plan.addr > addr)
+			break;
+		if (s->plan.addr == addr && s->kind == ARCH_END && !s->plan.len &&
+		    s->function == entry->function && s->target == entry->target)
+			return s;
+	}
+	return NULL;
+}
+
+/*
+ * Leads the stub of an entry to the stubs of its inner exits. Where one was refused, check_exits()
+ * comes next.
+ */
+static void link_exits(struct planting *p, const struct space_site *s,
+		       const struct journal_site *js)
+{
+	for (unsigned int i = 0; i < s->plan.insns; i++) {
+		uint64_t stub = p->region->addr + js->stub, off = js->pcs[i].emitted;
+		uint8_t *code = p->code + (js->stub - p->region->journal->code_off) + off;
+		const struct space_site *exit;
+
+		if (!(s->plan.inner >> i & 1))
+			continue;
+		exit = inner_exit(p, s, s->plan.addr + s->plan.insn[i].off);
+		if (exit && exit->why == PLAN_OK)
+			plan_link(code, stub + off, exit->stub_entry);
+	}
+}
+
+static void link_all(struct planting *p)
+{
+	const struct journal_site *js = p->region->sites;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct space_site *s = &p->sites[i];
+
+		if (s->why != PLAN_OK)
+			continue;
+		if (s->kind == ARCH_BEGIN && s->plan.inner)
+			link_exits(p, s, js);
+		js++;
+	}
 }
 
 /* Stubs and journal for a region at addr. A site that cannot be emitted leaves its place unused. */
@@ -385,6 +448,7 @@ static void emit_region(struct planting *p, uint64_t addr)
 		p->code_len = off - h->code_off;
 		site++;
 	}
+	link_all(p);
 	h->n_sites = (uint32_t)site;
 	h->n_patches = (uint32_t)patch;
 	qsort(r->patches, patch, sizeof(*r->patches), patch_by_addr);
@@ -533,18 +597,22 @@ static bool move_regs(const struct region *r, struct arch_regs *regs)
 
 /*
  * So do those that a signal handler will return to. The copy is equivalent: it does not matter
- * whether the frame is live.
+ * whether the frame is live. They are read again: the remains of an older frame may lie over this
+ * one, and what was read before they moved would be written back.
  */
-static void move_frame(void *ctx, uint64_t at, const struct arch_regs *regs)
+static void move_frame(void *ctx, uint64_t at, const struct arch_regs *seen)
 {
 	const struct planting *p = ctx;
-	struct arch_regs moved = *regs;
+	struct arch_regs regs;
 	uint8_t bytes[512];
+	size_t off = 0;
 
-	if (!move_regs(p->region, &moved) || arch->context_size > sizeof(bytes) ||
-	    memory_peek(&p->space->mem, at, bytes, arch->context_size) != arch->context_size)
+	if (!region_window_at(p->region, arch->pc(seen)) || arch->context_size > sizeof(bytes) ||
+	    memory_peek(&p->space->mem, at, bytes, arch->context_size) != arch->context_size ||
+	    !arch->context_next(bytes, arch->context_size, &off, &regs) ||
+	    !move_regs(p->region, &regs))
 		return;
-	arch->context_store(bytes, &moved);
+	arch->context_store(bytes, &regs);
 	memory_write(&p->space->mem, at, bytes, arch->context_size, NULL);
 }
 
@@ -580,6 +648,8 @@ static void move_threads(struct planting *p)
 			    pt_get_regs(t->tid, &regs) < 0)
 				continue;
 			frames_on_stack(&p->space->mem, arch->sp(&regs), scan, move_frame, p);
+			if (t->tid != proc->pid)
+				space_stack(p->space, &regs);
 			if (move_regs(p->region, &regs))
 				pt_set_regs(t->tid, &regs);
 		}
@@ -629,6 +699,21 @@ static uint64_t trace_address(const struct space *space, uint64_t off)
 	return space->control->page.lay.chunks ? space->page_addr + off : 0;
 }
 
+/* Where the stack of the first thread ends, which never moves; 0: unknown. */
+static uint64_t stack_end(pid_t pid)
+{
+	struct maps maps;
+	uint64_t end = 0;
+
+	if (maps_read(pid, &maps, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < maps.count; i++)
+		if (!strcmp(maps.entry[i].path, "[stack]"))
+			end = maps.entry[i].end;
+	maps_free(&maps);
+	return end;
+}
+
 int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_site *sites,
 		size_t n, struct sb_err *err)
 {
@@ -654,6 +739,7 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.span_cost = space->control->page.span_cost[1],
 			.value_within = space->control->page.value_cost[0],
 			.value_cost = space->control->page.value_cost[1],
+			.stack = stack_end(pid),
 			.slots = space->control->page.lay.slots,
 			.own_slots = arch->thread_pointer_readable(),
 		},

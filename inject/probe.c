@@ -14,6 +14,7 @@
 #include "ptrace.h"
 #include "remote.h"
 #include "tree-task.h"
+#include "src/base/caps.h"
 
 enum { SEIZE_TRIES = 20 };
 
@@ -25,7 +26,7 @@ static int probe_code(pid_t child)
 	char path[64], byte;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", child);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = CAPS(open(path, O_RDWR | O_CLOEXEC));
 	if (fd < 0)
 		return errno;
 	if (pread(fd, &byte, 1, at) != 1 || pwrite(fd, &byte, 1, at) != 1)

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "tree-task.h"
+#include "src/base/caps.h"
 
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -61,6 +62,7 @@ int pt_seize(pid_t tid)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	static volatile int ret;
+	bool raised = caps_raise();
 	sigset_t set;
 
 	ret = -EBUSY;
@@ -75,15 +77,54 @@ int pt_seize(pid_t tid)
 	}
 	seizing = 0;
 	alarm_us(0);
+	caps_lower(raised);
 	/* The alarm may have fired after the call was over. */
 	return ret == -EBUSY && task_is_ours(tid) ? 0 : ret;
 }
 
+static struct {
+	pid_t pid; /* 0: none */
+	bool ended;
+	int status;
+} own_child;
+
+void pt_child(pid_t pid)
+{
+	own_child.pid = pid;
+	own_child.ended = false;
+}
+
+bool pt_child_ended(int *status)
+{
+	*status = own_child.status;
+	return own_child.ended;
+}
+
+static bool is_end(const siginfo_t *si)
+{
+	return si->si_code == CLD_EXITED || si->si_code == CLD_KILLED || si->si_code == CLD_DUMPED;
+}
+
+static int end_status(const siginfo_t *si)
+{
+	return si->si_code == CLD_EXITED ? si->si_status << 8 : si->si_status;
+}
+
+/* Takes the event of one thread; the end of our own child has another one that waits for it. */
+static void take(pid_t tid, int flags)
+{
+	siginfo_t si = { .si_pid = 0 };
+
+	if (waitid(P_PID, (id_t)tid, &si, flags) < 0 || !own_child.pid ||
+	    si.si_pid != own_child.pid || !is_end(&si))
+		return;
+	own_child.ended = true;
+	own_child.status = end_status(&si);
+}
+
 void pt_reap(pid_t tid)
 {
-	siginfo_t si;
-
-	waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | __WALL);
+	take(tid, WEXITED | WNOHANG | __WALL | __WNOTHREAD);
 }
 
 int pt_interrupt(pid_t tid)
@@ -232,9 +273,9 @@ static void fill_stop(struct stop *stop, const siginfo_t *si)
 {
 	memset(stop, 0, sizeof(*stop));
 	stop->tid = si->si_pid;
-	if (si->si_code == CLD_EXITED || si->si_code == CLD_KILLED || si->si_code == CLD_DUMPED) {
+	if (is_end(si)) {
 		stop->kind = STOP_GONE;
-		stop->status = si->si_code == CLD_EXITED ? si->si_status << 8 : si->si_status;
+		stop->status = end_status(si);
 		return;
 	}
 	stop->kind = kind_of(si->si_status);
@@ -244,16 +285,27 @@ static void fill_stop(struct stop *stop, const siginfo_t *si)
 		ptrace(PTRACE_GETEVENTMSG, stop->tid, 0, &stop->message);
 }
 
-static bool look(pid_t tid, struct stop *stop)
+/* __WNOTHREAD: a thread beside this one has children of its own (session/inject/aside.c). */
+enum { WAIT_FLAGS = WEXITED | WSTOPPED | WNOHANG | __WALL | __WNOTHREAD };
+
+bool pt_peek(pid_t tid, struct stop *stop)
 {
 	siginfo_t si = { .si_pid = 0 };
-	int flags = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
 
-	if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &si, flags) < 0 || !si.si_pid)
+	if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &si, WAIT_FLAGS | WNOWAIT) <
+		    0 ||
+	    !si.si_pid)
 		return false;
 	fill_stop(stop, &si);
+	return true;
+}
+
+static bool look(pid_t tid, struct stop *stop)
+{
+	if (!pt_peek(tid, stop))
+		return false;
 	if (stop->kind != STOP_SIGNAL)
-		waitid(P_PID, (id_t)si.si_pid, &si, WEXITED | WSTOPPED | WNOHANG | __WALL);
+		take(stop->tid, WAIT_FLAGS);
 	return true;
 }
 

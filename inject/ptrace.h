@@ -9,7 +9,8 @@
 #include "src/base/err.h"
 
 /*
- * ptrace(2) and waitid(2), with their pitfalls handled. One thread of the tracer makes all calls.
+ * ptrace(2) and waitid(2), with their pitfalls handled. A thread of the tracer sees and moves only
+ * what it has seized or forked itself.
  *
  * Stops are examined with WNOWAIT first. A signal-delivery stop is never consumed: the signal stays
  * in the thread's exit code until PTRACE_CONT replaces it, so that a tracer killed in between loses
@@ -46,6 +47,13 @@ struct stop {
 int pt_seize(pid_t tid);
 /* Consumes the end of the thread, if it has ended, and no other event. */
 void pt_reap(pid_t tid);
+/*
+ * pid is a child of this process that may come to be traced by it, too: then its end is one event
+ * for both, and whichever wait comes first takes it. It is kept for the other: pt_child_ended()
+ * tells whether a wait in here took the end, with the status as of waitpid(2). One child at a time.
+ */
+void pt_child(pid_t pid);
+bool pt_child_ended(int *status);
 int pt_interrupt(pid_t tid);
 int pt_cont(pid_t tid, int sig);
 int pt_syscall(pid_t tid);
@@ -89,5 +97,7 @@ bool pt_dispatches_calls(pid_t tid, uint64_t *selector);
  * within timeout_us (0: do not wait). SIGCHLD must be blocked.
  */
 bool pt_wait(pid_t tid, struct stop *stop, unsigned int timeout_us);
+/* The same event, which pt_wait() returns again. */
+bool pt_peek(pid_t tid, struct stop *stop);
 
 #endif

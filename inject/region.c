@@ -120,7 +120,7 @@ struct region *region_check(uint64_t addr, const void *head, size_t len)
 	return NULL;
 }
 
-/* The last site at or below addr. */
+/* The last site at or below addr that replaces bytes. */
 static struct journal_site *site_below(const struct region *region, uint64_t addr)
 {
 	size_t lo = 0, hi = region->journal->n_sites;
@@ -133,6 +133,8 @@ static struct journal_site *site_below(const struct region *region, uint64_t add
 		else
 			hi = mid;
 	}
+	while (lo && !region->sites[lo - 1].len)
+		lo--;
 	return lo ? &region->sites[lo - 1] : NULL;
 }
 

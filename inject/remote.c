@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "fault.h"
 #include "stack.h"
@@ -17,6 +18,8 @@ enum {
 	ROUNDS = 40,
 	FREE_ROUNDS = 3, /* odd: the next one requires a stack of the thread's own */
 	STOP_TIMEOUT_US = 50000,
+	PASS_NAPS = 300, /* about 0.9 s of waiting for a thread that lets its system calls pass */
+	PASS_NAP_NS = 5000000,
 	CALL_TIMEOUT_US = 2000000,
 	PR_SYS_ALLOW = 0 /* SYSCALL_DISPATCH_FILTER_ALLOW */
 };
@@ -63,17 +66,19 @@ static void drop(struct remote *r)
  * that (prctl PR_SET_SYSCALL_USER_DISPATCH; Wine). With all signals blocked that would end the
  * process. During a remote call no thread changes that byte.
  */
-static bool calls_pass(pid_t tid, const struct memory *mem)
+static bool calls_pass(struct remote *r, pid_t tid)
 {
 	uint64_t selector;
 	uint8_t says = 0;
+	bool pass = !pt_dispatches_calls(tid, &selector) ||
+		    (memory_peek(r->mem, selector, &says, 1) == 1 && says == PR_SYS_ALLOW);
 
-	return !pt_dispatches_calls(tid, &selector) ||
-	       (memory_peek(mem, selector, &says, 1) == 1 && says == PR_SYS_ALLOW);
+	r->dispatched |= !pass;
+	return pass;
 }
 
 /* Tries one thread; false leaves it as it was. own: only on a stack of its own. */
-static bool borrow(struct remote *r, struct thread *t, bool own)
+static bool try_thread(struct remote *r, struct thread *t, bool own)
 {
 	struct tree *tree = r->tree;
 	uint64_t low = 0;
@@ -87,7 +92,7 @@ static bool borrow(struct remote *r, struct thread *t, bool own)
 	if (t->state != THREAD_STOPPED ||
 	    (t->stop.kind != STOP_TRAP && t->stop.kind != STOP_GROUP) ||
 	    pt_get_regs(t->tid, &r->saved) < 0 || pt_get_sigmask(t->tid, &r->sigmask) < 0 ||
-	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) || !calls_pass(t->tid, r->mem) ||
+	    pt_in_rseq(t->tid, r->mem, arch->pc(&r->saved)) || !calls_pass(r, t->tid) ||
 	    (own && !stack_is_own(t->tid, r->mem, &r->saved, &low)) || lay_frame(r, low) < 0) {
 		if (!r->was_stopped)
 			tree_resume_thread(tree, t);
@@ -141,7 +146,7 @@ static int choose_thread(struct remote *r, const struct space *space, struct wis
 
 	if (r->only) {
 		t = tree_thread(r->tree, r->only);
-		return t && !t->kept && borrow(r, t, true) ? 0 : -1;
+		return t && !t->kept && try_thread(r, t, true) ? 0 : -1;
 	}
 	/* By id: an attempt dispatches events, and threads start and end. */
 	while ((t = tree_next_thread(r->tree, space, tid))) {
@@ -149,7 +154,7 @@ static int choose_thread(struct remote *r, const struct space *space, struct wis
 		if (t->kept || (wish.follower && !alone && tid == t->proc->pid) ||
 		    (wish.asleep && t->state != THREAD_STOPPED && !task_sleeps(tid)))
 			continue;
-		if (borrow(r, t, wish.own))
+		if (try_thread(r, t, wish.own))
 			return 0;
 	}
 	return -1;
@@ -188,12 +193,12 @@ static bool held_by_caller(const struct tree *tree, const struct space *space)
  * thread on a stack that others may share, so that no thread sees the bytes under it before they
  * are restored; and a leader, whose id passes to another thread if that one execs.
  */
-static int choose(struct remote *r, struct space *space)
+static int choose_once(struct remote *r, struct space *space, int rounds)
 {
 	bool theirs = held_by_caller(r->tree, space);
-	int rounds = theirs ? 3 : ROUNDS;
 
-	for (int round = 0; round < rounds && tree_next_thread(r->tree, space, 0); round++) {
+	for (int round = 0; round < (theirs ? 3 : rounds) && tree_next_thread(r->tree, space, 0);
+	     round++) {
 		bool alone_is_enough = round < (theirs ? 1 : FREE_ROUNDS);
 		struct wish wish = {
 			.asleep = round == 0 && !theirs,
@@ -213,6 +218,24 @@ static int choose(struct remote *r, struct space *space)
 	return -1;
 }
 
+/*
+ * The rounds of one choice take less than a millisecond, and a thread dispatches its system calls
+ * for as long as its emulated program computes. Naps of many lengths meet the moments between.
+ */
+static int choose(struct remote *r, struct space *space)
+{
+	for (int nap = 0; nap < PASS_NAPS; nap++) {
+		r->dispatched = false;
+		/* Later tries hold the other threads twice each, not for dozens of rounds. */
+		if (choose_once(r, space, nap ? FREE_ROUNDS + 2 : ROUNDS) == 0)
+			return 0;
+		if (!r->dispatched || held_by_caller(r->tree, space))
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = PASS_NAP_NS * (nap % 7 + 1) / 7 }, NULL);
+	}
+	return -1;
+}
+
 int remote_begin(struct remote *r, struct tree *tree, struct space *space, const struct memory *mem,
 		 const struct arch_gadgets *gadgets, struct sb_err *err)
 {
@@ -228,8 +251,8 @@ int remote_begin_on(struct remote *r, pid_t tid, struct tree *tree, struct space
 	r->tree = tree;
 	r->mem = mem;
 	r->gadgets = gadgets;
-	if (fault_point("borrow", mem->pid))
-		return err_set(err, SB_ETARGET, "fault: borrow");
+	if (fault_point("remote-begin", mem->pid))
+		return err_set(err, SB_ETARGET, "fault: remote-begin");
 	if (choose(r, space) == 0)
 		return suspend_seccomp(r, err);
 	release_held(r);
@@ -431,7 +454,7 @@ static void restore(struct remote *r)
 	memory_write(r->mem, r->sp - SCRATCH, r->stack, r->frame_len + SCRATCH, NULL);
 }
 
-int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err)
+int remote_async(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err)
 {
 	struct thread *t = r->thread;
 	pid_t tid = t->tid;
@@ -444,25 +467,25 @@ int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err
 	r->work = r->saved;
 	arch->prepare_call(&r->work, r->sp, function, arg);
 	/* The mask second, as in start(). */
-	if (pt_set_regs(tid, &r->work) < 0 || fault_point("lend-set", r->mem->pid) ||
+	if (pt_set_regs(tid, &r->work) < 0 || fault_point("async-set", r->mem->pid) ||
 	    pt_set_sigmask(tid, ~0ull) < 0) {
 		remote_end(r);
 		return err_set(err, SB_ENOPROC, "thread %d ended", tid);
 	}
 	r->called = true;
-	r->lent = t->tid;
-	t->lent = true;
+	r->async = t->tid;
+	t->async = true;
 	t->restart_lost = false;
-	fault_point("lend", r->mem->pid);
+	fault_point("async", r->mem->pid);
 	tree_resume_thread(r->tree, t);
 	r->thread = NULL;
 	release_held(r);
 	return 0;
 }
 
-static void recall_stopped(struct remote *r, struct thread *t, bool parked)
+static void async_end_stopped(struct remote *r, struct thread *t, bool parked)
 {
-	t->lent = r->called = false;
+	t->async = r->called = false;
 	r->thread = t;
 	if (parked) {
 		if (t->restart_lost && arch->waits_with_block(&r->saved))
@@ -476,21 +499,22 @@ static void recall_stopped(struct remote *r, struct thread *t, bool parked)
 	} else if (r->seccomp) {
 		pt_suspend_seccomp(t->tid, false);
 	}
-	fault_point("recall", r->mem->pid);
+	fault_point("async-end", r->mem->pid);
 	tree_resume_thread(r->tree, t);
 }
 
-bool remote_recall(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked, void *ctx)
+bool remote_async_end(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked,
+		      void *ctx)
 {
-	struct thread *t = tree_thread(r->tree, r->lent);
+	struct thread *t = tree_thread(r->tree, r->async);
 
 	if (t && !tree_stop_thread(r->tree, t, timeout_us))
-		t = tree_thread(r->tree, r->lent);
+		t = tree_thread(r->tree, r->async);
 	if (t && t->state != THREAD_STOPPED)
 		return false;
 	if (t)
-		recall_stopped(r, t, parked(ctx));
-	r->lent = 0;
+		async_end_stopped(r, t, parked(ctx));
+	r->async = 0;
 	drop(r);
 	return true;
 }

@@ -43,10 +43,11 @@ struct remote {
 	bool in_call;	    /* ... and is in a call, not in a stop from which it may be restored */
 	bool at_entry;	    /* it is at the entry of a system call */
 	bool sigstop;	    /* a SIGSTOP arrived meanwhile */
+	bool dispatched;    /* a thread was unfit because its system calls are sent back to it */
 	bool was_stopped;   /* by the caller: it stays stopped at the end */
 	struct space *held; /* its other threads are held while the remote call lasts */
 	pid_t only;	    /* the one thread allowed; 0: any */
-	pid_t lent;	    /* it runs by itself; see remote_lend() */
+	pid_t async;	    /* it runs by itself; see remote_async() */
 };
 
 /* Bytes that remote_scratch() gives, below the frame. */
@@ -122,12 +123,12 @@ uint64_t remote_scratch(struct remote *r, const void *bytes, size_t len);
 /*
  * For functions that take long or make system calls: the tracer lets the thread go, and it runs
  * function(arg) by itself, all signals blocked, on its own stack, while the tracer continues its
- * work. When the function has reported its end, and waits, remote_recall() restores what the stop
- * had interrupted. A function that returns by itself (the tracer is gone) returns through its
+ * work. When the function has reported its end, and waits, remote_async_end() restores what the
+ * stop had interrupted. A function that returns by itself (the tracer is gone) returns through its
  * signal frame. On failure the thread is already restored. The tree must be the same throughout;
  * the thread may end meanwhile.
  */
-int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err);
+int remote_async(struct remote *r, uint64_t function, uint64_t arg, struct sb_err *err);
 
 /*
  * parked: is the thread, which is stopped now, still in its wait? A thread that has left the wait
@@ -135,7 +136,8 @@ int remote_lend(struct remote *r, uint64_t function, uint64_t arg, struct sb_err
  * cannot be stopped within timeout_us.
  */
 typedef bool remote_parked_fn(void *ctx);
-bool remote_recall(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked, void *ctx);
+bool remote_async_end(struct remote *r, unsigned int timeout_us, remote_parked_fn *parked,
+		      void *ctx);
 
 /* Restores the thread; it runs unless it was stopped before. Also after failures. */
 void remote_end(struct remote *r);

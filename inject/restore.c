@@ -8,6 +8,7 @@
  * handler will return to; then the mappings are removed, and the threads run on from that stop.
  */
 #include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,13 @@ enum {
 	CONTEXT_MAX = 1024,
 };
 
-/* How long something may keep the stubs mapped. */
+enum { PAUSE_NS = 50000, REST_MOST_NS = 2000000 };
+
+/* How long something may keep the stubs mapped. A search may take longer by itself. */
 #define LEAVE_NS 2000000000ull
-#define PASS_NS	 5000000ull
+enum { LEAVE_PASSES = 3 };
+
+#define PASS_NS 5000000ull
 
 /* Restores only the text, of a process whose threads are all stopped (--no-children's forks). */
 static int write_old_text(struct space *space, struct space_restored *out, struct sb_err *err)
@@ -81,7 +86,7 @@ static enum where where_is(struct space *space, struct thread *t)
 		return IN_EVENT;
 	if (!trap_take_back(space, t, &regs))
 		return IN_STUB;
-	if (arch->pc(&regs) - space->room_addr < space->room_size)
+	if (arch->pc(&regs) - space->mailbox_addr < space->mailbox_size)
 		return IN_STUB; /* on its way out of a pending call */
 	switch (leave_code(space, &regs, true)) {
 	case LEAVE_MOVED:
@@ -148,8 +153,9 @@ struct returns {
 	struct tree *tree;
 	uint64_t *at;
 	size_t n, cap;
-	bool searched; /* since the threads came out and the last change */
-	bool complete; /* all memory that may hold a frame; otherwise stopped stacks */
+	uint64_t paused_ns; /* CPU time at the last pause */
+	bool searched;	    /* since the threads came out and the last change */
+	bool complete;	    /* all memory that may hold a frame; otherwise stopped stacks */
 };
 
 static void returns_add(void *ctx, uint64_t at, const struct arch_regs *regs)
@@ -167,12 +173,21 @@ static void returns_add(void *ctx, uint64_t at, const struct arch_regs *regs)
 	r->at[r->n++] = at;
 }
 
+/*
+ * A large process takes some 100 ms to search. With real-time priority the search rests half as
+ * long as it works; without, the scheduler divides the processor.
+ */
 static void returns_pause(void *ctx)
 {
 	struct returns *r = ctx;
+	uint64_t now = clock_thread_ns(), worked = now - r->paused_ns;
+	long rest = PAUSE_NS;
 
+	r->paused_ns = now;
+	if (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK)
+		rest = worked / 2 < REST_MOST_NS ? (long)(worked / 2) : REST_MOST_NS;
 	tree_dispatch(r->tree);
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = rest }, NULL);
 }
 
 static bool being_born(const struct tree *tree, const struct space *space)
@@ -190,6 +205,7 @@ static void returns_search(struct returns *r)
 	uint64_t budget = being_born(r->tree, r->space) ? SEARCH_LEAST : SEARCH_MOST;
 
 	r->n = 0;
+	r->paused_ns = clock_thread_ns();
 	r->complete = frames_everywhere(&r->space->mem, budget, returns_add, r, returns_pause);
 	r->searched = true;
 }
@@ -308,8 +324,8 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 	for (size_t i = 0; i < space->n_regions && ok; i++)
 		ok = call_away(r, err, SYS_munmap, space->regions[i]->addr,
 			       space->regions[i]->size);
-	if (space->room_size && ok)
-		ok = call_away(r, err, SYS_munmap, space->room_addr, space->room_size);
+	if (space->mailbox_size && ok)
+		ok = call_away(r, err, SYS_munmap, space->mailbox_addr, space->mailbox_size);
 	if (space->unfinished_size && ok)
 		ok = call_away(r, err, SYS_munmap, space->unfinished_addr, space->unfinished_size);
 	if (space->half_addr && ok)
@@ -328,7 +344,7 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 static void forget_unmapped(struct space *space)
 {
 	struct sb_page_header page;
-	struct sb_room room;
+	struct sb_mailbox mailbox;
 	struct journal_header h;
 	size_t n = 0;
 
@@ -343,10 +359,10 @@ static void forget_unmapped(struct space *space)
 	if (memory_peek(&space->mem, space->page_addr, &page, sizeof(page)) != sizeof(page) ||
 	    page.magic != SB_PAGE_MAGIC || page.session != space->session)
 		space->page_addr = 0;
-	if (memory_peek(&space->mem, space->room_addr + PAGE, &room, sizeof(room)) !=
-		    sizeof(room) ||
-	    room.magic != SB_ROOM_MAGIC)
-		space->room_addr = space->room_size = 0;
+	if (memory_peek(&space->mem, space->mailbox_addr + PAGE, &mailbox, sizeof(mailbox)) !=
+		    sizeof(mailbox) ||
+	    mailbox.magic != SB_MAILBOX_MAGIC)
+		space->mailbox_addr = space->mailbox_size = 0;
 	space->unfinished_size = space->half_addr = space->n_fds = 0;
 }
 
@@ -367,7 +383,7 @@ static int unmap(struct space *space, struct tree *tree, struct sb_err *err)
 	 * A file that could not be closed at once, or a fork's copy of it: identified by inode,
 	 * since the target may have reused its number.
 	 */
-	if (space->room_size || space->lacks)
+	if (space->mailbox_size || space->lacks)
 		space_find_files(space);
 	space_find_unfinished(space);
 	ok = unmap_all(space, &r, err);
@@ -385,7 +401,7 @@ static void forget_regions(struct space *space)
 	space->n_regions = 0;
 	space->page_addr = space->record_addr = 0;
 	space->unfinished_size = space->half_addr = space->n_fds = 0;
-	space->room_addr = space->room_size = 0;
+	space->mailbox_addr = space->mailbox_size = 0;
 	space->hooked = false;
 }
 
@@ -501,7 +517,7 @@ static void mark_dormant(const struct space *space)
 	if (space->page_addr)
 		memory_write(&space->mem,
 			     space->page_addr + space->counters_off +
-				     offsetof(struct sb_page_told, dormant),
+				     offsetof(struct sb_page_notice, dormant),
 			     &dormant, sizeof(dormant), NULL);
 }
 
@@ -514,7 +530,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 	const char *in_way = NULL;
 	bool text_done = false;
 
-	for (int i = 0; !i || clock_ns() < end; i++) {
+	for (int i = 0; i < LEAVE_PASSES || clock_ns() < end; i++) {
 		int ret = stop(space, tree, err);
 
 		if (ret < 0)

@@ -48,9 +48,9 @@ static int map_both(struct space *space, struct remote *r, const long fd[2], str
 	return space_must(r, "madvise(MADV_DONTDUMP)", ret, err);
 }
 
-static int part_borrowed(struct space *space, struct remote *r, const struct space_want *want,
-			 const struct space_draft *draft, const struct control *old,
-			 struct sb_err *err)
+static int part_in_call(struct space *space, struct remote *r, const struct space_want *want,
+			const struct space_draft *draft, const struct control *old,
+			struct sb_err *err)
 {
 	long fd[2] = { -1, -1 };
 	bool closed = false;
@@ -59,7 +59,7 @@ static int part_borrowed(struct space *space, struct remote *r, const struct spa
 	if (space_make_files(space, r, want, draft, fd, err) == 0) {
 		page_take_over(&space->control->page, &old->page, space->proc);
 		space->control->page.target_addr = space->page_addr;
-		space->control->notes_read = page_told(&space->control->page)->notes_used;
+		space->control->notes_read = page_notice(&space->control->page)->notes_used;
 		ret = fault_point("part-files", r->thread->proc->pid) ? -SB_ETARGET :
 									map_both(space, r, fd, err);
 	}
@@ -122,7 +122,7 @@ int space_part(struct space *space, struct tree *tree, pid_t pid, const struct s
 	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 	if (ret == 0) {
 		space->control = NULL;
-		ret = part_borrowed(space, &r, want, &draft, had, err);
+		ret = part_in_call(space, &r, want, &draft, had, err);
 		remote_end(&r);
 	}
 	if (space->control != had && (ret == 0 || counts_in_new(space, pid))) {

@@ -27,7 +27,7 @@ bool space_close_files(struct remote *r, const long fd[2], bool *closed);
 
 /*
  * SB_ETARGET: what the process maps at these addresses (0: not asked) is not the front, or the
- * rear, of space->control.
+ * rear, of space->control. SB_ENOPROC: it ended, or runs another program.
  */
 int space_check_map(const struct space *space, pid_t pid, uint64_t front, uint64_t rear,
 		    struct sb_err *err);

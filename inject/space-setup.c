@@ -34,7 +34,6 @@ struct setup {
 	struct tree *tree;
 	const struct space_want *want;
 	struct space_draft draft;
-	pid_t pid;	      /* whose thread made the files */
 	long fd[2];	      /* the target's: the settings', the counts' */
 	uint64_t front, rear; /* the first two pages; 0: none, or an answer was lost */
 	bool foreign;	      /* they are of other files */
@@ -70,10 +69,11 @@ static int map_front(struct setup *s, struct remote *r, struct sb_err *err)
  */
 static int map_first(struct setup *s, struct remote *r, struct sb_err *err)
 {
-	s->pid = r->thread->proc->pid;
+	pid_t pid = r->thread->proc->pid;
+
 	s->left = true;
 	if (space_make_files(s->space, r, s->want, &s->draft, s->fd, err) < 0 ||
-	    fault_point("setup-map", s->pid) ||
+	    fault_point("setup-map", pid) ||
 	    remote_map_first(r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd[1],
 			     &s->rear, err) < 0 ||
 	    map_front(s, r, err) < 0 || !space_close_files(r, s->fd, &s->closed))
@@ -82,12 +82,14 @@ static int map_first(struct setup *s, struct remote *r, struct sb_err *err)
 	return 0;
 }
 
+/* Not by the process whose thread made the files: a vfork(2)'s child is over soon. */
 static int check_first(struct setup *s, struct sb_err *err)
 {
-	int ret = space_check_map(s->space, s->pid, s->front, s->rear, err);
+	pid_t pid = s->space->mem.pid;
+	int ret = space_check_map(s->space, pid, s->front, s->rear, err);
 
 	s->foreign = ret < 0;
-	return ret < 0 || !fault_point("setup-grow", s->pid) ? ret : -SB_ETARGET;
+	return ret < 0 || !fault_point("setup-grow", pid) ? ret : -SB_ETARGET;
 }
 
 static int grow(struct setup *s, struct remote *r, struct sb_err *err)
@@ -177,7 +179,7 @@ static bool unmap_theirs(struct setup *s, struct remote *r)
 	s->foreign = false;
 	if (!space->control)
 		return ok;
-	if (!space_keep_pieces(space, space->control, s->pid, space->page_size))
+	if (!space_keep_pieces(space, space->control, r->thread->proc->pid, space->page_size))
 		return false;
 	if (space->unfinished_size)
 		ok &= unmap(r, space->unfinished_addr, space->unfinished_size);
@@ -223,7 +225,7 @@ static void give_up(struct setup *s)
 		by_remote_call(s, undo, NULL);
 	/* What no thread can remove now is for space_restore(). */
 	if (s->left && space->control)
-		space_keep_pieces(space, space->control, s->pid, space->page_size);
+		space_keep_pieces(space, space->control, space->mem.pid, space->page_size);
 	if (s->left)
 		space_find_files(space);
 	space_put_control(space->control);

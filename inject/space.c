@@ -16,7 +16,9 @@
 #include "clock.h"
 #include "fault.h"
 #include "region.h"
+#include "stack.h"
 #include "tree-task.h"
+#include "src/base/caps.h"
 #include "src/base/log.h"
 #include "src/base/maps.h"
 
@@ -106,7 +108,7 @@ static int open_memfd(const char *path, const char *name)
 {
 	char ours[64], link[64], want[64];
 	struct stat st;
-	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
+	int at = CAPS(open(path, O_PATH | O_CLOEXEC)), fd = -1;
 	ssize_t n;
 
 	if (at < 0)
@@ -208,15 +210,18 @@ int space_check_map(const struct space *space, pid_t pid, uint64_t front, uint64
 {
 	const struct control *control = space->control;
 	struct maps maps;
-	bool ours;
+	bool ours, gone;
 
 	if (maps_read(pid, &maps, err) < 0)
 		return -SB_ETARGET;
+	gone = !maps.count || memory_gone(&space->mem);
 	ours = (!front || is_ours(&maps, front, control->inode, memfd_name[0])) &&
 	       (!rear || is_ours(&maps, rear, control->rear_inode, memfd_name[1]));
 	maps_free(&maps);
 	if (ours)
 		return 0;
+	if (gone)
+		return memory_err_gone(pid, err);
 	errno = ESTALE;
 	return err_sys(err, SB_ETARGET, "process %d closed a descriptor that is not its own", pid);
 }
@@ -286,7 +291,7 @@ static bool is_their_memfd(pid_t pid, long fd, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", maps_face(pid), fd);
 	snprintf(want, sizeof(want), "/memfd:%s (deleted)", name);
-	n = readlink(path, link, sizeof(link) - 1);
+	n = CAPS(readlink(path, link, sizeof(link) - 1));
 	if (n < 0 && errno != ENOENT)
 		return true;
 	link[n > 0 ? n : 0] = '\0';
@@ -351,6 +356,7 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err)
 	}
 	record = page_record(page, space->proc);
 	space->most_shift = record.most_shift;
+	space->stack_word = record.stack_word;
 	if (fault_point("register", pid))
 		return err_set(err, SB_ETARGET, "fault: register");
 	return memory_write(&space->mem, space->record_addr, &record, sizeof(record), err);
@@ -378,6 +384,18 @@ static void write_range(const struct space *space, size_t field, uint64_t addr, 
 		memory_write(&space->mem, space->record_addr + field, range, sizeof(range), NULL);
 }
 
+void space_stack(struct space *space, const struct arch_regs *regs)
+{
+	const uint64_t at = space->record_addr + offsetof(struct sb_page_record, stack_word);
+	uint16_t word;
+
+	if (!space->control || !space->proc || space->stack_word)
+		return;
+	word = stack_bounds_at(&space->mem, regs);
+	if (word && memory_write(&space->mem, at, &word, sizeof(word), NULL) >= 0)
+		space->stack_word = space->control->page.record.stack_word = word;
+}
+
 void space_announce_region(struct space *space, uint64_t addr, uint64_t size)
 {
 	struct page *page = &space->control->page;
@@ -387,13 +405,13 @@ void space_announce_region(struct space *space, uint64_t addr, uint64_t size)
 	page->record.region_size = page->hdr->region_size = size;
 }
 
-void space_announce_room(struct space *space, uint64_t addr, uint64_t size)
+void space_announce_mailbox(struct space *space, uint64_t addr, uint64_t size)
 {
 	struct page *page = &space->control->page;
 
-	write_range(space, offsetof(struct sb_page_record, room_addr), addr, size);
-	page->record.room_addr = page->hdr->room_addr = addr;
-	page->record.room_size = page->hdr->room_size = size;
+	write_range(space, offsetof(struct sb_page_record, mailbox_addr), addr, size);
+	page->record.mailbox_addr = page->hdr->mailbox_addr = addr;
+	page->record.mailbox_size = page->hdr->mailbox_size = size;
 }
 
 struct region *space_region_at(const struct space *space, uint64_t addr)

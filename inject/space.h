@@ -54,17 +54,19 @@ struct space {
 	struct region **regions;
 	bool *stale; /* by region: its library was unloaded */
 	size_t n_regions;
-	uint32_t proc;		       /* index in the page, 0: none */
-	uint8_t most_shift;	       /* as in its record */
-	bool hooked;		       /* text has been changed */
-	uint64_t room_addr, room_size; /* an agent's mailbox and its code (room.h); 0: none */
-	bool agent_stays; /* the agent could not be stopped: what it uses stays mapped */
-	bool lacks;	  /* a fork from the middle of a change: its parent has more by now */
+	uint32_t proc;	     /* index in the page, 0: none */
+	uint8_t most_shift;  /* as in its record */
+	uint16_t stack_word; /* the same */
+	bool hooked;	     /* text has been changed */
+	uint64_t mailbox_addr,
+		mailbox_size; /* an agent's mailbox and its code (mailbox.h); 0: none */
+	bool agent_stays;     /* the agent could not be stopped: what it uses stays mapped */
+	bool lacks;	      /* a fork from the middle of a change: its parent has more by now */
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, as found */
 	uint64_t half_addr; /* two pages of the front, not yet in their place; 0: none */
 	/* Only as space_load() found it: */
 	pid_t tracer_pid;
-	bool dormant; /* its session is over, and no text is changed: see struct sb_page_told */
+	bool dormant; /* its session is over, and no text is changed: see struct sb_page_notice */
 	int fds[8];   /* sbinject's memfds, not closed yet; also as found at a restore */
 	size_t n_fds;
 };
@@ -121,18 +123,24 @@ int space_register(struct space *space, pid_t pid, struct sb_err *err);
 int space_allow(struct space *space, uint8_t most_shift);
 
 /*
+ * Tells the stubs where threads have the bounds of their stacks, if that is not known yet: by the
+ * registers of a stopped thread, not the first one, that is on its own stack.
+ */
+void space_stack(struct space *space, const struct arch_regs *regs);
+
+/*
  * Announces a region or a mailbox that is about to be mapped there, in the record and in the page,
  * for recover.
  */
 void space_announce_region(struct space *space, uint64_t addr, uint64_t size);
-void space_announce_room(struct space *space, uint64_t addr, uint64_t size);
+void space_announce_mailbox(struct space *space, uint64_t addr, uint64_t size);
 
 struct space_site {
 	struct plan plan;
 	uint32_t target;     /* the target in whose cell it counts */
 	uint32_t each;	     /* number of its own counter, from 1; 0: none */
 	enum arch_kind kind; /* what it does with a hit */
-	bool bell;	     /* a doorbell instead of a counting hook */
+	bool doorbell;	     /* a doorbell instead of a counting hook */
 	bool start;	     /* ... of an interpreter's start */
 	/*
 	 * Of an exit, and of a timed entry: the function's entry. All exits are hooked, or none;
@@ -141,7 +149,8 @@ struct space_site {
 	 */
 	uint64_t function;
 	bool whole;
-	bool values; /* of a timed entry and its exits: values of the calls are recorded */
+	bool values;	      /* of a timed entry and its exits: values of the calls are recorded */
+	uint8_t follow, text; /* as in struct arch_count */
 	enum plan_refusal untimed; /* out */
 	uint32_t cookie;	   /* kept in the journal */
 	enum plan_refusal why;	   /* out: PLAN_OK when planted */

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include "tree-task.h"
+#include "src/base/caps.h"
 
 enum {
 	LOOKS = 20,	   /* at a running thread */
@@ -74,12 +75,29 @@ static uint64_t block_low(const struct memory *mem, uint64_t block, uint64_t sp)
 	return n && arch->thread_block(block, word[0]) ? stack_low(word, n, sp, block) : 0;
 }
 
+uint16_t stack_bounds_at(const struct memory *mem, const struct arch_regs *regs)
+{
+	uint64_t word[BLOCK_WORDS], block = arch->thread_pointer(regs), sp = arch->sp(regs);
+	size_t n = memory_peek(mem, block, word, sizeof(word)) / sizeof(*word);
+
+	if (n < 3 || !arch->thread_block(block, word[0]) || word[2] != block)
+		return 0;
+	for (size_t i = 3; i + 1 < n; i++) {
+		uint64_t low = word[i], size = word[i + 1], end = low + size;
+
+		if (low && low <= sp && sp < block && size >= STACK_LEAST && size <= THREAD_MOST &&
+		    end > block && end - block <= BLOCK_MOST)
+			return (uint16_t)(i * sizeof(*word));
+	}
+	return 0;
+}
+
 bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *regs, uint64_t *low)
 {
 	uint64_t sp = arch->sp(regs), block = arch->thread_pointer(regs);
 
 	*low = 0;
-	if (start_of_stack(tid) - sp < LEADER_MOST)
+	if (CAPS(start_of_stack(tid)) - sp < LEADER_MOST)
 		return true;
 	if (block > sp && block - sp < THREAD_MOST)
 		*low = block_low(mem, block, sp);
@@ -91,7 +109,7 @@ bool stack_write(pid_t tid, const struct memory *mem, uint64_t at, const void *b
 {
 	struct iovec ours = { (void *)(uintptr_t)bytes, len };
 	struct iovec theirs = { (void *)(uintptr_t)at, len };
-	ssize_t n = process_vm_writev(tid, &ours, 1, &theirs, 1, 0);
+	ssize_t n = CAPS(process_vm_writev(tid, &ours, 1, &theirs, 1, 0));
 
 	if (n == (ssize_t)len)
 		return true;
@@ -130,18 +148,18 @@ static uint64_t sleeping_sp(pid_t tid)
 /* A stack that grows has more than is mapped; one that cannot be examined may have more. */
 static bool may_have_room(pid_t tid, size_t room)
 {
-	uint64_t sp = sleeping_sp(tid);
+	uint64_t sp = CAPS(sleeping_sp(tid));
 	char byte;
 	struct iovec ours = { &byte, 1 }, theirs = { NULL, 1 };
 
 	for (int i = 0; !sp && i < LOOKS; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-		sp = sleeping_sp(tid);
+		sp = CAPS(sleeping_sp(tid));
 	}
 	theirs.iov_base = (void *)(uintptr_t)(sp - room);
-	if (!sp || start_of_stack(tid) - sp < LEADER_MOST)
+	if (!sp || CAPS(start_of_stack(tid)) - sp < LEADER_MOST)
 		return true;
-	return process_vm_readv(tid, &ours, 1, &theirs, 1, 0) == 1 || errno != EFAULT;
+	return CAPS(process_vm_readv(tid, &ours, 1, &theirs, 1, 0)) == 1 || errno != EFAULT;
 }
 
 bool stack_has_room(pid_t pid, size_t room)

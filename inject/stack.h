@@ -27,6 +27,13 @@ bool stack_is_own(pid_t tid, const struct memory *mem, const struct arch_regs *r
 uint64_t stack_low(const uint64_t *word, size_t n, uint64_t sp, uint64_t block);
 
 /*
+ * Where the control block of this thread, which is not the first one, has the bounds of its stack:
+ * the offset of its lower end, behind which is the size. 0 where they are not found, and where the
+ * C library is not glibc.
+ */
+uint16_t stack_bounds_at(const struct memory *mem, const struct arch_regs *regs);
+
+/*
  * Writes only where the target itself could: never into a guard page, which /proc/PID/mem would
  * allow. False: nothing was written, or the old contents (was: len bytes) are back.
  */

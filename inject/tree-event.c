@@ -48,7 +48,7 @@ static void share(struct tree *tree, struct proc *proc, struct proc *parent)
 	if (!parent->space)
 		return;
 	proc->space = parent->space;
-	proc->told = true;
+	proc->announced = true;
 	tree->ops->forked(tree->ctx, proc, parent, true);
 }
 
@@ -116,8 +116,8 @@ static void on_birth(struct tree *tree, struct thread *thread)
 
 	thread->newborn = false;
 	thread->pinned = true;
-	if (!proc->told && parent) {
-		proc->told = true;
+	if (!proc->announced && parent) {
+		proc->announced = true;
 		tree->ops->forked(tree->ctx, proc, parent, false);
 	}
 	thread = tree_thread(tree, tid);
@@ -241,7 +241,7 @@ void tree_handle(struct tree *tree, struct thread *thread, const struct stop *st
 		return;
 	thread->kept = false;
 	thread->interrupted = false; /* any stop consumes a pending interrupt */
-	if (thread->lent)
+	if (thread->async)
 		task_note_restart(thread);
 	thread->state = THREAD_RUNNING;
 	handlers[copy.kind](tree, thread, &copy);
@@ -283,15 +283,38 @@ static size_t count_threads(const struct tree *tree)
 	return n;
 }
 
+/* Not the stop of a thread that a caller holds, nor one that must wait. */
+static bool is_servable(const struct tree *tree, const struct stop *stop, tree_later_fn *later)
+{
+	const struct thread *t = tree_thread(tree, stop->tid);
+
+	if (!later)
+		return true;
+	if (!t)
+		return stop->kind != STOP_EXEC;
+	return t->state != THREAD_STOPPED && !t->pinned && !later(tree->ctx, t, stop);
+}
+
+static bool serve(struct tree *tree, pid_t tid, tree_later_fn *later)
+{
+	struct stop stop;
+
+	if (!pt_peek(tid, &stop) || !is_servable(tree, &stop, later) ||
+	    !pt_wait(stop.tid, &stop, 0))
+		return false;
+	dispatch_one(tree, &stop);
+	return true;
+}
+
 /*
  * Of several threads that have stopped the kernel reports the same first each time: here all have
  * their turn. By id: handlers may free any of them.
  */
-static void dispatch_each(struct tree *tree)
+static bool serve_each(struct tree *tree, tree_later_fn *later)
 {
 	size_t n = 0, most = count_threads(tree);
 	pid_t *tids = malloc((most + 1) * sizeof(*tids));
-	struct stop stop;
+	bool any = false;
 
 	if (!tids)
 		abort();
@@ -299,9 +322,9 @@ static void dispatch_each(struct tree *tree)
 		for (const struct thread *t = p->threads; t; t = t->next)
 			tids[n++] = t->tid;
 	for (size_t i = 0; i < n; i++)
-		if (tree_thread(tree, tids[i]) && pt_wait(tids[i], &stop, 0))
-			dispatch_one(tree, &stop);
+		any |= tree_thread(tree, tids[i]) && serve(tree, tids[i], later);
 	free(tids);
+	return any;
 }
 
 bool tree_dispatch(struct tree *tree)
@@ -313,8 +336,21 @@ bool tree_dispatch(struct tree *tree)
 			return false;
 		dispatch_one(tree, &stop);
 	}
-	dispatch_each(tree);
+	serve_each(tree, NULL);
 	return true;
+}
+
+bool tree_serve(struct tree *tree, tree_later_fn *later)
+{
+	struct stop stop;
+	bool any = false;
+
+	for (int i = 0; i < ROUND && serve(tree, -1, later); i++)
+		any = true;
+	/* What the kernel names first may have to wait. */
+	if (pt_peek(-1, &stop))
+		any |= serve_each(tree, later);
+	return any;
 }
 
 /*

@@ -23,7 +23,7 @@ bool tree_await_stop(struct thread *thread, unsigned int timeout_us)
 	if (!pt_wait(thread->tid, &stop, timeout_us))
 		return false;
 	thread->interrupted = false; /* any stop consumes a pending interrupt */
-	if (thread->lent)
+	if (thread->async)
 		task_note_restart(thread);
 	thread->stop = stop;
 	thread->state = THREAD_STOPPED;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 /* The number after "NAME:" in /proc/TID/status, or -1. */
@@ -32,20 +34,35 @@ static long status_field(pid_t tid, const char *name)
 	return value;
 }
 
+/*
+ * The state and the parent in /proc/TID/stat, which takes the kernel less to write than status
+ * does: the parents of all processes are read several times in a session. The name may have any
+ * character.
+ */
+static char state_and_parent(pid_t tid, pid_t *parent)
+{
+	char path[64], text[512], state;
+	const char *paren;
+	ssize_t n;
+	int fd;
+
+	*parent = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 'X';
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	paren = strrchr(text, ')');
+	return paren && sscanf(paren, ") %c %d", &state, parent) == 2 ? state : 'X';
+}
+
 static char task_state(pid_t tid)
 {
-	char path[64], line[512];
-	char *paren = NULL;
-	FILE *f;
+	pid_t parent;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (!f)
-		return 'X';
-	if (fgets(line, sizeof(line), f))
-		paren = strrchr(line, ')');
-	fclose(f);
-	return paren && paren[1] == ' ' ? paren[2] : 'X';
+	return state_and_parent(tid, &parent);
 }
 
 pid_t task_tgid(pid_t tid)
@@ -62,9 +79,10 @@ bool task_is_thread(pid_t pid, pid_t tid)
 
 pid_t task_parent(pid_t tid)
 {
-	long v = status_field(tid, "PPid");
+	pid_t parent;
 
-	return v > 0 ? (pid_t)v : 0;
+	state_and_parent(tid, &parent);
+	return parent;
 }
 
 bool task_read_ids(pid_t pid, struct task_ids *ids)
@@ -168,7 +186,7 @@ bool task_is_dead(pid_t pid, pid_t tid)
 }
 
 /* /proc/TID/syscall: "running", or "-1 SP PC" (in a fault), or "NR ARG... SP PC". */
-bool task_waits(pid_t tid, uint64_t *pc, bool *in_call)
+static bool read_waits(pid_t tid, uint64_t *pc, bool *in_call)
 {
 	char path[64], line[256] = "";
 	char *last = NULL;
@@ -188,6 +206,11 @@ bool task_waits(pid_t tid, uint64_t *pc, bool *in_call)
 		*pc = strtoull(last + 1, NULL, 16);
 	*in_call = strtol(line, NULL, 10) >= 0;
 	return last != NULL;
+}
+
+bool task_waits(pid_t tid, uint64_t *pc, bool *in_call)
+{
+	return CAPS(read_waits(tid, pc, in_call));
 }
 
 bool task_ended(pid_t pid)
@@ -233,7 +256,7 @@ static bool waits_frozen(pid_t tid)
 bool task_frozen(pid_t pid)
 {
 	char name[64], line[4096];
-	bool frozen = waits_frozen(pid);
+	bool frozen = CAPS(waits_frozen(pid));
 	FILE *f;
 
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
@@ -300,7 +323,7 @@ bool task_is_ours(pid_t tid)
 bool task_shares_memory(pid_t a, pid_t b, bool guess)
 {
 	/* Two leaders that have ended share nothing at all, and would compare as equal. */
-	long ret = syscall(SYS_kcmp, maps_face(a), maps_face(b), KCMP_VM, 0, 0);
+	long ret = CAPS(syscall(SYS_kcmp, maps_face(a), maps_face(b), KCMP_VM, 0, 0));
 
 	return ret < 0 ? guess : ret == 0;
 }

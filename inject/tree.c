@@ -131,7 +131,7 @@ int tree_add(struct tree *tree, pid_t pid, pid_t parent, struct proc **out, stru
 	struct proc *proc = tree_proc_new(tree, pid, parent);
 	int ret;
 
-	proc->told = true;
+	proc->announced = true;
 	ret = seize_all(tree, proc, err);
 	if (ret < 0) {
 		tree_release(tree, proc);

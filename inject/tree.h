@@ -43,7 +43,7 @@ struct thread {
 	bool pinned;		  /* an event is being handled: tree_resume() leaves it stopped */
 	bool interrupted;	  /* PTRACE_INTERRUPT was sent, its stop has not come */
 	bool kept;		  /* in the kernel for long (D state): stops before user code */
-	bool lent;		  /* runs a remote call by itself; see remote_lend() */
+	bool async;		  /* runs a remote call by itself; see remote_async() */
 	bool restart_lost;	  /* ... and a stop in it overwrote the kernel's restart block */
 	uint64_t held_since;	  /* ns, while held by tree_stop() */
 	uint64_t thread_pointer;  /* for the session's thread filter; 0: not read yet */
@@ -59,7 +59,7 @@ struct proc {
 	unsigned int generation; /* execs seen */
 	bool traced;
 	bool ended;
-	bool told;	    /* the session was notified of it */
+	bool announced;	    /* the session was notified of it */
 	pid_t vfork_parent; /* shares memory with this process, which waits; 0: none */
 	struct proc *next;
 	struct proc *buried; /* once it is gone: the next one for tree_bury() */
@@ -126,6 +126,14 @@ size_t tree_count_threads(const struct tree *tree, const struct space *space);
  * events for the next call, which must follow soon; each thread has had its turn then.
  */
 bool tree_dispatch(struct tree *tree);
+
+/*
+ * As tree_dispatch(), for a caller in the middle of work of its own: passes over the stops of
+ * threads that are held, and over those for which later() is true. They are dispatched at the next
+ * tree_dispatch(). True: there was something to serve.
+ */
+typedef bool tree_later_fn(void *ctx, const struct thread *thread, const struct stop *stop);
+bool tree_serve(struct tree *tree, tree_later_fn *later);
 
 /* Handles children whose parent was killed before its event arrived. Call it at intervals. */
 void tree_settle(struct tree *tree);

@@ -343,14 +343,22 @@ static void time_needed(const struct drive *drive, struct sweep_result *res)
 		res->time_needed_s = needed / 1e9;
 }
 
-static void warn_carry(const struct drive *drive, struct sweep_result *res)
+/* Of the last experiment: the guard may have been raised before it. */
+static void judge_carry(const struct drive *drive, struct sweep_result *res)
 {
 	int last = -1;
+	double t;
 
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive->work[i].experiment > last)
 			last = drive->work[i].experiment;
-	if (last >= 0 && !drive->cfg.runs && record_carry(&drive->rec, last) > CARRY_T)
+	if (last < 0 || drive->cfg.runs)
+		return;
+	t = record_carry(&drive->rec, last);
+	if (t != 0) /* 0: unknown */
+		res->gates.carry_t = t;
+	res->gates.carry_over = t > CARRY_T;
+	if (res->gates.carry_over)
 		sweep_result_warn(res,
 				  "an arm is still felt in the next: the guard of %.0f ms is "
 				  "too short, and kappa too low",
@@ -363,7 +371,7 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 
 	if (drive->unsettled)
 		sweep_result_warn(res, "time per item still had a trend after the warm-up");
-	warn_carry(drive, res);
+	judge_carry(drive, res);
 	if (res->gates.unproven)
 		sweep_result_warn(res, "A and A differed by %.2g %%: nothing here is proven",
 				  100 * res->gates.aa.est);

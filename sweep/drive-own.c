@@ -56,18 +56,18 @@ bool own_begin(struct drive *drive)
 	return true;
 }
 
-void own_told(struct drive *drive, const struct drive_told *told)
+void own_take(struct drive *drive, const struct drive_window *window)
 {
-	double events = drive->cfg.response ? told->response_count : told->items;
+	double events = drive->cfg.response ? window->response_count : window->items;
 	struct own_window *to;
 
-	if (!told->own)
+	if (!window->own)
 		return;
 	drive->own = must_realloc(drive->own,
 				  (drive->n_own + 1) * drive->cfg.n_targets * sizeof(*drive->own));
 	to = &drive->own[drive->n_own++ * drive->cfg.n_targets];
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		to[i] = (struct own_window){ .items = events, .own = told->own[i] };
+		to[i] = (struct own_window){ .items = events, .own = window->own[i] };
 }
 
 bool own_next(struct drive *drive)

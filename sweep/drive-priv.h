@@ -52,7 +52,7 @@ struct drive {
 	uint64_t *dose_ns;
 	struct rng rng; /* of the design; the analysis has one of its own */
 	struct record rec;
-	struct lane_count *told_lane;
+	struct lane_count *window_lane;
 	int (*lane_key)[3]; /* role, pid, tid */
 	struct work *work;
 	bool *treated;
@@ -100,7 +100,7 @@ struct own_window {
 /* drive-own.c: takes the results of a timed step. False: no further step is needed. */
 bool own_begin(struct drive *drive);
 bool own_next(struct drive *drive);
-void own_told(struct drive *drive, const struct drive_told *told);
+void own_take(struct drive *drive, const struct drive_window *window);
 void own_study(struct drive *drive); /* computes own times from all results */
 
 /* Each sets drive->step, or drive->done. */

@@ -421,7 +421,7 @@ static bool group_begin(struct drive *drive)
 
 	if (!n)
 		return false;
-	tests = tests > drive->screen.told + 1 ? tests - drive->screen.told : 1;
+	tests = tests > drive->screen.found + 1 ? tests - drive->screen.found : 1;
 	budget = left / (double)tests;
 	size_for(drive, budget, 1, false, 0, &size);
 	if (!size.enough && size.needed_ns > left)

@@ -171,28 +171,30 @@ void drive_next(struct drive *drive, struct drive_step *step)
 	*step = drive->step;
 }
 
-static int check_told(const struct drive *drive, const struct drive_told *told, struct sb_err *err)
+static int check_window(const struct drive *drive, const struct drive_window *window,
+			struct sb_err *err)
 {
 	if (drive->done)
 		return err_set(err, SB_EUSAGE, "the sweep is over");
-	if (!told->time_ns)
+	if (!window->time_ns)
 		return err_set(err, SB_EUSAGE, "a window of no time");
-	if (told->now_ns < drive->now_ns)
+	if (window->now_ns < drive->now_ns)
 		return err_set(err, SB_EUSAGE, "the clock went back");
-	if (!(told->items >= 0) || !isfinite(told->items))
+	if (!(window->items >= 0) || !isfinite(window->items))
 		return err_set(err, SB_EUSAGE, "progress went backwards");
-	if (drive->cfg.response && (!(told->response_count >= 0) || isnan(told->response_sum_ns)))
+	if (drive->cfg.response &&
+	    (!(window->response_count >= 0) || isnan(window->response_sum_ns)))
 		return err_set(err, SB_EUSAGE, "the response went backwards");
-	if (told->n_lanes > drive->rec.n_lanes)
-		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", told->n_lanes,
+	if (window->n_lanes > drive->rec.n_lanes)
+		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", window->n_lanes,
 			       drive->rec.n_lanes);
-	if (told->n_scans > drive->rec.n_roles)
-		return err_set(err, SB_EUSAGE, "%zu roles given of %zu", told->n_scans,
+	if (window->n_scans > drive->rec.n_roles)
+		return err_set(err, SB_EUSAGE, "%zu roles given of %zu", window->n_scans,
 			       drive->rec.n_roles);
 	return 0;
 }
 
-static void fill_window(const struct drive *drive, const struct drive_told *told,
+static void fill_window(const struct drive *drive, const struct drive_window *window,
 			struct sweep_window *win)
 {
 	const struct drive_step *step = &drive->step;
@@ -205,14 +207,14 @@ static void fill_window(const struct drive *drive, const struct drive_told *told
 				      .block = -1,
 				      .dose = step->arm == ARM_OFF ? -1 : 0,
 				      .label = -1,
-				      .end_ns = told->now_ns,
-				      .time_ns = told->time_ns,
-				      .items = told->items,
+				      .end_ns = window->now_ns,
+				      .time_ns = window->time_ns,
+				      .items = window->items,
 				      .response_sum_ns = NAN,
 				      .response_count = NAN };
 	if (drive->cfg.response) {
-		win->response_sum_ns = told->response_sum_ns;
-		win->response_count = told->response_count;
+		win->response_sum_ns = window->response_sum_ns;
+		win->response_count = window->response_count;
 	}
 	if (in_block) {
 		win->experiment = drive->exp.id;
@@ -226,25 +228,25 @@ static void fill_window(const struct drive *drive, const struct drive_told *told
 	}
 	for (size_t i = 0; step->hooked && i < drive->cfg.n_targets; i++)
 		if (drive->treated[i])
-			win->hits += told->hits[i];
+			win->hits += window->hits[i];
 }
 
-static void add_to_series(struct drive *drive, const struct drive_told *told)
+static void add_to_series(struct drive *drive, const struct drive_window *window)
 {
 	struct pilot_window *win;
 
 	drive->series = must_realloc(drive->series, (drive->n_series + 1) * sizeof(*drive->series));
 	win = &drive->series[drive->n_series++];
-	*win = (struct pilot_window){ .items = told->items,
-				      .time_ns = (double)told->time_ns,
-				      .changes = told->changes };
-	win->t_ns = told->items > 0 ? win->time_ns / win->items : NAN;
+	*win = (struct pilot_window){ .items = window->items,
+				      .time_ns = (double)window->time_ns,
+				      .changes = window->changes };
+	win->t_ns = window->items > 0 ? win->time_ns / win->items : NAN;
 }
 
 /* A window really takes longer than its set length: the mean over all so far. */
-static void count_overhead(struct drive *drive, const struct drive_told *told)
+static void count_overhead(struct drive *drive, const struct drive_window *window)
 {
-	double spent = (double)(told->now_ns - drive->now_ns);
+	double spent = (double)(window->now_ns - drive->now_ns);
 	double over = spent - (double)(drive->step.guard_ns + drive->step.window_ns);
 
 	if (drive->step.timed) /* the caller waited for interpreters */
@@ -279,36 +281,36 @@ static void stage_told(struct drive *drive)
 		stage_step(drive);
 }
 
-int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err)
+int drive_take(struct drive *drive, const struct drive_window *window, struct sb_err *err)
 {
 	struct record_row row = { .column = COLUMN_NONE,
-				  .busy = told->busy,
-				  .lane = (struct lane_count *)told->lane,
-				  .n_lanes = told->n_lanes,
-				  .scan = (struct lane_scan *)told->scan,
-				  .n_scans = told->n_scans,
-				  .counter = (double *)told->counter };
-	int rc = check_told(drive, told, err);
+				  .busy = window->busy,
+				  .lane = (struct lane_count *)window->lane,
+				  .n_lanes = window->n_lanes,
+				  .scan = (struct lane_scan *)window->scan,
+				  .n_scans = window->n_scans,
+				  .counter = (double *)window->counter };
+	int rc = check_window(drive, window, err);
 
 	if (rc)
 		return rc;
-	fill_window(drive, told, &row.win);
+	fill_window(drive, window, &row.win);
 	if (drive->exp.open) {
 		row.column = drive->exp.slot.column;
 		row.length = drive->exp.slot.length;
 	}
 	for (size_t i = 0; drive->step.hooked && i < drive->cfg.n_targets; i++)
-		drive->work[i].hits += told->hits[i];
-	drive->rounded |= drive->exp.open && !told->exact;
-	count_overhead(drive, told);
-	drive->now_ns = told->now_ns;
-	if (told->items > 0)
-		drive->last_moved_ns = told->now_ns;
+		drive->work[i].hits += window->hits[i];
+	drive->rounded |= drive->exp.open && !window->exact;
+	count_overhead(drive, window);
+	drive->now_ns = window->now_ns;
+	if (window->items > 0)
+		drive->last_moved_ns = window->now_ns;
 	record_add(&drive->rec, &row);
 	if (drive->step.timed)
-		own_told(drive, told);
+		own_take(drive, window);
 	if (drive->stage <= STAGE_PILOT)
-		add_to_series(drive, told);
+		add_to_series(drive, window);
 	stage_told(drive);
 	return 0;
 }

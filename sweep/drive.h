@@ -20,23 +20,23 @@
  *		set every target to step.delay_ns, or switch all hooks off if !step.hooked;
  *		wait step.guard_ns;			what is in the pipeline leaves it
  *		read the counters; wait step.window_ns; read them again;
- *		drive_tell(drive, &told);		the differences
+ *		drive_take(drive, &window);		the differences
  *	}
  *	res = drive_end(drive);		at any time: from the data so far
  *	drive_close(drive);
  *
  * Order of events: warm-up, pilot, [own time], [control], [screening], for each target [escalation]
- * and main blocks, each with gates. The caller's clock (told.now_ns) determines the spent budget:
+ * and main blocks, each with gates. The caller's clock (window.now_ns) determines the spent budget:
  * stages are cut to fit, and where they do not fit the result contains the time that is needed.
  *
  * All randomness comes from cfg.seed: the same results give the same steps.
  *
  * Windows should begin and end at a change of the progress source where it changes slowly (a
- * counter published every 100 ms): told.time_ns is then the time between those changes. A caller
+ * counter published every 100 ms): window.time_ns is then the time between those changes. A caller
  * that cannot do that passes the number of changes of the source, and windows are made long enough.
  *
  * Report each window as it was: none is discarded for being slow. If the target is gone, call
- * drive_end() instead of drive_tell().
+ * drive_end() instead of drive_take().
  *
  * Ownership: the configuration is copied. step's pointers are valid until the next call. Memory:
  * aborts without. Not thread-safe.
@@ -68,7 +68,7 @@ struct drive_cfg {
 	enum lane_mode lane_mode;
 	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
 	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */
-	size_t n_counters;     /* of told.counter, on each side */
+	size_t n_counters;     /* of window.counter, on each side */
 };
 #define DRIVE_DOSES 16
 
@@ -82,7 +82,7 @@ struct drive_step {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
 	bool hooked;		  /* false: all hooks off */
-	bool timed;		  /* time the calls that can be timed, into told.own */
+	bool timed;		  /* time the calls that can be timed, into window.own */
 	const uint64_t *delay_ns; /* one per target; meaningful when hooked */
 	uint64_t guard_ns;	  /* after the change of arm; 0 where nothing changes */
 	uint64_t window_ns;	  /* 0: a whole run */
@@ -95,7 +95,7 @@ struct drive_own {
 	double ns, calls, missed; /* missed: calls that were not timed */
 };
 
-struct drive_told {
+struct drive_window {
 	uint64_t now_ns;  /* since drive_open(), at the window's end; never falls */
 	uint64_t time_ns; /* length of the window, without the guard; > 0 */
 	double items;	  /* in the window, >= 0 */
@@ -126,13 +126,13 @@ void drive_close(struct drive *drive);
 
 size_t drive_targets(const struct drive *drive); /* how many */
 
-/* The index of a role in told.scan. */
+/* The index of a role in window.scan. */
 size_t drive_role(struct drive *drive, const char *role);
 
-/* The index of a thread's counters in told.lane; the same triple gives the same index. */
+/* The index of a thread's counters in window.lane; the same triple gives the same index. */
 size_t drive_lane(struct drive *drive, const char *role, int pid, int tid);
 
-/* Which targets told.lane must sum up in this experiment: one flag per target. */
+/* Which targets window.lane must sum up in this experiment: one flag per target. */
 const bool *drive_treated(const struct drive *drive);
 
 void drive_next(struct drive *drive, struct drive_step *step);
@@ -141,7 +141,7 @@ void drive_next(struct drive *drive, struct drive_step *step);
  * Reports the result of a step. SB_EUSAGE when it is impossible (items below 0, time 0, a clock
  * that went back); then nothing of it is kept and the same step is due again.
  */
-int drive_tell(struct drive *drive, const struct drive_told *told, struct sb_err *err);
+int drive_take(struct drive *drive, const struct drive_window *window, struct sb_err *err);
 
 /* Sets why a target's calls cannot be timed. */
 void drive_own_why(struct drive *drive, size_t target, const char *why);

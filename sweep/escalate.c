@@ -98,9 +98,11 @@ size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 		return 0;
 	if (first == esc->step || most < 3) {
 		hi = first == esc->step ? top(esc) : fmin(4 * esc->x[first], allowed(esc));
-		x_ns[most > 1] = hi;
-		x_ns[0] = most > 1 ? hi / 2 : hi;
-		return most > 1 ? 2 : 1;
+		n = most > 1 && hi / 2 >= esc->least_ns ? 2 : 1;
+		x_ns[n - 1] = hi;
+		if (n == 2)
+			x_ns[0] = hi / 2;
+		return n;
 	}
 	n = most < ESCALATE_DOSES ? most : ESCALATE_DOSES;
 	d = esc->x[first];

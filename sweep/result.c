@@ -61,11 +61,11 @@ static void target_init(struct sweep_target *target)
 {
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
-	target->inclusive_ns = SWEEP_UNKNOWN;
+	target->inclusive_ns = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
 	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =
-		target->hits_per_item = NAN;
+		target->hits_per_item = target->lanes = NAN;
 	target->method = "";
 	target->verdict = VERDICT_INCONCLUSIVE;
 }
@@ -81,7 +81,7 @@ struct sweep_result *sweep_result_new(size_t n_targets)
 	res->time_s = res->time_needed_s = res->period_ns = NAN;
 	res->window_s = res->autocorrelation_s = NAN;
 	res->gates.aa = res->gates.sham_ns = res->gates.control = SWEEP_UNKNOWN;
-	res->gates.aa_p = NAN;
+	res->gates.aa_p = res->gates.carry_t = NAN;
 	res->gates.lane_mode = "";
 	return res;
 }

@@ -159,6 +159,8 @@ struct sweep_gates {
 	struct sweep_estimate sham_ns;	/* SHAM - OFF, per item: the tool's own cost */
 	struct sweep_estimate control;	/* kappa of the positive control */
 	bool control_asked, control_ok; /* ok: its interval holds 1 */
+	double carry_t;			/* is a delay felt in the next window? NAN: not tested */
+	bool carry_over;		/* it is: the guard is too short */
 	bool idle;			/* no thread was always busy */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];

@@ -90,7 +90,7 @@ void screen_tell(struct screen *s, const struct sweep_estimate *slope)
 	if (!s->n_open)
 		return;
 	group = s->open[--s->n_open];
-	s->told++;
+	s->found++;
 	bound = (double)group.n * slope->hi;
 	if (bound < s->threshold)
 		settle(s, &group, SCREEN_HIDDEN, bound);

@@ -33,7 +33,7 @@ struct screen {
 	double *bound;		   /* upper end of a hidden member's kappa */
 	double *felt;		   /* of a survivor: slope of its last group */
 	struct screen_group *open; /* those with the largest response last */
-	size_t n_open, told;
+	size_t n_open, found;
 };
 
 void screen_open(struct screen *screen, const size_t *target, size_t n, double threshold,

@@ -180,9 +180,9 @@ static double by_interval(struct sweep_target *target, double d)
 }
 
 /*
- * Could the arms have been told apart? Equal arms differ by as much as A/A's interval allows; what
- * a verdict claims must be more: what was seen under the largest dose, or, to be hidden, that a
- * full response would have been seen.
+ * Could the arms have been distinguished? Equal arms differ by as much as A/A's interval allows;
+ * what a verdict claims must be more: what was seen under the largest dose, or, to be hidden, that
+ * a full response would have been seen.
  */
 static bool told_apart(const struct sweep_result *res, struct sweep_target *target)
 {

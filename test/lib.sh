@@ -69,17 +69,44 @@ need() { # COMMAND...: skips the case where one of them is missing
 }
 need_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
 
+# rounds FEW MANY: how often to repeat what goes wrong seldom: MANY times in `make soak`
+rounds() { if [ -n "${SOAK_SECONDS:-}" ]; then echo "$2"; else echo "$1"; fi; }
+
+# nap SECONDS: without a process. What four tests side by side start to wait by is a good part of the
+# processor time that others then lack.
+mkfifo "$T.nap" 2>/dev/null # beside the case's own folder, which cases look at
+nap() {
+	if [ -p "$T.nap" ]; then
+		read -rt "$1" <>"$T.nap" || : # a loop's status is that of what it did last
+	else
+		sleep "$1"
+	fi
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds; false when the time is over
 wait_for() {
 	local end=$((EPOCHSECONDS + $1 + 1))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$EPOCHSECONDS" -lt $end ] || return 1
-		sleep 0.02
+		nap 0.02
 	done
 }
 
-said() { grep -q -- "$2" "$T/$1.out" 2>/dev/null; }
+# said NAME PATTERN: does a line of NAME.out match? A whole line in plain words takes no process.
+said() {
+	local lines line
+
+	if [[ $2 != ^+([a-z0-9 -])\$ ]]; then
+		grep -q -- "$2" "$T/$1.out" 2>/dev/null
+		return
+	fi
+	{ mapfile -t lines <"$T/$1.out"; } 2>/dev/null || return
+	for line in "${lines[@]}"; do
+		[ "^$line\$" != "$2" ] || return 0
+	done
+	return 1
+}
 
 # start NAME COMMAND...: a victim; its streams are NAME.out and NAME.err, its pid is $pid
 start() {
@@ -220,7 +247,11 @@ refuses() {
 # pythons: every CPython from 3.10 on that is here, one a line; PYTHONS names more
 pythons() {
 	local p
-	for p in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 \
+	if [ -n "${PYTHONS_HERE:-}" ]; then # the runner has asked them
+		echo "$PYTHONS_HERE"
+		return
+	fi
+	for p in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.[1-9][0-9]*/bin/python3 /usr/bin/python3 \
 		/usr/local/bin/python3 ${PYTHONS:-}; do
 		[ -x "$p" ] && "$p" -c 'import sys
 sys.exit(sys.version_info < (3, 10) or sys.implementation.name != "cpython")' 2>/dev/null &&
@@ -228,11 +259,25 @@ sys.exit(sys.version_info < (3, 10) or sys.implementation.name != "cpython")' 2>
 	done
 }
 
-# need_python: skips the case without the agent or without an interpreter; else they are ${python[@]}
+# versions: the first of each version, for a case that is long and about the interpreter's own code,
+# which another build of the version has, too
+versions() {
+	local p version seen=' '
+
+	while read -r p; do
+		version=$(readlink -f "$p")
+		version=${version##*/}
+		[[ $seen == *" $version "* ]] || echo "$p"
+		seen+="$version "
+	done < <(pythons)
+}
+
+# need_python [versions]: skips the case without the agent or without an interpreter; else they are
+# ${python[@]}
 need_python() {
 	[ -s "$BUILD/python/agent.so.stripped" ] || skip 'sbinject is built without Python targets'
 	export PYTHONDONTWRITEBYTECODE=1 # nothing into the tree
-	mapfile -t python < <(pythons)
+	mapfile -t python < <("${1:-pythons}")
 	[ ${#python[@]} -gt 0 ] || skip 'there is no CPython 3.10 or later'
 }
 

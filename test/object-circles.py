@@ -14,16 +14,16 @@ def read_objects(folders):
     defined, lacking = {}, {}
     for folder in folders:
         for at, _, names in os.walk(folder):
-            for name in sorted(names):
-                if name.endswith(".o"):
-                    path = os.path.join(at, name)
-                    lacking[path] = set()
-                    for line in subprocess.check_output(["nm", "-g", path], text=True).splitlines():
-                        words = line.split()
-                        if words[-2] == "U":
-                            lacking[path].add(words[-1])
-                        elif words[-2] in "TDBRVWC":
-                            defined[words[-1]] = path
+            lacking.update((os.path.join(at, n), set()) for n in sorted(names) if n.endswith(".o"))
+    if not lacking:
+        return {}
+    for line in subprocess.check_output(["nm", "-gA", *lacking], text=True).splitlines():
+        path, _, symbol = line.partition(":")
+        words = symbol.split()
+        if words[-2] == "U":
+            lacking[path].add(words[-1])
+        elif words[-2] in "TDBRVWC":
+            defined[words[-1]] = path
     return {o: {defined[s] for s in names if defined.get(s, o) != o} for o, names in lacking.items()}
 
 

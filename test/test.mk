@@ -11,7 +11,7 @@ VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
 	$(BUILD)/test/victim/libcuda.so.1 \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
-	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
+	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
 FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
@@ -72,7 +72,7 @@ $(BUILD)/test/victim/ifunc-static: test/victim/ifunc.c
 		{ rm -f $@; echo "no static C library: $@ is not built"; }
 
 # The only C++: built where there is a C++ compiler; their cases are skipped where there is none.
-$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values: $(BUILD)/test/victim/%: test/victim/%.cc
+$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments: $(BUILD)/test/victim/%: test/victim/%.cc
 	@mkdir -p $(@D)
 	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -O2 -g -o $@ $<; \
 		$(CXX) -O2 -g -Wall -Wextra -o $@ $< -lpthread; \
@@ -131,10 +131,11 @@ check-vllm: ## on a real vLLM (test/vllm/README.md): installs it at the first ru
 	@test/vllm/run.sh $(BUILD) $(VLLM_CHECKS)
 
 SOAK_SECONDS ?= 600
-soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak
+soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak; and long forms of cases
 	@scripts/deps.sh build check
 	@+$(MAKE_ALL) all victims
-	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_CYCLES=1000 test/run -b $(BUILD) -v -k case/soak
+	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_CYCLES=1000 test/run -b $(BUILD) -v case/soak \
+		$$(grep -l '(rounds [0-9]' test/case/*.sh | sed 's/^test\///; s/\.sh$$//')
 
 bench: ## measure everything, peers too; one table and build/bench.json
 	@scripts/deps.sh build check

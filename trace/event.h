@@ -52,6 +52,9 @@ struct trace_function {
 	const char *module; /* of a Python function, the module's dotted name */
 };
 
+/* What struct trace_span.kernel is called in files; no value has that name. */
+#define TRACE_KERNEL_NAME "kernel_name"
+
 /* An argument, or what was returned. */
 struct trace_value {
 	char name[VALUE_NAME_SIZE];
@@ -71,6 +74,7 @@ struct trace_span {
 	enum trace_kind kind;
 	uint32_t n_values; /* at most VALUE_MAX; the same names in each call of a function */
 	const struct trace_value *value;
+	const char *kernel; /* the name of the kernel that it launches or asks for; NULL: unknown */
 };
 
 struct trace_end {

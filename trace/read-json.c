@@ -205,6 +205,17 @@ static int skip(struct json *j)
 	return 0;
 }
 
+static int take_ours(struct json *j, const json_t *args, struct trace_span *span)
+{
+	char *kernel = json_name_of(args, TRACE_KERNEL_NAME);
+	int ret;
+
+	span->kernel = kernel;
+	ret = decl_span(j->r, span);
+	free(kernel);
+	return ret;
+}
+
 /* A line of ours. */
 static int take_line(struct json *j, const json_t *object)
 {
@@ -226,7 +237,7 @@ static int take_line(struct json *j, const json_t *object)
 		ret = take_function(j, object, type, args, &span);
 	span.start_ns += j->r->begin_ns;
 	take_values(args, value, &span);
-	return ret == 0 ? decl_span(j->r, &span) : ret;
+	return ret == 0 ? take_ours(j, args, &span) : ret;
 }
 
 /* Kept apart from take_line(): Chrome's threads are found by the tid that is shown. */
@@ -258,7 +269,7 @@ static int take_slice(struct json *j, const json_t *object, char phase)
 	if (ret < 0)
 		return ret;
 	if (j->r->reading->ours && phase == 'X') /* in the order of ends, as they were written */
-		return decl_span(j->r, &span);
+		return take_ours(j, args, &span);
 	return phase == 'X' ? open_complete(j->open, &span) :
 	       phase == 'B' ? open_begin(j->open, &span) :
 			      open_end(j->open, &span);

@@ -365,7 +365,10 @@ static void take_value(const struct pf *pf, struct message m, struct trace_value
 	char *name = text_of(m, ANNOTATION_NAME);
 	struct trace_value v;
 
-	if (value_of(m, &v) && (name || iid < VALUE_NAMES))
+	if (name && !strcmp(name, TRACE_KERNEL_NAME)) {
+		free((char *)span->kernel);
+		span->kernel = text_of(m, ANNOTATION_TEXT);
+	} else if (value_of(m, &v) && (name || iid < VALUE_NAMES))
 		decl_value(span, room, name ? name : pf->value_name[iid], &v);
 	free(name);
 }
@@ -390,6 +393,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	struct trace_value value[VALUE_MAX];
 	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns };
 	struct field f;
+	int ret;
 
 	pf->begun.any = false;
 	if (!begun.any || begun.track != track || ns < begun.ns || id >= pf->n_tracks ||
@@ -404,7 +408,9 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	span.thread = pf->track[id].thread;
 	span.function = pf->name[begun.iid].function;
 	span.kind = pf->name[begun.iid].delay ? TRACE_DELAY : TRACE_CALL;
-	return decl_span(pf->r, &span);
+	ret = decl_span(pf->r, &span);
+	free((char *)span.kernel);
+	return ret;
 }
 
 static int take_event(struct pf *pf, uint64_t ns, struct message event)

@@ -26,11 +26,16 @@ struct sum *sum_new(const struct sum_options *options)
 
 void sum_free(struct sum *s)
 {
+	kernels_free(&s->kernels);
+	for (unsigned int k = 0; k < SUM_APIS; k++)
+		allocated_free(&s->allocated[k]);
 	for (size_t i = 0; i < s->n_processes; i++)
 		free(s->process[i].name);
 	for (size_t i = 0; i < s->n_threads; i++) {
 		free(s->thread[i].name);
 		free(s->thread[i].bin);
+		for (unsigned int k = 0; k < SUM_APIS; k++)
+			free(s->thread[i].launch[k]);
 		for (unsigned int k = 0; k < s->thread[i].n_lanes; k++)
 			nest_free(&s->thread[i].lane[k]);
 		if (s->thread[i].cover)
@@ -136,6 +141,7 @@ static int on_function(void *ctx, const struct trace_function *function)
 		.id = function->id,
 		.shown = trace_filter_function(&s->options.filter, function),
 		.python = function->python,
+		.role = s->options.role ? s->options.role(function) : (struct sum_role){ 0 },
 		.name = copy(function->name),
 		.module = copy(function->module),
 	};
@@ -289,6 +295,7 @@ static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_spa
 	if (!s->options.slowest)
 		return;
 	slow.span.value = NULL;
+	slow.span.kernel = NULL;
 	for (uint32_t k = 0; k < span->n_values; k++)
 		slow.value[k] = span->value[k];
 	if (i == s->options.slowest) {
@@ -447,6 +454,42 @@ static void add_range(uint64_t *first, uint64_t *last, bool any, uint64_t start,
 	*last = any && *last > end ? *last : end;
 }
 
+static void add_wait(struct sum *s, const struct trace_span *span)
+{
+	size_t i = s->n_waits;
+
+	if (i == SUM_WAITS && s->wait[i - 1].dur_ns >= span->dur_ns)
+		return;
+	i -= i == SUM_WAITS;
+	for (; i && s->wait[i - 1].dur_ns < span->dur_ns; i--)
+		s->wait[i] = s->wait[i - 1];
+	s->wait[i] = (struct sum_wait){ span->thread, span->function, span->start_ns,
+					span->dur_ns };
+	s->n_waits += s->n_waits < SUM_WAITS;
+}
+
+/* What is known of functions of an API: launches, waits, and what they returned. */
+static void add_launch(struct sum *s, struct sum_thread *t, const struct trace_span *span)
+{
+	const struct sum_role *role = &s->function[span->function - 1].role;
+	struct launch **launch = &t->launch[role->api];
+
+	if (!role->known || span->kind != TRACE_CALL)
+		return;
+	returns_add(&s->returned, span);
+	allocated_add(&s->allocated[role->api], t->pid, span);
+	copies_add(&s->copies[role->api], s->function[span->function - 1].name, span);
+	if (role->role == LAUNCH_NONE)
+		return;
+	if (role->role == LAUNCH_WAIT)
+		add_wait(s, span);
+	else
+		kernels_add(&s->kernels, t->pid, role->api, span);
+	if (!*launch)
+		*launch = must_calloc(1, sizeof(**launch));
+	launch_add(*launch, &s->pool, role->role, span->start_ns, span->dur_ns);
+}
+
 static int on_span(void *ctx, const struct trace_span *in)
 {
 	struct sum *s = ctx;
@@ -469,6 +512,7 @@ static int on_span(void *ctx, const struct trace_span *in)
 		return 0;
 	add_times(s, &span, own);
 	add_slow(s, t, &span, own, lane);
+	add_launch(s, t, &span);
 	cover(s, t, &span, end);
 	add_range(&s->first_ns, &s->last_ns, s->spans, span.start_ns, end);
 	add_range(&t->first_ns, &t->last_ns, t->spans, span.start_ns, end);
@@ -506,6 +550,9 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 				&(struct sum_gap){ t->id, nest->root[i - 1].end,
 						   nest->root[i].start - nest->root[i - 1].end });
 	}
+	for (unsigned int i = 0; i < SUM_APIS; i++)
+		if (t->launch[i])
+			launch_finish(t->launch[i], &s->pool);
 	if (nest && nest->closed > s->gaps_closed_ns)
 		s->gaps_closed_ns = nest->closed;
 	for (unsigned int i = 0; i < t->n_lanes; i++)
@@ -537,6 +584,8 @@ int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
 
 	for (size_t i = 0; i < s->n_threads; i++)
 		finish_thread(s, &s->thread[i]);
+	for (unsigned int k = 0; k < SUM_APIS; k++)
+		allocated_finish(&s->allocated[k]);
 	qsort(s->slow, s->n_slow, sizeof(*s->slow), slower_first);
 	if (s->options.stacks)
 		stacks_total(&s->stacks, &s->stack_list);

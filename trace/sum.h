@@ -2,10 +2,15 @@
 #ifndef SB_TRACE_SUM_H
 #define SB_TRACE_SUM_H
 
+#include "allocated.h"
+#include "copies.h"
 #include "filter.h"
 #include "hist.h"
 #include "idmap.h"
+#include "kernels.h"
+#include "launch.h"
 #include "read.h"
+#include "returns.h"
 #include "stacks.h"
 
 /*
@@ -21,7 +26,14 @@
  * trace. Filters of functions and times choose what is counted, not what is nested: the own time of
  *a call does not change with them. A thread that is filtered out is not looked at.
  */
-enum { SUM_LANES = 8, SUM_BINS = 1024 };
+enum { SUM_LANES = 8, SUM_BINS = 1024, SUM_APIS = 2, SUM_WAITS = 10 };
+
+/* What a function is for. Each API has its own launches and waits: one may call another. */
+struct sum_role {
+	enum launch_role role;
+	unsigned int api; /* less than SUM_APIS */
+	bool known;	  /* it is a function of the API, with a role or without */
+};
 
 struct sum_options {
 	struct trace_filter filter;
@@ -29,6 +41,8 @@ struct sum_options {
 	size_t gaps;	/* how many */
 	uint64_t gap_min_ns;
 	bool timeline, stacks;
+	struct sum_role (*role)(const struct trace_function *function); /* NULL: none has one */
+	const char *(*result_name)(unsigned int api, int64_t code);	/* NULL, or may give it */
 };
 
 struct sum_times {
@@ -39,6 +53,7 @@ struct sum_times {
 struct sum_function {
 	uint32_t id;
 	bool shown, python;
+	struct sum_role role;
 	char *name, *module;
 	struct sum_times *of[2]; /* by kind; NULL: no span */
 };
@@ -59,7 +74,8 @@ struct sum_thread {
 	uint64_t spans;
 	uint64_t busy_ns; /* in calls that are not in another one */
 	uint64_t first_ns, last_ns;
-	uint64_t *bin; /* of the timeline: ns in calls */
+	uint64_t *bin;			 /* of the timeline: ns in calls */
+	struct launch *launch[SUM_APIS]; /* of those counted; NULL: there are none */
 	/* inner */
 	struct nest *lane, *cover;
 	unsigned int n_lanes;
@@ -98,7 +114,16 @@ struct sum {
 	uint64_t crossing, guessed; /* calls whose own time is not exact (nest.h) */
 	struct sum_slow *slow;	    /* the slowest first */
 	size_t n_slow;
-	struct sum_gap *gap; /* the longest first */
+	struct sum_wait {
+		uint32_t thread, function;
+		uint64_t start_ns, dur_ns;
+	} wait[SUM_WAITS]; /* of LAUNCH_WAIT, the longest first */
+	size_t n_waits;
+	struct kernels kernels;
+	struct allocated allocated[SUM_APIS];
+	struct copies copies[SUM_APIS];
+	struct returns returned; /* of functions with a known role */
+	struct sum_gap *gap;	 /* the longest first */
 	size_t n_gaps;
 	uint64_t gaps_closed_ns; /* shorter gaps than that may be missing */
 	uint64_t bin_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "values.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MEMBER = VALUE_NAME_SIZE + VALUE_TEXT_SIZE + 16 };
@@ -23,5 +24,12 @@ void trace_put_values_json(struct trace_out *out, const struct trace_span *span)
 
 		at = stpcpy(stpcpy(at, span->value[i].name), "\":");
 		trace_out_took(out, put_value(at, &span->value[i]));
+	}
+	if (span->kernel) {
+		char *name = trace_quoted(span->kernel);
+
+		trace_out_text(out, ",\"" TRACE_KERNEL_NAME "\":");
+		trace_out_text(out, name);
+		free(name);
 	}
 }

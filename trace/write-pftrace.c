@@ -311,18 +311,35 @@ static char *put_end(char *at, const struct place *place, uint64_t track, uint64
 	return place->moved ? put_true(at, ANNOTATION_DUR, dur) : at;
 }
 
+static char *put_kernel(char *at, const char *kernel)
+{
+	char *note = must(malloc(strlen(kernel) + SMALL));
+	char *end = pb_text(note, ANNOTATION_NAME, TRACE_KERNEL_NAME);
+
+	end = pb_text(end, ANNOTATION_TEXT, kernel);
+	at = pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+	free(note);
+	return at;
+}
+
 /* The end of a span with values: they are arguments of the slice wherever they stand. */
 static void put_valued_end(struct trace_writer *w, const struct trace_span *span,
 			   const struct place *place, uint64_t track, uint64_t start)
 {
-	char body[2 * SMALL + VALUE_MAX * ANNOTATION_MOST], event[sizeof(body) - SMALL], *at, *end;
+	char *kernel = span->kernel ? trace_utf8(span->kernel) : NULL;
+	size_t room = 2 * SMALL + VALUE_MAX * ANNOTATION_MOST + (kernel ? strlen(kernel) : 0);
+	char *body = must(malloc(2 * room)), *event = body + room, *at, *end;
 
 	end = put_end(event, place, track, start, span->dur_ns);
 	for (uint32_t i = 0; i < span->n_values; i++)
 		end = put_value(end, value_iid(w, span->value[i].name), &span->value[i]);
+	if (kernel)
+		end = put_kernel(end, kernel);
 	at = pb_number(body, PACKET_TIMESTAMP, place->end);
 	at = pb_bytes(at, PACKET_TRACK_EVENT, event, (size_t)(end - event));
 	put_packet(w, body, (size_t)(at - body));
+	free(body);
+	free(kernel);
 }
 
 static void pf_span(struct trace_writer *w, const struct trace_span *span)
@@ -347,7 +364,7 @@ static void pf_span(struct trace_writer *w, const struct trace_span *span)
 	at = pb_number(at, EVENT_NAME_IID, iid);
 	at = pb_number(at, EVENT_TRACK, track);
 	at = close_event(at, packet, event);
-	if (span->n_values) {
+	if (span->n_values || span->kernel) {
 		trace_out_took(&w->out, at);
 		put_valued_end(w, span, &place, track, start);
 		return;

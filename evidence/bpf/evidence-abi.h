@@ -24,25 +24,89 @@ enum {
 	EVIDENCE_STATES,
 };
 
+/* Of a task's accounting of calls and bytes. */
+enum {
+	EVIDENCE_IO_READ_CALLS,
+	EVIDENCE_IO_WRITE_CALLS,
+	EVIDENCE_IO_READ,
+	EVIDENCE_IO_WRITE,
+	EVIDENCE_IO_DISK_READ,
+	EVIDENCE_IO_DISK_WRITE,
+	EVIDENCE_IO_FIELDS,
+};
+
+/* Of sockets (net.bpf.c). */
+enum {
+	EVIDENCE_NET_CONNECTS,
+	EVIDENCE_NET_ACCEPTS,
+	EVIDENCE_NET_SENT,
+	EVIDENCE_NET_RECEIVED,
+	EVIDENCE_NET_SEGMENTS_SENT,
+	EVIDENCE_NET_SEGMENTS_RECEIVED,
+	EVIDENCE_NET_RETRANSMISSIONS,
+	EVIDENCE_NET_RTT, /* ns, the sum of ... */
+	EVIDENCE_NET_RTT_SAMPLES,
+	EVIDENCE_NET_UDP_SENT,
+	EVIDENCE_NET_UDP_RECEIVED,
+	EVIDENCE_NET_UDP_PACKETS_SENT,
+	EVIDENCE_NET_UDP_PACKETS_RECEIVED,
+	EVIDENCE_NET_FIELDS,
+};
+
 #define EVIDENCE_ROWS	   16384 /* threads at one time, and row 0 */
 #define EVIDENCE_CALLS	   1024	 /* system calls that have a class; a power of two */
+#define EVIDENCE_SLOTS	   8	 /* futexes of a thread that its row holds; a power of two */
+#define EVIDENCE_FUTEXES   4096	 /* addresses that are distinguished, and 0: all others */
+#define EVIDENCE_STACK	   1024	 /* bytes of a stack that are kept */
+#define EVIDENCE_CHUNK	   256	 /* ... of which as many of these as can be read */
 #define EVIDENCE_BY_FILE   0x80	 /* a class: NETWORK if the first argument is a socket */
 #define EVIDENCE_RESTARTED 0x81	 /* ... restart_syscall(2): a sleep that goes on after a stop */
+#define EVIDENCE_SEVERAL   0x82	 /* ... futex_waitv(2): FUTEX, of more than one address */
 #define EVIDENCE_MODE_OFF  0
 #define EVIDENCE_MODE_NS   1 /* the iterator: learn the pid namespace of this task */
 #define EVIDENCE_MODE_ADD  2 /* ... watch this task */
 #define EVIDENCE_MODE_NOW  3 /* ... read what the kernel counts itself, of watched tasks */
 
+/*
+ * The waits of a thread for one futex. What a row has no slot for any more is added to the entry of
+ * the address, struct evidence_entry: so the time for an address is that of its entry and of the
+ * slots with its number.
+ */
+struct evidence_slot {
+	__u64 addr; /* 0: a free slot, or one of waits without an address */
+	__u64 ns;
+	__u32 entry, waits;
+};
+
+struct evidence_entry {
+	__u64 addr;
+	__u32 tgid; /* in the loader's namespace */
+	__u32 unused;
+	__u64 ns, waits;
+};
+
+/* How a thread came to wait for the address of the same number, as of some wait. */
+struct evidence_stack {
+	__u32 seq; /* odd: a change is in progress; 0: there is none */
+	__u32 size;
+	__u64 ip, sp, bp, bx, r12, r13, r14, r15;
+	__u8 bytes[EVIDENCE_STACK]; /* from sp on, `size` of them */
+};
+
 struct evidence_row {
 	__u32 seq; /* odd: a change is in progress */
 	__u32 tid, tgid;
 	__u32 state, cpu;
-	__u32 unused;
+	__u32 slot;	    /* of the last wait for a futex */
 	__u64 began, since; /* CLOCK_MONOTONIC; since 0: nothing is known yet */
 	__u64 ns[EVIDENCE_STATES], entered[EVIDENCE_STATES];
 	__u64 voluntary, involuntary, wakeups, migrations;
 	__u64 minor, major;		/* page faults, as of the last look */
 	__u64 minor_first, major_first; /* ... when the thread was first seen */
+	__u64 io[EVIDENCE_IO_FIELDS], io_first[EVIDENCE_IO_FIELDS];
+	__u64 net[EVIDENCE_NET_FIELDS]; /* changed by the thread itself alone, outside of seq */
+	__u64 exec_id;			/* of the program that the addresses are of */
+	struct evidence_slot futex[EVIDENCE_SLOTS];
 };
 
 struct evidence_control {
@@ -51,10 +115,14 @@ struct evidence_control {
 	__u8 class_of[EVIDENCE_CALLS];
 	/* Set by the program. */
 	__u32 ns_level, next_row;
+	__u32 has_io, unused; /* the kernel keeps that account */
 	__u64 ns_own;
 	__u64 threads_lost; /* there was no row for them */
 	/* Unequal: the counters of a thread are moving to row 0. */
 	__u64 folds_begun, folds_done;
+	/* The same of a slot that moves to its entry. */
+	__u64 moves_begun, moves_done;
+	__u32 next_futex, unused_too;
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader of evidence.bpf.c: its maps and links, and reading them. */
 #include "load.h"
+#include "net.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,7 +22,7 @@ extern const char sb_evidence_image[], sb_evidence_image_end[];
 
 static const char *const programs[] = { "on_switch", "on_wakeup", "on_wakeup_new", "on_fork",
 					"on_exit" };
-enum { PROGRAMS = sizeof(programs) / sizeof(*programs), TRIES = 1000 };
+enum { PROGRAMS = sizeof(programs) / sizeof(*programs), TRIES = 1000, MOVES = 16 };
 
 struct evidence_bpf {
 	struct bpf_object *obj;
@@ -29,6 +30,9 @@ struct evidence_bpf {
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
 	struct evidence_row *row;
 	struct evidence_control *control;
+	struct evidence_net *net;
+	struct evidence_entry *futex;
+	struct evidence_stack *stack;
 	pid_t *pid; /* added */
 	size_t n_pids;
 	uint64_t torn; /* readings of a thread that changed in each of the tries */
@@ -80,10 +84,13 @@ static int open_maps(struct evidence_bpf *b, bool children, struct sb_err *err)
 {
 	b->row = map_shared(b, "rows", EVIDENCE_ROWS * sizeof(*b->row));
 	b->control = map_shared(b, "control", sizeof(*b->control));
-	if (!b->row || !b->control)
+	b->futex = map_shared(b, "futexes", EVIDENCE_FUTEXES * sizeof(*b->futex));
+	b->stack = map_shared(b, "stacks", EVIDENCE_FUTEXES * sizeof(*b->stack));
+	if (!b->row || !b->control || !b->futex || !b->stack)
 		return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
 	b->control->children = children;
 	b->control->next_row = 1;
+	b->control->next_futex = 1;
 	evidence_classes(b->control->class_of);
 	return 0;
 }
@@ -145,23 +152,32 @@ struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err)
 
 	libbpf_set_print(libbpf_log);
 	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
-	    attach(b, err) == 0)
+	    attach(b, err) == 0) {
+		b->net = evidence_net_open(b->obj);
 		return b;
+	}
 	evidence_bpf_close(b);
 	return NULL;
+}
+
+static void unmap(void *at, size_t size)
+{
+	if (at)
+		munmap(at, size);
 }
 
 void evidence_bpf_close(struct evidence_bpf *b)
 {
 	if (!b)
 		return;
+	evidence_net_close(b->net);
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->look);
-	if (b->row)
-		munmap(b->row, EVIDENCE_ROWS * sizeof(*b->row));
-	if (b->control)
-		munmap(b->control, sizeof(*b->control));
+	unmap(b->row, EVIDENCE_ROWS * sizeof(*b->row));
+	unmap(b->control, sizeof(*b->control));
+	unmap(b->futex, EVIDENCE_FUTEXES * sizeof(*b->futex));
+	unmap(b->stack, EVIDENCE_FUTEXES * sizeof(*b->stack));
 	bpf_object__close(b->obj);
 	free(b->pid);
 	free(b);
@@ -183,6 +199,14 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 	if ((!link || iterate(b, link, EVIDENCE_MODE_ADD) < 0) && kill(pid, 0) == 0)
 		__atomic_fetch_add(&b->control->threads_lost, 1, __ATOMIC_RELAXED);
 	bpf_link__destroy(link);
+}
+
+const char *evidence_bpf_unknown(const struct evidence_bpf *b, enum evidence_counter counter)
+{
+	if (counter >= EVIDENCE_TCP_CONNECTS)
+		return evidence_net_unknown(b->net, counter);
+	return counter < EVIDENCE_READ_CALLS || b->control->has_io ? NULL :
+								     "the kernel does not count it";
 }
 
 uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
@@ -214,6 +238,11 @@ static uint64_t copy_row(struct evidence_bpf *b, const struct evidence_row *from
 	return now;
 }
 
+_Static_assert(EVIDENCE_COUNTERS - EVIDENCE_TCP_CONNECTS == (int)EVIDENCE_NET_FIELDS &&
+		       EVIDENCE_UDP_BYTES_SENT - EVIDENCE_TCP_CONNECTS ==
+			       (int)EVIDENCE_NET_UDP_SENT,
+	       "the same order");
+
 static void to_values(const struct evidence_row *row, struct evidence_values *v)
 {
 	for (int i = 0; i < EVIDENCE_STATES; i++)
@@ -226,6 +255,24 @@ static void to_values(const struct evidence_row *row, struct evidence_values *v)
 	v->of[EVIDENCE_MIGRATIONS] = row->migrations;
 	v->of[EVIDENCE_FAULTS_MINOR] = row->minor - row->minor_first;
 	v->of[EVIDENCE_FAULTS_MAJOR] = row->major - row->major_first;
+	for (int i = 0; i < EVIDENCE_IO_FIELDS; i++)
+		v->of[EVIDENCE_READ_CALLS + i] = row->io[i] - row->io_first[i];
+	for (int i = 0; i < EVIDENCE_NET_FIELDS; i++)
+		v->of[EVIDENCE_TCP_CONNECTS + i] = row->net[i];
+}
+
+static void take_slots(const struct evidence_row *row, struct evidence_reading *r,
+		       struct evidence_thread *t)
+{
+	for (int i = 0; i < EVIDENCE_SLOTS; i++) {
+		const struct evidence_slot *slot = &row->futex[i];
+
+		if (slot->entry >= r->n_futexes)
+			continue; /* it is newer than the table that was read: of the rest */
+		r->futex[slot->entry].ns += slot->ns;
+		r->futex[slot->entry].waits += slot->waits;
+		t->futex[i] = (struct evidence_futex_part){ slot->entry, slot->ns, slot->waits };
+	}
 }
 
 /* Up to this moment: the state that it is in counts, too. */
@@ -239,17 +286,34 @@ static void take_row(struct evidence_bpf *b, const struct evidence_row *row,
 	now = copy_row(b, row, &copy);
 	if (!copy.tid || !copy.since)
 		return;
-	if (now > copy.since)
+	if (now > copy.since) {
 		copy.ns[copy.state % EVIDENCE_STATES] += now - copy.since;
+		if (copy.state == EVIDENCE_STATE_FUTEX)
+			copy.futex[copy.slot % EVIDENCE_SLOTS].ns += now - copy.since;
+	}
 	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
 	t = &r->thread[r->n_threads++];
 	*t = (struct evidence_thread){
 		.pid = (pid_t)copy.tgid, .tid = (pid_t)copy.tid, .began_ns = copy.began, .t_ns = now
 	};
 	to_values(&copy, &t->values);
+	take_slots(&copy, r, t);
 	for (int i = 0; i < EVIDENCE_STATES; i++)
 		t->span_ns += copy.ns[i];
 	evidence_values_add(&r->sum, &t->values);
+}
+
+static void take_entries(const struct evidence_bpf *b, struct evidence_reading *r)
+{
+	uint32_t n = __atomic_load_n(&b->control->next_futex, __ATOMIC_ACQUIRE);
+
+	r->n_futexes = n < EVIDENCE_FUTEXES ? n : EVIDENCE_FUTEXES;
+	r->futex = must(reallocarray(r->futex, r->n_futexes, sizeof(*r->futex)));
+	for (size_t i = 0; i < r->n_futexes; i++) {
+		const struct evidence_entry *e = &b->futex[i];
+
+		r->futex[i] = (struct evidence_futex){ e->addr, (pid_t)e->tgid, e->ns, e->waits };
+	}
 }
 
 static void take_all(struct evidence_bpf *b, struct evidence_reading *r)
@@ -260,24 +324,55 @@ static void take_all(struct evidence_bpf *b, struct evidence_reading *r)
 	r->n_threads = 0;
 	r->sum = (struct evidence_values){ 0 };
 	to_values(&ended, &r->sum);
+	take_entries(b, r);
 	for (uint32_t i = 1; i < n && i < EVIDENCE_ROWS; i++)
 		take_row(b, &b->row[i], r);
 }
 
-/* Again if the counters of a thread that ends moved meanwhile. */
+/*
+ * Again if the counters of a thread that ends moved meanwhile. What a slot gives to its entry moves
+ * more often: after some tries the sum of the addresses is off by that, until the next reading.
+ */
 void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 {
 	const struct evidence_control *c = b->control;
-	uint64_t done;
+	uint64_t done, moved;
+	uint32_t known;
 
 	iterate(b, b->look, EVIDENCE_MODE_NOW);
 	for (int i = 0; i < TRIES; i++) {
 		done = __atomic_load_n(&c->folds_done, __ATOMIC_ACQUIRE);
+		moved = __atomic_load_n(&c->moves_done, __ATOMIC_ACQUIRE);
+		known = __atomic_load_n(&c->next_futex, __ATOMIC_ACQUIRE);
 		r->t_ns = evidence_now_ns();
 		take_all(b, r);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&c->folds_begun, __ATOMIC_ACQUIRE) == done)
+		if (__atomic_load_n(&c->folds_begun, __ATOMIC_ACQUIRE) == done &&
+		    (i >= MOVES || (__atomic_load_n(&c->moves_begun, __ATOMIC_ACQUIRE) == moved &&
+				    __atomic_load_n(&c->next_futex, __ATOMIC_ACQUIRE) == known)))
 			return;
 	}
 	b->torn++;
+}
+
+bool evidence_bpf_stack(const struct evidence_bpf *b, size_t number,
+			struct evidence_stack_copy *out)
+{
+	struct evidence_stack copy;
+
+	for (int i = 0; i < TRIES && number && number < EVIDENCE_FUTEXES; i++) {
+		uint32_t seq = __atomic_load_n(&b->stack[number].seq, __ATOMIC_ACQUIRE);
+
+		copy = *(const volatile struct evidence_stack *)&b->stack[number];
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if ((seq & 1) || __atomic_load_n(&b->stack[number].seq, __ATOMIC_RELAXED) != seq)
+			continue;
+		*out = (struct evidence_stack_copy){ seq,      copy.ip,	 copy.sp,  copy.bp,
+						     copy.bx,  copy.r12, copy.r13, copy.r14,
+						     copy.r15, { 0 },	 0 };
+		out->size = copy.size < sizeof(out->bytes) ? copy.size : sizeof(out->bytes);
+		memcpy(out->bytes, copy.bytes, out->size);
+		return seq && out->size;
+	}
+	return false;
 }

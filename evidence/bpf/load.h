@@ -12,7 +12,11 @@ struct evidence_bpf;
 struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err);
 void evidence_bpf_close(struct evidence_bpf *b); /* NULL is harmless */
 void evidence_bpf_add(struct evidence_bpf *b, pid_t pid);
+/* NULL: the counter is known. Else why it is not. */
+const char *evidence_bpf_unknown(const struct evidence_bpf *b, enum evidence_counter counter);
 uint64_t evidence_bpf_lost(const struct evidence_bpf *b);
 void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r);
+bool evidence_bpf_stack(const struct evidence_bpf *b, size_t number,
+			struct evidence_stack_copy *out);
 
 #endif

@@ -22,6 +22,13 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 	(void)pid;
 }
 
+const char *evidence_bpf_unknown(const struct evidence_bpf *b, enum evidence_counter counter)
+{
+	(void)b;
+	(void)counter;
+	return "this sbinject was built without BPF";
+}
+
 uint64_t evidence_bpf_lost(const struct evidence_bpf *b)
 {
 	(void)b;
@@ -32,4 +39,13 @@ void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 {
 	(void)b;
 	(void)r;
+}
+
+bool evidence_bpf_stack(const struct evidence_bpf *b, size_t number,
+			struct evidence_stack_copy *out)
+{
+	(void)b;
+	(void)number;
+	(void)out;
+	return false;
 }

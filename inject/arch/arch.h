@@ -40,6 +40,7 @@ struct arch_env {
 	uint64_t span_size;    /* of a block, bytes */
 	uint64_t span_within, span_cost; /* ticks; see struct hook_cost */
 	uint64_t value_within, value_cost;
+	uint64_t stack;	      /* where the stack of the first thread ends; 0: unknown */
 	uint32_t span_blocks; /* 0: no site times calls */
 	uint32_t chunks;      /* 0: calls are not recorded */
 	uint64_t common;      /* the region's common code */
@@ -54,6 +55,10 @@ enum arch_kind {
 	ARCH_END,   /* it ends: counts nothing, delays by SB_CELL_DELAY_EXIT */
 };
 
+/* As arch_count.follow: the result that the first argument points to. Only of functions that return
+ * 0 where they have written it. */
+enum { ARCH_FOLLOW_RESULT = 7 };
+
 struct arch_count {
 	uint64_t cell; /* of process 0 */
 	uint64_t each; /* the function's own counter; 0: none */
@@ -61,6 +66,9 @@ struct arch_count {
 	uint16_t function; /* of ARCH_BEGIN, ARCH_END: its number among those timed by themselves;
 			      0: none */
 	bool values;	   /* of these, too: the cell has values (struct sb_page_cell) */
+	uint8_t text;	   /* with ARCH_FOLLOW_RESULT: the argument that is a text; 0: none */
+	uint8_t follow;	   /* of ARCH_BEGIN: the argument, 1 to 6, whose memory has the words that
+			      are not in registers (struct sb_page_stacked); 0: the stack */
 };
 
 struct arch_site {
@@ -140,9 +148,9 @@ struct arch {
 	 * The same for a doorbell: at the dynamic linker's r_brk, or (once) at an interpreter's
 	 * start, where it is silent once sbinject has set `quiet` (struct sb_page_proc).
 	 */
-	size_t (*emit_bell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
-			    bool once, uint8_t *buf, size_t cap, struct arch_site *out,
-			    enum plan_refusal *why);
+	size_t (*emit_doorbell)(const struct arch_env *env, const struct plan *plan, uint64_t at,
+				bool once, uint8_t *buf, size_t cap, struct arch_site *out,
+				enum plan_refusal *why);
 	/*
 	 * Moves a thread out of a stub without running it: the registers become what they were at
 	 * the site's entry, computed from what has been spilled so far; the caller sets the pc.

@@ -49,7 +49,7 @@ const char *uprobes_refusal(int refused, char *buf, size_t size)
 	return buf;
 }
 
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
+int uprobes_doorbell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
 {
 	(void)pid;
 	(void)u;

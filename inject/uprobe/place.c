@@ -36,9 +36,9 @@ int uprobes_place(struct uprobes *u, struct bpf_program *prog, const char *path,
 	return place_in(u, prog, -1, path, offset, cookie, id);
 }
 
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
+int uprobes_doorbell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id)
 {
-	return place_in(u, u->on_bell, pid ? pid : -1, path, offset, 0, id);
+	return place_in(u, u->on_doorbell, pid ? pid : -1, path, offset, 0, id);
 }
 
 void uprobes_disarm(struct uprobes *u, size_t id)

@@ -14,7 +14,7 @@ enum { TREE_PROGRAMS = 3, SECTIONS = 4 };
 
 struct uprobes {
 	struct bpf_object *obj;
-	struct bpf_program *on_hit, *on_hits, *on_bell;
+	struct bpf_program *on_hit, *on_hits, *on_doorbell;
 	struct bpf_link *tree[TREE_PROGRAMS];
 	struct uprobe_link {
 		struct bpf_link *perf; /* one place */

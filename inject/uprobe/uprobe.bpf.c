@@ -332,7 +332,7 @@ int on_hits(void *ctx)
 }
 
 SEC("uprobe")
-int on_bell(void *ctx)
+int on_doorbell(void *ctx)
 {
 	__u32 pid = own_pid();
 	struct uprobe_proc *p = bpf_map_lookup_elem(&procs, &pid);

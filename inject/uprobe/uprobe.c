@@ -142,7 +142,7 @@ static int load(struct uprobes *u, struct sb_err *err)
 		return load_failed(err);
 	u->on_hit = bpf_object__find_program_by_name(u->obj, "on_hit");
 	u->on_hits = bpf_object__find_program_by_name(u->obj, "on_hits");
-	u->on_bell = bpf_object__find_program_by_name(u->obj, "on_bell");
+	u->on_doorbell = bpf_object__find_program_by_name(u->obj, "on_doorbell");
 	u->procs = bpf_map__fd(bpf_object__find_map_by_name(u->obj, "procs"));
 	u->counts = bpf_map__fd(bpf_object__find_map_by_name(u->obj, "counts"));
 	return 0;

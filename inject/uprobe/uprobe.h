@@ -56,7 +56,7 @@ const char *uprobes_refusal(int refused, char *buf, size_t size);
  * Arms a place that makes an event, for processes of a tree; pid: the kernel arms it in that
  * process only, and not in its forks; 0: wherever the file is mapped. Returns 0 or errno.
  */
-int uprobes_bell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id);
+int uprobes_doorbell(struct uprobes *u, const char *path, uint64_t offset, pid_t pid, size_t *id);
 void uprobes_disarm(struct uprobes *u, size_t id); /* a second call does nothing */
 
 /* Adds roots to a process, which gets a row (generation as given) if it has none. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "memory.h"
 #include "span.h"
 #include "turn.h"
 
@@ -79,12 +80,12 @@ static void job_lose(void)
 	memset(&job, 0, sizeof(job));
 }
 
-static int stages(int (*const stage[])(struct sb_room *), int n, struct sb_room *room)
+static int stages(int (*const stage[])(struct sb_mailbox *), int n, struct sb_mailbox *mailbox)
 {
 	int rc;
 
 	do {
-		rc = stage[job.stage](room);
+		rc = stage[job.stage](mailbox);
 		if (rc)
 			return rc;
 		job.begun = false;
@@ -111,7 +112,7 @@ static int settle_one(struct watch *w)
 	return rc;
 }
 
-static int settle(struct sb_room *room)
+static int settle(struct sb_mailbox *mailbox)
 {
 	struct watch *w;
 
@@ -128,7 +129,7 @@ static int settle(struct sb_room *room)
 		if (slice_over())
 			return SB_AGENT_AGAIN;
 	}
-	room->matched = job.matched;
+	mailbox->matched = job.matched;
 	settle_spans();
 	return agent.backend->settle(anybody_counts());
 }
@@ -166,7 +167,7 @@ static void ended(PyObject *capsule)
 	ring = page_ring(&agent.page);
 	if (ring)
 		__atomic_fetch_add(&ring->ended, 1, __ATOMIC_RELEASE);
-	__atomic_or_fetch(&agent.room->flags, SB_ROOM_ENDED, __ATOMIC_RELEASE);
+	__atomic_or_fetch(&agent.mailbox->flags, SB_MAILBOX_ENDED, __ATOMIC_RELEASE);
 }
 
 /*
@@ -200,12 +201,13 @@ static void token_take(void)
 }
 
 /* Whether a target of the list may be timed later. */
-static bool may_time(const struct sb_room *room)
+static bool may_time(const struct sb_mailbox *mailbox)
 {
-	const struct sb_room_target *t = (const void *)((const char *)room + room->targets_off);
-	uint64_t n = room->n_targets, off = room->targets_off;
+	const struct sb_mailbox_target *t =
+		(const void *)((const char *)mailbox + mailbox->targets_off);
+	uint64_t n = mailbox->n_targets, off = mailbox->targets_off;
 
-	if (off & 3 || off > room->size || n * sizeof(*t) > room->size - off)
+	if (off & 3 || off > mailbox->size || n * sizeof(*t) > mailbox->size - off)
 		return false;
 	for (uint64_t i = 0; i < n; i++)
 		if (t[i].flags & SB_TARGET_SPANS)
@@ -239,34 +241,34 @@ static int start(void)
 
 /* ---- APPLY ---- */
 
-static int apply_start(struct sb_room *room)
+static int apply_start(struct sb_mailbox *mailbox)
 {
-	(void)room;
+	(void)mailbox;
 	job.first = !agent.listed;
 	return agent.started ? 0 : start();
 }
 
-static int apply_cost(struct sb_room *room)
+static int apply_cost(struct sb_mailbox *mailbox)
 {
-	int rc = agent.costed ? 0 : cost_piece(may_time(room));
+	int rc = agent.costed ? 0 : cost_piece(may_time(mailbox));
 
 	agent.costed = !rc;
 	return rc;
 }
 
-static bool list_is_new(const struct sb_room *room)
+static bool list_is_new(const struct sb_mailbox *mailbox)
 {
-	return job.first || agent.list.version != room->list;
+	return job.first || agent.list.version != mailbox->list;
 }
 
-static int apply_list(struct sb_room *room)
+static int apply_list(struct sb_mailbox *mailbox)
 {
 	struct list list;
 	int rc;
 
-	if (!list_is_new(room))
+	if (!list_is_new(mailbox))
 		return 0;
-	rc = list_load(&list, room);
+	rc = list_load(&list, mailbox);
 	if (rc)
 		return rc;
 	list_free(&agent.list);
@@ -277,9 +279,9 @@ static int apply_list(struct sb_room *room)
 	return 0;
 }
 
-static int apply_again(struct sb_room *room)
+static int apply_again(struct sb_mailbox *mailbox)
 {
-	if (!list_is_new(room))
+	if (!list_is_new(mailbox))
 		return 0;
 	if (!job.begun)
 		table_rewind();
@@ -287,9 +289,9 @@ static int apply_again(struct sb_room *room)
 	return judge_again();
 }
 
-static int apply_existing(struct sb_room *room)
+static int apply_existing(struct sb_mailbox *mailbox)
 {
-	if (!list_is_new(room))
+	if (!list_is_new(mailbox))
 		return 0;
 	if (!job.begun)
 		job.stale = agent.backend->stale && agent.backend->stale();
@@ -297,11 +299,11 @@ static int apply_existing(struct sb_room *room)
 	return judge_existing(job.stale);
 }
 
-static int apply_backend(struct sb_room *room)
+static int apply_backend(struct sb_mailbox *mailbox)
 {
 	int rc;
 
-	if (!list_is_new(room))
+	if (!list_is_new(mailbox))
 		return 0;
 	rc = agent.backend->relist(job.first);
 	if (rc)
@@ -311,23 +313,23 @@ static int apply_backend(struct sb_room *room)
 	return 0;
 }
 
-static int stop_at_once(struct sb_room *room);
+static int stop_at_once(struct sb_mailbox *mailbox);
 
-static int apply(struct sb_room *room)
+static int apply(struct sb_mailbox *mailbox)
 {
 	static int (*const stage[])(
-		struct sb_room *) = { apply_start,    apply_cost,    apply_list, apply_again,
-				      apply_existing, apply_backend, settle };
+		struct sb_mailbox *) = { apply_start,	 apply_cost,	apply_list, apply_again,
+					 apply_existing, apply_backend, settle };
 	int rc;
 
 	if (agent.started && agent.interp != PyInterpreterState_Get())
 		return agent_fail(SB_AGENT_UNSUPPORTED, "called in another interpreter");
-	rc = stages(stage, sizeof(stage) / sizeof(*stage), room);
+	rc = stages(stage, sizeof(stage) / sizeof(*stage), mailbox);
 	if (rc && rc != SB_AGENT_AGAIN && job.first && agent.started)
-		stop_at_once(room); /* the reason stays that of the first failure only if this
-				     * succeeds */
-	room->flags = agent.flags | (py_gil() ? 0 : SB_ROOM_FREE_THREADED);
-	room->cost_ticks = agent.cost_counted;
+		stop_at_once(mailbox); /* the reason stays that of the first failure only if this
+					* succeeds */
+	mailbox->flags = agent.flags | (py_gil() ? 0 : SB_MAILBOX_FREE_THREADED);
+	mailbox->cost_ticks = agent.cost_counted;
 	return rc;
 }
 
@@ -338,9 +340,9 @@ static bool nothing_to_stop(void)
 	return !agent.started && !agent.lingers;
 }
 
-static int stop_begin(struct sb_room *room)
+static int stop_begin(struct sb_mailbox *mailbox)
 {
-	(void)room;
+	(void)mailbox;
 	if (nothing_to_stop())
 		return 0;
 	agent.started = agent.listed = agent.times = false;
@@ -349,11 +351,11 @@ static int stop_begin(struct sb_room *room)
 	return 0;
 }
 
-static int stop_watches(struct sb_room *room)
+static int stop_watches(struct sb_mailbox *mailbox)
 {
 	struct watch *w;
 
-	(void)room;
+	(void)mailbox;
 	if (nothing_to_stop())
 		return 0;
 	if (!job.begun)
@@ -369,13 +371,16 @@ static int stop_watches(struct sb_room *room)
 	return 0;
 }
 
-static int stop_end(struct sb_room *room)
+static int stop_end(struct sb_mailbox *mailbox)
 {
 	int rc;
 
-	(void)room;
-	if (nothing_to_stop())
+	(void)mailbox;
+	if (nothing_to_stop()) { /* a LIST has notes, too */
+		judge_forget();
+		mem_close();
 		return 0;
+	}
 	rc = agent.backend->stop();
 	span_reset();
 	if (!rc)
@@ -383,29 +388,31 @@ static int stop_end(struct sb_room *room)
 	table_clear();
 	list_free(&agent.list);
 	judge_forget();
-	if (!rc)
+	if (!rc) {
 		retired_free();
+		mem_close();
+	}
 	agent.lingers = rc;
 	return rc;
 }
 
-static int stop(struct sb_room *room)
+static int stop(struct sb_mailbox *mailbox)
 {
-	static int (*const stage[])(struct sb_room *) = { stop_begin, stop_watches, stop_end };
-	int rc = stages(stage, sizeof(stage) / sizeof(*stage), room);
+	static int (*const stage[])(struct sb_mailbox *) = { stop_begin, stop_watches, stop_end };
+	int rc = stages(stage, sizeof(stage) / sizeof(*stage), mailbox);
 
-	room->flags = agent.flags;
+	mailbox->flags = agent.flags;
 	return rc;
 }
 
-static int stop_at_once(struct sb_room *room)
+static int stop_at_once(struct sb_mailbox *mailbox)
 {
 	uint64_t end = agent.slice_end;
 	int rc;
 
 	job_drop();
 	agent.slice_end = 0;
-	rc = stop(room);
+	rc = stop(mailbox);
 	agent.slice_end = end;
 	return rc;
 }
@@ -413,10 +420,10 @@ static int stop_at_once(struct sb_room *room)
 /* ---- LIST ---- */
 
 /* In one piece: the end of the interpreter before the next piece would go unnoticed. */
-static int list(const struct sb_room *room)
+static int list(const struct sb_mailbox *mailbox)
 {
 	struct list list;
-	int rc = list_load(&list, room);
+	int rc = list_load(&list, mailbox);
 
 	if (rc)
 		return rc;
@@ -428,42 +435,42 @@ static int list(const struct sb_room *room)
 
 /* ---- commands ---- */
 
-static int carry_out(struct sb_room *room)
+static int carry_out(struct sb_mailbox *mailbox)
 {
 	struct page page;
 
-	room->python = py.hex;
-	agent.slice_end = room->slice_ticks ? cpu_ticks() + room->slice_ticks : 0;
-	if (room->command == SB_AGENT_STOP)
-		return stop(room);
-	if (page_open(&page, room))
+	mailbox->python = py.hex;
+	agent.slice_end = mailbox->slice_ticks ? cpu_ticks() + mailbox->slice_ticks : 0;
+	if (mailbox->command == SB_AGENT_STOP)
+		return stop(mailbox);
+	if (page_open(&page, mailbox))
 		return agent_fail(SB_AGENT_DAMAGED, "the control page is not valid");
 	if (page.session != agent.page.session)
 		judge_forget();
 	agent.page = page;
-	agent.ready = room->command == SB_AGENT_READY;
-	agent.room = room;
-	if (room->command == SB_AGENT_APPLY || agent.ready)
-		return apply(room);
-	if (room->command == SB_AGENT_LIST)
-		return list(room);
+	agent.ready = mailbox->command == SB_AGENT_READY;
+	agent.mailbox = mailbox;
+	if (mailbox->command == SB_AGENT_APPLY || agent.ready)
+		return apply(mailbox);
+	if (mailbox->command == SB_AGENT_LIST)
+		return list(mailbox);
 	return agent_fail(SB_AGENT_DAMAGED, "no such command");
 }
 
 /* The next piece of the command that is under way, or another command in its place. */
-static int carry_on(struct sb_room *room)
+static int carry_on(struct sb_mailbox *mailbox)
 {
 	int rc;
 
 	if (job.inside)
 		job_lose();
-	if (job.open && (job.asked != room->asked || job.command != room->command))
+	if (job.open && (job.asked != mailbox->asked || job.command != mailbox->command))
 		job_drop();
 	job.open = job.inside = true;
-	job.asked = room->asked;
-	job.command = room->command;
+	job.asked = mailbox->asked;
+	job.command = mailbox->command;
 	agent.at_work = true;
-	rc = carry_out(room);
+	rc = carry_out(mailbox);
 	agent.at_work = false;
 	job.inside = false;
 	if (rc != SB_AGENT_AGAIN)
@@ -475,19 +482,19 @@ static int carry_on(struct sb_room *room)
  * Does nothing in the middle of a change that this thread makes further up, and does not make the
  * program wait for long while another thread makes a change: sbinject then repeats the command.
  */
-static int carry_out_in_turn(struct sb_room *room)
+static int carry_out_in_turn(struct sb_mailbox *mailbox)
 {
 	int rc;
 
 	if (turn_mine() || !turn_take(PATIENCE))
 		return SB_AGENT_ELSEWHERE;
-	rc = carry_on(room);
+	rc = carry_on(mailbox);
 	turn_give();
 	return rc;
 }
 
 /* Garbage collection runs the target's own code; it must not run in between. */
-static int without_collection(struct sb_room *room)
+static int without_collection(struct sb_mailbox *mailbox)
 {
 	int was, rc = py_open();
 
@@ -497,10 +504,10 @@ static int without_collection(struct sb_room *room)
 					      "the agent cannot be set up (gc cannot be imported, "
 					      "or memory is short); another attach may do");
 	was = py.gc_disable();
-	rc = carry_out_in_turn(room);
+	rc = carry_out_in_turn(mailbox);
 	if (was)
 		py.gc_enable();
-	if (!rc && room->command == SB_AGENT_STOP)
+	if (!rc && mailbox->command == SB_AGENT_STOP)
 		py_close();
 	return rc;
 }
@@ -516,22 +523,23 @@ static bool in_subinterpreter(void)
 	return main && main() != (void *)PyInterpreterState_Get();
 }
 
-__attribute__((visibility("default"))) int sb_agent(struct sb_room *room);
+__attribute__((visibility("default"))) int sb_agent(struct sb_mailbox *mailbox);
 
-int sb_agent(struct sb_room *room)
+int sb_agent(struct sb_mailbox *mailbox)
 {
 	int saved_errno = errno, rc;
 	PyObject *type, *value, *traceback;
 
-	if (!room || room->magic != SB_ROOM_MAGIC)
+	if (!mailbox || mailbox->magic != SB_MAILBOX_MAGIC)
 		return SB_AGENT_DAMAGED;
 	if (in_subinterpreter())
 		return SB_AGENT_ELSEWHERE;
-	agent.reason = room->reason;
-	if (room->version != SB_PAGE_VERSION || room->size < sizeof(*room) || room->size > 1 << 26)
+	agent.reason = mailbox->reason;
+	if (mailbox->version != SB_PAGE_VERSION || mailbox->size < sizeof(*mailbox) ||
+	    mailbox->size > 1 << 26)
 		return agent_fail(SB_AGENT_DAMAGED, "the mailbox is not valid");
 	PyErr_Fetch(&type, &value, &traceback);
-	rc = without_collection(room);
+	rc = without_collection(mailbox);
 	py_pass_on();
 	PyErr_Restore(type, value, traceback);
 	errno = saved_errno;

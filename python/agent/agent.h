@@ -26,6 +26,7 @@
  *	span.c		how long calls take, while that is measured
  *	cost.c		what this costs
  *	turn.c		which thread may change what, where there is no GIL
+ *	memory.c	what it keeps of functions, beside the program's own allocator
  *
  * A code object is never held: its entry has a weak reference, which shows whether the object at
  * that address is still the one that was judged. So functions made and freed by the million neither
@@ -119,13 +120,13 @@ struct agent {
 	bool at_work;	/* carries out a command */
 	bool times;	/* calls of some code are timed */
 	bool guest;	/* another tool watches all code: run no function of the agent */
-	uint32_t flags; /* enum sb_room_flags */
+	uint32_t flags; /* enum sb_mailbox_flags */
 	struct page page;
 	struct list list;
 	const struct backend *backend;
 	void *interp;
 	PyObject *token; /* in the interpreter's dict: see token_hang() */
-	struct sb_room *room;
+	struct sb_mailbox *mailbox;
 	uint64_t slice_end; /* clock: work beyond it is left for later; 0: no limit */
 	uint64_t cost;	    /* ticks that a delayed call costs beside its spin */
 	uint64_t cost_counted;
@@ -175,7 +176,7 @@ extern struct watch_cell no_cells; /* of code that no target matches */
 void cells_retire(struct watch_cell *cells);
 
 /* judge.c */
-int list_load(struct list *list, const struct sb_room *room);
+int list_load(struct list *list, const struct sb_mailbox *mailbox);
 void list_free(struct list *list);
 
 /*

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "memory.h"
 #include "span.h"
 
 #define ROUNDS 15
@@ -72,13 +73,13 @@ static const struct sb_page_span *spans_of(const struct subject *s)
 
 static bool watch_make(struct subject *s)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = mem_new(sizeof(*w));
 
 	if (!w)
 		return false;
 	w->code = s->code;
 	w->n = 1;
-	w->cells = calloc(2, sizeof(*w->cells));
+	w->cells = mem_new(2 * sizeof(*w->cells));
 	w->ref = py_ref_new(s->code);
 	if (w->cells)
 		w->cells[1].index = CELL_NONE;
@@ -87,8 +88,8 @@ static bool watch_make(struct subject *s)
 		return true;
 	}
 	Py_DecRef(w->ref);
-	free(w->cells);
-	free(w);
+	mem_free(w->cells);
+	mem_free(w);
 	return false;
 }
 

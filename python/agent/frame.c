@@ -262,11 +262,11 @@ static void find_word(eval_fn *now)
 /* The agent's function is in the chain, or no longer. */
 static void announce(bool in)
 {
-	if (!agent.room)
+	if (!agent.mailbox)
 		return;
-	agent.room->eval_next = fr.next ? (uint64_t)fr.next : fr.gone;
-	agent.room->eval_gone = fr.gone;
-	__atomic_store_n(&agent.room->eval_at, in ? (uint64_t)fr.word : 0, __ATOMIC_RELEASE);
+	agent.mailbox->eval_next = fr.next ? (uint64_t)fr.next : fr.gone;
+	agent.mailbox->eval_gone = fr.gone;
+	__atomic_store_n(&agent.mailbox->eval_at, in ? (uint64_t)fr.word : 0, __ATOMIC_RELEASE);
 }
 
 static bool is_default(eval_fn *fn)
@@ -280,7 +280,7 @@ static bool was_dropped(void)
 
 	if (!fr.installed || fr.deep || (now != fr.next && !is_default(now)))
 		return false;
-	agent.flags |= SB_ROOM_DROPPED;
+	agent.flags |= SB_MAILBOX_DROPPED;
 	return true;
 }
 
@@ -301,7 +301,7 @@ static __attribute__((noinline)) PyObject *on_deep_frame(void *tstate, void *fra
 	if (fr.deep || fr.get(fr.interp) != on_frame)
 		return fr.next(tstate, frame, throwing);
 	fr.deep = true;
-	agent.flags |= SB_ROOM_DEEP;
+	agent.flags |= SB_MAILBOX_DEEP;
 	announce(false);
 	fr.set(fr.interp, fr.next);
 	result = fr.next(tstate, frame, throwing);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "text.h"
 #include "turn.h"
 
@@ -32,21 +33,23 @@ void list_free(struct list *list)
 }
 
 /* A text in the mailbox: it must end inside. */
-static bool text_inside(const struct sb_room *room, uint32_t off)
+static bool text_inside(const struct sb_mailbox *mailbox, uint32_t off)
 {
-	return off < room->size && memchr((const char *)room + off, '\0', room->size - off);
+	return off < mailbox->size &&
+	       memchr((const char *)mailbox + off, '\0', mailbox->size - off);
 }
 
-static int targets_load(struct list *list, const struct sb_room *room)
+static int targets_load(struct list *list, const struct sb_mailbox *mailbox)
 {
-	const struct sb_room_target *from = (const void *)((const char *)room + room->targets_off);
+	const struct sb_mailbox_target *from =
+		(const void *)((const char *)mailbox + mailbox->targets_off);
 
-	memcpy(list->texts, room, room->size);
+	memcpy(list->texts, mailbox, mailbox->size);
 	for (size_t i = 0; i < list->n; i++) {
 		struct target *t = &list->targets[i];
 
-		if (from[i].cell >= agent.page.targets_max || !text_inside(room, from[i].module) ||
-		    !text_inside(room, from[i].name))
+		if (from[i].cell >= agent.page.targets_max ||
+		    !text_inside(mailbox, from[i].module) || !text_inside(mailbox, from[i].name))
 			return SB_AGENT_DAMAGED;
 		t->cell = from[i].cell;
 		t->flags = from[i].flags;
@@ -57,25 +60,25 @@ static int targets_load(struct list *list, const struct sb_room *room)
 	return 0;
 }
 
-int list_load(struct list *list, const struct sb_room *room)
+int list_load(struct list *list, const struct sb_mailbox *mailbox)
 {
-	uint64_t n = room->n_targets, off = room->targets_off;
+	uint64_t n = mailbox->n_targets, off = mailbox->targets_off;
 	int rc;
 
 	memset(list, 0, sizeof(*list));
-	if (n > TARGETS_MAX || off & 3 || off > room->size ||
-	    n * sizeof(struct sb_room_target) > room->size - off)
+	if (n > TARGETS_MAX || off & 3 || off > mailbox->size ||
+	    n * sizeof(struct sb_mailbox_target) > mailbox->size - off)
 		return agent_fail(SB_AGENT_DAMAGED, "the list of targets is not valid");
 	list->n = n;
-	list->version = room->list;
+	list->version = mailbox->list;
 	list->targets = calloc(n + 1, sizeof(*list->targets));
-	list->texts = malloc(room->size + 1);
+	list->texts = malloc(mailbox->size + 1);
 	if (!list->targets || !list->texts) {
 		list_free(list);
 		return agent_fail(SB_AGENT_PYTHON, "no memory");
 	}
-	list->texts[room->size] = '\0';
-	rc = targets_load(list, room);
+	list->texts[mailbox->size] = '\0';
+	rc = targets_load(list, mailbox);
 	if (rc) {
 		list_free(list);
 		return agent_fail(rc, "a target is not valid");
@@ -170,10 +173,13 @@ static bool matches_add(struct matches *m, const struct target *t)
 	}
 	if (m->n + 1 >= m->room) {
 		size_t room = m->room ? m->room * 2 : 2;
-		struct watch_cell *cells = realloc(m->cells, room * sizeof(*cells));
+		struct watch_cell *cells = mem_new(room * sizeof(*cells));
 
 		if (!cells)
 			return false;
+		if (m->n)
+			memcpy(cells, m->cells, m->n * sizeof(*cells));
+		mem_free(m->cells);
 		m->cells = cells;
 		m->room = room;
 	}
@@ -209,8 +215,8 @@ static struct {
 
 void judge_forget(void)
 {
-	free(noted.keys);
-	free(noted.each);
+	mem_free(noted.keys);
+	mem_free(noted.each);
 	memset(&noted, 0, sizeof(noted));
 }
 
@@ -226,8 +232,8 @@ static bool noted_open(void)
 {
 	if (noted.keys)
 		return true;
-	noted.keys = calloc(NOTED_MAX * 2, sizeof(*noted.keys));
-	noted.each = calloc(NOTED_MAX * 2, sizeof(*noted.each));
+	noted.keys = mem_new(NOTED_MAX * 2 * sizeof(*noted.keys));
+	noted.each = mem_new(NOTED_MAX * 2 * sizeof(*noted.each));
 	noted.mask = NOTED_MAX * 2 - 1;
 	if (!noted.keys || !noted.each)
 		judge_forget();
@@ -283,7 +289,7 @@ static bool watch_texts(struct watch *w, const struct subject *s)
 	size_t module = strlen(s->module) + 1, name = strlen(s->qualname) + 1,
 	       file = strlen(s->file) + 1;
 
-	w->texts = malloc(module + name + file);
+	w->texts = mem_new(module + name + file);
 	if (!w->texts)
 		return false;
 	w->module = memcpy(w->texts, s->module, module);
@@ -295,10 +301,10 @@ static bool watch_texts(struct watch *w, const struct subject *s)
 /* A watch for the matches; it takes over the cells. */
 static struct watch *watch_new(struct subject *s, struct matches *m)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = mem_new(sizeof(*w));
 
 	if (!w) {
-		free(m->cells);
+		mem_free(m->cells);
 		return NULL;
 	}
 	subject_module(s);
@@ -317,9 +323,9 @@ static struct watch *watch_new(struct subject *s, struct matches *m)
 	}
 	PyErr_Clear();
 	Py_DecRef(w->ref);
-	free(w->cells);
-	free(w->texts);
-	free(w);
+	mem_free(w->cells);
+	mem_free(w->texts);
+	mem_free(w);
 	return NULL;
 }
 
@@ -335,7 +341,7 @@ struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyO
 	if (m.n)
 		w = watch_new(&s, &m);
 	else
-		free(m.cells);
+		mem_free(m.cells);
 	subject_close(&s);
 	return w;
 }
@@ -411,7 +417,7 @@ static void list_found(struct walk *walk, PyObject *code, PyObject *globals, con
 		w.line = (uint32_t)py_attr_long(code, PY_CO_FIRSTLINENO, 0);
 		note(&w, m.cells, m.n);
 	}
-	free(m.cells);
+	mem_free(m.cells);
 	subject_close(&s);
 }
 

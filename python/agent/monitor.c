@@ -356,7 +356,7 @@ static int monitor_start(void)
 static int share_tool(void)
 {
 	mon.finder = mon.watcher;
-	agent.flags |= SB_ROOM_ONE_TOOL;
+	agent.flags |= SB_MAILBOX_ONE_TOOL;
 	if (tool_call(mon.finder, EVENT_START, mon.find) && tool_set(mon.finder, watcher_events()))
 		return 0;
 	return agent_fail(SB_AGENT_PYTHON, "sys.monitoring takes no event");
@@ -415,7 +415,7 @@ static int new_finder(bool first)
 		return 0;
 	}
 	if (tool_set(old, watcher_events()) && tool_call(old, EVENT_START, mon.watch))
-		agent.flags &= ~(uint32_t)SB_ROOM_ONE_TOOL;
+		agent.flags &= ~(uint32_t)SB_MAILBOX_ONE_TOOL;
 	return 0;
 }
 

@@ -60,18 +60,18 @@ static bool rest_fits(const struct sb_page_layout *p)
 	       !(p->notes_off & 7);
 }
 
-int page_open(struct page *page, const struct sb_room *room)
+int page_open(struct page *page, const struct sb_mailbox *mailbox)
 {
-	const struct sb_page_layout *p = &room->page;
+	const struct sb_page_layout *p = &mailbox->page;
 
-	if (!room->page_addr || room->page_addr & 4095 || !room->record_addr ||
-	    room->record_addr & 7)
+	if (!mailbox->page_addr || mailbox->page_addr & 4095 || !mailbox->record_addr ||
+	    mailbox->record_addr & 7)
 		return SB_AGENT_DAMAGED;
 	if (p->size > INT64_MAX || p->size < sizeof(struct sb_page_header) || !blocks_fit(p) ||
 	    !rest_fits(p))
 		return SB_AGENT_DAMAGED;
 	*page = (struct page){
-		.base = (char *)(uintptr_t)room->page_addr,
+		.base = (char *)(uintptr_t)mailbox->page_addr,
 		.size = p->size,
 		.blocks_off = p->blocks_off,
 		.block_size = p->block_size,
@@ -93,7 +93,7 @@ int page_open(struct page *page, const struct sb_room *room)
 		.targets_max = p->targets_max,
 		.slots = p->slots,
 		.slot_mask = (p->slots - 1) << 10,
-		.record = (const void *)(uintptr_t)room->record_addr,
+		.record = (const void *)(uintptr_t)mailbox->record_addr,
 		.counters_off = p->counters_off,
 		.session = p->session,
 		.tsc_hz = p->tsc_hz,
@@ -122,7 +122,7 @@ static size_t text_size(const char *text)
 uint64_t *page_note(const struct page *page, uint32_t cell, uint32_t line, const char *module,
 		    const char *qualname, const char *file)
 {
-	uint64_t *used = &page_told(page)->notes_used, at;
+	uint64_t *used = &page_notice(page)->notes_used, at;
 	size_t size = sizeof(struct sb_page_note) + text_size(module) + text_size(qualname) +
 		      text_size(file);
 	struct sb_page_note *note;

@@ -27,16 +27,16 @@ struct page {
 };
 
 /* 0, or SB_AGENT_DAMAGED; changes *page only on success. */
-int page_open(struct page *page, const struct sb_room *room);
+int page_open(struct page *page, const struct sb_mailbox *mailbox);
 
 static inline const struct sb_page_header *page_header(const struct page *page)
 {
 	return (const struct sb_page_header *)page->base;
 }
 
-static inline struct sb_page_told *page_told(const struct page *page)
+static inline struct sb_page_notice *page_notice(const struct page *page)
 {
-	return (struct sb_page_told *)(page->base + page->counters_off);
+	return (struct sb_page_notice *)(page->base + page->counters_off);
 }
 
 /*

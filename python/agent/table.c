@@ -8,9 +8,9 @@
  */
 #include "agent.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "table.h"
 #include "turn.h"
 
@@ -18,7 +18,6 @@ struct watch_cell no_cells = { .index = CELL_NONE };
 
 uintptr_t table;
 static size_t used;
-static void *memory; /* the entries, as allocated */
 static struct watch *watches;
 static struct watch *cursor; /* the next one of table_step() */
 
@@ -107,15 +106,11 @@ static size_t table_size(void)
 }
 
 /* 0: no memory. */
-static uintptr_t table_new(size_t size, void **allocated)
+static uintptr_t table_new(size_t size)
 {
-	uintptr_t at;
+	uintptr_t at = (uintptr_t)mem_new_full(size * sizeof(struct entry));
 
-	*allocated = calloc(1, size * sizeof(struct entry) + TABLE_ALIGN);
-	if (!*allocated)
-		return 0;
-	at = ((uintptr_t)*allocated + TABLE_ALIGN - 1) & ~(TABLE_ALIGN - 1);
-	return at | (64 - (unsigned)__builtin_ctzll(size));
+	return at ? at | (64 - (unsigned)__builtin_ctzll(size)) : 0;
 }
 
 /*
@@ -127,14 +122,13 @@ static int rebuild(void)
 	bool look = !agent.at_work;
 	struct entry *old = table_entries(table);
 	size_t live = 0, size = 256, old_size = table_size(), kept = 0;
-	void *allocated;
 	uintptr_t new;
 
 	for (size_t i = 0; i < old_size; i++)
 		live += old[i].code && (!look || entry_valid(&old[i]));
 	while (size < live * 4)
 		size *= 2;
-	new = table_new(size, &allocated);
+	new = table_new(size);
 	if (!new)
 		return SB_AGENT_PYTHON;
 	for (size_t i = 0; i < old_size; i++) {
@@ -151,8 +145,7 @@ static int rebuild(void)
 	}
 	__atomic_store_n(&table, new, __ATOMIC_RELEASE);
 	used = kept;
-	retire(memory);
-	memory = allocated;
+	retire(old);
 	return 0;
 }
 
@@ -212,8 +205,7 @@ void table_clear(void)
 		if (entries[i].code)
 			entry_empty(&entries[i]);
 	__atomic_store_n(&table, 0, __ATOMIC_RELEASE);
-	retire(memory);
-	memory = NULL;
+	retire(entries);
 	used = 0;
 }
 

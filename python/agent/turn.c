@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "turn.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cpu.h"
+#include "memory.h"
 #include "py.h"
 
 /* Of the owner: a pid has 22 bits at most, an address 48; threads differ in steps of 64 bytes. */
@@ -136,10 +136,10 @@ void retire(void *memory)
 	struct retired *r;
 
 	if (!py.threads) {
-		free(memory);
+		mem_free(memory);
 		return;
 	}
-	r = memory ? malloc(sizeof(*r)) : NULL;
+	r = memory ? mem_new(sizeof(*r)) : NULL;
 	if (!r) /* leaked, then: better than freed */
 		return;
 	*r = (struct retired){ .next = turn.retired, .memory = memory };
@@ -158,8 +158,8 @@ void retired_free(void)
 
 	for (struct retired *r = turn.retired; r; r = next) {
 		next = r->next;
-		free(r->memory);
-		free(r);
+		mem_free(r->memory);
+		mem_free(r);
 	}
 	turn.retired = NULL;
 	turn.n_retired = 0;

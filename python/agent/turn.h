@@ -34,7 +34,7 @@ void turn_leave(void);
 bool turn_anyone(void);
 void turn_rest(void); /* releases the turn for a moment */
 
-/* free(), once no thread can read it any more. Only the holder of the turn may call it. */
+/* mem_free(), once no thread can read it any more. Only the holder of the turn may call it. */
 void retire(void *memory);
 bool retired_many(void);
 void retired_free(void); /* all threads have been stopped since the last retire() */

@@ -44,34 +44,34 @@ static struct place {
 	struct walking walking;
 	enum { HAS_NONE, BY_NAMES, BY_CLASSES, BY_COLLECTOR, LEAVING } stage;
 	struct todo *todo;
-	size_t n_todo, room_todo;
+	size_t n_todo, mailbox_todo;
 	PyObject **kept; /* so that no pointer in `seen` is reused for another object */
-	size_t n_kept, room_kept;
+	size_t n_kept, mailbox_kept;
 	struct pointer_set seen, parents; /* parents: classes whose subclasses are visited, too */
 	size_t n_others; /* visited objects that are neither functions nor classes */
 } place;
 
 enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
 
-static bool grown(void **array, size_t n, size_t *room, size_t size)
+static bool grown(void **array, size_t n, size_t *mailbox, size_t size)
 {
-	size_t more = *room ? *room * 2 : 256;
+	size_t more = *mailbox ? *mailbox * 2 : 256;
 	void *bigger;
 
-	if (n < *room)
+	if (n < *mailbox)
 		return true;
 	bigger = realloc(*array, more * size);
 	if (!bigger)
 		return false;
 	*array = bigger;
-	*room = more;
+	*mailbox = more;
 	return true;
 }
 
 /* Objects that do not fit any more are not visited; their first calls are seen all the same. */
 static void todo_add(PyObject *object, PyObject *globals, int depth)
 {
-	if (!grown((void **)&place.todo, place.n_todo, &place.room_todo, sizeof(*place.todo)))
+	if (!grown((void **)&place.todo, place.n_todo, &place.mailbox_todo, sizeof(*place.todo)))
 		return;
 	Py_IncRef(object);
 	Py_IncRef(globals);
@@ -131,7 +131,7 @@ static bool met_before(struct pointer_set *set, PyObject *o)
 	slot = pointer_slot(p, (uintptr_t)o);
 	if (*slot)
 		return true;
-	if (!grown((void **)&place.kept, place.n_kept, &place.room_kept, sizeof(*place.kept)))
+	if (!grown((void **)&place.kept, place.n_kept, &place.mailbox_kept, sizeof(*place.kept)))
 		return true;
 	Py_IncRef(o);
 	place.kept[place.n_kept++] = o;

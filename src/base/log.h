@@ -15,6 +15,16 @@ void log_set_sink(log_sink_fn *sink, void *ctx);
 void log_set_level(enum log_level most_verbose);
 enum log_level log_get_level(void);
 
+/*
+ * For a thread beside the one that owns the sink: keeps the calling thread's lines until
+ * log_release(), by whichever thread, passes them on in order.
+ */
+struct log_held {
+	struct log_kept *first, *last;
+};
+void log_hold(struct log_held *held); /* NULL: no longer */
+void log_release(struct log_held *held);
+
 /* One line, without newline and without "sbinject:"; the sink adds both where needed. */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

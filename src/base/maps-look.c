@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 
 /* As in <linux/fs.h> since 6.11. */
 struct query {
@@ -29,7 +30,7 @@ void maps_look_open(struct maps_look *look, pid_t pid)
 	look->whole = look->failed = false;
 	look->maps = (struct maps){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
-	look->fd = open(path, O_RDONLY | O_CLOEXEC);
+	look->fd = CAPS(open(path, O_RDONLY | O_CLOEXEC));
 	look->failed = look->fd < 0;
 }
 

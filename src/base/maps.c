@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 
 /* A growing stack must never run into what lies below it; the usual limit of a stack is 8 MiB. */
 #define STACK_ROOM (16ull << 20)
@@ -242,7 +243,7 @@ static bool has_memory(pid_t tid)
 	char path[40], byte;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
-	return readlink(path, &byte, 1) >= 0 || (errno != ENOENT && errno != ESRCH);
+	return CAPS(readlink(path, &byte, 1)) >= 0 || (errno != ENOENT && errno != ESRCH);
 }
 
 pid_t maps_face(pid_t pid)
@@ -275,7 +276,7 @@ static int read_once(pid_t pid, struct maps *maps, struct sb_err *err)
 
 	*maps = (struct maps){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = CAPS(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd >= 0) {
 		text = read_all(fd, &len);
 		int saved = errno;

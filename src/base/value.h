@@ -25,7 +25,7 @@ enum value_type {
 };
 
 enum {
-	VALUE_MAX = 4,	      /* of one call */
+	VALUE_MAX = 12,	      /* of one call */
 	VALUE_NAME_SIZE = 32, /* with the NUL */
 	VALUE_TEXT_SIZE = 24, /* holds any text of value_text() */
 };

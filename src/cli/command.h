@@ -17,8 +17,8 @@ struct command {
 	void (*help)(FILE *to);
 };
 
-extern const struct command cmd_run, cmd_trace, cmd_list, cmd_sweep, cmd_explain, cmd_compare,
-	cmd_report, cmd_recover, cmd_doctor;
+extern const struct command cmd_run, cmd_trace, cmd_list, cmd_sweep, cmd_explain, cmd_find,
+	cmd_compare, cmd_report, cmd_recover, cmd_doctor;
 
 /* All verbs, the run first, for command_print_verbs(). The table is borrowed for good. */
 void command_table(const struct command *const *table, size_t n);

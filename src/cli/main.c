@@ -2,13 +2,15 @@
 #include <locale.h>
 #include <string.h>
 #include "command.h"
+#include "src/base/caps.h"
 #include "src/base/crowd.h"
 #include "src/base/log.h"
 #include "src/control/runtime.h"
 
-static const struct command *const commands[] = { &cmd_run,    &cmd_trace,   &cmd_list,
-						  &cmd_sweep,  &cmd_explain, &cmd_compare,
-						  &cmd_report, &cmd_recover, &cmd_doctor };
+static const struct command *const commands[] = { &cmd_run,	&cmd_trace,   &cmd_list,
+						  &cmd_sweep,	&cmd_explain, &cmd_find,
+						  &cmd_compare, &cmd_report,  &cmd_recover,
+						  &cmd_doctor };
 
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 
@@ -25,7 +27,7 @@ int main(int argc, char **argv)
 	runtime_hold_streams();
 	crowd_hurry();
 	setlocale(LC_CTYPE, "");
-	if (runtime_refuse_gained(&err) < 0) {
+	if (caps_spare(&err) < 0) {
 		command_print_error(&err);
 		return 1;
 	}

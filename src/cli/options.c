@@ -246,7 +246,8 @@ static const struct option_row rows[] = {
 	{ "match", 0, VERB_ALL, READ(opt_match, "GLOB"), "processes by their whole command line" },
 	{ "all", 'a', VERB_RUN, FLAG(session.all),
 	  "every process of the machine, those that start later too (uprobe)" },
-	{ "no-children", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN | VERB_RECOVER,
+	{ "no-children", 0,
+	  VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND | VERB_RECOVER,
 	  NOT(session.children), "not its descendants" },
 	{ "no-follow", 0, VERB_RUNS, NOT(session.follow),
 	  "plant and let the target run untraced; later children are not followed" },
@@ -259,12 +260,16 @@ static const struct option_row rows[] = {
 	{ "start-on", 0, VERB_RUNS, TEXT(session.start_on, "TARGET|FILE"),
 	  "begin at the target's first hit, or when the file exists" },
 	{ "for", 0, VERB_RUNS, READ(opt_for, "TIME"), "detach after so long" },
-	{ "mechanism", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN,
+	{ "mechanism", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND,
 	  READ(opt_mechanism, "auto|jump|int3"), "how a function is hooked" },
-	{ "progress", 0, VERB_EXPLAIN, TEXT(progress, "SOURCE"),
-	  "what counts items, as of sweep; without it an item is a second" },
-	{ "time", 0, VERB_EXPLAIN, TIME(time_ns), "how long to watch (default 10s)" },
-	{ "backend", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN,
+	{ "progress", 0, VERB_EXPLAIN | VERB_FIND, TEXT(progress, "SOURCE"),
+	  "what counts items, as of sweep; without it: a second, or (find) a function is "
+	  "proposed" },
+	{ "time", 0, VERB_EXPLAIN | VERB_FIND, TIME(time_ns),
+	  "how long to watch (default 10s); of all steps of find (70s)" },
+	{ "dry-run", 0, VERB_FIND, FLAG(no_sweep), "stop before the sweep: nothing is delayed" },
+	{ "no-sweep", 0, VERB_FIND, FLAG(no_sweep), "as --dry-run" },
+	{ "backend", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND,
 	  TEXT(backend, "auto|inject|uprobe|kmod"), "what does the hooking" },
 	{ "max-slowdown", 0, VERB_RUNS | VERB_SWEEP, READ(opt_max_slowdown, "P%"),
 	  "refuse to add more than this to a thread's time" },
@@ -275,7 +280,7 @@ static const struct option_row rows[] = {
 	{ "evidence", 0, VERB_RUNS, FLAG(session.evidence),
 	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
 	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
-	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN,
+	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND,
 	  TEXT(json, "FILE|-"), "the result as JSON" },
 	{ "jsonl", 0, VERB_RUNS, TEXT(jsonl, "FILE"), "the result as one line, appended" },
 	{ "tag", 0, VERB_RUNS | VERB_SWEEP, READ(opt_tag, "K=V"), "put into the JSON; repeatable" },
@@ -289,6 +294,8 @@ static const struct option_row rows[] = {
 	  "serve counters to Prometheus; on loopback where no address is given" },
 	{ "metrics-file", 0, VERB_RUNS, TEXT(metrics_file, "FILE"),
 	  "write them for the textfile collector" },
+	{ "report", 0, VERB_RUNS, TEXT(report, "FILE"),
+	  "write the run so far as JSON, as /report of --metrics" },
 	{ "metrics-by-pid", 0, VERB_RUNS, FLAG(metrics_by_pid), "with a label for each process" },
 	{ "events", 0, VERB_RUNS, TEXT(events, "FILE"),
 	  "each change of state as a line of JSON, with both clocks" },
@@ -565,14 +572,8 @@ static int check_together(struct parse *p)
 {
 	const struct session_config *cfg = &p->opt->session;
 
-	if (cfg->mechanism == MECHANISM_INT3 && (!cfg->follow || !cfg->children)) {
-		err_set(p->err, SB_EUSAGE,
-			"--mechanism int3 needs the tracer for as long as it is "
-			"planted: --no-%s excludes it",
-			cfg->follow ? "children" : "follow");
-		err_hint(p->err, "leave one of them out");
+	if (session_check_traced(cfg, p->err) < 0)
 		return -SB_EUSAGE;
-	}
 	if (cfg->all && cfg->n_pids) {
 		err_set(p->err, SB_EUSAGE, "--all and -p exclude each other");
 		err_hint(p->err,
@@ -588,6 +589,28 @@ static int check_together(struct parse *p)
 		err_set(p->err, SB_EUSAGE,
 			"--daemon needs running processes (-p PID) and takes no command");
 		err_hint(p->err, "in a shell, append &");
+		return -SB_EUSAGE;
+	}
+	return 0;
+}
+
+/* A sweep chooses the delays: one that is given for a target would be ignored. It may be a second
+ * dose, behind a blank. */
+static int check_swept(const struct parse *p)
+{
+	const struct spec_list *list = &p->opt->session.targets;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct spec *spec = &list->spec[i];
+		char name[TEXT_QUOTE_SIZE], delay[32];
+
+		if (spec->delay_ns == SPEC_DELAY_UNSET || !spec->delay_ns)
+			continue;
+		spec_format_ns(spec->delay_ns, delay, sizeof(delay));
+		err_set(p->err, SB_EUSAGE, "%s %s: a sweep delays each target by doses of its own",
+			text_quote(spec->text, name, sizeof(name)), delay);
+		err_hint(p->err, "leave %s out, or name all doses in one word: --doses %s,...",
+			 delay, delay);
 		return -SB_EUSAGE;
 	}
 	return 0;
@@ -617,6 +640,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		ret = take_env(&p, verb);
 	if (ret == 0 && verb == VERB_TRACE)
 		ret = time_targets(&p);
+	if (ret == 0 && verb == VERB_SWEEP)
+		ret = check_swept(&p);
 	if (ret == 0)
 		ret = check_number_timed(&p);
 	if (ret == 0)
@@ -642,6 +667,7 @@ void options_free(struct options *opt)
 	free(opt->progress);
 	free(opt->metrics);
 	free(opt->metrics_file);
+	free(opt->report);
 	free(opt->events);
 	free(opt->trace_path);
 	free(opt->trace_format);

@@ -17,8 +17,9 @@ enum option_verb {
 	VERB_SWEEP = 16,
 	VERB_TRACE = 32, /* a run whose targets are timed */
 	VERB_EXPLAIN = 64,
+	VERB_FIND = 128,
 	VERB_RUNS = VERB_RUN | VERB_TRACE,
-	VERB_ALL = 127
+	VERB_ALL = 255
 };
 
 /* Errors: SB_EUSAGE, SB_ESPEC, SB_EFILE, SB_ENOPROC (--match found no process). A command without a

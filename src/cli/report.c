@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "command.h"
+#include "role.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/out/out.h"
@@ -197,6 +198,8 @@ static int parse(struct report *r, int argc, char **argv, struct sb_err *err)
 		ret = take(r, row, optarg, err);
 	}
 	r->sum.stacks = r->folded || r->svg;
+	r->sum.role = role_of;
+	r->sum.result_name = role_result_name;
 	return ret == 0 ? check(r, argc, argv, err) : ret;
 }
 

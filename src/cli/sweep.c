@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 #include "command.h"
 #include "sweep-options.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/live/job.h"
+#include "src/live/load.h"
 #include "src/out/out.h"
 #include "src/out/place.h"
 #include "src/out/sweep.h"
@@ -23,7 +25,8 @@ struct sweep_command {
 	struct options opt;
 	struct sweep_options own;
 	struct sweep_job job;
-	const char **spec; /* of the targets under test */
+	const char **spec;	       /* of the targets under test */
+	struct sweep_load_ticks begin; /* of the machine, when the sweep began */
 	struct sb_err err;
 };
 
@@ -231,7 +234,9 @@ static void describe(const struct sweep_command *c, int argc, char **argv,
 		.response = c->own.response,
 		.n_targets = c->job.cfg.n_targets,
 		.sides = c->job.sides_off ? NULL : &c->job.sides,
+		.ended = time(NULL),
 	};
+	sweep_load_between(c->begin, sweep_load_read(), &about->busy, &about->steal);
 }
 
 static int write_all(struct sweep_command *c, const struct sweep_result *res,
@@ -252,6 +257,23 @@ static int write_all(struct sweep_command *c, const struct sweep_result *res,
 	return ret;
 }
 
+/* The least number of blocks in whose orders of arms chance makes a response of that size in less
+ * than 5 %: (arms!)^blocks of them, and each has its mirror image. */
+static unsigned int least_runs(size_t doses)
+{
+	return doses == 1 ? 6 : doses == 2 ? 3 : 2;
+}
+
+static void say_runs(const struct sweep_command *c)
+{
+	unsigned int least = least_runs(c->own.n_doses);
+
+	if (c->own.runs && c->own.runs < least)
+		log_warn("--runs %u with %zu dose%s cannot show that a delay is felt: at least "
+			 "--runs %u, or more doses",
+			 c->own.runs, c->own.n_doses, c->own.n_doses == 1 ? "" : "s", least);
+}
+
 static int sweep(struct sweep_command *c, int argc, char **argv)
 {
 	struct out_sweep_about about;
@@ -265,8 +287,11 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);
 	/* A living process is untraced during measurements; children of a launched command are
-	 * followed. */
-	c->opt.session.follow = c->opt.command && !c->opt.session.n_pids;
+	 * followed. A breakpoint needs its tracer. */
+	c->opt.session.follow = (c->opt.command && !c->opt.session.n_pids) ||
+				c->opt.session.mechanism == MECHANISM_INT3;
+	say_runs(c);
+	c->begin = sweep_load_read();
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {
 		sweep_live_end(&c->job, &why);
@@ -283,6 +308,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 		status = err_exit_status(why.code);
 	}
 	sweep_result_free(res);
+	sides_futex_free(&c->job.sides);
 	return status;
 }
 

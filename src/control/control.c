@@ -330,6 +330,21 @@ static int op_list(struct request *r)
 	return 0;
 }
 
+/* The counters up to now, and the time of the reading. */
+static void put_evidence(struct evidence *e, json_t *to)
+{
+	struct evidence_reading reading;
+	bool unknown[EVIDENCE_COUNTERS];
+
+	evidence_take(e, &reading);
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+		unknown[i] = evidence_unknown(e, i);
+	json_put(to, "t_ns", json_integer((json_int_t)reading.t_ns));
+	json_put(to, "counters", evidence_values_json(&reading.sum, unknown));
+	json_put(to, "limit", json_name(evidence_limit(e) ? evidence_limit(e)->what : NULL));
+	evidence_reading_free(&reading);
+}
+
 static int op_status(struct request *r)
 {
 	const struct backend *b = r->c->backend;
@@ -359,6 +374,12 @@ static int op_status(struct request *r)
 	json_put(r->out, "backend", json_string(b->name));
 	json_put(r->out, "pids", pids);
 	json_put(r->out, "pid_namespace", json_integer((json_int_t)runtime_namespace()));
+	if (r->c->evidence) {
+		json_t *evidence = json_must(json_object());
+
+		put_evidence(r->c->evidence, evidence);
+		json_put(r->out, "evidence", evidence);
+	}
 	return 0;
 }
 
@@ -494,17 +515,9 @@ static int op_arm(struct request *r)
 
 static int op_evidence(struct request *r)
 {
-	struct evidence *e = r->c->evidence;
-	struct evidence_reading reading;
-	bool unknown[EVIDENCE_COUNTERS];
-
-	if (!e)
+	if (!r->c->evidence)
 		return fail(r, SB_EUSAGE, "the session has no evidence", "run it with --evidence");
-	evidence_take(e, &reading);
-	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-		unknown[i] = evidence_unknown(e, i);
-	json_put(r->out, "counters", evidence_values_json(&reading.sum, unknown));
-	evidence_reading_free(&reading);
+	put_evidence(r->c->evidence, r->out);
 	return 0;
 }
 

@@ -35,6 +35,7 @@
  *								all at once
  *	{"op": "evidence"}					of a session with --evidence
  *			"counters": {NAME: N or null}
+ *			"limit": TEXT or null			why there is no BPF
  *	{"op": "stop"}						detaches and ends
  *
  * An answer is {"ok": true, ...} or {"ok": false, "error": "ENOENT", "what": .., "hint": ..}. Error

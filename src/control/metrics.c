@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +15,15 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "ask.h"
 #include "metrics-page.h"
+#include "microhttpd.h"
+#include "report.h"
 #include "runtime.h"
+#include "src/base/caps.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/out/out.h"
-
-enum { ANSWER_MAX = 64 << 20, TIMEOUT_S = 5 };
 
 #define OPENMETRICS "application/openmetrics-text"
 #define CLASSIC	    "text/plain; version=0.0.4; charset=utf-8"
@@ -40,41 +41,6 @@ struct metrics {
 	int open[OPEN_LIMIT]; /* connections, the oldest first; for the server's thread only */
 	size_t n_open;
 };
-
-/* ---- requests to the session ---- */
-
-static json_t *ask(pid_t session, const char *request)
-{
-	struct timeval limit = { .tv_sec = TIMEOUT_S };
-	char dir[256], path[300], *in = NULL;
-	size_t len = 0, cap = 0;
-	json_t *answer = NULL;
-	int fd = runtime_connect(
-		runtime_socket(runtime_dir(dir, sizeof(dir)), session, path, sizeof(path)));
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return NULL;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
-		goto out;
-	do {
-		if (cap - len < 65536) {
-			cap += 262144;
-			in = realloc(in, cap);
-			if (!in)
-				abort();
-		}
-		n = recv(fd, in + len, cap - len, 0);
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && in[len - 1] != '\n' && len < ANSWER_MAX);
-	if (n > 0)
-		answer = json_loadb(in, len, 0, NULL);
-out:
-	close(fd);
-	free(in);
-	return answer;
-}
 
 /* ---- the text ---- */
 
@@ -352,11 +318,12 @@ static void put_times(const struct page *p, const json_t *targets)
 static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 {
 	struct page p = { .openmetrics = openmetrics, .steady = m->steady };
-	json_t *list = ask(m->cfg.session, "{\"op\":\"list\",\"histogram\":true}\n");
-	json_t *status = list ? ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
-	json_t *lanes = status && m->cfg.by_pid ? ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
-						  NULL;
-	json_t *evidence = status ? ask(m->cfg.session, "{\"op\":\"evidence\"}\n") : NULL;
+	json_t *list = control_ask(m->cfg.session, "{\"op\":\"list\",\"histogram\":true}\n");
+	json_t *status = list ? control_ask(m->cfg.session, "{\"op\":\"status\"}\n") : NULL;
+	json_t *lanes = status && m->cfg.by_pid ?
+				control_ask(m->cfg.session, "{\"op\":\"lanes\"}\n") :
+				NULL;
+	json_t *evidence = status ? control_ask(m->cfg.session, "{\"op\":\"evidence\"}\n") : NULL;
 	char *text = NULL;
 
 	if (status) {
@@ -384,14 +351,14 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, const char *type,
 			     char *text, size_t len, enum MHD_ResponseMemoryMode mode)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, text, mode);
+	struct MHD_Response *r = microhttpd.create_response_from_buffer(len, text, mode);
 	enum MHD_Result ret;
 
 	if (!r)
 		return MHD_NO;
-	MHD_add_response_header(r, "Content-Type", type ? type : "text/plain");
-	ret = MHD_queue_response(conn, status, r);
-	MHD_destroy_response(r);
+	microhttpd.add_response_header(r, "Content-Type", type ? type : "text/plain");
+	ret = microhttpd.queue_response(conn, status, r);
+	microhttpd.destroy_response(r);
 	return ret;
 }
 
@@ -401,7 +368,7 @@ static enum MHD_Result reply(struct MHD_Connection *conn, unsigned int status, c
  */
 static bool reads_openmetrics(struct MHD_Connection *conn)
 {
-	const char *accept = MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Accept");
+	const char *accept = microhttpd.lookup_connection_value(conn, MHD_HEADER_KIND, "Accept");
 	const char *at = accept ? strcasestr(accept, OPENMETRICS) : NULL, *end, *q;
 
 	if (!at)
@@ -415,8 +382,11 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char 
 			     const char *method, const char *version, const char *upload,
 			     size_t *upload_size, void **state)
 {
-	static char nothing[] = "metrics are at /metrics\n", gone[] = "the session is busy\n";
-	bool openmetrics;
+	static char nothing[] = "metrics are at /metrics, the run so far at /report\n";
+	static char gone[] = "the session is busy\n";
+	const struct metrics *m = ctx;
+	bool openmetrics, report = strcmp(url, "/report") == 0;
+	const char *type;
 	size_t len = 0;
 	char *text;
 
@@ -426,15 +396,16 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *conn, const char 
 	(void)state;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return reply(conn, 405, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
-	if (strcmp(url, "/metrics") != 0)
+	if (!report && strcmp(url, "/metrics") != 0)
 		return reply(conn, 404, NULL, nothing, strlen(nothing), MHD_RESPMEM_PERSISTENT);
 	openmetrics = reads_openmetrics(conn);
-	text = render(ctx, openmetrics, &len);
+	text = report ? report_text(m->cfg.session, &len) : render(m, openmetrics, &len);
 	if (!text)
 		return reply(conn, 503, NULL, gone, strlen(gone), MHD_RESPMEM_PERSISTENT);
-	return reply(conn, 200,
-		     openmetrics ? OPENMETRICS "; version=1.0.0; charset=utf-8" : CLASSIC, text,
-		     len, MHD_RESPMEM_MUST_FREE);
+	type = report	   ? "application/json" :
+	       openmetrics ? OPENMETRICS "; version=1.0.0; charset=utf-8" :
+			     CLASSIC;
+	return reply(conn, 200, type, text, len, MHD_RESPMEM_MUST_FREE);
 }
 
 static int parse_listen(const char *text, struct sockaddr_storage *addr, socklen_t *len)
@@ -480,7 +451,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	struct metrics *m = ctx;
 
 	(void)socket;
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	info = microhttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (!info)
 		return;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -499,10 +470,47 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	}
 }
 
+static int listen_at(const struct sockaddr_storage *addr, socklen_t len)
+{
+	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (addr->ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)addr, len) == 0 && listen(fd, OPEN_LIMIT) == 0)
+		return fd;
+	on = errno;
+	close(fd);
+	errno = on;
+	return -1;
+}
+
+struct starting {
+	struct metrics *m;
+	int fd;
+};
+
+/* The server's thread inherits what this one has: nothing. */
+static void *start_without_rights(void *arg)
+{
+	struct starting *s = arg;
+
+	caps_forsake();
+	s->m->http = microhttpd.start_daemon(
+		MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, serve, s->m,
+		MHD_OPTION_LISTEN_SOCKET, s->fd, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s->m,
+		MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)OPEN_LIMIT, MHD_OPTION_END);
+	return NULL;
+}
+
 static int start_http(struct metrics *m, struct sb_err *err)
 {
 	struct sockaddr_storage addr;
-	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
+	struct starting s = { .m = m };
+	pthread_t thread;
 	socklen_t len;
 
 	if (parse_listen(m->cfg.listen, &addr, &len) < 0) {
@@ -510,31 +518,42 @@ static int start_http(struct metrics *m, struct sb_err *err)
 		err_hint(err, "--metrics 9100, 0.0.0.0:9100 or [::1]:9100");
 		return -SB_EUSAGE;
 	}
-	if (addr.ss_family == AF_INET6)
-		flags |= MHD_USE_IPv6;
+	if (microhttpd_load(err) < 0)
+		return -(int)err->code;
+	s.fd = listen_at(&addr, len);
+	if (s.fd < 0)
+		return err_sys(err, SB_EFILE, "--metrics %s", m->cfg.listen);
 	errno = 0;
-	m->http = MHD_start_daemon(flags, 0, NULL, NULL, serve, m, MHD_OPTION_SOCK_ADDR, &addr,
-				   MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
-				   MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_CONNECTION_LIMIT,
-				   (unsigned int)OPEN_LIMIT, MHD_OPTION_END);
-	return m->http ? 0 : err_sys(err, SB_EFILE, "--metrics %s", m->cfg.listen);
+	if (pthread_create(&thread, NULL, start_without_rights, &s) == 0)
+		pthread_join(thread, NULL);
+	if (m->http)
+		return 0;
+	close(s.fd);
+	return err_sys(err, SB_EFILE, "--metrics %s", m->cfg.listen);
 }
 
 /* ---- the file ---- */
 
-/* In one step: the collector sees the old file or the new one. */
-static void write_file(const struct metrics *m)
+/* In one step: a reader sees the old file or the new one. out_document() adds a newline. */
+static void write_text(const char *path, char *text)
 {
 	struct sb_err err = { 0 };
-	size_t len = 0;
-	char *text = render(m, false, &len);
 
-	if (!text)
-		return;
-	text[len - 1] = '\0'; /* out_document() adds a newline of its own */
-	if (out_document(m->cfg.file, text, &err) < 0)
+	if (text && out_document(path, text, &err) < 0)
 		log_debug("%s", err.what);
 	free(text);
+}
+
+static void write_files(const struct metrics *m)
+{
+	size_t len = 0;
+	char *text = m->cfg.file ? render(m, false, &len) : NULL;
+
+	if (text)
+		text[len - 1] = '\0';
+	write_text(m->cfg.file, text);
+	if (m->cfg.report)
+		write_text(m->cfg.report, report_text(m->cfg.session, &len));
 }
 
 static void *writer_main(void *arg)
@@ -545,7 +564,7 @@ static void *writer_main(void *arg)
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
 		pthread_mutex_unlock(&m->lock);
-		write_file(m);
+		write_files(m);
 		pthread_mutex_lock(&m->lock);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += (time_t)(m->cfg.interval_ns / 1000000000);
@@ -565,7 +584,9 @@ static int start_writer(struct metrics *m, struct sb_err *err)
 {
 	pthread_condattr_t attr;
 
-	if (out_check(m->cfg.file, err) < 0)
+	if (m->cfg.file && out_check(m->cfg.file, err) < 0)
+		return -SB_EFILE;
+	if (m->cfg.report && out_check(m->cfg.report, err) < 0)
 		return -SB_EFILE;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -594,7 +615,7 @@ int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct 
 	pthread_sigmask(SIG_BLOCK, &all, &old); /* the main thread handles signals */
 	if (cfg->listen)
 		ret = start_http(m, err);
-	if (ret == 0 && cfg->file)
+	if (ret == 0 && (cfg->file || cfg->report))
 		ret = start_writer(m, err);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret == 0) {
@@ -610,7 +631,7 @@ void metrics_close(struct metrics *m)
 	if (!m)
 		return;
 	if (m->http)
-		MHD_stop_daemon(m->http);
+		microhttpd.stop_daemon(m->http);
 	if (m->writing) {
 		pthread_mutex_lock(&m->lock);
 		m->stop = true;

@@ -10,8 +10,9 @@
 /*
  * The counters of a running session for Prometheus: over HTTP, in the OpenMetrics text format if
  * the request's Accept header names it, else in the older text format; or as a file in the older
- * format, for the textfile collector of the node exporter. Both query the session through its own
- * socket, from a thread of the command line: neither the tracer nor the target waits for them.
+ * format, for the textfile collector of the node exporter. The same server and writer have the run
+ * so far as a document (report.h). All query the session through its own socket, from a thread of
+ * the command line: neither the tracer nor the target waits for them.
  *
  *	sbinject_hits_total{target=}			calls counted
  *	sbinject_delayed_total{target=}
@@ -36,8 +37,9 @@ struct metrics;
 struct metrics_config {
 	const char *listen; /* [ADDR:]PORT; loopback if there is no address; NULL: none */
 	const char *file;   /* NULL: none */
+	const char *report; /* a file for what /report serves; NULL: none */
 	bool by_pid;
-	uint64_t interval_ns; /* of the file */
+	uint64_t interval_ns; /* of the files */
 	pid_t session;
 };
 

@@ -5,48 +5,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 
 enum { CONNECT_S = 10 };
-
-/* Capabilities that the user has neither as root nor by inheritance (ambient ones) come from the
- * file. */
-static bool has_file_capabilities(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct cap[2];
-
-	if (getuid() == 0 || syscall(SYS_capget, &header, cap) < 0)
-		return false;
-	for (unsigned int i = 0; i < 64; i++)
-		if ((cap[i / 32].permitted >> i % 32 & 1) &&
-		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, i, 0, 0) != 1)
-			return true;
-	return false;
-}
-
-int runtime_refuse_gained(struct sb_err *err)
-{
-	bool ids = getuid() != geteuid() || getgid() != getegid();
-
-	if (!ids && !has_file_capabilities())
-		return 0;
-	err_set(err, SB_EPERM,
-		"refused: this program has privileges that its user does not have (%s)",
-		ids ? "its set-user-id or set-group-id bit" : "its file capabilities");
-	err_hint(err, "it reads and writes files that its user names: run it as root (sudo), or "
-		      "remove these privileges (chmod ug-s, setcap -r)");
-	return -SB_EPERM;
-}
 
 /* A directory, not a link to one, that only this user can write to. */
 static bool is_own(const char *dir, uid_t user, mode_t closed)
@@ -59,8 +27,7 @@ static bool is_own(const char *dir, uid_t user, mode_t closed)
 
 char *runtime_dir(char *buf, size_t size)
 {
-	const char *own = secure_getenv("SBINJECT_RUNTIME_DIR"),
-		   *xdg = secure_getenv("XDG_RUNTIME_DIR");
+	const char *own = caps_env("SBINJECT_RUNTIME_DIR"), *xdg = caps_env("XDG_RUNTIME_DIR");
 
 	if (own && *own)
 		snprintf(buf, size, "%s", own);
@@ -167,6 +134,7 @@ static int dial(const char *path, int flags)
 	struct timeval limit = { .tv_sec = CONNECT_S };
 	struct sockaddr_un addr;
 	int fd = socket_at(path, flags, &addr), saved;
+	struct stat st;
 
 	if (fd < 0)
 		return -1;
@@ -174,7 +142,9 @@ static int dial(const char *path, int flags)
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
 		return fd;
 	saved = errno;
-	if (errno == ECONNREFUSED)
+	/* A directory of another user's may lead anywhere: only a dead socket of one's own goes. */
+	if (errno == ECONNREFUSED && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_uid == geteuid())
 		unlink(path);
 	close(fd);
 	errno = saved;

@@ -46,13 +46,6 @@ int runtime_connect(const char *path);
 int runtime_listen(const char *path, int backlog, struct sb_err *err);
 
 /*
- * SB_EPERM if the program has rights that its user does not have: real and effective ids differ, or
- * the file has capabilities. Nothing here is made for that: paths that the user names are opened
- * with all rights of the process. Call it first.
- */
-int runtime_refuse_gained(struct sb_err *err);
-
-/*
  * Opens standard streams that the caller of the program has closed; otherwise the next opened file
  * or socket would take their place. They are opened for reading only, so that writing fails as it
  * would have. A program that we start gets them closed again.

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "explain-futex.h"
 #include "src/base/must.h"
 
 #define CONFIDENCE 0.95
@@ -197,6 +198,23 @@ static void fill_threads(struct infer *x, double wall)
 	}
 }
 
+static void fill_futexes(struct infer *x)
+{
+	struct evidence_thread *idle = must_calloc(x->n_tracks, sizeof(*idle));
+	double *futex = must_calloc(x->blocks, sizeof(*futex));
+	struct explain_futex_cfg cfg = { x->edge, x->blocks, x->items, x->wall,
+					 x->span, futex,     idle,     0 };
+
+	for (size_t i = 0; i < x->n_tracks; i++)
+		if (!x->track[i].active)
+			idle[cfg.n_idle++] = x->track[i].who;
+	for (size_t b = 0; b < x->blocks; b++)
+		futex[b] = x->sum[b][EVIDENCE_FUTEX];
+	explain_futexes(&cfg, x->res);
+	free(futex);
+	free(idle);
+}
+
 static void infer(struct infer *x)
 {
 	struct explain_result *res = x->res;
@@ -218,6 +236,7 @@ static void infer(struct infer *x)
 	res->off_by = NAN;
 	fill_part(x, &res->whole, EVIDENCE_COUNTERS, &x->sum[0][0], x->span, x->wall);
 	fill_counters(x);
+	fill_futexes(x);
 	fill_threads(x, wall);
 	res->adds_up = res->off_by <= TOLERANCE;
 }

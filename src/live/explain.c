@@ -7,20 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "candidates.h"
 #include "explain-infer.h"
 #include "inject/clock.h"
+#include "owners.h"
 #include "read.h"
 #include "src/base/must.h"
 #include "src/run/witness.h"
 #include "src/session/processes.h"
 
-enum { BLOCKS_LEAST = 8, BLOCKS_MOST = 40, PUMP_MS = 20 };
+enum { BLOCKS_LEAST = 8, BLOCKS_MOST = 40, PUMP_MS = 20, TAKE_MS = 50 };
 #define BLOCK_NS 250000000ull
 #define MS	 1000000ull
 
 struct explain {
 	struct sweep_job *job;
 	struct evidence *evidence;
+	struct candidates *candidates;
+	struct owners *owners;
+	struct quota *quota;
 	struct client *client; /* of a target as the progress; else NULL */
 	struct sweep_reader *reader;
 	struct explain_edge *edge;
@@ -29,19 +34,31 @@ struct explain {
 	struct sb_err *err;
 };
 
-static void wait_until(struct explain *x, uint64_t until)
+/* A part of a wait; the buffers of the samples do not fill up meanwhile. */
+static void wait_for(struct explain *x, uint64_t ns)
 {
-	for (uint64_t now = clock_ns(); now < until && !x->over; now = clock_ns()) {
-		uint64_t ms = (until - now) / MS;
+	uint64_t ms = ns / MS;
 
-		if (!x->client || !ms) {
-			uint64_t ns = until - now < 50 * MS ? until - now : 50 * MS;
-
-			nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
-			continue;
-		}
+	if (x->client && ms) {
 		x->over = !client_pump(x->client, ms < PUMP_MS ? (int)ms : PUMP_MS) ||
 			  client_interrupted(x->client);
+	} else {
+		ns = ns < TAKE_MS * MS ? ns : TAKE_MS * MS;
+		nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+	}
+}
+
+static void wait_until(struct explain *x, uint64_t until)
+{
+	uint64_t taken = clock_ns();
+
+	for (uint64_t now = taken; now < until && !x->over; now = clock_ns()) {
+		if (now - taken >= TAKE_MS * MS) {
+			candidates_take(x->candidates);
+			taken = now;
+		}
+		wait_for(x, until - now);
+		x->over |= x->job->ends && x->job->ends();
 	}
 }
 
@@ -76,7 +93,9 @@ static bool take_edge(struct explain *x)
 	}
 	if (!x->reader && !x->job->progress)
 		edge->items = (double)edge->reading.t_ns / 1e9;
-	x->n_edges++;
+	owners_look(x->owners, x->evidence, &edge->reading);
+	if (x->n_edges++)
+		candidates_edge(x->candidates);
 	return true;
 }
 
@@ -87,6 +106,8 @@ static void measure(struct explain *x, uint64_t time_ns)
 
 	blocks = blocks < BLOCKS_LEAST ? BLOCKS_LEAST : blocks > BLOCKS_MOST ? BLOCKS_MOST : blocks;
 	x->edge = must_calloc(blocks + 1, sizeof(*x->edge));
+	x->quota = quota_open(x->job->opt->session.pids, x->job->opt->session.n_pids);
+	x->candidates = candidates_open(&x->job->opt->session, time_ns, blocks);
 	for (size_t i = 0; i <= blocks; i++) {
 		wait_until(x, start + time_ns / blocks * i);
 		if (!take_edge(x))
@@ -102,7 +123,8 @@ static int open_session(struct explain *x, struct sb_err *err)
 
 	if (job->progress_index == DRIVE_NONE)
 		return 0;
-	job->opt->session.follow = false;
+	/* Untraced, except that a breakpoint needs a tracer. */
+	job->opt->session.follow = job->opt->session.mechanism == MECHANISM_INT3;
 	x->client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (!x->client) {
 		*err = job->outcome.error;
@@ -112,17 +134,39 @@ static int open_session(struct explain *x, struct sb_err *err)
 	return 0;
 }
 
+static void close_session(struct explain *x)
+{
+	sweep_reader_free(x->reader);
+	if (x->client)
+		client_close(x->client);
+	result_free(x->job->outcome.result);
+	x->job->outcome = (struct client_outcome){ 0 };
+}
+
 static void close_all(struct explain *x)
 {
 	for (size_t i = 0; i < x->n_edges; i++)
 		evidence_reading_free(&x->edge[i].reading);
 	free(x->edge);
 	evidence_close(x->evidence);
-	sweep_reader_free(x->reader);
-	if (x->client)
-		client_close(x->client);
-	result_free(x->job->outcome.result);
-	x->job->outcome = (struct client_outcome){ 0 };
+	candidates_close(x->candidates);
+	owners_close(x->owners);
+	quota_close(x->quota);
+}
+
+static void name_futexes(const struct explain *x, struct explain_result *res)
+{
+	for (size_t i = 0; i < res->n_futexes; i++) {
+		struct explain_futex *f = &res->futex[i];
+		const char *symbol = owners_symbol(x->owners, f->number);
+
+		f->symbol = symbol ? must_strdup(symbol) : NULL;
+		for (size_t k = 0; k < EXPLAIN_CALLERS; k++) {
+			const char *caller = owners_caller(x->owners, f->number, k);
+
+			f->caller[k] = caller ? must_strdup(caller) : NULL;
+		}
+	}
 }
 
 static void name_threads(struct explain_result *res)
@@ -138,13 +182,18 @@ static void describe(const struct explain *x, struct explain_result *res)
 {
 	if (x->job->progress_text)
 		res->progress = must_strdup(x->job->progress_text);
-	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-		res->unknown[i] = evidence_unknown(x->evidence, i) ? "not read without BPF" : NULL;
+	for (int i = 0; i < EVIDENCE_COUNTERS; i++) {
+		const char *why = evidence_unknown(x->evidence, i);
+
+		res->unknown[i] = why ? must_strdup(why) : NULL;
+	}
 	if (evidence_limit(x->evidence))
 		res->limit = *evidence_limit(x->evidence);
 	res->lost = evidence_lost(x->evidence);
 	res->ended_early = x->over;
+	quota_take(x->quota, &res->quota);
 	name_threads(res);
+	name_futexes(x, res);
 }
 
 static int check_measured(const struct explain *x, struct sb_err *err)
@@ -176,12 +225,16 @@ struct explain_result *explain_live(struct sweep_job *job, uint64_t time_ns, str
 
 	if (open_session(&x, err) < 0)
 		return NULL;
+	x.owners = owners_open();
 	x.evidence = witness_open(&job->opt->session);
 	measure(&x, time_ns);
 	if (check_measured(&x, err) == 0) {
 		res = explain_infer(x.edge, x.n_edges, !evidence_limit(x.evidence));
 		describe(&x, res);
 	}
+	close_session(&x);
+	if (res)
+		candidates_fill(x.candidates, job, res);
 	close_all(&x);
 	return res;
 }

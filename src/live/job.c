@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "job.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include "inject/clock.h"
 
 static const char *why_untimed(const struct backend *backend)
 {
@@ -10,6 +13,17 @@ static const char *why_untimed(const struct backend *backend)
 		       "and not where it returns";
 	return "its own time is not measured: the exits of an inlined function or of a line are "
 	       "not known";
+}
+
+/* No dose is smaller than what a stub can give here. */
+static void measure_floor(struct drive_cfg *cfg)
+{
+	struct hook_cost cost = { 0 };
+	struct clock clk;
+
+	clock_open(&clk);
+	if (clock_hook_cost(&clk, false, &cost, NULL) == 0 && cost.floor_ns > (double)cfg->floor_ns)
+		cfg->floor_ns = (uint64_t)ceil(cost.floor_ns);
 }
 
 struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
@@ -28,6 +42,8 @@ struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
 	}
 	job->cfg.can_time = job->can_time;
 	job->cfg.every = every; /* copied */
+	if (!strcmp(job->backend->name, "inject"))
+		measure_floor(&job->cfg);
 	ret = drive_open(&job->cfg, &drive, err);
 	free(every);
 	job->cfg.every = NULL;

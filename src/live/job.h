@@ -22,8 +22,9 @@ struct sweep_job {
 	const char *progress_text, *response_text; /* NULL: none */
 	struct progress *progress, *response;	   /* NULL: a TARGET's hits, or the command's end */
 	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
-	size_t n_targets; /* targets under test; the progress target may follow */
-	FILE *events;	  /* --events; NULL: none */
+	size_t n_targets;   /* targets under test; the progress target may follow */
+	bool (*ends)(void); /* of explain: has the user requested the end? NULL: no */
+	FILE *events;	    /* --events; NULL: none */
 	bool quiet;
 	bool sides_off;		  /* no evidence */
 	struct sides_about sides; /* asked, group: given; the rest: found */

@@ -159,7 +159,7 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 static int tell(struct live *l, const struct drive_step *step, const struct sweep_reading *a,
 		const struct sweep_reading *b, double busy)
 {
-	struct drive_told told = {
+	struct drive_window window = {
 		.now_ns = clock_ns() - l->start_ns,
 		.time_ns = b->t_ns - a->t_ns,
 		.items = b->items - a->items,
@@ -175,29 +175,29 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	int ret;
 
 	if (l->scan)
-		told.scan = sweep_scan_seen(l->scan, &told.n_scans);
+		window.scan = sweep_scan_seen(l->scan, &window.n_scans);
 
-	if (told.items > 0)
-		l->item_ns = (double)told.time_ns / told.items;
+	if (window.items > 0)
+		l->item_ns = (double)window.time_ns / window.items;
 	if (l->period_ns)
-		told.changes = 1 + told.time_ns / l->period_ns;
-	if (told.items < 0 || told.response_count < 0) {
+		window.changes = 1 + window.time_ns / l->period_ns;
+	if (window.items < 0 || window.response_count < 0) {
 		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
-			      told.items < 0 ? "progress" : "response",
-			      told.items < 0 ? l->job->progress_text :
-					       progress_text(l->job->response),
-			      told.items < 0 ? a->items : a->response_count,
-			      told.items < 0 ? b->items : b->response_count);
+			      window.items < 0 ? "progress" : "response",
+			      window.items < 0 ? l->job->progress_text :
+						 progress_text(l->job->response),
+			      window.items < 0 ? a->items : a->response_count,
+			      window.items < 0 ? b->items : b->response_count);
 		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");
 		return ret;
 	}
-	sweep_reading_between(l->reader, l->drive, a, b, &hits, &lane, &told.n_lanes);
-	told.hits = hits;
-	told.lane = lane;
+	sweep_reading_between(l->reader, l->drive, a, b, &hits, &lane, &window.n_lanes);
+	window.hits = hits;
+	window.lane = lane;
 	if (step->timed)
-		told.own = own = sweep_reading_own(l->reader, a, b);
-	told.counter = counter = sides_between(l->sides, l->drive, b, told.time_ns);
-	ret = drive_tell(l->drive, &told, l->err);
+		window.own = own = sweep_reading_own(l->reader, a, b);
+	window.counter = counter = sides_between(l->sides, l->drive, b, window.time_ns);
+	ret = drive_take(l->drive, &window, l->err);
 	free(counter);
 	free(hits);
 	free(lane);

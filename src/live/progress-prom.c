@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* prom:URL#METRIC{labels}, by libcurl; the text format is parsed line by line. */
+/* prom:URL#METRIC{labels}, by fetch.h; the text format is parsed line by line. */
 #include <ctype.h>
-#include <curl/curl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "fetch.h"
 #include "progress-priv.h"
 
-enum { BODY_MAX = 64 << 20, TIMEOUT_MS = 2000 };
-
 struct prom {
-	CURL *curl;
+	struct fetch *fetch;
 	char *url, *metric, *labels;
-	char *body;
-	size_t len;
+	const char *body; /* the fetch's */
 };
 
 /* ---- the text format ---- */
@@ -108,21 +105,6 @@ bool progress_prom_sum(const char *body, const char *metric, const char *labels,
 
 /* ---- the source ---- */
 
-static size_t collect(char *bytes, size_t size, size_t n, void *ctx)
-{
-	struct prom *prom = ctx;
-
-	if (prom->len + size * n > BODY_MAX)
-		return 0;
-	prom->body = realloc(prom->body, prom->len + size * n + 1);
-	if (!prom->body)
-		abort();
-	memcpy(prom->body + prom->len, bytes, size * n);
-	prom->len += size * n;
-	prom->body[prom->len] = '\0';
-	return size * n;
-}
-
 static char *cut(const char *from, size_t len)
 {
 	char *copy = strndup(from, len);
@@ -151,23 +133,8 @@ static int prom_open(struct progress *p, struct sb_err *err)
 	prom->url = cut(p->rest, (size_t)(hash - p->rest));
 	prom->metric = cut(hash + 1, metric);
 	prom->labels = brace ? cut(brace + 1, strlen(brace) - 2) : cut("", 0);
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	prom->curl = curl_easy_init();
-	if (!prom->curl)
-		return err_set(err, SB_ENOMEM, "libcurl cannot be used");
-	curl_easy_setopt(prom->curl, CURLOPT_URL, prom->url);
-	curl_easy_setopt(prom->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
-	curl_easy_setopt(prom->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(prom->curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(prom->curl, CURLOPT_FOLLOWLOCATION, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	curl_easy_setopt(prom->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	curl_easy_setopt(prom->curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-	curl_easy_setopt(prom->curl, CURLOPT_WRITEFUNCTION, collect);
-	curl_easy_setopt(prom->curl, CURLOPT_WRITEDATA, prom);
-	return 0;
+	prom->fetch = fetch_open(prom->url, err);
+	return prom->fetch ? 0 : -(int)err->code;
 }
 
 static bool sum_of(const struct prom *prom, const char *suffix, double *sum)
@@ -181,20 +148,15 @@ static bool sum_of(const struct prom *prom, const char *suffix, double *sum)
 static int prom_read(struct progress *p, struct progress_value *value, struct sb_err *err)
 {
 	struct prom *prom = p->own;
-	CURLcode code;
-	long status = 0;
+	const char *why;
+	long status;
 
-	prom->len = 0;
-	free(prom->body);
-	prom->body = cut("", 0);
-	code = curl_easy_perform(prom->curl);
-	curl_easy_getinfo(prom->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (code == CURLE_HTTP_RETURNED_ERROR)
+	why = fetch_text(prom->fetch, &prom->body, &status);
+	if (why && status >= 400)
 		return err_set(err, SB_EFILE, "progress: %s answers with status %ld", prom->url,
 			       status);
-	if (code != CURLE_OK)
-		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url,
-			       curl_easy_strerror(code));
+	if (why)
+		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url, why);
 	if (p->response) {
 		if (sum_of(prom, "_sum", &value->sum) && sum_of(prom, "_count", &value->count))
 			return 0;
@@ -215,12 +177,10 @@ static void prom_close(struct progress *p)
 
 	if (!prom)
 		return;
-	if (prom->curl)
-		curl_easy_cleanup(prom->curl);
+	fetch_close(prom->fetch);
 	free(prom->url);
 	free(prom->metric);
 	free(prom->labels);
-	free(prom->body);
 	free(prom);
 }
 

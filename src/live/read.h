@@ -52,13 +52,13 @@ int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, stru
 			     struct sb_err *err);
 void sweep_reading_free(struct sweep_reading *r);
 
-/* From a to b: hits and lanes of the treated targets, for drive_tell(). The caller frees both
+/* From a to b: hits and lanes of the treated targets, for drive_take(). The caller frees both
  * arrays. */
 void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 			   const struct sweep_reading *a, const struct sweep_reading *b,
 			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes);
 
-/* The duration of calls between the two, one entry for each target, for drive_tell(). The caller
+/* The duration of calls between the two, one entry for each target, for drive_take(). The caller
  * frees. NULL: calls were not timed everywhere. */
 struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 				    const struct sweep_reading *a, const struct sweep_reading *b);
@@ -75,7 +75,7 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 				    const struct sweep_reading *r);
 /* Looks once, if it is time to: clock_ns(). Reads two files of /proc for each thread. */
 void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns);
-/* For drive_tell(), until sweep_scan_end(). */
+/* For drive_take(), until sweep_scan_end(). */
 const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t *n);
 void sweep_scan_end(struct sweep_scan *scan);
 

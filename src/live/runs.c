@@ -258,13 +258,13 @@ static int tell(struct runs *r, const struct run *run)
 	struct drive_own *own = r->step->timed ? own_of(r, run) : NULL;
 	struct lane_count *lane = NULL;
 	size_t n_lanes = 0;
-	struct drive_told told;
+	struct drive_window window;
 	int ret;
 
 	if (!hits)
 		abort();
 	add_counts(r, run, hits, &lane, &n_lanes);
-	told = (struct drive_told){
+	window = (struct drive_window){
 		.now_ns = clock_ns() - r->start_ns,
 		.time_ns = run->time_ns,
 		.items = run->items,
@@ -274,7 +274,7 @@ static int tell(struct runs *r, const struct run *run)
 		.own = own,
 		.busy = NAN,
 	};
-	ret = drive_tell(r->drive, &told, r->err);
+	ret = drive_take(r->drive, &window, r->err);
 	free(own);
 	free(hits);
 	free(lane);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include "inject/clock.h"
 #include "read.h"
+#include "src/base/caps.h"
 #include "src/base/must.h"
 
 #define MS 1000000ull
@@ -95,7 +96,7 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 	return scan;
 }
 
-static bool read_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
+static bool read_open(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
 {
 	char path[64];
 	size_t n;
@@ -109,6 +110,11 @@ static bool read_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t 
 	buf[n] = '\0';
 	fclose(f);
 	return n > 0;
+}
+
+static bool read_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
+{
+	return CAPS(read_open(pid, tid, name, buf, size));
 }
 
 /* R, S, D, ...; X: it has ended. */

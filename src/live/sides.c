@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sides.h"
+#include "sides-futex.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,8 +9,8 @@
 #include "src/base/must.h"
 #include "src/run/witness.h"
 
-/* Where nobody asked, a reading that takes longer is not worth the time that it takes from the
- * windows. */
+/* Where no evidence was asked for, a reading that takes longer is not worth the time that it takes
+ * from the windows. */
 #define UNASKED_MOST_NS 10000000ull
 
 struct caller {
@@ -21,8 +22,10 @@ struct sides {
 	struct sweep_reader *reader;
 	struct evidence *evidence;
 	struct evidence_reading begin, end;
-	struct caller *caller; /* of this window, sorted */
+	struct sides_futexes *futexes; /* NULL: not known */
+	struct caller *caller;	       /* of this window, sorted */
 	size_t n_callers;
+	const bool *treated; /* in this window */
 };
 
 /* The processes of a launched command are known to the session. */
@@ -98,6 +101,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 		return NULL;
 	}
 	describe(s);
+	if (job->sides.bpf)
+		s->futexes = sides_futexes_open(job->cfg.n_targets);
 	return s;
 }
 
@@ -106,6 +111,8 @@ void sides_close(struct sides *s)
 	if (!s)
 		return;
 	s->job->sides.lost = evidence_lost(s->evidence);
+	sides_futexes_fill(s->futexes, &s->end, &s->job->sides);
+	sides_futexes_close(s->futexes);
 	evidence_reading_free(&s->begin);
 	evidence_reading_free(&s->end);
 	evidence_close(s->evidence);
@@ -127,6 +134,8 @@ void sides_end(struct sides *s)
 		return;
 	evidence_reading_free(&s->end);
 	evidence_take(s->evidence, &s->end);
+	if (s->futexes)
+		sides_futexes_look(s->futexes, s->evidence, &s->end);
 }
 
 /* ---- which side ---- */
@@ -201,8 +210,10 @@ static void add_thread(struct sides *s, const struct evidence_thread *t, double 
 
 	if (was)
 		evidence_values_take(&d, &was->values);
-	if (delays)
+	if (delays) {
 		add_values(&d, 1, delayed);
+		sides_futexes_add(s->futexes, s->treated, was, t);
+	}
 	if (delays || idle(t))
 		add_values(&d, -1, others);
 	if (delays || !idle(t))
@@ -219,7 +230,8 @@ double *sides_between(struct sides *s, const struct drive *drive, const struct s
 	if (!s || !s->begin.n_threads || !s->end.n_threads || s->end.t_ns <= s->begin.t_ns)
 		return NULL;
 	counter = must_calloc((size_t)SIDE_COUNT * SIDES_COUNTERS, sizeof(*counter));
-	find_callers(s, drive_treated(drive), last);
+	s->treated = drive_treated(drive);
+	find_callers(s, s->treated, last);
 	d = s->end.sum;
 	evidence_values_take(&d, &s->begin.sum);
 	add_values(&d, 1, counter + SIDES_COUNTERS);

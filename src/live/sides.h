@@ -21,7 +21,7 @@ void sides_begin(struct sides *s);
 void sides_end(struct sides *s);
 
 /*
- * The growth between the two, as time_ns of it, for drive_tell(). A thread is on the delayed side
+ * The growth between the two, as time_ns of it, for drive_take(). A thread is on the delayed side
  * from its first call of a treated target on; where the thread of a call is not known, all of its
  * process are. `last`: the counters of the session at the end of the window. The caller frees.
  * NULL: nothing was read.

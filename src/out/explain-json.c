@@ -74,6 +74,90 @@ static json_t *counters(const struct explain_result *res)
 	return list;
 }
 
+static json_t *futex(const struct explain_futex *f)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "ns_per_item", real(f->time.est));
+	json_put(o, "ci", interval(f->time));
+	json_put(o, "all_threads_ns_per_item", real(f->all.est));
+	json_put(o, "waits_per_item", real(f->waits.est));
+	return o;
+}
+
+static json_t *futexes(const struct explain_result *res)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < res->n_futexes; i++) {
+		const struct explain_futex *f = &res->futex[i];
+		json_t *o = futex(f), *callers = json_must(json_array());
+		char address[32];
+
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)f->addr);
+		for (int k = 0; k < EXPLAIN_CALLERS && f->caller[k]; k++)
+			json_add(callers, json_name(f->caller[k]));
+		json_put(o, "pid", json_integer(f->pid));
+		json_put(o, "address", json_string(address));
+		json_put(o, "symbol", json_name(f->symbol));
+		json_put(o, "callers", callers);
+		json_add(list, o);
+	}
+	return list;
+}
+
+static void put_futexes(json_t *doc, const struct explain_result *res)
+{
+	bool known = !res->limit.code, checked = known && isfinite(res->futexes_off_by);
+	json_t *others = known ? futex(&res->futex_rest) : json_null();
+
+	if (known)
+		json_put(others, "addresses", json_integer((json_int_t)res->futexes_rest));
+	json_put(doc, "futexes", known ? futexes(res) : json_null());
+	json_put(doc, "futexes_other", others);
+	json_put(doc, "futexes_add_up", checked ? json_boolean(res->futexes_add_up) : json_null());
+	json_put(doc, "futexes_off_by", real(checked ? res->futexes_off_by : NAN));
+}
+
+static json_t *candidates(const struct explain_result *res)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < res->n_candidates; i++) {
+		const struct explain_candidate *c = &res->candidate[i];
+		json_t *o = json_must(json_object());
+
+		json_put(o, "target", json_name(c->target));
+		json_put(o, "share", real(c->share.est));
+		json_put(o, "ci", interval(c->share));
+		json_put(o, "samples", json_integer((json_int_t)c->samples));
+		json_put(o, "hookable", json_boolean(c->hookable));
+		if (!c->hookable)
+			json_put(o, "reason", json_name(c->why));
+		json_add(list, o);
+	}
+	return list;
+}
+
+static void put_candidates(json_t *doc, const struct explain_result *res)
+{
+	bool known = !res->samples_limit.code;
+
+	json_put(doc, "candidates", known ? candidates(res) : json_null());
+	if (!known)
+		json_put(doc, "candidates_reason", json_name(res->samples_limit.what));
+	json_put(doc, "samples", known ? json_integer((json_int_t)res->samples) : json_null());
+	json_put(doc, "samples_in_no_function",
+		 known ? json_integer((json_int_t)res->samples_nowhere) : json_null());
+	json_put(doc, "samples_in_kernel", json_boolean(known && !res->samples_user_only));
+	json_put(doc, "samples_lost", json_integer((json_int_t)res->samples_lost));
+	json_put(doc, "threads_unsampled", json_integer((json_int_t)res->threads_unsampled));
+	json_put(doc, "sweep", json_name(res->sweep));
+	if (!res->sweep)
+		json_put(doc, "sweep_reason",
+			 json_string(known ? res->sweep_why : "there are no samples"));
+}
+
 static json_t *limit_of(const struct explain_result *res)
 {
 	json_t *o;
@@ -111,12 +195,24 @@ static json_t *words(int argc, char **argv)
 	return list;
 }
 
-int out_explain_json(const char *path, const struct explain_result *res, int argc, char **argv,
-		     struct sb_err *err)
+static json_t *quota(const struct quota_use *q)
+{
+	json_t *o;
+
+	if (!q->group)
+		return json_must(json_null());
+	o = json_must(json_object());
+	json_put(o, "group", json_name(q->group));
+	json_put(o, "periods", json_integer((json_int_t)q->periods));
+	json_put(o, "used_up", json_integer((json_int_t)q->used_up));
+	json_put(o, "throttled_ns", json_integer((json_int_t)q->ns));
+	return o;
+}
+
+char *out_explain_text(const struct explain_result *res, int argc, char **argv)
 {
 	json_t *doc = json_must(json_object());
 	char *text;
-	int ret;
 
 	json_put(doc, "schema", json_string("sbinject.explain/1"));
 	json_put(doc, "version", json_string(SB_VERSION));
@@ -137,11 +233,22 @@ int out_explain_json(const char *path, const struct explain_result *res, int arg
 	json_put(doc, "threads", real(res->threads));
 	json_put(doc, "threads_idle", json_integer((json_int_t)res->idle));
 	json_put(doc, "threads_lost", json_integer((json_int_t)res->lost));
+	json_put(doc, "quota", quota(&res->quota));
 	json_put(doc, "by_thread", threads(res));
 	json_put(doc, "counters", counters(res));
+	put_futexes(doc, res);
+	put_candidates(doc, res);
 	text = must(json_dumps(doc, JSON_INDENT(2)));
 	json_decref(doc);
-	ret = out_document(path, text, err);
+	return text;
+}
+
+int out_explain_json(const char *path, const struct explain_result *res, int argc, char **argv,
+		     struct sb_err *err)
+{
+	char *text = out_explain_text(res, argc, argv);
+	int ret = out_document(path, text, err);
+
 	free(text);
 	return ret;
 }

@@ -84,6 +84,133 @@ static void print_threads(FILE *to, const struct explain_result *res)
 		fprintf(to, "and %zu more\n", res->n_threads - THREADS_MAX);
 }
 
+static const struct out_col futex_cols[] = {
+	{ "pid", OUT_FIGURE, 0 },      { "address", OUT_FIGURE, 2 },
+	{ "per item", OUT_FIGURE, 2 }, { "95% interval", OUT_TEXT, 2 },
+	{ "waits", OUT_FIGURE, 2 },    { "owner", OUT_NAME, 2 },
+};
+
+static void add_owner(struct out_grid *grid, const struct explain_futex *f)
+{
+	char text[512];
+	int len = snprintf(text, sizeof(text), "%s", f->symbol ? f->symbol : "");
+
+	for (int i = 0; i < EXPLAIN_CALLERS && f->caller[i] && len < (int)sizeof(text); i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s%s",
+				i	  ? ", " :
+				f->symbol ? " (" :
+					    "(",
+				f->caller[i]);
+	out_grid_add(grid, "%s%s", len ? text : "-", f->caller[0] ? ")" : "");
+}
+
+static void add_futex(struct out_grid *grid, const struct explain_futex *f)
+{
+	char text[32];
+
+	out_grid_add(grid, "%s", out_time(f->time.est, text, sizeof(text)));
+	add_interval(grid, f->time);
+	out_grid_add(grid, "%.3g", f->waits.est);
+}
+
+static void print_futexes(FILE *to, const struct explain_result *res)
+{
+	struct out_grid grid = { futex_cols, sizeof(futex_cols) / sizeof(futex_cols[0]), NULL, 0 };
+
+	if (!res->n_futexes)
+		return;
+	for (size_t i = 0; i < res->n_futexes; i++) {
+		const struct explain_futex *f = &res->futex[i];
+
+		out_grid_add(&grid, "%d", f->pid);
+		out_grid_add(&grid, "0x%llx", (unsigned long long)f->addr);
+		add_futex(&grid, f);
+		add_owner(&grid, f);
+	}
+	if (res->futex_rest.time.est > 0) {
+		out_grid_add(&grid, "-");
+		out_grid_add(&grid, "others");
+		add_futex(&grid, &res->futex_rest);
+		out_grid_add(&grid, "-");
+	}
+	fputs("\nfutexes by the time in them: the symbol of the address (the functions that "
+	      "wait)\n",
+	      to);
+	out_grid_print(&grid, to);
+	if (!res->futexes_add_up)
+		fprintf(to, "they do not add up: the sum is off by %.1f%%\n",
+			100 * res->futexes_off_by);
+}
+
+static const struct out_col candidate_cols[] = {
+	{ "function", OUT_NAME, 0 },
+	{ "share", OUT_FIGURE, 2 },
+	{ "95% interval", OUT_TEXT, 2 },
+	{ "samples", OUT_FIGURE, 2 },
+};
+
+static size_t add_candidates(struct out_grid *grid, const struct explain_result *res)
+{
+	size_t left_out = 0;
+
+	for (size_t i = 0; i < res->n_candidates; i++) {
+		const struct explain_candidate *c = &res->candidate[i];
+
+		if (!c->hookable) {
+			left_out++;
+			continue;
+		}
+		out_grid_add(grid, "%s", c->target);
+		out_grid_add(grid, "%.1f%%", 100 * c->share.est);
+		out_grid_add(grid, "[%.1f%%, %.1f%%]", 100 * c->share.lo, 100 * c->share.hi);
+		out_grid_add(grid, "%llu", (unsigned long long)c->samples);
+	}
+	return left_out;
+}
+
+static void print_sampled(FILE *to, const struct explain_result *res, size_t left_out)
+{
+	fprintf(to, "of %llu samples on a processor%s\n", (unsigned long long)res->samples,
+		res->samples_user_only ? ", none of them in the kernel: not permitted" : "");
+	if (res->samples_nowhere)
+		fprintf(to,
+			"%llu of them in no function of a file: the vDSO, which reads the clock, "
+			"or "
+			"code that the program makes itself\n",
+			(unsigned long long)res->samples_nowhere);
+	if (left_out)
+		fprintf(to, "%zu more cannot be hooked: --json has the reasons\n", left_out);
+	if (res->samples_lost)
+		fprintf(to, "%llu samples were lost\n", (unsigned long long)res->samples_lost);
+	if (res->threads_unsampled)
+		fprintf(to, "%llu threads were not sampled: there were too many\n",
+			(unsigned long long)res->threads_unsampled);
+}
+
+static void print_candidates(FILE *to, const struct explain_result *res)
+{
+	struct out_grid grid = { candidate_cols, sizeof(candidate_cols) / sizeof(candidate_cols[0]),
+				 NULL, 0 };
+	size_t left_out;
+
+	if (res->samples_limit.code) {
+		fprintf(to, "\nwhich functions take the time is not known: %s; %s\n",
+			res->samples_limit.what, err_remedy(&res->samples_limit));
+		return;
+	}
+	fputs("\nfunctions that can be hooked, by the time on a processor\n", to);
+	left_out = add_candidates(&grid, res);
+	out_grid_print(&grid, to);
+	print_sampled(to, res, left_out);
+	if (res->sweep) {
+		fputs("which of them sets the pace: ", to);
+		out_shown(to, res->sweep);
+		fputc('\n', to);
+	} else {
+		fprintf(to, "no sweep to run: %s\n", res->sweep_why);
+	}
+}
+
 static void print_head(FILE *to, const struct explain_result *res)
 {
 	char t[32], lo[32], hi[32];
@@ -108,6 +235,12 @@ static void print_notices(FILE *to, const struct explain_result *res)
 	else if (!res->adds_up && !isnan(res->off_by))
 		fprintf(to, "the parts do not add up: the sum of a thread is off by %.1f%%\n",
 			100 * res->off_by);
+	if (res->quota.group)
+		fprintf(to,
+			"run_queue: the control group %s used up its quota of processor time in "
+			"%llu of %llu periods\n",
+			res->quota.group, (unsigned long long)res->quota.used_up,
+			(unsigned long long)res->quota.periods);
 	if (res->idle)
 		fprintf(to, "%zu thread%s did nothing meanwhile: left out\n", res->idle,
 			res->idle == 1 ? "" : "s");
@@ -126,5 +259,7 @@ void out_explain_table(FILE *to, const struct explain_result *res)
 	print_head(to, res);
 	print_reasons(to, res);
 	print_threads(to, res);
+	print_futexes(to, res);
 	print_notices(to, res);
+	print_candidates(to, res);
 }

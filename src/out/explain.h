@@ -12,4 +12,7 @@ void out_explain_table(FILE *to, const struct explain_result *res);
 int out_explain_json(const char *path, const struct explain_result *res, int argc, char **argv,
 		     struct sb_err *err);
 
+/* The same document as a text. The caller frees. */
+char *out_explain_text(const struct explain_result *res, int argc, char **argv);
+
 #endif

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "out.h"
+#include "src/base/caps.h"
 #include "src/base/text.h"
 
 #define BOLD  "\x1b[1m"
@@ -15,7 +16,7 @@
 
 bool out_has_colour(FILE *to)
 {
-	const char *no_colour = secure_getenv("NO_COLOR"), *term = secure_getenv("TERM");
+	const char *no_colour = caps_env("NO_COLOR"), *term = caps_env("TERM");
 
 	return isatty(fileno(to)) && !(no_colour && *no_colour) && term &&
 	       strcmp(term, "dumb") != 0;
@@ -23,7 +24,7 @@ bool out_has_colour(FILE *to)
 
 size_t out_columns(FILE *to)
 {
-	const char *columns = secure_getenv("COLUMNS");
+	const char *columns = caps_env("COLUMNS");
 	struct winsize size;
 	long n = columns ? strtol(columns, NULL, 10) : 0;
 

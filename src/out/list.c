@@ -188,8 +188,10 @@ static void print_values(FILE *to, const struct result_target *target)
 
 		fprintf(to, "%s %s (", i ? "," : "", v->name);
 		if (v->position)
-			fprintf(to, "argument %u, ", v->position);
-		fprintf(to, "%s%s%s)", v->position ? "" : "returned, ", value_type_name(v->type),
+			fprintf(to, "argument %u", v->position);
+		if (v->memory || v->offset)
+			fprintf(to, "%c%u", v->memory ? '@' : '+', v->offset);
+		fprintf(to, "%s%s%s)", v->position ? ", " : "returned, ", value_type_name(v->type),
 			v->summed ? ", summed" : "");
 	}
 	fputc('\n', to);

@@ -10,6 +10,10 @@ void out_markup(FILE *to, const char *text)
 			fputs("&gt;", to);
 		else if (*s == '&')
 			fputs("&amp;", to);
+		else if (*s == '"')
+			fputs("&quot;", to);
+		else if (*s == '\'')
+			fputs("&#39;", to);
 		else
 			fputc(*s, to);
 	}

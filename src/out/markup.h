@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* A text from outside, within HTML or SVG. */
+/* A text from outside, within HTML or SVG, in an element or in quotes. */
 void out_markup(FILE *to, const char *text);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "preset.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include "grid.h"
 #include "out.h"
@@ -84,45 +83,4 @@ void out_preset_notices(FILE *to, const struct result *res)
 		for (size_t f = 0; f < FOLDS && out_preset_folds(&res->target[i]); f++)
 			if (res->target[i].outcome == folds[f].outcome && is_first(res, i))
 				print_fold(to, res, i, folds[f].label);
-}
-
-/* ---- the figures of CUDA ---- */
-
-static const struct result_figure *figure(const struct result *res, const char *name)
-{
-	for (size_t i = 0; i < res->n_cuda; i++)
-		if (!strcmp(res->cuda[i].name, name))
-			return &res->cuda[i];
-	return NULL;
-}
-
-/* Those that the run was not asked for are not shown: the JSON has their reason. */
-static const struct {
-	const char *name, *label;
-} shown[] = {
-	{ "api_calls", "API calls" },
-	{ "launches", "launches" },
-	{ "allocations", "allocations" },
-	{ "allocated_bytes", "bytes allocated" },
-	{ "transfers", "transfers" },
-	{ "transferred_bytes", "bytes transferred" },
-	{ "syncs", "waits" },
-};
-
-void out_cuda(FILE *to, const struct result *res)
-{
-	const struct result_figure *ns = figure(res, "sync_ns");
-	size_t n = 0;
-	char buf[32];
-
-	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-		const struct result_figure *f = figure(res, shown[i].name);
-
-		if (f && f->known)
-			fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
-	}
-	if (ns && ns->known)
-		fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
-	if (n)
-		fputc('\n', to);
 }

@@ -15,7 +15,4 @@ void out_preset_notices(FILE *to, const struct result *res);
 /* Has the target a table of its functions? Not a row for one function, whose versions they are. */
 bool out_preset_has_functions(const struct result_target *target);
 
-/* The object `cuda` of the result, as text: api calls, launches, allocations, copies, waits. */
-void out_cuda(FILE *to, const struct result *res);
-
 #endif

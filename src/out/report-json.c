@@ -3,6 +3,7 @@
 #include "report.h"
 
 #include <stdlib.h>
+#include "report-cuda.h"
 #include "src/base/json.h"
 #include "trace/write.h"
 
@@ -197,7 +198,7 @@ static json_t *gaps_json(const struct sum *sum)
 
 char *out_report_json(const struct sum *sum, const char *file)
 {
-	json_t *doc = json_must(json_object());
+	json_t *doc = json_must(json_object()), *cuda = out_report_cuda_json(sum);
 	char *text;
 
 	json_put(doc, "schema", json_string("sbinject.trace-report/1"));
@@ -210,6 +211,8 @@ char *out_report_json(const struct sum *sum, const char *file)
 	json_put(doc, "functions", functions_json(sum));
 	json_put(doc, "processes", processes_json(sum));
 	json_put(doc, "threads", threads_json(sum));
+	if (cuda)
+		json_put(doc, "cuda", cuda);
 	if (sum->options.slowest)
 		json_put(doc, "slowest", slowest_json(sum));
 	if (sum->options.gaps)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "grid.h"
 #include "out.h"
+#include "report-cuda.h"
 #include "src/base/must.h"
 
 enum { FUNCTIONS_MAX = 40, THREADS_MAX = 20, PROCESSES_MAX = 20 };
@@ -270,6 +271,7 @@ void out_report(FILE *to, const struct sum *sum, const char *file)
 	if (sum->spans)
 		print_threads(to, sum);
 	print_processes(to, sum);
+	out_report_cuda(to, sum);
 	out_report_notices(to, sum);
 }
 

@@ -64,6 +64,37 @@ static json_t *change(const struct sweep_change *c)
 	return o;
 }
 
+/* Of the delayed threads of a target; null without BPF. */
+static json_t *futexes(const struct out_sweep_about *about, size_t target)
+{
+	const struct sides_about *sides = about->sides;
+	json_t *list;
+
+	if (!sides || !sides->bpf)
+		return json_must(json_null());
+	list = json_must(json_array());
+	for (size_t i = 0; i < sides->n_futexes; i++) {
+		const struct sides_futex *f = &sides->futex[i];
+		json_t *o, *callers;
+		char address[32];
+
+		if (f->target != target)
+			continue;
+		o = json_must(json_object());
+		callers = json_must(json_array());
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)f->addr);
+		for (int k = 0; k < SIDES_CALLERS && f->caller[k]; k++)
+			json_add(callers, json_name(f->caller[k]));
+		json_put(o, "pid", json_integer(f->pid));
+		json_put(o, "address", json_string(address));
+		json_put(o, "symbol", json_name(f->symbol));
+		json_put(o, "callers", callers);
+		json_put(o, "share", real(f->share));
+		json_add(list, o);
+	}
+	return list;
+}
+
 json_t *out_sweep_changes_json(const struct sweep_result *res, const struct sweep_target *target,
 			       const struct out_sweep_about *about)
 {
@@ -80,6 +111,7 @@ json_t *out_sweep_changes_json(const struct sweep_result *res, const struct swee
 		json_add(list, json_name(sentence[i]));
 	json_put(o, "explanation", list);
 	json_put(o, "x_ns", real(target->n_doses ? target->dose[target->n_doses - 1].x_ns : NAN));
+	json_put(o, "futexes", futexes(about, (size_t)(target - res->target)));
 	for (size_t side = 0; side < SIDE_COUNT; side++) {
 		json_t *of = json_must(json_object());
 

@@ -20,8 +20,11 @@ json_t *out_sweep_changes_json(const struct sweep_result *res, const struct swee
 json_t *out_sweep_counters_json(const struct sweep_result *res, const struct sweep_window *win);
 
 /* The page's picture: the time of an item in SHAM and at the largest dose, by what the delayed
- * threads do in it. */
-void out_sweep_stacks(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about,
-		      size_t n);
+ * threads do in it; nothing where that is not known. All have one scale, up to `most`; id: of the
+ * picture in the page. */
+double out_sweep_stack_most(const struct sweep_result *res, const struct out_sweep_about *about,
+			    size_t n);
+void out_sweep_stack(FILE *to, const struct sweep_target *t, const struct out_sweep_about *about,
+		     double most, size_t id);
 
 #endif

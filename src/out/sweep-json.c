@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 #include "sweep.h"
+#include "host.h"
 #include "out.h"
 #include "sweep-changes.h"
+#include "sweep-gain.h"
+#include "sweep-headline.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
 
@@ -94,6 +95,8 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "delta_aicc", real(t->delta_aicc));
 	put_estimate(o, "inclusive_ns", t->inclusive_ns, t->inclusive_reason);
 	put_estimate(o, "gain_ceiling_ns", t->gain_ceiling_ns, t->gain_reason);
+	put_estimate(o, "gain_share", out_sweep_gain_share(t),
+		     out_sweep_proven(t) ? t->gain_reason : "the verdict proves nothing");
 	json_put(o, "t0_ns", real(t->t0_ns));
 	json_put(o, "hits", json_integer((json_int_t)t->hits));
 	json_put(o, "hits_per_item", real(t->hits_per_item));
@@ -131,6 +134,8 @@ static json_t *gates_json(const struct sweep_gates *g)
 		put_estimate(o, "control", g->control, NULL);
 		json_put(o, "control_ok", json_boolean(g->control_ok));
 	}
+	json_put(o, "carry_t", real(g->carry_t));
+	json_put(o, "carry_over", json_boolean(g->carry_over));
 	json_put(o, "lanes", json_integer((json_int_t)lround(g->lanes)));
 	json_put(o, "roles", json_integer((json_int_t)g->roles));
 	json_put(o, "lane_mode", json_name(g->lane_mode));
@@ -165,21 +170,38 @@ static json_t *window_json(const struct sweep_result *res, const struct sweep_wi
 	return o;
 }
 
+static json_t *summary_json(const struct sweep_result *res, const struct out_sweep_about *about)
+{
+	json_t *list = json_must(json_array());
+	struct out_headline h;
+
+	out_sweep_headline(res, about, &h);
+	for (size_t i = 0; i < h.n; i++)
+		json_add(list, json_name(h.line[i]));
+	out_headline_free(&h);
+	return list;
+}
+
 static void put_about(json_t *doc, const struct out_sweep_about *about)
 {
 	json_t *argv = json_must(json_array());
-	struct utsname u = { 0 };
-	char host[256] = "";
+	struct out_host host;
+	char when[64];
 
+	out_host(&host);
 	for (int i = 0; i < about->argc; i++)
 		json_add(argv, json_name(about->argv[i]));
 	json_put(doc, "argv", argv);
-	gethostname(host, sizeof(host) - 1);
-	json_put(doc, "host", json_name(host));
-	uname(&u);
-	json_put(doc, "machine", json_name(u.machine));
-	json_put(doc, "kernel", json_name(u.release));
-	json_put(doc, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	json_put(doc, "ended",
+		 about->ended ? json_string(out_when(about->ended, when, sizeof(when))) :
+				json_null());
+	json_put(doc, "host", json_name(host.name));
+	json_put(doc, "machine", json_name(host.kernel.machine));
+	json_put(doc, "cpu", host.cpu[0] ? json_name(host.cpu) : json_null());
+	json_put(doc, "kernel", json_name(host.kernel.release));
+	json_put(doc, "cpus", json_integer(host.cpus));
+	json_put(doc, "cpus_busy", real(about->busy));
+	json_put(doc, "cpus_steal", real(about->steal));
 	json_put(doc, "progress", json_name(about->progress));
 	json_put(doc, "response", about->response ? json_name(about->response) : json_null());
 }
@@ -203,6 +225,8 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "period_ns", integer(res->period_ns));
 	json_put(doc, "window_s", real(res->window_s));
 	json_put(doc, "autocorrelation_s", real(res->autocorrelation_s));
+	json_put(doc, "unit", json_string(out_sweep_unit(res, about)));
+	json_put(doc, "summary", summary_json(res, about));
 	json_put(doc, "gates", gates_json(&res->gates));
 	json_put(doc, "evidence", out_sweep_evidence_json(res, about));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)

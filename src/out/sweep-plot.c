@@ -6,17 +6,23 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "place.h"
+#include "src/base/confine.h"
+#include "sweep-gain.h"
 #include "sweep-plot.h"
 
-enum { TARGETS_MAX = 12 };
+enum { TARGETS_MAX = 12, PLOT_S = 60, PLOT_MEMORY = 1 << 30 };
 
 bool out_sweep_can_plot(void)
 {
@@ -179,10 +185,13 @@ void out_sweep_script(FILE *f, const char *terminal, const char *path,
 		dose_data(f, &res->target[i], i);
 	window_data(f, res);
 	forest_data(f, res, n);
-	fprintf(f, "set terminal %s size %zu,%zu\nset output ", terminal,
+	fprintf(f, "set terminal %s size %zu,%zu\n", terminal,
 		strstr(terminal, "pdf") ? (size_t)12 : (size_t)1100,
 		strstr(terminal, "pdf") ? rows * 4 : rows * 380);
-	put_text(f, path);
+	if (path) {
+		fputs("set output ", f);
+		put_text(f, path);
+	}
 	fprintf(f, "\nset multiplot layout %zu,%zu\nset grid\n", rows, cols);
 	for (size_t i = 0; i < shown; i++)
 		draw_dose(f, &res->target[i], i);
@@ -191,25 +200,64 @@ void out_sweep_script(FILE *f, const char *terminal, const char *path,
 	fputs("unset multiplot\n", f);
 }
 
-int out_sweep_gnuplot(const char *terminal, const char *path, const struct sweep_result *res,
-		      size_t n, struct sb_err *err)
+/* The file is open already: a program without rights could not open it by its path. */
+static void gnuplot_main(const int script[2], int picture)
 {
-	struct stat st;
-	FILE *f = popen("gnuplot 2>/dev/null", "we");
+	int null = open("/dev/null", O_WRONLY);
 
-	if (!f)
-		return err_sys(err, SB_ESYS, "gnuplot cannot be started");
-	out_sweep_script(f, terminal, path, res, n);
-	if (pclose(f) == 0 && stat(path, &st) == 0 && st.st_size > 0)
-		return 0;
-	err_set(err, SB_EFILE, "gnuplot could not draw %s", path);
-	err_hint(err, "can the file be written, and does gnuplot know the format?");
-	return -SB_EFILE;
+	if (dup2(script[0], STDIN_FILENO) < 0 || dup2(picture, STDOUT_FILENO) < 0 ||
+	    dup2(null, STDERR_FILENO) < 0)
+		_exit(127);
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
+	confine_limit(RLIMIT_CORE, 0);
+	confine_limit(RLIMIT_CPU, PLOT_S);
+	confine_limit(RLIMIT_DATA, PLOT_MEMORY);
+	confine_rights();
+	execlp("gnuplot", "gnuplot", (char *)NULL);
+	_exit(127);
 }
 
-static size_t shown_targets(const struct sweep_result *res, const struct out_sweep_about *about)
+static pid_t start_gnuplot(int picture, FILE **script)
 {
-	return about->n_targets < res->n_targets ? about->n_targets : res->n_targets;
+	int fd[2];
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		gnuplot_main(fd, picture);
+	close(fd[0]);
+	*script = pid < 0 ? NULL : fdopen(fd[1], "w");
+	if (!*script)
+		close(fd[1]);
+	return pid;
+}
+
+int out_sweep_gnuplot(const char *terminal, int picture, const char *path,
+		      const struct sweep_result *res, size_t n, struct sb_err *err)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, old;
+	FILE *f = NULL;
+	pid_t pid = start_gnuplot(picture, &f);
+	struct stat st;
+	int status = -1;
+
+	if (pid < 0)
+		return err_sys(err, SB_ESYS, "gnuplot cannot be started");
+	sigaction(SIGPIPE, &ignore, &old); /* it may end before it has read everything */
+	if (f) {
+		out_sweep_script(f, terminal, NULL, res, n);
+		fclose(f);
+	}
+	sigaction(SIGPIPE, &old, NULL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status == 0 && fstat(picture, &st) == 0 && st.st_size > 0)
+		return 0;
+	err_set(err, SB_EFILE, "gnuplot could not draw %s", path);
+	err_hint(err, "does it know the format? 'echo set terminal | gnuplot' lists what it knows");
+	return -SB_EFILE;
 }
 
 static int copy(int from, const char *path, struct sb_err *err)
@@ -238,12 +286,10 @@ int out_sweep_plot(const char *path, const struct sweep_result *res,
 
 	if (fd < 0)
 		return err_sys(err, SB_EFILE, "cannot make %s", drawn);
-	/* gnuplot opens its file by a path, so it gets a temporary one; the user's file is opened
-	 * here. */
-	ret = out_sweep_gnuplot(terminal, drawn, res, shown_targets(res, about), err);
+	unlink(drawn); /* gnuplot gets the open file, which is copied into the user's */
+	ret = out_sweep_gnuplot(terminal, fd, path, res, out_sweep_shown(res, about), err);
 	if (ret == 0)
-		ret = copy(fd, path, err);
+		ret = lseek(fd, 0, SEEK_SET) < 0 ? -SB_EFILE : copy(fd, path, err);
 	close(fd);
-	unlink(drawn);
 	return ret;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the time of an item goes without and with the delay: two bars for each target, as SVG. */
+/* Where the time of an item goes without and with the delay: two bars for a target, and their
+ * figures. */
 #include <math.h>
-#include "markup.h"
-#include "out.h"
+#include "page.h"
 #include "sweep-changes.h"
-#include "sweep-words.h"
 
-enum { WIDTH = 900, LEFT = 110, RIGHT = 110, BAR = 24, GAP = 8, HEAD = 26, FOOT = 30 };
+enum { BAR = 24, WORD = 18, FOOT = 22, MARKS = 4 };
+
+/* The words stand above the bars, which begin at the left: so they fit a narrow screen. */
+static const char *const words[] = { "without a delay", "with the largest delay" };
 
 static const struct {
 	size_t counter;
@@ -41,84 +43,109 @@ static double total(const struct sweep_target *t, bool with)
 	return sum;
 }
 
-static void bar(FILE *f, const struct sweep_target *t, bool with, int y, double scale)
+static bool has_stack(const struct sweep_target *t, const struct out_sweep_about *about)
 {
+	return about->sides && about->sides->read && t->change && t->n_doses >= 2 &&
+	       fmax(total(t, false), total(t, true)) > 0;
+}
+
+double out_sweep_stack_most(const struct sweep_result *res, const struct out_sweep_about *about,
+			    size_t n)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (has_stack(&res->target[i], about))
+			most = fmax(most, fmax(total(&res->target[i], false),
+					       total(&res->target[i], true)));
+	return most;
+}
+
+static void bar(FILE *f, const struct sweep_target *t, bool with, int y, double most)
+{
+	double x = 0;
+
+	fprintf(f, "<text x=\"0\" y=\"%d\">%s</text>\n", y + WORD - 5, words[with]);
+	for (size_t i = 0; i < LAYERS; i++) {
+		double share = 100 * level(t, layers[i].counter, with) / most;
+
+		if (!(share > 0))
+			continue;
+		fprintf(f,
+			"<rect x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\" "
+			"fill=\"%s\"><title>%s</title></rect>\n",
+			x, y + WORD, share, BAR, layers[i].colour, layers[i].name);
+		x += share;
+	}
+}
+
+static void axis(FILE *f, int y, double most)
+{
+	double step = page_step(most, MARKS);
 	char text[32];
-	double x = LEFT;
 
-	fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT - 8,
-		y + BAR * 2 / 3, with ? "with" : "without");
-	for (size_t i = 0; i < LAYERS; i++) {
-		double ns = level(t, layers[i].counter, with);
-
-		if (!(ns > 0))
-			continue;
+	for (double v = 0; v <= most * 1.0001; v += step)
 		fprintf(f,
-			"<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\">"
-			"<title>%s: %s</title></rect>\n",
-			x, y, ns * scale, BAR, layers[i].colour, layers[i].name,
-			out_time(ns, text, sizeof(text)));
-		x += ns * scale;
-	}
-	fprintf(f, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", x + 6, y + BAR * 2 / 3,
-		out_time(total(t, with), text, sizeof(text)));
+			"<text class=\"tick\" x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
+			100 * v / most, y + 15,
+			v > 0.95 * most ? "end" :
+			v > 0		? "middle" :
+					  "start",
+			page_tick(v, text, sizeof(text)));
 }
 
-/* Only what is there. */
-static void legend(FILE *f, const struct sweep_target *t, int y)
+static void picture(FILE *f, const struct sweep_target *t, double most, size_t id)
 {
-	int x = LEFT;
+	int height = 2 * (WORD + BAR) + FOOT;
 
-	for (size_t i = 0; i < LAYERS; i++) {
-		if (!(level(t, layers[i].counter, false) + level(t, layers[i].counter, true) > 0))
-			continue;
-		fprintf(f,
-			"<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-			"<text x=\"%d\" y=\"%d\">%s</text>\n",
-			x, y, layers[i].colour, x + 16, y + 11, layers[i].name);
-		x += 94;
-	}
-}
-
-static void stack(FILE *f, const struct sweep_target *t)
-{
-	double most = fmax(total(t, false), total(t, true));
-	double scale = (WIDTH - LEFT - RIGHT) / most;
-	int height = HEAD + 2 * (BAR + GAP) + FOOT;
-
-	if (!(most > 0))
-		return;
 	fprintf(f,
-		"<svg class=\"stack\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-		"font-family=\"sans-serif\" font-size=\"13\">\n<text x=\"%d\" y=\"16\" "
-		"font-weight=\"bold\">",
-		WIDTH, height, LEFT);
-	out_markup(f, t->spec);
-	fprintf(f, " (%s)</text>\n", sweep_verdict_name(t->verdict));
-	bar(f, t, false, HEAD, scale);
-	bar(f, t, true, HEAD + BAR + GAP, scale);
-	legend(f, t, HEAD + 2 * (BAR + GAP) + 4);
+		"<svg class=\"stack\" width=\"100%%\" height=\"%d\" role=\"img\" "
+		"aria-labelledby=\"st%zu sd%zu\" data-scale=\"0 %.6g\">\n<title id=\"st%zu\">Where "
+		"the time goes</title>\n<desc id=\"sd%zu\">The time of the delayed threads, "
+		"without "
+		"a delay and with the largest one, by what they do in it. The figures are in the "
+		"table below.</desc>\n",
+		height, id, id, most, id, id);
+	bar(f, t, false, 0, most);
+	bar(f, t, true, WORD + BAR, most);
+	axis(f, 2 * (WORD + BAR), most);
 	fputs("</svg>\n", f);
 }
 
-void out_sweep_stacks(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about,
-		      size_t n)
+/* Only what is there. */
+static void figures(FILE *f, const struct sweep_target *t)
 {
-	bool any = false;
+	fputs("<table><thead><tr><th scope=\"col\">what the threads do</th><th "
+	      "scope=\"col\">without"
+	      "</th><th scope=\"col\">with</th></tr></thead>\n<tbody>\n",
+	      f);
+	for (size_t i = 0; i < LAYERS; i++) {
+		const struct sweep_change *c = &t->change[layers[i].counter];
 
-	if (!about->sides || !about->sides->read)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		const struct sweep_target *t = &res->target[i];
-
-		if (!t->change || t->n_doses < 2)
+		if (!(level(t, layers[i].counter, false) + level(t, layers[i].counter, true) > 0))
 			continue;
-		if (!any)
-			fputs("<h2>Where the time of an item goes</h2>\n<p>Of the threads that "
-			      "were "
-			      "delayed, without a delay and with the largest one.</p>\n",
-			      to);
-		any = true;
-		stack(to, t);
+		fprintf(f,
+			"<tr><th scope=\"row\"><svg class=\"swatch\" width=\"12\" height=\"12\" "
+			"aria-hidden=\"true\"><rect width=\"12\" height=\"12\" fill=\"%s\"></rect>"
+			"</svg> %s</th><td>",
+			layers[i].colour, layers[i].name);
+		page_figure(f, PAGE_TIME, c->sham);
+		fputs("</td><td>", f);
+		page_figure(f, PAGE_TIME, c->dose);
+		fputs("</td></tr>\n", f);
 	}
+	fputs("</tbody></table>\n", f);
+}
+
+void out_sweep_stack(FILE *to, const struct sweep_target *t, const struct out_sweep_about *about,
+		     double most, size_t id)
+{
+	if (!has_stack(t, about))
+		return;
+	fputs("<figure class=\"where\"><figcaption>Where the time goes, in the threads that were "
+	      "delayed</figcaption>\n",
+	      to);
+	picture(to, t, most, id);
+	figures(to, t);
+	fputs("</figure>\n", to);
 }

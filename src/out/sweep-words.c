@@ -5,7 +5,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "out.h"
+#include "src/base/text.h"
+#include "sweep-gain.h"
 
 #define SMALL 0.1 /* of the largest: not worth a word */
 #define NONE  SIZE_MAX
@@ -76,11 +79,38 @@ static double injected(const struct words *w)
 	return w->target->dose[w->target->n_doses - 1].x_ns;
 }
 
+/*
+ * What the wait for a time is called; of a futex with its address and the function that waits,
+ * where nearly all of the time of these threads is there: then it is that one which became shorter.
+ */
+#define NEARLY_ALL 0.9
+
+static const char *doing(const struct words *w, size_t counter, char *buf, size_t size)
+{
+	const struct sides_about *sides = w->about->sides;
+	size_t target = (size_t)(w->target - w->res->target), i = 0;
+	const struct sides_futex *f;
+	char *shown;
+
+	while (sides && i < sides->n_futexes && sides->futex[i].target != target)
+		i++;
+	if (counter != EVIDENCE_FUTEX || !sides || i == sides->n_futexes)
+		return out_sweep_doing(counter);
+	f = &sides->futex[i];
+	if (f->place_share < NEARLY_ALL || (!f->caller[0] && !f->symbol))
+		return out_sweep_doing(counter);
+	shown = text_show(f->caller[0] ? f->caller[0] : f->symbol);
+	snprintf(buf, size, "%s 0x%llx (%.200s)", out_sweep_doing(counter),
+		 (unsigned long long)f->addr, shown);
+	free(shown);
+	return buf;
+}
+
 /* A wait that became shorter by what was injected: that is how a delay hides. */
 static bool say_came_out(struct words *w)
 {
 	size_t first = most(w, SIDE_DELAYED, -1, EVIDENCE_ON_CPU), second = NONE;
-	char a[32], b[32], x[32];
+	char a[32], b[32], x[32], first_name[320], second_name[320];
 	double ns;
 
 	if (first == NONE || injected(w) * SMALL > -changed(w, SIDE_DELAYED, first))
@@ -94,12 +124,13 @@ static bool say_came_out(struct words *w)
 	out_time(ns, a, sizeof(a));
 	out_time(injected(w), x, sizeof(x));
 	if (second == NONE)
-		say(w, "%s of %s an item came out of %s", a, x, out_sweep_doing(first));
+		say(w, "%s of %s an item came out of %s", a, x,
+		    doing(w, first, first_name, sizeof(first_name)));
 	else
 		say(w, "%s of %s an item came out of %s, and %s out of %s", a, x,
-		    out_sweep_doing(first),
+		    doing(w, first, first_name, sizeof(first_name)),
 		    out_time(-changed(w, SIDE_DELAYED, second), b, sizeof(b)),
-		    out_sweep_doing(second));
+		    doing(w, second, second_name, sizeof(second_name)));
 	return true;
 }
 
@@ -146,19 +177,13 @@ static void say_others(struct words *w)
 		    changed(w, SIDE_OTHERS, i) > 0 ? "more" : "less", out_sweep_doing(i));
 }
 
-static bool proven(enum sweep_verdict verdict)
-{
-	return verdict == VERDICT_CRITICAL || verdict == VERDICT_PARTIAL ||
-	       verdict == VERDICT_HIDDEN || verdict == VERDICT_SLACK;
-}
-
 size_t out_sweep_words(const struct sweep_result *res, const struct sweep_target *target,
 		       const struct out_sweep_about *about,
 		       char sentence[OUT_SENTENCES][OUT_SENTENCE])
 {
 	struct words w = { res, target, about, sentence, 0 };
 
-	if (!target->change || !proven(target->verdict) || target->n_doses < 2)
+	if (!target->change || !out_sweep_proven(target) || target->n_doses < 2)
 		return 0;
 	say_how(&w);
 	say_longer(&w);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "grid.h"
 #include "sweep-changes.h"
+#include "sweep-gain.h"
 #include "src/base/must.h"
 
 static const struct out_col columns[] = {
@@ -102,36 +103,6 @@ static void add_target(struct out_grid *grid, const struct sweep_target *t)
 	out_grid_add(grid, "%s%s", sweep_verdict_name(t->verdict), t->screened ? " (group)" : "");
 }
 
-/* NAN: unknown, or of a kappa that proves nothing. */
-static double gain_of(const struct sweep_target *t)
-{
-	bool proven = t->verdict == VERDICT_CRITICAL || t->verdict == VERDICT_PARTIAL ||
-		      t->verdict == VERDICT_HIDDEN || t->verdict == VERDICT_SLACK;
-
-	return proven ? t->gain_ceiling_ns.est : NAN;
-}
-
-/* The targets by what there is to win, most first; those of which it is unknown in their order. */
-static size_t *by_gain(const struct sweep_result *res, size_t n)
-{
-	size_t *order = must_calloc(n + 1, sizeof(*order));
-
-	for (size_t i = 0; i < n; i++) {
-		double gain = gain_of(&res->target[i]);
-		size_t at = i;
-
-		for (; at > 0 && isfinite(gain); at--) {
-			double before = gain_of(&res->target[order[at - 1]]);
-
-			if (isfinite(before) && before >= gain)
-				break;
-			order[at] = order[at - 1];
-		}
-		order[at] = i;
-	}
-	return order;
-}
-
 enum { NAMES_MOST = 3, SENTENCES_MOST = 5 };
 
 /* Prints a reason once, with the targets it applies to: "a, b, c and 115 more: ..." */
@@ -162,9 +133,12 @@ static void print_part(FILE *to, const struct sweep_part *part)
 {
 	const struct sweep_estimate *k = &part->kappa;
 
-	if (isfinite(k->lo) && isfinite(k->hi))
-		fprintf(to, "  %s: kappa %.2f [%.2f, %.2f], %.3g lane%s\n", part->name, k->est,
-			k->lo, k->hi, part->lanes, part->lanes == 1 ? "" : "s");
+	if (!isfinite(k->lo) || !isfinite(k->hi))
+		return;
+	fputs("  ", to);
+	out_shown(to, part->name);
+	fprintf(to, ": kappa %.2f [%.2f, %.2f], %.3g lane%s\n", k->est, k->lo, k->hi, part->lanes,
+		part->lanes == 1 ? "" : "s");
 }
 
 static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
@@ -174,12 +148,13 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 
 		if (t->reason[0])
 			print_reason(to, res, n, i);
-		if (t->hits_differ)
+		if (t->hits_differ) {
+			out_shown(to, t->spec);
 			fprintf(to,
-				"%s: hits per item differ between arms (%+.1f %%): the delay "
-				"changes "
+				": hits per item differ between arms (%+.1f %%): the delay changes "
 				"what is done, or waiting absorbs it\n",
-				t->spec, t->hits_change.est * 100);
+				t->hits_change.est * 100);
+		}
 		for (size_t k = 0; k < t->n_parts; k++)
 			print_part(to, &t->part[k]);
 	}
@@ -192,7 +167,7 @@ static void print_sentences(FILE *to, const struct sweep_result *res, const size
 
 	for (size_t i = 0; i < n && i < SENTENCES_MOST; i++) {
 		const struct sweep_target *t = &res->target[order[i]];
-		double share = gain_of(t) / t->t0_ns * 100;
+		double share = out_sweep_gain_share(t).est * 100;
 
 		if (!isfinite(share))
 			break;
@@ -200,8 +175,7 @@ static void print_sentences(FILE *to, const struct sweep_result *res, const size
 		out_shown(to, t->spec);
 		fprintf(to, " free would save at most %s of %s an item (%.*f %%)\n",
 			time_of(t->gain_ceiling_ns.est, gain, sizeof(gain)),
-			time_of(t->t0_ns, item, sizeof(item)), share < 10 ? 1 : 0,
-			share < 100 ? share : 100);
+			time_of(t->t0_ns, item, sizeof(item)), share < 10 ? 1 : 0, share);
 	}
 }
 
@@ -242,8 +216,8 @@ static void print_gates(FILE *to, const struct sweep_result *res)
 void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about)
 {
 	struct out_grid grid = { columns, sizeof(columns) / sizeof(*columns), NULL, 0 };
-	size_t n = about->n_targets < res->n_targets ? about->n_targets : res->n_targets;
-	size_t *order = by_gain(res, n);
+	size_t n = out_sweep_shown(res, about);
+	size_t *order = out_sweep_by_gain(res, n);
 
 	for (size_t i = 0; i < n; i++)
 		add_target(&grid, &res->target[order[i]]);
@@ -254,8 +228,10 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	print_gains(to, res, n);
 	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);
-	for (size_t i = 0; i < res->n_warnings; i++)
-		fprintf(to, "%s\n", res->warning[i]);
+	for (size_t i = 0; i < res->n_warnings; i++) {
+		out_shown(to, res->warning[i]);
+		fputs("\n", to);
+	}
 	if (isfinite(res->time_needed_s))
 		fprintf(to, "--time %.0fs would be enough for what was asked\n",
 			ceil(res->time_needed_s));

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 #include "src/base/err.h"
 #include "src/result/sides.h"
 #include "sweep/compare.h"
@@ -16,6 +17,8 @@ struct out_sweep_about { /* facts that the result itself does not hold */
 	const char *progress, *response; /* response NULL: time per item */
 	size_t n_targets;		 /* to show; a control that is not a target follows them */
 	const struct sides_about *sides; /* of the evidence; NULL: none */
+	time_t ended;			 /* 0: not known */
+	double busy, steal; /* shares of the machine's processors in that time; NAN: not known */
 };
 
 /* The table and the line of gates, for a reader at a terminal. */
@@ -36,7 +39,7 @@ bool out_sweep_can_plot(void);
 int out_sweep_plot(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err);
 
-/* One self-contained file, with pictures if gnuplot is installed. */
+/* One self-contained page, for a reader without the output of the terminal. */
 int out_sweep_html(const char *path, const struct sweep_result *res,
 		   const struct out_sweep_about *about, struct sb_err *err);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda.h"
 #include "evidence.h"
 #include "grid.h"
 #include "preset.h"
@@ -126,12 +127,12 @@ static void print_outcomes(FILE *to, const struct result *res, const struct noti
 
 	for (size_t i = 0; i < res->n_targets; i++) {
 		const struct result_target *target = &res->target[i];
-		bool told = target->reason && *target->reason;
+		bool given = target->reason && *target->reason;
 
 		if (target->outcome != notice->outcome || out_preset_folds(target) ||
 		    n++ >= NOTICES_MAX)
 			continue;
-		print_notice(to, notice->label, target, told ? target->reason : notice->otherwise);
+		print_notice(to, notice->label, target, given ? target->reason : notice->otherwise);
 	}
 	print_more(to, n, NOTICES_MAX);
 }

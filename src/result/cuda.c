@@ -105,8 +105,7 @@ static const char *bytes_of(const struct result_target *t, uint64_t *bytes)
 	return NULL;
 }
 
-/* kind NULL: all rows. */
-static void add_up(const struct sum *s, const char *name, const char *kind, share_fn *fn)
+static struct result_figure *add_figure(const struct sum *s, const char *name)
 {
 	struct result *res = s->res;
 	struct result_figure *f;
@@ -116,22 +115,89 @@ static void add_up(const struct sum *s, const char *name, const char *kind, shar
 	*f = (struct result_figure){ .name = must_strdup(name), .known = true };
 	if (res->doorbells_lost)
 		unknown(f, "a program ran on before its libraries were hooked");
-	for (size_t i = 0; i < s->n && f->known; i++) {
-		const struct result_row *row = &s->row[i];
+	return f;
+}
+
+/* The next target of a kind (NULL: any) from row *i on, with its share; NULL: none is left, or the
+ * figure is not known. */
+static const struct result_target *next_share(const struct sum *s, struct result_figure *f,
+					      const char *kind, share_fn *fn, size_t *i,
+					      uint64_t *share)
+{
+	for (; *i < s->n && f->known; ++*i) {
+		const struct result_row *row = &s->row[*i];
 		const struct result_target *t;
 		const char *why;
-		uint64_t share = 0;
 
 		if (kind && strcmp(row->kind, kind) != 0)
 			continue;
 		t = target_of(s, row->spec);
 		why = !t	   ? "it is not a target of this run" :
 		      row->limited ? row->limited :
-				     fn(t, &share);
-		if (why)
-			unknown(f, "%s: %s", row->spec, why);
-		else if (__builtin_add_overflow(f->n, share, &f->n))
+				     fn(t, share);
+		++*i;
+		if (!why)
+			return t;
+		unknown(f, "%s: %s", row->spec, why);
+	}
+	return NULL;
+}
+
+static void add_up(const struct sum *s, const char *name, const char *kind, share_fn *fn)
+{
+	struct result_figure *f = add_figure(s, name);
+	uint64_t share = 0;
+
+	for (size_t i = 0; next_share(s, f, kind, fn, &i, &share);)
+		if (__builtin_add_overflow(f->n, share, &f->n))
 			unknown(f, "the sum is larger than 64 bits can hold");
+}
+
+/* Each target's calls by the time for which it was hooked. */
+static void add_rate(const struct sum *s, const char *name, const char *kind)
+{
+	struct result_figure *f = add_figure(s, name);
+	const struct result_target *t;
+	uint64_t calls = 0;
+
+	f->real = true;
+	for (size_t i = 0; (t = next_share(s, f, kind, calls_of, &i, &calls));) {
+		if (calls && !(t->active_s > 0))
+			unknown(f, "%s: for how long it was hooked is not known", t->spec);
+		else if (calls)
+			f->x += (double)calls / t->active_s;
+	}
+}
+
+static void add_quantiles(const struct sum *s, const char *kind)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} quantiles[] = {
+		{ "p50_ns", offsetof(struct result_times, p50_ns) },
+		{ "p90_ns", offsetof(struct result_times, p90_ns) },
+		{ "p99_ns", offsetof(struct result_times, p99_ns) },
+	};
+	char name[64];
+
+	for (size_t q = 0; q < sizeof(quantiles) / sizeof(*quantiles); q++) {
+		struct result_times times = { .known = false };
+		const struct result_target *t;
+		struct result_figure *f;
+		uint64_t ns;
+
+		snprintf(name, sizeof(name), "%.40s.%s", kind, quantiles[q].name);
+		f = add_figure(s, name);
+		for (size_t i = 0; (t = next_share(s, f, kind, ns_of, &i, &ns));)
+			if (t->times.calls)
+				result_times_add(&times, &t->times);
+		if (f->known && !times.calls)
+			unknown(f, "no call returned");
+		if (f->known)
+			f->n = *(const uint64_t *)(const void *)((const char *)&times +
+								 quantiles[q].at);
+		free(times.bucket);
 	}
 }
 
@@ -158,6 +224,13 @@ static void add_kind(const struct sum *s, const char *kind)
 		snprintf(name, sizeof(name), "%.40s.%s", kind, parts[i].name);
 		add_up(s, name, kind, parts[i].fn);
 	}
+	snprintf(name, sizeof(name), "%.40s.calls_per_s", kind);
+	add_rate(s, name, kind);
+	add_quantiles(s, kind);
+	if (strcmp(kind, "memcpy") != 0 && strcmp(kind, "alloc") != 0)
+		return;
+	snprintf(name, sizeof(name), "%.40s.bytes", kind);
+	add_up(s, name, kind, bytes_of);
 }
 
 static bool has_preset(const struct result *res, const char *preset)
@@ -176,6 +249,7 @@ void result_cuda(struct result *res, const char *preset, const struct result_row
 		return;
 	add_up(&s, "api_calls", NULL, calls_of);
 	add_up(&s, "launches", "launch", calls_of);
+	add_rate(&s, "launches_per_s", "launch");
 	add_up(&s, "allocations", "alloc", calls_of);
 	add_up(&s, "allocated_bytes", "alloc", bytes_of);
 	add_up(&s, "transfers", "memcpy", calls_of);

@@ -14,7 +14,11 @@
  * - allocated_bytes, transferred_bytes: what calls of alloc and memcpy asked for that returned; a
  *   target's share is what it adds up by the name "bytes" (arg=bytes:N sum=bytes)
  * - sync_ns: from entry to return, where calls are timed
+ * - launches_per_s, KIND.calls_per_s: calls by the time for which the functions were hooked
  * - KIND.calls, KIND.ns, KIND.missed: of each kind that the run has a target of
+ * - KIND.p50_ns, KIND.p90_ns, KIND.p99_ns: of the calls of the kind that returned, from the
+ *   histograms of its targets, so as exact as those
+ * - memcpy.bytes, alloc.bytes: as transferred_bytes, allocated_bytes
  */
 struct result_row {
 	const char *kind, *spec; /* of a target: "cuda:cuMemFree" */

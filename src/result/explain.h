@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include "evidence/evidence.h"
+#include "evidence/quota.h"
 #include "src/base/err.h"
 #include "sweep/ratio.h"
 
@@ -19,6 +20,29 @@ struct explain_thread {
 	char name[32];	/* "": it had ended before it was read */
 	double watched; /* share of the time */
 	struct explain_part part;
+};
+
+/* A function in which the threads are while they are on a processor. */
+struct explain_candidate {
+	char *target;
+	struct ratio share; /* of all samples, of the function alone: not of what it calls */
+	uint64_t samples;
+	bool hookable;
+	char *why; /* ... it is not; NULL */
+};
+
+enum { EXPLAIN_FUTEXES = 8, EXPLAIN_CALLERS = 4 };
+
+/* The waits for one futex. */
+struct explain_futex {
+	size_t number; /* of the evidence */
+	pid_t pid;
+	uint64_t addr;
+	struct ratio time;	       /* ns per item of the average thread, as the reasons */
+	struct ratio all;	       /* ns per item, of all threads together */
+	struct ratio waits;	       /* the same, how often */
+	char *symbol;		       /* of the address; NULL */
+	char *caller[EXPLAIN_CALLERS]; /* functions that were seen to wait, the first first; NULL */
 };
 
 struct explain_result {
@@ -37,10 +61,27 @@ struct explain_result {
 	 * in the worst thread. NAN: the parts are not known. */
 	double off_by;
 	bool adds_up;
-	const char *unknown[EVIDENCE_COUNTERS]; /* NULL: known */
+	/* The time in futexes by address, the longest first, and of all other addresses: they add
+	 * up to the reason. The check is that of off_by, over all threads together; NAN: there was
+	 * no such time. */
+	struct explain_futex futex[EXPLAIN_FUTEXES], futex_rest;
+	size_t n_futexes, futexes_rest; /* how many others */
+	double futexes_off_by;
+	bool futexes_add_up;
+	char *unknown[EVIDENCE_COUNTERS]; /* NULL: known; else why not */
 	struct sb_err limit;			/* why BPF is not used; code SB_OK: it is */
 	uint64_t lost;				/* threads that could not be watched */
+	struct quota_use quota; /* of a control group; group NULL: no quota was used up */
 	bool ended_early;
+	struct explain_candidate *candidate; /* the largest share first */
+	size_t n_candidates;
+	uint64_t samples, samples_lost;
+	uint64_t samples_nowhere;    /* of samples: in no function of a file */
+	uint64_t threads_unsampled;  /* there were too many */
+	bool samples_user_only;	     /* none of the time in the kernel */
+	struct sb_err samples_limit; /* why there are none; code SB_OK: there are */
+	char *sweep;		     /* the command; NULL: none */
+	const char *sweep_why;	     /* ... for this reason */
 };
 
 void explain_free(struct explain_result *res); /* NULL is harmless */

@@ -52,6 +52,13 @@ static bool is_reason(const char *key)
 	return len >= n && !strcmp(key + len - n, REASON);
 }
 
+static json_t *figure_put(const struct result_figure *f)
+{
+	if (!f->known)
+		return json_must(json_null());
+	return f->real ? json_must(json_real(f->x)) : kind_u64_new(f->n);
+}
+
 static json_t *figures_put(KIND_PUT_ARGS)
 {
 	const struct result_figure *f = *(struct result_figure *const *)(base + field->at);
@@ -66,7 +73,7 @@ static json_t *figures_put(KIND_PUT_ARGS)
 		const char *name = f[i].name;
 		json_t *in = part_of(object, &name);
 
-		json_put(in, name, f[i].known ? kind_u64_new(f[i].n) : json_must(json_null()));
+		json_put(in, name, figure_put(&f[i]));
 		if (f[i].known)
 			continue;
 		key = reason_key(name);
@@ -104,7 +111,9 @@ static bool take(const json_t *object, const char *prefix, struct result_figure 
 		if (!f->known)
 			f->reason = json_name_take(json_object_get(object, reason));
 		free(reason);
-		if (f->known && !kind_u64_read(value, &f->n))
+		f->real = json_is_real(value);
+		f->x = json_real_value(value);
+		if (f->known && !f->real && !kind_u64_read(value, &f->n))
 			return false;
 	}
 	return true;

@@ -50,6 +50,8 @@ struct result_value {
 	bool sum_known;	    /* false: larger than 64 bits hold */
 	uint64_t sum;	    /* of the values that are not negative */
 	uint64_t sum_calls; /* the number of those */
+	uint8_t offset;	    /* as in struct spec_value */
+	bool memory;
 };
 
 /*
@@ -165,8 +167,9 @@ struct result_evidence {
  */
 struct result_figure {
 	char *name;
-	bool known;
+	bool known, real; /* real: x is the figure, not n */
 	uint64_t n;
+	double x;
 	char *reason; /* why it is not known */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sides.h"
 
+#include <stdlib.h>
+
 const char *sides_name(size_t counter)
 {
 	return counter == SIDES_OFF_CPU ? "off_cpu_ns" : evidence_kinds[counter].name;
@@ -14,4 +16,16 @@ enum evidence_group sides_group(size_t counter)
 bool sides_is_time(size_t counter)
 {
 	return sides_group(counter) == GROUP_TIME;
+}
+
+void sides_futex_free(struct sides_about *about)
+{
+	for (size_t i = 0; i < about->n_futexes; i++) {
+		free(about->futex[i].symbol);
+		for (int k = 0; k < SIDES_CALLERS; k++)
+			free(about->futex[i].caller[k]);
+	}
+	free(about->futex);
+	about->futex = NULL;
+	about->n_futexes = 0;
 }

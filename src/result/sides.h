@@ -16,6 +16,17 @@ const char *sides_name(size_t counter); /* "futex_ns", "off_cpu_ns" */
 enum evidence_group sides_group(size_t counter);
 bool sides_is_time(size_t counter); /* in ns */
 
+/* A futex that the delayed threads of a target wait for. */
+enum { SIDES_FUTEXES = 4, SIDES_CALLERS = 4 };
+struct sides_futex {
+	size_t target;
+	pid_t pid;
+	uint64_t addr;
+	char *symbol, *caller[SIDES_CALLERS]; /* NULL: not known */
+	double share;	    /* of their time in futexes, in all windows of the target */
+	double place_share; /* ... of all addresses that the same functions wait for */
+};
+
 /* How the counters of a sweep came about: what its result does not hold. */
 struct sides_about {
 	bool read;  /* else there are none: `limit` has the reason, if one is worth telling */
@@ -26,6 +37,10 @@ struct sides_about {
 	struct sb_err limit; /* why BPF is not used; code SB_OK: it is */
 	uint64_t lost;	     /* threads */
 	bool unknown[SIDES_COUNTERS];
+	struct sides_futex *futex; /* by target, then the longest first; sides_futex_free() */
+	size_t n_futexes;
 };
+
+void sides_futex_free(struct sides_about *about);
 
 #endif

@@ -40,6 +40,10 @@ static json_t *put_value(const struct result_value *v)
 	json_put(object, "name", json_must(json_string(v->name)));
 	if (v->position)
 		json_put(object, "argument", json_must(json_integer(v->position)));
+	if (v->memory)
+		json_put(object, "memory", json_must(json_true()));
+	if (v->memory || v->offset)
+		json_put(object, "offset", json_must(json_integer(v->offset)));
 	json_put(object, "type", json_must(json_string(value_type_name(v->type))));
 	if (!v->summed)
 		return object;
@@ -118,6 +122,8 @@ static bool get_value(const json_t *object, struct result_value *v)
 	stpcpy(v->name, name);
 	v->type = value_type_find(type, strlen(type));
 	v->position = (uint8_t)json_integer_value(json_object_get(object, "argument"));
+	v->offset = (uint8_t)json_integer_value(json_object_get(object, "offset"));
+	v->memory = json_is_true(json_object_get(object, "memory"));
 	v->summed = sum;
 	v->sum_known = !json_is_null(sum);
 	return v->type != VALUE_TYPES && (!sum || !v->sum_known || kind_u64_read(sum, &v->sum)) &&

@@ -100,7 +100,8 @@ static void tell_attached(const struct client *c)
 	if (!c->opt->ready_pipe)
 		return;
 	log_note("attached, in the background: kill %d detaches", getpid());
-	if (c->opt->interval_ns && !c->opt->metrics_file && isatty(STDERR_FILENO))
+	if (c->opt->interval_ns && !c->opt->metrics_file && !c->opt->report &&
+	    isatty(STDERR_FILENO))
 		log_note("--interval shows nothing in the background: use sbctl watch");
 	release_streams(c->opt);
 	if (write(c->opt->ready_pipe, &(char){ 0 }, 1) < 0)
@@ -114,12 +115,15 @@ static int start_metrics(struct client *c)
 	const struct metrics_config cfg = {
 		.listen = c->opt->metrics,
 		.file = c->opt->metrics_file,
+		.report = c->opt->report,
 		.by_pid = c->opt->metrics_by_pid,
 		.interval_ns = c->opt->interval_ns,
 		.session = getpid(),
 	};
 
-	return cfg.listen || cfg.file ? metrics_open(&cfg, &c->metrics, &c->out->error) : 0;
+	return cfg.listen || cfg.file || cfg.report ?
+		       metrics_open(&cfg, &c->metrics, &c->out->error) :
+		       0;
 }
 
 /* The tracer gets one end of a pipe. */

@@ -19,10 +19,12 @@ struct options {
 			 */
 	uint64_t interval_ns;
 	char *metrics, *metrics_file, *events; /* --metrics, --metrics-file, --events */
+	char *report;			       /* --report */
 	bool metrics_by_pid;
 	char *trace_path, *trace_format; /* of single calls: trace -o; NULL: none */
 	uint64_t trace_size;		 /* of the buffer for them, bytes of each page */
 	char *progress;			 /* of explain; NULL: none */
+	bool no_sweep;			 /* of find */
 	uint64_t time_ns;		 /* ... how long; 0: the default */
 	char *json, *jsonl;
 	struct result_tag *tag;

@@ -28,6 +28,8 @@ struct trace_file {
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
 	struct trace_values values[TRACE_VALUE_SETS];
+	char **kernel; /* names of kernels, by their number - 1 */
+	size_t n_kernels;
 	uint64_t spans; /* written */
 	bool begun;	/* trace_file_begin() was called */
 	bool ended;	/* the tracer sent its end */
@@ -95,6 +97,21 @@ static const char *next_name(const char *text, const char *end)
 	return text + strnlen(text, (size_t)(end - text)) + 1;
 }
 
+enum { KERNELS_MOST = 1 << 16 };
+
+static void declare_kernel(struct trace_file *f, uint32_t number, const char *name)
+{
+	if (!number || number > KERNELS_MOST)
+		return;
+	if (number > f->n_kernels) {
+		f->kernel = must_realloc(f->kernel, number * sizeof(*f->kernel));
+		memset(f->kernel + f->n_kernels, 0, (number - f->n_kernels) * sizeof(*f->kernel));
+		f->n_kernels = number;
+	}
+	free(f->kernel[number - 1]);
+	f->kernel[number - 1] = must_strdup(name);
+}
+
 static void declare(struct trace_file *f, uint32_t type, const char *payload, size_t size)
 {
 	struct trace_declared d;
@@ -108,6 +125,8 @@ static void declare(struct trace_file *f, uint32_t type, const char *payload, si
 		return;
 	if (type == TRACE_MESSAGE_PROCESS)
 		trace_write_process(f->writer, &(struct trace_process){ d.pid, name });
+	else if (type == TRACE_MESSAGE_KERNEL)
+		declare_kernel(f, d.id, name);
 	else if (type == TRACE_MESSAGE_THREAD)
 		trace_write_thread(f->writer, &(struct trace_thread){ d.id, d.pid, d.tid, name });
 	else
@@ -137,6 +156,9 @@ static void write_span(struct trace_file *f, const struct trace_plain *plain,
 		.kind = plain->kind,
 		.n_values = n,
 		.value = value,
+		.kernel = plain->kernel && plain->kernel <= f->n_kernels ?
+				  f->kernel[plain->kernel - 1] :
+				  NULL,
 	};
 
 	if (trace_write_span(f->writer, &span) == 0)
@@ -186,6 +208,7 @@ static void message(struct trace_file *f, const struct trace_message *m, const c
 	case TRACE_MESSAGE_PROCESS:
 	case TRACE_MESSAGE_THREAD:
 	case TRACE_MESSAGE_FUNCTION:
+	case TRACE_MESSAGE_KERNEL:
 		declare(f, m->type, payload, m->size);
 		break;
 	case TRACE_MESSAGE_VALUES:
@@ -315,6 +338,9 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 		ret = err_set(err, SB_EINTERNAL,
 			      "the trace has %llu records of %llu: do not rely on it",
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
+	for (size_t i = 0; i < f->n_kernels; i++)
+		free(f->kernel[i]);
+	free(f->kernel);
 	free(f->bytes.data);
 	free(f);
 	return ret;

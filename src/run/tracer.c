@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "wire.h"
+#include "elf/reader.h"
 #include "inject/clock.h"
 #include "inject/fault.h"
 #include "src/base/crowd.h"
@@ -25,9 +26,9 @@
 #include "src/out/place.h"
 #include "witness.h"
 
-enum { PENDING_TOLD = 5, /* pending targets to report, of many */ SIGNALS = 8 /* read at once */ };
+enum { PENDING_SHOWN = 5, /* pending targets to report, of many */ SIGNALS = 8 /* read at once */ };
 
-struct told {
+struct shown {
 	bool hooked, open;
 };
 
@@ -42,7 +43,7 @@ struct tracer {
 	struct control_server *server; /* NULL: none */
 	FILE *events;		       /* NULL: none */
 	uint64_t next_look;	       /* at what /proc has of the evidence */
-	struct told *known;	       /* by target: the state last written to --events */
+	struct shown *known;	       /* by target: the state last written to --events */
 	size_t n_known;
 	char hear[CONTROL_MAX_REQUEST + 16]; /* unhandled input from the command line */
 	size_t heard;
@@ -328,7 +329,7 @@ static bool tell_list(const struct session_target *s)
 }
 
 /* For a command that has not begun: reports only what no library that it loads can change. */
-static bool tell_one(const struct tracer *t, const struct session_target *s)
+static bool show_one(const struct tracer *t, const struct session_target *s)
 {
 	char hint[sizeof(s->why->hint)];
 	const struct maps none = { 0 };
@@ -355,15 +356,15 @@ static bool tell_one(const struct tracer *t, const struct session_target *s)
 /* Reports the targets that are waited for. */
 static void tell_pending(const struct tracer *t)
 {
-	size_t told = 0, n = session_targets(t->session);
+	size_t shown = 0, n = session_targets(t->session);
 
-	for (size_t i = 0; i < n && told < PENDING_TOLD; i++) {
+	for (size_t i = 0; i < n && shown < PENDING_SHOWN; i++) {
 		struct session_target s = { 0 };
 
 		session_state(t->session, i, &s);
-		told += tell_one(t, &s);
+		shown += show_one(t, &s);
 	}
-	if (told == PENDING_TOLD)
+	if (shown == PENDING_SHOWN)
 		log_note("more may be pending: sbctl list shows what is hooked");
 }
 
@@ -482,6 +483,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 	t.job = job;
 	crowd_hurry(); /* its parent's priority ended at the fork */
 	detach_from_terminal(fd, job->cfg->trace_fd);
+	reader_start(); /* with nothing of a target in its memory */
 	catch_signals(&t);
 	wire_open(&t.out, fd);
 	log_set_sink(send_log, &t);

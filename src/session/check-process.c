@@ -18,6 +18,7 @@
 #include "inject/space.h"
 #include "inject/stack.h"
 #include "inject/tree-task.h"
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 #define PF_KTHREAD 0x00200000
@@ -95,11 +96,8 @@ static int look_permission(const struct check_on *on, struct sb_err *err)
 static int look_program(const struct check_on *on, struct sb_err *err)
 {
 	struct image *img;
-	char path[64];
-	int ret;
+	int ret = image_of_exe(on->pid, &img, err);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(on->pid));
-	ret = image_get(path, path, &img, err);
 	if (ret == 0)
 		image_put(img);
 	else
@@ -123,7 +121,7 @@ int check_translated(pid_t pid, struct sb_err *err)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
-	n = readlink(path, exe, sizeof(exe) - 1);
+	n = CAPS(readlink(path, exe, sizeof(exe) - 1));
 	exe[n > 0 ? n : 0] = '\0';
 	if (!is_valgrind_tool(exe))
 		return 0;
@@ -253,7 +251,7 @@ static int look_descriptors(const struct check_on *on, struct sb_err *err)
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", maps_face(on->pid));
-	dir = opendir(path);
+	dir = CAPS(opendir(path));
 	while (dir && (e = readdir(dir)))
 		used += isdigit((unsigned char)e->d_name[0]) &&
 			strtoull(e->d_name, NULL, 10) < limit;

@@ -15,10 +15,23 @@ static int check_timed(const struct backend *backend, const struct session_confi
 	err_set(err, SB_EUSAGE,
 		"target '%s': the %s backend cannot %s: it hooks functions only where they begin",
 		spec->text, backend->name,
-		spec->n_values ? "record arguments and return values (arg=, ret)" :
-				 "measure how long calls take (time=yes)");
+		spec->n_values || spec->arguments ?
+			"record arguments and return values (arg=, args=, ret)" :
+			"measure how long calls take (time=yes)");
 	err_hint(err, cfg->all ? "--backend inject can: name the processes with -p" :
 				 "--backend inject can");
+	return -SB_EUSAGE;
+}
+
+int session_check_traced(const struct session_config *cfg, struct sb_err *err)
+{
+	if (cfg->look_only || cfg->mechanism != MECHANISM_INT3 || (cfg->follow && cfg->children))
+		return 0;
+	err_set(err, SB_EUSAGE,
+		"--mechanism int3 needs the tracer for as long as it is planted: --no-%s excludes "
+		"it",
+		cfg->follow ? "children" : "follow");
+	err_hint(err, "leave one of them out");
 	return -SB_EUSAGE;
 }
 
@@ -27,6 +40,8 @@ struct session_core *session_open(const struct backend *backend, const struct se
 {
 	struct session_core *s;
 
+	if (session_check_traced(cfg, err) < 0)
+		return NULL;
 	for (size_t i = 0; i < cfg->targets.count; i++)
 		if (check_timed(backend, cfg, &cfg->targets.spec[i], err) < 0)
 			return NULL;

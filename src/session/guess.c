@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "elf/symbol.h"
+#include "src/base/caps.h"
+#include "src/base/inroot.h"
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -108,13 +110,19 @@ static bool is_on_path(const struct spec *spec, pid_t pid, char *path, size_t si
 	if (!strstr(spec->module, ".so") || glob_is_pattern(spec->module))
 		return false;
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
-		char full[4400];
+		char root[32];
+		int fd;
+		bool found;
 
 		if ((spec->module[0] == '/') != !dirs[i][0])
 			continue;
 		snprintf(path, size, "%s%s%s", dirs[i], dirs[i][0] ? "/" : "", spec->module);
-		snprintf(full, sizeof(full), "/proc/%d/root%s", maps_face(pid), path);
-		if (stat(full, &st) == 0 && S_ISREG(st.st_mode))
+		snprintf(root, sizeof(root), "/proc/%d/root", maps_face(pid));
+		fd = inroot_find(root, path);
+		found = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+		if (fd >= 0)
+			close(fd);
+		if (found)
 			return true;
 	}
 	return false;
@@ -153,7 +161,7 @@ static bool is_program(const char *path)
 
 static bool is_on_search_path(const char *word)
 {
-	const char *dir = secure_getenv("PATH");
+	const char *dir = caps_env("PATH");
 	char path[4096];
 
 	for (; dir && *dir; dir += strcspn(dir, ":"), dir += *dir == ':') {

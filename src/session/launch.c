@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "elf/image.h"
+#include "inject/ptrace.h"
+#include "src/base/caps.h"
 #include "src/base/text.h"
 
 #ifndef PR_SET_PTRACER
@@ -64,7 +66,7 @@ static int try_path(const char *path)
 
 static int search_path(const char *name)
 {
-	const char *path = secure_getenv("PATH"), *end;
+	const char *path = caps_env("PATH"), *end;
 	char file[4096];
 	int why = ENOENT, ret;
 
@@ -145,6 +147,7 @@ int launch_start(struct launch *l, char *const *command, bool target, struct sb_
 		close(report[0]);
 		child(command, target, gate[0], report[1], &old);
 	}
+	pt_child(l->pid); /* the command line traces it, where it has to restore it */
 	close(gate[0]);
 	close(report[1]);
 	l->gate = gate[1];
@@ -174,13 +177,25 @@ void launch_abandon(struct launch *l)
 	kill(l->pid, SIGKILL);
 }
 
+/* Where this process is its tracer, too, a wait would also take stops: these are left to that. */
+static bool takes_end(pid_t pid, int *status)
+{
+	siginfo_t si = { 0 };
+
+	if (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return errno == ECHILD && pt_child_ended(status);
+	if (si.si_code != CLD_EXITED && si.si_code != CLD_KILLED && si.si_code != CLD_DUMPED)
+		return false;
+	return waitpid(pid, status, WNOHANG) == pid;
+}
+
 bool launch_poll(struct launch *l)
 {
 	int status;
 
 	if (!l->pid || l->ended)
 		return l->ended;
-	if (waitpid(l->pid, &status, WNOHANG) == l->pid) {
+	if (takes_end(l->pid, &status)) {
 		l->ended = true;
 		l->status = status;
 	}

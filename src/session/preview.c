@@ -10,6 +10,7 @@
 #include "launch.h"
 #include "inject/memory.h"
 #include "inject/ptrace.h"
+#include "src/base/caps.h"
 
 enum { STOPS = 100000, STOP_US = 10000000 };
 
@@ -21,7 +22,7 @@ static uint64_t entry_point(pid_t pid)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = CAPS(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
 		return 0;
 	while (!entry && read(fd, pair, sizeof(pair)) == sizeof(pair))

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "inject/tree-task.h"
+#include "src/base/caps.h"
 #include "src/base/maps.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 
 bool processes_skipped(const struct session_config *cfg, pid_t pid)
@@ -37,7 +39,7 @@ static void list_add(pid_t **pids, size_t *n, pid_t pid)
 	(*pids)[(*n)++] = pid;
 }
 
-size_t processes_all(pid_t (**out)[2])
+size_t processes_all(pid_t **out)
 {
 	size_t n = 0, cap = 0;
 	struct dirent *e;
@@ -53,9 +55,7 @@ size_t processes_all(pid_t (**out)[2])
 			if (!*out)
 				abort();
 		}
-		(*out)[n][0] = (pid_t)strtol(e->d_name, NULL, 10);
-		(*out)[n][1] = task_parent((*out)[n][0]);
-		n++;
+		(*out)[n++] = (pid_t)strtol(e->d_name, NULL, 10);
 	}
 	if (dir)
 		closedir(dir);
@@ -64,9 +64,13 @@ size_t processes_all(pid_t (**out)[2])
 
 void processes_descendants(const struct session_config *cfg, pid_t **pids, size_t *n)
 {
-	pid_t(*all)[2];
-	size_t total = processes_all(&all), before;
+	pid_t *all = NULL, *parent = NULL;
+	size_t total = cfg->children ? processes_all(&all) : 0, before;
 
+	if (total)
+		parent = must_calloc(total, sizeof(*parent));
+	for (size_t i = 0; i < total; i++)
+		parent[i] = task_parent(all[i]);
 	*pids = NULL;
 	*n = 0;
 	for (size_t i = 0; i < cfg->n_pids; i++)
@@ -74,12 +78,12 @@ void processes_descendants(const struct session_config *cfg, pid_t **pids, size_
 			list_add(pids, n, cfg->pids[i]);
 	do {
 		before = *n;
-		for (size_t i = 0; i < total && cfg->children; i++)
-			if (processes_listed(*pids, *n, all[i][1]) &&
-			    !processes_listed(*pids, *n, all[i][0]) &&
-			    !processes_skipped(cfg, all[i][0]))
-				list_add(pids, n, all[i][0]);
+		for (size_t i = 0; i < total; i++)
+			if (processes_listed(*pids, *n, parent[i]) &&
+			    !processes_listed(*pids, *n, all[i]) && !processes_skipped(cfg, all[i]))
+				list_add(pids, n, all[i]);
 	} while (*n != before);
+	free(parent);
 	free(all);
 }
 
@@ -104,7 +108,7 @@ static char *read_exe(pid_t pid)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
-	n = readlink(path, exe, sizeof(exe) - 1);
+	n = CAPS(readlink(path, exe, sizeof(exe) - 1));
 	exe[n > 0 ? n : 0] = '\0';
 	return text_dup(exe);
 }

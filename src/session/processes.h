@@ -12,8 +12,8 @@ bool processes_skipped(const struct session_config *cfg, pid_t pid);
 /* The named processes and their current descendants. The caller frees. */
 void processes_descendants(const struct session_config *cfg, pid_t **pids, size_t *n);
 
-/* Every process with its parent, from one pass over /proc. The caller frees. */
-size_t processes_all(pid_t (**out)[2]);
+/* Every process, from one pass over /proc. The caller frees. */
+size_t processes_all(pid_t **out);
 
 bool processes_listed(const pid_t *pids, size_t n, pid_t pid);
 

@@ -93,6 +93,12 @@ enum session_end {
 struct backend;
 struct session_core;
 
+/*
+ * A breakpoint without a tracer ends the process that meets it: SB_EUSAGE where nothing would trace
+ * all processes for as long as one is planted. session_open() refuses it, whatever the caller did.
+ */
+int session_check_traced(const struct session_config *cfg, struct sb_err *err);
+
 struct session_core *session_open(const struct backend *backend, const struct session_config *cfg,
 				  struct sb_err *err);
 void session_free(struct session_core *s);

@@ -9,6 +9,7 @@
 #include "processes.h"
 #include "inject/space.h"
 #include "inject/tree-task.h"
+#include "src/base/caps.h"
 #include "src/base/maps.h"
 
 /* The last so many pages count: a chain of execs makes one page each, and leaves it behind. */
@@ -120,7 +121,7 @@ static FILE *open_maps(pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", maps_face(pid));
-	return fopen(path, "re");
+	return CAPS(fopen(path, "re"));
 }
 
 /* Does the process map a page of this session, and is it a stray? */
@@ -155,7 +156,7 @@ static void add(pid_t **pids, size_t *n, pid_t pid)
 
 int strays_find(const struct strays *t, pid_t **pids, size_t *n, pid_t *other)
 {
-	pid_t(*all)[2];
+	pid_t *all;
 	size_t total = t ? processes_all(&all) : 0;
 
 	*pids = NULL;
@@ -165,7 +166,7 @@ int strays_find(const struct strays *t, pid_t **pids, size_t *n, pid_t *other)
 	if (!t)
 		return 0;
 	for (size_t i = 0; i < total; i++) {
-		pid_t pid = all[i][0];
+		pid_t pid = all[i];
 		bool maps_it, stray;
 
 		if (pid == getpid())
@@ -199,14 +200,14 @@ static bool looks_hooked(pid_t pid)
 
 int strays_looking_hooked(pid_t **pids, size_t *n)
 {
-	pid_t(*all)[2];
+	pid_t *all;
 	size_t total = processes_all(&all);
 
 	*pids = NULL;
 	*n = 0;
 	for (size_t i = 0; i < total; i++)
-		if (all[i][0] != getpid() && looks_hooked(all[i][0]))
-			add(pids, n, all[i][0]);
+		if (all[i] != getpid() && looks_hooked(all[i]))
+			add(pids, n, all[i]);
 	free(all);
 	return total ? 0 : -SB_ESYS;
 }

@@ -3,13 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "elf/symbol.h"
+#include "src/base/inroot.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
@@ -19,7 +19,9 @@
 
 void target_init(struct target *t, const struct spec *spec)
 {
-	t->spec = spec;
+	if (spec->arguments && spec != t->own)
+		t->own = spec_copy(spec);
+	t->spec = t->own ? t->own : spec;
 	t->delay_ns = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
 	t->every = spec->every ? spec->every : 1;
 }
@@ -29,6 +31,7 @@ void target_free(struct target *t)
 	result_refused_free(t->refused, t->n_refused);
 	result_refused_free(t->untimed, t->n_untimed);
 	spec_copy_free(t->own);
+	target_arguments_free(t);
 }
 
 void target_change(struct target *t, uint64_t delay_ns, uint64_t every)
@@ -76,6 +79,7 @@ void targets_enter(struct target *list, size_t *n, size_t index, const struct sp
 
 	t->again = index < *n;
 	t->own = spec_copy(spec);
+	target_arguments_free(t);
 	target_init(t, t->own);
 	spec_copy_free(old);
 	t->changed |= t->again && t->delay_ns != delay_ns;
@@ -186,14 +190,14 @@ int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 /* pid: the process in whose root to search; 0: ours. Returns 0, SB_EFILE or SB_ENOELF. */
 static enum sb_code look_at_file(const char *module, pid_t pid)
 {
-	char path[4200], magic[4] = "";
+	char root[32] = "", magic[4] = "";
 	int fd;
 
 	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/root%s", maps_face(pid), module);
-	else
-		snprintf(path, sizeof(path), "%s", module);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		snprintf(root, sizeof(root), "/proc/%d/root", maps_face(pid));
+	fd = inroot_open(root, module);
+	if (fd < 0 && errno == ENOEXEC)
+		return SB_ENOELF;
 	if (fd < 0) /* the file exists, without permission to read */
 		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SB_EFILE :
 										      SB_OK;
@@ -258,17 +262,15 @@ int target_list_lost(const struct target *first, const char *reason, struct sb_e
 	return -(int)err->code;
 }
 
-bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
-		      struct resolve_result *res)
+bool target_find_doorbell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
+			  struct resolve_result *res)
 {
 	struct resolve_request req = { .kind = RESOLVE_LITERAL, .symbol = "_dl_debug_state" };
 	struct sb_err ignored = { 0 };
 	struct image *exe;
-	char path[64];
 	bool found;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", maps_face(pid));
-	if (image_get(path, path, &exe, &ignored) < 0)
+	if (image_of_exe(pid, &exe, &ignored) < 0)
 		return false;
 	/* A static program has neither; in `ld.so PROGRAM` the program is the dynamic linker
 	 * itself: "". */
@@ -340,6 +342,8 @@ void target_values(const struct spec *spec, struct result_times *times)
 
 		memcpy(to->name, v->name, sizeof(to->name));
 		to->position = v->position;
+		to->offset = v->offset;
+		to->memory = v->memory;
 		to->type = v->type;
 		to->summed = v->sum;
 	}

@@ -12,7 +12,7 @@
  */
 struct target {
 	const struct spec *spec;
-	struct spec *own; /* of a target that was added */
+	struct spec *own; /* of a target that was added, or has args=yes */
 	uint64_t delay_ns, every;
 	bool changed;	     /* its delay was changed during the run */
 	bool removed, muted; /* removed; switched off alone */
@@ -29,6 +29,9 @@ struct target {
 	size_t n_refused;
 	struct result_refused *untimed; /* hooked, but their calls are not timed */
 	size_t n_untimed;
+	struct arguments *arguments; /* args=yes: what is known of its functions; or NULL */
+	char *left_out;		     /* why not all arguments are recorded; or NULL */
+	bool arguments_new;	     /* they are not yet in force */
 };
 
 void target_init(struct target *t, const struct spec *spec);
@@ -58,6 +61,11 @@ struct resolve_request target_request(const struct spec *spec);
 int target_resolve(struct target *t, pid_t pid, const struct maps *maps,
 		   const struct resolve_access *access, bool hints, struct resolve_result *res);
 
+/* args=yes (own is set): the arguments of the first function become the target's values; those of
+ * another function must be the same. SB_EREFUSED: they differ, or are not known. */
+int target_arguments(struct target *t, const struct resolve_site *rs, struct sb_err *err);
+void target_arguments_free(struct target *t);
+
 /* For a new target that no process maps: it never will be mapped if its file does not exist
  * (SB_EFILE: in none of their roots, or in ours if there are no processes) or is not an ELF file
  * (SB_ENOELF). */
@@ -74,8 +82,8 @@ size_t target_list_end(const struct target *list, size_t n, size_t first);
 int target_list_lost(const struct target *first, const char *reason, struct sb_err *err);
 
 /* The dynamic linker's notice of a new library, if the process has one. The caller frees res. */
-bool target_find_bell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
-		      struct resolve_result *res);
+bool target_find_doorbell(pid_t pid, const struct maps *maps, const struct resolve_access *access,
+			  struct resolve_result *res);
 
 /*
  * The window of a target, once the session's window has opened at window_ns (0: not yet). In order:

@@ -78,6 +78,13 @@ void trace_put_function(struct trace_bytes *b, const struct trace_function *func
 		     function->module ? function->module : "");
 }
 
+void trace_put_kernel(struct trace_bytes *b, uint32_t number, const char *name)
+{
+	struct trace_declared d = { .id = number };
+
+	put_declared(b, TRACE_MESSAGE_KERNEL, &d, name, "");
+}
+
 void trace_put_values(struct trace_bytes *b, const struct trace_values *values)
 {
 	trace_put(b, TRACE_MESSAGE_VALUES, values, sizeof(*values));

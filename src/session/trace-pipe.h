@@ -19,6 +19,7 @@ enum trace_message_type {
 	TRACE_MESSAGE_PROCESS,	 /* struct trace_declared, name */
 	TRACE_MESSAGE_THREAD,	 /* the same */
 	TRACE_MESSAGE_FUNCTION,	 /* the same, and the module's name */
+	TRACE_MESSAGE_KERNEL,	 /* the same, by its number; before the first call with it */
 	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
 	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
@@ -57,7 +58,8 @@ struct trace_values {
 /* A span without values, as struct trace_span. */
 struct trace_plain {
 	uint64_t start_ns, dur_ns;
-	uint32_t thread, function, kind, reserved;
+	uint32_t thread, function, kind;
+	uint32_t kernel; /* number of the kernel's name; 0: none */
 };
 
 /* ... with values, raw, in the order of its set. */
@@ -78,6 +80,7 @@ void trace_put(struct trace_bytes *b, enum trace_message_type type, const void *
 void trace_put_process(struct trace_bytes *b, const struct trace_process *process);
 void trace_put_thread(struct trace_bytes *b, const struct trace_thread *thread);
 void trace_put_function(struct trace_bytes *b, const struct trace_function *function);
+void trace_put_kernel(struct trace_bytes *b, uint32_t number, const char *name);
 void trace_put_values(struct trace_bytes *b, const struct trace_values *values);
 void trace_put_spans(struct trace_bytes *b, const struct trace_plain *span, size_t n);
 void trace_put_valued(struct trace_bytes *b, const struct trace_valued *span, size_t n);

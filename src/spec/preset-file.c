@@ -4,17 +4,18 @@
  * are hooked, often by root: so nobody but the user and root may be able to write it. Neither a
  * target nor the current directory has a say in where it is looked for.
  */
+#include "preset-file.h"
 #include "preset.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
 
@@ -26,7 +27,7 @@ enum { FILE_MAX = 1 << 20, OWN, SHIPPED, DIRS };
  * PREFIX/share, build/sbinject and share). False: there is none. */
 static bool dir_path(int which, char *path, size_t size)
 {
-	const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	const char *xdg = caps_env("XDG_CONFIG_HOME"), *home = caps_env("HOME");
 	char exe[PATH_MAX], *slash;
 	ssize_t n;
 
@@ -144,6 +145,22 @@ static int read_file(int which, const char *dir, const char *name, char **text, 
 	return refuse(path, why, err);
 }
 
+int preset_read(const char *file, struct preset_text *to, struct sb_err *err)
+{
+	char dir[PATH_MAX];
+	int rc = 0;
+
+	to->text = NULL;
+	to->len = 0;
+	for (int which = OWN; which < DIRS && !rc && !to->text; which++) {
+		if (!dir_path(which, dir, sizeof(dir)))
+			continue;
+		snprintf(to->path, sizeof(to->path), "%s/%s", dir, file);
+		rc = read_file(which, dir, file, &to->text, &to->len, err);
+	}
+	return rc;
+}
+
 /* Presets that were read, and names that none has, for as long as the program runs. */
 static struct known {
 	struct known *next;
@@ -153,22 +170,16 @@ static struct known {
 
 static int load(const char *name, const struct preset **out, struct sb_err *err)
 {
-	char dir[PATH_MAX], file[64], path[PATH_MAX + 64], *text = NULL;
+	struct preset_text text;
 	struct preset *preset = NULL;
-	size_t len = 0;
-	int rc = 0;
+	char file[64];
+	int rc;
 
 	snprintf(file, sizeof(file), "%s" SUFFIX, name);
-	for (int which = OWN; which < DIRS && !rc && !preset; which++) {
-		if (!dir_path(which, dir, sizeof(dir)))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, file);
-		rc = read_file(which, dir, file, &text, &len, err);
-		if (!rc && text)
-			rc = preset_parse(text, len, name, path, &preset, err);
-		free(text);
-		text = NULL;
-	}
+	rc = preset_read(file, &text, err);
+	if (!rc && text.text)
+		rc = preset_parse(text.text, text.len, name, text.path, &preset, err);
+	free(text.text);
 	*out = preset;
 	return rc;
 }

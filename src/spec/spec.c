@@ -180,6 +180,20 @@ static int key_arg(struct spec *spec, const char *value, const char *word, struc
 	return spec_refuse_value(err, word, value_arg(spec, value));
 }
 
+static int key_args(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	const char *why = NULL;
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		why = "is neither yes nor no";
+	else if (!strcmp(value, "yes"))
+		why = value_args(spec);
+	return why ? spec_refuse(err, "the key", word, why,
+				 "args=yes records the first arguments of a C or C++ function that "
+				 "has debug information, as libfoo.so:f args=yes") :
+		     0;
+}
+
 static int key_ret(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
 	return spec_refuse_value(err, word, value_ret(spec, value));
@@ -213,6 +227,9 @@ static const struct key {
 	{ { "arg", "NAME:N[:TYPE]", "record the Nth integer argument of its calls" },
 	  key_arg,
 	  MANY },
+	{ { "args", "yes|no", "record its integer arguments, by its debug information" },
+	  key_args,
+	  ONCE },
 	{ { "ret", "[NAME:]TYPE", "record what they return; also: ret" }, key_ret, ALONE },
 	{ { "sum", "NAME", "add up that value over all calls" }, key_sum, MANY },
 };
@@ -227,7 +244,7 @@ const struct spec_key *spec_key(size_t i)
 
 int spec_refuse_key(struct sb_err *err, const char *word, const char *why)
 {
-	char hint[256];
+	char hint[320];
 	size_t n = (size_t)snprintf(hint, sizeof(hint), "the keys are");
 
 	for (size_t i = 0; i < N_KEYS; i++)

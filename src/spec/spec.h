@@ -39,13 +39,23 @@ enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
 
-/* A value of a call: arg=NAME:N[:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
+/* A value of a call: arg=NAME:N[+4|@BYTES][:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
 struct spec_value {
 	char name[VALUE_NAME_SIZE];
-	uint8_t position; /* of an argument among those in integer registers, from 1; 0: ret */
+	/*
+	 * Of an argument, from 1, in words of 8 bytes as integers are passed: six registers, then
+	 * the stack; at most SPEC_ARGUMENTS. 0: ret.
+	 */
+	uint8_t position;
+	uint8_t offset; /* bytes, from the begin of the word, or of the memory that it points to */
+	bool memory;
+	bool result; /* memory that the function has written: only known where it returns 0 */
 	enum value_type type;
 	bool sum;
 };
+
+/* The arguments that can be recorded, and the bytes of memory that one of them points to. */
+enum { SPEC_REGISTERS = 6, SPEC_ARGUMENTS = 11, SPEC_MEMORY = 40 };
 
 struct spec {
 	char *text; /* the TARGET as typed */
@@ -68,7 +78,9 @@ struct spec {
 	/* Native: what is recorded of each call. With any, it is timed. */
 	struct spec_value value[VALUE_MAX];
 	size_t n_values;
-	size_t n_row_values;	      /* of `value`, by a preset, if it is timed: spec_take_row() */
+	bool arguments;	       /* args=yes: the session takes further ones from debug information */
+	uint8_t text_argument; /* of a row with such a result: the argument that points to a text */
+	size_t n_row_values;   /* of `value`, by a preset, if it is timed: spec_take_row() */
 	const struct preset_row *row; /* of a preset's row: symbol means all versions; or NULL */
 	bool listed;		      /* of a word for many targets, of which a program has some */
 	bool follows;		      /* it stands for the same word as the target before it */

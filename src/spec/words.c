@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"
+#include "value.h"
 #include "src/base/text.h"
 
 struct group {
@@ -58,18 +59,26 @@ static int row_keys(const struct preset_row *row, struct spec *spec, struct sb_e
 
 	for (size_t i = 0; i < row->n_keys && !rc; i++) {
 		size_t key = spec_key_find(row->key[i]);
+		const char *why = NULL;
 
-		if (key >= SPEC_NO_KEY)
+		if (!strncmp(row->key[i], "result=", 7))
+			why = value_result(spec, row->key[i] + 7);
+		else if (!strncmp(row->key[i], "text=", 5))
+			why = value_text_argument(spec, row->key[i] + 5);
+		else if (key >= SPEC_NO_KEY)
 			rc = spec_refuse_key(err, row->key[i], "is unknown");
 		else if (!is_value_key(key))
-			rc = spec_refuse_key(err, row->key[i], "is not arg=, ret or sum=");
+			rc = spec_refuse_key(err, row->key[i],
+					     "is not arg=, ret, sum=, result= or text=");
 		else
 			rc = spec_key_read(spec, key, row->key[i], err);
+		if (why)
+			rc = spec_refuse_key(err, row->key[i], why);
 	}
 	if (rc)
 		err_prefix(err, "%s:%u", text_quote(row->preset->path, shown, sizeof(shown)),
 			   row->line);
-	/* Without times they would cost each call something that nobody sees. */
+	/* Without times they would cost each call something that no output shows. */
 	spec->n_row_values = spec->n_values;
 	spec->n_values = 0;
 	spec->timed = false;
@@ -78,7 +87,8 @@ static int row_keys(const struct preset_row *row, struct spec *spec, struct sb_e
 
 void spec_take_row(struct spec *spec)
 {
-	if (spec->row && spec->timed && !spec->n_values && !spec->at && !spec->inlined)
+	if (spec->row && spec->timed && !spec->n_values && !spec->arguments && !spec->at &&
+	    !spec->inlined)
 		spec->n_values = spec->n_row_values;
 }
 

@@ -15,7 +15,7 @@ static const struct group {
 	{ "cost", bench_cost },	      { "peers", bench_peers },	    { "delay", bench_delay },
 	{ "session", bench_session }, { "stop", bench_stop },	    { "follow", bench_follow },
 	{ "sites", bench_sites },     { "names", bench_names },	    { "hookable", bench_hookable },
-	{ "sweep", bench_sweep },     { "backend", bench_backend },
+	{ "sweep", bench_sweep },     { "backend", bench_backend }, { "evidence", bench_evidence },
 };
 
 static const struct option options[] = {

@@ -103,7 +103,8 @@ void bench_sites(void);	  /* bench-stop.c */
 void bench_names(void);	  /* bench-elf.c */
 void bench_hookable(void);
 void bench_backend(void); /* bench-backend.c */
-void bench_sweep(void);	  /* bench-sweep.c */
+void bench_evidence(void);
+void bench_sweep(void); /* bench-sweep.c */
 
 /* A counting BPF program on a uprobe of the subject, or a pair that times its calls
  * (bench-uprobe.c). */

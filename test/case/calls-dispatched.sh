@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # beside others
 # A thread whose system calls are sent back to it (PR_SET_SYSCALL_USER_DISPATCH, Wine) is not
-# borrowed while that is so: the target is hooked at another moment, or refused, and never dies.
+# used for a remote call while that is so: the target is hooked at another moment, or refused, and never dies.
 . "$SRC/test/lib.sh"
 
 start itself "$V/confined" itself || skip 'no system call user dispatch'
@@ -21,6 +21,7 @@ for ((i = 0; i < 6; i++)); do
 		told 'dispatch'
 	fi
 done
-more 'rounds in which it was hooked' $hooked 0
+# It lets them pass for a moment of each round, and such a moment is waited for.
+more 'rounds in which it was hooked' $hooked 4
 unchanged "$pid"
 finish itself "$pid"

@@ -52,7 +52,7 @@ for shell in zsh fish; do
 	fish) at() { in_fish "$*"; } ;;
 	esac
 	same "$shell: verbs of sbctl" "$(at sbctl '' | sort | tr '\n' ' ')" "$verbs"
-	same "$shell: verbs of sbinject" "$(at sbinject '' | sort | tr '\n' ' ')" 'compare doctor explain list recover report sweep trace '
+	same "$shell: verbs of sbinject" "$(at sbinject '' | sort | tr '\n' ' ')" 'compare doctor explain find list recover report sweep trace '
 	same "$shell: targets" "$(at sbctl update '' | sort | tr '\n' ' ')" ':victim_work libc.so.6:getpid '
 	same "$shell: backends" "$(at sbinject --backend '' | sort | tr '\n' ' ')" 'auto inject kmod uprobe '
 done

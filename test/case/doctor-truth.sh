@@ -3,6 +3,7 @@
 # What doctor says of a process is what happens: yes, and it can be attached to; no, and it is
 # refused for that reason, untouched, with a remedy.
 # limit: 120 s
+# Alone: whether a thread's stack has room is seen while it sleeps only.
 . "$SRC/test/lib.sh"
 
 as='' # a command in front: who asks

@@ -31,7 +31,7 @@ P
 start reasons "$V/reasons"
 snapshot "$pid"
 port=$(free_port)
-attach "$pid" :item 0 --evidence --metrics "$port"
+attach "$pid" :item 0 --evidence --metrics "$port" --report "$T/report.json" --interval 100ms
 await_session
 scrape() { python3 -c 'import sys, urllib.request as u
 sys.stdout.write(u.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/metrics" >page 2>/dev/null; }
@@ -52,6 +52,28 @@ wait_for 10 grew || fail "metrics: $(cat page)"
 if command -v promtool >/dev/null; then
 	promtool check metrics <page >check 2>&1 || fail "promtool: $(cat check)"
 fi
+# The run so far, by the groups of a benchmark's report: over HTTP, and in a file.
+python3 - "http://127.0.0.1:$port/report" report.json >report.err 2>&1 <<'P' || fail "report: $(cat report.err)"
+import json, sys, urllib.request as u
+r = u.urlopen(sys.argv[1])
+assert r.headers["Content-Type"] == "application/json"
+d, e = json.loads(r.read()), None
+e = d["evidence"]
+assert d["schema"] == "sbinject.report/1" and d["total_hits"] > 0 and d["targets"][0]["hits"] > 0, d
+assert e["available"] is True
+assert set(e) == {"available", "limit", "network", "memory", "io", "cpu", "locks"}, e
+cpu, locks, io = e["cpu"], e["locks"], e["io"]
+assert cpu["context_switches"] == cpu["context_switches_voluntary"] + cpu["context_switches_involuntary"] > 0
+if e["limit"] is None:
+    assert locks["futex_waits"] > 0 and io["waits"] > 0 and e["network"]["waits"] > 0
+    for g, ns in (locks, "futex_wait_ns"), (io, "wait_ns"), (e["network"], "wait_ns"):
+        waits = g["futex_waits"] if "futex_waits" in g else g["waits"]
+        assert abs(g["avg_wait_time_us"] - g[ns] / waits / 1000) < 1e-6 * g["avg_wait_time_us"], g
+else:
+    assert locks["futex_waits"] is None and locks["avg_wait_time_us"] is None, locks
+old = json.load(open(sys.argv[2]))
+assert old["schema"] == d["schema"] and old["evidence"]["cpu"]["on_cpu_ns"] <= cpu["on_cpu_ns"], old
+P
 sb_stop
 ended 0
 "$SB" doctor --json - >doctor.json

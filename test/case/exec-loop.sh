@@ -8,7 +8,7 @@
 
 start execs "$V/execs" loop "$T/gate"
 hits=0
-for i in {1..20}; do
+for ((i = 1; i <= $(rounds 10 20); i++)); do
 	follow=(--no-follow)
 	[ $((i % 2)) -ne 0 ] || follow=()
 	sb -p "$pid" :execs_fn 0 --for 30ms --json "$T/run.json" ${follow[@]+"${follow[@]}"}
@@ -18,8 +18,8 @@ for i in {1..20}; do
 	! grep 'backend uprobe' "$T/sb.err" || fail "round $i: it is taken for one that cannot be traced"
 	[ "$rc" -ne 0 ] || hits=$((hits + $(j targets.0.hits)))
 done
-more hits $hits 1000
-for i in {1..100}; do
+more hits $hits 500
+for ((i = 1; i <= $(rounds 10 100); i++)); do
 	sb doctor -p "$pid"
 	sed '1,/^process/d' "$T/sb.out" >"$T/rows"
 	more "rows of look $i" "$(wc -l <"$T/rows")" 10

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# limit: 180 s
 # at=exit on thousands of functions of a real program: calls and returns agree for every function
 # of the interpreter; attach, detach and SIGKILL of both at any moment, beside signals and
 # exceptions, leave the program right.
@@ -80,7 +81,7 @@ END
 
 start loop "$shared" "$T/loop.py"
 target=$pid
-for _ in 1 2 3 4; do
+for ((i = 0; i < $(rounds 2 4); i++)); do
 	sb -p "$target" 'libpython3*:*' 50ns at=exit 'libc.so.6:*' 0 at=exit --for 200ms \
 		--json "$T/run.json"
 	ended 0 cycle

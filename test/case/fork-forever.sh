@@ -3,6 +3,7 @@
 # limit: 240 s
 # A server that forks or execs for each request: our own memory does not grow with every one of them,
 # and the totals stay exact.
+# beside others
 . "$SRC/test/lib.sh"
 
 rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }

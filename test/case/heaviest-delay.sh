@@ -3,6 +3,7 @@
 # Under the heaviest delay, 10 s in every thread: SIGINT, SIGTERM and the terminal's end let go at
 # once; a stopped or stalled command line holds nobody beyond the delay. The projection warns.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 # The delays are a hundred times what is allowed here: it is no matter of load.

@@ -11,8 +11,8 @@ sb --help
 ended 0
 for word in list recover doctor --pid --targets --delay --every --start-on --for --mechanism \
 	--max-slowdown --require-hits --json --jsonl --tag --interval --no-follow --no-children --match \
-	--from-env --daemon --status-fd --metrics --metrics-file --metrics-by-pid --events --perf-map \
-	--perf-map-keep sweep explain compare report trace --evidence every= start= for= pid= thread= resume= inline= at= time=; do
+	--from-env --daemon --status-fd --metrics --metrics-file --report --metrics-by-pid --events --perf-map \
+	--perf-map-keep sweep explain find compare report trace --evidence every= start= for= pid= thread= resume= inline= at= time=; do
 	grep -q -- "$word" "$T/sb.out" || fail "--help does not name $word"
 done
 refuses 2 'bogus' --bogus

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # An IFUNC whose implementation no slot shows: its resolver is asked in a copy of the process.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 lib=$V/victim-ifunc-lib.so

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Which folder may include which: the table of folders in ARCHITECTURE.md, checked.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 cd "$SRC" || exit 2

@@ -3,6 +3,7 @@
 # A hooked process changes who it is: not dumpable any more, another user, a set-user-ID program.
 # It is let go as any other, by root and by its own user.
 # limit: 90 s
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

@@ -24,6 +24,10 @@ more 'hits served' "${hits%.*}" 100
 value 'sbinject_delay_seconds{target=":victim_work"}' | grep -q '2.*e-06' || fail 'the delay'
 value 'sbinject_target_state{target=":victim_work",sbinject_target_state="on"}' | grep -q '^1$' || fail 'its state'
 same processes "$(value sbinject_processes)" 1
+scrape "http://127.0.0.1:$port/report" | sed 1d >report.json
+same 'evidence in the report of a session without it' "$("$TOOL/jget" report.json evidence.available)" false
+grep -q '"limit": "the session has no --evidence"' report.json || fail "report: $(cat report.json)"
+more 'hits in the report' "$("$TOOL/jget" report.json targets.0.hits)" 100
 ! scrape "http://127.0.0.1:$port/nowhere" >/dev/null 2>&1 || fail 'a page that is not there'
 grep -q '^sbinject_hits_total' "$T/sb.prom" || fail "no file: $(cat "$T/sb.prom")"
 "$CTL" disable >/dev/null && "$CTL" enable >/dev/null && "$CTL" update :victim_work 5us >/dev/null &&

@@ -22,6 +22,7 @@ for verb in '' $verbs; do
 	[ "$verb" = sweep ] && page=sbinject-sweep.1
 	[ "$verb" = report ] && page=sbinject-report.1
 	[ "$verb" = explain ] && page=sbinject-explain.1
+	[ "$verb" = find ] && page=sbinject-find.1
 	# shellcheck disable=SC2086 # no verb, no word
 	for option in $("$SB" $verb --help | sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p'); do
 		grep -qE -- "Fl (. , )?-$option( |\$)" "$SRC/man/$page" "$SRC/man/sbinject.1" ||

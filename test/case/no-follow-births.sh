@@ -3,6 +3,7 @@
 # --no-follow: threads and vfork children that are born while a hook is put in or taken out are held
 # like everybody else, at attach and at each change; untraced again afterwards, their mothers as well.
 # limit: 240 s
+# beside others
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>&1 || fail "sbctl $*: $(cat "$T/ctl.out")"; }

@@ -12,10 +12,11 @@ import re, sys
 
 abi = open(sys.argv[1] + "/inject/page-abi.h").read()
 man = open(sys.argv[1] + "/man/sbinject-page.5").read()
-structs = {"Header": "header", "Told": "told", "Process table": "proc", "Doorbell": "ring",
+structs = {"Header": "header", "Notices": "notice", "Process table": "proc", "Doorbell": "ring",
            "Private record": "record", "Cell": "cell", "Counts": "counts", "Slot": "slot",
            "Times": "span", "Times of a function": "function", "Calls in progress": "call",
-           "Thread record": "thread", "Arguments": "arguments", "Values": "more", "Note": "note", "List of chunks": "trace",
+           "Thread record": "thread", "Arguments": "arguments",
+           "Words that are not in registers": "stacked", "Kept arguments": "kept", "Values": "more", "Note": "note", "List of chunks": "trace",
            "Taken chunks": "taken", "Chunk": "chunk", "Event": "event"}
 documented = {}
 for title, name in structs.items():
@@ -34,7 +35,7 @@ for name, fields in documented.items():
     assert fields == checked, (name, set(fields.items()) ^ set(checked.items()))
     body = re.search(r"^struct sb_page_%s \{(.*?)^\};" % name, abi, re.M | re.S)[1]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot|struct sb_page_event)\s+([^;]*);", body)
+    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot|struct sb_page_event|struct sb_page_kept)\s+([^;]*);", body)
                 for f in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line)}
     assert {f for f in declared if not f.startswith(("reserved", "settings"))} == set(fields), (name, declared ^ set(fields))
 P

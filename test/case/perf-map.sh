@@ -3,6 +3,7 @@
 # --perf-map: a profiler names the stubs of each process, of regions that are added later too. At the
 # end no name is left, and a map that the program has itself is as if nothing had been there.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 drop_maps() { # of a case that fails

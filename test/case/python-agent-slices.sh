@@ -7,4 +7,4 @@
 . "$SRC/test/lib.sh"
 . "$SRC/test/python/pythons.sh"
 
-each_python slices.py
+of=versions each_python slices.py

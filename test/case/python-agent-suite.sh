@@ -17,7 +17,7 @@ run() {
 	grep '^result' "$T/$2.out" >"$T/$2.results"
 }
 
-for p in $(pythons); do
+for p in $(versions); do
 	"$p" -c 'import test.test_bdb, test.test_generators' 2>/dev/null || continue
 	n=$((n + 1))
 	run "$p" plain

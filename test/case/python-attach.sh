@@ -36,8 +36,19 @@ in_and_out() {
 
 mapfile -t waits < <("${python[0]}" "$PY/waits.py" names "$T")
 [ ${#waits[@]} -gt 10 ] || fail 'no waits'
+first=$(versions)
+turn=0
 for p in "${python[@]}"; do
-	for wait in "${waits[@]}"; do
-		in_and_out "$p" "$wait"
+	# All waits on the oldest version and the newest; each second one on those in between, in turns, and
+	# each third one, over their kinds, on another build of a version.
+	step=1 from=0
+	if ! grep -qxF "$p" <<<"$first"; then
+		step=3
+	elif [ "$p" != "$(head -n 1 <<<"$first")" ] && [ "$p" != "$(tail -n 1 <<<"$first")" ]; then
+		step=$(rounds 2 1)
+		from=$((turn++ % step))
+	fi
+	for ((i = from; i < ${#waits[@]}; i += step)); do
+		in_and_out "$p" "${waits[i]}"
 	done
 done

@@ -86,7 +86,7 @@ taken() {
 	finish tools "$pid"
 	for n in 5 1; do
 		start tools "$1" "$PY/tool_ids.py" $n
-		sb -p "$pid" py:__main__:step 1us --for 200ms --json "$T/run.json"
+		sb -p "$pid" py:__main__:step 1us --for 1s --json "$T/run.json"
 		ended 0 "$1"
 		more "hits of $1" "$(j targets.0.hits)" 20
 		let_go "$pid"

@@ -5,7 +5,7 @@
 # Attaches ($CYCLES an interpreter) and detaches on a program that allocates, collects, imports, starts threads and
 # forks all the time: no deadlock, and no mapping, descriptor, thread or memory more than before.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 CYCLES=${CYCLES:-15}
 
 # still: until the program stands still; moving: on with it

@@ -5,7 +5,7 @@
 # A fork has its parent's agent at work in it. Where forks are not followed, or not seen, the agent
 # goes before the page that it counts in: no child dies of it.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 
 in_force() { grep -q 'targets in force' "$T/sb.err"; }
 more_forked() { [ "$(grep -c '^forked' "$T/forks.out")" -gt "$1" ]; }

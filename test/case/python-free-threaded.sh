@@ -3,7 +3,7 @@
 # limit: 600 s
 # Interpreters without a GIL (PYTHON_FT names some; else those of pyenv, PATH and PYTHONS): calls in
 # several threads at once are counted exactly and delayed at the same time, from the start and
-# attached; those before 3.14.1 are refused. And no thread is lent that may hold one of the
+# attached; those before 3.14.1 are refused. And no thread makes a remote call that may hold one of the
 # interpreter's many locks, so that nobody waits for himself ($CYCLES attaches to programs that
 # take these locks all the time).
 . "$SRC/test/lib.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
 # Threads that are stopped while they hold the GIL's own mutex, which is where one stands that hands the
 # GIL over: from CPython 3.13 on none of them is made to queue a call for all there, where it would wait
 # for itself, and the GIL be lost. The mutex is held for long here, so that it comes to that.

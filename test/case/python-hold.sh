@@ -6,7 +6,7 @@
 # interpreter's lock at most is measured and said, and the counts are exact all the same, also those
 # of a second session, which meets what the first has left in the interpreter.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 PY=$SRC/test/victim/python
 
 in_force() { grep -q 'targets in force' "$T/sb.err"; }

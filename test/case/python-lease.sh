@@ -4,7 +4,7 @@
 # An interpreter that does not come is waited for: the delays of other targets are given meanwhile, and
 # without --follow the process is let go with all of its threads its own.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 
 slowed() { # OPTION...
 	sb -p "$pid" py:__main__:step 1us 'libc.so.6:usleep' 1us 'libc.so.6:clock_nanosleep' 1us \

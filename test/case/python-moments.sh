@@ -5,7 +5,7 @@
 # An attach or a detach at any moment of an interpreter's short life, its start and its end among
 # them: the program says what it always says, ends as it always ends, and nobody hangs.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 ROUNDS=${ROUNDS:-12}
 RANDOM=${SEED:-$RANDOM}
 

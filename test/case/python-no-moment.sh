@@ -5,7 +5,7 @@
 # limit: 120 s
 # beside others
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 
 for p in "${python[@]}"; do
 	start held "$p" -c 'import ctypes, os, sys, time

@@ -92,8 +92,12 @@ each() {
 	done=$((done + 1))
 }
 
-done=0
-for python in "$HOME"/.pyenv/versions/3.1[0-9]*/bin/python /usr/bin/python3; do
+done=0 seen=' '
+# The system's own first: its folders are laid out in another way. Then one of each other version.
+for python in /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[0-9]*/bin/python; do
+	version=$(basename "$(readlink -f "$python")")
+	[[ $seen != *" $version "* ]] || continue
+	seen+="$version "
 	"$python" -c 'import sys, venv, pip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
 	"$SB" py:a:b 0 -- "$python" -c 0 2>&1 | grep -q 'without Python support' && skip 'built without Python'
 	each "$python" "$SRC"

@@ -6,7 +6,7 @@
 # the midst of it, and launched, each call is counted once, in whatever process and thread it is made.
 . "$SRC/test/lib.sh"
 need pgrep
-need_python
+need_python versions
 VICTIM=$SRC/test/victim/python/real.py
 
 went() { [ -e "$T/w/went" ]; }

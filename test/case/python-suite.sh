@@ -5,7 +5,7 @@
 # The interpreter's own tests, launched with every Python function counted and delayed, say what they
 # say alone.
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 modules="test_generators test_coroutines test_sys_settrace test_sys_setprofile"
 
 # said_by NAME PYTHON COMMAND...: each test and its result, in NAME

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # xz with its inner functions hooked writes the same bytes.
+# beside others
 . "$SRC/test/lib.sh"
 
 need xz

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # redis under load: attached, delayed, counted, let go; no client sees an error.
+# beside others
 . "$SRC/test/lib.sh"
 
 need redis-server redis-benchmark redis-cli

@@ -99,7 +99,7 @@ for xdg in "$T/two" "$T/one"; do
 done
 unset XDG_RUNTIME_DIR
 
-# What is dead of another's in the directory is in nobody's way; files are not written through links.
+# A dead session of another user does no harm in the directory; files are not written through links.
 export SBINJECT_RUNTIME_DIR=/tmp/sbinject-$one
 echo precious >"$T/precious" && chmod 666 "$T/precious"
 rm -f "$T/told"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Several sessions of one user: nobody guesses which one is meant; a dead one is in nobody's way, and
+# Several sessions of one user: sbctl does not guess which one is meant; a dead one does no harm, and
 # the numbers of another pid namespace are not taken for ours.
 # quick
 . "$SRC/test/lib.sh"

@@ -3,6 +3,7 @@
 # A signal handler that will return into a hook, wherever its frame lies, and one that is over:
 # nothing stays mapped after the detach, and the handler returns.
 # limit: 90 s
+# beside others
 . "$SRC/test/lib.sh"
 
 for mode in plain alt nested deep coro stale; do

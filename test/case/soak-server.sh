@@ -5,7 +5,7 @@
 # limit: 1500 s
 . "$SRC/test/lib.sh"
 
-seconds=$((${SOAK_SECONDS:-60} * 3 / 20)) # of each server
+seconds=$((${SOAK_SECONDS:-30} * 3 / 20)) # of each server
 
 state() { # NAME PID: of a server without clients
 	"$TOOL/procstate" "$2" | grep -v '^fd .*socket' >"$T/$1.state"

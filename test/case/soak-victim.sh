@@ -5,7 +5,7 @@
 # limit: 1500 s
 . "$SRC/test/lib.sh"
 
-seconds=$((${SOAK_SECONDS:-60} * 5 / 10))
+seconds=$((${SOAK_SECONDS:-30} * 5 / 10))
 cycles=${SOAK_CYCLES:-0} # at least so many, however long it takes
 
 quiet() { # NAME: stands still, and what it has then

@@ -54,7 +54,10 @@ P
 hidden='
 assert source == "bpf" and delayed["off_cpu_ns"] is None
 assert grew(delayed["on_cpu_ns"]) and shrank(delayed["futex_ns"]), delayed
-assert re.match(r"[\d.]+us of [\d.]+us an item came out of .*waiting in futex", words[0]), words
+assert re.match(r"[\d.]+us of [\d.]+us an item came out of .*waiting in futex 0x[0-9a-f]+ \(queue_push\)", words[0]), words
+f = e["futexes"]
+assert f[0]["callers"] == ["queue_push"] and re.match(r"queue\+0x", f[0]["symbol"]), f
+assert 0 < sum(i["share"] for i in f) <= 1.000001 and f[0]["share"] >= f[-1]["share"], f
 '
 critical='
 assert source == "bpf" and grew(delayed["on_cpu_ns"]), delayed
@@ -62,16 +65,20 @@ assert not delayed["futex_ns"]["significant"] or delayed["futex_ns"]["delta"] > 
 assert re.match(r"[\d.]+us injected an item are [\d.]+us more on a processor", words[0]), words
 '
 unasked='
-assert source == "proc" and d["evidence"]["limit"] and delayed["futex_ns"] is None
+assert source == "proc" and d["evidence"]["limit"] and delayed["futex_ns"] is None and e["futexes"] is None
 assert grew(delayed["on_cpu_ns"]) and shrank(delayed["off_cpu_ns"]), delayed
 assert re.search("came out of .*waiting off the processor", words[0]), words
 names = [*delayed]
+# The host may take a processor away for some ms between a reading and the end of its window.
+off = []
 for w in d["windows"]:
     assert [*w["evidence"]["delayed"]] == names, w
     if w["target"] == 0:
         c = w["evidence"]["delayed"]
         whole = c["on_cpu_ns"] + c["run_queue_ns"] + c["off_cpu_ns"]
-        assert abs(whole - w["time_s"] * 1e9) < 0.02 * whole, (whole, w)
+        off.append(abs(whole - w["time_s"] * 1e9) / whole)
+        assert abs(whole - w["time_s"] * 1e9) < 0.02 * whole + 20e6, (whole, w)
+assert sorted(off)[len(off) * 3 // 4] < 0.02, off
 '
 
 start queue "$V/sweep-shapes" queue

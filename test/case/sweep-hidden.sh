@@ -8,9 +8,9 @@
 
 start hidden "$V/sweep-shapes" hidden item=2000 slack=1400
 snapshot "$pid"
-finds HIDDEN "$pid" :hid --progress :item --time 8s --threshold 0.2
+finds HIDDEN "$pid" :hid --progress :item --time 6s --threshold 0.2
 same 'exit status' "$rc" 0
-finds NOT_CALLED "$pid" :never --progress :item --time 4s
+finds NOT_CALLED "$pid" :never --progress :item --time 3s
 same kappa "$(sj targets.0.kappa)" null
 unchanged "$pid"
 finish hidden "$pid"

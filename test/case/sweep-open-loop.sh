@@ -9,16 +9,16 @@
 start open "$V/sweep-shapes" open
 port=$(sed -n 's/^port //p' open.out)
 url="prom:http://127.0.0.1:$port/metrics#"
-finds 'INVALID INCONCLUSIVE' "$pid" :crit --progress :item --time 8s
+finds 'INVALID INCONCLUSIVE' "$pid" :crit --progress :item --time 6s
 same 'exit status' "$rc" 6
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress "${url}app:items_total{kind=\"good\"}" \
-	--response "${url}latency_seconds" --time 10s
-finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --response "${url}latency_seconds" --time 10s
+	--response "${url}latency_seconds" --time 7s
+finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --response "${url}latency_seconds" --time 7s
 let_go "$pid"
 finish open "$pid"
 
 start open "$V/sweep-shapes" open every=150
 port=$(sed -n 's/^port //p' open.out)
 measures 1 CRITICAL "$pid" :crit --progress "prom:http://127.0.0.1:$port/metrics#app:items_total" \
-	--time 8s
+	--time 6s
 finish open "$pid"

@@ -5,7 +5,7 @@
 # nothing of the agent behind: on 3.10 and 3.11 that has to wait for calls that it is beneath.
 # limit: 240 s
 . "$SRC/test/lib.sh"
-need_python
+need_python versions
 
 timing() { grep -q 'own time' "$T/own.ev" 2>/dev/null; }
 
@@ -21,7 +21,7 @@ begin() {
 for p in "${python[@]}"; do
 	start own "$p" "$SRC/test/victim/python/sweep.py" own "$T/own.log"
 	snapshot "$pid"
-	for _ in 1 2 3; do
+	for ((round = 1; round <= $(rounds 2 3); round++)); do
 		begin
 		sb_stop
 		ended 6

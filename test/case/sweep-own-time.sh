@@ -5,7 +5,7 @@
 # limit: 240 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
-need_python
+need_python versions
 
 # stretch NAME: own time an item of rec (3) or steps (4), by the program's log, while calls were timed
 stretch() {

@@ -9,8 +9,8 @@ need_python
 p=${python[-1]}
 for shape in serial ranks; do
 	start "$shape" "$p" "$SRC/test/victim/python/sweep.py" "$shape"
-	measures 1 'CRITICAL PARTIAL' "$pid" py:__main__:crit --progress py:__main__:item --time 8s
+	measures 1 'CRITICAL PARTIAL' "$pid" py:__main__:crit --progress py:__main__:item --time 6s
 	same "$shape: lanes" "$(sj gates.lanes)" "$([ $shape = ranks ] && echo 2 || echo 1)"
-	[ $shape = ranks ] || finds NOT_CALLED "$pid" py:__main__:never --progress py:__main__:item --time 4s
+	[ $shape = ranks ] || finds NOT_CALLED "$pid" py:__main__:never --progress py:__main__:item --time 3s
 	finish "$shape" "$pid"
 done

@@ -50,6 +50,8 @@ fi
 refuses 1 'matched nothing' sweep -q :crit --runs 2 --progress 'stdout:never' -- "$V/sweep-shapes" serial n=50
 refuses 1 'status 1' sweep -q :crit --runs 2 -- false
 refuses 1 'not found' sweep -q :crit --runs 2 -- ./nonexistent
+refuses 2 'doses of its own' sweep -q :crit 5us --runs 2 -- true
+refuses 2 '--doses 2us' sweep -q :crit --doses 1us 2us --runs 2 -- true
 refuses 2 'belongs to the command' sweep -q :crit --runs 2 --json - -- true
 refuses 2 'runs' sweep -q :crit --runs 2 --progress :item -p 1 -- true
 refuses 2 'cannot|no such' compare a.json ./nonexistent

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# time=yes: attached and let go thirty times under load, and both killed in between: calls in
+# time=yes: attached and let go again and again under load, and both killed in between: calls in
 # progress then return as if nothing had been, and what they compute is right.
 # limit: 180 s
 . "$SRC/test/lib.sh"
 
 start exits "$V/exits" 1000000000
 snapshot "$pid" -t
-for round in {1..30}; do
+for ((round = 1; round <= $(rounds 12 30); round++)); do
 	sb -p "$pid" ':exit_*' 0 time=yes ':asm_*' 0 time=yes at=exit --for 50ms --json "$T/run.json"
 	ended 0 "round $round"
 	unchanged "$pid" -t
@@ -30,7 +30,7 @@ finish exits "$pid"
 
 [ -x "$V/torture" ] || exit 0
 start torture "$V/torture" -d 1000000 -r 500 plain recurse jump throw tail fiber exit
-for round in {1..15}; do
+for ((round = 1; round <= $(rounds 8 15); round++)); do
 	sb -p "$pid" ':t_*' 0 time=yes --for 50ms --json "$T/run.json"
 	ended 0 "torture: round $round"
 	let_go "$pid"

@@ -16,7 +16,7 @@ swap() {
 	as_nobody rm -f "$T/theirs/$1"
 	as_nobody ln -s "$T/precious" "$T/theirs/$1"
 }
-for option in json jsonl metrics-file; do
+for option in json jsonl metrics-file report; do
 	echo precious >"$T/precious"
 	file=out.$option
 	as_nobody touch "$T/theirs/$file" && chmod 666 "$T/theirs/$file"
@@ -25,8 +25,8 @@ for option in json jsonl metrics-file; do
 		9>"$T/told"
 	wait_for 20 grep -q '^attached' "$T/told" || fail 'no attach'
 	swap "$file"
-	[ $option != metrics-file ] || wait_for 10 test -f "$T/theirs/$file" -a ! -h "$T/theirs/$file" ||
-		fail 'no metrics'
+	[ $option = json ] || [ $option = jsonl ] ||
+		wait_for 10 test -f "$T/theirs/$file" -a ! -h "$T/theirs/$file" || fail "no $option"
 	sb_stop
 	same "what the link of --$option led to" "$(cat "$T/precious")" precious
 	if [ $option = jsonl ]; then
@@ -64,7 +64,7 @@ gained 'its set-user-id'
 chmod 2755 "$T/sbinject" "$T/sbctl"
 gained 'its set-user-id'
 chmod 755 "$T/sbinject" "$T/sbctl"
-if command -v setcap >/dev/null && setcap cap_sys_ptrace=ep "$T/sbinject" && setcap cap_sys_ptrace=ep "$T/sbctl"; then
+if command -v setcap >/dev/null && setcap cap_chown=ep "$T/sbinject" && setcap cap_chown=ep "$T/sbctl"; then
 	gained 'its file capabilities'
 	setcap -r "$T/sbinject"
 fi

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --perf-map by root, in a process of another user, who chooses what stands at the map's path, and what
 # its functions are called: nothing is written, made or removed that this user could not do himself.
+# beside others
 . "$SRC/test/lib.sh"
 need_root
 need setpriv chroot objcopy

@@ -85,6 +85,6 @@ fi
 
 refuses 2 'belongs to the name of a native function' 'py:x:y' arg=n:1 -p $$
 refuses 2 'exclude each other' libc.so.6:write at=exit ret -p $$
-refuses 2 'not in a register' libc.so.6:write arg=n:7 -p $$
+refuses 2 'too far' libc.so.6:write arg=n:12 -p $$
 refuses 2 'uprobe backend cannot record arguments' --backend uprobe libc.so.6:write ret -p $$
 refuses 2 'int3' --mechanism int3 libc.so.6:write ret -p $$

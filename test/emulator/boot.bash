@@ -36,21 +36,29 @@ guest() {
 	[ -e "$root/lib/x86_64-linux-gnu/libc.so.6" ] || skip 'the C library is not where the guest expects it'
 }
 
-# module RELEASE: built for that kernel, without a warning, into the guest
+# module RELEASE: built for that kernel, without a warning, into the guest; once for all cases
 module() {
-	cp -r "$SRC/inject/kmod" "$T/kmod-$1"
-	make -C "$kernels/$1/usr/src/linux-headers-$1" M="$T/kmod-$1" \
-		CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$T/build.log" 2>&1 ||
-		fail "$1: the module does not build: $(tail -n 20 "$T/build.log")"
-	! grep -i 'warning:' "$T/build.log" || fail "$1: the module builds with warnings"
-	cp "$T/kmod-$1/speed_bump.ko" "$root/"
+	local dir=$BUILD/test/kmod-$1 built=0
+
+	mkdir -p "$dir"
+	exec 8>"$dir/.lock"
+	flock 8
+	cp -u "$SRC"/inject/kmod/{Kbuild,Makefile,*.[ch]} "$dir/"
+	make -C "$kernels/$1/usr/src/linux-headers-$1" M="$dir" \
+		CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$T/build.log" 2>&1 || built=$?
+	cp "$dir/speed_bump.ko" "$root/" || built=1
+	if [ $built -ne 0 ] || grep -i 'warning:' "$T/build.log"; then
+		rm -rf "$dir" # the next one is to see them, too
+		fail "$1: the module does not build without a warning: $(tail -n 20 "$T/build.log")"
+	fi
+	exec 8>&-
 }
 
 # boot RELEASE SECONDS [WORD...]: to its end, which must come; the words are for the kernel
 boot() {
 	local words="${*:3}"
 	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$T/initramfs"
-	timeout "$2" qemu-system-x86_64 -M pc -cpu max -m 768 -smp 2 -nographic -no-reboot -nodefaults \
+	timeout "$2" qemu-system-x86_64 -M pc -accel tcg,thread=single -cpu max -m 768 -smp 2 -nographic -no-reboot -nodefaults \
 		-serial stdio -kernel "$kernels/$1/boot/vmlinuz-$1" -initrd "$T/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check $words" </dev/null >"$T/console" 2>&1
 	tr -d '\r' <"$T/console" >"$T/console.txt"

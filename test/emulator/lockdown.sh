@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Runs as the only program of a kernel that was booted with lockdown=integrity or =confidentiality,
-# or with none: what doctor says of each backend is what happens.
+# Runs as the only program of a kernel that is not locked down, and locks it down, first for integrity,
+# then for confidentiality: at each level what doctor says of each backend is what happens.
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -9,12 +9,15 @@ mount -t tmpfs tmpfs /tmp
 mount -t securityfs securityfs /sys/kernel/security
 mkdir -p /run
 export SBINJECT_RUNTIME_DIR=/tmp/run
-level=$(sed -n 's/.*\[\(.*\)\].*/\1/p' /sys/kernel/security/lockdown)
-echo "== $(uname -r), lockdown=$level"
+S=/sys/kernel/security
+now() { sed -n 's/.*\[\(.*\)\].*/\1/p' $S/lockdown; }
 
 fail() { echo "FAIL lockdown=$level: $*"; }
-row() { sbinject doctor | grep "^  $1 " || fail "doctor has no row $1"; }
-says() { row "$1" | grep -q "$2" || fail "doctor: $(row "$1"), not $2"; }
+look() { sbinject doctor >/tmp/doctor; }
+says() { # BACKEND PATTERN: at the last look
+	grep "^  $1 " /tmp/doctor >/tmp/row || fail "doctor has no row $1"
+	grep -q "$2" /tmp/row || fail "doctor: $(cat /tmp/row), not $2"
+}
 counts() { # BACKEND: it does what doctor said
 	sbinject --backend "$1" -q /bin/calls:victim_work 0 --json /tmp/run.json -- /bin/calls -n 77 \
 		>/tmp/out 2>/tmp/why || fail "$1: $(cat /tmp/why)"
@@ -28,29 +31,39 @@ refused() { # BACKEND PATTERN
 	! grep -q '^calls' /tmp/out || fail "$1: the command was run all the same"
 }
 
-grep -qw "lockdown=$level" /proc/cmdline || fail "the kernel did not take $(cat /proc/cmdline)"
-says inject yes
-counts inject
-if [ "$level" = none ]; then
-	says kmod 'no: .*not loaded.*make kmod'
-	insmod /speed_bump.ko || fail insmod
-	says kmod yes
-	rmmod speed_bump
-else
-	! insmod /speed_bump.ko 2>/tmp/why || fail 'an unsigned module is loaded'
-	grep -q 'not permitted' /tmp/why || fail "insmod: $(cat /tmp/why)"
-	says kmod 'no: .*not loaded.*signed modules only'
-	refused kmod 'signed modules only'
-fi
-for how in mounted unmounted; do
-	if [ "$level" = confidentiality ]; then
-		says uprobe 'no: .*locked down (confidentiality); --backend inject'
-		refused uprobe 'locked down (confidentiality)'
+at_level() { # LEVEL: a kernel that is locked down is only ever locked down further
+	level=$1
+	[ "$(now)" = "$level" ] || echo "$level" >$S/lockdown || fail 'it cannot be locked down'
+	[ "$(now)" = "$level" ] || fail "it is at $(now)"
+	echo "== $(uname -r), lockdown=$level"
+	look
+	says inject yes
+	counts inject
+	if [ "$level" = none ]; then
+		says kmod 'no: .*not loaded.*make kmod'
+		insmod /speed_bump.ko || fail insmod
+		look
+		says kmod yes
+		rmmod speed_bump
 	else
-		says uprobe yes
-		counts uprobe
+		! insmod /speed_bump.ko 2>/tmp/why || fail 'an unsigned module is loaded'
+		grep -q 'not permitted' /tmp/why || fail "insmod: $(cat /tmp/why)"
+		says kmod 'no: .*not loaded.*signed modules only'
+		refused kmod 'signed modules only'
 	fi
-	[ $how = unmounted ] || umount /sys/kernel/security
-done
+	for how in mounted unmounted; do
+		[ $how = mounted ] || { umount $S && look; }
+		if [ "$level" = confidentiality ]; then
+			says uprobe 'no: .*locked down (confidentiality); --backend inject'
+			refused uprobe 'locked down (confidentiality)'
+		else
+			says uprobe yes
+			counts uprobe
+		fi
+	done
+	mount -t securityfs securityfs $S
+}
+
+for level in none integrity confidentiality; do at_level $level; done
 echo 'guest: done'
 poweroff -f

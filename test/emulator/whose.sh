@@ -54,11 +54,13 @@ w targets '-*'
 
 echo '== pid= is a number of the namespace of who writes it'
 rm -f /tmp/in /tmp/go
+# A wait at a FIFO creates no process. A process would also take a number of the outer namespace.
+mkfifo /tmp/go
 awaited=$(($(cat $last) + 40))
 cat >/tmp/inner <<I
 echo '+$V:victim_work 0 pid=$awaited' >$D/targets
 touch /tmp/in
-until [ -e /tmp/go ]; do sleep 0.1; done
+read -r go </tmp/go
 echo $((awaited - 1)) >$last
 $V -n 7 >/tmp/out &
 echo \$! >/tmp/inner.pid
@@ -72,7 +74,7 @@ $V -n 10 >/tmp/out &
 same 'the same number outside' $! $awaited
 wait $!
 none 'a process of that number elsewhere'
-touch /tmp/go
+echo >/tmp/go
 wait $inner
 same 'the number inside' "$(cat /tmp/inner.pid)" $awaited
 same 'hits of the one that was meant' "$(counted)" 7

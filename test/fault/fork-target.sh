@@ -49,19 +49,23 @@ has_forked() { [ -n "$(child_of)" ]; }
 
 MOST=4 LEAST=3
 
-# What is made: the page, a region of stubs, hooks in the text, a room for an agent. What is undone.
-making='borrow setup-files setup-map setup-grow setup-front setup-record register region-header plant-moved plant-written plant-page call-entered call-left'
+# What is made: the page, a region of stubs, hooks in the text, a mailbox for an agent. What is undone.
+making='remote-begin setup-files setup-map setup-grow setup-front setup-record register region-header plant-moved plant-written plant-page call-entered call-left'
 undoing='restore-text restore-page restore-unmap release'
 victim=("$V/midfork") target=:midfork_fn settle=0.2
-when=attach POINTS=$making
-walk fork-target
-when=detach POINTS=$undoing
-walk fork-target
+walk_when() { # WHEN POINT...: each has passages of its own
+	when=$1 POINTS="${*:2}" passes=() counted=()
+	walk fork-target
+}
+# shellcheck disable=SC2086 # words
+walk_both() { # MAKING UNDOING
+	walk_when attach $1
+	walk_when detach $2
+}
+walk_both "$making" "$undoing"
 if (need_python) >/dev/null; then
 	need_python
 	victim=("${python[-1]}" "$SRC/test/victim/python/midfork.py") target=py:__main__:step settle=0.7
-	when=attach POINTS='borrow setup-map setup-grow setup-record register room-map lend lend-set recall'
-	walk fork-target
-	when=detach POINTS="lend lend-set recall borrow $undoing"
-	walk fork-target
+	walk_both 'remote-begin setup-map setup-grow setup-record register mailbox-map async async-set async-end' \
+		"async async-set async-end remote-begin $undoing"
 fi

@@ -8,7 +8,7 @@
 need_root
 need setpriv prlimit
 chmod 755 "$T"
-: "${POINTS:=borrow call-entered call-left region-header restore-unmap setup-map}"
+: "${POINTS:=remote-begin call-entered call-left region-header restore-unmap setup-map}"
 MOST=16
 walk error locked
 walk kill-both locked

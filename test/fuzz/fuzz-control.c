@@ -97,13 +97,13 @@ static const struct backend nobody = {
 
 static void check_answer(const char *answer, bool *ok)
 {
-	json_t *said = json_loads(answer, 0, NULL), *name = json_object_get(said, "error");
+	json_t *reply = json_loads(answer, 0, NULL), *name = json_object_get(reply, "error");
 
-	MUST(said && !strchr(answer, '\n') && json_is_boolean(json_object_get(said, "ok")));
-	*ok = json_is_true(json_object_get(said, "ok"));
+	MUST(reply && !strchr(answer, '\n') && json_is_boolean(json_object_get(reply, "ok")));
+	*ok = json_is_true(json_object_get(reply, "ok"));
 	MUST(*ok == !name);
-	MUST(*ok || (json_string_value(name)[0] == 'E' && json_object_get(said, "what")));
-	json_decref(said);
+	MUST(*ok || (json_string_value(name)[0] == 'E' && json_object_get(reply, "what")));
+	json_decref(reply);
 }
 
 static void check_list(const struct session_core *s)

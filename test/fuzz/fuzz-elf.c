@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "elf/image-priv.h"
+#include "elf/reader.h"
 #include "elf/resolve.h"
+#include "elf/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static void ask_names(struct image *img)
 {
@@ -34,6 +37,24 @@ static void ask_names(struct image *img)
 	symbol_is_defined(img, "f");
 }
 
+static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
+{
+	*value = *(uint64_t *)ctx + addr % 4096;
+	return addr % 3;
+}
+
+static void ask_caller(struct image *img, uint64_t vaddr)
+{
+	struct unwind_regs regs = { .known = (1u << UNWIND_REGS) - 1 };
+
+	for (int i = 0; i < UNWIND_REGS; i++)
+		regs.reg[i] = 0x1000u * (unsigned int)i;
+	regs.reg[UNWIND_PC] = vaddr;
+	for (int i = 0; i < 8 && unwind_step(img, 0, &regs, read_stack, &vaddr); i++)
+		if (!(regs.known >> UNWIND_PC & 1) || !regs.called)
+			abort();
+}
+
 static void ask_address(struct image *img, uint64_t vaddr)
 {
 	uint64_t start, end, prev_end, next;
@@ -47,6 +68,8 @@ static void ask_address(struct image *img, uint64_t vaddr)
 			abort();
 	}
 	symbol_name_at(img, vaddr, name, sizeof(name));
+	ask_caller(img, vaddr);
+	free(symbol_object(img, vaddr));
 }
 
 static unsigned int touched;
@@ -111,6 +134,15 @@ static void ask_target(struct image *img, const char *path)
 			abort();
 	}
 	maps_free(&maps);
+}
+
+/* The searches run here, where the sanitizers see them. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	reader_local();
+	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

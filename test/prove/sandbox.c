@@ -31,7 +31,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Neither the stack protector's word nor a sanitizer's may be looked for at a borrowed FS base. */
+/* Neither the stack protector's word nor a sanitizer's may be looked for at a foreign FS base. */
 #define BARE __attribute__((no_sanitize("address", "undefined"), no_stack_protector, noinline))
 
 static const struct library *lib;

@@ -26,7 +26,7 @@ enum {
 };
 
 #define ARENA	 (PROVE_BASE - 0x10000000)
-#define STACK	 (PROVE_BASE - 0x18000000) /* apart: what lies under rsp is nobody's */
+#define STACK	 (PROVE_BASE - 0x18000000) /* apart: what lies under rsp is free */
 #define SITE_LOW (PROVE_BASE - 0x30000000)
 #define SITE_TOP (PROVE_BASE + 0x7a000000)
 #define CONTROL	 (PROVE_BASE - 0x20000000)

@@ -36,7 +36,7 @@ def check_one_tool():
     for i in range(5):
         m.use_tool_id(i, f"other{i}")
     a = Agent(("state", "f"), ("state", "gen", RESUME)).apply()
-    assert a.room.flags & 2
+    assert a.mailbox.flags & 2
     times(f, 5), list(gen())
     exec("def f(): pass\nf(); f()", {"__name__": "state"})
     assert (a.hits(0), a.hits(1)) == (7, 3), (a.hits(0), a.hits(1))
@@ -52,7 +52,7 @@ def check_one_tool():
     a.stop()
     assert monitoring() == [(f"other{i}", 0) for i in range(5)] + [(None, 0)]
     m.use_tool_id(5, "other5")
-    assert a.ask(APPLY) == -3 and b"tool" in a.room.reason
+    assert a.ask(APPLY) == -3 and b"tool" in a.mailbox.reason
     for i in range(6):
         m.free_tool_id(i)
     a.apply()

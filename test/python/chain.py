@@ -34,7 +34,7 @@ def main():
     a.apply()
     chain.chain_in()
     assert check("agent") >= 10
-    assert a.ask(STOP) == -5 and b"frame" in a.room.reason, a.room.reason
+    assert a.ask(STOP) == -5 and b"frame" in a.mailbox.reason, a.mailbox.reason
     assert check("none") >= 10
     a.apply()
     assert check("agent") >= 10

@@ -322,7 +322,7 @@ def check_churn():
     gc.collect()
     a.apply()
     if not immortal():
-        assert a.room.matched < 50, a.room.matched  # those that died are not held
+        assert a.mailbox.matched < 50, a.mailbox.matched  # those that died are not held
     # Closures: one code object, many functions.
     for i in range(10000):
         outer(i)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Speaks with the agent as sbinject does, from inside of the interpreter: lays out a control
-page, a record and a room (inject/page-abi.h), loads the agent and calls it."""
+page, a record and a mailbox (inject/page-abi.h), loads the agent and calls it."""
 import ctypes
 import gc
 import mmap
@@ -26,15 +26,15 @@ class Header(ctypes.Structure):
                 ("threads_off", u64), ("tsc_hz", u64), ("tracer_pid", u32), ("reserved0", u32),
                 ("region_addr", u64), ("region_size", u64), ("notes_off", u64),
                 ("notes_size", u64), ("lease_until", u64), ("generation", u32),
-                ("bell_spin", u32), ("reserved1", u64 * 2),
-                ("room_addr", u64), ("room_size", u64), ("each_off", u64), ("each_max", u32),
+                ("doorbell_spin", u32), ("reserved1", u64 * 2),
+                ("mailbox_addr", u64), ("mailbox_size", u64), ("each_off", u64), ("each_max", u32),
                 ("span_blocks", u32), ("counters_off", u64), ("spans_off", u64),
                 ("calls_off", u64), ("functions_off", u64), ("trace_off", u64),
                 ("chunks_off", u64), ("chunks", u32), ("reserved2", u32)]
 
 
 class Told(ctypes.Structure):
-    _fields_ = [("reserved", u64 * 18), ("bell", u32), ("bells_lost", u32), ("notes_used", u64)]
+    _fields_ = [("reserved", u64 * 18), ("doorbell", u32), ("doorbells_lost", u32), ("notes_used", u64)]
 
 
 class Slot(ctypes.Structure):
@@ -46,8 +46,8 @@ class Slot(ctypes.Structure):
 class Cell(ctypes.Structure):
     _fields_ = [("state", u32), ("flags", u32), ("delay_ticks", u64), ("every", u64),
                 ("overrun_limit", u64), ("residual_max", u64), ("pause_above", u64),
-                ("threads", u64), ("span_block", u16), ("span_bit", u8), ("reserved", u8),
-                ("span_epoch", u32), ("value", u16 * 4)]
+                ("threads", u64), ("span_block", u16), ("span_bit", u8), ("shape", u8),
+                ("span_epoch", u32), ("value", u16 * 12)]
 
 
 class Counts(ctypes.Structure):
@@ -97,7 +97,7 @@ class Layout(ctypes.Structure):
 class Room(ctypes.Structure):
     _fields_ = [("magic", u64), ("version", u32), ("size", u32), ("busy", u32), ("asked", u32),
                 ("done", u32), ("queued", u32), ("command", u32), ("status", i32),
-                ("lent_op", u32), ("parked", u32), ("let_go", u32), ("lent_status", i32),
+                ("async_op", u32), ("parked", u32), ("let_go", u32), ("async_status", i32),
                 ("function", u64 * 14), ("handle", u64), ("agent", u64), ("page_addr", u64),
                 ("record_addr", u64), ("page", Layout), ("path", ctypes.c_char * 64),
                 ("reason", ctypes.c_char * 256), ("list", u32), ("n_targets", u32),
@@ -107,7 +107,7 @@ class Room(ctypes.Structure):
 
 
 assert ctypes.sizeof(Header) == 248 and ctypes.sizeof(Slot) == 1024
-assert ctypes.sizeof(Cell) == 72 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
+assert ctypes.sizeof(Cell) == 88 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
 
 SPAN_BLOCK = (SLOTS + SHARED) * ctypes.sizeof(Span)
 
@@ -144,7 +144,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=7, header_size=248, session=id(self), size=size,
+            magic=0x31656761706a6273, version=8, header_size=248, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
@@ -155,12 +155,12 @@ class Agent:
         self.block, self.cell_size, self.cells_max = block, cell, cells
         self.record.value = block  # process 1
         self.process = 1
-        self.room_memory = ctypes.create_string_buffer(1 << 16)
-        self.room = Room.from_buffer(self.room_memory)
-        self.room.magic, self.room.version, self.room.size = 0x316d6f6f726a6273, 7, 1 << 16
+        self.mailbox_memory = ctypes.create_string_buffer(1 << 16)
+        self.mailbox = Room.from_buffer(self.mailbox_memory)
+        self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 8, 1 << 16
         for field, _ in Layout._fields_:
-            setattr(self.room.page, field, getattr(self.header, field))
-        self.room.page_addr, self.room.record_addr = self.base, self.record_addr
+            setattr(self.mailbox.page, field, getattr(self.header, field))
+        self.mailbox.page_addr, self.mailbox.record_addr = self.base, self.record_addr
         self.lib = ctypes.PyDLL(path or os.environ["AGENT"])
         self.targets = []
         self.set_targets(*targets)
@@ -168,23 +168,23 @@ class Agent:
     def set_targets(self, *targets):
         at = 1024 + len(targets) * 16
         for i, (module, name, *rest) in enumerate(targets):
-            t = Target.from_buffer(self.room_memory, 1024 + i * 16)
+            t = Target.from_buffer(self.mailbox_memory, 1024 + i * 16)
             t.flags = rest[0] if rest else 0
             t.cell = rest[1] if len(rest) > 1 else i
             for field, text in (("module", module), ("name", name)):
                 data = text.encode() + b"\0"
-                self.room_memory[at:at + len(data)] = data
+                self.mailbox_memory[at:at + len(data)] = data
                 setattr(t, field, at)
                 at += len(data)
             if not self.cell(t.cell).state:
                 self.cell(t.cell).state = COUNT
-        self.room.n_targets, self.room.targets_off = len(targets), 1024
-        self.room.list += 1
+        self.mailbox.n_targets, self.mailbox.targets_off = len(targets), 1024
+        self.mailbox.list += 1
         self.targets = targets
 
     def cell_at(self, i, process):
         process = self.process if process is None else process
-        return (self.base + self.room.page.blocks_off + process * self.block +
+        return (self.base + self.mailbox.page.blocks_off + process * self.block +
                 i * self.cell_size)
 
     def cell(self, i, process=None):
@@ -194,12 +194,12 @@ class Agent:
         return Counts.from_address(self.cell_at(i, process) + self.counters_off)
 
     def ask(self, command):
-        self.room.command = command
-        return self.lib.sb_agent(ctypes.byref(self.room))
+        self.mailbox.command = command
+        return self.lib.sb_agent(ctypes.byref(self.mailbox))
 
     def must(self, command):
         rc = self.ask(command)
-        assert rc == 0, (ERRORS.get(rc, rc), self.room.reason)
+        assert rc == 0, (ERRORS.get(rc, rc), self.mailbox.reason)
         return self
 
     def apply(self):
@@ -225,7 +225,7 @@ class Agent:
             cell = self.cell(i)
             if on and not cell.span_block:
                 self.timed += 1
-                assert self.timed < self.room.page.span_blocks
+                assert self.timed < self.mailbox.page.span_blocks
                 cell.span_block = self.timed
             cell.flags = cell.flags & ~SPANS | (SPANS if on else 0)
         return self.apply()
@@ -235,13 +235,13 @@ class Agent:
         block = self.cell(i, process).span_block
         if not block:
             return Times()
-        at = self.base + self.room.page.spans_off + block * SPAN_BLOCK
+        at = self.base + self.mailbox.page.spans_off + block * SPAN_BLOCK
         return Times((Span * (SLOTS + SHARED)).from_address(at))
 
     def notes(self, cell=None):
         """(cell, MODULE, NAME, FILE, LINE) of each note."""
-        at, found = self.base + self.room.page.notes_off, []
-        end = at + min(self.told.notes_used, self.room.page.notes_size)
+        at, found = self.base + self.mailbox.page.notes_off, []
+        end = at + min(self.told.notes_used, self.mailbox.page.notes_size)
         while at < end:
             n = Note.from_address(at)
             if not n.size:

@@ -61,8 +61,8 @@ class Program:
     def command(self, what, command):
         """In pieces, with the program at work in between; its longest piece in ms."""
         a = self.agent
-        a.room.asked += 1
-        a.room.slice_ticks = self.slice_ticks
+        a.mailbox.asked += 1
+        a.mailbox.slice_ticks = self.slice_ticks
         rc, most, n, start = AGAIN, 0, 0, time.perf_counter()
         while rc == AGAIN:
             begin = time.thread_time_ns()
@@ -71,8 +71,8 @@ class Program:
             n += 1
             for module in modules[n % 10::10]:
                 module.called()
-        a.room.slice_ticks = 0
-        assert rc == 0, (what, ERRORS.get(rc, rc), a.room.reason)
+        a.mailbox.slice_ticks = 0
+        assert rc == 0, (what, ERRORS.get(rc, rc), a.mailbox.reason)
         took = (time.perf_counter() - start) * 1000
         best = self.longest.get(what, (1e9,))
         self.longest[what] = min(best, (most / 1e6, n, took))

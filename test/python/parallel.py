@@ -14,7 +14,7 @@ from state import clean
 N = 4
 SCALE = int(os.environ.get("SCALE", 1))
 GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
-FREE_THREADED = 1  # of room.flags
+FREE_THREADED = 1  # of mailbox.flags
 MAIN = "__main__"
 
 
@@ -174,7 +174,7 @@ def check_cycles():
         nonlocal cycles
         a = Agent((MAIN, "steady"), cells=1).apply()
         slow(a, 1e-5)
-        assert a.room.flags & FREE_THREADED == (0 if GIL else FREE_THREADED)
+        assert a.mailbox.flags & FREE_THREADED == (0 if GIL else FREE_THREADED)
         a.cell(0).state = OFF
         a.stop()
         cycles += 1

@@ -12,12 +12,13 @@ pythons() {
 	done
 }
 
-# each_python FILE ARG...: runs a program of test/python in every one; it must end with "ok"
+# each_python FILE ARG...: runs a program of test/python in every one, or in those that $of lists; it
+# must end with "ok"
 each_python() {
 	local p n=0 agent=$BUILD/python/agent.so
 
 	[ -s "$agent.stripped" ] || skip "sbinject is built without Python targets"
-	for p in $(pythons); do
+	for p in $("${of:-pythons}"); do
 		n=$((n + 1))
 		AGENT=$agent "$p" "$SRC/test/python/$1" "${@:2}" >"$T/python.out" 2>&1 &&
 			grep -qx ok "$T/python.out" ||

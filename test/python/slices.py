@@ -48,16 +48,16 @@ def call(module):
 
 def pieces(a, command, between=lambda n: None, most=None):
     """Asks until it is done; or, where there are more, until `most` pieces are. How many it were."""
-    a.room.asked += 1
-    a.room.slice_ticks = 1
+    a.mailbox.asked += 1
+    a.mailbox.slice_ticks = 1
     n, rc = 0, AGAIN
     while rc == AGAIN and n != most:
         rc = a.ask(command)
         n += 1
         if rc == AGAIN:
             between(n)
-    a.room.slice_ticks = 0
-    assert rc == 0 or (rc == AGAIN and n == most), (ERRORS.get(rc, rc), a.room.reason)
+    a.mailbox.slice_ticks = 0
+    assert rc == 0 or (rc == AGAIN and n == most), (ERRORS.get(rc, rc), a.mailbox.reason)
     return n
 
 
@@ -172,7 +172,7 @@ def check_fork():
                     a.process = 2
                     for i in range(3):
                         a.cell(i).state = COUNT
-                    a.room.asked -= 1  # the same command
+                    a.mailbox.asked -= 1  # the same command
                     pieces(a, then) if then == STOP else pieces(a, APPLY)
                     if then == APPLY:
                         counted(a, modules)
@@ -181,7 +181,7 @@ def check_fork():
                     os._exit(0)
                 finally:
                     os._exit(1)
-            a.room.asked -= 1
+            a.mailbox.asked -= 1
             pieces(a, APPLY)
             counted(a, modules)
             assert os.waitpid(child, 0)[1] == 0, (most, then)

@@ -316,8 +316,8 @@ def check_a_call_that_goes_on():
     if MONITORING:
         a.stop()
     else:
-        assert a.ask(STOP) == -5, a.room.reason
-        assert b"return first" in a.room.reason, a.room.reason
+        assert a.ask(STOP) == -5, a.mailbox.reason
+        assert b"return first" in a.mailbox.reason, a.mailbox.reason
         assert eval_frame_is_default()
     go.set()
     t.join()
@@ -348,7 +348,7 @@ def check_one_tool():
         m.use_tool_id(i, f"other{i}")
     try:
         a = Agent(("__main__", "work", TIMED), ("__main__", "raises", TIMED)).apply().time(True)
-        assert a.room.flags & 2
+        assert a.mailbox.flags & 2
         near("work", a, work)
         near("raises", a, catches, cell=1)
         a.time(False)

@@ -161,7 +161,7 @@ def check_list_change():
     a.set_targets()
     a.apply()
     times(f, 5)
-    assert a.hits(0) == 53 and a.room.matched == 0
+    assert a.hits(0) == 53 and a.mailbox.matched == 0
     a.stop()
     clean()
 
@@ -215,7 +215,7 @@ def check_busy():
     mine = [o for o in gc.get_objects() if type(o).__name__ == "builtin_function_or_method"
             and o.__name__ == "sbinject"]
     assert len(mine) == 5
-    assert a.ask(STOP) == -5, a.room.reason
+    assert a.ask(STOP) == -5, a.mailbox.reason
     clean()
     f()
     for m in mine:
@@ -305,7 +305,7 @@ def check_threads_share():
 
 
 def check_delay():
-    """The delay is in the time that is given, and lapsed or cut hits are told apart."""
+    """The delay is in the time that is given, and lapsed or cut hits are distinguished."""
     a = Agent(("__main__", "f"))
     c = a.cell(0)
     c.state, c.flags, c.delay_ticks, c.overrun_limit = SLOW, DELAY, 10000000, 1 << 60
@@ -356,21 +356,21 @@ def check_fork():
 
 def check_damaged():
     a = Agent(("__main__", "f"))
-    room, layout = a.room, a.room.page
+    mailbox, layout = a.mailbox, a.mailbox.page
 
     def bad(thing, field, *values):
         good = getattr(thing, field)
         for v in values:
             setattr(thing, field, v)
-            assert a.ask(APPLY) == -6, (field, v, room.reason)
+            assert a.ask(APPLY) == -6, (field, v, mailbox.reason)
             setattr(thing, field, good)
-    bad(room, "magic", 0)
-    bad(room, "version", 0, 6, 8)
-    bad(room, "size", 0, 100, 0xffffffff)
-    bad(room, "page_addr", 0, a.base + 8)
-    bad(room, "record_addr", 0, 3)
-    bad(room, "n_targets", 0xffffffff, 1 << 16)
-    bad(room, "targets_off", 1, 0xfffffff0, 1 << 16)
+    bad(mailbox, "magic", 0)
+    bad(mailbox, "version", 0, 7, 9)
+    bad(mailbox, "size", 0, 100, 0xffffffff)
+    bad(mailbox, "page_addr", 0, a.base + 8)
+    bad(mailbox, "record_addr", 0, 3)
+    bad(mailbox, "n_targets", 0xffffffff, 1 << 16)
+    bad(mailbox, "targets_off", 1, 0xfffffff0, 1 << 16)
     for field in ("slots", "targets_max", "procs_max", "cell_size", "block_size"):
         bad(layout, field, 0, (1 << 32) - 1)
     bad(layout, "slots", 3, 1 << 20)
@@ -390,10 +390,10 @@ def check_damaged():
                   "trace_off", "chunks_off", "chunks"):
         setattr(a.header, field, (1 << 32) - 1)
     for at in (1024, 1032, 1036):  # cell, module, name of the first target
-        keep = a.room_memory[at:at + 4]
-        a.room_memory[at:at + 4] = b"\xff\xff\xff\x7f"
+        keep = a.mailbox_memory[at:at + 4]
+        a.mailbox_memory[at:at + 4] = b"\xff\xff\xff\x7f"
         assert a.ask(APPLY) == -6, at
-        a.room_memory[at:at + 4] = keep
+        a.mailbox_memory[at:at + 4] = keep
     assert a.ask(17) == -6 and a.ask(0) == -6
     clean()
     a.apply()
@@ -402,7 +402,7 @@ def check_damaged():
     assert a.hits() == 1
     # Notes that do not fit are not written; nothing else is.
     b = Agent(("*", "*"))
-    b.room.page.notes_size = 1000
+    b.mailbox.page.notes_size = 1000
     b.must(LIST)
     used = b.told.notes_used
     b.apply()
@@ -513,7 +513,7 @@ def check_deep_recursion():
     def deeper(n):
         if n:
             return deeper(n - 1)
-        return a.ask(STOP), a.room.flags, a.apply(), f()
+        return a.ask(STOP), a.mailbox.flags, a.apply(), f()
     if (3, 11) <= V < (3, 12):
         assert deeper(100000)[:2] == (-5, 4)
     assert deep(depth) == depth

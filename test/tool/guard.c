@@ -4,6 +4,9 @@
  * it starts, for at most SECONDS. Whatever is left of its descendants is killed by pidfd: the
  * number of one that has ended may be a stranger's by then.
  *
+ * GUARD_USAGE, where set, names a file that gets the seconds of processor time that all of it
+ * took, as the kernel counts them: user and system, of every process that has ended.
+ *
  * Status: the command's own; 124 after the time limit; 98 when the command passed but left
  * processes running (a tracer that does not end is a failure), which are named.
  */
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -152,6 +156,24 @@ static void kill_rest(bool report)
 	}
 }
 
+/* What this has waited for, and what those had waited for: a subreaper's children are all of them.
+ */
+static void write_usage(void)
+{
+	const char *path = getenv("GUARD_USAGE");
+	FILE *f = path ? fopen(path, "we") : NULL;
+	struct rusage usage;
+
+	if (!f)
+		return;
+	reap_all();
+	getrusage(RUSAGE_CHILDREN, &usage);
+	fprintf(f, "%.3f\n",
+		(double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+			(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+	fclose(f);
+}
+
 /* Waits for the command; true if it ended by itself. */
 static bool wait_for(pid_t child, double limit, int *status)
 {
@@ -193,6 +215,7 @@ int main(int argc, char **argv)
 	if (!ended) {
 		fprintf(stderr, "guard: %s\n", interrupted ? "interrupted" : "time limit");
 		kill_rest(true);
+		write_usage();
 		return interrupted ? 128 + interrupted : 124;
 	}
 	result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -201,5 +224,6 @@ int main(int argc, char **argv)
 	if (living() > 0 && result == 0)
 		result = 98;
 	kill_rest(result != 0);
+	write_usage();
 	return result;
 }

@@ -22,7 +22,7 @@ struct hooked {
 	uint8_t *text; /* [0] the function, [128] common code and stub */
 	struct sb_page_header *hdr;
 	struct sb_page_cell *cell;
-	struct sb_page_told *told; /* FRONT behind: header, process, cell */
+	struct sb_page_notice *told; /* FRONT behind: header, process, cell */
 	struct sb_page_ring *ring;
 	struct sb_page_counts *counts;
 	struct sb_page_record record;
@@ -37,7 +37,7 @@ struct hooked {
 };
 
 struct variant {
-	bool own, flags, mid, bell, once, quiet, each, go;
+	bool own, flags, mid, doorbell, once, quiet, each, go;
 	uint32_t state, cell_flags;
 	uint64_t most; /* ticks; 0: some seconds */
 };
@@ -51,7 +51,7 @@ static inline void make_page(struct hooked *h, const struct variant *v)
 	memset(h->hdr, 0, FRONT + CELL_AT + lay.cell_size);
 	*h->hdr = lay;
 	h->hdr->lease_until = arch->clock_read() + (1ull << 60);
-	h->hdr->bell_spin = 1;
+	h->hdr->doorbell_spin = 1;
 	h->proc = (void *)((char *)h->hdr + PROC_AT);
 	h->cell = (void *)((char *)h->hdr + CELL_AT);
 	h->told = (void *)((char *)h->hdr + FRONT);
@@ -129,9 +129,9 @@ static inline void make_hook(struct hooked *h, const struct variant *v)
 	h->stub = base + COMMON_AT + ((arch->common_size() + 63) & ~63ul);
 	make_plan(h, v);
 	arch->emit_common(&h->env, h->text + COMMON_AT);
-	if (v->bell)
-		size = arch->emit_bell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub, 512,
-				       &h->site, &why);
+	if (v->doorbell)
+		size = arch->emit_doorbell(&h->env, &h->plan, h->stub, v->once, (uint8_t *)h->stub,
+					   512, &h->site, &why);
 	else
 		size = arch->emit_site(&h->env, &h->plan, &count, h->stub, (uint8_t *)h->stub, 512,
 				       &h->site, &why);

@@ -325,7 +325,7 @@ static inline void sim_own(struct sim *sim, double items, struct sim_lanes *out)
 }
 
 static inline void sim_window(struct sim *sim, const struct drive_step *step, const bool *treated,
-			      struct drive_told *told, struct sim_lanes *lanes)
+			      struct drive_window *window, struct sim_lanes *lanes)
 {
 	struct sim before;
 	double hits = 0;
@@ -340,13 +340,13 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 	else
 		sim_whole_run(sim);
 	memset(lanes, 0, sizeof(*lanes));
-	*told = (struct drive_told){ .hits = lanes->hits, .lane = lanes->count, .busy = NAN };
-	told->now_ns = (uint64_t)(sim->t * 1e9 + 0.5);
-	told->time_ns = (uint64_t)((sim->t - before.t) * 1e9 + 0.5);
-	told->items = step->window_ns ? sim->shown - before.shown : 1;
-	told->changes = sim->cfg.period_s > 0 ? sim->changes - before.changes : 0;
-	told->response_sum_ns = sim->response_sum - before.response_sum;
-	told->response_count = sim->response_n - before.response_n;
+	*window = (struct drive_window){ .hits = lanes->hits, .lane = lanes->count, .busy = NAN };
+	window->now_ns = (uint64_t)(sim->t * 1e9 + 0.5);
+	window->time_ns = (uint64_t)((sim->t - before.t) * 1e9 + 0.5);
+	window->items = step->window_ns ? sim->shown - before.shown : 1;
+	window->changes = sim->cfg.period_s > 0 ? sim->changes - before.changes : 0;
+	window->response_sum_ns = sim->response_sum - before.response_sum;
+	window->response_count = sim->response_n - before.response_n;
 	for (size_t i = 0; i < sim->cfg.n_targets; i++) {
 		lanes->hits[i] = (uint64_t)(sim->hits[i] - before.hits[i] + 0.5);
 		if (!treated || treated[i])
@@ -354,9 +354,9 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 	}
 	if (step->timed && !sim->cfg.never_timed) {
 		sim_own(sim, sim->done - before.done, lanes);
-		told->own = lanes->own;
+		window->own = lanes->own;
 	}
-	told->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
+	window->n_lanes = (size_t)(sim->cfg.lanes * sim->cfg.roles);
 	sim_counts(sim, hits,
 		   (sim->injected - before.injected) * (sim->cfg.given > 0 ? sim->cfg.given : 1),
 		   lanes);
@@ -372,7 +372,7 @@ static inline struct sweep_result *sim_sweep(const struct sim_cfg *sim_cfg,
 	struct drive_cfg cfg = *drive_cfg;
 	struct sweep_result *res;
 	struct drive_step step;
-	struct drive_told told;
+	struct drive_window window;
 	struct sim_lanes lanes;
 	struct drive *drive;
 	struct sim sim;
@@ -389,8 +389,8 @@ static inline struct sweep_result *sim_sweep(const struct sim_cfg *sim_cfg,
 		drive_next(drive, &step);
 		if (step.what == DRIVE_DONE)
 			break;
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		drive_tell(drive, &told, NULL);
+		sim_window(&sim, &step, drive_treated(drive), &window, &lanes);
+		drive_take(drive, &window, NULL);
 	}
 	res = drive_end(drive);
 	drive_close(drive);

@@ -153,7 +153,7 @@ static void test_delays(void **state)
 /* A doorbell that is never answered, by a lease that never ends. */
 static void test_doorbell(void **state)
 {
-	struct variant v = { .bell = true, .most = 1ull << MOST_SHIFT };
+	struct variant v = { .doorbell = true, .most = 1ull << MOST_SHIFT };
 	struct hooked h;
 
 	(void)state;
@@ -163,8 +163,8 @@ static void test_doorbell(void **state)
 		h.proc->done = (uint32_t)numbers[i] - (i % 2 ? 1000 : 0);
 		hit(&h);
 	}
-	assert_true(h.told->bells_lost > 0);
-	h.hdr->bell_spin = 0; /* by the futex, which looks up every tenth of a second */
+	assert_true(h.told->doorbells_lost > 0);
+	h.hdr->doorbell_spin = 0; /* by the futex, which looks up every tenth of a second */
 	hit(&h);
 	close_hook(&h);
 }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "elf-build.h"
+#include "elf/reader.h"
 #include "elf/image-priv.h"
 #include "elf/symbol.h"
 
@@ -79,6 +80,7 @@ static void test_budget_of_a_file(void **state)
 
 int main(void)
 {
+	reader_local();
 #define WITH_DIR(f) cmocka_unit_test_setup_teardown(f, build_setup, build_clean)
 	const struct CMUnitTest tests[] = {
 		WITH_DIR(test_packed_bomb),

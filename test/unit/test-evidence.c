@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The evidence: what is computed of it, and what it sees of this very process. */
+#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -70,8 +71,11 @@ static void ratio_has_interval(void **state)
 
 enum { BLOCKS = 6 };
 
+enum { FUTEXES = 12 };
+
 struct world {
 	struct explain_edge edge[BLOCKS + 1];
+	struct evidence_futex futex[BLOCKS + 1][FUTEXES];
 	struct evidence_thread thread[BLOCKS + 1][3];
 };
 
@@ -113,6 +117,8 @@ static void make_world(struct world *w, uint64_t lost)
 		for (int i = 0; i < 3; i++)
 			evidence_values_add(&r->sum, &w->thread[b][i].values);
 		w->edge[b].items = 100 + 10 * (double)b;
+		r->futex = w->futex[b];
+		r->n_futexes = FUTEXES;
 	}
 }
 
@@ -149,6 +155,77 @@ static void parts_add_up(void **state)
 	assert_true(near(res->thread[0].part.reason[EVIDENCE_ON_CPU].est, 0.7e8));
 	assert_true(near(res->thread[1].part.reason[EVIDENCE_SLEEP].est, 0.9e8));
 	assert_true(res->adds_up && res->off_by < 1e-12);
+	explain_free(res);
+}
+
+/*
+ * Of the 0.3 s a block that the first thread waits, address 1 has 2 %, address 2 has 3 %, and so on
+ * up to address 10 with 11 %; address 11 has 20 %, and 15 % are of no address.
+ */
+static void futexes_add_up(void **state)
+{
+	static struct world w;
+	struct explain_result *res;
+	double sum = 0;
+
+	(void)state;
+	make_world(&w, 0);
+	for (uint64_t b = 0; b <= BLOCKS; b++)
+		for (size_t i = 0; i < FUTEXES; i++)
+			w.futex[b][i] = (struct evidence_futex){
+				.addr = 0x1000 * i,
+				.pid = i ? 1 : 0,
+				.ns = b * 3000000 *
+				      (i == 0 ? 15 :
+				       i < 11 ? i + 1 :
+						20),
+				.waits = b * i,
+			};
+	res = explain_infer(w.edge, BLOCKS + 1, true);
+	assert_int_equal(res->n_futexes, EXPLAIN_FUTEXES);
+	assert_int_equal(res->futex[0].number, 11); /* the longest one is first */
+	assert_int_equal(res->futex[1].number, 10);
+	assert_int_equal(res->futex[1].addr, 0xa000);
+	assert_true(near(res->futex[1].all.est, 0.033e8 / 1));
+	assert_true(near(res->futex[1].time.est, 0.033e8 / 2));
+	assert_true(near(res->futex[1].waits.est, 1));
+	assert_int_equal(res->futexes_rest, 3);
+	for (int i = 0; i < EXPLAIN_FUTEXES; i++)
+		sum += res->futex[i].time.est;
+	assert_true(near(sum + res->futex_rest.time.est, res->whole.reason[EVIDENCE_FUTEX].est));
+	assert_true(res->futexes_add_up && res->futexes_off_by < 1e-12);
+	explain_free(res);
+
+	w.futex[BLOCKS][11].ns /= 2; /* time that is missing is reported */
+	res = explain_infer(w.edge, BLOCKS + 1, true);
+	assert_true(!res->futexes_add_up && near(res->futexes_off_by, 0.1));
+	explain_free(res);
+}
+
+/* A thread that does nothing waits all the time: that is no one's wait for an item. */
+static void idle_waits_are_left_out(void **state)
+{
+	static struct world w;
+	struct explain_result *res;
+
+	(void)state;
+	make_world(&w, 0);
+	for (uint64_t b = 0; b <= BLOCKS; b++) {
+		struct evidence_thread *idle = &w.thread[b][2];
+		uint64_t ns = b * 1000000000;
+
+		w.futex[b][1] = (struct evidence_futex){ 0x1000, 1, b * 300000000 + ns, b };
+		idle->futex[3] = (struct evidence_futex_part){ 1, ns, 0 };
+		idle->values.of[EVIDENCE_SLEEP] = 0;
+		idle->values.of[EVIDENCE_FUTEX] = ns;
+		w.edge[b].reading.sum.of[EVIDENCE_SLEEP] -= ns;
+		w.edge[b].reading.sum.of[EVIDENCE_FUTEX] += ns;
+	}
+	res = explain_infer(w.edge, BLOCKS + 1, true);
+	assert_int_equal(res->idle, 1);
+	assert_int_equal(res->n_futexes, 1);
+	assert_true(near(res->futex[0].all.est, 0.3e8));
+	assert_true(res->futexes_add_up && res->futexes_off_by < 1e-9);
 	explain_free(res);
 }
 
@@ -249,10 +326,71 @@ static void bpf_sees_this_process(void **state)
 	evidence_close(e);
 }
 
+/* ---- more futexes than a thread's row has room for ---- */
+
+enum { WORDS = 40, ROUNDS = 3 };
+
+static uint32_t word[WORDS][16];
+
+static void *waiter(void *arg)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	(void)arg;
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < WORDS; i++)
+			syscall(SYS_futex, word[i], FUTEX_WAIT_PRIVATE, 0, &ms, NULL, 0);
+	return NULL;
+}
+
+static const struct evidence_futex *futex_at(const struct evidence_reading *r, const void *addr)
+{
+	for (size_t i = 1; i < r->n_futexes; i++)
+		if (r->futex[i].addr == (uint64_t)(uintptr_t)addr)
+			return &r->futex[i];
+	return NULL;
+}
+
+/* No wait is lost where a slot gives way to another address, nor where a thread ends. */
+static void every_futex_is_counted(void **state)
+{
+	struct evidence *e = evidence_open(true);
+	struct evidence_reading r;
+	uint64_t ns = 0, waits = 0;
+	pthread_t thread;
+
+	(void)state;
+	if (evidence_limit(e)) {
+		evidence_close(e);
+		skip();
+	}
+	evidence_add(e, getpid());
+	assert_int_equal(pthread_create(&thread, NULL, waiter, NULL), 0);
+	pthread_join(thread, NULL);
+	evidence_take(e, &r);
+	for (int i = 0; i < WORDS; i++) {
+		const struct evidence_futex *f = futex_at(&r, word[i]);
+
+		assert_non_null(f);
+		/* One that is preempted on its way to sleep may find that it is over. */
+		assert_in_range(f->waits, 1, ROUNDS);
+		assert_true(f->ns >= f->waits * 500000);
+		assert_int_equal(f->pid, getpid());
+	}
+	for (size_t i = 0; i < r.n_futexes; i++) {
+		ns += r.futex[i].ns;
+		waits += r.futex[i].waits;
+	}
+	assert_int_equal(ns, r.sum.of[EVIDENCE_FUTEX]);
+	assert_int_equal(waits, r.sum.of[EVIDENCE_WAITS]);
+	evidence_reading_free(&r);
+	evidence_close(e);
+}
+
 static void proc_sees_this_process(void **state)
 {
 	struct evidence_proc *p = evidence_proc_open(true);
-	struct evidence_reading before, after;
+	struct evidence_reading before = { 0 }, after = { 0 };
 
 	(void)state;
 	evidence_proc_add(p, getpid());
@@ -322,9 +460,12 @@ int main(void)
 		cmocka_unit_test(calls_have_classes),
 		cmocka_unit_test(ratio_has_interval),
 		cmocka_unit_test(parts_add_up),
+		cmocka_unit_test(futexes_add_up),
+		cmocka_unit_test(idle_waits_are_left_out),
 		cmocka_unit_test(missing_time_is_reported),
 		cmocka_unit_test(proc_has_a_part),
 		cmocka_unit_test(bpf_sees_this_process),
+		cmocka_unit_test(every_futex_is_counted),
 		cmocka_unit_test(proc_sees_this_process),
 		cmocka_unit_test(result_reads_back),
 	};

@@ -76,6 +76,19 @@ static void a_jump_to_a_function_is_an_exit(void **state)
 	assert_int_equal(exits.site[0].addr, BASE + 1);
 }
 
+static void a_conditional_jump_to_a_function_is_an_exit(void **state)
+{
+	(void)state;
+	/* je OTHER; ret */
+	assert_int_equal(FIND(0x0f, 0x84, 0xfa, 0x01, 0, 0, 0xc3), PLAN_OK);
+	assert_int_equal(exits.count, 2);
+	assert_int_equal(exits.site[0].addr, BASE);
+	assert_true(exits.conditional);
+	/* je +1; ret; ret */
+	assert_int_equal(FIND(0x74, 0x01, 0xc3, 0xc3), PLAN_OK);
+	assert_false(exits.conditional);
+}
+
 static void a_part_elsewhere_has_exits(void **state)
 {
 	(void)state;
@@ -144,7 +157,6 @@ static void what_has_no_known_end_is_refused(void **state)
 	assert_int_equal(FIND(0x75, 0x01, 0xc3, 0xe8, 0xf8, 0x01, 0, 0), PLAN_OK);
 	assert_int_equal(exits.count, 1);
 	assert_int_equal(FIND(0xeb, 0xfe), PLAN_EXIT_NONE);
-	assert_int_equal(FIND(0x0f, 0x84, 0xfa, 0x01, 0, 0, 0xc3), PLAN_EXIT_CONDITIONAL);
 	assert_int_equal(FIND(0xe9, 0x00, 0x01, 0, 0), PLAN_EXIT_ELSEWHERE);
 	assert_int_equal(FIND(0x06, 0xc3), PLAN_EXIT_UNDECODABLE);
 	/* an instruction that ends behind the function */
@@ -156,6 +168,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_return_is_an_exit, clear, end),
 		cmocka_unit_test_setup_teardown(a_jump_to_a_function_is_an_exit, clear, end),
+		cmocka_unit_test_setup_teardown(a_conditional_jump_to_a_function_is_an_exit, clear,
+						end),
 		cmocka_unit_test_setup_teardown(a_part_elsewhere_has_exits, clear, end),
 		cmocka_unit_test_setup_teardown(a_switch_stays_inside, clear, end),
 		cmocka_unit_test_setup_teardown(a_call_through_a_pointer_leaves, clear, end),

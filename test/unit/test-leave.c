@@ -87,7 +87,7 @@ static int walk(const struct hooked *h, const struct variant *v, pid_t pid)
 		if (arch->pc(&regs) < lo || arch->pc(&regs) >= hi)
 			continue;
 		assert_true(leave(h, pid, &regs));
-		same(&entry, &regs, v->flags || v->mid || v->bell, v->go);
+		same(&entry, &regs, v->flags || v->mid || v->doorbell, v->go);
 		steps++;
 	}
 	kill(pid, SIGKILL);
@@ -157,8 +157,8 @@ static void test_delayed(void **state)
 
 static void test_doorbell(void **state)
 {
-	struct variant ring = { .bell = true }, once = { .bell = true, .once = true };
-	struct variant quiet = { .bell = true, .once = true, .quiet = true };
+	struct variant ring = { .doorbell = true }, once = { .doorbell = true, .once = true };
+	struct variant quiet = { .doorbell = true, .once = true, .quiet = true };
 
 	(void)state;
 	walk_variant(&ring, 100);

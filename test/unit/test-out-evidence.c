@@ -227,12 +227,45 @@ static void test_text(void **state)
 	sample_written("evidence-unread.txt", out_sweep_changes, &sides);
 }
 
+/* A futex has a name where nearly all of the time of the delayed threads is there. */
+static void test_futex(void **state)
+{
+	static char pop[] = "app::Queue::pop";
+	struct sides_futex f = { .addr = 0x7f10, .caller = { pop }, .place_share = 0.95 };
+	struct sides_about sides = by_bpf();
+	struct out_sweep_about about = { .n_targets = 1, .sides = &sides };
+	struct sweep_result *res = hidden();
+	char sentence[OUT_SENTENCES][OUT_SENTENCE];
+	static const char plain[] = "19.6us of 20.0us an item came out of waiting in futex";
+
+	(void)state;
+	sides.futex = &f;
+	sides.n_futexes = 1;
+	assert_true(out_sweep_words(res, &res->target[0], &about, sentence) > 0);
+	assert_memory_equal(sentence[0], plain, sizeof(plain) - 1);
+	assert_string_equal(sentence[0] + sizeof(plain) - 1, " 0x7f10 (app::Queue::pop)");
+	f.place_share = 0.5;
+	out_sweep_words(res, &res->target[0], &about, sentence);
+	assert_string_equal(sentence[0], plain);
+	f.place_share = 1;
+	f.target = 1; /* of another one */
+	out_sweep_words(res, &res->target[0], &about, sentence);
+	assert_string_equal(sentence[0], plain);
+	sweep_result_free(res);
+}
+
+static void stack(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about,
+		  size_t n)
+{
+	out_sweep_stack(to, &res->target[0], about, out_sweep_stack_most(res, about, n), 0);
+}
+
 static void test_picture(void **state)
 {
 	struct sides_about sides = by_bpf();
 
 	(void)state;
-	sample_written("evidence.html", out_sweep_stacks, &sides);
+	sample_written("evidence.html", stack, &sides);
 }
 
 static void json(FILE *to, const struct sweep_result *res, const struct out_sweep_about *about,
@@ -305,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_a_poller_runs_for_no_longer),
 		cmocka_unit_test(test_what_is_not_proven_has_no_words),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_futex),
 		cmocka_unit_test(test_picture),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_csv),

@@ -64,7 +64,7 @@ static void check_values(const struct page_event *e)
 	assert_int_equal(e->event.more, valued ? 2 : 0);
 	if (!valued)
 		return;
-	assert_int_equal(e->event.returned, 1);
+	assert_int_equal(e->event.known, SB_KNOWN_RETURNED);
 	assert_int_equal(e->value[0], e->value[2]);
 	assert_true(e->value[1] == (uintptr_t)nothing || e->value[1] == (uintptr_t)calls_other);
 	got.values[e->event.span_bit] += e->value[0];

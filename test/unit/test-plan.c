@@ -657,6 +657,72 @@ static void exit_may_follow_a_branch_that_leaves(void **state)
 	assert_int_equal(plan_exit(0x808, sizeof(into), false), PLAN_EXIT_ROOM);
 }
 
+static void conditional_exit_is_passed_where_it_is_taken(void **state)
+{
+	/* xor %eax,%eax; test %edi,%edi; je (far); push; ret */
+	static const uint8_t code[] = { 0x31, 0xc0, 0x85, 0xff, 0x0f, 0x84,
+					0xfa, 0x01, 0,	  0,	0x50, 0xc3 };
+	/* lea 1(%rdi),%eax; je (near); push; ret */
+	static const uint8_t near[] = { 0x8d, 0x47, 0x01, 0x74, 0x40, 0x50, 0xc3 };
+	struct plan_pc pcs[PLAN_MAX_INSNS + 1];
+	uint8_t buf[PLAN_MAX_DISPLACED];
+	enum plan_refusal why;
+	size_t n, len;
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x804, sizeof(code), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x804);
+	assert_int_equal(plan.len, 6);
+	assert_true(plan.conditional);
+	assert_false(plan.ends);
+	/* je hook; jmp behind it */
+	len = plan_emit_before(&plan, BASE + 0x10000, BASE + 0x10100, buf, sizeof(buf), pcs, &n,
+			       &why);
+	assert_int_equal(len, 11);
+	assert_int_equal(n, 2);
+	assert_memory_equal(buf, ((const uint8_t[]){ 0x0f, 0x84, 0xfa, 0, 0, 0, 0xe9 }), 7);
+	assert_int_equal(pcs[0].original, BASE + 0x804);
+	assert_int_equal(pcs[1].original, BASE + 0x80a);
+
+	put(0x800, near, sizeof(near));
+	assert_int_equal(plan_exit(0x803, sizeof(near), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x800);
+	assert_int_equal(plan.len, 5);
+	assert_int_equal(plan.before, 1);
+	assert_true(plan.conditional);
+}
+
+static void exit_in_the_entrys_window_needs_none(void **state)
+{
+	/* mov (%rdi),%eax; mov (%rax),%eax; ret */
+	static const uint8_t code[] = { 0x8b, 0x07, 0x8b, 0x00, 0xc3 };
+	struct plan_pc pcs[PLAN_MAX_INSNS + 1];
+	uint8_t buf[PLAN_MAX_DISPLACED];
+	enum plan_refusal why;
+	struct plan inner;
+	size_t n, len;
+
+	(void)state;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_false(plan_inner(&plan, plan.addr + 1, &inner));
+	assert_int_equal(plan.inner, 0);
+	assert_true(plan_inner(&plan, plan.addr + 4, &inner));
+	assert_int_equal(plan.inner, 4);
+	assert_int_equal(inner.addr, plan.addr + 4);
+	assert_int_equal(inner.len, 0);
+	assert_int_equal(inner.insns, 1);
+	assert_true(inner.ends);
+	assert_int_equal(inner.orig[0], 0xc3);
+	/* the same with a jump instead of the ret */
+	len = plan_emit(&plan, BASE + 0x10000, buf, sizeof(buf), pcs, &n, &why);
+	assert_int_equal(len, 9);
+	assert_int_equal(pcs[2].original, plan.addr + 4);
+	plan_link(buf + pcs[2].emitted, BASE + 0x10004, BASE + 0x10109);
+	assert_memory_equal(buf, ((const uint8_t[]){ 0x8b, 0x07, 0x8b, 0x00, 0xe9, 0, 1, 0, 0 }),
+			    9);
+}
+
 static void exit_reaches_an_island(void **state)
 {
 	/* je +1; pop %rbx; ret [landing]; ret; nopl 0(%rax,%rax); push */
@@ -770,6 +836,8 @@ int main(void)
 		TEST(exit_takes_what_precedes_it),
 		TEST(exit_uses_the_no_ops_behind_it),
 		TEST(exit_may_follow_a_branch_that_leaves),
+		TEST(conditional_exit_is_passed_where_it_is_taken),
+		TEST(exit_in_the_entrys_window_needs_none),
 		TEST(exit_reaches_an_island),
 		TEST(one_byte_behind_its_neighbour_reaches_an_island),
 		TEST(exit_that_a_branch_leads_to_stands_alone),

@@ -393,6 +393,61 @@ static void test_figures_that_are_not_known(void **state)
 	result_free(res);
 }
 
+/* A target's calls, all in one bucket. */
+static void put_times(struct result_target *t, uint64_t from, uint64_t to, uint64_t calls)
+{
+	t->times = (struct result_times){ .known = true,
+					  .calls = calls,
+					  .inclusive_ns = calls * from,
+					  .min_ns = from,
+					  .max_ns = to - 1,
+					  .n_buckets = 1 };
+	t->times.bucket = calloc(1, sizeof(*t->times.bucket));
+	*t->times.bucket = (struct result_bucket){ from, to, calls };
+	t->counts.hits = calls;
+}
+
+/* The quantiles of a kind are those of all its calls, not of one target or a mean of them. */
+static void test_rates_and_quantiles(void **state)
+{
+	static const struct result_row two[] = { { "launch", "cuda:a", NULL },
+						 { "launch", "cuda:b", NULL },
+						 { "sync", "cuda:c*", NULL } };
+	struct result *res = sample(), *again;
+	char *json;
+
+	(void)state;
+	put_times(&res->target[0], 100, 110, 80);
+	put_times(&res->target[1], 1000, 1010, 20);
+	res->target[0].active_s = res->target[1].active_s = 2;
+	res->target[2].counts.hits = res->target[2].times.calls = 0;
+	free(res->target[2].kind);
+	res->target[2].kind = strdup("sync");
+	result_cuda(res, "cuda", two, 3);
+	assert_true(figure(res, "launches_per_s")->x == 50);
+	assert_true(figure(res, "launch.calls_per_s")->x == 50);
+	assert_true(figure(res, "launch.p50_ns")->n >= 100 &&
+		    figure(res, "launch.p50_ns")->n < 110);
+	assert_true(figure(res, "launch.p90_ns")->n >= 1000);
+	assert_false(figure(res, "sync.p50_ns")->known);
+	assert_string_equal(figure(res, "sync.p50_ns")->reason, "no call returned");
+	assert_true(figure(res, "sync.calls_per_s")->known);
+	json = result_to_json(res, false);
+	assert_int_equal(result_from_json(json, &again, NULL), 0);
+	assert_true(figure(again, "launches_per_s")->real);
+	assert_true(figure(again, "launches_per_s")->x == 50);
+	free(json);
+	result_free(again);
+	result_free(res);
+
+	res = sample();
+	result_cuda(res, "cuda", table, 3);
+	assert_false(figure(res, "launches_per_s")->known);
+	assert_string_equal(figure(res, "launches_per_s")->reason,
+			    "cuda:a: for how long it was hooked is not known");
+	result_free(res);
+}
+
 static void test_figures_of_a_part(void **state)
 {
 	struct result *res = sample();
@@ -519,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_figures_that_are_not_known),
 		cmocka_unit_test(test_figures_of_a_part),
+		cmocka_unit_test(test_rates_and_quantiles),
 		cmocka_unit_test(test_bytes),
 	};
 

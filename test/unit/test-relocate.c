@@ -107,7 +107,7 @@ static greg_t random_register(void)
 	case 0:
 		return (greg_t)(random64() % 4);
 	case 1:
-		return (greg_t)(0x400000000000 + (random64() >> 36)); /* nobody's */
+		return (greg_t)(0x400000000000 + (random64() >> 36)); /* unused */
 	default:
 		return (greg_t)(ARENA_BASE + 0x1000 + (random64() % 0x6000 & ~7ULL));
 	}

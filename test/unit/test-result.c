@@ -40,6 +40,7 @@ static void same_times(const struct result_times *a, const struct result_times *
 
 		assert_string_equal(v->name, w->name);
 		assert_true(v->position == w->position && v->type == w->type);
+		assert_true(v->offset == w->offset && v->memory == w->memory);
 		assert_true(v->summed == w->summed);
 		if (!v->summed)
 			continue;
@@ -181,13 +182,16 @@ static void test_round_trip_loses_nothing(void **state)
 	timed->target->times.n_values = 4;
 	timed->target->times.value[0] =
 		(struct result_value){ .name = "fd", .position = 1, .type = VALUE_I32 };
+	timed->target->times.value[0].offset = 4;
 	timed->target->times.value[1] =
-		(struct result_value){ "n", 6, VALUE_U64, true, true, UINT64_MAX - 1, 7 };
+		(struct result_value){ "n", 6, VALUE_U64, true, true, UINT64_MAX - 1, 7, 0, 0 };
 	timed->target->times.value[2] = (struct result_value){
 		.name = "b", .position = 2, .type = VALUE_BOOL, .summed = true
 	};
-	timed->target->times.value[3] = (struct result_value){ "ret", 0, VALUE_I64, true,
-							       true,  5, UINT64_MAX };
+	timed->target->times.value[3] =
+		(struct result_value){ "ret", 0, VALUE_I64, true, true, 5, UINT64_MAX, 0, 0 };
+	timed->target->times.value[2].memory = true;
+	timed->target->times.value[2].offset = 36;
 	round_trip(timed);
 }
 

@@ -115,7 +115,8 @@ static struct sb_page_call *entry_in_use(void)
 
 static uint64_t fields_of(const struct sb_page_cell *cell)
 {
-	return cell->span_block | (uint64_t)cell->span_bit << 16 | (uint64_t)cell->span_epoch << 32;
+	return cell->span_block | (uint64_t)cell->span_bit << 16 | (uint64_t)cell->shape << 24 |
+	       (uint64_t)cell->span_epoch << 32;
 }
 
 static uint64_t check_of(const struct sb_page_call *c, uint64_t at, const struct sb_page_cell *cell)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/spec/spec.h"
+#include "src/spec/value.h"
 
 /* Words separated by '|', for what a shell would hand over. */
 static int parse(const char *line, struct spec_list *list, struct sb_err *err)
@@ -96,26 +97,43 @@ static void test_delay_and_keys_belong_to_the_target_before(void **state)
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
-		{ "fd", 1, VALUE_I32, false },
-		{ "_b2", 6, VALUE_U64, true },
-		{ "p", 3, VALUE_PTR, false },
-		{ "ret", 0, VALUE_I64, true },
+		{ "fd", 1, 0, false, false, VALUE_I32, false },
+		{ "_b2", 6, 0, false, false, VALUE_U64, true },
+		{ "p", 3, 0, false, false, VALUE_PTR, false },
+		{ "ret", 0, 0, false, false, VALUE_I64, true },
+		{ "y", 2, 4, false, false, VALUE_U32, false },
+		{ "last", 11, 0, false, false, VALUE_I64, true },
+		{ "half", 10, 4, false, false, VALUE_BOOL, false },
+		{ "deep", 3, 36, true, false, VALUE_U16, false },
+		{ "word", 3, 8, true, false, VALUE_PTR, false },
 	};
+	const struct spec_value *value[9];
 	struct spec_list list = { 0 };
 
 	(void)state;
 	assert_int_equal(parse("a:b|arg=fd:1:i32|arg=_b2:6:u64|sum=_b2|arg=p:3:ptr|ret|5us|sum=ret|"
-			       "c:d|arg=n:2|e:f|time=yes|ret=bool|g:h|ret=bytes|i:j|ret=n:u8|sum=n",
+			       "c:d|arg=n:2|e:f|time=yes|ret=bool|g:h|ret=bytes|i:j|ret=n:u8|sum=n|"
+			       "k:l|arg=y:2+4:u32|arg=last:11|sum=last|arg=half:10+4:bool|"
+			       "m:n|arg=deep:3@36:u16|arg=word:3@8:ptr",
 			       &list, NULL),
 			 0);
-	assert_int_equal(list.count, 5);
+	assert_int_equal(list.count, 7);
 	assert_int_equal(list.spec[0].n_values, 4);
-	for (size_t i = 0; i < 4; i++) {
-		assert_string_equal(list.spec[0].value[i].name, expected[i].name);
-		assert_int_equal(list.spec[0].value[i].position, expected[i].position);
-		assert_int_equal(list.spec[0].value[i].type, expected[i].type);
-		assert_int_equal(list.spec[0].value[i].sum, expected[i].sum);
+	assert_int_equal(list.spec[5].n_values, 3);
+	assert_int_equal(list.spec[6].n_values, 2);
+	for (size_t i = 0; i < 9; i++) {
+		value[i] = i < 4 ? &list.spec[0].value[i] :
+			   i < 7 ? &list.spec[5].value[i - 4] :
+				   &list.spec[6].value[i - 7];
+		assert_string_equal(value[i]->name, expected[i].name);
+		assert_int_equal(value[i]->position, expected[i].position);
+		assert_int_equal(value[i]->offset, expected[i].offset);
+		assert_int_equal(value[i]->memory, expected[i].memory);
+		assert_int_equal(value[i]->type, expected[i].type);
+		assert_int_equal(value[i]->sum, expected[i].sum);
 	}
+	assert_int_equal(value_followed(&list.spec[5]), 0);
+	assert_int_equal(value_followed(&list.spec[6]), 3);
 	assert_true(list.spec[0].timed);
 	assert_int_equal(list.spec[0].delay_ns, 5000);
 	assert_int_equal(list.spec[1].value[0].type, VALUE_I64);
@@ -126,59 +144,74 @@ static void test_values_of_a_call(void **state)
 	spec_list_free(&list);
 }
 
+static const struct {
+	const char *line, *word, *why;
+} wrong_values[] = {
+	{ "a:b|arg=", "arg=", "no position" },
+	{ "a:b|arg=x", "arg=x", "no position" },
+	{ "a:b|arg=x:", "arg=x:", "no position" },
+	{ "a:b|arg=x:0", "arg=x:0", "no position" },
+	{ "a:b|arg=x:-1", "arg=x:-1", "no position" },
+	{ "a:b|arg=x:1y", "arg=x:1y", "no position" },
+	{ "a:b|arg=x:12", "arg=x:12", "too far" },
+	{ "a:b|arg=x:07", "arg=x:07", "no position" },
+	{ "a:b|arg=x:100", "arg=x:100", "no position" },
+	{ "a:b|arg=x:2+", "arg=x:2+", "half of a word" },
+	{ "a:b|arg=x:2+8", "arg=x:2+8", "half of a word" },
+	{ "a:b|arg=x:2+4", "arg=x:2+4", "one word" },
+	{ "a:b|arg=x:2+4:ptr", "arg=x:2+4:ptr", "one word" },
+	{ "a:b|arg=x:2+4x", "arg=x:2+4x", "no position" },
+	{ "a:b|arg=x:2@", "arg=x:2@", "no place in memory" },
+	{ "a:b|arg=x:2@3:u32", "arg=x:2@3:u32", "no place in memory" },
+	{ "a:b|arg=x:2@40:u32", "arg=x:2@40:u32", "no place in memory" },
+	{ "a:b|arg=x:2@4:u64", "arg=x:2@4:u64", "one word" },
+	{ "a:b|arg=x:7@0", "arg=x:7@0", "points to no memory" },
+	{ "a:b|arg=x:7|arg=y:1@0", "arg=y:1@0", "memory of one" },
+	{ "a:b|arg=x:2@0|arg=y:1@0", "arg=y:1@0", "memory of one" },
+	{ "a:b|arg=:1", "arg=:1", "names no value" },
+	{ "a:b|arg=1x:1", "arg=1x:1", "names no value" },
+	{ "a:b|arg=a-b:1", "arg=a-b:1", "names no value" },
+	{ "a:b|arg=a2345678901234567890123456789012:1", "arg=a2", "names no value" },
+	{ "a:b|arg=thread:1", "arg=thread:1", "use themselves" },
+	{ "a:b|arg=x:1:", "arg=x:1:", "unknown type" },
+	{ "a:b|arg=x:1:int", "arg=x:1:int", "unknown type" },
+	{ "a:b|arg=x:1:i320", "arg=x:1:i320", "unknown type" },
+	{ "a:b|arg=x:1|arg=x:2", "arg=x:2", "a name twice" },
+	{ "a:b|ret|arg=ret:2", "arg=ret:2", "a name twice" },
+	{ "a:b|ret|ret=n", "ret=n", "twice" },
+	{ "a:b|ret=", "ret=", "names no value" },
+	{ "a:b|ret=n:x", "ret=n:x", "unknown type" },
+	{ "a:b|arg=a:1|arg=b:2|arg=c:3|arg=d:4|arg=e:5|arg=f:6|arg=g:7|arg=h:8|arg=i:9|"
+	  "arg=j:10|arg=k:11|arg=l:1|ret",
+	  "ret", "too many" },
+	{ "a:b|sum=n", "sum=n", "names no value" },
+	{ "a:b|sum=ret|ret", "sum=ret", "names no value" },
+	{ "a:b|sum=", "sum=", "names no value" },
+	{ "a:b|arg=n:1|sum=n|sum=n", "sum=n", "twice" },
+	{ "a:b|arg=n:1:ptr|sum=n", "sum=n", "sums a pointer" },
+	{ "a:b|time=no|ret", "ret", "time=no" },
+	{ "a:b|ret|time=no", "time=no", "exclude each other" },
+	{ "a:b|ret|at=exit", "at=exit", "exclude each other" },
+	{ "a:b|at=both|ret", "ret", "at=exit or at=both" },
+	{ "a:b|ret|inline=yes", "inline=yes", "exclude each other" },
+	{ "a:b|inline=yes|arg=x:1", "arg=x:1", "inline=yes" },
+	{ "py:a:b|arg=x:1", "arg=x:1", "native function" },
+	{ "py:a:b|ret", "ret", "native function" },
+	{ "a:@x.c:12|ret", "ret", "native function" },
+	{ "ret|a:b", "ret", "before any target" },
+	{ "a:b|arg", "arg", "neither a target" },
+};
+
 static void test_wrong_values_are_refused_with_the_reason(void **state)
 {
-	static const struct {
-		const char *line, *word, *why;
-	} rows[] = {
-		{ "a:b|arg=", "arg=", "no position" },
-		{ "a:b|arg=x", "arg=x", "no position" },
-		{ "a:b|arg=x:", "arg=x:", "no position" },
-		{ "a:b|arg=x:0", "arg=x:0", "no position" },
-		{ "a:b|arg=x:-1", "arg=x:-1", "no position" },
-		{ "a:b|arg=x:1y", "arg=x:1y", "no position" },
-		{ "a:b|arg=x:7", "arg=x:7", "not in a register" },
-		{ "a:b|arg=x:16", "arg=x:16", "not in a register" },
-		{ "a:b|arg=:1", "arg=:1", "names no value" },
-		{ "a:b|arg=1x:1", "arg=1x:1", "names no value" },
-		{ "a:b|arg=a-b:1", "arg=a-b:1", "names no value" },
-		{ "a:b|arg=a2345678901234567890123456789012:1", "arg=a2", "names no value" },
-		{ "a:b|arg=thread:1", "arg=thread:1", "use themselves" },
-		{ "a:b|arg=x:1:", "arg=x:1:", "unknown type" },
-		{ "a:b|arg=x:1:int", "arg=x:1:int", "unknown type" },
-		{ "a:b|arg=x:1:i320", "arg=x:1:i320", "unknown type" },
-		{ "a:b|arg=x:1|arg=x:2", "arg=x:2", "a name twice" },
-		{ "a:b|ret|arg=ret:2", "arg=ret:2", "a name twice" },
-		{ "a:b|ret|ret=n", "ret=n", "twice" },
-		{ "a:b|ret=", "ret=", "names no value" },
-		{ "a:b|ret=n:x", "ret=n:x", "unknown type" },
-		{ "a:b|arg=a:1|arg=b:2|arg=c:3|arg=d:4|ret", "ret", "too many" },
-		{ "a:b|sum=n", "sum=n", "names no value" },
-		{ "a:b|sum=ret|ret", "sum=ret", "names no value" },
-		{ "a:b|sum=", "sum=", "names no value" },
-		{ "a:b|arg=n:1|sum=n|sum=n", "sum=n", "twice" },
-		{ "a:b|arg=n:1:ptr|sum=n", "sum=n", "sums a pointer" },
-		{ "a:b|time=no|ret", "ret", "time=no" },
-		{ "a:b|ret|time=no", "time=no", "exclude each other" },
-		{ "a:b|ret|at=exit", "at=exit", "exclude each other" },
-		{ "a:b|at=both|ret", "ret", "at=exit or at=both" },
-		{ "a:b|ret|inline=yes", "inline=yes", "exclude each other" },
-		{ "a:b|inline=yes|arg=x:1", "arg=x:1", "inline=yes" },
-		{ "py:a:b|arg=x:1", "arg=x:1", "native function" },
-		{ "py:a:b|ret", "ret", "native function" },
-		{ "a:@x.c:12|ret", "ret", "native function" },
-		{ "ret|a:b", "ret", "before any target" },
-		{ "a:b|arg", "arg", "neither a target" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_values) / sizeof(wrong_values[0]); i++) {
 		struct spec_list list = { 0 };
 		struct sb_err err = { 0 };
 
-		assert_int_equal(parse(rows[i].line, &list, &err), -SB_ESPEC);
-		assert_non_null(strstr(err.what, rows[i].word));
-		assert_non_null(strstr(err.what, rows[i].why));
+		assert_int_equal(parse(wrong_values[i].line, &list, &err), -SB_ESPEC);
+		assert_non_null(strstr(err.what, wrong_values[i].word));
+		assert_non_null(strstr(err.what, wrong_values[i].why));
 		assert_true(*err_remedy(&err));
 		assert_int_equal(list.count, 0);
 		spec_list_free(&list);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,19 +56,19 @@ static void fill_side(struct meter *m, double time, double x, const struct world
 	c[NEVER] = 0;
 }
 
-static void read_counters(struct meter *m, const struct world *w, struct drive_told *told)
+static void read_counters(struct meter *m, const struct world *w, struct drive_window *window)
 {
 	const struct world no_effect = { 0 };
 	double x = 0, n = w->side_lanes ? w->side_lanes : 1;
 
-	told->counter = NULL;
+	window->counter = NULL;
 	if (w->unread && m->windows++ % 7 == 0)
 		return;
-	for (size_t i = 0; i < told->n_lanes; i++)
-		x += (double)told->lane[i].injected_ns;
-	fill_side(m, n * (double)told->time_ns, x, w, m->counter);
-	fill_side(m, 3 * (double)told->time_ns, x, &no_effect, m->counter + COUNTERS);
-	told->counter = m->counter;
+	for (size_t i = 0; i < window->n_lanes; i++)
+		x += (double)window->lane[i].injected_ns;
+	fill_side(m, n * (double)window->time_ns, x, w, m->counter);
+	fill_side(m, 3 * (double)window->time_ns, x, &no_effect, m->counter + COUNTERS);
+	window->counter = m->counter;
 }
 
 /* NULL as the world: without counters. */
@@ -80,7 +81,7 @@ static struct sweep_result *account(const struct sim_cfg *sim_cfg, const struct 
 	struct sweep_result *res;
 	struct sim_lanes lanes;
 	struct drive_step step;
-	struct drive_told told;
+	struct drive_window window;
 	struct drive *drive;
 	struct sim sim;
 
@@ -95,10 +96,10 @@ static struct sweep_result *account(const struct sim_cfg *sim_cfg, const struct 
 	for (int i = 0; i < sim_cfg->lanes; i++)
 		drive_lane(drive, "server", 100 + i, 100 + i);
 	for (drive_next(drive, &step); step.what != DRIVE_DONE; drive_next(drive, &step)) {
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
+		sim_window(&sim, &step, drive_treated(drive), &window, &lanes);
 		if (world)
-			read_counters(&meter, world, &told);
-		assert_int_equal(drive_tell(drive, &told, NULL), 0);
+			read_counters(&meter, world, &window);
+		assert_int_equal(drive_take(drive, &window, NULL), 0);
 	}
 	res = drive_end(drive);
 	drive_close(drive);

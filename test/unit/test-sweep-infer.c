@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,17 +37,17 @@ static void run_cell(struct sim *sim, const struct design *d, int arm, double *s
 {
 	uint64_t delay[SIM_TARGETS] = { 0 };
 	struct drive_step step = { .hooked = true, .delay_ns = delay };
-	struct drive_told told;
+	struct drive_window window;
 	struct sim_lanes lanes;
 
 	delay[0] = (uint64_t)(d->dose[arm] / sim->cfg.target[0].hits + 0.5);
 	step.window_ns = (uint64_t)(d->window_s * 1e9);
 	step.guard_ns = (uint64_t)(d->guard_s * 1e9);
-	sim_window(sim, &step, NULL, &told, &lanes);
-	sums[0] += (double)told.time_ns;
+	sim_window(sim, &step, NULL, &window, &lanes);
+	sums[0] += (double)window.time_ns;
 	sums[1] += (double)lanes.count[0].injected_ns;
 	sums[2] += (double)lanes.hits[0];
-	sums[3] += told.items;
+	sums[3] += window.items;
 }
 
 static void run_blocks(struct run *run, const struct sim_cfg *cfg, const struct design *d,

@@ -77,7 +77,7 @@ static void test_same_seed_same_steps(void **state)
 	sweep_result_free(c);
 }
 
-/* Main blocks of which every window was told: SHAM and each dose twice. */
+/* Main blocks of which every window was window: SHAM and each dose twice. */
 static size_t whole_blocks(const struct sweep_result *res)
 {
 	size_t whole = 0, in_block = 0;
@@ -101,7 +101,7 @@ static void test_guards_are_dithered(void **state)
 	struct sim_cfg sim_cfg = drifting(1);
 	struct drive_cfg cfg = minute();
 	struct drive_step step;
-	struct drive_told told;
+	struct drive_window window;
 	struct sim_lanes lanes;
 	uint64_t least = UINT64_MAX, most = 0;
 	struct drive *drive;
@@ -119,8 +119,8 @@ static void test_guards_are_dithered(void **state)
 			least = step.guard_ns < least ? step.guard_ns : least; /* same arm again */
 		if (step.stage == STAGE_MAIN && step.guard_ns > most)
 			most = step.guard_ns;
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		drive_tell(drive, &told, NULL);
+		sim_window(&sim, &step, drive_treated(drive), &window, &lanes);
+		drive_take(drive, &window, NULL);
 	}
 	assert_true(least < 30000000 && most > 170000000);
 	drive_close(drive);
@@ -134,7 +134,7 @@ static double spread_of_guards(uint64_t dose_ns)
 	struct drive_cfg cfg = minute();
 	uint64_t least = UINT64_MAX, most = 0;
 	struct drive_step step;
-	struct drive_told told;
+	struct drive_window window;
 	struct sim_lanes lanes;
 	struct drive *drive;
 	struct sim sim;
@@ -152,8 +152,8 @@ static double spread_of_guards(uint64_t dose_ns)
 			least = step.guard_ns < least ? step.guard_ns : least;
 			most = step.guard_ns > most ? step.guard_ns : most;
 		}
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		drive_tell(drive, &told, NULL);
+		sim_window(&sim, &step, drive_treated(drive), &window, &lanes);
+		drive_take(drive, &window, NULL);
 	}
 	assert_true(most > 0);
 	drive_close(drive);
@@ -176,7 +176,7 @@ static void test_ended_at_any_window(void **state)
 	struct sim_cfg sim_cfg = drifting(1);
 	struct drive_cfg cfg = minute();
 	struct drive_step step;
-	struct drive_told told;
+	struct drive_window window;
 	struct sim_lanes lanes;
 	struct drive *drive;
 	struct sim sim;
@@ -200,8 +200,8 @@ static void test_ended_at_any_window(void **state)
 		sweep_result_free(res);
 		if (step.what == DRIVE_DONE)
 			break;
-		sim_window(&sim, &step, drive_treated(drive), &told, &lanes);
-		assert_int_equal(drive_tell(drive, &told, NULL), 0);
+		sim_window(&sim, &step, drive_treated(drive), &window, &lanes);
+		assert_int_equal(drive_take(drive, &window, NULL), 0);
 	}
 	drive_close(drive);
 }
@@ -211,7 +211,7 @@ static void test_what_cannot_be_is_refused(void **state)
 	static const char *const spec[] = { "a" };
 	struct drive_cfg cfg = minute();
 	uint64_t zero = 0, hits = 1;
-	struct drive_told told = {
+	struct drive_window window = {
 		.time_ns = 1000, .now_ns = 5000, .items = 1, .hits = &hits, .busy = NAN
 	};
 	struct drive *drive;
@@ -231,17 +231,17 @@ static void test_what_cannot_be_is_refused(void **state)
 	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
 	cfg.time_ns = 1000000000;
 	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
-	assert_int_equal(drive_tell(drive, &told, NULL), 0);
-	told.now_ns = 4000; /* the clock */
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.now_ns = 6000;
-	told.items = -1; /* a source that was reset */
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.items = NAN;
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
-	told.items = 1;
-	told.time_ns = 0;
-	assert_int_equal(drive_tell(drive, &told, NULL), -SB_EUSAGE);
+	assert_int_equal(drive_take(drive, &window, NULL), 0);
+	window.now_ns = 4000; /* the clock */
+	assert_int_equal(drive_take(drive, &window, NULL), -SB_EUSAGE);
+	window.now_ns = 6000;
+	window.items = -1; /* a source that was reset */
+	assert_int_equal(drive_take(drive, &window, NULL), -SB_EUSAGE);
+	window.items = NAN;
+	assert_int_equal(drive_take(drive, &window, NULL), -SB_EUSAGE);
+	window.items = 1;
+	window.time_ns = 0;
+	assert_int_equal(drive_take(drive, &window, NULL), -SB_EUSAGE);
 	drive_close(drive);
 }
 

@@ -297,6 +297,12 @@ static void test_a_dose_that_cannot_be_given(void **state)
 	assert_true(escalate_next(&esc) == 0);
 	assert_int_equal(escalate_doses(&esc, 4, x), 0);
 	assert_false(escalate_open(&esc, NAN, 0.3, 0));
+	/* nor is half of one */
+	assert_true(escalate_open(&esc, 100e3, 0.3, 20e3));
+	for (double dose = escalate_next(&esc); dose > 0; dose = escalate_next(&esc))
+		escalate_tell(&esc, dose, (double[]){ -200, 200 }, 2);
+	assert_int_equal(escalate_doses(&esc, 4, x), 1);
+	assert_true(x[0] == 30e3);
 }
 
 /* --- windows --- */

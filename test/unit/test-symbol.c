@@ -326,6 +326,29 @@ static void test_rust_names(void **state)
 	assert_null(demangle_name("printf", DEMANGLE_NO_RETURN));
 }
 
+/* Each part refers twice to the one before: 2^40 types, of 400 bytes. */
+static void test_name_that_doubles(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[1024] = "_Z1fSt4pairIiiE";
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		char ref[8], part[32];
+
+		snprintf(ref, sizeof(ref), i < 36 ? "S%c_" : "S1%c_", digits[i % 36]);
+		snprintf(part, sizeof(part), "S_I%s%sE", ref, ref);
+		strcat(name, part);
+		if (i == 2) {
+			char *shown = demangle_name(name, DEMANGLE_NO_RETURN);
+
+			assert_non_null(strstr(shown, "std::pair<std::pair<int, int>"));
+			free(shown);
+		}
+	}
+	assert_null(demangle_name(name, DEMANGLE_NO_RETURN));
+}
+
 static void test_local_twins_are_ambiguous(void **state)
 {
 	struct sb_err err = { 0 };
@@ -571,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_cut_parameters),
 		cmocka_unit_test(test_required_word_is_in_the_mangled_name),
 		cmocka_unit_test(test_rust_names),
+		cmocka_unit_test(test_name_that_doubles),
 		WITH_DIR(test_local_twins_are_ambiguous),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_suggestions),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /* What a trace sums up to: against the same figures worked out from all spans at once; calls that
  * cross; windows that are too small for all calls; filters; hostile files. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /* Traces: what is written is read back, in each format, whatever the names; where the file is cut;
  * where calls cross; what others wrote; what is no trace. */
 #include <setjmp.h>
@@ -172,7 +173,7 @@ static void test_what_is_written_is_read(void **state)
 {
 	(void)state;
 	for (int i = 0; i < FORMATS; i++)
-		for (uint64_t seed = 1; seed <= 5; seed++) {
+		for (uint64_t seed = 1; seed <= 2; seed++) {
 			check_round(formats[i], false, seed);
 			check_round(formats[i], true, seed);
 		}
@@ -180,19 +181,32 @@ static void test_what_is_written_is_read(void **state)
 
 /* ---- values ---- */
 
+/* As many as a call may have. */
+#define MORE                                                                             \
+	{ "v5", VALUE_U8, true, 255 }, { "v6", VALUE_U16, true, 6 },                     \
+		{ "v7", VALUE_U32, false, 0 }, { "v8", VALUE_I8, true, (uint64_t)-8 },   \
+		{ "v9", VALUE_I16, true, 9 }, { "v10", VALUE_I32, true, (uint64_t)-10 }, \
+		{ "v11", VALUE_PTR, true, 11 },                                          \
+	{                                                                                \
+		"v12", VALUE_U64, true, 12                                               \
+	}
+
 static const struct trace_value values[][VALUE_MAX] = {
 	{ { "fd", VALUE_I64, true, 3 },
 	  { "size", VALUE_U64, true, UINT64_MAX },
 	  { "p", VALUE_PTR, true, 0x7fff12345678 },
-	  { "ok", VALUE_BOOL, true, 1 } },
+	  { "ok", VALUE_BOOL, true, 1 },
+	  MORE },
 	{ { "fd", VALUE_I64, true, (uint64_t)-1 },
 	  { "size", VALUE_U64, false, 0 },
 	  { "p", VALUE_PTR, true, 0 },
-	  { "ok", VALUE_BOOL, true, 0 } },
+	  { "ok", VALUE_BOOL, true, 0 },
+	  MORE },
 	{ { "fd", VALUE_I64, true, (uint64_t)INT64_MIN },
 	  { "size", VALUE_U64, true, 0 },
 	  { "p", VALUE_PTR, true, UINT64_MAX },
-	  { "ok", VALUE_BOOL, false, 0 } },
+	  { "ok", VALUE_BOOL, false, 0 },
+	  MORE },
 };
 
 enum { VALUED = sizeof(values) / sizeof(*values) };
@@ -218,7 +232,8 @@ static void write_valued(struct trace_writer *w)
 	close_all(w, 2 * VALUED);
 }
 
-/* Sizes are not told apart, nor is the type of what is unknown; JSON shows a number by its size. */
+/* Sizes are not distinguished, nor is the type of what is unknown; JSON shows a number by its size.
+ */
 static int check_valued(void *ctx, const struct trace_span *span)
 {
 	size_t *n = ctx, i = (*n)++;
@@ -291,11 +306,11 @@ static int take_known(void *ctx, const struct trace_span *span)
 }
 
 /* `from`, found in the file, becomes `to`: as another program would have written it. */
-static void check_read(const struct trace_value value[VALUE_MAX], const char from[4],
-		       const char to[4], const char *wanted)
+static void check_read(const struct trace_value value[4], const char from[4], const char to[4],
+		       const char *wanted)
 {
 	const struct trace_sink sink = { .span = take_known };
-	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, VALUE_MAX, value };
+	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, 4, value, NULL };
 	struct trace_writer *w;
 	struct trace_reading reading;
 	struct sb_err err = { 0 };
@@ -322,10 +337,10 @@ static void check_read(const struct trace_value value[VALUE_MAX], const char fro
 /* A name that events use, one twice, a number of another type: none of them is a value. */
 static void test_values_of_others_are_checked(void **state)
 {
-	static const struct trace_value value[VALUE_MAX] = { { "thread", VALUE_I64, true, 1 },
-							     { "fd", VALUE_I64, true, 2 },
-							     { "fd", VALUE_I64, true, 3 },
-							     { "x", VALUE_I64, true, 4 } };
+	static const struct trace_value value[4] = { { "thread", VALUE_I64, true, 1 },
+						     { "fd", VALUE_I64, true, 2 },
+						     { "fd", VALUE_I64, true, 3 },
+						     { "x", VALUE_I64, true, 4 } };
 	/* The number of the name x, and the fields of a signed number and of a double. */
 	static const char x[] = { 8, 5, 4 << 3, 4 }, real[] = { 8, 5, 5 << 3, 4 };
 
@@ -507,12 +522,18 @@ static void test_crossing_calls_are_read_as_they_were(void **state)
 static size_t small_trace(enum trace_format format, int fd)
 {
 	struct written to = { .w = trace_start(fd, format) };
-	struct traces_maker maker = { 3, 3, declare_all(to.w, 3), 40, false };
+	struct traces_maker maker = { 3, 3, declare_all(to.w, 3), 12, false };
 
 	trace_make(&maker, write_span, &to);
 	close_all(to.w, to.n);
 	free(to.span);
 	return to.n;
+}
+
+/* Each byte at both ends; each seventh between them, which meets every part of a record. */
+static off_t cut_step(off_t cut, off_t size)
+{
+	return cut < 1000 || cut > size - 1000 ? 1 : 7;
 }
 
 static void test_a_file_cut_anywhere_is_read_up_to_there(void **state)
@@ -525,7 +546,7 @@ static void test_a_file_cut_anywhere_is_read_up_to_there(void **state)
 		off_t size = lseek(fd, 0, SEEK_END), end = 0;
 
 		record(&whole, fd);
-		for (off_t cut = size - 1; cut > 0; cut--) {
+		for (off_t cut = size - 1; cut > 0; cut -= cut_step(cut, size)) {
 			assert_int_equal(ftruncate(fd, cut), 0);
 			record(&r, fd);
 			assert_true(r.ret == 0 || (cut < 400 && !r.n_spans)); /* nothing yet */

@@ -40,6 +40,8 @@ struct timed {
 	struct arch_env env;
 	struct timed_site begin[TIMED], end[TIMED];
 	bool values;	  /* the first two arguments and what is returned are recorded */
+	uint8_t follow;	  /* as in struct arch_count */
+	uint64_t stack;	  /* as in struct arch_env */
 	struct page page; /* timed_make_traced(): of it, the chunks, and the calls of process 1 */
 };
 
@@ -89,6 +91,7 @@ static inline void timed_page(struct timed *t)
 		t->cell[i]->value[0] = SB_VALUE_SUM | 1;
 		t->cell[i]->value[1] = 2;
 		t->cell[i]->value[2] = SB_VALUE_SUM | SB_VALUE_RETURNED;
+		t->cell[i]->shape = page_value_shape(t->cell[i]->value);
 	}
 	t->spans = timed_memory(4 * t->slots * sizeof(*t->spans), 0);
 	t->calls = timed_memory(sizeof(*t->calls), 0);
@@ -113,7 +116,8 @@ static inline void timed_site(struct timed *t, int i, int number, bool exit, str
 	};
 	struct arch_count count = { .cell = (uint64_t)t->cell[i],
 				    .kind = exit ? ARCH_END : ARCH_BEGIN,
-				    .values = t->values };
+				    .values = t->values,
+				    .follow = t->follow };
 	enum plan_refusal why;
 
 	to->stub = t->env.common + ((arch->common_size() + 63) & ~63ul) +
@@ -149,11 +153,17 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 	t->record.calls_off = sizeof(*t->calls);
 }
 
-/* own: threads have slots of their own. chunks: in which calls are recorded, or 0. */
-static inline void timed_make_valued(struct timed *t, bool own, uint32_t chunks, bool values)
+/* own: threads have slots of their own. chunks: in which calls are recorded, or 0. like: its
+ * values, follow and stack are taken. */
+static inline void timed_make_like(struct timed *t, const struct timed *like, bool own,
+				   uint32_t chunks)
 {
+	struct timed set = *like;
+
 	memset(t, 0, sizeof(*t));
-	t->values = values;
+	t->values = set.values;
+	t->follow = set.follow;
+	t->stack = set.stack;
 	timed_page(t);
 	if (chunks)
 		timed_trace(t, chunks);
@@ -172,6 +182,7 @@ static inline void timed_make_valued(struct timed *t, bool own, uint32_t chunks,
 		.chunks = chunks,
 		.span_size = t->slots * sizeof(*t->spans),
 		.span_blocks = 4,
+		.stack = t->stack,
 		.common = (uint64_t)t->text + TIMED_COMMON,
 		.slots = t->hdr->slots,
 		.own_slots = own,
@@ -187,6 +198,11 @@ static inline void timed_make_valued(struct timed *t, bool own, uint32_t chunks,
 		timed_patch(t, &t->begin[i]);
 		timed_patch(t, &t->end[i]);
 	}
+}
+
+static inline void timed_make_valued(struct timed *t, bool own, uint32_t chunks, bool values)
+{
+	timed_make_like(t, &(struct timed){ .values = values }, own, chunks);
 }
 
 static inline void timed_make_traced(struct timed *t, bool own, uint32_t chunks)

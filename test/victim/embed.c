@@ -6,6 +6,7 @@
  *	main	in the main thread
  *	thread	started, run and ended by a second thread
  *	beside	started in the main thread, which goes on in C while a second thread runs Python
+ *	later	as main, once FOLDER/start is there
  *
  * In each way step() is called 1000 times, at once where FOLDER is "-"; else Python is busy, makes
  * FOLDER/inside, and waits for FOLDER/go, which it takes away. Says "calls step N" at the end.
@@ -131,6 +132,18 @@ static void run_beside(void)
 	py.finalize();
 }
 
+static void run_later(void)
+{
+	char start[600];
+
+	snprintf(start, sizeof(start), "%s/start", folder);
+	puts("loaded");
+	fflush(stdout);
+	while (access(start, F_OK))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	whole(NULL);
+}
+
 static void run_thread(void)
 {
 	pthread_t thread;
@@ -155,6 +168,8 @@ int main(int argc, char **argv)
 			run_thread();
 		else if (!strcmp(argv[i], "beside"))
 			run_beside();
+		else if (!strcmp(argv[i], "later"))
+			run_later();
 		else
 			return 2;
 	}

@@ -320,6 +320,7 @@ int main(int argc, char **argv)
 	victim_calls("asm_redzone", i);
 	victim_calls("asm_carry_", i);
 	victim_calls("asm_shared", i * 2);
+	victim_calls("asm_condition", i);
 	printf("early %llu\nlate %llu\n", (unsigned long long)early, (unsigned long long)late);
 	return victim_done(ok);
 }

@@ -198,6 +198,26 @@ static void live_shares(void)
 	pthread_join(t, NULL);
 }
 
+/* As good as always in a vfork child, which runs for a third of a millisecond. */
+static void live_brief(void)
+{
+	victim_ready();
+	while (!victim_stop) {
+		int status = 0;
+		pid_t pid = vfork();
+
+		if (pid == 0) {
+			uint64_t end = victim_now_ns() + 300000;
+
+			while (victim_now_ns() < end)
+				call();
+			_exit(7);
+		}
+		note(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7, "a vfork child");
+		call();
+	}
+}
+
 /* A thread that is not the leader execs the program again and again. */
 static void *execer(void *arg)
 {
@@ -437,7 +457,7 @@ static void *fiber_thread(void *arg)
 	return arg;
 }
 
-/* On a stack of its own as well: else it would be the one thread with room to borrow. */
+/* On a stack of its own as well: else it would be the one thread with space for a remote call. */
 static void *count_below(void *arg)
 {
 	struct fiber *all = all_fibers();
@@ -546,6 +566,7 @@ static const struct life {
 	{ "tight", live_tight },     { "tightest", live_tightest }, { "fibers", live_fibers },
 	{ "mdwe", live_mdwe },	     { "nofile", live_nofile },	    { "noroom", live_noroom },
 	{ "inherit", live_inherit }, { "shares", live_shares },	    { "mapped", live_mapped },
+	{ "brief", live_brief },
 };
 
 int main(int argc, char **argv)

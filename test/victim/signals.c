@@ -281,7 +281,7 @@ static int wait_accept(int fd)
 
 /*
  * Long waits, stopped many times: each goes on with the time that remained. Were it begun anew
- * at every stop it would last until nobody stops it any more.
+ * at every stop it would last until the stops end.
  */
 enum { LONG_MS = 20 * WAIT_MS };
 static const struct timespec long_ts = { LONG_MS / 1000, LONG_MS % 1000 * 1000000L };

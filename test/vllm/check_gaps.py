@@ -6,6 +6,7 @@ Rounds of both kinds take turns under one load. What else the machine does makes
 either kind, so the median over rounds is judged, and the longest is shown."""
 import os
 import statistics
+import subprocess
 import time
 
 import session
@@ -13,7 +14,8 @@ from work import Load
 
 ROUNDS, ROUND_S = 8, 6
 MOST_MORE_S = 0.050
-MOST_HOLD_US, MOST_ATTACH_S = 5000, 1.0
+MOST_HOLD_US, MOST_ATTACH_S, MOST_LIST_S = 5000, 1.0, 2.0
+EVERY = [("py:*:*", "0")]
 TARGETS = [(session.SCHEDULE, "0"), (session.TOKENS, "0"), (session.FORWARD, "0")]
 
 
@@ -22,12 +24,32 @@ def is_quiet():
     return os.getloadavg()[0] < 0.75 * os.cpu_count()
 
 
-def attach_and_detach(pid, end):
-    s = session.Session(pid, TARGETS)
+def attach_and_detach(pid, end, targets=None):
+    s = session.Session(pid, targets or TARGETS)
     took = s.wait_in_force()
     time.sleep(max(0.0, min(1.0, end - time.monotonic())))
     result = s.stop()
     return took, max(result["gil_held_us"].values()), max(result["stop_us"].values())
+
+
+def list_all(pid):
+    """Seconds that a list of the functions of one module's tree takes, and its lines."""
+    start = time.monotonic()
+    done = subprocess.run([session.PROGRAM, "list", "-p", str(pid), "py:vllm.*:*"],
+                          capture_output=True, text=True, timeout=session.PATIENCE_S)
+    return time.monotonic() - start, done.stdout.count("\n")
+
+
+def every_function(report, pid, quiet):
+    """Attach to all of Python's functions at once, and detach; and a list of them."""
+    took, held, _ = attach_and_detach(pid, time.monotonic() + 1, EVERY)
+    report.figure("every Python function: in force after %.2f s, longest hold of the GIL %d us" %
+                  (took, held))
+    listed, lines = min(list_all(pid) for _ in range(3))
+    report.figure("list of %d functions of vllm.*: %.2f s" % (lines, listed))
+    if quiet:
+        report.must(held <= MOST_HOLD_US, "no hold above %d us" % MOST_HOLD_US)
+        report.must(listed <= MOST_LIST_S, "listed within %.0f s" % MOST_LIST_S)
 
 
 def longest(gaps, begin, end):
@@ -49,8 +71,8 @@ def check(report, server):
     without = [longest(done["gaps"], a, b) for a, b, _ in windows]
     during = [longest(done["gaps"], b, c) for _, b, c in windows]
     more = statistics.median(during) - statistics.median(without)
-    report.must(not done["errors"], "%d requests, %d failed" %
-                (done["requests"], len(done["errors"])))
+    report.must(not done["errors"], "%d requests, %d failed %s" %
+                (done["requests"], len(done["errors"]), done["errors"][:2]))
     report.figure("longest token gap without: median %.0f ms, of all %.0f ms" %
                   (statistics.median(without) * 1e3, max(without) * 1e3))
     report.figure("longest token gap with:    median %.0f ms, of all %.0f ms" %
@@ -61,8 +83,9 @@ def check(report, server):
                   (statistics.median(took), min(took), max(took), max(stopped)))
     report.figure("longest hold of the GIL: %d us in the best attach, %d us in the worst" %
                   (min(held), max(held)))
+    every_function(report, pid, quiet)
     if not quiet:
-        report.figure("the machine is not idle: these two are not judged")
+        report.figure("the machine is not idle: holds and times are not judged")
         return
     report.must(min(held) <= MOST_HOLD_US, "no hold above %d us" % MOST_HOLD_US)
     report.must(min(took) <= MOST_ATTACH_S, "in force within %.0f s" % MOST_ATTACH_S)

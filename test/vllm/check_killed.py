@@ -24,6 +24,16 @@ def kill(pid):
             pass
 
 
+def await_end(tracer):
+    """It sees that its client has gone, and lets go by itself: after its attach, which may take
+    seconds here."""
+    until = time.monotonic() + session.PATIENCE_S
+    while tracer and os.path.exists("/proc/%d" % tracer):
+        if time.monotonic() > until:
+            raise RuntimeError("the tracer does not end after SIGKILL of its client")
+        time.sleep(0.05)
+
+
 def strike(s, who):
     tracer = s.tracer()  # found before its parent ends
     if who != "client":
@@ -35,15 +45,17 @@ def strike(s, who):
     except subprocess.TimeoutExpired:
         kill(s.process.pid)
         raise RuntimeError("sbinject does not end after SIGKILL of its %s" % who)
+    if who == "client":
+        await_end(tracer)
 
 
-def unchanged(report, server, text):
+def unchanged(report, server, text, when):
     """Nothing of sbinject is mapped in any process; text: and its code is its files'."""
     for pid in server.pids():
         with open("/proc/%d/maps" % pid) as f:
             left = [line for line in f if "memfd:sbinject" in line]
         if left:
-            report.must(False, "process %d still maps %s" % (pid, "".join(left)))
+            report.must(False, "%s: process %d still maps %s" % (when, pid, "".join(left)))
         if not text:  # it reads all of torch
             continue
         done = subprocess.run([TEXTCHECK, str(pid)], capture_output=True, text=True)
@@ -69,7 +81,7 @@ def check(report, server):
         done = load.report()
         requests += done["requests"]
         errors += done["errors"]
-        unchanged(report, server, text=i % 5 == 4)
+        unchanged(report, server, i % 5 == 4, "round %d (%s, recover: %s)" % (i, who, said.strip()))
     report.must(failed == 0, "%d rounds, recover failed in %d" % (ROUNDS, failed))
     report.must(not errors, "%d requests, %d failed %s" % (requests, len(errors), errors[:2]))
     before = server.metrics()
@@ -78,4 +90,4 @@ def check(report, server):
     apply_load(server, rate=4, seconds=3)
     after = server.metrics()
     check_counts.compare(report, session.hits(s.stop()), before, after)
-    unchanged(report, server, text=True)
+    unchanged(report, server, True, "at the end")

@@ -12,6 +12,9 @@ import aiohttp
 
 PROMPT_TOKENS = 32
 PATIENCE_S = 120
+# vLLM's server closes a connection that was idle for 5 s. A request that is sent at that moment fails,
+# with sbinject or without: an idle connection is not used again after
+IDLE_S = 2
 
 
 class Answer:
@@ -49,7 +52,7 @@ async def run(port, rate, seconds, n_tokens):
     rng = random.Random(port)
     answers, tasks = [], []
     limit = aiohttp.ClientTimeout(total=PATIENCE_S)
-    many = aiohttp.TCPConnector(limit=0)
+    many = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S)
     async with aiohttp.ClientSession(timeout=limit, connector=many) as http:
         begin = at = time.monotonic()
         while at < begin + seconds:

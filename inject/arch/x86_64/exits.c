@@ -221,8 +221,9 @@ static enum plan_refusal take_branch(struct walk *w, const struct exits_part *pa
 	}
 	if (place == EXITS_UNKNOWN)
 		return refuse(w, PLAN_EXIT_ELSEWHERE, pc);
-	if (insn->kind != X86_JMP)
+	if (insn->kind == X86_LOOP)
 		return refuse(w, PLAN_EXIT_CONDITIONAL, pc);
+	w->out->conditional |= insn->kind == X86_JCC;
 	add_exit(w, part, pc);
 	return PLAN_OK;
 }

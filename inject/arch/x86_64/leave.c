@@ -109,12 +109,12 @@ static int find_site(const uint8_t *code, size_t len)
 	return -1;
 }
 
-static bool is_bell(const uint8_t *code, size_t len)
+static bool is_doorbell(const uint8_t *code, size_t len)
 {
-	struct field jmp = { stub_common_template.bell_jmp, 4 };
+	struct field jmp = { stub_common_template.doorbell_jmp, 4 };
 
-	return len == stub_common_template.bell_size &&
-	       same_code(code, stub_common_template.bell_site, len, &jmp, 1);
+	return len == stub_common_template.doorbell_size &&
+	       same_code(code, stub_common_template.doorbell_site, len, &jmp, 1);
 }
 
 /*
@@ -141,8 +141,8 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 
 	if (at >= len)
 		return false;
-	if (i < 0 && is_bell(code, len)) {
-		code = stub_common_template.bell_site;
+	if (i < 0 && is_doorbell(code, len)) {
+		code = stub_common_template.doorbell_site;
 		unspill_between(code, code + at, false, spill, regs);
 		*half = false;
 		return true;
@@ -169,13 +169,13 @@ bool stub_leave_site(const uint8_t *code, size_t len, size_t at, const struct ar
 	return true;
 }
 
-static void leave_bell(const uint8_t *base, size_t at, const struct arch_spill *spill,
-		       struct arch_regs *regs)
+static void leave_doorbell(const uint8_t *base, size_t at, const struct arch_spill *spill,
+			   struct arch_regs *regs)
 {
 	const struct stub_common *t = &stub_common_template;
 
-	if (at < t->bell_once)
-		unspill_between(base + t->bell, base + at, false, spill, regs);
+	if (at < t->doorbell_once)
+		unspill_between(base + t->doorbell, base + at, false, spill, regs);
 	regs->gp.rip = spilled(spill, 104);
 }
 
@@ -200,8 +200,8 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 	    memcmp(code + t->slow, t->code + t->slow, t->size - t->slow))
 		return ARCH_LEAVE_NOT;
 	cut->counted = true;
-	if (at >= t->bell) {
-		leave_bell(t->code, at, spill, regs);
+	if (at >= t->doorbell) {
+		leave_doorbell(t->code, at, spill, regs);
 		return ARCH_LEAVE_OK;
 	}
 	cut->cell = regs->gp.r8;

@@ -438,7 +438,8 @@ static uint8_t pushed_by(const uint8_t *p, const struct x86_decoded *insn)
 /*
  * A uprobe of another tool on the entry of a function that is hooked there makes the kernel run the
  * file's first instruction and continue behind it, in the middle of the jump. So where the first
- * instruction can run before the stub it stays, and the window begins behind it.
+ * instruction can run before the stub it stays, and the window begins behind it. One as long as a
+ * jump can be replaced, too: execution continues behind that. It leaves more space for exits.
  */
 static enum plan_refusal try_behind(struct attempt *a)
 {
@@ -451,6 +452,8 @@ static enum plan_refusal try_behind(struct attempt *a)
 	    read_insn(a->req, a->req->addr, &insn) != PLAN_OK)
 		return PLAN_TOO_SHORT;
 	first = x86_text_at(a->req, a->req->addr, &avail);
+	if (a->req->ends && insn.form.len >= JUMP)
+		return PLAN_TOO_SHORT;
 	if (!x86_may_precede(first, &insn) || (a->req->go_leaf && !moves_stack(first)) ||
 	    (a->req->args && x86_writes_argument(first, &insn)))
 		return PLAN_TOO_SHORT;
@@ -474,8 +477,11 @@ enum {
  * leaves the stub: its way does not reach the exit. */
 static bool may_run_before(const struct plan_request *req, const struct x86_decoded *insn)
 {
+	bool leaves = insn->target < req->func || insn->target >= req->func_end;
+
 	if (insn->kind == X86_JCC)
-		return insn->target < req->addr - PLAN_MAX_WINDOW || insn->target > req->addr;
+		return (insn->target < req->addr - PLAN_MAX_WINDOW || insn->target > req->addr) &&
+		       !(req->leaves && leaves);
 	return insn->kind == X86_PLAIN;
 }
 
@@ -616,6 +622,24 @@ static enum plan_refusal take_short(struct attempt *a, unsigned int want)
 	return check_window(a);
 }
 
+/*
+ * The window ends with the exit. A conditional one has more boundaries in the stub than another,
+ * for which the table of plan_emit() must have space.
+ */
+static bool ends_with_exit(struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	uint8_t last = plan->insns ? plan->insn[plan->insns - 1].off : 0;
+	struct x86_decoded insn;
+
+	if (!plan->insns || plan->addr + last != a->req->addr)
+		return false;
+	plan->conditional = x86_classify(plan->orig + last, plan->insn[plan->insns - 1].len,
+					 a->req->addr, &insn) == PLAN_OK &&
+			    insn.kind == X86_JCC;
+	return plan->conditional ? plan->insns <= PLAN_MAX_INSNS - 2 : plan->ends;
+}
+
 /* The exit with what stands between it and `from`. */
 static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 {
@@ -627,7 +651,7 @@ static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 	/* what lands behind the short jump, and before the exit, would miss the hook */
 	if (why == PLAN_OK && plan->resume > from + 1)
 		why = check_landings(a, from + 1, (unsigned int)(plan->resume - from - 1));
-	return why == PLAN_OK && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
+	return why == PLAN_OK && ends_with_exit(a) && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
 }
 
 /* The entry of a short function, where the padding in front of it has no space for a jump. */
@@ -648,7 +672,6 @@ static enum plan_refusal try_exit(struct attempt *a)
 {
 	uint64_t start[EXIT_RUN];
 	unsigned int n = run_before(a->req, start);
-	enum plan_refusal why;
 
 	for (unsigned int back = 0; back <= n && a->req->islands && !a->req->go; back++)
 		if (try_island(a, back ? start[n - back] : a->req->addr) == PLAN_OK)
@@ -659,12 +682,11 @@ static enum plan_refusal try_exit(struct attempt *a)
 
 		a->plan->addr = back ? start[n - back] : a->req->addr;
 		to_exit = (unsigned int)(a->req->addr + 1 - a->plan->addr);
-		why = try_length(a, to_exit > JUMP ? to_exit : JUMP);
-		if (why == PLAN_OK || to_exit >= JUMP)
+		if (try_length(a, to_exit > JUMP ? to_exit : JUMP) == PLAN_OK && ends_with_exit(a))
+			return PLAN_OK;
+		if (to_exit >= JUMP)
 			break;
 	}
-	if (why == PLAN_OK)
-		return why;
 	return refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
 }
 
@@ -687,7 +709,7 @@ static enum plan_refusal choose_shape(struct attempt *a)
 
 	if (a->req->exit) {
 		why = a->req->int3 ? try_int3(a) : try_exit(a);
-		if (why == PLAN_OK && !a->plan->ends)
+		if (why == PLAN_OK && !ends_with_exit(a))
 			why = refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
 		a->plan->before = why == PLAN_OK ? a->plan->insns - 1 : 0;
 		return why;
@@ -738,6 +760,25 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
 	if (plan->flags_live && plan->go_leaf)
 		return refuse(&a, PLAN_GO_NOSPLIT, "at", plan->addr);
 	return why;
+}
+
+bool plan_inner(struct plan *entry, uint64_t exit, struct plan *out)
+{
+	for (unsigned int i = 0; i < entry->insns; i++) {
+		const struct plan_insn *insn = &entry->insn[i];
+
+		if (entry->addr + insn->off != exit)
+			continue;
+		*out = (struct plan){ .addr = exit,
+				      .insns = 1,
+				      .insn = { { 0, insn->len } },
+				      .resume = exit + insn->len,
+				      .ends = entry->ends && i + 1u == entry->insns };
+		memcpy(out->orig, entry->orig + insn->off, insn->len);
+		entry->inner |= (uint8_t)(1u << i);
+		return true;
+	}
+	return false;
 }
 
 void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len)

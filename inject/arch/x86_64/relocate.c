@@ -8,6 +8,7 @@
  *	call rel32		push the ORIGINAL return address; jmp
  *	call r/m64		push the ORIGINAL return address; jmp r/m64
  *	anything else		copied
+ *	an inner exit		a jump, or the same conditional one, to another stub
  *
  * The pushed return address is the original one so that no frame ever returns into a stub:
  * unwinders find their tables, and stubs can be unmapped while such a call is under way. It is
@@ -26,7 +27,8 @@ struct emit {
 	uint64_t at;
 	uint8_t *buf;
 	size_t cap, pos;
-	unsigned int first, last;      /* displaced instructions to emit: [first, last) */
+	unsigned int first, last; /* displaced instructions to emit: [first, last) */
+	uint64_t taken; /* behind them, where to go if a conditional exit is taken; 0: nowhere */
 	uint16_t copy[PLAN_MAX_INSNS]; /* where each of them begins */
 	enum plan_refusal why;
 };
@@ -43,8 +45,15 @@ static enum plan_refusal read_insn(const struct plan *plan, unsigned int i,
 			    insn);
 }
 
-static unsigned int emitted_size(const struct x86_decoded *insn)
+static bool is_inner(const struct plan *plan, unsigned int i)
 {
+	return plan->inner >> i & 1;
+}
+
+static unsigned int emitted_size(const struct x86_decoded *insn, bool inner)
+{
+	if (inner)
+		return insn->kind == X86_JCC ? REL_JCC : REL_JMP;
 	switch (insn->kind) {
 	case X86_JMP:
 		return REL_JMP;
@@ -152,6 +161,24 @@ static void put_call_ind(struct emit *e, const uint8_t *code, const struct x86_d
 	e->buf[start + insn->form.modrm_off] ^= CALL_TO_JMP;
 }
 
+static void put_jcc(struct emit *e, const struct x86_decoded *insn, uint64_t target)
+{
+	put_byte(e, 0x0f);
+	put_byte(e, 0x80 | (insn->form.opcode & 15));
+	put_rel32(e, target, 0);
+}
+
+/* Its target is not known yet: plan_link(). */
+static void put_inner(struct emit *e, const struct x86_decoded *insn)
+{
+	if (insn->kind == X86_JCC) {
+		put_jcc(e, insn, e->at + e->pos);
+		return;
+	}
+	put_byte(e, 0xe9);
+	put_rel32(e, e->at + e->pos, 0);
+}
+
 static void put_insn(struct emit *e, unsigned int i, const struct x86_decoded *insn)
 {
 	const uint8_t *code = e->plan->orig + e->plan->insn[i].off;
@@ -163,9 +190,7 @@ static void put_insn(struct emit *e, unsigned int i, const struct x86_decoded *i
 		put_rel32(e, branch_target(e, insn->target), 0);
 		break;
 	case X86_JCC:
-		put_byte(e, 0x0f);
-		put_byte(e, 0x80 | (insn->form.opcode & 15));
-		put_rel32(e, branch_target(e, insn->target), 0);
+		put_jcc(e, insn, branch_target(e, insn->target));
 		break;
 	case X86_LOOP:
 		put_loop(e, code, insn);
@@ -194,9 +219,9 @@ static bool lay_out(struct emit *e)
 		if (read_insn(e->plan, i, &insn) != PLAN_OK)
 			return false;
 		e->copy[i] = (uint16_t)pos;
-		pos += emitted_size(&insn);
+		pos += emitted_size(&insn, is_inner(e->plan, i));
 	}
-	return pos + REL_JMP <= e->cap;
+	return pos + REL_JCC + REL_JMP <= e->cap;
 }
 
 /* Decodes what was written: it must still be one instruction, with the same operand. */
@@ -205,8 +230,10 @@ static bool reads_back(const struct emit *e, unsigned int i, const struct x86_de
 	struct x86_decoded got;
 	unsigned int off = e->copy[i];
 
-	if (e->pos - off != emitted_size(insn))
+	if (e->pos - off != emitted_size(insn, is_inner(e->plan, i)))
 		return false;
+	if (is_inner(e->plan, i))
+		return true;
 	if (insn->kind == X86_CALL || insn->kind == X86_CALL_IND)
 		off += PUSH_RETURN;
 	if (insn->kind == X86_LOOP)
@@ -224,6 +251,20 @@ static size_t refuse(enum plan_refusal *why, enum plan_refusal code)
 	return 0;
 }
 
+/* Where a conditional exit is taken the stub's own code is entered. */
+static void put_if_taken(struct emit *e, struct plan_pc *pcs, size_t *n_pcs)
+{
+	unsigned int exit = e->plan->insns - 1u;
+	struct x86_decoded insn;
+
+	if (read_insn(e->plan, exit, &insn) != PLAN_OK) {
+		e->why = PLAN_UNDECODABLE;
+		return;
+	}
+	pcs[(*n_pcs)++] = (struct plan_pc){ (uint16_t)e->pos, insn_addr(e->plan, exit) };
+	put_jcc(e, &insn, e->taken);
+}
+
 /* Writes the instructions of the range, then a jump to `next`; 0: the last one ends the code. */
 static size_t emit(struct emit *e, uint64_t next, uint64_t original, struct plan_pc *pcs,
 		   size_t *n_pcs, enum plan_refusal *why)
@@ -237,10 +278,15 @@ static size_t emit(struct emit *e, uint64_t next, uint64_t original, struct plan
 		if (read_insn(e->plan, i, &insn) != PLAN_OK)
 			return refuse(why, PLAN_UNDECODABLE);
 		pcs[(*n_pcs)++] = (struct plan_pc){ e->copy[i], insn_addr(e->plan, i) };
-		put_insn(e, i, &insn);
+		if (is_inner(e->plan, i))
+			put_inner(e, &insn);
+		else
+			put_insn(e, i, &insn);
 		if (e->why == PLAN_OK && !reads_back(e, i, &insn))
 			return refuse(why, PLAN_UNMOVABLE);
 	}
+	if (e->taken)
+		put_if_taken(e, pcs, n_pcs);
 	if (next) {
 		pcs[(*n_pcs)++] = (struct plan_pc){ (uint16_t)e->pos, original };
 		put_byte(e, 0xe9);
@@ -268,7 +314,18 @@ size_t plan_emit_before(const struct plan *plan, uint64_t at, uint64_t hook, uin
 {
 	struct emit e = { .plan = plan, .at = at, .buf = buf, .cap = cap, .last = plan->before };
 
-	return emit(&e, hook, insn_addr(plan, plan->before), pcs, n_pcs, why);
+	if (!plan->conditional)
+		return emit(&e, hook, insn_addr(plan, plan->before), pcs, n_pcs, why);
+	e.taken = hook;
+	return emit(&e, plan->resume, plan->resume, pcs, n_pcs, why);
+}
+
+void plan_link(uint8_t *code, uint64_t at, uint64_t to)
+{
+	unsigned int field = *code == 0x0f ? 2 : 1;
+	int32_t rel = (int32_t)(to - (at + field + sizeof(rel)));
+
+	memcpy(code + field, &rel, sizeof(rel));
 }
 
 void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_t *at_pad)

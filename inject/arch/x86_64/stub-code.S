@@ -37,8 +37,13 @@
  *		-112 the process's calls, then rbx  -120 a call's entry, then the event's kind
  *		-128 rsi
  *		of a delay that is recorded: -120 its length, then the kind
+ *	of an entry with values, of which some are not in registers: -120 the arguments' hash
+ *		-128 1 if they are known
  *	of an exit with values, above rsp, where it has stepped over a red zone that is dead at an
  *	exit: 0 zero, 8 to 48 the arguments, 56 what is returned; 64 places of its record
+ *		80 to 112 words that are not in registers, 120 1 if these are known
+ *	of an exit whose first argument points to a result: 80 that, 120 1 if it is known; 88 the
+ *		address of a text, 96 its places, 104 its length; 112 the address of the result
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
@@ -456,17 +461,47 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 
 /* Puts the value of a descriptor into `to`, raw. Clobbers rax. */
 .macro VALUE descriptor, to
-	mov	\descriptor, %eax
-	and	$7, %eax
+	mov	\descriptor, %al
+	and	$15, %eax
 	mov	(%rsp,%rax,8), %rax
+	testb	$VALUE_UPPER, \descriptor
+	jz	.Lvalue\@
+	shr	$32, %rax
+.Lvalue\@:
 	mov	%rax, \to
 .endm
 
-/* Places of a record with the cell's values: three, or two if there are two values at most. */
+/* Places of a record with the cell's values: at most 8, its own included, and those of a text. */
 .macro PLACES to
-	mov	$2, \to
-	cmpw	$1, CELL_VALUES+4(%r8)
-	sbb	$-1, \to
+	movzbl	CELL_SHAPE(%r8), \to
+	and	$7, \to
+	inc	\to
+	testb	$KIND_RESULT, -96(%rsp)
+	jz	.Lplaces\@
+	add	96(%rsp), \to
+.Lplaces\@:
+.endm
+
+/*
+ * to: the first of four places in private memory for the pointers of the call whose return address is
+ * at `at`; the others are next to it. A call claims a free one, or takes the last. Two calls may use
+ * that at once, so a place contains the call's `at`, which is written last and read last, and the hash
+ * of the arguments.
+ */
+.macro KEPT at, to
+	mov	\at, \to
+	imul	.Lmix(%rip), \to
+	shr	$64 - KEPT_BITS, \to
+	shl	$KEPT_SHIFT, \to
+	add	.Lrecord(%rip), \to
+	add	$REC_KEPT, \to
+.endm
+
+/* eax: the words of a call that are not in registers, at most 7 by what the cell says; ZF: none. */
+.macro STACKED
+	movzbl	CELL_SHAPE(%r8), %eax
+	shr	$SHAPE_STACKED, %eax
+	and	$7, %eax
 .endm
 
 /*
@@ -516,6 +551,8 @@ stub_common:
 .Lspan_cost:	.quad	0	/* ... and that are in the time of its caller */
 .Lvalue_within:	.quad	0	/* the same of its values */
 .Lvalue_cost:	.quad	0
+.Lstack:	.quad	0	/* where the stack of the first thread ends; 0: unknown */
+.Lzeros:	.quad	0, 0, 0, 0, 0
 .Lmix:		.quad	0x9e3779b97f4a7c15
 .Lspan_mask:	.long	0	/* blocks - 1; 0: there are none */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
@@ -801,9 +838,136 @@ stub_common:
 	KEEP	4, 16			/* rcx */
 	KEEP	5, 64			/* r8 */
 	KEEP	6, 72			/* r9 */
+	STACKED
+	jnz	.Lkeep_stacked
+.Lkept_stacked:
 	imul	.Lmix(%rip), %rcx
 	add	%rcx, %r9
 	jmp	.Lstamp_kept
+
+/*
+ * Words that are not in registers. eax: their number; rsi: where they are. Those of the stack in the
+ * page of the return address can be read. Else they must be part of the stack on which the call is,
+ * between the return address and its end: of the first thread's stack, which never moves, or of the
+ * one that the C library has made for this thread, whose bounds are in its control block at the FS
+ * base. Where that is not sure, nothing is read and nothing is known: nearness of the FS base alone
+ * proves nothing, since stacks of coroutines may lie below it.
+ */
+.Lkeep_stacked:
+	mov	%rcx, -120(%rsp)
+	movq	$1, -128(%rsp)
+	movzbl	-96(%rsp), %ecx
+	shr	$KIND_FOLLOW, %ecx
+	cmp	$FOLLOW_RESULT, %ecx
+	je	.Lkeep_result
+	test	%ecx, %ecx
+	jnz	.Lkeep_follow
+	lea	8(%r10), %rsi
+	mov	%r10d, %ecx
+	and	$4095, %ecx
+	lea	8(%rcx,%rax,8), %ecx
+	cmp	$4096, %ecx
+	jbe	.Lkeep_copy
+.Lkeep_check:
+	lea	(%rsi,%rax,8), %rdi
+	cmp	%r10, %rsi
+	jbe	.Lkeep_unknown
+	cmp	%rsi, %rdi
+	jb	.Lkeep_unknown
+	test	$7, %sil
+	jnz	.Lkeep_unknown
+	mov	.Lstack(%rip), %rcx
+	cmp	%rcx, %rdi
+	ja	1f
+	sub	%r10, %rcx
+	cmp	$STACK_MOST, %rcx
+	jb	.Lkeep_copy
+1:	mov	-104(%rsp), %rcx
+	mov	%rsi, -112(%rsp)
+	test	%rcx, %rcx		/* not read */
+	jz	.Lkeep_unknown
+	not	%rcx
+	mov	.Lrecord(%rip), %rsi
+	movzwl	REC_STACK(%rsi), %esi
+	test	%esi, %esi
+	jz	.Lkeep_unknown
+	cmp	%rcx, (%rcx)		/* a control block begins with its address ... */
+	jne	.Lkeep_unknown
+	cmp	%rcx, 16(%rcx)		/* ... and glibc's has it here, too */
+	jne	.Lkeep_unknown
+	add	%rcx, %rsi
+	mov	(%rsi), %rcx
+	cmp	%r10, %rcx
+	ja	.Lkeep_unknown
+	add	8(%rsi), %rcx
+	jc	.Lkeep_unknown
+	cmp	%rcx, %rdi
+	ja	.Lkeep_unknown
+	mov	-112(%rsp), %rsi
+	jmp	.Lkeep_copy
+.Lkeep_unknown:
+	lea	.Lzeros(%rip), %rsi
+	movq	$0, -128(%rsp)
+.Lkeep_copy:
+	mov	-120(%rsp), %rcx
+.irp n, 0, 1, 2, 3, 4
+	mov	8*\n(%rsi), %rdi
+	mov	%rdi, STACKED_OFF+8*\n(%rdx)
+	HASH	%rcx, %rdi
+	dec	%eax
+	jz	.Lkeep_known
+.endr
+.Lkeep_known:
+	mov	-128(%rsp), %rdi
+	mov	%rdi, STACKED_KNOWN(%rdx)
+	HASH	%rcx, %rdi
+	jmp	.Lkept_stacked
+/*
+ * What a pointer points to is written by the function, and read at its exit. The pointer is kept in
+ * private memory: what is in the page may be another process's.
+ */
+.Lkeep_result:
+	KEPT	%r10, %rsi
+	mov	%eax, -112(%rsp)
+.irp way, 64, 192, 64
+	xor	%eax, %eax
+	lock cmpxchg %r10, KEPT_AT(%rsi)
+	je	1f
+	cmp	%r10, %rax		/* of a call that left in another way */
+	je	1f
+	xor	$\way, %rsi
+.endr
+	movq	$0, KEPT_AT(%rsi)	/* the last way: one of two calls loses */
+1:	mov	-112(%rsp), %eax
+	mov	-56(%rsp), %rdi
+	mov	%rdi, 8(%rsi)
+	mov	-48(%rsp), %rdi
+	mov	%rdi, 16(%rsi)
+	mov	-24(%rsp), %rdi
+	mov	%rdi, 24(%rsi)
+	mov	-16(%rsp), %rdi
+	mov	%rdi, 32(%rsi)
+	mov	-64(%rsp), %rdi
+	mov	%rdi, 40(%rsi)
+	mov	-72(%rsp), %rdi
+	mov	%rdi, 48(%rsi)
+	mov	-120(%rsp), %rdi
+	mov	%rdi, KEPT_HASH(%rsi)
+	mov	%r10, KEPT_AT(%rsi)
+	jmp	.Lkeep_unknown
+.Lkeep_follow:				/* by the registers, not by what the page has of them */
+	mov	-56(%rsp), %rsi
+	cmp	$2, %ecx
+	cmove	-48(%rsp), %rsi
+	cmp	$3, %ecx
+	cmove	-24(%rsp), %rsi
+	cmp	$4, %ecx
+	cmove	-16(%rsp), %rsi
+	cmp	$5, %ecx
+	cmove	-64(%rsp), %rsi
+	cmp	$6, %ecx
+	cmove	-72(%rsp), %rsi
+	jmp	.Lkeep_check
 
 .Levery:
 	mov	CELL_EVERY(%r8), %rcx
@@ -1077,12 +1241,86 @@ stub_common:
 	TAKE	4
 	TAKE	5
 	TAKE	6
+	movq	$0, 120(%rsp)
+	movzbl	CELL_SHAPE(%r8), %r10d
+	shr	$SHAPE_STACKED, %r10d
+	and	$7, %r10d
+	jnz	.Lclose_stacked
+.Lclose_taken:
 	imul	.Lmix(%rip), %rcx
 	add	%rcx, %rax
 	mov	-8(%rsp), %rcx
 	mov	%rcx, 8 * VALUE_RETURNED(%rsp)
 	movq	$0, (%rsp)
 	jmp	.Lclose_check
+.Lclose_stacked:
+	mov	%r10d, 72(%rsp)
+.irp n, 0, 1, 2, 3, 4
+	mov	STACKED_OFF+8*\n(%rdx), %r10
+	mov	%r10, 80+8*\n(%rsp)
+	HASH	%rcx, %r10
+	decl	72(%rsp)
+	jz	.Lclose_known
+.endr
+.Lclose_known:
+	mov	STACKED_KNOWN(%rdx), %r10
+	mov	%r10, 120(%rsp)
+	HASH	%rcx, %r10
+	testb	$KIND_RESULT, -96(%rsp)
+	jz	.Lclose_taken
+/*
+ * The result that the first argument points to, and a text that another one points to. A function
+ * that returned 0 has itself written the one and read the other. rax and rcx are kept.
+ */
+	mov	%rax, 72(%rsp)
+	mov	%rcx, 104(%rsp)
+	movq	$0, 120(%rsp)
+	movq	$0, 88(%rsp)
+	movzbl	-95(%rsp), %eax
+	add	%rsp, %rax
+	KEPT	%rax, %r10
+	cmp	%rax, KEPT_AT(%r10)
+	je	3f
+.irp way, 64, 192, 64
+	xor	$\way, %r10
+	cmp	%rax, KEPT_AT(%r10)
+	je	3f
+.endr
+	jmp	.Lclose_result
+3:	testb	$KIND_RETURNS, -96(%rsp)
+	jz	2f
+	cmpl	$0, -8(%rsp)
+	jne	2f
+	mov	8(%r10), %rcx
+	mov	%rcx, 112(%rsp)
+	HASH	%rcx, 16(%r10)
+	HASH	%rcx, 24(%r10)
+	HASH	%rcx, 32(%r10)
+	HASH	%rcx, 40(%r10)
+	HASH	%rcx, 48(%r10)
+	cmp	KEPT_HASH(%r10), %rcx
+	jne	2f
+	movzbl	-96(%rsp), %ecx
+	shr	$KIND_FOLLOW, %ecx
+	jz	1f
+	mov	(%r10,%rcx,8), %rcx
+	mov	%rcx, 88(%rsp)
+1:	cmp	%rax, KEPT_AT(%r10)
+	jne	4f
+	mov	112(%rsp), %rcx
+	test	%rcx, %rcx
+	jz	2f
+	mov	(%rcx), %rcx
+	mov	%rcx, 80(%rsp)
+	movq	$1, 120(%rsp)
+	movq	$0, KEPT_AT(%r10)
+	jmp	.Lclose_result
+2:	movq	$0, KEPT_AT(%r10)
+4:	movq	$0, 88(%rsp)
+.Lclose_result:
+	mov	72(%rsp), %rax
+	mov	104(%rsp), %rcx
+	jmp	.Lclose_taken
 .Lclose_cost:				/* that of its values, too; edx is 0 */
 	sub	.Lvalue_within(%rip), %rax
 	sub	%rcx, %rax
@@ -1092,31 +1330,36 @@ stub_common:
 	jmp	.Lclose_timed
 
 /*
- * Adds the values to their sums. rdi: the span; r9 goes from sum to sum, and rsi holds what is left
- * of the descriptors. A sum that does not fit stays at all ones, as closely as an addition and a
- * store do that.
+ * Adds the values to their sums. rdi: the span; r9 goes from sum to sum, and rsi from descriptor to
+ * descriptor. A sum that does not fit stays at all ones, as closely as an addition and a store do
+ * that.
  */
 .Lclose_add_values:
-	mov	CELL_VALUES(%r8), %rsi
+	lea	CELL_VALUES(%r8), %rsi
 	mov	%rdi, %r9
-1:	test	$VALUE_SUM, %sil
+1:	movzwl	(%rsi), %edx
+	test	%edx, %edx
+	jz	.Lclose_values_added
+	test	$VALUE_SUM, %dl
 	jz	4f
-	mov	%esi, %eax
-	and	$7, %eax
+	VALUE	%dl, %rcx
+	mov	%edx, %eax
+	and	$15, %eax
 	cmp	$VALUE_RETURNED, %eax
-	jne	2f
-	testb	$KIND_RETURNS, -96(%rsp)
+	jb	2f
+	je	8f
+	testb	$1, 120(%rsp)
 	jz	4f
-2:	mov	(%rsp,%rax,8), %rax
-	mov	%esi, %ecx
+2:	mov	%rcx, %rax
+	mov	%edx, %ecx
 	shr	$8, %ecx
 	shl	%cl, %rax
-	test	$VALUE_SIGNED, %sil
+	test	$VALUE_SIGNED, %dl
 	jz	3f
 	test	%rax, %rax
 	js	4f
 3:	shr	%cl, %rax
-	test	$VALUE_BOOL, %sil
+	test	$VALUE_BOOL, %dl
 	jz	5f
 	neg	%rax
 	sbb	%rax, %rax
@@ -1127,14 +1370,19 @@ stub_common:
 	add	%rax, SPAN_SUM(%r9)
 	jc	7f
 4:	add	$8, %r9
-	shr	$16, %rsi
-	jnz	1b
+	add	$2, %rsi
+	lea	CELL_VALUES+VALUES_SIZE(%r8), %rax
+	cmp	%rax, %rsi
+	jb	1b
 	jmp	.Lclose_values_added
 6:	lock incq SPAN_SUMMED(%r9)
 	lock addq %rax, SPAN_SUM(%r9)
 	jnc	4b
 7:	movq	$-1, SPAN_SUM(%r9)
 	jmp	4b
+8:	testb	$KIND_RETURNS, -96(%rsp)
+	jz	4b
+	jmp	2b
 
 /* The same call among those of its function. */
 .Lclose_function:
@@ -1185,6 +1433,9 @@ stub_common:
 	movq	$0, -104(%rsp)
 	jmp	.Lclose_kept
 .Lclose_event:
+	testb	$KIND_RESULT, -96(%rsp)
+	jnz	.Lclose_text
+.Lclose_texted:
 	mov	-104(%rsp), %r9
 	inc	%r10
 	movq	$EVENT_CALL, -120(%rsp)
@@ -1197,6 +1448,25 @@ stub_common:
 	test	%rdx, %rdx
 	jz	.Levent
 	xor	%r10d, %r10d		/* left out, as shorter ones */
+
+	jmp	.Levent
+
+/* The length of the text; what is behind TEXT_MOST bytes is left out. */
+.Lclose_text:
+	xor	%eax, %eax
+	mov	88(%rsp), %rsi
+	test	%rsi, %rsi
+	jz	2f
+1:	cmpb	$0, (%rsi,%rax)
+	je	2f
+	inc	%eax
+	cmp	$TEXT_MOST, %eax
+	jb	1b
+2:	mov	%rax, 104(%rsp)
+	add	$15, %eax
+	shr	$4, %eax
+	mov	%rax, 96(%rsp)
+	jmp	.Lclose_texted
 
 /*
  * Records a call or a delay: see struct sb_page_trace. -120 its kind, r9 its start, r10 its ticks
@@ -1374,22 +1644,47 @@ stub_common:
 	testb	$KIND_RETURNS, -96(%rsp)
 	jz	1f
 	bts	$EVENT_RETURNED, %rdx
+1:	testb	$1, 120(%rsp)
+	jz	1f
+	bts	$EVENT_STACKED, %rdx
 1:	mov	%rdx, EVENT_WHAT(%rcx)		/* before all else: a reader skips its places by it */
 	mov	%r9, EVENT_START(%rcx)
-	mov	CELL_VALUES(%r8), %rdx
-	VALUE	%edx, EVENT_SIZE+8(%rcx)
-	shr	$16, %rdx
-	VALUE	%edx, EVENT_SIZE+16(%rcx)
-	movq	$EVENT_MORE, EVENT_SIZE(%rcx)
-	cmpl	$3, 64(%rsp)
-	jb	2f
-	shr	$16, %rdx
-	VALUE	%edx, 2*EVENT_SIZE+8(%rcx)
-	shr	$16, %rdx
-	VALUE	%edx, 2*EVENT_SIZE+16(%rcx)
-	movq	$EVENT_MORE, 2 * EVENT_SIZE(%rcx)
-2:	mov	%r10, EVENT_TICKS(%rcx)
+	lea	CELL_VALUES(%r8), %rsi
+	lea	EVENT_SIZE(%rcx), %rdi
+	mov	64(%rsp), %edx
+	testb	$KIND_RESULT, -96(%rsp)
+	jz	1f
+	sub	96(%rsp), %edx
+1:	dec	%edx
+	jz	2f
+	VALUE	(%rsi), 8(%rdi)
+	VALUE	2(%rsi), 16(%rdi)
+	movq	$EVENT_MORE, (%rdi)
+	add	$4, %rsi
+	add	$EVENT_SIZE, %rdi
+	jmp	1b
+2:	testb	$KIND_RESULT, -96(%rsp)
+	jnz	.Levent_text
+.Levent_texted:
+	mov	%r10, EVENT_TICKS(%rcx)
 	jmp	.Levent_done
+.Levent_text:				/* into the places from rdi on, which are zeros */
+	mov	88(%rsp), %rsi
+	mov	104(%rsp), %edx
+1:	test	%edx, %edx
+	jz	.Levent_texted
+	xor	%r9d, %r9d
+2:	mov	(%rsi), %al
+	mov	%al, 8(%rdi,%r9)
+	inc	%rsi
+	inc	%r9d
+	dec	%edx
+	jz	3f
+	cmp	$16, %r9d
+	jb	2b
+3:	movq	$EVENT_MORE, (%rdi)
+	add	$EVENT_SIZE, %rdi
+	jmp	1b
 .Levent_wide_void:
 	WIDE_VOID
 	mov	THREAD_CHUNK(%rdi), %edx
@@ -1518,7 +1813,7 @@ stub_common:
 
 /* The site at the dynamic linker's r_brk; -104 holds the return address. */
 	.balign	16
-site_bell:
+site_doorbell:
 	SPILL_RAX
 	SPILL_RCX
 	lahf
@@ -1590,7 +1885,7 @@ stub_templates:
 	.type	stub_common_template, @object
 stub_common_template:
 	.quad	stub_common
-	.quad	site_bell
+	.quad	site_doorbell
 	.long	.Lcommon_end - stub_common
 	.long	.Lheader - stub_common
 	.long	.Lrecord - stub_common
@@ -1609,6 +1904,7 @@ stub_common_template:
 	.long	.Lspan_cost - stub_common
 	.long	.Lvalue_within - stub_common
 	.long	.Lvalue_cost - stub_common
+	.long	.Lstack - stub_common
 	.long	.Lspan_mask - stub_common
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
@@ -1619,8 +1915,8 @@ stub_common_template:
 	.long	.Lgadget_syscall - stub_common
 	.long	.Lgadget_sigreturn - stub_common
 	.long	.Lgadget_result - stub_common
-	.long	.Lbell_end - site_bell
-	.long	.Lbell_jmp + 1 - site_bell
+	.long	.Lbell_end - site_doorbell
+	.long	.Lbell_jmp + 1 - site_doorbell
 	.long	.Lcounted - stub_common
 	.long	.Lkept - stub_common
 	.long	.Ldue - stub_common

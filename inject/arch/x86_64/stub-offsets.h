@@ -13,7 +13,9 @@
 #define CELL_THREADS	  48
 #define CELL_SPAN	  56 /* block, bit and epoch in one */
 #define CELL_SPAN_BIT	  58
-#define CELL_VALUES	  64 /* four of 16 bits */
+#define CELL_SHAPE	  59
+#define CELL_VALUES	  64 /* twelve of 16 bits */
+#define VALUES_SIZE	  24
 #define CELL_CUTS	  56
 #define CELL_CUT_TICKS	  64
 #define CELL_SLOT	  1024
@@ -33,7 +35,13 @@
 #define RING_ENDED	  24
 #define REC_PROC	  8
 #define REC_MOST	  16
+#define REC_STACK	  18
 #define REC_CALLS	  56
+#define REC_KEPT	  1024
+#define KEPT_BITS	  5
+#define KEPT_SHIFT	  6 /* log2 of its bytes */
+#define KEPT_AT		  0
+#define KEPT_HASH	  56
 #define TABLES		  128
 #define TABLE_SLOTS	  8192
 #define TABLE_SHIFT	  16 /* log2 of a table's bytes */
@@ -57,7 +65,7 @@
 #define SPAN_APART	  56
 #define SPAN_LAST	  64
 #define SPAN_SUM	  72
-#define SPAN_SUMMED	  104
+#define SPAN_SUMMED	  168
 #define SPAN_BUCKET	  512
 #define SPAN_BUCKETS	  1216
 #define FUNC_CALLS	  0
@@ -81,7 +89,11 @@
 #define CALL_SET_SHIFT	  7	  /* log2 of a set's bytes */
 #define CALL_LAST	  0x7ffc0 /* offset of the last entry */
 #define THREADS_OFF	  0x80000
-#define ARGUMENTS_OFF	  0xc0000 /* from a call to its arguments */
+#define ARGUMENTS_OFF	  0xc0000  /* from a call to its arguments */
+#define STACKED_OFF	  0x140000 /* ... and to its words that are not in registers */
+#define STACKED_KNOWN	  (STACKED_OFF + 40)
+#define SHAPE_STACKED	  3
+#define STACK_MOST	  0x4000000 /* bytes of a stack */
 #define CALLS_GAVE_WAY	  (THREADS_OFF + 32)
 #define CALLS_LOST	  (THREADS_OFF + 40)
 #define GROUP_BITS	  10 /* log2 of the number of groups of threads */
@@ -116,6 +128,7 @@
 #define EVENT_KIND_SHIFT  40
 #define EVENT_MORE_SHIFT  48
 #define EVENT_RETURNED	  56 /* a bit */
+#define EVENT_STACKED	  57
 #define EVENT_SIZE	  24
 #define EVENT_MORE	  (-2) /* the mark of a place with values */
 #define EVENT_CALL	  1
@@ -125,10 +138,16 @@
 #define KIND_KEEP	  4  /* of an entry: its arguments are kept */
 #define KIND_VALUES	  8  /* of an exit: its values are recorded */
 #define KIND_RETURNS	  16 /* ... and it is a ret, not a jump */
-#define VALUE_SUM	  8
-#define VALUE_SIGNED	  16
-#define VALUE_BOOL	  32
+#define KIND_RESULT	  4  /* of an exit: the first argument points to a result */
+#define KIND_FOLLOW	  5  /* from this bit on: the argument to be followed, or with a text */
+#define FOLLOW_RESULT	  7
+#define TEXT_MOST	  1008
+#define VALUE_SUM	  16
+#define VALUE_SIGNED	  32
+#define VALUE_BOOL	  64
+#define VALUE_UPPER	  128
 #define VALUE_RETURNED	  7
+#define VALUE_STACKED	  10
 #define SYS_futex	  202
 
 #endif

@@ -62,6 +62,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->span_cost, env->span_cost);
 	put64(buf + t->value_within, env->value_within);
 	put64(buf + t->value_cost, env->value_cost);
+	put64(buf + t->stack, env->stack);
 	put32(buf + t->span_mask, env->span_blocks ? env->span_blocks - 1 : 0);
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
@@ -89,9 +90,15 @@ static bool returns(const struct plan *plan)
 	return p < end && (*p == 0xc2 || *p == 0xc3);
 }
 
-static uint32_t close_kind(const struct plan *plan, bool values)
+static uint32_t close_kind(const struct plan *plan, const struct arch_count *count)
 {
-	return KIND_CLOSE | (values ? KIND_VALUES : 0) | (returns(plan) ? KIND_RETURNS : 0);
+	uint32_t kind = KIND_CLOSE | (returns(plan) ? KIND_RETURNS : 0);
+
+	if (count->values)
+		kind |= KIND_VALUES;
+	if (count->values && count->follow == ARCH_FOLLOW_RESULT)
+		kind |= KIND_RESULT | (uint32_t)count->text << KIND_FOLLOW;
+	return kind;
 }
 
 /* KIND_*, and the distance from rsp to the return address. An exit's stub steps over the red zone.
@@ -101,10 +108,11 @@ static uint32_t kind_of(const struct plan *plan, const struct arch_count *count)
 	uint32_t function = (uint32_t)count->function << 16;
 
 	if (count->kind == ARCH_END)
-		return close_kind(plan, count->values) | RED_ZONE << 8 | function;
-	return count->kind == ARCH_BEGIN ? KIND_OPEN | (count->values ? KIND_KEEP : 0) |
-						   (uint32_t)plan->pushed << 8 | function :
-					   0;
+		return close_kind(plan, count) | RED_ZONE << 8 | function;
+	if (count->kind != ARCH_BEGIN)
+		return 0;
+	return KIND_OPEN | (count->values ? KIND_KEEP : 0) |
+	       (uint32_t)count->follow << KIND_FOLLOW | (uint32_t)plan->pushed << 8 | function;
 }
 
 /* Appends what runs before the stub's own code, which is entered from there. */
@@ -127,8 +135,8 @@ size_t stub_common_parts(struct arch_part *parts)
 {
 	const struct stub_common *t = &stub_common_template;
 
-	parts[0] = (struct arch_part){ "spin", t->slow, t->bell - t->slow };
-	parts[1] = (struct arch_part){ "doorbell", t->bell, t->gadget_syscall - t->bell };
+	parts[0] = (struct arch_part){ "spin", t->slow, t->doorbell - t->slow };
+	parts[1] = (struct arch_part){ "doorbell", t->doorbell, t->gadget_syscall - t->doorbell };
 	parts[2] = (struct arch_part){ "call", t->gadget_syscall, t->size - t->gadget_syscall };
 	return 3;
 }
@@ -146,7 +154,7 @@ static size_t emit_displaced(const struct plan *plan, uint64_t at, size_t head, 
 		out->pcs[i].emitted += head;
 	out->displaced = head;
 	out->size = head + tail;
-	if (plan->before && !emit_before(plan, at, buf, cap, out, why))
+	if ((plan->before || plan->conditional) && !emit_before(plan, at, buf, cap, out, why))
 		return 0;
 	return out->size;
 }
@@ -203,16 +211,17 @@ size_t stub_emit_site(const struct arch_env *env, const struct plan *plan,
 	return emit_displaced(plan, at, t->size, buf, cap, out, why);
 }
 
-size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at, bool once,
-		      uint8_t *buf, size_t cap, struct arch_site *out, enum plan_refusal *why)
+size_t stub_emit_doorbell(const struct arch_env *env, const struct plan *plan, uint64_t at,
+			  bool once, uint8_t *buf, size_t cap, struct arch_site *out,
+			  enum plan_refusal *why)
 {
 	const struct stub_common *t = &stub_common_template;
 
-	if (cap < t->bell_size)
+	if (cap < t->doorbell_size)
 		return 0;
-	memcpy(buf, t->bell_site, t->bell_size);
-	put32(buf + t->bell_jmp,
-	      rel32(at + t->bell_jmp, env->common + (once ? t->bell_once : t->bell)));
+	memcpy(buf, t->doorbell_site, t->doorbell_size);
+	put32(buf + t->doorbell_jmp,
+	      rel32(at + t->doorbell_jmp, env->common + (once ? t->doorbell_once : t->doorbell)));
 	out->entry = 0;
-	return emit_displaced(plan, at, t->bell_size, buf, cap, out, why);
+	return emit_displaced(plan, at, t->doorbell_size, buf, cap, out, why);
 }

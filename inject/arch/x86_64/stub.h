@@ -25,16 +25,16 @@ struct stub_template {
 };
 
 struct stub_common {
-	const uint8_t *code, *bell_site;
+	const uint8_t *code, *doorbell_site;
 	uint32_t size;
 	/* 64-bit words */
 	uint32_t header, record, procs, tables, most, ring_most, counters;
 	uint32_t calls, spans, functions, trace, taken, span_size, span_within, span_cost;
-	uint32_t value_within, value_cost;
+	uint32_t value_within, value_cost, stack;
 	uint32_t span_mask, own, slots, chunk_mask; /* 32-bit words */
-	uint32_t slow, bell, bell_once;
+	uint32_t slow, doorbell, doorbell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
-	uint32_t bell_size, bell_jmp;
+	uint32_t doorbell_size, doorbell_jmp;
 	uint32_t counted; /* from here on the hit is in its slot, unless the thread is filtered out
 			   */
 	uint32_t kept;	  /* from here the return address is in r11 ... */
@@ -91,7 +91,8 @@ enum arch_leave stub_leave_common(const uint8_t *code, size_t len, size_t at,
 				  const struct arch_spill *spill, struct arch_regs *regs,
 				  struct arch_cut *cut);
 
-size_t stub_emit_bell(const struct arch_env *env, const struct plan *plan, uint64_t at, bool once,
-		      uint8_t *buf, size_t cap, struct arch_site *out, enum plan_refusal *why);
+size_t stub_emit_doorbell(const struct arch_env *env, const struct plan *plan, uint64_t at,
+			  bool once, uint8_t *buf, size_t cap, struct arch_site *out,
+			  enum plan_refusal *why);
 
 #endif

@@ -103,7 +103,7 @@ static bool *cookies_of(const struct inject_session *s, size_t index)
 	bool *set = must_calloc(s->n_sites + 1, sizeof(*set));
 
 	for (size_t i = 0; i < s->n_sites; i++)
-		set[i] = s->site[i].target == index && !s->site[i].bell;
+		set[i] = s->site[i].target == index && !s->site[i].doorbell;
 	return set;
 }
 

@@ -42,7 +42,7 @@ static void take_strays(struct inject_session *s)
 			continue;
 		if (space_load(pids[i], &proc->space, &err) < 0)
 			proc->space = NULL;
-		guest_load(s, proc);
+		unrecorded_load(s, proc);
 	}
 	free(pids);
 }
@@ -117,7 +117,7 @@ static bool retake(struct inject_session *s, struct proc *proc)
 {
 	uint64_t end = clock_ns() + RETAKE_NS;
 	struct sb_err err = { 0 };
-	bool told = false;
+	bool reported = false;
 
 	while (tree_retake(&s->tree, proc, &err) < 0) {
 		if (err.code != SB_ETRACED)
@@ -130,9 +130,9 @@ static bool retake(struct inject_session *s, struct proc *proc)
 				     err.what, proc->pid);
 			return false;
 		}
-		if (!told)
+		if (!reported)
 			log_note("%s: waiting for that to end", err.what);
-		told = true;
+		reported = true;
 		err = (struct sb_err){ 0 };
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	}
@@ -203,13 +203,13 @@ void inject_detach(struct session_core *core)
 	close_pages(s);
 	tree_dispatch(&s->tree);
 	python_stop(s);
-	guests_stop(s);
+	unrecorded_stop(s);
 	if (!s->cfg->follow)
 		retake_all(s);
 	detach_all(s);
 	/* Now the rest: forks of untraced processes, children of killed parents. */
 	take_strays(s);
-	guests_stop(s);
+	unrecorded_stop(s);
 	detach_all(s);
 	session_hurry(false);
 	if (s->left_behind)

@@ -78,7 +78,7 @@ static enum exits_place place_of(void *ctx, uint64_t addr, struct exits_part *pa
 /* ---- sites ---- */
 
 static void add_exit(struct found *found, const struct found_site *function,
-		     const struct exits_site *exit, enum arch_kind kind, bool switches)
+		     const struct exits_site *exit, enum arch_kind kind, const struct exits *all)
 {
 	struct found_site site = *function;
 
@@ -86,7 +86,8 @@ static void add_exit(struct found *found, const struct found_site *function,
 	site.name = text_dup(function->name);
 	site.exit = true;
 	site.kind = kind;
-	site.switches = switches;
+	site.switches = all->tables;
+	site.leaves = all->conditional;
 	site.owner = function->func;
 	site.addr = exit->addr + function->bias;
 	site.func = exit->part.start + function->bias;
@@ -123,7 +124,7 @@ void found_add_exits(struct found *found, const struct found_site *function)
 		return;
 	}
 	for (size_t i = 0; i < exits.count; i++)
-		add_exit(found, function, &exits.site[i], ARCH_HIT, exits.tables);
+		add_exit(found, function, &exits.site[i], ARCH_HIT, &exits);
 	free(exits.site);
 	image_put(function->img);
 	free(function->name);
@@ -154,7 +155,7 @@ void found_add_ends(struct found *found, const struct found_site *function, bool
 		memcpy(site.detail, look.detail, sizeof(site.detail));
 	found_add(found, &site);
 	for (size_t i = 0; i < exits.count; i++)
-		add_exit(found, function, &exits.site[i], ARCH_END, exits.tables);
+		add_exit(found, function, &exits.site[i], ARCH_END, &exits);
 	free(exits.site);
 }
 
@@ -195,10 +196,33 @@ static struct found_site left_of(const struct found_site *first, const struct fo
 	return left;
 }
 
+/* The exits that the window of their function's entry covers need none of their own. */
+static void settle_inner(struct found *found)
+{
+	struct found_site *entry = NULL;
+
+	for (size_t i = 0; i < found->count; i++) {
+		struct found_site *s = &found->site[i];
+		struct plan inner;
+
+		if (s->kind != ARCH_END) {
+			entry = s->kind == ARCH_BEGIN && s->why == PLAN_OK ? s : NULL;
+			continue;
+		}
+		if (!entry || !same_function(entry, s) ||
+		    !plan_inner(&entry->plan, s->addr, &inner))
+			continue;
+		s->plan = inner;
+		s->why = PLAN_OK;
+		s->detail[0] = '\0';
+	}
+}
+
 void found_settle_exits(struct found *found)
 {
 	size_t kept = 0, last;
 
+	settle_inner(found);
 	for (size_t first = 0; first < found->count; first = last) {
 		const struct found_site *s = &found->site[first];
 		bool group = s->exit || s->kind == ARCH_BEGIN;

@@ -10,8 +10,10 @@
 #include "python.h"
 #include "inject/mimic.h"
 #include "inject/tree-task.h"
+#include "src/spec/value.h"
 #include "src/base/log.h"
 #include "src/base/maps.h"
+#include "src/base/must.h"
 #include "src/base/text.h"
 #include "src/session/check.h"
 #include "src/session/strays.h"
@@ -29,9 +31,24 @@ struct finder {
 	struct mimic *mimic; /* of the process, for IFUNC resolvers */
 	struct resolve_access access;
 	struct found *found;
-	uint64_t bell;	      /* the dynamic linker's notice; 0: not searched for yet, 1: none */
-	struct found *settle; /* places for bells that lead to a new look at IFUNCs; may be NULL */
-	bool pending;	      /* the implementation of an IFUNC is not known yet */
+	uint64_t doorbell; /* the dynamic linker's notice; 0: not searched for yet, 1: none */
+	struct found
+		*settle; /* places for doorbells that lead to a new look at IFUNCs; may be NULL */
+	bool pending;	 /* the implementation of an IFUNC is not known yet */
+	const bool *in_scope; /* by target */
+};
+
+/* A look at one process for one target or for EVERY, which runs beside the stops. */
+struct look {
+	struct inject_session *s;
+	pid_t pid;
+	const struct space *space;
+	size_t which;
+	struct found *found, *settle; /* settle: places for doorbells; NULL: none are wanted */
+	bool *in_scope;
+	uint64_t code; /* hash of the mapped code; 0: something is not yet known */
+	int ret;
+	struct sb_err *err;
 };
 
 static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -66,17 +83,17 @@ static void note_clash(struct inject_session *s, size_t target, size_t other, pi
 			  "one that names fewer functions first");
 }
 
-static uint64_t bell_address(struct finder *f)
+static uint64_t doorbell_address(struct finder *f)
 {
 	struct resolve_result res = { 0 };
 
-	if (!f->bell) {
-		bool found = target_find_bell(f->pid, &f->maps, &f->access, &res);
+	if (!f->doorbell) {
+		bool found = target_find_doorbell(f->pid, &f->maps, &f->access, &res);
 
-		f->bell = found ? res.site[0].addr : 1;
+		f->doorbell = found ? res.site[0].addr : 1;
 		resolve_free(&res);
 	}
-	return f->bell;
+	return f->doorbell;
 }
 
 /* An address counts for one target only: the first one. hooked: the number of a site that is hooked
@@ -87,7 +104,7 @@ static bool taken(struct inject_session *s, struct finder *f, size_t target, siz
 	size_t other = target;
 
 	if (hooked < s->n_sites)
-		other = s->site[hooked].bell ? target : s->site[hooked].target;
+		other = s->site[hooked].doorbell ? target : s->site[hooked].target;
 	else if (hooked == SIZE_MAX && !session_found_at(f->found, rs->addr, &other))
 		return false;
 	if (other != target)
@@ -117,6 +134,18 @@ static void add_exits(struct finder *f, struct finder *before, size_t target,
 	free(exits.site);
 }
 
+static bool takes_arguments(struct finder *f, size_t target, const struct resolve_site *rs)
+{
+	struct target *t = &f->s->target[target];
+	struct sb_err err = { 0 };
+
+	if (target_arguments(t, rs, &err) == 0)
+		return true;
+	site_note_refusal(f->s, target, f->pid, image_name(rs->img), rs->name, rs->addr, err.what);
+	t->why = err;
+	return false;
+}
+
 static void add_sites(struct finder *f, size_t target, const struct resolve_result *res)
 {
 	/* A glob's own sites are sorted and distinct: compare only with the sites before it. */
@@ -134,10 +163,9 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			.addr = rs->addr,
 			.func = rs->func,
 			.size = rs->size,
-			.values = spec->n_values,
 		};
 
-		if (rs->addr == bell_address(f)) {
+		if (rs->addr == doorbell_address(f)) {
 			site_note_refusal(
 				f->s, target, f->pid, image_name(rs->img), rs->name, rs->addr,
 				"sbinject itself hooks it, to see libraries that are loaded");
@@ -149,6 +177,11 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 		if (!exits &&
 		    taken(f->s, &look, target, session_hooked_at(f->s, f->space, rs->addr), rs))
 			continue;
+		if (spec->arguments && !takes_arguments(f, target, rs))
+			continue;
+		site.values = spec->n_values;
+		site.follow = value_followed(spec);
+		site.text = spec->text_argument;
 		site.img = image_ref(rs->img);
 		site.name = text_dup(rs->name);
 		if (exits)
@@ -163,18 +196,18 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 static void add_settling(struct finder *f, const struct resolve_result *res)
 {
 	for (size_t i = 0; i < res->n_settle && f->settle; i++)
-		bell_add(f->s, f->space, f->settle, &res->settle[i]);
+		doorbell_add(f->s, f->space, f->settle, &res->settle[i]);
 }
 
 /* pid=: in a process out of its scope a target hooks nothing, so that another target may. */
-static bool in_scope(const struct finder *f, size_t i)
+static bool in_scope(const struct inject_session *s, pid_t of, size_t i)
 {
-	pid_t scope = f->s->target[i].spec->pid;
+	pid_t scope = s->target[i].spec->pid;
 
-	for (const struct record *rec = f->s->records; scope && rec; rec = rec->next)
-		if (rec->pid == f->pid && !rec->ended)
+	for (const struct record *rec = s->records; scope && rec; rec = rec->next)
+		if (rec->pid == of && !rec->ended)
 			return rec->in_scope[i];
-	for (pid_t pid = f->pid; scope && pid != scope; pid = task_parent(pid))
+	for (pid_t pid = of; scope && pid != scope; pid = task_parent(pid))
 		if (pid <= 0)
 			return false;
 	return true;
@@ -187,7 +220,7 @@ static void find_target(struct finder *f, size_t i)
 
 	if (t->removed || t->spec->kind == SPEC_PYTHON)
 		return;
-	if (!in_scope(f, i)) {
+	if (!f->in_scope[i]) {
 		err_set(&t->why, SB_ENOMODULE, "process %d is not among the processes hooked",
 			t->spec->pid);
 		return;
@@ -225,46 +258,63 @@ static void finder_close(struct finder *f)
 	memory_close(&f->mem);
 }
 
-/* As session_find(), for one target or for EVERY. Adds bells for what is not yet known to settle.
- * code: hash of the mapped code; 0: something is not yet known. */
-static int find_all(struct inject_session *s, pid_t pid, const struct space *space, size_t which,
-		    struct found *found, struct found *settle, uint64_t *code, struct sb_err *err)
+static int find_targets(struct finder *f, const struct look *look)
 {
-	struct finder f;
-	int ret = finder_open(&f, s, pid, space, found, err);
+	struct inject_session *s = look->s;
 
-	if (ret < 0)
-		return ret;
-	f.settle = settle;
-	if (which == EVERY && s->n_targets >= CACHE_PAYS)
-		f.access.cache = resolve_cache_new(&f.maps);
-	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
-		if (which == EVERY || which == i)
-			find_target(&f, i);
-		if (i % TARGETS_A_LOOK)
-			continue;
-		session_alive(s);
-		if (session_ends(s))
-			ret = err_set(err, SB_EINTERRUPTED,
-				      "interrupted while names were looked up");
+	if (look->which == EVERY && s->n_targets >= CACHE_PAYS)
+		f->access.cache = resolve_cache_new(&f->maps);
+	for (size_t i = 0; i < s->n_targets; i++) {
+		if (look->which == EVERY || look->which == i)
+			find_target(f, i);
+		if (i % TARGETS_A_LOOK == 0 && aside_ends(s))
+			return err_set(look->err, SB_EINTERRUPTED,
+				       "interrupted while names were looked up");
 	}
-	if (ret < 0) {
-		finder_close(&f);
-		return ret;
-	}
-	plans_make(s->plans, found, s->cfg->mechanism == MECHANISM_INT3);
-	found_settle_exits(found);
-	*code = f.pending ? 0 : code_of_maps(&f.maps);
+	plans_make(s->plans, look->found, s->cfg->mechanism == MECHANISM_INT3);
+	found_settle_exits(look->found);
+	return aside_ends(s) ? err_set(look->err, SB_EINTERRUPTED,
+				       "interrupted while names were looked up") :
+			       0;
+}
+
+static void look_up(void *arg)
+{
+	struct look *look = arg;
+	struct finder f;
+
+	look->ret = finder_open(&f, look->s, look->pid, look->space, look->found, look->err);
+	if (look->ret < 0)
+		return;
+	f.settle = look->settle;
+	f.in_scope = look->in_scope;
+	look->ret = find_targets(&f, look);
+	if (look->ret >= 0)
+		look->code = f.pending ? 0 : code_of_maps(&f.maps);
 	finder_close(&f);
-	return 0;
+	if (look->ret >= 0 && look->settle)
+		doorbell_find(look->s, look->pid, look->space, look->settle);
+}
+
+/* As session_find(), for one target or for EVERY. settle: adds doorbells for libraries that are
+ * loaded later, and for what is not yet known to settle. */
+static int find_all(struct look *look)
+{
+	struct inject_session *s = look->s;
+
+	look->in_scope = must_calloc(s->n_targets + 1, sizeof(*look->in_scope));
+	for (size_t i = 0; i < s->n_targets; i++)
+		look->in_scope[i] = in_scope(s, look->pid, i);
+	aside_run(s, look_up, look);
+	free(look->in_scope);
+	return look->ret;
 }
 
 int session_find(struct inject_session *s, pid_t pid, const struct space *space,
 		 struct found *found, struct sb_err *err)
 {
-	uint64_t code;
-
-	return find_all(s, pid, space, EVERY, found, NULL, &code, err);
+	return find_all(&(struct look){
+		.s = s, .pid = pid, .space = space, .which = EVERY, .found = found, .err = err });
 }
 
 /*
@@ -291,11 +341,17 @@ static bool any_target(const struct inject_session *s)
 static int hook(struct inject_session *s, struct proc *proc, size_t which, bool fresh,
 		struct sb_err *err)
 {
-	struct found found = { 0 }, bell = { 0 };
+	struct found found = { 0 }, doorbell = { 0 };
 	struct space *space = proc->space;
 	pid_t pid = proc->pid;
+	struct look look = { .s = s,
+			     .pid = pid,
+			     .space = space,
+			     .which = which,
+			     .found = &found,
+			     .settle = &doorbell,
+			     .err = err };
 	struct record *rec;
-	uint64_t code = 0;
 	int ret;
 
 	if (!space) /* it has ended since the search */
@@ -311,28 +367,28 @@ static int hook(struct inject_session *s, struct proc *proc, size_t which, bool 
 	drop_stale(space);
 	ret = check_translated(pid, err);
 	if (ret >= 0)
-		ret = find_all(s, pid, space, which, &found, &bell, &code, err);
+		ret = find_all(&look);
+	if (ret >= 0)
+		window_arguments(s);
 	if (ret >= 0 && found.count && s->cfg->mechanism == MECHANISM_INT3)
 		ret = check_trap(pid, err);
-	if (ret >= 0)
-		bell_find(s, pid, space, &bell);
-	if (ret >= 0 && found.count + bell.count && !space->control)
+	if (ret >= 0 && found.count + doorbell.count && !space->control)
 		ret = session_setup(s, space, pid, err);
 	if (ret >= 0)
 		ret = session_hook_found(s, space, pid, &found, err);
 	if (ret >= 0)
-		ret = session_hook_found(s, space, pid, &bell, err);
+		ret = session_hook_found(s, space, pid, &doorbell, err);
 	if (ret < 0 && memory_gone(&space->mem)) {
 		*err = (struct sb_err){ 0 };
 		ret = memory_err_gone(pid, err);
 	}
 	found_free(&found);
-	found_free(&bell);
+	found_free(&doorbell);
 	if (rec)
 		rec->looking = false;
 	rec = ret >= 0 ? record_of(s, space) : NULL;
-	if (rec && (which == EVERY || !code))
-		rec->code = code;
+	if (rec && (which == EVERY || !look.code))
+		rec->code = look.code;
 	if (rec)
 		ret = python_look(s, rec, space, pid, fresh, err);
 	space_put(space);

@@ -21,7 +21,7 @@ static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 	if (!py->leaving)
 		py->said = false;
 	py->leaving = true;
-	if (room_evict(py->room, &s->tree, now)) {
+	if (mailbox_evict(py->mailbox, &s->tree, now)) {
 		python_held(s, rec);
 		python_warn_unseen(s, rec);
 		return true;
@@ -37,7 +37,8 @@ static void left_behind(struct inject_session *s, struct record *rec)
 		     "process %d: its interpreter reached no safe point (%s), so the agent could "
 		     "not be removed and stays, idle; sbinject recover -p %d removes it later",
 		     rec->pid,
-		     rec->python.room->waits_for ? rec->python.room->waits_for : "no reason known",
+		     rec->python.mailbox->waits_for ? rec->python.mailbox->waits_for :
+						      "no reason known",
 		     rec->pid);
 }
 
@@ -65,13 +66,13 @@ void python_stop(struct inject_session *s)
 		all = true;
 		now = clock_ns();
 		for (struct record *rec = s->records; rec; rec = rec->next)
-			if (!rec->ended && rec->python.room && !stop_one(s, rec, now))
+			if (!rec->ended && rec->python.mailbox && !stop_one(s, rec, now))
 				all = false;
 		if (!all)
 			python_wait(s);
 	} while (!all && now < until);
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && !room_is_quiet(rec->python.room) &&
+		if (!rec->ended && rec->python.mailbox && !mailbox_is_quiet(rec->python.mailbox) &&
 		    !memory_gone(&rec->space->mem) && tree_proc(&s->tree, rec->pid))
 			left_behind(s, rec);
 }

@@ -92,7 +92,7 @@ static void settle_overlaps(struct found *found)
 	size_t n = 0;
 
 	for (size_t i = 0; i < found->count; i++)
-		if (found->site[i].why == PLAN_OK)
+		if (found->site[i].why == PLAN_OK && found->site[i].plan.len)
 			order[n++] = &found->site[i];
 	qsort(order, n, sizeof(*order), by_window);
 	for (size_t i = 0; i < n; i++) {
@@ -239,6 +239,7 @@ struct result *inject_list(struct session_core *core, struct sb_err *err)
 			settle_overlaps(&found);
 			list_found(res, &found, pids[i]);
 			list_process(res, pids[i]);
+			window_arguments(s);
 		} else if (i < s->cfg->n_pids) {
 			*err = why;
 		}

@@ -30,8 +30,8 @@ struct mapfiles {
 	struct task *first, **last;
 	bool stop, ended;
 	struct sb_err err;
-	bool told;    /* of err */
-	size_t bytes; /* of all lines; the session's thread only, as is the next */
+	bool reported; /* of err */
+	size_t bytes;  /* of all lines; the session's thread only, as is the next */
 	bool full;
 };
 
@@ -148,9 +148,9 @@ void mapfiles_drop(struct mapfiles *w, struct mapfile *m, bool keep)
 /* The lock is held. */
 static bool take_failure(struct mapfiles *w, struct sb_err *err)
 {
-	bool failed = w->err.code && !w->told;
+	bool failed = w->err.code && !w->reported;
 
-	w->told |= failed;
+	w->reported |= failed;
 	if (failed)
 		*err = w->err;
 	return failed;

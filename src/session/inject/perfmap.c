@@ -48,7 +48,7 @@ static void put_site(FILE *f, const struct inject_session *s, const struct regio
 	const struct site_record *site = js->cookie < s->n_sites ? &s->site[js->cookie] : NULL;
 	char *name = NULL, *shown = NULL;
 
-	if (site && site->symbol && !site->bell) {
+	if (site && site->symbol && !site->doorbell) {
 		name = must(symbol_shown(site->symbol));
 		shown = text_show(name);
 	}

@@ -4,7 +4,7 @@
 
 #include "sites.h"
 #include "trace.h"
-#include "inject/bell.h"
+#include "inject/doorbell.h"
 #include "inject/clock.h"
 #include "inject/region.h"
 #include "inject/space.h"
@@ -14,14 +14,17 @@
 
 /* Shared by the files of this folder only. */
 
-/* The agent of a process with an interpreter; see python.h. `room` is the agent's mailbox in the
- * target's memory (inject/room.h). */
-struct room;
+/* The agent of a process with an interpreter; see python.h. `mailbox` is the agent's mailbox in the
+ * target's memory (inject/mailbox.h). */
+struct mailbox;
 struct python {
-	struct room *room;  /* NULL: no agent in this process (yet) */
-	bool looked;	    /* an interpreter was found and handled */
-	bool belled;	    /* doorbells wait for its start */
+	struct mailbox *mailbox; /* NULL: no agent in this process (yet) */
+	bool looked;		 /* an interpreter was found and handled */
+	bool belled;		 /* doorbells wait for its start */
+	bool rung;		 /* ... and one of them has rung */
 	bool starting;	    /* not initialized: only a thread at a doorbell can carry a command */
+	uint64_t again_ns;  /* ... but that one may have been missed: any thread, at this time */
+	unsigned int again; /* how often that was tried */
 	bool dirty;	    /* settings have changed since the last APPLY */
 	bool relist;	    /* ... and so has the list of targets */
 	uint64_t on;	    /* hash of the targets that were on at that time */
@@ -32,7 +35,7 @@ struct python {
 	unsigned int loads; /* number of failed loads */
 	bool at_work;	    /* a command is in progress in its interpreter */
 	bool stays;	    /* it could not be removed */
-	uint32_t warned;    /* flags already reported, enum sb_room_flags */
+	uint32_t warned;    /* flags already reported, enum sb_mailbox_flags */
 	uint64_t peeked;    /* time of the last look at its chain */
 	uint64_t unsteady;  /* frequent looks until then: another tool had removed it */
 };
@@ -92,7 +95,7 @@ struct site_record {
 	uint64_t address, size;
 	uint64_t function; /* of an exit: the function's entry; else 0 */
 	uint32_t each;	   /* number of its own counter, from 1; 0: none */
-	bool int3, bell, start;
+	bool int3, doorbell, start;
 	bool end;	  /* an exit that ends timed calls: the result does not show it */
 	size_t next_free; /* in a free entry: number of the next free one, from 1 */
 };
@@ -117,7 +120,9 @@ struct inject_session {
 	struct image_plans *plans;
 	struct foreign foreign; /* uprobes of other tools, once they are needed */
 	bool foreign_known;
-	struct bells *bells;
+	struct doorbells *doorbells;
+	struct aside *aside; /* work in progress beside the stops; aside.c */
+	bool aside_over;     /* it should end, since the session does */
 	void (*answer_rings)(
 		struct inject_session *s); /* session_rings(), for files below tree.c */
 	bool filtered;			   /* a target has thread= */
@@ -128,8 +133,8 @@ struct inject_session {
 	uint64_t gil_ns[2]; /* longest hold of a GIL by an agent: at attach, at detach */
 	uint64_t last_tick, last_refine;
 	uint64_t lapsed;
-	uint64_t bells_lost; /* doorbells that gave up waiting, on pages that are gone */
-	uint64_t stalled_ns; /* time in which the session could not serve its processes */
+	uint64_t doorbells_lost; /* doorbells that gave up waiting, on pages that are gone */
+	uint64_t stalled_ns;	 /* time in which the session could not serve its processes */
 	uint64_t last_step;
 	uint64_t left_behind; /* processes in which something of sbinject had to stay */
 	uint64_t hold_attach_ns, hold_detach_ns;
@@ -142,8 +147,8 @@ struct inject_session {
 	uint32_t *each_slot; /* each[] by hash: number from 1, 0 free */
 	size_t each_slots;
 	bool each_full;
-	struct guest *guest; /* agents in processes without a record */
-	size_t n_guests;
+	struct unrecorded *unrecorded; /* agents in processes without a record */
+	size_t n_unrecorded;
 	uint64_t look;		   /* of page_walk_begin(), to visit each page once */
 	const struct record *walk; /* position of page_walk_next() */
 	size_t ids_turn;	   /* position of ids_step() */
@@ -166,7 +171,7 @@ static inline struct inject_session *session_of(const struct session_core *core)
  *	mapfile trace-clock trace-threads
  *	mapfiles trace
  *	state walk sites same unseen release recover
- *	each bell guest perfmap
+ *	aside each doorbell unrecorded perfmap
  *	notes untraced
  *	record
  *	sums site window
@@ -203,6 +208,20 @@ struct record *record_of(const struct inject_session *s,
  * the next one, then NULL. No record may be added or removed during a walk. */
 void page_walk_begin(struct inject_session *s);
 const struct page *page_walk_next(struct inject_session *s);
+
+/*
+ * aside.c: all that reads files of a target runs in it. aside_run() runs fn(arg) in a thread of its
+ * own and returns at its end. Meanwhile it serves the stops of the session's processes, except
+ * those that can only be answered with names (an exec, a fork of a process whose record is
+ * `looking`). So it dispatches events; no thread is stopped by it. fn may use images, targets and
+ * the maps and the memory of a process whose space the caller holds; neither the tree nor records,
+ * nor what a stop changes. Where nothing is traced it just calls fn.
+ *
+ * aside_ends(): for fn, at intervals: has the user requested the end? Outside, it is
+ * session_alive() and session_ends().
+ */
+void aside_run(struct inject_session *s, void (*fn)(void *arg), void *arg);
+bool aside_ends(struct inject_session *s);
 
 /*
  * each.c: counters of single functions.
@@ -282,6 +301,8 @@ void values_times(const struct spec *spec, const struct page_spans *spans,
 void window_apply(struct inject_session *s, struct record *rec); /* of all targets */
 void window_apply_all(struct inject_session *s);
 void window_apply_target(struct inject_session *s, size_t target); /* of one target, everywhere */
+/* Puts the arguments that a search has found (args=yes) in force. */
+void window_arguments(struct inject_session *s);
 /* The thread= tables. May stop single threads for a moment, and dispatches events. */
 void window_threads(struct inject_session *s);
 /*
@@ -302,17 +323,18 @@ uint64_t code_of_maps(const struct maps *maps);
 bool session_same_code(const struct record *rec);
 
 /*
- * bell.c: doorbells, that is hooks on functions that announce a library or an interpreter's start.
- * bell_add() adds one, unless something is hooked or found there already. bell_find() adds the
- * dynamic linker's, and makes plans for all of found. session_add_bell() adds one at an
- * interpreter's function, if the image has it.
+ * doorbell.c: doorbells, that is hooks on functions that announce a library or an interpreter's
+ * start. doorbell_add() adds one, unless something is hooked or found there already.
+ * doorbell_find() adds the dynamic linker's, and makes plans for all of found.
+ * session_add_doorbell() adds one at an interpreter's function, if the image has it.
  */
 struct found;
-void bell_add(const struct inject_session *s, const struct space *space, struct found *found,
-	      const struct resolve_site *rs);
-void bell_find(struct inject_session *s, pid_t pid, const struct space *space, struct found *found);
-void session_add_bell(const struct inject_session *s, const struct space *space,
-		      struct found *found, struct image *img, uint64_t bias, const char *name);
+void doorbell_add(const struct inject_session *s, const struct space *space, struct found *found,
+		  const struct resolve_site *rs);
+void doorbell_find(struct inject_session *s, pid_t pid, const struct space *space,
+		   struct found *found);
+void session_add_doorbell(const struct inject_session *s, const struct space *space,
+			  struct found *found, struct image *img, uint64_t bias, const char *name);
 /* session_hooked_at(), session_hooked_exit(): the session's number of the site, or of the exit,
  * that is hooked at addr, or SIZE_MAX.
  * session_found_at(): is a site in `found` at addr, and of which target? */
@@ -361,7 +383,7 @@ int session_retake(struct inject_session *s, struct proc *proc, struct sb_err *e
  * forgotten. Does nothing in a session that follows, or before its hooks are in. */
 void session_untrace(struct inject_session *s);
 
-/* (python.h: notes.c, guest.c, python.c, unseen.c, leave.c) */
+/* (python.h: notes.c, unrecorded.c, python.c, unseen.c, leave.c) */
 
 /* hook.c: finds and hooks what a process has of the targets and is not hooked yet. fresh: any
  * interpreter that it has mapped since the last look has not started yet. Dispatches events; the

@@ -13,14 +13,16 @@
 #include "elf/interpreter.h"
 #include "inject/fault.h"
 #include "python/agent/agent-image.h"
+#include "src/base/caps.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 
 #define MS 1000000ull
 
 enum { ENTER_MS = 1000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
+enum { AGAIN_MS = 100, AGAIN_MOST = 8 };
 
-_Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both rooms");
+_Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both mailboxes");
 
 /* Records a reason that applies to all Python targets; if any agent works it applies to none. */
 static void explain(struct inject_session *s, const struct sb_err *why)
@@ -45,10 +47,10 @@ static int check_proc(pid_t pid, struct sb_err *err)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
-	if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+	if (CAPS(lstat(path, &st)) == 0 || (errno != ENOENT && errno != ENOTDIR))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	n = readlink(path, root, sizeof(root) - 1);
+	n = CAPS(readlink(path, root, sizeof(root) - 1));
 	if (n < 0)
 		return 0; /* it has ended */
 	root[n] = '\0';
@@ -58,33 +60,49 @@ static int check_proc(pid_t pid, struct sb_err *err)
 	return -SB_EREFUSED;
 }
 
-static int find_interpreter(pid_t pid, struct interpreter *in, struct sb_err *err)
-{
-	struct maps maps;
-	int ret = maps_read(pid, &maps, err);
+struct search {
+	pid_t pid;
+	struct interpreter *in;
+	int ret;
+	struct sb_err *err;
+};
 
-	if (ret < 0)
-		return ret;
-	ret = interpreter_find(pid, &maps, in, err);
+static void search(void *arg)
+{
+	struct search *look = arg;
+	struct maps maps;
+
+	look->ret = maps_read(look->pid, &maps, look->err);
+	if (look->ret < 0)
+		return;
+	look->ret = interpreter_find(look->pid, &maps, look->in, look->err);
 	maps_free(&maps);
-	if (ret == 0)
-		ret = check_proc(pid, err);
-	if (ret < 0)
-		interpreter_free(in);
-	return ret;
+	if (look->ret == 0)
+		look->ret = check_proc(look->pid, look->err);
+	if (look->ret < 0)
+		interpreter_free(look->in);
 }
 
-static int look_for_one(pid_t pid, struct sb_err *err)
+static int find_interpreter(struct inject_session *s, pid_t pid, struct interpreter *in,
+			    struct sb_err *err)
+{
+	struct search look = { .pid = pid, .in = in, .err = err };
+
+	aside_run(s, search, &look);
+	return look.ret;
+}
+
+static int look_for_one(struct inject_session *s, pid_t pid, struct sb_err *err)
 {
 	struct interpreter in;
-	int ret = find_interpreter(pid, &in, err);
+	int ret = find_interpreter(s, pid, &in, err);
 
 	if (ret == 0)
 		interpreter_free(&in);
 	return ret;
 }
 
-int python_check(const struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err)
+int python_check(struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err)
 {
 	struct sb_err refused = { 0 };
 
@@ -93,7 +111,7 @@ int python_check(const struct inject_session *s, const pid_t *pids, size_t n, st
 	for (size_t i = 0; i < n; i++) {
 		struct sb_err why = { 0 };
 
-		if (look_for_one(pids[i], &why) == 0)
+		if (look_for_one(s, pids[i], &why) == 0)
 			return 0;
 		if (why.code == SB_EREFUSED && !refused.code)
 			refused = why;
@@ -106,9 +124,9 @@ int python_check(const struct inject_session *s, const pid_t *pids, size_t n, st
 
 /* ---- loading ---- */
 
-static int send_targets(struct inject_session *s, struct room *room, struct sb_err *err)
+static int send_targets(struct inject_session *s, struct mailbox *mailbox, struct sb_err *err)
 {
-	struct room_target *list = calloc(s->n_targets, sizeof(*list));
+	struct mailbox_target *list = calloc(s->n_targets, sizeof(*list));
 	size_t n = 0;
 	int ret;
 
@@ -129,7 +147,7 @@ static int send_targets(struct inject_session *s, struct room *room, struct sb_e
 		list[n].name = spec->symbol;
 		n++;
 	}
-	ret = room_targets(room, list, n, err);
+	ret = mailbox_targets(mailbox, list, n, err);
 	free(list);
 	return ret;
 }
@@ -154,20 +172,20 @@ static void note_ends(struct record *rec)
 static void ask(const struct inject_session *s, struct record *rec)
 {
 	note_ends(rec);
-	room_ask(rec->python.room, s->cfg->look_only ? SB_AGENT_LIST :
-				   s->armed	     ? SB_AGENT_APPLY :
-						       SB_AGENT_READY);
+	mailbox_ask(rec->python.mailbox, s->cfg->look_only ? SB_AGENT_LIST :
+					 s->armed	   ? SB_AGENT_APPLY :
+							     SB_AGENT_READY);
 }
 
-static int make_room(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
-		     struct sb_err *err)
+static int make_mailbox(struct inject_session *s, struct record *rec, struct space *space,
+			pid_t pid, struct sb_err *err)
 {
 	struct interpreter in;
-	struct room_setup setup = {
+	struct mailbox_setup setup = {
 		.agent = agent_image,
 		.agent_size = agent_size(),
 	};
-	int ret = find_interpreter(pid, &in, err);
+	int ret = find_interpreter(s, pid, &in, err);
 
 	if (ret < 0)
 		return ret;
@@ -178,31 +196,45 @@ static int make_room(struct inject_session *s, struct record *rec, struct space 
 	setup.eval_size = in.eval_size;
 	setup.gil = in.gil;
 	interpreter_free(&in);
-	ret = room_open(&rec->python.room, space, &s->tree, pid, &setup, err);
+	if (rec->ended)
+		return memory_err_gone(pid, err);
+	ret = mailbox_open(&rec->python.mailbox, space, &s->tree, pid, &setup, err);
 	if (ret == 0)
-		ret = send_targets(s, rec->python.room, err);
+		ret = send_targets(s, rec->python.mailbox, err);
 	if (ret == 0)
 		ask(s, rec);
 	return ret;
 }
 
+struct hanging {
+	const struct inject_session *s;
+	const struct space *space;
+	const struct interpreter *in;
+	struct found *found;
+};
+
+static void find_starts(void *arg)
+{
+	const struct hanging *h = arg;
+
+	for (const char *const *name = interpreter_start_functions; *name; name++)
+		session_add_doorbell(h->s, h->space, h->found, h->in->img, h->in->bias, *name);
+	plans_make(h->s->plans, h->found, false);
+}
+
 /* Plants doorbells at the functions that an interpreter enters at its start. */
-static int hang_bells(struct inject_session *s, struct record *rec, struct space *space, pid_t pid,
-		      struct sb_err *err)
+static int hang_doorbells(struct inject_session *s, struct record *rec, struct space *space,
+			  pid_t pid, struct sb_err *err)
 {
 	struct interpreter in;
 	struct found found = { 0 };
-	int ret = find_interpreter(pid, &in, err);
+	int ret = find_interpreter(s, pid, &in, err);
 
 	if (ret < 0)
 		return ret;
-	for (const char *const *name = interpreter_start_functions; *name; name++)
-		session_add_bell(s, space, &found, in.img, in.bias, *name);
+	aside_run(s, find_starts, &(struct hanging){ s, space, &in, &found });
 	interpreter_free(&in);
-	plans_make(s->plans, &found, false);
-	rec->python.belled = rec->python.starting = true;
-	if (rec->python.room)
-		rec->python.room->bell_only = true;
+	rec->python.belled = true;
 	ret = session_hook_found(s, space, pid, &found, err);
 	found_free(&found);
 	return ret;
@@ -233,7 +265,7 @@ int python_look(struct inject_session *s, struct record *rec, struct space *spac
 
 	if (!python_wanted(s) || rec->python.looked || rec->ended)
 		return 0;
-	if (look_for_one(pid, &why) < 0) {
+	if (look_for_one(s, pid, &why) < 0) {
 		if (why.code == SB_ENOPROC)
 			return 0;
 		if (why.code != SB_ENOMODULE && !rec->python.said)
@@ -242,6 +274,8 @@ int python_look(struct inject_session *s, struct record *rec, struct space *spac
 		explain(s, &why);
 		return 0;
 	}
+	if (rec->ended) /* meanwhile */
+		return 0;
 	if (has_dormant(s, rec, pid))
 		return 0;
 	if (!agent_size())
@@ -254,7 +288,10 @@ int python_look(struct inject_session *s, struct record *rec, struct space *spac
 		if (ret < 0)
 			return ret;
 	}
-	return fresh ? hang_bells(s, rec, space, pid, err) : make_room(s, rec, space, pid, err);
+	if (!fresh)
+		return make_mailbox(s, rec, space, pid, err);
+	rec->python.starting = true;
+	return hang_doorbells(s, rec, space, pid, err);
 }
 
 static void be_quiet(struct record *rec)
@@ -270,35 +307,40 @@ static void begin_anew(struct inject_session *s, struct record *rec)
 {
 	struct python *py = &rec->python;
 
-	if (!py->applied || py->leaving || !room_ended(py->room))
+	if (!py->applied || py->leaving || !mailbox_ended(py->mailbox))
 		return;
 	log_debug("process %d: its interpreter has ended", rec->pid);
 	py->applied = false;
 	py->starting = py->belled;
-	room_ask(py->room, s->armed ? SB_AGENT_APPLY : SB_AGENT_READY);
-	py->room->retry_ns = clock_ns() + ANEW_MS * MS; /* most likely the process ends, too */
+	py->again_ns = py->again = 0;
+	mailbox_ask(py->mailbox, s->armed ? SB_AGENT_APPLY : SB_AGENT_READY);
+	py->mailbox->retry_ns = clock_ns() + ANEW_MS * MS; /* most likely the process ends, too */
 }
 
 bool python_may_start(struct inject_session *s, struct record *rec)
 {
-	if (rec->python.belled && rec->python.room)
+	if (rec->python.belled && rec->python.mailbox)
 		begin_anew(s, rec);
 	return rec->python.belled && !rec->python.applied;
 }
 
 /*
- * Lends the thread that starts an interpreter to the agent. It may take a moment to stop on a busy
- * machine. Where it cannot be lent at all the interpreter starts without the agent, which then
- * enters as into one that runs.
+ * Has the thread that starts an interpreter enter the agent. It may take a moment to stop on a busy
+ * machine. Where it cannot make a remote call at all the interpreter starts without the agent,
+ * which then enters as into one that runs.
  */
-static void enter_at_bell(struct inject_session *s, struct room *room, pid_t tid)
+static void enter_at_doorbell(struct inject_session *s, struct python *py, pid_t tid)
 {
 	uint64_t until = clock_ns() + ENTER_MS * MS;
+	struct mailbox *mailbox = py->mailbox;
 
-	room->bell_only = true;
-	while (!room->remote.lent && !room_step(room, &s->tree, clock_ns(), tid))
-		if (!room->remote.lent && clock_ns() >= until) {
-			room->bell_only = false;
+	py->rung = true;
+	if (mailbox->remote.async) /* with the command, to another thread */
+		return;
+	mailbox->doorbell_only = true;
+	while (!mailbox->remote.async && !mailbox_step(mailbox, &s->tree, clock_ns(), tid))
+		if (!mailbox->remote.async && clock_ns() >= until) {
+			mailbox->doorbell_only = py->starting = false;
 			return;
 		}
 }
@@ -310,14 +352,14 @@ bool python_ring(struct inject_session *s, struct record *rec)
 	struct sb_err err = { 0 };
 	pid_t pid = rec->pid, tid;
 
-	if (!python_may_start(s, rec))
+	if (!python_may_start(s, rec) || fault_point("ring-missed", pid))
 		return false;
 	space_get(space);
 	fault_point("ring", pid);
-	tid = room_at_bell(space, &s->tree);
+	tid = mailbox_at_doorbell(space, &s->tree);
 	if (tid)
 		note_ends(rec);
-	if (tid && !py->room && make_room(s, rec, space, pid, &err) < 0) {
+	if (tid && !py->mailbox && make_mailbox(s, rec, space, pid, &err) < 0) {
 		session_warn(s, "process %d: its Python functions are not watched: %s", pid,
 			     err.what);
 		explain(s, &err);
@@ -325,15 +367,16 @@ bool python_ring(struct inject_session *s, struct record *rec)
 		be_quiet(rec);
 		tid = 0;
 	}
-	if (tid && py->room)
-		enter_at_bell(s, py->room, tid);
+	if (tid && py->mailbox)
+		enter_at_doorbell(s, py, tid);
 	space_put(space);
 	return tid != 0;
 }
 
 /* ---- at work ---- */
 
-static void failed(struct inject_session *s, struct record *rec, const struct room_answer *answer)
+static void failed(struct inject_session *s, struct record *rec,
+		   const struct mailbox_answer *answer)
 {
 	struct sb_err why = { 0 };
 
@@ -378,17 +421,17 @@ static void explain_none(struct inject_session *s)
 static void finished(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
-	struct room_answer answer;
+	struct mailbox_answer answer;
 
 	stall_point("carried-out");
-	room_answer(py->room, &answer);
+	mailbox_answer(py->mailbox, &answer);
 	if (answer.status == SB_AGENT_LOAD && !py->applied && py->loads++ < LOAD_TRIES) {
 		ask(s, rec);
-		py->room->retry_ns = now + LOAD_AGAIN_MS * MS;
+		py->mailbox->retry_ns = now + LOAD_AGAIN_MS * MS;
 		return;
 	}
 	be_quiet(rec);
-	py->starting = py->room->bell_only = false;
+	py->starting = py->mailbox->doorbell_only = false;
 	if (answer.status == SB_AGENT_OK) {
 		if (!py->applied)
 			log_debug("process %d: Python %u.%u, agent at work, a counted call costs "
@@ -399,7 +442,7 @@ static void finished(struct inject_session *s, struct record *rec, uint64_t now)
 		if (s->armed && !py->dirty)
 			log_debug("process %d: Python targets in force", rec->pid);
 		seen(s);
-		s->gil |= !(answer.flags & SB_ROOM_FREE_THREADED);
+		s->gil |= !(answer.flags & SB_MAILBOX_FREE_THREADED);
 		python_held(s, rec);
 		explain_none(s);
 	} else if (!py->applied) {
@@ -410,24 +453,51 @@ static void finished(struct inject_session *s, struct record *rec, uint64_t now)
 void python_say(struct record *rec, uint64_t now)
 {
 	struct python *py = &rec->python;
-	const char *why = py->room->waits_for;
+	const char *why = py->mailbox->waits_for;
 
-	if (py->said || !py->room->asked_ns || now - py->room->asked_ns < SAY_AFTER_MS * MS)
+	if (py->said || !py->mailbox->asked_ns || now - py->mailbox->asked_ns < SAY_AFTER_MS * MS)
 		return;
 	py->said = true;
 	log_note("process %d: waiting for its interpreter: %s", rec->pid,
 		 why ? why : "it has not reached a point where Python code may run");
 }
 
-/* Waits for an interpreter that turns out not to have started. */
-static void await_start(struct inject_session *s, struct record *rec)
+/*
+ * Waits for an interpreter that turns out not to have started. It may start before its doorbells
+ * are there, and then pass none of them for as long as it runs: so the command is tried once more
+ * when they are there, and they alone are waited for only where the interpreter has not started
+ * then, either. A ring that is answered meanwhile makes that one more try. On a busy machine a
+ * thread may leave its doorbell before it is seen, so the command is tried without one a few times
+ * more.
+ */
+static void await_start(struct inject_session *s, struct record *rec, uint64_t now)
 {
-	struct space *space = space_get(rec->space);
+	struct python *py = &rec->python;
+	struct space *space;
 	struct sb_err err = { 0 };
 
-	if (hang_bells(s, rec, space, rec->pid, &err) < 0 && err.code != SB_ENOPROC)
+	if (py->belled) {
+		py->starting |= !py->rung;
+		py->mailbox->doorbell_only = py->starting;
+		py->mailbox->not_ready = py->rung = false;
+		py->again_ns = now + (AGAIN_MS * MS << py->again);
+		return;
+	}
+	stall_point("await-start");
+	py->mailbox->not_ready = false;
+	space = space_get(rec->space);
+	if (hang_doorbells(s, rec, space, rec->pid, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d: %s", rec->pid, err.what);
 	space_put(space);
+}
+
+static bool try_again(struct python *py, uint64_t now)
+{
+	if (!py->again_ns || now < py->again_ns || py->again >= AGAIN_MOST)
+		return false;
+	py->again++;
+	py->starting = py->mailbox->doorbell_only = false;
+	return true;
 }
 
 static bool step_one(struct inject_session *s, struct record *rec, uint64_t now)
@@ -436,26 +506,26 @@ static bool step_one(struct inject_session *s, struct record *rec, uint64_t now)
 	bool under_way = true;
 
 	begin_anew(s, rec);
-	/* Only the thread at its bell can carry a command into an interpreter that starts. */
-	if (py->starting && !py->room->remote.lent)
+	/* Only the thread at its doorbell can carry a command into an interpreter that starts. */
+	if (py->starting && !py->mailbox->remote.async && !try_again(py, now))
 		return false;
-	if (room_asked(py->room)) {
-		if (room_step(py->room, &s->tree, now, 0)) {
+	if (mailbox_asked(py->mailbox)) {
+		if (mailbox_step(py->mailbox, &s->tree, now, 0)) {
 			finished(s, rec, now);
-			under_way = (py->dirty && py->applied) || room_asked(py->room);
-		} else if (py->room->not_ready && !py->belled && !rec->ended) {
-			await_start(s, rec);
+			under_way = (py->dirty && py->applied) || mailbox_asked(py->mailbox);
+		} else if (py->mailbox->not_ready && (!py->starting || py->rung) && !rec->ended) {
+			await_start(s, rec, now);
 		} else {
 			python_say(rec, now);
 		}
 	} else if (py->dirty && py->applied) {
 		struct sb_err err = { 0 };
 
-		if (py->relist && send_targets(s, py->room, &err) < 0)
+		if (py->relist && send_targets(s, py->mailbox, &err) < 0)
 			session_warn(s, "%s", err.what);
 		py->dirty = py->relist = false;
 		note_ends(rec);
-		room_ask(py->room, SB_AGENT_APPLY);
+		mailbox_ask(py->mailbox, SB_AGENT_APPLY);
 	} else {
 		under_way = false;
 	}
@@ -471,7 +541,7 @@ static bool step_traced(struct inject_session *s, struct record *rec, uint64_t n
 
 	if (!proc || proc->session != rec)
 		return false;
-	if (!proc->traced && !rec->python.dirty && !room_asked(rec->python.room))
+	if (!proc->traced && !rec->python.dirty && !mailbox_asked(rec->python.mailbox))
 		return false;
 	if (session_retake(s, proc, &err) < 0)
 		return false;
@@ -486,7 +556,7 @@ bool python_step(struct inject_session *s, uint64_t now)
 	bool busy = false;
 
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && rec->space) {
+		if (!rec->ended && rec->python.mailbox && rec->space) {
 			busy |= python_peek(s, rec, now);
 			busy |= step_traced(s, rec, now);
 			s->answer_rings(s); /* an interpreter's lock may be held meanwhile */
@@ -498,8 +568,8 @@ bool inject_timing(const struct session_core *core)
 {
 	const struct inject_session *s = session_of(core);
 	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->python.room && rec->python.applied &&
-		    (rec->python.dirty || room_asked(rec->python.room)))
+		if (!rec->ended && rec->python.mailbox && rec->python.applied &&
+		    (rec->python.dirty || mailbox_asked(rec->python.mailbox)))
 			return false;
 	return true;
 }
@@ -512,10 +582,10 @@ void python_relist(struct inject_session *s)
 
 void python_forked(struct record *child, const struct record *parent)
 {
-	if (!parent || !parent->python.room || !child->space || !child->space->room_size)
+	if (!parent || !parent->python.mailbox || !child->space || !child->space->mailbox_size)
 		return;
 	child->python = parent->python;
-	child->python.room = room_fork(parent->python.room, child->space, child->pid);
+	child->python.mailbox = mailbox_fork(parent->python.mailbox, child->space, child->pid);
 	note_ends(child);
 	if (child->python.applied)
 		be_quiet(child);
@@ -530,15 +600,15 @@ void python_wait(struct inject_session *s)
 void python_warn_of_late(struct inject_session *s, uint64_t patience_ms)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next) {
-		const struct room *room = rec->ended ? NULL : rec->python.room;
+		const struct mailbox *mailbox = rec->ended ? NULL : rec->python.mailbox;
 
-		if (room && room_asked(room) && !rec->python.starting)
+		if (mailbox && mailbox_asked(mailbox) && !rec->python.starting)
 			session_warn(s,
 				     "process %d: its interpreter reached no safe point within %d "
 				     "s (%s); "
 				     "its calls count from when it does",
 				     rec->pid, (int)(patience_ms / 1000),
-				     room->waits_for ? room->waits_for : "it is busy");
+				     mailbox->waits_for ? mailbox->waits_for : "it is busy");
 	}
 }
 
@@ -548,12 +618,13 @@ void python_explain_late(struct inject_session *s)
 		const struct python *py = &rec->python;
 		struct sb_err why = { 0 };
 
-		if (rec->ended || !py->room || py->applied || py->starting || !room_asked(py->room))
+		if (rec->ended || !py->mailbox || py->applied || py->starting ||
+		    !mailbox_asked(py->mailbox))
 			continue;
 		err_set(&why, SB_ENOMODULE,
 			"the interpreter of process %d reached no safe point, so no call was seen: "
 			"%s",
-			rec->pid, py->room->waits_for ? py->room->waits_for : "it was busy");
+			rec->pid, py->mailbox->waits_for ? py->mailbox->waits_for : "it was busy");
 		explain(s, &why);
 	}
 }

@@ -3,7 +3,7 @@
 #define SB_SESSION_PYTHON_H
 
 #include "priv.h"
-#include "inject/room.h"
+#include "inject/mailbox.h"
 
 /*
  * The Python targets of a session: an agent in each interpreter of the tree, which watches the
@@ -18,7 +18,7 @@
 bool python_wanted(const struct inject_session *s);
 
 /* SB_EREFUSED: these processes have interpreters, but an agent can enter none of them. */
-int python_check(const struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err);
+int python_check(struct inject_session *s, const pid_t *pids, size_t n, struct sb_err *err);
 
 /*
  * Finds the interpreter of a process that was hooked just now, and starts to load the agent: at
@@ -77,22 +77,24 @@ void python_explain_late(struct inject_session *s);
 void python_stop(struct inject_session *s);
 
 /*
- * guest.c: agents in processes that have no record.
+ * unrecorded.c: agents in processes that have no record.
  *
- * - guest_forked(): true if the fork has an agent that must go before the fork can be released.
- * - guest_load(): takes the agent of a process whose space space_load() has filled.
- * - guests_step(): advances them; true while one is in progress.
- * - guests_let_go(): releases the processes whose agents are gone.
- * - guests_stop(): waits for all of them, and forgets them. Dispatches events.
+ * - unrecorded_forked(): true if the fork has an agent that must go before the fork can be
+ * released.
+ * - unrecorded_load(): takes the agent of a process whose space space_load() has filled.
+ * - unrecorded_step(): advances them; true while one is in progress.
+ * - unrecorded_let_go(): releases the processes whose agents are gone.
+ * - unrecorded_stop(): waits for all of them, and forgets them. Dispatches events.
  */
-bool guest_forked(struct inject_session *s, const struct proc *child, const struct proc *parent);
-bool guest_is(const struct inject_session *s, pid_t pid);
-void guest_load(struct inject_session *s, const struct proc *proc);
-bool guests_step(struct inject_session *s, uint64_t now);
-void guests_answer(struct inject_session *s); /* answers their doorbells */
-void guests_let_go(struct inject_session *s);
-void guests_stop(struct inject_session *s);
-void guests_free(struct inject_session *s);
+bool unrecorded_forked(struct inject_session *s, const struct proc *child,
+		       const struct proc *parent);
+bool unrecorded_is(const struct inject_session *s, pid_t pid);
+void unrecorded_load(struct inject_session *s, const struct proc *proc);
+bool unrecorded_step(struct inject_session *s, uint64_t now);
+void unrecorded_answer(struct inject_session *s); /* answers their doorbells */
+void unrecorded_let_go(struct inject_session *s);
+void unrecorded_stop(struct inject_session *s);
+void unrecorded_free(struct inject_session *s);
 
 /* Reads the notes of found functions out of a page that may be about to go. */
 void python_notes(struct inject_session *s, struct record *rec);

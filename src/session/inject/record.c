@@ -216,7 +216,7 @@ void record_drop(struct inject_session *s, struct record *rec)
 		region_put(rec->regions[i]);
 	}
 	free(rec->regions);
-	room_free(rec->python.room);
+	mailbox_free(rec->python.mailbox);
 	space_put(rec->space);
 	free(rec->exe);
 	free(rec->named);

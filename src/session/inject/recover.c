@@ -9,7 +9,7 @@
 #include "mapfiles.h"
 #include "inject/clock.h"
 #include "inject/region.h"
-#include "inject/room.h"
+#include "inject/mailbox.h"
 #include "inject/trap.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
@@ -182,21 +182,22 @@ static void settle_calls(struct tree *tree, pid_t pid)
 	space_put(space);
 }
 
-static const char *reason(const struct room *room)
+static const char *reason(const struct mailbox *mailbox)
 {
-	return room->waits_for ? room->waits_for : "it has not reached a safe point";
+	return mailbox->waits_for ? mailbox->waits_for : "it has not reached a safe point";
 }
 
-static void await_interpreter(struct tree *tree, struct room *room, pid_t pid)
+static void await_interpreter(struct tree *tree, struct mailbox *mailbox, pid_t pid)
 {
 	const struct recovery *r = tree->ctx;
 	uint64_t begun = clock_ns(), now = begun;
 	bool said = r->dormant;
 
-	while (tree_proc(tree, pid) && !room_evict(room, tree, now) &&
+	while (tree_proc(tree, pid) && !mailbox_evict(mailbox, tree, now) &&
 	       now - begun < r->patience_ns && !(r->ends && r->ends(r->ctx))) {
 		if (!said && now - begun > SAY_NS) {
-			log_note("process %d: waiting for its interpreter: %s", pid, reason(room));
+			log_note("process %d: waiting for its interpreter: %s", pid,
+				 reason(mailbox));
 			said = true;
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -208,23 +209,23 @@ static void await_interpreter(struct tree *tree, struct room *room, pid_t pid)
 /* Commands the agent in an interpreter to leave, which may take a while. */
 static void evict(struct tree *tree, struct space *space, pid_t pid, struct sb_err *err)
 {
-	struct room *room = room_load(space, tree, pid);
+	struct mailbox *mailbox = mailbox_load(space, tree, pid);
 
-	if (!room)
+	if (!mailbox)
 		return;
-	await_interpreter(tree, room, pid);
-	if (tree_proc(tree, pid) && !room_is_quiet(room)) {
+	await_interpreter(tree, mailbox, pid);
+	if (tree_proc(tree, pid) && !mailbox_is_quiet(mailbox)) {
 		space->agent_stays = true;
 		err_set(err, SB_ETARGET,
 			"process %d: its Python interpreter reached no safe point, so an agent "
 			"stays in it: %s",
-			pid, reason(room));
+			pid, reason(mailbox));
 		err_hint(err,
 			 "the agent does nothing, and blocks no attach; sbinject recover -p %d "
 			 "removes it later",
 			 pid);
 	}
-	room_free(room);
+	mailbox_free(mailbox);
 }
 
 /* The text is restored, but something of ours stays mapped. */

@@ -68,7 +68,7 @@ static size_t all_sightings(const struct inject_session *s, struct sighting **ou
 
 			for (uint32_t k = 0; k < r->journal->n_sites; k++) {
 				if (r->sites[k].cookie >= s->n_sites ||
-				    s->site[r->sites[k].cookie].bell ||
+				    s->site[r->sites[k].cookie].doorbell ||
 				    s->site[r->sites[k].cookie].end)
 					continue;
 				if (n == cap)
@@ -280,7 +280,7 @@ void inject_result(struct session_core *core, struct result *res)
 			    s->n_folded);
 	res->gil = s->gil ? text_dup("held") : NULL;
 	res->lease_lapsed_hits = s->lapsed;
-	res->doorbells_lost = s->bells_lost;
+	res->doorbells_lost = s->doorbells_lost;
 	res->stalled_s = (double)s->stalled_ns / 1e9;
 	res->left_behind = s->left_behind;
 	check_trace(s, res);

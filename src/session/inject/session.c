@@ -141,14 +141,14 @@ int inject_open(struct session_core *core, struct sb_err *err)
 	s->plans = plans_new();
 	if (check_machine(s, err) < 0)
 		return -(int)err->code;
-	s->bells = bells_open();
-	if (!s->bells)
+	s->doorbells = doorbells_open();
+	if (!s->doorbells)
 		return err_set(err, SB_ESYS, "no thread could be started");
 	if (s->cfg->look_only)
 		clock_open(&s->clk);
 	else
 		measure_machine(s);
-	bells_lease(s->bells, clock_ticks(&s->clk, LEASE_MS * 1e6));
+	doorbells_lease(s->doorbells, clock_ticks(&s->clk, LEASE_MS * 1e6));
 	perfmap_open(s);
 	return open_tracing(s, err);
 }
@@ -174,14 +174,14 @@ void inject_close(struct session_core *core)
 	}
 	python_sites_free(s);
 	each_free(s);
-	guests_free(s);
+	unrecorded_free(s);
 	free(s->site);
 	for (size_t i = 0; i < s->max_targets; i++)
 		free(s->own[i].past_spans);
 	free(s->own);
 	foreign_free(&s->foreign);
 	plans_free(s->plans);
-	bells_close(s->bells);
+	doorbells_close(s->doorbells);
 }
 
 static bool ends(void *s)
@@ -357,7 +357,7 @@ enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_
 	bool more;
 
 	session_alive(s);
-	if (read(bells_fd(s->bells), &count, sizeof(count)) == sizeof(count))
+	if (read(doorbells_fd(s->doorbells), &count, sizeof(count)) == sizeof(count))
 		session_rings(s);
 	more = tree_dispatch(&s->tree);
 	now = clock_ns();
@@ -366,9 +366,9 @@ enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now, !more);
 	window = session_windows(core, now);
-	if ((python_step(s, now) | guests_step(s, now)) && window > 2 * MS)
+	if ((python_step(s, now) | unrecorded_step(s, now)) && window > 2 * MS)
 		window = 2 * MS;
-	guests_let_go(s);
+	unrecorded_let_go(s);
 	if (session_slow(core, now, err))
 		return SESSION_END_SLOWDOWN;
 	session_untrace(s);
@@ -384,5 +384,5 @@ enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_
 
 int inject_fd(const struct session_core *core)
 {
-	return bells_fd(session_of(core)->bells);
+	return doorbells_fd(session_of(core)->doorbells);
 }

@@ -68,20 +68,20 @@ static uint32_t add_site_record(struct inject_session *s, const struct found_sit
 		.function = fs->exit ? fs->owner : 0,
 		.end = fs->kind == ARCH_END,
 		.int3 = fs->plan.shape == PLAN_INT3,
-		.bell = fs->bell,
+		.doorbell = fs->doorbell,
 		.start = fs->start,
 	};
-	if (s->tracing && !fs->bell)
+	if (s->tracing && !fs->doorbell)
 		name_target(s, fs->target, &s->site[index]);
 	/* The exits of a function have its number. */
-	if (!fs->bell)
+	if (!fs->doorbell)
 		s->site[index].each = each_number(s, fs->target, s->site[index].module,
 						  s->site[index].symbol,
 						  fs->kind == ARCH_END ? fs->owner : fs->addr);
 	return index;
 }
 
-static void bell_refused(struct inject_session *s, pid_t pid, enum plan_refusal why)
+static void doorbell_refused(struct inject_session *s, pid_t pid, enum plan_refusal why)
 {
 	session_warn(s,
 		     "process %d: libraries loaded later are not seen: the dynamic linker's notice "
@@ -94,8 +94,8 @@ static void refused(struct inject_session *s, const struct found_site *fs, pid_t
 {
 	char reason[320];
 
-	if (fs->bell) {
-		bell_refused(s, pid, why);
+	if (fs->doorbell) {
+		doorbell_refused(s, pid, why);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
@@ -159,11 +159,13 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 			untimed(s, &fs[i], pid);
 		sites[m].plan = fs[i].plan;
 		sites[m].target = (uint32_t)fs[i].target;
-		sites[m].bell = fs[i].bell;
+		sites[m].doorbell = fs[i].doorbell;
 		sites[m].start = fs[i].start;
 		sites[m].kind = fs[i].kind;
 		sites[m].whole = fs[i].whole;
 		sites[m].values = fs[i].values;
+		sites[m].follow = fs[i].follow;
+		sites[m].text = fs[i].text;
 		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
 		sites[m].cookie = (uint32_t)i;
 		m++;
@@ -186,12 +188,12 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 	for (size_t i = 0; i < m && ret >= 0; i++) {
 		struct site_record *r = &s->site[sites[i].cookie];
 
-		if (sites[i].why == PLAN_OK && !r->bell)
+		if (sites[i].why == PLAN_OK && !r->doorbell)
 			s->target[r->target].planted = true;
-		else if (sites[i].why != PLAN_OK && !r->bell && !r->end)
+		else if (sites[i].why != PLAN_OK && !r->doorbell && !r->end)
 			not_planted(s, r, pid, sites[i].why);
-		else if (sites[i].why != PLAN_OK && r->bell && !r->start)
-			bell_refused(s, pid, sites[i].why);
+		else if (sites[i].why != PLAN_OK && r->doorbell && !r->start)
+			doorbell_refused(s, pid, sites[i].why);
 		if (sites[i].why == PLAN_OK && sites[i].untimed && s->target[r->target].spec->timed)
 			note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
 				     plan_refusal_text(sites[i].untimed));
@@ -236,10 +238,10 @@ static void page_gone(void *ctx, struct page *page)
 {
 	struct inject_session *s = ctx;
 
-	bells_remove(s->bells, page);
+	doorbells_remove(s->doorbells, page);
 	if (s->tracing)
 		tracing_page_gone(s->tracing, page);
-	s->bells_lost += page_bells_lost(page);
+	s->doorbells_lost += page_doorbells_lost(page);
 }
 
 static void page_made(void *ctx, const struct task_ids *ids, uint32_t dev, uint64_t inode)
@@ -264,7 +266,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 
 static void adopt_page(struct inject_session *s, struct control *control)
 {
-	bells_add(s->bells, &control->page);
+	doorbells_add(s->doorbells, &control->page);
 	if (s->tracing)
 		tracing_page(s->tracing, &control->page);
 	control->gone = page_gone;

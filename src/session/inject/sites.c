@@ -11,7 +11,7 @@ enum { MAX_SEGMENTS = 16, MAX_BRANCHES = 64 };
 
 struct entry {
 	uint64_t vaddr;
-	bool int3, exit, args;
+	bool int3, exit, args, ends;
 	struct plan plan;
 	enum plan_refusal why;
 	char detail[64];
@@ -19,7 +19,7 @@ struct entry {
 
 struct image_plan {
 	struct image *img;
-	struct entry *entry; /* sorted by vaddr, then int3, exit, args */
+	struct entry *entry; /* sorted by vaddr, then int3, exit, args, ends */
 	size_t count;
 	struct image_plan *next;
 };
@@ -91,13 +91,19 @@ static int entry_cmp(const void *a, const void *b)
 		return x->int3 - y->int3;
 	if (x->exit != y->exit)
 		return x->exit - y->exit;
-	return x->args - y->args;
+	if (x->args != y->args)
+		return x->args - y->args;
+	return x->ends - y->ends;
 }
 
 static struct entry *entry_find(const struct image_plan *ip, const struct found_site *s, bool int3)
 {
 	struct entry key = {
-		.vaddr = s->addr - s->bias, .int3 = int3, .exit = s->exit, .args = s->values
+		.vaddr = s->addr - s->bias,
+		.int3 = int3,
+		.exit = s->exit,
+		.args = s->values,
+		.ends = s->kind == ARCH_BEGIN,
 	};
 
 	if (!ip->count)
@@ -174,7 +180,9 @@ bool sites_request(const struct found_site *s, bool int3, struct plan_request *r
 	req->func_end = s->size ? req->func + s->size : 0;
 	req->exit = s->exit;
 	req->switches = s->switches;
+	req->leaves = s->leaves;
 	req->args = s->values;
+	req->ends = s->kind == ARCH_BEGIN;
 	req->entry = req->addr == req->func && !s->exit;
 	req->int3 = int3;
 	if (!segment_of(s->img, req->addr, &seg))
@@ -391,7 +399,10 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		for (size_t i = 0; i < found->count; i++) {
 			const struct found_site *s = &found->site[i];
 			struct image_plan old = { .entry = ip->entry, .count = had };
-			struct entry e = { .int3 = int3, .exit = s->exit, .args = s->values };
+			struct entry e = { .int3 = int3,
+					   .exit = s->exit,
+					   .args = s->values,
+					   .ends = s->kind == ARCH_BEGIN };
 
 			if (s->img != ip->img || s->why != PLAN_OK || entry_find(&old, s, int3))
 				continue;

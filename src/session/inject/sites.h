@@ -24,11 +24,12 @@ struct found_site {
 	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
 				      or need not be */
 	bool values;		   /* of a timed entry and its exits: arguments are recorded */
-	bool switches;		   /* of an exit: see struct plan_request */
-	uint64_t owner;	  /* of an exit or a timed entry: the function's entry; func and size are of
-			     its part */
-	bool bell, start; /* a doorbell; that of an interpreter's start */
-	struct plan plan; /* run-time addresses */
+	uint8_t follow, text;	   /* as in struct arch_count */
+	bool switches, leaves;	   /* of an exit: see struct plan_request */
+	uint64_t owner; /* of an exit or a timed entry: the function's entry; func and size are of
+			   its part */
+	bool doorbell, start; /* a doorbell; that of an interpreter's start */
+	struct plan plan;     /* run-time addresses */
 	enum plan_refusal why;
 	char detail[64];
 };

@@ -18,7 +18,7 @@ enum { STALL_MS = 1000 };
  */
 void session_hurry(bool on)
 {
-	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
+	struct sched_param prio = { .sched_priority = on ? 2 : 0 };
 
 	sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &prio);
 }
@@ -35,7 +35,7 @@ void session_alive(struct inject_session *s)
 	if (s->last_step && now - s->last_step > STALL_MS * MS)
 		s->stalled_ns += now - s->last_step;
 	s->last_step = now;
-	bells_alive(s->bells);
+	doorbells_alive(s->doorbells);
 }
 
 bool session_interrupted(void)
@@ -60,7 +60,7 @@ bool python_wanted(const struct inject_session *s)
 
 bool python_busy(const struct record *rec)
 {
-	return rec->python.room && (rec->python.at_work || room_busy(rec->python.room));
+	return rec->python.mailbox && (rec->python.at_work || mailbox_busy(rec->python.mailbox));
 }
 
 void python_changed(struct inject_session *s, struct record *rec)

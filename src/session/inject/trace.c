@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace.h"
+#include "kernel-names.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,6 +30,14 @@ enum {
 	UNKNOWN_MOST = 4096,
 	TARGETS_FROM = 1 << 16,
 	PYTHON_FROM = TARGETS_FROM + SB_PAGE_SPAN_BITS + 1,
+};
+
+/* What a value of a preset's row means. */
+enum role { ROLE_FUNCTION, ROLE_KERNEL, ROLE_OF, ROLE_OWNER, ROLE_UNLOADED, ROLES };
+
+static const char *const roles[ROLES] = {
+	[ROLE_FUNCTION] = "function", [ROLE_KERNEL] = "kernel",	    [ROLE_OF] = "of",
+	[ROLE_OWNER] = "owner",	      [ROLE_UNLOADED] = "unloaded",
 };
 
 struct traced_page {
@@ -76,11 +85,12 @@ struct tracing {
 	struct unnamed *unnamed;
 	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
 	uint64_t reclaimed_ns;
-	struct trace_bytes declared, spans;	  /* to be written, in this order */
-	struct trace_plain *span;		  /* of one chunk, without values ... */
-	struct trace_valued *valued;		  /* ... and with */
-	uint32_t returned[SB_PAGE_SPAN_BITS + 1]; /* by target: bits of its values that are what is
-						     returned */
+	struct trace_bytes declared, spans;		   /* to be written, in this order */
+	struct trace_plain *span;			   /* of one chunk, without values ... */
+	struct trace_valued *valued;			   /* ... and with */
+	struct tracing_masks masks[SB_PAGE_SPAN_BITS + 1]; /* by target */
+	uint8_t role[SB_PAGE_SPAN_BITS + 1][ROLES];	   /* which value has it, from 1; 0: none */
+	struct kernel_names kernels;
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
 	struct tracing_sums sums;
@@ -302,14 +312,91 @@ static const struct trace_values *values_of(const struct tracing *t, const struc
 }
 
 /*
- * A call that ended with a jump to another function has returned nothing itself. A stub writes all
- * values of a target; what is in the page may be less.
+ * A call that ended with a jump to another function has returned nothing itself, and what is in no
+ * register may not have been read. A stub writes all values of a target; what is in the page may be
+ * less.
  */
 static uint32_t unknown_of(const struct tracing *t, const struct page_event *e)
 {
-	uint32_t missing = ~0u << 2 * e->event.more;
+	const struct tracing_masks *masks = &t->masks[e->event.span_bit];
+	uint32_t missing = ~0ull << 2 * (e->event.more < 16 ? e->event.more : 16);
 
-	return missing | (e->event.returned ? 0 : t->returned[e->event.span_bit]);
+	missing |= e->event.known & SB_KNOWN_RETURNED ? 0 : masks->returned;
+	return missing | (e->event.known & SB_KNOWN_STACKED ? 0 : masks->stacked);
+}
+
+/* ---- names of kernels ---- */
+
+/* False: no value has this role, or it is not known. */
+static bool value_as(const struct tracing *t, const struct page_event *e, enum role role,
+		     uint64_t *value)
+{
+	uint32_t i = t->role[e->event.span_bit][role];
+
+	if (!i || unknown_of(t, e) >> (i - 1) & 1)
+		return false;
+	*value = e->value[i - 1];
+	return true;
+}
+
+/* The number of the name behind the values; 0: there is none. */
+static uint32_t text_of(struct tracing *t, const struct page_event *e)
+{
+	uint32_t places = (t->values[e->event.span_bit].n + 1) / 2, number;
+	const char *text = (const char *)(e->value + 2 * (size_t)places);
+	size_t room, len;
+	bool fresh;
+
+	if (e->event.more <= places)
+		return 0;
+	room = 16 * (size_t)(e->event.more - places);
+	len = strnlen(text, room);
+	if (!len)
+		return 0;
+	number = kernel_name(&t->kernels, text, len, &fresh);
+	if (fresh)
+		trace_put_kernel(&t->declared, number, t->kernels.name[number - 1]);
+	return number;
+}
+
+/*
+ * A call that gives a handle to a kernel by its name, or to what another handle means, says so in
+ * the roles of its values: `kernel` is the handle, `of` the other one, `owner` the module.
+ */
+static uint32_t names_kernel(struct tracing *t, pid_t pid, const struct page_event *e,
+			     uint64_t handle)
+{
+	struct kernel_handle h = { .pid = pid,
+				   .handle = handle,
+				   .from = e->event.start + e->event.ticks - 1 };
+	const struct kernel_handle *of = NULL;
+	uint64_t other;
+
+	if (value_as(t, e, ROLE_OF, &other))
+		of = kernel_names_find(&t->kernels, pid, other, e->event.start);
+	value_as(t, e, ROLE_OWNER, &h.module);
+	h.name = of ? of->name : text_of(t, e);
+	h.module = of ? of->module : h.module;
+	kernel_names_set(&t->kernels, &h);
+	return h.name;
+}
+
+/* The number of the name of the kernel that a call launches or asks for; 0: none is known. */
+static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event *e)
+{
+	const struct kernel_handle *h;
+	uint64_t handle;
+
+	if (!values_of(t, e))
+		return 0;
+	if (value_as(t, e, ROLE_UNLOADED, &handle))
+		kernel_names_unload(&t->kernels, pid, handle);
+	if (value_as(t, e, ROLE_KERNEL, &handle))
+		return names_kernel(t, pid, e, handle);
+	if (!value_as(t, e, ROLE_FUNCTION, &handle))
+		return 0;
+	h = kernel_names_find(&t->kernels, pid, handle, e->event.start);
+	return h ? h->name : 0;
 }
 
 static void add_span(struct tracing *t, struct runs *run, const struct trace_plain *span,
@@ -331,7 +418,9 @@ static void add_span(struct tracing *t, struct runs *run, const struct trace_pla
 	*to = (struct trace_valued){ .plain = *span,
 				     .set = e->event.span_bit,
 				     .unknown = unknown_of(t, e) };
-	memcpy(to->value, e->value, 2 * sizeof(*e->value) * e->event.more);
+	memcpy(to->value, e->value,
+	       sizeof(*e->value) *
+		       (2u * e->event.more < VALUE_MAX ? 2u * e->event.more : VALUE_MAX));
 }
 
 static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
@@ -356,6 +445,7 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_e
 		span.dur_ns = length_of(t, event, span.start_ns);
 		span.thread = track->id;
 		span.kind = delay ? TRACE_DELAY : TRACE_CALL;
+		span.kernel = kernel_of(t, pid, &e[i]);
 		add_span(t, &run, &span, &e[i]);
 		*(delay ? &t->sums.delays : &t->sums.calls) += 1;
 	}
@@ -566,6 +656,7 @@ void tracing_process(struct tracing *t, pid_t pid, const char *text)
 
 	pthread_mutex_lock(&t->lock);
 	trace_threads_gone(&t->threads, pid);
+	kernel_names_unload(&t->kernels, pid, 0);
 	p = process_of(t, pid);
 	p->declared = false;
 	snprintf(p->name, sizeof(p->name), "%s", text);
@@ -588,14 +679,24 @@ void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char
 	pthread_mutex_unlock(&t->lock);
 }
 
+static uint8_t index_of(const struct trace_values *values, const char *name)
+{
+	for (uint32_t i = 0; i < values->n; i++)
+		if (!strcmp(values->value[i].name, name))
+			return (uint8_t)(i + 1);
+	return 0;
+}
+
 void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
-		    uint32_t returned)
+		    const struct tracing_masks *masks)
 {
 	pthread_mutex_lock(&t->lock);
 	if (bit <= SB_PAGE_SPAN_BITS) {
 		t->values[bit] = *values;
 		t->values[bit].set = bit;
-		t->returned[bit] = returned;
+		t->masks[bit] = *masks;
+		for (int r = 0; r < ROLES; r++)
+			t->role[bit][r] = masks->preset ? index_of(values, roles[r]) : 0;
 	}
 	pthread_mutex_unlock(&t->lock);
 }
@@ -648,6 +749,7 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	free_names(t->function, t->n_functions);
 	trace_threads_free(&t->threads);
 	trace_clock_free(&t->clk);
+	kernel_names_free(&t->kernels);
 	free(t->function);
 	free(t->page);
 	free(t->process);

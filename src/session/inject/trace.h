@@ -50,10 +50,14 @@ void tracing_process(struct tracing *t, pid_t pid, const char *name);
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);
 void tracing_function(struct tracing *t, uint32_t number, const char *name, const char *module);
 
-/* The values of the calls of the target with this span_bit; returned: bits of those that are what
- * is returned. */
+/* The values of the calls of the target with this span_bit. Bits of those that are what is
+ * returned, and that are in no register. */
+struct tracing_masks {
+	uint32_t returned, stacked;
+	bool preset; /* the names of the values are those of a preset */
+};
 void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
-		    uint32_t returned);
+		    const struct tracing_masks *masks);
 
 struct tracing_sums {
 	uint64_t calls, delays; /* recorded */

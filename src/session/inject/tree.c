@@ -90,7 +90,7 @@ static void on_forked(void *ctx, struct proc *child, struct proc *parent, bool s
 		return;
 	}
 	if (!wanted(s, child->pid)) {
-		if (!guest_forked(s, child, parent))
+		if (!unrecorded_forked(s, child, parent))
 			session_let_go(s, child);
 		return;
 	}
@@ -163,6 +163,8 @@ static void on_thread_new(void *ctx, struct thread *thread)
 	struct inject_session *s = ctx;
 	struct arch_regs regs;
 
+	if (s->value_cost_known && thread->proc->space && pt_get_regs(thread->tid, &regs) >= 0)
+		space_stack(thread->proc->space, &regs);
 	if ((!s->filtered && !s->tracing && !s->cfg->name_threads) ||
 	    pt_get_regs(thread->tid, &regs) < 0)
 		return;
@@ -204,7 +206,7 @@ static bool rings_for_agent(const struct record *rec, uint32_t ring)
 	uint64_t at = space->page_addr +
 		      (uint64_t)((const char *)&p->done - (const char *)page->hdr);
 
-	return rec->python.room && ring - p->done == 1 && room_rings(rec->python.room, at);
+	return rec->python.mailbox && ring - p->done == 1 && mailbox_rings(rec->python.mailbox, at);
 }
 
 static void answer(struct inject_session *s, struct record *rec)
@@ -246,7 +248,7 @@ void session_rings(struct inject_session *s)
 			if (!rec->ended)
 				page_answer(&rec->space->control->page, 0);
 		}
-	guests_answer(s);
+	unrecorded_answer(s);
 }
 
 /* Seizes the tree. Children that are born meanwhile are followed, or the next pass finds them. */

@@ -10,19 +10,19 @@ static const struct {
 	uint32_t flag;
 	const char *text;
 } unseen[] = {
-	{ SB_ROOM_DROPPED,
+	{ SB_MAILBOX_DROPPED,
 	  "another frame evaluation function's owner (a compiler of Python code?) took "
 	  "sbinject's out; until it was put back calls were not seen" },
-	{ SB_ROOM_DEEP, "calls beneath a recursion of more than 5000 were not seen" },
+	{ SB_MAILBOX_DEEP, "calls beneath a recursion of more than 5000 were not seen" },
 };
 
 /* The longest time that the agent has held the GIL. */
 void python_held(struct inject_session *s, const struct record *rec)
 {
-	struct room_answer answer;
+	struct mailbox_answer answer;
 
-	room_answer(rec->python.room, &answer);
-	for (int i = 0; i < 2 && !(answer.flags & SB_ROOM_FREE_THREADED); i++) {
+	mailbox_answer(rec->python.mailbox, &answer);
+	for (int i = 0; i < 2 && !(answer.flags & SB_MAILBOX_FREE_THREADED); i++) {
 		uint64_t ns = (uint64_t)clock_to_ns(&s->clk, (double)answer.held_ticks[i]);
 
 		if (rec->python.applied && ns > s->gil_ns[i])
@@ -32,9 +32,9 @@ void python_held(struct inject_session *s, const struct record *rec)
 
 void python_warn_unseen(struct inject_session *s, struct record *rec)
 {
-	struct room_answer answer;
+	struct mailbox_answer answer;
 
-	room_answer(rec->python.room, &answer);
+	mailbox_answer(rec->python.mailbox, &answer);
 	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++) {
 		if (!(answer.flags & ~rec->python.warned & unseen[i].flag))
 			continue;
@@ -59,7 +59,7 @@ bool python_peek(struct inject_session *s, struct record *rec, uint64_t now)
 		return false;
 	py->peeked = now;
 	python_warn_unseen(s, rec);
-	if (!room_dropped(py->room))
+	if (!mailbox_dropped(py->mailbox))
 		return closely;
 	if (!py->unsteady)
 		py->unsteady = now + UNSTEADY_MS * MS;

@@ -144,7 +144,7 @@ static bool hands_off(const struct inject_session *s)
 static bool may_go(const struct inject_session *s, const struct proc *proc)
 {
 	return proc->traced && !(proc->session && python_busy(proc->session)) &&
-	       !guest_is(s, proc->pid);
+	       !unrecorded_is(s, proc->pid);
 }
 
 /* A vfork child goes before its parent, which waits for it. */

@@ -6,11 +6,18 @@
 #include "src/session/trace-pipe.h"
 
 _Static_assert((int)VALUE_MAX == SB_PAGE_VALUES, "values of a call");
+_Static_assert((int)SPEC_ARGUMENTS == SPEC_REGISTERS + SB_PAGE_STACKED, "arguments of a call");
+_Static_assert((int)SPEC_MEMORY == 8 * SB_PAGE_STACKED, "memory of an argument");
 
 static uint16_t descriptor(const struct spec_value *v)
 {
 	unsigned int d = v->position ? v->position : SB_VALUE_RETURNED;
 
+	if (v->memory)
+		d = SB_VALUE_STACKED + v->offset / 8u;
+	else if (v->position > SPEC_REGISTERS)
+		d = SB_VALUE_STACKED + v->position - SPEC_REGISTERS - 1u;
+	d |= v->offset % 8 ? SB_VALUE_UPPER : 0;
 	d |= (64 - value_bits(v->type)) << SB_VALUE_SHIFT;
 	d |= v->sum ? SB_VALUE_SUM : 0;
 	d |= value_signed(v->type) ? SB_VALUE_SIGNED : 0;
@@ -28,7 +35,7 @@ void values_measure(struct inject_session *s, const struct spec *spec)
 {
 	struct value_cost cost;
 
-	if (!spec->n_values || s->value_cost_known || s->cfg->look_only)
+	if (!(spec->n_values || spec->arguments) || s->value_cost_known || s->cfg->look_only)
 		return;
 	s->value_cost_known = true;
 	if (clock_value_cost(s->cfg->by_function, s->cfg->trace_fd, &s->cost, &cost) < 0)
@@ -54,12 +61,14 @@ void values_times(const struct spec *spec, const struct page_spans *spans, struc
 void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec)
 {
 	struct trace_values values = { .n = (uint32_t)spec->n_values };
-	uint32_t returned = 0;
+	uint32_t returned = 0, stacked = 0;
 
 	for (size_t i = 0; i < spec->n_values; i++) {
 		memcpy(values.value[i].name, spec->value[i].name, sizeof(values.value[i].name));
 		values.value[i].type = spec->value[i].type;
 		returned |= (uint32_t)!spec->value[i].position << i;
+		stacked |= (uint32_t)(descriptor(&spec->value[i]) % 16 >= SB_VALUE_STACKED) << i;
 	}
-	tracing_values(tracing, bit, &values, returned);
+	tracing_values(tracing, bit, &values,
+		       &(struct tracing_masks){ returned, stacked, spec->row });
 }

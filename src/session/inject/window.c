@@ -108,6 +108,22 @@ void window_apply_target(struct inject_session *s, size_t target)
 			apply_target(s, rec, target);
 }
 
+void window_arguments(struct inject_session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct target *t = &s->target[i];
+
+		if (!t->arguments_new)
+			continue;
+		t->arguments_new = false;
+		if (s->tracing && s->own[i].can_time)
+			values_trace(s->tracing, s->own[i].span_bit, t->spec);
+		window_apply_target(s, i);
+		if (t->left_out)
+			session_warn(s, "target '%s': %s", t->spec->text, t->left_out);
+	}
+}
+
 void window_apply_all(struct inject_session *s)
 {
 	for (struct record *rec = s->records; rec; rec = rec->next)

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/base/caps.h"
 
 enum { COMMAND_MAX = 512, READ_STEP = 65536 };
 
 const char *kmod_dir(void)
 {
-	const char *own = secure_getenv("SBINJECT_KMOD_DIR");
+	const char *own = caps_env("SBINJECT_KMOD_DIR");
 	const char *dir = own && *own ? own : "/sys/kernel/speed_bump";
 
 	return access(dir, F_OK) == 0 ? dir : NULL;

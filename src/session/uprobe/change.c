@@ -47,7 +47,7 @@ int usession_remove(struct session_core *core, size_t index, struct sb_err *err)
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct uplace *p = &s->place[i];
 
-		if (p->bell || p->target != index || !p->armed)
+		if (p->doorbell || p->target != index || !p->armed)
 			continue;
 		uprobes_disarm(s->u, p->id);
 		p->armed = false;

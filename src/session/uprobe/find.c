@@ -16,7 +16,7 @@
 /* A place as found, with all that is needed to arm it. */
 struct candidate {
 	size_t target;
-	bool bell;
+	bool doorbell;
 	struct image *img;
 	const char *name;
 	uint64_t vaddr, func; /* in addresses of the file */
@@ -70,7 +70,7 @@ static bool file_offset(const struct image *img, uint64_t vaddr, uint64_t *offse
 static void refuse(struct uprobe_session *s, const struct candidate *c, pid_t pid,
 		   const char *reason)
 {
-	if (!c->bell)
+	if (!c->doorbell)
 		target_refuse(&s->target[c->target], image_name(c->img), c->name, c->address,
 			      reason, pid);
 }
@@ -81,7 +81,7 @@ static struct uplace *place_at(struct uprobe_session *s, const struct candidate 
 		struct uplace *p = &s->place[i];
 
 		if (p->offset == offset && p->inode == c->inode && p->dev == c->dev &&
-		    p->bell == c->bell && (p->armed || p->target == c->target))
+		    p->doorbell == c->doorbell && (p->armed || p->target == c->target))
 			return p;
 	}
 	return NULL;
@@ -98,7 +98,7 @@ static struct uplace *place_new(struct uprobe_session *s, const struct candidate
 	p = &s->place[s->n_places++];
 	*p = (struct uplace){
 		.target = c->target,
-		.bell = c->bell,
+		.doorbell = c->doorbell,
 		.dev = c->dev,
 		.inode = c->inode,
 		.offset = offset,
@@ -202,7 +202,7 @@ static bool clashes(struct uprobe_session *s, const struct candidate *c, const s
 
 	if (!hooked)
 		return false;
-	s->deaf |= c->bell;
+	s->deaf |= c->doorbell;
 	snprintf(reason, sizeof(reason),
 		 "process %d has it hooked by another sbinject: a uprobe there would end that "
 		 "process",
@@ -225,7 +225,7 @@ static void ring(struct uprobe_session *s, const struct candidate *c, uint64_t o
 		p = place_new(s, c, offset);
 	if (p->armed || clashes(s, c, p, pid))
 		return;
-	p->armed = uprobes_bell(s->u, c->path, offset, 0, &p->id) == 0;
+	p->armed = uprobes_doorbell(s->u, c->path, offset, 0, &p->id) == 0;
 	s->deaf |= !p->armed;
 }
 
@@ -277,11 +277,11 @@ static void take(struct uprobe_session *s, struct candidate *c, pid_t pid, uint3
 		c->path[0] = '\0';
 	why = why_not(c, &offset);
 	if (why) {
-		s->deaf |= c->bell;
+		s->deaf |= c->doorbell;
 		refuse(s, c, pid, why);
 		return;
 	}
-	if (c->bell) {
+	if (c->doorbell) {
 		ring(s, c, offset, pid, row);
 		return;
 	}
@@ -302,11 +302,11 @@ static void take(struct uprobe_session *s, struct candidate *c, pid_t pid, uint3
 
 /* ---- in a process ---- */
 
-static void take_site(struct finder *f, size_t target, bool bell, const struct resolve_site *rs)
+static void take_site(struct finder *f, size_t target, bool doorbell, const struct resolve_site *rs)
 {
 	struct candidate c = {
 		.target = target,
-		.bell = bell,
+		.doorbell = doorbell,
 		.elsewhere = rs->elsewhere,
 		.img = rs->img,
 		.name = rs->name,
@@ -335,12 +335,12 @@ static void find_target(struct finder *f, size_t i)
 	resolve_free(&res);
 }
 
-static void hang_bell(struct finder *f)
+static void hang_doorbell(struct finder *f)
 {
 	struct resolve_result res = { 0 };
 
 	if (maps_read(f->pid, &f->maps, NULL) == 0 && f->maps.count &&
-	    target_find_bell(f->pid, &f->maps, &f->access, &res))
+	    target_find_doorbell(f->pid, &f->maps, &f->access, &res))
 		take_site(f, 0, true, &res.site[0]);
 	resolve_free(&res);
 	maps_free(&f->maps);
@@ -354,7 +354,7 @@ void usession_look(struct uprobe_session *s, pid_t pid, uint32_t row)
 	if (memory_open(&f.mem, pid, NULL) < 0)
 		return;
 	if (s->u && !s->cfg->all && usession_awaits(s))
-		hang_bell(&f); /* first: it reports what is mapped from now on */
+		hang_doorbell(&f); /* first: it reports what is mapped from now on */
 	if (maps_read(pid, &f.maps, NULL) == 0 && f.maps.count) {
 		f.mimic = mimic_open(&f.mem, &f.maps);
 		for (size_t i = 0; i < s->n_targets; i++)
@@ -365,7 +365,7 @@ void usession_look(struct uprobe_session *s, pid_t pid, uint32_t row)
 	memory_close(&f.mem);
 }
 
-/* A fork has the mappings of its parent until a bell rings. While the parent lives, the search
+/* A fork has the mappings of its parent until a doorbell rings. While the parent lives, the search
  * there is enough. */
 static bool looked_at_elsewhere(const struct uprobe_session *s, const struct urecord *fork)
 {
@@ -378,11 +378,11 @@ static bool looked_at_elsewhere(const struct uprobe_session *s, const struct ure
 
 void usession_look_everywhere(struct uprobe_session *s)
 {
-	pid_t(*all)[2];
+	pid_t *all;
 	size_t n = s->cfg->all ? processes_all(&all) : 0;
 
 	for (size_t i = 0; i < n; i++)
-		usession_look(s, all[i][0], 0);
+		usession_look(s, all[i], 0);
 	if (s->cfg->all)
 		free(all);
 	for (struct urecord *rec = s->records; rec && !s->cfg->all; rec = rec->next)

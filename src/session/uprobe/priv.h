@@ -29,14 +29,14 @@ struct urecord {
 	uint64_t *spent; /* by target: its delay at the last look */
 	bool rung;	 /* it has loaded libraries since the last look */
 	bool belled;	 /* the dynamic linker's notice is armed in it alone, as ... */
-	size_t bell;	 /* ... of uprobes_bell() */
+	size_t doorbell; /* ... of uprobes_doorbell() */
 	struct urecord *next;
 };
 
 /* A place in a file that is armed for a target, or a doorbell. */
 struct uplace {
 	size_t target;
-	bool bell, armed;
+	bool doorbell, armed;
 	bool waiting; /* usession_look() arms it with the others it has found */
 	uint32_t dev;
 	uint64_t inode, offset;
@@ -136,7 +136,7 @@ struct result *usession_list(struct session_core *core, struct sb_err *err);
 pid_t usession_clash(uint32_t dev, uint64_t inode, uint64_t offset);
 bool usession_clash_in(pid_t pid, uint32_t dev, uint64_t inode, uint64_t offset);
 
-/* bell.c: is there a target that a library could bring? */
+/* doorbell.c: is there a target that a library could bring? */
 bool usession_awaits(const struct uprobe_session *s);
 /* Arms the dynamic linker's notice in one process only, whose image has that row. True: it is armed
  * (or it cannot be, and the session is deaf). False: it must be armed for all. */

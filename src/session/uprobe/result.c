@@ -53,7 +53,7 @@ static void fill_sites(const struct uprobe_session *s, size_t target, struct res
 		const struct uplace *p = &s->place[i];
 		struct result_site *site;
 
-		if (p->bell || p->target != target)
+		if (p->doorbell || p->target != target)
 			continue;
 		site = target_site(rt, p->module, p->build_id, p->symbol, p->address, p->size,
 				   "uprobe");

@@ -71,15 +71,15 @@ static int take_tree(struct uprobe_session *s, struct sb_err *err)
 
 int usession_roots(struct uprobe_session *s, struct sb_err *err)
 {
-	pid_t(*all)[2];
+	pid_t *all;
 	size_t n = s->cfg->all ? processes_all(&all) : 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < n && ret == 0; i++) {
-		uint64_t roots = roots_of(s, all[i][0]);
+		uint64_t roots = roots_of(s, all[i]);
 
 		if (roots)
-			ret = enter(s, all[i][0], roots, 0, err);
+			ret = enter(s, all[i], roots, 0, err);
 	}
 	if (s->cfg->all)
 		free(all);
@@ -182,7 +182,7 @@ static void see_first(struct uprobe_session *s, const struct uprobe_event *e)
 }
 
 /* From now on its mappings differ from those of its parent and of its own forks. */
-static void see_bell(struct uprobe_session *s, const struct uprobe_event *e)
+static void see_doorbell(struct uprobe_session *s, const struct uprobe_event *e)
 {
 	for (struct urecord *rec = s->records; rec; rec = rec->next) {
 		if (rec->row == e->row || rec->image == e->row)
@@ -205,9 +205,9 @@ static void look_where_rung(struct uprobe_session *s)
 static void on_event(void *ctx, const struct uprobe_event *e)
 {
 	static void (*const handlers[])(struct uprobe_session *, const struct uprobe_event *) = {
-		[UPROBE_EVENT_FORK] = see_fork, [UPROBE_EVENT_EXEC] = see_exec,
-		[UPROBE_EVENT_EXIT] = see_exit, [UPROBE_EVENT_FIRST] = see_first,
-		[UPROBE_EVENT_BELL] = see_bell,
+		[UPROBE_EVENT_FORK] = see_fork,	    [UPROBE_EVENT_EXEC] = see_exec,
+		[UPROBE_EVENT_EXIT] = see_exit,	    [UPROBE_EVENT_FIRST] = see_first,
+		[UPROBE_EVENT_BELL] = see_doorbell,
 	};
 
 	/* Our own children. */

@@ -2,7 +2,9 @@
 #ifndef SB_AGENT_CPU_H
 #define SB_AGENT_CPU_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 /*
@@ -47,6 +49,44 @@ static inline void cpu_nap(int64_t ns)
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
 			 : "0"((long)SYS_futex), "D"(&two), "S"(128L), "d"(2L), "r"(r10)
+			 : "rcx", "r11", "memory");
+}
+
+/* New pages of zeros, private. 0: none left. errno stays. */
+static inline uintptr_t cpu_map(size_t size)
+{
+	register long r10 __asm__("r10") = MAP_PRIVATE | MAP_ANONYMOUS;
+	register long r8 __asm__("r8") = -1;
+	register long r9 __asm__("r9") = 0;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"((long)SYS_mmap), "D"(0L), "S"(size),
+			   "d"((long)(PROT_READ | PROT_WRITE)), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret < 0 && ret > -4096 ? 0 : (uintptr_t)ret;
+}
+
+static inline void cpu_unmap(uintptr_t at, size_t size)
+{
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"((long)SYS_munmap), "D"(at), "S"(size)
+			 : "rcx", "r11", "memory");
+}
+
+/* Makes these pages present. Before Linux 5.14 they become so one by one. */
+static inline void cpu_populate(uintptr_t at, size_t size)
+{
+	const long populate_write = 23;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"((long)SYS_madvise), "D"(at), "S"(size), "d"(populate_write)
 			 : "rcx", "r11", "memory");
 }
 

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* `sbinject find`: from a pid to what limits the program, by the steps that have verbs of their
+ * own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+#include "options.h"
+#include "src/base/must.h"
+#include "src/live/candidates-infer.h"
+#include "src/live/candidates-names.h"
+#include "src/live/explain.h"
+#include "src/live/find.h"
+#include "src/out/explain.h"
+#include "src/out/find.h"
+#include "src/out/out.h"
+#include "src/run/backends.h"
+#include "src/spec/spec.h"
+
+#define S		1000000000ull
+#define DEFAULT_TIME_NS (70 * S)
+#define LEAST_TIME_NS	(10 * S)
+#define EXPLAIN_NS	(5 * S)
+#define COUNT_NS	(2 * S)
+
+enum { SWEPT_MOST = 4, WORDS_MOST = SWEPT_MOST + 12 + CANDIDATES_OPTIONS };
+#define SWEPT_LEAST 0.02
+
+struct find {
+	struct options opt;
+	struct sweep_job job;
+	struct out_find out;
+	struct explain_result *explain;
+	struct find_rates *rates;
+	char *pids, *progress;
+	char dir[64], path[96]; /* of the sweep's document; "": none */
+	char *document;
+	int status;
+	struct sb_err err;
+};
+
+static void find_help(FILE *to)
+{
+	fputs("\n", to);
+	options_help(to, VERB_FIND);
+}
+
+static int usage(struct sb_err *err, const char *what, const char *hint)
+{
+	err_set(err, SB_EUSAGE, "%s", what);
+	err_hint(err, "%s", hint);
+	return -SB_EUSAGE;
+}
+
+static int check_words(struct find *f)
+{
+	struct options *opt = &f->opt;
+
+	if (opt->command || opt->session.targets.count)
+		return usage(&f->err, "find looks for the functions itself, in running processes",
+			     "sbinject find -p PID");
+	if (!opt->session.n_pids)
+		return usage(&f->err, "no process is given", "sbinject find -p PID");
+	if (opt->time_ns && opt->time_ns < LEAST_TIME_NS)
+		return usage(&f->err, "--time: too short to find anything", "--time 70s");
+	for (size_t i = 0; i < opt->session.n_pids; i++)
+		if (kill(opt->session.pids[i], 0) < 0 && errno == ESRCH)
+			return err_set(&f->err, SB_ENOPROC, "there is no process %d",
+				       opt->session.pids[i]);
+	return out_check(opt->json, &f->err);
+}
+
+/* Signals stay pending, so that the step in progress ends, and those after it do not begin. */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool interrupted(void)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP);
+}
+
+static FILE *shown(const struct find *f)
+{
+	bool quiet = f->opt.quiet || (f->opt.json && !strcmp(f->opt.json, "-"));
+
+	return quiet ? NULL : stdout;
+}
+
+/* "sbinject WORD...", for a shell; the caller frees. */
+static char *join(char *const *word)
+{
+	char *text = must_strdup("sbinject");
+
+	for (; *word; word++) {
+		char *quoted = candidates_word(*word), *more;
+
+		if (asprintf(&more, "%s %s", text, quoted) < 0)
+			abort();
+		free(quoted);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+static char *list_pids(const struct session_config *cfg)
+{
+	char *text = must_calloc(cfg->n_pids, 16), *to = text;
+
+	for (size_t i = 0; i < cfg->n_pids; i++)
+		to += sprintf(to, "%s%d", i ? "," : "", cfg->pids[i]);
+	return text;
+}
+
+/* The processes, and how they are hooked: the same in each step. Ends the list. */
+static size_t put_shared(const struct find *f, char **word, size_t n)
+{
+	const char *option[CANDIDATES_OPTIONS];
+	size_t count = candidates_options(&f->opt, option);
+
+	word[n++] = (char *)"-p";
+	word[n++] = f->pids;
+	for (size_t i = 0; i < count; i++)
+		word[n++] = (char *)(uintptr_t)option[i];
+	word[n] = NULL;
+	return n;
+}
+
+/* ---- the steps ---- */
+
+static int step_explain(struct find *f)
+{
+	char *word[WORDS_MOST] = { (char *)"explain", (char *)"--time", (char *)"5s" };
+	FILE *to = shown(f);
+
+	put_shared(f, word, 3);
+	f->out.command[0] = join(word);
+	if (to)
+		out_find_step(to, 1, "Where do the threads spend a second, and in which functions?",
+			      f->out.command[0]);
+	f->job.progress_index = DRIVE_NONE;
+	f->job.ends = interrupted;
+	f->explain = explain_live(&f->job, EXPLAIN_NS, &f->err);
+	f->out.explain = f->explain;
+	if (!f->explain && interrupted()) { /* before enough was measured */
+		f->err = (struct sb_err){ 0 };
+		f->out.ended_early = true;
+		return 0;
+	}
+	if (!f->explain)
+		return -1;
+	if (!f->explain->sweep)
+		f->explain->sweep_why = "what counts the items is looked for next";
+	if (to)
+		out_explain_table(to, f->explain);
+	return 0;
+}
+
+static char *count_command(const struct find *f)
+{
+	char *word[32 + WORDS_MOST];
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->explain->n_candidates && n < 32; i++)
+		if (f->explain->candidate[i].hookable) {
+			word[n++] = f->explain->candidate[i].target;
+			word[n++] = (char *)"0";
+		}
+	if (!n)
+		return NULL;
+	word[n++] = (char *)"--for";
+	word[n++] = (char *)"2s";
+	put_shared(f, word, n);
+	return join(word);
+}
+
+static int step_count(struct find *f)
+{
+	FILE *to = shown(f);
+
+	f->out.command[1] = count_command(f);
+	if (!f->out.command[1]) {
+		f->out.why = "no function that can be hooked has 1 % of the samples";
+		return 0;
+	}
+	if (to)
+		out_find_step(to, 2, "How often are these called, and which calls count the work?",
+			      f->out.command[1]);
+	f->rates = find_count(&f->job, f->explain, COUNT_NS, &f->err);
+	f->out.rates = f->rates;
+	if (!f->rates)
+		return -1;
+	if (f->rates->slices < FIND_SLICES)
+		f->out.ended_early = true;
+	if (to)
+		out_find_rates(to, f->rates);
+	if (f->opt.progress)
+		f->progress = must_strdup(f->opt.progress);
+	else if (f->rates->point != FIND_NONE)
+		f->progress = must_strdup(f->rates->rate[f->rates->point].target);
+	f->out.progress = f->progress;
+	f->out.given = f->opt.progress != NULL;
+	if (!f->progress)
+		f->out.why =
+			"no candidate is called regularly: give what counts the items, --progress";
+	return 0;
+}
+
+static size_t sweep_words(const struct find *f, char **word, char *time)
+{
+	size_t n = 0;
+
+	word[n++] = (char *)"sweep";
+	for (size_t i = 0; i < f->rates->n && n <= SWEPT_MOST; i++)
+		if (f->rates->rate[i].calls && f->rates->rate[i].share >= SWEPT_LEAST)
+			word[n++] = f->rates->rate[i].target;
+	if (n == 1)
+		return 0;
+	word[n++] = (char *)"--progress";
+	word[n++] = f->progress;
+	word[n++] = (char *)"--time";
+	word[n++] = time;
+	return put_shared(f, word, n);
+}
+
+static void read_document(struct find *f)
+{
+	struct sb_err err = { 0 };
+	size_t len;
+
+	f->out.why = "the sweep gave no result";
+	if (spec_read_bytes(f->path, "find", &f->document, &len, &err) < 0)
+		return;
+	f->document = must_realloc(f->document, len + 1);
+	f->document[len] = '\0';
+	f->out.sweep = f->document;
+}
+
+static void run_sweep(struct find *f, char **word, size_t n)
+{
+	snprintf(f->dir, sizeof(f->dir), "/tmp/sbinject-find.XXXXXX");
+	if (!mkdtemp(f->dir)) {
+		err_sys(&f->err, SB_EFILE, "cannot make a folder in /tmp");
+		f->dir[0] = '\0';
+		return;
+	}
+	snprintf(f->path, sizeof(f->path), "%s/sweep.json", f->dir);
+	word[n++] = (char *)"--json";
+	word[n++] = f->path;
+	if (!shown(f))
+		word[n++] = (char *)"-q";
+	word[n] = NULL;
+	f->status = cmd_sweep.run(&cmd_sweep, (int)n, word);
+	read_document(f);
+	unlink(f->path);
+	rmdir(f->dir);
+}
+
+static void step_sweep(struct find *f)
+{
+	uint64_t left = (f->opt.time_ns ? f->opt.time_ns : DEFAULT_TIME_NS) - EXPLAIN_NS - COUNT_NS;
+	char *word[WORDS_MOST], time[32];
+	FILE *to = shown(f);
+	size_t n;
+
+	snprintf(time, sizeof(time), "%llus", (unsigned long long)(left / S));
+	n = sweep_words(f, word, time);
+	if (!n) {
+		f->out.why = "no function that is called has 2 % of the samples";
+		return;
+	}
+	f->out.command[2] = join(word);
+	if (to)
+		out_find_step(to, 3,
+			      "Which of them sets the pace? Each is delayed a little, now and then",
+			      f->out.command[2]);
+	if (f->opt.no_sweep)
+		f->out.why = "not run: --dry-run";
+	else if (f->out.ended_early || interrupted())
+		f->out.why = "not run: ended before it";
+	else
+		run_sweep(f, word, n);
+}
+
+static void find(struct find *f)
+{
+	if (check_words(f) < 0)
+		return;
+	f->job.opt = &f->opt;
+	f->job.backend = backend_choose(f->opt.backend, &f->opt.session, &f->err);
+	if (!f->job.backend)
+		return;
+	f->pids = list_pids(&f->opt.session);
+	hold_signals();
+	if (step_explain(f) < 0)
+		return;
+	f->out.ended_early |= f->explain && f->explain->ended_early;
+	f->out.why = "ended before a progress point was found";
+	if (!f->out.ended_early && step_count(f) < 0)
+		return;
+	if (f->progress)
+		step_sweep(f);
+	if (shown(f))
+		out_find_page(stdout, &f->out);
+	if (f->opt.json && !f->err.code)
+		out_find_json(f->opt.json, &f->out, &f->err);
+}
+
+static int find_main(const struct command *cmd, int argc, char **argv)
+{
+	char **whole = must_calloc((size_t)argc + 1, sizeof(*whole));
+	struct find f = { .out = { .argc = argc, .argv = whole } };
+
+	memcpy(whole, argv, (size_t)argc * sizeof(*whole));
+	if (options_parse(argc, argv, VERB_FIND, &f.opt, &f.err) == 0 && f.opt.help)
+		command_print_usage(stdout, cmd);
+	else if (!f.err.code)
+		find(&f);
+	if (f.err.code) {
+		command_print_error(&f.err);
+		f.status = err_exit_status(f.err.code);
+	}
+	for (int i = 0; i < FIND_STEPS; i++)
+		free(f.out.command[i]);
+	explain_free(f.explain);
+	find_rates_free(f.rates);
+	free(f.pids);
+	free(f.progress);
+	free(f.document);
+	options_free(&f.opt);
+	free(whole);
+	return f.status;
+}
+
+const struct command cmd_find = {
+	.name = "find",
+	.summary = "find what limits a running program: its busy functions, what counts its work, "
+		   "a sweep",
+	.usage = "find [--progress SOURCE] [--time TIME] [--dry-run] [OPTIONS] -p PID[,PID...]",
+	.run = find_main,
+	.help = find_help,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "ask.h"
+#include "evidence/evidence.h"
+#include "src/base/json.h"
+#include "src/result/kind.h"
+
+enum { NONE = EVIDENCE_COUNTERS };
+
+/* Members of the groups: a counter, the sum of two, or the mean of ns over a number, in us. */
+static const struct member {
+	const char *group, *name;
+	enum { SUM, MEAN_US } what;
+	unsigned int counter[2];
+} members[] = {
+	{ "network", "wait_ns", SUM, { EVIDENCE_NETWORK, NONE } },
+	{ "network", "waits", SUM, { EVIDENCE_WAITS + EVIDENCE_NETWORK - EVIDENCE_FUTEX, NONE } },
+	{ "network",
+	  "avg_wait_time_us",
+	  MEAN_US,
+	  { EVIDENCE_NETWORK, EVIDENCE_WAITS + EVIDENCE_NETWORK - EVIDENCE_FUTEX } },
+	{ "network", "tcp_connections", SUM, { EVIDENCE_TCP_CONNECTS, EVIDENCE_TCP_ACCEPTS } },
+	{ "network", "tcp_connects", SUM, { EVIDENCE_TCP_CONNECTS, NONE } },
+	{ "network", "tcp_accepts", SUM, { EVIDENCE_TCP_ACCEPTS, NONE } },
+	{ "network", "tcp_bytes_sent", SUM, { EVIDENCE_TCP_BYTES_SENT, NONE } },
+	{ "network", "tcp_bytes_received", SUM, { EVIDENCE_TCP_BYTES_RECEIVED, NONE } },
+	{ "network", "tcp_segments_sent", SUM, { EVIDENCE_TCP_SEGMENTS_SENT, NONE } },
+	{ "network", "tcp_segments_received", SUM, { EVIDENCE_TCP_SEGMENTS_RECEIVED, NONE } },
+	{ "network", "tcp_retransmissions", SUM, { EVIDENCE_TCP_RETRANSMISSIONS, NONE } },
+	{ "network", "tcp_rtt_us", MEAN_US, { EVIDENCE_TCP_RTT, EVIDENCE_TCP_RTT_SAMPLES } },
+	{ "network",
+	  "udp_packets",
+	  SUM,
+	  { EVIDENCE_UDP_PACKETS_SENT, EVIDENCE_UDP_PACKETS_RECEIVED } },
+	{ "network", "udp_bytes_sent", SUM, { EVIDENCE_UDP_BYTES_SENT, NONE } },
+	{ "network", "udp_bytes_received", SUM, { EVIDENCE_UDP_BYTES_RECEIVED, NONE } },
+	{ "memory", "page_faults_minor", SUM, { EVIDENCE_FAULTS_MINOR, NONE } },
+	{ "memory", "page_faults_major", SUM, { EVIDENCE_FAULTS_MAJOR, NONE } },
+	{ "memory", "page_fault_wait_ns", SUM, { EVIDENCE_PAGE_FAULT, NONE } },
+	{ "io", "wait_ns", SUM, { EVIDENCE_IO, NONE } },
+	{ "io", "read_calls", SUM, { EVIDENCE_READ_CALLS, NONE } },
+	{ "io", "write_calls", SUM, { EVIDENCE_WRITE_CALLS, NONE } },
+	{ "io", "read_bytes", SUM, { EVIDENCE_READ_BYTES, NONE } },
+	{ "io", "write_bytes", SUM, { EVIDENCE_WRITE_BYTES, NONE } },
+	{ "io", "disk_read_bytes", SUM, { EVIDENCE_DISK_READ_BYTES, NONE } },
+	{ "io", "disk_write_bytes", SUM, { EVIDENCE_DISK_WRITE_BYTES, NONE } },
+	{ "io", "waits", SUM, { EVIDENCE_WAITS + EVIDENCE_IO - EVIDENCE_FUTEX, NONE } },
+	{ "io",
+	  "avg_wait_time_us",
+	  MEAN_US,
+	  { EVIDENCE_IO, EVIDENCE_WAITS + EVIDENCE_IO - EVIDENCE_FUTEX } },
+	{ "cpu", "on_cpu_ns", SUM, { EVIDENCE_ON_CPU, NONE } },
+	{ "cpu", "run_queue_ns", SUM, { EVIDENCE_RUN_QUEUE, NONE } },
+	{ "cpu", "context_switches", SUM, { EVIDENCE_VOLUNTARY, EVIDENCE_INVOLUNTARY } },
+	{ "cpu", "context_switches_voluntary", SUM, { EVIDENCE_VOLUNTARY, NONE } },
+	{ "cpu", "context_switches_involuntary", SUM, { EVIDENCE_INVOLUNTARY, NONE } },
+	{ "cpu", "cpu_migrations", SUM, { EVIDENCE_MIGRATIONS, NONE } },
+	{ "cpu", "wakeups", SUM, { EVIDENCE_WAKEUPS, NONE } },
+	{ "locks", "futex_wait_ns", SUM, { EVIDENCE_FUTEX, NONE } },
+	{ "locks", "futex_waits", SUM, { EVIDENCE_WAITS, NONE } },
+	{ "locks", "avg_wait_time_us", MEAN_US, { EVIDENCE_FUTEX, EVIDENCE_WAITS } },
+};
+
+/* False: it is not known. */
+static bool value_of(const json_t *counters, unsigned int counter, uint64_t *value)
+{
+	*value = 0;
+	return counter == NONE ||
+	       kind_u64_read(json_object_get(counters, evidence_kinds[counter].name), value);
+}
+
+static json_t *member_json(const struct member *m, const json_t *counters)
+{
+	uint64_t a, b;
+
+	if (!value_of(counters, m->counter[0], &a) || !value_of(counters, m->counter[1], &b) ||
+	    (m->what == MEAN_US && !b))
+		return json_must(json_null());
+	if (m->what == MEAN_US)
+		return json_must(json_real((double)a / (double)b / 1000));
+	return kind_u64_new(a + b);
+}
+
+/* All groups are there, whatever is known. */
+static json_t *evidence_groups_json(const json_t *answer)
+{
+	const json_t *counters = json_object_get(answer, "counters");
+	const char *limit = json_string_value(json_object_get(answer, "limit"));
+	json_t *o = json_must(json_object());
+
+	if (!counters)
+		limit = "the session has no --evidence";
+	json_put(o, "available", json_boolean(counters != NULL));
+	json_put(o, "limit", limit ? json_must(json_string(limit)) : json_must(json_null()));
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		const struct member *m = &members[i];
+
+		if (!json_object_get(o, m->group))
+			json_put(o, m->group, json_must(json_object()));
+		json_put(json_object_get(o, m->group), m->name, member_json(m, counters));
+	}
+	return o;
+}
+
+static void take(json_t *to, const json_t *from, const char *key)
+{
+	json_put(to, key, json_incref(json_object_get(from, key)));
+}
+
+char *report_text(pid_t session, size_t *len)
+{
+	static const char *const keys[] = { "backend", "enabled", "pids", "total_hits",
+					    "total_delay_ns" };
+	json_t *status = control_ask(session, "{\"op\":\"status\"}\n");
+	json_t *list = status ? control_ask(session, "{\"op\":\"list\"}\n") : NULL;
+	json_t *evidence = list ? control_ask(session, "{\"op\":\"evidence\"}\n") : NULL;
+	json_t *doc = json_must(json_object());
+	char *text = NULL;
+
+	if (evidence) {
+		json_put(doc, "schema", json_string("sbinject.report/1"));
+		json_put(doc, "version", json_string(SB_VERSION));
+		json_put(doc, "session", json_integer(session));
+		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+			take(doc, status, keys[i]);
+		take(doc, list, "targets");
+		json_put(doc, "evidence", evidence_groups_json(evidence));
+		text = json_dumps(doc, JSON_INDENT(2));
+		if (!text)
+			abort();
+		*len = strlen(text);
+	}
+	json_decref(status);
+	json_decref(list);
+	json_decref(evidence);
+	json_decref(doc);
+	return text;
+}

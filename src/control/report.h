@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_CONTROL_REPORT_H
+#define SB_CONTROL_REPORT_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * The run so far as a document, "sbinject.report/1" (sbinject(1)): what `status` and `list` answer,
+ * and the evidence by the groups that a report of a benchmark has: network, memory, io, cpu, locks.
+ */
+
+/* NULL: the session does not answer. len: without the newline at the end. The caller frees. */
+char *report_text(pid_t session, size_t *len);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Which function is called once an item? */
+#include "find-choose.h"
+
+#include <math.h>
+
+#define SCATTER_MOST   0.35
+#define WHOLE_WITHIN   0.03 /* of a ratio, from a whole number */
+#define SLICES_WITHIN  0.1  /* of a slice's ratio, from that of all */
+#define MULTIPLE_LEAST 1.5
+#define MULTIPLE_MOST  1000.0
+
+enum { CALLS_LEAST = 20 };
+
+static void sum_up(const struct find_rates *rates, struct find_rate *r)
+{
+	double time = 0, squares = 0;
+	bool each = rates->slices >= 3;
+
+	r->calls = 0;
+	for (size_t s = 0; s < rates->slices; s++) {
+		r->calls += r->hits[s];
+		time += rates->slice_s[s];
+		each = each && r->hits[s];
+	}
+	r->per_s = time > 0 ? (double)r->calls / time : NAN;
+	for (size_t s = 0; s < rates->slices; s++) {
+		double off = (double)r->hits[s] / rates->slice_s[s] / r->per_s - 1;
+
+		squares += off * off;
+	}
+	r->scatter = r->calls && rates->slices > 1 ? sqrt(squares / (double)(rates->slices - 1)) :
+						     NAN;
+	r->steady = each && r->calls >= CALLS_LEAST && r->scatter <= SCATTER_MOST;
+	r->multiple_of = FIND_NONE;
+}
+
+/* Calls in whole number to each one of `base`, in each slice. */
+static bool is_multiple(const struct find_rates *rates, const struct find_rate *r,
+			const struct find_rate *base)
+{
+	double ratio = (double)r->calls / (double)base->calls;
+
+	if (ratio < MULTIPLE_LEAST || ratio > MULTIPLE_MOST ||
+	    fabs(ratio / round(ratio) - 1) > WHOLE_WITHIN)
+		return false;
+	for (size_t s = 0; s < rates->slices; s++) {
+		/* A slice cuts a call's work in two: its count is off by one call of the base. */
+		double want = ratio * (double)base->hits[s];
+
+		if (fabs((double)r->hits[s] - want) > SLICES_WITHIN * want + ratio)
+			return false;
+	}
+	return true;
+}
+
+static int base_of(const struct find_rates *rates, size_t i)
+{
+	for (size_t k = 0; k < rates->n; k++)
+		if (k != i && rates->rate[k].steady &&
+		    is_multiple(rates, &rates->rate[i], &rates->rate[k]))
+			return (int)k;
+	return FIND_NONE;
+}
+
+void find_choose(struct find_rates *rates)
+{
+	rates->point = FIND_NONE;
+	for (size_t i = 0; i < rates->n; i++)
+		sum_up(rates, &rates->rate[i]);
+	for (size_t i = 0; i < rates->n; i++) {
+		struct find_rate *r = &rates->rate[i];
+
+		if (r->steady)
+			r->multiple_of = base_of(rates, i);
+		if (r->steady && r->multiple_of == FIND_NONE &&
+		    (rates->point == FIND_NONE || r->share > rates->rate[rates->point].share))
+			rates->point = (int)i;
+	}
+}

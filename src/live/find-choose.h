@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_FIND_CHOOSE_H
+#define SB_FIND_CHOOSE_H
+
+#include "src/result/find.h"
+
+/*
+ * Pure: fills what follows from the hits, and proposes a progress point. An item is what is
+ * regular: of the functions that are called steadily, and not at a whole multiple of the rate of
+ * another one (which calls them, several times an item), the one with the largest share. Whether
+ * its calls are what the user counts as items cannot be known from this.
+ */
+void find_choose(struct find_rates *rates);
+
+#endif

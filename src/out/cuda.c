@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "cuda.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "grid.h"
+#include "out.h"
+
+static const struct result_figure *figure(const struct result *res, const char *name)
+{
+	for (size_t i = 0; i < res->n_cuda; i++)
+		if (!strcmp(res->cuda[i].name, name))
+			return &res->cuda[i];
+	return NULL;
+}
+
+/* ---- by kind ---- */
+
+static const struct out_col kind_cols[] = {
+	{ "cuda", OUT_TEXT, 0 },    { "calls", OUT_FIGURE, 2 }, { "calls/s", OUT_FIGURE, 2 },
+	{ "bytes", OUT_FIGURE, 2 }, { "time", OUT_FIGURE, 2 },	{ "p50", OUT_FIGURE, 1 },
+	{ "p90", OUT_FIGURE, 1 },   { "p99", OUT_FIGURE, 1 },	{ "missed", OUT_FIGURE, 2 },
+};
+
+static const struct {
+	const char *name;
+	enum { COUNT, RATE, TIME } how;
+} kind_figures[] = {
+	{ "calls", COUNT }, { "calls_per_s", RATE }, { "bytes", COUNT }, { "ns", TIME },
+	{ "p50_ns", TIME }, { "p90_ns", TIME },	     { "p99_ns", TIME }, { "missed", COUNT },
+};
+
+static void add_figure(struct out_grid *grid, const struct result_figure *f, int how)
+{
+	char buf[32];
+
+	if (!f || !f->known)
+		out_grid_add(grid, "-");
+	else if (how == COUNT)
+		out_grid_add(grid, "%" PRIu64, f->n);
+	else if (how == RATE)
+		out_grid_add(grid, "%s", out_rate(f->x, buf, sizeof(buf)));
+	else
+		out_grid_add(grid, "%s", out_time((double)f->n, buf, sizeof(buf)));
+}
+
+/* A row for each kind that was called, in the order of the preset. */
+static void print_kinds(FILE *to, const struct result *res)
+{
+	struct out_grid grid = { kind_cols, sizeof(kind_cols) / sizeof(*kind_cols), NULL, 0 };
+
+	for (size_t i = 0; i < res->n_cuda; i++) {
+		const char *dot = strchr(res->cuda[i].name, '.');
+		int len = dot ? (int)(dot - res->cuda[i].name) : 0;
+		char name[96];
+
+		if (!dot || strcmp(dot, ".calls") != 0 || (res->cuda[i].known && !res->cuda[i].n))
+			continue;
+		out_grid_add(&grid, "%.*s", len, res->cuda[i].name);
+		for (size_t k = 0; k < sizeof(kind_figures) / sizeof(*kind_figures); k++) {
+			snprintf(name, sizeof(name), "%.*s.%s", len, res->cuda[i].name,
+				 kind_figures[k].name);
+			add_figure(&grid, figure(res, name), kind_figures[k].how);
+		}
+	}
+	if (!grid.n_cells)
+		return;
+	out_grid_print(&grid, to);
+}
+
+/* ---- the whole ---- */
+
+/* Those that the run was not asked for are not shown: the JSON has their reason. */
+static const struct {
+	const char *name, *label;
+} shown[] = {
+	{ "api_calls", "API calls" },
+	{ "launches", "launches" },
+	{ "allocations", "allocations" },
+	{ "allocated_bytes", "bytes allocated" },
+	{ "transfers", "transfers" },
+	{ "transferred_bytes", "bytes transferred" },
+	{ "syncs", "waits" },
+};
+
+void out_cuda(FILE *to, const struct result *res)
+{
+	const struct result_figure *ns = figure(res, "sync_ns");
+	size_t n = 0;
+	char buf[32];
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		const struct result_figure *f = figure(res, shown[i].name);
+
+		if (f && f->known)
+			fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+	}
+	if (ns && ns->known)
+		fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
+	if (n)
+		fputc('\n', to);
+	print_kinds(to, res);
+}

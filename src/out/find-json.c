@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Schema "sbinject.find/1": the documents of the steps, and what follows from them. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include "explain.h"
+#include "find.h"
+#include "out.h"
+#include "src/base/json.h"
+#include "src/base/must.h"
+
+static json_t *real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *rates_json(const struct find_rates *rates)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < rates->n; i++) {
+		const struct find_rate *r = &rates->rate[i];
+		json_t *o = json_must(json_object());
+
+		json_put(o, "target", json_name(r->target));
+		json_put(o, "share", real(r->share));
+		json_put(o, "calls", json_integer((json_int_t)r->calls));
+		json_put(o, "per_s", real(r->per_s));
+		json_put(o, "scatter", real(r->scatter));
+		json_put(o, "steady", json_boolean(r->steady));
+		json_put(o, "multiple_of",
+			 json_name(r->multiple_of == FIND_NONE ?
+					   NULL :
+					   rates->rate[r->multiple_of].target));
+		json_add(list, o);
+	}
+	return list;
+}
+
+static json_t *document_of(const char *text)
+{
+	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+
+	return doc ? doc : json_null();
+}
+
+static json_t *commands(const struct out_find *find)
+{
+	static const char *const name[FIND_STEPS] = { "explain", "count", "sweep" };
+	json_t *o = json_must(json_object());
+
+	for (int i = 0; i < FIND_STEPS; i++)
+		json_put(o, name[i], json_name(find->command[i]));
+	return o;
+}
+
+int out_find_json(const char *path, const struct out_find *find, struct sb_err *err)
+{
+	json_t *doc = json_must(json_object()), *words = json_must(json_array());
+	char *explain = find->explain ? out_explain_text(find->explain, find->argc, find->argv) :
+					NULL;
+	char *text;
+	int ret;
+
+	for (int i = 0; i < find->argc; i++)
+		json_add(words, json_name(find->argv[i]));
+	json_put(doc, "schema", json_string("sbinject.find/1"));
+	json_put(doc, "version", json_string(SB_VERSION));
+	json_put(doc, "argv", words);
+	json_put(doc, "commands", commands(find));
+	json_put(doc, "explain", document_of(explain));
+	json_put(doc, "rates", find->rates ? rates_json(find->rates) : json_null());
+	json_put(doc, "progress", json_name(find->progress));
+	json_put(doc, "progress_given", json_boolean(find->given));
+	json_put(doc, "sweep", document_of(find->sweep));
+	if (!find->sweep)
+		json_put(doc, "sweep_reason", json_name(find->why));
+	json_put(doc, "ended_early", json_boolean(find->ended_early));
+	text = must(json_dumps(doc, JSON_INDENT(2)));
+	json_decref(doc);
+	free(explain);
+	ret = out_document(path, text, err);
+	free(text);
+	return ret;
+}

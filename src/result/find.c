@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#include "find.h"
+
+#include <stdlib.h>
+
+void find_rates_free(struct find_rates *rates)
+{
+	if (!rates)
+		return;
+	for (size_t i = 0; i < rates->n; i++)
+		free(rates->rate[i].target);
+	free(rates->rate);
+	free(rates);
+}

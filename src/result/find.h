@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_RESULT_FIND_H
+#define SB_RESULT_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What `sbinject find` counted: calls of the candidates (result/explain.h), slice by slice. */
+enum { FIND_SLICES = 8, FIND_NONE = -1 };
+
+struct find_rate {
+	char *target;
+	double share; /* of the samples */
+	uint64_t hits[FIND_SLICES];
+	uint64_t calls;	 /* the sum */
+	double per_s;	 /* NAN: no time passed */
+	double scatter;	 /* of the slices' rates: standard deviation over mean; NAN: no calls */
+	bool steady;	 /* called in each slice, often enough, at much the same rate */
+	int multiple_of; /* it has a whole multiple of the calls of this one; FIND_NONE */
+};
+
+struct find_rates {
+	struct find_rate *rate;
+	size_t n;
+	double slice_s[FIND_SLICES];
+	size_t slices; /* all of FIND_SLICES, unless it was ended */
+	int point;     /* the one that is proposed as the progress; FIND_NONE */
+};
+
+void find_rates_free(struct find_rates *rates); /* NULL is harmless */
+
+#endif

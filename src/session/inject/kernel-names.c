@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel-names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "src/base/must.h"
+
+/* Handles and names are what the target has written: these bound what nonsense can make of them. */
+enum { NAMES_MOST = 1 << 16, HANDLES_MOST = 1 << 20, SLOTS_LEAST = 256 };
+
+void kernel_names_free(struct kernel_names *k)
+{
+	for (size_t i = 0; i < k->n_names; i++)
+		free(k->name[i]);
+	free(k->name);
+	free(k->handle);
+	free(k->slot);
+	*k = (struct kernel_names){ 0 };
+}
+
+uint32_t kernel_name(struct kernel_names *k, const char *name, size_t len, bool *fresh)
+{
+	size_t i = 0;
+
+	*fresh = false;
+	while (i < k->n_names && (strlen(k->name[i]) != len || memcmp(k->name[i], name, len) != 0))
+		i++;
+	if (i == NAMES_MOST)
+		return 0;
+	if (i < k->n_names)
+		return (uint32_t)i + 1;
+	k->name = must_realloc(k->name, (i + 1) * sizeof(*k->name));
+	k->name[k->n_names++] = must(strndup(name, len));
+	*fresh = true;
+	return (uint32_t)i + 1;
+}
+
+static size_t slot_of(const struct kernel_names *k, pid_t pid, uint64_t handle)
+{
+	uint64_t hash = (handle ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15ull;
+
+	return (hash ^ hash >> 32) & (k->slots - 1);
+}
+
+static void insert(struct kernel_names *k, size_t i)
+{
+	size_t at = slot_of(k, k->handle[i].pid, k->handle[i].handle);
+
+	while (k->slot[at])
+		at = (at + 1) & (k->slots - 1);
+	k->slot[at] = (uint32_t)i + 1;
+}
+
+static struct kernel_handle *look_up(const struct kernel_names *k, pid_t pid, uint64_t handle)
+{
+	size_t at = k->slots ? slot_of(k, pid, handle) : 0;
+
+	for (; k->slots && k->slot[at]; at = (at + 1) & (k->slots - 1)) {
+		struct kernel_handle *h = &k->handle[k->slot[at] - 1];
+
+		if (h->pid == pid && h->handle == handle)
+			return h;
+	}
+	return NULL;
+}
+
+/* At most half of the slots are taken. */
+static void make_space(struct kernel_names *k)
+{
+	if (k->n * 2 < k->slots)
+		return;
+	k->slots = k->slots ? k->slots * 2 : SLOTS_LEAST;
+	k->handle = must_realloc(k->handle, k->slots / 2 * sizeof(*k->handle));
+	free(k->slot);
+	k->slot = must_calloc(k->slots, sizeof(*k->slot));
+	for (size_t i = 0; i < k->n; i++)
+		insert(k, i);
+}
+
+void kernel_names_set(struct kernel_names *k, const struct kernel_handle *handle)
+{
+	struct kernel_handle *h = look_up(k, handle->pid, handle->handle);
+
+	if (h) {
+		bool earlier = (int64_t)(handle->from - h->from) < 0;
+
+		/* Threads are read one after the other, so what comes later may be older. */
+		if (h->name == handle->name && h->module == handle->module)
+			h->from = earlier ? handle->from : h->from;
+		else if (!earlier)
+			*h = *handle;
+		return;
+	}
+	if (k->n == HANDLES_MOST)
+		return;
+	make_space(k);
+	k->handle[k->n++] = *handle;
+	insert(k, k->n - 1);
+}
+
+const struct kernel_handle *kernel_names_find(const struct kernel_names *k, pid_t pid,
+					      uint64_t handle, uint64_t ticks)
+{
+	const struct kernel_handle *h = look_up(k, pid, handle);
+
+	return h && h->name && (int64_t)(ticks - h->from) >= 0 ? h : NULL;
+}
+
+void kernel_names_unload(struct kernel_names *k, pid_t pid, uint64_t module)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (k->handle[i].pid == pid && (!module || k->handle[i].module == module))
+			k->handle[i].name = 0;
+}

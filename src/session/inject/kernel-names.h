@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_KERNEL_NAMES_H
+#define SB_KERNEL_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The names that programs have given to functions of devices, by process and handle: what a call
+ * like cuModuleGetFunction was asked for, and has returned. A handle has a name from the end of
+ * that call on, the first one if several ask for the same, until its module is unloaded. Nothing is
+ * known of a handle from before. Not thread-safe; zeros are an empty one.
+ */
+struct kernel_handle {
+	pid_t pid;
+	uint64_t handle, module;
+	uint64_t from; /* ticks */
+	uint32_t name; /* number of the name, from 1; 0: it has none any more */
+};
+
+struct kernel_names {
+	char **name;
+	size_t n_names;
+	struct kernel_handle *handle;
+	size_t n, slots;
+	uint32_t *slot; /* number of a handle, by hash; 0: free */
+};
+
+void kernel_names_free(struct kernel_names *k);
+
+/* The number of a name, len bytes; *fresh: it was not known before. 0: there are too many. */
+uint32_t kernel_name(struct kernel_names *k, const char *name, size_t len, bool *fresh);
+
+/* In any order: what is older than what is known of the handle changes nothing, unless it is the
+ * same. */
+void kernel_names_set(struct kernel_names *k, const struct kernel_handle *handle);
+/* What has that name at this time; NULL: nothing is known. */
+const struct kernel_handle *kernel_names_find(const struct kernel_names *k, pid_t pid,
+					      uint64_t handle, uint64_t ticks);
+/* The module's handles have no names any more; module 0: those of all modules of the process. */
+void kernel_names_unload(struct kernel_names *k, pid_t pid, uint64_t module);
+
+#endif

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Runs as the only program of a kernel: the programs of the evidence load there, and what they count is
+# what the programs of the test know of themselves.
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs tmpfs /tmp
+mount -t devtmpfs dev /dev # what runs beside the script reads /dev/null
+mkdir -p /run
+export SBINJECT_RUNTIME_DIR=/tmp/run
+ip link set lo up
+fail() { echo "FAIL $(uname -r): $*"; }
+await() { # FILE PATTERN
+	for _ in $(seq 300); do
+		grep -q "$2" "$1" 2>/dev/null && return
+		sleep 0.1
+	done
+	fail "no $2 in $1: $(cat "$1")"
+}
+value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | head -n "${2:-1}" | tail -n 1; }
+is() { [ "$(value "$1")" = "$2" ] || fail "$1 is $(value "$1"), not $2"; }
+
+echo "== $(uname -r): what explain sees"
+sweep-shapes queue >/tmp/shapes.out 2>&1 &
+pid=$!
+await /tmp/shapes.out ready
+sbinject explain -p $pid --time 4s --json /tmp/run.json >/tmp/table 2>/tmp/why || fail "explain: $(cat /tmp/why) $(dmesg | grep segfault)"
+is source '"bpf"'
+is adds_up true
+is futexes_add_up true
+grep -q ' queue+0x[0-9a-f]* (queue_p[a-z]*)$' /tmp/table || fail "no owner: $(cat /tmp/table /tmp/why)"
+kill $pid
+wait $pid || fail "the victim: $(cat /tmp/shapes.out)"
+
+echo "== $(uname -r): sockets"
+sockets -g /tmp/gate2 5 20 >/tmp/sockets.out 2>&1 &
+pid=$!
+await /tmp/sockets.out ready
+sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json >/tmp/out 2>/tmp/why &
+session=$!
+for _ in $(seq 300); do
+	sbctl list >/dev/null 2>&1 && break
+	sleep 0.1
+done
+sleep 2
+: >/tmp/gate2
+await /tmp/sockets.out over
+kill -INT $session
+wait $session || fail "evidence: $(cat /tmp/why)"
+kill $pid
+wait $pid || fail "the victim: $(cat /tmp/sockets.out)"
+is source '"bpf"'
+is tcp_connects 5
+is tcp_accepts 5
+is tcp_bytes_sent 310000 # 5 x 20 x (100 + 3000), of both threads
+is tcp_bytes_received 310000
+is udp_packets_sent 200
+is udp_packets_received 200
+is udp_bytes_sent 12000
+is udp_bytes_received 12000
+[ "$(value tcp_segments_sent)" -ge 200 ] || fail "tcp_segments_sent is $(value tcp_segments_sent)"
+[ "$(value tcp_rtt_samples)" -ge 200 ] || fail "tcp_rtt_samples is $(value tcp_rtt_samples)"
+cat /tmp/sockets.out
+echo 'guest: done'
+poweroff -f

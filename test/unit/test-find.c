@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The progress point that find proposes: regular, and not called by another one at a multiple. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "src/live/find-choose.h"
+
+static struct find_rate rate[4];
+static struct find_rates rates = { .rate = rate };
+
+static void begin(void)
+{
+	memset(rate, 0, sizeof(rate));
+	rates.n = 0;
+	rates.slices = FIND_SLICES;
+	for (int s = 0; s < FIND_SLICES; s++)
+		rates.slice_s[s] = 0.25;
+}
+
+/* A function with `calls` in a slice, which swings by `swing` from one to the next. */
+static void add(double share, double calls, double swing)
+{
+	struct find_rate *r = &rate[rates.n++];
+
+	r->share = share;
+	for (int s = 0; s < FIND_SLICES; s++)
+		r->hits[s] = (uint64_t)(calls * (1 + (s % 2 ? swing : -swing)));
+}
+
+static void steady_is_chosen(void **state)
+{
+	(void)state;
+	begin();
+	add(0.6, 100, 0.8); /* the larger share, in bursts */
+	add(0.3, 100, 0.05);
+	find_choose(&rates);
+	assert_false(rate[0].steady);
+	assert_true(rate[1].steady);
+	assert_int_equal(rates.point, 1);
+	assert_true(fabs(rate[1].per_s - 400) < 5);
+}
+
+static void a_multiple_is_an_inner_function(void **state)
+{
+	(void)state;
+	begin();
+	add(0.8, 700, 0.1); /* seven times an item, as the load swings */
+	add(0.1, 100, 0.1);
+	find_choose(&rates);
+	assert_int_equal(rate[0].multiple_of, 1);
+	assert_int_equal(rates.point, 1);
+}
+
+/* The ratio of all calls is whole, but not that of each slice: they have nothing to do with one
+ * another. */
+static void chance_is_no_multiple(void **state)
+{
+	(void)state;
+	begin();
+	add(0.8, 200, 0.25);
+	add(0.1, 100, -0.25);
+	find_choose(&rates);
+	assert_int_equal(rate[0].multiple_of, FIND_NONE);
+	assert_int_equal(rates.point, 0);
+}
+
+static void equal_rates_the_larger_share(void **state)
+{
+	(void)state;
+	begin();
+	add(0.2, 100, 0.02);
+	add(0.7, 100, 0.02);
+	find_choose(&rates);
+	assert_int_equal(rate[0].multiple_of, FIND_NONE);
+	assert_int_equal(rate[1].multiple_of, FIND_NONE);
+	assert_int_equal(rates.point, 1);
+}
+
+static void none_is_proposed(void **state)
+{
+	(void)state;
+	begin();
+	add(0.9, 0, 0);	 /* a loop that never returns */
+	add(0.05, 2, 0); /* too few */
+	find_choose(&rates);
+	assert_int_equal(rates.point, FIND_NONE);
+	assert_true(isnan(rate[0].scatter));
+	begin();
+	rates.slices = 0; /* ended at once */
+	add(0.9, 100, 0);
+	find_choose(&rates);
+	assert_int_equal(rates.point, FIND_NONE);
+	assert_true(isnan(rate[0].per_s));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steady_is_chosen),
+		cmocka_unit_test(a_multiple_is_an_inner_function),
+		cmocka_unit_test(chance_is_no_multiple),
+		cmocka_unit_test(equal_rates_the_larger_share),
+		cmocka_unit_test(none_is_proposed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

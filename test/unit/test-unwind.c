@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* The unwinder: the callers of this very process, as the C library's own unwinder has them. */
+#include <execinfo.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "elf/module.h"
+#include "elf/unwind.h"
+
+enum { DEPTH = 8, FRAMES = 32 };
+
+struct copy {
+	struct unwind_regs regs;
+	uint64_t sp;
+	uint8_t bytes[16384];
+	void *truth[FRAMES];
+	int n_truth;
+};
+
+static struct copy taken;
+
+/* Unknown to the compiler, which would merge the frames. */
+static uint64_t (*volatile deeper)(unsigned int, uint64_t, uint64_t);
+
+/* A frame's own size, and registers in use across the call. */
+static __attribute__((noinline)) uint64_t descend(unsigned int depth, uint64_t a, uint64_t b)
+{
+	volatile uint8_t room[96];
+	ucontext_t u;
+
+	memset((void *)room, (int)depth, sizeof(room));
+	if (depth)
+		return deeper(depth - 1, a * 3 + room[depth % 96], b ^ a) + a - b + room[3];
+	taken.n_truth = backtrace(taken.truth, FRAMES);
+	getcontext(&u);
+	taken.regs = (struct unwind_regs){ .known = 0x100c8 | 0xfu << 12 };
+	taken.regs.reg[UNWIND_PC] = (uint64_t)u.uc_mcontext.gregs[REG_RIP];
+	taken.regs.reg[UNWIND_RSP] = taken.sp = (uint64_t)u.uc_mcontext.gregs[REG_RSP];
+	taken.regs.reg[UNWIND_RBP] = (uint64_t)u.uc_mcontext.gregs[REG_RBP];
+	taken.regs.reg[UNWIND_RBX] = (uint64_t)u.uc_mcontext.gregs[REG_RBX];
+	for (int i = 0; i < 4; i++)
+		taken.regs.reg[UNWIND_R12 + i] = (uint64_t)u.uc_mcontext.gregs[REG_R12 + i];
+	for (size_t i = 0; i < sizeof(taken.bytes); i++)
+		taken.bytes[i] = ((const volatile uint8_t *)taken.sp)[i];
+	return a;
+}
+
+static bool read_copy(void *ctx, uint64_t addr, uint64_t *value)
+{
+	const struct copy *c = ctx;
+
+	if (addr - c->sp > sizeof(c->bytes) - sizeof(*value))
+		return false;
+	memcpy(value, c->bytes + (addr - c->sp), sizeof(*value));
+	return true;
+}
+
+static void callers_are_found(void **state)
+{
+	struct sb_err err = { 0 };
+	struct maps maps = { 0 };
+	struct module_space space = { getpid(), &maps, NULL };
+	volatile uint8_t above[sizeof(taken.bytes)]; /* what is copied is of the stack */
+	struct unwind_regs regs;
+
+	(void)state;
+	above[0] = 0;
+	assert_int_equal(above[0], 0);
+	deeper = descend;
+	descend(DEPTH, 1, 2);
+	assert_true(taken.n_truth > DEPTH);
+	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
+	regs = taken.regs;
+	/* backtrace() begins at its own return address in the same function. */
+	for (int i = 1; i <= DEPTH; i++) {
+		struct module m;
+
+		assert_true(module_at(&space, regs.reg[UNWIND_PC], &m, &err));
+		assert_true(unwind_step(m.img, m.bias, &regs, read_copy, &taken));
+		assert_ptr_equal((void *)regs.reg[UNWIND_PC], taken.truth[i]);
+		image_put(m.img);
+	}
+	maps_free(&maps);
+}
+
+/* Of a stack that was cut off nothing is made up. */
+static void a_cut_stack_ends(void **state)
+{
+	struct unwind_regs regs = taken.regs;
+	struct sb_err err = { 0 };
+	struct maps maps = { 0 };
+	struct module_space space = { getpid(), &maps, NULL };
+	struct module m;
+
+	(void)state;
+	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
+	assert_true(module_at(&space, regs.reg[UNWIND_PC], &m, &err));
+	taken.sp += 1 << 20;
+	assert_false(unwind_step(m.img, m.bias, &regs, read_copy, &taken));
+	assert_ptr_equal(regs.reg[UNWIND_PC], taken.regs.reg[UNWIND_PC]);
+	regs.reg[UNWIND_PC] = 1;
+	assert_false(unwind_step(m.img, m.bias, &regs, read_copy, &taken));
+	image_put(m.img);
+	maps_free(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(callers_are_found),
+		cmocka_unit_test(a_cut_stack_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
