@@ -12,7 +12,7 @@ echo
 echo "Python, ns a call; all but plain: added to it"
 printf '%-10s %8s %10s %8s %8s %8s %10s %10s\n' version plain unmatched closed counted 'delay 0' 1us 10us
 for p in $(pythons); do
-	AGENT=$(realpath "$agent") "$p" "$SRC/test/bench/bench-python.py"
+	AGENT=$(realpath "$agent") "$p" "$SRC/test/bench/bench-python.py" || exit 1
 done
 
 T=$(mktemp -d) victim=''

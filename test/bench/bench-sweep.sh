@@ -52,7 +52,7 @@ row 'hidden, slack above the doses' 0 hid -- hidden item=2000 slack=1400
 row 'partial, a quarter' 0.25 part -- partial
 row 'convoy of 2' 2 crit -- convoy
 row '2 processes side by side' 1 crit -- ranks
-row '2 threads side by side' 0.5 crit -- threads
+row '2 threads side by side' 1 crit -- threads
 row 'pipeline, the bottleneck' 1 stage_b -- pipeline
 row 'pipeline, before it' 0 stage_a -- pipeline
 row 'adaptive batcher' 1.25 crit -- batch

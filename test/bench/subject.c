@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * subject [sleep N | busy N | delayed N]: what the bench measures. Prints "ready PID ADDRESS" of
- *bench_fn(), then obeys lines on stdin, and answers each with one line:
+ * bench_fn(), then obeys lines on stdin, and answers each with one line:
  *
  *	call T N	T threads call bench_fn() N times each: "NS_PER_CALL CALLS ELAPSED_NS",
- *			the first being the median over 25 batches (the mean of a thread's own)
- *	pair N		N calls of bench_fn(), and of its twin that no target names, in batches
- *			that take turns: "NS", by how much bench_fn() takes longer (median)
+ *			the first being the median over batches (the mean of a thread's own)
+ *	spin NS N	N calls that wait for NS by a clock: "NS_PER_CALL SHORT_NS", in batches
+ *			as call has them, and in some of 20 us: the machine takes the difference
+ *	pair N		N calls of bench_fn(), and of its twin that no target names, in turns:
+ *			"NS", by how much bench_fn() takes longer (median)
  *	paced T N	T threads call it N times each, a thousand a millisecond in all: "CALLS"
  *	syscall N	getppid() N times: "NS_PER_CALL"
  *	signal N	N signals to itself: "NS_EACH"
@@ -17,6 +19,9 @@
  * The N further threads sleep, spin, or call bench_fn() all the time.
  */
 #include <sched.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 #include <sys/syscall.h>
 #include "../victim/victim.h"
 
@@ -144,6 +149,52 @@ static void cmd_pair(unsigned long calls)
 		more[i] = ns_a_call(bench_fn, calls / PAIRS) - plain;
 	}
 	printf("%.4f\n", median(more, PAIRS));
+}
+
+/* The clock of cmd_spin(). */
+static uint64_t ticks(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#else
+	return victim_now_ns();
+#endif
+}
+
+static uint64_t spin_ticks;
+
+static __attribute__((noinline)) uint64_t spin(uint64_t x)
+{
+	uint64_t since = ticks();
+
+	while (ticks() - since < spin_ticks)
+		;
+	return x + 1;
+}
+
+static uint64_t ticks_of(unsigned long ns)
+{
+	uint64_t t = ticks(), at = victim_now_ns(), spent;
+
+	do
+		spent = victim_now_ns() - at;
+	while (spent < 20000000);
+	return (uint64_t)((double)ns * (double)(ticks() - t) / (double)spent);
+}
+
+static void cmd_spin(unsigned long ns, unsigned long calls)
+{
+	static double batch[PAIRS];
+	size_t batches = (size_t)batches_of(calls), brief = calls < PAIRS ? calls : PAIRS;
+	double all;
+
+	spin_ticks = ticks_of(ns);
+	for (size_t i = 0; i < batches; i++)
+		batch[i] = ns_a_call(spin, calls / batches);
+	all = median(batch, batches);
+	for (size_t i = 0; i < brief; i++)
+		batch[i] = ns_a_call(spin, calls / brief);
+	printf("%.4f %.4f\n", all, median(batch, brief));
 }
 
 /* Sleeps between the milliseconds, so that a processor is free for others. */
@@ -304,6 +355,8 @@ int main(int argc, char **argv)
 			return 2;
 		if (strcmp(verb, "call") == 0)
 			cmd_call(a, b);
+		else if (strcmp(verb, "spin") == 0)
+			cmd_spin(a, b);
 		else if (strcmp(verb, "pair") == 0)
 			cmd_pair(a);
 		else if (strcmp(verb, "paced") == 0)

@@ -94,7 +94,7 @@ class Layout(ctypes.Structure):
                 ("chunks_off", u64), ("chunks", u64)]
 
 
-class Room(ctypes.Structure):
+class Mailbox(ctypes.Structure):
     _fields_ = [("magic", u64), ("version", u32), ("size", u32), ("busy", u32), ("asked", u32),
                 ("done", u32), ("queued", u32), ("command", u32), ("status", i32),
                 ("async_op", u32), ("parked", u32), ("let_go", u32), ("async_status", i32),
@@ -156,7 +156,7 @@ class Agent:
         self.record.value = block  # process 1
         self.process = 1
         self.mailbox_memory = ctypes.create_string_buffer(1 << 16)
-        self.mailbox = Room.from_buffer(self.mailbox_memory)
+        self.mailbox = Mailbox.from_buffer(self.mailbox_memory)
         self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 8, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.mailbox.page, field, getattr(self.header, field))
