@@ -67,7 +67,10 @@ HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/nu
 UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
 EVIDENCE_PROGRAM := $(BUILD)/evidence/bpf/evidence.bpf.o
 EVIDENCE_NET_PROGRAM := $(BUILD)/evidence/bpf/net.bpf.o
-EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,$(if $(HAVE_BPF),load.o net.o image.o,none.o))
+EVIDENCE_WITHIN_PROGRAM := $(BUILD)/evidence/bpf/within.bpf.o
+EVIDENCE_PROGRAMS := $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM) $(EVIDENCE_WITHIN_PROGRAM)
+EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,\
+	$(if $(HAVE_BPF),load.o part.o net.o within.o image.o,none.o))
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
@@ -129,7 +132,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 $(UPROBE_PROGRAM): inject/uprobe/uprobe-abi.h
-$(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM): evidence/bpf/evidence-abi.h
+$(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \
@@ -140,10 +143,11 @@ $(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
 	@mkdir -p $(@D)
 	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
 
-$(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM)
+$(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAMS)
 	@mkdir -p $(@D)
 	$(CC) -DSB_EVIDENCE_FILE='"$(EVIDENCE_PROGRAM)"' \
-		-DSB_EVIDENCE_NET_FILE='"$(EVIDENCE_NET_PROGRAM)"' -c -o $@ $<
+		-DSB_EVIDENCE_NET_FILE='"$(EVIDENCE_NET_PROGRAM)"' \
+		-DSB_EVIDENCE_WITHIN_FILE='"$(EVIDENCE_WITHIN_PROGRAM)"' -c -o $@ $<
 
 # Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere. clang
 # makes no calls of loops where it is told of no builtins, and does not know gcc's word for it.
@@ -222,7 +226,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) evidence/bpf/load.c evidence/bpf/net.c \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) $(addprefix evidence/bpf/,load.c part.c net.c within.c) \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

@@ -59,11 +59,24 @@ enum evidence_counter {
 	EVIDENCE_UDP_BYTES_RECEIVED,
 	EVIDENCE_UDP_PACKETS_SENT,
 	EVIDENCE_UDP_PACKETS_RECEIVED,
+	/* Within the kernel: files, requests to devices, waits for locks of the kernel. */
+	EVIDENCE_FILE_OPENS,
+	EVIDENCE_DISK_READS,
+	EVIDENCE_DISK_READ_TIME,
+	EVIDENCE_DISK_WRITES,
+	EVIDENCE_DISK_WRITE_TIME,
+	EVIDENCE_SPINLOCK_WAITS,
+	EVIDENCE_SPINLOCK_TIME,
+	EVIDENCE_MUTEX_WAITS,
+	EVIDENCE_MUTEX_TIME,
+	EVIDENCE_RWSEM_WAITS,
+	EVIDENCE_RWSEM_TIME,
 	EVIDENCE_COUNTERS,
 };
 
 /* Groups of counters, as options name them: time, waits, switches (and what goes with them),
- * faults, io (calls and bytes), network (connections, bytes, segments). */
+ * faults, io (calls, bytes, requests), network (connections, bytes, segments), locks (of the
+ * kernel). */
 enum evidence_group {
 	GROUP_TIME,
 	GROUP_WAITS,
@@ -71,6 +84,7 @@ enum evidence_group {
 	GROUP_FAULTS,
 	GROUP_IO,
 	GROUP_NETWORK,
+	GROUP_LOCKS,
 	GROUP_COUNT,
 };
 extern const char *const evidence_groups[GROUP_COUNT];

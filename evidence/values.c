@@ -9,8 +9,8 @@
 	[EVIDENCE_WAITS + (counter)-                    \
 		EVIDENCE_FUTEX] = { reason "_waits", "How often: " help, GROUP_WAITS }
 
-const char *const evidence_groups[GROUP_COUNT] = { "time",   "waits", "switches",
-						   "faults", "io",    "network" };
+const char *const evidence_groups[GROUP_COUNT] = { "time", "waits",   "switches", "faults",
+						   "io",   "network", "locks" };
 
 const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor.", GROUP_TIME },
@@ -62,6 +62,24 @@ const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_UDP_PACKETS_SENT] = { "udp_packets_sent", "UDP packets sent.", GROUP_NETWORK },
 	[EVIDENCE_UDP_PACKETS_RECEIVED] = { "udp_packets_received", "UDP packets received.",
 					    GROUP_NETWORK },
+	[EVIDENCE_FILE_OPENS] = { "file_opens", "Files opened.", GROUP_IO },
+	[EVIDENCE_DISK_READS] = { "disk_read_requests", "Reads asked of devices.", GROUP_IO },
+	[EVIDENCE_DISK_READ_TIME] = { "disk_read_ns", "Time of these reads, added up.", GROUP_IO },
+	[EVIDENCE_DISK_WRITES] = { "disk_write_requests", "Writes and flushes asked of devices.",
+				   GROUP_IO },
+	[EVIDENCE_DISK_WRITE_TIME] = { "disk_write_ns", "Time of these writes, added up.",
+				       GROUP_IO },
+	[EVIDENCE_SPINLOCK_WAITS] = { "kernel_spinlock_waits",
+				      "How often: waits for spinlocks of the kernel.",
+				      GROUP_LOCKS },
+	[EVIDENCE_SPINLOCK_TIME] = { "kernel_spinlock_ns", "Time of these waits, on a processor.",
+				     GROUP_LOCKS },
+	[EVIDENCE_MUTEX_WAITS] = { "kernel_mutex_waits",
+				   "How often: waits for mutexes of the kernel.", GROUP_LOCKS },
+	[EVIDENCE_MUTEX_TIME] = { "kernel_mutex_ns", "Time of these waits.", GROUP_LOCKS },
+	[EVIDENCE_RWSEM_WAITS] = { "kernel_rwsem_waits",
+				   "How often: waits for semaphores of the kernel.", GROUP_LOCKS },
+	[EVIDENCE_RWSEM_TIME] = { "kernel_rwsem_ns", "Time of these waits.", GROUP_LOCKS },
 };
 
 _Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");

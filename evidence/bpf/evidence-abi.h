@@ -53,6 +53,25 @@ enum {
 	EVIDENCE_NET_FIELDS,
 };
 
+/* Locks of the kernel (within.bpf.c): spinlocks; mutexes; all others that a thread sleeps for. */
+enum {
+	EVIDENCE_LOCK_SPIN,
+	EVIDENCE_LOCK_MUTEX,
+	EVIDENCE_LOCK_RWSEM,
+	EVIDENCE_LOCKS,
+};
+
+/* What a thread does within the kernel. */
+enum {
+	EVIDENCE_WITHIN_OPENS,
+	EVIDENCE_WITHIN_READS, /* requests to devices */
+	EVIDENCE_WITHIN_READ_NS,
+	EVIDENCE_WITHIN_WRITES,
+	EVIDENCE_WITHIN_WRITE_NS,
+	EVIDENCE_WITHIN_LOCKS, /* two for each kind of lock: waits, ns */
+	EVIDENCE_WITHIN_FIELDS = EVIDENCE_WITHIN_LOCKS + 2 * EVIDENCE_LOCKS,
+};
+
 #define EVIDENCE_ROWS	   16384 /* threads at one time, and row 0 */
 #define EVIDENCE_CALLS	   1024	 /* system calls that have a class; a power of two */
 #define EVIDENCE_SLOTS	   8	 /* futexes of a thread that its row holds; a power of two */
@@ -93,6 +112,12 @@ struct evidence_stack {
 	__u8 bytes[EVIDENCE_STACK]; /* from sp on, `size` of them */
 };
 
+/* A wait for a lock of the kernel, in progress. */
+struct evidence_lock {
+	__u64 addr; /* 0: none */
+	__u64 since;
+};
+
 struct evidence_row {
 	__u32 seq; /* odd: a change is in progress */
 	__u32 tid, tgid;
@@ -104,8 +129,10 @@ struct evidence_row {
 	__u64 minor, major;		/* page faults, as of the last look */
 	__u64 minor_first, major_first; /* ... when the thread was first seen */
 	__u64 io[EVIDENCE_IO_FIELDS], io_first[EVIDENCE_IO_FIELDS];
-	__u64 net[EVIDENCE_NET_FIELDS]; /* changed by the thread itself alone, outside of seq */
-	__u64 exec_id;			/* of the program that the addresses are of */
+	/* Changed by the thread itself, and at the end of requests to devices, outside of seq. */
+	__u64 net[EVIDENCE_NET_FIELDS], within[EVIDENCE_WITHIN_FIELDS];
+	struct evidence_lock lock[EVIDENCE_LOCKS];
+	__u64 exec_id; /* of the program that the addresses are of */
 	struct evidence_slot futex[EVIDENCE_SLOTS];
 };
 

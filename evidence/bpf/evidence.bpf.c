@@ -745,6 +745,8 @@ static __always_inline void fold(struct evidence_row *sum, struct evidence_row *
 		__sync_fetch_and_add(&sum->io[i], r->io[i] - r->io_first[i]);
 	for (int i = 0; i < EVIDENCE_NET_FIELDS; i++)
 		FOLD(net[i]);
+	for (int i = 0; i < EVIDENCE_WITHIN_FIELDS; i++)
+		FOLD(within[i]);
 }
 
 SEC("tp_btf/sched_process_exit")

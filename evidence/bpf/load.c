@@ -2,6 +2,8 @@
 /* The loader of evidence.bpf.c: its maps and links, and reading them. */
 #include "load.h"
 #include "net.h"
+#include "part.h"
+#include "within.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,7 +32,7 @@ struct evidence_bpf {
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
 	struct evidence_row *row;
 	struct evidence_control *control;
-	struct evidence_net *net;
+	struct evidence_part *net, *within;
 	struct evidence_entry *futex;
 	struct evidence_stack *stack;
 	pid_t *pid; /* added */
@@ -154,6 +156,7 @@ struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err)
 	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
 	    attach(b, err) == 0) {
 		b->net = evidence_net_open(b->obj);
+		b->within = evidence_within_open(b->obj);
 		return b;
 	}
 	evidence_bpf_close(b);
@@ -170,7 +173,8 @@ void evidence_bpf_close(struct evidence_bpf *b)
 {
 	if (!b)
 		return;
-	evidence_net_close(b->net);
+	part_close(b->net);
+	part_close(b->within);
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->look);
@@ -203,6 +207,8 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 
 const char *evidence_bpf_unknown(const struct evidence_bpf *b, enum evidence_counter counter)
 {
+	if (counter >= EVIDENCE_FILE_OPENS)
+		return evidence_within_unknown(b->within, counter);
 	if (counter >= EVIDENCE_TCP_CONNECTS)
 		return evidence_net_unknown(b->net, counter);
 	return counter < EVIDENCE_READ_CALLS || b->control->has_io ? NULL :
@@ -238,9 +244,11 @@ static uint64_t copy_row(struct evidence_bpf *b, const struct evidence_row *from
 	return now;
 }
 
-_Static_assert(EVIDENCE_COUNTERS - EVIDENCE_TCP_CONNECTS == (int)EVIDENCE_NET_FIELDS &&
+_Static_assert(EVIDENCE_FILE_OPENS - EVIDENCE_TCP_CONNECTS == (int)EVIDENCE_NET_FIELDS &&
 		       EVIDENCE_UDP_BYTES_SENT - EVIDENCE_TCP_CONNECTS ==
-			       (int)EVIDENCE_NET_UDP_SENT,
+			       (int)EVIDENCE_NET_UDP_SENT &&
+		       EVIDENCE_COUNTERS - EVIDENCE_FILE_OPENS == (int)EVIDENCE_WITHIN_FIELDS &&
+		       EVIDENCE_SPINLOCK_WAITS - EVIDENCE_FILE_OPENS == (int)EVIDENCE_WITHIN_LOCKS,
 	       "the same order");
 
 static void to_values(const struct evidence_row *row, struct evidence_values *v)
@@ -259,6 +267,8 @@ static void to_values(const struct evidence_row *row, struct evidence_values *v)
 		v->of[EVIDENCE_READ_CALLS + i] = row->io[i] - row->io_first[i];
 	for (int i = 0; i < EVIDENCE_NET_FIELDS; i++)
 		v->of[EVIDENCE_TCP_CONNECTS + i] = row->net[i];
+	for (int i = 0; i < EVIDENCE_WITHIN_FIELDS; i++)
+		v->of[EVIDENCE_FILE_OPENS + i] = row->within[i];
 }
 
 static void take_slots(const struct evidence_row *row, struct evidence_reading *r,

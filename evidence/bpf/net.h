@@ -6,13 +6,10 @@
 
 struct bpf_object;
 
-/* The counters of sockets (net.bpf.c), which adds them to the rows of the main program. */
-struct evidence_net;
-
-/* main: loaded; it outlives this. Never fails: what cannot be attached is not known. */
-struct evidence_net *evidence_net_open(const struct bpf_object *main);
-void evidence_net_close(struct evidence_net *n); /* NULL is harmless */
+/* The counters of sockets (net.bpf.c), which adds them to the rows of the main program. main:
+ * loaded; it outlives this. part_close() ends it. */
+struct evidence_part *evidence_net_open(const struct bpf_object *main);
 /* NULL: the counter, one of sockets, is known. Else why it is not. */
-const char *evidence_net_unknown(const struct evidence_net *n, enum evidence_counter counter);
+const char *evidence_net_unknown(const struct evidence_part *p, enum evidence_counter counter);
 
 #endif

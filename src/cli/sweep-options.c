@@ -125,7 +125,7 @@ static int take_group(struct sweep_options *o, const char *word, struct sb_err *
 			return 0;
 		}
 	err_set(err, SB_EUSAGE, "--evidence=%s: unknown group of counters", word);
-	err_hint(err, "time, waits, switches, faults, io, network; or none alone");
+	err_hint(err, "time, waits, switches, faults, io, network, locks; or none alone");
 	return -SB_EUSAGE;
 }
 
@@ -176,7 +176,7 @@ static const struct row {
 	{ "self-check", take_self_check, 0, NULL,
 	  "first delay the progress function itself: kappa must be 1" },
 	{ "evidence", take_evidence, 0, "[=GROUPS]",
-	  "why, by BPF: time, waits, switches, faults, io, network, or none (default: what /proc has)" },
+	  "why, by BPF: time, waits, switches, faults, io, network, locks; or none" },
 	{ "seed", take_seed, 0, "N", "of the order of arms; as recorded in the result" },
 	{ "csv", NULL, offsetof(struct sweep_options, csv), "FILE", "every window" },
 	{ "html", NULL, offsetof(struct sweep_options, html), "FILE",

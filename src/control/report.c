@@ -10,11 +10,12 @@
 
 enum { NONE = EVIDENCE_COUNTERS };
 
-/* Members of the groups: a counter, the sum of two, or the mean of ns over a number, in us. */
+/* Members of the groups: a counter, the sum of two, or the mean of ns over a number, in us; of
+ * PAIR the first two are ns and the last two numbers. */
 static const struct member {
 	const char *group, *name;
-	enum { SUM, MEAN_US } what;
-	unsigned int counter[2];
+	enum { SUM, MEAN_US, PAIR_US } what;
+	unsigned int counter[4];
 } members[] = {
 	{ "network", "wait_ns", SUM, { EVIDENCE_NETWORK, NONE } },
 	{ "network", "waits", SUM, { EVIDENCE_WAITS + EVIDENCE_NETWORK - EVIDENCE_FUTEX, NONE } },
@@ -52,6 +53,13 @@ static const struct member {
 	  "avg_wait_time_us",
 	  MEAN_US,
 	  { EVIDENCE_IO, EVIDENCE_WAITS + EVIDENCE_IO - EVIDENCE_FUTEX } },
+	{ "io", "file_opens", SUM, { EVIDENCE_FILE_OPENS, NONE } },
+	{ "io", "disk_requests", SUM, { EVIDENCE_DISK_READS, EVIDENCE_DISK_WRITES } },
+	{ "io",
+	  "avg_disk_latency_us",
+	  PAIR_US,
+	  { EVIDENCE_DISK_READ_TIME, EVIDENCE_DISK_WRITE_TIME, EVIDENCE_DISK_READS,
+	    EVIDENCE_DISK_WRITES } },
 	{ "cpu", "on_cpu_ns", SUM, { EVIDENCE_ON_CPU, NONE } },
 	{ "cpu", "run_queue_ns", SUM, { EVIDENCE_RUN_QUEUE, NONE } },
 	{ "cpu", "context_switches", SUM, { EVIDENCE_VOLUNTARY, EVIDENCE_INVOLUNTARY } },
@@ -62,6 +70,12 @@ static const struct member {
 	{ "locks", "futex_wait_ns", SUM, { EVIDENCE_FUTEX, NONE } },
 	{ "locks", "futex_waits", SUM, { EVIDENCE_WAITS, NONE } },
 	{ "locks", "avg_wait_time_us", MEAN_US, { EVIDENCE_FUTEX, EVIDENCE_WAITS } },
+	{ "locks", "mutex_contentions", SUM, { EVIDENCE_MUTEX_WAITS, NONE } },
+	{ "locks", "mutex_wait_ns", SUM, { EVIDENCE_MUTEX_TIME, NONE } },
+	{ "locks", "rwsem_contentions", SUM, { EVIDENCE_RWSEM_WAITS, NONE } },
+	{ "locks", "rwsem_wait_ns", SUM, { EVIDENCE_RWSEM_TIME, NONE } },
+	{ "locks", "spinlock_contentions", SUM, { EVIDENCE_SPINLOCK_WAITS, NONE } },
+	{ "locks", "spinlock_wait_ns", SUM, { EVIDENCE_SPINLOCK_TIME, NONE } },
 };
 
 /* False: it is not known. */
@@ -74,14 +88,18 @@ static bool value_of(const json_t *counters, unsigned int counter, uint64_t *val
 
 static json_t *member_json(const struct member *m, const json_t *counters)
 {
-	uint64_t a, b;
+	uint64_t v[4] = { 0 };
 
-	if (!value_of(counters, m->counter[0], &a) || !value_of(counters, m->counter[1], &b) ||
-	    (m->what == MEAN_US && !b))
-		return json_must(json_null());
-	if (m->what == MEAN_US)
-		return json_must(json_real((double)a / (double)b / 1000));
-	return kind_u64_new(a + b);
+	for (size_t i = 0; i < (m->what == PAIR_US ? 4 : 2); i++)
+		if (!value_of(counters, m->counter[i], &v[i]))
+			return json_must(json_null());
+	if (m->what == SUM)
+		return kind_u64_new(v[0] + v[1]);
+	if (m->what == PAIR_US) {
+		v[0] += v[1];
+		v[1] = v[2] + v[3];
+	}
+	return json_must(v[1] ? json_real((double)v[0] / (double)v[1] / 1000) : json_null());
 }
 
 /* All groups are there, whatever is known. */

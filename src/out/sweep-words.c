@@ -48,7 +48,7 @@ static double changed(const struct words *w, enum sweep_side side, size_t i)
 {
 	const struct sweep_change *c = change_at(w, side, i);
 
-	return sides_is_time(i) && c->significant ? c->delta.est : 0;
+	return sides_group(i) == GROUP_TIME && c->significant ? c->delta.est : 0;
 }
 
 /* The time, other than `but`, that grew most (sign 1), or shrank most (-1). */

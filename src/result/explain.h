@@ -69,9 +69,9 @@ struct explain_result {
 	double futexes_off_by;
 	bool futexes_add_up;
 	char *unknown[EVIDENCE_COUNTERS]; /* NULL: known; else why not */
-	struct sb_err limit;			/* why BPF is not used; code SB_OK: it is */
-	uint64_t lost;				/* threads that could not be watched */
-	struct quota_use quota; /* of a control group; group NULL: no quota was used up */
+	struct sb_err limit;		  /* why BPF is not used; code SB_OK: it is */
+	uint64_t lost;			  /* threads that could not be watched */
+	struct quota_use quota;		  /* of a control group; group NULL: no quota was used up */
 	bool ended_early;
 	struct explain_candidate *candidate; /* the largest share first */
 	size_t n_candidates;

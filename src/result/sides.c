@@ -2,6 +2,7 @@
 #include "sides.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *sides_name(size_t counter)
 {
@@ -15,7 +16,10 @@ enum evidence_group sides_group(size_t counter)
 
 bool sides_is_time(size_t counter)
 {
-	return sides_group(counter) == GROUP_TIME;
+	const char *name = sides_name(counter);
+	size_t len = strlen(name);
+
+	return len > 3 && !strcmp(name + len - 3, "_ns");
 }
 
 void sides_futex_free(struct sides_about *about)

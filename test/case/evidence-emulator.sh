@@ -6,8 +6,8 @@
 # limit: 600 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"
-guest "$SRC/test/emulator/evidence.sh" "$V/sweep-shapes" "$V/sockets" "$SB" "$CTL"
+guest "$SRC/test/emulator/evidence.sh" "$V/sweep-shapes" "$V/sockets" "$V/within" "$SB" "$CTL"
 for release in "${releases[@]}"; do
 	boot "$release" 240
-	grep '^==\|^sockets' "$T/console.txt"
+	grep '^==\|^sockets\|^within' "$T/console.txt"
 done

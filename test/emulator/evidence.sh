@@ -62,5 +62,37 @@ is udp_bytes_received 12000
 [ "$(value tcp_segments_sent)" -ge 200 ] || fail "tcp_segments_sent is $(value tcp_segments_sent)"
 [ "$(value tcp_rtt_samples)" -ge 200 ] || fail "tcp_rtt_samples is $(value tcp_rtt_samples)"
 cat /tmp/sockets.out
+
+echo "== $(uname -r): locks of the kernel, files"
+within -g /tmp/gate3 -f /tmp/data 5 >/tmp/within.out 2>&1 &
+pid=$!
+await /tmp/within.out ready
+sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json >/tmp/out 2>/tmp/why &
+session=$!
+for _ in $(seq 300); do
+	sbctl list >/dev/null 2>&1 && break
+	sleep 0.1
+done
+sleep 2
+: >/tmp/gate3
+await /tmp/within.out over
+kill -INT $session
+wait $session || fail "evidence: $(cat /tmp/why)"
+kill $pid
+wait $pid || fail "the victim: $(cat /tmp/within.out)"
+[ "$(value file_opens)" -ge 6 ] || fail "file_opens is $(value file_opens)"
+waited() { # KIND NS
+	[ "$(value "kernel_$1_waits")" -ge 5 ] || fail "kernel_$1_waits is $(value "kernel_$1_waits")"
+	local ns
+
+	ns=$(value "kernel_$1_ns")
+	if [ "$ns" -gt "$2" ] || [ "$ns" -lt $(($2 / 2)) ]; then
+		fail "kernel_$1_ns is $ns of $2"
+	fi
+}
+waited rwsem "$(sed -n 's/^within v-waiter \([0-9]*\) .*/\1/p' /tmp/within.out)"
+waited mutex "$(sed -n 's/^within v-waiter [0-9]* //p' /tmp/within.out)"
+is disk_read_requests 0
+cat /tmp/within.out
 echo 'guest: done'
 poweroff -f

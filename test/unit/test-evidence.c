@@ -321,8 +321,10 @@ static void bpf_sees_this_process(void **state)
 	assert_true(v.of[EVIDENCE_SLEEP] >= SLEEPS / 2 * 1900000ull);
 	assert_true(v.of[EVIDENCE_VOLUNTARY] >= SLEEPS / 2);
 	assert_int_equal(evidence_lost(e), 0);
+	/* Not each kernel permits a program at one of its functions. */
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-		assert_null(evidence_unknown(e, i));
+		if (i != EVIDENCE_FILE_OPENS)
+			assert_null(evidence_unknown(e, i));
 	evidence_close(e);
 }
 

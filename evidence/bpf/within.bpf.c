@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What watched threads do within the kernel: how long they wait for its locks, what they ask of
+ * devices, which files they open. A program of its own: a kernel without one of these places lacks
+ * a part of this and nothing else.
+ *
+ * All places are on ways that are slow already: a lock that is not free, a request to a device, an
+ * open(2).
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "evidence-abi.h"
+
+#define OP_MASK	   0xff /* of bi_opf */
+#define OP_READ	   0
+#define OP_WRITE   1
+#define LOCK_SPIN  1 /* flags of a contention: LCB_F_SPIN, LCB_F_MUTEX */
+#define LOCK_MUTEX 32
+#define REQUESTS   16384 /* in flight, of watched threads */
+#define MERGED	   256	 /* parts of one request, at most */
+#define LAST_ERRNO 4095
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct task_struct {
+	int pid;
+};
+struct bvec_iter {
+	unsigned int bi_size;
+};
+struct bio {
+	struct bio *bi_next;
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+};
+struct request {
+	struct bio *bio;
+};
+#pragma clang attribute pop
+
+/* Both are those of evidence.bpf.c. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, EVIDENCE_ROWS);
+	__type(key, __u32);
+	__type(value, struct evidence_row);
+} rows SEC(".maps");
+
+/* What is in flight: whose it is, and since when. */
+struct asked {
+	__u64 began, at;
+	__u32 row, field;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, REQUESTS);
+	__type(key, __u64);
+	__type(value, struct asked);
+} requests SEC(".maps");
+
+static const __u32 first = 0;
+
+static __always_inline __u32 row_number(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 *index = bpf_task_storage_get(&tasks, task, 0, 0);
+
+	return index ? *index : 0;
+}
+
+static __always_inline struct evidence_row *row_of_caller(void)
+{
+	__u32 at = row_number();
+
+	return at ? bpf_map_lookup_elem(&rows, &at) : 0;
+}
+
+/* ---- locks ---- */
+
+/* A mutex begins twice if spinning for it was in vain: the second time without LOCK_SPIN. */
+static __always_inline __u32 kind_of(__u32 flags)
+{
+	if (flags & LOCK_MUTEX)
+		return EVIDENCE_LOCK_MUTEX;
+	return flags & LOCK_SPIN ? EVIDENCE_LOCK_SPIN : EVIDENCE_LOCK_RWSEM;
+}
+
+/* (lock, flags). An interrupt may wait for a spinlock while its thread waits for a mutex: each kind
+ * has a place of its own. */
+SEC("tp_btf/contention_begin")
+int on_contention(__u64 *ctx)
+{
+	struct evidence_row *r = row_of_caller();
+	__u32 kind = kind_of((__u32)ctx[1]);
+	struct evidence_lock *lock;
+
+	if (!r || kind >= EVIDENCE_LOCKS)
+		return 0;
+	lock = &r->lock[kind];
+	if (lock->addr == ctx[0] && !((__u32)ctx[1] & LOCK_SPIN))
+		return 0;
+	lock->addr = ctx[0];
+	lock->since = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* (lock, result) */
+SEC("tp_btf/contention_end")
+int on_contention_end(__u64 *ctx)
+{
+	struct evidence_row *r = row_of_caller();
+	__u64 now;
+
+	if (!r)
+		return 0;
+	now = bpf_ktime_get_ns();
+	for (int kind = 0; kind < EVIDENCE_LOCKS; kind++) {
+		struct evidence_lock *lock = &r->lock[kind];
+
+		if (lock->addr != ctx[0])
+			continue;
+		lock->addr = 0;
+		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind]++;
+		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind + 1] += now - lock->since;
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- requests to devices ---- */
+
+/* (bio): in the thread that asks for it */
+SEC("tp_btf/block_bio_queue")
+int on_request(__u64 *ctx)
+{
+	struct bio *bio = (void *)ctx[0];
+	struct asked asked = { .row = row_number() };
+	struct evidence_row *r = asked.row ? bpf_map_lookup_elem(&rows, &asked.row) : 0;
+	__u64 key = ctx[0];
+	__u32 op;
+
+	if (!r)
+		return 0;
+	op = bio->bi_opf & OP_MASK;
+	if (op != OP_READ && op != OP_WRITE)
+		return 0;
+	asked.field = op == OP_READ ? EVIDENCE_WITHIN_READS : EVIDENCE_WITHIN_WRITES;
+	asked.began = r->began;
+	asked.at = bpf_ktime_get_ns();
+	bpf_map_update_elem(&requests, &key, &asked, BPF_ANY);
+	return 0;
+}
+
+/* Often in an interrupt. The row may be another thread's by now, or its thread has ended. */
+static __attribute__((noinline)) int done(__u64 key)
+{
+	struct asked *asked = bpf_map_lookup_elem(&requests, &key);
+	struct evidence_row *r;
+	__u32 field, row;
+	__u64 took;
+
+	if (!asked)
+		return 0;
+	took = bpf_ktime_get_ns() - asked->at;
+	field = asked->field;
+	row = asked->row;
+	r = bpf_map_lookup_elem(&rows, &row);
+	if (!r || !r->tid || r->began != asked->began)
+		r = bpf_map_lookup_elem(&rows, &first);
+	bpf_map_delete_elem(&requests, &key);
+	if (!r)
+		return 0;
+	if (field == EVIDENCE_WITHIN_READS) {
+		__sync_fetch_and_add(&r->within[EVIDENCE_WITHIN_READS], 1);
+		__sync_fetch_and_add(&r->within[EVIDENCE_WITHIN_READ_NS], took);
+	} else {
+		__sync_fetch_and_add(&r->within[EVIDENCE_WITHIN_WRITES], 1);
+		__sync_fetch_and_add(&r->within[EVIDENCE_WITHIN_WRITE_NS], took);
+	}
+	return 0;
+}
+
+/* (queue, bio): of devices that take no requests (RAM, a device that lies on others) */
+SEC("tp_btf/block_bio_complete")
+int on_bio_done(__u64 *ctx)
+{
+	done(ctx[1]);
+	return 0;
+}
+
+/* (request, error, bytes): what was merged into it ends with it, as far as the bytes go. */
+SEC("tp_btf/block_rq_complete")
+int on_request_done(__u64 *ctx)
+{
+	struct request *request = (void *)ctx[0];
+	struct bio *bio = request->bio;
+	__u32 left = (__u32)ctx[2], size;
+
+	for (int i = 0; i < MERGED && bio; i++) {
+		size = bio->bi_iter.bi_size;
+		if (size > left)
+			break;
+		left -= size;
+		done((__u64)bio);
+		bio = bio->bi_next;
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+SEC("fexit/do_filp_open")
+int on_open(__u64 *ctx)
+{
+	struct evidence_row *r = row_of_caller();
+	__u64 file = 0;
+
+	if (!r || bpf_get_func_ret(ctx, &file) || file >= (__u64)-LAST_ERRNO)
+		return 0;
+	r->within[EVIDENCE_WITHIN_OPENS]++;
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";
