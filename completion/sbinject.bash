@@ -14,7 +14,7 @@ _sbinject_symbols() {
 # verbs they come from --help, which has the tables of the program.
 _sbinject_rows() {
 	sbinject $1 --help 2>/dev/null | sed -n '
-		s/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\( [^ ]*\)\{0,1\}  *[^ ].*/\2\3/p
+		s/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\(\[=[A-Z]*\]\)\{0,1\}\( [^ ]*\)\{0,1\}  *[^ ].*/\2\4/p
 		s/^  \([a-z]*=\)\([^ ]*\)  *[^ ].*/\1 \2/p'
 }
 

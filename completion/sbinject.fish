@@ -11,7 +11,7 @@ end
 # Of the verb that is typed: "--name", a tab, what it does.
 function __sbinject_options
     sbinject (__sbinject_verb) --help 2>/dev/null |
-        sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\( [^ ][^ ]*\)\{0,1\}  *\([^ ].*\)/\2\t\4/p'
+        sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z-]*\)\(\[=[A-Z]*\]\)\{0,1\}\( [^ ][^ ]*\)\{0,1\}  *\([^ ].*\)/\2\t\5/p'
 end
 
 function __sbinject_verbs

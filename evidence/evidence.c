@@ -11,22 +11,24 @@ struct evidence {
 	struct evidence_bpf *bpf;   /* NULL: by /proc */
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
+	unsigned int groups;
 	uint64_t opened_ns;
 };
 
 int evidence_probe(struct sb_err *err)
 {
-	struct evidence_bpf *bpf = evidence_bpf_open(false, err);
+	struct evidence_bpf *bpf = evidence_bpf_open(false, 0, err);
 
 	evidence_bpf_close(bpf);
 	return bpf ? 0 : -(int)err->code;
 }
 
-struct evidence *evidence_open(bool children)
+struct evidence *evidence_open(bool children, unsigned int groups)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
-	e->bpf = evidence_bpf_open(children, &e->why);
+	e->groups = groups;
+	e->bpf = evidence_bpf_open(children, groups, &e->why);
 	if (!e->bpf)
 		e->proc = evidence_proc_open(children);
 	e->opened_ns = evidence_now_ns();
@@ -37,6 +39,7 @@ struct evidence *evidence_open_proc(bool children)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
+	e->groups = EVIDENCE_ALL;
 	e->proc = evidence_proc_open(children);
 	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
 	err_hint(&e->why, "--evidence, as root");
@@ -70,6 +73,8 @@ const char *evidence_unknown(const struct evidence *e, enum evidence_counter cou
 {
 	bool io = counter >= EVIDENCE_READ_CALLS && counter <= EVIDENCE_DISK_WRITE_BYTES;
 
+	if (!(e->groups & 1u << evidence_kinds[counter].group))
+		return "its group was not asked for";
 	if (e->bpf)
 		return evidence_bpf_unknown(e->bpf, counter);
 	if (evidence_proc_knows(counter))

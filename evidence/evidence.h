@@ -88,6 +88,11 @@ enum evidence_group {
 	GROUP_COUNT,
 };
 extern const char *const evidence_groups[GROUP_COUNT];
+enum { EVIDENCE_ALL = (1 << GROUP_COUNT) - 1 };
+
+/* A list of groups, separated by commas, as bits of their numbers. memory and cpu are words for
+ * faults, and for time and switches. SB_EUSAGE. */
+int evidence_groups_read(const char *text, unsigned int *groups, struct sb_err *err);
 
 /* A counter as documents name it: "futex_ns", "switches_voluntary". */
 extern const struct evidence_kind {
@@ -157,8 +162,9 @@ struct evidence;
  * and removes it. */
 int evidence_probe(struct sb_err *err);
 
-/* children: processes that begin later belong to those added. Never fails: without BPF by /proc. */
-struct evidence *evidence_open(bool children);
+/* children: processes that begin later belong to those added. groups: bits of those that are read;
+ * nothing runs in the kernel for others alone. Never fails: without BPF by /proc. */
+struct evidence *evidence_open(bool children, unsigned int groups);
 /* By /proc, also where BPF is permitted: nothing runs in the kernel. */
 struct evidence *evidence_open_proc(bool children);
 void evidence_close(struct evidence *e); /* NULL is harmless */

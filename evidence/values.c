@@ -9,9 +9,6 @@
 	[EVIDENCE_WAITS + (counter)-                    \
 		EVIDENCE_FUTEX] = { reason "_waits", "How often: " help, GROUP_WAITS }
 
-const char *const evidence_groups[GROUP_COUNT] = { "time", "waits",   "switches", "faults",
-						   "io",   "network", "locks" };
-
 const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_ON_CPU] = { "on_cpu_ns", "Time on a processor.", GROUP_TIME },
 	[EVIDENCE_RUN_QUEUE] = { "run_queue_ns", "Time ready to run, waiting for a processor.",

@@ -32,7 +32,7 @@ struct evidence_bpf {
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
 	struct evidence_row *row;
 	struct evidence_control *control;
-	struct evidence_part *net, *within;
+	struct evidence_part *net, *within; /* NULL: not asked for */
 	struct evidence_entry *futex;
 	struct evidence_stack *stack;
 	pid_t *pid; /* added */
@@ -148,15 +148,17 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
 
-struct evidence_bpf *evidence_bpf_open(bool children, struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, struct sb_err *err)
 {
 	struct evidence_bpf *b = must_calloc(1, sizeof(*b));
 
 	libbpf_set_print(libbpf_log);
 	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
 	    attach(b, err) == 0) {
-		b->net = evidence_net_open(b->obj);
-		b->within = evidence_within_open(b->obj);
+		if (groups & 1u << GROUP_NETWORK)
+			b->net = evidence_net_open(b->obj);
+		if (groups & (1u << GROUP_IO | 1u << GROUP_LOCKS))
+			b->within = evidence_within_open(b->obj);
 		return b;
 	}
 	evidence_bpf_close(b);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "evidence/evidence.h"
 #include "inject/page-abi.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -42,7 +43,7 @@ struct option_row {
 	enum { IS_SET, IS_CLEARED, IS_TEXT, IS_TIME, IS_READ } kind;
 	size_t to;	 /* offset in struct options */
 	option_fn *read; /* ... or a function that reads it */
-	const char *arg; /* NULL: no argument */
+	const char *arg; /* NULL: no argument; "[=...]": one only behind '=' */
 	const char *help;
 };
 
@@ -97,6 +98,12 @@ static int opt_every(struct parse *p, const char *arg)
 	err_set(p->err, SB_EUSAGE, "--every '%s': not a number of hits", arg);
 	err_hint(p->err, "--every 10 delays each tenth hit");
 	return -SB_EUSAGE;
+}
+
+static int opt_evidence(struct parse *p, const char *arg)
+{
+	p->opt->session.evidence = true;
+	return arg ? evidence_groups_read(arg, &p->opt->session.evidence_groups, p->err) : 0;
 }
 
 static int opt_for(struct parse *p, const char *arg)
@@ -277,7 +284,7 @@ static const struct option_row rows[] = {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUNS, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
-	{ "evidence", 0, VERB_RUNS, FLAG(session.evidence),
+	{ "evidence", 0, VERB_RUNS, READ(opt_evidence, "[=GROUPS]"),
 	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
 	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
 	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND,
@@ -320,6 +327,18 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_LONG = 1000 };
 
+static bool is_optional(const struct option_row *row)
+{
+	return row->arg && row->arg[0] == '[' && row->arg[1] == '=';
+}
+
+static int argument_of(const struct option_row *row)
+{
+	if (!row->arg)
+		return no_argument;
+	return is_optional(row) ? optional_argument : required_argument;
+}
+
 void options_help(FILE *to, enum option_verb verb)
 {
 	for (size_t i = 0; i < ROWS; i++) {
@@ -330,7 +349,8 @@ void options_help(FILE *to, enum option_verb verb)
 		if (rows[i].letter)
 			snprintf(letter, sizeof(letter), "-%c, ", rows[i].letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, rows[i].name,
-			 rows[i].arg ? " " : "", rows[i].arg ? rows[i].arg : "");
+			 rows[i].arg && !is_optional(&rows[i]) ? " " : "",
+			 rows[i].arg ? rows[i].arg : "");
 		fprintf(to, "  %-32s %s\n", left, rows[i].help);
 	}
 }
@@ -342,8 +362,7 @@ static void getopt_tables(struct option *longs, char *shorts)
 
 	*s++ = ':';
 	for (size_t i = 0; i < ROWS; i++) {
-		longs[i] = (struct option){ rows[i].name,
-					    rows[i].arg ? required_argument : no_argument, NULL,
+		longs[i] = (struct option){ rows[i].name, argument_of(&rows[i]), NULL,
 					    FIRST_LONG + (int)i };
 		if (!rows[i].letter)
 			continue;

@@ -117,33 +117,11 @@ static int take_lane(struct sweep_options *o, const char *arg, struct sb_err *er
 	return err_set(err, SB_EUSAGE, "--lane '%s': auto, process, thread or all", arg);
 }
 
-static int take_group(struct sweep_options *o, const char *word, struct sb_err *err)
-{
-	for (int i = 0; i < GROUP_COUNT; i++)
-		if (!strcmp(word, evidence_groups[i])) {
-			o->group[i] = true;
-			return 0;
-		}
-	err_set(err, SB_EUSAGE, "--evidence=%s: unknown group of counters", word);
-	err_hint(err, "time, waits, switches, faults, io, network, locks; or none alone");
-	return -SB_EUSAGE;
-}
-
 static int take_evidence(struct sweep_options *o, const char *arg, struct sb_err *err)
 {
-	char *copy, *save = NULL;
-	int ret = 0;
-
 	o->no_evidence = arg && !strcmp(arg, "none");
 	o->evidence = !o->no_evidence;
-	if (!arg || o->no_evidence)
-		return 0;
-	copy = text_dup(arg);
-	for (char *word = strtok_r(copy, ",", &save); word && ret == 0;
-	     word = strtok_r(NULL, ",", &save))
-		ret = take_group(o, word, err);
-	free(copy);
-	return ret;
+	return arg && o->evidence ? evidence_groups_read(arg, &o->groups, err) : 0;
 }
 
 static int take_self_check(struct sweep_options *o, const char *arg, struct sb_err *err)

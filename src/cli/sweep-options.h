@@ -19,7 +19,7 @@ struct sweep_options {
 	bool seed_given, self_check;
 	enum lane_mode lane;
 	bool evidence, no_evidence; /* asked for, declined */
-	bool group[GROUP_COUNT];    /* named; none: all */
+	unsigned int groups;	    /* named, as evidence_groups_read(); 0: all */
 };
 
 /*

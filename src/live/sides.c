@@ -84,6 +84,7 @@ static void describe(struct sides *s)
 
 struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 {
+	bool children = job->opt->session.children || !job->opt->session.n_pids;
 	struct sides *s;
 
 	if (job->sides_off)
@@ -91,8 +92,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	s = must_calloc(1, sizeof(*s));
 	s->job = job;
 	s->reader = reader;
-	s->evidence = (job->sides.asked ? evidence_open : evidence_open_proc)(
-		job->opt->session.children || !job->opt->session.n_pids);
+	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL) :
+					 evidence_open_proc(children);
 	add_processes(s);
 	if (too_slow(s)) {
 		evidence_close(s->evidence);

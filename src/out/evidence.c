@@ -35,24 +35,67 @@ static void print_reasons(FILE *to, const struct result_evidence *e)
 		any = true;
 	}
 	if (!any)
-		fputs("no time was seen", to);
+		fputs(e->unknown[EVIDENCE_ON_CPU] ? "the time was not asked for" :
+						    "no time was seen",
+		      to);
+}
+
+static void print_switches(FILE *to, const struct result_evidence *e)
+{
+	const uint64_t *of = e->sum.of;
+
+	fprintf(to, "  switches: %" PRIu64 " voluntary, %" PRIu64 " involuntary",
+		of[EVIDENCE_VOLUNTARY], of[EVIDENCE_INVOLUNTARY]);
+	if (!e->unknown[EVIDENCE_WAKEUPS])
+		fprintf(to, "; wakeups: %" PRIu64 "; migrations: %" PRIu64, of[EVIDENCE_WAKEUPS],
+			of[EVIDENCE_MIGRATIONS]);
+}
+
+/* Waits for locks of the kernel, where there were any. */
+static void print_locks(FILE *to, const struct result_evidence *e)
+{
+	static const struct {
+		enum evidence_counter waits, time;
+		const char *name;
+	} locks[] = {
+		{ EVIDENCE_MUTEX_WAITS, EVIDENCE_MUTEX_TIME, "mutexes" },
+		{ EVIDENCE_RWSEM_WAITS, EVIDENCE_RWSEM_TIME, "semaphores" },
+		{ EVIDENCE_SPINLOCK_WAITS, EVIDENCE_SPINLOCK_TIME, "spinlocks" },
+	};
+	const char *before = "  locks of the kernel: ";
+	char text[32];
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++) {
+		if (e->unknown[locks[i].waits] || !e->sum.of[locks[i].waits])
+			continue;
+		fprintf(to, "%s%" PRIu64 " waits of %s for %s", before, e->sum.of[locks[i].waits],
+			out_time((double)e->sum.of[locks[i].time], text, sizeof(text)),
+			locks[i].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', to);
 }
 
 void out_evidence(FILE *to, const struct result_evidence *e)
 {
-	const uint64_t *of = e->sum.of;
+	bool switches = !e->unknown[EVIDENCE_VOLUNTARY],
+	     faults = !e->unknown[EVIDENCE_FAULTS_MINOR];
 
 	if (!e->source)
 		return;
 	fputs("evidence: ", to);
 	print_reasons(to, e);
-	fprintf(to, "\n  switches: %" PRIu64 " voluntary, %" PRIu64 " involuntary",
-		of[EVIDENCE_VOLUNTARY], of[EVIDENCE_INVOLUNTARY]);
-	if (!e->unknown[EVIDENCE_WAKEUPS])
-		fprintf(to, "; wakeups: %" PRIu64 "; migrations: %" PRIu64, of[EVIDENCE_WAKEUPS],
-			of[EVIDENCE_MIGRATIONS]);
-	fprintf(to, "; page faults: %" PRIu64 " minor, %" PRIu64 " major\n",
-		of[EVIDENCE_FAULTS_MINOR], of[EVIDENCE_FAULTS_MAJOR]);
+	fputc('\n', to);
+	if (switches)
+		print_switches(to, e);
+	if (faults)
+		fprintf(to, "%spage faults: %" PRIu64 " minor, %" PRIu64 " major",
+			switches ? "; " : "  ", e->sum.of[EVIDENCE_FAULTS_MINOR],
+			e->sum.of[EVIDENCE_FAULTS_MAJOR]);
+	if (switches || faults)
+		fputc('\n', to);
+	print_locks(to, e);
 	if (e->limit)
 		fprintf(to, "  what threads wait for is not known: %s\n", e->limit);
 	if (e->lost)

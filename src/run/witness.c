@@ -29,7 +29,8 @@ void witness_add(struct evidence *e, const struct session_config *cfg)
 
 struct evidence *witness_open(const struct session_config *cfg)
 {
-	struct evidence *e = evidence_open(cfg->children);
+	struct evidence *e = evidence_open(
+		cfg->children, cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL);
 
 	if (cfg->launched)
 		evidence_add(e, cfg->launched);

@@ -61,12 +61,13 @@ struct session_config {
 	enum mechanism mechanism;
 	uint64_t start_ns, for_ns; /* of the whole session; 0: at once, no end */
 	char *start_on;		   /* a target or a file; NULL */
-	bool sweeping;	       /* the caller chooses doses with care: no warning of a slowdown */
-	bool by_function;      /* also counts the hits of each function */
-	bool perf_map;	       /* names of stubs in /tmp/perf-PID.map, for profilers */
-	bool perf_map_keep;    /* ... which stay there */
-	bool evidence;	       /* the tracer watches what the kernel does with the threads */
-	bool timed;	       /* as the backend's time() of every target, from the start */
+	bool sweeping;	    /* the caller chooses doses with care: no warning of a slowdown */
+	bool by_function;   /* also counts the hits of each function */
+	bool perf_map;	    /* names of stubs in /tmp/perf-PID.map, for profilers */
+	bool perf_map_keep; /* ... which stay there */
+	bool evidence;	    /* the tracer watches what the kernel does with the threads */
+	unsigned int evidence_groups; /* ... as evidence_groups_read(); 0: all */
+	bool timed;		      /* as the backend's time() of every target, from the start */
 	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */

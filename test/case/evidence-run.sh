@@ -28,6 +28,16 @@ if bpf:
 P
 }
 
+groups() { # of the last run: only sockets and page faults
+	python3 - run.json <<'P' || fail "groups: $(cat run.json)"
+import json, sys
+c = json.load(open(sys.argv[1]))["evidence"]["counters"]
+known = {k for k, v in c.items() if v is not None}
+assert {"page_faults_minor", "tcp_connects"} <= known, known
+assert all(k.startswith(("page_faults_", "tcp_", "udp_")) for k in known), known
+P
+}
+
 start reasons "$V/reasons"
 snapshot "$pid"
 port=$(free_port)
@@ -81,6 +91,9 @@ bpf=$("$TOOL/jget" doctor.json evidence.2.ok)
 grep -q '^evidence: .*on_cpu' sb.err || fail "no line in the summary: $(cat sb.err)"
 if [ "$bpf" = true ]; then
 	evidence bpf
+	sb -p "$pid" :item 0 --evidence=network,memory --for 300ms --json "$T/run.json"
+	ended 0
+	groups
 	grep -q 'reason="futex"' page || fail "no reason: $(cat page)"
 else
 	evidence proc
@@ -102,6 +115,7 @@ grep -q 'BPF at the scheduler  *no: ' doctor.out || fail "doctor: $(cat doctor.o
 sb -p "$pid" :item 0 --for 100ms --json "$T/run.json"
 ended 0
 ! grep -q '"evidence"' run.json || fail 'evidence that was not asked for'
+refuses 2 'unknown group of counters' -p "$pid" :item 0 --evidence=disk
 refuses 2 'processes that are named' --all --backend uprobe :item 0 --evidence
 unchanged "$pid"
 finish reasons "$pid"
