@@ -22,6 +22,8 @@ int here_arguments(struct image *img, uint64_t vaddr, const char *name, struct s
 /* Offers the near names of one image. */
 void here_suggest(struct image *img, struct suggester *near);
 bool here_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
+/* As symbol_object(). */
+char *here_object(struct image *img, uint64_t vaddr);
 char *here_holder(struct image *img, uint64_t start);
 
 #endif

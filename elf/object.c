@@ -2,8 +2,8 @@
 /* Names of data. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "here.h"
 #include "image-priv.h"
-#include "symbol.h"
 
 struct object_question {
 	uint64_t vaddr, start;
@@ -28,7 +28,7 @@ static bool is_around(void *ctx, const struct symtab *tab, uint32_t i, const Elf
 	return true;
 }
 
-char *symbol_object(struct image *img, uint64_t vaddr)
+char *here_object(struct image *img, uint64_t vaddr)
 {
 	struct object_question q = { .vaddr = vaddr };
 	char *text = NULL;

@@ -118,6 +118,14 @@ static void list_name(struct image *img, uint64_t vaddr, struct symbol_list *lis
 	list->sym[0].vaddr = vaddr;
 }
 
+static void list_object(struct image *img, uint64_t vaddr, struct symbol_list *list)
+{
+	char *name = here_object(img, vaddr);
+
+	if (name)
+		add_name(list, img, name);
+}
+
 static int search(struct image *img, const struct reader_ask *ask, const char *text,
 		  struct symbol_list *list, struct reader_reply *reply, struct sb_err *err)
 {
@@ -135,6 +143,9 @@ static int search(struct image *img, const struct reader_ask *ask, const char *t
 		return 0;
 	case READER_NAME:
 		list_name(img, ask->vaddr, list);
+		return 0;
+	case READER_OBJECT:
+		list_object(img, ask->vaddr, list);
 		return 0;
 	case READER_INDEX:
 		image_index(img);

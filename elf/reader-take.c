@@ -143,6 +143,6 @@ bool reader_take(struct image *img, enum reader_op op, const struct reader_reply
 		return false;
 	if (list)
 		return take_symbols(img, reply, bytes, go + reply->n_go * sizeof(struct reader_go),
-				    list, op == READER_NEAR);
+				    list, op == READER_NEAR || op == READER_OBJECT);
 	return op != READER_INDEX || (take_funcs(img, reply, funcs) && take_go(img, reply, go));
 }

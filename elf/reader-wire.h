@@ -17,6 +17,7 @@ enum reader_op {
 	READER_COUNT,
 	READER_NEAR,	  /* names only: their addresses mean nothing */
 	READER_NAME,	  /* of an address: one symbol or none */
+	READER_OBJECT,	  /* the same of data: a name only */
 	READER_ARGUMENTS, /* of the function at an address: one symbol, whose name they are */
 	READER_INDEX,	  /* no symbols: the index of functions, and Go's table */
 };
@@ -29,7 +30,7 @@ enum reader_op {
 struct reader_ask {
 	uint32_t op, flags, line, wants_err;
 	uint32_t name_len, text_len;
-	uint64_t vaddr; /* READER_NAME, READER_ARGUMENTS */
+	uint64_t vaddr; /* READER_NAME, READER_OBJECT, READER_ARGUMENTS */
 };
 
 enum reader_flaw { READER_SLOW = 1, READER_TORN = 2, READER_PACKED = 4, READER_DEBUG = 8 };

@@ -413,6 +413,24 @@ bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size)
 	return found;
 }
 
+char *symbol_object(struct image *img, uint64_t vaddr)
+{
+	struct symbol_list list;
+	char *name = NULL;
+
+	if (local)
+		return here_object(img, vaddr);
+	if (ask_list(img, &(struct reader_ask){ .op = READER_OBJECT, .vaddr = vaddr }, "", &list,
+		     NULL) < 0)
+		return NULL;
+	if (list.count == 1) {
+		name = list.sym[0].name;
+		list.sym[0].name = NULL;
+	}
+	symbol_list_free(&list);
+	return name;
+}
+
 char *symbol_holder(struct image *img, uint64_t start)
 {
 	char name[512];
