@@ -102,6 +102,18 @@ static json_t *with_target(struct ctl *c, const char *op, const char *target)
 	return request;
 }
 
+/* Of a preset, how many functions of the list there are. */
+static int say_added(struct ctl *c, json_t *answer, const char *target)
+{
+	size_t n = json_array_size(json_object_get(answer, "indexes"));
+	json_int_t lacking = json_integer_value(json_object_get(answer, "lacking"));
+
+	if (!n)
+		return say(c, answer, "Added target: %s\n", target);
+	return say(c, answer, "Added target: %s (functions: %zu of %lld)\n", target, n,
+		   (long long)((json_int_t)n + lacking));
+}
+
 static int verb_add(struct ctl *c, int n, char **word)
 {
 	json_t *words = json_array(), *answer;
@@ -127,11 +139,12 @@ static int verb_add(struct ctl *c, int n, char **word)
 	}
 	answer = ask(c, json_pack("{s:s s:o}", "op", "add", "words", words));
 	why = json_object_get(answer, "why") ? ctl_shown(answer, "why") : NULL;
-	if (why && !c->json)
+	if (json_object_get(answer, "state") && !c->json)
 		fprintf(stderr, "sbctl: %s is pending: %s\n",
-			text_quote(word[0], shown, sizeof(shown)), why);
+			text_quote(word[0], shown, sizeof(shown)),
+			why ? why : "no process has its library mapped");
 	free(why);
-	return say_unit(c, say(c, answer, "Added target: %s\n", word[0]), ns);
+	return say_unit(c, say_added(c, answer, word[0]), ns);
 }
 
 static int verb_remove(struct ctl *c, int n, char **word)

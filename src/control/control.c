@@ -10,6 +10,7 @@
 #include "elf/symbol.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/result/evidence.h"
 
 enum { WORDS_MAX = 16, PATH_MOST = 256 };
@@ -149,11 +150,13 @@ static void put_pending(struct request *r, size_t index)
 	char *why;
 
 	session_state(r->c->session, index, &t);
-	if (!t.pending || !t.why)
+	if (!t.pending || !(t.why || t.spec->listed))
+		return;
+	json_put(r->out, "state", json_string("pending"));
+	if (!t.why)
 		return;
 	if (asprintf(&why, "%s%s%s", t.why->what, t.why->hint[0] ? "; " : "", t.why->hint) < 0)
 		abort();
-	json_put(r->out, "state", json_string("pending"));
 	json_put(r->out, "why", json_name(why));
 	free(why);
 }
@@ -188,36 +191,90 @@ static int read_words(struct request *r, const json_t *words, struct spec_list *
 		ret = spec_parse_words(word, n, list, &r->err);
 	while (i > 0)
 		free(word[--i]);
-	if (ret == 0 && list->count != 1)
-		ret = fail(r, SB_EUSAGE, "one target at a time",
-			   list->count && list->spec[0].listed ?
-				   "name one function of the preset, as "
-				   "cuda:cuLaunchKernel" :
-				   NULL);
-	if (ret == 0)
-		spec_take_row(&list->spec[0]);
-	return ret == 0 ? check_length(r, &list->spec[0]) : ret;
+	if (ret == 0 && list->count != 1 && !(list->count && list->spec[0].listed))
+		ret = fail(r, SB_EUSAGE, "one target at a time", NULL);
+	for (i = 0; i < list->count && ret == 0; i++) {
+		spec_take_row(&list->spec[i]);
+		ret = check_length(r, &list->spec[i]);
+	}
+	return ret;
+}
+
+/* Of a list, a program has some. */
+static bool may_lack(const struct spec *spec, const struct sb_err *why)
+{
+	return spec->listed && (why->code == SB_ENOSYMBOL || why->code == SB_ENOMODULE ||
+				why->code == SB_EREFUSED || why->code == SB_EEXIST);
+}
+
+/* All that the words name, with their indexes. After an error none of them is there. */
+static int add_all(struct request *r, const struct spec_list *list, size_t *index, size_t *n)
+{
+	struct sb_err first = { 0 }, why;
+	int ret = 0;
+
+	for (size_t i = 0; i < list->count && ret == 0; i++) {
+		why = (struct sb_err){ 0 };
+		ret = session_add(r->c->session, &list->spec[i], &index[*n], &why);
+		*n += ret == 0;
+		if (ret < 0 && !first.code)
+			first = why;
+		if (ret < 0 && !may_lack(&list->spec[i], &why))
+			r->err = why;
+		else
+			ret = 0;
+	}
+	if (ret == 0 && !*n) {
+		r->err = first;
+		return -(int)first.code;
+	}
+	while (ret < 0 && *n > 0) {
+		why = (struct sb_err){ 0 };
+		session_remove(r->c->session, index[--*n], &why);
+	}
+	return ret;
+}
+
+/* What was added: of a list, all of it. */
+static void put_added(struct request *r, const struct spec_list *list, const size_t *index,
+		      size_t n)
+{
+	json_t *all = json_must(json_array());
+
+	json_put(r->out, "index", json_integer((json_int_t)index[0]));
+	json_put(r->out, "target", json_name(list->spec[0].text));
+	json_put(r->out, "delay_ns", json_integer((json_int_t)list->spec[0].delay_ns));
+	for (size_t i = 0; i < n; i++) {
+		json_add(all, json_integer((json_int_t)index[i]));
+		tell_target(r, "add", index[i]);
+	}
+	if (list->spec[0].listed) {
+		json_put(r->out, "indexes", all);
+		json_put(r->out, "lacking", json_integer((json_int_t)(list->count - n)));
+	} else {
+		json_decref(all);
+	}
+	put_pending(r, index[0]);
 }
 
 static int op_add(struct request *r)
 {
 	struct spec_list list = { 0 };
-	size_t index = 0;
+	size_t *index = NULL, n = 0;
 	int ret = read_words(r, json_object_get(r->in, "words"), &list);
 
-	if (ret == 0 && list.spec[0].delay_ns == SPEC_DELAY_UNSET)
-		list.spec[0].delay_ns = r->c->default_ns;
-	if (ret == 0)
-		ret = session_add(r->c->session, &list.spec[0], &index, &r->err);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.spec[i].delay_ns == SPEC_DELAY_UNSET)
+			list.spec[i].delay_ns = r->c->default_ns;
+	if (ret == 0) {
+		index = must_calloc(list.count, sizeof(*index));
+		ret = add_all(r, &list, index, &n);
+	}
 	if (r->err.code == SB_EEXIST)
 		err_hint(&r->err, "sbctl update changes it, sbctl remove removes it");
-	if (ret == 0) {
-		json_put(r->out, "index", json_integer((json_int_t)index));
-		json_put(r->out, "target", json_name(list.spec[0].text));
-		json_put(r->out, "delay_ns", json_integer((json_int_t)list.spec[0].delay_ns));
-		tell_target(r, "add", index);
-		put_pending(r, index);
-	}
+	if (ret == 0)
+		put_added(r, &list, index, n);
+	free(index);
 	spec_list_free(&list);
 	return ret;
 }
