@@ -175,6 +175,8 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		sites[i].each = s->site[sites[i].cookie].each;
 	}
 	memcpy(space->control->page.value_cost, s->value_cost, sizeof(s->value_cost));
+	if (m && s->tracing)
+		tracing_mapped(s->tracing, pid);
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
 	/* A region keeps the entries of its sites as long as it is used. */
@@ -260,6 +262,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 				    .spans = s->spans,
 				    .functions = s->spans && s->cfg->by_function,
 				    .chunks = s->tracing ? s->cfg->trace_chunks : 0,
+				    .stack_bytes = s->tracing ? s->cfg->trace_stacks : 0,
 				    .made = page_made,
 				    .ctx = s };
 }
