@@ -10,7 +10,11 @@
 #include "inject/page-abi.h"
 #include "src/base/must.h"
 
-enum { NAMES_MOST = 1 << 18, SPACES_MOST = 1 << 16 };
+enum {
+	NAMES_MOST = 1 << 18,
+	SPACES_MOST = 1 << 16,
+	PROLOGUE = 64, /* bytes from a function's start in which its frame is made */
+};
 
 /* A file, which may be mapped by many processes. */
 struct file {
@@ -295,30 +299,37 @@ static void find_place(const struct callers *c, const struct space *s,
 }
 
 /*
- * By its frame pointer, if the function around the place keeps one: it begins with push %rbp; mov
- * %rsp, %rbp. Registers that it may have saved are not known any more.
+ * Does the function around a place keep a frame pointer? Near its beginning, and before the place,
+ * it has push %rbp, and behind that mov %rsp, %rbp. The compiler may put other instructions in
+ * front and in between, but no call.
  */
-static bool step_by_pointer(struct callers *c, const struct at *at, struct unwind_regs *regs)
+static bool keeps_pointer(struct image *img, uint64_t vaddr)
 {
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, push[] = { 0x55 },
-			     move[2][3] = { { 0x48, 0x89, 0xe5 }, { 0x48, 0x8b, 0xec } };
-	struct unwind_regs up = { .called = true };
-	uint64_t start, end, bp = regs->reg[UNWIND_RBP];
-	const uint8_t *code;
+	static const char move[2][4] = { "\x48\x89\xe5", "\x48\x8b\xec" };
+	uint64_t start, end;
+	const uint8_t *code, *made;
 	size_t n;
 
+	if (!image_function_at(img, vaddr, &start, &end))
+		return false;
+	code = image_bytes(img, start, &n);
+	if (!code || vaddr - start > n)
+		return false;
+	n = vaddr - start < PROLOGUE ? vaddr - start : PROLOGUE;
+	made = memmem(code, n, move[0], 3);
+	if (!made)
+		made = memmem(code, n, move[1], 3);
+	return made && memchr(code, 0x55, (size_t)(made - code));
+}
+
+/* By its frame pointer. Registers that a function may have saved are not known any more. */
+static bool step_by_pointer(struct callers *c, const struct at *at, struct unwind_regs *regs)
+{
+	struct unwind_regs up = { .called = true };
+	uint64_t bp = regs->reg[UNWIND_RBP];
+
 	if (!(regs->known >> UNWIND_RBP & 1) || bp < regs->reg[UNWIND_RSP] ||
-	    !image_function_at(at->img, regs->reg[UNWIND_PC] - regs->called - at->bias, &start,
-			       &end))
-		return false;
-	code = image_bytes(at->img, start, &n);
-	if (code && n >= 8 && memcmp(code, endbr, sizeof(endbr)) == 0)
-		code += sizeof(endbr), n -= sizeof(endbr);
-	if (!code || n < 4 || code[0] != push[0] ||
-	    (memcmp(code + 1, move[0], 3) && memcmp(code + 1, move[1], 3)))
-		return false;
-	/* Not between the two. */
-	if (regs->reg[UNWIND_PC] - at->bias < start + 4)
+	    !keeps_pointer(at->img, regs->reg[UNWIND_PC] - regs->called - at->bias))
 		return false;
 	if (!read_word(c, bp, &up.reg[UNWIND_RBP]) || !read_word(c, bp + 8, &up.reg[UNWIND_PC]))
 		return false;

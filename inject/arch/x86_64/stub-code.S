@@ -917,6 +917,8 @@ stub_common:
 	jne	.Lkeep_unknown
 	add	%rcx, %rsi
 	mov	(%rsi), %rcx
+	test	%rcx, %rcx		/* of the first thread, whose stack glibc has not made, it is 0 */
+	jz	.Lkeep_unknown
 	cmp	%r10, %rcx
 	ja	.Lkeep_unknown
 	add	8(%rsi), %rcx
@@ -1785,6 +1787,8 @@ stub_common:
 	jne	1f
 	add	%rcx, %rdx
 	mov	(%rdx), %rax
+	test	%rax, %rax
+	jz	1f
 	cmp	%rsi, %rax
 	ja	1f
 	add	8(%rdx), %rax

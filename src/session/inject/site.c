@@ -175,8 +175,6 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		sites[i].each = s->site[sites[i].cookie].each;
 	}
 	memcpy(space->control->page.value_cost, s->value_cost, sizeof(s->value_cost));
-	if (m && s->tracing)
-		tracing_mapped(s->tracing, pid);
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
 	/* A region keeps the entries of its sites as long as it is used. */

@@ -11,8 +11,7 @@
 #include "src/base/must.h"
 
 enum {
-	LOOK_AGAIN_NS = 10000000,
-	SHARE = 20, /* of the time, at most, to be spent in reading */
+	SHARE = 20, /* at most one of 20 parts of the time is spent in reading */
 	READ_FIRST = 64 << 10,
 	READ_MOST = 16 << 20,
 };
@@ -100,7 +99,7 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	text = read_all(pid, &len);
 	len = text ? keep_code(text, len) : 0;
 	took = clock_ns() - from;
-	of->next_ns = from + took + (took * SHARE > LOOK_AGAIN_NS ? took * SHARE : LOOK_AGAIN_NS);
+	of->next_ns = from + took * SHARE;
 	/* A process that has ended has no maps; its last ones remain. */
 	if (!len || len > TRACE_MESSAGE_MAX - sizeof(int32_t) ||
 	    (len == of->len && memcmp(text, of->text, len) == 0)) {

@@ -47,7 +47,7 @@ bool tracing_asks(struct tracing *t, pid_t *pid);
 /* A new process, or a new image of one: its threads so far are gone with the old one. */
 void tracing_process(struct tracing *t, pid_t pid, const char *name);
 
-/* Code was mapped or unmapped; to be called before the process runs it. */
+/* Code was mapped or unmapped, or may have been. From any thread. NULL is harmless. */
 void tracing_mapped(struct tracing *t, pid_t pid);
 
 /* Names: of the target with this span_bit, of the function with this number. */
