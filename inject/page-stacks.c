@@ -6,9 +6,6 @@
 #include "clock.h"
 #include "src/base/must.h"
 
-/* A thread takes a place when its event has one, and needs microseconds then. */
-#define AGE_NS 10000000000ull
-
 struct page_stacks {
 	struct page *page;
 	uint32_t *offer;    /* a copy of the list in the front */
@@ -121,12 +118,12 @@ bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, ui
 	return false;
 }
 
-void page_stacks_reclaim(struct page_stacks *s)
+void page_stacks_reclaim(struct page_stacks *s, uint64_t age_ns)
 {
 	uint64_t now = clock_ns();
 
 	for (uint32_t i = 0; i < s->page->lay.stacks; i++)
-		if (s->taken_ns[i] && now - s->taken_ns[i] > AGE_NS)
+		if (s->taken_ns[i] && now - s->taken_ns[i] >= age_ns)
 			offer(s, i);
 }
 

@@ -31,8 +31,11 @@ void page_stacks_find(struct page_stacks *s);
 bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, uint64_t owner,
 		      uint64_t calls_off, uint64_t start, struct sb_page_stack *to);
 
-/* Offers again what was taken long ago and belongs to no event: of threads that have ended. */
-void page_stacks_reclaim(struct page_stacks *s);
+/*
+ * Offers again what was taken so long ago and belongs to no event: of threads that have ended. A
+ * thread that goes on writing there all the same spoils another stack, whose check fails.
+ */
+void page_stacks_reclaim(struct page_stacks *s, uint64_t age_ns);
 
 /* Stacks that calls have lost so far. */
 uint64_t page_stacks_lost(const struct page_stacks *s);

@@ -20,6 +20,9 @@ enum { AHEAD_LEAST = 1024 };
 #define AHEAD_S 0.5
 #define PACE_S	0.005
 
+/* A thread takes a place for a stack when its event has one, and needs microseconds then. */
+#define STACK_AGE_NS 10000000000ull
+
 /* What has been read of one chunk since it was offered. */
 struct chunk {
 	uint64_t taken[(SB_PAGE_EVENTS + 63) / 64]; /* a bit for each event */
@@ -247,6 +250,7 @@ static void copy_stack(struct page_trace *t, const struct sb_page_chunk *m, uint
 	if (!(to->event.known & SB_KNOWN_STACK) || !to->event.more || !t->stacks)
 		return;
 	to->event.more--;
+	to->event.known &= (uint8_t)~SB_KNOWN_STACK;
 	memcpy(more.value, to->value + 2 * (size_t)to->event.more, sizeof(more.value));
 	stack = (void *)(t->stack + i * page_stacks_size(t->stacks));
 	if (page_stacks_take(t->stacks, &more, m->owner, m->calls_off, to->event.start, stack))
@@ -410,7 +414,7 @@ void page_trace_reclaim(struct page_trace *t, const struct page_trace_ops *ops, 
 	}
 	t->n_out = kept;
 	if (t->stacks)
-		page_stacks_reclaim(t->stacks);
+		page_stacks_reclaim(t->stacks, STACK_AGE_NS);
 }
 
 void page_trace_end(struct page_trace *t, uint32_t proc, const struct page_trace_ops *ops,

@@ -479,6 +479,10 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 .macro PLACES to
 	movzbl	CELL_SHAPE(%r8), \to
 	and	$7, \to
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Lvalued\@
+	xor	\to, \to
+.Lvalued\@:
 	inc	\to
 	add	.Lstack_place(%rip), \to
 	testb	$KIND_RESULT, -96(%rsp)
