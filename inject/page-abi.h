@@ -372,8 +372,7 @@ struct sb_page_stacks {
 /* A page at stacks_off. */
 struct sb_page_stacks_taken {
 	uint64_t taken; /* number of places taken so far */
-	uint64_t lost;	/* stacks of recorded calls for which no place was free */
-	uint64_t reserved[510];
+	uint64_t reserved[511];
 };
 
 enum sb_page_stack_end {
@@ -597,7 +596,6 @@ SB_PAGE_CHECK(sizeof(struct sb_page_chunk) == 4096);
 SB_PAGE_OFF(sb_page_stacks, offered, 0);
 SB_PAGE_OFF(sb_page_stacks, slot, 64);
 SB_PAGE_OFF(sb_page_stacks_taken, taken, 0);
-SB_PAGE_OFF(sb_page_stacks_taken, lost, 8);
 SB_PAGE_CHECK(sizeof(struct sb_page_stacks_taken) == 4096);
 SB_PAGE_OFF(sb_page_stack, owner, 0);
 SB_PAGE_OFF(sb_page_stack, calls_off, 8);

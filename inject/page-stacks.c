@@ -95,9 +95,8 @@ bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, ui
 	const struct sb_page_stack *place;
 	uint32_t number;
 
-	if (!more->value[0])
-		return false; /* the stub has counted it */
-	if (more->value[0] > s->page->lay.stacks || !s->taken_ns[more->value[0] - 1]) {
+	if (!more->value[0] || more->value[0] > s->page->lay.stacks ||
+	    !s->taken_ns[more->value[0] - 1]) {
 		s->lost++;
 		return false;
 	}
@@ -129,5 +128,5 @@ void page_stacks_reclaim(struct page_stacks *s, uint64_t age_ns)
 
 uint64_t page_stacks_lost(const struct page_stacks *s)
 {
-	return s->lost + __atomic_load_n(&rear(s)->lost, __ATOMIC_RELAXED);
+	return s->lost;
 }

@@ -25,8 +25,8 @@ void page_stacks_find(struct page_stacks *s);
 
 /*
  * Copies the stack of a call whose event ends with the place `more`, written by the thread `owner`
- * in a chunk of `calls_off`, and offers its place again. False: it has none, or what is there is
- * not its own, which counts as lost.
+ * in a chunk of `calls_off`, and offers its place again. False, which counts as lost: it has none,
+ * or what is there is not its own.
  */
 bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, uint64_t owner,
 		      uint64_t calls_off, uint64_t start, struct sb_page_stack *to);

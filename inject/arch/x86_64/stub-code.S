@@ -1841,8 +1841,7 @@ stub_common:
 .Levent_no_stack:
 	movq	$EVENT_MORE, (%rdi)
 	jmp	.Levent_stacked
-.Levent_stack_lost:
-	lock incq STACKS_LOST(%rdi)
+.Levent_stack_lost:			/* the place behind the event stays 0 */
 	mov	80(%rsp), %rdi
 	jmp	.Levent_no_stack
 .Lend:

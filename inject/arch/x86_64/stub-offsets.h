@@ -138,7 +138,6 @@
 #define STACKS_OFFERED	  0
 #define STACKS_LIST	  64
 #define STACKS_TAKEN	  0
-#define STACKS_LOST	  8
 #define STACKS_SIZE	  4096
 #define STACK_OWNER	  0
 #define STACK_CALLS	  8
