@@ -265,8 +265,7 @@ static bool read_cie(const uint8_t *p, size_t len, struct ehframe_frame *f)
 	const char *aug = (const char *)p + 5;
 	size_t at = 5 + strlen(aug) + 1, skip;
 
-	if (strchr(aug, 'S'))
-		return false;
+	f->signal = strchr(aug, 'S');
 	f->code_align = read_leb128(p, len, &at, false);
 	f->data_align = (int64_t)read_leb128(p, len, &at, true);
 	if (p[4] == 1 && at < len)

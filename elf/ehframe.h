@@ -43,8 +43,9 @@ struct ehframe_frame {
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t ra; /* the register that stands for the return address */
+	bool signal; /* its caller was interrupted by a signal, and has not called it */
 };
-/* False: there is none, or it is damaged, or a signal handler's return. */
+/* False: there is none, or it is damaged. */
 bool ehframe_frame(const struct ehframe *eh, uint64_t vaddr, struct ehframe_frame *frame);
 
 #endif

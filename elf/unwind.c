@@ -5,15 +5,29 @@
 
 enum { DEPTH = 4, STEPS_MOST = 4096 };
 
-enum rule_kind { RULE_SAME, RULE_AT, RULE_UNKNOWN };
+enum rule_kind {
+	RULE_SAME,
+	RULE_AT,
+	RULE_UNKNOWN,
+	RULE_NONE,	/* DW_CFA_undefined: of the return address, there is no caller */
+	RULE_EXPR_AT,	/* at the place that an expression gives */
+	RULE_EXPR_VALUE /* it is what an expression gives */
+};
+
+struct expression {
+	const uint8_t *p; /* NULL: there is none */
+	size_t size;
+};
 
 struct rules {
 	uint32_t cfa_reg;
 	int64_t cfa_offset;
 	bool cfa_known;
+	struct expression cfa_expr; /* instead of the register */
 	struct rule {
 		enum rule_kind kind;
 		int64_t offset; /* of the place from the CFA */
+		struct expression expr;
 	} rule[UNWIND_REGS];
 };
 
@@ -64,8 +78,9 @@ static uint64_t take_leb(struct bytes *b, bool is_signed)
 static void set_rule(struct walk *w, uint64_t reg, enum rule_kind kind, uint64_t factored)
 {
 	if (reg < UNWIND_REGS)
-		w->now.rule[reg] =
-			(struct rule){ kind, (int64_t)(factored * (uint64_t)w->frame->data_align) };
+		w->now.rule[reg] = (struct rule){
+			.kind = kind, .offset = (int64_t)(factored * (uint64_t)w->frame->data_align)
+		};
 }
 
 static void define_cfa(struct walk *w, uint64_t reg, uint64_t offset)
@@ -73,6 +88,7 @@ static void define_cfa(struct walk *w, uint64_t reg, uint64_t offset)
 	w->now.cfa_reg = (uint32_t)(reg < UNWIND_REGS ? reg : UNWIND_REGS);
 	w->now.cfa_offset = (int64_t)offset;
 	w->now.cfa_known = reg < UNWIND_REGS;
+	w->now.cfa_expr = (struct expression){ 0 };
 }
 
 static bool advance(struct walk *w, uint64_t delta)
@@ -109,14 +125,17 @@ enum {
 	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
-static void skip_block(struct bytes *b)
+static struct expression take_block(struct bytes *b)
 {
 	uint64_t len = take_leb(b, false);
+	struct expression e = { b->p, (size_t)len };
 
-	if (len > (uint64_t)(b->end - b->p))
+	if (len > (uint64_t)(b->end - b->p)) {
 		b->cut = true;
-	else
-		b->p += len;
+		return (struct expression){ 0 };
+	}
+	b->p += len;
+	return e;
 }
 
 static void restore(struct walk *w, uint64_t reg)
@@ -148,9 +167,16 @@ static void run_cfa(struct walk *w, struct bytes *b, uint8_t op)
 		w->now.cfa_offset = (int64_t)(take_leb(b, true) * (uint64_t)w->frame->data_align);
 		break;
 	default: /* CFA_DEF_CFA_EXPRESSION */
-		skip_block(b);
-		w->now.cfa_known = false;
+		w->now.cfa_expr = take_block(b);
+		w->now.cfa_known = w->now.cfa_expr.p;
 	}
+}
+
+static void set_expression(struct walk *w, uint64_t reg, enum rule_kind kind,
+			   struct expression expr)
+{
+	if (reg < UNWIND_REGS)
+		w->now.rule[reg] = (struct rule){ .kind = kind, .expr = expr };
 }
 
 static void run_rule(struct walk *w, struct bytes *b, uint8_t op)
@@ -169,12 +195,13 @@ static void run_rule(struct walk *w, struct bytes *b, uint8_t op)
 		set_rule(w, reg, RULE_SAME, 0);
 		break;
 	case CFA_EXPRESSION:
+		set_expression(w, reg, RULE_EXPR_AT, take_block(b));
+		break;
 	case CFA_VAL_EXPRESSION:
-		skip_block(b);
-		set_rule(w, reg, RULE_UNKNOWN, 0);
+		set_expression(w, reg, RULE_EXPR_VALUE, take_block(b));
 		break;
 	case CFA_UNDEFINED:
-		set_rule(w, reg, RULE_UNKNOWN, 0);
+		set_rule(w, reg, RULE_NONE, 0);
 		break;
 	default: /* CFA_REGISTER, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF */
 		take_leb(b, false);
@@ -261,40 +288,190 @@ static bool knows(const struct unwind_regs *regs, uint32_t reg)
 	return reg < UNWIND_REGS && (regs->known >> reg & 1);
 }
 
-static void apply(const struct rules *rules, uint64_t cfa, const struct unwind_regs *from,
-		  struct unwind_regs *to, unwind_read_fn *read, void *ctx)
-{
-	for (uint32_t i = 0; i < UNWIND_REGS; i++) {
-		const struct rule *rule = &rules->rule[i];
-		bool known = rule->kind == RULE_SAME && i != UNWIND_PC && knows(from, i);
+/* ---- expressions: DWARF 5, 2.5, as much as signal frames and PLTs have ---- */
 
-		if (known)
-			to->reg[i] = from->reg[i];
-		if (rule->kind == RULE_AT)
-			known = read(ctx, cfa + (uint64_t)rule->offset, &to->reg[i]);
-		if (known)
-			to->known |= 1u << i;
+enum {
+	EXPR_DEEP = 8,
+	EXPR_STEPS = 256,
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S,
+	OP_CONST2U,
+	OP_CONST2S,
+	OP_CONST4U,
+	OP_CONST4S,
+	OP_CONST8U,
+	OP_CONST8S,
+	OP_CONSTU,
+	OP_CONSTS,
+	OP_AND = 0x1a,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST,
+	OP_SHL,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+};
+
+struct machine {
+	uint64_t stack[EXPR_DEEP];
+	unsigned int n;
+	const struct unwind_regs *regs;
+	unwind_read_fn *read;
+	void *ctx;
+};
+
+static bool push(struct machine *m, uint64_t value)
+{
+	if (m->n == EXPR_DEEP)
+		return false;
+	m->stack[m->n++] = value;
+	return true;
+}
+
+/* Two values become one. */
+static bool combine(struct machine *m, uint8_t op)
+{
+	uint64_t b, *a;
+
+	if (m->n < 2)
+		return false;
+	b = m->stack[--m->n];
+	a = &m->stack[m->n - 1];
+	if (op == OP_AND)
+		*a &= b;
+	else if (op == OP_PLUS)
+		*a += b;
+	else if (op == OP_SHL)
+		*a = b < 64 ? *a << b : 0;
+	else
+		*a = (int64_t)*a >= (int64_t)b;
+	return true;
+}
+
+static uint64_t take_constant(struct bytes *b, uint8_t op)
+{
+	unsigned int log = (op - OP_CONST1U) / 2u, shift = 64 - (8u << log);
+	uint64_t v;
+
+	if (op >= OP_CONSTU)
+		return take_leb(b, op == OP_CONSTS);
+	v = take(b, (size_t)1 << log);
+	return (op - OP_CONST1U) % 2 ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
+}
+
+static bool push_register(struct machine *m, uint32_t reg, uint64_t offset)
+{
+	return knows(m->regs, reg) && push(m, m->regs->reg[reg] + offset);
+}
+
+static bool evaluate_one(struct machine *m, struct bytes *b, uint8_t op)
+{
+	uint64_t *top = m->n ? &m->stack[m->n - 1] : NULL;
+
+	if (op == OP_DEREF)
+		return top && m->read(m->ctx, *top, top);
+	if (op >= OP_CONST1U && op <= OP_CONSTS)
+		return push(m, take_constant(b, op));
+	if (op == OP_AND || op == OP_PLUS || op == OP_SHL || op == OP_GE)
+		return combine(m, op);
+	if (op == OP_PLUS_UCONST && top) {
+		*top += take_leb(b, false);
+		return true;
+	}
+	if (op >= OP_LIT0 && op < OP_LIT0 + 32)
+		return push(m, op - (uint64_t)OP_LIT0);
+	if (op >= OP_BREG0 && op < OP_BREG0 + UNWIND_REGS)
+		return push_register(m, op - (uint32_t)OP_BREG0, take_leb(b, true));
+	return false;
+}
+
+/* cfa: what the expression finds on its stack; NULL: nothing. */
+static bool evaluate(struct expression expr, const uint64_t *cfa, struct machine *m,
+		     uint64_t *value)
+{
+	struct bytes b = { expr.p, expr.p + expr.size, false };
+
+	m->n = 0;
+	if (cfa)
+		push(m, *cfa);
+	for (int i = 0; b.p < b.end; i++)
+		if (i == EXPR_STEPS || !evaluate_one(m, &b, (uint8_t)take(&b, 1)) || b.cut)
+			return false;
+	if (!m->n)
+		return false;
+	*value = m->stack[m->n - 1];
+	return true;
+}
+
+/* ---- a step ---- */
+
+static bool find_cfa(const struct rules *rules, struct machine *m, uint64_t *cfa)
+{
+	if (rules->cfa_expr.p)
+		return evaluate(rules->cfa_expr, NULL, m, cfa);
+	*cfa = 0;
+	if (!knows(m->regs, rules->cfa_reg))
+		return false;
+	*cfa = m->regs->reg[rules->cfa_reg] + (uint64_t)rules->cfa_offset;
+	return true;
+}
+
+static bool find_register(const struct rule *rule, uint32_t i, uint64_t cfa, struct machine *m,
+			  uint64_t *to)
+{
+	uint64_t at = 0;
+
+	switch (rule->kind) {
+	case RULE_SAME:
+		*to = m->regs->reg[i];
+		return i != UNWIND_PC && knows(m->regs, i);
+	case RULE_AT:
+		return m->read(m->ctx, cfa + (uint64_t)rule->offset, to);
+	case RULE_EXPR_AT:
+		return evaluate(rule->expr, &cfa, m, &at) && m->read(m->ctx, at, to);
+	case RULE_EXPR_VALUE:
+		return evaluate(rule->expr, &cfa, m, to);
+	default:
+		return false;
 	}
 }
 
-bool unwind_step(const struct image *img, uint64_t bias, struct unwind_regs *regs,
-		 unwind_read_fn *read, void *ctx)
+enum unwind_result unwind_caller(const struct image *img, uint64_t bias, struct unwind_regs *regs,
+				 unwind_read_fn *read, void *ctx)
 {
-	struct unwind_regs up = { .called = true };
+	struct machine m = { .regs = regs, .read = read, .ctx = ctx };
+	struct unwind_regs up = { 0 };
 	struct ehframe_frame frame;
 	struct walk w;
 	uint64_t cfa;
 
 	if (!knows(regs, UNWIND_PC) ||
 	    !find_rules(img, regs->reg[UNWIND_PC] - regs->called - bias, &w, &frame) ||
-	    !w.now.cfa_known || !knows(regs, w.now.cfa_reg))
-		return false;
-	cfa = regs->reg[w.now.cfa_reg] + (uint64_t)w.now.cfa_offset;
-	apply(&w.now, cfa, regs, &up, read, ctx);
-	up.reg[UNWIND_RSP] = cfa;
+	    !w.now.cfa_known)
+		return UNWIND_NO_TABLE;
+	if (w.now.rule[UNWIND_PC].kind == RULE_NONE)
+		return UNWIND_OUTERMOST;
+	if (!find_cfa(&w.now, &m, &cfa))
+		return UNWIND_NO_MEMORY;
+	for (uint32_t i = 0; i < UNWIND_REGS; i++)
+		if (find_register(&w.now.rule[i], i, cfa, &m, &up.reg[i]))
+			up.known |= 1u << i;
+	if (w.now.rule[UNWIND_RSP].kind == RULE_SAME)
+		up.reg[UNWIND_RSP] = cfa;
 	up.known |= 1u << UNWIND_RSP;
-	if (!knows(&up, UNWIND_PC) || (knows(regs, UNWIND_RSP) && cfa <= regs->reg[UNWIND_RSP]))
-		return false;
+	up.called = !frame.signal;
+	if (!knows(&up, UNWIND_PC))
+		return UNWIND_NO_MEMORY;
+	/* A handler may be on another stack than what it interrupted. */
+	if (!frame.signal && knows(regs, UNWIND_RSP) && cfa <= regs->reg[UNWIND_RSP])
+		return UNWIND_NO_TABLE;
 	*regs = up;
-	return true;
+	return frame.signal ? UNWIND_SIGNAL : UNWIND_CALLER;
+}
+
+bool unwind_step(const struct image *img, uint64_t bias, struct unwind_regs *regs,
+		 unwind_read_fn *read, void *ctx)
+{
+	return unwind_caller(img, bias, regs, read, ctx) <= UNWIND_SIGNAL;
 }

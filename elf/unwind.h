@@ -6,8 +6,8 @@
 
 /*
  * The caller of a stopped or copied thread, by the unwinder's table of a file (.eh_frame): without
- * frame pointers and without running anything. Registers have DWARF's numbers of x86_64. Rules that
- * are expressions are not followed: signal frames and calls by way of the PLT end a walk.
+ * frame pointers and without running anything. Registers have DWARF's numbers of x86_64. Of rules
+ * that are expressions those of signal frames are followed, and calls by way of the PLT.
  *
  * Every number of the table is data from outside: a damaged table ends a walk or leads to a wrong
  * caller, never to a fault.
@@ -36,5 +36,16 @@ typedef bool unwind_read_fn(void *ctx, uint64_t addr, uint64_t *value);
  */
 bool unwind_step(const struct image *img, uint64_t bias, struct unwind_regs *regs,
 		 unwind_read_fn *read, void *ctx);
+
+/* The same, and why the caller is not known. */
+enum unwind_result {
+	UNWIND_CALLER,
+	UNWIND_SIGNAL,	  /* ... which a signal interrupted here */
+	UNWIND_OUTERMOST, /* there is none: a thread or a program begins here */
+	UNWIND_NO_TABLE,  /* no table of the file has this place, or its rules are not understood */
+	UNWIND_NO_MEMORY, /* what is needed was not read, or a register is not known */
+};
+enum unwind_result unwind_caller(const struct image *img, uint64_t bias, struct unwind_regs *regs,
+				 unwind_read_fn *read, void *ctx);
 
 #endif

@@ -17,6 +17,7 @@
  *	+blocks_off	block[procs_max]		struct sb_page_cell[targets_max]
  *	+threads_off	tables of the thread filter	(see below)
  *	+trace_off	struct sb_page_trace, a list of free chunks; with chunks only
+ *	+stack_list_off	struct sb_page_stacks, a list of places for stacks; with stacks only
  *
  *	rear, "sbinject-counts": written by the target; c = counters_off
  *	+c		struct sb_page_notice		one page
@@ -29,6 +30,8 @@
  *	+functions_off	struct sb_page_function[each_max]	how long calls of a function took
  *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls,
  *recorded
+ *	+stacks_off	struct sb_page_stacks_taken, struct sb_page_stack[stacks]	their
+ *stacks, stack_size bytes each
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -62,7 +65,7 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     8
+#define SB_PAGE_VERSION	     9
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -323,6 +326,7 @@ struct sb_page_event {
 enum sb_page_known {
 	SB_KNOWN_RETURNED = 1, /* it ended with a return, not with a jump to another function */
 	SB_KNOWN_STACKED = 2,  /* words that are not in registers */
+	SB_KNOWN_STACK = 4,    /* its last place is that of a stack: see struct sb_page_stack */
 };
 
 #define SB_EVENT_MORE (UINT64_MAX - 1)
@@ -342,6 +346,51 @@ struct sb_page_chunk {
 	uint64_t shorter;   /* calls and delays below min_ticks, or left out by `every` */
 	uint64_t reserved[3];
 	struct sb_page_event event[SB_PAGE_EVENTS];
+};
+
+/*
+ * The stacks of recorded calls, for their callers: a copy of the stack from the return address on,
+ * made at the call's exit, where the registers that a function preserves have their caller's values
+ * again.
+ *
+ * Places are offered and taken as chunks are: the Nth that is offered is slot[N % stacks]. A thread
+ * takes one when it has a place for its event, and writes into the event's last place (struct
+ * sb_page_more) the place's number plus 1, 0 if there was none, and the check of what it wrote.
+ * Whoever else writes there at the same time (a fork in the middle of the copy) makes the check
+ * fail. sbinject offers the place again once it has read the event, or after some seconds without
+ * one.
+ *
+ * No system call is made and no address is read that may not be mapped: the copy ends where the
+ * thread's stack is known to end (as with struct sb_page_stacked), or else with its page.
+ */
+struct sb_page_stacks {
+	uint64_t offered; /* number of places offered so far */
+	uint64_t reserved[7];
+	uint32_t slot[];
+};
+
+/* A page at stacks_off. */
+struct sb_page_stacks_taken {
+	uint64_t taken; /* number of places taken so far */
+	uint64_t reserved[511];
+};
+
+enum sb_page_stack_end {
+	SB_STACK_CUT,	/* the copy is as large as a copy may be */
+	SB_STACK_WHOLE, /* it ends where the stack does */
+	SB_STACK_PAGE,	/* the end of this stack is unknown: it ends with its page */
+};
+
+struct sb_page_stack {
+	uint64_t owner;	    /* ~FS base of its thread */
+	uint64_t calls_off; /* of its process, and the start of its call, as in the event */
+	uint64_t start;
+	uint32_t size; /* bytes copied, a multiple of 8 */
+	uint32_t end;  /* enum sb_page_stack_end */
+	uint64_t sp;   /* the address of the return address, where the copy begins */
+	uint64_t bp, bx, r12, r13, r14, r15;
+	uint64_t reserved[5];
+	uint64_t word[]; /* its check: their sum, and start and sp */
 };
 
 /* At the same place in the rear. Its fields use offsets that are free in struct sb_page_cell. */
@@ -413,6 +462,9 @@ struct sb_page_header {
 	uint64_t functions_off; /* 0: none */
 	uint64_t trace_off, chunks_off;
 	uint32_t chunks; /* a power of two; 0: calls are not recorded */
+	uint32_t stacks; /* a power of two; 0: without their stacks */
+	uint64_t stack_list_off, stacks_off;
+	uint32_t stack_size; /* of a struct sb_page_stack with its words, bytes */
 	uint32_t reserved2;
 };
 
@@ -541,6 +593,23 @@ SB_PAGE_OFF(sb_page_chunk, limit, 24);
 SB_PAGE_OFF(sb_page_chunk, shorter, 32);
 SB_PAGE_OFF(sb_page_chunk, event, 64);
 SB_PAGE_CHECK(sizeof(struct sb_page_chunk) == 4096);
+SB_PAGE_OFF(sb_page_stacks, offered, 0);
+SB_PAGE_OFF(sb_page_stacks, slot, 64);
+SB_PAGE_OFF(sb_page_stacks_taken, taken, 0);
+SB_PAGE_CHECK(sizeof(struct sb_page_stacks_taken) == 4096);
+SB_PAGE_OFF(sb_page_stack, owner, 0);
+SB_PAGE_OFF(sb_page_stack, calls_off, 8);
+SB_PAGE_OFF(sb_page_stack, start, 16);
+SB_PAGE_OFF(sb_page_stack, size, 24);
+SB_PAGE_OFF(sb_page_stack, end, 28);
+SB_PAGE_OFF(sb_page_stack, sp, 32);
+SB_PAGE_OFF(sb_page_stack, bp, 40);
+SB_PAGE_OFF(sb_page_stack, bx, 48);
+SB_PAGE_OFF(sb_page_stack, r12, 56);
+SB_PAGE_OFF(sb_page_stack, r13, 64);
+SB_PAGE_OFF(sb_page_stack, r14, 72);
+SB_PAGE_OFF(sb_page_stack, r15, 80);
+SB_PAGE_OFF(sb_page_stack, word, 128);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
@@ -587,7 +656,11 @@ SB_PAGE_OFF(sb_page_header, functions_off, 216);
 SB_PAGE_OFF(sb_page_header, trace_off, 224);
 SB_PAGE_OFF(sb_page_header, chunks_off, 232);
 SB_PAGE_OFF(sb_page_header, chunks, 240);
-SB_PAGE_CHECK(sizeof(struct sb_page_header) == 248);
+SB_PAGE_OFF(sb_page_header, stacks, 244);
+SB_PAGE_OFF(sb_page_header, stack_list_off, 248);
+SB_PAGE_OFF(sb_page_header, stacks_off, 256);
+SB_PAGE_OFF(sb_page_header, stack_size, 264);
+SB_PAGE_CHECK(sizeof(struct sb_page_header) == 272);
 SB_PAGE_OFF(sb_page_notice, dormant, 92);
 SB_PAGE_OFF(sb_page_notice, doorbell, 144);
 SB_PAGE_OFF(sb_page_notice, doorbells_lost, 148);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "clock.h"
+#include "page-stacks.h"
 #include "page-trace.h"
 #include "src/base/must.h"
 
@@ -18,6 +19,9 @@ _Static_assert(GROUPS == 1 << GROUP_BITS, "groups of threads");
 enum { AHEAD_LEAST = 1024 };
 #define AHEAD_S 0.5
 #define PACE_S	0.005
+
+/* A thread takes a place for a stack when its event has one, and needs microseconds then. */
+#define STACK_AGE_NS 10000000000ull
 
 /* What has been read of one chunk since it was offered. */
 struct chunk {
@@ -43,6 +47,8 @@ struct page_trace {
 	uint32_t fresh; /* chunks from this number on were never used: their memory is not allocated
 			 */
 	struct page_trace_sums sums;
+	struct page_stacks *stacks; /* NULL: events have none */
+	char *stack;		    /* copies of those of one chunk, by place */
 };
 
 static struct sb_page_trace *front(const struct page_trace *t)
@@ -129,6 +135,9 @@ struct page_trace *page_trace_open(struct page *page, uint64_t min_ticks, double
 	t->allowed = per_second / 10 + SB_PAGE_EVENTS;
 	t->allowed_at = t->looked_at = clock_ns();
 	front(t)->min_ticks = min_ticks + 1;
+	t->stacks = page_stacks_open(page);
+	if (t->stacks)
+		t->stack = must_calloc(SB_PAGE_EVENTS, page_stacks_size(t->stacks));
 	offer_idle(t);
 	return t;
 }
@@ -141,6 +150,8 @@ void page_trace_free(struct page_trace *t)
 	free(t->offer);
 	free(t->out);
 	free(t->idle);
+	free(t->stack);
+	page_stacks_free(t->stacks);
 	free(t);
 }
 
@@ -153,6 +164,8 @@ static void find_taken(struct page_trace *t)
 		taken = t->offered;
 	while (t->taken < taken)
 		t->out[t->n_out++] = t->offer[t->taken++ & (t->page->lay.chunks - 1)];
+	if (t->stacks)
+		page_stacks_find(t->stacks);
 }
 
 /* The process of a chunk, or 0: none that is in use. */
@@ -225,9 +238,28 @@ static void copy_values(struct chunk *c, const struct sb_page_chunk *m, uint32_t
 	}
 }
 
+/* The stack of the event that was copied from place i, and the places behind it without that one.
+ */
+static void copy_stack(struct page_trace *t, const struct sb_page_chunk *m, uint32_t i,
+		       struct page_event *to)
+{
+	struct sb_page_more more = { 0 };
+	struct sb_page_stack *stack;
+
+	to->stack = NULL;
+	if (!(to->event.known & SB_KNOWN_STACK) || !to->event.more || !t->stacks)
+		return;
+	to->event.more--;
+	to->event.known &= (uint8_t)~SB_KNOWN_STACK;
+	memcpy(more.value, to->value + 2 * (size_t)to->event.more, sizeof(more.value));
+	stack = (void *)(t->stack + i * page_stacks_size(t->stacks));
+	if (page_stacks_take(t->stacks, &more, m->owner, m->calls_off, to->event.start, stack))
+		to->stack = stack;
+}
+
 /* Copies the complete events that were not copied before. */
-static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct page_event *to,
-			  uint64_t (*value)[2])
+static size_t copy_events(struct page_trace *t, struct chunk *c, const struct sb_page_chunk *m,
+			  struct page_event *to, uint64_t (*value)[2])
 {
 	uint32_t used = used_of(m);
 	size_t n = 0;
@@ -240,6 +272,7 @@ static size_t copy_events(struct chunk *c, const struct sb_page_chunk *m, struct
 		if (!is_complete(to[n].event.ticks) || to[n].event.ticks == UINT64_MAX)
 			continue;
 		copy_values(c, m, i, &to[n], value);
+		copy_stack(t, m, i, &to[n]);
 		n++;
 	}
 	while (c->low < used && is_taken(c, c->low))
@@ -280,7 +313,9 @@ static size_t read_chunk(struct page_trace *t, uint32_t number, bool ask,
 	add_shorter(t, c, m);
 	if (!first || !proc || (ask && !ops->ready(ctx, proc, owner, first)))
 		return 0;
-	n = copy_events(c, m, event, value);
+	if (t->stacks)
+		page_stacks_find(t->stacks);
+	n = copy_events(t, c, m, event, value);
 	c->moved = true;
 	if (n)
 		ops->events(ctx, proc, owner, event, n);
@@ -378,6 +413,8 @@ void page_trace_reclaim(struct page_trace *t, const struct page_trace_ops *ops, 
 		recycle(t, number);
 	}
 	t->n_out = kept;
+	if (t->stacks)
+		page_stacks_reclaim(t->stacks, STACK_AGE_NS);
 }
 
 void page_trace_end(struct page_trace *t, uint32_t proc, const struct page_trace_ops *ops,
@@ -405,6 +442,7 @@ struct page_trace_sums page_trace_sums(const struct page_trace *t)
 {
 	struct page_trace_sums sums = t->sums;
 
+	sums.stacks_lost = t->stacks ? page_stacks_lost(t->stacks) : 0;
 	sums.lost += __atomic_load_n(&rear(t)->lost, __ATOMIC_RELAXED);
 	sums.unseen += __atomic_load_n(&rear(t)->unseen, __ATOMIC_RELAXED);
 	sums.shorter += __atomic_load_n(&rear(t)->shorter, __ATOMIC_RELAXED);

@@ -24,7 +24,8 @@ void page_trace_free(struct page_trace *t);
 /* An event with what is in the places behind it, raw: values, and then a text. */
 struct page_event {
 	struct sb_page_event event;
-	const uint64_t *value; /* event.more * 2 of them */
+	const uint64_t *value;		   /* event.more * 2 of them */
+	const struct sb_page_stack *stack; /* NULL: none, or it is lost */
 };
 
 /*
@@ -58,6 +59,7 @@ void page_trace_end(struct page_trace *t, uint32_t proc, const struct page_trace
 /* So far. lost: since no chunk was free, or a thread was ended in the middle of a record. */
 struct page_trace_sums {
 	uint64_t events, lost, unseen, shorter;
+	uint64_t stacks_lost; /* of events */
 };
 struct page_trace_sums page_trace_sums(const struct page_trace *t);
 

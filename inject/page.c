@@ -21,6 +21,8 @@ enum {
 	EACH = 1 << 16,
 	SPAN_BLOCKS_LITTLE = 16,
 	CHUNKS_LITTLE = 1024,
+	STACKS = 1024,
+	STACKS_LITTLE = 64,
 	MOST_S = 10, /* the longest delay that may be set */
 };
 
@@ -44,6 +46,23 @@ static uint64_t trace_size(const struct sb_page_header *hdr)
 	return hdr->chunks ?
 		       round_page(sizeof(struct sb_page_trace) + hdr->chunks * sizeof(uint32_t)) :
 		       0;
+}
+
+static uint64_t stack_list_size(const struct sb_page_header *hdr)
+{
+	return hdr->stacks ?
+		       round_page(sizeof(struct sb_page_stacks) + hdr->stacks * sizeof(uint32_t)) :
+		       0;
+}
+
+/* Behind all else of the rear. */
+static void place_stacks(struct sb_page_header *hdr)
+{
+	if (!hdr->stacks)
+		return;
+	hdr->stacks_off = hdr->size;
+	hdr->size += sizeof(struct sb_page_stacks_taken) +
+		     round_page((uint64_t)hdr->stacks * hdr->stack_size);
 }
 
 void page_layout(struct sb_page_header *hdr, const struct page_want *want)
@@ -73,7 +92,12 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	if (little && hdr->chunks > CHUNKS_LITTLE)
 		hdr->chunks = CHUNKS_LITTLE;
 	hdr->trace_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
-	hdr->counters_off = hdr->trace_off + trace_size(hdr);
+	if (hdr->chunks && want->stack_bytes) {
+		hdr->stacks = little ? STACKS_LITTLE : STACKS;
+		hdr->stack_size = (uint32_t)sizeof(struct sb_page_stack) + want->stack_bytes;
+		hdr->stack_list_off = hdr->trace_off + trace_size(hdr);
+	}
+	hdr->counters_off = hdr->trace_off + trace_size(hdr) + stack_list_size(hdr);
 	hdr->notes_off = hdr->counters_off + hdr->trace_off;
 	hdr->notes_size = NOTES;
 	hdr->each_off = hdr->notes_off + hdr->notes_size;
@@ -95,6 +119,7 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	if (hdr->chunks)
 		hdr->size += sizeof(struct sb_page_taken) +
 			     hdr->chunks * sizeof(struct sb_page_chunk);
+	place_stacks(hdr);
 }
 
 static int map_refused(const struct page *page, struct sb_err *err)

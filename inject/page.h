@@ -87,6 +87,7 @@ struct page_want {
 	bool spans;		/* calls can be timed */
 	bool functions;		/* ... also by function */
 	uint32_t chunks;	/* ... and recorded in this number of chunks, a power of two */
+	uint32_t stack_bytes;	/* ... with so much of their stacks, a multiple of 8; 0: none */
 	/*
 	 * The address space of the processes that map it is limited, so there are fewer spare
 	 * targets and fewer processes.

@@ -732,6 +732,10 @@ int space_plant(struct space *space, struct tree *tree, pid_t pid, struct space_
 			.trace = trace_address(space, space->control->page.lay.trace_off),
 			.taken = trace_address(space, space->control->page.lay.chunks_off),
 			.chunks = space->control->page.lay.chunks,
+			.stacks = space->control->page.lay.stacks,
+			.stack_size = space->control->page.lay.stack_size,
+			.stack_list = trace_address(space, space->control->page.lay.stack_list_off),
+			.stacks_taken = trace_address(space, space->control->page.lay.stacks_off),
 			.span_blocks = space->control->page.lay.span_blocks,
 			.span_size = page_slots(&space->control->page) *
 				     sizeof(struct sb_page_span),

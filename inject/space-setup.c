@@ -245,6 +245,7 @@ static int setup(struct space *space, struct tree *tree, pid_t pid, const struct
 							  .spans = want->spans,
 							  .functions = want->functions,
 							  .chunks = want->chunks,
+							  .stack_bytes = want->stack_bytes,
 							  .little = has_little_space(pid) });
 	ret = by_remote_call(&s, map_first, err);
 	if (ret >= 0)

@@ -81,6 +81,7 @@ struct space_want {
 	uint32_t targets, more;
 	bool spans, functions; /* calls can be timed, also by function */
 	uint32_t chunks;       /* ... and recorded: as in struct page_want */
+	uint32_t stack_bytes;  /* ... as there */
 	/*
 	 * A page was made for a process with these ids, and is not mapped anywhere yet; dev as
 	 * /proc/PID/maps shows it. A thread is held meanwhile.

@@ -9,9 +9,9 @@ VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wi
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
-	$(BUILD)/test/victim/libcuda.so.1 \
+	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/stacks-pointers \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
-	$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
+	$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
 FUZZERS := $(wildcard test/fuzz/fuzz-*.c)
@@ -26,6 +26,12 @@ $(BUILD)/test/victim/lives: VICTIM_LIBS += -Wl,-z,now
 
 # Cancelled threads run what stands in the way.
 $(BUILD)/test/victim/unwinds: VICTIM_CFLAGS += -fexceptions
+
+# Without the unwinder's tables: frame pointers only.
+$(BUILD)/test/victim/stacks-pointers: test/victim/stacks.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -DVICTIM_POINTERS -fno-omit-frame-pointer -fno-asynchronous-unwind-tables \
+		-fno-unwind-tables -o $@ $< $(VICTIM_LIBS)
 
 $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	@mkdir -p $(@D)
@@ -72,7 +78,7 @@ $(BUILD)/test/victim/ifunc-static: test/victim/ifunc.c
 		{ rm -f $@; echo "no static C library: $@ is not built"; }
 
 # The only C++: built where there is a C++ compiler; their cases are skipped where there is none.
-$(BUILD)/test/victim/throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments: $(BUILD)/test/victim/%: test/victim/%.cc
+$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments: $(BUILD)/test/victim/%: test/victim/%.cc
 	@mkdir -p $(@D)
 	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -O2 -g -o $@ $<; \
 		$(CXX) -O2 -g -Wall -Wextra -o $@ $< -lpthread; \

@@ -63,6 +63,18 @@ struct trace_value {
 	uint64_t value;	      /* as in src/base/value.h */
 };
 
+/* What the callers of a call are called in files; no value has these names. */
+#define TRACE_STACK	"stack"
+#define TRACE_STACK_END "stack_end"
+enum { TRACE_FRAMES_MAX = 128 };
+
+/* The callers of a call as its thread's stack had them, the innermost first. */
+struct trace_stack {
+	uint32_t n;		  /* at most TRACE_FRAMES_MAX */
+	const char *const *frame; /* "module:function+0x1f", "module+0x1f", "[0x1f]" */
+	const char *end;	  /* why there are no more of them; NULL: the thread begins there */
+};
+
 /*
  * One call, or one delay. dur_ns is without the cost of the measurement, of the call itself and of
  * the timed calls made in it. So a call may seem to end a little before the last call made in it: a
@@ -74,6 +86,7 @@ struct trace_span {
 	enum trace_kind kind;
 	uint32_t n_values; /* at most VALUE_MAX; the same names in each call of a function */
 	const struct trace_value *value;
+	const struct trace_stack *stack; /* NULL: unknown */
 	const char *kernel; /* the name of the kernel that it launches or asks for; NULL: unknown */
 };
 

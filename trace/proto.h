@@ -75,6 +75,7 @@ enum {
 	INTERNED_CATEGORY = 1,
 	INTERNED_NAME = 2,
 	INTERNED_ANNOTATION = 3,
+	INTERNED_STRING = 29, /* of annotations */
 	INTERNED_IID = 1,
 	INTERNED_TEXT = 2,
 
@@ -95,6 +96,8 @@ enum {
 	ANNOTATION_TEXT = 6,
 	ANNOTATION_POINTER = 7,
 	ANNOTATION_NAME = 10,
+	ANNOTATION_ARRAY = 12,
+	ANNOTATION_STRING_IID = 17,
 
 	/*
 	 * Fields that Perfetto's messages do not have, and its readers skip: of an interned name,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "callstack.h"
 #include "open.h"
 #include "src/base/json.h"
 
@@ -205,13 +206,29 @@ static int skip(struct json *j)
 	return 0;
 }
 
+static void take_stack(const json_t *args, struct callstack *to)
+{
+	const json_t *frames = json_object_get(args, TRACE_STACK);
+
+	for (size_t i = 0; i < json_array_size(frames); i++) {
+		const char *text = json_string_value(json_array_get(frames, i));
+
+		callstack_add(to, text ? json_bytes(text) : NULL);
+	}
+	callstack_end(to, json_name_of(args, TRACE_STACK_END));
+}
+
 static int take_ours(struct json *j, const json_t *args, struct trace_span *span)
 {
 	char *kernel = json_name_of(args, TRACE_KERNEL_NAME);
+	struct callstack stack = { 0 };
 	int ret;
 
 	span->kernel = kernel;
+	take_stack(args, &stack);
+	span->stack = callstack_get(&stack);
 	ret = decl_span(j->r, span);
+	callstack_clear(&stack);
 	free(kernel);
 	return ret;
 }

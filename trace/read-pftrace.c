@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "callstack.h"
 #include "proto.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
 
 enum { IIDS_MAX = 2 << 20, FIELDS_MAX = 64, VALUE_NAMES = 256 };
+enum { TEXTS_MAX = 1 << 18, TEXT_BYTES_MAX = 64 << 20 };
 
 /* A field's value: a number, or bytes. */
 struct field {
@@ -50,6 +52,8 @@ struct pf {
 	size_t n_tracks;
 	struct begun begun;
 	char value_name[VALUE_NAMES][VALUE_NAME_SIZE]; /* by iid, from ANNOTATION_VALUES on */
+	char **text;				       /* frames of stacks, by iid */
+	size_t n_texts, text_bytes;
 	uint64_t begin_ns, begin_unix_ns;
 };
 
@@ -196,6 +200,23 @@ static void take_value_name(struct pf *pf, struct message m)
 	free(name);
 }
 
+static void take_text(struct pf *pf, struct message m)
+{
+	uint64_t iid = number_of(m, INTERNED_IID, 0);
+	char *text = text_of(m, INTERNED_TEXT);
+	size_t n = text ? strlen(text) + 1 : 0;
+
+	if (!text || !iid || pf->text_bytes + n > TEXT_BYTES_MAX ||
+	    grow((void **)&pf->text, &pf->n_texts, sizeof(*pf->text), iid, TEXTS_MAX + 1) < 0 ||
+	    pf->text[iid]) {
+		pf->r->reading->skipped += !text || !iid;
+		free(text);
+		return;
+	}
+	pf->text_bytes += n;
+	pf->text[iid] = text;
+}
+
 static int take_interned(struct pf *pf, struct message m)
 {
 	struct field f;
@@ -206,6 +227,8 @@ static int take_interned(struct pf *pf, struct message m)
 			ret = take_name(pf, inside(&f));
 		else if (f.is_bytes && f.number == INTERNED_ANNOTATION)
 			take_value_name(pf, inside(&f));
+		else if (f.is_bytes && f.number == INTERNED_STRING)
+			take_text(pf, inside(&f));
 	}
 	return ret;
 }
@@ -358,8 +381,26 @@ static bool value_of(struct message m, struct trace_value *v)
 	return v->known;
 }
 
+static void take_frames(const struct pf *pf, struct message m, struct callstack *to)
+{
+	struct field f;
+
+	while (next_field(&m, &f)) {
+		uint64_t iid;
+		char *text;
+
+		if (!f.is_bytes || f.number != ANNOTATION_ARRAY)
+			continue;
+		iid = number_of(inside(&f), ANNOTATION_STRING_IID, 0);
+		text = text_of(inside(&f), ANNOTATION_TEXT);
+		if (!text && iid < pf->n_texts && pf->text[iid])
+			text = must_strdup(pf->text[iid]);
+		callstack_add(to, text);
+	}
+}
+
 static void take_value(const struct pf *pf, struct message m, struct trace_value *room,
-		       struct trace_span *span)
+		       struct trace_span *span, struct callstack *stack)
 {
 	uint64_t iid = number_of(m, ANNOTATION_IID, 0) - ANNOTATION_VALUES;
 	char *name = text_of(m, ANNOTATION_NAME);
@@ -368,13 +409,17 @@ static void take_value(const struct pf *pf, struct message m, struct trace_value
 	if (name && !strcmp(name, TRACE_KERNEL_NAME)) {
 		free((char *)span->kernel);
 		span->kernel = text_of(m, ANNOTATION_TEXT);
+	} else if (name && !strcmp(name, TRACE_STACK)) {
+		take_frames(pf, m, stack);
+	} else if (name && !strcmp(name, TRACE_STACK_END)) {
+		callstack_end(stack, text_of(m, ANNOTATION_TEXT));
 	} else if (value_of(m, &v) && (name || iid < VALUE_NAMES))
 		decl_value(span, room, name ? name : pf->value_name[iid], &v);
 	free(name);
 }
 
 static void take_annotation(const struct pf *pf, struct message m, struct trace_span *span,
-			    struct trace_value *value)
+			    struct trace_value *value, struct callstack *stack)
 {
 	uint64_t iid = number_of(m, ANNOTATION_IID, 0);
 
@@ -383,7 +428,7 @@ static void take_annotation(const struct pf *pf, struct message m, struct trace_
 	else if (iid == ANNOTATION_DUR)
 		span->dur_ns = number_of(m, ANNOTATION_NUMBER, 0);
 	else
-		take_value(pf, m, value, span);
+		take_value(pf, m, value, span, stack);
 }
 
 static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message event)
@@ -391,6 +436,7 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	struct begun begun = pf->begun;
 	uint32_t id = (uint32_t)track;
 	struct trace_value value[VALUE_MAX];
+	struct callstack stack = { 0 };
 	struct trace_span span = { .start_ns = begun.ns, .dur_ns = ns - begun.ns };
 	struct field f;
 	int ret;
@@ -403,12 +449,14 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	}
 	while (next_field(&event, &f))
 		if (f.is_bytes && f.number == EVENT_ANNOTATION)
-			take_annotation(pf, inside(&f), &span, value);
+			take_annotation(pf, inside(&f), &span, value, &stack);
+	span.stack = callstack_get(&stack);
 	span.start_ns += pf->r->begin_ns;
 	span.thread = pf->track[id].thread;
 	span.function = pf->name[begun.iid].function;
 	span.kind = pf->name[begun.iid].delay ? TRACE_DELAY : TRACE_CALL;
 	ret = decl_span(pf->r, &span);
+	callstack_clear(&stack);
 	free((char *)span.kernel);
 	return ret;
 }
@@ -521,6 +569,9 @@ int read_pftrace(struct reader *r)
 		damaged(r, "a packet is malformed");
 	r->reading->open += pf.begun.any;
 	r->reading->cut |= next == PARTLY;
+	for (size_t i = 0; i < pf.n_texts; i++)
+		free(pf.text[i]);
+	free(pf.text);
 	free(pf.name);
 	free(pf.track);
 	return ret;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "callstack.h"
 #include "nest.h"
 #include "src/base/must.h"
 
@@ -54,6 +55,8 @@ void sum_free(struct sum *s)
 	free(s->function);
 	free(s->version);
 	free(s->command);
+	for (size_t i = 0; i < s->n_slow; i++)
+		free(s->slow[i].stack);
 	free(s->slow);
 	free(s->gap);
 	stacks_free(&s->stacks);
@@ -296,6 +299,7 @@ static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_spa
 		return;
 	slow.span.value = NULL;
 	slow.span.kernel = NULL;
+	slow.span.stack = NULL;
 	for (uint32_t k = 0; k < span->n_values; k++)
 		slow.value[k] = span->value[k];
 	if (i == s->options.slowest) {
@@ -303,9 +307,12 @@ static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_spa
 			return;
 		if (s->slow[0].orphan)
 			s->thread[s->slow[0].span.thread - 1].orphans--;
+		free(s->slow[0].stack);
+		slow.stack = callstack_copy(span->stack);
 		s->slow[0] = slow;
 		sink_down(s, 0);
 	} else {
+		slow.stack = callstack_copy(span->stack);
 		s->slow[s->n_slow++] = slow;
 		lift_up(s, i);
 	}

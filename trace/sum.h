@@ -91,6 +91,7 @@ struct sum_slow {
 	unsigned int lane;
 	bool orphan;
 	struct trace_value value[VALUE_MAX]; /* span.n_values of them; span.value is not kept */
+	struct trace_stack *stack;	     /* NULL: unknown; span.stack is not kept */
 };
 
 struct sum_gap {

@@ -17,6 +17,26 @@ static char *put_value(char *at, const struct trace_value *v)
 	return stpcpy(at + strlen(at), quoted ? "\"" : "");
 }
 
+static void put_stack(struct trace_out *out, const struct trace_stack *stack)
+{
+	char *end = stack->end ? trace_quoted(stack->end) : NULL;
+
+	trace_out_text(out, ",\"" TRACE_STACK "\":[");
+	for (uint32_t i = 0; i < stack->n; i++) {
+		char *frame = trace_quoted(stack->frame[i]);
+
+		trace_out_text(out, i ? "," : "");
+		trace_out_text(out, frame);
+		free(frame);
+	}
+	trace_out_text(out, "]");
+	if (end) {
+		trace_out_text(out, ",\"" TRACE_STACK_END "\":");
+		trace_out_text(out, end);
+	}
+	free(end);
+}
+
 void trace_put_values_json(struct trace_out *out, const struct trace_span *span)
 {
 	for (uint32_t i = 0; i < span->n_values; i++) {
@@ -32,4 +52,6 @@ void trace_put_values_json(struct trace_out *out, const struct trace_span *span)
 		trace_out_text(out, name);
 		free(name);
 	}
+	if (span->stack)
+		put_stack(out, span->stack);
 }

@@ -160,7 +160,7 @@ static void ch_span(struct trace_writer *w, const struct trace_span *span)
 	at = trace_put_number(stpcpy(at, ",\"tid\":"), lane_tid(span->thread, t, place.lane));
 	trace_out_took(&w->out, at);
 	trace_out_put(&w->out, f->piece[span->kind], f->len[span->kind]);
-	if (span->n_values || span->kernel)
+	if (span->n_values || span->kernel || span->stack)
 		trace_put_values_json(&w->out, span);
 	at = trace_out_room(&w->out, NUMBERS);
 	if (place.moved)

@@ -114,7 +114,7 @@ static void jl_span(struct trace_writer *w, const struct trace_span *span)
 		at = stpcpy(at, ",\"python\":true");
 	trace_out_took(&w->out, stpcpy(at, ",\"module\":"));
 	trace_out_text(&w->out, f->module);
-	if (span->n_values || span->kernel)
+	if (span->n_values || span->kernel || span->stack)
 		trace_put_values_json(&w->out, span);
 	trace_out_put(&w->out, "}}\n", 3);
 }

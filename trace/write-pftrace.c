@@ -322,12 +322,94 @@ static char *put_kernel(char *at, const char *kernel)
 	return at;
 }
 
+/* ---- stacks ---- */
+
+enum { TEXTS_MAX = 1 << 18 };
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return hash ? hash : 1;
+}
+
+/* The number of an interned text; 0: too many are. */
+static uint32_t text_iid(struct trace_writer *w, const char *text)
+{
+	uint32_t known = idmap_get(&w->texts, hash_of(text));
+	char *entry, *message, *end;
+
+	if (known)
+		return strcmp(w->text[known - 1], text) == 0 ? known : 0;
+	if (w->n_texts == TEXTS_MAX)
+		return 0;
+	if (!(w->n_texts & (w->n_texts - 1)))
+		w->text = must_realloc(w->text,
+				       (w->n_texts ? 2 * w->n_texts : 1) * sizeof(*w->text));
+	w->text[w->n_texts++] = must_strdup(text);
+	idmap_put(&w->texts, hash_of(text), w->n_texts);
+	entry = must(malloc(2 * (strlen(text) + SMALL)));
+	message = entry + strlen(text) + SMALL;
+	end = pb_text(pb_number(entry, INTERNED_IID, w->n_texts), INTERNED_TEXT, text);
+	end = pb_bytes(message, INTERNED_STRING, entry, (size_t)(end - entry));
+	put_message(w, PACKET_INTERNED, message, (size_t)(end - message));
+	free(entry);
+	return w->n_texts;
+}
+
+/* An entry of the array of frames. */
+static char *put_frame(struct trace_writer *w, char *at, const char *frame)
+{
+	char *safe = trace_utf8(frame), *entry = must(malloc(strlen(safe) + SMALL)), *end;
+	uint32_t iid = text_iid(w, safe);
+
+	end = iid ? pb_number(entry, ANNOTATION_STRING_IID, iid) :
+		    pb_text(entry, ANNOTATION_TEXT, safe);
+	at = pb_bytes(at, ANNOTATION_ARRAY, entry, (size_t)(end - entry));
+	free(entry);
+	free(safe);
+	return at;
+}
+
+/* Bytes that put_stack() writes at most: each byte of a text becomes at most three. */
+static size_t stack_room(const struct trace_stack *stack)
+{
+	size_t room = 4 * SMALL + 3 * (stack->end ? strlen(stack->end) : 0);
+
+	for (uint32_t i = 0; i < stack->n; i++)
+		room += 3 * strlen(stack->frame[i]) + SMALL;
+	return room;
+}
+
+static char *put_stack(struct trace_writer *w, char *at, const struct trace_stack *stack)
+{
+	char *note = must(malloc(stack_room(stack))),
+	     *end = pb_text(note, ANNOTATION_NAME, TRACE_STACK);
+
+	for (uint32_t i = 0; i < stack->n; i++)
+		end = put_frame(w, end, stack->frame[i]);
+	at = pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+	if (stack->end) {
+		char *safe = trace_utf8(stack->end);
+
+		end = pb_text(pb_text(note, ANNOTATION_NAME, TRACE_STACK_END), ANNOTATION_TEXT,
+			      safe);
+		at = pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+		free(safe);
+	}
+	free(note);
+	return at;
+}
+
 /* The end of a span with values: they are arguments of the slice wherever they stand. */
 static void put_valued_end(struct trace_writer *w, const struct trace_span *span,
 			   const struct place *place, uint64_t track, uint64_t start)
 {
 	char *kernel = span->kernel ? trace_utf8(span->kernel) : NULL;
-	size_t room = 2 * SMALL + VALUE_MAX * ANNOTATION_MOST + (kernel ? strlen(kernel) : 0);
+	size_t room = 2 * SMALL + VALUE_MAX * ANNOTATION_MOST + (kernel ? strlen(kernel) : 0) +
+		      (span->stack ? stack_room(span->stack) : 0);
 	char *body = must(malloc(2 * room)), *event = body + room, *at, *end;
 
 	end = put_end(event, place, track, start, span->dur_ns);
@@ -335,6 +417,8 @@ static void put_valued_end(struct trace_writer *w, const struct trace_span *span
 		end = put_value(end, value_iid(w, span->value[i].name), &span->value[i]);
 	if (kernel)
 		end = put_kernel(end, kernel);
+	if (span->stack)
+		end = put_stack(w, end, span->stack);
 	at = pb_number(body, PACKET_TIMESTAMP, place->end);
 	at = pb_bytes(at, PACKET_TRACK_EVENT, event, (size_t)(end - event));
 	put_packet(w, body, (size_t)(at - body));
@@ -364,7 +448,7 @@ static void pf_span(struct trace_writer *w, const struct trace_span *span)
 	at = pb_number(at, EVENT_NAME_IID, iid);
 	at = pb_number(at, EVENT_TRACK, track);
 	at = close_event(at, packet, event);
-	if (span->n_values || span->kernel) {
+	if (span->n_values || span->kernel || span->stack) {
 		trace_out_took(&w->out, at);
 		put_valued_end(w, span, &place, track, start);
 		return;

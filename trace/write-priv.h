@@ -42,7 +42,10 @@ struct trace_writer {
 	uint32_t iids;			     /* Perfetto: interned so far */
 	char (*value_name)[VALUE_NAME_SIZE]; /* ... of annotations, from ANNOTATION_VALUES on */
 	uint32_t value_names;
-	struct idmap tids; /* Chrome: which thread is known by a pid and tid */
+	char **text; /* ... of frames of stacks, by their number - 1 */
+	uint32_t n_texts;
+	struct idmap texts; /* and by the hash of a text, its number */
+	struct idmap tids;  /* Chrome: which thread is known by a pid and tid */
 };
 
 struct trace_encoder {

@@ -122,7 +122,8 @@ int trace_write_span(struct trace_writer *w, const struct trace_span *span)
 		return -SB_EFILE;
 	if (span->thread >= w->n_threads || !w->thread[span->thread].known ||
 	    span->function >= w->n_functions || !w->function[span->function].known ||
-	    (unsigned int)span->kind > TRACE_DELAY || span->n_values > VALUE_MAX)
+	    (unsigned int)span->kind > TRACE_DELAY || span->n_values > VALUE_MAX ||
+	    (span->stack && span->stack->n > TRACE_FRAMES_MAX))
 		return -SB_EINTERNAL;
 	w->spans++;
 	w->encoder->span(w, span);
@@ -175,6 +176,10 @@ int trace_writer_close(struct trace_writer *w, const struct trace_end *end, stru
 	free(w->thread);
 	free(w->function);
 	free(w->value_name);
+	for (uint32_t i = 0; i < w->n_texts; i++)
+		free(w->text[i]);
+	free(w->text);
+	idmap_free(&w->texts);
 	idmap_free(&w->tids);
 	free(w->version);
 	free(w->command);

@@ -43,9 +43,12 @@ struct arch_env {
 	uint64_t stack;	      /* where the stack of the first thread ends; 0: unknown */
 	uint32_t span_blocks; /* 0: no site times calls */
 	uint32_t chunks;      /* 0: calls are not recorded */
-	uint64_t common;      /* the region's common code */
-	uint32_t slots;	      /* owned slots a cell, a power of two */
-	bool own_slots;	      /* the thread pointer may be read in user space */
+	uint32_t stacks;      /* 0: without their stacks */
+	uint32_t stack_size;  /* as in struct sb_page_header */
+	uint64_t stack_list, stacks_taken; /* header + stack_list_off, stacks_off */
+	uint64_t common;		   /* the region's common code */
+	uint32_t slots;			   /* owned slots a cell, a power of two */
+	bool own_slots;			   /* the thread pointer may be read in user space */
 };
 
 /* What a site does with a hit. Addresses are the target's. */

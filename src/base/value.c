@@ -46,7 +46,8 @@ bool value_name_ok(const char *name, size_t len)
 bool value_name_taken(const char *name)
 {
 	static const char *const taken[] = { "module", "kernel_name", "python",	  "thread",
-					     "tid",    "lane",	      "start_ns", "dur_ns" };
+					     "tid",    "lane",	      "start_ns", "dur_ns",
+					     "stack",  "stack_end" };
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		if (!strcmp(name, taken[i]))

@@ -21,6 +21,9 @@
 /* Of --ring, bytes. */
 #define TRACE_LEAST   (1ull << 18)
 #define TRACE_DEFAULT (1ull << 26)
+#define STACK_LEAST   512
+#define STACK_DEFAULT 8192
+#define STACK_MOST    65536
 #define TRACE_MOST    (1ull << 32)
 
 /* The state of a parse, besides its result. */
@@ -179,6 +182,32 @@ static int opt_ring(struct parse *p, const char *arg)
 	return -SB_EUSAGE;
 }
 
+static int opt_stacks(struct parse *p, const char *arg)
+{
+	(void)arg;
+	if (!p->opt->session.trace_stacks)
+		p->opt->session.trace_stacks = STACK_DEFAULT;
+	return 0;
+}
+
+static int opt_stack_size(struct parse *p, const char *arg)
+{
+	char *end;
+	double size = strtod(arg, &end);
+
+	if (toupper((unsigned char)*end) == 'K') {
+		size *= 1024;
+		end++;
+	}
+	if (isdigit((unsigned char)arg[0]) && !*end && size >= STACK_LEAST && size <= STACK_MOST) {
+		p->opt->session.trace_stacks = (uint32_t)size & ~7u;
+		return 0;
+	}
+	err_set(p->err, SB_EUSAGE, "--stack-size '%s': not a size from 512 to 64K", arg);
+	err_hint(p->err, "--stack-size 16K finds callers that are further up");
+	return -SB_EUSAGE;
+}
+
 static int opt_tag(struct parse *p, const char *arg)
 {
 	const char *eq = strchr(arg, '=');
@@ -313,6 +342,10 @@ static const struct option_row rows[] = {
 	{ "min", 0, VERB_TRACE, TIME(session.trace_min_ns), "record no call that takes less" },
 	{ "limit-rate", 0, VERB_TRACE, READ(opt_limit_rate, "N"),
 	  "record about N calls a second at most" },
+	{ "stacks", 0, VERB_TRACE, READ(opt_stacks, NULL),
+	  "with the callers of each call that is recorded (needs --min or every=)" },
+	{ "stack-size", 0, VERB_TRACE, READ(opt_stack_size, "SIZE"),
+	  "of a stack, of which callers are found (--stacks; default 8K)" },
 	{ "ring", 0, VERB_TRACE, READ(opt_ring, "SIZE"),
 	  "of the buffer in the target for recorded calls (default 64M)" },
 	{ "perf-map", 0, VERB_RUNS, FLAG(session.perf_map),
@@ -430,12 +463,32 @@ static int parse_options(struct parse *p, int argc, char **argv, enum option_ver
 	return ret;
 }
 
+/* A copy of its stack for each of a million calls a second is what no one wants. */
+static int check_stacks(struct parse *p)
+{
+	const struct session_config *cfg = &p->opt->session;
+	bool some = cfg->trace_min_ns || p->every > 1;
+
+	if (!cfg->trace_stacks || !p->opt->trace_path)
+		return 0;
+	for (size_t i = 0; i < cfg->targets.count && !some; i++)
+		some = cfg->targets.spec[i].every > 1;
+	if (some)
+		return 0;
+	err_set(p->err, SB_EUSAGE,
+		"--stacks copies the stack of each call that is recorded, and all are");
+	err_hint(p->err, "--min 1ms, or every=1000 of a target, leaves calls out");
+	return -SB_EUSAGE;
+}
+
 /* -o: the chunks of a page. Their number is a power of two. */
 static int size_trace(struct parse *p)
 {
 	struct session_config *cfg = &p->opt->session;
 	uint64_t size = p->opt->trace_size ? p->opt->trace_size : TRACE_DEFAULT;
 
+	if (check_stacks(p) < 0)
+		return -SB_EUSAGE;
 	if (p->opt->trace_path && !strcmp(p->opt->trace_path, "-")) {
 		err_set(p->err, SB_EUSAGE, "-o -: a trace needs a file");
 		err_hint(p->err, "-o /dev/stdout --format jsonl writes to standard output");
@@ -446,12 +499,14 @@ static int size_trace(struct parse *p)
 			cfg->trace_chunks *= 2;
 		return 0;
 	}
-	if (!p->opt->trace_format && !cfg->trace_min_ns && !cfg->trace_rate && !p->opt->trace_size)
+	if (!p->opt->trace_format && !cfg->trace_min_ns && !cfg->trace_rate &&
+	    !p->opt->trace_size && !cfg->trace_stacks)
 		return 0;
 	err_set(p->err, SB_EUSAGE, "--%s needs -o FILE: nothing is recorded without it",
 		p->opt->trace_format ? "format" :
 		cfg->trace_min_ns    ? "min" :
 		cfg->trace_rate	     ? "limit-rate" :
+		cfg->trace_stacks    ? "stacks" :
 				       "ring");
 	err_hint(p->err, "-o trace.pftrace records each call");
 	return -SB_EUSAGE;

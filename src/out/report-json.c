@@ -160,6 +160,15 @@ static json_t *values_json(const struct sum_slow *slow)
 	return o;
 }
 
+static json_t *stack_json(const struct trace_stack *stack)
+{
+	json_t *list = json_must(json_array());
+
+	for (uint32_t i = 0; i < stack->n; i++)
+		json_add(list, json_name(stack->frame[i]));
+	return list;
+}
+
 static json_t *slowest_json(const struct sum *sum)
 {
 	json_t *list = json_must(json_array());
@@ -176,6 +185,10 @@ static json_t *slowest_json(const struct sum *sum)
 		put_thread(o, &sum->thread[slow->span.thread - 1]);
 		if (slow->span.n_values)
 			json_put(o, "values", values_json(slow));
+		if (slow->stack)
+			json_put(o, "stack", stack_json(slow->stack));
+		if (slow->stack && slow->stack->end)
+			json_put(o, "stack_end", json_name(slow->stack->end));
 		json_add(list, o);
 	}
 	return list;

@@ -361,6 +361,30 @@ static bool any_values(const struct sum *sum)
 	return false;
 }
 
+/* Its callers as its stack had them, which need not be timed calls. */
+static void print_stack(FILE *to, const struct sum *sum, const struct sum_slow *slow)
+{
+	char took[32];
+
+	if (!slow->stack)
+		return;
+	fputs("\n", to);
+	out_shown(to, function_of(sum, slow->span.function)->name);
+	fprintf(to, " at %.6f, which took %s, was called by\n",
+		(double)(slow->span.start_ns - sum->begin_ns) / 1e9,
+		out_time((double)slow->span.dur_ns, took, sizeof(took)));
+	for (uint32_t i = 0; i < slow->stack->n; i++) {
+		fputs("  ", to);
+		out_shown(to, slow->stack->frame[i]);
+		fputc('\n', to);
+	}
+	if (!slow->stack->end)
+		return;
+	fputs("  ... ", to);
+	out_shown(to, slow->stack->end);
+	fputc('\n', to);
+}
+
 void out_report_slowest(FILE *to, const struct sum *sum)
 {
 	const bool values = any_values(sum);
@@ -390,6 +414,8 @@ void out_report_slowest(FILE *to, const struct sum *sum)
 	fprintf(to, "\nslowest (at: seconds since the trace began; in: the timed call that made "
 		    "it):\n");
 	out_grid_print(&grid, to);
+	for (size_t i = 0; i < sum->n_slow; i++)
+		print_stack(to, sum, &sum->slow[i]);
 }
 
 static const struct out_col gap_cols[] = {

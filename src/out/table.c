@@ -229,6 +229,8 @@ static void print_trace(FILE *to, const struct result *res)
 	out_shown(to, t->file);
 	print_part(to, t->filtered, " left out, as asked");
 	print_part(to, t->lost, " lost: no buffer was free (--ring, --min and --limit-rate)");
+	print_part(to, t->stacks, " with their stacks");
+	print_part(to, t->stacks_lost, " stacks lost: no buffer was free (--min)");
 	print_part(to, t->unseen, " lost: in processes that sbinject does not follow");
 	fputc('\n', to);
 }

@@ -339,6 +339,8 @@ static const struct field trace_fields[] = {
 	FIELD(struct result_trace, lost, kind_u64),
 	FIELD(struct result_trace, unseen, kind_u64),
 	FIELD(struct result_trace, filtered, kind_u64),
+	FIELD(struct result_trace, stacks, kind_u64, .optional = true),
+	FIELD(struct result_trace, stacks_lost, kind_u64, .optional = true),
 };
 static const struct shape trace_shape = SHAPE(struct result_trace, trace_fields);
 

@@ -209,7 +209,9 @@ struct result {
 		uint64_t calls, delays; /* recorded */
 		uint64_t lost;	 /* calls and delays without a record, since the buffer was full */
 		uint64_t unseen; /* ... since sbinject did not follow their process */
-		uint64_t filtered; /* ... as the user asked: too short, or between each Nth */
+		uint64_t stacks; /* calls recorded with their stacks ... */
+		uint64_t stacks_lost; /* ... and without, where they were asked for */
+		uint64_t filtered;    /* ... as the user asked: too short, or between each Nth */
 	} trace;
 	struct result_evidence evidence;
 	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace-file.h"
+#include "callers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +31,10 @@ struct trace_file {
 	struct trace_values values[TRACE_VALUE_SETS];
 	char **kernel; /* names of kernels, by their number - 1 */
 	size_t n_kernels;
-	uint64_t spans; /* written */
-	bool begun;	/* trace_file_begin() was called */
-	bool ended;	/* the tracer sent its end */
+	struct callers *callers; /* NULL: no maps came */
+	uint64_t spans;		 /* written */
+	bool begun;		 /* trace_file_begin() was called */
+	bool ended;		 /* the tracer sent its end */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;
@@ -156,6 +158,7 @@ static void write_span(struct trace_file *f, const struct trace_plain *plain,
 		.kind = plain->kind,
 		.n_values = n,
 		.value = value,
+		.stack = f->callers ? callers_take(f->callers) : NULL,
 		.kernel = plain->kernel && plain->kernel <= f->n_kernels ?
 				  f->kernel[plain->kernel - 1] :
 				  NULL,
@@ -213,6 +216,15 @@ static void message(struct trace_file *f, const struct trace_message *m, const c
 		break;
 	case TRACE_MESSAGE_VALUES:
 		declare_values(f, payload, m->size);
+		break;
+	case TRACE_MESSAGE_MAPS:
+		if (!f->callers)
+			f->callers = callers_open();
+		callers_maps(f->callers, payload, m->size);
+		break;
+	case TRACE_MESSAGE_STACK:
+		if (f->callers)
+			callers_stack(f->callers, payload, m->size);
 		break;
 	case TRACE_MESSAGE_SPANS:
 		spans(f, payload, m->size);
@@ -341,6 +353,7 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 	for (size_t i = 0; i < f->n_kernels; i++)
 		free(f->kernel[i]);
 	free(f->kernel);
+	callers_close(f->callers);
 	free(f->bytes.data);
 	free(f);
 	return ret;

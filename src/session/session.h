@@ -71,6 +71,7 @@ struct session_config {
 	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
+	uint32_t trace_stacks; /* bytes of their stacks, a multiple of 8; 0: without */
 	uint64_t trace_min_ns; /* shorter ones are not recorded */
 	double trace_rate;     /* so many a second at most; 0: no limit */
 	double max_slowdown;   /* of a thread's time, 0.3 is 30 %; 0: not given */

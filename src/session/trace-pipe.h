@@ -23,6 +23,8 @@ enum trace_message_type {
 	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
 	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
+	TRACE_MESSAGE_MAPS,	 /* a pid as int32_t, lines of its /proc/PID/maps: those of code */
+	TRACE_MESSAGE_STACK,	 /* of the span that follows: struct trace_stack_head, words */
 	TRACE_MESSAGE_END,	 /* struct trace_end */
 };
 
@@ -67,6 +69,13 @@ struct trace_valued {
 	struct trace_plain plain;
 	uint32_t set, unknown; /* unknown: bits of values that are not known */
 	uint64_t value[VALUE_MAX];
+};
+
+/* A stack as the target copied it, from the return address on: see struct sb_page_stack. */
+struct trace_stack_head {
+	int32_t pid;
+	uint32_t end; /* enum sb_page_stack_end, unchecked */
+	uint64_t sp, bp, bx, r12[4];
 };
 
 /* Bytes to be written. Zeros are an empty one. */

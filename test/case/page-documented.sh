@@ -17,7 +17,8 @@ structs = {"Header": "header", "Notices": "notice", "Process table": "proc", "Do
            "Times": "span", "Times of a function": "function", "Calls in progress": "call",
            "Thread record": "thread", "Arguments": "arguments",
            "Words that are not in registers": "stacked", "Kept arguments": "kept", "Values": "more", "Note": "note", "List of chunks": "trace",
-           "Taken chunks": "taken", "Chunk": "chunk", "Event": "event"}
+           "Taken chunks": "taken", "Chunk": "chunk", "Event": "event", "List of places": "stacks",
+           "Taken places": "stacks_taken", "Stack": "stack"}
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]

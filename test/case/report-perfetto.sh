@@ -27,8 +27,13 @@ for tid in (5, 6, 0):
             continue
         start, name, kind = stack.pop()
         serial += 1
+        args = {"thread": tid + 1, "module": "m"}
+        if serial % 3 == 0:
+            args["stack"] = ["m:%s+0x1" % random.choice(names), "libc.so.6:main+0x%x" % (serial % 50)]
+            if serial % 2:
+                args["stack_end"] = "truncated"
         print(json.dumps({"event_id": serial, "ts": start / 1e9, "type": kind, "name": name, "phase": "X", "pid": 4,
-                          "tid": tid, "dur_us": (now - start) / 1e3, "args": {"thread": tid + 1, "module": "m"}}))
+                          "tid": tid, "dur_us": (now - start) / 1e3, "args": args}))
 END
 sb report "$T/in.jsonl" -o "$T/out.pftrace"
 ended 0
@@ -44,12 +49,13 @@ for line in open(sys.argv[1]):
     event = json.loads(line)
     if event["phase"] == "X":
         name = ("delay: " if event["type"] == "delay" else "") + event["name"]
-        want[event["tid"], round(event["ts"] * 1e9), round(event["dur_us"] * 1e3), name, event["type"]] += 1
+        want[event["tid"], round(event["ts"] * 1e9), round(event["dur_us"] * 1e3), name, event["type"],
+             tuple(event["args"].get("stack", ())), event["args"].get("stack_end", "")] += 1
 
 trace = Trace()
 data = open(sys.argv[2], "rb").read()
 assert trace.ParseFromString(data) == len(data)
-names, categories, tids, edges, defaults = {}, {}, {}, [], None
+names, categories, texts, tids, edges, defaults = {}, {}, {}, {}, [], None
 for order, packet in enumerate(trace.packet):
     assert packet.trusted_packet_sequence_id == 1
     if packet.HasField("trace_packet_defaults"):
@@ -60,6 +66,9 @@ for order, packet in enumerate(trace.packet):
         names[entry.iid] = entry.name
     for entry in packet.interned_data.event_categories:
         categories[entry.iid] = entry.name
+    for entry in packet.interned_data.debug_annotation_string_values:
+        assert entry.iid not in texts
+        texts[entry.iid] = entry.str.decode()
     if packet.HasField("track_descriptor"):
         tids[packet.track_descriptor.uuid] = packet.track_descriptor.thread.tid
     event = packet.track_event
@@ -75,7 +84,14 @@ for ns, _, event in sorted(edges, key=lambda edge: edge[:2]):
         stack.append((ns, names[event.name_iid], categories[event.category_iids[0]]))
         continue
     begin, name, category = stack.pop()
-    got[tids[event.track_uuid], begin, ns - begin, name, category] += 1
+    frames, end = (), ""
+    for note in event.debug_annotations:
+        if note.name == "stack":
+            frames = tuple(texts[entry.string_value_iid] for entry in note.array_values)
+        if note.name == "stack_end":
+            end = note.string_value
+    got[tids[event.track_uuid], begin, ns - begin, name, category, frames, end] += 1
+assert 50 < len(texts) < 500, "interned once"
 assert not any(stacks.values()), "slices that do not end"
 print("missing", list((want - got).items())[:5], "wrong", list((got - want).items())[:5])
 sys.exit(want != got)

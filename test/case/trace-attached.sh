@@ -42,6 +42,17 @@ more 'long ones: left out' "$(j trace.filtered)" 1000
 record 'each seventh' --every 7
 more 'each seventh: left out' "$(j trace.filtered)" "$(($(j trace.calls) * 5))"
 
+# With their stacks, which are counted one by one, too: also where they are too many by far.
+with_stacks() { # WHAT OPTION...
+	record "$@"
+	same "$1: stacks" "$(($(j trace.stacks) + $(j trace.stacks_lost)))" "$(j trace.calls)"
+	same "$1: in the file" "$(grep -c '"stack":\[' "$T/calls.jsonl")" "$(j trace.stacks)"
+	more "$1: there are some" "$(j trace.stacks)" 100
+}
+with_stacks 'stacks of each seventh' --every 7 --stacks
+with_stacks 'large stacks of long ones' --min 1us --stack-size 64K
+with_stacks 'stacks in a small buffer' --every 2 --ring 256K --stacks
+
 # The delays are slices of their own, each as long as it was.
 sb trace -p "$victim" :t_leaf 20us -o "$T/calls.jsonl" --json "$T/run.json" --for 300ms
 ended 0 delays

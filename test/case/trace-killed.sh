@@ -12,6 +12,7 @@ start torture "$V/torture" -d 1000000 -t 2 plain
 victim=$pid
 snapshot "$victim"
 
+stacks=()
 readable() { # WHAT: whole lines, and calls in them
 	more "$1: calls" "$(python3 - "$T/calls.jsonl" <<'P'
 import json, sys
@@ -25,9 +26,9 @@ P
 	)" 500
 }
 
-for who in tracer command both; do
+for who in tracer command both tracer both; do
 	rm -f "$T/calls.jsonl"
-	sb_start trace -p "$victim" :t_leaf :t_outer -o "$T/calls.jsonl"
+	sb_start trace -p "$victim" :t_leaf :t_outer -o "$T/calls.jsonl" "${stacks[@]}"
 	wait_for 10 grep -qs '"phase":"X"' "$T/calls.jsonl" || fail "$who: nothing is recorded"
 	sleep 0.3
 	tracer=$(sed -n 's/^TracerPid:\t//p' "/proc/$victim/status")
@@ -42,6 +43,8 @@ for who in tracer command both; do
 	readable "$who"
 	[ "$who" = both ] && sb recover -p "$victim"
 	wait_for 10 unchanged "$victim" || fail "$who: the program has changed"
+	[ "$who" = both ] && stacks=(--stacks --every 5)
 done
+grep -q '"stack":\["torture:' "$T/calls.jsonl" || fail 'no stack is in the file'
 let_go "$victim"
 finish torture "$victim"

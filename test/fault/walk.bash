@@ -8,7 +8,8 @@
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
 # python-busy, of an interpreter that does that; exits, of functions that are hooked where they
-# return; times, of functions whose calls are recorded, with values; locked, of one that locks its memory and has less
+# return; times, of functions whose calls are recorded, with values and
+# stacks; locked, of one that locks its memory and has less
 # to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others; more
 # than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
@@ -90,7 +91,8 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 	times)
 		start calls "$V/exits" 1000000000
 		snapshot "$pid" -t
-		run "$where" trace -p "$pid" ':exit_*' arg=x:1 ret sum=ret ':asm_*' --for 100ms -o "$T/walk.pftrace"
+		run "$where" trace -p "$pid" ':exit_*' arg=x:1 ret sum=ret ':asm_*' --for 100ms --every 2 --stacks \
+			-o "$T/walk.pftrace"
 		return
 		;;
 	locked)

@@ -30,7 +30,9 @@ class Header(ctypes.Structure):
                 ("mailbox_addr", u64), ("mailbox_size", u64), ("each_off", u64), ("each_max", u32),
                 ("span_blocks", u32), ("counters_off", u64), ("spans_off", u64),
                 ("calls_off", u64), ("functions_off", u64), ("trace_off", u64),
-                ("chunks_off", u64), ("chunks", u32), ("reserved2", u32)]
+                ("chunks_off", u64), ("chunks", u32), ("stacks", u32),
+                ("stack_list_off", u64), ("stacks_off", u64), ("stack_size", u32),
+                ("reserved2", u32)]
 
 
 class Told(ctypes.Structure):
@@ -106,7 +108,7 @@ class Mailbox(ctypes.Structure):
                 ("slice_ticks", u64), ("paused_at", u64), ("pieces", u32), ("last", u32)]
 
 
-assert ctypes.sizeof(Header) == 248 and ctypes.sizeof(Slot) == 1024
+assert ctypes.sizeof(Header) == 272 and ctypes.sizeof(Slot) == 1024
 assert ctypes.sizeof(Cell) == 88 and Counts.slot.offset == 1024 and ctypes.sizeof(Span) == 10240
 
 SPAN_BLOCK = (SLOTS + SHARED) * ctypes.sizeof(Span)
@@ -144,7 +146,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=8, header_size=248, session=id(self), size=size,
+            magic=0x31656761706a6273, version=9, header_size=272, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
@@ -157,7 +159,7 @@ class Agent:
         self.process = 1
         self.mailbox_memory = ctypes.create_string_buffer(1 << 16)
         self.mailbox = Mailbox.from_buffer(self.mailbox_memory)
-        self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 8, 1 << 16
+        self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 9, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.mailbox.page, field, getattr(self.header, field))
         self.mailbox.page_addr, self.mailbox.record_addr = self.base, self.record_addr

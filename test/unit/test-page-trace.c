@@ -8,17 +8,22 @@
 #include <stdio.h>
 #include <ucontext.h>
 #include "timed.h"
+#include "inject/page-stacks.h"
 #include "inject/page-trace.h"
 
+enum { STACKS = 1024, STACK_BYTES = 256 };
 enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64 };
 
+extern const char __executable_start, etext;
+
 static struct timed timed;
-static bool valued; /* calls are recorded with their values */
+static bool valued;  /* calls are recorded with their values */
+static bool stacked; /* ... with their stacks */
 static struct page_trace *trace;
 
 /* What was read. */
 static struct {
-	size_t n, delays;
+	size_t n, delays, stacks, stackless;
 	uint64_t ticks[TIMED];
 	uint64_t calls[TIMED];
 	uint64_t values[TIMED]; /* the first of each call, added up */
@@ -70,6 +75,28 @@ static void check_values(const struct page_event *e)
 	got.values[e->event.span_bit] += e->value[0];
 }
 
+/* Called from here, on a stack whose end is unknown. */
+static void check_stack(uint64_t owner, const struct page_event *e)
+{
+	const struct sb_page_stack *s = e->stack;
+	uint64_t whole;
+
+	if (!stacked || !s) {
+		assert_null(s);
+		got.stackless += stacked;
+		return;
+	}
+	got.stacks++;
+	whole = 4096 - s->sp % 4096;
+	assert_true(s->owner == owner && s->start == e->event.start);
+	assert_int_equal(s->calls_off, sizeof(struct sb_page_calls));
+	assert_int_equal(s->size, whole < STACK_BYTES ? whole : STACK_BYTES);
+	assert_int_equal(s->end, whole > STACK_BYTES ? SB_STACK_CUT : SB_STACK_PAGE);
+	/* Its return address is in this program. */
+	assert_true(s->word[0] - (uint64_t)(uintptr_t)&__executable_start <
+		    (uint64_t)(&etext - &__executable_start) + 4096);
+}
+
 static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
 {
 	(void)ctx;
@@ -90,6 +117,7 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_e
 		}
 		assert_int_equal(event->kind, SB_EVENT_CALL);
 		check_values(&e[i]);
+		check_stack(owner, &e[i]);
 		got.n++;
 		got.calls[event->span_bit]++;
 		got.ticks[event->span_bit] += event->ticks - 1;
@@ -132,7 +160,11 @@ static struct sb_page_chunk *chunk(int i)
 
 static void make(uint32_t chunks, uint64_t min, double rate)
 {
-	timed_make_valued(&timed, true, chunks, valued);
+	timed_make_like(&timed,
+			&(struct timed){ .values = valued,
+					 .stacks = stacked ? STACKS : 0,
+					 .stack_bytes = STACK_BYTES },
+			true, chunks);
 	memset(&got, 0, sizeof(got));
 	trace = page_trace_open(&timed.page, min, rate);
 }
@@ -142,7 +174,7 @@ static int teardown(void **state)
 	(void)state;
 	page_trace_free(trace);
 	timed_free(&timed);
-	valued = false;
+	valued = stacked = false;
 	signal(SIGTRAP, SIG_DFL);
 	return 0;
 }
@@ -204,6 +236,184 @@ static void test_values(void **state)
 	agrees();
 	assert_int_equal(page_trace_sums(trace).events, 6000);
 	assert_int_equal(page_trace_sums(trace).lost, 0);
+}
+
+/* ---- stacks ---- */
+
+static struct sb_page_stacks_taken *stacks_taken(void)
+{
+	return (void *)((char *)timed.page.hdr + timed.page.lay.stacks_off);
+}
+
+static struct sb_page_stack *stack_place(uint32_t i)
+{
+	return (void *)((char *)(stacks_taken() + 1) + (size_t)i * timed.page.lay.stack_size);
+}
+
+static void test_stacks(void **state)
+{
+	(void)state;
+	for (int values = 0; values < 2; values++) {
+		stacked = true;
+		valued = values;
+		make(64, 0, 0);
+		for (int i = 0; i < 3000; i++) {
+			call(0, calls_other, NULL);
+			if (i % 20 == 0)
+				drain();
+		}
+		drain();
+		assert_int_equal(got.n, 6000);
+		assert_int_equal(got.stacks, 6000);
+		assert_int_equal(page_trace_sums(trace).stacks_lost, 0);
+		agrees();
+		if (!values)
+			teardown(NULL);
+	}
+}
+
+/* No place is free: the call is recorded without its stack; later ones have theirs. */
+static void test_stacks_lost(void **state)
+{
+	(void)state;
+	stacked = true;
+	make(16, 0, 0);
+	for (int i = 0; i < 1200; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 1200);
+	assert_int_equal(got.stacks, STACKS);
+	assert_int_equal(page_trace_sums(trace).stacks_lost, 1200 - STACKS);
+	call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.stacks, STACKS + 1);
+}
+
+/* What is not as its thread wrote it is lost, and never another call's. */
+static void test_stacks_spoiled(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 8; kind++) {
+		struct sb_page_more *more;
+
+		stacked = true;
+		make(16, 0, 0);
+		call(0, nothing, NULL);
+		call(0, nothing, NULL);
+		more = (void *)&chunk(0)->event[1]; /* behind the first event */
+		assert_true(more->value[0] == 1 && stack_place(0)->size);
+		switch (kind) {
+		case 0:
+			stack_place(0)->word[3] ^= 1;
+			break;
+		case 1:
+			stack_place(0)->size = STACK_BYTES + 8;
+			break;
+		case 2:
+			stack_place(0)->size -= 4;
+			break;
+		case 3:
+			stack_place(0)->owner ^= 1;
+			break;
+		case 4:
+			stack_place(0)->start++;
+			break;
+		case 5:
+			stack_place(0)->calls_off = 0;
+			break;
+		case 6:
+			more->value[0] = 2;
+			break; /* the other call's */
+		default:
+			more->value[0] = UINT64_MAX;
+		}
+		drain();
+		assert_int_equal(got.n, 2);
+		assert_int_equal(got.stacks, 1);
+		assert_int_equal(page_trace_sums(trace).stacks_lost, 1);
+		if (kind < 7)
+			teardown(NULL);
+	}
+}
+
+/* A place of a thread that has ended in the middle is offered again. */
+static void test_stacks_never_used(void **state)
+{
+	struct page_stacks *s;
+	struct sb_page_stacks *list;
+
+	(void)state;
+	stacked = true;
+	make(16, 0, 0);
+	list = (void *)((char *)timed.page.hdr + timed.page.lay.stack_list_off);
+	list->offered = 0;
+	s = page_stacks_open(&timed.page);
+	assert_int_equal(list->offered, STACKS);
+	stacks_taken()->taken = 3;
+	page_stacks_find(s);
+	page_stacks_reclaim(s, UINT64_MAX);
+	assert_int_equal(list->offered, STACKS);
+	page_stacks_reclaim(s, 0);
+	assert_int_equal(list->offered, STACKS + 3);
+	assert_int_equal(list->slot[1], 1);
+	page_stacks_free(s);
+}
+
+static struct sb_page_stack last;
+
+static void keeps_last(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e,
+		       size_t n)
+{
+	(void)ctx, (void)proc, (void)owner;
+	assert_non_null(e[n - 1].stack);
+	last = *e[n - 1].stack;
+}
+
+/* A copy ends with the stack where that is known: of the first thread here, by its last address. */
+static void test_stacks_end(void **state)
+{
+	const struct page_trace_ops keep = { ready, keeps_last, dead };
+
+	(void)state;
+	stacked = true;
+	for (uint64_t above = 0; above < 2 * STACK_BYTES; above += 64) {
+		struct timed like = { .stacks = 1, .stack_bytes = STACK_BYTES };
+
+		make(1, 0, 0);
+		call(0, nothing, NULL);
+		page_trace_drain(trace, &keep, NULL, SIZE_MAX);
+		teardown(NULL);
+		like.stack = last.sp + 8 + above;
+		timed_make_like(&timed, &like, true, 1);
+		trace = page_trace_open(&timed.page, 0, 0);
+		call(0, nothing, NULL);
+		page_trace_drain(trace, &keep, NULL, SIZE_MAX);
+		assert_int_equal(last.sp + 8 + above, like.stack);
+		assert_int_equal(last.size, 8 + above < STACK_BYTES ? 8 + above : STACK_BYTES);
+		assert_int_equal(last.end, 8 + above > STACK_BYTES ? SB_STACK_CUT : SB_STACK_WHOLE);
+		stacked = true;
+		if (above + 64 < 2 * STACK_BYTES)
+			teardown(NULL);
+		stacked = true;
+	}
+}
+
+/* Delays have none. */
+static void test_stacks_delays(void **state)
+{
+	(void)state;
+	stacked = true;
+	make(16, 0, 0);
+	timed.cell[0]->flags = SB_CELL_SPANS | SB_CELL_DELAY | SB_CELL_DELAY_EXIT;
+	timed.cell[0]->delay_ticks = 5000;
+	timed.cell[0]->overrun_limit = 1 << 20;
+	timed.cell[0]->residual_max = 1 << 10;
+	for (int i = 0; i < 50; i++)
+		call(0, nothing, NULL);
+	drain();
+	assert_int_equal(got.n, 50);
+	assert_int_equal(got.delays, 100);
+	assert_int_equal(got.stacks, 50);
 }
 
 static void test_values_full(void **state)
@@ -625,6 +835,25 @@ static void test_handler_fills_chunks(void **state)
 	interrupted(8, true, 400);
 }
 
+/* ... and takes a place for a stack in between. */
+static void test_stacks_handler_anywhere(void **state)
+{
+	(void)state;
+	stacked = true;
+	interrupted(64, false, 60);
+	assert_true(got.stacks > 60 && got.stackless < got.n / 2);
+	assert_int_equal(got.stackless, page_trace_sums(trace).stacks_lost);
+	agrees();
+}
+
+static void test_stacks_handler_fills_chunks(void **state)
+{
+	(void)state;
+	stacked = valued = true;
+	interrupted(8, true, 400);
+	assert_int_equal(got.stackless, page_trace_sums(trace).stacks_lost);
+}
+
 static void test_values_handler_anywhere(void **state)
 {
 	(void)state;
@@ -686,6 +915,35 @@ static void counts_only(void *ctx, uint32_t proc, uint64_t owner, const struct p
 	got.n += n;
 }
 
+static void test_stacks_nonsense(void **state)
+{
+	const struct page_trace_ops any = { takes_any, counts_only, dead };
+	size_t words;
+
+	(void)state;
+	stacked = true;
+	make(16, 0, 0);
+	random_now = 88172645463325252ull;
+	words = (sizeof(struct sb_page_stacks_taken) + (size_t)STACKS * timed.page.lay.stack_size) /
+		8;
+	for (int round = 0; round < 2000; round++) {
+		uint64_t *rear = (uint64_t *)stacks_taken();
+
+		for (int i = 0; i < 20; i++)
+			call(0, nothing, NULL);
+		for (int i = 0; i < 200; i++)
+			rear[next_random() % words] = next_random() >> (next_random() % 64);
+		for (int i = 0; i < 5; i++)
+			((uint64_t *)chunk(0))[next_random() % 512] = next_random() % 100;
+		chunk(0)->calls_off = sizeof(struct sb_page_calls);
+		stacks_taken()->taken = next_random() % 3 ? next_random() : next_random() % 2000;
+		page_trace_drain(trace, &any, NULL, SIZE_MAX);
+		page_trace_reclaim(trace, &any, NULL);
+	}
+	page_trace_end(trace, UINT32_MAX, &any, NULL);
+	assert_true(page_trace_sums(trace).stacks_lost > 1000);
+}
+
 /* No number in the chunks leads anywhere else, and no more is read than they hold. */
 static void test_nonsense(void **state)
 {
@@ -740,6 +998,15 @@ int main(void)
 		TEST(test_values_threads_few_chunks),
 		TEST(test_values_handler_anywhere),
 		TEST(test_values_handler_fills_chunks),
+		TEST(test_stacks),
+		TEST(test_stacks_lost),
+		TEST(test_stacks_spoiled),
+		TEST(test_stacks_never_used),
+		TEST(test_stacks_end),
+		TEST(test_stacks_delays),
+		TEST(test_stacks_handler_anywhere),
+		TEST(test_stacks_handler_fills_chunks),
+		TEST(test_stacks_nonsense),
 		TEST(test_nonsense),
 	};
 

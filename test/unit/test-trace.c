@@ -310,7 +310,7 @@ static void check_read(const struct trace_value value[4], const char from[4], co
 		       const char *wanted)
 {
 	const struct trace_sink sink = { .span = take_known };
-	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, 4, value, NULL };
+	struct trace_span span = { TRACES_BEGIN_NS, 10, 1, 1, TRACE_CALL, 4, value, NULL, NULL };
 	struct trace_writer *w;
 	struct trace_reading reading;
 	struct sb_err err = { 0 };

@@ -2,6 +2,7 @@
 /* The unwinder: the callers of this very process, as the C library's own unwinder has them. */
 #include <execinfo.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -110,11 +111,79 @@ static void a_cut_stack_ends(void **state)
 	maps_free(&maps);
 }
 
+/* A function whose first instruction is interrupted: the place before it is of no function. */
+__asm__(".text\n"
+	".balign 16\n"
+	"nop\n.balign 16\n"
+	".globl trapping\n"
+	".type trapping, @function\n"
+	"trapping:\n"
+	".cfi_startproc\n"
+	"ud2\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size trapping, . - trapping\n");
+void trapping(void);
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	(void)sig, (void)info;
+	descend(0, 1, 2);
+	u->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static enum unwind_result step(const struct module_space *space, struct unwind_regs *regs)
+{
+	enum unwind_result result;
+	struct sb_err err = { 0 };
+	struct module m;
+
+	assert_true(module_at(space, regs->reg[UNWIND_PC] - regs->called, &m, &err));
+	result = unwind_caller(m.img, m.bias, regs, read_copy, &taken);
+	image_put(m.img);
+	return result;
+}
+
+/* From a handler, by way of the kernel's frame, into the interrupted function and up to the last.
+ */
+static void a_signal_is_passed(void **state)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	volatile uint8_t above[sizeof(taken.bytes)]; /* what is copied is of the stack */
+	struct sb_err err = { 0 };
+	struct maps maps = { 0 };
+	struct module_space space = { getpid(), &maps, NULL };
+	struct unwind_regs regs;
+	enum unwind_result result;
+	int i = 1, signals = 0;
+
+	(void)state;
+	above[0] = 0;
+	assert_int_equal(above[0], 0);
+	sigaction(SIGILL, &sa, NULL);
+	trapping();
+	signal(SIGILL, SIG_DFL);
+	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
+	for (regs = taken.regs; (result = step(&space, &regs)) <= UNWIND_SIGNAL; i++) {
+		assert_ptr_equal((void *)regs.reg[UNWIND_PC], taken.truth[i]);
+		assert_int_equal(regs.called, result == UNWIND_CALLER);
+		if (result == UNWIND_SIGNAL)
+			assert_ptr_equal((void *)regs.reg[UNWIND_PC], trapping);
+		signals += result == UNWIND_SIGNAL;
+	}
+	assert_int_equal(signals, 1);
+	assert_int_equal(i, 5); /* up to here, where what is above is not copied */
+	maps_free(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(callers_are_found),
 		cmocka_unit_test(a_cut_stack_ends),
+		cmocka_unit_test(a_signal_is_passed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,9 +39,11 @@ struct timed {
 	struct sb_page_threads *tables;
 	struct arch_env env;
 	struct timed_site begin[TIMED], end[TIMED];
-	bool values;	  /* the first two arguments and what is returned are recorded */
-	uint8_t follow;	  /* as in struct arch_count */
-	uint64_t stack;	  /* as in struct arch_env */
+	bool values;	      /* the first two arguments and what is returned are recorded */
+	uint8_t follow;	      /* as in struct arch_count */
+	uint64_t stack;	      /* as in struct arch_env */
+	uint32_t stacks;      /* places for stacks of recorded calls, a power of two; 0: none */
+	uint32_t stack_bytes; /* ... of each */
 	struct page page; /* timed_make_traced(): of it, the chunks, and the calls of process 1 */
 };
 
@@ -146,6 +148,15 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 	lay->chunks_off = lay->calls_off + 2 * sizeof(struct sb_page_calls);
 	t->page.size = lay->chunks_off + sizeof(struct sb_page_taken) +
 		       chunks * sizeof(struct sb_page_chunk);
+	if (t->stacks) {
+		lay->stacks = t->stacks;
+		lay->stack_size = (uint32_t)sizeof(struct sb_page_stack) + t->stack_bytes;
+		lay->stack_list_off = t->page.size;
+		lay->stacks_off = lay->stack_list_off + sizeof(struct sb_page_stacks) +
+				  t->stacks * sizeof(uint32_t);
+		t->page.size = lay->stacks_off + sizeof(struct sb_page_stacks_taken) +
+			       (size_t)t->stacks * lay->stack_size;
+	}
 	t->page.hdr = timed_memory(t->page.size, 0);
 	t->page.proc_used[1] = true;
 	munmap(t->calls, sizeof(*t->calls));
@@ -154,7 +165,7 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 }
 
 /* own: threads have slots of their own. chunks: in which calls are recorded, or 0. like: its
- * values, follow and stack are taken. */
+ * values, follow, stack and stacks are taken. */
 static inline void timed_make_like(struct timed *t, const struct timed *like, bool own,
 				   uint32_t chunks)
 {
@@ -164,6 +175,8 @@ static inline void timed_make_like(struct timed *t, const struct timed *like, bo
 	t->values = set.values;
 	t->follow = set.follow;
 	t->stack = set.stack;
+	t->stacks = set.stacks;
+	t->stack_bytes = set.stack_bytes;
 	timed_page(t);
 	if (chunks)
 		timed_trace(t, chunks);
@@ -180,6 +193,10 @@ static inline void timed_make_like(struct timed *t, const struct timed *like, bo
 		.trace = chunks ? (uint64_t)t->page.hdr + t->page.lay.trace_off : 0,
 		.taken = chunks ? (uint64_t)t->page.hdr + t->page.lay.chunks_off : 0,
 		.chunks = chunks,
+		.stacks = t->stacks,
+		.stack_size = t->page.lay.stack_size,
+		.stack_list = (uint64_t)t->page.hdr + t->page.lay.stack_list_off,
+		.stacks_taken = (uint64_t)t->page.hdr + t->page.lay.stacks_off,
 		.span_size = t->slots * sizeof(*t->spans),
 		.span_blocks = 4,
 		.stack = t->stack,

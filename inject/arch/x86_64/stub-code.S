@@ -44,6 +44,7 @@
  *		80 to 112 words that are not in registers, 120 1 if these are known
  *	of an exit whose first argument points to a result: 80 that, 120 1 if it is known; 88 the
  *		address of a text, 96 its places, 104 its length; 112 the address of the result
+ *	of a call whose stack is copied, in the end: 64 the place's number, 72 to 88 rcx, rdi, r10
  *	of a doorbell: -96 its ticket  -104 its return address  -112 time of the ring
  */
 
@@ -471,11 +472,19 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 	mov	%rax, \to
 .endm
 
-/* Places of a record with the cell's values: at most 8, its own included, and those of a text. */
+/*
+ * Places of a record with the cell's values: at most 8, its own included, those of a text, and that
+ * of a stack.
+ */
 .macro PLACES to
 	movzbl	CELL_SHAPE(%r8), \to
 	and	$7, \to
+	testb	$KIND_VALUES, -96(%rsp)
+	jnz	.Lvalued\@
+	xor	\to, \to
+.Lvalued\@:
 	inc	\to
+	add	.Lstack_place(%rip), \to
 	testb	$KIND_RESULT, -96(%rsp)
 	jz	.Lplaces\@
 	add	96(%rsp), \to
@@ -495,6 +504,13 @@ SITE site_close,		0, 1, 1, 0, 0, 1
 	shl	$KEPT_SHIFT, \to
 	add	.Lrecord(%rip), \to
 	add	$REC_KEPT, \to
+.endm
+
+/* To `target` if the record takes more than one place. Clobbers rsi. */
+.macro WIDE target
+	movzbl	.Lwide(%rip), %esi
+	testb	%sil, -96(%rsp)
+	jnz	\target
 .endm
 
 /* eax: the words of a call that are not in registers, at most 7 by what the cell says; ZF: none. */
@@ -552,12 +568,20 @@ stub_common:
 .Lvalue_within:	.quad	0	/* the same of its values */
 .Lvalue_cost:	.quad	0
 .Lstack:	.quad	0	/* where the stack of the first thread ends; 0: unknown */
+.Lstacks:	.quad	0	/* address of the list of places for stacks */
+.Lstacks_taken:	.quad	0	/* address of struct sb_page_stacks_taken, in front of them */
+.Lstack_size:	.quad	0	/* of one, bytes */
+.Lstack_most:	.quad	0	/* bytes of a stack that are copied, a multiple of 8; 0: none */
 .Lzeros:	.quad	0, 0, 0, 0, 0
 .Lmix:		.quad	0x9e3779b97f4a7c15
 .Lspan_mask:	.long	0	/* blocks - 1; 0: there are none */
 .Lown:		.long	0	/* 1: RDFSBASE may be used */
 .Lslots:	.long	0	/* owned slots << 10 */
 .Lchunk_mask:	.long	0	/* chunks - 1 */
+.Lstack_mask:	.long	0	/* places for stacks - 1 */
+.Lstack_place:	.long	0	/* 1: each record has a place more, for its stack */
+.Lwide:		.long	0	/* KIND_* of sites whose records take more than one place */
+		.long	0
 .Lbelltime:	.quad	0, 100000000	/* a doorbell leaves its futex every 100 ms to check */
 
 /*
@@ -897,6 +921,8 @@ stub_common:
 	jne	.Lkeep_unknown
 	add	%rcx, %rsi
 	mov	(%rsi), %rcx
+	test	%rcx, %rcx		/* of the first thread, whose stack glibc has not made, it is 0 */
+	jz	.Lkeep_unknown
 	cmp	%r10, %rcx
 	ja	.Lkeep_unknown
 	add	8(%rsi), %rcx
@@ -1504,8 +1530,7 @@ stub_common:
 	jne	.Levent_none
 	cmp	TRACE_MIN(%rsi), %r10
 	jb	.Levent_short
-	testb	$KIND_VALUES, -96(%rsp)
-	jnz	.Levent_wide
+	WIDE	.Levent_wide
 	mov	$1, %esi
 	xadd	%rsi, CHUNK_USED(%rcx)
 	cmp	$EVENTS - 1, %rsi
@@ -1588,8 +1613,7 @@ stub_common:
 	cmpxchg	%rbx, THREAD_CHUNK(%rdi)
 	mov	-112(%rsp), %rbx
 	jne	2f
-	testb	$KIND_VALUES, -96(%rsp)
-	jnz	.Levent_wide_first
+	WIDE	.Levent_wide_first
 	mov	$1, %esi
 	xadd	%rsi, CHUNK_USED(%rcx)
 	cmp	$EVENTS - 1, %rsi
@@ -1600,8 +1624,7 @@ stub_common:
 	jmp	.Levent_lost
 3:	mov	-112(%rsp), %rbx
 	jmp	.Levent_lost
-2:	testb	$KIND_VALUES, -96(%rsp)		/* a signal handler took one meanwhile: use this once */
-	jnz	.Levent_wide_once
+2:	WIDE	.Levent_wide_once	/* a signal handler took one meanwhile: use this once */
 	movq	$1, CHUNK_LIMIT(%rcx)
 	movq	$EVENTS, CHUNK_USED(%rcx)
 	xor	%esi, %esi
@@ -1644,7 +1667,9 @@ stub_common:
 	testb	$KIND_RETURNS, -96(%rsp)
 	jz	1f
 	bts	$EVENT_RETURNED, %rdx
-1:	testb	$1, 120(%rsp)
+1:	testb	$KIND_VALUES, -96(%rsp)
+	jz	1f
+	testb	$1, 120(%rsp)
 	jz	1f
 	bts	$EVENT_STACKED, %rdx
 1:	mov	%rdx, EVENT_WHAT(%rcx)		/* before all else: a reader skips its places by it */
@@ -1655,6 +1680,7 @@ stub_common:
 	testb	$KIND_RESULT, -96(%rsp)
 	jz	1f
 	sub	96(%rsp), %edx
+1:	sub	.Lstack_place(%rip), %edx
 1:	dec	%edx
 	jz	2f
 	VALUE	(%rsi), 8(%rdi)
@@ -1666,6 +1692,9 @@ stub_common:
 2:	testb	$KIND_RESULT, -96(%rsp)
 	jnz	.Levent_text
 .Levent_texted:
+	cmpl	$0, .Lstack_place(%rip)
+	jne	.Levent_stack
+.Levent_stacked:
 	mov	%r10, EVENT_TICKS(%rcx)
 	jmp	.Levent_done
 .Levent_text:				/* into the places from rdi on, which are zeros */
@@ -1701,6 +1730,120 @@ stub_common:
 	movq	$EVENTS, CHUNK_USED(%rcx)
 	xor	%esi, %esi
 	jmp	.Levent_wide_put
+
+/*
+ * Copies the stack of a recorded call, for the reader to find its callers: see struct sb_page_stack.
+ * The code is at an exit, where the registers that a function preserves are the caller's. rcx: the
+ * event; rdi: its last place. rsi goes to the stack, and rdi to the copy.
+ */
+.Levent_stack:
+	cmpq	$EVENT_CALL, -120(%rsp)
+	jne	.Levent_no_stack		/* a delay has none */
+	orb	$KNOWN_STACK, EVENT_KNOWN(%rcx)
+	mov	%rcx, 72(%rsp)
+	mov	%rdi, 80(%rsp)
+	mov	%r10, 88(%rsp)
+	mov	.Lstacks(%rip), %rsi
+	mov	.Lstacks_taken(%rip), %rdi
+	mov	STACKS_TAKEN(%rdi), %rax
+1:	cmp	STACKS_OFFERED(%rsi), %rax
+	jae	.Levent_stack_lost
+	lea	1(%rax), %rdx
+	lock cmpxchg %rdx, STACKS_TAKEN(%rdi)
+	jne	1b
+	and	.Lstack_mask(%rip), %eax
+	mov	STACKS_LIST(%rsi,%rax,4), %edx
+	and	.Lstack_mask(%rip), %edx
+	mov	%rdx, 64(%rsp)
+	imul	.Lstack_size(%rip), %rdx
+	lea	STACKS_SIZE(%rdi,%rdx), %rdi
+	movzbl	-95(%rsp), %esi
+	add	%rsp, %rsi
+	mov	EVENT_START(%rcx), %rax
+	mov	%rax, STACK_START(%rdi)
+	lea	(%rsi,%rax), %r9		/* the check */
+	mov	%rsi, STACK_SP(%rdi)
+	mov	.Lrecord(%rip), %rdx
+	mov	REC_CALLS(%rdx), %rax
+	mov	%rax, STACK_CALLS(%rdi)
+	mov	-40(%rsp), %rax
+	mov	%rax, STACK_BX(%rdi)
+	mov	%rbp, STACK_BP(%rdi)
+	mov	%r12, STACK_R12(%rdi)
+	mov	%r13, STACK_R13(%rdi)
+	mov	%r14, STACK_R14(%rdi)
+	mov	%r15, STACK_R15(%rdi)
+	rdfsbase %rcx
+	mov	%rcx, %rax
+	not	%rax
+	mov	%rax, STACK_OWNER(%rdi)
+	movl	$STACK_WHOLE, STACK_END(%rdi)
+	mov	.Lstack(%rip), %rax		/* bounds as in .Lkeep_check */
+	sub	%rsi, %rax
+	cmp	$STACK_MOST, %rax
+	jb	2f
+	movzwl	REC_STACK(%rdx), %edx
+	test	%edx, %edx
+	jz	1f
+	cmp	%rcx, (%rcx)
+	jne	1f
+	cmp	%rcx, 16(%rcx)
+	jne	1f
+	add	%rcx, %rdx
+	mov	(%rdx), %rax
+	test	%rax, %rax
+	jz	1f
+	cmp	%rsi, %rax
+	ja	1f
+	add	8(%rdx), %rax
+	jc	1f
+	sub	%rsi, %rax
+	ja	2f
+1:	movl	$STACK_PAGE, STACK_END(%rdi)
+	mov	%rsi, %rax
+	or	$-4096, %rax
+	neg	%rax
+2:	mov	.Lstack_most(%rip), %rdx
+	and	$-8, %rax
+	cmp	%rdx, %rax
+	jbe	3f
+	movl	$STACK_CUT, STACK_END(%rdi)
+	mov	%rdx, %rax
+3:	mov	%eax, STACK_LENGTH(%rdi)
+	add	$STACK_WORDS, %rdi
+	shr	$3, %rax
+	test	$1, %al
+	jz	4f
+	mov	(%rsi), %rdx
+	mov	%rdx, (%rdi)
+	add	%rdx, %r9
+	add	$8, %rsi
+	add	$8, %rdi
+4:	shr	%rax
+	jz	6f
+5:	mov	(%rsi), %rdx
+	mov	8(%rsi), %rcx
+	mov	%rdx, (%rdi)
+	mov	%rcx, 8(%rdi)
+	add	%rdx, %r9
+	add	%rcx, %r9
+	add	$16, %rsi
+	add	$16, %rdi
+	dec	%rax
+	jnz	5b
+6:	mov	72(%rsp), %rcx
+	mov	80(%rsp), %rdi
+	mov	88(%rsp), %r10
+	mov	64(%rsp), %rax
+	inc	%eax
+	mov	%rax, 8(%rdi)
+	mov	%r9, 16(%rdi)
+.Levent_no_stack:
+	movq	$EVENT_MORE, (%rdi)
+	jmp	.Levent_stacked
+.Levent_stack_lost:			/* the place behind the event stays 0 */
+	mov	80(%rsp), %rdi
+	jmp	.Levent_no_stack
 .Lend:
 
 /*
@@ -1909,6 +2052,13 @@ stub_common_template:
 	.long	.Lown - stub_common
 	.long	.Lslots - stub_common
 	.long	.Lchunk_mask - stub_common
+	.long	.Lstacks - stub_common
+	.long	.Lstacks_taken - stub_common
+	.long	.Lstack_size - stub_common
+	.long	.Lstack_most - stub_common
+	.long	.Lstack_mask - stub_common
+	.long	.Lstack_place - stub_common
+	.long	.Lwide - stub_common
 	.long	.Lslow - stub_common
 	.long	.Lbell - stub_common
 	.long	.Lbell_once - stub_common

@@ -129,10 +129,32 @@
 #define EVENT_MORE_SHIFT  48
 #define EVENT_RETURNED	  56 /* a bit */
 #define EVENT_STACKED	  57
+#define EVENT_KNOWN	  23
+#define KNOWN_STACK	  4
 #define EVENT_SIZE	  24
 #define EVENT_MORE	  (-2) /* the mark of a place with values */
 #define EVENT_CALL	  1
 #define EVENT_DELAY	  2
+#define STACKS_OFFERED	  0
+#define STACKS_LIST	  64
+#define STACKS_TAKEN	  0
+#define STACKS_SIZE	  4096
+#define STACK_OWNER	  0
+#define STACK_CALLS	  8
+#define STACK_START	  16
+#define STACK_LENGTH	  24 /* and STACK_END, in one */
+#define STACK_END	  28
+#define STACK_SP	  32
+#define STACK_BP	  40
+#define STACK_BX	  48
+#define STACK_R12	  56
+#define STACK_R13	  64
+#define STACK_R14	  72
+#define STACK_R15	  80
+#define STACK_WORDS	  128
+#define STACK_CUT	  0
+#define STACK_WHOLE	  1
+#define STACK_PAGE	  2
 #define KIND_OPEN	  1
 #define KIND_CLOSE	  2
 #define KIND_KEEP	  4  /* of an entry: its arguments are kept */

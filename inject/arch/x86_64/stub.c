@@ -40,6 +40,21 @@ size_t stub_common_size(void)
 	return stub_common_template.size;
 }
 
+static void emit_stacks(const struct arch_env *env, uint8_t *buf)
+{
+	const struct stub_common *t = &stub_common_template;
+
+	put32(buf + t->wide, KIND_VALUES | (env->stacks ? KIND_CLOSE : 0));
+	if (!env->stacks)
+		return;
+	put64(buf + t->stacks, env->stack_list);
+	put64(buf + t->stacks_taken, env->stacks_taken);
+	put64(buf + t->stack_size, env->stack_size);
+	put64(buf + t->stack_most, env->stack_size - STACK_WORDS);
+	put32(buf + t->stack_mask, env->stacks - 1);
+	put32(buf + t->stack_place, 1);
+}
+
 void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 {
 	const struct stub_common *t = &stub_common_template;
@@ -67,6 +82,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	put32(buf + t->own, env->own_slots);
 	put32(buf + t->slots, env->slots << 10);
 	put32(buf + t->chunk_mask, env->chunks ? env->chunks - 1 : 0);
+	emit_stacks(env, buf);
 }
 
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out)

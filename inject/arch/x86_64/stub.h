@@ -31,7 +31,9 @@ struct stub_common {
 	uint32_t header, record, procs, tables, most, ring_most, counters;
 	uint32_t calls, spans, functions, trace, taken, span_size, span_within, span_cost;
 	uint32_t value_within, value_cost, stack;
-	uint32_t span_mask, own, slots, chunk_mask; /* 32-bit words */
+	uint32_t span_mask, own, slots, chunk_mask;	       /* 32-bit words */
+	uint32_t stacks, stacks_taken, stack_size, stack_most; /* 64-bit words */
+	uint32_t stack_mask, stack_place, wide;		       /* 32-bit words */
 	uint32_t slow, doorbell, doorbell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
 	uint32_t doorbell_size, doorbell_jmp;

@@ -286,6 +286,7 @@ static void look_up(void *arg)
 	look->ret = finder_open(&f, look->s, look->pid, look->space, look->found, look->err);
 	if (look->ret < 0)
 		return;
+	tracing_mapped(look->s->tracing, look->pid);
 	f.settle = look->settle;
 	f.in_scope = look->in_scope;
 	look->ret = find_targets(&f, look);

@@ -292,6 +292,8 @@ void inject_result(struct session_core *core, struct result *res)
 			.lost = s->traced.lost,
 			.unseen = s->traced.unseen,
 			.filtered = s->traced.filtered,
+			.stacks = s->traced.stacks,
+			.stacks_lost = s->traced.stacks_lost,
 		};
 	}
 	res->stop_known = true;

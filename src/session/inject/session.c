@@ -116,6 +116,7 @@ static int open_tracing(struct inject_session *s, struct sb_err *err)
 							    .cost = &s->cost,
 							    .min_ns = cfg->trace_min_ns,
 							    .per_second = cfg->trace_rate,
+							    .stacks = cfg->trace_stacks,
 							    .follow = cfg->follow });
 	if (!s->tracing)
 		return err_set(err, SB_ESYS, "no thread could be started");

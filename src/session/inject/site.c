@@ -260,6 +260,7 @@ static struct space_want want_of(struct inject_session *s, pid_t pid)
 				    .spans = s->spans,
 				    .functions = s->spans && s->cfg->by_function,
 				    .chunks = s->tracing ? s->cfg->trace_chunks : 0,
+				    .stack_bytes = s->tracing ? s->cfg->trace_stacks : 0,
 				    .made = page_made,
 				    .ctx = s };
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "kernel-names.h"
+#include "trace-stacks.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -93,6 +94,7 @@ struct tracing {
 	struct kernel_names kernels;
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
+	struct trace_maps maps;			      /* with stacks */
 	struct tracing_sums sums;
 };
 
@@ -124,6 +126,7 @@ static const struct traced_process *declare_process(struct tracing *t, pid_t pid
 
 static void forget_process(struct tracing *t, pid_t pid)
 {
+	trace_maps_forget(&t->maps, pid);
 	*process_of(t, pid) = t->process[t->n_processes - 1];
 	t->n_processes--;
 }
@@ -423,6 +426,14 @@ static void add_span(struct tracing *t, struct runs *run, const struct trace_pla
 		       (2u * e->event.more < VALUE_MAX ? 2u * e->event.more : VALUE_MAX));
 }
 
+/* The next span is that of its call. */
+static void add_stack(struct tracing *t, pid_t pid, const struct sb_page_stack *stack)
+{
+	trace_maps_look(&t->maps, pid, false, &t->declared);
+	trace_put_stack(&t->spans, pid, stack);
+	t->sums.stacks++;
+}
+
 static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_event *e, size_t n)
 {
 	const struct pass *p = ctx;
@@ -446,6 +457,10 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_e
 		span.thread = track->id;
 		span.kind = delay ? TRACE_DELAY : TRACE_CALL;
 		span.kernel = kernel_of(t, pid, &e[i]);
+		if (e[i].stack)
+			put_run(t, &run);
+		if (e[i].stack)
+			add_stack(t, pid, e[i].stack);
 		add_span(t, &run, &span, &e[i]);
 		*(delay ? &t->sums.delays : &t->sums.calls) += 1;
 	}
@@ -461,6 +476,7 @@ static void add_sums(struct tracing *t, const struct page_trace *trace)
 	t->sums.lost += sums.lost;
 	t->sums.unseen += sums.unseen;
 	t->sums.filtered += sums.shorter;
+	t->sums.stacks_lost += sums.stacks_lost;
 }
 
 /* ---- the thread ---- */
@@ -660,6 +676,17 @@ void tracing_process(struct tracing *t, pid_t pid, const char *text)
 	p = process_of(t, pid);
 	p->declared = false;
 	snprintf(p->name, sizeof(p->name), "%s", text);
+	if (t->cfg.stacks)
+		trace_maps_look(&t->maps, pid, true, &t->declared);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_mapped(struct tracing *t, pid_t pid)
+{
+	if (!t || !t->cfg.stacks)
+		return;
+	pthread_mutex_lock(&t->lock);
+	trace_maps_look(&t->maps, pid, true, &t->declared);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -750,6 +777,7 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	trace_threads_free(&t->threads);
 	trace_clock_free(&t->clk);
 	kernel_names_free(&t->kernels);
+	trace_maps_free(&t->maps);
 	free(t->function);
 	free(t->page);
 	free(t->process);

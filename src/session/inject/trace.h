@@ -24,6 +24,7 @@ struct tracing_config {
 	const struct hook_cost *cost; /* what its measurement does not contain of a delay */
 	uint64_t min_ns;	      /* shorter calls are not recorded */
 	double per_second;	      /* events at most; 0: no limit */
+	bool stacks;		      /* calls come with their stacks, for their callers */
 	bool follow; /* every new thread is named: the one without a name is the first */
 };
 
@@ -46,6 +47,9 @@ bool tracing_asks(struct tracing *t, pid_t *pid);
 /* A new process, or a new image of one: its threads so far are gone with the old one. */
 void tracing_process(struct tracing *t, pid_t pid, const char *name);
 
+/* Code was mapped or unmapped, or may have been. From any thread. NULL is harmless. */
+void tracing_mapped(struct tracing *t, pid_t pid);
+
 /* Names: of the target with this span_bit, of the function with this number. */
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);
 void tracing_function(struct tracing *t, uint32_t number, const char *name, const char *module);
@@ -62,6 +66,7 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 struct tracing_sums {
 	uint64_t calls, delays; /* recorded */
 	uint64_t lost, unseen, filtered;
+	uint64_t stacks, stacks_lost; /* of calls recorded */
 };
 
 /* No page is left: writes the end, and waits until the command line has read it or is gone. */

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "callers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "elf/demangle.h"
+#include "elf/module.h"
+#include "elf/unwind.h"
+#include "inject/page-abi.h"
+#include "src/base/must.h"
+
+enum {
+	NAMES_MOST = 1 << 18,
+	SPACES_MOST = 1 << 16,
+	PROLOGUE = 64, /* bytes from a function's start in which its frame is made */
+};
+
+/* A file, which may be mapped by many processes. */
+struct file {
+	uint32_t dev;
+	uint64_t inode;
+	struct image *img; /* NULL: it cannot be read */
+};
+
+struct space {
+	pid_t pid;
+	struct maps maps; /* of code */
+	uint32_t *file;	  /* of each entry, its number plus 1; 0: no file */
+};
+
+/* The name of a place in a file, by the hash of both. */
+struct name {
+	uint32_t file;
+	bool called;
+	uint64_t vaddr;
+	char *text; /* NULL: free */
+};
+
+struct callers {
+	struct file *file;
+	size_t n_files;
+	struct space *space;
+	size_t n_spaces;
+	struct name *name; /* NAMES_MOST of them */
+	size_t n_names;
+	bool pending;
+	struct trace_stack_head head;
+	uint64_t *word;
+	size_t n_words, room;
+	/* What callers_take() returns. */
+	struct trace_stack stack;
+	const char *frame[TRACE_FRAMES_MAX];
+	char place[TRACE_FRAMES_MAX][24]; /* of frames in no file */
+	char end[512];
+};
+
+struct callers *callers_open(void)
+{
+	struct callers *c = must_calloc(1, sizeof(*c));
+
+	c->name = must_calloc(NAMES_MOST, sizeof(*c->name));
+	return c;
+}
+
+static void free_space(struct space *s)
+{
+	maps_free(&s->maps);
+	free(s->file);
+}
+
+static void forget_names(struct callers *c)
+{
+	for (size_t i = 0; i < NAMES_MOST && c->n_names; i++) {
+		c->n_names -= c->name[i].text != NULL;
+		free(c->name[i].text);
+		c->name[i] = (struct name){ 0 };
+	}
+}
+
+void callers_close(struct callers *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_spaces; i++)
+		free_space(&c->space[i]);
+	for (size_t i = 0; i < c->n_files; i++)
+		image_put(c->file[i].img);
+	forget_names(c);
+	free(c->space);
+	free(c->file);
+	free(c->name);
+	free(c->word);
+	free(c);
+}
+
+/* ---- maps ---- */
+
+/* The number of the file behind an entry, which is opened for the first process that has it. */
+static uint32_t file_of(struct callers *c, pid_t pid, const struct map_entry *e)
+{
+	struct sb_err err = { 0 };
+
+	if (!e->x || e->path[0] != '/' || !e->inode)
+		return 0;
+	for (size_t i = 0; i < c->n_files; i++) {
+		struct file *f = &c->file[i];
+
+		if (f->dev != e->dev || f->inode != e->inode)
+			continue;
+		if (!f->img && image_of_map(pid, e, &f->img, &err))
+			f->img = NULL;
+		return (uint32_t)i + 1;
+	}
+	c->file = must_realloc(c->file, (c->n_files + 1) * sizeof(*c->file));
+	c->file[c->n_files] = (struct file){ e->dev, e->inode, NULL };
+	if (image_of_map(pid, e, &c->file[c->n_files].img, &err))
+		c->file[c->n_files].img = NULL;
+	return (uint32_t)++c->n_files;
+}
+
+static struct space *space_of(struct callers *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->n_spaces; i++)
+		if (c->space[i].pid == pid)
+			return &c->space[i];
+	return NULL;
+}
+
+static struct space *new_space(struct callers *c, pid_t pid)
+{
+	struct space *s = space_of(c, pid);
+
+	if (s) {
+		free_space(s);
+	} else if (c->n_spaces == SPACES_MOST) {
+		s = &c->space[(uint32_t)pid % SPACES_MOST];
+		free_space(s);
+	} else {
+		c->space = must_realloc(c->space, (c->n_spaces + 1) * sizeof(*c->space));
+		s = &c->space[c->n_spaces++];
+	}
+	*s = (struct space){ .pid = pid };
+	return s;
+}
+
+void callers_maps(struct callers *c, const char *payload, size_t size)
+{
+	struct sb_err err = { 0 };
+	struct space *s;
+	struct maps maps;
+	int32_t pid;
+
+	if (size < sizeof(pid))
+		return;
+	memcpy(&pid, payload, sizeof(pid));
+	if (maps_parse(payload + sizeof(pid), size - sizeof(pid), &maps, &err) < 0)
+		return;
+	s = new_space(c, pid);
+	s->maps = maps;
+	s->file = must_calloc(maps.count + 1, sizeof(*s->file));
+	for (size_t i = 0; i < maps.count; i++)
+		s->file[i] = file_of(c, pid, &s->maps.entry[i]);
+}
+
+/* ---- a stack ---- */
+
+void callers_stack(struct callers *c, const char *payload, size_t size)
+{
+	c->pending = false;
+	if (size < sizeof(c->head) + sizeof(*c->word))
+		return;
+	memcpy(&c->head, payload, sizeof(c->head));
+	size -= sizeof(c->head);
+	if (size > c->room) {
+		c->room = size;
+		c->word = must_realloc(c->word, size);
+	}
+	memcpy(c->word, payload + sizeof(c->head), size);
+	c->n_words = size / sizeof(*c->word);
+	c->pending = true;
+}
+
+static bool read_word(void *ctx, uint64_t addr, uint64_t *value)
+{
+	const struct callers *c = ctx;
+	uint64_t at = addr - c->head.sp;
+
+	if (at / 8 >= c->n_words || at % 8)
+		return false;
+	*value = c->word[at / 8];
+	return true;
+}
+
+/* As the caller of the call has them, right behind its call. */
+static struct unwind_regs first_regs(const struct callers *c)
+{
+	struct unwind_regs r = { .called = true,
+				 .known = 1u << UNWIND_PC | 1u << UNWIND_RSP | 1u << UNWIND_RBP |
+					  1u << UNWIND_RBX | 0xfu << UNWIND_R12 };
+
+	r.reg[UNWIND_PC] = c->word[0];
+	r.reg[UNWIND_RSP] = c->head.sp + 8;
+	r.reg[UNWIND_RBP] = c->head.bp;
+	r.reg[UNWIND_RBX] = c->head.bx;
+	memcpy(&r.reg[UNWIND_R12], c->head.r12, sizeof(c->head.r12));
+	return r;
+}
+
+/* ---- names ---- */
+
+static struct name *name_slot(struct callers *c, uint32_t file, uint64_t vaddr, bool called)
+{
+	uint64_t i = ((vaddr * 2 + called) ^ (uint64_t)file << 48) * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (;; i++) {
+		struct name *n = &c->name[i % NAMES_MOST];
+
+		if (!n->text || (n->file == file && n->vaddr == vaddr && n->called == called))
+			return n;
+	}
+}
+
+/* The function around a place, to be freed; NULL: it is in none that is known. */
+static char *function_name(struct image *img, uint64_t vaddr, uint64_t *start)
+{
+	char *name, *shown;
+	uint64_t end;
+
+	if (image_flaw(img) || !image_function_at(img, vaddr, start, &end) || image_flaw(img))
+		return NULL;
+	name = symbol_holder(img, *start);
+	if (!name || strncmp(name, "0x", 2) == 0) {
+		free(name);
+		return NULL;
+	}
+	shown = symbol_shown(name);
+	free(name);
+	if (shown)
+		demangle_cut_parameters(shown);
+	return shown;
+}
+
+static char *make_name(struct image *img, const char *path, uint64_t vaddr, bool called)
+{
+	const char *module = module_file_name(path);
+	char *name = NULL, *text = NULL;
+	uint64_t start = 0;
+	int n;
+
+	if (img)
+		name = function_name(img, vaddr - called, &start);
+	n = name ? asprintf(&text, "%s:%s+0x%llx", module, name,
+			    (unsigned long long)(vaddr - start)) :
+		   asprintf(&text, "%s+0x%llx", module, (unsigned long long)vaddr);
+	free(name);
+	return n < 0 ? must_strdup("?") : text;
+}
+
+static const char *name_at(struct callers *c, uint32_t file, const char *path, uint64_t vaddr,
+			   bool called)
+{
+	struct name *n;
+
+	if (c->n_names >= NAMES_MOST / 2)
+		forget_names(c);
+	n = name_slot(c, file, vaddr, called);
+	if (!n->text) {
+		*n = (struct name){ file, called, vaddr, NULL };
+		n->text = make_name(c->file[file - 1].img, path, vaddr, called);
+		c->n_names++;
+	}
+	return n->text;
+}
+
+/* ---- the walk ---- */
+
+/* Where a frame is. */
+struct at {
+	const struct map_entry *map;
+	uint32_t file; /* 0: in none */
+	struct image *img;
+	uint64_t bias;
+};
+
+static void find_place(const struct callers *c, const struct space *s,
+		       const struct unwind_regs *regs, struct at *at)
+{
+	*at = (struct at){ .map = maps_find(&s->maps, regs->reg[UNWIND_PC] - regs->called) };
+	if (!at->map)
+		return;
+	at->file = s->file[at->map - s->maps.entry];
+	if (!at->file)
+		return;
+	at->bias = at->map->start - at->map->offset;
+	at->img = c->file[at->file - 1].img;
+	if (at->img && !image_bias(at->img, at->map, &at->bias))
+		at->img = NULL;
+}
+
+/*
+ * Does the function around a place keep a frame pointer? Near its beginning, and before the place,
+ * it has push %rbp, and behind that mov %rsp, %rbp. The compiler may put other instructions in
+ * front and in between, but no call.
+ */
+static bool keeps_pointer(struct image *img, uint64_t vaddr)
+{
+	static const char move[2][4] = { "\x48\x89\xe5", "\x48\x8b\xec" };
+	uint64_t start, end;
+	const uint8_t *code, *made;
+	size_t n;
+
+	if (!image_function_at(img, vaddr, &start, &end))
+		return false;
+	code = image_bytes(img, start, &n);
+	if (!code || vaddr - start > n)
+		return false;
+	n = vaddr - start < PROLOGUE ? vaddr - start : PROLOGUE;
+	made = memmem(code, n, move[0], 3);
+	if (!made)
+		made = memmem(code, n, move[1], 3);
+	return made && memchr(code, 0x55, (size_t)(made - code));
+}
+
+/* By its frame pointer. Registers that a function may have saved are not known any more. */
+static bool step_by_pointer(struct callers *c, const struct at *at, struct unwind_regs *regs)
+{
+	struct unwind_regs up = { .called = true };
+	uint64_t bp = regs->reg[UNWIND_RBP];
+
+	if (!(regs->known >> UNWIND_RBP & 1) || bp < regs->reg[UNWIND_RSP] ||
+	    !keeps_pointer(at->img, regs->reg[UNWIND_PC] - regs->called - at->bias))
+		return false;
+	if (!read_word(c, bp, &up.reg[UNWIND_RBP]) || !read_word(c, bp + 8, &up.reg[UNWIND_PC]))
+		return false;
+	up.reg[UNWIND_RSP] = bp + 16;
+	up.known = 1u << UNWIND_PC | 1u << UNWIND_RSP | 1u << UNWIND_RBP;
+	*regs = up;
+	return true;
+}
+
+static void end_because(struct callers *c, const char *why, const char *what)
+{
+	snprintf(c->end, sizeof(c->end), "%s%s", why, what);
+	c->stack.end = c->end;
+}
+
+/* What a frame needs is not in the copy. */
+static void end_of_copy(struct callers *c, uint64_t sp)
+{
+	uint64_t size = c->n_words * 8;
+	char copied[32];
+
+	snprintf(copied, sizeof(copied), "%llu bytes", (unsigned long long)size);
+	if (sp < c->head.sp || sp - c->head.sp > size + (1 << 20))
+		end_because(c, "it goes on on another stack, which is not copied", "");
+	else if (c->head.end == SB_STACK_WHOLE)
+		end_because(c, "what follows is not within this stack", "");
+	else if (c->head.end == SB_STACK_PAGE)
+		end_because(c, "truncated: where this stack ends is not known; copied: ", copied);
+	else
+		end_because(c, "truncated: the copy of the stack ends here: ", copied);
+}
+
+static void end_without_table(struct callers *c, const struct at *at)
+{
+	end_because(c,
+		    at->img ? "no unwinder's table for this place, and no frame pointer: " :
+			      "this file cannot be read: ",
+		    module_file_name(at->map->path));
+}
+
+/* False: this was the last one. */
+static bool step(struct callers *c, const struct at *at, struct unwind_regs *regs, bool *signal)
+{
+	uint64_t sp = regs->reg[UNWIND_RSP];
+	enum unwind_result result = UNWIND_NO_TABLE;
+
+	if (at->img)
+		result = unwind_caller(at->img, at->bias, regs, read_word, c);
+	*signal = result == UNWIND_SIGNAL;
+	switch (result) {
+	case UNWIND_CALLER:
+	case UNWIND_SIGNAL:
+		return true;
+	case UNWIND_OUTERMOST:
+		return false;
+	case UNWIND_NO_MEMORY:
+		end_of_copy(c, sp);
+		return false;
+	default:
+		if (at->img && step_by_pointer(c, at, regs))
+			return true;
+		end_without_table(c, at);
+		return false;
+	}
+}
+
+static void add_frame(struct callers *c, const char *text)
+{
+	c->frame[c->stack.n++] = text;
+}
+
+static void walk(struct callers *c, const struct space *s)
+{
+	struct unwind_regs regs = first_regs(c);
+	bool more = true, signal = false;
+	struct at at;
+
+	while (more && regs.reg[UNWIND_PC]) {
+		uint32_t i = c->stack.n;
+		uint64_t pc = regs.reg[UNWIND_PC];
+
+		if (i == TRACE_FRAMES_MAX) {
+			end_because(c, "there are more callers than are kept", "");
+			return;
+		}
+		find_place(c, s, &regs, &at);
+		if (!at.file) {
+			snprintf(c->place[i], sizeof(c->place[i]), "[0x%llx]",
+				 (unsigned long long)pc);
+			add_frame(c, c->place[i]);
+			end_because(c, "this code is in no file", "");
+			return;
+		}
+		add_frame(c, name_at(c, at.file, at.map->path, pc - at.bias, regs.called));
+		more = step(c, &at, &regs, &signal);
+		if (signal)
+			c->frame[i] = "(a signal's handler returns here)";
+	}
+}
+
+const struct trace_stack *callers_take(struct callers *c)
+{
+	const struct space *s = c->pending ? space_of(c, c->head.pid) : NULL;
+
+	if (!c->pending)
+		return NULL;
+	c->pending = false;
+	c->stack = (struct trace_stack){ .frame = c->frame };
+	if (s)
+		walk(c, s);
+	else
+		end_because(c, "the process had ended before its maps were read", "");
+	return &c->stack;
+}

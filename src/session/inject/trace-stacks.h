@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SESSION_TRACE_STACKS_H
+#define SB_SESSION_TRACE_STACKS_H
+
+#include "inject/page-trace.h"
+#include "src/session/trace-pipe.h"
+
+/*
+ * What the command line needs to name the callers of recorded calls: the stacks as they were
+ * copied, and the maps of the processes. For trace.c. Not thread-safe. Zeros are an empty list.
+ */
+struct trace_maps {
+	struct trace_maps_of *of;
+	size_t n;
+};
+
+/*
+ * Reads the maps of a process, and adds a message where they are other ones than before. Not again
+ * until a while has passed, unless `now`: it is known that they have changed.
+ */
+void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_bytes *to);
+void trace_maps_forget(struct trace_maps *all, pid_t pid);
+void trace_maps_free(struct trace_maps *all);
+
+/* The stack of the next span. */
+void trace_put_stack(struct trace_bytes *to, pid_t pid, const struct sb_page_stack *stack);
+
+#endif
