@@ -4,6 +4,7 @@
 
 #include "suggest.h"
 #include "symbol.h"
+#include "unwind-rules.h"
 
 /*
  * The searches of symbol.h themselves, in this process: for the reader (reader.h). Without `here`
@@ -22,6 +23,8 @@ int here_arguments(struct image *img, uint64_t vaddr, const char *name, struct s
 /* Offers the near names of one image. */
 void here_suggest(struct image *img, struct suggester *near);
 bool here_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
+/* As unwind_rules(). */
+bool here_rules(struct image *img, uint64_t vaddr, struct unwind_rules *out);
 /* As symbol_object(). */
 char *here_object(struct image *img, uint64_t vaddr);
 char *here_holder(struct image *img, uint64_t start);

@@ -147,6 +147,9 @@ static int search(struct image *img, const struct reader_ask *ask, const char *t
 	case READER_OBJECT:
 		list_object(img, ask->vaddr, list);
 		return 0;
+	case READER_RULES:
+		reply->number = here_rules(img, ask->vaddr, &reply->rules);
+		return 0;
 	case READER_INDEX:
 		image_index(img);
 		reply->n_func = (uint32_t)img->func_count;

@@ -19,7 +19,7 @@ bool reader_is_plausible(const struct reader_reply *reply)
 			       reply->n_func * sizeof(struct reader_func) +
 			       reply->n_go * sizeof(struct reader_go) <=
 		       reply->bytes &&
-	       (unsigned int)reply->err.code < SB_CODE_COUNT;
+	       (unsigned int)reply->err.code < SB_CODE_COUNT && unwind_is_plausible(&reply->rules);
 }
 
 static void take_flaws(struct image *img, uint32_t flaws)

@@ -4,6 +4,7 @@
 
 #include "image-priv.h"
 #include "symbol.h"
+#include "unwind-rules.h"
 
 /*
  * Between a process and its reader: a question, with one or two descriptors; the file's name and
@@ -19,6 +20,7 @@ enum reader_op {
 	READER_NAME,	  /* of an address: one symbol or none */
 	READER_OBJECT,	  /* the same of data: a name only */
 	READER_ARGUMENTS, /* of the function at an address: one symbol, whose name they are */
+	READER_RULES,	  /* no symbols: the unwinder's rules for an address */
 	READER_INDEX,	  /* no symbols: the index of functions, and Go's table */
 };
 
@@ -30,7 +32,8 @@ enum reader_op {
 struct reader_ask {
 	uint32_t op, flags, line, wants_err;
 	uint32_t name_len, text_len;
-	uint64_t vaddr; /* READER_NAME, READER_OBJECT, READER_ARGUMENTS */
+	uint64_t vaddr; /* READER_NAME, READER_OBJECT, READER_ARGUMENTS,
+			 * READER_RULES */
 };
 
 enum reader_flaw { READER_SLOW = 1, READER_TORN = 2, READER_PACKED = 4, READER_DEBUG = 8 };
@@ -41,7 +44,8 @@ struct reader_reply {
 	uint32_t n_sym, n_inlined; /* all copies that the image knows */
 	uint32_t n_func, n_go;
 	uint64_t bytes;	 /* of the records: symbols, copies, functions, Go's, names */
-	uint64_t number; /* READER_COUNT */
+	uint64_t number; /* READER_COUNT; READER_RULES: 1 if there are some */
+	struct unwind_rules rules;
 	struct sb_err err;
 };
 

@@ -266,6 +266,7 @@ static enum outcome try(struct image *img, const struct reader_ask *q, const cha
 struct wish {
 	struct symbol_list *list;
 	uint64_t *number;
+	struct unwind_rules *rules;
 };
 
 static int take(struct image *img, enum reader_op op, const struct reader_reply *reply,
@@ -277,6 +278,8 @@ static int take(struct image *img, enum reader_op op, const struct reader_reply 
 	}
 	if (wish->number)
 		*wish->number = reply->number;
+	if (wish->rules)
+		*wish->rules = reply->rules;
 	if (reply->ret < 0 && err && !err->code)
 		*err = reply->err;
 	return reply->ret;
@@ -411,6 +414,17 @@ bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size)
 		snprintf(buf, size, "%s", list.sym[0].name);
 	symbol_list_free(&list);
 	return found;
+}
+
+bool unwind_rules(struct image *img, uint64_t vaddr, struct unwind_rules *out)
+{
+	uint64_t found = 0;
+
+	if (local)
+		return here_rules(img, vaddr, out);
+	return ask(img, &(struct reader_ask){ .op = READER_RULES, .vaddr = vaddr }, "",
+		   &(struct wish){ .number = &found, .rules = out }, NULL) >= 0 &&
+	       found;
 }
 
 char *symbol_object(struct image *img, uint64_t vaddr)

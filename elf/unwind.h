@@ -10,7 +10,7 @@
  * that are expressions those of signal frames are followed, and calls by way of the PLT.
  *
  * Every number of the table is data from outside: a damaged table ends a walk or leads to a wrong
- * caller, never to a fault.
+ * caller, never to a fault. The reader (reader.h) runs the instructions of the table.
  */
 enum {
 	UNWIND_RBX = 3,
@@ -34,8 +34,8 @@ typedef bool unwind_read_fn(void *ctx, uint64_t addr, uint64_t *value);
  * From the registers in a function of this image, loaded at bias, to those in its caller, right
  * after the call. False: the caller is not known.
  */
-bool unwind_step(const struct image *img, uint64_t bias, struct unwind_regs *regs,
-		 unwind_read_fn *read, void *ctx);
+bool unwind_step(struct image *img, uint64_t bias, struct unwind_regs *regs, unwind_read_fn *read,
+		 void *ctx);
 
 /* The same, and why the caller is not known. */
 enum unwind_result {
@@ -45,7 +45,7 @@ enum unwind_result {
 	UNWIND_NO_TABLE,  /* no table of the file has this place, or its rules are not understood */
 	UNWIND_NO_MEMORY, /* what is needed was not read, or a register is not known */
 };
-enum unwind_result unwind_caller(const struct image *img, uint64_t bias, struct unwind_regs *regs,
+enum unwind_result unwind_caller(struct image *img, uint64_t bias, struct unwind_regs *regs,
 				 unwind_read_fn *read, void *ctx);
 
 #endif

@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "elf/here.h"
 #include "elf/module.h"
 #include "elf/unwind.h"
 
@@ -178,12 +179,59 @@ static void a_signal_is_passed(void **state)
 	maps_free(&maps);
 }
 
+static void assert_same(const struct unwind_expr *a, const struct unwind_expr *b)
+{
+	assert_int_equal(a->size, b->size);
+	assert_memory_equal(a->byte, b->byte, a->size);
+}
+
+/* The process without rights that reads a table finds what this one does, at places all over the C
+ * library, among them those of expressions (its PLT, the return from a signal's handler). */
+static void the_reader_finds_the_same(void **state)
+{
+	struct sb_err err = { 0 };
+	struct maps maps = { 0 };
+	struct module_space space = { getpid(), &maps, NULL };
+	struct image_segment seg[4];
+	size_t found = 0, expressions = 0;
+	struct module m;
+
+	(void)state;
+	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
+	assert_true(module_at(&space, (uint64_t)(uintptr_t)backtrace, &m, &err));
+	assert_true(image_text(m.img, seg, 4) > 0);
+	for (uint64_t at = 0; at < seg[0].size; at += at < 4096 ? 7 : 997) {
+		struct unwind_rules here, there;
+		bool known = here_rules(m.img, seg[0].vaddr + at, &here);
+
+		assert_int_equal(unwind_rules(m.img, seg[0].vaddr + at, &there), known);
+		if (!known)
+			continue;
+		found++;
+		expressions += here.cfa_expr.size > 0;
+		assert_int_equal(here.signal, there.signal);
+		assert_int_equal(here.cfa_offset, there.cfa_offset);
+		assert_int_equal(here.cfa_reg, there.cfa_reg);
+		assert_same(&here.cfa_expr, &there.cfa_expr);
+		for (int i = 0; i < UNWIND_REGS; i++) {
+			assert_int_equal(here.rule[i].kind, there.rule[i].kind);
+			assert_int_equal(here.rule[i].offset, there.rule[i].offset);
+			assert_same(&here.rule[i].expr, &there.rule[i].expr);
+		}
+	}
+	assert_true(found > 100);
+	assert_true(expressions > 10);
+	image_put(m.img);
+	maps_free(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(callers_are_found),
 		cmocka_unit_test(a_cut_stack_ends),
 		cmocka_unit_test(a_signal_is_passed),
+		cmocka_unit_test(the_reader_finds_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
