@@ -13,6 +13,7 @@
 enum {
 	NAMES_MOST = 1 << 18,
 	SPACES_MOST = 1 << 16,
+	FILES_MOST = 4096,
 	PROLOGUE = 64, /* bytes from a function's start in which its frame is made */
 };
 
@@ -112,6 +113,8 @@ static uint32_t file_of(struct callers *c, pid_t pid, const struct map_entry *e)
 			f->img = NULL;
 		return (uint32_t)i + 1;
 	}
+	if (c->n_files == FILES_MOST)
+		return 0;
 	c->file = must_realloc(c->file, (c->n_files + 1) * sizeof(*c->file));
 	c->file[c->n_files] = (struct file){ e->dev, e->inode, NULL };
 	if (image_of_map(pid, e, &c->file[c->n_files].img, &err))
@@ -144,6 +147,16 @@ static struct space *new_space(struct callers *c, pid_t pid)
 	return s;
 }
 
+static void forget_space(struct callers *c, pid_t pid)
+{
+	struct space *s = space_of(c, pid);
+
+	if (!s)
+		return;
+	free_space(s);
+	*s = c->space[--c->n_spaces];
+}
+
 void callers_maps(struct callers *c, const char *payload, size_t size)
 {
 	struct sb_err err = { 0 };
@@ -154,6 +167,10 @@ void callers_maps(struct callers *c, const char *payload, size_t size)
 	if (size < sizeof(pid))
 		return;
 	memcpy(&pid, payload, sizeof(pid));
+	if (size == sizeof(pid)) {
+		forget_space(c, pid);
+		return;
+	}
 	if (maps_parse(payload + sizeof(pid), size - sizeof(pid), &maps, &err) < 0)
 		return;
 	s = new_space(c, pid);

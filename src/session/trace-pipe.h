@@ -23,7 +23,8 @@ enum trace_message_type {
 	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
 	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
-	TRACE_MESSAGE_MAPS,	 /* a pid as int32_t, lines of its /proc/PID/maps: those of code */
+	TRACE_MESSAGE_MAPS,	 /* a pid as int32_t, lines of its /proc/PID/maps: those of code; no
+				    line: it is gone */
 	TRACE_MESSAGE_STACK,	 /* of the span that follows: struct trace_stack_head, words */
 	TRACE_MESSAGE_END,	 /* struct trace_end */
 };

@@ -240,6 +240,8 @@ static void maps_of_a_process_that_is_gone(void **state)
 	assert_int_equal(s->n, 1);
 	assert_string_equal(s->frame[0], "such.so+0x1234");
 	assert_non_null(strstr(s->end, "cannot be read: such.so"));
+	callers_maps(callers, text, sizeof(pid)); /* it is gone */
+	assert_int_equal(found(WORDS)->n, 0);
 	for (size_t n = 0; n < 60; n++) /* cut anywhere */
 		callers_maps(callers, text, n);
 	callers_maps(callers, "\1\0\0\0nonsense\n", 13);

@@ -112,10 +112,14 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	put_maps(to, of);
 }
 
-void trace_maps_forget(struct trace_maps *all, pid_t pid)
+void trace_maps_forget(struct trace_maps *all, pid_t pid, struct trace_bytes *to)
 {
 	struct trace_maps_of *of = maps_of(all, pid);
 
+	if (of->text) {
+		of->len = 0;
+		put_maps(to, of);
+	}
 	free(of->text);
 	*of = all->of[--all->n];
 }

@@ -15,11 +15,14 @@ struct trace_maps {
 };
 
 /*
+ * Maps and stacks are in one stream, in which a stack is of the maps before it: a process may run
+ * another program soon.
+ *
  * Reads the maps of a process, and adds a message where they are other ones than before. Not again
  * until a while has passed, unless `now`: it is known that they have changed.
  */
 void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_bytes *to);
-void trace_maps_forget(struct trace_maps *all, pid_t pid);
+void trace_maps_forget(struct trace_maps *all, pid_t pid, struct trace_bytes *to);
 void trace_maps_free(struct trace_maps *all);
 
 /* The stack of the next span. */

@@ -126,7 +126,7 @@ static const struct traced_process *declare_process(struct tracing *t, pid_t pid
 
 static void forget_process(struct tracing *t, pid_t pid)
 {
-	trace_maps_forget(&t->maps, pid);
+	trace_maps_forget(&t->maps, pid, &t->spans);
 	*process_of(t, pid) = t->process[t->n_processes - 1];
 	t->n_processes--;
 }
@@ -429,7 +429,7 @@ static void add_span(struct tracing *t, struct runs *run, const struct trace_pla
 /* The next span is that of its call. */
 static void add_stack(struct tracing *t, pid_t pid, const struct sb_page_stack *stack)
 {
-	trace_maps_look(&t->maps, pid, false, &t->declared);
+	trace_maps_look(&t->maps, pid, false, &t->spans);
 	trace_put_stack(&t->spans, pid, stack);
 	t->sums.stacks++;
 }
@@ -677,7 +677,7 @@ void tracing_process(struct tracing *t, pid_t pid, const char *text)
 	p->declared = false;
 	snprintf(p->name, sizeof(p->name), "%s", text);
 	if (t->cfg.stacks)
-		trace_maps_look(&t->maps, pid, true, &t->declared);
+		trace_maps_look(&t->maps, pid, true, &t->spans);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -686,7 +686,7 @@ void tracing_mapped(struct tracing *t, pid_t pid)
 	if (!t || !t->cfg.stacks)
 		return;
 	pthread_mutex_lock(&t->lock);
-	trace_maps_look(&t->maps, pid, true, &t->declared);
+	trace_maps_look(&t->maps, pid, true, &t->spans);
 	pthread_mutex_unlock(&t->lock);
 }
 
