@@ -216,7 +216,8 @@ enum walk_more {
 
 struct walk {
 	enum walk_more (*more)(struct walk *);
-	bool by_file; /* a match also depends on the code's file */
+	bool (*enough)(const struct walk *); /* the rest need not be visited; may be NULL */
+	bool by_file;			     /* a match also depends on the code's file */
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
 	/* Each function object itself, after its code; may be NULL, and so may found. */

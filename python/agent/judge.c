@@ -217,6 +217,7 @@ static struct {
 	uint64_t *keys;	 /* open addressing, 0 is free */
 	uint64_t **each; /* of each key: the address of its counter */
 	size_t mask, used;
+	bool full; /* some did not fit: no later one will */
 } noted;
 
 void judge_forget(void)
@@ -260,11 +261,13 @@ static uint64_t *note_once(const struct watch *w, uint32_t cell)
 	for (i = key >> 20 & noted.mask; noted.keys[i]; i = (i + 1) & noted.mask)
 		if (noted.keys[i] == key)
 			return noted.each[i];
+	noted.full |= noted.used == NOTED_MAX;
 	if (noted.used == NOTED_MAX)
 		return NULL;
 	noted.keys[i] = key;
 	noted.used++;
 	noted.each[i] = page_note(&agent.page, cell, w->line, w->module, w->qualname, w->file);
+	noted.full |= !noted.each[i];
 	return noted.each[i];
 }
 
@@ -502,11 +505,26 @@ static enum walk_more existing_more(struct walk *walk)
 	return WALK_NO_MORE;
 }
 
+/* Further notes do not fit, and nothing else is wanted. */
+static bool existing_enough(const struct walk *walk)
+{
+	const struct lister *l = (const struct lister *)walk;
+
+	if (!noted.full || l->how != EXISTING_NOTED)
+		return false;
+	for (size_t i = 0; i < l->list->n; i++)
+		if (!l->list->targets[i].found ||
+		    l->list->targets[i].flags & (SB_TARGET_RESUME | SB_TARGET_SPANS))
+			return false;
+	return true;
+}
+
 int judge_existing(enum existing how)
 {
 	struct lister l = { .walk = { .by_file = goes_by_file(&agent.list),
 				      .wanted = list_wanted,
 				      .more = existing_more,
+				      .enough = existing_enough,
 				      .found = existing_found },
 			    .list = &agent.list,
 			    .how = how };

@@ -417,9 +417,16 @@ static bool next_modules(void)
 	return more;
 }
 
+static bool enough(void)
+{
+	const struct walk *walk = place.walking.walk;
+
+	return walk->enough && walk->enough(walk);
+}
+
 static int visit_all(void)
 {
-	while (place.n_todo || (place.stage == BY_NAMES && next_modules())) {
+	while (!enough() && (place.n_todo || (place.stage == BY_NAMES && next_modules()))) {
 		if (place.n_todo) {
 			struct todo t = place.todo[--place.n_todo]; /* NOLINT(*unix.Malloc) */
 

@@ -35,7 +35,7 @@ def main():
     agent = Agent(("__main__", "matched"))
     rate = ticks_per_ns(agent)
     agent.stop()
-    agent.room.page.tsc_hz = int(rate * 1e9)
+    agent.mailbox.page.tsc_hz = int(rate * 1e9)
     cell = agent.cell(0)
     cell.overrun_limit, cell.pause_above = int(20000 * rate), int(200 * rate)
 
