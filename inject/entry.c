@@ -89,19 +89,12 @@ ENTRY_INLINE void write_number(volatile char *at, long number)
 	*at = '\0';
 }
 
-/*
- * The dynamic linker rings the doorbell for the agent, too: sbinject sees by this whose ring it is.
- */
-ENTRY_INLINE void begin_loading(struct sb_mailbox *mailbox)
+/* 0: no thread loads or unloads the agent. */
+ENTRY_INLINE void set_loader(const struct sb_mailbox *mailbox, uint64_t thread)
 {
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct sb_page_record *record = (struct sb_page_record *)mailbox->record_addr;
 
-	__atomic_store_n(&mailbox->loading, (uint32_t)frame | 1, __ATOMIC_RELEASE);
-}
-
-ENTRY_INLINE void end_loading(struct sb_mailbox *mailbox)
-{
-	__atomic_store_n(&mailbox->loading, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->loader, thread, __ATOMIC_SEQ_CST);
 }
 
 ENTRY_INLINE void open_image(struct sb_mailbox *mailbox)
@@ -116,10 +109,10 @@ ENTRY_INLINE void open_image(struct sb_mailbox *mailbox)
 	name[0] = 0x746e6567615f6273;
 	name[1] = 0;
 	write_number(mailbox->path + mailbox->path_len, fd);
-	begin_loading(mailbox);
+	set_loader(mailbox, entry_thread());
 	mailbox->handle = (uintptr_t)CALL(mailbox, dlopen_fn, ENTRY_DLOPEN)(mailbox->path,
 									    2 /* RTLD_NOW */);
-	end_loading(mailbox);
+	set_loader(mailbox, 0);
 	if (mailbox->handle)
 		mailbox->agent = (uintptr_t)CALL(mailbox, dlsym_fn, ENTRY_DLSYM)(
 			(void *)(uintptr_t)mailbox->handle, (const char *)(uintptr_t)name);
@@ -161,9 +154,9 @@ ENTRY_INLINE int32_t carry_out(struct sb_mailbox *mailbox)
 	if (mailbox->command != SB_AGENT_STOP || !(mailbox->flags & SB_MAILBOX_ENDED))
 		status = ((agent_fn *)(uintptr_t)mailbox->agent)(mailbox);
 	if (mailbox->command == SB_AGENT_STOP && status == SB_AGENT_OK) {
-		begin_loading(mailbox);
+		set_loader(mailbox, entry_thread());
 		CALL(mailbox, dlclose_fn, ENTRY_DLCLOSE)((void *)(uintptr_t)mailbox->handle);
-		end_loading(mailbox);
+		set_loader(mailbox, 0);
 		mailbox->agent = mailbox->handle = 0;
 	}
 	return status;

@@ -20,10 +20,7 @@
 #include <sys/syscall.h>
 #include "src/base/caps.h"
 
-enum {
-	STACK_ROOM = 256 << 10,
-	LOAD_DEPTH = STACK_ROOM / 2, /* of the dynamic linker; no other stack is as near */
-};
+enum { STACK_ROOM = 256 << 10 };
 
 /*
  * Of an object of a free-threaded interpreter: its type is the last word of its head; of a type:
@@ -215,29 +212,6 @@ pid_t mailbox_any_fit(const struct mailbox *mailbox, struct tree *tree)
 	}
 	maps_look_close(&look);
 	return fit;
-}
-
-/* ---- the agent's own rings ---- */
-
-/* At the doorbell, which is further down on its stack than where the load began. */
-static bool rings(const struct mailbox *mailbox, pid_t tid, uint32_t loading, uint64_t answer)
-{
-	uint64_t arg[6], sp;
-	long nr;
-
-	return tid && CAPS(blocked_in(mailbox->pid, tid, &nr, arg, &sp)) && nr == SYS_futex &&
-	       arg[0] == answer && loading - (uint32_t)sp < LOAD_DEPTH;
-}
-
-bool mailbox_rings(const struct mailbox *mailbox, uint64_t answer)
-{
-	uint32_t loading = 0;
-
-	memory_peek(&mailbox->space->mem, mailbox->addr + offsetof(struct sb_mailbox, loading),
-		    &loading, sizeof(loading));
-	return loading && (rings(mailbox, mailbox->remote.async, loading, answer) ||
-			   rings(mailbox, mailbox->pid, loading, answer) ||
-			   rings(mailbox, mailbox->queuer, loading, answer));
 }
 
 /* ---- threads that hold no lock ---- */

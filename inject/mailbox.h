@@ -132,13 +132,6 @@ bool mailbox_ended(struct mailbox *mailbox);
  */
 bool mailbox_dropped(const struct mailbox *mailbox);
 
-/*
- * The thread that loads or unloads the agent waits for the doorbell's answer, a word at that
- * address in the target. Where only one ring is without an answer, it is that thread's, and no
- * library of the program has come or gone.
- */
-bool mailbox_rings(const struct mailbox *mailbox, uint64_t answer);
-
 /* A thread is at work on a command, or a remote call for one is under way. */
 bool mailbox_busy(const struct mailbox *mailbox);
 

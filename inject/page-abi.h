@@ -712,10 +712,15 @@ struct sb_page_record {
 	uint64_t mailbox_addr, mailbox_size;
 	uint64_t calls_off; /* of its sb_page_calls, from calls_off */
 	/*
+	 * The thread pointer of the thread that loads or unloads the agent, and does not ring the
+	 * doorbell for it; 0: none does. Written by that thread (entry code).
+	 */
+	uint64_t loader;
+	/*
 	 * Pointers of calls in progress, for stubs alone: what they point to is read at the exit.
 	 * By a hash of the address of the return address.
 	 */
-	uint64_t reserved2[120];
+	uint64_t reserved2[119];
 	struct sb_page_kept kept[32];
 };
 SB_PAGE_CHECK(sizeof(struct sb_page_kept) == 64);
@@ -730,6 +735,7 @@ SB_PAGE_OFF(sb_page_record, region_size, 32);
 SB_PAGE_OFF(sb_page_record, mailbox_addr, 40);
 SB_PAGE_OFF(sb_page_record, mailbox_size, 48);
 SB_PAGE_OFF(sb_page_record, calls_off, 56);
+SB_PAGE_OFF(sb_page_record, loader, 64);
 
 /* The layout of a page as in its header, for code that must not read it from there. */
 struct sb_page_layout {
@@ -873,11 +879,6 @@ struct sb_mailbox {
 	uint32_t image_off, image_size;
 	char image_name[16];
 	uint32_t path_len;
-	/*
-	 * While a thread loads or unloads the agent: the low half of an address on its stack, above
-	 * all that it uses for that. 0: no thread does (entry code).
-	 */
-	uint32_t loading;
 };
 
 #endif

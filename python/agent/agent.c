@@ -60,10 +60,18 @@ static struct {
 	int stage;
 	bool first; /* APPLY: of all lists */
 	bool begun; /* the stage */
-	bool stale; /* see struct backend */
+	enum existing existing;
 	bool inside;
 	uint32_t list, matched;
 } job;
+
+/* Except for its walk: what that holds is released in pieces, as the first stage of the next job.
+ */
+static void job_leave(void)
+{
+	cost_drop();
+	memset(&job, 0, sizeof(job));
+}
 
 static void job_drop(void)
 {
@@ -161,6 +169,7 @@ static void ended(PyObject *capsule)
 	job_drop();
 	agent.backend->ended();
 	span_reset();
+	table_rewind();
 	table_clear();
 	list_free(&agent.list);
 	py_close();
@@ -241,6 +250,12 @@ static int start(void)
 
 /* ---- APPLY ---- */
 
+static int leave_walk(struct sb_mailbox *mailbox)
+{
+	(void)mailbox;
+	return walk_leave();
+}
+
 static int apply_start(struct sb_mailbox *mailbox)
 {
 	(void)mailbox;
@@ -294,9 +309,9 @@ static int apply_existing(struct sb_mailbox *mailbox)
 	if (!list_is_new(mailbox))
 		return 0;
 	if (!job.begun)
-		job.stale = agent.backend->stale && agent.backend->stale();
+		job.existing = agent.backend->existing ? agent.backend->existing() : EXISTING_NAMED;
 	job.begun = true;
-	return judge_existing(job.stale);
+	return judge_existing(job.existing);
 }
 
 static int apply_backend(struct sb_mailbox *mailbox)
@@ -305,6 +320,9 @@ static int apply_backend(struct sb_mailbox *mailbox)
 
 	if (!list_is_new(mailbox))
 		return 0;
+	if (!job.begun)
+		table_rewind();
+	job.begun = true;
 	rc = agent.backend->relist(job.first);
 	if (rc)
 		return rc;
@@ -318,8 +336,8 @@ static int stop_at_once(struct sb_mailbox *mailbox);
 static int apply(struct sb_mailbox *mailbox)
 {
 	static int (*const stage[])(
-		struct sb_mailbox *) = { apply_start,	 apply_cost,	apply_list, apply_again,
-					 apply_existing, apply_backend, settle };
+		struct sb_mailbox *) = { leave_walk,  apply_start,    apply_cost,    apply_list,
+					 apply_again, apply_existing, apply_backend, settle };
 	int rc;
 
 	if (agent.started && agent.interp != PyInterpreterState_Get())
@@ -371,6 +389,18 @@ static int stop_watches(struct sb_mailbox *mailbox)
 	return 0;
 }
 
+/* No call adds one any more. */
+static int stop_entries(struct sb_mailbox *mailbox)
+{
+	(void)mailbox;
+	if (nothing_to_stop())
+		return 0;
+	if (!job.begun)
+		table_rewind();
+	job.begun = true;
+	return table_empty();
+}
+
 static int stop_end(struct sb_mailbox *mailbox)
 {
 	int rc;
@@ -398,7 +428,8 @@ static int stop_end(struct sb_mailbox *mailbox)
 
 static int stop(struct sb_mailbox *mailbox)
 {
-	static int (*const stage[])(struct sb_mailbox *) = { stop_begin, stop_watches, stop_end };
+	static int (*const stage[])(struct sb_mailbox *) = { leave_walk, stop_begin, stop_watches,
+							     stop_entries, stop_end };
 	int rc = stages(stage, sizeof(stage) / sizeof(*stage), mailbox);
 
 	mailbox->flags = agent.flags;
@@ -428,6 +459,7 @@ static int list(const struct sb_mailbox *mailbox)
 	if (rc)
 		return rc;
 	agent.slice_end = 0;
+	walk_drop();
 	rc = judge_list(&list);
 	list_free(&list);
 	return rc;
@@ -465,7 +497,7 @@ static int carry_on(struct sb_mailbox *mailbox)
 	if (job.inside)
 		job_lose();
 	if (job.open && (job.asked != mailbox->asked || job.command != mailbox->command))
-		job_drop();
+		job_leave();
 	job.open = job.inside = true;
 	job.asked = mailbox->asked;
 	job.command = mailbox->command;
@@ -518,8 +550,10 @@ static int without_collection(struct sb_mailbox *mailbox)
  */
 static bool in_subinterpreter(void)
 {
-	void *(*main)(void) = (void *(*)(void))py_symbol("PyInterpreterState_Main");
+	static void *(*main)(void); /* looked up once: see struct py */
 
+	if (!main)
+		main = (void *(*)(void))py_symbol("PyInterpreterState_Main");
 	return main && main() != (void *)PyInterpreterState_Get();
 }
 

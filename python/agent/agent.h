@@ -84,15 +84,20 @@ struct entry {
 	struct watch *watch;
 };
 
+/* What is to be watched before a new list is in force. */
+enum existing {
+	EXISTING_NOTED,	   /* nothing: the first call of all code is reported; notes are enough */
+	EXISTING_NAMED,	   /* what names lead to; the first call of other code is reported */
+	EXISTING_SEARCHED, /* what the collector knows: first calls may be unreported */
+};
+
 /* How calls are seen. All return 0 or an enum sb_agent_error after agent_fail(). */
 struct backend {
 	int (*start)(void);
-	/*
-	 * Calls of existing code may be unreported, whatever relist() does; NULL: never. Call it
-	 * before each relist().
-	 */
-	bool (*stale)(void);
-	int (*relist)(bool first);	     /* there is a new list of targets */
+	/* What the next relist() does for code that exists. NULL: EXISTING_NAMED. */
+	enum existing (*existing)(void);
+	/* There is a new list of targets. In pieces: SB_AGENT_AGAIN before the last. */
+	int (*relist)(bool first);
 	int (*set)(struct watch *, bool on); /* switches reports of this code's calls on or off */
 	int (*settle)(bool any);	     /* after a round of set(); any: some target counts */
 	/*
@@ -151,8 +156,10 @@ int agent_fail(int error, const char *reason);
 struct entry *table_find(PyObject *code); /* by address only; NULL: none */
 int table_put(PyObject *code, struct watch *watch);
 void table_drop(struct watch *watch); /* removes and frees */
-void table_forget(void);	      /* the judgements of codes that do not match */
-void table_clear(void);
+/* In pieces, from table_rewind() on; SB_AGENT_AGAIN before the last. */
+int table_forget(void); /* the judgements of codes that do not match */
+int table_empty(void);	/* all entries */
+void table_clear(void); /* the rest of that, at once, and the table itself */
 struct watch *table_watches(void);
 /*
  * One watch after another, while the program runs in between: table_step() NULL: all that existed
@@ -187,10 +194,10 @@ struct watch *judge(PyObject *code, PyObject *globals, const char *qualname, PyO
 int judge_again(void);		   /* watches, by the new list, from table_rewind() on; in pieces */
 int judge_list(struct list *list); /* notes what matches now, watches nothing */
 /*
- * Watches for functions that exist and are not watched; stale: calls of some code may be
- * unreported. In pieces: SB_AGENT_AGAIN before the last.
+ * Notes for functions that exist and match, and the watches that `how` demands. In pieces:
+ * SB_AGENT_AGAIN before the last.
  */
-int judge_existing(bool stale);
+int judge_existing(enum existing how);
 void judge_forget(void); /* the notes taken so far */
 
 /* function.c: the qualified name of a code object on 3.10, which does not contain it. A new str. */
@@ -209,14 +216,16 @@ enum walk_more {
 
 struct walk {
 	enum walk_more (*more)(struct walk *);
-	bool by_file; /* a match also depends on the code's file */
+	bool (*enough)(const struct walk *); /* the rest need not be visited; may be NULL */
+	bool by_file;			     /* a match also depends on the code's file */
 	bool (*wanted)(struct walk *, PyObject *globals, PyObject *code);
 	void (*found)(struct walk *, PyObject *code, PyObject *globals, const char *qualname);
 	/* Each function object itself, after its code; may be NULL, and so may found. */
 	void (*function)(struct walk *, PyObject *function, PyObject *code);
 };
 int walk_piece(struct walk *walk); /* SB_AGENT_AGAIN: not finished */
-void walk_drop(void);		   /* the rest of it */
+int walk_leave(void);		   /* without the rest of it; in pieces, as walk_piece() */
+void walk_drop(void);		   /* ... at once, which may take long */
 void walk_lose(void);		   /* forgets it without freeing anything */
 
 /* cost.c */

@@ -481,8 +481,7 @@ static int frame_start(void)
 static int frame_relist(bool first)
 {
 	(void)first;
-	table_forget();
-	return 0;
+	return table_forget();
 }
 
 /*

@@ -20,6 +20,11 @@ struct subject {
 
 struct matches {
 	size_t n, room;
+	/*
+	 * A watch is needed before the first call: that one is not timed, and what has begun before
+	 * is resumed without one.
+	 */
+	bool early;
 	struct watch_cell *cells;
 };
 
@@ -201,6 +206,7 @@ static void match(const struct list *list, struct subject *s, struct matches *m)
 		if (!module_matches(t, s) || !name_matches(t, s))
 			continue;
 		list->targets[i].found = true;
+		m->early |= t->flags & (SB_TARGET_RESUME | SB_TARGET_SPANS);
 		matches_add(m, t);
 	}
 }
@@ -211,6 +217,7 @@ static struct {
 	uint64_t *keys;	 /* open addressing, 0 is free */
 	uint64_t **each; /* of each key: the address of its counter */
 	size_t mask, used;
+	bool full; /* some did not fit: no later one will */
 } noted;
 
 void judge_forget(void)
@@ -254,11 +261,13 @@ static uint64_t *note_once(const struct watch *w, uint32_t cell)
 	for (i = key >> 20 & noted.mask; noted.keys[i]; i = (i + 1) & noted.mask)
 		if (noted.keys[i] == key)
 			return noted.each[i];
+	noted.full |= noted.used == NOTED_MAX;
 	if (noted.used == NOTED_MAX)
 		return NULL;
 	noted.keys[i] = key;
 	noted.used++;
 	noted.each[i] = page_note(&agent.page, cell, w->line, w->module, w->qualname, w->file);
+	noted.full |= !noted.each[i];
 	return noted.each[i];
 }
 
@@ -381,7 +390,7 @@ int judge_again(void)
 struct lister {
 	struct walk walk;
 	const struct list *list;
-	bool stale;
+	enum existing how;
 };
 
 static bool list_wanted(struct walk *walk, PyObject *globals, PyObject *code)
@@ -402,21 +411,25 @@ static bool list_wanted(struct walk *walk, PyObject *globals, PyObject *code)
 	return wanted;
 }
 
+static void note_subject(struct subject *s, struct matches *m)
+{
+	struct watch w = { .module = subject_module(s) };
+
+	w.file = s->file ? s->file : subject_text(s, 0, PY_CO_FILENAME);
+	w.qualname = s->qualname;
+	w.line = (uint32_t)py_attr_long(s->code, PY_CO_FIRSTLINENO, 0);
+	note(&w, m->cells, m->n);
+}
+
 static void list_found(struct walk *walk, PyObject *code, PyObject *globals, const char *qualname)
 {
 	const struct lister *l = (const struct lister *)walk;
 	struct subject s = { .code = code, .globals = globals, .qualname = qualname };
-	struct watch w = { 0 };
 	struct matches m;
 
 	match(l->list, &s, &m);
-	if (m.n) {
-		w.module = subject_module(&s);
-		w.file = s.file ? s.file : subject_text(&s, 0, PY_CO_FILENAME);
-		w.qualname = s.qualname;
-		w.line = (uint32_t)py_attr_long(code, PY_CO_FIRSTLINENO, 0);
-		note(&w, m.cells, m.n);
-	}
+	if (m.n)
+		note_subject(&s, &m);
 	mem_free(m.cells);
 	subject_close(&s);
 }
@@ -442,11 +455,22 @@ int judge_list(struct list *list)
 static void existing_found(struct walk *walk, PyObject *code, PyObject *globals,
 			   const char *qualname)
 {
+	const struct lister *l = (const struct lister *)walk;
+	struct subject s = { .code = code, .globals = globals, .qualname = qualname };
 	const struct entry *e = table_find(code);
+	struct matches m;
 
-	(void)walk;
-	if (!e || !entry_valid(e))
-		judge(code, globals, qualname, NULL);
+	if (e && entry_valid(e))
+		return;
+	match(l->list, &s, &m);
+	if (m.n && (l->how != EXISTING_NOTED || m.early)) {
+		watch_new(&s, &m);
+	} else {
+		if (m.n)
+			note_subject(&s, &m);
+		mem_free(m.cells);
+	}
+	subject_close(&s);
 }
 
 static void existing_function(struct walk *walk, PyObject *function, PyObject *code)
@@ -468,7 +492,7 @@ static enum walk_more existing_more(struct walk *walk)
 {
 	const struct lister *l = (const struct lister *)walk;
 
-	if (l->stale)
+	if (l->how == EXISTING_SEARCHED)
 		return WALK_ALL;
 	for (size_t i = 0; i < l->list->n; i++) {
 		const struct target *t = &l->list->targets[i];
@@ -481,14 +505,29 @@ static enum walk_more existing_more(struct walk *walk)
 	return WALK_NO_MORE;
 }
 
-int judge_existing(bool stale)
+/* Further notes do not fit, and nothing else is wanted. */
+static bool existing_enough(const struct walk *walk)
+{
+	const struct lister *l = (const struct lister *)walk;
+
+	if (!noted.full || l->how != EXISTING_NOTED)
+		return false;
+	for (size_t i = 0; i < l->list->n; i++)
+		if (!l->list->targets[i].found ||
+		    l->list->targets[i].flags & (SB_TARGET_RESUME | SB_TARGET_SPANS))
+			return false;
+	return true;
+}
+
+int judge_existing(enum existing how)
 {
 	struct lister l = { .walk = { .by_file = goes_by_file(&agent.list),
 				      .wanted = list_wanted,
 				      .more = existing_more,
+				      .enough = existing_enough,
 				      .found = existing_found },
 			    .list = &agent.list,
-			    .stale = stale };
+			    .how = how };
 
 	if (agent.backend->function)
 		l.walk.function = existing_function;

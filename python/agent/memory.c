@@ -16,7 +16,6 @@
 #define STEP	((size_t)16) /* between the sizes of slots */
 #define CLASSES (MEM_LARGE / STEP)
 #define HEADER	((size_t)64)
-#define PAGE	((size_t)4096)
 
 struct chunk {
 	struct chunk *next, **link; /* of those of this size that have a free slot */
@@ -154,7 +153,7 @@ static void *large_new(size_t size)
 	return c ? (char *)c + HEADER : NULL;
 }
 
-static void *new_block(size_t size, bool full)
+void *mem_new(size_t size)
 {
 	void *memory;
 
@@ -163,20 +162,8 @@ static void *new_block(size_t size, bool full)
 		memory = slot_new((uint32_t)((size + !size + STEP - 1) & ~(STEP - 1)));
 	else
 		memory = large_new(size);
-	if (full && memory && size >= MEM_LARGE)
-		cpu_populate((uintptr_t)memory - HEADER, (size + HEADER + PAGE - 1) & ~(PAGE - 1));
 	change_end();
 	return memory;
-}
-
-void *mem_new(size_t size)
-{
-	return new_block(size, false);
-}
-
-void *mem_new_full(size_t size)
-{
-	return new_block(size, true);
 }
 
 static void slot_free(struct chunk *c, void *memory)

@@ -18,8 +18,7 @@
 #define MEM_LARGE ((size_t)1024)
 
 void *mem_new(size_t size);
-void *mem_new_full(size_t size); /* all of it will be written at once: cheaper from MEM_LARGE on */
-void mem_free(void *memory);	 /* may be NULL */
+void mem_free(void *memory); /* may be NULL */
 
 /* At the end, when all has been freed: returns to the kernel what was kept for later. */
 void mem_close(void);

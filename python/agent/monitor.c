@@ -369,13 +369,19 @@ static int share_tool(void)
  */
 static const char marked[] = "sbinject finder";
 
-static bool monitor_stale(void)
+/*
+ * A finder that restarts events receives the first call of all code, whatever was there before: so
+ * existing code is not watched one by one, which takes long where there is much.
+ */
+static enum existing monitor_existing(void)
 {
 	PyObject *dict = PyInterpreterState_GetDict(agent.interp); /* borrowed */
 	bool stale = !dict || PyDict_GetItemString(dict, marked);
 
-	mon.restarts = stale && !py.threads && tool_is_alone();
-	return py.threads || (stale && !mon.restarts);
+	mon.restarts = !py.threads && tool_is_alone();
+	if (mon.restarts)
+		return EXISTING_NOTED;
+	return py.threads || stale ? EXISTING_SEARCHED : EXISTING_NAMED;
 }
 
 static void mark(void)
@@ -527,7 +533,7 @@ static void monitor_ended(void)
 
 const struct backend monitor_backend = {
 	.start = monitor_start,
-	.stale = monitor_stale,
+	.existing = monitor_existing,
 	.relist = monitor_relist,
 	.set = monitor_set,
 	.settle = monitor_settle,

@@ -86,6 +86,14 @@ static PyObject *class_dict(void)
 	return own;
 }
 
+/* Before 3.13 dlsym() would look for them in all libraries in vain. */
+static void find_new(void)
+{
+	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
+	py.dict_get = (int (*)(PyObject *, PyObject *, PyObject **))py_symbol("PyDict_GetItemRef");
+	py.finalizing = (int (*)(void))py_symbol("Py_IsFinalizing");
+}
+
 int py_open(void)
 {
 	if (py.open)
@@ -100,7 +108,6 @@ int py_open(void)
 	py.property_type = py_symbol("PyProperty_Type");
 	py.method_type = py_symbol("PyMethod_Type");
 	py.weakref_object = (PyObject * (*)(PyObject *)) py_symbol("PyWeakref_GetObject");
-	py.weakref_get = (int (*)(PyObject *, PyObject **))py_symbol("PyWeakref_GetRef");
 	py.function_code = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetCode");
 	py.function_globals = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetGlobals");
 	py.function_closure = (PyObject * (*)(PyObject *)) py_symbol("PyFunction_GetClosure");
@@ -108,8 +115,8 @@ int py_open(void)
 	py.dict_of = (PyObject * *(*)(PyObject *)) py_symbol("_PyObject_GetDictPtr");
 	py.gc_disable = (int (*)(void))py_symbol("PyGC_Disable");
 	py.gc_enable = (int (*)(void))py_symbol("PyGC_Enable");
-	py.dict_get = (int (*)(PyObject *, PyObject *, PyObject **))py_symbol("PyDict_GetItemRef");
-	py.finalizing = (int (*)(void))py_symbol("Py_IsFinalizing");
+	if (py.hex >= 0x030d0000)
+		find_new();
 	if (!py.gc_disable || !py.gc_enable || !py.function_code || !py.function_globals)
 		return SB_AGENT_UNSUPPORTED;
 	if (py.hex < 0x030a0000 || !py.code_type || !py.function_type ||

@@ -26,6 +26,8 @@ static bool by_code(const struct walking *w)
 struct todo {
 	PyObject *object, *globals; /* globals: object is code */
 	int depth;		    /* distance from a namespace, through objects of any kind */
+	bool space;		    /* object is a module's namespace, of which ... */
+	Py_ssize_t at, size;	    /* ... this much has been visited; its size then */
 };
 
 struct pointers { /* open addressing */
@@ -49,9 +51,13 @@ static struct place {
 	size_t n_kept, mailbox_kept;
 	struct pointer_set seen, parents; /* parents: classes whose subclasses are visited, too */
 	size_t n_others; /* visited objects that are neither functions nor classes */
+	/* Of sys.modules, as in struct todo; and how often it was begun again. */
+	Py_ssize_t module_at, n_modules;
+	int restarts;
 } place;
 
 enum { OTHERS_DEPTH = 3, OTHERS_SIZE = 256, OTHERS_MAX = 50000 };
+enum { AT_ONCE = 64, RESTARTS_MAX = 100 };
 
 static bool grown(void **array, size_t n, size_t *mailbox, size_t size)
 {
@@ -69,13 +75,18 @@ static bool grown(void **array, size_t n, size_t *mailbox, size_t size)
 }
 
 /* Objects that do not fit any more are not visited; their first calls are seen all the same. */
-static void todo_add(PyObject *object, PyObject *globals, int depth)
+static void todo_push(struct todo t)
 {
 	if (!grown((void **)&place.todo, place.n_todo, &place.mailbox_todo, sizeof(*place.todo)))
 		return;
-	Py_IncRef(object);
-	Py_IncRef(globals);
-	place.todo[place.n_todo++] = (struct todo){ object, globals, depth };
+	Py_IncRef(t.object);
+	Py_IncRef(t.globals);
+	place.todo[place.n_todo++] = t;
+}
+
+static void todo_add(PyObject *object, PyObject *globals, int depth)
+{
+	todo_push((struct todo){ .object = object, .globals = globals, .depth = depth });
 }
 
 static uint64_t pointer_hash(uintptr_t key)
@@ -291,20 +302,61 @@ static void visit_other(PyObject *o, int depth)
 	traverse(o, visit_referent, &depth);
 }
 
+/*
+ * A few thousand objects that the program has not used for long take a microsecond each to be
+ * looked at. So where there is a GIL, sys.modules and the namespace of a module are not copied, but
+ * visited bit by bit as they are by then. One that has grown or shrunk meanwhile is begun again,
+ * since its values may have other places; so some are met more than once.
+ */
+static Py_ssize_t place_in(PyObject *dict, Py_ssize_t at, Py_ssize_t size)
+{
+	if (!at || PyDict_Size(dict) == size || place.restarts == RESTARTS_MAX)
+		return at;
+	place.restarts++;
+	return 0;
+}
+
+/* The rest of it beneath what the first of its values lead to. */
+static void visit_some(const struct todo *t)
+{
+	size_t rest = place.n_todo;
+	Py_ssize_t at = place_in(t->object, t->at, t->size);
+	bool more = true;
+	PyObject *o;
+
+	todo_push((struct todo){ .object = t->object, .space = true });
+	if (place.n_todo == rest)
+		return;
+	for (int n = 0; n < AT_ONCE && more; n++) {
+		more = PyDict_Next(t->object, &at, NULL, &o);
+		if (more && leads_on(o, 0))
+			todo_add(o, NULL, 0);
+	}
+	place.todo[rest].at = more ? at : PY_SSIZE_T_MAX;
+	place.todo[rest].size = PyDict_Size(t->object);
+}
+
 static void visit_module(PyObject *module)
 {
 	struct walk *walk = place.walking.walk;
 	PyObject *space = PyModule_GetDict(module); /* borrowed */
 
-	if (walk->wanted(walk, space, NULL))
+	if (!walk->wanted(walk, space, NULL))
+		return;
+	if (py.threads)
 		visit_namespace(space, 0);
+	else
+		todo_push((struct todo){ .object = space, .space = true });
 }
 
 static void visit_todo(struct todo *t)
 {
 	struct walking *w = &place.walking;
 
-	if (t->globals) {
+	if (t->space) {
+		if (t->at != PY_SSIZE_T_MAX)
+			visit_some(t);
+	} else if (t->globals) {
 		visit_code(w, t->object, t->globals, NULL, 0);
 	} else if (py_type(t->object) == py.function_type) {
 		if (!seen_before(t->object)) {
@@ -323,28 +375,11 @@ static void visit_todo(struct todo *t)
 	}
 }
 
-static int visit_all(void)
+static void add_modules(PyObject *modules)
 {
-	while (place.n_todo) {
-		struct todo t = place.todo[--place.n_todo]; /* NOLINT(*unix.Malloc): walk_drop() */
+	PyObject *list = PyMapping_Values(modules);
+	Py_ssize_t n = list ? PyList_Size(list) : 0;
 
-		visit_todo(&t);
-		Py_DecRef(t.globals);
-		Py_DecRef(t.object);
-		if (slice_over())
-			return SB_AGENT_AGAIN;
-	}
-	return 0;
-}
-
-/* All of them: which ones are wanted is found out bit by bit, there can be thousands. */
-static void add_modules(void)
-{
-	PyObject *modules = PySys_GetObject("modules"), *list; /* borrowed */
-	Py_ssize_t n;
-
-	list = modules ? PyMapping_Values(modules) : NULL;
-	n = list ? PyList_Size(list) : 0;
 	for (Py_ssize_t i = 0; i < n; i++) {
 		PyObject *module = PyList_GetItem(list, i);
 
@@ -353,6 +388,56 @@ static void add_modules(void)
 	}
 	PyErr_Clear();
 	Py_DecRef(list);
+}
+
+/*
+ * All of them, bit by bit: which ones are wanted is found out one by one, there can be thousands.
+ * False: there are no more.
+ */
+static bool next_modules(void)
+{
+	PyObject *modules = PySys_GetObject("modules"), *module; /* borrowed */
+	bool in_place = modules && PyDict_Check(modules) && !py.threads, more = in_place;
+	size_t before = place.n_todo;
+
+	if (modules && !in_place && !place.n_modules) {
+		add_modules(modules);
+		place.n_modules = 1;
+		return place.n_todo > before;
+	}
+	if (in_place)
+		place.module_at = place_in(modules, place.module_at, place.n_modules);
+	for (int n = 0; n < AT_ONCE && more && place.n_todo == before; n++) {
+		more = PyDict_Next(modules, &place.module_at, NULL, &module);
+		if (more && py_type(module) == py.module_type && !seen_before(module))
+			todo_add(module, NULL, 0);
+	}
+	if (in_place)
+		place.n_modules = PyDict_Size(modules);
+	return more;
+}
+
+static bool enough(void)
+{
+	const struct walk *walk = place.walking.walk;
+
+	return walk->enough && walk->enough(walk);
+}
+
+static int visit_all(void)
+{
+	while (!enough() && (place.n_todo || (place.stage == BY_NAMES && next_modules()))) {
+		if (place.n_todo) {
+			struct todo t = place.todo[--place.n_todo]; /* NOLINT(*unix.Malloc) */
+
+			visit_todo(&t);
+			Py_DecRef(t.globals);
+			Py_DecRef(t.object);
+		}
+		if (slice_over())
+			return SB_AGENT_AGAIN;
+	}
+	return 0;
 }
 
 /* ---- by the collector's objects ---- */
@@ -415,15 +500,25 @@ void walk_drop(void)
 	pointers_free(&was.parents);
 }
 
-/* Nothing more is visited: the held objects are released bit by bit. */
-static int leave(void)
+int walk_leave(void)
 {
+	if (place.stage == HAS_NONE)
+		return 0;
 	place.stage = LEAVING;
-	while (place.n_kept) {
-		Py_DecRef(place.kept[--place.n_kept]); /* NOLINT(*unix.Malloc): walk_drop() */
-		if (!(place.n_kept & 63) && slice_over())
+	for (size_t n = 1; place.n_todo || place.n_kept; n++) {
+		if (place.n_todo) {
+			struct todo t = place.todo[--place.n_todo]; /* NOLINT(*unix.Malloc) */
+
+			Py_DecRef(t.globals);
+			Py_DecRef(t.object);
+		} else {
+			Py_DecRef(
+				place.kept[--place.n_kept]); /* NOLINT(*unix.Malloc): walk_drop() */
+		}
+		if (n % 64 == 0 && slice_over())
 			return SB_AGENT_AGAIN;
 	}
+	walk_drop();
 	return 0;
 }
 
@@ -451,16 +546,15 @@ int walk_piece(struct walk *walk)
 
 	/* the object visited last may be gone */
 	*w = (struct walking){ .walk = walk, .seen = seen_code };
-	if (place.stage == HAS_NONE) {
-		add_modules();
+	if (place.stage == HAS_NONE)
 		place.stage = BY_NAMES;
-	}
-	rc = visit_all();
+	if (place.stage != LEAVING)
+		rc = visit_all();
 	if (!rc && place.stage == BY_NAMES)
 		rc = look_further(w);
 	if (!rc)
-		rc = leave();
-	if (rc != SB_AGENT_AGAIN)
+		rc = walk_leave();
+	if (rc && rc != SB_AGENT_AGAIN)
 		walk_drop();
 	return rc;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The agent is a library, too, and is loaded with the interpreter's lock held: its doorbell is answered
-# without a look for other targets in all libraries of a large process, which would hold it for long.
+# The agent is a library, too, and is loaded with the interpreter's lock held: its thread does not ring the
+# doorbell for it, and so waits for no look for other targets in all libraries of a large process.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need_python

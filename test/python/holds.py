@@ -8,11 +8,12 @@ import sys
 import time
 import types
 
-from driver import APPLY, COUNT, DELAY, ERRORS, OFF, SLOW, STOP, Agent
+from driver import APPLY, COUNT, DELAY, ERRORS, OFF, SLOW, STOP, TIMED, Agent
 from state import clean
 
 AGAIN = -8
 MODULES, OBJECTS = 1200, 250000
+WIDE, EACH = 150, 800  # modules that only a target of all functions matches, and their functions
 MOST_MS = 5
 TRIES = 5  # the machine may hold the processor up, too, but not each time
 SOURCE = "".join("""
@@ -25,6 +26,8 @@ class C%d:
     def static(): return lambda: 3
 def f%d(): pass
 """ % (i, i) for i in range(4)) + "def called(): pass\n"
+
+FUNCTIONS = "".join("def f%d(): pass\n" % i for i in range(EACH))
 
 
 def load(name, code):
@@ -109,6 +112,9 @@ def main():
     rate = ticks_per_ms()
     code = marshal.dumps(compile(SOURCE, "many", "exec"))
     modules = [load("many.m%d" % i, code) for i in range(MODULES)]
+    code = marshal.dumps(compile(FUNCTIONS, "wide", "exec"))
+    for i in range(WIDE):
+        load("wide.m%d" % i, code)
     heap = [[i] for i in range(OBJECTS - len(gc.get_objects()))]
     for frozen in (False, True):
         if frozen:
@@ -119,6 +125,8 @@ def main():
                 ("nothing of the name", [("many.m*", "called"), ("many.m*", "none")],
                  [("many.*", "C1.method"), ("many.*", "nothing")]),
                 ("all", [("many.m*", "called"), ("*", "*")], [("many.*", "C1.method")]),
+                ("all timed", [("many.m*", "called"), ("*", "*", TIMED)],
+                 [("many.*", "C1.method")]),
                 ("getitem", [("many.m*", "called"), ("many.*", "*.__getitem__")],
                  [("many.*", "C1.method")])):
             for n in range(TRIES):

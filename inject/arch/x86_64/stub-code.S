@@ -1851,6 +1851,9 @@ stub_common:
  * or its lease has run out, or the wait is longer than any answer takes, which is counted. This is
  * the one place with a system call. It is at an ordinary call's entry, but all registers are kept
  * all the same.
+ *
+ * The thread that loads or unloads the agent of Python functions does not ring: nothing that it
+ * maps is looked for, and it holds the interpreter's lock.
  */
 .Lbell:
 	SPILL_RDX
@@ -1862,6 +1865,12 @@ stub_common:
 	SPILL_R11
 	mov	.Lheader(%rip), %r9
 	mov	.Lrecord(%rip), %rax
+	mov	REC_LOADER(%rax), %rdx
+	test	%rdx, %rdx		/* 0, too, where a thread has no %fs yet */
+	je	.Lbell_ring
+	cmp	%fs:0, %rdx
+	je	.Lbell_out
+.Lbell_ring:
 	mov	.Lprocs(%rip), %r8
 	add	REC_PROC(%rax), %r8
 	rdtsc

@@ -37,6 +37,7 @@
 #define REC_MOST	  16
 #define REC_STACK	  18
 #define REC_CALLS	  56
+#define REC_LOADER	  64
 #define REC_KEPT	  1024
 #define KEPT_BITS	  5
 #define KEPT_SHIFT	  6 /* log2 of its bytes */

@@ -194,21 +194,6 @@ const struct tree_ops session_tree_ops = {
 	.trapped = on_trapped,
 };
 
-/*
- * The only ring without an answer is that of the thread that loads or unloads our agent: there is
- * nothing to look for, and the interpreter's lock is held meanwhile.
- */
-static bool rings_for_agent(const struct record *rec, uint32_t ring)
-{
-	const struct space *space = rec->space;
-	const struct page *page = &space->control->page;
-	const struct sb_page_proc *p = page_proc(page, space->proc);
-	uint64_t at = space->page_addr +
-		      (uint64_t)((const char *)&p->done - (const char *)page->hdr);
-
-	return rec->python.mailbox && ring - p->done == 1 && mailbox_rings(rec->python.mailbox, at);
-}
-
 static void answer(struct inject_session *s, struct record *rec)
 {
 	const struct page *page = &rec->space->control->page;
@@ -219,8 +204,7 @@ static void answer(struct inject_session *s, struct record *rec)
 
 	if (ring == p->done)
 		return;
-	if (proc && !rings_for_agent(rec, ring) &&
-	    (python_may_start(s, rec) || !session_same_code(rec)) &&
+	if (proc && (python_may_start(s, rec) || !session_same_code(rec)) &&
 	    session_retake(s, proc, &err) == 0) {
 		if (!python_ring(s, rec) && session_hook(s, proc, true, &err) < 0 &&
 		    err.code != SB_ENOPROC)

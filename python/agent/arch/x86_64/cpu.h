@@ -78,18 +78,6 @@ static inline void cpu_unmap(uintptr_t at, size_t size)
 			 : "rcx", "r11", "memory");
 }
 
-/* Makes these pages present. Before Linux 5.14 they become so one by one. */
-static inline void cpu_populate(uintptr_t at, size_t size)
-{
-	const long populate_write = 23;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "0"((long)SYS_madvise), "D"(at), "S"(size), "d"(populate_write)
-			 : "rcx", "r11", "memory");
-}
-
 /* Single instructions, as required of the owner of a slot: see page-abi.h. */
 static inline void cpu_add(uint64_t *p, uint64_t n)
 {
