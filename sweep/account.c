@@ -24,12 +24,12 @@ static double share_of_lanes(const struct record *rec, const struct account_of *
 	struct infer_data data;
 	double x, all;
 
-	record_data(rec, of->experiment, of->n_doses, &view, &data, NULL);
-	x = infer_level(&data, of->n_doses).x;
+	record_data(rec, &of->of, &view, &data, NULL);
+	x = infer_level(&data, of->of.n_doses).x;
 	record_data_free(&data);
 	view.mode = LANE_ALL;
-	record_data(rec, of->experiment, of->n_doses, &view, &data, NULL);
-	all = infer_level(&data, of->n_doses).x;
+	record_data(rec, &of->of, &view, &data, NULL);
+	all = infer_level(&data, of->of.n_doses).x;
 	record_data_free(&data);
 	return all > 0 ? x / all : 1;
 }
@@ -75,7 +75,7 @@ void account_target(const struct record *rec, const struct account_of *of, struc
 
 		*change = none;
 		view.counter = i + 1;
-		record_data(rec, of->experiment, of->n_doses, &view, &data, NULL);
+		record_data(rec, &of->of, &view, &data, NULL);
 		if (scale(&data, i / rec->n_counters == SIDE_DELAYED ? share : 1))
 			change_of(&data, of->rounding, rng, change);
 		else if (data.n_blocks)

@@ -11,8 +11,7 @@
  * their slopes to kappa.
  */
 struct account_of {
-	int experiment;
-	size_t n_doses;
+	struct record_of of;
 	enum lane_mode mode;
 	double rounding; /* of a cell, as a share of it; 0: none */
 };

@@ -51,6 +51,7 @@ static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
 static void gate_control(const struct drive *drive, struct rng *rng, struct sweep_gates *gates)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
+	struct record_of of = { drive->control_experiment, -1, 0, 1 };
 	struct infer_kappa kappa;
 	struct infer_data data;
 	double allowed;
@@ -60,7 +61,7 @@ static void gate_control(const struct drive *drive, struct rng *rng, struct swee
 		return;
 	if (drive->cfg.control_auto) /* items may be done side by side by threads */
 		view.mode = LANE_THREAD;
-	record_data(&drive->rec, drive->control_experiment, 1, &view, &data, NULL);
+	record_data(&drive->rec, &of, &view, &data, NULL);
 	infer_kappa(&data, rng, &kappa);
 	record_data_free(&data);
 	gates->control = kappa.kappa;
@@ -176,8 +177,9 @@ static void add_part(const struct drive *drive, const struct work *work, const c
 	struct infer_kappa kappa;
 	struct infer_data data;
 	struct sweep_part part = { 0 };
+	struct record_of of = work_of(drive, (size_t)(work - drive->work));
 
-	record_data(&drive->rec, work->experiment, work->n_doses, view, &data, &part.lanes);
+	record_data(&drive->rec, &of, view, &data, &part.lanes);
 	infer_kappa(&data, NULL, &kappa);
 	part.kappa = kappa.kappa;
 	part.x_ns = infer_level(&data, work->n_doses).x;
@@ -256,8 +258,7 @@ static void fill_hits(const struct infer_data *data, struct sweep_target *target
 static void fill_changes(const struct drive *drive, const struct work *work, double resolution_ns,
 			 struct sweep_target *target)
 {
-	struct account_of of = { .experiment = work->experiment,
-				 .n_doses = work->n_doses,
+	struct account_of of = { .of = work_of(drive, (size_t)(work - drive->work)),
 				 .mode = drive->cfg.lane_mode,
 				 .rounding = resolution_ns > 0 ? resolution_ns / target->t0_ns :
 								 0 };
@@ -265,7 +266,7 @@ static void fill_changes(const struct drive *drive, const struct work *work, dou
 
 	if (!drive->rec.n_counters)
 		return;
-	rng_seed(&rng, drive->cfg.seed ^ ACCOUNT_SEED ^ (uint64_t)work->experiment << 32);
+	rng_seed(&rng, drive->cfg.seed ^ ACCOUNT_SEED ^ (uint64_t)of.of.target << 32);
 	account_target(&drive->rec, &of, &rng, target);
 }
 
@@ -273,10 +274,11 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 		     struct sweep_result *res, struct sweep_target *target)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_of of = work_of(drive, (size_t)(work - drive->work));
 	struct infer_data data;
 	double lanes;
 
-	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, &lanes);
+	record_data(&drive->rec, &of, &view, &data, &lanes);
 	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)
 		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
 				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
@@ -286,8 +288,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, data.resolution_ns, target);
-	target->dose_given = record_given(&drive->rec, work->experiment,
-					  drive->cfg.every[work - drive->work]);
+	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
 	record_data_free(&data);
 	if (lanes > res->gates.lanes)
 		res->gates.lanes = lanes;
@@ -400,6 +401,7 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
 	const struct work *work = NULL;
 	struct sweep_estimate response;
+	struct record_of of;
 	struct infer_kappa kappa;
 	struct infer_data data;
 
@@ -411,7 +413,8 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 		verdict_load_seen(res);
 		return;
 	}
-	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
+	of = work_of(drive, (size_t)(work - drive->work));
+	record_data(&drive->rec, &of, &view, &data, NULL);
 	infer_kappa(&data, NULL, &kappa);
 	record_data_free(&data);
 	response = drive_kappa(drive, (size_t)(work - drive->work));
@@ -425,6 +428,13 @@ static int row_of(const struct drive *drive, int target)
 	if (target < 0 || drive->cfg.control_too || (size_t)target < drive->cfg.control)
 		return target; /* DRIVE_NONE is the largest value */
 	return (size_t)target == drive->cfg.control ? -1 : target - 1;
+}
+
+static void copy_plan(const struct drive *drive, struct sweep_result *res)
+{
+	sweep_plan_copy(&res->plan, &drive->plan);
+	for (size_t i = 0; i < res->plan.n_targets; i++)
+		res->plan.target[i].target = row_of(drive, res->plan.target[i].target);
 }
 
 static void copy_counters(const struct record_row *row, size_t n, struct sweep_window *win)
@@ -476,6 +486,7 @@ struct sweep_result *drive_end(struct drive *drive)
 	account_judge(res);
 	time_needed(drive, res);
 	warn_all(drive, res);
+	copy_plan(drive, res);
 	copy_windows(drive, res);
 	return res;
 }

@@ -60,7 +60,8 @@ static void study_hits(struct drive *drive)
 {
 	struct record *rec = &drive->rec;
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	double items = 0, felt = 0, hits = 0, *w = record_weights(rec, -1, &view, NULL);
+	const struct record_of all = { .experiment = -1, .target = -1 };
+	double items = 0, felt = 0, hits = 0, *w = record_weights(rec, &all, &view, NULL);
 	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
 
 	for (size_t i = 0; i < rec->n; i++) {

@@ -12,18 +12,30 @@
 /*
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
- * after them; drive-end.c makes the result.
+ * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c who is still
+ * in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c
+ * makes the result.
  */
 
-/* One set of doses, of one target or a group. */
+/* The doses of one target in an experiment. */
+struct exp_member {
+	size_t target, first, n_doses;
+	bool in; /* takes part in the blocks to come */
+};
+
+/* A set of doses: of one target, of several that share blocks, or of a group delayed as one. */
 struct experiment {
-	int id, target; /* target -1: a group */
+	int id;
 	enum sweep_stage stage;
-	size_t n_doses;
+	bool grouped; /* each dose delays all members at once */
+	struct exp_member *member;
+	size_t n_members, n_doses;
+	int *owner;	    /* of a dose: index of the member; 0 when grouped */
 	uint64_t *delay_ns; /* [dose * n_targets + target] */
 	struct plan plan;
 	struct plan_slot slot;
 	struct sizing size;
+	size_t rounds; /* that are over */
 	uint64_t deadline_ns;
 	bool open;
 };
@@ -35,7 +47,8 @@ struct work {
 	char *spec;
 	enum work_state state;
 	int experiment; /* its main blocks; -1: none */
-	size_t n_doses;
+	size_t first, n_doses;
+	struct escalate esc;
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
 	double felt;  /* hits per item as a lane feels them */
@@ -55,7 +68,10 @@ struct drive {
 	struct lane_count *window_lane;
 	int (*lane_key)[3]; /* role, pid, tid */
 	struct work *work;
-	bool *treated;
+	bool *treated; /* in this step */
+	bool *alone;  /* of 2 n_targets - 1 the one in the middle: the flags of each target alone */
+	size_t *part; /* the targets that share this step's window, n_parts of them */
+	size_t n_parts;
 	uint64_t *zero_ns; /* no delay, for every target */
 
 	enum sweep_stage stage;
@@ -79,8 +95,7 @@ struct drive {
 
 	struct experiment exp;
 	int n_experiments;
-	int control_experiment; /* -1 none yet */
-	struct escalate esc;
+	int control_experiment;	  /* -1 none yet */
 	bool screening, screened; /* in progress; over, or not needed */
 	uint64_t guard_ns;	  /* 0: chosen by the sizing */
 	int guard_raised, first_probe;
@@ -88,6 +103,7 @@ struct drive {
 	struct screen screen;
 	size_t *order; /* of the targets: survivors of the screening, strongest first */
 	size_t n_order;
+	struct sweep_plan plan; /* of the main blocks; no targets: none yet */
 };
 
 /* The timed calls of a target, and the items (with a response source: its events) of the same
@@ -108,7 +124,53 @@ void stage_first(struct drive *drive);
 void stage_warmup(struct drive *drive);
 void stage_pilot(struct drive *drive);
 void stage_next(struct drive *drive); /* the pilot or an experiment is over */
-void stage_step(struct drive *drive); /* a window of an experiment is over */
+void exp_told(struct drive *drive);   /* all windows of the experiment are over */
+
+/* drive-main.c; main_between(): drive-leave.c */
+void main_enter(struct drive *drive);	     /* measures all targets that are left */
+void main_probed(struct drive *drive);	     /* doses were probed */
+void main_between(struct drive *drive);	     /* a round is over */
+bool main_restarted(struct drive *drive);    /* with a longer guard, where an arm carries over */
+bool main_any(const struct drive *drive);    /* some target has main blocks */
+size_t main_left(const struct drive *drive); /* how many targets are called and have no verdict */
+
+/* The time for eight blocks of that many targets, a dose each. */
+double main_needed_ns(const struct drive *drive, size_t n_targets);
+
+/*
+ * drive-exp.c. In order: exp_open(), exp_add() and exp_dose() for each member, exp_groups(),
+ * exp_size() with the plan, exp_start(). A step is set by exp_start() and exp_step().
+ */
+double left_ns(const struct drive *drive); /* of the budget; INFINITY without one */
+uint64_t delay_of(const struct drive *drive, size_t target, double x_ns); /* of a hit */
+void exp_open(struct drive *drive, enum sweep_stage stage, bool grouped);
+void exp_add(struct drive *drive, size_t target, size_t n_doses);
+void exp_dose(struct drive *drive, size_t dose, size_t target, uint64_t delay_ns);
+void exp_close(struct drive *drive);
+
+/* Members that take part, in groups that share blocks; the caller frees group. */
+struct plan_cfg exp_groups(const struct drive *drive);
+/* The same for so many targets of so many doses each. */
+struct plan_cfg exp_groups_of(const struct drive *drive, size_t n_targets, size_t n_doses);
+
+/* blocks 0: as many as are of use; time_ns: the whole sweep's. */
+void exp_size_for(const struct drive *drive, double time_ns, double budget_ns,
+		  const struct plan_cfg *plan, bool gates, size_t blocks, struct sizing *size);
+void exp_size(const struct drive *drive, double budget_ns, const struct plan_cfg *plan, bool gates,
+	      size_t blocks, struct sizing *size);
+void exp_start(struct drive *drive, struct plan_cfg *plan, const struct sizing *size,
+	       double budget_ns);
+void exp_step(struct drive *drive);				  /* a window of it is over */
+void exp_window(struct drive *drive);				  /* sets the step of exp.slot */
+double exp_windows_ns(const struct drive *drive, size_t windows); /* the time they take */
+
+/* The windows that a target's kappa is from. */
+struct record_of work_of(const struct drive *drive, size_t target);
+
+/* drive-plan.c: fills drive->plan from the experiment. */
+void plan_tell(struct drive *drive);
+
+#define SHARE_USED 0.96 /* of the remaining time: the switching takes time too */
 
 #define CARRY_T	    3.0	 /* of record_carry(): the guard is too short */
 #define SHARE_PILOT 0.25 /* of the budget: the longest standstill of a source */
@@ -127,6 +189,9 @@ double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns
  * the most hits.
  */
 double drive_given_dither(const struct drive *drive, double budget_ns);
+
+/* The target of a dose of the experiment; -1: of several. */
+int drive_owner(const struct drive *drive, int dose);
 
 /* Sets a step in an arm; dose -1 in SHAM and OFF. */
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,

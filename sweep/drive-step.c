@@ -4,6 +4,7 @@
  * the result has, the end of the drive, and why a target has no own time.
  */
 #include <stdio.h>
+#include <string.h>
 #include "drive-priv.h"
 
 /* Half a period on average, so that windows do not fall into step with the source. */
@@ -76,10 +77,66 @@ static uint64_t uneven(struct drive *drive, int dose, uint64_t window_ns)
 	return (uint64_t)((double)window_ns + (rng_uniform(&drive->rng) - 0.5) * most);
 }
 
+/* The targets of a block's doses; of a gate all that take part. */
+static void find_sharers(struct drive *drive)
+{
+	const struct experiment *exp = &drive->exp;
+	const struct plan_group *group = NULL;
+
+	drive->n_parts = 0;
+	if (exp->slot.group >= 0)
+		group = &exp->plan.part[exp->slot.group].group;
+	for (size_t i = 0; i < exp->n_members; i++) {
+		bool in = !group && exp->member[i].in;
+
+		for (size_t k = 0; group && k < group->n_doses; k++)
+			in |= exp->owner[group->dose[k]] == (int)i;
+		if (in)
+			drive->part[drive->n_parts++] = exp->member[i].target;
+	}
+}
+
+/* Who is treated: the target of a dose; in SHAM and OFF all that are compared with it. */
+static void treat(struct drive *drive, enum sweep_arm arm, int dose)
+{
+	const struct experiment *exp = &drive->exp;
+	int owner = arm == ARM_DOSE ? drive_owner(drive, dose) : -1;
+	bool shared = exp->n_members > 1 && !exp->grouped;
+
+	memset(drive->treated, 0, drive->cfg.n_targets * sizeof(*drive->treated));
+	drive->n_parts = 0;
+	if (owner >= 0) {
+		drive->treated[owner] = true;
+		return;
+	}
+	for (size_t i = 0; i < exp->n_members && !shared; i++)
+		drive->treated[exp->member[i].target] = true;
+	if (!shared)
+		return;
+	find_sharers(drive);
+	for (size_t i = 0; i < drive->n_parts; i++)
+		drive->treated[drive->part[i]] = true;
+	if (arm == ARM_OFF || drive->n_parts < 2)
+		drive->n_parts = 0;
+}
+
+/* The one target of a window; -1: several. */
+static int target_of(const struct drive *drive)
+{
+	int target = -1;
+
+	for (size_t i = 0; i < drive->cfg.n_targets; i++) {
+		if (drive->treated[i] && target >= 0)
+			return -1;
+		target = drive->treated[i] ? (int)i : target;
+	}
+	return target;
+}
+
 void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t guard_ns,
 		    uint64_t window_ns)
 {
-	bool in_block = drive->exp.open, group = drive->exp.target < 0;
+	bool in_block = drive->exp.open;
 	bool changed = arm != drive->last_arm || dose != drive->last_dose ||
 		       (in_block && drive->exp.id != drive->last_experiment);
 	struct drive_step *step = &drive->step;
@@ -97,7 +154,8 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 		step->window_ns = uneven(drive, dose, window_ns);
 	}
 	if (in_block) {
-		step->target = group ? -1 : drive->exp.target;
+		treat(drive, arm, dose);
+		step->target = target_of(drive);
 		step->block = drive->exp.slot.block;
 		step->blocks = (int)drive->exp.plan.n_blocks;
 	}
@@ -126,16 +184,24 @@ void drive_own_why(struct drive *drive, size_t target, const char *why)
 	snprintf(work->own_why, sizeof(work->own_why), "%s", why);
 }
 
+struct record_of work_of(const struct drive *drive, size_t target)
+{
+	const struct work *work = &drive->work[target];
+
+	return (struct record_of){ work->experiment, (int)target, work->first, work->n_doses };
+}
+
 struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
 {
 	const struct work *work = &drive->work[target];
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_of of = work_of(drive, target);
 	struct infer_kappa kappa;
 	struct infer_data data;
 
 	if (work->experiment < 0)
 		return SWEEP_UNKNOWN;
-	record_data(&drive->rec, work->experiment, work->n_doses, &view, &data, NULL);
+	record_data(&drive->rec, &of, &view, &data, NULL);
 	infer_kappa(&data, NULL, &kappa);
 	record_data_free(&data);
 	return kappa.kappa;

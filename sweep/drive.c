@@ -84,6 +84,9 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 		drive->work[i].spec = must_strdup(cfg->spec[i]);
 	}
 	drive->treated = must_calloc(cfg->n_targets, sizeof(bool));
+	drive->alone = must_calloc(2 * cfg->n_targets, sizeof(bool));
+	drive->alone[cfg->n_targets - 1] = true;
+	drive->part = must_calloc(cfg->n_targets, sizeof(*drive->part));
 	drive->zero_ns = must_calloc(cfg->n_targets, sizeof(uint64_t));
 	drive->order = must_calloc(cfg->n_targets, sizeof(*drive->order));
 	for (size_t i = 0; i < cfg->n_targets; i++)
@@ -104,11 +107,12 @@ void drive_close(struct drive *drive)
 		return;
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		free(drive->work[i].spec);
-	if (drive->exp.open)
-		plan_close(&drive->exp.plan);
+	exp_close(drive);
+	sweep_plan_free(&drive->plan);
 	screen_close(&drive->screen);
 	record_free(&drive->rec);
-	free(drive->exp.delay_ns);
+	free(drive->alone);
+	free(drive->part);
 	free(drive->lane_key);
 	free((uint64_t *)drive->cfg.every);
 	free((bool *)drive->cfg.can_time);
@@ -166,9 +170,36 @@ const bool *drive_treated(const struct drive *drive)
 	return drive->treated;
 }
 
+size_t drive_parts(const struct drive *drive)
+{
+	return drive->n_parts;
+}
+
+const bool *drive_part_treated(const struct drive *drive, size_t part)
+{
+	return drive->alone + (drive->cfg.n_targets - 1 - drive->part[part]);
+}
+
+const struct sweep_plan *drive_plan(const struct drive *drive)
+{
+	return drive->plan.n_targets ? &drive->plan : NULL;
+}
+
 void drive_next(struct drive *drive, struct drive_step *step)
 {
 	*step = drive->step;
+}
+
+static int check_known(const struct drive *drive, size_t n_lanes, size_t n_scans,
+		       struct sb_err *err)
+{
+	if (n_lanes > drive->rec.n_lanes)
+		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", n_lanes,
+			       drive->rec.n_lanes);
+	if (n_scans > drive->rec.n_roles)
+		return err_set(err, SB_EUSAGE, "%zu roles given of %zu", n_scans,
+			       drive->rec.n_roles);
+	return 0;
 }
 
 static int check_window(const struct drive *drive, const struct drive_window *window,
@@ -185,13 +216,42 @@ static int check_window(const struct drive *drive, const struct drive_window *wi
 	if (drive->cfg.response &&
 	    (!(window->response_count >= 0) || isnan(window->response_sum_ns)))
 		return err_set(err, SB_EUSAGE, "the response went backwards");
-	if (window->n_lanes > drive->rec.n_lanes)
-		return err_set(err, SB_EUSAGE, "%zu lanes given of %zu", window->n_lanes,
-			       drive->rec.n_lanes);
-	if (window->n_scans > drive->rec.n_roles)
-		return err_set(err, SB_EUSAGE, "%zu roles given of %zu", window->n_scans,
-			       drive->rec.n_roles);
-	return 0;
+	if (window->part && window->n_parts != drive->n_parts)
+		return err_set(err, SB_EUSAGE, "%zu parts given of %zu", window->n_parts,
+			       drive->n_parts);
+	for (size_t i = 0; window->part && i < window->n_parts; i++)
+		if (check_known(drive, window->part[i].n_lanes, window->part[i].n_scans, err))
+			return -SB_EUSAGE;
+	return check_known(drive, window->n_lanes, window->n_scans, err);
+}
+
+/* Among those of its target, from 1 on: 0 is SHAM. */
+static int dose_number(const struct experiment *exp)
+{
+	int dose = exp->slot.column - COLUMN_DOSE;
+
+	return dose - (int)exp->member[exp->owner[dose]].first + 1;
+}
+
+/* What a row has of each target that shares it; the arrays stay the window's. */
+static struct record_part *parts_of(const struct drive *drive, const struct drive_window *window)
+{
+	struct record_part *part = must_calloc(drive->n_parts, sizeof(*part));
+	const struct drive_part all = { window->lane, window->n_lanes, window->scan,
+					window->n_scans, window->counter };
+
+	for (size_t i = 0; i < drive->n_parts; i++) {
+		const struct drive_part *from = window->part ? &window->part[i] : &all;
+
+		part[i] = (struct record_part){ .target = (int)drive->part[i],
+						.hits = window->hits[drive->part[i]],
+						.lane = (struct lane_count *)from->lane,
+						.n_lanes = from->n_lanes,
+						.scan = (struct lane_scan *)from->scan,
+						.n_scans = from->n_scans,
+						.counter = (double *)from->counter };
+	}
+	return part;
 }
 
 static void fill_window(const struct drive *drive, const struct drive_window *window,
@@ -220,7 +280,7 @@ static void fill_window(const struct drive *drive, const struct drive_window *wi
 		win->experiment = drive->exp.id;
 		win->block = drive->exp.slot.block;
 		if (step->arm == ARM_DOSE)
-			win->dose = drive->exp.slot.column - COLUMN_DOSE + 1;
+			win->dose = dose_number(&drive->exp);
 		if (step->arm == ARM_SHAM && drive->exp.plan.is_gate[win->block])
 			win->label = drive->exp.slot.column == COLUMN_SHAM2;
 		if (step->arm == ARM_DOSE && step->target >= 0)
@@ -278,7 +338,7 @@ static void stage_told(struct drive *drive)
 	else if (drive->stage == STAGE_OWN)
 		stage_next(drive);
 	else
-		stage_step(drive);
+		exp_step(drive);
 }
 
 int drive_take(struct drive *drive, const struct drive_window *window, struct sb_err *err)
@@ -289,7 +349,8 @@ int drive_take(struct drive *drive, const struct drive_window *window, struct sb
 				  .n_lanes = window->n_lanes,
 				  .scan = (struct lane_scan *)window->scan,
 				  .n_scans = window->n_scans,
-				  .counter = (double *)window->counter };
+				  .counter = (double *)window->counter,
+				  .n_parts = drive->n_parts };
 	int rc = check_window(drive, window, err);
 
 	if (rc)
@@ -306,7 +367,9 @@ int drive_take(struct drive *drive, const struct drive_window *window, struct sb
 	drive->now_ns = window->now_ns;
 	if (window->items > 0)
 		drive->last_moved_ns = window->now_ns;
+	row.part = parts_of(drive, window);
 	record_add(&drive->rec, &row);
+	free(row.part);
 	if (drive->step.timed)
 		own_take(drive, window);
 	if (drive->stage <= STAGE_PILOT)

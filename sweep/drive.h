@@ -25,9 +25,14 @@
  *	res = drive_end(drive);		at any time: from the data so far
  *	drive_close(drive);
  *
- * Order of events: warm-up, pilot, [own time], [control], [screening], for each target [escalation]
- * and main blocks, each with gates. The caller's clock (window.now_ns) determines the spent budget:
- * stages are cut to fit, and where they do not fit the result contains the time that is needed.
+ * Order of events: warm-up, pilot, [own time], [control], [screening], [escalation], main blocks
+ * with gates. All targets are escalated and measured side by side, in blocks that a few of them
+ * share: one SHAM and the doses of each. The caller's clock (window.now_ns) determines the spent
+ * budget: stages are cut to fit, and where they do not fit the result contains the time that is
+ * needed.
+ *
+ * A window of SHAM may serve several targets: then drive_parts() are due, each as the window's own
+ * lanes, scans and counters, but of that one target's threads.
  *
  * All randomness comes from cfg.seed: the same results give the same steps.
  *
@@ -86,13 +91,22 @@ struct drive_step {
 	const uint64_t *delay_ns; /* one per target; meaningful when hooked */
 	uint64_t guard_ns;	  /* after the change of arm; 0 where nothing changes */
 	uint64_t window_ns;	  /* 0: a whole run */
-	int target;		  /* treated in this experiment, -1 none or several */
+	int target;		  /* treated in this step, -1 none or several */
 	int block, blocks;	  /* done and planned, of this experiment; 0 of 0 outside blocks */
 };
 
 /* The time of a target's calls in a window, from entry to return, all processes together. */
 struct drive_own {
 	double ns, calls, missed; /* missed: calls that were not timed */
+};
+
+/* What a window has of one target: see the same names in struct drive_window. */
+struct drive_part {
+	const struct lane_count *lane;
+	size_t n_lanes;
+	const struct lane_scan *scan;
+	size_t n_scans;
+	const double *counter;
 };
 
 struct drive_window {
@@ -102,8 +116,7 @@ struct drive_window {
 	double response_sum_ns, response_count;
 	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
 	const uint64_t *hits;	       /* one per target; ignored in OFF */
-	const struct lane_count *lane; /* one per drive_lane(): of targets with a delay in this
-					* step, or in SHAM of those treated in the experiment */
+	const struct lane_count *lane; /* one per drive_lane(): of all drive_treated() targets */
 	size_t n_lanes;
 	const struct lane_scan *scan; /* one per drive_role(): of threads that were hit */
 	size_t n_scans;
@@ -113,6 +126,8 @@ struct drive_window {
 	const double *counter; /* [side * n_counters + counter], their growth in the window, where
 				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
 				* unknown. NULL: they were not read */
+	const struct drive_part *part; /* one per drive_parts(); NULL: each as the window */
+	size_t n_parts;
 };
 
 struct drive;
@@ -132,8 +147,16 @@ size_t drive_role(struct drive *drive, const char *role);
 /* The index of a thread's counters in window.lane; the same triple gives the same index. */
 size_t drive_lane(struct drive *drive, const char *role, int pid, int tid);
 
-/* Which targets window.lane must sum up in this experiment: one flag per target. */
+/* Which targets window.lane must sum up in the step that is due: one flag per target. */
 const bool *drive_treated(const struct drive *drive);
+
+/* How many targets share the step's window; 0: window.lane is all. The flags of one of them. */
+size_t drive_parts(const struct drive *drive);
+const bool *drive_part_treated(const struct drive *drive, size_t part);
+
+/* What the main blocks will be; NULL before they begin. It changes with the guard, and is valid
+ * until the next drive_take(). */
+const struct sweep_plan *drive_plan(const struct drive *drive);
 
 void drive_next(struct drive *drive, struct drive_step *step);
 

@@ -139,7 +139,9 @@ static void limits(const struct pilot *pilot, const struct sizing_cfg *cfg, doub
 	*hard = fmax(fmax(5e6, 4 * period), fmax(5 * pilot->t_ns, guard));
 	*soft = fmax(fmax(20e6, (cfg->aligned ? 20 : 30) * period),
 		     fmax(100 * pilot->t_ns, 3 * guard));
-	*soft = fmax(fmax(*soft, telling(pilot, guard + cfg->overhead_ns)), *hard);
+	if (!cfg->shared)
+		*soft = fmax(*soft, telling(pilot, guard + cfg->overhead_ns));
+	*soft = fmax(*soft, *hard);
 }
 
 static size_t gates_for(const struct sizing_cfg *cfg, size_t blocks)

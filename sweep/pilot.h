@@ -72,6 +72,8 @@ struct sizing_cfg {
 	double overhead_ns; /* of a window, beyond itself and its guard */
 	size_t gates_min;
 	size_t blocks_min, blocks_max; /* 0: as above */
+	bool shared; /* blocks are long: many short windows, whatever the pilot's contrasts of a few
+		      * windows say */
 };
 void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct sizing *out);
 

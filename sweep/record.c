@@ -7,6 +7,21 @@
 /* With fewer, hits that a window cuts in two would matter. */
 enum { GIVEN_HITS = 1000 };
 
+/* A copy of n elements of a size; never NULL. */
+static void *copy_of(const void *from, size_t n, size_t size)
+{
+	void *to = must_calloc(n, size);
+
+	if (n)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+static double *copy_counters(const struct record *rec, const double *counter)
+{
+	return counter ? copy_of(counter, SIDE_COUNT * rec->n_counters, sizeof(*counter)) : NULL;
+}
+
 void record_add(struct record *rec, const struct record_row *row)
 {
 	struct record_row *to;
@@ -15,26 +30,36 @@ void record_add(struct record *rec, const struct record_row *row)
 		rec->row = must_realloc(rec->row, (rec->n ? 2 * rec->n : 1) * sizeof(*rec->row));
 	to = &rec->row[rec->n++];
 	*to = *row;
-	to->lane = must_calloc(row->n_lanes, sizeof(*to->lane));
-	if (row->n_lanes)
-		memcpy(to->lane, row->lane, row->n_lanes * sizeof(*to->lane));
-	to->scan = must_calloc(row->n_scans, sizeof(*to->scan));
-	if (row->n_scans)
-		memcpy(to->scan, row->scan, row->n_scans * sizeof(*to->scan));
-	if (row->counter) {
-		size_t size = SIDE_COUNT * rec->n_counters * sizeof(*to->counter);
+	to->lane = copy_of(row->lane, row->n_lanes, sizeof(*to->lane));
+	to->scan = copy_of(row->scan, row->n_scans, sizeof(*to->scan));
+	to->counter = copy_counters(rec, row->counter);
+	to->part = copy_of(row->part, row->n_parts, sizeof(*to->part));
+	for (size_t i = 0; i < row->n_parts; i++) {
+		struct record_part *part = &to->part[i];
 
-		to->counter = memcpy(must_calloc(1, size), row->counter, size);
+		part->lane = copy_of(part->lane, part->n_lanes, sizeof(*part->lane));
+		part->scan = copy_of(part->scan, part->n_scans, sizeof(*part->scan));
+		part->counter = copy_counters(rec, part->counter);
 	}
+}
+
+static void row_free(struct record_row *row)
+{
+	for (size_t i = 0; i < row->n_parts; i++) {
+		free(row->part[i].lane);
+		free(row->part[i].scan);
+		free(row->part[i].counter);
+	}
+	free(row->part);
+	free(row->lane);
+	free(row->scan);
+	free(row->counter);
 }
 
 void record_free(struct record *rec)
 {
-	for (size_t i = 0; i < rec->n; i++) {
-		free(rec->row[i].lane);
-		free(rec->row[i].scan);
-		free(rec->row[i].counter);
-	}
+	for (size_t i = 0; i < rec->n; i++)
+		row_free(&rec->row[i]);
 	for (size_t i = 0; i < rec->n_roles; i++)
 		free(rec->role[i]);
 	free(rec->row);
@@ -43,32 +68,43 @@ void record_free(struct record *rec)
 	*rec = (struct record){ 0 };
 }
 
-static bool of_experiment(const struct record_row *row, int experiment)
+/* What a row has of a target; false: nothing, it is of another experiment or target. */
+static bool part_of(const struct record_row *row, const struct record_of *of,
+		    struct record_part *part)
 {
-	return experiment < 0 || row->win.experiment == experiment;
+	if (of->experiment >= 0 && row->win.experiment != of->experiment)
+		return false;
+	for (size_t i = 0; i < row->n_parts && of->target >= 0; i++) {
+		if (row->part[i].target != of->target)
+			continue;
+		*part = row->part[i];
+		return true;
+	}
+	*part = (struct record_part){ row->win.target, row->win.hits, row->lane,   row->n_lanes,
+				      row->scan,       row->n_scans,  row->counter };
+	return of->target < 0 || row->win.target == of->target;
 }
 
-/* All windows of an experiment, by lane. */
-static struct lane_count *totals(const struct record *rec, int experiment)
+/* All windows of a target, by lane. */
+static struct lane_count *totals(const struct record *rec, const struct record_of *of)
 {
 	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
+	struct record_part part;
 	double windows = 0;
 
 	for (size_t i = 0; i < rec->n; i++) {
-		const struct record_row *row = &rec->row[i];
-
-		if (!of_experiment(row, experiment) || row->win.arm == ARM_OFF)
+		if (rec->row[i].win.arm == ARM_OFF || !part_of(&rec->row[i], of, &part))
 			continue;
 		windows++;
 		for (size_t l = 0; l < rec->n_lanes; l++) {
-			if (l >= row->n_lanes) { /* not seen yet */
+			if (l >= part.n_lanes) { /* not seen yet */
 				total[l].gone++;
 				continue;
 			}
-			total[l].hits += row->lane[l].hits;
-			total[l].injected_ns += row->lane[l].injected_ns;
-			total[l].overrun_ns += row->lane[l].overrun_ns;
-			total[l].gone += row->lane[l].gone;
+			total[l].hits += part.lane[l].hits;
+			total[l].injected_ns += part.lane[l].injected_ns;
+			total[l].overrun_ns += part.lane[l].overrun_ns;
+			total[l].gone += part.lane[l].gone;
 		}
 	}
 	for (size_t l = 0; l < rec->n_lanes && windows > 0; l++)
@@ -76,57 +112,60 @@ static struct lane_count *totals(const struct record *rec, int experiment)
 	return total;
 }
 
-static void add_scans(const struct record *rec, int experiment, struct lane_scan *scan)
+static void add_scans(const struct record *rec, const struct record_of *of, struct lane_scan *scan)
 {
-	for (size_t i = 0; i < rec->n; i++) {
-		const struct record_row *row = &rec->row[i];
+	struct record_part part;
 
-		for (size_t r = 0; r < row->n_scans && r < rec->n_roles; r++)
-			if (of_experiment(row, experiment) && row->win.arm == ARM_SHAM)
-				lane_scan_add(&scan[r], &row->scan[r]);
+	for (size_t i = 0; i < rec->n; i++) {
+		if (rec->row[i].win.arm != ARM_SHAM || !part_of(&rec->row[i], of, &part))
+			continue;
+		for (size_t r = 0; r < part.n_scans && r < rec->n_roles; r++)
+			lane_scan_add(&scan[r], &part.scan[r]);
 	}
 }
 
 /*
- * What was at work in SHAM, by role: no delay changes it there. An experiment's own looks are those
- * at the threads that call its target; where they are few, all have to do.
+ * What was at work in SHAM, by role: no delay changes it there. A target's own looks are those at
+ * the threads that call it; where they are few, all have to do.
  */
-static struct lane_scan *scans(const struct record *rec, int experiment)
+static struct lane_scan *scans(const struct record *rec, const struct record_of *of)
 {
+	const struct record_of all = { .experiment = -1, .target = -1 };
 	struct lane_scan *scan = must_calloc(rec->n_roles, sizeof(*scan));
 	double most = 0;
 
-	add_scans(rec, experiment, scan);
+	add_scans(rec, of, scan);
 	for (size_t r = 0; r < rec->n_roles; r++)
 		most = fmax(most, scan[r].n);
 	if (most >= LANE_SCANS)
 		return scan;
 	memset(scan, 0, rec->n_roles * sizeof(*scan));
-	add_scans(rec, -1, scan);
+	add_scans(rec, &all, scan);
 	return scan;
 }
 
 /* Responses in the windows of totals(). */
-static double responses(const struct record *rec, int experiment)
+static double responses(const struct record *rec, const struct record_of *of)
 {
+	struct record_part part;
 	double sum = 0;
 
 	for (size_t i = 0; i < rec->n; i++)
-		if (of_experiment(&rec->row[i], experiment) && rec->row[i].win.arm != ARM_OFF)
+		if (rec->row[i].win.arm != ARM_OFF && part_of(&rec->row[i], of, &part))
 			sum += rec->row[i].win.response_count;
 	return sum;
 }
 
-double *record_weights(const struct record *rec, int experiment, const struct record_view *view,
-		       double *lanes)
+double *record_weights(const struct record *rec, const struct record_of *of,
+		       const struct record_view *view, double *lanes)
 {
-	struct lane_count *total = totals(rec, experiment);
-	struct lane_scan *scan = scans(rec, experiment);
+	struct lane_count *total = totals(rec, of);
+	struct lane_scan *scan = scans(rec, of);
 	struct lane_set set = { rec->lane, total, rec->n_lanes, scan, rec->n_roles, 0 };
 	double *w = must_calloc(rec->n_lanes, sizeof(*w)), n;
 
 	if (rec->response && !view->throughput)
-		set.events = responses(rec, experiment);
+		set.events = responses(rec, of);
 
 	n = lane_weights(&set, view->mode, view->role, w);
 	if (lanes)
@@ -141,31 +180,33 @@ struct sums {
 	int windows, length;
 };
 
-static double injected(const struct record_row *row, const double *w)
+static double injected(const struct record_part *part, const double *w)
 {
 	double sum = 0;
 
-	for (size_t l = 0; l < row->n_lanes; l++)
-		sum += w[l] * (double)row->lane[l].injected_ns;
+	for (size_t l = 0; l < part->n_lanes; l++)
+		sum += w[l] * (double)part->lane[l].injected_ns;
 	return sum;
 }
 
-static double time_of(const struct record_row *row, const struct record_view *view)
+static double time_of(const struct record_row *row, const struct record_part *part,
+		      const struct record_view *view)
 {
 	if (!view->counter)
 		return (double)row->win.time_ns;
-	return row->counter ? row->counter[view->counter - 1] : NAN;
+	return part->counter ? part->counter[view->counter - 1] : NAN;
 }
 
 static void sums_add(struct sums *sums, const struct record_row *row,
-		     const struct record_view *view, const double *w)
+		     const struct record_part *part, const struct record_view *view,
+		     const double *w)
 {
-	sums->time += time_of(row, view);
+	sums->time += time_of(row, part, view);
 	sums->items += row->win.items;
 	sums->response += row->win.response_sum_ns;
 	sums->responses += row->win.response_count;
-	sums->hits += (double)row->win.hits;
-	sums->injected += injected(row, w);
+	sums->hits += (double)part->hits;
+	sums->injected += injected(part, w);
 	sums->windows++;
 	sums->length = row->length;
 }
@@ -204,19 +245,20 @@ size_t record_blocks(const struct record *rec, int experiment)
 }
 
 /* Sums by block and column; columns beyond n_columns are left out. */
-static struct sums *tabulate(const struct record *rec, int experiment, size_t blocks,
+static struct sums *tabulate(const struct record *rec, const struct record_of *of, size_t blocks,
 			     size_t n_columns, const struct record_view *view, const double *w)
 {
 	struct sums *sums = must_calloc(blocks * n_columns, sizeof(*sums));
+	struct record_part part;
 
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct record_row *row = &rec->row[i];
 
-		if (row->win.experiment != experiment || row->win.block < 0 || row->column < 0 ||
-		    (size_t)row->column >= n_columns)
+		if (row->win.block < 0 || row->column < 0 || (size_t)row->column >= n_columns ||
+		    !part_of(row, of, &part))
 			continue;
-		sums_add(&sums[(size_t)row->win.block * n_columns + (size_t)row->column], row, view,
-			 w);
+		sums_add(&sums[(size_t)row->win.block * n_columns + (size_t)row->column], row,
+			 &part, view, w);
 	}
 	return sums;
 }
@@ -226,12 +268,13 @@ static bool whole(const struct sums *sums)
 	return sums->windows > 0 && sums->windows == sums->length;
 }
 
-void record_data(const struct record *rec, int experiment, size_t n_doses,
+void record_data(const struct record *rec, const struct record_of *of,
 		 const struct record_view *view, struct infer_data *data, double *lanes)
 {
-	size_t blocks = record_blocks(rec, experiment), columns = COLUMN_DOSE + n_doses;
-	double *w = record_weights(rec, experiment, view, lanes);
-	struct sums *sums = tabulate(rec, experiment, blocks, columns, view, w);
+	size_t blocks = record_blocks(rec, of->experiment), n_doses = of->n_doses;
+	size_t dose = COLUMN_DOSE + of->first, columns = dose + n_doses;
+	double *w = record_weights(rec, of, view, lanes);
+	struct sums *sums = tabulate(rec, of, blocks, columns, view, w);
 	struct infer_cell *cell = must_calloc(blocks * (n_doses + 1), sizeof(*cell));
 
 	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell };
@@ -240,12 +283,12 @@ void record_data(const struct record *rec, int experiment, size_t n_doses,
 		bool ok = whole(&in[COLUMN_SHAM]);
 
 		for (size_t a = 0; a < n_doses; a++)
-			ok = ok && whole(&in[COLUMN_DOSE + a]);
+			ok = ok && whole(&in[dose + a]);
 		if (!ok)
 			continue;
 		*cell++ = sums_cell(rec, &in[COLUMN_SHAM], view);
 		for (size_t a = 0; a < n_doses; a++)
-			*cell++ = sums_cell(rec, &in[COLUMN_DOSE + a], view);
+			*cell++ = sums_cell(rec, &in[dose + a], view);
 		data->n_blocks++;
 	}
 	free(sums);
@@ -264,8 +307,9 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 	size_t blocks = record_blocks(rec, experiment), n = 0;
 	size_t columns = (size_t)(a > b ? a : b) + 1;
 	double *w = must_calloc(rec->n_lanes, sizeof(*w));
+	const struct record_of of = { .experiment = experiment, .target = -1 };
 	const struct record_view view = { .role = -1 };
-	struct sums *sums = tabulate(rec, experiment, blocks, columns, &view, w);
+	struct sums *sums = tabulate(rec, &of, blocks, columns, &view, w);
 
 	for (size_t i = 0; i < blocks; i++) {
 		const struct sums *sa = &sums[i * columns + (size_t)a];
@@ -280,108 +324,32 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 	return n;
 }
 
-static double window_t(const struct record *rec, const struct record_row *row)
-{
-	if (rec->response)
-		return row->win.response_count > 0 ?
-			       row->win.response_sum_ns / row->win.response_count :
-			       NAN;
-	return row->win.items > 0 ? (double)row->win.time_ns / row->win.items : NAN;
-}
-
-/* Sums of products of (T, dose, step from the dose before), block means subtracted. */
-struct carry {
-	double m[3][3];
-	double n, blocks;
-};
-
-static void carry_block(const struct record *rec, size_t from, size_t to, struct carry *c)
-{
-	double mean[3] = { 0 }, v[3], n = (double)(to - from);
-
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = from; i < to; i++) {
-			v[0] = window_t(rec, &rec->row[i]);
-			v[1] = (double)rec->row[i].win.delay_ns;
-			v[2] = (double)rec->row[i - 1].win.delay_ns - v[1];
-			for (int a = 0; a < 3 && pass == 0; a++)
-				mean[a] += v[a] / n;
-			for (int a = 0; a < 3 && pass == 1; a++)
-				for (int b = 0; b < 3; b++)
-					c->m[a][b] += (v[a] - mean[a]) * (v[b] - mean[b]);
-		}
-	c->n += n;
-	c->blocks++;
-}
-
-static bool same_block(const struct record_row *a, const struct record_row *b)
-{
-	return a->win.experiment == b->win.experiment && a->win.block == b->win.block;
-}
-
-static double carry_t(const struct carry *c)
-{
-	double det = c->m[1][1] * c->m[2][2] - c->m[1][2] * c->m[1][2], own, step, left, df;
-
-	df = c->n - c->blocks - 2;
-	if (!(det > 0) || df < 4)
-		return 0;
-	own = (c->m[0][1] * c->m[2][2] - c->m[0][2] * c->m[1][2]) / det;
-	step = (c->m[0][2] * c->m[1][1] - c->m[0][1] * c->m[1][2]) / det;
-	left = c->m[0][0] - own * c->m[0][1] - step * c->m[0][2];
-	return left > 0 ? step / sqrt(left / df * c->m[1][1] / det) : 0;
-}
-
-double record_carry(const struct record *rec, int first)
-{
-	struct carry carry = { 0 };
-	size_t from = 1;
-
-	for (size_t i = 1; i <= rec->n; i++) {
-		const struct record_row *row = &rec->row[i - 1];
-
-		if (i < rec->n && same_block(row, &rec->row[i]))
-			continue;
-		/* A block ends at i; its first window follows another block's. */
-		for (from = i - 1; from > 0 && same_block(&rec->row[from - 1], row);)
-			from--;
-		from++;
-		if (row->win.experiment < first || row->win.block < 0 || i < from + 3)
-			continue;
-		for (size_t k = from - 1; k < i; k++)
-			if (!isfinite(window_t(rec, &rec->row[k])))
-				from = rec->n;
-		if (from < i)
-			carry_block(rec, from, i, &carry);
-	}
-	return carry_t(&carry);
-}
-
-struct infer_cell record_level(const struct record *rec, int experiment, int column,
+struct infer_cell record_level(const struct record *rec, const struct record_of *of, int column,
 			       const struct record_view *view)
 {
-	double *w = record_weights(rec, experiment, view, NULL);
+	double *w = record_weights(rec, of, view, NULL);
+	struct record_part part;
 	struct sums sums = { 0 };
 
 	for (size_t i = 0; i < rec->n; i++)
-		if (of_experiment(&rec->row[i], experiment) && rec->row[i].column == column)
-			sums_add(&sums, &rec->row[i], view, w);
+		if (rec->row[i].column == column && part_of(&rec->row[i], of, &part))
+			sums_add(&sums, &rec->row[i], &part, view, w);
 	free(w);
 	return sums_cell(rec, &sums, view);
 }
 
-double record_given(const struct record *rec, int experiment, uint64_t every)
+double record_given(const struct record *rec, const struct record_of *of, uint64_t every)
 {
+	struct record_part part;
 	double hits = 0, asked = 0, given = 0;
 
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct record_row *row = &rec->row[i];
 
-		if (row->win.experiment != experiment || row->column < COLUMN_DOSE ||
-		    !row->win.delay_ns)
+		if (row->column < COLUMN_DOSE || !row->win.delay_ns || !part_of(row, of, &part))
 			continue;
-		for (size_t l = 0; l < row->n_lanes; l++) {
-			const struct lane_count *c = &row->lane[l];
+		for (size_t l = 0; l < part.n_lanes; l++) {
+			const struct lane_count *c = &part.lane[l];
 
 			hits += (double)c->hits;
 			asked += (double)c->hits * (double)row->win.delay_ns;
@@ -392,28 +360,50 @@ double record_given(const struct record *rec, int experiment, uint64_t every)
 	return hits >= GIVEN_HITS * (double)every ? given * (double)every / asked : NAN;
 }
 
+/* Weights that were made once: in shared blocks the target changes with each window. */
+struct weights {
+	struct {
+		struct record_of of;
+		double *w;
+	} * made;
+	size_t n;
+};
+
+static const double *weights_of(const struct record *rec, const struct record_of *of,
+				const struct record_view *view, struct weights *weights)
+{
+	for (size_t i = weights->n; i-- > 0;)
+		if (weights->made[i].of.experiment == of->experiment &&
+		    weights->made[i].of.target == of->target)
+			return weights->made[i].w;
+	weights->made = must_realloc(weights->made, (weights->n + 1) * sizeof(*weights->made));
+	weights->made[weights->n].of = *of;
+	weights->made[weights->n].w = record_weights(rec, of, view, NULL);
+	return weights->made[weights->n++].w;
+}
+
 void record_finish(struct record *rec, enum lane_mode mode)
 {
 	struct record_view view = { .mode = mode, .role = -1 };
-	double *w = NULL;
-	int of = -2;
+	struct weights weights = { 0 };
 
 	for (size_t i = 0; i < rec->n; i++) {
 		struct record_row *row = &rec->row[i];
+		struct record_of of = { row->win.experiment, row->win.target, 0, 0 };
+		const double *w = weights_of(rec, &of, &view, &weights);
 		struct sums sums = { 0 };
+		struct record_part part;
 		struct infer_cell cell;
 
-		if (!w || row->win.experiment != of) {
-			free(w);
-			of = row->win.experiment;
-			w = record_weights(rec, of, &view, NULL);
-		}
-		sums_add(&sums, row, &view, w);
+		part_of(row, &of, &part);
+		sums_add(&sums, row, &part, &view, w);
 		cell = sums_cell(rec, &sums, &view);
 		row->win.x_total_ns = sums.injected;
 		row->win.t_ns = cell.t;
 		row->win.x_ns = cell.x;
 		row->win.hits_per_item = row->win.arm == ARM_OFF ? NAN : cell.h;
 	}
-	free(w);
+	for (size_t i = 0; i < weights.n; i++)
+		free(weights.made[i].w);
+	free(weights.made);
 }

@@ -18,6 +18,18 @@ enum record_column {
 	COLUMN_DOSE   /* the first dose; the others follow */
 };
 
+/* What was seen of one target in a window that several share: SHAM, in blocks with doses of each.
+ */
+struct record_part {
+	int target;
+	uint64_t hits;
+	struct lane_count *lane;
+	size_t n_lanes;
+	struct lane_scan *scan;
+	size_t n_scans;
+	double *counter;
+};
+
 struct record_row {
 	struct sweep_window win;
 	int column, length; /* length: windows of the row's column in a whole block */
@@ -27,6 +39,17 @@ struct record_row {
 	struct lane_scan *scan; /* by role */
 	size_t n_scans;
 	double *counter; /* of both sides, n_counters of the record each; NULL: not read */
+	struct record_part
+		*part; /* of the targets that share it, each alone; the above: together */
+	size_t n_parts;
+};
+
+/* Whose windows: those of an experiment in which a target is delayed, and what they are compared
+ * with. */
+struct record_of {
+	int experiment;	       /* -1: of all */
+	int target;	       /* -1: of whatever is treated */
+	size_t first, n_doses; /* its doses: columns from COLUMN_DOSE + first on */
 };
 
 struct record {
@@ -49,16 +72,16 @@ struct record_view {
 	size_t counter;	 /* 0: T is of the time; else: of this number less 1 of row.counter */
 };
 
-/* Of each lane's injected time in x; experiment -1: of all. *lanes (may be NULL): how many are side
- * by side. The caller frees. */
-double *record_weights(const struct record *rec, int experiment, const struct record_view *view,
-		       double *lanes);
+/* Of each lane's injected time in x. *lanes (may be NULL): how many are side by side. The caller
+ * frees. */
+double *record_weights(const struct record *rec, const struct record_of *of,
+		       const struct record_view *view, double *lanes);
 
 /*
- * Cells of SHAM and the doses of all whole blocks that have them; lanes: as above. Free with
- * record_data_free(). n_doses >= 1.
+ * Cells of SHAM and the target's doses of all whole blocks that have them; lanes: as above. Free
+ * with record_data_free(). n_doses >= 1.
  */
-void record_data(const struct record *rec, int experiment, size_t n_doses,
+void record_data(const struct record *rec, const struct record_of *of,
 		 const struct record_view *view, struct infer_data *data, double *lanes);
 void record_data_free(struct infer_data *data);
 
@@ -73,21 +96,22 @@ size_t record_blocks(const struct record *rec, int experiment);
 /*
  * Does an arm's content of the pipeline affect the next arm? T of the windows of all blocks is
  * regressed on their own dose and on the step from the dose before (block means subtracted): the t
- * of the second. Above 0: something is carried over. Experiments from `first` on; 0 where this is
+ * of the second. Above 0: something is carried over. Where several targets share blocks, a dose
+ * counts by what its target's delays add to T. Experiments from `first` on; 0 where this is
  * unknown.
  */
 double record_carry(const struct record *rec, int first);
 
-/* T, x and hits over all windows of a column pooled; experiment -1: of all. */
-struct infer_cell record_level(const struct record *rec, int experiment, int column,
+/* T, x and hits over all windows of a column pooled. */
+struct infer_cell record_level(const struct record *rec, const struct record_of *of, int column,
 			       const struct record_view *view);
 
 /*
  * The time that hits under a dose received over the set dose, hits times delay, interruptions left
- * out; of an experiment of one target, each every-th of whose hits is delayed (0: each). 1 where
- * delays are exact; NAN where there were too few hits.
+ * out; each every-th of the target's hits is delayed (0: each). 1 where delays are exact; NAN where
+ * there were too few hits.
  */
-double record_given(const struct record *rec, int experiment, uint64_t every);
+double record_given(const struct record *rec, const struct record_of *of, uint64_t every);
 
 /* Fills in x_total_ns, x_ns of every window, with lane weights per experiment. */
 void record_finish(struct record *rec, enum lane_mode mode);

@@ -86,6 +86,27 @@ struct sweep_result *sweep_result_new(size_t n_targets)
 	return res;
 }
 
+void sweep_plan_free(struct sweep_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_targets; i++)
+		free(plan->target[i].delay_ns);
+	free(plan->target);
+	*plan = (struct sweep_plan){ 0 };
+}
+
+void sweep_plan_copy(struct sweep_plan *to, const struct sweep_plan *from)
+{
+	*to = *from;
+	to->target = must_calloc(from->n_targets, sizeof(*to->target));
+	for (size_t i = 0; i < from->n_targets; i++) {
+		struct sweep_planned *target = &to->target[i];
+		size_t size = from->target[i].n_doses * sizeof(*target->delay_ns);
+
+		*target = from->target[i];
+		target->delay_ns = memcpy(must_calloc(1, size), from->target[i].delay_ns, size);
+	}
+}
+
 void sweep_result_free(struct sweep_result *res)
 {
 	if (!res)
@@ -104,6 +125,7 @@ void sweep_result_free(struct sweep_result *res)
 		free(res->window[i].counter);
 	for (size_t i = 0; i < res->n_warnings; i++)
 		free(res->warning[i]);
+	sweep_plan_free(&res->plan);
 	free(res->warning);
 	free(res->window);
 	free(res->target);

@@ -169,11 +169,30 @@ struct sweep_gates {
 	const char *lane_mode; /* "auto", "process", "thread", "all"; static */
 };
 
+/* What the main blocks were to be, before the first of them. */
+struct sweep_planned {
+	int target; /* as in sweep_window */
+	uint64_t *delay_ns;
+	size_t n_doses;
+	double half_width; /* of kappa, as expected from the noise of the pilot; NAN unknown */
+};
+
+struct sweep_plan {
+	struct sweep_planned *target;
+	size_t n_targets;	  /* 0: there was none */
+	size_t groups;		  /* of targets that share blocks */
+	size_t blocks;		  /* of a target */
+	size_t gates;		  /* blocks without delay */
+	size_t windows;		  /* in all */
+	double window_s, guard_s; /* NAN with whole runs */
+	double time_s;		  /* for all of it; NAN unknown */
+};
+
 /* One window as it was reported, for the CSV and the plot over time. */
 struct sweep_window {
 	enum sweep_stage stage;
 	enum sweep_arm arm;
-	int target;	   /* the target treated; -1: none, a group, or the control */
+	int target;	   /* the target treated; -1: none, several, or the control */
 	int experiment;	   /* counted from 0; windows of one share a set of doses; -1 none */
 	int block;	   /* within the experiment, -1 none */
 	int dose;	   /* index into its doses, 0 is SHAM, -1 in OFF */
@@ -201,6 +220,7 @@ struct sweep_result {
 	double window_s;	  /* as sized, of the last experiment */
 	double autocorrelation_s; /* integrated autocorrelation time of the pilot */
 	struct sweep_gates gates;
+	struct sweep_plan plan;
 	struct sweep_target *target;
 	size_t n_targets;
 	struct sweep_window *window;
@@ -213,6 +233,8 @@ struct sweep_result {
 
 struct sweep_result *sweep_result_new(size_t n_targets); /* aborts without memory, as all here */
 void sweep_result_free(struct sweep_result *res);
+void sweep_plan_copy(struct sweep_plan *to, const struct sweep_plan *from); /* to is overwritten */
+void sweep_plan_free(struct sweep_plan *plan); /* its arrays; then it is empty */
 void sweep_result_warn(struct sweep_result *res, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -14,6 +14,7 @@
 #include "src/live/load.h"
 #include "src/out/out.h"
 #include "src/out/place.h"
+#include "src/out/sweep-plan.h"
 #include "src/out/sweep.h"
 #include "src/run/backends.h"
 #include "src/session/launch.h"
@@ -274,6 +275,12 @@ static void say_runs(const struct sweep_command *c)
 			 c->own.runs, c->own.n_doses, c->own.n_doses == 1 ? "" : "s", least);
 }
 
+static void show_plan(const struct sweep_job *job, const struct sweep_plan *plan)
+{
+	if (!job->quiet)
+		out_sweep_plan(stderr, plan, job->cfg.spec);
+}
+
 static int sweep(struct sweep_command *c, int argc, char **argv)
 {
 	struct out_sweep_about about;
@@ -283,6 +290,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 
 	c->job.opt = &c->opt;
 	c->job.quiet = c->opt.quiet;
+	c->job.planned = show_plan;
 	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);

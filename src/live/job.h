@@ -22,7 +22,9 @@ struct sweep_job {
 	const char *progress_text, *response_text; /* NULL: none */
 	struct progress *progress, *response;	   /* NULL: a TARGET's hits, or the command's end */
 	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
-	size_t n_targets;   /* targets under test; the progress target may follow */
+	size_t n_targets; /* targets under test; the progress target may follow */
+	/* The main blocks begin, or begin anew; NULL: of no interest. */
+	void (*planned)(const struct sweep_job *job, const struct sweep_plan *plan);
 	bool (*ends)(void); /* of explain: has the user requested the end? NULL: no */
 	FILE *events;	    /* --events; NULL: none */
 	bool quiet;
@@ -46,6 +48,10 @@ struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err);
 /* The progress on the terminal: stage, block, time left, kappas so far. It is overwritten in place
  * on a terminal; elsewhere a line is printed at intervals. */
 void sweep_show(struct sweep_job *job, struct drive *drive, bool last);
+
+/* Passes the plan of the drive on, once for each plan, before its first window. */
+void sweep_show_plan(struct sweep_job *job, const struct drive *drive,
+		     const struct drive_step *step);
 
 /* A line of --events: a change of arm, with both clocks. */
 void sweep_event(struct sweep_job *job, const struct drive_step *step);

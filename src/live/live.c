@@ -12,6 +12,7 @@
 #include "sides.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 
 #define MS 1000000ull
 #define S  (1000 * MS)
@@ -156,6 +157,41 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 	}
 }
 
+/* What the window has of a part of drive_parts(), or SWEEP_SCAN_ALL. */
+static struct drive_part take_part(struct live *l, const struct sweep_reading *a,
+				   const struct sweep_reading *b, size_t part)
+{
+	bool all = part == SWEEP_SCAN_ALL;
+	const bool *treated = all ? drive_treated(l->drive) : drive_part_treated(l->drive, part);
+	struct drive_part out = { 0 };
+
+	out.lane = sweep_reading_lanes(l->reader, l->drive, treated, a, b, &out.n_lanes);
+	if (l->scan)
+		out.scan = sweep_scan_seen(l->scan, part, &out.n_scans);
+	out.counter = sides_between(l->sides, treated, all && drive_parts(l->drive), b,
+				    b->t_ns - a->t_ns);
+	return out;
+}
+
+static void free_part(struct drive_part *part)
+{
+	free((void *)part->lane);
+	free((void *)part->counter);
+}
+
+/* One for each target that shares the window; free_part() them. */
+static struct drive_part *take_parts(struct live *l, const struct sweep_reading *a,
+				     const struct sweep_reading *b, size_t *n)
+{
+	struct drive_part *part;
+
+	*n = drive_parts(l->drive);
+	part = must_calloc(*n, sizeof(*part));
+	for (size_t i = 0; i < *n; i++)
+		part[i] = take_part(l, a, b, i);
+	return part;
+}
+
 static int tell(struct live *l, const struct drive_step *step, const struct sweep_reading *a,
 		const struct sweep_reading *b, double busy)
 {
@@ -168,14 +204,10 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		.busy = busy,
 		.exact = a->moved && b->moved,
 	};
-	struct lane_count *lane = NULL;
+	struct drive_part all, *part;
 	struct drive_own *own = NULL;
-	uint64_t *hits = NULL;
-	double *counter;
+	uint64_t *hits;
 	int ret;
-
-	if (l->scan)
-		window.scan = sweep_scan_seen(l->scan, &window.n_scans);
 
 	if (window.items > 0)
 		l->item_ns = (double)window.time_ns / window.items;
@@ -191,16 +223,22 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");
 		return ret;
 	}
-	sweep_reading_between(l->reader, l->drive, a, b, &hits, &lane, &window.n_lanes);
-	window.hits = hits;
-	window.lane = lane;
+	window.hits = hits = sweep_reading_hits(l->reader, a, b);
+	all = take_part(l, a, b, SWEEP_SCAN_ALL);
+	window.lane = all.lane;
+	window.n_lanes = all.n_lanes;
+	window.scan = all.scan;
+	window.n_scans = all.n_scans;
+	window.counter = all.counter;
+	window.part = part = take_parts(l, a, b, &window.n_parts);
 	if (step->timed)
 		window.own = own = sweep_reading_own(l->reader, a, b);
-	window.counter = counter = sides_between(l->sides, l->drive, b, window.time_ns);
 	ret = drive_take(l->drive, &window, l->err);
-	free(counter);
+	for (size_t i = 0; i < window.n_parts; i++)
+		free_part(&part[i]);
+	free(part);
+	free_part(&all);
 	free(hits);
-	free(lane);
 	free(own);
 	return ret;
 }
@@ -378,6 +416,7 @@ static void crank(struct live *l)
 		return;
 	for (;;) {
 		drive_next(l->drive, &step);
+		sweep_show_plan(l->job, l->drive, &step);
 		if (step.what == DRIVE_DONE || one_window(l, &step) < 0)
 			break;
 		sweep_show(l->job, l->drive, false);

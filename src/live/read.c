@@ -239,22 +239,37 @@ static bool gone(const struct sweep_row *row, bool grew)
 	return access(path, F_OK) < 0;
 }
 
-void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
-			   const struct sweep_reading *a, const struct sweep_reading *b,
-			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes)
+uint64_t *sweep_reading_hits(const struct sweep_reader *reader, const struct sweep_reading *a,
+			     const struct sweep_reading *b)
 {
-	const bool *treated = drive_treated(drive);
-	struct lane_count *rest = must_calloc(reader->n_all, sizeof(*rest));
+	uint64_t *hits = must_calloc(reader->n_all, sizeof(*hits));
+
+	for (size_t i = 0; i < reader->n_all; i++)
+		hits[i] = grown(a->hits[i], b->hits[i]);
+	return hits;
+}
+
+/* By target, as it grew in all processes. */
+static struct lane_count *grown_all(const struct sweep_reader *reader,
+				    const struct sweep_reading *a, const struct sweep_reading *b)
+{
+	struct lane_count *all = must_calloc(reader->n_all, sizeof(*all));
+
+	for (size_t i = 0; i < reader->n_all; i++)
+		all[i] = (struct lane_count){ grown(a->hits[i], b->hits[i]),
+					      grown(a->spent_ns[i], b->spent_ns[i]),
+					      grown(a->overrun_ns[i], b->overrun_ns[i]), 1 };
+	return all;
+}
+
+struct lane_count *sweep_reading_lanes(struct sweep_reader *reader, struct drive *drive,
+				       const bool *treated, const struct sweep_reading *a,
+				       const struct sweep_reading *b, size_t *n_lanes)
+{
+	struct lane_count *rest = grown_all(reader, a, b);
 	struct lanes lanes = { 0 };
 	const char *role = "process";
 
-	*hits = must_calloc(reader->n_all, sizeof(**hits));
-	for (size_t i = 0; i < reader->n_all; i++) {
-		rest[i].gone = 1;
-		(*hits)[i] = rest[i].hits = grown(a->hits[i], b->hits[i]);
-		rest[i].injected_ns = grown(a->spent_ns[i], b->spent_ns[i]);
-		rest[i].overrun_ns = grown(a->overrun_ns[i], b->overrun_ns[i]);
-	}
 	for (size_t i = 0, k = 0; i < b->n_rows; i++) {
 		struct sweep_row d = b->row[i];
 		struct lane_count count;
@@ -280,8 +295,8 @@ void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
 		if (treated[i] && rest[i].hits)
 			add_lane(&lanes, drive_lane(drive, role, 0, 0), &rest[i]);
 	free(rest);
-	*lane = lanes.lane;
 	*n_lanes = lanes.n;
+	return lanes.lane;
 }
 
 struct drive_own *sweep_reading_own(const struct sweep_reader *reader,

@@ -52,11 +52,13 @@ int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, stru
 			     struct sb_err *err);
 void sweep_reading_free(struct sweep_reading *r);
 
-/* From a to b: hits and lanes of the treated targets, for drive_take(). The caller frees both
- * arrays. */
-void sweep_reading_between(struct sweep_reader *reader, struct drive *drive,
-			   const struct sweep_reading *a, const struct sweep_reading *b,
-			   uint64_t **hits, struct lane_count **lane, size_t *n_lanes);
+/* From a to b, for drive_take(): the hits of all targets, one each; the lanes of some of them, by
+ * the flags of drive_treated() or drive_part_treated(). The caller frees. */
+uint64_t *sweep_reading_hits(const struct sweep_reader *reader, const struct sweep_reading *a,
+			     const struct sweep_reading *b);
+struct lane_count *sweep_reading_lanes(struct sweep_reader *reader, struct drive *drive,
+				       const bool *treated, const struct sweep_reading *a,
+				       const struct sweep_reading *b, size_t *n_lanes);
 
 /* The duration of calls between the two, one entry for each target, for drive_take(). The caller
  * frees. NULL: calls were not timed everywhere. */
@@ -67,7 +69,7 @@ struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
  * Which threads are at work at the same time, of those that the treated targets have been called
  * by: looks at them during a window. Without effect where there is one such thread, or where one
  * is not known. Both readings are borrowed for the call: the threads are those with calls between
- * them.
+ * them. Where several targets share the window, the same for each of them.
  */
 struct sweep_scan;
 struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *drive,
@@ -75,8 +77,10 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 				    const struct sweep_reading *r);
 /* Looks once, if it is time to: clock_ns(). Reads two files of /proc for each thread. */
 void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns);
-/* For drive_take(), until sweep_scan_end(). */
-const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t *n);
+/* For drive_take(), until sweep_scan_end(): of all treated targets, or of a part of drive_parts().
+ */
+#define SWEEP_SCAN_ALL SIZE_MAX
+const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t part, size_t *n);
 void sweep_scan_end(struct sweep_scan *scan);
 
 /* CPU time of threads: running, or waiting for a processor. */

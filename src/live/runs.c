@@ -15,6 +15,7 @@
 #include "job.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/run/client.h"
 
 struct run {
@@ -202,38 +203,53 @@ static double gone_of(const struct result *res, size_t p, double all_ns)
 	return all_ns > 0 ? fmin(fmax(1 - lived / all_ns, 0), 1) : 0;
 }
 
-static void add_counts(struct runs *r, const struct run *run, uint64_t *hits,
-		       struct lane_count **lane, size_t *n_lanes)
+static size_t known_targets(const struct runs *r, const struct result *res)
 {
-	const bool *treated = drive_treated(r->drive);
-	const struct result *res = run->result;
-	size_t n = !res || r->job->cfg.n_targets < res->n_targets ? r->job->cfg.n_targets :
-								    res->n_targets;
-	double all_ns = res ? union_ns(res, treated, n) : 0;
+	size_t n = r->job->cfg.n_targets;
 
+	return res && res->n_targets < n ? res->n_targets : n;
+}
+
+static uint64_t *hits_of(const struct runs *r, const struct result *res)
+{
+	uint64_t *hits = must_calloc(r->job->cfg.n_targets, sizeof(*hits));
+
+	for (size_t p = 0; res && p < res->n_processes; p++)
+		for (size_t i = 0; i < known_targets(r, res); i++)
+			hits[i] += res->process[p].counts[i].hits;
+	return hits;
+}
+
+/* A lane each process. */
+static struct lane_count *lanes_of(struct runs *r, const struct result *res, const bool *treated,
+				   size_t *n_lanes)
+{
+	size_t n = known_targets(r, res);
+	double all_ns = res ? union_ns(res, treated, n) : 0;
+	struct lane_count *lane = NULL;
+
+	*n_lanes = 0;
 	for (size_t p = 0; res && p < res->n_processes; p++) {
 		/* Pids differ from run to run: a process is identified by its place and name. */
 		size_t at = drive_lane(r->drive, res->process[p].comm ? res->process[p].comm : "",
 				       (int)p, 0);
 
 		if (at >= *n_lanes) {
-			*lane = reallocarray(*lane, at + 1, sizeof(**lane));
-			if (!*lane)
-				abort();
-			memset(*lane + *n_lanes, 0, (at + 1 - *n_lanes) * sizeof(**lane));
+			lane = must_realloc(lane, (at + 1) * sizeof(*lane));
+			memset(lane + *n_lanes, 0, (at + 1 - *n_lanes) * sizeof(*lane));
 			*n_lanes = at + 1;
 		}
-		(*lane)[at].gone = gone_of(res, p, all_ns);
+		lane[at].gone = gone_of(res, p, all_ns);
 		for (size_t i = 0; i < n; i++) {
-			hits[i] += res->process[p].counts[i].hits;
 			if (!treated[i])
 				continue;
-			(*lane)[at].hits += res->process[p].counts[i].hits;
-			(*lane)[at].injected_ns += res->process[p].counts[i].injected_ns +
-						   res->process[p].counts[i].overrun_ns;
-			(*lane)[at].overrun_ns += res->process[p].counts[i].overrun_ns;
+			lane[at].hits += res->process[p].counts[i].hits;
+			lane[at].injected_ns += res->process[p].counts[i].injected_ns +
+						res->process[p].counts[i].overrun_ns;
+			lane[at].overrun_ns += res->process[p].counts[i].overrun_ns;
 		}
 	}
+	return lane;
 }
 
 /* Of a run with timed calls. The caller frees. */
@@ -254,16 +270,17 @@ static struct drive_own *own_of(const struct runs *r, const struct run *run)
 
 static int tell(struct runs *r, const struct run *run)
 {
-	uint64_t *hits = calloc(r->job->cfg.n_targets + 1, sizeof(*hits));
+	uint64_t *hits = hits_of(r, run->result);
 	struct drive_own *own = r->step->timed ? own_of(r, run) : NULL;
-	struct lane_count *lane = NULL;
-	size_t n_lanes = 0;
+	size_t n_lanes = 0, n_parts = drive_parts(r->drive);
+	struct lane_count *lane = lanes_of(r, run->result, drive_treated(r->drive), &n_lanes);
+	struct drive_part *part = must_calloc(n_parts, sizeof(*part));
 	struct drive_window window;
 	int ret;
 
-	if (!hits)
-		abort();
-	add_counts(r, run, hits, &lane, &n_lanes);
+	for (size_t i = 0; i < n_parts; i++)
+		part[i].lane = lanes_of(r, run->result, drive_part_treated(r->drive, i),
+					&part[i].n_lanes);
 	window = (struct drive_window){
 		.now_ns = clock_ns() - r->start_ns,
 		.time_ns = run->time_ns,
@@ -273,8 +290,13 @@ static int tell(struct runs *r, const struct run *run)
 		.n_lanes = n_lanes,
 		.own = own,
 		.busy = NAN,
+		.part = part,
+		.n_parts = n_parts,
 	};
 	ret = drive_take(r->drive, &window, r->err);
+	for (size_t i = 0; i < n_parts; i++)
+		free((void *)part[i].lane);
+	free(part);
 	free(own);
 	free(hits);
 	free(lane);
@@ -296,6 +318,7 @@ struct sweep_result *sweep_runs(struct sweep_job *job, struct sb_err *err)
 		int ret;
 
 		drive_next(r.drive, &step);
+		sweep_show_plan(job, r.drive, &step);
 		if (step.what == DRIVE_DONE || r.interrupted)
 			break;
 		sweep_event(job, &step);

@@ -24,39 +24,58 @@ enum {
 
 enum work { WORK_NONE, WORK_PERHAPS, WORK_SURELY };
 
+/* Threads are looked at together, and counted by sets: set 0 is that of all treated targets, those
+ * after it are of the parts of a shared window. */
+enum { SCAN_SETS = 64 };
+
 struct scanned {
 	pid_t pid, tid;
 	size_t role;
+	uint64_t sets; /* a bit each */
 	enum work work;
+	bool changed;
 };
 
 struct sweep_scan {
 	struct scanned thread[SCAN_MOST];
-	size_t n;
+	size_t n, n_sets;
 	uint64_t due_ns;
-	struct lane_scan *role;
+	struct lane_scan *role; /* [set * n_roles + role] */
 	size_t n_roles;
 };
 
-static bool known(const struct sweep_scan *scan, pid_t tid)
+static struct scanned *find(struct sweep_scan *scan, pid_t tid)
 {
 	for (size_t i = 0; i < scan->n; i++)
 		if (scan->thread[i].tid == tid)
-			return true;
-	return false;
+			return &scan->thread[i];
+	return NULL;
 }
 
 /* False: too many, or one without a name. */
-static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t role)
+static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t role, uint64_t sets)
 {
-	if (!row->tid)
+	struct scanned *t = row->tid ? find(scan, row->tid) : NULL;
+
+	if (!row->tid || (!t && scan->n == SCAN_MOST))
 		return false;
-	if (known(scan, row->tid))
-		return true;
-	if (scan->n == SCAN_MOST)
-		return false;
-	scan->thread[scan->n++] = (struct scanned){ row->pid, row->tid, role, WORK_NONE };
+	if (!t) {
+		t = &scan->thread[scan->n++];
+		*t = (struct scanned){ .pid = row->pid, .tid = row->tid, .role = role };
+	}
+	t->sets |= sets;
 	return true;
+}
+
+/* Of a treated target. */
+static uint64_t sets_of(const struct sweep_scan *scan, const struct drive *drive, size_t target)
+{
+	uint64_t sets = 1;
+
+	for (size_t i = 1; i < scan->n_sets; i++)
+		if (drive_part_treated(drive, i - 1)[target])
+			sets |= 1ull << i;
+	return sets;
 }
 
 /* Rows are sorted; *at goes along with them. */
@@ -78,6 +97,7 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 	bool whole = true;
 	size_t at = 0;
 
+	scan->n_sets = 1 + drive_parts(drive) < SCAN_SETS ? 1 + drive_parts(drive) : SCAN_SETS;
 	for (size_t i = 0; i < r->n_rows && whole; i++) {
 		const struct sweep_row *row = &r->row[i];
 		size_t role;
@@ -87,11 +107,11 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 			continue;
 		role = drive_role(drive, sweep_role_of(reader, row->pid));
 		scan->n_roles = role >= scan->n_roles ? role + 1 : scan->n_roles;
-		whole = add(scan, row, role);
+		whole = add(scan, row, role, sets_of(scan, drive, row->target));
 	}
 	if (!whole || scan->n < 2)
 		scan->n = 0;
-	scan->role = must_calloc(scan->n_roles, sizeof(*scan->role));
+	scan->role = must_calloc(scan->n_sets * scan->n_roles, sizeof(*scan->role));
 	scan->due_ns = clock_ns() + SCAN_LEAST_MS * MS / 2;
 	return scan;
 }
@@ -161,27 +181,31 @@ static bool changed(const struct scanned *t)
 	return state == 'R' ? t->work != WORK_SURELY : state == 'X';
 }
 
-static void count(struct sweep_scan *scan, size_t role, bool unsteady)
+static void count(struct sweep_scan *scan, size_t set, size_t role)
 {
 	double surely = 0, perhaps = 0;
+	bool unsteady = false;
 
 	for (size_t i = 0; i < scan->n; i++) {
-		if (scan->thread[i].role != role)
+		const struct scanned *t = &scan->thread[i];
+
+		if (!(t->sets >> set & 1))
 			continue;
-		surely += scan->thread[i].work == WORK_SURELY;
-		perhaps += scan->thread[i].work != WORK_NONE;
+		unsteady |= t->changed;
+		surely += t->role == role && t->work == WORK_SURELY;
+		perhaps += t->role == role && t->work != WORK_NONE;
 	}
-	lane_scan_add(&scan->role[role], &(struct lane_scan){ .n = 1,
-							      .unsteady = unsteady,
-							      .surely = surely,
-							      .surely2 = surely * surely,
-							      .perhaps = perhaps,
-							      .perhaps2 = perhaps * perhaps });
+	lane_scan_add(&scan->role[set * scan->n_roles + role],
+		      &(struct lane_scan){ .n = 1,
+					   .unsteady = unsteady,
+					   .surely = surely,
+					   .surely2 = surely * surely,
+					   .perhaps = perhaps,
+					   .perhaps2 = perhaps * perhaps });
 }
 
 void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns)
 {
-	bool unsteady = false;
 	uint64_t took;
 
 	if (!scan->n || now_ns < scan->due_ns)
@@ -189,18 +213,23 @@ void sweep_scan_look(struct sweep_scan *scan, uint64_t now_ns)
 	for (size_t i = 0; i < scan->n; i++)
 		scan->thread[i].work = work_of(&scan->thread[i]);
 	for (size_t i = 0; i < scan->n; i++)
-		unsteady |= changed(&scan->thread[i]);
-	for (size_t r = 0; r < scan->n_roles; r++)
-		count(scan, r, unsteady);
+		scan->thread[i].changed = changed(&scan->thread[i]);
+	for (size_t set = 0; set < scan->n_sets; set++)
+		for (size_t r = 0; r < scan->n_roles; r++)
+			count(scan, set, r);
 	took = clock_ns() - now_ns;
 	scan->due_ns = now_ns + (SCAN_SHARE * took > SCAN_LEAST_MS * MS ? SCAN_SHARE * took :
 									  SCAN_LEAST_MS * MS);
 }
 
-const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t *n)
+const struct lane_scan *sweep_scan_seen(const struct sweep_scan *scan, size_t part, size_t *n)
 {
-	*n = scan->n ? scan->n_roles : 0;
-	return scan->role;
+	size_t set = part == SWEEP_SCAN_ALL ? 0 : part + 1, threads = 0;
+
+	for (size_t i = 0; i < scan->n && set < scan->n_sets; i++)
+		threads += scan->thread[i].sets >> set & 1;
+	*n = threads < 2 ? 0 : scan->n_roles;
+	return set < scan->n_sets ? scan->role + set * scan->n_roles : NULL;
 }
 
 void sweep_scan_end(struct sweep_scan *scan)

@@ -104,3 +104,22 @@ void sweep_show(struct sweep_job *job, struct drive *drive, bool last)
 		left, so_far);
 	fputs(terminal ? "\033[K" : "\n", stderr);
 }
+
+void sweep_show_plan(struct sweep_job *job, const struct drive *drive,
+		     const struct drive_step *step)
+{
+	static const struct drive *shown;
+	static double guard_s;
+	const struct sweep_plan *plan = drive_plan(drive);
+	bool terminal = isatty(STDERR_FILENO);
+
+	if (!job->planned || !plan || step->block != 0)
+		return;
+	if (shown == drive && !(plan->guard_s > guard_s)) /* it is only ever raised */
+		return;
+	shown = drive;
+	guard_s = plan->guard_s;
+	if (terminal)
+		fputs("\r\033[K", stderr);
+	job->planned(job, plan);
+}

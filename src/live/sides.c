@@ -25,7 +25,7 @@ struct sides {
 	struct sides_futexes *futexes; /* NULL: not known */
 	struct caller *caller;	       /* of this window, sorted */
 	size_t n_callers;
-	const bool *treated; /* in this window */
+	const bool *treated; /* whose waits in futexes are added up; NULL: of none */
 };
 
 /* The processes of a launched command are known to the session. */
@@ -213,7 +213,8 @@ static void add_thread(struct sides *s, const struct evidence_thread *t, double 
 		evidence_values_take(&d, &was->values);
 	if (delays) {
 		add_values(&d, 1, delayed);
-		sides_futexes_add(s->futexes, s->treated, was, t);
+		if (s->treated)
+			sides_futexes_add(s->futexes, s->treated, was, t);
 	}
 	if (delays || idle(t))
 		add_values(&d, -1, others);
@@ -222,8 +223,8 @@ static void add_thread(struct sides *s, const struct evidence_thread *t, double 
 }
 
 /* The sum has the threads that ended meanwhile, too. */
-double *sides_between(struct sides *s, const struct drive *drive, const struct sweep_reading *last,
-		      uint64_t time_ns)
+double *sides_between(struct sides *s, const bool *treated, bool shared,
+		      const struct sweep_reading *last, uint64_t time_ns)
 {
 	struct evidence_values d;
 	double *counter, scale;
@@ -231,8 +232,8 @@ double *sides_between(struct sides *s, const struct drive *drive, const struct s
 	if (!s || !s->begin.n_threads || !s->end.n_threads || s->end.t_ns <= s->begin.t_ns)
 		return NULL;
 	counter = must_calloc((size_t)SIDE_COUNT * SIDES_COUNTERS, sizeof(*counter));
-	s->treated = drive_treated(drive);
-	find_callers(s, s->treated, last);
+	s->treated = shared ? NULL : treated;
+	find_callers(s, treated, last);
 	d = s->end.sum;
 	evidence_values_take(&d, &s->begin.sum);
 	add_values(&d, 1, counter + SIDES_COUNTERS);

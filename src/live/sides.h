@@ -23,10 +23,11 @@ void sides_end(struct sides *s);
 /*
  * The growth between the two, as time_ns of it, for drive_take(). A thread is on the delayed side
  * from its first call of a treated target on; where the thread of a call is not known, all of its
- * process are. `last`: the counters of the session at the end of the window. The caller frees.
- * NULL: nothing was read.
+ * process are. treated: the flags of drive_treated() or drive_part_treated(). `shared`: more
+ * targets than one, each of which is asked for alone too; futexes are counted there. `last`: the
+ * counters of the session at the end of the window. The caller frees. NULL: nothing was read.
  */
-double *sides_between(struct sides *s, const struct drive *drive, const struct sweep_reading *last,
-		      uint64_t time_ns);
+double *sides_between(struct sides *s, const bool *treated, bool shared,
+		      const struct sweep_reading *last, uint64_t time_ns);
 
 #endif

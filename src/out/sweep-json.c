@@ -12,6 +12,7 @@
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-headline.h"
+#include "sweep-plan.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
 
@@ -227,6 +228,7 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "autocorrelation_s", real(res->autocorrelation_s));
 	json_put(doc, "unit", json_string(out_sweep_unit(res, about)));
 	json_put(doc, "summary", summary_json(res, about));
+	json_put(doc, "plan", out_sweep_plan_json(res));
 	json_put(doc, "gates", gates_json(&res->gates));
 	json_put(doc, "evidence", out_sweep_evidence_json(res, about));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)

@@ -93,7 +93,8 @@ static void test_mirrored_blocks_cancel_a_line(void **state)
 
 static void test_gates_lie_among_the_blocks(void **state)
 {
-	struct plan_cfg cfg = { .n_doses = 2, .blocks = 12, .gates = 4 };
+	struct plan_group group = { .n_doses = 2, .dose = { 0, 1 } };
+	struct plan_cfg cfg = { .group = &group, .n_groups = 1, .rounds = 12, .gates = 4 };
 	size_t columns[8] = { 0 }, windows = 0;
 	struct plan_slot slot;
 	struct plan plan;
@@ -113,6 +114,74 @@ static void test_gates_lie_among_the_blocks(void **state)
 	assert_int_equal(columns[COLUMN_SHAM2], 8);
 	assert_int_equal(columns[COLUMN_DOSE], 24);
 	assert_int_equal(columns[COLUMN_DOSE + 1], 24);
+	plan_close(&plan);
+}
+
+/* Blocks of both groups in each round, and no other columns than SHAM and the group's doses. */
+static void test_groups_take_turns(void **state)
+{
+	struct plan_group group[2] = { { 2, { 0, 1 } }, { 1, { 2 } } };
+	struct plan_cfg cfg = { .group = group, .n_groups = 2, .rounds = 6 };
+	size_t blocks[2] = { 0 }, first[2] = { 0 }, windows = 0;
+	struct plan_slot slot;
+	struct plan plan;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	plan_open(&plan, &cfg, &rng);
+	assert_int_equal(plan_round(&cfg), 6 + 4);
+	while (plan_next(&plan, &slot)) {
+		assert_in_range(slot.group, 0, 1);
+		if (slot.column >= COLUMN_DOSE)
+			assert_int_equal(slot.column - COLUMN_DOSE >= 2, slot.group);
+		if (slot.first) {
+			first[slot.group] += slot.block % 2 == 0;
+			blocks[slot.group]++;
+			assert_int_equal(plan_between(&plan), false);
+		}
+		windows++;
+		if (plan_between(&plan))
+			assert_int_equal(blocks[0], blocks[1]);
+	}
+	assert_int_equal(windows, 6 * plan_round(&cfg));
+	assert_int_equal(blocks[0], 6);
+	assert_true(first[0] && first[1]); /* which is first is left to chance */
+	plan_close(&plan);
+}
+
+static void test_a_plan_goes_on_with_fewer(void **state)
+{
+	struct plan_group both = { 3, { 0, 1, 2 } }, one = { 1, { 2 } };
+	struct plan_cfg cfg = { .group = &both, .n_groups = 1, .rounds = 5, .gates = 1 };
+	size_t before = 0, after = 0;
+	struct plan_slot slot;
+	bool changed = false;
+	struct plan plan;
+	struct rng rng;
+	int last = -1;
+
+	(void)state;
+	rng_seed(&rng, 12);
+	plan_open(&plan, &cfg, &rng);
+	while (plan_next(&plan, &slot)) {
+		assert_true(slot.block == last || (slot.block == last + 1 && slot.first));
+		last = slot.block;
+		assert_true(last < (int)plan.n_blocks);
+		before += !changed && slot.column >= COLUMN_DOSE;
+		after += changed && slot.column >= COLUMN_DOSE;
+		if (changed && slot.column >= COLUMN_DOSE)
+			assert_int_equal(slot.column, COLUMN_DOSE + 2);
+		if (!changed && plan_between(&plan) && before == 2 * 6) {
+			cfg = (struct plan_cfg){
+				.group = &one, .n_groups = 1, .rounds = 7, .gates = 2
+			};
+			plan_change(&plan, &cfg);
+			changed = true;
+		}
+	}
+	assert_int_equal(before, 2 * 6);
+	assert_int_equal(after, 7 * 2);
 	plan_close(&plan);
 }
 
@@ -728,6 +797,8 @@ int main(void)
 		cmocka_unit_test(test_williams_squares_are_balanced),
 		cmocka_unit_test(test_mirrored_blocks_cancel_a_line),
 		cmocka_unit_test(test_gates_lie_among_the_blocks),
+		cmocka_unit_test(test_groups_take_turns),
+		cmocka_unit_test(test_a_plan_goes_on_with_fewer),
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_lanes_count_as_long_as_they_live),
 		cmocka_unit_test(test_lanes_by_what_works_side_by_side),

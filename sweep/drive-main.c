@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doses, and the blocks from which kappa is estimated: all targets side by side, so that each
+ * has an interval early, whenever the sweep ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "drive-priv.h"
+#include "src/base/must.h"
+
+#define SHARE_ESCALATE 0.35
+#define BLOCKS_FEW     2.5
+#define RUN_DOSES      3
+#define GUARD_RAISES   2
+#define GUARD_FACTOR   8
+
+static double bound_ns(const struct drive *drive)
+{
+	return drive->cfg.max_slowdown * drive->pilot.t_ns;
+}
+
+bool main_any(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].experiment >= 0)
+			return true;
+	return false;
+}
+
+static bool is_left(const struct drive *drive, size_t target)
+{
+	return drive->work[target].state == WORK_OPEN && drive->work[target].felt > 0;
+}
+
+size_t main_left(const struct drive *drive)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < drive->n_order; i++)
+		n += is_left(drive, drive->order[i]);
+	return n;
+}
+
+/* --- is there time? --- */
+
+static size_t least_doses(const struct drive *drive)
+{
+	return drive->cfg.n_doses ? drive->cfg.n_doses : 1;
+}
+
+double main_needed_ns(const struct drive *drive, size_t n_targets)
+{
+	struct plan_cfg plan = exp_groups_of(drive, n_targets, least_doses(drive));
+	struct sizing size;
+
+	exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+	free((void *)plan.group);
+	return size.needed_ns;
+}
+
+/* The least time: for an interval, perhaps a wide one, without a search for doses. */
+static double least_ns(const struct drive *drive, size_t n_targets)
+{
+	return main_needed_ns(drive, n_targets) * BLOCKS_FEW / PILOT_BLOCKS_MIN;
+}
+
+/* The whole time with which eight blocks would have fit, if earlier stages took the same share. */
+static double enough_ns(const struct drive *drive, const struct plan_cfg *plan)
+{
+	double time = (double)drive->cfg.time_ns, left = left_ns(drive) / time;
+	struct sizing size = { .enough = false };
+
+	if (drive->cfg.runs || !(left > 0))
+		return NAN;
+	while (!size.enough && time < 1e16) {
+		time *= 1.1;
+		exp_size_for(drive, time, time * left, plan, true, 0, &size);
+	}
+	return time;
+}
+
+static void skip(struct work *work, const char *why)
+{
+	work->state = WORK_SKIPPED;
+	snprintf(work->reason, sizeof(work->reason), "%s", why);
+}
+
+/* As many as can have an interval: the last in order have none. */
+static void skip_late(struct drive *drive)
+{
+	size_t n = main_left(drive), fit = n;
+	struct plan_cfg plan;
+	double enough;
+
+	while (fit > 1 && least_ns(drive, fit) > left_ns(drive))
+		fit--;
+	if (fit == n)
+		return;
+	plan = exp_groups_of(drive, n, least_doses(drive));
+	enough = enough_ns(drive, &plan);
+	free((void *)plan.group);
+	for (size_t i = drive->n_order; i-- > 0 && n > fit;) {
+		struct work *work = &drive->work[drive->order[i]];
+
+		if (!is_left(drive, drive->order[i]))
+			continue;
+		skip(work, "the time was over before its turn");
+		work->needed_ns = enough;
+		n--;
+	}
+}
+
+/* --- the main blocks --- */
+
+static void add_doses(struct drive *drive, size_t target, const uint64_t *delay_ns, size_t n)
+{
+	size_t first = drive->exp.n_doses;
+
+	exp_add(drive, target, n);
+	for (size_t i = 0; i < n; i++)
+		exp_dose(drive, first + i, target, delay_ns[i]);
+}
+
+static void main_start(struct drive *drive, struct plan_cfg *plan, const struct sizing *size)
+{
+	double enough = size->enough ? NAN : enough_ns(drive, plan);
+	struct experiment *exp = &drive->exp;
+
+	for (size_t i = 0; i < exp->n_members; i++) {
+		const struct exp_member *m = &exp->member[i];
+		struct work *work = &drive->work[m->target];
+
+		work->first = m->first;
+		work->n_doses = m->n_doses;
+		for (size_t k = 0; k < m->n_doses; k++)
+			work->dose_ns[k] =
+				exp->delay_ns[(m->first + k) * drive->cfg.n_targets + m->target];
+		work->experiment = drive->n_experiments;
+		work->window_ns = (double)size->window_ns;
+		work->needed_ns = enough;
+	}
+	exp_start(drive, plan, size, left_ns(drive));
+	free((void *)plan->group);
+}
+
+static void guard_longer(struct drive *drive)
+{
+	drive->guard_raised++;
+	drive->guard_ns = GUARD_FACTOR * (uint64_t)drive->exp_guard_ns;
+}
+
+/* Opens the experiment with at most so many doses of each target. */
+static void open_escalated(struct drive *drive, size_t doses)
+{
+	double x[ESCALATE_DOSES];
+	uint64_t delay[ESCALATE_DOSES];
+
+	exp_open(drive, STAGE_MAIN, false);
+	for (size_t i = 0; i < drive->n_order; i++) {
+		size_t target = drive->order[i], n;
+
+		if (!is_left(drive, target))
+			continue;
+		n = escalate_doses(&drive->work[target].esc, doses, x);
+		if (!n) { /* no probe was completed */
+			x[0] = bound_ns(drive);
+			n = 1;
+		}
+		for (size_t k = 0; k < n; k++)
+			delay[k] = delay_of(drive, target, x[k]);
+		add_doses(drive, target, delay, n);
+	}
+}
+
+/*
+ * As many doses as the time allows eight blocks of; two or three, which tell a part from a slack,
+ * if there is time for five. Of several targets at most three: the fourth, between the others, adds
+ * little to what is known of the slope, and makes the blocks longer for all.
+ */
+static void main_escalated(struct drive *drive)
+{
+	static const struct {
+		size_t doses, blocks;
+	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
+	struct plan_cfg plan = { 0 };
+	struct sizing size;
+
+	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
+	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
+		guard_longer(drive);
+	for (size_t i = main_left(drive) > 1; i < sizeof(design) / sizeof(*design); i++) {
+		free((void *)plan.group);
+		open_escalated(drive, design[i].doses);
+		plan = exp_groups(drive);
+		exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+		if (size.blocks >= design[i].blocks)
+			break;
+	}
+	main_start(drive, &plan, &size);
+}
+
+/* Given ones; else (whole runs are expensive: no probes) three doses up to the bound. */
+static void main_given(struct drive *drive)
+{
+	const struct drive_cfg *cfg = &drive->cfg;
+	uint64_t delay[RUN_DOSES];
+	struct plan_cfg plan;
+	struct sizing size;
+
+	exp_open(drive, STAGE_MAIN, false);
+	for (size_t i = 0; i < drive->n_order; i++) {
+		size_t target = drive->order[i];
+
+		if (!is_left(drive, target))
+			continue;
+		for (int k = 0; k < RUN_DOSES; k++)
+			delay[k] = delay_of(drive, target,
+					    ldexp(bound_ns(drive), k - (RUN_DOSES - 1)));
+		add_doses(drive, target, cfg->n_doses ? drive->dose_ns : delay,
+			  cfg->n_doses ? cfg->n_doses : RUN_DOSES);
+	}
+	plan = exp_groups(drive);
+	exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+	main_start(drive, &plan, &size);
+}
+
+/* --- the search for doses --- */
+
+static size_t add_probes(struct drive *drive)
+{
+	exp_open(drive, STAGE_ESCALATE, false);
+	for (size_t i = 0; i < drive->n_order; i++) {
+		size_t target = drive->order[i];
+		double x = is_left(drive, target) ? escalate_next(&drive->work[target].esc) : 0;
+		uint64_t delay = x > 0 ? delay_of(drive, target, x) : 0;
+
+		if (x > 0)
+			add_doses(drive, target, &delay, 1);
+	}
+	return drive->exp.n_members;
+}
+
+static void probe(struct drive *drive)
+{
+	/* Doublings from 1 % to the bound; one more for what is left to shrink. */
+	double probes = 1 + fmax(1, log2(drive->cfg.max_slowdown / ESCALATE_FIRST));
+	double budget = SHARE_ESCALATE * left_ns(drive) / probes;
+	struct plan_cfg plan;
+	struct sizing size;
+
+	if (!add_probes(drive)) {
+		main_escalated(drive);
+		return;
+	}
+	plan = exp_groups(drive);
+	exp_size(drive, budget, &plan, false, ESCALATE_PROBES, &size);
+	if (size.enough)
+		exp_start(drive, &plan, &size, 2 * budget);
+	else
+		main_escalated(drive);
+	free((void *)plan.group);
+}
+
+static void tell_probe(struct drive *drive, const struct exp_member *m)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
+	struct record_of of = { drive->exp.id, (int)m->target, m->first, 1 };
+	double *v = must_calloc(record_blocks(&drive->rec, of.experiment), sizeof(*v));
+	int column = COLUMN_DOSE + (int)m->first;
+	double x = record_level(&drive->rec, &of, column, &view).x;
+	size_t n = record_contrast(&drive->rec, of.experiment, COLUMN_SHAM, column, false, v);
+	struct escalate *esc = &drive->work[m->target].esc;
+
+	if (n)
+		escalate_tell(esc, x, v, n);
+	else
+		esc->over = true;
+	free(v);
+}
+
+void main_probed(struct drive *drive)
+{
+	for (size_t i = 0; i < drive->exp.n_members; i++)
+		tell_probe(drive, &drive->exp.member[i]);
+	probe(drive);
+}
+
+static void open_escalations(struct drive *drive)
+{
+	for (size_t i = 0; i < drive->n_order; i++) {
+		struct work *work = &drive->work[drive->order[i]];
+
+		if (is_left(drive, drive->order[i]) &&
+		    !escalate_open(&work->esc, drive->pilot.t_ns, drive->cfg.max_slowdown,
+				   work->felt * (double)drive->cfg.floor_ns))
+			skip(work,
+			     "called so often that the smallest honest delay would slow it by more "
+			     "than --max-slowdown: use every=");
+	}
+}
+
+void main_enter(struct drive *drive)
+{
+	bool search = !drive->cfg.n_doses && !drive->cfg.runs;
+
+	for (size_t i = 0; i < drive->n_order; i++)
+		if (!(drive->work[drive->order[i]].felt > 0))
+			drive->work[drive->order[i]].state = WORK_SKIPPED; /* NOT CALLED */
+	if (search)
+		open_escalations(drive);
+	skip_late(drive);
+	drive->first_probe = drive->n_experiments;
+	if (!main_left(drive))
+		drive_finish(drive);
+	else if (search)
+		probe(drive);
+	else
+		main_given(drive);
+}
+
+/* --- what an arm leaves in the pipeline --- */
+
+/*
+ * After a sixth and a third of the blocks: does an arm begin with items in the pipeline from the
+ * arm before it? Then the guard is too short, and the data so far is biased towards none: start
+ * over.
+ */
+static bool carries_over(const struct drive *drive)
+{
+	const struct experiment *exp = &drive->exp;
+	int n = (int)exp->plan.n_blocks;
+
+	if (drive->cfg.runs || drive->cfg.guard_ns || exp->stage != STAGE_MAIN ||
+	    drive->guard_raised >= GUARD_RAISES || !exp->slot.first ||
+	    (exp->slot.block != n / 6 && exp->slot.block != n / 3))
+		return false;
+	return record_carry(&drive->rec, exp->id) > CARRY_T;
+}
+
+/* The same doses, of each target at most so many: the outermost. */
+static void main_again(struct drive *drive, size_t doses)
+{
+	struct plan_cfg plan;
+	struct sizing size;
+
+	exp_open(drive, STAGE_MAIN, false);
+	for (size_t i = 0; i < drive->n_order; i++) {
+		struct work *work = &drive->work[drive->order[i]];
+		uint64_t *dose = work->dose_ns;
+
+		if (!is_left(drive, drive->order[i]))
+			continue;
+		if (work->n_doses > doses) {
+			dose[doses - 1] = dose[work->n_doses - 1];
+			work->n_doses = doses;
+		}
+		add_doses(drive, drive->order[i], dose, work->n_doses);
+	}
+	plan = exp_groups(drive);
+	exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+	main_start(drive, &plan, &size);
+}
+
+bool main_restarted(struct drive *drive)
+{
+	size_t n = drive->exp.n_members, most = 0;
+	uint64_t was = drive->guard_ns;
+
+	if (!carries_over(drive))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		most = drive->exp.member[i].n_doses > most ? drive->exp.member[i].n_doses : most;
+	guard_longer(drive);
+	for (size_t doses = most; doses; doses = doses > 2 && !drive->cfg.n_doses ? 2 : 0) {
+		struct plan_cfg plan = exp_groups_of(drive, n, doses);
+		struct sizing size;
+
+		exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+		free((void *)plan.group);
+		if (size.enough) {
+			main_again(drive, doses);
+			return true;
+		}
+	}
+	drive->guard_ns = was;
+	return false;
+}
