@@ -132,7 +132,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 $(UPROBE_PROGRAM): inject/uprobe/uprobe-abi.h
-$(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h
+$(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \

@@ -62,7 +62,7 @@ struct image {
 	struct gotab gotab; /* Go's; TABLE_EXTRA is made from it where there is no other source */
 	bool gotab_tried;
 	struct ehframe eh;
-	struct unwind_kept *kept_rules; /* unwind.c; NULL: none yet */
+	struct unwind_kept *kept_rules; /* of unwind.c, to be freed; NULL: none yet */
 
 	struct inline_copy { /* a range of a copy of an inlined function, of those found so far */
 		uint64_t entry, begin, end;
@@ -110,7 +110,6 @@ uint64_t image_func_end(struct image *img, size_t i);
 /* Builds the index if need be: every query of func.c does. */
 void image_index(struct image *img);
 void image_func_free(struct image *img);
-void unwind_forget(struct image *img);
 
 /*
  * Where the index comes from if not from this process: fills func and, for Go, gotab, or gives the

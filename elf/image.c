@@ -55,7 +55,7 @@ static struct image *find_open(const struct stat *st)
 static void image_free(struct image *img)
 {
 	image_func_free(img);
-	unwind_forget(img);
+	free(img->kept_rules);
 	free(img->inlined);
 	for (int t = 0; t < TABLE_COUNT; t++)
 		names_free(&img->names[t]);

@@ -173,12 +173,6 @@ struct unwind_kept {
 	} place[KEPT];
 };
 
-void unwind_forget(struct image *img)
-{
-	free(img->kept_rules);
-	img->kept_rules = NULL;
-}
-
 /* Valid until the next call; NULL: there are none. */
 static const struct unwind_rules *rules_at(struct image *img, uint64_t vaddr)
 {

@@ -356,7 +356,7 @@ struct sb_page_chunk {
  * Places are offered and taken as chunks are: the Nth that is offered is slot[N % stacks]. A thread
  * takes one when it has a place for its event, and writes into the event's last place (struct
  * sb_page_more) the place's number plus 1, 0 if there was none, and the check of what it wrote.
- * Whoever else writes there at the same time (a fork in the middle of the copy) makes the check
+ * Another process that writes there at the same time (a fork in the middle of the copy) makes the check
  * fail. sbinject offers the place again once it has read the event, or after some seconds without
  * one.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who takes part in the blocks to come.
+ * Which targets take part in the blocks to come.
  *
  * A target leaves the blocks when its verdict is firm and its interval narrow, as long as another
  * is open: the time goes to that one. What is firm is judged by an interval of 99.9 %, since it is

@@ -12,7 +12,7 @@
 /*
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
- * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c who is still
+ * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are still
  * in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c
  * makes the result.
  */

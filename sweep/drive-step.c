@@ -96,7 +96,7 @@ static void find_sharers(struct drive *drive)
 	}
 }
 
-/* Who is treated: the target of a dose; in SHAM and OFF all that are compared with it. */
+/* What is treated: the target of a dose; in SHAM and OFF all that are compared with it. */
 static void treat(struct drive *drive, enum sweep_arm arm, int dose)
 {
 	const struct experiment *exp = &drive->exp;

@@ -7,10 +7,8 @@
  * Nothing runs for a packet. TCP counts segments and retransmissions by itself; the growth since
  * the last call is the caller's.
  */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
+#include "rows.bpf.h"
 #include <bpf/bpf_core_read.h>
-#include "evidence-abi.h"
 
 #define AF_INET	    2
 #define AF_INET6    10
@@ -23,9 +21,6 @@
 #define LAST_ACK    9
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct task_struct {
-	int pid;
-};
 struct sock_common {
 	unsigned short skc_family;
 };
@@ -37,22 +32,6 @@ struct tcp_sock {
 	__u32 segs_in, segs_out, srtt_us, total_retrans;
 };
 #pragma clang attribute pop
-
-/* Both are those of evidence.bpf.c. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32);
-} tasks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, EVIDENCE_ROWS);
-	__type(key, __u32);
-	__type(value, struct evidence_row);
-} rows SEC(".maps");
 
 /* What TCP had counted of a connection at the last call. */
 enum { UNKNOWN, KNOWN, CAME_IN };
@@ -68,18 +47,7 @@ struct {
 	__type(value, struct last);
 } connections SEC(".maps");
 
-static __always_inline struct evidence_row *row_of_caller(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u32 *index = bpf_task_storage_get(&tasks, task, 0, 0), at;
-
-	if (!index)
-		return 0;
-	at = *index;
-	return at ? bpf_map_lookup_elem(&rows, &at) : 0;
-}
-
-/* A connection from its begin: all that TCP counts of it is that of who calls. */
+/* A connection from its begin: all that TCP counts of it is the caller's. */
 static __always_inline void begin(struct sock *sk, __u32 how)
 {
 	struct last *last = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);

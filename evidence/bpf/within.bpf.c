@@ -7,10 +7,8 @@
  * All places are on ways that are slow already: a lock that is not free, a request to a device, an
  * open(2).
  */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
+#include "rows.bpf.h"
 #include <bpf/bpf_core_read.h>
-#include "evidence-abi.h"
 
 #define OP_MASK	   0xff /* of bi_opf */
 #define OP_READ	   0
@@ -22,9 +20,6 @@
 #define LAST_ERRNO 4095
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct task_struct {
-	int pid;
-};
 struct bvec_iter {
 	unsigned int bi_size;
 };
@@ -37,22 +32,6 @@ struct request {
 	struct bio *bio;
 };
 #pragma clang attribute pop
-
-/* Both are those of evidence.bpf.c. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32);
-} tasks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, EVIDENCE_ROWS);
-	__type(key, __u32);
-	__type(value, struct evidence_row);
-} rows SEC(".maps");
 
 /* What is in flight: whose it is, and since when. */
 struct asked {
@@ -68,21 +47,6 @@ struct {
 } requests SEC(".maps");
 
 static const __u32 first = 0;
-
-static __always_inline __u32 row_number(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u32 *index = bpf_task_storage_get(&tasks, task, 0, 0);
-
-	return index ? *index : 0;
-}
-
-static __always_inline struct evidence_row *row_of_caller(void)
-{
-	__u32 at = row_number();
-
-	return at ? bpf_map_lookup_elem(&rows, &at) : 0;
-}
 
 /* ---- locks ---- */
 

@@ -18,6 +18,13 @@ await() { # FILE PATTERN
 	done
 	fail "no $2 in $1: $(cat "$1")"
 }
+await_session() {
+	for _ in $(seq 300); do
+		sbctl list >/dev/null 2>&1 && break
+		sleep 0.1
+	done
+	sleep 2
+}
 value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | head -n "${2:-1}" | tail -n 1; }
 is() { [ "$(value "$1")" = "$2" ] || fail "$1 is $(value "$1"), not $2"; }
 
@@ -39,11 +46,7 @@ pid=$!
 await /tmp/sockets.out ready
 sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json >/tmp/out 2>/tmp/why &
 session=$!
-for _ in $(seq 300); do
-	sbctl list >/dev/null 2>&1 && break
-	sleep 0.1
-done
-sleep 2
+await_session
 : >/tmp/gate2
 await /tmp/sockets.out over
 kill -INT $session
@@ -69,11 +72,7 @@ pid=$!
 await /tmp/within.out ready
 sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json >/tmp/out 2>/tmp/why &
 session=$!
-for _ in $(seq 300); do
-	sbctl list >/dev/null 2>&1 && break
-	sleep 0.1
-done
-sleep 2
+await_session
 : >/tmp/gate3
 await /tmp/within.out over
 kill -INT $session

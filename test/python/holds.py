@@ -129,9 +129,10 @@ def main():
                  [("many.*", "C1.method")]),
                 ("getitem", [("many.m*", "called"), ("many.*", "*.__getitem__")],
                  [("many.*", "C1.method")])):
-            for n in range(1 if frozen and name == "all timed" else TRIES):
+            least = 1 if frozen and name == "all timed" else 3  # the longest of all
+            for n in range(TRIES):
                 p.session(name, targets, added)
-                if max(v[0] for k, v in p.longest.items()) < MOST_MS and n > 1:
+                if max(v[0] for k, v in p.longest.items()) < MOST_MS and n + 1 >= least:
                     break
         for what, (ms, n, took) in p.longest.items():
             if show:

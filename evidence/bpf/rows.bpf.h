@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+#ifndef SB_EVIDENCE_ROWS_BPF_H
+#define SB_EVIDENCE_ROWS_BPF_H
+
+/* What programs beside evidence.bpf.c share with it: its maps by their names, and the row of the
+ * running thread. Only for programs that run in the kernel. */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "evidence-abi.h"
+
+struct task_struct {
+	int pid;
+} __attribute__((preserve_access_index));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, EVIDENCE_ROWS);
+	__type(key, __u32);
+	__type(value, struct evidence_row);
+} rows SEC(".maps");
+
+/* 0: the running thread is not watched. */
+static __always_inline __u32 row_number(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 *index = bpf_task_storage_get(&tasks, task, 0, 0);
+
+	return index ? *index : 0;
+}
+
+static __always_inline struct evidence_row *row_of_caller(void)
+{
+	__u32 at = row_number();
+
+	return at ? bpf_map_lookup_elem(&rows, &at) : 0;
+}
+
+#endif
