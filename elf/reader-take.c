@@ -9,6 +9,18 @@
 
 #define MOST_FUNCS (16u << 20)
 
+/* Numbers are in their bounds. */
+static bool are_rules(const struct unwind_rules *rules)
+{
+	bool ok = rules->cfa_reg <= UNWIND_REGS &&
+		  rules->cfa_expr.size <= sizeof(rules->cfa_expr.byte);
+
+	for (int i = 0; i < UNWIND_REGS; i++)
+		ok &= rules->rule[i].kind < UNWIND_KINDS &&
+		      rules->rule[i].expr.size <= sizeof(rules->rule[i].expr.byte);
+	return ok;
+}
+
 bool reader_is_plausible(const struct reader_reply *reply)
 {
 	return reply->ret <= 0 && reply->ret > -SB_CODE_COUNT && reply->n_sym <= READER_SYMBOLS &&
@@ -19,7 +31,7 @@ bool reader_is_plausible(const struct reader_reply *reply)
 			       reply->n_func * sizeof(struct reader_func) +
 			       reply->n_go * sizeof(struct reader_go) <=
 		       reply->bytes &&
-	       (unsigned int)reply->err.code < SB_CODE_COUNT && unwind_is_plausible(&reply->rules);
+	       (unsigned int)reply->err.code < SB_CODE_COUNT && are_rules(&reply->rules);
 }
 
 static void take_flaws(struct image *img, uint32_t flaws)

@@ -37,7 +37,5 @@ struct unwind_rules {
 
 /* By the reader. False: no table of the file has the place, or its rules are not understood. */
 bool unwind_rules(struct image *img, uint64_t vaddr, struct unwind_rules *out);
-/* Can a reader have meant this? Numbers are in their bounds. */
-bool unwind_is_plausible(const struct unwind_rules *rules);
 
 #endif

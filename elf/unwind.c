@@ -191,17 +191,6 @@ static const struct unwind_rules *rules_at(struct image *img, uint64_t vaddr)
 	return img->kept_rules->place[i].found ? &img->kept_rules->place[i].rules : NULL;
 }
 
-bool unwind_is_plausible(const struct unwind_rules *rules)
-{
-	bool ok = rules->cfa_reg <= UNWIND_REGS &&
-		  rules->cfa_expr.size <= sizeof(rules->cfa_expr.byte);
-
-	for (int i = 0; i < UNWIND_REGS; i++)
-		ok &= rules->rule[i].kind < UNWIND_KINDS &&
-		      rules->rule[i].expr.size <= sizeof(rules->rule[i].expr.byte);
-	return ok;
-}
-
 enum unwind_result unwind_caller(struct image *img, uint64_t bias, struct unwind_regs *regs,
 				 unwind_read_fn *read, void *ctx)
 {

@@ -66,15 +66,6 @@ void exp_dose(struct drive *drive, size_t dose, size_t target, uint64_t delay_ns
 	drive->exp.delay_ns[dose * drive->cfg.n_targets + target] = delay_ns;
 }
 
-int drive_owner(const struct drive *drive, int dose)
-{
-	const struct experiment *exp = &drive->exp;
-
-	if (exp->grouped && exp->n_members > 1)
-		return -1;
-	return (int)exp->member[exp->owner[dose]].target;
-}
-
 /* --- groups --- */
 
 /* Of n targets, the most doses of one of which are so many. */
@@ -128,6 +119,14 @@ struct plan_cfg exp_groups_of(const struct drive *drive, size_t n_targets, size_
 
 /* --- its time --- */
 
+bool exp_any(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive->cfg.n_targets; i++)
+		if (drive->work[i].experiment >= 0)
+			return true;
+	return false;
+}
+
 void exp_size_for(const struct drive *drive, double time_ns, double budget_ns,
 		  const struct plan_cfg *plan, bool gates, size_t blocks, struct sizing *size)
 {
@@ -139,7 +138,7 @@ void exp_size_for(const struct drive *drive, double time_ns, double budget_ns,
 				  .block_windows = plan_round(plan),
 				  .shared = plan->n_targets > 1,
 				  .gate_windows = gates ? GATE_WINDOWS : 0,
-				  .gates_min = main_any(drive) ? 1 : GATES_MIN,
+				  .gates_min = exp_any(drive) ? 1 : GATES_MIN,
 				  .blocks_min = blocks,
 				  .blocks_max = blocks };
 
@@ -192,7 +191,7 @@ void exp_start(struct drive *drive, struct plan_cfg *plan, const struct sizing *
 	plan_open(&exp->plan, plan, &drive->rng);
 	exp->open = true;
 	if (exp->stage == STAGE_MAIN)
-		plan_tell(drive);
+		drive->events->begun(drive);
 	exp_step(drive);
 }
 
@@ -218,11 +217,11 @@ void exp_step(struct drive *drive)
 	double now = (double)drive->now_ns;
 
 	if (plan_between(&exp->plan))
-		main_between(drive);
+		drive->events->between(drive);
 	if (!plan_next(&exp->plan, &exp->slot) ||
 	    (exp->slot.first &&
 	     now + exp_windows_ns(drive, exp->slot.left) > (double)exp->deadline_ns))
-		exp_told(drive);
-	else if (!main_restarted(drive))
+		drive->events->over(drive);
+	else if (!drive->events->restarted(drive))
 		exp_window(drive);
 }

@@ -19,14 +19,6 @@ static double bound_ns(const struct drive *drive)
 	return drive->cfg.max_slowdown * drive->pilot.t_ns;
 }
 
-bool main_any(const struct drive *drive)
-{
-	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		if (drive->work[i].experiment >= 0)
-			return true;
-	return false;
-}
-
 static bool is_left(const struct drive *drive, size_t target)
 {
 	return drive->work[target].state == WORK_OPEN && drive->work[target].felt > 0;

@@ -45,7 +45,7 @@ static double expected(const struct drive *drive, const struct exp_member *m)
 	return stat_t_quantile(0.975, n - 1) * sd / sqrt(ss * n);
 }
 
-void plan_tell(struct drive *drive)
+void plan_fill(struct drive *drive)
 {
 	const struct experiment *exp = &drive->exp;
 	struct sweep_plan *plan = &drive->plan;

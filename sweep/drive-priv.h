@@ -12,9 +12,9 @@
 /*
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
- * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are still
- * in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c
- * makes the result.
+ * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
+ * still in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
+ * drive-end.c makes the result.
  */
 
 /* The doses of one target in an experiment. */
@@ -39,6 +39,15 @@ struct experiment {
 	uint64_t deadline_ns;
 	bool open;
 };
+
+/* What follows from the course of an experiment. */
+struct exp_events {
+	void (*begun)(struct drive *drive);	/* the main blocks, before the first */
+	void (*between)(struct drive *drive);	/* a round is over */
+	bool (*restarted)(struct drive *drive); /* it begins again, with a longer guard */
+	void (*over)(struct drive *drive);	/* all windows are over */
+};
+extern const struct exp_events stage_events;
 
 enum work_state { WORK_OPEN, WORK_DONE, WORK_SCREENED, WORK_SKIPPED };
 
@@ -93,6 +102,7 @@ struct drive {
 	struct own_window *own; /* windows in which calls were timed, n_targets of them each */
 	size_t n_own, own_asked;
 
+	const struct exp_events *events;
 	struct experiment exp;
 	int n_experiments;
 	int control_experiment;	  /* -1 none yet */
@@ -124,14 +134,12 @@ void stage_first(struct drive *drive);
 void stage_warmup(struct drive *drive);
 void stage_pilot(struct drive *drive);
 void stage_next(struct drive *drive); /* the pilot or an experiment is over */
-void exp_told(struct drive *drive);   /* all windows of the experiment are over */
 
 /* drive-main.c; main_between(): drive-leave.c */
 void main_enter(struct drive *drive);	     /* measures all targets that are left */
 void main_probed(struct drive *drive);	     /* doses were probed */
 void main_between(struct drive *drive);	     /* a round is over */
 bool main_restarted(struct drive *drive);    /* with a longer guard, where an arm carries over */
-bool main_any(const struct drive *drive);    /* some target has main blocks */
 size_t main_left(const struct drive *drive); /* how many targets are called and have no verdict */
 
 /* The time for eight blocks of that many targets, a dose each. */
@@ -143,6 +151,7 @@ double main_needed_ns(const struct drive *drive, size_t n_targets);
  */
 double left_ns(const struct drive *drive); /* of the budget; INFINITY without one */
 uint64_t delay_of(const struct drive *drive, size_t target, double x_ns); /* of a hit */
+bool exp_any(const struct drive *drive); /* some target has main blocks */
 void exp_open(struct drive *drive, enum sweep_stage stage, bool grouped);
 void exp_add(struct drive *drive, size_t target, size_t n_doses);
 void exp_dose(struct drive *drive, size_t dose, size_t target, uint64_t delay_ns);
@@ -168,7 +177,7 @@ double exp_windows_ns(const struct drive *drive, size_t windows); /* the time th
 struct record_of work_of(const struct drive *drive, size_t target);
 
 /* drive-plan.c: fills drive->plan from the experiment. */
-void plan_tell(struct drive *drive);
+void plan_fill(struct drive *drive);
 
 #define SHARE_USED 0.96 /* of the remaining time: the switching takes time too */
 

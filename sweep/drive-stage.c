@@ -117,7 +117,7 @@ static bool group_begin(struct drive *drive)
 	return n > 0;
 }
 
-static void group_told(struct drive *drive)
+static void group_over(struct drive *drive)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct record_of of = { drive->exp.id, -1, 0, 1 };
@@ -146,20 +146,20 @@ void stage_next(struct drive *drive)
 		screening_close(drive);
 	}
 	drive->screened = true;
-	if (main_any(drive))
+	if (exp_any(drive))
 		drive_finish(drive);
 	else
 		main_enter(drive);
 }
 
-void exp_told(struct drive *drive)
+static void stage_over(struct drive *drive)
 {
 	switch (drive->exp.stage) {
 	case STAGE_ESCALATE:
 		main_probed(drive);
 		return;
 	case STAGE_SCREEN:
-		group_told(drive);
+		group_over(drive);
 		break;
 	case STAGE_MAIN:
 		for (size_t i = 0; i < drive->exp.n_members; i++)
@@ -171,3 +171,5 @@ void exp_told(struct drive *drive)
 	exp_close(drive);
 	stage_next(drive);
 }
+
+const struct exp_events stage_events = { plan_fill, main_between, main_restarted, stage_over };

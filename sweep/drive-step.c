@@ -96,6 +96,15 @@ static void find_sharers(struct drive *drive)
 	}
 }
 
+int drive_owner(const struct drive *drive, int dose)
+{
+	const struct experiment *exp = &drive->exp;
+
+	if (exp->grouped && exp->n_members > 1)
+		return -1;
+	return (int)exp->member[exp->owner[dose]].target;
+}
+
 /* What is treated: the target of a dose; in SHAM and OFF all that are compared with it. */
 static void treat(struct drive *drive, enum sweep_arm arm, int dose)
 {

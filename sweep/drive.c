@@ -65,6 +65,7 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 		return rc;
 	drive = must_calloc(1, sizeof(*drive));
 	drive->cfg = *cfg;
+	drive->events = &stage_events;
 	copy_doses(drive, cfg);
 	drive->cfg.dose_ns = drive->dose_ns;
 	drive->cfg.spec = NULL;
