@@ -175,7 +175,7 @@ static void main_escalated(struct drive *drive)
 		size_t doses, blocks;
 	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
 	struct plan_cfg plan = { 0 };
-	struct sizing size;
+	struct sizing size = { 0 };
 
 	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
 	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
