@@ -20,6 +20,12 @@
 #include "src/base/maps.h"
 #include "src/run/callers.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 enum { DEPTH = 8, WORDS = 4096, FRAMES = 64 };
 
 /* A message as it comes through the pipe. */
@@ -65,7 +71,7 @@ static void send_maps(void)
 static uint64_t (*volatile deeper)(int, uint64_t);
 
 /* Copies its stack as a stub does: the registers of its caller, from the return address on. */
-static __attribute__((noinline)) uint64_t descend(int depth, uint64_t a)
+static __attribute__((noinline, no_sanitize_address)) uint64_t descend(int depth, uint64_t a)
 {
 	volatile uint8_t room[64];
 	ucontext_t u;
@@ -115,6 +121,8 @@ static void callers_are_found(void **state)
 	const struct trace_stack *s;
 
 	(void)state;
+	if (SANITIZED) /* its own backtrace() has other frames */
+		skip();
 	take_stack();
 	send_maps();
 	s = found(copied);

@@ -15,6 +15,12 @@
 #include "elf/module.h"
 #include "elf/unwind.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 enum { DEPTH = 8, FRAMES = 32 };
 
 struct copy {
@@ -31,7 +37,8 @@ static struct copy taken;
 static uint64_t (*volatile deeper)(unsigned int, uint64_t, uint64_t);
 
 /* A frame's own size, and registers in use across the call. */
-static __attribute__((noinline)) uint64_t descend(unsigned int depth, uint64_t a, uint64_t b)
+static __attribute__((noinline, no_sanitize_address)) uint64_t descend(unsigned int depth,
+								       uint64_t a, uint64_t b)
 {
 	volatile uint8_t room[96];
 	ucontext_t u;
@@ -72,6 +79,8 @@ static void callers_are_found(void **state)
 	struct unwind_regs regs;
 
 	(void)state;
+	if (SANITIZED) /* its own backtrace() has other frames */
+		skip();
 	above[0] = 0;
 	assert_int_equal(above[0], 0);
 	deeper = descend;
@@ -101,6 +110,8 @@ static void a_cut_stack_ends(void **state)
 	struct module m;
 
 	(void)state;
+	if (SANITIZED) /* no stack was copied */
+		skip();
 	assert_int_equal(maps_read(getpid(), &maps, &err), 0);
 	assert_true(module_at(&space, regs.reg[UNWIND_PC], &m, &err));
 	taken.sp += 1 << 20;
@@ -161,6 +172,8 @@ static void a_signal_is_passed(void **state)
 	int i = 1, signals = 0;
 
 	(void)state;
+	if (SANITIZED) /* its own backtrace() has other frames */
+		skip();
 	above[0] = 0;
 	assert_int_equal(above[0], 0);
 	sigaction(SIGILL, &sa, NULL);

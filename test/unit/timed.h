@@ -144,16 +144,17 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 	lay->procs_max = 2;
 	lay->chunks = chunks;
 	lay->trace_off = 4096;
-	lay->calls_off = lay->trace_off + 4096 + chunks * sizeof(uint32_t);
+	lay->calls_off = (lay->trace_off + 4096 + chunks * sizeof(uint32_t) + 63) & ~63ull;
 	lay->chunks_off = lay->calls_off + 2 * sizeof(struct sb_page_calls);
 	t->page.size = lay->chunks_off + sizeof(struct sb_page_taken) +
 		       chunks * sizeof(struct sb_page_chunk);
 	if (t->stacks) {
 		lay->stacks = t->stacks;
 		lay->stack_size = (uint32_t)sizeof(struct sb_page_stack) + t->stack_bytes;
-		lay->stack_list_off = t->page.size;
-		lay->stacks_off = lay->stack_list_off + sizeof(struct sb_page_stacks) +
-				  t->stacks * sizeof(uint32_t);
+		lay->stack_list_off = (t->page.size + 63) & ~63ull; /* aligned, as page_layout() */
+		lay->stacks_off = (lay->stack_list_off + sizeof(struct sb_page_stacks) +
+				   t->stacks * sizeof(uint32_t) + 63) &
+				  ~63ull;
 		t->page.size = lay->stacks_off + sizeof(struct sb_page_stacks_taken) +
 			       (size_t)t->stacks * lay->stack_size;
 	}
