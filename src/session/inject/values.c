@@ -63,7 +63,7 @@ void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec)
 	struct trace_values values = { .n = (uint32_t)spec->n_values };
 	uint32_t returned = 0, stacked = 0;
 
-	for (size_t i = 0; i < spec->n_values; i++) {
+	for (size_t i = 0; i < spec->n_values && i < VALUE_MAX; i++) {
 		memcpy(values.value[i].name, spec->value[i].name, sizeof(values.value[i].name));
 		values.value[i].type = spec->value[i].type;
 		returned |= (uint32_t)!spec->value[i].position << i;
