@@ -162,6 +162,13 @@ static enum first known(const struct entry *e, bool watched)
 	return watched || !e->watch ? FIRST_NOTHING : FIRST_FOUND;
 }
 
+/* The interpreter has refused the watch, as it does at its limit of recursion. The finder receives
+ * each call until it has accepted it. */
+static bool is_refused(const struct watch *w)
+{
+	return mon.finder != mon.watcher && w && !w->on && watch_wanted(w);
+}
+
 static enum first first_call(PyObject *code, bool watched)
 {
 	const struct entry *e = table_find(code);
@@ -169,8 +176,12 @@ static enum first first_call(PyObject *code, bool watched)
 
 	if (!agent.started)
 		return FIRST_NOTHING;
-	if (e && entry_valid(e))
+	if (e && entry_valid(e) && !is_refused(e->watch))
 		return known(e, watched);
+	if (e && entry_valid(e)) {
+		monitor_set(e->watch, true);
+		return FIRST_FOUND;
+	}
 	w = judge(code, PyEval_GetGlobals(), NULL, NULL);
 	if (!w)
 		return FIRST_NOTHING;
@@ -184,7 +195,7 @@ static enum first first_call(PyObject *code, bool watched)
 
 static PyObject *judged(PyObject *code, bool watched)
 {
-	bool one = mon.finder == mon.watcher;
+	bool again = mon.finder == mon.watcher;
 	const struct watch *w;
 	enum first first;
 
@@ -194,9 +205,11 @@ static PyObject *judged(PyObject *code, bool watched)
 	turn_give();
 	if (first == FIRST_SHARED)
 		begun(code, false);
-	else if (first == FIRST_FOUND && (w = table_watch(code)))
+	else if (first == FIRST_FOUND && (w = table_watch(code))) {
 		watch_hit(w, false);
-	return one && first != FIRST_NOTHING ? Py_None : mon.disable;
+		again |= is_refused(w);
+	}
+	return again && first != FIRST_NOTHING ? Py_None : mon.disable;
 }
 
 /*

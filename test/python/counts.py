@@ -413,6 +413,26 @@ def check_list():
     a.stop()
 
 
+def check_refused():
+    """At a first call the interpreter may refuse the watch (it is at its limit of recursion): the
+    call counts, and so do those that follow."""
+    if sys.version_info < (3, 12):
+        return
+    a = Agent(("__main__", "refused")).apply()
+    space = {"__name__": "__main__"}
+    exec("def refused(): pass", space)
+    own, sys.monitoring.set_local_events = sys.monitoring.set_local_events, int  # it raises
+    try:
+        space["refused"]()
+        space["refused"]()
+    finally:
+        sys.monitoring.set_local_events = own
+    for _ in range(5):
+        space["refused"]()
+    assert a.hits(0) == 7, a.hits(0)
+    a.stop()
+
+
 def check_argv():
     which = sys.argv[1:]
     for name, fn in list(globals().items()):
