@@ -2,10 +2,10 @@
 /*
  * A program that knows what it waits for within the kernel: within [-g GATE] [-f FILE] [ROUNDS].
  * Once GATE exists, in each round v-holder writes a page that is not there (userfaultfd), so that
- * it holds a lock of the kernel until main serves the page after 4 ms; v-waiter writes to the same
- * place meanwhile and waits for that lock: of a file (a semaphore), then of a pipe (a mutex). Then
- * v-files opens ROUNDS files, and as many that do not exist, and reads ROUNDS blocks of FILE past
- * the page cache. At the end, a line for each:
+ * it holds a lock of the kernel until main serves the page. v-waiter writes to the same place
+ * meanwhile and waits for that lock: of a file (a semaphore), then of a pipe (a mutex). main serves
+ * the page 4 ms after v-waiter has begun. Then v-files opens ROUNDS files, and as many that do not
+ * exist, and reads ROUNDS blocks of FILE past the page cache. At the end, a line for each:
  *	within v-waiter SEMAPHORE_NS MUTEX_NS	ns of its waits, by its own clock, at most
  *	within v-files OPENS READS READ_NS	READS 0: FILE is on no block device
  */
@@ -26,6 +26,7 @@ static int rounds = 50, faults;
 static int place[2], drain; /* a file, a pipe, and the other end of the pipe */
 static char *missing;	    /* 2 * rounds pages that are not there */
 static int turn = -1;	    /* the round in which the lock is held */
+static int writing = -1;    /* the round in which v-waiter is about to write */
 static uint64_t waited[2], opens, reads, read_ns;
 static bool wrong;
 
@@ -93,6 +94,7 @@ static void *await(void *arg)
 
 		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != i && !wrong)
 			victim_sleep_ns(50000);
+		__atomic_store_n(&writing, i, __ATOMIC_RELEASE);
 		t = victim_now_ns();
 		check(put(i / rounds, "x", 1));
 		waited[i / rounds] += victim_now_ns() - t;
@@ -111,6 +113,8 @@ static void serve(void)
 		check(read(faults, &msg, sizeof(msg)) == sizeof(msg));
 		zero.range.start = msg.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
 		__atomic_store_n(&turn, i, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&writing, __ATOMIC_ACQUIRE) != i && !wrong)
+			victim_sleep_ns(50000);
 		victim_sleep_ns(HOLD_NS);
 		check(ioctl(faults, UFFDIO_ZEROPAGE, &zero) == 0);
 	}
