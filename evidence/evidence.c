@@ -74,7 +74,7 @@ const char *evidence_unknown(const struct evidence *e, enum evidence_counter cou
 	bool io = counter >= EVIDENCE_READ_CALLS && counter <= EVIDENCE_DISK_WRITE_BYTES;
 
 	if (!(e->groups & 1u << evidence_kinds[counter].group))
-		return "its group was not asked for";
+		return "its group is not in --evidence=GROUPS";
 	if (e->bpf)
 		return evidence_bpf_unknown(e->bpf, counter);
 	if (evidence_proc_knows(counter))

@@ -119,7 +119,7 @@ static bool refuse_place(struct mailbox *mailbox, enum entry_op op, pid_t tid)
  * which a thread that takes the GIL holds: a remote call there would wait for itself, and the GIL
  * would be lost. So the thread's pc decides.
  */
-static bool told_by_place(const struct mailbox *mailbox, enum entry_op op, pid_t tid)
+static bool decided_by_place(const struct mailbox *mailbox, enum entry_op op, pid_t tid)
 {
 	return mailbox->eval && (op == ENTRY_QUEUE_ANY || (!mailbox->gil && tid != mailbox->pid));
 }
@@ -137,7 +137,7 @@ static bool may_queue(const struct mailbox *mailbox, enum entry_op op, pid_t tid
 {
 	uint32_t queued = 1;
 
-	if (sleeps || told_by_place(mailbox, op, tid))
+	if (sleeps || decided_by_place(mailbox, op, tid))
 		return true;
 	if (op == ENTRY_QUEUE && tid != mailbox->pid)
 		return tid != mailbox->queuer || task_run_ns(tid) - mailbox->queuer_run_ns > RAN_NS;
@@ -156,7 +156,7 @@ static bool refuse_queue(struct mailbox *mailbox, enum entry_op op)
 
 	if (op != ENTRY_QUEUE && op != ENTRY_QUEUE_ANY)
 		return false;
-	if (told_by_place(mailbox, op, tid))
+	if (decided_by_place(mailbox, op, tid))
 		may = mailbox_thread_holds_none(mailbox, tid, arch->pc(&mailbox->remote.saved));
 	else
 		may = may_queue(mailbox, op, tid, mailbox_thread_waits(tid));
@@ -165,7 +165,7 @@ static bool refuse_queue(struct mailbox *mailbox, enum entry_op op)
 	return !may;
 }
 
-static bool tell_confined(const struct mailbox *mailbox)
+static bool write_confined(const struct mailbox *mailbox)
 {
 	write_word(mailbox, offsetof(struct sb_mailbox, confined), mailbox->remote.seccomp);
 	return true;
@@ -199,7 +199,7 @@ static bool call_async(struct mailbox *mailbox, struct tree *tree, enum entry_op
 	if (remote_begin_on(&mailbox->remote, tid, tree, space, &space->mem, &space->gadgets,
 			    &err) < 0 ||
 	    refuse_place(mailbox, op, tid) || refuse_queue(mailbox, op) ||
-	    !tell_confined(mailbox) ||
+	    !write_confined(mailbox) ||
 	    remote_async(&mailbox->remote, entry, mailbox->addr | mailbox->turn, &err) < 0) {
 		if (err.what[0])
 			log_debug("process %d: %s", mailbox->pid, err.what);
@@ -546,7 +546,7 @@ static const char *why_not_quiet(struct mailbox *mailbox)
  * The agent received STOP and something still refers to it: a call that it times has not returned,
  * a recursion is too deep. That may be over in a moment, so STOP is repeated.
  */
-static bool told_to_wait(const struct mailbox *mailbox, uint64_t now)
+static bool must_wait(const struct mailbox *mailbox, uint64_t now)
 {
 	struct mailbox_answer answer;
 
@@ -565,7 +565,7 @@ bool mailbox_evict(struct mailbox *mailbox, struct tree *tree, uint64_t now)
 	if (!mailbox->stopping && !mailbox_busy(mailbox)) {
 		mailbox->stopping = true;
 		mailbox_ask(mailbox, SB_AGENT_STOP);
-	} else if (told_to_wait(mailbox, now)) {
+	} else if (must_wait(mailbox, now)) {
 		mailbox_ask(mailbox, SB_AGENT_STOP);
 		mailbox->retry_ns = now + RETRY_MS * MS;
 	}

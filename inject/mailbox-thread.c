@@ -92,10 +92,11 @@ static bool is_lock_object(const struct mailbox *mailbox, uint64_t mutex)
  */
 static bool waits_for_program(const struct mailbox *mailbox, uint64_t semaphore)
 {
-	uint64_t told = word_at(mailbox, semaphore - 16), what = word_at(mailbox, semaphore - 8);
+	uint64_t answer_at = word_at(mailbox, semaphore - 16),
+		 what = word_at(mailbox, semaphore - 8);
 
-	if (told)
-		return !word_at(mailbox, told) || is_lock_object(mailbox, what);
+	if (answer_at)
+		return !word_at(mailbox, answer_at) || is_lock_object(mailbox, what);
 	return what && mailbox->runtime && !in_runtime(mailbox, what);
 }
 

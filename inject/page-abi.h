@@ -28,10 +28,9 @@
  *	+spans_off	struct sb_page_span[span_blocks][slots + 16]	how long calls took
  *	+calls_off	struct sb_page_calls[procs_max]	calls in progress; with span_blocks only
  *	+functions_off	struct sb_page_function[each_max]	how long calls of a function took
- *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls,
- *recorded
- *	+stacks_off	struct sb_page_stacks_taken, struct sb_page_stack[stacks]	their
- *stacks, stack_size bytes each
+ *	+chunks_off	struct sb_page_taken, struct sb_page_chunk[chunks]	single calls
+ *	+stacks_off	struct sb_page_stacks_taken, struct sb_page_stack[stacks]	their stacks
+ *			(stack_size bytes each)
  *
  *	block		a process's, block_size bytes
  *	cell		a target's, in a block of either half, cell_size bytes: a setting, or 1 KiB
@@ -356,9 +355,9 @@ struct sb_page_chunk {
  * Places are offered and taken as chunks are: the Nth that is offered is slot[N % stacks]. A thread
  * takes one when it has a place for its event, and writes into the event's last place (struct
  * sb_page_more) the place's number plus 1, 0 if there was none, and the check of what it wrote.
- * Another process that writes there at the same time (a fork in the middle of the copy) makes the check
- * fail. sbinject offers the place again once it has read the event, or after some seconds without
- * one.
+ * Another process that writes there at the same time (a fork in the middle of the copy) makes the
+ * check fail. sbinject offers the place again once it has read the event, or after some seconds
+ * without one.
  *
  * No system call is made and no address is read that may not be mapped: the copy ends where the
  * thread's stack is known to end (as with struct sb_page_stacked), or else with its page.

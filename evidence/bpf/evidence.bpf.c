@@ -13,10 +13,8 @@
  *
  * Changes of one row never overlap: the scheduler orders the switches and wakeups of a thread.
  */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
+#include "rows.bpf.h"
 #include <bpf/bpf_core_read.h>
-#include "evidence-abi.h"
 
 #define FILE_TYPE 0170000
 #define SOCKET	  0140000
@@ -91,17 +89,10 @@ struct bpf_iter__task {
 };
 #pragma clang attribute pop
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32); /* the index of its row */
-} tasks SEC(".maps");
-
 /*
- * The same, without a helper. A slot has the address of the task and the row. (A thread's number
- * would not do: exec() changes it.) Of two threads with one slot only the first is here; CROWDED
- * says that others are found by their storage.
+ * The index of a row by the task, without a helper. A slot has the address of the task and the row.
+ * (A thread's number would not do: exec() changes it.) Of two threads with one slot only the first
+ * is here; CROWDED says that others are found by their storage.
  */
 #define SLOTS	  65536
 #define SLOT_ROW  (EVIDENCE_ROWS - 1)
@@ -114,14 +105,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } slots SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, EVIDENCE_ROWS);
-	__type(key, __u32);
-	__type(value, struct evidence_row);
-} rows SEC(".maps");
 
 /* The addresses that threads wait for; entry 0 is that of all others. */
 struct {

@@ -2,21 +2,19 @@
 #ifndef SB_EVIDENCE_ROWS_BPF_H
 #define SB_EVIDENCE_ROWS_BPF_H
 
-/* What programs beside evidence.bpf.c share with it: its maps by their names, and the row of the
- * running thread. Only for programs that run in the kernel. */
+/* The maps that all programs of the evidence share, by their names, and the row of the running
+ * thread. Only for programs that run in the kernel. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "evidence-abi.h"
 
-struct task_struct {
-	int pid;
-} __attribute__((preserve_access_index));
+struct task_struct;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u32);
+	__type(value, __u32); /* the index of its row */
 } tasks SEC(".maps");
 
 struct {

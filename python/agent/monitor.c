@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void begun(const PyObject *code, bo
  * made anew for each event and passed to all its callbacks, so that the note ends with the event. A
  * value other than NULL is not overwritten: that is another caller's call.
  */
-static PyObject **told(PyObject *const *args)
+static PyObject **note_place(PyObject *const *args)
 {
 	return (PyObject **)(uintptr_t)args - 1;
 }
@@ -88,8 +88,8 @@ static PyObject *on_watched(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 static PyObject *on_watched_without_gil(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	if (!*told(args))
-		*told(args) = mon.watch;
+	if (!*note_place(args))
+		*note_place(args) = mon.watch;
 	return on_watched(self, args, n);
 }
 
@@ -221,7 +221,7 @@ static PyObject *judged(PyObject *code, bool watched)
  */
 static PyObject *on_first(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-	bool watched = !py.threads || mon.finder > mon.watcher || *told(args) == mon.watch;
+	bool watched = !py.threads || mon.finder > mon.watcher || *note_place(args) == mon.watch;
 	PyObject *result;
 
 	(void)self;

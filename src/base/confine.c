@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534 };
+enum { UNPRIVILEGED_ID = 65534 };
 
 /* The linker's own symbol for the header of the running binary. */
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
@@ -54,8 +54,8 @@ void confine_rights(void)
 	if (geteuid() == 0) {
 		int left = setgroups(0, NULL);
 
-		left += setresgid(NOBODY, NOBODY, NOBODY);
-		left += setresuid(NOBODY, NOBODY, NOBODY);
+		left += setresgid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+		left += setresuid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
 		(void)left;
 	}
 	syscall(SYS_capset, &header, none);

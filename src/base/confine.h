@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /*
- * For a child process that reads what others wrote: takes away what it could do harm with.
+ * Removes the rights of a child process that reads data of other users.
  *
- * confine_rights(): the ids become those of the user nobody if they were root's, with no other
- * group; no capabilities, and no program that it could run gives it any. In a user namespace there
- * may be no other ids to take; what remains is no more than the namespace's own rights.
+ * confine_rights(): sets user and group id 65534 if they are root's, and drops all other groups,
+ * all capabilities, and the gain of privileges by execve(2). In a user namespace that id may not
+ * exist; the process then keeps the namespace's own rights and no others.
  */
 void confine_rights(void);
 /* Of system calls only those that reading and answering need; all others fail with EPERM. */

@@ -6,9 +6,9 @@
 #include "src/base/err.h"
 
 /*
- * HTTP by a process of its own, since a server's answer goes through libcurl: the ids of nobody if
- * sbinject runs as root, no capabilities, limits on memory. It ends with the process that opened
- * it.
+ * A process of its own does HTTP, since a server's answer goes through libcurl. It has user and
+ * group id 65534 if sbinject runs as root, no capabilities, and limits on memory. It ends with the
+ * process that opened it.
  */
 struct fetch;
 

@@ -35,7 +35,7 @@ static void print_reasons(FILE *to, const struct result_evidence *e)
 		any = true;
 	}
 	if (!any)
-		fputs(e->unknown[EVIDENCE_ON_CPU] ? "the time was not asked for" :
+		fputs(e->unknown[EVIDENCE_ON_CPU] ? "without times: they are not among the groups" :
 						    "no time was seen",
 		      to);
 }
