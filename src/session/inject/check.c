@@ -33,11 +33,11 @@ static void judge_sites(const struct found *found, struct verdict *verdict)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const struct found_site *fs = &found->site[i];
-		struct verdict *v = &verdict[fs->target];
+		struct verdict *v = &verdict[fs->hook.target];
 
-		v->can |= fs->why == PLAN_OK;
-		if (fs->why != PLAN_OK && !v->refused.code)
-			err_set(&v->refused, SB_EREFUSED, "%s%s%s", plan_refusal_text(fs->why),
+		v->can |= fs->hook.why == PLAN_OK;
+		if (fs->hook.why != PLAN_OK && !v->refused.code)
+			err_set(&v->refused, SB_EREFUSED, "%s%s%s", plan_refusal_text(fs->hook.why),
 				fs->detail[0] ? ": " : "", fs->detail);
 	}
 }

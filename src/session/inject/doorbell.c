@@ -51,7 +51,7 @@ bool session_found_at(const struct found *found, uint64_t addr, size_t *target)
 	for (size_t i = 0; i < found->count; i++) {
 		if (found->site[i].addr != addr)
 			continue;
-		*target = found->site[i].target;
+		*target = found->site[i].hook.target;
 		return true;
 	}
 	return false;
@@ -61,7 +61,7 @@ void doorbell_add(const struct inject_session *s, const struct space *space, str
 		  const struct resolve_site *rs)
 {
 	struct found_site site = {
-		.doorbell = true,
+		.hook.doorbell = true,
 		.bias = rs->bias,
 		.addr = rs->addr,
 		.func = rs->func,
@@ -86,8 +86,8 @@ void session_add_doorbell(const struct inject_session *s, const struct space *sp
 		return;
 	for (size_t i = 0; i < list.count; i++) {
 		struct found_site site = {
-			.doorbell = true,
-			.start = true,
+			.hook.doorbell = true,
+			.hook.start = true,
 			.bias = bias,
 			.addr = list.sym[i].vaddr + bias,
 			.func = list.sym[i].vaddr + bias,
@@ -108,10 +108,10 @@ void session_add_doorbell(const struct inject_session *s, const struct space *sp
 static bool occupied(const struct memory *mem, const struct found_site *fs)
 {
 	uint8_t now[PLAN_MAX_WINDOW];
-	size_t len = fs->plan.len;
+	size_t len = fs->hook.plan.len;
 
-	return fs->why != PLAN_OK || memory_peek(mem, fs->plan.addr, now, len) != len ||
-	       memcmp(now, fs->plan.orig, len) != 0;
+	return fs->hook.why != PLAN_OK || memory_peek(mem, fs->hook.plan.addr, now, len) != len ||
+	       memcmp(now, fs->hook.plan.orig, len) != 0;
 }
 
 /* The last site of `found` cannot be hooked: replaces it by its callers, if they are all known. */

@@ -85,10 +85,10 @@ static void add_exit(struct found *found, const struct found_site *function,
 	site.img = image_ref(function->img);
 	site.name = text_dup(function->name);
 	site.exit = true;
-	site.kind = kind;
+	site.hook.kind = kind;
 	site.switches = all->tables;
 	site.leaves = all->conditional;
-	site.owner = function->func;
+	site.hook.function = function->func;
 	site.addr = exit->addr + function->bias;
 	site.func = exit->part.start + function->bias;
 	site.size = exit->part.end - exit->part.start;
@@ -102,14 +102,15 @@ static bool find_exits(const struct found_site *function, struct found_site *sit
 	struct owner owner = { function->img, function->func - function->bias };
 	struct plan_request req;
 
-	site->why = PLAN_EXIT_INSIDE;
+	site->hook.why = PLAN_EXIT_INSIDE;
 	if (function->addr != function->func || !sites_request(function, false, &req))
 		return false;
 	/* Without a length of its own it may extend over what follows: _init() over the PLT. */
 	if (!image_is_bounded(function->img, owner.func))
 		req.func_end = 0;
-	site->why = exits_find(&req, place_of, &owner, exits, site->detail, sizeof(site->detail));
-	return site->why == PLAN_OK;
+	site->hook.why = exits_find(&req, place_of, &owner, exits, site->detail,
+				    sizeof(site->detail));
+	return site->hook.why == PLAN_OK;
 }
 
 void found_add_exits(struct found *found, const struct found_site *function)
@@ -118,7 +119,7 @@ void found_add_exits(struct found *found, const struct found_site *function)
 	struct exits exits;
 
 	site.exit = true;
-	site.owner = function->func;
+	site.hook.function = function->func;
 	if (!find_exits(function, &site, &exits)) {
 		found_add(found, &site);
 		return;
@@ -141,17 +142,17 @@ void found_add_ends(struct found *found, const struct found_site *function, bool
 	struct found_site site = *function, look = *function;
 	struct exits exits = { 0 };
 
-	site.owner = function->func;
-	site.whole = whole;
+	site.hook.function = function->func;
+	site.hook.whole = whole;
 	if (!whole && is_go(function))
-		site.untimed = PLAN_EXIT_GO;
+		site.hook.untimed = PLAN_EXIT_GO;
 	else if (find_exits(function, &look, &exits))
-		site.kind = ARCH_BEGIN;
+		site.hook.kind = ARCH_BEGIN;
 	else if (whole)
-		site.why = look.why;
+		site.hook.why = look.hook.why;
 	else
-		site.untimed = look.why;
-	if (site.untimed || site.why)
+		site.hook.untimed = look.hook.why;
+	if (site.hook.untimed || site.hook.why)
 		memcpy(site.detail, look.detail, sizeof(site.detail));
 	found_add(found, &site);
 	for (size_t i = 0; i < exits.count; i++)
@@ -161,8 +162,8 @@ void found_add_ends(struct found *found, const struct found_site *function, bool
 
 static bool same_function(const struct found_site *a, const struct found_site *b)
 {
-	return b->exit && a->target == b->target && a->img == b->img && a->bias == b->bias &&
-	       a->owner == b->owner;
+	return b->exit && a->hook.target == b->hook.target && a->img == b->img &&
+	       a->bias == b->bias && a->hook.function == b->hook.function;
 }
 
 static void drop(struct found_site *s)
@@ -174,7 +175,7 @@ static void drop(struct found_site *s)
 /* The first refused site of [from, to), or `to`. */
 static size_t first_refused(const struct found *found, size_t from, size_t to)
 {
-	while (from < to && found->site[from].why == PLAN_OK)
+	while (from < to && found->site[from].hook.why == PLAN_OK)
 		from++;
 	return from;
 }
@@ -184,15 +185,15 @@ static struct found_site left_of(const struct found_site *first, const struct fo
 {
 	struct found_site left = *first;
 
-	if (first->kind == ARCH_BEGIN && first != bad && !first->whole) {
-		left.kind = ARCH_HIT;
-		left.untimed = bad->why;
+	if (first->hook.kind == ARCH_BEGIN && first != bad && !first->hook.whole) {
+		left.hook.kind = ARCH_HIT;
+		left.hook.untimed = bad->hook.why;
 	} else if (first != bad) {
-		left.why = bad->why;
+		left.hook.why = bad->hook.why;
 	}
 	memcpy(left.detail, bad->detail, sizeof(left.detail));
 	if (first->exit)
-		left.addr = left.owner;
+		left.addr = left.hook.function;
 	return left;
 }
 
@@ -205,15 +206,15 @@ static void settle_inner(struct found *found)
 		struct found_site *s = &found->site[i];
 		struct plan inner;
 
-		if (s->kind != ARCH_END) {
-			entry = s->kind == ARCH_BEGIN && s->why == PLAN_OK ? s : NULL;
+		if (s->hook.kind != ARCH_END) {
+			entry = s->hook.kind == ARCH_BEGIN && s->hook.why == PLAN_OK ? s : NULL;
 			continue;
 		}
 		if (!entry || !same_function(entry, s) ||
-		    !plan_inner(&entry->plan, s->addr, &inner))
+		    !plan_inner(&entry->hook.plan, s->addr, &inner))
 			continue;
-		s->plan = inner;
-		s->why = PLAN_OK;
+		s->hook.plan = inner;
+		s->hook.why = PLAN_OK;
 		s->detail[0] = '\0';
 	}
 }
@@ -225,7 +226,7 @@ void found_settle_exits(struct found *found)
 	settle_inner(found);
 	for (size_t first = 0; first < found->count; first = last) {
 		const struct found_site *s = &found->site[first];
-		bool group = s->exit || s->kind == ARCH_BEGIN;
+		bool group = s->exit || s->hook.kind == ARCH_BEGIN;
 		struct found_site left;
 		size_t bad;
 

@@ -124,7 +124,7 @@ static void add_exits(struct finder *f, struct finder *before, size_t target,
 
 	found_add_exits(&exits, function);
 	first.addr = exits.site[0].addr;
-	if (exits.site[0].why == PLAN_OK &&
+	if (exits.site[0].hook.why == PLAN_OK &&
 	    taken(f->s, before, target, session_hooked_exit(f->s, f->space, first.addr), &first)) {
 		found_free(&exits);
 		return;
@@ -158,7 +158,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 		const struct resolve_site *rs = &res->site[i];
 		struct finder look;
 		struct found_site site = {
-			.target = target,
+			.hook.target = (uint32_t)target,
 			.bias = rs->bias,
 			.addr = rs->addr,
 			.func = rs->func,
@@ -179,9 +179,9 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			continue;
 		if (spec->arguments && !takes_arguments(f, target, rs))
 			continue;
-		site.values = spec->n_values;
-		site.follow = value_followed(spec);
-		site.text = spec->text_argument;
+		site.hook.values = spec->n_values;
+		site.hook.follow = value_followed(spec);
+		site.hook.text = spec->text_argument;
 		site.img = image_ref(rs->img);
 		site.name = text_dup(rs->name);
 		if (exits)

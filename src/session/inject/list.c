@@ -40,18 +40,18 @@ static void list_site(struct result_target *rt, const struct found_site *fs, pid
 {
 	struct result_site *site = target_site(rt, image_name(fs->img), image_build_id(fs->img),
 					       fs->name, fs->addr, fs->size,
-					       fs->plan.shape == PLAN_INT3 ? "int3" : "jump");
+					       fs->hook.plan.shape == PLAN_INT3 ? "int3" : "jump");
 
-	site->function = fs->exit ? fs->owner : 0;
+	site->function = fs->exit ? fs->hook.function : 0;
 	result_add_pid(&site->pids, &site->n_pids, pid);
-	if (!fs->untimed)
+	if (!fs->hook.untimed)
 		return;
-	site->untimed = list_why(&rt->untimed, &rt->n_untimed, fs, fs->untimed, pid);
+	site->untimed = list_why(&rt->untimed, &rt->n_untimed, fs, fs->hook.untimed, pid);
 }
 
 static void list_refused(struct result_target *rt, const struct found_site *fs, pid_t pid)
 {
-	free(list_why(&rt->refused, &rt->n_refused, fs, fs->why, pid));
+	free(list_why(&rt->refused, &rt->n_refused, fs, fs->hook.why, pid));
 }
 
 static int by_window(const void *a, const void *b)
@@ -63,22 +63,22 @@ static int by_window(const void *a, const void *b)
 		return x->img < y->img ? -1 : 1;
 	if (x->bias != y->bias)
 		return x->bias < y->bias ? -1 : 1;
-	return (x->plan.addr > y->plan.addr) - (x->plan.addr < y->plan.addr);
+	return (x->hook.plan.addr > y->hook.plan.addr) - (x->hook.plan.addr < y->hook.plan.addr);
 }
 
 static bool reaches_into(const struct found_site *last, const struct found_site *s)
 {
-	uint64_t end = last->plan.addr + last->plan.len;
+	uint64_t end = last->hook.plan.addr + last->hook.plan.len;
 
 	if (last->img != s->img || last->bias != s->bias)
 		return false;
-	return s->plan.addr < end ||
-	       (s->plan.pad && s->plan.shape != PLAN_ISLAND && s->plan.pad < end);
+	return s->hook.plan.addr < end ||
+	       (s->hook.plan.pad && s->hook.plan.shape != PLAN_ISLAND && s->hook.plan.pad < end);
 }
 
 static void refuse(struct found_site *fs, enum plan_refusal why)
 {
-	fs->why = why;
+	fs->hook.why = why;
 	fs->detail[0] = '\0'; /* a shape that was tried before the one that was taken */
 }
 
@@ -92,17 +92,18 @@ static void settle_overlaps(struct found *found)
 	size_t n = 0;
 
 	for (size_t i = 0; i < found->count; i++)
-		if (found->site[i].why == PLAN_OK && found->site[i].plan.len)
+		if (found->site[i].hook.why == PLAN_OK && found->site[i].hook.plan.len)
 			order[n++] = &found->site[i];
 	qsort(order, n, sizeof(*order), by_window);
 	for (size_t i = 0; i < n; i++) {
 		if (last && reaches_into(last, order[i])) {
-			if (order[i]->kind == ARCH_END) {
-				refuse(order[i], last->owner == order[i]->owner ? PLAN_EXIT_SHORT :
-										  PLAN_OVERLAP);
+			if (order[i]->hook.kind == ARCH_END) {
+				refuse(order[i], last->hook.function == order[i]->hook.function ?
+							 PLAN_EXIT_SHORT :
+							 PLAN_OVERLAP);
 				continue;
 			}
-			if (last->kind == ARCH_END)
+			if (last->hook.kind == ARCH_END)
 				refuse(last, PLAN_OVERLAP);
 		}
 		last = order[i];
@@ -115,11 +116,11 @@ static void list_found(struct result *res, const struct found *found, pid_t pid)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const struct found_site *fs = &found->site[i];
-		struct result_target *rt = &res->target[fs->target];
+		struct result_target *rt = &res->target[fs->hook.target];
 
-		if (fs->kind == ARCH_END) /* the entry of its function is the row */
+		if (fs->hook.kind == ARCH_END) /* the entry of its function is the row */
 			continue;
-		if (fs->why == PLAN_OK)
+		if (fs->hook.why == PLAN_OK)
 			list_site(rt, fs, pid);
 		else
 			list_refused(rt, fs, pid);

@@ -59,25 +59,25 @@ static uint32_t add_site_record(struct inject_session *s, const struct found_sit
 	uint32_t index = new_site(s);
 
 	s->site[index] = (struct site_record){
-		.target = fs->target,
+		.target = fs->hook.target,
 		.module = text_dup(image_name(fs->img)),
 		.symbol = text_dup(fs->name),
 		.build_id = text_dup(image_build_id(fs->img)),
 		.address = fs->addr,
 		.size = fs->size,
-		.function = fs->exit ? fs->owner : 0,
-		.end = fs->kind == ARCH_END,
-		.int3 = fs->plan.shape == PLAN_INT3,
-		.doorbell = fs->doorbell,
-		.start = fs->start,
+		.function = fs->exit ? fs->hook.function : 0,
+		.end = fs->hook.kind == ARCH_END,
+		.int3 = fs->hook.plan.shape == PLAN_INT3,
+		.doorbell = fs->hook.doorbell,
+		.start = fs->hook.start,
 	};
-	if (s->tracing && !fs->doorbell)
-		name_target(s, fs->target, &s->site[index]);
+	if (s->tracing && !fs->hook.doorbell)
+		name_target(s, fs->hook.target, &s->site[index]);
 	/* The exits of a function have its number. */
-	if (!fs->doorbell)
-		s->site[index].each = each_number(s, fs->target, s->site[index].module,
-						  s->site[index].symbol,
-						  fs->kind == ARCH_END ? fs->owner : fs->addr);
+	if (!fs->hook.doorbell)
+		s->site[index].each = each_number(
+			s, fs->hook.target, s->site[index].module, s->site[index].symbol,
+			fs->hook.kind == ARCH_END ? fs->hook.function : fs->addr);
 	return index;
 }
 
@@ -89,18 +89,18 @@ static void doorbell_refused(struct inject_session *s, pid_t pid, enum plan_refu
 		     pid, plan_refusal_text(why));
 }
 
-static void refused(struct inject_session *s, const struct found_site *fs, pid_t pid,
-		    enum plan_refusal why)
+static void refused(struct inject_session *s, const struct found_site *fs, pid_t pid)
 {
+	enum plan_refusal why = fs->hook.why;
 	char reason[320];
 
-	if (fs->doorbell) {
+	if (fs->hook.doorbell) {
 		doorbell_refused(s, pid, why);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(why),
 		 fs->detail[0] ? ": " : "", fs->detail);
-	site_note_refusal(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
+	site_note_refusal(s, fs->hook.target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
 /* It is hooked, but how long its calls take is not measured. */
@@ -122,9 +122,9 @@ static void untimed(struct inject_session *s, const struct found_site *fs, pid_t
 {
 	char reason[320];
 
-	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->untimed),
+	snprintf(reason, sizeof(reason), "%s%s%s", plan_refusal_text(fs->hook.untimed),
 		 fs->detail[0] ? ": " : "", fs->detail);
-	note_untimed(s, fs->target, pid, image_name(fs->img), fs->name, fs->addr, reason);
+	note_untimed(s, fs->hook.target, pid, image_name(fs->img), fs->name, fs->addr, reason);
 }
 
 /* A refusal that only the memory shows. */
@@ -140,40 +140,55 @@ static void not_planted(struct inject_session *s, const struct site_record *r, p
 	site_note_refusal(s, r->target, pid, r->module, r->symbol, r->address, reason);
 }
 
-/* Hooks the sites of one image at once; they are contiguous in found. */
-static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
-		      struct found_site *fs, size_t n, struct sb_err *err)
+/* Fills sites with those that can be hooked, and records them; reports the others. Returns their
+ * number. */
+static size_t sites_to_plant(struct inject_session *s, pid_t pid, const struct found_site *fs,
+			     size_t n, struct space_site *sites)
 {
-	struct space_site *sites = calloc(n, sizeof(*sites));
-	size_t m = 0, regions = space->n_regions;
-	int ret = 0;
+	size_t m = 0;
 
-	if (!sites)
-		abort();
 	for (size_t i = 0; i < n; i++) {
-		if (fs[i].why != PLAN_OK) {
-			refused(s, &fs[i], pid, fs[i].why);
+		if (fs[i].hook.why != PLAN_OK) {
+			refused(s, &fs[i], pid);
 			continue;
 		}
-		if (fs[i].untimed && s->target[fs[i].target].spec->timed)
+		if (fs[i].hook.untimed && s->target[fs[i].hook.target].spec->timed)
 			untimed(s, &fs[i], pid);
-		sites[m].plan = fs[i].plan;
-		sites[m].target = (uint32_t)fs[i].target;
-		sites[m].doorbell = fs[i].doorbell;
-		sites[m].start = fs[i].start;
-		sites[m].kind = fs[i].kind;
-		sites[m].whole = fs[i].whole;
-		sites[m].values = fs[i].values;
-		sites[m].follow = fs[i].follow;
-		sites[m].text = fs[i].text;
-		sites[m].function = fs[i].exit || fs[i].kind == ARCH_BEGIN ? fs[i].owner : 0;
-		sites[m].cookie = (uint32_t)i;
+		sites[m] = fs[i].hook;
+		if (!fs[i].exit && fs[i].hook.kind != ARCH_BEGIN)
+			sites[m].function = 0;
+		sites[m].cookie = add_site_record(s, &fs[i]);
+		sites[m].each = s->site[sites[m].cookie].each;
 		m++;
 	}
-	for (size_t i = 0; i < m; i++) {
-		sites[i].cookie = add_site_record(s, &fs[sites[i].cookie]);
-		sites[i].each = s->site[sites[i].cookie].each;
-	}
+	return m;
+}
+
+static void planted(struct inject_session *s, const struct space_site *site, pid_t pid)
+{
+	struct site_record *r = &s->site[site->cookie];
+
+	if (site->why == PLAN_OK && !r->doorbell)
+		s->target[r->target].planted = true;
+	else if (site->why != PLAN_OK && !r->doorbell && !r->end)
+		not_planted(s, r, pid, site->why);
+	else if (site->why != PLAN_OK && r->doorbell && !r->start)
+		doorbell_refused(s, pid, site->why);
+	if (site->why == PLAN_OK && site->untimed && s->target[r->target].spec->timed)
+		note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
+			     plan_refusal_text(site->untimed));
+	if (site->why != PLAN_OK)
+		record_free_site(s, site->cookie);
+}
+
+/* Hooks the sites of one image at once; they are contiguous in found. */
+static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
+		      const struct found_site *fs, size_t n, struct sb_err *err)
+{
+	struct space_site *sites = must_calloc(n, sizeof(*sites));
+	size_t m = sites_to_plant(s, pid, fs, n, sites), regions = space->n_regions;
+	int ret = 0;
+
 	memcpy(space->control->page.value_cost, s->value_cost, sizeof(s->value_cost));
 	if (m)
 		ret = space_plant(space, &s->tree, pid, sites, m, err);
@@ -185,21 +200,8 @@ static int hook_image(struct inject_session *s, struct space *space, pid_t pid,
 		*err = (struct sb_err){ 0 };
 		ret = m = 0;
 	}
-	for (size_t i = 0; i < m && ret >= 0; i++) {
-		struct site_record *r = &s->site[sites[i].cookie];
-
-		if (sites[i].why == PLAN_OK && !r->doorbell)
-			s->target[r->target].planted = true;
-		else if (sites[i].why != PLAN_OK && !r->doorbell && !r->end)
-			not_planted(s, r, pid, sites[i].why);
-		else if (sites[i].why != PLAN_OK && r->doorbell && !r->start)
-			doorbell_refused(s, pid, sites[i].why);
-		if (sites[i].why == PLAN_OK && sites[i].untimed && s->target[r->target].spec->timed)
-			note_untimed(s, r->target, pid, r->module, r->symbol, r->address,
-				     plan_refusal_text(sites[i].untimed));
-		if (sites[i].why != PLAN_OK)
-			record_free_site(s, sites[i].cookie);
-	}
+	for (size_t i = 0; i < m && ret >= 0; i++)
+		planted(s, &sites[i], pid);
 	free(sites);
 	return ret;
 }

@@ -102,8 +102,8 @@ static struct entry *entry_find(const struct image_plan *ip, const struct found_
 		.vaddr = s->addr - s->bias,
 		.int3 = int3,
 		.exit = s->exit,
-		.args = s->values,
-		.ends = s->kind == ARCH_BEGIN,
+		.args = s->hook.values,
+		.ends = s->hook.kind == ARCH_BEGIN,
 	};
 
 	if (!ip->count)
@@ -181,8 +181,8 @@ bool sites_request(const struct found_site *s, bool int3, struct plan_request *r
 	req->exit = s->exit;
 	req->switches = s->switches;
 	req->leaves = s->leaves;
-	req->args = s->values;
-	req->ends = s->kind == ARCH_BEGIN;
+	req->args = s->hook.values;
+	req->ends = s->hook.kind == ARCH_BEGIN;
 	req->entry = req->addr == req->func && !s->exit;
 	req->int3 = int3;
 	if (!segment_of(s->img, req->addr, &seg))
@@ -384,7 +384,7 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 		unsigned int len;
 		uint64_t addr;
 
-		if (s->img != ip->img || s->why != PLAN_OK || entry_find(ip, s, int3))
+		if (s->img != ip->img || s->hook.why != PLAN_OK || entry_find(ip, s, int3))
 			continue;
 		want++;
 		if (!sites_request(s, int3, &req) || !go_allows(s, &req))
@@ -401,10 +401,11 @@ static void fill_cache(struct image_plan *ip, const struct found *found, bool in
 			struct image_plan old = { .entry = ip->entry, .count = had };
 			struct entry e = { .int3 = int3,
 					   .exit = s->exit,
-					   .args = s->values,
-					   .ends = s->kind == ARCH_BEGIN };
+					   .args = s->hook.values,
+					   .ends = s->hook.kind == ARCH_BEGIN };
 
-			if (s->img != ip->img || s->why != PLAN_OK || entry_find(&old, s, int3))
+			if (s->img != ip->img || s->hook.why != PLAN_OK ||
+			    entry_find(&old, s, int3))
 				continue;
 			plan_one(s, set, &e);
 			ip->entry[ip->count++] = e;
@@ -432,10 +433,10 @@ static void use_cached(const struct image_plan *ip, struct found_site *s, bool i
 
 	if (!e)
 		return;
-	s->plan = e->plan;
-	s->why = image_flaw(ip->img) ? PLAN_FILE_CHANGED : e->why;
+	s->hook.plan = e->plan;
+	s->hook.why = image_flaw(ip->img) ? PLAN_FILE_CHANGED : e->why;
 	memcpy(s->detail, e->detail, sizeof(s->detail));
-	rebase(&s->plan, s->bias);
+	rebase(&s->hook.plan, s->bias);
 }
 
 void plans_make(struct image_plans *plans, struct found *found, bool int3)

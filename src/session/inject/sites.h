@@ -4,7 +4,7 @@
 
 #include "elf/resolve.h"
 #include "inject/arch/arch.h"
-#include "inject/plan.h"
+#include "inject/space.h"
 
 /*
  * From resolved names to plans. The plans of an image are made once, in addresses of the file, with
@@ -14,24 +14,17 @@
 struct image_plans; /* a cache, by image */
 
 struct found_site {
-	size_t target;	   /* index */
 	struct image *img; /* counted reference */
 	uint64_t bias, addr, func, size;
 	char *name;
-	bool exit; /* one of the function's exits; addr is its last instruction */
-	enum arch_kind kind;
-	bool whole;		   /* of an entry with exits: it is not hooked without them */
-	enum plan_refusal untimed; /* why the calls of this entry are not timed; PLAN_OK: they are,
-				      or need not be */
-	bool values;		   /* of a timed entry and its exits: arguments are recorded */
-	uint8_t follow, text;	   /* as in struct arch_count */
-	bool switches, leaves;	   /* of an exit: see struct plan_request */
-	uint64_t owner; /* of an exit or a timed entry: the function's entry; func and size are of
-			   its part */
-	bool doorbell, start; /* a doorbell; that of an interpreter's start */
-	struct plan plan;     /* run-time addresses */
-	enum plan_refusal why;
-	char detail[64];
+	bool exit; /* one of the function's exits; addr is its last instruction, and func and size
+		      are of its part */
+	bool switches, leaves;	/* of an exit: see struct plan_request */
+	struct space_site hook; /* what space_plant() gets, in run-time addresses. `why` and
+				   `untimed` are known from the files before it, too; `function` may
+				   be set where it does not apply, and session_hook_found() sets
+				   each and cookie */
+	char detail[64];	/* of why or untimed */
 };
 
 /* The sites of all targets in one process. */
