@@ -155,6 +155,7 @@ static size_t sites_to_plant(struct inject_session *s, pid_t pid, const struct f
 		if (fs[i].hook.untimed && s->target[fs[i].hook.target].spec->timed)
 			untimed(s, &fs[i], pid);
 		sites[m] = fs[i].hook;
+		sites[m].untimed = PLAN_OK; /* reported; space_plant() may find more */
 		if (!fs[i].exit && fs[i].hook.kind != ARCH_BEGIN)
 			sites[m].function = 0;
 		sites[m].cookie = add_site_record(s, &fs[i]);
