@@ -73,7 +73,12 @@
 #define SB_PAGE_TABLE_SLOTS  8192 /* FS bases in each; a power of two */
 #define SB_PAGE_SPAN_BUCKETS 1216
 #define SB_PAGE_SPAN_STEPS   32 /* buckets for each power of two, from 2 * 32 ticks on */
-#define SB_PAGE_SPAN_BITS    63 /* targets that can be timed at once */
+#define SB_PAGE_SPAN_BITS    63 /* of sb_page_call.within */
+/*
+ * Targets that can be timed at once. span_bit, the number of one, is below 255 and modulo 64 its
+ * bit; 63, 127 and 191 are not used.
+ */
+#define SB_PAGE_SPAN_TARGETS (4 * SB_PAGE_SPAN_BITS)
 #define SB_PAGE_VALUES	     12 /* arguments and return values of a call that are recorded */
 #define SB_PAGE_STACKED	     5	/* words of a call that are not in registers */
 
@@ -137,9 +142,9 @@ struct sb_page_cell {
 	uint64_t pause_above;	/* PAUSE while more than this remains */
 	uint64_t threads;	/* number of a table, modulo SB_PAGE_TABLES; SB_CELL_THREADS */
 	/*
-	 * Of SB_CELL_SPANS. block: modulo span_blocks; 0: none. bit: below SB_PAGE_SPAN_BITS, a
-	 * different one for each target. epoch: changes whenever timing begins, so that no call
-	 * from before is taken for one of after it.
+	 * Of SB_CELL_SPANS. block: modulo span_blocks; 0: none. bit: modulo 64 its bit in
+	 * `within`, a different one for each target. epoch: changes whenever timing begins, so that
+	 * no call from before is taken for one of after it.
 	 */
 	uint16_t span_block;
 	uint8_t span_bit, shape; /* of its values: SB_SHAPE_STACKED */
@@ -164,7 +169,8 @@ struct sb_page_span {
 	uint64_t calls; /* ... and returned: the number of calls in all that follows */
 	uint64_t ticks;
 	uint64_t own_ticks;   /* without timed calls that they made; see apart */
-	uint64_t outer_ticks; /* of calls that were not made within a call of the same target */
+	uint64_t outer_ticks; /* of calls that were not made within a call of a target with the
+				 same bit: of the same target, where it is alone with it */
 	uint64_t inv_least;   /* ~ticks of the shortest one */
 	uint64_t most;	      /* ticks of the longest one */
 	uint64_t apart; /* calls in these sums of which it is not known in which call they were made

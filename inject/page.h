@@ -57,7 +57,7 @@ struct page_setting {
 	bool filter;	 /* by thread; see page_set_threads() */
 	bool delay_exit; /* at the exits, where the entry is hooked, too */
 	bool spans; /* calls are timed, where the function's exits are hooked or an agent does it */
-	uint8_t span_bit; /* its own among the timed targets, below SB_PAGE_SPAN_BITS */
+	uint8_t span_bit; /* its own among the timed targets, see SB_PAGE_SPAN_TARGETS */
 	uint16_t value[SB_PAGE_VALUES]; /* as in its cell */
 	uint64_t delay_ticks, every, overrun_limit, residual_max, pause_above;
 };

@@ -512,7 +512,7 @@ static int size_trace(struct parse *p)
 	return -SB_EUSAGE;
 }
 
-/* The table of times has a bit for each native target: a list of a preset is soon too long. */
+/* Times have a number of one byte for each native target. */
 static int check_number_timed(struct parse *p)
 {
 	const struct spec_list *list = &p->opt->session.targets;
@@ -523,11 +523,11 @@ static int check_number_timed(struct parse *p)
 		n += list->spec[i].timed && list->spec[i].kind != SPEC_PYTHON;
 		preset = list->spec[i].listed ? list->spec[i].row->preset->name : preset;
 	}
-	if (n <= SB_PAGE_SPAN_BITS || !preset)
+	if (n <= SB_PAGE_SPAN_TARGETS || !preset)
 		return 0;
 	err_set(p->err, SB_EUSAGE,
 		"%zu native targets are timed, and at most %d can be: a pattern is one target", n,
-		SB_PAGE_SPAN_BITS);
+		SB_PAGE_SPAN_TARGETS);
 	err_hint(p->err, "name kinds of a preset, as %s:launch %s:sync, or leave one preset out",
 		 preset, preset);
 	return -SB_EUSAGE;

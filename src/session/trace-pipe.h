@@ -47,7 +47,7 @@ struct trace_declared {
 	uint32_t python;
 };
 
-enum { TRACE_VALUE_SETS = 64 };
+enum { TRACE_VALUE_SETS = 256 };
 
 /* The values of a target's calls: those of each struct trace_valued with the number `set`. */
 struct trace_values {

@@ -14,7 +14,7 @@ for file in "$SRC"/share/sbinject/presets/*.preset; do
 	sb list -p $$ "$name"
 	ended 3 "$name: $(cat "$T/sb.err")"
 	rows=$(grep -cvE '^(#|$)' "$file")
-	[ "$rows" -le 63 ] || fail "$name has $rows rows"
+	[ "$rows" -le 252 ] || fail "$name has $rows rows"
 	[ -z "$(grep -vE '^(#|$)' "$file" | awk '{ print $2 }' | sort | uniq -d)" ] || fail "$name has a row twice"
 done
 

@@ -17,7 +17,9 @@ refuses 2 "'cuLaunchKernl'" -p "$pid" cuda:cuLaunchKernl 1us
 told "did you mean 'cuLaunchKernel'"
 refuses 2 "the word 'cudda'" -p "$pid" cudda
 told 'presets are .*cuda, cudart.*opencl'
-refuses 2 'at most 63 can be' trace -p "$pid" cuda cudart
+for i in {1..253}; do echo "other many_$i calls"; done >"$own/many.preset"
+chmod 644 "$own/many.preset"
+refuses 2 'at most 252 can be' trace -p "$pid" many
 told 'name kinds of a preset'
 refuses 2 'stands for [0-9]* functions' -p "$pid" :victim_work --start-on cuda:launch
 refuses 2 'stands for several functions' sweep -p "$pid" :victim_work --progress cuda:launch

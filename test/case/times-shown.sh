@@ -122,8 +122,8 @@ rc=0
 ended 125 'trace without a target'
 told 'no target'
 many=()
-for i in {1..64}; do many+=(":span_$i" 0 time=yes); done
-refuses 1 'at most 63 targets' -p "$pid" "${many[@]}"
+for i in {1..253}; do many+=(":span_$i" 0 time=yes); done
+refuses 1 'at most 252 targets' -p "$pid" "${many[@]}"
 attach "$pid" :span_outer 0
 await_session
 ! "$CTL" add :span_inner time=yes >"$T/ctl" 2>&1 || fail 'time=yes was added'

@@ -154,6 +154,13 @@ int inject_check(struct session_core *core, struct sb_err *err)
 	return ret;
 }
 
+/* A sweep needs the time of a target's calls without those that one of them made: a bit for each.
+ */
+static int timed_most(const struct inject_session *s)
+{
+	return s->cfg->sweeping ? SB_PAGE_SPAN_BITS : SB_PAGE_SPAN_TARGETS;
+}
+
 int inject_check_spec(struct session_core *core, const struct spec *spec, struct sb_err *err)
 {
 	const struct inject_session *s = session_of(core);
@@ -180,11 +187,11 @@ int inject_check_spec(struct session_core *core, const struct spec *spec, struct
 			       "trap of 10 us and more would be a part of each time",
 			       spec->text);
 	if (spec->timed && spec->kind != SPEC_PYTHON &&
-	    s->span_bits + (s->attached_ns > 0) > SB_PAGE_SPAN_BITS)
+	    s->span_bits + (s->attached_ns > 0) > timed_most(s))
 		return err_set(err, SB_ENOMEM,
 			       "target '%s': at most %d targets of native functions can be timed: "
 			       "a pattern may match many functions",
-			       spec->text, SB_PAGE_SPAN_BITS);
+			       spec->text, timed_most(s));
 	if (spec->timed && !s->spans && s->attached_ns)
 		return err_set(err, SB_ENOMEM,
 			       "target '%s': the session was started without time=yes, and has no "

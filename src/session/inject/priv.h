@@ -81,9 +81,9 @@ struct record {
 
 /* What only this backend knows of a target. */
 struct own_target {
-	bool can_time;		/* its exits are hooked as well, or it is Python's */
-	bool timed, timed_once; /* the duration of its calls is measured, or was */
-	uint8_t span_bit; /* its own among the timed targets; SB_PAGE_SPAN_BITS: none was left */
+	bool can_time;		       /* its exits are hooked as well, or it is Python's */
+	bool timed, timed_once;	       /* the duration of its calls is measured, or was */
+	uint8_t span_bit;	       /* its own among the timed targets */
 	struct page_sums past;	       /* of processes that have ended */
 	struct page_spans *past_spans; /* the same; NULL: none yet */
 };

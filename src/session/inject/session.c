@@ -83,6 +83,12 @@ static void tracing_spec(struct inject_session *s, size_t target)
 		values_trace(s->tracing, bit, spec);
 }
 
+/* The number of the nth timed target: no bit 63. */
+static uint8_t span_bit_of(unsigned int n)
+{
+	return (uint8_t)(n + n / SB_PAGE_SPAN_BITS);
+}
+
 void own_init(struct inject_session *s, size_t target)
 {
 	const struct spec *spec = s->target[target].spec;
@@ -94,7 +100,7 @@ void own_init(struct inject_session *s, size_t target)
 			(s->cfg->sweeping && session_can_time(s->backend, spec) &&
 			 (spec->kind == SPEC_PYTHON || s->span_bits < SB_PAGE_SPAN_BITS));
 	if (own->can_time && spec->kind != SPEC_PYTHON)
-		own->span_bit = s->span_bits++;
+		own->span_bit = span_bit_of(s->span_bits++);
 	if (s->attached_ns)
 		values_measure(s, spec);
 	if (s->tracing && own->can_time && spec->kind != SPEC_PYTHON)

@@ -29,8 +29,9 @@ enum {
 	/* Owners are what the target has written: these bound what nonsense can make of them. */
 	UNNAMED_MOST = 1024,
 	UNKNOWN_MOST = 4096,
+	SPAN_NUMBERS = 255, /* span_bit is below that */
 	TARGETS_FROM = 1 << 16,
-	PYTHON_FROM = TARGETS_FROM + SB_PAGE_SPAN_BITS + 1,
+	PYTHON_FROM = TARGETS_FROM + SPAN_NUMBERS,
 };
 
 /* What a value of a preset's row means. */
@@ -48,7 +49,7 @@ struct traced_page {
 	uint64_t notes_at;
 };
 
-_Static_assert(SB_PAGE_SPAN_BITS < TRACE_VALUE_SETS, "a set of values for each target");
+_Static_assert((int)SPAN_NUMBERS < (int)TRACE_VALUE_SETS, "a set of values for each target");
 
 /* A name, until it has been declared. */
 struct named {
@@ -78,7 +79,7 @@ struct tracing {
 	size_t n_pages;
 	struct trace_threads threads;
 	struct trace_clock clk;
-	struct named target[SB_PAGE_SPAN_BITS + 1], *function;
+	struct named target[SPAN_NUMBERS], *function;
 	size_t n_functions;
 	uint32_t n_python;
 	struct traced_process *process;
@@ -86,11 +87,11 @@ struct tracing {
 	struct unnamed *unnamed;
 	size_t n_unnamed, n_unknown; /* tracks of threads that were never named */
 	uint64_t reclaimed_ns;
-	struct trace_bytes declared, spans;		   /* to be written, in this order */
-	struct trace_plain *span;			   /* of one chunk, without values ... */
-	struct trace_valued *valued;			   /* ... and with */
-	struct tracing_masks masks[SB_PAGE_SPAN_BITS + 1]; /* by target */
-	uint8_t role[SB_PAGE_SPAN_BITS + 1][ROLES];	   /* which value has it, from 1; 0: none */
+	struct trace_bytes declared, spans;	  /* to be written, in this order */
+	struct trace_plain *span;		  /* of one chunk, without values ... */
+	struct trace_valued *valued;		  /* ... and with */
+	struct tracing_masks masks[SPAN_NUMBERS]; /* by target */
+	uint8_t role[SPAN_NUMBERS][ROLES];	  /* which value has it, from 1; 0: none */
 	struct kernel_names kernels;
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
@@ -201,7 +202,7 @@ static uint32_t function_of(const struct pass *p, const struct sb_page_event *ev
 	if (event->function && event->function <= t->n_functions &&
 	    t->function[event->function - 1].name)
 		return named_id(t, &t->function[event->function - 1], event->function);
-	if (event->span_bit > SB_PAGE_SPAN_BITS || !t->target[event->span_bit].name)
+	if (event->span_bit >= SPAN_NUMBERS || !t->target[event->span_bit].name)
 		return 0;
 	return named_id(t, &t->target[event->span_bit], TARGETS_FROM + event->span_bit);
 }
@@ -308,8 +309,7 @@ static void put_run(struct tracing *t, struct runs *run)
 static const struct trace_values *values_of(const struct tracing *t, const struct page_event *e)
 {
 	return e->event.kind == SB_EVENT_CALL && e->event.more &&
-			       e->event.span_bit <= SB_PAGE_SPAN_BITS &&
-			       t->values[e->event.span_bit].n ?
+			       e->event.span_bit < SPAN_NUMBERS && t->values[e->event.span_bit].n ?
 		       &t->values[e->event.span_bit] :
 		       NULL;
 }
@@ -701,7 +701,7 @@ static void name(struct named *n, const char *text, const char *module)
 void tracing_target(struct tracing *t, uint8_t bit, const char *text, const char *module)
 {
 	pthread_mutex_lock(&t->lock);
-	if (bit <= SB_PAGE_SPAN_BITS)
+	if (bit < SPAN_NUMBERS)
 		name(&t->target[bit], text, module);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -718,7 +718,7 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 		    const struct tracing_masks *masks)
 {
 	pthread_mutex_lock(&t->lock);
-	if (bit <= SB_PAGE_SPAN_BITS) {
+	if (bit < SPAN_NUMBERS) {
 		t->values[bit] = *values;
 		t->values[bit].set = bit;
 		t->masks[bit] = *masks;
@@ -772,7 +772,7 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	pthread_join(t->thread, NULL);
 	close(t->cfg.fd);
 	pthread_mutex_destroy(&t->lock);
-	free_names(t->target, SB_PAGE_SPAN_BITS + 1);
+	free_names(t->target, SPAN_NUMBERS);
 	free_names(t->function, t->n_functions);
 	trace_threads_free(&t->threads);
 	trace_clock_free(&t->clk);
