@@ -39,7 +39,7 @@ agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
 	pages=$(find man -name '*.[1-8]' | sort)
 	[ -n "$pages" ] && step mandoc 'the man pages' && judge mandoc -Tlint -Wwarning $pages
 	step shellcheck 'the scripts' && judge shellcheck -x -S warning .ci/run scripts/*.sh test/run \
-		test/lib.sh test/emulator/*.bash test/emulator/*.sh test/python/pythons.sh test/bench/*.sh test/vllm/*.sh test/shapes.bash test/sweep.bash test/case/*.sh
+		test/lib.sh test/emulator/*.bash test/emulator/*.sh test/python/pythons.sh test/bench/*.sh test/vllm/*.sh test/gpu/*.sh test/shapes.bash test/sweep.bash test/case/*.sh
 }
 
 # The limit of CONTRIBUTING: a function over 60 lines is two.

@@ -136,6 +136,11 @@ check-vllm: ## on a real vLLM (test/vllm/README.md): installs it at the first ru
 	@+$(MAKE_ALL) all victims
 	@test/vllm/run.sh $(BUILD) $(VLLM_CHECKS)
 
+check-gpu: ## on a real GPU (test/gpu/README.md): skipped where there is none
+	@scripts/deps.sh build
+	@+$(MAKE_ALL) all
+	@test/gpu/run.sh $(BUILD) $(GPU_CHECKS)
+
 SOAK_SECONDS ?= 600
 soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no leak; and long forms of cases
 	@scripts/deps.sh build check
@@ -187,5 +192,5 @@ lint: compile_commands.json ## style and static checks; what the machine lacks i
 format: ## lay every C file out as .clang-format says
 	clang-format -i $$(find src ctl sweep trace evidence elf inject python test -name '*.[ch]')
 
-.PHONY: format victims check check-quick check-san check-vllm soak bench bench-build fuzz lint
+.PHONY: format victims check check-quick check-san check-vllm check-gpu soak bench bench-build fuzz lint
 -include $(VICTIMS:%=%.d) $(TOOLS:%=%.d) $(PROVE_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

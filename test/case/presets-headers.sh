@@ -54,3 +54,6 @@ sb trace -p "$pid" cudart --for 100ms --json "$T/run.json"
 ended 0
 same 'calls of a program that waits' "$(j targets.0.hits)" 0
 unchanged "$pid" -t
+
+# __cudaLaunchKernel of CUDA 13 jumps to cudaLaunchKernel: a launch was counted twice.
+! grep -qE '^launch +__cuda' "$SRC/share/sbinject/presets/cudart.preset" || fail 'a launch of cudart counts twice'

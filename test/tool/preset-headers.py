@@ -22,8 +22,6 @@ HEADERS = {
     "cublas": ["cublas_v2.h", "cublasLt.h"],
     "opencl": ["CL/cl.h"],
 }
-# Headers for the compiler of CUDA alone: their text is read as it is.
-TEXTS = {"cuda_runtime_api.h": ["crt/device_functions.h"]}
 SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8, "ptr": 8}
 # What the declaration of an argument holds, by the argument's name in the preset.
 FITS = {
@@ -106,10 +104,6 @@ def main():
     text = subprocess.run(["cc", "-E", "-P", "-x", "c", *includes, "-"], input=source,
                           capture_output=True, text=True, check=True).stdout
     known = prototypes(text)
-    for path in (f"{d[2:]}/{h}" for d in includes for h in TEXTS.get(headers[0], [])):
-        if os.path.exists(path):
-            found = prototypes(re.sub(r"//.*|/\*.*?\*/|\breturn\b[^;]*;", "", open(path, errors="replace").read()))
-            known.update((f, p) for f, p in found.items() if f.startswith("__cudaLaunchKernel"))
     checks, fields, bad = [], [], 0
     for glob, args in rows(preset):
         matching = {f: p for f, p in known.items() if fnmatch.fnmatchcase(VERSION.sub("", f), glob)}
