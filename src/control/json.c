@@ -6,23 +6,48 @@
 #include "elf/symbol.h"
 #include "src/result/times.h"
 
-json_t *control_target(const struct session_target *t, size_t index)
+static json_t *named_target(size_t index, const char *text, pid_t pid)
 {
 	json_t *o = json_must(json_object());
 
 	json_put(o, "index", json_integer((json_int_t)index));
-	json_put(o, "target", json_name(t->spec->text));
-	if (t->spec->pid)
-		json_put(o, "pid", json_integer(t->spec->pid));
+	json_put(o, "target", json_name(text));
+	if (pid)
+		json_put(o, "pid", json_integer(pid));
+	return o;
+}
+
+static void put_counts(json_t *o, const char *state, const struct result_counts *counts,
+		       size_t untimed)
+{
+	json_put(o, "state", json_string(state));
+	json_put(o, "hits", json_integer((json_int_t)counts->hits));
+	json_put(o, "delayed", json_integer((json_int_t)counts->delayed));
+	json_put(o, "injected_ns", json_integer((json_int_t)counts->injected_ns));
+	json_put(o, "overrun_ns", json_integer((json_int_t)counts->overrun_ns));
+	if (untimed)
+		json_put(o, "untimed", json_integer((json_int_t)untimed));
+}
+
+json_t *control_target(const struct session_target *t, size_t index)
+{
+	json_t *o = named_target(index, t->spec->text, t->spec->pid);
+
 	json_put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
 	json_put(o, "every", json_integer((json_int_t)t->every));
-	json_put(o, "state", json_string(t->pending ? "pending" : t->open ? "on" : "off"));
-	json_put(o, "hits", json_integer((json_int_t)t->counts.hits));
-	json_put(o, "delayed", json_integer((json_int_t)t->counts.delayed));
-	json_put(o, "injected_ns", json_integer((json_int_t)t->counts.injected_ns));
-	json_put(o, "overrun_ns", json_integer((json_int_t)t->counts.overrun_ns));
-	if (t->untimed)
-		json_put(o, "untimed", json_integer((json_int_t)t->untimed));
+	put_counts(o, t->pending ? "pending" : t->open ? "on" : "off", &t->counts, t->untimed);
+	return o;
+}
+
+json_t *control_ended_target(const struct result_target *t, size_t index)
+{
+	json_t *o = named_target(index, t->spec, t->pid);
+
+	json_put(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
+	json_put(o, "every", json_integer((json_int_t)t->every));
+	put_counts(o, t->outcome == OUTCOME_PENDING ? "pending" : "off", &t->counts, t->n_untimed);
+	if (t->times.known)
+		json_put(o, "spans", times_json(&t->times, false));
 	return o;
 }
 

@@ -6,6 +6,8 @@
 #include "src/base/json.h"
 
 json_t *control_target(const struct session_target *t, size_t index);
+/* The same of a session that has ended, with the times of its calls if it was timed. */
+json_t *control_ended_target(const struct result_target *t, size_t index);
 /* Adds its functions with their own hits as "functions", if the session counts them. */
 void control_functions(const struct backend *b, struct session_core *s, size_t index,
 		       json_t *target);

@@ -622,12 +622,14 @@ int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct 
 		*out = m;
 		return 0;
 	}
-	metrics_close(m);
+	metrics_close(m, NULL);
 	return ret;
 }
 
-void metrics_close(struct metrics *m)
+void metrics_close(struct metrics *m, const struct result *result)
 {
+	size_t len;
+
 	if (!m)
 		return;
 	if (m->http)
@@ -639,6 +641,8 @@ void metrics_close(struct metrics *m)
 		pthread_mutex_unlock(&m->lock);
 		pthread_join(m->writer, NULL);
 	}
+	if (result && m->writing && m->cfg.report)
+		write_text(m->cfg.report, report_ended(result, m->cfg.session, &len));
 	steady_free(m->steady);
 	free(m);
 }

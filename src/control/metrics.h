@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "src/base/err.h"
+#include "src/result/result.h"
 
 /*
  * The counters of a running session for Prometheus: over HTTP, in the OpenMetrics text format if
@@ -46,6 +47,7 @@ struct metrics_config {
 /* Call it before the session begins; until then there is nothing to read. SB_EUSAGE: no such
  * address. SB_EFILE: the port is in use or may not be bound; the file cannot be written. */
 int metrics_open(const struct metrics_config *cfg, struct metrics **out, struct sb_err *err);
-void metrics_close(struct metrics *m); /* NULL is harmless */
+/* result: of the run, for the last report; NULL: the file keeps the one before. m may be NULL. */
+void metrics_close(struct metrics *m, const struct result *result);
 
 #endif

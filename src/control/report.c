@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ask.h"
+#include "json.h"
 #include "evidence/evidence.h"
 #include "src/base/json.h"
+#include "src/result/evidence.h"
 #include "src/result/kind.h"
 
 enum { NONE = EVIDENCE_COUNTERS };
@@ -128,6 +130,16 @@ static void take(json_t *to, const json_t *from, const char *key)
 	json_put(to, key, json_incref(json_object_get(from, key)));
 }
 
+static char *text_of(const json_t *doc, size_t *len)
+{
+	char *text = json_dumps(doc, JSON_INDENT(2));
+
+	if (!text)
+		abort();
+	*len = strlen(text);
+	return text;
+}
+
 char *report_text(pid_t session, size_t *len)
 {
 	static const char *const keys[] = { "backend", "enabled", "pids", "total_hits",
@@ -142,17 +154,60 @@ char *report_text(pid_t session, size_t *len)
 		json_put(doc, "schema", json_string("sbinject.report/1"));
 		json_put(doc, "version", json_string(SB_VERSION));
 		json_put(doc, "session", json_integer(session));
+		json_put(doc, "ended", json_false());
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 			take(doc, status, keys[i]);
 		take(doc, list, "targets");
 		json_put(doc, "evidence", evidence_groups_json(evidence));
-		text = json_dumps(doc, JSON_INDENT(2));
-		if (!text)
-			abort();
-		*len = strlen(text);
+		text = text_of(doc, len);
 	}
 	json_decref(status);
 	json_decref(list);
+	json_decref(evidence);
+	json_decref(doc);
+	return text;
+}
+
+/* Of every process that was hooked, once each. */
+static json_t *pids_json(const struct result *res)
+{
+	json_t *pids = json_must(json_array());
+
+	for (size_t i = 0; i < res->n_processes; i++) {
+		bool had = !res->process[i].pid;
+
+		for (size_t k = 0; k < i && !had; k++)
+			had = res->process[k].pid == res->process[i].pid;
+		if (!had)
+			json_add(pids, json_must(json_integer(res->process[i].pid)));
+	}
+	return pids;
+}
+
+char *report_ended(const struct result *res, pid_t session, size_t *len)
+{
+	json_t *doc = json_must(json_object()), *list = json_must(json_array());
+	json_t *evidence = evidence_json(&res->evidence);
+	uint64_t hits = 0, injected = 0;
+	char *text;
+
+	for (size_t i = 0; i < res->n_targets; i++) {
+		hits += res->target[i].counts.hits;
+		injected += res->target[i].counts.injected_ns;
+		json_add(list, control_ended_target(&res->target[i], i));
+	}
+	json_put(doc, "schema", json_string("sbinject.report/1"));
+	json_put(doc, "version", json_string(SB_VERSION));
+	json_put(doc, "session", json_integer(session));
+	json_put(doc, "ended", json_true());
+	json_put(doc, "backend", json_name(res->backend));
+	json_put(doc, "enabled", json_false());
+	json_put(doc, "pids", pids_json(res));
+	json_put(doc, "total_hits", kind_u64_new(hits));
+	json_put(doc, "total_delay_ns", kind_u64_new(injected));
+	json_put(doc, "targets", list);
+	json_put(doc, "evidence", evidence_groups_json(evidence));
+	text = text_of(doc, len);
 	json_decref(evidence);
 	json_decref(doc);
 	return text;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <sys/types.h>
+#include "src/result/result.h"
 
 /*
  * The run so far as a document, "sbinject.report/1" (sbinject(1)): what `status` and `list` answer,
@@ -12,5 +13,8 @@
 
 /* NULL: the session does not answer. len: without the newline at the end. The caller frees. */
 char *report_text(pid_t session, size_t *len);
+
+/* The same of a session that has ended, with "ended": true. */
+char *report_ended(const struct result *res, pid_t session, size_t *len);
 
 #endif

@@ -488,7 +488,7 @@ static void client_end(struct client *c)
 			restore_targets(c);
 	}
 	end_trace(c);
-	metrics_close(c->metrics);
+	metrics_close(c->metrics, c->out->result);
 	await_command(c);
 	if (c->tracer > 0)
 		waitpid(c->tracer, NULL, 0);
