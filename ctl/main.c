@@ -63,8 +63,10 @@ static json_t *ask(struct ctl *c, json_t *request)
 	json_t *answer = ctl_ask(c->peer, request, &c->err, c->error);
 
 	if (answer && c->json) {
-		json_dumpf(answer, stdout, JSON_INDENT(2));
-		putchar('\n');
+		char *text = json_document(answer, true);
+
+		puts(text);
+		free(text);
 	}
 	return answer;
 }
@@ -369,13 +371,13 @@ static int verb_status(struct ctl *c, int n, char **word)
 
 static void show_result(const struct ctl *c, const json_t *end)
 {
-	char *text = json_dumps(end, c->json ? JSON_INDENT(2) : JSON_COMPACT);
+	char *text = json_document(end, c->json);
 	struct result *res = NULL;
 	struct sb_err err = { 0 };
 
-	if (text && c->json)
+	if (c->json)
 		puts(text);
-	else if (text && result_from_json(text, &res, &err) == 0)
+	else if (result_from_json(text, &res, &err) == 0)
 		out_table(stdout, res, 0);
 	result_free(res);
 	free(text);

@@ -111,11 +111,11 @@ static bool send_all(int fd, const char *text, size_t len)
 
 static json_t *ask_session(struct ctl_peer *peer, const json_t *request)
 {
-	char *text = json_dumps(request, JSON_COMPACT), *line = NULL;
+	char *text = json_document(request, false), *line = NULL;
 	json_t *answer = NULL;
 
 	/* What it sent before it hung up is its answer, too. */
-	if (text && send_all(peer->fd, text, strlen(text)))
+	if (send_all(peer->fd, text, strlen(text)))
 		send_all(peer->fd, "\n", 1);
 	line = read_line(peer, ANSWER_MS);
 	if (line)
@@ -348,8 +348,10 @@ int ctl_sessions(bool as_json, struct sb_err *err)
 	}
 	free(sessions);
 	if (as_json) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
+		char *text = json_document(all, true);
+
+		puts(text);
+		free(text);
 	}
 	for (size_t i = 0; i < json_array_size(all) && !as_json; i++)
 		show_session(json_array_get(all, i));

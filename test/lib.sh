@@ -30,9 +30,11 @@ skip() {
 
 # The session of a process, in $session; false: it is gone. No fork.
 session_of() { # PID
-	local stat
+	local stat=
 
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	# Up to the file's end: the program's name may have line ends.
+	{ read -rd '' stat <"/proc/$1/stat"; } 2>/dev/null
+	[ -n "$stat" ] || return 1
 	# shellcheck disable=SC2086 # fields
 	set -- ${stat##*) }
 	session=$4

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "must.h"
@@ -77,6 +78,40 @@ char *json_name_take(const json_t *value)
 char *json_name_of(const json_t *object, const char *key)
 {
 	return json_name_take(json_object_get(object, key));
+}
+
+/* U+007F to U+009F at s: its bytes in UTF-8; 0: another character. */
+static size_t control_at(const char *s, unsigned int *code)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	*code = u[0] == 0x7f ? u[0] : u[1];
+	if (u[0] == 0x7f)
+		return 1;
+	return u[0] == 0xc2 && u[1] >= 0x80 && u[1] <= 0x9f ? 2 : 0;
+}
+
+char *json_document(const json_t *value, bool indent)
+{
+	char *plain = must(json_dumps(value, indent ? JSON_INDENT(2) : JSON_COMPACT)), *text, *to;
+	size_t controls = 0, n;
+	unsigned int code;
+
+	for (const char *s = plain; *s; s++)
+		controls += control_at(s, &code) > 0;
+	if (!controls)
+		return plain;
+	text = to = must(malloc(strlen(plain) + controls * strlen("\\u0000") + 1));
+	for (const char *s = plain; *s; s += n ? n : 1) {
+		n = control_at(s, &code);
+		if (n)
+			to += sprintf(to, "\\u%04x", code);
+		else
+			*to++ = *s;
+	}
+	*to = '\0';
+	free(plain);
+	return text;
 }
 
 json_t *json_must(json_t *value)

@@ -3,6 +3,7 @@
 #define SB_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /*
  * Names in JSON. A name (of a function, a file, a thread, a target as typed) is bytes; JSON is
@@ -17,6 +18,13 @@ char *json_name_of(const json_t *object, const char *key); /* ... of a member; N
 /* The same conversions without a JSON value, for the key of a member. The caller frees. */
 char *json_text(const char *bytes);
 char *json_bytes(const char *text);
+
+/*
+ * The text of a document, on one line or indented, without a newline at the end; the caller frees.
+ * A control character of Unicode's (U+007F to U+009F), which JSON permits and a terminal may act
+ * on, is an escape.
+ */
+char *json_document(const json_t *value, bool indent);
 
 /* These abort when memory runs out. json_put() and json_add() take over the reference. */
 json_t *json_must(json_t *value);

@@ -117,12 +117,9 @@ static void look_at_backends(bool quiet, json_t *rows)
 
 static int write_json(const char *path, json_t *doc, struct sb_err *err)
 {
-	char *text = json_dumps(doc, JSON_INDENT(2));
-	int ret;
+	char *text = json_document(doc, true);
+	int ret = out_document(path, text, err);
 
-	if (!text)
-		abort();
-	ret = out_document(path, text, err);
 	free(text);
 	return ret;
 }

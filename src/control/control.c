@@ -619,10 +619,8 @@ char *control_answer(struct control_state *c, const char *request, size_t len)
 		json_put(r.out, "what", json_name(r.err.what));
 		json_put(r.out, "hint", json_name(err_remedy(&r.err)));
 	}
-	answer = json_dumps(r.out, JSON_COMPACT);
+	answer = json_document(r.out, false);
 	json_decref(r.out);
 	json_decref(in);
-	if (!answer)
-		abort();
 	return answer;
 }

@@ -132,10 +132,8 @@ static void take(json_t *to, const json_t *from, const char *key)
 
 static char *text_of(const json_t *doc, size_t *len)
 {
-	char *text = json_dumps(doc, JSON_INDENT(2));
+	char *text = json_document(doc, true);
 
-	if (!text)
-		abort();
 	*len = strlen(text);
 	return text;
 }

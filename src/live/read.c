@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "read.h"
+#include "src/base/json.h"
 #include "src/base/must.h"
 
 #include <dirent.h>
@@ -42,7 +43,7 @@ void sweep_reader_free(struct sweep_reader *reader)
 
 json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err)
 {
-	char *text = must(json_dumps(request, JSON_COMPACT));
+	char *text = json_document(request, false);
 	const char *answer = client_ask(reader->client, text);
 	json_t *out = answer ? json_loads(answer, 0, NULL) : NULL;
 

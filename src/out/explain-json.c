@@ -238,7 +238,7 @@ char *out_explain_text(const struct explain_result *res, int argc, char **argv)
 	json_put(doc, "counters", counters(res));
 	put_futexes(doc, res);
 	put_candidates(doc, res);
-	text = must(json_dumps(doc, JSON_INDENT(2)));
+	text = json_document(doc, true);
 	json_decref(doc);
 	return text;
 }

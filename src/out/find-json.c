@@ -76,7 +76,7 @@ int out_find_json(const char *path, const struct out_find *find, struct sb_err *
 	if (!find->sweep)
 		json_put(doc, "sweep_reason", json_name(find->why));
 	json_put(doc, "ended_early", json_boolean(find->ended_early));
-	text = must(json_dumps(doc, JSON_INDENT(2)));
+	text = json_document(doc, true);
 	json_decref(doc);
 	free(explain);
 	ret = out_document(path, text, err);

@@ -230,9 +230,7 @@ char *out_report_json(const struct sum *sum, const char *file)
 		json_put(doc, "slowest", slowest_json(sum));
 	if (sum->options.gaps)
 		json_put(doc, "gaps", gaps_json(sum));
-	text = json_dumps(doc, JSON_INDENT(2));
-	if (!text)
-		abort();
+	text = json_document(doc, true);
 	json_decref(doc);
 	return text;
 }

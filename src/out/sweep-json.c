@@ -244,10 +244,8 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	for (size_t i = 0; i < res->n_warnings; i++)
 		json_add(list, json_name(res->warning[i]));
 	json_put(doc, "warnings", list);
-	out = json_dumps(doc, JSON_INDENT(2));
+	out = json_document(doc, true);
 	json_decref(doc);
-	if (!out)
-		abort();
 	ret = out_document(path, out, err);
 	free(out);
 	return ret;

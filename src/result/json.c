@@ -586,7 +586,7 @@ char *result_to_json(const struct result *res, bool indent)
 
 	json_put(document, "schema", json_string(SCHEMA));
 	shape_fill(document, &run_shape, (const char *)res, res);
-	text = must(json_dumps(document, indent ? JSON_INDENT(2) : JSON_COMPACT));
+	text = json_document(document, indent);
 	json_decref(document);
 	return text;
 }

@@ -270,10 +270,8 @@ static void event(void *ctx, const char *what, const struct session_target *t)
 		put_target(o, t);
 	if (t)
 		json_object_set_new(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
-	text = json_dumps(o, JSON_COMPACT);
+	text = json_document(o, false);
 	json_decref(o);
-	if (!text)
-		abort();
 	fprintf(tracer->events, "%s\n", text);
 	fflush(tracer->events);
 	free(text);
