@@ -163,6 +163,15 @@ $(BUILD)/inject/entry.o: inject/entry.c
 		echo "inject/entry.c: its code refers to something outside of it" >&2; \
 		rm -f $@; exit 1; fi
 
+# One function, which keeps its frame pointer: a recovery from a fault returns by it.
+$(BUILD)/inject/pyframes.o: inject/pyframes.c
+	@mkdir -p $(@D)
+	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(ENTRY_CFLAGS) -Os -fno-omit-frame-pointer -c -o $@ $<
+	@if readelf -SW $@ | grep -q 'rela\?sb_frames' || \
+		objdump -d -j sb_frames $@ | grep -q '\<call'; then \
+		echo "inject/pyframes.c: its code refers to something outside of it" >&2; \
+		rm -f $@; exit 1; fi
+
 $(BUILD)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<

@@ -212,6 +212,46 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 	return ret;
 }
 
+/* Py_Version is new in 3.11. */
+static uint32_t version_of(const struct interpreter *in)
+{
+	const struct module m = { .img = in->img, .bias = in->bias };
+	const uint8_t *at;
+	uint32_t hex;
+	struct value v;
+	size_t n;
+
+	if (!find_value(in->img, "Py_Version", &v))
+		return address_of(&m, "PyModule_AddObjectRef") ? 0x030a : 0;
+	at = image_bytes(in->img, v.vaddr, &n);
+	if (!at || n < sizeof(hex))
+		return 0;
+	memcpy(&hex, at, sizeof(hex));
+	return hex >> 16;
+}
+
+bool interpreter_types(pid_t pid, const struct maps *maps, struct interpreter_types *out)
+{
+	struct module_space space = { .pid = pid, .maps = maps };
+	struct interpreter in = { 0 };
+	struct sb_err why = { 0 };
+	struct module m;
+	struct value v;
+
+	*out = (struct interpreter_types){ 0 };
+	if (!find_in(&space, "libpython*", &in, &why) && !find_in(&space, "", &in, &why))
+		return false;
+	m = (struct module){ .img = in.img, .bias = in.bias };
+	out->runtime = address_of(&m, "_PyRuntime");
+	out->code = address_of(&m, "PyCode_Type");
+	out->str = address_of(&m, "PyUnicode_Type");
+	out->bytes = address_of(&m, "PyBytes_Type");
+	if (!find_value(in.img, "_Py_DecRefShared", &v))
+		out->version = version_of(&in);
+	interpreter_free(&in);
+	return out->version && out->runtime && out->code && out->str && out->bytes;
+}
+
 void interpreter_free(struct interpreter *in)
 {
 	if (in->img)

@@ -53,6 +53,16 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 void interpreter_free(struct interpreter *in);
 
 /*
+ * Where the interpreter has what a reader of its frames needs. False: there is none (yet), or it is
+ * a free-threaded one, or has not all of the symbols.
+ */
+struct interpreter_types {
+	uint32_t version; /* PY_VERSION_HEX >> 16, from 3.10 on */
+	uint64_t runtime, code, str, bytes;
+};
+bool interpreter_types(pid_t pid, const struct maps *maps, struct interpreter_types *out);
+
+/*
  * Functions of the interpreter that are entered, with its lock held, early in its life and where
  * Python code may run: sites for the doorbell of its start. Written to names[], ended by NULL; the
  * caller's lookup skips those that this build lacks.

@@ -20,7 +20,7 @@
 #include "src/base/must.h"
 
 enum {
-	TEXT_SIZE = 8192,
+	TEXT_SIZE = 32768,
 	ROUNDS = 60,		  /* per batch */
 	LOW = ROUNDS / 10,	  /* of calls that count or are timed */
 	DELAYED_LOW = ROUNDS / 4, /* of delayed ones, whose ends vary by a step of the clock */

@@ -64,7 +64,7 @@
  * below and may never change within one version.
  */
 #define SB_PAGE_MAGIC	     0x31656761706a6273ull /* "sbjpage1" */
-#define SB_PAGE_VERSION	     9
+#define SB_PAGE_VERSION	     10
 #define SB_PAGE_SHARED_SLOTS 16 /* a cell, after the owned ones */
 #define SB_PAGE_SLOT_SIZE    1024
 #define SB_PAGE_BUCKETS	     120
@@ -367,6 +367,10 @@ struct sb_page_chunk {
  *
  * No system call is made and no address is read that may not be mapped: the copy ends where the
  * thread's stack is known to end (as with struct sb_page_stacked), or else with its page.
+ *
+ * Where the thread runs Python, the frames of its interpreter follow, behind the place's words, in
+ * SB_PAGE_FRAMES bytes: struct sb_page_frame, from the innermost one on. Their names are copied at
+ * once, since their code may be gone a moment later.
  */
 struct sb_page_stacks {
 	uint64_t offered; /* number of places offered so far */
@@ -394,9 +398,40 @@ struct sb_page_stack {
 	uint32_t end;  /* enum sb_page_stack_end */
 	uint64_t sp;   /* the address of the return address, where the copy begins */
 	uint64_t bp, bx, r12, r13, r14, r15;
-	uint64_t reserved[5];
-	uint64_t word[]; /* its check: their sum, and start and sp */
+	uint32_t frames;     /* bytes of struct sb_page_frame, a multiple of 8 */
+	uint32_t frames_end; /* enum sb_page_frames_end */
+	uint64_t reserved[4];
+	/* Its check: their sum, and start, sp, frames and frames_end as one word, and the words of
+	 * the frames. */
+	uint64_t word[];
 };
+
+enum { SB_PAGE_FRAMES = 8192, SB_PAGE_FRAME_TEXT = 512 };
+
+enum sb_page_frames_end {
+	SB_FRAMES_NONE,	  /* this thread runs no Python that is known */
+	SB_FRAMES_ALL,	  /* there are no more */
+	SB_FRAMES_FULL,	  /* there are more than find room */
+	SB_FRAMES_ENDING, /* the interpreter ends, and its frames may be gone */
+	SB_FRAMES_ODD,	  /* what is there is no frame */
+	SB_FRAMES_FAULT,  /* it could not be read */
+};
+
+/*
+ * A Python frame, or the end of those that one call of the function that runs Python has on the
+ * thread's stack. Its texts follow, UTF-8, filled up to 8 bytes with zeros: the name, then the
+ * file's. A text that was longer than SB_PAGE_FRAME_TEXT ends with "...".
+ */
+struct sb_page_frame {
+	uint64_t at; /* an address in the stack frame of that call; then no more fields; 0: a frame
+		      */
+	uint32_t line; /* 0: unknown */
+	uint16_t name; /* bytes */
+	uint16_t file; /* bytes; SB_FRAME_SAME and an eighth of the offset of another frame: its
+			  file */
+	char text[];
+};
+#define SB_FRAME_SAME 0x8000
 
 /* At the same place in the rear. Its fields use offsets that are free in struct sb_page_cell. */
 struct sb_page_counts {
@@ -469,7 +504,7 @@ struct sb_page_header {
 	uint32_t chunks; /* a power of two; 0: calls are not recorded */
 	uint32_t stacks; /* a power of two; 0: without their stacks */
 	uint64_t stack_list_off, stacks_off;
-	uint32_t stack_size; /* of a struct sb_page_stack with its words, bytes */
+	uint32_t stack_size; /* of a struct sb_page_stack with its words and frames, bytes */
 	uint32_t reserved2;
 };
 
@@ -614,7 +649,14 @@ SB_PAGE_OFF(sb_page_stack, r12, 56);
 SB_PAGE_OFF(sb_page_stack, r13, 64);
 SB_PAGE_OFF(sb_page_stack, r14, 72);
 SB_PAGE_OFF(sb_page_stack, r15, 80);
+SB_PAGE_OFF(sb_page_stack, frames, 88);
+SB_PAGE_OFF(sb_page_stack, frames_end, 92);
 SB_PAGE_OFF(sb_page_stack, word, 128);
+SB_PAGE_OFF(sb_page_frame, at, 0);
+SB_PAGE_OFF(sb_page_frame, line, 8);
+SB_PAGE_OFF(sb_page_frame, name, 12);
+SB_PAGE_OFF(sb_page_frame, file, 14);
+SB_PAGE_OFF(sb_page_frame, text, 16);
 SB_PAGE_OFF(sb_page_counts, cuts, 56);
 SB_PAGE_OFF(sb_page_counts, cut_ticks, 64);
 SB_PAGE_OFF(sb_page_counts, slot, 1024);
@@ -691,6 +733,26 @@ SB_PAGE_OFF(sb_page_kept, argument, 8);
 SB_PAGE_OFF(sb_page_kept, hash, 56);
 
 /*
+ * How the CPython of this process keeps the frames of a thread: offsets in its structures, by its
+ * version, and addresses.
+ */
+struct sb_page_python {
+	uint32_t version;  /* PY_VERSION_HEX >> 16; 0: none, or one that is not known */
+	uint16_t specific; /* from an FS base, the values of the thread's first 32 keys */
+	uint16_t thread_id, frame, cframe;	     /* of a thread's state; cframe: up to 3.12 */
+	uint16_t cframe_frame, cframe_previous;	     /* 3.11, 3.12: the first one */
+	uint16_t code, previous, instr, owner, line; /* of a frame; line: 3.10; owner: later */
+	uint16_t name, file, table, first_line, traceable, units; /* of a code object */
+	uint16_t ascii, compact; /* of a str: where its characters are */
+	uint16_t reserved[3];
+	uint64_t key;	 /* address of the key of a thread's state */
+	uint64_t ending; /* of a word that is 0 until the interpreter ends */
+	uint64_t code_type, str_type, bytes_type;
+};
+SB_PAGE_CHECK(sizeof(struct sb_page_python) == 88);
+SB_PAGE_OFF(sb_page_python, version, 0);
+
+/*
  * The private record of an address space, in the page directly behind the control page. Every fork
  * has zeros instead (MADV_WIPEONFORK). sbinject writes it through /proc/PID/mem.
  *
@@ -721,11 +783,12 @@ struct sb_page_record {
 	 * doorbell for it; 0: none does. Written by that thread (entry code).
 	 */
 	uint64_t loader;
+	struct sb_page_python python; /* only where calls are recorded with their stacks */
+	uint64_t reserved2[108];
 	/*
 	 * Pointers of calls in progress, for stubs alone: what they point to is read at the exit.
 	 * By a hash of the address of the return address.
 	 */
-	uint64_t reserved2[119];
 	struct sb_page_kept kept[32];
 };
 SB_PAGE_CHECK(sizeof(struct sb_page_kept) == 64);
@@ -741,6 +804,7 @@ SB_PAGE_OFF(sb_page_record, mailbox_addr, 40);
 SB_PAGE_OFF(sb_page_record, mailbox_size, 48);
 SB_PAGE_OFF(sb_page_record, calls_off, 56);
 SB_PAGE_OFF(sb_page_record, loader, 64);
+SB_PAGE_OFF(sb_page_record, python, 72);
 
 /* The layout of a page as in its header, for code that must not read it from there. */
 struct sb_page_layout {
@@ -750,6 +814,7 @@ struct sb_page_layout {
 	uint64_t counters_off, spans_off;
 	uint64_t span_blocks;
 	uint64_t calls_off, trace_off, chunks_off, chunks;
+	uint64_t stacks, stack_size, stack_list_off, stacks_off;
 };
 
 /*

@@ -79,21 +79,31 @@ void page_stacks_find(struct page_stacks *s)
 		s->taken_ns[s->offer[s->taken++ & (s->page->lay.stacks - 1)]] = now;
 }
 
+const uint64_t *page_stack_frames(const struct sb_page_stack *stack)
+{
+	return stack->word + stack->size / sizeof(*stack->word);
+}
+
 static bool is_whole(const struct sb_page_stack *stack, uint64_t check)
 {
+	const uint64_t *frames = page_stack_frames(stack);
 	uint64_t sum = stack->start + stack->sp;
 
 	for (uint32_t i = 0; i < stack->size / sizeof(*stack->word); i++)
 		sum += stack->word[i];
+	for (uint32_t i = 0; i < stack->frames / sizeof(*frames); i++)
+		sum += frames[i];
+	sum += stack->frames | (uint64_t)stack->frames_end << 32;
 	return sum == check;
 }
 
 bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, uint64_t owner,
 		      uint64_t calls_off, uint64_t start, struct sb_page_stack *to)
 {
-	const size_t most = s->page->lay.stack_size - sizeof(*to);
+	const size_t most = s->page->lay.stack_size - sizeof(*to) - SB_PAGE_FRAMES;
 	const struct sb_page_stack *place;
 	uint32_t number;
+	bool fits;
 
 	if (!more->value[0] || more->value[0] > s->page->lay.stacks ||
 	    !s->taken_ns[more->value[0] - 1]) {
@@ -107,11 +117,14 @@ bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, ui
 		s->lost++;
 		return false;
 	}
-	if (to->size <= most)
+	fits = to->size <= most && to->size % 8 == 0 && to->frames <= SB_PAGE_FRAMES &&
+	       to->frames % 8 == 0;
+	if (fits) {
 		memcpy(to->word, place->word, to->size);
+		memcpy((char *)to->word + to->size, (const char *)place->word + most, to->frames);
+	}
 	offer(s, number);
-	if (to->size <= most && to->size % sizeof(*to->word) == 0 && to->size &&
-	    is_whole(to, more->value[1]))
+	if (fits && is_whole(to, more->value[1]))
 		return true;
 	s->lost++;
 	return false;

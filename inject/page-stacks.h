@@ -31,6 +31,9 @@ void page_stacks_find(struct page_stacks *s);
 bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, uint64_t owner,
 		      uint64_t calls_off, uint64_t start, struct sb_page_stack *to);
 
+/* The frames of a stack that page_stacks_take() has copied: they directly follow its words. */
+const uint64_t *page_stack_frames(const struct sb_page_stack *stack);
+
 /*
  * Offers again what was taken so long ago and belongs to no event: of threads that have ended. A
  * thread that goes on writing there all the same spoils another stack, whose check fails.

@@ -94,7 +94,8 @@ void page_layout(struct sb_page_header *hdr, const struct page_want *want)
 	hdr->trace_off = hdr->threads_off + SB_PAGE_TABLES * sizeof(struct sb_page_threads);
 	if (hdr->chunks && want->stack_bytes) {
 		hdr->stacks = little ? STACKS_LITTLE : STACKS;
-		hdr->stack_size = (uint32_t)sizeof(struct sb_page_stack) + want->stack_bytes;
+		hdr->stack_size = (uint32_t)sizeof(struct sb_page_stack) + want->stack_bytes +
+				  SB_PAGE_FRAMES;
 		hdr->stack_list_off = hdr->trace_off + trace_size(hdr);
 	}
 	hdr->counters_off = hdr->trace_off + trace_size(hdr) + stack_list_size(hdr);
@@ -360,6 +361,10 @@ struct sb_page_layout page_layout_of(const struct page *page)
 		.trace_off = h->trace_off,
 		.chunks_off = h->chunks_off,
 		.chunks = h->chunks,
+		.stacks = h->stacks,
+		.stack_size = h->stack_size,
+		.stack_list_off = h->stack_list_off,
+		.stacks_off = h->stacks_off,
 	};
 }
 

@@ -396,6 +396,22 @@ void space_stack(struct space *space, const struct arch_regs *regs)
 		space->stack_word = space->control->page.record.stack_word = word;
 }
 
+void space_python(struct space *space, const struct sb_page_python *python)
+{
+	const uint64_t at = space->record_addr + offsetof(struct sb_page_record, python);
+	const size_t version = sizeof(python->version);
+	struct page *page;
+
+	if (!space->control || !space->proc || space->control->page.record.python.version)
+		return;
+	page = &space->control->page;
+	/* The version last: the rest is valid then. */
+	if (memory_write(&space->mem, at + version, (const char *)python + version,
+			 sizeof(*python) - version, NULL) >= 0 &&
+	    memory_write(&space->mem, at, &python->version, version, NULL) >= 0)
+		page->record.python = *python;
+}
+
 void space_announce_region(struct space *space, uint64_t addr, uint64_t size)
 {
 	struct page *page = &space->control->page;

@@ -130,6 +130,12 @@ int space_allow(struct space *space, uint8_t most_shift);
 void space_stack(struct space *space, const struct arch_regs *regs);
 
 /*
+ * Tells the stubs, of this process and its later forks, how its interpreter keeps the frames of a
+ * thread. Once only: it has to be right from the beginning.
+ */
+void space_python(struct space *space, const struct sb_page_python *python);
+
+/*
  * Announces a region or a mailbox that is about to be mapped there, in the record and in the page,
  * for recover.
  */

@@ -33,6 +33,26 @@ bool trap_to_stub(const struct space *space, const struct thread *thread)
 	return true;
 }
 
+bool trap_pass_fault(const struct space *space, const struct thread *thread)
+{
+	const struct region *region;
+	struct arch_regs regs;
+	uint64_t common;
+	size_t to;
+
+	if (pt_get_regs(thread->tid, &regs) < 0)
+		return false;
+	region = space_region_at(space, arch->pc(&regs));
+	if (!region)
+		return false;
+	common = region->addr + region->journal->common_off;
+	to = arch->after_fault(arch->pc(&regs) - common);
+	if (!to)
+		return false;
+	arch->set_pc(&regs, common + to);
+	return pt_set_regs(thread->tid, &regs) == 0;
+}
+
 /* Continues the thread until its next stop, which comes before the program itself runs on. */
 static bool next_stop(struct thread *t)
 {

@@ -20,6 +20,13 @@
 bool trap_to_stub(const struct space *space, const struct thread *thread);
 
 /*
+ * The thread is about to receive the signal of a fault. True if that was in code of sbinject's that
+ * may fault: what it has read is not what its owner keeps there. The thread continues behind it.
+ * (Where the program ignores or blocks the signal, the kernel has set its action to the default.)
+ */
+bool trap_pass_fault(const struct space *space, const struct thread *thread);
+
+/*
  * The text is restored, the thread stopped: where it has run an int3 that was there before, it is
  * moved back, and will run the instruction itself. Its SIGTRAP may still be pending: a requested
  * stop comes first. Then the thread runs until its signal, without running any instruction of the

@@ -167,8 +167,11 @@ static void on_group(struct tree *tree, struct thread *thread, const struct stop
 
 static void on_signal(struct tree *tree, struct thread *thread, const struct stop *stop)
 {
+	bool fault = stop->sig == SIGSEGV || stop->sig == SIGBUS;
+
 	task_signal_unnoticed(thread->tid, stop->sig);
-	if (stop->sig == SIGTRAP && tree->ops->trapped(tree->ctx, thread))
+	if ((stop->sig == SIGTRAP && tree->ops->trapped(tree->ctx, thread)) ||
+	    (fault && tree->ops->faulted(tree->ctx, thread)))
 		pt_cont(thread->tid, 0);
 	else
 		pt_cont(thread->tid, stop->sig);

@@ -78,6 +78,8 @@ struct tree_ops {
 	void (*thread_new)(void *ctx, struct thread *thread);
 	/* A SIGTRAP is about to be delivered: true if it was a hook's and has been handled. */
 	bool (*trapped)(void *ctx, struct thread *thread);
+	/* The same of a SIGSEGV or SIGBUS, and code whose faults are expected. */
+	bool (*faulted)(void *ctx, struct thread *thread);
 };
 
 enum { TREE_BUCKETS = 4096 };

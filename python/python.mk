@@ -25,7 +25,7 @@ $(BUILD)/python/agent/%.o: python/agent/%.c
 $(AGENT): $(AGENT_OBJS)
 	$(CC) $(AGENT_LDFLAGS) -o $@ $^
 
-$(AGENT).stripped: $(AGENT_SRCS) $(wildcard python/agent/*.h python/agent/arch/*/*.h inject/page-abi.h)
+$(AGENT).stripped: $(AGENT_SRCS) $(wildcard python/agent/*.h python/agent/arch/*/*.h inject/page-abi.h inject/pyframes.h)
 	@mkdir -p $(@D)
 	@if [ -n "$(PYTHON_INCLUDE)" ]; then $(MAKE) --no-print-directory $(AGENT) && \
 		$(OBJCOPY) --strip-unneeded $(AGENT) $@; \

@@ -9,6 +9,7 @@ VICTIM_SRCS := $(filter-out test/victim/calls-twin.c test/victim/victim-%.c,$(wi
 VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
+	$(BUILD)/test/victim/victim-pycall.so \
 	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/stacks-pointers \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
@@ -50,6 +51,7 @@ $(BUILD)/test/victim/victim-lib.so: test/victim/victim-lib.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 -o $@ $<
 
+$(BUILD)/test/victim/victim-pycall.so \
 $(BUILD)/test/victim/victim-ifunc-lib.so $(BUILD)/test/victim/victim-slow-post.so: \
 $(BUILD)/test/victim/%.so: test/victim/%.c
 	@mkdir -p $(@D)

@@ -134,6 +134,11 @@ struct arch {
 
 	/* Common code of a region, common_size bytes, to run at env->common. */
 	size_t (*common_size)(void);
+	/*
+	 * A fault `at` bytes into it: where the thread is to continue instead; 0: it is in no code
+	 * whose faults are expected (that which copies Python frames).
+	 */
+	size_t (*after_fault)(size_t at);
 	void (*emit_common)(const struct arch_env *env, uint8_t *buf);
 	void (*common_gadgets)(uint64_t common, struct arch_gadgets *out);
 	/* Its parts, by name, for profilers: at most ARCH_PARTS, in order. Returns how many. */
@@ -190,6 +195,8 @@ struct arch {
 	uint64_t (*thread_pointer)(const struct arch_regs *regs);
 	/* Is it the address of a C library's thread control block? first: the word it points at. */
 	bool (*thread_block)(uint64_t pointer, uint64_t first);
+	/* From it, in glibc, the values of the thread's first 32 keys. */
+	uint16_t thread_values;
 
 	/*
 	 * Bytes for the thread's own stack, ending below its red zone, so that a thread that

@@ -22,7 +22,7 @@
  *	function.c	their code and their names
  *	monitor.c	how calls are seen on 3.12 and later, by tools of sys.monitoring (tool.c)
  *	frame.c		how they are seen on 3.10 and 3.11
- *	hit.c, page.c	what happens at a call
+ *	hit.c, page*.c	what happens at a call
  *	span.c		how long calls take, while that is measured
  *	cost.c		what this costs
  *	turn.c		which thread may change what, where there is no GIL

@@ -52,9 +52,23 @@ static bool chunks_fit(const struct sb_page_layout *p)
 		       sizeof(struct sb_page_taken) + p->chunks * sizeof(struct sb_page_chunk)));
 }
 
+static bool stacks_fit(const struct sb_page_layout *p)
+{
+	const uint64_t least = sizeof(struct sb_page_stack) + SB_PAGE_FRAMES;
+
+	return !p->stacks ||
+	       (p->chunks && p->stacks <= 1 << 20 && !(p->stacks & (p->stacks - 1)) &&
+		p->stack_size >= least && p->stack_size <= 1 << 20 &&
+		!((p->stack_size | p->stack_list_off | p->stacks_off) & 7) &&
+		inside(p->counters_off, p->stack_list_off,
+		       sizeof(struct sb_page_stacks) + p->stacks * sizeof(uint32_t)) &&
+		inside(p->size, p->stacks_off,
+		       sizeof(struct sb_page_stacks_taken) + p->stacks * p->stack_size));
+}
+
 static bool rest_fits(const struct sb_page_layout *p)
 {
-	return spans_fit(p) && chunks_fit(p) &&
+	return spans_fit(p) && chunks_fit(p) && stacks_fit(p) &&
 	       inside(p->size, p->threads_off, SB_PAGE_TABLES * sizeof(struct sb_page_threads)) &&
 	       !(p->threads_off & 7) && inside(p->size, p->notes_off, p->notes_size) &&
 	       !(p->notes_off & 7);
@@ -90,6 +104,10 @@ int page_open(struct page *page, const struct sb_mailbox *mailbox)
 		.trace_off = p->trace_off,
 		.chunks_off = p->chunks_off,
 		.chunks = (uint32_t)p->chunks,
+		.stacks = (uint32_t)p->stacks,
+		.stack_size = p->stack_size,
+		.stack_list_off = p->stack_list_off,
+		.stacks_off = p->stacks_off,
 		.targets_max = p->targets_max,
 		.slots = p->slots,
 		.slot_mask = (p->slots - 1) << 10,

@@ -21,6 +21,8 @@ struct page {
 	uint32_t span_blocks; /* 0: none */
 	uint64_t calls_off, last_calls, trace_off, chunks_off;
 	uint32_t chunks; /* a power of two; 0: calls are not recorded */
+	uint32_t stacks; /* the same; 0: without their stacks */
+	uint64_t stack_size, stack_list_off, stacks_off;
 	uint32_t targets_max, slots, slot_mask;
 	const struct sb_page_record *record;
 	uint64_t session, tsc_hz;
@@ -105,11 +107,19 @@ static inline bool page_spans(const struct sb_page_cell *cell)
 }
 
 /*
- * Records a call of a Python function by this thread (page-trace.c): place is that of the counter
- * in its note, page_place(). No lock, and safe in a signal handler.
+ * Records a call of a Python function by this thread (page-record.c): place is that of the counter
+ * in its note, page_place(); own: its code, if its frame is still there (pyframes_copy()). No lock,
+ * and safe in a signal handler.
  */
-void page_record(const struct page *page, uint64_t thread, uint32_t place, uint64_t start,
-		 uint64_t ticks);
+void page_record(const struct page *page, uint64_t thread, uint32_t place, uint64_t own,
+		 uint64_t start, uint64_t ticks);
+
+/*
+ * Copies the frames of its callers, and writes where they are into the last place of its event
+ * (page-stack.c). owner: ~FS base.
+ */
+void page_stack(const struct page *page, uint64_t owner, uint64_t calls_off, uint64_t own,
+		uint64_t start, struct sb_page_more *to);
 
 /* The place of a note's counter: its offset from the notes, in 8 bytes. */
 static inline uint32_t page_place(const struct page *page, const uint64_t *each)

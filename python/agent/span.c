@@ -239,7 +239,7 @@ static bool pop(const struct spans *t, uint64_t thread, const struct watch *w, u
 	const struct span *s = slot_for(t->entries, t->mask, thread, &thread_calls);
 	struct calls *calls = s->thread ? calls_in(s) : NULL;
 	size_t n = calls ? calls->n : 0;
-	uint64_t lost, less;
+	uint64_t lost, less, own = 0;
 
 	while (n && calls->call[n - 1].w != w)
 		n--;
@@ -251,7 +251,9 @@ static bool pop(const struct spans *t, uint64_t thread, const struct watch *w, u
 	lost = slot_for(t->entries, t->mask, thread, &thread_itself)->lost;
 	less = lost - calls->call[n - 1].lost + agent.cost_within;
 	now -= calls->call[n - 1].start;
-	page_record(&agent.page, thread, place_of(w), calls->call[n - 1].start,
+	if (py.hex >= 0x030c0000) /* before, its frame is gone when this is called */
+		own = (uintptr_t)w->code;
+	page_record(&agent.page, thread, place_of(w), own, calls->call[n - 1].start,
 		    now > less ? now - less : 0);
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "callers.h"
+#include "python-stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +53,9 @@ struct callers {
 	/* What callers_take() returns. */
 	struct trace_stack stack;
 	const char *frame[TRACE_FRAMES_MAX];
-	char place[TRACE_FRAMES_MAX][24]; /* of frames in no file */
+	char place[24]; /* of a frame in no file, the last one */
 	char end[512];
+	struct python_stack python;
 };
 
 struct callers *callers_open(void)
@@ -184,16 +186,25 @@ void callers_maps(struct callers *c, const char *payload, size_t size)
 
 void callers_stack(struct callers *c, const char *payload, size_t size)
 {
+	size_t words;
+
 	c->pending = false;
-	if (size < sizeof(c->head) + sizeof(*c->word))
+	if (size < sizeof(c->head))
 		return;
 	memcpy(&c->head, payload, sizeof(c->head));
+	payload += sizeof(c->head);
 	size -= sizeof(c->head);
+	words = c->head.size;
+	if (words > size || words % sizeof(*c->word))
+		return;
+	python_stack_read(&c->python, payload + words, size - words, c->head.frames_end);
+	size = words;
 	if (size > c->room) {
 		c->room = size;
 		c->word = must_realloc(c->word, size);
 	}
-	memcpy(c->word, payload + sizeof(c->head), size);
+	if (size)
+		memcpy(c->word, payload, size);
 	c->n_words = size / sizeof(*c->word);
 	c->pending = true;
 }
@@ -279,8 +290,6 @@ static const char *name_at(struct callers *c, uint32_t file, const char *path, u
 {
 	struct name *n;
 
-	if (c->n_names >= NAMES_MOST / 2)
-		forget_names(c);
 	n = name_slot(c, file, vaddr, called);
 	if (!n->text) {
 		*n = (struct name){ file, called, vaddr, NULL };
@@ -418,32 +427,106 @@ static void add_frame(struct callers *c, const char *text)
 	c->frame[c->stack.n++] = text;
 }
 
+/* ---- the Python frames between them ---- */
+
+static bool is_full(struct callers *c)
+{
+	if (c->stack.n < TRACE_FRAMES_MAX)
+		return false;
+	end_because(c, "there are more callers than are kept", "");
+	return true;
+}
+
+/* The groups whose place is below this address. True: there was one. */
+static bool add_python(struct callers *c, uint64_t below)
+{
+	struct python_stack *p = &c->python;
+	uint64_t at = python_stack_at(p);
+	bool any = false;
+
+	while (at >= c->head.sp && at < below) {
+		while (p->next < p->n && p->at[p->next] == at && c->stack.n < TRACE_FRAMES_MAX)
+			add_frame(c, p->frame[p->next++]);
+		any = true;
+		if (python_stack_at(p) == at) /* no room */
+			break;
+		at = python_stack_at(p);
+	}
+	return any;
+}
+
+/*
+ * A signal came in the middle of the interpreter, or of what it has called: its frames may have
+ * been half written.
+ */
+static void drop_python(struct callers *c)
+{
+	if (!c->python.next)
+		c->python.n = c->python.end = 0;
+}
+
+/* The frames whose place was not found, and the reasons why there are no more. */
+static void end_python(struct callers *c)
+{
+	struct python_stack *p = &c->python;
+	const char *why = python_stack_why(p);
+	char before[sizeof(c->end)];
+
+	if (c->stack.n == TRACE_FRAMES_MAX)
+		return;
+	if (p->next < p->n && c->n_words) {
+		snprintf(before, sizeof(before), "%s",
+			 c->stack.end ? c->stack.end : "the other ones end");
+		snprintf(c->end, sizeof(c->end),
+			 "from frame %u on there are only those of Python: "
+			 "%.400s",
+			 c->stack.n + 1, before);
+		c->stack.end = c->end;
+	}
+	while (p->next < p->n && !is_full(c))
+		add_frame(c, p->frame[p->next++]);
+	if (!why || c->stack.n == TRACE_FRAMES_MAX)
+		return;
+	snprintf(before, sizeof(before), "%s", c->stack.end ? c->stack.end : "");
+	snprintf(c->end, sizeof(c->end), "%.400s%s%s", before, *before ? "; " : "", why);
+	c->stack.end = c->end;
+}
+
+/* A frame of the function that runs Python is shown as the Python frames that it runs. */
+static bool walk_one(struct callers *c, const struct at *at, struct unwind_regs *regs)
+{
+	const char *name = name_at(c, at->file, at->map->path, regs->reg[UNWIND_PC] - at->bias,
+				   regs->called);
+	bool signal = false, more;
+
+	add_python(c, regs->reg[UNWIND_RSP]);
+	more = step(c, at, regs, &signal);
+	if (signal)
+		drop_python(c);
+	if ((signal || !more || !add_python(c, regs->reg[UNWIND_RSP])) && !is_full(c))
+		add_frame(c, signal ? "(a signal's handler returns here)" : name);
+	return more;
+}
+
 static void walk(struct callers *c, const struct space *s)
 {
 	struct unwind_regs regs = first_regs(c);
-	bool more = true, signal = false;
+	bool more = true;
 	struct at at;
 
-	while (more && regs.reg[UNWIND_PC]) {
-		uint32_t i = c->stack.n;
-		uint64_t pc = regs.reg[UNWIND_PC];
-
-		if (i == TRACE_FRAMES_MAX) {
-			end_because(c, "there are more callers than are kept", "");
-			return;
-		}
+	if (c->n_names >= NAMES_MOST / 2)
+		forget_names(c);
+	while (more && regs.reg[UNWIND_PC] && !is_full(c)) {
 		find_place(c, s, &regs, &at);
-		if (!at.file) {
-			snprintf(c->place[i], sizeof(c->place[i]), "[0x%llx]",
-				 (unsigned long long)pc);
-			add_frame(c, c->place[i]);
-			end_because(c, "this code is in no file", "");
-			return;
+		if (at.file) {
+			more = walk_one(c, &at, &regs);
+			continue;
 		}
-		add_frame(c, name_at(c, at.file, at.map->path, pc - at.bias, regs.called));
-		more = step(c, &at, &regs, &signal);
-		if (signal)
-			c->frame[i] = "(a signal's handler returns here)";
+		snprintf(c->place, sizeof(c->place), "[0x%llx]",
+			 (unsigned long long)regs.reg[UNWIND_PC]);
+		add_frame(c, c->place);
+		end_because(c, "this code is in no file", "");
+		return;
 	}
 }
 
@@ -455,9 +538,10 @@ const struct trace_stack *callers_take(struct callers *c)
 		return NULL;
 	c->pending = false;
 	c->stack = (struct trace_stack){ .frame = c->frame };
-	if (s)
+	if (s && c->n_words)
 		walk(c, s);
-	else
+	else if (!s)
 		end_because(c, "the process had ended before its maps were read", "");
+	end_python(c);
 	return &c->stack;
 }

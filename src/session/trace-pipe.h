@@ -25,8 +25,8 @@ enum trace_message_type {
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */
 	TRACE_MESSAGE_MAPS,	 /* a pid as int32_t, lines of its /proc/PID/maps: those of code; no
 				    line: it is gone */
-	TRACE_MESSAGE_STACK,	 /* of the span that follows: struct trace_stack_head, words */
-	TRACE_MESSAGE_END,	 /* struct trace_end */
+	TRACE_MESSAGE_STACK, /* of the span that follows: struct trace_stack_head, words, frames */
+	TRACE_MESSAGE_END,   /* struct trace_end */
 };
 
 struct trace_message {
@@ -77,6 +77,8 @@ struct trace_stack_head {
 	int32_t pid;
 	uint32_t end; /* enum sb_page_stack_end, unchecked */
 	uint64_t sp, bp, bx, r12[4];
+	uint32_t size;	     /* bytes of words; the rest is the frames of an interpreter ... */
+	uint32_t frames_end; /* ... and enum sb_page_frames_end */
 };
 
 /* Bytes to be written. Zeros are an empty one. */

@@ -18,7 +18,7 @@ structs = {"Header": "header", "Notices": "notice", "Process table": "proc", "Do
            "Thread record": "thread", "Arguments": "arguments",
            "Words that are not in registers": "stacked", "Kept arguments": "kept", "Values": "more", "Note": "note", "List of chunks": "trace",
            "Taken chunks": "taken", "Chunk": "chunk", "Event": "event", "List of places": "stacks",
-           "Taken places": "stacks_taken", "Stack": "stack"}
+           "Taken places": "stacks_taken", "Stack": "stack", "Python frame": "frame"}
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]
@@ -36,7 +36,7 @@ for name, fields in documented.items():
     assert fields == checked, (name, set(fields.items()) ^ set(checked.items()))
     body = re.search(r"^struct sb_page_%s \{(.*?)^\};" % name, abi, re.M | re.S)[1]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot|struct sb_page_event|struct sb_page_kept)\s+([^;]*);", body)
+    declared = {f for line in re.findall(r"(?:u?int\d+_t|char|struct sb_page_slot|struct sb_page_event|struct sb_page_kept|struct sb_page_python)\s+([^;]*);", body)
                 for f in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line)}
     assert {f for f in declared if not f.startswith(("reserved", "settings"))} == set(fields), (name, declared ^ set(fields))
 P

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t word;
 	size_t n = 0;
 
-	if (size < 8)
+	if (size < 16)
 		return 0;
 	head.end = data[0];
 	head.bp = place((uint64_t)data[1] << 2 | 2, head.sp);
@@ -65,6 +65,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		word = place(word, head.sp);
 		memcpy(message + HEAD + n * 8, &word, 8);
 	}
+	/* The rest are Python frames, as they come. */
+	head.size = (uint32_t)(data[2] % 4 ? n : n / 2) * 8;
+	head.frames_end = data[3];
+	memcpy(message, &head, sizeof(head));
+	if (head.size < n * 8)
+		memcpy(message + HEAD + head.size, data + head.size, n * 8 - head.size);
 	callers_stack(callers, message, HEAD + n * 8);
 	stack = callers_take(callers);
 	CHECK(stack && stack->n <= TRACE_FRAMES_MAX);

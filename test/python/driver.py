@@ -93,7 +93,8 @@ class Layout(ctypes.Structure):
                 ("blocks_off", u64), ("threads_off", u64), ("notes_off", u64),
                 ("notes_size", u64), ("tsc_hz", u64), ("counters_off", u64),
                 ("spans_off", u64), ("span_blocks", u64), ("calls_off", u64), ("trace_off", u64),
-                ("chunks_off", u64), ("chunks", u64)]
+                ("chunks_off", u64), ("chunks", u64), ("stacks", u64), ("stack_size", u64),
+                ("stack_list_off", u64), ("stacks_off", u64)]
 
 
 class Mailbox(ctypes.Structure):
@@ -146,7 +147,7 @@ class Agent:
         self.record = u64.from_address(self.record_addr)
         self.header = Header.from_address(self.base)
         self.header.__init__(
-            magic=0x31656761706a6273, version=9, header_size=272, session=id(self), size=size,
+            magic=0x31656761706a6273, version=10, header_size=272, session=id(self), size=size,
             targets_max=cells, procs_max=procs, slots=SLOTS, cell_size=cell, block_size=block,
             procs_off=4096, blocks_off=blocks, threads_off=threads, notes_off=notes,
             notes_size=1 << 20, lease_until=1 << 62, counters_off=rear, spans_off=spans,
@@ -159,7 +160,7 @@ class Agent:
         self.process = 1
         self.mailbox_memory = ctypes.create_string_buffer(1 << 16)
         self.mailbox = Mailbox.from_buffer(self.mailbox_memory)
-        self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 9, 1 << 16
+        self.mailbox.magic, self.mailbox.version, self.mailbox.size = 0x316d6f6f726a6273, 10, 1 << 16
         for field, _ in Layout._fields_:
             setattr(self.mailbox.page, field, getattr(self.header, field))
         self.mailbox.page_addr, self.mailbox.record_addr = self.base, self.record_addr

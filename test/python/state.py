@@ -365,7 +365,7 @@ def check_damaged():
             assert a.ask(APPLY) == -6, (field, v, mailbox.reason)
             setattr(thing, field, good)
     bad(mailbox, "magic", 0)
-    bad(mailbox, "version", 0, 8, 10)
+    bad(mailbox, "version", 0, 9, 11)
     bad(mailbox, "size", 0, 100, 0xffffffff)
     bad(mailbox, "page_addr", 0, a.base + 8)
     bad(mailbox, "record_addr", 0, 3)

@@ -16,7 +16,7 @@
  * The sample function of this process, hooked with the stub that targets get: struct variant says
  * how. make_page(), then make_hook(), then free_hook(); a failure fails the test.
  */
-enum { TEXT = 8192, COMMON_AT = 128, PROC_AT = 4096, CELL_AT = 8192, FRONT = 12288 };
+enum { TEXT = 32768, COMMON_AT = 128, PROC_AT = 4096, CELL_AT = 8192, FRONT = 12288 };
 
 struct hooked {
 	uint8_t *text; /* [0] the function, [128] common code and stub */

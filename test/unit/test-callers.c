@@ -112,6 +112,7 @@ static void take_stack(void)
 
 static const struct trace_stack *found(size_t words)
 {
+	sent.head.size = (uint32_t)words * 8;
 	callers_stack(callers, (const char *)&sent, sizeof(sent.head) + words * 8);
 	return callers_take(callers);
 }
@@ -185,6 +186,7 @@ static void without_maps(void **state)
 	assert_string_equal(s->frame[0], "[0x1234]");
 	assert_non_null(strstr(s->end, "in no file"));
 	assert_null(callers_take(callers));
+	sent.head.size = 7;
 	callers_stack(callers, (const char *)&sent, sizeof(sent.head) + 7);
 	assert_null(callers_take(callers));
 }
@@ -255,6 +257,124 @@ static void maps_of_a_process_that_is_gone(void **state)
 	callers_maps(callers, "\1\0\0\0nonsense\n", 13);
 }
 
+/* ---- Python frames ---- */
+
+static struct {
+	uint64_t word[512];
+	size_t n;
+} py;
+
+static void py_text(const char *name, const char *file)
+{
+	char *to = (char *)&py.word[py.n];
+	size_t size = strlen(name) + strlen(file);
+
+	memset(to, 0, size + 8);
+	memcpy(stpcpy(to, name), file, strlen(file));
+	py.n += (size + 7) / 8;
+}
+
+/* Returns its place, for other frames of the same file. */
+static size_t py_frame(const char *name, const char *file, size_t same, uint32_t line)
+{
+	size_t at = py.n;
+	uint64_t file_word = file ? strlen(file) : SB_FRAME_SAME | same;
+
+	py.word[py.n++] = 0;
+	py.word[py.n++] = line | (uint64_t)strlen(name) << 32 | file_word << 48;
+	py_text(name, file ? file : "");
+	return at;
+}
+
+/* The stack of this process, and these frames. */
+static const struct trace_stack *found_python(size_t words, uint32_t end)
+{
+	static char message[sizeof(sent) + sizeof(py)];
+	size_t size = offsetof(__typeof__(sent), word) + 8 * words;
+
+	sent.head.size = (uint32_t)words * 8;
+	sent.head.frames_end = end;
+	memcpy(message, &sent, size);
+	memcpy(message + size, py.word, 8 * py.n);
+	callers_stack(callers, message, size + 8 * py.n);
+	return callers_take(callers);
+}
+
+/*
+ * They stand for the frame that their place is in; without a place, behind all native ones. A frame
+ * of descend() has more than 64 bytes.
+ */
+static void python_frames_in_their_places(void **state)
+{
+	char native[FRAMES][256];
+	const struct trace_stack *s;
+	uint32_t n;
+	size_t at;
+
+	(void)state;
+	if (SANITIZED)
+		skip();
+	take_stack();
+	send_maps();
+	s = found(copied);
+	n = s->n;
+	for (uint32_t i = 0; i < n; i++)
+		snprintf(native[i], sizeof(native[i]), "%s", s->frame[i]);
+	py.n = 0;
+	at = py_frame("inner", "/a/b.py", 0, 7);
+	py_frame("Outer.middle", NULL, at, 0);
+	py.word[py.n++] = sent.head.sp + 16; /* in its caller's frame */
+	py_frame("last", "c.py", 0, 1);
+	s = found_python(copied, SB_FRAMES_ALL);
+	assert_int_equal(s->n, n - 1 + 2 + 1);
+	assert_string_equal(s->frame[0], "py:inner (/a/b.py:7)");
+	assert_string_equal(s->frame[1], "py:Outer.middle (/a/b.py:?)");
+	for (uint32_t i = 1; i < n; i++)
+		assert_string_equal(s->frame[i + 1], native[i]);
+	assert_string_equal(s->frame[n + 1], "py:last (c.py:1)");
+	assert_non_null(strstr(s->end, "there are only those of Python"));
+	/* Without a copy of the stack, they are all. */
+	s = found_python(0, SB_FRAMES_ALL);
+	assert_int_equal(s->n, 3);
+	assert_null(s->end);
+	s = found_python(0, SB_FRAMES_FULL);
+	assert_non_null(strstr(s->end, "more Python frames"));
+	py.n = 0;
+	s = found_python(copied, SB_FRAMES_FAULT);
+	assert_int_equal(s->n, n);
+	assert_string_equal(s->end, "Python frames are not known: they could not be read");
+	assert_null(found_python(copied, SB_FRAMES_NONE)->end);
+}
+
+static void damaged_python_frames(void **state)
+{
+	uint64_t whole[512];
+	size_t at;
+
+	(void)state;
+	take_stack();
+	send_maps();
+	py.n = 0;
+	at = py_frame("a", "/some/where.py", 0, 3);
+	for (int i = 0; i < 20; i++)
+		py_frame("bcd", NULL, at, 4);
+	memcpy(whole, py.word, sizeof(whole));
+	for (int round = 0; round < 20000; round++) {
+		size_t n = py.n;
+		const struct trace_stack *s;
+
+		memcpy(py.word, whole, sizeof(whole));
+		for (int i = 0; i < 3; i++)
+			py.word[next_random() % n] ^= 1ull << next_random() % 64;
+		py.n = next_random() % 4 ? n : next_random() % n;
+		s = found_python(round % 2 ? copied : 0, (uint32_t)(next_random() % 8));
+		assert_true(s && s->n <= TRACE_FRAMES_MAX);
+		for (uint32_t i = 0; i < s->n; i++)
+			assert_true(*s->frame[i]);
+		py.n = n;
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -263,6 +383,8 @@ int main(void)
 		TEST(a_cut_stack_says_so),
 		TEST(without_maps),
 		TEST(nonsense_ends),
+		TEST(python_frames_in_their_places),
+		TEST(damaged_python_frames),
 		TEST(maps_of_a_process_that_is_gone),
 	};
 

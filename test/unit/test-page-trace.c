@@ -293,7 +293,7 @@ static void test_stacks_lost(void **state)
 static void test_stacks_spoiled(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < 8; kind++) {
+	for (int kind = 0; kind < 11; kind++) {
 		struct sb_page_more *more;
 
 		stacked = true;
@@ -324,6 +324,15 @@ static void test_stacks_spoiled(void **state)
 		case 6:
 			more->value[0] = 2;
 			break; /* the other call's */
+		case 7:
+			stack_place(0)->frames = 8;
+			break;
+		case 8:
+			stack_place(0)->frames = SB_PAGE_FRAMES + 8;
+			break;
+		case 9:
+			stack_place(0)->frames_end = SB_FRAMES_FULL;
+			break;
 		default:
 			more->value[0] = UINT64_MAX;
 		}
@@ -331,7 +340,7 @@ static void test_stacks_spoiled(void **state)
 		assert_int_equal(got.n, 2);
 		assert_int_equal(got.stacks, 1);
 		assert_int_equal(page_trace_sums(trace).stacks_lost, 1);
-		if (kind < 7)
+		if (kind < 10)
 			teardown(NULL);
 	}
 }

@@ -17,7 +17,7 @@
  * their calls are timed. Each is a target of its own: cell[i], and block i + 1 of spans. Function:
  * calls `inside` with its first argument, which it returns.
  */
-enum { TIMED = 2, TIMED_TEXT = 16384, TIMED_COMMON = 128, TIMED_STUB = 512, TIMED_CELLS = 8192 };
+enum { TIMED = 2, TIMED_TEXT = 32768, TIMED_COMMON = 128, TIMED_STUB = 512, TIMED_CELLS = 8192 };
 
 typedef void *(*timed_fn)(void *ctx, void (*inside)(void *ctx));
 
@@ -150,7 +150,8 @@ static inline void timed_trace(struct timed *t, uint32_t chunks)
 		       chunks * sizeof(struct sb_page_chunk);
 	if (t->stacks) {
 		lay->stacks = t->stacks;
-		lay->stack_size = (uint32_t)sizeof(struct sb_page_stack) + t->stack_bytes;
+		lay->stack_size = (uint32_t)sizeof(struct sb_page_stack) + t->stack_bytes +
+				  SB_PAGE_FRAMES;
 		lay->stack_list_off = (t->page.size + 63) & ~63ull; /* aligned, as page_layout() */
 		lay->stacks_off = (lay->stack_list_off + sizeof(struct sb_page_stacks) +
 				   t->stacks * sizeof(uint32_t) + 63) &

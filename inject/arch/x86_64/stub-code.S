@@ -18,8 +18,8 @@
  * - Every register is restored, caller-saved ones too: with -fipa-ra a compiler uses the registers
  *   that its own callee leaves unchanged. Arithmetic flags are kept where the code that follows
  *   reads them (plan.h decides). No vector register is touched.
- * - No lock, no call, no allocation, no system call (except in the doorbell), so that a site may be
- *   in malloc, in a signal handler, in a vfork child or under seccomp.
+ * - No lock, no allocation, no system call (except in the doorbell), and no call (except of the code
+ *   that copies Python frames, which makes none), so that a site may be in malloc, in a signal handler, in a vfork child or under seccomp.
  * - A signal may arrive between any two instructions and its handler may enter the same site: an
  *   owned slot is changed by single instructions only.
  * - The exit test of the spin is `now - start >= delta` without sign: a clock that steps back ends
@@ -1763,6 +1763,7 @@ stub_common:
 	mov	%rax, STACK_START(%rdi)
 	lea	(%rsi,%rax), %r9		/* the check */
 	mov	%rsi, STACK_SP(%rdi)
+	movq	$0, STACK_FRAMES(%rdi)
 	mov	.Lrecord(%rip), %rdx
 	mov	REC_CALLS(%rdx), %rax
 	mov	%rax, STACK_CALLS(%rdi)
@@ -1831,7 +1832,11 @@ stub_common:
 	add	$16, %rdi
 	dec	%rax
 	jnz	5b
-6:	mov	72(%rsp), %rcx
+6:	mov	.Lrecord(%rip), %rdi
+	cmpl	$0, REC_PYTHON(%rdi)
+	jne	.Lpython
+.Lpython_copied:
+	mov	72(%rsp), %rcx
 	mov	80(%rsp), %rdi
 	mov	88(%rsp), %r10
 	mov	64(%rsp), %rax
@@ -1961,6 +1966,59 @@ stub_common:
 	mov	%rax, %rbx
 	mov	$15, %eax
 	syscall
+
+/*
+ * The Python frames of a thread whose stack has been copied, into the same place. rdi: the record; r9:
+ * the check. The one place with a call, of the code behind the common code: no thread is moved out of
+ * here, and the spill area is above rsp meanwhile. Only on a stack whose end is known, and while the
+ * lease lasts: a fault in that code is one that the tracer sees, which then continues at
+ * .Lpython_fault.
+ */
+.Lpython:
+	mov	.Lheader(%rip), %rsi
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	sub	HDR_LEASE(%rsi), %rax
+	jns	.Lpython_copied
+	mov	64(%rsp), %rsi
+	imul	.Lstack_size(%rip), %rsi
+	add	.Lstacks_taken(%rip), %rsi
+	add	$STACKS_SIZE, %rsi
+	cmpl	$STACK_PAGE, STACK_END(%rsi)
+	je	.Lpython_copied
+	movl	$FRAMES_FAULT, STACK_FRAMES+4(%rsi)
+	add	$REC_PYTHON, %rdi
+	mov	.Lstack_most(%rip), %rdx
+	lea	STACK_WORDS(%rsi,%rdx), %rdx
+	rdfsbase %rcx
+	lea	-128(%rsp), %rsp
+	push	%r8
+	push	%r9
+	push	%r11
+	push	%rbx
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+	call	.Lcommon_end
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbx
+	pop	%r11
+	pop	%r9
+	pop	%r8
+	lea	128(%rsp), %rsp
+	add	%rax, %r9
+	jmp	.Lpython_copied
+.Lpython_fault:				/* in the frame of what was called */
+	mov	$FRAMES_FAULT, %eax
+	shl	$32, %rax
+	leave
+	ret
+	.balign	16
 .Lcommon_end:
 
 /* The site at the dynamic linker's r_brk; -104 holds the return address. */
@@ -2074,6 +2132,7 @@ stub_common_template:
 	.long	.Lgadget_syscall - stub_common
 	.long	.Lgadget_sigreturn - stub_common
 	.long	.Lgadget_result - stub_common
+	.long	.Lpython_fault - stub_common
 	.long	.Lbell_end - site_doorbell
 	.long	.Lbell_jmp + 1 - site_doorbell
 	.long	.Lcounted - stub_common

@@ -38,6 +38,7 @@
 #define REC_STACK	  18
 #define REC_CALLS	  56
 #define REC_LOADER	  64
+#define REC_PYTHON	  72
 #define REC_KEPT	  1024
 #define KEPT_BITS	  5
 #define KEPT_SHIFT	  6 /* log2 of its bytes */
@@ -152,7 +153,9 @@
 #define STACK_R13	  64
 #define STACK_R14	  72
 #define STACK_R15	  80
+#define STACK_FRAMES	  88 /* and frames_end, in one */
 #define STACK_WORDS	  128
+#define FRAMES_FAULT	  5
 #define STACK_CUT	  0
 #define STACK_WHOLE	  1
 #define STACK_PAGE	  2

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies the templates of stub-code.S to where they will run and fills in their addresses. */
 #include <string.h>
+#include "inject/pyframes-code.h"
 #include "stub.h"
 #include "stub-offsets.h"
 
@@ -35,9 +36,21 @@ static uint32_t rel32(uint64_t field, uint64_t target)
 	return (uint32_t)(target - (field + 4));
 }
 
+/* The code that copies Python frames lies behind the template. */
+static size_t frames_size(void)
+{
+	return (size_t)((uintptr_t)__stop_sb_frames - (uintptr_t)pyframes_stub);
+}
+
 size_t stub_common_size(void)
 {
-	return stub_common_template.size;
+	return stub_common_template.size + frames_size();
+}
+
+size_t stub_after_fault(size_t at)
+{
+	return at - stub_common_template.size < frames_size() ? stub_common_template.python_fault :
+								0;
 }
 
 static void emit_stacks(const struct arch_env *env, uint8_t *buf)
@@ -50,7 +63,7 @@ static void emit_stacks(const struct arch_env *env, uint8_t *buf)
 	put64(buf + t->stacks, env->stack_list);
 	put64(buf + t->stacks_taken, env->stacks_taken);
 	put64(buf + t->stack_size, env->stack_size);
-	put64(buf + t->stack_most, env->stack_size - STACK_WORDS);
+	put64(buf + t->stack_most, env->stack_size - STACK_WORDS - SB_PAGE_FRAMES);
 	put32(buf + t->stack_mask, env->stacks - 1);
 	put32(buf + t->stack_place, 1);
 }
@@ -60,6 +73,7 @@ void stub_emit_common(const struct arch_env *env, uint8_t *buf)
 	const struct stub_common *t = &stub_common_template;
 
 	memcpy(buf, t->code, t->size);
+	memcpy(buf + t->size, (const void *)(uintptr_t)pyframes_stub, frames_size());
 	put64(buf + t->header, env->header);
 	put64(buf + t->record, env->record);
 	put64(buf + t->procs, env->procs);
@@ -153,7 +167,8 @@ size_t stub_common_parts(struct arch_part *parts)
 
 	parts[0] = (struct arch_part){ "spin", t->slow, t->doorbell - t->slow };
 	parts[1] = (struct arch_part){ "doorbell", t->doorbell, t->gadget_syscall - t->doorbell };
-	parts[2] = (struct arch_part){ "call", t->gadget_syscall, t->size - t->gadget_syscall };
+	parts[2] = (struct arch_part){ "call", t->gadget_syscall,
+				       stub_common_size() - t->gadget_syscall };
 	return 3;
 }
 

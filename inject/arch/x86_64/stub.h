@@ -36,6 +36,7 @@ struct stub_common {
 	uint32_t stack_mask, stack_place, wide;		       /* 32-bit words */
 	uint32_t slow, doorbell, doorbell_once;
 	uint32_t gadget_syscall, gadget_sigreturn, gadget_result;
+	uint32_t python_fault; /* where a fault of the code behind the template continues */
 	uint32_t doorbell_size, doorbell_jmp;
 	uint32_t counted; /* from here on the hit is in its slot, unless the thread is filtered out
 			   */
@@ -80,6 +81,7 @@ extern const struct stub_template stub_templates[STUB_TEMPLATES];
 extern const struct stub_common stub_common_template;
 
 size_t stub_common_size(void);
+size_t stub_after_fault(size_t at);
 void stub_emit_common(const struct arch_env *env, uint8_t *buf);
 void stub_common_gadgets(uint64_t common, struct arch_gadgets *out);
 size_t stub_common_parts(struct arch_part *parts);

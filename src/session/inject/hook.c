@@ -376,6 +376,8 @@ static int hook(struct inject_session *s, struct proc *proc, size_t which, bool 
 	if (ret >= 0 && found.count + doorbell.count && !space->control)
 		ret = session_setup(s, space, pid, err);
 	if (ret >= 0)
+		pyframes_look(s, space, pid);
+	if (ret >= 0)
 		ret = session_hook_found(s, space, pid, &found, err);
 	if (ret >= 0)
 		ret = session_hook_found(s, space, pid, &doorbell, err);

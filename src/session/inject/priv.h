@@ -385,6 +385,10 @@ void session_untrace(struct inject_session *s);
 
 /* (python.h: notes.c, unrecorded.c, python.c, unseen.c, leave.c) */
 
+/* pyframes.c: with stacks, tells the stubs of the process how its interpreter keeps frames. As
+ * aside_run(), dispatches events. */
+void pyframes_look(struct inject_session *s, struct space *space, pid_t pid);
+
 /* hook.c: finds and hooks what a process has of the targets and is not hooked yet. fresh: any
  * interpreter that it has mapped since the last look has not started yet. Dispatches events; the
  * process may end meanwhile (SB_ENOPROC). */

@@ -87,12 +87,21 @@ static bool on_trapped(void *ctx, struct thread *thread)
 	return space && trap_to_stub(space, thread);
 }
 
+static bool on_faulted(void *ctx, struct thread *thread)
+{
+	struct space *space = thread->proc->space;
+
+	(void)ctx;
+	return space && trap_pass_fault(space, thread);
+}
+
 static const struct tree_ops recover_ops = {
 	.forked = on_forked,
 	.execed = on_execed,
 	.ended = on_ended,
 	.thread_new = on_thread_new,
 	.trapped = on_trapped,
+	.faulted = on_faulted,
 };
 
 static struct space *shared(const struct tree *tree, const struct proc *proc)

@@ -100,9 +100,12 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	len = text ? keep_code(text, len) : 0;
 	took = clock_ns() - from;
 	of->next_ns = from + took * SHARE;
-	/* A process that has ended has no maps; its last ones remain. */
+	/*
+	 * A process that has ended has no maps, and one that ends in the middle of the reading only
+	 * the first of them; its last ones remain.
+	 */
 	if (!len || len > TRACE_MESSAGE_MAX - sizeof(int32_t) ||
-	    (len == of->len && memcmp(text, of->text, len) == 0)) {
+	    (len <= of->len && memcmp(text, of->text, len) == 0)) {
 		free(text);
 		return;
 	}
@@ -141,11 +144,15 @@ void trace_put_stack(struct trace_bytes *to, pid_t pid, const struct sb_page_sta
 		.bp = stack->bp,
 		.bx = stack->bx,
 		.r12 = { stack->r12, stack->r13, stack->r14, stack->r15 },
+		.size = stack->size,
+		.frames_end = stack->frames_end,
 	};
-	char *message = must_realloc(NULL, sizeof(head) + stack->size);
+	const size_t size = stack->size + stack->frames;
+	char *message = must_realloc(NULL, sizeof(head) + size);
 
 	memcpy(message, &head, sizeof(head));
-	memcpy(message + sizeof(head), stack->word, stack->size);
-	trace_put(to, TRACE_MESSAGE_STACK, message, sizeof(head) + stack->size);
+	memcpy(message + sizeof(head), stack->word,
+	       size); /* the frames directly follow the words */
+	trace_put(to, TRACE_MESSAGE_STACK, message, sizeof(head) + size);
 	free(message);
 }

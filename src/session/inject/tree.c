@@ -186,12 +186,21 @@ static bool on_trapped(void *ctx, struct thread *thread)
 	return space && trap_to_stub(space, thread);
 }
 
+static bool on_faulted(void *ctx, struct thread *thread)
+{
+	struct space *space = thread->proc->space;
+
+	(void)ctx;
+	return space && trap_pass_fault(space, thread);
+}
+
 const struct tree_ops session_tree_ops = {
 	.forked = on_forked,
 	.execed = on_execed,
 	.ended = on_ended,
 	.thread_new = on_thread_new,
 	.trapped = on_trapped,
+	.faulted = on_faulted,
 };
 
 static void answer(struct inject_session *s, struct record *rec)
