@@ -106,15 +106,27 @@ enum sb_page_value {
 	SB_VALUE_BOOL = 64,   /* 0 or 1, by its lowest byte */
 	SB_VALUE_UPPER = 128, /* it is in the upper half of the word */
 	SB_VALUE_SHIFT = 8,
+	SB_VALUE_TEXT = 14, /* from this bit on: enum sb_page_text */
 	SB_VALUE_RETURNED = 7,
 	SB_VALUE_STACKED = 10,
 };
 
 /*
- * What follows from the values of a cell: bits 0 to 2, the places that they take in a chunk, two
- * values in each; bits 3 to 5, the words that are not in registers.
+ * Of a value that is a text, which the function writes: it follows the values, and is known where
+ * the words are that are not in registers. Read at the exit, if the function returns (not by a jump)
+ * and has succeeded, and only within the stack of its thread above the call.
  */
-enum { SB_SHAPE_STACKED = 3 };
+enum sb_page_text {
+	SB_TEXT_ZERO = 1, /* it has returned 0, as an int */
+	SB_TEXT_POSITIVE, /* ... 0 or more */
+	SB_TEXT_POINTER,  /* ... any pointer but NULL */
+};
+
+/*
+ * What follows from the values of a cell: bits 0 to 2, the places that they take in a chunk, two
+ * values in each; bits 3 to 5, the words that are not in registers; bits 6 and 7, enum sb_page_text.
+ */
+enum { SB_SHAPE_STACKED = 3, SB_SHAPE_TEXT = 6 };
 
 struct sb_page_slot {
 	uint64_t owner; /* ~FS base, 0: free (shared slots: always 0) */

@@ -399,12 +399,14 @@ static void begin_spans(struct page *page, uint32_t proc, struct sb_page_cell *c
 
 uint8_t page_value_shape(const uint16_t value[SB_PAGE_VALUES])
 {
-	unsigned int n = 0, stacked = 0;
+	unsigned int n = 0, stacked = 0, text = 0;
 
-	for (; n < SB_PAGE_VALUES && value[n]; n++)
+	for (; n < SB_PAGE_VALUES && value[n]; n++) {
+		text |= value[n] >> SB_VALUE_TEXT;
 		if (value[n] % 16 >= SB_VALUE_STACKED + stacked)
 			stacked = value[n] % 16 - SB_VALUE_STACKED + 1;
-	return (uint8_t)((n + 1) / 2 | stacked << SB_SHAPE_STACKED);
+	}
+	return (uint8_t)((n + 1) / 2 | stacked << SB_SHAPE_STACKED | text << SB_SHAPE_TEXT);
 }
 
 void page_set(struct page *page, uint32_t proc, uint32_t target, const struct page_setting *set)

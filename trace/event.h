@@ -58,9 +58,10 @@ struct trace_function {
 /* An argument, or what was returned. */
 struct trace_value {
 	char name[VALUE_NAME_SIZE];
-	enum value_type type; /* files tell i64, u64, ptr and bool apart, and these are read */
+	enum value_type type; /* files tell i64, u64, ptr, bool and str apart, and these are read */
 	bool known;	      /* else value is 0 */
 	uint64_t value;	      /* as in src/base/value.h */
+	const char *text;     /* of a str that is known */
 };
 
 /* What the callers of a call are called in files; no value has these names. */

@@ -141,6 +141,14 @@ static int take_meta(struct json *j, const json_t *object, const char *kind, con
 
 /* ---- values ---- */
 
+/* As long as the object is there. */
+static void take_text(const char *text, struct trace_value *to)
+{
+	to->type = VALUE_STR;
+	to->value = 0;
+	to->text = text;
+}
+
 /* False: it is no value that write.h writes. */
 static bool value_of(const json_t *from, struct trace_value *to)
 {
@@ -159,7 +167,10 @@ static bool value_of(const json_t *from, struct trace_value *to)
 	} else if (text && (*text >= '0' && *text <= '9')) {
 		to->type = text[1] == 'x' ? VALUE_PTR : VALUE_U64;
 		to->value = strtoull(text, &end, text[1] == 'x' ? 16 : 10);
-		return !*end;
+		if (*end || (to->type == VALUE_U64 && to->value <= INT64_MAX))
+			take_text(text, to);
+	} else if (text) {
+		take_text(text, to);
 	} else {
 		return false;
 	}

@@ -368,8 +368,12 @@ static bool value_of(struct message m, struct trace_value *v)
 	struct field f;
 
 	*v = (struct trace_value){ 0 };
-	if (find(m, ANNOTATION_TEXT, true, &f))
-		return f.len == strlen(TRACE_UNKNOWN) && !memcmp(f.bytes, TRACE_UNKNOWN, f.len);
+	if (find(m, ANNOTATION_TEXT, true, &f)) {
+		v->known = f.len != strlen(TRACE_UNKNOWN) ||
+			   memcmp(f.bytes, TRACE_UNKNOWN, f.len) != 0;
+		v->type = v->known ? VALUE_STR : VALUE_I64;
+		return true;
+	}
 	while (next_field(&m, &f)) {
 		if (f.is_bytes || f.number >= sizeof(fields) / sizeof(*fields) ||
 		    !fields[f.number].is_value)
@@ -413,8 +417,15 @@ static void take_value(const struct pf *pf, struct message m, struct trace_value
 		take_frames(pf, m, stack);
 	} else if (name && !strcmp(name, TRACE_STACK_END)) {
 		callstack_end(stack, text_of(m, ANNOTATION_TEXT));
-	} else if (value_of(m, &v) && (name || iid < VALUE_NAMES))
+	} else if (value_of(m, &v) && (name || iid < VALUE_NAMES)) {
+		uint32_t had = span->n_values;
+		char *text = v.type == VALUE_STR ? text_of(m, ANNOTATION_TEXT) : NULL;
+
+		v.text = text;
 		decl_value(span, room, name ? name : pf->value_name[iid], &v);
+		if (span->n_values == had)
+			free(text);
+	}
 	free(name);
 }
 
@@ -457,6 +468,8 @@ static int take_end(struct pf *pf, uint64_t ns, uint64_t track, struct message e
 	span.kind = pf->name[begun.iid].delay ? TRACE_DELAY : TRACE_CALL;
 	ret = decl_span(pf->r, &span);
 	callstack_clear(&stack);
+	for (uint32_t i = 0; i < span.n_values; i++)
+		free((char *)value[i].text);
 	free((char *)span.kernel);
 	return ret;
 }

@@ -25,6 +25,8 @@ void returns_add(struct returns *r, const struct trace_span *span)
 
 		if (strcmp(v->name, RETURNS_VALUE) != 0)
 			continue;
+		if (v->type == VALUE_STR)
+			return;
 		r->known += v->known;
 		if (!v->known || !v->value)
 			return;

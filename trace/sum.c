@@ -25,6 +25,13 @@ struct sum *sum_new(const struct sum_options *options)
 	return s;
 }
 
+static void free_slow(struct sum_slow *slow)
+{
+	free(slow->stack);
+	for (uint32_t k = 0; k < slow->span.n_values; k++)
+		free((char *)slow->value[k].text);
+}
+
 void sum_free(struct sum *s)
 {
 	kernels_free(&s->kernels);
@@ -56,7 +63,7 @@ void sum_free(struct sum *s)
 	free(s->version);
 	free(s->command);
 	for (size_t i = 0; i < s->n_slow; i++)
-		free(s->slow[i].stack);
+		free_slow(&s->slow[i]);
 	free(s->slow);
 	free(s->gap);
 	stacks_free(&s->stacks);
@@ -285,6 +292,14 @@ static void lift_up(struct sum *s, size_t i)
 	}
 }
 
+/* What is only borrowed for the time of the call. */
+static void keep_texts(struct sum_slow *slow, const struct trace_span *span)
+{
+	slow->stack = callstack_copy(span->stack);
+	for (uint32_t k = 0; k < span->n_values; k++)
+		slow->value[k].text = span->value[k].text ? must_strdup(span->value[k].text) : NULL;
+}
+
 static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_span *span,
 		     uint64_t own, unsigned int lane)
 {
@@ -307,12 +322,12 @@ static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_spa
 			return;
 		if (s->slow[0].orphan)
 			s->thread[s->slow[0].span.thread - 1].orphans--;
-		free(s->slow[0].stack);
-		slow.stack = callstack_copy(span->stack);
+		free_slow(&s->slow[0]);
+		keep_texts(&slow, span);
 		s->slow[0] = slow;
 		sink_down(s, 0);
 	} else {
-		slow.stack = callstack_copy(span->stack);
+		keep_texts(&slow, span);
 		s->slow[s->n_slow++] = slow;
 		lift_up(s, i);
 	}

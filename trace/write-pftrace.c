@@ -403,18 +403,49 @@ static char *put_stack(struct trace_writer *w, char *at, const struct trace_stac
 	return at;
 }
 
+/* A text that is known. */
+static char *put_text_value(char *at, uint32_t iid, const struct trace_value *v)
+{
+	char *text = trace_utf8(v->text), *note = must(malloc(strlen(text) + ANNOTATION_MOST)),
+	     *end;
+
+	end = iid ? pb_number(note, ANNOTATION_IID, iid) : pb_text(note, ANNOTATION_NAME, v->name);
+	end = pb_text(end, ANNOTATION_TEXT, text);
+	at = pb_bytes(at, EVENT_ANNOTATION, note, (size_t)(end - note));
+	free(note);
+	free(text);
+	return at;
+}
+
+static bool is_text(const struct trace_value *v)
+{
+	return v->known && v->type == VALUE_STR;
+}
+
+/* Bytes for the texts of its values, at most: what is no UTF-8 becomes three bytes each. */
+static size_t texts_room(const struct trace_span *span)
+{
+	size_t room = 0;
+
+	for (uint32_t i = 0; i < span->n_values; i++)
+		if (is_text(&span->value[i]))
+			room += 3 * strlen(span->value[i].text) + ANNOTATION_MOST;
+	return room;
+}
+
 /* The end of a span with values: they are arguments of the slice wherever they stand. */
 static void put_valued_end(struct trace_writer *w, const struct trace_span *span,
 			   const struct place *place, uint64_t track, uint64_t start)
 {
 	char *kernel = span->kernel ? trace_utf8(span->kernel) : NULL;
-	size_t room = 2 * SMALL + VALUE_MAX * ANNOTATION_MOST + (kernel ? strlen(kernel) : 0) +
-		      (span->stack ? stack_room(span->stack) : 0);
+	size_t room = 2 * SMALL + VALUE_MAX * ANNOTATION_MOST + texts_room(span) +
+		      (kernel ? strlen(kernel) : 0) + (span->stack ? stack_room(span->stack) : 0);
 	char *body = must(malloc(2 * room)), *event = body + room, *at, *end;
 
 	end = put_end(event, place, track, start, span->dur_ns);
 	for (uint32_t i = 0; i < span->n_values; i++)
-		end = put_value(end, value_iid(w, span->value[i].name), &span->value[i]);
+		end = (is_text(&span->value[i]) ? put_text_value : put_value)(
+			end, value_iid(w, span->value[i].name), &span->value[i]);
 	if (kernel)
 		end = put_kernel(end, kernel);
 	if (span->stack)

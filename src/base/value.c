@@ -15,6 +15,7 @@ static const struct {
 	[VALUE_U8] = { "u8", 8, false },    [VALUE_U16] = { "u16", 16, false },
 	[VALUE_U32] = { "u32", 32, false }, [VALUE_U64] = { "u64", 64, false },
 	[VALUE_PTR] = { "ptr", 64, false }, [VALUE_BOOL] = { "bool", 8, false },
+	[VALUE_STR] = { "str", 64, false },
 };
 
 const char *value_type_name(enum value_type type)

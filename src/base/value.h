@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /*
- * The integer types of arguments and return values that are recorded. A value is kept in 64 bits as
+ * The types of arguments and return values that are recorded: integers, and strings that a function
+ * has written. A value is kept in 64 bits as
  * value_extend() makes them: cut to the size of its type, and extended by its sign if it has one.
  */
 enum value_type {
@@ -21,6 +22,7 @@ enum value_type {
 	VALUE_U64,
 	VALUE_PTR, /* shown in hexadecimal */
 	VALUE_BOOL,
+	VALUE_STR, /* a C string: `value` is the number of its text, or nothing */
 	VALUE_TYPES
 };
 

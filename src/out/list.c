@@ -189,7 +189,9 @@ static void print_values(FILE *to, const struct result_target *target)
 		fprintf(to, "%s %s (", i ? "," : "", v->name);
 		if (v->position)
 			fprintf(to, "argument %u", v->position);
-		if (v->memory || v->offset)
+		if (v->type == VALUE_STR)
+			fputs("@exit", to);
+		else if (v->memory || v->offset)
 			fprintf(to, "%c%u", v->memory ? '@' : '+', v->offset);
 		fprintf(to, "%s%s%s)", v->position ? ", " : "returned, ", value_type_name(v->type),
 			v->summed ? ", summed" : "");

@@ -144,6 +144,8 @@ static json_t *value_json(const struct trace_value *v)
 
 	if (!v->known)
 		return json_null();
+	if (v->type == VALUE_STR)
+		return json_name(v->text);
 	if (v->type == VALUE_BOOL)
 		return json_boolean(v->value);
 	if (v->type == VALUE_PTR || (!value_signed(v->type) && v->value > INT64_MAX))

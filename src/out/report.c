@@ -9,6 +9,7 @@
 #include "out.h"
 #include "report-cuda.h"
 #include "src/base/must.h"
+#include "src/base/text.h"
 
 enum { FUNCTIONS_MAX = 40, THREADS_MAX = 20, PROCESSES_MAX = 20 };
 
@@ -339,7 +340,7 @@ static const struct out_col slow_cols[] = {
 
 static void add_values(struct out_grid *grid, const struct sum_slow *slow)
 {
-	char text[VALUE_MAX * (VALUE_NAME_SIZE + VALUE_TEXT_SIZE) + 1], one[VALUE_TEXT_SIZE];
+	char text[VALUE_MAX * (VALUE_NAME_SIZE + TEXT_QUOTE_SIZE) + 1], one[TEXT_QUOTE_SIZE];
 	char *at = text;
 
 	*at = '\0';
@@ -348,7 +349,9 @@ static void add_values(struct out_grid *grid, const struct sum_slow *slow)
 
 		at = stpcpy(stpcpy(at, i ? " " : ""), v->name);
 		at = stpcpy(stpcpy(at, "="),
-			    v->known ? value_text(v->type, v->value, one, sizeof(one)) : "?");
+			    !v->known		 ? "?" :
+			    v->type == VALUE_STR ? text_quote(v->text, one, sizeof(one)) :
+						   value_text(v->type, v->value, one, sizeof(one)));
 	}
 	out_grid_add(grid, "%s", slow->span.n_values ? text : "-");
 }

@@ -29,7 +29,7 @@ struct trace_file {
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
 	struct trace_values values[TRACE_VALUE_SETS];
-	char **kernel; /* names of kernels, by their number - 1 */
+	char **kernel; /* texts, by their number - 1: names of kernels, values */
 	size_t n_kernels;
 	struct callers *callers; /* NULL: no maps came */
 	uint64_t spans;		 /* written */
@@ -178,6 +178,15 @@ static void spans(struct trace_file *f, const char *payload, size_t size)
 	}
 }
 
+/* The text with this number; 0: an empty one. */
+static void value_text_at(const struct trace_file *f, struct trace_value *v)
+{
+	v->known &= v->value <= f->n_kernels;
+	v->text = v->known && v->value ? f->kernel[v->value - 1] : "";
+	v->known &= v->text != NULL;
+	v->value = 0;
+}
+
 static void valued_spans(struct trace_file *f, const char *payload, size_t size)
 {
 	struct trace_valued span;
@@ -196,6 +205,8 @@ static void valued_spans(struct trace_file *f, const char *payload, size_t size)
 			value[n].value = value[n].known ?
 						 value_extend(value[n].type, span.value[n]) :
 						 0;
+			if (value[n].type == VALUE_STR)
+				value_text_at(f, &value[n]);
 		}
 		write_span(f, &span.plain, value, n);
 	}

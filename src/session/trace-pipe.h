@@ -19,7 +19,7 @@ enum trace_message_type {
 	TRACE_MESSAGE_PROCESS,	 /* struct trace_declared, name */
 	TRACE_MESSAGE_THREAD,	 /* the same */
 	TRACE_MESSAGE_FUNCTION,	 /* the same, and the module's name */
-	TRACE_MESSAGE_KERNEL,	 /* the same, by its number; before the first call with it */
+	TRACE_MESSAGE_KERNEL,	 /* the same, a text by its number; before the first call with it */
 	TRACE_MESSAGE_VALUES,	 /* struct trace_values, before the first call with them */
 	TRACE_MESSAGE_SPANS,	 /* struct trace_plain[] */
 	TRACE_MESSAGE_VALUED,	 /* struct trace_valued[] */

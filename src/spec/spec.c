@@ -171,7 +171,8 @@ int spec_refuse_value(struct sb_err *err, const char *word, const char *why)
 			     "write arg=NAME:N or arg=NAME:N:TYPE for the Nth integer argument (1 "
 			     "to 6), "
 			     "ret, ret=TYPE or ret=NAME:TYPE for what is returned, and behind them "
-			     "sum=NAME; the types are i8 to i64, u8 to u64, ptr and bool") :
+			     "sum=NAME; the types are i8 to i64, u8 to u64, ptr and bool, and str "
+			     "behind N@exit") :
 		     0;
 }
 
@@ -224,7 +225,8 @@ static const struct key {
 	  key_at,
 	  ONCE },
 	{ { "time", "yes|no", "measure how long its calls take" }, key_time, ONCE },
-	{ { "arg", "NAME:N[:TYPE]", "record the Nth integer argument of its calls" },
+	{ { "arg", "NAME:N[@exit][:TYPE]",
+	    "record the Nth integer argument of its calls, or the string there" },
 	  key_arg,
 	  MANY },
 	{ { "args", "yes|no", "record its integer arguments, by its debug information" },

@@ -30,7 +30,7 @@ static bool elsewhere(const struct spec_value *a, const struct spec_value *b)
 	bool b_word = b->memory || b->position > SPEC_REGISTERS;
 
 	return a_word && b_word &&
-	       (a->result || b->result || a->memory != b->memory ||
+	       (a->result || b->result || a->text || b->text || a->memory != b->memory ||
 		(a->memory && a->position != b->position));
 }
 
@@ -63,10 +63,13 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 	memcpy(value.name, name, len);
 	if (value_name_taken(value.name))
 		return "has a name that the events of traces use themselves";
-	if (type)
-		value.type = value_type_find(type, strlen(type));
+	if (type || value.text)
+		value.type = type ? value_type_find(type, strlen(type)) : VALUE_STR;
 	if (value.type == VALUE_TYPES)
 		return "has an unknown type";
+	if (value.text != (value.type == VALUE_STR))
+		return value.text ? "is a string: @exit is of type str" :
+				    "is no string: only what stands behind @exit is";
 	for (size_t i = 0; i < spec->n_values; i++)
 		if (!strcmp(spec->value[i].name, value.name))
 			return "gives a name twice";
@@ -99,7 +102,11 @@ static const char *place(const char **at, struct spec_value *value)
 	int position = number(at), offset = 0;
 	char sign = **at;
 
-	if (sign == '+' || sign == '@') {
+	if (!strncmp(*at, "@exit", 5)) {
+		*at += 5;
+		sign = '@';
+		value->text = true;
+	} else if (sign == '+' || sign == '@') {
 		++*at;
 		offset = number(at);
 	}
@@ -133,6 +140,14 @@ const char *value_arg(struct spec *spec, const char *text)
 	return add(spec, text, (size_t)(colon - text), value, *at ? at + 1 : NULL);
 }
 
+uint8_t value_text_of(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->n_values; i++)
+		if (spec->value[i].text)
+			return spec->value[i].position;
+	return spec->text_argument;
+}
+
 const char *value_result(struct spec *spec, const char *text)
 {
 	const struct spec_value value = { .position = 1, .memory = true, .result = true };
@@ -154,7 +169,9 @@ uint8_t value_followed(const struct spec *spec)
 {
 	for (size_t i = 0; i < spec->n_values; i++)
 		if (spec->value[i].memory)
-			return spec->value[i].result ? 7 : spec->value[i].position;
+			return spec->value[i].result || spec->value[i].text ?
+				       7 :
+				       spec->value[i].position;
 	return 0;
 }
 
@@ -188,8 +205,8 @@ const char *value_sum(struct spec *spec, const char *text)
 
 		if (strcmp(value->name, text) != 0)
 			continue;
-		if (value->type == VALUE_PTR)
-			return "sums a pointer";
+		if (value->type == VALUE_PTR || value->type == VALUE_STR)
+			return value->type == VALUE_PTR ? "sums a pointer" : "sums a string";
 		if (value->sum)
 			return "is given twice for one target";
 		value->sum = true;

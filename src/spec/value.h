@@ -19,6 +19,9 @@ const char *value_sum(struct spec *spec, const char *text);
 const char *value_result(struct spec *spec, const char *text);
 const char *value_text_argument(struct spec *spec, const char *text);
 
+/* The argument that points to the text of a call; 0: none does. */
+uint8_t value_text_of(const struct spec *spec);
+
 /* The argument whose memory the values are in (struct spec_value); 0: none is; 7: the first one,
  * and the function writes it. */
 uint8_t value_followed(const struct spec *spec);

@@ -9,7 +9,7 @@
 . "$SRC/test/lib.sh"
 need_python versions
 
-lib=victim-pycall.so
+lib='victim-pycall.so'
 program=$SRC/test/victim/python/callers.py
 
 known() { # PYTHON

@@ -9,7 +9,7 @@
 . "$SRC/test/lib.sh"
 need_python
 
-lib=victim-pycall.so
+lib='victim-pycall.so'
 
 traced() { # PYTHON WAY OPTIONS...
 	rm -f "$T/truth"

@@ -13,9 +13,10 @@ static struct allocated a;
 static void add(uint64_t start, int32_t pid, const uint64_t *address, const uint64_t *bytes,
 		int64_t result)
 {
-	struct trace_value value[3] = { { "result", VALUE_I32, true, (uint64_t)result },
-					{ "address", VALUE_PTR, address, address ? *address : 0 },
-					{ "bytes", VALUE_U64, true, bytes ? *bytes : 0 } };
+	struct trace_value value[3] = { { "result", VALUE_I32, true, (uint64_t)result, NULL },
+					{ "address", VALUE_PTR, address, address ? *address : 0,
+					  NULL },
+					{ "bytes", VALUE_U64, true, bytes ? *bytes : 0, NULL } };
 	struct trace_span span = {
 		.start_ns = start, .dur_ns = 10, .n_values = bytes ? 3 : 2, .value = value
 	};

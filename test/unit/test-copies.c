@@ -9,9 +9,9 @@
 static void add(struct copies *c, const char *function, int64_t bytes, int64_t kind, int64_t result)
 {
 	struct trace_value value[3] = {
-		{ "result", VALUE_I32, true, (uint64_t)result },
-		{ "bytes", VALUE_U64, bytes >= 0, (uint64_t)bytes },
-		{ "kind", VALUE_U32, kind >= 0, (uint64_t)kind },
+		{ "result", VALUE_I32, true, (uint64_t)result, NULL },
+		{ "bytes", VALUE_U64, bytes >= 0, (uint64_t)bytes, NULL },
+		{ "kind", VALUE_U32, kind >= 0, (uint64_t)kind, NULL },
 	};
 	struct trace_span span = { .dur_ns = 3, .n_values = 3, .value = value };
 

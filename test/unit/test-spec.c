@@ -97,15 +97,15 @@ static void test_delay_and_keys_belong_to_the_target_before(void **state)
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
-		{ "fd", 1, 0, false, false, VALUE_I32, false },
-		{ "_b2", 6, 0, false, false, VALUE_U64, true },
-		{ "p", 3, 0, false, false, VALUE_PTR, false },
-		{ "ret", 0, 0, false, false, VALUE_I64, true },
-		{ "y", 2, 4, false, false, VALUE_U32, false },
-		{ "last", 11, 0, false, false, VALUE_I64, true },
-		{ "half", 10, 4, false, false, VALUE_BOOL, false },
-		{ "deep", 3, 36, true, false, VALUE_U16, false },
-		{ "word", 3, 8, true, false, VALUE_PTR, false },
+		{ "fd", 1, 0, false, false, VALUE_I32, false, false },
+		{ "_b2", 6, 0, false, false, VALUE_U64, true, false },
+		{ "p", 3, 0, false, false, VALUE_PTR, false, false },
+		{ "ret", 0, 0, false, false, VALUE_I64, true, false },
+		{ "y", 2, 4, false, false, VALUE_U32, false, false },
+		{ "last", 11, 0, false, false, VALUE_I64, true, false },
+		{ "half", 10, 4, false, false, VALUE_BOOL, false, false },
+		{ "deep", 3, 36, true, false, VALUE_U16, false, false },
+		{ "word", 3, 8, true, false, VALUE_PTR, false, false },
 	};
 	const struct spec_value *value[9];
 	struct spec_list list = { 0 };
@@ -144,6 +144,23 @@ static void test_values_of_a_call(void **state)
 	spec_list_free(&list);
 }
 
+static void test_texts_of_a_call(void **state)
+{
+	struct spec_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		parse("a:b|arg=n:1|arg=path:2@exit|ret=i32|c:d|arg=_s:6@exit:str", &list, NULL), 0);
+	assert_int_equal(list.spec[0].n_values, 3);
+	assert_true(list.spec[0].value[1].text && list.spec[0].value[1].memory);
+	assert_int_equal(list.spec[0].value[1].type, VALUE_STR);
+	assert_false(list.spec[0].value[0].text);
+	assert_int_equal(value_followed(&list.spec[0]), 7);
+	assert_int_equal(value_text_of(&list.spec[0]), 2);
+	assert_int_equal(value_text_of(&list.spec[1]), 6);
+	spec_list_free(&list);
+}
+
 static const struct {
 	const char *line, *word, *why;
 } wrong_values[] = {
@@ -166,6 +183,18 @@ static const struct {
 	{ "a:b|arg=x:2@40:u32", "arg=x:2@40:u32", "no place in memory" },
 	{ "a:b|arg=x:2@4:u64", "arg=x:2@4:u64", "one word" },
 	{ "a:b|arg=x:7@0", "arg=x:7@0", "points to no memory" },
+	{ "a:b|arg=x:7@exit", "arg=x:7@exit", "points to no memory" },
+	{ "a:b|arg=x:0@exit", "arg=x:0@exit", "no position" },
+	{ "a:b|arg=x:@exit", "arg=x:@exit", "no position" },
+	{ "a:b|arg=x:2@exits", "arg=x:2@exits", "no position" },
+	{ "a:b|arg=x:2@exit:", "arg=x:2@exit:", "unknown type" },
+	{ "a:b|arg=x:2@exit:ptr", "arg=x:2@exit:ptr", "is of type str" },
+	{ "a:b|arg=x:2:str", "arg=x:2:str", "only what stands behind @exit" },
+	{ "a:b|ret=str", "ret=str", "only what stands behind @exit" },
+	{ "a:b|arg=x:2@exit|arg=y:3@exit", "arg=y:3@exit", "memory of one" },
+	{ "a:b|arg=x:2@exit|arg=y:2@0", "arg=y:2@0", "memory of one" },
+	{ "a:b|arg=x:8|arg=y:2@exit", "arg=y:2@exit", "memory of one" },
+	{ "a:b|arg=x:2@exit|sum=x", "sum=x", "sums a string" },
 	{ "a:b|arg=x:7|arg=y:1@0", "arg=y:1@0", "memory of one" },
 	{ "a:b|arg=x:2@0|arg=y:1@0", "arg=y:1@0", "memory of one" },
 	{ "a:b|arg=:1", "arg=:1", "names no value" },
@@ -464,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_targets_split_at_the_first_colon),
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
 		cmocka_unit_test(test_values_of_a_call),
+		cmocka_unit_test(test_texts_of_a_call),
 		cmocka_unit_test(test_wrong_values_are_refused_with_the_reason),
 		cmocka_unit_test(test_errors_name_the_word_and_append_nothing),
 		cmocka_unit_test(test_same_target_for_another_process),

@@ -182,30 +182,30 @@ static void test_what_is_written_is_read(void **state)
 /* ---- values ---- */
 
 /* As many as a call may have. */
-#define MORE                                                                             \
-	{ "v5", VALUE_U8, true, 255 }, { "v6", VALUE_U16, true, 6 },                     \
-		{ "v7", VALUE_U32, false, 0 }, { "v8", VALUE_I8, true, (uint64_t)-8 },   \
-		{ "v9", VALUE_I16, true, 9 }, { "v10", VALUE_I32, true, (uint64_t)-10 }, \
-		{ "v11", VALUE_PTR, true, 11 },                                          \
-	{                                                                                \
-		"v12", VALUE_U64, true, 12                                               \
+#define MORE                                                                                       \
+	{ "v5", VALUE_U8, true, 255, NULL }, { "v6", VALUE_U16, true, 6, NULL },                   \
+		{ "v7", VALUE_STR, false, 0, NULL }, { "v8", VALUE_I8, true, (uint64_t)-8, NULL }, \
+		{ "v9", VALUE_STR, true, 0, "12 apples" }, { "v10", VALUE_STR, true, 0, "" },      \
+		{ "v11", VALUE_STR, true, 0, "a \"q\" \\ \303\266 \001\n12" },                     \
+	{                                                                                          \
+		"v12", VALUE_U64, true, 12, NULL                                                   \
 	}
 
 static const struct trace_value values[][VALUE_MAX] = {
-	{ { "fd", VALUE_I64, true, 3 },
-	  { "size", VALUE_U64, true, UINT64_MAX },
-	  { "p", VALUE_PTR, true, 0x7fff12345678 },
-	  { "ok", VALUE_BOOL, true, 1 },
+	{ { "fd", VALUE_I64, true, 3, NULL },
+	  { "size", VALUE_U64, true, UINT64_MAX, NULL },
+	  { "p", VALUE_PTR, true, 0x7fff12345678, NULL },
+	  { "ok", VALUE_BOOL, true, 1, NULL },
 	  MORE },
-	{ { "fd", VALUE_I64, true, (uint64_t)-1 },
-	  { "size", VALUE_U64, false, 0 },
-	  { "p", VALUE_PTR, true, 0 },
-	  { "ok", VALUE_BOOL, true, 0 },
+	{ { "fd", VALUE_I64, true, (uint64_t)-1, NULL },
+	  { "size", VALUE_U64, false, 0, NULL },
+	  { "p", VALUE_PTR, true, 0, NULL },
+	  { "ok", VALUE_BOOL, true, 0, NULL },
 	  MORE },
-	{ { "fd", VALUE_I64, true, (uint64_t)INT64_MIN },
-	  { "size", VALUE_U64, true, 0 },
-	  { "p", VALUE_PTR, true, UINT64_MAX },
-	  { "ok", VALUE_BOOL, false, 0 },
+	{ { "fd", VALUE_I64, true, (uint64_t)INT64_MIN, NULL },
+	  { "size", VALUE_U64, true, 0, NULL },
+	  { "p", VALUE_PTR, true, UINT64_MAX, NULL },
+	  { "ok", VALUE_BOOL, false, 0, NULL },
 	  MORE },
 };
 
@@ -248,7 +248,10 @@ static int check_valued(void *ctx, const struct trace_span *span)
 		assert_string_equal(v->name, put->name);
 		assert_int_equal(v->known, put->known);
 		assert_true(v->value == put->value);
-		if (v->known)
+		if (v->known && put->type == VALUE_STR) {
+			assert_int_equal(v->type, VALUE_STR);
+			assert_string_equal(v->text, put->text);
+		} else if (v->known)
 			assert_string_equal(value_text(v->type, v->value, a, sizeof(a)),
 					    value_text(put->type, put->value, b, sizeof(b)));
 	}
@@ -337,10 +340,10 @@ static void check_read(const struct trace_value value[4], const char from[4], co
 /* A name that events use, one twice, a number of another type: none of them is a value. */
 static void test_values_of_others_are_checked(void **state)
 {
-	static const struct trace_value value[4] = { { "thread", VALUE_I64, true, 1 },
-						     { "fd", VALUE_I64, true, 2 },
-						     { "fd", VALUE_I64, true, 3 },
-						     { "x", VALUE_I64, true, 4 } };
+	static const struct trace_value value[4] = { { "thread", VALUE_I64, true, 1, NULL },
+						     { "fd", VALUE_I64, true, 2, NULL },
+						     { "fd", VALUE_I64, true, 3, NULL },
+						     { "x", VALUE_I64, true, 4, NULL } };
 	/* The number of the name x, and the fields of a signed number and of a double. */
 	static const char x[] = { 8, 5, 4 << 3, 4 }, real[] = { 8, 5, 5 << 3, 4 };
 

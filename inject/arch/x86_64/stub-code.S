@@ -42,6 +42,7 @@
  *	of an exit with values, above rsp, where it has stepped over a red zone that is dead at an
  *	exit: 0 zero, 8 to 48 the arguments, 56 what is returned; 64 places of its record
  *		80 to 112 words that are not in registers, 120 1 if these are known
+ *		with a text: 112 how much of it there is at most
  *	of an exit whose first argument points to a result: 80 that, 120 1 if it is known; 88 the
  *		address of a text, 96 its places, 104 its length; 112 the address of the result
  *	of a call whose stack is copied, in the end: 64 the place's number, 72 to 88 rcx, rdi, r10
@@ -1315,9 +1316,20 @@ stub_common:
 	jmp	.Lclose_result
 3:	testb	$KIND_RETURNS, -96(%rsp)
 	jz	2f
+	movzbl	CELL_SHAPE(%r8), %ecx
+	shr	$SHAPE_TEXT, %ecx
+	cmp	$TEXT_POSITIVE, %ecx
+	je	5f
+	ja	6f
 	cmpl	$0, -8(%rsp)
 	jne	2f
-	mov	8(%r10), %rcx
+	jmp	7f
+5:	cmpl	$0, -8(%rsp)
+	jl	2f
+	jmp	7f
+6:	cmpq	$0, -8(%rsp)
+	je	2f
+7:	mov	8(%r10), %rcx
 	mov	%rcx, 112(%rsp)
 	HASH	%rcx, 16(%r10)
 	HASH	%rcx, 24(%r10)
@@ -1333,12 +1345,15 @@ stub_common:
 	mov	%rcx, 88(%rsp)
 1:	cmp	%rax, KEPT_AT(%r10)
 	jne	4f
+	testb	$3 << SHAPE_TEXT, CELL_SHAPE(%r8)
+	jnz	.Lclose_within
 	mov	112(%rsp), %rcx
 	test	%rcx, %rcx
 	jz	2f
 	mov	(%rcx), %rcx
 	mov	%rcx, 80(%rsp)
 	movq	$1, 120(%rsp)
+	movq	$TEXT_MOST, 112(%rsp)
 	movq	$0, KEPT_AT(%r10)
 	jmp	.Lclose_result
 2:	movq	$0, KEPT_AT(%r10)
@@ -1347,6 +1362,53 @@ stub_common:
 	mov	72(%rsp), %rax
 	mov	104(%rsp), %rcx
 	jmp	.Lclose_taken
+/*
+ * A text of a function that nothing is known of: only what is within the stack above the call, by its
+ * bounds as in .Lkeep_check, is known to be readable. rax: the address of the return address; 112: how
+ * much of the text there can be.
+ */
+.Lclose_within:
+	movq	$0, KEPT_AT(%r10)
+	mov	88(%rsp), %r10
+	cmp	%rax, %r10
+	jbe	4b
+	mov	.Lstack(%rip), %rcx
+	sub	%rax, %rcx
+	cmp	$STACK_MOST, %rcx
+	jae	1f
+	add	%rax, %rcx
+	jmp	2f
+1:	mov	-104(%rsp), %rcx
+	test	%rcx, %rcx
+	jz	4b
+	not	%rcx
+	cmp	%rcx, (%rcx)
+	jne	4b
+	cmp	%rcx, 16(%rcx)
+	jne	4b
+	mov	%rax, 112(%rsp)
+	mov	.Lrecord(%rip), %rax
+	movzwl	REC_STACK(%rax), %eax
+	test	%eax, %eax
+	jz	4b
+	add	%rcx, %rax
+	mov	(%rax), %rcx
+	test	%rcx, %rcx
+	jz	4b
+	cmp	112(%rsp), %rcx
+	ja	4b
+	add	8(%rax), %rcx
+	jc	4b
+	cmp	112(%rsp), %rcx
+	jbe	4b
+2:	sub	%r10, %rcx
+	jbe	4b
+	mov	$TEXT_MOST, %eax
+	cmp	%rax, %rcx
+	cmova	%rax, %rcx
+	mov	%rcx, 112(%rsp)
+	movq	$1, 120(%rsp)
+	jmp	.Lclose_result
 .Lclose_cost:				/* that of its values, too; edx is 0 */
 	sub	.Lvalue_within(%rip), %rax
 	sub	%rcx, %rax
@@ -1477,7 +1539,8 @@ stub_common:
 
 	jmp	.Levent
 
-/* The length of the text; what is behind TEXT_MOST bytes is left out. */
+/* The length of the text; what is behind TEXT_MOST bytes is left out. One that does not end within
+ * its stack is unknown. */
 .Lclose_text:
 	xor	%eax, %eax
 	mov	88(%rsp), %rsi
@@ -1486,8 +1549,12 @@ stub_common:
 1:	cmpb	$0, (%rsi,%rax)
 	je	2f
 	inc	%eax
-	cmp	$TEXT_MOST, %eax
+	cmp	112(%rsp), %rax
 	jb	1b
+	cmp	$TEXT_MOST, %eax
+	je	2f
+	xor	%eax, %eax
+	movq	$0, 120(%rsp)
 2:	mov	%rax, 104(%rsp)
 	add	$15, %eax
 	shr	$4, %eax

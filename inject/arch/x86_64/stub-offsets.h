@@ -95,6 +95,9 @@
 #define STACKED_OFF	  0x140000 /* ... and to its words that are not in registers */
 #define STACKED_KNOWN	  (STACKED_OFF + 40)
 #define SHAPE_STACKED	  3
+#define SHAPE_TEXT	  6
+#define TEXT_ZERO	  1
+#define TEXT_POSITIVE	  2
 #define STACK_MOST	  0x4000000 /* bytes of a stack */
 #define CALLS_GAVE_WAY	  (THREADS_OFF + 32)
 #define CALLS_LOST	  (THREADS_OFF + 40)

@@ -181,7 +181,7 @@ static void add_sites(struct finder *f, size_t target, const struct resolve_resu
 			continue;
 		site.hook.values = spec->n_values;
 		site.hook.follow = value_followed(spec);
-		site.hook.text = spec->text_argument;
+		site.hook.text = value_text_of(spec);
 		site.img = image_ref(rs->img);
 		site.name = text_dup(rs->name);
 		if (exits)

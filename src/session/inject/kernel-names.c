@@ -6,33 +6,56 @@
 #include "src/base/must.h"
 
 /* Handles and names are what the target has written: these bound what nonsense can make of them. */
-enum { NAMES_MOST = 1 << 16, HANDLES_MOST = 1 << 20, SLOTS_LEAST = 256 };
+enum {
+	NAMES_MOST = 1 << 16,
+	NAME_SLOTS = 2 * NAMES_MOST,
+	HANDLES_MOST = 1 << 20,
+	SLOTS_LEAST = 256
+};
 
 void kernel_names_free(struct kernel_names *k)
 {
 	for (size_t i = 0; i < k->n_names; i++)
 		free(k->name[i]);
 	free(k->name);
+	free(k->name_slot);
 	free(k->handle);
 	free(k->slot);
 	*k = (struct kernel_names){ 0 };
 }
 
+static bool is_name(const char *known, const char *name, size_t len)
+{
+	return strlen(known) == len && memcmp(known, name, len) == 0;
+}
+
+/* The slot of a name, or the free one for it. */
+static uint32_t *name_slot(struct kernel_names *k, const char *name, size_t len)
+{
+	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+	uint32_t i;
+
+	if (!k->name_slot)
+		k->name_slot = must_calloc(NAME_SLOTS, sizeof(*k->name_slot));
+	for (size_t at = 0; at < len; at++)
+		hash = (hash ^ (unsigned char)name[at]) * 0x100000001b3ull;
+	i = (uint32_t)(hash ^ hash >> 32) % NAME_SLOTS;
+	while (k->name_slot[i] && !is_name(k->name[k->name_slot[i] - 1], name, len))
+		i = (i + 1) % NAME_SLOTS;
+	return &k->name_slot[i];
+}
+
 uint32_t kernel_name(struct kernel_names *k, const char *name, size_t len, bool *fresh)
 {
-	size_t i = 0;
+	uint32_t *slot = name_slot(k, name, len);
 
 	*fresh = false;
-	while (i < k->n_names && (strlen(k->name[i]) != len || memcmp(k->name[i], name, len) != 0))
-		i++;
-	if (i == NAMES_MOST)
-		return 0;
-	if (i < k->n_names)
-		return (uint32_t)i + 1;
-	k->name = must_realloc(k->name, (i + 1) * sizeof(*k->name));
+	if (*slot || k->n_names == NAMES_MOST)
+		return *slot;
+	k->name = must_realloc(k->name, (k->n_names + 1) * sizeof(*k->name));
 	k->name[k->n_names++] = must(strndup(name, len));
 	*fresh = true;
-	return (uint32_t)i + 1;
+	return *slot = (uint32_t)k->n_names;
 }
 
 static size_t slot_of(const struct kernel_names *k, pid_t pid, uint64_t handle)

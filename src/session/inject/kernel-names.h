@@ -23,6 +23,7 @@ struct kernel_handle {
 struct kernel_names {
 	char **name;
 	size_t n_names;
+	uint32_t *name_slot; /* number of a name, by hash; 0: free */
 	struct kernel_handle *handle;
 	size_t n, slots;
 	uint32_t *slot; /* number of a handle, by hash; 0: free */

@@ -342,18 +342,24 @@ static bool value_as(const struct tracing *t, const struct page_event *e, enum r
 	return true;
 }
 
+/* The text behind the values, *len bytes; 0: there is none. */
+static const char *raw_text_of(const struct tracing *t, const struct page_event *e, size_t *len)
+{
+	uint32_t places = (t->values[e->event.span_bit].n + 1) / 2;
+	const char *text = (const char *)(e->value + 2 * (size_t)places);
+
+	*len = e->event.more > places ? strnlen(text, 16 * (size_t)(e->event.more - places)) : 0;
+	return text;
+}
+
 /* The number of the name behind the values; 0: there is none. */
 static uint32_t text_of(struct tracing *t, const struct page_event *e)
 {
-	uint32_t places = (t->values[e->event.span_bit].n + 1) / 2, number;
-	const char *text = (const char *)(e->value + 2 * (size_t)places);
-	size_t room, len;
+	size_t len;
+	const char *text = raw_text_of(t, e, &len);
+	uint32_t number;
 	bool fresh;
 
-	if (e->event.more <= places)
-		return 0;
-	room = 16 * (size_t)(e->event.more - places);
-	len = strnlen(text, room);
 	if (!len)
 		return 0;
 	number = kernel_name(&t->kernels, text, len, &fresh);
@@ -402,6 +408,21 @@ static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event 
 	return h ? h->name : 0;
 }
 
+/* A value that is a text: its number, or unknown where there are too many. */
+static void put_text(struct tracing *t, const struct page_event *e, struct trace_valued *to)
+{
+	const struct trace_values *values = &t->values[e->event.span_bit];
+	size_t len;
+
+	for (uint32_t i = 0; i < values->n; i++) {
+		if (values->value[i].type != VALUE_STR)
+			continue;
+		raw_text_of(t, e, &len);
+		to->value[i] = text_of(t, e);
+		to->unknown |= (uint32_t)(len && !to->value[i]) << i;
+	}
+}
+
 static void add_span(struct tracing *t, struct runs *run, const struct trace_plain *span,
 		     const struct page_event *e)
 {
@@ -424,6 +445,7 @@ static void add_span(struct tracing *t, struct runs *run, const struct trace_pla
 	memcpy(to->value, e->value,
 	       sizeof(*e->value) *
 		       (2u * e->event.more < VALUE_MAX ? 2u * e->event.more : VALUE_MAX));
+	put_text(t, e, to);
 }
 
 /* The next span is that of its call. */

@@ -9,11 +9,23 @@ _Static_assert((int)VALUE_MAX == SB_PAGE_VALUES, "values of a call");
 _Static_assert((int)SPEC_ARGUMENTS == SPEC_REGISTERS + SB_PAGE_STACKED, "arguments of a call");
 _Static_assert((int)SPEC_MEMORY == 8 * SB_PAGE_STACKED, "memory of an argument");
 
-static uint16_t descriptor(const struct spec_value *v)
+/* Where a function that writes a text has succeeded, by what is recorded of its return. */
+static enum sb_page_text text_mode(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->n_values; i++)
+		if (!spec->value[i].position)
+			return spec->value[i].type == VALUE_PTR ? SB_TEXT_POINTER :
+								  SB_TEXT_POSITIVE;
+	return SB_TEXT_ZERO;
+}
+
+static uint16_t descriptor(const struct spec *spec, const struct spec_value *v)
 {
 	unsigned int d = v->position ? v->position : SB_VALUE_RETURNED;
 
-	if (v->memory)
+	if (v->text)
+		d = SB_VALUE_STACKED | (unsigned int)text_mode(spec) << SB_VALUE_TEXT;
+	else if (v->memory)
 		d = SB_VALUE_STACKED + v->offset / 8u;
 	else if (v->position > SPEC_REGISTERS)
 		d = SB_VALUE_STACKED + v->position - SPEC_REGISTERS - 1u;
@@ -28,7 +40,7 @@ static uint16_t descriptor(const struct spec_value *v)
 void values_setting(const struct spec *spec, uint16_t value[SB_PAGE_VALUES])
 {
 	for (size_t i = 0; i < spec->n_values; i++)
-		value[i] = descriptor(&spec->value[i]);
+		value[i] = descriptor(spec, &spec->value[i]);
 }
 
 void values_measure(struct inject_session *s, const struct spec *spec)
@@ -67,7 +79,8 @@ void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec)
 		memcpy(values.value[i].name, spec->value[i].name, sizeof(values.value[i].name));
 		values.value[i].type = spec->value[i].type;
 		returned |= (uint32_t)!spec->value[i].position << i;
-		stacked |= (uint32_t)(descriptor(&spec->value[i]) % 16 >= SB_VALUE_STACKED) << i;
+		stacked |= (uint32_t)(descriptor(spec, &spec->value[i]) % 16 >= SB_VALUE_STACKED)
+			   << i;
 	}
 	tracing_values(tracing, bit, &values,
 		       &(struct tracing_masks){ returned, stacked, spec->row });
