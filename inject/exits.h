@@ -6,17 +6,18 @@
 
 /*
  * The ways out of a function: each `ret`, and each jump to another function (a tail call), which
- * may be conditional: it leaves only where it is taken. A hook at every one of them sees each
- * return of the function once, without a change of return addresses. Not a way out: an exception,
- * longjmp(), and a call that does not return.
+ * may be conditional: it leaves only where it is taken. So does the end of a function in assembly
+ * that runs on into the next one, as glibc's __memcpy_chk() does: a tail call without a jump. A
+ * hook at every one of them sees each return of the function once, without a change of return
+ * addresses. Not a way out: an exception, longjmp(), and a call that does not return.
  *
  * Pure, as plan.h: bytes and addresses in, addresses out.
  *
  * A function consists of its main part and of parts that the compiler placed elsewhere (`f.cold`).
  * A branch that leaves a part is either a tail call, or leads to another part; only the caller
  * knows the names that tell them apart. Where the destination of a jump is not known, or code runs
- * on behind the function's end, the whole function is refused: one missing exit would make every
- * count of it wrong.
+ * on behind the function's end into anything but the entry of the next function, the whole function
+ * is refused: one missing exit would make every count of it wrong.
  */
 struct exits_part {
 	uint64_t start, end;
@@ -32,6 +33,7 @@ typedef enum exits_place exits_place_fn(void *ctx, uint64_t addr, struct exits_p
 struct exits_site {
 	uint64_t addr; /* of the last instruction */
 	struct exits_part part;
+	bool runs_on; /* execution continues at part.end, where another function begins */
 };
 
 struct exits {

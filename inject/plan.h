@@ -24,14 +24,20 @@
  *		padding before it
  *
  * The exit of a function (exits.h) is a site in mid-function whose window ends with it: as few
- * instructions before it as make space for the jump, none where no-ops follow it. Where that is not
+ * instructions before it as make space for the jump, none where no-ops follow it. Of an exit that
+ *runs on into the next function, which may be a no-op, the stub runs behind it. Where that is not
  * enough:
  *
  *	island	2 bytes that end with the exit, and	E: jmp rel8 I; I: jmp rel32 stub
  *		5 of no-ops within reach that never
  *		run, behind a jump or a ret
  *
- * An entry of less than 5 bytes without padding in front of it takes an island, too.
+ *	twin	2 bytes that end with a ret, where	E: jmp rel8 T
+ *		another exit T of the function, hooked
+ *		itself, has the same instructions
+ *
+ * An entry of less than 5 bytes without padding in front of it takes an island, too. A twin is safe
+ *in whatever order its exit and T are hooked and restored: T does the same, hooked or not.
  *
  * In a function so short that the window of its entry covers an exit, that exit has a stub and no
  * window: the displaced code of the entry's stub leads there (plan_inner()).
@@ -78,7 +84,7 @@ enum plan_refusal {
 /* "a branch lands inside the first 5 bytes (try --mechanism int3)"; never NULL. */
 const char *plan_refusal_text(enum plan_refusal why);
 
-enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3, PLAN_ISLAND };
+enum plan_shape { PLAN_BODY, PLAN_TAIL, PLAN_PRE, PLAN_INT3, PLAN_ISLAND, PLAN_TWIN };
 
 enum {
 	PLAN_MAX_SKIPPED = 15, /* bytes of the entry that stay in front of the window */
@@ -107,9 +113,14 @@ struct plan_request {
 	bool entry;   /* addr is a function's entry: flags are dead by the ABI unless the
 			 code reads them, and the red zone is free */
 	bool exit;    /* addr is an instruction that leaves the function: a ret, a tail call */
-	bool islands; /* the shape with an island is allowed */
+	bool runs_on; /* of an exit: it leaves by running on to func_end, the next function's entry
+		       */
+	bool islands; /* the shapes with an island and with a twin are allowed */
 	const struct plan_range *taken; /* bytes that no island may use */
 	size_t n_taken;
+	const struct plan
+		*twins; /* of other exits of the function, which are hooked if this one is */
+	size_t n_twins;
 	bool args;     /* of an entry: the hook reads the arguments, so no instruction that writes
 			* one may run before it */
 	bool ends;     /* of an entry: the exits are hooked, too, and need space */
@@ -144,9 +155,10 @@ struct plan_retarget {
 
 struct plan {
 	enum plan_shape shape;
-	uint64_t addr;	 /* first replaced byte at the entry (after `skipped`) */
-	uint8_t len;	 /* bytes replaced at addr: 5 or more (whole insns), 2 (pre, island), 1 */
+	uint64_t addr; /* first replaced byte at the entry (after `skipped`) */
+	uint8_t len; /* bytes replaced at addr: 5 or more (whole insns), 2 (pre, island, twin), 1 */
 	uint64_t pad;	 /* address of the 5 padding bytes used (pre, island), else 0 */
+	uint64_t twin;	 /* address of the other exit's window (twin), else 0 */
 	uint8_t skipped; /* bytes of the entry's first instruction that stay before addr, or 0 */
 	uint8_t pushed;	 /* by which that instruction moves the stack pointer down, bytes */
 	uint8_t orig[PLAN_MAX_WINDOW]; /* original bytes at addr: all displaced instructions, and
@@ -154,7 +166,8 @@ struct plan {
 					  displace) */
 	uint8_t pad_orig[5];
 	uint8_t insns;
-	uint8_t before; /* of these: run before the stub's own code, the others behind it (exits) */
+	uint8_t before; /* of these: run before the stub's own code, the others behind it (exits);
+			 * where all do, insn[before] is the end of the window */
 	uint8_t inner;	/* a bit for each of these: it is an exit of the function, and another stub
 			 * runs in its place (plan_inner()) */
 	bool conditional; /* the exit is a conditional jump: the stub's own code runs where it is
@@ -185,6 +198,13 @@ enum plan_refusal plan_make(const struct plan_request *req, const struct landing
  * plan_link() makes the entry's stub go to.
  */
 bool plan_inner(struct plan *entry, uint64_t exit, struct plan *out);
+
+/*
+ * The same function runs on into the next one, and `exit` is the plan of the no-op at address addr
+ * that is its exit. Where the displaced instructions of the entry end just before it, it becomes
+ * one of them, so that it is an inner exit, and the bytes of its window stay free.
+ */
+void plan_append(struct plan *entry, const struct plan *exit, uint64_t addr);
 
 /*
  * The range whose landings plan_make() will look up, for landing_add_window(). len is 0 where the

@@ -14,7 +14,7 @@
 #define ORPHAN_NS     500000000ull
 #define FIRST_STOP_US 500000
 
-enum { ROUND = 64 };
+enum { ROUND = 64, NEXT_NS = 20000 };
 
 /* A child's first stop may arrive before its parent's event; it waits here. */
 static void orphan_add(struct tree *tree, const struct stop *stop)
@@ -330,13 +330,30 @@ static bool serve_each(struct tree *tree, tree_later_fn *later)
 	return any;
 }
 
+/*
+ * A thread's birth and end are three events within microseconds, and for each the target waits
+ * until the tracer has woken up, which takes as long as all of the rest: so soon after one of them
+ * the tracer stays awake for the next. Not where it has no processor of its own to do that.
+ */
+static bool next_event(const struct tree *tree, struct stop *stop, bool soon)
+{
+	uint64_t since = clock_ns();
+
+	while (!pt_wait(-1, stop, 0))
+		if (!soon || !tree->stays_awake || clock_ns() - since > NEXT_NS)
+			return false;
+	return true;
+}
+
 bool tree_dispatch(struct tree *tree)
 {
 	struct stop stop;
+	bool soon = false;
 
 	for (int i = 0; i < ROUND; i++) {
-		if (!pt_wait(-1, &stop, 0))
+		if (!next_event(tree, &stop, soon))
 			return false;
+		soon = stop.kind == STOP_CLONE || stop.kind == STOP_TRAP || stop.kind == STOP_GONE;
 		dispatch_one(tree, &stop);
 	}
 	serve_each(tree, NULL);

@@ -3,15 +3,25 @@
  * The lists of a tree: finding, adding and removing its processes and threads, and freeing their
  * memory (tree_bury()).
  */
+#include <sched.h>
 #include <stdlib.h>
 #include "tree-task.h"
 #include "src/base/must.h"
+
+/* That this thread may run on. The call fails where there are more than the set holds. */
+static int processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 2;
+}
 
 void tree_init(struct tree *tree, const struct tree_ops *ops, void *ctx)
 {
 	memset(tree, 0, sizeof(*tree));
 	tree->ops = ops;
 	tree->ctx = ctx;
+	tree->stays_awake = processors() > 1;
 }
 
 struct thread *tree_thread(const struct tree *tree, pid_t tid)

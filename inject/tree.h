@@ -97,6 +97,7 @@ struct tree {
 	struct thread *gone_threads;
 	struct orphan *orphans; /* stops of children whose parent's event has not arrived yet */
 	size_t n_orphans;
+	bool stays_awake;	  /* there is more than one processor to run on */
 	uint64_t longest_hold_ns; /* since it was last reset */
 	struct thread *hash[TREE_BUCKETS];
 };

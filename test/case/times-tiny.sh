@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# time=yes of functions so short that the hook of their entry covers an exit, and of those that leave by a
-# conditional jump: each call is timed, in signal handlers as well; results are right, also while hooks
-# come and go and after a SIGKILL; at=both spends half of the delay at each end.
+# time=yes of functions so short that the hook of their entry covers an exit, and of those that leave by
+# a conditional jump, run on into the next function, or have space for one exit's hook only: each call is
+# timed, in signal handlers as well; results are right, also while hooks come and go and after a SIGKILL;
+# at=both spends half of the delay at each end.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || skip 'functions in assembly'
-names=(ret load tail pointer table one either cond short both pid fill left)
+names=(ret load tail pointer table one either cond short both pid far on over into twin fill left)
 targets=()
 for name in "${names[@]}"; do
 	targets+=(":tiny_$name" 0 time=yes)
@@ -23,7 +24,7 @@ for i in "${!names[@]}"; do
 	same "$name: calls" "$(j targets."$i".spans.calls)" "$(calls sb "tiny_$name")"
 	same "$name: missed" "$(j targets."$i".spans.missed)" 0
 done
-for i in 11 12; do
+for i in 16 17; do
 	own=$(sed -n "s/^own tiny_${names[i]} //p" "$T/sb.out")
 	less "${names[i]}: its time" "$(j targets.$i.spans.inclusive_ns)" "$((own + 1000000))"
 	more "${names[i]}: its time" "$(j targets.$i.spans.inclusive_ns)" "$((own / 2))"

@@ -9,7 +9,7 @@
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and
 # python-busy, of an interpreter that does that; exits, of functions that are hooked where they
 # return; times, of functions whose calls are recorded, with values and
-# stacks; locked, of one that locks its memory and has less
+# stacks; tiny, of short functions that are timed, whose exits share no-ops and windows; locked, of one that locks its memory and has less
 # to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others; more
 # than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
@@ -93,6 +93,12 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		snapshot "$pid" -t
 		run "$where" trace -p "$pid" ':exit_*' arg=x:1 ret sum=ret ':asm_*' --for 100ms --every 2 --stacks \
 			-o "$T/walk.pftrace"
+		return
+		;;
+	tiny)
+		start calls "$V/tiny" 1000000000 / still
+		snapshot "$pid" -t
+		run "$where" -p "$pid" ':tiny_*' 0 time=yes --for 100ms
 		return
 		;;
 	locked)

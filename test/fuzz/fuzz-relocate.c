@@ -38,8 +38,12 @@ static void check_plan(const struct plan_request *req, const struct plan *plan)
 	CHECK(plan->resume == plan->addr + off);
 	CHECK(plan->shape == PLAN_TAIL ? plan->ends && off < 5 : off >= plan->len || req->exit);
 	CHECK(!plan->pad == (plan->shape != PLAN_PRE && plan->shape != PLAN_ISLAND));
-	CHECK(!req->exit || (plan->ends && plan->before == plan->insns - 1 &&
-			     plan->addr + plan->insn[plan->before].off == req->addr));
+	if (req->runs_on)
+		CHECK(plan->before == plan->insns && plan->resume > req->addr &&
+		      plan->resume <= req->func_end && plan->insn[plan->before].off == off);
+	else
+		CHECK(!req->exit || (plan->ends && plan->before == plan->insns - 1 &&
+				     plan->addr + plan->insn[plan->before].off == req->addr));
 	CHECK(!memcmp(plan->orig, req->text + (plan->addr - req->text_addr),
 		      off > plan->len ? off : plan->len));
 }
@@ -131,6 +135,7 @@ static void check_exits(const struct plan_request *function)
 		req.func_end = site->part.end;
 		req.entry = false;
 		req.exit = req.int3 = true;
+		req.runs_on = site->runs_on;
 		if (plan_make(&req, NULL, &plan, detail, sizeof(detail)) == PLAN_OK)
 			check_plan(&req, &plan);
 	}

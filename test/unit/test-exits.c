@@ -163,6 +163,71 @@ static void what_has_no_known_end_is_refused(void **state)
 	assert_int_equal(find((const uint8_t[]){ 0xc3, 0xb8 }, 2), PLAN_EXIT_RUNS_ON);
 }
 
+/* All of the code, of which `size` bytes are the function, before the function at `next`. */
+static enum plan_refusal find_on(const void *code, size_t len, size_t size, size_t next)
+{
+	struct plan_request req = {
+		.func = BASE + next - len,
+		.func_end = BASE + next - len + size,
+		.next = BASE + next,
+		.text = text,
+		.text_addr = BASE,
+		.text_len = sizeof(text),
+	};
+
+	free(exits.site);
+	memcpy(text + next - len, code, len);
+	return exits_find(&req, place, NULL, &exits, detail, sizeof(detail));
+}
+
+#define FIND_ON(size, ...)                                                                        \
+	find_on((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }), size, \
+		OTHER)
+
+static void the_end_may_run_on_into_a_function(void **state)
+{
+	(void)state;
+	/* xor %eax,%eax; nop: the no-op is the exit, in the function or behind it */
+	assert_int_equal(FIND_ON(2, 0x31, 0xc0, 0x90), PLAN_OK);
+	assert_int_equal(exits.count, 1);
+	assert_true(exits.site[0].runs_on);
+	assert_int_equal(exits.site[0].addr, BASE + OTHER - 1);
+	assert_int_equal(exits.site[0].part.end, BASE + OTHER);
+	assert_int_equal(FIND_ON(3, 0x31, 0xc0, 0x90), PLAN_OK);
+	/* none: the last instruction is; of several the first */
+	assert_int_equal(FIND_ON(2, 0x31, 0xc0), PLAN_OK);
+	assert_int_equal(exits.site[0].addr, BASE + OTHER - 2);
+	assert_int_equal(FIND_ON(2, 0x31, 0xc0, 0x90, 0x66, 0x90), PLAN_OK);
+	assert_int_equal(exits.site[0].addr, BASE + OTHER - 3);
+	/* je OTHER, 3 bytes before it: both ways leave */
+	assert_int_equal(FIND_ON(2, 0x74, 0x01, 0x90), PLAN_OK);
+	assert_int_equal(exits.count, 2);
+	assert_true(exits.site[1].runs_on);
+}
+
+static void what_runs_on_elsewhere_is_refused(void **state)
+{
+	(void)state;
+	/* not a function's entry */
+	assert_int_equal(find_on((const uint8_t[]){ 0x31, 0xc0 }, 2, 2, OTHER - 8),
+			 PLAN_EXIT_RUNS_ON);
+	assert_int_equal(exits.count, 0);
+	/* other code between; int3; a jump that is not taken, with no no-op behind it */
+	assert_int_equal(FIND_ON(2, 0x31, 0xc0, 0x31, 0xc0), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(2, 0x31, 0xc0, 0xcc, 0x90), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(2, 0x74, 0x00), PLAN_EXIT_RUNS_ON);
+	/* rt_sigreturn */
+	assert_int_equal(FIND_ON(7, 0xb8, 15, 0, 0, 0, 0x0f, 0x05, 0x90), PLAN_EXIT_RUNS_ON);
+	/* the stack pointer may be elsewhere: push %rax; sub $8,%rsp; mov %rsp,%rax; push (%rdi) */
+	assert_int_equal(FIND_ON(3, 0x50, 0x31, 0xc0, 0x90), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(4, 0x48, 0x83, 0xec, 8, 0x90), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(3, 0x48, 0x89, 0xe0, 0x90), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(2, 0xff, 0x37, 0x90), PLAN_EXIT_RUNS_ON);
+	assert_int_equal(FIND_ON(2, 0x0f, 0xa8, 0x90), PLAN_EXIT_RUNS_ON);
+	/* shl $4,%rax does not move it */
+	assert_int_equal(FIND_ON(4, 0x48, 0xc1, 0xe0, 4, 0x90), PLAN_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +240,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_call_through_a_pointer_leaves, clear, end),
 		cmocka_unit_test_setup_teardown(what_may_be_either_is_refused, clear, end),
 		cmocka_unit_test_setup_teardown(what_has_no_known_end_is_refused, clear, end),
+		cmocka_unit_test_setup_teardown(the_end_may_run_on_into_a_function, clear, end),
+		cmocka_unit_test_setup_teardown(what_runs_on_elsewhere_is_refused, clear, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

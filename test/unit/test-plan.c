@@ -793,6 +793,152 @@ static void exit_that_a_branch_leads_to_stands_alone(void **state)
 	assert_string_equal(detail, "at 0x7f0000401803");
 }
 
+static void exit_may_follow_a_branch_back(void **state)
+{
+	/* dec %edi; mov %eax,%ecx; jne (to the mov's begin - 2); ret; push */
+	static const uint8_t before[] = { 0xff, 0xcf, 0x89, 0xc1, 0x75, 0xfa, 0xc3, 0x50 };
+	/* the same, to the mov, which is the window's begin */
+	static const uint8_t begin[] = { 0xff, 0xcf, 0x89, 0xc1, 0x75, 0xfc, 0xc3, 0x50 };
+	/* nop; dec %edi; jne to the dec, behind it */
+	static const uint8_t inside[] = { 0x50, 0x90, 0xff, 0xcf, 0x75, 0xfc, 0xc3, 0x50 };
+
+	(void)state;
+	put(0x800, before, sizeof(before));
+	assert_int_equal(plan_exit(0x806, sizeof(before), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x802);
+	put(0x800, begin, sizeof(begin));
+	assert_int_equal(plan_exit(0x806, sizeof(begin), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x802);
+	put(0x800, inside, sizeof(inside));
+	assert_int_equal(plan_exit(0x806, sizeof(inside), false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x802);
+	/* mov %eax,%ecx stands between, so that the window would begin before the branch's end */
+	put(0x800, (const uint8_t[]){ 0x90, 0xff, 0xcf, 0x75, 0xfc, 0xc3, 0x50 }, 7);
+	assert_int_equal(plan_exit(0x805, 7, false), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x801);
+	put(0x800, (const uint8_t[]){ 0x89, 0xc1, 0x90, 0x75, 0xfd, 0xc3, 0x50 }, 7);
+	assert_int_equal(plan_exit(0x805, 7, false), PLAN_EXIT_ROOM);
+}
+
+/* The exit at 0x800 + off of a function that runs on: `size` bytes, all of what is there. */
+static enum plan_refusal plan_on(uint64_t off, uint64_t size)
+{
+	struct site s = { 0x800, size, 0 };
+	struct plan_request req = request(&s);
+
+	req.addr = BASE + 0x800 + off;
+	req.next = req.func_end;
+	req.entry = false;
+	req.exit = req.runs_on = true;
+	return plan_request(&req, &s);
+}
+
+static void exit_that_runs_on_is_passed_behind_its_window(void **state)
+{
+	/* cmp %rdx,%rcx; jb (far); nopl 0(%rax) */
+	static const uint8_t code[] = { 0x48, 0x39, 0xd1, 0x0f, 0x82, 0, 2, 0,
+					0,    0x0f, 0x1f, 0x80, 0,    0, 0, 0 };
+	/* the same with less behind it: the exit is the first no-op */
+	static const uint8_t few[] = { 0x48, 0x39, 0xd1, 0x48, 0x31, 0xc0, 0x66, 0x90, 0x90 };
+	struct plan_pc pcs[PLAN_MAX_INSNS + 1];
+	uint8_t buf[PLAN_MAX_DISPLACED];
+	enum plan_refusal why;
+	struct plan inner, exit;
+	size_t n, len;
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_on(9, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x809);
+	assert_int_equal(plan.before, 1);
+	/* the no-op; jmp hook */
+	len = plan_emit_before(&plan, BASE + 0x10000, BASE + 0x10100, buf, sizeof(buf), pcs, &n,
+			       &why);
+	assert_int_equal(len, 12);
+	assert_int_equal(n, 2);
+	assert_int_equal(pcs[1].original, BASE + 0x810);
+	/* behind the stub's own code: jmp to the next function */
+	len = plan_emit(&plan, BASE + 0x10000, buf, sizeof(buf), pcs, &n, &why);
+	assert_int_equal(len, 5);
+	assert_int_equal(n, 1);
+	assert_int_equal(pcs[0].original, BASE + 0x810);
+
+	/* It becomes one of the instructions that the entry displaces, and an inner exit. */
+	exit = plan;
+	assert_int_equal(plan_bytes(code, sizeof(code)), PLAN_OK);
+	assert_int_equal(plan.resume, BASE + 0x809);
+	plan_append(&plan, &exit, BASE + 0x808);
+	assert_int_equal(plan.insns, 2);
+	plan_append(&plan, &exit, BASE + 0x809);
+	assert_int_equal(plan.insns, 3);
+	assert_int_equal(plan.len, 9);
+	assert_int_equal(plan.resume, BASE + 0x810);
+	assert_true(plan_inner(&plan, BASE + 0x809, &inner));
+	assert_false(inner.ends);
+	assert_int_equal(inner.resume, BASE + 0x810);
+
+	put(0x800, few, sizeof(few));
+	assert_int_equal(plan_on(6, sizeof(few)), PLAN_OK);
+	assert_int_equal(plan.addr, BASE + 0x803);
+	assert_int_equal(plan.insns, 2);
+	assert_int_equal(plan.before, 2);
+	assert_int_equal(plan.resume, BASE + 0x808);
+}
+
+static void exit_takes_another_one_of_the_same_instructions(void **state)
+{
+	/* je +1; ret [landing]; nop; push; ret; nopl 0(%rax,%rax) */
+	static const uint8_t code[] = { 0x74, 0x00, 0xc3, 0x90, 0x50, 0xc3,
+					0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	struct site s = { 0x800, sizeof(code), 0 };
+	struct plan_request req;
+	uint8_t bytes[2];
+	struct plan twin;
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x805, sizeof(code), false), PLAN_OK);
+	twin = plan;
+	assert_int_equal(twin.addr, BASE + 0x805);
+	req = request(&s);
+	req.addr = BASE + 0x802;
+	req.entry = false;
+	req.exit = req.islands = true;
+	req.taken = &(struct plan_range){ BASE + 0x780, BASE + 0x900 };
+	req.n_taken = 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_EXIT_ROOM);
+	req.twins = &twin;
+	req.n_twins = 1;
+	assert_int_equal(plan_request(&req, &s), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_TWIN);
+	assert_int_equal(plan.len, 2);
+	assert_int_equal(plan.pad, 0);
+	assert_int_equal(plan.twin, BASE + 0x805);
+	plan_patch(&plan, BASE + 0x10000, bytes, NULL);
+	assert_memory_equal(bytes, ((const uint8_t[]){ 0xeb, 0x01 }), 2);
+	/* other instructions, or one that depends on its place */
+	twin.orig[0] = 0xc2;
+	assert_int_equal(plan_request(&req, &s), PLAN_EXIT_ROOM);
+}
+
+static void island_may_lie_among_the_neighbours(void **state)
+{
+	/* je +1; ret [landing]; nop; push; jmp -7. Then two functions, and no-ops behind one. */
+	static const uint8_t code[] = { 0x74, 0x00, 0xc3, 0x90, 0x50, 0xeb, 0xf9 };
+	static const uint8_t next[] = { 0x50, 0xc3, 0x50, 0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	(void)state;
+	put(0x800, code, sizeof(code));
+	assert_int_equal(plan_exit(0x802, sizeof(code), true), PLAN_EXIT_ROOM);
+	put(0x810, next, sizeof(next));
+	assert_int_equal(plan_exit(0x802, sizeof(code), true), PLAN_OK);
+	assert_int_equal(plan.shape, PLAN_ISLAND);
+	assert_int_equal(plan.pad, BASE + 0x814);
+	/* code runs into them */
+	text[0x813] = 0x50;
+	assert_int_equal(plan_exit(0x802, sizeof(code), true), PLAN_EXIT_ROOM);
+}
+
 static void every_refusal_has_its_text(void **state)
 {
 	(void)state;
@@ -841,6 +987,10 @@ int main(void)
 		TEST(exit_reaches_an_island),
 		TEST(one_byte_behind_its_neighbour_reaches_an_island),
 		TEST(exit_that_a_branch_leads_to_stands_alone),
+		TEST(exit_may_follow_a_branch_back),
+		TEST(exit_that_runs_on_is_passed_behind_its_window),
+		TEST(exit_takes_another_one_of_the_same_instructions),
+		TEST(island_may_lie_among_the_neighbours),
 		TEST(every_refusal_has_its_text),
 	};
 

@@ -12,7 +12,8 @@
 uint64_t tiny_ret(uint64_t n), tiny_load(const uint64_t *p), tiny_tail(uint64_t n),
 	tiny_pointer(uint64_t n, uint64_t (*f)(uint64_t)), tiny_either(uint64_t n),
 	tiny_cond(uint64_t n), tiny_short(uint64_t n), tiny_both(uint64_t n), tiny_pid(void),
-	tiny_table(uint64_t n, uint64_t (*const *f)(uint64_t));
+	tiny_table(uint64_t n, uint64_t (*const *f)(uint64_t)), tiny_far(uint64_t n),
+	tiny_on(uint64_t n), tiny_over(uint64_t n), tiny_into(uint64_t n), tiny_twin(uint64_t n);
 void tiny_one(void);
 void *tiny_fill(void *to, int byte, size_t n), *tiny_left(void *to, int byte, size_t n, uint64_t x);
 
@@ -23,7 +24,9 @@ void *tiny_fill(void *to, int byte, size_t n), *tiny_left(void *to, int byte, si
 /*
  * cond: a conditional exit in the entry's window, and a ret behind it. short: the conditional exit
  * is a jump of two bytes, behind other code. both: conditional jumps one after the other. pid: a
- * system call as libc has them. left: works, then leaves by a conditional jump.
+ * system call as libc has them. left: works, then leaves by a conditional jump. far, on, over: each
+ * runs on into the next one, over behind a conditional exit in its entry's window, on without
+ * no-ops between. twin: its first ret has no space for a jump of its own.
  */
 __asm__(".text\n" FUNCTION("tiny_ret", "lea 1(%rdi), %eax\nret")				/**/
 	FUNCTION("tiny_load", "endbr64\nmov 8(%rdi), %rax\nret")				/**/
@@ -43,13 +46,41 @@ __asm__(".text\n" FUNCTION("tiny_ret", "lea 1(%rdi), %eax\nret")				/**/
 	FUNCTION("tiny_pid", "mov $39, %eax\nsyscall\ncmp $-4095, %rax\njae 1f\nret\n" /**/
 			     "1: mov $-1, %rax\nret")				       /**/
 	FUNCTION("tiny_fill", "mov %rdx, %rcx\nmov %esi, %eax\nrep stosb\nret")	       /**/
-	FUNCTION("tiny_left", "mov %rcx, %r8\nmov %rdx, %rcx\nmov %esi, %eax\nrep stosb\n"
-			      "mov %r8, %rdi\ntest $1, %r8b\njne tiny_ret\nmov %rdi, %rax\nret"));
+	FUNCTION("tiny_left",
+		 "mov %rcx, %r8\nmov %rdx, %rcx\nmov %esi, %eax\nrep stosb\n"
+		 "mov %r8, %rdi\ntest $1, %r8b\njne tiny_ret\nmov %rdi, %rax\nret") /**/
+	FUNCTION("tiny_far", ".rept 5\nlea 1(%rdi), %rdi\n.endr")		    /**/
+	FUNCTION("tiny_on", ".rept 4\nlea 1(%rdi), %rdi\n.endr")		    /**/
+	FUNCTION("tiny_over", "cmp $3, %rdi\njb tiny_ret")			    /**/
+	FUNCTION("tiny_into", "lea 7(%rdi), %rax\nret")				    /**/
+	FUNCTION("tiny_twin", "cmp $9, %dil\nje 2f\ntest $1, %dil\nlea 1(%rdi), %rax\n"
+			      "jne 1f\nlea 4(%rdi), %rax\n1: ret\nnop\n"
+			      "2: lea 2(%rdi), %rax\nret"));
 
-enum { RET, LOAD, TAIL, POINTER, TABLE, ONE, EITHER, COND, SHORT, BOTH, PID, FILL, LEFT, NAMES };
-static const char *const names[NAMES] = { "ret", "load",   "tail", "pointer", "table",
-					  "one", "either", "cond", "short",   "both",
-					  "pid", "fill",   "left" };
+enum {
+	RET,
+	LOAD,
+	TAIL,
+	POINTER,
+	TABLE,
+	ONE,
+	EITHER,
+	COND,
+	SHORT,
+	BOTH,
+	PID,
+	FAR,
+	ON,
+	OVER,
+	INTO,
+	TWIN,
+	FILL,
+	LEFT,
+	NAMES
+};
+static const char *const names[NAMES] = { "ret",    "load", "tail",  "pointer", "table", "one",
+					  "either", "cond", "short", "both",	"pid",	 "far",
+					  "on",	    "over", "into",  "twin",	"fill",	 "left" };
 static uint64_t calls[NAMES], own[NAMES];
 static volatile bool ok = true;
 static char buf[1 << 16];
@@ -65,6 +96,23 @@ static void check(bool right, const char *what)
 static void call(int name, uint64_t n)
 {
 	__atomic_fetch_add(&calls[name], n, __ATOMIC_RELAXED);
+}
+
+static void in_a_row(uint64_t i)
+{
+	uint64_t low = i & 7;
+
+	check(tiny_far(i) == i + 16, "far");
+	check(tiny_on(i) == i + 11, "on");
+	check(tiny_over(low) == low + (low < 3 ? 1 : 7), "over");
+	check(tiny_into(i) == i + 7, "into");
+	check(tiny_twin(i) == i + ((i & 255) == 9 ? 2 : i & 1 ? 1 : 4), "twin");
+	call(FAR, 1);
+	call(ON, 2);
+	call(OVER, 3);
+	call(INTO, 3 + (low >= 3));
+	call(RET, low < 3);
+	call(TWIN, 1);
 }
 
 static void short_ones(uint64_t i)
@@ -88,6 +136,7 @@ static void short_ones(uint64_t i)
 		call(name, 1);
 	call(TAIL, 2);
 	call(RET, 4 + (i & 1) + ((i & 3) != 0));
+	in_a_row(i);
 }
 
 static void long_ones(uint64_t i)

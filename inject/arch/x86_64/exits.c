@@ -33,6 +33,7 @@ struct walk {
 	struct exits_part part[MAX_PARTS];
 	size_t parts;
 	bool indexed; /* some instruction loads through an index, as from a table */
+	bool stacks;  /* some instruction may write the stack pointer */
 	struct seen seen[LOOK_BACK];
 	size_t n_seen; /* instructions of the part so far */
 	char *detail;
@@ -53,14 +54,17 @@ static bool in_parts(const struct walk *w, uint64_t addr)
 	return false;
 }
 
-static void add_exit(struct walk *w, const struct exits_part *part, uint64_t addr)
+static struct exits_site *add_exit(struct walk *w, const struct exits_part *part, uint64_t addr)
 {
 	struct exits *out = w->out;
+	struct exits_site *site;
 
 	if (!(out->count & (out->count - 1)))
 		out->site = must_realloc(out->site,
 					 (out->count ? out->count * 2 : 1) * sizeof(*out->site));
-	out->site[out->count++] = (struct exits_site){ addr, *part };
+	site = &out->site[out->count++];
+	*site = (struct exits_site){ addr, *part, false };
+	return site;
 }
 
 /* ---- indirect jumps ---- */
@@ -248,12 +252,79 @@ static enum plan_refusal take(struct walk *w, const struct exits_part *part, uin
 	}
 }
 
+/* Of opcodes whose ModRM.reg is no register, but a part of the opcode. */
+static bool is_group(const struct x86_form *f)
+{
+	return f->map == 0 && ((f->opcode & 0xfc) == 0x80 || (f->opcode & 0xfe) == 0xc0 ||
+			       (f->opcode & 0xfe) == 0xc6 || (f->opcode & 0xfc) == 0xd0 ||
+			       (f->opcode & 0xf6) == 0xf6);
+}
+
+/* In doubt true. */
+static bool moves_stack(const uint8_t *p, const struct x86_form *f)
+{
+	enum { SP = 4, POP = 0x8f, XCHG = 0x94, MOV = 0xbc, GROUP5 = 0xff, PUSH = 6 };
+
+	if (f->modrm_off)
+		return (in_register(f) && (f->modrm & 7) == SP) || f->opcode == POP ||
+		       (is_group(f) ? f->opcode == GROUP5 && (f->modrm >> 3 & 7) == PUSH :
+				      reg_of(p, f) == SP);
+	if (f->map) /* push and pop of %fs and %gs */
+		return (f->opcode & 0xf6) == 0xa0;
+	return (f->opcode & 0xf0) == 0x50 || (f->opcode & 0xfd) == 0x68 ||
+	       (f->opcode & 0xfe) == 0x9c || (f->opcode & 0xfe) == 0xc8 || f->opcode == XCHG ||
+	       f->opcode == MOV;
+}
+
+/* Only no-ops, and no int3 among them, which would end the program here. */
+static bool runs_through(const struct walk *w, uint64_t pc, uint64_t end)
+{
+	while (pc < end) {
+		size_t avail;
+		const uint8_t *p = x86_text_at(w->req, pc, &avail);
+		unsigned int len = p && *p != 0xcc ? x86_nop_length(p, avail) : 0;
+
+		if (!len)
+			return false;
+		pc += len;
+	}
+	return pc == end;
+}
+
+/*
+ * The main part does not end with a jump: its last instruction that is no no-op is at `pc`. What
+ * follows is the next function's entry, perhaps behind no-ops, of which the first is the exit. Its
+ * stub finds the return address where it was at the entry, and so does that function, if nothing
+ * here moves the stack pointer. A system call in the end does not return.
+ */
+static enum plan_refusal runs_on(struct walk *w, const struct exits_part *part, uint64_t pc,
+				 const struct x86_decoded *last)
+{
+	const struct x86_form *f = &last->form;
+	struct exits_part whole = { part->start, w->req->next }, other = { 0 };
+	uint64_t behind = pc + f->len;
+
+	if (part != w->part || w->stacks || (f->map == 1 && f->opcode == 0x05) ||
+	    (last->kind != X86_PLAIN && last->kind != X86_JCC) || whole.end < part->end ||
+	    w->place(w->ctx, whole.end, &other) != EXITS_FUNCTION ||
+	    !runs_through(w, behind, whole.end) || (behind == whole.end && last->kind != X86_PLAIN))
+		return refuse(w, PLAN_EXIT_RUNS_ON, part->end);
+	add_exit(w, &whole, behind < whole.end ? behind : pc)->runs_on = true;
+	return PLAN_OK;
+}
+
+/* Behind a call in the end, too, which does not return. */
+static bool ends(enum x86_kind kind)
+{
+	return x86_ends(kind) || kind == X86_CALL || kind == X86_CALL_IND;
+}
+
 /* Reads one part up to its end, and every instruction of it. */
 static enum plan_refusal walk_part(struct walk *w, const struct exits_part *part)
 {
+	struct x86_decoded last = { .kind = X86_FIXED }; /* that is no no-op */
 	enum plan_refusal why = PLAN_OK;
-	bool ends = false;
-	uint64_t pc = part->start;
+	uint64_t pc = part->start, last_pc = pc;
 
 	w->n_seen = 0;
 	while (pc < part->end && why == PLAN_OK) {
@@ -267,16 +338,20 @@ static enum plan_refusal walk_part(struct walk *w, const struct exits_part *part
 		w->indexed |= reads_table(p, &insn.form) ||
 			      (insn.kind == X86_JMP_IND && has_index(p, &insn.form));
 		why = take(w, part, pc, p, &insn);
-		if (!x86_nop_length(p, avail)) /* behind a call that does not return, too */
-			ends = x86_ends(insn.kind) || insn.kind == X86_CALL ||
-			       insn.kind == X86_CALL_IND;
+		w->stacks |= moves_stack(p, &insn.form);
+		if (!x86_nop_length(p, avail)) {
+			last = insn;
+			last_pc = pc;
+		}
 		*s = (struct seen){ p, insn };
 		w->n_seen++;
 		pc += insn.form.len;
 	}
 	if (why != PLAN_OK)
 		return why;
-	return ends && pc == part->end ? PLAN_OK : refuse(w, PLAN_EXIT_RUNS_ON, part->end);
+	if (pc != part->end)
+		return refuse(w, PLAN_EXIT_RUNS_ON, part->end);
+	return ends(last.kind) ? PLAN_OK : runs_on(w, part, last_pc, &last);
 }
 
 enum plan_refusal exits_find(const struct plan_request *req, exits_place_fn *place, void *ctx,

@@ -474,14 +474,13 @@ enum {
 };
 
 /* An instruction that may run in the stub, before the stub's own code. A branch that is taken there
- * leaves the stub: its way does not reach the exit. */
+ * leaves the stub: stays_out() checks where it leads. */
 static bool may_run_before(const struct plan_request *req, const struct x86_decoded *insn)
 {
 	bool leaves = insn->target < req->func || insn->target >= req->func_end;
 
 	if (insn->kind == X86_JCC)
-		return (insn->target < req->addr - PLAN_MAX_WINDOW || insn->target > req->addr) &&
-		       !(req->leaves && leaves);
+		return insn->target != req->addr && !(req->leaves && leaves);
 	return insn->kind == X86_PLAIN;
 }
 
@@ -547,14 +546,14 @@ static bool use_nops(const struct attempt *a, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* No-ops that follow a jump or a ret in the function itself. */
-static bool use_nops_inside(const struct attempt *a)
+/* No-ops that follow a jump or a ret in the code [pc, end), which begins with an instruction. */
+static bool use_nops_among(const struct attempt *a, uint64_t pc, uint64_t end)
 {
 	const struct plan_request *req = a->req;
-	uint64_t from = 0, pc = req->func;
+	uint64_t from = 0;
 	bool ends = false;
 
-	while (pc < req->func_end) {
+	while (pc < end) {
 		struct x86_decoded insn;
 		size_t avail;
 		const uint8_t *p = x86_text_at(req, pc, &avail);
@@ -589,18 +588,27 @@ static bool use_nops_before(const struct attempt *a)
 	return false;
 }
 
-/* Of the function, else between it and its neighbours. */
+/* No-ops of the functions behind this one, which follow a ret or a jump there. */
+static bool use_nops_behind(const struct attempt *a)
+{
+	const struct plan_request *req = a->req;
+
+	return req->next >= req->func_end && use_nops_among(a, req->next, req->addr + SHORT_REACH);
+}
+
+/* Of the function, else between it and its neighbours, else of these. */
 static bool find_island(const struct attempt *a)
 {
 	const struct plan_request *req = a->req;
 
-	if (use_nops_inside(a))
+	if (use_nops_among(a, req->func, req->func_end))
 		return true;
-	if (req->next > req->func_end && x86_only_nops(req, req->func_end, req->next) &&
-	    use_nops(a, req->func_end, req->next))
+	if (!req->runs_on && req->next > req->func_end &&
+	    x86_only_nops(req, req->func_end, req->next) && use_nops(a, req->func_end, req->next))
 		return true;
-	return x86_dead_nops(req, req->prev_end, req->func) &&
-	       use_nops(a, req->prev_end, req->func);
+	if (x86_dead_nops(req, req->prev_end, req->func) && use_nops(a, req->prev_end, req->func))
+		return true;
+	return use_nops_before(a) || use_nops_behind(a);
 }
 
 /* A window of `want` bytes at the plan's address, by a jump of two bytes to an island. */
@@ -632,6 +640,8 @@ static bool ends_with_exit(struct attempt *a)
 	uint8_t last = plan->insns ? plan->insn[plan->insns - 1].off : 0;
 	struct x86_decoded insn;
 
+	if (a->req->runs_on) /* more no-ops may follow it */
+		return plan->resume > a->req->addr && plan->insns < PLAN_MAX_INSNS;
 	if (!plan->insns || plan->addr + last != a->req->addr)
 		return false;
 	plan->conditional = x86_classify(plan->orig + last, plan->insn[plan->insns - 1].len,
@@ -640,7 +650,61 @@ static bool ends_with_exit(struct attempt *a)
 	return plan->conditional ? plan->insns <= PLAN_MAX_INSNS - 2 : plan->ends;
 }
 
-/* The exit with what stands between it and `from`. */
+/*
+ * No displaced branch leads behind the window's first byte, where it would pass the hook: what a
+ * short jump leaves of the window is still there.
+ */
+static bool stays_out(const struct plan *plan)
+{
+	for (unsigned int i = 0; i < plan->insns; i++) {
+		struct x86_decoded insn;
+
+		if (x86_classify(plan->orig + plan->insn[i].off, plan->insn[i].len,
+				 plan->addr + plan->insn[i].off, &insn) != PLAN_OK)
+			return false;
+		if (insn.kind == X86_JCC && insn.target > plan->addr && insn.target < plan->resume)
+			return false;
+	}
+	return true;
+}
+
+/* Does the same wherever it stands, and in the end returns. */
+static bool is_movable_ret(const struct plan *plan)
+{
+	struct x86_decoded insn = { .kind = X86_FIXED };
+
+	for (unsigned int i = 0; i < plan->insns; i++)
+		if (insn.kind == X86_RET ||
+		    x86_classify(plan->orig + plan->insn[i].off, plan->insn[i].len,
+				 plan->addr + plan->insn[i].off, &insn) != PLAN_OK ||
+		    (insn.kind != X86_PLAIN && insn.kind != X86_RET) || insn.form.rip)
+			return false;
+	return insn.kind == X86_RET;
+}
+
+/* Makes the plan's short jump reach another exit's window of the same instructions. */
+static bool find_twin(const struct attempt *a)
+{
+	struct plan *plan = a->plan;
+	uint64_t covered = plan->resume - plan->addr;
+
+	if (!is_movable_ret(plan))
+		return false;
+	for (size_t i = 0; i < a->req->n_twins; i++) {
+		const struct plan *twin = &a->req->twins[i];
+		int64_t rel = (int64_t)(twin->addr - (plan->addr + SHORT_JUMP));
+
+		if (rel != (int8_t)rel || twin->resume - twin->addr != covered ||
+		    memcmp(twin->orig, plan->orig, covered))
+			continue;
+		plan->shape = PLAN_TWIN;
+		plan->twin = twin->addr;
+		return true;
+	}
+	return false;
+}
+
+/* The exit with what stands between it and `from`, by an island or a twin. */
 static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 {
 	struct plan *plan = a->plan;
@@ -651,7 +715,9 @@ static enum plan_refusal try_island(struct attempt *a, uint64_t from)
 	/* what lands behind the short jump, and before the exit, would miss the hook */
 	if (why == PLAN_OK && plan->resume > from + 1)
 		why = check_landings(a, from + 1, (unsigned int)(plan->resume - from - 1));
-	return why == PLAN_OK && ends_with_exit(a) && find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
+	if (why != PLAN_OK || !ends_with_exit(a) || !stays_out(plan))
+		return PLAN_EXIT_ROOM;
+	return find_twin(a) || find_island(a) ? PLAN_OK : PLAN_EXIT_ROOM;
 }
 
 /* The entry of a short function, where the padding in front of it has no space for a jump. */
@@ -664,7 +730,7 @@ static enum plan_refusal try_far_island(struct attempt *a)
 	why = take_short(a, SHORT_JUMP);
 	if (why != PLAN_OK)
 		return why;
-	return find_island(a) || use_nops_before(a) ? PLAN_OK : PLAN_TOO_SHORT;
+	return find_island(a) ? PLAN_OK : PLAN_TOO_SHORT;
 }
 
 /* From the exit itself backwards, until the window is long enough. */
@@ -682,7 +748,8 @@ static enum plan_refusal try_exit(struct attempt *a)
 
 		a->plan->addr = back ? start[n - back] : a->req->addr;
 		to_exit = (unsigned int)(a->req->addr + 1 - a->plan->addr);
-		if (try_length(a, to_exit > JUMP ? to_exit : JUMP) == PLAN_OK && ends_with_exit(a))
+		if (try_length(a, to_exit > JUMP ? to_exit : JUMP) == PLAN_OK &&
+		    ends_with_exit(a) && stays_out(a->plan))
 			return PLAN_OK;
 		if (to_exit >= JUMP)
 			break;
@@ -702,6 +769,17 @@ static bool try_quietly(struct attempt *a, enum plan_refusal (*try)(struct attem
 	return true;
 }
 
+/* The exit itself runs behind the stub's own code, unless it runs on. */
+static void set_before(const struct attempt *a)
+{
+	struct plan *plan = a->plan;
+
+	plan->before = plan->insns - !a->req->runs_on;
+	if (a->req->runs_on)
+		plan->insn[plan->insns] = (struct plan_insn){ (uint8_t)(plan->resume - plan->addr),
+							      0 };
+}
+
 static enum plan_refusal choose_shape(struct attempt *a)
 {
 	struct plan first = *a->plan;
@@ -711,7 +789,8 @@ static enum plan_refusal choose_shape(struct attempt *a)
 		why = a->req->int3 ? try_int3(a) : try_exit(a);
 		if (why == PLAN_OK && !ends_with_exit(a))
 			why = refuse(a, PLAN_EXIT_ROOM, "at", a->req->addr);
-		a->plan->before = why == PLAN_OK ? a->plan->insns - 1 : 0;
+		if (why == PLAN_OK)
+			set_before(a);
 		return why;
 	}
 	if (a->req->int3)
@@ -781,6 +860,24 @@ bool plan_inner(struct plan *entry, uint64_t exit, struct plan *out)
 	return false;
 }
 
+void plan_append(struct plan *entry, const struct plan *exit, uint64_t addr)
+{
+	unsigned int off = (unsigned int)(addr - entry->addr);
+
+	if (entry->resume != addr || entry->ends || entry->insns == PLAN_MAX_INSNS)
+		return;
+	for (unsigned int i = 0; i < exit->insns; i++) {
+		const struct plan_insn *insn = &exit->insn[i];
+
+		if (exit->addr + insn->off != addr || off + insn->len > PLAN_MAX_WINDOW)
+			continue;
+		memcpy(entry->orig + off, exit->orig + insn->off, insn->len);
+		entry->insn[entry->insns++] = (struct plan_insn){ (uint8_t)off, insn->len };
+		entry->resume += insn->len;
+		return;
+	}
+}
+
 void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned int *len)
 {
 	struct plan plan;
@@ -792,11 +889,7 @@ void plan_landing_range(const struct plan_request *req, uint64_t *addr, unsigned
 	if (!req->islands && decide(&a) != PLAN_OK)
 		return;
 	if (req->islands) {
-		*addr = req->exit && req->prev_end > req->func - SHORT_REACH ?
-				req->prev_end :
-				req->func - SHORT_REACH;
-		if (*addr < req->addr - SHORT_REACH)
-			*addr = req->addr - SHORT_REACH;
+		*addr = req->addr - SHORT_REACH;
 		*len = 2 * SHORT_REACH;
 		return;
 	}

@@ -337,6 +337,11 @@ void plan_patch(const struct plan *plan, uint64_t stub, uint8_t *at_addr, uint8_
 	memset(at_addr, 0xcc, plan->len);
 	if (plan->shape == PLAN_INT3)
 		return;
+	if (plan->shape == PLAN_TWIN) {
+		at_addr[0] = 0xeb;
+		at_addr[1] = (uint8_t)(plan->twin - (plan->addr + 2));
+		return;
+	}
 	jump[0] = 0xe9;
 	memcpy(jump + 1, &rel, sizeof(rel));
 	if (plan->pad) {

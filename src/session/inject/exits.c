@@ -85,6 +85,7 @@ static void add_exit(struct found *found, const struct found_site *function,
 	site.img = image_ref(function->img);
 	site.name = text_dup(function->name);
 	site.exit = true;
+	site.runs_on = exit->runs_on;
 	site.hook.kind = kind;
 	site.switches = all->tables;
 	site.leaves = all->conditional;
@@ -210,12 +211,40 @@ static void settle_inner(struct found *found)
 			entry = s->hook.kind == ARCH_BEGIN && s->hook.why == PLAN_OK ? s : NULL;
 			continue;
 		}
-		if (!entry || !same_function(entry, s) ||
-		    !plan_inner(&entry->hook.plan, s->addr, &inner))
+		if (!entry || !same_function(entry, s))
+			continue;
+		if (s->runs_on && s->hook.why == PLAN_OK)
+			plan_append(&entry->hook.plan, &s->hook.plan, s->addr);
+		if (!plan_inner(&entry->hook.plan, s->addr, &inner))
 			continue;
 		s->hook.plan = inner;
 		s->hook.why = PLAN_OK;
 		s->detail[0] = '\0';
+	}
+}
+
+/* Is the window at addr an exit's own? It may have become an inner exit since the plans were made.
+ */
+static bool has_window(const struct found *found, size_t from, size_t to, uint64_t addr)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct found_site *s = &found->site[i];
+
+		if (s->exit && s->hook.why == PLAN_OK && s->hook.plan.addr == addr)
+			return s->hook.plan.len && !s->hook.plan.twin;
+	}
+	return false;
+}
+
+/* Refuses the exits of [from, to), of one function, whose twin is not hooked itself. */
+static void settle_twins(struct found *found, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		struct found_site *s = &found->site[i];
+
+		if (s->exit && s->hook.why == PLAN_OK && s->hook.plan.twin &&
+		    !has_window(found, from, to, s->hook.plan.twin))
+			s->hook.why = PLAN_EXIT_ROOM;
 	}
 }
 
@@ -233,6 +262,8 @@ void found_settle_exits(struct found *found)
 		for (last = first + 1;
 		     last < found->count && group && same_function(s, &found->site[last]);)
 			last++;
+		if (group)
+			settle_twins(found, first, last);
 		bad = group ? first_refused(found, first, last) : last;
 		if (bad < last) {
 			left = left_of(s, &found->site[bad]);

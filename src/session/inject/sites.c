@@ -179,6 +179,7 @@ bool sites_request(const struct found_site *s, bool int3, struct plan_request *r
 	req->func = s->func - s->bias;
 	req->func_end = s->size ? req->func + s->size : 0;
 	req->exit = s->exit;
+	req->runs_on = s->runs_on;
 	req->switches = s->switches;
 	req->leaves = s->leaves;
 	req->args = s->hook.values;
@@ -324,10 +325,64 @@ static bool lacks_room(const struct image_plan *ip, const struct found_site *s,
 			  e->why == PLAN_TOO_SHORT && s->addr == s->func);
 }
 
+/* The first of the cached plans at or above vaddr. */
+static size_t entry_from(const struct image_plan *ip, uint64_t vaddr)
+{
+	size_t lo = 0, hi = ip->count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (ip->entry[mid].vaddr < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 /*
- * Exits and entries without space for a jump of their own: by an island each. After all others have
- * been planned, since an island may lie in the no-ops that another hook uses; with a scan of its
- * own, since few need one.
+ * The bytes are in the window of an entry, or among the instructions that it displaces: the exit
+ * there may lose its own window, whose first byte must not be jumped to then.
+ */
+static bool is_displaced(const struct image_plan *ip, size_t first, const struct plan *plan)
+{
+	for (size_t i = first; i < ip->count && ip->entry[i].vaddr < plan->resume; i++) {
+		const struct plan *o = &ip->entry[i].plan;
+		uint64_t end = o->addr + o->len > o->resume ? o->addr + o->len : o->resume;
+
+		if (!ip->entry[i].exit && ip->entry[i].why == PLAN_OK && o->addr < plan->resume &&
+		    plan->addr < end)
+			return true;
+	}
+	return false;
+}
+
+/* The plans of the part's exits that have a jump of their own; the caller frees them. */
+static struct plan *find_twins(const struct image_plan *ip, const struct plan_request *req,
+			       size_t *n)
+{
+	size_t first = entry_from(ip, req->func), cap = 0;
+	struct plan *twins = NULL;
+
+	*n = 0;
+	for (size_t i = first; i < ip->count && ip->entry[i].vaddr < req->func_end; i++) {
+		const struct entry *e = &ip->entry[i];
+
+		if (!e->exit || e->int3 || e->why != PLAN_OK || e->plan.twin ||
+		    e->plan.addr < req->func || is_displaced(ip, first, &e->plan))
+			continue;
+		if (*n == cap)
+			twins = must_realloc(twins, (cap = cap ? 2 * cap : 8) * sizeof(*twins));
+		twins[(*n)++] = e->plan;
+	}
+	return twins;
+}
+
+/*
+ * Exits and entries without space for a jump of their own: by an island each, or a twin. After all
+ * others have been planned, since an island may lie in the no-ops that another hook uses; with a
+ * scan of its own, since few need one.
  */
 static void plan_islands(struct image_plan *ip, const struct found *found)
 {
@@ -356,6 +411,7 @@ static void plan_islands(struct image_plan *ip, const struct found *found)
 			add_changed(&taken, &n, &ip->entry[i].plan);
 	for (size_t i = 0; i < found->count; i++) {
 		struct entry *e = entry_find(ip, &found->site[i], false);
+		struct plan *twins = NULL;
 
 		if (!lacks_room(ip, &found->site[i], e) ||
 		    !sites_request(&found->site[i], false, &req) ||
@@ -364,7 +420,9 @@ static void plan_islands(struct image_plan *ip, const struct found *found)
 		req.islands = true;
 		req.taken = taken;
 		req.n_taken = n;
+		req.twins = twins = e->exit ? find_twins(ip, &req, &req.n_twins) : NULL;
 		e->why = plan_make(&req, set, &e->plan, e->detail, sizeof(e->detail));
+		free(twins);
 		if (e->why == PLAN_OK)
 			add_changed(&taken, &n, &e->plan);
 	}
@@ -423,6 +481,8 @@ static void rebase(struct plan *plan, uint64_t bias)
 	plan->resume += bias;
 	if (plan->pad)
 		plan->pad += bias;
+	if (plan->twin)
+		plan->twin += bias;
 	for (unsigned int i = 0; i < plan->retargets; i++)
 		plan->retarget[i].field += bias;
 }

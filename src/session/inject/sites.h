@@ -19,12 +19,12 @@ struct found_site {
 	char *name;
 	bool exit; /* one of the function's exits; addr is its last instruction, and func and size
 		      are of its part */
-	bool switches, leaves;	/* of an exit: see struct plan_request */
-	struct space_site hook; /* what space_plant() gets, in run-time addresses. `why` and
-				   `untimed` are known from the files before it, too; `function` may
-				   be set where it does not apply, and session_hook_found() sets
-				   each and cookie */
-	char detail[64];	/* of why or untimed */
+	bool switches, leaves, runs_on; /* of an exit: see struct plan_request */
+	struct space_site hook;		/* what space_plant() gets, in run-time addresses. `why` and
+					   `untimed` are known from the files before it, too; `function` may
+					   be set where it does not apply, and session_hook_found() sets
+					   each and cookie */
+	char detail[64];		/* of why or untimed */
 };
 
 /* The sites of all targets in one process. */
