@@ -25,9 +25,9 @@ for i in "${!names[@]}"; do
 	same "$name: missed" "$(j targets."$i".spans.missed)" 0
 done
 for i in 16 17; do
-	own=$(sed -n "s/^own tiny_${names[i]} //p" "$T/sb.out")
+	read -r own least < <(sed -n "s/^own tiny_${names[i]} //p" "$T/sb.out")
 	less "${names[i]}: its time" "$(j targets.$i.spans.inclusive_ns)" "$((own + 1000000))"
-	more "${names[i]}: its time" "$(j targets.$i.spans.inclusive_ns)" "$((own / 2))"
+	more "${names[i]}: its time" "$(j targets.$i.spans.inclusive_ns)" "$((least / 2))"
 done
 
 targets=()
