@@ -10,7 +10,7 @@
 static int check_timed(const struct backend *backend, const struct session_config *cfg,
 		       const struct spec *spec, struct sb_err *err)
 {
-	if (!spec->timed || backend->times)
+	if (!spec->timed || (backend->times && backend->times_of_kernel == spec_in_kernel(spec)))
 		return 0;
 	err_set(err, SB_EUSAGE,
 		"target '%s': the %s backend cannot %s: it hooks functions only where they begin",
