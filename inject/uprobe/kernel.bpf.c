@@ -257,22 +257,14 @@ int fleave(__u64 *ctx)
 
 /* ---- kprobe and kretprobe ---- */
 
-static __always_inline __u64 parameter(const struct pt_regs *regs, __u32 n)
-{
-	switch (n) {
-	case 0:
-		return PT_REGS_PARM1(regs);
-	case 1:
-		return PT_REGS_PARM2(regs);
-	case 2:
-		return PT_REGS_PARM3(regs);
-	case 3:
-		return PT_REGS_PARM4(regs);
-	case 4:
-		return PT_REGS_PARM5(regs);
-	}
-	return 0;
-}
+/* The load of an argument: a constant offset, as the kernel demands of its context. */
+#define LOAD(CTX, OFFSET) \
+	asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(raw) : "r"(CTX), "i"(OFFSET))
+
+#define REGISTER_OF(N)                                                          \
+	case N - 1:                                                             \
+		LOAD(regs, (unsigned long)&PT_REGS_PARM##N((struct pt_regs *)0)); \
+		break
 
 SEC("kprobe")
 int kenter(struct pt_regs *regs)
@@ -285,7 +277,13 @@ int kenter(struct pt_regs *regs)
 	call = push(&of);
 	if (!call)
 		return 0;
-	VALUES_OF(raw = parameter(regs, n));
+	VALUES_OF(switch (n) {
+		REGISTER_OF(1);
+		REGISTER_OF(2);
+		REGISTER_OF(3);
+		REGISTER_OF(4);
+		REGISTER_OF(5);
+	});
 	stamp(call);
 	return 0;
 }
@@ -305,12 +303,9 @@ int kleave(struct pt_regs *regs)
 
 /* ---- a tracepoint ---- */
 
-/* The load of an argument: a constant offset, as the kernel demands of its context. */
-#define ARGUMENT_OF(N)                                                     \
-	case N:                                                            \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                      \
-			     : "=r"(raw)                                   \
-			     : "r"(ctx), "i"((N) * 8));                    \
+#define ARGUMENT_OF(N)                 \
+	case N:                        \
+		LOAD(ctx, (N) * 8);    \
 		break
 
 /* An instant: it begins and ends at once. */
