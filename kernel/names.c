@@ -34,8 +34,7 @@ static struct kernel_name *add(struct kernel_list *out, const char *name, const 
 	struct kernel_name *k;
 
 	if (!(out->n & (out->n - 1)))
-		out->name = must_realloc(out->name,
-					 (out->n ? out->n * 2 : 1) * sizeof(*out->name));
+		out->name = must_realloc(out->name, (out->n ? out->n * 2 : 1) * sizeof(*out->name));
 	k = &out->name[out->n++];
 	*k = (struct kernel_name){ .name = must_strdup(name), .module = must_strdup(module) };
 	return k;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* What tracefs knows: where it is not mounted, it is mounted for this process alone. NULL: it cannot
- * be read; the functions below take that. */
+/* What tracefs knows: where it is not mounted, it is mounted for this process alone. NULL: it
+ * cannot be read; the functions below take that. */
 enum tracefs_hookable { TRACEFS_UNKNOWN, TRACEFS_PLACE, TRACEFS_NO_PLACE };
 
 /* The functions that the kernel was built with a place for hooks in. */

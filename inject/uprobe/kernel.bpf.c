@@ -198,15 +198,15 @@ static __always_inline struct call *pop(void)
 }
 
 /* Takes the arguments that are recorded; ARGUMENT puts number n into raw. */
-#define VALUES_OF(ARGUMENT)                                                     \
-	_Pragma("unroll") for (__u32 i = 0; i < KERNEL_VALUES; i++)             \
-	{                                                                       \
+#define VALUES_OF(ARGUMENT)                                                         \
+	_Pragma("unroll") for (__u32 i = 0; i < KERNEL_VALUES; i++)                 \
+	{                                                                           \
 		if (i < setting.n_values && setting.position[i] != KERNEL_RETURN) { \
-			__u64 raw = 0;                                          \
-			__u32 n = setting.position[i];                          \
-			ARGUMENT;                                               \
-			call->value[i] = extend(raw, i);                        \
-		}                                                               \
+			__u64 raw = 0;                                              \
+			__u32 n = setting.position[i];                              \
+			ARGUMENT;                                                   \
+			call->value[i] = extend(raw, i);                            \
+		}                                                                   \
 	}
 
 static __always_inline void returned(struct call *call, __u64 raw)
@@ -258,11 +258,10 @@ int fleave(__u64 *ctx)
 /* ---- kprobe and kretprobe ---- */
 
 /* The load of an argument: a constant offset, as the kernel demands of its context. */
-#define LOAD(CTX, OFFSET) \
-	asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(raw) : "r"(CTX), "i"(OFFSET))
+#define LOAD(CTX, OFFSET) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(raw) : "r"(CTX), "i"(OFFSET))
 
-#define REGISTER_OF(N)                                                          \
-	case N - 1:                                                             \
+#define REGISTER_OF(N)                                                            \
+	case N - 1:                                                               \
 		LOAD(regs, (unsigned long)&PT_REGS_PARM##N((struct pt_regs *)0)); \
 		break
 
@@ -303,9 +302,9 @@ int kleave(struct pt_regs *regs)
 
 /* ---- a tracepoint ---- */
 
-#define ARGUMENT_OF(N)                 \
-	case N:                        \
-		LOAD(ctx, (N) * 8);    \
+#define ARGUMENT_OF(N)            \
+	case N:                   \
+		LOAD(ctx, (N)*8); \
 		break
 
 /* An instant: it begins and ends at once. */

@@ -86,7 +86,8 @@ static void choose(struct kernel_place *p, enum kernel_mechanism how, const char
 	const struct mechanism *m = &mechanisms[how];
 	struct bpf_program *prog;
 
-	bpf_object__for_each_program(prog, p->obj) {
+	bpf_object__for_each_program(prog, p->obj)
+	{
 		const char *own = bpf_program__name(prog);
 		bool enter = !strcmp(own, m->enter);
 		bool leave = timed && m->leave && !strcmp(own, m->leave);

@@ -38,7 +38,7 @@ typedef void kernel_span_fn(void *ctx, const struct kernel_span *span);
 struct kernel_reader *kernel_reader_open(int ring, kernel_span_fn *each, void *ctx);
 /* Waits until the ring is a quarter full, so long at most. */
 void kernel_reader_wait(const struct kernel_reader *r, int timeout_ms);
-void kernel_reader_take(struct kernel_reader *r); /* what is there */
+void kernel_reader_take(struct kernel_reader *r);  /* what is there */
 void kernel_reader_close(struct kernel_reader *r); /* NULL is harmless */
 
 #endif

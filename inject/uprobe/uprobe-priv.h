@@ -31,7 +31,7 @@ struct uprobes {
 		const char *name;
 		void *at;
 		size_t size;
-	} section[SECTIONS]; /* of the program's variables */
+	} section[SECTIONS];		/* of the program's variables */
 	struct uprobe_numbers *numbers; /* shared with the programs */
 	size_t numbers_size;
 	uint32_t *inherit;

@@ -201,8 +201,7 @@ static void declare_values(struct input *in, const char *payload, size_t size)
 }
 
 static void write_span(struct trace_file *f, const struct input *in,
-		       const struct trace_plain *plain,
-		       const struct trace_value *value, uint32_t n)
+		       const struct trace_plain *plain, const struct trace_value *value, uint32_t n)
 {
 	struct trace_span span = {
 		.start_ns = plain->start_ns,

@@ -59,9 +59,9 @@ struct spec_value {
 	bool memory;
 	bool result; /* memory that the function has written: only known where it returns 0 */
 	enum value_type type;
-	bool typed; /* the type was given */
 	bool sum;
 	bool text; /* N@exit: a string that the function has written, on its thread's stack */
+	bool typed; /* the type was given */
 };
 
 /* The arguments that can be recorded, and the bytes of memory that one of them points to. */

@@ -62,7 +62,7 @@ for format in jsonl pftrace json; do
 	same target "$(j targets.2.spec)" tracepoint:sched:sched_switch
 	sb report "$T/m.$format" --json "$T/report.json"
 	ended 0
-	same "spans of $format" "$(grep -c sched_switch "$T/sb.out")" 1
+	same "spans of $format" "$(grep -c "  sched_switch " "$T/sb.out")" 1
 	same recorded "$(j trace.calls)" $(($(j targets.0.spans.calls) + $(j targets.1.spans.calls) + $(j targets.2.hits)))
 done
 

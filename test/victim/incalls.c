@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * incalls [-d] N: calls of the kernel that are known. Two threads, and a child that each of them
- * forks, sleep N times for i microseconds and write N times a part of a shared mapping; with -d they
- * also call /dev/nvidiactl. Prints how many calls there were, and their arguments added up.
+ * forks, sleep N times for i microseconds and write N times a part of a shared mapping; with -d
+ * they also call /dev/nvidiactl. Prints how many calls there were, and their arguments added up.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -457,8 +457,9 @@ void usession_look_files(struct uprobe_session *s)
 		struct target *t = &s->target[i];
 		struct stat st;
 
-		if (t->removed || t->planted || spec_in_kernel(t->spec) || t->n_refused || t->spec->module[0] != '/' ||
-		    glob_is_pattern(t->spec->module) || stat(t->spec->module, &st) < 0)
+		if (t->removed || t->planted || spec_in_kernel(t->spec) || t->n_refused ||
+		    t->spec->module[0] != '/' || glob_is_pattern(t->spec->module) ||
+		    stat(t->spec->module, &st) < 0)
 			continue;
 		look_file(s, i, t->spec->module);
 	}

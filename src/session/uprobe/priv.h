@@ -145,7 +145,8 @@ double usession_slowdown(struct session_core *core, size_t target, uint64_t now)
 
 /* spans.c: a thread of the session's that hands the calls of a ring on to cfg->trace_fd. Places get
  * names before their first call: uspans_hold() keeps the thread from calls until uspans_go().
- * uspans_name() false: too many targets have values. uspans_close() ends it, after the last call. */
+ * uspans_name() false: too many targets have values. uspans_close() ends it, after the last call.
+ */
 struct uspans;
 struct uspans *uspans_open(const struct session_config *cfg, int ring, struct sb_err *err);
 void uspans_hold(struct uspans *spans);

@@ -79,8 +79,10 @@ static uint32_t thread_of(struct uspans *u, const struct kernel_span *span)
 	*t = (struct thread_name){ .tid = span->tid, .pid = span->pid };
 	memcpy(t->comm, span->comm, sizeof(t->comm));
 	t->comm[sizeof(t->comm) - 1] = '\0';
-	trace_put_thread(&u->bytes, &(struct trace_thread){ .id = (uint32_t)i, .pid = (int32_t)span->pid,
-							    .tid = (int32_t)span->tid, .name = t->comm });
+	trace_put_thread(&u->bytes, &(struct trace_thread){ .id = (uint32_t)i,
+							    .pid = (int32_t)span->pid,
+							    .tid = (int32_t)span->tid,
+							    .name = t->comm });
 	return (uint32_t)i;
 }
 
@@ -250,7 +252,8 @@ bool uspans_name(struct uspans *u, uint32_t place, const char *name, const char 
 static void put_end(struct uspans *u, const struct uspans_sums *sums)
 {
 	struct timespec now;
-	struct trace_end end = { .spans = u->calls, .lost = sums->lost,
+	struct trace_end end = { .spans = u->calls,
+				 .lost = sums->lost,
 				 .filtered = sums->filtered };
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
