@@ -126,15 +126,15 @@ static void test_targets_in_the_kernel(void **state)
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
-		{ "fd", 1, 0, false, false, VALUE_I32, false, false },
-		{ "_b2", 6, 0, false, false, VALUE_U64, true, false },
-		{ "p", 3, 0, false, false, VALUE_PTR, false, false },
-		{ "ret", 0, 0, false, false, VALUE_I64, true, false },
-		{ "y", 2, 4, false, false, VALUE_U32, false, false },
-		{ "last", 11, 0, false, false, VALUE_I64, true, false },
-		{ "half", 10, 4, false, false, VALUE_BOOL, false, false },
-		{ "deep", 3, 36, true, false, VALUE_U16, false, false },
-		{ "word", 3, 8, true, false, VALUE_PTR, false, false },
+		{ "fd", 1, 0, false, false, VALUE_I32, false, false, true },
+		{ "_b2", 6, 0, false, false, VALUE_U64, true, false, true },
+		{ "p", 3, 0, false, false, VALUE_PTR, false, false, true },
+		{ "ret", 0, 0, false, false, VALUE_I64, true, false, false },
+		{ "y", 2, 4, false, false, VALUE_U32, false, false, true },
+		{ "last", 11, 0, false, false, VALUE_I64, true, false, false },
+		{ "half", 10, 4, false, false, VALUE_BOOL, false, false, true },
+		{ "deep", 3, 36, true, false, VALUE_U16, false, false, true },
+		{ "word", 3, 8, true, false, VALUE_PTR, false, false, true },
 	};
 	const struct spec_value *value[9];
 	struct spec_list list = { 0 };

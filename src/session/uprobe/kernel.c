@@ -200,14 +200,16 @@ void usession_kernel_remove(struct uprobe_session *s, size_t target)
 /* After the last call: what was recorded, and what was not. */
 void usession_kernel_end(struct uprobe_session *s)
 {
-	for (size_t i = 0; i < s->n_kplaces && s->spans; i++) {
+	for (size_t i = 0; i < s->n_kplaces && s->u && !s->kernel_ended; i++) {
 		struct kernel_times t;
 		uint64_t unseen;
 
 		uprobes_kernel_read(s->u, s->kplace[i].place, &t, &unseen);
 		s->traced.lost += t.lost;
 		s->traced.filtered += t.filtered;
+		s->kernel_unseen += unseen;
 	}
+	s->kernel_ended = true;
 	uspans_close(s->spans, &s->traced);
 	s->spans = NULL;
 }
@@ -271,7 +273,7 @@ void usession_times(struct session_core *core, size_t target, struct result_time
 {
 	struct uprobe_session *s = usession(core);
 	const struct spec *spec = s->target[target].spec;
-	struct result_counts counts;
+	struct page_sums sums;
 
 	*out = (struct result_times){ .known = spec->timed && spec_in_kernel(spec) };
 	if (!out->known)
@@ -293,8 +295,8 @@ void usession_times(struct session_core *core, size_t target, struct result_time
 		add_values(spec, &t, out);
 	}
 	out->own_known = false;
-	usession_counts(core, target, 1, &counts);
-	out->missed = counts.hits > out->calls ? counts.hits - out->calls : 0;
+	usession_target_sums(s, target, &sums);
+	out->missed = sums.hits > out->calls ? sums.hits - out->calls : 0;
 }
 
 /* The times of each function, where a target has several. */

@@ -86,6 +86,8 @@ struct uprobe_session {
 	size_t n_kplaces;
 	struct uspans *spans; /* recorded calls; NULL: none are */
 	struct uspans_sums traced;
+	uint64_t kernel_unseen; /* hits of any process that the kernel did not hand on */
+	bool kernel_ended;
 	pid_t root_pid[64]; /* pid= of targets; the index is the bit */
 	uint64_t next_look;
 	uint64_t lost; /* lost events, as far as known */

@@ -117,6 +117,12 @@ void usession_result(struct session_core *core, struct result *res)
 			.lost = s->traced.lost,
 			.filtered = s->traced.filtered,
 		};
+	if (s->kernel_unseen)
+		session_warn(
+			s,
+			"up to %llu calls in the kernel were not counted: each interrupted the "
+			"program that counts the same function",
+			(unsigned long long)s->kernel_unseen);
 	if (lost)
 		session_warn(s,
 			     "%llu hits could not be counted: there was no room for more processes",
