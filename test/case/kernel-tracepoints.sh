@@ -9,8 +9,9 @@ switches() { # PID: all of its threads
 	awk '/_ctxt_switches/ { n += $2 } END { print n }' "/proc/$1"/task/*/status
 }
 links() { # programs at the tracepoint, by the descriptors of all processes
-	grep -hs '^tp_name:[[:space:]]*sched_switch' /proc/[0-9]*/fdinfo/* | wc -l
+	cat /proc/[0-9]*/fdinfo/* 2>/dev/null | grep -c '^tp_name:[[:space:]]*sched_switch'
 }
+no_links() { [ "$(links)" -eq 0 ]; }
 
 # A process that sleeps again and again. Looks at /proc around the session and within it bound its count.
 mkfifo "$T/never"
@@ -71,6 +72,7 @@ refuses 2 'never delayed' sweep -p "$pid" kernel:do_futex --progress f:x
 refuses 2 'names no tracepoint' -p "$pid" tracepoint:sched_switch
 refuses 3 "did you mean 'sched:sched_switch'" -p "$pid" tracepoint:sched:sched_swich 0
 refuses 3 "did you mean 'do_futex'" -p "$pid" kernel:do_futx 0
+refuses 2 'not for the kernel' -p "$pid" tracepoint:sched:sched_switch 0 thread=x
 refuses 2 'returns nothing' trace -p "$pid" tracepoint:sched:sched_switch ret
 refuses 3 'fewer arguments' trace -p "$pid" tracepoint:sched:sched_switch arg=x:9
 sb list 'tracepoint:sched:sched_sw*' 'kernel:do_fute*'
@@ -78,10 +80,23 @@ ended 0
 grep -q 'sched  *sched_switch .*raw_tracepoint' "$T/sb.out" || fail "list: $(cat "$T/sb.out")"
 grep -q 'vmlinux  *do_futex ' "$T/sb.out" || fail "list: $(cat "$T/sb.out")"
 
+# By sbctl: into a session that has such targets, and not into one that has none.
+attach_told "$pid" tracepoint:sched:sched_switch 0
+"$CTL" add tracepoint:sched:sched_waking 0 || fail 'sbctl add'
+"$CTL" list | grep -q sched_waking || fail 'sbctl list'
+"$CTL" remove tracepoint:sched:sched_waking || fail 'sbctl remove'
+sb_stop INT
+ended 0
+attach_told "$pid" libc.so.6:read 0
+! "$CTL" add tracepoint:sched:sched_waking 0 2>"$T/why" || fail 'a session of inject took it'
+grep -q 'none in the kernel' "$T/why" || fail "sbctl: $(cat "$T/why")"
+sb_stop INT
+ended 0
+
 # SIGKILL of both processes: the program at the tracepoint goes with their descriptors.
 same 'links before' "$(links)" 0
 attach_told "$pid" tracepoint:sched:sched_switch 0
 [ "$(links)" -gt 0 ] || skip "the kernel does not show links of tracepoints"
 kill -9 "$sb_pid" $(pgrep -P "$sb_pid")
-wait_for 10 eval '[ "$(links)" -eq 0 ]' || fail 'a program stays at the tracepoint'
+wait_for 10 no_links || fail 'a program stays at the tracepoint'
 kill -0 "$pid" || fail 'the program is gone'

@@ -116,9 +116,10 @@ int usession_refuses(const struct spec *spec, struct sb_err *err)
 			spec->text);
 		err_hint(err, "0 counts its calls, sbinject trace times them; a delay is for the "
 			      "function of the program that calls it");
-	} else if (spec_in_kernel(spec) && (spec->inlined || spec->every > 1)) {
-		err_set(err, SB_EUSAGE, "target '%s': inline= and every= are not for the kernel",
+	} else if (spec_in_kernel(spec) && (spec->thread || spec->every > 1)) {
+		err_set(err, SB_EUSAGE, "target '%s': thread= and every= are not for the kernel",
 			spec->text);
+		err_hint(err, "leave them out: all threads of the processes count");
 	} else if (spec->kind == SPEC_PYTHON) {
 		err_set(err, SB_EUSAGE, "target '%s': uprobes do not know Python functions",
 			spec->text);
