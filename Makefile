@@ -65,19 +65,21 @@ $(BUILD)/src/control/microhttpd.o: SB_CFLAGS += $(call late,libmicrohttpd,SB_LIB
 HAVE_BPF := $(if $(WITHOUT_UPROBE),,$(shell pkg-config --exists libbpf 2>/dev/null && \
 	command -v clang >/dev/null && echo 1))
 UPROBE_PROGRAM := $(BUILD)/inject/uprobe/uprobe.bpf.o
+KERNEL_PROGRAM := $(BUILD)/inject/uprobe/kernel.bpf.o
 EVIDENCE_PROGRAM := $(BUILD)/evidence/bpf/evidence.bpf.o
 EVIDENCE_NET_PROGRAM := $(BUILD)/evidence/bpf/net.bpf.o
 EVIDENCE_WITHIN_PROGRAM := $(BUILD)/evidence/bpf/within.bpf.o
 EVIDENCE_PROGRAMS := $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM) $(EVIDENCE_WITHIN_PROGRAM)
 EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,\
 	$(if $(HAVE_BPF),load.o part.o net.o within.o image.o,none.o))
-UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o image.o,none.o))
+UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o variable.o kernel.o image.o,none.o))
+KERNEL_OBJS := $(BUILD)/kernel/$(if $(HAVE_BPF),btf,none).o
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
 
-DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace evidence
-SRCS := $(foreach d,$(DIRS),$(wildcard $(d)/*.c))
+DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace evidence kernel
+SRCS := $(filter-out kernel/btf.c kernel/none.c,$(foreach d,$(DIRS),$(wildcard $(d)/*.c)))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
-OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS) $(EVIDENCE_OBJS)
+OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS) $(EVIDENCE_OBJS) $(KERNEL_OBJS)
 LIBOBJS = $(filter-out $(BUILD)/src/cli/main.o,$(OBJS)) $(AGENT_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
@@ -131,17 +133,19 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
-$(UPROBE_PROGRAM): inject/uprobe/uprobe-abi.h
+$(UPROBE_PROGRAM) $(KERNEL_PROGRAM): inject/uprobe/uprobe-abi.h inject/uprobe/tree.bpf.h
+$(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h
 $(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter \
-		-I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
+		-D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(ARCH)-linux-gnu -c -o $@ $<
 	@! command -v llvm-strip >/dev/null || llvm-strip -g $@
 
-$(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM)
+$(BUILD)/inject/uprobe/image.o: inject/uprobe/image.S $(UPROBE_PROGRAM) $(KERNEL_PROGRAM)
 	@mkdir -p $(@D)
-	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -c -o $@ $<
+	$(CC) -DSB_UPROBE_FILE='"$(UPROBE_PROGRAM)"' -DSB_KERNEL_FILE='"$(KERNEL_PROGRAM)"' -c -o $@ $<
 
 $(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAMS)
 	@mkdir -p $(@D)
@@ -235,7 +239,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c) $(addprefix evidence/bpf/,load.c part.c net.c within.c) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c variable.c kernel.c) kernel/btf.c $(addprefix evidence/bpf/,load.c part.c net.c within.c) \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

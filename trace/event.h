@@ -43,6 +43,7 @@ struct trace_thread {
 	int32_t pid; /* its process, declared before */
 	int32_t tid; /* 0: unknown */
 	const char *name;
+	bool apart; /* the same thread's calls elsewhere, in the kernel: another track beside it */
 };
 
 struct trace_function {

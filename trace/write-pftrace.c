@@ -12,6 +12,7 @@
  */
 #include "write-priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include "proto.h"
 #include "src/base/must.h"
@@ -165,19 +166,23 @@ static void pf_process(struct trace_writer *w, const struct trace_process *proce
 }
 
 /* A thread whose number is unknown is a track of its process: as thread 0 it would be the kernel's.
- */
+ * So is one apart: viewers would put its calls and those of the thread into one stack. */
 static void pf_thread(struct trace_writer *w, uint32_t id, const struct trace_thread *thread)
 {
 	char *name = trace_utf8(thread->name), *track = must(malloc(2 * strlen(name) + 2 * SMALL));
 	char *inner = track + strlen(name) + SMALL, *at = pb_number(track, TRACK_UUID, id), *end;
+	char apart[40];
 
 	at = pb_number(at, TRACK_PARENT, TRACK_OF_PROCESS | (uint32_t)thread->pid);
-	if (thread->tid) {
+	if (thread->tid && !thread->apart) {
 		end = pb_number(inner, THREAD_PID, (uint32_t)thread->pid);
 		end = pb_number(end, THREAD_TID, (uint32_t)thread->tid);
 		if (thread->name)
 			end = pb_text(end, THREAD_NAME, name);
 		at = pb_bytes(at, TRACK_THREAD, inner, (size_t)(end - inner));
+	} else if (thread->apart) {
+		snprintf(apart, sizeof(apart), "thread %d, in the kernel", thread->tid);
+		at = pb_text(at, TRACK_NAME, apart);
 	} else if (thread->name) {
 		at = pb_text(at, TRACK_NAME, name);
 	}

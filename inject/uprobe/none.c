@@ -2,6 +2,8 @@
 /* Built where clang or libbpf is missing: the backend exists, and reports why it does nothing. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include "kernel.h"
 #include "uprobe.h"
 
 int uprobes_probe(struct sb_err *err)
@@ -115,4 +117,67 @@ uint64_t uprobes_lost_events(const struct uprobes *u)
 {
 	(void)u;
 	return 0;
+}
+
+const char *kernel_mechanism_name(enum kernel_mechanism how)
+{
+	(void)how;
+	return "none";
+}
+
+int uprobes_kernel(struct uprobes *u, const char *name, enum kernel_mechanism how,
+		   const struct kernel_setting *setting, uint32_t *place, struct sb_err *err)
+{
+	(void)u;
+	(void)name;
+	(void)how;
+	(void)setting;
+	(void)place;
+	return uprobes_probe(err);
+}
+
+void uprobes_kernel_remove(struct uprobes *u, uint32_t target)
+{
+	(void)u;
+	(void)target;
+}
+
+void uprobes_kernel_read(const struct uprobes *u, uint32_t place, struct kernel_times *sum,
+			 uint64_t *missed)
+{
+	(void)u;
+	(void)place;
+	memset(sum, 0, sizeof(*sum));
+	*missed = 0;
+}
+
+int uprobes_spans(struct uprobes *u, size_t bytes, struct sb_err *err)
+{
+	(void)u;
+	(void)bytes;
+	return uprobes_probe(err);
+}
+
+struct kernel_reader *kernel_reader_open(int ring, kernel_span_fn *each, void *ctx)
+{
+	(void)ring;
+	(void)each;
+	(void)ctx;
+	return NULL;
+}
+
+void kernel_reader_wait(const struct kernel_reader *r, int timeout_ms)
+{
+	(void)r;
+	(void)timeout_ms;
+}
+
+void kernel_reader_take(struct kernel_reader *r)
+{
+	(void)r;
+}
+
+void kernel_reader_close(struct kernel_reader *r)
+{
+	(void)r;
 }

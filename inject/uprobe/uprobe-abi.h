@@ -52,6 +52,13 @@ struct uprobe_counts {
 	__u64 bucket[UPROBE_BUCKETS];
 };
 
+struct uprobe_numbers {
+	__u32 next_row; /* from 1 on */
+	__u32 ns_level; /* of the loader's pid namespace: pids are as seen there; 0: the first */
+	__u64 ns_own;
+	__u64 events_lost, hits_lost;
+};
+
 enum uprobe_event_kind {
 	UPROBE_EVENT_FORK, /* a process joined the tree */
 	UPROBE_EVENT_EXEC, /* a process began another row */

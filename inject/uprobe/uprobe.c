@@ -3,7 +3,6 @@
 #include "uprobe.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -184,33 +183,21 @@ static char *section(struct uprobes *u, const char *name)
 /* A global variable of the program, by name. */
 static void *global(struct uprobes *u, const char *name)
 {
-	const struct btf *btf = bpf_object__btf(u->obj);
+	const char *where;
+	uint32_t offset;
+	char *at;
 
-	for (__u32 id = 1; id < btf__type_cnt(btf); id++) {
-		const struct btf_type *t = btf__type_by_id(btf, id);
-		const struct btf_var_secinfo *var = btf_var_secinfos(t);
-		char *at;
-
-		for (int i = 0; btf_is_datasec(t) && i < btf_vlen(t); i++, var++) {
-			const struct btf_type *v = btf__type_by_id(btf, var->type);
-
-			if (strcmp(btf__name_by_offset(btf, v->name_off), name) != 0)
-				continue;
-			at = section(u, btf__name_by_offset(btf, t->name_off));
-			return at ? at + var->offset : NULL;
-		}
-	}
-	return NULL;
+	if (!uprobes_variable(bpf_object__btf(u->obj), name, &where, &offset))
+		return NULL;
+	at = section(u, where);
+	return at ? at + offset : NULL;
 }
 
 static int find_globals(struct uprobes *u, struct sb_err *err)
 {
 	u->inherit = global(u, "inherit");
 	u->cost_ns = global(u, "cost_ns");
-	u->next_row = global(u, "next_row");
-	u->hits_lost = global(u, "hits_lost");
-	u->events_lost = global(u, "events_lost");
-	if (u->inherit && u->cost_ns && u->next_row && u->hits_lost && u->events_lost)
+	if (u->inherit && u->cost_ns)
 		return 0;
 	return err_set(err, SB_EINTERNAL, "the program for uprobes lacks a variable");
 }
@@ -259,10 +246,14 @@ static int open_maps(struct uprobes *u, struct sb_err *err)
 
 	u->targets_size = round_page(u->n_targets * sizeof(struct uprobe_target));
 	u->targets = map_shared(u, "targets", u->targets_size);
+	u->numbers_size = round_page(sizeof(*u->numbers));
+	u->numbers = map_shared(u, "numbers", u->numbers_size);
 	u->ring = ring_buffer__new(bpf_map__fd(ring), on_event, u, NULL);
 	u->cpus = libbpf_num_possible_cpus();
 	u->percpu = u->cpus > 0 ? calloc((size_t)u->cpus, sizeof(*u->percpu)) : NULL;
-	if (u->targets && u->ring && u->percpu)
+	if (u->numbers)
+		u->numbers->next_row = 1;
+	if (u->targets && u->numbers && u->ring && u->percpu)
 		return 0;
 	return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
 }
@@ -304,6 +295,7 @@ void uprobes_close(struct uprobes *u)
 		return;
 	for (uint32_t i = 0; u->targets && i < u->n_targets; i++)
 		__atomic_store_n(&u->targets[i].state, UPROBE_OFF, __ATOMIC_RELEASE);
+	uprobes_kernel_close(u);
 	for (size_t i = 0; i < u->n_links; i++)
 		uprobes_disarm(u, i);
 	for (int i = 0; i < TREE_PROGRAMS; i++)
@@ -311,6 +303,8 @@ void uprobes_close(struct uprobes *u)
 	ring_buffer__free(u->ring);
 	if (u->targets)
 		munmap(u->targets, u->targets_size);
+	if (u->numbers)
+		munmap(u->numbers, u->numbers_size);
 	for (int i = 0; i < SECTIONS; i++)
 		if (u->section[i].at)
 			munmap(u->section[i].at, u->section[i].size);
@@ -334,7 +328,7 @@ int uprobes_watch(struct uprobes *u, pid_t pid, uint64_t roots, uint32_t generat
 	uint32_t key = (uint32_t)pid;
 
 	if (bpf_map_lookup_elem(u->procs, &key, &p) < 0)
-		p = (struct uprobe_proc){ .row = __atomic_fetch_add(u->next_row, 1,
+		p = (struct uprobe_proc){ .row = __atomic_fetch_add(&u->numbers->next_row, 1,
 								    __ATOMIC_RELAXED),
 					  .generation = generation };
 	p.roots |= roots;
@@ -406,10 +400,10 @@ void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target)
 
 uint64_t uprobes_lost_hits(const struct uprobes *u)
 {
-	return __atomic_load_n(u->hits_lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&u->numbers->hits_lost, __ATOMIC_RELAXED);
 }
 
 uint64_t uprobes_lost_events(const struct uprobes *u)
 {
-	return __atomic_load_n(u->events_lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&u->numbers->events_lost, __ATOMIC_RELAXED);
 }

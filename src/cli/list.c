@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "src/out/out.h"
 #include "src/run/backends.h"
+#include "src/run/beside.h"
 #include "src/session/launch.h"
 #include "src/session/preview.h"
 
@@ -16,9 +17,18 @@ static void list_help(FILE *to)
 	options_help(to, VERB_LIST);
 }
 
+/* Those are of no process. */
+static bool all_in_kernel(const struct spec_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!spec_in_kernel(&list->spec[i]))
+			return false;
+	return list->count;
+}
+
 static int check(const struct options *opt, struct sb_err *err)
 {
-	bool whom = opt->session.n_pids || opt->command;
+	bool whom = opt->session.n_pids || opt->command || all_in_kernel(&opt->session.targets);
 
 	if (whom && opt->session.targets.count)
 		return opt->command ? launch_check(opt->command, err) : 0;
@@ -46,22 +56,38 @@ static int show(const struct options *opt, struct result *res, struct sb_err *er
 	return nothing_found(res) ? err_exit_status(SB_ENOSYMBOL) : 0;
 }
 
+static struct result *list_of(const struct backend *backend, const struct session_config *cfg,
+			      struct sb_err *err)
+{
+	struct session_core *s = session_open(backend, cfg, err);
+	struct result *res = s ? backend->list(s, err) : NULL;
+
+	if (s)
+		session_free(s);
+	return res;
+}
+
 static int list(struct options *opt, struct sb_err *err)
 {
 	const struct backend *backend;
-	struct session_core *s;
-	struct result *res;
+	struct session_config own, kernel;
+	struct result *res, *more = NULL;
+	bool beside;
 	int status;
 
 	opt->session.look_only = true;
 	backend = backend_choose(opt->backend, &opt->session, err);
-	s = backend ? session_open(backend, &opt->session, err) : NULL;
-	if (!s)
+	if (!backend)
 		return err_exit_status(err->code);
-	res = backend->list(s, err);
+	beside = beside_split(backend, &opt->session, &own, &kernel);
+	res = list_of(backend, &own, err);
+	if (beside && res && !err->code && backend_uprobe.probe(err) == 0)
+		more = list_of(&backend_uprobe, &kernel, err);
+	if (more)
+		beside_merge(res, res->n_targets, more);
 	status = err->code ? err_exit_status(err->code) : show(opt, res, err);
 	result_free(res);
-	session_free(s);
+	beside_free(&own, &kernel);
 	return status;
 }
 
@@ -112,6 +138,7 @@ const struct command cmd_list = {
 	.name = "list",
 	.summary = "show what a target matches, where, and by which mechanism",
 	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]\n"
+		 "list [OPTIONS] kernel:NAME|tracepoint:SUBSYSTEM:NAME ...\n"
 		 "list [OPTIONS] TARGET... -- COMMAND [ARG...]",
 	.run = list_main,
 	.help = list_help,

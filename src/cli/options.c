@@ -15,6 +15,7 @@
 #include "inject/page-abi.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/run/beside.h"
 #include "src/session/guess.h"
 #include "src/spec/env.h"
 
@@ -520,7 +521,8 @@ static int check_number_timed(struct parse *p)
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		n += list->spec[i].timed && list->spec[i].kind != SPEC_PYTHON;
+		n += list->spec[i].timed && list->spec[i].kind != SPEC_PYTHON &&
+		     !spec_in_kernel(&list->spec[i]);
 		preset = list->spec[i].listed ? list->spec[i].row->preset->name : preset;
 	}
 	if (n <= SB_PAGE_SPAN_TARGETS || !preset)
@@ -678,6 +680,14 @@ static int check_swept(const struct parse *p)
 		const struct spec *spec = &list->spec[i];
 		char name[TEXT_QUOTE_SIZE], delay[32];
 
+		if (spec_in_kernel(spec)) {
+			err_set(p->err, SB_EUSAGE,
+				"target '%s': a sweep delays its targets, and the kernel is never "
+				"delayed",
+				spec->text);
+			err_hint(p->err, "sbinject trace times its calls");
+			return -SB_EUSAGE;
+		}
 		if (spec->delay_ns == SPEC_DELAY_UNSET || !spec->delay_ns)
 			continue;
 		spec_format_ns(spec->delay_ns, delay, sizeof(delay));
@@ -725,6 +735,7 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 	if (ret < 0)
 		return ret;
 	apply_defaults(&p);
+	beside_order(&opt->session.targets);
 	if (getrandom(&opt->session.id, sizeof(opt->session.id), 0) < 0)
 		opt->session.id = (uint64_t)getpid() << 32;
 	return check_together(&p);

@@ -36,7 +36,7 @@ void run_help_keys(FILE *to)
 static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
-	      "py:MODULE:QUALNAME;\n"
+	      "py:MODULE:QUALNAME,\n  kernel:NAME or tracepoint:SUBSYSTEM:NAME;\n"
 	      "  DELAY a time with its unit (5us); KEY one of\n\n",
 	      to);
 	run_help_keys(to);

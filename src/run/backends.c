@@ -64,6 +64,8 @@ static bool uprobe_can(const struct session_config *cfg)
 	for (size_t i = 0; i < cfg->targets.count; i++) {
 		const struct spec *spec = &cfg->targets.spec[i];
 
+		if (spec_in_kernel(spec))
+			continue;
 		if (spec->kind == SPEC_PYTHON || spec->thread || spec->at || spec->timed ||
 		    (spec->delay_ns != SPEC_DELAY_UNSET &&
 		     spec->delay_ns > backend_uprobe.delay_max_ns))
@@ -76,12 +78,23 @@ static bool uprobe_can(const struct session_config *cfg)
 	return cfg->mechanism == MECHANISM_AUTO && backend_uprobe.probe(&ignored) == 0;
 }
 
+/* Only the uprobe backend has targets in the kernel; beside others it has a session of its own
+ * (beside.h). */
+static bool only_in_kernel(const struct session_config *cfg)
+{
+	bool all = cfg->targets.count > 0;
+
+	for (size_t i = 0; i < cfg->targets.count; i++)
+		all &= spec_in_kernel(&cfg->targets.spec[i]);
+	return all;
+}
+
 static const struct backend *choose(const struct session_config *cfg, struct sb_err *err)
 {
 	struct sb_err why = { 0 };
 	pid_t pid;
 
-	if (cfg->all)
+	if (cfg->all || only_in_kernel(cfg))
 		return backend_uprobe.probe(err) < 0 ? NULL : &backend_uprobe;
 	if (backend_inject.probe(&why) == 0 && (cfg->look_only || !cannot_be_traced(cfg, &why)))
 		return &backend_inject;
@@ -115,6 +128,13 @@ const struct backend *backend_choose(const char *name, const struct session_conf
 			err_set(err, SB_EUSAGE,
 				"--all is for --backend uprobe: inject hooks "
 				"processes, one by one");
+			err_hint(err, "leave --backend out");
+			return NULL;
+		}
+		if (backends[i] != &backend_uprobe && only_in_kernel(cfg)) {
+			err_set(err, SB_EUSAGE,
+				"--backend %s: targets in the kernel are for the uprobe backend",
+				name);
 			err_hint(err, "leave --backend out");
 			return NULL;
 		}

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "beside.h"
 #include "trace-file.h"
 #include "tracer.h"
 #include "wire.h"
@@ -134,12 +135,18 @@ static int start_trace(struct client *c)
 		.version = SB_VERSION,
 		.command = c->opt->typed,
 	};
+	struct session_config own, kernel;
+	bool beside;
 
 	if (!cfg.path)
 		return 0;
 	if (trace_format_of(cfg.path, c->opt->trace_format, &cfg.format, &c->out->error) < 0)
 		return -1;
-	c->trace = trace_file_open(&cfg, &c->opt->session.trace_fd, &c->out->error);
+	beside = beside_split(c->backend, &c->opt->session, &own, &kernel);
+	beside_free(&own, &kernel);
+	c->trace = trace_file_open(&cfg, &c->opt->session.trace_fd,
+				   beside ? &c->opt->session.kernel_trace_fd : NULL,
+				   &c->out->error);
 	return c->trace ? 0 : -1;
 }
 
@@ -311,17 +318,17 @@ static void catch_signals(struct client *c)
 
 bool client_pump(struct client *c, int timeout_ms)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[2 + TRACE_FILE_INPUTS] = {
 		{ .fd = c->in.fd, .events = POLLIN },
 		{ .fd = c->sigfd, .events = POLLIN },
-		{ .fd = c->trace ? trace_file_fd(c->trace) : -1, .events = POLLIN },
 	};
 
 	if (c->done)
 		return false;
 	if (c->trace && (timeout_ms < 0 || timeout_ms > TRACE_FLUSH_MS))
 		timeout_ms = TRACE_FLUSH_MS;
-	poll(fds, 3, timeout_ms);
+	trace_file_poll(c->trace, fds + 2);
+	poll(fds, 2 + TRACE_FILE_INPUTS, timeout_ms);
 	if (c->trace)
 		trace_file_read(c->trace);
 	if (fds[1].revents)
@@ -459,6 +466,8 @@ static int start(struct client *c, const struct backend *backend)
 	c->tracer = tracer_start(&job, &c->in.fd);
 	if (cfg->trace_fd)
 		close(cfg->trace_fd);
+	if (cfg->kernel_trace_fd)
+		close(cfg->kernel_trace_fd);
 	if (c->tracer < 0)
 		return err_sys(&c->out->error, SB_ESYS, "the tracer could not be started");
 	return 0;

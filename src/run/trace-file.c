@@ -22,19 +22,26 @@ enum {
 	FLUSH_S = 1,
 };
 
+/* A pipe of calls. The numbers of threads and functions are its own. */
+struct input {
+	int fd; /* -1: it has ended */
+	bool kernel;
+	bool ended; /* it sent its end */
+	struct trace_bytes bytes;
+	struct trace_values values[TRACE_VALUE_SETS];
+};
+
 struct trace_file {
 	struct trace_file_config cfg;
-	int in, out;
-	struct trace_bytes bytes;
+	struct input in[TRACE_FILE_INPUTS];
+	int out;
 	struct trace_writer *writer; /* NULL: nothing came yet, or it could not be opened */
 	struct trace_end end;
-	struct trace_values values[TRACE_VALUE_SETS];
 	char **kernel; /* texts, by their number - 1: names of kernels, values */
 	size_t n_kernels;
 	struct callers *callers; /* NULL: no maps came */
 	uint64_t spans;		 /* written */
 	bool begun;		 /* trace_file_begin() was called */
-	bool ended;		 /* the tracer sent its end */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;
@@ -50,34 +57,69 @@ static int cannot_write(const char *path, struct sb_err *err)
 	return ret;
 }
 
-struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd, struct sb_err *err)
+/* Frees; the file is closed already. */
+static void trace_file_drop(struct trace_file *f)
 {
-	struct trace_file *f = must_calloc(1, sizeof(*f));
+	for (size_t i = 0; i < TRACE_FILE_INPUTS; i++) {
+		if (f->in[i].fd >= 0)
+			close(f->in[i].fd);
+		free(f->in[i].bytes.data);
+	}
+	for (size_t i = 0; i < f->n_kernels; i++)
+		free(f->kernel[i]);
+	free(f->kernel);
+	callers_close(f->callers);
+	free(f);
+}
+
+/* The end for the tracer, to write to; negative: there are no descriptors. */
+static int open_input(struct input *in, bool kernel)
+{
 	int ends[2];
 
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	in->fd = ends[0];
+	in->kernel = kernel;
+	/* Where the limit of the user is lower, the default remains. */
+	fcntl(in->fd, F_SETPIPE_SZ, PIPE_SIZE);
+	fcntl(in->fd, F_SETFL, O_NONBLOCK);
+	return ends[1];
+}
+
+struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd, int *kernel,
+				   struct sb_err *err)
+{
+	struct trace_file *f = must_calloc(1, sizeof(*f));
+
 	f->cfg = *cfg;
-	f->in = -1;
+	f->in[0].fd = f->in[1].fd = -1;
 	f->out = out_place_open(cfg->path, O_CREAT);
 	if (f->out < 0) {
 		cannot_write(cfg->path, err);
-	} else if (pipe2(ends, O_CLOEXEC) < 0) {
-		err_sys(err, SB_ESYS, "no pipe for the trace");
-		close(f->out);
-	} else {
-		f->in = ends[0];
-		*fd = ends[1];
-		/* Where the limit of the user is lower, the default remains. */
-		fcntl(f->in, F_SETPIPE_SZ, PIPE_SIZE);
-		fcntl(f->in, F_SETFL, O_NONBLOCK);
-		return f;
+		free(f);
+		return NULL;
 	}
-	free(f);
+	*fd = open_input(&f->in[0], false);
+	if (kernel && *fd >= 0)
+		*kernel = open_input(&f->in[1], true);
+	if (*fd >= 0 && (!kernel || *kernel >= 0))
+		return f;
+	err_sys(err, SB_ESYS, "no pipe for the trace");
+	trace_file_drop(f);
 	return NULL;
 }
 
-int trace_file_fd(const struct trace_file *f)
+void trace_file_poll(const struct trace_file *f, struct pollfd *fds)
 {
-	return f->in;
+	for (size_t i = 0; i < TRACE_FILE_INPUTS; i++)
+		fds[i] = (struct pollfd){ .fd = f ? f->in[i].fd : -1, .events = POLLIN };
+}
+
+/* The numbers of two pipes must not meet; those of a single one stay small. */
+static uint32_t number(const struct trace_file *f, const struct input *in, uint32_t id)
+{
+	return f->in[1].kernel ? id * 2 + in->kernel : id;
 }
 
 static void begin(struct trace_file *f, const char *payload, size_t size)
@@ -114,7 +156,18 @@ static void declare_kernel(struct trace_file *f, uint32_t number, const char *na
 	f->kernel[number - 1] = must_strdup(name);
 }
 
-static void declare(struct trace_file *f, uint32_t type, const char *payload, size_t size)
+static void declare_thread(struct trace_file *f, const struct input *in,
+			   const struct trace_declared *d, const char *name)
+{
+	trace_write_thread(f->writer, &(struct trace_thread){ .id = number(f, in, d->id),
+							      .pid = d->pid,
+							      .tid = d->tid,
+							      .name = name,
+							      .apart = in->kernel });
+}
+
+static void declare(struct trace_file *f, const struct input *in, uint32_t type,
+		    const char *payload, size_t size)
 {
 	struct trace_declared d;
 	const char *name = payload + sizeof(d), *end = payload + size, *module;
@@ -130,13 +183,13 @@ static void declare(struct trace_file *f, uint32_t type, const char *payload, si
 	else if (type == TRACE_MESSAGE_KERNEL)
 		declare_kernel(f, d.id, name);
 	else if (type == TRACE_MESSAGE_THREAD)
-		trace_write_thread(f->writer, &(struct trace_thread){ d.id, d.pid, d.tid, name });
+		declare_thread(f, in, &d, name);
 	else
-		trace_write_function(f->writer,
-				     &(struct trace_function){ d.id, d.python, name, module });
+		trace_write_function(f->writer, &(struct trace_function){ number(f, in, d.id),
+									  d.python, name, module });
 }
 
-static void declare_values(struct trace_file *f, const char *payload, size_t size)
+static void declare_values(struct input *in, const char *payload, size_t size)
 {
 	struct trace_values v;
 
@@ -144,21 +197,21 @@ static void declare_values(struct trace_file *f, const char *payload, size_t siz
 		return;
 	memcpy(&v, payload, sizeof(v));
 	if (v.set < TRACE_VALUE_SETS && v.n <= VALUE_MAX)
-		f->values[v.set] = v;
+		in->values[v.set] = v;
 }
 
-static void write_span(struct trace_file *f, const struct trace_plain *plain,
-		       const struct trace_value *value, uint32_t n)
+static void write_span(struct trace_file *f, const struct input *in,
+		       const struct trace_plain *plain, const struct trace_value *value, uint32_t n)
 {
 	struct trace_span span = {
 		.start_ns = plain->start_ns,
 		.dur_ns = plain->dur_ns,
-		.thread = plain->thread,
-		.function = plain->function,
+		.thread = number(f, in, plain->thread),
+		.function = number(f, in, plain->function),
 		.kind = plain->kind,
 		.n_values = n,
 		.value = value,
-		.stack = f->callers ? callers_take(f->callers) : NULL,
+		.stack = f->callers && !in->kernel ? callers_take(f->callers) : NULL,
 		.kernel = plain->kernel && plain->kernel <= f->n_kernels ?
 				  f->kernel[plain->kernel - 1] :
 				  NULL,
@@ -168,13 +221,13 @@ static void write_span(struct trace_file *f, const struct trace_plain *plain,
 		f->spans++;
 }
 
-static void spans(struct trace_file *f, const char *payload, size_t size)
+static void spans(struct trace_file *f, const struct input *in, const char *payload, size_t size)
 {
 	struct trace_plain plain;
 
 	for (size_t at = 0; at + sizeof(plain) <= size; at += sizeof(plain)) {
 		memcpy(&plain, payload + at, sizeof(plain));
-		write_span(f, &plain, NULL, 0);
+		write_span(f, in, &plain, NULL, 0);
 	}
 }
 
@@ -187,7 +240,8 @@ static void value_text_at(const struct trace_file *f, struct trace_value *v)
 	v->value = 0;
 }
 
-static void valued_spans(struct trace_file *f, const char *payload, size_t size)
+static void valued_spans(struct trace_file *f, const struct input *in, const char *payload,
+			 size_t size)
 {
 	struct trace_valued span;
 
@@ -197,7 +251,7 @@ static void valued_spans(struct trace_file *f, const char *payload, size_t size)
 		uint32_t n = 0;
 
 		memcpy(&span, payload + at, sizeof(span));
-		v = &f->values[span.set % TRACE_VALUE_SETS];
+		v = &in->values[span.set % TRACE_VALUE_SETS];
 		for (; n < v->n; n++) {
 			memcpy(value[n].name, v->value[n].name, sizeof(value[n].name));
 			value[n].type = v->value[n].type;
@@ -208,13 +262,35 @@ static void valued_spans(struct trace_file *f, const char *payload, size_t size)
 			if (value[n].type == VALUE_STR)
 				value_text_at(f, &value[n]);
 		}
-		write_span(f, &span.plain, value, n);
+		write_span(f, in, &span.plain, value, n);
 	}
 }
 
-static void message(struct trace_file *f, const struct trace_message *m, const char *payload)
+static void take_end(struct trace_file *f, struct input *in, const char *payload, size_t size)
 {
-	if (m->type == TRACE_MESSAGE_BEGIN)
+	struct trace_end end;
+
+	if (size != sizeof(end))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	f->end.spans += end.spans;
+	f->end.lost += end.lost;
+	f->end.filtered += end.filtered;
+	if (end.end_ns > f->end.end_ns)
+		f->end.end_ns = end.end_ns;
+	in->ended = true;
+}
+
+/* Of every pipe: the tracer did not die. */
+static bool all_ended(const struct trace_file *f)
+{
+	return f->in[0].ended && (!f->in[1].kernel || f->in[1].ended);
+}
+
+static void message(struct trace_file *f, struct input *in, const struct trace_message *m,
+		    const char *payload)
+{
+	if (m->type == TRACE_MESSAGE_BEGIN && !in->kernel)
 		begin(f, payload, m->size);
 	if (!f->writer)
 		return;
@@ -223,10 +299,10 @@ static void message(struct trace_file *f, const struct trace_message *m, const c
 	case TRACE_MESSAGE_THREAD:
 	case TRACE_MESSAGE_FUNCTION:
 	case TRACE_MESSAGE_KERNEL:
-		declare(f, m->type, payload, m->size);
+		declare(f, in, m->type, payload, m->size);
 		break;
 	case TRACE_MESSAGE_VALUES:
-		declare_values(f, payload, m->size);
+		declare_values(in, payload, m->size);
 		break;
 	case TRACE_MESSAGE_MAPS:
 		if (!f->callers)
@@ -238,39 +314,37 @@ static void message(struct trace_file *f, const struct trace_message *m, const c
 			callers_stack(f->callers, payload, m->size);
 		break;
 	case TRACE_MESSAGE_SPANS:
-		spans(f, payload, m->size);
+		spans(f, in, payload, m->size);
 		break;
 	case TRACE_MESSAGE_VALUED:
-		valued_spans(f, payload, m->size);
+		valued_spans(f, in, payload, m->size);
 		break;
 	case TRACE_MESSAGE_END:
-		if (m->size == sizeof(f->end)) {
-			memcpy(&f->end, payload, sizeof(f->end));
-			f->ended = true;
-		}
+		take_end(f, in, payload, m->size);
 		break;
 	default:
 		break;
 	}
 }
 
-static void take_messages(struct trace_file *f)
+static void take_messages(struct trace_file *f, struct input *in)
 {
 	struct trace_message m;
 	const char *payload;
 	size_t at = 0;
 
-	if (!f->bytes.len)
+	/* The first pipe opens the file: it begins earlier. */
+	if (!in->bytes.len || (in->kernel && !f->writer))
 		return;
-	while (trace_get(&f->bytes, &at, &m, &payload))
-		message(f, &m, payload);
+	while (trace_get(&in->bytes, &at, &m, &payload))
+		message(f, in, &m, payload);
 	if (f->writer && trace_writer_error(f->writer) && !f->warned) {
 		log_warn("%s: %s: the rest of the trace is lost", f->cfg.path,
 			 strerror(trace_writer_error(f->writer)));
 		f->warned = true;
 	}
-	f->bytes.len -= at;
-	memmove(f->bytes.data, f->bytes.data + at, f->bytes.len);
+	in->bytes.len -= at;
+	memmove(in->bytes.data, in->bytes.data + at, in->bytes.len);
 }
 
 /* What slowly comes in is in the file a second later. */
@@ -286,27 +360,27 @@ static void flush_sometimes(struct trace_file *f)
 }
 
 /* False: nothing is there. */
-static bool read_some(struct trace_file *f)
+static bool read_some(struct trace_file *f, struct input *in)
 {
 	ssize_t n;
 
-	if (f->bytes.cap < f->bytes.len + PIPE_SIZE) {
-		f->bytes.cap = f->bytes.len + PIPE_SIZE;
-		f->bytes.data = must_realloc(f->bytes.data, f->bytes.cap);
+	if (in->bytes.cap < in->bytes.len + PIPE_SIZE) {
+		in->bytes.cap = in->bytes.len + PIPE_SIZE;
+		in->bytes.data = must_realloc(in->bytes.data, in->bytes.cap);
 	}
 	do
-		n = read(f->in, f->bytes.data + f->bytes.len, f->bytes.cap - f->bytes.len);
+		n = read(in->fd, in->bytes.data + in->bytes.len, in->bytes.cap - in->bytes.len);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n <= 0) {
-		close(f->in);
-		f->in = -1;
+		close(in->fd);
+		in->fd = -1;
 		return false;
 	}
-	f->bytes.len += (size_t)n;
+	in->bytes.len += (size_t)n;
 	if (f->begun)
-		take_messages(f);
+		take_messages(f, in);
 	return true;
 }
 
@@ -317,23 +391,26 @@ void trace_file_begin(struct trace_file *f)
 	if (fstat(f->out, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(f->out, 0) < 0)
 		log_warn("%s: %s", f->cfg.path, strerror(errno));
 	f->begun = true;
-	take_messages(f);
+	for (size_t i = 0; i < TRACE_FILE_INPUTS; i++)
+		take_messages(f, &f->in[i]);
 }
 
 void trace_file_read(struct trace_file *f)
 {
-	for (int i = 0; i < READ_MOST && f->in >= 0 && read_some(f); i++)
-		;
+	for (size_t i = 0; i < TRACE_FILE_INPUTS; i++)
+		for (int n = 0; n < READ_MOST && f->in[i].fd >= 0 && read_some(f, &f->in[i]); n++)
+			;
 	flush_sometimes(f);
 }
 
-/* The tracer has ended or is about to: all that it sent is in the pipe or comes soon. */
+/* The tracer has ended or is about to: all that it sent is in the pipes or comes soon. */
 static void read_rest(struct trace_file *f)
 {
-	while (f->in >= 0) {
-		struct pollfd fd = { .fd = f->in, .events = POLLIN };
+	while (f->in[0].fd >= 0 || f->in[1].fd >= 0) {
+		struct pollfd fds[TRACE_FILE_INPUTS];
 
-		poll(&fd, 1, -1);
+		trace_file_poll(f, fds);
+		poll(fds, TRACE_FILE_INPUTS, -1);
 		trace_file_read(f);
 	}
 }
@@ -352,20 +429,15 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 		ret = -(int)err->code;
 	}
 	if (f->writer)
-		ret = trace_writer_close(f->writer, f->ended ? &f->end : NULL, err);
+		ret = trace_writer_close(f->writer, all_ended(f) ? &f->end : NULL, err);
 	if (ret == 0 && close(f->out) < 0)
 		ret = cannot_write(f->cfg.path, err);
 	else if (ret < 0)
 		close(f->out);
-	if (ret == 0 && f->ended && f->spans != f->end.spans)
+	if (ret == 0 && all_ended(f) && f->spans != f->end.spans)
 		ret = err_set(err, SB_EINTERNAL,
 			      "the trace has %llu records of %llu: do not rely on it",
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
-	for (size_t i = 0; i < f->n_kernels; i++)
-		free(f->kernel[i]);
-	free(f->kernel);
-	callers_close(f->callers);
-	free(f->bytes.data);
-	free(f);
+	trace_file_drop(f);
 	return ret;
 }

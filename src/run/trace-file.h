@@ -17,15 +17,20 @@ struct trace_file_config {
 	const char *version, *command; /* for the file; valid until trace_file_close() */
 };
 
+enum { TRACE_FILE_INPUTS = 2 };
+
 /*
  * Opens the file, whose contents stay for now, and makes the pipe. *fd: the end for the tracer,
- * which the caller closes once the tracer has it. NULL with err: SB_EFILE, SB_ESYS.
+ * which the caller closes once the tracer has it. kernel: of a second pipe, for the calls of the
+ * kernel's functions beside the others; NULL: there is none. NULL with err: SB_EFILE, SB_ESYS.
  */
-struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd,
+struct trace_file *trace_file_open(const struct trace_file_config *cfg, int *fd, int *kernel,
 				   struct sb_err *err);
 /* The hooks are in force: the trace begins, and takes the place of the file's contents. */
 void trace_file_begin(struct trace_file *f);
-int trace_file_fd(const struct trace_file *f); /* to poll for input; -1: it has ended */
+/* What to poll for input, TRACE_FILE_INPUTS of them; -1: it has ended. NULL is harmless. */
+struct pollfd;
+void trace_file_poll(const struct trace_file *f, struct pollfd *fds);
 
 /* Reads what the pipe has, at most a few megabytes, and writes it. Does not wait for the tracer. */
 void trace_file_read(struct trace_file *f);

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "beside.h"
 #include "wire.h"
 #include "elf/reader.h"
 #include "inject/clock.h"
@@ -22,6 +23,7 @@
 #include "src/base/crowd.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
+#include "src/base/must.h"
 #include "src/control/server.h"
 #include "src/out/place.h"
 #include "witness.h"
@@ -35,8 +37,10 @@ struct shown {
 struct tracer {
 	const struct tracer_job *job;
 	struct session_core *session;
+	struct session_core *kernel; /* of targets in the kernel, beside them; NULL: none */
 	struct wire_out out;
 	int sigfd;
+	size_t typed; /* targets that this session began with */
 	bool quit;
 	uint64_t next_status;
 	struct control_state control;
@@ -63,41 +67,64 @@ static void send_error(struct tracer *t, const struct sb_err *err)
 }
 
 /* Of a target with time=yes. */
-static void fill_times(struct tracer *t, size_t index, struct wire_status_target *to)
+static void fill_times(const struct backend *b, struct session_core *s, size_t index,
+		       struct wire_status_target *to)
 {
-	const struct backend *b = t->job->backend;
 	struct session_target target;
 	struct result_times times;
 
-	session_state(t->session, index, &target);
+	session_state(s, index, &target);
 	if (!b->times || !target.spec->timed)
 		return;
-	b->times(t->session, index, &times);
+	b->times(s, index, &times);
 	to->calls = times.calls;
 	to->calls_ns = times.inclusive_ns;
 	free(times.bucket);
 }
 
-static void send_status(struct tracer *t)
+/* Returns the end of the list. */
+static struct wire_status_target *fill_status(const struct backend *b, struct session_core *s,
+					      struct wire_status_target *list, double *t_s)
 {
-	size_t n = session_targets(t->session);
-	struct result_counts *counts = calloc(n + 1, sizeof(*counts));
-	struct wire_status_target *list = calloc(n + 1, sizeof(*list));
-	double t_s;
+	size_t n = session_targets(s);
+	struct result_counts *counts = must_calloc(n + 1, sizeof(*counts));
 
-	if (!counts || !list)
-		abort();
-	session_counts(t->session, counts, &t_s);
+	session_counts(s, counts, t_s);
 	for (size_t i = 0; i < n; i++) {
 		list[i] = (struct wire_status_target){ .hits = counts[i].hits,
 						       .delayed = counts[i].delayed,
 						       .injected_ns = counts[i].injected_ns,
 						       .overrun_ns = counts[i].overrun_ns };
-		fill_times(t, i, &list[i]);
+		fill_times(b, s, i, &list[i]);
 	}
-	wire_send(&t->out, WIRE_STATUS, &t_s, sizeof(t_s), list, n * sizeof(*list));
-	free(list);
 	free(counts);
+	return list + n;
+}
+
+/* The command line has the targets in the kernel behind those that were typed. */
+static void put_behind(struct wire_status_target *list, size_t typed, size_t n, size_t kernel)
+{
+	struct wire_status_target *moved = must_calloc(kernel + 1, sizeof(*moved));
+
+	memcpy(moved, list + n, kernel * sizeof(*moved));
+	memmove(list + typed + kernel, list + typed, (n - typed) * sizeof(*moved));
+	memcpy(list + typed, moved, kernel * sizeof(*moved));
+	free(moved);
+}
+
+static void send_status(struct tracer *t)
+{
+	size_t n = session_targets(t->session), kernel = t->kernel ? session_targets(t->kernel) : 0;
+	struct wire_status_target *list = must_calloc(n + kernel + 1, sizeof(*list)), *end;
+	double t_s, ignored;
+
+	end = fill_status(t->job->backend, t->session, list, &t_s);
+	if (t->kernel) {
+		fill_status(&backend_uprobe, t->kernel, end, &ignored);
+		put_behind(list, t->typed, n, kernel);
+	}
+	wire_send(&t->out, WIRE_STATUS, &t_s, sizeof(t_s), list, (n + kernel) * sizeof(*list));
+	free(list);
 }
 
 static void send_result(struct tracer *t, enum session_end end, struct result *res)
@@ -180,20 +207,22 @@ static void read_signals(struct tracer *t)
 
 static void wait_for_something(struct tracer *t, int ms)
 {
-	struct pollfd fds[3 + CONTROL_FDS] = {
+	enum { OWN = 4 };
+	struct pollfd fds[OWN + CONTROL_FDS] = {
 		{ .fd = t->out.fd, .events = POLLIN | (t->out.len ? POLLOUT : 0) },
 		{ .fd = t->sigfd, .events = POLLIN },
 		{ .fd = t->job->backend->fd(t->session), .events = POLLIN },
+		{ .fd = t->kernel ? backend_uprobe.fd(t->kernel) : -1, .events = POLLIN },
 	};
 	size_t n;
 
-	n = 3 + control_server_poll(t->server, fds + 3);
+	n = OWN + control_server_poll(t->server, fds + OWN);
 	poll(fds, n, ms);
 	if (fds[0].revents)
 		hear(t);
 	if (fds[1].revents)
 		read_signals(t);
-	control_server_serve(t->server, fds + 3, n - 3, &t->control);
+	control_server_serve(t->server, fds + OWN, n - OWN, &t->control);
 	t->quit |= t->control.stop;
 	wire_flush(&t->out);
 }
@@ -366,6 +395,18 @@ static void tell_pending(const struct tracer *t)
 		log_note("more may be pending: sbctl list shows what is hooked");
 }
 
+/* The end of the first session is that of both. */
+static void step_kernel(struct tracer *t, int *ms)
+{
+	struct sb_err ignored = { 0 };
+	int own = *ms;
+
+	if (!t->kernel)
+		return;
+	backend_uprobe.step(t->kernel, &own, &ignored);
+	*ms = own < *ms ? own : *ms;
+}
+
 static enum session_end run(struct tracer *t, struct sb_err *err)
 {
 	enum session_end end;
@@ -373,6 +414,7 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 
 	while (!t->quit) {
 		end = t->job->backend->step(t->session, &ms, err);
+		step_kernel(t, &ms);
 		tell_states(t);
 		witness_look(t->control.evidence, &t->next_look);
 		if (end != SESSION_RUNS)
@@ -395,16 +437,35 @@ static void open_evidence(struct tracer *t)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 }
 
+static int attach(struct tracer *t, struct sb_err *err)
+{
+	if (t->job->backend->check(t->session, err) < 0 ||
+	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0) ||
+	    session_attach(t->session, err) < 0)
+		return -1;
+	if (!t->kernel || session_attach(t->kernel, err) == 0)
+		return 0;
+	session_detach(t->session);
+	return -1;
+}
+
+static struct result *result_of(struct tracer *t)
+{
+	struct result *res = session_result(t->session);
+
+	if (t->kernel)
+		beside_merge(res, t->typed, session_result(t->kernel));
+	return res;
+}
+
 static void do_run(struct tracer *t)
 {
-	const struct backend *b = t->job->backend;
 	struct result_evidence evidence = { 0 };
 	struct sb_err err = { 0 }, why = { 0 };
 	struct result *res;
 	enum session_end end;
 
-	if (open_events(t, &err) < 0 || b->check(t->session, &err) < 0 ||
-	    session_attach(t->session, &err) < 0) {
+	if (open_events(t, &err) < 0 || attach(t, &err) < 0) {
 		send_error(t, &err);
 		return;
 	}
@@ -421,37 +482,49 @@ static void do_run(struct tracer *t)
 	if (t->control.evidence)
 		witness_tell(t->control.evidence, &evidence);
 	event(t, "detaching", NULL);
+	if (t->kernel)
+		session_detach(t->kernel);
 	session_detach(t->session);
 	tell_states(t);
 	event(t, "detached", NULL);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
-	res = session_result(t->session);
+	res = result_of(t);
 	res->evidence = evidence;
 	send_result(t, end, res);
 }
 
-/* Closes all descriptors but the standard ones and these; 0: none. */
-static void keep_only(int a, int b)
+static int by_number(const void *a, const void *b)
 {
-	int low = b && b < a ? b : a, high = b && b > a ? b : a;
+	return *(const int *)a - *(const int *)b;
+}
 
-	if (low > 3)
-		syscall(SYS_close_range, 3, low - 1, 0);
-	if (high > low + 1)
-		syscall(SYS_close_range, low + 1, high - 1, 0);
-	syscall(SYS_close_range, high + 1, ~0u, 0);
+/* Closes all descriptors but the standard ones and these; 0: none. */
+static void keep_only(int *fd, size_t n)
+{
+	unsigned int next = 3;
+
+	qsort(fd, n, sizeof(*fd), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (fd[i] < 3)
+			continue;
+		if ((unsigned int)fd[i] > next)
+			syscall(SYS_close_range, next, (unsigned int)fd[i] - 1, 0);
+		next = (unsigned int)fd[i] + 1;
+	}
+	syscall(SYS_close_range, next, ~0u, 0);
 }
 
 /* Detaches from the terminal, its signals and its files. */
-static void detach_from_terminal(int keep_fd, int trace_fd)
+static void detach_from_terminal(int keep_fd, const struct session_config *cfg)
 {
+	int keep[] = { keep_fd, cfg->trace_fd, cfg->kernel_trace_fd };
 	int null = open("/dev/null", O_RDWR);
 
 	setsid();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	keep_only(keep_fd, trace_fd);
+	keep_only(keep, 3);
 	prctl(PR_SET_NAME, "sbinject-tracer");
 	/* Its memory holds data of its targets. */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -472,24 +545,36 @@ static void catch_signals(struct tracer *t)
 	t->sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+static bool open_sessions(struct tracer *t, const struct session_config *own,
+			  const struct session_config *kernel, struct sb_err *err)
+{
+	t->typed = own->targets.count;
+	t->session = session_open(t->job->backend, own, err);
+	if (!t->session || !kernel)
+		return t->session;
+	t->kernel = backend_uprobe.probe(err) < 0 ? NULL :
+						    session_open(&backend_uprobe, kernel, err);
+	return t->kernel;
+}
+
 static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 {
 	static struct tracer t; /* static: it is large */
-	struct session_config cfg = *job->cfg;
+	struct session_config cfg, kernel;
+	bool beside = beside_split(job->backend, job->cfg, &cfg, &kernel);
 	struct sb_err err = { 0 };
 
 	t.job = job;
 	crowd_hurry(); /* its parent's priority ended at the fork */
-	detach_from_terminal(fd, job->cfg->trace_fd);
+	detach_from_terminal(fd, job->cfg);
 	reader_start(); /* with nothing of a target in its memory */
 	catch_signals(&t);
 	wire_open(&t.out, fd);
 	log_set_sink(send_log, &t);
 	fault_client(client);
-	cfg.ends = asked_to_end;
-	cfg.ends_ctx = &t;
-	t.session = session_open(job->backend, &cfg, &err);
-	if (!t.session) {
+	cfg.ends = kernel.ends = asked_to_end;
+	cfg.ends_ctx = kernel.ends_ctx = &t;
+	if (!open_sessions(&t, &cfg, beside ? &kernel : NULL, &err)) {
 		send_error(&t, &err);
 	} else {
 		t.control = (struct control_state){ .backend = job->backend,
@@ -499,8 +584,12 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 						    .ctx = &t };
 		do_run(&t);
 		evidence_close(t.control.evidence);
-		session_free(t.session);
 	}
+	if (t.kernel)
+		session_free(t.kernel);
+	if (t.session)
+		session_free(t.session);
+	beside_free(&cfg, &kernel);
 	drain(&t);
 	free(t.known);
 	wire_close(&t.out);

@@ -87,6 +87,7 @@ struct backend {
 	/* The times of a target's calls so far. The caller frees times->bucket. NULL: the backend
 	 * cannot measure them; time=yes is refused. */
 	void (*times)(struct session_core *s, size_t index, struct result_times *times);
+	bool times_of_kernel; /* ... of targets in the kernel, and of no others */
 	/* by_function: the count of each function of a target, functions without a call included.
 	 * The caller frees the list; it is NULL if the session does not count by function. NULL:
 	 * the backend cannot. */

@@ -10,7 +10,7 @@
 static int check_timed(const struct backend *backend, const struct session_config *cfg,
 		       const struct spec *spec, struct sb_err *err)
 {
-	if (!spec->timed || backend->times)
+	if (!spec->timed || (backend->times && backend->times_of_kernel == spec_in_kernel(spec)))
 		return 0;
 	err_set(err, SB_EUSAGE,
 		"target '%s': the %s backend cannot %s: it hooks functions only where they begin",
@@ -20,6 +20,17 @@ static int check_timed(const struct backend *backend, const struct session_confi
 			"measure how long calls take (time=yes)");
 	err_hint(err, cfg->all ? "--backend inject can: name the processes with -p" :
 				 "--backend inject can");
+	return -SB_EUSAGE;
+}
+
+/* A request of sbctl's; the command line gives them a session of their own. */
+static int check_place(const struct backend *backend, const struct spec *spec, struct sb_err *err)
+{
+	if (!spec_in_kernel(spec) || backend->times_of_kernel)
+		return 0;
+	err_set(err, SB_EUSAGE, "target '%s': a session of the %s backend has none in the kernel",
+		spec->text, backend->name);
+	err_hint(err, "start a session for it: sbinject %s 0 -p PID", spec->text);
 	return -SB_EUSAGE;
 }
 
@@ -43,7 +54,8 @@ struct session_core *session_open(const struct backend *backend, const struct se
 	if (session_check_traced(cfg, err) < 0)
 		return NULL;
 	for (size_t i = 0; i < cfg->targets.count; i++)
-		if (check_timed(backend, cfg, &cfg->targets.spec[i], err) < 0)
+		if (check_place(backend, &cfg->targets.spec[i], err) < 0 ||
+		    check_timed(backend, cfg, &cfg->targets.spec[i], err) < 0)
 			return NULL;
 	s = must_calloc(1, backend->size);
 	s->backend = backend;
@@ -170,8 +182,10 @@ uint64_t session_left(const struct session_core *s, uint64_t now)
 int session_add(struct session_core *s, const struct spec *spec, size_t *index, struct sb_err *err)
 {
 	const struct backend *b = s->backend;
-	int ret = check_timed(b, s->cfg, spec, err);
+	int ret = check_place(b, spec, err);
 
+	if (ret == 0)
+		ret = check_timed(b, s->cfg, spec, err);
 	if (ret == 0)
 		ret = b->check_spec(s, spec, err);
 	if (ret == 0)

@@ -74,8 +74,10 @@ static bool is_otherwise_written(const struct spec *spec, char *hint, size_t siz
 
 	if (is_kernel(module))
 		snprintf(hint, size,
-			 "functions of the kernel cannot be slowed; those of the C library that "
-			 "call it can: libc.so.6:write");
+			 "functions of the kernel cannot be slowed, but counted and timed: "
+			 "kernel:%.100s; those of the C library that call it can be slowed: "
+			 "libc.so.6:write",
+			 symbol);
 	else if (is_source(module) && is_number(symbol))
 		snprintf(hint, size,
 			 "a line of the main executable's sources is written ':@%.100s:%.10s'",

@@ -157,7 +157,7 @@ static int key_time(struct spec *spec, const char *value, const char *word, stru
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
-	if (spec->kind == SPEC_LINE)
+	if (spec->kind == SPEC_LINE || spec->kind == SPEC_TRACEPOINT)
 		return spec_refuse(err, "the key", word, "belongs to the name of a function", hint);
 	spec->timed = !strcmp(value, "yes");
 	spec->time_given = true;
@@ -364,6 +364,29 @@ static int target_python(struct spec *spec, const char *rest, struct sb_err *err
 	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
 }
 
+static int target_kernel(struct spec *spec, const char *name, struct sb_err *err)
+{
+	if (!*name || strchr(name, ':'))
+		return spec_refuse(err, "target", spec->text, "names no function of the kernel",
+				   "write kernel:NAME, as kernel:do_futex or 'kernel:*nv*sched*'");
+	spec->kind = SPEC_KERNEL;
+	spec->delay_ns = 0; /* the kernel is never delayed, by no default either */
+	return target_set(spec, "kernel", 6, name, strlen(name), err);
+}
+
+static int target_tracepoint(struct spec *spec, const char *rest, struct sb_err *err)
+{
+	const char *colon = strchr(rest, ':');
+
+	if (!colon || colon == rest || !colon[1] || strchr(colon + 1, ':'))
+		return spec_refuse(err, "target", spec->text, "names no tracepoint",
+				   "write tracepoint:SUBSYSTEM:NAME, as "
+				   "tracepoint:sched:sched_switch");
+	spec->kind = SPEC_TRACEPOINT;
+	spec->delay_ns = 0;
+	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
+}
+
 static int target_native(struct spec *spec, const char *colon, struct sb_err *err)
 {
 	size_t len = (size_t)(colon - spec->text);
@@ -393,6 +416,10 @@ int spec_target_parse(struct spec *spec, const char *word, struct sb_err *err)
 	colon = strchr(spec->text, ':');
 	if (colon - spec->text == 2 && !memcmp(spec->text, "py", 2))
 		return target_python(spec, colon + 1, err);
+	if (colon - spec->text == 6 && !memcmp(spec->text, "kernel", 6))
+		return target_kernel(spec, colon + 1, err);
+	if (colon - spec->text == 10 && !memcmp(spec->text, "tracepoint", 10))
+		return target_tracepoint(spec, colon + 1, err);
 	return target_native(spec, colon, err);
 }
 

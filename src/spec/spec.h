@@ -15,6 +15,7 @@
  *
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
+ *		 | "kernel:" FUNCTION_GLOB | "tracepoint:" SUBSYSTEM_GLOB ":" NAME_GLOB
  *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
  *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
  *	GROUP	:= (TARGET | PRESET) [DELAY] [KEY=VALUE]...	PRESET: a WORD of preset.h
@@ -30,7 +31,14 @@
  * still mean a module), or of that name alone. It stands for several targets: each has the delay
  * and the keys behind it. Of a list, targets that the words before have are left out.
  */
-enum spec_kind { SPEC_SYMBOL, SPEC_LITERAL, SPEC_LINE, SPEC_PYTHON };
+enum spec_kind {
+	SPEC_SYMBOL,
+	SPEC_LITERAL,
+	SPEC_LINE,
+	SPEC_PYTHON,
+	SPEC_KERNEL,	 /* a function of the kernel; module is "kernel" */
+	SPEC_TRACEPOINT, /* module: its subsystem */
+};
 
 /* Both: half of the delay at each. Hits are counted at the entry, but for SPEC_AT_EXIT. */
 enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
@@ -53,6 +61,7 @@ struct spec_value {
 	enum value_type type;
 	bool sum;
 	bool text; /* N@exit: a string that the function has written, on its thread's stack */
+	bool typed; /* the type was given */
 };
 
 /* The arguments that can be recorded, and the bytes of memory that one of them points to. */
@@ -127,6 +136,12 @@ int spec_read_bytes(const char *path, const char *from, char **text, size_t *len
 		    struct sb_err *err);
 
 void spec_list_free(struct spec_list *list);
+
+/* Is it a place in the kernel? Those are never delayed. */
+static inline bool spec_in_kernel(const struct spec *spec)
+{
+	return spec->kind == SPEC_KERNEL || spec->kind == SPEC_TRACEPOINT;
+}
 
 /* A copy with texts of its own. spec_copy_free() frees both (NULL is harmless). */
 struct spec *spec_copy(const struct spec *from);

@@ -55,14 +55,19 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 	const char *why;
 
 	value.type = VALUE_I64;
-	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL)
+	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL && !spec_in_kernel(spec))
 		return "belongs to the name of a native function";
+	if (spec_in_kernel(spec) && (value.memory || value.result || value.text))
+		return "is not for the kernel: only whole arguments are recorded there";
+	if (spec->kind == SPEC_TRACEPOINT && !value.position)
+		return "does not fit: a tracepoint returns nothing";
 	if (!value_name_ok(name, len))
 		return "names no value: a name has up to 31 letters, digits and '_', no digit "
 		       "first";
 	memcpy(value.name, name, len);
 	if (value_name_taken(value.name))
 		return "has a name that the events of traces use themselves";
+	value.typed = type;
 	if (type || value.text)
 		value.type = type ? value_type_find(type, strlen(type)) : VALUE_STR;
 	if (value.type == VALUE_TYPES)

@@ -36,17 +36,19 @@ guest() {
 	[ -e "$root/lib/x86_64-linux-gnu/libc.so.6" ] || skip 'the C library is not where the guest expects it'
 }
 
-# module RELEASE: built for that kernel, without a warning, into the guest; once for all cases
+# module RELEASE [FOLDER NAME]: built for that kernel, without a warning, into the guest; once for all
+# cases. Without a folder, that of the kernel module.
 module() {
-	local dir=$BUILD/test/kmod-$1 built=0
+	local from=${2:-$SRC/inject/kmod} name=${3:-speed_bump} built=0
+	local dir=$BUILD/test/kmod-$1${3:+-$3}
 
 	mkdir -p "$dir"
 	exec 8>"$dir/.lock"
 	flock 8
-	cp -u "$SRC"/inject/kmod/{Kbuild,Makefile,*.[ch]} "$dir/"
+	cp -u "$from"/Kbuild "$from"/*.[ch] "$dir/"
 	make -C "$kernels/$1/usr/src/linux-headers-$1" M="$dir" \
 		CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$T/build.log" 2>&1 || built=$?
-	cp "$dir/speed_bump.ko" "$root/" || built=1
+	cp "$dir/$name.ko" "$root/" || built=1
 	if [ $built -ne 0 ] || grep -i 'warning:' "$T/build.log"; then
 		rm -rf "$dir" # the next one is to see them, too
 		fail "$1: the module does not build without a warning: $(tail -n 20 "$T/build.log")"

@@ -94,18 +94,47 @@ static void test_delay_and_keys_belong_to_the_target_before(void **state)
 	spec_list_free(&list);
 }
 
+static void test_targets_in_the_kernel(void **state)
+{
+	struct spec_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(parse("kernel:do_futex|arg=op:2|ret=i32|kernel:*nv*sched*|"
+			       "tracepoint:sched:sched_switch|0|/boot/kernel:f",
+			       &list, NULL),
+			 0);
+	assert_int_equal(list.spec[0].kind, SPEC_KERNEL);
+	assert_string_equal(list.spec[0].symbol, "do_futex");
+	assert_int_equal(list.spec[0].delay_ns, 0);
+	assert_false(list.spec[0].value[0].typed);
+	assert_true(list.spec[0].value[1].typed);
+	assert_string_equal(list.spec[1].symbol, "*nv*sched*");
+	assert_int_equal(list.spec[2].kind, SPEC_TRACEPOINT);
+	assert_string_equal(list.spec[2].module, "sched");
+	assert_string_equal(list.spec[2].symbol, "sched_switch");
+	assert_int_equal(list.spec[3].kind, SPEC_SYMBOL);
+	assert_int_equal(list.spec[3].delay_ns, SPEC_DELAY_UNSET);
+	spec_list_free(&list);
+	assert_int_not_equal(parse("kernel:", &list, NULL), 0);
+	assert_int_not_equal(parse("kernel:a:b", &list, NULL), 0);
+	assert_int_not_equal(parse("tracepoint:sched_switch", &list, NULL), 0);
+	assert_int_not_equal(parse("tracepoint:sched:", &list, NULL), 0);
+	assert_int_not_equal(parse("tracepoint:a:b|ret", &list, NULL), 0);
+	assert_int_not_equal(parse("kernel:f|arg=x:1@8", &list, NULL), 0);
+}
+
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
-		{ "fd", 1, 0, false, false, VALUE_I32, false, false },
-		{ "_b2", 6, 0, false, false, VALUE_U64, true, false },
-		{ "p", 3, 0, false, false, VALUE_PTR, false, false },
-		{ "ret", 0, 0, false, false, VALUE_I64, true, false },
-		{ "y", 2, 4, false, false, VALUE_U32, false, false },
-		{ "last", 11, 0, false, false, VALUE_I64, true, false },
-		{ "half", 10, 4, false, false, VALUE_BOOL, false, false },
-		{ "deep", 3, 36, true, false, VALUE_U16, false, false },
-		{ "word", 3, 8, true, false, VALUE_PTR, false, false },
+		{ "fd", 1, 0, false, false, VALUE_I32, false, false, true },
+		{ "_b2", 6, 0, false, false, VALUE_U64, true, false, true },
+		{ "p", 3, 0, false, false, VALUE_PTR, false, false, true },
+		{ "ret", 0, 0, false, false, VALUE_I64, true, false, false },
+		{ "y", 2, 4, false, false, VALUE_U32, false, false, true },
+		{ "last", 11, 0, false, false, VALUE_I64, true, false, false },
+		{ "half", 10, 4, false, false, VALUE_BOOL, false, false, true },
+		{ "deep", 3, 36, true, false, VALUE_U16, false, false, true },
+		{ "word", 3, 8, true, false, VALUE_PTR, false, false, true },
 	};
 	const struct spec_value *value[9];
 	struct spec_list list = { 0 };
@@ -492,6 +521,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets_split_at_the_first_colon),
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
+		cmocka_unit_test(test_targets_in_the_kernel),
 		cmocka_unit_test(test_values_of_a_call),
 		cmocka_unit_test(test_texts_of_a_call),
 		cmocka_unit_test(test_wrong_values_are_refused_with_the_reason),

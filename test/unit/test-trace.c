@@ -50,9 +50,12 @@ static unsigned int declare_all(struct trace_writer *w, unsigned int threads)
 	}
 	for (unsigned int i = 0; i < threads; i++) {
 		int tid = i % 5 == 4 ? 0 : 1000 + (int)(i % 7); /* unknown, and given twice */
-		struct trace_thread thread = { i + 1, 100 + (int)(i % 3), tid,
-					       i % 6 == 5 ? NULL :
-							    hostile(i % (HOSTILE + 1), long_one) };
+		struct trace_thread thread = {
+			.id = i + 1,
+			.pid = 100 + (int)(i % 3),
+			.tid = tid,
+			.name = i % 6 == 5 ? NULL : hostile(i % (HOSTILE + 1), long_one),
+		};
 
 		assert_int_equal(trace_write_thread(w, &thread), 0);
 	}
@@ -214,7 +217,7 @@ enum { VALUED = sizeof(values) / sizeof(*values) };
 static void write_valued(struct trace_writer *w)
 {
 	trace_write_process(w, &(struct trace_process){ 7, "p" });
-	trace_write_thread(w, &(struct trace_thread){ 1, 7, 7, "t" });
+	trace_write_thread(w, &(struct trace_thread){ .id = 1, .pid = 7, .tid = 7, .name = "t" });
 	trace_write_function(w, &(struct trace_function){ 1, false, "f", "m" });
 	for (uint64_t i = 0; i < 2 * VALUED; i++) {
 		struct trace_span span = {
@@ -323,7 +326,7 @@ static void check_read(const struct trace_value value[4], const char from[4], co
 
 	w = trace_start(fd, TRACE_PFTRACE);
 	trace_write_process(w, &(struct trace_process){ 7, "p" });
-	trace_write_thread(w, &(struct trace_thread){ 1, 7, 7, "t" });
+	trace_write_thread(w, &(struct trace_thread){ .id = 1, .pid = 7, .tid = 7, .name = "t" });
 	trace_write_function(w, &(struct trace_function){ 1, false, "f", "m" });
 	assert_int_equal(trace_write_span(w, &span), 0);
 	close_all(w, 1);
@@ -605,7 +608,7 @@ static void test_a_writer_that_is_killed_leaves_a_trace(void **state)
 static void test_errors_of_writes_are_kept(void **state)
 {
 	struct trace_about about = { "1", "c", 0, 0 };
-	struct trace_thread thread = { 1, 1, 1, "t" };
+	struct trace_thread thread = { .id = 1, .pid = 1, .tid = 1, .name = "t" };
 	struct trace_function function = { 1, false, "f", "m" };
 	struct trace_span span = {
 		.start_ns = 5, .dur_ns = 5, .thread = 1, .function = 1, .kind = TRACE_CALL
@@ -642,7 +645,8 @@ static void test_what_was_not_declared_is_refused(void **state)
 	struct trace_span span = {
 		.start_ns = 5, .dur_ns = 5, .thread = 1, .function = 1, .kind = TRACE_CALL
 	};
-	struct trace_thread none = { 0, 1, 1, "t" }, far = { UINT32_MAX, 1, 1, "t" };
+	struct trace_thread none = { .pid = 1, .tid = 1, .name = "t" },
+			    far = { .id = UINT32_MAX, .pid = 1, .tid = 1, .name = "t" };
 	struct sb_err err = { 0 };
 
 	(void)state;

@@ -144,8 +144,10 @@ static void declare_thread(struct tracing *t, struct trace_track *track)
 	p = declare_process(t, track->pid);
 	if (track->tid)
 		processes_thread_name(track->pid, track->tid, name, sizeof(name));
-	trace_put_thread(&t->declared, &(struct trace_thread){ track->id, track->pid, track->tid,
-							       name[0] ? name : p->name });
+	trace_put_thread(&t->declared, &(struct trace_thread){ .id = track->id,
+							       .pid = track->pid,
+							       .tid = track->tid,
+							       .name = name[0] ? name : p->name });
 }
 
 static void declare_function(struct tracing *t, uint32_t id, bool python, const char *name,

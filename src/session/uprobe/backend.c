@@ -25,7 +25,9 @@ static void usession_close(struct session_core *core)
 {
 	struct uprobe_session *s = usession(core);
 
+	usession_kernel_end(s);
 	uprobes_close(s->u);
+	usession_kernel_free(s);
 	while (s->records) {
 		struct urecord *rec = s->records;
 
@@ -71,6 +73,21 @@ static int check_config(struct uprobe_session *s, struct sb_err *err)
 	return ret;
 }
 
+/* Only the kernel's places are recorded. */
+static int open_trace(struct uprobe_session *s, struct sb_err *err)
+{
+	enum { CHUNK = 4096 };
+	int ring;
+
+	if (!s->cfg->trace_fd)
+		return 0;
+	ring = uprobes_spans(s->u, (size_t)s->cfg->trace_chunks * CHUNK, err);
+	if (ring < 0)
+		return ring;
+	s->spans = uspans_open(s->cfg, ring, err);
+	return s->spans ? 0 : -(int)err->code;
+}
+
 static int usession_open(struct session_core *core, struct sb_err *err)
 {
 	struct uprobe_session *s = usession(core);
@@ -80,9 +97,10 @@ static int usession_open(struct session_core *core, struct sb_err *err)
 		s->own[i].root = usession_root(s, s->target[i].spec->pid);
 	if (check_config(s, err) < 0)
 		return -(int)err->code;
-	if (!s->cfg->look_only)
-		s->u = uprobes_open((uint32_t)s->max_targets, s->cfg->children, err);
-	return s->u || s->cfg->look_only ? 0 : -(int)err->code;
+	if (s->cfg->look_only)
+		return 0;
+	s->u = uprobes_open((uint32_t)s->max_targets, s->cfg->children, err);
+	return s->u ? open_trace(s, err) : -(int)err->code;
 }
 
 /* ---- check ---- */
@@ -161,9 +179,12 @@ static void usession_detach(struct session_core *core)
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->place[i].armed)
 			uprobes_disarm(s->u, s->place[i].id);
+	for (size_t i = 0; i < s->n_targets; i++)
+		usession_kernel_remove(s, i);
 	usession_hear(s);
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		usession_end_record(s, rec);
+	usession_kernel_end(s);
 }
 
 static int usession_attach(struct session_core *core, struct sb_err *err)
@@ -173,8 +194,13 @@ static int usession_attach(struct session_core *core, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++)
+		if (spec_in_kernel(s->target[i].spec))
+			ret = usession_kernel_add(s, i, err);
+	if (ret < 0)
+		return ret;
 	usession_look_everywhere(s);
-	if (s->cfg->launched && s->cfg->command)
+	if (s->cfg->launched && s->cfg->command && usession_awaits(s))
 		look_ahead(s);
 	usession_look_files(s);
 	ret = judge_all(s, err);
@@ -240,6 +266,8 @@ const struct backend backend_uprobe = {
 	.check = usession_check,
 	.step = usession_step,
 	.fd = usession_fd,
+	.times = usession_times,
+	.times_of_kernel = true,
 	.lanes = usession_lanes,
 	.pids = usession_pids,
 	.list = usession_list,

@@ -29,6 +29,12 @@ int usession_add(struct session_core *core, size_t index, struct sb_err *err)
 	ret = usession_roots(s, err);
 	if (ret < 0)
 		return ret;
+	if (spec_in_kernel(t->spec)) {
+		ret = usession_kernel_add(s, index, err);
+		if (ret == 0)
+			usession_apply(core, index);
+		return ret;
+	}
 	usession_look_everywhere(s);
 	usession_look_files(s);
 	ret = usession_judge(s, index, err);
@@ -52,6 +58,7 @@ int usession_remove(struct session_core *core, size_t index, struct sb_err *err)
 		uprobes_disarm(s->u, p->id);
 		p->armed = false;
 	}
+	usession_kernel_remove(s, index);
 	s->target[index].planted = false;
 	return 0;
 }
@@ -102,7 +109,18 @@ int usession_refuses(const struct spec *spec, struct sb_err *err)
 {
 	uint64_t delay = spec->delay_ns == SPEC_DELAY_UNSET ? SPEC_DEFAULT_NS : spec->delay_ns;
 
-	if (spec->kind == SPEC_PYTHON) {
+	if (spec_in_kernel(spec) && spec->delay_ns) {
+		err_set(err, SB_EUSAGE,
+			"target '%s': the kernel is never delayed: its functions run with locks "
+			"held and interrupts off, for every process",
+			spec->text);
+		err_hint(err, "0 counts its calls, sbinject trace times them; a delay is for the "
+			      "function of the program that calls it");
+	} else if (spec_in_kernel(spec) && (spec->thread || spec->every > 1)) {
+		err_set(err, SB_EUSAGE, "target '%s': thread= and every= are not for the kernel",
+			spec->text);
+		err_hint(err, "leave them out: all threads of the processes count");
+	} else if (spec->kind == SPEC_PYTHON) {
 		err_set(err, SB_EUSAGE, "target '%s': uprobes do not know Python functions",
 			spec->text);
 		err_hint(err, "--backend inject does");

@@ -13,7 +13,7 @@ enum { ALONE_MAX = 4 };
 bool usession_awaits(const struct uprobe_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++)
-		if (!s->target[i].removed)
+		if (!s->target[i].removed && !spec_in_kernel(s->target[i].spec))
 			return true;
 	return false;
 }

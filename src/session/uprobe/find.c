@@ -326,7 +326,7 @@ static void find_target(struct finder *f, size_t i)
 	bool hints = !f->s->cfg->all && !f->s->target[i].spec->listed;
 	int ret;
 
-	if (f->s->target[i].removed)
+	if (f->s->target[i].removed || spec_in_kernel(f->s->target[i].spec))
 		return;
 	ret = target_resolve(&f->s->target[i], f->pid, &f->maps, &f->access, hints, &res);
 	for (size_t k = 0; ret == 0 && k < res.count; k++)
@@ -457,8 +457,9 @@ void usession_look_files(struct uprobe_session *s)
 		struct target *t = &s->target[i];
 		struct stat st;
 
-		if (t->removed || t->planted || t->n_refused || t->spec->module[0] != '/' ||
-		    glob_is_pattern(t->spec->module) || stat(t->spec->module, &st) < 0)
+		if (t->removed || t->planted || spec_in_kernel(t->spec) || t->n_refused ||
+		    t->spec->module[0] != '/' || glob_is_pattern(t->spec->module) ||
+		    stat(t->spec->module, &st) < 0)
 			continue;
 		look_file(s, i, t->spec->module);
 	}

@@ -3,6 +3,7 @@
 #define SB_UPROBE_SESSION_H
 
 #include "inject/page.h"
+#include "inject/uprobe/kernel.h"
 #include "inject/uprobe/uprobe.h"
 #include "src/base/must.h"
 #include "src/session/core.h"
@@ -50,6 +51,20 @@ struct uplace {
 	size_t n_rows;
 };
 
+/* A function or a tracepoint of the kernel, as a place of a target. */
+struct kplace {
+	size_t target;
+	char *module, *symbol;
+	uint64_t address;
+	const char *mechanism;
+	uint32_t place; /* of uprobes_kernel() */
+};
+
+/* Recorded calls of places in the kernel. */
+struct uspans_sums {
+	uint64_t calls, lost, filtered;
+};
+
 /* What only this backend knows of a target. */
 struct utarget {
 	uint64_t root;	       /* bit of its process tree; 0: every process */
@@ -67,6 +82,12 @@ struct uprobe_session {
 	size_t n_places;
 	struct upending *pending;
 	size_t n_pending;
+	struct kplace *kplace;
+	size_t n_kplaces;
+	struct uspans *spans; /* recorded calls; NULL: none are */
+	struct uspans_sums traced;
+	uint64_t kernel_unseen; /* hits of any process that the kernel did not hand on */
+	bool kernel_ended;
 	pid_t root_pid[64]; /* pid= of targets; the index is the bit */
 	uint64_t next_look;
 	uint64_t lost; /* lost events, as far as known */
@@ -111,9 +132,31 @@ bool usession_running(const struct uprobe_session *s);	     /* the tree, or the 
 
 /* What follows is for the table of the backend, unless it says otherwise. */
 
+/* kernel.c: targets in the kernel. usession_kernel_add(): finds the names and attaches, unless the
+ * session only looks. SB_ENOSYMBOL, SB_EREFUSED: there is none, or none can be hooked. */
+int usession_kernel_add(struct uprobe_session *s, size_t target, struct sb_err *err);
+void usession_kernel_remove(struct uprobe_session *s, size_t target);
+void usession_kernel_sites(struct uprobe_session *s, size_t target, struct result_target *rt);
+void usession_times(struct session_core *core, size_t target, struct result_times *out);
+void usession_kernel_end(struct uprobe_session *s); /* once detached; ends the trace */
+void usession_kernel_free(struct uprobe_session *s);
+
 /* window.c */
 void usession_apply(struct session_core *core, size_t target);
 double usession_slowdown(struct session_core *core, size_t target, uint64_t now);
+
+/* spans.c: a thread of the session's that hands the calls of a ring on to cfg->trace_fd. Places get
+ * names before their first call: uspans_hold() keeps the thread from calls until uspans_go().
+ * uspans_name() false: too many targets have values. uspans_close() ends it, after the last call.
+ */
+struct uspans;
+struct uspans *uspans_open(const struct session_config *cfg, int ring, struct sb_err *err);
+void uspans_hold(struct uspans *spans);
+bool uspans_name(struct uspans *spans, uint32_t place, const char *name, const char *module,
+		 const struct spec *spec);
+void uspans_go(struct uspans *spans);
+/* sums: what the programs lost and filtered; adds what the thread did. */
+void uspans_close(struct uspans *spans, struct uspans_sums *sums);
 
 /* change.c; usession_refuses() is for open() too. */
 int usession_refuses(const struct spec *spec, struct sb_err *err);

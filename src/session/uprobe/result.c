@@ -64,13 +64,15 @@ static void fill_sites(const struct uprobe_session *s, size_t target, struct res
 	}
 }
 
-static void fill_target(const struct uprobe_session *s, size_t i, struct result_target *rt)
+static void fill_target(struct uprobe_session *s, size_t i, struct result_target *rt)
 {
 	const struct page_sums *sums = &s->own[i].past;
 
 	usession_counts_from(sums, &rt->counts);
 	fill_given(&s->target[i], sums, rt);
 	fill_sites(s, i, rt);
+	usession_kernel_sites(s, i, rt);
+	usession_times(&s->core, i, &rt->times);
 }
 
 static void fill_process(const struct uprobe_session *s, const struct urecord *rec,
@@ -108,6 +110,19 @@ void usession_result(struct session_core *core, struct result *res)
 		fill_target(s, i, &res->target[i]);
 	fill_processes(s, res);
 	res->stop_known = true; /* no thread is ever held */
+	if (s->cfg->trace_fd)
+		res->trace = (struct result_trace){
+			.file = text_dup(""), /* the command line knows it */
+			.calls = s->traced.calls,
+			.lost = s->traced.lost,
+			.filtered = s->traced.filtered,
+		};
+	if (s->kernel_unseen)
+		session_warn(
+			s,
+			"up to %llu calls in the kernel were not counted: each interrupted the "
+			"program that counts the same function",
+			(unsigned long long)s->kernel_unseen);
 	if (lost)
 		session_warn(s,
 			     "%llu hits could not be counted: there was no room for more processes",
@@ -141,9 +156,13 @@ struct result *usession_list(struct session_core *core, struct sb_err *err)
 	}
 	usession_look_files(s);
 	free(pids);
+	for (size_t i = 0; i < s->n_targets; i++)
+		if (spec_in_kernel(s->target[i].spec))
+			usession_kernel_add(s, i, &(struct sb_err){ 0 });
 	res = result_of_session(s->n_targets, "uprobe", 0, 0, 0);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		fill_sites(s, i, &res->target[i]);
+		usession_kernel_sites(s, i, &res->target[i]);
 		target_list(&s->target[i], &res->target[i]);
 		res->target[i].procs = result_processes(&res->target[i]);
 	}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_KERNEL_ABI_H
+#define SB_KERNEL_ABI_H
+
+#include <linux/types.h>
+
+/*
+ * Shared by the programs at one function or tracepoint of the kernel (kernel.bpf.c) and their
+ * loader (kernel.c). Each place has an object of its own, with its own `times` and `calls`; the
+ * other maps are those of uprobe.bpf.c, and `spans`, a ring for all places.
+ */
+#define KERNEL_VALUES  12
+#define KERNEL_DEPTH   4    /* calls of one function within each other, of one thread */
+#define KERNEL_BUCKETS 1216 /* as SB_PAGE_SPAN_BUCKETS, with the same boundaries, in ns */
+#define KERNEL_RETURN  255  /* a value's position: what the function returns */
+
+/* Of one place, on one processor. Sums: all ones means too large. */
+struct kernel_times {
+	__u64 calls, ns, inv_least, most;
+	__u64 sum[KERNEL_VALUES], summed[KERNEL_VALUES];
+	__u64 recorded, lost, filtered;
+	__u64 bucket[KERNEL_BUCKETS];
+};
+
+/* One call of it. The times are CLOCK_MONOTONIC. */
+struct kernel_span {
+	__u64 start_ns, dur_ns;
+	__u32 pid, tid; /* in the loader's namespace */
+	__u32 place;	/* as the loader numbered it */
+	__u32 unused;
+	char comm[16];
+	__u64 value[KERNEL_VALUES]; /* not more than the place has */
+};
+
+/* The size of a call with n values. */
+#define KERNEL_SPAN_SIZE(n) (sizeof(struct kernel_span) - (KERNEL_VALUES - (n)) * sizeof(__u64))
+
+/* What the loader sets before it loads an object; constant for its programs. */
+struct kernel_setting {
+	__u32 target, place;
+	__u8 n_values;
+	__u8 position[KERNEL_VALUES]; /* of an argument, from 0; or KERNEL_RETURN */
+	__u8 shift[KERNEL_VALUES];    /* bits to the left ... */
+	__u8 bits[KERNEL_VALUES];     /* ... of the value, which has so many */
+	__u8 sign[KERNEL_VALUES], sum[KERNEL_VALUES];
+	__u8 timed, record;
+	__u64 min_ns; /* shorter calls are not recorded */
+};
+
+#endif

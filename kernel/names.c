@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "btf.h"
+#include "elf/suggest.h"
+#include "elf/symbol.h"
+#include "src/base/must.h"
+#include "src/base/text.h"
+#include "tracefs.h"
+
+#define VMLINUX "vmlinux"
+
+void kernel_list_free(struct kernel_list *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		free(names->name[i].name);
+		free(names->name[i].module);
+	}
+	free(names->name);
+	*names = (struct kernel_list){ 0 };
+}
+
+bool kernel_has_kprobes(void)
+{
+	return access("/sys/bus/event_source/devices/kprobe/type", F_OK) == 0;
+}
+
+static struct kernel_name *add(struct kernel_list *out, const char *name, const char *module)
+{
+	struct kernel_name *k;
+
+	if (!(out->n & (out->n - 1)))
+		out->name = must_realloc(out->name, (out->n ? out->n * 2 : 1) * sizeof(*out->name));
+	k = &out->name[out->n++];
+	*k = (struct kernel_name){ .name = must_strdup(name), .module = must_strdup(module) };
+	return k;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct kernel_name *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : strcmp(x->module, y->module);
+}
+
+static void sort(struct kernel_list *names)
+{
+	if (names->n)
+		qsort(names->name, names->n, sizeof(*names->name), by_name);
+}
+
+/* The first one of that name; NULL: none. The list is sorted. */
+static struct kernel_name *find(const struct kernel_list *names, const char *name)
+{
+	size_t low = 0, high = names->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (strcmp(names->name[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < names->n && !strcmp(names->name[low].name, name) ? &names->name[low] : NULL;
+}
+
+/* ---- functions ---- */
+
+/* "ffffffff81000000 T name [module]". False: it is no function. */
+static bool read_symbol(char *line, uint64_t *address, char **name, char **module)
+{
+	char *at = line, *rest;
+
+	*address = strtoull(at, &at, 16);
+	if (at == line || at[0] != ' ' || !strchr("tTwW", at[1]) || at[2] != ' ')
+		return false;
+	*name = strtok_r(at + 3, "\t \n", &rest);
+	*module = strtok_r(NULL, "\t \n[]", &rest);
+	return *name && **name;
+}
+
+static int read_symbols(const char *pattern, struct kernel_list *out, struct suggester *near)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	bool glob = glob_is_pattern(pattern);
+	char *line = NULL, *name, *module;
+	size_t room = 0;
+	uint64_t address;
+
+	if (!f)
+		return -1;
+	while (getline(&line, &room, f) > 0) {
+		if (!read_symbol(line, &address, &name, &module))
+			continue;
+		if (glob ? glob_match(pattern, name) : !strcmp(pattern, name))
+			add(out, name, module ? module : VMLINUX)->address = address;
+		else if (near)
+			suggest_offer(near, name, strlen(name));
+	}
+	free(line);
+	fclose(f);
+	return 0;
+}
+
+static bool take_proto(void *ctx, const char *name, const struct kernel_proto *proto)
+{
+	const struct kernel_list *names = ctx;
+	struct kernel_name *k = find(names, name);
+
+	if (k)
+		k->proto = *proto;
+	return true;
+}
+
+/* The types of the kernel's functions, and of those modules that have one of the names. */
+static void describe(struct kernel_list *names)
+{
+	struct kernel_btf *b = kernel_btf_open();
+
+	if (b)
+		kernel_btf_functions(b, VMLINUX, take_proto, names);
+	for (size_t i = 0; i < names->n && b; i++) {
+		const struct kernel_name *k = &names->name[i];
+
+		if (strcmp(k->module, VMLINUX) != 0 && !k->proto.known)
+			kernel_btf_functions(b, k->module, take_proto, names);
+	}
+	kernel_btf_close(b);
+}
+
+struct permits {
+	bool fentry, kprobe;
+	char why[120]; /* no fentry */
+};
+
+static void choose(struct kernel_name *k, const struct permits *may, enum tracefs_hookable place)
+{
+	if (place == TRACEFS_NO_PLACE)
+		snprintf(k->why, sizeof(k->why),
+			 "notrace: the kernel was built without a place for a hook in it");
+	else if (k->proto.known && may->fentry)
+		k->way = KERNEL_WAY_FENTRY;
+	else if (may->kprobe)
+		k->way = KERNEL_WAY_KPROBE;
+	else
+		snprintf(k->why, sizeof(k->why), "%s, and it has no kprobes",
+			 may->fentry ? "the kernel does not describe it (BTF)" : may->why);
+}
+
+/* Functions of one name cannot be told apart by it. */
+static void choose_all(struct kernel_list *names)
+{
+	struct permits may = { .kprobe = kernel_has_kprobes() };
+	struct tracefs_functions *places = tracefs_functions_open();
+	size_t same;
+
+	may.fentry = kernel_fentry_works(may.why, sizeof(may.why));
+	for (size_t i = 0; i < names->n; i += same) {
+		struct kernel_name *k = &names->name[i];
+
+		for (same = 1; i + same < names->n && !strcmp(k->name, k[same].name); same++)
+			;
+		for (size_t n = 0; n < same; n++)
+			if (same > 1)
+				snprintf(k[n].why, sizeof(k[n].why),
+					 "the kernel has %zu functions of this name, and hooks "
+					 "know them by it alone",
+					 same);
+			else
+				choose(k, &may, tracefs_hookable(places, k->name));
+	}
+	tracefs_functions_close(places);
+}
+
+static int none_found(const char *what, const char *pattern, struct suggester *near,
+		      struct sb_err *err)
+{
+	char hint[sizeof(err->hint)] = "", quoted[TEXT_QUOTE_SIZE];
+
+	if (near)
+		suggest_print(near, hint, sizeof(hint));
+	err_set(err, SB_ENOSYMBOL, "this kernel has no %s '%s'%s", what,
+		text_quote(pattern, quoted, sizeof(quoted)),
+		*what == 'f' ? ": there is none, or the compiler inlined it everywhere" : "");
+	if (*hint)
+		err_hint(err, "%s", hint);
+	return -SB_ENOSYMBOL;
+}
+
+int kernel_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
+{
+	struct suggester near;
+	bool offers = !glob_is_pattern(pattern) && suggest_init(&near, pattern, strlen(pattern));
+
+	if (read_symbols(pattern, out, offers ? &near : NULL) < 0)
+		return err_sys(err, SB_ESYS, "/proc/kallsyms cannot be read");
+	if (!out->n)
+		return none_found("function", pattern, offers ? &near : NULL, err);
+	if (offers)
+		suggest_print(&near, (char[1]){ 0 }, 1);
+	sort(out);
+	describe(out);
+	choose_all(out);
+	return 0;
+}
+
+/* ---- tracepoints ---- */
+
+struct points {
+	struct kernel_list *out;
+	size_t sorted; /* of them */
+	const char *subsystem, *pattern;
+	struct tracefs_events *events; /* NULL: not known */
+	struct suggester *near;
+};
+
+static bool means(const char *pattern, const char *name)
+{
+	return glob_is_pattern(pattern) ? glob_match(pattern, name) : !strcmp(pattern, name);
+}
+
+/* Without tracefs a tracepoint is of the subsystem that the user names. */
+static bool take_point(void *ctx, const char *name, const struct kernel_proto *proto)
+{
+	struct points *p = ctx;
+	const char *subsystem = p->events ? tracefs_subsystem(p->events, name) : p->subsystem;
+	struct kernel_name *k;
+	char whole[256];
+
+	if (!means(p->pattern, name) || !means(p->subsystem, subsystem)) {
+		snprintf(whole, sizeof(whole), "%s:%s", subsystem, name);
+		if (p->near)
+			suggest_offer(p->near, whole, strlen(whole));
+		return true;
+	}
+	k = add(p->out, name, subsystem);
+	k->proto = *proto;
+	k->way = KERNEL_WAY_TRACEPOINT;
+	return true;
+}
+
+/* Events that are shown and have no tracepoint of their own. */
+static void take_event(void *ctx, const char *subsystem, const char *name)
+{
+	struct points *p = ctx;
+	const struct kernel_list known = { p->out->name, p->sorted };
+	struct kernel_name *k;
+
+	if (!means(p->pattern, name) || !means(p->subsystem, subsystem) || find(&known, name))
+		return;
+	k = add(p->out, name, subsystem);
+	snprintf(k->why, sizeof(k->why), "%s",
+		 strcmp(subsystem, "syscalls") ?
+			 "it is an event without a tracepoint that the kernel describes (BTF)" :
+			 "a call's events are made of raw_syscalls:sys_enter and sys_exit");
+}
+
+int kernel_tracepoints(const char *subsystem, const char *pattern, struct kernel_list *out,
+		       struct sb_err *err)
+{
+	struct kernel_btf *b = kernel_btf_open();
+	struct suggester near;
+	char whole[256];
+	struct points p = { .out = out, .subsystem = subsystem, .pattern = pattern };
+	bool offers;
+
+	snprintf(whole, sizeof(whole), "%s:%s", subsystem, pattern);
+	offers = !glob_is_pattern(whole) && suggest_init(&near, whole, strlen(whole));
+	p.near = offers ? &near : NULL;
+	p.events = tracefs_events_open();
+	kernel_btf_tracepoints(b, take_point, &p);
+	sort(out);
+	p.sorted = out->n;
+	tracefs_events_each(p.events, take_event, &p);
+	sort(out);
+	tracefs_events_close(p.events);
+	kernel_btf_close(b);
+	if (!out->n)
+		return none_found("tracepoint", whole, p.near, err);
+	if (offers)
+		suggest_print(&near, (char[1]){ 0 }, 1);
+	return 0;
+}

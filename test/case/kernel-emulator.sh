@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Functions of a kernel that permits it, and of a module, are counted, timed and read as the program's own
+# books have it; nothing of that outlives sbinject.
+# beside others
+# limit: 600 s
+. "$SRC/test/lib.sh"
+. "$SRC/test/emulator/boot.bash"
+guest "$SRC/test/emulator/kernel.sh" "$V/incalls" "$SB"
+release=${releases[-1]}
+module "$release" "$SRC/test/emulator/nvidia" nvidia
+boot "$release" 500
+grep '^==' "$T/console.txt"

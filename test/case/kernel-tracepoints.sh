@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tracepoints as targets: what sched_switch counts of a process tree is what /proc has of its threads; values
+# and calls in the file agree; beside native targets; refusals name the reason; nothing outlives SIGKILL.
+# limit: 120 s
+. "$SRC/test/lib.sh"
+need_uprobe
+switches() { # PID: all of its threads
+	awk '/_ctxt_switches/ { n += $2 } END { print n }' "/proc/$1"/task/*/status
+}
+links() { # programs at the tracepoint, by the descriptors of all processes
+	cat /proc/[0-9]*/fdinfo/* 2>/dev/null | grep -c '^tp_name:[[:space:]]*sched_switch'
+}
+no_links() { [ "$(links)" -eq 0 ]; }
+
+# A process that sleeps again and again. Looks at /proc around the session and within it bound its count.
+mkfifo "$T/never"
+bash -c 'while :; do read -rt 0.003; done' <>"$T/never" &
+pid=$!
+pids+=("$pid")
+before=$(switches "$pid")
+attach_told "$pid" tracepoint:sched:sched_switch 0
+attached=$(switches "$pid")
+nap 2
+until=$(switches "$pid")
+sb_stop INT
+ended 0
+after=$(switches "$pid")
+hits=$(j targets.0.hits)
+[ "$hits" -le $((after - before)) ] || fail "$hits hits of at most $((after - before)) switches"
+[ "$hits" -ge $((until - attached)) ] || fail "$hits hits of at least $((until - attached)) switches"
+more 'switches' $((until - attached)) 200
+same mechanism "$(j targets.0.sites.0.mechanism)" raw_tracepoint
+same module "$(j targets.0.sites.0.module)" sched
+same 'of the process' "$(j processes.0.targets.0.hits)" "$hits"
+
+# A command from its start, with its children: each fork and each exit is known.
+sb trace tracepoint:sched:sched_process_fork tracepoint:sched:sched_process_exec \
+	tracepoint:sched:sched_process_exit -o "$T/t.jsonl" --json "$T/run.json" -- \
+	bash -c 'for i in 1 2 3 4 5; do /bin/true; done; exit 0'
+ended 0
+same forks "$(j targets.0.hits)" 5
+same execs "$(j targets.1.hits)" 6
+same 'forks in the file' "$(grep -c '"name":"sched_process_fork","phase":"X"' "$T/t.jsonl")" 5
+same 'execs in the file' "$(grep -c '"name":"sched_process_exec","phase":"X"' "$T/t.jsonl")" 6
+same recorded "$(j trace.calls)" $(($(j targets.0.hits) + $(j targets.1.hits) + $(j targets.2.hits)))
+same 'a call takes' "$(j targets.0.spans.max_ns)" 0
+
+# Values: the sum is that of the file; a type comes from the kernel's own description.
+sb trace tracepoint:sched:sched_switch arg=preempt:1 arg=state:4 sum=state arg=next:3 -p "$pid" --for 1s \
+	-o "$T/v.jsonl" --json "$T/run.json"
+ended 0
+same types "$(for i in 0 1 2; do j "targets.0.spans.values.$i.type"; done | tr '\n' ' ')" 'bool u32 ptr '
+same sum "$(j targets.0.spans.values.1.sum)" \
+	"$(grep '"sched_switch","phase":"X"' "$T/v.jsonl" | sed 's/.*"state":\([0-9]*\).*/\1/' | paste -sd+ | bc)"
+same calls "$(j targets.0.spans.calls)" "$(grep -c '"sched_switch","phase":"X"' "$T/v.jsonl")"
+
+# Beside native targets, in one file and one result, on one clock.
+for format in jsonl pftrace json; do
+	sb trace libc.so.6:read libc.so.6:poll tracepoint:sched:sched_switch -p "$pid" --for 1s \
+		-o "$T/m.$format" --json "$T/run.json"
+	ended 0
+	same target "$(j targets.2.spec)" tracepoint:sched:sched_switch
+	sb report "$T/m.$format" --json "$T/report.json"
+	ended 0
+	same "spans of $format" "$(grep -c "  sched_switch " "$T/sb.out")" 1
+	same recorded "$(j trace.calls)" $(($(j targets.0.spans.calls) + $(j targets.1.spans.calls) + $(j targets.2.hits)))
+done
+
+refuses 2 'never delayed' -p "$pid" tracepoint:sched:sched_switch 5us
+refuses 2 'never delayed' sweep -p "$pid" kernel:do_futex --progress f:x
+refuses 2 'names no tracepoint' -p "$pid" tracepoint:sched_switch
+refuses 3 "did you mean 'sched:sched_switch'" -p "$pid" tracepoint:sched:sched_swich 0
+refuses 3 "did you mean 'do_futex'" -p "$pid" kernel:do_futx 0
+refuses 2 'not for the kernel' -p "$pid" tracepoint:sched:sched_switch 0 thread=x
+refuses 2 'returns nothing' trace -p "$pid" tracepoint:sched:sched_switch ret
+refuses 3 'fewer arguments' trace -p "$pid" tracepoint:sched:sched_switch arg=x:9
+sb list 'tracepoint:sched:sched_sw*' 'kernel:do_fute*'
+ended 0
+grep -q 'sched  *sched_switch .*raw_tracepoint' "$T/sb.out" || fail "list: $(cat "$T/sb.out")"
+grep -q 'vmlinux  *do_futex ' "$T/sb.out" || fail "list: $(cat "$T/sb.out")"
+
+# By sbctl: into a session that has such targets, and not into one that has none.
+attach_told "$pid" tracepoint:sched:sched_switch 0
+"$CTL" add tracepoint:sched:sched_waking 0 || fail 'sbctl add'
+"$CTL" list | grep -q sched_waking || fail 'sbctl list'
+"$CTL" remove tracepoint:sched:sched_waking || fail 'sbctl remove'
+sb_stop INT
+ended 0
+attach_told "$pid" libc.so.6:read 0
+! "$CTL" add tracepoint:sched:sched_waking 0 2>"$T/why" || fail 'a session of inject took it'
+grep -q 'none in the kernel' "$T/why" || fail "sbctl: $(cat "$T/why")"
+sb_stop INT
+ended 0
+
+# SIGKILL of both processes: the program at the tracepoint goes with their descriptors.
+same 'links before' "$(links)" 0
+attach_told "$pid" tracepoint:sched:sched_switch 0
+[ "$(links)" -gt 0 ] || skip "the kernel does not show links of tracepoints"
+kill -9 "$sb_pid" $(pgrep -P "$sb_pid")
+wait_for 10 no_links || fail 'a program stays at the tracepoint'
+kill -0 "$pid" || fail 'the program is gone'

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Runs as the only program of a kernel: functions of it and of a module as targets. What they count,
+# time and add up is what the program knows of itself.
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs tmpfs /tmp
+mount -t devtmpfs dev /dev
+mkdir -p /run /tracing
+mount -t tracefs tracefs /tracing
+export SBINJECT_RUNTIME_DIR=/tmp/run
+fail() { echo "FAIL $(uname -r): $*"; }
+own() { sed -n "s/^$1 //p" /tmp/victim.out; }
+# The Nth "NAME": of the document.
+value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | sed -n "${2:-1}p"; }
+is() { [ "$2" = "$3" ] || fail "$1 is '$2', not '$3'"; }
+has() { grep -q "$1" "$2" || fail "no $1: $(cat "$2")"; }
+hooked() { grep -c 'vfs_fsync_range\|hrtimer_nanosleep' /tracing/enabled_functions; }
+insmod /nvidia.ko || fail insmod
+
+echo "== list: by fentry, by kprobe, and why not"
+sbinject list kernel:vfs_fsync_range kernel:nvidia_unlocked_ioctl kernel:nvidia_ioctl 'kernel:*nv*sched*' kernel:rcu_read_unlock_strict \
+	>/tmp/list 2>&1
+cat /tmp/list
+has 'vfs_fsync_range .*  fentry' /tmp/list
+has 'nvidia  *nvidia_unlocked_ioctl .*  kprobe' /tmp/list
+has 'nv_kthread_q_schedule_q_item .*  kprobe' /tmp/list
+sbinject list kernel:nvidia_unlocked_ioct >/tmp/list 2>&1
+has "nvidia_unlocked_ioctl" /tmp/list
+sbinject list kernel:asm_exc_page_fault >/tmp/list 2>&1
+has notrace /tmp/list
+
+echo "== counts, times and arguments by fentry"
+sbinject trace kernel:hrtimer_nanosleep arg=ns:1 sum=ns kernel:vfs_fsync_range arg=end:3 sum=end ret=got:i32 \
+	tracepoint:sched:sched_process_fork -o /tmp/run.jsonl --json /tmp/run.json -- incalls 20 >/tmp/victim.out 2>/tmp/why ||
+	fail "trace: $(cat /tmp/why)"
+cat /tmp/why /tmp/victim.out
+has 'self-check ok' /tmp/victim.out
+is sleeps "$(grep -c '"name":"hrtimer_nanosleep","phase":"X"' /tmp/run.jsonl)" "$(own sleeps)"
+is msyncs "$(grep -c '"name":"vfs_fsync_range","phase":"X"' /tmp/run.jsonl)" "$(own msyncs)"
+is 'msyncs that returned 0' "$(grep -c '"got":0[,}]' /tmp/run.jsonl)" "$(own msyncs)"
+is 'sum of sleeps' "$(value sum 1)" "$(own sleep_ns)"
+is 'sum of ends' "$(value sum 2)" "$(own msync_ends)"
+is mechanism "$(value mechanism 1)" '"fentry"'
+is hits "$(value hits 1)" "$(own sleeps)"
+is missed "$(value missed 1)" 0
+[ "$(value inclusive_ns 1)" -ge "$(own sleep_ns)" ] || fail "slept $(value inclusive_ns 1) ns of $(own sleep_ns)"
+is 'forks and threads' "$(grep -c '"name":"sched_process_fork","phase":"X"' /tmp/run.jsonl)" 4
+is 'hooks that stay' "$(hooked)" 0
+
+echo "== the same of a module without types, by kprobe; natively, too"
+sbinject trace libc.so.6:msync kernel:nvidia_unlocked_ioctl arg=cmd:2:u8 sum=cmd kernel:os_alloc_mem arg=size:2:u64 sum=size \
+	'kernel:nv_kthread_q_*' -o /tmp/run.jsonl --json /tmp/run.json -- incalls -d 20 >/tmp/victim.out 2>/tmp/why ||
+	fail "trace: $(cat /tmp/why)"
+cat /tmp/why
+is ioctls "$(grep -c '"name":"nvidia_unlocked_ioctl","phase":"X"' /tmp/run.jsonl)" "$(own ioctls)"
+is queued "$(grep -c '"name":"nv_kthread_q_schedule_q_item","phase":"X"' /tmp/run.jsonl)" "$(own ioctls)"
+is msyncs "$(grep -c '"name":"msync","phase":"X"' /tmp/run.jsonl)" "$(own msyncs)"
+is 'sum of sizes' "$(value sum 2)" "$(own numbers)"
+is 'sum of numbers' "$(value sum 1)" $(($(own numbers) + 199 * $(own ioctls)))
+is mechanism "$(grep -c '"mechanism": "kprobe"' /tmp/run.json)" 3
+report=$(sbinject report /tmp/run.jsonl)
+case $report in *nvidia_unlocked_ioctl*) ;; *) fail "report: $report" ;; esac
+
+echo "== counted, and killed: nothing stays"
+sbinject -p $$ kernel:vfs_fsync_range 0 kernel:hrtimer_nanosleep 0 kernel:nvidia_unlocked_ioctl 0 2>/tmp/why &
+session=$!
+for _ in $(seq 300); do
+	[ "$(hooked)" = 2 ] && break
+	sleep 0.1
+done
+is hooked "$(hooked)" 2
+for task in /proc/[0-9]*; do
+	[ "$(cat "$task/comm" 2>/dev/null)" = sbinject-tracer ] && tracer=${task#/proc/}
+done
+kill -9 "$session" "$tracer"
+for _ in $(seq 300); do
+	[ "$(hooked)" = 0 ] && break
+	sleep 0.1
+done
+is 'hooks after SIGKILL' "$(hooked)" 0
+rmmod nvidia || fail 'the module is held'
+
+complaint=$(dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|lockdep' | head -n 3)
+[ -z "$complaint" ] || fail "the kernel complained: $(echo "$complaint" | tr '\n' ' ')"
+echo 'guest: done'
+poweroff -f
