@@ -113,8 +113,8 @@ enum sb_page_value {
 
 /*
  * Of a value that is a text, which the function writes: it follows the values, and is known where
- * the words are that are not in registers. Read at the exit, if the function returns (not by a jump)
- * and has succeeded, and only within the stack of its thread above the call.
+ * the words are that are not in registers. Read at the exit, if the function returns (not by a
+ * jump) and has succeeded, and only within the stack of its thread above the call.
  */
 enum sb_page_text {
 	SB_TEXT_ZERO = 1, /* it has returned 0, as an int */
@@ -124,7 +124,8 @@ enum sb_page_text {
 
 /*
  * What follows from the values of a cell: bits 0 to 2, the places that they take in a chunk, two
- * values in each; bits 3 to 5, the words that are not in registers; bits 6 and 7, enum sb_page_text.
+ * values in each; bits 3 to 5, the words that are not in registers; bits 6 and 7, enum
+ * sb_page_text.
  */
 enum { SB_SHAPE_STACKED = 3, SB_SHAPE_TEXT = 6 };
 

@@ -105,8 +105,14 @@ bool page_stacks_take(struct page_stacks *s, const struct sb_page_more *more, ui
 	uint32_t number;
 	bool fits;
 
-	if (!more->value[0] || more->value[0] > s->page->lay.stacks ||
-	    !s->taken_ns[more->value[0] - 1]) {
+	if (!more->value[0] || more->value[0] > s->page->lay.stacks) {
+		s->lost++;
+		return false;
+	}
+	/* The event may have been completed since the last look at what is taken. */
+	if (!s->taken_ns[more->value[0] - 1])
+		page_stacks_find(s);
+	if (!s->taken_ns[more->value[0] - 1]) {
 		s->lost++;
 		return false;
 	}

@@ -40,7 +40,8 @@ struct pyframes {
 	uint16_t file_at[PYFRAMES_FILES];
 };
 
-#define PYFRAMES_AT(type, base, off) (*(const volatile type *)(uintptr_t)((base) + (off)))
+#define PYFRAMES_AT(type, base, off) \
+	(*(const volatile __typeof__(type) *)(uintptr_t)((base) + (off)))
 
 PYFRAMES void pyframes_put(struct pyframes *p, uint64_t word)
 {

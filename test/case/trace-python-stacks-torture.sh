@@ -63,8 +63,8 @@ for p in "${python[@]}"; do
 	# What the thread's state says are no frames: neither is the program harmed, nor is anything guessed.
 	traced "$p" nonsense 3
 	more "$p: calls" "$(j trace.stacks)" 500
-	grep -q '"stack_end":"Python frames are not known: they could not be read"' "$T/calls.jsonl" ||
-		fail "$p: nothing could not be read"
+	grep -q '"stack_end":"[^"]*Python frames are not known: they could not be read"' "$T/calls.jsonl" ||
+		fail "$p: nothing could not be read: $(grep -c "\"py:" "$T/calls.jsonl") with frames, $(grep -o "\"stack_end\":\"[^\"]*\"" "$T/calls.jsonl" | sort | uniq -c)"
 	grep -q '"py:[^"]*" *,[^]]*"stack_end":"[^"]*they could not be read' "$T/calls.jsonl" &&
 		fail "$p: frames of what could not be read"
 

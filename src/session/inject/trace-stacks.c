@@ -33,10 +33,12 @@ static struct trace_maps_of *maps_of(struct trace_maps *all, pid_t pid)
 	return &all->of[all->n++];
 }
 
+/* One that ends in the middle of the reading has only the first of its maps: then there are none.
+ */
 static char *read_all(pid_t pid, size_t *len)
 {
 	size_t room = READ_FIRST;
-	char path[64], *text = NULL;
+	char path[64], *text = NULL, first;
 	ssize_t n = 1;
 	int fd;
 
@@ -49,6 +51,8 @@ static char *read_all(pid_t pid, size_t *len)
 		n = read(fd, text + *len, room - *len);
 		*len += n > 0 ? (size_t)n : 0;
 	}
+	if (fd >= 0 && pread(fd, &first, 1, 0) != 1)
+		*len = 0;
 	if (fd >= 0)
 		close(fd);
 	return text;
@@ -100,12 +104,9 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	len = text ? keep_code(text, len) : 0;
 	took = clock_ns() - from;
 	of->next_ns = from + took * SHARE;
-	/*
-	 * A process that has ended has no maps, and one that ends in the middle of the reading only
-	 * the first of them; its last ones remain.
-	 */
+	/* A process that has ended has no maps; its last ones remain. */
 	if (!len || len > TRACE_MESSAGE_MAX - sizeof(int32_t) ||
-	    (len <= of->len && memcmp(text, of->text, len) == 0)) {
+	    (len == of->len && memcmp(text, of->text, len) == 0)) {
 		free(text);
 		return;
 	}

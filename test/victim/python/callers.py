@@ -23,6 +23,8 @@ truth = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 numbers = iter(range(1, 1 << 30))
 base = 0  # of the numbers of this process
 lock = threading.Lock()
+# A thread of the parent that the child does not have may hold it.
+os.register_at_fork(after_in_child=lambda: globals().update(lock=threading.Lock()))
 qualified = sys.version_info >= (3, 11)
 
 
