@@ -16,6 +16,7 @@
 #define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
 #define HITS_SHARE    0.02
+#define LATE_HINT     3.0 /* of record_carry(): from there on it is allowed for */
 
 /* --- gates --- */
 
@@ -130,6 +131,36 @@ static void fill_slack(const struct infer_data *data, double threshold, struct r
 	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
 	if (!(target->kappa_se > 0))
 		target->p_felt = target->kappa.est < threshold ? 0 : 1;
+}
+
+/*
+ * Does a delay take longer than its window to be felt? kappa is what it adds in the end: then its
+ * interval holds that, too, as far as it is known. Where it is certain, that is the estimate.
+ */
+static void fill_late(const struct drive *drive, const struct work *work,
+		      struct sweep_target *target)
+{
+	int index = (int)(work - drive->work);
+	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
+	struct carry carry;
+	double per;
+
+	target->settle_s = NAN;
+	if (drive->cfg.runs || isnan(target->kappa.est))
+		return;
+	carry = record_carry(&drive->rec, work->experiment, index);
+	target->settle_s = carry_seen(&carry) ? carry.tau_ns / 1e9 : carry.tau_ns > 0 ? 0 : NAN;
+	if (!(most->x_ns > 0))
+		return;
+	per = (double)most->delay_ns / most->x_ns;
+	target->kappa.lo += fmin(0, carry.soon * per);
+	target->kappa.hi += fmax(0, carry.soon * per);
+	if (!(carry.t > LATE_HINT))
+		return;
+	if (target->settle_s > 0)
+		target->kappa = (struct sweep_estimate){ carry.total * per, INFINITY, -INFINITY };
+	target->kappa.lo = fmin(target->kappa.lo, carry.lo * per);
+	target->kappa.hi = fmax(target->kappa.hi, carry.hi * per);
 }
 
 /*
@@ -285,6 +316,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_hits(&data, target);
 	fill_doses(&data, work, target);
 	fill_slack(&data, drive->cfg.threshold, rng, target);
+	fill_late(drive, work, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, data.resolution_ns, target);
@@ -347,18 +379,18 @@ static void time_needed(const struct drive *drive, struct sweep_result *res)
 /* Of the last experiment: the guard may have been raised before it. */
 static void judge_carry(const struct drive *drive, struct sweep_result *res)
 {
+	struct carry carry;
 	int last = -1;
-	double t;
 
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive->work[i].experiment > last)
 			last = drive->work[i].experiment;
 	if (last < 0 || drive->cfg.runs)
 		return;
-	t = record_carry(&drive->rec, last);
-	if (t != 0) /* 0: unknown */
-		res->gates.carry_t = t;
-	res->gates.carry_over = t > CARRY_T;
+	carry = record_carry(&drive->rec, last, -1);
+	if (carry.t != 0) /* 0: unknown */
+		res->gates.carry_t = carry.t;
+	res->gates.carry_over = carry_seen(&carry);
 	if (res->gates.carry_over)
 		sweep_result_warn(res,
 				  "an arm is still felt in the next: the guard of %.0f ms is "

@@ -12,7 +12,7 @@
 #define BLOCKS_FEW     2.5
 #define RUN_DOSES      3
 #define GUARD_RAISES   2
-#define GUARD_FACTOR   8
+#define GUARD_BLOCKS   5
 
 static double bound_ns(const struct drive *drive)
 {
@@ -135,10 +135,41 @@ static void main_start(struct drive *drive, struct plan_cfg *plan, const struct 
 	free((void *)plan->group);
 }
 
-static void guard_longer(struct drive *drive)
+/* Are there enough blocks with that guard, of so many doses of each target? */
+static bool guard_fits(struct drive *drive, double guard_ns, size_t doses)
 {
-	drive->guard_raised++;
-	drive->guard_ns = GUARD_FACTOR * (uint64_t)drive->exp_guard_ns;
+	struct plan_cfg plan = exp_groups_of(drive, main_left(drive), doses);
+	struct sizing size;
+
+	drive->guard_ns = (uint64_t)guard_ns;
+	exp_size(drive, left_ns(drive), &plan, true, 0, &size);
+	free((void *)plan.group);
+	return size.blocks >= GUARD_BLOCKS;
+}
+
+/*
+ * The longest guard that the time allows, in which a change of the delay comes to be felt: of so
+ * many doses; 0: of none.
+ */
+static size_t guard_longer(struct drive *drive, const struct carry *carry, size_t most)
+{
+	static const double taus[] = { 3, 2, 1.3 };
+	uint64_t was = drive->guard_ns;
+
+	for (size_t i = 0; i < sizeof(taus) / sizeof(*taus); i++) {
+		double guard = taus[i] * carry->tau_ns;
+
+		for (size_t doses = most; doses; doses = doses > 2 ? 2 : doses - 1) {
+			if (guard > drive->exp_guard_ns && guard_fits(drive, guard, doses)) {
+				drive->guard_raised++;
+				return doses;
+			}
+			if (drive->cfg.n_doses)
+				break;
+		}
+	}
+	drive->guard_ns = was;
+	return 0;
 }
 
 /* Opens the experiment with at most so many doses of each target. */
@@ -174,12 +205,12 @@ static void main_escalated(struct drive *drive)
 	static const struct {
 		size_t doses, blocks;
 	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
+	struct carry carry = record_carry(&drive->rec, drive->first_probe, -1);
 	struct plan_cfg plan = { 0 };
 	struct sizing size = { 0 };
 
-	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES &&
-	    record_carry(&drive->rec, drive->first_probe) > CARRY_T)
-		guard_longer(drive);
+	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES && carry_seen(&carry))
+		guard_longer(drive, &carry, 1);
 	for (size_t i = main_left(drive) > 1; i < sizeof(design) / sizeof(*design); i++) {
 		free((void *)plan.group);
 		open_escalated(drive, design[i].doses);
@@ -317,7 +348,7 @@ void main_enter(struct drive *drive)
  * arm before it? Then the guard is too short, and the data so far is biased towards none: start
  * over.
  */
-static bool carries_over(const struct drive *drive)
+static bool carries_over(const struct drive *drive, struct carry *carry)
 {
 	const struct experiment *exp = &drive->exp;
 	int n = (int)exp->plan.n_blocks;
@@ -326,7 +357,8 @@ static bool carries_over(const struct drive *drive)
 	    drive->guard_raised >= GUARD_RAISES || !exp->slot.first ||
 	    (exp->slot.block != n / 6 && exp->slot.block != n / 3))
 		return false;
-	return record_carry(&drive->rec, exp->id) > CARRY_T;
+	*carry = record_carry(&drive->rec, exp->id, -1);
+	return carry_seen(carry);
 }
 
 /* The same doses, of each target at most so many: the outermost. */
@@ -355,25 +387,16 @@ static void main_again(struct drive *drive, size_t doses)
 
 bool main_restarted(struct drive *drive)
 {
-	size_t n = drive->exp.n_members, most = 0;
-	uint64_t was = drive->guard_ns;
+	size_t most = 0, doses;
+	struct carry carry;
 
-	if (!carries_over(drive))
+	if (!carries_over(drive, &carry))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		most = drive->exp.member[i].n_doses > most ? drive->exp.member[i].n_doses : most;
-	guard_longer(drive);
-	for (size_t doses = most; doses; doses = doses > 2 && !drive->cfg.n_doses ? 2 : 0) {
-		struct plan_cfg plan = exp_groups_of(drive, n, doses);
-		struct sizing size;
-
-		exp_size(drive, left_ns(drive), &plan, true, 0, &size);
-		free((void *)plan.group);
-		if (size.enough) {
-			main_again(drive, doses);
-			return true;
-		}
-	}
-	drive->guard_ns = was;
-	return false;
+	for (size_t i = 0; i < drive->exp.n_members; i++)
+		if (drive->exp.member[i].n_doses > most)
+			most = drive->exp.member[i].n_doses;
+	doses = guard_longer(drive, &carry, most);
+	if (doses)
+		main_again(drive, doses);
+	return doses;
 }

@@ -181,7 +181,6 @@ void plan_fill(struct drive *drive);
 
 #define SHARE_USED 0.96 /* of the remaining time: the switching takes time too */
 
-#define CARRY_T	    3.0	 /* of record_carry(): the guard is too short */
 #define SHARE_PILOT 0.25 /* of the budget: the longest standstill of a source */
 
 void drive_finish(struct drive *drive);

@@ -66,7 +66,7 @@ struct drive_cfg {
 	unsigned int n_runs;	 /* runs of each arm */
 	uint64_t time_ns;	 /* budget; 0 with runs: no limit */
 	uint64_t guard_ns;	 /* 0: chosen from depth_items, the source's period and T, and
-				  * raised when an arm is seen to carry over into the next */
+				  * raised to what a delay takes to be felt (record_carry()) */
 	double depth_items;	 /* items in the pipeline at once, 0 unknown */
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
 	bool response;		 /* kappa is that of response_sum / response_count */

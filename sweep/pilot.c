@@ -100,6 +100,8 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out)
 	free(t);
 }
 
+#define GUARD_ITEMS 3 /* of a pipeline of unknown depth */
+
 static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cfg)
 {
 	double guard = fmax(25e6, 100 * pilot->t_ns), period = fmax(0, pilot->period_ns);
@@ -109,7 +111,9 @@ static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cf
 	if (cfg->depth_items > 0)
 		guard = 2 * cfg->depth_items * pilot->t_ns;
 	else
-		guard = fmin(guard, (double)cfg->time_ns / 400);
+		guard = fmin(guard,
+			     fmax((double)cfg->time_ns / 400,
+				  fmin(GUARD_ITEMS * pilot->t_ns, (double)cfg->time_ns / 100)));
 	return (uint64_t)fmax(guard, isnan(period) ? 0 : period);
 }
 

@@ -50,7 +50,8 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out);
  * at most PILOT_BLOCKS: beyond them the windows grow instead.
  *
  * Guard: the time that the pipeline needs to run dry and fill again. Two depths where the depth is
- * known; else 100 items, 25 ms at least, but no more than a 400th of the budget; always one period.
+ * known; else 100 items, 25 ms at least, but no more than a 400th of the budget, or three items if
+ * a 100th of it allows them (long items in a pipeline of three stages); always one period.
  */
 #define PILOT_BLOCKS	 40
 #define PILOT_BLOCKS_MIN 8

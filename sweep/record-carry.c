@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* record_carry(): is what an arm left in the pipeline felt in the next arm? */
+/* record_carry(): is what an arm left in the pipeline felt in the arms after it? */
+#include <math.h>
 #include <stdlib.h>
 #include "record.h"
+#include "stat.h"
 #include "src/base/must.h"
+
+#define TAUS	  32  /* time constants that are tried of each shape */
+#define FINE	  17  /* ... and around the best */
+#define CARRY_T	  3.5 /* with many blocks: what was felt was late */
+#define CARRY_FEW 4.0
+#define LEVEL	  0.975
+#define SOON_T	  1.5
 
 static double window_t(const struct record *rec, const struct record_row *row)
 {
@@ -111,10 +120,11 @@ static void slopes_make(const struct record *rec, int first, struct slopes *slop
 	free(squares.slope);
 }
 
-/* Sums of products of (T, dose, step from the dose before), block means subtracted. */
-struct carry {
-	double m[3][3];
-	double n, blocks;
+/* Of every window: its delay, as slopes weigh it, and how far the program had come to feel it. */
+struct course {
+	double *t; /* straightened: on a line over the doses */
+	double *dose, *late;
+	double *sum; /* of delay and time, up to the window's end */
 };
 
 static double dose_of(const struct record_row *row, const struct slopes *slopes)
@@ -124,63 +134,399 @@ static double dose_of(const struct record_row *row, const struct slopes *slopes)
 	return has_slope(row) ? delay * *slope_of(slopes, &row->win) : delay;
 }
 
-static void carry_block(const struct record *rec, const struct slopes *slopes, size_t from,
-			size_t to, struct carry *c)
+/*
+ * A change is felt as 1 - exp(-t / tau). The arm is in force from the end of the window before.
+ * late: what is felt in the window less what would be felt in the end.
+ */
+static void course_settle(const struct record *rec, double tau, struct course *c)
 {
-	double mean[3] = { 0 }, v[3], n = (double)(to - from);
+	double felt = 0, before = 0;
 
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = from; i < to; i++) {
-			v[0] = window_t(rec, &rec->row[i]);
-			v[1] = dose_of(&rec->row[i], slopes);
-			v[2] = dose_of(&rec->row[i - 1], slopes) - v[1];
-			for (int a = 0; a < 3 && pass == 0; a++)
-				mean[a] += v[a] / n;
-			for (int a = 0; a < 3 && pass == 1; a++)
-				for (int b = 0; b < 3; b++)
-					c->m[a][b] += (v[a] - mean[a]) * (v[b] - mean[b]);
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct sweep_window *win = &rec->row[i].win;
+		double end = (double)win->end_ns, w = (double)win->time_ns, away;
+
+		away = (felt - c->dose[i]) * exp(-fmax(0, end - w - before) / tau);
+		c->late[i] = away * tau / w * -expm1(-w / tau);
+		felt = c->dose[i] + away * exp(-w / tau);
+		before = end;
+	}
+}
+
+/* Up to a time before the end of window i. */
+static double sum_until(const struct record *rec, const struct course *c, size_t i, double t)
+{
+	while (i > 0 && (double)rec->row[i - 1].win.end_ns > t)
+		i--;
+	return c->sum[i] - c->dose[i] * ((double)rec->row[i].win.end_ns - t);
+}
+
+/* A change is not felt before a time, and then in full: it passes what is in the pipeline. */
+static void course_pass(const struct record *rec, double depth, struct course *c)
+{
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct sweep_window *win = &rec->row[i].win;
+		double to = (double)win->end_ns - depth, w = (double)win->time_ns;
+		double felt = sum_until(rec, c, i, to) - sum_until(rec, c, i, to - w);
+
+		c->late[i] = felt / w - c->dose[i];
+	}
+}
+
+static void course_open(const struct record *rec, const struct slopes *slopes, struct course *c)
+{
+	double sum = 0, before = 0;
+
+	c->t = must_calloc(rec->n, sizeof(double));
+	c->dose = must_calloc(rec->n, sizeof(double));
+	c->late = must_calloc(rec->n, sizeof(double));
+	c->sum = must_calloc(rec->n, sizeof(double));
+	for (size_t i = 0; i < rec->n; i++) {
+		c->t[i] = window_t(rec, &rec->row[i]);
+		c->dose[i] = dose_of(&rec->row[i], slopes);
+		sum += c->dose[i] * ((double)rec->row[i].win.end_ns - before);
+		before = (double)rec->row[i].win.end_ns;
+		c->sum[i] = sum;
+	}
+}
+
+static void course_close(struct course *c)
+{
+	free(c->t);
+	free(c->dose);
+	free(c->late);
+	free(c->sum);
+}
+
+/* The windows from `from` to `to` are a block whose T is all known. */
+struct span {
+	size_t from, to;
+};
+
+static size_t spans_find(const struct record *rec, int first, struct span *span)
+{
+	size_t n = 0, to;
+
+	for (size_t i = 0; i < rec->n; i = to) {
+		bool known = true;
+
+		to = block_end(rec, i);
+		for (size_t k = i; k < to; k++)
+			known &= isfinite(window_t(rec, &rec->row[k]));
+		if (known && rec->row[i].win.experiment >= first && rec->row[i].win.block >= 0 &&
+		    to >= i + 3)
+			span[n++] = (struct span){ i, to };
+	}
+	return n;
+}
+
+enum { LEVEL_T, LEVEL_DOSE, LEVEL_LATE, LEVELS };
+
+/* The block's mean of each. */
+static void means(const struct course *c, const struct span *span, double *mean)
+{
+	double n = (double)(span->to - span->from);
+
+	mean[LEVEL_T] = mean[LEVEL_DOSE] = mean[LEVEL_LATE] = 0;
+	for (size_t i = span->from; i < span->to; i++) {
+		mean[LEVEL_T] += c->t[i] / n;
+		mean[LEVEL_DOSE] += c->dose[i] / n;
+		mean[LEVEL_LATE] += c->late[i] / n;
+	}
+}
+
+/* The values of a window, the block's means subtracted. */
+static void values(const struct course *c, const double *mean, size_t i, double *v)
+{
+	v[LEVEL_T] = c->t[i] - mean[LEVEL_T];
+	v[LEVEL_DOSE] = c->dose[i] - mean[LEVEL_DOSE];
+	v[LEVEL_LATE] = c->late[i] - mean[LEVEL_LATE];
+}
+
+/* A line of T on dose and late, and the scores of its residuals. */
+struct fit {
+	double m[LEVELS][LEVELS], n, own, late, left, own_score, late_score;
+};
+
+static void fit_sums(const struct course *c, const struct span *span, size_t spans, struct fit *f)
+{
+	for (size_t b = 0; b < spans; b++) {
+		double mean[LEVELS], v[LEVELS];
+
+		means(c, &span[b], mean);
+		for (size_t i = span[b].from; i < span[b].to; i++) {
+			values(c, mean, i, v);
+			for (int p = 0; p < LEVELS; p++)
+				for (int q = 0; q < LEVELS; q++)
+					f->m[p][q] += v[p] * v[q];
 		}
-	c->n += n;
-	c->blocks++;
+		f->n += (double)(span[b].to - span[b].from);
+	}
 }
 
-static double carry_t(const struct carry *c)
+/* The first window of the arm of window i, in the blocks from *span on. */
+static size_t arm_first(const struct record *rec, const struct span *span, size_t i)
 {
-	double det = c->m[1][1] * c->m[2][2] - c->m[1][2] * c->m[1][2], own, step, left, df;
+	size_t first = span->from;
 
-	df = c->n - c->blocks - 2;
-	if (!(det > 0) || df < 4)
-		return 0;
-	own = (c->m[0][1] * c->m[2][2] - c->m[0][2] * c->m[1][2]) / det;
-	step = (c->m[0][2] * c->m[1][1] - c->m[0][1] * c->m[1][2]) / det;
-	left = c->m[0][0] - own * c->m[0][1] - step * c->m[0][2];
-	return left > 0 ? step / sqrt(left / df * c->m[1][1] / det) : 0;
+	while (rec->row[first].column != rec->row[i].column ||
+	       rec->row[first].win.experiment != rec->row[i].win.experiment)
+		first++;
+	return first;
 }
 
-double record_carry(const struct record *rec, int first)
+/*
+ * A slack bends T over the doses, which is no sign of lateness: what an arm is off the line, over
+ * all blocks, is taken from each of its windows.
+ */
+static void straighten(const struct record *rec, struct course *c, const struct span *span,
+		       size_t spans)
 {
-	struct carry carry = { 0 };
+	struct bend {
+		double off, n;
+	} *bend = must_calloc(rec->n, sizeof(*bend)); /* of an arm at its first window */
+	size_t *arm = must_calloc(rec->n, sizeof(*arm));
+	struct fit f = { 0 };
+
+	fit_sums(c, span, spans, &f);
+	for (size_t b = 0; b < spans; b++) {
+		double mean[LEVELS], v[LEVELS];
+
+		means(c, &span[b], mean);
+		for (size_t i = span[b].from; i < span[b].to; i++) {
+			arm[i] = arm_first(rec, span, i);
+			values(c, mean, i, v);
+			bend[arm[i]].off += v[LEVEL_T] - f.m[0][1] / f.m[1][1] * v[LEVEL_DOSE];
+			bend[arm[i]].n++;
+		}
+	}
+	for (size_t b = 0; b < spans && f.m[1][1] > 0; b++)
+		for (size_t i = span[b].from; i < span[b].to; i++)
+			c->t[i] -= bend[arm[i]].off / bend[arm[i]].n;
+	free(bend);
+	free(arm);
+}
+
+static bool fit_line(struct fit *f)
+{
+	double(*m)[LEVELS] = f->m, dd = m[1][1], ll = m[2][2], dl = m[1][2];
+	double det = dd * ll - dl * dl;
+
+	if (!(det > 1e-9 * dd * ll))
+		return false;
+	f->own = (m[0][1] * ll - m[0][2] * dl) / det;
+	f->late = (m[0][2] * dd - m[0][1] * dl) / det;
+	f->left = m[0][0] - f->own * m[0][1] - f->late * m[0][2];
+	return f->left > 0;
+}
+
+/* By block: noise that lasts for some windows makes their residuals alike. */
+static void fit_scores(const struct course *c, const struct span *span, size_t spans, struct fit *f)
+{
+	double by_dose = f->m[1][2] / f->m[1][1], by_late = f->m[1][2] / f->m[2][2];
+
+	for (size_t b = 0; b < spans; b++) {
+		double mean[LEVELS], v[LEVELS], own = 0, late = 0;
+
+		means(c, &span[b], mean);
+		for (size_t i = span[b].from; i < span[b].to; i++) {
+			double e;
+
+			values(c, mean, i, v);
+			e = v[LEVEL_T] - f->own * v[LEVEL_DOSE] - f->late * v[LEVEL_LATE];
+			own += e * (v[LEVEL_DOSE] - by_late * v[LEVEL_LATE]);
+			late += e * (v[LEVEL_LATE] - by_dose * v[LEVEL_DOSE]);
+		}
+		f->own_score += own * own;
+		f->late_score += late * late;
+	}
+}
+
+/* The larger of two: residuals independent of each other, and independent from block to block. */
+static double error_of(double score, double left, double df, double inner, size_t spans)
+{
+	double n = (double)spans, blocks = sqrt(score * n / (n - 1)) / inner;
+
+	return fmax(sqrt(left / df / inner), blocks);
+}
+
+/* The result with one time constant. */
+struct
+try {
+	struct carry carry;
+	double explained, error; /* by late; its variance, in the same unit */
+	bool known;
+};
+
+/* One time constant; false: the data do not show it. */
+static bool fit_tau(const struct course *c, const struct span *span, size_t spans, struct try *try)
+{
+	struct carry *out = &try->carry;
+	struct fit f = { 0 };
+	double df, own, late, se;
+
+	fit_sums(c, span, spans, &f);
+	df = f.n - (double)spans - 2;
+	if (spans < 2 || df < 4 || !fit_line(&f))
+		return false;
+	fit_scores(c, span, spans, &f);
+	own = f.m[1][1] - f.m[1][2] * f.m[1][2] / f.m[2][2];
+	late = f.m[2][2] - f.m[1][2] * f.m[1][2] / f.m[1][1];
+	se = error_of(f.late_score, f.left, df, late, spans);
+	try->explained = f.late * fabs(f.late) * late;
+	try->error = se * se * late;
+	out->total = f.own;
+	out->alone = f.m[0][1] / f.m[1][1];
+	se = error_of(f.own_score, f.left, df, own, spans);
+	out->df = (double)spans - 1;
+	out->lo = f.own - stat_t_quantile(LEVEL, out->df) * se;
+	out->hi = f.own + stat_t_quantile(LEVEL, out->df) * se;
+	out->t = f.late / sqrt(try->error / late);
+	return true;
+}
+
+struct range {
+	double least, most;
+	double soon; /* of that, up to two windows with their guards */
+	size_t n;
+	bool pass; /* a pipeline; else an approach */
+};
+
+/* From a part of the shortest window to twice the longest block. */
+static struct range range_of(const struct record *rec, const struct span *span, size_t spans)
+{
+	struct range range = { INFINITY, 0, 0, TAUS, false };
+
+	for (size_t b = 0; b < spans; b++) {
+		const struct sweep_window *win = &rec->row[span[b].from].win;
+		double length = (double)(rec->row[span[b].to - 1].win.end_ns - win->end_ns);
+
+		range.least = fmin(range.least, (double)win->time_ns / 4);
+		range.most = fmax(range.most, 2 * length);
+		range.soon = fmax(range.soon, 2 * length / (double)(span[b].to - span[b].from - 1));
+	}
+	return range;
+}
+
+/* The time constant that explains the most; the interval is one over all that explain as much. */
+static struct carry best_of(const struct try *try, size_t n)
+{
+	struct carry out = { 0 };
+	const struct try *best = NULL;
+	double q, less;
+
+	for (size_t i = 0; i < n; i++)
+		if (try[i].known && (!best || try[i].explained > best->explained))
+			best = &try[i];
+	if (!best)
+		return out;
+	out = best->carry;
+	q = stat_t_quantile(LEVEL, out.df);
+	less = q * q * best->error; /* as good as the best but for chance */
+	for (size_t i = 0; i < n; i++) {
+		if (!try[i].known || try[i].explained < best->explained - less)
+			continue;
+		out.lo = fmin(out.lo, try[i].carry.lo);
+		out.hi = fmax(out.hi, try[i].carry.hi);
+	}
+	return out;
+}
+
+/* What comes so late that it is felt in the next window, if only perhaps. */
+static double soon_of(const struct try *try, size_t n, double most)
+{
+	double explained = 0, soon = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct carry *carry = &try[i].carry;
+
+		if (!try[i].known || carry->tau_ns > most || !(carry->t > SOON_T) ||
+		    try[i].explained <= explained)
+			continue;
+		explained = try[i].explained;
+		soon = carry->total - carry->alone;
+	}
+	return soon;
+}
+
+/* In T, for a ns of the target's own delay. */
+static void of_target(const struct slopes *slopes, int first, int target, struct carry *carry)
+{
+	double slope = NAN;
+
+	if (target >= 0 && (size_t)target < slopes->n_targets && first >= 0)
+		slope = slopes->slope[(size_t)first * slopes->n_targets + (size_t)target];
+	carry->total *= slope;
+	carry->alone *= slope;
+	carry->soon *= slope;
+	carry->lo *= slope;
+	carry->hi *= slope;
+}
+
+/* All time constants between two, of one shape; the first tries are known to be open. */
+static void try_range(const struct record *rec, struct course *c, const struct span *span,
+		      size_t spans, const struct range *range, struct try *try)
+{
+	for (size_t i = 0; i < range->n; i++) {
+		double tau = range->least *
+			     pow(range->most / range->least, (double)i / (double)(range->n - 1));
+
+		if (range->pass)
+			course_pass(rec, tau, c);
+		else
+			course_settle(rec, tau, c);
+		try[i].known = fit_tau(c, span, spans, &try[i]);
+		try[i].carry.tau_ns = tau;
+		try[i].carry.pass = range->pass;
+	}
+}
+
+/* Coarsely for both shapes; then finely around the best. */
+static struct carry search(const struct record *rec, struct course *c, const struct span *span,
+			   size_t spans)
+{
+	struct try try[2 * TAUS + FINE] = { 0 };
+	struct range range = range_of(rec, span, spans), fine;
+	struct carry best = { 0 };
+	double step, soon;
+
+	if (!(range.most > range.least))
+		return best;
+	step = pow(range.most / range.least, 1.0 / (TAUS - 1));
+	try_range(rec, c, span, spans, &range, try);
+	range.pass = true;
+	try_range(rec, c, span, spans, &range, try + TAUS);
+	best = best_of(try, 2 * TAUS);
+	soon = soon_of(try, 2 * TAUS, range.soon);
+	if (!(best.tau_ns > 0))
+		return best;
+	fine = (struct range){ best.tau_ns / step, best.tau_ns * step, 0, FINE, best.pass };
+	try_range(rec, c, span, spans, &fine, try + 2 * TAUS);
+	best = best_of(try, 2 * TAUS + FINE);
+	best.soon = soon;
+	return best;
+}
+
+struct carry record_carry(const struct record *rec, int first, int target)
+{
+	struct span *span = must_calloc(rec->n, sizeof(*span));
+	size_t spans = spans_find(rec, first, span);
 	struct slopes slopes;
-	size_t from = 1;
+	struct course c;
+	struct carry best;
 
 	slopes_make(rec, first, &slopes);
-	for (size_t i = 1; i <= rec->n; i++) {
-		const struct record_row *row = &rec->row[i - 1];
-
-		if (i < rec->n && same_block(row, &rec->row[i]))
-			continue;
-		/* A block ends at i; its first window follows another block's. */
-		for (from = i - 1; from > 0 && same_block(&rec->row[from - 1], row);)
-			from--;
-		from++;
-		if (row->win.experiment < first || row->win.block < 0 || i < from + 3)
-			continue;
-		for (size_t k = from - 1; k < i; k++)
-			if (!isfinite(window_t(rec, &rec->row[k])))
-				from = rec->n;
-		if (from < i)
-			carry_block(rec, &slopes, from, i, &carry);
-	}
+	course_open(rec, &slopes, &c);
+	straighten(rec, &c, span, spans);
+	best = search(rec, &c, span, spans);
+	of_target(&slopes, first, target, &best);
+	course_close(&c);
 	free(slopes.slope);
-	return carry_t(&carry);
+	free(span);
+	return best;
+}
+
+bool carry_seen(const struct carry *carry)
+{
+	return carry->t > CARRY_T + CARRY_FEW / carry->df;
 }

@@ -94,13 +94,31 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 size_t record_blocks(const struct record *rec, int experiment);
 
 /*
- * Does an arm's content of the pipeline affect the next arm? T of the windows of all blocks is
- * regressed on their own dose and on the step from the dose before (block means subtracted): the t
- * of the second. Above 0: something is carried over. Where several targets share blocks, a dose
- * counts by what its target's delays add to T. Experiments from `first` on; 0 where this is
- * unknown.
+ * Does a delay take time to be felt, or to be felt no more? Of the whole course of windows and
+ *guards it is known which delay was in force. If a change is felt as 1 - exp(-t / tau), T of a
+ *window is
+ *
+ *	block + total * delay + late * (felt meanwhile - delay)
+ *
+ * where total is what a ns of delay adds in the end. This is fitted for some tau, from a part of a
+ * window to twice a block, and the one that explains the most is taken. Its error is the larger of
+ * the one of independent residuals and the one of independent blocks. Where several targets share
+ * blocks, a delay counts by what its target's delays add to T. Experiments from `first` on.
  */
-double record_carry(const struct record *rec, int first);
+struct carry {
+	double t;      /* of late: above 0 what was felt was late; 0: unknown */
+	double tau_ns; /* 0: unknown */
+	bool pass;     /* nothing is felt before tau, and all after it */
+	double df;
+	/* Of the target's delay in experiment `first`, a ns of it, with its 95 % interval over all
+	 * tau that explain as much; NAN: unknown. */
+	double total, lo, hi;
+	double alone; /* what it seems to add without `late` */
+	double soon;  /* what more it would add by the best tau of less than a window and its guard,
+		       * seen or not */
+};
+struct carry record_carry(const struct record *rec, int first, int target);
+bool carry_seen(const struct carry *carry); /* more than chance: with few blocks, by far */
 
 /* T, x and hits over all windows of a column pooled. */
 struct infer_cell record_level(const struct record *rec, const struct record_of *of, int column,

@@ -127,7 +127,9 @@ struct sweep_target {
 	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
 	struct sweep_part *part;
 	size_t n_parts;
-	bool screened; /* judged in a group only */
+	double settle_s; /* a delay comes to be felt as 1 - exp(-t / settle_s); 0: at once, as far
+			  * as was seen; NAN: unknown */
+	bool screened;	 /* judged in a group only */
 	enum sweep_verdict verdict;
 	char reason[SWEEP_REASON];
 };

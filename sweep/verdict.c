@@ -204,6 +204,23 @@ static bool told_apart(const struct sweep_result *res, struct sweep_target *targ
 	return false;
 }
 
+/* What is felt late is felt in part, or not at all, as long as one looks: only "in full" is sure.
+ */
+static bool in_time(struct sweep_target *target)
+{
+	char tau[32], guard[32];
+
+	if (!(target->settle_s > 0) || target->kappa.lo > FULL_HALF)
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "a delay is felt late, over about %s, and outlives its window: --guard %s, with "
+	       "more "
+	       "--time",
+	       time_text(target->settle_s * 1e9, tau, sizeof(tau)),
+	       time_text(target->settle_s * 3e9, guard, sizeof(guard)));
+	return false;
+}
+
 enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
 
 static enum felt how_felt(const struct sweep_estimate *kappa, double d)
@@ -240,7 +257,8 @@ void verdict_judge(struct sweep_result *res)
 		p[i] = NAN;
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (told_apart(res, target) && lanes_agree(target, res->threshold))
+		if (in_time(target) && told_apart(res, target) &&
+		    lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);

@@ -103,6 +103,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "hits_per_item", real(t->hits_per_item));
 	put_estimate(o, "hits_change", t->hits_change, NULL);
 	json_put(o, "hits_differ", json_boolean(t->hits_differ));
+	json_put(o, "settle_s", real(t->settle_s));
 	json_put(o, "screened", json_boolean(t->screened));
 	json_put(o, "lanes", real(t->lanes));
 	json_put(o, "lanes_unclear", json_boolean(t->lanes_unclear));

@@ -23,6 +23,7 @@
 #define SIM_TARGETS 24
 #define SIM_LANES   8
 #define SIM_STAGES  3
+#define SIM_PIPE    1024
 
 struct sim_target {
 	double kappa, slack_ns, low; /* low: slope below the slack */
@@ -40,6 +41,8 @@ struct sim_cfg {
 	double stall_per_s, stall_s; /* Pareto, alpha 1.5, least length stall_s */
 	double period_s;	     /* of the source's publication; 0: at once */
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
+	double at_once;		     /* of kappa, that share without the lag */
+	double depth_s;		     /* a change is not felt at all before that, and then in full */
 	double arrivals_per_s;	     /* > 0: open loop */
 	bool poisson;
 	double items_each;   /* of a response: tokens of a request; 0: one */
@@ -65,6 +68,8 @@ struct sim {
 	struct rng rng;
 	double t, ar, done, felt, stalled, queue, shown, shown_at;
 	uint64_t changes;
+	double pipe[SIM_PIPE];
+	size_t pipe_at;
 	double hits[SIM_TARGETS], injected, response_sum, response_n;
 	double delay[SIM_TARGETS]; /* in force, ns a hit */
 	bool hooked;
@@ -253,6 +258,17 @@ static inline void sim_publish(struct sim *sim)
 	sim->shown = now;
 }
 
+/* What went into a pipe of depth_s before; a place for each step. */
+static inline double sim_piped(struct sim *sim, double effect, double dt)
+{
+	size_t places = (size_t)(sim->cfg.depth_s / sim->cfg.step_s + 0.5);
+
+	(void)dt;
+	places = places < 1 ? 1 : places > SIM_PIPE ? SIM_PIPE : places;
+	sim->pipe[sim->pipe_at++ % places] = effect;
+	return sim->pipe[sim->pipe_at % places];
+}
+
 static inline void sim_run(struct sim *sim, double seconds)
 {
 	const struct sim_cfg *cfg = &sim->cfg;
@@ -261,9 +277,12 @@ static inline void sim_run(struct sim *sim, double seconds)
 		double dt = fmin(seconds, cfg->step_s), x, effect = sim_effect(sim, &x), t, items;
 
 		sim_noise(sim, dt);
+		if (cfg->depth_s > 0)
+			effect = sim_piped(sim, effect, dt);
 		sim->felt = cfg->lag_s > 0 ? effect + (sim->felt - effect) * exp(-dt / cfg->lag_s) :
 					     effect;
-		t = cfg->t0_ns * (1 + cfg->drift * sim->t / cfg->horizon_s + sim->ar) + sim->felt;
+		t = cfg->t0_ns * (1 + cfg->drift * sim->t / cfg->horizon_s + sim->ar) +
+		    cfg->at_once * effect + (1 - cfg->at_once) * sim->felt;
 		t = fmax(t, cfg->t0_ns * 0.05);
 		items = sim_served(sim, dt, t);
 		sim->done += items;

@@ -12,6 +12,7 @@
  *	threads [workers=2 item=1000 timer=0]	the same with threads; timer: by read() of a
  *timerfd, which looks as a read of a socket does lock [workers=8 item=500]	threads that take
  *turns at a lock: kappa 1 successive [item=200 life=60]	processes one after another: kappa 1
+ *	cache [life=500 keys=1667 base=20 fill=560]	looks up keys that live for `life` ms;
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
  *	queue [make=200 take=1000 room=4]	a producer that waits for room, a consumer
@@ -176,6 +177,40 @@ static int shape_drift(void)
 		crit();
 		item();
 	}
+	return 0;
+}
+
+/*
+ * Of n keys, looked up at random, each lives for a while after its fill. A look-up finds none with
+ * the chance of T n / (T n + life), and so slower look-ups find fewer: not at once, but over a
+ * life.
+ */
+static int shape_cache(void)
+{
+	double life = sweep_param("life", 500) * 1e3, base = sweep_param("base", 20);
+	double fill = sweep_param("fill", 560), t = base + fill, away;
+	size_t n = (size_t)sweep_param("keys", 1667);
+	uint64_t *until = calloc(n, sizeof(*until)), now = victim_now_ns();
+
+	for (int i = 0; i < 1000; i++)
+		t = base + fill * t * (double)n / (t * (double)n + life);
+	away = t * (double)n + life;
+	sweep_truth("crit", 1 / (1 - fill * (double)n * life / away / away), 0);
+	for (size_t i = 0; i < n; i++)
+		until[i] = now + (uint64_t)((noise() + life / away - 0.5) * away * 1e3);
+	victim_ready();
+	while (!victim_stop) {
+		uint64_t *key = &until[(size_t)((noise() + 0.5) * (double)n) % n];
+
+		sweep_spin(base);
+		crit();
+		if (victim_now_ns() >= *key) {
+			sweep_spin(fill);
+			*key = victim_now_ns() + (uint64_t)(life * 1e3);
+		}
+		item();
+	}
+	free(until);
 	return 0;
 }
 
@@ -492,13 +527,11 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } shapes[] = {
-	{ "serial", shape_serial },	    { "never", shape_serial },
-	{ "drift", shape_drift },	    { "hidden", shape_hidden },
-	{ "partial", shape_partial },	    { "convoy", shape_convoy },
-	{ "ranks", shape_ranks },	    { "threads", shape_threads },
-	{ "batch", shape_batch },	    { "pipeline", sweep_pipeline },
-	{ "open", sweep_open_loop },	    { "lock", shape_lock },
-	{ "successive", shape_successive }, { "queue", sweep_queue },
+	{ "serial", shape_serial }, { "never", shape_serial },		{ "drift", shape_drift },
+	{ "hidden", shape_hidden }, { "partial", shape_partial },	{ "convoy", shape_convoy },
+	{ "ranks", shape_ranks },   { "threads", shape_threads },	{ "cache", shape_cache },
+	{ "batch", shape_batch },   { "pipeline", sweep_pipeline },	{ "open", sweep_open_loop },
+	{ "lock", shape_lock },	    { "successive", shape_successive }, { "queue", sweep_queue },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* beside others */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "sweep-sim.h"
+
+/*
+ * Programs that feel a delay late: pipelines, batches, caches with a lifetime. A window sees a part
+ * of it, or nothing, and blocks of short windows never see the rest. Is the interval right all the
+ * same, and is nothing called hidden that comes later?
+ */
+#define RUNS 200
+
+struct program {
+	const char *name;
+	double item_ns;
+	double settle_s; /* an approach */
+	double depth_s;	 /* a pipeline */
+	double at_once;	 /* share of kappa */
+	uint64_t time_s;
+	size_t held, runs; /* held: of 100, at least */
+};
+
+struct tally {
+	size_t held, wrong, seen, critical;
+	double width;
+};
+
+static struct sim_cfg sim_of(const struct program *p, double kappa)
+{
+	struct sim_cfg sim = drifting(kappa);
+
+	sim.t0_ns = p->item_ns;
+	sim.horizon_s = (double)p->time_s;
+	sim.step_s = 0.005;
+	sim.lag_s = p->settle_s;
+	sim.depth_s = p->depth_s;
+	sim.at_once = p->at_once;
+	if (p->item_ns > 1e6) {
+		sim.item_cv = 0.1;
+		sim.target[0].hits = 1;
+	}
+	return sim;
+}
+
+/* HIDDEN and CRITICAL that are not true; PARTIAL whose interval says what is not. */
+static bool wrong(const struct sweep_target *t, double kappa)
+{
+	if (t->verdict == VERDICT_HIDDEN || t->verdict == VERDICT_SLACK)
+		return kappa > 0.1;
+	if (t->verdict == VERDICT_CRITICAL)
+		return kappa < 0.5;
+	return t->verdict == VERDICT_PARTIAL && (t->kappa.hi < 0.9 * kappa || t->kappa.lo > kappa);
+}
+
+static struct tally sweeps(const struct program *p, double kappa)
+{
+	struct sim_cfg sim = sim_of(p, kappa);
+	struct drive_cfg cfg = minute();
+	struct tally tally = { 0 };
+
+	cfg.time_ns = p->time_s * 1000000000u;
+	for (uint64_t seed = 1; seed <= p->runs; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+		const struct sweep_target *t = &res->target[0];
+
+		tally.held += t->kappa.lo <= kappa && kappa <= t->kappa.hi;
+		tally.wrong += wrong(t, kappa);
+		tally.seen += t->settle_s > 0;
+		tally.critical += t->verdict == VERDICT_CRITICAL;
+		tally.width += (t->kappa.hi - t->kappa.lo) / 2 / (double)p->runs;
+		sweep_result_free(res);
+	}
+	printf("# %-34s kappa %.1f: held %zu of %zu, +- %.3f, seen late %zu, CRITICAL %zu, wrong "
+	       "%zu\n",
+	       p->name, kappa, tally.held, p->runs, tally.width, tally.seen, tally.critical,
+	       tally.wrong);
+	return tally;
+}
+
+/* A pipeline as long as ten blocks leaves few of them: its interval is a little narrow, and its
+ * verdict INCONCLUSIVE. */
+static void test_what_is_felt_late_is_not_hidden(void **state)
+{
+	static const struct program program[] = {
+		{ "approach of 1 s, sweep of 12 s", 100e3, 1, 0, 0, 12, 85, RUNS },
+		{ "approach of 0.3 s, sweep of 12 s", 100e3, 0.3, 0, 0, 12, 85, RUNS },
+		{ "approach of 1 s", 100e3, 1, 0, 0, 60, 90, RUNS },
+		{ "pipeline of 1 s, sweep of 12 s", 100e3, 0, 1, 0, 12, 78, RUNS },
+		{ "pipeline of 0.3 s, sweep of 12 s", 100e3, 0, 0.3, 0, 12, 85, RUNS },
+		{ "items of 5 ms, 60 ms, sweep of 20 s", 5e6, 0.06, 0, 0, 20, 90, RUNS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++) {
+		struct tally tally = sweeps(&program[i], 1);
+
+		assert_true(tally.held * 100 >= program[i].runs * program[i].held);
+		assert_true(tally.wrong * 100 <= program[i].runs * 3);
+	}
+}
+
+/* The guard holds three of them: a pipeline of three stages has run dry. */
+static void test_pipelines_of_long_items(void **state)
+{
+	static const struct program program[] = {
+		{ "items of 20 ms, pipeline of 60 ms", 20e6, 0, 0.06, 0, 60, 90, RUNS },
+		{ "items of 20 ms, pipeline of 0.3 s", 20e6, 0, 0.3, 0, 60, 88, RUNS },
+		{ "items of 50 ms, pipeline of 150 ms", 50e6, 0, 0.15, 0, 60, 90, RUNS },
+		{ "items of 100 ms, pipeline of 0.3 s", 100e6, 0, 0.3, 0, 60, 90, RUNS },
+		{ "items of 50 ms, approach of 0.1 s", 50e6, 0.1, 0, 0, 60, 86, RUNS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++) {
+		struct tally tally = sweeps(&program[i], 1);
+
+		assert_true(tally.held * 100 >= program[i].runs * program[i].held);
+		assert_true(tally.wrong * 100 <= program[i].runs * 3);
+	}
+}
+
+/* Nothing is late: it is rarely seen, and hidden stays hidden. */
+static void test_what_is_felt_at_once_is_not_late(void **state)
+{
+	static const struct program quick = { "nothing late", 100e3, 0, 0, 0, 60, 92, 3 * RUNS };
+	static const struct program short_one = {
+		"nothing late, 12 s", 100e3, 0, 0, 0, 12, 92, 2 * RUNS
+	};
+	static const double kappas[] = { 0, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct tally a = sweeps(&quick, kappas[i]), b = sweeps(&short_one, kappas[i]);
+
+		assert_true(a.held * 100 >= quick.runs * quick.held);
+		assert_true(b.held * 100 >= short_one.runs * short_one.held);
+		assert_true((a.seen + b.seen) * 100 <= (quick.runs + short_one.runs) * 3);
+		assert_int_equal(a.wrong + b.wrong, 0);
+		assert_true(!i || a.critical * 100 >= quick.runs * 98);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_felt_late_is_not_hidden),
+		cmocka_unit_test(test_pipelines_of_long_items),
+		cmocka_unit_test(test_what_is_felt_at_once_is_not_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
