@@ -70,8 +70,8 @@ struct session_config {
 	bool timed;		      /* as the backend's time() of every target, from the start */
 	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */
-	int kernel_trace_fd; /* ... those of targets in the kernel, where they have a session of
-				their own (src/run/beside.h); 0: none */
+	int kernel_trace_fd;   /* ... those of targets in the kernel, where they have a session of
+				  their own (src/run/beside.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
 	uint32_t trace_stacks; /* bytes of their stacks, a multiple of 8; 0: without */
 	uint64_t trace_min_ns; /* shorter ones are not recorded */

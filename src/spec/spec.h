@@ -47,7 +47,8 @@ enum spec_at { SPEC_AT_ENTRY, SPEC_AT_EXIT, SPEC_AT_BOTH };
 #define SPEC_DELAY_UNSET  UINT64_MAX
 #define SPEC_DEFAULT_NS	  1000ull
 
-/* A value of a call: arg=NAME:N[+4|@BYTES|@exit][:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME. */
+/* A value of a call: arg=NAME:N[+4|@BYTES|@exit][:TYPE], ret, ret=TYPE, ret=NAME[:TYPE]; sum=NAME.
+ */
 struct spec_value {
 	char name[VALUE_NAME_SIZE];
 	/*
@@ -60,7 +61,7 @@ struct spec_value {
 	bool result; /* memory that the function has written: only known where it returns 0 */
 	enum value_type type;
 	bool sum;
-	bool text; /* N@exit: a string that the function has written, on its thread's stack */
+	bool text;  /* N@exit: a string that the function has written, on its thread's stack */
 	bool typed; /* the type was given */
 };
 
