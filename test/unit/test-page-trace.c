@@ -12,7 +12,7 @@
 #include "inject/page-trace.h"
 
 enum { STACKS = 1024, STACK_BYTES = 256 };
-enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64 };
+enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64, ROUND_CHUNKS = 4 };
 
 extern const char __executable_start, etext;
 
@@ -35,6 +35,13 @@ static struct {
 		size_t n;
 	} of[MOST_OWNERS];
 } got;
+
+/* A call that is interrupted at each instruction. */
+static struct {
+	int steps, at, ran; /* all so far; the one that counts, 0: each; those that counted */
+	bool fills;	    /* the handler makes calls until the chunk is read and another one's */
+	bool rounds;	    /* ... until each chunk has been offered again */
+} trap;
 
 static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
 {
@@ -175,6 +182,7 @@ static int teardown(void **state)
 	page_trace_free(trace);
 	timed_free(&timed);
 	valued = stacked = false;
+	trap.rounds = false;
 	signal(SIGTRAP, SIG_DFL);
 	return 0;
 }
@@ -758,11 +766,6 @@ static void test_limit(void **state)
 
 /* ---- interrupted at each instruction ---- */
 
-static struct {
-	int steps, at, ran; /* all so far; the one that counts, 0: each; those that counted */
-	bool fills;	    /* the handler makes calls until the chunk is read and another one's */
-} trap;
-
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
@@ -781,6 +784,11 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		call(1, nothing, (void *)7);
 	if (trap.fills)
 		drain();
+	for (int i = 0; trap.rounds && i < 2 * ROUND_CHUNKS; i++) {
+		for (int k = 0; k < SB_PAGE_EVENTS; k++)
+			call(1, nothing, (void *)7);
+		drain();
+	}
 }
 
 static __attribute__((noinline)) void stepped(timed_fn fn)
@@ -842,6 +850,53 @@ static void test_handler_fills_chunks(void **state)
 {
 	(void)state;
 	interrupted(8, true, 400);
+}
+
+/*
+ * A thread that is taking a chunk is held up for as long as the list of chunks goes round: the
+ * chunk is its own one all the same.
+ */
+static void goes_round(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	bool values = valued, stacks = stacked;
+
+	for (trap.at = 1; trap.ran || trap.at == 1; trap.at++) {
+		valued = values;
+		stacked = stacks;
+		make(ROUND_CHUNKS, 0, 0);
+		trap.rounds = true;
+		sigaction(SIGTRAP, &sa, NULL);
+		trap.steps = trap.ran = 0;
+		stepped(timed_function(&timed, 0));
+		drain();
+		page_trace_end(trace, 1, &ops, NULL);
+		assert_int_equal(got.n + page_trace_sums(trace).lost,
+				 sum_of(0).calls + sum_of(1).calls);
+		teardown(NULL);
+	}
+	assert_in_range(trap.at, 150, 5000);
+	make(ROUND_CHUNKS, 0, 0); /* for teardown */
+}
+
+static void test_handler_goes_round(void **state)
+{
+	(void)state;
+	goes_round();
+}
+
+static void test_values_handler_goes_round(void **state)
+{
+	(void)state;
+	valued = true;
+	goes_round();
+}
+
+static void test_stacks_handler_goes_round(void **state)
+{
+	(void)state;
+	stacked = true;
+	goes_round();
 }
 
 /* ... and takes a place for a stack in between. */
@@ -998,6 +1053,7 @@ int main(void)
 		TEST(test_limit),
 		TEST(test_handler_anywhere),
 		TEST(test_handler_fills_chunks),
+		TEST(test_handler_goes_round),
 		TEST(test_values),
 		TEST(test_values_full),
 		TEST(test_values_hole),
@@ -1007,6 +1063,7 @@ int main(void)
 		TEST(test_values_threads_few_chunks),
 		TEST(test_values_handler_anywhere),
 		TEST(test_values_handler_fills_chunks),
+		TEST(test_values_handler_goes_round),
 		TEST(test_stacks),
 		TEST(test_stacks_lost),
 		TEST(test_stacks_spoiled),
@@ -1015,6 +1072,7 @@ int main(void)
 		TEST(test_stacks_delays),
 		TEST(test_stacks_handler_anywhere),
 		TEST(test_stacks_handler_fills_chunks),
+		TEST(test_stacks_handler_goes_round),
 		TEST(test_stacks_nonsense),
 		TEST(test_nonsense),
 	};

@@ -1655,17 +1655,23 @@ stub_common:
 	movq	$-1, CHUNK_EVENTS+EVENT_TICKS(%rcx,%rsi,8)
 	mov	THREAD_CHUNK(%rdi), %edx
 .Levent_take:				/* edx: what the thread has */
-	mov	.Ltrace(%rip), %rsi
 	mov	%rbx, -112(%rsp)
 	mov	.Ltaken(%rip), %rcx
 	mov	TAKEN_TAKEN(%rcx), %rax
-1:	cmp	TRACE_OFFERED(%rsi), %rax
+/*
+ * Its number is read before it is taken: once it is, the place in the list may be that of a chunk that
+ * is offered one round later.
+ */
+1:	mov	.Ltrace(%rip), %rsi
+	cmp	TRACE_OFFERED(%rsi), %rax
 	jae	3f
-	lea	1(%rax), %rbx
-	lock cmpxchg %rbx, TAKEN_TAKEN(%rcx)
+	mov	%eax, %ebx
+	and	.Lchunk_mask(%rip), %ebx
+	mov	TRACE_LIST(%rsi,%rbx,4), %ebx
+	lea	1(%rax), %rsi
+	lock cmpxchg %rsi, TAKEN_TAKEN(%rcx)
 	jne	1b
-	and	.Lchunk_mask(%rip), %eax
-	mov	TRACE_LIST(%rsi,%rax,4), %eax
+	mov	%ebx, %eax
 	and	.Lchunk_mask(%rip), %eax
 	lea	1(%rax), %ebx
 	shl	$CHUNK_SHIFT, %rax
@@ -1680,11 +1686,13 @@ stub_common:
 	cmpxchg	%rbx, THREAD_CHUNK(%rdi)
 	mov	-112(%rsp), %rbx
 	jne	2f
+	rdfsbase %rax
+	not	%rax
 	WIDE	.Levent_wide_first
 	mov	$1, %esi
 	xadd	%rsi, CHUNK_USED(%rcx)
 	cmp	$EVENTS - 1, %rsi
-	jb	.Levent_put
+	jb	.Levent_reserved		/* unless they have, and it has been read meanwhile */
 	ja	.Levent_lost			/* signal handlers have filled it meanwhile */
 	lea	(%rsi,%rsi,2), %rsi
 	movq	$-1, CHUNK_EVENTS+EVENT_TICKS(%rcx,%rsi,8)
@@ -1787,7 +1795,7 @@ stub_common:
 	jmp	.Levent_take
 .Levent_wide_first:			/* in a new chunk; signal handlers may have filled it meanwhile */
 	WIDE_RESERVE
-	jb	.Levent_wide_put
+	jb	.Levent_wide_reserved
 	WIDE_VOID
 	jmp	.Levent_lost
 .Levent_wide_once:
@@ -1813,13 +1821,14 @@ stub_common:
 	mov	.Lstacks(%rip), %rsi
 	mov	.Lstacks_taken(%rip), %rdi
 	mov	STACKS_TAKEN(%rdi), %rax
-1:	cmp	STACKS_OFFERED(%rsi), %rax
+1:	cmp	STACKS_OFFERED(%rsi), %rax	/* the number before it is taken, as of a chunk */
 	jae	.Levent_stack_lost
-	lea	1(%rax), %rdx
-	lock cmpxchg %rdx, STACKS_TAKEN(%rdi)
+	mov	%eax, %edx
+	and	.Lstack_mask(%rip), %edx
+	mov	STACKS_LIST(%rsi,%rdx,4), %edx
+	lea	1(%rax), %r10
+	lock cmpxchg %r10, STACKS_TAKEN(%rdi)
 	jne	1b
-	and	.Lstack_mask(%rip), %eax
-	mov	STACKS_LIST(%rsi,%rax,4), %edx
 	and	.Lstack_mask(%rip), %edx
 	mov	%rdx, 64(%rsp)
 	imul	.Lstack_size(%rip), %rdx
@@ -1915,6 +1924,7 @@ stub_common:
 	jmp	.Levent_stacked
 .Levent_stack_lost:			/* the place behind the event stays 0 */
 	mov	80(%rsp), %rdi
+	mov	88(%rsp), %r10
 	jmp	.Levent_no_stack
 .Lend:
 
