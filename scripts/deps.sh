@@ -7,7 +7,7 @@
 # otherwise, or with -n, prints the command and exits 1. With -t it tries: what cannot be installed
 # is named, and the status is 0. Without anything missing it is quiet, quick and touches no network.
 #
-# The packages of redis and nginx bring services. Debian's start them when they are installed and at
+# The packages of redis, nginx and PostgreSQL bring services. Debian's start them when they are installed and at
 # each boot: here they are kept from it, so that nothing listens that did not before. A service of an
 # installed package is left as it is.
 set -u
@@ -102,11 +102,24 @@ python_tests() { # Debian's package of them has the version in its name
 print("libpython3.%d-testsuite" % sys.version_info[1])' || echo libpython3-testsuite
 }
 
-group_bench() { # the peers that `make bench` measures beside sbinject
+has_postgres() {
+	have pgbench || return
+	for initdb in /usr/lib/postgresql/*/bin/initdb /usr/bin/initdb; do
+		[ -x "$initdb" ] && return
+	done
+	return 1
+}
+
+group_bench() { # the peers that `make bench` measures beside sbinject, and servers
 	need clang clang clang have clang
 	need libbpf libbpf-dev libbpf-devel pkg libbpf
 	need gdb gdb gdb have gdb
 	need strace strace strace have strace
+	need redis-server redis-server redis have redis-server
+	need redis-benchmark redis-tools redis have redis-benchmark
+	need nginx nginx nginx has_nginx
+	need wrk wrk wrk have wrk
+	need postgres postgresql "postgresql-server postgresql-contrib" has_postgres
 }
 
 group_emulator() { # what boots the kernel module; the kernels come by emulator.sh
@@ -165,6 +178,7 @@ hold_services() {
 		case $package in
 		redis | redis-server) units="$units redis-server.service" ;;
 		nginx) units="$units nginx.service" ;;
+		postgresql) units="$units postgresql.service" ;;
 		esac
 	done
 	[ -z "$units" ] && return

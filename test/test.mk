@@ -152,10 +152,12 @@ soak: ## attach and detach for SOAK_SECONDS, at least 1000 times: no error, no l
 
 bench: ## measure everything, peers too; one table and build/bench.json
 	@scripts/deps.sh build check
+	@scripts/deps.sh -t uprobe bench
 	@+$(MAKE_ALL) all victims bench-build
 	@$(BUILD)/test/bench/bench -b $(BUILD) $(BENCH_ARGS)
 	@test/bench/bench-python.sh $(BUILD)
 	@test/bench/bench-sweep.sh $(BUILD)
+	@test/bench/bench-ab.sh $(BUILD)
 
 BENCH_SRCS := $(wildcard test/bench/bench*.c)
 BENCH_OBJS := $(BENCH_SRCS:%.c=$(BUILD)/%.o)
