@@ -133,6 +133,46 @@ static void fill_slack(const struct infer_data *data, double threshold, struct r
 		target->p_felt = target->kappa.est < threshold ? 0 : 1;
 }
 
+/* As many times as much, in the end: from `least` to `most` times. */
+static void widen_by_share(struct sweep_estimate *k, double least, double most)
+{
+	k->lo = fmin(k->lo, fmin(k->lo * least, k->lo * most));
+	k->hi = fmax(k->hi, fmax(k->hi * least, k->hi * most));
+}
+
+/*
+ * With a slack the course of the windows shows what a line through all doses adds late, which is
+ * neither kappa nor what is felt beyond the slack: both are allowed the same share of it.
+ */
+static void fill_late_share(const struct carry *carry, struct sweep_target *target)
+{
+	struct sweep_estimate *both[] = { &target->kappa, &target->kappa_beyond };
+	double soon = 1 + carry->soon / carry->alone;
+
+	for (size_t i = 0; i < 2; i++) {
+		widen_by_share(both[i], soon, soon);
+		if (!(carry->t > LATE_HINT))
+			continue;
+		if (target->settle_s > 0)
+			both[i]->est *= carry->total / carry->alone;
+		widen_by_share(both[i], carry->lo / carry->alone, carry->hi / carry->alone);
+	}
+}
+
+static void fill_late_line(const struct carry *carry, double per, struct sweep_target *target)
+{
+	struct sweep_estimate *kappa = &target->kappa;
+
+	kappa->lo += fmin(0, carry->soon * per);
+	kappa->hi += fmax(0, carry->soon * per);
+	if (!(carry->t > LATE_HINT))
+		return;
+	if (target->settle_s > 0)
+		*kappa = (struct sweep_estimate){ carry->total * per, INFINITY, -INFINITY };
+	kappa->lo = fmin(kappa->lo, carry->lo * per);
+	kappa->hi = fmax(kappa->hi, carry->hi * per);
+}
+
 /*
  * Does a delay take longer than its window to be felt? kappa is what it adds in the end: then its
  * interval holds that, too, as far as it is known. Where it is certain, that is the estimate.
@@ -143,7 +183,6 @@ static void fill_late(const struct drive *drive, const struct work *work,
 	int index = (int)(work - drive->work);
 	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
 	struct carry carry;
-	double per;
 
 	target->settle_s = NAN;
 	if (drive->cfg.runs || isnan(target->kappa.est))
@@ -152,15 +191,10 @@ static void fill_late(const struct drive *drive, const struct work *work,
 	target->settle_s = carry_seen(&carry) ? carry.tau_ns / 1e9 : carry.tau_ns > 0 ? 0 : NAN;
 	if (!(most->x_ns > 0))
 		return;
-	per = (double)most->delay_ns / most->x_ns;
-	target->kappa.lo += fmin(0, carry.soon * per);
-	target->kappa.hi += fmax(0, carry.soon * per);
-	if (!(carry.t > LATE_HINT))
-		return;
-	if (target->settle_s > 0)
-		target->kappa = (struct sweep_estimate){ carry.total * per, INFINITY, -INFINITY };
-	target->kappa.lo = fmin(target->kappa.lo, carry.lo * per);
-	target->kappa.hi = fmax(target->kappa.hi, carry.hi * per);
+	if (target->slack_kind == SLACK_FOUND && carry.alone > 0)
+		fill_late_share(&carry, target);
+	else
+		fill_late_line(&carry, (double)most->delay_ns / most->x_ns, target);
 }
 
 /*

@@ -132,11 +132,12 @@ static void partial(struct sweep_target *target, double d)
 {
 	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
 							      NULL;
+	bool reaches = target->kappa.hi > 1 - d;
 	char dose[32], half[32], quarter[32];
 
-	if (target->kappa.hi > 1 - d) {
+	if (reaches && (!most || target->slack_kind == SLACK_NONE)) {
 		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
-	} else if (!most || slack_refuted(target)) {
+	} else if (!most || (!reaches && slack_refuted(target))) {
 		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
 	} else {
 		decide(target, VERDICT_INCONCLUSIVE,

@@ -2,6 +2,8 @@
 /* Does a sweep tell the truth? Simulated programs with known answers, many times each, through the
  * machine that live sweeps use; how often 95 % intervals hold the truth, and the verdict is right.
  */
+#include <stdlib.h>
+
 #include "bench.h"
 #include "../unit/sweep-sim.h"
 
@@ -46,6 +48,8 @@ static const struct known victims[] = {
 struct found {
 	double runs, held, right, critical, slack_found, slack_near, slack_held, longest;
 };
+
+#define TIME_RUNS 50
 
 static double seconds_of(const struct known *k)
 {
@@ -108,6 +112,49 @@ static void row(const struct known *k, const char *what, double share, double lo
 	row_add("sweep", name, 100 * share, "%", goal, share >= lo && share <= hi);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The half-width of kappa's interval after as many seconds: the median of the sweeps. */
+static double half_after(const struct known *k, double seconds)
+{
+	struct known timed = *k;
+	struct drive_cfg cfg;
+	struct sim_cfg sim;
+	double half[TIME_RUNS];
+
+	timed.seconds = seconds;
+	prepare(&timed, &sim, &cfg);
+	for (int r = 0; r < TIME_RUNS; r++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, (uint64_t)r + 1);
+		const struct sweep_estimate *kappa = &res->target[0].kappa;
+
+		half[r] = isnan(kappa->lo) ? INFINITY : (kappa->hi - kappa->lo) / 2;
+		sweep_result_free(res);
+	}
+	qsort(half, TIME_RUNS, sizeof(*half), by_value);
+	return (half[TIME_RUNS / 2 - 1] + half[TIME_RUNS / 2]) / 2;
+}
+
+static void time_row(const struct known *k)
+{
+	static const double budget[] = { 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 60 };
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s: budget for kappa to +-0.1", k->name);
+	for (size_t i = 0; i < sizeof(budget) / sizeof(*budget); i++) {
+		if (half_after(k, budget[i]) <= 0.1) {
+			row_add("sweep", name, budget[i], "s", "<= 60", 1);
+			return;
+		}
+	}
+	row_missing("sweep", name, "<= 60", "wider after 60 s");
+}
+
 void bench_sweep(void)
 {
 	int runs = bench.quick ? 200 : 2000;
@@ -136,6 +183,9 @@ void bench_sweep(void)
 			row(k, "95 % interval holds the slack", f.slack_held / f.slack_found, 0.92,
 			    0.98);
 		}
+		if (k->verdict != VERDICT_INVALID && k->verdict != VERDICT_NOT_CALLED &&
+		    !k->seconds)
+			time_row(k);
 		row_add("sweep", "... of the budget, at most", 100 * f.longest, "%", "<= 100",
 			met_below(f.longest, 1));
 	}
