@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that write a C string where an argument points to: on the stack of their caller and
- * elsewhere, with success and without, ended and not. Each call has a number; what it has written, if
- * a recorder may know it, is printed: "text NUMBER TEXT". Ends by itself.
+ * elsewhere, with success and without, ended and not. Each call has a number; what it has written,
+ * if a recorder may know it, is printed: "text NUMBER TEXT". Ends by itself.
  */
 #include "victim.h"
 
@@ -44,7 +44,8 @@ static void on_this_stack(int base)
 	for (int i = 0; i < 40; i++) {
 		char text[64];
 
-		snprintf(text, sizeof(text), "%.*s", i, "/proc/self/fd/0123456789/abcdefghijklmnopq");
+		snprintf(text, sizeof(text), "%.*s", i,
+			 "/proc/self/fd/0123456789/abcdefghijklmnopq");
 		out_zero(base + i, buf + i, text, 0);
 		known(base + i, text);
 	}
