@@ -68,6 +68,37 @@ static void print_kinds(FILE *to, const struct result *res)
 	out_grid_print(&grid, to);
 }
 
+/* ---- by kernel ---- */
+
+enum { LAUNCHED_SHOWN = 20 };
+
+static const struct out_col launched_cols[] = {
+	{ "launches", OUT_FIGURE, 0 },
+	{ "host time", OUT_FIGURE, 2 },
+	{ "of", OUT_TEXT, 2 },
+	{ "kernel", OUT_NAME, 2 },
+};
+
+static void print_launches(FILE *to, const struct result_launches *l)
+{
+	struct out_grid grid = { launched_cols, sizeof(launched_cols) / sizeof(*launched_cols),
+				 NULL, 0 };
+	char buf[32];
+
+	for (size_t i = 0; i < l->n && i < LAUNCHED_SHOWN; i++) {
+		const struct result_launched *row = &l->row[i];
+
+		out_grid_add(&grid, "%" PRIu64, row->launches);
+		out_grid_add(&grid, "%s", out_time((double)row->total_ns, buf, sizeof(buf)));
+		out_grid_add(&grid, "%s", row->preset);
+		out_grid_add(&grid, "%s", row->name ? row->name : "(without a known name)");
+	}
+	if (l->n)
+		out_grid_print(&grid, to);
+	if (l->n > LAUNCHED_SHOWN)
+		fprintf(to, "  and %zu more names (--json has them)\n", l->n - LAUNCHED_SHOWN);
+}
+
 /* ---- the whole ---- */
 
 /* Those that the run was not asked for are not shown: the JSON has their reason. */
@@ -100,4 +131,5 @@ void out_cuda(FILE *to, const struct result *res)
 	if (n)
 		fputc('\n', to);
 	print_kinds(to, res);
+	print_launches(to, &res->launches);
 }

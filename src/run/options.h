@@ -4,6 +4,7 @@
 
 #include "src/result/result.h"
 #include "src/session/session.h"
+#include "trace/event.h"
 
 /* The options of a run, from a command line (src/cli/options.h). It owns its texts and lists. */
 struct options {
@@ -23,9 +24,11 @@ struct options {
 	bool metrics_by_pid;
 	char *trace_path, *trace_format; /* of single calls: trace -o; NULL: none */
 	uint64_t trace_size;		 /* of the buffer for them, bytes of each page */
-	char *progress;			 /* of explain; NULL: none */
-	bool no_sweep;			 /* of find */
-	uint64_t time_ns;		 /* ... how long; 0: the default */
+	/* As in struct trace_file_config. */
+	uint32_t (*launcher)(const struct trace_function *function);
+	char *progress;	  /* of explain; NULL: none */
+	bool no_sweep;	  /* of find */
+	uint64_t time_ns; /* ... how long; 0: the default */
 	char *json, *jsonl;
 	struct result_tag *tag;
 	size_t n_tags;

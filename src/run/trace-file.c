@@ -15,6 +15,8 @@
 #include "src/base/text.h"
 #include "src/out/place.h"
 #include "src/session/trace-pipe.h"
+#include "trace/idmap.h"
+#include "trace/kernels.h"
 
 enum {
 	PIPE_SIZE = 1 << 20,
@@ -39,9 +41,12 @@ struct trace_file {
 	struct trace_end end;
 	char **kernel; /* texts, by their number - 1: names of kernels, values */
 	size_t n_kernels;
-	struct callers *callers; /* NULL: no maps came */
-	uint64_t spans;		 /* written */
-	bool begun;		 /* trace_file_begin() was called */
+	struct callers *callers;  /* NULL: no maps came */
+	struct idmap launcher;	  /* by function: its API plus 1 */
+	struct idmap pid;	  /* by thread */
+	struct kernels *launches; /* NULL: no function launches */
+	uint64_t spans;		  /* written */
+	bool begun;		  /* trace_file_begin() was called */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;
@@ -69,6 +74,11 @@ static void trace_file_drop(struct trace_file *f)
 		free(f->kernel[i]);
 	free(f->kernel);
 	callers_close(f->callers);
+	idmap_free(&f->launcher);
+	idmap_free(&f->pid);
+	if (f->launches)
+		kernels_free(f->launches);
+	free(f->launches);
 	free(f);
 }
 
@@ -156,9 +166,43 @@ static void declare_kernel(struct trace_file *f, uint32_t number, const char *na
 	f->kernel[number - 1] = must_strdup(name);
 }
 
+/* ---- launches ---- */
+
+static void learn_function(struct trace_file *f, const struct trace_function *function)
+{
+	uint32_t api = f->cfg.launcher ? f->cfg.launcher(function) : 0;
+
+	if (!api)
+		return;
+	idmap_put(&f->launcher, function->id, api);
+	if (!f->launches)
+		f->launches = must_calloc(1, sizeof(*f->launches));
+}
+
+static void add_launch(struct trace_file *f, const struct trace_span *span)
+{
+	uint32_t api = f->launches ? idmap_get(&f->launcher, span->function) : 0;
+
+	if (api && span->kind == TRACE_CALL)
+		kernels_add(f->launches, (int32_t)idmap_get(&f->pid, span->thread), api - 1, span);
+}
+
+/* ---- declarations ---- */
+
+static void declare_function(struct trace_file *f, const struct input *in,
+			     const struct trace_declared *d, const char *name, const char *module)
+{
+	const struct trace_function function = { number(f, in, d->id), d->python, name, module };
+
+	trace_write_function(f->writer, &function);
+	learn_function(f, &function);
+}
+
 static void declare_thread(struct trace_file *f, const struct input *in,
 			   const struct trace_declared *d, const char *name)
 {
+	if (d->pid > 0)
+		idmap_put(&f->pid, number(f, in, d->id), (uint32_t)d->pid);
 	trace_write_thread(f->writer, &(struct trace_thread){ .id = number(f, in, d->id),
 							      .pid = d->pid,
 							      .tid = d->tid,
@@ -185,8 +229,7 @@ static void declare(struct trace_file *f, const struct input *in, uint32_t type,
 	else if (type == TRACE_MESSAGE_THREAD)
 		declare_thread(f, in, &d, name);
 	else
-		trace_write_function(f->writer, &(struct trace_function){ number(f, in, d.id),
-									  d.python, name, module });
+		declare_function(f, in, &d, name, module);
 }
 
 static void declare_values(struct input *in, const char *payload, size_t size)
@@ -219,6 +262,7 @@ static void write_span(struct trace_file *f, const struct input *in,
 
 	if (trace_write_span(f->writer, &span) == 0)
 		f->spans++;
+	add_launch(f, &span);
 }
 
 static void spans(struct trace_file *f, const struct input *in, const char *payload, size_t size)
@@ -415,11 +459,13 @@ static void read_rest(struct trace_file *f)
 	}
 }
 
-int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err *err)
+int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels **launches,
+		     struct sb_err *err)
 {
 	int ret = 0;
 
 	*end = (struct trace_end){ 0 };
+	*launches = NULL;
 	if (!f)
 		return 0;
 	read_rest(f);
@@ -438,6 +484,8 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 		ret = err_set(err, SB_EINTERNAL,
 			      "the trace has %llu records of %llu: do not rely on it",
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
+	*launches = f->launches;
+	f->launches = NULL;
 	trace_file_drop(f);
 	return ret;
 }

@@ -352,9 +352,19 @@ static void test_figures(void **state)
 	assert_int_equal(figure(res, "sync.calls")->n, 11);
 	assert_int_equal(figure(res, "allocations")->n, 0);
 	assert_null(figure(res, "free.calls"));
+	res->launches.known = true;
+	res->launches.n = 2;
+	res->launches.row = calloc(2, sizeof(*res->launches.row));
+	res->launches.row[0] = (struct result_launched){ strdup("cuda"), strdup("k\xff"), 3, 14,
+							 1 };
+	res->launches.row[1] = (struct result_launched){ strdup("cudart"), NULL, 1, 7, 1 };
 	json = result_to_json(res, false);
 	assert_int_equal(result_from_json(json, &again, NULL), 0);
 	assert_int_equal(again->n_cuda, res->n_cuda);
+	assert_int_equal(again->launches.n, 2);
+	assert_string_equal(again->launches.row[0].name, "k\xff");
+	assert_int_equal(again->launches.row[0].total_ns, 14);
+	assert_null(again->launches.row[1].name);
 	assert_int_equal(figure(again, "other.calls")->n, 12);
 	free(json);
 	result_free(again);

@@ -41,7 +41,8 @@ static void declare(struct trace_writer *w)
 		trace_write_process(w, &process);
 	}
 	for (unsigned int i = 1; i <= THREADS; i++) {
-		struct trace_thread thread = { i, 10 + (int)(i % 2), 100 + (int)i, "worker" };
+		struct trace_thread thread = { i, 10 + (int)(i % 2), 100 + (int)i, "worker",
+					       false };
 
 		trace_write_thread(w, &thread);
 	}
