@@ -153,17 +153,30 @@ static const char *next_name(const char *text, const char *end)
 
 enum { KERNELS_MOST = 1 << 16 };
 
-static void declare_kernel(struct trace_file *f, uint32_t number, const char *name)
+/* The name becomes f's; NULL: it is not known. */
+static void declare_kernel(struct trace_file *f, uint32_t number, char *name)
 {
-	if (!number || number > KERNELS_MOST)
+	if (!number || number > KERNELS_MOST) {
+		free(name);
 		return;
+	}
 	if (number > f->n_kernels) {
 		f->kernel = must_realloc(f->kernel, number * sizeof(*f->kernel));
 		memset(f->kernel + f->n_kernels, 0, (number - f->n_kernels) * sizeof(*f->kernel));
 		f->n_kernels = number;
 	}
 	free(f->kernel[number - 1]);
-	f->kernel[number - 1] = must_strdup(name);
+	f->kernel[number - 1] = name;
+}
+
+static void declare_address(struct trace_file *f, const char *payload, size_t size)
+{
+	struct trace_address a;
+
+	if (size != sizeof(a) || !f->callers)
+		return;
+	memcpy(&a, payload, sizeof(a));
+	declare_kernel(f, a.number, callers_function(f->callers, a.pid, a.address));
 }
 
 /* ---- launches ---- */
@@ -225,7 +238,7 @@ static void declare(struct trace_file *f, const struct input *in, uint32_t type,
 	if (type == TRACE_MESSAGE_PROCESS)
 		trace_write_process(f->writer, &(struct trace_process){ d.pid, name });
 	else if (type == TRACE_MESSAGE_KERNEL)
-		declare_kernel(f, d.id, name);
+		declare_kernel(f, d.id, must_strdup(name));
 	else if (type == TRACE_MESSAGE_THREAD)
 		declare_thread(f, in, &d, name);
 	else
@@ -356,6 +369,9 @@ static void message(struct trace_file *f, struct input *in, const struct trace_m
 	case TRACE_MESSAGE_STACK:
 		if (f->callers)
 			callers_stack(f->callers, payload, m->size);
+		break;
+	case TRACE_MESSAGE_ADDRESS:
+		declare_address(f, payload, m->size);
 		break;
 	case TRACE_MESSAGE_SPANS:
 		spans(f, in, payload, m->size);
