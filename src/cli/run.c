@@ -38,7 +38,7 @@ void run_help_keys(FILE *to)
 static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
-	      "py:MODULE:QUALNAME,\n  kernel:NAME or tracepoint:SUBSYSTEM:NAME;\n"
+	      "py:MODULE:QUALNAME,\n  kernel:NAME, tracepoint:SUBSYSTEM:NAME or ioctl:DEVICE;\n"
 	      "  DELAY a time with its unit (5us); KEY one of\n\n",
 	      to);
 	run_help_keys(to);
@@ -190,6 +190,14 @@ static void add_number(struct result *res, const char *name, uint64_t n)
 		(struct result_figure){ .name = must_strdup(name), .known = true, .n = n };
 }
 
+static bool has_launches(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_cuda; i++)
+		if (!strcmp(res->cuda[i].name, "launches"))
+			return true;
+	return false;
+}
+
 /* Launches by kernel, where the run has functions that launch. */
 static void add_launches(struct result *res, const struct client_outcome *out)
 {
@@ -197,7 +205,7 @@ static void add_launches(struct result *res, const struct client_outcome *out)
 	const char *why = launches_missed(res, out);
 	struct kernels_name *name;
 
-	if (why && (res->n_cuda || out->launches))
+	if (why && (has_launches(res) || out->launches))
 		l->reason = must_strdup(why);
 	if (why)
 		return;

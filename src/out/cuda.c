@@ -103,31 +103,29 @@ static void print_launches(FILE *to, const struct result_launches *l)
 
 /* Those that the run was not asked for are not shown: the JSON has their reason. */
 static const struct {
-	const char *name, *label;
+	const char *name, *label, *ns;
 } shown[] = {
-	{ "api_calls", "API calls" },
-	{ "launches", "launches" },
-	{ "allocations", "allocations" },
-	{ "allocated_bytes", "bytes allocated" },
-	{ "transfers", "transfers" },
-	{ "transferred_bytes", "bytes transferred" },
-	{ "syncs", "waits" },
+	{ "api_calls", "API calls", NULL },	{ "launches", "launches", NULL },
+	{ "allocations", "allocations", NULL }, { "allocated_bytes", "bytes allocated", NULL },
+	{ "transfers", "transfers", NULL },	{ "transferred_bytes", "bytes transferred", NULL },
+	{ "syncs", "waits", "sync_ns" },	{ "ioctls", "ioctls", "ioctl_ns" },
 };
 
 void out_cuda(FILE *to, const struct result *res)
 {
-	const struct result_figure *ns = figure(res, "sync_ns");
 	size_t n = 0;
 	char buf[32];
 
 	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
 		const struct result_figure *f = figure(res, shown[i].name);
+		const struct result_figure *ns = shown[i].ns ? figure(res, shown[i].ns) : NULL;
 
-		if (f && f->known)
-			fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+		if (!f || !f->known)
+			continue;
+		fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+		if (ns && ns->known)
+			fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
 	}
-	if (ns && ns->known)
-		fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
 	if (n)
 		fputc('\n', to);
 	print_kinds(to, res);

@@ -13,6 +13,7 @@ struct options {
 	bool require_hits, by_process, quiet, verbose, help, version;
 	uint64_t default_ns; /* delay of targets without one */
 	bool from_env;	     /* --from-env */
+	bool kernel;	     /* --kernel */
 	bool trace;	     /* the verb trace: the times of calls come first */
 	bool background;
 	int status_fd;	/* output for programs; 0: none */

@@ -154,29 +154,32 @@ static const char *next_name(const char *text, const char *end)
 enum { KERNELS_MOST = 1 << 16 };
 
 /* The name becomes f's; NULL: it is not known. */
-static void declare_kernel(struct trace_file *f, uint32_t number, char *name)
+static void declare_kernel(struct trace_file *f, const struct input *in, uint32_t id, char *name)
 {
-	if (!number || number > KERNELS_MOST) {
+	uint32_t n = number(f, in, id);
+
+	if (!id || id > KERNELS_MOST) {
 		free(name);
 		return;
 	}
-	if (number > f->n_kernels) {
-		f->kernel = must_realloc(f->kernel, number * sizeof(*f->kernel));
-		memset(f->kernel + f->n_kernels, 0, (number - f->n_kernels) * sizeof(*f->kernel));
-		f->n_kernels = number;
+	if (n > f->n_kernels) {
+		f->kernel = must_realloc(f->kernel, n * sizeof(*f->kernel));
+		memset(f->kernel + f->n_kernels, 0, (n - f->n_kernels) * sizeof(*f->kernel));
+		f->n_kernels = n;
 	}
-	free(f->kernel[number - 1]);
-	f->kernel[number - 1] = name;
+	free(f->kernel[n - 1]);
+	f->kernel[n - 1] = name;
 }
 
-static void declare_address(struct trace_file *f, const char *payload, size_t size)
+static void declare_address(struct trace_file *f, const struct input *in, const char *payload,
+			    size_t size)
 {
 	struct trace_address a;
 
 	if (size != sizeof(a) || !f->callers)
 		return;
 	memcpy(&a, payload, sizeof(a));
-	declare_kernel(f, a.number, callers_function(f->callers, a.pid, a.address));
+	declare_kernel(f, in, a.number, callers_function(f->callers, a.pid, a.address));
 }
 
 /* ---- launches ---- */
@@ -238,7 +241,7 @@ static void declare(struct trace_file *f, const struct input *in, uint32_t type,
 	if (type == TRACE_MESSAGE_PROCESS)
 		trace_write_process(f->writer, &(struct trace_process){ d.pid, name });
 	else if (type == TRACE_MESSAGE_KERNEL)
-		declare_kernel(f, d.id, must_strdup(name));
+		declare_kernel(f, in, d.id, must_strdup(name));
 	else if (type == TRACE_MESSAGE_THREAD)
 		declare_thread(f, in, &d, name);
 	else
@@ -256,6 +259,14 @@ static void declare_values(struct input *in, const char *payload, size_t size)
 		in->values[v.set] = v;
 }
 
+/* The text with this number; NULL: there is none. */
+static const char *text_at(const struct trace_file *f, const struct input *in, uint64_t id)
+{
+	uint32_t n = id && id <= KERNELS_MOST ? number(f, in, (uint32_t)id) : 0;
+
+	return n && n <= f->n_kernels ? f->kernel[n - 1] : NULL;
+}
+
 static void write_span(struct trace_file *f, const struct input *in,
 		       const struct trace_plain *plain, const struct trace_value *value, uint32_t n)
 {
@@ -268,9 +279,7 @@ static void write_span(struct trace_file *f, const struct input *in,
 		.n_values = n,
 		.value = value,
 		.stack = f->callers && !in->kernel ? callers_take(f->callers) : NULL,
-		.kernel = plain->kernel && plain->kernel <= f->n_kernels ?
-				  f->kernel[plain->kernel - 1] :
-				  NULL,
+		.kernel = plain->kernel ? text_at(f, in, plain->kernel) : NULL,
 	};
 
 	if (trace_write_span(f->writer, &span) == 0)
@@ -289,10 +298,9 @@ static void spans(struct trace_file *f, const struct input *in, const char *payl
 }
 
 /* The text with this number; 0: an empty one. */
-static void value_text_at(const struct trace_file *f, struct trace_value *v)
+static void value_text_at(const struct trace_file *f, const struct input *in, struct trace_value *v)
 {
-	v->known &= v->value <= f->n_kernels;
-	v->text = v->known && v->value ? f->kernel[v->value - 1] : "";
+	v->text = v->known && v->value ? text_at(f, in, v->value) : "";
 	v->known &= v->text != NULL;
 	v->value = 0;
 }
@@ -317,7 +325,7 @@ static void valued_spans(struct trace_file *f, const struct input *in, const cha
 						 value_extend(value[n].type, span.value[n]) :
 						 0;
 			if (value[n].type == VALUE_STR)
-				value_text_at(f, &value[n]);
+				value_text_at(f, in, &value[n]);
 		}
 		write_span(f, in, &span.plain, value, n);
 	}
@@ -371,7 +379,7 @@ static void message(struct trace_file *f, struct input *in, const struct trace_m
 			callers_stack(f->callers, payload, m->size);
 		break;
 	case TRACE_MESSAGE_ADDRESS:
-		declare_address(f, payload, m->size);
+		declare_address(f, in, payload, m->size);
 		break;
 	case TRACE_MESSAGE_SPANS:
 		spans(f, in, payload, m->size);

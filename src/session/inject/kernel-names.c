@@ -141,9 +141,7 @@ const struct kernel_handle *kernel_names_find(const struct kernel_names *k, pid_
 struct kernel_handle *kernel_names_address(const struct kernel_names *k, pid_t pid,
 					   uint64_t address)
 {
-	struct kernel_handle *h = look_up(k, pid, address);
-
-	return h && h->change ? h : NULL;
+	return look_up(k, pid, address);
 }
 
 void kernel_names_unload(struct kernel_names *k, pid_t pid, uint64_t module)

@@ -47,7 +47,7 @@ void kernel_names_set(struct kernel_names *k, const struct kernel_handle *handle
 /* What has that name at this time; NULL: nothing is known. */
 const struct kernel_handle *kernel_names_find(const struct kernel_names *k, pid_t pid,
 					      uint64_t handle, uint64_t ticks);
-/* Of an address, at any time; NULL: it was not asked for. */
+/* At any time, whether it is an address or not; NULL: nothing was ever known of it. */
 struct kernel_handle *kernel_names_address(const struct kernel_names *k, pid_t pid,
 					   uint64_t address);
 /* The module's handles have no names any more; module 0: those of all modules of the process. */

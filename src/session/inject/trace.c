@@ -403,6 +403,8 @@ static uint32_t names_address(struct tracing *t, pid_t pid, uint64_t address, st
 	struct kernel_handle *h = kernel_names_address(&t->kernels, pid, address);
 	struct kernel_handle known = { .pid = pid, .handle = address, .name = h ? h->name : 0 };
 
+	if (h && !h->change) /* a handle, without a name at that time */
+		return 0;
 	known.change = trace_maps_change(&t->maps, pid);
 	if (h && h->change == known.change)
 		return h->mapped ? h->name : 0;
