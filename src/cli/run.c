@@ -165,7 +165,7 @@ static void add_cuda(struct result *res, const struct options *opt)
 		row[i].kind = preset_kind_name(preset->row[i].kind);
 		row[i].limited = limit_of(opt, text[i]);
 	}
-	result_cuda(res, "cuda", row, preset->n_rows);
+	result_cuda(res, "cuda", row, preset->n_rows, limit_of(opt, RESULT_IOCTLS));
 	for (size_t i = 0; i < preset->n_rows; i++)
 		free(text[i]);
 	free(text);

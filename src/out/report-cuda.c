@@ -188,7 +188,7 @@ static void print_kernels(FILE *to, const struct sum *sum)
 	if (!k->n)
 		return;
 	fputs("\nlaunches by kernel (its handle, or the address of its function in the program; "
-	      "its name, if the trace has the call that asked for it):\n",
+	      "its name, where the trace has it):\n",
 	      to);
 	out_grid_print(&grid, to);
 	if (k->n > KERNELS_SHOWN)

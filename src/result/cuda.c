@@ -257,7 +257,7 @@ static const struct result_target *ioctls_of(const struct result *res)
 }
 
 /* What the kernel saw: of a target that is of no preset. */
-static void add_ioctls(const struct sum *s)
+static void add_ioctls(const struct sum *s, const char *limited)
 {
 	static const struct {
 		const char *name;
@@ -267,19 +267,22 @@ static void add_ioctls(const struct sum *s)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		struct result_figure *f = new_figure(s, parts[i].name);
-		const char *why = t ? parts[i].fn(t, &f->n) : "they were not asked for (--kernel)";
+		const char *why = !t	  ? "they were not asked for (--kernel)" :
+				  limited ? limited :
+					    parts[i].fn(t, &f->n);
 
 		if (why)
 			unknown(f, "%s", why);
 	}
 }
 
-void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n)
+void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n,
+		 const char *ioctls_limited)
 {
 	struct sum s = { res, preset, row, n };
 
 	if (has_preset(res, preset) || ioctls_of(res))
-		add_ioctls(&s);
+		add_ioctls(&s, ioctls_limited);
 	if (!has_preset(res, preset))
 		return;
 	add_up(&s, "api_calls", NULL, calls_of);

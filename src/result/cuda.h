@@ -29,7 +29,9 @@ struct result_row {
 /* The target whose calls the figures `ioctls` and `ioctl_ns` are. */
 #define RESULT_IOCTLS "ioctl:nvidia*"
 
-/* Fills res->cuda, unless no target is of the preset or RESULT_IOCTLS. rows: all of it. */
-void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n);
+/* Fills res->cuda, unless no target is of the preset or RESULT_IOCTLS. rows: all of it.
+ * ioctls_limited: as a row's. */
+void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n,
+		 const char *ioctls_limited);
 
 #endif

@@ -83,6 +83,9 @@ same 'of no device' "$(j targets.0.hits)" 0
 sb trace cuda:launch --json "$T/run.json" -- "$V/cuda" -n 1 "$V/libcuda.so.1"
 ended 0
 same 'not asked for' "$(j cuda.ioctls_reason)" 'they were not asked for (--kernel)'
+sb trace 'ioctl:nvidia*' for=10s --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
+ended 0
+same 'in a window' "$(j cuda.ioctls_reason)" 'for= limits it'
 sb trace --kernel --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
 same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '200 200'

@@ -96,7 +96,7 @@ struct tracing {
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
 	struct trace_maps maps; /* with stacks, and where something is launched */
-	bool launches;		/* a target has values of a launch */
+	bool launches;		/* a target launches by addresses */
 	struct tracing_sums sums;
 };
 
@@ -442,7 +442,9 @@ static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event 
 	if (!value_as(t, e, ROLE_FUNCTION, &handle))
 		return 0;
 	h = kernel_names_find(&t->kernels, pid, handle, e->event.start);
-	return h ? h->name : names_address(t, pid, handle, run);
+	if (!h && t->masks[e->event.span_bit].addresses)
+		return names_address(t, pid, handle, run);
+	return h ? h->name : 0;
 }
 
 /* A value that is a text: its number, or unknown where there are too many. */
@@ -786,7 +788,7 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 		t->masks[bit] = *masks;
 		for (int r = 0; r < ROLES; r++)
 			t->role[bit][r] = masks->preset ? index_of(values, roles[r]) : 0;
-		t->launches |= t->role[bit][ROLE_FUNCTION] != 0;
+		t->launches |= masks->addresses && t->role[bit][ROLE_FUNCTION];
 	}
 	pthread_mutex_unlock(&t->lock);
 }
