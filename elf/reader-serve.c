@@ -110,7 +110,7 @@ static void list_near(struct image *img, const char *name, struct symbol_list *l
 
 static void list_name(struct image *img, uint64_t vaddr, struct symbol_list *list)
 {
-	char name[512];
+	static char name[SYMBOL_NAME_MOST];
 
 	if (!here_name_at(img, vaddr, name, sizeof(name)))
 		return;

@@ -83,7 +83,9 @@ int symbol_arguments(struct image *img, uint64_t vaddr, const char *name, char *
 /* The name of the function that begins at start, else its address; to be freed. */
 char *symbol_holder(struct image *img, uint64_t start);
 
-/* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. */
+/* The name to show for a code address: "name" or "name+0xOFF"; false if unknown. Longer ones are
+ * cut, and so is one that fills a buffer of this size. */
+enum { SYMBOL_NAME_MOST = 16384 };
 bool symbol_name_at(struct image *img, uint64_t vaddr, char *buf, size_t size);
 
 /* The data object of the file's own tables around vaddr, as "name" or "name+0xOFF"; to be freed.

@@ -10,7 +10,8 @@ VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
 	$(BUILD)/test/victim/victim-pycall.so \
-	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/stacks-pointers \
+	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/cudart \
+	$(BUILD)/test/victim/libstub-one.so $(BUILD)/test/victim/libstub-two.so $(BUILD)/test/victim/stacks-pointers \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
@@ -60,6 +61,21 @@ $(BUILD)/test/victim/%.so: test/victim/%.c
 $(BUILD)/test/victim/libcuda.so.1: test/victim/victim-cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+
+$(BUILD)/test/victim/libcudart.so.13: test/victim/victim-cudart.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcudart.so.13 -o $@ $<
+
+$(BUILD)/test/victim/cudart: test/victim/cudart.cc $(BUILD)/test/victim/libcudart.so.13
+	@mkdir -p $(@D)
+	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -o $@ $<; \
+		$(CXX) -O2 -g -Wall -Wextra -o $@ $^ -ldl -Wl,-rpath,'$$ORIGIN'; \
+	else echo 'no C++ compiler: its tests are skipped'; fi
+
+$(BUILD)/test/victim/libstub-%.so: test/victim/victim-stub.cc
+	@mkdir -p $(@D)
+	@if command -v $(firstword $(CXX)) >/dev/null; then echo $(CXX) -shared -o $@ $<; \
+		$(CXX) -O2 -g -Wall -Wextra -fPIC -shared -DSTUB=stub_of_$* -o $@ $<; fi
 
 # Named as a part of the C library, which it stands in for: sbinject takes other libraries for the
 # program's, in which a thread holds none of the interpreter's locks.

@@ -13,7 +13,7 @@
  */
 #define KERNELS_VALUE "function"
 
-enum { KERNELS_MAX = 512 };
+enum { KERNELS_MAX = 512, KERNELS_SLOTS = 2 * KERNELS_MAX };
 
 struct kernels {
 	uint64_t others, unknown;
@@ -24,9 +24,21 @@ struct kernels {
 		char *name;			     /* NULL: the trace does not know it */
 	} row[KERNELS_MAX];
 	size_t n;
+	uint16_t slot[KERNELS_SLOTS]; /* inner: number of a row, by hash; 0: free */
 };
 
 void kernels_free(struct kernels *k);
 void kernels_add(struct kernels *k, int32_t pid, unsigned int api, const struct trace_span *span);
+
+/* The launches of one name, in all processes; name NULL: of all kernels without one. */
+struct kernels_name {
+	unsigned int api;
+	const char *name; /* k's */
+	uint64_t launches, total_ns;
+	uint64_t handles; /* rows */
+};
+
+/* The most launched first; the caller frees. */
+struct kernels_name *kernels_by_name(const struct kernels *k, size_t *n);
 
 #endif

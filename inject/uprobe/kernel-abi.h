@@ -14,6 +14,23 @@
 #define KERNEL_BUCKETS 1216 /* as SB_PAGE_SPAN_BUCKETS, with the same boundaries, in ns */
 #define KERNEL_RETURN  255  /* a value's position: what the function returns */
 
+/*
+ * What is written of a call of ioctl() on a device: the request, as it was given; its number, that
+ * of a request within it where it has one; what the driver was asked for and its status, of
+ * requests that have them; what it returned; the device's name.
+ */
+enum {
+	KERNEL_IOCTL_CMD,
+	KERNEL_IOCTL_NUMBER,
+	KERNEL_IOCTL_DETAIL,
+	KERNEL_IOCTL_STATUS,
+	KERNEL_IOCTL_RESULT,
+	KERNEL_IOCTL_DEVICE, /* two of them */
+	KERNEL_IOCTL_VALUES = KERNEL_IOCTL_DEVICE + 2,
+};
+#define KERNEL_UNKNOWN (~0ull)
+#define KERNEL_DEVICE  16 /* bytes of a name, which may be cut */
+
 /* Of one place, on one processor. Sums: all ones means too large. */
 struct kernel_times {
 	__u64 calls, ns, inv_least, most;
@@ -45,6 +62,9 @@ struct kernel_setting {
 	__u8 sign[KERNEL_VALUES], sum[KERNEL_VALUES];
 	__u8 timed, record;
 	__u64 min_ns; /* shorter calls are not recorded */
+	/* Of calls of ioctl(): the begin of the devices' names, or the whole; the call's number. */
+	__u8 device[KERNEL_DEVICE];
+	__u32 device_len, device_whole, call;
 };
 
 #endif

@@ -155,6 +155,22 @@ static __always_inline void ended(const struct call *call, __u64 ns)
 
 /* ---- the begin of a call ---- */
 
+/* A quick look, before more is done for a call that may be of any process. */
+static __always_inline bool is_concerned(void)
+{
+	__u32 target = setting.target, pid;
+	const struct uprobe_target *t = bpf_map_lookup_elem(&targets, &target);
+	const struct uprobe_proc *p;
+
+	if (!t || t->state == UPROBE_OFF)
+		return false;
+	if (!t->need)
+		return true;
+	pid = own_pid();
+	p = bpf_map_lookup_elem(&procs, &pid);
+	return p && p->roots & t->need;
+}
+
 /* A hit that is wanted: it is counted. */
 static __always_inline bool begins(void)
 {
@@ -332,6 +348,8 @@ int point(struct bpf_raw_tracepoint_args *ctx)
 	ended(call, 0);
 	return 0;
 }
+
+#include "ioctl.bpf.h"
 
 /* GPL-compatible, as some of the helpers require. */
 char _license[] SEC("license") = "Dual MIT/GPL";

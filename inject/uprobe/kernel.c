@@ -17,12 +17,24 @@ extern const char sb_kernel_image[], sb_kernel_image_end[];
 /* The maps of the main object that those of the places are. */
 static const char *const shared[] = { "targets", "procs", "counts", "numbers", "events" };
 
+enum attached { BY_FENTRY, BY_KPROBE, BY_TRACEPOINT };
+
 static const struct mechanism {
-	const char *name, *enter, *leave; /* leave NULL: it has no end */
+	const char *name;
+	enum attached by;
+	const char *enter, *leave; /* programs; leave NULL: it has no end */
+	const char *at[2];	   /* where, whatever the name; NULL: the name says it */
 } mechanisms[] = {
-	[KERNEL_FENTRY] = { "fentry", "fenter", "fleave" },
-	[KERNEL_KPROBE] = { "kprobe", "kenter", "kleave" },
-	[KERNEL_TRACEPOINT] = { "raw_tracepoint", "point", NULL },
+	[KERNEL_FENTRY] = { "fentry", BY_FENTRY, "fenter", "fleave", { NULL } },
+	[KERNEL_KPROBE] = { "kprobe", BY_KPROBE, "kenter", "kleave", { NULL } },
+	[KERNEL_TRACEPOINT] = { "raw_tracepoint", BY_TRACEPOINT, "point", NULL, { NULL } },
+	[KERNEL_IOCTL_FENTRY] = { "fentry", BY_FENTRY, "ifenter", "ifleave", { NULL } },
+	[KERNEL_IOCTL_KPROBE] = { "kprobe", BY_KPROBE, "ikenter", "ikleave", { NULL } },
+	[KERNEL_IOCTL_TRACEPOINT] = { "raw_tracepoint",
+				      BY_TRACEPOINT,
+				      "ipenter",
+				      "ipleave",
+				      { "sys_enter", "sys_exit" } },
 };
 
 struct kernel_place {
@@ -96,7 +108,7 @@ static void choose(struct kernel_place *p, enum kernel_mechanism how, const char
 		if (!enter && !leave)
 			continue;
 		p->program[leave] = prog;
-		if (how == KERNEL_FENTRY)
+		if (m->by == BY_FENTRY)
 			bpf_program__set_attach_target(prog, 0, name);
 	}
 }
@@ -104,11 +116,13 @@ static void choose(struct kernel_place *p, enum kernel_mechanism how, const char
 static struct bpf_link *attach(struct bpf_program *prog, enum kernel_mechanism how,
 			       const char *name, bool leaves)
 {
-	if (how == KERNEL_FENTRY)
+	const struct mechanism *m = &mechanisms[how];
+
+	if (m->by == BY_FENTRY)
 		return bpf_program__attach(prog);
-	if (how == KERNEL_KPROBE)
+	if (m->by == BY_KPROBE)
 		return bpf_program__attach_kprobe(prog, leaves, name);
-	return bpf_program__attach_raw_tracepoint(prog, name);
+	return bpf_program__attach_raw_tracepoint(prog, m->at[leaves] ? m->at[leaves] : name);
 }
 
 /* The end first: a return whose begin was not seen is nothing. */

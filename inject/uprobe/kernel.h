@@ -10,7 +10,16 @@
  * targets, in its processes, and never delay. A program is attached to each; the descriptors are
  * sbinject's, so the kernel removes them when sbinject ends, however it ends.
  */
-enum kernel_mechanism { KERNEL_FENTRY, KERNEL_KPROBE, KERNEL_TRACEPOINT };
+enum kernel_mechanism {
+	KERNEL_FENTRY,
+	KERNEL_KPROBE,
+	KERNEL_TRACEPOINT,
+	/* Calls of ioctl() on devices (setting.device): at the function of the system call, or,
+	 * with any name, at the tracepoints of all system calls. */
+	KERNEL_IOCTL_FENTRY,
+	KERNEL_IOCTL_KPROBE,
+	KERNEL_IOCTL_TRACEPOINT,
+};
 
 /* "fentry", "kprobe", "raw_tracepoint". */
 const char *kernel_mechanism_name(enum kernel_mechanism how);

@@ -15,6 +15,7 @@
 #include "inject/page-abi.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/result/cuda.h"
 #include "src/run/beside.h"
 #include "src/session/guess.h"
 #include "src/spec/env.h"
@@ -343,6 +344,8 @@ static const struct option_row rows[] = {
 	{ "min", 0, VERB_TRACE, TIME(session.trace_min_ns), "record no call that takes less" },
 	{ "limit-rate", 0, VERB_TRACE, READ(opt_limit_rate, "N"),
 	  "record about N calls a second at most" },
+	{ "kernel", 0, VERB_TRACE, FLAG(kernel),
+	  "also time each ioctl() on /dev/nvidia*, as the target " RESULT_IOCTLS },
 	{ "stacks", 0, VERB_TRACE, READ(opt_stacks, NULL),
 	  "with the callers of each call that is recorded (needs --min or every=)" },
 	{ "stack-size", 0, VERB_TRACE, READ(opt_stack_size, "SIZE"),
@@ -535,6 +538,18 @@ static int check_number_timed(struct parse *p)
 	return -SB_EUSAGE;
 }
 
+/* --kernel, unless the target was typed. */
+static int add_kernel(struct parse *p)
+{
+	struct spec_list *list = &p->opt->session.targets;
+	char word[] = RESULT_IOCTLS;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->spec[i].text, word))
+			return 0;
+	return p->opt->kernel ? spec_parse_words(&(char *){ word }, 1, list, p->err) : 0;
+}
+
 /* All targets of a trace are timed, except those that say time=no, and not delayed by default. */
 static int time_targets(struct parse *p)
 {
@@ -722,6 +737,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 		hint_command(&p);
 	if (ret == 0)
 		ret = take_env(&p, verb);
+	if (ret == 0)
+		ret = add_kernel(&p);
 	if (ret == 0 && verb == VERB_TRACE)
 		ret = time_targets(&p);
 	if (ret == 0 && verb == VERB_SWEEP)

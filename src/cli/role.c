@@ -5,6 +5,7 @@
 #include "elf/symbol.h"
 #include "src/spec/preset.h"
 #include "src/spec/results.h"
+#include "trace/sum.h"
 
 static const enum launch_role roles[PRESET_KINDS] = {
 	[PRESET_LAUNCH] = LAUNCH_CALL,
@@ -44,6 +45,18 @@ struct sum_role role_of(const struct trace_function *f)
 			return (struct sum_role){ roles[row->kind], i, true };
 	}
 	return (struct sum_role){ LAUNCH_NONE, 0, false };
+}
+
+uint32_t role_launcher(const struct trace_function *f)
+{
+	struct sum_role role = role_of(f);
+
+	return role.role == LAUNCH_CALL ? role.api + 1 : 0;
+}
+
+const char *role_api(unsigned int api)
+{
+	return names[api];
 }
 
 const char *role_result_name(unsigned int api, int64_t code)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "command.h"
 #include "options.h"
+#include "role.h"
 #include "run.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
@@ -19,6 +20,7 @@
 #include "src/result/cuda.h"
 #include "src/run/backends.h"
 #include "src/run/client.h"
+#include "trace/kernels.h"
 
 enum { EXIT_OWN = 125, EXIT_NOEXEC = 126, EXIT_NOCMD = 127, EXIT_NO_MATCH = 3 };
 
@@ -36,7 +38,7 @@ void run_help_keys(FILE *to)
 static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
-	      "py:MODULE:QUALNAME,\n  kernel:NAME or tracepoint:SUBSYSTEM:NAME;\n"
+	      "py:MODULE:QUALNAME,\n  kernel:NAME, tracepoint:SUBSYSTEM:NAME or ioctl:DEVICE;\n"
 	      "  DELAY a time with its unit (5us); KEY one of\n\n",
 	      to);
 	run_help_keys(to);
@@ -163,11 +165,64 @@ static void add_cuda(struct result *res, const struct options *opt)
 		row[i].kind = preset_kind_name(preset->row[i].kind);
 		row[i].limited = limit_of(opt, text[i]);
 	}
-	result_cuda(res, "cuda", row, preset->n_rows);
+	result_cuda(res, "cuda", row, preset->n_rows, limit_of(opt, RESULT_IOCTLS));
 	for (size_t i = 0; i < preset->n_rows; i++)
 		free(text[i]);
 	free(text);
 	free(row);
+}
+
+/* Why the launches of the recorded calls are not all launches; NULL: they are. */
+static const char *launches_missed(const struct result *res, const struct client_outcome *out)
+{
+	return !out->traced			    ? "calls were not recorded (-o FILE)" :
+	       res->trace.lost || res->trace.unseen ? "calls were lost when they were recorded" :
+	       res->trace.filtered ? "calls were left out when they were recorded" :
+	       !out->trace.end_ns  ? "the record has no end" :
+	       !out->launches	   ? "no call of a function that launches was recorded" :
+				     NULL;
+}
+
+static void add_number(struct result *res, const char *name, uint64_t n)
+{
+	res->cuda = must_realloc(res->cuda, (res->n_cuda + 1) * sizeof(*res->cuda));
+	res->cuda[res->n_cuda++] =
+		(struct result_figure){ .name = must_strdup(name), .known = true, .n = n };
+}
+
+static bool has_launches(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_cuda; i++)
+		if (!strcmp(res->cuda[i].name, "launches"))
+			return true;
+	return false;
+}
+
+/* Launches by kernel, where the run has functions that launch. */
+static void add_launches(struct result *res, const struct client_outcome *out)
+{
+	struct result_launches *l = &res->launches;
+	const char *why = launches_missed(res, out);
+	struct kernels_name *name;
+
+	if (why && (has_launches(res) || out->launches))
+		l->reason = must_strdup(why);
+	if (why)
+		return;
+	name = kernels_by_name(out->launches, &l->n);
+	l->known = true;
+	l->row = must_calloc(l->n + 1, sizeof(*l->row));
+	for (size_t i = 0; i < l->n; i++)
+		l->row[i] = (struct result_launched){
+			.preset = must_strdup(role_api(name[i].api)),
+			.name = name[i].name ? must_strdup(name[i].name) : NULL,
+			.launches = name[i].launches,
+			.total_ns = name[i].total_ns,
+			.handles = name[i].handles,
+		};
+	free(name);
+	add_number(res, "kernels_left_out", out->launches->others);
+	add_number(res, "kernels_unknown", out->launches->unknown);
 }
 
 static void complete(struct result *res, const struct options *opt,
@@ -193,6 +248,7 @@ static void complete(struct result *res, const struct options *opt,
 	free(res->exit_reason);
 	res->exit_reason = text_dup(exit_reason(out));
 	add_cuda(res, opt);
+	add_launches(res, out);
 	if (res->trace.file && opt->trace_path) {
 		free(res->trace.file);
 		res->trace.file = text_dup(opt->trace_path);
@@ -232,6 +288,7 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 
 	if (!backend)
 		return own_exit(opt, err->code);
+	opt->launcher = role_launcher;
 	client_run(opt, backend, &out);
 	status = exit_of(opt, &out);
 	*err = out.error;
@@ -241,6 +298,9 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 		say_unmet(opt, out.result);
 		result_free(out.result);
 	}
+	if (out.launches)
+		kernels_free(out.launches);
+	free(out.launches);
 	return failed && !out.has_command ? failed : status;
 }
 

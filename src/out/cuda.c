@@ -68,36 +68,66 @@ static void print_kinds(FILE *to, const struct result *res)
 	out_grid_print(&grid, to);
 }
 
+/* ---- by kernel ---- */
+
+enum { LAUNCHED_SHOWN = 20 };
+
+static const struct out_col launched_cols[] = {
+	{ "launches", OUT_FIGURE, 0 },
+	{ "host time", OUT_FIGURE, 2 },
+	{ "of", OUT_TEXT, 2 },
+	{ "kernel", OUT_NAME, 2 },
+};
+
+static void print_launches(FILE *to, const struct result_launches *l)
+{
+	struct out_grid grid = { launched_cols, sizeof(launched_cols) / sizeof(*launched_cols),
+				 NULL, 0 };
+	char buf[32];
+
+	for (size_t i = 0; i < l->n && i < LAUNCHED_SHOWN; i++) {
+		const struct result_launched *row = &l->row[i];
+
+		out_grid_add(&grid, "%" PRIu64, row->launches);
+		out_grid_add(&grid, "%s", out_time((double)row->total_ns, buf, sizeof(buf)));
+		out_grid_add(&grid, "%s", row->preset);
+		out_grid_add(&grid, "%s", row->name ? row->name : "(without a known name)");
+	}
+	if (l->n)
+		out_grid_print(&grid, to);
+	if (l->n > LAUNCHED_SHOWN)
+		fprintf(to, "  and %zu more names (--json has them)\n", l->n - LAUNCHED_SHOWN);
+}
+
 /* ---- the whole ---- */
 
 /* Those that the run was not asked for are not shown: the JSON has their reason. */
 static const struct {
-	const char *name, *label;
+	const char *name, *label, *ns;
 } shown[] = {
-	{ "api_calls", "API calls" },
-	{ "launches", "launches" },
-	{ "allocations", "allocations" },
-	{ "allocated_bytes", "bytes allocated" },
-	{ "transfers", "transfers" },
-	{ "transferred_bytes", "bytes transferred" },
-	{ "syncs", "waits" },
+	{ "api_calls", "API calls", NULL },	{ "launches", "launches", NULL },
+	{ "allocations", "allocations", NULL }, { "allocated_bytes", "bytes allocated", NULL },
+	{ "transfers", "transfers", NULL },	{ "transferred_bytes", "bytes transferred", NULL },
+	{ "syncs", "waits", "sync_ns" },	{ "ioctls", "ioctls", "ioctl_ns" },
 };
 
 void out_cuda(FILE *to, const struct result *res)
 {
-	const struct result_figure *ns = figure(res, "sync_ns");
 	size_t n = 0;
 	char buf[32];
 
 	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
 		const struct result_figure *f = figure(res, shown[i].name);
+		const struct result_figure *ns = shown[i].ns ? figure(res, shown[i].ns) : NULL;
 
-		if (f && f->known)
-			fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+		if (!f || !f->known)
+			continue;
+		fprintf(to, "%s%s %" PRIu64, n++ ? ", " : "cuda: ", shown[i].label, f->n);
+		if (ns && ns->known)
+			fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
 	}
-	if (ns && ns->known)
-		fprintf(to, " of %s", out_time((double)ns->n, buf, sizeof(buf)));
 	if (n)
 		fputc('\n', to);
 	print_kinds(to, res);
+	print_launches(to, &res->launches);
 }

@@ -188,7 +188,7 @@ static void print_kernels(FILE *to, const struct sum *sum)
 	if (!k->n)
 		return;
 	fputs("\nlaunches by kernel (its handle, or the address of its function in the program; "
-	      "its name, if the trace has the call that asked for it):\n",
+	      "its name, where the trace has it):\n",
 	      to);
 	out_grid_print(&grid, to);
 	if (k->n > KERNELS_SHOWN)
@@ -458,6 +458,26 @@ static json_t *kernels_json(const struct sum *sum)
 	return list;
 }
 
+static json_t *by_name_json(const struct sum *sum)
+{
+	json_t *list = json_must(json_array());
+	size_t n;
+	struct kernels_name *name = kernels_by_name(&sum->kernels, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *o = json_must(json_object());
+
+		json_put(o, "preset", json_must(json_string(apis[name[i].api])));
+		json_put(o, "name", json_name(name[i].name));
+		json_put(o, "launches", number(name[i].launches));
+		json_put(o, "total_ns", number(name[i].total_ns));
+		json_put(o, "handles", number(name[i].handles));
+		json_add(list, o);
+	}
+	free(name);
+	return list;
+}
+
 static json_t *errors_json(const struct sum *sum)
 {
 	json_t *list = json_must(json_array());
@@ -545,6 +565,7 @@ json_t *out_report_cuda_json(const struct sum *sum)
 	o = json_must(json_object());
 	json_put(o, "threads", list);
 	json_put(o, "kernels", kernels_json(sum));
+	json_put(o, "launches_by_name", by_name_json(sum));
 	json_put(o, "kernels_left_out", number(sum->kernels.others));
 	json_put(o, "kernels_unknown", number(sum->kernels.unknown));
 	json_put(o, "copies", copies_json(sum));

@@ -105,7 +105,7 @@ static const char *bytes_of(const struct result_target *t, uint64_t *bytes)
 	return NULL;
 }
 
-static struct result_figure *add_figure(const struct sum *s, const char *name)
+static struct result_figure *new_figure(const struct sum *s, const char *name)
 {
 	struct result *res = s->res;
 	struct result_figure *f;
@@ -113,7 +113,14 @@ static struct result_figure *add_figure(const struct sum *s, const char *name)
 	res->cuda = must_realloc(res->cuda, (res->n_cuda + 1) * sizeof(*res->cuda));
 	f = &res->cuda[res->n_cuda++];
 	*f = (struct result_figure){ .name = must_strdup(name), .known = true };
-	if (res->doorbells_lost)
+	return f;
+}
+
+static struct result_figure *add_figure(const struct sum *s, const char *name)
+{
+	struct result_figure *f = new_figure(s, name);
+
+	if (s->res->doorbells_lost)
 		unknown(f, "a program ran on before its libraries were hooked");
 	return f;
 }
@@ -241,10 +248,41 @@ static bool has_preset(const struct result *res, const char *preset)
 	return false;
 }
 
-void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n)
+static const struct result_target *ioctls_of(const struct result *res)
+{
+	for (size_t i = 0; i < res->n_targets; i++)
+		if (!strcmp(res->target[i].spec, RESULT_IOCTLS))
+			return &res->target[i];
+	return NULL;
+}
+
+/* What the kernel saw: of a target that is of no preset. */
+static void add_ioctls(const struct sum *s, const char *limited)
+{
+	static const struct {
+		const char *name;
+		share_fn *fn;
+	} parts[] = { { "ioctls", calls_of }, { "ioctl_ns", ns_of } };
+	const struct result_target *t = ioctls_of(s->res);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct result_figure *f = new_figure(s, parts[i].name);
+		const char *why = !t	  ? "they were not asked for (--kernel)" :
+				  limited ? limited :
+					    parts[i].fn(t, &f->n);
+
+		if (why)
+			unknown(f, "%s", why);
+	}
+}
+
+void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n,
+		 const char *ioctls_limited)
 {
 	struct sum s = { res, preset, row, n };
 
+	if (has_preset(res, preset) || ioctls_of(res))
+		add_ioctls(&s, ioctls_limited);
 	if (!has_preset(res, preset))
 		return;
 	add_up(&s, "api_calls", NULL, calls_of);

@@ -18,6 +18,7 @@
  * - KIND.calls, KIND.ns, KIND.missed: of each kind that the run has a target of
  * - KIND.p50_ns, KIND.p90_ns, KIND.p99_ns: of the calls of the kind that returned, from the
  *   histograms of its targets, so as exact as those
+ * - ioctls, ioctl_ns: calls of ioctl() on the driver's devices, from entry to return
  * - memcpy.bytes, alloc.bytes: as transferred_bytes, allocated_bytes
  */
 struct result_row {
@@ -25,7 +26,12 @@ struct result_row {
 	const char *limited;	 /* a key that leaves calls of it out; NULL: none does */
 };
 
-/* Fills res->cuda, unless no target is of the preset. rows: all of it. */
-void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n);
+/* The target whose calls the figures `ioctls` and `ioctl_ns` are. */
+#define RESULT_IOCTLS "ioctl:nvidia*"
+
+/* Fills res->cuda, unless no target is of the preset or RESULT_IOCTLS. rows: all of it.
+ * ioctls_limited: as a row's. */
+void result_cuda(struct result *res, const char *preset, const struct result_row *row, size_t n,
+		 const char *ioctls_limited);
 
 #endif

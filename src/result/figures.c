@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A list of figures as a JSON object: {"launches": 12, "syncs": null, "syncs_reason": "...",
- * "kinds": {"launch": {"calls": 12}}}.
+ * "kinds": {"launch": {"calls": 12}}}. It also has the launches of each kernel.
  */
 #include "kind.h"
 
@@ -12,6 +12,7 @@
 
 #define PARTS  "kinds"
 #define REASON "_reason"
+#define NAMES  "launches_by_name"
 
 /* The object for a name with a part, made where there is none; *name goes on behind the part. */
 static json_t *part_of(json_t *object, const char **name)
@@ -59,16 +60,79 @@ static json_t *figure_put(const struct result_figure *f)
 	return f->real ? json_must(json_real(f->x)) : kind_u64_new(f->n);
 }
 
+/* ---- launches by name ---- */
+
+static json_t *launched_put(const struct result_launched *row)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "preset", json_name(row->preset));
+	json_put(o, "name", json_name(row->name));
+	json_put(o, "launches", kind_u64_new(row->launches));
+	json_put(o, "total_ns", kind_u64_new(row->total_ns));
+	json_put(o, "handles", kind_u64_new(row->handles));
+	return o;
+}
+
+static void launches_put(json_t *object, const struct result_launches *l)
+{
+	json_t *list;
+
+	if (!l->known && !l->reason)
+		return;
+	json_put(object, NAMES, l->known ? json_must(json_array()) : json_must(json_null()));
+	if (!l->known)
+		json_put(object, NAMES REASON, json_name(l->reason));
+	list = json_object_get(object, NAMES);
+	for (size_t i = 0; i < l->n; i++)
+		json_add(list, launched_put(&l->row[i]));
+}
+
+static bool launched_get(const json_t *o, struct result_launched *row)
+{
+	const json_t *name = json_object_get(o, "name");
+
+	row->preset = json_name_of(o, "preset");
+	row->name = json_name_take(name);
+	return row->preset && (row->name || json_is_null(name)) &&
+	       kind_u64_read(json_object_get(o, "launches"), &row->launches) &&
+	       kind_u64_read(json_object_get(o, "total_ns"), &row->total_ns) &&
+	       kind_u64_read(json_object_get(o, "handles"), &row->handles);
+}
+
+static bool launches_get(const json_t *object, struct result_launches *l)
+{
+	const json_t *list = json_object_get(object, NAMES);
+	size_t n = json_array_size(list);
+	bool fine = true;
+
+	if (!list)
+		return true;
+	if (json_is_null(list))
+		l->reason = json_name_of(object, NAMES REASON);
+	else if (!json_is_array(list))
+		return false;
+	l->known = json_is_array(list);
+	l->row = n ? must_calloc(n, sizeof(*l->row)) : NULL;
+	l->n = n;
+	for (size_t i = 0; i < n && fine; i++)
+		fine = launched_get(json_array_get(list, i), &l->row[i]);
+	return fine;
+}
+
 static json_t *figures_put(KIND_PUT_ARGS)
 {
 	const struct result_figure *f = *(struct result_figure *const *)(base + field->at);
+	const struct result_launches *launches =
+		&((const struct result *)(const void *)base)->launches;
 	size_t n = *(const size_t *)(const void *)(base + field->count_at);
 	json_t *object;
 	char *key;
 
-	if (!n)
+	if (!n && !launches->known && !launches->reason)
 		return json_must(json_null());
 	object = json_must(json_object());
+	launches_put(object, launches);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = f[i].name;
 		json_t *in = part_of(object, &name);
@@ -101,7 +165,7 @@ static bool take(const json_t *object, const char *prefix, struct result_figure 
 		struct result_figure *f;
 		char *reason;
 
-		if (is_reason(key) || !strcmp(key, PARTS))
+		if (is_reason(key) || !strcmp(key, PARTS) || !strcmp(key, NAMES))
 			continue;
 		f = grow(list, n);
 		if (asprintf(&f->name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0)
@@ -129,6 +193,7 @@ static const char *figures_get(KIND_GET_ARGS)
 
 	json_object_foreach(parts, key, part)
 		fine = fine && json_is_object(part) && take(part, key, list, n);
+	fine = fine && launches_get(value, &((struct result *)(void *)base)->launches);
 	return fine ? NULL : "figures, or null for each";
 }
 

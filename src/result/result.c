@@ -201,6 +201,16 @@ static void evidence_free(struct result_evidence *e)
 	free(e->remedy);
 }
 
+static void free_launches(struct result_launches *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->row[i].preset);
+		free(l->row[i].name);
+	}
+	free(l->row);
+	free(l->reason);
+}
+
 void result_free(struct result *res)
 {
 	if (!res)
@@ -218,6 +228,7 @@ void result_free(struct result *res)
 		free(res->cuda[i].reason);
 	}
 	free(res->cuda);
+	free_launches(&res->launches);
 	free(res->target);
 	free(res->process);
 	free(res->tag);

@@ -173,6 +173,17 @@ struct result_figure {
 	char *reason; /* why it is not known */
 };
 
+/* Launches in the recorded calls, by the name of what they launch (cuda.h). */
+struct result_launches {
+	bool known;
+	char *reason; /* why they are not known; NULL: they are, or there is nothing to know */
+	struct result_launched {
+		char *preset, *name; /* name NULL: of kernels without a known one */
+		uint64_t launches, total_ns, handles;
+	} * row; /* the most launched first */
+	size_t n;
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -216,6 +227,7 @@ struct result {
 	struct result_evidence evidence;
 	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
 	size_t n_cuda;
+	struct result_launches launches;
 	char **warning;
 	size_t n_warnings;
 };

@@ -299,6 +299,32 @@ static const char *name_at(struct callers *c, uint32_t file, const char *path, u
 	return n->text;
 }
 
+/* What begins there by the file's symbols. Bounds alone, as the unwinder's table has them, and the
+ * middle of a function name nothing. */
+static char *symbol_at(struct image *img, uint64_t vaddr)
+{
+	char *name = must_calloc(1, SYMBOL_NAME_MOST), *shown = NULL;
+
+	if (symbol_name_at(img, vaddr, name, SYMBOL_NAME_MOST) && *name && !strstr(name, "+0x") &&
+	    strlen(name) < SYMBOL_NAME_MOST - 1)
+		shown = symbol_shown(name);
+	free(name);
+	return shown;
+}
+
+char *callers_function(struct callers *c, int32_t pid, uint64_t address)
+{
+	const struct space *s = space_of(c, pid);
+	const struct map_entry *map = s ? maps_find(&s->maps, address) : NULL;
+	uint32_t file = map ? s->file[map - s->maps.entry] : 0;
+	struct image *img = file ? c->file[file - 1].img : NULL;
+	uint64_t bias;
+
+	if (!img || image_flaw(img) || !image_bias(img, map, &bias))
+		return NULL;
+	return symbol_at(img, address - bias);
+}
+
 /* ---- the walk ---- */
 
 /* Where a frame is. */

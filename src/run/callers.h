@@ -21,6 +21,10 @@ void callers_close(struct callers *c); /* NULL is harmless */
 void callers_maps(struct callers *c, const char *payload, size_t size);
 void callers_stack(struct callers *c, const char *payload, size_t size);
 
+/* The name of the function that begins at this address, demangled, to be freed; NULL: none is
+ * known to begin there. */
+char *callers_function(struct callers *c, int32_t pid, uint64_t address);
+
 /* The callers by the last stack, once; NULL: there is none. Valid until the next call. */
 const struct trace_stack *callers_take(struct callers *c);
 

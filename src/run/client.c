@@ -134,6 +134,7 @@ static int start_trace(struct client *c)
 		.path = c->opt->trace_path,
 		.version = SB_VERSION,
 		.command = c->opt->typed,
+		.launcher = c->opt->launcher,
 	};
 	struct session_config own, kernel;
 	bool beside;
@@ -156,7 +157,8 @@ static void end_trace(struct client *c)
 	struct sb_err err = { 0 };
 
 	c->out->traced = c->trace;
-	if (trace_file_close(c->trace, &c->out->trace, &err) < 0 && !c->out->error.code)
+	if (trace_file_close(c->trace, &c->out->trace, &c->out->launches, &err) < 0 &&
+	    !c->out->error.code)
 		c->out->error = err;
 	c->trace = NULL;
 }

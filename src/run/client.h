@@ -12,15 +12,17 @@
  * the end of a command) and prints what the tracer sends. If the tracer dies it restores the
  * targets itself.
  */
+struct kernels;
 struct client_outcome {
 	struct result *result; /* NULL: there is none, see error */
 	enum session_end end;
 	struct sb_err error; /* code SB_OK: none */
 	bool tracer_died;
 	bool has_command;
-	bool traced;		/* calls were recorded in a file, and ... */
-	struct trace_end trace; /* ... so many */
-	int command_status;	/* its exit status, if there was a command */
+	bool traced;		  /* calls were recorded in a file, and ... */
+	struct trace_end trace;	  /* ... so many */
+	struct kernels *launches; /* ... with these launches, for the caller; NULL: none can be */
+	int command_status;	  /* its exit status, if there was a command */
 };
 
 /* Runs to the end. opt->command is hooked itself if there are no pids. */

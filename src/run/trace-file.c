@@ -15,6 +15,8 @@
 #include "src/base/text.h"
 #include "src/out/place.h"
 #include "src/session/trace-pipe.h"
+#include "trace/idmap.h"
+#include "trace/kernels.h"
 
 enum {
 	PIPE_SIZE = 1 << 20,
@@ -39,9 +41,12 @@ struct trace_file {
 	struct trace_end end;
 	char **kernel; /* texts, by their number - 1: names of kernels, values */
 	size_t n_kernels;
-	struct callers *callers; /* NULL: no maps came */
-	uint64_t spans;		 /* written */
-	bool begun;		 /* trace_file_begin() was called */
+	struct callers *callers;  /* NULL: no maps came */
+	struct idmap launcher;	  /* by function: its API plus 1 */
+	struct idmap pid;	  /* by thread */
+	struct kernels *launches; /* NULL: no function launches */
+	uint64_t spans;		  /* written */
+	bool begun;		  /* trace_file_begin() was called */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;
@@ -69,6 +74,11 @@ static void trace_file_drop(struct trace_file *f)
 		free(f->kernel[i]);
 	free(f->kernel);
 	callers_close(f->callers);
+	idmap_free(&f->launcher);
+	idmap_free(&f->pid);
+	if (f->launches)
+		kernels_free(f->launches);
+	free(f->launches);
 	free(f);
 }
 
@@ -143,22 +153,72 @@ static const char *next_name(const char *text, const char *end)
 
 enum { KERNELS_MOST = 1 << 16 };
 
-static void declare_kernel(struct trace_file *f, uint32_t number, const char *name)
+/* The name becomes f's; NULL: it is not known. */
+static void declare_kernel(struct trace_file *f, const struct input *in, uint32_t id, char *name)
 {
-	if (!number || number > KERNELS_MOST)
+	uint32_t n = number(f, in, id);
+
+	if (!id || id > KERNELS_MOST) {
+		free(name);
 		return;
-	if (number > f->n_kernels) {
-		f->kernel = must_realloc(f->kernel, number * sizeof(*f->kernel));
-		memset(f->kernel + f->n_kernels, 0, (number - f->n_kernels) * sizeof(*f->kernel));
-		f->n_kernels = number;
 	}
-	free(f->kernel[number - 1]);
-	f->kernel[number - 1] = must_strdup(name);
+	if (n > f->n_kernels) {
+		f->kernel = must_realloc(f->kernel, n * sizeof(*f->kernel));
+		memset(f->kernel + f->n_kernels, 0, (n - f->n_kernels) * sizeof(*f->kernel));
+		f->n_kernels = n;
+	}
+	free(f->kernel[n - 1]);
+	f->kernel[n - 1] = name;
+}
+
+static void declare_address(struct trace_file *f, const struct input *in, const char *payload,
+			    size_t size)
+{
+	struct trace_address a;
+
+	if (size != sizeof(a) || !f->callers)
+		return;
+	memcpy(&a, payload, sizeof(a));
+	declare_kernel(f, in, a.number, callers_function(f->callers, a.pid, a.address));
+}
+
+/* ---- launches ---- */
+
+static void learn_function(struct trace_file *f, const struct trace_function *function)
+{
+	uint32_t api = f->cfg.launcher ? f->cfg.launcher(function) : 0;
+
+	if (!api)
+		return;
+	idmap_put(&f->launcher, function->id, api);
+	if (!f->launches)
+		f->launches = must_calloc(1, sizeof(*f->launches));
+}
+
+static void add_launch(struct trace_file *f, const struct trace_span *span)
+{
+	uint32_t api = f->launches ? idmap_get(&f->launcher, span->function) : 0;
+
+	if (api && span->kind == TRACE_CALL)
+		kernels_add(f->launches, (int32_t)idmap_get(&f->pid, span->thread), api - 1, span);
+}
+
+/* ---- declarations ---- */
+
+static void declare_function(struct trace_file *f, const struct input *in,
+			     const struct trace_declared *d, const char *name, const char *module)
+{
+	const struct trace_function function = { number(f, in, d->id), d->python, name, module };
+
+	trace_write_function(f->writer, &function);
+	learn_function(f, &function);
 }
 
 static void declare_thread(struct trace_file *f, const struct input *in,
 			   const struct trace_declared *d, const char *name)
 {
+	if (d->pid > 0)
+		idmap_put(&f->pid, number(f, in, d->id), (uint32_t)d->pid);
 	trace_write_thread(f->writer, &(struct trace_thread){ .id = number(f, in, d->id),
 							      .pid = d->pid,
 							      .tid = d->tid,
@@ -181,12 +241,11 @@ static void declare(struct trace_file *f, const struct input *in, uint32_t type,
 	if (type == TRACE_MESSAGE_PROCESS)
 		trace_write_process(f->writer, &(struct trace_process){ d.pid, name });
 	else if (type == TRACE_MESSAGE_KERNEL)
-		declare_kernel(f, d.id, name);
+		declare_kernel(f, in, d.id, must_strdup(name));
 	else if (type == TRACE_MESSAGE_THREAD)
 		declare_thread(f, in, &d, name);
 	else
-		trace_write_function(f->writer, &(struct trace_function){ number(f, in, d.id),
-									  d.python, name, module });
+		declare_function(f, in, &d, name, module);
 }
 
 static void declare_values(struct input *in, const char *payload, size_t size)
@@ -198,6 +257,14 @@ static void declare_values(struct input *in, const char *payload, size_t size)
 	memcpy(&v, payload, sizeof(v));
 	if (v.set < TRACE_VALUE_SETS && v.n <= VALUE_MAX)
 		in->values[v.set] = v;
+}
+
+/* The text with this number; NULL: there is none. */
+static const char *text_at(const struct trace_file *f, const struct input *in, uint64_t id)
+{
+	uint32_t n = id && id <= KERNELS_MOST ? number(f, in, (uint32_t)id) : 0;
+
+	return n && n <= f->n_kernels ? f->kernel[n - 1] : NULL;
 }
 
 static void write_span(struct trace_file *f, const struct input *in,
@@ -212,13 +279,12 @@ static void write_span(struct trace_file *f, const struct input *in,
 		.n_values = n,
 		.value = value,
 		.stack = f->callers && !in->kernel ? callers_take(f->callers) : NULL,
-		.kernel = plain->kernel && plain->kernel <= f->n_kernels ?
-				  f->kernel[plain->kernel - 1] :
-				  NULL,
+		.kernel = plain->kernel ? text_at(f, in, plain->kernel) : NULL,
 	};
 
 	if (trace_write_span(f->writer, &span) == 0)
 		f->spans++;
+	add_launch(f, &span);
 }
 
 static void spans(struct trace_file *f, const struct input *in, const char *payload, size_t size)
@@ -232,10 +298,9 @@ static void spans(struct trace_file *f, const struct input *in, const char *payl
 }
 
 /* The text with this number; 0: an empty one. */
-static void value_text_at(const struct trace_file *f, struct trace_value *v)
+static void value_text_at(const struct trace_file *f, const struct input *in, struct trace_value *v)
 {
-	v->known &= v->value <= f->n_kernels;
-	v->text = v->known && v->value ? f->kernel[v->value - 1] : "";
+	v->text = v->known && v->value ? text_at(f, in, v->value) : "";
 	v->known &= v->text != NULL;
 	v->value = 0;
 }
@@ -260,7 +325,7 @@ static void valued_spans(struct trace_file *f, const struct input *in, const cha
 						 value_extend(value[n].type, span.value[n]) :
 						 0;
 			if (value[n].type == VALUE_STR)
-				value_text_at(f, &value[n]);
+				value_text_at(f, in, &value[n]);
 		}
 		write_span(f, in, &span.plain, value, n);
 	}
@@ -312,6 +377,9 @@ static void message(struct trace_file *f, struct input *in, const struct trace_m
 	case TRACE_MESSAGE_STACK:
 		if (f->callers)
 			callers_stack(f->callers, payload, m->size);
+		break;
+	case TRACE_MESSAGE_ADDRESS:
+		declare_address(f, in, payload, m->size);
 		break;
 	case TRACE_MESSAGE_SPANS:
 		spans(f, in, payload, m->size);
@@ -415,11 +483,13 @@ static void read_rest(struct trace_file *f)
 	}
 }
 
-int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err *err)
+int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels **launches,
+		     struct sb_err *err)
 {
 	int ret = 0;
 
 	*end = (struct trace_end){ 0 };
+	*launches = NULL;
 	if (!f)
 		return 0;
 	read_rest(f);
@@ -438,6 +508,8 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err 
 		ret = err_set(err, SB_EINTERNAL,
 			      "the trace has %llu records of %llu: do not rely on it",
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
+	*launches = f->launches;
+	f->launches = NULL;
 	trace_file_drop(f);
 	return ret;
 }

@@ -10,11 +10,14 @@
  * (src/session/trace-pipe.h) and writes them into a file, with the rights of the user.
  */
 struct trace_file;
+struct kernels;
 
 struct trace_file_config {
 	const char *path;
 	enum trace_format format;
 	const char *version, *command; /* for the file; valid until trace_file_close() */
+	/* The number of the API, plus 1, of a function that launches kernels; 0: it does not. */
+	uint32_t (*launcher)(const struct trace_function *function);
 };
 
 enum { TRACE_FILE_INPUTS = 2 };
@@ -39,8 +42,11 @@ void trace_file_read(struct trace_file *f);
  * Reads the rest, until the tracer closes its end, and frees. Without trace_file_begin() nothing is
  * written. end: as the tracer counted; all zero
  * if it died. Errors: SB_EFILE (a write failed, all before it is in the file), SB_EINTERNAL (the
- * numbers of spans that were sent and written differ). NULL is harmless.
+ * numbers of spans that were sent and written differ). NULL is harmless. launches: NULL, or what
+ * was launched in the recorded calls, which the caller frees, with kernels_free() first; NULL is
+ * stored if no function was one that launches.
  */
-int trace_file_close(struct trace_file *f, struct trace_end *end, struct sb_err *err);
+int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels **launches,
+		     struct sb_err *err);
 
 #endif

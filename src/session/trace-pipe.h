@@ -26,7 +26,8 @@ enum trace_message_type {
 	TRACE_MESSAGE_MAPS,	 /* a pid as int32_t, lines of its /proc/PID/maps: those of code; no
 				    line: it is gone */
 	TRACE_MESSAGE_STACK, /* of the span that follows: struct trace_stack_head, words, frames */
-	TRACE_MESSAGE_END,   /* struct trace_end */
+	TRACE_MESSAGE_ADDRESS, /* struct trace_address: a text by its number is this function's */
+	TRACE_MESSAGE_END,     /* struct trace_end */
 };
 
 struct trace_message {
@@ -79,6 +80,13 @@ struct trace_stack_head {
 	uint64_t sp, bp, bx, r12[4];
 	uint32_t size;	     /* bytes of words; the rest is the frames of an interpreter ... */
 	uint32_t frames_end; /* ... and enum sb_page_frames_end */
+};
+
+/* The function that begins at this address of a process, by the maps before it. */
+struct trace_address {
+	uint32_t number;
+	int32_t pid;
+	uint64_t address;
 };
 
 /* Bytes to be written. Zeros are an empty one. */

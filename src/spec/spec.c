@@ -387,6 +387,22 @@ static int target_tracepoint(struct spec *spec, const char *rest, struct sb_err 
 	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
 }
 
+/* A name, or the begin of one and '*'; it may have /dev/ in front. */
+static int target_ioctl(struct spec *spec, const char *name, struct sb_err *err)
+{
+	size_t len;
+
+	name += strncmp(name, "/dev/", 5) ? 0 : 5;
+	len = strcspn(name, "*?[]/:\\");
+	if (!len || len > SPEC_DEVICE_MAX || (name[len] && strcmp(name + len, "*") != 0))
+		return spec_refuse(err, "target", spec->text, "names no device",
+				   "write ioctl:NAME or ioctl:BEGIN*, as 'ioctl:nvidia*': what a "
+				   "device in /dev is called, 14 letters at most");
+	spec->kind = SPEC_IOCTL;
+	spec->delay_ns = 0;
+	return target_set(spec, "ioctl", 5, name, strlen(name), err);
+}
+
 static int target_native(struct spec *spec, const char *colon, struct sb_err *err)
 {
 	size_t len = (size_t)(colon - spec->text);
@@ -420,6 +436,8 @@ int spec_target_parse(struct spec *spec, const char *word, struct sb_err *err)
 		return target_kernel(spec, colon + 1, err);
 	if (colon - spec->text == 10 && !memcmp(spec->text, "tracepoint", 10))
 		return target_tracepoint(spec, colon + 1, err);
+	if (colon - spec->text == 5 && !memcmp(spec->text, "ioctl", 5))
+		return target_ioctl(spec, colon + 1, err);
 	return target_native(spec, colon, err);
 }
 

@@ -15,8 +15,8 @@
  *
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
- *		 | "kernel:" FUNCTION_GLOB | "tracepoint:" SUBSYSTEM_GLOB ":" NAME_GLOB
- *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
+ *		 | "ioctl:" DEVICE | "kernel:" FUNCTION_GLOB | "tracepoint:" SUBSYSTEM_GLOB ":"
+ *NAME_GLOB DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
  *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
  *	GROUP	:= (TARGET | PRESET) [DELAY] [KEY=VALUE]...	PRESET: a WORD of preset.h
  *
@@ -38,6 +38,7 @@ enum spec_kind {
 	SPEC_PYTHON,
 	SPEC_KERNEL,	 /* a function of the kernel; module is "kernel" */
 	SPEC_TRACEPOINT, /* module: its subsystem */
+	SPEC_IOCTL,	 /* calls of ioctl() on a device; symbol: its name, or the begin and "*" */
 };
 
 /* Both: half of the delay at each. Hits are counted at the entry, but for SPEC_AT_EXIT. */
@@ -66,6 +67,7 @@ struct spec_value {
 };
 
 /* The arguments that can be recorded, and the bytes of memory that one of them points to. */
+enum { SPEC_DEVICE_MAX = 14 /* letters of a device's name */ };
 enum { SPEC_REGISTERS = 6, SPEC_ARGUMENTS = 11, SPEC_MEMORY = 40 };
 
 struct spec {
@@ -141,7 +143,8 @@ void spec_list_free(struct spec_list *list);
 /* Is it a place in the kernel? Those are never delayed. */
 static inline bool spec_in_kernel(const struct spec *spec)
 {
-	return spec->kind == SPEC_KERNEL || spec->kind == SPEC_TRACEPOINT;
+	return spec->kind == SPEC_KERNEL || spec->kind == SPEC_TRACEPOINT ||
+	       spec->kind == SPEC_IOCTL;
 }
 
 /* A copy with texts of its own. spec_copy_free() frees both (NULL is harmless). */

@@ -52,6 +52,17 @@ said sb '^self-check ok$' || fail "the program: $(cat "$T/sb.out")"
 same 'no call lost' "$(j trace.lost)" 0
 same launches "$(python3 "$T/names.py" "$T/t.jsonl" "$T/sb.out" $THREADS 2>&1)" "$(j cuda.launches)"
 cp "$T/sb.out" "$T/own.out"
+cat >"$T/by-name.py" <<'END'
+import json, sys
+cuda = json.load(open(sys.argv[1]))["cuda"]
+rows = {k["name"]: k["launches"] for k in cuda["launches_by_name"]}
+assert rows == {"add_1": 90, "_Z6kernelILi3EEvPf_2": 45, "k_3": 45, 'tile "4" of \u00e4_4': 90, "matmul_10": 90, None: 90}, rows
+assert sum(rows.values()) + cuda["kernels_left_out"] + cuda["kernels_unknown"] == int(sys.argv[2]), cuda
+assert all(k["preset"] == "cuda" and k["handles"] and k["total_ns"] for k in cuda["launches_by_name"]), cuda
+END
+python3 "$T/by-name.py" "$T/run.json" "$(j cuda.launches)" || fail 'launches by name'
+grep -qE '^ *90 .* cuda +matmul_10$' "$T/sb.err" || fail "the table: $(cat "$T/sb.err")"
+grep -qE '^ *90 .* cuda +\(without a known name\)$' "$T/sb.err" || fail "the table: $(cat "$T/sb.err")"
 for to in a.pftrace b.json c.jsonl; do
 	"$SB" report "$T/t.jsonl" -o "$T/$to" >/dev/null || fail "conversion to $to"
 	"$SB" report "$T/$to" -o "$T/again.jsonl" >/dev/null || fail "conversion of $to"
@@ -61,9 +72,18 @@ for to in a.pftrace b.json c.jsonl; do
 rows = {(k["kernel"], k["name"]): k["launches"] for k in json.load(open(sys.argv[1]))["cuda"]["kernels"]}
 assert rows[("0x1000", "add_1")] == 90 and rows[("0xb000", "matmul_10")] == 90, rows
 assert rows[("0x5000", None)] == 90 and len(rows) == 6, rows' "$T/report.json" || fail "names in the report of $to"
+	python3 "$T/by-name.py" "$T/report.json" "$(j cuda.launches)" || fail "names in the report of $to"
 	grep -qE '^ *90 .* 0xb000 +cuda +[0-9]+ +matmul_10$' "$T/report.out" || fail "the report: $(cat "$T/report.out")"
 	grep -qE '^ *90 .* 0x5000 +cuda +[0-9]+ +-$' "$T/report.out" || fail "the report: $(cat "$T/report.out")"
 done
+
+# What was not recorded is not said.
+sb trace cuda:launch --json "$T/run.json" -- "$V/cuda" -n 3 "$V/libcuda.so.1"
+ended 0
+same 'not recorded' "$(j cuda.launches_by_name_reason)" 'calls were not recorded (-o FILE)'
+sb trace cuda:launch --min 1s --json "$T/run.json" -o "$T/n.jsonl" -- "$V/cuda" -n 3 "$V/libcuda.so.1"
+ended 0
+same 'left out' "$(j cuda.launches_by_name_reason)" 'calls were left out when they were recorded'
 
 # Memory: what is in use at the end is the driver's own figure.
 sb trace cuda -o "$T/m.pftrace" --json "$T/run.json" -- "$V/cuda" -t $THREADS -n 30 -e "$V/libcuda.so.1"

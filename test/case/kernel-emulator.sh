@@ -7,6 +7,8 @@
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"
 guest "$SRC/test/emulator/kernel.sh" "$V/incalls" "$SB"
+mkdir -p "$root/share/sbinject"
+cp -R "$SRC/share/sbinject/presets" "$root/share/sbinject/" # beside the program in /bin
 release=${releases[-1]}
 module "$release" "$SRC/test/emulator/nvidia" nvidia
 boot "$release" 500

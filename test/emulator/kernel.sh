@@ -63,6 +63,20 @@ is mechanism "$(grep -c '"mechanism": "kprobe"' /tmp/run.json)" 3
 report=$(sbinject report /tmp/run.jsonl)
 case $report in *nvidia_unlocked_ioctl*) ;; *) fail "report: $report" ;; esac
 
+echo "== --kernel: each ioctl by its name, beside a native function"
+sbinject trace --kernel libc.so.6:msync -o /tmp/run.jsonl --json /tmp/run.json -- incalls -d 20 >/tmp/victim.out 2>/tmp/why ||
+	fail "trace: $(cat /tmp/why)"
+cat /tmp/why
+is ioctls "$(value ioctls)" "$(own ioctls)"
+[ "$(value ioctl_ns)" -gt 0 ] || fail "they took $(value ioctl_ns) ns"
+is 'in the trace' "$(grep -c '"module":"ioctl","device":"nvidiactl"' /tmp/run.jsonl)" "$(own ioctls)"
+is failed "$(grep -c '"result":-22' /tmp/run.jsonl)" "$(own failed)"
+for name in NV_ESC_CARD_INFO NV_ESC_REGISTER_FD NV_ESC_WAIT_OPEN_COMPLETE; do
+	is "$name" "$(grep -c "\"name\":\"$name\",\"phase\":\"X\"" /tmp/run.jsonl)" 4
+done
+is msyncs "$(grep -c '"name":"msync","phase":"X"' /tmp/run.jsonl)" "$(own msyncs)"
+is mechanism "$(grep -c '"mechanism": "fentry"' /tmp/run.json)" 1
+
 echo "== counted, and killed: nothing stays"
 sbinject -p $$ kernel:vfs_fsync_range 0 kernel:hrtimer_nanosleep 0 kernel:nvidia_unlocked_ioctl 0 2>/tmp/why &
 session=$!

@@ -17,7 +17,11 @@ static uint32_t name(const char *text, size_t len)
 
 static void set(pid_t pid, uint64_t handle, uint64_t module, uint64_t from, uint32_t number)
 {
-	kernel_names_set(&k, &(struct kernel_handle){ pid, handle, module, from, number });
+	kernel_names_set(&k, &(struct kernel_handle){ .pid = pid,
+						      .handle = handle,
+						      .module = module,
+						      .from = from,
+						      .name = number });
 }
 
 static uint32_t at(pid_t pid, uint64_t handle, uint64_t ticks)
@@ -87,6 +91,35 @@ static void test_unload(void **state)
 	kernel_names_free(&k);
 }
 
+/* An address has its number from the beginning, whatever is unloaded; a handle's name replaces it.
+ */
+static void test_addresses(void **state)
+{
+	uint32_t a = name("a", 1), number = kernel_name_number(&k);
+	struct kernel_handle *h;
+
+	(void)state;
+	assert_int_equal(number, a + 1);
+	assert_int_equal(name("b", 1), number + 1);
+	assert_null(kernel_names_address(&k, 10, 0x1000));
+	kernel_names_set(
+		&k,
+		&(struct kernel_handle){
+			.pid = 10, .handle = 0x1000, .name = number, .change = 3, .mapped = true });
+	assert_int_equal(at(10, 0x1000, 100), 0);
+	kernel_names_unload(&k, 10, 7);
+	h = kernel_names_address(&k, 10, 0x1000);
+	assert_int_equal(h->name, number);
+	assert_int_equal(h->change, 3);
+	kernel_names_unload(&k, 10, 0);
+	assert_int_equal(h->name, number);
+	assert_int_not_equal(h->change, 3);
+	set(10, 0x1000, 7, 200, a);
+	assert_int_equal(at(10, 0x1000, 200), a);
+	assert_int_equal(kernel_names_address(&k, 10, 0x1000)->change, 0);
+	kernel_names_free(&k);
+}
+
 static void test_many(void **state)
 {
 	uint32_t a = name("a", 1);
@@ -104,9 +137,8 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_unload),
+		cmocka_unit_test(test_names),  cmocka_unit_test(test_times),
+		cmocka_unit_test(test_unload), cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_many),
 	};
 

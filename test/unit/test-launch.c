@@ -10,6 +10,7 @@
 
 #include "src/cli/role.h"
 #include "trace/kernels.h"
+#include "trace/sum.h"
 #include "trace/launch.h"
 #include "trace/returns.h"
 #include "traces.h"
@@ -222,6 +223,46 @@ static void test_kernels_are_those_of_a_process(void **state)
 	assert_int_equal(k.others, 3);
 }
 
+static void test_launches_by_name(void **state)
+{
+	struct trace_value v = { .name = "function", .type = VALUE_PTR, .known = true };
+	struct trace_span span = { .dur_ns = 7, .n_values = 1, .value = &v };
+	static const struct {
+		int32_t pid;
+		unsigned int api;
+		uint64_t handle;
+		const char *name;
+	} launched[] = {
+		{ 1, 0, 16, NULL }, { 1, 0, 16, "a" },	{ 2, 0, 32, "a" },
+		{ 2, 1, 32, "a" },  { 1, 0, 48, NULL }, { 1, 0, 16, "a" },
+	};
+	struct kernels k = { 0 };
+	struct kernels_name *name;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(launched) / sizeof(*launched); i++) {
+		v.value = launched[i].handle;
+		span.kernel = launched[i].name;
+		kernels_add(&k, launched[i].pid, launched[i].api, &span);
+	}
+	assert_int_equal(k.n, 5);
+	name = kernels_by_name(&k, &n);
+	assert_int_equal(n, 3);
+	assert_string_equal(name[0].name, "a");
+	assert_int_equal(name[0].launches, 3);
+	assert_int_equal(name[0].total_ns, 21);
+	assert_int_equal(name[0].handles, 2);
+	assert_null(name[1].name);
+	assert_int_equal(name[1].handles, 2);
+	assert_int_equal(name[2].api, 1);
+	free(name);
+	kernels_free(&k);
+	name = kernels_by_name(&k, &n);
+	assert_int_equal(n, 0);
+	free(name);
+}
+
 static int role(const char *name, const char *module, unsigned int *api)
 {
 	struct trace_function f = { 1, false, name, module };
@@ -254,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_codes_are_counted_by_function),
 		cmocka_unit_test(test_codes_are_bounded),
 		cmocka_unit_test(test_kernels_are_those_of_a_process),
+		cmocka_unit_test(test_launches_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,19 +345,56 @@ static void test_figures(void **state)
 	char *json;
 
 	(void)state;
-	result_cuda(res, "cuda", table, 3);
+	result_cuda(res, "cuda", table, 3, NULL);
 	assert_int_equal(figure(res, "api_calls")->n, 33);
 	assert_int_equal(figure(res, "launches")->n, 10);
 	assert_int_equal(figure(res, "sync_ns")->n, 1000);
 	assert_int_equal(figure(res, "sync.calls")->n, 11);
 	assert_int_equal(figure(res, "allocations")->n, 0);
 	assert_null(figure(res, "free.calls"));
+	res->launches.known = true;
+	res->launches.n = 2;
+	res->launches.row = calloc(2, sizeof(*res->launches.row));
+	res->launches.row[0] = (struct result_launched){ strdup("cuda"), strdup("k\xff"), 3, 14,
+							 1 };
+	res->launches.row[1] = (struct result_launched){ strdup("cudart"), NULL, 1, 7, 1 };
 	json = result_to_json(res, false);
 	assert_int_equal(result_from_json(json, &again, NULL), 0);
 	assert_int_equal(again->n_cuda, res->n_cuda);
+	assert_int_equal(again->launches.n, 2);
+	assert_string_equal(again->launches.row[0].name, "k\xff");
+	assert_int_equal(again->launches.row[0].total_ns, 14);
+	assert_null(again->launches.row[1].name);
 	assert_int_equal(figure(again, "other.calls")->n, 12);
 	free(json);
 	result_free(again);
+	result_free(res);
+}
+
+static void test_ioctls(void **state)
+{
+	struct result *res = sample();
+
+	(void)state;
+	result_cuda(res, "cuda", table, 3, NULL);
+	assert_string_equal(figure(res, "ioctls")->reason, "they were not asked for (--kernel)");
+	result_free(res);
+	res = sample();
+	free(res->target[2].spec);
+	free(res->target[2].preset);
+	res->target[2].spec = strdup("ioctl:nvidia*");
+	res->target[2].preset = NULL;
+	result_cuda(res, "cuda", table, 3, NULL);
+	assert_int_equal(figure(res, "ioctls")->n, 12);
+	assert_int_equal(figure(res, "ioctl_ns")->n, 1000);
+	assert_false(figure(res, "api_calls")->known);
+	result_free(res);
+	res = sample();
+	free(res->target[2].spec);
+	res->target[2].spec = strdup("ioctl:nvidia*");
+	result_cuda(res, "none", table, 0, "start= limits it");
+	assert_int_equal(res->n_cuda, 2);
+	assert_string_equal(figure(res, "ioctl_ns")->reason, "start= limits it");
 	result_free(res);
 }
 
@@ -376,7 +413,7 @@ static void test_figures_that_are_not_known(void **state)
 						.reason = (char *)"too short" },
 		      7);
 	res->target[2].times.known = false;
-	result_cuda(res, "cuda", table, 3);
+	result_cuda(res, "cuda", table, 3, NULL);
 	assert_true(figure(res, "launches")->known);
 	assert_int_equal(figure(res, "launches")->n, 0);
 	assert_false(figure(res, "syncs")->known);
@@ -423,7 +460,7 @@ static void test_rates_and_quantiles(void **state)
 	res->target[2].counts.hits = res->target[2].times.calls = 0;
 	free(res->target[2].kind);
 	res->target[2].kind = strdup("sync");
-	result_cuda(res, "cuda", two, 3);
+	result_cuda(res, "cuda", two, 3, NULL);
 	assert_true(figure(res, "launches_per_s")->x == 50);
 	assert_true(figure(res, "launch.calls_per_s")->x == 50);
 	assert_true(figure(res, "launch.p50_ns")->n >= 100 &&
@@ -441,7 +478,7 @@ static void test_rates_and_quantiles(void **state)
 	result_free(res);
 
 	res = sample();
-	result_cuda(res, "cuda", table, 3);
+	result_cuda(res, "cuda", table, 3, NULL);
 	assert_false(figure(res, "launches_per_s")->known);
 	assert_string_equal(figure(res, "launches_per_s")->reason,
 			    "cuda:a: for how long it was hooked is not known");
@@ -458,14 +495,14 @@ static void test_figures_of_a_part(void **state)
 	limited[2].limited = "thread= limits it";
 	free(res->target[1].spec);
 	res->target[1].spec = strdup("cuda:else");
-	result_cuda(res, "cuda", limited, 3);
+	result_cuda(res, "cuda", limited, 3, NULL);
 	assert_true(figure(res, "launches")->known);
 	assert_string_equal(figure(res, "syncs")->reason, "cuda:b: it is not a target of this run");
 	assert_string_equal(figure(res, "other.calls")->reason, "cuda:c*: thread= limits it");
 	result_free(res);
 	res = sample();
 	res->doorbells_lost = 1;
-	result_cuda(res, "cuda", table, 3);
+	result_cuda(res, "cuda", table, 3, NULL);
 	assert_false(figure(res, "launches")->known);
 	result_free(res);
 }
@@ -499,7 +536,7 @@ static struct result *sample_of_bytes(void)
 
 static void check_unknown_bytes(struct result *res, const char *reason)
 {
-	result_cuda(res, "cuda", copies, 3);
+	result_cuda(res, "cuda", copies, 3, NULL);
 	assert_true(figure(res, "transfers")->known);
 	assert_false(figure(res, "transferred_bytes")->known);
 	assert_string_equal(figure(res, "transferred_bytes")->reason, reason);
@@ -511,7 +548,7 @@ static void test_bytes(void **state)
 	struct result *res = sample_of_bytes();
 
 	(void)state;
-	result_cuda(res, "cuda", copies, 3);
+	result_cuda(res, "cuda", copies, 3, NULL);
 	assert_true(figure(res, "transferred_bytes")->known);
 	assert_int_equal(figure(res, "transferred_bytes")->n, 3000);
 	assert_int_equal(figure(res, "allocated_bytes")->n, 0);
@@ -572,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_files_that_others_can_write),
 		cmocka_unit_test(test_rows_have_keys_of_values_alone),
 		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_ioctls),
 		cmocka_unit_test(test_figures_that_are_not_known),
 		cmocka_unit_test(test_figures_of_a_part),
 		cmocka_unit_test(test_rates_and_quantiles),

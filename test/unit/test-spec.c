@@ -123,6 +123,28 @@ static void test_targets_in_the_kernel(void **state)
 	assert_int_not_equal(parse("kernel:f|arg=x:1@8", &list, NULL), 0);
 }
 
+static void test_requests_to_devices(void **state)
+{
+	static const char *const wrong[] = { "ioctl:",		"ioctl:/dev/",
+					     "ioctl:*",		"ioctl:a*b",
+					     "ioctl:a?",	"ioctl:a:b",
+					     "ioctl:dri/card0", "ioctl:a|arg=x:1",
+					     "ioctl:a|ret",	"ioctl:123456789012345" };
+	struct spec_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(parse("ioctl:nvidia*|ioctl:/dev/kvm|ioctl:12345678901234*", &list, NULL),
+			 0);
+	assert_int_equal(list.spec[0].kind, SPEC_IOCTL);
+	assert_true(spec_in_kernel(&list.spec[0]));
+	assert_string_equal(list.spec[0].symbol, "nvidia*");
+	assert_int_equal(list.spec[0].delay_ns, 0);
+	assert_string_equal(list.spec[1].symbol, "kvm");
+	spec_list_free(&list);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_not_equal(parse(wrong[i], &list, NULL), 0);
+}
+
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
@@ -522,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_targets_split_at_the_first_colon),
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
 		cmocka_unit_test(test_targets_in_the_kernel),
+		cmocka_unit_test(test_requests_to_devices),
 		cmocka_unit_test(test_values_of_a_call),
 		cmocka_unit_test(test_texts_of_a_call),
 		cmocka_unit_test(test_wrong_values_are_refused_with_the_reason),

@@ -41,7 +41,8 @@ static void declare(struct trace_writer *w)
 		trace_write_process(w, &process);
 	}
 	for (unsigned int i = 1; i <= THREADS; i++) {
-		struct trace_thread thread = { i, 10 + (int)(i % 2), 100 + (int)i, "worker" };
+		struct trace_thread thread = { i, 10 + (int)(i % 2), 100 + (int)i, "worker",
+					       false };
 
 		trace_write_thread(w, &thread);
 	}
@@ -541,7 +542,7 @@ static void write_hostile(int fd)
 
 	for (uint32_t i = 0; i < HOSTILE; i++) {
 		struct trace_process process = { 10 + (int)i, trace_hostile[i] };
-		struct trace_thread thread = { i + 1, 10 + (int)i, 50, trace_hostile[i] };
+		struct trace_thread thread = { i + 1, 10 + (int)i, 50, trace_hostile[i], false };
 		struct trace_function function = { i + 1, false, trace_hostile[i],
 						   trace_hostile[i] };
 		struct trace_span span = { .start_ns = TRACES_BEGIN_NS + i,

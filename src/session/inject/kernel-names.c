@@ -45,6 +45,15 @@ static uint32_t *name_slot(struct kernel_names *k, const char *name, size_t len)
 	return &k->name_slot[i];
 }
 
+uint32_t kernel_name_number(struct kernel_names *k)
+{
+	if (k->n_names == NAMES_MOST)
+		return 0;
+	k->name = must_realloc(k->name, (k->n_names + 1) * sizeof(*k->name));
+	k->name[k->n_names++] = NULL;
+	return (uint32_t)k->n_names;
+}
+
 uint32_t kernel_name(struct kernel_names *k, const char *name, size_t len, bool *fresh)
 {
 	uint32_t *slot = name_slot(k, name, len);
@@ -126,12 +135,24 @@ const struct kernel_handle *kernel_names_find(const struct kernel_names *k, pid_
 {
 	const struct kernel_handle *h = look_up(k, pid, handle);
 
-	return h && h->name && (int64_t)(ticks - h->from) >= 0 ? h : NULL;
+	return h && h->name && !h->change && (int64_t)(ticks - h->from) >= 0 ? h : NULL;
+}
+
+struct kernel_handle *kernel_names_address(const struct kernel_names *k, pid_t pid,
+					   uint64_t address)
+{
+	return look_up(k, pid, address);
 }
 
 void kernel_names_unload(struct kernel_names *k, pid_t pid, uint64_t module)
 {
-	for (size_t i = 0; i < k->n; i++)
-		if (k->handle[i].pid == pid && (!module || k->handle[i].module == module))
-			k->handle[i].name = 0;
+	for (size_t i = 0; i < k->n; i++) {
+		struct kernel_handle *h = &k->handle[i];
+
+		if (h->pid != pid || (module && (h->change || h->module != module)))
+			continue;
+		/* The number of an address remains its. */
+		h->name = h->change ? h->name : 0;
+		h->change = h->change ? UINT64_MAX : 0;
+	}
 }

@@ -16,11 +16,15 @@ enum {
 	READ_MOST = 16 << 20,
 };
 
+#define RARELY_NS 200000000ull
+
 struct trace_maps_of {
 	pid_t pid;
 	char *text; /* its executable mappings, as the kernel prints them */
 	size_t len;
 	uint64_t next_ns; /* not before */
+	uint64_t read_ns; /* when it was read last */
+	uint64_t change;
 };
 
 static struct trace_maps_of *maps_of(struct trace_maps *all, pid_t pid)
@@ -104,6 +108,7 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	len = text ? keep_code(text, len) : 0;
 	took = clock_ns() - from;
 	of->next_ns = from + took * SHARE;
+	of->read_ns = from;
 	/* A process that has ended has no maps; its last ones remain. */
 	if (!len || len > TRACE_MESSAGE_MAX - sizeof(int32_t) ||
 	    (len == of->len && memcmp(text, of->text, len) == 0)) {
@@ -113,7 +118,49 @@ void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_b
 	free(of->text);
 	of->text = text;
 	of->len = len;
+	of->change = ++all->changes;
 	put_maps(to, of);
+}
+
+void trace_maps_look_rarely(struct trace_maps *all, pid_t pid, struct trace_bytes *to)
+{
+	if (clock_ns() - maps_of(all, pid)->read_ns >= RARELY_NS)
+		trace_maps_look(all, pid, false, to);
+}
+
+static const struct trace_maps_of *known_of(const struct trace_maps *all, pid_t pid)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->of[i].pid == pid)
+			return &all->of[i];
+	return NULL;
+}
+
+uint64_t trace_maps_change(const struct trace_maps *all, pid_t pid)
+{
+	const struct trace_maps_of *of = known_of(all, pid);
+
+	return of ? of->change : 0;
+}
+
+/* Each line ends, and begins as the kernel prints it: START-END in hex. */
+bool trace_maps_have(const struct trace_maps *all, pid_t pid, uint64_t address)
+{
+	const struct trace_maps_of *of = known_of(all, pid);
+	const char *at = of ? of->text : NULL, *end = at ? at + of->len : NULL;
+
+	while (at && at < end) {
+		char *dash;
+		uint64_t start = strtoull(at, &dash, 16);
+
+		if (*dash != '-')
+			return false;
+		if (address >= start && address < strtoull(dash + 1, NULL, 16))
+			return true;
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	return false;
 }
 
 void trace_maps_forget(struct trace_maps *all, pid_t pid, struct trace_bytes *to)

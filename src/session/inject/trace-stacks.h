@@ -12,6 +12,7 @@
 struct trace_maps {
 	struct trace_maps_of *of;
 	size_t n;
+	uint64_t changes; /* messages so far */
 };
 
 /*
@@ -22,6 +23,12 @@ struct trace_maps {
  * until a while has passed, unless `now`: it is known that they have changed.
  */
 void trace_maps_look(struct trace_maps *all, pid_t pid, bool now, struct trace_bytes *to);
+/* Only where that was some time ago: for what need not be noticed at once. */
+void trace_maps_look_rarely(struct trace_maps *all, pid_t pid, struct trace_bytes *to);
+/* Which message the last maps of the process are, from 1; 0: there are none. Is there code at that
+ * address by them? */
+uint64_t trace_maps_change(const struct trace_maps *all, pid_t pid);
+bool trace_maps_have(const struct trace_maps *all, pid_t pid, uint64_t address);
 void trace_maps_forget(struct trace_maps *all, pid_t pid, struct trace_bytes *to);
 void trace_maps_free(struct trace_maps *all);
 

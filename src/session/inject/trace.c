@@ -95,7 +95,8 @@ struct tracing {
 	struct kernel_names kernels;
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
-	struct trace_maps maps;			      /* with stacks */
+	struct trace_maps maps; /* with stacks, and where something is launched */
+	bool launches;		/* a target launches by addresses */
 	struct tracing_sums sums;
 };
 
@@ -392,8 +393,42 @@ static uint32_t names_kernel(struct tracing *t, pid_t pid, const struct page_eve
 	return h.name;
 }
 
+/*
+ * The runtime API launches by the address of a function in the program: its name is the kernel's.
+ * The command line finds it, again whenever other code is mapped. A handle of the driver is no such
+ * address.
+ */
+static uint32_t names_address(struct tracing *t, pid_t pid, uint64_t address, struct runs *run)
+{
+	struct kernel_handle *h = kernel_names_address(&t->kernels, pid, address);
+	struct kernel_handle known = { .pid = pid, .handle = address, .name = h ? h->name : 0 };
+
+	if (h && !h->change) /* a handle, without a name at that time */
+		return 0;
+	known.change = trace_maps_change(&t->maps, pid);
+	if (h && h->change == known.change)
+		return h->mapped ? h->name : 0;
+	put_run(t, run);
+	if (!trace_maps_have(&t->maps, pid, address))
+		trace_maps_look(&t->maps, pid, false, &t->spans);
+	known.change = trace_maps_change(&t->maps, pid);
+	known.mapped = trace_maps_have(&t->maps, pid, address);
+	if (known.mapped && !known.name)
+		known.name = kernel_name_number(&t->kernels);
+	if (known.mapped && known.name)
+		trace_put(&t->spans, TRACE_MESSAGE_ADDRESS,
+			  &(struct trace_address){ known.name, pid, address },
+			  sizeof(struct trace_address));
+	if (h)
+		*h = known;
+	else if (known.change)
+		kernel_names_set(&t->kernels, &known);
+	return known.mapped ? known.name : 0;
+}
+
 /* The number of the name of the kernel that a call launches or asks for; 0: none is known. */
-static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event *e)
+static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event *e,
+			  struct runs *run)
 {
 	const struct kernel_handle *h;
 	uint64_t handle;
@@ -407,6 +442,8 @@ static uint32_t kernel_of(struct tracing *t, pid_t pid, const struct page_event 
 	if (!value_as(t, e, ROLE_FUNCTION, &handle))
 		return 0;
 	h = kernel_names_find(&t->kernels, pid, handle, e->event.start);
+	if (!h && t->masks[e->event.span_bit].addresses)
+		return names_address(t, pid, handle, run);
 	return h ? h->name : 0;
 }
 
@@ -465,6 +502,8 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_e
 	pid_t pid = pid_of(p->page, proc);
 	struct runs run = { 0 };
 
+	if (t->launches)
+		trace_maps_look_rarely(&t->maps, pid, &t->spans);
 	for (size_t i = 0; i < n; i++) {
 		const struct sb_page_event *event = &e[i].event;
 		struct trace_track *track = track_of(t, pid, owner, event->start);
@@ -480,7 +519,7 @@ static void events(void *ctx, uint32_t proc, uint64_t owner, const struct page_e
 		span.dur_ns = length_of(t, event, span.start_ns);
 		span.thread = track->id;
 		span.kind = delay ? TRACE_DELAY : TRACE_CALL;
-		span.kernel = kernel_of(t, pid, &e[i]);
+		span.kernel = kernel_of(t, pid, &e[i], &run);
 		if (e[i].stack)
 			put_run(t, &run);
 		if (e[i].stack)
@@ -700,17 +739,18 @@ void tracing_process(struct tracing *t, pid_t pid, const char *text)
 	p = process_of(t, pid);
 	p->declared = false;
 	snprintf(p->name, sizeof(p->name), "%s", text);
-	if (t->cfg.stacks)
+	if (t->cfg.stacks || t->launches)
 		trace_maps_look(&t->maps, pid, true, &t->spans);
 	pthread_mutex_unlock(&t->lock);
 }
 
 void tracing_mapped(struct tracing *t, pid_t pid)
 {
-	if (!t || !t->cfg.stacks)
+	if (!t)
 		return;
 	pthread_mutex_lock(&t->lock);
-	trace_maps_look(&t->maps, pid, true, &t->spans);
+	if (t->cfg.stacks || t->launches)
+		trace_maps_look(&t->maps, pid, true, &t->spans);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -748,6 +788,7 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 		t->masks[bit] = *masks;
 		for (int r = 0; r < ROLES; r++)
 			t->role[bit][r] = masks->preset ? index_of(values, roles[r]) : 0;
+		t->launches |= masks->addresses && t->role[bit][ROLE_FUNCTION];
 	}
 	pthread_mutex_unlock(&t->lock);
 }

@@ -58,7 +58,8 @@ void tracing_function(struct tracing *t, uint32_t number, const char *name, cons
  * returned, and that are in no register. */
 struct tracing_masks {
 	uint32_t returned, stacked;
-	bool preset; /* the names of the values are those of a preset */
+	bool preset;	/* the names of the values are those of a preset ... */
+	bool addresses; /* ... in which what is launched may be an address in the program */
 };
 void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *values,
 		    const struct tracing_masks *masks);

@@ -3,9 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include "priv.h"
 #include "kernel/names.h"
 #include "src/base/text.h"
+
+/* On each processor's kernel: __x64_sys_ioctl, __arm64_sys_ioctl; not its other ABIs. */
+#define IOCTL_FUNCTION "__[ax]*64_sys_ioctl"
 
 enum { PLACES_MAX = 256 /* of a target: each costs descriptors, and memory of the kernel */ };
 
@@ -14,6 +18,17 @@ static const enum kernel_mechanism mechanisms[] = {
 	[KERNEL_WAY_KPROBE] = KERNEL_KPROBE,
 	[KERNEL_WAY_TRACEPOINT] = KERNEL_TRACEPOINT,
 };
+
+static const enum kernel_mechanism ioctl_mechanisms[] = {
+	[KERNEL_WAY_FENTRY] = KERNEL_IOCTL_FENTRY,
+	[KERNEL_WAY_KPROBE] = KERNEL_IOCTL_KPROBE,
+	[KERNEL_WAY_TRACEPOINT] = KERNEL_IOCTL_TRACEPOINT,
+};
+
+static enum kernel_mechanism mechanism_of(const struct spec *spec, enum kernel_way way)
+{
+	return spec->kind == SPEC_IOCTL ? ioctl_mechanisms[way] : mechanisms[way];
+}
 
 /* ---- values ---- */
 
@@ -73,6 +88,18 @@ static const char *take_values(struct target *t, const struct kernel_name *k)
 	return why;
 }
 
+static void ioctl_setting(const struct spec *spec, struct kernel_setting *set)
+{
+	size_t len = strcspn(spec->symbol, "*");
+
+	_Static_assert((int)SPEC_DEVICE_MAX < (int)KERNEL_DEVICE - 1, "a cut name is not a whole");
+	set->n_values = KERNEL_IOCTL_VALUES;
+	set->device_len = (uint32_t)(len <= SPEC_DEVICE_MAX ? len : SPEC_DEVICE_MAX);
+	set->device_whole = !spec->symbol[len];
+	memcpy(set->device, spec->symbol, set->device_len);
+	set->call = SYS_ioctl;
+}
+
 static struct kernel_setting setting_of(const struct uprobe_session *s, size_t target)
 {
 	const struct spec *spec = s->target[target].spec;
@@ -84,6 +111,8 @@ static struct kernel_setting setting_of(const struct uprobe_session *s, size_t t
 
 	for (size_t i = 0; i < spec->n_values; i++)
 		set_value(&set, i, &spec->value[i]);
+	if (spec->kind == SPEC_IOCTL)
+		ioctl_setting(spec, &set);
 	return set;
 }
 
@@ -115,9 +144,9 @@ static int attach(struct uprobe_session *s, size_t target, const struct kernel_n
 	struct kernel_setting set = setting_of(s, target);
 	int ret = uprobes_kernel(s->u, k->name, *how, &set, place, err);
 
-	if (ret == 0 || *how != KERNEL_FENTRY || !kernel_has_kprobes())
+	if (ret == 0 || k->way != KERNEL_WAY_FENTRY || !kernel_has_kprobes())
 		return ret;
-	*how = KERNEL_KPROBE;
+	*how = mechanism_of(s->target[target].spec, KERNEL_WAY_KPROBE);
 	*err = (struct sb_err){ 0 };
 	return uprobes_kernel(s->u, k->name, *how, &set, place, err);
 }
@@ -125,7 +154,7 @@ static int attach(struct uprobe_session *s, size_t target, const struct kernel_n
 static void arm(struct uprobe_session *s, size_t target, const struct kernel_name *k)
 {
 	struct target *t = &s->target[target];
-	enum kernel_mechanism how = mechanisms[k->way];
+	enum kernel_mechanism how = mechanism_of(t->spec, k->way);
 	const char *why = take_values(t, k);
 	struct sb_err err = { 0 };
 	struct kplace *p;
@@ -147,8 +176,33 @@ static void arm(struct uprobe_session *s, size_t target, const struct kernel_nam
 	t->planted = true;
 }
 
+/*
+ * Where calls of ioctl() are seen: at the kernel's function, which costs other system calls
+ * nothing, else at the tracepoints of all of them.
+ */
+static int find_ioctl(struct kernel_list *list, struct sb_err *err)
+{
+	struct kernel_list point = { 0 };
+	struct sb_err ignored = { 0 };
+	int ret = kernel_functions(IOCTL_FUNCTION, list, err);
+
+	if (ret == 0 && list->n && list->name[0].way != KERNEL_WAY_NONE)
+		return 0;
+	if (kernel_tracepoints("raw_syscalls", "sys_enter", &point, &ignored) == 0 && point.n &&
+	    point.name[0].way != KERNEL_WAY_NONE) {
+		kernel_list_free(list);
+		*list = point;
+		*err = (struct sb_err){ 0 };
+		return 0;
+	}
+	kernel_list_free(&point);
+	return ret;
+}
+
 static int find(const struct spec *spec, struct kernel_list *list, struct sb_err *err)
 {
+	if (spec->kind == SPEC_IOCTL)
+		return find_ioctl(list, err);
 	return spec->kind == SPEC_KERNEL ?
 		       kernel_functions(spec->symbol, list, err) :
 		       kernel_tracepoints(spec->module, spec->symbol, list, err);

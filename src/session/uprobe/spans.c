@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include "priv.h"
 #include "inject/clock.h"
+#include "requests.h"
+#include "src/spec/ioctls.h"
 #include "src/session/trace-pipe.h"
 
 enum { LOOK_MS = 20 };
@@ -20,6 +22,7 @@ struct place_name {
 	char *name, *module;
 	uint32_t set, n_values;
 	bool declared;
+	bool ioctl; /* its calls are requests to devices, each a function by its name */
 };
 
 struct thread_name {
@@ -39,6 +42,7 @@ struct uspans {
 	uint32_t n_sets;
 	struct thread_name *known; /* its number in the trace is its index, from 1 */
 	size_t n_known;
+	struct requests requests;
 	pid_t *pid; /* declared */
 	size_t n_pids;
 	uint64_t begun_ns, calls, filtered, second, in_second;
@@ -124,9 +128,13 @@ static void on_span(void *ctx, const struct kernel_span *span)
 	}
 	p = &u->place[span->place];
 	v.plain.thread = thread_of(u, span);
-	declare_place(u, span->place);
 	v.set = p->set;
-	memcpy(v.value, span->value, p->n_values * sizeof(*v.value));
+	if (p->ioctl) {
+		v.plain.function = requests_take(&u->requests, span, &v, &u->bytes);
+	} else {
+		declare_place(u, span->place);
+		memcpy(v.value, span->value, p->n_values * sizeof(*v.value));
+	}
 	if (p->n_values)
 		trace_put_valued(&u->bytes, &v, 1);
 	else
@@ -216,7 +224,7 @@ static bool put_values(struct uspans *u, const struct spec *spec, uint32_t *set)
 {
 	struct trace_values values = { .set = u->n_sets, .n = (uint32_t)spec->n_values };
 
-	if (!spec->n_values)
+	if (!spec->n_values && spec->kind != SPEC_IOCTL)
 		return true;
 	if (u->n_sets == TRACE_VALUE_SETS)
 		return false;
@@ -224,6 +232,8 @@ static bool put_values(struct uspans *u, const struct spec *spec, uint32_t *set)
 		memcpy(values.value[i].name, spec->value[i].name, sizeof(values.value[i].name));
 		values.value[i].type = spec->value[i].type;
 	}
+	if (spec->kind == SPEC_IOCTL)
+		requests_values(&values);
 	*set = u->n_sets++;
 	trace_put_values(&u->bytes, &values);
 	return true;
@@ -244,8 +254,14 @@ bool uspans_name(struct uspans *u, uint32_t place, const char *name, const char 
 		u->place[u->n_places++] = (struct place_name){ 0 };
 	}
 	p = &u->place[place];
-	*p = (struct place_name){ must_strdup(name), must_strdup(module), set,
-				  (uint32_t)spec->n_values, false };
+	*p = (struct place_name){
+		must_strdup(name), must_strdup(module), set, (uint32_t)spec->n_values, false, false
+	};
+	if (spec->kind == SPEC_IOCTL) {
+		p->ioctl = true;
+		p->n_values = REQUEST_VALUES;
+		ioctls_load();
+	}
 	return true;
 }
 
@@ -281,6 +297,7 @@ void uspans_close(struct uspans *u, struct uspans_sums *sums)
 		free(u->place[i].module);
 	}
 	free(u->place);
+	requests_free(&u->requests);
 	free(u->known);
 	free(u->pid);
 	free(u->bytes.data);

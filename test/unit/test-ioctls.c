@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to devices: their names, and calls of them as those of functions with these names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "src/session/uprobe/requests.h"
+#include "src/spec/ioctls.h"
+
+static const char text[] = "# a comment\n"
+			   "nvidia*      F  0x2a  NV_ESC_RM_CONTROL # another\n"
+			   "nvidia*\tF\t0x2b\tNV_ESC_RM_ALLOC\r\n"
+			   "nvidia*      F  201   NV_ESC_REGISTER_FD\n"
+			   "nvidia-uvm*  -  37    UVM_REGISTER_GPU\n"
+			   "nvidia-uvm*  -  37    of_two_lines_the_first_has_it\n"
+			   "nvidia-uvm*  -  0x30000001  UVM_INITIALIZE\n"
+			   "\n"
+			   "nvidia* F\n"
+			   "nvidia* F x NAME\n";
+
+/* The user's own directory. */
+static int make_file(void **state)
+{
+	char dir[] = "/tmp/sbinject-ioctls.XXXXXX", path[128];
+	FILE *f;
+
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	snprintf(path, sizeof(path), "mkdir -p %s/sbinject/presets", dir);
+	if (system(path))
+		return -1;
+	snprintf(path, sizeof(path), "%s/sbinject/presets/nvidia.ioctls", dir);
+	f = fopen(path, "w");
+	if (!f)
+		return -1;
+	fputs(text, f);
+	fclose(f);
+	ioctls_load();
+	snprintf(path, sizeof(path), "rm -r %s", dir);
+	return system(path);
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *device;
+		uint32_t cmd, number;
+		const char *name;
+	} rows[] = {
+		{ "nvidiactl", 0xc020462a, 0x2a, "NV_ESC_RM_CONTROL" },
+		{ "nvidia0", 0xc030462b, 0x2b, "NV_ESC_RM_ALLOC" },
+		{ "nvidiactl", 0xc01046d3, 0x2a, "NV_ESC_RM_CONTROL" },
+		{ "nvidiactl", 0xc00446c9, 201, "NV_ESC_REGISTER_FD" },
+		{ "nvidia-uvm", 37, 37, "UVM_REGISTER_GPU" },
+		{ "nvidia-uvm", 0x30000001, 0x30000001, "UVM_INITIALIZE" },
+		{ "nvidiactl", 37, 37, NULL },
+		{ "nvidia-uvm", 8, 8, NULL },
+		{ "nvidiactl", 0xc020582a, 0x2a, NULL },
+		{ "kvm", 0xc020462a, 0x2a, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *name = ioctls_name(rows[i].device, rows[i].cmd, rows[i].number);
+
+		if (rows[i].name)
+			assert_string_equal(name ? name : "-", rows[i].name);
+		else
+			assert_null(name);
+	}
+}
+
+static struct kernel_span span_of(const char *device, uint32_t cmd, uint32_t number)
+{
+	struct kernel_span span = { .value = { [KERNEL_IOCTL_CMD] = cmd,
+					       [KERNEL_IOCTL_NUMBER] = number,
+					       [KERNEL_IOCTL_DETAIL] = KERNEL_UNKNOWN,
+					       [KERNEL_IOCTL_STATUS] = 5,
+					       [KERNEL_IOCTL_RESULT] = (uint64_t)-25 } };
+
+	memcpy(&span.value[KERNEL_IOCTL_DEVICE], device, strlen(device));
+	return span;
+}
+
+static uint32_t take(struct requests *r, const char *device, uint32_t cmd, struct trace_bytes *b)
+{
+	struct kernel_span span = span_of(device, cmd, cmd & 0xff);
+	struct trace_valued v = { 0 };
+	uint32_t id = requests_take(r, &span, &v, b);
+
+	assert_int_equal(v.unknown, 1u << 2);
+	assert_int_equal(v.value[1], cmd);
+	assert_int_equal(v.value[3], 5);
+	assert_int_equal((int64_t)v.value[4], -25);
+	return id;
+}
+
+static void test_one_name_is_one_function(void **state)
+{
+	struct trace_bytes b = { 0 };
+	struct requests r = { 0 };
+	uint32_t control, other;
+
+	(void)state;
+	control = take(&r, "nvidiactl", 0xc020462a, &b);
+	assert_int_equal(take(&r, "nvidia0", 0xc020462a, &b), control);
+	assert_int_equal(take(&r, "nvidia0", 0xc028462a, &b), control);
+	other = take(&r, "nvidia0", 0xc020462b, &b);
+	assert_int_not_equal(other, control);
+	assert_int_equal(take(&r, "nvidia0", 0xc020462b, &b), other);
+	assert_int_equal(r.n_devices, 2);
+	for (uint32_t i = 0; i < 2 * REQUESTS_MOST; i++)
+		take(&r, "nvidia0", 0x10000 + i, &b);
+	assert_int_equal(r.n, REQUESTS_MOST);
+	assert_int_equal(take(&r, "nvidia0", 0x5000000, &b), REQUESTS_FROM + REQUESTS_MOST);
+	assert_int_equal(take(&r, "nvidiactl", 0xc020462a, &b), control);
+	requests_free(&r);
+	free(b.data);
+}
+
+static void test_devices_without_room_are_unknown(void **state)
+{
+	struct trace_bytes b = { 0 };
+	struct requests r = { 0 };
+	struct trace_valued v;
+	char name[KERNEL_DEVICE];
+
+	(void)state;
+	for (int i = 0; i <= DEVICES_MOST; i++) {
+		struct kernel_span span;
+
+		snprintf(name, sizeof(name), "nvidia%d", i);
+		span = span_of(name, 1, 1);
+		v = (struct trace_valued){ 0 };
+		requests_take(&r, &span, &v, &b);
+		assert_int_equal(v.unknown & 1, i == DEVICES_MOST);
+	}
+	requests_free(&r);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_one_name_is_one_function),
+		cmocka_unit_test(test_devices_without_room_are_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, NULL);
+}
