@@ -71,6 +71,10 @@ enum evidence_counter {
 	EVIDENCE_MUTEX_TIME,
 	EVIDENCE_RWSEM_WAITS,
 	EVIDENCE_RWSEM_TIME,
+	/* The page cache, in pages. */
+	EVIDENCE_CACHE_READS,
+	EVIDENCE_CACHE_MISSES, /* of these */
+	EVIDENCE_CACHE_ADDS,
 	EVIDENCE_COUNTERS,
 };
 

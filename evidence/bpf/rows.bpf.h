@@ -25,6 +25,16 @@ struct {
 	__type(value, struct evidence_row);
 } rows SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct evidence_control);
+} control SEC(".maps");
+
+static const __u32 first = 0;
+
 /* 0: the running thread is not watched. */
 static __always_inline __u32 row_number(void)
 {

@@ -46,8 +46,6 @@ struct {
 	__type(value, struct asked);
 } requests SEC(".maps");
 
-static const __u32 first = 0;
-
 /* ---- locks ---- */
 
 /* A mutex begins twice if spinning for it was in vain: the second time without LOCK_SPIN. */

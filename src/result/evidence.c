@@ -48,9 +48,9 @@ static bool read_values(const json_t *object, struct evidence_values *values, bo
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++) {
 		const json_t *value = json_object_get(object, evidence_kinds[i].name);
 
-		if (unknown)
-			unknown[i] = json_is_null(value);
-		if (!json_is_null(value) && !kind_u64_read(value, &values->of[i]))
+		if (unknown) /* also one that a former version did not have */
+			unknown[i] = !value || json_is_null(value);
+		if (value && !json_is_null(value) && !kind_u64_read(value, &values->of[i]))
 			return false;
 	}
 	return true;
