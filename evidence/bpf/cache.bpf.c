@@ -171,8 +171,8 @@ int on_page(__u64 *ctx)
 	n = pages_of(folio);
 	r->cache[EVIDENCE_CACHE_ADDED] += n;
 	if (r->read.call == call_now(task) && r->read.file == (__u64)mapping)
-		r->cache[EVIDENCE_CACHE_MISSED] += shared(from, from + n - 1, r->read.from,
-							  r->read.to);
+		r->cache[EVIDENCE_CACHE_MISSED] +=
+			r->read.weight * shared(from, from + n - 1, r->read.from, r->read.to);
 	else
 		keep(task, mapping, from, from + n - 1);
 	return 0;
@@ -265,9 +265,12 @@ int on_batch(__u64 *ctx)
 		r->read.from = read.from;
 		return 0;
 	}
-	read.from = start_of(task, c, &read, &r->read);
-	r->cache[EVIDENCE_CACHE_READ] += read.to - read.from + 1;
-	r->cache[EVIDENCE_CACHE_MISSED] += came_for(task, mapping, &read);
+	read.weight = weight_of_event();
+	if (read.weight) {
+		read.from = start_of(task, c, &read, &r->read);
+		r->cache[EVIDENCE_CACHE_READ] += (read.to - read.from + 1) * read.weight;
+		r->cache[EVIDENCE_CACHE_MISSED] += came_for(task, mapping, &read) * read.weight;
+	}
 	r->read = read;
 	return 0;
 }

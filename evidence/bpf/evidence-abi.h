@@ -122,14 +122,15 @@ struct evidence_stack {
 
 /* A wait for a lock of the kernel, in progress. */
 struct evidence_lock {
-	__u64 addr; /* 0: none */
-	__u64 since;
+	__u64 addr;  /* 0: none */
+	__u64 since; /* 0: the wait is not counted */
 };
 
 /* The last read by way of the page cache: of the pages `from` to `to` of a file. */
 struct evidence_read {
 	__u64 file, call; /* its mapping; call 0: there was none */
 	__u64 from, to;
+	__u64 weight; /* 0: it is not counted */
 };
 
 struct evidence_row {
@@ -155,6 +156,7 @@ struct evidence_row {
 struct evidence_control {
 	/* Set by the loader. */
 	__u32 mode, children;
+	__u32 sample; /* one of so many frequent events is counted, as so many; 0: each */
 	__u32 page_shift;
 	struct {
 		__u32 read, readv, pread, preadv, sendfile; /* numbers of system calls */

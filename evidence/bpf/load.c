@@ -155,13 +155,15 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
 
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
+				       struct sb_err *err)
 {
 	struct evidence_bpf *b = must_calloc(1, sizeof(*b));
 
 	libbpf_set_print(libbpf_log);
 	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
 	    attach(b, err) == 0) {
+		b->control->sample = sample;
 		if (groups & 1u << GROUP_NETWORK)
 			b->net = evidence_net_open(b->obj);
 		if (groups & (1u << GROUP_IO | 1u << GROUP_LOCKS))

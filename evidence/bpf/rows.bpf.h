@@ -51,4 +51,15 @@ static __always_inline struct evidence_row *row_of_caller(void)
 	return at ? bpf_map_lookup_elem(&rows, &at) : 0;
 }
 
+/* As how many a frequent event counts; 0: it is left out. Chosen at random: of what a program does
+ * in turns, each Nth event could always be the same turn. */
+static __always_inline __u64 weight_of_event(void)
+{
+	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
+
+	if (!c || c->sample <= 1)
+		return 1;
+	return bpf_get_prandom_u32() % c->sample ? 0 : c->sample;
+}
+
 #endif

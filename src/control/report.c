@@ -125,6 +125,8 @@ static json_t *evidence_groups_json(const json_t *answer)
 		limit = "the session has no --evidence";
 	json_put(o, "available", json_boolean(counters != NULL));
 	json_put(o, "limit", limit ? json_must(json_string(limit)) : json_must(json_null()));
+	json_put(o, "sample",
+		 counters ? json_incref(json_object_get(answer, "sample")) : json_null());
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
 		const struct member *m = &members[i];
 

@@ -80,6 +80,7 @@ static void describe(struct sides *s)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 	for (size_t i = 0; i < SIDES_COUNTERS; i++)
 		about->unknown[i] = is_unknown(s, i);
+	about->sample = evidence_sample(s->evidence);
 }
 
 struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
@@ -92,7 +93,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	s = must_calloc(1, sizeof(*s));
 	s->job = job;
 	s->reader = reader;
-	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL) :
+	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL,
+						       job->opt->session.evidence_sample) :
 					 evidence_open_proc(children);
 	add_processes(s);
 	if (too_slow(s)) {

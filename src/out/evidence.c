@@ -108,6 +108,11 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 	print_cache(to, e);
 	print_locks(to, e);
+	if (e->sample > 1)
+		fprintf(to,
+			"  of calls on sockets, reads of the page cache and waits for locks one "
+			"in %u was counted, as %u\n",
+			e->sample, e->sample);
 	if (e->limit)
 		fprintf(to, "  what threads wait for is not known: %s\n", e->limit);
 	if (e->lost)

@@ -103,6 +103,8 @@ static void print_source(FILE *to, const struct sweep_result *res, const struct 
 		sides->bpf ? "BPF at each switch, alike in all arms" :
 			     "/proc, read between windows",
 		significant(res), res->n_tests);
+	if (sides->sample > 1)
+		fprintf(to, "; of frequent events one in %u, as %u", sides->sample, sides->sample);
 	if (sides->limit.code)
 		fprintf(to, "; what threads wait for is not known: %s; %s", sides->limit.what,
 			err_remedy(&sides->limit));

@@ -36,6 +36,7 @@ struct sides_about {
 	bool bpf;
 	struct sb_err limit; /* why BPF is not used; code SB_OK: it is */
 	uint64_t lost;	     /* threads */
+	unsigned int sample; /* one of so many frequent events is counted, as so many */
 	bool unknown[SIDES_COUNTERS];
 	struct sides_futex *futex; /* by target, then the longest first; sides_futex_free() */
 	size_t n_futexes;
