@@ -4,8 +4,7 @@
  * Once GATE exists, one thread after the other reads FILE of PAGES pages. Before each call a thread
  * asks the kernel how many of the pages are there (cachestat(2), Linux 6.5). At the end, a line for
  * each:
- *	pages NAME READS MISSES ADDS	pages that it read, not there before, and brought; MISSES -1:
- *					not known
+ *	pages NAME READS MISSES ADDS	pages: read, not there before (-1: not known), brought
  * With "over 0" FILE cannot be removed from the page cache (tmpfs, overlay).
  */
 #include "victim.h"
