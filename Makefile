@@ -69,9 +69,11 @@ KERNEL_PROGRAM := $(BUILD)/inject/uprobe/kernel.bpf.o
 EVIDENCE_PROGRAM := $(BUILD)/evidence/bpf/evidence.bpf.o
 EVIDENCE_NET_PROGRAM := $(BUILD)/evidence/bpf/net.bpf.o
 EVIDENCE_WITHIN_PROGRAM := $(BUILD)/evidence/bpf/within.bpf.o
-EVIDENCE_PROGRAMS := $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM) $(EVIDENCE_WITHIN_PROGRAM)
+EVIDENCE_CACHE_PROGRAM := $(BUILD)/evidence/bpf/cache.bpf.o
+EVIDENCE_PROGRAMS := $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM) $(EVIDENCE_WITHIN_PROGRAM) \
+	$(EVIDENCE_CACHE_PROGRAM)
 EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,\
-	$(if $(HAVE_BPF),load.o part.o net.o within.o image.o,none.o))
+	$(if $(HAVE_BPF),load.o part.o net.o within.o cache.o image.o,none.o))
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o variable.o kernel.o image.o,none.o))
 KERNEL_OBJS := $(BUILD)/kernel/$(if $(HAVE_BPF),btf,none).o
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
@@ -135,7 +137,7 @@ $(BUILD)/%.o: %.c
 
 $(UPROBE_PROGRAM) $(KERNEL_PROGRAM): inject/uprobe/uprobe-abi.h inject/uprobe/tree.bpf.h
 $(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h inject/uprobe/ioctl.bpf.h
-$(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h
+$(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h evidence/bpf/call.bpf.h
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
@@ -151,7 +153,8 @@ $(BUILD)/evidence/bpf/image.o: evidence/bpf/image.S $(EVIDENCE_PROGRAMS)
 	@mkdir -p $(@D)
 	$(CC) -DSB_EVIDENCE_FILE='"$(EVIDENCE_PROGRAM)"' \
 		-DSB_EVIDENCE_NET_FILE='"$(EVIDENCE_NET_PROGRAM)"' \
-		-DSB_EVIDENCE_WITHIN_FILE='"$(EVIDENCE_WITHIN_PROGRAM)"' -c -o $@ $<
+		-DSB_EVIDENCE_WITHIN_FILE='"$(EVIDENCE_WITHIN_PROGRAM)"' \
+		-DSB_EVIDENCE_CACHE_FILE='"$(EVIDENCE_CACHE_PROGRAM)"' -c -o $@ $<
 
 # Code that is copied into targets as it is: nothing may be added to it, nor lie elsewhere. clang
 # makes no calls of loops where it is told of no builtins, and does not know gcc's word for it.
@@ -239,7 +242,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c variable.c kernel.c) kernel/btf.c $(addprefix evidence/bpf/,load.c part.c net.c within.c) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c variable.c kernel.c) kernel/btf.c $(addprefix evidence/bpf/,load.c part.c net.c within.c cache.c) \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

@@ -11,24 +11,25 @@ struct evidence {
 	struct evidence_bpf *bpf;   /* NULL: by /proc */
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
-	unsigned int groups;
+	unsigned int groups, sample;
 	uint64_t opened_ns;
 };
 
 int evidence_probe(struct sb_err *err)
 {
-	struct evidence_bpf *bpf = evidence_bpf_open(false, 0, err);
+	struct evidence_bpf *bpf = evidence_bpf_open(false, 0, 1, err);
 
 	evidence_bpf_close(bpf);
 	return bpf ? 0 : -(int)err->code;
 }
 
-struct evidence *evidence_open(bool children, unsigned int groups)
+struct evidence *evidence_open(bool children, unsigned int groups, unsigned int sample)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
 	e->groups = groups;
-	e->bpf = evidence_bpf_open(children, groups, &e->why);
+	e->bpf = evidence_bpf_open(children, groups, sample, &e->why);
+	e->sample = e->bpf && sample ? sample : 1;
 	if (!e->bpf)
 		e->proc = evidence_proc_open(children);
 	e->opened_ns = evidence_now_ns();
@@ -40,6 +41,7 @@ struct evidence *evidence_open_proc(bool children)
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
 	e->groups = EVIDENCE_ALL;
+	e->sample = 1;
 	e->proc = evidence_proc_open(children);
 	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
 	err_hint(&e->why, "--evidence, as root");
@@ -80,6 +82,11 @@ const char *evidence_unknown(const struct evidence *e, enum evidence_counter cou
 	if (evidence_proc_knows(counter))
 		return NULL;
 	return io ? "the kernel does not count it" : e->why.what;
+}
+
+unsigned int evidence_sample(const struct evidence *e)
+{
+	return e->sample;
 }
 
 uint64_t evidence_opened_ns(const struct evidence *e)

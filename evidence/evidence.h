@@ -71,6 +71,10 @@ enum evidence_counter {
 	EVIDENCE_MUTEX_TIME,
 	EVIDENCE_RWSEM_WAITS,
 	EVIDENCE_RWSEM_TIME,
+	/* The page cache, in pages. */
+	EVIDENCE_CACHE_READS,
+	EVIDENCE_CACHE_MISSES, /* of these */
+	EVIDENCE_CACHE_ADDS,
 	EVIDENCE_COUNTERS,
 };
 
@@ -163,8 +167,9 @@ struct evidence;
 int evidence_probe(struct sb_err *err);
 
 /* children: processes that begin later belong to those added. groups: bits of those that are read;
- * nothing runs in the kernel for others alone. Never fails: without BPF by /proc. */
-struct evidence *evidence_open(bool children, unsigned int groups);
+ * nothing runs in the kernel for others alone. sample: of frequent events one of so many, chosen at
+ * random, is counted, as so many; 0 and 1: each is. Never fails: without BPF by /proc. */
+struct evidence *evidence_open(bool children, unsigned int groups, unsigned int sample);
 /* By /proc, also where BPF is permitted: nothing runs in the kernel. */
 struct evidence *evidence_open_proc(bool children);
 void evidence_close(struct evidence *e); /* NULL is harmless */
@@ -175,7 +180,8 @@ void evidence_add(struct evidence *e, pid_t pid);
 const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
-uint64_t evidence_opened_ns(const struct evidence *e); /* CLOCK_MONOTONIC */
+unsigned int evidence_sample(const struct evidence *e); /* 1: each event is counted */
+uint64_t evidence_opened_ns(const struct evidence *e);	/* CLOCK_MONOTONIC */
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */

@@ -77,6 +77,13 @@ const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_RWSEM_WAITS] = { "kernel_rwsem_waits",
 				   "How often: waits for semaphores of the kernel.", GROUP_LOCKS },
 	[EVIDENCE_RWSEM_TIME] = { "kernel_rwsem_ns", "Time of these waits.", GROUP_LOCKS },
+	[EVIDENCE_CACHE_READS] = { "page_cache_reads", "Pages that reads took from the page cache.",
+				   GROUP_IO },
+	[EVIDENCE_CACHE_MISSES] = { "page_cache_misses",
+				    "Pages of these that were not there before.", GROUP_IO },
+	[EVIDENCE_CACHE_ADDS] = { "page_cache_adds",
+				  "Pages that came into the page cache: read, read ahead, written.",
+				  GROUP_IO },
 };
 
 _Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");

@@ -72,6 +72,14 @@ enum {
 	EVIDENCE_WITHIN_FIELDS = EVIDENCE_WITHIN_LOCKS + 2 * EVIDENCE_LOCKS,
 };
 
+/* The page cache (cache.bpf.c), in pages. */
+enum {
+	EVIDENCE_CACHE_READ,   /* that reads took from it */
+	EVIDENCE_CACHE_MISSED, /* ... and that were not there yet */
+	EVIDENCE_CACHE_ADDED,
+	EVIDENCE_CACHE_FIELDS,
+};
+
 #define EVIDENCE_ROWS	   16384 /* threads at one time, and row 0 */
 #define EVIDENCE_CALLS	   1024	 /* system calls that have a class; a power of two */
 #define EVIDENCE_SLOTS	   8	 /* futexes of a thread that its row holds; a power of two */
@@ -114,8 +122,15 @@ struct evidence_stack {
 
 /* A wait for a lock of the kernel, in progress. */
 struct evidence_lock {
-	__u64 addr; /* 0: none */
-	__u64 since;
+	__u64 addr;  /* 0: none */
+	__u64 since; /* 0: the wait is not counted */
+};
+
+/* The last read by way of the page cache: of the pages `from` to `to` of a file. */
+struct evidence_read {
+	__u64 file, call; /* its mapping; call 0: there was none */
+	__u64 from, to;
+	__u64 weight; /* 0: it is not counted */
 };
 
 struct evidence_row {
@@ -131,6 +146,8 @@ struct evidence_row {
 	__u64 io[EVIDENCE_IO_FIELDS], io_first[EVIDENCE_IO_FIELDS];
 	/* Changed by the thread itself, and at the end of requests to devices, outside of seq. */
 	__u64 net[EVIDENCE_NET_FIELDS], within[EVIDENCE_WITHIN_FIELDS];
+	__u64 cache[EVIDENCE_CACHE_FIELDS];
+	struct evidence_read read;
 	struct evidence_lock lock[EVIDENCE_LOCKS];
 	__u64 exec_id; /* of the program that the addresses are of */
 	struct evidence_slot futex[EVIDENCE_SLOTS];
@@ -139,6 +156,11 @@ struct evidence_row {
 struct evidence_control {
 	/* Set by the loader. */
 	__u32 mode, children;
+	__u32 sample; /* one of so many frequent events is counted, as so many; 0: each */
+	__u32 page_shift;
+	struct {
+		__u32 read, readv, pread, preadv, sendfile; /* numbers of system calls */
+	} call;
 	__u8 class_of[EVIDENCE_CALLS];
 	/* Set by the program. */
 	__u32 ns_level, next_row;

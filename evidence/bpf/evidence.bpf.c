@@ -14,6 +14,7 @@
  * Changes of one row never overlap: the scheduler orders the switches and wakeups of a thread.
  */
 #include "rows.bpf.h"
+#include "call.bpf.h"
 #include <bpf/bpf_core_read.h>
 
 #define FILE_TYPE 0170000
@@ -72,16 +73,6 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct files_struct *files;
 };
-struct pt_regs;
-struct pt_regs___x86 {
-	unsigned long orig_ax, di;
-	unsigned long ip, sp, bp, bx, r12, r13, r14, r15;
-};
-struct pt_regs___arm64 {
-	unsigned long regs[31];
-	int syscallno;
-	unsigned long orig_x0;
-};
 struct bpf_iter_meta;
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
@@ -136,14 +127,6 @@ struct {
 	__type(value, __u32);
 } places SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct evidence_control);
-} control SEC(".maps");
-
 /* Of each processor: see now_of(). */
 struct clock {
 	__u64 at, offset, unused[6]; /* a cache line */
@@ -164,8 +147,6 @@ struct {
 } spare SEC(".maps");
 
 #define ORDERED() __asm__ volatile("" : : : "memory")
-
-static const __u32 first = 0;
 
 /* The verifier lets nothing be done with an address but this: the distance to another one. Tasks
  * are aligned to 64 bytes. */
@@ -298,32 +279,10 @@ static __always_inline void end(struct evidence_row *r)
 
 /* ---- why a thread is off the processor ---- */
 
-struct call {
-	long number; /* negative: an exception */
-	__u64 arg;
-};
-
 struct reason {
 	__u32 state;
 	__u64 futex; /* its address; 0: none, or several */
 };
-
-static __always_inline struct call call_of(struct task_struct *task)
-{
-	const void *regs = (const void *)bpf_task_pt_regs(task);
-	const struct pt_regs___x86 *x86 = regs;
-	const struct pt_regs___arm64 *arm = regs;
-	struct call call = { .number = -1 };
-
-	if (bpf_core_field_exists(x86->orig_ax)) {
-		call.number = (long)x86->orig_ax;
-		call.arg = x86->di;
-	} else if (bpf_core_field_exists(arm->syscallno)) {
-		call.number = arm->syscallno;
-		call.arg = arm->orig_x0;
-	}
-	return call;
-}
 
 /* By probe reads: the cast of an address to a type is a function of Linux 6.2 and later, and libbpf
  * 1.1 ends the process where the kernel has none. */
@@ -730,6 +689,8 @@ static __always_inline void fold(struct evidence_row *sum, struct evidence_row *
 		FOLD(net[i]);
 	for (int i = 0; i < EVIDENCE_WITHIN_FIELDS; i++)
 		FOLD(within[i]);
+	for (int i = 0; i < EVIDENCE_CACHE_FIELDS; i++)
+		FOLD(cache[i]);
 }
 
 SEC("tp_btf/sched_process_exit")

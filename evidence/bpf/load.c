@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader of evidence.bpf.c: its maps and links, and reading them. */
 #include "load.h"
+#include "cache.h"
 #include "net.h"
 #include "part.h"
 #include "within.h"
@@ -32,7 +33,7 @@ struct evidence_bpf {
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
 	struct evidence_row *row;
 	struct evidence_control *control;
-	struct evidence_part *net, *within; /* NULL: not asked for */
+	struct evidence_part *net, *within, *cache; /* NULL: not asked for */
 	struct evidence_entry *futex;
 	struct evidence_stack *stack;
 	pid_t *pid; /* added */
@@ -91,6 +92,12 @@ static int open_maps(struct evidence_bpf *b, bool children, struct sb_err *err)
 	if (!b->row || !b->control || !b->futex || !b->stack)
 		return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
 	b->control->children = children;
+	b->control->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	b->control->call.read = SYS_read;
+	b->control->call.readv = SYS_readv;
+	b->control->call.pread = SYS_pread64;
+	b->control->call.preadv = SYS_preadv;
+	b->control->call.sendfile = SYS_sendfile;
 	b->control->next_row = 1;
 	b->control->next_futex = 1;
 	evidence_classes(b->control->class_of);
@@ -148,17 +155,21 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
 
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
+				       struct sb_err *err)
 {
 	struct evidence_bpf *b = must_calloc(1, sizeof(*b));
 
 	libbpf_set_print(libbpf_log);
 	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
 	    attach(b, err) == 0) {
+		b->control->sample = sample;
 		if (groups & 1u << GROUP_NETWORK)
 			b->net = evidence_net_open(b->obj);
 		if (groups & (1u << GROUP_IO | 1u << GROUP_LOCKS))
 			b->within = evidence_within_open(b->obj);
+		if (groups & 1u << GROUP_IO)
+			b->cache = evidence_cache_open(b->obj);
 		return b;
 	}
 	evidence_bpf_close(b);
@@ -177,6 +188,7 @@ void evidence_bpf_close(struct evidence_bpf *b)
 		return;
 	part_close(b->net);
 	part_close(b->within);
+	part_close(b->cache);
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->look);
@@ -209,6 +221,8 @@ void evidence_bpf_add(struct evidence_bpf *b, pid_t pid)
 
 const char *evidence_bpf_unknown(const struct evidence_bpf *b, enum evidence_counter counter)
 {
+	if (counter >= EVIDENCE_CACHE_READS)
+		return evidence_cache_unknown(b->cache, counter);
 	if (counter >= EVIDENCE_FILE_OPENS)
 		return evidence_within_unknown(b->within, counter);
 	if (counter >= EVIDENCE_TCP_CONNECTS)
@@ -249,7 +263,8 @@ static uint64_t copy_row(struct evidence_bpf *b, const struct evidence_row *from
 _Static_assert(EVIDENCE_FILE_OPENS - EVIDENCE_TCP_CONNECTS == (int)EVIDENCE_NET_FIELDS &&
 		       EVIDENCE_UDP_BYTES_SENT - EVIDENCE_TCP_CONNECTS ==
 			       (int)EVIDENCE_NET_UDP_SENT &&
-		       EVIDENCE_COUNTERS - EVIDENCE_FILE_OPENS == (int)EVIDENCE_WITHIN_FIELDS &&
+		       EVIDENCE_CACHE_READS - EVIDENCE_FILE_OPENS == (int)EVIDENCE_WITHIN_FIELDS &&
+		       EVIDENCE_COUNTERS - EVIDENCE_CACHE_READS == (int)EVIDENCE_CACHE_FIELDS &&
 		       EVIDENCE_SPINLOCK_WAITS - EVIDENCE_FILE_OPENS == (int)EVIDENCE_WITHIN_LOCKS,
 	       "the same order");
 
@@ -271,6 +286,8 @@ static void to_values(const struct evidence_row *row, struct evidence_values *v)
 		v->of[EVIDENCE_TCP_CONNECTS + i] = row->net[i];
 	for (int i = 0; i < EVIDENCE_WITHIN_FIELDS; i++)
 		v->of[EVIDENCE_FILE_OPENS + i] = row->within[i];
+	for (int i = 0; i < EVIDENCE_CACHE_FIELDS; i++)
+		v->of[EVIDENCE_CACHE_READS + i] = row->cache[i];
 }
 
 static void take_slots(const struct evidence_row *row, struct evidence_reading *r,

@@ -9,7 +9,8 @@
 struct evidence_bpf;
 
 /* NULL: SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). */
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, struct sb_err *err);
+struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
+				       struct sb_err *err);
 void evidence_bpf_close(struct evidence_bpf *b); /* NULL is harmless */
 void evidence_bpf_add(struct evidence_bpf *b, pid_t pid);
 /* NULL: the counter is known. Else why it is not. */

@@ -5,7 +5,7 @@
  * these functions lacks a part of this and nothing else.
  *
  * Nothing runs for a packet. TCP counts segments and retransmissions by itself; the growth since
- * the last call is the caller's.
+ * the last call is the caller's. (So these need not be scaled where only some calls are counted.)
  */
 #include "rows.bpf.h"
 #include <bpf/bpf_core_read.h>
@@ -112,40 +112,40 @@ int on_state(__u64 *ctx)
 }
 
 static __always_inline void tcp_sent(struct evidence_row *r, struct sock *sk,
-				     const struct tcp_sock *tcp, int n)
+				     const struct tcp_sock *tcp, int n, __u64 weight)
 {
 	if (n > 0)
-		r->net[EVIDENCE_NET_SENT] += (__u32)n;
+		r->net[EVIDENCE_NET_SENT] += (__u32)n * weight;
 	take(r, sk, tcp);
 }
 
 static __always_inline void tcp_received(struct evidence_row *r, struct sock *sk,
-					 const struct tcp_sock *tcp, int n)
+					 const struct tcp_sock *tcp, int n, __u64 weight)
 {
 	take(r, sk, tcp);
 	if (n <= 0)
 		return;
-	r->net[EVIDENCE_NET_RECEIVED] += (__u32)n;
+	r->net[EVIDENCE_NET_RECEIVED] += (__u32)n * weight;
 	if (tcp->srtt_us) {
-		r->net[EVIDENCE_NET_RTT] += (__u64)tcp->srtt_us * 1000 >> 3;
-		r->net[EVIDENCE_NET_RTT_SAMPLES]++;
+		r->net[EVIDENCE_NET_RTT] += ((__u64)tcp->srtt_us * 1000 >> 3) * weight;
+		r->net[EVIDENCE_NET_RTT_SAMPLES] += weight;
 	}
 }
 
-static __always_inline void udp_sent(struct evidence_row *r, int n)
+static __always_inline void udp_sent(struct evidence_row *r, int n, __u64 weight)
 {
 	if (n < 0)
 		return;
-	r->net[EVIDENCE_NET_UDP_SENT] += (__u32)n;
-	r->net[EVIDENCE_NET_UDP_PACKETS_SENT]++;
+	r->net[EVIDENCE_NET_UDP_SENT] += (__u32)n * weight;
+	r->net[EVIDENCE_NET_UDP_PACKETS_SENT] += weight;
 }
 
-static __always_inline void udp_received(struct evidence_row *r, int n)
+static __always_inline void udp_received(struct evidence_row *r, int n, __u64 weight)
 {
 	if (n < 0)
 		return;
-	r->net[EVIDENCE_NET_UDP_RECEIVED] += (__u32)n;
-	r->net[EVIDENCE_NET_UDP_PACKETS_RECEIVED]++;
+	r->net[EVIDENCE_NET_UDP_RECEIVED] += (__u32)n * weight;
+	r->net[EVIDENCE_NET_UDP_PACKETS_RECEIVED] += weight;
 }
 
 static __always_inline int is_udp(const struct sock *sk)
@@ -160,7 +160,8 @@ static __always_inline int is_udp(const struct sock *sk)
 SEC("tp_btf/sock_send_length")
 int on_length_sent(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tcp;
 
@@ -168,16 +169,17 @@ int on_length_sent(__u64 *ctx)
 		return 0;
 	tcp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tcp)
-		tcp_sent(r, sk, tcp, (int)ctx[1]);
+		tcp_sent(r, sk, tcp, (int)ctx[1], weight);
 	else if (is_udp(sk))
-		udp_sent(r, (int)ctx[1]);
+		udp_sent(r, (int)ctx[1], weight);
 	return 0;
 }
 
 SEC("tp_btf/sock_recv_length")
 int on_length_received(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tcp;
 
@@ -185,9 +187,9 @@ int on_length_received(__u64 *ctx)
 		return 0;
 	tcp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tcp)
-		tcp_received(r, sk, tcp, (int)ctx[1]);
+		tcp_received(r, sk, tcp, (int)ctx[1], weight);
 	else if (is_udp(sk))
-		udp_received(r, (int)ctx[1]);
+		udp_received(r, (int)ctx[1], weight);
 	return 0;
 }
 
@@ -196,12 +198,13 @@ int on_length_received(__u64 *ctx)
 SEC("fexit/tcp_sendmsg")
 int on_send(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tcp = r ? (void *)bpf_skc_to_tcp_sock(sk) : 0;
 
 	if (tcp)
-		tcp_sent(r, sk, tcp, (int)ctx[3]);
+		tcp_sent(r, sk, tcp, (int)ctx[3], weight);
 	return 0;
 }
 
@@ -209,7 +212,8 @@ int on_send(__u64 *ctx)
 SEC("fexit/tcp_recvmsg")
 int on_receive(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tcp = r ? (void *)bpf_skc_to_tcp_sock(sk) : 0;
 	__u64 ret = 0;
@@ -217,28 +221,30 @@ int on_receive(__u64 *ctx)
 	if (!tcp || ((int)ctx[3] & MSG_PEEK))
 		return 0;
 	bpf_get_func_ret(ctx, &ret);
-	tcp_received(r, sk, tcp, (int)ret);
+	tcp_received(r, sk, tcp, (int)ret, weight);
 	return 0;
 }
 
 static __always_inline int leave_udp_send(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 
 	if (r)
-		udp_sent(r, (int)ctx[3]);
+		udp_sent(r, (int)ctx[3], weight);
 	return 0;
 }
 
 static __always_inline int leave_udp_receive(__u64 *ctx)
 {
-	struct evidence_row *r = row_of_caller();
+	__u64 weight = weight_of_event();
+	struct evidence_row *r = weight ? row_of_caller() : 0;
 	__u64 ret = 0;
 
 	if (!r || ((int)ctx[3] & MSG_PEEK))
 		return 0;
 	bpf_get_func_ret(ctx, &ret);
-	udp_received(r, (int)ret);
+	udp_received(r, (int)ret, weight);
 	return 0;
 }
 

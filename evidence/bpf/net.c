@@ -53,7 +53,7 @@ static void choose(struct evidence_part *p)
 
 struct evidence_part *evidence_net_open(const struct bpf_object *main)
 {
-	static const char *const shared[] = { "tasks", "rows", NULL };
+	static const char *const shared[] = { "tasks", "rows", "control", NULL };
 	struct evidence_part *p = part_open(&image);
 
 	choose(p);

@@ -2,10 +2,12 @@
 /* Built where clang or libbpf is missing: the evidence is that of /proc, and says why. */
 #include "load.h"
 
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
+				       struct sb_err *err)
 {
 	(void)children;
 	(void)groups;
+	(void)sample;
 	err_set(err, SB_EUSAGE, "this sbinject was built without BPF");
 	err_hint(err, "it needs clang and libbpf where it is built (scripts/deps.sh uprobe), then "
 		      "make again");

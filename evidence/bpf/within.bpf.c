@@ -46,8 +46,6 @@ struct {
 	__type(value, struct asked);
 } requests SEC(".maps");
 
-static const __u32 first = 0;
-
 /* ---- locks ---- */
 
 /* A mutex begins twice if spinning for it was in vain: the second time without LOCK_SPIN. */
@@ -56,6 +54,13 @@ static __always_inline __u32 kind_of(__u32 flags)
 	if (flags & LOCK_MUTEX)
 		return EVIDENCE_LOCK_MUTEX;
 	return flags & LOCK_SPIN ? EVIDENCE_LOCK_SPIN : EVIDENCE_LOCK_RWSEM;
+}
+
+static __always_inline __u64 weight_of_wait(void)
+{
+	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
+
+	return c && c->sample > 1 ? c->sample : 1;
 }
 
 /* (lock, flags). An interrupt may wait for a spinlock while its thread waits for a mutex: each kind
@@ -73,7 +78,7 @@ int on_contention(__u64 *ctx)
 	if (lock->addr == ctx[0] && !((__u32)ctx[1] & LOCK_SPIN))
 		return 0;
 	lock->addr = ctx[0];
-	lock->since = bpf_ktime_get_ns();
+	lock->since = weight_of_event() ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 
@@ -82,19 +87,21 @@ SEC("tp_btf/contention_end")
 int on_contention_end(__u64 *ctx)
 {
 	struct evidence_row *r = row_of_caller();
-	__u64 now;
+	__u64 weight = weight_of_wait();
 
 	if (!r)
 		return 0;
-	now = bpf_ktime_get_ns();
 	for (int kind = 0; kind < EVIDENCE_LOCKS; kind++) {
 		struct evidence_lock *lock = &r->lock[kind];
 
 		if (lock->addr != ctx[0])
 			continue;
 		lock->addr = 0;
-		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind]++;
-		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind + 1] += now - lock->since;
+		if (!lock->since)
+			return 0;
+		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind] += weight;
+		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind + 1] +=
+			(bpf_ktime_get_ns() - lock->since) * weight;
 		return 0;
 	}
 	return 0;

@@ -30,7 +30,7 @@ static const struct part_image image = { sb_evidence_within_image, sb_evidence_w
 
 struct evidence_part *evidence_within_open(const struct bpf_object *main)
 {
-	static const char *const shared[] = { "tasks", "rows", NULL };
+	static const char *const shared[] = { "tasks", "rows", "control", NULL };
 	struct evidence_part *p = part_open(&image);
 
 	part_attach(p, main, shared);

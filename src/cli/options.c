@@ -38,6 +38,8 @@ struct parse {
 	struct sb_err *err;
 };
 
+enum { SAMPLE_MOST = 1000000 };
+
 typedef int option_fn(struct parse *p, const char *arg);
 
 /* An option: a row of the table below, the source of --help and completion, too. */
@@ -109,6 +111,21 @@ static int opt_evidence(struct parse *p, const char *arg)
 {
 	p->opt->session.evidence = true;
 	return arg ? evidence_groups_read(arg, &p->opt->session.evidence_groups, p->err) : 0;
+}
+
+static int opt_evidence_sample(struct parse *p, const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (isdigit((unsigned char)arg[0]) && !*end && n >= 1 && n <= SAMPLE_MOST) {
+		p->opt->session.evidence_sample = (unsigned int)n;
+		return 0;
+	}
+	err_set(p->err, SB_EUSAGE, "--evidence-sample '%s': a number of events, up to %d", arg,
+		SAMPLE_MOST);
+	err_hint(p->err, "--evidence-sample 10 counts one of ten, as ten");
+	return -SB_EUSAGE;
 }
 
 static int opt_for(struct parse *p, const char *arg)
@@ -317,6 +334,9 @@ static const struct option_row rows[] = {
 	  "count each function of a target by itself as well" },
 	{ "evidence", 0, VERB_RUNS, READ(opt_evidence, "[=GROUPS]"),
 	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
+	{ "evidence-sample", 0, VERB_RUNS | VERB_SWEEP | VERB_EXPLAIN,
+	  READ(opt_evidence_sample, "N"),
+	  "count one of N frequent events, chosen at random, as N" },
 	{ "by-process", 0, VERB_RUNS, FLAG(by_process), "show each of many processes" },
 	{ "json", 0, VERB_RUNS | VERB_LIST | VERB_DOCTOR | VERB_SWEEP | VERB_EXPLAIN | VERB_FIND,
 	  TEXT(json, "FILE|-"), "the result as JSON" },
@@ -659,6 +679,23 @@ static int add_start_on(struct parse *p)
 	return -SB_EUSAGE;
 }
 
+static int check_evidence(struct parse *p, enum option_verb verb)
+{
+	const struct session_config *cfg = &p->opt->session;
+
+	if (cfg->all && cfg->evidence) {
+		err_set(p->err, SB_EUSAGE, "--evidence is of processes that are named: -p PID");
+		err_hint(p->err, "leave --all or --evidence out");
+		return -SB_EUSAGE;
+	}
+	if ((verb & VERB_RUNS) && cfg->evidence_sample && !cfg->evidence) {
+		err_set(p->err, SB_EUSAGE, "--evidence-sample is of --evidence");
+		err_hint(p->err, "add --evidence");
+		return -SB_EUSAGE;
+	}
+	return 0;
+}
+
 static int check_together(struct parse *p)
 {
 	const struct session_config *cfg = &p->opt->session;
@@ -669,11 +706,6 @@ static int check_together(struct parse *p)
 		err_set(p->err, SB_EUSAGE, "--all and -p exclude each other");
 		err_hint(p->err,
 			 "pid=N after a target limits it to that process and its descendants");
-		return -SB_EUSAGE;
-	}
-	if (cfg->all && cfg->evidence) {
-		err_set(p->err, SB_EUSAGE, "--evidence is of processes that are named: -p PID");
-		err_hint(p->err, "leave --all or --evidence out");
 		return -SB_EUSAGE;
 	}
 	if (p->opt->background && (p->opt->command || (!cfg->n_pids && !cfg->all))) {
@@ -755,7 +787,8 @@ int options_parse(int argc, char **argv, enum option_verb verb, struct options *
 	beside_order(&opt->session.targets);
 	if (getrandom(&opt->session.id, sizeof(opt->session.id), 0) < 0)
 		opt->session.id = (uint64_t)getpid() << 32;
-	return check_together(&p);
+	ret = check_evidence(&p, verb);
+	return ret < 0 ? ret : check_together(&p);
 }
 
 void options_free(struct options *opt)

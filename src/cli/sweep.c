@@ -73,6 +73,9 @@ static int check_words(struct sweep_command *c)
 	if (c->own.evidence && c->own.runs)
 		return usage(&c->err, "--evidence is read in a process that lives on, not in runs",
 			     "sweep a live process; or, for one run: sbinject --evidence");
+	if (c->opt.session.evidence_sample && !c->own.evidence)
+		return usage(&c->err, "--evidence-sample is of --evidence, by BPF",
+			     "add --evidence");
 	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
 		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
 	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;

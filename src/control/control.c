@@ -398,6 +398,7 @@ static void put_evidence(struct evidence *e, json_t *to)
 		unknown[i] = evidence_unknown(e, i);
 	json_put(to, "t_ns", json_integer((json_int_t)reading.t_ns));
 	json_put(to, "counters", evidence_values_json(&reading.sum, unknown));
+	json_put(to, "sample", json_integer(evidence_sample(e)));
 	json_put(to, "limit", json_name(evidence_limit(e) ? evidence_limit(e)->what : NULL));
 	evidence_reading_free(&reading);
 }

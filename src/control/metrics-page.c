@@ -137,6 +137,17 @@ static const struct family {
 	  1e-9,
 	  { { EVIDENCE_DISK_READ_TIME, "read" }, { EVIDENCE_DISK_WRITE_TIME, "write" } },
 	  2 },
+	{ "sbinject_evidence_page_cache_pages",
+	  NULL,
+	  "Pages that reads took from the page cache, those of them that were not there before, "
+	  "and "
+	  "pages that came into it.",
+	  "kind",
+	  1,
+	  { { EVIDENCE_CACHE_READS, "read" },
+	    { EVIDENCE_CACHE_MISSES, "missed" },
+	    { EVIDENCE_CACHE_ADDS, "added" } },
+	  3 },
 	{ "sbinject_evidence_kernel_lock_waits",
 	  NULL,
 	  "Waits for locks of the kernel.",
@@ -202,4 +213,13 @@ void page_evidence(const struct page *p, const json_t *counters)
 		for (size_t k = 0; any && k < f->n; k++)
 			put_member(p, f, &f->member[k], counters);
 	}
+}
+
+void page_sample(const struct page *p, const json_t *sample)
+{
+	if (!json_is_integer(sample))
+		return;
+	page_head(p, "sbinject_evidence_sample", "gauge", NULL,
+		  "One of so many frequent events is counted, as so many.");
+	fprintf(p->f, "sbinject_evidence_sample %lld\n", (long long)json_integer_value(sample));
 }

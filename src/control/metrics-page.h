@@ -24,5 +24,6 @@ void page_head(const struct page *p, const char *name, const char *type, const c
 
 /* The counters of the evidence, as control.h has them; NULL: the session has none. */
 void page_evidence(const struct page *p, const json_t *counters);
+void page_sample(const struct page *p, const json_t *sample);
 
 #endif

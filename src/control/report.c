@@ -12,11 +12,12 @@
 
 enum { NONE = EVIDENCE_COUNTERS };
 
-/* Members of the groups: a counter, the sum of two, or the mean of ns over a number, in us; of
- * PAIR the first two are ns and the last two numbers. */
+/* Members of the groups: a counter, the sum of two, the first less the second, also in percent of
+ * the first, or the mean of ns over a number, in us; of PAIR the first two are ns and the last two
+ * numbers. */
 static const struct member {
 	const char *group, *name;
-	enum { SUM, MEAN_US, PAIR_US } what;
+	enum { SUM, LESS, LESS_PERCENT, MEAN_US, PAIR_US } what;
 	unsigned int counter[4];
 } members[] = {
 	{ "network", "wait_ns", SUM, { EVIDENCE_NETWORK, NONE } },
@@ -62,6 +63,10 @@ static const struct member {
 	  PAIR_US,
 	  { EVIDENCE_DISK_READ_TIME, EVIDENCE_DISK_WRITE_TIME, EVIDENCE_DISK_READS,
 	    EVIDENCE_DISK_WRITES } },
+	{ "io", "cache_hits", LESS, { EVIDENCE_CACHE_READS, EVIDENCE_CACHE_MISSES } },
+	{ "io", "cache_misses", SUM, { EVIDENCE_CACHE_MISSES, NONE } },
+	{ "io", "cache_hit_ratio", LESS_PERCENT, { EVIDENCE_CACHE_READS, EVIDENCE_CACHE_MISSES } },
+	{ "io", "cache_adds", SUM, { EVIDENCE_CACHE_ADDS, NONE } },
 	{ "cpu", "on_cpu_ns", SUM, { EVIDENCE_ON_CPU, NONE } },
 	{ "cpu", "run_queue_ns", SUM, { EVIDENCE_RUN_QUEUE, NONE } },
 	{ "cpu", "context_switches", SUM, { EVIDENCE_VOLUNTARY, EVIDENCE_INVOLUNTARY } },
@@ -97,6 +102,11 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 			return json_must(json_null());
 	if (m->what == SUM)
 		return kind_u64_new(v[0] + v[1]);
+	if (m->what == LESS)
+		return kind_u64_new(v[0] - v[1]);
+	if (m->what == LESS_PERCENT)
+		return json_must(v[0] ? json_real(100 * (double)(v[0] - v[1]) / (double)v[0]) :
+					json_null());
 	if (m->what == PAIR_US) {
 		v[0] += v[1];
 		v[1] = v[2] + v[3];
@@ -115,6 +125,8 @@ static json_t *evidence_groups_json(const json_t *answer)
 		limit = "the session has no --evidence";
 	json_put(o, "available", json_boolean(counters != NULL));
 	json_put(o, "limit", limit ? json_must(json_string(limit)) : json_must(json_null()));
+	json_put(o, "sample",
+		 counters ? json_incref(json_object_get(answer, "sample")) : json_null());
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
 		const struct member *m = &members[i];
 

@@ -190,6 +190,7 @@ static void describe(const struct explain *x, struct explain_result *res)
 	if (evidence_limit(x->evidence))
 		res->limit = *evidence_limit(x->evidence);
 	res->lost = evidence_lost(x->evidence);
+	res->sample = evidence_sample(x->evidence);
 	res->ended_early = x->over;
 	quota_take(x->quota, &res->quota);
 	name_threads(res);

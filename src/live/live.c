@@ -224,6 +224,7 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		return ret;
 	}
 	window.hits = hits = sweep_reading_hits(l->reader, a, b);
+	sides_window(l->sides, window.now_ns);
 	all = take_part(l, a, b, SWEEP_SCAN_ALL);
 	window.lane = all.lane;
 	window.n_lanes = all.n_lanes;
@@ -489,9 +490,10 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	l.start_ns = clock_ns();
 	crank(&l);
 	interrupted = client_interrupted(l.client);
-	sides_close(l.sides);
+	sides_stop(l.sides);
 	detach(&l);
 	res = drive_end(l.drive);
+	sides_close(l.sides, res);
 	drive_close(l.drive);
 	say_why(&l, interrupted, res);
 	if (err->code && !res->n_windows) {

@@ -25,6 +25,7 @@ struct sides {
 	struct sides_futexes *futexes; /* NULL: not known */
 	struct caller *caller;	       /* of this window, sorted */
 	size_t n_callers;
+	uint64_t end_ns;     /* of this window */
 	const bool *treated; /* whose waits in futexes are added up; NULL: of none */
 };
 
@@ -80,6 +81,7 @@ static void describe(struct sides *s)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 	for (size_t i = 0; i < SIDES_COUNTERS; i++)
 		about->unknown[i] = is_unknown(s, i);
+	about->sample = evidence_sample(s->evidence);
 }
 
 struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
@@ -92,7 +94,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	s = must_calloc(1, sizeof(*s));
 	s->job = job;
 	s->reader = reader;
-	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL) :
+	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL,
+						       job->opt->session.evidence_sample) :
 					 evidence_open_proc(children);
 	add_processes(s);
 	if (too_slow(s)) {
@@ -107,16 +110,24 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	return s;
 }
 
-void sides_close(struct sides *s)
+void sides_stop(struct sides *s)
 {
 	if (!s)
 		return;
 	s->job->sides.lost = evidence_lost(s->evidence);
 	sides_futexes_fill(s->futexes, &s->end, &s->job->sides);
+	evidence_close(s->evidence);
+	s->evidence = NULL;
+}
+
+void sides_close(struct sides *s, const struct sweep_result *res)
+{
+	if (!s)
+		return;
+	sides_futexes_compare(s->futexes, res, &s->job->sides);
 	sides_futexes_close(s->futexes);
 	evidence_reading_free(&s->begin);
 	evidence_reading_free(&s->end);
-	evidence_close(s->evidence);
 	free(s->caller);
 	free(s);
 }
@@ -137,6 +148,12 @@ void sides_end(struct sides *s)
 	evidence_take(s->evidence, &s->end);
 	if (s->futexes)
 		sides_futexes_look(s->futexes, s->evidence, &s->end);
+}
+
+void sides_window(struct sides *s, uint64_t end_ns)
+{
+	if (s)
+		s->end_ns = end_ns;
 }
 
 /* ---- which side ---- */
@@ -211,11 +228,11 @@ static void add_thread(struct sides *s, const struct evidence_thread *t, double 
 
 	if (was)
 		evidence_values_take(&d, &was->values);
-	if (delays) {
+	if (delays)
 		add_values(&d, 1, delayed);
-		if (s->treated)
-			sides_futexes_add(s->futexes, s->treated, was, t);
-	}
+	if (s->treated && (delays || !idle(t)))
+		sides_futexes_add(s->futexes, s->treated, delays ? SIDE_DELAYED : SIDE_OTHERS, was,
+				  t);
 	if (delays || idle(t))
 		add_values(&d, -1, others);
 	if (delays || !idle(t))
@@ -232,7 +249,9 @@ double *sides_between(struct sides *s, const bool *treated, bool shared,
 	if (!s || !s->begin.n_threads || !s->end.n_threads || s->end.t_ns <= s->begin.t_ns)
 		return NULL;
 	counter = must_calloc((size_t)SIDE_COUNT * SIDES_COUNTERS, sizeof(*counter));
-	s->treated = shared ? NULL : treated;
+	s->treated = shared || !s->futexes ? NULL : treated;
+	if (s->treated)
+		sides_futexes_window(s->futexes, treated, s->end_ns);
 	find_callers(s, treated, last);
 	d = s->end.sum;
 	evidence_values_take(&d, &s->begin.sum);

@@ -13,12 +13,18 @@ struct sides;
 
 /* NULL: there is none; job->sides has the reason. Asks the session for its processes. */
 struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader);
-/* Fills in what job->sides does not have yet. NULL is harmless, here and below. */
-void sides_close(struct sides *s);
+/* After the last window: nothing runs in the kernel from here on. NULL is harmless, here and below.
+ */
+void sides_stop(struct sides *s);
+/* Fills in what job->sides does not have yet. res: of the sweep. */
+void sides_close(struct sides *s, const struct sweep_result *res);
 
 /* Before the first edge of a window, and after its last one. */
 void sides_begin(struct sides *s);
 void sides_end(struct sides *s);
+
+/* The next calls of sides_between() are of the window that ended then (sweep_window.end_ns). */
+void sides_window(struct sides *s, uint64_t end_ns);
 
 /*
  * The growth between the two, as time_ns of it, for drive_take(). A thread is on the delayed side

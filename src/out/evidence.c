@@ -51,6 +51,17 @@ static void print_switches(FILE *to, const struct result_evidence *e)
 			of[EVIDENCE_MIGRATIONS]);
 }
 
+static void print_cache(FILE *to, const struct result_evidence *e)
+{
+	const uint64_t *of = e->sum.of;
+
+	if (e->unknown[EVIDENCE_CACHE_MISSES] || !of[EVIDENCE_CACHE_READS])
+		return;
+	fprintf(to, "  page cache: %" PRIu64 " pages read, %.1f%% of them were there\n",
+		of[EVIDENCE_CACHE_READS],
+		100 - 100 * (double)of[EVIDENCE_CACHE_MISSES] / (double)of[EVIDENCE_CACHE_READS]);
+}
+
 /* Waits for locks of the kernel, where there were any. */
 static void print_locks(FILE *to, const struct result_evidence *e)
 {
@@ -95,7 +106,13 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 			e->sum.of[EVIDENCE_FAULTS_MAJOR]);
 	if (switches || faults)
 		fputc('\n', to);
+	print_cache(to, e);
 	print_locks(to, e);
+	if (e->sample > 1)
+		fprintf(to,
+			"  of calls on sockets, reads of the page cache and waits for locks one "
+			"in %u was counted, as %u\n",
+			e->sample, e->sample);
 	if (e->limit)
 		fprintf(to, "  what threads wait for is not known: %s\n", e->limit);
 	if (e->lost)

@@ -250,6 +250,11 @@ static void print_notices(FILE *to, const struct explain_result *res)
 			res->limit.code ?
 				"ended, and what it did after the last look is not counted" :
 				"could not be watched: too many at one time");
+	if (res->sample > 1)
+		fprintf(to,
+			"of calls on sockets, reads of the page cache and waits for locks one "
+			"in %u was counted, as %u\n",
+			res->sample, res->sample);
 	if (res->ended_early)
 		fprintf(to, "ended after %.1f s\n", res->time_s);
 }

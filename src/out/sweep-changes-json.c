@@ -43,6 +43,7 @@ json_t *out_sweep_evidence_json(const struct sweep_result *res, const struct out
 	json_put(o, "remedy",
 		 sides->limit.code ? json_name(err_remedy(&sides->limit)) : json_null());
 	json_put(o, "threads_lost", json_integer((json_int_t)sides->lost));
+	json_put(o, "sample", sides->read ? json_integer(sides->sample) : json_null());
 	json_put(o, "groups", groups(sides));
 	json_put(o, "family", json_integer((json_int_t)res->n_tests));
 	return o;
@@ -64,7 +65,22 @@ static json_t *change(const struct sweep_change *c)
 	return o;
 }
 
-/* Of the delayed threads of a target; null without BPF. */
+static json_t *futex_change(const struct sides_futex_change *c)
+{
+	json_t *o = json_must(json_object()), *pair = json_must(json_array());
+
+	json_add(pair, real(c->lo));
+	json_add(pair, real(c->hi));
+	json_put(o, "sham", real(c->sham));
+	json_put(o, "dose", real(c->dose));
+	json_put(o, "delta", real(c->delta));
+	json_put(o, "delta_ci", pair);
+	json_put(o, "p_adjusted", real(c->p_adjusted));
+	json_put(o, "significant", json_boolean(c->significant));
+	return o;
+}
+
+/* Of a target; null without BPF. */
 static json_t *futexes(const struct out_sweep_about *about, size_t target)
 {
 	const struct sides_about *sides = about->sides;
@@ -90,6 +106,8 @@ static json_t *futexes(const struct out_sweep_about *about, size_t target)
 		json_put(o, "symbol", json_name(f->symbol));
 		json_put(o, "callers", callers);
 		json_put(o, "share", real(f->share));
+		json_put(o, "delayed", futex_change(&f->change[SIDE_DELAYED]));
+		json_put(o, "others", futex_change(&f->change[SIDE_OTHERS]));
 		json_add(list, o);
 	}
 	return list;

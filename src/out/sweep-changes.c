@@ -83,6 +83,35 @@ static size_t add_target(struct out_grid *grid, const struct sweep_result *res,
 	return n;
 }
 
+/* Futexes whose waits the delay changes. */
+static void print_futexes(FILE *to, const struct sweep_target *t, size_t target,
+			  const struct sides_about *sides)
+{
+	for (size_t i = 0; i < SIDE_COUNT * sides->n_futexes; i++) {
+		const struct sides_futex *f = &sides->futex[i / SIDE_COUNT];
+		const struct sides_futex_change *c = &f->change[i % SIDE_COUNT];
+		char sham[40], dose[40], delta[40], lo[40], hi[40];
+
+		if (f->target != target || !c->significant)
+			continue;
+		figure(sham, sizeof(sham), c->sham, true, false);
+		figure(dose, sizeof(dose), c->dose, true, false);
+		figure(delta, sizeof(delta), c->delta, true, true);
+		figure(lo, sizeof(lo), c->lo, true, true);
+		figure(hi, sizeof(hi), c->hi, true, true);
+		out_shown(to, t->spec);
+		fprintf(to, ": futex 0x%llx ", (unsigned long long)f->addr);
+		if (f->caller[0] || f->symbol) {
+			fputs("(", to);
+			out_shown(to, f->caller[0] ? f->caller[0] : f->symbol);
+			fputs(") ", to);
+		}
+		fprintf(to, "of %s threads: %s an item without, %s with, %s [%s, %s]\n",
+			i % SIDE_COUNT == SIDE_DELAYED ? "delayed" : "other", sham, dose, delta, lo,
+			hi);
+	}
+}
+
 static size_t significant(const struct sweep_result *res)
 {
 	size_t n = 0;
@@ -103,6 +132,8 @@ static void print_source(FILE *to, const struct sweep_result *res, const struct 
 		sides->bpf ? "BPF at each switch, alike in all arms" :
 			     "/proc, read between windows",
 		significant(res), res->n_tests);
+	if (sides->sample > 1)
+		fprintf(to, "; of frequent events one in %u, as %u", sides->sample, sides->sample);
 	if (sides->limit.code)
 		fprintf(to, "; what threads wait for is not known: %s; %s", sides->limit.what,
 			err_remedy(&sides->limit));
@@ -141,5 +172,7 @@ void out_sweep_changes(FILE *to, const struct sweep_result *res,
 		rows += add_target(&grid, res, &res->target[i], sides);
 	if (rows)
 		out_grid_print(&grid, to);
+	for (size_t i = 0; i < n && sides->asked; i++)
+		print_futexes(to, &res->target[i], i, sides);
 	print_source(to, res, sides);
 }

@@ -27,6 +27,7 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "remedy", json_name(e->remedy));
 	json_put(object, "time_s", json_real(e->time_s));
 	json_put(object, "threads_lost", kind_u64_new(e->lost));
+	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
@@ -48,9 +49,9 @@ static bool read_values(const json_t *object, struct evidence_values *values, bo
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++) {
 		const json_t *value = json_object_get(object, evidence_kinds[i].name);
 
-		if (unknown)
-			unknown[i] = json_is_null(value);
-		if (!json_is_null(value) && !kind_u64_read(value, &values->of[i]))
+		if (unknown) /* also one that a former version did not have */
+			unknown[i] = !value || json_is_null(value);
+		if (value && !json_is_null(value) && !kind_u64_read(value, &values->of[i]))
 			return false;
 	}
 	return true;
@@ -84,6 +85,8 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	e->limit = json_name_of(value, "limit");
 	e->remedy = json_name_of(value, "remedy");
 	e->time_s = json_number_value(json_object_get(value, "time_s"));
+	e->sample = (unsigned int)json_integer_value(json_object_get(value, "sample"));
+	e->sample = e->sample ? e->sample : 1; /* of a former version */
 	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
 	    !read_threads(json_object_get(value, "threads"), e))

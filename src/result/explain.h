@@ -71,7 +71,8 @@ struct explain_result {
 	char *unknown[EVIDENCE_COUNTERS]; /* NULL: known; else why not */
 	struct sb_err limit;		  /* why BPF is not used; code SB_OK: it is */
 	uint64_t lost;			  /* threads that could not be watched */
-	struct quota_use quota;		  /* of a control group; group NULL: no quota was used up */
+	unsigned int sample;	/* one of so many frequent events is counted, as so many */
+	struct quota_use quota; /* of a control group; group NULL: no quota was used up */
 	bool ended_early;
 	struct explain_candidate *candidate; /* the largest share first */
 	size_t n_candidates;

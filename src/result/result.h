@@ -151,6 +151,7 @@ struct result_evidence {
 	char *limit, *remedy; /* why not by BPF; NULL: it was */
 	double time_s;
 	uint64_t lost;		    /* threads that could not be watched */
+	unsigned int sample;	    /* one of so many frequent events was counted, as so many */
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
 	struct result_evidence_thread {

@@ -30,7 +30,8 @@ void witness_add(struct evidence *e, const struct session_config *cfg)
 struct evidence *witness_open(const struct session_config *cfg)
 {
 	struct evidence *e = evidence_open(
-		cfg->children, cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL);
+		cfg->children, cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL,
+		cfg->evidence_sample);
 
 	if (cfg->launched)
 		evidence_add(e, cfg->launched);
@@ -73,6 +74,7 @@ void witness_tell(struct evidence *e, struct result_evidence *out)
 	out->remedy = limit ? must_strdup(err_remedy(limit)) : NULL;
 	out->time_s = (double)(r.t_ns - evidence_opened_ns(e)) / 1e9;
 	out->lost = evidence_lost(e);
+	out->sample = evidence_sample(e);
 	out->sum = r.sum;
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);

@@ -6,8 +6,8 @@
 # limit: 600 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"
-guest "$SRC/test/emulator/evidence.sh" "$V/sweep-shapes" "$V/sockets" "$V/within" "$SB" "$CTL"
+guest "$SRC/test/emulator/evidence.sh" "$V/sweep-shapes" "$V/sockets" "$V/within" "$V/pages" "$SB" "$CTL"
 for release in "${releases[@]}"; do
 	boot "$release" 240
-	grep '^==\|^sockets\|^within' "$T/console.txt"
+	grep '^==\|^sockets\|^within\|^pages' "$T/console.txt"
 done

@@ -71,7 +71,7 @@ d, e = json.loads(r.read()), None
 e = d["evidence"]
 assert d["schema"] == "sbinject.report/1" and d["total_hits"] > 0 and d["targets"][0]["hits"] > 0, d
 assert e["available"] is True
-assert set(e) == {"available", "limit", "network", "memory", "io", "cpu", "locks"}, e
+assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks"}, e
 cpu, locks, io = e["cpu"], e["locks"], e["io"]
 assert cpu["context_switches"] == cpu["context_switches_voluntary"] + cpu["context_switches_involuntary"] > 0
 if e["limit"] is None:

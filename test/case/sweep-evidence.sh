@@ -58,6 +58,12 @@ assert re.match(r"[\d.]+us of [\d.]+us an item came out of .*waiting in futex 0x
 f = e["futexes"]
 assert f[0]["callers"] == ["queue_push"] and re.match(r"queue\+0x", f[0]["symbol"]), f
 assert 0 < sum(i["share"] for i in f) <= 1.000001 and f[0]["share"] >= f[-1]["share"], f
+lost, whole = f[0]["delayed"], delayed["futex_ns"]
+assert lost["significant"] and lost["delta"] < 0 and lost["delta_ci"][1] < 0, lost
+for what in "sham", "dose": # nearly all of the futexes are in the list
+    parts = sum(i["delayed"][what] for i in f)
+    assert abs(parts - whole[what]) <= 0.05 * whole["sham"] + 2000, (what, parts, whole)
+assert all(not i["others"]["significant"] or i["others"]["delta"] > -0.2 * x for i in f), f
 '
 critical='
 assert source == "bpf" and grew(delayed["on_cpu_ns"]), delayed

@@ -83,5 +83,18 @@ waited() { # KIND NS: a slow guest may come late for the lock once
 waited rwsem "$(sed -n 's/^within v-waiter \([0-9]*\) .*/\1/p' /tmp/victim.out)"
 waited mutex "$(sed -n 's/^within v-waiter [0-9]* //p' /tmp/victim.out)"
 is disk_read_requests 0
+
+echo "== $(uname -r): the page cache"
+mkdir -p /tmp/ram && mount -t ramfs none /tmp/ram
+measured pages -f /tmp/ram/data 64
+if [ "$(value page_cache_adds)" = null ]; then
+	fail 'page_cache_adds is null'
+elif [ "$(value page_cache_reads)" != null ]; then
+	is page_cache_reads "$(awk '/^pages/ { n += $3 } END { print n }' /tmp/victim.out)"
+	is page_cache_misses 0 # all of a file is there, without a device
+else
+	echo 'pages: no tracepoint of reads'
+	is page_cache_misses null
+fi
 echo 'guest: done'
 poweroff -f

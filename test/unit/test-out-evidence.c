@@ -19,7 +19,7 @@
 
 static struct sides_about by_bpf(void)
 {
-	struct sides_about sides = { .read = true, .asked = true, .bpf = true };
+	struct sides_about sides = { .read = true, .asked = true, .bpf = true, .sample = 1 };
 
 	for (int i = 0; i < GROUP_COUNT; i++)
 		sides.group[i] = true;
