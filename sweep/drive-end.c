@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "account.h"
+#include "quantile.h"
 #include "slack.h"
 #include "stat.h"
 #include "verdict.h"
@@ -320,6 +321,8 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, data.resolution_ns, target);
+	if (drive->cfg.response)
+		quantile_fill(&drive->rec, &of, &data, target);
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
 	record_data_free(&data);
 	if (lanes > res->gates.lanes)
