@@ -214,31 +214,23 @@ static void time_text(double ns, char *buf, size_t size)
 	snprintf(buf, size, "%.3g%s", ns, unit[i]);
 }
 
-static void range_text(const double *bucket, char *buf, size_t size)
-{
-	char lo[32], hi[32];
-
-	time_text(bucket[0], lo, sizeof(lo));
-	time_text(bucket[1], hi, sizeof(hi));
-	snprintf(buf, size, "%s and %s", lo, hi);
-}
-
 static void why_unresolved(struct sweep_quantile *q)
 {
-	char sham[32], dose[32];
+	char b[4][16];
+	bool same = q->bucket_ns[0][0] == q->bucket_ns[1][0];
 
-	range_text(q->bucket_ns[0], sham, sizeof(sham));
-	range_text(q->bucket_ns[1], dose, sizeof(dose));
-	if (q->bucket_ns[0][0] == q->bucket_ns[1][0])
+	for (int i = 0; i < 4; i++)
+		time_text(q->bucket_ns[i / 2][i % 2], b[i], sizeof(b[i]));
+	if (same)
 		snprintf(q->reason, sizeof(q->reason),
-			 "between %s with and without the delay: that bucket does not resolve the "
-			 "change",
-			 sham);
+			 "between %s and %s with and without the delay: that bucket does not "
+			 "resolve the change",
+			 b[0], b[1]);
 	else
 		snprintf(q->reason, sizeof(q->reason),
-			 "between %s, with the delay between %s: these buckets do not resolve the "
-			 "change",
-			 sham, dose);
+			 "between %s and %s, with the delay between %s and %s: these buckets do "
+			 "not resolve the change",
+			 b[0], b[1], b[2], b[3]);
 }
 
 static void why_beyond(struct sweep_quantile *q, double bound_ns)
