@@ -128,10 +128,9 @@ struct histogram_at histogram_quantile(const struct histogram *h, const double *
 		}
 		if (isinf(h->hi[i]))
 			return (struct histogram_at){ INFINITY, h->lo[i], INFINITY };
-		return (struct histogram_at){
-			h->lo[i] + (h->hi[i] - h->lo[i]) * (want - below) / count[i], h->lo[i],
-			h->hi[i]
-		};
+		return (struct histogram_at){ h->lo[i] + (h->hi[i] - h->lo[i]) * (want - below) /
+								 count[i],
+					      h->lo[i], h->hi[i] };
 	}
 	return (struct histogram_at){ NAN, NAN, NAN };
 }

@@ -11,8 +11,8 @@
 struct histogram {
 	double *lo, *hi; /* of each bucket, rising, ns; the last hi may be INFINITY */
 	size_t n, n_cells;
-	double *count;	/* [cell * n + bucket] */
-	bool complete;	/* every window had one */
+	double *count; /* [cell * n + bucket] */
+	bool complete; /* every window had one */
 };
 
 void histogram_make(const struct record *rec, const struct record_of *of,

@@ -13,9 +13,9 @@ struct pool {
 	struct histogram h;
 	const struct infer_data *data;
 	size_t *block, n_blocks;
-	double *all;	/* [arm * n + bucket] */
+	double *all;	 /* [arm * n + bucket] */
 	double *without; /* of one arm, and less one block; n of them */
-	double *t;	/* [block * n_arms + arm], pseudo-values */
+	double *t;	 /* [block * n_arms + arm], pseudo-values */
 };
 
 static const double *cell_of(const struct pool *p, size_t block, size_t arm)
@@ -238,8 +238,8 @@ static void why_beyond(struct sweep_quantile *q, double bound_ns)
 	char bound[32];
 
 	time_text(bound_ns, bound, sizeof(bound));
-	snprintf(q->reason, sizeof(q->reason),
-		 "it lies beyond the last bound of the buckets, %s", bound);
+	snprintf(q->reason, sizeof(q->reason), "it lies beyond the last bound of the buckets, %s",
+		 bound);
 }
 
 static void fill(struct pool *p, struct sweep_quantile *q)
@@ -288,14 +288,16 @@ void quantile_fill(const struct record *rec, const struct record_of *of,
 	for (size_t i = 0; i < SWEEP_QUANTILES; i++) {
 		struct sweep_quantile *q = &target->quantile[i];
 
-		*q = (struct sweep_quantile){ shares[i],      SWEEP_UNKNOWN, NAN,
-					      SWEEP_UNKNOWN,  SWEEP_UNKNOWN, .bound_ns = NAN,
+		*q = (struct sweep_quantile){ shares[i],     SWEEP_UNKNOWN,
+					      NAN,	     SWEEP_UNKNOWN,
+					      SWEEP_UNKNOWN, .bound_ns = NAN,
 					      .slower = NAN, .slower_delta = SWEEP_UNKNOWN };
 		q->bucket_ns[0][0] = q->bucket_ns[0][1] = NAN;
 		q->bucket_ns[1][0] = q->bucket_ns[1][1] = NAN;
 		if (!p.h.n || !p.h.complete)
-			snprintf(q->reason, sizeof(q->reason), "the source has no buckets, or they "
-							       "changed during the sweep");
+			snprintf(q->reason, sizeof(q->reason),
+				 "the source has no buckets, or they "
+				 "changed during the sweep");
 		else if (p.n_blocks < 2)
 			snprintf(q->reason, sizeof(q->reason), "too few blocks were completed");
 		else if (n * (1 - q->share) < QUANTILE_BEYOND)

@@ -109,7 +109,7 @@ struct sweep_quantile {
 	double bound_ns;		/* a bound near it ... */
 	double slower;			/* ... and the share of responses beyond, in SHAM */
 	struct sweep_estimate slower_delta; /* the largest dose less SHAM */
-	char reason[SWEEP_REASON];	/* why it, or its change, is unknown */
+	char reason[SWEEP_REASON];	    /* why it, or its change, is unknown */
 };
 
 struct sweep_target {
@@ -141,8 +141,8 @@ struct sweep_target {
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
-	struct sweep_dose *dose;	/* dose[0] is SHAM with delay 0 */
-	size_t n_doses;			/* SHAM included */
+	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
+	size_t n_doses;		 /* SHAM included */
 	struct sweep_quantile quantile[SWEEP_QUANTILES];
 	size_t n_quantiles;		/* 0: without a response source */
 	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
@@ -188,6 +188,7 @@ struct sweep_gates {
 	double carry_t;			/* is a delay felt in the next window? NAN: not tested */
 	bool carry_over;		/* it is: the guard is too short */
 	bool idle;			/* no thread was always busy */
+	bool pinned;			/* throughput stood still while a response grew */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
 	double lanes; /* the most of a target */

@@ -93,10 +93,12 @@ static int check_response(struct sweep_command *c)
 			     "");
 	for (size_t i = 0; i < c->opt.session.targets.count; i++)
 		if (!strcmp(c->opt.session.targets.spec[i].text, c->own.response))
-			return usage(&c->err,
-				     "--response: the time of a call is without the call's own delay, so a "
-				     "target is no response",
-				     "name the function that serves a request, and sweep what it calls");
+			return usage(
+				&c->err,
+				"--response: the time of a call is without the call's own delay, "
+				"so a "
+				"target is no response",
+				"name the function that serves a request, and sweep what it calls");
 	return 0;
 }
 

@@ -469,8 +469,7 @@ static int put_times(struct request *r)
 
 	if (!times)
 		return 0;
-	if (!json_is_integer(times) || index < 0 ||
-	    (size_t)index >= session_targets(r->c->session))
+	if (!json_is_integer(times) || index < 0 || (size_t)index >= session_targets(r->c->session))
 		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
 	o = json_must(json_object());
 	control_times(r->c->backend, r->c->session, (size_t)index, true, o);

@@ -219,8 +219,7 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	if (window.items < 0 || window.response_count < 0) {
 		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
 			      window.items < 0 ? "progress" : "response",
-			      window.items < 0 ? l->job->progress_text :
-						 l->job->response_text,
+			      window.items < 0 ? l->job->progress_text : l->job->response_text,
 			      window.items < 0 ? a->items : a->response_count,
 			      window.items < 0 ? b->items : b->response_count);
 		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");

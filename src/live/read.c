@@ -146,8 +146,8 @@ static void take_published(struct sweep_reading *r, const struct progress_value 
 	for (size_t i = 0; i < v->n_buckets; i++) {
 		double hi = v->bucket[i].le * 1e9;
 
-		r->bucket[r->n_buckets++] =
-			(struct sweep_bucket){ fmin(lo, hi), hi, v->bucket[i].count - below };
+		r->bucket[r->n_buckets++] = (struct sweep_bucket){ fmin(lo, hi), hi,
+								   v->bucket[i].count - below };
 		lo = hi;
 		below = v->bucket[i].count;
 	}
@@ -220,9 +220,8 @@ int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, stru
 	json_t *request = lanes_request(reader);
 
 	json_object_set_new(request, "after",
-			    json_pack("{s:I s:I}", "index",
-				      (json_int_t)reader->job->progress_index, "poll_ns",
-				      (json_int_t)poll_ns));
+			    json_pack("{s:I s:I}", "index", (json_int_t)reader->job->progress_index,
+				      "poll_ns", (json_int_t)poll_ns));
 	*r = (struct sweep_reading){ 0 };
 	return take_counters(reader, request, r, err);
 }

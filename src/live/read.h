@@ -25,7 +25,7 @@ struct sweep_reading {
 	double items, response_sum_ns, response_count;
 	struct sweep_bucket *bucket; /* of the responses so far, rising; NULL: no histogram */
 	size_t n_buckets;
-	bool sparse; /* buckets without a response are left out */
+	bool sparse;	       /* buckets without a response are left out */
 	struct sweep_row *row; /* living threads, sorted */
 	size_t n_rows;
 	uint64_t *hits, *spent_ns, *overrun_ns; /* by target, ended processes included */

@@ -9,9 +9,9 @@
 #define WIDE 0.1 /* a bucket, by the quantile */
 
 static const struct out_col columns[] = {
-	{ "response", OUT_NAME, 0 },	 { "", OUT_TEXT, 1 },
-	{ "no delay", OUT_FIGURE, 2 },	 { "largest dose", OUT_FIGURE, 2 },
-	{ "change", OUT_FIGURE, 2 },	 { "95% interval", OUT_TEXT, 1 },
+	{ "response", OUT_NAME, 0 },	   { "", OUT_TEXT, 1 },
+	{ "no delay", OUT_FIGURE, 2 },	   { "largest dose", OUT_FIGURE, 2 },
+	{ "change", OUT_FIGURE, 2 },	   { "95% interval", OUT_TEXT, 1 },
 	{ "per injected", OUT_FIGURE, 2 }, { "95% interval", OUT_TEXT, 1 },
 };
 

@@ -452,7 +452,8 @@ static void test_a_response_of_several_targets(void **state)
 		res = sim_sweep(&sim, &cfg, seed);
 		found += res->target[0].verdict == VERDICT_CRITICAL;
 		for (size_t i = 0; i < 12; i++)
-			wrong += res->target[i].verdict == (i < 2 ? VERDICT_HIDDEN : VERDICT_CRITICAL);
+			wrong += res->target[i].verdict ==
+				 (i < 2 ? VERDICT_HIDDEN : VERDICT_CRITICAL);
 		sweep_result_free(res);
 	}
 	for (size_t i = 0; i < 4; i++)
