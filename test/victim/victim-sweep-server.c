@@ -261,17 +261,24 @@ VICTIM_HOOKED void request(bool is_slow)
 	sweep_latency((double)(victim_now_ns() - from) / 1e9);
 }
 
-int sweep_slow_few(void)
+static void *run_requests(void *arg)
 {
-	unsigned int each = (unsigned int)sweep_param("each", 20), n = 0;
+	unsigned int each = (unsigned int)sweep_param("each", 20);
 
 	prctl(PR_SET_TIMERSLACK, 1);
-	sweep_serve();
-	victim_ready();
-	while (!victim_stop) {
-		request(n++ % each == 0);
+	for (unsigned int n = 0;; n++) {
+		request(n % each == 0);
 		item_done();
 	}
+	return arg;
+}
+
+int sweep_slow_few(void)
+{
+	sweep_serve();
+	spawn(run_requests);
+	victim_ready();
+	sweep_until_stopped();
 	return 0;
 }
 
