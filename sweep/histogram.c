@@ -81,13 +81,14 @@ void histogram_make(const struct record *rec, const struct record_of *of,
 	struct sweep_bucket *all = NULL;
 	size_t n = 0, cell;
 
-	*out = (struct histogram){ .n_cells = data->n_blocks * data->n_arms, .complete = true };
+	*out = (struct histogram){ .n_cells = data->n_blocks * data->n_arms };
+	out->unknown = must_calloc(out->n_cells + 1, sizeof(*out->unknown));
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct record_row *row = &rec->row[i];
 
 		if (!cell_of(rec, i, of, data, &cell))
 			continue;
-		out->complete &= row->n_buckets || !(row->win.response_count > 0);
+		out->unknown[cell] |= !row->n_buckets && row->win.response_count > 0;
 		all = must_realloc(all, (n + row->n_buckets + 1) * sizeof(*all));
 		for (size_t k = 0; k < row->n_buckets; k++)
 			all[n++] = row->bucket[k];
@@ -111,6 +112,7 @@ void histogram_free(struct histogram *h)
 	free(h->lo);
 	free(h->hi);
 	free(h->count);
+	free(h->unknown);
 	*h = (struct histogram){ 0 };
 }
 

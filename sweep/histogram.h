@@ -12,7 +12,7 @@ struct histogram {
 	double *lo, *hi; /* of each bucket, rising, ns; the last hi may be INFINITY */
 	size_t n, n_cells;
 	double *count; /* [cell * n + bucket] */
-	bool complete; /* every window had one */
+	bool *unknown; /* of each cell: a window of it had none */
 };
 
 void histogram_make(const struct record *rec, const struct record_of *of,

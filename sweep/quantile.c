@@ -12,15 +12,23 @@ static const double shares[SWEEP_QUANTILES] = { 0.5, 0.9, 0.99 };
 struct pool {
 	struct histogram h;
 	const struct infer_data *data;
-	size_t *block, n_blocks;
-	double *all;	 /* [arm * n + bucket] */
-	double *without; /* of one arm, and less one block; n of them */
-	double *t;	 /* [block * n_arms + arm], pseudo-values */
+	size_t *block, n_blocks, lost; /* lost: a window of it had no histogram */
+	double *all;		       /* [arm * n + bucket] */
+	double *without;	       /* of one arm, and less one block; n of them */
+	double *t;		       /* [block * n_arms + arm], pseudo-values */
 };
 
 static const double *cell_of(const struct pool *p, size_t block, size_t arm)
 {
 	return &p->h.count[(p->block[block] * p->data->n_arms + arm) * p->h.n];
+}
+
+static bool has_all(const struct pool *p, size_t block)
+{
+	for (size_t a = 0; a < p->data->n_arms; a++)
+		if (p->h.unknown[block * p->data->n_arms + a])
+			return false;
+	return true;
 }
 
 static void pool_make(const struct record *rec, const struct record_of *of,
@@ -29,9 +37,14 @@ static void pool_make(const struct record *rec, const struct record_of *of,
 	*p = (struct pool){ .data = data };
 	histogram_make(rec, of, data, &p->h);
 	p->block = must_calloc(data->n_blocks + 1, sizeof(*p->block));
-	for (size_t b = 0; b < data->n_blocks; b++)
-		if (infer_usable(data, b))
+	for (size_t b = 0; b < data->n_blocks; b++) {
+		if (!infer_usable(data, b))
+			continue;
+		if (has_all(p, b))
 			p->block[p->n_blocks++] = b;
+		else
+			p->lost++;
+	}
 	p->all = must_calloc(data->n_arms * p->h.n + 1, sizeof(*p->all));
 	p->without = must_calloc(p->h.n + 1, sizeof(*p->without));
 	p->t = must_calloc(p->n_blocks * data->n_arms + 1, sizeof(*p->t));
@@ -294,7 +307,7 @@ void quantile_fill(const struct record *rec, const struct record_of *of,
 					      .slower = NAN, .slower_delta = SWEEP_UNKNOWN };
 		q->bucket_ns[0][0] = q->bucket_ns[0][1] = NAN;
 		q->bucket_ns[1][0] = q->bucket_ns[1][1] = NAN;
-		if (!p.h.n || !p.h.complete)
+		if (!p.h.n || p.lost > p.n_blocks / 4)
 			snprintf(q->reason, sizeof(q->reason),
 				 "the source has no buckets, or they "
 				 "changed during the sweep");

@@ -383,26 +383,34 @@ static const struct sweep_bucket *bucket_before(const struct sweep_reading *a,
 									       NULL;
 }
 
+/* A thread may add a call while its counts are read: it is then counted twice, or not at all, and
+ * rightly the next time. */
+#define RACES 16
+
 struct sweep_bucket *sweep_reading_buckets(const struct sweep_reading *a,
 					   const struct sweep_reading *b, size_t *n)
 {
 	struct sweep_bucket *out = must_calloc(b->n_buckets + 1, sizeof(*out));
-	bool known = b->n_buckets && (b->sparse || a->n_buckets == b->n_buckets);
+	double before = 0, found = 0, back = 0;
 	size_t at = 0, seen = 0;
 
 	*n = 0;
-	for (size_t i = 0; i < b->n_buckets && known; i++) {
+	for (size_t i = 0; i < a->n_buckets; i++)
+		before += a->bucket[i].n;
+	for (size_t i = 0; i < b->n_buckets; i++) {
 		const struct sweep_bucket *was = bucket_before(a, &b->bucket[i], &at);
 		double grown = b->bucket[i].n - (was ? was->n : 0);
 
 		seen += was != NULL;
-		known = grown >= 0 && (was || b->sparse);
-		if (known && (grown > 0 || !b->sparse)) {
-			out[*n] = b->bucket[i];
-			out[(*n)++].n = grown;
-		}
+		found += was ? was->n : 0;
+		back += fmax(0, -grown);
+		out[*n] = b->bucket[i];
+		out[*n].n = fmax(0, grown);
+		*n += grown > 0 || !b->sparse;
 	}
-	if (known && seen == a->n_buckets)
+	back += before - found; /* of buckets that are there no more */
+	if (b->n_buckets && back <= (b->sparse ? RACES : 0) &&
+	    (b->sparse || (seen == a->n_buckets && seen == b->n_buckets)))
 		return out;
 	free(out);
 	*n = 0;

@@ -34,15 +34,23 @@ grep -Eq 'p50: between .*(that bucket does|these buckets do) not resolve' "$T/sb
 same 'unit' "$(sj unit)" response
 [[ $(sj targets.0.quantiles.1.share) == 0.9* ]] || fail 'share'
 
-sweep "$pid" :part --progress :item --response "$url" --time 6s
+for try in 1 2 3; do
+	sweep "$pid" :part --progress :item --response "$url" --time $((6 * try))s
+	same 'unit' "$(sj unit)" response
+	[ "$(sj targets.0.quantiles.0.sham_bucket_ns.0)" != null ] && break
+	[ "$try" -lt 3 ] || fail "a published histogram: $(cat "$T/sb.out")"
+done
 same 'bucket' "$(sj targets.0.quantiles.0.sham_bucket_ns.0)" 100000.0
 known 0 0 && fail "p50 of wide buckets: $(cat "$T/sb.out")"
-grep -q 'p50: between 100us and 300us .*not resolve the change; .* longer than 300us' "$T/sb.out" ||
+grep -q 'p50: between 100us and 300us .*not resolve the change; .* longer than' "$T/sb.out" ||
 	fail "$(cat "$T/sb.out")"
 
 # The progress function may be the response, too; a swept one may not.
-sweep "$pid" :part --progress :request --response :request --time 5s
-[ "$(sj targets.0.quantiles.2.sham_ns)" != null ] || fail "$(cat "$T/sb.out")"
+for try in 1 2 3; do
+	sweep "$pid" :part --progress :request --response :request --time $((6 * try))s
+	[ "$(sj targets.0.quantiles.1.sham_ns)" != null ] && break
+	[ "$try" -lt 3 ] || fail "the progress function's calls: $(cat "$T/sb.out")"
+done
 refuses 2 'a target is no response' sweep -q -p "$pid" :crit --progress :item --response :crit
 refuses 2 'not in runs' sweep -q :crit --runs 3 --response "$url" -- true
 refuses 1 'no call of .:never. was made' sweep -q -p "$pid" :crit --progress :item \

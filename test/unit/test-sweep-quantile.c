@@ -62,6 +62,8 @@ static struct sweep_bucket bounds(const struct model *m, size_t i)
 	return (struct sweep_bucket){ few[i], few[i + 1], 0 };
 }
 
+static int blind = -1; /* a block one of whose windows has no histogram */
+
 static void add_window(struct record *rec, const struct model *m, struct rng *rng, double scale,
 		       int block, int arm)
 {
@@ -99,6 +101,8 @@ static void add_window(struct record *rec, const struct model *m, struct rng *rn
 			bucket[row.n_buckets] = bounds(m, i);
 			bucket[row.n_buckets++].n = count[i];
 		}
+	if (block == blind && arm == 1)
+		row.n_buckets = 0;
 	record_add(rec, &row);
 }
 
@@ -255,6 +259,22 @@ static void test_beyond_all_bounds_is_unknown(void **state)
 	assert_true(isnan(target.quantile[2].delta_ns.lo));
 }
 
+static void test_a_block_without_a_histogram_is_left_out(void **state)
+{
+	struct model m = usual();
+	struct sweep_target target;
+
+	(void)state;
+	m.blocks = 9;
+	blind = 3;
+	simulate(&m, 1, &target);
+	assert_true(isfinite(target.quantile[2].delta_ns.est));
+	m.blocks = 4; /* too many are left out */
+	simulate(&m, 1, &target);
+	blind = -1;
+	assert_non_null(strstr(target.quantile[2].reason, "no buckets"));
+}
+
 static void test_few_responses_have_no_p99(void **state)
 {
 	struct model m = usual();
@@ -276,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_buckets_of_calls),
 		cmocka_unit_test(test_wide_buckets_say_so),
 		cmocka_unit_test(test_beyond_all_bounds_is_unknown),
+		cmocka_unit_test(test_a_block_without_a_histogram_is_left_out),
 		cmocka_unit_test(test_few_responses_have_no_p99),
 	};
 
