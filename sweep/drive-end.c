@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "account.h"
+#include "quantile.h"
 #include "slack.h"
 #include "stat.h"
 #include "verdict.h"
@@ -354,6 +355,8 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, data.resolution_ns, target);
+	if (drive->cfg.response)
+		quantile_fill(&drive->rec, &of, &data, target);
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
 	record_data_free(&data);
 	if (lanes > res->gates.lanes)
@@ -462,30 +465,42 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 				  res->gates.load_reason);
 }
 
-static void judge_load(const struct drive *drive, struct sweep_result *res)
+/* kappa of the throughput, of a target whose response was judged. */
+static struct sweep_estimate throughput_of(const struct drive *drive, size_t target)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	const struct work *work = NULL;
-	struct sweep_estimate response;
-	struct record_of of;
+	struct record_of of = work_of(drive, target);
 	struct infer_kappa kappa;
 	struct infer_data data;
 
-	for (size_t i = 0; i < drive->cfg.n_targets && !work; i++)
-		if (drive->work[i].experiment >= 0)
-			work = &drive->work[i];
-	if (!drive->cfg.response || !work) {
-		verdict_load(&res->gates, drive->cfg.threshold, drive_busiest(drive), NULL, NULL);
-		verdict_load_seen(res);
-		return;
-	}
-	of = work_of(drive, (size_t)(work - drive->work));
 	record_data(&drive->rec, &of, &view, &data, NULL);
 	infer_kappa(&data, NULL, &kappa);
 	record_data_free(&data);
-	response = drive_kappa(drive, (size_t)(work - drive->work));
-	verdict_load(&res->gates, drive->cfg.threshold, drive_busiest(drive), &kappa.kappa,
-		     &response);
+	return kappa.kappa;
+}
+
+/* By each target: one that is not felt anywhere says nothing of the load. */
+static void judge_load(const struct drive *drive, struct sweep_result *res)
+{
+	double busy = drive_busiest(drive);
+	bool measured = false;
+
+	for (size_t i = 0; i < drive->cfg.n_targets && drive->cfg.response; i++) {
+		struct sweep_estimate throughput, response;
+
+		if (drive->work[i].experiment < 0)
+			continue;
+		throughput = throughput_of(drive, i);
+		response = drive_kappa(drive, i);
+		measured = true;
+		verdict_load(&res->gates, drive->cfg.threshold, busy, &throughput, &response);
+		if (res->gates.pinned)
+			return;
+	}
+	if (measured)
+		return;
+	verdict_load(&res->gates, drive->cfg.threshold, busy, NULL, NULL);
+	verdict_load_seen(res);
 }
 
 /* A target's row in the result, which has none for the control. */

@@ -351,6 +351,8 @@ int drive_take(struct drive *drive, const struct drive_window *window, struct sb
 				  .scan = (struct lane_scan *)window->scan,
 				  .n_scans = window->n_scans,
 				  .counter = (double *)window->counter,
+				  .bucket = (struct sweep_bucket *)window->bucket,
+				  .n_buckets = window->bucket ? window->n_buckets : 0,
 				  .n_parts = drive->n_parts };
 	int rc = check_window(drive, window, err);
 

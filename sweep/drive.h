@@ -114,6 +114,8 @@ struct drive_window {
 	uint64_t time_ns; /* length of the window, without the guard; > 0 */
 	double items;	  /* in the window, >= 0 */
 	double response_sum_ns, response_count;
+	const struct sweep_bucket *bucket; /* of these responses, rising; NULL: unknown */
+	size_t n_buckets;
 	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
 	const uint64_t *hits;	       /* one per target; ignored in OFF */
 	const struct lane_count *lane; /* one per drive_lane(): of all drive_treated() targets */

@@ -39,6 +39,7 @@ struct infer_cell {
 struct infer_data {
 	size_t n_blocks, n_arms;       /* arms: SHAM and at least one dose */
 	const struct infer_cell *cell; /* [block * n_arms + arm] */
+	const int *number;	       /* of each block in its experiment; NULL: of no interest */
 	double resolution_ns;	       /* of T in a cell (one update of the source); 0 none. The
 					* spread of a cell is not taken to be below half of
 					* what rounding makes, resolution / sqrt(12) */

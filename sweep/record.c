@@ -33,6 +33,7 @@ void record_add(struct record *rec, const struct record_row *row)
 	to->lane = copy_of(row->lane, row->n_lanes, sizeof(*to->lane));
 	to->scan = copy_of(row->scan, row->n_scans, sizeof(*to->scan));
 	to->counter = copy_counters(rec, row->counter);
+	to->bucket = copy_of(row->bucket, row->n_buckets, sizeof(*to->bucket));
 	to->part = copy_of(row->part, row->n_parts, sizeof(*to->part));
 	for (size_t i = 0; i < row->n_parts; i++) {
 		struct record_part *part = &to->part[i];
@@ -54,6 +55,7 @@ static void row_free(struct record_row *row)
 	free(row->lane);
 	free(row->scan);
 	free(row->counter);
+	free(row->bucket);
 }
 
 void record_free(struct record *rec)
@@ -83,6 +85,13 @@ static bool part_of(const struct record_row *row, const struct record_of *of,
 	*part = (struct record_part){ row->win.target, row->win.hits, row->lane,   row->n_lanes,
 				      row->scan,       row->n_scans,  row->counter };
 	return of->target < 0 || row->win.target == of->target;
+}
+
+bool record_has(const struct record *rec, size_t row, const struct record_of *of)
+{
+	struct record_part part;
+
+	return part_of(&rec->row[row], of, &part);
 }
 
 /* All windows of a target, by lane. */
@@ -276,8 +285,9 @@ void record_data(const struct record *rec, const struct record_of *of,
 	double *w = record_weights(rec, of, view, lanes);
 	struct sums *sums = tabulate(rec, of, blocks, columns, view, w);
 	struct infer_cell *cell = must_calloc(blocks * (n_doses + 1), sizeof(*cell));
+	int *number = must_calloc(blocks, sizeof(*number));
 
-	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell };
+	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell, .number = number };
 	for (size_t b = 0; b < blocks; b++) {
 		const struct sums *in = &sums[b * columns];
 		bool ok = whole(&in[COLUMN_SHAM]);
@@ -289,7 +299,7 @@ void record_data(const struct record *rec, const struct record_of *of,
 		*cell++ = sums_cell(rec, &in[COLUMN_SHAM], view);
 		for (size_t a = 0; a < n_doses; a++)
 			*cell++ = sums_cell(rec, &in[dose + a], view);
-		data->n_blocks++;
+		number[data->n_blocks++] = (int)b;
 	}
 	free(sums);
 	free(w);
@@ -298,7 +308,9 @@ void record_data(const struct record *rec, const struct record_of *of,
 void record_data_free(struct infer_data *data)
 {
 	free((void *)data->cell);
+	free((void *)data->number);
 	data->cell = NULL;
+	data->number = NULL;
 }
 
 size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,

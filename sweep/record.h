@@ -39,6 +39,8 @@ struct record_row {
 	struct lane_scan *scan; /* by role */
 	size_t n_scans;
 	double *counter; /* of both sides, n_counters of the record each; NULL: not read */
+	struct sweep_bucket *bucket; /* of the responses, rising; those without one may be absent */
+	size_t n_buckets;	     /* 0: no histogram, or no response */
 	struct record_part
 		*part; /* of the targets that share it, each alone; the above: together */
 	size_t n_parts;
@@ -63,6 +65,9 @@ struct record {
 
 void record_add(struct record *rec, const struct record_row *row); /* copies its arrays */
 void record_free(struct record *rec);
+
+/* Is it a window of that experiment, and of that target? */
+bool record_has(const struct record *rec, size_t row, const struct record_of *of);
 
 /* How injected time becomes one number. */
 struct record_view {

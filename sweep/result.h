@@ -90,6 +90,28 @@ struct sweep_part {
 	struct sweep_estimate kappa; /* as if this part alone were the injected time */
 };
 
+/* A bucket of a histogram of responses: how many were longer than lo and at most as long as hi. */
+struct sweep_bucket {
+	double lo_ns, hi_ns, n; /* hi_ns INFINITY: no bound */
+};
+
+/* A quantile of the response, over all blocks; quantile.h says what its buckets do to it. */
+enum { SWEEP_QUANTILES = 3 };
+struct sweep_quantile {
+	double share; /* 0.5, 0.9, 0.99 */
+	struct sweep_estimate sham_ns;
+	double dose_ns; /* at the largest dose */
+	/* est is NAN where the bucket does not resolve the change; the interval allows for it. */
+	struct sweep_estimate delta_ns; /* the largest dose less SHAM */
+	struct sweep_estimate slope;	/* for each ns injected in a response, over all doses */
+	double bucket_ns[2][2];		/* bounds of the bucket that holds it: SHAM, largest dose */
+	bool unresolved;		/* the buckets are too wide for the change */
+	double bound_ns;		/* a bound near it ... */
+	double slower;			/* ... and the share of responses beyond, in SHAM */
+	struct sweep_estimate slower_delta; /* the largest dose less SHAM */
+	char reason[SWEEP_REASON];	    /* why it, or its change, is unknown */
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -119,8 +141,10 @@ struct sweep_target {
 	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
-	struct sweep_dose *dose;	/* dose[0] is SHAM with delay 0 */
-	size_t n_doses;			/* SHAM included */
+	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
+	size_t n_doses;		 /* SHAM included */
+	struct sweep_quantile quantile[SWEEP_QUANTILES];
+	size_t n_quantiles;		/* 0: without a response source */
 	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
 	double lanes;			/* side by side: the mean number, 1 or more */
 	bool lanes_unclear;		/* ... and it may be another */
@@ -164,6 +188,7 @@ struct sweep_gates {
 	double carry_t;			/* is a delay felt in the next window? NAN: not tested */
 	bool carry_over;		/* it is: the guard is too short */
 	bool idle;			/* no thread was always busy */
+	bool pinned;			/* throughput stood still while a response grew */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
 	double lanes; /* the most of a target */

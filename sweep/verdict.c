@@ -285,6 +285,7 @@ void verdict_load(struct sweep_gates *gates, double threshold, double busy,
 		bool pinned = throughput->hi < threshold && response->lo > threshold;
 
 		load_is(gates, LOAD_UNKNOWN, "the response was judged, not the throughput");
+		gates->pinned = pinned;
 		if (pinned)
 			snprintf(gates->load_reason, sizeof(gates->load_reason),
 				 "open loop: throughput stood still while the response grew");

@@ -143,7 +143,7 @@ static const struct row {
 	  "what counts items: a TARGET's hits, prom:URL#METRIC{..}, file:PATH, cmd:.., "
 	  "stdout:REGEX" },
 	{ "response", NULL, offsetof(struct sweep_options, response), "SOURCE",
-	  "a latency instead of time per item: prom:URL#HISTOGRAM (right for open-loop load)" },
+	  "a latency instead of time per item: prom:URL#HISTOGRAM, or the calls of a TARGET" },
 	{ "doses", take_doses, 0, "TIME,...",
 	  "delays a hit (default: doubled until they are felt)" },
 	{ "time", take_time, 0, "TIME", "budget of the whole sweep (default 60s)" },

@@ -76,29 +76,56 @@ static int check_words(struct sweep_command *c)
 	if (c->opt.session.evidence_sample && !c->own.evidence)
 		return usage(&c->err, "--evidence-sample is of --evidence, by BPF",
 			     "add --evidence");
-	if (c->own.response && progress_kind_of(c->own.response) != PROGRESS_PROM)
-		return usage(&c->err, "--response needs a histogram: prom:URL#METRIC", "");
+	if (c->own.response && c->own.runs)
+		return usage(&c->err, "--response is read in a process that lives on, not in runs",
+			     "sweep a live process");
+	return 0;
+}
+
+static int check_response(struct sweep_command *c)
+{
+	enum progress_kind kind;
+
+	if (!c->own.response)
+		return 0;
+	kind = progress_kind_of(c->own.response);
+	if (kind != PROGRESS_PROM && kind != PROGRESS_TARGET)
+		return usage(&c->err,
+			     "--response needs a histogram, prom:URL#METRIC, or a function whose "
+			     "calls are timed",
+			     "");
+	for (size_t i = 0; i < c->opt.session.targets.count; i++)
+		if (!strcmp(c->opt.session.targets.spec[i].text, c->own.response))
+			return usage(
+				&c->err,
+				"--response: the time of a call is without the call's own delay, "
+				"so a "
+				"target is no response",
+				"name the function that serves a request, and sweep what it calls");
+	return 0;
+}
+
+static int check_command(struct sweep_command *c)
+{
 	return c->opt.command ? launch_check(c->opt.command, &c->err) : 0;
 }
 
-/* A function's hits as the progress: a target like the others, counted in every arm. */
-static int add_progress_target(struct sweep_command *c, char *text)
+/* A target like the others, counted in every arm, unless it is one of them. */
+static int add_target(struct sweep_command *c, const char *option, char *text, size_t *index)
 {
 	struct spec_list *list = &c->opt.session.targets;
 	char *words[2] = { text, (char[]){ "0" } };
+	char what[96];
 	int ret;
 
-	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->spec[i].text, text)) {
-			c->job.progress_index = i;
+	for (*index = 0; *index < list->count; (*index)++)
+		if (!strcmp(list->spec[*index].text, text))
 			return 0;
-		}
-	c->job.progress_index = list->count;
 	ret = spec_parse_words(words, 2, list, &c->err);
-	if (ret < 0 || list->count == c->job.progress_index + 1)
+	if (ret < 0 || list->count == *index + 1)
 		return ret;
-	return usage(&c->err, "--progress: the word stands for several functions",
-		     "name one of them, as cuda:cuLaunchKernel");
+	snprintf(what, sizeof(what), "%s: the word stands for several functions", option);
+	return usage(&c->err, what, "name one of them, as cuda:cuLaunchKernel");
 }
 
 static int open_progress(struct sweep_command *c)
@@ -120,8 +147,25 @@ static int open_progress(struct sweep_command *c)
 		return usage(&c->err, "stdout: is for --runs N -- COMMAND",
 			     "for a live process: file:, cmd:, prom: or a TARGET");
 	if (kind == PROGRESS_TARGET && c->own.progress)
-		return add_progress_target(c, c->own.progress);
+		return add_target(c, "--progress", c->own.progress, &c->job.progress_index);
 	return progress_open(text, false, &c->job.progress, &c->err);
+}
+
+/* A published histogram, or a function whose calls are timed in every arm. */
+static int open_response(struct sweep_command *c)
+{
+	struct sweep_job *job = &c->job;
+
+	job->response_text = c->own.response;
+	if (!c->own.response)
+		return 0;
+	if (progress_kind_of(c->own.response) == PROGRESS_PROM)
+		return progress_open(c->own.response, true, &job->response, &c->err);
+	if (add_target(c, "--response", c->own.response, &job->response_index) < 0)
+		return -1;
+	job->response_calls = true;
+	c->opt.session.targets.spec[job->response_index].timed = true;
+	return 0;
 }
 
 static uint64_t choose_seed(const struct sweep_options *own)
@@ -167,7 +211,7 @@ static int fill_job(struct sweep_command *c)
 
 	*d = drive_defaults();
 	d->n_targets = cfg->targets.count;
-	if (open_progress(c) < 0)
+	if (open_progress(c) < 0 || open_response(c) < 0)
 		return -1;
 	c->spec = calloc(cfg->targets.count + 1, sizeof(*c->spec));
 	if (!c->spec)
@@ -207,8 +251,7 @@ static int fill_job(struct sweep_command *c)
 	d->lane_mode = c->own.lane;
 	d->floor_ns = FLOOR_NS;
 	ask_for_evidence(c);
-	return c->own.response ? progress_open(c->own.response, true, &c->job.response, &c->err) :
-				 0;
+	return 0;
 }
 
 /* Tests the outputs before the target is touched, rather than after an hour. */
@@ -338,7 +381,7 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 	} else if (c.opt.help) {
 		command_print_usage(stdout, cmd);
 		status = 0;
-	} else if (check_words(&c) < 0) {
+	} else if (check_words(&c) < 0 || check_response(&c) < 0 || check_command(&c) < 0) {
 		status = err_exit_status(c.err.code);
 	} else {
 		status = sweep(&c, whole_argc, whole);

@@ -461,6 +461,25 @@ static void put_spans(struct request *r)
 	json_put(r->out, "timing", json_boolean(!b->timing || b->timing(r->c->session)));
 }
 
+/* Handles "times", if the request has it: the calls of that target, if they are timed. */
+static int put_times(struct request *r)
+{
+	const json_t *times = json_object_get(r->in, "times");
+	json_int_t index = json_integer_value(times);
+	json_t *o;
+
+	if (!times)
+		return 0;
+	if (!json_is_integer(times) || index < 0 || (size_t)index >= session_targets(r->c->session))
+		return fail(r, SB_ENOTARGET, "no target has that index", NULL);
+	o = json_must(json_object());
+	control_times(r->c->backend, r->c->session, (size_t)index, true, o);
+	if (json_object_get(o, "spans"))
+		json_put(r->out, "times", json_incref(json_object_get(o, "spans")));
+	json_decref(o);
+	return 0;
+}
+
 static uint64_t hits_of(struct request *r, size_t index)
 {
 	struct session_target t;
@@ -529,7 +548,7 @@ static int op_lanes(struct request *r)
 	put_spans(r);
 	json_put(r->out, "t_ns", json_integer((json_int_t)t_ns));
 	json_put(r->out, "lanes", list);
-	return 0;
+	return put_times(r);
 }
 
 /* One entry of an arm: all entries are checked first, then applied. */

@@ -31,6 +31,9 @@
  *		"after": {"index": I, "poll_ns": N}		reads right after the next call of
  *								that target, polled at N ns
  *			"moved": true				there was such a call
+ *		"times": I					the calls of that target, if
+ *								they are timed
+ *			"times": {"calls": N, ...}		as "spans" of "list", with histogram
  *	{"op": "arm", "targets": [{"index": I, "on": B, "delay_ns": N, "time": B}]}
  *								all at once
  *	{"op": "evidence"}					of a session with --evidence

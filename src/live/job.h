@@ -22,7 +22,9 @@ struct sweep_job {
 	const char *progress_text, *response_text; /* NULL: none */
 	struct progress *progress, *response;	   /* NULL: a TARGET's hits, or the command's end */
 	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
-	size_t n_targets; /* targets under test; the progress target may follow */
+	bool response_calls;   /* the responses are the timed calls of a target ... */
+	size_t response_index; /* ... which this is */
+	size_t n_targets;      /* targets under test; the progress target may follow */
 	/* The main blocks begin, or begin anew; NULL: of no interest. */
 	void (*planned)(const struct sweep_job *job, const struct sweep_plan *plan);
 	bool (*ends)(void); /* of explain: has the user requested the end? NULL: no */

@@ -38,19 +38,21 @@ struct live {
 	struct sb_err *err;
 };
 
-/* The progress target counts in every arm; it is delayed only if the step says so. */
+/* The progress target counts in every arm, and so does the one whose calls are the responses; they
+ * are delayed only if the step says so. */
 static int set_arm(struct live *l, const struct drive_step *step)
 {
 	json_t *list = json_array(), *answer;
 
 	for (size_t i = 0; i < l->n_all; i++) {
-		bool progress = i == l->job->progress_index;
+		bool counts = i == l->job->progress_index ||
+			      (l->job->response_calls && i == l->job->response_index);
 		bool asked = i < l->job->cfg.n_targets;
 		json_int_t delay = asked && step->hooked ? (json_int_t)step->delay_ns[i] : 0;
 
 		if (json_array_append_new(
 			    list, json_pack("{s:I s:b s:I s:b}", "index", (json_int_t)i, "on",
-					    step->hooked || progress, "delay_ns", delay, "time",
+					    step->hooked || counts, "delay_ns", delay, "time",
 					    asked && step->timed && l->job->cfg.can_time[i])))
 			abort();
 	}
@@ -145,7 +147,7 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 	uint64_t over = l->start_ns + l->job->cfg.time_ns;
 
 	/* A response is a mean over completed items: nothing is rounded to whole items there. */
-	if (l->job->progress || l->job->response || l->item_ns < ITEM_LONG_NS)
+	if (l->job->progress || l->job->cfg.response || l->item_ns < ITEM_LONG_NS)
 		return sweep_reading_take(l->reader, r, l->err);
 	for (;;) {
 		if (sweep_reading_take_after(l->reader, poll, r, l->err) < 0)
@@ -199,12 +201,13 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		.now_ns = clock_ns() - l->start_ns,
 		.time_ns = b->t_ns - a->t_ns,
 		.items = b->items - a->items,
-		.response_sum_ns = (b->response_sum - a->response_sum) * 1e9,
+		.response_sum_ns = b->response_sum_ns - a->response_sum_ns,
 		.response_count = b->response_count - a->response_count,
 		.busy = busy,
 		.exact = a->moved && b->moved,
 	};
 	struct drive_part all, *part;
+	struct sweep_bucket *bucket = NULL;
 	struct drive_own *own = NULL;
 	uint64_t *hits;
 	int ret;
@@ -216,8 +219,7 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	if (window.items < 0 || window.response_count < 0) {
 		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
 			      window.items < 0 ? "progress" : "response",
-			      window.items < 0 ? l->job->progress_text :
-						 progress_text(l->job->response),
+			      window.items < 0 ? l->job->progress_text : l->job->response_text,
 			      window.items < 0 ? a->items : a->response_count,
 			      window.items < 0 ? b->items : b->response_count);
 		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");
@@ -234,12 +236,15 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	window.part = part = take_parts(l, a, b, &window.n_parts);
 	if (step->timed)
 		window.own = own = sweep_reading_own(l->reader, a, b);
+	if (l->job->cfg.response)
+		window.bucket = bucket = sweep_reading_buckets(a, b, &window.n_buckets);
 	ret = drive_take(l->drive, &window, l->err);
 	for (size_t i = 0; i < window.n_parts; i++)
 		free_part(&part[i]);
 	free(part);
 	free_part(&all);
 	free(hits);
+	free(bucket);
 	free(own);
 	return ret;
 }
@@ -333,6 +338,35 @@ static int check_moves(struct live *l)
 	return l->job->progress ? 0 : does_not_move(l, was, limit);
 }
 
+/* The calls whose times are the responses: that they are made and seen to return. */
+static int check_calls(struct live *l)
+{
+	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	const char *text = l->job->response_text;
+	struct sweep_reading r;
+	double was = NAN, is;
+	bool hit = false;
+
+	while (l->job->response_calls && clock_ns() < until) {
+		if (sweep_reading_take(l->reader, &r, l->err) < 0)
+			return -1;
+		is = r.response_count;
+		hit |= r.hits[l->job->response_index] > 0;
+		sweep_reading_free(&r);
+		if (is > was)
+			return 0;
+		was = is;
+		if (!wait_until(l, clock_ns() + 50 * MS))
+			return -1;
+	}
+	if (!l->job->response_calls)
+		return 0;
+	err_set(l->err, SB_EFILE, "response: no call of '%s' %s within %.3g s", text,
+		hit ? "was seen to return" : "was made", (double)limit / 1e9);
+	err_hint(l->err, "sbinject list '%s' time=yes shows which functions can be timed", text);
+	return -1;
+}
+
 /*
  * Does it answer, does it change, and how often? A source that changes at every look is a live
  * counter. One that stands still between looks is published with a period, which the windows
@@ -413,7 +447,7 @@ static void crank(struct live *l)
 {
 	struct drive_step step;
 
-	if (check_moves(l) < 0)
+	if (check_moves(l) < 0 || check_calls(l) < 0)
 		return;
 	for (;;) {
 		drive_next(l->drive, &step);

@@ -67,40 +67,109 @@ static bool labels_fit(const char *have, const char *end, const char *want)
 	return true;
 }
 
-bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum)
+/* A line of the metric with these labels. */
+struct sample {
+	const char *labels, *end; /* of the line */
+	double value;
+};
+
+/* Of the line, which begins with the metric's name of that length; false: it is no such sample. */
+static bool read_sample(const char *line, size_t len, const char *labels, struct sample *s)
+{
+	const char *at = line + len;
+	char *end;
+
+	s->labels = s->end = "";
+	if (*at == '{') {
+		s->labels = at + 1;
+		for (at++; *at && *at != '}' && *at != '\n'; at++)
+			if (*at == '"')
+				for (at++; *at && *at != '"' && *at != '\n'; at++)
+					at += *at == '\\' && at[1];
+		if (*at != '}')
+			return false;
+		s->end = at++;
+	}
+	if (!labels_fit(s->labels, s->end, labels))
+		return false;
+	s->value = strtod(at, &end);
+	return end != at && isfinite(s->value);
+}
+
+/* From *line on; *line is then behind it. */
+static bool next_sample(const char **line, const char *metric, const char *labels, struct sample *s)
 {
 	size_t len = strlen(metric);
+
+	while (*line && **line) {
+		const char *at = *line + (**line == '\n');
+
+		*line = strchr(at, '\n');
+		if (!strncmp(at, metric, len) && !name_char(at[len]) &&
+		    read_sample(at, len, labels, s))
+			return true;
+	}
+	return false;
+}
+
+bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum)
+{
 	bool found = false;
+	struct sample s;
 
 	*sum = 0;
-	for (const char *line = body; line && *line; line = strchr(line, '\n')) {
-		const char *at, *open = "", *close = "";
-		char *end;
-		double value;
-
-		line += *line == '\n';
-		if (strncmp(line, metric, len) || name_char(line[len]))
-			continue;
-		at = line + len;
-		if (*at == '{') {
-			open = at + 1;
-			for (at++; *at && *at != '}' && *at != '\n'; at++)
-				if (*at == '"')
-					for (at++; *at && *at != '"' && *at != '\n'; at++)
-						at += *at == '\\' && at[1];
-			if (*at != '}')
-				continue;
-			close = at++;
-		}
-		if (!labels_fit(open, *close ? close : open, labels))
-			continue;
-		value = strtod(at, &end);
-		if (end == at || !isfinite(value))
-			continue;
-		*sum += value;
+	while (next_sample(&body, metric, labels, &s)) {
+		*sum += s.value;
 		found = true;
 	}
 	return found;
+}
+
+static bool bound_of(const struct sample *s, double *le)
+{
+	const char *value;
+	size_t len;
+	char *end;
+
+	if (!label_value(s->labels, s->end, "le", 2, &value, &len))
+		return false;
+	*le = strtod(value, &end);
+	return end == value + len && !isnan(*le);
+}
+
+static int by_bound(const void *a, const void *b)
+{
+	const struct progress_bucket *x = a, *y = b;
+
+	return (x->le > y->le) - (x->le < y->le);
+}
+
+void progress_prom_buckets(const char *body, const char *metric, const char *labels,
+			   struct progress_value *value)
+{
+	struct progress_bucket *bucket = value->bucket;
+	struct sample s;
+	char name[512];
+	size_t i;
+	double le;
+
+	value->n_buckets = 0;
+	snprintf(name, sizeof(name), "%s_bucket", metric);
+	while (next_sample(&body, name, labels, &s)) {
+		if (!bound_of(&s, &le))
+			continue;
+		for (i = 0; i < value->n_buckets && bucket[i].le != le; i++)
+			;
+		if (i == PROGRESS_BUCKETS) {
+			value->n_buckets = 0;
+			return;
+		}
+		if (i == value->n_buckets)
+			bucket[value->n_buckets++] = (struct progress_bucket){ le, 0 };
+		bucket[i].count += s.value;
+	}
+	if (value->n_buckets)
+		qsort(bucket, value->n_buckets, sizeof(*bucket), by_bound);
 }
 
 /* ---- the source ---- */
@@ -158,6 +227,7 @@ static int prom_read(struct progress *p, struct progress_value *value, struct sb
 	if (why)
 		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url, why);
 	if (p->response) {
+		progress_prom_buckets(prom->body, prom->metric, prom->labels, value);
 		if (sum_of(prom, "_sum", &value->sum) && sum_of(prom, "_count", &value->count))
 			return 0;
 		return err_set(err, SB_EFILE,

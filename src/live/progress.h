@@ -46,9 +46,15 @@ enum progress_kind progress_kind_of(const char *text);
 int progress_open(const char *text, bool response, struct progress **out, struct sb_err *err);
 void progress_close(struct progress *p);
 
+#define PROGRESS_BUCKETS 192
 struct progress_value {
 	double count; /* items so far */
 	double sum;   /* total of a response, in the source's unit (seconds); else 0 */
+	/* Of a response: how many were at most so long, rising; 0: it has no buckets, or more. */
+	struct progress_bucket {
+		double le, count;
+	} bucket[PROGRESS_BUCKETS];
+	size_t n_buckets;
 };
 
 /* SB_EFILE with the reason: unreachable, an error status, no such metric, no number in it. */
@@ -65,5 +71,8 @@ const char *progress_text(const struct progress *p);
 /* Adds up the series of a metric with these labels ("" or `a="b",c="d"`) in Prometheus's text
  * format. False: there is none. No side effects; for prom sources and tests. */
 bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum);
+/* The same of each bound of a histogram's buckets (METRIC_bucket), into *value. */
+void progress_prom_buckets(const char *body, const char *metric, const char *labels,
+			   struct progress_value *value);
 
 #endif

@@ -112,6 +112,57 @@ static void take_own(const struct sweep_reader *reader, struct sweep_reading *r,
 	};
 }
 
+static int by_bound(const void *a, const void *b)
+{
+	const struct sweep_bucket *x = a, *y = b;
+
+	return (x->lo_ns > y->lo_ns) - (x->lo_ns < y->lo_ns);
+}
+
+/* The timed calls that are the responses. */
+static void take_calls(struct sweep_reading *r, const json_t *times)
+{
+	const json_t *list = json_object_get(times, "histogram"), *row;
+	size_t i;
+
+	r->response_sum_ns = (double)json_integer_value(json_object_get(times, "inclusive_ns"));
+	r->response_count = (double)json_integer_value(json_object_get(times, "calls"));
+	r->bucket = must_calloc(json_array_size(list) + 1, sizeof(*r->bucket));
+	r->sparse = true;
+	json_array_foreach((json_t *)list, i, row) r->bucket[r->n_buckets++] =
+		(struct sweep_bucket){ (double)number(row, 0), (double)number(row, 1),
+				       (double)number(row, 2) };
+	qsort(r->bucket, r->n_buckets, sizeof(*r->bucket), by_bound);
+}
+
+/* The growth of a published histogram is counted from bound to bound. */
+static void take_published(struct sweep_reading *r, const struct progress_value *v)
+{
+	double lo = 0, below = 0;
+
+	r->response_sum_ns = v->sum * 1e9;
+	r->response_count = v->count;
+	r->bucket = v->n_buckets ? must_calloc(v->n_buckets, sizeof(*r->bucket)) : NULL;
+	for (size_t i = 0; i < v->n_buckets; i++) {
+		double hi = v->bucket[i].le * 1e9;
+
+		r->bucket[r->n_buckets++] = (struct sweep_bucket){ fmin(lo, hi), hi,
+								   v->bucket[i].count - below };
+		lo = hi;
+		below = v->bucket[i].count;
+	}
+}
+
+static json_t *lanes_request(const struct sweep_reader *reader)
+{
+	json_t *request = json_pack("{s:s}", "op", "lanes");
+
+	if (reader->job->response_calls)
+		json_object_set_new(request, "times",
+				    json_integer((json_int_t)reader->job->response_index));
+	return request;
+}
+
 static int take_counters(struct sweep_reader *reader, json_t *request, struct sweep_reading *r,
 			 struct sb_err *err)
 {
@@ -125,6 +176,8 @@ static int take_counters(struct sweep_reader *reader, json_t *request, struct sw
 	r->overrun_ns = must_calloc(reader->n_all, sizeof(*r->overrun_ns));
 	take_rows(r, json_object_get(answer, "lanes"));
 	take_own(reader, r, answer);
+	if (reader->job->response_calls)
+		take_calls(r, json_object_get(answer, "times"));
 	for (size_t i = 0; i < r->n_rows; i++)
 		if (r->row[i].target < reader->n_all) {
 			r->hits[r->row[i].target] += r->row[i].hits;
@@ -151,24 +204,24 @@ int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, str
 		r->items = v.count;
 		r->t_ns = before + (clock_ns() - before) / 2; /* the reading lies in between */
 	}
-	if (take_counters(reader, json_pack("{s:s}", "op", "lanes"), r, err) < 0)
+	if (take_counters(reader, lanes_request(reader), r, err) < 0)
 		return -1;
 	if (!reader->job->response)
 		return 0;
 	if (progress_read(reader->job->response, &v, err) < 0)
 		return -1;
-	r->response_sum = v.sum;
-	r->response_count = v.count;
+	take_published(r, &v);
 	return 0;
 }
 
 int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, struct sweep_reading *r,
 			     struct sb_err *err)
 {
-	json_t *request = json_pack("{s:s s:{s:I s:I}}", "op", "lanes", "after", "index",
-				    (json_int_t)reader->job->progress_index, "poll_ns",
-				    (json_int_t)poll_ns);
+	json_t *request = lanes_request(reader);
 
+	json_object_set_new(request, "after",
+			    json_pack("{s:I s:I}", "index", (json_int_t)reader->job->progress_index,
+				      "poll_ns", (json_int_t)poll_ns));
 	*r = (struct sweep_reading){ 0 };
 	return take_counters(reader, request, r, err);
 }
@@ -180,6 +233,7 @@ void sweep_reading_free(struct sweep_reading *r)
 	free(r->spent_ns);
 	free(r->overrun_ns);
 	free(r->own);
+	free(r->bucket);
 	*r = (struct sweep_reading){ 0 };
 }
 
@@ -315,6 +369,52 @@ struct drive_own *sweep_reading_own(const struct sweep_reader *reader,
 			.missed = fmax(0, b->own[i].missed - a->own[i].missed),
 		};
 	return own;
+}
+
+/* The bucket of a that is that of b; bounds of calls are rounded to ns. */
+static const struct sweep_bucket *bucket_before(const struct sweep_reading *a,
+						const struct sweep_bucket *b, size_t *at)
+{
+	double near = fmin(0.01 * (b->hi_ns - b->lo_ns), 1e6) + 0.6;
+
+	while (*at < a->n_buckets && a->bucket[*at].lo_ns < b->lo_ns - near)
+		(*at)++;
+	return *at < a->n_buckets && a->bucket[*at].lo_ns <= b->lo_ns + near ? &a->bucket[(*at)++] :
+									       NULL;
+}
+
+/* A thread may add a call while its counts are read: it is then counted twice, or not at all, and
+ * rightly the next time. */
+#define RACES 16
+
+struct sweep_bucket *sweep_reading_buckets(const struct sweep_reading *a,
+					   const struct sweep_reading *b, size_t *n)
+{
+	struct sweep_bucket *out = must_calloc(b->n_buckets + 1, sizeof(*out));
+	double before = 0, found = 0, back = 0;
+	size_t at = 0, seen = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < a->n_buckets; i++)
+		before += a->bucket[i].n;
+	for (size_t i = 0; i < b->n_buckets; i++) {
+		const struct sweep_bucket *was = bucket_before(a, &b->bucket[i], &at);
+		double grown = b->bucket[i].n - (was ? was->n : 0);
+
+		seen += was != NULL;
+		found += was ? was->n : 0;
+		back += fmax(0, -grown);
+		out[*n] = b->bucket[i];
+		out[*n].n = fmax(0, grown);
+		*n += grown > 0 || !b->sparse;
+	}
+	back += before - found; /* of buckets that are there no more */
+	if (b->n_buckets && back <= (b->sparse ? RACES : 0) &&
+	    (b->sparse || (seen == a->n_buckets && seen == b->n_buckets)))
+		return out;
+	free(out);
+	*n = 0;
+	return NULL;
 }
 
 /* ---- CPU time ---- */

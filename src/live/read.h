@@ -22,7 +22,10 @@ int sweep_row_order(const void *a, const void *b);
 
 struct sweep_reading {
 	uint64_t t_ns; /* of the items */
-	double items, response_sum, response_count;
+	double items, response_sum_ns, response_count;
+	struct sweep_bucket *bucket; /* of the responses so far, rising; NULL: no histogram */
+	size_t n_buckets;
+	bool sparse;	       /* buckets without a response are left out */
 	struct sweep_row *row; /* living threads, sorted */
 	size_t n_rows;
 	uint64_t *hits, *spent_ns, *overrun_ns; /* by target, ended processes included */
@@ -59,6 +62,11 @@ uint64_t *sweep_reading_hits(const struct sweep_reader *reader, const struct swe
 struct lane_count *sweep_reading_lanes(struct sweep_reader *reader, struct drive *drive,
 				       const bool *treated, const struct sweep_reading *a,
 				       const struct sweep_reading *b, size_t *n_lanes);
+
+/* The histogram of the responses between the two, for drive_take(). The caller frees. NULL: not
+ * known. */
+struct sweep_bucket *sweep_reading_buckets(const struct sweep_reading *a,
+					   const struct sweep_reading *b, size_t *n);
 
 /* The duration of calls between the two, one entry for each target, for drive_take(). The caller
  * frees. NULL: calls were not timed everywhere. */

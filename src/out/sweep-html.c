@@ -151,6 +151,7 @@ static void target(const struct sweep_page *p, size_t id, double most)
 	fputs("<div class=\"beside\">\n", p->f);
 	if (drawn)
 		sweep_page_doses(p, t);
+	sweep_page_quantiles(p, t);
 	out_sweep_stack(p->f, t, p->about, most, id);
 	parts(p->f, t);
 	facts(p, t);

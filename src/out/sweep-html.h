@@ -26,6 +26,7 @@ void sweep_page_legend(const struct sweep_page *p);
 bool sweep_page_has_doses(const struct sweep_target *t);
 void sweep_page_picture(const struct sweep_page *p, const struct sweep_target *t, size_t id);
 void sweep_page_doses(const struct sweep_page *p, const struct sweep_target *t); /* as a table */
+void sweep_page_quantiles(const struct sweep_page *p, const struct sweep_target *t);
 void sweep_page_course(const struct sweep_page *p); /* the windows over time */
 void sweep_page_trust(const struct sweep_page *p);  /* how sure */
 void sweep_page_origin(const struct sweep_page *p); /* command, machine, version, date */

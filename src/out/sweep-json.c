@@ -72,6 +72,41 @@ static json_t *part_json(const struct sweep_part *p)
 	return o;
 }
 
+static json_t *bounds(const double *bucket)
+{
+	json_t *pair = json_must(json_array());
+
+	json_add(pair, real(bucket[0]));
+	json_add(pair, real(bucket[1]));
+	return pair;
+}
+
+static json_t *quantile_json(const struct sweep_quantile *q)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "share", real(q->share));
+	put_estimate(o, "sham_ns", q->sham_ns, q->reason);
+	json_put(o, "dose_ns", real(q->dose_ns));
+	put_estimate(o, "delta_ns", q->delta_ns, q->reason);
+	put_estimate(o, "per_injected", q->slope, q->reason);
+	json_put(o, "sham_bucket_ns", bounds(q->bucket_ns[0]));
+	json_put(o, "dose_bucket_ns", bounds(q->bucket_ns[1]));
+	json_put(o, "bound_ns", real(q->bound_ns));
+	json_put(o, "slower", real(q->slower));
+	put_estimate(o, "slower_delta", q->slower_delta, q->reason);
+	return o;
+}
+
+static json_t *quantiles_json(const struct sweep_target *t)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < t->n_quantiles; i++)
+		json_add(list, quantile_json(&t->quantile[i]));
+	return list;
+}
+
 static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 {
 	json_t *o = json_must(json_object()), *list = json_must(json_array());
@@ -120,6 +155,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	for (size_t i = 0; i < t->n_parts; i++)
 		json_array_append_new(list, part_json(&t->part[i]));
 	json_put(o, "parts", list);
+	json_put(o, "quantiles", t->n_quantiles ? quantiles_json(t) : json_null());
 	json_put(o, "evidence", evidence);
 	return o;
 }

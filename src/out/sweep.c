@@ -10,6 +10,7 @@
 #include "grid.h"
 #include "sweep-changes.h"
 #include "sweep-gain.h"
+#include "sweep-quantiles.h"
 #include "src/base/must.h"
 
 static const struct out_col columns[] = {
@@ -226,6 +227,7 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	free(order);
 	print_reasons(to, res, n);
 	print_gains(to, res, n);
+	out_sweep_quantiles(to, res, n);
 	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);
 	for (size_t i = 0; i < res->n_warnings; i++) {

@@ -205,6 +205,29 @@ static void fill(struct sweep_target *t, const struct shape *s, size_t n)
 		add_changes(t);
 }
 
+/* p99 lies in one bucket with and without the delay. */
+static void add_quantiles(struct sweep_target *t)
+{
+	t->n_quantiles = SWEEP_QUANTILES;
+	for (size_t i = 0; i < SWEEP_QUANTILES; i++) {
+		struct sweep_quantile *q = &t->quantile[i];
+		double at = 100e3 * (double)(i + 1);
+
+		*q = (struct sweep_quantile){ .share = i == 0 ? 0.5 : i == 1 ? 0.9 : 0.99 };
+		q->sham_ns = (struct sweep_estimate){ at, at - 2e3, at + 2e3 };
+		q->dose_ns = at + 20e3;
+		q->delta_ns = (struct sweep_estimate){ 20e3, 15e3, 25e3 };
+		q->slope = (struct sweep_estimate){ 1.01, 0.75, 1.25 };
+		q->bound_ns = at;
+		q->slower = 1 - q->share;
+		q->slower_delta = (struct sweep_estimate){ 0.01, 0.005, 0.015 };
+	}
+	t->quantile[2].delta_ns.est = t->quantile[2].slope.est = NAN;
+	snprintf(t->quantile[2].reason, SWEEP_REASON,
+		 "between 100us and 1ms with and without the delay: that bucket does not resolve "
+		 "the change");
+}
+
 static void add_windows(struct sweep_result *res, size_t n)
 {
 	struct rng rng;
@@ -319,6 +342,10 @@ static void test_pages(void **state)
 	write_page("alone", sample(1, &shapes[7]));
 	write_page("never", sample(2, &shapes[8]));
 	write_page("endless", endless());
+	res = sample(2, NULL);
+	add_quantiles(&res->target[0]);
+	add_quantiles(&res->target[1]);
+	write_page("quantiles", res);
 	res = sample(2, NULL);
 	res->gates.unproven = true;
 	res->gates.carry_over = true;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "src/live/progress.h"
+#include "src/live/read.h"
 #include "src/out/sweep-plot.h"
 
 static char path[64];
@@ -133,6 +134,62 @@ static void test_hash_within_a_label(void **state)
 	progress_close(p);
 }
 
+/* Series with the labels are added up, bound by bound, in whatever order they come. */
+static void test_buckets_of_a_histogram(void **state)
+{
+	static const char body[] = "# TYPE lat histogram\n"
+				   "lat_bucket{le=\"0.1\",path=\"/a\"} 4\n"
+				   "lat_bucket{le=\"+Inf\",path=\"/a\"} 9\n"
+				   "lat_bucket{path=\"/b\",le=\"0.01\"} 1\n"
+				   "lat_bucket{path=\"/a\",le=\"0.01\"} 2\n"
+				   "lat_bucket{path=\"/b\",le=\"0.1\"} 1\n"
+				   "lat_bucket{path=\"/b\",le=\"+Inf\"} 3\n"
+				   "lat_bucket_size 7\nlat_bucket{path=\"/a\"} 100\n"
+				   "lat_sum{path=\"/a\"} 1.5\nlat_count{path=\"/a\"} 9\n";
+	struct progress_value v;
+
+	(void)state;
+	progress_prom_buckets(body, "lat", "", &v);
+	assert_int_equal(v.n_buckets, 3);
+	assert_true(v.bucket[0].le == 0.01 && v.bucket[0].count == 3);
+	assert_true(v.bucket[1].le == 0.1 && v.bucket[1].count == 5);
+	assert_true(v.bucket[2].le > 1e300 && v.bucket[2].count == 12);
+	progress_prom_buckets(body, "lat", "path=\"/b\"", &v);
+	assert_true(v.n_buckets == 3 && v.bucket[2].count == 3);
+	progress_prom_buckets(body, "other", "", &v);
+	assert_int_equal(v.n_buckets, 0);
+}
+
+/* Of calls, buckets without one are left out, and bounds are rounded to ns. */
+static void test_growth_between_two_histograms(void **state)
+{
+	struct sweep_bucket was[] = { { 100, 104, 3 }, { 5000, 5100, 7 } };
+	struct sweep_bucket is[] = { { 100, 104, 3 }, { 208, 216, 2 }, { 5001, 5100, 9 } };
+	struct sweep_reading a = { .bucket = was, .n_buckets = 2, .sparse = true };
+	struct sweep_reading b = { .bucket = is, .n_buckets = 3, .sparse = true };
+	struct sweep_bucket *grown;
+	size_t n;
+
+	(void)state;
+	grown = sweep_reading_buckets(&a, &b, &n);
+	assert_non_null(grown);
+	assert_int_equal(n, 2);
+	assert_true(grown[0].lo_ns == 208 && grown[0].n == 2);
+	assert_true(grown[1].lo_ns == 5001 && grown[1].n == 2);
+	free(grown);
+	was[1].n = 11; /* the last two were counted twice, as they were just being made */
+	grown = sweep_reading_buckets(&a, &b, &n);
+	assert_non_null(grown);
+	assert_true(n == 1 && grown[0].n == 2);
+	free(grown);
+	was[1].n = 100; /* and these were not */
+	assert_null(sweep_reading_buckets(&a, &b, &n));
+	a.sparse = b.sparse = false; /* another set of buckets: a count from bound to bound is no
+				      * growth */
+	assert_null(sweep_reading_buckets(&a, &b, &n));
+	assert_int_equal(n, 0);
+}
+
 /* gnuplot runs what stands between backquotes in double quotes. */
 static void test_names_are_no_commands_of_gnuplot(void **state)
 {
@@ -158,6 +215,8 @@ int main(void)
 		cmocka_unit_test(test_file_that_never_had_a_number),
 		cmocka_unit_test(test_last_number),
 		cmocka_unit_test(test_hash_within_a_label),
+		cmocka_unit_test(test_buckets_of_a_histogram),
+		cmocka_unit_test(test_growth_between_two_histograms),
 		cmocka_unit_test(test_names_are_no_commands_of_gnuplot),
 	};
 

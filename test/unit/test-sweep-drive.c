@@ -423,6 +423,48 @@ static void test_a_response_of_many_items(void **state)
 	assert_true(held >= RUNS * 55 / 60);
 }
 
+/* Four targets share blocks, and each has its own interval; a dozen are screened before. */
+static void test_a_response_of_several_targets(void **state)
+{
+	static const double kappa[] = { 1, 0.5, 0, 0 };
+	struct sim_cfg sim = open_loop(3000);
+	struct drive_cfg cfg = minute();
+	size_t held[4] = { 0 }, wrong = 0, found = 0;
+
+	(void)state;
+	cfg.response = true;
+	sim.n_targets = 12;
+	for (size_t i = 0; i < sim.n_targets; i++)
+		sim.target[i] = (struct sim_target){ .kappa = i < 4 ? kappa[i] : 0, .hits = 2 };
+	for (uint64_t seed = 1; seed <= RUNS; seed++) {
+		struct sweep_result *res;
+
+		sim.n_targets = 4;
+		res = sim_sweep(&sim, &cfg, seed);
+		for (size_t i = 0; i < 4; i++) {
+			const struct sweep_estimate *k = &res->target[i].kappa;
+
+			/* The queue adds to it: an item that waits feels those before it. */
+			held[i] += k->lo <= kappa[i] * 1.35 && k->hi >= kappa[i];
+		}
+		sweep_result_free(res);
+		sim.n_targets = 12;
+		res = sim_sweep(&sim, &cfg, seed);
+		found += res->target[0].verdict == VERDICT_CRITICAL;
+		for (size_t i = 0; i < 12; i++)
+			wrong += res->target[i].verdict ==
+				 (i < 2 ? VERDICT_HIDDEN : VERDICT_CRITICAL);
+		sweep_result_free(res);
+	}
+	for (size_t i = 0; i < 4; i++)
+		print_message("kappa %.1f held %zu of %d\n", kappa[i], held[i], RUNS);
+	print_message("of a dozen: found %zu, wrong %zu\n", found, wrong);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(held[i] >= RUNS * 54 / 60);
+	assert_true(found >= RUNS * 50 / 60);
+	assert_true(wrong <= RUNS / 60);
+}
+
 static void test_saturated_open_loop_is_as_good_as_closed(void **state)
 {
 	struct sim_cfg sim = open_loop(12000);
@@ -638,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_open_loop_is_invalid_by_the_positive_control),
 		cmocka_unit_test(test_open_loop_is_right_by_its_response),
 		cmocka_unit_test(test_a_response_of_many_items),
+		cmocka_unit_test(test_a_response_of_several_targets),
 		cmocka_unit_test(test_a_few_blocks_have_an_honest_interval),
 		cmocka_unit_test(test_saturated_open_loop_is_as_good_as_closed),
 		cmocka_unit_test(test_hidden_under_an_unknown_load_warns),

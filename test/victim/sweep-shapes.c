@@ -17,6 +17,7 @@
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
  *	queue [make=200 take=1000 room=4]	a producer that waits for room, a consumer
  *	open [service=300 every=1000]	requests come at a rate of their own
+ *	slow-few [each=20 slow=1500 fast=250]	one of `each` requests is slow and passes part()
  */
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -527,11 +528,14 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } shapes[] = {
-	{ "serial", shape_serial }, { "never", shape_serial },		{ "drift", shape_drift },
-	{ "hidden", shape_hidden }, { "partial", shape_partial },	{ "convoy", shape_convoy },
-	{ "ranks", shape_ranks },   { "threads", shape_threads },	{ "cache", shape_cache },
-	{ "batch", shape_batch },   { "pipeline", sweep_pipeline },	{ "open", sweep_open_loop },
-	{ "lock", shape_lock },	    { "successive", shape_successive }, { "queue", sweep_queue },
+	{ "serial", shape_serial },	    { "never", shape_serial },
+	{ "drift", shape_drift },	    { "hidden", shape_hidden },
+	{ "partial", shape_partial },	    { "convoy", shape_convoy },
+	{ "ranks", shape_ranks },	    { "threads", shape_threads },
+	{ "cache", shape_cache },	    { "batch", shape_batch },
+	{ "pipeline", sweep_pipeline },	    { "open", sweep_open_loop },
+	{ "slow-few", sweep_slow_few },	    { "lock", shape_lock },
+	{ "successive", shape_successive }, { "queue", sweep_queue },
 };
 
 int main(int argc, char **argv)

@@ -241,6 +241,47 @@ static void *work(void *arg)
 	return arg;
 }
 
+/* ---- a few requests that are slow ---- */
+
+/*
+ * Of `each` requests one takes `slow` us and passes part(), the others take `fast` us. All pass
+ * crit(). A delay of part() is felt by p99 in full and by the mean in that share; p50 does not feel
+ * it.
+ */
+void request(bool is_slow);
+
+VICTIM_HOOKED void request(bool is_slow)
+{
+	uint64_t from = victim_now_ns();
+
+	sweep_sleep(sweep_param(is_slow ? "slow" : "fast", is_slow ? 1500 : 250));
+	crit();
+	if (is_slow)
+		part();
+	sweep_latency((double)(victim_now_ns() - from) / 1e9);
+}
+
+static void *run_requests(void *arg)
+{
+	unsigned int each = (unsigned int)sweep_param("each", 20);
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (unsigned int n = 0;; n++) {
+		request(n % each == 0);
+		item_done();
+	}
+	return arg;
+}
+
+int sweep_slow_few(void)
+{
+	sweep_serve();
+	spawn(run_requests);
+	victim_ready();
+	sweep_until_stopped();
+	return 0;
+}
+
 /* Below saturation a delay of crit() is seen in the latency only; above it, in throughput too. */
 int sweep_open_loop(void)
 {

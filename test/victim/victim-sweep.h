@@ -67,6 +67,7 @@ void sweep_serve(void);
 void sweep_latency(double seconds);
 
 int sweep_open_loop(void); /* shapes of their own files */
+int sweep_slow_few(void);
 int sweep_pipeline(void);
 int sweep_queue(void);
 
