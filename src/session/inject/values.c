@@ -82,7 +82,7 @@ void values_trace(struct tracing *tracing, uint8_t bit, const struct spec *spec)
 		stacked |= (uint32_t)(descriptor(spec, &spec->value[i]) % 16 >= SB_VALUE_STACKED)
 			   << i;
 	}
-	/* The driver has handles alone: then nobody needs to look at the maps. */
+	/* The driver has handles alone: no map is read then. */
 	tracing_values(tracing, bit, &values,
 		       &(struct tracing_masks){
 			       returned, stacked, spec->row,
