@@ -15,7 +15,8 @@
 enum { SEIZE_TRIES = 3, EXEC_TRIES = 3000, STOP_PATIENCE = 3, IN_EXEC = 1 << 30 };
 
 /* How long the release of a process waits for threads deep in the kernel. */
-#define KEPT_NS 1000000000ull
+#define KEPT_NS	 1000000000ull
+#define DYING_NS 200000000ull
 
 /* A leader whose place another thread takes by exec is a zombie for a moment. */
 static int seize(pid_t pid, pid_t tid)
@@ -359,6 +360,45 @@ static void release_kept(struct tree *tree, struct proc *proc)
 	}
 }
 
+/* One that is traced, and is not recorded. */
+static void let_go(pid_t tid)
+{
+	struct stop stop;
+	int sig = 0;
+
+	pt_reap(tid);
+	if (pt_peek(tid, &stop) && stop.kind == STOP_SIGNAL)
+		sig = stop.sig;
+	if (pt_detach(tid, sig) < 0)
+		pt_interrupt(tid);
+}
+
+/*
+ * An exec kills the other threads: one that was stopped does not take a PTRACE_DETACH any more, and
+ * one that was born meanwhile has no event. The exec waits for ever until their end is seen.
+ */
+static bool release_dying(pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	bool any = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid <= 0 || !task_is_ours(tid))
+			continue;
+		let_go(tid);
+		any |= tid != pid || !task_is_dead(pid, tid);
+	}
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
 void tree_release(struct tree *tree, struct proc *proc)
 {
 	struct thread *t;
@@ -378,5 +418,7 @@ void tree_release(struct tree *tree, struct proc *proc)
 	/* No other thread is held while these are waited for. */
 	release_kept(tree, proc);
 	tree_free_threads(tree, proc);
+	for (uint64_t end = clock_ns() + DYING_NS; release_dying(proc->pid) && clock_ns() < end;)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	proc->traced = false;
 }

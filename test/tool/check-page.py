@@ -7,7 +7,7 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 
-CONSTANT = {"95 %"}  # of the intervals
+CONSTANT = {"95 %", "p50", "p90", "p99"}  # of intervals, and quantiles
 HIDDEN = {*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x61C, 0xFEFF}
 
 
