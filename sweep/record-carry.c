@@ -125,6 +125,7 @@ struct course {
 	double *t; /* straightened: on a line over the doses */
 	double *dose, *late;
 	double *sum; /* of delay and time, up to the window's end */
+	double q;    /* Student's, for as many blocks as there are */
 };
 
 static double dose_of(const struct record_row *row, const struct slopes *slopes)
@@ -153,21 +154,23 @@ static void course_settle(const struct record *rec, double tau, struct course *c
 	}
 }
 
-/* Up to a time before the end of window i. */
-static double sum_until(const struct record *rec, const struct course *c, size_t i, double t)
+/* Up to a time t; *at is the window that holds it, or an earlier one: t grows from call to call. */
+static double sum_until(const struct record *rec, const struct course *c, size_t *at, double t)
 {
-	while (i > 0 && (double)rec->row[i - 1].win.end_ns > t)
-		i--;
-	return c->sum[i] - c->dose[i] * ((double)rec->row[i].win.end_ns - t);
+	while (*at + 1 < rec->n && (double)rec->row[*at].win.end_ns <= t)
+		++*at;
+	return c->sum[*at] - c->dose[*at] * ((double)rec->row[*at].win.end_ns - t);
 }
 
 /* A change is not felt before a time, and then in full: it passes what is in the pipeline. */
 static void course_pass(const struct record *rec, double depth, struct course *c)
 {
+	size_t to = 0, from = 0;
+
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct sweep_window *win = &rec->row[i].win;
-		double to = (double)win->end_ns - depth, w = (double)win->time_ns;
-		double felt = sum_until(rec, c, i, to) - sum_until(rec, c, i, to - w);
+		double end = (double)win->end_ns - depth, w = (double)win->time_ns;
+		double felt = sum_until(rec, c, &to, end) - sum_until(rec, c, &from, end - w);
 
 		c->late[i] = felt / w - c->dose[i];
 	}
@@ -379,8 +382,8 @@ static bool fit_tau(const struct course *c, const struct span *span, size_t span
 	out->alone = f.m[0][1] / f.m[1][1];
 	se = error_of(f.own_score, f.left, df, own, spans);
 	out->df = (double)spans - 1;
-	out->lo = f.own - stat_t_quantile(LEVEL, out->df) * se;
-	out->hi = f.own + stat_t_quantile(LEVEL, out->df) * se;
+	out->lo = f.own - c->q * se;
+	out->hi = f.own + c->q * se;
 	out->t = f.late / sqrt(try->error / late);
 	return true;
 }
@@ -517,6 +520,7 @@ struct carry record_carry(const struct record *rec, int first, int target)
 
 	slopes_make(rec, first, &slopes);
 	course_open(rec, &slopes, &c);
+	c.q = stat_t_quantile(LEVEL, (double)spans - 1);
 	straighten(rec, &c, span, spans);
 	best = search(rec, &c, span, spans);
 	of_target(&slopes, first, target, &best);
