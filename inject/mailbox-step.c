@@ -242,6 +242,9 @@ static bool take_back(struct mailbox *mailbox, struct tree *tree, const struct s
 	case ENTRY_NOT_READY:
 		mailbox->waits_for = "the interpreter is starting or ending";
 		mailbox->not_ready = true;
+		/* Nothing was queued: the main thread is asked again, and not the others alone. */
+		if (!head->queued)
+			mailbox->queued_ns = 0;
 		mailbox->retry_ns = now + RETRY_MS * MS; /* until it has gone further */
 		break;
 	case ENTRY_FULL:

@@ -55,31 +55,33 @@ attached() {
 	same "hits of $1, ${2:-no fault}" "$(j targets.0.hits)" 1000
 }
 
-# missed LIBRARY: the tracer sees none of the doorbells that an interpreter passes at its start
+# missed LIBRARY WAY: the tracer sees none of the doorbells that an interpreter passes at its start. Of
+# a thread that is busy in C before, it has asked in vain already.
 missed() {
 	local status=0
 
 	rm -rf "$T/w"
 	mkdir "$T/w"
-	start embed "$V/embed" "$1" "$T/w" later
+	start embed "$V/embed" "$1" "$T/w" "$2"
 	wait_for 10 said embed '^loaded$' || fail "$1: not loaded"
 	SBINJECT_FAULT=ring-missed:0=error sb_start -v -p "$pid" py:__main__:step 0 --json "$T/run.json"
 	wait_for 10 hooked "$pid" || fail "$1: no doorbell"
-	nap 0.2
+	nap 0.5
 	touch "$T/w/start"
-	wait_for 10 grep -q 'targets in force' "$T/sb.err" || fail "$1: not in force without a ring"
+	wait_for 10 grep -q 'targets in force' "$T/sb.err" || fail "$1: $2: not in force without a ring"
 	touch "$T/w/go"
 	wait "$pid" || status=$?
 	sb_wait
 	[ $status -eq 0 ] && [ "$rc" -eq 0 ] || fail "$1: status $status, sbinject's $rc"
-	same "hits of $1, no ring" "$(j targets.0.hits)" 1000
+	same "hits of $1, $2, no ring" "$(j targets.0.hits)" 1000
 }
 for p in "${python[@]}"; do
 	lib=$(library "$p")
 	[ -n "$lib" ] || continue
 	PYTHONHOME=$("$p" -c 'import sys; print(sys.base_prefix)')
 	export PYTHONHOME
-	missed "$lib"
+	missed "$lib" later
+	missed "$lib" busy
 	attached "$lib" await-start=stall
 	attached "$lib" ''
 	unset PYTHONHOME

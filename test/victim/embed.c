@@ -7,6 +7,7 @@
  *	thread	started, run and ended by a second thread
  *	beside	started in the main thread, which goes on in C while a second thread runs Python
  *	later	as main, once FOLDER/start is there
+ *	busy	as later, and never sleeps meanwhile
  *
  * In each way step() is called 1000 times, at once where FOLDER is "-"; else Python is busy, makes
  * FOLDER/inside, and waits for FOLDER/go, which it takes away. Says "calls step N" at the end.
@@ -132,15 +133,19 @@ static void run_beside(void)
 	py.finalize();
 }
 
-static void run_later(void)
+static void run_later(bool sleeps)
 {
 	char start[600];
 
 	snprintf(start, sizeof(start), "%s/start", folder);
 	puts("loaded");
 	fflush(stdout);
-	while (access(start, F_OK))
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	while (access(start, F_OK)) {
+		if (sleeps)
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		for (volatile int i = 0; !sleeps && i < 1000000; i++)
+			;
+	}
 	whole(NULL);
 }
 
@@ -169,7 +174,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "beside"))
 			run_beside();
 		else if (!strcmp(argv[i], "later"))
-			run_later();
+			run_later(true);
+		else if (!strcmp(argv[i], "busy"))
+			run_later(false);
 		else
 			return 2;
 	}
