@@ -155,7 +155,7 @@ static bool sleeps_willingly(const struct mailbox *mailbox, pid_t tid, uint64_t 
 		SYS_sendto,	     SYS_sendmsg,	  SYS_connect,	     SYS_flock,
 	};
 	uint64_t arg[6];
-	long nr;
+	long nr = 0;
 
 	if (!CAPS(blocked_in(mailbox->pid, tid, &nr, arg, sp)))
 		return false;

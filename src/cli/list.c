@@ -85,7 +85,7 @@ static int list(struct options *opt, struct sb_err *err)
 		more = list_of(&backend_uprobe, &kernel, err);
 	if (more)
 		beside_merge(res, res->n_targets, more);
-	status = err->code ? err_exit_status(err->code) : show(opt, res, err);
+	status = err->code || !res ? err_exit_status(err->code) : show(opt, res, err);
 	result_free(res);
 	beside_free(&own, &kernel);
 	return status;

@@ -171,7 +171,7 @@ static void find_callers(struct sides *s, const bool *treated, const struct swee
 {
 	s->caller = must(reallocarray(s->caller, r->n_rows + 1, sizeof(*s->caller)));
 	s->n_callers = 0;
-	for (size_t i = 0; i < r->n_rows; i++) {
+	for (size_t i = 0; treated && i < r->n_rows; i++) {
 		const struct sweep_row *row = &r->row[i];
 
 		if (row->pid && row->hits && row->target < s->job->cfg.n_targets &&

@@ -9,7 +9,7 @@ need python3
 
 start found "$V/found" join
 snapshot "$pid"
-for try in 1 2 3; do
+for _ in 1 2 3; do
 	sb find -p "$pid" --time 40s --json "$T/run.json"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
 	unchanged "$pid"

@@ -23,12 +23,12 @@ unchanged "$pid"
 attach "$pid" :victim_work 1us
 kill -STOP "$pid"
 sleep 0.3
-lines=$(grep -c rate "$T/calls.out")
+printed=$(grep -c rate "$T/calls.out")
 sleep 0.4
-same 'lines while stopped' "$(grep -c rate "$T/calls.out")" "$lines"
+same 'lines while stopped' "$(grep -c rate "$T/calls.out")" "$printed"
 kill -CONT "$pid"
 sleep 0.4
-more 'lines after SIGCONT' "$(grep -c rate "$T/calls.out")" "$lines"
+more 'lines after SIGCONT' "$(grep -c rate "$T/calls.out")" "$printed"
 sb_stop
 ended 0
 unchanged "$pid"

@@ -296,6 +296,7 @@ static void add_bucket(struct result_times *out, unsigned int i, uint64_t calls)
 
 static void fill_times(const struct kernel_times *t, struct result_times *out)
 {
+	/* NOLINTNEXTLINE(misc-redundant-expression): both are constants */
 	_Static_assert((int)KERNEL_BUCKETS == (int)SB_PAGE_SPAN_BUCKETS, "the same buckets");
 
 	out->known = true;
