@@ -138,7 +138,7 @@ check: ## install what is missing, build, run every test
 	@+$(MAKE_ALL) FAULT=1 all
 	@test/run -b $(BUILD)
 
-check-quick: ## the unit tests and the quick cases, in less than two minutes
+check-quick: ## the unit tests and the quick cases, in about three minutes
 	@scripts/deps.sh build check
 	@+$(MAKE_ALL) all units victims
 	@test/run -b $(BUILD) -q

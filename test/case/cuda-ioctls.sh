@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # trace --kernel: each ioctl() of the process tree on a device of NVIDIA's name is counted, timed and named, as the
-# program's own books have it; alone, beside hooks, and in all formats of a trace. Others are not, and what is
-# missing is said.
+# program's own books have it; alone, beside hooks, and in all formats of a trace. Others are not, and sbinject names what
+# the kernel lacks.
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need_root
@@ -96,7 +96,7 @@ refuses 125 'names no device' trace 'ioctl:a-name-that-is-long' -- /bin/true
 refuses 2 'never delayed' 'ioctl:nvidia*' 5us -p "$$"
 refuses 125 'is not for ioctl' trace 'ioctl:nvidia*' arg=x:1 -- /bin/true
 
-# What is missing is said, and nothing is changed.
+# sbinject names what is missing, and changes nothing.
 if unshare -m true 2>/dev/null; then
 	rc=0
 	# shellcheck disable=SC2016 # it expands inside
