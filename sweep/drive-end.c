@@ -112,14 +112,33 @@ static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *tar
 	target->mde = kappa->mde;
 }
 
-static void fill_slack(const struct infer_data *data, double threshold, struct rng *rng,
-		       struct sweep_target *target)
+/* kappa below the slack, from all blocks: the last ones had a dose below it alone. */
+static void fill_origin(const struct drive *drive, const struct work *work, double resolution_ns,
+			struct rng *rng, struct slack_fit *fit)
 {
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_of of = work_last(drive, (size_t)(work - drive->work));
+	struct infer_data data;
+
+	record_data(&drive->rec, &of, &view, &data, NULL);
+	data.resolution_ns = resolution_ns;
+	slack_origin(&data, rng, fit);
+	record_data_free(&data);
+}
+
+static void fill_slack(const struct drive *drive, const struct work *work,
+		       const struct infer_data *data, struct rng *rng, struct sweep_target *target)
+{
+	double threshold = drive->cfg.threshold;
 	struct infer_kappa line;
 	struct slack_fit fit;
 
 	infer_kappa(data, rng, &line);
 	slack_fit(data, &line, threshold, rng, &fit);
+	if (work->last)
+		target->last_delay_ns = (double)work->last_ns;
+	if (work->last && fit.below >= work->last)
+		fill_origin(drive, work, data->resolution_ns, rng, &fit);
 	fill_kappa(&fit.origin, target);
 	target->kappa_beyond = fit.beyond;
 	target->slack_kind = fit.kind;
@@ -350,7 +369,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
 	fill_hits(&data, target);
 	fill_doses(&data, work, target);
-	fill_slack(&data, drive->cfg.threshold, rng, target);
+	fill_slack(drive, work, &data, rng, target);
 	fill_late(drive, work, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);

@@ -49,7 +49,7 @@ void exp_add(struct drive *drive, size_t target, size_t n_doses)
 	size_t n = drive->cfg.n_targets;
 
 	exp->member = must_realloc(exp->member, (exp->n_members + 1) * sizeof(*exp->member));
-	exp->member[exp->n_members] = (struct exp_member){ target, from, n_doses, true };
+	exp->member[exp->n_members] = (struct exp_member){ target, from, n_doses, from, n_doses };
 	if (to > exp->n_doses) {
 		exp->owner = must_realloc(exp->owner, to * sizeof(*exp->owner));
 		exp->delay_ns = must_realloc(exp->delay_ns, to * n * sizeof(*exp->delay_ns));
@@ -91,18 +91,18 @@ struct plan_cfg exp_groups(const struct drive *drive)
 	struct plan_group *group;
 
 	for (size_t i = 0; i < exp->n_members; i++) {
-		n += exp->member[i].in;
-		if (exp->member[i].in && exp->member[i].n_doses > most)
-			most = exp->member[i].n_doses;
+		n += exp->member[i].n_in > 0;
+		if (exp->member[i].n_in > most)
+			most = exp->member[i].n_in;
 	}
 	n_groups = exp->grouped ? 1 : groups_for(drive, n, most);
 	group = must_calloc(n_groups, sizeof(*group));
 	for (size_t i = 0; i < exp->n_members; i++) {
 		const struct exp_member *m = &exp->member[i];
 
-		if (exp->grouped ? i == 0 : m->in)
-			deal(&group[at++ * n_groups / (exp->grouped ? 1 : n)], m->first,
-			     m->n_doses);
+		if (exp->grouped ? i == 0 : m->n_in > 0)
+			deal(&group[at++ * n_groups / (exp->grouped ? 1 : n)], m->first_in,
+			     m->n_in);
 	}
 	return (struct plan_cfg){ group, n_groups, exp->grouped ? 1 : n, 0, 0, drive->cfg.runs };
 }
@@ -189,6 +189,7 @@ void exp_start(struct drive *drive, struct plan_cfg *plan, const struct sizing *
 	if (drive->cfg.time_ns)
 		exp->deadline_ns = drive->now_ns + (uint64_t)fmin(budget_ns, left_ns(drive));
 	plan_open(&exp->plan, plan, &drive->rng);
+	exp->planned = exp->plan.n_blocks;
 	exp->open = true;
 	if (exp->stage == STAGE_MAIN)
 		drive->events->begun(drive);

@@ -124,6 +124,7 @@ static void main_start(struct drive *drive, struct plan_cfg *plan, const struct 
 
 		work->first = m->first;
 		work->n_doses = m->n_doses;
+		work->last = 0;
 		for (size_t k = 0; k < m->n_doses; k++)
 			work->dose_ns[k] =
 				exp->delay_ns[(m->first + k) * drive->cfg.n_targets + m->target];
@@ -351,7 +352,7 @@ void main_enter(struct drive *drive)
 static bool carries_over(const struct drive *drive, struct carry *carry)
 {
 	const struct experiment *exp = &drive->exp;
-	int n = (int)exp->plan.n_blocks;
+	int n = (int)exp->planned;
 
 	if (drive->cfg.runs || drive->cfg.guard_ns || exp->stage != STAGE_MAIN ||
 	    drive->guard_raised >= GUARD_RAISES || !exp->slot.first ||

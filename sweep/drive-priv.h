@@ -12,15 +12,15 @@
 /*
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
- * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
- * still in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
+ * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which of both
+ * are still in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
  * drive-end.c makes the result.
  */
 
 /* The doses of one target in an experiment. */
 struct exp_member {
 	size_t target, first, n_doses;
-	bool in; /* takes part in the blocks to come */
+	size_t first_in, n_in; /* those that take part in the blocks to come; 0: none */
 };
 
 /* A set of doses: of one target, of several that share blocks, or of a group delayed as one. */
@@ -35,7 +35,8 @@ struct experiment {
 	struct plan plan;
 	struct plan_slot slot;
 	struct sizing size;
-	size_t rounds; /* that are over */
+	size_t rounds;	/* that are over */
+	size_t planned; /* blocks, at the start */
 	uint64_t deadline_ns;
 	bool open;
 };
@@ -57,6 +58,8 @@ struct work {
 	enum work_state state;
 	int experiment; /* its main blocks; -1: none */
 	size_t first, n_doses;
+	size_t last; /* with a slack: number of the only dose of the last blocks, from 1; 0 none */
+	uint64_t last_ns; /* ... and its delay in these */
 	struct escalate esc;
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
@@ -173,8 +176,9 @@ void exp_step(struct drive *drive);				  /* a window of it is over */
 void exp_window(struct drive *drive);				  /* sets the step of exp.slot */
 double exp_windows_ns(const struct drive *drive, size_t windows); /* the time they take */
 
-/* The windows that a target's kappa is from. */
+/* The windows that a target's kappa is from: with all its doses; with that of the last blocks. */
 struct record_of work_of(const struct drive *drive, size_t target);
+struct record_of work_last(const struct drive *drive, size_t target);
 
 /* drive-plan.c: fills drive->plan from the experiment. */
 void plan_fill(struct drive *drive);

@@ -87,7 +87,7 @@ static void find_sharers(struct drive *drive)
 	if (exp->slot.group >= 0)
 		group = &exp->plan.part[exp->slot.group].group;
 	for (size_t i = 0; i < exp->n_members; i++) {
-		bool in = !group && exp->member[i].in;
+		bool in = !group && exp->member[i].n_in > 0;
 
 		for (size_t k = 0; group && k < group->n_doses; k++)
 			in |= exp->owner[group->dose[k]] == (int)i;
@@ -198,6 +198,15 @@ struct record_of work_of(const struct drive *drive, size_t target)
 	const struct work *work = &drive->work[target];
 
 	return (struct record_of){ work->experiment, (int)target, work->first, work->n_doses };
+}
+
+struct record_of work_last(const struct drive *drive, size_t target)
+{
+	struct record_of of = work_of(drive, target);
+
+	of.first += drive->work[target].last - 1;
+	of.n_doses = 1;
+	return of;
 }
 
 struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)

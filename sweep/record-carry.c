@@ -267,15 +267,25 @@ static void fit_sums(const struct course *c, const struct span *span, size_t spa
 	}
 }
 
-/* The first window of the arm of window i, in the blocks from *span on. */
-static size_t arm_first(const struct record *rec, const struct span *span, size_t i)
+static bool same_arm(const struct record_row *a, const struct record_row *b)
 {
-	size_t first = span->from;
+	return a->column == b->column && a->win.delay_ns == b->win.delay_ns;
+}
 
-	while (rec->row[first].column != rec->row[i].column ||
-	       rec->row[first].win.experiment != rec->row[i].win.experiment)
-		first++;
-	return first;
+/* The first window of the arm of window i of the block b, among blocks of the same arms. */
+static size_t arm_first(const struct record *rec, const struct span *span, size_t b, size_t i)
+{
+	for (size_t s = 0; s <= b; s++) {
+		const struct record_row *row = &rec->row[span[s].from];
+
+		if (span[s].to - span[s].from != span[b].to - span[b].from ||
+		    row->win.experiment != rec->row[i].win.experiment)
+			continue;
+		for (size_t k = span[s].from; k < span[s].to; k++)
+			if (same_arm(&rec->row[k], &rec->row[i]))
+				return k;
+	}
+	return i;
 }
 
 /*
@@ -297,7 +307,7 @@ static void straighten(const struct record *rec, struct course *c, const struct 
 
 		means(c, &span[b], mean);
 		for (size_t i = span[b].from; i < span[b].to; i++) {
-			arm[i] = arm_first(rec, span, i);
+			arm[i] = arm_first(rec, span, b, i);
 			values(c, mean, i, v);
 			bend[arm[i]].off += v[LEVEL_T] - f.m[0][1] / f.m[1][1] * v[LEVEL_DOSE];
 			bend[arm[i]].n++;

@@ -129,6 +129,8 @@ struct sweep_target {
 	double mde; /* smallest kappa that this run would have seen, 5 % level, 80 % power */
 	enum sweep_slack_kind slack_kind;
 	struct sweep_estimate slack_ns; /* in x: injected time per item */
+	double last_delay_ns; /* of a hit, just below the slack: the only dose of the last blocks;
+			       * NAN: all blocks have all doses */
 	char slack_reason[SWEEP_REASON];
 	double delta_aicc; /* AICc of the line minus AICc of the hinge: > 0 favours the slack */
 	struct sweep_estimate inclusive_ns;    /* its own time per item, as a lane spends it */

@@ -180,6 +180,13 @@ static size_t doses_above(const struct hinge *h, double s)
 	return n;
 }
 
+void slack_origin(const struct infer_data *data, struct rng *rng, struct slack_fit *fit)
+{
+	infer_kappa(data, rng, &fit->origin);
+	if (fit->all_above)
+		fit->origin.kappa.lo = fmin(fit->origin.kappa.lo, 0);
+}
+
 /*
  * SHAM and the doses that certainly lie below the slack, as data of their own. If even the smallest
  * may lie above it, the slope before it may be as low as 0.
@@ -200,9 +207,9 @@ static void fit_origin(const struct infer_data *data, const struct hinge *h, dou
 			cell[b * arms + a] = data->cell[b * h->arms + keep[a]];
 	sub.cell = cell;
 	sub.n_arms = arms;
-	infer_kappa(&sub, rng, &out->origin);
-	if (h->first > s)
-		out->origin.kappa.lo = fmin(out->origin.kappa.lo, 0);
+	out->below = keep[arms - 1];
+	out->all_above = h->first > s;
+	slack_origin(&sub, rng, out);
 	free(cell);
 	free(keep);
 }

@@ -30,8 +30,13 @@ struct slack_fit {
 				    * end, or the smallest; then lo is at most 0. Else the line's */
 	double delta_aicc;	   /* line - hinge; NAN: not comparable */
 	size_t above;		   /* doses above s */
+	size_t below;		   /* the largest dose of `origin`, the first is 1; else 0 */
+	bool all_above;		   /* even the smallest dose may lie above the slack */
 	const char *why;	   /* static; for SLACK_UNKNOWN and SLACK_BRACKET */
 };
+
+/* `origin` from other data: of doses below the slack, with more blocks. */
+void slack_origin(const struct infer_data *data, struct rng *rng, struct slack_fit *fit);
 
 /* threshold: a kappa below it is no response. line: infer_kappa() of the same data. */
 void slack_fit(const struct infer_data *data, const struct infer_kappa *line, double threshold,

@@ -98,6 +98,8 @@ static void facts(const struct sweep_page *p, const struct sweep_target *t)
 	if (t->slack_kind == SLACK_FOUND) {
 		fact_interval(f, "slack", PAGE_TIME, t->slack_ns);
 		fact_interval(f, "kappa beyond the slack", PAGE_KAPPA, t->kappa_beyond);
+		if (isfinite(t->last_delay_ns))
+			fact(f, "delay of a call in the last blocks", PAGE_TIME, t->last_delay_ns);
 	}
 	if (t->lanes_unclear) {
 		fact_interval(f, "kappa with the fewest lanes", PAGE_KAPPA, t->range[0]);

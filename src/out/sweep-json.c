@@ -128,6 +128,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "dose_given", real(t->dose_given));
 	json_put(o, "slack_kind", json_name(sweep_slack_name(t->slack_kind)));
 	put_estimate(o, "slack_ns", t->slack_ns, t->slack_reason);
+	json_put(o, "last_delay_ns", real(t->last_delay_ns));
 	json_put(o, "delta_aicc", real(t->delta_aicc));
 	put_estimate(o, "inclusive_ns", t->inclusive_ns, t->inclusive_reason);
 	put_estimate(o, "gain_ceiling_ns", t->gain_ceiling_ns, t->gain_reason);

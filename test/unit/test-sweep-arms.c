@@ -234,6 +234,41 @@ static void test_the_time_goes_to_what_is_open(void **state)
 		assert_true(held[i] * 100 >= runs * 91);
 }
 
+/*
+ * A slack that is found: the rest of the time goes to a dose below it, of which it is open whether
+ * it is felt. Where a tenth is felt, that is no reason to say more often that nothing is.
+ */
+static void test_the_time_goes_to_what_is_below_the_slack(void **state)
+{
+	static const double low[] = { 0, 0.1 };
+	size_t runs = 200, held[2] = { 0 }, said[2] = { 0 }, last = 0;
+	struct drive_cfg cfg = minute();
+	double half = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		for (uint64_t seed = 1; seed <= runs; seed++) {
+			struct sim_cfg sim = drifting(1);
+			struct sweep_result *res;
+			const struct sweep_target *t;
+
+			sim.target[0].slack_ns = 13e3;
+			sim.target[0].low = low[i];
+			res = sim_sweep(&sim, &cfg, seed);
+			t = &res->target[0];
+			held[i] += t->kappa.lo <= low[i] && low[i] <= t->kappa.hi;
+			said[i] += t->verdict == VERDICT_SLACK;
+			last += t->last_delay_ns > 0;
+			half += low[i] > 0 ? 0 : half_of(t) / (double)runs;
+			sweep_result_free(res);
+		}
+	printf("# slack: +- %.3f below it; held %zu, %zu; SLACK %zu, %zu; last blocks %zu\n", half,
+	       held[0], held[1], said[0], said[1], last);
+	assert_true(half < 0.07); /* 0.08 where all blocks have all doses */
+	assert_true(held[0] * 100 >= runs * 92 && held[1] * 100 >= runs * 92);
+	assert_true(said[0] * 100 >= runs * 70 && said[1] * 100 <= runs * 5);
+}
+
 /* A pipeline of 60 ms: what one target's delay leaves in it is felt in another's windows. */
 static void test_the_guard_is_raised_for_all(void **state)
 {
@@ -498,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_together_is_narrower_than_in_turn),
 		cmocka_unit_test(test_what_is_open_is_narrower_by_the_same_doses),
 		cmocka_unit_test(test_the_time_goes_to_what_is_open),
+		cmocka_unit_test(test_the_time_goes_to_what_is_below_the_slack),
 		cmocka_unit_test(test_the_guard_is_raised_for_all),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_a_shared_window_is_told_in_parts),
