@@ -9,18 +9,19 @@ need python3
 
 start found "$V/found" join
 snapshot "$pid"
+found=
 for _ in 1 2 3; do
 	sb find -p "$pid" --time 40s --json "$T/run.json"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
 	unchanged "$pid"
 	[ "$(j explain.candidates)" != null ] || { finish found "$pid"; skip "$(j explain.candidates_reason)"; }
-	python3 - run.json "$pid" <<'P' && break
+	python3 - run.json "$pid" <<'P' && found=yes && break
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["schema"] == "sbinject.find/1" and d["ended_early"] is False
 if not d["sweep"]:
     print(d["sweep_reason"])
-    sys.exit(1)  # a busy machine: no function is called regularly
+    sys.exit(3)  # a busy machine: no function is called regularly
 assert d["progress"] in (":critical", ":beside") and d["progress_given"] is False, d["progress"]
 rates = {r["target"]: r for r in d["rates"]}
 assert abs(rates[":critical"]["calls"] - rates[":beside"]["calls"]) <= 2, rates
@@ -28,15 +29,16 @@ assert rates[":critical"]["multiple_of"] is None
 verdict = {t["spec"]: t["verdict"] for t in d["sweep"]["targets"]}
 print(verdict)
 assert verdict[":critical"] not in ("HIDDEN", "NOT CALLED"), verdict
-assert verdict[":beside"] not in ("CRITICAL", "NOT CALLED"), verdict
+assert verdict[":beside"] != "NOT CALLED", verdict
 command = d["commands"]["sweep"]
 assert command.startswith("sbinject sweep :critical") and command.endswith("-p " + sys.argv[2]), command
-sys.exit(not (verdict[":critical"] == "CRITICAL" and verdict[":beside"] in ("HIDDEN", "SLACK")))
+# Where others need the processors, a delay of the one beside is felt, too.
+sys.exit(0 if verdict[":critical"] == "CRITICAL" and verdict[":beside"] in ("HIDDEN", "SLACK") else 3)
 P
-	status=$?
-	[ "$status" -eq 1 ] && grep -q Traceback sb.err && fail 'see above'
-	[ "$SECONDS" -lt 120 ] || { finish found "$pid"; skip 'too noisy a machine'; }
+	[ $? -eq 3 ] || fail 'see above'
+	[ "$SECONDS" -lt 120 ] || break
 done
+[ "$found" ] || { finish found "$pid"; skip 'too noisy a machine'; }
 grep -q '^The answer$' sb.out || fail "no answer: $(cat sb.out)"
 sed -n '/^what limits/,/^what does not/p' sb.out | grep -q '^  :critical:' || fail "$(cat sb.out)"
 sed -n '/^what does not/,$p' sb.out | grep -q '^  :beside:' || fail "$(cat sb.out)"
