@@ -283,6 +283,13 @@ need_python() {
 	[ ${#python[@]} -gt 0 ] || skip 'there is no CPython 3.10 or later'
 }
 
+# own_victims: copies of the victims for this case alone. A uprobe is put into a file, and shows in all
+# processes that run it: those of another case beside it, too.
+own_victims() {
+	cp -r "$V" "$T/victim"
+	V=$T/victim
+}
+
 # need_uprobe: skips the case where the uprobe backend is not built in or the machine forbids it
 need_uprobe() {
 	"$SB" --backend uprobe -a "$V/calls:victim_work" 0 --for 1ms >"$T/uprobe" 2>&1 ||

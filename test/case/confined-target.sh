@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A target under seccomp is hooked by root; who may not suspend the filter is refused before
 # anything is done, and so is one that would die of the stub's reading the clock.
+# beside others
 # limit: 90 s
 . "$SRC/test/lib.sh"
 

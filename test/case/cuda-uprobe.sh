@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The preset cuda by uprobes: all versions of a function are one row, hits are the driver's own, and what
 # is not measured is unknown.
+# beside others
 . "$SRC/test/lib.sh"
+own_victims
 need_uprobe
 export XDG_CONFIG_HOME="$T/none"
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # A process of another user cannot choose what a uprobe is put on: an IFUNC that it answers with a
 # place in another file, or in the midst of a function, is refused; and it cannot choose the backend.
+# beside others
 . "$SRC/test/lib.sh"
+own_victims
 need_root
 need setpriv
 nobody() { exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # A target that ptrace is refused: auto takes uprobes, says why, counts all, and whoever traces it
 # goes on undisturbed.
+# beside others
 . "$SRC/test/lib.sh"
+own_victims
 need_uprobe
 
 start calls "$V/calls" -t 2 -n 5000 -g "$T/gate" -w

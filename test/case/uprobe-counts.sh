@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # By uprobes: hits == calls, exactly, of one thread and of four; nobody is stopped or traced.
+# beside others
 # quick
 . "$SRC/test/lib.sh"
+own_victims
 need_uprobe
 
 for threads in 1 4; do

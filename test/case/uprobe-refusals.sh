@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What uprobes cannot do is refused beforehand, with the reason and the backend that can.
+# beside others
 # quick
 . "$SRC/test/lib.sh"
+own_victims
 need_uprobe
 
 start calls "$V/calls"
