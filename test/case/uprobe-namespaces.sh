@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: a target in namespaces of its own (files and pids), and sbinject itself in one, where
 # processes have other numbers than the kernel's.
-# beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 need unshare
 unshare -mpf --mount-proc true 2>/dev/null || skip 'unshare is not permitted'

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # By uprobes: pid= of two; a library that is loaded later; a deleted file; list, with an IFUNC.
-# beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 
 start one "$V/calls" -n 3000 -g "$T/gate" -w

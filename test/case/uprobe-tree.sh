@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: children of every kind, daemons and execs, each in a row of its own, the sum exact;
 # of a command from its first call on.
-# beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 
 rows() { # their sum
