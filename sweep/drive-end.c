@@ -336,6 +336,26 @@ static void fill_changes(const struct drive *drive, const struct work *work, dou
 	account_target(&drive->rec, &of, &rng, target);
 }
 
+/* What adjusting did: the same estimate without it, by the same method. */
+static void fill_unadjusted(const struct drive *drive, const struct record_of *of,
+			    const struct infer_data *data, struct sweep_target *target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .raw = true };
+	struct infer_kappa with, without;
+	struct infer_data raw;
+
+	if (!drive->rec.adjust.n)
+		return;
+	record_data(&drive->rec, of, &view, &raw, NULL);
+	raw.resolution_ns = data->resolution_ns;
+	infer_kappa(&raw, NULL, &without);
+	infer_kappa(data, NULL, &with);
+	record_data_free(&raw);
+	target->unadjusted = without.kappa;
+	target->adjusted_width =
+		(with.kappa.hi - with.kappa.lo) / (without.kappa.hi - without.kappa.lo);
+}
+
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
@@ -349,6 +369,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
 				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
 	fill_hits(&data, target);
+	fill_unadjusted(drive, &of, &data, target);
 	fill_doses(&data, work, target);
 	fill_slack(&data, drive->cfg.threshold, rng, target);
 	fill_late(drive, work, target);
@@ -518,6 +539,18 @@ static void copy_plan(const struct drive *drive, struct sweep_result *res)
 		res->plan.target[i].target = row_of(drive, res->plan.target[i].target);
 }
 
+static void copy_adjust(const struct drive *drive, struct sweep_result *res)
+{
+	res->n_adjust = drive->cfg.n_adjust;
+	res->adjust_explained = drive->rec.adjust.n ? drive->rec.adjust.explained : NAN;
+	memcpy(res->adjust, drive->adjust, sizeof(res->adjust));
+	for (size_t i = 0; i < res->n_adjust; i++) {
+		struct sweep_adjust *adjust = &res->adjust[i];
+
+		adjust->moved_target = adjust->moved ? row_of(drive, adjust->moved_target) : -1;
+	}
+}
+
 static void copy_counters(const struct record_row *row, size_t n, struct sweep_window *win)
 {
 	size_t size = SIDE_COUNT * n * sizeof(*row->counter);
@@ -557,6 +590,8 @@ struct sweep_result *drive_end(struct drive *drive)
 	res->n_counters = drive->rec.n_counters;
 	res->gates.roles = drive->rec.n_roles;
 	res->gates.lane_mode = lane_mode_name(drive->cfg.lane_mode);
+	drive_adjust(drive);
+	copy_adjust(drive, res);
 	gate_aa(drive, &res->gates);
 	gate_control(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)

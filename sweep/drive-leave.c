@@ -54,6 +54,8 @@ void main_between(struct drive *drive)
 	struct plan_cfg plan;
 	bool look = ++exp->rounds >= PILOT_BLOCKS_MIN && exp->rounds % LOOK_ROUNDS == 0;
 
+	if (look && exp->stage == STAGE_MAIN)
+		drive_adjust(drive);
 	if (look && exp->stage == STAGE_MAIN && exp->n_members > 1 && !drive->cfg.runs)
 		for (size_t i = 0; i < exp->n_members; i++)
 			any |= in[i] = !decided(drive, exp->member[i].target);

@@ -13,7 +13,7 @@
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
- * still in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
+ * still in them; drive-adjust.c says what T is adjusted for; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
  * drive-end.c makes the result.
  */
 
@@ -92,6 +92,8 @@ struct drive {
 	bool done, dead;
 	bool rounded;			/* a window of a block was not exact */
 	double window_ns, exp_guard_ns; /* of the last experiment */
+
+	struct sweep_adjust adjust[SWEEP_ADJUST]; /* of the last drive_adjust() */
 
 	struct pilot_window *series;
 	size_t n_series;
@@ -175,6 +177,9 @@ double exp_windows_ns(const struct drive *drive, size_t windows); /* the time th
 
 /* The windows that a target's kappa is from. */
 struct record_of work_of(const struct drive *drive, size_t target);
+
+/* drive-adjust.c: fits what T is adjusted for, anew, to all windows so far. */
+void drive_adjust(struct drive *drive);
 
 /* drive-plan.c: fills drive->plan from the experiment. */
 void plan_fill(struct drive *drive);

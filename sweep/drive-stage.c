@@ -25,7 +25,8 @@ static bool control_begin(struct drive *drive)
 	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
 	    !(drive->work[target].felt > 0))
 		return false;
-	if (drive->cfg.control_auto && drive_busiest(drive) >= VERDICT_BUSY)
+	/* What may follow the program's speed is tested where that is changed for certain. */
+	if (drive->cfg.control_auto && drive_busiest(drive) >= VERDICT_BUSY && !drive->cfg.n_adjust)
 		return false;
 	if (drive->cfg.runs)
 		budget = left_ns(drive);

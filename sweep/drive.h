@@ -74,6 +74,8 @@ struct drive_cfg {
 	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
 	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */
 	size_t n_counters;     /* of window.counter, on each side */
+	size_t n_adjust;       /* of window.amount, at most SWEEP_ADJUST; not with runs */
+	bool adjust_rate[SWEEP_ADJUST]; /* that amount counts per second; else per item */
 };
 #define DRIVE_DOSES 16
 
@@ -128,6 +130,8 @@ struct drive_window {
 	const double *counter; /* [side * n_counters + counter], their growth in the window, where
 				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
 				* unknown. NULL: they were not read */
+	double amount[SWEEP_ADJUST]; /* growth of the covariates' sources, of which T is adjusted
+				      * for (adjust.h) */
 	const struct drive_part *part; /* one per drive_parts(); NULL: each as the window */
 	size_t n_parts;
 };
@@ -136,7 +140,7 @@ struct drive;
 
 /*
  * SB_EUSAGE: no target, a dose of 0, too many doses, less than 2 runs, no time, a control that is
- * no target, a share out of range.
+ * no target, a share out of range, covariates of whole runs.
  */
 int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err);
 void drive_close(struct drive *drive);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "result.h"
 
 /*
  * Before the blocks: whether the program has settled, and how long a window must be.
@@ -16,6 +17,7 @@ struct pilot_window {
 	double items;
 	double time_ns;
 	uint64_t changes; /* of the source; 0: not watched */
+	double c[SWEEP_ADJUST]; /* covariates, of adjust_pilot() */
 };
 
 /*

@@ -62,6 +62,8 @@ static void target_init(struct sweep_target *target)
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
 	target->inclusive_ns = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
+	target->unadjusted = SWEEP_UNKNOWN;
+	target->adjusted_width = NAN;
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
 	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =

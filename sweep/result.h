@@ -149,6 +149,9 @@ struct sweep_target {
 	double lanes;			/* side by side: the mean number, 1 or more */
 	bool lanes_unclear;		/* ... and it may be another */
 	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
+	struct sweep_estimate unadjusted; /* kappa as it is without adjusting; unknown where
+					   * nothing was adjusted for */
+	double adjusted_width; /* of kappa's interval, by that of the unadjusted one */
 	struct sweep_part *part;
 	size_t n_parts;
 	double settle_s; /* a delay comes to be felt as 1 - exp(-t / settle_s); 0: at once, as far
@@ -176,6 +179,19 @@ struct sweep_change {
 	double p_none, p_random;     /* of "no effect"; NAN: unknown, or 0 in every cell */
 	double p_adjusted;	     /* p_none after Holm's correction over all changes */
 	bool significant;	     /* p_adjusted and p_random below 5 %, and A/A agreed */
+};
+
+/* A covariate that was to be taken out of T, by adjust.h. */
+enum { SWEEP_ADJUST = 4 };
+struct sweep_adjust {
+	bool rate;		     /* per second; else per item, or response, as T */
+	bool used;
+	double mean;		     /* over the blocks */
+	struct sweep_estimate slope; /* ns of T for each of it */
+	bool moved;		     /* a delay changes it ... */
+	int moved_target;	     /* ... that of this target, -1: of the progress function */
+	double moved_share, moved_p; /* by so much at the largest dose */
+	char reason[SWEEP_REASON];   /* why it was not used */
 };
 
 struct sweep_gates {
@@ -233,6 +249,7 @@ struct sweep_window {
 	double x_total_ns;			/* injected in this window, lanes together */
 	double t_ns, x_ns, hits_per_item;	/* per item; NAN without items */
 	double *counter;			/* [side * n_counters + counter]; NULL: not read */
+	double amount[SWEEP_ADJUST];		/* growth of the covariates' sources */
 };
 
 struct sweep_result {
@@ -252,6 +269,9 @@ struct sweep_result {
 	size_t n_targets;
 	struct sweep_window *window;
 	size_t n_windows;
+	struct sweep_adjust adjust[SWEEP_ADJUST];
+	size_t n_adjust;   /* covariates; 0: none were given */
+	double adjust_explained; /* share of the variance of T within blocks */
 	size_t n_counters; /* on each side; 0: none were read */
 	size_t n_tests;	   /* the family of all changes */
 	char **warning;

@@ -71,7 +71,8 @@ static void hinge_open(struct hinge *h, const struct infer_data *data)
 		h->t[a] /= h->blocks;
 		h->x[a] = infer_level(data, a).x;
 	}
-	h->n = h->blocks * (double)(h->arms - 1);
+	h->n = h->blocks * (double)(h->arms - 1) -
+	       (double)(data->adjust ? data->adjust->n : 0); /* slopes that were fitted before */
 	h->floor_ss = h->n * data->resolution_ns * data->resolution_ns / 48;
 	hinge_doses(h);
 }

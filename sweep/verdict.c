@@ -222,6 +222,27 @@ static bool in_time(struct sweep_target *target)
 	return false;
 }
 
+/*
+ * That a covariate is not changed by the delay can be refuted, but not shown: a small change is as
+ * much as its noise. So what an adjusted time says may not be what is excluded without adjusting,
+ * nor rest on it alone that a delay is hidden.
+ */
+static bool unadjusted_agrees(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_estimate *with = &target->kappa, *without = &target->unadjusted;
+	bool hidden = with->hi < res->threshold;
+	bool full = with->lo > FULL_HALF && with->hi > 1 - res->threshold;
+
+	if (isnan(without->est) || (hidden && without->hi < FULL_HALF) ||
+	    (full && without->hi > FULL_HALF) || (!hidden && !full))
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "%s by adjusted times, if a delay does not change what they are adjusted for; "
+	       "without adjusting kappa is %.2f [%.2f, %.2f]: more --time",
+	       hidden ? "hidden" : "felt in full", without->est, without->lo, without->hi);
+	return false;
+}
+
 enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
 
 static enum felt how_felt(const struct sweep_estimate *kappa, double d)
@@ -259,7 +280,7 @@ void verdict_judge(struct sweep_result *res)
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
 		if (in_time(target) && told_apart(res, target) &&
-		    lanes_agree(target, res->threshold))
+		    unadjusted_agrees(res, target) && lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);

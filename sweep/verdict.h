@@ -34,6 +34,9 @@
  *
  * A verdict needs that A/A's interval is narrower than the effect it claims; else INCONCLUSIVE.
  *
+ * Where T was adjusted (adjust.h), HIDDEN needs that kappa is below 1/2 without adjusting, too, and
+ * CRITICAL that it may be above; else INCONCLUSIVE.
+ *
  * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
  * and for the most; else INCONCLUSIVE, with both kappas.
  *

@@ -9,6 +9,7 @@
 #include "sweep.h"
 #include "host.h"
 #include "out.h"
+#include "sweep-adjust.h"
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-headline.h"
@@ -115,6 +116,8 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "verdict", json_name(sweep_verdict_name(t->verdict)));
 	json_put(o, "reason", json_name(t->reason));
 	put_estimate(o, "kappa", t->kappa, t->reason);
+	put_estimate(o, "kappa_unadjusted", t->unadjusted, "nothing was adjusted for");
+	json_put(o, "adjusted_width", real(t->adjusted_width));
 	put_estimate(o, "kappa_beyond", t->kappa_beyond, "there is no slack");
 	put_estimate(o, "kappa_robust", t->kappa_robust, NULL);
 	json_put(o, "robust_agrees", json_boolean(t->robust_agrees));
@@ -182,6 +185,15 @@ static json_t *gates_json(const struct sweep_gates *g)
 	return o;
 }
 
+static json_t *amounts_json(const struct sweep_result *res, const struct sweep_window *w)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < res->n_adjust; i++)
+		json_add(list, real(w->amount[i]));
+	return list;
+}
+
 static json_t *window_json(const struct sweep_result *res, const struct sweep_window *w)
 {
 	json_t *o = json_must(json_object());
@@ -203,6 +215,8 @@ static json_t *window_json(const struct sweep_result *res, const struct sweep_wi
 		json_put(o, "response_sum_ns", real(w->response_sum_ns));
 		json_put(o, "response_count", real(w->response_count));
 	}
+	if (res->n_adjust)
+		json_put(o, "adjust", amounts_json(res, w));
 	if (w->counter)
 		json_put(o, "evidence", out_sweep_counters_json(res, w));
 	return o;
@@ -267,6 +281,8 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "summary", summary_json(res, about));
 	json_put(doc, "plan", out_sweep_plan_json(res));
 	json_put(doc, "gates", gates_json(&res->gates));
+	json_put(doc, "adjust", out_sweep_adjust_json(res, about));
+	json_put(doc, "adjust_explained", real(res->adjust_explained));
 	json_put(doc, "evidence", out_sweep_evidence_json(res, about));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)
 		json_array_append_new(

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "sweep-adjust.h"
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-quantiles.h"
@@ -227,6 +228,7 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	free(order);
 	print_reasons(to, res, n);
 	print_gains(to, res, n);
+	out_sweep_adjust(to, res, about, n);
 	out_sweep_quantiles(to, res, n);
 	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);
