@@ -173,6 +173,7 @@ static double covariance(const double *a, const double *b, size_t n)
 static double ratio(const struct contrasts *c, const size_t *pick, double *se)
 {
 	double n = (double)c->n, my = 0, mz = 0, squares = 0, k;
+	double df = pick ? n - 1 : c->df, extra = pick ? 0 : c->extra; /* slopes are not resampled */
 
 	for (size_t i = 0; i < c->n; i++) {
 		my += c->y[pick ? pick[i] : i] / n;
@@ -185,7 +186,7 @@ static double ratio(const struct contrasts *c, const size_t *pick, double *se)
 
 		squares += e * e; /* their mean is 0 */
 	}
-	*se = sqrt(fmax(squares / c->df, c->floor) / n + c->extra) / fabs(mz);
+	*se = sqrt(fmax(squares / df, c->floor) / n + extra) / fabs(mz);
 	return k;
 }
 
@@ -212,7 +213,7 @@ static void fieller(const struct contrasts *c, struct sweep_estimate *out)
 static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, double se,
 		      struct sweep_estimate *out)
 {
-	double *t = must_calloc(INFER_RESAMPLES, sizeof(*t)), se_star;
+	double *t = must_calloc(INFER_RESAMPLES, sizeof(*t)), se_star, half;
 	size_t *pick = must_calloc(c->n, sizeof(*pick)), n = 0;
 	bool ok;
 
@@ -228,8 +229,12 @@ static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, doub
 	ok = n > INFER_RESAMPLES * 9 / 10;
 	if (ok) {
 		stat_sort(t, n);
-		out->lo = k - se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
-		out->hi = k + se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
+		half = se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
+		if (c->df < (double)c->n - 1) /* the resamples have all degrees of freedom */
+			half *= stat_t_quantile(LEVEL, c->df) /
+				stat_t_quantile(LEVEL, (double)c->n - 1);
+		out->lo = k - half;
+		out->hi = k + half;
 	}
 	free(pick);
 	free(t);
