@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "account.h"
 #include "quantile.h"
+#include "queue.h"
 #include "slack.h"
 #include "stat.h"
 #include "verdict.h"
@@ -48,6 +49,11 @@ static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
 	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, false, &v);
 	gates->sham_ns = infer_mean(v, n, NULL);
 	free(v);
+}
+
+static void gate_queue(const struct drive *drive, struct sweep_gates *gates)
+{
+	gates->queue_grows = queue_growth(&drive->rec).grows;
 }
 
 static void gate_control(const struct drive *drive, struct rng *rng, struct sweep_gates *gates)
@@ -356,6 +362,63 @@ static void fill_unadjusted(const struct drive *drive, const struct record_of *o
 		(with.kappa.hi - with.kappa.lo) / (without.kappa.hi - without.kappa.lo);
 }
 
+/* Is the response so much longer that two thirds of the idle time must be used up? */
+static bool far_longer(const struct sweep_target *target)
+{
+	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
+
+	return target->n_doses > 1 && most->delta_ns.est > QUEUE_LONGER * target->t0_ns &&
+	       most->delta_ns.lo > QUEUE_LONGER / 2 * target->t0_ns;
+}
+
+static void why_saturated(const struct sweep_gates *gates, const struct queue_flow *flow,
+			  struct sweep_target *target)
+{
+	struct sweep_queue *queue = &target->queue;
+	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
+
+	if (gates->queue_grows)
+		snprintf(queue->reason, sizeof(queue->reason),
+			 "the response grew from one window without a delay to the next: requests "
+			 "come faster than they are completed");
+	else if (flow->saturated)
+		snprintf(queue->reason, sizeof(queue->reason),
+			 "under its delay %.0f %% fewer requests are completed than come, and they "
+			 "are worked off after it: smaller --doses, or a lower rate",
+			 -100 * flow->during);
+	else if (queue->utilisation < VERDICT_BUSY &&
+		 1 - queue->utilisation_dose < QUEUE_IDLE * (1 - queue->utilisation))
+		snprintf(queue->reason, sizeof(queue->reason),
+			 "the busiest thread is busy for %.0f %% of the time, and the largest dose "
+			 "takes it to %.0f %%: smaller --doses, or a lower rate",
+			 100 * queue->utilisation, 100 * queue->utilisation_dose);
+	else if (far_longer(target))
+		snprintf(queue->reason, sizeof(queue->reason),
+			 "under its largest delay a response takes %.1f times as long, and that is "
+			 "no slope: --doses of at most a %.0fth of it, or a lower rate",
+			 1 + most->delta_ns.est / target->t0_ns,
+			 ceil(2 * most->delta_ns.est / target->t0_ns));
+}
+
+static void fill_queue(const struct drive *drive, const struct record_of *of,
+		       const struct sweep_gates *gates, struct sweep_target *target)
+{
+	int most = COLUMN_DOSE + (int)(of->first + of->n_doses) - 1;
+	struct queue_level sham = queue_level(&drive->rec, of, COLUMN_SHAM);
+	struct queue_level dose = queue_level(&drive->rec, of, most);
+	struct queue_flow flow = queue_flow(&drive->rec, of->experiment);
+	struct sweep_queue *queue = &target->queue;
+
+	queue->in_system = sham.in_system;
+	queue->in_system_dose = dose.in_system;
+	queue->completed_s = sham.per_s;
+	queue->completed_s_dose = dose.per_s;
+	queue->utilisation = sham.busy;
+	queue->utilisation_dose = dose.busy;
+	why_saturated(gates, &flow, target);
+	queue->saturated = queue->reason[0];
+}
+
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
@@ -376,8 +439,10 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, data.resolution_ns, target);
-	if (drive->cfg.response)
+	if (drive->cfg.response) {
+		fill_queue(drive, &of, &res->gates, target);
 		quantile_fill(&drive->rec, &of, &data, target);
+	}
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
 	record_data_free(&data);
 	if (lanes > res->gates.lanes)
@@ -593,6 +658,8 @@ struct sweep_result *drive_end(struct drive *drive)
 	drive_adjust(drive);
 	copy_adjust(drive, res);
 	gate_aa(drive, &res->gates);
+	if (drive->cfg.response)
+		gate_queue(drive, &res->gates);
 	gate_control(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive_has_row(drive, i))

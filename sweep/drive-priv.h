@@ -190,6 +190,12 @@ void plan_fill(struct drive *drive);
 
 void drive_finish(struct drive *drive);
 
+/*
+ * The largest injected time per item, as a share of the time per item: --max-slowdown; of a response
+ * at most a third of the time in which the busiest thread is idle, so that the queue stays steady.
+ */
+double drive_bound(const struct drive *drive);
+
 /* Share of a CPU of the busiest thread in SHAM so far; NAN unknown. */
 double drive_busiest(const struct drive *drive);
 bool drive_has_row(const struct drive *drive, size_t target); /* in the result */

@@ -91,7 +91,7 @@ static bool group_begin(struct drive *drive)
 	const size_t *member = NULL;
 	size_t n = screen_next(&drive->screen, &member), tests = screen_tests(drive->screen.n);
 	double left = (double)drive->screen_deadline_ns - (double)drive->now_ns, budget;
-	double bound = drive->cfg.max_slowdown * drive->pilot.t_ns;
+	double bound = drive_bound(drive) * drive->pilot.t_ns;
 	struct plan_cfg plan;
 	struct sizing size;
 

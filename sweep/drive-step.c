@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "drive-priv.h"
+#include "verdict.h"
+
+#define BOUND_LEAST 0.02 /* of the time per item: smaller doses are not told from noise */
 
 /* Half a period on average, so that windows do not fall into step with the source. */
 static double dither_ns(const struct drive *drive)
@@ -214,6 +217,15 @@ struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
 	infer_kappa(&data, NULL, &kappa);
 	record_data_free(&data);
 	return kappa.kappa;
+}
+
+double drive_bound(const struct drive *drive)
+{
+	double most = drive->cfg.max_slowdown, busy = drive_busiest(drive);
+
+	if (!drive->cfg.response || !(busy < VERDICT_BUSY))
+		return most;
+	return fmin(most, fmax(BOUND_LEAST, (1 - busy) / 3));
 }
 
 double drive_busiest(const struct drive *drive)

@@ -359,6 +359,7 @@ int drive_take(struct drive *drive, const struct drive_window *window, struct sb
 {
 	struct record_row row = { .column = COLUMN_NONE,
 				  .busy = window->busy,
+				  .since = window->since,
 				  .lane = (struct lane_count *)window->lane,
 				  .n_lanes = window->n_lanes,
 				  .scan = (struct lane_scan *)window->scan,

@@ -116,6 +116,8 @@ struct drive_window {
 	uint64_t time_ns; /* length of the window, without the guard; > 0 */
 	double items;	  /* in the window, >= 0 */
 	double response_sum_ns, response_count;
+	double since; /* responses (without a source: items) since the end of the window before, its
+		       * guard and changes included; 0: unknown */
 	const struct sweep_bucket *bucket; /* of these responses, rising; NULL: unknown */
 	size_t n_buckets;
 	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
@@ -126,7 +128,8 @@ struct drive_window {
 	size_t n_scans;
 	const struct drive_own *own; /* one per target, in a timed step; NULL: unknown */
 	bool exact;  /* it began and ended right after an item: there is no rounding */
-	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
+	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown. Of
+		      * SHAM; with a response source of all */
 	const double *counter; /* [side * n_counters + counter], their growth in the window, where
 				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
 				* unknown. NULL: they were not read */

@@ -34,6 +34,7 @@ struct record_row {
 	struct sweep_window win;
 	int column, length; /* length: windows of the row's column in a whole block */
 	double busy;
+	double since; /* completed since the end of the row before; 0: unknown */
 	struct lane_count *lane; /* a lane beyond them was not there */
 	size_t n_lanes;
 	struct lane_scan *scan; /* by role */

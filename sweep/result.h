@@ -112,6 +112,15 @@ struct sweep_quantile {
 	char reason[SWEEP_REASON];	    /* why it, or its change, is unknown */
 };
 
+/* The queue of a response, by queue.h; NAN where unknown. */
+struct sweep_queue {
+	double in_system, in_system_dose; /* by Little's law: requests, in SHAM, at the largest dose */
+	double completed_s, completed_s_dose; /* completions a second */
+	double utilisation, utilisation_dose; /* of the busiest thread */
+	bool saturated;		 /* it is not steady in the windows: there is no response to judge */
+	char reason[SWEEP_REASON];
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -145,6 +154,7 @@ struct sweep_target {
 	size_t n_doses;		 /* SHAM included */
 	struct sweep_quantile quantile[SWEEP_QUANTILES];
 	size_t n_quantiles;		/* 0: without a response source */
+	struct sweep_queue queue;	/* with a response source */
 	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
 	double lanes;			/* side by side: the mean number, 1 or more */
 	bool lanes_unclear;		/* ... and it may be another */
@@ -204,6 +214,7 @@ struct sweep_gates {
 	double carry_t;			/* is a delay felt in the next window? NAN: not tested */
 	bool carry_over;		/* it is: the guard is too short */
 	bool idle;			/* no thread was always busy */
+	bool queue_grows;		/* requests came faster than they were completed */
 	bool pinned;			/* throughput stood still while a response grew */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];

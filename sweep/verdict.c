@@ -46,6 +46,8 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 		decide(target, VERDICT_INVALID, "the progress source did not move");
 	else if (gates->load == LOAD_OPEN)
 		decide(target, VERDICT_INVALID, "%s: use --response", gates->load_reason);
+	else if (target->queue.saturated)
+		decide(target, VERDICT_INVALID, "saturated: %s", target->queue.reason);
 	else if (gates->control_asked && !gates->control_ok)
 		decide(target, VERDICT_INVALID, "the positive control's kappa is %.2f and not 1",
 		       gates->control.est);
@@ -269,6 +271,26 @@ static bool lanes_agree(struct sweep_target *target, double d)
 	return false;
 }
 
+/* At saturation a slope of the response is a property of the time that one looked. */
+static void forget(struct sweep_target *target)
+{
+	const char *why = "the queue was saturated";
+
+	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
+	target->unadjusted = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
+	target->gain_ceiling_ns = target->slack_ns = SWEEP_UNKNOWN;
+	target->slack_kind = SLACK_UNKNOWN;
+	target->lanes_unclear = false;
+	target->robust_agrees = true;
+	target->mde = NAN;
+	snprintf(target->gain_reason, sizeof(target->gain_reason), "%s", why);
+	snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", why);
+	for (size_t i = 0; i < target->n_quantiles; i++) {
+		target->quantile[i].delta_ns = target->quantile[i].slope = SWEEP_UNKNOWN;
+		snprintf(target->quantile[i].reason, SWEEP_REASON, "%s", why);
+	}
+}
+
 void verdict_judge(struct sweep_result *res)
 {
 	double *p = must_calloc(res->n_targets, sizeof(*p));
@@ -277,6 +299,8 @@ void verdict_judge(struct sweep_result *res)
 		struct sweep_target *target = &res->target[i];
 
 		p[i] = NAN;
+		if (target->queue.saturated)
+			forget(target);
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
 		if (in_time(target) && told_apart(res, target) &&

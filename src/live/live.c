@@ -31,6 +31,7 @@ struct live {
 	double item_ns;	     /* time per item of the last window; 0: unknown */
 	uint64_t period_ns;  /* of a source that is published at intervals; 0: read at any time */
 	bool timed;	     /* calls are timed now */
+	double completed;    /* of the responses, at the end of the window before; 0: unknown */
 	struct sides *sides; /* NULL: no evidence */
 	struct sweep_scan *scan;     /* in a window; else NULL */
 	struct sweep_reading before; /* at the beginning of the window before */
@@ -243,6 +244,9 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	uint64_t *hits;
 	int ret;
 
+	if (l->job->cfg.response && l->completed > 0)
+		window.since = fmax(0, b->response_count - l->completed);
+	l->completed = b->response_count;
 	if (window.items > 0)
 		l->item_ns = (double)window.time_ns / window.items;
 	if (l->period_ns)
@@ -293,11 +297,12 @@ static bool wait_window(struct live *l, const struct drive_step *step,
 	return wait_until(l, until);
 }
 
-/* CPU times are read in SHAM only: they distinguish an idle program from a busy one. */
+/* CPU times are read in SHAM: they distinguish an idle program from a busy one. Of a response it
+ * matters how busy a delay makes it. */
 static int one_window(struct live *l, const struct drive_step *step)
 {
 	static struct sweep_cpu before, after;
-	bool look = step->arm == ARM_SHAM;
+	bool look = step->arm == ARM_SHAM || l->job->cfg.response;
 	struct sweep_reading a = { 0 }, b = { 0 };
 	double busy = NAN;
 	int ret = -1;

@@ -108,6 +108,21 @@ static json_t *quantiles_json(const struct sweep_target *t)
 	return list;
 }
 
+static json_t *queue_json(const struct sweep_queue *q)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "saturated", json_boolean(q->saturated));
+	json_put(o, "saturated_reason", q->saturated ? json_name(q->reason) : json_null());
+	json_put(o, "in_system", real(q->in_system));
+	json_put(o, "in_system_dose", real(q->in_system_dose));
+	json_put(o, "completed_s", real(q->completed_s));
+	json_put(o, "completed_s_dose", real(q->completed_s_dose));
+	json_put(o, "utilisation", real(q->utilisation));
+	json_put(o, "utilisation_dose", real(q->utilisation_dose));
+	return o;
+}
+
 static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 {
 	json_t *o = json_must(json_object()), *list = json_must(json_array());
@@ -159,6 +174,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 		json_array_append_new(list, part_json(&t->part[i]));
 	json_put(o, "parts", list);
 	json_put(o, "quantiles", t->n_quantiles ? quantiles_json(t) : json_null());
+	json_put(o, "queue", t->n_quantiles ? queue_json(&t->queue) : json_null());
 	json_put(o, "evidence", evidence);
 	return o;
 }

@@ -101,6 +101,22 @@ static void print_reason(FILE *to, const struct sweep_target *t, const struct sw
 	fputs("\n", to);
 }
 
+/* By Little's law, and how busy the busiest thread is: how far it is from saturation. */
+static void print_queue(FILE *to, const struct sweep_target *t)
+{
+	const struct sweep_queue *q = &t->queue;
+
+	if (!t->n_quantiles || !isfinite(q->in_system) || !isfinite(q->in_system_dose))
+		return;
+	out_shown(to, t->spec);
+	fprintf(to, ": %.3g in the system on average, %.3g with the largest dose", q->in_system,
+		q->in_system_dose);
+	if (isfinite(q->utilisation) && isfinite(q->utilisation_dose))
+		fprintf(to, "; busiest thread %.0f %% busy, %.0f %%", q->utilisation * 100,
+			q->utilisation_dose * 100);
+	fprintf(to, "; %.4g completed a second, %.4g\n", q->completed_s, q->completed_s_dose);
+}
+
 void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)
 {
 	struct out_grid grid = { columns, sizeof(columns) / sizeof(*columns), NULL, 0 };
@@ -120,6 +136,8 @@ void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)
 		return;
 	fputs("\n", to);
 	out_grid_print(&grid, to);
+	for (size_t i = 0; i < n; i++)
+		print_queue(to, &res->target[i]);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < res->target[i].n_quantiles; k++)
 			print_reason(to, &res->target[i], &res->target[i].quantile[k]);
