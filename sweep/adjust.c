@@ -166,48 +166,10 @@ static struct test test_of(const struct record *rec, const struct record_of *of,
 	return test;
 }
 
-/* A delay that slowed the program, by what T is adjusted to. */
-static bool slowed(const struct record *rec, const struct record_of *of, size_t n_of)
-{
-	for (size_t i = 0; i < n_of; i++) {
-		struct test test = test_of(rec, &of[i], 0);
-
-		if (test.est > 0 && test.p < ADJUST_SLOWED)
-			return true;
-	}
-	return false;
-}
-
-static void test_moved(const struct record *rec, const struct record_of *of, size_t n_of,
-		       struct sweep_adjust *out)
-{
-	size_t n = rec->n_covariates;
-	double *p = must_calloc(n * n_of, sizeof(*p));
-	struct test *test = must_calloc(n * n_of, sizeof(*test));
-
-	for (size_t i = 0; i < n * n_of; i++) {
-		test[i] = test_of(rec, &of[i / n], i % n + 1);
-		p[i] = test[i].p;
-	}
-	stat_holm(p, n * n_of);
-	for (size_t i = 0; i < n * n_of; i++) {
-		struct sweep_adjust *o = &out[i % n];
-
-		if (!(p[i] < ADJUST_MOVED) || o->moved)
-			continue;
-		why(o, "a delay changes it");
-		o->moved = true;
-		o->moved_target = of[i / n].target;
-		o->moved_share = test[i].share;
-		o->moved_p = p[i];
-	}
-	free(test);
-	free(p);
-}
-
 /* ---- the fit ---- */
 
 struct fit {
+	size_t of;		/* the column that they explain: 0, T */
 	size_t n, column[MOST]; /* used; of the table */
 	size_t covariates;	/* of them: the first; the last one may be what was injected */
 	double cc[MOST][MOST], inverse[MOST][MOST];
@@ -281,7 +243,7 @@ static void choose(const struct table *t, size_t covariates, struct sweep_adjust
 
 static double residual(const struct table *t, const struct fit *f, size_t i)
 {
-	double e = t->v[i][0];
+	double e = t->v[i][f->of];
 
 	for (size_t k = 0; k < f->n; k++)
 		e -= f->slope[k] * t->v[i][f->column[k]];
@@ -292,7 +254,7 @@ static void solve(const struct table *t, struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < f->n; k++)
-			f->slope[i] += f->inverse[i][k] * product(t, f->column[k], 0);
+			f->slope[i] += f->inverse[i][k] * product(t, f->column[k], f->of);
 	for (size_t i = 0; i < t->n; i++)
 		f->left += residual(t, f, i) * residual(t, f, i);
 }
@@ -322,7 +284,7 @@ static void errors(const struct table *t, const struct fit *f, struct infer_adju
 /* Of the variance that is left without the covariates, and with as few slopes. */
 static double explained(const struct table *t, const struct fit *f)
 {
-	struct fit without = { .df = f->df + (double)f->covariates };
+	struct fit without = { .of = f->of, .df = f->df + (double)f->covariates };
 
 	for (size_t i = f->covariates; i < f->n; i++)
 		without.column[without.n++] = f->column[i];
@@ -352,36 +314,102 @@ static void keep(const struct table *t, const struct fit *f, struct record_adjus
 	}
 }
 
-static void fit(struct record *rec, struct sweep_adjust *out)
+/* The slopes of T, or of a covariate in its place, over those that may be used. */
+static void fit(struct record *rec, const struct table *t, size_t of, struct sweep_adjust *out)
 {
-	struct fit f = { 0 };
-	struct table t;
+	struct fit f = { .of = of };
 
-	table_make(rec, &t);
-	for (size_t k = 0; k < rec->n_covariates && t.n; k++) {
-		out[k].mean = 0;
-		for (size_t i = 0; i < t.n; i++)
-			out[k].mean += t.v[i][k + 1] / (double)t.n;
-	}
-	centre(&t);
-	if (t.n)
-		choose(&t, rec->n_covariates, out, &f);
-	f.df = (double)(t.n + t.experiments) - (double)distinct(t.block, t.n, t.blocks) -
-	       (double)distinct(t.arm, t.n, t.arms) - (double)f.n;
+	rec->adjust = (struct record_adjust){ .n = 0 };
+	if (t->n)
+		choose(t, rec->n_covariates, out, &f);
+	f.df = (double)(t->n + t->experiments) - (double)distinct(t->block, t->n, t->blocks) -
+	       (double)distinct(t->arm, t->n, t->arms) - (double)f.n;
 	for (size_t k = 0; k < rec->n_covariates && !(f.df >= DF_LEAST); k++)
 		if (out[k].used)
 			why(&out[k], "there are too few blocks");
-	if (f.covariates && f.df >= DF_LEAST) {
-		solve(&t, &f);
-		keep(&t, &f, &rec->adjust, out);
-		rec->adjust.explained = explained(&t, &f);
+	if (!f.covariates || !(f.df >= DF_LEAST))
+		return;
+	solve(t, &f);
+	keep(t, &f, &rec->adjust, out);
+	rec->adjust.explained = explained(t, &f);
+}
+
+/* Of a covariate less what follows from the others; of == its number and 1, as in a table. */
+static struct test test_beside(struct record *rec, const struct table *t, size_t of,
+			       const struct sweep_adjust *all, const struct record_of *where)
+{
+	struct sweep_adjust others[SWEEP_ADJUST];
+	struct test test;
+
+	memcpy(others, all, sizeof(others));
+	others[of - 1].used = false;
+	fit(rec, t, of, others);
+	test = test_of(rec, where, of);
+	rec->adjust = (struct record_adjust){ .n = 0 };
+	return test;
+}
+
+/*
+ * Is any of them moved by a delay? By itself, and then beside the others: what these explain is noise
+ * that may cover the effect of the delay, and is taken out of T, too.
+ */
+static void test_moved(struct record *rec, const struct table *t, const struct record_of *of,
+		       size_t n_of, bool beside, struct sweep_adjust *out)
+{
+	size_t n = rec->n_covariates;
+	double *p = must_calloc(n * n_of, sizeof(*p));
+	struct test *test = must_calloc(n * n_of, sizeof(*test));
+
+	for (size_t i = 0; i < n * n_of; i++) {
+		p[i] = NAN;
+		if (!out[i % n].used)
+			continue;
+		test[i] = beside ? test_beside(rec, t, i % n + 1, out, &of[i / n]) :
+				   test_of(rec, &of[i / n], i % n + 1);
+		p[i] = test[i].p;
 	}
-	table_free(&t);
+	stat_holm(p, n * n_of);
+	for (size_t i = 0; i < n * n_of; i++) {
+		struct sweep_adjust *o = &out[i % n];
+
+		if (!(p[i] < (beside ? ADJUST_BESIDE : ADJUST_MOVED)) || o->moved)
+			continue;
+		why(o, "a delay changes it");
+		o->moved = true;
+		o->moved_target = of[i / n].target;
+		o->moved_share = test[i].share;
+		o->moved_p = p[i];
+	}
+	free(test);
+	free(p);
+}
+
+/* A delay that slowed the program, by what T is adjusted to. */
+static bool slowed(const struct record *rec, const struct record_of *of, size_t n_of)
+{
+	for (size_t i = 0; i < n_of; i++) {
+		struct test test = test_of(rec, &of[i], 0);
+
+		if (test.est > 0 && test.p < ADJUST_SLOWED)
+			return true;
+	}
+	return false;
+}
+
+static void means(const struct table *t, size_t covariates, struct sweep_adjust *out)
+{
+	for (size_t k = 0; k < covariates && t->n; k++) {
+		out[k].mean = 0;
+		for (size_t i = 0; i < t->n; i++)
+			out[k].mean += t->v[i][k + 1] / (double)t->n;
+	}
 }
 
 void adjust_fit(struct record *rec, const struct record_of *of, size_t n_of,
 		struct sweep_adjust *out)
 {
+	struct table t;
+
 	rec->adjust = (struct record_adjust){ .n = 0 };
 	for (size_t k = 0; k < rec->n_covariates; k++)
 		out[k] = (struct sweep_adjust){ .rate = rec->rate[k],
@@ -392,8 +420,14 @@ void adjust_fit(struct record *rec, const struct record_of *of, size_t n_of,
 						.moved_p = NAN };
 	if (!rec->n_covariates)
 		return;
-	test_moved(rec, of, n_of, out);
-	fit(rec, out);
+	table_make(rec, &t);
+	means(&t, rec->n_covariates, out);
+	centre(&t);
+	test_moved(rec, &t, of, n_of, false, out);
+	if (rec->n_covariates > 1)
+		test_moved(rec, &t, of, n_of, true, out);
+	fit(rec, &t, 0, out);
+	table_free(&t);
 	if (!rec->adjust.n || slowed(rec, of, n_of))
 		return;
 	rec->adjust = (struct record_adjust){ .n = 0 };

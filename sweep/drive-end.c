@@ -37,10 +37,46 @@ static size_t gather(const struct drive *drive, int a, int b, bool relative, dou
 	return n;
 }
 
+/* A/A of a quantile, by the blocks of all experiments; fewer than two: too few responses. */
+static size_t gather_quantile(const struct drive *drive, double **out)
+{
+	struct record_view view = { .mode = LANE_ALL, .role = -1 };
+	size_t n = 0;
+
+	*out = NULL;
+	for (int e = 0; e < drive->n_experiments; e++) {
+		/* the second A in the place of a dose */
+		struct record_of of = { e, -1, (size_t)(COLUMN_SHAM2 - COLUMN_DOSE), 1 };
+		struct judged judged;
+		double level;
+
+		judged_open(drive, &of, &view, &judged, NULL);
+		level = infer_level(&judged.data, 0).t;
+		*out = must_realloc(*out, (n + judged.data.n_blocks + 1) * sizeof(**out));
+		for (size_t b = 0; b < judged.data.n_blocks; b++)
+			(*out)[n++] = (judged.data.cell[2 * b + 1].t - judged.data.cell[2 * b].t) /
+				      level;
+		judged_close(&judged);
+	}
+	return n;
+}
+
+/* With too few responses for a quantile the means of equal arms are compared. */
+static size_t gather_aa(const struct drive *drive, double **v)
+{
+	size_t n = drive->cfg.quantile > 0 ? gather_quantile(drive, v) : 0;
+
+	if (n >= 2)
+		return n;
+	if (drive->cfg.quantile > 0)
+		free(*v);
+	return gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, v);
+}
+
 static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
 {
 	double *v;
-	size_t n = gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, &v);
+	size_t n = gather_aa(drive, &v);
 
 	gates->aa = infer_mean(v, n, &gates->aa_p);
 	gates->aa_known = n >= 2;
@@ -79,9 +115,10 @@ static void gate_control(const struct drive *drive, struct rng *rng, struct swee
 
 /* --- a target --- */
 
-static void fill_doses(const struct infer_data *data, const struct work *work,
+static void fill_doses(const struct judged *judged, const struct work *work,
 		       struct sweep_target *target)
 {
+	const struct infer_data *data = &judged->data;
 	double t0 = infer_level(data, 0).t;
 
 	target->n_doses = data->n_arms;
@@ -97,6 +134,8 @@ static void fill_doses(const struct infer_data *data, const struct work *work,
 		if (!a)
 			continue;
 		dose->delta_ns = infer_delta(data, a, NULL);
+		if (judged->quantile)
+			quantile_widen_delta(&judged->of, a, &dose->delta_ns);
 		dose->t_ns = (struct sweep_estimate){ t0 + dose->delta_ns.est,
 						      t0 + dose->delta_ns.lo,
 						      t0 + dose->delta_ns.hi };
@@ -118,16 +157,19 @@ static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *tar
 	target->mde = kappa->mde;
 }
 
-static void fill_slack(const struct infer_data *data, double threshold, struct rng *rng,
+static void fill_slack(const struct judged *judged, double threshold, struct rng *rng,
 		       struct sweep_target *target)
 {
+	const struct infer_data *data = &judged->data;
 	struct infer_kappa line;
 	struct slack_fit fit;
 
 	infer_kappa(data, rng, &line);
 	slack_fit(data, &line, threshold, rng, &fit);
 	fill_kappa(&fit.origin, target);
+	judged_widen(judged, &target->kappa);
 	target->kappa_beyond = fit.beyond;
+	judged_widen(judged, &target->kappa_beyond);
 	target->slack_kind = fit.kind;
 	target->slack_ns = fit.slack_ns;
 	target->delta_aicc = fit.delta_aicc;
@@ -198,7 +240,10 @@ static void fill_late(const struct drive *drive, const struct work *work,
 	target->settle_s = carry_seen(&carry) ? carry.tau_ns / 1e9 : carry.tau_ns > 0 ? 0 : NAN;
 	if (!(most->x_ns > 0))
 		return;
-	if (target->slack_kind == SLACK_FOUND && carry.alone > 0)
+	/* The course is that of the mean: a quantile is late by the same share. */
+	if (drive->cfg.quantile > 0 && !(carry.alone > 0))
+		return;
+	if (target->slack_kind == SLACK_FOUND ? carry.alone > 0 : drive->cfg.quantile > 0)
 		fill_late_share(&carry, target);
 	else
 		fill_late_line(&carry, (double)most->delay_ns / most->x_ns, target);
@@ -247,15 +292,15 @@ static void add_part(const struct drive *drive, const struct work *work, const c
 		     const struct record_view *view, struct sweep_target *target)
 {
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 	struct sweep_part part = { 0 };
 	struct record_of of = work_of(drive, (size_t)(work - drive->work));
 
-	record_data(&drive->rec, &of, view, &data, &part.lanes);
-	infer_kappa(&data, NULL, &kappa);
+	judged_open(drive, &of, view, &judged, &part.lanes);
+	judged_infer(&judged, NULL, &kappa);
 	part.kappa = kappa.kappa;
-	part.x_ns = infer_level(&data, work->n_doses).x;
-	record_data_free(&data);
+	part.x_ns = infer_level(&judged.data, work->n_doses).x;
+	judged_close(&judged);
 	if (!(part.lanes > 0))
 		return;
 	part.name = must_strdup(name);
@@ -365,17 +410,17 @@ static void fill_unadjusted(const struct drive *drive, const struct record_of *o
 /* Is the response so much longer that two thirds of the idle time must be used up? */
 static bool far_longer(const struct sweep_target *target)
 {
-	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
+	const struct sweep_quantile *mean = &target->mean;
 
-	return target->n_doses > 1 && most->delta_ns.est > QUEUE_LONGER * target->t0_ns &&
-	       most->delta_ns.lo > QUEUE_LONGER / 2 * target->t0_ns;
+	return mean->delta_ns.est > QUEUE_LONGER * mean->sham_ns.est &&
+	       mean->delta_ns.lo > QUEUE_LONGER / 2 * mean->sham_ns.est;
 }
 
 static void why_saturated(const struct sweep_gates *gates, const struct queue_flow *flow,
 			  struct sweep_target *target)
 {
 	struct sweep_queue *queue = &target->queue;
-	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
+	const struct sweep_quantile *mean = &target->mean;
 
 	if (gates->queue_grows)
 		snprintf(queue->reason, sizeof(queue->reason),
@@ -396,8 +441,8 @@ static void why_saturated(const struct sweep_gates *gates, const struct queue_fl
 		snprintf(queue->reason, sizeof(queue->reason),
 			 "under its largest delay a response takes %.1f times as long, and that is "
 			 "no slope: --doses of at most a %.0fth of it, or a lower rate",
-			 1 + most->delta_ns.est / target->t0_ns,
-			 ceil(2 * most->delta_ns.est / target->t0_ns));
+			 1 + mean->delta_ns.est / mean->sham_ns.est,
+			 ceil(2 * mean->delta_ns.est / mean->sham_ns.est));
 }
 
 static void fill_queue(const struct drive *drive, const struct record_of *of,
@@ -419,32 +464,60 @@ static void fill_queue(const struct drive *drive, const struct record_of *of,
 	queue->saturated = queue->reason[0];
 }
 
+/* The mean, too, where a quantile is judged; and why there is no quantile. */
+static void fill_quantiles(const struct drive *drive, const struct record_of *of,
+			   const struct judged *judged, struct sweep_target *target)
+{
+	struct infer_kappa kappa;
+	struct sweep_quantile *mean = &target->mean;
+	size_t most = judged->mean.n_arms - 1;
+
+	infer_kappa(&judged->mean, NULL, &kappa);
+	mean->sham_ns.est = infer_level(&judged->mean, 0).t;
+	mean->delta_ns = infer_delta(&judged->mean, most, NULL);
+	mean->dose_ns = mean->sham_ns.est + mean->delta_ns.est;
+	mean->slope = judged->quantile ? kappa.kappa : target->kappa;
+	quantile_fill(&drive->rec, of, &judged->mean, target);
+	for (size_t i = 0; i < target->n_quantiles; i++)
+		if (target->quantile[i].share == drive->cfg.quantile)
+			target->judged = &target->quantile[i];
+	if (!target->judged || isfinite(target->judged->slope.est))
+		return;
+	/* What is no figure may still be seen to be little. */
+	target->kappa.est = NAN;
+	if (target->kappa.hi < drive->cfg.threshold && target->slack_kind == SLACK_BEYOND)
+		return;
+	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
+	snprintf(target->reason, sizeof(target->reason), "p%.3g: %.170s",
+		 100 * drive->cfg.quantile, target->judged->reason);
+}
+
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct record_of of = work_of(drive, (size_t)(work - drive->work));
-	struct infer_data data;
+	struct judged judged;
 	double lanes;
 
-	record_data(&drive->rec, &of, &view, &data, &lanes);
+	judged_open(drive, &of, &view, &judged, &lanes);
 	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)
-		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
-				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
-	fill_hits(&data, target);
-	fill_unadjusted(drive, &of, &data, target);
-	fill_doses(&data, work, target);
-	fill_slack(&data, drive->cfg.threshold, rng, target);
+		judged.data.resolution_ns = drive->pilot.t_ns / work->window_ns *
+					    fmax(drive->pilot.t_ns, drive->pilot.period_ns);
+	fill_hits(&judged.data, target);
+	fill_unadjusted(drive, &of, &judged.data, target);
+	fill_doses(&judged, work, target);
+	fill_slack(&judged, drive->cfg.threshold, rng, target);
 	fill_late(drive, work, target);
+	if (drive->cfg.response)
+		fill_quantiles(drive, &of, &judged, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
-	fill_changes(drive, work, data.resolution_ns, target);
-	if (drive->cfg.response) {
+	fill_changes(drive, work, judged.data.resolution_ns, target);
+	if (drive->cfg.response)
 		fill_queue(drive, &of, &res->gates, target);
-		quantile_fill(&drive->rec, &of, &data, target);
-	}
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
-	record_data_free(&data);
+	judged_close(&judged);
 	if (lanes > res->gates.lanes)
 		res->gates.lanes = lanes;
 }

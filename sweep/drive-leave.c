@@ -22,11 +22,11 @@ static bool decided(const struct drive *drive, size_t target)
 	struct record_of of = work_of(drive, target);
 	double threshold = drive->cfg.threshold, half;
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
+	judged_open(drive, &of, &view, &judged, NULL);
+	judged_infer(&judged, NULL, &kappa);
+	judged_close(&judged);
 	if (kappa.n < PILOT_BLOCKS_MIN || !(kappa.kappa.hi - kappa.kappa.lo < threshold))
 		return false;
 	half = stat_t_quantile(FIRM, kappa.df) * kappa.se;

@@ -6,6 +6,7 @@
 #include "escalate.h"
 #include "pilot.h"
 #include "plan.h"
+#include "quantile.h"
 #include "record.h"
 #include "screen.h"
 
@@ -13,7 +14,7 @@
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
- * still in them; drive-adjust.c says what T is adjusted for; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
+ * still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
  * drive-end.c makes the result.
  */
 
@@ -174,6 +175,20 @@ void exp_start(struct drive *drive, struct plan_cfg *plan, const struct sizing *
 void exp_step(struct drive *drive);				  /* a window of it is over */
 void exp_window(struct drive *drive);				  /* sets the step of exp.slot */
 double exp_windows_ns(const struct drive *drive, size_t windows); /* the time they take */
+
+/* drive-judged.c: the cells of what is judged, in the place of record_data(). */
+struct judged {
+	struct infer_data data; /* borrowed from one of the others */
+	struct infer_data mean;
+	bool quantile;
+	struct quantile_of of;
+};
+void judged_open(const struct drive *drive, const struct record_of *of,
+		 const struct record_view *view, struct judged *out, double *lanes);
+/* infer_kappa(), with the interval that the buckets allow; that alone for an estimate by data. */
+void judged_infer(const struct judged *judged, struct rng *rng, struct infer_kappa *kappa);
+void judged_widen(const struct judged *judged, struct sweep_estimate *kappa);
+void judged_close(struct judged *judged);
 
 /* The windows that a target's kappa is from. */
 struct record_of work_of(const struct drive *drive, size_t target);

@@ -209,13 +209,13 @@ struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct record_of of = work_of(drive, target);
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 
 	if (work->experiment < 0)
 		return SWEEP_UNKNOWN;
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
+	judged_open(drive, &of, &view, &judged, NULL);
+	judged_infer(&judged, NULL, &kappa);
+	judged_close(&judged);
 	return kappa.kappa;
 }
 

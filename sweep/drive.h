@@ -69,7 +69,8 @@ struct drive_cfg {
 				  * raised to what a delay takes to be felt (record_carry()) */
 	double depth_items;	 /* items in the pipeline at once, 0 unknown */
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
-	bool response;		 /* kappa is that of response_sum / response_count */
+	bool response;		 /* kappa is that of response_sum / response_count ... */
+	double quantile;	 /* ... or of this quantile of the responses; 0: of their mean */
 	enum lane_mode lane_mode;
 	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
 	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */

@@ -262,7 +262,7 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 	cell.h = s->hits / s->items;
 	if (view->covariate)
 		cell.t = covariate(rec, s, response, view->covariate - 1);
-	else if (!view->throughput && !view->counter)
+	if (!view->throughput && !view->counter)
 		adjust_cell(rec, s, view, &cell);
 	return cell;
 }
@@ -375,7 +375,7 @@ void record_data(const struct record *rec, const struct record_of *of,
 	int *number = must_calloc(blocks, sizeof(*number));
 
 	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell, .number = number };
-	if (rec->adjust.n && !view->raw && !view->throughput && !view->counter && !view->covariate)
+	if (rec->adjust.n && !view->raw && !view->throughput && !view->counter)
 		data->adjust = &rec->adjust.cost;
 	for (size_t b = 0; b < blocks; b++) {
 		const struct sums *in = &sums[b * columns];

@@ -64,6 +64,11 @@ static void target_init(struct sweep_target *target)
 	target->inclusive_ns = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
 	target->unadjusted = SWEEP_UNKNOWN;
 	target->adjusted_width = NAN;
+	target->mean = (struct sweep_quantile){ .share = NAN,
+						.sham_ns = SWEEP_UNKNOWN,
+						.dose_ns = NAN,
+						.delta_ns = SWEEP_UNKNOWN,
+						.slope = SWEEP_UNKNOWN };
 	target->queue = (struct sweep_queue){ NAN, NAN, NAN, NAN, NAN, NAN, .saturated = false };
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;

@@ -154,6 +154,8 @@ struct sweep_target {
 	size_t n_doses;		 /* SHAM included */
 	struct sweep_quantile quantile[SWEEP_QUANTILES];
 	size_t n_quantiles;		/* 0: without a response source */
+	struct sweep_quantile mean;	/* of the response; its intervals of sham_ns are unknown */
+	const struct sweep_quantile *judged; /* the quantile that kappa is of; NULL: the mean */
 	struct sweep_queue queue;	/* with a response source */
 	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
 	double lanes;			/* side by side: the mean number, 1 or more */

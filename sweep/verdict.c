@@ -71,8 +71,8 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 
 static bool too_little(struct sweep_target *target)
 {
-	if (!target->blocks && target->reason[0])
-		target->verdict = VERDICT_INCONCLUSIVE;
+	if ((!target->blocks || target->judged) && target->reason[0])
+		target->verdict = VERDICT_INCONCLUSIVE; /* keeps its reason */
 	else if (target->blocks < VERDICT_BLOCKS) {
 		inconclusive(target, target->blocks ? "one block shows no spread: more --time" :
 						      "no block was completed: more --time");

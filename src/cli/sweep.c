@@ -76,6 +76,11 @@ static int check_words(struct sweep_command *c)
 	if (c->opt.session.evidence_sample && !c->own.evidence)
 		return usage(&c->err, "--evidence-sample is of --evidence, by BPF",
 			     "add --evidence");
+	if (c->own.quantile > 0 && !c->own.response)
+		return usage(&c->err, "--quantile is of a response", "add --response SOURCE");
+	if (c->own.quantile > 0 && c->own.n_adjust)
+		return usage(&c->err, "--quantile: quantiles are not adjusted",
+			     "leave out --adjust, or judge the mean");
 	if (c->own.n_adjust && c->own.runs)
 		return usage(&c->err, "--adjust is read in a process that lives on, not in runs",
 			     "sweep a live process");
@@ -279,6 +284,7 @@ static int fill_job(struct sweep_command *c)
 	d->time_ns = c->own.time_ns ? c->own.time_ns : d->runs ? 0 : DEFAULT_TIME_NS;
 	d->guard_ns = c->own.guard_ns;
 	d->response = c->own.response != NULL;
+	d->quantile = c->own.quantile;
 	d->lane_mode = c->own.lane;
 	d->floor_ns = FLOOR_NS;
 	ask_for_evidence(c);
@@ -310,6 +316,7 @@ static void describe(const struct sweep_command *c, int argc, char **argv,
 		.argv = argv,
 		.progress = c->job.progress_text,
 		.response = c->own.response,
+		.quantile = c->own.quantile,
 		.n_targets = c->job.cfg.n_targets,
 		.sides = c->job.sides_off ? NULL : &c->job.sides,
 		.ended = time(NULL),

@@ -99,6 +99,17 @@ static json_t *quantile_json(const struct sweep_quantile *q)
 	return o;
 }
 
+static json_t *mean_json(const struct sweep_quantile *q)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "sham_ns", real(q->sham_ns.est));
+	json_put(o, "dose_ns", real(q->dose_ns));
+	put_estimate(o, "delta_ns", q->delta_ns, NULL);
+	put_estimate(o, "per_injected", q->slope, NULL);
+	return o;
+}
+
 static json_t *quantiles_json(const struct sweep_target *t)
 {
 	json_t *list = json_must(json_array());
@@ -173,6 +184,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	for (size_t i = 0; i < t->n_parts; i++)
 		json_array_append_new(list, part_json(&t->part[i]));
 	json_put(o, "parts", list);
+	json_put(o, "mean", t->n_quantiles ? mean_json(&t->mean) : json_null());
 	json_put(o, "quantiles", t->n_quantiles ? quantiles_json(t) : json_null());
 	json_put(o, "queue", t->n_quantiles ? queue_json(&t->queue) : json_null());
 	json_put(o, "evidence", evidence);
@@ -284,6 +296,7 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "schema", json_string(SCHEMA));
 	json_put(doc, "version", json_string(SB_VERSION));
 	put_about(doc, about);
+	json_put(doc, "quantile", about->quantile > 0 ? json_real(about->quantile) : json_null());
 	json_put(doc, "seed", json_integer((json_int_t)res->seed));
 	json_put(doc, "threshold", real(res->threshold));
 	json_put(doc, "runs", json_boolean(res->runs));

@@ -15,6 +15,7 @@ struct out_sweep_about { /* facts that the result itself does not hold */
 	int argc;
 	char **argv;
 	const char *progress, *response; /* response NULL: time per item */
+	double quantile;		 /* that was judged; 0: the mean */
 	const char *adjust[SWEEP_ADJUST]; /* as given; NULL: not */
 	size_t n_targets;		 /* to show; a control that is not a target follows them */
 	const struct sides_about *sides; /* of the evidence; NULL: none */

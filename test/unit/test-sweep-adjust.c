@@ -32,6 +32,7 @@ struct model {
 	double beta;	/* of T by T0, for a covariate as large as its mean */
 	double moves;	/* of the covariate by its mean, for a delay of T0 */
 	bool follows;	/* the covariate is T itself: it counts the time */
+	bool speed;	/* the last one is the items per second */
 	bool rate;	/* per second */
 	bool uncontrolled;
 	int gates;
@@ -66,6 +67,8 @@ static void add_window(struct record *rec, const struct model *m, struct rng *rn
 	}
 	if (m->follows)
 		c[0] = t;
+	if (m->speed)
+		c[m->covariates - 1] = 1 / t;
 	row->length = 1;
 	row->lane = &lane;
 	row->n_lanes = 1;
@@ -301,6 +304,27 @@ static void test_one_that_is_t_itself_hides_nothing(void **state)
 	}
 }
 
+/* What the tokens make noisy is seen beside them: the items per second follow the delay. */
+static void test_the_speed_beside_a_covariate_is_not_used(void **state)
+{
+	struct model m = usual();
+	int used = 0, held = 0;
+
+	(void)state;
+	m.covariates = 2;
+	m.speed = true;
+	for (int i = 0; i < RUNS; i++) {
+		struct one one;
+
+		simulate(&m, (uint64_t)i + 1, &one);
+		used += one.adjust[1].used;
+		held += one.kappa.kappa.lo <= m.kappa && m.kappa <= one.kappa.kappa.hi;
+	}
+	print_message("tokens, and items per second: the latter used %d of %d, held %d\n", used,
+		      RUNS, held);
+	assert_true(used <= RUNS / 20 && held >= RUNS * 92 / 100);
+}
+
 static struct one one_of(const struct model *m)
 {
 	struct one one;
@@ -435,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_that_the_delay_moves_is_not_used),
 		cmocka_unit_test(test_one_that_is_t_itself_hides_nothing),
+		cmocka_unit_test(test_the_speed_beside_a_covariate_is_not_used),
 		cmocka_unit_test(test_what_is_not_used_has_a_reason),
 		cmocka_unit_test(test_the_same_twice_is_used_once),
 		cmocka_unit_test(test_equal_arms_and_the_course_are_adjusted_too),

@@ -18,6 +18,10 @@
  */
 #define SERVICE 1e6 /* ns */
 #define CLIENTS 64
+#define FAST	250e3
+#define SLOW	1500e3
+#define STEPS	64 /* buckets of each power of two, from 2^16 ns on */
+#define BUCKETS (16 * STEPS)
 
 struct model {
 	double utilisation;
@@ -25,6 +29,8 @@ struct model {
 	bool unknown;	   /* the threads' time on a processor is not known */
 	int clients;	   /* > 0: a closed loop, that think for think_ns */
 	double think_ns;
+	double slow;	   /* > 0: that share of requests takes SLOW and has the delay; else FAST */
+	double quantile;   /* that is judged */
 	double time_s;
 	const uint64_t *dose_ns;
 	size_t n_doses;
@@ -38,7 +44,8 @@ struct server {
 	double client[CLIENTS];
 	double *end, *w;	/* of requests that are in the system, by order: ring */
 	size_t from, to, room;
-	double delay, busy, sum, count, injected;
+	double delay, busy, sum, count, injected, hits;
+	double bucket[BUCKETS];
 };
 
 static double exponential(struct rng *rng, double mean)
@@ -77,11 +84,21 @@ static void push(struct server *s, double end, double w)
 static void arrive(struct server *s, double at)
 {
 	double service = s->m->fixed ? SERVICE : exponential(&s->rng, SERVICE), start;
+	double delay = s->delay;
 
+	if (s->m->slow > 0) {
+		bool slow = rng_uniform(&s->rng) < s->m->slow;
+
+		service = (slow ? SLOW : FAST) * exp(0.1 * rng_normal(&s->rng));
+		delay = slow ? delay : 0;
+		s->hits += slow;
+	} else {
+		s->hits++;
+	}
 	start = fmax(at, s->free);
-	s->free = start + service + s->delay;
-	s->busy += service + s->delay;
-	s->injected += s->delay;
+	s->free = start + service + delay;
+	s->busy += service + delay;
+	s->injected += delay;
 	push(s, s->free, s->free - at);
 }
 
@@ -105,7 +122,21 @@ static void run(struct server *s, double ns)
 	for (; s->from < s->to && s->end[s->from] <= until; s->from++) {
 		s->sum += s->w[s->from];
 		s->count++;
+		s->bucket[(size_t)fmin(BUCKETS - 1,
+				       fmax(0, (log2(s->w[s->from]) - 16) * STEPS))]++;
 	}
+}
+
+static size_t buckets(const struct server *s, const struct server *before, struct sweep_bucket *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		if (s->bucket[i] > before->bucket[i])
+			out[n++] = (struct sweep_bucket){ exp2(16 + (double)i / STEPS),
+							  exp2(16 + (double)(i + 1) / STEPS),
+							  s->bucket[i] - before->bucket[i] };
+	return n;
 }
 
 static void window(struct server *s, const struct drive_step *step, struct drive *drive)
@@ -113,6 +144,7 @@ static void window(struct server *s, const struct drive_step *step, struct drive
 	struct lane_count lane = { 0 };
 	uint64_t hits;
 	struct drive_window win = { .lane = &lane, .n_lanes = 1, .hits = &hits, .busy = NAN };
+	static struct sweep_bucket bucket[BUCKETS];
 	struct server before = *s, a;
 
 	s->delay = step->hooked && step->delay_ns ? (double)step->delay_ns[0] : 0;
@@ -125,8 +157,10 @@ static void window(struct server *s, const struct drive_step *step, struct drive
 	win.response_sum_ns = s->sum - a.sum;
 	win.since = s->count - before.count;
 	win.busy = s->m->unknown ? NAN : fmin(1, (s->busy - a.busy) / (double)step->window_ns);
-	lane.hits = hits = (uint64_t)win.items;
-	lane.injected_ns = (uint64_t)(win.items * s->delay);
+	win.bucket = bucket;
+	win.n_buckets = buckets(s, &a, bucket);
+	lane.hits = hits = (uint64_t)(s->hits - a.hits);
+	lane.injected_ns = (uint64_t)(s->injected - a.injected);
 	assert_int_equal(drive_take(drive, &win, NULL), 0);
 }
 
@@ -146,6 +180,7 @@ static struct sweep_result *sweep(const struct model *m, uint64_t seed)
 	cfg.n_targets = 1;
 	cfg.response = true;
 	cfg.floor_ns = 40;
+	cfg.quantile = m->quantile;
 	cfg.dose_ns = m->dose_ns;
 	cfg.n_doses = m->n_doses;
 	cfg.time_ns = (uint64_t)(m->time_s * 1e9);
@@ -276,6 +311,44 @@ static void test_a_closed_loop_is_not_saturated(void **state)
 	assert_true(t.saturated == 0 && t.held >= RUNS * 8 / 10);
 }
 
+/* One request of 20 is delayed: p99 has all of it, and p50 nothing. */
+static void test_the_verdict_is_of_the_quantile_that_was_asked(void **state)
+{
+	const struct {
+		double quantile, truth;
+		enum sweep_verdict verdict;
+	} of[] = { { 0, 1, VERDICT_CRITICAL },
+		   { 0.5, 0, VERDICT_HIDDEN },
+		   { 0.99, 20, VERDICT_CRITICAL } };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
+		int right = 0, wrong = 0, held = 0;
+
+		for (int i = 0; i < RUNS; i++) {
+			struct model m = { .clients = 1, .slow = 0.05, .time_s = 20 };
+			const struct sweep_target *t;
+			struct sweep_result *res;
+
+			m.quantile = of[k].quantile;
+			res = sweep(&m, (uint64_t)i + 1);
+			t = &res->target[0];
+			right += t->verdict == of[k].verdict;
+			wrong += t->verdict != of[k].verdict &&
+				 t->verdict != VERDICT_INCONCLUSIVE;
+			held += t->kappa.lo <= of[k].truth && of[k].truth <= t->kappa.hi;
+			assert_true(!t->judged == !of[k].quantile);
+			if (t->judged && isfinite(t->kappa.est))
+				assert_true(fabs(t->kappa.est - t->judged->slope.est) <
+					    0.5 + 0.2 * fabs(t->kappa.est));
+			sweep_result_free(res);
+		}
+		print_message("quantile %.2f: right %d, wrong %d of %d, held %d\n", of[k].quantile,
+			      right, wrong, RUNS, held);
+		assert_true(wrong == 0 && right >= RUNS * 3 / 4 && held >= RUNS * 8 / 10);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_at_saturation_there_is_a_word),
 		cmocka_unit_test(test_a_dose_that_saturates_is_no_slope),
 		cmocka_unit_test(test_a_closed_loop_is_not_saturated),
+		cmocka_unit_test(test_the_verdict_is_of_the_quantile_that_was_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
