@@ -275,8 +275,7 @@ static void errors(const struct table *t, const struct fit *f, struct infer_adju
 			cost->inverse[i][k] = f->inverse[i][k];
 			cost->error[0][i][k] = f->left / f->df * f->inverse[i][k];
 			for (size_t b = 0; b < t->blocks; b++)
-				cost->error[1][i][k] +=
-					g[b][i] * g[b][k] * blocks / (blocks - 1);
+				cost->error[1][i][k] += g[b][i] * g[b][k] * blocks / (blocks - 1);
 		}
 	free(g);
 }
@@ -303,8 +302,8 @@ static void keep(const struct table *t, const struct fit *f, struct record_adjus
 	errors(t, f, &adjust->cost);
 	for (size_t i = 0; i < f->covariates; i++) {
 		struct sweep_adjust *o = &out[f->column[i] - 1];
-		double half = q * sqrt(fmax(adjust->cost.error[0][i][i],
-					    adjust->cost.error[1][i][i]));
+		double half = q *
+			      sqrt(fmax(adjust->cost.error[0][i][i], adjust->cost.error[1][i][i]));
 
 		adjust->which[i] = f->column[i] - 1;
 		adjust->slope[i] = f->slope[i];
@@ -350,8 +349,8 @@ static struct test test_beside(struct record *rec, const struct table *t, size_t
 }
 
 /*
- * Is any of them moved by a delay? By itself, and then beside the others: what these explain is noise
- * that may cover the effect of the delay, and is taken out of T, too.
+ * Is any of them moved by a delay? By itself, and then beside the others: what these explain is
+ * noise that may cover the effect of the delay, and is taken out of T, too.
  */
 static void test_moved(struct record *rec, const struct table *t, const struct record_of *of,
 		       size_t n_of, bool beside, struct sweep_adjust *out)

@@ -18,6 +18,7 @@
 #define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
 #define HITS_SHARE    0.02
+#define CLOSED	      0.5 /* kappa of the throughput, at the least */
 #define LATE_HINT     3.0 /* of record_carry(): from there on it is allowed for */
 
 /* --- gates --- */
@@ -157,6 +158,15 @@ static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *tar
 	target->mde = kappa->mde;
 }
 
+static void fill_felt(double threshold, struct sweep_target *target)
+{
+	if (!(target->kappa_se >= 0))
+		return;
+	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
+	if (!(target->kappa_se > 0))
+		target->p_felt = target->kappa.est < threshold ? 0 : 1;
+}
+
 static void fill_slack(const struct judged *judged, double threshold, struct rng *rng,
 		       struct sweep_target *target)
 {
@@ -175,11 +185,64 @@ static void fill_slack(const struct judged *judged, double threshold, struct rng
 	target->delta_aicc = fit.delta_aicc;
 	if (fit.why)
 		snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", fit.why);
-	if (!(target->kappa_se >= 0))
+	fill_felt(threshold, target);
+}
+
+/* kappa of the throughput, of a target whose response was judged. */
+static struct sweep_estimate throughput_of(const struct drive *drive, size_t target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
+	struct record_of of = work_of(drive, target);
+	struct infer_kappa kappa;
+	struct infer_data data;
+
+	record_data(&drive->rec, &of, &view, &data, NULL);
+	infer_kappa(&data, NULL, &kappa);
+	record_data_free(&data);
+	return kappa.kappa;
+}
+
+/* Without a slack: kappa is that of the line, or of the queue. */
+static void fill_straight(const struct judged *judged, double threshold, struct rng *rng,
+			  struct sweep_target *target)
+{
+	struct infer_kappa line;
+
+	judged_infer(judged, rng, &line);
+	fill_kappa(&line, target);
+	fill_felt(threshold, target);
+	target->kappa_beyond = target->slack_ns = SWEEP_UNKNOWN;
+	target->slack_kind = SLACK_UNKNOWN;
+	snprintf(target->slack_reason, sizeof(target->slack_reason),
+		 "a queue explains the responses better than a slack");
+}
+
+/*
+ * In an open loop a response grows faster than the delay, and kappa is the slope at none. In a
+ * closed loop, where fewer are completed by as much as the delay, it is a line.
+ */
+static void fill_shape(const struct drive *drive, const struct judged *judged, struct rng *rng,
+		       struct sweep_target *target, size_t index)
+{
+	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;
+	struct queue_shape *queue = &(struct queue_shape){ .delta_aicc = NAN };
+
+	if (!queue_shape(&judged->data, queue) || isnan(target->kappa.est))
 		return;
-	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
-	if (!(target->kappa_se > 0))
-		target->p_felt = target->kappa.est < threshold ? 0 : 1;
+	target->queue.delta_aicc = queue->delta_aicc;
+	if ((slack && !(queue->delta_aicc > target->delta_aicc)) ||
+	    throughput_of(drive, index).lo > CLOSED)
+		return;
+	if (slack)
+		fill_straight(judged, drive->cfg.threshold, rng, target);
+	judged_widen(judged, &queue->kappa);
+	target->kappa.lo = fmin(target->kappa.lo, queue->kappa.lo);
+	target->kappa.hi = fmax(target->kappa.hi, queue->kappa.hi);
+	if (!(queue->delta_aicc > 0))
+		return;
+	target->kappa.est = queue->kappa.est;
+	target->queue.shaped = true;
+	target->queue.most_ns = queue->most_ns;
 }
 
 /* As many times as much, in the end: from `least` to `most` times. */
@@ -403,17 +466,18 @@ static void fill_unadjusted(const struct drive *drive, const struct record_of *o
 	infer_kappa(data, NULL, &with);
 	record_data_free(&raw);
 	target->unadjusted = without.kappa;
-	target->adjusted_width =
-		(with.kappa.hi - with.kappa.lo) / (without.kappa.hi - without.kappa.lo);
+	target->adjusted_width = (with.kappa.hi - with.kappa.lo) /
+				 (without.kappa.hi - without.kappa.lo);
 }
 
-/* Is the response so much longer that two thirds of the idle time must be used up? */
+/* Is the wait so much longer, beside what the delay itself takes, that little idle time is left? */
 static bool far_longer(const struct sweep_target *target)
 {
 	const struct sweep_quantile *mean = &target->mean;
+	double x = target->dose[target->n_doses - 1].x_ns, service = mean->sham_ns.est + x;
 
-	return mean->delta_ns.est > QUEUE_LONGER * mean->sham_ns.est &&
-	       mean->delta_ns.lo > QUEUE_LONGER / 2 * mean->sham_ns.est;
+	return mean->delta_ns.est - x > QUEUE_LONGER * service &&
+	       mean->delta_ns.lo - x > QUEUE_LONGER / 2 * service;
 }
 
 static void why_saturated(const struct sweep_gates *gates, const struct queue_flow *flow,
@@ -488,8 +552,8 @@ static void fill_quantiles(const struct drive *drive, const struct record_of *of
 	if (target->kappa.hi < drive->cfg.threshold && target->slack_kind == SLACK_BEYOND)
 		return;
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
-	snprintf(target->reason, sizeof(target->reason), "p%.3g: %.170s",
-		 100 * drive->cfg.quantile, target->judged->reason);
+	snprintf(target->reason, sizeof(target->reason), "p%.3g: %.170s", 100 * drive->cfg.quantile,
+		 target->judged->reason);
 }
 
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
@@ -508,6 +572,8 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_unadjusted(drive, &of, &judged.data, target);
 	fill_doses(&judged, work, target);
 	fill_slack(&judged, drive->cfg.threshold, rng, target);
+	if (drive->cfg.response)
+		fill_shape(drive, &judged, rng, target, (size_t)of.target);
 	fill_late(drive, work, target);
 	if (drive->cfg.response)
 		fill_quantiles(drive, &of, &judged, target);
@@ -622,20 +688,6 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 	if (hidden)
 		sweep_result_warn(res, "HIDDEN holds if the load is closed: %s",
 				  res->gates.load_reason);
-}
-
-/* kappa of the throughput, of a target whose response was judged. */
-static struct sweep_estimate throughput_of(const struct drive *drive, size_t target)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	struct record_of of = work_of(drive, target);
-	struct infer_kappa kappa;
-	struct infer_data data;
-
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
-	return kappa.kappa;
 }
 
 /* By each target: one that is not felt anywhere says nothing of the load. */

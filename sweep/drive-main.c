@@ -287,15 +287,21 @@ static void probe(struct drive *drive)
 }
 
 /*
- * The queue of a single server with random arrivals makes the response longer by a half when a delay
- * takes a third of the server's idle time. That is far enough from saturation for a slope.
+ * The queue of a single server with random arrivals makes the response longer by a half, beside the
+ * delay itself, when that takes a third of the server's idle time. That is far enough from
+ * saturation for a slope.
  */
-static void limit_response(const struct drive *drive, int column, double x, struct escalate *esc)
+static void limit_response(const struct drive *drive, const struct record_of *of, double x,
+			   struct escalate *esc)
 {
-	double *v = must_calloc(record_blocks(&drive->rec, drive->exp.id), sizeof(*v)), grown;
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	double *v = must_calloc(record_blocks(&drive->rec, of->experiment), sizeof(*v)), grown;
+	int column = COLUMN_DOSE + (int)of->first;
 	size_t n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, column, true, v);
 
 	grown = n > 1 ? stat_mean(v, n) - sqrt(stat_var(v, n) / (double)n) : 0;
+	grown -= record_level(&drive->rec, of, column, &view).x /
+		 record_level(&drive->rec, of, COLUMN_SHAM, &view).t;
 	if (grown > RESPONSE_GROWN)
 		escalate_limit(esc, x * RESPONSE_GROWN / grown);
 	free(v);
@@ -316,7 +322,7 @@ static void tell_probe(struct drive *drive, const struct exp_member *m)
 	else
 		esc->over = true;
 	if (n && drive->cfg.response)
-		limit_response(drive, column, x, esc);
+		limit_response(drive, &of, x, esc);
 	free(v);
 }
 

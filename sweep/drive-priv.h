@@ -14,8 +14,9 @@
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
- * still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
- * drive-end.c makes the result.
+ * still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for;
+ * drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c makes
+ * the result.
  */
 
 /* The doses of one target in an experiment. */
@@ -206,8 +207,9 @@ void plan_fill(struct drive *drive);
 void drive_finish(struct drive *drive);
 
 /*
- * The largest injected time per item, as a share of the time per item: --max-slowdown; of a response
- * at most a third of the time in which the busiest thread is idle, so that the queue stays steady.
+ * The largest injected time per item, as a share of the time per item: --max-slowdown; of a
+ * response at most a third of the time in which the busiest thread is idle, so that the queue stays
+ * steady.
  */
 double drive_bound(const struct drive *drive);
 

@@ -28,8 +28,8 @@ static int check(const struct drive_cfg *cfg, struct sb_err *err)
 		return err_set(err, SB_EUSAGE, "the largest slowdown must lie above 0");
 	if (!(cfg->threshold > 0) || !(cfg->threshold < 0.5))
 		return err_set(err, SB_EUSAGE, "the threshold must lie between 0 and 0.5");
-	if (cfg->quantile != 0 && (!cfg->response || cfg->n_adjust || !(cfg->quantile > 0) ||
-				   !(cfg->quantile < 1)))
+	if (cfg->quantile != 0 &&
+	    (!cfg->response || cfg->n_adjust || !(cfg->quantile > 0) || !(cfg->quantile < 1)))
 		return err_set(err, SB_EUSAGE, "a quantile is of responses, not adjusted");
 	if (cfg->n_adjust > SWEEP_ADJUST || (cfg->n_adjust && cfg->runs))
 		return err_set(err, SB_EUSAGE, "%zu covariates: at most %d, and not of runs",

@@ -134,8 +134,8 @@ struct drive_window {
 	const double *counter; /* [side * n_counters + counter], their growth in the window, where
 				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
 				* unknown. NULL: they were not read */
-	double amount[SWEEP_ADJUST]; /* growth of the covariates' sources, of which T is adjusted
-				      * for (adjust.h) */
+	double amount[SWEEP_ADJUST];   /* growth of the covariates' sources, of which T is adjusted
+					* for (adjust.h) */
 	const struct drive_part *part; /* one per drive_parts(); NULL: each as the window */
 	size_t n_parts;
 };

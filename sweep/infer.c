@@ -98,8 +98,7 @@ static struct cost cost_of(const struct infer_data *data, const double *w)
 		cost.lost += form(data->adjust->inverse, r, data->adjust->n) / squares;
 	}
 	for (int i = 0; i < 2; i++)
-		cost.extra =
-			fmax(cost.extra, form(data->adjust->error[i], mean, data->adjust->n));
+		cost.extra = fmax(cost.extra, form(data->adjust->error[i], mean, data->adjust->n));
 	return cost;
 }
 
@@ -173,7 +172,8 @@ static double covariance(const double *a, const double *b, size_t n)
 static double ratio(const struct contrasts *c, const size_t *pick, double *se)
 {
 	double n = (double)c->n, my = 0, mz = 0, squares = 0, k;
-	double df = pick ? n - 1 : c->df, extra = pick ? 0 : c->extra; /* slopes are not resampled */
+	double df = pick ? n - 1 : c->df,
+	       extra = pick ? 0 : c->extra; /* slopes are not resampled */
 
 	for (size_t i = 0; i < c->n; i++) {
 		my += c->y[pick ? pick[i] : i] / n;

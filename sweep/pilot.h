@@ -16,7 +16,7 @@ struct pilot_window {
 	double t_ns; /* per item; NAN: no items */
 	double items;
 	double time_ns;
-	uint64_t changes; /* of the source; 0: not watched */
+	uint64_t changes;	/* of the source; 0: not watched */
 	double c[SWEEP_ADJUST]; /* covariates, of adjust_pilot() */
 };
 

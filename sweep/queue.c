@@ -92,8 +92,8 @@ static size_t points_make(const struct record *rec, int experiment, struct point
 		const struct record_row *row = &rec->row[i], *before = row - 1;
 		double ns = (double)(row->win.end_ns - before->win.end_ns);
 
-		if (row->win.experiment != experiment || row->win.block < 0 ||
-		    !(row->since > 0) || !(ns > 0))
+		if (row->win.experiment != experiment || row->win.block < 0 || !(row->since > 0) ||
+		    !(ns > 0))
 			continue;
 		out[n++] = (struct point){ { row->since / ns * 1e9, load(row), load(before) },
 					   row->win.block };
@@ -136,8 +136,7 @@ static bool line_fit(const struct point *p, size_t n, struct line *l)
 		return false;
 	l->slope[NOW] = (m[RATE][NOW] * m[BEFORE][BEFORE] - m[RATE][BEFORE] * m[NOW][BEFORE]) /
 			l->det;
-	l->slope[BEFORE] =
-		(m[RATE][BEFORE] * m[NOW][NOW] - m[RATE][NOW] * m[NOW][BEFORE]) / l->det;
+	l->slope[BEFORE] = (m[RATE][BEFORE] * m[NOW][NOW] - m[RATE][NOW] * m[NOW][BEFORE]) / l->det;
 	return true;
 }
 

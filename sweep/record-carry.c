@@ -54,7 +54,8 @@ static void slopes_block(const struct record *rec, size_t from, size_t to, struc
 	double sham = 0, n = 0;
 
 	for (size_t i = from; i < to; i++)
-		if (rec->row[i].column == COLUMN_SHAM && isfinite(record_window_t(rec, &rec->row[i]))) {
+		if (rec->row[i].column == COLUMN_SHAM &&
+		    isfinite(record_window_t(rec, &rec->row[i]))) {
 			sham += record_window_t(rec, &rec->row[i]);
 			n++;
 		}

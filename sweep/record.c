@@ -348,8 +348,7 @@ size_t record_cells(const struct record *rec, int experiment, struct record_cell
 	for (size_t i = 0; i < rec->n_lanes; i++)
 		w[i] = 1;
 	for (size_t i = 0; i < rec->n; i++)
-		if (rec->row[i].win.experiment == experiment &&
-		    rec->row[i].column >= (int)columns)
+		if (rec->row[i].win.experiment == experiment && rec->row[i].column >= (int)columns)
 			columns = (size_t)rec->row[i].column + 1;
 	sums = tabulate(rec, &of, blocks, columns, &view, w);
 	*out = must_calloc(blocks * columns, sizeof(**out));

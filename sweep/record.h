@@ -34,7 +34,7 @@ struct record_row {
 	struct sweep_window win;
 	int column, length; /* length: windows of the row's column in a whole block */
 	double busy;
-	double since; /* completed since the end of the row before; 0: unknown */
+	double since;		 /* completed since the end of the row before; 0: unknown */
 	struct lane_count *lane; /* a lane beyond them was not there */
 	size_t n_lanes;
 	struct lane_scan *scan; /* by role */
@@ -56,11 +56,11 @@ struct record_of {
 };
 
 /*
- * What T is adjusted for (adjust.h): in cells, in contrasts and in the course of windows it is T less
- * slope x (covariate - mean) for each of these covariates.
+ * What T is adjusted for (adjust.h): in cells, in contrasts and in the course of windows it is T
+ * less slope x (covariate - mean) for each of these covariates.
  */
 struct record_adjust {
-	size_t n;			 /* 0: nothing */
+	size_t n;			/* 0: nothing */
 	size_t which[INFER_COVARIATES]; /* of the record's covariates */
 	double slope[INFER_COVARIATES], mean[INFER_COVARIATES];
 	double explained; /* share of the variance within blocks */
@@ -88,9 +88,9 @@ bool record_has(const struct record *rec, size_t row, const struct record_of *of
 /* How injected time becomes one number. */
 struct record_view {
 	enum lane_mode mode;
-	int role;	 /* -1: all */
-	bool throughput; /* T is time / items even where there is a response source */
-	size_t counter;	 /* 0: T is of the time; else: of this number less 1 of row.counter */
+	int role;	  /* -1: all */
+	bool throughput;  /* T is time / items even where there is a response source */
+	size_t counter;	  /* 0: T is of the time; else: of this number less 1 of row.counter */
 	size_t covariate; /* 0; else: T is that covariate, of this number less 1 */
 	bool raw;	  /* T is not adjusted */
 };
@@ -146,7 +146,7 @@ bool carry_seen(const struct carry *carry); /* more than chance: with few blocks
 /* Every arm of a block with a delay, its windows pooled; T is not adjusted. Free *out. */
 struct record_cell {
 	int block, column;
-	double t, x;		 /* x: injected into all lanes */
+	double t, x;		    /* x: injected into all lanes */
 	double c[INFER_COVARIATES]; /* of all the record's covariates */
 };
 size_t record_cells(const struct record *rec, int experiment, struct record_cell **out);

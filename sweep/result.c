@@ -69,7 +69,9 @@ static void target_init(struct sweep_target *target)
 						.dose_ns = NAN,
 						.delta_ns = SWEEP_UNKNOWN,
 						.slope = SWEEP_UNKNOWN };
-	target->queue = (struct sweep_queue){ NAN, NAN, NAN, NAN, NAN, NAN, .saturated = false };
+	target->queue = (struct sweep_queue){
+		NAN, NAN, NAN, NAN, NAN, NAN, .delta_aicc = NAN, .most_ns = NAN
+	};
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
 	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =

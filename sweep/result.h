@@ -114,10 +114,14 @@ struct sweep_quantile {
 
 /* The queue of a response, by queue.h; NAN where unknown. */
 struct sweep_queue {
-	double in_system, in_system_dose; /* by Little's law: requests, in SHAM, at the largest dose */
+	double in_system,
+		in_system_dose; /* by Little's law: requests, in SHAM, at the largest dose */
 	double completed_s, completed_s_dose; /* completions a second */
 	double utilisation, utilisation_dose; /* of the busiest thread */
-	bool saturated;		 /* it is not steady in the windows: there is no response to judge */
+	double delta_aicc; /* AICc of a line less that of a queue: > 0 favours the queue */
+	bool shaped;	   /* kappa is the slope of the queue's shape at no delay */
+	double most_ns;	   /* injected in a response: where that shape saturates */
+	bool saturated;	   /* it is not steady in the windows: there is no response to judge */
 	char reason[SWEEP_REASON];
 };
 
@@ -153,17 +157,17 @@ struct sweep_target {
 	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
 	size_t n_doses;		 /* SHAM included */
 	struct sweep_quantile quantile[SWEEP_QUANTILES];
-	size_t n_quantiles;		/* 0: without a response source */
-	struct sweep_quantile mean;	/* of the response; its intervals of sham_ns are unknown */
+	size_t n_quantiles;	    /* 0: without a response source */
+	struct sweep_quantile mean; /* of the response; its intervals of sham_ns are unknown */
 	const struct sweep_quantile *judged; /* the quantile that kappa is of; NULL: the mean */
-	struct sweep_queue queue;	/* with a response source */
-	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
-	double lanes;			/* side by side: the mean number, 1 or more */
-	bool lanes_unclear;		/* ... and it may be another */
-	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
+	struct sweep_queue queue;	     /* with a response source */
+	struct sweep_change *change;	  /* of the counters: [side * n_counters + counter]; NULL */
+	double lanes;			  /* side by side: the mean number, 1 or more */
+	bool lanes_unclear;		  /* ... and it may be another */
+	struct sweep_estimate range[2];	  /* kappa with the fewest and with the most lanes */
 	struct sweep_estimate unadjusted; /* kappa as it is without adjusting; unknown where
 					   * nothing was adjusted for */
-	double adjusted_width; /* of kappa's interval, by that of the unadjusted one */
+	double adjusted_width;		  /* of kappa's interval, by that of the unadjusted one */
 	struct sweep_part *part;
 	size_t n_parts;
 	double settle_s; /* a delay comes to be felt as 1 - exp(-t / settle_s); 0: at once, as far
@@ -196,7 +200,7 @@ struct sweep_change {
 /* A covariate that was to be taken out of T, by adjust.h. */
 enum { SWEEP_ADJUST = 4 };
 struct sweep_adjust {
-	bool rate;		     /* per second; else per item, or response, as T */
+	bool rate; /* per second; else per item, or response, as T */
 	bool used;
 	double mean;		     /* over the blocks */
 	struct sweep_estimate slope; /* ns of T for each of it */
@@ -283,10 +287,10 @@ struct sweep_result {
 	struct sweep_window *window;
 	size_t n_windows;
 	struct sweep_adjust adjust[SWEEP_ADJUST];
-	size_t n_adjust;   /* covariates; 0: none were given */
+	size_t n_adjust;	 /* covariates; 0: none were given */
 	double adjust_explained; /* share of the variance of T within blocks */
-	size_t n_counters; /* on each side; 0: none were read */
-	size_t n_tests;	   /* the family of all changes */
+	size_t n_counters;	 /* on each side; 0: none were read */
+	size_t n_tests;		 /* the family of all changes */
 	char **warning;
 	size_t n_warnings;
 };

@@ -280,7 +280,7 @@ static void forget(struct sweep_target *target)
 	target->unadjusted = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
 	target->gain_ceiling_ns = target->slack_ns = SWEEP_UNKNOWN;
 	target->slack_kind = SLACK_UNKNOWN;
-	target->lanes_unclear = false;
+	target->queue.shaped = target->lanes_unclear = false;
 	target->robust_agrees = true;
 	target->mde = NAN;
 	snprintf(target->gain_reason, sizeof(target->gain_reason), "%s", why);
@@ -303,8 +303,8 @@ void verdict_judge(struct sweep_result *res)
 			forget(target);
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (in_time(target) && told_apart(res, target) &&
-		    unadjusted_agrees(res, target) && lanes_agree(target, res->threshold))
+		if (in_time(target) && told_apart(res, target) && unadjusted_agrees(res, target) &&
+		    lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);

@@ -177,8 +177,8 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 }
 
 /* The growth of what is adjusted for. */
-static int take_amounts(struct live *l, const struct sweep_reading *a, const struct sweep_reading *b,
-			struct drive_window *window)
+static int take_amounts(struct live *l, const struct sweep_reading *a,
+			const struct sweep_reading *b, struct drive_window *window)
 {
 	for (size_t i = 0; i < l->job->cfg.n_adjust; i++) {
 		window->amount[i] = b->amount[i] - a->amount[i];

@@ -62,7 +62,8 @@ static void print_target(FILE *to, const struct sweep_target *t)
 {
 	fputs("  ", to);
 	out_shown(to, t->spec);
-	fprintf(to, ": kappa without adjusting %.2f [%.2f, %.2f]; the interval is %.0f %% as wide\n",
+	fprintf(to,
+		": kappa without adjusting %.2f [%.2f, %.2f]; the interval is %.0f %% as wide\n",
 		t->unadjusted.est, t->unadjusted.lo, t->unadjusted.hi, t->adjusted_width * 100);
 }
 

@@ -130,6 +130,9 @@ static json_t *queue_json(const struct sweep_queue *q)
 	json_put(o, "completed_s", real(q->completed_s));
 	json_put(o, "completed_s_dose", real(q->completed_s_dose));
 	json_put(o, "utilisation", real(q->utilisation));
+	json_put(o, "delta_aicc", real(q->delta_aicc));
+	json_put(o, "shaped", json_boolean(q->shaped));
+	json_put(o, "most_ns", real(q->most_ns));
 	json_put(o, "utilisation_dose", real(q->utilisation_dose));
 	return o;
 }

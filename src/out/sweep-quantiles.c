@@ -105,6 +105,7 @@ static void print_reason(FILE *to, const struct sweep_target *t, const struct sw
 static void print_queue(FILE *to, const struct sweep_target *t)
 {
 	const struct sweep_queue *q = &t->queue;
+	char most[32];
 
 	if (!t->n_quantiles || !isfinite(q->in_system) || !isfinite(q->in_system_dose))
 		return;
@@ -115,6 +116,14 @@ static void print_queue(FILE *to, const struct sweep_target *t)
 		fprintf(to, "; busiest thread %.0f %% busy, %.0f %%", q->utilisation * 100,
 			q->utilisation_dose * 100);
 	fprintf(to, "; %.4g completed a second, %.4g\n", q->completed_s, q->completed_s_dose);
+	if (!q->shaped)
+		return;
+	out_shown(to, t->spec);
+	fprintf(to,
+		": grows as in a queue, which %s more a response would saturate; kappa is its "
+		"slope at "
+		"no delay\n",
+		time_of(q->most_ns, false, most, sizeof(most)));
 }
 
 void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)

@@ -52,8 +52,6 @@ same 'quantile' "$(sj quantile)" 0.98999999999999999
 awk -v k="$(sj targets.0.kappa)" -v m="$(sj targets.0.mean.per_injected)" \
 	'BEGIN { exit !(k > 8 && m < 3) }' || fail "kappa of p99: $(cat "$T/sb.out")"
 grep -q 'kappa, verdict and gain ceiling are of p99' "$T/sb.out" || fail "$(cat "$T/sb.out")"
-finds HIDDEN "$pid" :part --progress :item --response :request --quantile p50 \
-	--doses 2ms --time 5s
 refuses 2 'of a response' sweep -q -p "$pid" :part --progress :item --quantile p99
 refuses 2 'not adjusted' sweep -q -p "$pid" :part --progress :item --response :request \
 	--quantile p99 --adjust :crit

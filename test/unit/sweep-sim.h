@@ -35,10 +35,10 @@ struct sim_cfg {
 	double t0_ns;
 	struct sim_target target[SIM_TARGETS];
 	size_t n_targets;
-	double drift, horizon_s;     /* share of T0 over the horizon */
-	double ar_sd, ar_tau_s;	     /* share of T0; correlation time */
-	double item_cv;		     /* of an item's time, independent */
-	double mix_sd, mix_tau_s;    /* of the items' size, share of T0; known by window.amount[0] */
+	double drift, horizon_s;  /* share of T0 over the horizon */
+	double ar_sd, ar_tau_s;	  /* share of T0; correlation time */
+	double item_cv;		  /* of an item's time, independent */
+	double mix_sd, mix_tau_s; /* of the items' size, share of T0; known by window.amount[0] */
 	double stall_per_s, stall_s; /* Pareto, alpha 1.5, least length stall_s */
 	double period_s;	     /* of the source's publication; 0: at once */
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */

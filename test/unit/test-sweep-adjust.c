@@ -15,25 +15,25 @@
 
 /*
  * A program whose items are of different sizes, known from a covariate: how often the interval of
- * kappa, adjusted for it, holds the truth, and how wide it is. The second experiment is the control,
- * which slows the program for certain.
+ * kappa, adjusted for it, holds the truth, and how wide it is. The second experiment is the
+ * control, which slows the program for certain.
  */
-#define RUNS 600
-#define T0   1e6 /* ns an item */
+#define RUNS  600
+#define T0    1e6 /* ns an item */
 #define ITEMS 100
 
 struct model {
 	int blocks, doses, covariates;
 	double kappa;
-	double top;	/* the largest dose, by T0 */
-	double noise;	/* of a window, by T0 */
-	double drift;	/* of a block, by T0 */
-	double spread;	/* of a window's covariate, by its mean of 10 */
-	double beta;	/* of T by T0, for a covariate as large as its mean */
-	double moves;	/* of the covariate by its mean, for a delay of T0 */
-	bool follows;	/* the covariate is T itself: it counts the time */
-	bool speed;	/* the last one is the items per second */
-	bool rate;	/* per second */
+	double top;    /* the largest dose, by T0 */
+	double noise;  /* of a window, by T0 */
+	double drift;  /* of a block, by T0 */
+	double spread; /* of a window's covariate, by its mean of 10 */
+	double beta;   /* of T by T0, for a covariate as large as its mean */
+	double moves;  /* of the covariate by its mean, for a delay of T0 */
+	bool follows;  /* the covariate is T itself: it counts the time */
+	bool speed;    /* the last one is the items per second */
+	bool rate;     /* per second */
 	bool uncontrolled;
 	int gates;
 };
@@ -194,10 +194,11 @@ static struct tally cover(const char *name, const struct model *m, double truth)
 		t.narrower += (one.kappa.kappa.hi - one.kappa.kappa.lo) / one.raw_width / RUNS;
 		t.mean += one.kappa.kappa.est / RUNS;
 	}
-	print_message("%-32s held %5.1f %%, used %5.1f %%, width %.2f of the unadjusted, kappa %.3f "
-		      "of %.3f, %d hidden\n",
-		      name, 100.0 * t.held / RUNS, 100.0 * t.used / RUNS, t.narrower, t.mean, truth,
-		      t.hidden);
+	print_message(
+		"%-32s held %5.1f %%, used %5.1f %%, width %.2f of the unadjusted, kappa %.3f "
+		"of %.3f, %d hidden\n",
+		name, 100.0 * t.held / RUNS, 100.0 * t.used / RUNS, t.narrower, t.mean, truth,
+		t.hidden);
 	return t;
 }
 
@@ -447,9 +448,10 @@ static void test_sweeps_of_items_of_different_sizes(void **state)
 		}
 		sweep_result_free(res);
 	}
-	print_message("20 s, items of different sizes: held %d of %d, half-width %.3f, %.3f without "
-		      "adjusting; %d verdicts, %d without, %d wrong\n",
-		      held, n, width[1] / 2, width[0] / 2, sure[1], sure[0], wrong);
+	print_message(
+		"20 s, items of different sizes: held %d of %d, half-width %.3f, %.3f without "
+		"adjusting; %d verdicts, %d without, %d wrong\n",
+		held, n, width[1] / 2, width[0] / 2, sure[1], sure[0], wrong);
 	assert_true(held >= n * 92 / 100 && wrong == 0);
 	assert_true(width[1] < 0.5 * width[0] && sure[1] > sure[0]);
 }

@@ -362,11 +362,10 @@ static struct infer_data table(struct infer_cell *cell, size_t blocks, size_t ar
 {
 	for (size_t b = 0; b < blocks; b++)
 		for (size_t a = 0; a < arms; a++)
-			cell[b * arms + a] = (struct infer_cell){
-				.t = 100 + 10 * (double)a + (double)(b * b % 7),
-				.x = 10 * (double)a,
-				.h = 2
-			};
+			cell[b * arms + a] = (struct infer_cell){ .t = 100 + 10 * (double)a +
+								       (double)(b * b % 7),
+								  .x = 10 * (double)a,
+								  .h = 2 };
 	return (struct infer_data){ .n_blocks = blocks, .n_arms = arms, .cell = cell };
 }
 

@@ -558,15 +558,15 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } shapes[] = {
-	{ "mixed", shape_mixed },
-	{ "serial", shape_serial },	    { "never", shape_serial },
-	{ "drift", shape_drift },	    { "hidden", shape_hidden },
-	{ "partial", shape_partial },	    { "convoy", shape_convoy },
-	{ "ranks", shape_ranks },	    { "threads", shape_threads },
-	{ "cache", shape_cache },	    { "batch", shape_batch },
-	{ "pipeline", sweep_pipeline },	    { "open", sweep_open_loop },
-	{ "slow-few", sweep_slow_few },	    { "lock", shape_lock },
-	{ "successive", shape_successive }, { "queue", sweep_queue },
+	{ "mixed", shape_mixed },     { "serial", shape_serial },
+	{ "never", shape_serial },    { "drift", shape_drift },
+	{ "hidden", shape_hidden },   { "partial", shape_partial },
+	{ "convoy", shape_convoy },   { "ranks", shape_ranks },
+	{ "threads", shape_threads }, { "cache", shape_cache },
+	{ "batch", shape_batch },     { "pipeline", sweep_pipeline },
+	{ "open", sweep_open_loop },  { "slow-few", sweep_slow_few },
+	{ "lock", shape_lock },	      { "successive", shape_successive },
+	{ "queue", sweep_queue },
 };
 
 int main(int argc, char **argv)
