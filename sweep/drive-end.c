@@ -4,115 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "account.h"
-#include "quantile.h"
-#include "queue.h"
-#include "slack.h"
 #include "stat.h"
 #include "verdict.h"
 #include "src/base/must.h"
 
 #define ANALYSIS_SEED 0x5eedfaceu /* not the design's: drive_end() may run twice */
 #define ACCOUNT_SEED  0xacc0017u
-#define GATE_LEVEL    0.01   /* a valid run is marked unproven once in a hundred */
-#define CONTROL_LEVEL 0.9995 /* and fails its control once in a thousand */
-#define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
 #define HITS_SHARE    0.02
-#define CLOSED	      0.5 /* kappa of the throughput, at the least */
 #define LATE_HINT     3.0 /* of record_carry(): from there on it is allowed for */
-
-/* --- gates --- */
-
-/* The contrast of two columns over all gates of the sweep, each experiment's own T0 subtracted. */
-static size_t gather(const struct drive *drive, int a, int b, bool relative, double **out)
-{
-	size_t n = 0, room = 0;
-	double *v = NULL;
-
-	for (int e = 0; e < drive->n_experiments; e++) {
-		room = n + record_blocks(&drive->rec, e);
-		v = must_realloc(v, room * sizeof(*v));
-		n += record_contrast(&drive->rec, e, a, b, relative, v + n);
-	}
-	*out = v;
-	return n;
-}
-
-/* A/A of a quantile, by the blocks of all experiments; fewer than two: too few responses. */
-static size_t gather_quantile(const struct drive *drive, double **out)
-{
-	struct record_view view = { .mode = LANE_ALL, .role = -1 };
-	size_t n = 0;
-
-	*out = NULL;
-	for (int e = 0; e < drive->n_experiments; e++) {
-		/* the second A in the place of a dose */
-		struct record_of of = { e, -1, (size_t)(COLUMN_SHAM2 - COLUMN_DOSE), 1 };
-		struct judged judged;
-		double level;
-
-		judged_open(drive, &of, &view, &judged, NULL);
-		level = infer_level(&judged.data, 0).t;
-		*out = must_realloc(*out, (n + judged.data.n_blocks + 1) * sizeof(**out));
-		for (size_t b = 0; b < judged.data.n_blocks; b++)
-			(*out)[n++] = (judged.data.cell[2 * b + 1].t - judged.data.cell[2 * b].t) /
-				      level;
-		judged_close(&judged);
-	}
-	return n;
-}
-
-/* With too few responses for a quantile the means of equal arms are compared. */
-static size_t gather_aa(const struct drive *drive, double **v)
-{
-	size_t n = drive->cfg.quantile > 0 ? gather_quantile(drive, v) : 0;
-
-	if (n >= 2)
-		return n;
-	if (drive->cfg.quantile > 0)
-		free(*v);
-	return gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, v);
-}
-
-static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
-{
-	double *v;
-	size_t n = gather_aa(drive, &v);
-
-	gates->aa = infer_mean(v, n, &gates->aa_p);
-	gates->aa_known = n >= 2;
-	gates->unproven = gates->aa_known && gates->aa_p < GATE_LEVEL;
-	free(v);
-	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, false, &v);
-	gates->sham_ns = infer_mean(v, n, NULL);
-	free(v);
-}
-
-static void gate_queue(const struct drive *drive, struct sweep_gates *gates)
-{
-	gates->queue_grows = queue_growth(&drive->rec).grows;
-}
-
-static void gate_control(const struct drive *drive, struct rng *rng, struct sweep_gates *gates)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	struct record_of of = { drive->control_experiment, -1, 0, 1 };
-	struct infer_kappa kappa;
-	struct infer_data data;
-	double allowed;
-
-	gates->control_asked = drive->cfg.control != DRIVE_NONE && !drive->cfg.control_auto;
-	if (drive->control_experiment < 0)
-		return;
-	if (drive->cfg.control_auto) /* items may be done side by side by threads */
-		view.mode = LANE_THREAD;
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, rng, &kappa);
-	record_data_free(&data);
-	gates->control = kappa.kappa;
-	allowed = fmax(CONTROL_SLACK, stat_t_quantile(CONTROL_LEVEL, kappa.df) * kappa.se);
-	gates->control_ok = fabs(kappa.kappa.est - 1) <= allowed;
-}
 
 /* --- a target --- */
 
@@ -141,108 +41,6 @@ static void fill_doses(const struct judged *judged, const struct work *work,
 						      t0 + dose->delta_ns.lo,
 						      t0 + dose->delta_ns.hi };
 	}
-}
-
-static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *target)
-{
-	target->kappa = kappa->kappa;
-	target->kappa_se = kappa->se;
-	target->df = kappa->df;
-	target->method = kappa->method;
-	target->blocks = kappa->n;
-	target->lost = kappa->lost;
-	target->p_none = kappa->p_t;
-	target->p_random = kappa->p_random;
-	target->kappa_robust = kappa->robust;
-	target->robust_agrees = kappa->robust_agrees;
-	target->mde = kappa->mde;
-}
-
-static void fill_felt(double threshold, struct sweep_target *target)
-{
-	if (!(target->kappa_se >= 0))
-		return;
-	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
-	if (!(target->kappa_se > 0))
-		target->p_felt = target->kappa.est < threshold ? 0 : 1;
-}
-
-static void fill_slack(const struct judged *judged, double threshold, struct rng *rng,
-		       struct sweep_target *target)
-{
-	const struct infer_data *data = &judged->data;
-	struct infer_kappa line;
-	struct slack_fit fit;
-
-	infer_kappa(data, rng, &line);
-	slack_fit(data, &line, threshold, rng, &fit);
-	fill_kappa(&fit.origin, target);
-	judged_widen(judged, &target->kappa);
-	target->kappa_beyond = fit.beyond;
-	judged_widen(judged, &target->kappa_beyond);
-	target->slack_kind = fit.kind;
-	target->slack_ns = fit.slack_ns;
-	target->delta_aicc = fit.delta_aicc;
-	if (fit.why)
-		snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", fit.why);
-	fill_felt(threshold, target);
-}
-
-/* kappa of the throughput, of a target whose response was judged. */
-static struct sweep_estimate throughput_of(const struct drive *drive, size_t target)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	struct record_of of = work_of(drive, target);
-	struct infer_kappa kappa;
-	struct infer_data data;
-
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
-	return kappa.kappa;
-}
-
-/* Without a slack: kappa is that of the line, or of the queue. */
-static void fill_straight(const struct judged *judged, double threshold, struct rng *rng,
-			  struct sweep_target *target)
-{
-	struct infer_kappa line;
-
-	judged_infer(judged, rng, &line);
-	fill_kappa(&line, target);
-	fill_felt(threshold, target);
-	target->kappa_beyond = target->slack_ns = SWEEP_UNKNOWN;
-	target->slack_kind = SLACK_UNKNOWN;
-	snprintf(target->slack_reason, sizeof(target->slack_reason),
-		 "a queue explains the responses better than a slack");
-}
-
-/*
- * In an open loop a response grows faster than the delay, and kappa is the slope at none. In a
- * closed loop, where fewer are completed by as much as the delay, it is a line.
- */
-static void fill_shape(const struct drive *drive, const struct judged *judged, struct rng *rng,
-		       struct sweep_target *target, size_t index)
-{
-	bool slack = target->slack_kind == SLACK_FOUND || target->slack_kind == SLACK_BRACKET;
-	struct queue_shape *queue = &(struct queue_shape){ .delta_aicc = NAN };
-
-	if (!queue_shape(&judged->data, queue) || isnan(target->kappa.est))
-		return;
-	target->queue.delta_aicc = queue->delta_aicc;
-	if ((slack && !(queue->delta_aicc > target->delta_aicc)) ||
-	    throughput_of(drive, index).lo > CLOSED)
-		return;
-	if (slack)
-		fill_straight(judged, drive->cfg.threshold, rng, target);
-	judged_widen(judged, &queue->kappa);
-	target->kappa.lo = fmin(target->kappa.lo, queue->kappa.lo);
-	target->kappa.hi = fmax(target->kappa.hi, queue->kappa.hi);
-	if (!(queue->delta_aicc > 0))
-		return;
-	target->kappa.est = queue->kappa.est;
-	target->queue.shaped = true;
-	target->queue.most_ns = queue->most_ns;
 }
 
 /* As many times as much, in the end: from `least` to `most` times. */
@@ -470,92 +268,6 @@ static void fill_unadjusted(const struct drive *drive, const struct record_of *o
 				 (without.kappa.hi - without.kappa.lo);
 }
 
-/* Is the wait so much longer, beside what the delay itself takes, that little idle time is left? */
-static bool far_longer(const struct sweep_target *target)
-{
-	const struct sweep_quantile *mean = &target->mean;
-	double x = target->dose[target->n_doses - 1].x_ns, service = mean->sham_ns.est + x;
-
-	return mean->delta_ns.est - x > QUEUE_LONGER * service &&
-	       mean->delta_ns.lo - x > QUEUE_LONGER / 2 * service;
-}
-
-static void why_saturated(const struct sweep_gates *gates, const struct queue_flow *flow,
-			  struct sweep_target *target)
-{
-	struct sweep_queue *queue = &target->queue;
-	const struct sweep_quantile *mean = &target->mean;
-
-	if (gates->queue_grows)
-		snprintf(queue->reason, sizeof(queue->reason),
-			 "the response grew from one window without a delay to the next: requests "
-			 "come faster than they are completed");
-	else if (flow->saturated)
-		snprintf(queue->reason, sizeof(queue->reason),
-			 "under its delay %.0f %% fewer requests are completed than come, and they "
-			 "are worked off after it: smaller --doses, or a lower rate",
-			 -100 * flow->during);
-	else if (queue->utilisation < VERDICT_BUSY &&
-		 1 - queue->utilisation_dose < QUEUE_IDLE * (1 - queue->utilisation))
-		snprintf(queue->reason, sizeof(queue->reason),
-			 "the busiest thread is busy for %.0f %% of the time, and the largest dose "
-			 "takes it to %.0f %%: smaller --doses, or a lower rate",
-			 100 * queue->utilisation, 100 * queue->utilisation_dose);
-	else if (far_longer(target))
-		snprintf(queue->reason, sizeof(queue->reason),
-			 "under its largest delay a response takes %.1f times as long, and that is "
-			 "no slope: --doses of at most a %.0fth of it, or a lower rate",
-			 1 + mean->delta_ns.est / mean->sham_ns.est,
-			 ceil(2 * mean->delta_ns.est / mean->sham_ns.est));
-}
-
-static void fill_queue(const struct drive *drive, const struct record_of *of,
-		       const struct sweep_gates *gates, struct sweep_target *target)
-{
-	int most = COLUMN_DOSE + (int)(of->first + of->n_doses) - 1;
-	struct queue_level sham = queue_level(&drive->rec, of, COLUMN_SHAM);
-	struct queue_level dose = queue_level(&drive->rec, of, most);
-	struct queue_flow flow = queue_flow(&drive->rec, of->experiment);
-	struct sweep_queue *queue = &target->queue;
-
-	queue->in_system = sham.in_system;
-	queue->in_system_dose = dose.in_system;
-	queue->completed_s = sham.per_s;
-	queue->completed_s_dose = dose.per_s;
-	queue->utilisation = sham.busy;
-	queue->utilisation_dose = dose.busy;
-	why_saturated(gates, &flow, target);
-	queue->saturated = queue->reason[0];
-}
-
-/* The mean, too, where a quantile is judged; and why there is no quantile. */
-static void fill_quantiles(const struct drive *drive, const struct record_of *of,
-			   const struct judged *judged, struct sweep_target *target)
-{
-	struct infer_kappa kappa;
-	struct sweep_quantile *mean = &target->mean;
-	size_t most = judged->mean.n_arms - 1;
-
-	infer_kappa(&judged->mean, NULL, &kappa);
-	mean->sham_ns.est = infer_level(&judged->mean, 0).t;
-	mean->delta_ns = infer_delta(&judged->mean, most, NULL);
-	mean->dose_ns = mean->sham_ns.est + mean->delta_ns.est;
-	mean->slope = judged->quantile ? kappa.kappa : target->kappa;
-	quantile_fill(&drive->rec, of, &judged->mean, target);
-	for (size_t i = 0; i < target->n_quantiles; i++)
-		if (target->quantile[i].share == drive->cfg.quantile)
-			target->judged = &target->quantile[i];
-	if (!target->judged || isfinite(target->judged->slope.est))
-		return;
-	/* What is no figure may still be seen to be little. */
-	target->kappa.est = NAN;
-	if (target->kappa.hi < drive->cfg.threshold && target->slack_kind == SLACK_BEYOND)
-		return;
-	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
-	snprintf(target->reason, sizeof(target->reason), "p%.3g: %.170s", 100 * drive->cfg.quantile,
-		 target->judged->reason);
-}
-
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
@@ -571,17 +283,17 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_hits(&judged.data, target);
 	fill_unadjusted(drive, &of, &judged.data, target);
 	fill_doses(&judged, work, target);
-	fill_slack(&judged, drive->cfg.threshold, rng, target);
+	drive_slack(&judged, drive->cfg.threshold, rng, target);
 	if (drive->cfg.response)
-		fill_shape(drive, &judged, rng, target, (size_t)of.target);
+		drive_shape(drive, &judged, rng, target, (size_t)of.target);
 	fill_late(drive, work, target);
 	if (drive->cfg.response)
-		fill_quantiles(drive, &of, &judged, target);
+		drive_quantiles(drive, &of, &judged, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, judged.data.resolution_ns, target);
 	if (drive->cfg.response)
-		fill_queue(drive, &of, &res->gates, target);
+		drive_queue(drive, &of, &res->gates, target);
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
 	judged_close(&judged);
 	if (lanes > res->gates.lanes)
@@ -701,7 +413,7 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 
 		if (drive->work[i].experiment < 0)
 			continue;
-		throughput = throughput_of(drive, i);
+		throughput = drive_throughput(drive, i);
 		response = drive_kappa(drive, i);
 		measured = true;
 		verdict_load(&res->gates, drive->cfg.threshold, busy, &throughput, &response);
@@ -778,14 +490,9 @@ struct sweep_result *drive_end(struct drive *drive)
 	res->window_s = drive->window_ns > 0 ? drive->window_ns / 1e9 : NAN;
 	res->autocorrelation_s = drive->pilot.iact_ns > 0 ? drive->pilot.iact_ns / 1e9 : NAN;
 	res->n_counters = drive->rec.n_counters;
-	res->gates.roles = drive->rec.n_roles;
-	res->gates.lane_mode = lane_mode_name(drive->cfg.lane_mode);
 	drive_adjust(drive);
 	copy_adjust(drive, res);
-	gate_aa(drive, &res->gates);
-	if (drive->cfg.response)
-		gate_queue(drive, &res->gates);
-	gate_control(drive, &rng, &res->gates);
+	drive_gates(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive_has_row(drive, i))
 			fill_target(drive, &drive->work[i], &rng, res, &res->target[at++]);

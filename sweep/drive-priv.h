@@ -16,7 +16,7 @@
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which are
  * still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for;
  * drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c makes
- * the result.
+ * the result, with drive-gates.c, drive-shape.c (kappa) and drive-response.c.
  */
 
 /* The doses of one target in an experiment. */
@@ -190,6 +190,23 @@ void judged_open(const struct drive *drive, const struct record_of *of,
 void judged_infer(const struct judged *judged, struct rng *rng, struct infer_kappa *kappa);
 void judged_widen(const struct judged *judged, struct sweep_estimate *kappa);
 void judged_close(struct judged *judged);
+
+/* drive-gates.c: of all windows so far. */
+void drive_gates(const struct drive *drive, struct rng *rng, struct sweep_gates *gates);
+
+/* drive-shape.c: kappa, its tests and the slack; then, of a response, the queue. */
+void drive_slack(const struct judged *judged, double threshold, struct rng *rng,
+		 struct sweep_target *target);
+void drive_shape(const struct drive *drive, const struct judged *judged, struct rng *rng,
+		 struct sweep_target *target, size_t index);
+/* kappa of the throughput, of a target whose response was judged. */
+struct sweep_estimate drive_throughput(const struct drive *drive, size_t target);
+
+/* drive-response.c: after kappa and the doses. */
+void drive_quantiles(const struct drive *drive, const struct record_of *of,
+		     const struct judged *judged, struct sweep_target *target);
+void drive_queue(const struct drive *drive, const struct record_of *of,
+		 const struct sweep_gates *gates, struct sweep_target *target);
 
 /* The windows that a target's kappa is from. */
 struct record_of work_of(const struct drive *drive, size_t target);

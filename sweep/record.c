@@ -273,7 +273,7 @@ double record_window_t(const struct record *rec, const struct record_row *row)
 	const struct record_view view = { .role = -1 };
 	struct sums sums = { 0 };
 
-	sums_add(&sums, row, &none, &view, NULL);
+	sums_add(&sums, row, &none, &view, &(double){ 0 });
 	return sums_cell(rec, &sums, &view).t;
 }
 
