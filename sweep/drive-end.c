@@ -4,78 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "account.h"
-#include "quantile.h"
-#include "slack.h"
 #include "stat.h"
 #include "verdict.h"
 #include "src/base/must.h"
 
 #define ANALYSIS_SEED 0x5eedfaceu /* not the design's: drive_end() may run twice */
 #define ACCOUNT_SEED  0xacc0017u
-#define GATE_LEVEL    0.01   /* a valid run is marked unproven once in a hundred */
-#define CONTROL_LEVEL 0.9995 /* and fails its control once in a thousand */
-#define CONTROL_SLACK 0.05
 #define HITS_LEVEL    0.01
 #define HITS_SHARE    0.02
 #define LATE_HINT     3.0 /* of record_carry(): from there on it is allowed for */
 
-/* --- gates --- */
-
-/* The contrast of two columns over all gates of the sweep, each experiment's own T0 subtracted. */
-static size_t gather(const struct drive *drive, int a, int b, bool relative, double **out)
-{
-	size_t n = 0, room = 0;
-	double *v = NULL;
-
-	for (int e = 0; e < drive->n_experiments; e++) {
-		room = n + record_blocks(&drive->rec, e);
-		v = must_realloc(v, room * sizeof(*v));
-		n += record_contrast(&drive->rec, e, a, b, relative, v + n);
-	}
-	*out = v;
-	return n;
-}
-
-static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
-{
-	double *v;
-	size_t n = gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, &v);
-
-	gates->aa = infer_mean(v, n, &gates->aa_p);
-	gates->aa_known = n >= 2;
-	gates->unproven = gates->aa_known && gates->aa_p < GATE_LEVEL;
-	free(v);
-	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, false, &v);
-	gates->sham_ns = infer_mean(v, n, NULL);
-	free(v);
-}
-
-static void gate_control(const struct drive *drive, struct rng *rng, struct sweep_gates *gates)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	struct record_of of = { drive->control_experiment, -1, 0, 1 };
-	struct infer_kappa kappa;
-	struct infer_data data;
-	double allowed;
-
-	gates->control_asked = drive->cfg.control != DRIVE_NONE && !drive->cfg.control_auto;
-	if (drive->control_experiment < 0)
-		return;
-	if (drive->cfg.control_auto) /* items may be done side by side by threads */
-		view.mode = LANE_THREAD;
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, rng, &kappa);
-	record_data_free(&data);
-	gates->control = kappa.kappa;
-	allowed = fmax(CONTROL_SLACK, stat_t_quantile(CONTROL_LEVEL, kappa.df) * kappa.se);
-	gates->control_ok = fabs(kappa.kappa.est - 1) <= allowed;
-}
-
 /* --- a target --- */
 
-static void fill_doses(const struct infer_data *data, const struct work *work,
+static void fill_doses(const struct judged *judged, const struct work *work,
 		       struct sweep_target *target)
 {
+	const struct infer_data *data = &judged->data;
 	double t0 = infer_level(data, 0).t;
 
 	target->n_doses = data->n_arms;
@@ -91,66 +35,12 @@ static void fill_doses(const struct infer_data *data, const struct work *work,
 		if (!a)
 			continue;
 		dose->delta_ns = infer_delta(data, a, NULL);
+		if (judged->quantile)
+			quantile_widen_delta(&judged->of, a, &dose->delta_ns);
 		dose->t_ns = (struct sweep_estimate){ t0 + dose->delta_ns.est,
 						      t0 + dose->delta_ns.lo,
 						      t0 + dose->delta_ns.hi };
 	}
-}
-
-static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *target)
-{
-	target->kappa = kappa->kappa;
-	target->kappa_se = kappa->se;
-	target->df = kappa->df;
-	target->method = kappa->method;
-	target->blocks = kappa->n;
-	target->lost = kappa->lost;
-	target->p_none = kappa->p_t;
-	target->p_random = kappa->p_random;
-	target->kappa_robust = kappa->robust;
-	target->robust_agrees = kappa->robust_agrees;
-	target->mde = kappa->mde;
-}
-
-/* kappa below the slack, from all blocks: the last ones had a dose below it alone. */
-static void fill_origin(const struct drive *drive, const struct work *work, double resolution_ns,
-			struct rng *rng, struct slack_fit *fit)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	struct record_of of = work_last(drive, (size_t)(work - drive->work));
-	struct infer_data data;
-
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	data.resolution_ns = resolution_ns;
-	slack_origin(&data, rng, fit);
-	record_data_free(&data);
-}
-
-static void fill_slack(const struct drive *drive, const struct work *work,
-		       const struct infer_data *data, struct rng *rng, struct sweep_target *target)
-{
-	double threshold = drive->cfg.threshold;
-	struct infer_kappa line;
-	struct slack_fit fit;
-
-	infer_kappa(data, rng, &line);
-	slack_fit(data, &line, threshold, rng, &fit);
-	if (work->last)
-		target->last_delay_ns = (double)work->last_ns;
-	if (work->last && fit.below >= work->last)
-		fill_origin(drive, work, data->resolution_ns, rng, &fit);
-	fill_kappa(&fit.origin, target);
-	target->kappa_beyond = fit.beyond;
-	target->slack_kind = fit.kind;
-	target->slack_ns = fit.slack_ns;
-	target->delta_aicc = fit.delta_aicc;
-	if (fit.why)
-		snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", fit.why);
-	if (!(target->kappa_se >= 0))
-		return;
-	target->p_felt = stat_t_cdf((target->kappa.est - threshold) / target->kappa_se, target->df);
-	if (!(target->kappa_se > 0))
-		target->p_felt = target->kappa.est < threshold ? 0 : 1;
 }
 
 /* As many times as much, in the end: from `least` to `most` times. */
@@ -211,7 +101,10 @@ static void fill_late(const struct drive *drive, const struct work *work,
 	target->settle_s = carry_seen(&carry) ? carry.tau_ns / 1e9 : carry.tau_ns > 0 ? 0 : NAN;
 	if (!(most->x_ns > 0))
 		return;
-	if (target->slack_kind == SLACK_FOUND && carry.alone > 0)
+	/* The course is that of the mean: a quantile is late by the same share. */
+	if (drive->cfg.quantile > 0 && !(carry.alone > 0))
+		return;
+	if (target->slack_kind == SLACK_FOUND ? carry.alone > 0 : drive->cfg.quantile > 0)
 		fill_late_share(&carry, target);
 	else
 		fill_late_line(&carry, (double)most->delay_ns / most->x_ns, target);
@@ -260,15 +153,15 @@ static void add_part(const struct drive *drive, const struct work *work, const c
 		     const struct record_view *view, struct sweep_target *target)
 {
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 	struct sweep_part part = { 0 };
 	struct record_of of = work_of(drive, (size_t)(work - drive->work));
 
-	record_data(&drive->rec, &of, view, &data, &part.lanes);
-	infer_kappa(&data, NULL, &kappa);
+	judged_open(drive, &of, view, &judged, &part.lanes);
+	judged_infer(&judged, NULL, &kappa);
 	part.kappa = kappa.kappa;
-	part.x_ns = infer_level(&data, work->n_doses).x;
-	record_data_free(&data);
+	part.x_ns = infer_level(&judged.data, work->n_doses).x;
+	judged_close(&judged);
 	if (!(part.lanes > 0))
 		return;
 	part.name = must_strdup(name);
@@ -355,29 +248,54 @@ static void fill_changes(const struct drive *drive, const struct work *work, dou
 	account_target(&drive->rec, &of, &rng, target);
 }
 
+/* What adjusting did: the same estimate without it, by the same method. */
+static void fill_unadjusted(const struct drive *drive, const struct record_of *of,
+			    const struct infer_data *data, struct sweep_target *target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .raw = true };
+	struct infer_kappa with, without;
+	struct infer_data raw;
+
+	if (!drive->rec.adjust.n)
+		return;
+	record_data(&drive->rec, of, &view, &raw, NULL);
+	raw.resolution_ns = data->resolution_ns;
+	infer_kappa(&raw, NULL, &without);
+	infer_kappa(data, NULL, &with);
+	record_data_free(&raw);
+	target->unadjusted = without.kappa;
+	target->adjusted_width = (with.kappa.hi - with.kappa.lo) /
+				 (without.kappa.hi - without.kappa.lo);
+}
+
 static void measured(const struct drive *drive, const struct work *work, struct rng *rng,
 		     struct sweep_result *res, struct sweep_target *target)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct record_of of = work_of(drive, (size_t)(work - drive->work));
-	struct infer_data data;
+	struct judged judged;
 	double lanes;
 
-	record_data(&drive->rec, &of, &view, &data, &lanes);
+	judged_open(drive, &of, &view, &judged, &lanes);
 	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)
-		data.resolution_ns = drive->pilot.t_ns / work->window_ns *
-				     fmax(drive->pilot.t_ns, drive->pilot.period_ns);
-	fill_hits(&data, target);
-	fill_doses(&data, work, target);
-	fill_slack(drive, work, &data, rng, target);
+		judged.data.resolution_ns = drive->pilot.t_ns / work->window_ns *
+					    fmax(drive->pilot.t_ns, drive->pilot.period_ns);
+	fill_hits(&judged.data, target);
+	fill_unadjusted(drive, &of, &judged.data, target);
+	fill_doses(&judged, work, target);
+	drive_slack(drive, work, &judged, rng, target);
+	if (drive->cfg.response)
+		drive_shape(drive, &judged, rng, target, (size_t)of.target);
 	fill_late(drive, work, target);
+	if (drive->cfg.response)
+		drive_quantiles(drive, &of, &judged, target);
 	fill_gain(work, target);
 	fill_parts(drive, work, lanes, target);
-	fill_changes(drive, work, data.resolution_ns, target);
+	fill_changes(drive, work, judged.data.resolution_ns, target);
 	if (drive->cfg.response)
-		quantile_fill(&drive->rec, &of, &data, target);
+		drive_queue(drive, &of, &res->gates, target);
 	target->dose_given = record_given(&drive->rec, &of, drive->cfg.every[of.target]);
-	record_data_free(&data);
+	judged_close(&judged);
 	if (lanes > res->gates.lanes)
 		res->gates.lanes = lanes;
 }
@@ -484,20 +402,6 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 				  res->gates.load_reason);
 }
 
-/* kappa of the throughput, of a target whose response was judged. */
-static struct sweep_estimate throughput_of(const struct drive *drive, size_t target)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
-	struct record_of of = work_of(drive, target);
-	struct infer_kappa kappa;
-	struct infer_data data;
-
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
-	return kappa.kappa;
-}
-
 /* By each target: one that is not felt anywhere says nothing of the load. */
 static void judge_load(const struct drive *drive, struct sweep_result *res)
 {
@@ -509,7 +413,7 @@ static void judge_load(const struct drive *drive, struct sweep_result *res)
 
 		if (drive->work[i].experiment < 0)
 			continue;
-		throughput = throughput_of(drive, i);
+		throughput = drive_throughput(drive, i);
 		response = drive_kappa(drive, i);
 		measured = true;
 		verdict_load(&res->gates, drive->cfg.threshold, busy, &throughput, &response);
@@ -535,6 +439,18 @@ static void copy_plan(const struct drive *drive, struct sweep_result *res)
 	sweep_plan_copy(&res->plan, &drive->plan);
 	for (size_t i = 0; i < res->plan.n_targets; i++)
 		res->plan.target[i].target = row_of(drive, res->plan.target[i].target);
+}
+
+static void copy_adjust(const struct drive *drive, struct sweep_result *res)
+{
+	res->n_adjust = drive->cfg.n_adjust;
+	res->adjust_explained = drive->rec.adjust.n ? drive->rec.adjust.explained : NAN;
+	memcpy(res->adjust, drive->adjust, sizeof(res->adjust));
+	for (size_t i = 0; i < res->n_adjust; i++) {
+		struct sweep_adjust *adjust = &res->adjust[i];
+
+		adjust->moved_target = adjust->moved ? row_of(drive, adjust->moved_target) : -1;
+	}
 }
 
 static void copy_counters(const struct record_row *row, size_t n, struct sweep_window *win)
@@ -574,10 +490,9 @@ struct sweep_result *drive_end(struct drive *drive)
 	res->window_s = drive->window_ns > 0 ? drive->window_ns / 1e9 : NAN;
 	res->autocorrelation_s = drive->pilot.iact_ns > 0 ? drive->pilot.iact_ns / 1e9 : NAN;
 	res->n_counters = drive->rec.n_counters;
-	res->gates.roles = drive->rec.n_roles;
-	res->gates.lane_mode = lane_mode_name(drive->cfg.lane_mode);
-	gate_aa(drive, &res->gates);
-	gate_control(drive, &rng, &res->gates);
+	drive_adjust(drive);
+	copy_adjust(drive, res);
+	drive_gates(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive_has_row(drive, i))
 			fill_target(drive, &drive->work[i], &rng, res, &res->target[at++]);

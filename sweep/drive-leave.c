@@ -29,11 +29,11 @@ static bool decided(const struct drive *drive, size_t target)
 							 work_of(drive, target);
 	double threshold = drive->cfg.threshold, half;
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
+	judged_open(drive, &of, &view, &judged, NULL);
+	judged_infer(&judged, NULL, &kappa);
+	judged_close(&judged);
 	if (kappa.n < PILOT_BLOCKS_MIN || !(kappa.kappa.hi - kappa.kappa.lo < threshold))
 		return false;
 	half = stat_t_quantile(FIRM, kappa.df) * kappa.se;
@@ -133,13 +133,15 @@ static bool time_left(const struct drive *drive)
 void main_between(struct drive *drive)
 {
 	struct experiment *exp = &drive->exp;
+	bool look = ++exp->rounds >= PILOT_BLOCKS_MIN && exp->rounds % LOOK_ROUNDS == 0;
 	bool main = exp->stage == STAGE_MAIN && !drive->cfg.runs, leave, second_half;
 	struct plan_cfg plan;
 
-	exp->rounds++;
-	leave = main && exp->n_members > 1 && exp->rounds >= PILOT_BLOCKS_MIN &&
-		exp->rounds % LOOK_ROUNDS == 0;
-	second_half = main && !drive->cfg.n_doses && 2 * exp->rounds >= exp->size.blocks;
+	if (look && exp->stage == STAGE_MAIN)
+		drive_adjust(drive);
+	leave = look && main && exp->n_members > 1;
+	second_half = main && !drive->cfg.n_doses && !drive->cfg.response &&
+		      2 * exp->rounds >= exp->size.blocks;
 	if ((!leave && !second_half) || !time_left(drive) || !members_in(drive, leave, second_half))
 		return;
 	plan = exp_groups(drive);

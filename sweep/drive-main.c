@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include "drive-priv.h"
 #include "src/base/must.h"
+#include "stat.h"
 
 #define SHARE_ESCALATE 0.35
+#define RESPONSE_GROWN 0.5
 #define BLOCKS_FEW     2.5
 #define RUN_DOSES      3
 #define GUARD_RAISES   2
@@ -16,7 +18,7 @@
 
 static double bound_ns(const struct drive *drive)
 {
-	return drive->cfg.max_slowdown * drive->pilot.t_ns;
+	return drive_bound(drive) * drive->pilot.t_ns;
 }
 
 static bool is_left(const struct drive *drive, size_t target)
@@ -267,7 +269,7 @@ static size_t add_probes(struct drive *drive)
 static void probe(struct drive *drive)
 {
 	/* Doublings from 1 % to the bound; one more for what is left to shrink. */
-	double probes = 1 + fmax(1, log2(drive->cfg.max_slowdown / ESCALATE_FIRST));
+	double probes = 1 + fmax(1, log2(drive_bound(drive) / ESCALATE_FIRST));
 	double budget = SHARE_ESCALATE * left_ns(drive) / probes;
 	struct plan_cfg plan;
 	struct sizing size;
@@ -285,6 +287,27 @@ static void probe(struct drive *drive)
 	free((void *)plan.group);
 }
 
+/*
+ * The queue of a single server with random arrivals makes the response longer by a half, beside the
+ * delay itself, when that takes a third of the server's idle time. That is far enough from
+ * saturation for a slope.
+ */
+static void limit_response(const struct drive *drive, const struct record_of *of, double x,
+			   struct escalate *esc)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	double *v = must_calloc(record_blocks(&drive->rec, of->experiment), sizeof(*v)), grown;
+	int column = COLUMN_DOSE + (int)of->first;
+	size_t n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, column, true, v);
+
+	grown = n > 1 ? stat_mean(v, n) - sqrt(stat_var(v, n) / (double)n) : 0;
+	grown -= record_level(&drive->rec, of, column, &view).x /
+		 record_level(&drive->rec, of, COLUMN_SHAM, &view).t;
+	if (grown > RESPONSE_GROWN)
+		escalate_limit(esc, x * RESPONSE_GROWN / grown);
+	free(v);
+}
+
 static void tell_probe(struct drive *drive, const struct exp_member *m)
 {
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1, .throughput = true };
@@ -299,6 +322,8 @@ static void tell_probe(struct drive *drive, const struct exp_member *m)
 		escalate_tell(esc, x, v, n);
 	else
 		esc->over = true;
+	if (n && drive->cfg.response)
+		limit_response(drive, &of, x, esc);
 	free(v);
 }
 
@@ -315,7 +340,7 @@ static void open_escalations(struct drive *drive)
 		struct work *work = &drive->work[drive->order[i]];
 
 		if (is_left(drive, drive->order[i]) &&
-		    !escalate_open(&work->esc, drive->pilot.t_ns, drive->cfg.max_slowdown,
+		    !escalate_open(&work->esc, drive->pilot.t_ns, drive_bound(drive),
 				   work->felt * (double)drive->cfg.floor_ns))
 			skip(work,
 			     "called so often that the smallest honest delay would slow it by more "

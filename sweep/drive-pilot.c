@@ -2,6 +2,7 @@
 #include "drive-priv.h"
 
 #include <stdlib.h>
+#include "adjust.h"
 #include "src/base/must.h"
 
 /* Warm-up and pilot: everything in SHAM, window after window without a pause. */
@@ -96,6 +97,7 @@ void stage_pilot(struct drive *drive)
 		drive_set_step(drive, ARM_SHAM, -1, 0, drive->unit_ns);
 		return;
 	}
+	adjust_pilot(drive->series, drive->n_series, drive->cfg.n_adjust);
 	pilot_study(drive->series, drive->n_series, &drive->pilot);
 	if (!(drive->pilot.t_ns > 0)) {
 		drive->dead = true;

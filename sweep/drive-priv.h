@@ -6,6 +6,7 @@
 #include "escalate.h"
 #include "pilot.h"
 #include "plan.h"
+#include "quantile.h"
 #include "record.h"
 #include "screen.h"
 
@@ -13,8 +14,9 @@
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which of both
- * are still in them; drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned;
- * drive-end.c makes the result.
+ * are still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for;
+ * drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c makes
+ * the result, with drive-gates.c, drive-shape.c (kappa) and drive-response.c.
  */
 
 /* The doses of one target in an experiment. */
@@ -96,6 +98,8 @@ struct drive {
 	bool rounded;			/* a window of a block was not exact */
 	double window_ns, exp_guard_ns; /* of the last experiment */
 
+	struct sweep_adjust adjust[SWEEP_ADJUST]; /* of the last drive_adjust() */
+
 	struct pilot_window *series;
 	size_t n_series;
 	uint64_t unit_ns;
@@ -176,9 +180,43 @@ void exp_step(struct drive *drive);				  /* a window of it is over */
 void exp_window(struct drive *drive);				  /* sets the step of exp.slot */
 double exp_windows_ns(const struct drive *drive, size_t windows); /* the time they take */
 
+/* drive-judged.c: the cells of what is judged, in the place of record_data(). */
+struct judged {
+	struct infer_data data; /* borrowed from one of the others */
+	struct infer_data mean;
+	bool quantile;
+	struct quantile_of of;
+};
+void judged_open(const struct drive *drive, const struct record_of *of,
+		 const struct record_view *view, struct judged *out, double *lanes);
+/* infer_kappa(), with the interval that the buckets allow; that alone for an estimate by data. */
+void judged_infer(const struct judged *judged, struct rng *rng, struct infer_kappa *kappa);
+void judged_widen(const struct judged *judged, struct sweep_estimate *kappa);
+void judged_close(struct judged *judged);
+
+/* drive-gates.c: of all windows so far. */
+void drive_gates(const struct drive *drive, struct rng *rng, struct sweep_gates *gates);
+
+/* drive-shape.c: kappa, its tests and the slack; then, of a response, the queue. */
+void drive_slack(const struct drive *drive, const struct work *work, const struct judged *judged,
+		 struct rng *rng, struct sweep_target *target);
+void drive_shape(const struct drive *drive, const struct judged *judged, struct rng *rng,
+		 struct sweep_target *target, size_t index);
+/* kappa of the throughput, of a target whose response was judged. */
+struct sweep_estimate drive_throughput(const struct drive *drive, size_t target);
+
+/* drive-response.c: after kappa and the doses. */
+void drive_quantiles(const struct drive *drive, const struct record_of *of,
+		     const struct judged *judged, struct sweep_target *target);
+void drive_queue(const struct drive *drive, const struct record_of *of,
+		 const struct sweep_gates *gates, struct sweep_target *target);
+
 /* The windows that a target's kappa is from: with all its doses; with that of the last blocks. */
 struct record_of work_of(const struct drive *drive, size_t target);
 struct record_of work_last(const struct drive *drive, size_t target);
+
+/* drive-adjust.c: fits what T is adjusted for, anew, to all windows so far. */
+void drive_adjust(struct drive *drive);
 
 /* drive-plan.c: fills drive->plan from the experiment. */
 void plan_fill(struct drive *drive);
@@ -188,6 +226,13 @@ void plan_fill(struct drive *drive);
 #define SHARE_PILOT 0.25 /* of the budget: the longest standstill of a source */
 
 void drive_finish(struct drive *drive);
+
+/*
+ * The largest injected time per item, as a share of the time per item: --max-slowdown; of a
+ * response at most a third of the time in which the busiest thread is idle, so that the queue stays
+ * steady.
+ */
+double drive_bound(const struct drive *drive);
 
 /* Share of a CPU of the busiest thread in SHAM so far; NAN unknown. */
 double drive_busiest(const struct drive *drive);

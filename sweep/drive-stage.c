@@ -25,7 +25,8 @@ static bool control_begin(struct drive *drive)
 	if (target == DRIVE_NONE || drive->control_experiment >= 0 ||
 	    !(drive->work[target].felt > 0))
 		return false;
-	if (drive->cfg.control_auto && drive_busiest(drive) >= VERDICT_BUSY)
+	/* What may follow the program's speed is tested where that is changed for certain. */
+	if (drive->cfg.control_auto && drive_busiest(drive) >= VERDICT_BUSY && !drive->cfg.n_adjust)
 		return false;
 	if (drive->cfg.runs)
 		budget = left_ns(drive);
@@ -90,7 +91,7 @@ static bool group_begin(struct drive *drive)
 	const size_t *member = NULL;
 	size_t n = screen_next(&drive->screen, &member), tests = screen_tests(drive->screen.n);
 	double left = (double)drive->screen_deadline_ns - (double)drive->now_ns, budget;
-	double bound = drive->cfg.max_slowdown * drive->pilot.t_ns;
+	double bound = drive_bound(drive) * drive->pilot.t_ns;
 	struct plan_cfg plan;
 	struct sizing size;
 

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "drive-priv.h"
+#include "verdict.h"
+
+#define BOUND_LEAST 0.02 /* of the time per item: smaller doses are not told from noise */
 
 /* Half a period on average, so that windows do not fall into step with the source. */
 static double dither_ns(const struct drive *drive)
@@ -215,14 +218,23 @@ struct sweep_estimate drive_kappa(const struct drive *drive, size_t target)
 	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
 	struct record_of of = work_of(drive, target);
 	struct infer_kappa kappa;
-	struct infer_data data;
+	struct judged judged;
 
 	if (work->experiment < 0)
 		return SWEEP_UNKNOWN;
-	record_data(&drive->rec, &of, &view, &data, NULL);
-	infer_kappa(&data, NULL, &kappa);
-	record_data_free(&data);
+	judged_open(drive, &of, &view, &judged, NULL);
+	judged_infer(&judged, NULL, &kappa);
+	judged_close(&judged);
 	return kappa.kappa;
+}
+
+double drive_bound(const struct drive *drive)
+{
+	double most = drive->cfg.max_slowdown, busy = drive_busiest(drive);
+
+	if (!drive->cfg.response || !(busy < VERDICT_BUSY))
+		return most;
+	return fmin(most, fmax(BOUND_LEAST, (1 - busy) / 3));
 }
 
 double drive_busiest(const struct drive *drive)

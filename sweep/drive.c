@@ -28,6 +28,12 @@ static int check(const struct drive_cfg *cfg, struct sb_err *err)
 		return err_set(err, SB_EUSAGE, "the largest slowdown must lie above 0");
 	if (!(cfg->threshold > 0) || !(cfg->threshold < 0.5))
 		return err_set(err, SB_EUSAGE, "the threshold must lie between 0 and 0.5");
+	if (cfg->quantile != 0 &&
+	    (!cfg->response || cfg->n_adjust || !(cfg->quantile > 0) || !(cfg->quantile < 1)))
+		return err_set(err, SB_EUSAGE, "a quantile is of responses, not adjusted");
+	if (cfg->n_adjust > SWEEP_ADJUST || (cfg->n_adjust && cfg->runs))
+		return err_set(err, SB_EUSAGE, "%zu covariates: at most %d, and not of runs",
+			       cfg->n_adjust, SWEEP_ADJUST);
 	if (cfg->control != DRIVE_NONE && cfg->control >= cfg->n_targets)
 		return err_set(err, SB_EUSAGE, "the positive control is none of the targets");
 	return 0;
@@ -77,6 +83,8 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 		memcpy((bool *)drive->cfg.can_time, cfg->can_time, cfg->n_targets * sizeof(bool));
 	drive->rec.response = cfg->response;
 	drive->rec.n_counters = cfg->n_counters;
+	drive->rec.n_covariates = cfg->n_adjust;
+	memcpy(drive->rec.rate, cfg->adjust_rate, sizeof(drive->rec.rate));
 	drive->work = must_calloc(cfg->n_targets, sizeof(*drive->work));
 	for (size_t i = 0; i < cfg->n_targets; i++) {
 		drive->work[i] = (struct work){
@@ -217,6 +225,9 @@ static int check_window(const struct drive *drive, const struct drive_window *wi
 	if (drive->cfg.response &&
 	    (!(window->response_count >= 0) || isnan(window->response_sum_ns)))
 		return err_set(err, SB_EUSAGE, "the response went backwards");
+	for (size_t i = 0; i < drive->cfg.n_adjust; i++)
+		if (!(window->amount[i] >= 0) || !isfinite(window->amount[i]))
+			return err_set(err, SB_EUSAGE, "a covariate went backwards");
 	if (window->part && window->n_parts != drive->n_parts)
 		return err_set(err, SB_EUSAGE, "%zu parts given of %zu", window->n_parts,
 			       drive->n_parts);
@@ -277,6 +288,8 @@ static void fill_window(const struct drive *drive, const struct drive_window *wi
 		win->response_sum_ns = window->response_sum_ns;
 		win->response_count = window->response_count;
 	}
+	for (size_t i = 0; i < drive->cfg.n_adjust; i++)
+		win->amount[i] = window->amount[i];
 	if (in_block) {
 		win->experiment = drive->exp.id;
 		win->block = drive->exp.slot.block;
@@ -302,6 +315,9 @@ static void add_to_series(struct drive *drive, const struct drive_window *window
 				      .time_ns = (double)window->time_ns,
 				      .changes = window->changes };
 	win->t_ns = window->items > 0 ? win->time_ns / win->items : NAN;
+	for (size_t i = 0; i < drive->cfg.n_adjust; i++)
+		win->c[i] = window->amount[i] /
+			    (drive->cfg.adjust_rate[i] ? win->time_ns / 1e9 : win->items);
 }
 
 /* A window really takes longer than its set length: the mean over all so far. */
@@ -346,6 +362,7 @@ int drive_take(struct drive *drive, const struct drive_window *window, struct sb
 {
 	struct record_row row = { .column = COLUMN_NONE,
 				  .busy = window->busy,
+				  .since = window->since,
 				  .lane = (struct lane_count *)window->lane,
 				  .n_lanes = window->n_lanes,
 				  .scan = (struct lane_scan *)window->scan,

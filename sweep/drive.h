@@ -69,11 +69,14 @@ struct drive_cfg {
 				  * raised to what a delay takes to be felt (record_carry()) */
 	double depth_items;	 /* items in the pipeline at once, 0 unknown */
 	bool aligned;		 /* windows begin and end at changes of the source: no rounding */
-	bool response;		 /* kappa is that of response_sum / response_count */
+	bool response;		 /* kappa is that of response_sum / response_count ... */
+	double quantile;	 /* ... or of this quantile of the responses; 0: of their mean */
 	enum lane_mode lane_mode;
 	const uint64_t *every; /* each Nth hit is delayed, one per target; NULL or 0: each */
 	const bool *can_time;  /* whose calls can be timed, one per target; NULL: none */
 	size_t n_counters;     /* of window.counter, on each side */
+	size_t n_adjust;       /* of window.amount, at most SWEEP_ADJUST; not with runs */
+	bool adjust_rate[SWEEP_ADJUST]; /* that amount counts per second; else per item */
 };
 #define DRIVE_DOSES 16
 
@@ -114,6 +117,8 @@ struct drive_window {
 	uint64_t time_ns; /* length of the window, without the guard; > 0 */
 	double items;	  /* in the window, >= 0 */
 	double response_sum_ns, response_count;
+	double since; /* responses (without a source: items) since the end of the window before, its
+		       * guard and changes included; 0: unknown */
 	const struct sweep_bucket *bucket; /* of these responses, rising; NULL: unknown */
 	size_t n_buckets;
 	uint64_t changes;	       /* of the source seen within it; 0: not watched, or many */
@@ -124,10 +129,13 @@ struct drive_window {
 	size_t n_scans;
 	const struct drive_own *own; /* one per target, in a timed step; NULL: unknown */
 	bool exact;  /* it began and ended right after an item: there is no rounding */
-	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown */
+	double busy; /* share of the window that the busiest thread ran on a CPU; NAN unknown. Of
+		      * SHAM; with a response source of all */
 	const double *counter; /* [side * n_counters + counter], their growth in the window, where
 				* SIDE_DELAYED is the threads that call drive_treated(); NAN:
 				* unknown. NULL: they were not read */
+	double amount[SWEEP_ADJUST];   /* growth of the covariates' sources, of which T is adjusted
+					* for (adjust.h) */
 	const struct drive_part *part; /* one per drive_parts(); NULL: each as the window */
 	size_t n_parts;
 };
@@ -136,7 +144,7 @@ struct drive;
 
 /*
  * SB_EUSAGE: no target, a dose of 0, too many doses, less than 2 runs, no time, a control that is
- * no target, a share out of range.
+ * no target, a share out of range, covariates of whole runs.
  */
 int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *err);
 void drive_close(struct drive *drive);

@@ -63,6 +63,16 @@ void escalate_tell(struct escalate *esc, double x_ns, const double *delta_ns, si
 		esc->over = true;
 }
 
+void escalate_limit(struct escalate *esc, double x_ns)
+{
+	double bound = fmax(x_ns, esc->least_ns) / esc->t0_ns;
+
+	if (bound >= esc->bound)
+		return;
+	esc->bound = bound;
+	esc->over |= esc->step && esc->x[esc->step - 1] >= top(esc);
+}
+
 /* The first dose of the last unbroken row of responses; step: none. */
 static size_t first_seen(const struct escalate *esc)
 {

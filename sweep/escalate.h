@@ -42,6 +42,10 @@ bool escalate_open(struct escalate *esc, double t0_ns, double bound, double leas
 double escalate_next(const struct escalate *esc);
 
 /* Adds the contrasts (T of the dose less T of SHAM) of its blocks, n >= 1, and x as measured. */
+/* No dose above x_ns: something else than T has grown by as much as it may. After escalate_tell().
+ */
+void escalate_limit(struct escalate *esc, double x_ns);
+
 void escalate_tell(struct escalate *esc, double x_ns, const double *delta_ns, size_t n);
 
 /* Doses to measure with, rising, ns per item; at most `most`. Returns how many. */

@@ -26,7 +26,7 @@ bool infer_usable(const struct infer_data *data, size_t block)
 
 struct infer_cell infer_level(const struct infer_data *data, size_t arm)
 {
-	struct infer_cell sum = { 0, 0, 0 };
+	struct infer_cell sum = { 0 };
 	double n = 0;
 
 	for (size_t b = 0; b < data->n_blocks; b++) {
@@ -40,8 +40,66 @@ struct infer_cell infer_level(const struct infer_data *data, size_t arm)
 		n++;
 	}
 	if (n == 0)
-		return (struct infer_cell){ NAN, NAN, NAN };
-	return (struct infer_cell){ sum.t / n, sum.x / n, sum.h / n };
+		return (struct infer_cell){ .t = NAN, .x = NAN, .h = NAN };
+	return (struct infer_cell){ .t = sum.t / n, .x = sum.x / n, .h = sum.h / n };
+}
+
+/* What adjusting costs a contrast: see struct infer_adjust. */
+struct cost {
+	double lost, extra;
+};
+
+static double form(const double m[][INFER_COVARIATES], const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			sum += v[i] * m[i][k] * v[k];
+	return sum;
+}
+
+/* The contrast's covariates in a block. */
+static void contrast_c(const struct infer_data *data, const double *w, size_t block, double *r)
+{
+	for (size_t k = 0; k < data->adjust->n; k++) {
+		r[k] = 0;
+		for (size_t a = 0; a < data->n_arms; a++)
+			r[k] += w[a] * cell_at(data, block, a)->c[k];
+	}
+}
+
+/* Of a contrast whose weights of the arms sum to 0. */
+static struct cost cost_of(const struct infer_data *data, const double *w)
+{
+	double r[INFER_COVARIATES], mean[INFER_COVARIATES] = { 0 }, n = 0, squares = 0;
+	struct cost cost = { 0, 0 };
+
+	if (!data->adjust)
+		return cost;
+	for (size_t a = 0; a < data->n_arms; a++)
+		squares += w[a] * w[a];
+	for (size_t b = 0; b < data->n_blocks; b++) {
+		if (!infer_usable(data, b))
+			continue;
+		contrast_c(data, w, b, r);
+		for (size_t k = 0; k < data->adjust->n; k++)
+			mean[k] += r[k];
+		n++;
+	}
+	for (size_t k = 0; k < data->adjust->n && n > 0; k++)
+		mean[k] /= n;
+	for (size_t b = 0; b < data->n_blocks && squares > 0; b++) {
+		if (!infer_usable(data, b))
+			continue;
+		contrast_c(data, w, b, r);
+		for (size_t k = 0; k < data->adjust->n; k++)
+			r[k] -= mean[k];
+		cost.lost += form(data->adjust->inverse, r, data->adjust->n) / squares;
+	}
+	for (int i = 0; i < 2; i++)
+		cost.extra = fmax(cost.extra, form(data->adjust->error[i], mean, data->adjust->n));
+	return cost;
 }
 
 /* The contrasts of all usable blocks. */
@@ -50,6 +108,7 @@ struct contrasts {
 	double *w, *y, *z; /* w: one per arm; y, z: one per block */
 	double scale;	   /* D */
 	double floor;	   /* variance of y caused by rounding alone */
+	double df, extra;  /* n - 1 but for what adjusting costs; in the unit of y */
 };
 
 static void contrasts_free(struct contrasts *c)
@@ -76,6 +135,8 @@ static void weigh_arms(const struct infer_data *data, struct contrasts *c)
 
 static void contrasts_make(const struct infer_data *data, struct contrasts *c)
 {
+	struct cost cost;
+
 	*c = (struct contrasts){ .n = 0 };
 	c->w = must_calloc(data->n_arms, sizeof(double));
 	c->y = must_calloc(data->n_blocks, sizeof(double));
@@ -93,6 +154,9 @@ static void contrasts_make(const struct infer_data *data, struct contrasts *c)
 		c->n++;
 	}
 	c->floor = data->resolution_ns * data->resolution_ns / 48 / c->scale;
+	cost = cost_of(data, c->w);
+	c->df = (double)c->n - 1 - cost.lost;
+	c->extra = cost.extra / c->scale / c->scale;
 }
 
 static double covariance(const double *a, const double *b, size_t n)
@@ -108,6 +172,8 @@ static double covariance(const double *a, const double *b, size_t n)
 static double ratio(const struct contrasts *c, const size_t *pick, double *se)
 {
 	double n = (double)c->n, my = 0, mz = 0, squares = 0, k;
+	double df = pick ? n - 1 : c->df,
+	       extra = pick ? 0 : c->extra; /* slopes are not resampled */
 
 	for (size_t i = 0; i < c->n; i++) {
 		my += c->y[pick ? pick[i] : i] / n;
@@ -120,19 +186,19 @@ static double ratio(const struct contrasts *c, const size_t *pick, double *se)
 
 		squares += e * e; /* their mean is 0 */
 	}
-	*se = sqrt(fmax(squares / (n - 1), c->floor) / n) / fabs(mz);
+	*se = sqrt(fmax(squares / df, c->floor) / n + extra) / fabs(mz);
 	return k;
 }
 
 /* All k that |mean(y - k z)| <= q * se(y - k z) allows: a quadratic in k. */
 static void fieller(const struct contrasts *c, struct sweep_estimate *out)
 {
-	double n = (double)c->n, q = stat_t_quantile(LEVEL, n - 1), my = stat_mean(c->y, c->n);
-	double mz = stat_mean(c->z, c->n), f = q * q / n, a, b, d, root;
+	double n = (double)c->n, q = stat_t_quantile(LEVEL, c->df), my = stat_mean(c->y, c->n);
+	double mz = stat_mean(c->z, c->n), more = (n - 1) / c->df, f = q * q / n, a, b, d, root;
 
-	a = mz * mz - f * stat_var(c->z, c->n);
-	b = my * mz - f * covariance(c->y, c->z, c->n);
-	d = my * my - f * fmax(stat_var(c->y, c->n), c->floor);
+	a = mz * mz - f * more * stat_var(c->z, c->n);
+	b = my * mz - f * more * covariance(c->y, c->z, c->n);
+	d = my * my - f * (fmax(more * stat_var(c->y, c->n), c->floor) + n * c->extra);
 	root = b * b - a * d;
 	if (!(a > 0) || !(root >= 0)) { /* the injected time does not differ from 0 */
 		out->lo = -INFINITY;
@@ -147,7 +213,7 @@ static void fieller(const struct contrasts *c, struct sweep_estimate *out)
 static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, double se,
 		      struct sweep_estimate *out)
 {
-	double *t = must_calloc(INFER_RESAMPLES, sizeof(*t)), se_star;
+	double *t = must_calloc(INFER_RESAMPLES, sizeof(*t)), se_star, half;
 	size_t *pick = must_calloc(c->n, sizeof(*pick)), n = 0;
 	bool ok;
 
@@ -163,8 +229,12 @@ static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, doub
 	ok = n > INFER_RESAMPLES * 9 / 10;
 	if (ok) {
 		stat_sort(t, n);
-		out->lo = k - se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
-		out->hi = k + se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
+		half = se * stat_quantile_sorted(t, n, 2 * LEVEL - 1);
+		if (c->df < (double)c->n - 1) /* the resamples have all degrees of freedom */
+			half *= stat_t_quantile(LEVEL, c->df) /
+				stat_t_quantile(LEVEL, (double)c->n - 1);
+		out->lo = k - half;
+		out->hi = k + half;
 	}
 	free(pick);
 	free(t);
@@ -221,7 +291,7 @@ static void unknown(struct infer_kappa *out, const char *why)
 static void estimate(const struct infer_data *data, const struct contrasts *c, struct rng *rng,
 		     struct infer_kappa *out)
 {
-	out->df = (double)(c->n - 1);
+	out->df = c->df;
 	out->kappa.est = ratio(c, NULL, &out->se);
 	out->method = "t";
 	fieller(c, &out->kappa);
@@ -258,30 +328,37 @@ void infer_kappa(const struct infer_data *data, struct rng *rng, struct infer_ka
 		unknown(out, usable ? "one block has no spread" : "no block is complete");
 	else if (!(c.scale > 0))
 		unknown(out, "nothing was injected");
+	else if (!(c.df >= 1))
+		unknown(out, "too few blocks for what is adjusted for");
 	else
 		estimate(data, &c, rng, out);
 	contrasts_free(&c);
 }
 
-struct sweep_estimate infer_mean(const double *v, size_t n, double *p)
+static struct sweep_estimate mean_of(const double *v, size_t n, const struct cost *cost, double *p)
 {
 	struct sweep_estimate out = SWEEP_UNKNOWN;
-	double se, half;
+	double se, half, df = (double)n - 1 - cost->lost;
 
 	if (p)
 		*p = NAN;
 	out.est = stat_mean(v, n);
-	if (n < 2)
+	if (n < 2 || !(df > 0))
 		return out;
-	se = sqrt(stat_var(v, n) / (double)n);
-	half = stat_t_quantile(LEVEL, (double)(n - 1)) * se;
+	se = sqrt(stat_var(v, n) * (double)(n - 1) / df / (double)n + cost->extra);
+	half = stat_t_quantile(LEVEL, df) * se;
 	out.lo = out.est - half;
 	out.hi = out.est + half;
 	if (p && se > 0)
-		*p = stat_t_p2(out.est / se, (double)(n - 1));
+		*p = stat_t_p2(out.est / se, df);
 	else if (p)
 		*p = out.est == 0 ? 1 : 0;
 	return out;
+}
+
+struct sweep_estimate infer_mean(const double *v, size_t n, double *p)
+{
+	return mean_of(v, n, &(struct cost){ 0, 0 }, p);
 }
 
 static size_t differences(const struct infer_data *data, size_t arm, bool hits, double *v)
@@ -302,8 +379,17 @@ static struct sweep_estimate contrast(const struct infer_data *data, size_t arm,
 				      double *p)
 {
 	double *v = must_calloc(data->n_blocks, sizeof(*v));
-	struct sweep_estimate out = infer_mean(v, differences(data, arm, hits, v), p);
+	double *w = must_calloc(data->n_arms, sizeof(*w));
+	size_t n = differences(data, arm, hits, v);
+	struct cost cost = { 0, 0 };
+	struct sweep_estimate out;
 
+	w[arm] += 1;
+	w[0] -= 1;
+	if (!hits)
+		cost = cost_of(data, w);
+	out = mean_of(v, n, &cost, p);
+	free(w);
 	free(v);
 	return out;
 }

@@ -32,8 +32,28 @@
 #define INFER_BOOT_BLOCKS 20
 #define INFER_RESAMPLES	  1999
 
+#define INFER_COVARIATES SWEEP_ADJUST
+
 struct infer_cell {
-	double t, x, h; /* ns, ns, hits, per item; NAN: no items */
+	double t, x, h;		    /* ns, ns, hits, per item; NAN: no items */
+	double c[INFER_COVARIATES]; /* the covariates that T is adjusted for, in their order */
+};
+
+/*
+ * T is T - beta (c - mean of c), with slopes beta that were fitted to the same cells (adjust.h).
+ * Residuals of a fit are smaller than what they are of, and beta is not known exactly. A contrast w
+ * of unit length whose covariates in block b are r_b = sum_a w_a c_ba loses
+ *
+ *	sum_b (r_b - mean r)' (C'C)^-1 (r_b - mean r)
+ *
+ * of its n - 1 degrees of freedom, between 0 and the number of slopes, and the variance of its mean
+ * is larger by (mean r)' V (mean r), V being that of beta.
+ */
+struct infer_adjust {
+	size_t n;
+	double inverse[INFER_COVARIATES][INFER_COVARIATES]; /* (C'C)^-1 */
+	/* V, of cells that err independently of each other, and of blocks that do: the larger */
+	double error[2][INFER_COVARIATES][INFER_COVARIATES];
 };
 
 struct infer_data {
@@ -43,11 +63,12 @@ struct infer_data {
 	double resolution_ns;	       /* of T in a cell (one update of the source); 0 none. The
 					* spread of a cell is not taken to be below half of
 					* what rounding makes, resolution / sqrt(12) */
+	const struct infer_adjust *adjust; /* NULL: T is as measured */
 };
 
 struct infer_kappa {
 	struct sweep_estimate kappa;  /* unknown when nothing was injected or n < 2 */
-	double se, df;		      /* linearised standard error; n - 1 */
+	double se, df;		      /* linearised standard error; n - 1, less if adjusted */
 	size_t n, lost;		      /* blocks used, blocks left out */
 	const char *method;	      /* "t" or "bootstrap-t" */
 	double p_t;		      /* of kappa = 0, two-sided */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "result.h"
 
 /*
  * Before the blocks: whether the program has settled, and how long a window must be.
@@ -15,7 +16,8 @@ struct pilot_window {
 	double t_ns; /* per item; NAN: no items */
 	double items;
 	double time_ns;
-	uint64_t changes; /* of the source; 0: not watched */
+	uint64_t changes;	/* of the source; 0: not watched */
+	double c[SWEEP_ADJUST]; /* covariates, of adjust_pilot() */
 };
 
 /*

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "histogram.h"
 #include "src/base/must.h"
 
 static const double shares[SWEEP_QUANTILES] = { 0.5, 0.9, 0.99 };
@@ -287,6 +286,52 @@ static void fill(struct pool *p, struct sweep_quantile *q)
 		share_beyond(p, &at[0], q);
 	}
 	free(at);
+}
+
+void quantile_of(const struct record *rec, const struct record_of *of,
+		 const struct infer_data *data, double share, struct quantile_of *out)
+{
+	size_t arms = data->n_arms;
+	struct pool p;
+	bool ok;
+
+	pool_make(rec, of, data, &p);
+	*out = (struct quantile_of){ .data.n_arms = arms };
+	out->at = must_calloc(arms + 1, sizeof(*out->at));
+	ok = p.h.n && p.lost <= p.n_blocks / 4 && fewest(&p) * (1 - share) >= QUANTILE_BEYOND;
+	for (size_t a = 0; a < arms && ok; a++) {
+		out->at[a] = histogram_quantile(&p.h, &p.all[a * p.h.n], share);
+		ok = isfinite(out->at[a].est) && pseudo_values(&p, a, share, out->at[a].est);
+	}
+	out->data.n_blocks = ok ? p.n_blocks : 0;
+	out->data.cell = cells_with(&p, p.t);
+	pool_free(&p);
+}
+
+void quantile_of_free(struct quantile_of *q)
+{
+	free(q->at);
+	record_data_free(&q->data);
+}
+
+void quantile_widen_kappa(const struct quantile_of *q, struct sweep_estimate *kappa)
+{
+	double *w = weights(&q->data);
+
+	if (q->data.n_blocks)
+		widen(kappa, q->at, w, q->data.n_arms);
+	free(w);
+}
+
+void quantile_widen_delta(const struct quantile_of *q, size_t arm, struct sweep_estimate *delta)
+{
+	double *w = must_calloc(q->data.n_arms, sizeof(*w));
+
+	w[0] = -1;
+	w[arm] = 1;
+	if (q->data.n_blocks)
+		widen(delta, q->at, w, q->data.n_arms);
+	free(w);
 }
 
 void quantile_fill(const struct record *rec, const struct record_of *of,

@@ -2,6 +2,7 @@
 #ifndef SWEEP_QUANTILE_H
 #define SWEEP_QUANTILE_H
 
+#include "histogram.h"
 #include "record.h"
 
 /*
@@ -23,7 +24,23 @@
  */
 #define QUANTILE_BEYOND 10 /* responses of each arm beyond a quantile, at the least */
 
-/* data: of the same windows, by record_data(). Fills target->quantile and quantile_reason. */
+/*
+ * The blocks of data whose histograms are known, with a quantile's pseudo-values as T: for infer.h,
+ * in the place of data. Without blocks if there are too few responses. quantile_of_free() it.
+ */
+struct quantile_of {
+	struct infer_data data;
+	struct histogram_at *at; /* of each arm */
+};
+void quantile_of(const struct record *rec, const struct record_of *of,
+		 const struct infer_data *data, double share, struct quantile_of *out);
+void quantile_of_free(struct quantile_of *q);
+
+/* Widens intervals of infer_kappa() and infer_delta() by what the buckets leave open. */
+void quantile_widen_kappa(const struct quantile_of *q, struct sweep_estimate *kappa);
+void quantile_widen_delta(const struct quantile_of *q, size_t arm, struct sweep_estimate *delta);
+
+/* data: of the same windows, by record_data(). Fills target->quantile. */
 void quantile_fill(const struct record *rec, const struct record_of *of,
 		   const struct infer_data *data, struct sweep_target *target);
 

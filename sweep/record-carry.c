@@ -13,15 +13,6 @@
 #define LEVEL	  0.975
 #define SOON_T	  1.5
 
-static double window_t(const struct record *rec, const struct record_row *row)
-{
-	if (rec->response)
-		return row->win.response_count > 0 ?
-			       row->win.response_sum_ns / row->win.response_count :
-			       NAN;
-	return row->win.items > 0 ? (double)row->win.time_ns / row->win.items : NAN;
-}
-
 static bool same_block(const struct record_row *a, const struct record_row *b)
 {
 	return a->win.experiment == b->win.experiment && a->win.block == b->win.block;
@@ -63,13 +54,14 @@ static void slopes_block(const struct record *rec, size_t from, size_t to, struc
 	double sham = 0, n = 0;
 
 	for (size_t i = from; i < to; i++)
-		if (rec->row[i].column == COLUMN_SHAM && isfinite(window_t(rec, &rec->row[i]))) {
-			sham += window_t(rec, &rec->row[i]);
+		if (rec->row[i].column == COLUMN_SHAM &&
+		    isfinite(record_window_t(rec, &rec->row[i]))) {
+			sham += record_window_t(rec, &rec->row[i]);
 			n++;
 		}
 	for (size_t i = from; i < to && n > 0; i++) {
 		const struct record_row *row = &rec->row[i];
-		double d = (double)row->win.delay_ns, t = window_t(rec, row);
+		double d = (double)row->win.delay_ns, t = record_window_t(rec, row);
 
 		if (!has_slope(row) || !isfinite(t))
 			continue;
@@ -185,7 +177,7 @@ static void course_open(const struct record *rec, const struct slopes *slopes, s
 	c->late = must_calloc(rec->n, sizeof(double));
 	c->sum = must_calloc(rec->n, sizeof(double));
 	for (size_t i = 0; i < rec->n; i++) {
-		c->t[i] = window_t(rec, &rec->row[i]);
+		c->t[i] = record_window_t(rec, &rec->row[i]);
 		c->dose[i] = dose_of(&rec->row[i], slopes);
 		sum += c->dose[i] * ((double)rec->row[i].win.end_ns - before);
 		before = (double)rec->row[i].win.end_ns;
@@ -215,7 +207,7 @@ static size_t spans_find(const struct record *rec, int first, struct span *span)
 
 		to = block_end(rec, i);
 		for (size_t k = i; k < to; k++)
-			known &= isfinite(window_t(rec, &rec->row[k]));
+			known &= isfinite(record_window_t(rec, &rec->row[k]));
 		if (known && rec->row[i].win.experiment >= first && rec->row[i].win.block >= 0 &&
 		    to >= i + 3)
 			span[n++] = (struct span){ i, to };

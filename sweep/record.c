@@ -185,7 +185,8 @@ double *record_weights(const struct record *rec, const struct record_of *of,
 }
 
 struct sums {
-	double time, items, response, responses, injected, hits;
+	double time, items, response, responses, injected, hits, length_ns;
+	double amount[INFER_COVARIATES];
 	int windows, length;
 };
 
@@ -216,15 +217,38 @@ static void sums_add(struct sums *sums, const struct record_row *row,
 	sums->responses += row->win.response_count;
 	sums->hits += (double)part->hits;
 	sums->injected += injected(part, w);
+	sums->length_ns += (double)row->win.time_ns;
+	for (size_t k = 0; k < INFER_COVARIATES; k++)
+		sums->amount[k] += row->win.amount[k];
 	sums->windows++;
 	sums->length = row->length;
+}
+
+/* Of what T is of: an item or a response; or of a second. */
+static double covariate(const struct record *rec, const struct sums *s, bool response, size_t k)
+{
+	if (rec->rate[k])
+		return s->amount[k] / s->length_ns * 1e9;
+	return s->amount[k] / (response ? s->responses : s->items);
+}
+
+static void adjust_cell(const struct record *rec, const struct sums *s,
+			const struct record_view *view, struct infer_cell *cell)
+{
+	const struct record_adjust *adjust = &rec->adjust;
+
+	for (size_t i = 0; i < adjust->n; i++) {
+		cell->c[i] = covariate(rec, s, rec->response, adjust->which[i]);
+		if (!view->raw)
+			cell->t -= adjust->slope[i] * (cell->c[i] - adjust->mean[i]);
+	}
 }
 
 static struct infer_cell sums_cell(const struct record *rec, const struct sums *s,
 				   const struct record_view *view)
 {
 	bool response = rec->response && !view->throughput;
-	struct infer_cell cell = { NAN, NAN, NAN };
+	struct infer_cell cell = { .t = NAN, .x = NAN, .h = NAN };
 
 	if (!(s->items > 0))
 		return cell;
@@ -236,7 +260,21 @@ static struct infer_cell sums_cell(const struct record *rec, const struct sums *
 		cell.x = s->responses > 0 ? s->injected / s->responses : NAN;
 	}
 	cell.h = s->hits / s->items;
+	if (view->covariate)
+		cell.t = covariate(rec, s, response, view->covariate - 1);
+	if (!view->throughput && !view->counter)
+		adjust_cell(rec, s, view, &cell);
 	return cell;
+}
+
+double record_window_t(const struct record *rec, const struct record_row *row)
+{
+	const struct record_part none = { .target = -1 };
+	const struct record_view view = { .role = -1 };
+	struct sums sums = { 0 };
+
+	sums_add(&sums, row, &none, &view, &(double){ 0 });
+	return sums_cell(rec, &sums, &view).t;
 }
 
 size_t record_blocks(const struct record *rec, int experiment)
@@ -277,6 +315,54 @@ static bool whole(const struct sums *sums)
 	return sums->windows > 0 && sums->windows == sums->length;
 }
 
+/* Those of a block, to out. */
+static size_t block_cells(const struct record *rec, const struct sums *in, size_t columns,
+			  struct record_cell *out)
+{
+	const struct record_view view = { .role = -1, .raw = true };
+	size_t n = 0;
+
+	for (size_t c = COLUMN_SHAM; c < columns; c++) {
+		struct record_cell *cell = &out[n];
+
+		if (!whole(&in[c]))
+			continue;
+		cell->column = (int)c;
+		cell->t = sums_cell(rec, &in[c], &view).t;
+		cell->x = sums_cell(rec, &in[c], &view).x;
+		for (size_t k = 0; k < rec->n_covariates; k++)
+			cell->c[k] = covariate(rec, &in[c], rec->response, k);
+		n += isfinite(cell->t);
+	}
+	return n > 1 && out[0].column == COLUMN_SHAM && !whole(&in[COLUMN_SHAM2]) ? n : 0;
+}
+
+size_t record_cells(const struct record *rec, int experiment, struct record_cell **out)
+{
+	size_t blocks = record_blocks(rec, experiment), columns = COLUMN_DOSE, n = 0;
+	const struct record_of of = { .experiment = experiment, .target = -1 };
+	const struct record_view view = { .role = -1 };
+	double *w = must_calloc(rec->n_lanes, sizeof(*w));
+	struct sums *sums;
+
+	for (size_t i = 0; i < rec->n_lanes; i++)
+		w[i] = 1;
+	for (size_t i = 0; i < rec->n; i++)
+		if (rec->row[i].win.experiment == experiment && rec->row[i].column >= (int)columns)
+			columns = (size_t)rec->row[i].column + 1;
+	sums = tabulate(rec, &of, blocks, columns, &view, w);
+	*out = must_calloc(blocks * columns, sizeof(**out));
+	for (size_t b = 0; b < blocks; b++) {
+		size_t more = block_cells(rec, &sums[b * columns], columns, *out + n);
+
+		for (; more; more--)
+			(*out)[n++].block = (int)b;
+	}
+	free(sums);
+	free(w);
+	return n;
+}
+
 void record_data(const struct record *rec, const struct record_of *of,
 		 const struct record_view *view, struct infer_data *data, double *lanes)
 {
@@ -288,6 +374,8 @@ void record_data(const struct record *rec, const struct record_of *of,
 	int *number = must_calloc(blocks, sizeof(*number));
 
 	*data = (struct infer_data){ .n_arms = n_doses + 1, .cell = cell, .number = number };
+	if (rec->adjust.n && !view->raw && !view->throughput && !view->counter)
+		data->adjust = &rec->adjust.cost;
 	for (size_t b = 0; b < blocks; b++) {
 		const struct sums *in = &sums[b * columns];
 		bool ok = whole(&in[COLUMN_SHAM]);
@@ -396,7 +484,7 @@ static const double *weights_of(const struct record *rec, const struct record_of
 
 void record_finish(struct record *rec, enum lane_mode mode)
 {
-	struct record_view view = { .mode = mode, .role = -1 };
+	struct record_view view = { .mode = mode, .role = -1, .raw = true };
 	struct weights weights = { 0 };
 
 	for (size_t i = 0; i < rec->n; i++) {

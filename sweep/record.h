@@ -34,6 +34,7 @@ struct record_row {
 	struct sweep_window win;
 	int column, length; /* length: windows of the row's column in a whole block */
 	double busy;
+	double since;		 /* completed since the end of the row before; 0: unknown */
 	struct lane_count *lane; /* a lane beyond them was not there */
 	size_t n_lanes;
 	struct lane_scan *scan; /* by role */
@@ -54,6 +55,18 @@ struct record_of {
 	size_t first, n_doses; /* its doses: columns from COLUMN_DOSE + first on */
 };
 
+/*
+ * What T is adjusted for (adjust.h): in cells, in contrasts and in the course of windows it is T
+ * less slope x (covariate - mean) for each of these covariates.
+ */
+struct record_adjust {
+	size_t n;			/* 0: nothing */
+	size_t which[INFER_COVARIATES]; /* of the record's covariates */
+	double slope[INFER_COVARIATES], mean[INFER_COVARIATES];
+	double explained; /* share of the variance within blocks */
+	struct infer_adjust cost;
+};
+
 struct record {
 	struct record_row *row;
 	size_t n;
@@ -61,6 +74,9 @@ struct record {
 	char **role;	   /* names; lane[].role is an index */
 	size_t n_lanes, n_roles, n_counters;
 	bool response; /* T is response_sum / response_count */
+	size_t n_covariates;
+	bool rate[INFER_COVARIATES]; /* an amount is per second; else per item, or response, as T */
+	struct record_adjust adjust;
 };
 
 void record_add(struct record *rec, const struct record_row *row); /* copies its arrays */
@@ -72,9 +88,11 @@ bool record_has(const struct record *rec, size_t row, const struct record_of *of
 /* How injected time becomes one number. */
 struct record_view {
 	enum lane_mode mode;
-	int role;	 /* -1: all */
-	bool throughput; /* T is time / items even where there is a response source */
-	size_t counter;	 /* 0: T is of the time; else: of this number less 1 of row.counter */
+	int role;	  /* -1: all */
+	bool throughput;  /* T is time / items even where there is a response source */
+	size_t counter;	  /* 0: T is of the time; else: of this number less 1 of row.counter */
+	size_t covariate; /* 0; else: T is that covariate, of this number less 1 */
+	bool raw;	  /* T is not adjusted */
 };
 
 /* Of each lane's injected time in x. *lanes (may be NULL): how many are side by side. The caller
@@ -124,6 +142,17 @@ struct carry {
 };
 struct carry record_carry(const struct record *rec, int first, int target);
 bool carry_seen(const struct carry *carry); /* more than chance: with few blocks, by far */
+
+/* Every arm of a block with a delay, its windows pooled; T is not adjusted. Free *out. */
+struct record_cell {
+	int block, column;
+	double t, x;		    /* x: injected into all lanes */
+	double c[INFER_COVARIATES]; /* of all the record's covariates */
+};
+size_t record_cells(const struct record *rec, int experiment, struct record_cell **out);
+
+/* T of one window, adjusted; NAN: no items. */
+double record_window_t(const struct record *rec, const struct record_row *row);
 
 /* T, x and hits over all windows of a column pooled. */
 struct infer_cell record_level(const struct record *rec, const struct record_of *of, int column,

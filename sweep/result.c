@@ -62,6 +62,16 @@ static void target_init(struct sweep_target *target)
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
 	target->inclusive_ns = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
+	target->unadjusted = SWEEP_UNKNOWN;
+	target->adjusted_width = NAN;
+	target->mean = (struct sweep_quantile){ .share = NAN,
+						.sham_ns = SWEEP_UNKNOWN,
+						.dose_ns = NAN,
+						.delta_ns = SWEEP_UNKNOWN,
+						.slope = SWEEP_UNKNOWN };
+	target->queue = (struct sweep_queue){
+		NAN, NAN, NAN, NAN, NAN, NAN, .delta_aicc = NAN, .most_ns = NAN
+	};
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
 	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =
@@ -81,6 +91,7 @@ struct sweep_result *sweep_result_new(size_t n_targets)
 	res->time_s = res->time_needed_s = res->period_ns = NAN;
 	res->window_s = res->autocorrelation_s = NAN;
 	res->gates.aa = res->gates.sham_ns = res->gates.control = SWEEP_UNKNOWN;
+	res->adjust_explained = NAN;
 	res->gates.aa_p = res->gates.carry_t = NAN;
 	res->gates.lane_mode = "";
 	return res;

@@ -112,6 +112,19 @@ struct sweep_quantile {
 	char reason[SWEEP_REASON];	    /* why it, or its change, is unknown */
 };
 
+/* The queue of a response, by queue.h; NAN where unknown. */
+struct sweep_queue {
+	double in_system,
+		in_system_dose; /* by Little's law: requests, in SHAM, at the largest dose */
+	double completed_s, completed_s_dose; /* completions a second */
+	double utilisation, utilisation_dose; /* of the busiest thread */
+	double delta_aicc; /* AICc of a line less that of a queue: > 0 favours the queue */
+	bool shaped;	   /* kappa is the slope of the queue's shape at no delay */
+	double most_ns;	   /* injected in a response: where that shape saturates */
+	bool saturated;	   /* it is not steady in the windows: there is no response to judge */
+	char reason[SWEEP_REASON];
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -146,11 +159,17 @@ struct sweep_target {
 	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
 	size_t n_doses;		 /* SHAM included */
 	struct sweep_quantile quantile[SWEEP_QUANTILES];
-	size_t n_quantiles;		/* 0: without a response source */
-	struct sweep_change *change;	/* of the counters: [side * n_counters + counter]; NULL */
-	double lanes;			/* side by side: the mean number, 1 or more */
-	bool lanes_unclear;		/* ... and it may be another */
-	struct sweep_estimate range[2]; /* kappa with the fewest and with the most lanes */
+	size_t n_quantiles;	    /* 0: without a response source */
+	struct sweep_quantile mean; /* of the response; its intervals of sham_ns are unknown */
+	const struct sweep_quantile *judged; /* the quantile that kappa is of; NULL: the mean */
+	struct sweep_queue queue;	     /* with a response source */
+	struct sweep_change *change;	  /* of the counters: [side * n_counters + counter]; NULL */
+	double lanes;			  /* side by side: the mean number, 1 or more */
+	bool lanes_unclear;		  /* ... and it may be another */
+	struct sweep_estimate range[2];	  /* kappa with the fewest and with the most lanes */
+	struct sweep_estimate unadjusted; /* kappa as it is without adjusting; unknown where
+					   * nothing was adjusted for */
+	double adjusted_width;		  /* of kappa's interval, by that of the unadjusted one */
 	struct sweep_part *part;
 	size_t n_parts;
 	double settle_s; /* a delay comes to be felt as 1 - exp(-t / settle_s); 0: at once, as far
@@ -180,6 +199,19 @@ struct sweep_change {
 	bool significant;	     /* p_adjusted and p_random below 5 %, and A/A agreed */
 };
 
+/* A covariate that was to be taken out of T, by adjust.h. */
+enum { SWEEP_ADJUST = 4 };
+struct sweep_adjust {
+	bool rate; /* per second; else per item, or response, as T */
+	bool used;
+	double mean;		     /* over the blocks */
+	struct sweep_estimate slope; /* ns of T for each of it */
+	bool moved;		     /* a delay changes it ... */
+	int moved_target;	     /* ... that of this target, -1: of the progress function */
+	double moved_share, moved_p; /* by so much at the largest dose */
+	char reason[SWEEP_REASON];   /* why it was not used */
+};
+
 struct sweep_gates {
 	struct sweep_estimate aa; /* A/A contrast as a share of T: must hold 0 */
 	double aa_p;
@@ -190,6 +222,7 @@ struct sweep_gates {
 	double carry_t;			/* is a delay felt in the next window? NAN: not tested */
 	bool carry_over;		/* it is: the guard is too short */
 	bool idle;			/* no thread was always busy */
+	bool queue_grows;		/* requests came faster than they were completed */
 	bool pinned;			/* throughput stood still while a response grew */
 	enum sweep_load load;
 	char load_reason[SWEEP_REASON];
@@ -235,6 +268,7 @@ struct sweep_window {
 	double x_total_ns;			/* injected in this window, lanes together */
 	double t_ns, x_ns, hits_per_item;	/* per item; NAN without items */
 	double *counter;			/* [side * n_counters + counter]; NULL: not read */
+	double amount[SWEEP_ADJUST];		/* growth of the covariates' sources */
 };
 
 struct sweep_result {
@@ -254,8 +288,11 @@ struct sweep_result {
 	size_t n_targets;
 	struct sweep_window *window;
 	size_t n_windows;
-	size_t n_counters; /* on each side; 0: none were read */
-	size_t n_tests;	   /* the family of all changes */
+	struct sweep_adjust adjust[SWEEP_ADJUST];
+	size_t n_adjust;	 /* covariates; 0: none were given */
+	double adjust_explained; /* share of the variance of T within blocks */
+	size_t n_counters;	 /* on each side; 0: none were read */
+	size_t n_tests;		 /* the family of all changes */
 	char **warning;
 	size_t n_warnings;
 };

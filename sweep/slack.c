@@ -5,14 +5,16 @@
 #include "stat.h"
 #include "src/base/must.h"
 
-#define GRID	  400
-#define DELTA_MIN 7.0 /* of AICc, before a slack is reported */
+#define GRID	   400
+#define DELTA_MIN  7.0	/* of AICc, before a slack is reported */
+#define QUEUE_MOST 0.95 /* the largest dose, as a share of the one that saturates */
 
 /*
  * All properties of the cells that RSS(s) needs. T is centred within its block, so only arm means
  * and a constant remain of it.
  */
 struct hinge {
+	bool queue; /* the shape is that of a queue, and s is 1 / m */
 	size_t arms;
 	double n; /* contrasts: blocks * (arms - 1) */
 	double blocks;
@@ -71,7 +73,8 @@ static void hinge_open(struct hinge *h, const struct infer_data *data)
 		h->t[a] /= h->blocks;
 		h->x[a] = infer_level(data, a).x;
 	}
-	h->n = h->blocks * (double)(h->arms - 1);
+	h->n = h->blocks * (double)(h->arms - 1) -
+	       (double)(data->adjust ? data->adjust->n : 0); /* slopes that were fitted before */
 	h->floor_ss = h->n * data->resolution_ns * data->resolution_ns / 48;
 	hinge_doses(h);
 }
@@ -89,7 +92,7 @@ static double hinge_rss(const struct hinge *h, double s, double *slope)
 	double mean = 0, ff = 0, ft = 0;
 
 	for (size_t a = 0; a < h->arms; a++) {
-		h->f[a] = fmax(0, h->x[a] - s);
+		h->f[a] = h->queue ? h->x[a] / (1 - s * h->x[a]) : fmax(0, h->x[a] - s);
 		mean += h->f[a] / (double)h->arms;
 	}
 	for (size_t a = 0; a < h->arms; a++) {
@@ -301,4 +304,57 @@ void slack_fit(const struct infer_data *data, const struct infer_kappa *line, do
 	else
 		judge_line(line, threshold, &h, &range, out);
 	hinge_close(&h);
+}
+
+/* ---- a queue ---- */
+
+/* The slope at no delay for each s that the profile allows, and its hull. */
+static void queue_profile(const struct hinge *h, double best, struct queue_shape *out)
+{
+	double f = stat_f_quantile(0.95, 1, h->n - 2), step = QUEUE_MOST / h->top / GRID;
+	double limit = hinge_rss(h, best, &out->kappa.est) * (1 + f / (h->n - 2));
+
+	out->kappa.lo = out->kappa.hi = out->kappa.est;
+	for (int i = 0; i <= GRID; i++) {
+		double slope, ff = 0, mean = 0, half;
+		double left = limit - hinge_rss(h, i * step, &slope);
+
+		if (left < 0)
+			continue;
+		for (size_t a = 0; a < h->arms; a++)
+			mean += h->f[a] / (double)h->arms;
+		for (size_t a = 0; a < h->arms; a++)
+			ff += (h->f[a] - mean) * (h->f[a] - mean);
+		half = sqrt(left / (h->blocks * ff));
+		out->kappa.lo = fmin(out->kappa.lo, slope - half);
+		out->kappa.hi = fmax(out->kappa.hi, slope + half);
+	}
+}
+
+bool queue_shape(const struct infer_data *data, struct queue_shape *out)
+{
+	struct hinge h;
+	double best = 0, rss, line;
+
+	*out = (struct queue_shape){ SWEEP_UNKNOWN, NAN, NAN };
+	hinge_open(&h, data);
+	h.queue = true;
+	if (h.arms < 3 || !(h.n > 4) || !(h.top > 0)) {
+		hinge_close(&h);
+		return false;
+	}
+	rss = line = hinge_rss(&h, 0, NULL);
+	for (int i = 1; i <= GRID; i++) {
+		double s = QUEUE_MOST / h.top * i / GRID, r = hinge_rss(&h, s, NULL);
+
+		if (r < rss) {
+			rss = r;
+			best = s;
+		}
+	}
+	queue_profile(&h, best, out);
+	out->delta_aicc = aicc(fmax(line, 1e-300), h.n, 2) - aicc(fmax(rss, 1e-300), h.n, 3);
+	out->most_ns = best > 0 ? 1 / best : INFINITY;
+	hinge_close(&h);
+	return true;
 }

@@ -38,6 +38,22 @@ struct slack_fit {
 /* `origin` from other data: of doses below the slack, with more blocks. */
 void slack_origin(const struct infer_data *data, struct rng *rng, struct slack_fit *fit);
 
+/*
+ * A queue, of which responses in an open loop are:
+ *
+ *	T_b(x) = T0_b + kappa x / (1 - x / m)
+ *
+ * with m, the delay that saturates. Of M/M/1 this is exact. kappa is the slope at no delay, and its
+ * interval the hull over all m that the profile allows, the line (no m) among them if it does.
+ * False: fewer than two doses do not show it.
+ */
+struct queue_shape {
+	struct sweep_estimate kappa;
+	double delta_aicc; /* line - queue */
+	double most_ns;	   /* m; INFINITY: a line */
+};
+bool queue_shape(const struct infer_data *data, struct queue_shape *out);
+
 /* threshold: a kappa below it is no response. line: infer_kappa() of the same data. */
 void slack_fit(const struct infer_data *data, const struct infer_kappa *line, double threshold,
 	       struct rng *rng, struct slack_fit *out);

@@ -46,6 +46,8 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 		decide(target, VERDICT_INVALID, "the progress source did not move");
 	else if (gates->load == LOAD_OPEN)
 		decide(target, VERDICT_INVALID, "%s: use --response", gates->load_reason);
+	else if (target->queue.saturated)
+		decide(target, VERDICT_INVALID, "saturated: %s", target->queue.reason);
 	else if (gates->control_asked && !gates->control_ok)
 		decide(target, VERDICT_INVALID, "the positive control's kappa is %.2f and not 1",
 		       gates->control.est);
@@ -69,8 +71,8 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 
 static bool too_little(struct sweep_target *target)
 {
-	if (!target->blocks && target->reason[0])
-		target->verdict = VERDICT_INCONCLUSIVE;
+	if ((!target->blocks || target->judged) && target->reason[0])
+		target->verdict = VERDICT_INCONCLUSIVE; /* keeps its reason */
 	else if (target->blocks < VERDICT_BLOCKS) {
 		inconclusive(target, target->blocks ? "one block shows no spread: more --time" :
 						      "no block was completed: more --time");
@@ -222,6 +224,27 @@ static bool in_time(struct sweep_target *target)
 	return false;
 }
 
+/*
+ * That a covariate is not changed by the delay can be refuted, but not shown: a small change is as
+ * much as its noise. So what an adjusted time says may not be what is excluded without adjusting,
+ * nor rest on it alone that a delay is hidden.
+ */
+static bool unadjusted_agrees(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_estimate *with = &target->kappa, *without = &target->unadjusted;
+	bool hidden = with->hi < res->threshold;
+	bool full = with->lo > FULL_HALF && with->hi > 1 - res->threshold;
+
+	if (isnan(without->est) || (hidden && without->hi < FULL_HALF) ||
+	    (full && without->hi > FULL_HALF) || (!hidden && !full))
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "%s by adjusted times, if a delay does not change what they are adjusted for; "
+	       "without adjusting kappa is %.2f [%.2f, %.2f]: more --time",
+	       hidden ? "hidden" : "felt in full", without->est, without->lo, without->hi);
+	return false;
+}
+
 enum felt { FELT_NOT, FELT_PERHAPS, FELT_PARTLY, FELT_FULLY };
 
 static enum felt how_felt(const struct sweep_estimate *kappa, double d)
@@ -248,6 +271,26 @@ static bool lanes_agree(struct sweep_target *target, double d)
 	return false;
 }
 
+/* At saturation a slope of the response is a property of the time that one looked. */
+static void forget(struct sweep_target *target)
+{
+	const char *why = "the queue was saturated";
+
+	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
+	target->unadjusted = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
+	target->gain_ceiling_ns = target->slack_ns = SWEEP_UNKNOWN;
+	target->slack_kind = SLACK_UNKNOWN;
+	target->queue.shaped = target->lanes_unclear = false;
+	target->robust_agrees = true;
+	target->mde = NAN;
+	snprintf(target->gain_reason, sizeof(target->gain_reason), "%s", why);
+	snprintf(target->slack_reason, sizeof(target->slack_reason), "%s", why);
+	for (size_t i = 0; i < target->n_quantiles; i++) {
+		target->quantile[i].delta_ns = target->quantile[i].slope = SWEEP_UNKNOWN;
+		snprintf(target->quantile[i].reason, SWEEP_REASON, "%s", why);
+	}
+}
+
 void verdict_judge(struct sweep_result *res)
 {
 	double *p = must_calloc(res->n_targets, sizeof(*p));
@@ -256,9 +299,11 @@ void verdict_judge(struct sweep_result *res)
 		struct sweep_target *target = &res->target[i];
 
 		p[i] = NAN;
+		if (target->queue.saturated)
+			forget(target);
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (in_time(target) && told_apart(res, target) &&
+		if (in_time(target) && told_apart(res, target) && unadjusted_agrees(res, target) &&
 		    lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}

@@ -11,7 +11,8 @@
  *
  *	NOT CALLED	no hit in the whole sweep
  *	INVALID		throughput is pinned at the rate of arrivals and there is no response
- *			source; or the positive control failed; or the injected time is not hits
+ *			source; or the queue is saturated (queue.h), and then kappa is unknown;
+ *			or the positive control failed; or the injected time is not hits
  *			times dose (0.95 to 1.1); or a share of the windows had no items
  *	INCONCLUSIVE	fewer than 2 blocks, or no interval
  *	SLACK		hi < d, and a slack was found or bracketed
@@ -33,6 +34,9 @@
  * delay is too large).
  *
  * A verdict needs that A/A's interval is narrower than the effect it claims; else INCONCLUSIVE.
+ *
+ * Where T was adjusted (adjust.h), HIDDEN needs that kappa is below 1/2 without adjusting, too, and
+ * CRITICAL that it may be above; else INCONCLUSIVE.
  *
  * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
  * and for the most; else INCONCLUSIVE, with both kappas.

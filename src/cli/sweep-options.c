@@ -132,6 +132,32 @@ static int take_self_check(struct sweep_options *o, const char *arg, struct sb_e
 	return 0;
 }
 
+static int take_quantile(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} known[] = { { "mean", 0 }, { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(arg, known[i].name)) {
+			o->quantile = known[i].share;
+			return 0;
+		}
+	return err_set(err, SB_EUSAGE, "--quantile '%s': mean, p50, p90 or p99", arg);
+}
+
+static int take_adjust(struct sweep_options *o, const char *arg, struct sb_err *err)
+{
+	if (o->n_adjust == SWEEP_ADJUST) {
+		err_set(err, SB_EUSAGE, "--adjust: at most %d", SWEEP_ADJUST);
+		err_hint(err, "each costs some of what the blocks know");
+		return -SB_EUSAGE;
+	}
+	o->adjust[o->n_adjust++] = text_dup(arg);
+	return 0;
+}
+
 static const struct row {
 	const char *name;
 	take_fn *take;	 /* NULL: a text, kept as it is */
@@ -144,6 +170,10 @@ static const struct row {
 	  "stdout:REGEX" },
 	{ "response", NULL, offsetof(struct sweep_options, response), "SOURCE",
 	  "a latency instead of time per item: prom:URL#HISTOGRAM, or the calls of a TARGET" },
+	{ "quantile", take_quantile, 0, "mean|p50|p90|p99",
+	  "what of the response is judged (mean)" },
+	{ "adjust", take_adjust, 0, "SOURCE",
+	  "take out of the times what comes of this count, an item; rate:SOURCE: a second" },
 	{ "doses", take_doses, 0, "TIME,...",
 	  "delays a hit (default: doubled until they are felt)" },
 	{ "time", take_time, 0, "TIME", "budget of the whole sweep (default 60s)" },
@@ -237,6 +267,8 @@ void sweep_options_free(struct sweep_options *opt)
 {
 	free(opt->progress);
 	free(opt->response);
+	for (size_t i = 0; i < opt->n_adjust; i++)
+		free(opt->adjust[i]);
 	free(opt->csv);
 	free(opt->html);
 	free(opt->plot);

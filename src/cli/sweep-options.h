@@ -12,6 +12,9 @@ struct sweep_options {
 	char *progress, *response, *csv, *html, *plot, *events;
 	uint64_t *dose_ns;
 	size_t n_doses;
+	double quantile; /* 0: the mean */
+	char *adjust[SWEEP_ADJUST];
+	size_t n_adjust;
 	uint64_t time_ns, guard_ns;
 	unsigned int runs; /* 0: live */
 	double threshold;  /* 0: the default */

@@ -76,6 +76,14 @@ static int check_words(struct sweep_command *c)
 	if (c->opt.session.evidence_sample && !c->own.evidence)
 		return usage(&c->err, "--evidence-sample is of --evidence, by BPF",
 			     "add --evidence");
+	if (c->own.quantile > 0 && !c->own.response)
+		return usage(&c->err, "--quantile is of a response", "add --response SOURCE");
+	if (c->own.quantile > 0 && c->own.n_adjust)
+		return usage(&c->err, "--quantile: quantiles are not adjusted",
+			     "leave out --adjust, or judge the mean");
+	if (c->own.n_adjust && c->own.runs)
+		return usage(&c->err, "--adjust is read in a process that lives on, not in runs",
+			     "sweep a live process");
 	if (c->own.response && c->own.runs)
 		return usage(&c->err, "--response is read in a process that lives on, not in runs",
 			     "sweep a live process");
@@ -168,6 +176,34 @@ static int open_response(struct sweep_command *c)
 	return 0;
 }
 
+/* A count of its own, or the hits of a target, which then counts in every arm. */
+static int open_covariate(struct sweep_command *c, char *text, struct sweep_covariate *to)
+{
+	char *source = strncmp(text, "rate:", 5) ? text : text + 5;
+	enum progress_kind kind = progress_kind_of(source);
+
+	to->text = text;
+	if (kind == PROGRESS_STDOUT || kind == PROGRESS_END)
+		return usage(&c->err, "--adjust: the command's own output or end is no source",
+			     "file:, cmd:, prom: or a TARGET");
+	if (kind == PROGRESS_TARGET)
+		return add_target(c, "--adjust", source, &to->index);
+	return progress_open(source, false, &to->source, &c->err);
+}
+
+static int open_adjust(struct sweep_command *c)
+{
+	struct drive_cfg *d = &c->job.cfg;
+	int ret = 0;
+
+	d->n_adjust = c->own.n_adjust;
+	for (size_t i = 0; i < d->n_adjust && ret == 0; i++) {
+		d->adjust_rate[i] = !strncmp(c->own.adjust[i], "rate:", 5);
+		ret = open_covariate(c, c->own.adjust[i], &c->job.covariate[i]);
+	}
+	return ret;
+}
+
 static uint64_t choose_seed(const struct sweep_options *own)
 {
 	uint32_t seed = 1;
@@ -211,7 +247,7 @@ static int fill_job(struct sweep_command *c)
 
 	*d = drive_defaults();
 	d->n_targets = cfg->targets.count;
-	if (open_progress(c) < 0 || open_response(c) < 0)
+	if (open_progress(c) < 0 || open_response(c) < 0 || open_adjust(c) < 0)
 		return -1;
 	c->spec = calloc(cfg->targets.count + 1, sizeof(*c->spec));
 	if (!c->spec)
@@ -248,6 +284,7 @@ static int fill_job(struct sweep_command *c)
 	d->time_ns = c->own.time_ns ? c->own.time_ns : d->runs ? 0 : DEFAULT_TIME_NS;
 	d->guard_ns = c->own.guard_ns;
 	d->response = c->own.response != NULL;
+	d->quantile = c->own.quantile;
 	d->lane_mode = c->own.lane;
 	d->floor_ns = FLOOR_NS;
 	ask_for_evidence(c);
@@ -279,10 +316,13 @@ static void describe(const struct sweep_command *c, int argc, char **argv,
 		.argv = argv,
 		.progress = c->job.progress_text,
 		.response = c->own.response,
+		.quantile = c->own.quantile,
 		.n_targets = c->job.cfg.n_targets,
 		.sides = c->job.sides_off ? NULL : &c->job.sides,
 		.ended = time(NULL),
 	};
+	for (size_t i = 0; i < c->own.n_adjust; i++)
+		about->adjust[i] = c->own.adjust[i];
 	sweep_load_between(c->begin, sweep_load_read(), &about->busy, &about->steal);
 }
 
@@ -390,6 +430,8 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 		command_print_error(&c.err);
 	progress_close(c.job.progress);
 	progress_close(c.job.response);
+	for (size_t i = 0; i < SWEEP_ADJUST; i++)
+		progress_close(c.job.covariate[i].source);
 	if (c.job.events)
 		fclose(c.job.events);
 	sweep_options_free(&c.own);

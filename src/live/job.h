@@ -24,7 +24,14 @@ struct sweep_job {
 	size_t progress_index;			   /* of such a target, or DRIVE_NONE */
 	bool response_calls;   /* the responses are the timed calls of a target ... */
 	size_t response_index; /* ... which this is */
-	size_t n_targets;      /* targets under test; the progress target may follow */
+	/* What T is adjusted for, cfg.n_adjust of them: a source that is read, or a target's hits.
+	 */
+	struct sweep_covariate {
+		const char *text;
+		struct progress *source; /* NULL: hits ... */
+		size_t index;		 /* ... of this target */
+	} covariate[SWEEP_ADJUST];
+	size_t n_targets; /* targets under test; the progress target may follow */
 	/* The main blocks begin, or begin anew; NULL: of no interest. */
 	void (*planned)(const struct sweep_job *job, const struct sweep_plan *plan);
 	bool (*ends)(void); /* of explain: has the user requested the end? NULL: no */

@@ -31,6 +31,7 @@ struct live {
 	double item_ns;	     /* time per item of the last window; 0: unknown */
 	uint64_t period_ns;  /* of a source that is published at intervals; 0: read at any time */
 	bool timed;	     /* calls are timed now */
+	double completed;    /* of the responses, at the end of the window before; 0: unknown */
 	struct sides *sides; /* NULL: no evidence */
 	struct sweep_scan *scan;     /* in a window; else NULL */
 	struct sweep_reading before; /* at the beginning of the window before */
@@ -38,15 +39,24 @@ struct live {
 	struct sb_err *err;
 };
 
-/* The progress target counts in every arm, and so does the one whose calls are the responses; they
- * are delayed only if the step says so. */
+/* A target that counts in every arm: the progress, the responses, what is adjusted for. */
+static bool always_counts(const struct sweep_job *job, size_t target)
+{
+	bool counts = target == job->progress_index ||
+		      (job->response_calls && target == job->response_index);
+
+	for (size_t i = 0; i < job->cfg.n_adjust; i++)
+		counts |= !job->covariate[i].source && job->covariate[i].index == target;
+	return counts;
+}
+
+/* What counts in every arm is delayed only if the step says so. */
 static int set_arm(struct live *l, const struct drive_step *step)
 {
 	json_t *list = json_array(), *answer;
 
 	for (size_t i = 0; i < l->n_all; i++) {
-		bool counts = i == l->job->progress_index ||
-			      (l->job->response_calls && i == l->job->response_index);
+		bool counts = always_counts(l->job, i);
 		bool asked = i < l->job->cfg.n_targets;
 		json_int_t delay = asked && step->hooked ? (json_int_t)step->delay_ns[i] : 0;
 
@@ -140,7 +150,7 @@ static int await_timing(struct live *l, const struct drive_step *step)
  * is not rounded. (Windows then end at the first item after their time, which is a stopping time:
  * the mean over them is not biased, by Wald's identity.)
  */
-static int take_edge(struct live *l, struct sweep_reading *r)
+static int take_items(struct live *l, struct sweep_reading *r)
 {
 	uint64_t limit = clock_ns() + (uint64_t)(8 * l->item_ns) + 100 * MS;
 	uint64_t poll = (uint64_t)fmin(fmax(l->item_ns / 20, 50e3), 1e6);
@@ -157,6 +167,28 @@ static int take_edge(struct live *l, struct sweep_reading *r)
 			return 0;
 		sweep_reading_free(r);
 	}
+}
+
+static int take_edge(struct live *l, struct sweep_reading *r)
+{
+	if (take_items(l, r) < 0)
+		return -1;
+	return sweep_reading_covariates(l->reader, r, l->err);
+}
+
+/* The growth of what is adjusted for. */
+static int take_amounts(struct live *l, const struct sweep_reading *a,
+			const struct sweep_reading *b, struct drive_window *window)
+{
+	for (size_t i = 0; i < l->job->cfg.n_adjust; i++) {
+		window->amount[i] = b->amount[i] - a->amount[i];
+		if (window->amount[i] >= 0)
+			continue;
+		err_set(l->err, SB_EFILE, "adjust: '%s' went back, from %.15g to %.15g",
+			l->job->covariate[i].text, a->amount[i], b->amount[i]);
+		return err_hint(l->err, "a sweep adjusts for a number that only grows"), -1;
+	}
+	return 0;
 }
 
 /* What the window has of a part of drive_parts(), or SWEEP_SCAN_ALL. */
@@ -212,6 +244,9 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	uint64_t *hits;
 	int ret;
 
+	if (l->job->cfg.response && l->completed > 0)
+		window.since = fmax(0, b->response_count - l->completed);
+	l->completed = b->response_count;
 	if (window.items > 0)
 		l->item_ns = (double)window.time_ns / window.items;
 	if (l->period_ns)
@@ -225,6 +260,8 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 		err_hint(l->err, "a sweep needs a source that only grows: was it restarted?");
 		return ret;
 	}
+	if (take_amounts(l, a, b, &window) < 0)
+		return -1;
 	window.hits = hits = sweep_reading_hits(l->reader, a, b);
 	sides_window(l->sides, window.now_ns);
 	all = take_part(l, a, b, SWEEP_SCAN_ALL);
@@ -260,11 +297,12 @@ static bool wait_window(struct live *l, const struct drive_step *step,
 	return wait_until(l, until);
 }
 
-/* CPU times are read in SHAM only: they distinguish an idle program from a busy one. */
+/* CPU times are read in SHAM: they distinguish an idle program from a busy one. Of a response it
+ * matters how busy a delay makes it. */
 static int one_window(struct live *l, const struct drive_step *step)
 {
 	static struct sweep_cpu before, after;
-	bool look = step->arm == ARM_SHAM;
+	bool look = step->arm == ARM_SHAM || l->job->cfg.response;
 	struct sweep_reading a = { 0 }, b = { 0 };
 	double busy = NAN;
 	int ret = -1;
@@ -427,6 +465,18 @@ static int probe_response(struct live *l)
 	return err_hint(l->err, "is the program under load, and are these its requests?"), -1;
 }
 
+/* That they answer; whether they move is seen in the windows. */
+static int probe_covariates(struct live *l)
+{
+	struct progress_value v;
+
+	for (size_t i = 0; i < l->job->cfg.n_adjust; i++)
+		if (l->job->covariate[i].source &&
+		    progress_read(l->job->covariate[i].source, &v, l->err) < 0)
+			return -1;
+	return 0;
+}
+
 /* The time for this is part of the budget. */
 static int check_sources(struct live *l)
 {
@@ -435,6 +485,8 @@ static int check_sources(struct live *l)
 	if (l->job->progress && probe_source(l) < 0)
 		return -1;
 	if (l->job->response && probe_response(l) < 0)
+		return -1;
+	if (probe_covariates(l) < 0)
 		return -1;
 	spent = clock_ns() - from;
 	*time -= spent < *time / 2 ? spent : *time / 2;

@@ -226,6 +226,22 @@ int sweep_reading_take_after(struct sweep_reader *reader, uint64_t poll_ns, stru
 	return take_counters(reader, request, r, err);
 }
 
+int sweep_reading_covariates(struct sweep_reader *reader, struct sweep_reading *r,
+			     struct sb_err *err)
+{
+	const struct sweep_job *job = reader->job;
+	struct progress_value v;
+
+	for (size_t i = 0; i < job->cfg.n_adjust; i++) {
+		const struct sweep_covariate *c = &job->covariate[i];
+
+		if (c->source && progress_read(c->source, &v, err) < 0)
+			return -1;
+		r->amount[i] = c->source ? v.count : (double)r->hits[c->index];
+	}
+	return 0;
+}
+
 void sweep_reading_free(struct sweep_reading *r)
 {
 	free(r->row);

@@ -23,6 +23,7 @@ int sweep_row_order(const void *a, const void *b);
 struct sweep_reading {
 	uint64_t t_ns; /* of the items */
 	double items, response_sum_ns, response_count;
+	double amount[SWEEP_ADJUST]; /* of the covariates */
 	struct sweep_bucket *bucket; /* of the responses so far, rising; NULL: no histogram */
 	size_t n_buckets;
 	bool sparse;	       /* buckets without a response are left out */
@@ -46,6 +47,10 @@ void sweep_reader_free(struct sweep_reader *reader);
 /* Sends a request to the session (control.h); the caller drops the reference to the answer. NULL
  * with the error: the request was refused, or (SB_ENOPROC) the session has ended. */
 json_t *sweep_ask(struct sweep_reader *reader, json_t *request, struct sb_err *err);
+
+/* Reads the covariates: after the counters, as near to them as their sources answer. */
+int sweep_reading_covariates(struct sweep_reader *reader, struct sweep_reading *r,
+			     struct sb_err *err);
 
 /* Reads the counters and the progress now. sweep_reading_free() frees *r, also after a failure. */
 int sweep_reading_take(struct sweep_reader *reader, struct sweep_reading *r, struct sb_err *err);

@@ -41,6 +41,8 @@ static void window(FILE *f, const struct sweep_result *res, const struct sweep_w
 	number(f, w->response_sum_ns);
 	if (isfinite(w->response_count))
 		fprintf(f, "%.12g", w->response_count);
+	for (size_t i = 0; i < res->n_adjust; i++)
+		fprintf(f, ",%.12g", w->amount[i]);
 	for (size_t i = 0; i < SIDE_COUNT * res->n_counters; i++) {
 		fputc(',', f);
 		if (w->counter && isfinite(w->counter[i]))
@@ -54,6 +56,8 @@ static void head(FILE *f, const struct sweep_result *res)
 	fputs("stage,arm,target,experiment,block,dose,delay_ns,end_s,time_s,items,hits,t_ns,x_ns,"
 	      "hits_per_item,response_sum_ns,response_count",
 	      f);
+	for (size_t i = 0; i < res->n_adjust; i++)
+		fprintf(f, ",adjust_%zu", i + 1);
 	for (size_t i = 0; i < SIDE_COUNT * res->n_counters; i++)
 		fprintf(f, ",%s_%s", out_sweep_side((enum sweep_side)(i / res->n_counters)),
 			sides_name(i % res->n_counters));

@@ -123,10 +123,14 @@ static void say_gains(struct answer *a, const char *unit)
 		if (!isfinite(share) || part_of[t->verdict] > PARTLY)
 			continue;
 		f = begin(&text, &size);
-		fprintf(f, "Making %s free would save at most %s of %s a%s %s (%.*f %%).", t->spec,
-			out_time(t->gain_ceiling_ns.est, gain, sizeof(gain)),
-			out_time(t->t0_ns, item, sizeof(item)), *unit == 'i' ? "n" : "", unit,
-			share < 10 ? 1 : 0, share);
+		fprintf(f, "Making %s free would save at most %s of ", t->spec,
+			out_time(t->gain_ceiling_ns.est, gain, sizeof(gain)));
+		out_time(t->t0_ns, item, sizeof(item));
+		if (t->judged)
+			fprintf(f, "p%.3g's %s", t->judged->share * 100, item);
+		else
+			fprintf(f, "%s a%s %s", item, *unit == 'i' ? "n" : "", unit);
+		fprintf(f, " (%.*f %%).", share < 10 ? 1 : 0, share);
 		fclose(f);
 		add(a, text);
 		said++;

@@ -123,6 +123,28 @@ static void lanes(FILE *f, const struct sweep_gates *g)
 	end(f);
 }
 
+/* A row for each covariate: what was taken out of all times, or why it was not. */
+static void adjusted(FILE *f, const struct sweep_page *p)
+{
+	for (size_t i = 0; i < p->res->n_adjust; i++) {
+		const struct sweep_adjust *a = &p->res->adjust[i];
+
+		check(f, a->used ? "adjusted for" : "not adjusted for");
+		page_said(f, p->about->adjust[i] ? p->about->adjust[i] : "");
+		if (a->used) {
+			means(f, "What comes of this count is taken out of all times, as no delay "
+				 "was seen to change it. Of the variance within blocks all of "
+				 "these explain ");
+			page_figure(f, PAGE_SHARE, p->res->adjust_explained);
+			fputs(".", f);
+		} else {
+			means(f, "");
+			page_said(f, a->reason);
+		}
+		end(f);
+	}
+}
+
 static void machine(FILE *f, const struct out_sweep_about *about)
 {
 	check(f, "machine");
@@ -186,6 +208,7 @@ void sweep_page_trust(const struct sweep_page *p)
 	load(f, &p->res->gates);
 	lanes(f, &p->res->gates);
 	own_cost(f, p);
+	adjusted(f, p);
 	machine(f, p->about);
 	spent(f, p);
 	fputs("</tbody></table>\n", f);

@@ -9,6 +9,7 @@
 #include "sweep.h"
 #include "host.h"
 #include "out.h"
+#include "sweep-adjust.h"
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-headline.h"
@@ -98,6 +99,17 @@ static json_t *quantile_json(const struct sweep_quantile *q)
 	return o;
 }
 
+static json_t *mean_json(const struct sweep_quantile *q)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "sham_ns", real(q->sham_ns.est));
+	json_put(o, "dose_ns", real(q->dose_ns));
+	put_estimate(o, "delta_ns", q->delta_ns, NULL);
+	put_estimate(o, "per_injected", q->slope, NULL);
+	return o;
+}
+
 static json_t *quantiles_json(const struct sweep_target *t)
 {
 	json_t *list = json_must(json_array());
@@ -105,6 +117,24 @@ static json_t *quantiles_json(const struct sweep_target *t)
 	for (size_t i = 0; i < t->n_quantiles; i++)
 		json_add(list, quantile_json(&t->quantile[i]));
 	return list;
+}
+
+static json_t *queue_json(const struct sweep_queue *q)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "saturated", json_boolean(q->saturated));
+	json_put(o, "saturated_reason", q->saturated ? json_name(q->reason) : json_null());
+	json_put(o, "in_system", real(q->in_system));
+	json_put(o, "in_system_dose", real(q->in_system_dose));
+	json_put(o, "completed_s", real(q->completed_s));
+	json_put(o, "completed_s_dose", real(q->completed_s_dose));
+	json_put(o, "utilisation", real(q->utilisation));
+	json_put(o, "delta_aicc", real(q->delta_aicc));
+	json_put(o, "shaped", json_boolean(q->shaped));
+	json_put(o, "most_ns", real(q->most_ns));
+	json_put(o, "utilisation_dose", real(q->utilisation_dose));
+	return o;
 }
 
 static json_t *target_json(const struct sweep_target *t, json_t *evidence)
@@ -115,6 +145,8 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "verdict", json_name(sweep_verdict_name(t->verdict)));
 	json_put(o, "reason", json_name(t->reason));
 	put_estimate(o, "kappa", t->kappa, t->reason);
+	put_estimate(o, "kappa_unadjusted", t->unadjusted, "nothing was adjusted for");
+	json_put(o, "adjusted_width", real(t->adjusted_width));
 	put_estimate(o, "kappa_beyond", t->kappa_beyond, "there is no slack");
 	put_estimate(o, "kappa_robust", t->kappa_robust, NULL);
 	json_put(o, "robust_agrees", json_boolean(t->robust_agrees));
@@ -156,7 +188,9 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	for (size_t i = 0; i < t->n_parts; i++)
 		json_array_append_new(list, part_json(&t->part[i]));
 	json_put(o, "parts", list);
+	json_put(o, "mean", t->n_quantiles ? mean_json(&t->mean) : json_null());
 	json_put(o, "quantiles", t->n_quantiles ? quantiles_json(t) : json_null());
+	json_put(o, "queue", t->n_quantiles ? queue_json(&t->queue) : json_null());
 	json_put(o, "evidence", evidence);
 	return o;
 }
@@ -183,6 +217,15 @@ static json_t *gates_json(const struct sweep_gates *g)
 	return o;
 }
 
+static json_t *amounts_json(const struct sweep_result *res, const struct sweep_window *w)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < res->n_adjust; i++)
+		json_add(list, real(w->amount[i]));
+	return list;
+}
+
 static json_t *window_json(const struct sweep_result *res, const struct sweep_window *w)
 {
 	json_t *o = json_must(json_object());
@@ -204,6 +247,8 @@ static json_t *window_json(const struct sweep_result *res, const struct sweep_wi
 		json_put(o, "response_sum_ns", real(w->response_sum_ns));
 		json_put(o, "response_count", real(w->response_count));
 	}
+	if (res->n_adjust)
+		json_put(o, "adjust", amounts_json(res, w));
 	if (w->counter)
 		json_put(o, "evidence", out_sweep_counters_json(res, w));
 	return o;
@@ -255,6 +300,7 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "schema", json_string(SCHEMA));
 	json_put(doc, "version", json_string(SB_VERSION));
 	put_about(doc, about);
+	json_put(doc, "quantile", about->quantile > 0 ? json_real(about->quantile) : json_null());
 	json_put(doc, "seed", json_integer((json_int_t)res->seed));
 	json_put(doc, "threshold", real(res->threshold));
 	json_put(doc, "runs", json_boolean(res->runs));
@@ -268,6 +314,8 @@ int out_sweep_json(const char *path, const struct sweep_result *res,
 	json_put(doc, "summary", summary_json(res, about));
 	json_put(doc, "plan", out_sweep_plan_json(res));
 	json_put(doc, "gates", gates_json(&res->gates));
+	json_put(doc, "adjust", out_sweep_adjust_json(res, about));
+	json_put(doc, "adjust_explained", real(res->adjust_explained));
 	json_put(doc, "evidence", out_sweep_evidence_json(res, about));
 	for (size_t i = 0; i < res->n_targets && i < about->n_targets; i++)
 		json_array_append_new(

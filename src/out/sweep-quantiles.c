@@ -57,15 +57,15 @@ static void add_slope(struct out_grid *grid, const struct sweep_estimate *e)
 
 static void add_mean(struct out_grid *grid, const struct sweep_target *t)
 {
-	const struct sweep_dose *most = &t->dose[t->n_doses - 1];
+	const struct sweep_quantile *mean = &t->mean;
 	char a[32];
 
 	out_grid_add(grid, "%s", t->spec);
 	out_grid_add(grid, "mean");
-	out_grid_add(grid, "%s", time_of(t->t0_ns, false, a, sizeof(a)));
-	out_grid_add(grid, "%s", time_of(most->t_ns.est, false, a, sizeof(a)));
-	add_times(grid, &most->delta_ns);
-	add_slope(grid, &t->kappa);
+	out_grid_add(grid, "%s", time_of(mean->sham_ns.est, false, a, sizeof(a)));
+	out_grid_add(grid, "%s", time_of(mean->dose_ns, false, a, sizeof(a)));
+	add_times(grid, &mean->delta_ns);
+	add_slope(grid, &mean->slope);
 }
 
 static void add_quantile(struct out_grid *grid, const struct sweep_quantile *q)
@@ -101,10 +101,36 @@ static void print_reason(FILE *to, const struct sweep_target *t, const struct sw
 	fputs("\n", to);
 }
 
+/* By Little's law, and how busy the busiest thread is: how far it is from saturation. */
+static void print_queue(FILE *to, const struct sweep_target *t)
+{
+	const struct sweep_queue *q = &t->queue;
+	char most[32];
+
+	if (!t->n_quantiles || !isfinite(q->in_system) || !isfinite(q->in_system_dose))
+		return;
+	out_shown(to, t->spec);
+	fprintf(to, ": %.3g in the system on average, %.3g with the largest dose", q->in_system,
+		q->in_system_dose);
+	if (isfinite(q->utilisation) && isfinite(q->utilisation_dose))
+		fprintf(to, "; busiest thread %.0f %% busy, %.0f %%", q->utilisation * 100,
+			q->utilisation_dose * 100);
+	fprintf(to, "; %.4g completed a second, %.4g\n", q->completed_s, q->completed_s_dose);
+	if (!q->shaped)
+		return;
+	out_shown(to, t->spec);
+	fprintf(to,
+		": grows as in a queue, which %s more a response would saturate; kappa is its "
+		"slope at "
+		"no delay\n",
+		time_of(q->most_ns, false, most, sizeof(most)));
+}
+
 void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)
 {
 	struct out_grid grid = { columns, sizeof(columns) / sizeof(*columns), NULL, 0 };
 	bool any = false;
+	double judged = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct sweep_target *t = &res->target[i];
@@ -112,6 +138,8 @@ void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)
 		if (!t->n_quantiles || !t->n_doses)
 			continue;
 		any = true;
+		if (t->judged)
+			judged = t->judged->share;
 		add_mean(&grid, t);
 		for (size_t k = 0; k < t->n_quantiles; k++)
 			add_quantile(&grid, &t->quantile[k]);
@@ -120,6 +148,10 @@ void out_sweep_quantiles(FILE *to, const struct sweep_result *res, size_t n)
 		return;
 	fputs("\n", to);
 	out_grid_print(&grid, to);
+	if (judged > 0)
+		fprintf(to, "kappa, verdict and gain ceiling are of p%.3g\n", judged * 100);
+	for (size_t i = 0; i < n; i++)
+		print_queue(to, &res->target[i]);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < res->target[i].n_quantiles; k++)
 			print_reason(to, &res->target[i], &res->target[i].quantile[k]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "grid.h"
+#include "sweep-adjust.h"
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-quantiles.h"
@@ -174,9 +175,14 @@ static void print_sentences(FILE *to, const struct sweep_result *res, const size
 			break;
 		fputs("making ", to);
 		out_shown(to, t->spec);
-		fprintf(to, " free would save at most %s of %s an item (%.*f %%)\n",
-			time_of(t->gain_ceiling_ns.est, gain, sizeof(gain)),
-			time_of(t->t0_ns, item, sizeof(item)), share < 10 ? 1 : 0, share);
+		fprintf(to, " free would save at most %s of ",
+			time_of(t->gain_ceiling_ns.est, gain, sizeof(gain)));
+		time_of(t->t0_ns, item, sizeof(item));
+		if (t->judged)
+			fprintf(to, "p%.3g's %s", t->judged->share * 100, item);
+		else
+			fprintf(to, "%s a%s", item, t->n_quantiles ? " response" : "n item");
+		fprintf(to, " (%.*f %%)\n", share < 10 ? 1 : 0, share);
 	}
 }
 
@@ -227,6 +233,7 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	free(order);
 	print_reasons(to, res, n);
 	print_gains(to, res, n);
+	out_sweep_adjust(to, res, about, n);
 	out_sweep_quantiles(to, res, n);
 	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);

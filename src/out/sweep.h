@@ -14,10 +14,12 @@
 struct out_sweep_about { /* facts that the result itself does not hold */
 	int argc;
 	char **argv;
-	const char *progress, *response; /* response NULL: time per item */
-	size_t n_targets;		 /* to show; a control that is not a target follows them */
-	const struct sides_about *sides; /* of the evidence; NULL: none */
-	time_t ended;			 /* 0: not known */
+	const char *progress, *response;  /* response NULL: time per item */
+	double quantile;		  /* that was judged; 0: the mean */
+	const char *adjust[SWEEP_ADJUST]; /* as given; NULL: not */
+	size_t n_targets;		  /* to show; a control that is not a target follows them */
+	const struct sides_about *sides;  /* of the evidence; NULL: none */
+	time_t ended;			  /* 0: not known */
 	double busy, steal; /* shares of the machine's processors in that time; NAN: not known */
 };
 

@@ -45,6 +45,18 @@ known 0 0 && fail "p50 of wide buckets: $(cat "$T/sb.out")"
 grep -q 'p50: between 100us and 300us .*not resolve the change; .* longer than' "$T/sb.out" ||
 	fail "$(cat "$T/sb.out")"
 
+# The verdict of a quantile: that of p99 is about the slow requests, that of p50 is not.
+finds CRITICAL "$pid" :part --progress :item --response :request --quantile p99 \
+	--doses 2ms --time 6s
+same 'quantile' "$(sj quantile)" 0.98999999999999999
+awk -v k="$(sj targets.0.kappa)" -v m="$(sj targets.0.mean.per_injected)" \
+	'BEGIN { exit !(k > 8 && m < 3) }' || fail "kappa of p99: $(cat "$T/sb.out")"
+grep -q 'kappa, verdict and gain ceiling are of p99' "$T/sb.out" || fail "$(cat "$T/sb.out")"
+refuses 2 'of a response' sweep -q -p "$pid" :part --progress :item --quantile p99
+refuses 2 'not adjusted' sweep -q -p "$pid" :part --progress :item --response :request \
+	--quantile p99 --adjust :crit
+refuses 2 'p50, p90 or p99' sweep -q -p "$pid" :part --progress :item --quantile 99
+
 # The progress function may be the response, too; a swept one may not.
 for try in 1 2 3; do
 	sweep "$pid" :part --progress :request --response :request --time $((6 * try))s

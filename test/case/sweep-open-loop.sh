@@ -14,6 +14,12 @@ same 'exit status' "$rc" 6
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress "${url}app:items_total{kind=\"good\"}" \
 	--response "${url}latency_seconds" --time 7s
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --response "${url}latency_seconds" --time 7s
+# A delay that makes the service longer than the time between two requests: there is no slope.
+finds INVALID "$pid" :crit --progress :item --response "${url}latency_seconds" --doses 900us --time 5s
+same 'saturated' "$(sj targets.0.queue.saturated) $(sj targets.0.kappa)" 'true null'
+grep -q '^:crit: saturated: ' "$T/sb.out" || fail "$(cat "$T/sb.out")"
+grep -q ':crit: .* in the system on average, .* completed a second' "$T/sb.out" ||
+	fail "$(cat "$T/sb.out")"
 let_go "$pid"
 finish open "$pid"
 

@@ -35,9 +35,10 @@ struct sim_cfg {
 	double t0_ns;
 	struct sim_target target[SIM_TARGETS];
 	size_t n_targets;
-	double drift, horizon_s;     /* share of T0 over the horizon */
-	double ar_sd, ar_tau_s;	     /* share of T0; correlation time */
-	double item_cv;		     /* of an item's time, independent */
+	double drift, horizon_s;  /* share of T0 over the horizon */
+	double ar_sd, ar_tau_s;	  /* share of T0; correlation time */
+	double item_cv;		  /* of an item's time, independent */
+	double mix_sd, mix_tau_s; /* of the items' size, share of T0; known by window.amount[0] */
 	double stall_per_s, stall_s; /* Pareto, alpha 1.5, least length stall_s */
 	double period_s;	     /* of the source's publication; 0: at once */
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
@@ -66,6 +67,7 @@ struct sim_cfg {
 struct sim {
 	struct sim_cfg cfg;
 	struct rng rng;
+	double mix, amount; /* size of the items; sum of 10 (1 + mix) over them */
 	double t, ar, done, felt, stalled, queue, shown, shown_at;
 	uint64_t changes;
 	double pipe[SIM_PIPE];
@@ -215,6 +217,12 @@ static inline void sim_noise(struct sim *sim, double dt)
 		sim->ar = keep * sim->ar +
 			  cfg->ar_sd * sqrt(1 - keep * keep) * rng_normal(&sim->rng);
 	}
+	if (cfg->mix_sd > 0) {
+		double keep = exp(-dt / cfg->mix_tau_s);
+
+		sim->mix = keep * sim->mix +
+			   cfg->mix_sd * sqrt(1 - keep * keep) * rng_normal(&sim->rng);
+	}
 	if (cfg->stall_per_s > 0 && rng_uniform(&sim->rng) < cfg->stall_per_s * dt)
 		sim->stalled += cfg->stall_s * pow(rng_uniform(&sim->rng), -1 / 1.5);
 }
@@ -281,11 +289,12 @@ static inline void sim_run(struct sim *sim, double seconds)
 			effect = sim_piped(sim, effect, dt);
 		sim->felt = cfg->lag_s > 0 ? effect + (sim->felt - effect) * exp(-dt / cfg->lag_s) :
 					     effect;
-		t = cfg->t0_ns * (1 + cfg->drift * sim->t / cfg->horizon_s + sim->ar) +
+		t = cfg->t0_ns * (1 + cfg->drift * sim->t / cfg->horizon_s + sim->ar + sim->mix) +
 		    cfg->at_once * effect + (1 - cfg->at_once) * sim->felt;
 		t = fmax(t, cfg->t0_ns * 0.05);
 		items = sim_served(sim, dt, t);
 		sim->done += items;
+		sim->amount += items * 10 * (1 + sim->mix);
 		sim->injected += items * x;
 		for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++)
 			sim->hits[i] += items * sim_hits(sim, i);
@@ -364,6 +373,7 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 	window->time_ns = (uint64_t)((sim->t - before.t) * 1e9 + 0.5);
 	window->items = step->window_ns ? sim->shown - before.shown : 1;
 	window->changes = sim->cfg.period_s > 0 ? sim->changes - before.changes : 0;
+	window->amount[0] = fmax(0, sim->amount - before.amount);
 	window->response_sum_ns = sim->response_sum - before.response_sum;
 	window->response_count = sim->response_n - before.response_n;
 	for (size_t i = 0; i < sim->cfg.n_targets; i++) {

@@ -265,6 +265,20 @@ static struct sweep_result *sample(size_t n, const struct shape *only)
 	res->time_s = 59.7;
 	res->n_counters = SIDES_COUNTERS;
 	res->gates.aa = (struct sweep_estimate){ 0.0055, -0.0123, 0.0232 };
+	res->n_adjust = 2;
+	res->adjust_explained = 0.734;
+	res->adjust[0] = (struct sweep_adjust){ .used = true,
+						.mean = 12.5,
+						.slope = { 1200, 1100, 1300 },
+						.moved_share = NAN,
+						.moved_p = NAN };
+	res->adjust[1] = (struct sweep_adjust){ .mean = 3,
+						.slope = SWEEP_UNKNOWN,
+						.moved = true,
+						.moved_target = -1,
+						.moved_share = -0.21,
+						.moved_p = 0.0003,
+						.reason = "a delay changes it" };
 	res->gates.aa_known = true;
 	res->gates.aa_p = 0.5;
 	res->gates.sham_ns = (struct sweep_estimate){ -30.2, -220, 160 };
@@ -309,6 +323,7 @@ static void write_page(const char *name, struct sweep_result *res)
 		.argc = 5,
 		.argv = argv,
 		.progress = argv[3],
+		.adjust = { argv[3], HOSTILE },
 		.n_targets = res->n_targets,
 		.sides = &sides,
 		.ended = 1764087527,

@@ -69,9 +69,9 @@ static void run_blocks(struct run *run, const struct sim_cfg *cfg, const struct 
 			run_cell(&sim, d, seq[i], sums[seq[i]]);
 		for (size_t a = 0; a < d->n_arms; a++)
 			run->cell[b * d->n_arms + a] =
-				(struct infer_cell){ sums[a][0] / sums[a][3],
-						     sums[a][1] / sums[a][3],
-						     sums[a][2] / sums[a][3] };
+				(struct infer_cell){ .t = sums[a][0] / sums[a][3],
+						     .x = sums[a][1] / sums[a][3],
+						     .h = sums[a][2] / sums[a][3] };
 	}
 	run->data = (struct infer_data){ .n_blocks = d->n_blocks,
 					 .n_arms = d->n_arms,
@@ -362,9 +362,10 @@ static struct infer_data table(struct infer_cell *cell, size_t blocks, size_t ar
 {
 	for (size_t b = 0; b < blocks; b++)
 		for (size_t a = 0; a < arms; a++)
-			cell[b * arms + a] = (struct infer_cell){
-				100 + 10 * (double)a + (double)(b * b % 7), 10 * (double)a, 2
-			};
+			cell[b * arms + a] = (struct infer_cell){ .t = 100 + 10 * (double)a +
+								       (double)(b * b % 7),
+								  .x = 10 * (double)a,
+								  .h = 2 };
 	return (struct infer_data){ .n_blocks = blocks, .n_arms = arms, .cell = cell };
 }
 

@@ -407,7 +407,7 @@ static void test_settling(void **state)
 
 	(void)state;
 	for (int i = 0; i < PILOT_SETTLE; i++)
-		win[i] = (struct pilot_window){ 100 + i % 3, 10, 1000, 0 };
+		win[i] = (struct pilot_window){ .t_ns = 100 + i % 3, .items = 10, .time_ns = 1000 };
 	assert_true(pilot_settled(win, PILOT_SETTLE));
 	assert_false(pilot_settled(win, PILOT_SETTLE - 1));
 	for (int i = 0; i < PILOT_SETTLE; i++)
@@ -427,12 +427,16 @@ static void test_update_period(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++) /* 25 ms windows of a counter that moves every 100 ms */
-		win[i] = (struct pilot_window){ i % 4 ? NAN : 25e3, i % 4 ? 0 : 1000, 25e6, 0 };
+		win[i] = (struct pilot_window){ .t_ns = i % 4 ? NAN : 25e3,
+						.items = i % 4 ? 0 : 1000,
+						.time_ns = 25e6 };
 	pilot_study(win, 40, &pilot);
 	assert_true(fabs(pilot.period_ns - 100e6) < 1);
 	assert_true(fabs(pilot.t_ns - 100e3) < 1);
 	for (int i = 0; i < 40; i++)
-		win[i] = (struct pilot_window){ 100e3, 250, 25e6, 5 };
+		win[i] = (struct pilot_window){
+			.t_ns = 100e3, .items = 250, .time_ns = 25e6, .changes = 5
+		};
 	pilot_study(win, 40, &pilot);
 	assert_true(fabs(pilot.period_ns - 5e6) < 1);
 	for (int i = 0; i < 40; i++)

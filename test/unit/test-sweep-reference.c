@@ -74,7 +74,7 @@ static struct infer_data cells(struct infer_cell *cell, const double **rest)
 	size_t blocks = (size_t)v[0], arms = (size_t)v[1], n = blocks * arms;
 
 	for (size_t i = 0; i < n; i++)
-		cell[i] = (struct infer_cell){ v[2 + i], v[2 + n + i], 1 };
+		cell[i] = (struct infer_cell){ .t = v[2 + i], .x = v[2 + n + i], .h = 1 };
 	*rest = v + 2 + 2 * n;
 	return (struct infer_data){ .n_blocks = blocks, .n_arms = arms, .cell = cell };
 }

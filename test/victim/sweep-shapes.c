@@ -5,6 +5,8 @@
  *	serial [item=200 n=0]		crit() in every item: kappa 1; ends after n
  *	never				the same; never() is not called
  *	drift [item=200 drift=0.03 over=20 ar=0.02]	the same, getting slower, with AR(1) noise
+ *	mixed [item=100 each=50 most=7 swing=250]	as many calls of token() as its tokens cost,
+ *			whose number changes for all items each `swing` ms
  *	hidden [item=1000 slack=400]	hid() runs beside the item and ends `slack` before it
  *	partial [item=300 every=4]	part() holds up each `every`th item, else runs aside
  *	convoy [workers=2 item=200]	processes that take turns at one lock: kappa = workers
@@ -27,7 +29,7 @@ struct sweep_shared *sweep_shared;
 static char **words;
 
 static struct {
-	uint64_t crit, hid, part, a, b, c;
+	uint64_t crit, hid, part, token, a, b, c;
 } count;
 
 /* Bodies that the compiler keeps apart, and that jump can take. */
@@ -39,6 +41,7 @@ static struct {
 HOOKED(crit, crit)
 HOOKED(hid, hid)
 HOOKED(part, part)
+HOOKED(token, token)
 HOOKED(stage_a, a)
 HOOKED(stage_b, b)
 HOOKED(stage_c, c)
@@ -212,6 +215,33 @@ static int shape_cache(void)
 		item();
 	}
 	free(until);
+	return 0;
+}
+
+/* Items of different sizes, which come in spells; what is known of them is token()'s hits. */
+static int shape_mixed(void)
+{
+	double us = sweep_param("item", 100), each = sweep_param("each", 50), level = 0;
+	uint64_t swing = (uint64_t)(sweep_param("swing", 250) * 1e6), next = 0;
+	double most = sweep_param("most", 7);
+
+	sweep_truth("crit", 1, 0);
+	victim_ready();
+	while (!victim_stop) {
+		uint64_t now = victim_now_ns();
+
+		if (now >= next) {
+			level = (noise() + 0.5) * most;
+			next = now + swing;
+		}
+		sweep_spin(us);
+		for (double left = level + noise() + 0.5; left >= 1; left--) {
+			sweep_spin(each);
+			token();
+		}
+		crit();
+		item();
+	}
 	return 0;
 }
 
@@ -528,14 +558,15 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } shapes[] = {
-	{ "serial", shape_serial },	    { "never", shape_serial },
-	{ "drift", shape_drift },	    { "hidden", shape_hidden },
-	{ "partial", shape_partial },	    { "convoy", shape_convoy },
-	{ "ranks", shape_ranks },	    { "threads", shape_threads },
-	{ "cache", shape_cache },	    { "batch", shape_batch },
-	{ "pipeline", sweep_pipeline },	    { "open", sweep_open_loop },
-	{ "slow-few", sweep_slow_few },	    { "lock", shape_lock },
-	{ "successive", shape_successive }, { "queue", sweep_queue },
+	{ "mixed", shape_mixed },     { "serial", shape_serial },
+	{ "never", shape_serial },    { "drift", shape_drift },
+	{ "hidden", shape_hidden },   { "partial", shape_partial },
+	{ "convoy", shape_convoy },   { "ranks", shape_ranks },
+	{ "threads", shape_threads }, { "cache", shape_cache },
+	{ "batch", shape_batch },     { "pipeline", sweep_pipeline },
+	{ "open", sweep_open_loop },  { "slow-few", sweep_slow_few },
+	{ "lock", shape_lock },	      { "successive", shape_successive },
+	{ "queue", sweep_queue },
 };
 
 int main(int argc, char **argv)

@@ -26,6 +26,7 @@ void item_done(void); /* calls it, and counts */
 void crit(void);
 void hid(void);
 void part(void);
+void token(void);
 void stage_a(void);
 void stage_b(void);
 void stage_c(void);

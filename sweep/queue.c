@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue.h"
+
+#include <stdlib.h>
+#include "stat.h"
+#include "src/base/must.h"
+
+#define GROWTH_RATIO   1.5
+#define GROWTH_WINDOWS 12
+
+/* ---- growth ---- */
+
+/* The mean responses of the windows without a delay, and when they were. */
+struct series {
+	double *w, *at;
+	size_t n;
+};
+
+static void series_make(const struct record *rec, struct series *s)
+{
+	*s = (struct series){ must_calloc(rec->n, sizeof(double)),
+			      must_calloc(rec->n, sizeof(double)), 0 };
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct sweep_window *win = &rec->row[i].win;
+
+		if (win->arm == ARM_DOSE || !(win->response_count > 0))
+			continue;
+		s->w[s->n] = win->response_sum_ns / win->response_count;
+		s->at[s->n++] = (double)win->end_ns;
+	}
+}
+
+static double mean_slope(const struct series *s)
+{
+	double *slope = must_calloc(s->n * s->n / 2 + 1, sizeof(*slope)), median;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = i + 1; k < s->n; k++)
+			if (s->at[k] > s->at[i])
+				slope[n++] = (s->w[k] - s->w[i]) / (s->at[k] - s->at[i]);
+	median = n ? stat_median(slope, n) : NAN;
+	free(slope);
+	return median;
+}
+
+struct queue_growth queue_growth(const struct record *rec)
+{
+	struct queue_growth out = { NAN, NAN, NAN, false };
+	struct series s;
+
+	series_make(rec, &s);
+	if (s.n >= GROWTH_WINDOWS) {
+		size_t third = s.n / 3;
+
+		out.slope = mean_slope(&s);
+		out.p = stat_trend_p(s.w, s.n);
+		out.ratio = stat_mean(s.w + s.n - third, third) / stat_mean(s.w, third);
+		out.grows = out.slope > QUEUE_GROWTH && out.p < QUEUE_LEVEL &&
+			    out.ratio > GROWTH_RATIO;
+	}
+	free(s.w);
+	free(s.at);
+	return out;
+}
+
+/* ---- flow ---- */
+
+enum { RATE, NOW, BEFORE, COLUMNS };
+
+/* A window with its guard: completions a second, and the share of the time that was injected into
+ * it, and into the one before. */
+struct point {
+	double v[COLUMNS];
+	int block;
+};
+
+static double load(const struct record_row *row)
+{
+	double sum = 0;
+
+	for (size_t l = 0; l < row->n_lanes && row->win.arm == ARM_DOSE; l++)
+		sum += (double)row->lane[l].injected_ns;
+	return sum / (double)row->win.time_ns;
+}
+
+static size_t points_make(const struct record *rec, int experiment, struct point *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i], *before = row - 1;
+		double ns = (double)(row->win.end_ns - before->win.end_ns);
+
+		if (row->win.experiment != experiment || row->win.block < 0 || !(row->since > 0) ||
+		    !(ns > 0))
+			continue;
+		out[n++] = (struct point){ { row->since / ns * 1e9, load(row), load(before) },
+					   row->win.block };
+	}
+	return n;
+}
+
+/* Subtracts the means of each block; returns the number of blocks. */
+static size_t centre(struct point *p, size_t n)
+{
+	size_t blocks = 0, to;
+
+	for (size_t i = 0; i < n; i = to, blocks++) {
+		double mean[COLUMNS] = { 0 };
+
+		for (to = i; to < n && p[to].block == p[i].block; to++)
+			for (int c = 0; c < COLUMNS; c++)
+				mean[c] += p[to].v[c];
+		for (size_t k = i; k < to; k++)
+			for (int c = 0; c < COLUMNS; c++)
+				p[k].v[c] -= mean[c] / (double)(to - i);
+	}
+	return blocks;
+}
+
+struct line {
+	double m[COLUMNS][COLUMNS], det, slope[COLUMNS];
+};
+
+static bool line_fit(const struct point *p, size_t n, struct line *l)
+{
+	double(*m)[COLUMNS] = l->m;
+
+	for (size_t i = 0; i < n; i++)
+		for (int a = 0; a < COLUMNS; a++)
+			for (int b = 0; b < COLUMNS; b++)
+				m[a][b] += p[i].v[a] * p[i].v[b];
+	l->det = m[NOW][NOW] * m[BEFORE][BEFORE] - m[NOW][BEFORE] * m[NOW][BEFORE];
+	if (!(l->det > 1e-6 * m[NOW][NOW] * m[BEFORE][BEFORE]))
+		return false;
+	l->slope[NOW] = (m[RATE][NOW] * m[BEFORE][BEFORE] - m[RATE][BEFORE] * m[NOW][BEFORE]) /
+			l->det;
+	l->slope[BEFORE] = (m[RATE][BEFORE] * m[NOW][NOW] - m[RATE][NOW] * m[NOW][BEFORE]) / l->det;
+	return true;
+}
+
+/* One-sided, by independent blocks: that the slope is above 0 (sign 1) or below. */
+static double p_of(const struct point *p, size_t n, size_t blocks, const struct line *l, int which,
+		   double sign)
+{
+	int other = which == NOW ? BEFORE : NOW;
+	double scores = 0, score = 0, se;
+
+	for (size_t i = 0; i < n; i++) {
+		const double *v = p[i].v;
+		double e = v[RATE] - l->slope[NOW] * v[NOW] - l->slope[BEFORE] * v[BEFORE];
+
+		score += e * (v[which] * l->m[other][other] - v[other] * l->m[NOW][BEFORE]) /
+			 l->det;
+		if (i + 1 < n && p[i + 1].block == p[i].block)
+			continue;
+		scores += score * score;
+		score = 0;
+	}
+	se = sqrt(scores * (double)blocks / ((double)blocks - 1));
+	return se > 0 ? 1 - stat_t_cdf(sign * l->slope[which] / se, (double)blocks - 1) : NAN;
+}
+
+struct queue_flow queue_flow(const struct record *rec, int experiment)
+{
+	struct queue_flow out = { NAN, NAN, NAN, NAN, false };
+	struct point *p = must_calloc(rec->n, sizeof(*p));
+	size_t n = points_make(rec, experiment, p), blocks;
+	double most = 0, rate = 0;
+	struct line line = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		most = fmax(most, p[i].v[NOW]);
+		rate += p[i].v[RATE] / (double)n;
+	}
+	blocks = centre(p, n);
+	if (blocks >= 4 && most > 0 && line_fit(p, n, &line)) {
+		out.during = line.slope[NOW] * most / rate;
+		out.after = line.slope[BEFORE] * most / rate;
+		out.during_p = p_of(p, n, blocks, &line, NOW, -1);
+		out.after_p = p_of(p, n, blocks, &line, BEFORE, 1);
+		out.saturated = out.during < -QUEUE_SHARE && out.during_p < QUEUE_LEVEL &&
+				out.after > QUEUE_SHARE && out.after_p < QUEUE_LEVEL;
+	}
+	free(p);
+	return out;
+}
+
+/* ---- Little's law ---- */
+
+struct queue_level queue_level(const struct record *rec, const struct record_of *of, int column)
+{
+	double sum = 0, count = 0, ns = 0, busy = 0;
+
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct record_row *row = &rec->row[i];
+
+		if (row->column != column || !record_has(rec, i, of))
+			continue;
+		sum += row->win.response_sum_ns;
+		count += row->win.response_count;
+		ns += (double)row->win.time_ns;
+		busy += row->busy * (double)row->win.time_ns;
+	}
+	if (!(ns > 0))
+		return (struct queue_level){ NAN, NAN, NAN };
+	return (struct queue_level){ sum / ns, count / ns * 1e9, busy / ns };
+}
