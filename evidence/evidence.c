@@ -17,21 +17,21 @@ struct evidence {
 
 int evidence_probe(struct sb_err *err)
 {
-	struct evidence_bpf *bpf = evidence_bpf_open(false, 0, 1, err);
+	struct evidence_bpf *bpf = evidence_bpf_open(&(struct evidence_config){ 0 }, err);
 
 	evidence_bpf_close(bpf);
 	return bpf ? 0 : -(int)err->code;
 }
 
-struct evidence *evidence_open(bool children, unsigned int groups, unsigned int sample)
+struct evidence *evidence_open(const struct evidence_config *cfg)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
-	e->groups = groups;
-	e->bpf = evidence_bpf_open(children, groups, sample, &e->why);
-	e->sample = e->bpf && sample ? sample : 1;
+	e->groups = cfg->groups;
+	e->bpf = evidence_bpf_open(cfg, &e->why);
+	e->sample = e->bpf && cfg->sample ? cfg->sample : 1;
 	if (!e->bpf)
-		e->proc = evidence_proc_open(children);
+		e->proc = evidence_proc_open(cfg->children);
 	e->opened_ns = evidence_now_ns();
 	return e;
 }
@@ -106,6 +106,13 @@ void evidence_take(struct evidence *e, struct evidence_reading *r)
 		evidence_bpf_take(e->bpf, r);
 	else
 		evidence_proc_take(e->proc, r);
+}
+
+void evidence_pauses(struct evidence *e, uint64_t until_ns, size_t most, evidence_pause_fn *fn,
+		     void *ctx)
+{
+	if (e->bpf)
+		evidence_bpf_pauses(e->bpf, until_ns, most, fn, ctx);
 }
 
 bool evidence_stack(const struct evidence *e, size_t number, struct evidence_stack_copy *out)

@@ -69,6 +69,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	struct sched_entity se;
 	struct task_io_accounting ioac;
+	char comm[16];
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct files_struct *files;
@@ -145,6 +146,26 @@ struct {
 	__uint(max_entries, EVIDENCE_ROWS);
 	__type(value, __u32);
 } spare SEC(".maps");
+
+/* Is each pause of a thread told? Set before the program is loaded: if not, none of it runs. */
+const volatile __u32 tells SEC(".rodata.tells") = 0;
+
+/* Their sizes are set before the program is loaded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct evidence_ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct evidence_event);
+} events SEC(".maps");
 
 #define ORDERED() __asm__ volatile("" : : : "memory")
 
@@ -251,15 +272,25 @@ static __always_inline __u64 now_of(const struct task_struct *task, __u32 *cpu)
 	return at + c->offset;
 }
 
-static __always_inline void enter(struct evidence_row *r, __u32 state, __u64 now)
+static __always_inline void spend(struct evidence_row *r, __u64 ns)
 {
 	__u32 was = r->state & (EVIDENCE_STATES - 1);
 
-	if (r->since && now > r->since) {
-		r->ns[was] += now - r->since;
-		if (was == EVIDENCE_STATE_FUTEX)
-			r->futex[r->slot & (EVIDENCE_SLOTS - 1)].ns += now - r->since;
-	}
+	r->ns[was] += ns;
+	if (was == EVIDENCE_STATE_FUTEX)
+		r->futex[r->slot & (EVIDENCE_SLOTS - 1)].ns += ns;
+	if (!tells || was == EVIDENCE_STATE_ON_CPU)
+		return;
+	if (was == EVIDENCE_STATE_RUN_QUEUE)
+		r->pause.queue_ns += ns;
+	else
+		r->pause.ns += ns;
+}
+
+static __always_inline void enter(struct evidence_row *r, __u32 state, __u64 now)
+{
+	if (r->since && now > r->since)
+		spend(r, now - r->since);
 	r->since = now;
 	r->state = state;
 	r->entered[state & (EVIDENCE_STATES - 1)]++;
@@ -485,13 +516,69 @@ static __always_inline void await(struct evidence_row *r, struct task_struct *ta
 		keep_stack(slot->entry, task);
 }
 
+/* ---- pauses ---- */
+
+static __always_inline void pause(struct evidence_row *r, struct reason why, __u32 flags)
+{
+	if (tells)
+		r->pause = (struct evidence_off){
+			.state = why.state,
+			.futex = why.state == EVIDENCE_STATE_FUTEX ? why.futex : 0,
+			.flags = flags,
+		};
+}
+
+/* False: there is no room. */
+static __always_inline int put(const struct evidence_row *r, const struct task_struct *task,
+			       __u32 cpu, __u64 now)
+{
+	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
+	struct evidence_ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct evidence_event *e;
+	__u32 at;
+
+	if (!c || !ring || ring->head - *(volatile __u64 *)&ring->tail >= c->ring_size)
+		return 0;
+	at = cpu * c->ring_size + ((__u32)ring->head & (c->ring_size - 1));
+	e = bpf_map_lookup_elem(&events, &at);
+	if (!e)
+		return 0;
+	e->at = now;
+	e->began = r->began;
+	e->number = r->pauses;
+	e->tid = r->tid;
+	e->tgid = r->tgid;
+	e->pause = r->pause;
+	e->name[0] = *(const __u64 *)&task->comm[0];
+	e->name[1] = *(const __u64 *)&task->comm[8];
+	__sync_fetch_and_add(&ring->head, 1); /* behind the event, for all processors */
+	return 1;
+}
+
+/* A pause is over. */
+static __always_inline void tell(struct evidence_row *r, const struct task_struct *task, __u32 cpu,
+				 __u64 now)
+{
+	__u32 state = r->pause.state & (EVIDENCE_STATES - 1);
+	int chosen = weight_of_event() != 0;
+
+	if (!chosen || !put(r, task, cpu, now)) {
+		r->untold.lost += chosen;
+		r->untold.pauses[state] += !r->pause.flags;
+		r->untold.ns[state] += r->pause.ns;
+		r->untold.ns[EVIDENCE_STATE_RUN_QUEUE] += r->pause.queue_ns;
+	}
+	r->pauses++;
+}
+
 /* ---- the scheduler ---- */
 
 /* As the kernel counts its own nvcsw and nivcsw: a thread that sleeps has a state other than 0. */
 static __always_inline void leave(struct evidence_row *r, struct task_struct *task, int wants,
-				  __u64 now)
+				  __u32 cpu, __u64 now)
 {
 	struct reason why = { EVIDENCE_STATE_RUN_QUEUE, 0 };
+	__u32 was = r->state;
 
 	if (wants)
 		why = reason_of(task);
@@ -499,6 +586,9 @@ static __always_inline void leave(struct evidence_row *r, struct task_struct *ta
 	if (why.state == EVIDENCE_STATE_FUTEX)
 		await(r, task, why.futex);
 	enter(r, why.state, now);
+	if (tells && was != EVIDENCE_STATE_ON_CPU) /* its first state was guessed wrong */
+		tell(r, task, cpu, now);
+	pause(r, why, 0);
 	if (wants)
 		r->voluntary++;
 	else
@@ -506,10 +596,15 @@ static __always_inline void leave(struct evidence_row *r, struct task_struct *ta
 	end(r);
 }
 
-static __always_inline void arrive(struct evidence_row *r, __u32 cpu, __u64 now)
+static __always_inline void arrive(struct evidence_row *r, const struct task_struct *task,
+				   __u32 cpu, __u64 now)
 {
+	__u32 was = r->state;
+
 	begin(r);
 	enter(r, EVIDENCE_STATE_ON_CPU, now);
+	if (tells && was != EVIDENCE_STATE_ON_CPU)
+		tell(r, task, cpu, now);
 	if (r->cpu != cpu) {
 		r->migrations += r->cpu != ~0u;
 		r->cpu = cpu;
@@ -529,12 +624,12 @@ int on_switch(__u64 *ctx)
 	/* next is in this processor's queue; prev may be in another one by now. */
 	if (out) {
 		now = now_of(next, &cpu);
-		leave(out, prev, !(__u8)ctx[0] && (__u32)ctx[3], now);
+		leave(out, prev, !(__u8)ctx[0] && (__u32)ctx[3], cpu, now);
 	}
 	if (in) {
 		if (!now)
 			now = now_of(next, &cpu);
-		arrive(in, cpu, now);
+		arrive(in, next, cpu, now);
 	}
 	return 0;
 }
@@ -664,6 +759,7 @@ int on_fork(__u64 *ctx)
 	r = watch(child, c);
 	if (r) {
 		r->state = EVIDENCE_STATE_OTHER;
+		pause(r, (struct reason){ EVIDENCE_STATE_OTHER, 0 }, EVIDENCE_OFF_BIRTH);
 		r->since = r->began;
 	}
 	return 0;
@@ -676,7 +772,10 @@ static __always_inline void fold(struct evidence_row *sum, struct evidence_row *
 	for (int i = 0; i < EVIDENCE_STATES; i++) {
 		FOLD(ns[i]);
 		FOLD(entered[i]);
+		FOLD(untold.pauses[i]);
+		FOLD(untold.ns[i]);
 	}
+	FOLD(untold.lost);
 	FOLD(voluntary);
 	FOLD(involuntary);
 	FOLD(wakeups);
@@ -741,6 +840,7 @@ static __always_inline void guess(struct evidence_row *r, struct task_struct *ta
 		return;
 	if (why.state == EVIDENCE_STATE_FUTEX)
 		choose(r, task, why.futex);
+	pause(r, why, EVIDENCE_OFF_CUT);
 	r->state = why.state;
 	r->since = r->began;
 }

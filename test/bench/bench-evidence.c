@@ -187,7 +187,7 @@ static double switch_ns(const struct pair *p)
 
 static double watched_ns(const struct pair *p)
 {
-	struct evidence *e = evidence_open(false, EVIDENCE_ALL, 1);
+	struct evidence *e = evidence_open(&cfg);
 	double ns;
 
 	evidence_add(e, p->pid[0]);

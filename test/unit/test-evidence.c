@@ -260,6 +260,8 @@ static void proc_has_a_part(void **state)
 
 /* ---- this process ---- */
 
+static const struct evidence_config all = { .children = true, .groups = EVIDENCE_ALL };
+
 enum { SLEEPS = 20 };
 
 static void *sleeper(void *arg)
@@ -305,7 +307,7 @@ static void take_work(struct evidence *e, struct evidence_values *out)
 /* A thread that begins and ends between two readings is in the sum. */
 static void bpf_sees_this_process(void **state)
 {
-	struct evidence *e = evidence_open(true, EVIDENCE_ALL, 1);
+	struct evidence *e = evidence_open(&all);
 	struct evidence_values v;
 
 	(void)state;
@@ -356,7 +358,7 @@ static const struct evidence_futex *futex_at(const struct evidence_reading *r, c
 /* No wait is lost where a slot gives way to another address, nor where a thread ends. */
 static void every_futex_is_counted(void **state)
 {
-	struct evidence *e = evidence_open(true, EVIDENCE_ALL, 1);
+	struct evidence *e = evidence_open(&all);
 	struct evidence_reading r;
 	uint64_t ns = 0, waits = 0;
 	pthread_t thread;
