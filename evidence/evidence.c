@@ -12,7 +12,7 @@ struct evidence {
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
 	unsigned int groups, sample;
-	uint64_t opened_ns;
+	uint64_t began_ns; /* 0: no process was added */
 };
 
 int evidence_probe(struct sb_err *err)
@@ -32,7 +32,6 @@ struct evidence *evidence_open(const struct evidence_config *cfg)
 	e->sample = e->bpf && cfg->sample ? cfg->sample : 1;
 	if (!e->bpf)
 		e->proc = evidence_proc_open(cfg->children);
-	e->opened_ns = evidence_now_ns();
 	return e;
 }
 
@@ -45,7 +44,6 @@ struct evidence *evidence_open_proc(bool children)
 	e->proc = evidence_proc_open(children);
 	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
 	err_hint(&e->why, "--evidence, as root");
-	e->opened_ns = evidence_now_ns();
 	return e;
 }
 
@@ -60,6 +58,8 @@ void evidence_close(struct evidence *e)
 
 void evidence_add(struct evidence *e, pid_t pid)
 {
+	if (!e->began_ns)
+		e->began_ns = evidence_now_ns();
 	if (e->bpf)
 		evidence_bpf_add(e->bpf, pid);
 	else
@@ -89,9 +89,9 @@ unsigned int evidence_sample(const struct evidence *e)
 	return e->sample;
 }
 
-uint64_t evidence_opened_ns(const struct evidence *e)
+uint64_t evidence_began_ns(const struct evidence *e)
 {
-	return e->opened_ns;
+	return e->began_ns;
 }
 
 uint64_t evidence_lost(const struct evidence *e)

@@ -218,7 +218,8 @@ const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
 unsigned int evidence_sample(const struct evidence *e); /* 1: each event is counted */
-uint64_t evidence_opened_ns(const struct evidence *e);	/* CLOCK_MONOTONIC */
+/* When the first process was added, CLOCK_MONOTONIC; 0: none was. */
+uint64_t evidence_began_ns(const struct evidence *e);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */
@@ -228,9 +229,10 @@ void evidence_take(struct evidence *e, struct evidence_reading *r);
 void evidence_reading_free(struct evidence_reading *r);
 
 /*
- * Hands on pauses that ended before until_ns and were not handed on yet, at most so many, in the
- * order of their ends; of /proc there are none. Those of the last millisecond may still be on their
- * way into a ring. One thread may do so while another one takes readings.
+ * Hands on pauses that were told before the call, ended before until_ns and were not handed on yet,
+ * at most so many, in the order of their ends; of /proc there are none. Those of the last
+ * millisecond may still be on their way into a ring. One thread may do so while another one takes
+ * readings.
  */
 void evidence_pauses(struct evidence *e, uint64_t until_ns, size_t most, evidence_pause_fn *fn,
 		     void *ctx);

@@ -4,7 +4,7 @@
 #include "cache.h"
 #include "net.h"
 #include "part.h"
-#include "rings.h"
+#include "rings-map.h"
 #include "within.h"
 
 #include <bpf/bpf.h>

@@ -409,7 +409,7 @@ void events_waits_end(struct events *ev, struct evidence_reading *r, struct resu
 	pthread_mutex_lock(&ev->lock);
 	evidence_take(ev->evidence, r);
 	ev->ahead_ns = ahead();
-	evidence_pauses(ev->evidence, evidence_now_ns() + SETTLED_NS, SIZE_MAX, append_last, &last);
+	evidence_pauses(ev->evidence, UINT64_MAX, SIZE_MAX, append_last, &last);
 	append_changes(ev, evidence_now_ns());
 	ev->evidence = NULL;
 	*out = (struct result_stream){

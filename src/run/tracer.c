@@ -341,7 +341,7 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 	return SESSION_RUNS;
 }
 
-/* After the attach, whose stops are no waits of the program. */
+/* Before the attach, since it takes some tenths of a second. */
 static void open_evidence(struct tracer *t)
 {
 	const struct sb_err *limit;
@@ -350,17 +350,29 @@ static void open_evidence(struct tracer *t)
 		return;
 	t->control.evidence = witness_open(t->job->cfg, t->events.to);
 	limit = evidence_limit(t->control.evidence);
-	if (!limit)
-		stream_waits(&t->events, t->control.evidence);
 	if (limit)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
+}
+
+/* After the attach, whose stops are no waits of the program. */
+static void begin_evidence(struct tracer *t)
+{
+	struct evidence *e = t->control.evidence;
+
+	if (!e)
+		return;
+	witness_begin(e, t->job->cfg);
+	if (!evidence_limit(e))
+		stream_waits(&t->events, e);
 }
 
 static int attach(struct tracer *t, struct sb_err *err)
 {
 	if (t->job->backend->check(t->session, err) < 0 ||
-	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0) ||
-	    session_attach(t->session, err) < 0)
+	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0))
+		return -1;
+	open_evidence(t);
+	if (session_attach(t->session, err) < 0)
 		return -1;
 	if (!t->kernel || session_attach(t->kernel, err) == 0)
 		return 0;
@@ -389,7 +401,7 @@ static void do_run(struct tracer *t)
 		send_error(t, &err);
 		return;
 	}
-	open_evidence(t);
+	begin_evidence(t);
 	t->server = control_server_open(t->job->session_pid, &why);
 	if (!t->server)
 		log_warn("sbctl cannot reach this session: %s%s%s", why.what,

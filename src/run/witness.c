@@ -35,13 +35,16 @@ struct evidence *witness_open(const struct session_config *cfg, bool pauses)
 		.sample = cfg->evidence_sample,
 		.pauses = pauses,
 	};
-	struct evidence *e = evidence_open(&own);
 
+	return evidence_open(&own);
+}
+
+void witness_begin(struct evidence *e, const struct session_config *cfg)
+{
 	if (cfg->launched)
 		evidence_add(e, cfg->launched);
 	else
 		witness_add(e, cfg);
-	return e;
 }
 
 void witness_look(struct evidence *e, uint64_t *due)
@@ -75,7 +78,7 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 	out->source = must_strdup(limit ? "proc" : "bpf");
 	out->limit = limit ? must_strdup(limit->what) : NULL;
 	out->remedy = limit ? must_strdup(err_remedy(limit)) : NULL;
-	out->time_s = (double)(r->t_ns - evidence_opened_ns(e)) / 1e9;
+	out->time_s = (double)(r->t_ns - evidence_began_ns(e)) / 1e9;
 	out->lost = evidence_lost(e);
 	out->sample = evidence_sample(e);
 	out->sum = r->sum;

@@ -7,8 +7,10 @@
 #include "src/session/session.h"
 
 /* Evidence of the processes that a session concerns: those named with their descendants, or the
- * command that was launched. pauses: as in struct evidence_config. evidence_close() ends it. */
+ * command that was launched. pauses: as in struct evidence_config. They are watched from
+ * witness_begin() on. evidence_close() ends it. */
 struct evidence *witness_open(const struct session_config *cfg, bool pauses);
+void witness_begin(struct evidence *e, const struct session_config *cfg);
 /* Adds the processes that are named, with their descendants. */
 void witness_add(struct evidence *e, const struct session_config *cfg);
 

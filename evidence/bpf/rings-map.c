@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "rings.h"
+/* The memory of the rings: maps of the program in the kernel. */
+#include "rings-map.h"
 
 #include <bpf/libbpf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "src/base/must.h"
 
 enum { SIZE_MOST = 8192, SIZE_LEAST = 256, BYTES_MOST = 32 << 20 };
 
@@ -39,6 +42,7 @@ bool rings_ask(struct rings *r, struct bpf_object *obj)
 
 	r->n = n > 0 ? (unsigned int)n : 1;
 	r->size = size_for(r->n);
+	r->head = must_calloc(r->n, sizeof(*r->head));
 	return turn_on(obj) && bpf_map__set_max_entries(map_of(obj, "rings"), r->n) == 0 &&
 	       bpf_map__set_max_entries(map_of(obj, "events"), r->n * r->size) == 0;
 }
@@ -64,59 +68,5 @@ void rings_unmap(struct rings *r)
 		munmap(r->ring, r->n * sizeof(*r->ring));
 	if (r->event)
 		munmap(r->event, (size_t)r->n * r->size * sizeof(*r->event));
-}
-
-/* The oldest event of a ring; NULL: there is none. */
-static const struct evidence_event *oldest(const struct rings *r, unsigned int cpu)
-{
-	const struct evidence_ring *ring = &r->ring[cpu];
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-
-	if (head == ring->tail)
-		return NULL;
-	return &r->event[(size_t)cpu * r->size + (ring->tail & (r->size - 1))];
-}
-
-static void hand_on(const struct evidence_event *e, unsigned int cpu, evidence_pause_fn *fn,
-		    void *ctx)
-{
-	char name[sizeof(e->name) + 1] = "";
-
-	memcpy(name, e->name, sizeof(e->name));
-	fn(ctx, &(struct evidence_pause){
-			.t_ns = e->at,
-			.reason = e->pause.state % EVIDENCE_STATES,
-			.wait_ns = e->pause.ns,
-			.queue_ns = e->pause.queue_ns,
-			.futex = e->pause.futex,
-			.pid = (pid_t)e->tgid,
-			.tid = (pid_t)e->tid,
-			.cpu = cpu,
-			.name = name,
-			.cut = e->pause.flags & EVIDENCE_OFF_CUT,
-			.counted = !e->pause.flags,
-			.began_ns = e->began,
-			.number = e->number,
-		});
-}
-
-/* The events of a ring are in order: of all rings, the one whose next event is the oldest. */
-void rings_take(struct rings *r, uint64_t until_ns, size_t most, evidence_pause_fn *fn, void *ctx)
-{
-	while (most--) {
-		const struct evidence_event *first = NULL, *e;
-		unsigned int from = 0;
-
-		for (unsigned int cpu = 0; cpu < r->n; cpu++) {
-			e = oldest(r, cpu);
-			if (e && (!first || e->at < first->at)) {
-				first = e;
-				from = cpu;
-			}
-		}
-		if (!first || first->at > until_ns)
-			return;
-		hand_on(first, from, fn, ctx);
-		__atomic_store_n(&r->ring[from].tail, r->ring[from].tail + 1, __ATOMIC_RELEASE);
-	}
+	free(r->head);
 }
