@@ -12,6 +12,7 @@ struct evidence {
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
 	unsigned int groups, sample;
+	bool pauses;
 	uint64_t began_ns; /* 0: no process was added */
 };
 
@@ -30,6 +31,7 @@ struct evidence *evidence_open(const struct evidence_config *cfg)
 	e->groups = cfg->groups;
 	e->bpf = evidence_bpf_open(cfg, &e->why);
 	e->sample = e->bpf && cfg->sample ? cfg->sample : 1;
+	e->pauses = e->bpf && cfg->pauses;
 	if (!e->bpf)
 		e->proc = evidence_proc_open(cfg->children);
 	return e;
@@ -87,6 +89,11 @@ const char *evidence_unknown(const struct evidence *e, enum evidence_counter cou
 unsigned int evidence_sample(const struct evidence *e)
 {
 	return e->sample;
+}
+
+bool evidence_tells(const struct evidence *e)
+{
+	return e->pauses;
 }
 
 uint64_t evidence_began_ns(const struct evidence *e)

@@ -198,7 +198,7 @@ struct evidence_config {
 	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses one
 	 * of so many is told. 0 and 1: each is. */
 	unsigned int sample;
-	bool pauses; /* tell each */
+	bool pauses; /* tell each; without BPF, none is told */
 };
 
 /* Why there is no BPF here: SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). Loads the program,
@@ -218,6 +218,7 @@ const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
 unsigned int evidence_sample(const struct evidence *e); /* 1: each event is counted */
+bool evidence_tells(const struct evidence *e);		/* each pause */
 /* When the first process was added, CLOCK_MONOTONIC; 0: none was. */
 uint64_t evidence_began_ns(const struct evidence *e);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,

@@ -130,7 +130,7 @@ struct {
 
 /* Of each processor: see now_of(). */
 struct clock {
-	__u64 at, offset, unused[6]; /* a cache line */
+	__u64 at, offset, last, unused[5]; /* a cache line */
 };
 
 struct {
@@ -269,7 +269,10 @@ static __always_inline __u64 now_of(const struct task_struct *task, __u32 *cpu)
 		return bpf_ktime_get_ns();
 	if (at - c->at >= LOOK_NS)
 		clock_look(c, at);
-	return at + c->offset;
+	at += c->offset;
+	if (at > c->last) /* it stands still where a better distance would set it back */
+		c->last = at;
+	return c->last;
 }
 
 static __always_inline void spend(struct evidence_row *r, __u64 ns)

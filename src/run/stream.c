@@ -98,7 +98,7 @@ void stream_states(struct stream *s, struct session_core *session)
 
 void stream_waits(struct stream *s, struct evidence *e)
 {
-	if (s->to)
+	if (s->to && evidence_tells(e))
 		events_waits(s->to, e);
 }
 
@@ -132,7 +132,7 @@ void stream_end(struct stream *s, struct evidence *e, struct result_evidence *ou
 
 	if (!e)
 		return;
-	if (s->to && !evidence_limit(e))
+	if (s->to && evidence_tells(e))
 		events_waits_end(s->to, &r, &out->stream);
 	else
 		evidence_take(e, &r);

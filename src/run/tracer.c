@@ -357,13 +357,10 @@ static void open_evidence(struct tracer *t)
 /* After the attach, whose stops are no waits of the program. */
 static void begin_evidence(struct tracer *t)
 {
-	struct evidence *e = t->control.evidence;
-
-	if (!e)
+	if (!t->control.evidence)
 		return;
-	witness_begin(e, t->job->cfg);
-	if (!evidence_limit(e))
-		stream_waits(&t->events, e);
+	witness_begin(t->control.evidence, t->job->cfg);
+	stream_waits(&t->events, t->control.evidence);
 }
 
 static int attach(struct tracer *t, struct sb_err *err)

@@ -29,11 +29,12 @@ void witness_add(struct evidence *e, const struct session_config *cfg)
 
 struct evidence *witness_open(const struct session_config *cfg, bool pauses)
 {
+	unsigned int groups = cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL;
 	const struct evidence_config own = {
 		.children = cfg->children,
-		.groups = cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL,
+		.groups = groups,
 		.sample = cfg->evidence_sample,
-		.pauses = pauses,
+		.pauses = pauses && (groups & (1u << GROUP_TIME | 1u << GROUP_WAITS)),
 	};
 
 	return evidence_open(&own);

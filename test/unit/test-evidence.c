@@ -3,8 +3,10 @@
 #include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,6 +18,7 @@
 #include "evidence/proc.h"
 #include "src/live/explain-infer.h"
 #include "src/result/result.h"
+#include "src/run/events.h"
 #include "sweep/ratio.h"
 
 static void names_are_distinct(void **state)
@@ -391,6 +394,115 @@ static void every_futex_is_counted(void **state)
 	evidence_close(e);
 }
 
+/* ---- each pause ---- */
+
+enum { TURNS = 20000 };
+
+static struct {
+	uint32_t turn, unused[15];
+} ball;
+
+/* Two threads on one processor that pass a turn. */
+static void *player(void *arg)
+{
+	uint32_t mine = arg != NULL;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	for (int i = 0; i < TURNS; i++) {
+		while (__atomic_load_n(&ball.turn, __ATOMIC_ACQUIRE) != mine)
+			syscall(SYS_futex, &ball.turn, FUTEX_WAIT_PRIVATE, !mine, NULL, NULL, 0);
+		__atomic_store_n(&ball.turn, !mine, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &ball.turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+	return NULL;
+}
+
+struct told {
+	const struct evidence_reading *until;
+	struct evidence_pauses sum;
+	uint64_t n, last_ns;
+	char name[32];
+};
+
+static void take_pause(void *ctx, const struct evidence_pause *pause)
+{
+	struct told *told = ctx;
+	const struct evidence_thread *t = evidence_find(
+		told->until,
+		&(struct evidence_thread){ .tid = pause->tid, .began_ns = pause->began_ns });
+
+	if (t && pause->number >= t->pauses)
+		return; /* this thread's, behind the reading */
+	assert_true(pause->t_ns >= told->last_ns && pause->pid == getpid());
+	told->last_ns = pause->t_ns;
+	told->sum.n[pause->reason] += pause->counted;
+	told->sum.ns[pause->reason] += pause->wait_ns;
+	told->sum.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
+	told->n++;
+	snprintf(told->name, sizeof(told->name), "%s", pause->name);
+}
+
+static void play(void)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, player, i ? &ball : NULL), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* What finds no room, because nobody takes it away, and what is left out are known to the ns. */
+static void pauses_add_up(unsigned int sample, struct told *told, uint64_t *lost)
+{
+	const struct evidence_config cfg = {
+		.groups = EVIDENCE_ALL, .pauses = true, .sample = sample
+	};
+	struct evidence *e = evidence_open(&cfg);
+	enum evidence_counter differs = 0;
+	struct evidence_reading r;
+
+	if (evidence_limit(e)) {
+		evidence_close(e);
+		skip();
+	}
+	evidence_add(e, getpid());
+	play();
+	evidence_take(e, &r);
+	told->until = &r;
+	evidence_pauses(e, UINT64_MAX, SIZE_MAX, take_pause, told);
+	*lost = r.pauses_lost;
+	assert_true(told->n > 100);
+	assert_true(events_agree(&r.sum, &told->sum, &r.untold, &differs));
+	evidence_reading_free(&r);
+	evidence_close(e);
+}
+
+static void lost_pauses_are_counted(void **state)
+{
+	struct told told = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	pauses_add_up(1, &told, &lost);
+	assert_true(lost > 100);
+	assert_true(told.sum.ns[EVIDENCE_FUTEX] > 0);
+}
+
+static void sampled_pauses_are_counted(void **state)
+{
+	struct told told = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	pauses_add_up(10, &told, &lost);
+	assert_int_equal(lost, 0);
+	assert_in_range(told.n, TURNS / 20, TURNS);
+}
+
 static void proc_sees_this_process(void **state)
 {
 	struct evidence_proc *p = evidence_proc_open(true);
@@ -470,6 +582,8 @@ int main(void)
 		cmocka_unit_test(proc_has_a_part),
 		cmocka_unit_test(bpf_sees_this_process),
 		cmocka_unit_test(every_futex_is_counted),
+		cmocka_unit_test(lost_pauses_are_counted),
+		cmocka_unit_test(sampled_pauses_are_counted),
 		cmocka_unit_test(proc_sees_this_process),
 		cmocka_unit_test(result_reads_back),
 	};
