@@ -138,6 +138,7 @@ $(BUILD)/%.o: %.c
 $(UPROBE_PROGRAM) $(KERNEL_PROGRAM): inject/uprobe/uprobe-abi.h inject/uprobe/tree.bpf.h
 $(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h inject/uprobe/ioctl.bpf.h
 $(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h evidence/bpf/call.bpf.h
+$(EVIDENCE_WITHIN_PROGRAM): evidence/bpf/contention.h
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "evidence/bpf/contention.h"
 #include "evidence/class.h"
 #include "evidence/evidence.h"
 #include "evidence/proc.h"
@@ -68,6 +69,31 @@ static void ratio_has_interval(void **state)
 	r = ratio_of(part, items, 2, 0.95);
 	assert_true(isfinite(r.est) && isnan(r.lo) && isnan(r.hi));
 	assert_true(isnan(ratio_of(part, none, 4, 0.95).est));
+}
+
+/* A thread spins for a mutex, sleeps, is woken too late, spins and sleeps again: one wait, from the
+ * first begin. A second spinlock at the same address is a second wait. */
+static void a_mutex_begins_several_times(void **state)
+{
+	enum { SPINS = CONTENTION_MUTEX | CONTENTION_SPIN };
+	struct evidence_lock lock[EVIDENCE_LOCKS] = { 0 }, *begun;
+
+	(void)state;
+	begun = contention_begin(lock, 0x1000, SPINS);
+	assert_ptr_equal(begun, &lock[EVIDENCE_LOCK_MUTEX]);
+	begun->since = 10;
+	assert_null(contention_begin(lock, 0x1000, CONTENTION_MUTEX));
+	assert_null(contention_begin(lock, 0x1000, SPINS));
+	assert_null(contention_begin(lock, 0x1000, CONTENTION_MUTEX));
+	begun = contention_begin(lock, 0x2000, CONTENTION_SPIN); /* an interrupt */
+	assert_ptr_equal(begun, &lock[EVIDENCE_LOCK_SPIN]);
+	assert_non_null(contention_begin(lock, 0x2000, CONTENTION_SPIN));
+	assert_int_equal(contention_end(lock, 0x2000), EVIDENCE_LOCK_SPIN);
+	assert_int_equal(contention_end(lock, 0x2000), EVIDENCE_LOCKS);
+	assert_int_equal(lock[EVIDENCE_LOCK_MUTEX].since, 10);
+	assert_int_equal(contention_end(lock, 0x1000), EVIDENCE_LOCK_MUTEX);
+	assert_non_null(contention_begin(lock, 0x1000, SPINS)); /* the next wait */
+	assert_ptr_equal(contention_begin(lock, 0x3000, 2), &lock[EVIDENCE_LOCK_RWSEM]);
 }
 
 /* ---- the breakdown ---- */
@@ -575,6 +601,7 @@ int main(void)
 		cmocka_unit_test(names_are_distinct),
 		cmocka_unit_test(calls_have_classes),
 		cmocka_unit_test(ratio_has_interval),
+		cmocka_unit_test(a_mutex_begins_several_times),
 		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(futexes_add_up),
 		cmocka_unit_test(idle_waits_are_left_out),
