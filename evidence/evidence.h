@@ -162,6 +162,7 @@ struct evidence_pause {
 	uint64_t wait_ns, queue_ns;   /* until it could run; until it did */
 	uint64_t futex;		      /* address; 0: none, or several */
 	pid_t pid, tid;
+	pid_t waker; /* of a futex: the watched thread that woke it; 0: another one, or none */
 	unsigned int cpu;
 	const char *name;    /* of the thread; valid during the call */
 	bool cut;	     /* it began before the thread was watched: that part is missing */

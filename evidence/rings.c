@@ -26,6 +26,7 @@ static void hand_on(const struct evidence_event *e, unsigned int cpu, evidence_p
 			.futex = e->pause.futex,
 			.pid = (pid_t)e->tgid,
 			.tid = (pid_t)e->tid,
+			.waker = (pid_t)e->waker,
 			.cpu = cpu,
 			.name = name,
 			.cut = e->pause.flags & EVIDENCE_OFF_CUT,

@@ -166,6 +166,7 @@ struct evidence_event {
 	__u64 began;  /* of its row: with tid, tells apart threads */
 	__u64 number; /* of the thread's pauses, from 0 */
 	__u32 tid, tgid;
+	__u32 waker, unused; /* of a futex: tid of a watched thread; 0: another one, or none */
 	struct evidence_off pause;
 	__u64 name[2]; /* of the thread, as bytes */
 };
@@ -191,6 +192,7 @@ struct evidence_row {
 	/* Only if pauses are told. */
 	struct evidence_off pause;
 	__u64 pauses; /* that have ended */
+	__u32 waker, unused;
 	struct evidence_untold untold;
 };
 

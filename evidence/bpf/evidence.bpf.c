@@ -551,6 +551,7 @@ static __always_inline int put(const struct evidence_row *r, const struct task_s
 	e->number = r->pauses;
 	e->tid = r->tid;
 	e->tgid = r->tgid;
+	e->waker = r->pause.state == EVIDENCE_STATE_FUTEX ? r->waker : 0;
 	e->pause = r->pause;
 	e->name[0] = *(const __u64 *)&task->comm[0];
 	e->name[1] = *(const __u64 *)&task->comm[8];
@@ -649,6 +650,25 @@ static __always_inline int wake(struct task_struct *task)
 	if (r->state > EVIDENCE_STATE_RUN_QUEUE)
 		enter(r, EVIDENCE_STATE_RUN_QUEUE, now_of(task, &cpu));
 	end(r);
+	return 0;
+}
+
+/*
+ * In the thread that wakes. Loaded only if pauses are told. An interrupt runs in any thread, and no
+ * helper tells it apart; a timer's seldom falls into futex(2) of a watched thread, so wakers are
+ * those that are there.
+ */
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx)
+{
+	struct evidence_row *r = row_of((void *)ctx[0]), *by;
+	struct task_struct *task;
+
+	if (!r)
+		return 0;
+	task = (void *)bpf_get_current_task_btf();
+	by = row_of(task);
+	r->waker = by && state_in(task, call_of(task)) == EVIDENCE_STATE_FUTEX ? by->tid : 0;
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct evidence_bpf {
 	struct bpf_object *obj;
 	struct bpf_program *each_task;
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
+	struct bpf_link *waking;		/* NULL: nobody asks who woke a thread */
 	struct evidence_row *row;
 	struct evidence_control *control;
 	struct evidence_part *net, *within, *cache; /* NULL: not asked for */
@@ -71,7 +72,10 @@ static int load(struct evidence_bpf *b, bool pauses, struct sb_err *err)
 	if (evidence_types(err) < 0)
 		return -SB_ECONFINED;
 	b->obj = bpf_object__open_mem(sb_evidence_image, size, NULL);
-	if (!b->obj || (pauses && !rings_ask(&b->rings, b->obj)) || bpf_object__load(b->obj) < 0)
+	if (!b->obj)
+		return refused(err, "the kernel does not load the program for evidence");
+	bpf_program__set_autoload(bpf_object__find_program_by_name(b->obj, "on_waking"), pauses);
+	if ((pauses && !rings_ask(&b->rings, b->obj)) || bpf_object__load(b->obj) < 0)
 		return refused(err, "the kernel does not load the program for evidence");
 	b->each_task = bpf_object__find_program_by_name(b->obj, "each_task");
 	return 0;
@@ -155,6 +159,9 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 		if (!b->link[i])
 			return refused(err, "the kernel attaches no program to its scheduler");
 	}
+	if (b->rings.size) /* without it the pauses have no waker */
+		b->waking = bpf_program__attach(
+			bpf_object__find_program_by_name(b->obj, "on_waking"));
 	b->look = iterator(b, 0, 0);
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
@@ -196,6 +203,7 @@ void evidence_bpf_close(struct evidence_bpf *b)
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->look);
+	bpf_link__destroy(b->waking);
 	unmap(b->row, EVIDENCE_ROWS * sizeof(*b->row));
 	unmap(b->control, sizeof(*b->control));
 	unmap(b->futex, EVIDENCE_FUTEXES * sizeof(*b->futex));

@@ -99,17 +99,19 @@ void event_wait_text(const struct evidence_pause *pause, int64_t ahead_ns,
 		      char text[EVENT_WAIT_SIZE])
 {
 	uint64_t real = pause->t_ns + (uint64_t)ahead_ns, s = 1000000000;
-	char name[6 * 16 + 3], futex[32] = "null";
+	char name[6 * 16 + 3], futex[32] = "null", waker[16] = "null";
 
 	quote(pause->name, name, sizeof(name));
 	if (pause->futex)
 		snprintf(futex, sizeof(futex), "\"0x%" PRIx64 "\"", pause->futex);
+	if (pause->waker)
+		snprintf(waker, sizeof(waker), "%d", pause->waker);
 	snprintf(text, EVENT_WAIT_SIZE,
 		 "{\"event\":\"wait\",\"realtime_s\":%" PRIu64 ".%09" PRIu64
 		 ",\"monotonic_s\":%" PRIu64 ".%09" PRIu64
 		 ",\"pid\":%d,\"tid\":%d,\"name\":%s,\"cpu\":%u,\"reason\":\"%s\",\"wait_ns\":%" PRIu64
-		 ",\"run_queue_ns\":%" PRIu64 ",\"futex\":%s,\"whole\":%s}",
+		 ",\"run_queue_ns\":%" PRIu64 ",\"futex\":%s,\"woken_by\":%s,\"whole\":%s}",
 		 real / s, real % s, pause->t_ns / s, pause->t_ns % s, pause->pid, pause->tid, name,
 		 pause->cpu, evidence_reason(pause->reason), pause->wait_ns, pause->queue_ns, futex,
-		 pause->cut ? "false" : "true");
+		 waker, pause->cut ? "false" : "true");
 }

@@ -24,8 +24,9 @@ assert last["agrees"] is True and last["waits"] == len(waits) and last["waits_lo
 assert run["events"] == {"waits": len(waits), "waits_lost": 0, "lines_unwritten": 0, "agrees": True}, run["events"]
 assert last["counters"] == run["counters"]
 for w in waits:
+    assert w["woken_by"] is None or w["reason"] == "futex", w
     assert set(w) == {"event", "realtime_s", "monotonic_s", "pid", "tid", "name", "cpu", "reason",
-                      "wait_ns", "run_queue_ns", "futex", "whole"}, w
+                      "wait_ns", "run_queue_ns", "futex", "woken_by", "whole"}, w
     assert (w["futex"] is None or w["reason"] == "futex") and (w["wait_ns"] == 0 if w["reason"] == "run_queue" else True), w
 
 # A thread's lines are its counters, but for the wait in progress at the end.
@@ -49,7 +50,11 @@ for line in open(sys.argv[3]):
     print("v-consumer futex", futex / 1e6, "own", (wall - cpu - queue) / 1e6, "waits", len(waits))
     assert abs(futex - (wall - cpu - queue)) <= 0.02 * futex + apart, (futex, wall - cpu - queue, apart)
     one = [w for w in waits if w["name"] == "v-consumer" and w["reason"] == "futex"]
-    assert len({w["futex"] for w in one}) >= 1 and all(w["futex"].startswith("0x") for w in one)
+    assert all(w["futex"].startswith("0x") for w in one)
+    producer = next(tid for tid, t in threads.items() if t["name"] == "v-producer")
+    by = [w["woken_by"] for w in one]
+    assert by.count(producer) + by.count(None) == len(by), set(by)
+    assert by.count(producer) > 0.9 * len(by), (by.count(producer), len(by))
     break
 else:
     sys.exit("no line of the consumer")

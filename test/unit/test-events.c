@@ -19,7 +19,7 @@ static void a_wait_is_a_line(void **state)
 {
 	struct evidence_pause pause = {
 		.t_ns = 1234000000056, .reason = EVIDENCE_FUTEX, .wait_ns = 77, .queue_ns = 8,
-		.futex = 0x7fee00001234, .pid = 10, .tid = 11, .cpu = 3, .name = "worker"
+		.futex = 0x7fee00001234, .pid = 10, .tid = 11, .waker = 12, .cpu = 3, .name = "worker"
 	};
 	char text[EVENT_WAIT_SIZE];
 
@@ -29,13 +29,14 @@ static void a_wait_is_a_line(void **state)
 		text, "{\"event\":\"wait\",\"realtime_s\":1700001234.000000057,"
 		      "\"monotonic_s\":1234.000000056,\"pid\":10,\"tid\":11,\"name\":\"worker\","
 		      "\"cpu\":3,\"reason\":\"futex\",\"wait_ns\":77,\"run_queue_ns\":8,"
-		      "\"futex\":\"0x7fee00001234\",\"whole\":true}");
+		      "\"futex\":\"0x7fee00001234\",\"woken_by\":12,\"whole\":true}");
 	pause.futex = 0;
 	pause.cut = true;
+	pause.waker = 0;
 	pause.name = "a\"\\\x01\xff\xc3\xa4" "56789012"; /* as many bytes as a name may have */
 	event_wait_text(&pause, 0, text);
 	assert_non_null(strstr(text, "\"name\":\"a\\\"\\\\\\u0001\xee\xbf\xbf\xc3\xa4" "56789012\","));
-	assert_non_null(strstr(text, "\"futex\":null,\"whole\":false}"));
+	assert_non_null(strstr(text, "\"futex\":null,\"woken_by\":null,\"whole\":false}"));
 	pause.name = "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01";
 	event_wait_text(&pause, 0, text);
 	assert_non_null(strstr(text, "\\u0001\",\"cpu\""));
