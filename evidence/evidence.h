@@ -164,15 +164,16 @@ struct evidence_pause {
 	pid_t pid, tid;
 	pid_t waker; /* of a futex: the watched thread that woke it; 0: another one, or none */
 	unsigned int cpu;
-	const char *name;    /* of the thread; valid during the call */
-	bool cut;	     /* it began before the thread was watched: that part is missing */
-	bool counted;	     /* in the number of waits: it is neither cut nor the thread's birth */
-	uint64_t began_ns;   /* of the thread, as in struct evidence_thread */
-	uint64_t number;     /* among the pauses of its thread, from 0 */
+	const char *name;  /* of the thread; valid during the call */
+	bool cut;	   /* it began before the thread was watched: that part is missing */
+	bool counted;	   /* in the number of waits: it is neither cut nor the thread's birth */
+	uint64_t began_ns; /* of the thread, as in struct evidence_thread */
+	uint64_t number;   /* among the pauses of its thread, from 0 */
 };
 typedef void evidence_pause_fn(void *ctx, const struct evidence_pause *pause);
 
-/* Time and number of pauses by reason. The time in the run queue behind a wait is EVIDENCE_RUN_QUEUE's. */
+/* Time and number of pauses by reason. The time in the run queue behind a wait is
+ * EVIDENCE_RUN_QUEUE's. */
 struct evidence_pauses {
 	uint64_t n[EVIDENCE_REASONS], ns[EVIDENCE_REASONS];
 };
@@ -185,8 +186,8 @@ struct evidence_reading {
 	/* By number; they add up to the time and the waits for futexes in `sum`. None of /proc. */
 	struct evidence_futex *futex;
 	size_t n_futexes;
-	/* Of `sum`, what is in no pause that was put into a ring: those that found no room, those that
-	 * evidence_config.sample left out, those in progress. */
+	/* Of `sum`, what is in no pause that was put into a ring: those that found no room, those
+	 * that evidence_config.sample left out, those in progress. */
 	struct evidence_pauses untold;
 	uint64_t pauses_lost; /* they found no room */
 };
@@ -194,10 +195,11 @@ struct evidence_reading {
 struct evidence;
 
 struct evidence_config {
-	bool children;	     /* processes that begin later belong to those added */
-	unsigned int groups; /* bits of those that are read; nothing runs in the kernel for others */
-	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses one
-	 * of so many is told. 0 and 1: each is. */
+	bool children; /* processes that begin later belong to those added */
+	unsigned int
+		groups; /* bits of those that are read; nothing runs in the kernel for others */
+	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses
+	 * one of so many is told. 0 and 1: each is. */
 	unsigned int sample;
 	bool pauses; /* tell each; without BPF, none is told */
 };

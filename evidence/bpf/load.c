@@ -160,8 +160,8 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 			return refused(err, "the kernel attaches no program to its scheduler");
 	}
 	if (b->rings.size) /* without it the pauses have no waker */
-		b->waking = bpf_program__attach(
-			bpf_object__find_program_by_name(b->obj, "on_waking"));
+		b->waking =
+			bpf_program__attach(bpf_object__find_program_by_name(b->obj, "on_waking"));
 	b->look = iterator(b, 0, 0);
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
@@ -359,7 +359,10 @@ static void take_row(struct evidence_bpf *b, const struct evidence_row *row,
 	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
 	t = &r->thread[r->n_threads++];
 	*t = (struct evidence_thread){
-		.pid = (pid_t)copy.tgid, .tid = (pid_t)copy.tid, .began_ns = copy.began, .t_ns = now,
+		.pid = (pid_t)copy.tgid,
+		.tid = (pid_t)copy.tid,
+		.began_ns = copy.began,
+		.t_ns = now,
 		.pauses = copy.pauses,
 	};
 	to_values(&copy, &t->values);

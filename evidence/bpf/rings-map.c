@@ -30,9 +30,10 @@ static bool turn_on(const struct bpf_object *obj)
 	const __u32 one = 1;
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, obj)
-		if (strstr(bpf_map__name(map), ".tells"))
-			return bpf_map__set_initial_value(map, &one, sizeof(one)) == 0;
+	bpf_object__for_each_map(
+		map, obj) if (strstr(bpf_map__name(map),
+				     ".tells")) return bpf_map__set_initial_value(map, &one,
+										  sizeof(one)) == 0;
 	return false;
 }
 

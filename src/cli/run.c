@@ -387,8 +387,7 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 	/* Without a target the command is only traced, so that sbctl can add some. If tracing is
 	 * not permitted the command runs all the same. */
 	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
-	    !opt->session.evidence &&
-	    !backend_choose(opt->backend, &opt->session, &none))
+	    !opt->session.evidence && !backend_choose(opt->backend, &opt->session, &none))
 		return run_untouched(opt, err);
 	if (left_to_child(opt, &status, err))
 		return status;

@@ -159,8 +159,8 @@ struct result_evidence {
 	char *source;	      /* "bpf", "proc"; NULL: it was not asked for */
 	char *limit, *remedy; /* why not by BPF; NULL: it was */
 	double time_s;
-	uint64_t lost;		    /* threads that could not be watched */
-	unsigned int sample;	    /* one of so many frequent events was counted, as so many */
+	uint64_t lost;	     /* threads that could not be watched */
+	unsigned int sample; /* one of so many frequent events was counted, as so many */
 	struct result_stream stream;
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];

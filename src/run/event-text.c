@@ -96,7 +96,7 @@ static void quote(const char *name, char *buf, size_t size)
 }
 
 void event_wait_text(const struct evidence_pause *pause, int64_t ahead_ns,
-		      char text[EVENT_WAIT_SIZE])
+		     char text[EVENT_WAIT_SIZE])
 {
 	uint64_t real = pause->t_ns + (uint64_t)ahead_ns, s = 1000000000;
 	char name[6 * 16 + 3], futex[32] = "null", waker[16] = "null";
@@ -109,8 +109,9 @@ void event_wait_text(const struct evidence_pause *pause, int64_t ahead_ns,
 	snprintf(text, EVENT_WAIT_SIZE,
 		 "{\"event\":\"wait\",\"realtime_s\":%" PRIu64 ".%09" PRIu64
 		 ",\"monotonic_s\":%" PRIu64 ".%09" PRIu64
-		 ",\"pid\":%d,\"tid\":%d,\"name\":%s,\"cpu\":%u,\"reason\":\"%s\",\"wait_ns\":%" PRIu64
-		 ",\"run_queue_ns\":%" PRIu64 ",\"futex\":%s,\"woken_by\":%s,\"whole\":%s}",
+		 ",\"pid\":%d,\"tid\":%d,\"name\":%s,\"cpu\":%u,\"reason\":\"%s\",\"wait_ns\":"
+		 "%" PRIu64 ",\"run_queue_ns\":%" PRIu64
+		 ",\"futex\":%s,\"woken_by\":%s,\"whole\":%s}",
 		 real / s, real % s, pause->t_ns / s, pause->t_ns % s, pause->pid, pause->tid, name,
 		 pause->cpu, evidence_reason(pause->reason), pause->wait_ns, pause->queue_ns, futex,
 		 waker, pause->cut ? "false" : "true");

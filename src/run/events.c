@@ -26,7 +26,7 @@ enum {
 	END_MS = 1000,		/* without a byte written, then the rest is given up ... */
 };
 #define END_NS	   10000000000u /* ... and after so long in any case */
-#define SETTLED_NS 1000000u /* younger waits may be on their way into a ring */
+#define SETTLED_NS 1000000u	/* younger waits may be on their way into a ring */
 
 /* A line that waits for its turn. */
 struct change {
@@ -52,7 +52,7 @@ struct events {
 	bool end;
 	int64_t ahead_ns; /* CLOCK_REALTIME, of CLOCK_MONOTONIC */
 	struct bytes text;
-	int error; /* why nothing can be written any more; 0: it can */
+	int error;  /* why nothing can be written any more; 0: it can */
 	bool asked; /* for the error */
 	/* The thread's. */
 	struct bytes out;
@@ -343,8 +343,7 @@ void events_line(struct events *ev, uint64_t t_ns, const char *text)
 	if (ev->change_bytes > CHANGES_MOST) {
 		ev->unwritten++;
 	} else {
-		ev->change = must(
-			reallocarray(ev->change, ev->n_changes + 1, sizeof(*ev->change)));
+		ev->change = must(reallocarray(ev->change, ev->n_changes + 1, sizeof(*ev->change)));
 		ev->change[ev->n_changes++] = (struct change){ t_ns, must_strdup(text) };
 		ev->change_bytes += strlen(text);
 	}
@@ -391,8 +390,8 @@ bool events_agree(const struct evidence_values *sum, const struct evidence_pause
 		bool waits = r >= EVIDENCE_FUTEX;
 
 		if (sum->of[r] == told->ns[r] + untold->ns[r] &&
-		    (!waits || sum->of[EVIDENCE_WAITS + r - EVIDENCE_FUTEX] ==
-				       told->n[r] + untold->n[r]))
+		    (!waits ||
+		     sum->of[EVIDENCE_WAITS + r - EVIDENCE_FUTEX] == told->n[r] + untold->n[r]))
 			continue;
 		*differs = r;
 		return false;

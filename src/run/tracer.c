@@ -39,7 +39,7 @@ struct tracer {
 	struct control_state control;
 	struct control_server *server; /* NULL: none */
 	struct stream events;
-	uint64_t next_look;	       /* at what /proc has of the evidence */
+	uint64_t next_look;		     /* at what /proc has of the evidence */
 	char hear[CONTROL_MAX_REQUEST + 16]; /* unhandled input from the command line */
 	size_t heard;
 };

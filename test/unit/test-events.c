@@ -17,10 +17,16 @@
 
 static void a_wait_is_a_line(void **state)
 {
-	struct evidence_pause pause = {
-		.t_ns = 1234000000056, .reason = EVIDENCE_FUTEX, .wait_ns = 77, .queue_ns = 8,
-		.futex = 0x7fee00001234, .pid = 10, .tid = 11, .waker = 12, .cpu = 3, .name = "worker"
-	};
+	struct evidence_pause pause = { .t_ns = 1234000000056,
+					.reason = EVIDENCE_FUTEX,
+					.wait_ns = 77,
+					.queue_ns = 8,
+					.futex = 0x7fee00001234,
+					.pid = 10,
+					.tid = 11,
+					.waker = 12,
+					.cpu = 3,
+					.name = "worker" };
 	char text[EVENT_WAIT_SIZE];
 
 	(void)state;
@@ -33,9 +39,11 @@ static void a_wait_is_a_line(void **state)
 	pause.futex = 0;
 	pause.cut = true;
 	pause.waker = 0;
-	pause.name = "a\"\\\x01\xff\xc3\xa4" "56789012"; /* as many bytes as a name may have */
+	pause.name = "a\"\\\x01\xff\xc3\xa4"
+		     "56789012"; /* as many bytes as a name may have */
 	event_wait_text(&pause, 0, text);
-	assert_non_null(strstr(text, "\"name\":\"a\\\"\\\\\\u0001\xee\xbf\xbf\xc3\xa4" "56789012\","));
+	assert_non_null(strstr(text, "\"name\":\"a\\\"\\\\\\u0001\xee\xbf\xbf\xc3\xa4"
+				     "56789012\","));
 	assert_non_null(strstr(text, "\"futex\":null,\"woken_by\":null,\"whole\":false}"));
 	pause.name = "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01";
 	event_wait_text(&pause, 0, text);

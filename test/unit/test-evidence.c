@@ -484,9 +484,9 @@ static void play(void)
 /* What finds no room, because nobody takes it away, and what is left out are known to the ns. */
 static void pauses_add_up(unsigned int sample, struct told *told, uint64_t *lost)
 {
-	const struct evidence_config cfg = {
-		.groups = EVIDENCE_ALL, .pauses = true, .sample = sample
-	};
+	const struct evidence_config cfg = { .groups = EVIDENCE_ALL,
+					     .pauses = true,
+					     .sample = sample };
 	struct evidence *e = evidence_open(&cfg);
 	enum evidence_counter differs = 0;
 	struct evidence_reading r;
