@@ -196,8 +196,8 @@ struct evidence;
 
 struct evidence_config {
 	bool children; /* processes that begin later belong to those added */
-	unsigned int
-		groups; /* bits of those that are read; nothing runs in the kernel for others */
+	/* Bits of those that are read; nothing runs in the kernel for others alone. */
+	unsigned int groups;
 	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses
 	 * one of so many is told. 0 and 1: each is. */
 	unsigned int sample;

@@ -28,12 +28,11 @@ static struct bpf_map *map_of(const struct bpf_object *obj, const char *name)
 static bool turn_on(const struct bpf_object *obj)
 {
 	const __u32 one = 1;
-	struct bpf_map *map;
+	struct bpf_map *map = NULL;
 
-	bpf_object__for_each_map(
-		map, obj) if (strstr(bpf_map__name(map),
-				     ".tells")) return bpf_map__set_initial_value(map, &one,
-										  sizeof(one)) == 0;
+	while ((map = bpf_object__next_map(obj, map)))
+		if (strstr(bpf_map__name(map), ".tells"))
+			return bpf_map__set_initial_value(map, &one, sizeof(one)) == 0;
 	return false;
 }
 
