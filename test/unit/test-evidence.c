@@ -573,6 +573,9 @@ static void result_reads_back(void **state)
 	e->thread[0] =
 		(struct result_evidence_thread){ .pid = 3, .tid = 4, .name = strdup("w\xff") };
 	e->thread[0].values.of[EVIDENCE_VOLUNTARY] = UINT64_MAX;
+	e->stream = (struct result_stream){
+		.asked = true, .waits = 7, .lost = 8, .unwritten = 9, .agrees = true
+	};
 	text = result_to_json(res, true);
 	assert_non_null(strstr(text, "\"futex_ns\": null"));
 	assert_int_equal(result_from_json(text, &back, &err), 0);
@@ -582,6 +585,7 @@ static void result_reads_back(void **state)
 	assert_true(back->evidence.time_s == 1.5 && back->evidence.unknown[EVIDENCE_FUTEX]);
 	assert_false(back->evidence.unknown[EVIDENCE_IO]);
 	assert_int_equal(back->evidence.sum.of[EVIDENCE_ON_CPU], 42);
+	assert_memory_equal(&back->evidence.stream, &e->stream, sizeof(e->stream));
 	assert_int_equal(back->evidence.n_threads, 1);
 	assert_string_equal(back->evidence.thread[0].name, "w\xff");
 	assert_true(back->evidence.thread[0].values.of[EVIDENCE_VOLUNTARY] == UINT64_MAX);
