@@ -12,27 +12,28 @@ struct evidence {
 	struct evidence_proc *proc; /* NULL: by BPF */
 	struct sb_err why;	    /* there is no BPF */
 	unsigned int groups, sample;
-	uint64_t opened_ns;
+	bool pauses;
+	uint64_t began_ns; /* 0: no process was added */
 };
 
 int evidence_probe(struct sb_err *err)
 {
-	struct evidence_bpf *bpf = evidence_bpf_open(false, 0, 1, err);
+	struct evidence_bpf *bpf = evidence_bpf_open(&(struct evidence_config){ 0 }, err);
 
 	evidence_bpf_close(bpf);
 	return bpf ? 0 : -(int)err->code;
 }
 
-struct evidence *evidence_open(bool children, unsigned int groups, unsigned int sample)
+struct evidence *evidence_open(const struct evidence_config *cfg)
 {
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
-	e->groups = groups;
-	e->bpf = evidence_bpf_open(children, groups, sample, &e->why);
-	e->sample = e->bpf && sample ? sample : 1;
+	e->groups = cfg->groups;
+	e->bpf = evidence_bpf_open(cfg, &e->why);
+	e->sample = e->bpf && cfg->sample ? cfg->sample : 1;
+	e->pauses = e->bpf && cfg->pauses;
 	if (!e->bpf)
-		e->proc = evidence_proc_open(children);
-	e->opened_ns = evidence_now_ns();
+		e->proc = evidence_proc_open(cfg->children);
 	return e;
 }
 
@@ -45,7 +46,6 @@ struct evidence *evidence_open_proc(bool children)
 	e->proc = evidence_proc_open(children);
 	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
 	err_hint(&e->why, "--evidence, as root");
-	e->opened_ns = evidence_now_ns();
 	return e;
 }
 
@@ -60,6 +60,8 @@ void evidence_close(struct evidence *e)
 
 void evidence_add(struct evidence *e, pid_t pid)
 {
+	if (!e->began_ns)
+		e->began_ns = evidence_now_ns();
 	if (e->bpf)
 		evidence_bpf_add(e->bpf, pid);
 	else
@@ -89,9 +91,14 @@ unsigned int evidence_sample(const struct evidence *e)
 	return e->sample;
 }
 
-uint64_t evidence_opened_ns(const struct evidence *e)
+bool evidence_tells(const struct evidence *e)
 {
-	return e->opened_ns;
+	return e->pauses;
+}
+
+uint64_t evidence_began_ns(const struct evidence *e)
+{
+	return e->began_ns;
 }
 
 uint64_t evidence_lost(const struct evidence *e)
@@ -106,6 +113,13 @@ void evidence_take(struct evidence *e, struct evidence_reading *r)
 		evidence_bpf_take(e->bpf, r);
 	else
 		evidence_proc_take(e->proc, r);
+}
+
+void evidence_pauses(struct evidence *e, uint64_t until_ns, size_t most, evidence_pause_fn *fn,
+		     void *ctx)
+{
+	if (e->bpf)
+		evidence_bpf_pauses(e->bpf, until_ns, most, fn, ctx);
 }
 
 bool evidence_stack(const struct evidence *e, size_t number, struct evidence_stack_copy *out)

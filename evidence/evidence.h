@@ -148,6 +148,34 @@ struct evidence_thread {
 	uint64_t span_ns;  /* how long it has been watched */
 	struct evidence_values values;
 	struct evidence_futex_part futex[EVIDENCE_FUTEX_PARTS];
+	uint64_t pauses; /* that have ended, if they are told */
+};
+
+/*
+ * Off the processor: from the switch away from a thread to the switch to it. With BPF each is told,
+ * to those who ask for it. In the rings of the kernel there is room for some thousands for each
+ * processor; what finds no room is counted.
+ */
+struct evidence_pause {
+	uint64_t t_ns;		      /* its end, CLOCK_MONOTONIC */
+	enum evidence_counter reason; /* EVIDENCE_RUN_QUEUE: the thread could run all the time */
+	uint64_t wait_ns, queue_ns;   /* until it could run; until it did */
+	uint64_t futex;		      /* address; 0: none, or several */
+	pid_t pid, tid;
+	pid_t waker; /* of a futex: the watched thread that woke it; 0: another one, or none */
+	unsigned int cpu;
+	const char *name;  /* of the thread; valid during the call */
+	bool cut;	   /* it began before the thread was watched: that part is missing */
+	bool counted;	   /* in the number of waits: it is neither cut nor the thread's birth */
+	uint64_t began_ns; /* of the thread, as in struct evidence_thread */
+	uint64_t number;   /* among the pauses of its thread, from 0 */
+};
+typedef void evidence_pause_fn(void *ctx, const struct evidence_pause *pause);
+
+/* Time and number of pauses by reason. The time in the run queue behind a wait is
+ * EVIDENCE_RUN_QUEUE's. */
+struct evidence_pauses {
+	uint64_t n[EVIDENCE_REASONS], ns[EVIDENCE_REASONS];
 };
 
 struct evidence_reading {
@@ -158,18 +186,30 @@ struct evidence_reading {
 	/* By number; they add up to the time and the waits for futexes in `sum`. None of /proc. */
 	struct evidence_futex *futex;
 	size_t n_futexes;
+	/* Of `sum`, what is in no pause that was put into a ring: those that found no room, those
+	 * that evidence_config.sample left out, those in progress. */
+	struct evidence_pauses untold;
+	uint64_t pauses_lost; /* they found no room */
 };
 
 struct evidence;
+
+struct evidence_config {
+	bool children; /* processes that begin later belong to those added */
+	/* Bits of those that are read; nothing runs in the kernel for others alone. */
+	unsigned int groups;
+	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses
+	 * one of so many is told. 0 and 1: each is. */
+	unsigned int sample;
+	bool pauses; /* tell each; without BPF, none is told */
+};
 
 /* Why there is no BPF here: SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). Loads the program,
  * and removes it. */
 int evidence_probe(struct sb_err *err);
 
-/* children: processes that begin later belong to those added. groups: bits of those that are read;
- * nothing runs in the kernel for others alone. sample: of frequent events one of so many, chosen at
- * random, is counted, as so many; 0 and 1: each is. Never fails: without BPF by /proc. */
-struct evidence *evidence_open(bool children, unsigned int groups, unsigned int sample);
+/* Never fails: without BPF by /proc. */
+struct evidence *evidence_open(const struct evidence_config *cfg);
 /* By /proc, also where BPF is permitted: nothing runs in the kernel. */
 struct evidence *evidence_open_proc(bool children);
 void evidence_close(struct evidence *e); /* NULL is harmless */
@@ -181,7 +221,9 @@ const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
 const char *evidence_unknown(const struct evidence *e, enum evidence_counter counter);
 unsigned int evidence_sample(const struct evidence *e); /* 1: each event is counted */
-uint64_t evidence_opened_ns(const struct evidence *e);	/* CLOCK_MONOTONIC */
+bool evidence_tells(const struct evidence *e);		/* each pause */
+/* When the first process was added, CLOCK_MONOTONIC; 0: none was. */
+uint64_t evidence_began_ns(const struct evidence *e);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */
@@ -189,6 +231,15 @@ uint64_t evidence_lost(const struct evidence *e);
 
 void evidence_take(struct evidence *e, struct evidence_reading *r);
 void evidence_reading_free(struct evidence_reading *r);
+
+/*
+ * Hands on pauses that were told before the call, ended before until_ns and were not handed on yet,
+ * at most so many, in the order of their ends; of /proc there are none. Those of the last
+ * millisecond may still be on their way into a ring. One thread may do so while another one takes
+ * readings.
+ */
+void evidence_pauses(struct evidence *e, uint64_t until_ns, size_t most, evidence_pause_fn *fn,
+		     void *ctx);
 
 /* False: none was kept of this number, or it changed at each try to read it. x86_64 only. */
 bool evidence_stack(const struct evidence *e, size_t number, struct evidence_stack_copy *out);

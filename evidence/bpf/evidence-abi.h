@@ -133,6 +133,44 @@ struct evidence_read {
 	__u64 weight; /* 0: it is not counted */
 };
 
+/*
+ * From the switch away from a thread to the switch to it: its time in one of the states off the
+ * processor, and in the run queue. In progress in a row; one that has ended is an event.
+ */
+struct evidence_off {
+	__u64 ns, queue_ns;
+	__u64 futex; /* address; 0: none, or several */
+	__u32 state; /* RUN_QUEUE: the thread could run all the time */
+	__u32 flags;
+};
+#define EVIDENCE_OFF_CUT   1 /* it began before the thread was watched */
+#define EVIDENCE_OFF_BIRTH 2 /* the thread is new */
+
+/* What was not put into the rings, by state: pauses and their time. */
+struct evidence_untold {
+	__u64 lost; /* there was no room; the rest was left out on purpose */
+	__u64 pauses[EVIDENCE_STATES], ns[EVIDENCE_STATES];
+};
+
+/*
+ * Events are in one ring for each processor: the program that writes has its processor to itself.
+ * The reader sets `tail`.
+ */
+struct evidence_ring {
+	__u64 head, tail; /* numbers of events, of all times */
+	__u64 unused[6];  /* a cache line */
+};
+
+struct evidence_event {
+	__u64 at;     /* CLOCK_MONOTONIC: the switch to the thread */
+	__u64 began;  /* of its row: with tid, tells apart threads */
+	__u64 number; /* of the thread's pauses, from 0 */
+	__u32 tid, tgid;
+	__u32 waker, unused; /* of a futex: tid of a watched thread; 0: another one, or none */
+	struct evidence_off pause;
+	__u64 name[2]; /* of the thread, as bytes */
+};
+
 struct evidence_row {
 	__u32 seq; /* odd: a change is in progress */
 	__u32 tid, tgid;
@@ -151,6 +189,11 @@ struct evidence_row {
 	struct evidence_lock lock[EVIDENCE_LOCKS];
 	__u64 exec_id; /* of the program that the addresses are of */
 	struct evidence_slot futex[EVIDENCE_SLOTS];
+	/* Only if pauses are told. */
+	struct evidence_off pause;
+	__u64 pauses; /* that have ended */
+	__u32 waker, unused;
+	struct evidence_untold untold;
 };
 
 struct evidence_control {
@@ -171,7 +214,8 @@ struct evidence_control {
 	__u64 folds_begun, folds_done;
 	/* The same of a slot that moves to its entry. */
 	__u64 moves_begun, moves_done;
-	__u32 next_futex, unused_too;
+	__u32 next_futex;
+	__u32 ring_size; /* events of each ring, a power of two; set by the loader */
 };
 
 #endif

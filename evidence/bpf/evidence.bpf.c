@@ -15,6 +15,7 @@
  */
 #include "rows.bpf.h"
 #include "call.bpf.h"
+#include "missed.h"
 #include <bpf/bpf_core_read.h>
 
 #define FILE_TYPE 0170000
@@ -57,6 +58,9 @@ struct cfs_rq {
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
+struct sched_info {
+	__u64 last_arrival, last_queued;
+};
 struct task_io_accounting {
 	__u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes;
 };
@@ -68,7 +72,9 @@ struct task_struct {
 	unsigned int in_iowait : 1;
 	unsigned long min_flt, maj_flt;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct task_io_accounting ioac;
+	char comm[16];
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct files_struct *files;
@@ -129,7 +135,7 @@ struct {
 
 /* Of each processor: see now_of(). */
 struct clock {
-	__u64 at, offset, unused[6]; /* a cache line */
+	__u64 at, offset, last, unused[5]; /* a cache line */
 };
 
 struct {
@@ -145,6 +151,26 @@ struct {
 	__uint(max_entries, EVIDENCE_ROWS);
 	__type(value, __u32);
 } spare SEC(".maps");
+
+/* Is each pause of a thread told? Set before the program is loaded: if not, none of it runs. */
+const volatile __u32 tells SEC(".rodata.tells") = 0;
+
+/* Their sizes are set before the program is loaded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct evidence_ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct evidence_event);
+} events SEC(".maps");
 
 #define ORDERED() __asm__ volatile("" : : : "memory")
 
@@ -248,18 +274,31 @@ static __always_inline __u64 now_of(const struct task_struct *task, __u32 *cpu)
 		return bpf_ktime_get_ns();
 	if (at - c->at >= LOOK_NS)
 		clock_look(c, at);
-	return at + c->offset;
+	at += c->offset;
+	if (at > c->last) /* it stands still where a better distance would set it back */
+		c->last = at;
+	return c->last;
+}
+
+static __always_inline void spend(struct evidence_row *r, __u64 ns)
+{
+	__u32 was = r->state & (EVIDENCE_STATES - 1);
+
+	r->ns[was] += ns;
+	if (was == EVIDENCE_STATE_FUTEX)
+		r->futex[r->slot & (EVIDENCE_SLOTS - 1)].ns += ns;
+	if (!tells || was == EVIDENCE_STATE_ON_CPU)
+		return;
+	if (was == EVIDENCE_STATE_RUN_QUEUE)
+		r->pause.queue_ns += ns;
+	else
+		r->pause.ns += ns;
 }
 
 static __always_inline void enter(struct evidence_row *r, __u32 state, __u64 now)
 {
-	__u32 was = r->state & (EVIDENCE_STATES - 1);
-
-	if (r->since && now > r->since) {
-		r->ns[was] += now - r->since;
-		if (was == EVIDENCE_STATE_FUTEX)
-			r->futex[r->slot & (EVIDENCE_SLOTS - 1)].ns += now - r->since;
-	}
+	if (r->since && now > r->since)
+		spend(r, now - r->since);
 	r->since = now;
 	r->state = state;
 	r->entered[state & (EVIDENCE_STATES - 1)]++;
@@ -485,7 +524,117 @@ static __always_inline void await(struct evidence_row *r, struct task_struct *ta
 		keep_stack(slot->entry, task);
 }
 
+/* ---- pauses ---- */
+
+static __always_inline void pause(struct evidence_row *r, struct reason why, __u32 flags)
+{
+	if (tells)
+		r->pause = (struct evidence_off){
+			.state = why.state,
+			.futex = why.state == EVIDENCE_STATE_FUTEX ? why.futex : 0,
+			.flags = flags,
+		};
+}
+
+/* False: there is no room. */
+static __always_inline int put(const struct evidence_row *r, const struct task_struct *task,
+			       __u32 cpu, __u64 now)
+{
+	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
+	struct evidence_ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct evidence_event *e;
+	__u32 at;
+
+	if (!c || !ring || ring->head - *(volatile __u64 *)&ring->tail >= c->ring_size)
+		return 0;
+	at = cpu * c->ring_size + ((__u32)ring->head & (c->ring_size - 1));
+	e = bpf_map_lookup_elem(&events, &at);
+	if (!e)
+		return 0;
+	e->at = now;
+	e->began = r->began;
+	e->number = r->pauses;
+	e->tid = r->tid;
+	e->tgid = r->tgid;
+	e->waker = r->pause.state == EVIDENCE_STATE_FUTEX ? r->waker : 0;
+	e->pause = r->pause;
+	e->name[0] = *(const __u64 *)&task->comm[0];
+	e->name[1] = *(const __u64 *)&task->comm[8];
+	__sync_fetch_and_add(&ring->head, 1); /* behind the event, for all processors */
+	return 1;
+}
+
+/* A pause is over. */
+static __always_inline void tell(struct evidence_row *r, const struct task_struct *task, __u32 cpu,
+				 __u64 now)
+{
+	__u32 state = r->pause.state & (EVIDENCE_STATES - 1);
+	int chosen = weight_of_event() != 0;
+
+	if (!chosen || !put(r, task, cpu, now)) {
+		r->untold.lost += chosen;
+		r->untold.pauses[state] += !r->pause.flags;
+		r->untold.ns[state] += r->pause.ns;
+		r->untold.ns[EVIDENCE_STATE_RUN_QUEUE] += r->pause.queue_ns;
+	}
+	r->pauses++;
+}
+
 /* ---- the scheduler ---- */
+
+static __always_inline void arrive(struct evidence_row *r, const struct task_struct *task,
+				   __u32 cpu, __u64 now)
+{
+	__u32 was = r->state;
+
+	begin(r);
+	enter(r, EVIDENCE_STATE_ON_CPU, now);
+	if (tells && was != EVIDENCE_STATE_ON_CPU)
+		tell(r, task, cpu, now);
+	if (r->cpu != cpu) {
+		r->migrations += r->cpu != ~0u;
+		r->cpu = cpu;
+	}
+	end(r);
+}
+
+/* The clock of the run queue that `next` is in; 0: it is not known. */
+static __always_inline __u64 clock_of(const struct task_struct *next)
+{
+	if (!bpf_core_field_exists(next->se.cfs_rq) ||
+	    !bpf_core_field_exists(next->sched_info.last_arrival))
+		return 0;
+	return next->se.cfs_rq->rq->clock;
+}
+
+/* It leaves a processor, so it came to it. The kernel has not marked the end of that yet. */
+static __always_inline void arrived(struct evidence_row *r, const struct task_struct *task,
+				    const struct task_struct *next, __u32 cpu, __u64 now)
+{
+	__u64 clock = clock_of(next), at = now;
+
+	if (r->state == EVIDENCE_STATE_ON_CPU)
+		return;
+	if (clock)
+		at = missed_at(now, clock, task->sched_info.last_arrival, r->since);
+	arrive(r, task, cpu, at);
+}
+
+/* It comes to a processor, so it was woken. The kernel has not marked the end of its wait for a
+ * processor yet. */
+static __always_inline void woken(struct evidence_row *r, const struct task_struct *task, __u64 now)
+{
+	__u64 clock, at;
+
+	if (r->state <= EVIDENCE_STATE_RUN_QUEUE)
+		return;
+	clock = clock_of(task);
+	at = clock ? missed_at(now, clock, task->sched_info.last_queued, r->since) : now;
+	begin(r);
+	r->wakeups++;
+	enter(r, EVIDENCE_STATE_RUN_QUEUE, at);
+	end(r);
+}
 
 /* As the kernel counts its own nvcsw and nivcsw: a thread that sleeps has a state other than 0. */
 static __always_inline void leave(struct evidence_row *r, struct task_struct *task, int wants,
@@ -499,21 +648,11 @@ static __always_inline void leave(struct evidence_row *r, struct task_struct *ta
 	if (why.state == EVIDENCE_STATE_FUTEX)
 		await(r, task, why.futex);
 	enter(r, why.state, now);
+	pause(r, why, 0);
 	if (wants)
 		r->voluntary++;
 	else
 		r->involuntary++;
-	end(r);
-}
-
-static __always_inline void arrive(struct evidence_row *r, __u32 cpu, __u64 now)
-{
-	begin(r);
-	enter(r, EVIDENCE_STATE_ON_CPU, now);
-	if (r->cpu != cpu) {
-		r->migrations += r->cpu != ~0u;
-		r->cpu = cpu;
-	}
 	end(r);
 }
 
@@ -529,12 +668,14 @@ int on_switch(__u64 *ctx)
 	/* next is in this processor's queue; prev may be in another one by now. */
 	if (out) {
 		now = now_of(next, &cpu);
+		arrived(out, prev, next, cpu, now);
 		leave(out, prev, !(__u8)ctx[0] && (__u32)ctx[3], now);
 	}
 	if (in) {
 		if (!now)
 			now = now_of(next, &cpu);
-		arrive(in, cpu, now);
+		woken(in, next, now);
+		arrive(in, next, cpu, now);
 	}
 	return 0;
 }
@@ -551,6 +692,25 @@ static __always_inline int wake(struct task_struct *task)
 	if (r->state > EVIDENCE_STATE_RUN_QUEUE)
 		enter(r, EVIDENCE_STATE_RUN_QUEUE, now_of(task, &cpu));
 	end(r);
+	return 0;
+}
+
+/*
+ * In the thread that wakes. Loaded only if pauses are told. An interrupt runs in any thread, and no
+ * helper tells it apart; a timer's seldom falls into futex(2) of a watched thread, so wakers are
+ * those that are there.
+ */
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx)
+{
+	struct evidence_row *r = row_of((void *)ctx[0]), *by;
+	struct task_struct *task;
+
+	if (!r)
+		return 0;
+	task = (void *)bpf_get_current_task_btf();
+	by = row_of(task);
+	r->waker = by && state_in(task, call_of(task)) == EVIDENCE_STATE_FUTEX ? by->tid : 0;
 	return 0;
 }
 
@@ -664,6 +824,7 @@ int on_fork(__u64 *ctx)
 	r = watch(child, c);
 	if (r) {
 		r->state = EVIDENCE_STATE_OTHER;
+		pause(r, (struct reason){ EVIDENCE_STATE_OTHER, 0 }, EVIDENCE_OFF_BIRTH);
 		r->since = r->began;
 	}
 	return 0;
@@ -676,7 +837,10 @@ static __always_inline void fold(struct evidence_row *sum, struct evidence_row *
 	for (int i = 0; i < EVIDENCE_STATES; i++) {
 		FOLD(ns[i]);
 		FOLD(entered[i]);
+		FOLD(untold.pauses[i]);
+		FOLD(untold.ns[i]);
 	}
+	FOLD(untold.lost);
 	FOLD(voluntary);
 	FOLD(involuntary);
 	FOLD(wakeups);
@@ -741,6 +905,7 @@ static __always_inline void guess(struct evidence_row *r, struct task_struct *ta
 		return;
 	if (why.state == EVIDENCE_STATE_FUTEX)
 		choose(r, task, why.futex);
+	pause(r, why, EVIDENCE_OFF_CUT);
 	r->state = why.state;
 	r->since = r->began;
 }

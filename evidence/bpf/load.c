@@ -4,6 +4,7 @@
 #include "cache.h"
 #include "net.h"
 #include "part.h"
+#include "rings-map.h"
 #include "within.h"
 
 #include <bpf/bpf.h>
@@ -31,12 +32,14 @@ struct evidence_bpf {
 	struct bpf_object *obj;
 	struct bpf_program *each_task;
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
+	struct bpf_link *waking;		/* NULL: nobody asks who woke a thread */
 	struct evidence_row *row;
 	struct evidence_control *control;
 	struct evidence_part *net, *within, *cache; /* NULL: not asked for */
 	struct evidence_entry *futex;
 	struct evidence_stack *stack;
-	pid_t *pid; /* added */
+	struct rings rings; /* empty: pauses are not told */
+	pid_t *pid;	    /* added */
 	size_t n_pids;
 	uint64_t torn; /* readings of a thread that changed in each of the tries */
 };
@@ -61,7 +64,7 @@ static int refused(struct sb_err *err, const char *what)
 	return -SB_ECONFINED;
 }
 
-static int load(struct evidence_bpf *b, struct sb_err *err)
+static int load(struct evidence_bpf *b, bool pauses, struct sb_err *err)
 {
 	/* cppcheck-suppress comparePointers ; the linker's bounds of one file */
 	size_t size = (size_t)(sb_evidence_image_end - sb_evidence_image);
@@ -69,7 +72,10 @@ static int load(struct evidence_bpf *b, struct sb_err *err)
 	if (evidence_types(err) < 0)
 		return -SB_ECONFINED;
 	b->obj = bpf_object__open_mem(sb_evidence_image, size, NULL);
-	if (!b->obj || bpf_object__load(b->obj) < 0)
+	if (!b->obj)
+		return refused(err, "the kernel does not load the program for evidence");
+	bpf_program__set_autoload(bpf_object__find_program_by_name(b->obj, "on_waking"), pauses);
+	if ((pauses && !rings_ask(&b->rings, b->obj)) || bpf_object__load(b->obj) < 0)
 		return refused(err, "the kernel does not load the program for evidence");
 	b->each_task = bpf_object__find_program_by_name(b->obj, "each_task");
 	return 0;
@@ -83,15 +89,17 @@ static void *map_shared(const struct evidence_bpf *b, const char *name, size_t s
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int open_maps(struct evidence_bpf *b, bool children, struct sb_err *err)
+static int open_maps(struct evidence_bpf *b, const struct evidence_config *cfg, struct sb_err *err)
 {
 	b->row = map_shared(b, "rows", EVIDENCE_ROWS * sizeof(*b->row));
 	b->control = map_shared(b, "control", sizeof(*b->control));
 	b->futex = map_shared(b, "futexes", EVIDENCE_FUTEXES * sizeof(*b->futex));
 	b->stack = map_shared(b, "stacks", EVIDENCE_FUTEXES * sizeof(*b->stack));
-	if (!b->row || !b->control || !b->futex || !b->stack)
+	if (!b->row || !b->control || !b->futex || !b->stack ||
+	    (cfg->pauses && !rings_map(&b->rings, b->obj)))
 		return err_sys(err, SB_ENOMEM, "no room for what the kernel and sbinject share");
-	b->control->children = children;
+	b->control->children = cfg->children;
+	b->control->ring_size = b->rings.size;
 	b->control->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	b->control->call.read = SYS_read;
 	b->control->call.readv = SYS_readv;
@@ -151,19 +159,22 @@ static int attach(struct evidence_bpf *b, struct sb_err *err)
 		if (!b->link[i])
 			return refused(err, "the kernel attaches no program to its scheduler");
 	}
+	if (b->rings.size) /* without it the pauses have no waker */
+		b->waking =
+			bpf_program__attach(bpf_object__find_program_by_name(b->obj, "on_waking"));
 	b->look = iterator(b, 0, 0);
 	return b->look ? 0 : refused(err, "the kernel has no BPF iterator over tasks");
 }
 
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
-				       struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(const struct evidence_config *cfg, struct sb_err *err)
 {
 	struct evidence_bpf *b = must_calloc(1, sizeof(*b));
+	unsigned int groups = cfg->groups;
 
 	libbpf_set_print(libbpf_log);
-	if (load(b, err) == 0 && open_maps(b, children, err) == 0 && learn_namespace(b, err) == 0 &&
-	    attach(b, err) == 0) {
-		b->control->sample = sample;
+	if (load(b, cfg->pauses, err) == 0 && open_maps(b, cfg, err) == 0 &&
+	    learn_namespace(b, err) == 0 && attach(b, err) == 0) {
+		b->control->sample = cfg->sample;
 		if (groups & 1u << GROUP_NETWORK)
 			b->net = evidence_net_open(b->obj);
 		if (groups & (1u << GROUP_IO | 1u << GROUP_LOCKS))
@@ -192,10 +203,12 @@ void evidence_bpf_close(struct evidence_bpf *b)
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->look);
+	bpf_link__destroy(b->waking);
 	unmap(b->row, EVIDENCE_ROWS * sizeof(*b->row));
 	unmap(b->control, sizeof(*b->control));
 	unmap(b->futex, EVIDENCE_FUTEXES * sizeof(*b->futex));
 	unmap(b->stack, EVIDENCE_FUTEXES * sizeof(*b->stack));
+	rings_unmap(&b->rings);
 	bpf_object__close(b->obj);
 	free(b->pid);
 	free(b);
@@ -304,26 +317,53 @@ static void take_slots(const struct evidence_row *row, struct evidence_reading *
 	}
 }
 
+static void take_untold(const struct evidence_row *row, struct evidence_reading *r)
+{
+	r->pauses_lost += row->untold.lost;
+	for (int i = 0; i < EVIDENCE_STATES; i++) {
+		r->untold.n[i] += row->untold.pauses[i];
+		r->untold.ns[i] += row->untold.ns[i];
+	}
+}
+
+/* The pause in progress, for which the row's state has lasted so long. */
+static void take_pause(const struct evidence_row *row, uint64_t lasts, struct evidence_reading *r)
+{
+	bool queued = row->state == EVIDENCE_STATE_RUN_QUEUE;
+	uint32_t state = row->pause.state % EVIDENCE_STATES;
+
+	if (row->state == EVIDENCE_STATE_ON_CPU)
+		return;
+	r->untold.n[state] += !row->pause.flags;
+	r->untold.ns[state] += row->pause.ns + (queued ? 0 : lasts);
+	r->untold.ns[EVIDENCE_STATE_RUN_QUEUE] += row->pause.queue_ns + (queued ? lasts : 0);
+}
+
 /* Up to this moment: the state that it is in counts, too. */
 static void take_row(struct evidence_bpf *b, const struct evidence_row *row,
 		     struct evidence_reading *r)
 {
 	struct evidence_thread *t;
 	struct evidence_row copy;
-	uint64_t now;
+	uint64_t now, lasts;
 
 	now = copy_row(b, row, &copy);
 	if (!copy.tid || !copy.since)
 		return;
-	if (now > copy.since) {
-		copy.ns[copy.state % EVIDENCE_STATES] += now - copy.since;
-		if (copy.state == EVIDENCE_STATE_FUTEX)
-			copy.futex[copy.slot % EVIDENCE_SLOTS].ns += now - copy.since;
-	}
+	lasts = now > copy.since ? now - copy.since : 0;
+	copy.ns[copy.state % EVIDENCE_STATES] += lasts;
+	if (copy.state == EVIDENCE_STATE_FUTEX)
+		copy.futex[copy.slot % EVIDENCE_SLOTS].ns += lasts;
+	take_untold(&copy, r);
+	take_pause(&copy, lasts, r);
 	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
 	t = &r->thread[r->n_threads++];
 	*t = (struct evidence_thread){
-		.pid = (pid_t)copy.tgid, .tid = (pid_t)copy.tid, .began_ns = copy.began, .t_ns = now
+		.pid = (pid_t)copy.tgid,
+		.tid = (pid_t)copy.tid,
+		.began_ns = copy.began,
+		.t_ns = now,
+		.pauses = copy.pauses,
 	};
 	to_values(&copy, &t->values);
 	take_slots(&copy, r, t);
@@ -353,6 +393,9 @@ static void take_all(struct evidence_bpf *b, struct evidence_reading *r)
 	r->n_threads = 0;
 	r->sum = (struct evidence_values){ 0 };
 	to_values(&ended, &r->sum);
+	r->untold = (struct evidence_pauses){ 0 };
+	r->pauses_lost = 0;
+	take_untold(&ended, r);
 	take_entries(b, r);
 	for (uint32_t i = 1; i < n && i < EVIDENCE_ROWS; i++)
 		take_row(b, &b->row[i], r);
@@ -382,6 +425,13 @@ void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 			return;
 	}
 	b->torn++;
+}
+
+void evidence_bpf_pauses(struct evidence_bpf *b, uint64_t until_ns, size_t most,
+			 evidence_pause_fn *fn, void *ctx)
+{
+	if (b->rings.size)
+		rings_take(&b->rings, until_ns, most, fn, ctx);
 }
 
 bool evidence_bpf_stack(const struct evidence_bpf *b, size_t number,

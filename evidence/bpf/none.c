@@ -2,12 +2,9 @@
 /* Built where clang or libbpf is missing: the evidence is that of /proc, and says why. */
 #include "load.h"
 
-struct evidence_bpf *evidence_bpf_open(bool children, unsigned int groups, unsigned int sample,
-				       struct sb_err *err)
+struct evidence_bpf *evidence_bpf_open(const struct evidence_config *cfg, struct sb_err *err)
 {
-	(void)children;
-	(void)groups;
-	(void)sample;
+	(void)cfg;
 	err_set(err, SB_EUSAGE, "this sbinject was built without BPF");
 	err_hint(err, "it needs clang and libbpf where it is built (scripts/deps.sh uprobe), then "
 		      "make again");
@@ -42,6 +39,16 @@ void evidence_bpf_take(struct evidence_bpf *b, struct evidence_reading *r)
 {
 	(void)b;
 	(void)r;
+}
+
+void evidence_bpf_pauses(struct evidence_bpf *b, uint64_t until_ns, size_t most,
+			 evidence_pause_fn *fn, void *ctx)
+{
+	(void)b;
+	(void)until_ns;
+	(void)most;
+	(void)fn;
+	(void)ctx;
 }
 
 bool evidence_bpf_stack(const struct evidence_bpf *b, size_t number,

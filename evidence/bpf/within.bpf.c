@@ -8,13 +8,12 @@
  * open(2).
  */
 #include "rows.bpf.h"
+#include "contention.h"
 #include <bpf/bpf_core_read.h>
 
 #define OP_MASK	   0xff /* of bi_opf */
 #define OP_READ	   0
 #define OP_WRITE   1
-#define LOCK_SPIN  1 /* flags of a contention: LCB_F_SPIN, LCB_F_MUTEX */
-#define LOCK_MUTEX 32
 #define REQUESTS   16384 /* in flight, of watched threads */
 #define MERGED	   256	 /* parts of one request, at most */
 #define LAST_ERRNO 4095
@@ -48,14 +47,6 @@ struct {
 
 /* ---- locks ---- */
 
-/* A mutex begins twice if spinning for it was in vain: the second time without LOCK_SPIN. */
-static __always_inline __u32 kind_of(__u32 flags)
-{
-	if (flags & LOCK_MUTEX)
-		return EVIDENCE_LOCK_MUTEX;
-	return flags & LOCK_SPIN ? EVIDENCE_LOCK_SPIN : EVIDENCE_LOCK_RWSEM;
-}
-
 static __always_inline __u64 weight_of_wait(void)
 {
 	const struct evidence_control *c = bpf_map_lookup_elem(&control, &first);
@@ -63,22 +54,15 @@ static __always_inline __u64 weight_of_wait(void)
 	return c && c->sample > 1 ? c->sample : 1;
 }
 
-/* (lock, flags). An interrupt may wait for a spinlock while its thread waits for a mutex: each kind
- * has a place of its own. */
+/* (lock, flags) */
 SEC("tp_btf/contention_begin")
 int on_contention(__u64 *ctx)
 {
 	struct evidence_row *r = row_of_caller();
-	__u32 kind = kind_of((__u32)ctx[1]);
-	struct evidence_lock *lock;
+	struct evidence_lock *begun = r ? contention_begin(r->lock, ctx[0], (__u32)ctx[1]) : 0;
 
-	if (!r || kind >= EVIDENCE_LOCKS)
-		return 0;
-	lock = &r->lock[kind];
-	if (lock->addr == ctx[0] && !((__u32)ctx[1] & LOCK_SPIN))
-		return 0;
-	lock->addr = ctx[0];
-	lock->since = weight_of_event() ? bpf_ktime_get_ns() : 0;
+	if (begun)
+		begun->since = weight_of_event() ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 
@@ -88,22 +72,16 @@ int on_contention_end(__u64 *ctx)
 {
 	struct evidence_row *r = row_of_caller();
 	__u64 weight = weight_of_wait();
+	__u32 kind;
 
 	if (!r)
 		return 0;
-	for (int kind = 0; kind < EVIDENCE_LOCKS; kind++) {
-		struct evidence_lock *lock = &r->lock[kind];
-
-		if (lock->addr != ctx[0])
-			continue;
-		lock->addr = 0;
-		if (!lock->since)
-			return 0;
-		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind] += weight;
-		r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind + 1] +=
-			(bpf_ktime_get_ns() - lock->since) * weight;
+	kind = contention_end(r->lock, ctx[0]);
+	if (kind >= EVIDENCE_LOCKS || !r->lock[kind].since)
 		return 0;
-	}
+	r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind] += weight;
+	r->within[EVIDENCE_WITHIN_LOCKS + 2 * kind + 1] +=
+		(bpf_ktime_get_ns() - r->lock[kind].since) * weight;
 	return 0;
 }
 

@@ -356,7 +356,7 @@ static const struct option_row rows[] = {
 	  "write the run so far as JSON, as /report of --metrics" },
 	{ "metrics-by-pid", 0, VERB_RUNS, FLAG(metrics_by_pid), "with a label for each process" },
 	{ "events", 0, VERB_RUNS, TEXT(events, "FILE"),
-	  "each change of state as a line of JSON, with both clocks" },
+	  "each change of state as a line of JSON, with both clocks; with --evidence each wait" },
 	{ "output", 'o', VERB_TRACE, TEXT(trace_path, "FILE"),
 	  "record each call in FILE: .pftrace (Perfetto), .json (Chrome), .jsonl" },
 	{ "format", 0, VERB_TRACE, TEXT(trace_format, "pftrace|json|jsonl"),

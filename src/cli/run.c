@@ -16,6 +16,7 @@
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
+#include "src/out/evidence.h"
 #include "src/out/out.h"
 #include "src/result/cuda.h"
 #include "src/run/backends.h"
@@ -68,17 +69,15 @@ static int check(struct options *opt, struct sb_err *err)
 		err_hint(err, "sbinject --help shows the forms");
 		return -SB_EUSAGE;
 	}
-	if (!opt->session.targets.count && (opt->trace || (attach && !opt->background))) {
+	if (!opt->session.targets.count &&
+	    (opt->trace || (attach && !opt->background && !opt->session.evidence))) {
 		err_set(err, SB_EUSAGE, "no target is given");
 		err_hint(err, opt->trace ? "sbinject trace -p PID libc.so.6:getpid" :
 					   "sbinject -p PID libc.so.6:getpid 5us");
 		return -SB_EUSAGE;
 	}
-	if (opt->command && opt->json && !strcmp(opt->json, "-")) {
-		err_set(err, SB_EUSAGE, "--json -: standard output belongs to the command");
-		err_hint(err, "write to a file: --json result.json");
-		return -SB_EUSAGE;
-	}
+	if (out_check_standard(opt->command, opt->json, opt->jsonl, opt->events, err) < 0)
+		return -(int)err->code;
 	if (out_check(opt->json, err) < 0 || out_check(opt->jsonl, err) < 0 ||
 	    out_check(opt->events, err) < 0 || out_check(opt->trace_path, err) < 0)
 		return -(int)err->code;
@@ -114,7 +113,7 @@ static int exit_of(const struct options *opt, const struct client_outcome *out)
 		return out->command_status;
 	if (out->result && out->result->left_behind)
 		return err_exit_status(SB_ETARGET);
-	return out->result && !any_site(out->result) ? EXIT_NO_MATCH : 0;
+	return out->result && out->result->n_targets && !any_site(out->result) ? EXIT_NO_MATCH : 0;
 }
 
 static const char *exit_reason(const struct client_outcome *out)
@@ -263,6 +262,8 @@ static int write_result(const struct options *opt, const struct result *res)
 		out_table(stderr, res,
 			  (opt->by_process ? OUT_BY_PROCESS : 0) |
 				  (opt->trace ? OUT_TIMES_FIRST : 0));
+	else if (!opt->quiet)
+		out_evidence(stderr, &res->evidence);
 	if (opt->json)
 		out_json(opt->json, res, false, &err);
 	if (opt->jsonl)
@@ -386,7 +387,7 @@ static int run_checked(struct options *opt, int argc, char **argv, struct sb_err
 	/* Without a target the command is only traced, so that sbctl can add some. If tracing is
 	 * not permitted the command runs all the same. */
 	if (!opt->session.targets.count && opt->command && !opt->session.n_pids &&
-	    !backend_choose(opt->backend, &opt->session, &none))
+	    !opt->session.evidence && !backend_choose(opt->backend, &opt->session, &none))
 		return run_untouched(opt, err);
 	if (left_to_child(opt, &status, err))
 		return status;

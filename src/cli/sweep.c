@@ -45,6 +45,11 @@ static int usage(struct sb_err *err, const char *what, const char *hint)
 	return -SB_EUSAGE;
 }
 
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
 static int check_words(struct sweep_command *c)
 {
 	const struct session_config *cfg = &c->opt.session;
@@ -63,9 +68,8 @@ static int check_words(struct sweep_command *c)
 			     "no progress source is given: name what counts the items done",
 			     "--progress TARGET (a function called once an item), "
 			     "prom:URL#METRIC, file:PATH, cmd:COMMAND");
-	if (c->opt.command && c->opt.json && !strcmp(c->opt.json, "-"))
-		return usage(&c->err, "--json -: standard output belongs to the command",
-			     "write to a file: --json sweep.json");
+	if (out_check_standard(c->opt.command, c->opt.json, NULL, c->own.events, &c->err) < 0)
+		return -(int)c->err.code;
 	for (size_t i = 0; i < c->own.n_doses; i++)
 		if (c->own.dose_ns[i] < FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
@@ -303,7 +307,7 @@ static int open_outputs(struct sweep_command *c)
 		return usage(&c->err, "--plot: gnuplot not found", "install gnuplot");
 	if (!c->own.events)
 		return 0;
-	c->job.events = out_place_stream(c->own.events);
+	c->job.events = is_stdout(c->own.events) ? stdout : out_place_stream(c->own.events);
 	return c->job.events ? 0 : err_sys(&c->err, SB_EFILE, "cannot write %s", c->own.events);
 }
 
@@ -331,8 +335,8 @@ static int write_all(struct sweep_command *c, const struct sweep_result *res,
 {
 	int ret = 0;
 
-	if (!c->opt.json || strcmp(c->opt.json, "-") != 0)
-		out_sweep_table(stdout, res, about);
+	if (!is_stdout(c->opt.json))
+		out_sweep_table(is_stdout(c->own.events) ? stderr : stdout, res, about);
 	if (c->opt.json)
 		ret = out_sweep_json(c->opt.json, res, about, &c->err);
 	if (ret == 0 && c->own.csv)
@@ -432,7 +436,7 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 	progress_close(c.job.response);
 	for (size_t i = 0; i < SWEEP_ADJUST; i++)
 		progress_close(c.job.covariate[i].source);
-	if (c.job.events)
+	if (c.job.events && c.job.events != stdout)
 		fclose(c.job.events);
 	sweep_options_free(&c.own);
 	options_free(&c.opt);

@@ -227,7 +227,8 @@ struct explain_result *explain_live(struct sweep_job *job, uint64_t time_ns, str
 	if (open_session(&x, err) < 0)
 		return NULL;
 	x.owners = owners_open();
-	x.evidence = witness_open(&job->opt->session);
+	x.evidence = witness_open(&job->opt->session, false);
+	witness_begin(x.evidence, &job->opt->session);
 	measure(&x, time_ns);
 	if (check_measured(&x, err) == 0) {
 		res = explain_infer(x.edge, x.n_edges, !evidence_limit(x.evidence));

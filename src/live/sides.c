@@ -87,6 +87,8 @@ static void describe(struct sides *s)
 struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 {
 	bool children = job->opt->session.children || !job->opt->session.n_pids;
+	struct evidence_config cfg = { .groups = EVIDENCE_ALL,
+				       .sample = job->opt->session.evidence_sample };
 	struct sides *s;
 
 	if (job->sides_off)
@@ -94,9 +96,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	s = must_calloc(1, sizeof(*s));
 	s->job = job;
 	s->reader = reader;
-	s->evidence = job->sides.asked ? evidence_open(children, EVIDENCE_ALL,
-						       job->opt->session.evidence_sample) :
-					 evidence_open_proc(children);
+	cfg.children = children;
+	s->evidence = job->sides.asked ? evidence_open(&cfg) : evidence_open_proc(children);
 	add_processes(s);
 	if (too_slow(s)) {
 		evidence_close(s->evidence);

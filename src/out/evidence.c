@@ -88,6 +88,14 @@ static void print_locks(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 }
 
+static void print_stream(FILE *to, const struct result_stream *s)
+{
+	if (!s->asked)
+		return;
+	fprintf(to, "  events: %" PRIu64 " waits, %" PRIu64 " lost%s\n", s->waits, s->lost,
+		!s->agrees ? "; they and the counters do not agree: do not rely on them" : "");
+}
+
 void out_evidence(FILE *to, const struct result_evidence *e)
 {
 	bool switches = !e->unknown[EVIDENCE_VOLUNTARY],
@@ -108,6 +116,7 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 	print_cache(to, e);
 	print_locks(to, e);
+	print_stream(to, &e->stream);
 	if (e->sample > 1)
 		fprintf(to,
 			"  of calls on sockets, reads of the page cache and waits for locks one "

@@ -64,6 +64,31 @@ int out_json(const char *path, const struct result *res, bool lines, struct sb_e
 	return rc;
 }
 
+static bool is_standard(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+int out_check_standard(bool command, const char *json, const char *jsonl, const char *events,
+		       struct sb_err *err)
+{
+	const char *name = is_standard(json) ? "json" : "events";
+	int rc;
+
+	if (command && (is_standard(json) || is_standard(events))) {
+		rc = err_set(err, SB_EUSAGE, "--%s -: standard output belongs to the command",
+			     name);
+		err_hint(err, "write to a file: --%s FILE", name);
+		return rc;
+	}
+	if (!is_standard(events) || (!is_standard(json) && !is_standard(jsonl)))
+		return 0;
+	rc = err_set(err, SB_EUSAGE, "--events - and --json%s -: both take standard output",
+		     is_standard(json) ? "" : "l");
+	err_hint(err, "write one of them to a file");
+	return rc;
+}
+
 int out_check(const char *path, struct sb_err *err)
 {
 	const char *slash;

@@ -41,6 +41,10 @@ void out_table(FILE *to, const struct result *res, unsigned int how);
  * the file in one step, or as one line that one write appends (--jsonl). "-" is stdout. All return
  * 0 or -SB_EFILE. */
 int out_check(const char *path, struct sb_err *err);
+/* Which of these are "-"? At most one may be, and none where a command has the standard output.
+ * 0 or -SB_EUSAGE. */
+int out_check_standard(bool command, const char *json, const char *jsonl, const char *events,
+		       struct sb_err *err);
 
 int out_document(const char *path, const char *json, struct sb_err *err);
 int out_json(const char *path, const struct result *res, bool lines, struct sb_err *err);

@@ -14,6 +14,20 @@ json_t *evidence_values_json(const struct evidence_values *values, const bool *u
 	return object;
 }
 
+static json_t *stream_json(const struct result_stream *stream)
+{
+	json_t *o;
+
+	if (!stream->asked)
+		return json_must(json_null());
+	o = json_must(json_object());
+	json_put(o, "waits", kind_u64_new(stream->waits));
+	json_put(o, "waits_lost", kind_u64_new(stream->lost));
+	json_put(o, "lines_unwritten", kind_u64_new(stream->unwritten));
+	json_put(o, "agrees", json_boolean(stream->agrees));
+	return o;
+}
+
 json_t *evidence_json(const struct result_evidence *e)
 {
 	json_t *object, *list;
@@ -29,6 +43,7 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "threads_lost", kind_u64_new(e->lost));
 	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
+	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
 		json_t *o = json_must(json_object());
@@ -79,6 +94,18 @@ static bool read_threads(const json_t *list, struct result_evidence *e)
 	return true;
 }
 
+/* None of a former version. */
+static bool read_stream(const json_t *o, struct result_stream *stream)
+{
+	if (!json_is_object(o))
+		return true;
+	stream->asked = true;
+	stream->agrees = json_is_true(json_object_get(o, "agrees"));
+	return kind_u64_read(json_object_get(o, "waits"), &stream->waits) &&
+	       kind_u64_read(json_object_get(o, "waits_lost"), &stream->lost) &&
+	       kind_u64_read(json_object_get(o, "lines_unwritten"), &stream->unwritten);
+}
+
 const char *evidence_read(const json_t *value, struct result_evidence *e)
 {
 	e->source = json_name_of(value, "source");
@@ -89,6 +116,7 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	e->sample = e->sample ? e->sample : 1; /* of a former version */
 	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
+	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))
 		return "the counters of the evidence";
 	return NULL;

@@ -145,13 +145,23 @@ struct result_process {
 	struct result_counts *counts; /* n_targets of them */
 };
 
+/* The waits that were written to --events. */
+struct result_stream {
+	bool asked;
+	uint64_t waits, lost; /* lost: for want of room */
+	uint64_t unwritten;   /* lines of any kind, for want of a reader */
+	bool agrees;	      /* with the counters: what is lost or left out is known, too */
+	const char *differs;  /* the reason by which it does not, a constant; NULL */
+};
+
 /* What the kernel did with the threads while they were hooked (--evidence). */
 struct result_evidence {
 	char *source;	      /* "bpf", "proc"; NULL: it was not asked for */
 	char *limit, *remedy; /* why not by BPF; NULL: it was */
 	double time_s;
-	uint64_t lost;		    /* threads that could not be watched */
-	unsigned int sample;	    /* one of so many frequent events was counted, as so many */
+	uint64_t lost;	     /* threads that could not be watched */
+	unsigned int sample; /* one of so many frequent events was counted, as so many */
+	struct result_stream stream;
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
 	struct result_evidence_thread {

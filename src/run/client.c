@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "beside.h"
+#include "events.h"
 #include "trace-file.h"
 #include "tracer.h"
 #include "wire.h"
@@ -149,6 +150,16 @@ static int start_trace(struct client *c)
 				   beside ? &c->opt->session.kernel_trace_fd : NULL,
 				   &c->out->error);
 	return c->trace ? 0 : -1;
+}
+
+/* The tracer writes; the file is opened here, where the standard output is ours. *fd: negative, or
+ * for the tracer. */
+static int start_events(const struct client *c, int *fd)
+{
+	*fd = c->opt->events ? events_place(c->opt->events) : -1;
+	return *fd >= 0 || !c->opt->events ?
+		       0 :
+		       err_sys(&c->out->error, SB_EFILE, "cannot write %s", c->opt->events);
 }
 
 /* An error of the file is the run's, unless there is another. */
@@ -441,8 +452,7 @@ static int start(struct client *c, const struct backend *backend)
 				  .cfg = cfg,
 				  .interval_ns = c->opt->interval_ns,
 				  .session_pid = getpid(),
-				  .default_ns = c->opt->default_ns,
-				  .events = c->opt->events };
+				  .default_ns = c->opt->default_ns };
 
 	c->backend = backend;
 	skip_add(cfg, getpid());
@@ -462,10 +472,12 @@ static int start(struct client *c, const struct backend *backend)
 		cfg->n_skip--; /* it is the target */
 	if (start_strays(cfg) < 0)
 		return err_set(&c->out->error, SB_ENOMEM, "no memory for the tracer");
-	if (start_trace(c) < 0)
+	if (start_trace(c) < 0 || start_events(c, &job.events) < 0)
 		return -1;
 	catch_signals(c);
 	c->tracer = tracer_start(&job, &c->in.fd);
+	if (job.events >= 0)
+		close(job.events);
 	if (cfg->trace_fd)
 		close(cfg->trace_fd);
 	if (cfg->kernel_trace_fd)

@@ -2,7 +2,6 @@
 #include "tracer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,7 +12,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include "beside.h"
 #include "wire.h"
@@ -21,18 +19,13 @@
 #include "inject/clock.h"
 #include "inject/fault.h"
 #include "src/base/crowd.h"
-#include "src/base/json.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/control/server.h"
-#include "src/out/place.h"
+#include "stream.h"
 #include "witness.h"
 
 enum { PENDING_SHOWN = 5, /* pending targets to report, of many */ SIGNALS = 8 /* read at once */ };
-
-struct shown {
-	bool hooked, open;
-};
 
 struct tracer {
 	const struct tracer_job *job;
@@ -45,10 +38,8 @@ struct tracer {
 	uint64_t next_status;
 	struct control_state control;
 	struct control_server *server; /* NULL: none */
-	FILE *events;		       /* NULL: none */
-	uint64_t next_look;	       /* at what /proc has of the evidence */
-	struct shown *known;	       /* by target: the state last written to --events */
-	size_t n_known;
+	struct stream events;
+	uint64_t next_look;		     /* at what /proc has of the evidence */
 	char hear[CONTROL_MAX_REQUEST + 16]; /* unhandled input from the command line */
 	size_t heard;
 };
@@ -253,6 +244,7 @@ static int status_due(struct tracer *t, int ms)
 		t->next_status = now + interval;
 	if (now >= t->next_status) {
 		send_status(t);
+		stream_counters(&t->events, t->control.evidence);
 		t->next_status += (now - t->next_status + interval) / interval * interval;
 	}
 	left = (t->next_status - now) / 1000000 + 1;
@@ -266,81 +258,6 @@ static void drain(struct tracer *t)
 	/* No thread of the target is held any more: the command line may take its time. */
 	while (!wire_flush(&t->out))
 		poll(&fd, 1, 1000);
-}
-
-static double seconds(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void put_target(json_t *o, const struct session_target *t)
-{
-	json_put(o, "target", json_name(t->spec->text));
-	json_object_set_new(o, "every", json_integer((json_int_t)t->every));
-	if (t->spec->pid)
-		json_object_set_new(o, "pid", json_integer(t->spec->pid));
-}
-
-/* --events: to be joined with the recordings of others, so it has both clocks. */
-static void event(void *ctx, const char *what, const struct session_target *t)
-{
-	struct tracer *tracer = ctx;
-	json_t *o;
-	char *text;
-
-	if (!tracer->events)
-		return;
-	o = json_pack("{s:s s:f s:f}", "event", what, "realtime_s", seconds(CLOCK_REALTIME),
-		      "monotonic_s", seconds(CLOCK_MONOTONIC));
-	if (t && t->spec)
-		put_target(o, t);
-	if (t)
-		json_object_set_new(o, "delay_ns", json_integer((json_int_t)t->delay_ns));
-	text = json_document(o, false);
-	json_decref(o);
-	fprintf(tracer->events, "%s\n", text);
-	fflush(tracer->events);
-	free(text);
-}
-
-/* Changes without a request: a window opens or closes, a library brings a function. */
-static void tell_states(struct tracer *t)
-{
-	size_t n = t->events ? session_targets(t->session) : 0;
-
-	if (n > t->n_known) {
-		t->known = reallocarray(t->known, n, sizeof(*t->known));
-		if (!t->known)
-			abort();
-		memset(t->known + t->n_known, 0, (n - t->n_known) * sizeof(*t->known));
-		t->n_known = n;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct session_target now;
-
-		session_state(t->session, i, &now);
-		if (!now.pending && !t->known[i].hooked)
-			event(t, "hooked", &now);
-		if (now.open != t->known[i].open)
-			event(t, now.open ? "open" : "close", &now);
-		t->known[i].hooked = !now.pending;
-		t->known[i].open = now.open;
-	}
-}
-
-/* A pipe whose reader sleeps loses lines; it does not block the tracer, and so not the target. */
-static int open_events(struct tracer *t, struct sb_err *err)
-{
-	int flags = O_APPEND | O_CREAT | O_NONBLOCK;
-	int fd = t->job->events ? out_place_open(t->job->events, flags) : -1;
-
-	t->events = fd < 0 ? NULL : fdopen(fd, "a");
-	return t->events || !t->job->events ?
-		       0 :
-		       err_sys(err, SB_EFILE, "cannot write %s", t->job->events);
 }
 
 /* A list of a preset: once, by its first target. */
@@ -415,7 +332,7 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 	while (!t->quit) {
 		end = t->job->backend->step(t->session, &ms, err);
 		step_kernel(t, &ms);
-		tell_states(t);
+		stream_states(&t->events, t->session);
 		witness_look(t->control.evidence, &t->next_look);
 		if (end != SESSION_RUNS)
 			return end;
@@ -424,24 +341,35 @@ static enum session_end run(struct tracer *t, struct sb_err *err)
 	return SESSION_RUNS;
 }
 
-/* After the attach, whose stops are no waits of the program. */
+/* Before the attach, since it takes some tenths of a second. */
 static void open_evidence(struct tracer *t)
 {
 	const struct sb_err *limit;
 
 	if (!t->job->cfg->evidence)
 		return;
-	t->control.evidence = witness_open(t->job->cfg);
+	t->control.evidence = witness_open(t->job->cfg, t->events.to);
 	limit = evidence_limit(t->control.evidence);
 	if (limit)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 }
 
+/* After the attach, whose stops are no waits of the program. */
+static void begin_evidence(struct tracer *t)
+{
+	if (!t->control.evidence)
+		return;
+	witness_begin(t->control.evidence, t->job->cfg);
+	stream_waits(&t->events, t->control.evidence);
+}
+
 static int attach(struct tracer *t, struct sb_err *err)
 {
 	if (t->job->backend->check(t->session, err) < 0 ||
-	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0) ||
-	    session_attach(t->session, err) < 0)
+	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0))
+		return -1;
+	open_evidence(t);
+	if (session_attach(t->session, err) < 0)
 		return -1;
 	if (!t->kernel || session_attach(t->kernel, err) == 0)
 		return 0;
@@ -465,28 +393,29 @@ static void do_run(struct tracer *t)
 	struct result *res;
 	enum session_end end;
 
-	if (open_events(t, &err) < 0 || attach(t, &err) < 0) {
+	if (stream_open(&t->events, t->job->events, &err) < 0 || attach(t, &err) < 0) {
+		stream_close(&t->events, &evidence.stream);
 		send_error(t, &err);
 		return;
 	}
-	open_evidence(t);
+	begin_evidence(t);
 	t->server = control_server_open(t->job->session_pid, &why);
 	if (!t->server)
 		log_warn("sbctl cannot reach this session: %s%s%s", why.what,
 			 why.hint[0] ? "; " : "", why.hint);
-	event(t, "attached", NULL);
+	stream_event(&t->events, "attached", NULL);
 	tell_pending(t);
-	tell_states(t);
+	stream_states(&t->events, t->session);
 	wire_send(&t->out, WIRE_READY, "", 0, NULL, 0);
 	end = run(t, &err);
-	if (t->control.evidence)
-		witness_tell(t->control.evidence, &evidence);
-	event(t, "detaching", NULL);
+	stream_end(&t->events, t->control.evidence, &evidence);
+	stream_event(&t->events, "detaching", NULL);
 	if (t->kernel)
 		session_detach(t->kernel);
 	session_detach(t->session);
-	tell_states(t);
-	event(t, "detached", NULL);
+	stream_states(&t->events, t->session);
+	stream_event(&t->events, "detached", NULL);
+	stream_close(&t->events, &evidence.stream);
 	if (end == SESSION_END_SLOWDOWN)
 		send_error(t, &err);
 	res = result_of(t);
@@ -516,15 +445,15 @@ static void keep_only(int *fd, size_t n)
 }
 
 /* Detaches from the terminal, its signals and its files. */
-static void detach_from_terminal(int keep_fd, const struct session_config *cfg)
+static void detach_from_terminal(int keep_fd, const struct tracer_job *job)
 {
-	int keep[] = { keep_fd, cfg->trace_fd, cfg->kernel_trace_fd };
+	int keep[] = { keep_fd, job->cfg->trace_fd, job->cfg->kernel_trace_fd, job->events };
 	int null = open("/dev/null", O_RDWR);
 
 	setsid();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	keep_only(keep, 3);
+	keep_only(keep, sizeof(keep) / sizeof(*keep));
 	prctl(PR_SET_NAME, "sbinject-tracer");
 	/* Its memory holds data of its targets. */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -566,7 +495,7 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 
 	t.job = job;
 	crowd_hurry(); /* its parent's priority ended at the fork */
-	detach_from_terminal(fd, job->cfg);
+	detach_from_terminal(fd, job);
 	reader_start(); /* with nothing of a target in its memory */
 	catch_signals(&t);
 	wire_open(&t.out, fd);
@@ -580,8 +509,8 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 		t.control = (struct control_state){ .backend = job->backend,
 						    .session = t.session,
 						    .default_ns = job->default_ns,
-						    .changed = event,
-						    .ctx = &t };
+						    .changed = stream_event,
+						    .ctx = &t.events };
 		do_run(&t);
 		evidence_close(t.control.evidence);
 	}
@@ -591,7 +520,6 @@ static void tracer_main(const struct tracer_job *job, int fd, pid_t client)
 		session_free(t.session);
 	beside_free(&cfg, &kernel);
 	drain(&t);
-	free(t.known);
 	wire_close(&t.out);
 	close(t.sigfd);
 }

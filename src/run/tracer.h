@@ -15,7 +15,7 @@ struct tracer_job {
 	const struct session_config *cfg;
 	uint64_t interval_ns; /* of status messages; 0: none */
 	pid_t session_pid;    /* of the command line: it names the session */
-	const char *events;   /* file for changes of state; NULL: none */
+	int events;	      /* where their lines are written (events.h); negative: none */
 	uint64_t default_ns;  /* delay of targets that are added without one */
 };
 

@@ -27,17 +27,25 @@ void witness_add(struct evidence *e, const struct session_config *cfg)
 	}
 }
 
-struct evidence *witness_open(const struct session_config *cfg)
+struct evidence *witness_open(const struct session_config *cfg, bool pauses)
 {
-	struct evidence *e = evidence_open(
-		cfg->children, cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL,
-		cfg->evidence_sample);
+	unsigned int groups = cfg->evidence_groups ? cfg->evidence_groups : EVIDENCE_ALL;
+	const struct evidence_config own = {
+		.children = cfg->children,
+		.groups = groups,
+		.sample = cfg->evidence_sample,
+		.pauses = pauses && (groups & (1u << GROUP_TIME | 1u << GROUP_WAITS)),
+	};
 
+	return evidence_open(&own);
+}
+
+void witness_begin(struct evidence *e, const struct session_config *cfg)
+{
 	if (cfg->launched)
 		evidence_add(e, cfg->launched);
 	else
 		witness_add(e, cfg);
-	return e;
 }
 
 void witness_look(struct evidence *e, uint64_t *due)
@@ -63,24 +71,22 @@ static void tell_thread(const struct evidence_thread *from, struct result_eviden
 	to->name = name[0] ? must_strdup(name) : NULL;
 }
 
-void witness_tell(struct evidence *e, struct result_evidence *out)
+void witness_tell(const struct evidence *e, const struct evidence_reading *r,
+		  struct result_evidence *out)
 {
 	const struct sb_err *limit = evidence_limit(e);
-	struct evidence_reading r;
 
-	evidence_take(e, &r);
 	out->source = must_strdup(limit ? "proc" : "bpf");
 	out->limit = limit ? must_strdup(limit->what) : NULL;
 	out->remedy = limit ? must_strdup(err_remedy(limit)) : NULL;
-	out->time_s = (double)(r.t_ns - evidence_opened_ns(e)) / 1e9;
+	out->time_s = (double)(r->t_ns - evidence_began_ns(e)) / 1e9;
 	out->lost = evidence_lost(e);
 	out->sample = evidence_sample(e);
-	out->sum = r.sum;
+	out->sum = r->sum;
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);
-	out->thread = must_calloc(r.n_threads, sizeof(*out->thread));
-	out->n_threads = r.n_threads;
-	for (size_t i = 0; i < r.n_threads; i++)
-		tell_thread(&r.thread[i], &out->thread[i]);
-	evidence_reading_free(&r);
+	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));
+	out->n_threads = r->n_threads;
+	for (size_t i = 0; i < r->n_threads; i++)
+		tell_thread(&r->thread[i], &out->thread[i]);
 }

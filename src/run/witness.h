@@ -7,8 +7,10 @@
 #include "src/session/session.h"
 
 /* Evidence of the processes that a session concerns: those named with their descendants, or the
- * command that was launched. evidence_close() ends it. */
-struct evidence *witness_open(const struct session_config *cfg);
+ * command that was launched. pauses: as in struct evidence_config. They are watched from
+ * witness_begin() on. evidence_close() ends it. */
+struct evidence *witness_open(const struct session_config *cfg, bool pauses);
+void witness_begin(struct evidence *e, const struct session_config *cfg);
 /* Adds the processes that are named, with their descendants. */
 void witness_add(struct evidence *e, const struct session_config *cfg);
 
@@ -16,7 +18,8 @@ void witness_add(struct evidence *e, const struct session_config *cfg);
  * at first. */
 void witness_look(struct evidence *e, uint64_t *due);
 
-/* What was seen so far. out: all zero. */
-void witness_tell(struct evidence *e, struct result_evidence *out);
+/* What was seen until the reading. out: all zero. */
+void witness_tell(const struct evidence *e, const struct evidence_reading *r,
+		  struct result_evidence *out);
 
 #endif

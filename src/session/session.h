@@ -67,7 +67,7 @@ struct session_config {
 	bool perf_map_keep; /* ... which stay there */
 	bool evidence;	    /* the tracer watches what the kernel does with the threads */
 	unsigned int evidence_groups; /* ... as evidence_groups_read(); 0: all */
-	unsigned int evidence_sample; /* ... as evidence_open(); 0: each event */
+	unsigned int evidence_sample; /* ... as struct evidence_config; 0: each event */
 	bool timed;		      /* as the backend's time() of every target, from the start */
 	bool name_threads;     /* "lanes" has the tids of threads (inject): each is stopped once */
 	int trace_fd;	       /* timed calls are recorded into this pipe (trace-pipe.h); 0: none */

@@ -20,13 +20,14 @@ await() { # FILE PATTERN
 }
 # A session with evidence while a program works between its gate and "over".
 measured() { # PROGRAM [ARG...]
-	rm -f /tmp/gate
+	rm -f /tmp/gate /tmp/events
 	program=$1
 	shift
 	"$program" -g /tmp/gate "$@" >/tmp/victim.out 2>&1 &
 	pid=$!
 	await /tmp/victim.out ready
-	sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json >/tmp/out 2>/tmp/why &
+	sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json \
+		--events /tmp/events >/tmp/out 2>/tmp/why &
 	session=$!
 	for _ in $(seq 300); do
 		sbctl list >/dev/null 2>&1 && break
@@ -40,6 +41,8 @@ measured() { # PROGRAM [ARG...]
 	kill $pid
 	wait $pid || fail "the victim: $(cat /tmp/victim.out)"
 	is source '"bpf"'
+	is agrees true
+	grep -q '"event":"wait".*"reason":"sleep"' /tmp/events || fail "no waits: $(head /tmp/events)"
 	cat /tmp/victim.out
 }
 value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | head -n "${2:-1}" | tail -n 1; }

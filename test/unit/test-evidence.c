@@ -3,19 +3,24 @@
 #include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "evidence/bpf/contention.h"
+#include "evidence/bpf/missed.h"
 #include "evidence/class.h"
 #include "evidence/evidence.h"
 #include "evidence/proc.h"
 #include "src/live/explain-infer.h"
 #include "src/result/result.h"
+#include "src/run/events.h"
 #include "sweep/ratio.h"
 
 static void names_are_distinct(void **state)
@@ -65,6 +70,47 @@ static void ratio_has_interval(void **state)
 	r = ratio_of(part, items, 2, 0.95);
 	assert_true(isfinite(r.est) && isnan(r.lo) && isnan(r.hi));
 	assert_true(isnan(ratio_of(part, none, 4, 0.95).est));
+}
+
+/* A thread spins for a mutex, sleeps, is woken too late, spins and sleeps again: one wait, from the
+ * first begin. A second spinlock at the same address is a second wait. */
+static void a_mutex_begins_several_times(void **state)
+{
+	enum { SPINS = CONTENTION_MUTEX | CONTENTION_SPIN };
+	struct evidence_lock lock[EVIDENCE_LOCKS] = { 0 }, *begun;
+
+	(void)state;
+	begun = contention_begin(lock, 0x1000, SPINS);
+	assert_ptr_equal(begun, &lock[EVIDENCE_LOCK_MUTEX]);
+	begun->since = 10;
+	assert_null(contention_begin(lock, 0x1000, CONTENTION_MUTEX));
+	assert_null(contention_begin(lock, 0x1000, SPINS));
+	assert_null(contention_begin(lock, 0x1000, CONTENTION_MUTEX));
+	begun = contention_begin(lock, 0x2000, CONTENTION_SPIN); /* an interrupt */
+	assert_ptr_equal(begun, &lock[EVIDENCE_LOCK_SPIN]);
+	assert_non_null(contention_begin(lock, 0x2000, CONTENTION_SPIN));
+	assert_int_equal(contention_end(lock, 0x2000), EVIDENCE_LOCK_SPIN);
+	assert_int_equal(contention_end(lock, 0x2000), EVIDENCE_LOCKS);
+	assert_int_equal(lock[EVIDENCE_LOCK_MUTEX].since, 10);
+	assert_int_equal(contention_end(lock, 0x1000), EVIDENCE_LOCK_MUTEX);
+	assert_non_null(contention_begin(lock, 0x1000, SPINS)); /* the next wait */
+	assert_ptr_equal(contention_begin(lock, 0x3000, 2), &lock[EVIDENCE_LOCK_RWSEM]);
+}
+
+/* A switch to a thread that the program did not see: its time in the run queue ends when the
+ * scheduler says, not when the thread leaves. */
+static void a_missed_switch_is_dated(void **state)
+{
+	(void)state;
+	assert_int_equal(missed_at(1000, 5000, 4700, 200), 700);
+	assert_int_equal(missed_at(1000, 5000, 4200, 200), 200);
+	assert_int_equal(missed_at(1000, 5000, 5000, 200), 1000);
+	/* What cannot be: nothing kept, before the state began, in the future, a clock that stood.
+	 */
+	assert_int_equal(missed_at(1000, 5000, 0, 200), 1000);
+	assert_int_equal(missed_at(1000, 5000, 4199, 200), 1000);
+	assert_int_equal(missed_at(1000, 5000, 5001, 200), 1000);
+	assert_int_equal(missed_at(1000, 5000, 4999, 1001), 1000);
 }
 
 /* ---- the breakdown ---- */
@@ -260,6 +306,8 @@ static void proc_has_a_part(void **state)
 
 /* ---- this process ---- */
 
+static const struct evidence_config all = { .children = true, .groups = EVIDENCE_ALL };
+
 enum { SLEEPS = 20 };
 
 static void *sleeper(void *arg)
@@ -305,7 +353,7 @@ static void take_work(struct evidence *e, struct evidence_values *out)
 /* A thread that begins and ends between two readings is in the sum. */
 static void bpf_sees_this_process(void **state)
 {
-	struct evidence *e = evidence_open(true, EVIDENCE_ALL, 1);
+	struct evidence *e = evidence_open(&all);
 	struct evidence_values v;
 
 	(void)state;
@@ -356,7 +404,7 @@ static const struct evidence_futex *futex_at(const struct evidence_reading *r, c
 /* No wait is lost where a slot gives way to another address, nor where a thread ends. */
 static void every_futex_is_counted(void **state)
 {
-	struct evidence *e = evidence_open(true, EVIDENCE_ALL, 1);
+	struct evidence *e = evidence_open(&all);
 	struct evidence_reading r;
 	uint64_t ns = 0, waits = 0;
 	pthread_t thread;
@@ -387,6 +435,115 @@ static void every_futex_is_counted(void **state)
 	assert_int_equal(waits, r.sum.of[EVIDENCE_WAITS]);
 	evidence_reading_free(&r);
 	evidence_close(e);
+}
+
+/* ---- each pause ---- */
+
+enum { TURNS = 20000 };
+
+static struct {
+	uint32_t turn, unused[15];
+} ball;
+
+/* Two threads on one processor that pass a turn. */
+static void *player(void *arg)
+{
+	uint32_t mine = arg != NULL;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	for (int i = 0; i < TURNS; i++) {
+		while (__atomic_load_n(&ball.turn, __ATOMIC_ACQUIRE) != mine)
+			syscall(SYS_futex, &ball.turn, FUTEX_WAIT_PRIVATE, !mine, NULL, NULL, 0);
+		__atomic_store_n(&ball.turn, !mine, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &ball.turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+	return NULL;
+}
+
+struct told {
+	const struct evidence_reading *until;
+	struct evidence_pauses sum;
+	uint64_t n, last_ns;
+	char name[32];
+};
+
+static void take_pause(void *ctx, const struct evidence_pause *pause)
+{
+	struct told *told = ctx;
+	const struct evidence_thread *t = evidence_find(
+		told->until,
+		&(struct evidence_thread){ .tid = pause->tid, .began_ns = pause->began_ns });
+
+	if (t && pause->number >= t->pauses)
+		return; /* this thread's, behind the reading */
+	assert_true(pause->t_ns >= told->last_ns && pause->pid == getpid());
+	told->last_ns = pause->t_ns;
+	told->sum.n[pause->reason] += pause->counted;
+	told->sum.ns[pause->reason] += pause->wait_ns;
+	told->sum.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
+	told->n++;
+	snprintf(told->name, sizeof(told->name), "%s", pause->name);
+}
+
+static void play(void)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, player, i ? &ball : NULL), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* What finds no room, because nobody takes it away, and what is left out are known to the ns. */
+static void pauses_add_up(unsigned int sample, struct told *told, uint64_t *lost)
+{
+	const struct evidence_config cfg = { .groups = EVIDENCE_ALL,
+					     .pauses = true,
+					     .sample = sample };
+	struct evidence *e = evidence_open(&cfg);
+	enum evidence_counter differs = 0;
+	struct evidence_reading r;
+
+	if (evidence_limit(e)) {
+		evidence_close(e);
+		skip();
+	}
+	evidence_add(e, getpid());
+	play();
+	evidence_take(e, &r);
+	told->until = &r;
+	evidence_pauses(e, UINT64_MAX, SIZE_MAX, take_pause, told);
+	*lost = r.pauses_lost;
+	assert_true(told->n > 100);
+	assert_true(events_agree(&r.sum, &told->sum, &r.untold, &differs));
+	evidence_reading_free(&r);
+	evidence_close(e);
+}
+
+static void lost_pauses_are_counted(void **state)
+{
+	struct told told = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	pauses_add_up(1, &told, &lost);
+	assert_true(lost > 100);
+	assert_true(told.sum.ns[EVIDENCE_FUTEX] > 0);
+}
+
+static void sampled_pauses_are_counted(void **state)
+{
+	struct told told = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	pauses_add_up(10, &told, &lost);
+	assert_int_equal(lost, 0);
+	assert_in_range(told.n, TURNS / 20, TURNS);
 }
 
 static void proc_sees_this_process(void **state)
@@ -433,6 +590,9 @@ static void result_reads_back(void **state)
 	e->thread[0] =
 		(struct result_evidence_thread){ .pid = 3, .tid = 4, .name = strdup("w\xff") };
 	e->thread[0].values.of[EVIDENCE_VOLUNTARY] = UINT64_MAX;
+	e->stream = (struct result_stream){
+		.asked = true, .waits = 7, .lost = 8, .unwritten = 9, .agrees = true
+	};
 	text = result_to_json(res, true);
 	assert_non_null(strstr(text, "\"futex_ns\": null"));
 	assert_int_equal(result_from_json(text, &back, &err), 0);
@@ -442,6 +602,7 @@ static void result_reads_back(void **state)
 	assert_true(back->evidence.time_s == 1.5 && back->evidence.unknown[EVIDENCE_FUTEX]);
 	assert_false(back->evidence.unknown[EVIDENCE_IO]);
 	assert_int_equal(back->evidence.sum.of[EVIDENCE_ON_CPU], 42);
+	assert_memory_equal(&back->evidence.stream, &e->stream, sizeof(e->stream));
 	assert_int_equal(back->evidence.n_threads, 1);
 	assert_string_equal(back->evidence.thread[0].name, "w\xff");
 	assert_true(back->evidence.thread[0].values.of[EVIDENCE_VOLUNTARY] == UINT64_MAX);
@@ -461,6 +622,8 @@ int main(void)
 		cmocka_unit_test(names_are_distinct),
 		cmocka_unit_test(calls_have_classes),
 		cmocka_unit_test(ratio_has_interval),
+		cmocka_unit_test(a_mutex_begins_several_times),
+		cmocka_unit_test(a_missed_switch_is_dated),
 		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(futexes_add_up),
 		cmocka_unit_test(idle_waits_are_left_out),
@@ -468,6 +631,8 @@ int main(void)
 		cmocka_unit_test(proc_has_a_part),
 		cmocka_unit_test(bpf_sees_this_process),
 		cmocka_unit_test(every_futex_is_counted),
+		cmocka_unit_test(lost_pauses_are_counted),
+		cmocka_unit_test(sampled_pauses_are_counted),
 		cmocka_unit_test(proc_sees_this_process),
 		cmocka_unit_test(result_reads_back),
 	};
