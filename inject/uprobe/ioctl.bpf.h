@@ -173,7 +173,7 @@ static __always_inline void ioctl_ends(__u64 now, __u64 result)
 	now -= call->start;
 	decode(call);
 	call->value[KERNEL_IOCTL_RESULT] = result;
-	ended(call, now);
+	ended(call, now, OF_CURRENT, 0);
 }
 
 SEC("fentry")

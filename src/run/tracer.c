@@ -361,7 +361,7 @@ static bool show_one(const struct tracer *t, const struct session_target *s)
 	char hint[sizeof(s->why->hint)];
 	const struct maps none = { 0 };
 
-	if (!s->pending || s->spec->kind == SPEC_PYTHON)
+	if (!s->pending || s->spec->kind == SPEC_PYTHON || s->spec->optional)
 		return false;
 	if (s->spec->listed)
 		return !t->job->cfg->launched && !s->seen && tell_list(s);

@@ -59,6 +59,15 @@ done
 "$SB" report "$T/t.jsonl" >"$T/report.out"
 grep -qE ' 240 .* NV_ESC_RM_ALLOC +ioctl$' "$T/report.out" || fail "the report: $(cat "$T/report.out")"
 
+# What else the set of --kernel has is hooked where this kernel has it, and named once where not; it is no error.
+n=0
+while [ "$(j targets.$n.spec)" != 'offcpu:*' ]; do n=$((n + 1)); done
+same 'the set' "$(j targets.$n.preset)" nvidia.kernel
+more 'times without a processor' "$(j targets.$n.hits)" 0
+grep -q 'left out' "$T/sb.err" || fail "nothing is named as absent: $(cat "$T/sb.err")"
+! grep -q 'pending' "$T/sb.err" || fail "as if a library could bring it: $(cat "$T/sb.err")"
+[ "$(grep -c 'kernel:os_alloc_mem' "$T/sb.err")" -le 1 ] || fail "named twice: $(cat "$T/sb.err")"
+
 # A running process, beside a hook; the ioctls are within the calls of the program.
 start ioctls "$V/ioctls" -n 30 -g "$T/gate" "$T/dev"
 snapshot "$pid"
@@ -86,7 +95,7 @@ same 'not asked for' "$(j cuda.ioctls_reason)" 'they were not asked for (--kerne
 sb trace 'ioctl:nvidia*' for=10s --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
 same 'in a window' "$(j cuda.ioctls_reason)" 'for= limits it'
-sb trace --kernel --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
+sb trace 'ioctl:nvidia*' --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
 same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '200 200'
 

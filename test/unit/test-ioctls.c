@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to devices: their names, and calls of them as those of functions with these names. */
+/* Requests to devices: their names, and calls of them as those of functions with these names. The same
+ * of interrupts and of threads without a processor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "src/session/uprobe/requests.h"
+#include "src/session/uprobe/switches.h"
 #include "src/spec/ioctls.h"
 
 static const char text[] = "# a comment\n"
@@ -145,12 +147,63 @@ static void test_devices_without_room_are_unknown(void **state)
 	free(b.data);
 }
 
+static uint32_t interrupt(struct switches *s, const char *name, uint32_t cpu, struct trace_bytes *b)
+{
+	struct kernel_span span = { .value = { [KERNEL_INTERRUPT_NUMBER] = 36,
+					       [KERNEL_INTERRUPT_CPU] = cpu,
+					       [KERNEL_INTERRUPT_RESULT] = 2 } };
+	struct trace_valued v = { 0 };
+	char track[16], expected[16];
+	uint32_t id;
+
+	strncpy((char *)&span.value[KERNEL_INTERRUPT_NAME], name, KERNEL_DEVICE);
+	id = switches_interrupt(s, &span, &v, track, b);
+	snprintf(expected, sizeof(expected), "CPU %u", cpu);
+	assert_string_equal(track, expected);
+	assert_int_equal(v.value[0], 36);
+	assert_int_equal(v.value[1], cpu);
+	assert_int_equal(v.value[2], 2);
+	return id;
+}
+
+static void test_interrupts_and_switches(void **state)
+{
+	struct kernel_span span = { .value = { [KERNEL_OFFCPU_REASON] = KERNEL_OFFCPU_SLEEPS } };
+	struct trace_bytes b = { 0 };
+	struct switches s = { 0 };
+	uint32_t first, second;
+	char name[32];
+	size_t len;
+
+	(void)state;
+	first = interrupt(&s, "nvidia", 0, &b);
+	assert_int_equal(interrupt(&s, "nvidia", 4095, &b), first);
+	second = interrupt(&s, "a name of sixteen", 1, &b); /* cut, and without an end */
+	assert_int_not_equal(second, first);
+	for (int i = 0; i < 2 * HANDLERS_MOST; i++) {
+		snprintf(name, sizeof(name), "other%d", i);
+		second = interrupt(&s, name, 0, &b);
+	}
+	assert_int_equal(s.n, HANDLERS_MOST);
+	assert_int_equal(interrupt(&s, "one more", 0, &b), second);
+	assert_int_equal(interrupt(&s, "nvidia", 0, &b), first);
+	first = switches_offcpu(&s, &span, &b);
+	len = b.len;
+	assert_int_equal(switches_offcpu(&s, &span, &b), first);
+	assert_int_equal(b.len, len);
+	span.value[KERNEL_OFFCPU_REASON] = KERNEL_OFFCPU_RUNNABLE;
+	assert_int_not_equal(switches_offcpu(&s, &span, &b), first);
+	switches_free(&s);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_one_name_is_one_function),
 		cmocka_unit_test(test_devices_without_room_are_unknown),
+		cmocka_unit_test(test_interrupts_and_switches),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, NULL);
