@@ -30,6 +30,8 @@ for line in open(sys.argv[1]):
     assert a["result"] == -25 and e["dur_us"] > 0, e
     assert a["device"] == ("nvidia-uvm" if e["name"].startswith("UVM") else "nvidiactl"), e
     assert int(a["cmd"], 16), e
+    name = {"0x20801303": "NV2080_CTRL_CMD_FB_GET_INFO_V2", "0xc86f": "HOPPER_CHANNEL_GPFIFO_A"}.get(a["detail"])
+    assert a["detail_name"] == name, e
     seen["%s %s %s" % (e["name"], a["detail"] or "-", "-" if a["status"] is None else a["status"])] += 1
 assert seen == own, (seen - own, own - seen)
 print(sum(seen.values()))
@@ -76,7 +78,7 @@ wait_for 20 grep -q '^attached' "$T/told" || fail "no attach to $pid"
 touch "$T/gate"
 sb_wait
 check ioctls
-same 'calls of ioctl' "$(j targets.0.hits)" $((30 * 4 * 13))
+same 'calls of ioctl' "$(j targets.0.hits)" $((30 * 4 * 14))
 same 'what it is' "$(j targets.1.spec)" 'ioctl:nvidia*'
 "$SB" report "$T/t.jsonl" --json "$T/run.json" >/dev/null || fail 'report'
 
@@ -97,7 +99,7 @@ ended 0
 same 'in a window' "$(j cuda.ioctls_reason)" 'for= limits it'
 sb trace 'ioctl:nvidia*' --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
-same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '200 200'
+same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '220 220'
 
 refuses 125 'names no device' trace 'ioctl:' -- /bin/true
 refuses 125 'names no device' trace 'ioctl:nv*dia' -- /bin/true
