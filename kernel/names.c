@@ -199,6 +199,12 @@ static bool read_symbol(const char *line, size_t len, struct symbol_line *s)
 	return true;
 }
 
+/* The padding in front of a function has a symbol of its own, which only its whole name means. */
+static bool is_padding(const char *name)
+{
+	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
+}
+
 static int read_symbols(const char *pattern, struct kernel_list *out, struct suggester *near)
 {
 	const char *line = symbols(), *end;
@@ -211,7 +217,8 @@ static int read_symbols(const char *pattern, struct kernel_list *out, struct sug
 		end = line + strcspn(line, "\n");
 		if (!read_symbol(line, (size_t)(end - line), &s))
 			continue;
-		if (glob ? glob_match(pattern, s.name) : !strcmp(pattern, s.name))
+		if (glob ? glob_match(pattern, s.name) && !is_padding(s.name) :
+			   !strcmp(pattern, s.name))
 			add(out, s.name, s.module)->address = s.address;
 		else if (near)
 			suggest_offer(near, s.name, strlen(s.name));

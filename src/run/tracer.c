@@ -38,6 +38,7 @@ struct tracer {
 	const struct tracer_job *job;
 	struct session_core *session;
 	struct session_core *kernel; /* of targets in the kernel, beside them; NULL: none */
+	bool kernel_opened;	     /* ... which count from the window of the first session on */
 	struct wire_out out;
 	int sigfd;
 	size_t typed; /* targets that this session began with */
@@ -395,6 +396,15 @@ static void tell_pending(const struct tracer *t)
 		log_note("more may be pending: sbctl list shows what is hooked");
 }
 
+/* Both count in the same window, that of the first session. */
+static void open_kernel(struct tracer *t)
+{
+	if (!t->kernel || t->kernel_opened || !session_begun(t->session))
+		return;
+	session_enable(t->kernel, true);
+	t->kernel_opened = true;
+}
+
 /* The end of the first session is that of both. */
 static void step_kernel(struct tracer *t, int *ms)
 {
@@ -403,6 +413,7 @@ static void step_kernel(struct tracer *t, int *ms)
 
 	if (!t->kernel)
 		return;
+	open_kernel(t);
 	backend_uprobe.step(t->kernel, &own, &ignored);
 	*ms = own < *ms ? own : *ms;
 }
@@ -437,16 +448,32 @@ static void open_evidence(struct tracer *t)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 }
 
+/* Programs in the kernel take a while, and hold no thread: they come first, and count nothing yet. */
 static int attach(struct tracer *t, struct sb_err *err)
 {
 	if (t->job->backend->check(t->session, err) < 0 ||
-	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0) ||
-	    session_attach(t->session, err) < 0)
+	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0))
 		return -1;
-	if (!t->kernel || session_attach(t->kernel, err) == 0)
+	if (t->kernel)
+		session_enable(t->kernel, false);
+	if (t->kernel && session_attach(t->kernel, err) < 0)
+		return -1;
+	if (session_attach(t->session, err) == 0) {
+		open_kernel(t);
 		return 0;
-	session_detach(t->session);
+	}
+	if (t->kernel)
+		session_detach(t->kernel);
 	return -1;
+}
+
+static void detach(struct tracer *t)
+{
+	if (t->kernel)
+		session_enable(t->kernel, false);
+	session_detach(t->session);
+	if (t->kernel)
+		session_detach(t->kernel);
 }
 
 static struct result *result_of(struct tracer *t)
@@ -482,9 +509,7 @@ static void do_run(struct tracer *t)
 	if (t->control.evidence)
 		witness_tell(t->control.evidence, &evidence);
 	event(t, "detaching", NULL);
-	if (t->kernel)
-		session_detach(t->kernel);
-	session_detach(t->session);
+	detach(t);
 	tell_states(t);
 	event(t, "detached", NULL);
 	if (end == SESSION_END_SLOWDOWN)

@@ -82,6 +82,11 @@ same 'calls of ioctl' "$(j targets.0.hits)" $((30 * 4 * 14))
 same 'what it is' "$(j targets.1.spec)" 'ioctl:nvidia*'
 "$SB" report "$T/t.jsonl" --json "$T/run.json" >/dev/null || fail 'report'
 
+# From the first call of a function on, which only the hooks see.
+sb trace 'ioctl:nvidia*' --start-on libc.so.6:ioctl --json "$T/run.json" -- "$V/ioctls" -n 30 "$T/dev"
+ended 0
+more 'from a call on' "$(j targets.1.hits)" 500
+
 # Another name, and one that is the whole name.
 sb trace 'ioctl:/dev/nvidium' 'ioctl:nvidia-u*' --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
