@@ -265,7 +265,8 @@ static void choose(struct kernel_name *k, const struct permits *may, enum tracef
 			 may->fentry ? "the kernel does not describe it (BTF)" : may->why);
 }
 
-/* One of several functions of a name, of which the kernel's types do not say which they describe. */
+/* One of several functions of a name, of which the kernel's types do not say which they describe.
+ */
 static void choose_one(struct kernel_name *k, const struct permits *may, size_t same)
 {
 	k->proto.known = false;
@@ -276,8 +277,7 @@ static void choose_one(struct kernel_name *k, const struct permits *may, size_t 
 		snprintf(k->why, sizeof(k->why),
 			 "the kernel has %zu functions of this name, which only a kprobe can tell "
 			 "apart, %s",
-			 same,
-			 may->kprobe ? "and it shows no addresses" : "and it has no kprobes");
+			 same, may->kprobe ? "and it shows no addresses" : "and it has no kprobes");
 }
 
 static void choose_all(struct kernel_list *names)

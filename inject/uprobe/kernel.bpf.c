@@ -47,7 +47,7 @@ struct {
 const volatile struct kernel_setting setting = {};
 
 #define KTHREAD 0x00200000 /* PF_KTHREAD */
-#define WAKE_AT 4 /* the reader is woken where less than one in so many bytes is free */
+#define WAKE_AT 4	   /* the reader is woken where less than one in so many bytes is free */
 
 /* ---- values ---- */
 

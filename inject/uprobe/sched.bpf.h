@@ -19,10 +19,10 @@ struct irqaction {
 #pragma clang attribute pop
 
 /* include/linux/sched.h: the same in every Linux from 4.14 on. */
-#define STATE_SLEEPS	0x0001 /* TASK_INTERRUPTIBLE */
-#define STATE_STOPPED	0x000c /* __TASK_STOPPED, __TASK_TRACED */
-#define STATE_DEAD	0x0080 /* TASK_DEAD: it never returns */
-#define STATE_IS_WOKEN	0x0200 /* TASK_WAKING: what it has waited for is known no more */
+#define STATE_SLEEPS   0x0001 /* TASK_INTERRUPTIBLE */
+#define STATE_STOPPED  0x000c /* __TASK_STOPPED, __TASK_TRACED */
+#define STATE_DEAD     0x0080 /* TASK_DEAD: it never returns */
+#define STATE_IS_WOKEN 0x0200 /* TASK_WAKING: what it has waited for is known no more */
 
 /* The handler that runs on this processor. */
 struct {

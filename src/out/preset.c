@@ -26,8 +26,8 @@ static bool is_drivers(const struct result_target *target)
 
 static bool was_named(const struct result_target *target)
 {
-	return is_drivers(target) && (target->outcome == OUTCOME_NO_MATCH ||
-				      target->outcome == OUTCOME_REFUSED);
+	return is_drivers(target) &&
+	       (target->outcome == OUTCOME_NO_MATCH || target->outcome == OUTCOME_REFUSED);
 }
 
 bool out_preset_folds(const struct result_target *target)

@@ -121,7 +121,7 @@ struct result_target {
 	/* Of a preset's row: "cuda", "launch"; of a target of --kernel RESULT_DRIVER and NULL; else
 	 * NULL. */
 	char *preset, *kind;
-	bool listed;	     /* ... of a word that stands for several rows */
+	bool listed; /* ... of a word that stands for several rows */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -448,7 +448,8 @@ static void open_evidence(struct tracer *t)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
 }
 
-/* Programs in the kernel take a while, and hold no thread: they come first, and count nothing yet. */
+/* Programs in the kernel take a while, and hold no thread: they come first, and count nothing yet.
+ */
 static int attach(struct tracer *t, struct sb_err *err)
 {
 	if (t->job->backend->check(t->session, err) < 0 ||

@@ -183,8 +183,9 @@ static int key_arg(struct spec *spec, const char *value, const char *word, struc
 
 static int key_kthreads(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
-	static const char hint[] = "kthreads=yes counts the calls of the kernel's own threads, too, "
-				   "as kernel:nvidia_isr_kthread_bh kthreads=yes";
+	static const char hint[] =
+		"kthreads=yes counts the calls of the kernel's own threads, too, "
+		"as kernel:nvidia_isr_kthread_bh kthreads=yes";
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
@@ -412,11 +413,13 @@ static const struct begun {
 	bool any;			  /* '*' alone means all */
 } begun[] = {
 	{ "ioctl", SPEC_IOCTL, "/:", "names no device",
-	  "write ioctl:NAME or ioctl:BEGIN*, as 'ioctl:nvidia*': what a device in /dev is called, 14 "
+	  "write ioctl:NAME or ioctl:BEGIN*, as 'ioctl:nvidia*': what a device in /dev is called, "
+	  "14 "
 	  "letters at most",
 	  false },
 	{ "interrupt", SPEC_INTERRUPT, "", "names no interrupt handler",
-	  "write interrupt:NAME or interrupt:BEGIN*, as 'interrupt:nvidia*': the name at the end of "
+	  "write interrupt:NAME or interrupt:BEGIN*, as 'interrupt:nvidia*': the name at the end "
+	  "of "
 	  "its line in /proc/interrupts, 14 letters at most",
 	  false },
 	{ "offcpu", SPEC_OFFCPU, "", "names no threads",

@@ -95,9 +95,10 @@ struct spec {
 	/* Native: what is recorded of each call. With any, it is timed. */
 	struct spec_value value[VALUE_MAX];
 	size_t n_values;
-	bool kthreads; /* in the kernel: also the calls of its own threads, which are of no process */
-	bool optional; /* in the kernel: where that lacks it, the session goes on without */
-	bool arguments;	       /* args=yes: the session takes further ones from debug information */
+	bool kthreads;	/* in the kernel: also the calls of its own threads, which are of no process
+			 */
+	bool optional;	/* in the kernel: where that lacks it, the session goes on without */
+	bool arguments; /* args=yes: the session takes further ones from debug information */
 	uint8_t text_argument; /* of a row with such a result: the argument that points to a text */
 	size_t n_row_values;   /* of `value`, by a preset, if it is timed: spec_take_row() */
 	const struct preset_row *row; /* of a preset's row: symbol means all versions; or NULL */

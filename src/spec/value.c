@@ -60,7 +60,8 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 	if (spec_is_begun(spec))
 		return spec->kind == SPEC_IOCTL ?
 			       "is not for ioctl: what a request asks for is recorded as it is" :
-			       "is not for interrupt: and offcpu:, whose values are always recorded";
+			       "is not for interrupt: and offcpu:, whose values are always "
+			       "recorded";
 	if (spec_in_kernel(spec) && (value.memory || value.result || value.text))
 		return "is not for the kernel: only whole arguments are recorded there";
 	if (spec->kind == SPEC_TRACEPOINT && !value.position)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to devices: their names, and calls of them as those of functions with these names. The same
- * of interrupts and of threads without a processor. */
+/* Requests to devices: their names, and calls of them as those of functions with these names. The
+ * same of interrupts and of threads without a processor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -162,10 +162,11 @@ static void test_interrupts_and_switches(void **state)
 	struct spec_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(parse("interrupt:nvidia*|offcpu:*|offcpu:kworker/0:1|kernel:f|kthreads=yes|"
-			       "tracepoint:a:b|kthreads=no|interruptible:f",
-			       &list, NULL),
-			 0);
+	assert_int_equal(
+		parse("interrupt:nvidia*|offcpu:*|offcpu:kworker/0:1|kernel:f|kthreads=yes|"
+		      "tracepoint:a:b|kthreads=no|interruptible:f",
+		      &list, NULL),
+		0);
 	assert_int_equal(list.spec[0].kind, SPEC_INTERRUPT);
 	assert_string_equal(list.spec[0].symbol, "nvidia*");
 	assert_int_equal(list.spec[1].kind, SPEC_OFFCPU);

@@ -127,8 +127,8 @@ static uint64_t value_of(struct requests *r, const struct request_name *q,
 
 	if (values_of[i].at >= 0)
 		return span->value[values_of[i].at];
-	text = text_of(r, i == DEVICE ? q->device :
-					detail_name(q, span->value[KERNEL_IOCTL_DETAIL]),
+	text = text_of(r,
+		       i == DEVICE ? q->device : detail_name(q, span->value[KERNEL_IOCTL_DETAIL]),
 		       bytes);
 	return text ? text : KERNEL_UNKNOWN;
 }

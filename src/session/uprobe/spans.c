@@ -133,7 +133,8 @@ static void fill(struct uspans *u, struct kernel_span *span, struct trace_valued
 		v->plain.function = requests_take(&u->requests, span, v, &u->bytes);
 		break;
 	case SPEC_INTERRUPT:
-		v->plain.function = switches_interrupt(&u->switches, span, v, span->comm, &u->bytes);
+		v->plain.function = switches_interrupt(&u->switches, span, v, span->comm,
+						       &u->bytes);
 		break;
 	case SPEC_OFFCPU:
 		v->plain.function = switches_offcpu(&u->switches, span, &u->bytes);
