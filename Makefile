@@ -136,7 +136,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 $(UPROBE_PROGRAM) $(KERNEL_PROGRAM): inject/uprobe/uprobe-abi.h inject/uprobe/tree.bpf.h
-$(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h inject/uprobe/ioctl.bpf.h
+$(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h inject/uprobe/ioctl.bpf.h inject/uprobe/sched.bpf.h
 $(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h evidence/bpf/call.bpf.h
 $(EVIDENCE_WITHIN_PROGRAM): evidence/bpf/contention.h
 $(EVIDENCE_PROGRAM): evidence/bpf/missed.h

@@ -14,6 +14,104 @@
 
 #define VMLINUX "vmlinux"
 
+struct permits {
+	bool fentry, kprobe;
+	char why[120]; /* no fentry */
+};
+
+/* The sources, each read when it is first asked for, and kept while `holds` is not 0. */
+static struct sources {
+	unsigned int holds;
+	char *symbols; /* /proc/kallsyms */
+	struct kernel_btf *btf;
+	struct tracefs_functions *places;
+	struct tracefs_events *events;
+	struct permits may;
+	bool knows_symbols, knows_btf, knows_places, knows_events, knows_may;
+} sources;
+
+/* ---- sources ---- */
+
+static char *read_whole(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	size_t len = 0, room = 1 << 20, got;
+	char *text = f ? must_realloc(NULL, room + 1) : NULL;
+
+	while (f && (got = fread(text + len, 1, room - len, f)) > 0) {
+		len += got;
+		if (len == room)
+			text = must_realloc(text, (room *= 2) + 1);
+	}
+	if (!f)
+		return NULL;
+	text[len] = '\0';
+	fclose(f);
+	return text;
+}
+
+static const char *symbols(void)
+{
+	if (!sources.knows_symbols)
+		sources.symbols = read_whole("/proc/kallsyms");
+	sources.knows_symbols = true;
+	return sources.symbols;
+}
+
+static struct kernel_btf *btf(void)
+{
+	if (!sources.knows_btf)
+		sources.btf = kernel_btf_open();
+	sources.knows_btf = true;
+	return sources.btf;
+}
+
+static const struct tracefs_functions *places(void)
+{
+	if (!sources.knows_places)
+		sources.places = tracefs_functions_open();
+	sources.knows_places = true;
+	return sources.places;
+}
+
+static struct tracefs_events *events(void)
+{
+	if (!sources.knows_events)
+		sources.events = tracefs_events_open();
+	sources.knows_events = true;
+	return sources.events;
+}
+
+static const struct permits *permits(void)
+{
+	struct permits *may = &sources.may;
+
+	if (!sources.knows_may) {
+		may->fentry = kernel_fentry_works(may->why, sizeof(may->why));
+		may->kprobe = kernel_has_kprobes();
+	}
+	sources.knows_may = true;
+	return may;
+}
+
+void kernel_names_hold(void)
+{
+	sources.holds++;
+}
+
+void kernel_names_release(void)
+{
+	if (--sources.holds)
+		return;
+	free(sources.symbols);
+	kernel_btf_close(sources.btf);
+	tracefs_functions_close(sources.places);
+	tracefs_events_close(sources.events);
+	sources = (struct sources){ 0 };
+}
+
+/* ---- lists ---- */
+
 void kernel_list_free(struct kernel_list *names)
 {
 	for (size_t i = 0; i < names->n; i++) {
@@ -72,39 +170,59 @@ static struct kernel_name *find(const struct kernel_list *names, const char *nam
 
 /* ---- functions ---- */
 
-/* "ffffffff81000000 T name [module]". False: it is no function. */
-static bool read_symbol(char *line, uint64_t *address, char **name, char **module)
-{
-	char *at = line, *rest;
+/* A line of /proc/kallsyms; longer names than the kernel's are none of its functions. */
+struct symbol_line {
+	uint64_t address;
+	char name[512], module[64];
+};
 
-	*address = strtoull(at, &at, 16);
-	if (at == line || at[0] != ' ' || !strchr("tTwW", at[1]) || at[2] != ' ')
+/* "ffffffff81000000 T name\t[module]", up to the line's end. False: it is no function. */
+static bool read_symbol(const char *line, size_t len, struct symbol_line *s)
+{
+	const char *end = line + len, *module;
+	char *at;
+
+	s->address = strtoull(line, &at, 16);
+	if (at == line || end - at < 4 || at[0] != ' ' || !strchr("tTwW", at[1]) || at[2] != ' ')
 		return false;
-	*name = strtok_r(at + 3, "\t \n", &rest);
-	*module = strtok_r(NULL, "\t \n[]", &rest);
-	return *name && **name;
+	at += 3;
+	len = strcspn(at, " \t\n");
+	module = at + len;
+	if (!len || len >= sizeof(s->name))
+		return false;
+	memcpy(s->name, at, len);
+	s->name[len] = '\0';
+	module += strspn(module, " \t[");
+	len = module < end ? strcspn(module, " \t\n[]") : 0;
+	snprintf(s->module, sizeof(s->module), "%.*s", (int)(len ? len : strlen(VMLINUX)),
+		 len ? module : VMLINUX);
+	return true;
+}
+
+/* The padding in front of a function has a symbol of its own, which only its whole name means. */
+static bool is_padding(const char *name)
+{
+	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
 }
 
 static int read_symbols(const char *pattern, struct kernel_list *out, struct suggester *near)
 {
-	FILE *f = fopen("/proc/kallsyms", "re");
+	const char *line = symbols(), *end;
 	bool glob = glob_is_pattern(pattern);
-	char *line = NULL, *name, *module;
-	size_t room = 0;
-	uint64_t address;
+	struct symbol_line s;
 
-	if (!f)
+	if (!line)
 		return -1;
-	while (getline(&line, &room, f) > 0) {
-		if (!read_symbol(line, &address, &name, &module))
+	for (; *line; line = end + (*end == '\n')) {
+		end = line + strcspn(line, "\n");
+		if (!read_symbol(line, (size_t)(end - line), &s))
 			continue;
-		if (glob ? glob_match(pattern, name) : !strcmp(pattern, name))
-			add(out, name, module ? module : VMLINUX)->address = address;
+		if (glob ? glob_match(pattern, s.name) && !is_padding(s.name) :
+			   !strcmp(pattern, s.name))
+			add(out, s.name, s.module)->address = s.address;
 		else if (near)
-			suggest_offer(near, name, strlen(name));
+			suggest_offer(near, s.name, strlen(s.name));
 	}
-	free(line);
-	fclose(f);
 	return 0;
 }
 
@@ -121,7 +239,7 @@ static bool take_proto(void *ctx, const char *name, const struct kernel_proto *p
 /* The types of the kernel's functions, and of those modules that have one of the names. */
 static void describe(struct kernel_list *names)
 {
-	struct kernel_btf *b = kernel_btf_open();
+	struct kernel_btf *b = btf();
 
 	if (b)
 		kernel_btf_functions(b, VMLINUX, take_proto, names);
@@ -131,13 +249,7 @@ static void describe(struct kernel_list *names)
 		if (strcmp(k->module, VMLINUX) != 0 && !k->proto.known)
 			kernel_btf_functions(b, k->module, take_proto, names);
 	}
-	kernel_btf_close(b);
 }
-
-struct permits {
-	bool fentry, kprobe;
-	char why[120]; /* no fentry */
-};
 
 static void choose(struct kernel_name *k, const struct permits *may, enum tracefs_hookable place)
 {
@@ -153,14 +265,26 @@ static void choose(struct kernel_name *k, const struct permits *may, enum tracef
 			 may->fentry ? "the kernel does not describe it (BTF)" : may->why);
 }
 
-/* Functions of one name cannot be told apart by it. */
+/* One of several functions of a name, of which the kernel's types do not say which they describe.
+ */
+static void choose_one(struct kernel_name *k, const struct permits *may, size_t same)
+{
+	k->proto.known = false;
+	k->by_address = may->kprobe && k->address;
+	if (k->by_address)
+		k->way = KERNEL_WAY_KPROBE;
+	else
+		snprintf(k->why, sizeof(k->why),
+			 "the kernel has %zu functions of this name, which only a kprobe can tell "
+			 "apart, %s",
+			 same, may->kprobe ? "and it shows no addresses" : "and it has no kprobes");
+}
+
 static void choose_all(struct kernel_list *names)
 {
-	struct permits may = { .kprobe = kernel_has_kprobes() };
-	struct tracefs_functions *places = tracefs_functions_open();
+	const struct permits *may = permits();
 	size_t same;
 
-	may.fentry = kernel_fentry_works(may.why, sizeof(may.why));
 	for (size_t i = 0; i < names->n; i += same) {
 		struct kernel_name *k = &names->name[i];
 
@@ -168,14 +292,10 @@ static void choose_all(struct kernel_list *names)
 			;
 		for (size_t n = 0; n < same; n++)
 			if (same > 1)
-				snprintf(k[n].why, sizeof(k[n].why),
-					 "the kernel has %zu functions of this name, and hooks "
-					 "know them by it alone",
-					 same);
+				choose_one(&k[n], may, same);
 			else
-				choose(k, &may, tracefs_hookable(places, k->name));
+				choose(k, may, tracefs_hookable(places(), k->name));
 	}
-	tracefs_functions_close(places);
 }
 
 static int none_found(const char *what, const char *pattern, struct suggester *near,
@@ -193,7 +313,7 @@ static int none_found(const char *what, const char *pattern, struct suggester *n
 	return -SB_ENOSYMBOL;
 }
 
-int kernel_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
+static int find_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
 {
 	struct suggester near;
 	bool offers = !glob_is_pattern(pattern) && suggest_init(&near, pattern, strlen(pattern));
@@ -208,6 +328,16 @@ int kernel_functions(const char *pattern, struct kernel_list *out, struct sb_err
 	describe(out);
 	choose_all(out);
 	return 0;
+}
+
+int kernel_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
+{
+	int ret;
+
+	kernel_names_hold();
+	ret = find_functions(pattern, out, err);
+	kernel_names_release();
+	return ret;
 }
 
 /* ---- tracepoints ---- */
@@ -261,10 +391,9 @@ static void take_event(void *ctx, const char *subsystem, const char *name)
 			 "a call's events are made of raw_syscalls:sys_enter and sys_exit");
 }
 
-int kernel_tracepoints(const char *subsystem, const char *pattern, struct kernel_list *out,
-		       struct sb_err *err)
+static int find_tracepoints(const char *subsystem, const char *pattern, struct kernel_list *out,
+			    struct sb_err *err)
 {
-	struct kernel_btf *b = kernel_btf_open();
 	struct suggester near;
 	char whole[256];
 	struct points p = { .out = out, .subsystem = subsystem, .pattern = pattern };
@@ -273,17 +402,26 @@ int kernel_tracepoints(const char *subsystem, const char *pattern, struct kernel
 	snprintf(whole, sizeof(whole), "%s:%s", subsystem, pattern);
 	offers = !glob_is_pattern(whole) && suggest_init(&near, whole, strlen(whole));
 	p.near = offers ? &near : NULL;
-	p.events = tracefs_events_open();
-	kernel_btf_tracepoints(b, take_point, &p);
+	p.events = events();
+	kernel_btf_tracepoints(btf(), take_point, &p);
 	sort(out);
 	p.sorted = out->n;
 	tracefs_events_each(p.events, take_event, &p);
 	sort(out);
-	tracefs_events_close(p.events);
-	kernel_btf_close(b);
 	if (!out->n)
 		return none_found("tracepoint", whole, p.near, err);
 	if (offers)
 		suggest_print(&near, (char[1]){ 0 }, 1);
 	return 0;
+}
+
+int kernel_tracepoints(const char *subsystem, const char *pattern, struct kernel_list *out,
+		       struct sb_err *err)
+{
+	int ret;
+
+	kernel_names_hold();
+	ret = find_tracepoints(subsystem, pattern, out, err);
+	kernel_names_release();
+	return ret;
 }

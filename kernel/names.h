@@ -31,7 +31,8 @@ struct kernel_name {
 	char *module; /* "vmlinux", a module; of a tracepoint, its subsystem */
 	uint64_t address;
 	enum kernel_way way;
-	char why[160]; /* of KERNEL_WAY_NONE */
+	bool by_address; /* others have the name: a kprobe is put at the address */
+	char why[160];	 /* of KERNEL_WAY_NONE */
 	struct kernel_proto proto;
 };
 
@@ -49,6 +50,11 @@ int kernel_functions(const char *pattern, struct kernel_list *out, struct sb_err
 int kernel_tracepoints(const char *subsystem, const char *pattern, struct kernel_list *out,
 		       struct sb_err *err);
 void kernel_list_free(struct kernel_list *names);
+
+/* From one to the other, the sources are read once for all names: a tenth of a second for each
+ * otherwise. What the kernel gains meanwhile is not seen. Pairs may be nested. */
+void kernel_names_hold(void);
+void kernel_names_release(void);
 
 /* Is a program at the kernel's functions permitted? False, with the reason. */
 bool kernel_fentry_works(char *why, size_t size);

@@ -54,7 +54,12 @@ struct task_struct___open {
 #define RM_CONTROL 0x2a
 #define RM_ALLOC   0x2b
 #define TRANSFER   211 /* hands on another request, with its size and place */
-#define ALLOC_LONG 48  /* its structure with rights; the one without has the status earlier */
+
+/* Sizes of their structures. Another size is another driver's, which nothing is known of. */
+#define CONTROL_SIZE	32
+#define FREE_SIZE	16
+#define ALLOC_SIZE	32
+#define ALLOC_LONG_SIZE 48 /* with rights, in front of the status */
 
 struct transfer {
 	__u32 number, size;
@@ -104,16 +109,15 @@ static __always_inline __u64 user_word(__u64 at)
 /* Of requests of the resource manager: what they ask for, and their status. */
 static __always_inline void read_request(__u64 *value, __u64 number, __u32 size, __u64 at)
 {
-	if (number == RM_CONTROL)
-		value[KERNEL_IOCTL_DETAIL] = user_word(at + 8);
-	if (number == RM_ALLOC)
-		value[KERNEL_IOCTL_DETAIL] = user_word(at + 12);
-	if (number == RM_FREE)
+	if (number == RM_FREE && size == FREE_SIZE) {
 		value[KERNEL_IOCTL_STATUS] = user_word(at + 12);
-	else if (number == RM_ALLOC && size >= ALLOC_LONG)
-		value[KERNEL_IOCTL_STATUS] = user_word(at + 40);
-	else if (number == RM_CONTROL || number == RM_ALLOC)
+	} else if (number == RM_CONTROL && size == CONTROL_SIZE) {
+		value[KERNEL_IOCTL_DETAIL] = user_word(at + 8);
 		value[KERNEL_IOCTL_STATUS] = user_word(at + 28);
+	} else if (number == RM_ALLOC && (size == ALLOC_SIZE || size == ALLOC_LONG_SIZE)) {
+		value[KERNEL_IOCTL_DETAIL] = user_word(at + 12);
+		value[KERNEL_IOCTL_STATUS] = user_word(at + (size == ALLOC_SIZE ? 28 : 40));
+	}
 }
 
 static __always_inline void decode(struct call *call)
@@ -173,7 +177,7 @@ static __always_inline void ioctl_ends(__u64 now, __u64 result)
 	now -= call->start;
 	decode(call);
 	call->value[KERNEL_IOCTL_RESULT] = result;
-	ended(call, now);
+	ended(call, now, OF_CURRENT, 0);
 }
 
 SEC("fentry")

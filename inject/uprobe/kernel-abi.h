@@ -31,6 +31,24 @@ enum {
 #define KERNEL_UNKNOWN (~0ull)
 #define KERNEL_DEVICE  16 /* bytes of a name, which may be cut */
 
+/* Of a run of an interrupt handler: its number, its processor, what it returned, its name. */
+enum {
+	KERNEL_INTERRUPT_NUMBER,
+	KERNEL_INTERRUPT_CPU,
+	KERNEL_INTERRUPT_RESULT,
+	KERNEL_INTERRUPT_NAME, /* two of them */
+	KERNEL_INTERRUPT_VALUES = KERNEL_INTERRUPT_NAME + 2,
+};
+
+/* Of a thread without a processor: why. */
+enum { KERNEL_OFFCPU_REASON, KERNEL_OFFCPU_VALUES };
+enum kernel_offcpu {
+	KERNEL_OFFCPU_RUNNABLE, /* it could run: another thread took the processor */
+	KERNEL_OFFCPU_SLEEPS,	/* it waits, and a signal ends that */
+	KERNEL_OFFCPU_WAITS,	/* it waits, and no signal ends that */
+	KERNEL_OFFCPU_STOPPED,	/* by a signal or a tracer */
+};
+
 /* Of one place, on one processor. Sums: all ones means too large. */
 struct kernel_times {
 	__u64 calls, ns, inv_least, most;
@@ -42,7 +60,7 @@ struct kernel_times {
 /* One call of it. The times are CLOCK_MONOTONIC. */
 struct kernel_span {
 	__u64 start_ns, dur_ns;
-	__u32 pid, tid; /* in the loader's namespace */
+	__u32 pid, tid; /* in the loader's namespace; 0: of no process, an interrupt */
 	__u32 place;	/* as the loader numbered it */
 	__u32 unused;
 	char comm[16];
@@ -61,8 +79,10 @@ struct kernel_setting {
 	__u8 bits[KERNEL_VALUES];     /* ... of the value, which has so many */
 	__u8 sign[KERNEL_VALUES], sum[KERNEL_VALUES];
 	__u8 timed, record;
-	__u64 min_ns; /* shorter calls are not recorded */
-	/* Of calls of ioctl(): the begin of the devices' names, or the whole; the call's number. */
+	__u8 kthreads; /* threads of the kernel count, too: in row 0 */
+	__u64 min_ns;  /* shorter calls are not recorded */
+	/* The begin of the names of devices, handlers or threads, or the whole; of calls of
+	 * ioctl(), the call's number. */
 	__u8 device[KERNEL_DEVICE];
 	__u32 device_len, device_whole, call;
 };

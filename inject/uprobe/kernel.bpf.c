@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What runs at one function or tracepoint of the kernel: counts, how long the calls took, their
+ * What runs at one function or tracepoint of the kernel, or at two that begin and end something:
+ * counts, how long the calls took, their
  * arguments. Nothing is ever delayed here. An object holds the same programs for each mechanism,
  * of which the loader takes those that it attaches.
  *
@@ -45,7 +46,8 @@ struct {
 
 const volatile struct kernel_setting setting = {};
 
-#define WAKE_AT 4 /* the reader is woken where less than one in so many bytes is free */
+#define KTHREAD 0x00200000 /* PF_KTHREAD */
+#define WAKE_AT 4	   /* the reader is woken where less than one in so many bytes is free */
 
 /* ---- values ---- */
 
@@ -102,7 +104,30 @@ static __always_inline void raise(__u64 *most, __u64 v)
 	}
 }
 
-static __always_inline void record(struct kernel_times *t, const struct call *call, __u64 ns)
+/* Whose call it is: of the running thread, of another one, of no process. */
+enum whose { OF_CURRENT, OF_TASK, OF_INTERRUPT };
+
+static __always_inline void sign(struct kernel_span *s, enum whose whose,
+				 const struct task_struct *task)
+{
+	const struct uprobe_numbers *n = numbers_of();
+
+	s->pid = s->tid = 0;
+	__builtin_memset(s->comm, 0, sizeof(s->comm));
+	if (whose == OF_CURRENT) {
+		s->pid = own_pid();
+		s->tid = own_tid();
+		bpf_get_current_comm(s->comm, sizeof(s->comm));
+	} else if (whose == OF_TASK) {
+		s->pid = pid_of(task);
+		s->tid = n && n->ns_level ? number_of(n, BPF_CORE_READ(task, thread_pid)) :
+					    (__u32)BPF_CORE_READ(task, pid);
+		bpf_core_read_str(s->comm, sizeof(s->comm), &task->comm);
+	}
+}
+
+static __always_inline void record(struct kernel_times *t, const struct call *call, __u64 ns,
+				   enum whose whose, const struct task_struct *task)
 {
 	__u64 room = bpf_ringbuf_query(&spans, BPF_RB_RING_SIZE);
 	__u64 used = bpf_ringbuf_query(&spans, BPF_RB_AVAIL_DATA);
@@ -120,11 +145,9 @@ static __always_inline void record(struct kernel_times *t, const struct call *ca
 	}
 	s->start_ns = call->start;
 	s->dur_ns = ns;
-	s->pid = own_pid();
-	s->tid = own_tid();
 	s->place = setting.place;
 	s->unused = 0;
-	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	sign(s, whose, task);
 #pragma unroll
 	for (__u32 i = 0; i < KERNEL_VALUES; i++)
 		if (i < n)
@@ -133,7 +156,8 @@ static __always_inline void record(struct kernel_times *t, const struct call *ca
 	bpf_ringbuf_submit(s, used > room / WAKE_AT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void ended(const struct call *call, __u64 ns)
+static __always_inline void ended(const struct call *call, __u64 ns, enum whose whose,
+				  const struct task_struct *task)
 {
 	__u32 at = 0;
 	struct kernel_times *t = bpf_map_lookup_elem(&times, &at);
@@ -150,7 +174,7 @@ static __always_inline void ended(const struct call *call, __u64 ns)
 		if (i < setting.n_values && setting.sum[i])
 			add_sum(t, i, call->value[i]);
 	if (setting.record)
-		record(t, call, ns);
+		record(t, call, ns, whose, task);
 }
 
 /* ---- the begin of a call ---- */
@@ -171,6 +195,24 @@ static __always_inline bool is_concerned(void)
 	return p && p->roots & t->need;
 }
 
+/* A thread of the kernel's own, or a processor that is idle. */
+static __always_inline bool is_kthread(void)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, flags) & KTHREAD;
+}
+
+/* A hit of no process. */
+static __always_inline bool count_apart(__u32 target)
+{
+	struct uprobe_counts *c = counts_apart(target);
+
+	if (c)
+		__sync_fetch_and_add(&c->hits, 1);
+	return c;
+}
+
 /* A hit that is wanted: it is counted. */
 static __always_inline bool begins(void)
 {
@@ -180,6 +222,8 @@ static __always_inline bool begins(void)
 
 	if (!t || t->state == UPROBE_OFF)
 		return false;
+	if (setting.kthreads && is_kthread())
+		return count_apart(target);
 	c = wanted(t, target);
 	if (c)
 		__sync_fetch_and_add(&c->hits, 1);
@@ -267,7 +311,7 @@ int fleave(__u64 *ctx)
 		return 0;
 	bpf_get_func_ret(ctx, &raw);
 	returned(call, raw);
-	ended(call, now - call->start);
+	ended(call, now - call->start, OF_CURRENT, 0);
 	return 0;
 }
 
@@ -312,7 +356,7 @@ int kleave(struct pt_regs *regs)
 	if (!call)
 		return 0;
 	returned(call, PT_REGS_RC(regs));
-	ended(call, now - call->start);
+	ended(call, now - call->start, OF_CURRENT, 0);
 	return 0;
 }
 
@@ -345,11 +389,12 @@ int point(struct bpf_raw_tracepoint_args *ctx)
 		ARGUMENT_OF(10);
 	});
 	stamp(call);
-	ended(call, 0);
+	ended(call, 0, OF_CURRENT, 0);
 	return 0;
 }
 
 #include "ioctl.bpf.h"
+#include "sched.bpf.h"
 
 /* GPL-compatible, as some of the helpers require. */
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -17,7 +17,7 @@ extern const char sb_kernel_image[], sb_kernel_image_end[];
 /* The maps of the main object that those of the places are. */
 static const char *const shared[] = { "targets", "procs", "counts", "numbers", "events" };
 
-enum attached { BY_FENTRY, BY_KPROBE, BY_TRACEPOINT };
+enum attached { BY_FENTRY, BY_KPROBE, BY_TRACEPOINT, BY_TYPED };
 
 static const struct mechanism {
 	const char *name;
@@ -35,6 +35,25 @@ static const struct mechanism {
 				      "ipenter",
 				      "ipleave",
 				      { "sys_enter", "sys_exit" } },
+	[KERNEL_INTERRUPT_TRACEPOINT] = { "raw_tracepoint",
+					  BY_TRACEPOINT,
+					  "iqenter",
+					  "iqleave",
+					  { "irq_handler_entry", "irq_handler_exit" } },
+	[KERNEL_OFFCPU_TRACEPOINT] = { "raw_tracepoint",
+				       BY_TYPED,
+				       "switched",
+				       NULL,
+				       { "sched_switch" } },
+};
+
+/* Maps that only the programs of one mechanism have. */
+static const struct {
+	const char *map;
+	enum kernel_mechanism how;
+} own_maps[] = {
+	{ "handlers", KERNEL_INTERRUPT_TRACEPOINT },
+	{ "away", KERNEL_OFFCPU_TRACEPOINT },
 };
 
 struct kernel_place {
@@ -108,32 +127,43 @@ static void choose(struct kernel_place *p, enum kernel_mechanism how, const char
 		if (!enter && !leave)
 			continue;
 		p->program[leave] = prog;
-		if (m->by == BY_FENTRY)
-			bpf_program__set_attach_target(prog, 0, name);
+		if (m->by == BY_FENTRY || m->by == BY_TYPED)
+			bpf_program__set_attach_target(prog, 0, m->at[0] ? m->at[0] : name);
 	}
+	for (size_t i = 0; i < sizeof(own_maps) / sizeof(*own_maps); i++)
+		if (own_maps[i].how != how)
+			bpf_map__set_autocreate(
+				bpf_object__find_map_by_name(p->obj, own_maps[i].map), false);
 }
 
+/* Where a place is: a name, and the address where several functions have it. */
+struct where {
+	const char *name;
+	uint64_t address;
+};
+
 static struct bpf_link *attach(struct bpf_program *prog, enum kernel_mechanism how,
-			       const char *name, bool leaves)
+			       const struct where *at, bool leaves)
 {
 	const struct mechanism *m = &mechanisms[how];
+	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = leaves, .offset = at->address);
 
-	if (m->by == BY_FENTRY)
+	if (m->by == BY_FENTRY || m->by == BY_TYPED)
 		return bpf_program__attach(prog);
 	if (m->by == BY_KPROBE)
-		return bpf_program__attach_kprobe(prog, leaves, name);
-	return bpf_program__attach_raw_tracepoint(prog, m->at[leaves] ? m->at[leaves] : name);
+		return bpf_program__attach_kprobe_opts(prog, at->address ? NULL : at->name, &opts);
+	return bpf_program__attach_raw_tracepoint(prog, m->at[leaves] ? m->at[leaves] : at->name);
 }
 
 /* The end first: a return whose begin was not seen is nothing. */
-static bool attach_all(struct kernel_place *p, enum kernel_mechanism how, const char *name)
+static bool attach_all(struct kernel_place *p, enum kernel_mechanism how, const struct where *at)
 {
 	if (p->program[1]) {
-		p->leave = attach(p->program[1], how, name, true);
+		p->leave = attach(p->program[1], how, at, true);
 		if (!p->leave)
 			return false;
 	}
-	p->enter = attach(p->program[0], how, name, false);
+	p->enter = attach(p->program[0], how, at, false);
 	return p->enter;
 }
 
@@ -151,7 +181,7 @@ static int refused(struct sb_err *err, const char *what)
 	return err_set(err, SB_EREFUSED, "%s: %s", what, strerror(errno));
 }
 
-static int place_open(const struct uprobes *u, struct kernel_place *p, const char *name,
+static int place_open(const struct uprobes *u, struct kernel_place *p, const struct where *at,
 		      enum kernel_mechanism how, const struct kernel_setting *setting,
 		      struct sb_err *err)
 {
@@ -161,27 +191,28 @@ static int place_open(const struct uprobes *u, struct kernel_place *p, const cha
 	p->obj = bpf_object__open_mem(sb_kernel_image, size, NULL);
 	if (!p->obj)
 		return refused(err, "the program for the kernel's functions cannot be read");
-	choose(p, how, name, setting->timed);
+	choose(p, how, at->name, setting->timed);
 	if (!set(p->obj, setting) || !share(u, p->obj))
 		return err_set(err, SB_EINTERNAL, "the program for the kernel lacks a part");
 	if (bpf_object__load(p->obj) < 0)
 		return refused(err, "the kernel loads no program for it");
-	if (!attach_all(p, how, name))
+	if (!attach_all(p, how, at))
 		return refused(err, "the kernel attaches no program to it");
 	p->times = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "times"));
 	return 0;
 }
 
-int uprobes_kernel(struct uprobes *u, const char *name, enum kernel_mechanism how,
+int uprobes_kernel(struct uprobes *u, const char *name, uint64_t address, enum kernel_mechanism how,
 		   const struct kernel_setting *setting, uint32_t *place, struct sb_err *err)
 {
 	struct kernel_place p = { .target = setting->target };
 	struct kernel_setting own = *setting;
+	struct where at = { name, address };
 	int ret;
 
 	own.place = *place = (uint32_t)u->n_kernel;
 	own.record &= u->spans != 0;
-	ret = place_open(u, &p, name, how, &own, err);
+	ret = place_open(u, &p, &at, how, &own, err);
 	if (ret < 0) {
 		detach(&p);
 		bpf_object__close(p.obj);

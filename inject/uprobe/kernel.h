@@ -19,14 +19,19 @@ enum kernel_mechanism {
 	KERNEL_IOCTL_FENTRY,
 	KERNEL_IOCTL_KPROBE,
 	KERNEL_IOCTL_TRACEPOINT,
+	/* Runs of interrupt handlers of a name (setting.device), and times without a processor of
+	 * threads of a name: at the kernel's tracepoints for them, with any name. */
+	KERNEL_INTERRUPT_TRACEPOINT,
+	KERNEL_OFFCPU_TRACEPOINT,
 };
 
 /* "fentry", "kprobe", "raw_tracepoint". */
 const char *kernel_mechanism_name(enum kernel_mechanism how);
 
-/* Attaches; setting.place is filled here and returned in *place. Counting begins once the target is
+/* address: 0, or that of a function which shares its name, for a kprobe.
+ * Attaches; setting.place is filled here and returned in *place. Counting begins once the target is
  * not UPROBE_OFF. SB_EREFUSED: the kernel takes no program there, with its reason. */
-int uprobes_kernel(struct uprobes *u, const char *name, enum kernel_mechanism how,
+int uprobes_kernel(struct uprobes *u, const char *name, uint64_t address, enum kernel_mechanism how,
 		   const struct kernel_setting *setting, uint32_t *place, struct sb_err *err);
 /* Removes all places of a target. Their times can be read until the end. */
 void uprobes_kernel_remove(struct uprobes *u, uint32_t target);

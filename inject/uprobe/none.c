@@ -125,11 +125,12 @@ const char *kernel_mechanism_name(enum kernel_mechanism how)
 	return "none";
 }
 
-int uprobes_kernel(struct uprobes *u, const char *name, enum kernel_mechanism how,
+int uprobes_kernel(struct uprobes *u, const char *name, uint64_t address, enum kernel_mechanism how,
 		   const struct kernel_setting *setting, uint32_t *place, struct sb_err *err)
 {
 	(void)u;
 	(void)name;
+	(void)address;
 	(void)how;
 	(void)setting;
 	(void)place;

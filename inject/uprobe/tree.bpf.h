@@ -32,6 +32,8 @@ struct signal_struct {
 };
 struct task_struct {
 	int pid, tgid;
+	unsigned int flags, __state;
+	char comm[16];
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
@@ -187,6 +189,17 @@ static __always_inline struct uprobe_counts *counts_of(const struct uprobe_key *
 		return c;
 	bpf_map_update_elem(&counts, key, &none, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&counts, key);
+}
+
+/* Counts of no process: the row 0, which no process has. NULL, and lost: there was no room. */
+static __always_inline struct uprobe_counts *counts_apart(__u32 target)
+{
+	struct uprobe_key key = { .target = target };
+	struct uprobe_counts *c = counts_of(&key);
+
+	if (!c)
+		lose_hit();
+	return c;
 }
 
 /*

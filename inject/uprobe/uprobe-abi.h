@@ -13,7 +13,7 @@
  * set. Bit 0 is the session's own tree, the others are pid= of targets.
  *
  * What is counted: by program image ("row": a process until it execs) and target, separately on
- * each processor.
+ * each processor. Row 0 is of no process: interrupts, and threads of the kernel.
  */
 #define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, with the same boundaries, in ns */
 #define UPROBE_CLASSES	   4   /* kinds of first instructions, by the cost of a hit on them */

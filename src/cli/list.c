@@ -138,7 +138,7 @@ const struct command cmd_list = {
 	.name = "list",
 	.summary = "show what a target matches, where, and by which mechanism",
 	.usage = "list [OPTIONS] TARGET... -p PID[,PID...]\n"
-		 "list [OPTIONS] kernel:NAME|tracepoint:SUBSYSTEM:NAME|ioctl:DEVICE ...\n"
+		 "list [OPTIONS] kernel:NAME|tracepoint:SUBSYSTEM:NAME|--kernel ...\n"
 		 "list [OPTIONS] TARGET... -- COMMAND [ARG...]",
 	.run = list_main,
 	.help = list_help,

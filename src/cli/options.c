@@ -18,6 +18,7 @@
 #include "src/result/cuda.h"
 #include "src/run/beside.h"
 #include "src/session/guess.h"
+#include "src/spec/driver.h"
 #include "src/spec/env.h"
 
 /* Of --ring, bytes. */
@@ -364,8 +365,8 @@ static const struct option_row rows[] = {
 	{ "min", 0, VERB_TRACE, TIME(session.trace_min_ns), "record no call that takes less" },
 	{ "limit-rate", 0, VERB_TRACE, READ(opt_limit_rate, "N"),
 	  "record about N calls a second at most" },
-	{ "kernel", 0, VERB_TRACE, FLAG(kernel),
-	  "also time each ioctl() on /dev/nvidia*, as the target " RESULT_IOCTLS },
+	{ "kernel", 0, VERB_TRACE | VERB_LIST, FLAG(kernel),
+	  "also what the kernel sees: each ioctl() on /dev/nvidia*, the driver, interrupts" },
 	{ "stacks", 0, VERB_TRACE, READ(opt_stacks, NULL),
 	  "with the callers of each call that is recorded (needs --min or every=)" },
 	{ "stack-size", 0, VERB_TRACE, READ(opt_stack_size, "SIZE"),
@@ -558,16 +559,21 @@ static int check_number_timed(struct parse *p)
 	return -SB_EUSAGE;
 }
 
-/* --kernel, unless the target was typed. */
+/* --kernel: the targets of it that were not typed. */
 static int add_kernel(struct parse *p)
 {
 	struct spec_list *list = &p->opt->session.targets;
 	char word[] = RESULT_IOCTLS;
+	bool typed = false;
+	int ret = 0;
 
+	if (!p->opt->kernel)
+		return 0;
 	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->spec[i].text, word))
-			return 0;
-	return p->opt->kernel ? spec_parse_words(&(char *){ word }, 1, list, p->err) : 0;
+		typed |= !strcmp(list->spec[i].text, word);
+	if (!typed)
+		ret = spec_parse_words(&(char *){ word }, 1, list, p->err);
+	return ret < 0 ? ret : driver_targets(list, p->err);
 }
 
 /* All targets of a trace are timed, except those that say time=no, and not delayed by default. */

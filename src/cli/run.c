@@ -39,7 +39,8 @@ void run_help_keys(FILE *to)
 static void run_help(FILE *to)
 {
 	fputs("\n  TARGET is MODULE:SYMBOL, MODULE:=SYMBOL, MODULE:@FILE:LINE or "
-	      "py:MODULE:QUALNAME,\n  kernel:NAME, tracepoint:SUBSYSTEM:NAME or ioctl:DEVICE;\n"
+	      "py:MODULE:QUALNAME,\n  kernel:NAME, tracepoint:SUBSYSTEM:NAME, ioctl:DEVICE,\n  "
+	      "interrupt:HANDLER or offcpu:THREAD;\n"
 	      "  DELAY a time with its unit (5us); KEY one of\n\n",
 	      to);
 	run_help_keys(to);

@@ -18,8 +18,22 @@ static const struct fold {
 
 enum { FOLDS = sizeof(folds) / sizeof(*folds) };
 
+/* A target of --kernel. What the kernel lacks of them was named as they were hooked. */
+static bool is_drivers(const struct result_target *target)
+{
+	return target->preset && !strcmp(target->preset, RESULT_DRIVER);
+}
+
+static bool was_named(const struct result_target *target)
+{
+	return is_drivers(target) &&
+	       (target->outcome == OUTCOME_NO_MATCH || target->outcome == OUTCOME_REFUSED);
+}
+
 bool out_preset_folds(const struct result_target *target)
 {
+	if (was_named(target))
+		return true;
 	for (size_t i = 0; i < FOLDS; i++)
 		if (target->listed && target->preset && target->outcome == folds[i].outcome)
 			return true;
@@ -53,7 +67,8 @@ static void print_fold(FILE *to, const struct result *res, size_t first, const c
 	out_shown(to, t->preset);
 	fputs(": ", to);
 	for (size_t i = first; i < res->n_targets; i++) {
-		const char *spec = spec_of(&res->target[i]), *name = strchr(spec, ':');
+		const char *spec = spec_of(&res->target[i]);
+		const char *name = is_drivers(t) ? NULL : strchr(spec, ':');
 
 		if (!is_folded_as(&res->target[i], t->preset, t->outcome))
 			continue;
@@ -81,6 +96,7 @@ void out_preset_notices(FILE *to, const struct result *res)
 {
 	for (size_t i = 0; i < res->n_targets; i++)
 		for (size_t f = 0; f < FOLDS && out_preset_folds(&res->target[i]); f++)
-			if (res->target[i].outcome == folds[f].outcome && is_first(res, i))
+			if (res->target[i].outcome == folds[f].outcome && is_first(res, i) &&
+			    !was_named(&res->target[i]))
 				print_fold(to, res, i, folds[f].label);
 }

@@ -109,6 +109,8 @@ struct result_spans { /* how long calls took, of a timed target; JSON has it onl
 	uint64_t ns, calls, missed; /* missed: calls that were not timed */
 };
 
+#define RESULT_DRIVER "nvidia.kernel" /* the file with the targets of --kernel */
+
 struct result_target {
 	char *spec; /* as typed */
 	pid_t pid;  /* pid=; 0: not given */
@@ -116,8 +118,10 @@ struct result_target {
 	uint64_t every;
 	char *at;   /* "exit", "both": delayed where it returns, half at each; NULL: at its entry */
 	bool timed; /* time=yes */
-	char *preset, *kind; /* of a preset's row: "cuda", "launch"; NULL */
-	bool listed;	     /* ... of a word that stands for several rows */
+	/* Of a preset's row: "cuda", "launch"; of a target of --kernel RESULT_DRIVER and NULL; else
+	 * NULL. */
+	char *preset, *kind;
+	bool listed; /* ... of a word that stands for several rows */
 	enum result_outcome outcome;
 	char *reason;	 /* for pending, no_match, refused; "" otherwise */
 	double active_s; /* how long it was hooked, enabled and inside its window */

@@ -38,6 +38,9 @@ bool beside_split(const struct backend *backend, const struct session_config *cf
 	own->targets = part_of(&cfg->targets, false);
 	kernel->targets = part_of(&cfg->targets, true);
 	kernel->trace_fd = cfg->kernel_trace_fd;
+	/* Its window is that of the first. */
+	kernel->start_ns = kernel->for_ns = 0;
+	kernel->start_on = NULL;
 	/* What only the other backends know. */
 	kernel->mechanism = MECHANISM_AUTO;
 	kernel->by_function = kernel->perf_map = kernel->perf_map_keep = kernel->evidence = false;

@@ -223,7 +223,7 @@ static void declare_thread(struct trace_file *f, const struct input *in,
 							      .pid = d->pid,
 							      .tid = d->tid,
 							      .name = name,
-							      .apart = in->kernel });
+							      .apart = in->kernel && d->tid });
 }
 
 static void declare(struct trace_file *f, const struct input *in, uint32_t type,

@@ -31,6 +31,7 @@ struct tracer {
 	const struct tracer_job *job;
 	struct session_core *session;
 	struct session_core *kernel; /* of targets in the kernel, beside them; NULL: none */
+	bool kernel_opened;	     /* ... which count from the window of the first session on */
 	struct wire_out out;
 	int sigfd;
 	size_t typed; /* targets that this session began with */
@@ -278,7 +279,7 @@ static bool show_one(const struct tracer *t, const struct session_target *s)
 	char hint[sizeof(s->why->hint)];
 	const struct maps none = { 0 };
 
-	if (!s->pending || s->spec->kind == SPEC_PYTHON)
+	if (!s->pending || s->spec->kind == SPEC_PYTHON || s->spec->optional)
 		return false;
 	if (s->spec->listed)
 		return !t->job->cfg->launched && !s->seen && tell_list(s);
@@ -312,6 +313,15 @@ static void tell_pending(const struct tracer *t)
 		log_note("more may be pending: sbctl list shows what is hooked");
 }
 
+/* Both count in the same window, that of the first session. */
+static void open_kernel(struct tracer *t)
+{
+	if (!t->kernel || t->kernel_opened || !session_begun(t->session))
+		return;
+	session_enable(t->kernel, true);
+	t->kernel_opened = true;
+}
+
 /* The end of the first session is that of both. */
 static void step_kernel(struct tracer *t, int *ms)
 {
@@ -320,6 +330,7 @@ static void step_kernel(struct tracer *t, int *ms)
 
 	if (!t->kernel)
 		return;
+	open_kernel(t);
 	backend_uprobe.step(t->kernel, &own, &ignored);
 	*ms = own < *ms ? own : *ms;
 }
@@ -363,18 +374,34 @@ static void begin_evidence(struct tracer *t)
 	stream_waits(&t->events, t->control.evidence);
 }
 
+/* Programs in the kernel take a while, and hold no thread: they come first, and count nothing yet.
+ */
 static int attach(struct tracer *t, struct sb_err *err)
 {
 	if (t->job->backend->check(t->session, err) < 0 ||
 	    (t->kernel && backend_uprobe.check(t->kernel, err) < 0))
 		return -1;
 	open_evidence(t);
-	if (session_attach(t->session, err) < 0)
+	if (t->kernel)
+		session_enable(t->kernel, false);
+	if (t->kernel && session_attach(t->kernel, err) < 0)
 		return -1;
-	if (!t->kernel || session_attach(t->kernel, err) == 0)
+	if (session_attach(t->session, err) == 0) {
+		open_kernel(t);
 		return 0;
-	session_detach(t->session);
+	}
+	if (t->kernel)
+		session_detach(t->kernel);
 	return -1;
+}
+
+static void detach(struct tracer *t)
+{
+	if (t->kernel)
+		session_enable(t->kernel, false);
+	session_detach(t->session);
+	if (t->kernel)
+		session_detach(t->kernel);
 }
 
 static struct result *result_of(struct tracer *t)
@@ -410,9 +437,7 @@ static void do_run(struct tracer *t)
 	end = run(t, &err);
 	stream_end(&t->events, t->control.evidence, &evidence);
 	stream_event(&t->events, "detaching", NULL);
-	if (t->kernel)
-		session_detach(t->kernel);
-	session_detach(t->session);
+	detach(t);
 	stream_states(&t->events, t->session);
 	stream_event(&t->events, "detached", NULL);
 	stream_close(&t->events, &evidence.stream);

@@ -168,6 +168,11 @@ uint64_t session_windows(struct session_core *s, uint64_t now)
 	return next;
 }
 
+bool session_begun(const struct session_core *s)
+{
+	return s->window_ns && clock_ns() >= s->window_ns;
+}
+
 uint64_t session_left(const struct session_core *s, uint64_t now)
 {
 	uint64_t end = s->window_ns + s->cfg->for_ns;

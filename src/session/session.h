@@ -132,6 +132,7 @@ int session_remove(struct session_core *s, size_t index, struct sb_err *err);
 void session_update(struct session_core *s, size_t index, uint64_t delay_ns, uint64_t every);
 void session_enable(struct session_core *s, bool on); /* all targets: counting and delays */
 bool session_enabled(const struct session_core *s);
+bool session_begun(const struct session_core *s); /* its window, by --start and --start-on */
 void session_mute(struct session_core *s, size_t index, bool mute); /* one target */
 
 /* Number of targets so far; removed ones keep their index. */

@@ -363,7 +363,9 @@ void target_fill(const struct target *t, struct result_target *rt)
 		rt->preset = text_dup(t->spec->row->preset->name);
 		rt->kind = text_dup(preset_kind_name(t->spec->row->kind));
 	}
-	rt->listed = t->spec->listed;
+	if (t->spec->optional)
+		rt->preset = text_dup(RESULT_DRIVER);
+	rt->listed = t->spec->listed || t->spec->optional;
 	for (size_t i = 0; i < t->n_refused; i++)
 		result_refuse(&rt->refused, &rt->n_refused, &t->refused[i], 0);
 	for (size_t i = 0; i < t->n_untimed; i++)

@@ -17,9 +17,25 @@ static struct request {
 	uint32_t number;
 } * requests;
 static size_t n_requests;
+
+/* What a request asks for. */
+static const struct asks {
+	const char *request, *what;
+} asks[] = {
+	{ "NV_ESC_RM_CONTROL", "control" },
+	{ "NV_ESC_RM_ALLOC", "class" },
+};
+
+enum { ASKS = sizeof(asks) / sizeof(*asks) };
+
+static struct detail {
+	char name[64];
+	uint32_t number;
+} * details[ASKS];
+static size_t n_details[ASKS];
 static bool loaded;
 
-static void take_line(const char *line)
+static void take_request(const char *line)
 {
 	struct request r;
 	int number;
@@ -33,20 +49,56 @@ static void take_line(const char *line)
 	requests[n_requests++] = r;
 }
 
-void ioctls_load(void)
+static void take_detail(const char *line)
+{
+	struct detail d;
+	unsigned int number;
+	char what[16];
+	size_t i = 0;
+
+	if (sscanf(line, "%15s %x %63[A-Za-z0-9_]", what, &number, d.name) != 3)
+		return;
+	while (i < ASKS && strcmp(what, asks[i].what) != 0)
+		i++;
+	if (i == ASKS || n_details[i] == NAMES_MAX)
+		return;
+	d.number = number;
+	details[i] = must_realloc(details[i], (n_details[i] + 1) * sizeof(*details[i]));
+	details[i][n_details[i]++] = d;
+}
+
+static void load(const char *file, void (*take)(const char *line))
 {
 	struct preset_text text;
 	char *rest, *line;
 
-	if (loaded)
-		return;
-	loaded = true;
-	if (preset_read("nvidia.ioctls", &text, NULL) < 0 || !text.text)
+	if (preset_read(file, &text, NULL) < 0 || !text.text)
 		return;
 	rest = text.text;
 	while ((line = strsep(&rest, "\n")))
-		take_line(line);
+		take(line);
 	free(text.text);
+}
+
+void ioctls_load(void)
+{
+	if (loaded)
+		return;
+	loaded = true;
+	load("nvidia.ioctls", take_request);
+	load("nvidia.rm", take_detail);
+}
+
+const char *ioctls_detail_name(const char *request, uint32_t detail)
+{
+	size_t i = 0;
+
+	while (i < ASKS && strcmp(request, asks[i].request) != 0)
+		i++;
+	for (size_t n = 0; i < ASKS && n < n_details[i]; n++)
+		if (details[i][n].number == detail)
+			return details[i][n].name;
+	return NULL;
 }
 
 const char *ioctls_name(const char *device, uint32_t cmd, uint32_t number)

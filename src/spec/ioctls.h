@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * The names of requests by ioctl(). They are in the file nvidia.ioctls beside the presets, a line
- * each: DEVICE-GLOB MAGIC NUMBER NAME; '#' starts a comment. Other lines are left out.
+ * The names of requests by ioctl(), and of what those to NVIDIA's resource manager ask for. They
+ * are in the files nvidia.ioctls and nvidia.rm beside the presets, a line each: DEVICE-GLOB MAGIC
+ * NUMBER NAME, and WHAT NUMBER NAME; '#' starts a comment. Other lines are left out.
  */
 void ioctls_load(void); /* once, before threads ask */
 
@@ -15,5 +16,9 @@ void ioctls_load(void); /* once, before threads ask */
  * Borrowed for good.
  */
 const char *ioctls_name(const char *device, uint32_t cmd, uint32_t number);
+
+/* Of a request of that name: of NV_ESC_RM_CONTROL a command, of NV_ESC_RM_ALLOC a class. NULL: it
+ * has no name, or the request has none. Borrowed for good. */
+const char *ioctls_detail_name(const char *request, uint32_t detail);
 
 #endif

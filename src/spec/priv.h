@@ -19,6 +19,9 @@ int spec_key_read(struct spec *spec, size_t key, const char *word, struct sb_err
 int spec_target_parse(struct spec *spec, const char *word, struct sb_err *err);
 void spec_clear(struct spec *spec); /* frees what it owns */
 
+/* Moves all targets of `more`, which is empty then, to the end of `list`. */
+void spec_list_join(struct spec_list *list, struct spec_list *more);
+
 /* Records the failure of one word: `what 'word' why`; of a wrong key, with all keys as the hint. */
 int spec_refuse(struct sb_err *err, const char *what, const char *word, const char *why,
 		const char *hint);

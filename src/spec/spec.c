@@ -181,6 +181,21 @@ static int key_arg(struct spec *spec, const char *value, const char *word, struc
 	return spec_refuse_value(err, word, value_arg(spec, value));
 }
 
+static int key_kthreads(struct spec *spec, const char *value, const char *word, struct sb_err *err)
+{
+	static const char hint[] =
+		"kthreads=yes counts the calls of the kernel's own threads, too, "
+		"as kernel:nvidia_isr_kthread_bh kthreads=yes";
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return spec_refuse(err, "the key", word, "is neither yes nor no", hint);
+	if (spec->kind != SPEC_KERNEL && spec->kind != SPEC_TRACEPOINT)
+		return spec_refuse(err, "the key", word,
+				   "belongs to functions and tracepoints of the kernel", hint);
+	spec->kthreads = !strcmp(value, "yes");
+	return 0;
+}
+
 static int key_args(struct spec *spec, const char *value, const char *word, struct sb_err *err)
 {
 	const char *why = NULL;
@@ -234,6 +249,9 @@ static const struct key {
 	  ONCE },
 	{ { "ret", "[NAME:]TYPE", "record what they return; also: ret" }, key_ret, ALONE },
 	{ { "sum", "NAME", "add up that value over all calls" }, key_sum, MANY },
+	{ { "kthreads", "yes|no", "count calls of the kernel's own threads, too (kernel:)" },
+	  key_kthreads,
+	  ONCE },
 };
 
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
@@ -387,20 +405,42 @@ static int target_tracepoint(struct spec *spec, const char *rest, struct sb_err 
 	return target_set(spec, rest, (size_t)(colon - rest), colon + 1, strlen(colon + 1), err);
 }
 
-/* A name, or the begin of one and '*'; it may have /dev/ in front. */
-static int target_ioctl(struct spec *spec, const char *name, struct sb_err *err)
+/* What is named by a begin or a whole, for programs in the kernel that compare so many letters. */
+static const struct begun {
+	const char *word;
+	enum spec_kind kind;
+	const char *never, *lacks, *hint; /* never: letters that no such name has */
+	bool any;			  /* '*' alone means all */
+} begun[] = {
+	{ "ioctl", SPEC_IOCTL, "/:", "names no device",
+	  "write ioctl:NAME or ioctl:BEGIN*, as 'ioctl:nvidia*': what a device in /dev is called, "
+	  "14 "
+	  "letters at most",
+	  false },
+	{ "interrupt", SPEC_INTERRUPT, "", "names no interrupt handler",
+	  "write interrupt:NAME or interrupt:BEGIN*, as 'interrupt:nvidia*': the name at the end "
+	  "of "
+	  "its line in /proc/interrupts, 14 letters at most",
+	  false },
+	{ "offcpu", SPEC_OFFCPU, "", "names no threads",
+	  "write offcpu:NAME, offcpu:BEGIN* or 'offcpu:*': the threads' names, 14 letters at most",
+	  true },
+};
+
+/* A name, or the begin of one and '*'; that of a device may have /dev/ in front. */
+static int target_begun(struct spec *spec, const struct begun *b, const char *name,
+			struct sb_err *err)
 {
 	size_t len;
 
-	name += strncmp(name, "/dev/", 5) ? 0 : 5;
-	len = strcspn(name, "*?[]/:\\");
-	if (!len || len > SPEC_DEVICE_MAX || (name[len] && strcmp(name + len, "*") != 0))
-		return spec_refuse(err, "target", spec->text, "names no device",
-				   "write ioctl:NAME or ioctl:BEGIN*, as 'ioctl:nvidia*': what a "
-				   "device in /dev is called, 14 letters at most");
-	spec->kind = SPEC_IOCTL;
+	name += b->kind != SPEC_IOCTL || strncmp(name, "/dev/", 5) ? 0 : 5;
+	len = strcspn(name, "*?[]\\");
+	if ((!len && !(b->any && *name)) || len > SPEC_DEVICE_MAX ||
+	    strcspn(name, b->never) < len || (name[len] && strcmp(name + len, "*") != 0))
+		return spec_refuse(err, "target", spec->text, b->lacks, b->hint);
+	spec->kind = b->kind;
 	spec->delay_ns = 0;
-	return target_set(spec, "ioctl", 5, name, strlen(name), err);
+	return target_set(spec, b->word, strlen(b->word), name, strlen(name), err);
 }
 
 static int target_native(struct spec *spec, const char *colon, struct sb_err *err)
@@ -436,8 +476,10 @@ int spec_target_parse(struct spec *spec, const char *word, struct sb_err *err)
 		return target_kernel(spec, colon + 1, err);
 	if (colon - spec->text == 10 && !memcmp(spec->text, "tracepoint", 10))
 		return target_tracepoint(spec, colon + 1, err);
-	if (colon - spec->text == 5 && !memcmp(spec->text, "ioctl", 5))
-		return target_ioctl(spec, colon + 1, err);
+	for (size_t i = 0; i < sizeof(begun) / sizeof(*begun); i++)
+		if ((size_t)(colon - spec->text) == strlen(begun[i].word) &&
+		    !strncmp(spec->text, begun[i].word, strlen(begun[i].word)))
+			return target_begun(spec, &begun[i], colon + 1, err);
 	return target_native(spec, colon, err);
 }
 

@@ -15,8 +15,9 @@
  *
  *	TARGET	:= MODULE ":" SYMBOL | MODULE ":=" SYMBOL | MODULE ":@" FILE ":" LINE
  *		 | "py:" MODULE_GLOB ":" QUALNAME_GLOB
- *		 | "ioctl:" DEVICE | "kernel:" FUNCTION_GLOB | "tracepoint:" SUBSYSTEM_GLOB ":"
- *NAME_GLOB DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
+ *		 | "kernel:" FUNCTION_GLOB | "tracepoint:" SUBSYSTEM_GLOB ":" NAME_GLOB
+ *		 | "ioctl:" DEVICE | "interrupt:" HANDLER | "offcpu:" THREAD
+ *	DELAY	:= "0" | NUMBER UNIT		UNIT := ns us µs ms s	(<= 10 s; 2.5us too)
  *	KEY	:= NAME "=" VALUE | "ret"	by the table of keys: spec_key()
  *	GROUP	:= (TARGET | PRESET) [DELAY] [KEY=VALUE]...	PRESET: a WORD of preset.h
  *
@@ -38,7 +39,10 @@ enum spec_kind {
 	SPEC_PYTHON,
 	SPEC_KERNEL,	 /* a function of the kernel; module is "kernel" */
 	SPEC_TRACEPOINT, /* module: its subsystem */
-	SPEC_IOCTL,	 /* calls of ioctl() on a device; symbol: its name, or the begin and "*" */
+	/* symbol: a name, or the begin of one and "*" */
+	SPEC_IOCTL,	/* calls of ioctl() on a device of that name */
+	SPEC_INTERRUPT, /* runs of the interrupt handlers of that name */
+	SPEC_OFFCPU,	/* times without a processor of the threads of that name */
 };
 
 /* Both: half of the delay at each. Hits are counted at the entry, but for SPEC_AT_EXIT. */
@@ -67,7 +71,7 @@ struct spec_value {
 };
 
 /* The arguments that can be recorded, and the bytes of memory that one of them points to. */
-enum { SPEC_DEVICE_MAX = 14 /* letters of a device's name */ };
+enum { SPEC_DEVICE_MAX = 14 /* letters of a name of SPEC_IOCTL and the two behind it */ };
 enum { SPEC_REGISTERS = 6, SPEC_ARGUMENTS = 11, SPEC_MEMORY = 40 };
 
 struct spec {
@@ -91,7 +95,10 @@ struct spec {
 	/* Native: what is recorded of each call. With any, it is timed. */
 	struct spec_value value[VALUE_MAX];
 	size_t n_values;
-	bool arguments;	       /* args=yes: the session takes further ones from debug information */
+	bool kthreads;	/* in the kernel: also the calls of its own threads, which are of no process
+			 */
+	bool optional;	/* in the kernel: where that lacks it, the session goes on without */
+	bool arguments; /* args=yes: the session takes further ones from debug information */
 	uint8_t text_argument; /* of a row with such a result: the argument that points to a text */
 	size_t n_row_values;   /* of `value`, by a preset, if it is timed: spec_take_row() */
 	const struct preset_row *row; /* of a preset's row: symbol means all versions; or NULL */
@@ -140,11 +147,17 @@ int spec_read_bytes(const char *path, const char *from, char **text, size_t *len
 
 void spec_list_free(struct spec_list *list);
 
+/* Of the kinds whose symbol is a name or the begin of one? */
+static inline bool spec_is_begun(const struct spec *spec)
+{
+	return spec->kind == SPEC_IOCTL || spec->kind == SPEC_INTERRUPT ||
+	       spec->kind == SPEC_OFFCPU;
+}
+
 /* Is it a place in the kernel? Those are never delayed. */
 static inline bool spec_in_kernel(const struct spec *spec)
 {
-	return spec->kind == SPEC_KERNEL || spec->kind == SPEC_TRACEPOINT ||
-	       spec->kind == SPEC_IOCTL;
+	return spec->kind == SPEC_KERNEL || spec->kind == SPEC_TRACEPOINT || spec_is_begun(spec);
 }
 
 /* A copy with texts of its own. spec_copy_free() frees both (NULL is harmless). */

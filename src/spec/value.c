@@ -57,8 +57,11 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 	value.type = VALUE_I64;
 	if (spec->kind != SPEC_SYMBOL && spec->kind != SPEC_LITERAL && !spec_in_kernel(spec))
 		return "belongs to the name of a native function";
-	if (spec->kind == SPEC_IOCTL)
-		return "is not for ioctl: what a request asks for is recorded as it is";
+	if (spec_is_begun(spec))
+		return spec->kind == SPEC_IOCTL ?
+			       "is not for ioctl: what a request asks for is recorded as it is" :
+			       "is not for interrupt: and offcpu:, whose values are always "
+			       "recorded";
 	if (spec_in_kernel(spec) && (value.memory || value.result || value.text))
 		return "is not for the kernel: only whole arguments are recorded there";
 	if (spec->kind == SPEC_TRACEPOINT && !value.position)

@@ -285,6 +285,18 @@ void spec_list_cut(struct spec_list *list, size_t count)
 		spec_clear(&list->spec[--list->count]);
 }
 
+void spec_list_join(struct spec_list *list, struct spec_list *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		struct spec *spec = list_grow(list);
+
+		if (!spec)
+			abort();
+		*spec = more->spec[i];
+	}
+	more->count = 0;
+}
+
 int spec_parse_words(char *const *words, size_t count, struct spec_list *out, struct sb_err *err)
 {
 	size_t before = out->count;

@@ -30,6 +30,8 @@ for line in open(sys.argv[1]):
     assert a["result"] == -25 and e["dur_us"] > 0, e
     assert a["device"] == ("nvidia-uvm" if e["name"].startswith("UVM") else "nvidiactl"), e
     assert int(a["cmd"], 16), e
+    name = {"0x20801303": "NV2080_CTRL_CMD_FB_GET_INFO_V2", "0xc86f": "HOPPER_CHANNEL_GPFIFO_A"}.get(a["detail"])
+    assert a["detail_name"] == name, e
     seen["%s %s %s" % (e["name"], a["detail"] or "-", "-" if a["status"] is None else a["status"])] += 1
 assert seen == own, (seen - own, own - seen)
 print(sum(seen.values()))
@@ -59,6 +61,15 @@ done
 "$SB" report "$T/t.jsonl" >"$T/report.out"
 grep -qE ' 240 .* NV_ESC_RM_ALLOC +ioctl$' "$T/report.out" || fail "the report: $(cat "$T/report.out")"
 
+# What else the set of --kernel has is hooked where this kernel has it, and named once where not; it is no error.
+n=0
+while [ "$(j targets.$n.spec)" != 'offcpu:*' ]; do n=$((n + 1)); done
+same 'the set' "$(j targets.$n.preset)" nvidia.kernel
+more 'times without a processor' "$(j targets.$n.hits)" 0
+grep -q 'left out' "$T/sb.err" || fail "nothing is named as absent: $(cat "$T/sb.err")"
+! grep -q 'pending' "$T/sb.err" || fail "as if a library could bring it: $(cat "$T/sb.err")"
+[ "$(grep -c 'kernel:os_alloc_mem' "$T/sb.err")" -le 1 ] || fail "named twice: $(cat "$T/sb.err")"
+
 # A running process, beside a hook; the ioctls are within the calls of the program.
 start ioctls "$V/ioctls" -n 30 -g "$T/gate" "$T/dev"
 snapshot "$pid"
@@ -67,9 +78,14 @@ wait_for 20 grep -q '^attached' "$T/told" || fail "no attach to $pid"
 touch "$T/gate"
 sb_wait
 check ioctls
-same 'calls of ioctl' "$(j targets.0.hits)" $((30 * 4 * 13))
+same 'calls of ioctl' "$(j targets.0.hits)" $((30 * 4 * 14))
 same 'what it is' "$(j targets.1.spec)" 'ioctl:nvidia*'
 "$SB" report "$T/t.jsonl" --json "$T/run.json" >/dev/null || fail 'report'
+
+# From the first call of a function on, which only the hooks see.
+sb trace 'ioctl:nvidia*' --start-on libc.so.6:ioctl --json "$T/run.json" -- "$V/ioctls" -n 30 "$T/dev"
+ended 0
+more 'from a call on' "$(j targets.1.hits)" 500
 
 # Another name, and one that is the whole name.
 sb trace 'ioctl:/dev/nvidium' 'ioctl:nvidia-u*' --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
@@ -86,9 +102,9 @@ same 'not asked for' "$(j cuda.ioctls_reason)" 'they were not asked for (--kerne
 sb trace 'ioctl:nvidia*' for=10s --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
 same 'in a window' "$(j cuda.ioctls_reason)" 'for= limits it'
-sb trace --kernel --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
+sb trace 'ioctl:nvidia*' --min 1s -o "$T/t.jsonl" --json "$T/run.json" -- "$V/ioctls" -n 5 "$T/dev"
 ended 0
-same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '200 200'
+same 'left out' "$(j trace.filtered) $(j cuda.ioctls)" '220 220'
 
 refuses 125 'names no device' trace 'ioctl:' -- /bin/true
 refuses 125 'names no device' trace 'ioctl:nv*dia' -- /bin/true

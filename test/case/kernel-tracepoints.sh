@@ -8,8 +8,14 @@ need_uprobe
 switches() { # PID: all of its threads
 	awk '/_ctxt_switches/ { n += $2 } END { print n }' "/proc/$1"/task/*/status
 }
-links() { # programs at the tracepoint, by the descriptors of all processes
-	cat /proc/[0-9]*/fdinfo/* 2>/dev/null | grep -c '^tp_name:[[:space:]]*sched_switch'
+links() { # programs at the tracepoint, by the descriptors of all processes of this sbinject
+	local fd pid n=0
+
+	for fd in $(grep -ls '^tp_name:[[:space:]]*sched_switch' /proc/[0-9]*/fdinfo/*); do
+		pid=${fd#/proc/} pid=${pid%%/*}
+		[ "$(readlink "/proc/$pid/exe")" != "$(readlink -f "$SB")" ] || n=$((n + 1))
+	done
+	echo "$n"
 }
 no_links() { [ "$(links)" -eq 0 ]; }
 
@@ -67,7 +73,51 @@ for format in jsonl pftrace json; do
 	same recorded "$(j trace.calls)" $(($(j targets.0.spans.calls) + $(j targets.1.spans.calls) + $(j targets.2.hits)))
 done
 
+# Without a processor: each switch away is one, and each that ended is in the file, for as long as it slept.
+sb trace tracepoint:sched:sched_switch 'offcpu:*' offcpu:nobody -p "$pid" --for 1s -o "$T/o.jsonl" --json "$T/run.json"
+ended 0
+differ=$(($(j targets.0.hits) - $(j targets.1.hits)))
+[ "${differ#-}" -le 2 ] || fail "$(j targets.1.hits) of $(j targets.0.hits) switches"
+same 'of that name' "$(j targets.2.hits)" 0
+same 'in the file' "$(grep -c '"name":"off CPU: [a-z]*","phase":"X".*"module":"sched"' "$T/o.jsonl")" \
+	"$(j targets.1.spans.calls)"
+slept=$(sed -n 's/.*"off CPU: [a-z]*","phase":"X".*"dur_us":\([0-9]*\).*/\1/p' "$T/o.jsonl" | paste -sd+ | bc)
+more 'us without a processor' "$slept" 500000
+less 'us without a processor' "$slept" 1100000
+
+# The handlers that /proc/interrupts counts: of a device that has something to do now.
+line=$(awk '/^ *[0-9]+:/ && $NF ~ /^[a-z][a-z0-9.-]*$/ { n = 0; for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; if (n > most) { most = n; name = $NF } }
+	END { print name }' /proc/interrupts)
+handled() { awk -v name="$line" '$NF == name { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }' /proc/interrupts; }
+if [ -n "$line" ] && [ ${#line} -le 14 ]; then
+	before=$(handled)
+	sb_start trace "interrupt:$line" -p "$pid" -o "$T/i.jsonl" --json "$T/run.json" --status-fd 9 9>"$T/told"
+	wait_for 20 grep -q '^attached' "$T/told" || fail "no attach to $pid"
+	attached=$(handled)
+	for _ in 1 2 3; do
+		dd if=/dev/zero of="$T/written" bs=64k count=16 oflag=direct conv=fsync 2>/dev/null
+		nap 0.1
+	done
+	until=$(handled)
+	sb_stop INT
+	ended 0
+	hits=$(j targets.0.hits)
+	[ "$hits" -le $(($(handled) - before)) ] || fail "$hits of at most $(($(handled) - before)) interrupts"
+	[ "$hits" -ge $((until - attached)) ] || fail "$hits of at least $((until - attached)) interrupts"
+	same 'interrupts in the file' "$(grep -c "\"name\":\"$line\",\"phase\":\"X\",\"pid\":0,\"tid\":0," "$T/i.jsonl")" "$hits"
+	same 'of no process' "$(j processes.0.targets.0.hits)" 0
+fi
+
+# Both count in one window, whatever opens it.
+sb trace libc.so.6:poll 'offcpu:*' -p "$pid" --start 200ms --for 500ms --json "$T/run.json"
+ended 0
+more 'switches in the window' "$(j targets.1.hits)" 50
+apart=$(echo "d = ($(j targets.0.active_s) - $(j targets.1.active_s)) * 1000; if (d < 0) d = -d; d / 1" | bc)
+less 'ms between the windows' "$apart" 100
+
 refuses 2 'never delayed' -p "$pid" tracepoint:sched:sched_switch 5us
+refuses 2 'never delayed' -p "$pid" 'offcpu:*' 5us
+refuses 2 'is not for interrupt' trace -p "$pid" interrupt:x arg=x:1
 refuses 2 'never delayed' sweep -p "$pid" kernel:do_futex --progress f:x
 refuses 2 'names no tracepoint' -p "$pid" tracepoint:sched_switch
 refuses 3 "did you mean 'sched:sched_switch'" -p "$pid" tracepoint:sched:sched_swich 0

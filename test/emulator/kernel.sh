@@ -59,23 +59,49 @@ is queued "$(grep -c '"name":"nv_kthread_q_schedule_q_item","phase":"X"' /tmp/ru
 is msyncs "$(grep -c '"name":"msync","phase":"X"' /tmp/run.jsonl)" "$(own msyncs)"
 is 'sum of sizes' "$(value sum 2)" "$(own numbers)"
 is 'sum of numbers' "$(value sum 1)" $(($(own numbers) + 199 * $(own ioctls)))
-is mechanism "$(grep -c '"mechanism": "kprobe"' /tmp/run.json)" 3
+is mechanism "$(grep -c '"mechanism": "kprobe"' /tmp/run.json)" 5
 report=$(sbinject report /tmp/run.jsonl)
 case $report in *nvidia_unlocked_ioctl*) ;; *) fail "report: $report" ;; esac
 
-echo "== --kernel: each ioctl by its name, beside a native function"
+echo "== --kernel: each ioctl by its name, the driver below it, its interrupts and fences, beside a native function"
+n=0 # of calls with that name, of that module
+in_trace() { grep -c "\"name\":\"$1\",\"phase\":\"X\".*\"module\":\"$2\"" /tmp/run.jsonl; }
 sbinject trace --kernel libc.so.6:msync -o /tmp/run.jsonl --json /tmp/run.json -- incalls -d 20 >/tmp/victim.out 2>/tmp/why ||
 	fail "trace: $(cat /tmp/why)"
 cat /tmp/why
-is ioctls "$(value ioctls)" "$(own ioctls)"
+n=$(own ioctls)
+is ioctls "$(value ioctls)" "$n"
 [ "$(value ioctl_ns)" -gt 0 ] || fail "they took $(value ioctl_ns) ns"
-is 'in the trace' "$(grep -c '"module":"ioctl","device":"nvidiactl"' /tmp/run.jsonl)" "$(own ioctls)"
-is failed "$(grep -c '"result":-22' /tmp/run.jsonl)" "$(own failed)"
+is 'in the trace' "$(grep -c '"module":"ioctl","device":"nvidiactl"' /tmp/run.jsonl)" "$n"
+is failed "$(grep -c '"module":"ioctl".*"result":-22' /tmp/run.jsonl)" "$(own failed)"
 for name in NV_ESC_CARD_INFO NV_ESC_REGISTER_FD NV_ESC_WAIT_OPEN_COMPLETE; do
-	is "$name" "$(grep -c "\"name\":\"$name\",\"phase\":\"X\"" /tmp/run.jsonl)" 4
+	is "$name" "$(in_trace $name ioctl)" 4
 done
 is msyncs "$(grep -c '"name":"msync","phase":"X"' /tmp/run.jsonl)" "$(own msyncs)"
-is mechanism "$(grep -c '"mechanism": "fentry"' /tmp/run.json)" 1
+for name in nvidia_unlocked_ioctl os_alloc_mem uvm_api_register_gpu uvm_api_migrate nvidia_isr_kthread_bh; do
+	is "$name" "$(in_trace $name nvidia)" "$n"
+done
+is 'from the process and from the thread of the interrupt' "$(in_trace nv_kthread_q_schedule_q_item nvidia)" $((2 * n))
+is 'two functions of one name' "$(in_trace nv_kthread_q_flush nvidia)" $((2 * n))
+is interrupts "$(in_trace nvidia interrupt)" "$n"
+is 'result of the handlers' "$(grep -c '"module":"interrupt","irq":[0-9]*,"cpu":[01],"result":2' /tmp/run.jsonl)" "$n"
+for name in dma_fence_init dma_fence_signaled dma_fence_destroy; do
+	is "$name" "$(in_trace $name dma_fence)" "$n"
+done
+# A sleep that is over before the thread is off its processor is none there.
+[ "$(in_trace 'off CPU: sleeping' sched)" -ge $(($(own sleeps) / 4)) ] || fail "asleep: $(in_trace 'off CPU: sleeping' sched)"
+[ "$(in_trace 'off CPU: uninterruptible' sched)" -ge $((n / 4)) ] || fail "waited: $(in_trace 'off CPU: uninterruptible' sched)"
+is 'threads of the interrupt' "$(grep -c '"type":"process","name":"irq/[0-9]*-nvidia"' /tmp/run.jsonl)" 1
+is 'named as absent' "$(grep -c 'left out, as this kernel has no such name' /tmp/why)" 1
+has 'kernel:nvidia_isr_msix_kthread_bh (did you mean .nvidia_isr_kthread_bh' /tmp/why
+has 'tracepoint:gpu_scheduler:\*' /tmp/why
+is 'not in the process' "$(grep '"nvidia_isr_kthread_bh","phase":"X"' /tmp/run.jsonl | grep -c '"tid":0')" 0
+
+echo "== without kthreads= only what the process does"
+sbinject trace kernel:nvidia_isr_kthread_bh 'kernel:nv_kthread_q_s*' --json /tmp/run.json -- incalls -d 5 >/tmp/victim.out 2>/tmp/why ||
+	fail "trace: $(cat /tmp/why)"
+is 'in the thread of the interrupt' "$(value hits 1)" 0
+is 'in the process' "$(value hits 2)" "$(own ioctls)"
 
 echo "== counted, and killed: nothing stays"
 sbinject -p $$ kernel:vfs_fsync_range 0 kernel:hrtimer_nanosleep 0 kernel:nvidia_unlocked_ioctl 0 2>/tmp/why &
@@ -94,7 +120,7 @@ for _ in $(seq 300); do
 	sleep 0.1
 done
 is 'hooks after SIGKILL' "$(hooked)" 0
-rmmod nvidia || fail 'the module is held'
+rmmod nvidia 2>/tmp/why || fail "the module is held by $(cat /sys/module/nvidia/refcnt): $(cat /tmp/why)"
 
 complaint=$(dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|lockdep' | head -n 3)
 [ -z "$complaint" ] || fail "the kernel complained: $(echo "$complaint" | tr '\n' ' ')"

@@ -145,6 +145,44 @@ static void test_requests_to_devices(void **state)
 		assert_int_not_equal(parse(wrong[i], &list, NULL), 0);
 }
 
+static void test_interrupts_and_switches(void **state)
+{
+	static const char *const wrong[] = { "interrupt:",
+					     "interrupt:*",
+					     "interrupt:a*b",
+					     "interrupt:123456789012345",
+					     "interrupt:a|arg=x:1",
+					     "interrupt:a|kthreads=yes",
+					     "offcpu:",
+					     "offcpu:**",
+					     "offcpu:a?",
+					     "offcpu:*|ret",
+					     "kernel:f|kthreads=maybe",
+					     "libc.so.6:f|kthreads=yes" };
+	struct spec_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		parse("interrupt:nvidia*|offcpu:*|offcpu:kworker/0:1|kernel:f|kthreads=yes|"
+		      "tracepoint:a:b|kthreads=no|interruptible:f",
+		      &list, NULL),
+		0);
+	assert_int_equal(list.spec[0].kind, SPEC_INTERRUPT);
+	assert_string_equal(list.spec[0].symbol, "nvidia*");
+	assert_int_equal(list.spec[1].kind, SPEC_OFFCPU);
+	assert_string_equal(list.spec[1].symbol, "*");
+	assert_string_equal(list.spec[2].symbol, "kworker/0:1");
+	for (size_t i = 0; i < 5; i++) {
+		assert_true(spec_in_kernel(&list.spec[i]));
+		assert_int_equal(list.spec[i].delay_ns, 0);
+		assert_int_equal(list.spec[i].kthreads, i == 3);
+	}
+	assert_int_equal(list.spec[5].kind, SPEC_SYMBOL);
+	spec_list_free(&list);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_not_equal(parse(wrong[i], &list, NULL), 0);
+}
+
 static void test_values_of_a_call(void **state)
 {
 	static const struct spec_value expected[] = {
@@ -545,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_delay_and_keys_belong_to_the_target_before),
 		cmocka_unit_test(test_targets_in_the_kernel),
 		cmocka_unit_test(test_requests_to_devices),
+		cmocka_unit_test(test_interrupts_and_switches),
 		cmocka_unit_test(test_values_of_a_call),
 		cmocka_unit_test(test_texts_of_a_call),
 		cmocka_unit_test(test_wrong_values_are_refused_with_the_reason),

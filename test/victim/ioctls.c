@@ -42,7 +42,7 @@ static int ask(int fd, unsigned long cmd, const void *memory)
 
 static int one_round(void)
 {
-	struct control c = { .cmd = 0x20801213, .status = 7 };
+	struct control c = { .cmd = 0x20801303, .status = 7 };
 	struct alloc a = { .class = 0xc86f, .size = 55, .status = 31 };
 	struct transfer wrapped = { 0x2a, sizeof(c), (uintptr_t)&c };
 	uint32_t freed[4] = { 1, 2, 3, 54 };
@@ -55,6 +55,7 @@ static int one_round(void)
 	bad |= ask(control, REQUEST(211, sizeof(wrapped)), &wrapped);
 	bad |= ask(control, REQUEST(0x29, 16), freed);
 	bad |= ask(control, REQUEST(0x2a, 32), NULL);
+	bad |= ask(control, REQUEST(0x2a, 40), &c); /* of another driver: nothing is read */
 	bad |= ask(control, REQUEST(200, 8), &c);
 	bad |= ask(uvm, 37, &c);
 	bad |= ask(uvm, 0x30000001, &c);
@@ -127,8 +128,8 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], &bad);
 		ok &= !bad;
 	}
-	say("NV_ESC_RM_CONTROL 0x20801213 7", 2);
-	say("NV_ESC_RM_CONTROL - -", 1);
+	say("NV_ESC_RM_CONTROL 0x20801303 7", 2);
+	say("NV_ESC_RM_CONTROL - -", 2);
 	say("NV_ESC_RM_ALLOC 0xc86f 31", 1);
 	say("NV_ESC_RM_ALLOC 0xc86f 0", 1);
 	say("NV_ESC_RM_FREE - 54", 1);
@@ -136,6 +137,6 @@ int main(int argc, char **argv)
 	say("UVM_REGISTER_GPU - -", 1);
 	say("UVM_INITIALIZE - -", 1);
 	say("ioctl 0x7805 - -", 1);
-	printf("ioctls %d\n", 10 * rounds * 4);
+	printf("ioctls %d\n", 11 * rounds * 4);
 	return victim_done(ok);
 }

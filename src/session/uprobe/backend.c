@@ -129,7 +129,7 @@ static int judge_all(const struct uprobe_session *s, struct sb_err *err)
 
 		if (end > i)
 			ret = judge_list(s, i, end, err);
-		else if (!s->target[i].spec->listed)
+		else if (!s->target[i].spec->listed && !s->target[i].spec->optional)
 			ret = usession_judge(s, i, err);
 	}
 	return ret;
@@ -184,6 +184,7 @@ static void usession_detach(struct session_core *core)
 	usession_hear(s);
 	for (struct urecord *rec = s->records; rec; rec = rec->next)
 		usession_end_record(s, rec);
+	usession_end_apart(s);
 	usession_kernel_end(s);
 }
 
@@ -194,9 +195,7 @@ static int usession_attach(struct session_core *core, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
-	for (size_t i = 0; i < s->n_targets && ret == 0; i++)
-		if (spec_in_kernel(s->target[i].spec))
-			ret = usession_kernel_add(s, i, err);
+	ret = usession_kernel_add_all(s, err);
 	if (ret < 0)
 		return ret;
 	usession_look_everywhere(s);

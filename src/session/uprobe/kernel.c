@@ -27,7 +27,16 @@ static const enum kernel_mechanism ioctl_mechanisms[] = {
 
 static enum kernel_mechanism mechanism_of(const struct spec *spec, enum kernel_way way)
 {
-	return spec->kind == SPEC_IOCTL ? ioctl_mechanisms[way] : mechanisms[way];
+	switch (spec->kind) {
+	case SPEC_IOCTL:
+		return ioctl_mechanisms[way];
+	case SPEC_INTERRUPT:
+		return KERNEL_INTERRUPT_TRACEPOINT;
+	case SPEC_OFFCPU:
+		return KERNEL_OFFCPU_TRACEPOINT;
+	default:
+		return mechanisms[way];
+	}
 }
 
 /* ---- values ---- */
@@ -88,12 +97,15 @@ static const char *take_values(struct target *t, const struct kernel_name *k)
 	return why;
 }
 
-static void ioctl_setting(const struct spec *spec, struct kernel_setting *set)
+/* Of a target whose symbol is a name or the begin of one. */
+static void begun_setting(const struct spec *spec, struct kernel_setting *set)
 {
 	size_t len = strcspn(spec->symbol, "*");
 
 	_Static_assert((int)SPEC_DEVICE_MAX < (int)KERNEL_DEVICE - 1, "a cut name is not a whole");
-	set->n_values = KERNEL_IOCTL_VALUES;
+	set->n_values = spec->kind == SPEC_IOCTL     ? KERNEL_IOCTL_VALUES :
+			spec->kind == SPEC_INTERRUPT ? KERNEL_INTERRUPT_VALUES :
+						       KERNEL_OFFCPU_VALUES;
 	set->device_len = (uint32_t)(len <= SPEC_DEVICE_MAX ? len : SPEC_DEVICE_MAX);
 	set->device_whole = !spec->symbol[len];
 	memcpy(set->device, spec->symbol, set->device_len);
@@ -107,12 +119,13 @@ static struct kernel_setting setting_of(const struct uprobe_session *s, size_t t
 				      .n_values = (uint8_t)spec->n_values,
 				      .timed = spec->timed,
 				      .record = s->spans != NULL,
+				      .kthreads = spec->kthreads,
 				      .min_ns = s->cfg->trace_min_ns };
 
 	for (size_t i = 0; i < spec->n_values; i++)
 		set_value(&set, i, &spec->value[i]);
-	if (spec->kind == SPEC_IOCTL)
-		ioctl_setting(spec, &set);
+	if (spec_is_begun(spec))
+		begun_setting(spec, &set);
 	return set;
 }
 
@@ -142,13 +155,14 @@ static int attach(struct uprobe_session *s, size_t target, const struct kernel_n
 		  enum kernel_mechanism *how, uint32_t *place, struct sb_err *err)
 {
 	struct kernel_setting set = setting_of(s, target);
-	int ret = uprobes_kernel(s->u, k->name, *how, &set, place, err);
+	uint64_t address = k->by_address ? k->address : 0;
+	int ret = uprobes_kernel(s->u, k->name, address, *how, &set, place, err);
 
 	if (ret == 0 || k->way != KERNEL_WAY_FENTRY || !kernel_has_kprobes())
 		return ret;
 	*how = mechanism_of(s->target[target].spec, KERNEL_WAY_KPROBE);
 	*err = (struct sb_err){ 0 };
-	return uprobes_kernel(s->u, k->name, *how, &set, place, err);
+	return uprobes_kernel(s->u, k->name, address, *how, &set, place, err);
 }
 
 static void arm(struct uprobe_session *s, size_t target, const struct kernel_name *k)
@@ -201,11 +215,18 @@ static int find_ioctl(struct kernel_list *list, struct sb_err *err)
 
 static int find(const struct spec *spec, struct kernel_list *list, struct sb_err *err)
 {
-	if (spec->kind == SPEC_IOCTL)
+	switch (spec->kind) {
+	case SPEC_IOCTL:
 		return find_ioctl(list, err);
-	return spec->kind == SPEC_KERNEL ?
-		       kernel_functions(spec->symbol, list, err) :
-		       kernel_tracepoints(spec->module, spec->symbol, list, err);
+	case SPEC_INTERRUPT:
+		return kernel_tracepoints("irq", "irq_handler_entry", list, err);
+	case SPEC_OFFCPU:
+		return kernel_tracepoints("sched", "sched_switch", list, err);
+	case SPEC_KERNEL:
+		return kernel_functions(spec->symbol, list, err);
+	default:
+		return kernel_tracepoints(spec->module, spec->symbol, list, err);
+	}
 }
 
 static size_t hookable(const struct kernel_list *list)
@@ -242,6 +263,26 @@ int usession_kernel_add(struct uprobe_session *s, size_t target, struct sb_err *
 	if (ret < 0)
 		t->why = *err;
 	kernel_list_free(&list);
+	return ret;
+}
+
+int usession_kernel_add_all(struct uprobe_session *s, struct sb_err *err)
+{
+	int ret = 0;
+
+	kernel_names_hold();
+	for (size_t i = 0; i < s->n_targets && ret == 0; i++) {
+		if (!spec_in_kernel(s->target[i].spec))
+			continue;
+		ret = usession_kernel_add(s, i, err);
+		if (ret < 0 && s->target[i].spec->optional) {
+			*err = (struct sb_err){ 0 };
+			ret = 0;
+		}
+	}
+	kernel_names_release();
+	if (ret == 0 && s->u)
+		usession_tell_lacks(s);
 	return ret;
 }
 

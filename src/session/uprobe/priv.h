@@ -105,6 +105,7 @@ struct urecord *usession_record_new(struct uprobe_session *s, pid_t pid, uint32_
 				    uint32_t generation);
 void usession_record_free(struct urecord *rec);
 void usession_end_record(struct uprobe_session *s, struct urecord *rec); /* takes its counters */
+void usession_end_apart(struct uprobe_session *s); /* takes the counters of no process: row 0 */
 /* Add the counts of a target: of one record; of all records and those dropped before. */
 void usession_sums(const struct uprobe_session *s, const struct urecord *rec, size_t target,
 		   struct page_sums *sums);
@@ -135,6 +136,8 @@ bool usession_running(const struct uprobe_session *s);	     /* the tree, or the 
 /* kernel.c: targets in the kernel. usession_kernel_add(): finds the names and attaches, unless the
  * session only looks. SB_ENOSYMBOL, SB_EREFUSED: there is none, or none can be hooked. */
 int usession_kernel_add(struct uprobe_session *s, size_t target, struct sb_err *err);
+/* All of them, in the order given. Optional ones that the kernel lacks are no error. */
+int usession_kernel_add_all(struct uprobe_session *s, struct sb_err *err);
 void usession_kernel_remove(struct uprobe_session *s, size_t target);
 void usession_kernel_sites(struct uprobe_session *s, size_t target, struct result_target *rt);
 void usession_times(struct session_core *core, size_t target, struct result_times *out);
@@ -173,6 +176,9 @@ void usession_result(struct session_core *core, struct result *res);
 struct result *usession_list(struct session_core *core, struct sb_err *err);
 
 /* (the rest is for this folder) */
+
+/* lacks.c: names the optional targets that are not hooked, with the reasons, in a few lines. */
+void usession_tell_lacks(const struct uprobe_session *s);
 
 /* clash.c: a process that has a jump of sbinject's at this place of a file, or 0; has this process
  * one? */

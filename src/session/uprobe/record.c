@@ -64,16 +64,32 @@ static void sums_of(const struct uprobe_sum *from, struct page_sums *to)
 	}
 }
 
-void usession_sums(const struct uprobe_session *s, const struct urecord *rec, size_t target,
-		   struct page_sums *sums)
+static void add_row(const struct uprobe_session *s, uint32_t row, size_t target,
+		    struct page_sums *sums)
 {
 	struct uprobe_sum sum;
 	struct page_sums one;
 
-	if (!s->u || !uprobes_read(s->u, rec->row, (uint32_t)target, &sum))
+	if (!s->u || !uprobes_read(s->u, row, (uint32_t)target, &sum))
 		return;
 	sums_of(&sum, &one);
 	page_sums_add(sums, &one);
+}
+
+void usession_sums(const struct uprobe_session *s, const struct urecord *rec, size_t target,
+		   struct page_sums *sums)
+{
+	add_row(s, rec->row, target, sums);
+}
+
+void usession_end_apart(struct uprobe_session *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		if (!spec_in_kernel(s->target[i].spec))
+			continue;
+		add_row(s, 0, i, &s->own[i].past);
+		uprobes_forget(s->u, 0, (uint32_t)i);
+	}
 }
 
 void usession_end_record(struct uprobe_session *s, struct urecord *rec)
@@ -97,6 +113,8 @@ void usession_target_sums(const struct uprobe_session *s, size_t target, struct 
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
 			usession_sums(s, rec, target, sums);
+	if (spec_in_kernel(s->target[target].spec))
+		add_row(s, 0, target, sums);
 }
 
 void usession_counts_from(const struct page_sums *sums, struct result_counts *counts)

@@ -7,18 +7,19 @@
 #include "src/base/must.h"
 #include "src/spec/ioctls.h"
 
-enum { DEVICE, CMD, DETAIL, STATUS, RESULT };
+enum { DEVICE, CMD, DETAIL, STATUS, RESULT, DETAIL_NAME };
 
 static const struct {
 	const char *name;
 	enum value_type type;
-	int at; /* in the span; -1: the device's name */
+	int at; /* in the span; -1: a text */
 } values_of[REQUEST_VALUES] = {
 	[DEVICE] = { "device", VALUE_STR, -1 },
 	[CMD] = { "cmd", VALUE_PTR, KERNEL_IOCTL_CMD },
 	[DETAIL] = { "detail", VALUE_PTR, KERNEL_IOCTL_DETAIL },
 	[STATUS] = { "status", VALUE_U32, KERNEL_IOCTL_STATUS },
 	[RESULT] = { "result", VALUE_I64, KERNEL_IOCTL_RESULT },
+	[DETAIL_NAME] = { "detail_name", VALUE_STR, -1 },
 };
 
 void requests_values(struct trace_values *values)
@@ -33,25 +34,26 @@ void requests_values(struct trace_values *values)
 
 void requests_free(struct requests *r)
 {
+	for (size_t i = 0; i < r->n_texts; i++)
+		free(r->text[i]);
+	free(r->text);
 	free(r->known);
-	free(r->device);
 	*r = (struct requests){ 0 };
 }
 
-/* The text's number; 0: there are too many. */
-static uint32_t text_of(struct requests *r, const char device[KERNEL_DEVICE],
-			struct trace_bytes *bytes)
+/* The text's number; 0: there is none, or there are too many. */
+static uint32_t text_of(struct requests *r, const char *text, struct trace_bytes *bytes)
 {
 	size_t i = 0;
 
-	while (i < r->n_devices && strncmp(r->device[i], device, KERNEL_DEVICE) != 0)
+	while (text && i < r->n_texts && strcmp(r->text[i], text) != 0)
 		i++;
-	if (i == DEVICES_MOST)
+	if (!text || i == REQUEST_TEXTS_MOST)
 		return 0;
-	if (i == r->n_devices) {
-		r->device = must_realloc(r->device, (i + 1) * sizeof(*r->device));
-		memcpy(r->device[r->n_devices++], device, KERNEL_DEVICE);
-		trace_put_kernel(bytes, (uint32_t)i + 1, device);
+	if (i == r->n_texts) {
+		r->text = must_realloc(r->text, (i + 1) * sizeof(*r->text));
+		r->text[r->n_texts++] = must_strdup(text);
+		trace_put_kernel(bytes, (uint32_t)i + 1, text);
 	}
 	return (uint32_t)i + 1;
 }
@@ -110,6 +112,27 @@ static uint32_t function_of(struct requests *r, const struct request_name *q,
 	return new.function;
 }
 
+/* What it asks for, by name; NULL: it has none. */
+static const char *detail_name(const struct request_name *q, uint64_t detail)
+{
+	const char *name = ioctls_name(q->device, q->cmd, q->number);
+
+	return name && detail != KERNEL_UNKNOWN ? ioctls_detail_name(name, (uint32_t)detail) : NULL;
+}
+
+static uint64_t value_of(struct requests *r, const struct request_name *q,
+			 const struct kernel_span *span, size_t i, struct trace_bytes *bytes)
+{
+	uint32_t text;
+
+	if (values_of[i].at >= 0)
+		return span->value[values_of[i].at];
+	text = text_of(r,
+		       i == DEVICE ? q->device : detail_name(q, span->value[KERNEL_IOCTL_DETAIL]),
+		       bytes);
+	return text ? text : KERNEL_UNKNOWN;
+}
+
 uint32_t requests_take(struct requests *r, const struct kernel_span *span, struct trace_valued *to,
 		       struct trace_bytes *bytes)
 {
@@ -119,11 +142,8 @@ uint32_t requests_take(struct requests *r, const struct kernel_span *span, struc
 	memcpy(q.device, &span->value[KERNEL_IOCTL_DEVICE], sizeof(q.device));
 	q.device[sizeof(q.device) - 1] = '\0';
 	for (size_t i = 0; i < REQUEST_VALUES; i++) {
-		uint64_t value = i == DEVICE ? text_of(r, q.device, bytes) :
-					       span->value[values_of[i].at];
-		bool known = i == DEVICE ? value != 0 :
-			     i == RESULT ? true :
-					   value != KERNEL_UNKNOWN;
+		uint64_t value = value_of(r, &q, span, i, bytes);
+		bool known = i == RESULT || value != KERNEL_UNKNOWN;
 
 		to->value[i] = known ? value : 0;
 		to->unknown |= (uint32_t)!known << i;

@@ -9,7 +9,7 @@
  * Recorded calls of ioctl(), as calls of a function of the request's name: NV_ESC_RM_CONTROL, or
  * "ioctl 0xc020462a" where it has none. Only for spans.c. Zeros are an empty one.
  */
-enum { REQUEST_VALUES = 5 /* device, cmd, detail, status, result */ };
+enum { REQUEST_VALUES = 6 /* device, cmd, detail, status, result, detail_name */ };
 
 struct requests {
 	struct request_name {
@@ -18,12 +18,12 @@ struct requests {
 		uint32_t function;    /* from REQUESTS_FROM on */
 	} * known;
 	size_t n;
-	bool others;		       /* there are more than that */
-	char (*device)[KERNEL_DEVICE]; /* names that were sent as texts, by number - 1 */
-	size_t n_devices;
+	bool others; /* there are more than that */
+	char **text; /* that were sent, by number - 1: of devices and details */
+	size_t n_texts;
 };
 
-enum { REQUESTS_FROM = 1 << 16, REQUESTS_MOST = 1 << 10, DEVICES_MOST = 256 };
+enum { REQUESTS_FROM = 1 << 16, REQUESTS_MOST = 1 << 10, REQUEST_TEXTS_MOST = 512 };
 
 /* What each call has, with values->set filled in. */
 void requests_values(struct trace_values *values);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "priv.h"
+#include "kernel/names.h"
 #include "src/base/text.h"
 #include "src/session/check.h"
 
@@ -156,9 +157,11 @@ struct result *usession_list(struct session_core *core, struct sb_err *err)
 	}
 	usession_look_files(s);
 	free(pids);
+	kernel_names_hold();
 	for (size_t i = 0; i < s->n_targets; i++)
 		if (spec_in_kernel(s->target[i].spec))
 			usession_kernel_add(s, i, &(struct sb_err){ 0 });
+	kernel_names_release();
 	res = result_of_session(s->n_targets, "uprobe", 0, 0, 0);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		fill_sites(s, i, &res->target[i]);

@@ -13,6 +13,7 @@
 #include "priv.h"
 #include "inject/clock.h"
 #include "requests.h"
+#include "switches.h"
 #include "src/spec/ioctls.h"
 #include "src/session/trace-pipe.h"
 
@@ -20,9 +21,10 @@ enum { LOOK_MS = 20 };
 
 struct place_name {
 	char *name, *module;
-	uint32_t set, n_values;
+	uint32_t set, n_values, in_span; /* values in the trace, and in what the program writes */
 	bool declared;
-	bool ioctl; /* its calls are requests to devices, each a function by its name */
+	enum spec_kind kind; /* SPEC_IOCTL and the two behind it: each call is a function by what
+				it says */
 };
 
 struct thread_name {
@@ -43,6 +45,7 @@ struct uspans {
 	struct thread_name *known; /* its number in the trace is its index, from 1 */
 	size_t n_known;
 	struct requests requests;
+	struct switches switches;
 	pid_t *pid; /* declared */
 	size_t n_pids;
 	uint64_t begun_ns, calls, filtered, second, in_second;
@@ -64,18 +67,26 @@ static void declare_process(struct uspans *u, pid_t pid, const char *thread)
 	trace_put_process(&u->bytes, &(struct trace_process){ pid, *comm ? comm : thread });
 }
 
+/* Of no thread: what is known apart by its name, an interrupted processor or an idle one. */
+static bool same_thread(const struct thread_name *t, const struct kernel_span *span)
+{
+	return t->tid == span->tid && t->pid == span->pid &&
+	       (span->pid || !memcmp(t->comm, span->comm, sizeof(span->comm)));
+}
+
 /* The latest ones first: they come in rows. */
 static uint32_t thread_of(struct uspans *u, const struct kernel_span *span)
 {
 	struct thread_name *t;
 	size_t i = u->n_known;
 
-	while (i && (u->known[i - 1].tid != span->tid || u->known[i - 1].pid != span->pid))
+	while (i && !same_thread(&u->known[i - 1], span))
 		i--;
 	if (i && !memcmp(u->known[i - 1].comm, span->comm, sizeof(span->comm)))
 		return (uint32_t)i;
 	if (!i) {
-		declare_process(u, (pid_t)span->pid, span->comm);
+		declare_process(u, (pid_t)span->pid,
+				span->pid ? span->comm : "interrupts and idle processors");
 		u->known = must_realloc(u->known, (u->n_known + 1) * sizeof(*u->known));
 		i = ++u->n_known;
 	}
@@ -112,30 +123,47 @@ static bool too_many(struct uspans *u, const struct kernel_span *span)
 	return u->rate > 0 && (double)++u->in_second > u->rate;
 }
 
+/* The function and the values of a call. */
+static void fill(struct uspans *u, struct kernel_span *span, struct trace_valued *v)
+{
+	const struct place_name *p = &u->place[span->place];
+
+	switch (p->kind) {
+	case SPEC_IOCTL:
+		v->plain.function = requests_take(&u->requests, span, v, &u->bytes);
+		break;
+	case SPEC_INTERRUPT:
+		v->plain.function = switches_interrupt(&u->switches, span, v, span->comm,
+						       &u->bytes);
+		break;
+	case SPEC_OFFCPU:
+		v->plain.function = switches_offcpu(&u->switches, span, &u->bytes);
+		break;
+	default:
+		declare_place(u, span->place);
+		memcpy(v->value, span->value, p->n_values * sizeof(*v->value));
+	}
+}
+
 /* A call that began before the trace is none of it. */
-static void on_span(void *ctx, const struct kernel_span *span)
+static void on_span(void *ctx, const struct kernel_span *given)
 {
 	struct uspans *u = ctx;
-	const struct place_name *p;
-	struct trace_valued v = { .plain = { .start_ns = span->start_ns,
-					     .dur_ns = span->dur_ns,
-					     .function = span->place + 1,
+	struct kernel_span span = { 0 };
+	struct trace_valued v = { .plain = { .start_ns = given->start_ns,
+					     .dur_ns = given->dur_ns,
+					     .function = given->place + 1,
 					     .kind = TRACE_CALL } };
 
-	if (span->place >= u->n_places || span->start_ns < u->begun_ns || too_many(u, span)) {
+	if (given->place >= u->n_places || given->start_ns < u->begun_ns || too_many(u, given)) {
 		u->filtered++;
 		return;
 	}
-	p = &u->place[span->place];
-	v.plain.thread = thread_of(u, span);
-	v.set = p->set;
-	if (p->ioctl) {
-		v.plain.function = requests_take(&u->requests, span, &v, &u->bytes);
-	} else {
-		declare_place(u, span->place);
-		memcpy(v.value, span->value, p->n_values * sizeof(*v.value));
-	}
-	if (p->n_values)
+	memcpy(&span, given, KERNEL_SPAN_SIZE(u->place[given->place].in_span));
+	fill(u, &span, &v);
+	v.plain.thread = thread_of(u, &span);
+	v.set = u->place[span.place].set;
+	if (u->place[span.place].n_values)
 		trace_put_valued(&u->bytes, &v, 1);
 	else
 		trace_put_spans(&u->bytes, &v.plain, 1);
@@ -224,7 +252,7 @@ static bool put_values(struct uspans *u, const struct spec *spec, uint32_t *set)
 {
 	struct trace_values values = { .set = u->n_sets, .n = (uint32_t)spec->n_values };
 
-	if (!spec->n_values && spec->kind != SPEC_IOCTL)
+	if (!spec->n_values && spec->kind != SPEC_IOCTL && spec->kind != SPEC_INTERRUPT)
 		return true;
 	if (u->n_sets == TRACE_VALUE_SETS)
 		return false;
@@ -234,6 +262,8 @@ static bool put_values(struct uspans *u, const struct spec *spec, uint32_t *set)
 	}
 	if (spec->kind == SPEC_IOCTL)
 		requests_values(&values);
+	else if (spec->kind == SPEC_INTERRUPT)
+		switches_values(&values);
 	*set = u->n_sets++;
 	trace_put_values(&u->bytes, &values);
 	return true;
@@ -254,13 +284,21 @@ bool uspans_name(struct uspans *u, uint32_t place, const char *name, const char 
 		u->place[u->n_places++] = (struct place_name){ 0 };
 	}
 	p = &u->place[place];
-	*p = (struct place_name){
-		must_strdup(name), must_strdup(module), set, (uint32_t)spec->n_values, false, false
-	};
+	*p = (struct place_name){ .name = must_strdup(name),
+				  .module = must_strdup(module),
+				  .set = set,
+				  .n_values = (uint32_t)spec->n_values,
+				  .in_span = (uint32_t)spec->n_values,
+				  .kind = spec->kind };
 	if (spec->kind == SPEC_IOCTL) {
-		p->ioctl = true;
 		p->n_values = REQUEST_VALUES;
+		p->in_span = KERNEL_IOCTL_VALUES;
 		ioctls_load();
+	} else if (spec->kind == SPEC_INTERRUPT) {
+		p->n_values = INTERRUPT_VALUES;
+		p->in_span = KERNEL_INTERRUPT_VALUES;
+	} else if (spec->kind == SPEC_OFFCPU) {
+		p->in_span = KERNEL_OFFCPU_VALUES;
 	}
 	return true;
 }
@@ -298,6 +336,7 @@ void uspans_close(struct uspans *u, struct uspans_sums *sums)
 	}
 	free(u->place);
 	requests_free(&u->requests);
+	switches_free(&u->switches);
 	free(u->known);
 	free(u->pid);
 	free(u->bytes.data);
