@@ -472,7 +472,7 @@ static int start(struct client *c, const struct backend *backend)
 		cfg->n_skip--; /* it is the target */
 	if (start_strays(cfg) < 0)
 		return err_set(&c->out->error, SB_ENOMEM, "no memory for the tracer");
-	if (start_trace(c) < 0 || start_events(c, &job.events) < 0)
+	if (start_events(c, &job.events) < 0 || start_trace(c) < 0)
 		return -1;
 	catch_signals(c);
 	c->tracer = tracer_start(&job, &c->in.fd);

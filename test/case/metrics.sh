@@ -74,6 +74,7 @@ unchanged "$pid"
 refuses 1 'cannot be written' -p "$pid" :victim_work 0 --events "$T/nowhere/events"
 mkfifo "$T/pipe"
 refuses 1 'cannot write' -p "$pid" :victim_work 0 --events "$T/pipe"
+refuses 1 'cannot write' trace -p "$pid" :victim_work --events "$T/pipe" -o "$T/calls.jsonl"
 sleep 60 <>"$T/pipe" &
 pids+=("$!")
 attach "$pid" :victim_work 0 --events "$T/pipe"
