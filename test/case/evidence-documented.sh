@@ -29,6 +29,12 @@ for field in $(grep -o '\\"[a-z_]*\\":' "$SRC/src/run/event-text.c" | tr -d '\\"
 	esac
 done
 
+members=$(tr '\n' ' ' <"$SRC/src/control/report.c" | grep -oE '{ "(network|memory|io|cpu|locks)",[[:space:]]*"[a-z_]*",' | sed 's/.*"\([a-z_]*\)",$/\1/')
+[ "$(wc -w <<<"$members")" -ge 40 ] || fail "the members of a report: $members"
+for name in $members; do
+	need_line "report:$name" "^\\.(Va|It Va) (.* )?$name( |\$)"
+done
+
 while read -r what line; do
 	need_line "$what" "$line"
 done <<'METRICS'
