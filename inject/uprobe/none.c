@@ -107,6 +107,13 @@ void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target)
 	(void)target;
 }
 
+void uprobes_prepare(struct uprobes *u, uint32_t row, uint32_t target)
+{
+	(void)u;
+	(void)row;
+	(void)target;
+}
+
 uint64_t uprobes_lost_hits(const struct uprobes *u)
 {
 	(void)u;

@@ -398,6 +398,14 @@ void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target)
 	bpf_map_delete_elem(u->counts, &key);
 }
 
+void uprobes_prepare(struct uprobes *u, uint32_t row, uint32_t target)
+{
+	struct uprobe_key key = { row, target };
+
+	memset(u->percpu, 0, (size_t)u->cpus * sizeof(*u->percpu));
+	bpf_map_update_elem(u->counts, &key, u->percpu, BPF_NOEXIST);
+}
+
 uint64_t uprobes_lost_hits(const struct uprobes *u)
 {
 	return __atomic_load_n(&u->numbers->hits_lost, __ATOMIC_RELAXED);

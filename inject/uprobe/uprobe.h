@@ -75,6 +75,9 @@ struct uprobe_sum {
 };
 bool uprobes_read(const struct uprobes *u, uint32_t row, uint32_t target, struct uprobe_sum *sum);
 void uprobes_forget(struct uprobes *u, uint32_t row, uint32_t target);
+/* Makes the counts of one row for one target, which a hit would make otherwise: where that is in an
+ * interrupt or a switch, there may be no memory at hand, and the hit is lost. */
+void uprobes_prepare(struct uprobes *u, uint32_t row, uint32_t target);
 
 /* Hits that could not be counted, and events for which there was no space. */
 uint64_t uprobes_lost_hits(const struct uprobes *u);

@@ -165,6 +165,22 @@ static int attach(struct uprobe_session *s, size_t target, const struct kernel_n
 	return uprobes_kernel(s->u, k->name, address, *how, &set, place, err);
 }
 
+/* Of what is hit in interrupts and switches; of many processes, those that are not prepared make
+ * their counts by themselves. */
+static void prepare(struct uprobe_session *s, size_t target)
+{
+	enum { PREPARED_MOST = 64 };
+	const struct spec *spec = s->target[target].spec;
+	size_t n = 0;
+
+	if (spec->kind == SPEC_INTERRUPT || spec->kthreads)
+		uprobes_prepare(s->u, 0, (uint32_t)target);
+	for (const struct urecord *rec = s->records;
+	     rec && spec->kind == SPEC_OFFCPU && n < PREPARED_MOST; rec = rec->next, n++)
+		if (!rec->ended)
+			uprobes_prepare(s->u, rec->row, (uint32_t)target);
+}
+
 static void arm(struct uprobe_session *s, size_t target, const struct kernel_name *k)
 {
 	struct target *t = &s->target[target];
@@ -174,6 +190,8 @@ static void arm(struct uprobe_session *s, size_t target, const struct kernel_nam
 	struct kplace *p;
 	uint32_t place = 0;
 
+	if (!why && s->u)
+		prepare(s, target);
 	uspans_hold(s->spans);
 	if (!why && s->u && attach(s, target, k, &how, &place, &err) < 0)
 		why = err.what;
