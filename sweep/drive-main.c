@@ -11,6 +11,7 @@
 
 #define SHARE_ESCALATE 0.35
 #define RESPONSE_GROWN 0.5
+#define BUSY_KNOWN     0.1
 #define BLOCKS_FEW     2.5
 #define RUN_DOSES      3
 #define GUARD_RAISES   2
@@ -322,7 +323,9 @@ static void tell_probe(struct drive *drive, const struct exp_member *m)
 		escalate_tell(esc, x, v, n);
 	else
 		esc->over = true;
-	if (n && drive->cfg.response)
+	/* A thread that has work shows by itself how much of its time is idle, and with less noise.
+	 */
+	if (n && drive->cfg.response && !(drive_busiest(drive) > BUSY_KNOWN))
 		limit_response(drive, &of, x, esc);
 	free(v);
 }

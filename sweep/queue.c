@@ -66,10 +66,12 @@ struct queue_growth queue_growth(const struct record *rec)
 
 /* ---- flow ---- */
 
-enum { RATE, NOW, BEFORE, COLUMNS };
+enum { RATE, NOW, FELL, COLUMNS };
 
-/* A window with its guard: completions a second, and the share of the time that was injected into
- * it, and into the one before. */
+/*
+ * A window with its guard: completions a second, the share of the time that was injected into it,
+ * and by how much more that was in the window before: then a queue is worked off.
+ */
 struct point {
 	double v[COLUMNS];
 	int block;
@@ -95,7 +97,8 @@ static size_t points_make(const struct record *rec, int experiment, struct point
 		if (row->win.experiment != experiment || row->win.block < 0 || !(row->since > 0) ||
 		    !(ns > 0))
 			continue;
-		out[n++] = (struct point){ { row->since / ns * 1e9, load(row), load(before) },
+		out[n++] = (struct point){ { row->since / ns * 1e9, load(row),
+					     fmax(0, load(before) - load(row)) },
 					   row->win.block };
 	}
 	return n;
@@ -131,12 +134,11 @@ static bool line_fit(const struct point *p, size_t n, struct line *l)
 		for (int a = 0; a < COLUMNS; a++)
 			for (int b = 0; b < COLUMNS; b++)
 				m[a][b] += p[i].v[a] * p[i].v[b];
-	l->det = m[NOW][NOW] * m[BEFORE][BEFORE] - m[NOW][BEFORE] * m[NOW][BEFORE];
-	if (!(l->det > 1e-6 * m[NOW][NOW] * m[BEFORE][BEFORE]))
+	l->det = m[NOW][NOW] * m[FELL][FELL] - m[NOW][FELL] * m[NOW][FELL];
+	if (!(l->det > 1e-6 * m[NOW][NOW] * m[FELL][FELL]))
 		return false;
-	l->slope[NOW] = (m[RATE][NOW] * m[BEFORE][BEFORE] - m[RATE][BEFORE] * m[NOW][BEFORE]) /
-			l->det;
-	l->slope[BEFORE] = (m[RATE][BEFORE] * m[NOW][NOW] - m[RATE][NOW] * m[NOW][BEFORE]) / l->det;
+	l->slope[NOW] = (m[RATE][NOW] * m[FELL][FELL] - m[RATE][FELL] * m[NOW][FELL]) / l->det;
+	l->slope[FELL] = (m[RATE][FELL] * m[NOW][NOW] - m[RATE][NOW] * m[NOW][FELL]) / l->det;
 	return true;
 }
 
@@ -144,15 +146,14 @@ static bool line_fit(const struct point *p, size_t n, struct line *l)
 static double p_of(const struct point *p, size_t n, size_t blocks, const struct line *l, int which,
 		   double sign)
 {
-	int other = which == NOW ? BEFORE : NOW;
+	int other = which == NOW ? FELL : NOW;
 	double scores = 0, score = 0, se;
 
 	for (size_t i = 0; i < n; i++) {
 		const double *v = p[i].v;
-		double e = v[RATE] - l->slope[NOW] * v[NOW] - l->slope[BEFORE] * v[BEFORE];
+		double e = v[RATE] - l->slope[NOW] * v[NOW] - l->slope[FELL] * v[FELL];
 
-		score += e * (v[which] * l->m[other][other] - v[other] * l->m[NOW][BEFORE]) /
-			 l->det;
+		score += e * (v[which] * l->m[other][other] - v[other] * l->m[NOW][FELL]) / l->det;
 		if (i + 1 < n && p[i + 1].block == p[i].block)
 			continue;
 		scores += score * score;
@@ -177,9 +178,9 @@ struct queue_flow queue_flow(const struct record *rec, int experiment)
 	blocks = centre(p, n);
 	if (blocks >= 4 && most > 0 && line_fit(p, n, &line)) {
 		out.during = line.slope[NOW] * most / rate;
-		out.after = line.slope[BEFORE] * most / rate;
+		out.after = line.slope[FELL] * most / rate;
 		out.during_p = p_of(p, n, blocks, &line, NOW, -1);
-		out.after_p = p_of(p, n, blocks, &line, BEFORE, 1);
+		out.after_p = p_of(p, n, blocks, &line, FELL, 1);
 		out.saturated = out.during < -QUEUE_SHARE && out.during_p < QUEUE_LEVEL &&
 				out.after > QUEUE_SHARE && out.after_p < QUEUE_LEVEL;
 	}

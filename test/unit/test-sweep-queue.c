@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "sweep/drive.h"
+#include "sweep/queue.h"
 #include "sweep/rng.h"
 
 /*
@@ -314,6 +315,54 @@ static void test_a_closed_loop_is_not_saturated(void **state)
 	assert_true(t.saturated == 0 && t.held >= RUNS * 8 / 10);
 }
 
+/* Completions a second as they are in blocks of SHAM and a dose, in random order, by pairs. */
+static struct queue_flow flow_of(double under, double after, uint64_t seed)
+{
+	struct record rec = { .response = true };
+	struct queue_flow flow;
+	uint64_t end_ns = 0;
+	bool dose = false;
+	struct rng rng;
+
+	rng_seed(&rng, seed);
+	for (int i = 0; i < 12 * 4; i++) {
+		bool before = dose;
+		struct lane_count lane = { .gone = 0 };
+		struct record_row row = { .lane = &lane, .n_lanes = 1 };
+
+		dose = i % 2 ? !dose : rng_uniform(&rng) < 0.5;
+		end_ns += 200000000;
+		lane.injected_ns = dose ? 60000000 : 0;
+		row.column = dose ? COLUMN_DOSE : COLUMN_SHAM;
+		row.since = 200 * (dose ? under : before ? after : 1) + 5 * rng_normal(&rng);
+		row.win = (struct sweep_window){ .arm = dose ? ARM_DOSE : ARM_SHAM,
+						 .block = i / 4,
+						 .end_ns = end_ns,
+						 .time_ns = 200000000 };
+		record_add(&rec, &row);
+	}
+	flow = queue_flow(&rec, 0);
+	record_free(&rec);
+	return flow;
+}
+
+/* What is not completed comes later where requests have a rate of their own, and else never. */
+static void test_what_is_worked_off_later_was_a_queue(void **state)
+{
+	int open = 0, closed = 0, steady = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		open += flow_of(0.85, 1.15, seed).saturated;
+		closed += flow_of(0.85, 1, seed).saturated;
+		steady += flow_of(1, 1, seed).saturated;
+	}
+	print_message("open %d, closed %d, steady %d of 100\n", open, closed, steady);
+	assert_true(open >= 95);
+	assert_int_equal(closed, 0);
+	assert_int_equal(steady, 0);
+}
+
 /* One request of 20 is delayed: p99 has all of it, and p50 nothing. */
 static void test_the_verdict_is_of_the_quantile_that_was_asked(void **state)
 {
@@ -357,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_below_saturation_there_is_a_number),
 		cmocka_unit_test(test_at_saturation_there_is_a_word),
 		cmocka_unit_test(test_a_dose_that_saturates_is_no_slope),
+		cmocka_unit_test(test_what_is_worked_off_later_was_a_queue),
 		cmocka_unit_test(test_a_closed_loop_is_not_saturated),
 		cmocka_unit_test(test_the_verdict_is_of_the_quantile_that_was_asked),
 	};
