@@ -7,6 +7,7 @@
 
 #define GROWTH_RATIO   1.5
 #define GROWTH_WINDOWS 12
+#define GROWTH_POINTS  400 /* every pair of them is looked at */
 
 /* ---- growth ---- */
 
@@ -30,6 +31,18 @@ static void series_make(const struct record *rec, struct series *s)
 	}
 }
 
+/* Of many windows the means of as many in a row. */
+static void series_pool(struct series *s)
+{
+	size_t each = (s->n + GROWTH_POINTS - 1) / GROWTH_POINTS, n = 0;
+
+	for (size_t i = 0; each > 1 && i + each <= s->n; i += each, n++) {
+		s->w[n] = stat_mean(s->w + i, each);
+		s->at[n] = stat_mean(s->at + i, each);
+	}
+	s->n = each > 1 ? n : s->n;
+}
+
 static double mean_slope(const struct series *s)
 {
 	double *slope = must_calloc(s->n * s->n / 2 + 1, sizeof(*slope)), median;
@@ -50,6 +63,7 @@ struct queue_growth queue_growth(const struct record *rec)
 	struct series s;
 
 	series_make(rec, &s);
+	series_pool(&s);
 	if (s.n >= GROWTH_WINDOWS) {
 		size_t third = s.n / 3;
 

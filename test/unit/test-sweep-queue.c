@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "sweep/drive.h"
@@ -400,11 +401,41 @@ static void test_the_verdict_is_of_the_quantile_that_was_asked(void **state)
 	}
 }
 
+/* An hour of windows: neither memory nor time for each pair of them. */
+static void test_growth_is_seen_over_many_windows(void **state)
+{
+	const size_t n = 40000;
+	struct record rec = { .response = true };
+	struct rlimit was, limit;
+	struct queue_growth growth;
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		struct record_row row = { .column = COLUMN_SHAM,
+					  .length = 1,
+					  .win = { .arm = ARM_SHAM,
+						   .end_ns = (i + 1) * 100000000,
+						   .response_count = 100,
+						   .response_sum_ns = 1e8 + 1e5 * (double)i } };
+
+		record_add(&rec, &row);
+	}
+	assert_int_equal(getrlimit(RLIMIT_DATA, &was), 0);
+	limit = (struct rlimit){ 256 << 20, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	growth = queue_growth(&rec);
+	setrlimit(RLIMIT_DATA, &was);
+	assert_true(growth.slope > 0.9e-5 && growth.slope < 1.1e-5);
+	assert_true(growth.ratio > 1.5 && growth.p < 1e-3);
+	record_free(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_below_saturation_there_is_a_number),
 		cmocka_unit_test(test_at_saturation_there_is_a_word),
+		cmocka_unit_test(test_growth_is_seen_over_many_windows),
 		cmocka_unit_test(test_a_dose_that_saturates_is_no_slope),
 		cmocka_unit_test(test_what_is_worked_off_later_was_a_queue),
 		cmocka_unit_test(test_a_closed_loop_is_not_saturated),
