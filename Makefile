@@ -139,7 +139,6 @@ $(UPROBE_PROGRAM) $(KERNEL_PROGRAM): inject/uprobe/uprobe-abi.h inject/uprobe/tr
 $(KERNEL_PROGRAM): inject/uprobe/kernel-abi.h inject/uprobe/ioctl.bpf.h inject/uprobe/sched.bpf.h
 $(EVIDENCE_PROGRAMS): evidence/bpf/evidence-abi.h evidence/bpf/rows.bpf.h evidence/bpf/call.bpf.h
 $(EVIDENCE_WITHIN_PROGRAM): evidence/bpf/contention.h
-$(EVIDENCE_PROGRAM): evidence/bpf/missed.h
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 $(BUILD)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)

@@ -15,7 +15,6 @@
  */
 #include "rows.bpf.h"
 #include "call.bpf.h"
-#include "missed.h"
 #include <bpf/bpf_core_read.h>
 
 #define FILE_TYPE 0170000
@@ -58,9 +57,6 @@ struct cfs_rq {
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
-struct sched_info {
-	__u64 last_arrival, last_queued;
-};
 struct task_io_accounting {
 	__u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes;
 };
@@ -72,7 +68,6 @@ struct task_struct {
 	unsigned int in_iowait : 1;
 	unsigned long min_flt, maj_flt;
 	struct sched_entity se;
-	struct sched_info sched_info;
 	struct task_io_accounting ioac;
 	char comm[16];
 	struct task_struct *group_leader;
@@ -582,6 +577,29 @@ static __always_inline void tell(struct evidence_row *r, const struct task_struc
 
 /* ---- the scheduler ---- */
 
+/* As the kernel counts its own nvcsw and nivcsw: a thread that sleeps has a state other than 0. */
+static __always_inline void leave(struct evidence_row *r, struct task_struct *task, int wants,
+				  __u32 cpu, __u64 now)
+{
+	struct reason why = { EVIDENCE_STATE_RUN_QUEUE, 0 };
+	__u32 was = r->state;
+
+	if (wants)
+		why = reason_of(task);
+	begin(r);
+	if (why.state == EVIDENCE_STATE_FUTEX)
+		await(r, task, why.futex);
+	enter(r, why.state, now);
+	if (tells && was != EVIDENCE_STATE_ON_CPU) /* its first state was guessed wrong */
+		tell(r, task, cpu, now);
+	pause(r, why, 0);
+	if (wants)
+		r->voluntary++;
+	else
+		r->involuntary++;
+	end(r);
+}
+
 static __always_inline void arrive(struct evidence_row *r, const struct task_struct *task,
 				   __u32 cpu, __u64 now)
 {
@@ -598,64 +616,6 @@ static __always_inline void arrive(struct evidence_row *r, const struct task_str
 	end(r);
 }
 
-/* The clock of the run queue that `next` is in; 0: it is not known. */
-static __always_inline __u64 clock_of(const struct task_struct *next)
-{
-	if (!bpf_core_field_exists(next->se.cfs_rq) ||
-	    !bpf_core_field_exists(next->sched_info.last_arrival))
-		return 0;
-	return next->se.cfs_rq->rq->clock;
-}
-
-/* It leaves a processor, so it came to it. The kernel has not marked the end of that yet. */
-static __always_inline void arrived(struct evidence_row *r, const struct task_struct *task,
-				    const struct task_struct *next, __u32 cpu, __u64 now)
-{
-	__u64 clock = clock_of(next), at = now;
-
-	if (r->state == EVIDENCE_STATE_ON_CPU)
-		return;
-	if (clock)
-		at = missed_at(now, clock, task->sched_info.last_arrival, r->since);
-	arrive(r, task, cpu, at);
-}
-
-/* It comes to a processor, so it was woken. The kernel has not marked the end of its wait for a
- * processor yet. */
-static __always_inline void woken(struct evidence_row *r, const struct task_struct *task, __u64 now)
-{
-	__u64 clock, at;
-
-	if (r->state <= EVIDENCE_STATE_RUN_QUEUE)
-		return;
-	clock = clock_of(task);
-	at = clock ? missed_at(now, clock, task->sched_info.last_queued, r->since) : now;
-	begin(r);
-	r->wakeups++;
-	enter(r, EVIDENCE_STATE_RUN_QUEUE, at);
-	end(r);
-}
-
-/* As the kernel counts its own nvcsw and nivcsw: a thread that sleeps has a state other than 0. */
-static __always_inline void leave(struct evidence_row *r, struct task_struct *task, int wants,
-				  __u64 now)
-{
-	struct reason why = { EVIDENCE_STATE_RUN_QUEUE, 0 };
-
-	if (wants)
-		why = reason_of(task);
-	begin(r);
-	if (why.state == EVIDENCE_STATE_FUTEX)
-		await(r, task, why.futex);
-	enter(r, why.state, now);
-	pause(r, why, 0);
-	if (wants)
-		r->voluntary++;
-	else
-		r->involuntary++;
-	end(r);
-}
-
 /* (preempt, previous, next, state of the previous) */
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
@@ -668,13 +628,11 @@ int on_switch(__u64 *ctx)
 	/* next is in this processor's queue; prev may be in another one by now. */
 	if (out) {
 		now = now_of(next, &cpu);
-		arrived(out, prev, next, cpu, now);
-		leave(out, prev, !(__u8)ctx[0] && (__u32)ctx[3], now);
+		leave(out, prev, !(__u8)ctx[0] && (__u32)ctx[3], cpu, now);
 	}
 	if (in) {
 		if (!now)
 			now = now_of(next, &cpu);
-		woken(in, next, now);
 		arrive(in, next, cpu, now);
 	}
 	return 0;

@@ -18,7 +18,7 @@ unchanged "$pid"
 finish reasons "$pid"
 read -r _ worked slept < <(grep '^mixed ' reasons.out)
 
-python3 - run.json "$worked" "$slept" <<'P' || fail "the reasons: $(cat run.json)"
+python3 - run.json "$worked" "$slept" <<'P' || fail "the reasons: see above"
 import json, sys
 d = json.load(open(sys.argv[1]))
 reasons = ["on_cpu", "run_queue", "futex", "io", "network", "page_fault", "sleep", "other"]
@@ -67,7 +67,7 @@ start family "$V/reasons" -c
 sb explain -p "$pid" --time 1s --json "$T/run.json"
 ended 0
 same item "$(j item)" second
-python3 - run.json "$pid" <<'P' || fail "the child: $(cat run.json)"
+python3 - run.json "$pid" <<'P' || fail "the child: see above"
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["progress"] is None and abs(d["items"] - d["time_s"]) < 1e-3

@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "evidence/bpf/contention.h"
-#include "evidence/bpf/missed.h"
 #include "evidence/class.h"
 #include "evidence/evidence.h"
 #include "evidence/proc.h"
@@ -95,22 +94,6 @@ static void a_mutex_begins_several_times(void **state)
 	assert_int_equal(contention_end(lock, 0x1000), EVIDENCE_LOCK_MUTEX);
 	assert_non_null(contention_begin(lock, 0x1000, SPINS)); /* the next wait */
 	assert_ptr_equal(contention_begin(lock, 0x3000, 2), &lock[EVIDENCE_LOCK_RWSEM]);
-}
-
-/* A switch to a thread that the program did not see: its time in the run queue ends when the
- * scheduler says, not when the thread leaves. */
-static void a_missed_switch_is_dated(void **state)
-{
-	(void)state;
-	assert_int_equal(missed_at(1000, 5000, 4700, 200), 700);
-	assert_int_equal(missed_at(1000, 5000, 4200, 200), 200);
-	assert_int_equal(missed_at(1000, 5000, 5000, 200), 1000);
-	/* What cannot be: nothing kept, before the state began, in the future, a clock that stood.
-	 */
-	assert_int_equal(missed_at(1000, 5000, 0, 200), 1000);
-	assert_int_equal(missed_at(1000, 5000, 4199, 200), 1000);
-	assert_int_equal(missed_at(1000, 5000, 5001, 200), 1000);
-	assert_int_equal(missed_at(1000, 5000, 4999, 1001), 1000);
 }
 
 /* ---- the breakdown ---- */
@@ -623,7 +606,6 @@ int main(void)
 		cmocka_unit_test(calls_have_classes),
 		cmocka_unit_test(ratio_has_interval),
 		cmocka_unit_test(a_mutex_begins_several_times),
-		cmocka_unit_test(a_missed_switch_is_dated),
 		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(futexes_add_up),
 		cmocka_unit_test(idle_waits_are_left_out),
