@@ -143,18 +143,18 @@ struct evidence_stack_copy {
 
 struct evidence_thread {
 	pid_t pid, tid;	   /* as sbinject sees them; 0: it has no number here */
-	uint64_t began_ns; /* with tid, tells apart threads of one number */
+	uint64_t began_ns; /* with tid, distinguishes threads of one number */
 	uint64_t t_ns;	   /* when it was read */
 	uint64_t span_ns;  /* how long it has been watched */
 	struct evidence_values values;
 	struct evidence_futex_part futex[EVIDENCE_FUTEX_PARTS];
-	uint64_t pauses; /* that have ended, if they are told */
+	uint64_t pauses; /* that have ended; 0 without evidence_config.pauses */
 };
 
 /*
- * Off the processor: from the switch away from a thread to the switch to it. With BPF each is told,
- * to those who ask for it. In the rings of the kernel there is room for some thousands for each
- * processor; what finds no room is counted.
+ * Off the processor: from the switch away from a thread to the switch to it. With BPF each has a
+ * record, to those who ask for it. In the rings of the kernel there is room for some thousands for
+ * each processor; what finds no room is counted.
  */
 struct evidence_pause {
 	uint64_t t_ns;		      /* its end, CLOCK_MONOTONIC */
@@ -188,7 +188,7 @@ struct evidence_reading {
 	size_t n_futexes;
 	/* Of `sum`, what is in no pause that was put into a ring: those that found no room, those
 	 * that evidence_config.sample left out, those in progress. */
-	struct evidence_pauses untold;
+	struct evidence_pauses unrecorded;
 	uint64_t pauses_lost; /* they found no room */
 };
 
@@ -199,9 +199,9 @@ struct evidence_config {
 	/* Bits of those that are read; nothing runs in the kernel for others alone. */
 	unsigned int groups;
 	/* Of frequent events one of so many, chosen at random, is counted, as so many; of pauses
-	 * one of so many is told. 0 and 1: each is. */
+	 * the program records one of so many. 0 and 1: each. */
 	unsigned int sample;
-	bool pauses; /* tell each; without BPF, none is told */
+	bool pauses; /* record each pause; without BPF none has a record */
 };
 
 /* Why there is no BPF here: SB_EPERM, SB_ECONFINED, SB_EUSAGE (not built in). Loads the program,
@@ -233,8 +233,8 @@ void evidence_take(struct evidence *e, struct evidence_reading *r);
 void evidence_reading_free(struct evidence_reading *r);
 
 /*
- * Hands on pauses that were told before the call, ended before until_ns and were not handed on yet,
- * at most so many, in the order of their ends; of /proc there are none. Those of the last
+ * Hands on pauses that were recorded before the call, ended before until_ns and were not handed on
+ * yet, at most so many, in the order of their ends; of /proc there are none. Those of the last
  * millisecond may still be on their way into a ring. One thread may do so while another one takes
  * readings.
  */

@@ -234,8 +234,26 @@ static void judge_line(const struct infer_kappa *line, double threshold, const s
 	}
 }
 
+/* Widens an interval to the slopes that the profile allows with the parameter of the shape at s:
+ * RSS(k, s) = RSS(s) + blocks * ff * (k - k(s))^2. */
+static void slopes_allowed(const struct hinge *h, double limit, double s,
+			   struct sweep_estimate *out)
+{
+	double slope, ff = 0, mean = 0, half, left = limit - hinge_rss(h, s, &slope);
+
+	if (left < 0)
+		return;
+	for (size_t a = 0; a < h->arms; a++)
+		mean += h->f[a] / (double)h->arms;
+	for (size_t a = 0; a < h->arms; a++)
+		ff += (h->f[a] - mean) * (h->f[a] - mean);
+	half = sqrt(left / (h->blocks * ff));
+	out->lo = fmin(out->lo, slope - half);
+	out->hi = fmax(out->hi, slope + half);
+}
+
 /* The slope beyond the slack. Slope and break move together, so its interval is the hull of what
- * the profile allows at every break: RSS(k, s) = RSS(s) + blocks * ff * (k - k(s))^2. */
+ * the profile allows at every break. */
 static struct sweep_estimate slope_interval(const struct hinge *h, double best)
 {
 	double f = stat_f_quantile(0.95, 1, h->n - 2), rss = hinge_rss(h, best, NULL);
@@ -245,18 +263,10 @@ static struct sweep_estimate slope_interval(const struct hinge *h, double best)
 	hinge_rss(h, best, &out.est);
 	out.lo = out.hi = out.est;
 	for (int i = 0; i < GRID; i++) {
-		double s = i * h->top / GRID, slope, ff = 0, mean = 0, half;
-		double left = limit - hinge_rss(h, s, &slope);
+		double s = i * h->top / GRID;
 
-		if (left < 0 || s >= h->next)
-			continue;
-		for (size_t a = 0; a < h->arms; a++)
-			mean += h->f[a] / (double)h->arms;
-		for (size_t a = 0; a < h->arms; a++)
-			ff += (h->f[a] - mean) * (h->f[a] - mean);
-		half = sqrt(left / (h->blocks * ff));
-		out.lo = fmin(out.lo, slope - half);
-		out.hi = fmax(out.hi, slope + half);
+		if (s < h->next)
+			slopes_allowed(h, limit, s, &out);
 	}
 	return out;
 }
@@ -315,20 +325,8 @@ static void queue_profile(const struct hinge *h, double best, struct queue_shape
 	double limit = hinge_rss(h, best, &out->kappa.est) * (1 + f / (h->n - 2));
 
 	out->kappa.lo = out->kappa.hi = out->kappa.est;
-	for (int i = 0; i <= GRID; i++) {
-		double slope, ff = 0, mean = 0, half;
-		double left = limit - hinge_rss(h, i * step, &slope);
-
-		if (left < 0)
-			continue;
-		for (size_t a = 0; a < h->arms; a++)
-			mean += h->f[a] / (double)h->arms;
-		for (size_t a = 0; a < h->arms; a++)
-			ff += (h->f[a] - mean) * (h->f[a] - mean);
-		half = sqrt(left / (h->blocks * ff));
-		out->kappa.lo = fmin(out->kappa.lo, slope - half);
-		out->kappa.hi = fmax(out->kappa.hi, slope + half);
-	}
+	for (int i = 0; i <= GRID; i++)
+		slopes_allowed(h, limit, i * step, &out->kappa);
 }
 
 bool queue_shape(const struct infer_data *data, struct queue_shape *out)

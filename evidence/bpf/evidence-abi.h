@@ -147,7 +147,7 @@ struct evidence_off {
 #define EVIDENCE_OFF_BIRTH 2 /* the thread is new */
 
 /* What was not put into the rings, by state: pauses and their time. */
-struct evidence_untold {
+struct evidence_unrecorded {
 	__u64 lost; /* there was no room; the rest was left out on purpose */
 	__u64 pauses[EVIDENCE_STATES], ns[EVIDENCE_STATES];
 };
@@ -163,7 +163,7 @@ struct evidence_ring {
 
 struct evidence_event {
 	__u64 at;     /* CLOCK_MONOTONIC: the switch to the thread */
-	__u64 began;  /* of its row: with tid, tells apart threads */
+	__u64 began;  /* of its row: with tid, distinguishes threads */
 	__u64 number; /* of the thread's pauses, from 0 */
 	__u32 tid, tgid;
 	__u32 waker, unused; /* of a futex: tid of a watched thread; 0: another one, or none */
@@ -189,11 +189,11 @@ struct evidence_row {
 	struct evidence_lock lock[EVIDENCE_LOCKS];
 	__u64 exec_id; /* of the program that the addresses are of */
 	struct evidence_slot futex[EVIDENCE_SLOTS];
-	/* Only if pauses are told. */
+	/* Set only where the program records pauses. */
 	struct evidence_off pause;
 	__u64 pauses; /* that have ended */
 	__u32 waker, unused;
-	struct evidence_untold untold;
+	struct evidence_unrecorded unrecorded;
 };
 
 struct evidence_control {

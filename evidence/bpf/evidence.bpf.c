@@ -147,8 +147,9 @@ struct {
 	__type(value, __u32);
 } spare SEC(".maps");
 
-/* Is each pause of a thread told? Set before the program is loaded: if not, none of it runs. */
-const volatile __u32 tells SEC(".rodata.tells") = 0;
+/* Does the program record each pause of a thread? Set before it is loaded: if not, none of it runs.
+ */
+const volatile __u32 records SEC(".rodata.records") = 0;
 
 /* Their sizes are set before the program is loaded. */
 struct {
@@ -282,7 +283,7 @@ static __always_inline void spend(struct evidence_row *r, __u64 ns)
 	r->ns[was] += ns;
 	if (was == EVIDENCE_STATE_FUTEX)
 		r->futex[r->slot & (EVIDENCE_SLOTS - 1)].ns += ns;
-	if (!tells || was == EVIDENCE_STATE_ON_CPU)
+	if (!records || was == EVIDENCE_STATE_ON_CPU)
 		return;
 	if (was == EVIDENCE_STATE_RUN_QUEUE)
 		r->pause.queue_ns += ns;
@@ -523,7 +524,7 @@ static __always_inline void await(struct evidence_row *r, struct task_struct *ta
 
 static __always_inline void pause(struct evidence_row *r, struct reason why, __u32 flags)
 {
-	if (tells)
+	if (records)
 		r->pause = (struct evidence_off){
 			.state = why.state,
 			.futex = why.state == EVIDENCE_STATE_FUTEX ? why.futex : 0,
@@ -560,17 +561,17 @@ static __always_inline int put(const struct evidence_row *r, const struct task_s
 }
 
 /* A pause is over. */
-static __always_inline void tell(struct evidence_row *r, const struct task_struct *task, __u32 cpu,
-				 __u64 now)
+static __always_inline void record_pause(struct evidence_row *r, const struct task_struct *task,
+					 __u32 cpu, __u64 now)
 {
 	__u32 state = r->pause.state & (EVIDENCE_STATES - 1);
 	int chosen = weight_of_event() != 0;
 
 	if (!chosen || !put(r, task, cpu, now)) {
-		r->untold.lost += chosen;
-		r->untold.pauses[state] += !r->pause.flags;
-		r->untold.ns[state] += r->pause.ns;
-		r->untold.ns[EVIDENCE_STATE_RUN_QUEUE] += r->pause.queue_ns;
+		r->unrecorded.lost += chosen;
+		r->unrecorded.pauses[state] += !r->pause.flags;
+		r->unrecorded.ns[state] += r->pause.ns;
+		r->unrecorded.ns[EVIDENCE_STATE_RUN_QUEUE] += r->pause.queue_ns;
 	}
 	r->pauses++;
 }
@@ -590,8 +591,8 @@ static __always_inline void leave(struct evidence_row *r, struct task_struct *ta
 	if (why.state == EVIDENCE_STATE_FUTEX)
 		await(r, task, why.futex);
 	enter(r, why.state, now);
-	if (tells && was != EVIDENCE_STATE_ON_CPU) /* its first state was guessed wrong */
-		tell(r, task, cpu, now);
+	if (records && was != EVIDENCE_STATE_ON_CPU) /* its first state was guessed wrong */
+		record_pause(r, task, cpu, now);
 	pause(r, why, 0);
 	if (wants)
 		r->voluntary++;
@@ -607,8 +608,8 @@ static __always_inline void arrive(struct evidence_row *r, const struct task_str
 
 	begin(r);
 	enter(r, EVIDENCE_STATE_ON_CPU, now);
-	if (tells && was != EVIDENCE_STATE_ON_CPU)
-		tell(r, task, cpu, now);
+	if (records && was != EVIDENCE_STATE_ON_CPU)
+		record_pause(r, task, cpu, now);
 	if (r->cpu != cpu) {
 		r->migrations += r->cpu != ~0u;
 		r->cpu = cpu;
@@ -654,9 +655,9 @@ static __always_inline int wake(struct task_struct *task)
 }
 
 /*
- * In the thread that wakes. Loaded only if pauses are told. An interrupt runs in any thread, and no
- * helper tells it apart; a timer's seldom falls into futex(2) of a watched thread, so wakers are
- * those that are there.
+ * In the thread that wakes. Loaded only with the recording of pauses. An interrupt runs in any
+ * thread, and no helper distinguishes the two; a timer's seldom falls into futex(2) of a watched
+ * thread, so wakers are those that are there.
  */
 SEC("tp_btf/sched_waking")
 int on_waking(__u64 *ctx)
@@ -795,10 +796,10 @@ static __always_inline void fold(struct evidence_row *sum, struct evidence_row *
 	for (int i = 0; i < EVIDENCE_STATES; i++) {
 		FOLD(ns[i]);
 		FOLD(entered[i]);
-		FOLD(untold.pauses[i]);
-		FOLD(untold.ns[i]);
+		FOLD(unrecorded.pauses[i]);
+		FOLD(unrecorded.ns[i]);
 	}
-	FOLD(untold.lost);
+	FOLD(unrecorded.lost);
 	FOLD(voluntary);
 	FOLD(involuntary);
 	FOLD(wakeups);

@@ -32,13 +32,13 @@ struct evidence_bpf {
 	struct bpf_object *obj;
 	struct bpf_program *each_task;
 	struct bpf_link *link[PROGRAMS], *look; /* look: an iterator over all tasks */
-	struct bpf_link *waking;		/* NULL: nobody asks who woke a thread */
+	struct bpf_link *waking;		/* NULL: who woke a thread is not recorded */
 	struct evidence_row *row;
 	struct evidence_control *control;
 	struct evidence_part *net, *within, *cache; /* NULL: not asked for */
 	struct evidence_entry *futex;
 	struct evidence_stack *stack;
-	struct rings rings; /* empty: pauses are not told */
+	struct rings rings; /* empty: the program records no pauses */
 	pid_t *pid;	    /* added */
 	size_t n_pids;
 	uint64_t torn; /* readings of a thread that changed in each of the tries */
@@ -317,12 +317,12 @@ static void take_slots(const struct evidence_row *row, struct evidence_reading *
 	}
 }
 
-static void take_untold(const struct evidence_row *row, struct evidence_reading *r)
+static void take_unrecorded(const struct evidence_row *row, struct evidence_reading *r)
 {
-	r->pauses_lost += row->untold.lost;
+	r->pauses_lost += row->unrecorded.lost;
 	for (int i = 0; i < EVIDENCE_STATES; i++) {
-		r->untold.n[i] += row->untold.pauses[i];
-		r->untold.ns[i] += row->untold.ns[i];
+		r->unrecorded.n[i] += row->unrecorded.pauses[i];
+		r->unrecorded.ns[i] += row->unrecorded.ns[i];
 	}
 }
 
@@ -334,9 +334,9 @@ static void take_pause(const struct evidence_row *row, uint64_t lasts, struct ev
 
 	if (row->state == EVIDENCE_STATE_ON_CPU)
 		return;
-	r->untold.n[state] += !row->pause.flags;
-	r->untold.ns[state] += row->pause.ns + (queued ? 0 : lasts);
-	r->untold.ns[EVIDENCE_STATE_RUN_QUEUE] += row->pause.queue_ns + (queued ? lasts : 0);
+	r->unrecorded.n[state] += !row->pause.flags;
+	r->unrecorded.ns[state] += row->pause.ns + (queued ? 0 : lasts);
+	r->unrecorded.ns[EVIDENCE_STATE_RUN_QUEUE] += row->pause.queue_ns + (queued ? lasts : 0);
 }
 
 /* Up to this moment: the state that it is in counts, too. */
@@ -354,7 +354,7 @@ static void take_row(struct evidence_bpf *b, const struct evidence_row *row,
 	copy.ns[copy.state % EVIDENCE_STATES] += lasts;
 	if (copy.state == EVIDENCE_STATE_FUTEX)
 		copy.futex[copy.slot % EVIDENCE_SLOTS].ns += lasts;
-	take_untold(&copy, r);
+	take_unrecorded(&copy, r);
 	take_pause(&copy, lasts, r);
 	r->thread = must(reallocarray(r->thread, r->n_threads + 1, sizeof(*r->thread)));
 	t = &r->thread[r->n_threads++];
@@ -393,9 +393,9 @@ static void take_all(struct evidence_bpf *b, struct evidence_reading *r)
 	r->n_threads = 0;
 	r->sum = (struct evidence_values){ 0 };
 	to_values(&ended, &r->sum);
-	r->untold = (struct evidence_pauses){ 0 };
+	r->unrecorded = (struct evidence_pauses){ 0 };
 	r->pauses_lost = 0;
-	take_untold(&ended, r);
+	take_unrecorded(&ended, r);
 	take_entries(b, r);
 	for (uint32_t i = 1; i < n && i < EVIDENCE_ROWS; i++)
 		take_row(b, &b->row[i], r);

@@ -24,14 +24,14 @@ static struct bpf_map *map_of(const struct bpf_object *obj, const char *name)
 	return bpf_object__find_map_by_name(obj, name);
 }
 
-/* The constant `tells` of the program has a section of its own. */
+/* The constant `records` of the program has a section of its own. */
 static bool turn_on(const struct bpf_object *obj)
 {
 	const __u32 one = 1;
 	struct bpf_map *map = NULL;
 
 	while ((map = bpf_object__next_map(obj, map)))
-		if (strstr(bpf_map__name(map), ".tells"))
+		if (strstr(bpf_map__name(map), ".records"))
 			return bpf_map__set_initial_value(map, &one, sizeof(one)) == 0;
 	return false;
 }

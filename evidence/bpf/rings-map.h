@@ -6,8 +6,8 @@
 
 struct bpf_object;
 
-/* Of an object that is not loaded yet: room for the rings of all processors, and the program tells
- * each pause. False: it has no such maps, or there is no memory. */
+/* Of an object that is not loaded yet: room for the rings of all processors, and the program
+ * records each pause. False: it has no such maps, or there is no memory. */
 bool rings_ask(struct rings *r, struct bpf_object *obj);
 /* ... loaded. False: no memory. rings_unmap() in any case. */
 bool rings_map(struct rings *r, const struct bpf_object *obj);

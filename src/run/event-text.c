@@ -52,7 +52,7 @@ char *event_evidence_text(const struct evidence *e, const struct evidence_readin
 			  const struct result_stream *stream, uint64_t now_ns)
 {
 	json_t *o = object("evidence", now_ns);
-	bool unknown[EVIDENCE_COUNTERS], told = stream && stream->asked;
+	bool unknown[EVIDENCE_COUNTERS], recorded = stream && stream->asked;
 
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		unknown[i] = evidence_unknown(e, i);
@@ -60,9 +60,9 @@ char *event_evidence_text(const struct evidence *e, const struct evidence_readin
 	json_put(o, "sample", json_integer(evidence_sample(e)));
 	json_put(o, "threads", json_integer((json_int_t)r->n_threads));
 	json_put(o, "counters", evidence_values_json(&r->sum, unknown));
-	json_put(o, "waits", told ? json_integer((json_int_t)stream->waits) : json_null());
-	json_put(o, "waits_lost", told ? json_integer((json_int_t)stream->lost) : json_null());
-	json_put(o, "agrees", told ? json_boolean(stream->agrees) : json_null());
+	json_put(o, "waits", recorded ? json_integer((json_int_t)stream->waits) : json_null());
+	json_put(o, "waits_lost", recorded ? json_integer((json_int_t)stream->lost) : json_null());
+	json_put(o, "agrees", recorded ? json_boolean(stream->agrees) : json_null());
 	return text_of(o);
 }
 

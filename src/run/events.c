@@ -47,7 +47,7 @@ struct events {
 	struct evidence *evidence; /* NULL: no waits */
 	struct change *change;
 	size_t n_changes, change_bytes;
-	struct evidence_pauses told;
+	struct evidence_pauses recorded;
 	uint64_t waits, unwritten;
 	bool end;
 	int64_t ahead_ns; /* CLOCK_REALTIME, of CLOCK_MONOTONIC */
@@ -125,9 +125,9 @@ static void append_wait(void *ctx, const struct evidence_pause *pause)
 	event_wait_text(pause, ev->ahead_ns, text);
 	append(&ev->text, text);
 	ev->waits++;
-	ev->told.n[pause->reason] += pause->counted;
-	ev->told.ns[pause->reason] += pause->wait_ns;
-	ev->told.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
+	ev->recorded.n[pause->reason] += pause->counted;
+	ev->recorded.ns[pause->reason] += pause->wait_ns;
+	ev->recorded.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
 }
 
 static int64_t ahead(void)
@@ -383,15 +383,15 @@ static void append_last(void *ctx, const struct evidence_pause *pause)
 		append_wait(last->ev, pause);
 }
 
-bool events_agree(const struct evidence_values *sum, const struct evidence_pauses *told,
-		  const struct evidence_pauses *untold, enum evidence_counter *differs)
+bool events_agree(const struct evidence_values *sum, const struct evidence_pauses *recorded,
+		  const struct evidence_pauses *unrecorded, enum evidence_counter *differs)
 {
 	for (enum evidence_counter r = EVIDENCE_RUN_QUEUE; r < EVIDENCE_REASONS; r++) {
 		bool waits = r >= EVIDENCE_FUTEX;
 
-		if (sum->of[r] == told->ns[r] + untold->ns[r] &&
-		    (!waits ||
-		     sum->of[EVIDENCE_WAITS + r - EVIDENCE_FUTEX] == told->n[r] + untold->n[r]))
+		if (sum->of[r] == recorded->ns[r] + unrecorded->ns[r] &&
+		    (!waits || sum->of[EVIDENCE_WAITS + r - EVIDENCE_FUTEX] ==
+				       recorded->n[r] + unrecorded->n[r]))
 			continue;
 		*differs = r;
 		return false;
@@ -415,7 +415,7 @@ void events_waits_end(struct events *ev, struct evidence_reading *r, struct resu
 		.asked = true,
 		.waits = ev->waits,
 		.lost = r->pauses_lost,
-		.agrees = events_agree(&r->sum, &ev->told, &r->untold, &differs),
+		.agrees = events_agree(&r->sum, &ev->recorded, &r->unrecorded, &differs),
 	};
 	pthread_mutex_unlock(&ev->lock);
 	out->differs = out->agrees ? NULL : evidence_reason(differs);

@@ -33,7 +33,7 @@ int events_error(struct events *ev);
 /* A line, without its newline. t_ns: CLOCK_MONOTONIC, of its "monotonic_s". */
 void events_line(struct events *ev, uint64_t t_ns, const char *text);
 
-/* From here on each wait that the evidence tells is a line. */
+/* From here on each wait that the evidence records is a line. */
 void events_waits(struct events *ev, struct evidence *e);
 /*
  * The last reading, and the waits until then: *out has what the stream holds, and whether that and
@@ -41,9 +41,9 @@ void events_waits(struct events *ev, struct evidence *e);
  */
 void events_waits_end(struct events *ev, struct evidence_reading *r, struct result_stream *out);
 
-/* Does what was told and what was not add up to what was counted? *differs: the reason by which it
- * does not. */
-bool events_agree(const struct evidence_values *sum, const struct evidence_pauses *told,
-		  const struct evidence_pauses *untold, enum evidence_counter *differs);
+/* Does what was recorded and what was not add up to what was counted? *differs: the reason by which
+ * it does not. */
+bool events_agree(const struct evidence_values *sum, const struct evidence_pauses *recorded,
+		  const struct evidence_pauses *unrecorded, enum evidence_counter *differs);
 
 #endif

@@ -22,7 +22,7 @@ void stream_event(void *ctx, const char *what, const struct session_target *t);
 /* Changes without a request: a window opens or closes, a library brings a function. */
 void stream_states(struct stream *s, struct session_core *session);
 
-/* From here on each wait is a line, if the evidence tells pauses. */
+/* From here on each wait is a line, if the evidence records pauses. */
 void stream_waits(struct stream *s, struct evidence *e);
 /* A line with the counters so far. e: NULL: there are none. */
 void stream_counters(struct stream *s, struct evidence *e);

@@ -216,7 +216,7 @@ static double streamed_ns(const struct pair *p, struct evidence *e, double *line
 	return of.agrees ? ns : NAN;
 }
 
-/* line_ns: NULL: waits are counted, and not told one by one. */
+/* line_ns: NULL: waits are counted, and not recorded one by one. */
 static double watched_ns(const struct pair *p, double *line_ns)
 {
 	const struct evidence_config cfg = { .groups = EVIDENCE_ALL, .pauses = line_ns };
@@ -231,7 +231,7 @@ static double watched_ns(const struct pair *p, double *line_ns)
 }
 
 struct figures {
-	struct samples bare, counted, told, line;
+	struct samples bare, counted, recorded, line;
 };
 
 static void take_figures(struct pair *p, struct figures *f)
@@ -244,7 +244,7 @@ static void take_figures(struct pair *p, struct figures *f)
 
 		samples_add(&f->bare, ns);
 		samples_add(&f->counted, watched_ns(p, NULL) - ns);
-		samples_add(&f->told, watched_ns(p, &line_ns) - ns);
+		samples_add(&f->recorded, watched_ns(p, &line_ns) - ns);
 		samples_add(&f->line, line_ns);
 	}
 }
@@ -263,7 +263,7 @@ static void measure(int (*start)(struct pair *p), const char *plain, const char 
 	row_add("evidence", plain, samples_median(&f.bare), "ns", NULL, -1);
 	value = samples_median(&f.counted);
 	row_add("evidence", what[0], value, "ns", "< 350", met_below(value, GOAL_NS));
-	row_add("evidence", what[1], samples_median(&f.told), "ns", NULL, -1);
+	row_add("evidence", what[1], samples_median(&f.recorded), "ns", NULL, -1);
 	row_add("evidence", what[2], samples_median(&f.line), "ns", NULL, -1);
 }
 

@@ -74,7 +74,7 @@ for format in jsonl pftrace json; do
 done
 
 # Without a processor: each switch away is one, and each that ended is in the file, for as long as it slept.
-sb trace tracepoint:sched:sched_switch 'offcpu:*' offcpu:nobody -p "$pid" --for 1s -o "$T/o.jsonl" --json "$T/run.json"
+sb trace tracepoint:sched:sched_switch 'offcpu:*' offcpu:no-such-thread -p "$pid" --for 1s -o "$T/o.jsonl" --json "$T/run.json"
 ended 0
 differ=$(($(j targets.0.hits) - $(j targets.1.hits)))
 [ "${differ#-}" -le 2 ] || fail "$(j targets.1.hits) of $(j targets.0.hits) switches"

@@ -54,7 +54,7 @@ static void a_wait_is_a_line(void **state)
 static void a_wait_too_few_is_seen(void **state)
 {
 	struct evidence_values sum = { 0 };
-	struct evidence_pauses told = { 0 }, untold = { 0 };
+	struct evidence_pauses recorded = { 0 }, unrecorded = { 0 };
 	enum evidence_counter differs = EVIDENCE_REASONS;
 
 	(void)state;
@@ -62,22 +62,22 @@ static void a_wait_too_few_is_seen(void **state)
 	sum.of[EVIDENCE_RUN_QUEUE] = 30;
 	sum.of[EVIDENCE_FUTEX] = 100;
 	sum.of[EVIDENCE_WAITS] = 3;
-	told.ns[EVIDENCE_RUN_QUEUE] = 30;
-	told.n[EVIDENCE_RUN_QUEUE] = 17; /* births and preemptions, which no counter has */
-	told.ns[EVIDENCE_FUTEX] = 90;
-	told.n[EVIDENCE_FUTEX] = 2;
-	untold.ns[EVIDENCE_FUTEX] = 10;
-	untold.n[EVIDENCE_FUTEX] = 1;
-	assert_true(events_agree(&sum, &told, &untold, &differs));
-	untold.ns[EVIDENCE_FUTEX]++;
-	assert_false(events_agree(&sum, &told, &untold, &differs));
+	recorded.ns[EVIDENCE_RUN_QUEUE] = 30;
+	recorded.n[EVIDENCE_RUN_QUEUE] = 17; /* births and preemptions, which no counter has */
+	recorded.ns[EVIDENCE_FUTEX] = 90;
+	recorded.n[EVIDENCE_FUTEX] = 2;
+	unrecorded.ns[EVIDENCE_FUTEX] = 10;
+	unrecorded.n[EVIDENCE_FUTEX] = 1;
+	assert_true(events_agree(&sum, &recorded, &unrecorded, &differs));
+	unrecorded.ns[EVIDENCE_FUTEX]++;
+	assert_false(events_agree(&sum, &recorded, &unrecorded, &differs));
 	assert_int_equal(differs, EVIDENCE_FUTEX);
-	untold.ns[EVIDENCE_FUTEX]--;
-	told.n[EVIDENCE_FUTEX]--;
-	assert_false(events_agree(&sum, &told, &untold, &differs));
-	told.n[EVIDENCE_FUTEX]++;
-	told.ns[EVIDENCE_RUN_QUEUE]--;
-	assert_false(events_agree(&sum, &told, &untold, &differs));
+	unrecorded.ns[EVIDENCE_FUTEX]--;
+	recorded.n[EVIDENCE_FUTEX]--;
+	assert_false(events_agree(&sum, &recorded, &unrecorded, &differs));
+	recorded.n[EVIDENCE_FUTEX]++;
+	recorded.ns[EVIDENCE_RUN_QUEUE]--;
+	assert_false(events_agree(&sum, &recorded, &unrecorded, &differs));
 	assert_int_equal(differs, EVIDENCE_RUN_QUEUE);
 }
 

@@ -446,7 +446,7 @@ static void *player(void *arg)
 	return NULL;
 }
 
-struct told {
+struct recorded {
 	const struct evidence_reading *until;
 	struct evidence_pauses sum;
 	uint64_t n, last_ns;
@@ -455,20 +455,20 @@ struct told {
 
 static void take_pause(void *ctx, const struct evidence_pause *pause)
 {
-	struct told *told = ctx;
+	struct recorded *recorded = ctx;
 	const struct evidence_thread *t = evidence_find(
-		told->until,
+		recorded->until,
 		&(struct evidence_thread){ .tid = pause->tid, .began_ns = pause->began_ns });
 
 	if (t && pause->number >= t->pauses)
 		return; /* this thread's, behind the reading */
-	assert_true(pause->t_ns >= told->last_ns && pause->pid == getpid());
-	told->last_ns = pause->t_ns;
-	told->sum.n[pause->reason] += pause->counted;
-	told->sum.ns[pause->reason] += pause->wait_ns;
-	told->sum.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
-	told->n++;
-	snprintf(told->name, sizeof(told->name), "%s", pause->name);
+	assert_true(pause->t_ns >= recorded->last_ns && pause->pid == getpid());
+	recorded->last_ns = pause->t_ns;
+	recorded->sum.n[pause->reason] += pause->counted;
+	recorded->sum.ns[pause->reason] += pause->wait_ns;
+	recorded->sum.ns[EVIDENCE_RUN_QUEUE] += pause->queue_ns;
+	recorded->n++;
+	snprintf(recorded->name, sizeof(recorded->name), "%s", pause->name);
 }
 
 static void play(void)
@@ -482,7 +482,7 @@ static void play(void)
 }
 
 /* What finds no room, because nobody takes it away, and what is left out are known to the ns. */
-static void pauses_add_up(unsigned int sample, struct told *told, uint64_t *lost)
+static void pauses_add_up(unsigned int sample, struct recorded *recorded, uint64_t *lost)
 {
 	const struct evidence_config cfg = { .groups = EVIDENCE_ALL,
 					     .pauses = true,
@@ -498,35 +498,35 @@ static void pauses_add_up(unsigned int sample, struct told *told, uint64_t *lost
 	evidence_add(e, getpid());
 	play();
 	evidence_take(e, &r);
-	told->until = &r;
-	evidence_pauses(e, UINT64_MAX, SIZE_MAX, take_pause, told);
+	recorded->until = &r;
+	evidence_pauses(e, UINT64_MAX, SIZE_MAX, take_pause, recorded);
 	*lost = r.pauses_lost;
-	assert_true(told->n > 100);
-	assert_true(events_agree(&r.sum, &told->sum, &r.untold, &differs));
+	assert_true(recorded->n > 100);
+	assert_true(events_agree(&r.sum, &recorded->sum, &r.unrecorded, &differs));
 	evidence_reading_free(&r);
 	evidence_close(e);
 }
 
 static void lost_pauses_are_counted(void **state)
 {
-	struct told told = { 0 };
+	struct recorded recorded = { 0 };
 	uint64_t lost;
 
 	(void)state;
-	pauses_add_up(1, &told, &lost);
+	pauses_add_up(1, &recorded, &lost);
 	assert_true(lost > 100);
-	assert_true(told.sum.ns[EVIDENCE_FUTEX] > 0);
+	assert_true(recorded.sum.ns[EVIDENCE_FUTEX] > 0);
 }
 
 static void sampled_pauses_are_counted(void **state)
 {
-	struct told told = { 0 };
+	struct recorded recorded = { 0 };
 	uint64_t lost;
 
 	(void)state;
-	pauses_add_up(10, &told, &lost);
+	pauses_add_up(10, &recorded, &lost);
 	assert_int_equal(lost, 0);
-	assert_in_range(told.n, TURNS / 20, TURNS);
+	assert_in_range(recorded.n, TURNS / 20, TURNS);
 }
 
 static void proc_sees_this_process(void **state)
