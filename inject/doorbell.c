@@ -113,8 +113,11 @@ static void sleep_on(struct doorbell_waitv *wait, size_t n, bool all)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	if (syscall(SYS_futex_waitv, wait, n, 0, &until, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
-		nanosleep(&(struct timespec){ .tv_nsec = n > 1 ? 1000000 : 100000000 }, NULL);
+	if (syscall(SYS_futex_waitv, wait, n, 0, &until, CLOCK_MONOTONIC) >= 0 ||
+	    errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR)
+		return;
+	/* ENOSYS, or a failure that lasts: a real-time thread must not spin on it. */
+	nanosleep(&(struct timespec){ .tv_nsec = n > 1 ? 1000000 : 100000000 }, NULL);
 }
 
 /*

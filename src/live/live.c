@@ -77,6 +77,8 @@ static int set_arm(struct live *l, const struct drive_step *step)
 /* False: the user, or the end of the target, has ended the wait. */
 static bool wait_until(struct live *l, uint64_t until)
 {
+	/* Signals are also read with answers: many short waits must not outlast Ctrl-C. */
+	l->over |= client_interrupted(l->client);
 	for (uint64_t now = clock_ns(); now < until && !l->over; now = clock_ns()) {
 		uint64_t left = until - now;
 

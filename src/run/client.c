@@ -17,6 +17,7 @@
 #include "trace-file.h"
 #include "tracer.h"
 #include "wire.h"
+#include "inject/clock.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/control/metrics.h"
@@ -25,6 +26,9 @@
 #include "src/session/strays.h"
 
 enum { TRACE_FLUSH_MS = 1000 };
+
+/* A tracer that was asked to end, and sends nothing for so long, is ended by the next signal. */
+#define PATIENCE_NS 5000000000ull
 
 struct client {
 	struct options *opt;
@@ -40,12 +44,13 @@ struct client {
 	struct wire_status_target *last; /* counters of the last status line */
 	bool status_line;		 /* an unfinished line is on the terminal */
 	bool interrupted;		 /* the user has requested the end */
-	bool driven;			 /* by client_open(): its caller decides about the end */
-	struct metrics *metrics;	 /* NULL: none */
-	bool failed;			 /* there is no tracer */
-	char *answer;			 /* to the last request; owned */
-	bool hold_command;		 /* client_release() releases it */
-	struct trace_file *trace;	 /* NULL: none */
+	uint64_t asked_ns;	  /* the first request to end, or what it sent since; 0: none */
+	bool driven;		  /* by client_open(): its caller decides about the end */
+	struct metrics *metrics;  /* NULL: none */
+	bool failed;		  /* there is no tracer */
+	char *answer;		  /* to the last request; owned */
+	bool hold_command;	  /* client_release() releases it */
+	struct trace_file *trace; /* NULL: none */
 };
 
 static void on_log(struct client *c, const char *payload, size_t len)
@@ -57,6 +62,8 @@ static void on_log(struct client *c, const char *payload, size_t len)
 
 static void tell_tracer(struct client *c)
 {
+	if (!c->asked_ns)
+		c->asked_ns = clock_ns();
 	if (write(c->in.fd, &(char){ WIRE_QUIT }, 1) < 0)
 		log_debug("the tracer is gone already");
 }
@@ -274,6 +281,8 @@ static void hear_tracer(struct client *c)
 	size_t len;
 	int alive = wire_read(&c->in);
 
+	if (c->asked_ns)
+		c->asked_ns = clock_ns();
 	while (wire_next(&c->in, &type, &payload, &len))
 		if (type < sizeof(handlers) / sizeof(*handlers) && handlers[type])
 			handlers[type](c, payload, len);
@@ -281,6 +290,15 @@ static void hear_tracer(struct client *c)
 		c->done = true;
 		c->out->tracer_died = true;
 	}
+}
+
+/* It hangs, or is stopped: its end is noticed at its socket, and what it left is removed. */
+static void end_tracer(const struct client *c)
+{
+	log_warn("the tracer has not ended within %llu s: it is killed, and its targets are "
+		 "restored",
+		 PATIENCE_NS / 1000000000ull);
+	kill(c->tracer, SIGKILL);
 }
 
 /*
@@ -297,6 +315,10 @@ static void on_signal(struct client *c, const struct signalfd_siginfo *si)
 		return;
 	}
 	c->interrupted = true;
+	if (c->asked_ns && clock_ns() - c->asked_ns > PATIENCE_NS && !c->done) {
+		end_tracer(c);
+		return;
+	}
 	if (c->driven)
 		return;
 	if (!c->launched)
@@ -540,7 +562,8 @@ struct client *client_open(struct options *opt, const struct backend *backend, b
 	c->hold_command = hold;
 	c->failed = start(c, backend) < 0;
 	while (!c->failed && !c->ready && client_pump(c, -1))
-		;
+		if (c->interrupted && !c->asked_ns)
+			tell_tracer(c);
 	if (c->ready)
 		return c;
 	client_close(c);
@@ -570,7 +593,8 @@ const char *client_ask(struct client *c, const char *request)
 	sent = write(c->in.fd, msg, 1 + sizeof(len) + len) == (ssize_t)(1 + sizeof(len) + len);
 	free(msg);
 	while (sent && !c->answer && client_pump(c, -1))
-		;
+		if (c->interrupted && !c->asked_ns)
+			tell_tracer(c);
 	return c->answer;
 }
 
