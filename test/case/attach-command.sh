@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # -p PID ... -- COMMAND: hooked while COMMAND runs, which is not hooked; its status.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Programs are told when the hooks are in force, and shells by --daemon: no sleep is needed.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 1 -p 2000

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # COMMAND not found, not executable, a directory, a damaged or foreign ELF file.
+# beside others
 . "$SRC/test/lib.sh"
 
 refuses 127 'nowhere' :main 1us -- "$T/nowhere"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A module that is no ELF file, is truncated or damaged: an error, and the target untouched.
+# beside others
 . "$SRC/test/lib.sh"
 
 cp "$V/victim-lib.so" "$T/lib.so"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A place that cannot be written is found before the target is touched.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Another user's process: status 4, and the remedy.
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

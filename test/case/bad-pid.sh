@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # No such pid, kernel threads, zombies, itself: each its own error, with a remedy.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 none=4194000

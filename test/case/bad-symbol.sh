@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # No such module or symbol, an ambiguous one, data: status, near names, target untouched.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -l "$V/victim-lib.so"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Malformed targets, delays, keys; the same target twice: status 2, before anything.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

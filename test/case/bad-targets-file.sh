@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A targets file that is missing, empty or has a bad line, which is numbered.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

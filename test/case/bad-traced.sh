@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A process that is traced already: say by whom, and leave it alone.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

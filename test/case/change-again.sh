@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A hook that was taken out comes again, under its own name or another target's, by a jump or a trap;
 # those that were planted with it stay known. All of it is undone at the end.
+# beside others
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err" || fail "sbctl $*: $(cat "$T/ctl.err")"; }

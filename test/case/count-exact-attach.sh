@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # hits == calls, exactly: 4 threads, attached before the first call.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 4 -n 250000 -g "$T/gate" -w

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # hits == calls in launch mode, a library's constructors and destructors included.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 sb ":victim_work" 0 "victim-lib.so:lib_fn" 0 --json "$T/run.json" \

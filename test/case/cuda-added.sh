@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # sbctl add of a preset's word adds the rows that the program has; what counts from then on is what the
 # driver counts. A second time there is nothing to add, and a word of which nothing is there adds nothing.
+# beside others
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"
 log() { sed -n "s/^calls $1 //p" "$T/cuda.out"; }

@@ -4,6 +4,7 @@
 # program's own books have it; alone, beside hooks, and in all formats of a trace. Others are not, and sbinject names what
 # the kernel lacks.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 need_root
 need_uprobe

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # With everything there `make deps` is quick, quiet and changes nothing; else it names the command.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 cd "$SRC" || exit 2

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGINT, SIGTERM, SIGHUP and --for all end in the same clean detach and status 0.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A pending target is hooked when its library appears: the constructor counts.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start later "$V/later" "$V/victim-lib.so" 500 1 "$T/gate"

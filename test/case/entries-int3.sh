@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The same entries with the one-byte hook, which takes nearly all of them.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 . "$SRC/test/shapes.bash"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Short, looping, calling, rip-relative and flag-reading entries: right, or refused by name.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 . "$SRC/test/shapes.bash"
 

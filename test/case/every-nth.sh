@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # every=N delays each Nth hit and counts all.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2 -n 100000 -g "$T/gate" -w

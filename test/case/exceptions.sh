@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # C++ exceptions through hooked functions, named as C++ does.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 [ -x "$V/throw" ] || skip 'no C++ compiler'

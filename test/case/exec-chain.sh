@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # exec drops every hook; the new image is hooked before its first call, leader or not.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 for who in leader thread; do

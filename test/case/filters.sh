@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # pid= and thread= hold for one process, one thread, and nobody else.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 3 -n 2000 -g "$T/gate" -w

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Attach and detach 20 times while children are forked, exec and end.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 cat >"$T/churn.sh" <<END

@@ -3,6 +3,7 @@
 # Children of a process that nobody traces are not seen: what they call is counted all the same, and
 # one that loads a library does not wait for an answer that never comes.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start unseen "$V/unseen" "$V/victim-lib.so" "$T/gate"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Help comes from the table of verbs; what is unknown is refused with status 2.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 sb --version

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A second sbinject on one target is refused and changes nothing; then the first lets go.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

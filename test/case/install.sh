@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # make install and uninstall: DESTDIR and PREFIX, and nothing left.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 need make

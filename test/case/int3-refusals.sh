@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # int3 needs its tracer: refused with --no-follow and --no-children; its floor is said.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -p 100000

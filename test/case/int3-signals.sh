@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A trap while signals are blocked must not reset the target's signal state.
+# beside others
 . "$SRC/test/lib.sh"
 
 start signals "$V/signals"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Threads that hit an int3 without end, far faster than their traps are served: the session goes on
 # all the same (its lease is renewed, its end comes), and no thread starves behind the others.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 32

@@ -3,6 +3,7 @@
 # limit: 120 s
 # A breakpoint without a tracer ends its program. sweep, explain and find leave a living process untraced,
 # but not with --mechanism int3: the program runs on, and is unchanged.
+# beside others
 . "$SRC/test/lib.sh"
 
 start hot "$V/hot"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --interval prints the state as it goes.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

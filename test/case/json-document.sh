@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The JSON document: every field of the schema, --jsonl appends, --tag, --json -.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

@@ -3,6 +3,7 @@
 # SIGKILL of both: the target runs on; `recover` restores it; a clean one needs nothing.
 # limit: 90 s
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2 -r

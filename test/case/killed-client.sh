@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGKILL of the command line: the tracer lets the target go, clean.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

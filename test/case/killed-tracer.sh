@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGKILL of the tracer: the command line restores the target, and says so.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

@@ -3,6 +3,7 @@
 # A demangled name in a large library is searched for once, not again with each library that the
 # program loads after it, nor in each process of the tree: a start would take minutes.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 many=60000 libraries=48

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Launch mode keeps the command's status, streams and end; 125, 126, 127 are its own.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 sb :main 0 -- sh -c 'echo out; echo err >&2; exit 9'

@@ -3,6 +3,7 @@
 # A leader that has ended, or ends while hooked; vfork parents that wait in the kernel; exec by a
 # thread that is not the leader; threads and children by the hundred.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 # round MODE: attach, effect, detach

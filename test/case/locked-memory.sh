@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A target that locks all memory it maps (mlockall): the control page stays sparse, and a limit on
 # locked memory neither keeps us out nor is used up.
+# beside others
 . "$SRC/test/lib.sh"
 
 field() { sed -n "s/^$2:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$1/status"; }

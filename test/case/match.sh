@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --match finds processes by their command line, lists them, and hooks them.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 cp "$V/calls" "$T/odd-name-here"

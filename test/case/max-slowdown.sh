@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --max-slowdown refuses what would take more of a thread's time, and lets the rest pass.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

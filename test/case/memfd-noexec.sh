@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Where files in memory may not be for code (vm.memfd_noexec) page and agent get in all the same.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

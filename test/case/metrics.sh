@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --metrics serves what Prometheus reads, --metrics-file writes it, --events tells each change.
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

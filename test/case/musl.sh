@@ -4,6 +4,7 @@
 # a library that one loads later is hooked when it appears.
 # limit: 180 s
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 M=$V/musl

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every form of a name reaches the same function.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 need nm

@@ -4,6 +4,7 @@
 # system that is read-only. And a /proc that is not ours: said, before anything is done.
 # limit: 90 s
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

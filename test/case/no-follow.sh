@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --no-follow: hooked and untraced; a debugger may attach; detach comes back clean.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -t 2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A target in another mount namespace, with files that only it can see.
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

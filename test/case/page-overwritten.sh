@@ -3,6 +3,7 @@
 # A target that writes anything into the control page harms nobody but itself: sbinject ends by
 # itself, restores it, and changes nothing else in it; so does recover.
 # limit: 90 s
+# beside others
 . "$SRC/test/lib.sh"
 
 # orderly: sbinject came to an end of its own, not by a signal, and not by a sanitizer

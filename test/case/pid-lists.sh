@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Pids by commas, blanks, newlines and repeated -p; nonsense is an error.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start one "$V/calls"

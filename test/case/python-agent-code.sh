@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What the machine code of the agent must be so that it can be loaded anywhere and unloaded under
 # running frames: no library needed, no versioned symbol, frames handed on by a jump.
+# beside others
 . "$SRC/test/lib.sh"
 need objdump readelf nm
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The guide's server and what the guide says of it: the cold function sets the pace.
+# beside others
 . "$SRC/test/lib.sh"
 guide=$(command -v python3) || skip 'python3 is not installed'
 # the interpreter itself, not a wrapper: it is attached to by its pid

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A program whose file was replaced while it ran is read from what is mapped.
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root # /proc/PID/map_files

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Never called, pending, matched nothing: each is said; --require-hits makes it an error.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 sb :victim_idle 1us --json "$T/run.json" -- "$V/calls" -n 10

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Two targets that mean one function: the second is refused by name, before anything is touched.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"

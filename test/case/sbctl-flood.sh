@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A client that asks more than it reads gets each answer in the end; one that keeps the session busy
 # does not keep it from renewing the lease, nor from following forks.
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

@@ -3,6 +3,7 @@
 # A session's socket: rubbish, endless lines, clients that never read and many at once harm nobody; it
 # is its owner's alone; what a killed session leaves is cleaned up.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

@@ -3,6 +3,7 @@
 # Two users on one machine: a session is its user's and root's, whoever knows where it is; what
 # another user has put where a session would listen or write is not used.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 need_root
 need setpriv python3

@@ -3,6 +3,7 @@
 # Several sessions of one user: sbctl does not guess which one is meant; a dead one does no harm, and
 # the numbers of another pid namespace are not taken for ours.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

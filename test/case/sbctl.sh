@@ -3,6 +3,7 @@
 # A session is changed while it runs: targets come and go, delays and counting are switched, and the
 # target is what it was afterwards. The forms are those that scripts know.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 ctl() { "$CTL" "$@" >"$T/ctl.out" 2>"$T/ctl.err"; }

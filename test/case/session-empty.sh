@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A session without a target touches nothing until sbctl fills it: launched, or on a live process.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 listed() { "$CTL" sessions 2>/dev/null | grep -q "^$1 "; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A signal handler returns into the very bytes that the hook replaced while it ran.
+# beside others
 . "$SRC/test/lib.sh"
 
 for detach in before after; do

@@ -3,6 +3,7 @@
 # Signals of every kind by the thousand, through attach, hits and detach: each arrives once, in
 # order, with what was sent along; the target's own breakpoints, steps and jobs are its own.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 for mode in breakpoint step blocked ignored queued child job fault timer; do

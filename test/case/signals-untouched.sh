@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # No system call is interrupted or shortened by attach, detach or what lies between.
 # limit: 90 s
+# beside others
 . "$SRC/test/lib.sh"
 
 for mode in '' --no-follow; do

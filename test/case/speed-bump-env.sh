@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SPEED_BUMP_*: used where a command has no target, and said; what is wrong in them is named.
+# beside others
 . "$SRC/test/lib.sh"
 python3=$(command -v python3) || skip 'python3 is not installed'
 

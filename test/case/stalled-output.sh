@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A reader that stalls, a stopped command line: the target runs on.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --start-on TARGET: the first hit may be that of a child that nobody traces.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start unseen "$V/unseen" "$V/victim-lib.so" "$T/gate"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --start-on: a file, or the first hit of a target, opens the window.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A target in group stop stays stopped through attach and detach, and goes on at SIGCONT.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -r

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The target may end or be killed while it is hooked: the figures stay.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls" -n 30000 -g "$T/gate"

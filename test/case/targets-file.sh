@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Targets from a file: quotes, comments, CRLF; together with those on the line.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 cat >"$T/targets" <<'END'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The terminal goes away: a clean detach. Ctrl-C in launch mode reaches the command.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 need script mkfifo

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # 300 sleeping threads and 40 busy ones are all stopped, hooked and let go.
 # limit: 90 s
+# beside others
 . "$SRC/test/lib.sh"
 
 for mode in 'sleep 300' 'busy 40'; do

@@ -3,6 +3,7 @@
 # A session with time=yes is changed while it runs: what began while it was off is no call of the
 # time after it, and a target that comes and goes leaves nothing.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 
 [ -x "$V/torture" ] || skip 'there is no C++ compiler'

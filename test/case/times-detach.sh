@@ -3,6 +3,7 @@
 # time=yes: attached and let go again and again under load, and both killed in between: calls in
 # progress then return as if nothing had been, and what they compute is right.
 # limit: 180 s
+# beside others
 . "$SRC/test/lib.sh"
 
 start exits "$V/exits" 1000000000

@@ -3,6 +3,7 @@
 # time=yes on real programs: thousands of functions of an interpreter, beside exceptions and threads;
 # and of a server under load, whose clients see nothing of it.
 # limit: 120 s
+# beside others
 . "$SRC/test/lib.sh"
 need_python
 for p in "${python[@]}"; do

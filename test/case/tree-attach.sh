@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Children of an attached process, daemons too, are hooked, counted and let go.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 start tree "$V/tree" 1000 5 "$T/gate"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Descendants that are there at the attach are hooked as well; --no-children leaves them.
+# beside others
 . "$SRC/test/lib.sh"
 
 cat >"$T/parent.sh" <<END

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every way to make a child: each counts for itself, and the sum is exact.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 sb :tree_fn 0 --json "$T/run.json" -- "$V/tree" 1000 5

@@ -3,6 +3,7 @@
 # limit: 120 s
 # A library whose names take seconds to look up, by holes in place of symbols: meanwhile another hooked
 # program starts threads, forks and gets signals.
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A user without privileges attaches to a process of its own, and launches.
 # quick
+# beside others
 . "$SRC/test/lib.sh"
 
 need_root

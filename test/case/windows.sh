@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # start= and for= open and close a target, --start and --for the run; outside nothing counts.
+# beside others
 . "$SRC/test/lib.sh"
 
 start calls "$V/calls"
