@@ -3,6 +3,7 @@
 # Real servers under load, attached and let go again and again: no client sees an error, and their
 # maps, descriptors and memory are what they were.
 # limit: 1500 s
+# beside others
 . "$SRC/test/lib.sh"
 
 seconds=$((${SOAK_SECONDS:-30} * 3 / 20)) # of each server

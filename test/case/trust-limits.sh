@@ -4,6 +4,7 @@
 # A file whose names take about as much memory and time as its reader may have, and a reader that never
 # answers: an answer, or an error that names the file, in bounded time; the programs beside it run on,
 # and the next search works.
+# beside others
 . "$SRC/test/lib.sh"
 need python3
 

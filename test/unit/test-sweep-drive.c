@@ -14,7 +14,7 @@
  * Whole sweeps of simulated programs (sweep-sim.h) through the machine that live sweeps use: is the
  * verdict right, is the budget kept, is what cannot be known called unknown?
  */
-#define RUNS 60
+#define RUNS 40
 
 struct tally {
 	size_t runs, verdict[VERDICT_COUNT], slack[SLACK_COUNT], load[LOAD_COUNT];

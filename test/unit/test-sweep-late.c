@@ -14,7 +14,7 @@
  * of it, or nothing, and blocks of short windows never see the rest. Is the interval right all the
  * same, and is nothing called hidden that comes later?
  */
-#define RUNS 200
+#define RUNS 120
 
 struct program {
 	const char *name;

@@ -17,7 +17,7 @@
  * Responses with a known answer: fast ones, and slow ones that alone pass the function that is
  * delayed. So the mean feels the share of them, p99 feels the whole of the delay, and p50 nothing.
  */
-#define RUNS	600
+#define RUNS	400
 #define BUCKETS (16 * 1024)
 
 struct model {
