@@ -15,7 +15,8 @@ struct known {
 	double drift, ar_sd;	/* 0: 3 % and 1 % */
 	double period_s, arrivals_per_s, seconds;
 	int lanes;
-	bool batcher, pipeline;
+	double mix; /* of the items' size, share of T0 */
+	bool batcher, pipeline, adjusted;
 	size_t stage; /* of the pipeline: the target's */
 };
 
@@ -38,6 +39,9 @@ static const struct known victims[] = {
 	  .pipeline = true, .stage = 2 },
 	{ "adaptive batcher", .kappa = SIM_BATCHER_KAPPA, .verdict = VERDICT_CRITICAL,
 	  .batcher = true },
+	{ "items of +-10 %", .kappa = 1, .verdict = VERDICT_CRITICAL, .mix = 0.1 },
+	{ "items of +-10 %, adjusted", .kappa = 1, .verdict = VERDICT_CRITICAL, .mix = 0.1,
+	  .adjusted = true },
 	{ "published at 10 Hz", .kappa = 1, .verdict = VERDICT_CRITICAL, .period_s = 0.1 },
 	{ "open, saturated", .kappa = 1, .verdict = VERDICT_CRITICAL, .arrivals_per_s = 12000 },
 	{ "open, below", .kappa = 0, .verdict = VERDICT_INVALID, .slope = 1,
@@ -74,8 +78,11 @@ static void prepare(const struct known *k, struct sim_cfg *sim, struct drive_cfg
 	if (k->pipeline)
 		sim_pipeline(sim);
 	sim->first_stage = k->stage;
+	sim->mix_sd = k->mix;
+	sim->mix_tau_s = 0.5;
 	*cfg = drive_defaults();
 	cfg->time_ns = (uint64_t)(seconds_of(k) * 1e9);
+	cfg->n_adjust = k->adjusted;
 	if (k->verdict == VERDICT_INVALID) { /* only the control can tell */
 		sim->n_targets = 2;
 		sim->target[1] = (struct sim_target){ .kappa = 1, .hits = 1 };
