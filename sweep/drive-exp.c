@@ -165,7 +165,12 @@ double exp_windows_ns(const struct drive *drive, size_t windows)
 
 	if (drive->cfg.runs)
 		return drive->pilot.window_ns * (double)windows;
-	if (!drive->cfg.aligned && drive->pilot.period_ns > 0)
+	if (drive->cfg.aligned && drive->pilot.period_ns > 0)
+		return (double)windows *
+		       ((double)exp->size.window_ns + pilot_aligned_ns(&drive->pilot,
+								       (double)exp->size.guard_ns,
+								       drive->overhead_ns, 1));
+	if (drive->pilot.period_ns > 0)
 		each += drive->pilot.period_ns / 2;
 	for (size_t i = 0; i < exp->n_doses; i++)
 		dither = fmax(dither, drive_item_dither(drive, (int)i, exp->size.window_ns));

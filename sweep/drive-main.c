@@ -220,7 +220,7 @@ static void main_escalated(struct drive *drive)
 		open_escalated(drive, design[i].doses);
 		plan = exp_groups(drive);
 		exp_size(drive, left_ns(drive), &plan, true, 0, &size);
-		if (size.blocks >= design[i].blocks)
+		if (size.blocks >= design[i].blocks && !size.coarse)
 			break;
 	}
 	main_start(drive, &plan, &size);
@@ -281,7 +281,7 @@ static void probe(struct drive *drive)
 	}
 	plan = exp_groups(drive);
 	exp_size(drive, budget, &plan, false, ESCALATE_PROBES, &size);
-	if (size.enough)
+	if (size.enough && !size.coarse)
 		exp_start(drive, &plan, &size, 2 * budget);
 	else
 		main_escalated(drive);

@@ -34,7 +34,14 @@ static bool any_wanted(const struct drive *drive)
 
 static size_t windows_wanted(const struct drive *drive)
 {
-	return drive->cfg.runs ? OWN_RUNS : OWN_WINDOWS;
+	double periods = SHARE_OWN * (double)drive->cfg.time_ns / drive->pilot.period_ns;
+
+	if (drive->cfg.runs)
+		return OWN_RUNS;
+	/* An aligned window takes a period at least. */
+	if (drive->cfg.aligned && periods < OWN_WINDOWS)
+		return (size_t)fmax(OWN_RUNS, periods);
+	return OWN_WINDOWS;
 }
 
 static void own_step(struct drive *drive)

@@ -100,7 +100,8 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out)
 	free(t);
 }
 
-#define GUARD_ITEMS 3 /* of a pipeline of unknown depth */
+#define COARSE	    1.6 /* periods: fewer are for the largest dose alone */
+#define GUARD_ITEMS 3	/* of a pipeline of unknown depth */
 
 static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cfg)
 {
@@ -114,7 +115,8 @@ static uint64_t guard_for(const struct pilot *pilot, const struct sizing_cfg *cf
 		guard = fmin(guard,
 			     fmax((double)cfg->time_ns / 400,
 				  fmin(GUARD_ITEMS * pilot->t_ns, (double)cfg->time_ns / 100)));
-	return (uint64_t)fmax(guard, isnan(period) ? 0 : period);
+	/* A window that is aligned begins at the first change after its guard. */
+	return (uint64_t)fmax(guard, isnan(period) || cfg->aligned ? 0 : period);
 }
 
 /* The shortest window whose contrasts are nearly as informative, for their time, as the best's. */
@@ -140,7 +142,7 @@ static void limits(const struct pilot *pilot, const struct sizing_cfg *cfg, doub
 {
 	double period = isnan(pilot->period_ns) ? 0 : pilot->period_ns;
 
-	*hard = fmax(fmax(5e6, 4 * period), fmax(5 * pilot->t_ns, guard));
+	*hard = fmax(fmax(5e6, (cfg->aligned ? 0.5 : 4) * period), fmax(5 * pilot->t_ns, guard));
 	*soft = fmax(fmax(20e6, (cfg->aligned ? 20 : 30) * period),
 		     fmax(100 * pilot->t_ns, 3 * guard));
 	if (!cfg->shared)
@@ -148,11 +150,17 @@ static void limits(const struct pilot *pilot, const struct sizing_cfg *cfg, doub
 	*soft = fmax(*soft, *hard);
 }
 
+/* Where few blocks fit, gates must leave room for them: an interval is worth more than a verdict.
+ */
 static size_t gates_for(const struct sizing_cfg *cfg, size_t blocks)
 {
+	size_t few = blocks < PILOT_BLOCKS_MIN ? blocks / 3 : cfg->gates_min;
+	size_t least = few < cfg->gates_min ? few : cfg->gates_min;
+
 	if (!cfg->gate_windows)
 		return 0;
-	return blocks / 4 > cfg->gates_min ? blocks / 4 : cfg->gates_min;
+	least = least ? least : 1;
+	return blocks / 4 > least ? blocks / 4 : least;
 }
 
 static double windows(const struct sizing_cfg *cfg, size_t blocks)
@@ -160,10 +168,28 @@ static double windows(const struct sizing_cfg *cfg, size_t blocks)
 	return (double)(blocks * cfg->block_windows + gates_for(cfg, blocks) * cfg->gate_windows);
 }
 
+double pilot_aligned_ns(const struct pilot *pilot, double guard_ns, double overhead_ns,
+			double changed)
+{
+	double period = pilot->period_ns;
+
+	return fmax(changed * guard_ns + overhead_ns,
+		    (changed * (floor(guard_ns / period) + 1) + 0.5) * period);
+}
+
+/* Ends half a period before a change, so that jitter of the source does not make it the next. */
+static double aligned_window(const struct pilot *pilot, double window, double hard)
+{
+	double period = pilot->period_ns;
+
+	return fmax(hard, (floor(window / period + 0.5) - 0.5) * period);
+}
+
 void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct sizing *out)
 {
 	size_t least = cfg->blocks_min ? cfg->blocks_min : PILOT_BLOCKS_MIN;
 	size_t blocks = cfg->blocks_max ? cfg->blocks_max : PILOT_BLOCKS;
+	bool aligned = cfg->aligned && pilot->period_ns > 0;
 	double guard, hard, soft, window;
 
 	*out = (struct sizing){ .guard_ns = guard_for(pilot, cfg) };
@@ -172,7 +198,9 @@ void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct 
 	/* A change of arm in every window is assumed, and half a period of dither. */
 	if (!isnan(pilot->period_ns) && !cfg->aligned)
 		guard += pilot->period_ns / 2;
-	guard += cfg->overhead_ns;
+	guard = aligned ? pilot_aligned_ns(pilot, guard, cfg->overhead_ns,
+					   1 - 1.5 / (double)cfg->block_windows) :
+			  guard + cfg->overhead_ns;
 	out->needed_ns = windows(cfg, least) * (hard + guard);
 	for (;; blocks--) {
 		window = (double)cfg->budget_ns / windows(cfg, blocks) - guard;
@@ -180,9 +208,16 @@ void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct 
 			break;
 	}
 	out->enough = window >= hard;
-	out->window_ns = (uint64_t)fmax(window, hard);
+	out->coarse = aligned && window < COARSE * pilot->period_ns;
+	window = fmax(window, hard);
+	out->window_ns = (uint64_t)(aligned ? aligned_window(pilot, window, hard) : window);
 	while (blocks > 1 && windows(cfg, blocks) * (hard + guard) > (double)cfg->budget_ns)
 		blocks--;
+	/* What the rounding to whole periods leaves. */
+	while (aligned && !cfg->blocks_max && blocks < PILOT_BLOCKS &&
+	       windows(cfg, blocks + 1) * ((double)out->window_ns + guard) <=
+		       (double)cfg->budget_ns)
+		blocks++;
 	out->blocks = blocks;
 	out->gates = gates_for(cfg, blocks);
 }

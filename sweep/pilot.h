@@ -48,21 +48,24 @@ void pilot_study(const struct pilot_window *win, size_t n, struct pilot *out);
  * - 20 periods of the source (30 where windows are not aligned with it), 100 items, 3 guards, 20
  *   ms;
  *
- * if these are fewer than 8, shorter windows, down to 4 periods, 5 items, 1 guard, 5 ms. There are
- * at most PILOT_BLOCKS: beyond them the windows grow instead.
+ * if these are fewer than 8, shorter windows, down to 4 periods (one of aligned windows), 5 items,
+ * 1 guard, 5 ms. There are at most PILOT_BLOCKS: beyond them the windows grow instead.
  *
  * Guard: the time that the pipeline needs to run dry and fill again. Two depths where the depth is
  * known; else 100 items, 25 ms at least, but no more than a 400th of the budget, or three items if
- * a 100th of it allows them (long items in a pipeline of three stages); always one period.
+ * a 100th of it allows them (long items in a pipeline of three stages); and one period, unless
+ * windows are aligned: those begin at the first change after the guard.
  */
 #define PILOT_BLOCKS	 40
 #define PILOT_BLOCKS_MIN 8
 
 struct sizing {
 	uint64_t window_ns, guard_ns;
-	size_t blocks, gates; /* gates: A/A and OFF blocks, one to four of the others, gates_min at
-				 least */
+	size_t blocks, gates; /* gates: A/A and OFF blocks, one to four of the others; gates_min at
+				 least where there are 8 of the others, else one to three */
 	bool enough;	      /* 8 blocks or more */
+	bool coarse;	      /* aligned windows of so few periods that small doses are not told
+				 from the jitter of their ends */
 	double needed_ns;     /* for 8 blocks of the shortest windows */
 };
 struct sizing_cfg {
@@ -78,6 +81,13 @@ struct sizing_cfg {
 	bool shared; /* blocks are long: many short windows, whatever the pilot's contrasts of a few
 		      * windows say */
 };
+/*
+ * What an aligned window takes beyond its length, ns: where the arm changes (in so many, as a
+ * share), the guard and the rest of the period in which that ends; and half a period at its end.
+ * overhead_ns: what windows were seen to take beyond length and guard, the least that is assumed.
+ */
+double pilot_aligned_ns(const struct pilot *pilot, double guard_ns, double overhead_ns,
+			double changed);
 void pilot_size(const struct pilot *pilot, const struct sizing_cfg *cfg, struct sizing *out);
 
 #endif

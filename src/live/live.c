@@ -17,7 +17,7 @@
 #define MS 1000000ull
 #define S  (1000 * MS)
 
-enum { PUMP_MS = 20, PROBE_CHANGES = 8, TIMING_MS = 2000 };
+enum { PUMP_MS = 20, PROBE_CHANGES = 5, TIMING_MS = 2000 };
 
 #define ITEM_LONG_NS 100e3
 
@@ -30,6 +30,7 @@ struct live {
 	uint64_t start_ns;
 	double item_ns;	     /* time per item of the last window; 0: unknown */
 	uint64_t period_ns;  /* of a source that is published at intervals; 0: read at any time */
+	uint64_t changed_ns; /* of the end of the last wait for one; 0: none */
 	bool timed;	     /* calls are timed now */
 	double completed;    /* of the responses, at the end of the window before; 0: unknown */
 	struct sides *sides; /* NULL: no evidence */
@@ -116,7 +117,14 @@ static int await_change(struct live *l)
 		if (v.count != before.count)
 			break;
 	}
+	l->changed_ns = clock_ns();
 	return 0;
+}
+
+/* True: a window of the same arm ended at a change just now; this one begins at the same. */
+static bool at_change(const struct live *l, const struct drive_step *step)
+{
+	return !step->guard_ns && l->changed_ns && clock_ns() - l->changed_ns < l->period_ns / 10;
 }
 
 /*
@@ -252,7 +260,9 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	if (window.items > 0)
 		l->item_ns = (double)window.time_ns / window.items;
 	if (l->period_ns)
-		window.changes = 1 + window.time_ns / l->period_ns;
+		window.changes = (uint64_t)fmax(
+			1, round((double)window.time_ns /
+				 (double)l->period_ns)); /* from a change to a change */
 	if (window.items < 0 || window.response_count < 0) {
 		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
 			      window.items < 0 ? "progress" : "response",
@@ -313,7 +323,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 	    !wait_until(l, clock_ns() + step->guard_ns))
 		return -1;
 	sides_begin(l->sides); /* neither in the window, nor between a change and the edge */
-	if (l->period_ns && await_change(l) < 0)
+	if (!at_change(l, step) && l->period_ns && await_change(l) < 0)
 		return -1;
 	if (look)
 		sweep_cpu_take(l->reader, &before);

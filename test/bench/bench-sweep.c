@@ -43,6 +43,8 @@ static const struct known victims[] = {
 	{ "items of +-10 %, adjusted", .kappa = 1, .verdict = VERDICT_CRITICAL, .mix = 0.1,
 	  .adjusted = true },
 	{ "published at 10 Hz", .kappa = 1, .verdict = VERDICT_CRITICAL, .period_s = 0.1 },
+	{ "published each second", .kappa = 1, .verdict = VERDICT_CRITICAL, .period_s = 1,
+	  .seconds = 120 },
 	{ "open, saturated", .kappa = 1, .verdict = VERDICT_CRITICAL, .arrivals_per_s = 12000 },
 	{ "open, below", .kappa = 0, .verdict = VERDICT_INVALID, .slope = 1,
 	  .arrivals_per_s = 6000 },
@@ -70,6 +72,7 @@ static void prepare(const struct known *k, struct sim_cfg *sim, struct drive_cfg
 	sim->horizon_s = seconds_of(k);
 	sim->ar_sd = k->ar_sd > 0 ? k->ar_sd : 0.01;
 	sim->period_s = k->period_s;
+	sim->at_changes = k->period_s > 0;
 	sim->arrivals_per_s = k->arrivals_per_s;
 	sim->poisson = true;
 	sim->lanes = k->lanes ? k->lanes : 1;

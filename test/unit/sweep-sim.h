@@ -41,6 +41,7 @@ struct sim_cfg {
 	double mix_sd, mix_tau_s; /* of the items' size, share of T0; known by window.amount[0] */
 	double stall_per_s, stall_s; /* Pareto, alpha 1.5, least length stall_s */
 	double period_s;	     /* of the source's publication; 0: at once */
+	bool at_changes;	     /* it is read at its changes, as a live sweep does */
 	double lag_s;		     /* the pipeline: a change is felt after that, exponentially */
 	double at_once;		     /* of kappa, that share without the lag */
 	double depth_s;		     /* a change is not felt at all before that, and then in full */
@@ -70,6 +71,7 @@ struct sim {
 	double mix, amount; /* size of the items; sum of 10 (1 + mix) over them */
 	double t, ar, done, felt, stalled, queue, shown, shown_at;
 	uint64_t changes;
+	bool at_change; /* a window ended right after one */
 	double pipe[SIM_PIPE];
 	size_t pipe_at;
 	double hits[SIM_TARGETS], injected, response_sum, response_n;
@@ -352,6 +354,17 @@ static inline void sim_own(struct sim *sim, double items, struct sim_lanes *out)
 	}
 }
 
+/* A live sweep polls fifty times a period. */
+static inline void sim_await_change(struct sim *sim)
+{
+	uint64_t was = sim->changes;
+
+	if (!sim->cfg.at_changes)
+		return;
+	for (int i = 0; i < 200 && sim->changes == was; i++)
+		sim_run(sim, sim->cfg.period_s / 50);
+}
+
 static inline void sim_window(struct sim *sim, const struct drive_step *step, const bool *treated,
 			      struct drive_window *window, struct sim_lanes *lanes)
 {
@@ -362,11 +375,16 @@ static inline void sim_window(struct sim *sim, const struct drive_step *step, co
 	for (size_t i = 0; i < sim->cfg.n_targets; i++)
 		sim->delay[i] = step->hooked && step->delay_ns ? (double)step->delay_ns[i] : 0;
 	sim_run(sim, (double)step->guard_ns / 1e9 + sim->cfg.overhead_s);
+	if (step->guard_ns || !sim->at_change)
+		sim_await_change(sim);
 	before = *sim;
-	if (step->window_ns)
+	if (step->window_ns) {
 		sim_run(sim, (double)step->window_ns / 1e9);
-	else
+		sim_await_change(sim);
+		sim->at_change = sim->cfg.at_changes;
+	} else {
 		sim_whole_run(sim);
+	}
 	memset(lanes, 0, sizeof(*lanes));
 	*window = (struct drive_window){ .hits = lanes->hits, .lane = lanes->count, .busy = NAN };
 	window->now_ns = (uint64_t)(sim->t * 1e9 + 0.5);
@@ -407,6 +425,7 @@ static inline struct sweep_result *sim_sweep(const struct sim_cfg *sim_cfg,
 	struct sim sim;
 
 	cfg.seed = seed;
+	cfg.aligned |= sim_cfg->at_changes;
 	cfg.n_targets = sim_cfg->n_targets;
 	cfg.spec = names;
 	sim_open(&sim, sim_cfg, seed);

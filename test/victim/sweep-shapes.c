@@ -2,7 +2,8 @@
 /*
  * sweep-shapes SHAPE [NAME=VALUE]...: programs whose sensitivity is known; see victim-sweep.h.
  *
- *	serial [item=200 n=0]		crit() in every item: kappa 1; ends after n
+ *	serial [item=200 n=0 publish=0]	crit() in every item: kappa 1; ends after n; publish: its
+ *			items are in a file, brought up to date each so many ms
  *	never				the same; never() is not called
  *	drift [item=200 drift=0.03 over=20 ar=0.02]	the same, getting slower, with AR(1) noise
  *	mixed [item=100 each=50 most=7 swing=250]	as many calls of token() as its tokens cost,
@@ -139,6 +140,8 @@ static int shape_serial(void)
 	double us = sweep_param("item", 200), n = sweep_param("n", 0);
 
 	sweep_truth("crit", 1, 0);
+	if (sweep_param("publish", 0) > 0)
+		sweep_publish(sweep_param("publish", 0));
 	victim_ready();
 	while (!victim_stop) {
 		sweep_spin(us);

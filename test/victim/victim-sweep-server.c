@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The shapes of sweep-shapes.c that hand things on: a pipeline, and a server with requests that
  * come whether or not it is ready, with its latencies served in Prometheus's text format. */
+#include <fcntl.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -292,4 +293,34 @@ int sweep_open_loop(void)
 	victim_ready();
 	sweep_until_stopped();
 	return 0;
+}
+
+/* ---- a counter in a file ---- */
+
+static void *publisher(void *arg)
+{
+	uint64_t period = (uint64_t)(*(double *)arg * 1e6), next = victim_now_ns();
+	int fd = open("published", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	char line[32];
+
+	for (;; sweep_sleep_until(next += period)) {
+		int len = snprintf(line, sizeof(line), "%020llu\n",
+				   (unsigned long long)__atomic_load_n(&sweep_shared->items,
+								       __ATOMIC_RELAXED));
+
+		if (pwrite(fd, line, (size_t)len, 0) != len)
+			exit(2);
+	}
+	return NULL;
+}
+
+void sweep_publish(double ms)
+{
+	static double period;
+	pthread_t thread;
+
+	period = ms;
+	if (pthread_create(&thread, NULL, publisher, &period))
+		exit(2);
+	pthread_detach(thread);
 }

@@ -53,6 +53,9 @@ void sweep_until_stopped(void);
 /* As if by kappa and slack per item (ns); printed once, before "ready". */
 void sweep_truth(const char *function, double kappa, double slack_ns);
 
+/* The items so far, in the file "published" of the working directory, each so many ms. */
+void sweep_publish(double ms);
+
 /* What all processes of a victim share. */
 enum { SWEEP_WORKERS = 16 };
 struct sweep_shared {

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A counter that is published ten times a second, or four times: windows begin and end at its changes, and
+# one period is a window where time is short: there is an interval after as many as sixty.
+# limit: 100 s
+. "$SRC/test/lib.sh"
+. "$SRC/test/sweep.bash"
+
+half() {
+	awk -v lo="$(sj targets.0.kappa_ci.0)" -v hi="$(sj targets.0.kappa_ci.1)" 'BEGIN { print (hi - lo) / 2 }'
+}
+
+start tenth "$V/sweep-shapes" serial publish=100
+measures 1 'CRITICAL PARTIAL INCONCLUSIVE' "$pid" :crit --progress "file:$T/published" --time 8s
+awk -v h="$(half)" 'BEGIN { exit !(h < 0.5) }' || fail "half-width $(half): $(cat "$T/sb.out")"
+awk -v p="$(sj period_ns)" 'BEGIN { exit !(p > 9e7 && p < 11e7) }' || fail "period $(sj period_ns)"
+let_go "$pid"
+finish tenth "$pid"
+
+start fourth "$V/sweep-shapes" serial publish=250
+for try in 1 2 3; do
+	sweep "$pid" :crit --progress "file:$T/published" --time 15s --seed $try
+	[ "$(sj targets.0.kappa_ci.0)" != null ] && holds 0 1 && break
+	[ $try -lt 3 ] || fail "$(cat "$T/sb.out")"
+done
+more 'blocks' "$(sj targets.0.blocks)" 1
+let_go "$pid"
+finish fourth "$pid"
