@@ -10,6 +10,7 @@
 #include <time.h>
 #include "read.h"
 #include "sides.h"
+#include "source.h"
 #include "inject/clock.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
@@ -17,9 +18,13 @@
 #define MS 1000000ull
 #define S  (1000 * MS)
 
-enum { PUMP_MS = 20, PROBE_CHANGES = 5, TIMING_MS = 2000 };
+enum { PUMP_MS = 20, TIMING_MS = 2000 };
 
 #define ITEM_LONG_NS 100e3
+#define LOOK_MOST_NS                                                                  \
+	1200000000ull	/* at a source, before it is taken for one that is up to date \
+			 */
+#define JUMPS_SHARE 0.9 /* of the growth comes in changes */
 
 struct live {
 	struct sweep_job *job;
@@ -28,13 +33,13 @@ struct live {
 	struct drive *drive;
 	size_t n_all; /* targets of the session */
 	uint64_t start_ns;
-	double item_ns;	     /* time per item of the last window; 0: unknown */
-	uint64_t period_ns;  /* of a source that is published at intervals; 0: read at any time */
-	uint64_t changed_ns; /* of the end of the last wait for one; 0: none */
-	bool timed;	     /* calls are timed now */
-	double completed;    /* of the responses, at the end of the window before; 0: unknown */
-	struct sides *sides; /* NULL: no evidence */
-	struct sweep_scan *scan;     /* in a window; else NULL */
+	double item_ns;		     /* time per item of the last window; 0: unknown */
+	struct source_rhythm rhythm; /* of the progress */
+	uint64_t changed_ns;	     /* of the end of the last wait for one; 0: none */
+	bool timed;		     /* calls are timed now */
+	double completed;	 /* of the responses, at the end of the window before; 0: unknown */
+	struct sides *sides;	 /* NULL: no evidence */
+	struct sweep_scan *scan; /* in a window; else NULL */
 	struct sweep_reading before; /* at the beginning of the window before */
 	bool over;		     /* the user, or the target, has ended the sweep */
 	struct sb_err *err;
@@ -103,28 +108,33 @@ static bool wait_until(struct live *l, uint64_t until)
  */
 static int await_change(struct live *l)
 {
-	uint64_t limit = clock_ns() + 4 * l->period_ns + 200 * MS, poll = l->period_ns / 50;
+	uint64_t limit = clock_ns() + 4 * l->rhythm.period_ns + 200 * MS,
+		 poll = l->rhythm.period_ns / 50;
 	uint64_t most = progress_poll_ns(l->job->progress);
 	struct progress_value before, v;
 
 	poll = poll > most ? most : poll < MS ? MS : poll;
+	l->changed_ns = 0;
 	if (progress_read(l->job->progress, &before, l->err) < 0)
 		return -1;
 	while (clock_ns() < limit) {
 		if (!wait_until(l, clock_ns() + poll) ||
 		    progress_read(l->job->progress, &v, l->err) < 0)
 			return -1;
-		if (v.count != before.count)
+		if (v.count != before.count && v.count - before.count >= l->rhythm.jump) {
+			l->changed_ns = clock_ns();
 			break;
+		}
+		before = v;
 	}
-	l->changed_ns = clock_ns();
 	return 0;
 }
 
 /* True: a window of the same arm ended at a change just now; this one begins at the same. */
 static bool at_change(const struct live *l, const struct drive_step *step)
 {
-	return !step->guard_ns && l->changed_ns && clock_ns() - l->changed_ns < l->period_ns / 10;
+	return !step->guard_ns && l->changed_ns &&
+	       clock_ns() - l->changed_ns < l->rhythm.period_ns / 10;
 }
 
 /*
@@ -259,10 +269,10 @@ static int tell(struct live *l, const struct drive_step *step, const struct swee
 	l->completed = b->response_count;
 	if (window.items > 0)
 		l->item_ns = (double)window.time_ns / window.items;
-	if (l->period_ns)
+	if (l->rhythm.period_ns)
 		window.changes = (uint64_t)fmax(
 			1, round((double)window.time_ns /
-				 (double)l->period_ns)); /* from a change to a change */
+				 (double)l->rhythm.period_ns)); /* from a change to a change */
 	if (window.items < 0 || window.response_count < 0) {
 		ret = err_set(l->err, SB_EFILE, "%s: '%s' went back, from %.15g to %.15g",
 			      window.items < 0 ? "progress" : "response",
@@ -323,12 +333,12 @@ static int one_window(struct live *l, const struct drive_step *step)
 	    !wait_until(l, clock_ns() + step->guard_ns))
 		return -1;
 	sides_begin(l->sides); /* neither in the window, nor between a change and the edge */
-	if (!at_change(l, step) && l->period_ns && await_change(l) < 0)
+	if (!at_change(l, step) && l->rhythm.period_ns && await_change(l) < 0)
 		return -1;
 	if (look)
 		sweep_cpu_take(l->reader, &before);
 	if (take_edge(l, &a) == 0 && wait_window(l, step, &a) &&
-	    (!l->period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
+	    (!l->rhythm.period_ns || await_change(l) == 0) && take_edge(l, &b) == 0) {
 		sides_end(l->sides);
 		if (look) {
 			sweep_cpu_take(l->reader, &after);
@@ -346,31 +356,10 @@ static int one_window(struct live *l, const struct drive_step *step)
 
 /* ---- the source, before the first measurement ---- */
 
-static uint64_t move_limit_ns(const struct sweep_job *job)
-{
-	uint64_t limit = job->cfg.time_ns / 4;
-
-	return limit < 2 * S ? 2 * S : limit > 30 * S ? 30 * S : limit;
-}
-
-static int does_not_move(struct live *l, double was, uint64_t limit_ns)
-{
-	err_set(l->err, SB_EFILE, "progress: '%s' does not move: it was %.15g for %.3g s",
-		l->job->progress_text, was, (double)limit_ns / 1e9);
-	if (l->job->progress)
-		err_hint(l->err, "is the program under load, and is this what counts its items?");
-	else
-		err_hint(l->err,
-			 "is the program under load? sbinject -p PID '%s' 0 counts a function's "
-			 "calls",
-			 l->job->progress_text);
-	return -1;
-}
-
 /* The hits of a target. probe_source() tests other sources before the process is touched. */
 static int check_moves(struct live *l)
 {
-	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	uint64_t limit = source_limit_ns(l->job), until = clock_ns() + limit;
 	struct sweep_reading r;
 	double was = NAN, is;
 
@@ -385,13 +374,13 @@ static int check_moves(struct live *l)
 		if (!wait_until(l, clock_ns() + 50 * MS))
 			return -1;
 	}
-	return l->job->progress ? 0 : does_not_move(l, was, limit);
+	return l->job->progress ? 0 : source_does_not_move(l->job, was, limit, l->err);
 }
 
 /* The calls whose times are the responses: that they are made and seen to return. */
 static int check_calls(struct live *l)
 {
-	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
+	uint64_t limit = source_limit_ns(l->job), until = clock_ns() + limit;
 	const char *text = l->job->response_text;
 	struct sweep_reading r;
 	double was = NAN, is;
@@ -417,88 +406,17 @@ static int check_calls(struct live *l)
 	return -1;
 }
 
-/*
- * Does it answer, does it change, and how often? A source that changes at every look is a live
- * counter. One that stands still between looks is published with a period, which the windows
- * respect.
- */
-static int probe_source(struct live *l)
-{
-	uint64_t limit = move_limit_ns(l->job), from = clock_ns(), first = 0, last = 0;
-	uint64_t poll = progress_poll_ns(l->job->progress);
-	struct progress_value was, v;
-	unsigned int looks = 0, changes = 0;
-
-	if (progress_read(l->job->progress, &was, l->err) < 0)
-		return -1;
-	while (changes < PROBE_CHANGES && clock_ns() - from < (changes ? limit / 2 : limit)) {
-		nanosleep(&(struct timespec){ .tv_nsec = (long)poll }, NULL);
-		if (progress_read(l->job->progress, &v, l->err) < 0)
-			return -1;
-		looks++;
-		if (v.count < was.count) {
-			err_set(l->err, SB_EFILE, "progress: '%s' went back, from %.15g to %.15g",
-				l->job->progress_text, was.count, v.count);
-			return err_hint(l->err, "a sweep needs a number that only grows"), -1;
-		}
-		if (v.count == was.count)
-			continue;
-		last = clock_ns();
-		first = changes++ ? first : last;
-		was = v;
-	}
-	if (!changes)
-		return does_not_move(l, was.count, limit);
-	if (2 * changes > looks)
-		return 0;
-	l->period_ns = changes > 1 ? (last - first) / (changes - 1) : last - from;
-	l->job->cfg.aligned = true;
-	return 0;
-}
-
-/* Without an item there is no latency: at least one must complete during the test. */
-static int probe_response(struct live *l)
-{
-	struct progress *response = l->job->response;
-	uint64_t limit = move_limit_ns(l->job), until = clock_ns() + limit;
-	struct progress_value was, v;
-
-	if (progress_read(response, &was, l->err) < 0)
-		return -1;
-	while (clock_ns() < until) {
-		nanosleep(&(struct timespec){ .tv_nsec = (long)progress_poll_ns(response) }, NULL);
-		if (progress_read(response, &v, l->err) < 0)
-			return -1;
-		if (v.count > was.count)
-			return 0;
-	}
-	err_set(l->err, SB_EFILE, "response: '%s' does not move: its count was %.15g for %.3g s",
-		progress_text(response), was.count, (double)limit / 1e9);
-	return err_hint(l->err, "is the program under load, and are these its requests?"), -1;
-}
-
-/* That they answer; whether they move is seen in the windows. */
-static int probe_covariates(struct live *l)
-{
-	struct progress_value v;
-
-	for (size_t i = 0; i < l->job->cfg.n_adjust; i++)
-		if (l->job->covariate[i].source &&
-		    progress_read(l->job->covariate[i].source, &v, l->err) < 0)
-			return -1;
-	return 0;
-}
-
 /* The time for this is part of the budget. */
 static int check_sources(struct live *l)
 {
 	uint64_t from = clock_ns(), *time = &l->job->cfg.time_ns, spent;
 
-	if (l->job->progress && probe_source(l) < 0)
+	if (l->job->progress && source_probe(l->job, &l->rhythm, l->err) < 0)
 		return -1;
-	if (l->job->response && probe_response(l) < 0)
+	l->job->cfg.aligned |= l->rhythm.period_ns > 0;
+	if (l->job->response && source_probe_response(l->job, l->err) < 0)
 		return -1;
-	if (probe_covariates(l) < 0)
+	if (source_probe_covariates(l->job, l->err) < 0)
 		return -1;
 	spent = clock_ns() - from;
 	*time -= spent < *time / 2 ? spent : *time / 2;

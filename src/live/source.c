@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "source.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include "job.h"
+#include "progress.h"
+#include "inject/clock.h"
+#include "src/base/must.h"
+
+#define S	      1000000000ull
+#define PROBE_CHANGES 5
+#define LOOK_MOST_NS  (6 * S / 5) /* before a source is taken for one that is up to date */
+#define JUMPS_SHARE   0.9	  /* of the growth comes in changes */
+
+uint64_t source_limit_ns(const struct sweep_job *job)
+{
+	uint64_t limit = job->cfg.time_ns / 4;
+
+	return limit < 2 * S ? 2 * S : limit > 30 * S ? 30 * S : limit;
+}
+
+int source_does_not_move(const struct sweep_job *job, double was, uint64_t limit_ns,
+			 struct sb_err *err)
+{
+	err_set(err, SB_EFILE, "progress: '%s' does not move: it was %.15g for %.3g s",
+		job->progress_text, was, (double)limit_ns / 1e9);
+	if (job->progress)
+		err_hint(err, "is the program under load, and is this what counts its items?");
+	else
+		err_hint(err,
+			 "is the program under load? sbinject -p PID '%s' 0 counts a function's "
+			 "calls",
+			 job->progress_text);
+	return -1;
+}
+
+struct looks {
+	double *grown; /* since the look before */
+	uint64_t *at_ns;
+	size_t n;
+};
+
+/* The increases that are no less than a tenth of the largest; *share: of all growth. */
+static size_t count_jumps(const struct looks *looks, double *least, double *share)
+{
+	double most = 0, all = 0, jumps = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < looks->n; i++) {
+		most = fmax(most, looks->grown[i]);
+		all += looks->grown[i];
+	}
+	*least = most / 10;
+	for (size_t i = 0; i < looks->n; i++) {
+		bool is = most > 0 && looks->grown[i] >= *least;
+
+		n += is;
+		jumps += is ? looks->grown[i] : 0;
+	}
+	*share = all > 0 ? jumps / all : 0;
+	return n;
+}
+
+static int look_again(const struct sweep_job *job, struct looks *looks, double *was,
+		      struct sb_err *err)
+{
+	struct progress_value v;
+
+	if (progress_read(job->progress, &v, err) < 0)
+		return -1;
+	if (v.count < *was) {
+		err_set(err, SB_EFILE, "progress: '%s' went back, from %.15g to %.15g",
+			job->progress_text, *was, v.count);
+		return err_hint(err, "a sweep needs a number that only grows"), -1;
+	}
+	looks->grown = must_realloc(looks->grown, (looks->n + 1) * sizeof(*looks->grown));
+	looks->at_ns = must_realloc(looks->at_ns, (looks->n + 1) * sizeof(*looks->at_ns));
+	looks->grown[looks->n] = v.count - *was;
+	looks->at_ns[looks->n++] = clock_ns();
+	*was = v.count;
+	return 0;
+}
+
+/*
+ * Published at intervals: nearly all growth comes in less than half of the looks. In between the
+ * number may stand still, or grow a little: a database brings its statistics up to date each
+ * second, and counts the query that asks for them at once.
+ */
+static void find_period(const struct looks *looks, struct source_rhythm *out)
+{
+	double least, share;
+	size_t n = count_jumps(looks, &least, &share), seen = 0;
+	uint64_t first = 0, last = 0;
+
+	if (2 * n > looks->n || share < JUMPS_SHARE)
+		return;
+	for (size_t i = 0; i < looks->n; i++) {
+		if (!(looks->grown[i] >= least))
+			continue;
+		last = looks->at_ns[i];
+		first = seen++ ? first : last;
+	}
+	out->period_ns = seen > 1 ? (last - first) / (seen - 1) : last - looks->at_ns[0];
+	out->jump = least;
+}
+
+int source_probe(const struct sweep_job *job, struct source_rhythm *out, struct sb_err *err)
+{
+	uint64_t limit = source_limit_ns(job), from = clock_ns(), spent = 0;
+	uint64_t poll = progress_poll_ns(job->progress), first_look = job->cfg.time_ns / 10;
+	struct looks looks = { 0 };
+	struct progress_value v;
+	double was, least, share = 0;
+	size_t jumps = 0;
+	int ret = progress_read(job->progress, &v, err);
+
+	first_look = first_look < LOOK_MOST_NS ? first_look : LOOK_MOST_NS;
+	was = v.count;
+	while (ret == 0 && spent < (jumps ? limit / 2 : limit) &&
+	       (jumps < PROBE_CHANGES || spent < first_look)) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)poll }, NULL);
+		ret = look_again(job, &looks, &was, err);
+		jumps = count_jumps(&looks, &least, &share);
+		spent = clock_ns() - from;
+	}
+	if (ret == 0 && !jumps)
+		ret = source_does_not_move(job, was, limit, err);
+	else if (ret == 0)
+		find_period(&looks, out);
+	free(looks.grown);
+	free(looks.at_ns);
+	return ret;
+}
+
+/* Without an item there is no latency: at least one must complete during the test. */
+int source_probe_response(const struct sweep_job *job, struct sb_err *err)
+{
+	struct progress *response = job->response;
+	uint64_t limit = source_limit_ns(job), until = clock_ns() + limit;
+	struct progress_value was, v;
+
+	if (progress_read(response, &was, err) < 0)
+		return -1;
+	while (clock_ns() < until) {
+		nanosleep(&(struct timespec){ .tv_nsec = (long)progress_poll_ns(response) }, NULL);
+		if (progress_read(response, &v, err) < 0)
+			return -1;
+		if (v.count > was.count)
+			return 0;
+	}
+	err_set(err, SB_EFILE, "response: '%s' does not move: its count was %.15g for %.3g s",
+		progress_text(response), was.count, (double)limit / 1e9);
+	return err_hint(err, "is the program under load, and are these its requests?"), -1;
+}
+
+/* That they answer; whether they move is seen in the windows. */
+int source_probe_covariates(const struct sweep_job *job, struct sb_err *err)
+{
+	struct progress_value v;
+
+	for (size_t i = 0; i < job->cfg.n_adjust; i++)
+		if (job->covariate[i].source &&
+		    progress_read(job->covariate[i].source, &v, err) < 0)
+			return -1;
+	return 0;
+}

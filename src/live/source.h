@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_SOURCE_H
+#define SB_SOURCE_H
+
+#include <stdint.h>
+#include "src/base/err.h"
+
+/*
+ * The sources of a sweep, before the process is touched: does each answer, does it move, and how.
+ * These wait until it does, for source_limit_ns() at most, and return -1 with the reason in *err.
+ */
+struct sweep_job;
+
+/* How a counter grows. */
+struct source_rhythm {
+	uint64_t period_ns; /* published at intervals; 0: it is up to date at any time */
+	double jump;	    /* the least growth that is a change; 0: any */
+};
+
+/* Of the progress. A source that grows at every look is up to date. */
+int source_probe(const struct sweep_job *job, struct source_rhythm *out, struct sb_err *err);
+/* Without an item there is no latency: at least one completes meanwhile. */
+int source_probe_response(const struct sweep_job *job, struct sb_err *err);
+/* That they answer; whether they move is seen in the windows. */
+int source_probe_covariates(const struct sweep_job *job, struct sb_err *err);
+
+/* A quarter of the sweep's time, 2 s to 30 s. */
+uint64_t source_limit_ns(const struct sweep_job *job);
+/* Sets the error of a progress that was `was` for so long; -1. */
+int source_does_not_move(const struct sweep_job *job, double was, uint64_t limit_ns,
+			 struct sb_err *err);
+
+#endif
