@@ -15,7 +15,7 @@ static const struct {
 	[VALUE_U8] = { "u8", 8, false },    [VALUE_U16] = { "u16", 16, false },
 	[VALUE_U32] = { "u32", 32, false }, [VALUE_U64] = { "u64", 64, false },
 	[VALUE_PTR] = { "ptr", 64, false }, [VALUE_BOOL] = { "bool", 8, false },
-	[VALUE_STR] = { "str", 64, false },
+	[VALUE_STR] = { "str", 64, false }, [VALUE_CODE] = { "code", 64, false },
 };
 
 const char *value_type_name(enum value_type type)
@@ -81,7 +81,7 @@ char *value_text(enum value_type type, uint64_t value, char *buf, size_t size)
 {
 	if (type == VALUE_BOOL)
 		snprintf(buf, size, "%s", value ? "true" : "false");
-	else if (type == VALUE_PTR)
+	else if (type == VALUE_PTR || type == VALUE_CODE)
 		snprintf(buf, size, "0x%" PRIx64, value);
 	else if (types[type].is_signed)
 		snprintf(buf, size, "%" PRId64, (int64_t)value);

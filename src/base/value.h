@@ -22,7 +22,8 @@ enum value_type {
 	VALUE_U64,
 	VALUE_PTR, /* shown in hexadecimal */
 	VALUE_BOOL,
-	VALUE_STR, /* a C string: `value` is the number of its text, or nothing */
+	VALUE_STR,  /* a C string: `value` is the number of its text, or nothing */
+	VALUE_CODE, /* an address in code; traces have the name of the place there, as a string */
 	VALUE_TYPES
 };
 

@@ -44,7 +44,8 @@ struct result_bucket {
 /* An argument, or what is returned, that is recorded of each call (arg=, ret). */
 struct result_value {
 	char name[VALUE_NAME_SIZE];
-	uint8_t position; /* of an argument, from 1; 0: what is returned */
+	uint8_t position; /* of an argument, from 1; 0: what is returned, or (VALUE_CODE) the caller
+			   */
 	enum value_type type;
 	bool summed;	    /* sum=: only then the rest is known */
 	bool sum_known;	    /* false: larger than 64 bits hold */

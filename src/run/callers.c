@@ -556,6 +556,22 @@ static void walk(struct callers *c, const struct space *s)
 	}
 }
 
+const char *callers_place(struct callers *c, int32_t pid, uint64_t address)
+{
+	const struct unwind_regs regs = { .reg[UNWIND_PC] = address, .called = true };
+	const struct space *s = space_of(c, pid);
+	struct at at = { 0 };
+
+	if (c->n_names >= NAMES_MOST / 2)
+		forget_names(c);
+	if (s)
+		find_place(c, s, &regs, &at);
+	if (at.file)
+		return name_at(c, at.file, at.map->path, address - at.bias, true);
+	snprintf(c->place, sizeof(c->place), "[0x%llx]", (unsigned long long)address);
+	return c->place;
+}
+
 const struct trace_stack *callers_take(struct callers *c)
 {
 	const struct space *s = c->pending ? space_of(c, c->head.pid) : NULL;
