@@ -83,7 +83,7 @@ static uint32_t node_at(const struct search *s, uint32_t lock, uint64_t ns)
 
 static bool is_odd(const struct lock *l)
 {
-	return l->stranger_ns > l->taken_ns;
+	return l->odd || l->stranger_ns > l->taken_ns;
 }
 
 static void count_locks(struct lockorder *o)

@@ -15,7 +15,10 @@ struct lock {
 	uint64_t taken_ns;    /* for the first time by a known thread; UINT64_MAX: never */
 	uint64_t stranger_ns; /* released for the last time by a thread that did not hold it */
 	bool released;	      /* by its holder */
-	uint64_t *forget;     /* the times at which a lock ended there, sorted in the end */
+	bool odd;	      /* two threads held it at the same time, as far as is known */
+	uint32_t last;	      /* the thread that took it last, and not to share it, and when */
+	uint64_t last_ns;
+	uint64_t *forget; /* the times at which a lock ended there, sorted in the end */
 	uint32_t n_forget;
 };
 

@@ -16,6 +16,7 @@ enum {
 	TEXTS_MOST = 1 << 16,
 	FORGETS_MOST = 1 << 22,
 	THREADS_MOST = 1 << 16,
+	EXACT_NS = 1000,
 };
 
 /* ---- tables ---- */
@@ -259,14 +260,29 @@ struct taking {
 	bool waits, shared;
 };
 
+/*
+ * Another thread took it after this one did, and well before now: this one had released it, and the
+ * trace does not have that. Times of calls are exact to less than that.
+ */
+static void check_held(struct lockorder_graph *g, const struct taking *c, const struct lock_held *h,
+		       uint64_t now)
+{
+	struct lock *l = &g->lock[h->lock];
+
+	if (!h->shared && l->last_ns && l->last != c->thread && l->last_ns > h->ns + EXACT_NS &&
+	    now > l->last_ns + EXACT_NS)
+		l->odd = true;
+}
+
 static void add_edges(struct lockorder *o, const struct taking *c)
 {
-	const struct lockorder_graph *g = o->graph;
+	struct lockorder_graph *g = o->graph;
 
 	for (uint32_t i = 0; i < c->t->n; i++) {
 		const struct lock_held *h = &c->t->held[i];
 		struct lock_edge_key key;
 
+		check_held(g, c, h, c->end_ns);
 		if (h->age != g->lock[h->lock].n_forget) /* it was destroyed meanwhile */
 			continue;
 		memset(&key, 0, sizeof(key)); /* compared as bytes */
@@ -312,6 +328,12 @@ static void take(struct lockorder *o, const struct taking *c)
 		drop(c->t, h);
 		h = NULL;
 	}
+	if (h)
+		check_held(o->graph, c, h, c->end_ns);
+	if (!c->shared && c->end_ns >= l->last_ns) {
+		l->last = c->thread;
+		l->last_ns = c->end_ns;
+	}
 	if (h) { /* a recursive lock */
 		h->depth++;
 		return;
@@ -337,6 +359,7 @@ static void release(struct lockorder *o, const struct taking *c)
 	struct lock_held *h = held_of(c->t, c->lock);
 
 	if (h) {
+		check_held(o->graph, c, h, c->start_ns);
 		l->released = true;
 		if (!--h->depth)
 			drop(c->t, h);

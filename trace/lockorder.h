@@ -22,7 +22,8 @@
  *
  * The set is only as good as the calls are complete. So
  * - of a lock that a thread released without having taken it, after any thread had taken it in the
- *   trace, no order begins: its holder is not known (`odd`);
+ *   trace, no order begins: its holder is not known (`odd`), and so of one that two threads held at
+ *   the same time, as far as the trace knows;
  * - nor of a lock that was never released by its holder: its release may not be in the trace
  *   (`unreleased`);
  * - a thread holds nothing any more after a release whose lock is not known;

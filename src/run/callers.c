@@ -572,6 +572,45 @@ const char *callers_place(struct callers *c, int32_t pid, uint64_t address)
 	return c->place;
 }
 
+/* An empty text: there is no object. Addresses of code and data are never the same. */
+static const char *object_in(struct callers *c, uint32_t file, const char *path, uint64_t vaddr)
+{
+	struct name *n = name_slot(c, file, vaddr, false);
+	char *name, *text = NULL;
+
+	if (n->text)
+		return n->text;
+	*n = (struct name){ file, false, vaddr, NULL };
+	name = image_flaw(c->file[file - 1].img) ? NULL :
+						   symbol_object(c->file[file - 1].img, vaddr);
+	if (name && asprintf(&text, "%s:%s", module_file_name(path), name) < 0)
+		text = NULL;
+	n->text = text ? text : must_strdup("");
+	c->n_names++;
+	free(name);
+	return n->text;
+}
+
+const char *callers_object(struct callers *c, int32_t pid, uint64_t address)
+{
+	const struct space *s = space_of(c, pid);
+
+	if (c->n_names >= NAMES_MOST / 2)
+		forget_names(c);
+	for (size_t i = 0; s && i < s->maps.count; i++) {
+		const struct map_entry *map = &s->maps.entry[i];
+		struct image *img = s->file[i] ? c->file[s->file[i] - 1].img : NULL;
+		const char *text;
+		uint64_t bias;
+
+		if (!img || !image_bias(img, map, &bias) || !image_holds(img, address - bias))
+			continue;
+		text = object_in(c, s->file[i], map->path, address - bias);
+		return *text ? text : NULL;
+	}
+	return NULL;
+}
+
 const struct trace_stack *callers_take(struct callers *c)
 {
 	const struct space *s = c->pending ? space_of(c, c->head.pid) : NULL;

@@ -82,6 +82,8 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 		value.type = VALUE_CODE;
 	if (value.type == VALUE_TYPES)
 		return "has an unknown type";
+	if (spec_in_kernel(spec) && value.type == VALUE_DATA)
+		return "is not for the kernel: names of data are those of a program";
 	if ((value.position == SPEC_CALLER) != (value.type == VALUE_CODE))
 		return "has the wrong type: the caller, and nothing else, is of type code";
 	if (value.text != (value.type == VALUE_STR))
@@ -229,7 +231,7 @@ const char *value_sum(struct spec *spec, const char *text)
 
 		if (strcmp(value->name, text) != 0)
 			continue;
-		if (value->type == VALUE_PTR || value->type == VALUE_CODE)
+		if (value->type == VALUE_PTR || value_is_named(value->type))
 			return "sums a pointer";
 		if (value->type == VALUE_STR)
 			return "sums a string";

@@ -342,6 +342,35 @@ static void test_odd(void **state)
 	assert_int_equal(o->odd, 1);
 }
 
+/* A release that the trace lacks: the next one that takes it, of another thread, shows that. */
+static void test_lacking(void **state)
+{
+	(void)state;
+	both(1, A, C, "f");
+	take(1, A, "f"); /* and releases it */
+	now += 5000;
+	take(2, A, "g");
+	now += 5000;
+	take(1, B, "h");
+	release(1, B);
+	both(3, B, A, "i");
+	assert_int_equal(found(), 0);
+	assert_int_equal(o->odd, 1);
+	teardown(NULL);
+	setup(NULL);
+	both(1, A, C, "f");
+	take(1, A, "f"); /* and releases it */
+	now += 5000;
+	both(2, A, C, "g");
+	now += 5000;
+	both(1, A, C, "f"); /* not again, as of a recursive one */
+	take(1, B, "h");
+	release(1, B);
+	both(3, B, A, "i");
+	assert_int_equal(found(), 0);
+	assert_int_equal(o->odd, 1);
+}
+
 /* Held since before the trace: its release is no sign of anything. */
 static void test_before(void **state)
 {
@@ -474,11 +503,11 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(inversion), TEST(none),	  TEST(three), TEST(part),   TEST(try),
-		TEST(reuse),	 TEST(crossed),	  TEST(stale), TEST(gate),   TEST(readers),
-		TEST(wait),	 TEST(recursive), TEST(odd),   TEST(before), TEST(unreleased),
-		TEST(unknown),	 TEST(missing),	  TEST(apart), TEST(alike),  TEST(better),
-		TEST(many),	 TEST(full),
+		TEST(inversion), TEST(none),	  TEST(three),	 TEST(part),   TEST(try),
+		TEST(reuse),	 TEST(crossed),	  TEST(stale),	 TEST(gate),   TEST(readers),
+		TEST(wait),	 TEST(recursive), TEST(odd),	 TEST(before), TEST(unreleased),
+		TEST(unknown),	 TEST(missing),	  TEST(apart),	 TEST(alike),  TEST(better),
+		TEST(many),	 TEST(full),	  TEST(lacking),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
