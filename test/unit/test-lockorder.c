@@ -290,6 +290,15 @@ static void test_readers(void **state)
 	assert_int_equal(found(), 1);
 	assert_false(o->cycle[0].step[0].taken_shared);
 	assert_true(o->cycle[0].step[1].held_shared);
+	teardown(NULL);
+	setup(NULL);
+	take(1, A, "f");
+	call(1, LOCK_SHARE, B, "f"); /* waits for the writer */
+	release(1, B);
+	release(1, A);
+	both(2, B, A, "g");
+	assert_int_equal(found(), 1);
+	assert_true(o->cycle[0].step[0].taken_shared);
 }
 
 /* pthread_cond_wait() takes its mutex again, while it holds the one that was taken after it. */
@@ -304,6 +313,15 @@ static void test_wait(void **state)
 	assert_int_equal(found(), 1);
 	assert_true(o->cycle[0].one_thread);
 	assert_string_equal(o->cycle[0].step[1].taken_at, "f+3");
+	teardown(NULL);
+	setup(NULL);
+	take(1, A, "f+1");
+	take(1, B, "f+2");
+	call_of(PID, 1, LOCK_WAIT, A, "f+3", ETIMEDOUT, true);
+	call_of(PID, 1, LOCK_WAIT, A, "f+4", EPERM, true); /* it has not waited */
+	release(1, A);
+	release(1, B);
+	assert_int_equal(found(), 1);
 	teardown(NULL);
 	setup(NULL);
 	take(1, B, "f+1");
