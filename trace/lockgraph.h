@@ -26,6 +26,7 @@ struct lock_held {
 	uint32_t lock, at;   /* numbers; at: of a text */
 	uint32_t depth, age; /* age: so many locks had been forgotten there */
 	bool shared;
+	bool maybe; /* what its call returned is not known: no order begins here */
 	uint64_t ns;
 };
 

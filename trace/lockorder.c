@@ -187,7 +187,7 @@ static uint32_t gates_number(struct lockorder *o, const struct lock_thread *t, u
 	size_t at;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		if (i != but)
+		if (i != but && !t->held[i].maybe)
 			lock[key.n++] = t->held[i].lock * 2 + t->held[i].shared;
 	if (!key.n)
 		return 0;
@@ -257,7 +257,7 @@ struct taking {
 	struct lock_thread *t;
 	uint32_t thread, lock, at;
 	uint64_t start_ns, end_ns;
-	bool waits, shared;
+	bool waits, shared, maybe;
 };
 
 /*
@@ -269,8 +269,8 @@ static void check_held(struct lockorder_graph *g, const struct taking *c, const 
 {
 	struct lock *l = &g->lock[h->lock];
 
-	if (!h->shared && l->last_ns && l->last != c->thread && l->last_ns > h->ns + EXACT_NS &&
-	    now > l->last_ns + EXACT_NS)
+	if (!h->shared && !h->maybe && l->last_ns && l->last != c->thread &&
+	    l->last_ns > h->ns + EXACT_NS && now > l->last_ns + EXACT_NS)
 		l->odd = true;
 }
 
@@ -283,7 +283,8 @@ static void add_edges(struct lockorder *o, const struct taking *c)
 		struct lock_edge_key key;
 
 		check_held(g, c, h, c->end_ns);
-		if (h->age != g->lock[h->lock].n_forget) /* it was destroyed meanwhile */
+		/* It was destroyed meanwhile. */
+		if (h->maybe || h->age != g->lock[h->lock].n_forget)
 			continue;
 		memset(&key, 0, sizeof(key)); /* compared as bytes */
 		key.from = h->lock;
@@ -323,14 +324,17 @@ static void take(struct lockorder *o, const struct taking *c)
 	struct lock *l = &o->graph->lock[c->lock];
 	struct lock_held *h = held_of(c->t, c->lock);
 
-	l->taken_ns = c->end_ns < l->taken_ns ? c->end_ns : l->taken_ns;
-	if (h && h->age != l->n_forget) {
+	if (c->maybe && h)
+		return;
+	if (!c->maybe && c->end_ns < l->taken_ns)
+		l->taken_ns = c->end_ns;
+	if (h && (h->maybe || h->age != l->n_forget)) {
 		drop(c->t, h);
 		h = NULL;
 	}
 	if (h)
 		check_held(o->graph, c, h, c->end_ns);
-	if (!c->shared && c->end_ns >= l->last_ns) {
+	if (!c->shared && !c->maybe && c->end_ns >= l->last_ns) {
 		l->last = c->thread;
 		l->last_ns = c->end_ns;
 	}
@@ -338,7 +342,7 @@ static void take(struct lockorder *o, const struct taking *c)
 		h->depth++;
 		return;
 	}
-	if (c->waits)
+	if (c->waits && !c->maybe)
 		add_edges(o, c);
 	if (c->t->n == LOCKS_HELD) {
 		o->left_out++;
@@ -350,6 +354,7 @@ static void take(struct lockorder *o, const struct taking *c)
 						    .depth = 1,
 						    .age = l->n_forget,
 						    .shared = c->shared,
+						    .maybe = c->maybe,
 						    .ns = c->end_ns };
 }
 
@@ -360,7 +365,7 @@ static void release(struct lockorder *o, const struct taking *c)
 
 	if (h) {
 		check_held(o->graph, c, h, c->start_ns);
-		l->released = true;
+		l->released |= !h->maybe;
 		if (!--h->depth)
 			drop(c->t, h);
 	} else if (c->t->lost) {
@@ -386,6 +391,7 @@ static void wait_again(struct lockorder *o, const struct taking *c)
 static void act(struct lockorder *o, enum lock_op op, struct taking *c)
 {
 	c->waits = op == LOCK_TAKE || op == LOCK_SHARE || op == LOCK_WAIT;
+	o->unknown += c->maybe;
 	c->shared = op == LOCK_SHARE || op == LOCK_TRY_SHARE;
 	if (op == LOCK_RELEASE)
 		release(o, c);
@@ -417,18 +423,22 @@ static const char *place_in(const struct trace_span *span)
 	return !at && span->stack && span->stack->n ? span->stack->frame[0] : at;
 }
 
-/* Has the thread the lock when the call has ended? A release ends with a jump, which returns
- * nothing, and has no reason to fail. */
+/* False: the thread has not the lock when the call has ended. */
 static bool succeeds(enum lock_op op, const struct trace_span *span)
 {
 	const struct trace_value *result = value_of(span, "result");
 
-	if (!result || (op == LOCK_RELEASE && !result->known))
-		return true;
-	if (!result->known)
-		return false;
-	return result->value == 0 || result->value == EOWNERDEAD ||
+	return !result || !result->known || result->value == 0 || result->value == EOWNERDEAD ||
 	       (op == LOCK_WAIT && result->value == ETIMEDOUT);
+}
+
+/* A call that ends with a jump to another function, as pthread_mutex_timedlock() does, returns
+ * nothing itself. If its lock is released later by its thread, it was taken. */
+static bool is_unsure(enum lock_op op, const struct trace_span *span)
+{
+	const struct trace_value *result = value_of(span, "result");
+
+	return result && !result->known && op != LOCK_RELEASE && op != LOCK_FORGET;
 }
 
 static struct lock_thread *thread_of(struct lockorder *o, uint32_t id)
@@ -493,6 +503,7 @@ void lockorder_call(struct lockorder *o, enum lock_op op, int32_t pid, bool know
 	}
 	if (!succeeds(op, span))
 		return;
+	c.maybe = is_unsure(op, span);
 	o->calls++;
 	l = address->value ? lock_at(o, space_of(o, pid), address->value) : NULL;
 	if (!l)

@@ -66,7 +66,7 @@ order 1 "$second" lockorder:onward "$third" lockorder:onward
 order 2 "$third" lockorder:round_again "$first" lockorder:round_again
 grep -q '^lock order: .* 3 locks in a circle: a deadlock is possible$' "$T/report.out" || fail 'no circle'
 
-for mode in same try reuse gate read; do
+for mode in same try timed reuse gate read; do
 	traced $mode
 	found $mode 0
 	more "$mode: orders" "$(j locks.orders)" 0

@@ -425,8 +425,16 @@ static void test_unknown(void **state)
 	call_of(PID, 2, LOCK_TAKE, B, "h", -1, true); /* its result is not known */
 	take(2, A, "h");
 	release(2, A);
+	release(2, B); /* it had it */
+	call_of(PID, 3, LOCK_TRY, B, "i", -1, true);
+	take(3, A, "i"); /* and has not got it */
+	release(3, A);
+	take(3, B, "i");
+	release(3, B);
 	assert_int_equal(found(), 0);
-	assert_int_equal(o->unknown, 1);
+	assert_int_equal(o->unknown, 3);
+	assert_int_equal(o->odd, 0);
+	assert_int_equal(o->orders, 1);
 }
 
 static void test_missing(void **state)

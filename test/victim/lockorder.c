@@ -7,6 +7,7 @@
  *	same		both threads in one order
  *	circle		the first and the second, the second and the third, the third and the first
  *	try		as opposite, but the second thread only tries to get its second lock
+ *	timed		as opposite, but the first thread takes its first lock by a call with a time
  *	reuse		as opposite, but the first lock is destroyed in between, and another one
  *made there gate		as opposite, all under the third lock
  *	read		as opposite, of rwlocks: both threads only read the second one
@@ -81,6 +82,17 @@ static void backward_try(void)
 	work();
 	check(pthread_mutex_unlock(&first_lock));
 	check(pthread_mutex_unlock(&second_lock));
+}
+
+static void forward_timed(void)
+{
+	struct timespec end = { .tv_sec = time(NULL) + 1000 };
+
+	check(pthread_mutex_timedlock(&first_lock, &end));
+	check(pthread_mutex_lock(&second_lock));
+	work();
+	check(pthread_mutex_unlock(&second_lock));
+	check(pthread_mutex_unlock(&first_lock));
 }
 
 static void forward_fresh(void)
@@ -170,6 +182,7 @@ static const struct mode modes[] = {
 	{ "same", { forward, forward_again, onward } },
 	{ "circle", { forward, onward, round_again } },
 	{ "try", { forward, backward_try, nothing } },
+	{ "timed", { forward_timed, backward, nothing } },
 	{ "reuse", { forward_fresh, backward_fresh, nothing } },
 	{ "gate", { forward_gate, backward_gate, nothing } },
 	{ "read", { forward_read, backward_read, nothing } },
