@@ -182,7 +182,7 @@ static bool same_gates(const struct lockorder_graph *g, uint32_t i, const void *
 static uint32_t gates_number(struct lockorder *o, const struct lock_thread *t, uint32_t but)
 {
 	struct lockorder_graph *g = o->graph;
-	uint32_t lock[LOCKS_HELD];
+	uint32_t lock[LOCKS_HELD] = { 0 };
 	struct lock_gates key = { .lock = lock };
 	size_t at;
 
