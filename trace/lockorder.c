@@ -102,9 +102,9 @@ static uint32_t text_number(struct lockorder *o, const char *text)
 
 static uint64_t hash_lock(uint32_t space, uint64_t address)
 {
-	const uint64_t key[2] = { space, address };
+	uint64_t hash = (address ^ (uint64_t)space << 40) * 0x9e3779b97f4a7c15u;
 
-	return hash_bytes(key, sizeof(key));
+	return hash ^ hash >> 32;
 }
 
 static uint64_t hash_of_lock(const struct lockorder_graph *g, uint32_t i)
