@@ -15,7 +15,7 @@
 /* Shared by the files of this folder that work on an image; other folders use image.h only. */
 
 struct image_load {
-	uint64_t vaddr, offset, filesz;
+	uint64_t vaddr, offset, filesz, memsz;
 	uint32_t flags;
 };
 

@@ -120,6 +120,7 @@ static int take_load(struct image *img, const Elf64_Phdr *ph, struct sb_err *err
 		.vaddr = ph->p_vaddr,
 		.offset = ph->p_offset,
 		.filesz = ph->p_filesz,
+		.memsz = ph->p_memsz,
 		.flags = ph->p_flags,
 	};
 	return 0;

@@ -92,6 +92,9 @@ size_t image_text(const struct image *img, struct image_segment *seg, size_t cap
  */
 bool image_bias(const struct image *img, const struct map_entry *map, uint64_t *bias);
 
+/* Is vaddr within a PT_LOAD, also behind its part of the file? */
+bool image_holds(const struct image *img, uint64_t vaddr);
+
 /*
  * The bytes of the file at vaddr, with the number that follow in the same segment; NULL outside
  * every file-backed PT_LOAD.

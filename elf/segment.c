@@ -18,6 +18,17 @@ const uint8_t *image_bytes(const struct image *img, uint64_t vaddr, size_t *avai
 	return NULL;
 }
 
+bool image_holds(const struct image *img, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < img->load_count; i++) {
+		const struct image_load *l = &img->load[i];
+
+		if (vaddr >= l->vaddr && vaddr - l->vaddr < l->memsz)
+			return true;
+	}
+	return false;
+}
+
 size_t image_text(const struct image *img, struct image_segment *seg, size_t cap)
 {
 	size_t n = 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "evidence/bpf/load.h"
+#include "machine.h"
 #include "now.h"
 #include "proc.h"
 #include "src/base/must.h"
@@ -13,7 +14,8 @@ struct evidence {
 	struct sb_err why;	    /* there is no BPF */
 	unsigned int groups, sample;
 	bool pauses;
-	uint64_t began_ns; /* 0: no process was added */
+	uint64_t began_ns;	       /* 0: no process was added */
+	struct machine_values machine; /* then */
 };
 
 int evidence_probe(struct sb_err *err)
@@ -60,8 +62,10 @@ void evidence_close(struct evidence *e)
 
 void evidence_add(struct evidence *e, pid_t pid)
 {
-	if (!e->began_ns)
+	if (!e->began_ns) {
 		e->began_ns = evidence_now_ns();
+		machine_read("/proc", e->groups, &e->machine);
+	}
 	if (e->bpf)
 		evidence_bpf_add(e->bpf, pid);
 	else
@@ -99,6 +103,12 @@ bool evidence_tells(const struct evidence *e)
 uint64_t evidence_began_ns(const struct evidence *e)
 {
 	return e->began_ns;
+}
+
+void evidence_machine(const struct evidence *e, struct machine_values *values)
+{
+	machine_read("/proc", e->groups, values);
+	machine_since(values, &e->machine);
 }
 
 uint64_t evidence_lost(const struct evidence *e)

@@ -224,6 +224,9 @@ unsigned int evidence_sample(const struct evidence *e); /* 1: each event is coun
 bool evidence_tells(const struct evidence *e);		/* each pause */
 /* When the first process was added, CLOCK_MONOTONIC; 0: none was. */
 uint64_t evidence_began_ns(const struct evidence *e);
+/* What the machine counted since then (machine.h). */
+struct machine_values;
+void evidence_machine(const struct evidence *e, struct machine_values *values);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */

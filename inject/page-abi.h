@@ -97,8 +97,8 @@ enum sb_page_flags {
 
 /*
  * One value of each call. Bits 0 to 3: 1 to 6, the argument in that register; 7, what is returned;
- * 10 to 14, a word that is not in a register (struct sb_page_stacked); 0, none, and none after it.
- * Bits 8 to 13: 64 less its size in bits.
+ * 9, the address that it returns to, which has no sum; 10 to 14, a word that is not in a register
+ * (struct sb_page_stacked); 0, none, and none after it. Bits 8 to 13: 64 less its size in bits.
  */
 enum sb_page_value {
 	SB_VALUE_SUM = 16,
@@ -108,6 +108,7 @@ enum sb_page_value {
 	SB_VALUE_SHIFT = 8,
 	SB_VALUE_TEXT = 14, /* from this bit on: enum sb_page_text */
 	SB_VALUE_RETURNED = 7,
+	SB_VALUE_CALLER = 9,
 	SB_VALUE_STACKED = 10,
 };
 

@@ -35,6 +35,7 @@ static void free_slow(struct sum_slow *slow)
 void sum_free(struct sum *s)
 {
 	kernels_free(&s->kernels);
+	lockorder_free(s->lockorder);
 	for (unsigned int k = 0; k < SUM_APIS; k++)
 		allocated_free(&s->allocated[k]);
 	for (size_t i = 0; i < s->n_processes; i++)
@@ -121,6 +122,8 @@ static int on_process(void *ctx, const struct trace_process *process)
 	}
 	free(p->name);
 	p->name = copy(process->name);
+	if (s->lockorder)
+		lockorder_process(s->lockorder, process->pid);
 	return 0;
 }
 
@@ -145,12 +148,16 @@ static int on_thread(void *ctx, const struct trace_thread *thread)
 static int on_function(void *ctx, const struct trace_function *function)
 {
 	struct sum *s = ctx;
+	enum lock_op lock = s->options.lock ? s->options.lock(function) : LOCK_NONE;
 
+	if (lock != LOCK_NONE && !s->lockorder)
+		s->lockorder = lockorder_new();
 	s->function = room_for(s->function, s->n_functions, sizeof(*s->function));
 	s->function[s->n_functions++] = (struct sum_function){
 		.id = function->id,
 		.shown = trace_filter_function(&s->options.filter, function),
 		.python = function->python,
+		.lock = lock,
 		.role = s->options.role ? s->options.role(function) : (struct sum_role){ 0 },
 		.name = copy(function->name),
 		.module = copy(function->module),
@@ -523,6 +530,10 @@ static int on_span(void *ctx, const struct trace_span *in)
 
 	if (span.dur_ns > UINT64_MAX - span.start_ns)
 		span.dur_ns = UINT64_MAX - span.start_ns;
+	/* The filters would leave holes in what a thread holds. */
+	if (s->lockorder)
+		lockorder_call(s->lockorder, s->function[span.function - 1].lock, t->pid,
+			       t->tid != 0, &span);
 	counted = t->shown && s->function[span.function - 1].shown &&
 		  trace_filter_time(&s->options.filter, span.start_ns - s->begin_ns);
 	s->filtered += !counted;
@@ -592,6 +603,18 @@ static int slower_first(const void *a, const void *b)
 	return is_slower(a, b) ? -1 : is_slower(b, a);
 }
 
+/* NULL: all calls are in the trace. */
+static const char *calls_missing(const struct sum *s)
+{
+	const struct trace_reading *r = &s->reading;
+
+	return *r->damage || r->cut || !r->ended ? "the trace has no end, so calls may be missing" :
+	       s->end.lost			 ? "calls were lost when the trace was recorded" :
+	       s->end.filtered		? "calls were left out when the trace was recorded" :
+	       s->end.spans != r->spans ? "the trace has not all of its calls" :
+					  NULL;
+}
+
 int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
 {
 	static const struct trace_sink sink = {
@@ -606,6 +629,8 @@ int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
 
 	for (size_t i = 0; i < s->n_threads; i++)
 		finish_thread(s, &s->thread[i]);
+	if (s->lockorder)
+		lockorder_finish(s->lockorder, calls_missing(s));
 	for (unsigned int k = 0; k < SUM_APIS; k++)
 		allocated_finish(&s->allocated[k]);
 	qsort(s->slow, s->n_slow, sizeof(*s->slow), slower_first);

@@ -9,6 +9,7 @@
 #include "idmap.h"
 #include "kernels.h"
 #include "launch.h"
+#include "lockorder.h"
 #include "read.h"
 #include "returns.h"
 #include "stacks.h"
@@ -42,6 +43,7 @@ struct sum_options {
 	uint64_t gap_min_ns;
 	bool timeline, stacks;
 	struct sum_role (*role)(const struct trace_function *function); /* NULL: none has one */
+	enum lock_op (*lock)(const struct trace_function *function);	/* NULL: none is one */
 	const char *(*result_name)(unsigned int api, int64_t code);	/* NULL, or may give it */
 };
 
@@ -54,6 +56,7 @@ struct sum_function {
 	uint32_t id;
 	bool shown, python;
 	struct sum_role role;
+	enum lock_op lock;
 	char *name, *module;
 	struct sum_times *of[2]; /* by kind; NULL: no span */
 };
@@ -123,8 +126,9 @@ struct sum {
 	struct kernels kernels;
 	struct allocated allocated[SUM_APIS];
 	struct copies copies[SUM_APIS];
-	struct returns returned; /* of functions with a known role */
-	struct sum_gap *gap;	 /* the longest first */
+	struct lockorder *lockorder; /* of all threads and times; NULL: no function is of a lock */
+	struct returns returned;     /* of functions with a known role */
+	struct sum_gap *gap;	     /* the longest first */
 	size_t n_gaps;
 	uint64_t gaps_closed_ns; /* shorter gaps than that may be missing */
 	uint64_t bin_ns;

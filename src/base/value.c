@@ -10,12 +10,13 @@ static const struct {
 	unsigned int bits;
 	bool is_signed;
 } types[VALUE_TYPES] = {
-	[VALUE_I64] = { "i64", 64, true },  [VALUE_I8] = { "i8", 8, true },
-	[VALUE_I16] = { "i16", 16, true },  [VALUE_I32] = { "i32", 32, true },
-	[VALUE_U8] = { "u8", 8, false },    [VALUE_U16] = { "u16", 16, false },
-	[VALUE_U32] = { "u32", 32, false }, [VALUE_U64] = { "u64", 64, false },
-	[VALUE_PTR] = { "ptr", 64, false }, [VALUE_BOOL] = { "bool", 8, false },
-	[VALUE_STR] = { "str", 64, false },
+	[VALUE_I64] = { "i64", 64, true },    [VALUE_I8] = { "i8", 8, true },
+	[VALUE_I16] = { "i16", 16, true },    [VALUE_I32] = { "i32", 32, true },
+	[VALUE_U8] = { "u8", 8, false },      [VALUE_U16] = { "u16", 16, false },
+	[VALUE_U32] = { "u32", 32, false },   [VALUE_U64] = { "u64", 64, false },
+	[VALUE_PTR] = { "ptr", 64, false },   [VALUE_BOOL] = { "bool", 8, false },
+	[VALUE_STR] = { "str", 64, false },   [VALUE_CODE] = { "code", 64, false },
+	[VALUE_DATA] = { "data", 64, false },
 };
 
 const char *value_type_name(enum value_type type)
@@ -66,6 +67,11 @@ bool value_signed(enum value_type type)
 	return types[type].is_signed;
 }
 
+bool value_is_named(enum value_type type)
+{
+	return type == VALUE_CODE || type == VALUE_DATA;
+}
+
 uint64_t value_extend(enum value_type type, uint64_t raw)
 {
 	unsigned int unused = 64 - types[type].bits;
@@ -81,7 +87,7 @@ char *value_text(enum value_type type, uint64_t value, char *buf, size_t size)
 {
 	if (type == VALUE_BOOL)
 		snprintf(buf, size, "%s", value ? "true" : "false");
-	else if (type == VALUE_PTR)
+	else if (type == VALUE_PTR || value_is_named(type))
 		snprintf(buf, size, "0x%" PRIx64, value);
 	else if (types[type].is_signed)
 		snprintf(buf, size, "%" PRId64, (int64_t)value);

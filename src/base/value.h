@@ -22,7 +22,9 @@ enum value_type {
 	VALUE_U64,
 	VALUE_PTR, /* shown in hexadecimal */
 	VALUE_BOOL,
-	VALUE_STR, /* a C string: `value` is the number of its text, or nothing */
+	VALUE_STR,  /* a C string: `value` is the number of its text, or nothing */
+	VALUE_CODE, /* an address in code; traces have the name of the place there, as a string */
+	VALUE_DATA, /* ... of data, and the name of the object, where a file has one there */
 	VALUE_TYPES
 };
 
@@ -46,6 +48,8 @@ bool value_name_taken(const char *name);
 
 unsigned int value_bits(enum value_type type);
 bool value_signed(enum value_type type);
+/* An address of which traces have the name of what is there. */
+bool value_is_named(enum value_type type);
 
 /* What a register holds, as a value of this type. A bool is 0 or 1, by the lowest byte. */
 uint64_t value_extend(enum value_type type, uint64_t raw);

@@ -199,6 +199,7 @@ static int parse(struct report *r, int argc, char **argv, struct sb_err *err)
 	}
 	r->sum.stacks = r->folded || r->svg;
 	r->sum.role = role_of;
+	r->sum.lock = role_lock;
 	r->sum.result_name = role_result_name;
 	return ret == 0 ? check(r, argc, argv, err) : ret;
 }

@@ -47,6 +47,24 @@ struct sum_role role_of(const struct trace_function *f)
 	return (struct sum_role){ LAUNCH_NONE, 0, false };
 }
 
+static const enum lock_op lock_ops[PRESET_KINDS] = {
+	[PRESET_LOCK] = LOCK_TAKE,	 [PRESET_RDLOCK] = LOCK_SHARE,
+	[PRESET_TRYLOCK] = LOCK_TRY,	 [PRESET_TRYRDLOCK] = LOCK_TRY_SHARE,
+	[PRESET_UNLOCK] = LOCK_RELEASE,	 [PRESET_CONDWAIT] = LOCK_WAIT,
+	[PRESET_LOCKINIT] = LOCK_FORGET,
+};
+
+enum lock_op role_lock(const struct trace_function *f)
+{
+	const struct preset *preset = NULL;
+	const struct preset_row *row;
+
+	if (!f->name || !f->module || f->python || preset_get("locks", 5, &preset, NULL) < 0)
+		return LOCK_NONE;
+	row = row_in(preset, f);
+	return row ? lock_ops[row->kind] : LOCK_NONE;
+}
+
 uint32_t role_launcher(const struct trace_function *f)
 {
 	struct sum_role role = role_of(f);

@@ -2,7 +2,7 @@
 #ifndef SB_ROLE_H
 #define SB_ROLE_H
 
-#include "trace/event.h"
+#include "trace/lockorder.h"
 
 struct sum_role; /* trace/sum.h */
 
@@ -11,6 +11,9 @@ struct sum_role; /* trace/sum.h */
  * 1) give it: `launch` and `sync` have a role. Presets that cannot be read give none.
  */
 struct sum_role role_of(const struct trace_function *function);
+
+/* What a function does with a lock, by the kind that the preset `locks` gives it. */
+enum lock_op role_lock(const struct trace_function *function);
 
 /* As struct trace_file_config has it. */
 uint32_t role_launcher(const struct trace_function *function);

@@ -88,6 +88,41 @@ static void print_locks(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 }
 
+/* What was in the way of all threads of the machine, where it was. */
+static void print_machine(FILE *to, const struct result_evidence *e)
+{
+	static const struct {
+		enum machine_counter counter;
+		bool is_time;
+		const char *name;
+	} rows[] = {
+		{ MACHINE_CPU_PRESSURE, true, "waits for a processor" },
+		{ MACHINE_MEMORY_PRESSURE, true, "for memory" },
+		{ MACHINE_IO_PRESSURE, true, "for a device" },
+		{ MACHINE_SWAP_IN, false, "pages swapped in" },
+		{ MACHINE_SWAP_OUT, false, "pages swapped out" },
+		{ MACHINE_OOM_KILLS, false, "processes killed for memory" },
+		{ MACHINE_INTERRUPTS, false, "interrupts" },
+		{ MACHINE_SOFTIRQS, false, "softirqs" },
+	};
+	const char *before = "  the machine: ";
+
+	for (size_t i = 0; e->machine.there && i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t n = e->machine.of[rows[i].counter];
+
+		if (e->machine.why[rows[i].counter] || !n)
+			continue;
+		if (rows[i].is_time)
+			fprintf(to, "%s%s %.1f%% of the time", before, rows[i].name,
+				e->time_s > 0 ? (double)n / e->time_s / 1e7 : 0);
+		else
+			fprintf(to, "%s%" PRIu64 " %s", before, n, rows[i].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', to);
+}
+
 static void print_stream(FILE *to, const struct result_stream *s)
 {
 	if (!s->asked)
@@ -116,6 +151,7 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 	print_cache(to, e);
 	print_locks(to, e);
+	print_machine(to, e);
 	print_stream(to, &e->stream);
 	if (e->sample > 1)
 		fprintf(to,

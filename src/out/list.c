@@ -193,8 +193,11 @@ static void print_values(FILE *to, const struct result_target *target)
 			fputs("@exit", to);
 		else if (v->memory || v->offset)
 			fprintf(to, "%c%u", v->memory ? '@' : '+', v->offset);
-		fprintf(to, "%s%s%s)", v->position ? ", " : "returned, ", value_type_name(v->type),
-			v->summed ? ", summed" : "");
+		fprintf(to, "%s%s%s)",
+			v->position	      ? ", " :
+			v->type == VALUE_CODE ? "its caller, " :
+						"returned, ",
+			value_type_name(v->type), v->summed ? ", summed" : "");
 	}
 	fputc('\n', to);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "report-cuda.h"
+#include "report-locks.h"
 #include "src/base/json.h"
 #include "trace/write.h"
 
@@ -228,6 +229,7 @@ char *out_report_json(const struct sum *sum, const char *file)
 	json_put(doc, "threads", threads_json(sum));
 	if (cuda)
 		json_put(doc, "cuda", cuda);
+	out_report_locks_json(doc, sum);
 	if (sum->options.slowest)
 		json_put(doc, "slowest", slowest_json(sum));
 	if (sum->options.gaps)

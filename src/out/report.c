@@ -8,6 +8,7 @@
 #include "grid.h"
 #include "out.h"
 #include "report-cuda.h"
+#include "report-locks.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
 
@@ -273,6 +274,7 @@ void out_report(FILE *to, const struct sum *sum, const char *file)
 		print_threads(to, sum);
 	print_processes(to, sum);
 	out_report_cuda(to, sum);
+	out_report_locks(to, sum);
 	out_report_notices(to, sum);
 }
 

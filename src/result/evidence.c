@@ -28,6 +28,25 @@ static json_t *stream_json(const struct result_stream *stream)
 	return o;
 }
 
+/* Each counter, or null; and of these the reason. */
+static json_t *machine_json(const struct result_machine *m)
+{
+	json_t *object, *unknown;
+
+	if (!m->there)
+		return json_must(json_null());
+	object = json_must(json_object());
+	unknown = json_must(json_object());
+	for (int i = 0; i < MACHINE_COUNTERS; i++) {
+		json_put(object, machine_names[i],
+			 m->why[i] ? json_must(json_null()) : kind_u64_new(m->of[i]));
+		if (m->why[i])
+			json_put(unknown, machine_names[i], json_name(m->why[i]));
+	}
+	json_put(object, "unknown", unknown);
+	return object;
+}
+
 json_t *evidence_json(const struct result_evidence *e)
 {
 	json_t *object, *list;
@@ -43,6 +62,7 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "threads_lost", kind_u64_new(e->lost));
 	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
+	json_put(object, "machine", machine_json(&e->machine));
 	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
@@ -106,6 +126,24 @@ static bool read_stream(const json_t *o, struct result_stream *stream)
 	       kind_u64_read(json_object_get(o, "lines_unwritten"), &stream->unwritten);
 }
 
+/* None of a former version. */
+static bool read_machine(const json_t *o, struct result_machine *m)
+{
+	const json_t *unknown = json_object_get(o, "unknown");
+
+	if (!json_is_object(o))
+		return true;
+	m->there = true;
+	for (int i = 0; i < MACHINE_COUNTERS; i++) {
+		const json_t *value = json_object_get(o, machine_names[i]);
+
+		m->why[i] = json_name_of(unknown, machine_names[i]);
+		if (!m->why[i] && !kind_u64_read(value, &m->of[i]))
+			return false;
+	}
+	return true;
+}
+
 const char *evidence_read(const json_t *value, struct result_evidence *e)
 {
 	e->source = json_name_of(value, "source");
@@ -116,6 +154,7 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	e->sample = e->sample ? e->sample : 1; /* of a former version */
 	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
+	    !read_machine(json_object_get(value, "machine"), &e->machine) ||
 	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))
 		return "the counters of the evidence";

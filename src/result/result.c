@@ -198,6 +198,8 @@ static void evidence_free(struct result_evidence *e)
 	free(e->thread);
 	free(e->source);
 	free(e->limit);
+	for (int i = 0; i < MACHINE_COUNTERS; i++)
+		free(e->machine.why[i]);
 	free(e->remedy);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "evidence/evidence.h"
+#include "evidence/machine.h"
 #include "src/base/err.h"
 #include "src/base/value.h"
 
@@ -44,7 +45,8 @@ struct result_bucket {
 /* An argument, or what is returned, that is recorded of each call (arg=, ret). */
 struct result_value {
 	char name[VALUE_NAME_SIZE];
-	uint8_t position; /* of an argument, from 1; 0: what is returned */
+	uint8_t position; /* of an argument, from 1; 0: what is returned, or (VALUE_CODE) the caller
+			   */
 	enum value_type type;
 	bool summed;	    /* sum=: only then the rest is known */
 	bool sum_known;	    /* false: larger than 64 bits hold */
@@ -168,6 +170,11 @@ struct result_evidence {
 	struct result_stream stream;
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
+	struct result_machine { /* of all processes, from the begin to the end */
+		bool there;	/* not of a former version */
+		uint64_t of[MACHINE_COUNTERS];
+		char *why[MACHINE_COUNTERS]; /* NULL: it is known */
+	} machine;
 	struct result_evidence_thread {
 		pid_t pid, tid;
 		char *name;

@@ -1,61 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "callers.h"
-#include "python-stack.h"
+#include "callers-priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "elf/demangle.h"
 #include "elf/module.h"
-#include "elf/unwind.h"
 #include "inject/page-abi.h"
 #include "src/base/must.h"
 
 enum {
-	NAMES_MOST = 1 << 18,
 	SPACES_MOST = 1 << 16,
 	FILES_MOST = 4096,
 	PROLOGUE = 64, /* bytes from a function's start in which its frame is made */
-};
-
-/* A file, which may be mapped by many processes. */
-struct file {
-	uint32_t dev;
-	uint64_t inode;
-	struct image *img; /* NULL: it cannot be read */
-};
-
-struct space {
-	pid_t pid;
-	struct maps maps; /* of code */
-	uint32_t *file;	  /* of each entry, its number plus 1; 0: no file */
-};
-
-/* The name of a place in a file, by the hash of both. */
-struct name {
-	uint32_t file;
-	bool called;
-	uint64_t vaddr;
-	char *text; /* NULL: free */
-};
-
-struct callers {
-	struct file *file;
-	size_t n_files;
-	struct space *space;
-	size_t n_spaces;
-	struct name *name; /* NAMES_MOST of them */
-	size_t n_names;
-	bool pending;
-	struct trace_stack_head head;
-	uint64_t *word;
-	size_t n_words, room;
-	/* What callers_take() returns. */
-	struct trace_stack stack;
-	const char *frame[TRACE_FRAMES_MAX];
-	char place[24]; /* of a frame in no file, the last one */
-	char end[512];
-	struct python_stack python;
 };
 
 struct callers *callers_open(void)
@@ -72,15 +28,6 @@ static void free_space(struct space *s)
 	free(s->file);
 }
 
-static void forget_names(struct callers *c)
-{
-	for (size_t i = 0; i < NAMES_MOST && c->n_names; i++) {
-		c->n_names -= c->name[i].text != NULL;
-		free(c->name[i].text);
-		c->name[i] = (struct name){ 0 };
-	}
-}
-
 void callers_close(struct callers *c)
 {
 	if (!c)
@@ -89,7 +36,7 @@ void callers_close(struct callers *c)
 		free_space(&c->space[i]);
 	for (size_t i = 0; i < c->n_files; i++)
 		image_put(c->file[i].img);
-	forget_names(c);
+	callers_forget_names(c);
 	free(c->space);
 	free(c->file);
 	free(c->name);
@@ -124,17 +71,9 @@ static uint32_t file_of(struct callers *c, pid_t pid, const struct map_entry *e)
 	return (uint32_t)++c->n_files;
 }
 
-static struct space *space_of(struct callers *c, pid_t pid)
-{
-	for (size_t i = 0; i < c->n_spaces; i++)
-		if (c->space[i].pid == pid)
-			return &c->space[i];
-	return NULL;
-}
-
 static struct space *new_space(struct callers *c, pid_t pid)
 {
-	struct space *s = space_of(c, pid);
+	struct space *s = callers_space(c, pid);
 
 	if (s) {
 		free_space(s);
@@ -151,7 +90,7 @@ static struct space *new_space(struct callers *c, pid_t pid)
 
 static void forget_space(struct callers *c, pid_t pid)
 {
-	struct space *s = space_of(c, pid);
+	struct space *s = callers_space(c, pid);
 
 	if (!s)
 		return;
@@ -235,120 +174,7 @@ static struct unwind_regs first_regs(const struct callers *c)
 	return r;
 }
 
-/* ---- names ---- */
-
-static struct name *name_slot(struct callers *c, uint32_t file, uint64_t vaddr, bool called)
-{
-	uint64_t i = ((vaddr * 2 + called) ^ (uint64_t)file << 48) * 0x9e3779b97f4a7c15ull >> 32;
-
-	for (;; i++) {
-		struct name *n = &c->name[i % NAMES_MOST];
-
-		if (!n->text || (n->file == file && n->vaddr == vaddr && n->called == called))
-			return n;
-	}
-}
-
-/* The function around a place, to be freed; NULL: it is in none that is known. */
-static char *function_name(struct image *img, uint64_t vaddr, uint64_t *start)
-{
-	char *name, *shown;
-	uint64_t end;
-
-	if (image_flaw(img) || !image_function_at(img, vaddr, start, &end) || image_flaw(img))
-		return NULL;
-	name = symbol_holder(img, *start);
-	if (!name || strncmp(name, "0x", 2) == 0) {
-		free(name);
-		return NULL;
-	}
-	shown = symbol_shown(name);
-	free(name);
-	if (shown)
-		demangle_cut_parameters(shown);
-	return shown;
-}
-
-static char *make_name(struct image *img, const char *path, uint64_t vaddr, bool called)
-{
-	const char *module = module_file_name(path);
-	char *name = NULL, *text = NULL;
-	uint64_t start = 0;
-	int n;
-
-	if (img)
-		name = function_name(img, vaddr - called, &start);
-	n = name ? asprintf(&text, "%s:%s+0x%llx", module, name,
-			    (unsigned long long)(vaddr - start)) :
-		   asprintf(&text, "%s+0x%llx", module, (unsigned long long)vaddr);
-	free(name);
-	return n < 0 ? must_strdup("?") : text;
-}
-
-static const char *name_at(struct callers *c, uint32_t file, const char *path, uint64_t vaddr,
-			   bool called)
-{
-	struct name *n;
-
-	n = name_slot(c, file, vaddr, called);
-	if (!n->text) {
-		*n = (struct name){ file, called, vaddr, NULL };
-		n->text = make_name(c->file[file - 1].img, path, vaddr, called);
-		c->n_names++;
-	}
-	return n->text;
-}
-
-/* What begins there by the file's symbols. Bounds alone, as the unwinder's table has them, and the
- * middle of a function name nothing. */
-static char *symbol_at(struct image *img, uint64_t vaddr)
-{
-	char *name = must_calloc(1, SYMBOL_NAME_MOST), *shown = NULL;
-
-	if (symbol_name_at(img, vaddr, name, SYMBOL_NAME_MOST) && *name && !strstr(name, "+0x") &&
-	    strlen(name) < SYMBOL_NAME_MOST - 1)
-		shown = symbol_shown(name);
-	free(name);
-	return shown;
-}
-
-char *callers_function(struct callers *c, int32_t pid, uint64_t address)
-{
-	const struct space *s = space_of(c, pid);
-	const struct map_entry *map = s ? maps_find(&s->maps, address) : NULL;
-	uint32_t file = map ? s->file[map - s->maps.entry] : 0;
-	struct image *img = file ? c->file[file - 1].img : NULL;
-	uint64_t bias;
-
-	if (!img || image_flaw(img) || !image_bias(img, map, &bias))
-		return NULL;
-	return symbol_at(img, address - bias);
-}
-
 /* ---- the walk ---- */
-
-/* Where a frame is. */
-struct at {
-	const struct map_entry *map;
-	uint32_t file; /* 0: in none */
-	struct image *img;
-	uint64_t bias;
-};
-
-static void find_place(const struct callers *c, const struct space *s,
-		       const struct unwind_regs *regs, struct at *at)
-{
-	*at = (struct at){ .map = maps_find(&s->maps, regs->reg[UNWIND_PC] - regs->called) };
-	if (!at->map)
-		return;
-	at->file = s->file[at->map - s->maps.entry];
-	if (!at->file)
-		return;
-	at->bias = at->map->start - at->map->offset;
-	at->img = c->file[at->file - 1].img;
-	if (at->img && !image_bias(at->img, at->map, &at->bias))
-		at->img = NULL;
-}
 
 /*
  * Does the function around a place keep a frame pointer? Near its beginning, and before the place,
@@ -521,8 +347,8 @@ static void end_python(struct callers *c)
 /* A frame of the function that runs Python is shown as the Python frames that it runs. */
 static bool walk_one(struct callers *c, const struct at *at, struct unwind_regs *regs)
 {
-	const char *name = name_at(c, at->file, at->map->path, regs->reg[UNWIND_PC] - at->bias,
-				   regs->called);
+	const char *name = callers_name(c, at->file, at->map->path, regs->reg[UNWIND_PC] - at->bias,
+					regs->called);
 	bool signal = false, more;
 
 	add_python(c, regs->reg[UNWIND_RSP]);
@@ -540,10 +366,9 @@ static void walk(struct callers *c, const struct space *s)
 	bool more = true;
 	struct at at;
 
-	if (c->n_names >= NAMES_MOST / 2)
-		forget_names(c);
+	callers_bound_names(c);
 	while (more && regs.reg[UNWIND_PC] && !is_full(c)) {
-		find_place(c, s, &regs, &at);
+		callers_find(c, s, &regs, &at);
 		if (at.file) {
 			more = walk_one(c, &at, &regs);
 			continue;
@@ -558,7 +383,7 @@ static void walk(struct callers *c, const struct space *s)
 
 const struct trace_stack *callers_take(struct callers *c)
 {
-	const struct space *s = c->pending ? space_of(c, c->head.pid) : NULL;
+	const struct space *s = c->pending ? callers_space(c, c->head.pid) : NULL;
 
 	if (!c->pending)
 		return NULL;

@@ -25,6 +25,14 @@ void callers_stack(struct callers *c, const char *payload, size_t size);
  * known to begin there. */
 char *callers_function(struct callers *c, int32_t pid, uint64_t address);
 
+/* The place that a call returns to, "module:function+0x1f" as in a stack. Valid until the next
+ * call. */
+const char *callers_place(struct callers *c, int32_t pid, uint64_t address);
+
+/* The data object of a file at this address, "module:name+0x10"; NULL: none is known. Valid until
+ * the next call. */
+const char *callers_object(struct callers *c, int32_t pid, uint64_t address);
+
 /* The callers by the last stack, once; NULL: there is none. Valid until the next call. */
 const struct trace_stack *callers_take(struct callers *c);
 

@@ -305,6 +305,21 @@ static void value_text_at(const struct trace_file *f, const struct input *in, st
 	v->value = 0;
 }
 
+/* An address becomes the name of what is there. */
+static void value_name_at(const struct trace_file *f, const struct input *in,
+			  const struct trace_plain *plain, struct trace_value *v)
+{
+	int32_t pid = (int32_t)idmap_get(&f->pid, number(f, in, plain->thread));
+
+	v->known &= f->callers != NULL;
+	if (v->known)
+		v->text = v->type == VALUE_CODE ? callers_place(f->callers, pid, v->value) :
+						  callers_object(f->callers, pid, v->value);
+	v->known &= v->text != NULL;
+	v->type = VALUE_STR;
+	v->value = 0;
+}
+
 static void valued_spans(struct trace_file *f, const struct input *in, const char *payload,
 			 size_t size)
 {
@@ -326,6 +341,8 @@ static void valued_spans(struct trace_file *f, const struct input *in, const cha
 						 0;
 			if (value[n].type == VALUE_STR)
 				value_text_at(f, in, &value[n]);
+			else if (value_is_named(value[n].type))
+				value_name_at(f, in, &span.plain, &value[n]);
 		}
 		write_span(f, in, &span.plain, value, n);
 	}

@@ -341,7 +341,7 @@ void target_values(const struct spec *spec, struct result_times *times)
 		struct result_value *to = &times->value[i];
 
 		memcpy(to->name, v->name, sizeof(to->name));
-		to->position = v->position;
+		to->position = v->position == SPEC_CALLER ? 0 : v->position;
 		to->offset = v->offset;
 		to->memory = v->memory;
 		to->type = v->type;

@@ -17,9 +17,14 @@
 enum { ROWS_MAX = 4096, NAME_MAX_LEN = 32 };
 
 static const char *const kind_names[] = {
-	[PRESET_LAUNCH] = "launch", [PRESET_MEMCPY] = "memcpy", [PRESET_MEMSET] = "memset",
-	[PRESET_ALLOC] = "alloc",   [PRESET_FREE] = "free",	[PRESET_SYNC] = "sync",
-	[PRESET_GRAPH] = "graph",   [PRESET_EVENT] = "event",	[PRESET_MODULE] = "module",
+	[PRESET_LAUNCH] = "launch",	  [PRESET_MEMCPY] = "memcpy",
+	[PRESET_MEMSET] = "memset",	  [PRESET_ALLOC] = "alloc",
+	[PRESET_FREE] = "free",		  [PRESET_SYNC] = "sync",
+	[PRESET_GRAPH] = "graph",	  [PRESET_EVENT] = "event",
+	[PRESET_MODULE] = "module",	  [PRESET_LOCK] = "lock",
+	[PRESET_RDLOCK] = "rdlock",	  [PRESET_TRYLOCK] = "trylock",
+	[PRESET_TRYRDLOCK] = "tryrdlock", [PRESET_UNLOCK] = "unlock",
+	[PRESET_CONDWAIT] = "condwait",	  [PRESET_LOCKINIT] = "lockinit",
 	[PRESET_OTHER] = "other",
 };
 

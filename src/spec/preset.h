@@ -31,6 +31,13 @@ enum preset_kind {
 	PRESET_GRAPH,
 	PRESET_EVENT,
 	PRESET_MODULE,
+	PRESET_LOCK,	/* takes a lock: waits for it */
+	PRESET_RDLOCK,	/* ... to share it */
+	PRESET_TRYLOCK, /* ... or gives up */
+	PRESET_TRYRDLOCK,
+	PRESET_UNLOCK,
+	PRESET_CONDWAIT, /* releases a lock, waits, and takes it again */
+	PRESET_LOCKINIT, /* makes or destroys a lock */
 	PRESET_OTHER,
 	PRESET_KINDS
 };

@@ -240,8 +240,9 @@ static const struct key {
 	  key_at,
 	  ONCE },
 	{ { "time", "yes|no", "measure how long its calls take" }, key_time, ONCE },
-	{ { "arg", "NAME:N[@exit][:TYPE]",
-	    "record the Nth integer argument of its calls, or the string there" },
+	{ { "arg", "NAME:N[@exit][:TYPE]|NAME:caller",
+	    "record the Nth integer argument of its calls, the string there, or where they are "
+	    "made" },
 	  key_arg,
 	  MANY },
 	{ { "args", "yes|no", "record its integer arguments, by its debug information" },

@@ -58,7 +58,8 @@ struct spec_value {
 	char name[VALUE_NAME_SIZE];
 	/*
 	 * Of an argument, from 1, in words of 8 bytes as integers are passed: six registers, then
-	 * the stack; at most SPEC_ARGUMENTS. 0: ret.
+	 * the stack; at most SPEC_ARGUMENTS. 0: ret. SPEC_CALLER: no argument, but the address
+	 * that the call returns to, of type code.
 	 */
 	uint8_t position;
 	uint8_t offset; /* bytes, from the begin of the word, or of the memory that it points to */
@@ -72,7 +73,7 @@ struct spec_value {
 
 /* The arguments that can be recorded, and the bytes of memory that one of them points to. */
 enum { SPEC_DEVICE_MAX = 14 /* letters of a name of SPEC_IOCTL and the two behind it */ };
-enum { SPEC_REGISTERS = 6, SPEC_ARGUMENTS = 11, SPEC_MEMORY = 40 };
+enum { SPEC_REGISTERS = 6, SPEC_ARGUMENTS = 11, SPEC_MEMORY = 40, SPEC_CALLER = 255 };
 
 struct spec {
 	char *text; /* the TARGET as typed */

@@ -24,12 +24,14 @@ const char *value_conflict(const struct spec *spec)
 
 /* The words of a call that are not in registers are those of one place: the stack, or the memory of
  * one argument. */
+static bool is_elsewhere(const struct spec_value *v)
+{
+	return v->memory || (v->position > SPEC_REGISTERS && v->position != SPEC_CALLER);
+}
+
 static bool elsewhere(const struct spec_value *a, const struct spec_value *b)
 {
-	bool a_word = a->memory || a->position > SPEC_REGISTERS;
-	bool b_word = b->memory || b->position > SPEC_REGISTERS;
-
-	return a_word && b_word &&
+	return is_elsewhere(a) && is_elsewhere(b) &&
 	       (a->result || b->result || a->text || b->text || a->memory != b->memory ||
 		(a->memory && a->position != b->position));
 }
@@ -62,7 +64,8 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 			       "is not for ioctl: what a request asks for is recorded as it is" :
 			       "is not for interrupt: and offcpu:, whose values are always "
 			       "recorded";
-	if (spec_in_kernel(spec) && (value.memory || value.result || value.text))
+	if (spec_in_kernel(spec) &&
+	    (value.memory || value.result || value.text || value.position == SPEC_CALLER))
 		return "is not for the kernel: only whole arguments are recorded there";
 	if (spec->kind == SPEC_TRACEPOINT && !value.position)
 		return "does not fit: a tracepoint returns nothing";
@@ -75,8 +78,14 @@ static const char *add(struct spec *spec, const char *name, size_t len, struct s
 	value.typed = type;
 	if (type || value.text)
 		value.type = type ? value_type_find(type, strlen(type)) : VALUE_STR;
+	else if (value.position == SPEC_CALLER)
+		value.type = VALUE_CODE;
 	if (value.type == VALUE_TYPES)
 		return "has an unknown type";
+	if (spec_in_kernel(spec) && value.type == VALUE_DATA)
+		return "is not for the kernel: names of data are those of a program";
+	if ((value.position == SPEC_CALLER) != (value.type == VALUE_CODE))
+		return "has the wrong type: the caller, and nothing else, is of type code";
 	if (value.text != (value.type == VALUE_STR))
 		return value.text ? "is a string: @exit is of type str" :
 				    "is no string: only what stands behind @exit is";
@@ -106,12 +115,19 @@ static int number(const char **at)
 	return n;
 }
 
-/* N, N+4 or N@BYTES, up to the end or a ':', which *at then is at. NULL, or why not. */
+/* N, N+4, N@BYTES or caller, up to the end or a ':', which *at then is at. NULL, or why not. */
 static const char *place(const char **at, struct spec_value *value)
 {
-	int position = number(at), offset = 0;
-	char sign = **at;
+	int position, offset = 0;
+	char sign;
 
+	if (!strncmp(*at, "caller", 6) && (!(*at)[6] || (*at)[6] == ':')) {
+		*at += 6;
+		value->position = SPEC_CALLER;
+		return NULL;
+	}
+	position = number(at);
+	sign = **at;
 	if (!strncmp(*at, "@exit", 5)) {
 		*at += 5;
 		sign = '@';
@@ -215,8 +231,10 @@ const char *value_sum(struct spec *spec, const char *text)
 
 		if (strcmp(value->name, text) != 0)
 			continue;
-		if (value->type == VALUE_PTR || value->type == VALUE_STR)
-			return value->type == VALUE_PTR ? "sums a pointer" : "sums a string";
+		if (value->type == VALUE_PTR || value_is_named(value->type))
+			return "sums a pointer";
+		if (value->type == VALUE_STR)
+			return "sums a string";
 		if (value->sum)
 			return "is given twice for one target";
 		value->sum = true;

@@ -21,6 +21,11 @@ for name in $waits; do
 	need_line "${name}_ns" "^\\.It Va ${name}_ns"
 	need_line "${name}_waits" "\\b${name}_waits\\b"
 done
+machine=$(sed -n 's/^.*\[MACHINE_[A-Z_]*\] = "\([a-z_]*\)",$/\1/p' "$SRC/evidence/machine.c")
+[ "$(wc -w <<<"$machine")" = 10 ] || fail "the counters of the machine: $machine"
+for name in $machine; do
+	need_line "machine:$name" "^\\.It Va (.* )?$name( |\$)"
+done
 for field in $(grep -o '\\"[a-z_]*\\":' "$SRC/src/run/event-text.c" | tr -d '\\":') \
 	$(sed -n 's/.*json_put(o, "\([a-z_]*\)".*/\1/p' "$SRC/src/run/event-text.c"); do
 	case $field in
@@ -71,7 +76,7 @@ rwsem	^\.It Va kernel_rwsem_waits , kernel_rwsem_ns
 futex-waits	^\.It Va futex_waits
 rcu-stalls	^RCU stalls
 semaphores	^Semaphores
-lock-orders	^Orders of locks
+lock-orders	^\.Sh ORDERS OF LOCKS
 METRICS
 [ -z "$missing" ] || fail "sbinject-evidence(5) lacks:$missing"
 exit 0

@@ -20,6 +20,14 @@ names = {t["name"]: t["counters"] for t in e["threads"]}
 assert {"v-cpu", "v-sleep", "v-idle"} <= set(names), names
 for key in ("on_cpu_ns", "switches_voluntary"):
     assert sum(t["counters"][key] for t in e["threads"]) <= c[key], key
+m = e["machine"]
+unknown = m.pop("unknown")
+assert len(m) == 10 and all((v is None) == (k in unknown) for k, v in m.items()), (m, unknown)
+assert all(w.startswith("not on this machine: /proc/") for w in unknown.values()), unknown
+# Of the machine, in that time: no more than since its start.
+total = {l.split()[0]: int(l.split()[1]) for l in open("/proc/stat") if l.startswith(("intr ", "softirq "))}
+assert 0 < m["interrupts"] <= total["intr"] and 0 < m["softirqs"] <= total["softirq"], (m, total)
+assert m["cpu_pressure_ns"] is None or m["cpu_pressure_ns"] <= 1.1e9 * e["time_s"] + 1e8, m
 if bpf:
     reasons = ["on_cpu", "run_queue", "futex", "io", "network", "page_fault", "sleep", "other"]
     whole = sum(c[r + "_ns"] for r in reasons)
@@ -110,6 +118,11 @@ evidence proc
 setpriv --bounding-set -bpf,-perfmon,-sys_admin "$SB" doctor >doctor.out
 grep -q 'capability for BPF  *no: .*sudo' doctor.out || fail "doctor: $(cat doctor.out)"
 grep -q 'BPF at the scheduler  *no: ' doctor.out || fail "doctor: $(cat doctor.out)"
+
+sb -p "$pid" :item 0 --evidence=io --for 200ms --json "$T/run.json"
+ended 0
+same 'not among the groups' "$(j evidence.machine.interrupts) $(j evidence.machine.unknown.interrupts)" \
+	'null its group is not in --evidence=GROUPS'
 
 # Without the option there is nothing of it; of the whole machine it is refused.
 sb -p "$pid" :item 0 --for 100ms --json "$T/run.json"

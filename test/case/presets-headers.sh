@@ -12,7 +12,10 @@ need python3 cc
 for file in "$SRC"/share/sbinject/presets/*.preset; do
 	name=$(basename "$file" .preset)
 	sb list -p $$ "$name"
-	ended 3 "$name: $(cat "$T/sb.err")"
+	case $name in
+	locks) ended 0 "$name: $(cat "$T/sb.err")" ;; # every program has these
+	*) ended 3 "$name: $(cat "$T/sb.err")" ;;
+	esac
 	rows=$(grep -cvE '^(#|$)' "$file")
 	[ "$rows" -le 252 ] || fail "$name has $rows rows"
 	[ -z "$(grep -vE '^(#|$)' "$file" | awk '{ print $2 }' | sort | uniq -d)" ] || fail "$name has a row twice"
@@ -23,7 +26,7 @@ for dir in /usr/local/cuda*/include /usr/local/include; do
 	[ ! -d "$dir" ] || includes+=("$dir")
 done
 compared=''
-for pair in cuda:cuda.h cudart:cuda_runtime_api.h nccl:nccl.h cudnn:cudnn.h opencl:CL/cl.h; do
+for pair in cuda:cuda.h cudart:cuda_runtime_api.h nccl:nccl.h cudnn:cudnn.h opencl:CL/cl.h locks:pthread.h; do
 	for dir in "${includes[@]}" /usr/include; do
 		[ -e "$dir/${pair#*:}" ] || continue
 		python3 "$SRC/test/tool/preset-headers.py" "$SRC/share/sbinject/presets/${pair%%:*}.preset" \

@@ -79,11 +79,19 @@ static struct sum_role any_role(const struct trace_function *function)
 				  true };
 }
 
+static enum lock_op any_lock(const struct trace_function *function)
+{
+	return (enum lock_op)(function->id % (LOCK_FORGET + 1));
+}
+
 static void show(int fd)
 {
-	struct sum_options options = {
-		.slowest = 5, .gaps = 5, .timeline = true, .stacks = true, .role = any_role
-	};
+	struct sum_options options = { .slowest = 5,
+				       .gaps = 5,
+				       .timeline = true,
+				       .stacks = true,
+				       .role = any_role,
+				       .lock = any_lock };
 	struct sum *sum = sum_new(&options);
 	static FILE *nowhere;
 	struct sb_err err = { 0 };

@@ -21,8 +21,9 @@ HEADERS = {
     "cudnn": ["cudnn.h"],
     "cublas": ["cublas_v2.h", "cublasLt.h"],
     "opencl": ["CL/cl.h"],
+    "locks": ["pthread.h"],
 }
-SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8, "ptr": 8}
+SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8, "ptr": 8, "data": 8}
 # What the declaration of an argument holds, by the argument's name in the preset.
 FITS = {
     "bytes": r"count|size|bytes|\bcb\b", "count": r"count", "stream": r"stream", "event": r"event",
@@ -31,6 +32,7 @@ FITS = {
     "text": r"const char *\* *name", "kernel": r"kernel|\*.*func|\bkernel\b",
     "dimensions": r"dim", "blocking": r"blocking", "handle": r"handle", "plan": r"plan",
     "owner": r"CUmodule|CUlibrary|cudaLibrary_t", "of": r"kernel", "unloaded": r"CUmodule|CUlibrary|cudaLibrary_t",
+    "lock": r"mutex|rwlock", "name": r"mutex|rwlock",
     "grid_z": r"grid", "block_y": r"block", "block_z": r"block", "shared": r"shared",
 }
 # Where a structure has the argument of that name.
@@ -71,7 +73,7 @@ def rows(path):
     for line in open(path):
         words = line.split("#")[0].split()
         if words:
-            found = [w[4:].split(":") for w in words[3:] if w.startswith("arg=")]
+            found = [w[4:].split(":") for w in words[3:] if w.startswith("arg=") and not w.endswith(":caller")]
             # What the first argument points to is written by the function: a pointer to a pointer.
             found += [[w[7:].split(":")[0], "1", "ptr"] for w in words[3:] if w.startswith("result=")]
             found += [["text", w[5:], "ptr"] for w in words[3:] if w.startswith("text=")]
@@ -100,7 +102,7 @@ def field_of(parameter, name, offset, kind):
 def main():
     preset, includes = sys.argv[1], [f"-I{d}" for d in sys.argv[2:]]
     headers = HEADERS[re.sub(r".*/|\.preset$", "", preset)]
-    source = "#include <stddef.h>\n" + "".join(f"#include <{h}>\n" for h in headers)
+    source = "#define _GNU_SOURCE\n#include <stddef.h>\n" + "".join(f"#include <{h}>\n" for h in headers)
     text = subprocess.run(["cc", "-E", "-P", "-x", "c", *includes, "-"], input=source,
                           capture_output=True, text=True, check=True).stdout
     known = prototypes(text)

@@ -1749,6 +1749,9 @@ stub_common:
 	bts	$EVENT_STACKED, %rdx
 1:	mov	%rdx, EVENT_WHAT(%rcx)		/* before all else: a reader skips its places by it */
 	mov	%r9, EVENT_START(%rcx)
+	movzbl	-95(%rsp), %esi			/* the address that it returns to is a value, too */
+	mov	(%rsp,%rsi), %rsi
+	mov	%rsi, 8 * VALUE_CALLER(%rsp)
 	lea	CELL_VALUES(%r8), %rsi
 	lea	EVENT_SIZE(%rcx), %rdi
 	mov	64(%rsp), %edx

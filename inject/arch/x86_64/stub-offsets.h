@@ -176,6 +176,7 @@
 #define VALUE_BOOL	  64
 #define VALUE_UPPER	  128
 #define VALUE_RETURNED	  7
+#define VALUE_CALLER	  9
 #define VALUE_STACKED	  10
 #define SYS_futex	  202
 

@@ -96,7 +96,7 @@ struct tracing {
 	struct trace_values values[TRACE_VALUE_SETS]; /* by target; n: 0, it has none */
 	bool named[TRACE_VALUE_SETS];		      /* these were declared */
 	struct trace_maps maps; /* with stacks, and where something is launched */
-	bool launches;		/* a target launches by addresses */
+	bool launches;		/* a target launches by addresses, or has values that are named */
 	struct tracing_sums sums;
 };
 
@@ -789,6 +789,8 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 		for (int r = 0; r < ROLES; r++)
 			t->role[bit][r] = masks->preset ? index_of(values, roles[r]) : 0;
 		t->launches |= masks->addresses && t->role[bit][ROLE_FUNCTION];
+		for (uint32_t i = 0; i < values->n; i++)
+			t->launches |= value_is_named(values->value[i].type);
 	}
 	pthread_mutex_unlock(&t->lock);
 }

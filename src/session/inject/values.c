@@ -27,6 +27,8 @@ static uint16_t descriptor(const struct spec *spec, const struct spec_value *v)
 		d = SB_VALUE_STACKED | (unsigned int)text_mode(spec) << SB_VALUE_TEXT;
 	else if (v->memory)
 		d = SB_VALUE_STACKED + v->offset / 8u;
+	else if (v->position == SPEC_CALLER)
+		d = SB_VALUE_CALLER;
 	else if (v->position > SPEC_REGISTERS)
 		d = SB_VALUE_STACKED + v->position - SPEC_REGISTERS - 1u;
 	d |= v->offset % 8 ? SB_VALUE_UPPER : 0;
