@@ -150,7 +150,7 @@ static int on_function(void *ctx, const struct trace_function *function)
 	s->function[s->n_functions++] = (struct sum_function){
 		.id = function->id,
 		.shown = trace_filter_function(&s->options.filter, function),
-		.python = function->python,
+		.code = function->code,
 		.role = s->options.role ? s->options.role(function) : (struct sum_role){ 0 },
 		.name = copy(function->name),
 		.module = copy(function->module),

@@ -52,7 +52,8 @@ struct sum_times {
 
 struct sum_function {
 	uint32_t id;
-	bool shown, python;
+	bool shown;
+	enum trace_code code;
 	struct sum_role role;
 	char *name, *module;
 	struct sum_times *of[2]; /* by kind; NULL: no span */

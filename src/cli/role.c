@@ -34,7 +34,8 @@ static const struct preset_row *row_in(const struct preset *preset, const struct
 
 struct sum_role role_of(const struct trace_function *f)
 {
-	for (unsigned int i = 0; i < SUM_APIS && f->name && f->module && !f->python; i++) {
+	for (unsigned int i = 0; i < SUM_APIS && f->name && f->module && f->code == TRACE_NATIVE;
+	     i++) {
 		const struct preset *preset = NULL;
 		const struct preset_row *row;
 

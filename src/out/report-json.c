@@ -51,12 +51,11 @@ static json_t *trace_json(const struct sum *sum, const char *file)
 static json_t *times_json(const struct sum *sum, const struct sum_function *f, enum trace_kind kind)
 {
 	const struct sum_times *t = f->of[kind];
-	const char *call = f->python ? "python" : "native";
 	json_t *o = json_must(json_object());
 
 	json_put(o, "name", json_name(f->name));
 	json_put(o, "module", json_name(f->module));
-	json_put(o, "kind", json_string(kind == TRACE_DELAY ? "delay" : call));
+	json_put(o, "kind", json_string(kind == TRACE_DELAY ? "delay" : trace_code_name[f->code]));
 	json_put(o, "calls", number(t->n));
 	json_put(o, "total_ns", number(t->total_ns));
 	json_put(o, "own_ns", number(t->own_ns));
