@@ -41,6 +41,7 @@ struct sum_options {
 	size_t gaps;	/* how many */
 	uint64_t gap_min_ns;
 	bool timeline, stacks;
+	bool histogram;							/* it is to be shown */
 	struct sum_role (*role)(const struct trace_function *function); /* NULL: none has one */
 	const char *(*result_name)(unsigned int api, int64_t code);	/* NULL, or may give it */
 };

@@ -48,6 +48,26 @@ static json_t *trace_json(const struct sum *sum, const char *file)
 	return o;
 }
 
+/* [[from, below, calls]], in ns; rows without calls are left out. */
+static json_t *histogram_json(const struct sum *sum, const struct hist *hist)
+{
+	json_t *list = json_must(json_array());
+
+	for (unsigned int i = 0; i < HIST_ROWS; i++) {
+		uint64_t n = hist_in(&sum->pool, hist, i);
+		json_t *row;
+
+		if (!n)
+			continue;
+		row = json_must(json_array());
+		json_add(row, number(hist_from(i)));
+		json_add(row, number(hist_from(i + 1)));
+		json_add(row, number(n));
+		json_add(list, row);
+	}
+	return list;
+}
+
 static json_t *times_json(const struct sum *sum, const struct sum_function *f, enum trace_kind kind)
 {
 	const struct sum_times *t = f->of[kind];
@@ -64,6 +84,9 @@ static json_t *times_json(const struct sum *sum, const struct sum_function *f, e
 	json_put(o, "p90_ns", quantile(sum, t, 0.9));
 	json_put(o, "p99_ns", quantile(sum, t, 0.99));
 	json_put(o, "max_ns", number(t->max_ns));
+	if (sum->options.histogram)
+		json_put(o, "histogram",
+			 t->hist.incomplete ? json_null() : histogram_json(sum, &t->hist));
 	return o;
 }
 

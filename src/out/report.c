@@ -8,10 +8,11 @@
 #include "grid.h"
 #include "out.h"
 #include "report-cuda.h"
+#include "report-rows.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
 
-enum { FUNCTIONS_MAX = 40, THREADS_MAX = 20, PROCESSES_MAX = 20 };
+enum { THREADS_MAX = 20, PROCESSES_MAX = 20 };
 
 static const char *text_of(const char *text)
 {
@@ -83,15 +84,9 @@ static const struct out_col function_cols[] = {
 	{ "module", OUT_NAME, 2 },
 };
 
-struct row {
-	const struct sum_function *f;
-	const struct sum_times *times;
-	enum trace_kind kind;
-};
-
 static int by_own(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct report_row *x = a, *y = b;
 
 	if (x->times->own_ns != y->times->own_ns)
 		return x->times->own_ns < y->times->own_ns ? 1 : -1;
@@ -100,17 +95,17 @@ static int by_own(const void *a, const void *b)
 	return (x->f > y->f) - (x->f < y->f);
 }
 
-static struct row *rows_of(const struct sum *sum, size_t *n)
+struct report_row *report_rows(const struct sum *sum, size_t *n)
 {
-	struct row *row = must_calloc(2 * sum->n_functions + 1, sizeof(*row));
+	struct report_row *row = must_calloc(2 * sum->n_functions + 1, sizeof(*row));
 
 	*n = 0;
 	for (size_t i = 0; i < sum->n_functions; i++)
 		for (int kind = 0; kind < 2; kind++)
 			if (sum->function[i].of[kind])
-				row[(*n)++] = (struct row){ &sum->function[i],
-							    sum->function[i].of[kind],
-							    (enum trace_kind)kind };
+				row[(*n)++] = (struct report_row){ &sum->function[i],
+								   sum->function[i].of[kind],
+								   (enum trace_kind)kind };
 	qsort(row, *n, sizeof(*row), by_own);
 	return row;
 }
@@ -128,9 +123,9 @@ static void print_functions(FILE *to, const struct sum *sum)
 	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(*function_cols),
 				 NULL, 0 };
 	size_t n;
-	struct row *row = rows_of(sum, &n);
+	struct report_row *row = report_rows(sum, &n);
 
-	for (size_t i = 0; i < n && i < FUNCTIONS_MAX; i++) {
+	for (size_t i = 0; i < n && i < REPORT_ROWS_MAX; i++) {
 		const struct sum_times *t = row[i].times;
 
 		add_time(&grid, (double)t->own_ns);
@@ -146,8 +141,8 @@ static void print_functions(FILE *to, const struct sum *sum)
 	}
 	if (n)
 		out_grid_print(&grid, to);
-	if (n > FUNCTIONS_MAX)
-		fprintf(to, "  and %zu more (--json has all)\n", n - FUNCTIONS_MAX);
+	if (n > REPORT_ROWS_MAX)
+		fprintf(to, "  and %zu more (--json has all)\n", n - REPORT_ROWS_MAX);
 	free(row);
 }
 

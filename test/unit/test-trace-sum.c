@@ -180,6 +180,22 @@ static void check_quantile(const struct sum *sum, const struct sum_times *times,
 	free(all);
 }
 
+static void check_histogram(const struct sum *sum, const struct sum_times *times,
+			    const struct made *made, uint32_t function, enum trace_kind kind)
+{
+	for (unsigned int row = 0; row < HIST_ROWS; row++) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < made->n; i++) {
+			const struct trace_span *s = &made->span[i];
+
+			n += s->function == function && s->kind == kind &&
+			     s->dur_ns >= hist_from(row) && s->dur_ns < hist_from(row + 1);
+		}
+		assert_int_equal(hist_in(&sum->pool, &times->hist, row), n);
+	}
+}
+
 static void check_function(const struct sum *sum, const struct sum_function *f,
 			   const struct made *made, const struct brute *b)
 {
@@ -198,6 +214,7 @@ static void check_function(const struct sum *sum, const struct sum_function *f,
 		assert_int_equal(got->max_ns, want->max);
 		check_quantile(sum, got, made, k, (enum trace_kind)kind, 0.5);
 		check_quantile(sum, got, made, k, (enum trace_kind)kind, 0.99);
+		check_histogram(sum, got, made, k, (enum trace_kind)kind);
 	}
 }
 
