@@ -65,6 +65,9 @@ struct trace_function {
 	const char *module; /* of a Python function, the module's dotted name */
 };
 
+/* How the functions begin whose calls are times without a processor; their code is TRACE_KERNEL. */
+#define TRACE_OFF_CPU "off CPU: "
+
 /* What struct trace_span.kernel is called in files; no value has that name. */
 #define TRACE_KERNEL_NAME "kernel_name"
 

@@ -142,6 +142,12 @@ static int on_thread(void *ctx, const struct trace_thread *thread)
 	return 0;
 }
 
+static bool is_off_cpu(const struct trace_function *function)
+{
+	return function->code == TRACE_KERNEL && function->name &&
+	       !strncmp(function->name, TRACE_OFF_CPU, strlen(TRACE_OFF_CPU));
+}
+
 static int on_function(void *ctx, const struct trace_function *function)
 {
 	struct sum *s = ctx;
@@ -151,6 +157,7 @@ static int on_function(void *ctx, const struct trace_function *function)
 		.id = function->id,
 		.shown = trace_filter_function(&s->options.filter, function),
 		.code = function->code,
+		.off_cpu = is_off_cpu(function),
 		.role = s->options.role ? s->options.role(function) : (struct sum_role){ 0 },
 		.name = copy(function->name),
 		.module = copy(function->module),
@@ -535,7 +542,12 @@ static int on_span(void *ctx, const struct trace_span *in)
 	add_times(s, &span, own);
 	add_slow(s, t, &span, own, lane);
 	add_launch(s, t, &span);
-	cover(s, t, &span, end);
+	if (s->function[span.function - 1].off_cpu) {
+		s->off_cpu = true;
+		t->off_cpu_ns += span.dur_ns;
+	} else {
+		cover(s, t, &span, end);
+	}
 	add_range(&s->first_ns, &s->last_ns, s->spans, span.start_ns, end);
 	add_range(&t->first_ns, &t->last_ns, t->spans, span.start_ns, end);
 	s->spans++;
@@ -566,7 +578,7 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 	struct sum_process *p = process_of(s, t->pid);
 
 	for (size_t i = 0; nest && i < nest->n; i++) {
-		t->busy_ns += nest->root[i].dur;
+		t->in_calls_ns += nest->root[i].dur;
 		if (i)
 			add_gap(s,
 				&(struct sum_gap){ t->id, nest->root[i - 1].end,
@@ -584,7 +596,8 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 		return;
 	p->threads++;
 	p->spans += t->spans;
-	p->busy_ns += t->busy_ns;
+	p->in_calls_ns += t->in_calls_ns;
+	p->off_cpu_ns += t->off_cpu_ns;
 }
 
 static int slower_first(const void *a, const void *b)

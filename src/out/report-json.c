@@ -117,7 +117,8 @@ static json_t *processes_json(const struct sum *sum)
 		json_put(o, "name", json_name(p->name));
 		json_put(o, "threads", number(p->threads));
 		json_put(o, "spans", number(p->spans));
-		json_put(o, "busy_ns", number(p->busy_ns));
+		json_put(o, "in_calls_ns", number(p->in_calls_ns));
+		json_put(o, "off_cpu_ns", p->off_cpu_ns ? number(p->off_cpu_ns) : json_null());
 		json_add(list, o);
 	}
 	return list;
@@ -143,7 +144,8 @@ static json_t *threads_json(const struct sum *sum)
 		o = json_must(json_object());
 		put_thread(o, t);
 		json_put(o, "spans", number(t->spans));
-		json_put(o, "busy_ns", number(t->busy_ns));
+		json_put(o, "in_calls_ns", number(t->in_calls_ns));
+		json_put(o, "off_cpu_ns", t->off_cpu_ns ? number(t->off_cpu_ns) : json_null());
 		json_put(o, "first_ns", since(sum, t->first_ns));
 		json_put(o, "last_ns", since(sum, t->last_ns));
 		json_add(list, o);

@@ -149,23 +149,44 @@ static void print_functions(FILE *to, const struct sum *sum)
 /* ---- processes and threads ---- */
 
 static const struct out_col thread_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "first", OUT_FIGURE, 2 },
-	{ "last", OUT_FIGURE, 2 }, { "pid", OUT_FIGURE, 2 },   { "process", OUT_TEXT, 2 },
-	{ "tid", OUT_FIGURE, 2 },  { "thread", OUT_TEXT, 2 },
+	{ "in calls", OUT_FIGURE, 0 }, { "off CPU", OUT_FIGURE, 2 }, { "spans", OUT_FIGURE, 2 },
+	{ "first", OUT_FIGURE, 2 },    { "last", OUT_FIGURE, 2 },    { "pid", OUT_FIGURE, 2 },
+	{ "process", OUT_TEXT, 2 },    { "tid", OUT_FIGURE, 2 },     { "thread", OUT_TEXT, 2 },
 };
 
-static int by_busy(const void *a, const void *b)
+/* Column 1 is `off CPU`: only where the trace has that. Returns how many columns there are. */
+static size_t choose(const struct out_col *all, size_t n, const struct sum *sum, struct out_col *to)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (i != 1 || sum->off_cpu)
+			to[k++] = all[i];
+	return k;
+}
+
+static void add_times(struct out_grid *grid, const struct sum *sum, uint64_t in_calls,
+		      uint64_t off_cpu)
+{
+	add_time(grid, (double)in_calls);
+	if (sum->off_cpu)
+		add_time(grid, off_cpu ? (double)off_cpu : -1);
+}
+
+static int by_time(const void *a, const void *b)
 {
 	const struct sum_thread *x = *(struct sum_thread *const *)a,
 				*y = *(struct sum_thread *const *)b;
 
-	if (x->busy_ns != y->busy_ns)
-		return x->busy_ns < y->busy_ns ? 1 : -1;
+	if (x->in_calls_ns != y->in_calls_ns)
+		return x->in_calls_ns < y->in_calls_ns ? 1 : -1;
+	if (x->off_cpu_ns != y->off_cpu_ns)
+		return x->off_cpu_ns < y->off_cpu_ns ? 1 : -1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Threads with calls, the busiest first. The caller frees. */
-static const struct sum_thread **busy_threads(const struct sum *sum, size_t *n)
+/* Threads with calls, those with the most time first. The caller frees. */
+static const struct sum_thread **threads_of(const struct sum *sum, size_t *n)
 {
 	const struct sum_thread **list = must_calloc(sum->n_threads + 1, sizeof(*list));
 
@@ -173,20 +194,24 @@ static const struct sum_thread **busy_threads(const struct sum *sum, size_t *n)
 	for (size_t i = 0; i < sum->n_threads; i++)
 		if (sum->thread[i].spans)
 			list[(*n)++] = &sum->thread[i];
-	qsort(list, *n, sizeof(*list), by_busy);
+	qsort(list, *n, sizeof(*list), by_time);
 	return list;
 }
 
 static void print_threads(FILE *to, const struct sum *sum)
 {
-	struct out_grid grid = { thread_cols, sizeof(thread_cols) / sizeof(*thread_cols), NULL, 0 };
+	struct out_col cols[sizeof(thread_cols) / sizeof(*thread_cols)];
+	struct out_grid grid = {
+		cols, choose(thread_cols, sizeof(thread_cols) / sizeof(*thread_cols), sum, cols),
+		NULL, 0
+	};
 	size_t n;
-	const struct sum_thread **list = busy_threads(sum, &n);
+	const struct sum_thread **list = threads_of(sum, &n);
 
 	for (size_t i = 0; i < n && i < THREADS_MAX; i++) {
 		const struct sum_thread *t = list[i];
 
-		add_time(&grid, (double)t->busy_ns);
+		add_times(&grid, sum, t->in_calls_ns, t->off_cpu_ns);
 		out_grid_add(&grid, "%" PRIu64, t->spans);
 		add_since(&grid, sum, t->first_ns);
 		add_since(&grid, sum, t->last_ns);
@@ -202,14 +227,17 @@ static void print_threads(FILE *to, const struct sum *sum)
 }
 
 static const struct out_col process_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "threads", OUT_FIGURE, 2 },
-	{ "pid", OUT_FIGURE, 2 },  { "process", OUT_TEXT, 2 },
+	{ "in calls", OUT_FIGURE, 0 }, { "off CPU", OUT_FIGURE, 2 }, { "spans", OUT_FIGURE, 2 },
+	{ "threads", OUT_FIGURE, 2 },  { "pid", OUT_FIGURE, 2 },     { "process", OUT_TEXT, 2 },
 };
 
 static void print_processes(FILE *to, const struct sum *sum)
 {
-	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(*process_cols), NULL,
-				 0 };
+	struct out_col cols[sizeof(process_cols) / sizeof(*process_cols)];
+	struct out_grid grid = {
+		cols, choose(process_cols, sizeof(process_cols) / sizeof(*process_cols), sum, cols),
+		NULL, 0
+	};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sum->n_processes; i++) {
@@ -217,7 +245,7 @@ static void print_processes(FILE *to, const struct sum *sum)
 
 		if (!p->spans || n++ >= PROCESSES_MAX)
 			continue;
-		add_time(&grid, (double)p->busy_ns);
+		add_times(&grid, sum, p->in_calls_ns, p->off_cpu_ns);
 		out_grid_add(&grid, "%" PRIu64, p->spans);
 		out_grid_add(&grid, "%" PRIu32, p->threads);
 		out_grid_add(&grid, "%" PRId32, p->pid);

@@ -91,8 +91,8 @@ same 'begins' "$(grep -c '"phase":"B"' "$T/sb.out")" "$api"
 same 'ends' "$(grep -c '"phase":"E"' "$T/sb.out")" "$api"
 jq -es 'map(.ts) as $t | $t == ($t | sort)' "$T/sb.out" >/dev/null || fail 'not in the order of time'
 
-typed 0 'sbinject trace cuda -o "traces/trace_$(date +%s).jsonl" -- python inference.py' # shellcheck disable=SC2016
-same 'a file by the time' "$(ls "$T/traces" | grep -c '^trace_[0-9]*\.jsonl$')" 1
+typed 0 'sbinject trace cuda -o "traces/trace_$(date +%s).jsonl" -- python inference.py'
+same 'a file by the time' "$(compgen -G "$T/traces/trace_[0-9]*.jsonl" | wc -l)" 1
 typed 0 'sbinject trace cuda -- python -c "import inference"'
 same 'of a module' "$(row cuda:cuLaunchKernel)" 40
 typed 0 'sbinject trace cudart:launch cuda:launch cuda:module -o run.jsonl -- python inference.py'

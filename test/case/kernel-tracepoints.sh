@@ -87,6 +87,12 @@ same 'of another type' "$(grep '"phase":"X"' "$T/o.jsonl" | grep -vc '"type":"ke
 slept=$(sed -n 's/.*"off CPU: [a-z]*","phase":"X".*"dur_us":\([0-9]*\).*/\1/p' "$T/o.jsonl" | paste -sd+ | bc)
 more 'us without a processor' "$slept" 500000
 less 'us without a processor' "$slept" 1100000
+"$SB" report "$T/o.jsonl" --json "$T/report.json" >"$T/report" || fail report
+grep -q '^in calls  off CPU ' "$T/report" || fail "the report: $(cat "$T/report")"
+same 'in calls, of a trace of instants' "$(grep -c '"in_calls_ns": 0,' "$T/report.json")" \
+	"$(grep -c '"in_calls_ns"' "$T/report.json")"
+off=$(sed -n 's/^ *"off_cpu_ns": \([0-9]*\).*/\1/p' "$T/report.json" | head -n 1)
+[ $((off / 1000 - slept)) -le 2000 ] && [ $((slept - off / 1000)) -le 0 ] || fail "off CPU: $off ns, $slept us in the lines"
 
 # The handlers that /proc/interrupts counts: of a device that has something to do now.
 line=$(awk '/^ *[0-9]+:/ && $NF ~ /^[a-z][a-z0-9.-]*$/ { n = 0; for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; if (n > most) { most = n; name = $NF } }

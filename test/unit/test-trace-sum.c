@@ -325,8 +325,8 @@ static void check_sums(uint64_t seed, bool ties)
 	for (size_t i = 0; i < sum->n_functions; i++)
 		check_function(sum, &sum->function[i], &made, &b);
 	for (size_t i = 0; i < sum->n_threads; i++) {
-		assert_int_equal(sum->thread[i].busy_ns, b.busy[sum->thread[i].tid - 100]);
-		busy += sum->thread[i].busy_ns;
+		assert_int_equal(sum->thread[i].in_calls_ns, b.busy[sum->thread[i].tid - 100]);
+		busy += sum->thread[i].in_calls_ns;
 	}
 	assert_int_equal(busy_of_bins(sum), busy);
 	if (!ties) {
@@ -463,7 +463,7 @@ static void test_crossing_calls_are_counted_and_named(void **state)
 	assert_int_equal(sum->spans, 20);
 	assert_int_equal(sum->crossing, 19);
 	assert_int_equal(times_of(sum, "f1")->own_ns, 20000);
-	assert_int_equal(sum->thread[0].busy_ns, 1190); /* the time in any of them */
+	assert_int_equal(sum->thread[0].in_calls_ns, 1190); /* the time in any of them */
 	assert_int_equal(busy_of_bins(sum), 1190);
 	sum_free(sum);
 	free(made.span);
