@@ -26,7 +26,7 @@ struct table {
 
 struct function {
 	uint64_t hash;
-	bool python;
+	enum trace_code code;
 	char *name, *module;
 };
 
@@ -317,8 +317,8 @@ static struct function *function_of(struct decls *names, const struct function *
 	for (; table->room && table->slot[slot]; slot = (slot + 1) & (table->room - 1)) {
 		struct function *f = &names->function[table->slot[slot] - 1];
 
-		if (f->hash == like->hash && f->python == like->python &&
-		    same(f->name, like->name) && same(f->module, like->module))
+		if (f->hash == like->hash && f->code == like->code && same(f->name, like->name) &&
+		    same(f->module, like->module))
 			return f;
 	}
 	return NULL;
@@ -339,21 +339,22 @@ static int add_function(struct reader *r, const struct function *like)
 			insert(table, i, names->function[i].hash);
 	}
 	f = &names->function[table->n];
-	*f = (struct function){ .hash = like->hash, .python = like->python };
+	*f = (struct function){ .hash = like->hash, .code = like->code };
 	insert(table, table->n++, like->hash);
 	return keep(r, like->name, &f->name) < 0 || keep(r, like->module, &f->module) < 0 ?
 		       -SB_EFILE :
 		       0;
 }
 
-int decl_function(struct reader *r, bool python, const char *name, const char *module, uint32_t *id)
+int decl_function(struct reader *r, enum trace_code code, const char *name, const char *module,
+		  uint32_t *id)
 {
-	struct function like = { .python = python, .name = (char *)name, .module = (char *)module };
-	struct trace_function function = { .python = python, .name = name, .module = module };
+	struct function like = { .code = code, .name = (char *)name, .module = (char *)module };
+	struct trace_function function = { .code = code, .name = name, .module = module };
 	struct function *f;
 	int ret;
 
-	like.hash = mix_text(mix_text(mix(r->names->seed, python), name), module);
+	like.hash = mix_text(mix_text(mix(r->names->seed, code), name), module);
 	f = function_of(r->names, &like);
 	if (f) {
 		*id = (uint32_t)(f - r->names->function) + 1;

@@ -46,12 +46,27 @@ struct trace_thread {
 	bool apart; /* the same thread's calls elsewhere, in the kernel: another track beside it */
 };
 
+/* Where the code of a function is. */
+enum trace_code {
+	TRACE_NATIVE,
+	TRACE_PYTHON,
+	TRACE_KERNEL, /* functions, tracepoints, requests and handlers of the kernel, and time off
+			 the processor */
+	TRACE_CODES
+};
+
+/* What it is called in files. */
+extern const char *const trace_code_name[TRACE_CODES];
+
 struct trace_function {
 	uint32_t id; /* from 1; small numbers make small files */
-	bool python;
+	enum trace_code code;
 	const char *name;
 	const char *module; /* of a Python function, the module's dotted name */
 };
+
+/* How the functions begin whose calls are times without a processor; their code is TRACE_KERNEL. */
+#define TRACE_OFF_CPU "off CPU: "
 
 /* What struct trace_span.kernel is called in files; no value has that name. */
 #define TRACE_KERNEL_NAME "kernel_name"

@@ -60,6 +60,25 @@ uint64_t hist_rank(const struct hist_pool *pool, const struct hist *hist, uint64
 	return last;
 }
 
+uint64_t hist_from(unsigned int row)
+{
+	return row ? (uint64_t)1 << (row - 1) : 0;
+}
+
+uint64_t hist_in(const struct hist_pool *pool, const struct hist *hist, unsigned int row)
+{
+	unsigned int from = 0, to = HIST_BUCKETS, octave = row > 5 ? row - 5 : 0;
+	uint64_t n = 0;
+
+	if (!octave) {
+		from = (unsigned int)hist_from(row);
+		to = (unsigned int)hist_from(row + 1);
+	}
+	for (unsigned int b = from; hist->octave[octave] && b < to; b++)
+		n += pool->block[hist->octave[octave] - 1][b];
+	return n;
+}
+
 void hist_free(struct hist_pool *pool)
 {
 	free(pool->block);

@@ -27,6 +27,12 @@ void hist_add(struct hist_pool *pool, struct hist *hist, uint64_t ns);
 /* The smallest duration that so many have or stay under; n is from 1. Within the histogram's
  * bucket, in its middle. */
 uint64_t hist_rank(const struct hist_pool *pool, const struct hist *hist, uint64_t n);
+/* By powers of two: row 0 has durations of 0, row k those from 2^(k - 1) to below 2^k. Exact,
+ * unless the histogram is incomplete. */
+enum { HIST_ROWS = HIST_OCTAVES + 5 };
+uint64_t hist_in(const struct hist_pool *pool, const struct hist *hist, unsigned int row);
+/* The smallest duration of a row, row up to HIST_ROWS. */
+uint64_t hist_from(unsigned int row);
 void hist_free(struct hist_pool *pool);
 
 #endif

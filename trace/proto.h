@@ -108,10 +108,11 @@ enum {
 	OUR_FUNCTION = 1002,
 	OUR_PYTHON = 1, /* flags */
 	OUR_DELAY = 2,
+	OUR_KERNEL = 4,
 };
 
 /* Interned numbers: categories, and the names of annotations. */
-enum { CATEGORY_NATIVE = 1, CATEGORY_PYTHON, CATEGORY_DELAY };
+enum { CATEGORY_NATIVE = 1, CATEGORY_PYTHON, CATEGORY_DELAY, CATEGORY_KERNEL };
 enum { ANNOTATION_START = 1, ANNOTATION_DUR, ANNOTATION_VALUES };
 #define TRACE_UNKNOWN "unknown"
 

@@ -198,14 +198,22 @@ static int take_function(struct json *j, const json_t *object, const char *kind,
 {
 	char *name = json_name_of(object, "name"), *module = json_name_of(args, "module");
 	const char *bare = name ? name : "?";
-	bool delay = j->r->reading->ours && !strcmp(kind, "delay"), python;
+	bool delay = j->r->reading->ours && !strcmp(kind, "delay");
+	enum trace_code code = TRACE_NATIVE;
+	const char *const python = trace_code_name[TRACE_PYTHON];
+	const char *const kernel = trace_code_name[TRACE_KERNEL];
 	int ret;
 
 	if (delay && j->r->reading->format == TRACE_CHROME && !strncmp(bare, "delay: ", 7))
 		bare += 7;
-	python = delay ? json_is_true(json_object_get(args, "python")) : !strcmp(kind, "python");
+	if (delay ? json_is_true(json_object_get(args, python)) : !strcmp(kind, python))
+		code = TRACE_PYTHON;
+	/* In traces of others it may be what runs on a device. */
+	if (j->r->reading->ours &&
+	    (delay ? json_is_true(json_object_get(args, kernel)) : !strcmp(kind, kernel)))
+		code = TRACE_KERNEL;
 	span->kind = delay ? TRACE_DELAY : TRACE_CALL;
-	ret = decl_function(j->r, python, bare, module, &span->function);
+	ret = decl_function(j->r, code, bare, module, &span->function);
 	free(name);
 	free(module);
 	return ret;

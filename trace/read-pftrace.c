@@ -171,6 +171,9 @@ static int take_name(struct pf *pf, struct message m)
 {
 	uint64_t iid = number_of(m, INTERNED_IID, 0), flags = number_of(m, OUR_FLAGS, 0);
 	char *name = text_of(m, INTERNED_TEXT), *module = text_of(m, OUR_MODULE), *bare = name;
+	enum trace_code code = flags & OUR_PYTHON ? TRACE_PYTHON :
+			       flags & OUR_KERNEL ? TRACE_KERNEL :
+						    TRACE_NATIVE;
 	size_t prefix = strlen(TRACE_DELAY_NAME);
 	int ret = 0;
 
@@ -181,8 +184,7 @@ static int take_name(struct pf *pf, struct message m)
 		pf->r->reading->skipped++;
 	} else {
 		pf->name[iid].delay = flags & OUR_DELAY;
-		ret = decl_function(pf->r, flags & OUR_PYTHON, bare, module,
-				    &pf->name[iid].function);
+		ret = decl_function(pf->r, code, bare, module, &pf->name[iid].function);
 	}
 	free(name);
 	free(module);

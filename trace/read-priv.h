@@ -53,7 +53,7 @@ int decl_about(struct reader *r, const struct trace_about *about);
 int decl_process(struct reader *r, int32_t pid, const char *name, bool named);
 int decl_thread(struct reader *r, int32_t pid, uint64_t key, int32_t tid, const char *name,
 		bool named, uint32_t *id);
-int decl_function(struct reader *r, bool python, const char *name, const char *module,
+int decl_function(struct reader *r, enum trace_code code, const char *name, const char *module,
 		  uint32_t *id);
 /*
  * Adds a value to those of a span, which has room for VALUE_MAX at `room`, unless there is none

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "callstack.h"
 #include "nest.h"
+#include "slowest.h"
 #include "src/base/must.h"
 
 enum {
@@ -23,13 +24,6 @@ struct sum *sum_new(const struct sum_options *options)
 	s->gap = must_calloc(options->gaps + 1, sizeof(*s->gap));
 	s->bin_ns = 64;
 	return s;
-}
-
-static void free_slow(struct sum_slow *slow)
-{
-	free(slow->stack);
-	for (uint32_t k = 0; k < slow->span.n_values; k++)
-		free((char *)slow->value[k].text);
 }
 
 void sum_free(struct sum *s)
@@ -64,7 +58,7 @@ void sum_free(struct sum *s)
 	free(s->version);
 	free(s->command);
 	for (size_t i = 0; i < s->n_slow; i++)
-		free_slow(&s->slow[i]);
+		slowest_free(&s->slow[i]);
 	free(s->slow);
 	free(s->gap);
 	stacks_free(&s->stacks);
@@ -145,6 +139,12 @@ static int on_thread(void *ctx, const struct trace_thread *thread)
 	return 0;
 }
 
+static bool is_off_cpu(const struct trace_function *function)
+{
+	return function->code == TRACE_KERNEL && function->name &&
+	       !strncmp(function->name, TRACE_OFF_CPU, strlen(TRACE_OFF_CPU));
+}
+
 static int on_function(void *ctx, const struct trace_function *function)
 {
 	struct sum *s = ctx;
@@ -156,7 +156,8 @@ static int on_function(void *ctx, const struct trace_function *function)
 	s->function[s->n_functions++] = (struct sum_function){
 		.id = function->id,
 		.shown = trace_filter_function(&s->options.filter, function),
-		.python = function->python,
+		.code = function->code,
+		.off_cpu = is_off_cpu(function),
 		.lock = lock,
 		.role = s->options.role ? s->options.role(function) : (struct sum_role){ 0 },
 		.name = copy(function->name),
@@ -260,87 +261,6 @@ static void cover(struct sum *s, struct sum_thread *t, const struct trace_span *
 	nest_put(nest, first, &root);
 	nest_bound(nest, s->roots > ROOTS_ALL ? ROOTS_SHORT : ROOTS, NULL, NULL);
 	s->roots += nest->n;
-}
-
-/* ---- the slowest ---- */
-
-static bool is_slower(const struct sum_slow *a, const struct sum_slow *b)
-{
-	return a->span.dur_ns != b->span.dur_ns ? a->span.dur_ns > b->span.dur_ns :
-						  a->span.start_ns < b->span.start_ns;
-}
-
-/* A heap with the fastest of the slowest on top. */
-static void sink_down(struct sum *s, size_t i)
-{
-	for (;;) {
-		size_t least = i;
-
-		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < s->n_slow; k++)
-			if (is_slower(&s->slow[least], &s->slow[k]))
-				least = k;
-		if (least == i)
-			return;
-		s->slow[s->n_slow] = s->slow[i];
-		s->slow[i] = s->slow[least];
-		s->slow[least] = s->slow[s->n_slow];
-		i = least;
-	}
-}
-
-static void lift_up(struct sum *s, size_t i)
-{
-	while (i && is_slower(&s->slow[(i - 1) / 2], &s->slow[i])) {
-		struct sum_slow up = s->slow[(i - 1) / 2];
-
-		s->slow[(i - 1) / 2] = s->slow[i];
-		s->slow[i] = up;
-		i = (i - 1) / 2;
-	}
-}
-
-/* What is only borrowed for the time of the call. */
-static void keep_texts(struct sum_slow *slow, const struct trace_span *span)
-{
-	slow->stack = callstack_copy(span->stack);
-	for (uint32_t k = 0; k < span->n_values; k++)
-		slow->value[k].text = span->value[k].text ? must_strdup(span->value[k].text) : NULL;
-}
-
-static void add_slow(struct sum *s, struct sum_thread *t, const struct trace_span *span,
-		     uint64_t own, unsigned int lane)
-{
-	struct sum_slow slow = { .span = *span,
-				 .own_ns = own,
-				 .caller_kind = TRACE_CALL,
-				 .lane = lane,
-				 .orphan = true };
-	size_t i = s->n_slow;
-
-	if (!s->options.slowest)
-		return;
-	slow.span.value = NULL;
-	slow.span.kernel = NULL;
-	slow.span.stack = NULL;
-	for (uint32_t k = 0; k < span->n_values; k++)
-		slow.value[k] = span->value[k];
-	if (i == s->options.slowest) {
-		if (!is_slower(&slow, &s->slow[0]))
-			return;
-		if (s->slow[0].orphan)
-			s->thread[s->slow[0].span.thread - 1].orphans--;
-		free_slow(&s->slow[0]);
-		keep_texts(&slow, span);
-		s->slow[0] = slow;
-		sink_down(s, 0);
-	} else {
-		keep_texts(&slow, span);
-		s->slow[s->n_slow++] = slow;
-		lift_up(s, i);
-	}
-	t->orphans++;
-	if (span->start_ns > t->orphan_last)
-		t->orphan_last = span->start_ns;
 }
 
 /* The first call that comes after another one and holds it is the one that made it. */
@@ -544,9 +464,14 @@ static int on_span(void *ctx, const struct trace_span *in)
 	if (!counted)
 		return 0;
 	add_times(s, &span, own);
-	add_slow(s, t, &span, own, lane);
+	slowest_add(s, t, &span, own, lane);
 	add_launch(s, t, &span);
-	cover(s, t, &span, end);
+	if (s->function[span.function - 1].off_cpu) {
+		s->off_cpu = true;
+		t->off_cpu_ns += span.dur_ns;
+	} else {
+		cover(s, t, &span, end);
+	}
 	add_range(&s->first_ns, &s->last_ns, s->spans, span.start_ns, end);
 	add_range(&t->first_ns, &t->last_ns, t->spans, span.start_ns, end);
 	s->spans++;
@@ -577,7 +502,7 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 	struct sum_process *p = process_of(s, t->pid);
 
 	for (size_t i = 0; nest && i < nest->n; i++) {
-		t->busy_ns += nest->root[i].dur;
+		t->in_calls_ns += nest->root[i].dur;
 		if (i)
 			add_gap(s,
 				&(struct sum_gap){ t->id, nest->root[i - 1].end,
@@ -595,12 +520,8 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 		return;
 	p->threads++;
 	p->spans += t->spans;
-	p->busy_ns += t->busy_ns;
-}
-
-static int slower_first(const void *a, const void *b)
-{
-	return is_slower(a, b) ? -1 : is_slower(b, a);
+	p->in_calls_ns += t->in_calls_ns;
+	p->off_cpu_ns += t->off_cpu_ns;
 }
 
 /* NULL: all calls are in the trace. */
@@ -633,7 +554,7 @@ int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
 		lockorder_finish(s->lockorder, calls_missing(s));
 	for (unsigned int k = 0; k < SUM_APIS; k++)
 		allocated_finish(&s->allocated[k]);
-	qsort(s->slow, s->n_slow, sizeof(*s->slow), slower_first);
+	slowest_sort(s);
 	if (s->options.stacks)
 		stacks_total(&s->stacks, &s->stack_list);
 	return ret;

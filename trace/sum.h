@@ -42,6 +42,7 @@ struct sum_options {
 	size_t gaps;	/* how many */
 	uint64_t gap_min_ns;
 	bool timeline, stacks;
+	bool histogram;							/* it is to be shown */
 	struct sum_role (*role)(const struct trace_function *function); /* NULL: none has one */
 	enum lock_op (*lock)(const struct trace_function *function);	/* NULL: none is one */
 	const char *(*result_name)(unsigned int api, int64_t code);	/* NULL, or may give it */
@@ -54,7 +55,8 @@ struct sum_times {
 
 struct sum_function {
 	uint32_t id;
-	bool shown, python;
+	bool shown, off_cpu; /* off_cpu: its spans are times without a processor */
+	enum trace_code code;
 	struct sum_role role;
 	enum lock_op lock;
 	char *name, *module;
@@ -64,8 +66,8 @@ struct sum_function {
 struct sum_process {
 	int32_t pid;
 	char *name;
-	uint32_t threads; /* with spans */
-	uint64_t spans, busy_ns;
+	uint32_t threads;			 /* with spans */
+	uint64_t spans, in_calls_ns, off_cpu_ns; /* as of its threads, added up */
 };
 
 struct nest;
@@ -75,7 +77,9 @@ struct sum_thread {
 	char *name;
 	bool shown;
 	uint64_t spans;
-	uint64_t busy_ns; /* in calls that are not in another one */
+	uint64_t in_calls_ns; /* on a processor or not, from the begin to the end of calls that are
+				 not in another one; off_cpu_ns is no call */
+	uint64_t off_cpu_ns;  /* by the spans of an offcpu target */
 	uint64_t first_ns, last_ns;
 	uint64_t *bin;			 /* of the timeline: ns in calls */
 	struct launch *launch[SUM_APIS]; /* of those counted; NULL: there are none */
@@ -136,6 +140,7 @@ struct sum {
 	size_t n_binned;      /* threads with bins */
 	struct stacks stacks;
 	uint32_t stack_list;
+	bool off_cpu; /* the trace has such spans */
 	struct hist_pool pool;
 	size_t roots;	     /* inner: of all nests */
 	struct idmap by_pid; /* inner: index + 1 of a process */

@@ -114,15 +114,15 @@ static char *piece(const struct trace_function *function, bool delay)
 {
 	const char *name = function->name ? function->name : "?";
 	char *shown = must(malloc(strlen(name) + 16)), *quoted, *module, *text;
+	const char *code = trace_code_name[function->code];
+	bool apart = delay && function->code != TRACE_NATIVE;
 
 	stpcpy(stpcpy(shown, delay ? "delay: " : ""), name);
 	quoted = trace_quoted(shown);
 	module = trace_quoted(function->module);
-	if (asprintf(&text, ",\"name\":%s,\"cat\":\"%s\",\"args\":{\"module\":%s%s", quoted,
-		     delay	      ? "delay" :
-		     function->python ? "python" :
-					"native",
-		     module, delay && function->python ? ",\"python\":true" : "") < 0)
+	if (asprintf(&text, ",\"name\":%s,\"cat\":\"%s\",\"args\":{\"module\":%s%s%s%s", quoted,
+		     delay ? "delay" : code, module, apart ? ",\"" : "", apart ? code : "",
+		     apart ? "\":true" : "") < 0)
 		abort();
 	free(module);
 	free(quoted);

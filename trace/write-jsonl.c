@@ -78,7 +78,7 @@ static void jl_thread(struct trace_writer *w, uint32_t id, const struct trace_th
 static char *piece(const struct trace_function *function, bool delay)
 {
 	char *name = trace_quoted(function->name ? function->name : "?"), *text;
-	const char *type = function->python ? "python" : "native";
+	const char *type = trace_code_name[function->code];
 
 	if (asprintf(&text, ",\"type\":\"%s\",\"name\":%s,\"phase\":\"X\",\"pid\":",
 		     delay ? "delay" : type, name) < 0)
@@ -110,8 +110,8 @@ static void jl_span(struct trace_writer *w, const struct trace_span *span)
 	at = trace_put_number(stpcpy(at, ",\"tid\":"), (uint32_t)t->tid);
 	at = trace_put_decimal(stpcpy(at, ",\"dur_us\":"), span->dur_ns, 3);
 	at = trace_put_number(stpcpy(at, ",\"args\":{\"thread\":"), span->thread);
-	if (span->kind == TRACE_DELAY && f->python)
-		at = stpcpy(at, ",\"python\":true");
+	if (span->kind == TRACE_DELAY && f->code != TRACE_NATIVE)
+		at = stpcpy(stpcpy(stpcpy(at, ",\""), trace_code_name[f->code]), "\":true");
 	trace_out_took(&w->out, stpcpy(at, ",\"module\":"));
 	trace_out_text(&w->out, f->module);
 	if (span->n_values || span->kernel || span->stack)

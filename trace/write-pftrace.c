@@ -65,6 +65,7 @@ static void put_state(struct trace_writer *w)
 	end = put_interned(message, INTERNED_CATEGORY, CATEGORY_NATIVE, "native");
 	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_PYTHON, "python");
 	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_DELAY, "delay");
+	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_KERNEL, "kernel");
 	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_START, "start_ns");
 	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_DUR, "dur_ns");
 	at = pb_bytes(at, PACKET_INTERNED, message, (size_t)(end - message));
@@ -221,6 +222,9 @@ static void pf_function(struct trace_writer *w, uint32_t id, const struct trace_
 
 static uint32_t intern(struct trace_writer *w, uint32_t id, enum trace_kind kind)
 {
+	static const uint32_t flags[TRACE_CODES] = {
+		[TRACE_PYTHON] = OUR_PYTHON, [TRACE_KERNEL] = OUR_KERNEL
+	};
 	struct writer_function *f = &w->function[id];
 	size_t room = f->len[kind] + (f->module ? strlen(f->module) : 0) + SMALL;
 	char *entry = must(malloc(2 * room)), *message = entry + room, *end;
@@ -230,8 +234,7 @@ static uint32_t intern(struct trace_writer *w, uint32_t id, enum trace_kind kind
 	end = pb_bytes(end, INTERNED_TEXT, f->piece[kind], f->len[kind]);
 	if (f->module)
 		end = pb_text(end, OUR_MODULE, f->module);
-	end = pb_number(end, OUR_FLAGS,
-			(f->python ? OUR_PYTHON : 0) | (kind == TRACE_DELAY ? OUR_DELAY : 0));
+	end = pb_number(end, OUR_FLAGS, flags[f->code] | (kind == TRACE_DELAY ? OUR_DELAY : 0));
 	end = pb_number(end, OUR_FUNCTION, id);
 	end = pb_bytes(message, INTERNED_NAME, entry, (size_t)(end - entry));
 	put_message(w, PACKET_INTERNED, message, (size_t)(end - message));
@@ -464,9 +467,11 @@ static void put_valued_end(struct trace_writer *w, const struct trace_span *span
 
 static void pf_span(struct trace_writer *w, const struct trace_span *span)
 {
+	static const uint32_t categories[TRACE_CODES] = { CATEGORY_NATIVE, CATEGORY_PYTHON,
+							  CATEGORY_KERNEL };
 	struct writer_thread *t = &w->thread[span->thread];
 	struct writer_function *f = &w->function[span->function];
-	uint32_t category = f->python ? CATEGORY_PYTHON : CATEGORY_NATIVE;
+	uint32_t category = categories[f->code];
 	uint32_t iid = f->iid[span->kind];
 	uint64_t start = since_begin(w, span->start_ns), track;
 	char *at, *packet, *event;

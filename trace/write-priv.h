@@ -21,7 +21,8 @@ struct writer_thread {
 };
 
 struct writer_function {
-	bool known, python;
+	bool known;
+	enum trace_code code;
 	/* What is the same in each of its spans, of a call and of a delay. For Perfetto the
 	 * interned name, and its number, 0 until a span needs it. */
 	char *piece[2];

@@ -7,6 +7,8 @@
 
 enum { IDS_MAX = 1 << 24 };
 
+const char *const trace_code_name[TRACE_CODES] = { "native", "python", "kernel" };
+
 static const struct trace_encoder *const encoders[] = {
 	[TRACE_PFTRACE] = &trace_pftrace,
 	[TRACE_CHROME] = &trace_chrome,
@@ -109,7 +111,7 @@ int trace_write_function(struct trace_writer *w, const struct trace_function *fu
 	f = &w->function[function->id];
 	forget_pieces(f);
 	f->known = true;
-	f->python = function->python;
+	f->code = function->code;
 	w->encoder->function(w, function->id, function);
 	for (int kind = 0; kind < 2; kind++)
 		f->len[kind] = f->piece[kind] ? strlen(f->piece[kind]) : 0;

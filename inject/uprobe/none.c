@@ -120,6 +120,12 @@ uint64_t uprobes_lost_hits(const struct uprobes *u)
 	return 0;
 }
 
+uint64_t uprobes_hits_apart(const struct uprobes *u)
+{
+	(void)u;
+	return 0;
+}
+
 uint64_t uprobes_lost_events(const struct uprobes *u)
 {
 	(void)u;

@@ -150,6 +150,14 @@ static __always_inline void lose_hit(void)
 		__sync_fetch_and_add(&n->hits_lost, 1);
 }
 
+static __always_inline void note_apart(void)
+{
+	struct uprobe_numbers *n = numbers_of();
+
+	if (n)
+		__sync_fetch_and_add(&n->hits_apart, 1);
+}
+
 static __always_inline void tell(__u32 kind, __u32 pid, const struct uprobe_proc *p, __u32 parent)
 {
 	struct uprobe_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
@@ -203,8 +211,9 @@ static __always_inline struct uprobe_counts *counts_apart(__u32 target)
 }
 
 /*
- * Is a hit of the running process wanted? Then its counts, made at its first hit. NULL: it is not,
- * or there was no room for it, which is counted as lost.
+ * Is a hit of the running process wanted? Then its counts, made at its first hit, or those of no
+ * process, where there is no memory at hand for its own. NULL: it is not wanted, or these are not
+ * there either, which is counted as lost.
  */
 static __always_inline struct uprobe_counts *wanted(const struct uprobe_target *t, __u32 target)
 {
@@ -223,8 +232,11 @@ static __always_inline struct uprobe_counts *wanted(const struct uprobe_target *
 	if (p)
 		key.row = p->row;
 	c = p ? counts_of(&key) : 0;
-	if (!c)
-		lose_hit();
+	if (c)
+		return c;
+	c = counts_apart(target);
+	if (c)
+		note_apart();
 	return c;
 }
 

@@ -13,7 +13,8 @@
  * set. Bit 0 is the session's own tree, the others are pid= of targets.
  *
  * What is counted: by program image ("row": a process until it execs) and target, separately on
- * each processor. Row 0 is of no process: interrupts, and threads of the kernel.
+ * each processor. Row 0 is of no process: interrupts, threads of the kernel, and hits for whose row
+ * the kernel had no memory at hand, as in many processes that begin at the same time.
  */
 #define UPROBE_BUCKETS	   120 /* as SB_PAGE_BUCKETS, with the same boundaries, in ns */
 #define UPROBE_CLASSES	   4   /* kinds of first instructions, by the cost of a hit on them */
@@ -57,6 +58,7 @@ struct uprobe_numbers {
 	__u32 ns_level; /* of the loader's pid namespace: pids are as seen there; 0: the first */
 	__u64 ns_own;
 	__u64 events_lost, hits_lost;
+	__u64 hits_apart; /* counted in row 0 for want of memory */
 };
 
 enum uprobe_event_kind {

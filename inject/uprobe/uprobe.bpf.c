@@ -53,8 +53,12 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	made.roots = from->roots;
 	made.generation = 0;
 	made.row = new_row();
-	if (pid && !bpf_map_update_elem(&procs, &pid, &made, BPF_ANY))
+	if (!pid)
+		return 0;
+	if (!bpf_map_update_elem(&procs, &pid, &made, BPF_ANY))
 		tell(UPROBE_EVENT_FORK, pid, &made, from->row);
+	else
+		lose_hit(); /* one at least */
 	return 0;
 }
 

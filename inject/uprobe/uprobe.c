@@ -411,6 +411,11 @@ uint64_t uprobes_lost_hits(const struct uprobes *u)
 	return __atomic_load_n(&u->numbers->hits_lost, __ATOMIC_RELAXED);
 }
 
+uint64_t uprobes_hits_apart(const struct uprobes *u)
+{
+	return __atomic_load_n(&u->numbers->hits_apart, __ATOMIC_RELAXED);
+}
+
 uint64_t uprobes_lost_events(const struct uprobes *u)
 {
 	return __atomic_load_n(&u->numbers->events_lost, __ATOMIC_RELAXED);

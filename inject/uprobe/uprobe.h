@@ -81,6 +81,8 @@ void uprobes_prepare(struct uprobes *u, uint32_t row, uint32_t target);
 
 /* Hits that could not be counted, and events for which there was no space. */
 uint64_t uprobes_lost_hits(const struct uprobes *u);
+/* Hits that are counted in row 0 instead of their process's, for want of memory. */
+uint64_t uprobes_hits_apart(const struct uprobes *u);
 uint64_t uprobes_lost_events(const struct uprobes *u);
 
 #endif

@@ -57,6 +57,14 @@ static int take_timeline(struct report *r, const char *arg, struct sb_err *err)
 	return 0;
 }
 
+static int take_histogram(struct report *r, const char *arg, struct sb_err *err)
+{
+	(void)arg;
+	(void)err;
+	r->sum.histogram = true;
+	return 0;
+}
+
 static int take_from(struct report *r, const char *arg, struct sb_err *err)
 {
 	return spec_duration(arg, &r->sum.filter.from_ns, err);
@@ -113,6 +121,8 @@ static const struct row {
 	{ "gaps", 0, take_gaps, 0, optional_argument, NULL,
 	  "the longest times without a call, by thread (--gaps=TIME: so long or longer)" },
 	{ "timeline", 0, take_timeline, 0, no_argument, NULL, "a row for each thread" },
+	{ "histogram", 0, take_histogram, 0, no_argument, NULL,
+	  "how many calls of each function took how long" },
 	{ "function", 0, NULL, offsetof(struct report, sum.filter.function), required_argument,
 	  "GLOB", "count only these: a name, or MODULE:NAME" },
 	{ "thread", 0, NULL, offsetof(struct report, sum.filter.thread), required_argument, "GLOB",
@@ -326,6 +336,8 @@ static int convert(const struct report *r, int fd, struct sb_err *err)
 static void print(const struct report *r, const struct sum *sum)
 {
 	out_report(stdout, sum, r->trace);
+	if (r->sum.histogram)
+		out_report_histogram(stdout, sum);
 	if (r->sum.slowest)
 		out_report_slowest(stdout, sum);
 	if (r->sum.gaps)

@@ -34,7 +34,8 @@ static const struct preset_row *row_in(const struct preset *preset, const struct
 
 struct sum_role role_of(const struct trace_function *f)
 {
-	for (unsigned int i = 0; i < SUM_APIS && f->name && f->module && !f->python; i++) {
+	for (unsigned int i = 0; i < SUM_APIS && f->name && f->module && f->code == TRACE_NATIVE;
+	     i++) {
 		const struct preset *preset = NULL;
 		const struct preset_row *row;
 
@@ -59,7 +60,8 @@ enum lock_op role_lock(const struct trace_function *f)
 	const struct preset *preset = NULL;
 	const struct preset_row *row;
 
-	if (!f->name || !f->module || f->python || preset_get("locks", 5, &preset, NULL) < 0)
+	if (!f->name || !f->module || f->code == TRACE_PYTHON ||
+	    preset_get("locks", 5, &preset, NULL) < 0)
 		return LOCK_NONE;
 	row = row_in(preset, f);
 	return row ? lock_ops[row->kind] : LOCK_NONE;

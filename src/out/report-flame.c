@@ -165,7 +165,7 @@ static void put_xml(FILE *to, const char *shown)
 static void put_colour(const struct picture *p, uint32_t key)
 {
 	uint32_t hash = key / 2 * 2654435761u >> 16;
-	bool python = key != STACKS_OTHERS && p->sum->function[key / 2 - 1].python;
+	bool python = key != STACKS_OTHERS && p->sum->function[key / 2 - 1].code == TRACE_PYTHON;
 
 	if (key == STACKS_OTHERS || key % 2)
 		fprintf(p->to, "hsl(220,8%%,%u%%)", 70 + hash % 10);

@@ -49,15 +49,34 @@ static json_t *trace_json(const struct sum *sum, const char *file)
 	return o;
 }
 
+/* [[from, below, calls]], in ns; rows without calls are left out. */
+static json_t *histogram_json(const struct sum *sum, const struct hist *hist)
+{
+	json_t *list = json_must(json_array());
+
+	for (unsigned int i = 0; i < HIST_ROWS; i++) {
+		uint64_t n = hist_in(&sum->pool, hist, i);
+		json_t *row;
+
+		if (!n)
+			continue;
+		row = json_must(json_array());
+		json_add(row, number(hist_from(i)));
+		json_add(row, number(hist_from(i + 1)));
+		json_add(row, number(n));
+		json_add(list, row);
+	}
+	return list;
+}
+
 static json_t *times_json(const struct sum *sum, const struct sum_function *f, enum trace_kind kind)
 {
 	const struct sum_times *t = f->of[kind];
-	const char *call = f->python ? "python" : "native";
 	json_t *o = json_must(json_object());
 
 	json_put(o, "name", json_name(f->name));
 	json_put(o, "module", json_name(f->module));
-	json_put(o, "kind", json_string(kind == TRACE_DELAY ? "delay" : call));
+	json_put(o, "kind", json_string(kind == TRACE_DELAY ? "delay" : trace_code_name[f->code]));
 	json_put(o, "calls", number(t->n));
 	json_put(o, "total_ns", number(t->total_ns));
 	json_put(o, "own_ns", number(t->own_ns));
@@ -66,6 +85,9 @@ static json_t *times_json(const struct sum *sum, const struct sum_function *f, e
 	json_put(o, "p90_ns", quantile(sum, t, 0.9));
 	json_put(o, "p99_ns", quantile(sum, t, 0.99));
 	json_put(o, "max_ns", number(t->max_ns));
+	if (sum->options.histogram)
+		json_put(o, "histogram",
+			 t->hist.incomplete ? json_null() : histogram_json(sum, &t->hist));
 	return o;
 }
 
@@ -96,7 +118,8 @@ static json_t *processes_json(const struct sum *sum)
 		json_put(o, "name", json_name(p->name));
 		json_put(o, "threads", number(p->threads));
 		json_put(o, "spans", number(p->spans));
-		json_put(o, "busy_ns", number(p->busy_ns));
+		json_put(o, "in_calls_ns", number(p->in_calls_ns));
+		json_put(o, "off_cpu_ns", p->off_cpu_ns ? number(p->off_cpu_ns) : json_null());
 		json_add(list, o);
 	}
 	return list;
@@ -122,7 +145,8 @@ static json_t *threads_json(const struct sum *sum)
 		o = json_must(json_object());
 		put_thread(o, t);
 		json_put(o, "spans", number(t->spans));
-		json_put(o, "busy_ns", number(t->busy_ns));
+		json_put(o, "in_calls_ns", number(t->in_calls_ns));
+		json_put(o, "off_cpu_ns", t->off_cpu_ns ? number(t->off_cpu_ns) : json_null());
 		json_put(o, "first_ns", since(sum, t->first_ns));
 		json_put(o, "last_ns", since(sum, t->last_ns));
 		json_add(list, o);

@@ -9,10 +9,11 @@
 #include "out.h"
 #include "report-cuda.h"
 #include "report-locks.h"
+#include "report-rows.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
 
-enum { FUNCTIONS_MAX = 40, THREADS_MAX = 20, PROCESSES_MAX = 20 };
+enum { THREADS_MAX = 20, PROCESSES_MAX = 20 };
 
 static const char *text_of(const char *text)
 {
@@ -84,15 +85,9 @@ static const struct out_col function_cols[] = {
 	{ "module", OUT_NAME, 2 },
 };
 
-struct row {
-	const struct sum_function *f;
-	const struct sum_times *times;
-	enum trace_kind kind;
-};
-
 static int by_own(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct report_row *x = a, *y = b;
 
 	if (x->times->own_ns != y->times->own_ns)
 		return x->times->own_ns < y->times->own_ns ? 1 : -1;
@@ -101,17 +96,17 @@ static int by_own(const void *a, const void *b)
 	return (x->f > y->f) - (x->f < y->f);
 }
 
-static struct row *rows_of(const struct sum *sum, size_t *n)
+struct report_row *report_rows(const struct sum *sum, size_t *n)
 {
-	struct row *row = must_calloc(2 * sum->n_functions + 1, sizeof(*row));
+	struct report_row *row = must_calloc(2 * sum->n_functions + 1, sizeof(*row));
 
 	*n = 0;
 	for (size_t i = 0; i < sum->n_functions; i++)
 		for (int kind = 0; kind < 2; kind++)
 			if (sum->function[i].of[kind])
-				row[(*n)++] = (struct row){ &sum->function[i],
-							    sum->function[i].of[kind],
-							    (enum trace_kind)kind };
+				row[(*n)++] = (struct report_row){ &sum->function[i],
+								   sum->function[i].of[kind],
+								   (enum trace_kind)kind };
 	qsort(row, *n, sizeof(*row), by_own);
 	return row;
 }
@@ -129,9 +124,9 @@ static void print_functions(FILE *to, const struct sum *sum)
 	struct out_grid grid = { function_cols, sizeof(function_cols) / sizeof(*function_cols),
 				 NULL, 0 };
 	size_t n;
-	struct row *row = rows_of(sum, &n);
+	struct report_row *row = report_rows(sum, &n);
 
-	for (size_t i = 0; i < n && i < FUNCTIONS_MAX; i++) {
+	for (size_t i = 0; i < n && i < REPORT_ROWS_MAX; i++) {
 		const struct sum_times *t = row[i].times;
 
 		add_time(&grid, (double)t->own_ns);
@@ -147,31 +142,52 @@ static void print_functions(FILE *to, const struct sum *sum)
 	}
 	if (n)
 		out_grid_print(&grid, to);
-	if (n > FUNCTIONS_MAX)
-		fprintf(to, "  and %zu more (--json has all)\n", n - FUNCTIONS_MAX);
+	if (n > REPORT_ROWS_MAX)
+		fprintf(to, "  and %zu more (--json has all)\n", n - REPORT_ROWS_MAX);
 	free(row);
 }
 
 /* ---- processes and threads ---- */
 
 static const struct out_col thread_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "first", OUT_FIGURE, 2 },
-	{ "last", OUT_FIGURE, 2 }, { "pid", OUT_FIGURE, 2 },   { "process", OUT_TEXT, 2 },
-	{ "tid", OUT_FIGURE, 2 },  { "thread", OUT_TEXT, 2 },
+	{ "in calls", OUT_FIGURE, 0 }, { "off CPU", OUT_FIGURE, 2 }, { "spans", OUT_FIGURE, 2 },
+	{ "first", OUT_FIGURE, 2 },    { "last", OUT_FIGURE, 2 },    { "pid", OUT_FIGURE, 2 },
+	{ "process", OUT_TEXT, 2 },    { "tid", OUT_FIGURE, 2 },     { "thread", OUT_TEXT, 2 },
 };
 
-static int by_busy(const void *a, const void *b)
+/* Column 1 is `off CPU`: only where the trace has that. Returns how many columns there are. */
+static size_t choose(const struct out_col *all, size_t n, const struct sum *sum, struct out_col *to)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (i != 1 || sum->off_cpu)
+			to[k++] = all[i];
+	return k;
+}
+
+static void add_times(struct out_grid *grid, const struct sum *sum, uint64_t in_calls,
+		      uint64_t off_cpu)
+{
+	add_time(grid, (double)in_calls);
+	if (sum->off_cpu)
+		add_time(grid, off_cpu ? (double)off_cpu : -1);
+}
+
+static int by_time(const void *a, const void *b)
 {
 	const struct sum_thread *x = *(struct sum_thread *const *)a,
 				*y = *(struct sum_thread *const *)b;
 
-	if (x->busy_ns != y->busy_ns)
-		return x->busy_ns < y->busy_ns ? 1 : -1;
+	if (x->in_calls_ns != y->in_calls_ns)
+		return x->in_calls_ns < y->in_calls_ns ? 1 : -1;
+	if (x->off_cpu_ns != y->off_cpu_ns)
+		return x->off_cpu_ns < y->off_cpu_ns ? 1 : -1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Threads with calls, the busiest first. The caller frees. */
-static const struct sum_thread **busy_threads(const struct sum *sum, size_t *n)
+/* Threads with calls, those with the most time first. The caller frees. */
+static const struct sum_thread **threads_of(const struct sum *sum, size_t *n)
 {
 	const struct sum_thread **list = must_calloc(sum->n_threads + 1, sizeof(*list));
 
@@ -179,20 +195,24 @@ static const struct sum_thread **busy_threads(const struct sum *sum, size_t *n)
 	for (size_t i = 0; i < sum->n_threads; i++)
 		if (sum->thread[i].spans)
 			list[(*n)++] = &sum->thread[i];
-	qsort(list, *n, sizeof(*list), by_busy);
+	qsort(list, *n, sizeof(*list), by_time);
 	return list;
 }
 
 static void print_threads(FILE *to, const struct sum *sum)
 {
-	struct out_grid grid = { thread_cols, sizeof(thread_cols) / sizeof(*thread_cols), NULL, 0 };
+	struct out_col cols[sizeof(thread_cols) / sizeof(*thread_cols)];
+	struct out_grid grid = {
+		cols, choose(thread_cols, sizeof(thread_cols) / sizeof(*thread_cols), sum, cols),
+		NULL, 0
+	};
 	size_t n;
-	const struct sum_thread **list = busy_threads(sum, &n);
+	const struct sum_thread **list = threads_of(sum, &n);
 
 	for (size_t i = 0; i < n && i < THREADS_MAX; i++) {
 		const struct sum_thread *t = list[i];
 
-		add_time(&grid, (double)t->busy_ns);
+		add_times(&grid, sum, t->in_calls_ns, t->off_cpu_ns);
 		out_grid_add(&grid, "%" PRIu64, t->spans);
 		add_since(&grid, sum, t->first_ns);
 		add_since(&grid, sum, t->last_ns);
@@ -208,14 +228,17 @@ static void print_threads(FILE *to, const struct sum *sum)
 }
 
 static const struct out_col process_cols[] = {
-	{ "busy", OUT_FIGURE, 0 }, { "spans", OUT_FIGURE, 2 }, { "threads", OUT_FIGURE, 2 },
-	{ "pid", OUT_FIGURE, 2 },  { "process", OUT_TEXT, 2 },
+	{ "in calls", OUT_FIGURE, 0 }, { "off CPU", OUT_FIGURE, 2 }, { "spans", OUT_FIGURE, 2 },
+	{ "threads", OUT_FIGURE, 2 },  { "pid", OUT_FIGURE, 2 },     { "process", OUT_TEXT, 2 },
 };
 
 static void print_processes(FILE *to, const struct sum *sum)
 {
-	struct out_grid grid = { process_cols, sizeof(process_cols) / sizeof(*process_cols), NULL,
-				 0 };
+	struct out_col cols[sizeof(process_cols) / sizeof(*process_cols)];
+	struct out_grid grid = {
+		cols, choose(process_cols, sizeof(process_cols) / sizeof(*process_cols), sum, cols),
+		NULL, 0
+	};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sum->n_processes; i++) {
@@ -223,7 +246,7 @@ static void print_processes(FILE *to, const struct sum *sum)
 
 		if (!p->spans || n++ >= PROCESSES_MAX)
 			continue;
-		add_time(&grid, (double)p->busy_ns);
+		add_times(&grid, sum, p->in_calls_ns, p->off_cpu_ns);
 		out_grid_add(&grid, "%" PRIu64, p->spans);
 		out_grid_add(&grid, "%" PRIu32, p->threads);
 		out_grid_add(&grid, "%" PRId32, p->pid);

@@ -17,6 +17,8 @@ void out_report(FILE *to, const struct sum *sum, const char *file);
 void out_report_notices(FILE *to, const struct sum *sum);
 void out_report_slowest(FILE *to, const struct sum *sum);
 void out_report_gaps(FILE *to, const struct sum *sum);
+/* Of each function in the table, how many calls took how long, by powers of two. */
+void out_report_histogram(FILE *to, const struct sum *sum);
 /* A row for each thread, the width of the terminal. */
 void out_report_timeline(FILE *to, const struct sum *sum);
 

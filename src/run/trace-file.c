@@ -208,7 +208,9 @@ static void add_launch(struct trace_file *f, const struct trace_span *span)
 static void declare_function(struct trace_file *f, const struct input *in,
 			     const struct trace_declared *d, const char *name, const char *module)
 {
-	const struct trace_function function = { number(f, in, d->id), d->python, name, module };
+	const enum trace_code code = d->code < TRACE_CODES ? (enum trace_code)d->code :
+							     TRACE_NATIVE;
+	const struct trace_function function = { number(f, in, d->id), code, name, module };
 
 	trace_write_function(f->writer, &function);
 	learn_function(f, &function);

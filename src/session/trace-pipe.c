@@ -72,7 +72,7 @@ void trace_put_thread(struct trace_bytes *b, const struct trace_thread *thread)
 
 void trace_put_function(struct trace_bytes *b, const struct trace_function *function)
 {
-	struct trace_declared d = { .id = function->id, .python = function->python };
+	struct trace_declared d = { .id = function->id, .code = function->code };
 
 	put_declared(b, TRACE_MESSAGE_FUNCTION, &d, function->name,
 		     function->module ? function->module : "");

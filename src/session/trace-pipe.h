@@ -45,7 +45,7 @@ struct trace_begin {
 struct trace_declared {
 	uint32_t id;
 	int32_t pid, tid;
-	uint32_t python;
+	uint32_t code; /* enum trace_code */
 };
 
 enum { TRACE_VALUE_SETS = 256 };

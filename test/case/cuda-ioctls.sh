@@ -28,7 +28,7 @@ for line in open(sys.argv[1]):
     if e["phase"] != "X" or e["args"]["module"] != "ioctl":
         continue
     a = e["args"]
-    assert a["result"] == -25 and e["dur_us"] > 0, e
+    assert e["type"] == "kernel" and a["result"] == -25 and e["dur_us"] > 0, e
     assert a["device"] == ("nvidia-uvm" if e["name"].startswith("UVM") else "nvidiactl"), e
     assert int(a["cmd"], 16), e
     name = {"0x20801303": "NV2080_CTRL_CMD_FB_GET_INFO_V2", "0xc86f": "HOPPER_CHANNEL_GPFIFO_A"}.get(a["detail"])

@@ -69,6 +69,8 @@ for format in jsonl pftrace json; do
 	same target "$(j targets.2.spec)" tracepoint:sched:sched_switch
 	sb report "$T/m.$format" --json "$T/report.json"
 	ended 0
+	same "its kind, from $format" "$(sed -n '/"name": "sched_switch"/,/"kind"/s/^ *"kind": "\(.*\)".*/\1/p' "$T/report.json")" \
+		kernel
 	same "spans of $format" "$(grep -c "  sched_switch " "$T/sb.out")" 1
 	same recorded "$(j trace.calls)" $(($(j targets.0.spans.calls) + $(j targets.1.spans.calls) + $(j targets.2.hits)))
 done
@@ -81,9 +83,16 @@ differ=$(($(j targets.0.hits) - $(j targets.1.hits)))
 same 'of that name' "$(j targets.2.hits)" 0
 same 'in the file' "$(grep -c '"name":"off CPU: [a-z]*","phase":"X".*"module":"sched"' "$T/o.jsonl")" \
 	"$(j targets.1.spans.calls)"
+same 'of another type' "$(grep '"phase":"X"' "$T/o.jsonl" | grep -vc '"type":"kernel"')" 0
 slept=$(sed -n 's/.*"off CPU: [a-z]*","phase":"X".*"dur_us":\([0-9]*\).*/\1/p' "$T/o.jsonl" | paste -sd+ | bc)
 more 'us without a processor' "$slept" 500000
 less 'us without a processor' "$slept" 1100000
+"$SB" report "$T/o.jsonl" --json "$T/report.json" >"$T/report" || fail report
+grep -q '^in calls  off CPU ' "$T/report" || fail "the report: $(cat "$T/report")"
+same 'in calls, of a trace of instants' "$(grep -c '"in_calls_ns": 0,' "$T/report.json")" \
+	"$(grep -c '"in_calls_ns"' "$T/report.json")"
+off=$(sed -n 's/^ *"off_cpu_ns": \([0-9]*\).*/\1/p' "$T/report.json" | head -n 1)
+[ $((off / 1000 - slept)) -le 2000 ] && [ $((slept - off / 1000)) -le 0 ] || fail "off CPU: $off ns, $slept us in the lines"
 
 # The handlers that /proc/interrupts counts: of a device that has something to do now.
 line=$(awk '/^ *[0-9]+:/ && $NF ~ /^[a-z][a-z0-9.-]*$/ { n = 0; for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; if (n > most) { most = n; name = $NF } }

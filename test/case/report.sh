@@ -22,6 +22,18 @@ shows '^77/77 main +\|'
 lacks $'\x1b'
 lacks 'cut off|damaged|skipped'
 
+# how calls are spread
+sb report "$trace" --histogram --json "$T/run.json"
+ended 0
+shows '^times of inner, 3 calls$'
+shows '^ +512ns +1\.02us +1 +\|@{50}\|$'
+shows '^ +2\.05us +4\.10us +0 +\| {50}\|$'
+shows '^times of delay: inner, 1 call$'
+same 'the same as numbers' "$(tr -d ' \n' <"$T/run.json" | grep -o '"histogram":\[\[512[^a-z]*\]\]')" \
+	'"histogram":[[512,1024,1],[8192,16384,1],[16384,32768,1]]'
+sb report "$trace" --json "$T/run.json"
+! grep histogram "$T/run.json" || fail 'a histogram that was not asked for'
+
 # the same from each format, and through a pipe
 for format in pftrace json jsonl; do
 	sb report "$trace" -o "$T/t.$format"

@@ -97,6 +97,18 @@ has 'kernel:nvidia_isr_msix_kthread_bh (did you mean .nvidia_isr_kthread_bh' /tm
 has 'tracepoint:gpu_scheduler:\*' /tmp/why
 is 'not in the process' "$(grep '"nvidia_isr_kthread_bh","phase":"X"' /tmp/run.jsonl | grep -c '"tid":0')" 0
 
+echo "== as docs/cuda-guide.md has them: does it fire, calls of each, how long they take"
+sbinject kernel:nvidia_unlocked_ioctl 0 --require-hits -- incalls -d 1 >/tmp/victim.out 2>/tmp/why || fail "no hit: $(cat /tmp/why)"
+sbinject kernel:nvidia_mmap 0 --require-hits -- incalls -d 1 >/tmp/victim.out 2>/tmp/why && fail 'a hit of what is not called'
+sbinject trace 'kernel:nv_*' 'kernel:nvidia*' -- incalls -d 5 >/tmp/victim.out 2>/tmp/why || fail "trace: $(cat /tmp/why)"
+has " $(own ioctls)  .* nvidia_unlocked_ioctl  *nvidia" /tmp/why
+sbinject trace kernel:nv_kthread_q_schedule_q_item kthreads=yes -o /tmp/run.jsonl -- incalls -d 20 >/tmp/victim.out 2>/tmp/why ||
+	fail "trace: $(cat /tmp/why)"
+is 'of the type kernel' "$(grep -c '"type":"kernel","name":"nv_kthread_q_schedule_q_item"' /tmp/run.jsonl)" $((2 * $(own ioctls)))
+sbinject report /tmp/run.jsonl --histogram >/tmp/why
+has "^times of nv_kthread_q_schedule_q_item, $((2 * $(own ioctls))) calls" /tmp/why
+is 'in the histogram' "$(awk '/^times of/ { on = 1 } on && /\|/ { n += $3 } END { print n }' /tmp/why)" $((2 * $(own ioctls)))
+
 echo "== without kthreads= only what the process does"
 sbinject trace kernel:nvidia_isr_kthread_bh 'kernel:nv_kthread_q_s*' --json /tmp/run.json -- incalls -d 5 >/tmp/victim.out 2>/tmp/why ||
 	fail "trace: $(cat /tmp/why)"

@@ -180,6 +180,22 @@ static void check_quantile(const struct sum *sum, const struct sum_times *times,
 	free(all);
 }
 
+static void check_histogram(const struct sum *sum, const struct sum_times *times,
+			    const struct made *made, uint32_t function, enum trace_kind kind)
+{
+	for (unsigned int row = 0; row < HIST_ROWS; row++) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < made->n; i++) {
+			const struct trace_span *s = &made->span[i];
+
+			n += s->function == function && s->kind == kind &&
+			     s->dur_ns >= hist_from(row) && s->dur_ns < hist_from(row + 1);
+		}
+		assert_int_equal(hist_in(&sum->pool, &times->hist, row), n);
+	}
+}
+
 static void check_function(const struct sum *sum, const struct sum_function *f,
 			   const struct made *made, const struct brute *b)
 {
@@ -198,6 +214,7 @@ static void check_function(const struct sum *sum, const struct sum_function *f,
 		assert_int_equal(got->max_ns, want->max);
 		check_quantile(sum, got, made, k, (enum trace_kind)kind, 0.5);
 		check_quantile(sum, got, made, k, (enum trace_kind)kind, 0.99);
+		check_histogram(sum, got, made, k, (enum trace_kind)kind);
 	}
 }
 
@@ -308,8 +325,8 @@ static void check_sums(uint64_t seed, bool ties)
 	for (size_t i = 0; i < sum->n_functions; i++)
 		check_function(sum, &sum->function[i], &made, &b);
 	for (size_t i = 0; i < sum->n_threads; i++) {
-		assert_int_equal(sum->thread[i].busy_ns, b.busy[sum->thread[i].tid - 100]);
-		busy += sum->thread[i].busy_ns;
+		assert_int_equal(sum->thread[i].in_calls_ns, b.busy[sum->thread[i].tid - 100]);
+		busy += sum->thread[i].in_calls_ns;
 	}
 	assert_int_equal(busy_of_bins(sum), busy);
 	if (!ties) {
@@ -446,7 +463,7 @@ static void test_crossing_calls_are_counted_and_named(void **state)
 	assert_int_equal(sum->spans, 20);
 	assert_int_equal(sum->crossing, 19);
 	assert_int_equal(times_of(sum, "f1")->own_ns, 20000);
-	assert_int_equal(sum->thread[0].busy_ns, 1190); /* the time in any of them */
+	assert_int_equal(sum->thread[0].in_calls_ns, 1190); /* the time in any of them */
 	assert_int_equal(busy_of_bins(sum), 1190);
 	sum_free(sum);
 	free(made.span);

@@ -42,7 +42,8 @@ static unsigned int declare_all(struct trace_writer *w, unsigned int threads)
 
 	for (unsigned int i = 0; i <= HOSTILE; i++) {
 		struct trace_process process = { 100 + (int)i, hostile(i, long_one) };
-		struct trace_function function = { i + 1, i % 3 == 0, hostile(i, long_one),
+		struct trace_function function = { i + 1, (enum trace_code)(i % 3),
+						   hostile(i, long_one),
 						   i % 4 ? hostile(HOSTILE - i, long_one) : NULL };
 
 		assert_int_equal(trace_write_process(w, &process), 0);
@@ -127,7 +128,7 @@ static void check_span(const struct recorded *r, const struct trace_span *got,
 	assert_int_equal(t->tid, i % 5 == 4 ? 0 : 1000 + (int)(i % 7));
 	assert_same_text(t->name, i % 6 == 5 ? NULL : hostile(i % (HOSTILE + 1), long_one));
 	assert_string_equal(f->name, hostile(k, long_one));
-	assert_int_equal(f->python, k % 3 == 0);
+	assert_int_equal(f->code, k % 3);
 	assert_same_text(f->module, k % 4 ? hostile(HOSTILE - k, long_one) : NULL);
 }
 

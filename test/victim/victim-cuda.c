@@ -195,6 +195,9 @@ DRIVER(cuLibraryGetKernel, "cuLibraryGetKernel", (void **f, void *l, const char 
        int result = get_function(f, name), result)
 DRIVER(cuKernelGetFunction, "cuKernelGetFunction", (void **f, void *k), 0,
        *f = (char *)k + KERNEL_BYTES, 0)
+FUNCTION(cuCtxCreate_v4, "cuCtxCreate", (void **ctx, void *with, unsigned flags, int device), 0)
+FUNCTION(cuCtxDestroy_v2, "cuCtxDestroy", (void *ctx), 0)
+FUNCTION(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **ctx, int device), 0)
 FUNCTION(cuModuleUnload, "cuModuleUnload", (void *m), 0)
 WAITING(cuStreamSynchronize, "cuStreamSynchronize", (void *stream))
 WAITING(cuStreamSynchronize_ptsz, "cuStreamSynchronize", (void *stream))

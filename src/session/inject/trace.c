@@ -151,10 +151,10 @@ static void declare_thread(struct tracing *t, struct trace_track *track)
 							       .name = name[0] ? name : p->name });
 }
 
-static void declare_function(struct tracing *t, uint32_t id, bool python, const char *name,
+static void declare_function(struct tracing *t, uint32_t id, enum trace_code code, const char *name,
 			     const char *module)
 {
-	trace_put_function(&t->declared, &(struct trace_function){ id, python, name, module });
+	trace_put_function(&t->declared, &(struct trace_function){ id, code, name, module });
 }
 
 /* ---- functions ---- */
@@ -162,7 +162,7 @@ static void declare_function(struct tracing *t, uint32_t id, bool python, const 
 static uint32_t named_id(struct tracing *t, struct named *n, uint32_t id)
 {
 	if (!n->declared)
-		declare_function(t, id, false, n->name ? n->name : "?", n->module);
+		declare_function(t, id, TRACE_NATIVE, n->name ? n->name : "?", n->module);
 	n->declared = true;
 	return id;
 }
@@ -180,7 +180,7 @@ static void read_notes(const struct pass *p)
 		if (place >= NOTES)
 			continue;
 		page->note[place] = PYTHON_FROM + p->t->n_python++;
-		declare_function(p->t, page->note[place], true, note.symbol, note.module);
+		declare_function(p->t, page->note[place], TRACE_PYTHON, note.symbol, note.module);
 	}
 	page_note_done(&note);
 }

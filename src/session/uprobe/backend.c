@@ -195,6 +195,8 @@ static int usession_attach(struct session_core *core, struct sb_err *err)
 
 	if (ret < 0)
 		return ret;
+	for (size_t i = 0; i < s->n_targets; i++)
+		uprobes_prepare(s->u, 0, (uint32_t)i);
 	ret = usession_kernel_add_all(s, err);
 	if (ret < 0)
 		return ret;

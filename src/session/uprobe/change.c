@@ -23,6 +23,7 @@ int usession_add(struct session_core *core, size_t index, struct sb_err *err)
 
 	if (!t->again)
 		s->own[index] = (struct utarget){ 0 };
+	uprobes_prepare(s->u, 0, (uint32_t)index);
 	s->own[index].root = usession_root(s, t->spec->pid);
 	if (!s->own[index].root && t->spec->pid)
 		return err_set(err, SB_ENOMEM, "there are too many different pid= already");

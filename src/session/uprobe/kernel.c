@@ -173,8 +173,6 @@ static void prepare(struct uprobe_session *s, size_t target)
 	const struct spec *spec = s->target[target].spec;
 	size_t n = 0;
 
-	if (spec->kind == SPEC_INTERRUPT || spec->kthreads)
-		uprobes_prepare(s->u, 0, (uint32_t)target);
 	for (const struct urecord *rec = s->records;
 	     rec && spec->kind == SPEC_OFFCPU && n < PREPARED_MOST; rec = rec->next, n++)
 		if (!rec->ended)

@@ -85,8 +85,6 @@ void usession_sums(const struct uprobe_session *s, const struct urecord *rec, si
 void usession_end_apart(struct uprobe_session *s)
 {
 	for (size_t i = 0; i < s->n_targets; i++) {
-		if (!spec_in_kernel(s->target[i].spec))
-			continue;
 		add_row(s, 0, i, &s->own[i].past);
 		uprobes_forget(s->u, 0, (uint32_t)i);
 	}
@@ -113,8 +111,7 @@ void usession_target_sums(const struct uprobe_session *s, size_t target, struct 
 	for (const struct urecord *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended)
 			usession_sums(s, rec, target, sums);
-	if (spec_in_kernel(s->target[target].spec))
-		add_row(s, 0, target, sums);
+	add_row(s, 0, target, sums);
 }
 
 void usession_counts_from(const struct page_sums *sums, struct result_counts *counts)

@@ -83,7 +83,7 @@ static uint32_t declare(struct requests *r, const char *name, struct trace_bytes
 	for (size_t i = 0; i < r->n; i++)
 		if (!strcmp(name, name_of(&r->known[i], own)))
 			return r->known[i].function;
-	trace_put_function(bytes, &(struct trace_function){ id, false, name, "ioctl" });
+	trace_put_function(bytes, &(struct trace_function){ id, TRACE_KERNEL, name, "ioctl" });
 	return id;
 }
 
@@ -100,9 +100,9 @@ static uint32_t function_of(struct requests *r, const struct request_name *q,
 		return r->known[i].function;
 	if (i == REQUESTS_MOST) {
 		if (!r->others)
-			trace_put_function(bytes,
-					   &(struct trace_function){ REQUESTS_FROM + REQUESTS_MOST,
-								     false, "ioctl", "ioctl" });
+			trace_put_function(
+				bytes, &(struct trace_function){ REQUESTS_FROM + REQUESTS_MOST,
+								 TRACE_KERNEL, "ioctl", "ioctl" });
 		r->others = true;
 		return REQUESTS_FROM + REQUESTS_MOST;
 	}

@@ -105,7 +105,7 @@ static void fill_processes(const struct uprobe_session *s, struct result *res)
 void usession_result(struct session_core *core, struct result *res)
 {
 	struct uprobe_session *s = usession(core);
-	uint64_t lost = uprobes_lost_hits(s->u);
+	uint64_t lost = uprobes_lost_hits(s->u), apart = uprobes_hits_apart(s->u);
 
 	for (size_t i = 0; i < s->n_targets; i++)
 		fill_target(s, i, &res->target[i]);
@@ -124,6 +124,11 @@ void usession_result(struct session_core *core, struct result *res)
 			"up to %llu calls in the kernel were not counted: each interrupted the "
 			"program that counts the same function",
 			(unsigned long long)s->kernel_unseen);
+	if (apart)
+		session_warn(s,
+			     "%llu hits are counted for their targets and for no process: the "
+			     "kernel had no memory at hand as many processes began",
+			     (unsigned long long)apart);
 	if (lost)
 		session_warn(s,
 			     "%llu hits could not be counted: there was no room for more processes",

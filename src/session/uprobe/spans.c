@@ -106,8 +106,8 @@ static void declare_place(struct uspans *u, uint32_t place)
 	struct place_name *p = &u->place[place];
 
 	if (!p->declared)
-		trace_put_function(&u->bytes, &(struct trace_function){ place + 1, false, p->name,
-									p->module });
+		trace_put_function(&u->bytes, &(struct trace_function){ place + 1, TRACE_KERNEL,
+									p->name, p->module });
 	p->declared = true;
 }
 

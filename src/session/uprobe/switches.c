@@ -38,8 +38,8 @@ void switches_values(struct trace_values *values)
 static uint32_t declare(uint32_t number, const char *name, const char *module,
 			struct trace_bytes *bytes)
 {
-	trace_put_function(bytes,
-			   &(struct trace_function){ SWITCHES_FROM + number, false, name, module });
+	trace_put_function(bytes, &(struct trace_function){ SWITCHES_FROM + number, TRACE_KERNEL,
+							    name, module });
 	return SWITCHES_FROM + number;
 }
 
