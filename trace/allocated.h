@@ -9,8 +9,8 @@
 /*
  * Memory that the calls of one API allocate and free, by the values of the calls: one with an
  *"address" and "bytes" allocates, one with an "address" alone frees. A call whose "result" is not 0
- *has done neither. Memory is in use from the end of its allocation to the begin of the call that
- *frees it.
+ * has done neither. Memory is in use from the end of its allocation to the begin of the call that
+ * frees it.
  *
  *	allocated_add(&a, pid, span);	each call of the API
  *	allocated_finish(&a);		once, then its sums

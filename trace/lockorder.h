@@ -9,8 +9,8 @@
 /*
  * The orders in which threads take locks, by the calls that take and release them. Each thread has
  * the set of locks that it holds; taking a lock makes an order from each lock of the set to it.
- *Orders that lead back to where they began are a cycle: threads that take them at the same time may
- *wait for each other for good, whether they ever did or not.
+ * Orders that lead back to where they began are a cycle: threads that take them at the same time
+ * may wait for each other for good, whether they ever did or not.
  *
  * No cycle is
  * - one whose orders are all taken under one further lock, which lets one thread in at a time;
@@ -27,12 +27,13 @@
  * - nor of a lock that was never released by its holder: its release may not be in the trace
  *   (`unreleased`);
  * - a thread holds nothing any more after a release whose lock is not known;
- * - where any call may be missing, lockorder_finish() is to be told, and finds nothing.
+ * - where any call may be missing, lockorder_finish() takes the reason, and finds nothing.
  *
  *	struct lockorder *o = lockorder_new();
  *	lockorder_process(o, pid);		a process is declared, or runs another program
- *	lockorder_call(o, op, pid, span);	each call, those of a thread in the order of their
- *ends lockorder_finish(o, NULL);		once, then its cycles lockorder_free(o);
+ *	lockorder_call(o, op, pid, span);	each call; of a thread, in the order of their ends
+ *	lockorder_finish(o, NULL);		once, before its cycles are read
+ *	lockorder_free(o);
  *
  * Values of a call: "lock", the address; "name", of the object there, or unknown; "at", where it
  * was called; "result", 0 or EOWNERDEAD: it has the lock. Without "at", the innermost caller of its

@@ -25,7 +25,7 @@
  *
  * Own time is the duration without the calls (and delays) made in it, as far as they are in the
  * trace. Filters of functions and times choose what is counted, not what is nested: the own time of
- *a call does not change with them. A thread that is filtered out is not looked at.
+ * a call does not change with them. A thread that is filtered out is not looked at.
  */
 enum { SUM_LANES = 8, SUM_BINS = 1024, SUM_APIS = 2, SUM_WAITS = 10 };
 

@@ -8,7 +8,7 @@
 /*
  * Writers of traces (event.h). The bytes are collected and written in large pieces. A file that is
  * cut off anywhere, by SIGKILL or a full disk, stays readable up to there: no format has an index
- *or an end that a reader needs.
+ * or an end that a reader needs.
  *
  *	TRACE_PFTRACE	Perfetto's TrackEvent protobuf, about 42 bytes a span
  *	TRACE_CHROME	Chrome's trace, as a JSON array of complete events

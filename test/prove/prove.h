@@ -13,9 +13,9 @@
  * prove: plans every function of a library and proves each displaced window, in two ways:
  *
  *	run		where it stood and as it was moved, from the same random registers, flags
- *and memory, in a process of its own that holds the library at PROVE_BASE without a right to
- *execute it, but for the page of the window, filled with int3. Wherever the window goes, a fault or
- *a trap shows with which registers.
+ * and memory, in a process of its own that holds the library at PROVE_BASE without a right to
+ * execute it, but for the page of the window, filled with int3. Wherever the window goes, a fault or
+ * a trap shows with which registers.
  *	listing		read by capstone, instruction by instruction, all targets resolved
  *
  * Every window is read; what cannot be run twice with one result (rdtsc, cpuid, xsave ...) is

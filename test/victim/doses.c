@@ -7,7 +7,7 @@
  *
  * For each line of the FIFO the threads take new samples for a quarter of a second, and
  * `dose MEDIAN P5 SAMPLES` is printed: the median and the 5th percentile of the time of one call,
- *in tenths of a nanosecond, the clock's own reading included.
+ * in tenths of a nanosecond, the clock's own reading included.
  */
 #include "victim.h"
 

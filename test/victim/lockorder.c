@@ -8,12 +8,12 @@
  *	circle		the first and the second, the second and the third, the third and the first
  *	try		as opposite, but the second thread only tries to get its second lock
  *	timed		as opposite, but the first thread takes its first lock by a call with a time
- *	reuse		as opposite, but the first lock is destroyed in between, and another one
- *made there gate		as opposite, all under the third lock
+ *	reuse		as opposite, but another lock replaces the first one in between
+ *	gate		as opposite, all under the third lock
  *	read		as opposite, of rwlocks: both threads only read the second one
  *	write		... and one of them writes it
- *	wait		one thread waits for a condition with the first one while it holds the
- *second foreign		as opposite, but the first lock is released by the third thread
+ *	wait		one thread holds the second, and waits for a condition with the first
+ *	foreign		as opposite, but the first lock is released by the third thread
  */
 #include <errno.h>
 #include "victim.h"

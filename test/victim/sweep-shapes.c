@@ -12,9 +12,9 @@
  *	partial [item=300 every=4]	part() holds up each `every`th item, else runs aside
  *	convoy [workers=2 item=200]	processes that take turns at one lock: kappa = workers
  *	ranks [workers=2 item=1000]	processes side by side: kappa 1
- *	threads [workers=2 item=1000 timer=0]	the same with threads; timer: by read() of a
- *timerfd, which looks as a read of a socket does lock [workers=8 item=500]	threads that take
- *turns at a lock: kappa 1 successive [item=200 life=60]	processes one after another: kappa 1
+ *	threads [workers=2 item=1000 timer=0]	the same with threads; timer: they wait in read()
+ *	lock [workers=8 item=500]	threads that take turns at a lock: kappa 1
+ *	successive [item=200 life=60]	processes one after another: kappa 1
  *	cache [life=500 keys=1667 base=20 fill=560]	looks up keys that live for `life` ms;
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
