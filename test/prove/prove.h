@@ -12,11 +12,11 @@
 /*
  * prove: plans every function of a library and proves each displaced window, in two ways:
  *
- *	run		where it stood and as it was moved, from the same random registers, flags
- * and memory, in a process of its own that holds the library at PROVE_BASE without a right to
- * execute it, but for the page of the window, filled with int3. Wherever the window goes, a fault or
- * a trap shows with which registers.
- *	listing		read by capstone, instruction by instruction, all targets resolved
+ * - run: where it stood and as it was moved, from the same random registers, flags and memory, in a
+ *   process of its own that holds the library at PROVE_BASE without a right to execute it, but for
+ *   the page of the window, filled with int3. Wherever the window goes, a fault or a trap shows
+ *   with which registers.
+ * - listing: read by capstone, instruction by instruction, all targets resolved.
  *
  * Every window is read; what cannot be run twice with one result (rdtsc, cpuid, xsave ...) is
  * only read. Reads ELF through libelf alone, so that a fault in elf/ cannot hide one here.
