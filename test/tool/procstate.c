@@ -5,7 +5,8 @@
  *
  *	map	file mappings as they are; neighbouring anonymous ones as one range (a heap that
  *		gives some of its reserve a different protection is still the same range);
- *		[heap] and [stack] by their fixed end only
+ *		[heap] and [stack] by their fixed end only; not [uprobes], the kernel's own page
+ *		for any uprobe of the machine that the process has hit, which stays
  *	fd	number and what it points to
  *	status	TracerPid, SigBlk of the leader, SigIgn, SigCgt, NoNewPrivs, Seccomp
  *	thread	TracerPid and SigBlk of each, with -t
@@ -37,7 +38,7 @@ static bool by_one_end(const char *path, unsigned long long start, unsigned long
 		printf("map %llx [heap]\n", start);
 	else if (strcmp(path, "[stack]") == 0)
 		printf("map %llx [stack]\n", end);
-	else
+	else if (strcmp(path, "[uprobes]") != 0)
 		return false;
 	return true;
 }
