@@ -70,6 +70,7 @@ group_tests() { # programs that cases drive, and skip where they are not
 	need nginx nginx nginx has_nginx
 	need wrk wrk wrk have wrk
 	need gdb gdb gdb have gdb
+	need jq jq jq have jq
 	need strace strace strace have strace
 	need python3 python3 python3 have python3
 	need ensurepip python3-venv python3 python_has ensurepip
