@@ -16,15 +16,10 @@
 #include "src/base/must.h"
 
 #define MS 1000000ull
-#define S  (1000 * MS)
 
 enum { PUMP_MS = 20, TIMING_MS = 2000 };
 
 #define ITEM_LONG_NS 100e3
-#define LOOK_MOST_NS                                                                  \
-	1200000000ull	/* at a source, before it is taken for one that is up to date \
-			 */
-#define JUMPS_SHARE 0.9 /* of the growth comes in changes */
 
 struct live {
 	struct sweep_job *job;
@@ -356,7 +351,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 
 /* ---- the source, before the first measurement ---- */
 
-/* The hits of a target. probe_source() tests other sources before the process is touched. */
+/* The hits of a target. source_probe() tests other sources before the process is touched. */
 static int check_moves(struct live *l)
 {
 	uint64_t limit = source_limit_ns(l->job), until = clock_ns() + limit;

@@ -122,7 +122,8 @@ int source_probe(const struct sweep_job *job, struct source_rhythm *out, struct 
 	       (jumps < PROBE_CHANGES || spent < first_look)) {
 		nanosleep(&(struct timespec){ .tv_nsec = (long)poll }, NULL);
 		ret = look_again(job, &looks, &was, err);
-		jumps = count_jumps(&looks, &least, &share);
+		if (ret == 0 && looks.grown[looks.n - 1] > 0)
+			jumps = count_jumps(&looks, &least, &share);
 		spent = clock_ns() - from;
 	}
 	if (ret == 0 && !jumps)

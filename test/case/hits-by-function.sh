@@ -19,7 +19,7 @@ sums() { # NUMBER NAME: into sum, called, one
 	{ read -r sum && read -r called && read -r one; } < <(python3 "$T/sum.py" "$T/run.json" "$1" "$2")
 }
 
-# Without it nothing is said of functions.
+# Without it the output has no functions.
 sb ':victim_*' 0 --json "$T/run.json" -- "$V/calls" -n 5
 ! grep -q 'functions of' "$T/sb.err" && [ -z "$(j targets.0.sites.0.hits 2>/dev/null)" ] || fail 'said without it'
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace locks, and report: locks that threads take in opposite orders or in a circle are found with the
 # places of both, in a program that is started and in one that runs; what is no deadlock is not, and
-# where calls are missing nothing is said.
+# where calls are missing the report names no order, and gives the reason.
 # limit: 90 s
 # beside others
 . "$SRC/test/lib.sh"
@@ -110,7 +110,7 @@ found attached 1
 same 'two orders' "$(j lock_order.0.orders.#)" 2
 same 'the process' "$(j lock_order.0.pid)" "$victim"
 
-# Calls are left out: nothing is said of orders.
+# Calls are left out: the report has no orders, and gives the reason.
 sb trace -p "$victim" locks -o "$T/t.pftrace" --for 300ms --min 1ns
 ended 0
 reported 'left out'
@@ -119,7 +119,7 @@ grep -q '^the orders of locks are not known: calls were left out' "$T/report.out
 unchanged "$victim"
 finish victim "$victim"
 
-# Without a lock function nothing is said of them.
+# Without a lock function the report has no line of locks.
 sb trace libc.so.6:getpid -o "$T/t.pftrace" -- "$V/lockorder" opposite 1
 reported 'no locks'
 ! grep -q 'lock_order\|"locks"' "$T/run.json" || fail 'locks in the report of others'
