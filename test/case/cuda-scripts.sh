@@ -4,6 +4,7 @@
 # its libraries as PyTorch does, and what it prints against the program's own counts. What needs a function of NVIDIA's
 # driver says that there is none, and is typed with a tracepoint of this kernel in its place.
 # limit: 300 s
+# beside idle work
 . "$SRC/test/lib.sh"
 need_root
 need_uprobe

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A kernel that is locked down refuses an unsigned module (integrity) and BPF programs that read it
 # (confidentiality): doctor says so with the remedy, before anything is tried, and it is true.
-# beside others
+# beside others, as idle work
 # limit: 900 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"

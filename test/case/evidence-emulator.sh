@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The evidence by BPF in real kernels, booted in an emulator: 6.1, which has no tracepoints at a
 # socket's calls, and 6.12.
-# beside others
+# beside others, as idle work
 # limit: 600 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"

@@ -3,6 +3,7 @@
 # explain names the functions in which a victim spends its time, with their shares, and a command of a
 # sweep that runs as it is printed. The victim is as it was.
 # limit: 120 s
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 

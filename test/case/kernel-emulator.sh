@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Functions of a kernel that permits it, and of a module, are counted, timed and read as the program's own
 # books have it; nothing of that outlives sbinject.
-# beside others
+# beside others, as idle work
 # limit: 600 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"

@@ -3,6 +3,7 @@
 # Tracepoints as targets: what sched_switch counts of a process tree is what /proc has of its threads; values
 # and calls in the file agree; beside native targets; refusals name the reason; nothing outlives SIGKILL.
 # limit: 120 s
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 switches() { # PID: all of its threads

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The module in real kernels, booted in an emulator: its whole interface, by echo and cat and by
 # sbctl. 6.1 and 6.12 have different interfaces for uprobes. scripts/emulator.sh brings them.
-# beside others
+# beside others, as idle work
 # limit: 600 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/emulator/boot.bash"

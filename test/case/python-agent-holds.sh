@@ -5,6 +5,7 @@
 # 5 ms: the first attach, a later one, a target that comes or goes, one whose name nothing has, a
 # detach, also from every function at once, with objects frozen and not; the counts are exact all the
 # same.
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/python/pythons.sh"
 

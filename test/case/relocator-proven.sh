@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
+# beside others, as idle work
 # Displaced instructions do what they did: those of every function of real libraries are run in
 # both places and read in both; a relocator that is wrong in one bit is found out.
 # limit: 120 s

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # report reads a trace that is larger than all the memory that it may have, with everything asked for.
 # limit: 120 s
-# beside others
+# beside others, as idle work
 . "$SRC/test/lib.sh"
 
 awk 'BEGIN {

@@ -3,6 +3,7 @@
 # Items of different sizes, known by the calls of a function: adjusted for them, intervals are
 # narrower and hold the truth. A count that follows the program's speed is named and not used.
 # limit: 120 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

@@ -3,6 +3,7 @@
 # A cache whose entries live for half a second: slower look-ups find fewer of them, but only after that
 # time, which is longer than a block of windows. kappa is what a delay adds in the end, not at once (1).
 # limit: 150 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

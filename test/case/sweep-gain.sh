@@ -3,6 +3,7 @@
 # The gain ceiling of a native function is what its removal then really brings, and the largest one
 # comes first.
 # limit: 240 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

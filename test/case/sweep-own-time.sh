@@ -3,6 +3,7 @@
 # The gain ceiling of a Python function is kappa times its own time an item, which is what the program
 # measures itself in the very same moments: recursion once, exceptions, generators only while they run.
 # limit: 240 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 need_python versions

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Python functions, in one process and in several, swept by hits of another.
 # limit: 150 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 need_python

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Whole runs of a command, interleaved: their time, or a number that they print, is the progress.
 # limit: 120 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

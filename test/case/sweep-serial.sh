@@ -3,6 +3,7 @@
 # What every item passes through is critical, and the same seed means the same order; every form of
 # output says the same, and the target is left as it was.
 # limit: 90 s
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # README shows every line that its sweep prints, in their order, and no other.
 # limit: 90 s
+# beside idle work
 . "$SRC/test/lib.sh"
 
 # The first word of each line: the rest has figures.

@@ -13,11 +13,11 @@ mapfile -t releases < <(for ready in "$kernels"/*/ready; do [ -e "$ready" ] && b
 ! ldd "$SB" | grep -q libasan || skip "a sanitized build wants more memory than the guest has"
 root=$T/root
 
-take() { # PROGRAM...: with its libraries
+take() { # PROGRAM...: with its libraries; its symbols without its debug information, which the guest unpacks
 	local p lib
 
 	for p; do
-		cp -L "$p" "$root/bin/"
+		strip -g -o "$root/bin/$(basename "$p")" "$p"
 		for lib in $(ldd "$p" | grep -o '/[^ ]*'); do
 			mkdir -p "$root$(dirname "$lib")"
 			cp -Ln "$lib" "$root$lib"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* beside others */
+/* beside others, as idle work */
 /*
  * Recorded calls, with the real stubs: each call is one event or is counted as lost, with its own
  * time and thread, whatever interrupts the stub, and whatever a target writes into its chunks.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* beside others */
+/* beside others, as idle work */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

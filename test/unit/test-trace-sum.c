@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* beside others */
+/* beside others, as idle work */
 /* What a trace sums up to: against the same figures worked out from all spans at once; calls that
  * cross; windows that are too small for all calls; filters; hostile files. */
 #include <setjmp.h>
