@@ -52,6 +52,9 @@ static int open_progress(struct sweep_job *job, char *text, struct sb_err *err)
 	case PROGRESS_TARGET:
 		job->progress_index = 0;
 		return spec_parse_words(words, 2, &job->opt->session.targets, err);
+	case PROGRESS_CPU:
+		return usage(err, "the time that a process runs is no count of items",
+			     "file:, cmd:, prom: or a TARGET");
 	case PROGRESS_END:
 	case PROGRESS_STDOUT:
 		return usage(err, "this source is for a command that sbinject starts itself",

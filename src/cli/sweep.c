@@ -158,6 +158,9 @@ static int open_progress(struct sweep_command *c)
 	if (kind == PROGRESS_STDOUT && !c->own.runs)
 		return usage(&c->err, "stdout: is for --runs N -- COMMAND",
 			     "for a live process: file:, cmd:, prom: or a TARGET");
+	if (kind == PROGRESS_CPU)
+		return usage(&c->err, "the time that a process runs is no count of items",
+			     "--adjust rate:cpu:PID takes out what another process does");
 	if (kind == PROGRESS_TARGET && c->own.progress)
 		return add_target(c, "--progress", c->own.progress, &c->job.progress_index);
 	return progress_open(text, false, &c->job.progress, &c->err);
@@ -189,7 +192,7 @@ static int open_covariate(struct sweep_command *c, char *text, struct sweep_cova
 	to->text = text;
 	if (kind == PROGRESS_STDOUT || kind == PROGRESS_END)
 		return usage(&c->err, "--adjust: the command's own output or end is no source",
-			     "file:, cmd:, prom: or a TARGET");
+			     "file:, cmd:, prom:, cpu:PID or a TARGET");
 	if (kind == PROGRESS_TARGET)
 		return add_target(c, "--adjust", source, &to->index);
 	return progress_open(source, false, &to->source, &c->err);

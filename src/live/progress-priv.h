@@ -20,7 +20,8 @@ struct progress {
 	void *own; /* belongs to the kind */
 };
 
-extern const struct progress_ops progress_prom, progress_stdout, progress_file, progress_cmd;
+extern const struct progress_ops progress_prom, progress_stdout, progress_file, progress_cmd,
+	progress_cpu;
 
 /* The last number in a text; false: there is none. */
 bool progress_last_number(const char *text, double *number);

@@ -23,6 +23,7 @@ static const struct {
 	{ "stdout:", PROGRESS_STDOUT, &progress_stdout },
 	{ "file:", PROGRESS_FILE, &progress_file },
 	{ "cmd:", PROGRESS_CMD, &progress_cmd },
+	{ "cpu:", PROGRESS_CPU, &progress_cpu },
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };

@@ -20,6 +20,8 @@
  *						is the count so far
  *	file:PATH				the last number in a file
  *	cmd:COMMAND				the last number that a shell command prints
+ *	cpu:PID					for how many seconds a process has run; once it has
+ *ended, what it had at the last read
  *
  * Anything else is a TARGET; the session itself counts its hits (exact, and at no cost). "end" is
  * no source either: the end of the launched command is the one item.
@@ -33,6 +35,7 @@ enum progress_kind {
 	PROGRESS_STDOUT,
 	PROGRESS_FILE,
 	PROGRESS_CMD,
+	PROGRESS_CPU,
 	PROGRESS_END,
 };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -190,6 +191,58 @@ static void test_growth_between_two_histograms(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void burn(double seconds)
+{
+	struct timespec ts;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	while ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9 < seconds);
+}
+
+/* The time of a process is its own clock's, and stays what it was once it has ended. */
+static void test_cpu_of_a_process_that_ends(void **state)
+{
+	struct sb_err err = { 0 };
+	struct progress *p = NULL;
+	char text[32], byte = 0;
+	int go[2], back[2];
+	double at_end;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(go) | pipe(back), 0);
+	pid = fork();
+	if (!pid) { /* burns a tenth of a second at each byte */
+		for (double seconds = 0.1; read(go[0], &byte, 1) == 1 && byte; seconds += 0.1) {
+			burn(seconds);
+			if (write(back[1], "x", 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
+	snprintf(text, sizeof(text), "cpu:%d", (int)pid);
+	assert_int_equal(progress_open(text, false, &p, &err), 0);
+	assert_true(value_of(p) < 0.1);
+	for (int i = 1; i <= 2; i++) {
+		assert_int_equal(write(go[1], "x", 1), 1);
+		assert_int_equal(read(back[0], &byte, 1), 1);
+		assert_true(value_of(p) >= 0.1 * i && value_of(p) < 0.1 * i + 0.05);
+	}
+	at_end = value_of(p);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(value_of(p) == at_end);
+	progress_close(p);
+	assert_int_equal(progress_open(text, false, &p, &err), -SB_EFILE); /* it is gone */
+	err = (struct sb_err){ 0 };
+	assert_int_equal(progress_open("cpu:none", false, &p, &err), -SB_EUSAGE);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(back[i]);
+	}
+}
+
 /* gnuplot runs what stands between backquotes in double quotes. */
 static void test_names_are_no_commands_of_gnuplot(void **state)
 {
@@ -217,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_hash_within_a_label),
 		cmocka_unit_test(test_buckets_of_a_histogram),
 		cmocka_unit_test(test_growth_between_two_histograms),
+		cmocka_unit_test(test_cpu_of_a_process_that_ends),
 		cmocka_unit_test(test_names_are_no_commands_of_gnuplot),
 	};
 
