@@ -76,10 +76,10 @@ static void sides(const struct lane_scan *scan, double most, double *least_out, 
 	double least = scan->surely > 0 ? scan->surely2 / scan->surely : 1;
 	double all = scan->perhaps > 0 ? scan->perhaps2 / scan->perhaps : 1;
 
-	if (least < HANDING_ON)
-		least = 1;
 	if (2 * scan->unsteady > scan->n)
 		least = fmin(least, scan->surely / scan->n);
+	if (least < HANDING_ON)
+		least = 1;
 	*least_out = fmin(fmax(least, 1), most);
 	*most_out = fmin(fmax(all, 1), most);
 }

@@ -351,7 +351,7 @@ static int one_window(struct live *l, const struct drive_step *step)
 
 /* ---- the source, before the first measurement ---- */
 
-/* The hits of a target. source_probe() tests other sources before the process is touched. */
+/* The hits of a target. source_probe() tests other sources. */
 static int check_moves(struct live *l)
 {
 	uint64_t limit = source_limit_ns(l->job), until = clock_ns() + limit;
@@ -401,17 +401,36 @@ static int check_calls(struct live *l)
 	return -1;
 }
 
+static bool launched(const struct live *l)
+{
+	return l->job->opt->command && !l->job->opt->session.n_pids;
+}
+
+/* Without a session nothing is held up: a signal ends sbinject at once. */
+static bool look_wait(void *of, uint64_t ns)
+{
+	struct live *l = of;
+
+	if (l->client)
+		return wait_until(l, clock_ns() + ns);
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				      .tv_nsec = (long)(ns % 1000000000) },
+		  NULL);
+	return true;
+}
+
 /* The time for this is part of the budget. */
 static int check_sources(struct live *l)
 {
 	uint64_t from = clock_ns(), *time = &l->job->cfg.time_ns, spent;
+	struct source_look look = { l->job, launched(l), look_wait, l };
 
-	if (l->job->progress && source_probe(l->job, &l->rhythm, l->err) < 0)
+	if (l->job->progress && source_probe(&look, &l->rhythm, l->err) < 0)
 		return -1;
 	l->job->cfg.aligned |= l->rhythm.period_ns > 0;
-	if (l->job->response && source_probe_response(l->job, l->err) < 0)
+	if (l->job->response && source_probe_response(&look, l->err) < 0)
 		return -1;
-	if (source_probe_covariates(l->job, l->err) < 0)
+	if (source_probe_covariates(&look, l->err) < 0)
 		return -1;
 	spent = clock_ns() - from;
 	*time -= spent < *time / 2 ? spent : *time / 2;
@@ -456,7 +475,7 @@ static void detach(struct live *l)
 {
 	struct sweep_job *job = l->job;
 
-	if (job->opt->command && !job->opt->session.n_pids) {
+	if (launched(l)) {
 		client_detach(l->client);
 		job->client = l->client;
 	} else {
@@ -478,28 +497,50 @@ int sweep_live_end(struct sweep_job *job, struct sb_err *err)
 	return err->code ? -1 : 0;
 }
 
+static bool open_client(struct live *l)
+{
+	struct sweep_job *job = l->job;
+
+	job->opt->session.name_threads = job->cfg.lane_mode == LANE_AUTO || job->sides.asked;
+	l->client = client_open(job->opt, job->backend, false, &job->outcome);
+	if (!l->client)
+		*l->err = job->outcome.error;
+	return l->client;
+}
+
+/*
+ * The sources of a process that runs are tested before it is touched; those of a command that has
+ * not started have nothing to show yet. *moves: they are as they should be; false only of the
+ * latter, which is hooked by then. The drive needs to know how the progress grows.
+ */
+static bool open_all(struct live *l, bool *moves)
+{
+	bool first = launched(l);
+
+	if ((first && !open_client(l)) || ((*moves = check_sources(l) == 0), !*moves && !first))
+		return false;
+	l->drive = sweep_drive(l->job, l->err);
+	if (l->drive && (l->client || open_client(l)))
+		return true;
+	if (l->client)
+		client_close(l->client);
+	drive_close(l->drive);
+	return false;
+}
+
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
 	struct sweep_result *res = NULL;
-	bool interrupted;
+	bool interrupted, moves;
 
-	if (check_sources(&l) < 0)
+	if (!open_all(&l, &moves))
 		return NULL;
-	l.drive = sweep_drive(job, err);
-	if (!l.drive)
-		return NULL;
-	job->opt->session.name_threads = job->cfg.lane_mode == LANE_AUTO || job->sides.asked;
-	l.client = client_open(job->opt, job->backend, false, &job->outcome);
-	if (!l.client) {
-		*err = job->outcome.error;
-		drive_close(l.drive);
-		return NULL;
-	}
 	l.reader = sweep_reader_new(job, l.client, l.n_all);
 	l.sides = sides_open(job, l.reader);
 	l.start_ns = clock_ns();
-	crank(&l);
+	if (moves)
+		crank(&l);
 	interrupted = client_interrupted(l.client);
 	sides_stop(l.sides);
 	detach(&l);

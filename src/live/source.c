@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 #include "job.h"
 #include "progress.h"
 #include "inject/clock.h"
@@ -34,6 +33,22 @@ int source_does_not_move(const struct sweep_job *job, double was, uint64_t limit
 			 "calls",
 			 job->progress_text);
 	return -1;
+}
+
+/* The first reading; of a command that starts, the first that succeeds. */
+static int first_read(const struct source_look *look, struct progress *source,
+		      struct progress_value *v, struct sb_err *err)
+{
+	uint64_t until = clock_ns() + source_limit_ns(look->job);
+
+	while (progress_read(source, v, err) < 0) {
+		if (!look->starting || clock_ns() >= until)
+			return -1;
+		*err = (struct sb_err){ 0 };
+		if (!look->wait(look->of, progress_poll_ns(source)))
+			return -1;
+	}
+	return 0;
 }
 
 struct looks {
@@ -106,22 +121,23 @@ static void find_period(const struct looks *looks, struct source_rhythm *out)
 	out->jump = least;
 }
 
-int source_probe(const struct sweep_job *job, struct source_rhythm *out, struct sb_err *err)
+int source_probe(const struct source_look *look, struct source_rhythm *out, struct sb_err *err)
 {
-	uint64_t limit = source_limit_ns(job), from = clock_ns(), spent = 0;
+	const struct sweep_job *job = look->job;
+	uint64_t limit = source_limit_ns(job), from, spent = 0;
 	uint64_t poll = progress_poll_ns(job->progress), first_look = job->cfg.time_ns / 10;
 	struct looks looks = { 0 };
 	struct progress_value v;
 	double was, least, share = 0;
 	size_t jumps = 0;
-	int ret = progress_read(job->progress, &v, err);
+	int ret = first_read(look, job->progress, &v, err);
 
+	from = clock_ns();
 	first_look = first_look < LOOK_MOST_NS ? first_look : LOOK_MOST_NS;
 	was = v.count;
 	while (ret == 0 && spent < (jumps ? limit / 2 : limit) &&
 	       (jumps < PROBE_CHANGES || spent < first_look)) {
-		nanosleep(&(struct timespec){ .tv_nsec = (long)poll }, NULL);
-		ret = look_again(job, &looks, &was, err);
+		ret = look->wait(look->of, poll) ? look_again(job, &looks, &was, err) : -1;
 		if (ret == 0 && looks.grown[looks.n - 1] > 0)
 			jumps = count_jumps(&looks, &least, &share);
 		spent = clock_ns() - from;
@@ -136,17 +152,18 @@ int source_probe(const struct sweep_job *job, struct source_rhythm *out, struct 
 }
 
 /* Without an item there is no latency: at least one must complete during the test. */
-int source_probe_response(const struct sweep_job *job, struct sb_err *err)
+int source_probe_response(const struct source_look *look, struct sb_err *err)
 {
-	struct progress *response = job->response;
-	uint64_t limit = source_limit_ns(job), until = clock_ns() + limit;
+	struct progress *response = look->job->response;
+	uint64_t limit = source_limit_ns(look->job), until;
 	struct progress_value was, v;
 
-	if (progress_read(response, &was, err) < 0)
+	if (first_read(look, response, &was, err) < 0)
 		return -1;
+	until = clock_ns() + limit;
 	while (clock_ns() < until) {
-		nanosleep(&(struct timespec){ .tv_nsec = (long)progress_poll_ns(response) }, NULL);
-		if (progress_read(response, &v, err) < 0)
+		if (!look->wait(look->of, progress_poll_ns(response)) ||
+		    progress_read(response, &v, err) < 0)
 			return -1;
 		if (v.count > was.count)
 			return 0;
@@ -157,13 +174,14 @@ int source_probe_response(const struct sweep_job *job, struct sb_err *err)
 }
 
 /* That they answer; whether they move is seen in the windows. */
-int source_probe_covariates(const struct sweep_job *job, struct sb_err *err)
+int source_probe_covariates(const struct source_look *look, struct sb_err *err)
 {
+	const struct sweep_job *job = look->job;
 	struct progress_value v;
 
 	for (size_t i = 0; i < job->cfg.n_adjust; i++)
 		if (job->covariate[i].source &&
-		    progress_read(job->covariate[i].source, &v, err) < 0)
+		    first_read(look, job->covariate[i].source, &v, err) < 0)
 			return -1;
 	return 0;
 }

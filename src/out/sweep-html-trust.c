@@ -3,6 +3,7 @@
 #include <math.h>
 #include "page.h"
 #include "sweep-html.h"
+#include "sweep-words.h"
 
 /* Opens the row of a check; its result and its meaning follow in two cells. */
 static void check(FILE *f, const char *name)
@@ -159,6 +160,8 @@ static void machine(FILE *f, const struct out_sweep_about *about)
 		means(f,
 		      "Of all processors, the program's own work included; stolen by the host of a "
 		      "virtual machine. The more, the wider the intervals.");
+		if (out_sweep_crowded(about))
+			fprintf(f, " Here %s.", out_sweep_crowded(about));
 	}
 	end(f);
 }

@@ -190,3 +190,14 @@ size_t out_sweep_words(const struct sweep_result *res, const struct sweep_target
 	say_others(&w);
 	return w.n;
 }
+
+/* Delays spin: beyond this share they take processors from threads that have work. */
+#define CROWDED 0.9
+
+const char *out_sweep_crowded(const struct out_sweep_about *about)
+{
+	if (!(about->busy > CROWDED))
+		return NULL;
+	return "the processors had no idle time left, and a delay takes one from threads that have "
+	       "work: what is hidden on an idle machine may be felt on this one";
+}

@@ -16,4 +16,7 @@ size_t out_sweep_words(const struct sweep_result *res, const struct sweep_target
 		       const struct out_sweep_about *about,
 		       char sentence[OUT_SENTENCES][OUT_SENTENCE]);
 
+/* A sentence where the machine had hardly a processor idle; NULL: it had, or that is not known. */
+const char *out_sweep_crowded(const struct out_sweep_about *about);
+
 #endif

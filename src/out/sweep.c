@@ -12,6 +12,7 @@
 #include "sweep-changes.h"
 #include "sweep-gain.h"
 #include "sweep-quantiles.h"
+#include "sweep-words.h"
 #include "src/base/must.h"
 
 static const struct out_col columns[] = {
@@ -237,6 +238,9 @@ void out_sweep_table(FILE *to, const struct sweep_result *res, const struct out_
 	out_sweep_quantiles(to, res, n);
 	out_sweep_changes(to, res, about, n);
 	print_gates(to, res);
+	if (out_sweep_crowded(about))
+		fprintf(to, "processors %.0f %% busy: %s\n", about->busy * 100,
+			out_sweep_crowded(about));
 	for (size_t i = 0; i < res->n_warnings; i++) {
 		out_shown(to, res->warning[i]);
 		fputs("\n", to);

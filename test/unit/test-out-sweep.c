@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/must.h"
+#include "src/out/sweep-words.h"
 #include "src/out/sweep.h"
 
 static char *table(const struct sweep_result *res)
@@ -54,9 +56,34 @@ static void test_a_reason_is_told_once(void **state)
 	sweep_result_free(res);
 }
 
+/* On a machine without idle time a delay is felt by what waits for a processor. */
+static void test_a_crowded_machine_is_named(void **state)
+{
+	struct sweep_result *res = sweep_result_new(1);
+	struct out_sweep_about about = { .n_targets = 1, .busy = 0.96 };
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	res->target[0].spec = must_strdup("f");
+	out_sweep_table(to, res, &about);
+	fflush(to);
+	assert_non_null(strstr(text, "processors 96 % busy: "));
+	fclose(to);
+	free(text);
+	text = table(res);
+	assert_null(strstr(text, "busy"));
+	free(text);
+	about.busy = NAN;
+	assert_null(out_sweep_crowded(&about));
+	sweep_result_free(res);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_reason_is_told_once) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_reason_is_told_once),
+					    cmocka_unit_test(test_a_crowded_machine_is_named) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,6 +304,9 @@ static void test_lanes_by_what_works_side_by_side(void **state)
 	/* One at a time, and they change while they are looked at: any number is seen. */
 	scan = (struct lane_scan){ 100, 90, 100, 190, 100, 190 };
 	lanes_are(&scan, 1, 1, 1.9);
+	/* Go's: a request goes from thread to thread, and a thread without work looks for some. */
+	scan = (struct lane_scan){ 100, 90, 120, 192, 142, 212 };
+	lanes_are(&scan, 1, 1, 212.0 / 142);
 }
 
 /* --- doses --- */
