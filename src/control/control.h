@@ -38,6 +38,7 @@
  *								all at once
  *	{"op": "evidence"}					of a session with --evidence
  *			"counters": {NAME: N or null}
+ *			"machine": {NAME: N or null, "unknown": {NAME: TEXT}}
  *			"limit": TEXT or null			why there is no BPF
  *	{"op": "stop"}						detaches and ends
  *

@@ -85,6 +85,17 @@ static const struct member {
 	{ "locks", "spinlock_wait_ns", SUM, { EVIDENCE_SPINLOCK_TIME, NONE } },
 };
 
+/* What is counted for no thread, in the groups: an object of the answer, and its member. */
+static const struct {
+	const char *group, *name, *object, *key;
+} rows[] = {
+	{ "memory", "swap_in_pages", "machine", "swap_in_pages" },
+	{ "memory", "swap_out_pages", "machine", "swap_out_pages" },
+	{ "memory", "oom_kills", "machine", "oom_kills" },
+	{ "cpu", "interrupts", "machine", "interrupts" },
+	{ "cpu", "softirqs", "machine", "softirqs" },
+};
+
 /* False: it is not known. */
 static bool value_of(const json_t *counters, unsigned int counter, uint64_t *value)
 {
@@ -114,6 +125,19 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 	return json_must(v[1] ? json_real((double)v[0] / (double)v[1] / 1000) : json_null());
 }
 
+static void put_rows(json_t *groups, const json_t *answer)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *value = json_object_get(json_object_get(answer, rows[i].object),
+						rows[i].key);
+
+		json_put(json_object_get(groups, rows[i].group), rows[i].name,
+			 value ? json_incref(value) : json_must(json_null()));
+	}
+	json_put(groups, "machine",
+		 answer ? json_incref(json_object_get(answer, "machine")) : json_null());
+}
+
 /* All groups are there, whatever is known. */
 static json_t *evidence_groups_json(const json_t *answer)
 {
@@ -134,6 +158,7 @@ static json_t *evidence_groups_json(const json_t *answer)
 			json_put(o, m->group, json_must(json_object()));
 		json_put(json_object_get(o, m->group), m->name, member_json(m, counters));
 	}
+	put_rows(o, counters ? answer : NULL);
 	return o;
 }
 

@@ -28,23 +28,20 @@ static json_t *stream_json(const struct result_stream *stream)
 	return o;
 }
 
-/* Each counter, or null; and of these the reason. */
-static json_t *machine_json(const struct result_machine *m)
-{
-	json_t *object, *unknown;
+_Static_assert((int)MACHINE_COUNTERS <= (int)RESULT_ROWS, "a row for each");
 
-	if (!m->there)
-		return json_must(json_null());
-	object = json_must(json_object());
-	unknown = json_must(json_object());
+void evidence_tell_machine(const struct evidence *e, struct result_rows *out)
+{
+	struct machine_values m;
+	char why[MACHINE_WHY_SIZE];
+
+	evidence_machine(e, &m);
+	out->there = true;
 	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		json_put(object, machine_names[i],
-			 m->why[i] ? json_must(json_null()) : kind_u64_new(m->of[i]));
-		if (m->why[i])
-			json_put(unknown, machine_names[i], json_name(m->why[i]));
+		out->of[i] = m.of[i];
+		if (m.why[i])
+			out->why[i] = must_strdup(machine_unknown(i, m.why[i], why, sizeof(why)));
 	}
-	json_put(object, "unknown", unknown);
-	return object;
 }
 
 json_t *evidence_json(const struct result_evidence *e)
@@ -62,7 +59,7 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "threads_lost", kind_u64_new(e->lost));
 	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
-	json_put(object, "machine", machine_json(&e->machine));
+	json_put(object, "machine", rows_json(&e->machine, machine_names, MACHINE_COUNTERS));
 	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
@@ -126,24 +123,6 @@ static bool read_stream(const json_t *o, struct result_stream *stream)
 	       kind_u64_read(json_object_get(o, "lines_unwritten"), &stream->unwritten);
 }
 
-/* None of a former version. */
-static bool read_machine(const json_t *o, struct result_machine *m)
-{
-	const json_t *unknown = json_object_get(o, "unknown");
-
-	if (!json_is_object(o))
-		return true;
-	m->there = true;
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		const json_t *value = json_object_get(o, machine_names[i]);
-
-		m->why[i] = json_name_of(unknown, machine_names[i]);
-		if (!m->why[i] && !kind_u64_read(value, &m->of[i]))
-			return false;
-	}
-	return true;
-}
-
 const char *evidence_read(const json_t *value, struct result_evidence *e)
 {
 	e->source = json_name_of(value, "source");
@@ -154,7 +133,8 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	e->sample = e->sample ? e->sample : 1; /* of a former version */
 	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
-	    !read_machine(json_object_get(value, "machine"), &e->machine) ||
+	    !rows_read(json_object_get(value, "machine"), machine_names, MACHINE_COUNTERS,
+		       &e->machine) ||
 	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))
 		return "the counters of the evidence";

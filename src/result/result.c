@@ -198,8 +198,7 @@ static void evidence_free(struct result_evidence *e)
 	free(e->thread);
 	free(e->source);
 	free(e->limit);
-	for (int i = 0; i < MACHINE_COUNTERS; i++)
-		free(e->machine.why[i]);
+	rows_free(&e->machine);
 	free(e->remedy);
 }
 

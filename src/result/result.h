@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "evidence/evidence.h"
 #include "evidence/machine.h"
+#include "rows.h"
 #include "src/base/err.h"
 #include "src/base/value.h"
 
@@ -170,11 +171,7 @@ struct result_evidence {
 	struct result_stream stream;
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
-	struct result_machine { /* of all processes, from the begin to the end */
-		bool there;	/* not of a former version */
-		uint64_t of[MACHINE_COUNTERS];
-		char *why[MACHINE_COUNTERS]; /* NULL: it is known */
-	} machine;
+	struct result_rows machine; /* machine_names; of all processes, from the begin to the end */
 	struct result_evidence_thread {
 		pid_t pid, tid;
 		char *name;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "inject/clock.h"
 #include "src/base/must.h"
+#include "src/result/evidence.h"
 #include "src/session/processes.h"
 
 enum { LOOKS = 8 };
@@ -71,20 +72,6 @@ static void tell_thread(const struct evidence_thread *from, struct result_eviden
 	to->name = name[0] ? must_strdup(name) : NULL;
 }
 
-static void tell_machine(const struct evidence *e, struct result_machine *to)
-{
-	struct machine_values m;
-	char why[MACHINE_WHY_SIZE];
-
-	evidence_machine(e, &m);
-	to->there = true;
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		to->of[i] = m.of[i];
-		if (m.why[i])
-			to->why[i] = must_strdup(machine_unknown(i, m.why[i], why, sizeof(why)));
-	}
-}
-
 void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 		  struct result_evidence *out)
 {
@@ -99,7 +86,7 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 	out->sum = r->sum;
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);
-	tell_machine(e, &out->machine);
+	evidence_tell_machine(e, &out->machine);
 	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));
 	out->n_threads = r->n_threads;
 	for (size_t i = 0; i < r->n_threads; i++)

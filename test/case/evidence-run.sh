@@ -61,6 +61,14 @@ import sys
 def read(path):
     return {k: float(v) for k, v in (l.rsplit(" ", 1) for l in open(path) if l.startswith("sbinject_evidence"))}
 a, b = read(sys.argv[1]), read(sys.argv[2])
+# Of the machine: never more than since its start, and nothing of what it lacks.
+total = {l.split()[0]: int(l.split()[1]) for l in open("/proc/stat") if l.startswith(("intr ", "softirq "))}
+assert 0 < b["sbinject_evidence_machine_interrupts_total"] <= total["intr"], b
+try:
+    waited = int(open("/proc/pressure/cpu").readline().rsplit("=", 1)[1]) / 1e6
+    assert b['sbinject_evidence_machine_pressure_waiting_seconds_total{resource="cpu"}'] <= waited, b
+except OSError:
+    assert not [k for k in b if k.startswith("sbinject_evidence_machine_pressure_")], b
 assert a.keys() == b.keys() and len(b) >= 5, b
 assert all(a[k] <= b[k] for k in a), (a, b)
 key = 'sbinject_evidence_switches_total{kind="voluntary"}'
@@ -79,7 +87,10 @@ d, e = json.loads(r.read()), None
 e = d["evidence"]
 assert d["schema"] == "sbinject.report/1" and d["total_hits"] > 0 and d["targets"][0]["hits"] > 0, d
 assert e["available"] is True
-assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks"}, e
+assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks", "machine"}, e
+m = e["machine"]
+assert e["cpu"]["interrupts"] == m["interrupts"] > 0 and e["memory"]["oom_kills"] == m["oom_kills"], (e, m)
+assert all((v is None) == (k in m["unknown"]) for k, v in m.items() if k != "unknown"), m
 cpu, locks, io = e["cpu"], e["locks"], e["io"]
 assert cpu["context_switches"] == cpu["context_switches_voluntary"] + cpu["context_switches_involuntary"] > 0
 if e["limit"] is None:

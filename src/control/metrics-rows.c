@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* What is counted for no thread, in the metrics' text: of the machine. */
+#include <string.h>
+#include "metrics-page.h"
+#include "src/result/kind.h"
+
+/* Numbers of one object that are one metric, distinguished by a label. */
+static const struct family {
+	const char *object, *name, *type, *unit, *help, *label;
+	double scale;
+	struct member {
+		const char *key, *value; /* of the label; NULL: the metric has none */
+	} member[3];
+} families[] = {
+	{ "machine",
+	  "sbinject_evidence_machine_pressure_waiting_seconds",
+	  "counter",
+	  "seconds",
+	  "Time in which some task of the machine waited.",
+	  "resource",
+	  1e-9,
+	  { { "cpu_pressure_ns", "cpu" },
+	    { "memory_pressure_ns", "memory" },
+	    { "io_pressure_ns", "io" } } },
+	{ "machine",
+	  "sbinject_evidence_machine_pressure_stalled_seconds",
+	  "counter",
+	  "seconds",
+	  "Time in which all tasks of the machine that were not idle waited.",
+	  "resource",
+	  1e-9,
+	  { { "memory_stall_ns", "memory" }, { "io_stall_ns", "io" } } },
+	{ "machine",
+	  "sbinject_evidence_machine_swap_pages",
+	  "counter",
+	  "pages",
+	  "Pages read from and written to swap.",
+	  "kind",
+	  1,
+	  { { "swap_in_pages", "in" }, { "swap_out_pages", "out" } } },
+	{ "machine",
+	  "sbinject_evidence_machine_oom_kills",
+	  "counter",
+	  NULL,
+	  "Processes of the machine that the OOM killer ended.",
+	  NULL,
+	  1,
+	  { { "oom_kills", NULL } } },
+	{ "machine",
+	  "sbinject_evidence_machine_interrupts",
+	  "counter",
+	  NULL,
+	  "Interrupts that the machine served.",
+	  NULL,
+	  1,
+	  { { "interrupts", NULL } } },
+	{ "machine",
+	  "sbinject_evidence_machine_softirqs",
+	  "counter",
+	  NULL,
+	  "Softirqs that the machine served.",
+	  NULL,
+	  1,
+	  { { "softirqs", NULL } } },
+};
+
+static void put_member(const struct page *p, const struct family *f, const struct member *m,
+		       uint64_t value)
+{
+	bool counter = !strcmp(f->type, "counter");
+	double shown = (double)value * f->scale;
+	char key[96];
+
+	snprintf(key, sizeof(key), "%s %s", f->object, m->key);
+	fprintf(p->f, "%s%s", f->name, counter ? "_total" : "");
+	if (m->value)
+		fprintf(p->f, "{%s=\"%s\"}", f->label, m->value);
+	fprintf(p->f, " %.17g\n", counter ? steady_value(p->steady, key, shown, 0) : shown);
+}
+
+void page_rows(const struct page *p, const json_t *evidence)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+		const struct family *f = &families[i];
+		const json_t *object = json_object_get(evidence, f->object);
+		bool head = false;
+		uint64_t value;
+
+		for (size_t k = 0; k < 3 && f->member[k].key; k++) {
+			if (!kind_u64_read(json_object_get(object, f->member[k].key), &value))
+				continue;
+			if (!head)
+				page_head(p, f->name, f->type, f->unit, f->help);
+			head = true;
+			put_member(p, f, &f->member[k], value);
+		}
+	}
+}
