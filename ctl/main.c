@@ -353,6 +353,7 @@ static void print_evidence(const json_t *evidence)
 {
 	print_counters(json_object_get(evidence, "counters"), "");
 	print_counters(json_object_get(evidence, "machine"), "machine_");
+	print_counters(json_object_get(evidence, "cgroup"), "cgroup_");
 }
 
 static int verb_status(struct ctl *c, int n, char **word)

@@ -73,7 +73,7 @@ static void take_rows(struct evidence_page *page, const char *object, json_t *ro
 	json_object_foreach(rows, name, value)
 	{
 		snprintf(full, sizeof(full), "%s_%s", object, name);
-		if (!json_is_object(value))
+		if (json_is_integer(value) || json_is_null(value))
 			take(counter_of(page, full), value, dt_s);
 	}
 }
@@ -98,6 +98,7 @@ void evidence_page_look(struct evidence_page *page, struct ctl_peer *peer)
 	json_object_foreach(json_object_get(answer, "counters"), name, value)
 		take(counter_of(page, name), value, dt_s);
 	take_rows(page, "machine", json_object_get(answer, "machine"), dt_s);
+	take_rows(page, "cgroup", json_object_get(answer, "cgroup"), dt_s);
 	page->t_ns = now;
 	json_decref(answer);
 }
@@ -107,6 +108,14 @@ static bool is_time(const char *name)
 	size_t len = strlen(name);
 
 	return len > 3 && !strcmp(name + len - 3, "_ns");
+}
+
+/* As of now, and no sum. */
+static bool is_gauge(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 14 && !strcmp(name + len - 14, "_current_bytes");
 }
 
 void evidence_page_write(const struct evidence_page *page, FILE *to)
@@ -119,7 +128,9 @@ void evidence_page_write(const struct evidence_page *page, FILE *to)
 		bool time = is_time(c->name);
 		int len = (int)strlen(c->name) - (time ? 3 : 0);
 
-		if (c->rate < 0)
+		if (is_gauge(c->name) && c->value >= 0)
+			fprintf(to, "%-34s %12.0f\n", c->name, c->value);
+		else if (c->rate < 0)
 			fprintf(to, "%-34.*s %14s\n", len, c->name, "-");
 		else if (time)
 			fprintf(to, "%-34.*s %12.1f %%\n", len, c->name, c->rate / 1e7);

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include "evidence/bpf/load.h"
+#include "cgroup.h"
 #include "machine.h"
+#include "memory.h"
 #include "now.h"
 #include "proc.h"
 #include "src/base/must.h"
@@ -16,6 +18,8 @@ struct evidence {
 	bool pauses;
 	uint64_t began_ns;	       /* 0: no process was added */
 	struct machine_values machine; /* then */
+	struct cgroup *cgroup;	       /* of the first one; NULL: no process was added */
+	struct memory_values memory;   /* before the watching */
 };
 
 int evidence_probe(struct sb_err *err)
@@ -31,6 +35,7 @@ struct evidence *evidence_open(const struct evidence_config *cfg)
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
 	e->groups = cfg->groups;
+	memory_unread(MEMORY_LATER, &e->memory);
 	e->bpf = evidence_bpf_open(cfg, &e->why);
 	e->sample = e->bpf && cfg->sample ? cfg->sample : 1;
 	e->pauses = e->bpf && cfg->pauses;
@@ -44,6 +49,7 @@ struct evidence *evidence_open_proc(bool children)
 	struct evidence *e = must_calloc(1, sizeof(*e));
 
 	e->groups = EVIDENCE_ALL;
+	memory_unread(MEMORY_LATER, &e->memory);
 	e->sample = 1;
 	e->proc = evidence_proc_open(children);
 	err_set(&e->why, SB_EUSAGE, "BPF was not asked for");
@@ -57,6 +63,7 @@ void evidence_close(struct evidence *e)
 		return;
 	evidence_bpf_close(e->bpf);
 	evidence_proc_close(e->proc);
+	cgroup_close(e->cgroup);
 	free(e);
 }
 
@@ -65,6 +72,7 @@ void evidence_add(struct evidence *e, pid_t pid)
 	if (!e->began_ns) {
 		e->began_ns = evidence_now_ns();
 		machine_read("/proc", e->groups, &e->machine);
+		e->cgroup = cgroup_open(pid, e->groups);
 	}
 	if (e->bpf)
 		evidence_bpf_add(e->bpf, pid);
@@ -109,6 +117,30 @@ void evidence_machine(const struct evidence *e, struct machine_values *values)
 {
 	machine_read("/proc", e->groups, values);
 	machine_since(values, &e->machine);
+}
+
+void evidence_memory(const struct evidence *e, const pid_t *pid, size_t n,
+		     struct memory_values *values)
+{
+	if (e->groups & 1u << GROUP_FAULTS)
+		memory_read("/proc", pid, n, values);
+	else
+		memory_unread(MEMORY_UNASKED, values);
+}
+
+void evidence_memory_begin(struct evidence *e, const pid_t *pid, size_t n)
+{
+	evidence_memory(e, pid, n, &e->memory);
+}
+
+const struct memory_values *evidence_memory_then(const struct evidence *e)
+{
+	return &e->memory;
+}
+
+const struct cgroup *evidence_cgroup(const struct evidence *e)
+{
+	return e->cgroup;
 }
 
 uint64_t evidence_lost(const struct evidence *e)

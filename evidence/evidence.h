@@ -227,6 +227,17 @@ uint64_t evidence_began_ns(const struct evidence *e);
 /* What the machine counted since then (machine.h). */
 struct machine_values;
 void evidence_machine(const struct evidence *e, struct machine_values *values);
+/* The control group of the process that was added first; NULL: none was added. */
+struct cgroup;
+const struct cgroup *evidence_cgroup(const struct evidence *e);
+/* The memory of these processes now (memory.h), and what it was at evidence_memory_begin(), which is
+ * for a moment before they are watched. It takes milliseconds for a large process, which may wait
+ * meanwhile: never in a stop, nor while delays need their lease. */
+struct memory_values;
+void evidence_memory_begin(struct evidence *e, const pid_t *pid, size_t n);
+const struct memory_values *evidence_memory_then(const struct evidence *e);
+void evidence_memory(const struct evidence *e, const pid_t *pid, size_t n,
+		     struct memory_values *values);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */

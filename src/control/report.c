@@ -94,6 +94,8 @@ static const struct {
 	{ "memory", "oom_kills", "machine", "oom_kills" },
 	{ "cpu", "interrupts", "machine", "interrupts" },
 	{ "cpu", "softirqs", "machine", "softirqs" },
+	{ "cpu", "throttle_events", "cgroup", "cpu_throttled_periods" },
+	{ "cpu", "throttled_ns", "cgroup", "cpu_throttled_ns" },
 };
 
 /* False: it is not known. */
@@ -125,6 +127,9 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 	return json_must(v[1] ? json_real((double)v[0] / (double)v[1] / 1000) : json_null());
 }
 
+/* ... and these as they are. */
+static const char *const objects[] = { "machine", "cgroup", "process_memory" };
+
 static void put_rows(json_t *groups, const json_t *answer)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -134,8 +139,11 @@ static void put_rows(json_t *groups, const json_t *answer)
 		json_put(json_object_get(groups, rows[i].group), rows[i].name,
 			 value ? json_incref(value) : json_must(json_null()));
 	}
-	json_put(groups, "machine",
-		 answer ? json_incref(json_object_get(answer, "machine")) : json_null());
+	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) {
+		json_t *object = json_object_get(answer, objects[i]);
+
+		json_put(groups, objects[i], object ? json_incref(object) : json_null());
+	}
 }
 
 /* All groups are there, whatever is known. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "evidence.h"
 
+#include <stdlib.h>
 #include "kind.h"
 
 json_t *evidence_values_json(const struct evidence_values *values, const bool *unknown)
@@ -44,6 +45,78 @@ void evidence_tell_machine(const struct evidence *e, struct result_rows *out)
 	}
 }
 
+_Static_assert((int)CGROUP_COUNTERS <= (int)RESULT_ROWS && (int)MEMORY_ROWS <= (int)RESULT_ROWS,
+	       "a row for each");
+
+void evidence_tell_cgroup(const struct evidence *e, struct result_cgroup *out)
+{
+	const struct cgroup *g = evidence_cgroup(e);
+	struct cgroup_values values;
+	char why[CGROUP_WHY_SIZE];
+
+	if (!g)
+		return;
+	cgroup_take(g, &values);
+	out->rows.there = true;
+	out->path = *cgroup_path(g) ? must_strdup(cgroup_path(g)) : NULL;
+	for (int i = 0; i < CGROUP_COUNTERS; i++) {
+		out->rows.of[i] = values.of[i];
+		if (values.why[i])
+			out->rows.why[i] =
+				must_strdup(cgroup_unknown(g, i, values.why[i], why, sizeof(why)));
+	}
+}
+
+json_t *evidence_cgroup_json(const struct result_cgroup *cgroup)
+{
+	json_t *object = rows_json(&cgroup->rows, cgroup_names, CGROUP_COUNTERS);
+
+	if (cgroup->rows.there)
+		json_put(object, "path", json_name(cgroup->path));
+	return object;
+}
+
+void evidence_tell_memory(const struct memory_values *values, struct result_rows *out)
+{
+	out->there = true;
+	for (int i = 0; i < MEMORY_ROWS; i++) {
+		out->of[i] = values->of[i];
+		out->why[i] = values->why[i] ? must_strdup(memory_why(values->why[i])) : NULL;
+	}
+}
+
+/* end NULL: it is not over. */
+json_t *evidence_memory_json(const struct result_rows *begin, const struct result_rows *end)
+{
+	json_t *object;
+
+	if (!begin->there)
+		return json_must(json_null());
+	object = json_must(json_object());
+	json_put(object, "begin", rows_json(begin, memory_names, MEMORY_ROWS));
+	json_put(object, "end",
+		 end ? rows_json(end, memory_names, MEMORY_ROWS) : json_must(json_null()));
+	return object;
+}
+
+static bool read_memory(const json_t *object, struct result_rows memory[2])
+{
+	return rows_read(json_object_get(object, "begin"), memory_names, MEMORY_ROWS, &memory[0]) &&
+	       rows_read(json_object_get(object, "end"), memory_names, MEMORY_ROWS, &memory[1]);
+}
+
+static bool read_cgroup(const json_t *object, struct result_cgroup *cgroup)
+{
+	cgroup->path = json_name_of(object, "path");
+	return rows_read(object, cgroup_names, CGROUP_COUNTERS, &cgroup->rows);
+}
+
+void result_cgroup_free(struct result_cgroup *cgroup)
+{
+	free(cgroup->path);
+	rows_free(&cgroup->rows);
+}
+
 json_t *evidence_json(const struct result_evidence *e)
 {
 	json_t *object, *list;
@@ -60,6 +133,8 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
 	json_put(object, "machine", rows_json(&e->machine, machine_names, MACHINE_COUNTERS));
+	json_put(object, "cgroup", evidence_cgroup_json(&e->cgroup));
+	json_put(object, "process_memory", evidence_memory_json(&e->memory[0], &e->memory[1]));
 	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
@@ -135,6 +210,8 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
 	    !rows_read(json_object_get(value, "machine"), machine_names, MACHINE_COUNTERS,
 		       &e->machine) ||
+	    !read_cgroup(json_object_get(value, "cgroup"), &e->cgroup) ||
+	    !read_memory(json_object_get(value, "process_memory"), e->memory) ||
 	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))
 		return "the counters of the evidence";

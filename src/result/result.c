@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "result.h"
+#include "evidence.h"
 #include "src/base/must.h"
 
 #include <stdarg.h>
@@ -199,6 +200,9 @@ static void evidence_free(struct result_evidence *e)
 	free(e->source);
 	free(e->limit);
 	rows_free(&e->machine);
+	result_cgroup_free(&e->cgroup);
+	rows_free(&e->memory[0]);
+	rows_free(&e->memory[1]);
 	free(e->remedy);
 }
 

@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "evidence/cgroup.h"
 #include "evidence/evidence.h"
 #include "evidence/machine.h"
+#include "evidence/memory.h"
 #include "rows.h"
 #include "src/base/err.h"
 #include "src/base/value.h"
@@ -172,6 +174,11 @@ struct result_evidence {
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
 	struct result_rows machine; /* machine_names; of all processes, from the begin to the end */
+	struct result_cgroup {	    /* of the root process, and all that is in its control group */
+		char *path;	    /* its directory; NULL: it is not known */
+		struct result_rows rows; /* cgroup_names */
+	} cgroup;
+	struct result_rows memory[2]; /* memory_names; at the begin, at the end */
 	struct result_evidence_thread {
 		pid_t pid, tid;
 		char *name;

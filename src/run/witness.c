@@ -49,6 +49,36 @@ void witness_begin(struct evidence *e, const struct session_config *cfg)
 		witness_add(e, cfg);
 }
 
+void witness_measure(struct evidence *e, const struct session_config *cfg)
+{
+	pid_t *pid;
+	size_t n;
+
+	if (!e || cfg->launched)
+		return;
+	processes_descendants(cfg, &pid, &n);
+	evidence_memory_begin(e, pid, n);
+	free(pid);
+}
+
+void witness_measured(const struct evidence *e, struct result_evidence *out)
+{
+	pid_t *pid = must_calloc(out->n_threads + 1, sizeof(*pid));
+	struct memory_values values;
+	size_t n = 0, k;
+
+	for (size_t i = 0; i < out->n_threads; i++) {
+		for (k = 0; k < n && pid[k] != out->thread[i].pid; k++)
+			;
+		pid[n] = out->thread[i].pid;
+		n += k == n && pid[n];
+	}
+	evidence_tell_memory(evidence_memory_then(e), &out->memory[0]);
+	evidence_memory(e, pid, n, &values);
+	evidence_tell_memory(&values, &out->memory[1]);
+	free(pid);
+}
+
 void witness_look(struct evidence *e, uint64_t *due)
 {
 	struct evidence_reading r;
@@ -87,6 +117,7 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);
 	evidence_tell_machine(e, &out->machine);
+	evidence_tell_cgroup(e, &out->cgroup);
 	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));
 	out->n_threads = r->n_threads;
 	for (size_t i = 0; i < r->n_threads; i++)

@@ -81,13 +81,14 @@ fi
 # The run so far, by the groups of a benchmark's report: over HTTP, and in a file.
 python3 - "http://127.0.0.1:$port/report" report.json >report.err 2>&1 <<'P' || fail "report: $(cat report.err)"
 import json, sys, urllib.request as u
+old = json.load(open(sys.argv[2]))  # before: the next one may be newer than the answer
 r = u.urlopen(sys.argv[1])
 assert r.headers["Content-Type"] == "application/json"
 d, e = json.loads(r.read()), None
 e = d["evidence"]
 assert d["schema"] == "sbinject.report/1" and d["total_hits"] > 0 and d["targets"][0]["hits"] > 0, d
 assert e["available"] is True
-assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks", "machine"}, e
+assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks", "machine", "cgroup", "process_memory"}, e
 m = e["machine"]
 assert e["cpu"]["interrupts"] == m["interrupts"] > 0 and e["memory"]["oom_kills"] == m["oom_kills"], (e, m)
 assert all((v is None) == (k in m["unknown"]) for k, v in m.items() if k != "unknown"), m
@@ -100,7 +101,6 @@ if e["limit"] is None:
         assert abs(g["avg_wait_time_us"] - g[ns] / waits / 1000) < 1e-6 * g["avg_wait_time_us"], g
 else:
     assert locks["futex_waits"] is None and locks["avg_wait_time_us"] is None, locks
-old = json.load(open(sys.argv[2]))
 assert old["schema"] == d["schema"] and old["evidence"]["cpu"]["on_cpu_ns"] <= cpu["on_cpu_ns"], old
 P
 sb_stop
