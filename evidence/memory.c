@@ -115,7 +115,7 @@ const char *memory_why(int why)
 	case MEMORY_ENDED:
 		return "the processes had ended";
 	case MEMORY_LARGE:
-		return "a process has more than 4 GiB: to walk its pages would hold it up";
+		return "a process has more than 256 MiB: to walk its pages would hold it up";
 	default:
 		return strerror(why);
 	}

@@ -26,7 +26,7 @@ enum memory_row {
 /* "rss_bytes". */
 extern const char *const memory_names[MEMORY_ROWS];
 
-#define MEMORY_WALK_MOST (4ull << 30)
+#define MEMORY_WALK_MOST (256ull << 20)
 
 struct memory_values {
 	uint64_t of[MEMORY_ROWS];
