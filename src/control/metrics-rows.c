@@ -5,13 +5,15 @@
 #include "metrics-page.h"
 #include "src/result/kind.h"
 
+enum { MEMBERS = 4 };
+
 /* Numbers of one object that are one metric, distinguished by a label. */
 static const struct family {
 	const char *object, *name, *type, *unit, *help, *label;
 	double scale;
 	struct member {
 		const char *key, *value; /* of the label; NULL: the metric has none */
-	} member[3];
+	} member[MEMBERS];
 } families[] = {
 	{ "machine",
 	  "sbinject_evidence_machine_pressure_waiting_seconds",
@@ -155,6 +157,17 @@ static const struct family {
 	  "kind",
 	  1,
 	  { { "memory_current_bytes", "memory" }, { "swap_current_bytes", "swap" } } },
+	{ "process_memory",
+	  "sbinject_evidence_process_memory_begin_bytes",
+	  "gauge",
+	  "bytes",
+	  "Memory of the processes when the session began.",
+	  "kind",
+	  1,
+	  { { "rss_bytes", "rss" },
+	    { "pss_bytes", "pss" },
+	    { "anonymous_bytes", "anonymous" },
+	    { "swap_bytes", "swap" } } },
 };
 
 static void put_member(const struct page *p, const struct family *f, const struct member *m,
@@ -176,11 +189,14 @@ void page_rows(const struct page *p, const json_t *evidence)
 	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
 		const struct family *f = &families[i];
 		const json_t *object = json_object_get(evidence, f->object);
+		const json_t *begin = json_object_get(object, "begin");
 		bool head = false;
 		uint64_t value;
 
-		for (size_t k = 0; k < 3 && f->member[k].key; k++) {
-			if (!kind_u64_read(json_object_get(object, f->member[k].key), &value))
+		for (size_t k = 0; k < MEMBERS && f->member[k].key; k++) {
+			if (!kind_u64_read(
+				    json_object_get(begin ? begin : object, f->member[k].key),
+				    &value))
 				continue;
 			if (!head)
 				page_head(p, f->name, f->type, f->unit, f->help);

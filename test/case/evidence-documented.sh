@@ -32,6 +32,9 @@ group_part=$(sed -n '/^\.Ss The control group/,/^\.Ss Futexes/p' "$page")
 for name in $cgroup; do
 	grep -qE "^\.It Va (.* )?$name( |\$)" <<<"$group_part" || missing+=" cgroup:$name"
 done
+for name in $(grep -o '"[a-z]*_bytes"\|"read_ns"' "$SRC/evidence/memory.c" | tr -d '"'); do
+	need_line "process_memory:$name" "^\.It Va (.* )?$name( |\$)"
+done
 for name in $(sed -n 's/^.*"\(sbinject_evidence_[a-z_]*\)",$/\1/p' "$SRC/src/control/metrics-rows.c"); do
 	need_line "$name" "^\.It Li (.* )?$name( |\$)"
 done

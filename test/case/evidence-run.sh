@@ -134,6 +134,7 @@ sb -p "$pid" :item 0 --evidence=io --for 200ms --json "$T/run.json"
 ended 0
 same 'not among the groups' "$(j evidence.machine.interrupts) $(j evidence.machine.unknown.interrupts)" \
 	'null its group is not in --evidence=GROUPS'
+same 'not asked for' "$(j evidence.process_memory.begin.unknown.rss_bytes)" 'its group is not in --evidence=GROUPS'
 
 # Without the option there is nothing of it; of the whole machine it is refused.
 sb -p "$pid" :item 0 --for 100ms --json "$T/run.json"
