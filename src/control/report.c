@@ -44,6 +44,9 @@ static const struct member {
 	{ "memory", "page_faults_minor", SUM, { EVIDENCE_FAULTS_MINOR, NONE } },
 	{ "memory", "page_faults_major", SUM, { EVIDENCE_FAULTS_MAJOR, NONE } },
 	{ "memory", "page_fault_wait_ns", SUM, { EVIDENCE_PAGE_FAULT, NONE } },
+	{ "memory", "cache_hits", LESS, { EVIDENCE_LLC_REFERENCES, EVIDENCE_LLC_MISSES } },
+	{ "memory", "cache_misses", SUM, { EVIDENCE_LLC_MISSES, NONE } },
+	{ "memory", "tlb_misses", SUM, { EVIDENCE_DTLB_MISSES, NONE } },
 	{ "io", "wait_ns", SUM, { EVIDENCE_IO, NONE } },
 	{ "io", "read_calls", SUM, { EVIDENCE_READ_CALLS, NONE } },
 	{ "io", "write_calls", SUM, { EVIDENCE_WRITE_CALLS, NONE } },
@@ -74,6 +77,9 @@ static const struct member {
 	{ "cpu", "context_switches_involuntary", SUM, { EVIDENCE_INVOLUNTARY, NONE } },
 	{ "cpu", "cpu_migrations", SUM, { EVIDENCE_MIGRATIONS, NONE } },
 	{ "cpu", "wakeups", SUM, { EVIDENCE_WAKEUPS, NONE } },
+	{ "cpu", "cycles", SUM, { EVIDENCE_CYCLES, NONE } },
+	{ "cpu", "instructions", SUM, { EVIDENCE_INSTRUCTIONS, NONE } },
+	{ "cpu", "branch_misses", SUM, { EVIDENCE_BRANCH_MISSES, NONE } },
 	{ "locks", "futex_wait_ns", SUM, { EVIDENCE_FUTEX, NONE } },
 	{ "locks", "futex_waits", SUM, { EVIDENCE_WAITS, NONE } },
 	{ "locks", "avg_wait_time_us", MEAN_US, { EVIDENCE_FUTEX, EVIDENCE_WAITS } },
@@ -116,7 +122,7 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 	if (m->what == SUM)
 		return kind_u64_new(v[0] + v[1]);
 	if (m->what == LESS)
-		return kind_u64_new(v[0] - v[1]);
+		return kind_u64_new(v[0] > v[1] ? v[0] - v[1] : 0); /* of estimates */
 	if (m->what == LESS_PERCENT)
 		return json_must(v[0] ? json_real(100 * (double)(v[0] - v[1]) / (double)v[0]) :
 					json_null());
@@ -128,7 +134,7 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 }
 
 /* ... and these as they are. */
-static const char *const objects[] = { "machine", "cgroup", "process_memory" };
+static const char *const objects[] = { "machine", "cgroup", "process_memory", "hardware" };
 
 static void put_rows(json_t *groups, const json_t *answer)
 {

@@ -6,6 +6,8 @@
 #include "grid.h"
 #include "out.h"
 
+enum { MIB = 1 << 20 };
+
 static uint64_t total(const struct result_evidence *e)
 {
 	uint64_t sum = 0;
@@ -168,6 +170,11 @@ static void print_cgroup(FILE *to, const struct result_cgroup *g)
 		fputc('\n', to);
 }
 
+static uint64_t more_than(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
 static void print_bytes(FILE *to, uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -179,7 +186,8 @@ static void print_bytes(FILE *to, uint64_t bytes)
 	fprintf(to, "%.*f %s", unit ? 1 : 0, value, units[unit]);
 }
 
-/* What has another size at the end than at the begin. */
+/* What has another size at the end than at the begin; a little of it is the C library's, which
+ * other processes map, too. */
 static void print_memory(FILE *to, const struct result_rows memory[2])
 {
 	static const char *const names[MEMORY_ROWS] = { [MEMORY_RSS] = "resident",
@@ -190,7 +198,7 @@ static void print_memory(FILE *to, const struct result_rows memory[2])
 
 	for (int r = 0; memory[0].there && memory[1].there && r < MEMORY_ROWS; r++) {
 		if (!names[r] || memory[0].why[r] || memory[1].why[r] ||
-		    memory[0].of[r] == memory[1].of[r])
+		    more_than(memory[0].of[r], memory[1].of[r]) < MIB)
 			continue;
 		fprintf(to, "%s%s ", before, names[r]);
 		print_bytes(to, memory[0].of[r]);
@@ -201,6 +209,44 @@ static void print_memory(FILE *to, const struct result_rows memory[2])
 	}
 	if (*before == ';')
 		fputc('\n', to);
+}
+
+void out_hardware(FILE *to, const struct result_hardware *h)
+{
+	if (h->limit)
+		fprintf(to, "  counters of the processor: %s\n", h->limit);
+	if (!h->there || h->limit)
+		return;
+	if (h->about.user_only)
+		fputs("    of the program alone, not of the kernel: perf_event_paranoid\n", to);
+	if (h->about.counted < 1)
+		fprintf(to, "    scaled: counted for %.0f%% of the time or more\n",
+			100 * h->about.counted);
+	if (h->about.left_out)
+		fprintf(to, "    without %" PRIu64 " threads: too few descriptors (ulimit -n)\n",
+			h->about.left_out);
+	if (h->about.unsure)
+		fprintf(to, "    %" PRIu64 " threads that began meanwhile may be missing\n",
+			h->about.unsure);
+}
+
+static void print_hardware(FILE *to, const struct result_evidence *e)
+{
+	const uint64_t *of = e->sum.of;
+	const char *before = "  the processor: ";
+
+	for (int c = EVIDENCE_CYCLES; c <= EVIDENCE_BRANCH_MISSES; c++) {
+		if (!e->hardware.there || e->unknown[c])
+			continue;
+		fprintf(to, "%s%" PRIu64 " %s", before, of[c], evidence_kinds[c].name);
+		if (c == EVIDENCE_INSTRUCTIONS && !e->unknown[EVIDENCE_CYCLES] &&
+		    of[EVIDENCE_CYCLES])
+			fprintf(to, " (%.2f a cycle)", (double)of[c] / (double)of[EVIDENCE_CYCLES]);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', to);
+	out_hardware(to, &e->hardware);
 }
 
 static void print_stream(FILE *to, const struct result_stream *s)
@@ -234,6 +280,7 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 	print_machine(to, e);
 	print_cgroup(to, &e->cgroup);
 	print_memory(to, e->memory);
+	print_hardware(to, e);
 	print_stream(to, &e->stream);
 	if (e->sample > 1)
 		fprintf(to,

@@ -2,6 +2,7 @@
 #include "evidence.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "kind.h"
 
 json_t *evidence_values_json(const struct evidence_values *values, const bool *unknown)
@@ -31,41 +32,8 @@ static json_t *stream_json(const struct result_stream *stream)
 
 _Static_assert((int)MACHINE_COUNTERS <= (int)RESULT_ROWS, "a row for each");
 
-void evidence_tell_machine(const struct evidence *e, struct result_rows *out)
-{
-	struct machine_values m;
-	char why[MACHINE_WHY_SIZE];
-
-	evidence_machine(e, &m);
-	out->there = true;
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		out->of[i] = m.of[i];
-		if (m.why[i])
-			out->why[i] = must_strdup(machine_unknown(i, m.why[i], why, sizeof(why)));
-	}
-}
-
 _Static_assert((int)CGROUP_COUNTERS <= (int)RESULT_ROWS && (int)MEMORY_ROWS <= (int)RESULT_ROWS,
 	       "a row for each");
-
-void evidence_tell_cgroup(const struct evidence *e, struct result_cgroup *out)
-{
-	const struct cgroup *g = evidence_cgroup(e);
-	struct cgroup_values values;
-	char why[CGROUP_WHY_SIZE];
-
-	if (!g)
-		return;
-	cgroup_take(g, &values);
-	out->rows.there = true;
-	out->path = *cgroup_path(g) ? must_strdup(cgroup_path(g)) : NULL;
-	for (int i = 0; i < CGROUP_COUNTERS; i++) {
-		out->rows.of[i] = values.of[i];
-		if (values.why[i])
-			out->rows.why[i] =
-				must_strdup(cgroup_unknown(g, i, values.why[i], why, sizeof(why)));
-	}
-}
 
 json_t *evidence_cgroup_json(const struct result_cgroup *cgroup)
 {
@@ -74,15 +42,6 @@ json_t *evidence_cgroup_json(const struct result_cgroup *cgroup)
 	if (cgroup->rows.there)
 		json_put(object, "path", json_name(cgroup->path));
 	return object;
-}
-
-void evidence_tell_memory(const struct memory_values *values, struct result_rows *out)
-{
-	out->there = true;
-	for (int i = 0; i < MEMORY_ROWS; i++) {
-		out->of[i] = values->of[i];
-		out->why[i] = values->why[i] ? must_strdup(memory_why(values->why[i])) : NULL;
-	}
 }
 
 /* end NULL: it is not over. */
@@ -117,6 +76,17 @@ void result_cgroup_free(struct result_cgroup *cgroup)
 	rows_free(&cgroup->rows);
 }
 
+/* Without counters of the processor where they are another thread's. */
+static json_t *thread_json(const struct result_evidence_thread *t, const bool *unknown)
+{
+	bool own[EVIDENCE_COUNTERS];
+
+	memcpy(own, unknown, sizeof(own));
+	for (int i = EVIDENCE_CYCLES; !t->hardware && i <= EVIDENCE_BRANCH_MISSES; i++)
+		own[i] = true;
+	return evidence_values_json(&t->values, own);
+}
+
 json_t *evidence_json(const struct result_evidence *e)
 {
 	json_t *object, *list;
@@ -134,6 +104,7 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
 	json_put(object, "machine", rows_json(&e->machine, machine_names, MACHINE_COUNTERS));
 	json_put(object, "cgroup", evidence_cgroup_json(&e->cgroup));
+	json_put(object, "hardware", hardware_json(&e->hardware));
 	json_put(object, "process_memory", evidence_memory_json(&e->memory[0], &e->memory[1]));
 	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
@@ -143,7 +114,7 @@ json_t *evidence_json(const struct result_evidence *e)
 		json_put(o, "pid", json_integer(t->pid));
 		json_put(o, "tid", json_integer(t->tid));
 		json_put(o, "name", json_name(t->name));
-		json_put(o, "counters", evidence_values_json(&t->values, e->unknown));
+		json_put(o, "counters", thread_json(t, e->unknown));
 		json_add(list, o);
 	}
 	json_put(object, "threads", list);
@@ -176,12 +147,15 @@ static bool read_threads(const json_t *list, struct result_evidence *e)
 	json_array_foreach((json_t *)list, i, o)
 	{
 		struct result_evidence_thread *t = &e->thread[i];
+		bool unknown[EVIDENCE_COUNTERS];
 
 		t->name = json_name_of(o, "name");
 		if (!kind_pid_read(json_object_get(o, "pid"), &t->pid) ||
 		    !kind_pid_read(json_object_get(o, "tid"), &t->tid) ||
-		    !read_values(json_object_get(o, "counters"), &t->values, NULL))
+		    !read_values(json_object_get(o, "counters"), &t->values, unknown))
 			return false;
+		for (int c = EVIDENCE_CYCLES; c <= EVIDENCE_BRANCH_MISSES; c++)
+			t->hardware |= !unknown[c];
 	}
 	return true;
 }
@@ -211,6 +185,7 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	    !rows_read(json_object_get(value, "machine"), machine_names, MACHINE_COUNTERS,
 		       &e->machine) ||
 	    !read_cgroup(json_object_get(value, "cgroup"), &e->cgroup) ||
+	    !hardware_read_json(json_object_get(value, "hardware"), &e->hardware) ||
 	    !read_memory(json_object_get(value, "process_memory"), e->memory) ||
 	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))

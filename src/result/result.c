@@ -201,6 +201,7 @@ static void evidence_free(struct result_evidence *e)
 	free(e->limit);
 	rows_free(&e->machine);
 	result_cgroup_free(&e->cgroup);
+	free(e->hardware.limit);
 	rows_free(&e->memory[0]);
 	rows_free(&e->memory[1]);
 	free(e->remedy);

@@ -10,6 +10,7 @@
 #include "evidence/evidence.h"
 #include "evidence/machine.h"
 #include "evidence/memory.h"
+#include "hardware.h"
 #include "rows.h"
 #include "src/base/err.h"
 #include "src/base/value.h"
@@ -178,12 +179,14 @@ struct result_evidence {
 		char *path;	    /* its directory; NULL: it is not known */
 		struct result_rows rows; /* cgroup_names */
 	} cgroup;
+	struct result_hardware hardware;
 	struct result_rows memory[2]; /* memory_names; at the begin, at the end */
 	struct result_evidence_thread {
 		pid_t pid, tid;
 		char *name;
 		struct evidence_values values;
-	} * thread; /* those that lived at the end */
+		bool hardware; /* its counters of the processor are known */
+	} * thread;	       /* those that lived at the end */
 	size_t n_threads;
 };
 

@@ -47,6 +47,7 @@ void witness_begin(struct evidence *e, const struct session_config *cfg)
 		evidence_add(e, cfg->launched);
 	else
 		witness_add(e, cfg);
+	evidence_begin(e);
 }
 
 void witness_measure(struct evidence *e, const struct session_config *cfg)
@@ -97,7 +98,8 @@ static void tell_thread(const struct evidence_thread *from, struct result_eviden
 
 	*to = (struct result_evidence_thread){ .pid = from->pid,
 					       .tid = from->tid,
-					       .values = from->values };
+					       .values = from->values,
+					       .hardware = from->hardware };
 	processes_thread_name(from->pid, from->tid, name, sizeof(name));
 	to->name = name[0] ? must_strdup(name) : NULL;
 }
@@ -118,6 +120,7 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 		out->unknown[i] = evidence_unknown(e, i);
 	evidence_tell_machine(e, &out->machine);
 	evidence_tell_cgroup(e, &out->cgroup);
+	hardware_tell(e, &out->hardware);
 	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));
 	out->n_threads = r->n_threads;
 	for (size_t i = 0; i < r->n_threads; i++)

@@ -64,7 +64,7 @@ udp-traffic	^\.It Va udp_packets_sent , udp_packets_received , udp_bytes_sent
 round-trip-time	^\.It Va tcp_rtt_ns
 page-faults	^\.It Va page_faults_minor , page_faults_major
 kmalloc-kfree	kmalloc\(\) , kfree\(\)
-processor-caches-tlb	^Hits and misses of caches and of the TLB
+processor-caches-tlb	^\.It Va llc_references , llc_misses
 oom	^The OOM killer
 swap	^Swap in and out
 file-opens	^\.It Va file_opens
