@@ -70,12 +70,6 @@ static bool read_cgroup(const json_t *object, struct result_cgroup *cgroup)
 	return rows_read(object, cgroup_names, CGROUP_COUNTERS, &cgroup->rows);
 }
 
-void result_cgroup_free(struct result_cgroup *cgroup)
-{
-	free(cgroup->path);
-	rows_free(&cgroup->rows);
-}
-
 /* Without counters of the processor where they are another thread's. */
 static json_t *thread_json(const struct result_evidence_thread *t, const bool *unknown)
 {

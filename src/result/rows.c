@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "rows.h"
 
-#include <stdlib.h>
 #include "kind.h"
 
 json_t *rows_json(const struct result_rows *rows, const char *const *names, size_t n)
@@ -39,10 +38,4 @@ bool rows_read(const json_t *object, const char *const *names, size_t n, struct 
 			return false;
 	}
 	return true;
-}
-
-void rows_free(struct result_rows *rows)
-{
-	for (size_t i = 0; i < RESULT_ROWS; i++)
-		free(rows->why[i]);
 }
