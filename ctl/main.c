@@ -335,7 +335,7 @@ static int verb_list(struct ctl *c, int n, char **word)
 }
 
 /* What has counted anything, or is not known. */
-static void print_counters(const json_t *counters)
+static void print_counters(const json_t *counters, const char *before)
 {
 	const json_t *value;
 	const char *name;
@@ -343,10 +343,17 @@ static void print_counters(const json_t *counters)
 	json_object_foreach((json_t *)counters, name, value)
 	{
 		if (json_is_null(value))
-			printf("%s: -\n", name);
+			printf("%s%s: -\n", before, name);
 		else if (json_integer_value(value))
-			printf("%s: %lld\n", name, (long long)json_integer_value(value));
+			printf("%s%s: %lld\n", before, name, (long long)json_integer_value(value));
 	}
+}
+
+static void print_evidence(const json_t *evidence)
+{
+	print_counters(json_object_get(evidence, "counters"), "");
+	print_counters(json_object_get(evidence, "machine"), "machine_");
+	print_counters(json_object_get(evidence, "cgroup"), "cgroup_");
 }
 
 static int verb_status(struct ctl *c, int n, char **word)
@@ -364,7 +371,7 @@ static int verb_status(struct ctl *c, int n, char **word)
 		       (long long)json_integer_value(json_object_get(answer, "total_hits")),
 		       (long long)json_integer_value(json_object_get(answer, "total_delay_ns")));
 	if (!c->json)
-		print_counters(json_object_get(json_object_get(answer, "evidence"), "counters"));
+		print_evidence(json_object_get(answer, "evidence"));
 	json_decref(answer);
 	return 0;
 }

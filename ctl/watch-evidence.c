@@ -62,6 +62,22 @@ static void take(struct counter *c, const json_t *value, double dt_s)
 	c->value = now;
 }
 
+/* What is counted for no thread, by the name of its object and its own; without the reasons of what
+ * is not known. */
+static void take_rows(struct evidence_page *page, const char *object, json_t *rows, double dt_s)
+{
+	const char *name;
+	json_t *value;
+	char full[64];
+
+	json_object_foreach(rows, name, value)
+	{
+		snprintf(full, sizeof(full), "%s_%s", object, name);
+		if (json_is_integer(value) || json_is_null(value))
+			take(counter_of(page, full), value, dt_s);
+	}
+}
+
 void evidence_page_look(struct evidence_page *page, struct ctl_peer *peer)
 {
 	struct sb_err err = { 0 };
@@ -81,6 +97,8 @@ void evidence_page_look(struct evidence_page *page, struct ctl_peer *peer)
 	dt_s = page->t_ns > 0 ? (now - page->t_ns) / 1e9 : 0;
 	json_object_foreach(json_object_get(answer, "counters"), name, value)
 		take(counter_of(page, name), value, dt_s);
+	take_rows(page, "machine", json_object_get(answer, "machine"), dt_s);
+	take_rows(page, "cgroup", json_object_get(answer, "cgroup"), dt_s);
 	page->t_ns = now;
 	json_decref(answer);
 }
@@ -92,9 +110,17 @@ static bool is_time(const char *name)
 	return len > 3 && !strcmp(name + len - 3, "_ns");
 }
 
+/* As of now, and no sum. */
+static bool is_gauge(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 14 && !strcmp(name + len - 14, "_current_bytes");
+}
+
 void evidence_page_write(const struct evidence_page *page, FILE *to)
 {
-	fprintf(to, "%-24s %14s\n", "evidence", "now");
+	fprintf(to, "%-34s %14s\n", "evidence", "now");
 	if (page->why)
 		fprintf(to, "%s\n", page->why);
 	for (size_t i = 0; i < page->n && !page->why; i++) {
@@ -102,11 +128,13 @@ void evidence_page_write(const struct evidence_page *page, FILE *to)
 		bool time = is_time(c->name);
 		int len = (int)strlen(c->name) - (time ? 3 : 0);
 
-		if (c->rate < 0)
-			fprintf(to, "%-24.*s %14s\n", len, c->name, "-");
+		if (is_gauge(c->name) && c->value >= 0)
+			fprintf(to, "%-34s %12.0f\n", c->name, c->value);
+		else if (c->rate < 0)
+			fprintf(to, "%-34.*s %14s\n", len, c->name, "-");
 		else if (time)
-			fprintf(to, "%-24.*s %12.1f %%\n", len, c->name, c->rate / 1e7);
+			fprintf(to, "%-34.*s %12.1f %%\n", len, c->name, c->rate / 1e7);
 		else
-			fprintf(to, "%-24s %12.0f/s\n", c->name, c->rate);
+			fprintf(to, "%-34s %12.0f/s\n", c->name, c->rate);
 	}
 }

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "evidence.h"
+#include "hardware.h"
 #include "src/base/caps.h"
 
 static int look_capability(struct sb_err *err)
@@ -17,5 +18,6 @@ const struct evidence_check evidence_checks[] = {
 	{ "types of the kernel (BTF)", evidence_types },
 	{ "capability for BPF", look_capability },
 	{ "BPF at the scheduler", evidence_probe },
+	{ "counters of the processor", hardware_probe },
 };
 const size_t evidence_check_count = sizeof(evidence_checks) / sizeof(*evidence_checks);

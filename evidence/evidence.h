@@ -75,12 +75,19 @@ enum evidence_counter {
 	EVIDENCE_CACHE_READS,
 	EVIDENCE_CACHE_MISSES, /* of these */
 	EVIDENCE_CACHE_ADDS,
+	/* Of the processor (hardware.h); only if they are asked for. */
+	EVIDENCE_CYCLES,
+	EVIDENCE_INSTRUCTIONS,
+	EVIDENCE_LLC_REFERENCES,
+	EVIDENCE_LLC_MISSES,
+	EVIDENCE_DTLB_MISSES,
+	EVIDENCE_BRANCH_MISSES,
 	EVIDENCE_COUNTERS,
 };
 
 /* Groups of counters, as options name them: time, waits, switches (and what goes with them),
  * faults, io (calls, bytes, requests), network (connections, bytes, segments), locks (of the
- * kernel). */
+ * kernel), hardware (of the processor). */
 enum evidence_group {
 	GROUP_TIME,
 	GROUP_WAITS,
@@ -89,13 +96,14 @@ enum evidence_group {
 	GROUP_IO,
 	GROUP_NETWORK,
 	GROUP_LOCKS,
+	GROUP_HARDWARE,
 	GROUP_COUNT,
 };
 extern const char *const evidence_groups[GROUP_COUNT];
-enum { EVIDENCE_ALL = (1 << GROUP_COUNT) - 1 };
+enum { EVIDENCE_ALL = (1 << GROUP_HARDWARE) - 1 }; /* without hardware, which is asked for */
 
 /* A list of groups, separated by commas, as bits of their numbers. memory and cpu are words for
- * faults, and for time and switches. SB_EUSAGE. */
+ * faults, and for time and switches; all is for EVIDENCE_ALL. SB_EUSAGE. */
 int evidence_groups_read(const char *text, unsigned int *groups, struct sb_err *err);
 
 /* A counter as documents name it: "futex_ns", "switches_voluntary". */
@@ -149,6 +157,9 @@ struct evidence_thread {
 	struct evidence_values values;
 	struct evidence_futex_part futex[EVIDENCE_FUTEX_PARTS];
 	uint64_t pauses; /* that have ended; 0 without evidence_config.pauses */
+	/* The counters of the processor are its own, and of what it started since; else they are
+	 * among those of the thread that started it. */
+	bool hardware;
 };
 
 /*
@@ -216,6 +227,9 @@ void evidence_close(struct evidence *e); /* NULL is harmless */
 /* All threads of a process, now and later; not its present children. A second call does nothing. */
 void evidence_add(struct evidence *e, pid_t pid);
 
+/* All processes have been added that are there: the counters of the processor begin. */
+void evidence_begin(struct evidence *e);
+
 /* NULL: the program runs in the kernel. Else why it does not. */
 const struct sb_err *evidence_limit(const struct evidence *e);
 /* NULL: the counter is known. Else why it is not, as a text. */
@@ -227,6 +241,20 @@ uint64_t evidence_began_ns(const struct evidence *e);
 /* What the machine counted since then (machine.h). */
 struct machine_values;
 void evidence_machine(const struct evidence *e, struct machine_values *values);
+/* How the counters of the processor came about (hardware.h). False: they were not asked for. */
+struct hardware_about;
+bool evidence_hardware(const struct evidence *e, struct hardware_about *about);
+/* The control group of the process that was added first; NULL: none was added. */
+struct cgroup;
+const struct cgroup *evidence_cgroup(const struct evidence *e);
+/* The memory of these processes now (memory.h), and what it was at evidence_memory_begin(), which
+ * is for a moment before they are watched. It takes milliseconds for a large process, which may
+ * wait meanwhile: never in a stop, nor while delays need their lease. */
+struct memory_values;
+void evidence_memory_begin(struct evidence *e, const pid_t *pid, size_t n);
+const struct memory_values *evidence_memory_then(const struct evidence *e);
+void evidence_memory(const struct evidence *e, const pid_t *pid, size_t n,
+		     struct memory_values *values);
 /* Threads that are not in the sum, or not wholly: there were too many; of /proc: they have ended,
  * and what they did after the last look at them is not known; by BPF: one changed at each of a
  * thousand tries to read it. */

@@ -6,16 +6,17 @@
 #include "src/base/text.h"
 
 const char *const evidence_groups[GROUP_COUNT] = {
-	"time", "waits", "switches", "faults", "io", "network", "locks",
+	"time", "waits", "switches", "faults", "io", "network", "locks", "hardware",
 };
 
-/* What reports of benchmarks call them. */
+/* What reports of benchmarks call them, and those that are read without a list. */
 static const struct {
 	const char *word;
 	unsigned int groups;
 } others[] = {
 	{ "memory", 1u << GROUP_FAULTS },
 	{ "cpu", 1u << GROUP_TIME | 1u << GROUP_SWITCHES },
+	{ "all", EVIDENCE_ALL },
 };
 
 static unsigned int group_of(const char *word)
@@ -47,8 +48,8 @@ int evidence_groups_read(const char *text, unsigned int *groups, struct sb_err *
 		ret = err_set(err, SB_EUSAGE, "--evidence=%s: no group of counters", text);
 	if (ret < 0)
 		err_hint(err,
-			 "time, waits, switches, faults, io, network, locks; memory is faults, "
-			 "cpu is time and switches");
+			 "time, waits, switches, faults, io, network, locks, hardware; memory is "
+			 "faults, cpu is time and switches, all is all but hardware");
 	else
 		*groups = all;
 	free(copy);

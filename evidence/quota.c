@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "cgroup-place.h"
 #include "src/base/must.h"
 
 struct group {
@@ -76,76 +76,15 @@ static void add_groups(struct quota *q, const char *mount, const char *below)
 	add_group(q, mount);
 }
 
-/* ---- where groups are ---- */
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)); at += len)
-		if ((at == list || at[-1] == ',') && strchr(",\n", at[len])) /* or '\0' */
-			return true;
-	return false;
-}
-
-/* Where a hierarchy is mounted here, and which of its groups that is. */
-static bool find_mount(bool v2, char mount[PATH_MAX], char root[PATH_MAX])
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL, type[32], options[256];
-	bool found = false;
-	size_t cap = 0;
-
-	while (f && !found && getline(&line, &cap, f) > 0) {
-		const char *rest = strstr(line, " - ");
-
-		if (!rest || sscanf(rest, " - %31s %*s %255s", type, options) != 2 ||
-		    sscanf(line, "%*d %*d %*s %4095s %4095s", root, mount) != 2)
-			continue;
-		found = v2 ? strcmp(type, "cgroup2") == 0 :
-			     strcmp(type, "cgroup") == 0 && has_word(options, "cpu");
-	}
-	if (f)
-		fclose(f);
-	free(line);
-	return found;
-}
-
-static void add_path(struct quota *q, bool v2, const char *path)
-{
-	char mount[PATH_MAX], root[PATH_MAX];
-	size_t len;
-
-	if (!find_mount(v2, mount, root))
-		return;
-	len = strcmp(root, "/") == 0 ? 0 : strlen(root);
-	if (strncmp(path, root, len) != 0 || (path[len] && path[len] != '/'))
-		return;
-	add_groups(q, mount, strcmp(path + len, "/") == 0 ? "" : path + len);
-}
-
-/* Lines "ID:CONTROLLERS:PATH"; of v2 the controllers are empty. */
+/* v2's, and that of v1 that has the controller. */
 static void add_process(struct quota *q, pid_t pid)
 {
-	char name[64], *line = NULL;
-	size_t cap = 0;
-	FILE *f;
+	static const char *const hierarchies[] = { NULL, "cpu" };
+	struct cgroup_place place;
 
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-	f = fopen(name, "re");
-	while (f && getline(&line, &cap, f) > 0) {
-		char *which = strchr(line, ':'), *path = which ? strchr(which + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*path++ = '\0';
-		path[strcspn(path, "\n")] = '\0';
-		if (!which[1] || has_word(which + 1, "cpu"))
-			add_path(q, !which[1], path);
-	}
-	if (f)
-		fclose(f);
-	free(line);
+	for (size_t i = 0; i < 2; i++)
+		if (cgroup_find(pid, hierarchies[i], &place))
+			add_groups(q, place.mount, place.below);
 }
 
 struct quota *quota_open(const pid_t *pid, size_t n)

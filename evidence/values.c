@@ -84,6 +84,18 @@ const struct evidence_kind evidence_kinds[EVIDENCE_COUNTERS] = {
 	[EVIDENCE_CACHE_ADDS] = { "page_cache_adds",
 				  "Pages that came into the page cache: read, read ahead, written.",
 				  GROUP_IO },
+	[EVIDENCE_CYCLES] = { "cycles", "Cycles of the processor.", GROUP_HARDWARE },
+	[EVIDENCE_INSTRUCTIONS] = { "instructions", "Instructions that it completed.",
+				    GROUP_HARDWARE },
+	[EVIDENCE_LLC_REFERENCES] = { "llc_references", "References to the last level of cache.",
+				      GROUP_HARDWARE },
+	[EVIDENCE_LLC_MISSES] = { "llc_misses", "Those of them that it did not have.",
+				  GROUP_HARDWARE },
+	[EVIDENCE_DTLB_MISSES] = { "dtlb_load_misses",
+				   "Loads whose page the TLB of data did not have.",
+				   GROUP_HARDWARE },
+	[EVIDENCE_BRANCH_MISSES] = { "branch_misses", "Branches that were predicted wrong.",
+				     GROUP_HARDWARE },
 };
 
 _Static_assert(EVIDENCE_REASONS == (int)EVIDENCE_STATES, "a reason for each state");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "evidence/evidence.h"
 #include "options.h"
 #include "src/base/must.h"
 #include "src/live/explain.h"
@@ -95,6 +96,14 @@ static int explain(struct sweep_job *job, int argc, char **argv, struct sb_err *
 	return ret;
 }
 
+/* It has all that costs nothing in any case, and the session beside it none of its own. */
+static void ask_for_evidence(struct session_config *cfg)
+{
+	if (cfg->evidence)
+		cfg->evidence_groups |= EVIDENCE_ALL;
+	cfg->evidence = false;
+}
+
 static int explain_main(const struct command *cmd, int argc, char **argv)
 {
 	char **whole = must_calloc((size_t)argc + 1, sizeof(*whole));
@@ -106,7 +115,8 @@ static int explain_main(const struct command *cmd, int argc, char **argv)
 	memcpy(whole, argv, (size_t)argc * sizeof(*whole));
 	if (options_parse(argc, argv, VERB_EXPLAIN, &opt, &err) == 0 && opt.help)
 		command_print_usage(stdout, cmd);
-	else if (!err.code)
+	ask_for_evidence(&opt.session);
+	if (!err.code && !opt.help)
 		explain(&job, argc, whole, &err);
 	if (err.code) {
 		command_print_error(&err);

@@ -333,7 +333,7 @@ static const struct option_row rows[] = {
 	  "fail (125) when a target was never hit" },
 	{ "hits-by-function", 0, VERB_RUNS, FLAG(session.by_function),
 	  "count each function of a target by itself as well" },
-	{ "evidence", 0, VERB_RUNS, READ(opt_evidence, "[=GROUPS]"),
+	{ "evidence", 0, VERB_RUNS | VERB_EXPLAIN, READ(opt_evidence, "[=GROUPS]"),
 	  "also what the threads wait for, switches, page faults (sbinject-evidence(5))" },
 	{ "evidence-sample", 0, VERB_RUNS | VERB_SWEEP | VERB_EXPLAIN,
 	  READ(opt_evidence_sample, "N"),

@@ -241,7 +241,7 @@ static void ask_for_evidence(struct sweep_command *c)
 	for (int i = 0; i < GROUP_COUNT; i++)
 		sides->groups_named |= c->own.groups & 1u << i;
 	for (int i = 0; i < GROUP_COUNT; i++)
-		sides->group[i] = !sides->groups_named || c->own.groups & 1u << i;
+		sides->group[i] = (sides->groups_named ? c->own.groups : EVIDENCE_ALL) & 1u << i;
 	sides->asked = c->own.evidence;
 	c->job.sides_off = c->own.no_evidence || c->own.runs;
 	c->job.cfg.n_counters = c->job.sides_off ? 0 : SIDES_COUNTERS;

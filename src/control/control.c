@@ -11,7 +11,6 @@
 #include "inject/clock.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
-#include "src/result/evidence.h"
 
 enum { WORDS_MAX = 16, PATH_MOST = 256 };
 
@@ -387,22 +386,6 @@ static int op_list(struct request *r)
 	return 0;
 }
 
-/* The counters up to now, and the time of the reading. */
-static void put_evidence(struct evidence *e, json_t *to)
-{
-	struct evidence_reading reading;
-	bool unknown[EVIDENCE_COUNTERS];
-
-	evidence_take(e, &reading);
-	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-		unknown[i] = evidence_unknown(e, i);
-	json_put(to, "t_ns", json_integer((json_int_t)reading.t_ns));
-	json_put(to, "counters", evidence_values_json(&reading.sum, unknown));
-	json_put(to, "sample", json_integer(evidence_sample(e)));
-	json_put(to, "limit", json_name(evidence_limit(e) ? evidence_limit(e)->what : NULL));
-	evidence_reading_free(&reading);
-}
-
 static int op_status(struct request *r)
 {
 	const struct backend *b = r->c->backend;
@@ -435,7 +418,7 @@ static int op_status(struct request *r)
 	if (r->c->evidence) {
 		json_t *evidence = json_must(json_object());
 
-		put_evidence(r->c->evidence, evidence);
+		control_evidence(r->c->evidence, evidence);
 		json_put(r->out, "evidence", evidence);
 	}
 	return 0;
@@ -594,7 +577,7 @@ static int op_evidence(struct request *r)
 {
 	if (!r->c->evidence)
 		return fail(r, SB_EUSAGE, "the session has no evidence", "run it with --evidence");
-	put_evidence(r->c->evidence, r->out);
+	control_evidence(r->c->evidence, r->out);
 	return 0;
 }
 

@@ -38,6 +38,10 @@
  *								all at once
  *	{"op": "evidence"}					of a session with --evidence
  *			"counters": {NAME: N or null}
+ *			"machine": {NAME: N or null, "unknown": {NAME: TEXT}}
+ *			"cgroup": {NAME: N or null, "path": TEXT or null, "unknown": ...}
+ *			"process_memory": {"begin": {NAME: N or null, "unknown": ...}, "end": null}
+ *			"hardware": {"limit": TEXT or null, "counted": X, ...} or null
  *			"limit": TEXT or null			why there is no BPF
  *	{"op": "stop"}						detaches and ends
  *

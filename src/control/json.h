@@ -15,4 +15,7 @@ void control_functions(const struct backend *b, struct session_core *s, size_t i
 void control_times(const struct backend *b, struct session_core *s, size_t index, bool histogram,
 		   json_t *target);
 
+/* The counters of the evidence up to now, the time of the reading, and what the machine counted. */
+void control_evidence(struct evidence *e, json_t *to);
+
 #endif

@@ -24,6 +24,9 @@ void page_head(const struct page *p, const char *name, const char *type, const c
 
 /* The counters of the evidence, as control.h has them; NULL: the session has none. */
 void page_evidence(const struct page *p, const json_t *counters);
+/* What is counted for no thread: "machine" of the answer with the evidence; NULL: there is none. A
+ * number that is not known has no sample. */
+void page_rows(const struct page *p, const json_t *evidence);
 void page_sample(const struct page *p, const json_t *sample);
 
 #endif

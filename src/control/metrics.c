@@ -335,6 +335,7 @@ static char *render(const struct metrics *m, bool openmetrics, size_t *len)
 		put_sums(&p, json_object_get(list, "targets"));
 		put_gauges(&p, json_object_get(list, "targets"), status);
 		page_evidence(&p, json_object_get(evidence, "counters"));
+		page_rows(&p, evidence);
 		page_sample(&p, json_object_get(evidence, "sample"));
 		fputs("# EOF\n", p.f);
 		fclose(p.f);

@@ -44,6 +44,9 @@ static const struct member {
 	{ "memory", "page_faults_minor", SUM, { EVIDENCE_FAULTS_MINOR, NONE } },
 	{ "memory", "page_faults_major", SUM, { EVIDENCE_FAULTS_MAJOR, NONE } },
 	{ "memory", "page_fault_wait_ns", SUM, { EVIDENCE_PAGE_FAULT, NONE } },
+	{ "memory", "cache_hits", LESS, { EVIDENCE_LLC_REFERENCES, EVIDENCE_LLC_MISSES } },
+	{ "memory", "cache_misses", SUM, { EVIDENCE_LLC_MISSES, NONE } },
+	{ "memory", "tlb_misses", SUM, { EVIDENCE_DTLB_MISSES, NONE } },
 	{ "io", "wait_ns", SUM, { EVIDENCE_IO, NONE } },
 	{ "io", "read_calls", SUM, { EVIDENCE_READ_CALLS, NONE } },
 	{ "io", "write_calls", SUM, { EVIDENCE_WRITE_CALLS, NONE } },
@@ -74,6 +77,9 @@ static const struct member {
 	{ "cpu", "context_switches_involuntary", SUM, { EVIDENCE_INVOLUNTARY, NONE } },
 	{ "cpu", "cpu_migrations", SUM, { EVIDENCE_MIGRATIONS, NONE } },
 	{ "cpu", "wakeups", SUM, { EVIDENCE_WAKEUPS, NONE } },
+	{ "cpu", "cycles", SUM, { EVIDENCE_CYCLES, NONE } },
+	{ "cpu", "instructions", SUM, { EVIDENCE_INSTRUCTIONS, NONE } },
+	{ "cpu", "branch_misses", SUM, { EVIDENCE_BRANCH_MISSES, NONE } },
 	{ "locks", "futex_wait_ns", SUM, { EVIDENCE_FUTEX, NONE } },
 	{ "locks", "futex_waits", SUM, { EVIDENCE_WAITS, NONE } },
 	{ "locks", "avg_wait_time_us", MEAN_US, { EVIDENCE_FUTEX, EVIDENCE_WAITS } },
@@ -83,6 +89,19 @@ static const struct member {
 	{ "locks", "rwsem_wait_ns", SUM, { EVIDENCE_RWSEM_TIME, NONE } },
 	{ "locks", "spinlock_contentions", SUM, { EVIDENCE_SPINLOCK_WAITS, NONE } },
 	{ "locks", "spinlock_wait_ns", SUM, { EVIDENCE_SPINLOCK_TIME, NONE } },
+};
+
+/* What is counted for no thread, in the groups: an object of the answer, and its member. */
+static const struct {
+	const char *group, *name, *object, *key;
+} rows[] = {
+	{ "memory", "swap_in_pages", "machine", "swap_in_pages" },
+	{ "memory", "swap_out_pages", "machine", "swap_out_pages" },
+	{ "memory", "oom_kills", "machine", "oom_kills" },
+	{ "cpu", "interrupts", "machine", "interrupts" },
+	{ "cpu", "softirqs", "machine", "softirqs" },
+	{ "cpu", "throttle_events", "cgroup", "cpu_throttled_periods" },
+	{ "cpu", "throttled_ns", "cgroup", "cpu_throttled_ns" },
 };
 
 /* False: it is not known. */
@@ -103,7 +122,7 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 	if (m->what == SUM)
 		return kind_u64_new(v[0] + v[1]);
 	if (m->what == LESS)
-		return kind_u64_new(v[0] - v[1]);
+		return kind_u64_new(v[0] > v[1] ? v[0] - v[1] : 0); /* of estimates */
 	if (m->what == LESS_PERCENT)
 		return json_must(v[0] ? json_real(100 * (double)(v[0] - v[1]) / (double)v[0]) :
 					json_null());
@@ -112,6 +131,25 @@ static json_t *member_json(const struct member *m, const json_t *counters)
 		v[1] = v[2] + v[3];
 	}
 	return json_must(v[1] ? json_real((double)v[0] / (double)v[1] / 1000) : json_null());
+}
+
+/* ... and these as they are. */
+static const char *const objects[] = { "machine", "cgroup", "process_memory", "hardware" };
+
+static void put_rows(json_t *groups, const json_t *answer)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *value = json_object_get(json_object_get(answer, rows[i].object),
+						rows[i].key);
+
+		json_put(json_object_get(groups, rows[i].group), rows[i].name,
+			 value ? json_incref(value) : json_must(json_null()));
+	}
+	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) {
+		json_t *object = json_object_get(answer, objects[i]);
+
+		json_put(groups, objects[i], object ? json_incref(object) : json_null());
+	}
 }
 
 /* All groups are there, whatever is known. */
@@ -134,6 +172,7 @@ static json_t *evidence_groups_json(const json_t *answer)
 			json_put(o, m->group, json_must(json_object()));
 		json_put(json_object_get(o, m->group), m->name, member_json(m, counters));
 	}
+	put_rows(o, counters ? answer : NULL);
 	return o;
 }
 

@@ -191,6 +191,7 @@ static void describe(const struct explain *x, struct explain_result *res)
 		res->limit = *evidence_limit(x->evidence);
 	res->lost = evidence_lost(x->evidence);
 	res->sample = evidence_sample(x->evidence);
+	hardware_tell(x->evidence, &res->hardware);
 	res->ended_early = x->over;
 	quota_take(x->quota, &res->quota);
 	name_threads(res);

@@ -41,6 +41,7 @@ static void add_processes(struct sides *s)
 	json_array_foreach(json_object_get(answer, "pids"), i, pid)
 		evidence_add(s->evidence, (pid_t)json_integer_value(pid));
 	json_decref(answer);
+	evidence_begin(s->evidence);
 }
 
 static bool too_slow(struct sides *s)
@@ -97,6 +98,8 @@ struct sides *sides_open(struct sweep_job *job, struct sweep_reader *reader)
 	s->job = job;
 	s->reader = reader;
 	cfg.children = children;
+	if (job->sides.group[GROUP_HARDWARE])
+		cfg.groups |= 1u << GROUP_HARDWARE;
 	s->evidence = job->sides.asked ? evidence_open(&cfg) : evidence_open_proc(children);
 	add_processes(s);
 	if (too_slow(s)) {
@@ -116,6 +119,7 @@ void sides_stop(struct sides *s)
 	if (!s)
 		return;
 	s->job->sides.lost = evidence_lost(s->evidence);
+	hardware_tell(s->evidence, &s->job->sides.hardware);
 	sides_futexes_fill(s->futexes, &s->end, &s->job->sides);
 	evidence_close(s->evidence);
 	s->evidence = NULL;

@@ -3,7 +3,10 @@
 #include "evidence.h"
 
 #include <inttypes.h>
+#include "grid.h"
 #include "out.h"
+
+enum { MIB = 1 << 20 };
 
 static uint64_t total(const struct result_evidence *e)
 {
@@ -123,6 +126,129 @@ static void print_machine(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 }
 
+/* What the control group counted, where it did. */
+static void print_cgroup(FILE *to, const struct result_cgroup *g)
+{
+	static const struct {
+		enum cgroup_counter counter;
+		bool is_time;
+		const char *name;
+	} rows[] = {
+		{ CGROUP_THROTTLED, true, "without its quota of processor time for" },
+		{ CGROUP_MEMORY_HIGH, false, "times over memory.high" },
+		{ CGROUP_MEMORY_MAX, false, "times at the limit of memory" },
+		{ CGROUP_MEMORY_OOM, false, "times out of memory" },
+		{ CGROUP_OOM_KILLS, false, "processes killed for memory" },
+		{ CGROUP_FAULTS_MAJOR, false, "major page faults" },
+		{ CGROUP_REFAULTS_ANON, false, "anonymous pages that came back" },
+		{ CGROUP_REFAULTS_FILE, false, "pages of files that came back" },
+		{ CGROUP_SWAP_IN, false, "pages swapped in" },
+		{ CGROUP_SWAP_OUT, false, "pages swapped out" },
+	};
+	bool any = false;
+	char text[32];
+
+	for (size_t i = 0; g->path && i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t n = g->rows.of[rows[i].counter];
+
+		if (g->rows.why[rows[i].counter] || !n)
+			continue;
+		fputs(any ? ", " : "  the control group ", to);
+		if (!any) {
+			out_shown(to, g->path);
+			fputs(": ", to);
+		}
+		any = true;
+		if (rows[i].is_time)
+			fprintf(to, "%s %s in %" PRIu64 " of %" PRIu64 " periods", rows[i].name,
+				out_time((double)n, text, sizeof(text)),
+				g->rows.of[CGROUP_THROTTLED_PERIODS], g->rows.of[CGROUP_PERIODS]);
+		else
+			fprintf(to, "%" PRIu64 " %s", n, rows[i].name);
+	}
+	if (any)
+		fputc('\n', to);
+}
+
+static uint64_t more_than(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void print_bytes(FILE *to, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	for (; value >= 1024 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
+		value /= 1024;
+	fprintf(to, "%.*f %s", unit ? 1 : 0, value, units[unit]);
+}
+
+/* What has another size at the end than at the begin; a little of it is the C library's, which
+ * other processes map, too. */
+static void print_memory(FILE *to, const struct result_rows memory[2])
+{
+	static const char *const names[MEMORY_ROWS] = { [MEMORY_RSS] = "resident",
+							[MEMORY_PSS] = "proportional",
+							[MEMORY_ANONYMOUS] = "anonymous",
+							[MEMORY_SWAP] = "in swap" };
+	const char *before = "  memory: ";
+
+	for (int r = 0; memory[0].there && memory[1].there && r < MEMORY_ROWS; r++) {
+		if (!names[r] || memory[0].why[r] || memory[1].why[r] ||
+		    more_than(memory[0].of[r], memory[1].of[r]) < MIB)
+			continue;
+		fprintf(to, "%s%s ", before, names[r]);
+		print_bytes(to, memory[0].of[r]);
+		fputs(" at the begin, ", to);
+		print_bytes(to, memory[1].of[r]);
+		fputs(" at the end", to);
+		before = "; ";
+	}
+	if (*before == ';')
+		fputc('\n', to);
+}
+
+void out_hardware(FILE *to, const struct result_hardware *h)
+{
+	if (h->limit)
+		fprintf(to, "  counters of the processor: %s\n", h->limit);
+	if (!h->there || h->limit)
+		return;
+	if (h->about.user_only)
+		fputs("    of the program alone, not of the kernel: perf_event_paranoid\n", to);
+	if (h->about.counted < 1)
+		fprintf(to, "    scaled: counted for %.0f%% of the time or more\n",
+			100 * h->about.counted);
+	if (h->about.left_out)
+		fprintf(to, "    without %" PRIu64 " threads: too few descriptors (ulimit -n)\n",
+			h->about.left_out);
+	if (h->about.unsure)
+		fprintf(to, "    %" PRIu64 " threads that began meanwhile may be missing\n",
+			h->about.unsure);
+}
+
+static void print_hardware(FILE *to, const struct result_evidence *e)
+{
+	const uint64_t *of = e->sum.of;
+	const char *before = "  the processor: ";
+
+	for (int c = EVIDENCE_CYCLES; c <= EVIDENCE_BRANCH_MISSES; c++) {
+		if (!e->hardware.there || e->unknown[c])
+			continue;
+		fprintf(to, "%s%" PRIu64 " %s", before, of[c], evidence_kinds[c].name);
+		if (c == EVIDENCE_INSTRUCTIONS && !e->unknown[EVIDENCE_CYCLES] &&
+		    of[EVIDENCE_CYCLES])
+			fprintf(to, " (%.2f a cycle)", (double)of[c] / (double)of[EVIDENCE_CYCLES]);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', to);
+	out_hardware(to, &e->hardware);
+}
+
 static void print_stream(FILE *to, const struct result_stream *s)
 {
 	if (!s->asked)
@@ -152,6 +278,9 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 	print_cache(to, e);
 	print_locks(to, e);
 	print_machine(to, e);
+	print_cgroup(to, &e->cgroup);
+	print_memory(to, e->memory);
+	print_hardware(to, e);
 	print_stream(to, &e->stream);
 	if (e->sample > 1)
 		fprintf(to,

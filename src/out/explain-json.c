@@ -233,6 +233,7 @@ char *out_explain_text(const struct explain_result *res, int argc, char **argv)
 	json_put(doc, "threads", real(res->threads));
 	json_put(doc, "threads_idle", json_integer((json_int_t)res->idle));
 	json_put(doc, "sample", json_integer(res->sample));
+	json_put(doc, "hardware", hardware_json(&res->hardware));
 	json_put(doc, "threads_lost", json_integer((json_int_t)res->lost));
 	json_put(doc, "quota", quota(&res->quota));
 	json_put(doc, "by_thread", threads(res));

@@ -3,6 +3,7 @@
 #include "explain.h"
 
 #include <math.h>
+#include "evidence.h"
 #include "grid.h"
 #include "out.h"
 
@@ -227,6 +228,27 @@ static void print_head(FILE *to, const struct explain_result *res)
 		res->time_s);
 }
 
+/* The counters of the processor, where they were asked for. */
+static void print_hardware(FILE *to, const struct explain_result *res)
+{
+	const char *before = "the processor, per item: ";
+
+	if (!res->hardware.there)
+		return;
+	for (int c = EVIDENCE_CYCLES; c <= EVIDENCE_BRANCH_MISSES; c++) {
+		if (res->unknown[c])
+			continue;
+		fprintf(to, "%s%.4g %s", before, res->counter[c].est, evidence_kinds[c].name);
+		if (isfinite(res->counter[c].lo))
+			fprintf(to, " [%.4g, %.4g]", fmax(0, res->counter[c].lo),
+				res->counter[c].hi);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', to);
+	out_hardware(to, &res->hardware);
+}
+
 static void print_notices(FILE *to, const struct explain_result *res)
 {
 	if (res->limit.code)
@@ -265,6 +287,7 @@ void out_explain_table(FILE *to, const struct explain_result *res)
 	print_reasons(to, res);
 	print_threads(to, res);
 	print_futexes(to, res);
+	print_hardware(to, res);
 	print_notices(to, res);
 	print_candidates(to, res);
 }

@@ -44,6 +44,7 @@ json_t *out_sweep_evidence_json(const struct sweep_result *res, const struct out
 		 sides->limit.code ? json_name(err_remedy(&sides->limit)) : json_null());
 	json_put(o, "threads_lost", json_integer((json_int_t)sides->lost));
 	json_put(o, "sample", sides->read ? json_integer(sides->sample) : json_null());
+	json_put(o, "hardware", hardware_json(&sides->hardware));
 	json_put(o, "groups", groups(sides));
 	json_put(o, "family", json_integer((json_int_t)res->n_tests));
 	return o;

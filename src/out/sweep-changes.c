@@ -3,6 +3,7 @@
 #include "sweep-changes.h"
 
 #include <math.h>
+#include "evidence.h"
 #include "grid.h"
 #include "out.h"
 #include "sweep-words.h"
@@ -138,6 +139,7 @@ static void print_source(FILE *to, const struct sweep_result *res, const struct 
 		fprintf(to, "; what threads wait for is not known: %s; %s", sides->limit.what,
 			err_remedy(&sides->limit));
 	fputs("\n", to);
+	out_hardware(to, &sides->hardware);
 }
 
 static void print_words(FILE *to, const struct sweep_result *res, const struct sweep_target *t,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "evidence.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include "kind.h"
 
 json_t *evidence_values_json(const struct evidence_values *values, const bool *unknown)
@@ -28,23 +30,55 @@ static json_t *stream_json(const struct result_stream *stream)
 	return o;
 }
 
-/* Each counter, or null; and of these the reason. */
-static json_t *machine_json(const struct result_machine *m)
-{
-	json_t *object, *unknown;
+_Static_assert((int)MACHINE_COUNTERS <= (int)RESULT_ROWS, "a row for each");
 
-	if (!m->there)
+_Static_assert((int)CGROUP_COUNTERS <= (int)RESULT_ROWS && (int)MEMORY_ROWS <= (int)RESULT_ROWS,
+	       "a row for each");
+
+json_t *evidence_cgroup_json(const struct result_cgroup *cgroup)
+{
+	json_t *object = rows_json(&cgroup->rows, cgroup_names, CGROUP_COUNTERS);
+
+	if (cgroup->rows.there)
+		json_put(object, "path", json_name(cgroup->path));
+	return object;
+}
+
+/* end NULL: it is not over. */
+json_t *evidence_memory_json(const struct result_rows *begin, const struct result_rows *end)
+{
+	json_t *object;
+
+	if (!begin->there)
 		return json_must(json_null());
 	object = json_must(json_object());
-	unknown = json_must(json_object());
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		json_put(object, machine_names[i],
-			 m->why[i] ? json_must(json_null()) : kind_u64_new(m->of[i]));
-		if (m->why[i])
-			json_put(unknown, machine_names[i], json_name(m->why[i]));
-	}
-	json_put(object, "unknown", unknown);
+	json_put(object, "begin", rows_json(begin, memory_names, MEMORY_ROWS));
+	json_put(object, "end",
+		 end ? rows_json(end, memory_names, MEMORY_ROWS) : json_must(json_null()));
 	return object;
+}
+
+static bool read_memory(const json_t *object, struct result_rows memory[2])
+{
+	return rows_read(json_object_get(object, "begin"), memory_names, MEMORY_ROWS, &memory[0]) &&
+	       rows_read(json_object_get(object, "end"), memory_names, MEMORY_ROWS, &memory[1]);
+}
+
+static bool read_cgroup(const json_t *object, struct result_cgroup *cgroup)
+{
+	cgroup->path = json_name_of(object, "path");
+	return rows_read(object, cgroup_names, CGROUP_COUNTERS, &cgroup->rows);
+}
+
+/* Without counters of the processor where they are another thread's. */
+static json_t *thread_json(const struct result_evidence_thread *t, const bool *unknown)
+{
+	bool own[EVIDENCE_COUNTERS];
+
+	memcpy(own, unknown, sizeof(own));
+	for (int i = EVIDENCE_CYCLES; !t->hardware && i <= EVIDENCE_BRANCH_MISSES; i++)
+		own[i] = true;
+	return evidence_values_json(&t->values, own);
 }
 
 json_t *evidence_json(const struct result_evidence *e)
@@ -62,7 +96,10 @@ json_t *evidence_json(const struct result_evidence *e)
 	json_put(object, "threads_lost", kind_u64_new(e->lost));
 	json_put(object, "sample", json_integer(e->sample));
 	json_put(object, "counters", evidence_values_json(&e->sum, e->unknown));
-	json_put(object, "machine", machine_json(&e->machine));
+	json_put(object, "machine", rows_json(&e->machine, machine_names, MACHINE_COUNTERS));
+	json_put(object, "cgroup", evidence_cgroup_json(&e->cgroup));
+	json_put(object, "hardware", hardware_json(&e->hardware));
+	json_put(object, "process_memory", evidence_memory_json(&e->memory[0], &e->memory[1]));
 	json_put(object, "events", stream_json(&e->stream));
 	for (size_t i = 0; i < e->n_threads; i++) {
 		const struct result_evidence_thread *t = &e->thread[i];
@@ -71,7 +108,7 @@ json_t *evidence_json(const struct result_evidence *e)
 		json_put(o, "pid", json_integer(t->pid));
 		json_put(o, "tid", json_integer(t->tid));
 		json_put(o, "name", json_name(t->name));
-		json_put(o, "counters", evidence_values_json(&t->values, e->unknown));
+		json_put(o, "counters", thread_json(t, e->unknown));
 		json_add(list, o);
 	}
 	json_put(object, "threads", list);
@@ -104,12 +141,15 @@ static bool read_threads(const json_t *list, struct result_evidence *e)
 	json_array_foreach((json_t *)list, i, o)
 	{
 		struct result_evidence_thread *t = &e->thread[i];
+		bool unknown[EVIDENCE_COUNTERS];
 
 		t->name = json_name_of(o, "name");
 		if (!kind_pid_read(json_object_get(o, "pid"), &t->pid) ||
 		    !kind_pid_read(json_object_get(o, "tid"), &t->tid) ||
-		    !read_values(json_object_get(o, "counters"), &t->values, NULL))
+		    !read_values(json_object_get(o, "counters"), &t->values, unknown))
 			return false;
+		for (int c = EVIDENCE_CYCLES; c <= EVIDENCE_BRANCH_MISSES; c++)
+			t->hardware |= !unknown[c];
 	}
 	return true;
 }
@@ -126,24 +166,6 @@ static bool read_stream(const json_t *o, struct result_stream *stream)
 	       kind_u64_read(json_object_get(o, "lines_unwritten"), &stream->unwritten);
 }
 
-/* None of a former version. */
-static bool read_machine(const json_t *o, struct result_machine *m)
-{
-	const json_t *unknown = json_object_get(o, "unknown");
-
-	if (!json_is_object(o))
-		return true;
-	m->there = true;
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		const json_t *value = json_object_get(o, machine_names[i]);
-
-		m->why[i] = json_name_of(unknown, machine_names[i]);
-		if (!m->why[i] && !kind_u64_read(value, &m->of[i]))
-			return false;
-	}
-	return true;
-}
-
 const char *evidence_read(const json_t *value, struct result_evidence *e)
 {
 	e->source = json_name_of(value, "source");
@@ -154,7 +176,11 @@ const char *evidence_read(const json_t *value, struct result_evidence *e)
 	e->sample = e->sample ? e->sample : 1; /* of a former version */
 	if (!e->source || !kind_u64_read(json_object_get(value, "threads_lost"), &e->lost) ||
 	    !read_values(json_object_get(value, "counters"), &e->sum, e->unknown) ||
-	    !read_machine(json_object_get(value, "machine"), &e->machine) ||
+	    !rows_read(json_object_get(value, "machine"), machine_names, MACHINE_COUNTERS,
+		       &e->machine) ||
+	    !read_cgroup(json_object_get(value, "cgroup"), &e->cgroup) ||
+	    !hardware_read_json(json_object_get(value, "hardware"), &e->hardware) ||
+	    !read_memory(json_object_get(value, "process_memory"), e->memory) ||
 	    !read_stream(json_object_get(value, "events"), &e->stream) ||
 	    !read_threads(json_object_get(value, "threads"), e))
 		return "the counters of the evidence";

@@ -23,5 +23,6 @@ void explain_free(struct explain_result *res)
 	}
 	free(res->sweep);
 	free(res->quota.group);
+	free(res->hardware.limit);
 	free(res);
 }

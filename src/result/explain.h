@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include "evidence/evidence.h"
 #include "evidence/quota.h"
+#include "hardware.h"
 #include "src/base/err.h"
 #include "sweep/ratio.h"
 
@@ -71,7 +72,8 @@ struct explain_result {
 	char *unknown[EVIDENCE_COUNTERS]; /* NULL: known; else why not */
 	struct sb_err limit;		  /* why BPF is not used; code SB_OK: it is */
 	uint64_t lost;			  /* threads that could not be watched */
-	unsigned int sample;	/* one of so many frequent events is counted, as so many */
+	unsigned int sample; /* one of so many frequent events is counted, as so many */
+	struct result_hardware hardware;
 	struct quota_use quota; /* of a control group; group NULL: no quota was used up */
 	bool ended_early;
 	struct explain_candidate *candidate; /* the largest share first */

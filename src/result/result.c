@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "result.h"
+#include "evidence.h"
 #include "src/base/must.h"
 
 #include <stdarg.h>
@@ -198,8 +199,11 @@ static void evidence_free(struct result_evidence *e)
 	free(e->thread);
 	free(e->source);
 	free(e->limit);
-	for (int i = 0; i < MACHINE_COUNTERS; i++)
-		free(e->machine.why[i]);
+	rows_free(&e->machine);
+	result_cgroup_free(&e->cgroup);
+	free(e->hardware.limit);
+	rows_free(&e->memory[0]);
+	rows_free(&e->memory[1]);
 	free(e->remedy);
 }
 

@@ -6,8 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "evidence/cgroup.h"
 #include "evidence/evidence.h"
 #include "evidence/machine.h"
+#include "evidence/memory.h"
+#include "hardware.h"
+#include "rows.h"
 #include "src/base/err.h"
 #include "src/base/value.h"
 
@@ -170,16 +174,19 @@ struct result_evidence {
 	struct result_stream stream;
 	struct evidence_values sum; /* of all threads, those that ended included */
 	bool unknown[EVIDENCE_COUNTERS];
-	struct result_machine { /* of all processes, from the begin to the end */
-		bool there;	/* not of a former version */
-		uint64_t of[MACHINE_COUNTERS];
-		char *why[MACHINE_COUNTERS]; /* NULL: it is known */
-	} machine;
+	struct result_rows machine; /* machine_names; of all processes, from the begin to the end */
+	struct result_cgroup {	    /* of the root process, and all that is in its control group */
+		char *path;	    /* its directory; NULL: it is not known */
+		struct result_rows rows; /* cgroup_names */
+	} cgroup;
+	struct result_hardware hardware;
+	struct result_rows memory[2]; /* memory_names; at the begin, at the end */
 	struct result_evidence_thread {
 		pid_t pid, tid;
 		char *name;
 		struct evidence_values values;
-	} * thread; /* those that lived at the end */
+		bool hardware; /* its counters of the processor are known */
+	} * thread;	       /* those that lived at the end */
 	size_t n_threads;
 };
 

@@ -30,6 +30,8 @@ void sides_futex_free(struct sides_about *about)
 			free(about->futex[i].caller[k]);
 	}
 	free(about->futex);
+	free(about->hardware.limit);
+	about->hardware.limit = NULL;
 	about->futex = NULL;
 	about->n_futexes = 0;
 }

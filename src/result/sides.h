@@ -3,7 +3,7 @@
 #define SB_RESULT_SIDES_H
 
 #include <stdbool.h>
-#include "evidence/evidence.h"
+#include "hardware.h"
 #include "src/base/err.h"
 
 /*
@@ -48,10 +48,12 @@ struct sides_about {
 	uint64_t lost;	     /* threads */
 	unsigned int sample; /* one of so many frequent events is counted, as so many */
 	bool unknown[SIDES_COUNTERS];
+	struct result_hardware hardware;
 	struct sides_futex *futex; /* by target, then the longest first; sides_futex_free() */
 	size_t n_futexes;
 };
 
+/* Frees those, and the limit of `hardware`. */
 void sides_futex_free(struct sides_about *about);
 
 #endif

@@ -363,6 +363,7 @@ static void open_evidence(struct tracer *t)
 	limit = evidence_limit(t->control.evidence);
 	if (limit)
 		log_note("--evidence is what /proc has: %s; %s", limit->what, err_remedy(limit));
+	witness_measure(t->control.evidence, t->job->cfg);
 }
 
 /* After the attach, whose stops are no waits of the program. */
@@ -438,6 +439,8 @@ static void do_run(struct tracer *t)
 	stream_end(&t->events, t->control.evidence, &evidence);
 	stream_event(&t->events, "detaching", NULL);
 	detach(t);
+	if (t->control.evidence)
+		witness_measured(t->control.evidence, &evidence);
 	stream_states(&t->events, t->session);
 	stream_event(&t->events, "detached", NULL);
 	stream_close(&t->events, &evidence.stream);

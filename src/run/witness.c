@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "inject/clock.h"
 #include "src/base/must.h"
+#include "src/result/evidence.h"
 #include "src/session/processes.h"
 
 enum { LOOKS = 8 };
@@ -46,6 +47,37 @@ void witness_begin(struct evidence *e, const struct session_config *cfg)
 		evidence_add(e, cfg->launched);
 	else
 		witness_add(e, cfg);
+	evidence_begin(e);
+}
+
+void witness_measure(struct evidence *e, const struct session_config *cfg)
+{
+	pid_t *pid;
+	size_t n;
+
+	if (!e || cfg->launched)
+		return;
+	processes_descendants(cfg, &pid, &n);
+	evidence_memory_begin(e, pid, n);
+	free(pid);
+}
+
+void witness_measured(const struct evidence *e, struct result_evidence *out)
+{
+	pid_t *pid = must_calloc(out->n_threads + 1, sizeof(*pid));
+	struct memory_values values;
+	size_t n = 0, k;
+
+	for (size_t i = 0; i < out->n_threads; i++) {
+		for (k = 0; k < n && pid[k] != out->thread[i].pid; k++)
+			;
+		pid[n] = out->thread[i].pid;
+		n += k == n && pid[n];
+	}
+	evidence_tell_memory(evidence_memory_then(e), &out->memory[0]);
+	evidence_memory(e, pid, n, &values);
+	evidence_tell_memory(&values, &out->memory[1]);
+	free(pid);
 }
 
 void witness_look(struct evidence *e, uint64_t *due)
@@ -66,23 +98,10 @@ static void tell_thread(const struct evidence_thread *from, struct result_eviden
 
 	*to = (struct result_evidence_thread){ .pid = from->pid,
 					       .tid = from->tid,
-					       .values = from->values };
+					       .values = from->values,
+					       .hardware = from->hardware };
 	processes_thread_name(from->pid, from->tid, name, sizeof(name));
 	to->name = name[0] ? must_strdup(name) : NULL;
-}
-
-static void tell_machine(const struct evidence *e, struct result_machine *to)
-{
-	struct machine_values m;
-	char why[MACHINE_WHY_SIZE];
-
-	evidence_machine(e, &m);
-	to->there = true;
-	for (int i = 0; i < MACHINE_COUNTERS; i++) {
-		to->of[i] = m.of[i];
-		if (m.why[i])
-			to->why[i] = must_strdup(machine_unknown(i, m.why[i], why, sizeof(why)));
-	}
 }
 
 void witness_tell(const struct evidence *e, const struct evidence_reading *r,
@@ -99,7 +118,9 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 	out->sum = r->sum;
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);
-	tell_machine(e, &out->machine);
+	evidence_tell_machine(e, &out->machine);
+	evidence_tell_cgroup(e, &out->cgroup);
+	hardware_tell(e, &out->hardware);
 	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));
 	out->n_threads = r->n_threads;
 	for (size_t i = 0; i < r->n_threads; i++)

@@ -14,6 +14,12 @@ void witness_begin(struct evidence *e, const struct session_config *cfg);
 /* Adds the processes that are named, with their descendants. */
 void witness_add(struct evidence *e, const struct session_config *cfg);
 
+/* The memory of the processes, before they are attached to: see evidence_memory_begin(). A command
+ * that is launched has none yet. e may be NULL. And after the detach, into what witness_tell() has
+ * made. */
+void witness_measure(struct evidence *e, const struct session_config *cfg);
+void witness_measured(const struct evidence *e, struct result_evidence *out);
+
 /* For a loop: /proc forgets a thread when it ends, so it is looked at now and then. *due: when; 0
  * at first. */
 void witness_look(struct evidence *e, uint64_t *due);

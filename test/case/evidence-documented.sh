@@ -26,6 +26,18 @@ machine=$(sed -n 's/^.*\[MACHINE_[A-Z_]*\] = "\([a-z_]*\)",$/\1/p' "$SRC/evidenc
 for name in $machine; do
 	need_line "machine:$name" "^\\.It Va (.* )?$name( |\$)"
 done
+cgroup=$(sed -n 's/^.*\[CGROUP_[A-Z_]*\] = "\([a-z_]*\)",$/\1/p' "$SRC/evidence/cgroup.c")
+[ "$(wc -w <<<"$cgroup")" = 20 ] || fail "the counters of the control group: $cgroup"
+group_part=$(sed -n '/^\.Ss The control group/,/^\.Ss Futexes/p' "$page")
+for name in $cgroup; do
+	grep -qE "^\.It Va (.* )?$name( |\$)" <<<"$group_part" || missing+=" cgroup:$name"
+done
+for name in $(grep -o '"[a-z]*_bytes"\|"read_ns"' "$SRC/evidence/memory.c" | tr -d '"'); do
+	need_line "process_memory:$name" "^\.It Va (.* )?$name( |\$)"
+done
+for name in $(sed -n 's/^.*"\(sbinject_evidence_[a-z_]*\)",$/\1/p' "$SRC/src/control/metrics-rows.c"); do
+	need_line "$name" "^\.It Li (.* )?$name( |\$)"
+done
 for field in $(grep -o '\\"[a-z_]*\\":' "$SRC/src/run/event-text.c" | tr -d '\\":') \
 	$(sed -n 's/.*json_put(o, "\([a-z_]*\)".*/\1/p' "$SRC/src/run/event-text.c"); do
 	case $field in
@@ -52,7 +64,7 @@ udp-traffic	^\.It Va udp_packets_sent , udp_packets_received , udp_bytes_sent
 round-trip-time	^\.It Va tcp_rtt_ns
 page-faults	^\.It Va page_faults_minor , page_faults_major
 kmalloc-kfree	kmalloc\(\) , kfree\(\)
-processor-caches-tlb	^Hits and misses of caches and of the TLB
+processor-caches-tlb	^\.It Va llc_references , llc_misses
 oom	^The OOM killer
 swap	^Swap in and out
 file-opens	^\.It Va file_opens
@@ -67,7 +79,7 @@ fsync	^\.Xr fsync 2$
 context-switches	^\.It Va switches_voluntary , switches_involuntary
 migrations	^\.It Va migrations
 interrupts-softirqs	^Interrupts and softirqs
-throttling	^Throttling
+throttling	^\.It Va cpu_periods , cpu_throttled_periods , cpu_throttled_ns
 wakeup-latency	^The latency of wakeups
 frequency-idle	frequency and idle states
 mutex-contention	^\.It Va kernel_mutex_waits , kernel_mutex_ns

@@ -61,8 +61,16 @@ import sys
 def read(path):
     return {k: float(v) for k, v in (l.rsplit(" ", 1) for l in open(path) if l.startswith("sbinject_evidence"))}
 a, b = read(sys.argv[1]), read(sys.argv[2])
+# Of the machine: never more than since its start, and nothing of what it lacks.
+total = {l.split()[0]: int(l.split()[1]) for l in open("/proc/stat") if l.startswith(("intr ", "softirq "))}
+assert 0 < b["sbinject_evidence_machine_interrupts_total"] <= total["intr"], b
+try:
+    waited = int(open("/proc/pressure/cpu").readline().rsplit("=", 1)[1]) / 1e6
+    assert b['sbinject_evidence_machine_pressure_waiting_seconds_total{resource="cpu"}'] <= waited, b
+except OSError:
+    assert not [k for k in b if k.startswith("sbinject_evidence_machine_pressure_")], b
 assert a.keys() == b.keys() and len(b) >= 5, b
-assert all(a[k] <= b[k] for k in a), (a, b)
+assert all(a[k] <= b[k] for k in a if "_total" in k), (a, b)
 key = 'sbinject_evidence_switches_total{kind="voluntary"}'
 sys.exit(b[key] <= a[key])
 P
@@ -73,13 +81,17 @@ fi
 # The run so far, by the groups of a benchmark's report: over HTTP, and in a file.
 python3 - "http://127.0.0.1:$port/report" report.json >report.err 2>&1 <<'P' || fail "report: $(cat report.err)"
 import json, sys, urllib.request as u
+old = json.load(open(sys.argv[2]))  # before: the next one may be newer than the answer
 r = u.urlopen(sys.argv[1])
 assert r.headers["Content-Type"] == "application/json"
 d, e = json.loads(r.read()), None
 e = d["evidence"]
 assert d["schema"] == "sbinject.report/1" and d["total_hits"] > 0 and d["targets"][0]["hits"] > 0, d
 assert e["available"] is True
-assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks"}, e
+assert set(e) == {"available", "limit", "sample", "network", "memory", "io", "cpu", "locks", "machine", "cgroup", "process_memory"}, e
+m = e["machine"]
+assert e["cpu"]["interrupts"] == m["interrupts"] > 0 and e["memory"]["oom_kills"] == m["oom_kills"], (e, m)
+assert all((v is None) == (k in m["unknown"]) for k, v in m.items() if k != "unknown"), m
 cpu, locks, io = e["cpu"], e["locks"], e["io"]
 assert cpu["context_switches"] == cpu["context_switches_voluntary"] + cpu["context_switches_involuntary"] > 0
 if e["limit"] is None:
@@ -89,7 +101,6 @@ if e["limit"] is None:
         assert abs(g["avg_wait_time_us"] - g[ns] / waits / 1000) < 1e-6 * g["avg_wait_time_us"], g
 else:
     assert locks["futex_waits"] is None and locks["avg_wait_time_us"] is None, locks
-old = json.load(open(sys.argv[2]))
 assert old["schema"] == d["schema"] and old["evidence"]["cpu"]["on_cpu_ns"] <= cpu["on_cpu_ns"], old
 P
 sb_stop
@@ -123,6 +134,7 @@ sb -p "$pid" :item 0 --evidence=io --for 200ms --json "$T/run.json"
 ended 0
 same 'not among the groups' "$(j evidence.machine.interrupts) $(j evidence.machine.unknown.interrupts)" \
 	'null its group is not in --evidence=GROUPS'
+same 'not asked for' "$(j evidence.process_memory.begin.unknown.rss_bytes)" 'its group is not in --evidence=GROUPS'
 
 # Without the option there is nothing of it; of the whole machine it is refused.
 sb -p "$pid" :item 0 --for 100ms --json "$T/run.json"
