@@ -143,6 +143,9 @@ static void partial(struct sweep_target *target, double d)
 		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
 	} else if (!most || (!reaches && slack_refuted(target))) {
 		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
+	} else if (target->kappa.est >= 1) {
+		decide(target, VERDICT_INCONCLUSIVE,
+		       "felt, and it is not shown that it is felt in full: more --time");
 	} else {
 		decide(target, VERDICT_INCONCLUSIVE,
 		       "%.2f of %s is felt: a part of each delay, or all of it beyond a slack; "

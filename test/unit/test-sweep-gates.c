@@ -70,6 +70,12 @@ static void test_critical_names_the_slack_that_may_be(void **state)
 	target->kappa = (struct sweep_estimate){ 1.4, 1.2, 1.6 };
 	verdict_judge(res);
 	assert_string_equal(target->reason, "a delay is amplified");
+	/* More than all of a delay is no part of it. */
+	target->slack_kind = SLACK_UNKNOWN;
+	target->kappa = (struct sweep_estimate){ 1.95, 0.26, 3.68 };
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
+	assert_null(strstr(target->reason, "a part of each delay"));
 	target->dose = NULL;
 	target->n_doses = 0;
 	sweep_result_free(res);
