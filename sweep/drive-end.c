@@ -121,11 +121,21 @@ static double product_end(double a, double a_end, double b, double b_end)
 	return a * b + way * hypot(b * (a_end - a), a * (b_end - b));
 }
 
-/* Its own time per item, as far as a delay of it is felt: never below 0, and never above the whole
- * of it unless it is shown that a delay is amplified. */
-static void fill_gain(const struct work *work, struct sweep_target *target)
+/* Its own time per item, as a lane spends it: of the same lanes as kappa. */
+static struct sweep_estimate own_of_lane(const struct drive *drive, const struct work *work)
 {
-	struct sweep_estimate k = target->kappa, own = work->own_ns;
+	double share = drive_share(drive, work->experiment, (size_t)(work - drive->work));
+
+	return (struct sweep_estimate){ work->own_ns.est * share, work->own_ns.lo * share,
+					work->own_ns.hi * share };
+}
+
+/* Its own time per item, as far as a delay of it is felt: never below 0, never above the time per
+ * item, and never above the whole of it unless it is shown that a delay is amplified. */
+static void fill_gain(const struct drive *drive, const struct work *work,
+		      struct sweep_target *target)
+{
+	struct sweep_estimate k = target->kappa, own = own_of_lane(drive, work);
 	const char *why = work->own_why;
 
 	target->inclusive_ns = own;
@@ -138,8 +148,9 @@ static void fill_gain(const struct work *work, struct sweep_target *target)
 		snprintf(target->gain_reason, SWEEP_REASON, "kappa is not known");
 	} else {
 		bool amplified = k.lo > 1;
-		double most = amplified ? INFINITY : own.est,
-		       most_hi = amplified ? INFINITY : own.hi;
+		double all = target->t0_ns > 0 ? target->t0_ns : INFINITY;
+		double most = amplified ? all : fmin(own.est, all);
+		double most_hi = amplified ? all : fmin(own.hi, all);
 
 		target->gain_ceiling_ns = (struct sweep_estimate){
 			fmin(fmax(0, k.est * own.est), most),
@@ -289,7 +300,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	fill_late(drive, work, target);
 	if (drive->cfg.response)
 		drive_quantiles(drive, &of, &judged, target);
-	fill_gain(work, target);
+	fill_gain(drive, work, target);
 	fill_parts(drive, work, lanes, target);
 	fill_changes(drive, work, judged.data.resolution_ns, target);
 	if (drive->cfg.response)
@@ -327,7 +338,7 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 			 drive->done ? "called too rarely to measure" :
 				       "the sweep ended before its turn");
 	if (isnan(target->inclusive_ns.est) && !target->inclusive_reason[0])
-		fill_gain(work, target);
+		fill_gain(drive, work, target);
 }
 
 /* --- the whole --- */

@@ -176,6 +176,20 @@ static size_t guard_longer(struct drive *drive, const struct carry *carry, size_
 	return 0;
 }
 
+/*
+ * Without a probe nothing is known of the function. The largest dose says the most of its slope;
+ * half of it tells a slope from a slack.
+ */
+static size_t doses_unprobed(const struct drive *drive, size_t target, size_t most, double *x)
+{
+	double bound = bound_ns(drive);
+	bool half = most > 1 && bound / 2 >= drive->work[target].esc.least_ns;
+
+	x[0] = half ? bound / 2 : bound;
+	x[1] = bound;
+	return half ? 2 : 1;
+}
+
 /* Opens the experiment with at most so many doses of each target. */
 static void open_escalated(struct drive *drive, size_t doses)
 {
@@ -189,10 +203,8 @@ static void open_escalated(struct drive *drive, size_t doses)
 		if (!is_left(drive, target))
 			continue;
 		n = escalate_doses(&drive->work[target].esc, doses, x);
-		if (!n) { /* no probe was completed */
-			x[0] = bound_ns(drive);
-			n = 1;
-		}
+		if (!n)
+			n = doses_unprobed(drive, target, doses, x);
 		for (size_t k = 0; k < n; k++)
 			delay[k] = delay_of(drive, target, x[k]);
 		add_doses(drive, target, delay, n);
@@ -202,16 +214,20 @@ static void open_escalated(struct drive *drive, size_t doses)
 /*
  * As many doses as the time allows eight blocks of; two or three, which tell a part from a slack,
  * if there is time for five. Of several targets at most three: the fourth, between the others, adds
- * little to what is known of the slope, and makes the blocks longer for all.
+ * little to what is known of the slope, and makes the blocks longer for all. Doses that were not
+ * probed are less worth, and need the eight.
  */
 static void main_escalated(struct drive *drive)
 {
 	static const struct {
-		size_t doses, blocks;
-	} design[] = { { ESCALATE_DOSES, 8 }, { 3, 8 }, { 3, 5 }, { 2, 5 }, { 1, 0 } };
+		size_t doses, blocks, unprobed;
+	} design[] = {
+		{ ESCALATE_DOSES, 8, 8 }, { 3, 8, 8 }, { 3, 5, 8 }, { 2, 5, 8 }, { 1, 0, 0 }
+	};
 	struct carry carry = record_carry(&drive->rec, drive->first_probe, -1);
 	struct plan_cfg plan = { 0 };
 	struct sizing size = { 0 };
+	bool probed = drive->n_experiments > drive->first_probe;
 
 	if (!drive->cfg.guard_ns && drive->guard_raised < GUARD_RAISES && carry_seen(&carry))
 		guard_longer(drive, &carry, 1);
@@ -220,7 +236,7 @@ static void main_escalated(struct drive *drive)
 		open_escalated(drive, design[i].doses);
 		plan = exp_groups(drive);
 		exp_size(drive, left_ns(drive), &plan, true, 0, &size);
-		if (size.blocks >= design[i].blocks && !size.coarse)
+		if (size.blocks >= (probed ? design[i].blocks : design[i].unprobed) && !size.coarse)
 			break;
 	}
 	main_start(drive, &plan, &size);

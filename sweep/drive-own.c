@@ -132,7 +132,6 @@ static void study(struct drive *drive, size_t target)
 	struct own_window sum = sum_of(drive, target);
 	double all = sum.own.calls + sum.own.missed;
 	struct work *work = &drive->work[target];
-	struct sweep_estimate e;
 
 	if (!drive->n_own || !(sum.items > 0)) {
 		drive_own_why(drive, target, "timing its calls did not begin in time");
@@ -146,9 +145,7 @@ static void study(struct drive *drive, size_t target)
 			 "call of a function is not)",
 			 100 * sum.own.missed / all);
 	} else {
-		e = ratio(drive, target, &sum);
-		work->own_ns = (struct sweep_estimate){ e.est * work->share, e.lo * work->share,
-							e.hi * work->share };
+		work->own_ns = ratio(drive, target, &sum);
 	}
 }
 

@@ -56,32 +56,33 @@ static bool any_hits(const struct drive *drive)
 	return false;
 }
 
-/* Hits per item as one lane feels them: x of a delay of 1 ns. All targets share the lanes here. */
+double drive_share(const struct drive *drive, int experiment, size_t target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_of of = { experiment, (int)target, 0, 0 }, all = { -1, -1, 0, 0 };
+	double share = record_share(&drive->rec, &of, &view);
+
+	if (isnan(share))
+		share = record_share(&drive->rec, &all, &view);
+	return isnan(share) ? 1 : share;
+}
+
+/*
+ * Hits per item as one lane feels them: x of a delay of 1 ns. Each target has the lanes of the
+ * threads that call it: a function of one thread beside a pool of 16 is felt in full.
+ */
 static void study_hits(struct drive *drive)
 {
-	struct record *rec = &drive->rec;
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	const struct record_of all = { .experiment = -1, .target = -1 };
-	double items = 0, felt = 0, hits = 0, *w = record_weights(rec, &all, &view, NULL);
-	struct lane_count *total = must_calloc(rec->n_lanes, sizeof(*total));
+	const struct record *rec = &drive->rec;
+	double items = 0;
 
-	for (size_t i = 0; i < rec->n; i++) {
+	for (size_t i = 0; i < rec->n; i++)
 		items += rec->row[i].win.items;
-		for (size_t l = 0; l < rec->row[i].n_lanes; l++)
-			total[l].hits += rec->row[i].lane[l].hits;
-	}
-	for (size_t l = 0; l < rec->n_lanes; l++) {
-		felt += w[l] * (double)total[l].hits;
-		hits += (double)total[l].hits;
-	}
 	for (size_t i = 0; i < drive->cfg.n_targets; i++) {
 		struct work *work = &drive->work[i];
 
-		work->share = hits > 0 ? felt / hits : 1;
-		work->felt = (double)work->hits / items * work->share;
+		work->felt = (double)work->hits / items * drive_share(drive, -1, i);
 	}
-	free(total);
-	free(w);
 }
 
 void stage_pilot(struct drive *drive)

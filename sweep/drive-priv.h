@@ -66,10 +66,9 @@ struct work {
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
 	double felt;  /* hits per item as a lane feels them */
-	double share; /* ... of all of them */
 	double bound; /* of the kappa of a screened target */
 	double window_ns;
-	struct sweep_estimate own_ns; /* per item, as a lane spends it */
+	struct sweep_estimate own_ns; /* per item, of all lanes together */
 	double needed_ns;
 	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
 };
@@ -246,6 +245,10 @@ double drive_item_dither(const struct drive *drive, int dose, uint64_t window_ns
  * the most hits.
  */
 double drive_given_dither(const struct drive *drive, double budget_ns);
+
+/* Of a target's hits in the windows of an experiment (-1: of all so far) the share that one lane
+ * feels. Windows that do not tell it from others have the lanes of all. */
+double drive_share(const struct drive *drive, int experiment, size_t target);
 
 /* The target of a dose of the experiment; -1: of several. */
 int drive_owner(const struct drive *drive, int dose);

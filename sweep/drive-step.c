@@ -132,6 +132,21 @@ static void treat(struct drive *drive, enum sweep_arm arm, int dose)
 		drive->n_parts = 0;
 }
 
+/* Before the doses are chosen, the threads of each target are looked at for themselves; of more
+ * targets that takes too long for the pilot's short windows. */
+#define PILOT_PARTS 62
+
+static void treat_all(struct drive *drive)
+{
+	size_t n = drive->cfg.n_targets;
+
+	drive->n_parts = 0;
+	if (drive->stage > STAGE_PILOT || n < 2 || n > PILOT_PARTS)
+		return;
+	for (size_t i = 0; i < n; i++)
+		drive->part[drive->n_parts++] = i;
+}
+
 /* The one target of a window; -1: several. */
 static int target_of(const struct drive *drive)
 {
@@ -170,6 +185,8 @@ void drive_set_step(struct drive *drive, enum sweep_arm arm, int dose, uint64_t 
 		step->target = target_of(drive);
 		step->block = drive->exp.slot.block;
 		step->blocks = (int)drive->exp.plan.n_blocks;
+	} else {
+		treat_all(drive);
 	}
 	if (arm == ARM_DOSE)
 		step->delay_ns = &drive->exp.delay_ns[(size_t)dose * drive->cfg.n_targets];

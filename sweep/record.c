@@ -184,6 +184,21 @@ double *record_weights(const struct record *rec, const struct record_of *of,
 	return w;
 }
 
+double record_share(const struct record *rec, const struct record_of *of,
+		    const struct record_view *view)
+{
+	double felt = 0, hits = 0, *w = record_weights(rec, of, view, NULL);
+	struct lane_count *total = totals(rec, of);
+
+	for (size_t l = 0; l < rec->n_lanes; l++) {
+		felt += w[l] * (double)total[l].hits;
+		hits += (double)total[l].hits;
+	}
+	free(total);
+	free(w);
+	return hits > 0 ? felt / hits : NAN;
+}
+
 struct sums {
 	double time, items, response, responses, injected, hits, length_ns;
 	double amount[INFER_COVARIATES];

@@ -100,6 +100,10 @@ struct record_view {
 double *record_weights(const struct record *rec, const struct record_of *of,
 		       const struct record_view *view, double *lanes);
 
+/* Of the target's hits in windows with hooks, the share that one lane feels; NAN: it has none. */
+double record_share(const struct record *rec, const struct record_of *of,
+		    const struct record_view *view);
+
 /*
  * Cells of SHAM and the target's doses of all whole blocks that have them; lanes: as above. Free
  * with record_data_free(). n_doses >= 1.

@@ -9,6 +9,8 @@
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5
+/* A slack that is worth a word, as a share of the time per item. */
+#define SLACK_MATTERS 0.05
 /* Between these the injected time is hits times dose. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
@@ -141,6 +143,9 @@ static void partial(struct sweep_target *target, double d)
 		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
 	} else if (!most || (!reaches && slack_refuted(target))) {
 		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
+	} else if (target->kappa.est >= 1) {
+		decide(target, VERDICT_INCONCLUSIVE,
+		       "felt, and it is not shown that it is felt in full: more --time");
 	} else {
 		decide(target, VERDICT_INCONCLUSIVE,
 		       "%.2f of %s is felt: a part of each delay, or all of it beyond a slack; "
@@ -149,6 +154,33 @@ static void partial(struct sweep_target *target, double d)
 		       time_text((double)most->delay_ns / 4, quarter, sizeof(quarter)),
 		       time_text((double)most->delay_ns / 2, half, sizeof(half)), dose);
 	}
+}
+
+/*
+ * The largest slack that is not excluded: that of the hinge, or, of a single dose, what is left of
+ * the dose if all of it was felt beyond a slack. 0: none that matters.
+ */
+static double slack_allowed(const struct sweep_target *target)
+{
+	double most = target->n_doses > 1 ? target->dose[target->n_doses - 1].x_ns : NAN, slack;
+
+	slack = target->slack_kind == SLACK_NONE ? target->slack_ns.hi :
+						   most * (1 - target->kappa.lo);
+	return slack > SLACK_MATTERS * target->t0_ns ? slack : 0;
+}
+
+static void critical(struct sweep_target *target, bool amplified)
+{
+	double slack = slack_allowed(target);
+	char text[32];
+
+	if (amplified || !(slack > 0))
+		decide(target, VERDICT_CRITICAL, "%s",
+		       amplified ? "a delay is amplified" : "a delay is felt in full");
+	else
+		decide(target, VERDICT_CRITICAL,
+		       "a delay is felt in full; a slack of up to %s an item is not excluded",
+		       time_text(slack, text, sizeof(text)));
 }
 
 /* By kappa's interval alone; returns the p that the verdict rests on, NAN where there is none. */
@@ -166,8 +198,7 @@ static double by_interval(struct sweep_target *target, double d)
 		hidden(target);
 		return target->p_felt;
 	} else if (lo > FULL_HALF && hi > 1 - d) {
-		decide(target, VERDICT_CRITICAL, "%s",
-		       fmin(lo, full) > 1 + d ? "a delay is amplified" : "a delay is felt in full");
+		critical(target, fmin(lo, full) > 1 + d);
 		return none;
 	} else if (lo > d) {
 		partial(target, d);

@@ -23,6 +23,9 @@
  *	INCONCLUSIVE	lo > d else, with the doses that would tell a part from a slack
  *	INCONCLUSIVE	else, with the smallest kappa that this run would have seen
  *
+ * CRITICAL says how large a slack is not excluded, from 5 % of the time per item on: a delay above
+ * a slack is felt nearly in full, too.
+ *
  * CRITICAL and PARTIAL also need the randomisation test at 5 %. With many targets each verdict's
  * own p (of "no effect" or of "kappa >= d") must be significant after Holm's correction over all
  * targets that were tested; intervals stay 95 % each.

@@ -378,7 +378,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 {
 	struct out_sweep_about about;
 	struct sweep_result *res;
-	struct sb_err why = { 0 };
+	struct sb_err why = { 0 }, late = { 0 };
 	int status;
 
 	c->job.opt = &c->opt;
@@ -395,8 +395,10 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->begin = sweep_load_read();
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {
-		sweep_live_end(&c->job, &why);
-		c->err = why;
+		if (why.code) /* a launched command may run for long after that */
+			command_print_error(&why);
+		if (sweep_live_end(&c->job, &late) < 0 && !why.code)
+			c->err = why = late;
 		return err_exit_status(why.code);
 	}
 	describe(c, argc, argv, &about);

@@ -78,14 +78,17 @@ static size_t count_jumps(const struct looks *looks, double *least, double *shar
 	return n;
 }
 
-static int look_again(const struct sweep_job *job, struct looks *looks, double *was,
+static int look_again(const struct source_look *look, struct looks *looks, double *was,
 		      struct sb_err *err)
 {
+	const struct sweep_job *job = look->job;
 	struct progress_value v;
 
 	if (progress_read(job->progress, &v, err) < 0)
 		return -1;
-	if (v.count < *was) {
+	if (v.count < *was && look->starting) {
+		*was = v.count; /* what was there before the command */
+	} else if (v.count < *was) {
 		err_set(err, SB_EFILE, "progress: '%s' went back, from %.15g to %.15g",
 			job->progress_text, *was, v.count);
 		return err_hint(err, "a sweep needs a number that only grows"), -1;
@@ -137,7 +140,7 @@ int source_probe(const struct source_look *look, struct source_rhythm *out, stru
 	was = v.count;
 	while (ret == 0 && spent < (jumps ? limit / 2 : limit) &&
 	       (jumps < PROBE_CHANGES || spent < first_look)) {
-		ret = look->wait(look->of, poll) ? look_again(job, &looks, &was, err) : -1;
+		ret = look->wait(look->of, poll) ? look_again(look, &looks, &was, err) : -1;
 		if (ret == 0 && looks.grown[looks.n - 1] > 0)
 			jumps = count_jumps(&looks, &least, &share);
 		spent = clock_ns() - from;

@@ -10,7 +10,7 @@
  * The sources of a sweep: does each answer, does it move, and how. These wait until it does, for
  * source_limit_ns() at most, and return -1 with the reason in *err. For a process that runs they
  * come before it is touched. A launched command has to start first: until it has written its file
- * or serves its page, an error of the source is no answer yet.
+ * or serves its page, an error of the source is no answer yet, and it may begin to count anew.
  */
 struct sweep_job;
 

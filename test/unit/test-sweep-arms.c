@@ -430,6 +430,11 @@ static void test_a_shared_window_is_told_in_parts(void **state)
 		 * item of a lane costs 1000. */
 		assert_true(fabs(t->change[SIDE_DELAYED].sham - 1000) < 1);
 		assert_true(fabs(t->change[SIDE_DELAYED].dose - 1000) < 1);
+		/* No dose is above --max-slowdown as one of its own lanes feels it: the function of
+		 * one thread is not delayed by what the threads of all targets share. */
+		assert_true(t->dose[t->n_doses - 1].delay_ns * c.cfg.target[i].hits /
+				    (double)(i + 1) <
+			    0.32 * c.cfg.t0_ns);
 	}
 	sweep_result_free(res);
 	drive_close(c.drive);

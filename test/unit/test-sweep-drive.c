@@ -183,6 +183,32 @@ static void test_slack_is_found_and_the_function_hidden(void **state)
 	assert_int_equal(tally.verdict[VERDICT_CRITICAL], 0);
 }
 
+/*
+ * Items of 4 ms and two targets leave no time to search for doses. The largest dose alone would
+ * show neither a part nor a slack, and the latter as a kappa of about 1 - slack / dose.
+ */
+static void test_unprobed_doses_tell_a_part_from_a_slack(void **state)
+{
+	struct sim_cfg sim = sim_defaults();
+	struct drive_cfg cfg = minute();
+	struct tally tally;
+
+	(void)state;
+	cfg.time_ns = 20000000000u;
+	sim.t0_ns = 4e6;
+	sim.item_cv = 0.1;
+	sim.overhead_s = 0.004;
+	sim.n_targets = 2;
+	sim.target[1] = (struct sim_target){ .kappa = 1, .hits = 1 };
+	sim.target[0] = (struct sim_target){ .kappa = 0.4, .hits = 1 };
+	tally = sweeps("a part, 20 s", &sim, &cfg, 0.4, RUNS);
+	right(&tally, VERDICT_PARTIAL);
+	sim.target[0] = (struct sim_target){ .kappa = 1, .hits = 1, .slack_ns = 0.6e6 };
+	tally = sweeps("slack of 15 %, 20 s", &sim, &cfg, 0, RUNS);
+	assert_true(tally.held >= RUNS * 52 / 60);
+	assert_int_equal(tally.verdict[VERDICT_CRITICAL] + tally.verdict[VERDICT_PARTIAL], 0);
+}
+
 static void test_ranks_and_roles(void **state)
 {
 	struct sim_cfg sim = drifting(1);
@@ -667,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_convoy_is_critical_and_above_one),
 		cmocka_unit_test(test_false_hidden_is_rare),
 		cmocka_unit_test(test_slack_is_found_and_the_function_hidden),
+		cmocka_unit_test(test_unprobed_doses_tell_a_part_from_a_slack),
 		cmocka_unit_test(test_ranks_and_roles),
 		cmocka_unit_test(test_one_dose_is_no_part),
 		cmocka_unit_test(test_pipeline_of_three_stages),

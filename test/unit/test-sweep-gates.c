@@ -45,11 +45,48 @@ static void test_gates_hold_for_the_screened_too(void **state)
 	sweep_result_free(res);
 }
 
+/* One dose of 30 % is felt nearly in full beyond a slack of 5 %, too. */
+static void test_critical_names_the_slack_that_may_be(void **state)
+{
+	struct sweep_dose dose[2] = { { 0 }, { .x_ns = 300e3 } };
+	struct sweep_result *res = judged(0.85, 0.2);
+	struct sweep_target *target = &res->target[0];
+
+	(void)state;
+	target->t0_ns = 1e6;
+	target->dose = dose;
+	target->n_doses = 2;
+	dose[1].delta_ns = (struct sweep_estimate){ 255e3, 200e3, 310e3 };
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_CRITICAL);
+	assert_non_null(strstr(target->reason, "a slack of up to 105us an item is not excluded"));
+	target->kappa = (struct sweep_estimate){ 1, 0.95, 1.05 };
+	verdict_judge(res);
+	assert_string_equal(target->reason, "a delay is felt in full");
+	target->slack_kind = SLACK_NONE; /* by more doses */
+	target->slack_ns = (struct sweep_estimate){ 0, 0, 80e3 };
+	verdict_judge(res);
+	assert_non_null(strstr(target->reason, "up to 80us"));
+	target->kappa = (struct sweep_estimate){ 1.4, 1.2, 1.6 };
+	verdict_judge(res);
+	assert_string_equal(target->reason, "a delay is amplified");
+	/* More than all of a delay is no part of it. */
+	target->slack_kind = SLACK_UNKNOWN;
+	target->kappa = (struct sweep_estimate){ 1.95, 0.26, 3.68 };
+	verdict_judge(res);
+	assert_int_equal(target->verdict, VERDICT_INCONCLUSIVE);
+	assert_null(strstr(target->reason, "a part of each delay"));
+	target->dose = NULL;
+	target->n_doses = 0;
+	sweep_result_free(res);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_not_felt_by_an_idle_program_is_not_hidden),
 		cmocka_unit_test(test_gates_hold_for_the_screened_too),
+		cmocka_unit_test(test_critical_names_the_slack_that_may_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
