@@ -115,7 +115,8 @@ static bool is_gauge(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len > 14 && !strcmp(name + len - 14, "_current_bytes");
+	return (len > 14 && !strcmp(name + len - 14, "_current_bytes")) ||
+	       (len > 3 && !strcmp(name + len - 3, "_hz"));
 }
 
 void evidence_page_write(const struct evidence_page *page, FILE *to)

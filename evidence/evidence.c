@@ -11,6 +11,8 @@
 #include "proc.h"
 #include "src/base/must.h"
 
+#define CPUS "/sys/devices/system/cpu"
+
 struct evidence {
 	struct evidence_bpf *bpf;   /* NULL: by /proc */
 	struct evidence_proc *proc; /* NULL: by BPF */
@@ -76,7 +78,7 @@ void evidence_add(struct evidence *e, pid_t pid)
 {
 	if (!e->began_ns) {
 		e->began_ns = evidence_now_ns();
-		machine_read("/proc", e->groups, &e->machine);
+		machine_read("/proc", CPUS, e->groups, false, &e->machine);
 		e->cgroup = cgroup_open(pid, e->groups);
 	}
 	if (e->hardware)
@@ -135,9 +137,9 @@ uint64_t evidence_began_ns(const struct evidence *e)
 	return e->began_ns;
 }
 
-void evidence_machine(const struct evidence *e, struct machine_values *values)
+void evidence_machine(const struct evidence *e, bool quick, struct machine_values *values)
 {
-	machine_read("/proc", e->groups, values);
+	machine_read("/proc", CPUS, e->groups, quick, values);
 	machine_since(values, &e->machine);
 }
 

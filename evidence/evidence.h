@@ -238,9 +238,9 @@ unsigned int evidence_sample(const struct evidence *e); /* 1: each event is coun
 bool evidence_tells(const struct evidence *e);		/* each pause */
 /* When the first process was added, CLOCK_MONOTONIC; 0: none was. */
 uint64_t evidence_began_ns(const struct evidence *e);
-/* What the machine counted since then (machine.h). */
+/* What the machine counted since then (machine.h). quick: see processors.h. */
 struct machine_values;
-void evidence_machine(const struct evidence *e, struct machine_values *values);
+void evidence_machine(const struct evidence *e, bool quick, struct machine_values *values);
 /* How the counters of the processor came about (hardware.h). False: they were not asked for. */
 struct hardware_about;
 bool evidence_hardware(const struct evidence *e, struct hardware_about *about);

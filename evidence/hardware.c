@@ -190,7 +190,7 @@ static void open_settled(struct hardware *h)
 		tasks_threads(&h->roots, h->children, &after);
 		began = tasks_missing(&after, &before);
 	}
-	h->about.unsure = began;
+	h->about.unsure = any_known(h) ? began : 0;
 	tasks_free(&before);
 	tasks_free(&after);
 }

@@ -2,12 +2,14 @@
 #ifndef SB_EVIDENCE_MACHINE_H
 #define SB_EVIDENCE_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
  * What the kernel counts for the whole machine and for no thread: it costs the program nothing, and
- * says whether others were in the way. From /proc: pressure, vmstat and stat.
+ * says whether others were in the way. From /proc: pressure, vmstat and stat; and from sysfs, of
+ * the processors.
  */
 enum machine_counter {
 	MACHINE_CPU_PRESSURE,	 /* ns in which some task waited for a processor */
@@ -20,6 +22,10 @@ enum machine_counter {
 	MACHINE_OOM_KILLS,
 	MACHINE_INTERRUPTS,
 	MACHINE_SOFTIRQS,
+	MACHINE_IDLE, /* ns of all processors in idle states, and how often they entered one */
+	MACHINE_IDLE_ENTRIES,
+	MACHINE_FREQUENCY,	/* Hz, the mean of the processors: as of now, no sum */
+	MACHINE_FREQUENCY_MEAN, /* ... over the time */
 	MACHINE_COUNTERS
 };
 
@@ -28,12 +34,15 @@ extern const char *const machine_names[MACHINE_COUNTERS];
 
 struct machine_values {
 	uint64_t of[MACHINE_COUNTERS];
-	int why[MACHINE_COUNTERS]; /* not 0: it is not known, an errno */
+	int why[MACHINE_COUNTERS];  /* not 0: it is not known, an errno */
+	double weighted_hz, weight; /* inner */
 };
 
-/* ENODATA: the file is there, and lacks it. proc: "/proc". groups: as struct evidence_config;
- * ECANCELED: the counter's group is not among them. */
-void machine_read(const char *proc, unsigned int groups, struct machine_values *values);
+/* ENODATA: the file is there, and lacks it. proc: "/proc"; cpus: "/sys/devices/system/cpu". groups:
+ * as struct evidence_config; ECANCELED: the counter's group is not among them. quick: see
+ * processors_read(). */
+void machine_read(const char *proc, const char *cpus, unsigned int groups, bool quick,
+		  struct machine_values *values);
 
 /* What was added since: of those that are known in both. */
 void machine_since(struct machine_values *now, const struct machine_values *before);

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "role.h"
 #include "run.h"
+#include "trace-locks.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
@@ -255,7 +256,8 @@ static void complete(struct result *res, const struct options *opt,
 	}
 }
 
-static int write_result(const struct options *opt, const struct result *res)
+static int write_result(const struct options *opt, const struct result *res,
+			const struct trace_locks *locks)
 {
 	struct sb_err err = { 0 };
 
@@ -265,6 +267,8 @@ static int write_result(const struct options *opt, const struct result *res)
 				  (opt->trace ? OUT_TIMES_FIRST : 0));
 	else if (!opt->quiet)
 		out_evidence(stderr, &res->evidence);
+	if (!opt->quiet)
+		trace_locks_print(stderr, locks);
 	if (opt->json)
 		out_json(opt->json, res, false, &err);
 	if (opt->jsonl)
@@ -285,6 +289,7 @@ static void say_unmet(const struct options *opt, const struct result *res)
 static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
 {
 	const struct backend *backend = backend_choose(opt->backend, &opt->session, err);
+	struct trace_locks *locks;
 	struct client_outcome out;
 	int status, failed = 0;
 
@@ -296,7 +301,9 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 	*err = out.error;
 	if (out.result) {
 		complete(out.result, opt, &out, argc, argv);
-		failed = write_result(opt, out.result);
+		locks = trace_locks_read(opt, out.result);
+		failed = write_result(opt, out.result, locks);
+		trace_locks_free(locks);
 		say_unmet(opt, out.result);
 		result_free(out.result);
 	}

@@ -17,7 +17,7 @@ void control_evidence(struct evidence *e, json_t *to)
 	evidence_take(e, &reading);
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		unknown[i] = evidence_unknown(e, i);
-	evidence_tell_machine(e, &machine);
+	evidence_tell_machine(e, true, &machine);
 	evidence_tell_cgroup(e, &cgroup);
 	evidence_tell_memory(evidence_memory_then(e), &memory);
 	hardware_tell(e, &hardware);

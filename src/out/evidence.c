@@ -109,6 +109,8 @@ static void print_machine(FILE *to, const struct result_evidence *e)
 		{ MACHINE_SOFTIRQS, false, "softirqs" },
 	};
 	const char *before = "  the machine: ";
+	bool mean = !e->machine.why[MACHINE_FREQUENCY_MEAN];
+	enum machine_counter hz = mean ? MACHINE_FREQUENCY_MEAN : MACHINE_FREQUENCY;
 
 	for (size_t i = 0; e->machine.there && i < sizeof(rows) / sizeof(*rows); i++) {
 		uint64_t n = e->machine.of[rows[i].counter];
@@ -122,7 +124,10 @@ static void print_machine(FILE *to, const struct result_evidence *e)
 			fprintf(to, "%s%" PRIu64 " %s", before, n, rows[i].name);
 		before = ", ";
 	}
-	if (*before == ',')
+	if (e->machine.there && !e->machine.why[hz] && e->machine.of[hz])
+		fprintf(to, "%sat %.2f GHz%s", before, (double)e->machine.of[hz] / 1e9,
+			mean ? "" : " at the end");
+	if (*before == ',' || (e->machine.there && !e->machine.why[hz] && e->machine.of[hz]))
 		fputc('\n', to);
 }
 

@@ -8,8 +8,9 @@
 /* Counters as an object, by their names; null where they are not known. unknown: NULL: all are. */
 json_t *evidence_values_json(const struct evidence_values *values, const bool *unknown);
 
-/* What the machine counted up to now. out: all zero; rows_free(). */
-void evidence_tell_machine(const struct evidence *e, struct result_rows *out);
+/* What the machine counted up to now. quick: for one who asks again and again (processors.h). out:
+ * all zero; rows_free(). */
+void evidence_tell_machine(const struct evidence *e, bool quick, struct result_rows *out);
 
 /* The same of the control group of the root process; result_cgroup_free(). */
 void evidence_tell_cgroup(const struct evidence *e, struct result_cgroup *out);

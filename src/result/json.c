@@ -6,6 +6,7 @@
  */
 #include "evidence.h"
 #include "kind.h"
+#include "locks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -586,6 +587,7 @@ char *result_to_json(const struct result *res, bool indent)
 
 	json_put(document, "schema", json_string(SCHEMA));
 	shape_fill(document, &run_shape, (const char *)res, res);
+	locks_put(document, res);
 	text = json_document(document, indent);
 	json_decref(document);
 	return text;
@@ -599,6 +601,7 @@ static int read_document(const json_t *document, struct result *res, struct sb_e
 	if (!schema || strcmp(schema, SCHEMA) != 0)
 		return err_set(err, SB_EFILE, "not a document of schema " SCHEMA);
 	rc = shape_read(document, &run_shape, (char *)res, res, err);
+	locks_get(document, res);
 	if (rc)
 		err_prefix(err, "result document");
 	return rc;

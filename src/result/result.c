@@ -235,6 +235,7 @@ void result_free(struct result *res)
 	}
 	free(res->cuda);
 	free_launches(&res->launches);
+	json_decref(res->lock_order);
 	free(res->target);
 	free(res->process);
 	free(res->tag);

@@ -10,6 +10,7 @@
 #include "evidence/evidence.h"
 #include "evidence/machine.h"
 #include "evidence/memory.h"
+#include <jansson.h>
 #include "hardware.h"
 #include "rows.h"
 #include "src/base/err.h"
@@ -257,6 +258,7 @@ struct result {
 	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
 	size_t n_cuda;
 	struct result_launches launches;
+	json_t *lock_order; /* in the recorded calls of locks (locks.h); NULL: there are none */
 	char **warning;
 	size_t n_warnings;
 };

@@ -4,12 +4,12 @@
 #include "evidence.h"
 #include "src/base/must.h"
 
-void evidence_tell_machine(const struct evidence *e, struct result_rows *out)
+void evidence_tell_machine(const struct evidence *e, bool quick, struct result_rows *out)
 {
 	struct machine_values m;
 	char why[MACHINE_WHY_SIZE];
 
-	evidence_machine(e, &m);
+	evidence_machine(e, quick, &m);
 	out->there = true;
 	for (int i = 0; i < MACHINE_COUNTERS; i++) {
 		out->of[i] = m.of[i];

@@ -118,7 +118,7 @@ void witness_tell(const struct evidence *e, const struct evidence_reading *r,
 	out->sum = r->sum;
 	for (int i = 0; i < EVIDENCE_COUNTERS; i++)
 		out->unknown[i] = evidence_unknown(e, i);
-	evidence_tell_machine(e, &out->machine);
+	evidence_tell_machine(e, false, &out->machine);
 	evidence_tell_cgroup(e, &out->cgroup);
 	hardware_tell(e, &out->hardware);
 	out->thread = must_calloc(r->n_threads, sizeof(*out->thread));

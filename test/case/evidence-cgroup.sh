@@ -70,6 +70,9 @@ assert value['sbinject_evidence_cgroup_memory_bytes{kind="memory"}'] > 0
 assert value['sbinject_evidence_cgroup_memory_events_total{kind="max"}'] > 0
 for key in g["unknown"]:
     assert g[key] is None, key
+for kind in "high", "max", "oom":  # what is not known has no sample, and never 0
+    there = 'sbinject_evidence_cgroup_memory_events_total{kind="%s"}' % kind in value
+    assert there == (g["memory_%s_events" % kind] is not None), kind
 P
 "$CTL" status >status || fail status
 grep -q '^cgroup_cpu_throttled_ns: [1-9]' status || fail "status: $(cat status)"

@@ -22,7 +22,7 @@ for name in $waits; do
 	need_line "${name}_waits" "\\b${name}_waits\\b"
 done
 machine=$(sed -n 's/^.*\[MACHINE_[A-Z_]*\] = "\([a-z_]*\)",$/\1/p' "$SRC/evidence/machine.c")
-[ "$(wc -w <<<"$machine")" = 10 ] || fail "the counters of the machine: $machine"
+[ "$(wc -w <<<"$machine")" = 14 ] || fail "the counters of the machine: $machine"
 for name in $machine; do
 	need_line "machine:$name" "^\\.It Va (.* )?$name( |\$)"
 done
@@ -35,7 +35,7 @@ done
 for name in $(grep -o '"[a-z]*_bytes"\|"read_ns"' "$SRC/evidence/memory.c" | tr -d '"'); do
 	need_line "process_memory:$name" "^\.It Va (.* )?$name( |\$)"
 done
-for name in $(sed -n 's/^.*"\(sbinject_evidence_[a-z_]*\)",$/\1/p' "$SRC/src/control/metrics-rows.c"); do
+for name in $(grep -o '"sbinject_evidence_[a-z_]*"' "$SRC/src/control/metrics-rows.c" | tr -d '"'); do
 	need_line "$name" "^\.It Li (.* )?$name( |\$)"
 done
 for field in $(grep -o '\\"[a-z_]*\\":' "$SRC/src/run/event-text.c" | tr -d '\\":') \
@@ -81,7 +81,7 @@ migrations	^\.It Va migrations
 interrupts-softirqs	^Interrupts and softirqs
 throttling	^\.It Va cpu_periods , cpu_throttled_periods , cpu_throttled_ns
 wakeup-latency	^The latency of wakeups
-frequency-idle	frequency and idle states
+frequency-idle	^\.It Va cpu_frequency_hz , cpu_frequency_mean_hz
 mutex-contention	^\.It Va kernel_mutex_waits , kernel_mutex_ns
 spinlocks	^\.It Va kernel_spinlock_waits , kernel_spinlock_ns
 rwsem	^\.It Va kernel_rwsem_waits , kernel_rwsem_ns

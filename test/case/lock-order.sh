@@ -6,14 +6,27 @@
 # limit: 90 s
 # beside others
 . "$SRC/test/lib.sh"
+need python3
 export XDG_CONFIG_HOME="$T/none"
 
 ROUNDS=50
 first=lockorder:first_lock second=lockorder:second_lock third=lockorder:third_lock
 
-# The JSON of the report, in j. No lock order is one of other threads or places than the victim's.
+# The JSON of the report, in j. No lock order is one of other threads or places than the victim's. The
+# run itself has the same, in its JSON and below its table.
 reported() {
+	cp "$T/run.json" "$T/own.json"
 	"$SB" report "$T/t.pftrace" --json "$T/run.json" >"$T/report.out" || fail "report of $1"
+	python3 - "$T/own.json" "$T/run.json" <<'P' || fail "$1: the run and its report have other orders"
+import json, sys
+run, report = (json.load(open(f)) for f in sys.argv[1:])
+keys = ["lock_order", "lock_order_reason", "locks"]
+assert [run.get(k, "none") for k in keys] == [report.get(k, "none") for k in keys], (run, report)
+P
+	grep '^lock order: \|^the orders of locks ' "$T/report.out" >"$T/report.lines"
+	grep '^lock order: \|^the orders of locks ' "$T/sb.err" >"$T/own.lines"
+	cmp -s "$T/own.lines" "$T/report.lines" ||
+		fail "$1: the run prints '$(cat "$T/own.lines")', its report '$(cat "$T/report.lines")'"
 }
 # Again where another test has a uprobe on the dynamic linker: libc is not seen then.
 traced() { # MODE
@@ -102,7 +115,7 @@ grep -q '^lock order: 1 lock is left out as a held one' "$T/report.out" || fail 
 start victim "$V/lockorder" opposite
 victim=$pid
 snapshot "$victim"
-sb trace -p "$victim" locks -o "$T/t.pftrace" --for 500ms
+sb trace -p "$victim" locks -o "$T/t.pftrace" --for 500ms --json "$T/run.json"
 ended 0
 unchanged "$victim"
 reported attached
@@ -111,7 +124,7 @@ same 'two orders' "$(j lock_order.0.orders.#)" 2
 same 'the process' "$(j lock_order.0.pid)" "$victim"
 
 # Calls are left out: the report has no orders, and gives the reason.
-sb trace -p "$victim" locks -o "$T/t.pftrace" --for 300ms --min 1ns
+sb trace -p "$victim" locks -o "$T/t.pftrace" --for 300ms --min 1ns --json "$T/run.json"
 ended 0
 reported 'left out'
 same 'not known' "$(j lock_order)" null
@@ -120,6 +133,12 @@ unchanged "$victim"
 finish victim "$victim"
 
 # Without a lock function the report has no line of locks.
-sb trace libc.so.6:getpid -o "$T/t.pftrace" -- "$V/lockorder" opposite 1
+sb trace libc.so.6:getpid -o "$T/t.pftrace" --json "$T/run.json" -- "$V/lockorder" opposite 1
 reported 'no locks'
 ! grep -q 'lock_order\|"locks"' "$T/run.json" || fail 'locks in the report of others'
+
+# A trace that cannot be read again: one line, and no order.
+"$SB" trace locks -o /dev/stderr --format jsonl --json "$T/run.json" -- "$V/lockorder" opposite 1 2>&1 >/dev/null |
+	cat >"$T/piped"
+grep -q '^the orders of locks are not known: the trace went to a pipe or a device$' "$T/piped" || fail "piped: $(cat "$T/piped")"
+same 'not known of a pipe' "$(j lock_order) $(j lock_order_reason)" 'null the trace went to a pipe or a device'
