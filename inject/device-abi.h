@@ -66,7 +66,7 @@ struct sb_device {
 	char cupti[512];	  /* the library's path, as the target sees it */
 	/* sbinject, at any time */
 	uint32_t stop;
-	uint32_t reserved;
+	uint32_t seen; /* `final` was, and all before it was read */
 	uint64_t alive_ns;
 	uint64_t tail;
 	/* the agent */
@@ -75,6 +75,8 @@ struct sb_device {
 	int32_t code;
 	uint32_t cupti_version;
 	uint32_t worker; /* id of its thread */
+	uint32_t final;	 /* nothing is written or counted any more */
+	uint32_t reserved;
 	uint64_t begin_ns, end_ns;
 	uint64_t records; /* that CUPTI gave: written + dropped + unknown */
 	uint64_t written, dropped, unknown;

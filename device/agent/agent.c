@@ -43,6 +43,7 @@ static struct cupti api;
 static struct sb_device *current; /* NULL: no session is at work */
 static uint32_t users;		  /* threads in a callback that may use it */
 static uint32_t writing;	  /* the ring's lock */
+static uint32_t at_work;	  /* the agent's thread is */
 static uint32_t exiting;	  /* the process does */
 static bool registered;		  /* the callbacks are, since an earlier session */
 static bool at_exit;		  /* the handler is registered */
@@ -357,12 +358,13 @@ static void end(struct sb_device *d)
 }
 
 /* At the process's end nobody may look later: sbinject reads the last events now. */
-static void await_reader(const struct sb_device *d)
+static void await_reader(struct sb_device *d)
 {
 	uint64_t until = now_ns() + DRAIN_MS * MS;
 
+	__atomic_store_n(&d->final, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&exiting, __ATOMIC_ACQUIRE) && alive(d) && now_ns() < until &&
-	       __atomic_load_n(&d->tail, __ATOMIC_ACQUIRE) != d->head)
+	       !__atomic_load_n(&d->seen, __ATOMIC_ACQUIRE))
 		nap(1);
 }
 
@@ -389,10 +391,12 @@ static void *worker(void *arg)
 		serve(d);
 	if (fine)
 		end(d);
-	await_reader(d);
+	/* From here on no callback writes. */
 	__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&users, __ATOMIC_SEQ_CST))
 		nap(1);
+	await_reader(d);
+	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
 	gone = !alive(d);
 	__atomic_store_n(&d->state,
 			 gone ? SB_DEVICE_GONE :
@@ -411,7 +415,7 @@ static void on_exit_of_process(void *arg)
 
 	(void)arg;
 	__atomic_store_n(&exiting, 1, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&current, __ATOMIC_SEQ_CST) && now_ns() < until)
+	while (__atomic_load_n(&at_work, __ATOMIC_ACQUIRE) && now_ns() < until)
 		nap(1);
 }
 
@@ -419,7 +423,7 @@ static int start(struct sb_device *d)
 {
 	pthread_t thread;
 
-	if (__atomic_load_n(&current, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&at_work, 1, __ATOMIC_ACQ_REL))
 		return refuse(d, SB_DEVICE_AGAIN, 0, NULL);
 	__atomic_store_n(&current, d, __ATOMIC_SEQ_CST);
 	if (!at_exit && __cxa_atexit(on_exit_of_process, NULL, NULL) == 0)
@@ -427,6 +431,7 @@ static int start(struct sb_device *d)
 	if (pthread_create(&thread, NULL, worker, d) == 0)
 		return pthread_detach(thread);
 	__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
 	return refuse(d, SB_DEVICE_THREAD, 0, NULL);
 }
 

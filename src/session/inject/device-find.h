@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_DEVICE_FIND_H
+#define SB_DEVICE_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "src/base/maps.h"
+
+/* What a process has of CUDA and CUPTI, as seen from outside. Nothing here touches it. */
+struct device_found {
+	bool cuda;	 /* libcuda.so is mapped */
+	char cupti[512]; /* the path of CUPTI's library, as the process sees it; "": none is found */
+	char why[256];	 /* ... and the reason with the remedy */
+	uint64_t loaded; /* where an agent of an earlier session begins; 0: there is none */
+};
+
+void device_find(pid_t pid, const struct maps *maps, struct device_found *out);
+
+/*
+ * It has the driver's device open that CUDA opens when it is initialized (nvidia-uvm; tools that
+ * only ask the driver, as NVML does, do not open it).
+ */
+bool device_opened(pid_t pid);
+
+/*
+ * ... by the descriptor that its parent has, too: it was forked from a process that uses CUDA, and
+ * cannot use it itself.
+ */
+bool device_inherited(pid_t pid);
+
+bool device_same_time(pid_t pid); /* its CLOCK_MONOTONIC is that of sbinject */
+bool device_has_proc(pid_t pid);  /* /proc/self is there in its root */
+
+#endif
