@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "result.h"
+#include "device.h"
 #include "src/base/must.h"
 
 #include <stdarg.h>
@@ -231,6 +232,7 @@ void result_free(struct result *res)
 	}
 	free(res->cuda);
 	free_launches(&res->launches);
+	result_device_free(&res->device);
 	free(res->target);
 	free(res->process);
 	free(res->tag);

@@ -206,6 +206,30 @@ struct result_launches {
 	size_t n;
 };
 
+/*
+ * --device-times: what devices ran. The sums hold where it is `known`; else `reason` says why not.
+ * The counts are of records of CUPTI: records = written + dropped + unknown.
+ */
+struct result_device {
+	bool asked, known, counted;
+	char *reason;
+	uint64_t kernels, kernel_ns, copies, copy_ns, copied_bytes, memsets, memset_ns;
+	uint64_t left_out; /* kernels that have no row */
+	uint64_t processes, records, written, dropped, unknown, cupti_dropped, clock_error_ns;
+	struct result_busy {
+		int32_t pid;
+		uint64_t device;
+		bool known;
+		uint64_t busy_ns;
+	} * busy; /* of each device of each process */
+	size_t n_busy;
+	struct result_device_kernel {
+		char *name;
+		uint64_t n, total_ns, min_ns, max_ns;
+	} * row; /* the longest total first */
+	size_t n_rows;
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -250,6 +274,7 @@ struct result {
 	struct result_figure *cuda; /* what the targets of preset `cuda` add up to (cuda.h) */
 	size_t n_cuda;
 	struct result_launches launches;
+	struct result_device device;
 	char **warning;
 	size_t n_warnings;
 };
