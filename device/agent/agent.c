@@ -384,9 +384,10 @@ static void *worker(void *arg)
 	struct sb_device *d = arg;
 	bool fine, gone;
 
-	prctl(PR_SET_NAME, "sbinject-device");
 	d->worker = (uint32_t)syscall(SYS_gettid);
 	fine = begin(d) == 0;
+	/* Not earlier: threads that CUPTI starts in begin() would have the name, and stay. */
+	prctl(PR_SET_NAME, "sbinject-device");
 	if (fine)
 		serve(d);
 	if (fine)
