@@ -29,7 +29,8 @@
 enum {
 	NAP_MS = 20,
 	FLUSH_MS = 100,
-	EXIT_MS = 3000, /* the most that the process's end waits */
+	EXIT_MS = 3000,	 /* the most that the process's end waits */
+	BEGINS_MS = 200, /* ... where nothing is recorded yet */
 	DRAIN_MS = 1000,
 	LEAVE_MS = 4000, /* a thread that was lent may be on its way out of the room until then */
 	BUFFER_BYTES = 1 << 20,
@@ -43,10 +44,12 @@ static struct cupti api;
 static struct sb_device *current; /* NULL: no session is at work */
 static uint32_t users;		  /* threads in a callback that may use it */
 static uint32_t writing;	  /* the ring's lock */
-static uint32_t at_work;	  /* the agent's thread is */
+static uint32_t at_work;	  /* the agent's thread is; 0: it is not */
 static uint32_t exiting;	  /* the process does */
 static bool registered;		  /* the callbacks are, since an earlier session */
 static bool at_exit;		  /* the handler is registered */
+
+enum { BEGINS = 1, RECORDS };
 
 static const int kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY,
 			     CUPTI_KIND_MEMSET };
@@ -306,10 +309,10 @@ static int begin(struct sb_device *d)
 	code = api.get_version(&d->cupti_version);
 	if (code != CUPTI_OK || !record_version_known(d->cupti_version))
 		return refuse(d, SB_DEVICE_VERSION, code, NULL);
-	if (look_for_others(d) < 0 || sample_clock(d) < 0)
+	if (look_for_others(d) < 0 || sample_clock(d) < 0 || enable(d) < 0)
 		return -1;
 	d->begin_ns = now_ns();
-	return enable(d);
+	return 0;
 }
 
 static void count_dropped(struct sb_device *d)
@@ -324,6 +327,7 @@ static void serve(struct sb_device *d)
 {
 	uint64_t flushed = now_ns(), now;
 
+	__atomic_store_n(&at_work, RECORDS, __ATOMIC_RELEASE);
 	__atomic_store_n(&d->state, SB_DEVICE_RUNS, __ATOMIC_RELEASE);
 	for (; !stops(d); nap(NAP_MS)) {
 		now = now_ns();
@@ -412,7 +416,8 @@ static void *worker(void *arg)
 /* The last records are flushed before what the program has registered earlier runs. */
 static void on_exit_of_process(void *arg)
 {
-	uint64_t until = now_ns() + EXIT_MS * MS;
+	uint32_t work = __atomic_load_n(&at_work, __ATOMIC_ACQUIRE);
+	uint64_t until = now_ns() + (work == RECORDS ? EXIT_MS : BEGINS_MS) * MS;
 
 	(void)arg;
 	__atomic_store_n(&exiting, 1, __ATOMIC_RELEASE);
@@ -422,9 +427,11 @@ static void on_exit_of_process(void *arg)
 
 static int start(struct sb_device *d)
 {
+	uint32_t none = 0;
 	pthread_t thread;
 
-	if (__atomic_exchange_n(&at_work, 1, __ATOMIC_ACQ_REL))
+	if (!__atomic_compare_exchange_n(&at_work, &none, BEGINS, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		return refuse(d, SB_DEVICE_AGAIN, 0, NULL);
 	__atomic_store_n(&current, d, __ATOMIC_SEQ_CST);
 	if (!at_exit && __cxa_atexit(on_exit_of_process, NULL, NULL) == 0)

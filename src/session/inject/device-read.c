@@ -485,13 +485,13 @@ static const char *cut_why(const struct device_room *r)
 	return NULL;
 }
 
-static void add_sums(const struct device_room *r, struct device_sums *sums)
+static bool add_sums(const struct device_room *r, struct device_sums *sums)
 {
 	uint64_t error = r->drift_ns + (r->width_ns + 1) / 2;
 	const char *why = cut_why(r);
 
 	if (!r->last.begin_ns)
-		return;
+		return false;
 	sums->processes++;
 	sums->records += r->last.records;
 	sums->written += r->last.written;
@@ -503,11 +503,14 @@ static void add_sums(const struct device_room *r, struct device_sums *sums)
 	sums->damaged |= r->damaged;
 	if (why && !sums->cut_why)
 		sums->cut_why = why;
+	return true;
 }
 
-void device_room_close(struct device_reader *reader, struct device_room *r,
+bool device_room_close(struct device_reader *reader, struct device_room *r,
 		       struct device_sums *sums)
 {
+	bool begun;
+
 	pthread_mutex_lock(&reader->lock);
 	while (read_room(reader, r))
 		;
@@ -517,7 +520,7 @@ void device_room_close(struct device_reader *reader, struct device_room *r,
 			break;
 		}
 	pthread_mutex_unlock(&reader->lock);
-	add_sums(r, sums);
+	begun = add_sums(r, sums);
 	memory_close(&r->mem);
 	for (size_t i = 0; i < r->n_functions; i++)
 		free(r->function[i].name);
@@ -527,4 +530,5 @@ void device_room_close(struct device_reader *reader, struct device_room *r,
 	free(r->bytes);
 	idmap_free(&r->by_name);
 	free(r);
+	return begun;
 }

@@ -37,8 +37,8 @@ struct device_sums {
 	const char *cut_why; /* why records may be missing, the first reason; NULL: none are */
 };
 
-/* Reads the rest, adds up and frees. Nothing is added where the agent had not begun. */
-void device_room_close(struct device_reader *r, struct device_room *room, struct device_sums *sums);
+/* Reads the rest, adds up and frees. False: the agent had not begun, and nothing is added. */
+bool device_room_close(struct device_reader *r, struct device_room *room, struct device_sums *sums);
 
 uint64_t device_now_ns(void); /* CLOCK_MONOTONIC */
 

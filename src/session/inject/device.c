@@ -384,8 +384,10 @@ static void forget(struct inject_session *s, struct record *rec)
 	rec->device = NULL;
 	if (!dev)
 		return;
-	if (dev->room)
-		device_room_close(s->device_reader, dev->room, &s->device_sums);
+	if (dev->room && !device_room_close(s->device_reader, dev->room, &s->device_sums) &&
+	    dev->stage != DEVICE_OVER && !s->device_why)
+		s->device_why = must_strdup("CUPTI had not answered when the process, or the "
+					    "run, ended");
 	mailbox_free(dev->mailbox);
 	free(dev);
 }
