@@ -325,13 +325,24 @@ static void say_unmet(const struct options *opt, const struct result *res)
 			log_error("--require-hits: target '%s' was never hit", res->target[i].spec);
 }
 
+/* The device agent is loaded by the inject backend, into processes that it traces throughout. */
+static int check_device_times(const struct options *opt, const struct backend *backend,
+			      struct sb_err *err)
+{
+	if (!opt->session.device_times || (backend == &backend_inject && opt->session.follow))
+		return 0;
+	err_set(err, SB_EUSAGE, "--device-times needs --backend inject, and not --no-follow");
+	err_hint(err, "sbinject trace --device-times -o trace.pftrace cuda -p PID");
+	return -SB_EUSAGE;
+}
+
 static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
 {
 	const struct backend *backend = backend_choose(opt->backend, &opt->session, err);
 	struct client_outcome out;
 	int status, failed = 0;
 
-	if (!backend)
+	if (!backend || check_device_times(opt, backend, err) < 0)
 		return own_exit(opt, err->code);
 	opt->launcher = role_launcher;
 	client_run(opt, backend, &out);

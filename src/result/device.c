@@ -2,7 +2,6 @@
 #include "device.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include "kind.h"
 #include "src/base/text.h"
 
@@ -149,14 +148,4 @@ bool result_device_get(const json_t *cuda, struct result_device *d)
 		return true;
 	take_busy(json_object_get(o, "busy"), d);
 	return take_rows(json_object_get(o, "by_kernel"), d);
-}
-
-void result_device_free(struct result_device *d)
-{
-	for (size_t i = 0; i < d->n_rows; i++)
-		free(d->row[i].name);
-	free(d->row);
-	free(d->busy);
-	free(d->reason);
-	*d = (struct result_device){ .asked = false };
 }

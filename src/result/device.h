@@ -8,6 +8,5 @@
 /* The object `device` of the object `cuda`: into it, and out of it. */
 void result_device_put(json_t *cuda, const struct result_device *d);
 bool result_device_get(const json_t *cuda, struct result_device *d);
-void result_device_free(struct result_device *d);
 
 #endif

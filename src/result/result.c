@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "result.h"
-#include "device.h"
 #include "src/base/must.h"
 
 #include <stdarg.h>
@@ -202,6 +201,16 @@ static void evidence_free(struct result_evidence *e)
 	for (int i = 0; i < MACHINE_COUNTERS; i++)
 		free(e->machine.why[i]);
 	free(e->remedy);
+}
+
+void result_device_free(struct result_device *d)
+{
+	for (size_t i = 0; i < d->n_rows; i++)
+		free(d->row[i].name);
+	free(d->row);
+	free(d->busy);
+	free(d->reason);
+	*d = (struct result_device){ .asked = false };
 }
 
 static void free_launches(struct result_launches *l)

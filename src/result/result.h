@@ -290,6 +290,7 @@ struct result *result_new(size_t n_targets); /* these functions abort when memor
 struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
 				 uint64_t ended, double wall_s);
 void result_free(struct result *res);
+void result_device_free(struct result_device *d); /* what it holds */
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a refusal, or adds the process to an equal one (same module, symbol and reason). */
 void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,

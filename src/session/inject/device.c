@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "device-find.h"
 #include "device/agent/image.h"
 #include "elf/interpreter.h"
 #include "inject/clock.h"
@@ -14,11 +13,14 @@
 #include "inject/tree-task.h"
 #include "src/base/log.h"
 #include "src/base/must.h"
+#include "src/session/device-find.h"
 
 #define MS 1000000ull
 
 enum {
-	LOOK_MS = 200,
+	LOOK_MS = 50, /* at first, ... */
+	LOOK_MOST_MS = 500, /* ... and in the end */
+	LOOK_PART = 20,
 	LOAD_MS = 10000,
 	BEGIN_MS = 10000,
 	STOP_MS = 10000,
@@ -211,29 +213,22 @@ static int enter(struct inject_session *s, struct record *rec, struct search *lo
 	return ret;
 }
 
-/* Things that make it impossible from the start. */
+/* What makes it impossible from the start. */
 static bool possible(struct inject_session *s, struct record *rec, const struct search *look,
 		     bool other)
 {
+	const char *why = device_obstacle(rec->pid, &look->found);
+
 	if (!image_size())
-		refuse(s, rec, "this sbinject has no device agent for this machine");
-	else if (!look->found.cupti[0])
-		refuse(s, rec, "%s", look->found.why);
-	else if (!look->loader)
-		refuse(s, rec, "its C library cannot load libraries");
-	else if (other)
-		refuse(s, rec, "the agent of another build of sbinject is loaded in it and cannot "
-			       "go; start the program anew");
-	else if (task_any_seccomp(rec->pid))
-		refuse(s, rec, "it is confined by seccomp, whose filter could end it for what "
-			       "CUPTI does");
-	else if (!device_same_time(rec->pid))
-		refuse(s, rec, "its clocks are those of another time namespace");
-	else if (!device_has_proc(rec->pid))
-		refuse(s, rec, "its root directory has no /proc, which the agent needs");
-	else
-		return true;
-	return false;
+		why = "this sbinject has no device agent for this machine";
+	else if (!why && !look->loader)
+		why = "its C library cannot load libraries (a static program, musl)";
+	else if (!why && other)
+		why = "the agent of another build of sbinject is loaded in it, and cannot go; start "
+		      "the program anew";
+	if (why)
+		refuse(s, rec, "%s", why);
+	return !why;
 }
 
 static void look_for(struct inject_session *s, struct record *rec, uint64_t now)
@@ -243,7 +238,10 @@ static void look_for(struct inject_session *s, struct record *rec, uint64_t now)
 	struct sb_err err = { 0 };
 	bool other;
 
-	if (now - dev->looked_ns < LOOK_MS * MS)
+	uint64_t pause = (now - rec->since_ns) / LOOK_PART;
+
+	pause = pause > LOOK_MOST_MS * MS ? LOOK_MOST_MS * MS : pause;
+	if (now - dev->looked_ns < LOOK_MS * MS || now - dev->looked_ns < pause)
 		return;
 	dev->looked_ns = now;
 	if (!device_opened(rec->pid))
@@ -370,8 +368,9 @@ static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 	if (is_quiet(s, dev)) {
 		struct sb_err err = { 0 };
 
-		if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0)
-			log_debug("process %d: %s", rec->pid, err.what);
+		if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0 && err.code != SB_ENOPROC)
+			session_warn(s, "process %d: the device agent's memory stays mapped: %s",
+				     rec->pid, err.what);
 		return true;
 	}
 	return device_room_look(s->device_reader, dev->room, &d) && d.state == SB_DEVICE_GONE;

@@ -173,7 +173,7 @@ static inline struct inject_session *session_of(const struct session_core *core)
  * The files of this folder, from below to above. A file calls only files of earlier lines;
  * test/case/object-circles.sh refuses circles.
  *
- *	mapfile trace-clock trace-threads device-find
+ *	mapfile trace-clock trace-threads
  *	mapfiles trace
  *	device-read
  *	state walk sites same unseen release recover

@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "inject/mailbox.h"
+#include "inject/tree-task.h"
 #include "src/base/caps.h"
+#include "src/base/err.h"
 #include "src/base/inroot.h"
 
 static const char *base_of(const char *path)
@@ -167,7 +169,8 @@ bool device_inherited(pid_t pid)
 	return same <= 0; /* the same, or unknown */
 }
 
-bool device_same_time(pid_t pid)
+/* Its CLOCK_MONOTONIC is that of sbinject. */
+static bool same_time(pid_t pid)
 {
 	char path[64];
 	struct stat theirs, own;
@@ -178,11 +181,47 @@ bool device_same_time(pid_t pid)
 	return theirs.st_ino == own.st_ino && theirs.st_dev == own.st_dev;
 }
 
-bool device_has_proc(pid_t pid)
+/* /proc/self is there in its root. */
+static bool has_proc(pid_t pid)
 {
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
 	return CAPS(lstat(path, &st)) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+const char *device_obstacle(pid_t pid, const struct device_found *found)
+{
+	if (!found->cupti[0])
+		return found->why;
+	if (task_any_seccomp(pid))
+		return "it is confined by seccomp, whose filter could end it for what CUPTI does; "
+		       "start it without that filter";
+	if (!same_time(pid))
+		return "its clocks are those of another time namespace; run sbinject in that one";
+	if (!has_proc(pid))
+		return "its root directory has no /proc, which the agent needs; mount one there";
+	return NULL;
+}
+
+int device_check(pid_t pid, struct sb_err *err)
+{
+	struct device_found found;
+	const char *why = NULL;
+	struct maps maps;
+
+	if (maps_read(pid, &maps, NULL) < 0)
+		return 1;
+	device_find(pid, &maps, &found);
+	maps_free(&maps);
+	if (!found.cuda)
+		return 1;
+	if (!device_opened(pid))
+		why = "CUDA is not initialized in it: nvidia-uvm is not open; they begin when it is";
+	else if (device_inherited(pid))
+		why = "it was forked from a process that uses the device; name that one";
+	else
+		why = device_obstacle(pid, &found);
+	return why ? err_set(err, SB_EREFUSED, "%s", why) : 0;
 }

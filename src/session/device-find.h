@@ -29,7 +29,14 @@ bool device_opened(pid_t pid);
  */
 bool device_inherited(pid_t pid);
 
-bool device_same_time(pid_t pid); /* its CLOCK_MONOTONIC is that of sbinject */
-bool device_has_proc(pid_t pid);  /* /proc/self is there in its root */
+/*
+ * Why the agent cannot enter a process that uses CUDA, with the remedy; NULL: it can. The text is
+ * the program's, or in *found.
+ */
+const char *device_obstacle(pid_t pid, const struct device_found *found);
+
+/* For doctor: 0; negative: no device times, with the reason; 1: it does not use CUDA. */
+struct sb_err;
+int device_check(pid_t pid, struct sb_err *err);
 
 #endif
