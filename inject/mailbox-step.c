@@ -105,9 +105,8 @@ static bool refuse_place(struct mailbox *mailbox, enum entry_op op, pid_t tid)
 	if (op == ENTRY_HERE)
 		return false;
 	maps_look_open(&look, mailbox->pid);
-	unfit = in_linker(mailbox, &look) ||
-		((op == ENTRY_ENSURE || op == ENTRY_PLAIN) &&
-		 !mailbox_thread_fit(mailbox, tid, &look));
+	unfit = in_linker(mailbox, &look) || ((op == ENTRY_ENSURE || op == ENTRY_PLAIN) &&
+					      !mailbox_thread_fit(mailbox, tid, &look));
 	maps_look_close(&look);
 	if (unfit)
 		remote_end(&mailbox->remote);

@@ -8,8 +8,8 @@
 /*
  * What devices did, added up: spans of functions whose code is TRACE_DEVICE. A device is a number
  * in a process, which chooses which devices it sees. busy_ns is the time in which at least one
- * stream of the device was at work: the union of the spans. Its memory is bounded: it needs spans to
- * come in about the order of their starts, and is unknown where one comes too late for that.
+ * stream of the device was at work: the union of the spans. Its memory is bounded: it needs spans
+ * to come in about the order of their starts, and is unknown where one comes too late for that.
  */
 enum { DEVICES_KERNELS = 4096, DEVICES_MAX = 1024, DEVICES_OPEN = 1 << 16 };
 
@@ -30,7 +30,7 @@ struct devices {
 	struct devices_row {
 		char *name;
 		uint64_t n, total_ns, min_ns, max_ns;
-	} *row; /* by kernel */
+	} * row; /* by kernel */
 	size_t n_rows;
 	struct devices_busy {
 		int32_t pid;
@@ -40,7 +40,7 @@ struct devices {
 		struct devices_interval *open; /* apart, in order */
 		size_t n_open, room;
 		uint64_t closed; /* no interval begins earlier */
-	} *busy;
+	} * busy;
 	size_t n_busy;
 	/* inner: rows by the hash of their name */
 	uint32_t *slot;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The device agent: what runs inside a process whose device times are asked for. It is loaded by a
- * thread that is lent for that (inject/entry.c), which starts a thread of the agent's own: all calls
- * of CUPTI are made by that one, which may wait for any lock that the program holds.
+ * thread that is lent for that (inject/entry.c), which starts a thread of the agent's own: all
+ * calls of CUPTI are made by that one, which may wait for any lock that the program holds.
  *
  * CUPTI cannot forget callbacks that were registered once, so this object is never unloaded
  * (device.mk links it so), and its callbacks do nothing while no session is at work. Buffers are
  * mapped when CUPTI asks for one, by whatever thread, and unmapped when it gives one back.
  *
  * No subscription is held: while one is, a profiler of the program's own that starts for the first
- * time would find the place taken, and would record no kernel from then on. It is taken for a moment
- * at the begin and at the end, to see whether another one has it.
+ * time would find the place taken, and would record no kernel from then on. It is taken for a
+ * moment at the begin and at the end, to see whether another one has it.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -222,10 +222,16 @@ static int refuse(struct sb_device *d, enum sb_device_step step, int code, const
 static int find_functions(struct sb_device *d)
 {
 	static const char *const names[] = {
-		"cuptiGetVersion",	 "cuptiSubscribe",	  "cuptiUnsubscribe",
-		"cuptiActivityRegisterCallbacks", "cuptiActivityEnable",  "cuptiActivityDisable",
-		"cuptiActivityFlushAll", "cuptiActivityGetNextRecord",
-		"cuptiActivityGetNumDroppedRecords", "cuptiGetTimestamp",
+		"cuptiGetVersion",
+		"cuptiSubscribe",
+		"cuptiUnsubscribe",
+		"cuptiActivityRegisterCallbacks",
+		"cuptiActivityEnable",
+		"cuptiActivityDisable",
+		"cuptiActivityFlushAll",
+		"cuptiActivityGetNextRecord",
+		"cuptiActivityGetNumDroppedRecords",
+		"cuptiGetTimestamp",
 	};
 	void *library = dlopen(d->cupti, RTLD_NOW | RTLD_LOCAL), **to = (void **)&api;
 

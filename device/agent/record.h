@@ -60,8 +60,7 @@ static inline void record_place(struct sb_device_event *out, const uint8_t *reco
 	out->correlation = record_u32(record, correlation);
 }
 
-static inline void record_kernel(struct sb_device_event *out, const uint8_t *record,
-				 uint64_t *name)
+static inline void record_kernel(struct sb_device_event *out, const uint8_t *record, uint64_t *name)
 {
 	out->kind = SB_DEVICE_KERNEL;
 	record_place(out, record, 40, 92);

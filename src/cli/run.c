@@ -231,12 +231,12 @@ static const char *device_missed(const struct result *res, const struct client_o
 {
 	const struct result_device *d = &res->device;
 
-	return d->reason			? d->reason :
-	       !d->counted			? "no process used a device" :
-	       d->dropped || d->cupti_dropped	? "records were dropped" :
-	       d->unknown			? "some records were of an unknown kind or without times" :
-	       !out->trace.end_ns		? "the record has no end" :
-						  NULL;
+	return d->reason		      ? d->reason :
+	       !d->counted		      ? "no process used a device" :
+	       d->dropped || d->cupti_dropped ? "records were dropped" :
+	       d->unknown	  ? "some records were of an unknown kind or without times" :
+	       !out->trace.end_ns ? "the record has no end" :
+				    NULL;
 }
 
 /* What devices did, by what was written: the tracer has counted the same records. */
@@ -250,14 +250,15 @@ static void add_device(struct result *res, const struct client_outcome *out)
 	if (!d->asked)
 		return;
 	n = all->kernels.n + all->copies.n + all->memsets.n;
-	if (d->counted && (d->written + d->dropped + d->unknown != d->records ||
-			   (!why && n != d->written)))
-		result_warn(res,
-			    "%llu records of devices, and %llu written, %llu dropped, %llu unknown, "
-			    "%llu in the trace: do not rely on device times",
-			    (unsigned long long)d->records, (unsigned long long)d->written,
-			    (unsigned long long)d->dropped, (unsigned long long)d->unknown,
-			    (unsigned long long)n);
+	if (d->counted &&
+	    (d->written + d->dropped + d->unknown != d->records || (!why && n != d->written)))
+		result_warn(
+			res,
+			"%llu records of devices, and %llu written, %llu dropped, %llu unknown, "
+			"%llu in the trace: do not rely on device times",
+			(unsigned long long)d->records, (unsigned long long)d->written,
+			(unsigned long long)d->dropped, (unsigned long long)d->unknown,
+			(unsigned long long)n);
 	if (why && !d->reason)
 		d->reason = must_strdup(why);
 	if (why)

@@ -33,8 +33,8 @@ void out_device_fill(struct result_device *to, const struct devices *from)
 }
 
 static const struct out_col cols[] = {
-	{ "on the device", OUT_FIGURE, 0 }, { "time", OUT_FIGURE, 2 },	 { "mean", OUT_FIGURE, 1 },
-	{ "min", OUT_FIGURE, 1 },	    { "max", OUT_FIGURE, 1 }, { "kernel", OUT_NAME, 2 },
+	{ "on the device", OUT_FIGURE, 0 }, { "time", OUT_FIGURE, 2 }, { "mean", OUT_FIGURE, 1 },
+	{ "min", OUT_FIGURE, 1 },	    { "max", OUT_FIGURE, 1 },  { "kernel", OUT_NAME, 2 },
 };
 
 static void add_time(struct out_grid *grid, double ns)
@@ -61,7 +61,8 @@ static void print_rows(FILE *to, const struct result_device *d)
 	if (d->n_rows)
 		out_grid_print(&grid, to);
 	if (d->n_rows > KERNELS_SHOWN)
-		fprintf(to, "  and %zu more kernels (--json has them)\n", d->n_rows - KERNELS_SHOWN);
+		fprintf(to, "  and %zu more kernels (--json has them)\n",
+			d->n_rows - KERNELS_SHOWN);
 	if (d->left_out)
 		fprintf(to, "  and %" PRIu64 " runs of further kernels\n", d->left_out);
 }
@@ -85,7 +86,8 @@ void out_device(FILE *to, const struct result_device *d)
 	if (!d->asked)
 		return;
 	if (!d->known) {
-		fprintf(to, "device times: not known: %s\n", d->reason ? d->reason : "not measured");
+		fprintf(to, "device times: not known: %s\n",
+			d->reason ? d->reason : "not measured");
 		return;
 	}
 	fprintf(to,

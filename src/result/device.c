@@ -104,8 +104,8 @@ static void take_busy(const json_t *list, struct result_device *d)
 
 		d->busy[i].pid = (int32_t)json_integer_value(json_object_get(o, "pid"));
 		kind_u64_read(json_object_get(o, "device"), &d->busy[i].device);
-		d->busy[i].known =
-			kind_u64_read(json_object_get(o, "busy_ns"), &d->busy[i].busy_ns);
+		d->busy[i].known = kind_u64_read(json_object_get(o, "busy_ns"),
+						 &d->busy[i].busy_ns);
 	}
 }
 
@@ -141,8 +141,8 @@ bool result_device_get(const json_t *cuda, struct result_device *d)
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
 		d->known &= kind_u64_read(json_object_get(o, sums[i].name), field(d, sums[i].at));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		d->counted &=
-			kind_u64_read(json_object_get(o, counts[i].name), field(d, counts[i].at));
+		d->counted &= kind_u64_read(json_object_get(o, counts[i].name),
+					    field(d, counts[i].at));
 	d->reason = json_name_of(o, "reason");
 	if (!d->known)
 		return true;

@@ -50,11 +50,11 @@ struct trace_file {
 	struct idmap on_device;	  /* by function: its index in work, plus 1 */
 	struct device_function {
 		char *name, *kind;
-	} *work;
+	} * work;
 	size_t n_work;
 	struct devices *devices; /* NULL: no function runs on one */
-	uint64_t spans;		  /* written */
-	bool begun;		  /* trace_file_begin() was called */
+	uint64_t spans;		 /* written */
+	bool begun;		 /* trace_file_begin() was called */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;

@@ -44,7 +44,8 @@ static long major_of(const char *path)
 }
 
 /* In that directory of the process's root, of the same major version as the runtime. */
-static bool look_in(const char *root, const char *dir, const char *runtime, struct device_found *out)
+static bool look_in(const char *root, const char *dir, const char *runtime,
+		    struct device_found *out)
 {
 	char name[64];
 	int fd;
@@ -164,8 +165,8 @@ bool device_inherited(pid_t pid)
 	link[n > 0 ? n : 0] = '\0';
 	if (strcmp(base_of(link), "nvidia-uvm") != 0 && strcmp(link, "/dev/dxg") != 0)
 		return false;
-	same = CAPS(syscall(SYS_kcmp, pid, parent, KCMP_FILE, (unsigned long)fd,
-			    (unsigned long)fd));
+	same = CAPS(
+		syscall(SYS_kcmp, pid, parent, KCMP_FILE, (unsigned long)fd, (unsigned long)fd));
 	return same <= 0; /* the same, or unknown */
 }
 
@@ -218,7 +219,8 @@ int device_check(pid_t pid, struct sb_err *err)
 	if (!found.cuda)
 		return 1;
 	if (!device_opened(pid))
-		why = "CUDA is not initialized in it: nvidia-uvm is not open; they begin when it is";
+		why = "CUDA is not initialized in it: nvidia-uvm is not open; they begin when it "
+		      "is";
 	else if (device_inherited(pid))
 		why = "it was forked from a process that uses the device; name that one";
 	else

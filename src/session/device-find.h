@@ -10,7 +10,7 @@
 /* What a process has of CUDA and CUPTI, as seen from outside. Nothing here touches it. */
 struct device_found {
 	bool cuda;	 /* libcuda.so is mapped */
-	char cupti[512]; /* the path of CUPTI's library, as the process sees it; "": none is found */
+	char cupti[512]; /* CUPTI's library, a path as the process sees it; "": none is found */
 	char why[256];	 /* ... and the reason with the remedy */
 	uint64_t loaded; /* where an agent of an earlier session begins; 0: there is none */
 };

@@ -43,10 +43,9 @@ static struct device_room *open_room(void)
 	struct sb_err err = { 0 };
 	struct memory mem;
 
-	d = (struct sb_device){ .magic = SB_DEVICE_MAGIC,
-				.ring = (uintptr_t)ring,
-				.ring_size = RING,
-				.begin_ns = 1 };
+	d = (struct sb_device){
+		.magic = SB_DEVICE_MAGIC, .ring = (uintptr_t)ring, .ring_size = RING, .begin_ns = 1
+	};
 	memset(ring, 0, sizeof(ring));
 	assert_int_equal(memory_open(&mem, getpid(), &err), 0);
 	return device_room_open(reader, getpid(), &mem, (uintptr_t)&d);
@@ -88,10 +87,9 @@ static void damaged(void **state)
 	(void)state;
 	srand(3);
 	for (int i = 0; i < 300; i++) {
-		struct sb_device_event e = { .kind = SB_DEVICE_CLOCK_SAMPLE,
-					     .start = 500,
-					     .end = 1000,
-					     .size = sizeof(e) };
+		struct sb_device_event e = {
+			.kind = SB_DEVICE_CLOCK_SAMPLE, .start = 500, .end = 1000, .size = sizeof(e)
+		};
 		struct device_room *room = open_room();
 		struct device_sums sums = { 0 };
 

@@ -26,7 +26,7 @@ static void put64(uint8_t *r, size_t at, uint64_t v)
 
 static void versions(void **state)
 {
-	static const uint32_t known[] = { 12, 13, 14, 15, 16, 17, 18, 19, 20,
+	static const uint32_t known[] = { 12, 13, 14, 15, 16, 17, 18, 19,     20,
 					  21, 22, 23, 24, 26, 27, 28, 130000, 130001 };
 	static const uint32_t unknown[] = { 0, 1, 11, 29, 100, 129999, 130002, UINT32_MAX };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What devices did, added up: the busy time is the union of the spans, compared with brute force. */
+/* What devices did, added up: the busy time is the union of the spans, as brute force finds it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,8 @@ static void unions(void **state)
 		srand(seed);
 		memset(busy, 0, sizeof(busy));
 		for (int i = 0; i < 300; i++) {
-			uint64_t start = (uint64_t)rand() % (TIME - 200), ns = (uint64_t)rand() % 200;
+			uint64_t start = (uint64_t)rand() % (TIME - 200),
+				 ns = (uint64_t)rand() % 200;
 			uint64_t device = (uint64_t)rand() % 2;
 
 			memset(busy[device] + start, true, ns);

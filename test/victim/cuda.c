@@ -5,12 +5,12 @@
  * CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is opened with dlopen(), and all functions
  * come from cuGetProcAddress. Each thread asks for another variant of them. A round launches three
  * kernels, copies and allocates, and waits once; -r adds a copy of a rectangle, -e calls that fail,
- * -k kernels that each thread asks for by name behind the gate, -K in front of it, -c opens one more
- * library, -d a file as the driver's device, -f forks a child that does the same work. Without -n it
- * works until SIGTERM, with -u it sleeps for so long after each round. At the end it prints the
- * library's own log, the ns that it measured around the waits as `took sync NS`, and those that it
- * measured from the return of a launch to the next call of one, in the same thread, as `took gaps
- * NS`.
+ * -k kernels that each thread asks for by name behind the gate, -K in front of it, -c opens one
+ * more library, -d a file as the driver's device, -f forks a child that does the same work. Without
+ * -n it works until SIGTERM, with -u it sleeps for so long after each round. At the end it prints
+ * the library's own log, the ns that it measured around the waits as `took sync NS`, and those that
+ * it measured from the return of a launch to the next call of one, in the same thread, as `took
+ * gaps NS`.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -134,9 +134,9 @@ static uint32_t track_of(struct device_reader *reader, struct device_room *r,
 			break;
 		}
 	r->track = must_realloc(r->track, (r->n_tracks + 1) * sizeof(*r->track));
-	r->track[r->n_tracks] = (struct track){ e->device, e->context, e->stream,
-						tracing_device_track(reader->tracing, r->pid,
-								     name) };
+	r->track[r->n_tracks] =
+		(struct track){ e->device, e->context, e->stream,
+				tracing_device_track(reader->tracing, r->pid, name) };
 	return r->track[r->n_tracks++].id;
 }
 
@@ -206,21 +206,34 @@ static uint32_t function_of(struct device_reader *reader, struct device_room *r,
 
 /* The values of each kind, in their order in a span. */
 static const struct trace_values sets[] = {
-	[SB_DEVICE_KERNEL] = { TRACE_VALUES_DEVICE, 11,
-			       { { TRACE_DEVICE_NUMBER, VALUE_U32 }, { "context", VALUE_U32 },
-				 { "stream", VALUE_U32 }, { "correlation", VALUE_U32 },
-				 { "grid_x", VALUE_U32 }, { "grid_y", VALUE_U32 },
-				 { "grid_z", VALUE_U32 }, { "block_x", VALUE_U32 },
-				 { "block_y", VALUE_U32 }, { "block_z", VALUE_U32 },
+	[SB_DEVICE_KERNEL] = { TRACE_VALUES_DEVICE,
+			       11,
+			       { { TRACE_DEVICE_NUMBER, VALUE_U32 },
+				 { "context", VALUE_U32 },
+				 { "stream", VALUE_U32 },
+				 { "correlation", VALUE_U32 },
+				 { "grid_x", VALUE_U32 },
+				 { "grid_y", VALUE_U32 },
+				 { "grid_z", VALUE_U32 },
+				 { "block_x", VALUE_U32 },
+				 { "block_y", VALUE_U32 },
+				 { "block_z", VALUE_U32 },
 				 { "shared", VALUE_U32 } } },
-	[SB_DEVICE_COPY] = { TRACE_VALUES_DEVICE + 1, 5,
-			     { { TRACE_DEVICE_NUMBER, VALUE_U32 }, { "context", VALUE_U32 },
-			       { "stream", VALUE_U32 }, { "correlation", VALUE_U32 },
+	[SB_DEVICE_COPY] = { TRACE_VALUES_DEVICE + 1,
+			     5,
+			     { { TRACE_DEVICE_NUMBER, VALUE_U32 },
+			       { "context", VALUE_U32 },
+			       { "stream", VALUE_U32 },
+			       { "correlation", VALUE_U32 },
 			       { TRACE_DEVICE_BYTES, VALUE_U64 } } },
-	[SB_DEVICE_MEMSET] = { TRACE_VALUES_DEVICE + 2, 6,
-			       { { TRACE_DEVICE_NUMBER, VALUE_U32 }, { "context", VALUE_U32 },
-				 { "stream", VALUE_U32 }, { "correlation", VALUE_U32 },
-				 { TRACE_DEVICE_BYTES, VALUE_U64 }, { "value", VALUE_U32 } } },
+	[SB_DEVICE_MEMSET] = { TRACE_VALUES_DEVICE + 2,
+			       6,
+			       { { TRACE_DEVICE_NUMBER, VALUE_U32 },
+				 { "context", VALUE_U32 },
+				 { "stream", VALUE_U32 },
+				 { "correlation", VALUE_U32 },
+				 { TRACE_DEVICE_BYTES, VALUE_U64 },
+				 { "value", VALUE_U32 } } },
 };
 
 static void put_batch(struct device_reader *reader, struct device_room *r)

@@ -8,8 +8,8 @@
 
 /*
  * Reads what device agents write in their rooms (inject/device-abi.h), and shows them that sbinject
- * is there, in a thread of its own: neither waits for the session's thread nor for the pipe. What is
- * in a room is data from outside: a ring that is not as an agent leaves it is read no more.
+ * is there, in a thread of its own: neither waits for the session's thread nor for the pipe. What
+ * is in a room is data from outside: a ring that is not as an agent leaves it is read no more.
  *
  * The session's thread calls these functions.
  */

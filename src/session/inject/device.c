@@ -18,7 +18,7 @@
 #define MS 1000000ull
 
 enum {
-	LOOK_MS = 50, /* at first, ... */
+	LOOK_MS = 50,	    /* at first, ... */
 	LOOK_MOST_MS = 500, /* ... and in the end */
 	LOOK_PART = 20,
 	LOAD_MS = 10000,
@@ -41,14 +41,14 @@ struct device {
 	uint64_t looked_ns, since_ns;
 	struct mailbox *mailbox;
 	struct device_room *room;
-	uint64_t at; /* of the struct sb_device */
+	uint64_t at;  /* of the struct sb_device */
 	bool started; /* the agent's thread was */
 };
 
 /* ---- why not ---- */
 
 __attribute__((format(printf, 3, 4))) static void refuse(struct inject_session *s,
-							  struct record *rec, const char *fmt, ...)
+							 struct record *rec, const char *fmt, ...)
 {
 	char *why;
 	va_list ap;
@@ -110,8 +110,9 @@ static void refused(struct inject_session *s, struct record *rec, struct sb_devi
 		refuse(s, rec, "CUPTI's cuptiActivityEnable() returned %d", d->code);
 		break;
 	case SB_DEVICE_AGAIN:
-		refuse(s, rec, "the agent of an earlier session is still at work; try again in "
-			       "some seconds");
+		refuse(s, rec,
+		       "the agent of an earlier session is still at work; try again in "
+		       "some seconds");
 		break;
 	default:
 		refuse(s, rec, "the agent did not start (step %u, %d)", d->step, d->code);
@@ -224,7 +225,8 @@ static bool possible(struct inject_session *s, struct record *rec, const struct 
 	else if (!why && !look->loader)
 		why = "its C library cannot load libraries (a static program, musl)";
 	else if (!why && other)
-		why = "the agent of another build of sbinject is loaded in it, and cannot go; start "
+		why = "the agent of another build of sbinject is loaded in it, and cannot go; "
+		      "start "
 		      "the program anew";
 	if (why)
 		refuse(s, rec, "%s", why);
@@ -338,8 +340,8 @@ static void say_stop(const struct device *dev)
 	uint32_t stop = 1;
 
 	if (dev->mailbox)
-		memory_write(&dev->mailbox->space->mem,
-			     dev->at + offsetof(struct sb_device, stop), &stop, sizeof(stop), NULL);
+		memory_write(&dev->mailbox->space->mem, dev->at + offsetof(struct sb_device, stop),
+			     &stop, sizeof(stop), NULL);
 }
 
 /* The agent's thread is out of its room, or never was in it; no lent thread is. */

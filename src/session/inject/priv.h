@@ -68,7 +68,7 @@ struct record {
 	uint64_t ended_ns;	/* when it was found to be gone; 0: it lives */
 	struct slow_look *slow; /* by target; NULL: no look yet */
 	struct python python;
-	struct device *device; /* device.c; NULL: it was not looked at */
+	struct device *device;	    /* device.c; NULL: it was not looked at */
 	uint64_t code;		    /* code_of_maps() at the last complete look; 0: none */
 	uint64_t looked;	    /* last round of the search for targets that was done here */
 	bool looking;		    /* a search for targets is in progress */
