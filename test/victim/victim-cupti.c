@@ -159,15 +159,13 @@ static void times(uint8_t *record, size_t device, size_t correlation, uint64_t n
 }
 
 /* Kernels have a name by their handle, one of them none. */
+static char names[16][64];
+
 static const char *name_of(uint64_t handle)
 {
-	static char names[16][64];
 	unsigned int n = (unsigned int)(handle / 4096 % 16);
 
-	if (n == 5)
-		return NULL;
-	snprintf(names[n], sizeof(names[n]), n % 2 ? "_Z6kernelILi%uEEvPf" : "plain_%u", n);
-	return names[n];
+	return n == 5 ? NULL : names[n];
 }
 
 static void odd(void)
@@ -357,6 +355,8 @@ __attribute__((constructor)) static void begin(void)
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	void (**to)(int, uint64_t, uint64_t, void *, const unsigned[7]);
 
+	for (unsigned int i = 0; i < 16; i++)
+		snprintf(names[i], sizeof(names[i]), i % 2 ? "_Z6kernelILi%uEEvPf" : "plain_%u", i);
 	snprintf(words, sizeof(words), "%s", env ? env : "");
 	at = strstr(words, "version=");
 	version = at ? (uint32_t)strtoul(at + 8, NULL, 10) : version;

@@ -378,6 +378,20 @@ static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 	return device_room_look(s->device_reader, dev->room, &d) && d.state == SB_DEVICE_GONE;
 }
 
+/* It ended, or the run did, before there was anything to add up. */
+static void note_unbegun(struct inject_session *s, const struct device *dev)
+{
+	const char *why = dev->stage == DEVICE_LOADS ? dev->mailbox->waits_for : NULL;
+
+	if (dev->stage == DEVICE_OVER || s->device_why)
+		return;
+	if (asprintf(&s->device_why, "%s%s",
+		     why ? "no thread of a process could load the agent: " :
+			   "CUPTI had not answered when a process, or the run, ended",
+		     why ? why : "") < 0)
+		abort();
+}
+
 static void forget(struct inject_session *s, struct record *rec)
 {
 	struct device *dev = rec->device;
@@ -385,10 +399,8 @@ static void forget(struct inject_session *s, struct record *rec)
 	rec->device = NULL;
 	if (!dev)
 		return;
-	if (dev->room && !device_room_close(s->device_reader, dev->room, &s->device_sums) &&
-	    dev->stage != DEVICE_OVER && !s->device_why)
-		s->device_why = must_strdup("CUPTI had not answered when the process, or the "
-					    "run, ended");
+	if (dev->room && !device_room_close(s->device_reader, dev->room, &s->device_sums))
+		note_unbegun(s, dev);
 	mailbox_free(dev->mailbox);
 	free(dev);
 }
