@@ -57,7 +57,9 @@ struct device_room {
 	size_t n_batch;
 	uint64_t spans;
 	bool damaged, seen;
-	uint8_t *bytes; /* of the ring, as copied */
+	bool stalled;	   /* it was not shown for long that sbinject is there */
+	uint64_t shown_ns; /* ... last */
+	uint8_t *bytes;	   /* of the ring, as copied */
 	size_t room_for;
 	struct device_room *next;
 };
@@ -387,10 +389,12 @@ uint64_t device_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static void show_life(const struct device_room *r)
+static void show_life(struct device_room *r)
 {
 	uint64_t now = device_now_ns();
 
+	r->stalled |= r->shown_ns && now - r->shown_ns > SB_DEVICE_ALIVE_NS / 2;
+	r->shown_ns = now;
 	if (r->readable)
 		memory_write(&r->mem, r->at + offsetof(struct sb_device, alive_ns), &now,
 			     sizeof(now), NULL);
@@ -485,7 +489,7 @@ static const char *cut_why(const struct device_room *r)
 
 	if (r->damaged)
 		return "what the process has written of them is damaged";
-	if (d->state == SB_DEVICE_GONE)
+	if (d->state == SB_DEVICE_GONE || (!d->final && r->stalled))
 		return "sbinject was stopped for some seconds, and the part of it in the process "
 		       "ended by itself";
 	if (!d->final)
