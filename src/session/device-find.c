@@ -66,7 +66,8 @@ static bool look_in(const char *root, const char *dir, const char *runtime,
 static void look_beside(pid_t pid, const char *runtime, struct device_found *out)
 {
 	static const char *const beside[] = { "", "/../../cuda_cupti/lib", "/../extras/CUPTI/lib64",
-					      "/../../extras/CUPTI/lib64" };
+					      "/../../extras/CUPTI/lib64",
+					      "/../../../extras/CUPTI/lib64" };
 	char root[32], dir[400];
 	int len = (int)(base_of(runtime) - runtime);
 
