@@ -46,6 +46,7 @@ static uint32_t users;		  /* threads in a callback that may use it */
 static uint32_t writing;	  /* the ring's lock */
 static uint32_t at_work;	  /* the agent's thread is; 0: it is not */
 static uint32_t exiting;	  /* the process does */
+static pid_t owner;		  /* the process that it works in: a fork has none of it */
 static bool registered;		  /* the callbacks are, since an earlier session */
 static bool at_exit;		  /* the handler is registered */
 
@@ -110,8 +111,11 @@ static void unlock_ring(void)
 
 static struct sb_device *enter(void)
 {
+	struct sb_device *d;
+
 	__atomic_add_fetch(&users, 1, __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&current, __ATOMIC_SEQ_CST);
+	d = __atomic_load_n(&current, __ATOMIC_SEQ_CST);
+	return d && owner == getpid() ? d : NULL;
 }
 
 static void leave(void)
@@ -426,6 +430,8 @@ static void on_exit_of_process(void *arg)
 	uint64_t until = now_ns() + (work == RECORDS ? EXIT_MS : BEGINS_MS) * MS;
 
 	(void)arg;
+	if (!work || owner != getpid()) /* a fork has copies of these, and no thread of ours */
+		return;
 	__atomic_store_n(&exiting, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&at_work, __ATOMIC_ACQUIRE) && now_ns() < until)
 		nap(1);
@@ -439,6 +445,7 @@ static int start(struct sb_device *d)
 	if (!__atomic_compare_exchange_n(&at_work, &none, BEGINS, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return refuse(d, SB_DEVICE_AGAIN, 0, NULL);
+	owner = getpid();
 	__atomic_store_n(&current, d, __ATOMIC_SEQ_CST);
 	if (!at_exit && __cxa_atexit(on_exit_of_process, NULL, NULL) == 0)
 		at_exit = true;

@@ -128,6 +128,13 @@ sb trace cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json" -- \
 ended 0
 same 'one of two processes' "$(j cuda.device.processes)" 1
 
+# A child exits at once: it has the agent's code, and none of its threads.
+sb trace cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json" -- \
+	"${cuda[@]}" -F -n 300 -u 1000000 "${own[@]}"
+ended 0
+more 'kernels' "$(j cuda.device.kernels)" 100
+less 'ns of its exit' "$(sed -n 's/^took child //p' "$T/sb.out")" 1000000000
+
 # Without a file there is no place for them; without a device nothing is loaded.
 refuses 125 'device-times needs -o' trace cuda --device-times -- "${cuda[@]}" -n 1 "${own[@]}"
 sb trace cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json" -- "$V/cuda" -n 100 -u 1000000 "${own[@]}"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cuda [-t THREADS] [-n ROUNDS] [-u NS] [-r] [-e] [-k|-K] [-g GATE] [-c CUPTI] [-d DEVICE] [-f]
- * LIBRARY: a program that uses a
- * CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is opened with dlopen(), and all functions
- * come from cuGetProcAddress. Each thread asks for another variant of them. A round launches three
- * kernels, copies and allocates, and waits once; -r adds a copy of a rectangle, -e calls that fail,
- * -k kernels that each thread asks for by name behind the gate, -K in front of it, -c opens one
- * more library, -d a file as the driver's device, -f forks a child that does the same work. Without
- * -n it works until SIGTERM, with -u it sleeps for so long after each round. At the end it prints
- * the library's own log, the ns that it measured around the waits as `took sync NS`, and those that
- * it measured from the return of a launch to the next call of one, in the same thread, as `took
- * gaps NS`.
+ * [-F] LIBRARY: a program that uses a CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is
+ * opened with dlopen(), and all functions come from cuGetProcAddress. Each thread asks for another
+ * variant of them. A round launches three kernels, copies and allocates, and waits once; -r adds a
+ * copy of a rectangle, -e calls that fail, -k kernels that each thread asks for by name behind the
+ * gate, -K in front of it, -c opens one more library, -d a file as the driver's device, -f forks a
+ * child that does the same work, -F at the end one that exits. Without -n it works until SIGTERM,
+ * with -u it sleeps for so long after each round. At the end it prints the library's own log, the
+ * ns that it measured around the waits as `took sync NS`, and those that it measured from the
+ * return of a launch to the next call of one, in the same thread, as `took gaps NS`.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -84,7 +83,7 @@ static const struct name {
 static struct {
 	int threads;
 	uint64_t rounds, pause_ns;
-	bool rectangles, errors, names, early_names, forks;
+	bool rectangles, errors, names, early_names, forks, exits;
 	const char *gate, *cupti, *device;
 	get_fn *get;
 	int (*init)(unsigned);
@@ -272,6 +271,21 @@ static bool open_device(void)
 	return !all.device || open(all.device, O_RDWR | O_CLOEXEC) >= 0;
 }
 
+/* A child that only exits, in order: at once. */
+static bool exit_of_child(void)
+{
+	uint64_t from = victim_now_ns();
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		exit(0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return false;
+	printf("took child %llu\n", (unsigned long long)(victim_now_ns() - from));
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[64];
@@ -279,7 +293,7 @@ int main(int argc, char **argv)
 	pid_t child = -1;
 	bool ok;
 
-	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:f")) >= 0;) {
+	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:fF")) >= 0;) {
 		if (c == 't')
 			all.threads = atoi(optarg);
 		else if (c == 'n')
@@ -302,6 +316,8 @@ int main(int argc, char **argv)
 			all.device = optarg;
 		else if (c == 'f')
 			all.forks = true;
+		else if (c == 'F')
+			all.exits = true;
 	}
 	victim_catch_term();
 	if (optind >= argc || all.threads > 64 || !open_library(argv[optind], &log))
@@ -325,6 +341,8 @@ int main(int argc, char **argv)
 
 		ok &= waitpid(child, &status, 0) == child && !status;
 	}
+	if (all.exits)
+		ok &= exit_of_child();
 	log();
 	printf("took sync %llu\ntook gaps %llu\n", (unsigned long long)sync_ns,
 	       (unsigned long long)gap_ns);
