@@ -371,7 +371,7 @@ static void end(struct sb_device *d)
 	d->end = __atomic_load_n(&exiting, __ATOMIC_ACQUIRE) ? SB_DEVICE_BY_EXIT : SB_DEVICE_BY_US;
 }
 
-/* At the process's end nobody may look later: sbinject reads the last events now. */
+/* At the process's end there is no later look: sbinject reads the last events now. */
 static void await_reader(struct sb_device *d)
 {
 	uint64_t until = now_ns() + DRAIN_MS * MS;
